@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "amp/autocast/policy.h"
+#include "runtime/tensor/tensor.h"
+
+namespace lockstep::amp {
+
+/// While it lives, this thread's operations run in the dtype that their policy names. Guards nest; Autocast(false)
+/// switches casting off inside another guard. A new thread starts without.
+class Autocast {
+ public:
+  /// `dtype`: float16 or bfloat16; otherwise UsageError.
+  explicit Autocast(DType dtype);
+  explicit Autocast(bool enabled);
+  ~Autocast();
+  Autocast(const Autocast&) = delete;
+  Autocast& operator=(const Autocast&) = delete;
+
+  static bool enabled();
+  /// The dtype of lower-precision operations where enabled.
+  static DType dtype();
+
+  /// What a guard changes; a backward function may reinstate its forward's.
+  struct State {
+    bool enabled = false;
+    DType dtype = DType::kFloat16;
+  };
+  static State state();
+  explicit Autocast(State state);
+
+ private:
+  State previous_;
+};
+
+/// `input` in the dtype in which `op` runs here: unchanged outside a guard, for integers and float64, and where the
+/// policy says so. `other`: the second operand of a promoting operation.
+Tensor autocast(Op op, const Tensor& input, const Tensor& other = {});
+
+}  // namespace lockstep::amp

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/ddp/distributed_data_parallel.h"
+
+#include "comm/ddp/sync_batch_norm.h"
+#include "runtime/autograd/meta.h"
+#include "runtime/job/precision.h"
+#include "runtime/nn/layers.h"
+#include "runtime/tensor/error.h"
+
+namespace lockstep::comm {
+
+DistributedDataParallel::DistributedDataParallel(nn::Module& model, const World& world, const job::Comm& config)
+    : model_(model), arena_(model.arena()), communicator_(world.communicator()), average_(config.gradient_average()) {
+  if (!arena_) throw UsageError("the model has no arena", "Call amp::initialize before DistributedDataParallel.");
+  require_unwrapped();
+  require_same_model(config);
+  const DType wire = job::dtype_of(config.wire_dtype(), arena_->options().compute_dtype);
+  arena_->place_gradients(communicator_->allocate(static_cast<std::size_t>(arena_->size()) * size_of(wire)), wire);
+  nn::name_layers(model_);
+  if (config.sync_batch_norm() && communicator_->size() > 1) {
+    statistics_ = convert_sync_batch_norm(model_, *communicator_);
+  }
+  broadcast_weights();
+  reducer_ = std::make_unique<Reducer>(
+      arena_, communicator_->size() > 1 ? communicator_->duplicate("buckets") : communicator_, config);
+}
+
+double DistributedDataParallel::loss_weight(std::int64_t local, std::int64_t global) const {
+  if (global == 0) return 0.0;
+  const double share = static_cast<double>(local) / static_cast<double>(global);
+  return average_ ? share * static_cast<double>(communicator_->size()) : share;
+}
+
+void DistributedDataParallel::broadcast_weights() {
+  const Stream here = Stream::calling_thread();
+  communicator_->broadcast(arena_->masters(), 0, here);
+  for (const auto& [name, statistics] : arena_->statistics())
+    communicator_->broadcast(statistics->committed(), 0, here);
+  arena_->refresh_copies();
+}
+
+void DistributedDataParallel::require_unwrapped() const {
+  for (const nn::Arena::Slot& slot : arena_->slots()) {
+    if (!autograd::meta_of(slot.parameter.tensor).on_grad_ready) continue;
+    throw UsageError("another DistributedDataParallel already trains this model", "Destroy it first.");
+  }
+}
+
+void DistributedDataParallel::require_same_model(const job::Comm& config) const {
+  std::string mine = config.DebugString();
+  for (const nn::Arena::Slot& slot : arena_->slots()) {
+    mine += slot.parameter.name + " " + describe(slot.parameter.tensor) + "\n";
+  }
+  const std::vector<std::string> all = communicator_->all_gather_text(mine);
+  for (int rank = 1; rank < communicator_->size(); ++rank) {
+    const std::string& theirs = all[static_cast<std::size_t>(rank)];
+    if (theirs == all[0]) continue;
+    const auto line = [](const std::string& text, std::size_t at) { return text.substr(at, text.find('\n', at) - at); };
+    std::size_t start = 0;
+    while (line(all[0], start) == line(theirs, start)) start = all[0].find('\n', start) + 1;
+    const auto has = [&](const std::string& text) {
+      return " has " + (start < text.size() ? line(text, start) : "no more");
+    };
+    throw PeerError(
+        "the ranks disagree on what to train: rank 0" + has(all[0]) + ", rank " + std::to_string(rank) + has(theirs),
+        "Start every rank with the same job and the same binary.");
+  }
+}
+
+}  // namespace lockstep::comm

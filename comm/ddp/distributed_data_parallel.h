@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "comm/ddp/reducer.h"
+#include "comm/group/communicator.h"
+#include "configs/job.pb.h"
+#include "runtime/nn/module.h"
+
+namespace lockstep::comm {
+
+/// Trains one model on all ranks as if it were one process with the global batch. Moves the gradient arena into memory
+/// that the ranks of a node share, broadcasts rank 0's weights and statistics, synchronises batch norm, and reduces
+/// gradients bucket by bucket during each backward pass.
+///
+/// Gradients come out as those of the average over ranks of the ranks' losses (their sum with gradient_average: false).
+/// For uneven shares, multiply a rank's mean loss by loss_weight().
+class DistributedDataParallel {
+ public:
+  /// `config` as resolved; `model` was given to amp::initialize. A collective: throws PeerError naming two ranks and
+  /// the parameter, or the setting, in which they differ. Throws UsageError when another one trains the model. `model`
+  /// must outlive this.
+  DistributedDataParallel(nn::Module& model, const World& world, const job::Comm& config);
+  DistributedDataParallel(const DistributedDataParallel&) = delete;
+  DistributedDataParallel& operator=(const DistributedDataParallel&) = delete;
+
+  Tensor forward(const Tensor& input) { return model_.forward(input); }
+
+  /// What a rank's mean loss over `local` samples is multiplied by, so that the reduced gradient is that of the mean
+  /// over all `global` samples.
+  double loss_weight(std::int64_t local, std::int64_t global) const;
+
+  /// Gradients of backward passes in its scope stay on the rank and accumulate.
+  class NoSync {
+   public:
+    explicit NoSync(DistributedDataParallel& ddp) : reducer_(*ddp.reducer_), before_(reducer_.enabled()) {
+      reducer_.set_enabled(false);
+    }
+    ~NoSync() { reducer_.set_enabled(before_); }
+    NoSync(const NoSync&) = delete;
+    NoSync& operator=(const NoSync&) = delete;
+
+   private:
+    Reducer& reducer_;
+    bool before_;
+  };
+  NoSync no_sync() { return NoSync(*this); }
+
+  nn::Module& model() { return model_; }
+  Reducer& reducer() { return *reducer_; }
+
+  /// Makes every rank hold rank 0's masters, compute copies and running statistics. A collective.
+  void broadcast_weights();
+
+ private:
+  void require_unwrapped() const;
+  void require_same_model(const job::Comm& config) const;
+
+  nn::Module& model_;
+  std::shared_ptr<nn::Arena> arena_;
+  std::shared_ptr<Communicator> communicator_;
+  bool average_;
+  std::shared_ptr<void> statistics_;
+  std::unique_ptr<Reducer> reducer_;
+};
+
+}  // namespace lockstep::comm

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "comm/ddp/bucket_plan.h"
+#include "comm/group/communicator.h"
+#include "runtime/nn/arena.h"
+#include "runtime/tensor/stream.h"
+
+namespace lockstep::comm {
+
+/// The seam between autograd and communication: gradient hooks fill buckets, full buckets leave in the agreed order on
+/// a stream of their own while backward goes on, and the end of the backward pass waits for them.
+class Reducer {
+ public:
+  Reducer(std::shared_ptr<nn::Arena> arena, std::shared_ptr<Communicator> communicator, const job::Comm& config);
+  ~Reducer();
+  Reducer(const Reducer&) = delete;
+  Reducer& operator=(const Reducer&) = delete;
+
+  /// Whether the gradients of the next backward passes are reduced; false while accumulating.
+  void set_enabled(bool enabled) { enabled_ = enabled; }
+  bool enabled() const { return enabled_; }
+
+  const std::vector<Bucket>& buckets() const { return buckets_; }
+  /// This rank's own gradients of the last reduction: float32 [parameters], 1 where an inf or NaN was.
+  const Tensor& local_flags() const { return local_flags_; }
+
+  /// Called with the slot's number when a parameter's gradient of a backward pass is complete on this rank, before it
+  /// can leave. For observers, such as fault injection.
+  void set_on_gradient(std::function<void(std::size_t slot)> callback) { on_gradient_ = std::move(callback); }
+
+ private:
+  bool has_gradient(std::size_t slot) const;
+  void begin_pass();
+  void gradient_ready(std::size_t slot);
+  void launch_full_buckets();
+  void launch(std::size_t bucket);
+  void finish_pass();
+  void require_all_gradients();
+
+  std::shared_ptr<nn::Arena> arena_;
+  std::shared_ptr<Communicator> communicator_;
+  bool average_;
+  float predivide_;
+  bool find_unused_;
+  bool enabled_ = true;
+  std::vector<Bucket> buckets_;
+  Stream stream_;
+  std::function<void(std::size_t)> on_gradient_;
+
+  // The state of the current pass.
+  std::weak_ptr<void> pass_;   ///< lives as long as the pass
+  std::vector<int> missing_;   ///< slots that each bucket still waits for
+  std::size_t next_ = 0;       ///< the bucket that leaves next
+  std::vector<Event> events_;  ///< by bucket, reached when it is reduced
+  Tensor local_flags_;
+};
+
+}  // namespace lockstep::comm

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/ddp/sync_batch_norm.h"
+
+#include "runtime/nn/layers.h"
+#include "runtime/ops/batch_norm.h"
+
+namespace lockstep::comm {
+
+namespace {
+
+class RankStatistics final : public ops::StatisticsReducer {
+ public:
+  explicit RankStatistics(std::shared_ptr<Communicator> channel) : channel_(std::move(channel)) {}
+
+  Tensor gather(const Tensor& packed) override {
+    const Tensor all = Tensor::empty({channel_->size(), packed.numel()}, packed.dtype(), packed.device());
+    channel_->all_gather(packed, all, Stream::calling_thread());
+    return all;
+  }
+
+  void sum(const Tensor& sums) override { channel_->all_reduce(sums, ReduceOp::kSum, 1.0f, Stream::calling_thread()); }
+
+ private:
+  std::shared_ptr<Communicator> channel_;
+};
+
+/// Null: each rank for itself.
+void synchronize(nn::Module& model, ops::StatisticsReducer* reducer) {
+  model.for_each([reducer](const std::string&, nn::Module& module) {
+    if (auto* norm = dynamic_cast<nn::BatchNorm*>(&module)) norm->synchronize(reducer);
+  });
+}
+
+}  // namespace
+
+std::shared_ptr<void> convert_sync_batch_norm(nn::Module& model, Communicator& communicator) {
+  const auto reducer = std::make_shared<RankStatistics>(communicator.duplicate("sync_batch_norm"));
+  synchronize(model, reducer.get());
+  return {reducer.get(), [reducer, &model](void*) { synchronize(model, nullptr); }};
+}
+
+}  // namespace lockstep::comm

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/group/arguments.h"
+
+#include "runtime/tensor/error.h"
+
+namespace lockstep::comm {
+
+void check_host(const char* name, const Tensor& tensor) {
+  if (tensor.device() != kCpu)
+    throw ShapeError(std::string(name) + ": expected a tensor on cpu, found " + describe(tensor));
+}
+
+void check_reduction(const char* name, DType dtype, ReduceOp op, float premultiply) {
+  const bool integer = dtype == DType::kInt32 || dtype == DType::kInt64;
+  if (!is_floating(dtype) && !integer) {
+    throw ShapeError(std::string(name) + ": expected a floating dtype, int32 or int64, found " +
+                     std::string(name_of(dtype)));
+  }
+  if (integer && op == ReduceOp::kAverage) {
+    throw ShapeError(std::string(name) + ": the average of " + std::string(name_of(dtype)) + " is not defined",
+                     "Sum, and divide where a fraction can be held.");
+  }
+  if ((integer || op == ReduceOp::kMax) && premultiply != 1.0f) {
+    throw ShapeError(std::string(name) + ": integers and maxima take no factor, found premultiply " +
+                     std::to_string(premultiply));
+  }
+}
+
+void check_slices(const char* name, const Tensor& whole, const Tensor& part, int size) {
+  if (whole.dtype() != part.dtype() || whole.numel() != part.numel() * size) {
+    throw ShapeError(std::string(name) + " over " + std::to_string(size) + " ranks: " + describe(whole) +
+                     " does not hold " + std::to_string(size) + " times " + describe(part));
+  }
+}
+
+void check_root(const char* name, int root, int size) {
+  if (root < 0 || root >= size) {
+    throw UsageError(std::string(name) + ": root " + std::to_string(root) + " is not one of the " +
+                     std::to_string(size) + " ranks");
+  }
+}
+
+}  // namespace lockstep::comm

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/group/communicator.h"
+
+#include <algorithm>
+
+namespace lockstep::comm {
+
+namespace {
+
+Tensor length_of(const std::string& text) {
+  return Tensor::from<std::int64_t>({static_cast<std::int64_t>(text.size())}, {1});
+}
+
+/// The text's bytes, padded with zeros to `length`.
+Tensor bytes_of(const std::string& text, std::int64_t length) {
+  const Tensor bytes = Tensor::zeros({length}, DType::kUInt8);
+  std::ranges::copy(text, bytes.as<std::uint8_t>().begin());
+  return bytes;
+}
+
+}  // namespace
+
+std::vector<std::string> Communicator::all_gather_text(const std::string& text) {
+  const Stream stream = Stream::calling_thread();
+  const Tensor lengths = Tensor::empty({size()}, DType::kInt64);
+  all_gather(length_of(text), lengths, stream);
+  const std::int64_t longest = std::ranges::max(lengths.as<std::int64_t>());
+
+  const Tensor bytes = Tensor::empty({size(), longest}, DType::kUInt8);
+  all_gather(bytes_of(text, longest), bytes, stream);
+  std::vector<std::string> texts;
+  for (int r = 0; r < size(); ++r) {
+    const auto begin = bytes.as<std::uint8_t>().begin() + r * longest;
+    texts.emplace_back(begin, begin + lengths.as<std::int64_t>()[static_cast<std::size_t>(r)]);
+  }
+  return texts;
+}
+
+std::string Communicator::broadcast_text(const std::string& text, int root) {
+  const Stream stream = Stream::calling_thread();
+  const Tensor length = length_of(text);
+  broadcast(length, root, stream);
+  const Tensor bytes = rank() == root ? bytes_of(text, length.as<std::int64_t>()[0])
+                                      : Tensor::empty({length.as<std::int64_t>()[0]}, DType::kUInt8);
+  broadcast(bytes, root, stream);
+  return {bytes.as<std::uint8_t>().begin(), bytes.as<std::uint8_t>().end()};
+}
+
+}  // namespace lockstep::comm

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/tensor/storage.h"
+#include "runtime/tensor/stream.h"
+#include "runtime/tensor/tensor.h"
+
+namespace lockstep::comm {
+
+enum class ReduceOp { kSum, kMax, kAverage };
+
+struct CommunicatorOptions {
+  /// A collective that has not completed after this long throws PeerError naming the ranks that did not arrive.
+  std::chrono::milliseconds timeout{std::chrono::seconds(60)};
+  /// Let the ranks of a node reduce in place in shared memory; otherwise everything goes through MPI.
+  bool shared_memory = true;
+};
+
+/// Collectives between the ranks of a group.
+///
+/// Every rank of the group calls the same collectives with the same element counts and dtypes in the same order per
+/// *channel* (below). Each call is enqueued on `stream` and returns; the buffers belong to the call until the stream
+/// has passed it. With Stream::calling_thread() the call has finished when it returns.
+///
+/// Reductions accumulate in float32 (float64 for float64, exact for integers) in the order of the ranks and round once,
+/// so a result is the same on every rank, in every run, and with shared memory or without; sums of 16-bit values cannot
+/// overflow on the way. kAverage divides the float32 sum by the group's size before rounding. Over several nodes, each
+/// node's partial result is also rounded to the dtype once, on its way to the others.
+///
+/// Errors: PeerError for ranks that are late, gone or disagree (thrown by the call, or by whatever synchronises the
+/// stream); ShapeError for buffers that do not fit.
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  /// "self", "mpi, shared memory", "mpi"
+  virtual std::string description() const = 0;
+
+  /// Zeroed memory in which all_reduce works in place, without a copy: the ranks of a node see each other's. A
+  /// collective: every rank asks for the same number of bytes. Falls back to private memory, and logs one warning on
+  /// rank 0, where shared memory is too small.
+  virtual Storage allocate(std::size_t bytes) = 0;
+
+  /// buffer = premultiplied op over ranks, in place. Floating dtypes, int32 and int64. Each rank's contribution is
+  /// multiplied by its own `premultiply` in float32 first (1 for integers and kMax).
+  virtual void all_reduce(const Tensor& buffer, ReduceOp op, float premultiply, const Stream& stream) = 0;
+  /// buffer of `root` to all; any dtype.
+  virtual void broadcast(const Tensor& buffer, int root, const Stream& stream) = 0;
+  /// out = the ranks' `in` one after the other: out.numel() == size() * in.numel(); any dtype.
+  virtual void all_gather(const Tensor& in, const Tensor& out, const Stream& stream) = 0;
+  /// out = this rank's slice of the reduced `in`: in.numel() == size() * out.numel(). `in` may be overwritten.
+  virtual void reduce_scatter(const Tensor& in, const Tensor& out, ReduceOp op, const Stream& stream) = 0;
+  virtual void barrier(const Stream& stream) = 0;
+
+  /// The same group with an order of its own: collectives on two channels may run at the same time, from two threads.
+  /// A collective itself. Memory from allocate() may be used on any channel.
+  virtual std::shared_ptr<Communicator> duplicate(const std::string& name) = 0;
+
+  /// Text of every rank, in rank order; for configuration and errors, not for tensors.
+  std::vector<std::string> all_gather_text(const std::string& text);
+  /// Text of `root` on every rank.
+  std::string broadcast_text(const std::string& text, int root);
+};
+
+/// A group of one: collectives are scaling or nothing.
+std::shared_ptr<Communicator> make_self_communicator();
+
+/// The processes of this job. Owns MPI's start and end; create one, keep it for the run, destroy it last.
+class World {
+ public:
+  /// mpirun, srun or torchrun when their environment variables are there, else a lone process (MPI is not even
+  /// started). Throws EnvironmentError when the environment promises more ranks than MPI finds.
+  static World from_environment(const CommunicatorOptions& options = {});
+
+  World(World&&) noexcept;
+  World& operator=(World&&) noexcept;
+  ~World();
+
+  int rank() const { return communicator_->rank(); }
+  int size() const { return communicator_->size(); }
+  int local_rank() const { return local_rank_; }
+  int local_size() const { return local_size_; }
+  /// How long MPI_Init took; 0 where MPI was not started here.
+  std::chrono::duration<double, std::milli> mpi_start_time() const { return mpi_start_time_; }
+  const std::shared_ptr<Communicator>& communicator() const { return communicator_; }
+
+  /// Ends every rank of the job with this exit code, without waiting for them. For a rank that cannot go on.
+  [[noreturn]] void abort(int exit_code);
+
+ private:
+  World() = default;
+  std::shared_ptr<Communicator> communicator_;
+  int local_rank_ = 0;
+  int local_size_ = 1;
+  std::chrono::duration<double, std::milli> mpi_start_time_{0};
+  std::shared_ptr<void> runtime_;  ///< MPI, finalised with the last owner
+};
+
+/// What the launching environment says about this process, before MPI is started; rank 0 of 1 for a lone process.
+struct LaunchEnvironment {
+  enum class Launcher { kNone, kMpi, kSlurm, kTorchrun } launcher = Launcher::kNone;
+  int rank = 0;
+  int size = 1;
+  int local_rank = 0;
+  int local_size = 1;
+};
+LaunchEnvironment launch_environment();
+
+}  // namespace lockstep::comm

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/group/mpi_communicator.h"
+
+#include "comm/group/arguments.h"
+
+namespace lockstep::comm {
+
+namespace {
+
+/// Checks arguments where the mistake is made, and puts the channel's collectives on streams. What is enqueued keeps
+/// the channel and the buffers alive.
+class MpiCommunicator final : public Communicator {
+ public:
+  explicit MpiCommunicator(std::shared_ptr<MpiChannel> channel) : channel_(std::move(channel)) {}
+
+  int rank() const override { return channel_->topology().rank; }
+  int size() const override { return channel_->topology().size; }
+  std::string description() const override { return channel_->shares_memory() ? "mpi, shared memory" : "mpi"; }
+
+  Storage allocate(std::size_t bytes) override { return channel_->allocate(bytes); }
+
+  void all_reduce(const Tensor& buffer, ReduceOp op, float premultiply, const Stream& stream) override {
+    check_host("all_reduce", buffer);
+    check_reduction("all_reduce", buffer.dtype(), op, premultiply);
+    stream.enqueue([channel = channel_, buffer, op, premultiply] { channel->all_reduce(buffer, op, premultiply); });
+  }
+
+  void broadcast(const Tensor& buffer, int root, const Stream& stream) override {
+    check_host("broadcast", buffer);
+    check_root("broadcast", root, size());
+    stream.enqueue([channel = channel_, buffer, root] { channel->broadcast(buffer, root); });
+  }
+
+  void all_gather(const Tensor& in, const Tensor& out, const Stream& stream) override {
+    check_host("all_gather", in);
+    check_host("all_gather", out);
+    check_slices("all_gather", out, in, size());
+    stream.enqueue([channel = channel_, in, out] { channel->all_gather(in, out); });
+  }
+
+  void reduce_scatter(const Tensor& in, const Tensor& out, ReduceOp op, const Stream& stream) override {
+    check_host("reduce_scatter", in);
+    check_host("reduce_scatter", out);
+    check_slices("reduce_scatter", in, out, size());
+    check_reduction("reduce_scatter", in.dtype(), op, 1.0f);
+    stream.enqueue([channel = channel_, in, out, op] { channel->reduce_scatter(in, out, op); });
+  }
+
+  void barrier(const Stream& stream) override {
+    stream.enqueue([channel = channel_] { channel->barrier(); });
+  }
+
+  std::shared_ptr<Communicator> duplicate(const std::string& name) override {
+    return make_mpi_communicator(channel_->duplicate(name));
+  }
+
+ private:
+  std::shared_ptr<MpiChannel> channel_;
+};
+
+}  // namespace
+
+std::shared_ptr<Communicator> make_mpi_communicator(std::shared_ptr<MpiChannel> channel) {
+  return std::make_shared<MpiCommunicator>(std::move(channel));
+}
+
+}  // namespace lockstep::comm

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+
+#include "comm/group/mpi_group.h"
+#include "runtime/kernels/cpu/rank_reduce.h"
+
+namespace lockstep::comm {
+
+/// The arithmetic of a reduction over a group's ranks, in its order.
+struct Reduction {
+  kernels::cpu::RankReduction kind;
+  DType dtype;
+  std::vector<float> premultiply;  ///< one for each rank
+  float factor;
+};
+
+/// Elements [begin, end) of `count` that part `index` of `parts` holds: as even as cache lines allow.
+struct Range {
+  std::int64_t begin;
+  std::int64_t end;
+  std::int64_t count() const { return end - begin; }
+};
+Range part_of(std::int64_t count, int index, int parts, DType dtype);
+
+// Collectives between the ranks of an MPI group that have met for `operation`. Element order and arithmetic are those
+// of one kernels::cpu::rank_reduce over all ranks' data, so the bits are the same as in shared memory.
+
+/// data = reduction of the ranks' data, in place, in the dtype on the wire.
+void all_reduce(MpiGroup& group, const Operation& operation, const Reduction& reduction, std::byte* data,
+                std::int64_t count);
+/// out = this rank's `count` elements of the reduction of the ranks' in, size() * count elements each.
+void reduce_scatter(MpiGroup& group, const Operation& operation, const Reduction& reduction, const std::byte* in,
+                    std::byte* out, std::int64_t count);
+/// out = the ranks' in, `bytes` each, one after the other; `in` may lie in its place in out.
+void all_gather(MpiGroup& group, const Operation& operation, const std::byte* in, std::byte* out, std::int64_t bytes);
+void broadcast(MpiGroup& group, const Operation& operation, std::byte* data, std::int64_t bytes);
+
+}  // namespace lockstep::comm

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/group/mpi_group.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <optional>
+#include <thread>
+
+namespace lockstep::comm {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr auto kYielding = milliseconds(20);
+constexpr auto kNap = std::chrono::microseconds(50);
+constexpr auto kInspection = milliseconds(100);
+
+}  // namespace
+
+/// Who waits for whom. MPI does not say which rank keeps a collective from completing; so a rank that has waited for
+/// long tells all others where it waits, and those it never heard of are the ones that are missing.
+class MpiGroup::RollCall {
+ public:
+  explicit RollCall(MpiGroup& group) : group_(group), heard_(group.ranks_.size(), false) {
+    heard_[static_cast<std::size_t>(group.rank_)] = true;
+    for (int r = 0; r < group.size(); ++r) {
+      if (r == group.rank_) continue;
+      MPI_Request request = MPI_REQUEST_NULL;
+      MPI_Isend(&group.number_, 1, MPI_INT64_T, r, kTag, group.comm_, &request);
+      MPI_Request_free(&request);
+    }
+  }
+
+  /// Reads what has come, including what was sent in waits that have ended since.
+  void listen() {
+    int found = 0;
+    MPI_Status status;
+    while (MPI_Iprobe(MPI_ANY_SOURCE, kTag, group_.comm_, &found, &status) == MPI_SUCCESS && found != 0) {
+      std::int64_t number = 0;
+      MPI_Recv(&number, 1, MPI_INT64_T, status.MPI_SOURCE, kTag, group_.comm_, MPI_STATUS_IGNORE);
+      if (number == group_.number_) heard_[static_cast<std::size_t>(status.MPI_SOURCE)] = true;
+    }
+  }
+
+  std::vector<int> missing() const {
+    std::vector<int> ranks;
+    for (std::size_t r = 0; r < heard_.size(); ++r) {
+      if (!heard_[r]) ranks.push_back(group_.ranks_[r]);
+    }
+    return ranks;
+  }
+
+ private:
+  static constexpr int kTag = 1;
+  MpiGroup& group_;
+  std::vector<bool> heard_;
+};
+
+MpiGroup::MpiGroup(MPI_Comm comm, std::vector<int> ranks, Peers& peers, std::string channel, milliseconds timeout)
+    : comm_(comm),
+      ranks_(std::move(ranks)),
+      peers_(peers),
+      channel_(std::move(channel)),
+      timeout_(timeout),
+      operations_(ranks_.size()) {
+  const std::lock_guard lock(mpi_mutex());
+  check_mpi(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  check_mpi(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
+}
+
+const std::vector<Operation>& MpiGroup::meet(const Operation& mine) {
+  complete(mine, [&](MPI_Request* request) {
+    return MPI_Iallgather(&mine, sizeof mine, MPI_BYTE, operations_.data(), sizeof mine, MPI_BYTE, comm_, request);
+  });
+  peers_.require_agreement(operations_, ranks_, channel_);
+  return operations_;
+}
+
+void MpiGroup::complete(const Operation& operation, const std::function<int(MPI_Request*)>& start) {
+  peers_.require_working(describe(operation, channel_));
+  const auto checked = [&](int code) {
+    if (code == MPI_SUCCESS) return;
+    char reason[MPI_MAX_ERROR_STRING] = {};
+    int length = 0;
+    MPI_Error_string(code, reason, &length);
+    peers_.lose(describe(operation, channel_) + " failed in MPI: " + reason, "");
+  };
+
+  MPI_Request request = MPI_REQUEST_NULL;
+  {
+    const std::lock_guard lock(mpi_mutex());
+    checked(start(&request));
+  }
+  const auto began = Clock::now();
+  const auto patience = std::min<Clock::duration>(std::chrono::seconds(1), timeout_ / 4);
+  auto inspected = began;
+  std::optional<RollCall> roll_call;
+  for (int done = 0; done == 0;) {
+    {
+      const std::lock_guard lock(mpi_mutex());
+      checked(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
+    }
+    if (done != 0) break;
+    const auto now = Clock::now();
+    if (now - began < kYielding) {
+      sched_yield();
+      continue;
+    }
+    std::this_thread::sleep_for(kNap);
+    if (now - inspected < std::min<Clock::duration>(kInspection, patience / 4)) continue;
+    inspected = now;
+    peers_.require_alive(ranks_, describe(operation, channel_));
+    if (now - began < patience) continue;
+    const std::lock_guard lock(mpi_mutex());
+    if (!roll_call) roll_call.emplace(*this);
+    roll_call->listen();
+    if (now - began >= timeout_) peers_.lose_late(roll_call->missing(), describe(operation, channel_), timeout_);
+  }
+  ++number_;
+}
+
+}  // namespace lockstep::comm

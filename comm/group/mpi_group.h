@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "comm/group/mpi_library.h"
+#include "comm/group/operation.h"
+#include "comm/group/peers.h"
+
+namespace lockstep::comm {
+
+/// Collectives over an MPI communicator that cannot hang: each is a nonblocking one, polled under the MPI mutex and let
+/// go between polls, with a timeout. Two threads may be in two groups at once.
+class MpiGroup {
+ public:
+  /// `ranks`: the world ranks of `comm`, in its order. `comm` stays the caller's.
+  MpiGroup(MPI_Comm comm, std::vector<int> ranks, Peers& peers, std::string channel, std::chrono::milliseconds timeout);
+
+  int rank() const { return rank_; }
+  int size() const { return static_cast<int>(ranks_.size()); }
+  MPI_Comm comm() const { return comm_; }
+  const std::vector<int>& ranks() const { return ranks_; }
+
+  /// Waits for every rank and returns what each is about to do, in the group's order. Throws PeerError when one is
+  /// late, gone, or does something else.
+  const std::vector<Operation>& meet(const Operation& mine);
+
+  /// Starts an MPI call and waits until its request is complete. `operation` is for messages.
+  void complete(const Operation& operation, const std::function<int(MPI_Request*)>& start);
+
+ private:
+  class RollCall;
+
+  MPI_Comm comm_;
+  std::vector<int> ranks_;
+  Peers& peers_;
+  std::string channel_;
+  std::chrono::milliseconds timeout_;
+  int rank_ = 0;
+  std::vector<Operation> operations_;
+  std::int64_t number_ = 0;  // of calls completed
+};
+
+}  // namespace lockstep::comm

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/group/communicator.h"
+#include "comm/group/mpi_library.h"
+#include "comm/group/peers.h"
+#include "comm/group/shared_windows.h"
+#include "comm/group/topology.h"
+
+namespace lockstep::comm {
+
+inline constexpr const char* kFirstChannel = "world";
+
+/// What every channel of a job shares. Starts MPI and ends it, in order, with all ranks; after an error it leaves MPI
+/// alone, because ending it waits for the others.
+class MpiRuntime {
+ public:
+  /// Throws EnvironmentError unless MPI finds as many ranks as `environment` promises.
+  MpiRuntime(const LaunchEnvironment& environment, const CommunicatorOptions& options);
+  MpiRuntime(const MpiRuntime&) = delete;
+  MpiRuntime& operator=(const MpiRuntime&) = delete;
+  ~MpiRuntime();
+
+  const Topology& topology() const { return topology_; }
+  const CommunicatorOptions& options() const { return options_; }
+  std::chrono::duration<double, std::milli> mpi_start_time() const { return library_.start_time(); }
+  Peers& peers() { return peers_; }
+  SharedWindows& windows() { return windows_; }
+
+  /// A communicator with the ranks of `comm`, which this object frees. A collective of them.
+  MPI_Comm duplicate(MPI_Comm comm);
+  /// Logs, on rank 0 and once, that shared memory is too small.
+  void warn_of_shortage();
+
+ private:
+  void publish_states();
+
+  CommunicatorOptions options_;
+  MpiLibrary library_;
+  Topology topology_;
+  Peers peers_;
+  SharedWindows windows_;
+  std::vector<MPI_Comm> comms_;
+  bool warned_ = false;
+};
+
+}  // namespace lockstep::comm

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/group/operation.h"
+
+namespace lockstep::comm {
+
+namespace {
+
+std::string name_of(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::kSum:
+      return "sum";
+    case ReduceOp::kMax:
+      return "max";
+    case ReduceOp::kAverage:
+      return "average";
+  }
+  return "unknown";
+}
+
+}  // namespace
+
+bool agree(const Operation& a, const Operation& b) {
+  return a.kind == b.kind && a.reduce == b.reduce && a.dtype == b.dtype && a.root == b.root && a.count == b.count;
+}
+
+std::string describe(const Operation& operation) {
+  const std::string elements =
+      " of " + std::to_string(operation.count) + " " + std::string(lockstep::name_of(operation.dtype));
+  switch (operation.kind) {
+    case OperationKind::kAllReduce:
+      return "all_reduce(" + name_of(operation.reduce) + ")" + elements;
+    case OperationKind::kBroadcast:
+      return "broadcast" + elements + " from rank " + std::to_string(operation.root);
+    case OperationKind::kAllGather:
+      return "all_gather" + elements;
+    case OperationKind::kReduceScatter:
+      return "reduce_scatter(" + name_of(operation.reduce) + ")" + elements;
+    case OperationKind::kBarrier:
+      return "barrier";
+    case OperationKind::kAllocate:
+      return "allocate of " + std::to_string(operation.count) + " bytes";
+    case OperationKind::kDuplicate:
+      return "duplicate";
+    case OperationKind::kLeave:
+      return "end of the run";
+  }
+  return "unknown operation";
+}
+
+std::string describe(const Operation& operation, const std::string& channel) {
+  return describe(operation) + " in channel \"" + channel + "\"";
+}
+
+}  // namespace lockstep::comm

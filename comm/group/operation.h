@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "comm/group/communicator.h"
+
+namespace lockstep::comm {
+
+enum class OperationKind : std::uint8_t {
+  kAllReduce,
+  kBroadcast,
+  kAllGather,
+  kReduceScatter,
+  kBarrier,
+  kAllocate,
+  kDuplicate,
+  kLeave,
+};
+
+/// What a rank is about to do. The ranks exchange these whenever they meet, so that two that call different collectives
+/// learn of it instead of mixing their data. Lies in shared memory and in messages: plain bytes.
+struct Operation {
+  OperationKind kind = OperationKind::kBarrier;
+  ReduceOp reduce = ReduceOp::kSum;
+  DType dtype = DType::kUInt8;
+  std::int32_t root = 0;
+  std::int64_t count = 0;  ///< elements of the input; bytes for kAllocate
+  // Each rank's own, not compared:
+  float premultiply = 1.0f;
+  std::int32_t window = -1;  ///< the shared window that holds the buffer, -1 for none
+  std::int64_t offset = 0;   ///< of the buffer in the window, in bytes
+};
+
+/// Whether two ranks mean the same collective.
+bool agree(const Operation& a, const Operation& b);
+/// "all_reduce(sum) of 1024 float16", for messages.
+std::string describe(const Operation& operation);
+/// "all_reduce(sum) of 1024 float16 in channel "gradients"", for messages.
+std::string describe(const Operation& operation, const std::string& channel);
+
+}  // namespace lockstep::comm

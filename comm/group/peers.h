@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "comm/group/futex.h"
+#include "comm/group/operation.h"
+#include "comm/group/process.h"
+
+namespace lockstep::comm {
+
+/// What a rank tells the others of its node about itself.
+enum class PeerState : std::uint32_t { kRunning, kFailed, kLeft };
+
+/// The other ranks as one rank sees them: which of them have ended or failed. Ranks of other nodes are known only by
+/// their silence. Thread-safe but for publish().
+class Peers {
+ public:
+  /// `processes`: the world ranks of this machine, each with its process; they are alive now.
+  Peers(int rank, const std::map<int, pid_t>& processes);
+
+  /// Lets the ranks of a node see each other's state, in shared memory: one word a world rank.
+  void publish(std::map<int, SharedWord*> states);
+
+  /// Tells the others that this rank makes no more calls because its run is over.
+  void leave();
+  /// Tells the others that this rank makes no more calls after an error.
+  void fail();
+  bool failed() const { return failed_.load(std::memory_order_relaxed); }
+
+  /// Throws PeerError when this rank has failed before: its order of calls is lost.
+  void require_working(const std::string& what) const;
+  /// Throws PeerError when one of `ranks`, which `what` waits for, will never arrive.
+  void require_alive(std::span<const int> ranks, const std::string& what);
+  /// Throws PeerError that lists who calls what unless the ranks, `operations[i]` being that of `ranks[i]`, agree.
+  void require_agreement(std::span<const Operation> operations, std::span<const int> ranks, const std::string& channel);
+  /// fail(), then throws PeerError.
+  [[noreturn]] void lose(const std::string& what, const std::string& advice);
+  /// lose() for `ranks` that did not arrive in time; for none, the call that all arrived for did not end.
+  [[noreturn]] void lose_late(std::span<const int> ranks, const std::string& what, std::chrono::milliseconds timeout);
+
+  /// "rank 1 (process 4711), rank 2"
+  std::string names(std::span<const int> ranks) const;
+
+ private:
+  PeerState state_of(int rank) const;
+  void set_state(PeerState state);
+
+  int rank_;
+  std::map<int, ProcessWatch> processes_;
+  std::map<int, SharedWord*> states_;
+  std::atomic<bool> failed_ = false;
+};
+
+}  // namespace lockstep::comm

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launcher/agreement.h"
+
+#include <map>
+#include <utility>
+
+#include "runtime/job/job.h"
+#include "runtime/tensor/error.h"
+
+namespace lockstep::launcher {
+
+namespace {
+
+/// "rank 1", "ranks 1, 3"
+std::string names(const std::vector<int>& ranks) {
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (std::size_t i = 0; i < ranks.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(ranks[i]);
+  return text;
+}
+
+std::string encode(const RankIdentity& identity) { return identity.version + "\n" + identity.job.SerializeAsString(); }
+
+RankIdentity decode(const std::string& text) {
+  const std::size_t end = text.find('\n');
+  RankIdentity identity{text.substr(0, end), {}};
+  identity.job.ParseFromString(text.substr(end + 1));
+  return identity;
+}
+
+}  // namespace
+
+std::vector<std::string> disagreements(const std::vector<RankIdentity>& ranks) {
+  // Many ranks may differ from rank 0 in one way: one line says it.
+  std::map<std::string, std::vector<int>> differing;
+  for (std::size_t r = 1; r < ranks.size(); ++r) {
+    const auto note = [&](const std::string& line) { differing[line].push_back(static_cast<int>(r)); };
+    if (ranks[r].version != ranks[0].version) note("version: " + ranks[0].version + " / " + ranks[r].version);
+    for (const std::string& line : job::differences(ranks[0].job, ranks[r].job)) note(line);
+  }
+  std::vector<std::string> lines;
+  for (const auto& [line, who] : differing) lines.push_back(line + " (rank 0 / " + names(who) + ")");
+  return lines;
+}
+
+void require_same_job(comm::Communicator& communicator, const job::Job& job) {
+  std::vector<RankIdentity> ranks;
+  for (const std::string& text : communicator.all_gather_text(encode({LOCKSTEP_VERSION, job}))) {
+    ranks.push_back(decode(text));
+  }
+  const std::vector<std::string> lines = disagreements(ranks);
+  if (lines.empty()) return;
+  std::string text = "the ranks were started with different jobs:";
+  for (const std::string& line : lines) text += "\n  " + line;
+  throw PeerError(text, "Start every rank with the same program, job and overrides.");
+}
+
+}  // namespace lockstep::launcher

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "comm/group/communicator.h"
+#include "configs/job.pb.h"
+
+namespace lockstep::launcher {
+
+/// What a rank was started with.
+struct RankIdentity {
+  std::string version;
+  job::Job job;
+};
+
+/// What differs between ranks, a line a field with every value and its ranks; empty when they agree.
+std::vector<std::string> disagreements(const std::vector<RankIdentity>& ranks);
+
+/// Throws PeerError, on every rank alike, when the ranks run other versions of lockstep or other jobs. A collective.
+void require_same_job(comm::Communicator& communicator, const job::Job& job);
+
+}  // namespace lockstep::launcher

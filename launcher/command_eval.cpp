@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launcher/command_eval.h"
+
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "launcher/launch.h"
+#include "launcher/rank.h"
+#include "launcher/run_directory.h"
+#include "runtime/job/job.h"
+#include "runtime/train/status_board.h"
+#include "runtime/train/train.h"
+
+namespace lockstep::launcher {
+
+namespace {
+
+struct EvalCommand {
+  JobOptions job;
+  LaunchOptions launch;
+  std::string checkpoint;
+  bool json = false;
+};
+
+std::vector<std::string> rank_arguments(const EvalCommand& command) {
+  std::vector<std::string> arguments{"eval"};
+  for (const std::string& argument : command.job.arguments()) arguments.push_back(argument);
+  arguments.insert(arguments.end(), {"--device", command.launch.device});
+  if (!command.checkpoint.empty()) arguments.insert(arguments.end(), {"--checkpoint", command.checkpoint});
+  if (command.json) arguments.push_back("--json");
+  return arguments;
+}
+
+void print(const train::EvalResult& result, bool json) {
+  if (json) {
+    nlohmann::ordered_json object{{"samples", result.samples}, {"loss", result.loss}};
+    if (result.accuracy) object["accuracy"] = *result.accuracy;
+    std::printf("%s\n", object.dump().c_str());
+    return;
+  }
+  std::printf("samples   %lld\nloss      %.6f\n", static_cast<long long>(result.samples), result.loss);
+  if (result.accuracy) std::printf("accuracy  %.2f %%\n", 100.0 * *result.accuracy);
+}
+
+ExitCode run(const EvalCommand& command) {
+  command.launch.require_device();
+  if (must_start_ranks(command.launch)) {
+    job::load(command.job.job, command.job.overrides);  // a wrong job is one error, not one a rank
+    return launch(command.launch, {.arguments = [&](int) { return rank_arguments(command); }});
+  }
+  return run_rank(command.job, [&](comm::World& world, const job::Job& job) {
+    train::StatusBoard::from_environment().set(world.rank(), train::RankPhase::kEval, 0);
+    const train::EvalResult result = train::evaluate(world, job, run_directory(command.checkpoint, job));
+    if (world.rank() == 0) print(result, command.json);
+    return ExitCode::kDone;
+  });
+}
+
+}  // namespace
+
+void add_eval(CLI::App& app, Action& chosen) {
+  const auto command = std::make_shared<EvalCommand>();
+  CLI::App& eval = *app.add_subcommand("eval", "evaluate a checkpoint on a job's evaluation data");
+  command->job.add_to(eval);
+  command->launch.add_to(eval, false);
+  eval.add_option("--checkpoint", command->checkpoint,
+                  "a checkpoint, or a run directory for its newest one; default: runs/<the job's name>")
+      ->type_name("PATH");
+  eval.add_flag("--json", command->json, "print the result as JSON");
+  eval.callback([command, &chosen] { chosen = [command] { return run(*command); }; });
+}
+
+}  // namespace lockstep::launcher

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launcher/error_block.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <new>
+#include <sstream>
+#include <thread>
+
+#include "comm/group/communicator.h"
+
+namespace lockstep::launcher {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+std::string kind_of(ExitCode code) {
+  switch (code) {
+    case ExitCode::kDone:
+      return "done";
+    case ExitCode::kUsage:
+      return "usage";
+    case ExitCode::kEnvironment:
+      return "environment";
+    case ExitCode::kStorage:
+      return "storage";
+    case ExitCode::kNumerics:
+      return "numerics";
+    case ExitCode::kMemory:
+      return "memory";
+    case ExitCode::kPeerLost:
+      return "peer lost";
+    case ExitCode::kPreempted:
+      return "preempted";
+  }
+  return "unknown";
+}
+
+std::string indented(const std::string& text, const std::string& first, const std::string& rest) {
+  std::istringstream lines(text);
+  std::string result;
+  for (std::string line; std::getline(lines, line);) result += (result.empty() ? first : rest) + line + "\n";
+  return result;
+}
+
+/// How long a rank that failed waits to be ended by one that knows more.
+milliseconds patience(ExitCode code, int rank, bool joined) {
+  if (code == ExitCode::kPeerLost) return milliseconds(rank == 0 ? 800 : 1200);
+  if (rank == 0) return milliseconds(0);
+  // mpirun lets a second pass before it ends the others of a rank that just exits.
+  return milliseconds(joined ? 500 : 1500);
+}
+
+/// The launch environment may be what is wrong.
+comm::LaunchEnvironment environment_or_lone() {
+  try {
+    return comm::launch_environment();
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+}  // namespace
+
+std::string error_block(const Error& error, const std::string& where, bool color) {
+  const std::string red = color ? "\033[1;31m" : "";
+  const std::string plain = color ? "\033[0m" : "";
+  return "lockstep: " + red + "error" + plain + (where.empty() ? "" : " " + where) + " (" + kind_of(error.code()) +
+         ", exit " + std::to_string(static_cast<int>(error.code())) + ")\n" + indented(error.what(), "  ", "  ") +
+         indented(error.advice(), "  → ", "    ");
+}
+
+Error as_error(const std::exception& exception) {
+  if (const auto* error = dynamic_cast<const Error*>(&exception)) return *error;
+  if (dynamic_cast<const std::bad_alloc*>(&exception) != nullptr) {
+    return MemoryError("out of memory", "Use a smaller data.global_batch or model, or fewer ranks on this machine.");
+  }
+  if (dynamic_cast<const std::filesystem::filesystem_error*>(&exception) != nullptr) {
+    return StorageError(exception.what(), "Check the path, the space and the permissions there.");
+  }
+  return EnvironmentError(std::string("unexpected: ") + exception.what(), "This is a defect of lockstep; report it.");
+}
+
+void print_error(const Error& error, const std::string& where) {
+  const std::string block = error_block(error, where, isatty(STDERR_FILENO) == 1);
+  std::fflush(stdout);
+  std::fwrite(block.data(), 1, block.size(), stderr);
+  std::fflush(stderr);
+}
+
+void give_way(const Error& error, bool joined) {
+  const comm::LaunchEnvironment environment = environment_or_lone();
+  if (environment.size > 1) std::this_thread::sleep_for(patience(error.code(), environment.rank, joined));
+}
+
+int report(const Error& error) {
+  const comm::LaunchEnvironment environment = environment_or_lone();
+  print_error(error, environment.size == 1 ? "" : "on rank " + std::to_string(environment.rank));
+  return static_cast<int>(error.code());
+}
+
+}  // namespace lockstep::launcher

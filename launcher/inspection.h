@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace lockstep::launcher {
+
+/// What a path holds, as `lockstep inspect --json` prints it: {"kind": "checkpoint" | "run" | "safetensors", "path",
+/// ...}. Damage is told under "damage", for a run in its list of checkpoints. Throws StorageError for a path that is
+/// missing or holds none of these.
+nlohmann::ordered_json inspect(const std::filesystem::path& path);
+
+/// Whether the inspection found damage.
+bool is_damaged(const nlohmann::ordered_json& inspection);
+
+/// The inspection for a person.
+std::string inspection_text(const nlohmann::ordered_json& inspection);
+
+}  // namespace lockstep::launcher

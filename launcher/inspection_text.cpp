@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdio>
+
+#include "launcher/inspection.h"
+
+namespace lockstep::launcher {
+
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+std::string padded(std::string text, std::size_t width) {
+  if (text.size() < width) text.append(width - text.size(), ' ');
+  return text;
+}
+
+std::string str(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+
+std::string line(const std::string& name, const std::string& value) { return padded(name, 14) + value + "\n"; }
+
+std::string number(const Json& value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%12.5g", value.is_number() ? value.get<double>() : 0.0);
+  return text;
+}
+
+std::string tensor_table(const Json& tensors) {
+  std::size_t width = 4;
+  for (const Json& tensor : tensors) width = std::max(width, str(tensor["name"]).size());
+  std::string text = std::string("\n") + padded("tensor", width) +
+                     "  dtype     shape                     mean         min         max\n";
+  for (const Json& tensor : tensors) {
+    text +=
+        padded(str(tensor["name"]), width + 2) + padded(str(tensor["dtype"]), 10) + padded(tensor["shape"].dump(), 18);
+    if (tensor.contains("mean")) text += number(tensor["mean"]) + number(tensor["min"]) + number(tensor["max"]);
+    if (tensor.contains("not_finite")) text.append("  ").append(str(tensor["not_finite"])).append(" not finite");
+    text += "\n";
+  }
+  return text;
+}
+
+std::string state_lines(const Json& state) {
+  const Json& scaler = state["scaler"];
+  return line("job", str(state["job"]) + ", hash " + str(state["job_hash"])) +
+         line("step", str(state["step"]) + ", " + str(state["applied_steps"]) + " of them applied") +
+         line("epoch", str(state["epoch"]) + ", " + str(state["sampler"]["cursor"]) + " samples into it") +
+         line("world size", str(state["world_size"])) + line("optimizer", str(state["optimizer"])) +
+         line("loss scale", str(scaler["scale"]) + ", " + str(scaler["growth_tracker"]) + " of " +
+                                str(scaler["growth_interval"]) + " good steps to its growth, " +
+                                str(scaler["skipped_steps"]) + " steps skipped (" + str(scaler["consecutive_skips"]) +
+                                " in a row now)") +
+         line("weights", str(state["weights_digest"])) +
+         line("written by", "lockstep " + str(state["lockstep_version"]));
+}
+
+std::string checkpoint_list(const Json& checkpoints) {
+  if (checkpoints.empty()) return "no checkpoints\n";
+  std::string text;
+  for (const Json& entry : checkpoints) {
+    const std::string verdict = entry.contains("damage") ? "damaged: " + str(entry["damage"]) : "whole";
+    text += line("step " + str(entry["step"]), str(entry["path"]) + "  " + verdict);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string inspection_text(const Json& inspection) {
+  std::string text = line(str(inspection["kind"]), str(inspection["path"]));
+  if (inspection.contains("damage")) text += line("damaged", str(inspection["damage"]));
+  if (inspection.contains("step")) text += state_lines(inspection);
+  if (inspection.contains("metadata")) text += line("metadata", inspection["metadata"].dump());
+  if (inspection.contains("checkpoints")) text += checkpoint_list(inspection["checkpoints"]);
+  if (inspection.contains("tensors")) text += tensor_table(inspection["tensors"]);
+  return text;
+}
+
+}  // namespace lockstep::launcher

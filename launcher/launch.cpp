@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launcher/launch.h"
+
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <map>
+
+#include "comm/group/communicator.h"
+#include "launcher/error_block.h"
+#include "launcher/scratch_directory.h"
+#include "launcher/supervisor.h"
+
+namespace lockstep::launcher {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+int rank_count(const LaunchOptions& options) {
+  if (options.hosts.empty()) return options.nproc == 0 ? 1 : options.nproc;
+  const int places = ranks_on(options.hosts);
+  if (options.nproc > places) {
+    throw UsageError("--nproc " + std::to_string(options.nproc) + " asks for more ranks than --hosts " + options.hosts +
+                         " has places: " + std::to_string(places),
+                     "Give the hosts more ranks, as in --hosts a:4,b:4.");
+  }
+  return options.nproc == 0 ? places : options.nproc;
+}
+
+Outcome start(int ranks, const LaunchOptions& options, const RankCommand& command, int restart,
+              const SignalInbox& inbox) {
+  const ScratchDirectory scratch;
+  const fs::path board_file = scratch.path() / "status";
+  const train::StatusBoard board = train::StatusBoard::create(board_file, ranks);
+  std::map<std::string, std::string> variables{
+      {"LOCKSTEP_STATUS_BOARD", board_file.string()},
+      {"LOCKSTEP_RESTART_COUNT", std::to_string(restart)},
+      // The ranks' stdout leads to mpirun; whether a person looks at ours is known here.
+      {"LOCKSTEP_PROGRESS", isatty(STDOUT_FILENO) == 1 ? "bar" : "lines"}};
+  if (options.hosts.empty() && scratch.in_memory()) {
+    // Open MPI's own files would stay behind where mpirun itself is killed.
+    variables.emplace("OMPI_MCA_orte_tmpdir_base", scratch.path().string());
+    variables.emplace("OMPI_MCA_btl_vader_backing_directory", scratch.path().string());
+    variables.emplace("OMPI_MCA_osc_sm_backing_directory", scratch.path().string());
+  }
+  const MpirunCommand mpirun = mpirun_command(ranks, options.hosts, command.arguments(restart), variables);
+  return Supervisor(mpirun, board, inbox, {options.hosts.empty(), command.saves_on_request}).run();
+}
+
+}  // namespace
+
+bool must_start_ranks(const LaunchOptions& options) {
+  const comm::LaunchEnvironment environment = comm::launch_environment();
+  if (environment.launcher == comm::LaunchEnvironment::Launcher::kNone) {
+    return options.max_restarts > 0 || rank_count(options) > 1 || !options.hosts.empty();
+  }
+  const std::string joins = "this process was itself started as rank " + std::to_string(environment.rank) + " of " +
+                            std::to_string(environment.size);
+  if (options.nproc != 0 && options.nproc != environment.size) {
+    throw UsageError("--nproc " + std::to_string(options.nproc) + ": " + joins,
+                     "Leave --nproc away under mpirun, srun or torchrun.");
+  }
+  if (!options.hosts.empty() || options.max_restarts > 0) {
+    throw UsageError("--hosts and --max-restarts are for the process that starts the ranks, but " + joins,
+                     "Leave them away under mpirun, srun or torchrun.");
+  }
+  return false;
+}
+
+ExitCode launch(const LaunchOptions& options, const RankCommand& command) {
+  const int ranks = rank_count(options);
+  const SignalInbox inbox;
+  for (int restart = 0;; ++restart) {
+    const Outcome outcome = start(ranks, options, command, restart, inbox);
+    const bool again = outcome.code == ExitCode::kPeerLost && !outcome.stop_requested && restart < options.max_restarts;
+    if (!again) {
+      if (outcome.error) throw *outcome.error;
+      return outcome.code;
+    }
+    if (outcome.error) print_error(*outcome.error);
+    spdlog::warn("starting the ranks again: restart {} of {}", restart + 1, options.max_restarts);
+  }
+}
+
+}  // namespace lockstep::launcher

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "launcher/options.h"
+
+namespace lockstep::launcher {
+
+/// What the ranks run.
+struct RankCommand {
+  /// The arguments of this program, for a start and, from 1 on, for each restart.
+  std::function<std::vector<std::string>(int restart)> arguments;
+  bool saves_on_request = false;
+};
+
+/// Whether this process has to start the ranks, rather than being one. Throws UsageError when it is one and the options
+/// ask for other ranks than there are.
+bool must_start_ranks(const LaunchOptions& options);
+
+/// Starts the ranks and stays until they have ended, starting them again where one was lost and the options say so.
+/// Throws the Error that no rank has reported.
+ExitCode launch(const LaunchOptions& options, const RankCommand& command);
+
+}  // namespace lockstep::launcher

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/options.h"
+
+namespace lockstep::launcher {
+
+/// "a:4,b:4" as the number of ranks in all; a host without a number takes one. Throws UsageError.
+int ranks_on(const std::string& hosts);
+
+/// How mpirun is started.
+struct MpirunCommand {
+  std::vector<std::string> arguments;              ///< the program first
+  std::map<std::string, std::string> environment;  ///< on top of this process's
+};
+
+/// The command that starts `ranks` ranks of this program with `rank_arguments`. `variables` reach the ranks, on every
+/// host. Throws EnvironmentError when there is no mpirun.
+MpirunCommand mpirun_command(int ranks, const std::string& hosts, const std::vector<std::string>& rank_arguments,
+                             std::map<std::string, std::string> variables);
+
+/// mpirun, in a process group of its own, so that a terminal's Ctrl-C reaches it through the supervisor alone. When the
+/// supervisor dies the system ends it. Its stdout and stderr are pipes: mpirun would end the job where their reader
+/// does.
+class MpirunProcess {
+ public:
+  /// Throws EnvironmentError.
+  explicit MpirunProcess(const MpirunCommand& command);
+  /// Kills it, should it still run.
+  ~MpirunProcess();
+  MpirunProcess(const MpirunProcess&) = delete;
+  MpirunProcess& operator=(const MpirunProcess&) = delete;
+
+  /// The reading ends of its stdout and stderr. Reading never blocks.
+  int output() const { return output_; }
+  int messages() const { return messages_; }
+  void signal(int number) const;
+  /// Whether it has ended; takes note of how.
+  bool ended();
+  /// As a shell gives it: the exit code, or 128 + the signal that ended it.
+  int exit_code() const;
+
+ private:
+  pid_t pid_;
+  int output_;
+  int messages_;
+  std::optional<int> status_;
+};
+
+}  // namespace lockstep::launcher

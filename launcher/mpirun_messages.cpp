@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launcher/mpirun_messages.h"
+
+#include <cstdio>
+#include <utility>
+
+namespace lockstep::launcher {
+
+namespace {
+
+constexpr std::size_t kDashes = 74;
+
+/// One line of dashes opens or closes a remark; where one remark follows another, two stand in one line.
+std::size_t separators(const std::string& line) {
+  const bool dashes = !line.empty() && line.find_first_not_of('-') == std::string::npos;
+  return dashes && line.size() % kDashes == 0 ? line.size() / kDashes : 0;
+}
+
+/// What mpirun says outside its remarks, of interest to nobody.
+bool is_chatter(const std::string& line) {
+  return line.starts_with("mpirun: Forwarding signal") || line.starts_with("mpirun: killing job") ||
+         line.find("] ORTE_ERROR_LOG: ") != std::string::npos ||
+         line.find("orte_base_help_aggregate") != std::string::npos ||
+         line.find(" sent help message ") != std::string::npos;
+}
+
+}  // namespace
+
+std::string MpirunMessages::feed(std::string_view text) {
+  std::string passed;
+  for (const char character : text) {
+    if (character != '\n') {
+      line_ += character;
+    } else {
+      passed += take_line(std::exchange(line_, {}));
+    }
+  }
+  return passed;
+}
+
+std::string MpirunMessages::finish() {
+  const std::string last = line_.empty() ? "" : take_line(std::exchange(line_, {}));
+  in_remark_ = false;
+  return std::exchange(open_remark_, {}) + last;
+}
+
+std::string MpirunMessages::take_line(const std::string& line) {
+  if (const std::size_t count = separators(line); count > 0) {
+    for (std::size_t i = 0; i < count; ++i) {
+      in_remark_ = !in_remark_;
+      remarks_ += std::exchange(open_remark_, {});
+    }
+    return {};
+  }
+  if (in_remark_) {
+    note_signal(line);
+    open_remark_ += line + "\n";
+    return {};
+  }
+  return is_chatter(line) ? "" : line + "\n";
+}
+
+void MpirunMessages::note_signal(const std::string& line) {
+  int rank = 0;
+  int signal = 0;
+  const char* format = "mpirun noticed that process rank %d with PID %*d on node %*s exited on signal %d";
+  if (std::sscanf(line.c_str(), format, &rank, &signal) == 2) signals_.emplace(rank, signal);
+}
+
+}  // namespace lockstep::launcher

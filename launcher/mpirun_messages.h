@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace lockstep::launcher {
+
+/// Takes apart what comes out of mpirun's stderr: what the ranks print, and mpirun's own remarks, which it sets between
+/// lines of dashes.
+class MpirunMessages {
+ public:
+  /// Takes the next piece of output, which may end anywhere. Returns what of it the ranks printed.
+  std::string feed(std::string_view text);
+  /// The last line, where it was not ended, and a remark that was not closed.
+  std::string finish();
+
+  /// mpirun's remarks, one after the other.
+  const std::string& remarks() const { return remarks_; }
+  /// The signals that ended ranks, where mpirun says so, by rank.
+  const std::map<int, int>& signals() const { return signals_; }
+
+ private:
+  std::string take_line(const std::string& line);
+  void note_signal(const std::string& line);
+
+  std::string line_;
+  std::string open_remark_;
+  bool in_remark_ = false;
+  std::string remarks_;
+  std::map<int, int> signals_;
+};
+
+}  // namespace lockstep::launcher

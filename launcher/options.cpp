@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launcher/options.h"
+
+namespace lockstep::launcher {
+
+void JobOptions::add_to(CLI::App& command) {
+  command.add_option("JOB", job, "the job, a *.pbtxt file")->required();
+  // One value each time: a following JOB must not be taken for another assignment.
+  command.add_option("--set", overrides, "override a field of the job, for example train.steps=100")
+      ->type_name("PATH=VALUE")
+      ->allow_extra_args(false);
+}
+
+std::vector<std::string> JobOptions::arguments() const {
+  std::vector<std::string> arguments{job};
+  for (const std::string& assignment : overrides) arguments.insert(arguments.end(), {"--set", assignment});
+  return arguments;
+}
+
+void LaunchOptions::add_to(CLI::App& command, bool restarts) {
+  command.add_option("--nproc", nproc, "start this many ranks, here or on --hosts")->check(CLI::Range(1, 1 << 20));
+  command.add_option("--hosts", hosts, "the hosts to start ranks on, each with a number of ranks")
+      ->type_name("A:4,B:4");
+  command.add_option("--device", device, "what to compute on")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"auto", "cpu", "cuda"}));
+  if (!restarts) return;
+  command.add_option("--max-restarts", max_restarts, "start again up to this often when a rank is lost")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+}
+
+void LaunchOptions::require_device() const {
+  if (device != "cuda") return;
+  throw EnvironmentError("this build has no CUDA backend", "Use --device cpu, or leave --device away.");
+}
+
+}  // namespace lockstep::launcher

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "runtime/tensor/error.h"
+
+namespace lockstep::launcher {
+
+/// What the user asked for, ready to run. Throws Error.
+using Action = std::function<ExitCode()>;
+
+/// Which job, with which fields overridden.
+struct JobOptions {
+  std::string job;
+  std::vector<std::string> overrides;
+
+  void add_to(CLI::App& command);
+  /// The options as a command line says them.
+  std::vector<std::string> arguments() const;
+};
+
+/// How many ranks, where, on what.
+struct LaunchOptions {
+  int nproc = 0;  ///< 0: not given
+  std::string hosts;
+  std::string device = "auto";
+  int max_restarts = 0;
+
+  /// `restarts`: whether the command can be started again.
+  void add_to(CLI::App& command, bool restarts);
+  /// Throws EnvironmentError for a device that this build cannot use.
+  void require_device() const;
+};
+
+}  // namespace lockstep::launcher

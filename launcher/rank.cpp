@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launcher/rank.h"
+
+#include <omp.h>
+#include <sched.h>
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <optional>
+
+#include "launcher/agreement.h"
+#include "launcher/error_block.h"
+#include "runtime/job/job.h"
+#include "runtime/train/status_board.h"
+
+namespace lockstep::launcher {
+
+namespace {
+
+using train::RankPhase;
+using train::StatusBoard;
+
+bool is_set(const char* name) { return std::getenv(name) != nullptr; }
+
+/// Ranks that a foreign mpirun or srun has started unbound share the cores that they all see.
+void share_cores(const comm::LaunchEnvironment& environment) {
+  if (is_set("OMP_NUM_THREADS") || is_set("OMPI_MCA_orte_bound_at_launch") || environment.local_size <= 1) return;
+  omp_set_num_threads(std::max(1, omp_get_num_procs() / environment.local_size));
+}
+
+/// A rank must not outlive the mpirun that our supervisor watches, nor miss a beat when the supervisor asks too early
+/// for a save.
+void obey_supervisor() {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  std::signal(SIGUSR1, SIG_IGN);
+}
+
+comm::CommunicatorOptions communicator_options(const job::Comm& comm) {
+  comm::CommunicatorOptions options;
+  options.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(comm.timeout_s() * 1e3));
+  options.shared_memory = comm.shared_memory();
+  return options;
+}
+
+}  // namespace
+
+ExitCode run_rank(const JobOptions& options, const RankWork& work) {
+  const comm::LaunchEnvironment environment = comm::launch_environment();
+  const StatusBoard board = StatusBoard::from_environment();
+  if (board.ranks() > 0) obey_supervisor();
+  const auto set_phase = [&](RankPhase phase) { board.set(environment.rank, phase, board.get(environment.rank).step); };
+  set_phase(RankPhase::kNone);
+  share_cores(environment);
+  std::optional<comm::World> world;
+  try {
+    const job::Job job = job::load(options.job, options.overrides);
+    world.emplace(comm::World::from_environment(communicator_options(job.comm())));
+    if (world->size() > 1) require_same_job(*world->communicator(), job);
+    const ExitCode code = work(*world, job);
+    set_phase(RankPhase::kDone);
+    return code;
+  } catch (const std::exception& exception) {
+    const Error error = as_error(exception);
+    // The supervisor looks for the rank that was lost among those that don't report an error of their own.
+    if (error.code() != ExitCode::kPeerLost) set_phase(RankPhase::kFailed);
+    give_way(error, world.has_value());
+    set_phase(RankPhase::kFailed);
+    const int code = report(error);
+    if (world) world->abort(code);
+    return static_cast<ExitCode>(code);
+  }
+}
+
+}  // namespace lockstep::launcher

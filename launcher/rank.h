@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+
+#include "comm/group/communicator.h"
+#include "configs/job.pb.h"
+#include "launcher/options.h"
+
+namespace lockstep::launcher {
+
+using RankWork = std::function<ExitCode(comm::World&, const job::Job&)>;
+
+/// Runs this process as one rank, or as the only one: reads the job, joins the others, makes sure that they have the
+/// same job, and works. Reports an error and ends the whole job with its exit code.
+ExitCode run_rank(const JobOptions& options, const RankWork& work);
+
+}  // namespace lockstep::launcher

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <poll.h>
+
+#include <map>
+#include <set>
+#include <vector>
+
+#include "runtime/train/status_board.h"
+
+namespace lockstep::launcher {
+
+/// The ranks of this machine, known from the status board once they have started.
+class RankWatch {
+ public:
+  explicit RankWatch(train::StatusBoard board) : board_(std::move(board)) {}
+  ~RankWatch();
+  RankWatch(const RankWatch&) = delete;
+  RankWatch& operator=(const RankWatch&) = delete;
+
+  /// Takes up ranks that have started since.
+  void find_started();
+  bool any_started() const { return !started_.empty(); }
+  bool all_started() const { return static_cast<int>(started_.size()) == board_.ranks(); }
+
+  /// For poll(): readable when a rank ends.
+  std::vector<pollfd> descriptors() const;
+  /// Ranks that have ended since the last call.
+  std::vector<int> take_ended();
+  /// Kills every rank that still runs.
+  void kill_all() const;
+
+  train::StatusBoard::Entry entry(int rank) const { return board_.get(rank); }
+  /// Whether any rank has come as far as its start-up, and so hears requests to save and exit.
+  bool any_at_work() const;
+  /// Whether any rank has met an error that it reports itself.
+  bool any_failed() const;
+
+ private:
+  template <class Predicate>
+  bool any(Predicate&& predicate) const;
+
+  train::StatusBoard board_;
+  std::set<int> started_;
+  std::map<int, int> running_;  ///< pidfds, by rank: a later process with the same number is not taken for the rank
+  std::vector<int> ended_;      ///< before they could be watched
+};
+
+}  // namespace lockstep::launcher

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "configs/job.pb.h"
+
+namespace lockstep::launcher {
+
+/// `given`, or the directory that a job's runs have by default.
+std::filesystem::path run_directory(const std::string& given, const job::Job& job);
+
+/// Makes the directory and those above it. Throws StorageError.
+void make_run_directory(const std::filesystem::path& directory);
+
+/// Whether a checkpoint was saved into the run directory since `time`.
+bool saved_since(const std::filesystem::path& directory, std::filesystem::file_time_type time);
+
+}  // namespace lockstep::launcher

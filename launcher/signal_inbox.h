@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <csignal>
+
+namespace lockstep::launcher {
+
+/// While it lives, SIGTERM, SIGINT, SIGHUP and SIGCHLD wait here to be taken instead of acting on the process. One at a
+/// time, made before other threads are.
+class SignalInbox {
+ public:
+  SignalInbox();
+  ~SignalInbox();
+  SignalInbox(const SignalInbox&) = delete;
+  SignalInbox& operator=(const SignalInbox&) = delete;
+
+  /// For poll(): readable when a signal waits.
+  int descriptor() const { return descriptor_; }
+  /// The next signal; 0 when none waits.
+  int take() const;
+
+ private:
+  sigset_t previous_;
+  int descriptor_;
+};
+
+}  // namespace lockstep::launcher

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launcher/supervisor.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <cstdio>
+#include <string_view>
+
+namespace lockstep::launcher {
+
+using std::chrono::milliseconds;
+using train::RankPhase;
+
+namespace {
+
+/// How often to look for ranks that have started; from then on their end is told.
+constexpr milliseconds kStartPoll{20};
+/// What mpirun gets to notice which rank died first, and how, before the others are killed.
+constexpr milliseconds kNoticeTime{1000};
+constexpr milliseconds kNoticePoll{5};
+/// From taking note of a rank's end to having acted on it.
+constexpr milliseconds kSettleTime{50};
+/// What mpirun gets to end in once its ranks are gone.
+constexpr milliseconds kMpirunTime{2000};
+/// What ranks get to save in.
+constexpr milliseconds kStopGrace{60'000};
+
+/// Exit codes with which a rank ends the job on purpose, having said why.
+bool is_own_code(int code) {
+  return code == static_cast<int>(ExitCode::kPreempted) ||
+         (code >= static_cast<int>(ExitCode::kUsage) && code <= static_cast<int>(ExitCode::kPeerLost));
+}
+
+Outcome because(const Error& error) { return {error.code(), error}; }
+
+/// Hands `take` what can be read now; clears `open` at the end of the pipe.
+template <class Take>
+void drain(int descriptor, bool& open, Take&& take) {
+  std::array<char, 4096> buffer;
+  ssize_t count = -1;
+  while (open && (count = read(descriptor, buffer.data(), buffer.size())) > 0) {
+    take(std::string_view(buffer.data(), static_cast<std::size_t>(count)));
+  }
+  if (count == 0) open = false;
+}
+
+}  // namespace
+
+Supervisor::Supervisor(const MpirunCommand& command, const train::StatusBoard& board, const SignalInbox& inbox,
+                       Supervised supervised)
+    : inbox_(inbox), supervised_(supervised), mpirun_(command), ranks_(board) {}
+
+Outcome Supervisor::run() {
+  while (!mpirun_.ended()) {
+    wait();
+    while (const int signal = inbox_.take()) {
+      if (signal != SIGCHLD) on_stop_request();
+    }
+    pass_output();
+    ranks_.find_started();
+    for (const int rank : ranks_.take_ended()) on_rank_ended(rank);
+    if (next_stage_ && Clock::now() >= *next_stage_) escalate();
+  }
+  ranks_.find_started();
+  ranks_.kill_all();
+  pass_output();
+  std::fputs(messages_.finish().c_str(), stderr);
+  Outcome result = outcome();
+  result.stop_requested = stop_requested_;
+  return result;
+}
+
+void Supervisor::wait() {
+  std::vector<pollfd> watched = ranks_.descriptors();
+  watched.push_back({inbox_.descriptor(), POLLIN, 0});
+  if (output_open_) watched.push_back({mpirun_.output(), POLLIN, 0});
+  if (messages_open_) watched.push_back({mpirun_.messages(), POLLIN, 0});
+  milliseconds patience = ranks_.all_started() ? milliseconds::max() : kStartPoll;
+  if (next_stage_) {
+    const auto left = std::chrono::ceil<milliseconds>(*next_stage_ - Clock::now());
+    patience = std::min(patience, std::max(left, milliseconds::zero()));
+  }
+  const int timeout = patience == milliseconds::max() ? -1 : static_cast<int>(patience.count());
+  poll(watched.data(), watched.size(), timeout);
+}
+
+void Supervisor::pass_output() {
+  drain(mpirun_.output(), output_open_, [](std::string_view text) {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    std::fflush(stdout);
+  });
+  drain(mpirun_.messages(), messages_open_, [this](std::string_view text) {
+    const std::string passed = messages_.feed(text);
+    std::fwrite(passed.data(), 1, passed.size(), stderr);
+  });
+}
+
+void Supervisor::on_stop_request() {
+  const bool first = !stop_requested_;
+  stop_requested_ = true;
+  const bool heard = supervised_.saves_on_request && (ranks_.any_at_work() || !supervised_.one_machine);
+  if (first && heard) {
+    mpirun_.signal(SIGUSR1);
+    take_down(kStopGrace);
+  } else {
+    take_down(milliseconds::zero());
+  }
+}
+
+void Supervisor::on_rank_ended(int rank) {
+  const RankPhase phase = ranks_.entry(rank).phase;
+  if (culprit_ || stage_ > 0 || phase == RankPhase::kDone || phase == RankPhase::kFailed) return;
+  // A rank that reports an error ends the others.
+  if (ranks_.any_failed()) return;
+  culprit_ = rank;
+  culprit_ended_ = Clock::now();
+  take_down(kNoticePoll);
+}
+
+void Supervisor::take_down(milliseconds delay) {
+  const Clock::time_point start = Clock::now() + delay;
+  if (stage_ == 0 && (!next_stage_ || start < *next_stage_)) next_stage_ = start;
+}
+
+bool Supervisor::mpirun_has_noticed() const {
+  // A process that has ended keeps its number until mpirun takes note.
+  return kill(static_cast<pid_t>(ranks_.entry(*culprit_).pid), 0) != 0 || Clock::now() > culprit_ended_ + kNoticeTime;
+}
+
+void Supervisor::escalate() {
+  if (stage_ == 0 && culprit_ && !settled_) {
+    settled_ = mpirun_has_noticed();
+    next_stage_ = Clock::now() + (settled_ ? kSettleTime : kNoticePoll);
+    return;
+  }
+  if (stage_++ > 0) {
+    mpirun_.signal(SIGKILL);
+    next_stage_.reset();
+    return;
+  }
+  stop_forced_ = stop_requested_ && !culprit_;
+  ranks_.kill_all();
+  // mpirun ends by itself once a rank has, and may crash or hang if told to meanwhile; ranks elsewhere are its to end.
+  if (!ranks_.any_started() || !supervised_.one_machine) mpirun_.signal(SIGTERM);
+  next_stage_ = Clock::now() + kMpirunTime;
+}
+
+Outcome Supervisor::outcome() const {
+  const int code = mpirun_.exit_code();
+  if (stop_forced_) {
+    return because(Error(ExitCode::kPreempted, "stopped, as asked, without saving",
+                         "Run the same command again; a training run resumes from its newest checkpoint."));
+  }
+  // A rank on another machine may have ended the job on purpose, and this one with it.
+  const bool explained = !supervised_.one_machine && is_own_code(code);
+  if (culprit_ && !explained) return because(lost(*culprit_));
+  if (code == 0 || is_own_code(code)) return {static_cast<ExitCode>(code), std::nullopt};
+  if (!messages_.signals().empty()) return because(lost(messages_.signals().begin()->first));
+  if (ranks_.any_started()) {
+    const std::string how = code > 128 ? "was killed (signal " + std::to_string(code - 128) + ")"
+                                       : "ended with exit code " + std::to_string(code);
+    return because(PeerError("mpirun, which holds the ranks, " + how + quoted_remarks(), advice()));
+  }
+  return because(EnvironmentError("mpirun could not start the ranks" + quoted_remarks()));
+}
+
+Error Supervisor::lost(int rank) const {
+  const train::StatusBoard::Entry entry = ranks_.entry(rank);
+  const std::string process = entry.pid == 0 ? "" : " (pid " + std::to_string(entry.pid) + ")";
+  const auto signal = messages_.signals().find(rank);
+  const bool killed = signal != messages_.signals().end();
+  const std::string how = killed ? "was killed (signal " + std::to_string(signal->second) + ")" : "ended unexpectedly";
+  const std::string what = "rank " + std::to_string(rank) + process + " " + how + " " + train::str(entry);
+  if (!killed && entry.phase == RankPhase::kNone) return EnvironmentError(what + quoted_remarks());
+  const bool may_be_memory = killed && signal->second == SIGKILL;
+  const std::string hint = may_be_memory ? "If nobody killed it, memory may have run out: see dmesg.\n" : "";
+  // Where mpirun names another rank, it is one that was killed after this one.
+  return PeerError(what + (messages_.signals().empty() ? quoted_remarks() : ""), hint + advice());
+}
+
+std::string Supervisor::quoted_remarks() const {
+  return messages_.remarks().empty() ? "" : ":\n" + messages_.remarks();
+}
+
+std::string Supervisor::advice() const {
+  if (!supervised_.saves_on_request) return "Run the same command again.";
+  return "Run the same command again to resume from the newest checkpoint; --max-restarts does so by itself.";
+}
+
+}  // namespace lockstep::launcher

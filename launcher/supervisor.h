@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "launcher/mpirun.h"
+#include "launcher/mpirun_messages.h"
+#include "launcher/rank_watch.h"
+#include "launcher/signal_inbox.h"
+#include "runtime/tensor/error.h"
+
+namespace lockstep::launcher {
+
+/// How a job's ranks ended.
+struct Outcome {
+  ExitCode code = ExitCode::kDone;
+  std::optional<Error> error;  ///< where no rank has said what happened
+  bool stop_requested = false;
+};
+
+/// What the supervisor has to know about the ranks.
+struct Supervised {
+  bool one_machine = true;        ///< every rank is on this machine
+  bool saves_on_request = false;  ///< SIGUSR1 makes them save and exit
+};
+
+/// Runs mpirun once: passes on what the ranks print, names the rank that is lost and ends the others, hands on requests
+/// to stop, and leaves no process behind.
+class Supervisor {
+ public:
+  Supervisor(const MpirunCommand& command, const train::StatusBoard& board, const SignalInbox& inbox,
+             Supervised supervised);
+
+  Outcome run();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void wait();
+  void pass_output();
+  void on_stop_request();
+  void on_rank_ended(int rank);
+  void take_down(std::chrono::milliseconds delay);
+  bool mpirun_has_noticed() const;
+  void escalate();
+  Outcome outcome() const;
+  /// What became of a rank that did not say so itself.
+  Error lost(int rank) const;
+  /// What mpirun says, to stand behind our own word; empty where it says nothing.
+  std::string quoted_remarks() const;
+  std::string advice() const;
+
+  const SignalInbox& inbox_;
+  Supervised supervised_;
+  MpirunProcess mpirun_;
+  bool output_open_ = true;
+  bool messages_open_ = true;
+  MpirunMessages messages_;
+  RankWatch ranks_;
+
+  std::optional<int> culprit_;  ///< the first rank that ended without saying why
+  Clock::time_point culprit_ended_;
+  bool settled_ = false;  ///< mpirun knows how the culprit ended
+  bool stop_requested_ = false;
+  bool stop_forced_ = false;  ///< the ranks were ended before they had saved
+  int stage_ = 0;             ///< of taking the ranks down
+  std::optional<Clock::time_point> next_stage_;
+};
+
+}  // namespace lockstep::launcher

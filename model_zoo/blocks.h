@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "configs/job.pb.h"
+#include "runtime/nn/layers.h"
+
+namespace lockstep::model_zoo {
+
+inline kernels::Activation activation_of(job::ActivationKind kind) {
+  return kind == job::GELU ? kernels::Activation::kGelu : kernels::Activation::kRelu;
+}
+
+/// A convolution over two dimensions whose padding keeps the extent at stride 1.
+inline nn::ConvOptions conv_options(std::int64_t kernel, std::int64_t stride) {
+  nn::ConvOptions options;
+  options.kernel = kernel;
+  options.geometry.spatial_rank = 2;
+  for (std::size_t d = 0; d < 2; ++d) {
+    options.geometry.stride[d] = stride;
+    options.geometry.padding[d] = kernel / 2;
+  }
+  return options;
+}
+
+/// Square pooling over two dimensions.
+inline kernels::PoolGeometry pool_geometry(kernels::PoolKind kind, std::int64_t window, std::int64_t stride,
+                                           std::int64_t padding) {
+  kernels::PoolGeometry geometry;
+  geometry.kind = kind;
+  geometry.spatial_rank = 2;
+  for (std::size_t d = 0; d < 2; ++d) {
+    geometry.window[d] = window;
+    geometry.stride[d] = stride;
+    geometry.padding[d] = padding;
+  }
+  return geometry;
+}
+
+/// Appends batch norm and activation to `net`; ReLU is fused into the batch norm.
+inline void add_norm_and_activation(nn::Sequential& net, const std::string& prefix, std::int64_t channels,
+                                    bool batch_norm, kernels::Activation activation) {
+  const bool fused = batch_norm && activation == kernels::Activation::kRelu;
+  if (batch_norm) net.add<nn::BatchNorm>(prefix + "norm", channels, fused);
+  if (!fused) net.add<nn::Activation>(prefix + "activation", activation);
+}
+
+}  // namespace lockstep::model_zoo

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model_zoo/resnet.h"
+
+#include <array>
+#include <vector>
+
+#include "model_zoo/blocks.h"
+#include "runtime/tensor/error.h"
+
+namespace lockstep::model_zoo {
+
+namespace {
+
+nn::ConvOptions residual_conv(std::int64_t kernel, std::int64_t stride) {
+  nn::ConvOptions options = conv_options(kernel, stride);
+  options.bias = false;
+  options.kaiming_normal = true;
+  return options;
+}
+
+/// Convolutions with batch norm and a shortcut around them; addition and ReLU are fused into the last batch norm.
+class ResidualBlock : public nn::Module {
+ public:
+  ResidualBlock(std::int64_t in, std::int64_t width, std::int64_t stride, bool bottleneck, bool zero_init) {
+    const std::int64_t out = bottleneck ? 4 * width : width;
+    if (bottleneck) {
+      add_stage("0", in, width, 1, 1, 1.0);
+      add_stage("1", width, width, 3, stride, 1.0);
+      add_stage("2", width, out, 1, 1, zero_init ? 0.0 : 1.0);
+    } else {
+      add_stage("0", in, width, 3, stride, 1.0);
+      add_stage("1", width, width, 3, 1, zero_init ? 0.0 : 1.0);
+    }
+    if (stride != 1 || in != out) {
+      shortcut_conv_ = &add_module<nn::Conv>("shortcut_conv", in, out, residual_conv(1, stride));
+      shortcut_norm_ = &add_module<nn::BatchNorm>("shortcut_norm", out);
+    }
+  }
+
+  Tensor forward(const Tensor& x) override {
+    const Tensor shortcut = shortcut_conv_ ? shortcut_norm_->forward(shortcut_conv_->forward(x)) : x;
+    Tensor y = x;
+    for (std::size_t i = 0; i < convs_.size(); ++i) {
+      const bool last = i + 1 == convs_.size();
+      y = norms_[i]->forward(convs_[i]->forward(y), last ? shortcut : Tensor());
+    }
+    return y;
+  }
+
+ private:
+  void add_stage(const std::string& suffix, std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t stride,
+                 double gamma) {
+    convs_.push_back(&add_module<nn::Conv>("conv" + suffix, in, out, residual_conv(kernel, stride)));
+    norms_.push_back(&add_module<nn::BatchNorm>("norm" + suffix, out, true, gamma));
+  }
+
+  std::vector<nn::Conv*> convs_;
+  std::vector<nn::BatchNorm*> norms_;
+  nn::Conv* shortcut_conv_ = nullptr;
+  nn::BatchNorm* shortcut_norm_ = nullptr;
+};
+
+struct Architecture {
+  std::array<int, 4> blocks;
+  bool bottleneck;
+};
+
+Architecture architecture_of(std::uint32_t depth) {
+  switch (depth) {
+    case 18:
+      return {{2, 2, 2, 2}, false};
+    case 34:
+      return {{3, 4, 6, 3}, false};
+    case 50:
+      return {{3, 4, 6, 3}, true};
+    case 101:
+      return {{3, 4, 23, 3}, true};
+    case 152:
+      return {{3, 8, 36, 3}, true};
+    default:
+      throw UsageError("model.resnet.depth: " + std::to_string(depth) + " is none of 18, 34, 50, 101, 152");
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<nn::Module> make_resnet(const job::Resnet& config, const ModelInput& input) {
+  if (input.sample_shape.rank() != 3) {
+    throw UsageError("model.resnet needs samples [height, width, channels], the data has " + input.sample_shape.str());
+  }
+  const Architecture architecture = architecture_of(config.depth());
+  auto net = std::make_unique<nn::Sequential>();
+  std::int64_t width = config.width();
+  if (config.stem() == job::CIFAR) {
+    net->add<nn::Conv>("stem_conv", input.sample_shape.back(), width, residual_conv(3, 1));
+    net->add<nn::BatchNorm>("stem_norm", width, true);
+  } else {
+    net->add<nn::Conv>("stem_conv", input.sample_shape.back(), width, residual_conv(7, 2));
+    net->add<nn::BatchNorm>("stem_norm", width, true);
+    net->add<nn::Pool>("stem_pool", pool_geometry(kernels::PoolKind::kMax, 3, 2, 1));
+  }
+  std::int64_t in = width;
+  for (std::size_t stage = 0; stage < architecture.blocks.size(); ++stage) {
+    for (int block = 0; block < architecture.blocks[stage]; ++block) {
+      const std::int64_t stride = stage > 0 && block == 0 ? 2 : 1;
+      net->add<ResidualBlock>("stage" + std::to_string(stage) + "_block" + std::to_string(block), in, width, stride,
+                              architecture.bottleneck, config.zero_init_residual());
+      in = architecture.bottleneck ? 4 * width : width;
+    }
+    width *= 2;
+  }
+  net->add<nn::GlobalAveragePool>("pool");
+  net->add<nn::Linear>("classifier", in, input.outputs);
+  return net;
+}
+
+}  // namespace lockstep::model_zoo

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/autograd/cast.h"
+
+#include "runtime/autograd/node.h"
+#include "runtime/kernels/backend.h"
+
+namespace lockstep::autograd {
+
+Tensor cast(const Tensor& tensor, DType dtype) {
+  if (tensor.dtype() == dtype) return tensor;
+  const std::shared_ptr<Meta>& meta = tensor.autograd_meta();
+  if (meta && meta->compute_copy.defined() && meta->compute_copy.dtype() == dtype) {
+    // The copy takes the leaf's place in the graph: gradients flow to the leaf's slot, whatever their dtype.
+    const Tensor copy = meta->compute_copy.detach();
+    copy.set_autograd_meta(meta);
+    return copy;
+  }
+  const Tensor out = Tensor::empty(tensor.shape(), dtype, tensor.device());
+  kernels::backend(tensor.device()).cast(tensor, out);
+  record(
+      out, "cast", {tensor},
+      [from = tensor.dtype()](const Tensor& grad, const BackwardContext&) {
+        return std::vector<Tensor>{cast(grad, from)};
+      },
+      Differentiable::kTwice);
+  return out;
+}
+
+}  // namespace lockstep::autograd

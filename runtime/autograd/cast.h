@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "runtime/tensor/tensor.h"
+
+namespace lockstep::autograd {
+
+/// `tensor` in another floating dtype; itself when it has that dtype already. The gradient is cast back. A parameter of
+/// an arena whose compute copy has the dtype gives that copy, without any work.
+Tensor cast(const Tensor& tensor, DType dtype);
+
+}  // namespace lockstep::autograd

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/autograd/engine.h"
+
+#include <algorithm>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "runtime/autograd/grad_mode.h"
+#include "runtime/autograd/node.h"
+#include "runtime/kernels/backend.h"
+#include "runtime/tensor/error.h"
+
+namespace lockstep::autograd {
+
+namespace {
+
+Tensor add(const Tensor& a, const Tensor& b) {
+  const Tensor sum = Tensor::empty(a.shape(), promote(a.dtype(), b.dtype()), a.device());
+  kernels::backend(a.device()).cast(a, sum);
+  kernels::backend(a.device()).accumulate(b, sum);
+  record(
+      sum, "accumulate", {a, b},
+      [](const Tensor& grad, const BackwardContext&) {
+        return std::vector<Tensor>{grad, grad};
+      },
+      Differentiable::kTwice);
+  return sum;
+}
+
+/// The sum of the gradients that arrive at one tensor. The first one is shared with whoever made it, so only a sum that
+/// was made here may be added to in place.
+struct Pending {
+  Tensor sum;
+  bool owned = false;
+
+  void add(const Tensor& grad, bool recorded) {
+    if (!sum.defined()) {
+      sum = grad;
+    } else if (owned && !recorded) {
+      kernels::backend(sum.device()).accumulate(grad, sum);
+    } else {
+      sum = autograd::add(sum, grad);
+      owned = true;
+    }
+  }
+};
+
+/// What hooks asked to be run when the pass of this thread is over; null outside a pass.
+thread_local std::vector<std::function<void()>>* callbacks = nullptr;
+
+/// One walk through the graph.
+class Pass {
+ public:
+  Pass(const Tensor& output, BackwardOptions options, std::unordered_set<const Meta*> wanted)
+      : options_(options), wanted_(std::move(wanted)), root_(output.autograd_meta()) {
+    collect();
+  }
+
+  void run(const Tensor& output_grad) {
+    const GradMode mode(options_.create_graph);
+    std::vector<std::function<void()>> at_end;
+    const CallbackScope scope(&at_end);
+    arrive(root_, output_grad);
+    if (!root_->producer) finish_leaf(*root_);
+    for (const std::shared_ptr<Node>& node : order_) visit(*node);
+    // By index: a callback may ask for another one.
+    for (std::size_t i = 0; i < at_end.size(); ++i) std::exchange(at_end[i], nullptr)();
+  }
+
+  Tensor gradient_of(const Tensor& tensor) const {
+    const auto found = results_.find(tensor.autograd_meta().get());
+    return found == results_.end() ? Tensor() : found->second.sum;
+  }
+
+ private:
+  struct CallbackScope {
+    explicit CallbackScope(std::vector<std::function<void()>>* mine) : outer(callbacks) { callbacks = mine; }
+    ~CallbackScope() { callbacks = outer; }
+    CallbackScope(const CallbackScope&) = delete;
+    CallbackScope& operator=(const CallbackScope&) = delete;
+    std::vector<std::function<void()>>* outer;
+  };
+
+  /// Finds the nodes below the root, newest first, and how often each leaf is an input.
+  void collect() {
+    std::unordered_set<const Node*> seen;
+    std::vector<std::shared_ptr<Node>> open;
+    const auto reach = [&](const std::shared_ptr<Meta>& meta) {
+      if (!meta) return;
+      if (!meta->producer) {
+        ++leaf_uses_[meta.get()];
+      } else if (seen.insert(meta->producer.get()).second) {
+        open.push_back(meta->producer);
+      }
+    };
+    reach(root_);
+    while (!open.empty()) {
+      std::shared_ptr<Node> node = std::move(open.back());
+      open.pop_back();
+      if (node->released()) node->backward({}, false);  // throws: this graph was walked before
+      for (const std::shared_ptr<Meta>& input : node->inputs()) reach(input);
+      order_.push_back(std::move(node));
+    }
+    std::ranges::sort(order_, [](const auto& a, const auto& b) { return a->sequence() > b->sequence(); });
+  }
+
+  void visit(Node& node) {
+    const auto arrived = pending_.find(&node);
+    std::vector<Tensor> grads(node.inputs().size());
+    if (arrived != pending_.end()) {
+      const Tensor grad = std::move(arrived->second.sum);
+      pending_.erase(arrived);
+      // A gradient that will itself be differentiated must stay a value of its own.
+      grads = node.backward(grad, wanted_.empty() && !options_.create_graph);
+      if (options_.create_graph && !node.differentiable()) forbid_second_derivative(node, grads);
+    }
+    const std::vector<std::shared_ptr<Meta>> inputs = node.inputs();
+    if (!options_.retain_graph && !options_.create_graph) node.release();
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (!inputs[i]) continue;
+      if (grads[i].defined()) arrive(inputs[i], grads[i]);
+      if (!inputs[i]->producer && --leaf_uses_[inputs[i].get()] == 0) finish_leaf(*inputs[i]);
+    }
+  }
+
+  void arrive(const std::shared_ptr<Meta>& meta, const Tensor& grad) {
+    if (wanted_.contains(meta.get())) results_[meta.get()].add(grad, options_.create_graph);
+    if (meta->producer) {
+      pending_[meta->producer.get()].add(grad, options_.create_graph);
+    } else if (wanted_.empty()) {
+      add_to_leaf(*meta, grad);
+    }
+  }
+
+  void add_to_leaf(Meta& leaf, const Tensor& grad) {
+    if (leaf.slot.defined()) {
+      if (grad.aliases(leaf.slot)) return;  // the operation wrote it there
+      kernels::Backend& backend = kernels::backend(leaf.slot.device());
+      if (leaf.slot_filled) {
+        backend.accumulate(grad, leaf.slot);
+      } else {
+        backend.cast(grad, leaf.slot);
+      }
+      leaf.slot_filled = true;
+      return;
+    }
+    // The sum is a tensor of its own: the gradient may be shared with other branches of the graph.
+    leaf.grad = leaf.grad.defined() ? add(leaf.grad, grad) : options_.create_graph ? grad : copy(grad);
+  }
+
+  static Tensor copy(const Tensor& tensor) {
+    const Tensor out = Tensor::empty(tensor.shape(), tensor.dtype(), tensor.device());
+    kernels::backend(tensor.device()).cast(tensor, out);
+    return out;
+  }
+
+  void finish_leaf(Meta& leaf) {
+    if (wanted_.empty() && leaf.on_grad_ready) leaf.on_grad_ready();
+  }
+
+  static void forbid_second_derivative(const Node& node, std::vector<Tensor>& grads) {
+    for (Tensor& grad : grads) {
+      if (!grad.defined()) continue;
+      const Tensor result = grad.detach();
+      Meta& meta = meta_of(result);
+      meta.requires_grad = true;
+      meta.producer = std::make_shared<Node>(
+          "once-differentiable", std::vector<std::shared_ptr<Meta>>{},
+          [name = std::string(node.name())](const Tensor&, const BackwardContext&) -> std::vector<Tensor> {
+            throw UsageError("the backward of '" + name + "' cannot be differentiated again");
+          },
+          false);
+      grad = result;
+    }
+  }
+
+  BackwardOptions options_;
+  std::unordered_set<const Meta*> wanted_;
+  std::shared_ptr<Meta> root_;
+  std::vector<std::shared_ptr<Node>> order_;
+  std::unordered_map<const Meta*, int> leaf_uses_;
+  std::unordered_map<const Node*, Pending> pending_;
+  std::unordered_map<const Meta*, Pending> results_;
+};
+
+Tensor initial_gradient(const Tensor& output, const Tensor& grad) {
+  if (!output.defined() || !output.requires_grad()) {
+    throw UsageError("backward from " + describe(output) + ", which no recorded operation on a leaf made",
+                     "Call set_requires_grad(true) on a leaf, and run the forward pass outside NoGrad.");
+  }
+  if (grad.defined()) {
+    if (grad.shape() != output.shape() || grad.dtype() != output.dtype()) {
+      throw ShapeError("the gradient of " + describe(output) + " has its shape and dtype, not " + describe(grad));
+    }
+    return grad;
+  }
+  if (output.numel() != 1) {
+    throw ShapeError("backward without a gradient needs a scalar, not " + describe(output));
+  }
+  const Tensor one = Tensor::empty(output.shape(), output.dtype(), output.device());
+  kernels::backend(output.device()).fill(one, 1.0);
+  return one;
+}
+
+}  // namespace
+
+void after_backward(std::function<void()> callback) {
+  if (callbacks == nullptr) throw UsageError("after_backward outside a backward pass");
+  callbacks->push_back(std::move(callback));
+}
+
+void backward(const Tensor& output, const Tensor& grad, const BackwardOptions& options) {
+  const Tensor start = initial_gradient(output, grad);
+  Pass(output, options, {}).run(start);
+}
+
+std::vector<Tensor> grad(const Tensor& output, const std::vector<Tensor>& inputs, const Tensor& grad_output,
+                         const BackwardOptions& options) {
+  const Tensor start = initial_gradient(output, grad_output);
+  std::unordered_set<const Meta*> wanted;
+  for (const Tensor& input : inputs) {
+    if (!input.requires_grad())
+      throw UsageError("a gradient with respect to " + describe(input) + ", which needs none");
+    wanted.insert(input.autograd_meta().get());
+  }
+  if (wanted.empty()) return {};
+  Pass pass(output, options, std::move(wanted));
+  pass.run(start);
+  std::vector<Tensor> grads;
+  for (const Tensor& input : inputs) grads.push_back(pass.gradient_of(input));
+  return grads;
+}
+
+}  // namespace lockstep::autograd

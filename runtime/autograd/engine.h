@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "runtime/tensor/tensor.h"
+
+namespace lockstep::autograd {
+
+struct BackwardOptions {
+  bool retain_graph = false;  ///< keep saved activations, so that the graph can be walked again
+  /// Record the backward pass; implies retain_graph. backward() then leaves gradients whose graph holds the leaf that
+  /// holds them, so prefer grad(), which makes no such cycle.
+  bool create_graph = false;
+};
+
+/// Walks the graph from `output` with the gradient `grad` (undefined: one, and then output must be a scalar). Every
+/// leaf that requires a gradient adds its contribution: to its slot in the gradient arena or to grad(). Iterative;
+/// operations run in the reverse order of their creation, so that the order of additions never changes. Throws
+/// UsageError when output has no graph or when the graph was walked before.
+void backward(const Tensor& output, const Tensor& grad = {}, const BackwardOptions& options = {});
+
+/// Runs `callback` once at the end of the backward pass that this thread is in, before backward() returns; callbacks of
+/// one pass run in the order in which they were given. For gradient hooks, which see the pass from inside. An exception
+/// leaves through backward(). Throws UsageError outside a pass.
+void after_backward(std::function<void()> callback);
+
+/// The gradients of `output` with respect to `inputs` (leaves or results), without touching any leaf's grad(). An input
+/// that output does not depend on gets an undefined tensor. With create_graph the gradients can be differentiated
+/// again, as far as the operations' backward is recorded; walking through one that is not throws UsageError naming it.
+std::vector<Tensor> grad(const Tensor& output, const std::vector<Tensor>& inputs, const Tensor& grad_output = {},
+                         const BackwardOptions& options = {});
+
+}  // namespace lockstep::autograd

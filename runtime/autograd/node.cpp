@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/autograd/node.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "runtime/autograd/grad_mode.h"
+#include "runtime/tensor/error.h"
+
+namespace lockstep::autograd {
+
+namespace {
+std::atomic<std::uint64_t> next_sequence{1};
+}
+
+Meta& meta_of(const Tensor& tensor) {
+  if (!tensor.autograd_meta()) tensor.set_autograd_meta(std::make_shared<Meta>());
+  return *tensor.autograd_meta();
+}
+
+bool is_recorded(const Tensor& tensor) { return grad_enabled() && tensor.defined() && tensor.requires_grad(); }
+
+bool BackwardContext::needs(std::size_t i) const { return node_.inputs().at(i) != nullptr; }
+
+GradTarget BackwardContext::target(std::size_t i, const Tensor& input) const {
+  Meta* meta = node_.inputs().at(i).get();
+  if (meta == nullptr) return {};
+  const Tensor& slot = meta->slot;
+  const bool writable = slot.defined() && (slot.dtype() == DType::kFloat32 || slot.dtype() == input.dtype());
+  if (!writable || !into_slots_) return {Tensor::empty(input.shape(), input.dtype(), input.device()), false};
+  const bool accumulate = meta->slot_filled;
+  meta->slot_filled = true;
+  return {slot, accumulate};
+}
+
+Node::Node(std::string_view name, std::vector<std::shared_ptr<Meta>> inputs, BackwardFunction backward,
+           bool differentiable)
+    : name_(name),
+      sequence_(next_sequence.fetch_add(1, std::memory_order_relaxed)),
+      inputs_(std::move(inputs)),
+      backward_(std::move(backward)),
+      differentiable_(differentiable) {}
+
+Node::~Node() {
+  // The list keeps the producers alive while the saved tensors, which may own them too, are dropped.
+  std::vector<std::shared_ptr<Node>> orphans;
+  const auto detach_inputs = [&orphans](Node& node) {
+    for (const std::shared_ptr<Meta>& input : node.inputs_) {
+      if (input && input->producer) orphans.push_back(input->producer);
+    }
+  };
+  detach_inputs(*this);
+  release();
+  while (!orphans.empty()) {
+    const std::shared_ptr<Node> node = std::move(orphans.back());
+    orphans.pop_back();
+    if (node.use_count() > 1) continue;
+    detach_inputs(*node);
+    node->release();
+  }
+}
+
+std::vector<Tensor> Node::backward(const Tensor& grad, bool into_slots) {
+  if (released()) {
+    throw UsageError("backward through '" + std::string(name_) + "' a second time: its saved tensors are gone",
+                     "Keep the graph in the first backward pass, or run the forward pass again.");
+  }
+  std::vector<Tensor> grads = backward_(grad, BackwardContext(*this, into_slots));
+  if (grads.size() != inputs_.size()) {
+    throw UsageError("the backward of '" + std::string(name_) + "' returned " + std::to_string(grads.size()) +
+                     " gradients for " + std::to_string(inputs_.size()) + " inputs");
+  }
+  return grads;
+}
+
+void Node::release() {
+  backward_ = nullptr;
+  inputs_.clear();
+}
+
+void record(const Tensor& result, std::string_view name, const std::vector<Tensor>& inputs, BackwardFunction backward,
+            Differentiable differentiable) {
+  if (std::ranges::none_of(inputs, is_recorded)) return;
+  std::vector<std::shared_ptr<Meta>> metas;
+  metas.reserve(inputs.size());
+  for (const Tensor& input : inputs) metas.push_back(is_recorded(input) ? input.autograd_meta() : nullptr);
+  Meta& meta = meta_of(result);
+  meta.requires_grad = true;
+  meta.producer =
+      std::make_shared<Node>(name, std::move(metas), std::move(backward), differentiable == Differentiable::kTwice);
+}
+
+}  // namespace lockstep::autograd

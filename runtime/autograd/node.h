@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "runtime/autograd/meta.h"
+#include "runtime/tensor/tensor.h"
+
+namespace lockstep::autograd {
+
+/// Where an operation's backward puts the gradient of one input.
+struct GradTarget {
+  Tensor out;
+  bool accumulate = false;  ///< add to `out` instead of overwriting it
+};
+
+/// What an operation's backward may ask about its inputs.
+class BackwardContext {
+ public:
+  BackwardContext(const Node& node, bool into_slots) : node_(node), into_slots_(into_slots) {}
+
+  /// Whether input `i` needs a gradient at all.
+  bool needs(std::size_t i) const;
+  /// Memory for the gradient of input `i`, whose value is `input`: the slice of the gradient arena where the input is a
+  /// parameter of one (in float32 or the input's dtype, which every operation can write), a new tensor like the input
+  /// otherwise. An undefined `out` when the input needs none. Whoever asks fills it; the backward function returns
+  /// `out` as the input's gradient either way.
+  GradTarget target(std::size_t i, const Tensor& input) const;
+
+ private:
+  const Node& node_;
+  bool into_slots_;
+};
+
+/// A gradient for every input, undefined where there is none.
+using BackwardFunction = std::function<std::vector<Tensor>(const Tensor& grad, const BackwardContext& context)>;
+
+/// One recorded operation with one result. What its backward needs is captured by the function and dropped when it ran.
+class Node {
+ public:
+  Node(std::string_view name, std::vector<std::shared_ptr<Meta>> inputs, BackwardFunction backward,
+       bool differentiable);
+  /// Iterative, so that a deep graph does not overflow the stack.
+  ~Node();
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  std::string_view name() const { return name_; }
+  /// Grows with creation: an operation's number is higher than those of the operations that it depends on.
+  std::uint64_t sequence() const { return sequence_; }
+  /// Null where an input is not recorded.
+  const std::vector<std::shared_ptr<Meta>>& inputs() const { return inputs_; }
+  /// Whether the backward is itself made of recorded operations, so that it can be differentiated again.
+  bool differentiable() const { return differentiable_; }
+
+  bool released() const { return backward_ == nullptr; }
+  /// `into_slots`: gradients of an arena's parameters are written where they belong. Throws UsageError when released.
+  std::vector<Tensor> backward(const Tensor& grad, bool into_slots);
+  /// Drops the saved activations and the way to the inputs.
+  void release();
+
+ private:
+  std::string_view name_;
+  std::uint64_t sequence_;
+  std::vector<std::shared_ptr<Meta>> inputs_;
+  BackwardFunction backward_;
+  bool differentiable_;
+};
+
+/// Whether the backward of an operation consists of recorded operations.
+enum class Differentiable { kOnce, kTwice };
+
+/// Makes `result` the result of an operation on `inputs`, if any of them is recorded; otherwise does nothing. `name`
+/// must be a string literal.
+void record(const Tensor& result, std::string_view name, const std::vector<Tensor>& inputs, BackwardFunction backward,
+            Differentiable differentiable = Differentiable::kOnce);
+
+}  // namespace lockstep::autograd

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/checkpoint/checkpoint.h"
+
+#include <google/protobuf/io/coded_stream.h>
+
+#include <filesystem>
+#include <utility>
+
+#include "runtime/checkpoint/durable_file.h"
+#include "runtime/checkpoint/safetensors.h"
+
+namespace lockstep::checkpoint {
+namespace {
+
+constexpr const char* kManifestFile = "manifest.json";
+constexpr const char* kStateFile = "state.pb";
+constexpr const char* kTensorFile = "tensors.safetensors";
+constexpr std::uint64_t kMaxManifestBytes = 256u << 20;
+constexpr std::uint64_t kMaxStateBytes = 64u << 20;
+constexpr int kMaxMessageDepth = 100;
+
+Digest write_file(const std::string& path, const std::string& content) {
+  const std::span<const std::byte> bytes = std::as_bytes(std::span(content));
+  OutputFile file(path);
+  file.write(bytes);
+  file.sync_and_close();
+  return digest_of(bytes);
+}
+
+/// The manifest's word on `name`, which messages call `what`.
+const Digest& entry(const std::map<std::string, Digest>& digests, const std::string& name, const std::string& what) {
+  const auto found = digests.find(name);
+  if (found == digests.end()) throw StorageError(what + " is not listed in the manifest beside it");
+  return found->second;
+}
+
+void require_same(const Digest& found, const std::map<std::string, Digest>& digests, const std::string& name,
+                  const std::string& what) {
+  const Digest& expected = entry(digests, name, what);
+  if (found == expected) return;
+  throw StorageError(what + " is damaged: the checksum of its " + std::to_string(found.bytes) + " bytes is " +
+                     found.checksum + ", the manifest says " + expected.checksum);
+}
+
+TrainingState read_state(const std::string& path, const Manifest& manifest) {
+  const std::string file = path + "/" + kStateFile;
+  const std::string content = read_file(file, kMaxStateBytes);
+  require_same(digest_of(std::as_bytes(std::span(content))), manifest.files, kStateFile, file);
+  google::protobuf::io::CodedInputStream stream(reinterpret_cast<const std::uint8_t*>(content.data()),
+                                                static_cast<int>(content.size()));
+  stream.SetTotalBytesLimit(static_cast<int>(content.size()));
+  stream.SetRecursionLimit(kMaxMessageDepth);
+  TrainingState state;
+  if (!state.ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage()) {
+    throw StorageError(file + " does not hold a training state");
+  }
+  if (state.step() != manifest.step) {
+    throw StorageError(file + " is of step " + std::to_string(state.step()) + ", its manifest of step " +
+                       std::to_string(manifest.step));
+  }
+  return state;
+}
+
+/// Hands each tensor to `take` once it agrees with the manifest.
+template <class Take>
+void read_tensors(const std::string& path, const Manifest& manifest, Take&& take) {
+  const SafetensorsFile file(path + "/" + kTensorFile);
+  Hasher whole;
+  whole.update(std::as_bytes(std::span(file.preamble())));
+  for (const TensorEntry& listed : file.tensors()) {
+    const Tensor tensor = file.read(listed);
+    const std::span<const std::byte> bytes(static_cast<const std::byte*>(tensor.data()), tensor.bytes());
+    require_same(digest_of(bytes), manifest.tensors, listed.name, file.path() + ": tensor '" + listed.name + "'");
+    whole.update(bytes);
+    take(listed.name, tensor);
+  }
+  require_same(whole.digest(), manifest.files, kTensorFile, file.path());
+}
+
+}  // namespace
+
+void write_checkpoint(const std::string& path, const TrainingState& state,
+                      const std::map<std::string, Tensor>& tensors) {
+  Manifest manifest;
+  manifest.step = state.step();
+  manifest.files[kStateFile] = write_file(path + "/" + kStateFile, state.SerializeAsString());
+  std::vector<NamedTensor> named;
+  for (const auto& [name, tensor] : tensors) named.push_back({name, tensor});
+  SafetensorsDigest written =
+      write_safetensors(path + "/" + kTensorFile, std::move(named), {{"lockstep_version", state.lockstep_version()}});
+  manifest.files[kTensorFile] = written.file;
+  manifest.tensors = std::move(written.tensors);
+  write_file(path + "/" + kManifestFile, format_manifest(manifest));
+  sync_directory(path);
+}
+
+Manifest check_sizes(const std::string& path) {
+  const std::string manifest_path = path + "/" + kManifestFile;
+  if (!std::filesystem::exists(manifest_path)) {
+    throw StorageError(path + " has no " + kManifestFile + ": not a checkpoint, or one whose deletion was interrupted");
+  }
+  Manifest manifest = parse_manifest(read_file(manifest_path, kMaxManifestBytes), manifest_path);
+  for (const char* name : {kStateFile, kTensorFile}) {
+    const InputFile file(path + "/" + name);
+    const std::uint64_t expected = entry(manifest.files, name, file.path()).bytes;
+    if (file.size() != expected) {
+      throw StorageError(file.path() + (file.size() < expected ? " is truncated at " : " has grown to ") +
+                         std::to_string(file.size()) + " of " + std::to_string(expected) + " bytes");
+    }
+  }
+  return manifest;
+}
+
+Manifest verify_checkpoint(const std::string& path) {
+  Manifest manifest = check_sizes(path);
+  read_state(path, manifest);
+  read_tensors(path, manifest, [](const std::string&, const Tensor&) {});
+  return manifest;
+}
+
+Checkpoint read_checkpoint(const std::string& path) {
+  const Manifest manifest = check_sizes(path);
+  Checkpoint checkpoint;
+  checkpoint.path = path;
+  checkpoint.state = read_state(path, manifest);
+  read_tensors(path, manifest,
+               [&](const std::string& name, const Tensor& tensor) { checkpoint.tensors.emplace(name, tensor); });
+  return checkpoint;
+}
+
+}  // namespace lockstep::checkpoint

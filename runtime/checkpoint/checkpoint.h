@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "configs/checkpoint.pb.h"
+#include "runtime/checkpoint/manifest.h"
+#include "runtime/tensor/tensor.h"
+
+namespace lockstep::checkpoint {
+
+/// Everything a run needs to go on: tensors (fp32 masters, buffers, optimizer state) and the rest, by logical names,
+/// never by rank. On disk a directory of manifest.json, state.pb and tensors.safetensors.
+struct Checkpoint {
+  TrainingState state;
+  std::map<std::string, Tensor> tensors;
+  std::string path;
+  /// From Store::latest(): a line for each newer checkpoint that was damaged, saying what is taken instead.
+  std::vector<std::string> notices;
+};
+
+/// Writes the files into an existing empty directory and makes them durable there; the manifest comes last.
+void write_checkpoint(const std::string& path, const TrainingState& state,
+                      const std::map<std::string, Tensor>& tensors);
+
+/// Reads a checkpoint whose every byte agrees with its manifest. Throws StorageError that names the damaged file or
+/// tensor; nothing is handed out then.
+Checkpoint read_checkpoint(const std::string& path);
+
+/// What read_checkpoint does, keeping no more than one tensor in memory.
+Manifest verify_checkpoint(const std::string& path);
+
+/// Reads the manifest and compares the files' sizes with it.
+Manifest check_sizes(const std::string& path);
+
+}  // namespace lockstep::checkpoint

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "runtime/checkpoint/checksum.h"
+
+namespace lockstep::checkpoint {
+
+/// What a checkpoint consists of. As a file it is JSON that ends with the checksum of its own text, so that a single
+/// changed byte anywhere in it is seen. It is written last and deleted first: where it is, the rest is whole.
+struct Manifest {
+  static constexpr std::uint64_t kVersion = 1;
+
+  std::uint64_t step = 0;
+  std::map<std::string, Digest> files;
+  std::map<std::string, Digest> tensors;
+
+  friend bool operator==(const Manifest&, const Manifest&) = default;
+};
+
+std::string format_manifest(const Manifest& manifest);
+
+/// Throws StorageError that names `path` on damaged, malformed or too new a text.
+Manifest parse_manifest(std::string_view text, const std::string& path);
+
+}  // namespace lockstep::checkpoint

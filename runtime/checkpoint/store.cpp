@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/checkpoint/store.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <iomanip>
+#include <sstream>
+#include <utility>
+
+#include "runtime/checkpoint/durable_file.h"
+#include "runtime/checkpoint/temporary_directory.h"
+
+namespace lockstep::checkpoint {
+namespace {
+
+constexpr std::string_view kPrefix = "step-";
+
+std::string name_of_step(std::uint64_t step) {
+  std::ostringstream name;
+  name << kPrefix << std::setfill('0') << std::setw(8) << step;
+  return name.str();
+}
+
+std::optional<std::uint64_t> step_of(const std::string& name) {
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  std::uint64_t step = 0;
+  std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), step);
+  // Only the one spelling that save() uses: every other name is somebody else's.
+  return name == name_of_step(step) ? std::optional(step) : std::nullopt;
+}
+
+void require_step(const std::string& path, std::uint64_t expected, std::uint64_t found) {
+  if (found != expected) throw StorageError(path + " holds step " + std::to_string(found) + ", not its name's");
+}
+
+}  // namespace
+
+Store::Store(std::string directory, RetryPolicy retries) : directory_(std::move(directory)), retries_(retries) {}
+
+std::vector<Store::Place> Store::places() const {
+  std::vector<Place> places;
+  for (const std::string& name : list_directory(directory_)) {
+    const std::string path = directory_ + "/" + name;
+    const std::optional<std::uint64_t> step = step_of(name);
+    if (step && std::filesystem::is_directory(path)) places.push_back({*step, path});
+  }
+  std::ranges::sort(places, std::ranges::greater(), &Place::step);
+  return places;
+}
+
+std::string Store::damage_of(const Place& place, Manifest (*check)(const std::string&)) const {
+  try {
+    require_step(place.path, place.step, with_retries(retries_, [&] { return check(place.path); }).step);
+    return {};
+  } catch (const StorageError& error) {
+    return error.what();
+  }
+}
+
+std::string Store::save(const TrainingState& state, const std::map<std::string, Tensor>& tensors) const {
+  const std::string name = name_of_step(state.step());
+  const Place target{state.step(), directory_ + "/" + name};
+  with_retries(retries_, [&] {
+    make_directories(directory_);
+    remove_abandoned();
+    const TemporaryDirectory temporary(directory_, name);
+    write_checkpoint(temporary.path(), state, tensors);
+    commit(temporary.path(), target);
+  });
+  return target.path;
+}
+
+void Store::commit(const std::string& prepared, const Place& target) const {
+  while (!rename_directory(prepared, target.path)) {
+    if (damage_of(target, verify_checkpoint).empty()) break;
+    const TemporaryDirectory aside(directory_, name_of_step(target.step));
+    rename_directory(target.path, aside.path());
+  }
+  sync_directory(directory_);
+}
+
+std::vector<ScanEntry> Store::scan() const {
+  std::vector<ScanEntry> entries;
+  for (const Place& place : places()) {
+    entries.push_back({place.step, place.path, damage_of(place, verify_checkpoint)});
+  }
+  return entries;
+}
+
+std::optional<Checkpoint> Store::latest(std::uint64_t limit) const {
+  std::vector<std::string> damages;
+  for (const Place& place : places()) {
+    if (place.step >= limit) continue;
+    try {
+      Checkpoint checkpoint = load(place.path);
+      require_step(place.path, place.step, checkpoint.state.step());
+      for (const std::string& damage : damages) {
+        checkpoint.notices.push_back(damage + "; " + place.path + " is taken instead");
+      }
+      return checkpoint;
+    } catch (const StorageError& error) {
+      damages.emplace_back(error.what());
+    }
+  }
+  if (damages.empty()) return std::nullopt;
+  std::string text = "no checkpoint in " + directory_ + " is whole:";
+  for (const std::string& damage : damages) text += "\n  " + damage;
+  throw StorageError(text, "Restore one from a copy, or start anew with --resume never.");
+}
+
+Checkpoint Store::load(const std::string& path) const {
+  return with_retries(retries_, [&] { return read_checkpoint(path); });
+}
+
+void Store::prune(std::uint32_t keep) const {
+  with_retries(retries_, [&] {
+    remove_abandoned();
+    std::uint32_t whole = 0;
+    for (const Place& place : places()) {
+      if (keep > 0 && whole >= keep) {
+        remove_checkpoint(place.path);
+        continue;
+      }
+      // The newest whole one is read to its last byte, since it is what a resumed run needs; the others only have their
+      // sizes compared, to spare the disk.
+      const bool is_whole = damage_of(place, whole == 0 ? verify_checkpoint : check_sizes).empty();
+      if (is_whole) {
+        ++whole;
+      } else if (!std::filesystem::exists(place.path + "/manifest.json")) {
+        remove_checkpoint(place.path);
+      }
+    }
+  });
+}
+
+void Store::remove_abandoned() const {
+  for (const std::string& name : list_directory(directory_)) {
+    if (is_abandoned(directory_, name)) remove_checkpoint(directory_ + "/" + name);
+  }
+}
+
+}  // namespace lockstep::checkpoint

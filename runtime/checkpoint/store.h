@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/checkpoint/checkpoint.h"
+#include "runtime/checkpoint/retry.h"
+
+namespace lockstep::checkpoint {
+
+/// A checkpoint as scan() finds it.
+struct ScanEntry {
+  std::uint64_t step = 0;
+  std::string path;
+  std::string damage;  ///< what is wrong; empty when it is whole
+};
+
+/// The checkpoints of one run: a directory of `step-<8 digits>/`, each whole or absent. Nothing is updated in place,
+/// and nothing points to the latest: it is found by looking. One process saves and prunes; any number may read
+/// meanwhile.
+class Store {
+ public:
+  explicit Store(std::string directory, RetryPolicy retries = {});
+
+  const std::string& directory() const { return directory_; }
+
+  /// Saves under `state.step()` and returns the path once the checkpoint is durable. Where a whole one of that step is
+  /// there, it stays and this one is dropped; a damaged one is replaced. Tensors are on the CPU. Throws FileError when
+  /// the disk keeps refusing; what was saved before is intact then and the temporary files are gone.
+  std::string save(const TrainingState& state, const std::map<std::string, Tensor>& tensors) const;
+
+  /// Every checkpoint with all its checksums verified, newest first.
+  std::vector<ScanEntry> scan() const;
+
+  /// The newest whole checkpoint of a step below `limit`, verified; none when the directory holds none. The notices
+  /// name newer ones that are damaged. Throws StorageError when there are checkpoints and all of them are damaged.
+  std::optional<Checkpoint> latest(std::uint64_t limit = std::numeric_limits<std::uint64_t>::max()) const;
+
+  /// Reads one checkpoint, wherever it lies. Throws StorageError that says what is damaged.
+  Checkpoint load(const std::string& path) const;
+
+  /// Deletes the checkpoints older than the newest `keep` whole ones (0: none), remains of interrupted deletions, and
+  /// temporary directories of dead writers. Never deletes the newest whole checkpoint or one that is newer.
+  void prune(std::uint32_t keep) const;
+
+ private:
+  struct Place {
+    std::uint64_t step;
+    std::string path;
+  };
+
+  std::vector<Place> places() const;
+  std::string damage_of(const Place& place, Manifest (*check)(const std::string&)) const;
+  void commit(const std::string& prepared, const Place& target) const;
+  void remove_abandoned() const;
+
+  std::string directory_;
+  RetryPolicy retries_;
+};
+
+}  // namespace lockstep::checkpoint

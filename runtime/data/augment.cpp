@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/data/augment.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/kernels/functors/philox.h"
+#include "runtime/tensor/error.h"
+
+namespace lockstep::data {
+
+namespace {
+
+// The layer word of the counter tells the augmentations of one sample apart.
+constexpr std::uint32_t kPadCrop = 0;
+constexpr std::uint32_t kFlip = 1;
+
+std::array<std::uint32_t, 4> draw(const SampleKey& key, std::uint32_t augmentation) {
+  const CounterRng random(key.seed, CounterRng::Purpose::kAugmentation, augmentation, key.epoch);
+  return random.block(static_cast<std::uint64_t>(key.index));
+}
+
+/// Uniform in [-pad, pad].
+std::int64_t shift_from_bits(std::uint32_t bits, std::int64_t pad) {
+  return static_cast<std::int64_t>(std::uint64_t{bits} * static_cast<std::uint64_t>(2 * pad + 1) >> 32) - pad;
+}
+
+void require_image(const Shape& shape, const char* what) {
+  if (shape.rank() == 3) return;
+  throw UsageError(std::string(what) + ": needs images [H, W, C], but samples have shape " + shape.str());
+}
+
+/// Moves n floats of a row by `shift` places to the left (negative: right) and fills up with zeros. In place or into
+/// another row.
+void move_row(float* out, const float* in, std::int64_t n, std::int64_t shift) {
+  const std::int64_t kept = n - std::abs(shift);
+  const std::int64_t to = std::max<std::int64_t>(-shift, 0);
+  const std::int64_t from = std::max<std::int64_t>(shift, 0);
+  std::memmove(out + to, in + from, static_cast<std::size_t>(kept) * sizeof(float));
+  std::fill(out, out + to, 0.0f);
+  std::fill(out + to + kept, out + n, 0.0f);
+}
+
+}  // namespace
+
+PadCrop::PadCrop(DatasetPtr base, std::int64_t pad) : Transform(std::move(base)), pad_(pad) {
+  require_image(sample_shape(), "data.augment.pad_crop");
+  height_ = sample_shape()[0];
+  width_ = sample_shape()[1];
+  channels_ = sample_shape()[2];
+  if (pad_ > height_ || pad_ > width_) {
+    throw UsageError("data.augment.pad_crop: " + std::to_string(pad_) + " is more than the images' extent, " +
+                     sample_shape().str());
+  }
+}
+
+void PadCrop::apply(const SampleKey& key, std::span<float> input) const {
+  const std::array<std::uint32_t, 4> words = draw(key, kPadCrop);
+  const std::int64_t down = shift_from_bits(words[0], pad_);
+  const std::int64_t right = shift_from_bits(words[1], pad_);
+  const std::int64_t row = width_ * channels_;
+  // Rows are taken in the order in which none is overwritten before it is read.
+  for (std::int64_t i = 0; i < height_; ++i) {
+    const std::int64_t y = down >= 0 ? i : height_ - 1 - i;
+    float* out = input.data() + y * row;
+    const std::int64_t source = y + down;
+    if (source < 0 || source >= height_) {
+      std::fill(out, out + row, 0.0f);
+    } else {
+      move_row(out, input.data() + source * row, row, right * channels_);
+    }
+  }
+}
+
+Flip::Flip(DatasetPtr base) : Transform(std::move(base)) {
+  require_image(sample_shape(), "data.augment.flip");
+  width_ = static_cast<std::size_t>(sample_shape()[1]);
+  channels_ = static_cast<std::size_t>(sample_shape()[2]);
+}
+
+void Flip::apply(const SampleKey& key, std::span<float> input) const {
+  if ((draw(key, kFlip)[0] & 1) == 0) return;
+  const std::size_t row = width_ * channels_;
+  for (std::size_t begin = 0; begin < input.size(); begin += row) {
+    float* pixels = input.data() + begin;
+    for (std::size_t left = 0, right = width_ - 1; left < right; ++left, --right) {
+      std::swap_ranges(pixels + left * channels_, pixels + (left + 1) * channels_, pixels + right * channels_);
+    }
+  }
+}
+
+}  // namespace lockstep::data

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "runtime/data/dataset.h"
+
+namespace lockstep::data {
+
+// Random changes of training images [H, W, C]. What is drawn depends on the sample's key alone.
+
+/// Pads each side with `pad` pixels of zeros and crops a random window of the original size.
+class PadCrop : public Transform {
+ public:
+  /// Throws UsageError when the samples are not images or are smaller than the padding.
+  PadCrop(DatasetPtr base, std::int64_t pad);
+
+ private:
+  void apply(const SampleKey& key, std::span<float> input) const override;
+
+  std::int64_t pad_;
+  std::int64_t height_;
+  std::int64_t width_;
+  std::int64_t channels_;
+};
+
+/// Mirrors left to right, half of the time.
+class Flip : public Transform {
+ public:
+  /// Throws UsageError when the samples are not images.
+  explicit Flip(DatasetPtr base);
+
+ private:
+  void apply(const SampleKey& key, std::span<float> input) const override;
+
+  std::size_t width_;
+  std::size_t channels_;
+};
+
+}  // namespace lockstep::data

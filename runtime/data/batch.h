@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/tensor/tensor.h"
+
+namespace lockstep::data {
+
+/// One rank's share of one micro-batch. A rank may have no sample: then the first extents are 0.
+struct Batch {
+  Tensor input;                     ///< float32 [n, sample shape...]
+  Tensor target;                    ///< int64 [n] class indices, or float32 [n, target size] for regression
+  std::uint64_t epoch = 0;          ///< counted from 0
+  std::int64_t first_sample = 0;    ///< position of row 0 in the step's global batch: names dropout masks
+  std::int64_t global_samples = 0;  ///< of this micro-batch, over all ranks
+  std::int64_t step_samples = 0;    ///< of the whole step, over all ranks and micro-batches
+};
+
+}  // namespace lockstep::data

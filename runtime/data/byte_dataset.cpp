@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/data/byte_dataset.h"
+
+#include "runtime/tensor/error.h"
+
+namespace lockstep::data {
+
+ByteDataset::ByteDataset(std::vector<std::uint8_t> images, std::vector<std::uint8_t> labels, const Shape& sample_shape,
+                         std::int64_t classes, const std::string& labels_from)
+    : images_(std::move(images)), labels_(std::move(labels)), sample_shape_(sample_shape), classes_(classes) {
+  if (labels_.empty()) throw StorageError(labels_from + ": holds no samples");
+  for (std::size_t i = 0; i < labels_.size(); ++i) {
+    if (labels_[i] < classes_) continue;
+    throw StorageError(labels_from + ": label " + std::to_string(labels_[i]) + " of sample " + std::to_string(i) +
+                           " is outside the " + std::to_string(classes_) + " classes",
+                       "Check that the file belongs to this data set, or set the number of classes.");
+  }
+}
+
+void ByteDataset::get(const SampleKey& key, std::span<float> input, Target& target) const {
+  const auto at = static_cast<std::size_t>(key.index);
+  const std::uint8_t* bytes = images_.data() + at * input.size();
+  for (std::size_t i = 0; i < input.size(); ++i) input[i] = static_cast<float>(bytes[i]) * (1.0f / 255.0f);
+  target.label = labels_[at];
+}
+
+}  // namespace lockstep::data

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace lockstep::data {
+
+/// Reads a file from its start, unpacking it when it is gzipped. Errors are StorageErrors that name the file.
+class ByteReader {
+ public:
+  explicit ByteReader(std::string path);
+
+  /// The next `count` bytes. What a damaged header promises is not allocated before it has been read. A file that ends
+  /// too early gives an error that names the bytes expected and found.
+  std::vector<std::uint8_t> read(std::uint64_t count);
+  /// Big-endian.
+  std::uint32_t read_uint32();
+  /// Throws unless the file ends here.
+  void expect_end();
+
+ private:
+  struct Close {
+    void operator()(void* file) const;
+  };
+  /// Fills as much of `out` as the file has.
+  std::size_t read_some(std::span<std::uint8_t> out);
+
+  std::string path_;
+  std::unique_ptr<void, Close> file_;
+  std::uint64_t position_ = 0;  // in the unpacked content
+};
+
+}  // namespace lockstep::data

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/data/eval_batches.h"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "runtime/data/collate.h"
+#include "runtime/tensor/error.h"
+
+namespace lockstep::data {
+
+EvalBatches::EvalBatches(DatasetPtr dataset, std::int64_t global_batch, std::int64_t rank, std::int64_t world_size)
+    : dataset_(std::move(dataset)), global_batch_(global_batch), rank_(rank), world_size_(world_size) {
+  if (global_batch < 1) throw UsageError("data.eval_batch: must be >= 1");
+}
+
+std::int64_t EvalBatches::size() const { return (dataset_->size() + global_batch_ - 1) / global_batch_; }
+
+Batch EvalBatches::operator[](std::int64_t at) const {
+  const std::int64_t first = at * global_batch_;
+  const Range whole{0, std::min(global_batch_, dataset_->size() - first)};
+  std::vector<std::int64_t> indices(static_cast<std::size_t>(whole.size()));
+  std::iota(indices.begin(), indices.end(), first);
+  return collate(*dataset_, {.step = whole, .micro = whole, .rank = share(whole, rank_, world_size_)}, indices);
+}
+
+}  // namespace lockstep::data

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/data/synthetic.h"
+
+#include <algorithm>
+
+#include "runtime/kernels/functors/philox.h"
+#include "runtime/tensor/error.h"
+
+namespace lockstep::data {
+
+namespace {
+
+// The layer word of the counter tells the tables apart. The data set is the same for every seed of a job.
+constexpr std::uint64_t kDatasetSeed = 0;
+constexpr std::uint32_t kPatterns = 0;
+constexpr std::uint32_t kNoise = 1;
+constexpr std::uint32_t kSamples = 2;
+
+/// A sample's noise starts at one of so many places.
+constexpr std::size_t kOffsets = std::size_t{1} << 16;
+
+std::vector<float> table(std::uint32_t kind, std::size_t count, float scale) {
+  const CounterRng random(kDatasetSeed, CounterRng::Purpose::kSynthetic, kind);
+  std::vector<float> values(count);
+  for (std::size_t i = 0; i < count; i += 4) {
+    const std::array<std::uint32_t, 4> words = random.block(i / 4);
+    for (std::size_t k = 0; k < 4 && i + k < count; ++k) values[i + k] = scale * uniform_from_bits(words[k]);
+  }
+  return values;
+}
+
+}  // namespace
+
+SyntheticDataset::SyntheticDataset(const Options& options) : options_(options) {
+  if (options.samples <= 0 || options.shape.numel() <= 0) throw UsageError("a synthetic data set needs samples");
+  const auto numel = static_cast<std::size_t>(options.shape.numel());
+  const auto patterns = static_cast<std::size_t>(std::max<std::int64_t>(options.classes, 1));
+  patterns_ = table(kPatterns, patterns * numel, 0.5f);
+  noise_ = table(kNoise, kOffsets + numel, 0.5f);
+}
+
+Shape SyntheticDataset::target_shape() const { return options_.classes > 0 ? Shape{} : Shape{options_.target_size}; }
+
+void SyntheticDataset::get(const SampleKey& key, std::span<float> input, Target& target) const {
+  const CounterRng random(kDatasetSeed, CounterRng::Purpose::kSynthetic, kSamples);
+  const auto words = random.block(static_cast<std::uint64_t>(options_.first_sample + key.index));
+  const std::size_t label = options_.classes > 0 ? words[0] % static_cast<std::uint64_t>(options_.classes) : 0;
+  const float* pattern = patterns_.data() + label * input.size();
+  const float* noise = noise_.data() + words[1] % kOffsets;
+  for (std::size_t i = 0; i < input.size(); ++i) input[i] = pattern[i] + noise[i];
+  target.label = static_cast<std::int64_t>(label);
+  // Target t is the difference of elements t and t + n / 2, counted round.
+  std::size_t plus = 0;
+  std::size_t minus = input.size() / 2;
+  for (float& value : target.values) {
+    value = input[plus] - input[minus];
+    if (++plus == input.size()) plus = 0;
+    if (++minus == input.size()) minus = 0;
+  }
+}
+
+}  // namespace lockstep::data

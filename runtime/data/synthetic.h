@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "runtime/data/dataset.h"
+
+namespace lockstep::data {
+
+/// Generated samples in [0, 1) that a model can learn. With classes, each has a pattern that its samples show under
+/// noise. Without, the target is a linear function of the sample. Drawing a sample costs an addition an element:
+/// patterns and noise are tables, and the sample's index chooses among them.
+class SyntheticDataset : public Dataset {
+ public:
+  struct Options {
+    std::int64_t samples = 0;
+    Shape shape;                    ///< of one sample
+    std::int64_t classes = 0;       ///< 0: regression
+    std::int64_t target_size = 0;   ///< of a regression target
+    std::int64_t first_sample = 0;  ///< where the samples begin in an endless sequence: keeps training and test apart
+  };
+  explicit SyntheticDataset(const Options& options);
+
+  std::int64_t size() const override { return options_.samples; }
+  Shape sample_shape() const override { return options_.shape; }
+  std::int64_t classes() const override { return options_.classes; }
+  Shape target_shape() const override;
+  void get(const SampleKey& key, std::span<float> input, Target& target) const override;
+
+ private:
+  Options options_;
+  std::vector<float> patterns_;  // [max(classes, 1), numel]
+  std::vector<float> noise_;     // a sample's noise is a window of it
+};
+
+}  // namespace lockstep::data

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/job/checker.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+namespace lockstep::job {
+
+namespace {
+
+/// The shortest text that reads back as the same number.
+std::string str(double value) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof(text), value).ptr};
+}
+
+}  // namespace
+
+void Checker::error(const std::string& path, const std::string& message) {
+  const auto is_this = [&](const std::string& wrong) { return !wrong.empty() && wrong == path; };
+  if (std::ranges::any_of(reading_errors_, is_this)) return;
+  diagnostics_.emplace_back(locations_.find(path), path, message);
+}
+
+bool Checker::require(bool present, const std::string& path, std::string_view what) {
+  const std::string parent = parent_path(path);
+  const auto beside = [&](const std::string& wrong) {
+    return wrong == parent || wrong == path || wrong.starts_with(path + "[") || wrong.starts_with(path + ".");
+  };
+  if (!present && std::ranges::none_of(reading_errors_, beside)) error(path, "is required: " + std::string(what));
+  return present;
+}
+
+bool Checker::required_positive(double value, const std::string& path, std::string_view what) {
+  return locations_.contains(path) ? positive(value, path) : require(false, path, what);
+}
+
+bool Checker::check(bool holds, const std::string& path, std::string_view rule, double value) {
+  if (!holds) error(path, "must be " + std::string(rule) + ", is " + str(value));
+  return holds;
+}
+
+bool Checker::positive(double value, const std::string& path) {
+  return check(value > 0 && std::isfinite(value), path, "> 0", value);
+}
+
+bool Checker::not_negative(double value, const std::string& path) {
+  return check(value >= 0 && std::isfinite(value), path, ">= 0", value);
+}
+
+bool Checker::at_least_one(double value, const std::string& path) {
+  return check(value >= 1 && std::isfinite(value), path, ">= 1", value);
+}
+
+bool Checker::fraction(double value, const std::string& path) {
+  return check(value >= 0 && value < 1, path, ">= 0 and < 1", value);
+}
+
+}  // namespace lockstep::job

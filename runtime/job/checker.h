@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "runtime/job/diagnostic.h"
+
+namespace lockstep::job {
+
+/// Collects what is wrong with a job's values, each at the place that gave the value.
+class Checker {
+ public:
+  Checker(const Locations& locations, Diagnostics& diagnostics) : locations_(locations), diagnostics_(diagnostics) {
+    for (const Diagnostic& diagnostic : diagnostics_) reading_errors_.push_back(diagnostic.path);
+  }
+
+  void error(const std::string& path, const std::string& message);
+  /// `path: is required: WHAT`, unless reading found an error right there or beside it: a misspelt name, say.
+  bool require(bool present, const std::string& path, std::string_view what);
+  /// A number that has to be given and to be > 0.
+  bool required_positive(double value, const std::string& path, std::string_view what);
+  /// `path: must be > 0, is -1`.
+  bool check(bool holds, const std::string& path, std::string_view rule, double value);
+  bool positive(double value, const std::string& path);
+  bool not_negative(double value, const std::string& path);
+  /// At least 1.
+  bool at_least_one(double value, const std::string& path);
+  /// 0 <= value < 1.
+  bool fraction(double value, const std::string& path);
+
+ private:
+  const Locations& locations_;
+  Diagnostics& diagnostics_;
+  std::vector<std::string> reading_errors_;
+};
+
+}  // namespace lockstep::job

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/job/defaults.h"
+
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/text_format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <string_view>
+
+namespace lockstep::job {
+
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+
+struct Default {
+  std::string_view message;
+  std::string_view field;
+  const char* value;
+};
+
+/// The defaults that depend on nothing else; job.proto's comments say the same.
+constexpr Default kDefaults[] = {
+    {"Mlp", "activation", "RELU"},
+    {"Mlp", "dropout", "0"},
+    {"Mlp", "batch_norm", "false"},
+    {"Convnet", "dropout", "0"},
+    {"Convnet", "head_pool", "FLATTEN"},
+    {"ConvBlock", "kernel", "3"},
+    {"ConvBlock", "stride", "1"},
+    {"ConvBlock", "batch_norm", "true"},
+    {"ConvBlock", "activation", "RELU"},
+    {"ConvBlock", "dropout", "0"},
+    {"Resnet", "stem", "IMAGENET"},
+    {"Resnet", "width", "64"},
+    {"Resnet", "zero_init_residual", "false"},
+    {"Data", "prefetch", "2"},
+    {"Data", "shuffle", "true"},
+    {"Data", "drop_last", "false"},
+    {"Cifar", "labels", "CIFAR10"},
+    {"Amp", "opt_level", "O0"},
+    {"LossScale", "growth_factor", "2"},
+    {"LossScale", "backoff_factor", "0.5"},
+    {"LossScale", "growth_interval", "2000"},
+    {"LossScale", "min", "1"},
+    {"LossScale", "max", "16777216"},
+    {"LossScale", "max_consecutive_skips", "20"},
+    {"Comm", "bucket_mb", "25"},
+    {"Comm", "first_bucket_mb", "1"},
+    {"Comm", "sync_batch_norm", "true"},
+    {"Comm", "digest_every", "100"},
+    {"Comm", "gradient_average", "true"},
+    {"Comm", "gradient_predivide_factor", "1"},
+    {"Comm", "find_unused", "false"},
+    {"Comm", "timeout_s", "60"},
+    {"Comm", "shared_memory", "true"},
+    {"Sgd", "momentum", "0"},
+    {"Sgd", "weight_decay", "0"},
+    {"Sgd", "nesterov", "false"},
+    {"Sgd", "dampening", "0"},
+    {"Adam", "beta1", "0.9"},
+    {"Adam", "beta2", "0.999"},
+    {"Adam", "epsilon", "1e-8"},
+    {"StepSchedule", "gamma", "0.1"},
+    {"CosineSchedule", "final_fraction", "0"},
+    {"LinearSchedule", "final_fraction", "0"},
+    {"Train", "accumulate", "1"},
+    {"Train", "eval_every", "0"},
+    {"Train", "label_smoothing", "0"},
+    {"Train", "log_every", "50"},
+    {"Checkpoint", "every_steps", "0"},
+    {"Checkpoint", "keep", "3"},
+    {"FaultPoint", "phase", "BACKWARD"},
+    {"FaultPoint", "milliseconds", "1000"},
+};
+
+void fill_fields(Message& message) {
+  const auto* type = message.GetDescriptor();
+  const auto* reflection = message.GetReflection();
+  for (const Default& entry : kDefaults) {
+    if (entry.message != type->name()) continue;
+    const FieldDescriptor* field = type->FindFieldByName(std::string(entry.field));
+    if (reflection->HasField(message, field)) continue;
+    google::protobuf::TextFormat::ParseFieldValueFromString(entry.value, field, &message);
+  }
+  std::vector<const FieldDescriptor*> set;
+  reflection->ListFields(message, &set);
+  for (const FieldDescriptor* field : set) {
+    if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) continue;
+    if (!field->is_repeated()) {
+      fill_fields(*reflection->MutableMessage(&message, field));
+      continue;
+    }
+    for (int i = 0; i < reflection->FieldSize(message, field); ++i) {
+      fill_fields(*reflection->MutableRepeatedMessage(&message, field, i));
+    }
+  }
+}
+
+std::string default_name(const std::filesystem::path& file) {
+  std::string name = file.stem().string();
+  std::ranges::replace_if(
+      name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)) && c != '_' && c != '-' && c != '.'; },
+      '_');
+  return name.empty() ? "job" : name;
+}
+
+void fill_amp(Amp& amp) {
+  if (amp.dtype() == PRECISION_DEFAULT) amp.set_dtype(amp.opt_level() == O0 ? FP32 : FP16);
+  if (!amp.has_keep_batch_norm_fp32()) amp.set_keep_batch_norm_fp32(amp.opt_level() != O3);
+  if (!amp.has_master_weights()) amp.set_master_weights(amp.opt_level() != O3);
+  LossScale& scale = *amp.mutable_loss_scale();
+  const bool autocast = amp.opt_level() == O1 || amp.opt_level() == O2;
+  if (!scale.has_dynamic()) scale.set_dynamic(autocast && amp.dtype() == FP16);
+  if (!scale.has_init()) scale.set_init(scale.dynamic() ? 65536 : 1);
+}
+
+void fill_optimizer(Optimizer& optimizer) {
+  if (optimizer.has_adam() && !optimizer.adam().has_weight_decay()) optimizer.mutable_adam()->set_weight_decay(0);
+  if (optimizer.has_adamw() && !optimizer.adamw().has_weight_decay()) optimizer.mutable_adamw()->set_weight_decay(0.01);
+}
+
+void fill_fault(Fault& fault, const Train& train) {
+  const auto* kind = Fault::descriptor()->FindOneofByName("kind");
+  const FieldDescriptor* field = fault.GetReflection()->GetOneofFieldDescriptor(fault, kind);
+  if (field == nullptr) return;
+  auto* point = dynamic_cast<FaultPoint*>(fault.GetReflection()->MutableMessage(&fault, field));
+  if (!point->has_micro_batch()) point->set_micro_batch(std::max(train.accumulate(), 1u) - 1);
+}
+
+void make_absolute(std::string& path, const std::filesystem::path& folder) {
+  if (!path.empty()) path = std::filesystem::absolute(folder / path).lexically_normal().string();
+}
+
+void make_absolute(Dataset& dataset, const std::filesystem::path& folder) {
+  if (dataset.has_idx()) {
+    make_absolute(*dataset.mutable_idx()->mutable_images(), folder);
+    make_absolute(*dataset.mutable_idx()->mutable_labels(), folder);
+  } else if (dataset.has_cifar()) {
+    for (std::string& file : *dataset.mutable_cifar()->mutable_files()) make_absolute(file, folder);
+  }
+}
+
+bool is_regression(const Dataset& dataset) { return dataset.has_synthetic() && dataset.synthetic().classes() == 0; }
+
+}  // namespace
+
+void fill_defaults(Job& job, const std::filesystem::path& file, const std::filesystem::path& folder) {
+  if (job.name().empty()) job.set_name(default_name(file));
+  // Messages that stand for themselves when left out.
+  job.mutable_amp();
+  job.mutable_comm();
+  job.mutable_train();
+  job.mutable_checkpoint();
+  job.mutable_amp()->mutable_loss_scale();
+  if (job.schedule().kind_case() == Schedule::KIND_NOT_SET) job.mutable_schedule()->mutable_constant();
+  fill_fields(job);
+  fill_amp(*job.mutable_amp());
+  fill_optimizer(*job.mutable_optimizer());
+  for (Fault& fault : *job.mutable_fault()) fill_fault(fault, job.train());
+
+  if (job.comm().wire_dtype() == PRECISION_DEFAULT) job.mutable_comm()->set_wire_dtype(job.amp().dtype());
+  if (job.train().loss() == LOSS_DEFAULT) {
+    job.mutable_train()->set_loss(is_regression(job.data().train()) ? MSE : CROSS_ENTROPY);
+  }
+  if (job.has_data() && !job.data().has_eval_batch()) job.mutable_data()->set_eval_batch(job.data().global_batch());
+  if (job.data().has_train()) make_absolute(*job.mutable_data()->mutable_train(), folder);
+  if (job.data().has_eval()) make_absolute(*job.mutable_data()->mutable_eval(), folder);
+}
+
+}  // namespace lockstep::job

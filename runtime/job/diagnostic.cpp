@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/job/diagnostic.h"
+
+namespace lockstep::job {
+
+namespace {
+
+bool is_inside(const std::string& field, const std::string& path) {
+  return field == path || (field.starts_with(path) && (field[path.size()] == '.' || field[path.size()] == '['));
+}
+
+}  // namespace
+
+std::string Position::str() const {
+  if (line == 0) return source;
+  return source + ":" + std::to_string(line) + ":" + std::to_string(column);
+}
+
+std::string Diagnostic::str() const { return position.str() + ": " + (path.empty() ? "" : path + ": ") + message; }
+
+const Position& Locations::find(std::string path) const {
+  while (!positions_.contains(path)) path = parent_path(path);
+  return positions_.at(path);
+}
+
+void Locations::erase(const std::string& path) {
+  std::erase_if(positions_, [&](const auto& entry) { return is_inside(entry.first, path); });
+}
+
+void Locations::relocate(const std::string& path, const Position& position) {
+  record(path, position);
+  for (auto& [key, place] : positions_) {
+    if (is_inside(key, path)) place = position;
+  }
+}
+
+std::string join_path(std::string_view parent, std::string_view name) {
+  return parent.empty() ? std::string(name) : std::string(parent) + "." + std::string(name);
+}
+
+std::string element_path(const std::string& path, int index) { return path + "[" + std::to_string(index) + "]"; }
+
+std::string parent_path(const std::string& path) {
+  const std::size_t end = path.find_last_of(".[");
+  return end == std::string::npos ? std::string() : path.substr(0, end);
+}
+
+}  // namespace lockstep::job

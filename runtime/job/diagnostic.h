@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lockstep::job {
+
+/// Where a job says something: a place in its file, or an override on the command line.
+struct Position {
+  std::string source;  ///< the file as the user named it, or "--set path=value"
+  int line = 0;        ///< counted from 1; 0: the source as a whole
+  int column = 0;
+
+  /// "digits.pbtxt:12:3"
+  std::string str() const;
+};
+
+/// One thing that is wrong with a job.
+struct Diagnostic {
+  Position position;
+  std::string path;  ///< of the field, "optimizer.sgd.lr"; empty where none is meant
+  std::string message;
+
+  /// "digits.pbtxt:12:3: optimizer.sgd.lr: must be > 0, is -1"
+  std::string str() const;
+};
+
+using Diagnostics = std::vector<Diagnostic>;
+
+/// A text of noise would otherwise bring an error a character.
+inline constexpr std::size_t kMaxErrors = 50;
+
+/// Which place gave each field its value, by field path.
+class Locations {
+ public:
+  void record(const std::string& path, Position position) { positions_[path] = std::move(position); }
+  bool contains(const std::string& path) const { return positions_.contains(path); }
+  /// The place of the field or of the closest message around it.
+  const Position& find(std::string path) const;
+  /// Forgets the field and everything inside it: an override replaces them.
+  void erase(const std::string& path);
+  /// Records that the field and everything inside it came from one place.
+  void relocate(const std::string& path, const Position& position);
+
+ private:
+  std::map<std::string, Position> positions_{{"", {}}};
+};
+
+/// "train" and "steps" give "train.steps"; an empty parent gives the name.
+std::string join_path(std::string_view parent, std::string_view name);
+/// "model.convnet.block" and 1 give "model.convnet.block[1]".
+std::string element_path(const std::string& path, int index);
+/// "train.steps" gives "train", "fault[1]" gives "fault", a field of the root gives an empty text.
+std::string parent_path(const std::string& path);
+
+}  // namespace lockstep::job

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/job/job.h"
+
+#include <google/protobuf/text_format.h>
+#include <xxhash.h>
+
+#include <cerrno>
+#include <fstream>
+#include <system_error>
+
+#include "runtime/job/defaults.h"
+#include "runtime/job/overrides.h"
+#include "runtime/job/text_reader.h"
+#include "runtime/job/tokens.h"
+#include "runtime/job/validate.h"
+#include "runtime/tensor/error.h"
+
+namespace lockstep::job {
+
+namespace {
+
+/// At most one byte more than a job may have: enough for the reader to see that it is too long.
+std::string read_text(const std::filesystem::path& file, Diagnostics& diagnostics) {
+  const auto refuse = [&](const std::string& why) {
+    diagnostics.emplace_back(Position{file.string()}, "", "cannot read the job: " + why);
+    return std::string();
+  };
+  if (std::filesystem::is_directory(file)) return refuse("it is a directory");
+  std::string text(kMaxJobBytes + 1, '\0');
+  errno = 0;
+  std::ifstream stream(file, std::ios::binary);
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!stream.is_open() || stream.bad()) return refuse(std::generic_category().message(errno));
+  text.resize(static_cast<std::size_t>(stream.gcount()));
+  return text;
+}
+
+Job sound(Checked checked, const std::filesystem::path& file) {
+  if (checked.diagnostics.empty()) return std::move(checked.job);
+  std::string lines;
+  for (const Diagnostic& diagnostic : checked.diagnostics) {
+    if (!lines.empty()) lines += '\n';
+    lines += diagnostic.str();
+  }
+  if (checked.diagnostics.size() >= kMaxErrors) lines += "\nThere may be more errors behind these.";
+  throw UsageError(lines, "Correct the job, then check it with: lockstep validate " + file.string());
+}
+
+}  // namespace
+
+Checked check(const std::filesystem::path& file, std::span<const std::string> overrides) {
+  Checked unread;
+  const std::string text = read_text(file, unread.diagnostics);
+  if (!unread.diagnostics.empty()) return unread;
+  return check_text(text, file, overrides, std::filesystem::absolute(file).parent_path());
+}
+
+Checked check_text(std::string_view text, const std::filesystem::path& file, std::span<const std::string> overrides,
+                   const std::filesystem::path& folder) {
+  Checked checked;
+  Locations locations;
+  locations.record("", {file.string()});
+  TextReader reader(text, file.string(), locations, checked.diagnostics);
+  reader.read_message(checked.job, "");
+  for (const std::string& assignment : overrides) {
+    apply_override(checked.job, assignment, locations, checked.diagnostics);
+  }
+  // What the values mean is guesswork where braces do not match.
+  if (reader.broken()) return checked;
+  const Job written = checked.job;
+  fill_defaults(checked.job, file, folder);
+  validate(checked.job, written, locations, checked.diagnostics);
+  return checked;
+}
+
+Job load(const std::filesystem::path& file, std::span<const std::string> overrides) {
+  return sound(check(file, overrides), file);
+}
+
+Job load_text(std::string_view text, const std::filesystem::path& file, std::span<const std::string> overrides,
+              const std::filesystem::path& folder) {
+  return sound(check_text(text, file, overrides, folder), file);
+}
+
+std::string to_text(const Job& job) {
+  google::protobuf::TextFormat::Printer printer;
+  printer.SetUseShortRepeatedPrimitives(true);
+  std::string text;
+  printer.PrintToString(job, &text);
+  return text;
+}
+
+std::string hash(const Job& job) {
+  Job trained = job;
+  trained.clear_fault();
+  const std::string text = to_text(trained);
+  const XXH128_hash_t digest = XXH3_128bits(text.data(), text.size());
+  XXH128_canonical_t bytes;
+  XXH128_canonicalFromHash(&bytes, digest);
+  std::string hex;
+  for (const unsigned char byte : bytes.digest) {
+    hex += "0123456789abcdef"[byte / 16];
+    hex += "0123456789abcdef"[byte % 16];
+  }
+  return hex;
+}
+
+}  // namespace lockstep::job

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "configs/job.pb.h"
+#include "runtime/job/diagnostic.h"
+
+namespace lockstep::job {
+
+/// A job as resolved (defaults filled in, paths absolute) and all that is wrong with it; sound when nothing is.
+struct Checked {
+  Job job;
+  Diagnostics diagnostics;
+};
+
+/// Reads a job file, applies overrides ("train.steps=10"; later ones win), fills in the defaults and checks the values.
+/// Never throws for what a job says: every error is in the diagnostics, in the order of reading, then of checking.
+Checked check(const std::filesystem::path& file, std::span<const std::string> overrides = {});
+
+/// The same for a text. `file` is what messages call it; paths of data are relative to `folder`.
+Checked check_text(std::string_view text, const std::filesystem::path& file, std::span<const std::string> overrides,
+                   const std::filesystem::path& folder);
+
+/// The resolved job. Throws one UsageError that lists every diagnostic, one a line.
+Job load(const std::filesystem::path& file, std::span<const std::string> overrides = {});
+Job load_text(std::string_view text, const std::filesystem::path& file, std::span<const std::string> overrides,
+              const std::filesystem::path& folder);
+
+/// The job as protobuf text that load() reads back to an equal job. Equal jobs give equal texts.
+std::string to_text(const Job& job);
+
+/// 32 hexadecimal digits that name what is trained: all of the resolved job but its injected faults.
+std::string hash(const Job& job);
+
+/// What differs, a line a field: "train.steps: 600 / 500", "(unset)" for a side without it. Empty for equal jobs.
+std::vector<std::string> differences(const Job& a, const Job& b);
+
+}  // namespace lockstep::job

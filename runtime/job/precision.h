@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "configs/job.pb.h"
+#include "runtime/tensor/dtype.h"
+
+namespace lockstep::job {
+
+/// The dtype that a job's precision names; `otherwise` where it names none.
+DType dtype_of(Precision precision, DType otherwise);
+/// The precision that names a floating dtype; FP32 for any other.
+Precision precision_of(DType dtype);
+
+}  // namespace lockstep::job

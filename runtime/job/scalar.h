@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <google/protobuf/message.h>
+
+#include <string>
+#include <vector>
+
+#include "runtime/job/tokens.h"
+
+namespace lockstep::job {
+
+/// Reads one value for a scalar field and sets it, or appends it where the field is repeated. Returns what is wrong,
+/// `expected a number, found "fast"`, and then leaves the field alone; an empty text means that it is set.
+/// Behind an error the value is passed over.
+std::string read_scalar(Tokens& tokens, google::protobuf::Message& message,
+                        const google::protobuf::FieldDescriptor& field);
+
+/// The same for a text given without quotes.
+std::string set_text(google::protobuf::Message& message, const google::protobuf::FieldDescriptor& field,
+                     const std::string& text);
+
+/// The names an enum field may take in a job, the unset value left out.
+std::vector<std::string> names_of(const google::protobuf::EnumDescriptor& type);
+
+/// The names of a message's fields.
+std::vector<std::string> names_of(const google::protobuf::Descriptor& type);
+
+}  // namespace lockstep::job

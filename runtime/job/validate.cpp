@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/job/validate.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "runtime/job/validate_parts.h"
+
+namespace lockstep::job {
+
+namespace {
+
+constexpr std::size_t kLongestName = 128;
+
+void validate_name(const std::string& name, Checker& checker) {
+  const auto allowed = [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '-' || c == '.'; };
+  if (!std::ranges::all_of(name, allowed) || name.starts_with('.') || name.size() > kLongestName) {
+    checker.error("name", "must be at most " + std::to_string(kLongestName) +
+                              " letters, digits, '_', '-' or '.', the first one not '.'; is \"" + name + "\"");
+  }
+}
+
+void validate_comm(const Comm& comm, Checker& checker) {
+  checker.positive(comm.bucket_mb(), "comm.bucket_mb");
+  checker.positive(comm.first_bucket_mb(), "comm.first_bucket_mb");
+  checker.positive(comm.gradient_predivide_factor(), "comm.gradient_predivide_factor");
+  checker.positive(comm.timeout_s(), "comm.timeout_s");
+}
+
+void validate_train(const Job& job, Checker& checker) {
+  const Train& train = job.train();
+  const bool regression = job.data().train().has_synthetic() && job.data().train().synthetic().classes() == 0;
+  checker.required_positive(train.steps(), "train.steps", "the number of optimizer steps");
+  checker.at_least_one(train.accumulate(), "train.accumulate");
+  checker.at_least_one(train.log_every(), "train.log_every");
+  if (job.data().global_batch() > 0) {
+    checker.check(train.accumulate() <= job.data().global_batch(), "train.accumulate", "<= data.global_batch",
+                  train.accumulate());
+  }
+  if (train.eval_every() > 0 && !job.data().has_eval()) checker.error("train.eval_every", "needs data.eval");
+  checker.fraction(train.label_smoothing(), "train.label_smoothing");
+  if (train.loss() == CROSS_ENTROPY && regression) {
+    checker.error("train.loss", "CROSS_ENTROPY needs classes, but data.train is regression data; use MSE");
+  } else if (train.loss() == MSE && !regression && job.data().has_train()) {
+    checker.error("train.loss", "MSE needs regression data, but data.train has classes; use CROSS_ENTROPY");
+  }
+  if (train.loss() == MSE && train.label_smoothing() > 0) {
+    checker.error("train.label_smoothing", "needs loss CROSS_ENTROPY");
+  }
+}
+
+const FaultPoint* point_of(const Fault& fault) {
+  switch (fault.kind_case()) {
+    case Fault::kOverflow:
+      return &fault.overflow();
+    case Fault::kNan:
+      return &fault.nan();
+    case Fault::kKill:
+      return &fault.kill();
+    case Fault::kStop:
+      return &fault.stop();
+    case Fault::kDelay:
+      return &fault.delay();
+    case Fault::kBitFlip:
+      return &fault.bit_flip();
+    case Fault::KIND_NOT_SET:
+      return nullptr;
+  }
+  return nullptr;
+}
+
+void validate_fault(const Fault& fault, const std::string& path, const Train& train, Checker& checker) {
+  const FaultPoint* point = point_of(fault);
+  if (!checker.require(point != nullptr, path, "one of overflow, nan, kill, stop, delay, bit_flip")) return;
+  const auto* kind = Fault::descriptor()->FindOneofByName("kind");
+  const std::string at = join_path(path, fault.GetReflection()->GetOneofFieldDescriptor(fault, kind)->name());
+  const bool has_step = point->phase() != INIT;
+  if (has_step) checker.required_positive(point->step(), at + ".step", "the step, counted from 1");
+  checker.check(point->micro_batch() < std::max(train.accumulate(), 1u), at + ".micro_batch", "< train.accumulate",
+                point->micro_batch());
+}
+
+}  // namespace
+
+void validate(const Job& resolved, const Job& written, const Locations& locations, Diagnostics& diagnostics) {
+  Checker checker(locations, diagnostics);
+  validate_name(resolved.name(), checker);
+  validate_model(resolved.model(), checker);
+  if (checker.require(resolved.has_data(), "data", "global_batch and a train data set")) {
+    validate_data(resolved.data(), written.data(), checker);
+  }
+  validate_amp(resolved.amp(), checker);
+  validate_comm(resolved.comm(), checker);
+  validate_optimizer(resolved.optimizer(), checker);
+  validate_schedule(resolved.schedule(), checker);
+  validate_train(resolved, checker);
+  for (int i = 0; i < resolved.fault_size(); ++i) {
+    validate_fault(resolved.fault(i), element_path("fault", i), resolved.train(), checker);
+  }
+}
+
+}  // namespace lockstep::job

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <filesystem>
+
+#include "runtime/job/validate_parts.h"
+
+namespace lockstep::job {
+
+namespace {
+
+constexpr std::uint32_t kMostPrefetch = 1024;
+constexpr int kMostSampleDimensions = 4;
+
+void check_file(const std::string& resolved, const std::string& written, const std::string& path, Checker& checker) {
+  if (!checker.require(!resolved.empty(), path, "the path of a file")) return;
+  const std::string shown = "\"" + written + "\"" + (written == resolved ? "" : " (" + resolved + ")");
+  std::error_code failure;
+  const std::filesystem::file_status status = std::filesystem::status(resolved, failure);
+  if (status.type() == std::filesystem::file_type::not_found) {
+    checker.error(path, "no such file: " + shown);
+  } else if (status.type() == std::filesystem::file_type::directory) {
+    checker.error(path, "is a directory, not a file: " + shown);
+  } else if (!std::filesystem::exists(status)) {
+    checker.error(path, "cannot be reached: " + shown + ": " + failure.message());
+  }
+}
+
+void check_synthetic(const Synthetic& synthetic, const std::string& path, Checker& checker) {
+  checker.required_positive(synthetic.samples(), path + ".samples", "the number of samples");
+  checker.require(synthetic.shape_size() > 0, path + ".shape", "the extents of one sample, [32, 32, 3] or [1024]");
+  checker.check(synthetic.shape_size() <= kMostSampleDimensions, path + ".shape", "of at most 4 extents",
+                synthetic.shape_size());
+  for (int i = 0; i < synthetic.shape_size(); ++i) {
+    checker.at_least_one(synthetic.shape(i), element_path(path + ".shape", i));
+  }
+  if (synthetic.classes() == 0) {
+    checker.required_positive(synthetic.target_size(), path + ".target_size",
+                              "the length of a regression target (or give the number of classes)");
+  } else {
+    checker.check(synthetic.target_size() == 0, path + ".target_size", "absent where there are classes",
+                  synthetic.target_size());
+  }
+}
+
+void check_dataset(const Dataset& resolved, const Dataset& written, const std::string& path, Checker& checker) {
+  switch (resolved.kind_case()) {
+    case Dataset::kIdx:
+      check_file(resolved.idx().images(), written.idx().images(), path + ".idx.images", checker);
+      check_file(resolved.idx().labels(), written.idx().labels(), path + ".idx.labels", checker);
+      if (resolved.idx().has_classes()) checker.at_least_one(resolved.idx().classes(), path + ".idx.classes");
+      return;
+    case Dataset::kCifar:
+      checker.require(resolved.cifar().files_size() > 0, path + ".cifar.files", "the binary files, [\"train.bin\"]");
+      for (int i = 0; i < resolved.cifar().files_size(); ++i) {
+        check_file(resolved.cifar().files(i), written.cifar().files(i), element_path(path + ".cifar.files", i),
+                   checker);
+      }
+      return;
+    case Dataset::kSynthetic:
+      return check_synthetic(resolved.synthetic(), path + ".synthetic", checker);
+    case Dataset::KIND_NOT_SET:
+      checker.require(false, path, "one of idx, cifar, synthetic");
+  }
+}
+
+void check_normalize(const Normalize& normalize, Checker& checker) {
+  const std::string path = "data.normalize";
+  for (int i = 0; i < normalize.mean_size(); ++i) {
+    checker.check(std::isfinite(normalize.mean(i)), element_path(path + ".mean", i), "finite", normalize.mean(i));
+  }
+  for (int i = 0; i < normalize.std_size(); ++i) {
+    checker.positive(normalize.std(i), element_path(path + ".std", i));
+  }
+  const int means = normalize.mean_size();
+  const int stds = normalize.std_size();
+  if (means > 1 && stds > 1 && means != stds) {
+    checker.error(path, "mean has " + std::to_string(means) + " values and std " + std::to_string(stds) +
+                            "; give one a channel, or one for all");
+  }
+}
+
+}  // namespace
+
+void validate_data(const Data& resolved, const Data& written, Checker& checker) {
+  checker.required_positive(resolved.global_batch(), "data.global_batch", "the samples a step over all ranks");
+  check_dataset(resolved.train(), written.train(), "data.train", checker);
+  if (resolved.has_eval()) check_dataset(resolved.eval(), written.eval(), "data.eval", checker);
+  if (resolved.has_normalize()) check_normalize(resolved.normalize(), checker);
+  checker.check(resolved.prefetch() <= kMostPrefetch, "data.prefetch", "<= 1024", resolved.prefetch());
+  if (written.has_eval_batch()) checker.at_least_one(written.eval_batch(), "data.eval_batch");
+}
+
+}  // namespace lockstep::job

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "configs/job.pb.h"
+#include "runtime/job/checker.h"
+
+namespace lockstep::job {
+
+// The checks of validate(), by part of the job. What concerns two parts is checked in validate().
+
+void validate_model(const Model& model, Checker& checker);
+void validate_data(const Data& resolved, const Data& written, Checker& checker);
+void validate_amp(const Amp& amp, Checker& checker);
+void validate_optimizer(const Optimizer& optimizer, Checker& checker);
+void validate_schedule(const Schedule& schedule, Checker& checker);
+
+}  // namespace lockstep::job

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "runtime/kernels/cpu/cpu_backend.h"
+#include "runtime/kernels/cpu/fast_dtypes.h"
+#include "runtime/kernels/cpu/loops/loops.h"
+#include "runtime/kernels/cpu/parallel.h"
+#include "runtime/kernels/geometry/checks.h"
+
+namespace lockstep::kernels {
+
+using namespace cpu;
+
+namespace {
+
+constexpr std::int64_t kChunkElements = 16384;
+constexpr std::int64_t kGrainChunks = kGrainElements / kChunkElements;
+
+/// The loops compute in float32 and write what is at most that wide.
+bool has_loop(const ArenaSlice& slice) { return !slice.copy.defined() || is_fast(slice.copy); }
+
+bool skipped(const StepScalars& scalars) { return scalars.found_inf != nullptr && *scalars.found_inf != 0.0f; }
+
+/// Calls step(segment, begin, n) for all parts of the slice's segments, `begin` in elements of the slice.
+template <class Step>
+void for_each_part(const ArenaSlice& slice, Step step) {
+  for (const ArenaSegment& segment : slice.segments) {
+    parallel_elements(segment.end - segment.begin, [&](std::int64_t begin, std::int64_t n) {
+      step(segment, segment.begin - slice.base + begin, n);
+    });
+  }
+}
+
+}  // namespace
+
+void CpuBackend::check_finite(const Tensor& grad, std::int64_t base, std::span<const ArenaSegment> segments,
+                              const Tensor& flags, const Tensor& sum_of_squares) {
+  checks::check_finite(grad, base, segments, flags, sum_of_squares);
+  if (!is_fast(grad)) return reference_backend().check_finite(grad, base, segments, flags, sum_of_squares);
+  for (std::size_t s = 0; s < segments.size(); ++s) {
+    const Input values = input(grad).from(segments[s].begin - base);
+    const std::int64_t elements = segments[s].end - segments[s].begin;
+    bool finite = true;
+    if (sum_of_squares.defined()) {
+      const auto sums = reduce_chunks(elements, kChunkElements, kGrainChunks, [&](std::int64_t first, std::int64_t n) {
+        return loops().sum_of_squares(values.from(first), n);
+      });
+      const double sum = std::accumulate(sums.begin(), sums.end(), 0.0);
+      // No sum of squares of finite floats overflows a double.
+      finite = std::isfinite(sum);
+      sum_of_squares.as<double>()[s] = sum;
+    } else {
+      const auto verdicts =
+          reduce_chunks(elements, kChunkElements, kGrainChunks, [&](std::int64_t first, std::int64_t n) {
+            return static_cast<char>(loops().all_finite(values.from(first), n));
+          });
+      finite = std::ranges::all_of(verdicts, [](char verdict) { return verdict != 0; });
+    }
+    flags.as<float>()[s] = finite ? 0.0f : 1.0f;
+  }
+}
+
+void CpuBackend::sgd_step(const ArenaSlice& slice, const SgdOptions& options, const StepScalars& scalars,
+                          const Tensor& momentum) {
+  checks::arena_slice("sgd_step", slice);
+  if (options.momentum != 0) checks::optimizer_state("sgd_step", "momentum", slice, momentum);
+  if (!has_loop(slice)) return reference_backend().sgd_step(slice, options, scalars, momentum);
+  if (skipped(scalars)) return;
+  float* velocity = options.momentum != 0 ? momentum.as<float>().data() : nullptr;
+  for_each_part(slice, [&](const ArenaSegment& segment, std::int64_t begin, std::int64_t n) {
+    loops().sgd_step(slice, options, scalars, segment, velocity, begin, n);
+  });
+}
+
+void CpuBackend::adam_step(const ArenaSlice& slice, const AdamOptions& options, const StepScalars& scalars,
+                           const Tensor& m, const Tensor& v) {
+  checks::arena_slice("adam_step", slice);
+  checks::optimizer_state("adam_step", "m", slice, m);
+  checks::optimizer_state("adam_step", "v", slice, v);
+  if (!has_loop(slice)) return reference_backend().adam_step(slice, options, scalars, m, v);
+  if (skipped(scalars)) return;
+  for_each_part(slice, [&](const ArenaSegment& segment, std::int64_t begin, std::int64_t n) {
+    loops().adam_step(slice, options, scalars, segment, m.as<float>().data(), v.as<float>().data(), begin, n);
+  });
+}
+
+}  // namespace lockstep::kernels

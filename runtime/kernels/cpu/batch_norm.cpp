@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <vector>
+
+#include "runtime/kernels/cpu/channel_sums.h"
+#include "runtime/kernels/cpu/cpu_backend.h"
+#include "runtime/kernels/cpu/fast_dtypes.h"
+#include "runtime/kernels/cpu/loops/loops.h"
+#include "runtime/kernels/geometry/checks.h"
+
+namespace lockstep::kernels {
+
+using namespace cpu;
+
+namespace {
+
+float* floats(const Tensor& tensor) { return static_cast<float*>(tensor.data()); }
+
+/// Mean and sum of squared deviations of each channel over the rows seen so far.
+struct Moments {
+  double count = 0;
+  std::vector<double> mean;
+  std::vector<double> m2;
+
+  explicit Moments(std::int64_t channels) : mean(static_cast<std::size_t>(channels)), m2(mean.size()) {}
+
+  /// Adds rows of which the sum and the sum of squares of x - pivot are known. Chan, Golub, LeVeque: "Updating formulae
+  /// and a pairwise algorithm for computing sample variances", 1979.
+  void add(std::int64_t rows, const float* pivot, const float* sum, const float* sum_of_squares) {
+    const double added = static_cast<double>(rows);
+    const double share = added / (count + added);
+    for (std::size_t c = 0; c < mean.size(); ++c) {
+      const double offset = static_cast<double>(sum[c]) / added;
+      const double own_m2 = static_cast<double>(sum_of_squares[c]) - static_cast<double>(sum[c]) * offset;
+      const double distance = static_cast<double>(pivot[c]) + offset - mean[c];
+      mean[c] += distance * share;
+      // Rounding may take a variance of 0 below it. Not std::max, which would hide a NaN.
+      m2[c] += (own_m2 < 0 ? 0 : own_m2) + distance * distance * count * share;
+    }
+    count += added;
+  }
+};
+
+}  // namespace
+
+void CpuBackend::batch_norm_statistics(const Tensor& x, const Tensor& mean, const Tensor& m2) {
+  checks::batch_norm_statistics(x, mean, m2);
+  if (!is_fast(x)) return reference_backend().batch_norm_statistics(x, mean, m2);
+  const std::int64_t channels = mean.numel();
+  const ChannelPartials partials(x.shape().rows(), channels, 3);
+  partials.fill([&](std::int64_t chunk, std::int64_t first_element, std::int64_t rows) {
+    loops().batch_norm_statistics(input(x).from(first_element), rows, channels, partials.at(chunk, 0),
+                                  partials.at(chunk, 1), partials.at(chunk, 2));
+  });
+  Moments all(channels);
+  for (std::int64_t chunk = 0; chunk < partials.chunks(); ++chunk) {
+    all.add(partials.chunk_rows(chunk), partials.at(chunk, 0), partials.at(chunk, 1), partials.at(chunk, 2));
+  }
+  round_to_float(all.mean, mean);
+  round_to_float(all.m2, m2);
+}
+
+void CpuBackend::batch_norm_finalize(const Tensor& packed, double epsilon, double momentum, const Tensor& running,
+                                     const Tensor& mean, const Tensor& inv_std, const Tensor& count,
+                                     const Tensor& next_running) {
+  // A few values for each channel: the reference's double arithmetic costs nothing beside the passes over x.
+  reference_backend().batch_norm_finalize(packed, epsilon, momentum, running, mean, inv_std, count, next_running);
+}
+
+void CpuBackend::batch_norm_apply(const Tensor& x, const Tensor& mean, const Tensor& inv_std, const Tensor& gamma,
+                                  const Tensor& beta, const Tensor& residual, bool relu, const Tensor& y) {
+  checks::batch_norm_apply(x, mean, inv_std, gamma, beta, residual, y);
+  if (!is_fast(x)) {
+    return reference_backend().batch_norm_apply(x, mean, inv_std, gamma, beta, residual, relu, y);
+  }
+  const std::int64_t channels = mean.numel();
+  const Tensor scale_of = Tensor::empty({channels}, DType::kFloat32);
+  multiply(inv_std, gamma, scale_of);
+  const BatchNormParameters parameters{floats(mean), floats(scale_of), floats(beta)};
+  parallel_rows(x.shape().rows(), channels, [&](std::int64_t first, std::int64_t rows) {
+    const std::int64_t begin = first * channels;
+    loops().batch_norm_apply(input(x).from(begin), parameters,
+                             residual.defined() ? input(residual).from(begin) : input(residual), relu,
+                             output(y).from(begin), rows, channels);
+  });
+}
+
+void CpuBackend::batch_norm_backward_reduce(const Tensor& x, const Tensor& mean, const Tensor& dy, const Tensor& y,
+                                            bool relu, const Tensor& sum_dy, const Tensor& sum_dy_xmu) {
+  checks::batch_norm_backward_reduce(x, mean, dy, y, relu, sum_dy, sum_dy_xmu);
+  if (!is_fast(x)) {
+    return reference_backend().batch_norm_backward_reduce(x, mean, dy, y, relu, sum_dy, sum_dy_xmu);
+  }
+  const std::int64_t channels = mean.numel();
+  const ChannelPartials partials(x.shape().rows(), channels, 2);
+  partials.fill([&](std::int64_t chunk, std::int64_t begin, std::int64_t rows) {
+    loops().batch_norm_backward_reduce(input(x).from(begin), floats(mean), input(dy).from(begin),
+                                       relu ? input(y).from(begin) : input(Tensor()), rows, channels,
+                                       partials.at(chunk, 0), partials.at(chunk, 1));
+  });
+  round_to_float(partials.totals(0), sum_dy);
+  round_to_float(partials.totals(1), sum_dy_xmu);
+}
+
+void CpuBackend::batch_norm_backward_apply(const Tensor& x, const Tensor& mean, const Tensor& inv_std,
+                                           const Tensor& gamma, const Tensor& dy, const Tensor& y, bool relu,
+                                           const Tensor& sum_dy, const Tensor& sum_dy_xmu, const Tensor& count,
+                                           const Tensor& dx, const Tensor& dresidual) {
+  checks::batch_norm_backward_apply(x, mean, inv_std, gamma, dy, y, relu, sum_dy, sum_dy_xmu, count, dx, dresidual);
+  if (!is_fast(x)) {
+    return reference_backend().batch_norm_backward_apply(x, mean, inv_std, gamma, dy, y, relu, sum_dy, sum_dy_xmu,
+                                                         count, dx, dresidual);
+  }
+  const std::int64_t channels = mean.numel();
+  const Tensor scale_of = Tensor::empty({channels}, DType::kFloat32);
+  multiply(inv_std, gamma, scale_of);
+  const Tensor slopes_of = Tensor::zeros({2, channels}, DType::kFloat32);
+  const BatchNormParameters parameters{floats(mean), floats(scale_of), nullptr};
+  const BatchNormSlopes slopes{floats(slopes_of), floats(slopes_of) + channels};
+  const double all_rows = count.defined() ? count.item() : 0;
+  if (all_rows > 0) {
+    for (std::int64_t c = 0; c < channels; ++c) {
+      const double inverse = static_cast<double>(floats(inv_std)[c]);
+      floats(slopes_of)[c] = static_cast<float>(static_cast<double>(floats(sum_dy)[c]) / all_rows);
+      floats(slopes_of)[channels + c] =
+          static_cast<float>(inverse * inverse * static_cast<double>(floats(sum_dy_xmu)[c]) / all_rows);
+    }
+  }
+  parallel_rows(x.shape().rows(), channels, [&](std::int64_t first, std::int64_t rows) {
+    const std::int64_t begin = first * channels;
+    loops().batch_norm_backward_apply(input(x).from(begin), parameters, slopes, input(dy).from(begin),
+                                      relu ? input(y).from(begin) : input(Tensor()), output(dx).from(begin),
+                                      dresidual.defined() ? output(dresidual).from(begin) : output(dresidual), rows,
+                                      channels);
+  });
+}
+
+}  // namespace lockstep::kernels

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+namespace lockstep::kernels::cpu {
+
+/// The instruction sets that the CPU's loops are compiled for, narrowest first.
+enum class Isa {
+  kBaseline,  ///< x86-64 with SSE2
+  kAvx2,      ///< AVX2, FMA, F16C
+  kAvx512,    ///< AVX-512 F, BW, DQ, VL
+};
+
+/// What this process uses: the widest that the processor has, or the narrower one named by LOCKSTEP_CPU_ISA
+/// ("baseline", "avx2", "avx512"), which limits oneDNN too. Throws UsageError for another name.
+Isa isa();
+std::string_view name_of(Isa isa);
+/// Whether oneDNN has bfloat16 primitives here: AVX-512 with bf16 instructions, and isa() is kAvx512.
+bool has_native_bfloat16();
+
+}  // namespace lockstep::kernels::cpu

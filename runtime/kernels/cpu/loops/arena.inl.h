@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "runtime/kernels/cpu/loops/block.inl.h"
+
+namespace lockstep::kernels::cpu::LOCKSTEP_ISA {
+namespace {
+
+/// Calls update(master, grad, begin, n) for the blocks of [begin, begin + total) of the slice and stores the compute
+/// copy behind it.
+template <class Update>
+void update_slice(const ArenaSlice& slice, std::int64_t first, std::int64_t total, Update update) {
+  float* master = static_cast<float*>(slice.master.data());
+  Reader grad(input(slice.grad));
+  alignas(64) std::uint16_t rounded[kBlock];
+  const Output rounding{rounded, slice.master_precision};
+  for_each_block(total, [&](std::int64_t offset, std::int64_t n) {
+    const std::int64_t begin = first + offset;
+    update(master + begin, grad(begin, n), begin, n);
+    if (is_reduced(slice.master_precision)) {
+      narrow(master + begin, n, rounding);
+      widen({rounded, slice.master_precision}, n, master + begin);
+    }
+    if (slice.copy.defined()) narrow(master + begin, n, output(slice.copy).from(begin));
+  });
+}
+
+void sgd_step(const ArenaSlice& slice, const SgdOptions& options, const StepScalars& scalars,
+              const ArenaSegment& segment, float* momentum, std::int64_t first, std::int64_t total) {
+  const Sgd sgd(options, scalars, segment);
+  if (momentum == nullptr) {
+    update_slice(slice, first, total, [&sgd](float* master, const float* grad, std::int64_t, std::int64_t n) {
+      transform_block(n, master, sgd, master, grad);
+    });
+    return;
+  }
+  update_slice(slice, first, total, [&](float* master, const float* grad, std::int64_t begin, std::int64_t n) {
+    float* velocity = momentum + begin;
+    LOCKSTEP_VECTORIZE for (std::int64_t i = 0; i < n; ++i) master[i] = sgd(master[i], grad[i], velocity[i]);
+  });
+}
+
+void adam_step(const ArenaSlice& slice, const AdamOptions& options, const StepScalars& scalars,
+               const ArenaSegment& segment, float* first_moments, float* second_moments, std::int64_t first,
+               std::int64_t total) {
+  const Adam adam(options, scalars, segment);
+  update_slice(slice, first, total, [&](float* master, const float* grad, std::int64_t begin, std::int64_t n) {
+    float* m = first_moments + begin;
+    float* v = second_moments + begin;
+    LOCKSTEP_VECTORIZE for (std::int64_t i = 0; i < n; ++i) master[i] = adam(master[i], grad[i], m[i], v[i]);
+  });
+}
+
+}  // namespace
+}  // namespace lockstep::kernels::cpu::LOCKSTEP_ISA

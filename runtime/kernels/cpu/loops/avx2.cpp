@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <immintrin.h>
+
+#include "runtime/kernels/cpu/loops/prelude.h"
+
+#pragma GCC push_options
+#pragma GCC target("avx2,fma,f16c")
+
+#define LOCKSTEP_ISA avx2
+
+namespace lockstep::kernels::cpu::avx2 {
+namespace {
+
+/// A vector register of float32.
+using Lanes = __m256;
+constexpr std::int64_t kLanes = 8;
+
+Lanes load_float(const float* in) { return _mm256_loadu_ps(in); }
+void store_float(float* out, Lanes x) { _mm256_storeu_ps(out, x); }
+
+__m128i load_bits(const std::uint16_t* in) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(in)); }
+void store_bits(std::uint16_t* out, __m128i bits) { _mm_storeu_si128(reinterpret_cast<__m128i*>(out), bits); }
+
+Lanes load_half(const std::uint16_t* in) { return _mm256_cvtph_ps(load_bits(in)); }
+void store_half(std::uint16_t* out, Lanes x) { store_bits(out, _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT)); }
+
+Lanes load_bfloat16(const std::uint16_t* in) {
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(load_bits(in)), 16));
+}
+
+/// float_to_bfloat16_bits
+void store_bfloat16(std::uint16_t* out, Lanes x) {
+  const __m256i bits = _mm256_castps_si256(x);
+  const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+  const __m256i rounded = _mm256_add_epi32(_mm256_add_epi32(bits, _mm256_set1_epi32(0x7fff)), odd);
+  const __m256i quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x400000));
+  const __m256i is_nan = _mm256_castps_si256(_mm256_cmp_ps(x, x, _CMP_UNORD_Q));
+  const __m256i upper = _mm256_srli_epi32(_mm256_blendv_epi8(rounded, quiet, is_nan), 16);
+  // Packing works within each half of the register; the permutation brings the halves together.
+  const __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(upper, upper), 0x08);
+  store_bits(out, _mm256_castsi256_si128(packed));
+}
+
+}  // namespace
+}  // namespace lockstep::kernels::cpu::avx2
+
+#include "runtime/kernels/cpu/loops/table.inl.h"
+
+#pragma GCC pop_options

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <immintrin.h>
+
+#include "runtime/kernels/cpu/loops/prelude.h"
+
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,fma,f16c,prefer-vector-width=512")
+
+#define LOCKSTEP_ISA avx512
+
+namespace lockstep::kernels::cpu::avx512 {
+namespace {
+
+/// A vector register of float32.
+using Lanes = __m512;
+constexpr std::int64_t kLanes = 16;
+
+// The forms without a mask make GCC 12 warn of an uninitialised value in its own header.
+constexpr __mmask16 kAll = 0xffff;
+
+Lanes load_float(const float* in) { return _mm512_loadu_ps(in); }
+void store_float(float* out, Lanes x) { _mm512_storeu_ps(out, x); }
+
+__m256i load_bits(const std::uint16_t* in) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(in)); }
+void store_bits(std::uint16_t* out, __m256i bits) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), bits); }
+
+Lanes load_half(const std::uint16_t* in) { return _mm512_maskz_cvtph_ps(kAll, load_bits(in)); }
+void store_half(std::uint16_t* out, Lanes x) {
+  store_bits(out, _mm512_maskz_cvtps_ph(kAll, x, _MM_FROUND_TO_NEAREST_INT));
+}
+
+Lanes load_bfloat16(const std::uint16_t* in) {
+  return _mm512_castsi512_ps(_mm512_maskz_slli_epi32(kAll, _mm512_maskz_cvtepu16_epi32(kAll, load_bits(in)), 16));
+}
+
+/// float_to_bfloat16_bits. The instructions of AVX512_BF16 would take subnormal numbers for 0.
+void store_bfloat16(std::uint16_t* out, Lanes x) {
+  const __m512i bits = _mm512_castps_si512(x);
+  const __m512i odd = _mm512_and_si512(_mm512_maskz_srli_epi32(kAll, bits, 16), _mm512_set1_epi32(1));
+  const __m512i rounded = _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff)), odd);
+  const __mmask16 is_nan = _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q);
+  const __m512i chosen = _mm512_mask_or_epi32(rounded, is_nan, bits, _mm512_set1_epi32(0x400000));
+  const __m512i upper = _mm512_maskz_srli_epi32(kAll, chosen, 16);
+  store_bits(out, _mm512_maskz_cvtepi32_epi16(kAll, upper));
+}
+
+}  // namespace
+}  // namespace lockstep::kernels::cpu::avx512
+
+#include "runtime/kernels/cpu/loops/table.inl.h"
+
+#pragma GCC pop_options

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/cpu/loops/prelude.h"
+
+#define LOCKSTEP_ISA baseline
+
+namespace lockstep::kernels::cpu::baseline {
+namespace {
+
+/// A vector register of float32. Without conversion instructions it is one element.
+using Lanes = float;
+constexpr std::int64_t kLanes = 1;
+
+Lanes load_float(const float* in) { return *in; }
+void store_float(float* out, Lanes x) { *out = x; }
+Lanes load_half(const std::uint16_t* in) { return half_bits_to_float(*in); }
+void store_half(std::uint16_t* out, Lanes x) { *out = float_to_half_bits(x); }
+Lanes load_bfloat16(const std::uint16_t* in) { return bfloat16_bits_to_float(*in); }
+void store_bfloat16(std::uint16_t* out, Lanes x) { *out = float_to_bfloat16_bits(x); }
+
+}  // namespace
+}  // namespace lockstep::kernels::cpu::baseline
+
+#include "runtime/kernels/cpu/loops/table.inl.h"

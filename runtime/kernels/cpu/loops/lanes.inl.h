@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Included once for each instruction set, with LOCKSTEP_ISA naming it and Lanes and its loads and stores defined.
+//
+// The floating types as they lie in memory, in whole vectors and in any length.
+
+namespace lockstep::kernels::cpu::LOCKSTEP_ISA {
+namespace {
+
+struct FloatLanes {
+  using Element = float;
+  static Lanes load(const float* in) { return load_float(in); }
+  static void store(float* out, Lanes x) { store_float(out, x); }
+};
+
+struct HalfLanes {
+  using Element = std::uint16_t;
+  static Lanes load(const std::uint16_t* in) { return load_half(in); }
+  static void store(std::uint16_t* out, Lanes x) { store_half(out, x); }
+};
+
+struct BFloat16Lanes {
+  using Element = std::uint16_t;
+  static Lanes load(const std::uint16_t* in) { return load_bfloat16(in); }
+  static void store(std::uint16_t* out, Lanes x) { store_bfloat16(out, x); }
+};
+
+/// n < kLanes elements; the others are zero.
+template <class Format>
+Lanes load_some(const typename Format::Element* in, std::int64_t n) {
+  typename Format::Element padded[kLanes] = {};
+  std::copy_n(in, n, padded);
+  return Format::load(padded);
+}
+
+template <class Format>
+void store_some(typename Format::Element* out, Lanes x, std::int64_t n) {
+  typename Format::Element padded[kLanes];
+  Format::store(padded, x);
+  std::copy_n(padded, n, out);
+}
+
+template <class From, class To>
+void convert_lanes(const void* from, std::int64_t n, void* to) {
+  const auto* in = static_cast<const typename From::Element*>(from);
+  auto* out = static_cast<typename To::Element*>(to);
+  std::int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) To::store(out + i, From::load(in + i));
+  if (i < n) store_some<To>(out + i, load_some<From>(in + i, n - i), n - i);
+}
+
+void widen(Input in, std::int64_t n, float* out) {
+  if (in.dtype == DType::kFloat16) return convert_lanes<HalfLanes, FloatLanes>(in.data, n, out);
+  if (in.dtype == DType::kBFloat16) return convert_lanes<BFloat16Lanes, FloatLanes>(in.data, n, out);
+  std::memcpy(out, in.data, static_cast<std::size_t>(n) * sizeof(float));
+}
+
+void narrow(const float* in, std::int64_t n, Output out) {
+  if (out.dtype == DType::kFloat16) return convert_lanes<FloatLanes, HalfLanes>(in, n, out.data);
+  if (out.dtype == DType::kBFloat16) return convert_lanes<FloatLanes, BFloat16Lanes>(in, n, out.data);
+  std::memcpy(out.data, in, static_cast<std::size_t>(n) * sizeof(float));
+}
+
+}  // namespace
+}  // namespace lockstep::kernels::cpu::LOCKSTEP_ISA

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Everything that the loops include, so that it is read before an instruction set is switched on: an inline function
+// that was compiled for AVX-512 must never be the copy that the linker keeps for the whole program.
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <type_traits>
+
+#include "runtime/kernels/cpu/loops/loops.h"
+#include "runtime/kernels/functors/activation.h"
+#include "runtime/kernels/functors/batch_norm.h"
+#include "runtime/kernels/functors/dropout.h"
+#include "runtime/kernels/functors/exp.h"
+#include "runtime/kernels/functors/optimizer.h"

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "runtime/kernels/cpu/loops/arena.inl.h"
+#include "runtime/kernels/cpu/loops/batch_norm.inl.h"
+#include "runtime/kernels/cpu/loops/block.inl.h"
+#include "runtime/kernels/cpu/loops/channels.inl.h"
+#include "runtime/kernels/cpu/loops/elementwise.inl.h"
+#include "runtime/kernels/cpu/loops/lanes.inl.h"
+#include "runtime/kernels/cpu/loops/rank_reduce.inl.h"
+#include "runtime/kernels/cpu/loops/reductions.inl.h"
+#include "runtime/kernels/cpu/loops/softmax.inl.h"
+
+namespace lockstep::kernels::cpu::LOCKSTEP_ISA {
+
+const Loops kLoops{
+    .convert = convert,
+    .accumulate = accumulate,
+    .add = add,
+    .multiply = multiply,
+    .add_channels = add_channels,
+    .multiply_channels = multiply_channels,
+    .scale = scale,
+    .activate = activate,
+    .activate_backward = activate_backward,
+    .dropout = dropout,
+    .sum_rows = sum_rows,
+    .sum_of_squares = sum_of_squares,
+    .all_finite = all_finite,
+    .squared_distance = squared_distance,
+    .softmax = softmax,
+    .softmax_backward = softmax_backward,
+    .cross_entropy = cross_entropy,
+    .cross_entropy_backward = cross_entropy_backward,
+    .mse_backward = mse_backward,
+    .batch_norm_statistics = batch_norm_statistics,
+    .batch_norm_apply = batch_norm_apply,
+    .batch_norm_backward_reduce = batch_norm_backward_reduce,
+    .batch_norm_backward_apply = batch_norm_backward_apply,
+    .sgd_step = sgd_step,
+    .adam_step = adam_step,
+    .rank_reduce = rank_reduce,
+};
+
+}  // namespace lockstep::kernels::cpu::LOCKSTEP_ISA

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/kernels/backend.h"
+
+// How a primitive that computes in one dtype runs on tensors of another: 16-bit elements are widened to float32 chunk
+// by chunk, each small enough to stay in the cache, and results are rounded once on their way out.
+
+namespace lockstep::kernels::cpu {
+
+/// `tensor` with its elements as `dtype`: itself where it has that dtype, undefined where it is undefined.
+Tensor as_dtype(Backend& backend, const Tensor& tensor, DType dtype);
+
+/// Where a primitive that computes in `dtype` puts its results for `out`: into `out` itself where that has the dtype,
+/// else into a buffer that store() converts.
+class Result {
+ public:
+  Result(Backend& backend, const Tensor& out, DType dtype);
+
+  const Tensor& buffer() const { return buffer_; }
+  /// Whether buffer() is `out` and holds its former values.
+  bool in_place() const { return in_place_; }
+  /// Brings the buffer to `out`, added to its former values when `accumulate`. In place, the primitive must have added.
+  void store(bool accumulate) const;
+
+ private:
+  Backend& backend_;
+  Tensor out_;
+  Tensor buffer_;
+  bool in_place_;
+};
+
+/// Into how many rows each, nearly equally, `rows` are divided so that a chunk's float32 copies (`row_bytes` a row)
+/// stay in the second-level caches. Data that every chunk passes over anew (`stationary_bytes`) makes chunks longer: as
+/// long as it takes to make reading it again cheap.
+std::int64_t chunk_rows(std::int64_t rows, std::int64_t row_bytes, std::int64_t stationary_bytes);
+
+}  // namespace lockstep::kernels::cpu

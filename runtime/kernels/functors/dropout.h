@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "runtime/kernels/functors/philox.h"
+
+namespace lockstep {
+
+/// Dropout of one element, given its 32 random bits (CounterRng::at). Kept where uniform_from_bits(bits) >= p, compared
+/// in float: as the uniform number has 24 bits, that is where they reach p * 2^24.
+struct Dropout {
+  std::uint32_t threshold;
+  float factor;
+
+  /// p in [0, 1].
+  explicit Dropout(double p)
+      : threshold(static_cast<std::uint32_t>(std::ceil(static_cast<float>(p) * 0x1p24f))),
+        factor(static_cast<float>(1.0 / (1.0 - p))) {}
+
+  [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE float operator()(std::uint32_t bits, float x) const {
+    return bits >> 8 >= threshold ? x * factor : 0.0f;
+  }
+};
+
+}  // namespace lockstep

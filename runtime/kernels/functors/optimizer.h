@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cmath>
+
+#include "runtime/kernels/backend.h"
+
+namespace lockstep {
+
+/// The gradient as an optimizer uses it: unscaled, then clipped.
+struct UnscaledGradient {
+  float factor;  ///< 1 / loss scale, times the clipping by norm
+  float limit;   ///< clipping by value; infinity for none
+
+  LOCKSTEP_HOST_DEVICE explicit UnscaledGradient(const kernels::StepScalars& scalars)
+      : factor((scalars.inverse_scale != nullptr ? *scalars.inverse_scale : 1.0f) *
+               (scalars.clip != nullptr ? *scalars.clip : 1.0f)),
+        limit(scalars.clip_value > 0.0f ? scalars.clip_value : INFINITY) {}
+
+  [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE float operator()(float grad) const {
+    const float g = grad * factor;
+    return g < -limit ? -limit : g > limit ? limit : g;
+  }
+};
+
+/// PyTorch's SGD on one element of one segment.
+struct Sgd {
+  UnscaledGradient unscale;
+  float learning_rate;
+  float weight_decay;
+  float momentum;
+  float gradient_share;  ///< of the gradient that enters the momentum: 1 on the first applied step, else 1 - dampening
+  float memory;          ///< of the momentum that is kept: 0 on the first applied step
+  bool nesterov;
+
+  LOCKSTEP_HOST_DEVICE Sgd(const kernels::SgdOptions& options, const kernels::StepScalars& scalars,
+                           const kernels::ArenaSegment& segment)
+      : unscale(scalars),
+        learning_rate(*scalars.learning_rate * segment.lr_scale),
+        weight_decay(segment.weight_decay),
+        momentum(options.momentum),
+        gradient_share(*scalars.step == 1 ? 1.0f : 1.0f - options.dampening),
+        memory(*scalars.step == 1 ? 0.0f : options.momentum),
+        nesterov(options.nesterov) {}
+
+  [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE float operator()(float master, float grad) const {
+    return master - learning_rate * (unscale(grad) + weight_decay * master);
+  }
+
+  [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE float operator()(float master, float grad, float& velocity) const {
+    const float g = unscale(grad) + weight_decay * master;
+    // A select, not a product with 0: before the first step the buffer may hold anything.
+    const float kept = memory == 0.0f ? 0.0f : memory * velocity;
+    velocity = kept + gradient_share * g;
+    return master - learning_rate * (nesterov ? g + momentum * velocity : velocity);
+  }
+};
+
+/// PyTorch's Adam and AdamW on one element of one segment.
+struct Adam {
+  UnscaledGradient unscale;
+  float beta1;
+  float beta2;
+  float epsilon;
+  float coupled_decay;    ///< weight decay that acts on the gradient
+  float kept_weight;      ///< what decoupled weight decay leaves of the weight
+  float step_size;        ///< learning rate / (1 - beta1^step)
+  float root_correction;  ///< 1 / sqrt(1 - beta2^step)
+
+  LOCKSTEP_HOST_DEVICE Adam(const kernels::AdamOptions& options, const kernels::StepScalars& scalars,
+                            const kernels::ArenaSegment& segment)
+      : unscale(scalars), beta1(options.beta1), beta2(options.beta2), epsilon(options.epsilon) {
+    const double step = static_cast<double>(*scalars.step);
+    const double rate = static_cast<double>(*scalars.learning_rate) * segment.lr_scale;
+    coupled_decay = options.decoupled ? 0.0f : segment.weight_decay;
+    kept_weight = options.decoupled ? static_cast<float>(1.0 - rate * segment.weight_decay) : 1.0f;
+    step_size = static_cast<float>(rate / (1.0 - std::pow(static_cast<double>(beta1), step)));
+    root_correction = static_cast<float>(1.0 / std::sqrt(1.0 - std::pow(static_cast<double>(beta2), step)));
+  }
+
+  [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE float operator()(float master, float grad, float& m, float& v) const {
+    const float g = unscale(grad) + coupled_decay * master;
+    m = beta1 * m + (1.0f - beta1) * g;
+    v = beta2 * v + (1.0f - beta2) * g * g;
+    return kept_weight * master - step_size * m / (std::sqrt(v) * root_correction + epsilon);
+  }
+};
+
+}  // namespace lockstep

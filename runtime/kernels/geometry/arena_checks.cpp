@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <string>
+
+#include "runtime/kernels/geometry/check.h"
+#include "runtime/kernels/geometry/checks.h"
+
+namespace lockstep::kernels::checks {
+
+void segments(std::string_view operation, std::int64_t base, std::int64_t numel,
+              std::span<const ArenaSegment> segments) {
+  std::int64_t previous = base;
+  for (const ArenaSegment& segment : segments) {
+    Check(operation).that(previous <= segment.begin && segment.begin <= segment.end && segment.end <= base + numel,
+                          "segments must ascend inside [" + std::to_string(base) + ", " + std::to_string(base + numel) +
+                              "), found [" + std::to_string(segment.begin) + ", " + std::to_string(segment.end) +
+                              ") behind " + std::to_string(previous));
+    previous = segment.end;
+  }
+}
+
+void check_finite(const Tensor& grad, std::int64_t base, std::span<const ArenaSegment> arena_segments,
+                  const Tensor& flags, const Tensor& sum_of_squares) {
+  const Check check("check_finite");
+  const auto count = static_cast<std::int64_t>(arena_segments.size());
+  check.floating("grad", grad).dtype("flags", flags, DType::kFloat32).numel("flags", flags, count);
+  if (sum_of_squares.defined()) {
+    check.dtype("sum_of_squares", sum_of_squares, DType::kFloat64).numel("sum_of_squares", sum_of_squares, count);
+  }
+  segments("check_finite", base, grad.numel(), arena_segments);
+}
+
+void arena_slice(std::string_view operation, const ArenaSlice& slice) {
+  const Check check(operation);
+  check.dtype("master", slice.master, DType::kFloat32);
+  check.floating("grad", slice.grad).numel("grad", slice.grad, slice.master.numel());
+  check.that(slice.grad.dtype() != DType::kFloat64, "grad must be float32, float16 or bfloat16, found float64");
+  if (slice.copy.defined()) check.floating("copy", slice.copy).numel("copy", slice.copy, slice.master.numel());
+  check.that(slice.master_precision == DType::kFloat32 || is_reduced(slice.master_precision),
+             "master_precision must be float32, float16 or bfloat16");
+  segments(operation, slice.base, slice.master.numel(), slice.segments);
+}
+
+void optimizer_state(std::string_view operation, std::string_view name, const ArenaSlice& slice, const Tensor& state) {
+  Check(operation).dtype(name, state, DType::kFloat32).numel(name, state, slice.master.numel());
+}
+
+}  // namespace lockstep::kernels::checks

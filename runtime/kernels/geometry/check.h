@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "runtime/tensor/tensor.h"
+
+namespace lockstep::kernels {
+
+/// Verifies an operation's tensors, as a chain:
+///   Check("add").floating("a", a).like("out", out, a);
+/// Every requirement throws a ShapeError that names the operation, the tensor, what was expected and what was found.
+class Check {
+ public:
+  explicit Check(std::string_view operation) : operation_(operation) {}
+
+  const Check& shape(std::string_view name, const Tensor& tensor, const Shape& expected) const;
+  const Check& numel(std::string_view name, const Tensor& tensor, std::int64_t expected) const;
+  const Check& dtype(std::string_view name, const Tensor& tensor, DType expected) const;
+  const Check& floating(std::string_view name, const Tensor& tensor) const;
+  const Check& rank_at_least(std::string_view name, const Tensor& tensor, int expected) const;
+  /// The shape and dtype of `model`.
+  const Check& like(std::string_view name, const Tensor& tensor, const Tensor& model) const;
+  const Check& that(bool holds, std::string_view requirement) const;
+
+ private:
+  void defined(std::string_view name, const Tensor& tensor) const;
+  [[noreturn]] void fail(std::string_view name, const std::string& expected, const Tensor& found) const;
+
+  std::string_view operation_;
+};
+
+/// The dtype of statistics, parameters and losses beside x: float64 for float64, float32 otherwise.
+DType accumulation_dtype(DType dtype);
+
+}  // namespace lockstep::kernels

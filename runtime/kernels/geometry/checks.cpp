@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/geometry/checks.h"
+
+#include <string>
+
+#include "runtime/kernels/geometry/check.h"
+#include "runtime/tensor/error.h"
+
+namespace lockstep::kernels::checks {
+
+void same_shape_floating(std::string_view operation, const Tensor& in, const Tensor& out) {
+  Check(operation).floating("in", in).floating("out", out).shape("out", out, in.shape());
+}
+
+void same(std::string_view operation, const Tensor& in, const Tensor& out) {
+  Check(operation).floating("in", in).like("out", out, in);
+}
+
+bool binary(std::string_view operation, const Tensor& a, const Tensor& b, const Tensor& out) {
+  const Check check(operation);
+  check.floating("a", a).dtype("b", b, a.dtype()).like("out", out, a);
+  if (b.shape() == a.shape()) return false;
+  check.that(a.shape().rank() > 0 && b.shape() == Shape{a.shape().back()},
+             "b must have the shape of a " + a.shape().str() + " or be [channels], found " + describe(b));
+  return true;
+}
+
+void activate_backward(const Tensor& x, const Tensor& dy, const Tensor& dx) {
+  Check("activate_backward").floating("x", x).like("dy", dy, x).like("dx", dx, x);
+}
+
+void dropout(const Tensor& x, double p, const Tensor& y) {
+  same("dropout", x, y);
+  if (!(p >= 0 && p <= 1)) throw UsageError("dropout: p must be in [0, 1], found " + std::to_string(p));
+}
+
+void sum(const Tensor& x, const Tensor& out) {
+  Check("sum").floating("x", x).floating("out", out).numel("out", out, 1);
+}
+
+void sum_rows(const Tensor& x, const Tensor& out) {
+  Check("sum_rows")
+      .floating("x", x)
+      .rank_at_least("x", x, 1)
+      .floating("out", out)
+      .shape("out", out, {x.shape().back()});
+}
+
+MatmulExtents matmul(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b, const Tensor& bias,
+                     const Tensor& out) {
+  const Check check("matmul");
+  check.floating("a", a).rank_at_least("a", a, 2).dtype("b", b, a.dtype()).rank_at_least("b", b, 2);
+  const bool batched = a.shape().rank() == 3;
+  const std::string operands = "a " + a.shape().str() + (transpose_a ? " transposed" : "") + " and b " +
+                               b.shape().str() + (transpose_b ? " transposed" : "");
+  check.that(a.shape().rank() <= 3 && a.shape().rank() == b.shape().rank() && (!batched || a.size(0) == b.size(0)),
+             operands + " must both have rank 2, or rank 3 with equal first extents");
+  const MatmulExtents extents{.batch = batched ? a.size(0) : 1,
+                              .m = a.size(transpose_a ? -1 : -2),
+                              .n = b.size(transpose_b ? -2 : -1),
+                              .k = a.size(transpose_a ? -2 : -1)};
+  check.that(b.size(transpose_b ? -1 : -2) == extents.k, operands + " differ in the dimension that is summed over");
+  if (bias.defined()) check.dtype("bias", bias, a.dtype()).shape("bias", bias, {extents.n});
+  check.shape("out", out, batched ? Shape{extents.batch, extents.m, extents.n} : Shape{extents.m, extents.n});
+  if (out.dtype() != DType::kFloat32) check.dtype("out", out, a.dtype());
+  return extents;
+}
+
+void softmax(const Tensor& x, const Tensor& y) {
+  Check("softmax").floating("x", x).rank_at_least("x", x, 1).like("y", y, x);
+}
+
+void softmax_backward(const Tensor& y, const Tensor& dy, const Tensor& dx) {
+  Check("softmax_backward").floating("y", y).rank_at_least("y", y, 1).like("dy", dy, y).like("dx", dx, y);
+}
+
+void cross_entropy(const Tensor& logits, const Tensor& targets, double label_smoothing, const Tensor& loss,
+                   const Tensor& log_sum_exp) {
+  const Check check("cross_entropy");
+  check.floating("logits", logits).rank_at_least("logits", logits, 1);
+  const std::int64_t rows = logits.shape().rows();
+  const DType dtype = accumulation_dtype(logits.dtype());
+  check.dtype("targets", targets, DType::kInt64).numel("targets", targets, rows);
+  check.dtype("loss", loss, dtype).numel("loss", loss, 1);
+  check.dtype("log_sum_exp", log_sum_exp, dtype).numel("log_sum_exp", log_sum_exp, rows);
+  if (!(label_smoothing >= 0 && label_smoothing <= 1)) {
+    throw UsageError("cross_entropy: label_smoothing must be in [0, 1], found " + std::to_string(label_smoothing));
+  }
+}
+
+void target_out_of_range(std::int64_t row, std::int64_t value, std::int64_t classes) {
+  throw UsageError("cross_entropy: the target of row " + std::to_string(row) + " is " + std::to_string(value) +
+                       ", outside [0, " + std::to_string(classes) + ")",
+                   "Check the labels of the data set against the model's number of classes.");
+}
+
+void mse(const Tensor& x, const Tensor& target, const Tensor& loss) {
+  Check("mse")
+      .floating("x", x)
+      .like("target", target, x)
+      .numel("loss", loss, 1)
+      .dtype("loss", loss, accumulation_dtype(x.dtype()));
+}
+
+}  // namespace lockstep::kernels::checks

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+
+#include "runtime/kernels/backend.h"
+
+/// What Backend promises to refuse: one function for each operation whose tensors must fit together, called by every
+/// backend before it computes. All throw ShapeError.
+namespace lockstep::kernels::checks {
+
+void same_shape_floating(std::string_view operation, const Tensor& in, const Tensor& out);
+void same(std::string_view operation, const Tensor& in, const Tensor& out);
+/// add and multiply. Returns whether b is [channels] and broadcast over a's rows.
+bool binary(std::string_view operation, const Tensor& a, const Tensor& b, const Tensor& out);
+void activate_backward(const Tensor& x, const Tensor& dy, const Tensor& dx);
+/// Also throws UsageError unless 0 <= p <= 1.
+void dropout(const Tensor& x, double p, const Tensor& y);
+
+void sum(const Tensor& x, const Tensor& out);
+void sum_rows(const Tensor& x, const Tensor& out);
+
+/// out[batch, m, n] = op(a)[batch, m, k] op(b)[batch, k, n]
+struct MatmulExtents {
+  std::int64_t batch, m, n, k;
+};
+MatmulExtents matmul(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b, const Tensor& bias,
+                     const Tensor& out);
+
+void conv_forward(const ConvGeometry& geometry, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                  const Tensor& y);
+void conv_backward(const ConvGeometry& geometry, const Tensor& x, const Tensor& weight, const Tensor& dy,
+                   const Tensor& dx, const Tensor& dweight, const Tensor& dbias);
+
+void pool_forward(const PoolGeometry& geometry, const Tensor& x, const Tensor& y, const Tensor& indices);
+void pool_backward(const PoolGeometry& geometry, const Tensor& dy, const Tensor& indices, const Tensor& dx);
+/// x [N, spatial..., C] and its mean over the spatial dimensions [N, C].
+void global_average_pool(const Tensor& x, const Tensor& y);
+
+void softmax(const Tensor& x, const Tensor& y);
+void softmax_backward(const Tensor& y, const Tensor& dy, const Tensor& dx);
+void cross_entropy(const Tensor& logits, const Tensor& targets, double label_smoothing, const Tensor& loss,
+                   const Tensor& log_sum_exp);
+/// The error for targets[row] = value outside [0, classes).
+[[noreturn]] void target_out_of_range(std::int64_t row, std::int64_t value, std::int64_t classes);
+void mse(const Tensor& x, const Tensor& target, const Tensor& loss);
+
+void batch_norm_statistics(const Tensor& x, const Tensor& mean, const Tensor& m2);
+void batch_norm_finalize(const Tensor& packed, const Tensor& running, const Tensor& mean, const Tensor& inv_std,
+                         const Tensor& count, const Tensor& next_running);
+void batch_norm_apply(const Tensor& x, const Tensor& mean, const Tensor& inv_std, const Tensor& gamma,
+                      const Tensor& beta, const Tensor& residual, const Tensor& y);
+void batch_norm_backward_reduce(const Tensor& x, const Tensor& mean, const Tensor& dy, const Tensor& y, bool relu,
+                                const Tensor& sum_dy, const Tensor& sum_dy_xmu);
+void batch_norm_backward_apply(const Tensor& x, const Tensor& mean, const Tensor& inv_std, const Tensor& gamma,
+                               const Tensor& dy, const Tensor& y, bool relu, const Tensor& sum_dy,
+                               const Tensor& sum_dy_xmu, const Tensor& count, const Tensor& dx,
+                               const Tensor& dresidual);
+
+/// Segments must be ascending and lie in [base, base + numel).
+void segments(std::string_view operation, std::int64_t base, std::int64_t numel,
+              std::span<const ArenaSegment> segments);
+void check_finite(const Tensor& grad, std::int64_t base, std::span<const ArenaSegment> segments, const Tensor& flags,
+                  const Tensor& sum_of_squares);
+/// The tensors and segments of an optimizer's step.
+void arena_slice(std::string_view operation, const ArenaSlice& slice);
+/// A state tensor of an optimizer: float32, as long as the master weights.
+void optimizer_state(std::string_view operation, std::string_view name, const ArenaSlice& slice, const Tensor& state);
+
+}  // namespace lockstep::kernels::checks

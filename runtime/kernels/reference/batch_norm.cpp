@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/kernels/geometry/checks.h"
+#include "runtime/kernels/reference/reference_backend.h"
+#include "runtime/kernels/reference/values.h"
+
+namespace lockstep::kernels {
+
+namespace {
+
+/// dy where y > 0 (or everywhere without relu).
+Values masked(const Tensor& dy, const Tensor& y, bool relu) {
+  Values gradient = load(dy);
+  if (relu) {
+    const Values output = load(y);
+    for (std::size_t i = 0; i < gradient.size(); ++i) gradient[i] = output[i] > 0 ? gradient[i] : 0;
+  }
+  return gradient;
+}
+
+}  // namespace
+
+void ReferenceBackend::batch_norm_statistics(const Tensor& x, const Tensor& mean, const Tensor& m2) {
+  checks::batch_norm_statistics(x, mean, m2);
+  const Values input = load(x);
+  const auto rows = static_cast<double>(x.shape().rows());
+  Values means(static_cast<std::size_t>(mean.numel()), 0.0);
+  for (std::size_t i = 0; i < input.size(); ++i) means[i % means.size()] += input[i] / rows;
+  Values squares(means.size(), 0.0);
+  for (std::size_t i = 0; i < input.size(); ++i) {
+    const double deviation = input[i] - means[i % means.size()];
+    squares[i % means.size()] += deviation * deviation;
+  }
+  store(means, mean);
+  store(squares, m2);
+}
+
+void ReferenceBackend::batch_norm_finalize(const Tensor& packed, double epsilon, double momentum, const Tensor& running,
+                                           const Tensor& mean, const Tensor& inv_std, const Tensor& count,
+                                           const Tensor& next_running) {
+  checks::batch_norm_finalize(packed, running, mean, inv_std, count, next_running);
+  const Values shares = load(packed);
+  const std::size_t channels = static_cast<std::size_t>(mean.numel()), stride = 2 * channels + 1;
+  double rows = 0;
+  Values means(channels, 0.0), squares(channels, 0.0);
+  for (std::size_t share = 0; share < shares.size(); share += stride) {
+    const double share_rows = shares[share + 2 * channels];
+    if (share_rows == 0) continue;
+    // Chan, Golub, LeVeque: "Updating formulae and a pairwise algorithm for computing sample variances", 1979.
+    const double whole = rows + share_rows;
+    for (std::size_t c = 0; c < channels; ++c) {
+      const double distance = shares[share + c] - means[c];
+      means[c] += distance * share_rows / whole;
+      squares[c] += shares[share + channels + c] + distance * distance * rows * share_rows / whole;
+    }
+    rows = whole;
+  }
+  Values scales(channels);
+  for (std::size_t c = 0; c < channels; ++c) scales[c] = 1 / std::sqrt((rows > 0 ? squares[c] / rows : 0) + epsilon);
+  store(means, mean);
+  store(scales, inv_std);
+  store({rows}, count);
+  if (!running.defined()) return;
+  Values next = load(running);
+  for (std::size_t c = 0; rows > 0 && c < channels; ++c) {
+    const double variance = squares[c] / std::max(rows - 1, 1.0);
+    next[c] += momentum * (means[c] - next[c]);
+    next[channels + c] += momentum * (variance - next[channels + c]);
+  }
+  store(next, next_running);
+}
+
+void ReferenceBackend::batch_norm_apply(const Tensor& x, const Tensor& mean, const Tensor& inv_std, const Tensor& gamma,
+                                        const Tensor& beta, const Tensor& residual, bool relu, const Tensor& y) {
+  checks::batch_norm_apply(x, mean, inv_std, gamma, beta, residual, y);
+  Values values = load(x);
+  const Values mu = load(mean), scale = load(inv_std), weight = load(gamma), bias = load(beta);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::size_t c = i % mu.size();
+    values[i] = (values[i] - mu[c]) * scale[c] * weight[c] + bias[c];
+  }
+  if (residual.defined()) {
+    const Values shortcut = load(residual);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] += shortcut[i];
+  }
+  if (relu) {
+    for (double& value : values) value = value < 0 ? 0 : value;  // NaN stays
+  }
+  store(values, y);
+}
+
+void ReferenceBackend::batch_norm_backward_reduce(const Tensor& x, const Tensor& mean, const Tensor& dy,
+                                                  const Tensor& y, bool relu, const Tensor& sum_dy,
+                                                  const Tensor& sum_dy_xmu) {
+  checks::batch_norm_backward_reduce(x, mean, dy, y, relu, sum_dy, sum_dy_xmu);
+  const Values input = load(x), mu = load(mean), gradient = masked(dy, y, relu);
+  Values sums(mu.size(), 0.0), products(mu.size(), 0.0);
+  for (std::size_t i = 0; i < input.size(); ++i) {
+    const std::size_t c = i % mu.size();
+    sums[c] += gradient[i];
+    products[c] += gradient[i] * (input[i] - mu[c]);
+  }
+  store(sums, sum_dy);
+  store(products, sum_dy_xmu);
+}
+
+void ReferenceBackend::batch_norm_backward_apply(const Tensor& x, const Tensor& mean, const Tensor& inv_std,
+                                                 const Tensor& gamma, const Tensor& dy, const Tensor& y, bool relu,
+                                                 const Tensor& sum_dy, const Tensor& sum_dy_xmu, const Tensor& count,
+                                                 const Tensor& dx, const Tensor& dresidual) {
+  checks::batch_norm_backward_apply(x, mean, inv_std, gamma, dy, y, relu, sum_dy, sum_dy_xmu, count, dx, dresidual);
+  const Values input = load(x), mu = load(mean), scale = load(inv_std), weight = load(gamma);
+  const Values gradient = masked(dy, y, relu);
+  const bool batch_statistics = count.defined();
+  const Values constant(mu.size(), 0.0);
+  const Values sums = batch_statistics ? load(sum_dy) : constant;
+  const Values products = batch_statistics ? load(sum_dy_xmu) : constant;
+  const double share = batch_statistics ? 1 / count.item() : 0;
+  Values result(input.size());
+  for (std::size_t i = 0; i < input.size(); ++i) {
+    const std::size_t c = i % mu.size();
+    const double through_mean = sums[c] * share;
+    const double through_variance = (input[i] - mu[c]) * scale[c] * scale[c] * products[c] * share;
+    result[i] = weight[c] * scale[c] * (gradient[i] - through_mean - through_variance);
+  }
+  store(result, dx);
+  if (dresidual.defined()) store(gradient, dresidual);
+}
+
+}  // namespace lockstep::kernels

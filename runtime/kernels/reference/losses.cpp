@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
+#include "runtime/kernels/geometry/checks.h"
+#include "runtime/kernels/reference/reference_backend.h"
+#include "runtime/kernels/reference/softmax.h"
+#include "runtime/kernels/reference/values.h"
+
+namespace lockstep::kernels {
+
+namespace {
+
+std::size_t checked_target(std::span<const std::int64_t> targets, std::size_t row, std::int64_t classes) {
+  const std::int64_t target = targets[row];
+  if (target < 0 || target >= classes) {
+    checks::target_out_of_range(static_cast<std::int64_t>(row), target, classes);
+  }
+  return static_cast<std::size_t>(target);
+}
+
+}  // namespace
+
+void ReferenceBackend::cross_entropy(const Tensor& logits, const Tensor& targets, double label_smoothing, double weight,
+                                     const Tensor& loss, const Tensor& log_sum_exp) {
+  checks::cross_entropy(logits, targets, label_smoothing, loss, log_sum_exp);
+  const std::int64_t classes = logits.shape().back();
+  const std::span<const std::int64_t> labels = targets.as<std::int64_t>();
+  const Values values = load(logits);
+  Values norms(labels.size());
+  double total = 0;
+  for (std::size_t r = 0; r < labels.size(); ++r) {
+    const std::size_t target = checked_target(labels, r, classes);
+    const std::span<const double> row(values.data() + r * static_cast<std::size_t>(classes),
+                                      static_cast<std::size_t>(classes));
+    norms[r] = kernels::log_sum_exp(row);
+    total -= (1 - label_smoothing) * (row[target] - norms[r]);
+    // Guarded, so that a logit of -inf in another class costs nothing without smoothing.
+    if (label_smoothing > 0) {
+      for (const double logit : row) total -= label_smoothing / static_cast<double>(classes) * (logit - norms[r]);
+    }
+  }
+  store({weight * total}, loss);
+  store(norms, log_sum_exp);
+}
+
+void ReferenceBackend::cross_entropy_backward(const Tensor& logits, const Tensor& targets, double label_smoothing,
+                                              double weight, const Tensor& log_sum_exp, const Tensor& dloss,
+                                              const Tensor& dlogits) {
+  checks::cross_entropy(logits, targets, label_smoothing, dloss, log_sum_exp);
+  checks::same("cross_entropy_backward", logits, dlogits);
+  const std::int64_t classes = logits.shape().back();
+  const std::span<const std::int64_t> labels = targets.as<std::int64_t>();
+  const Values norms = load(log_sum_exp);
+  const double factor = dloss.item() * weight;
+  Values values = load(logits);
+  for_each_row(values, classes, [&](std::size_t first, std::span<double> row) {
+    const std::size_t r = first / row.size();
+    const std::size_t target = checked_target(labels, r, classes);
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      const double wanted = (c == target ? 1 - label_smoothing : 0) + label_smoothing / static_cast<double>(classes);
+      row[c] = factor * (std::exp(row[c] - norms[r]) - wanted);
+    }
+  });
+  store(values, dlogits);
+}
+
+void ReferenceBackend::mse(const Tensor& x, const Tensor& target, double weight, const Tensor& loss) {
+  checks::mse(x, target, loss);
+  const Values found = load(x);
+  const Values wanted = load(target);
+  double total = 0;
+  for (std::size_t i = 0; i < found.size(); ++i) total += (found[i] - wanted[i]) * (found[i] - wanted[i]);
+  store({weight * total}, loss);
+}
+
+void ReferenceBackend::mse_backward(const Tensor& x, const Tensor& target, double weight, const Tensor& dloss,
+                                    const Tensor& dx) {
+  checks::mse(x, target, dloss);
+  checks::same("mse_backward", x, dx);
+  const Values wanted = load(target);
+  const double factor = dloss.item() * weight;
+  Values values = load(x);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = 2 * factor * (values[i] - wanted[i]);
+  store(values, dx);
+}
+
+}  // namespace lockstep::kernels

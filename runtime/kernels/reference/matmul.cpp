@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/geometry/checks.h"
+#include "runtime/kernels/reference/reference_backend.h"
+#include "runtime/kernels/reference/values.h"
+
+namespace lockstep::kernels {
+
+void ReferenceBackend::matmul(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b, const Tensor& bias,
+                              bool accumulate, const Tensor& out) {
+  const auto [batch, m, n, k] = checks::matmul(a, transpose_a, b, transpose_b, bias, out);
+  const Values left = load(a);
+  const Values right = load(b);
+  const Values shift = bias.defined() ? load(bias) : Values(static_cast<std::size_t>(n), 0.0);
+  Values result = load_if(accumulate, out);
+  const auto at = [](std::int64_t index) { return static_cast<std::size_t>(index); };
+  for (std::int64_t image = 0; image < batch; ++image) {
+    for (std::int64_t row = 0; row < m; ++row) {
+      for (std::int64_t column = 0; column < n; ++column) {
+        double sum = shift[at(column)];
+        for (std::int64_t inner = 0; inner < k; ++inner) {
+          const std::int64_t i = transpose_a ? inner * m + row : row * k + inner;
+          const std::int64_t j = transpose_b ? column * k + inner : inner * n + column;
+          sum += left[at(image * m * k + i)] * right[at(image * k * n + j)];
+        }
+        result[at((image * m + row) * n + column)] += sum;
+      }
+    }
+  }
+  store(result, out);
+}
+
+}  // namespace lockstep::kernels

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/kernels/backend.h"
+#include "runtime/nn/module.h"
+#include "runtime/ops/batch_norm.h"
+
+namespace lockstep::nn {
+
+/// x [..., in] -> [..., out]; weight [out, in], bias [out]. PyTorch's initialisation: uniform within 1 / sqrt(in).
+class Linear : public Module {
+ public:
+  Linear(std::int64_t in, std::int64_t out, bool bias = true);
+  Tensor forward(const Tensor& x) override;
+
+ private:
+  Tensor weight_;
+  Tensor bias_;
+};
+
+struct ConvOptions {
+  kernels::ConvGeometry geometry;
+  std::int64_t kernel = 3;  ///< along every spatial dimension
+  bool bias = true;
+  /// Normal with variance 2 / (out * kernel^d), as residual networks start; otherwise PyTorch's default.
+  bool kaiming_normal = false;
+};
+
+/// x [N, spatial..., in] -> [N, spatial'..., out]; weight [out, kernel..., in / groups], bias [out].
+class Conv : public Module {
+ public:
+  Conv(std::int64_t in, std::int64_t out, const ConvOptions& options);
+  Tensor forward(const Tensor& x) override;
+
+ private:
+  kernels::ConvGeometry geometry_;
+  Tensor weight_;
+  Tensor bias_;
+};
+
+/// Batch norm over the last dimension, with ReLU and an addition in the same pass where asked for.
+class BatchNorm : public Module {
+ public:
+  explicit BatchNorm(std::int64_t channels, bool relu = false, double initial_gamma = 1.0);
+  Tensor forward(const Tensor& x) override { return forward(x, {}); }
+  /// relu?(norm(x) + residual); residual may be undefined.
+  Tensor forward(const Tensor& x, const Tensor& residual);
+
+  /// Takes the statistics over the ranks that `reducer` joins; it outlives the module. Null: over this rank alone.
+  void synchronize(ops::StatisticsReducer* reducer) { options_.reducer = reducer; }
+  ops::StatisticsReducer* reducer() const { return options_.reducer; }
+
+ private:
+  Tensor gamma_;
+  Tensor beta_;
+  RunningStatistics& running_;
+  ops::BatchNormOptions options_;
+};
+
+/// Active while training. The mask is named by StepContext and the module's `layer`.
+class Dropout : public Module {
+ public:
+  explicit Dropout(double p) : p_(p) {}
+  Tensor forward(const Tensor& x) override;
+  /// Tells the masks of a model's dropouts apart; name_layers() sets it from the path.
+  void set_layer(std::uint32_t layer) { layer_ = layer; }
+
+ private:
+  double p_;
+  std::uint32_t layer_ = 0;
+};
+
+class Activation : public Module {
+ public:
+  explicit Activation(kernels::Activation activation) : activation_(activation) {}
+  Tensor forward(const Tensor& x) override;
+
+ private:
+  kernels::Activation activation_;
+};
+
+class Pool : public Module {
+ public:
+  explicit Pool(const kernels::PoolGeometry& geometry) : geometry_(geometry) {}
+  Tensor forward(const Tensor& x) override;
+
+ private:
+  kernels::PoolGeometry geometry_;
+};
+
+class GlobalAveragePool : public Module {
+ public:
+  Tensor forward(const Tensor& x) override;
+};
+
+class Flatten : public Module {
+ public:
+  Tensor forward(const Tensor& x) override;
+};
+
+/// One module after the other.
+class Sequential : public Module {
+ public:
+  template <class M, class... Args>
+  M& add(std::string name, Args&&... args) {
+    M& module = add_module<M>(std::move(name), std::forward<Args>(args)...);
+    order_.push_back(&module);
+    return module;
+  }
+  Tensor forward(const Tensor& x) override;
+
+ private:
+  std::vector<Module*> order_;
+};
+
+/// Gives each dropout below `root` the number that names its masks.
+void name_layers(Module& root);
+
+}  // namespace lockstep::nn

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/nn/module.h"
+
+#include <cmath>
+#include <numbers>
+#include <string_view>
+
+#include "runtime/autograd/meta.h"
+#include "runtime/kernels/backend.h"
+#include "runtime/kernels/functors/philox.h"
+#include "runtime/nn/name_hash.h"
+#include "runtime/tensor/error.h"
+
+namespace lockstep::nn {
+
+std::vector<Parameter> Module::parameters() const {
+  std::vector<Parameter> all = parameters_;
+  for (const auto& [name, child] : children_) {
+    for (Parameter& parameter : child->parameters()) {
+      parameter.name = name + "." + parameter.name;
+      all.push_back(std::move(parameter));
+    }
+  }
+  return all;
+}
+
+std::vector<std::pair<std::string, RunningStatistics*>> Module::statistics() {
+  std::vector<std::pair<std::string, RunningStatistics*>> all;
+  for_each([&all](const std::string& path, Module& module) {
+    for (const auto& [name, statistics] : module.statistics_) {
+      all.emplace_back(path.empty() ? name : path + "." + name, statistics.get());
+    }
+  });
+  return all;
+}
+
+void Module::train(bool training) {
+  for_each([training](const std::string&, Module& module) { module.training_ = training; });
+}
+
+void Module::for_each(const std::function<void(const std::string&, Module&)>& visit) { walk("", visit); }
+
+void Module::walk(const std::string& path, const std::function<void(const std::string&, Module&)>& visit) {
+  visit(path, *this);
+  for (const auto& [name, child] : children_) child->walk(path.empty() ? name : path + "." + name, visit);
+}
+
+Tensor Module::add_parameter(std::string name, const Shape& shape, ParameterKind kind, Initializer initializer) {
+  const Tensor tensor = Tensor::empty(shape, DType::kFloat32);
+  kernels::backend(tensor.device())
+      .fill(tensor, initializer.kind == Initializer::Kind::kConstant ? initializer.value : 0);
+  tensor.set_requires_grad(true);
+  parameters_.push_back({std::move(name), tensor, kind, initializer});
+  return tensor;
+}
+
+RunningStatistics& Module::add_statistics(std::string name, std::int64_t channels) {
+  statistics_.emplace_back(std::move(name), std::make_unique<RunningStatistics>(channels));
+  return *statistics_.back().second;
+}
+
+void Module::adopt(std::string name, std::unique_ptr<Module> module) {
+  for (const auto& [other, child] : children_) {
+    if (other == name) throw UsageError("two modules are called '" + name + "'");
+  }
+  children_.emplace_back(std::move(name), std::move(module));
+}
+
+void initialize(Module& root, std::uint64_t seed) {
+  for (const Parameter& parameter : root.parameters()) {
+    const Initializer& initializer = parameter.initializer;
+    autograd::meta_of(parameter.tensor).name = parameter.name;
+    std::vector<float> values(static_cast<std::size_t>(parameter.tensor.numel()),
+                              static_cast<float>(initializer.value));
+    const CounterRng rng(seed, CounterRng::Purpose::kInitialization, name_hash(parameter.name));
+    for (std::size_t i = 0; i < values.size() && initializer.kind != Initializer::Kind::kConstant; ++i) {
+      const double u = rng.uniform(2 * i);
+      if (initializer.kind == Initializer::Kind::kUniform) {
+        values[i] = static_cast<float>((2.0 * u - 1.0) * initializer.value);
+      } else {
+        // Box and Muller: "A note on the generation of random normal deviates", 1958.
+        const double radius = std::sqrt(-2.0 * std::log1p(-u));
+        const double angle = 2.0 * std::numbers::pi * static_cast<double>(rng.uniform(2 * i + 1));
+        values[i] = static_cast<float>(initializer.value * radius * std::cos(angle));
+      }
+    }
+    kernels::backend(parameter.tensor.device()).cast(Tensor::from(values, parameter.tensor.shape()), parameter.tensor);
+    parameter.tensor.bump_version();
+  }
+}
+
+}  // namespace lockstep::nn

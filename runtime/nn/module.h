@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/nn/parameter.h"
+#include "runtime/nn/running_statistics.h"
+
+namespace lockstep::nn {
+
+class Arena;
+
+/// A part of a network: parameters, statistics, and other modules by name. Owns them; not copyable.
+class Module {
+ public:
+  Module() = default;
+  virtual ~Module() = default;
+  Module(const Module&) = delete;
+  Module& operator=(const Module&) = delete;
+
+  virtual Tensor forward(const Tensor& x) = 0;
+
+  /// This module's and its children's parameters, in the order of registration, named by their path.
+  std::vector<Parameter> parameters() const;
+  /// Running statistics by path.
+  std::vector<std::pair<std::string, RunningStatistics*>> statistics();
+
+  /// Switches dropout and batch norm between training and evaluation.
+  void train(bool training = true);
+  bool training() const { return training_; }
+
+  /// Calls `visit` for this module ("" is its path) and, depth first, for all below it.
+  void for_each(const std::function<void(const std::string& path, Module& module)>& visit);
+
+  /// The arena that holds the parameters once amp::initialize made it; on the root only.
+  const std::shared_ptr<Arena>& arena() const { return arena_; }
+  void set_arena(std::shared_ptr<Arena> arena) { arena_ = std::move(arena); }
+
+ protected:
+  /// A float32 leaf that requires a gradient; filled by initialize().
+  Tensor add_parameter(std::string name, const Shape& shape, ParameterKind kind, Initializer initializer);
+  RunningStatistics& add_statistics(std::string name, std::int64_t channels);
+  template <class M, class... Args>
+  M& add_module(std::string name, Args&&... args) {
+    auto module = std::make_unique<M>(std::forward<Args>(args)...);
+    M& added = *module;
+    adopt(std::move(name), std::move(module));
+    return added;
+  }
+  void adopt(std::string name, std::unique_ptr<Module> module);
+
+ private:
+  void walk(const std::string& prefix, const std::function<void(const std::string&, Module&)>& visit);
+
+  std::vector<Parameter> parameters_;
+  std::vector<std::pair<std::string, std::unique_ptr<RunningStatistics>>> statistics_;
+  std::vector<std::pair<std::string, std::unique_ptr<Module>>> children_;
+  bool training_ = true;
+  std::shared_ptr<Arena> arena_;
+};
+
+/// Fills the parameters from their initializers. Each element's value depends on the seed, the parameter's name and the
+/// element's index alone.
+void initialize(Module& root, std::uint64_t seed);
+
+}  // namespace lockstep::nn

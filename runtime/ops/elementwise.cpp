@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/ops/elementwise.h"
+
+#include "amp/autocast/autocast.h"
+#include "runtime/autograd/node.h"
+#include "runtime/kernels/backend.h"
+#include "runtime/ops/result.h"
+
+namespace lockstep::ops {
+
+using autograd::BackwardContext;
+using autograd::Differentiable;
+using kernels::Activation;
+
+namespace {
+
+/// The gradient of an operand that may have been broadcast over rows.
+Tensor reduce_like(const Tensor& grad, const Tensor& operand, const BackwardContext& context, std::size_t i) {
+  if (operand.shape() == grad.shape()) return grad;
+  const autograd::GradTarget target = context.target(i, operand);
+  kernels::backend(grad.device()).sum_rows(grad, target.accumulate, target.out);
+  return target.out;
+}
+
+Tensor activate(amp::Op op, Activation activation, const Tensor& input) {
+  const Tensor x = amp::autocast(op, input);
+  const Tensor y = empty_like(x);
+  kernels::backend(x.device()).activate(activation, x, y);
+  // relu's backward needs only the sign, which the output has too: then the input need not be kept.
+  const Tensor saved = activation == Activation::kRelu ? y.detach() : x.detach();
+  autograd::record(y, name_of(op), {x}, [activation, saved](const Tensor& dy, const BackwardContext&) {
+    const Tensor dx = empty_like(dy);
+    kernels::backend(dy.device()).activate_backward(activation, saved, dy, dx);
+    return std::vector<Tensor>{dx};
+  });
+  return y;
+}
+
+Tensor scaled(const Tensor& input, double factor, const float* device_factor) {
+  const Tensor x = amp::autocast(amp::Op::kScale, input);
+  const Tensor y = empty_like(x);
+  kernels::backend(x.device()).scale(x, factor, device_factor, y);
+  autograd::record(
+      y, "scale", {x},
+      [factor, device_factor](const Tensor& grad, const BackwardContext&) {
+        return std::vector<Tensor>{scaled(grad, factor, device_factor)};
+      },
+      Differentiable::kTwice);
+  return y;
+}
+
+}  // namespace
+
+Tensor add(const Tensor& first, const Tensor& second) {
+  const Tensor a = amp::autocast(amp::Op::kAdd, first, second);
+  const Tensor b = amp::autocast(amp::Op::kAdd, second, first);
+  const Tensor out = empty_like(a);
+  kernels::backend(a.device()).add(a, b, out);
+  autograd::record(
+      out, "add", {a, b},
+      [b = b.detach()](const Tensor& grad, const BackwardContext& context) {
+        return std::vector<Tensor>{grad, context.needs(1) ? reduce_like(grad, b, context, 1) : Tensor()};
+      },
+      a.shape() == b.shape() ? Differentiable::kTwice : Differentiable::kOnce);
+  return out;
+}
+
+Tensor mul(const Tensor& first, const Tensor& second) {
+  const Tensor a = amp::autocast(amp::Op::kMul, first, second);
+  const Tensor b = amp::autocast(amp::Op::kMul, second, first);
+  const Tensor out = empty_like(a);
+  kernels::backend(a.device()).multiply(a, b, out);
+  // The operands keep their place in the graph, so that the backward can be differentiated.
+  autograd::record(
+      out, "mul", {a, b},
+      [a, b](const Tensor& grad, const BackwardContext& context) {
+        std::vector<Tensor> grads(2);
+        if (context.needs(0)) grads[0] = mul(grad, b);
+        if (context.needs(1)) grads[1] = reduce_like(mul(grad, a), b, context, 1);
+        return grads;
+      },
+      a.shape() == b.shape() ? Differentiable::kTwice : Differentiable::kOnce);
+  return out;
+}
+
+Tensor scale(const Tensor& x, double factor) { return scaled(x, factor, nullptr); }
+Tensor scale_by(const Tensor& x, const float* device_factor) { return scaled(x, 1.0, device_factor); }
+
+Tensor relu(const Tensor& x) { return activate(amp::Op::kRelu, Activation::kRelu, x); }
+Tensor gelu(const Tensor& x) { return activate(amp::Op::kGelu, Activation::kGelu, x); }
+
+}  // namespace lockstep::ops

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/ops/losses.h"
+
+#include <algorithm>
+
+#include "runtime/autograd/cast.h"
+#include "runtime/autograd/node.h"
+#include "runtime/kernels/backend.h"
+#include "runtime/ops/result.h"
+#include "runtime/tensor/error.h"
+
+namespace lockstep::ops {
+
+namespace {
+
+DType loss_dtype(const Tensor& x) { return x.dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32; }
+
+double weight_of(const LossOptions& options, std::int64_t samples, double elements_per_sample) {
+  const double divisor =
+      options.divisor > 0 ? options.divisor : static_cast<double>(std::max<std::int64_t>(samples, 1));
+  return 1.0 / (divisor * elements_per_sample);
+}
+
+}  // namespace
+
+Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const LossOptions& options) {
+  const std::int64_t rows = logits.shape().rows();
+  const double weight = weight_of(options, rows, 1.0);
+  const Tensor x = logits.detach().reshaped({rows, logits.shape().back()});
+  if (targets.numel() != rows) {
+    throw ShapeError("cross_entropy of " + describe(logits) + " needs " + std::to_string(rows) + " targets, not " +
+                     describe(targets));
+  }
+  const Tensor classes = targets.reshaped({rows});
+  const Tensor loss = Tensor::empty({}, loss_dtype(x), x.device());
+  const Tensor log_sum_exp = Tensor::empty({rows}, loss_dtype(x), x.device());
+  const double smoothing = options.label_smoothing;
+  kernels::backend(x.device()).cross_entropy(x, classes, smoothing, weight, loss, log_sum_exp);
+  autograd::record(
+      loss, "cross_entropy", {logits},
+      [x, classes, smoothing, weight, log_sum_exp, shape = logits.shape()](const Tensor& dloss,
+                                                                           const autograd::BackwardContext&) {
+        const Tensor dx = empty_like(x);
+        kernels::backend(x.device()).cross_entropy_backward(x, classes, smoothing, weight, log_sum_exp, dloss, dx);
+        return std::vector<Tensor>{dx.reshaped(shape)};
+      });
+  return loss;
+}
+
+Tensor mse(const Tensor& input, const Tensor& target_in, const LossOptions& options) {
+  // Differences of 16-bit values need more than their precision: float32 even outside autocast.
+  const Tensor x = is_reduced(input.dtype()) ? autograd::cast(input, DType::kFloat32) : input;
+  const Tensor target = autograd::cast(target_in.detach(), x.dtype());
+  if (x.shape() != target.shape()) throw ShapeError("mse of " + describe(x) + " and " + describe(target));
+  const std::int64_t samples = x.shape().rank() == 0 ? 1 : x.size(0);
+  double elements = 1;
+  for (int d = 1; d < x.shape().rank(); ++d) elements *= static_cast<double>(x.size(d));
+  const double weight = weight_of(options, samples, std::max(elements, 1.0));
+  const Tensor loss = Tensor::empty({}, loss_dtype(x), x.device());
+  kernels::backend(x.device()).mse(x, target, weight, loss);
+  autograd::record(loss, "mse", {x},
+                   [x = x.detach(), target, weight](const Tensor& dloss, const autograd::BackwardContext&) {
+                     const Tensor dx = empty_like(x);
+                     kernels::backend(x.device()).mse_backward(x, target, weight, dloss, dx);
+                     return std::vector<Tensor>{dx};
+                   });
+  return loss;
+}
+
+}  // namespace lockstep::ops

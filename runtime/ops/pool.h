@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "runtime/kernels/backend.h"
+#include "runtime/tensor/tensor.h"
+
+namespace lockstep::ops {
+
+/// x [N, spatial..., C] -> [N, spatial'..., C]; geometry.kind says which.
+Tensor pool(const Tensor& x, const kernels::PoolGeometry& geometry);
+/// x [N, spatial..., C] -> [N, C], the mean over the spatial dimensions.
+Tensor global_average_pool(const Tensor& x);
+
+}  // namespace lockstep::ops

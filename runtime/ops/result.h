@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "runtime/tensor/tensor.h"
+
+namespace lockstep::ops {
+
+/// An uninitialised tensor of the same shape, dtype and device.
+inline Tensor empty_like(const Tensor& tensor) {
+  return Tensor::empty(tensor.shape(), tensor.dtype(), tensor.device());
+}
+
+}  // namespace lockstep::ops

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/ops/shape.h"
+
+#include "runtime/autograd/cast.h"
+#include "runtime/autograd/node.h"
+
+namespace lockstep::ops {
+
+Tensor reshape(const Tensor& x, const Shape& shape) {
+  const Tensor y = x.reshaped(shape);
+  autograd::record(
+      y, "reshape", {x},
+      [from = x.shape()](const Tensor& dy, const autograd::BackwardContext&) {
+        return std::vector<Tensor>{reshape(dy, from)};
+      },
+      autograd::Differentiable::kTwice);
+  return y;
+}
+
+Tensor flatten(const Tensor& x) {
+  std::int64_t rest = 1;
+  for (int d = 1; d < x.shape().rank(); ++d) rest *= x.size(d);
+  return reshape(x, {x.size(0), rest});
+}
+
+Tensor cast(const Tensor& x, DType dtype) { return autograd::cast(x, dtype); }
+
+}  // namespace lockstep::ops

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "runtime/tensor/tensor.h"
+
+namespace lockstep::ops {
+
+/// The same elements under another shape; shares the data.
+Tensor reshape(const Tensor& x, const Shape& shape);
+/// [N, ...] -> [N, everything else]; shares the data.
+Tensor flatten(const Tensor& x);
+/// x in another floating dtype; the gradient is cast back. Shares the data where the dtype is the same.
+Tensor cast(const Tensor& x, DType dtype);
+
+}  // namespace lockstep::ops

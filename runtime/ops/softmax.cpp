@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/ops/softmax.h"
+
+#include "amp/autocast/autocast.h"
+#include "runtime/autograd/node.h"
+#include "runtime/kernels/backend.h"
+#include "runtime/ops/result.h"
+
+namespace lockstep::ops {
+
+namespace {
+
+Tensor softmax(amp::Op op, bool log, const Tensor& input) {
+  const Tensor x = amp::autocast(op, input);
+  const Tensor y = empty_like(x);
+  kernels::backend(x.device()).softmax(x, log, y);
+  autograd::record(y, name_of(op), {x}, [log, y = y.detach()](const Tensor& dy, const autograd::BackwardContext&) {
+    const Tensor dx = empty_like(y);
+    kernels::backend(dy.device()).softmax_backward(y, log, dy, dx);
+    return std::vector<Tensor>{dx};
+  });
+  return y;
+}
+
+}  // namespace
+
+Tensor softmax(const Tensor& x) { return softmax(amp::Op::kSoftmax, false, x); }
+Tensor log_softmax(const Tensor& x) { return softmax(amp::Op::kLogSoftmax, true, x); }
+
+}  // namespace lockstep::ops

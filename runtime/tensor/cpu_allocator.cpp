@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/tensor/cpu_allocator.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "runtime/tensor/error.h"
+
+namespace lockstep {
+
+namespace {
+
+constexpr std::size_t kAlignment = 64;
+
+// A sanitizer finds a use after free only in memory that really was given back.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool kCache = false;
+#else
+constexpr bool kCache = true;
+#endif
+
+/// Four classes to each power of two: at most a quarter of a block is unused.
+std::size_t size_class(std::size_t bytes) {
+  if (bytes <= kAlignment) return kAlignment;
+  const std::size_t step = std::max(std::bit_floor(bytes) / 4, kAlignment);
+  if (bytes > static_cast<std::size_t>(-1) - step) return bytes;
+  return (bytes + step - 1) / step * step;
+}
+
+}  // namespace
+
+struct CpuAllocator::State {
+  mutable std::mutex mutex;
+  std::unordered_map<std::size_t, std::vector<void*>> free;
+  MemoryStatistics statistics;
+};
+
+CpuAllocator& CpuAllocator::instance() {
+  static CpuAllocator allocator;
+  return allocator;
+}
+
+CpuAllocator::CpuAllocator() : state_(new State) {}
+
+void* CpuAllocator::allocate(std::size_t bytes) {
+  const std::size_t size = size_class(bytes);
+  const std::lock_guard lock(state_->mutex);
+  MemoryStatistics& statistics = state_->statistics;
+  void* data = nullptr;
+  std::vector<void*>& cached = state_->free[size];
+  if (!cached.empty()) {
+    data = cached.back();
+    cached.pop_back();
+  } else {
+    data = std::aligned_alloc(kAlignment, size);
+    if (data == nullptr) {
+      throw MemoryError("cannot allocate " + std::to_string(bytes) +
+                            " bytes on the CPU: " + std::to_string(statistics.allocated) + " bytes are in use, " +
+                            std::to_string(statistics.reserved - statistics.allocated) + " bytes are cached",
+                        "Use a smaller data.global_batch, more ranks, or train.accumulate.");
+    }
+    statistics.reserved += size;
+  }
+  statistics.allocated += size;
+  statistics.peak = std::max(statistics.peak, statistics.allocated);
+  return data;
+}
+
+void CpuAllocator::deallocate(void* data, std::size_t bytes) noexcept {
+  const std::size_t size = size_class(bytes);
+  const std::lock_guard lock(state_->mutex);
+  state_->statistics.allocated -= size;
+  if (kCache) {
+    state_->free[size].push_back(data);
+  } else {
+    state_->statistics.reserved -= size;
+    std::free(data);
+  }
+}
+
+MemoryStatistics CpuAllocator::statistics() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->statistics;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+
+#include "runtime/tensor/storage.h"
+
+namespace lockstep {
+
+/// A process-wide cache of 64-byte aligned blocks in size classes. The system's allocator returns large blocks to the
+/// kernel at once and each step would fault every page in again; this one keeps them. Thread-safe.
+class CpuAllocator {
+ public:
+  static CpuAllocator& instance();
+
+  /// Throws MemoryError that names the bytes asked for and the bytes held.
+  void* allocate(std::size_t bytes);
+  void deallocate(void* data, std::size_t bytes) noexcept;
+  MemoryStatistics statistics() const;
+
+ private:
+  CpuAllocator();
+  struct State;
+  State* state_;  // never destroyed: static tensors may outlive every other static object
+};
+
+}  // namespace lockstep

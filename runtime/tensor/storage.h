@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+
+#include "runtime/tensor/device.h"
+
+namespace lockstep {
+
+/// A block of device memory, 64-byte aligned. Copies share the block; the last one gives it back.
+class Storage {
+ public:
+  Storage() = default;
+  /// Takes over `data`, which stays valid until `release` is called. Used for memory that somebody else allocated, such
+  /// as a window shared between processes.
+  Storage(void* data, std::size_t bytes, Device device, std::function<void()> release);
+
+  /// Uninitialised memory from the device's caching allocator. Throws MemoryError.
+  static Storage allocate(std::size_t bytes, Device device);
+
+  void* data() const { return block_ ? block_->data : nullptr; }
+  std::size_t bytes() const { return block_ ? block_->bytes : 0; }
+  Device device() const { return block_ ? block_->device : kCpu; }
+  explicit operator bool() const { return block_ != nullptr; }
+
+ private:
+  struct Block {
+    void* data;
+    std::size_t bytes;
+    Device device;
+    std::function<void()> release;
+    ~Block();
+  };
+  std::shared_ptr<const Block> block_;
+};
+
+/// What a caching allocator holds, in bytes.
+struct MemoryStatistics {
+  std::size_t allocated = 0;  ///< handed out and not yet given back
+  std::size_t reserved = 0;   ///< taken from the system, cached blocks included
+  std::size_t peak = 0;       ///< the most that was ever allocated
+};
+MemoryStatistics memory_statistics(Device device);
+
+}  // namespace lockstep

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/tensor/tensor.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/tensor/error.h"
+
+namespace lockstep {
+
+Tensor Tensor::empty(const Shape& shape, DType dtype, Device device) {
+  const std::size_t bytes = static_cast<std::size_t>(shape.numel()) * size_of(dtype);
+  return view(Storage::allocate(bytes, device), 0, shape, dtype);
+}
+
+Tensor Tensor::zeros(const Shape& shape, DType dtype, Device device) {
+  Tensor tensor = empty(shape, dtype, device);
+  std::memset(tensor.data(), 0, tensor.bytes());
+  return tensor;
+}
+
+template <class T>
+Tensor Tensor::from(const std::vector<T>& values, const Shape& shape) {
+  if (shape.numel() != static_cast<std::int64_t>(values.size())) {
+    throw ShapeError(std::to_string(values.size()) + " values for a tensor of shape " + shape.str());
+  }
+  Tensor tensor = empty(shape, dtype_of<T>);
+  std::ranges::copy(values, tensor.as<T>().begin());
+  return tensor;
+}
+
+Tensor Tensor::view(Storage storage, std::size_t byte_offset, const Shape& shape, DType dtype) {
+  const std::size_t bytes = static_cast<std::size_t>(shape.numel()) * size_of(dtype);
+  if (byte_offset > storage.bytes() || bytes > storage.bytes() - byte_offset) {
+    throw ShapeError("a view of " + std::to_string(bytes) + " bytes at " + std::to_string(byte_offset) +
+                     " does not fit in " + std::to_string(storage.bytes()) + " bytes");
+  }
+  Tensor tensor;
+  tensor.impl_ = std::make_shared<Impl>();
+  tensor.impl_->data = static_cast<std::byte*>(storage.data()) + byte_offset;
+  tensor.impl_->storage = std::move(storage);
+  tensor.impl_->shape = shape;
+  tensor.impl_->dtype = dtype;
+  return tensor;
+}
+
+template <class T>
+std::span<T> Tensor::as() const {
+  if (dtype_of<T> != dtype()) {
+    throw ShapeError("a tensor of " + std::string(name_of(dtype())) + " was read as " +
+                     std::string(name_of(dtype_of<T>)));
+  }
+  return {static_cast<T*>(data()), static_cast<std::size_t>(numel())};
+}
+
+double Tensor::item(std::int64_t at) const {
+  if (at < 0 || at >= numel()) throw ShapeError("element " + std::to_string(at) + " of " + describe(*this));
+  const std::size_t index = static_cast<std::size_t>(at);
+  switch (dtype()) {
+    case DType::kFloat32:
+      return as<float>()[index];
+    case DType::kFloat16:
+      return as<Half>()[index];
+    case DType::kBFloat16:
+      return as<BFloat16>()[index];
+    case DType::kFloat64:
+      return as<double>()[index];
+    case DType::kInt64:
+      return static_cast<double>(as<std::int64_t>()[index]);
+    case DType::kInt32:
+      return as<std::int32_t>()[index];
+    case DType::kUInt8:
+      return as<std::uint8_t>()[index];
+    case DType::kBool:
+      return as<bool>()[index] ? 1 : 0;
+  }
+  throw ShapeError("element of " + describe(*this));
+}
+
+Tensor Tensor::reshaped(const Shape& shape) const {
+  if (shape.numel() != numel()) throw ShapeError("cannot reshape " + describe(*this) + " to " + shape.str());
+  const std::size_t offset = static_cast<std::size_t>(impl_->data - static_cast<std::byte*>(impl_->storage.data()));
+  return view(impl_->storage, offset, shape, dtype());
+}
+
+Tensor Tensor::rows(std::int64_t begin, std::int64_t end) const {
+  if (begin < 0 || begin > end || end > size(0)) {
+    throw ShapeError("rows " + std::to_string(begin) + " to " + std::to_string(end) + " of " + describe(*this));
+  }
+  const std::size_t row_bytes = numel() == 0 ? 0 : static_cast<std::size_t>(numel() / size(0)) * size_of(dtype());
+  const std::size_t offset = static_cast<std::size_t>(impl_->data - static_cast<std::byte*>(impl_->storage.data()));
+  return view(impl_->storage, offset + static_cast<std::size_t>(begin) * row_bytes, shape().with(0, end - begin),
+              dtype());
+}
+
+Tensor Tensor::detach() const { return reshaped(shape()); }
+
+void Tensor::rebind(Storage storage, std::size_t byte_offset, DType dtype) const {
+  const Tensor there = view(std::move(storage), byte_offset, shape(), dtype);
+  impl_->storage = there.impl_->storage;
+  impl_->data = there.impl_->data;
+  impl_->dtype = dtype;
+  bump_version();
+}
+
+std::string describe(const Tensor& tensor) {
+  if (!tensor.defined()) return "an undefined tensor";
+  return std::string(name_of(tensor.dtype())) + " " + tensor.shape().str() + " on " + str(tensor.device());
+}
+
+template Tensor Tensor::from(const std::vector<float>&, const Shape&);
+template Tensor Tensor::from(const std::vector<Half>&, const Shape&);
+template Tensor Tensor::from(const std::vector<BFloat16>&, const Shape&);
+template Tensor Tensor::from(const std::vector<double>&, const Shape&);
+template Tensor Tensor::from(const std::vector<std::int64_t>&, const Shape&);
+template Tensor Tensor::from(const std::vector<std::int32_t>&, const Shape&);
+template Tensor Tensor::from(const std::vector<std::uint8_t>&, const Shape&);
+template Tensor Tensor::from(const std::vector<bool>&, const Shape&);
+template std::span<float> Tensor::as() const;
+template std::span<Half> Tensor::as() const;
+template std::span<BFloat16> Tensor::as() const;
+template std::span<double> Tensor::as() const;
+template std::span<std::int64_t> Tensor::as() const;
+template std::span<std::int32_t> Tensor::as() const;
+template std::span<std::uint8_t> Tensor::as() const;
+template std::span<bool> Tensor::as() const;
+
+}  // namespace lockstep

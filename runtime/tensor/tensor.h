@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/tensor/dtype.h"
+#include "runtime/tensor/shape.h"
+#include "runtime/tensor/storage.h"
+
+namespace lockstep {
+
+namespace autograd {
+struct Meta;
+}
+
+/// A dense, row-major array on a device. Images are [N, H, W, C], volumes [N, D, H, W, C], sequences [N, T, C].
+/// Copies share the data and the place in the autograd graph. A default-constructed tensor is undefined.
+class Tensor {
+ public:
+  Tensor() = default;
+
+  /// Uninitialised.
+  static Tensor empty(const Shape& shape, DType dtype, Device device = kCpu);
+  /// Zeroed bytes.
+  static Tensor zeros(const Shape& shape, DType dtype, Device device = kCpu);
+  /// A CPU tensor with these elements, in row-major order. Throws ShapeError unless there are numel() of them.
+  template <class T>
+  static Tensor from(const std::vector<T>& values, const Shape& shape);
+  /// A view of `storage` from `byte_offset` on, which must lie inside it.
+  static Tensor view(Storage storage, std::size_t byte_offset, const Shape& shape, DType dtype);
+
+  bool defined() const { return impl_ != nullptr; }
+  const Shape& shape() const { return impl_->shape; }
+  std::int64_t size(int d) const { return impl_->shape[d]; }
+  std::int64_t numel() const { return impl_->shape.numel(); }
+  std::size_t bytes() const { return static_cast<std::size_t>(numel()) * size_of(dtype()); }
+  DType dtype() const { return impl_->dtype; }
+  Device device() const { return impl_->storage.device(); }
+
+  void* data() const { return impl_->data; }
+  /// The elements as T. Throws ShapeError when T is not the dtype. CPU only.
+  template <class T>
+  std::span<T> as() const;
+  /// Element `at` (row-major) of a CPU tensor of any dtype.
+  double item(std::int64_t at = 0) const;
+
+  /// The same elements under another shape with the same count; shares the data, not the graph.
+  Tensor reshaped(const Shape& shape) const;
+  /// Rows [begin, end) of the first dimension; shares the data, not the graph.
+  Tensor rows(std::int64_t begin, std::int64_t end) const;
+  /// The same data outside the graph.
+  Tensor detach() const;
+
+  /// Whether two handles are one tensor (not: whether their elements are equal).
+  bool is(const Tensor& other) const { return impl_ == other.impl_; }
+  /// Whether both show the same memory from the same first byte.
+  bool aliases(const Tensor& other) const { return defined() && other.defined() && data() == other.data(); }
+
+  /// Counts writes in place; whoever writes to a tensor that others may have cached calls bump_version().
+  std::uint64_t version() const { return impl_->version; }
+  void bump_version() const { ++impl_->version; }
+
+  /// Points this tensor, and every handle to it, at other memory with the same element count. How the arena moves
+  /// parameters into one allocation. The dtype may change; the elements are not copied.
+  void rebind(Storage storage, std::size_t byte_offset, DType dtype) const;
+
+  // Automatic differentiation, defined in runtime/autograd.
+
+  bool requires_grad() const;
+  /// Makes a leaf collect a gradient. Throws UsageError on a tensor that an operation produced.
+  void set_requires_grad(bool requires_grad) const;
+  /// The gradient collected by backward(); undefined before.
+  Tensor grad() const;
+  /// Walks the graph from this scalar; every leaf that requires a gradient adds to its grad().
+  void backward() const;
+
+  const std::shared_ptr<autograd::Meta>& autograd_meta() const { return impl_->meta; }
+  void set_autograd_meta(std::shared_ptr<autograd::Meta> meta) const { impl_->meta = std::move(meta); }
+
+ private:
+  struct Impl {
+    Storage storage;
+    std::byte* data = nullptr;
+    Shape shape;
+    DType dtype = DType::kFloat32;
+    std::uint64_t version = 0;
+    std::shared_ptr<autograd::Meta> meta;
+  };
+  std::shared_ptr<Impl> impl_;
+};
+
+/// "float32 [32, 10] on cpu", for messages.
+std::string describe(const Tensor& tensor);
+
+}  // namespace lockstep

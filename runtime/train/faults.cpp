@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/train/faults.h"
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <limits>
+#include <string_view>
+#include <thread>
+
+#include "runtime/autograd/meta.h"
+#include "runtime/kernels/backend.h"
+#include "runtime/tensor/error.h"
+
+namespace lockstep::train {
+
+namespace {
+
+const job::FaultPoint& point_of(const job::Fault& fault) {
+  switch (fault.kind_case()) {
+    case job::Fault::kOverflow:
+      return fault.overflow();
+    case job::Fault::kNan:
+      return fault.nan();
+    case job::Fault::kKill:
+      return fault.kill();
+    case job::Fault::kStop:
+      return fault.stop();
+    case job::Fault::kDelay:
+      return fault.delay();
+    case job::Fault::kBitFlip:
+      return fault.bit_flip();
+    case job::Fault::KIND_NOT_SET:
+      break;
+  }
+  throw UsageError("fault: none is named", "Name one of overflow, nan, kill, stop, delay, bit_flip.");
+}
+
+bool restarted() {
+  const char* count = std::getenv("LOCKSTEP_RESTART_COUNT");
+  return count != nullptr && std::string_view(count) != "0";
+}
+
+/// The slot of the named parameter; of the model's first one where none is named.
+std::size_t slot_of(const nn::Arena& arena, const std::string& name) {
+  const auto& slots = arena.slots();
+  if (name.empty()) return slots.size() - 1;  // the arena's order is the reverse of the model's
+  const auto found = std::ranges::find_if(slots, [&](const auto& slot) { return slot.parameter.name == name; });
+  if (found != slots.end()) return static_cast<std::size_t>(found - slots.begin());
+  std::string names;
+  for (const nn::Arena::Slot& slot : slots) names += (names.empty() ? "" : ", ") + slot.parameter.name;
+  throw UsageError("fault: the model has no parameter '" + name + "'", "It has " + names + ".");
+}
+
+}  // namespace
+
+Faults::Faults(const job::Job& job, int rank, const nn::Arena& arena)
+    : arena_(arena), last_micro_batch_(job.train().accumulate() - 1) {
+  for (const job::Fault& fault : job.fault()) {
+    const job::FaultPoint& point = point_of(fault);
+    const std::size_t slot = slot_of(arena, point.parameter());
+    if (static_cast<int>(point.rank()) == rank && !restarted()) planned_.push_back({fault.kind_case(), point, slot});
+  }
+}
+
+void Faults::enter(std::uint64_t step, std::uint32_t micro_batch) {
+  step_ = step;
+  micro_batch_ = micro_batch;
+}
+
+bool Faults::now(const Planned& fault) const {
+  const std::uint32_t micro_batch = fault.point.has_micro_batch() ? fault.point.micro_batch() : last_micro_batch_;
+  return fault.point.step() == step_ && micro_batch == micro_batch_;
+}
+
+void Faults::at(job::Phase phase) const {
+  for (const Planned& fault : planned_) {
+    // What happens before the first step, or behind a step, belongs to no micro-batch.
+    const bool here = phase == job::INIT || (phase == job::SAVE ? fault.point.step() == step_ : now(fault));
+    if (fault.point.phase() != phase || !here) continue;
+    if (fault.kind == job::Fault::kKill) std::raise(SIGKILL);
+    if (fault.kind == job::Fault::kStop) std::raise(SIGSTOP);
+    if (fault.kind == job::Fault::kDelay) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(fault.point.milliseconds()));
+    }
+  }
+}
+
+void Faults::poison(const Tensor& gradient, float value) {
+  kernels::backend(gradient.device())
+      .fill(gradient.reshaped({gradient.numel()}).rows(0, 1), static_cast<double>(value));
+}
+
+void Faults::on_gradient(std::size_t slot) const {
+  if (slot == 0) at(job::BACKWARD);
+  // The last gradient: buckets before its own are on their way.
+  if (slot + 1 == arena_.slots().size()) at(job::ALL_REDUCE);
+  for (const Planned& fault : planned_) {
+    if (fault.slot != slot || !now(fault) || fault.point.phase() == job::LOSS) continue;
+    const Tensor& gradient = autograd::meta_of(arena_.slots()[slot].parameter.tensor).slot;
+    if (fault.kind == job::Fault::kOverflow) poison(gradient, std::numeric_limits<float>::infinity());
+    if (fault.kind == job::Fault::kNan) poison(gradient, std::numeric_limits<float>::quiet_NaN());
+  }
+}
+
+double Faults::loss_factor() const {
+  const bool bad = std::ranges::any_of(planned_, [this](const Planned& fault) {
+    return fault.kind == job::Fault::kNan && fault.point.phase() == job::LOSS && now(fault);
+  });
+  return bad ? std::numeric_limits<double>::quiet_NaN() : 1.0;
+}
+
+void Faults::after_step() const {
+  for (const Planned& fault : planned_) {
+    if (fault.kind != job::Fault::kBitFlip || fault.point.step() != step_) continue;
+    static_cast<unsigned char*>(arena_.master(arena_.slots()[fault.slot]).data())[0] ^= 1u;
+  }
+}
+
+}  // namespace lockstep::train

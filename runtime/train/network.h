@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "amp/grad_scaler/opt_level.h"
+#include "comm/group/communicator.h"
+#include "configs/job.pb.h"
+#include "runtime/data/batch.h"
+#include "runtime/data/dataset.h"
+#include "runtime/nn/module.h"
+#include "runtime/ops/losses.h"
+#include "runtime/optim/optimizer.h"
+#include "runtime/train/train.h"
+
+namespace lockstep::train {
+
+/// A job's model at its opt level, with its loss: what training and evaluation share. The optimizer comes with it,
+/// because it owns the state that belongs to the weights.
+class Network {
+ public:
+  /// Builds what `job` describes for samples like those of `dataset`.
+  Network(const job::Job& job, const data::Dataset& dataset);
+
+  nn::Module& model() { return *model_; }
+  optim::Optimizer& optimizer() { return *optimizer_; }
+  nn::Arena& arena() const { return *model_->arena(); }
+
+  Tensor forward(const Tensor& input) { return amp::forward(*model_, input, properties_); }
+  /// The sum of the samples' losses divided by `divisor`.
+  Tensor loss(const Tensor& output, const Tensor& target, double divisor) const;
+
+  /// Exact averages over the data set, whatever the ranks' shares. A collective; leaves the model in training mode.
+  EvalResult evaluate(const data::DatasetPtr& dataset, std::int64_t batch, comm::Communicator& communicator);
+
+ private:
+  bool classifies_;
+  double label_smoothing_;
+  amp::OptLevelProperties properties_;
+  std::unique_ptr<nn::Module> model_;
+  std::unique_ptr<optim::Optimizer> optimizer_;
+};
+
+}  // namespace lockstep::train

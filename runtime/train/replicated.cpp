@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/train/replicated.h"
+
+#include <chrono>
+#include <future>
+#include <optional>
+#include <string>
+
+#include "runtime/tensor/error.h"
+
+namespace lockstep::train {
+
+namespace {
+
+/// Shorter than any sensible timeout of a collective.
+constexpr std::chrono::milliseconds kSignOfLife{500};
+const std::string kStillWorking = "...";
+constexpr char kSeparator = '\0';
+
+std::optional<Error> failure_of(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return error;
+  }
+  return std::nullopt;
+}
+
+std::string encode(const std::optional<Error>& failure) {
+  if (!failure) return {};
+  return std::to_string(static_cast<int>(failure->code())) + kSeparator + failure->advice() + kSeparator +
+         failure->what();
+}
+
+std::optional<Error> decode(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  const std::size_t advice = text.find(kSeparator) + 1;
+  const std::size_t what = text.find(kSeparator, advice) + 1;
+  return Error(static_cast<ExitCode>(std::stoi(text)), text.substr(what), text.substr(advice, what - 1 - advice));
+}
+
+}  // namespace
+
+void on_rank_zero(comm::Communicator& communicator, const std::function<void()>& work) {
+  std::optional<Error> failure;
+  if (communicator.size() == 1) {
+    work();
+  } else if (communicator.rank() == 0) {
+    std::future<std::optional<Error>> result = std::async(std::launch::async, failure_of, work);
+    while (result.wait_for(kSignOfLife) == std::future_status::timeout) communicator.broadcast_text(kStillWorking, 0);
+    failure = result.get();
+    communicator.broadcast_text(encode(failure), 0);
+  } else {
+    std::string text;
+    do {
+      text = communicator.broadcast_text(text, 0);
+    } while (text == kStillWorking);
+    failure = decode(text);
+  }
+  if (failure) throw *failure;
+}
+
+}  // namespace lockstep::train

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/train/status_board.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdlib>
+#include <system_error>
+
+#include "runtime/tensor/error.h"
+
+namespace lockstep::train {
+
+namespace {
+
+/// A rank's line of the file, in a cache line of its own: ranks write without disturbing each other.
+struct alignas(64) Line {
+  std::atomic<std::int64_t> pid;
+  std::atomic<std::uint64_t> step;
+  std::atomic<RankPhase> phase;
+};
+static_assert(sizeof(Line) == 64 && std::atomic<RankPhase>::is_always_lock_free);
+
+constexpr std::array<const char*, 10> kPhases{"before the first step",
+                                              "start-up",
+                                              "forward",
+                                              "backward",
+                                              "all-reduce",
+                                              "update",
+                                              "checkpoint",
+                                              "evaluation",
+                                              "done",
+                                              "failed"};
+
+Line* map(int descriptor, std::size_t bytes) {
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+  return memory == MAP_FAILED ? nullptr : static_cast<Line*>(memory);
+}
+
+StorageError cannot(const char* what, const std::filesystem::path& path, int error) {
+  return StorageError("cannot " + std::string(what) + " the ranks' status board " + path.string() + ": " +
+                          std::generic_category().message(error),
+                      "Check the space and the permissions there.");
+}
+
+}  // namespace
+
+struct StatusBoard::Mapping {
+  Line* lines;
+  int ranks;
+  std::int64_t pid = getpid();
+
+  ~Mapping() { munmap(lines, static_cast<std::size_t>(ranks) * sizeof(Line)); }
+};
+
+StatusBoard StatusBoard::create(const std::filesystem::path& path, int ranks) {
+  const int descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (descriptor < 0) throw cannot("make", path, errno);
+  const std::size_t bytes = static_cast<std::size_t>(ranks) * sizeof(Line);
+  // Not ftruncate: storing into a hole of a full disk would be a SIGBUS.
+  int error = posix_fallocate(descriptor, 0, static_cast<off_t>(bytes));
+  Line* lines = error == 0 ? map(descriptor, bytes) : nullptr;
+  if (error == 0 && lines == nullptr) error = errno;
+  close(descriptor);
+  if (error != 0) throw cannot("make", path, error);
+  StatusBoard board;
+  board.mapping_ = std::make_shared<Mapping>(lines, ranks);
+  return board;
+}
+
+StatusBoard StatusBoard::from_environment() {
+  StatusBoard board;
+  const char* path = std::getenv("LOCKSTEP_STATUS_BOARD");
+  const int descriptor = path == nullptr ? -1 : open(path, O_RDWR | O_CLOEXEC);
+  if (descriptor < 0) return board;
+  struct stat status {};
+  if (fstat(descriptor, &status) == 0 && status.st_size >= static_cast<off_t>(sizeof(Line))) {
+    const int ranks = static_cast<int>(static_cast<std::size_t>(status.st_size) / sizeof(Line));
+    Line* lines = map(descriptor, static_cast<std::size_t>(ranks) * sizeof(Line));
+    if (lines != nullptr) board.mapping_ = std::make_shared<Mapping>(lines, ranks);
+  }
+  close(descriptor);
+  return board;
+}
+
+void StatusBoard::set(int rank, RankPhase phase, std::uint64_t step) const {
+  if (rank < 0 || rank >= ranks()) return;
+  Line& line = mapping_->lines[rank];
+  line.step.store(step, std::memory_order_relaxed);
+  line.phase.store(phase, std::memory_order_relaxed);
+  line.pid.store(mapping_->pid, std::memory_order_release);
+}
+
+StatusBoard::Entry StatusBoard::get(int rank) const {
+  if (rank < 0 || rank >= ranks()) return {};
+  const Line& line = mapping_->lines[rank];
+  Entry entry;
+  entry.pid = line.pid.load(std::memory_order_acquire);
+  entry.step = line.step.load(std::memory_order_relaxed);
+  entry.phase = line.phase.load(std::memory_order_relaxed);
+  return entry;
+}
+
+int StatusBoard::ranks() const { return mapping_ ? mapping_->ranks : 0; }
+
+std::string str(const StatusBoard::Entry& entry) {
+  const auto phase = static_cast<std::size_t>(entry.phase);
+  const std::string name = phase < kPhases.size() ? kPhases[phase] : "unknown";
+  if (entry.phase == RankPhase::kNone) return name;
+  if (entry.phase == RankPhase::kInit) return "during " + name;
+  return "in step " + std::to_string(entry.step) + ", " + name;
+}
+
+}  // namespace lockstep::train

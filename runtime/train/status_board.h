@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace lockstep::train {
+
+/// What a rank is doing, for whoever has to say which rank died or hangs.
+enum class RankPhase : std::uint32_t {
+  kNone,
+  kInit,
+  kForward,
+  kBackward,
+  kAllReduce,
+  kStep,
+  kSave,
+  kEval,
+  kDone,
+  kFailed
+};
+
+/// A small file that the ranks of a node map into memory: each keeps its process id, step and phase in a line of its
+/// own, which stays readable when the rank is gone. Writing costs a store. The launcher makes it and names it in the
+/// environment variable LOCKSTEP_STATUS_BOARD; ranks without one (or on another node) write nowhere.
+class StatusBoard {
+ public:
+  struct Entry {
+    std::int64_t pid = 0;  ///< 0: the rank has not started
+    std::uint64_t step = 0;
+    RankPhase phase = RankPhase::kNone;
+  };
+
+  /// Makes the file for `ranks` ranks. Throws StorageError.
+  static StatusBoard create(const std::filesystem::path& path, int ranks);
+  /// The board that the environment names; one that goes nowhere if there is none.
+  static StatusBoard from_environment();
+
+  void set(int rank, RankPhase phase, std::uint64_t step) const;
+  Entry get(int rank) const;
+  int ranks() const;
+
+ private:
+  struct Mapping;
+  std::shared_ptr<Mapping> mapping_;
+};
+
+/// "in step 57, backward"
+std::string str(const StatusBoard::Entry& entry);
+
+}  // namespace lockstep::train

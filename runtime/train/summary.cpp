@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/train/summary.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "runtime/tensor/error.h"
+
+namespace lockstep::train {
+
+namespace fs = std::filesystem;
+
+std::string to_json(const Summary& summary) {
+  nlohmann::ordered_json json{{"world_size", summary.world_size},       {"device", summary.device},
+                              {"precision", summary.precision},         {"steps", summary.steps},
+                              {"applied_steps", summary.applied_steps}, {"skipped_steps", summary.skipped_steps},
+                              {"final_loss", summary.final_loss}};
+  if (summary.eval) {
+    json["eval"] = {{"samples", summary.eval->samples}, {"loss", summary.eval->loss}};
+    if (summary.eval->accuracy) json["eval"]["accuracy"] = *summary.eval->accuracy;
+  }
+  json["samples_per_s"] = summary.samples_per_s;
+  json["step_ms_p50"] = summary.step_ms_p50;
+  json["time_to_first_step_ms"] = summary.time_to_first_step_ms;
+  json["mpi_init_ms"] = summary.mpi_init_ms;
+  json["weights_digest"] = summary.weights_digest;
+  return json.dump(2) + "\n";
+}
+
+double median(std::vector<float> values) {
+  if (values.empty()) return 0.0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return static_cast<double>(*middle);
+}
+
+void write_text(const fs::path& path, const std::string& text) {
+  std::error_code failed;
+  fs::create_directories(path.parent_path(), failed);
+  const fs::path temporary = path.string() + ".tmp";
+  std::ofstream out(temporary, std::ios::binary);
+  out << text;
+  out.close();
+  if (out) fs::rename(temporary, path, failed);
+  if (!out || failed) {
+    throw StorageError("cannot write " + path.string() + (failed ? ": " + failed.message() : ""),
+                       "Check the space and the permissions there, or choose another --run-dir.");
+  }
+}
+
+namespace {
+
+/// Moves those entries of `directory` that `chosen` picks by name to the same place below a new folder of `run_dir`.
+void set_aside(const fs::path& run_dir, const fs::path& directory,
+               const std::function<bool(const std::string&)>& chosen) {
+  std::vector<fs::path> names;
+  std::error_code missing;
+  for (const fs::directory_entry& entry : fs::directory_iterator(run_dir / directory, missing)) {
+    if (chosen(entry.path().filename().string())) names.push_back(directory / entry.path().filename());
+  }
+  if (names.empty()) return;
+  int number = 1;
+  while (fs::exists(run_dir / ("earlier-" + std::to_string(number)))) ++number;
+  const fs::path aside = run_dir / ("earlier-" + std::to_string(number));
+  fs::create_directories(aside / directory);
+  for (const fs::path& name : names) fs::rename(run_dir / name, aside / name);
+}
+
+}  // namespace
+
+void set_aside_earlier_run(const fs::path& run_dir) {
+  if (!fs::exists(run_dir / "checkpoints") && !fs::exists(run_dir / "metrics.jsonl")) return;
+  set_aside(run_dir, "", [](const std::string& name) {
+    return name == "checkpoints" || name == "metrics.jsonl" || name == "summary.json" || name == "job.pbtxt" ||
+           name.starts_with("events.out.tfevents.");
+  });
+}
+
+void set_aside_later_checkpoints(const fs::path& run_dir, std::uint64_t step) {
+  set_aside(run_dir, "checkpoints", [step](const std::string& name) {
+    unsigned long long number = 0;
+    char rest = 0;
+    return std::sscanf(name.c_str(), "step-%llu%c", &number, &rest) == 1 && number > step;
+  });
+}
+
+}  // namespace lockstep::train

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "comm/group/communicator.h"
+#include "configs/job.pb.h"
+#include "runtime/tensor/error.h"
+
+namespace lockstep::train {
+
+struct TrainOptions {
+  job::Job job;                   ///< as resolved
+  std::filesystem::path run_dir;  ///< made where it is missing; rank 0 alone writes into it
+  std::string resume =
+      "auto";  ///< "auto": the run directory's newest whole checkpoint; "never"; or a checkpoint's path
+  std::chrono::system_clock::time_point process_start;  ///< for time_to_first_step_ms
+};
+
+/// Trains the job on all ranks of `world`: the loop, evaluation, metrics, checkpoints, signals. Returns kDone, or
+/// kPreempted when SIGTERM, SIGINT or SIGUSR1 asked for a save and an exit. A collective; throws Error.
+ExitCode train(comm::World& world, const TrainOptions& options);
+
+/// Averages over a whole data set, exact whatever the ranks' shares.
+struct EvalResult {
+  std::int64_t samples = 0;
+  double loss = 0.0;
+  std::optional<double> accuracy;  ///< of classification
+};
+
+/// Evaluates a checkpoint on the job's evaluation data. A collective; throws Error.
+EvalResult evaluate(comm::World& world, const job::Job& job, const std::filesystem::path& checkpoint);
+
+}  // namespace lockstep::train

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/train/trainer.h"
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+
+#include "comm/ddp/digest.h"
+#include "runtime/data/make_dataset.h"
+#include "runtime/job/job.h"
+#include "runtime/nn/step_context.h"
+#include "runtime/ops/elementwise.h"
+#include "runtime/tensor/error.h"
+#include "runtime/train/replicated.h"
+#include "runtime/train/summary.h"
+#include "runtime/train/training_state.h"
+
+namespace lockstep::train {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+data::DatasetPtr eval_data(const job::Job& job) {
+  return job.data().has_eval() ? data::make_dataset(job.data(), data::Split::kEval) : nullptr;
+}
+
+data::LoaderOptions loader_options(const job::Job& job, const comm::World& world, const data::SamplerState& start) {
+  data::LoaderOptions options;
+  options.global_batch = job.data().global_batch();
+  options.accumulate = job.train().accumulate();
+  options.rank = world.rank();
+  options.world_size = world.size();
+  options.seed = job.seed();
+  options.shuffle = job.data().shuffle();
+  options.drop_last = job.data().drop_last();
+  options.prefetch = job.data().prefetch();
+  options.start = start;
+  return options;
+}
+
+double base_learning_rate(const job::Optimizer& optimizer) {
+  if (optimizer.has_sgd()) return optimizer.sgd().lr();
+  return optimizer.has_adamw() ? optimizer.adamw().lr() : optimizer.adam().lr();
+}
+
+}  // namespace
+
+Trainer::Trainer(comm::World& world, const TrainOptions& options)
+    : world_(world),
+      options_(options),
+      job_(options_.job),
+      board_(StatusBoard::from_environment()),
+      train_data_(data::make_dataset(job_.data(), data::Split::kTrain)),
+      eval_data_(eval_data(job_)),
+      network_(job_, *train_data_),
+      ddp_(network_.model(), world, job_.comm()),
+      scaler_(job_.amp().loss_scale(), world),
+      schedule_(job_.schedule(), base_learning_rate(job_.optimizer()), job_.train().steps()),
+      faults_(job_, world.rank(), network_.arena()),
+      store_((options_.run_dir / "checkpoints").string()) {
+  board_.set(world_.rank(), RankPhase::kInit, 0);
+  faults_.at(job::INIT);
+  ddp_.reducer().set_on_gradient([this](std::size_t slot) { faults_.on_gradient(slot); });
+  prepare_run_dir();
+  const data::SamplerState start = resume();
+  loader_.emplace(train_data_, loader_options(job_, world_, start));
+  on_rank_zero(*world_.communicator(), [this] { metrics_.emplace(options_.run_dir, step_); });
+  progress_.emplace(job_.train().steps(), job_.train().log_every(), is_root());
+  if (metrics_ && step_ > 0) metrics_->event("resumed", step_, store_.directory());
+}
+
+void Trainer::prepare_run_dir() {
+  on_rank_zero(*world_.communicator(), [this] {
+    lock_.emplace(options_.run_dir);
+    if (options_.resume == "never") set_aside_earlier_run(options_.run_dir);
+    write_text(options_.run_dir / "job.pbtxt", job::to_text(job_));
+  });
+}
+
+data::SamplerState Trainer::resume() {
+  std::string text;
+  on_rank_zero(*world_.communicator(), [&] {
+    std::optional<checkpoint::Checkpoint> found;
+    if (options_.resume == "auto") {
+      found = store_.latest();
+    } else if (options_.resume != "never") {
+      found = find_checkpoint(options_.resume);
+      set_aside_later_checkpoints(options_.run_dir, found->state.step());
+    }
+    if (!found) return;
+    for (const std::string& notice : found->notices) std::fprintf(stderr, "lockstep: %s\n", notice.c_str());
+    if (found->state.optimizer() != network_.optimizer().name()) {
+      throw UsageError(found->path + " was saved with optimizer " + found->state.optimizer() + ", the job names " +
+                           network_.optimizer().name(),
+                       "Resume with the same optimizer, or start anew with --resume never.");
+    }
+    restore_tensors(network_, *found, true);
+    std::printf("resuming from %s\n", found->path.c_str());
+    for (const std::string& line : job::differences(found->state.job(), job_)) {
+      std::printf("  the job changed: %s\n", line.c_str());
+    }
+    network_.optimizer().set_applied_steps(static_cast<std::int64_t>(found->state.applied_steps()));
+    text = found->state.SerializeAsString();
+  });
+  text = world_.communicator()->broadcast_text(text, 0);
+  if (text.empty()) return {};
+  checkpoint::TrainingState saved;
+  saved.ParseFromString(text);
+  ddp_.broadcast_weights();
+  broadcast_optimizer(network_.optimizer(), *world_.communicator());
+  scaler_.load_state_dict(saved.scaler());
+  step_ = saved.step();
+  saved_step_ = step_;
+  return {saved.sampler().epoch(), static_cast<std::int64_t>(saved.sampler().cursor())};
+}
+
+ExitCode Trainer::run() {
+  const std::uint64_t steps = job_.train().steps();
+  const std::uint32_t eval_every = job_.train().eval_every();
+  const std::uint32_t save_every = job_.checkpoint().every_steps();
+  while (step_ < steps && !stop_requested_) {
+    const StepReport report = step();
+    after_step(report);
+    if (step_ == steps) break;
+    if (eval_every > 0 && step_ % eval_every == 0) evaluate();
+    if (save_every > 0 && step_ % save_every == 0) save();
+  }
+  if (step_ > saved_step_) save();
+  if (stop_requested_ && step_ < steps) {
+    if (metrics_) metrics_->event("preempted", step_, "asked to stop; saved");
+    progress_->note("stopped after step " + std::to_string(step_) + ", as asked; run the same command to resume");
+    board_.set(world_.rank(), RankPhase::kDone, step_);
+    return ExitCode::kPreempted;
+  }
+  if (eval_data_ && !(last_eval_ && last_eval_step_ == step_)) evaluate();
+  write_summary();
+  board_.set(world_.rank(), RankPhase::kDone, step_);
+  return ExitCode::kDone;
+}
+
+StepReport Trainer::step() {
+  const auto begin = Clock::now();
+  const std::uint64_t number = step_ + 1;
+  const std::uint32_t micro_batches = job_.train().accumulate();
+  optim::Optimizer& optimizer = network_.optimizer();
+  StepReport report;
+  report.step = number;
+  report.lr = schedule_.learning_rate(optimizer.applied_steps());
+  report.loss_scale = static_cast<double>(scaler_.current_scale());
+  optimizer.set_learning_rate(report.lr);
+  optimizer.zero_grad();
+  for (std::uint32_t m = 0; m < micro_batches; ++m) {
+    faults_.enter(number, m);
+    const data::Batch batch = loader_->next();
+    report.epoch = batch.epoch;
+    report.samples = batch.step_samples;
+    std::optional<comm::DistributedDataParallel::NoSync> no_sync;
+    if (m + 1 < micro_batches) no_sync.emplace(ddp_);
+
+    board_.set(world_.rank(), RankPhase::kForward, number);
+    faults_.at(job::FORWARD);
+    const nn::StepContext context(job_.seed(), number, batch.first_sample);
+    // Of the mean over the step's samples, this share's part; times the ranks, where the reduction divides by them.
+    const double divisor = static_cast<double>(batch.step_samples) / ddp_.loss_weight(1, 1);
+    Tensor loss = network_.loss(network_.forward(batch.input), batch.target, divisor);
+    if (const double factor = faults_.loss_factor(); factor != 1.0) loss = ops::scale(loss, factor);
+    report.loss += loss.item() / ddp_.loss_weight(1, 1);
+
+    board_.set(world_.rank(), RankPhase::kBackward, number);
+    scaler_.scale(loss).backward();
+  }
+  board_.set(world_.rank(), RankPhase::kStep, number);
+  scaler_.note_local_flags(optimizer, ddp_.reducer().local_flags());
+  const amp::Verdict verdict = scaler_.step(optimizer);
+  scaler_.update();
+  faults_.after_step();
+  if (verdict.found_inf) {
+    report.skipped = true;
+    report.parameter = network_.arena().slots().at(static_cast<std::size_t>(verdict.slot)).parameter.name;
+    report.rank = verdict.rank;
+  }
+  agree_on_step(report);
+  report.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  return report;
+}
+
+void Trainer::agree_on_step(StepReport& report) {
+  const Tensor sums = Tensor::from<double>({report.loss, signals_.requested() ? 1.0 : 0.0}, {2});
+  world_.communicator()->all_reduce(sums, comm::ReduceOp::kSum, 1.0f, Stream::calling_thread());
+  report.loss = sums.item(0);
+  stop_requested_ = sums.item(1) > 0.0;
+}
+
+void Trainer::require_finite(const StepReport& report) const {
+  // With a dynamic scale a bad loss may be an overflow that a lower scale cures; without, nothing will.
+  if (std::isfinite(report.loss) || scaler_.dynamic()) return;
+  throw NumericsError("the loss is " + std::to_string(report.loss) + " at step " + std::to_string(report.step) +
+                          (report.skipped ? "; the first bad gradient is that of " + report.parameter +
+                                                (report.rank >= 0 ? " on rank " + std::to_string(report.rank) : "")
+                                          : ""),
+                      "Lower the learning rate, clip the gradients (optimizer.clip_norm), or look at the data. The "
+                      "weights are those before this step.");
+}
+
+void Trainer::after_step(const StepReport& report) {
+  step_ = report.step;
+  last_loss_ = report.loss;
+  if (step_ms_.empty()) {
+    time_to_first_step_ms_ =
+        std::chrono::duration<double, std::milli>(std::chrono::system_clock::now() - options_.process_start).count();
+  } else {
+    samples_ += static_cast<double>(report.samples);
+    seconds_ += report.seconds;
+  }
+  step_ms_.push_back(static_cast<float>(report.seconds * 1e3));
+  if (metrics_) {
+    metrics_->step(report);
+    if (!std::isfinite(report.loss)) metrics_->flush();
+  }
+  progress_->step(report);
+  require_finite(report);
+  const std::uint32_t digest_every = job_.comm().digest_every();
+  if (digest_every > 0 && step_ % digest_every == 0) {
+    comm::require_equal_weights(network_.arena(), network_.optimizer().state(), *world_.communicator());
+  }
+}
+
+void Trainer::evaluate() {
+  board_.set(world_.rank(), RankPhase::kEval, step_);
+  last_eval_ = network_.evaluate(eval_data_, job_.data().eval_batch(), *world_.communicator());
+  last_eval_step_ = step_;
+  if (metrics_) metrics_->evaluation(step_, *last_eval_);
+  progress_->evaluation(step_, *last_eval_);
+}
+
+checkpoint::TrainingState Trainer::state() {
+  checkpoint::TrainingState state;
+  state.set_lockstep_version(LOCKSTEP_VERSION);
+  state.set_step(step_);
+  state.set_applied_steps(static_cast<std::uint64_t>(network_.optimizer().applied_steps()));
+  const data::SamplerState sampler = loader_->state();
+  state.set_epoch(sampler.epoch);
+  state.mutable_sampler()->set_seed(job_.seed());
+  state.mutable_sampler()->set_epoch(sampler.epoch);
+  state.mutable_sampler()->set_cursor(static_cast<std::uint64_t>(sampler.cursor));
+  state.set_rng_seed(job_.seed());
+  *state.mutable_scaler() = scaler_.state_dict();
+  state.mutable_schedule()->set_applied_steps(state.applied_steps());
+  state.mutable_schedule()->set_last_learning_rate(static_cast<float>(network_.optimizer().learning_rate()));
+  *state.mutable_bucket_plan() = comm::describe_plan(ddp_.reducer().buckets(), network_.arena());
+  *state.mutable_job() = job_;
+  state.set_job_hash(job::hash(job_));
+  state.set_world_size(static_cast<std::uint32_t>(world_.size()));
+  state.set_optimizer(network_.optimizer().name());
+  state.set_weights_digest(comm::weights_digest(network_.arena()));
+  return state;
+}
+
+void Trainer::save() {
+  board_.set(world_.rank(), RankPhase::kSave, step_);
+  faults_.at(job::SAVE);
+  on_rank_zero(*world_.communicator(), [this] {
+    metrics_->flush();
+    store_.save(state(), state_tensors(network_));
+    store_.prune(job_.checkpoint().keep());
+  });
+  saved_step_ = step_;
+}
+
+void Trainer::write_summary() {
+  if (!is_root()) return;
+  const std::filesystem::path path = options_.run_dir / "summary.json";
+  // A run that had been finished before is not described by one that had nothing left to do.
+  if (step_ms_.empty() && std::filesystem::exists(path)) return;
+  Summary summary;
+  summary.world_size = world_.size();
+  summary.precision = job::Precision_Name(job_.amp().dtype());
+  summary.steps = step_;
+  summary.skipped_steps = scaler_.state_dict().skipped_steps();
+  summary.applied_steps = static_cast<std::uint64_t>(network_.optimizer().applied_steps());
+  summary.final_loss = last_loss_;
+  summary.eval = last_eval_;
+  summary.samples_per_s = seconds_ > 0 ? samples_ / seconds_ : 0.0;
+  summary.step_ms_p50 = median(step_ms_);
+  summary.time_to_first_step_ms = time_to_first_step_ms_;
+  summary.mpi_init_ms = world_.mpi_start_time().count();
+  summary.weights_digest = comm::weights_digest(network_.arena());
+  write_text(path, to_json(summary));
+  metrics_->flush();
+}
+
+ExitCode train(comm::World& world, const TrainOptions& options) { return Trainer(world, options).run(); }
+
+EvalResult evaluate(comm::World& world, const job::Job& job, const std::filesystem::path& checkpoint) {
+  if (!job.data().has_eval())
+    throw UsageError("data.eval: the job names no evaluation data", "Add data { eval { ... } }.");
+  const data::DatasetPtr dataset = data::make_dataset(job.data(), data::Split::kEval);
+  Network network(job, *dataset);
+  comm::Communicator& communicator = *world.communicator();
+  on_rank_zero(communicator, [&] { restore_tensors(network, find_checkpoint(checkpoint), false); });
+  const comm::DistributedDataParallel ddp(network.model(), world, job.comm());  // rank 0's weights on every rank
+  return network.evaluate(dataset, job.data().eval_batch(), communicator);
+}
+
+}  // namespace lockstep::train

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/train/training_state.h"
+
+#include <cstring>
+
+#include "runtime/checkpoint/differences.h"
+#include "runtime/checkpoint/store.h"
+#include "runtime/tensor/error.h"
+
+namespace lockstep::train {
+
+namespace {
+
+constexpr std::string_view kOptimizerPrefix = "optimizer/";
+
+bool is_optimizer(const std::string& name) { return name.starts_with(kOptimizerPrefix); }
+
+}  // namespace
+
+std::map<std::string, Tensor> state_tensors(Network& network) {
+  std::map<std::string, Tensor> tensors;
+  const nn::Arena& arena = network.arena();
+  const auto optimizer_state = network.optimizer().state();
+  for (const nn::Arena::Slot& slot : arena.slots()) {
+    tensors["model/" + slot.parameter.name] = arena.master(slot);
+    for (const auto& [name, flat] : optimizer_state) {
+      tensors[std::string(kOptimizerPrefix) + name + "/" + slot.parameter.name] =
+          flat.rows(slot.begin, slot.end).reshaped(slot.parameter.tensor.shape());
+    }
+  }
+  for (const auto& [name, statistics] : arena.statistics()) tensors["statistics/" + name] = statistics->committed();
+  return tensors;
+}
+
+void restore_tensors(Network& network, const checkpoint::Checkpoint& saved, bool with_optimizer) {
+  std::map<std::string, Tensor> targets = state_tensors(network);
+  std::map<std::string, Tensor> found = saved.tensors;
+  if (!with_optimizer) {
+    std::erase_if(targets, [](const auto& entry) { return is_optimizer(entry.first); });
+    std::erase_if(found, [](const auto& entry) { return is_optimizer(entry.first); });
+  }
+  std::map<std::string, checkpoint::TensorSpec> expected;
+  for (const auto& [name, tensor] : targets) expected[name] = {tensor.dtype(), tensor.shape()};
+  checkpoint::require_match(expected, found, saved.path);
+  for (const auto& [name, tensor] : targets) std::memcpy(tensor.data(), found.at(name).data(), tensor.bytes());
+  network.arena().refresh_copies();
+}
+
+void broadcast_optimizer(optim::Optimizer& optimizer, comm::Communicator& communicator) {
+  const Stream here = Stream::calling_thread();
+  for (const auto& [name, tensor] : optimizer.state()) communicator.broadcast(tensor, 0, here);
+  const Tensor steps = Tensor::from<std::int64_t>({optimizer.applied_steps()}, {1});
+  communicator.broadcast(steps, 0, here);
+  optimizer.set_applied_steps(steps.as<std::int64_t>()[0]);
+}
+
+checkpoint::Checkpoint find_checkpoint(const std::filesystem::path& path) {
+  if (!std::filesystem::is_directory(path)) {
+    throw StorageError("no checkpoint at " + path.string() + ": there is no such directory",
+                       "Name a checkpoint, or a run directory that has one.");
+  }
+  if (std::filesystem::exists(path / "manifest.json") || std::filesystem::exists(path / "tensors.safetensors")) {
+    return checkpoint::Store(path.parent_path().string()).load(path.string());
+  }
+  const std::filesystem::path inside = path / "checkpoints";
+  auto newest = checkpoint::Store((std::filesystem::is_directory(inside) ? inside : path).string()).latest();
+  if (!newest) {
+    throw StorageError("no checkpoint in " + path.string(), "Name a checkpoint, or a run directory that has one.");
+  }
+  return std::move(*newest);
+}
+
+}  // namespace lockstep::train

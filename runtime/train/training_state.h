@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "comm/group/communicator.h"
+#include "runtime/checkpoint/checkpoint.h"
+#include "runtime/train/network.h"
+
+namespace lockstep::train {
+
+/// The tensors of a checkpoint by logical name: "model/<parameter>" (float32 masters), "statistics/<name>",
+/// "optimizer/<state>/<parameter>". They are views: writing into them restores.
+std::map<std::string, Tensor> state_tensors(Network& network);
+
+/// Writes a checkpoint's tensors into the network of rank 0. Throws UsageError that lists every missing, extra and
+/// misshaped name before anything is written. `with_optimizer` false: evaluation, the optimizer's are left out.
+void restore_tensors(Network& network, const checkpoint::Checkpoint& saved, bool with_optimizer);
+
+/// Makes every rank's optimizer state and applied steps those of rank 0. A collective.
+void broadcast_optimizer(optim::Optimizer& optimizer, comm::Communicator& communicator);
+
+/// The checkpoint that `path` names: itself, or the newest whole one of a run directory or a checkpoint store. Throws
+/// StorageError.
+checkpoint::Checkpoint find_checkpoint(const std::filesystem::path& path);
+
+}  // namespace lockstep::train

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+# Compiler settings and the functions that declare the project's libraries.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+
+option(LOCKSTEP_WERROR "Treat warnings as errors" ON)
+set(LOCKSTEP_SANITIZE "" CACHE STRING "Sanitizers to build with, for example address,undefined")
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+endif()
+
+add_library(lockstep_options INTERFACE)
+target_compile_options(lockstep_options INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wold-style-cast
+                                                  -Woverloaded-virtual -Wno-missing-field-initializers
+                                                  $<$<BOOL:${LOCKSTEP_WERROR}>:-Werror>)
+if(LOCKSTEP_SANITIZE)
+  add_compile_options(-fsanitize=${LOCKSTEP_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
+  add_link_options(-fsanitize=${LOCKSTEP_SANITIZE})
+endif()
+
+# lockstep_library(NAME [DEPS target...]): the library lockstep_NAME of the .cpp files beside the calling
+# CMakeLists.txt. Headers are included by their path from the repository's root.
+function(lockstep_library name)
+  cmake_parse_arguments(arg "" "" "DEPS;PRIVATE_DEPS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS *.cpp)
+  set(target lockstep_${name})
+  if(sources)
+    add_library(${target} STATIC ${sources})
+    target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+                                                $<INSTALL_INTERFACE:include/lockstep>)
+    target_compile_features(${target} PUBLIC cxx_std_20)
+    target_link_libraries(${target} PUBLIC ${arg_DEPS} PRIVATE $<BUILD_INTERFACE:lockstep_options> ${arg_PRIVATE_DEPS})
+  else()
+    add_library(${target} INTERFACE)
+    target_include_directories(${target} INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+                                                   $<INSTALL_INTERFACE:include/lockstep>)
+    target_link_libraries(${target} INTERFACE ${arg_DEPS})
+  endif()
+  add_library(Lockstep::${name} ALIAS ${target})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+  set_property(GLOBAL APPEND PROPERTY LOCKSTEP_LIBRARIES ${target})
+endfunction()

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "amp/grad_scaler/opt_level.h"
+
+#include <gmock/gmock.h>
+
+#include "amp/autocast/autocast.h"
+#include "runtime/tensor/error.h"
+#include "tests/amp/grad_scaler/scaled_model.h"
+
+namespace lockstep::amp {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+/// Unresolved: what properties_of makes of the text alone.
+job::Amp amp_of(const std::string& text) {
+  job::Amp config;
+  if (!google::protobuf::TextFormat::ParseFromString(text, &config)) throw std::invalid_argument(text);
+  return config;
+}
+
+struct Level {
+  const char* text;
+  OptLevelProperties expected;
+};
+
+TEST(OptLevel, StandsForApexsTable) {
+  const Level levels[] = {
+      {"", {}},
+      {"opt_level: O0", {DType::kFloat32, false, false, true, true}},
+      {"opt_level: O1", {DType::kFloat16, true, false, true, true}},
+      {"opt_level: O2", {DType::kFloat16, false, true, true, true}},
+      {"opt_level: O3", {DType::kFloat16, false, true, false, false}},
+      {"opt_level: O1 dtype: BF16", {DType::kBFloat16, true, false, true, true}},
+      {"opt_level: O2 keep_batch_norm_fp32: false", {DType::kFloat16, false, true, false, true}},
+      {"opt_level: O2 master_weights: false", {DType::kFloat16, false, true, true, false}},
+      {"opt_level: O3 keep_batch_norm_fp32: true", {DType::kFloat16, false, true, true, false}},
+      {"opt_level: O3 master_weights: true dtype: BF16", {DType::kBFloat16, false, true, false, true}},
+  };
+  for (const auto& [text, expected] : levels) {
+    SCOPED_TRACE(text);
+    for (const job::Amp& config : {amp_of(text), job::resolved("amp { " + std::string(text) + " }").amp()}) {
+      const OptLevelProperties found = properties_of(config);
+      EXPECT_EQ(found.compute_dtype, expected.compute_dtype);
+      EXPECT_EQ(found.autocast, expected.autocast);
+      EXPECT_EQ(found.reduced_parameters, expected.reduced_parameters);
+      EXPECT_EQ(found.keep_batch_norm_fp32, expected.keep_batch_norm_fp32);
+      EXPECT_EQ(found.master_weights, expected.master_weights);
+    }
+  }
+}
+
+TEST(OptLevel, ThatContradictsItsDtypeIsAnError) {
+  for (const char* text : {"opt_level: O0 dtype: FP16", "opt_level: O0 dtype: BF16", "dtype: FP16",
+                           "opt_level: O1 dtype: FP32", "opt_level: O2 dtype: FP32", "opt_level: O3 dtype: FP32"}) {
+    try {
+      properties_of(amp_of(text));
+      ADD_FAILURE() << text;
+    } catch (const UsageError& error) {
+      EXPECT_THAT(error.what(), HasSubstr("with dtype")) << text;
+      EXPECT_THAT(error.advice(), HasSubstr("O0 computes in FP32"));
+    }
+  }
+}
+
+TEST(OptLevel, WithFloat32WeightsHasMasterWeights) {
+  for (const char* text : {"opt_level: O0 master_weights: false", "opt_level: O1 master_weights: false"}) {
+    EXPECT_THAT([&] { properties_of(amp_of(text)); },
+                ThrowsMessage<UsageError>(HasSubstr("master_weights cannot be false")));
+  }
+}
+
+/// A classifier with everything that levels treat differently.
+struct Classifier {
+  explicit Classifier(const std::string& amp) : config(job::resolved("amp { " + amp + " }").amp()) {
+    net.add<nn::Linear>("hidden", 6, 16);
+    net.add<nn::BatchNorm>("norm", 16, true);
+    net.add<nn::Dropout>("dropout", 0.1);
+    net.add<nn::Linear>("output", 16, 3);
+    nn::initialize(net, 5);
+    nn::name_layers(net);
+    const job::Job optimizer_job = job::resolved("optimizer { sgd { lr: 0.2 momentum: 0.9 } }");
+    optimizer = optim::make(optimizer_job.optimizer(), net.parameters());
+    initialize(net, *optimizer, config);
+  }
+
+  Tensor loss() { return ops::cross_entropy(forward(net, x, properties_of(config)), classes); }
+
+  job::Amp config;
+  nn::Sequential net;
+  std::unique_ptr<optim::Optimizer> optimizer;
+  const Tensor x = kernels::testing::random_tensor({32, 6}, DType::kFloat32, 9);
+  const Tensor classes = classes_of(x);
+
+ private:
+  /// Which of the first three features is the largest.
+  static Tensor classes_of(const Tensor& x) {
+    std::vector<std::int64_t> largest;
+    for (std::int64_t row = 0; row < x.size(0); ++row) {
+      std::int64_t best = 0;
+      for (std::int64_t c = 1; c < 3; ++c) best = x.item(row * 6 + c) > x.item(row * 6 + best) ? c : best;
+      largest.push_back(best);
+    }
+    return Tensor::from(largest, {x.size(0)});
+  }
+};
+
+class EveryLevel : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(EveryLevel, TrainsAndItsLossFalls) {
+  Classifier model(GetParam());
+  GradScaler scaler(model.config.loss_scale(), comm::make_self_communicator());
+  const double before = model.loss().item();
+  int skips = 0;
+  for (int step = 0; step < 40; ++step) {
+    model.optimizer->zero_grad();
+    scaler.scale(model.loss()).backward();
+    skips += scaler.step(*model.optimizer).found_inf ? 1 : 0;
+    scaler.update();
+  }
+  EXPECT_LT(model.loss().item(), 0.5 * before);
+  EXPECT_LT(skips, 10);
+  EXPECT_EQ(model.optimizer->applied_steps(), 40 - skips);
+}
+
+TEST_P(EveryLevel, EvaluatesToFloat32LossesAndFiniteOutputs) {
+  Classifier model(GetParam());
+  model.net.train(false);
+  const Tensor y = forward(model.net, model.x, properties_of(model.config));
+  for (const double value : amp::testing::values_of(y)) EXPECT_TRUE(std::isfinite(value));
+  EXPECT_EQ(model.loss().dtype(), DType::kFloat32);
+  EXPECT_FALSE(Autocast::enabled());
+}
+
+INSTANTIATE_TEST_SUITE_P(Levels, EveryLevel,
+                         ::testing::Values("opt_level: O0", "opt_level: O1", "opt_level: O2", "opt_level: O3",
+                                           "opt_level: O1 dtype: BF16", "opt_level: O2 dtype: BF16",
+                                           "opt_level: O3 dtype: BF16", "opt_level: O2 keep_batch_norm_fp32: false",
+                                           "opt_level: O3 master_weights: true"),
+                         [](const auto& instance) {
+                           std::string name = instance.param;
+                           std::erase_if(name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); });
+                           return name;
+                         });
+
+TEST(Initialize, IsForAModelOnce) {
+  Classifier model("opt_level: O1");
+  EXPECT_THAT([&] { initialize(model.net, *model.optimizer, model.config); },
+              ThrowsMessage<UsageError>(HasSubstr("was called on this model before")));
+}
+
+TEST(Initialize, MakesTheWeightsWhatTheLevelSays) {
+  const auto dtypes = [](const char* amp) {
+    Classifier model(amp);
+    std::vector<DType> all;
+    for (const nn::Parameter& parameter : model.net.parameters()) all.push_back(parameter.tensor.dtype());
+    return all;
+  };
+  const DType single = DType::kFloat32, half = DType::kFloat16;
+  EXPECT_THAT(dtypes("opt_level: O0"), ::testing::Each(single));
+  EXPECT_THAT(dtypes("opt_level: O1"), ::testing::Each(single));
+  EXPECT_THAT(dtypes("opt_level: O2"), ::testing::ElementsAre(half, half, single, single, half, half));
+  EXPECT_THAT(dtypes("opt_level: O3"), ::testing::Each(half));
+}
+
+}  // namespace
+}  // namespace lockstep::amp

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <limits>
+#include <string>
+
+#include "amp/grad_scaler/grad_scaler.h"
+#include "tests/runtime/optim/small_model.h"
+
+namespace lockstep::amp::testing {
+
+using kernels::testing::values_of;
+using optim::testing::state_of;
+
+/// A dynamic scaler of a lone process, with these fields of LossScale beside the defaults.
+inline GradScaler scaler_with(const std::string& fields) {
+  return {job::resolved("amp { opt_level: O1 loss_scale { " + fields + " } }").amp().loss_scale(),
+          comm::make_self_communicator()};
+}
+
+/// A model whose gradients are scaled, finite or not.
+class ScaledModel : public optim::testing::SmallModel {
+ public:
+  explicit ScaledModel(const std::string& config = "sgd { lr: 0.1 momentum: 0.9 }") : SmallModel(config) {}
+
+  /// One scaled backward pass, added to the gradients that are there.
+  void backward(GradScaler& scaler, bool finite = true) {
+    const float first = finite ? 1.0f : std::numeric_limits<float>::infinity();
+    const Tensor x = kernels::testing::random_tensor({6, 5}, DType::kFloat32, 1);
+    x.as<float>()[0] = first;
+    scaler.scale(ops::mean(net.forward(x))).backward();
+  }
+
+  /// zero_grad, backward, step and update.
+  Verdict train(GradScaler& scaler, bool finite = true) {
+    optimizer->zero_grad();
+    backward(scaler, finite);
+    const Verdict verdict = scaler.step(*optimizer);
+    scaler.update();
+    return verdict;
+  }
+};
+
+}  // namespace lockstep::amp::testing

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include "runtime/tensor/error.h"
+#include "tests/amp/grad_scaler/scaled_model.h"
+
+namespace lockstep::amp {
+namespace {
+
+using amp::testing::ScaledModel;
+using amp::testing::scaler_with;
+using amp::testing::state_of;
+using amp::testing::values_of;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+TEST(ScalerErrors, NothingWorksBeforeTheFirstScale) {
+  GradScaler scaler = scaler_with("");
+  ScaledModel model;
+  EXPECT_THAT([&] { scaler.step(*model.optimizer); },
+              ThrowsMessage<UsageError>(HasSubstr("step() was called before any scale(loss)")));
+  EXPECT_THAT([&] { scaler.unscale_(*model.optimizer); },
+              ThrowsMessage<UsageError>(HasSubstr("unscale_() was called")));
+  EXPECT_THAT([&] { scaler.update(); }, ThrowsMessage<UsageError>(HasSubstr("update() was called before")));
+}
+
+TEST(ScalerErrors, UnscaleTwice) {
+  GradScaler scaler = scaler_with("");
+  ScaledModel model;
+  model.backward(scaler);
+  scaler.unscale_(*model.optimizer);
+  EXPECT_THAT([&] { scaler.unscale_(*model.optimizer); },
+              ThrowsMessage<UsageError>(HasSubstr("already been called on this optimizer since the last update()")));
+}
+
+TEST(ScalerErrors, UnscaleAfterStep) {
+  GradScaler scaler = scaler_with("");
+  ScaledModel model;
+  model.backward(scaler);
+  scaler.step(*model.optimizer);
+  EXPECT_THAT([&] { scaler.unscale_(*model.optimizer); },
+              ThrowsMessage<UsageError>(HasSubstr("unscale_() is being called after step()")));
+}
+
+TEST(ScalerErrors, StepTwice) {
+  GradScaler scaler = scaler_with("");
+  ScaledModel model;
+  model.backward(scaler);
+  scaler.step(*model.optimizer);
+  const auto once = state_of(*model.optimizer);
+  EXPECT_THAT([&] { scaler.step(*model.optimizer); },
+              ThrowsMessage<UsageError>(HasSubstr("step() has already been called since the last update()")));
+  EXPECT_EQ(state_of(*model.optimizer), once);
+}
+
+TEST(ScalerErrors, UpdateWithoutACheck) {
+  GradScaler scaler = scaler_with("");
+  ScaledModel model;
+  model.backward(scaler);
+  EXPECT_THAT([&] { scaler.update(); }, ThrowsMessage<UsageError>(HasSubstr("no inf check was recorded")));
+  scaler.step(*model.optimizer);
+  scaler.update();
+  EXPECT_THROW(scaler.update(), UsageError);
+  scaler.note_local_flags(*model.optimizer, Tensor());
+  EXPECT_THROW(scaler.update(), UsageError) << "flags alone are no check";
+}
+
+TEST(ScalerErrors, UnscalingSixteenBitGradients) {
+  GradScaler scaler = scaler_with("");
+  ScaledModel model;
+  model.arena->place_gradients(Storage::allocate(static_cast<std::size_t>(model.arena->size()) * 2, kCpu),
+                               DType::kFloat16);
+  model.backward(scaler);
+  EXPECT_THAT([&] { scaler.unscale_(*model.optimizer); },
+              ThrowsMessage<UsageError>(HasSubstr("attempting to unscale float16 gradients")));
+  EXPECT_FALSE(scaler.step(*model.optimizer).found_inf) << "the fused step takes them";
+}
+
+TEST(ScalerErrors, FactorsOutOfRange) {
+  for (const char* fields : {"init: 0", "init: -1", "init: nan", "growth_factor: 1", "growth_factor: 0.5",
+                             "backoff_factor: 1", "backoff_factor: 0", "backoff_factor: 2"}) {
+    EXPECT_THROW(scaler_with(fields), UsageError) << fields;
+  }
+}
+
+TEST(ScalerStates, UpdateMakesEveryOptimizerReadyAgain) {
+  GradScaler scaler = scaler_with("");
+  ScaledModel model;
+  for (int i = 0; i < 3; ++i) {
+    model.optimizer->zero_grad();
+    model.backward(scaler);
+    scaler.unscale_(*model.optimizer);
+    scaler.step(*model.optimizer);
+    scaler.update();
+  }
+  EXPECT_EQ(model.optimizer->applied_steps(), 3);
+}
+
+TEST(ScalerStates, UpdateAfterUnscaleAloneUsesItsVerdict) {
+  GradScaler scaler = scaler_with("init: 1024");
+  ScaledModel model;
+  model.backward(scaler, false);
+  scaler.unscale_(*model.optimizer);
+  scaler.update();
+  EXPECT_EQ(scaler.current_scale(), 512);
+}
+
+TEST(ScalerStates, UnscaledGradientsMayBeChangedBeforeTheStep) {
+  GradScaler scaler = scaler_with("init: 1024");
+  ScaledModel scaled("sgd { lr: 0.1 }"), plain("sgd { lr: 0.1 }");
+  GradScaler one = scaler_with("init: 1");
+  scaled.backward(scaler);
+  scaler.unscale_(*scaled.optimizer);
+  plain.backward(one);
+  kernels::testing::expect_close(scaled.arena->grads(), plain.arena->grads(), {.relative = 1e-6, .absolute = 1e-12});
+  kernels::Backend& backend = kernels::backend(kCpu);
+  for (const Tensor& grads : {scaled.arena->grads(), plain.arena->grads()}) backend.fill(grads, 0.25);
+  scaler.step(*scaled.optimizer);
+  plain.optimizer->step(1.0f, 0.0f);
+  EXPECT_EQ(values_of(scaled.arena->masters()), values_of(plain.arena->masters())) << "unscaled once, not twice";
+}
+
+TEST(ScalerStates, AStepAfterUnscaleClipsByTheNormOfTheChangedGradients) {
+  GradScaler scaler = scaler_with("init: 64");
+  ScaledModel model("sgd { lr: 1 } clip_norm: 1");
+  kernels::Backend& backend = kernels::backend(kCpu);
+  model.backward(scaler);
+  scaler.unscale_(*model.optimizer);
+  double count = 0;
+  for (const nn::Parameter& parameter : model.parameters()) {
+    backend.fill(parameter.tensor.grad(), 100.0);
+    count += static_cast<double>(parameter.tensor.numel());
+  }
+  const double before = model.parameters()[0].tensor.item();
+  scaler.step(*model.optimizer);
+  EXPECT_NEAR(before - model.parameters()[0].tensor.item(), 1 / std::sqrt(count), 1e-6);
+}
+
+TEST(ScalerScale, IsPartOfTheGraphAndDoesNotOverflowALowPrecisionLoss) {
+  GradScaler scaler = scaler_with("init: 16384");
+  const Tensor loss = kernels::testing::tensor_of({8}, {}, DType::kFloat16);
+  loss.set_requires_grad(true);
+  const Tensor scaled = scaler.scale(loss);
+  EXPECT_EQ(scaled.item(), 8 * 16384);
+  scaled.backward();
+  EXPECT_EQ(loss.grad().item(), 16384);
+}
+
+TEST(ScalerScale, ThenStepGivesTheUnscaledUpdate) {
+  GradScaler scaler = scaler_with("init: 4096"), one = scaler_with("init: 1");
+  ScaledModel scaled, plain;
+  for (int i = 0; i < 3; ++i) {
+    scaled.train(scaler);
+    plain.train(one);
+  }
+  kernels::testing::expect_close(scaled.arena->masters(), plain.arena->masters(), {.relative = 1e-5, .absolute = 1e-7});
+}
+
+TEST(ScalerState, RoundTrips) {
+  GradScaler scaler = scaler_with("init: 1024 growth_interval: 5 max_consecutive_skips: 9");
+  ScaledModel model;
+  for (const bool finite : {true, false, true, true, false, false}) model.train(scaler, finite);
+  const checkpoint::ScalerState state = scaler.state_dict();
+  EXPECT_TRUE(state.enabled());
+  EXPECT_EQ(state.scale(), 128);
+  EXPECT_EQ(state.growth_factor(), 2);
+  EXPECT_EQ(state.backoff_factor(), 0.5);
+  EXPECT_EQ(state.growth_interval(), 5u);
+  EXPECT_EQ(state.growth_tracker(), 0u);
+  EXPECT_EQ(state.consecutive_skips(), 2u);
+  EXPECT_EQ(state.skipped_steps(), 3u);
+  GradScaler restored = scaler_with("growth_interval: 5");
+  restored.load_state_dict(state);
+  EXPECT_EQ(restored.state_dict().SerializeAsString(), state.SerializeAsString());
+  EXPECT_EQ(restored.current_scale(), 128);
+}
+
+TEST(ScalerState, ContinuesWhereItWasSaved) {
+  GradScaler scaler = scaler_with("init: 8 growth_interval: 3"), restored = scaler_with("init: 1 growth_interval: 3");
+  ScaledModel model;
+  model.train(scaler);
+  model.train(scaler);
+  restored.load_state_dict(scaler.state_dict());
+  model.train(restored);
+  EXPECT_EQ(restored.current_scale(), 16);
+}
+
+TEST(ScalerState, KeepsTheFactorsOfItsOwnJob) {
+  GradScaler scaler = scaler_with("growth_factor: 4");
+  scaler.load_state_dict(scaler_with("growth_factor: 8 growth_interval: 3 init: 2").state_dict());
+  EXPECT_EQ(scaler.state_dict().growth_factor(), 4);
+  EXPECT_EQ(scaler.state_dict().growth_interval(), 2000u);
+  EXPECT_EQ(scaler.current_scale(), 2);
+}
+
+TEST(ScalerState, ThatIsEmptyIsRefused) {
+  GradScaler scaler = scaler_with("");
+  EXPECT_THAT([&] { scaler.load_state_dict({}); }, ThrowsMessage<UsageError>(HasSubstr("the state is empty")));
+}
+
+}  // namespace
+}  // namespace lockstep::amp

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fused loops in each dtype, as bytes/s of what they must read and write, beside a copy:
+//   OMP_NUM_THREADS=1 build/release/bin/loops_bench --benchmark_repetitions=5 --benchmark_report_aggregates_only
+
+#include <benchmark/benchmark.h>
+
+#include <array>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "runtime/kernels/backend.h"
+#include "runtime/kernels/cpu/rank_reduce.h"
+
+namespace lockstep::kernels {
+namespace {
+
+Tensor ones(const Shape& shape, DType dtype) {
+  const Tensor tensor = Tensor::empty(shape, dtype);
+  backend(kCpu).fill(tensor, 1.0);
+  return tensor;
+}
+
+/// What the loops work on: activations [rows, channels] and their channels' parameters.
+struct Data {
+  Data(std::int64_t rows, std::int64_t channels, DType dtype)
+      : x(ones({rows, channels}, dtype)),
+        y(ones({rows, channels}, dtype)),
+        z(ones({rows, channels}, dtype)),
+        w(ones({rows, channels}, dtype)),
+        a(ones({channels}, DType::kFloat32)),
+        b(ones({channels}, DType::kFloat32)),
+        count(ones({}, DType::kFloat32)) {}
+
+  Tensor x, y, z, w;
+  Tensor a, b, count;
+};
+
+struct Loop {
+  std::string name;
+  double passes;  ///< over the elements, reading or writing
+  std::function<void(Backend&, const Data&)> run;
+};
+
+const std::vector<Loop>& loops() {
+  static const std::vector<Loop> all{
+      {"copy", 2, [](Backend& on, const Data& d) { on.cast(d.x, d.y); }},
+      {"add", 3, [](Backend& on, const Data& d) { on.add(d.x, d.y, d.z); }},
+      {"gelu", 2, [](Backend& on, const Data& d) { on.activate(Activation::kGelu, d.x, d.y); }},
+      {"dropout", 2, [](Backend& on, const Data& d) { on.dropout(d.x, 0.5, {}, 0, d.y); }},
+      {"softmax", 2, [](Backend& on, const Data& d) { on.softmax(d.x, false, d.y); }},
+      {"sum_rows", 1, [](Backend& on, const Data& d) { on.sum_rows(d.x, false, d.a); }},
+      {"batch_norm_statistics", 1, [](Backend& on, const Data& d) { on.batch_norm_statistics(d.x, d.a, d.b); }},
+      {"batch_norm_add_relu", 3,
+       [](Backend& on, const Data& d) { on.batch_norm_apply(d.x, d.a, d.b, d.a, d.b, d.y, true, d.z); }},
+      {"batch_norm_backward_reduce", 3,
+       [](Backend& on, const Data& d) { on.batch_norm_backward_reduce(d.x, d.a, d.y, d.z, true, d.a, d.b); }},
+      {"batch_norm_backward_apply", 4,
+       [](Backend& on, const Data& d) {
+         on.batch_norm_backward_apply(d.x, d.a, d.b, d.a, d.y, d.z, true, d.a, d.b, d.count, d.w, Tensor());
+       }},
+      {"rank_reduce_of_2", 4,
+       [](Backend&, const Data& d) {
+         const std::array<const void*, 2> sources{d.x.data(), d.y.data()};
+         const std::array<void*, 2> outputs{d.x.data(), d.y.data()};
+         const std::array<float, 2> halves{0.5f, 0.5f};
+         cpu::rank_reduce(cpu::RankReduction::kSum, d.x.dtype(), d.x.numel(), sources, halves, 1, outputs);
+       }},
+  };
+  return all;
+}
+
+void measure(benchmark::State& state, const Loop& loop, const Shape& shape, DType dtype) {
+  const Data data(shape[0], shape[1], dtype);
+  for (auto _ : state) loop.run(backend(kCpu), data);
+  const double bytes = loop.passes * static_cast<double>(data.x.bytes());
+  state.SetBytesProcessed(static_cast<std::int64_t>(bytes * static_cast<double>(state.iterations())));
+}
+
+}  // namespace
+}  // namespace lockstep::kernels
+
+int main(int argc, char** argv) {
+  using namespace lockstep;
+  using namespace lockstep::kernels;
+  for (const Loop& loop : loops()) {
+    // In the second-level cache, with channels that fill no vector, and in memory.
+    for (const Shape& shape : {Shape{2048, 64}, Shape{10000, 3}, Shape{50000, 256}}) {
+      for (const DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
+        const std::string name = loop.name + "/" + shape.str() + "/" + std::string(name_of(dtype));
+        benchmark::RegisterBenchmark(
+            name.c_str(), [&loop, shape, dtype](benchmark::State& state) { measure(state, loop, shape, dtype); });
+      }
+    }
+  }
+  benchmark::Initialize(&argc, argv);
+  benchmark::RunSpecifiedBenchmarks();
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Three ranks of which rank 1 trains something else. Every rank prints one line with what became of it.
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "amp/grad_scaler/opt_level.h"
+#include "comm/ddp/distributed_data_parallel.h"
+#include "comm/group/communicator.h"
+#include "runtime/job/defaults.h"
+#include "runtime/nn/layers.h"
+#include "runtime/ops/ops.h"
+#include "runtime/tensor/error.h"
+
+namespace {
+
+using namespace lockstep;
+
+/// Two layers, of which the first may be left out.
+class Net : public nn::Module {
+ public:
+  explicit Net(bool whole) : whole_(whole) {}
+  Tensor forward(const Tensor& x) override { return last_.forward(whole_ ? first_.forward(x) : x); }
+
+ private:
+  bool whole_;
+  nn::Linear& first_ = add_module<nn::Linear>("first", 4, 4);
+  nn::Linear& last_ = add_module<nn::Linear>("last", 4, 2);
+};
+
+void train(comm::World& world, const std::string& scenario) {
+  job::Job job;
+  job.mutable_optimizer()->mutable_sgd()->set_lr(0.1);
+  job::fill_defaults(job, "test.pbtxt", ".");
+  const bool odd = world.rank() == 1;
+  if (odd && scenario == "other_settings") job.mutable_comm()->set_gradient_predivide_factor(2);
+  Net net(!(odd && scenario == "missing_gradient"));
+  nn::initialize(net, 1);
+  const std::unique_ptr<optim::Optimizer> optimizer = optim::make(job.optimizer(), net.parameters());
+  amp::initialize(net, *optimizer, job.amp());
+  comm::DistributedDataParallel ddp(net, world, job.comm());
+  for (int step = 0; step < 2; ++step) {
+    optimizer->zero_grad();
+    const Tensor x = Tensor::from<float>({1, 2, 3, 4}, {1, 4});
+    ops::cross_entropy(ddp.forward(x), Tensor::from<std::int64_t>({1}, {1})).backward();
+    optimizer->step();
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) return 2;
+  int rank = -1;
+  std::string outcome = "finished";
+  try {
+    comm::World world = comm::World::from_environment({.timeout = std::chrono::seconds(20)});
+    rank = world.rank();
+    train(world, argv[1]);
+  } catch (const Error& error) {
+    outcome = "code " + std::to_string(static_cast<int>(error.code())) + ": " + error.what();
+  }
+  std::printf("rank %d ended with %s\n", rank, outcome.c_str());
+  return 0;
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/comm/ddp/ddp_fixture.h"
+
+#include <google/protobuf/text_format.h>
+
+#include <cmath>
+
+#include "model_zoo/build.h"
+#include "runtime/job/defaults.h"
+#include "runtime/kernels/functors/philox.h"
+#include "runtime/nn/step_context.h"
+#include "runtime/ops/losses.h"
+#include "runtime/tensor/error.h"
+
+namespace lockstep::comm {
+
+namespace {
+
+constexpr std::chrono::seconds kTimeout{30};
+
+std::optional<World> joined;
+
+class JoinWorld : public testing::Environment {
+ public:
+  void SetUp() override { joined.emplace(World::from_environment({.timeout = kTimeout})); }
+  void TearDown() override { joined.reset(); }
+};
+
+[[maybe_unused]] const testing::Environment* const environment = testing::AddGlobalTestEnvironment(new JoinWorld);
+
+}  // namespace
+
+World& world() { return *joined; }
+
+job::Job job_of(const std::string& text) {
+  job::Job job;
+  if (!google::protobuf::TextFormat::ParseFromString(text, &job)) throw UsageError("not a job: " + text);
+  job::fill_defaults(job, "test.pbtxt", ".");
+  return job;
+}
+
+Range cut(const Range& whole, int piece, int pieces, Shares shares) {
+  const auto bound = [&](std::int64_t at) {
+    std::int64_t of = pieces;
+    if (shares == Shares::kLastIdle && pieces > 1) {
+      at = std::min<std::int64_t>(at, pieces - 1);
+      of = pieces - 1;
+    } else if (shares == Shares::kGrowing) {
+      at = at * (at + 1);
+      of = of * (of + 1);
+    }
+    return whole.begin + (whole.end - whole.begin) * at / of;
+  };
+  return {bound(piece), bound(piece + 1)};
+}
+
+Samples make_samples(std::int64_t n, std::int64_t extent, std::int64_t channels, std::uint64_t seed) {
+  const CounterRng rng(seed, CounterRng::Purpose::kSynthetic);
+  std::vector<float> input(static_cast<std::size_t>(n * extent * extent * channels));
+  for (std::size_t i = 0; i < input.size(); ++i) input[i] = 2.0f * rng.uniform(i) - 1.0f;
+  std::vector<std::int64_t> target(static_cast<std::size_t>(n));
+  for (std::size_t i = 0; i < target.size(); ++i) target[i] = rng.at(input.size() + i) % kClasses;
+  return {Tensor::from(input, {n, extent, extent, channels}), Tensor::from(target, {n})};
+}
+
+Learner::Learner(const job::Job& job, std::int64_t extent, std::int64_t channels)
+    : job_(job),
+      properties_(amp::properties_of(job_.amp())),
+      model_(model_zoo::build(job_.model(), {Shape{extent, extent, channels}, kClasses}, job_.seed())),
+      optimizer_(optim::make(job_.optimizer(), model_->parameters())) {
+  amp::initialize(*model_, *optimizer_, job_.amp());
+  scaler_.emplace(job_.amp().loss_scale(), make_self_communicator());
+}
+
+void Learner::join() {
+  ddp_.emplace(*model_, world(), job_.comm());
+  scaler_.emplace(job_.amp().loss_scale(), world());
+}
+
+double Learner::backward(const Samples& samples, const Part& part, std::uint64_t step) {
+  const double all = static_cast<double>(samples.target.numel());
+  const double weight = ddp_ ? ddp_->loss_weight(1, 1) : 1.0;
+  double total = 0;
+  optimizer_->zero_grad();
+  for (std::size_t m = 0; m < part.size(); ++m) {
+    std::optional<DistributedDataParallel::NoSync> no_sync;
+    if (ddp_ && m + 1 < part.size()) no_sync.emplace(*ddp_);
+    const auto [begin, end] = part[m];
+    const nn::StepContext context(job_.seed(), step, begin);
+    const Tensor output = amp::forward(*model_, samples.input.rows(begin, end), properties_);
+    const Tensor loss = ops::cross_entropy(output, samples.target.rows(begin, end), {.divisor = all / weight});
+    total += loss.item() / weight;
+    scaler_->scale(loss).backward();
+  }
+  return total;
+}
+
+amp::Verdict Learner::step() {
+  if (ddp_) scaler_->note_local_flags(*optimizer_, ddp_->reducer().local_flags());
+  const amp::Verdict verdict = scaler_->step(*optimizer_);
+  scaler_->update();
+  return verdict;
+}
+
+Learner::Part part_of(std::int64_t samples, int micro_batches, int rank, int size, Shares shares) {
+  Learner::Part part;
+  for (int m = 0; m < micro_batches; ++m) {
+    part.push_back(cut(cut({0, samples}, m, micro_batches, Shares::kEven), rank, size, shares));
+  }
+  return part;
+}
+
+double sum_over_ranks(double value) {
+  const Tensor sum = Tensor::from<double>({value}, {1});
+  world().communicator()->all_reduce(sum, ReduceOp::kSum, 1.0f, Stream::calling_thread());
+  return sum.item();
+}
+
+double distance(const Tensor& a, const Tensor& b) {
+  double sum = 0;
+  for (std::int64_t i = 0; i < a.numel(); ++i) sum += (a.item(i) - b.item(i)) * (a.item(i) - b.item(i));
+  return std::sqrt(sum);
+}
+
+double norm(const Tensor& a) { return distance(a, Tensor::zeros(a.shape(), a.dtype())); }
+
+std::vector<std::string> bits_of(const std::vector<Tensor>& tensors) {
+  std::vector<std::string> bits;
+  for (const Tensor& tensor : tensors) bits.emplace_back(static_cast<const char*>(tensor.data()), tensor.bytes());
+  return bits;
+}
+
+std::vector<Tensor> state_of(Learner& learner) {
+  std::vector<Tensor> tensors{learner.arena().masters()};
+  if (learner.arena().copies().defined()) tensors.push_back(learner.arena().copies());
+  for (const auto& [name, tensor] : learner.optimizer().state()) tensors.push_back(tensor);
+  for (const auto& [name, statistics] : learner.arena().statistics()) tensors.push_back(statistics->committed());
+  return tensors;
+}
+
+}  // namespace lockstep::comm

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// The number of ranks changes nothing but rounding. Every rank trains the same model a second time, alone, on whole
+// batches: what the ranks compute together must be that. Run as 1 to 4 ranks.
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "comm/ddp/digest.h"
+#include "runtime/nn/step_context.h"
+#include "runtime/ops/ops.h"
+#include "tests/comm/ddp/ddp_fixture.h"
+
+namespace lockstep::comm {
+namespace {
+
+constexpr const char* kSgd = "optimizer { sgd { lr: 0.05 momentum: 0.9 weight_decay: 0.01 } }";
+// An epsilon of the gradients' size: where a gradient is next to nothing, Adam would blow its rounding up to a whole
+// step.
+constexpr const char* kAdamw = "optimizer { adamw { lr: 0.005 epsilon: 0.01 weight_decay: 0.1 } }";
+constexpr const char* kClipped = "optimizer { sgd { lr: 0.05 momentum: 0.9 } clip_norm: 0.1 }";
+
+constexpr const char* kConvnet =
+    "model { convnet { block { channels: 6 activation: GELU dropout: 0.2 } block { channels: 8 stride: 2 } "
+    "hidden: 12 dropout: 0.3 } }";
+constexpr const char* kPooled =
+    "model { convnet { block { channels: 6 max_pool: 2 } block { channels: 8 batch_norm: false activation: GELU } "
+    "head_pool: GLOBAL_AVERAGE } }";
+constexpr const char* kResnet = "model { resnet { depth: 18 stem: CIFAR width: 4 } }";
+constexpr const char* kMlp = "model { mlp { hidden: 16 hidden: 12 batch_norm: true activation: GELU dropout: 0.25 } }";
+
+struct Case {
+  std::string name;
+  std::string job;
+  std::int64_t samples = 24;
+  int micro_batches = 1;
+  Shares shares = Shares::kEven;
+};
+
+std::vector<Case> cases() {
+  return {
+      {"ConvnetSgd", std::string(kConvnet) + kSgd},
+      {"ConvnetUneven", std::string(kConvnet) + kSgd, 23, 1, Shares::kGrowing},
+      {"ConvnetAdamw", std::string(kConvnet) + kAdamw, 23},
+      {"ConvnetClipped", std::string(kConvnet) + kClipped, 23},
+      {"ConvnetRankWithoutSample", std::string(kConvnet) + kSgd, 21, 1, Shares::kLastIdle},
+      {"ConvnetFewerSamplesThanRanks", std::string(kConvnet) + kSgd, 3},
+      {"ConvnetTwoMicroBatches", std::string(kConvnet) + kSgd, 23, 2},
+      {"ConvnetThreeMicroBatches", std::string(kConvnet) + kAdamw, 25, 3, Shares::kGrowing},
+      {"ConvnetMicroBatchesRankWithoutSample", std::string(kConvnet) + kClipped, 25, 3, Shares::kLastIdle},
+      {"ConvnetMicroBatchesOfOneSample", std::string(kConvnet) + kSgd, 3, 3},
+      {"ConvnetFewerSamplesThanMicroBatches", std::string(kConvnet) + kSgd, 2, 3},
+      {"ConvnetPooled", std::string(kPooled) + kSgd, 23},
+      {"ResnetSgd", std::string(kResnet) + kSgd, 32},
+      {"ResnetUnevenAdamw", std::string(kResnet) + kAdamw, 31, 1, Shares::kGrowing},
+      {"ResnetTwoMicroBatchesRankWithoutSample", std::string(kResnet) + kClipped, 33, 2, Shares::kLastIdle},
+      {"MlpSgd", std::string(kMlp) + kSgd},
+      {"MlpThreeMicroBatchesUneven", std::string(kMlp) + kAdamw, 25, 3, Shares::kGrowing},
+      {"MlpSum", std::string(kMlp) + kSgd + "comm { gradient_average: false }", 23},
+      {"MlpPredivided", std::string(kMlp) + kSgd + "comm { gradient_predivide_factor: 3 }", 23},
+      {"MlpManyBuckets", std::string(kMlp) + kSgd + "comm { bucket_mb: 1e-5 first_bucket_mb: 1e-5 }", 23},
+  };
+}
+
+class RankCount : public testing::TestWithParam<Case> {};
+INSTANTIATE_TEST_SUITE_P(Jobs, RankCount, testing::ValuesIn(cases()), [](const auto& at) { return at.param.name; });
+
+TEST_P(RankCount, ChangesNothingButRounding) {
+  const auto& [name, text, samples, micro_batches, shares] = GetParam();
+  const job::Job job = job_of(text + " seed: 7");
+  Learner truth(job, 8, 2);
+  Learner mine(job, 8, 2);
+  mine.join();
+  const Learner::Part whole = part_of(samples, micro_batches, 0, 1, shares);
+  const Learner::Part part = part_of(samples, micro_batches, world().rank(), world().size(), shares);
+  const std::vector<nn::Arena::Slot>& slots = truth.arena().slots();
+  // Every layer sums in another order, and rounds a few times on the way forward and back.
+  const double tolerance = 8 * std::numeric_limits<float>::epsilon() * static_cast<double>(slots.size());
+  const Tensor start = Tensor::from<float>(
+      {truth.arena().masters().as<float>().begin(), truth.arena().masters().as<float>().end()}, {truth.arena().size()});
+  for (std::uint64_t step = 1; step <= 3; ++step) {
+    SCOPED_TRACE("step " + std::to_string(step));
+    const Samples batch = make_samples(samples, 8, 2, step);
+    const double loss = truth.backward(batch, whole, step);
+    EXPECT_NEAR(sum_over_ranks(mine.backward(batch, part, step)), loss, tolerance * loss);
+    for (const nn::Arena::Slot& slot : slots) {
+      const Tensor expected = truth.arena().grads().rows(slot.begin, slot.end);
+      const Tensor found = mine.arena().grads().rows(slot.begin, slot.end);
+      EXPECT_GT(norm(expected), 0.0) << slot.parameter.name;
+      EXPECT_LE(distance(found, expected), tolerance * norm(expected)) << slot.parameter.name;
+    }
+    EXPECT_FALSE(truth.step().found_inf);
+    EXPECT_FALSE(mine.step().found_inf);
+    const Tensor& weights = truth.arena().masters();
+    EXPECT_LE(distance(mine.arena().masters(), weights),
+              tolerance * distance(weights, start) + std::numeric_limits<float>::epsilon() * norm(weights));
+    for (std::size_t i = 0; i < truth.arena().statistics().size(); ++i) {
+      const auto& [path, statistics] = truth.arena().statistics()[i];
+      EXPECT_LE(distance(mine.arena().statistics()[i].second->committed(), statistics->committed()),
+                tolerance * norm(statistics->committed()))
+          << path;
+    }
+  }
+  require_equal_weights(mine.arena(), mine.optimizer().state(), *world().communicator());
+}
+
+// The same with a loss that knows nothing but its own samples.
+TEST(LossWeight, MakesMeanLossesThoseOfTheGlobalBatch) {
+  for (const char* average : {"true", "false"}) {
+    const job::Job job = job_of(std::string(kMlp) + kSgd + "comm { gradient_average: " + average + " }");
+    Learner truth(job, 8, 2);
+    Learner mine(job, 8, 2);
+    mine.join();
+    const Samples batch = make_samples(17, 8, 2, 1);
+    truth.backward(batch, part_of(17, 1, 0, 1, Shares::kEven), 1);
+    const auto [begin, end] = part_of(17, 1, world().rank(), world().size(), Shares::kLastIdle).front();
+    {
+      const nn::StepContext context(job.seed(), 1, begin);
+      const Tensor mean =
+          ops::cross_entropy(mine.ddp().forward(batch.input.rows(begin, end)), batch.target.rows(begin, end));
+      ops::scale(mean, mine.ddp().loss_weight(end - begin, 17)).backward();
+    }
+    EXPECT_LE(distance(mine.arena().grads(), truth.arena().grads()), 1e-5 * norm(truth.arena().grads())) << average;
+    EXPECT_EQ(mine.ddp().loss_weight(0, 0), 0.0);
+  }
+}
+
+// Whether the comparison above would notice.
+TEST(RankCount, MattersWhereBatchNormIsNotSynchronised) {
+  const job::Job job = job_of(std::string(kMlp) + kSgd + "comm { sync_batch_norm: false }");
+  Learner truth(job, 8, 2);
+  Learner mine(job, 8, 2);
+  mine.join();
+  const Samples batch = make_samples(24, 8, 2, 1);
+  truth.backward(batch, part_of(24, 1, 0, 1, Shares::kEven), 1);
+  mine.backward(batch, part_of(24, 1, world().rank(), world().size(), Shares::kEven), 1);
+  const double difference = distance(mine.arena().grads(), truth.arena().grads()) / norm(truth.arena().grads());
+  if (world().size() > 1) {
+    EXPECT_GT(difference, 0.01);
+  } else {
+    EXPECT_EQ(difference, 0.0);
+  }
+}
+
+TEST(Runs, AlikeAreBitwiseEqual) {
+  for (const char* amp :
+       {"amp { opt_level: O0 }", "amp { opt_level: O1 dtype: FP16 }", "amp { opt_level: O2 dtype: BF16 }"}) {
+    std::vector<std::vector<std::string>> bits;
+    for (int run = 0; run < 2; ++run) {
+      Learner learner(job_of(std::string(kConvnet) + kClipped + amp), 8, 2);
+      learner.join();
+      const Learner::Part part = part_of(23, 2, world().rank(), world().size(), Shares::kGrowing);
+      for (std::uint64_t step = 1; step <= 3; ++step) {
+        learner.backward(make_samples(23, 8, 2, step), part, step);
+        learner.step();
+      }
+      bits.push_back(bits_of(state_of(learner)));
+    }
+    EXPECT_TRUE(bits[0] == bits[1]) << amp;
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::comm

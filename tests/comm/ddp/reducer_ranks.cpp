@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// Buckets between ranks that are not equally fast, do not hold the same samples, or do not use the same parameters.
+#include <gmock/gmock.h>
+
+#include <cstdint>
+#include <fstream>
+#include <functional>
+#include <sstream>
+#include <thread>
+
+#include "runtime/kernels/backend.h"
+#include "runtime/nn/layers.h"
+#include "runtime/ops/ops.h"
+#include "runtime/tensor/error.h"
+#include "tests/comm/ddp/ddp_fixture.h"
+
+namespace lockstep::comm {
+namespace {
+
+using testing::Each;
+using testing::HasSubstr;
+
+constexpr const char* kModel = "model { mlp { hidden: 24 hidden: 16 hidden: 8 } } optimizer { sgd { lr: 0.1 } } ";
+constexpr std::int64_t kSamples = 9;
+
+Learner::Part my_part() { return part_of(kSamples, 1, world().rank(), world().size(), Shares::kGrowing); }
+
+/// Gradients of one step under these settings; `before` sees the learner first.
+std::vector<float> gradients(
+    const std::string& comm, const std::function<void(Learner&)>& before = [](Learner&) {}) {
+  Learner learner(job_of(kModel + comm), 4, 1);
+  learner.join();
+  before(learner);
+  learner.backward(make_samples(kSamples, 4, 1, 1), my_part(), 1);
+  return {learner.arena().grads().as<float>().begin(), learner.arena().grads().as<float>().end()};
+}
+
+TEST(Buckets, OfAnySizeGiveTheSameBits) {
+  const std::vector<float> one = gradients("comm { first_bucket_mb: 100 bucket_mb: 100 }");
+  const std::vector<float> some = gradients("comm { first_bucket_mb: 4e-4 bucket_mb: 1e-3 }", [](Learner& learner) {
+    EXPECT_GT(learner.ddp().reducer().buckets().size(), 2u);
+    EXPECT_LT(learner.ddp().reducer().buckets().size(), learner.arena().slots().size());
+  });
+  const std::vector<float> many = gradients("comm { first_bucket_mb: 1e-6 bucket_mb: 1e-6 }", [](Learner& learner) {
+    EXPECT_EQ(learner.ddp().reducer().buckets().size(), learner.arena().slots().size());
+  });
+  EXPECT_EQ(one, some);
+  EXPECT_EQ(one, many);
+}
+
+TEST(Buckets, LeaveInTheAgreedOrderHoweverLateALayerIs) {
+  const std::string comm = "comm { first_bucket_mb: 1e-6 bucket_mb: 1e-6 }";
+  const std::vector<float> prompt = gradients(comm);
+  const std::vector<float> late = gradients(comm, [](Learner& learner) {
+    learner.ddp().reducer().set_on_gradient([](std::size_t slot) {
+      std::this_thread::sleep_for(
+          std::chrono::milliseconds((slot * 5 + static_cast<std::size_t>(world().rank()) * 7) % 4));
+    });
+  });
+  EXPECT_EQ(prompt, late);
+}
+
+TEST(Buckets, SumWhereTheJobDoesNotAverage) {
+  const std::vector<float> average = gradients("");
+  const std::vector<float> sum = gradients("comm { gradient_average: false }");
+  // The loss was not weighted by the number of ranks then, which cancels.
+  for (std::size_t i = 0; i < sum.size(); ++i) EXPECT_NEAR(sum[i], average[i], 1e-6);
+}
+
+TEST(Buckets, AreTheSameWhateverIsDividedBeforeTheSum) {
+  const std::vector<float> average = gradients("");
+  for (const char* factor : {"2", "3", "1000"}) {
+    const std::vector<float> found = gradients(std::string("comm { gradient_predivide_factor: ") + factor + " }");
+    for (std::size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], average[i], 1e-6) << factor;
+  }
+}
+
+/// The line of /proc/self/maps that holds `address`.
+std::string mapping_of(const void* address) {
+  std::ifstream maps("/proc/self/maps");
+  const auto wanted = reinterpret_cast<std::uintptr_t>(address);
+  for (std::string line; std::getline(maps, line);) {
+    std::uintptr_t begin = 0, end = 0;
+    char dash = 0;
+    std::istringstream(line) >> std::hex >> begin >> dash >> end;
+    if (begin <= wanted && wanted < end) return line;
+  }
+  return "";
+}
+
+TEST(Buckets, AreReducedWhereTheGradientsAreWritten) {
+  Learner learner(job_of(kModel), 4, 1);
+  learner.join();
+  const void* const memory = learner.arena().grads().data();
+  if (world().size() > 1) {
+    EXPECT_THAT(mapping_of(memory), HasSubstr("/dev/shm/"));
+  }
+  learner.backward(make_samples(kSamples, 4, 1, 1), my_part(), 1);
+  EXPECT_EQ(learner.arena().grads().data(), memory);
+  for (const nn::Arena::Slot& slot : learner.arena().slots()) {
+    EXPECT_TRUE(slot.parameter.tensor.grad().aliases(learner.arena().grads().rows(slot.begin, slot.end)));
+  }
+}
+
+TEST(Buckets, StayOnTheRankWithoutSynchronisation) {
+  const Samples samples = make_samples(kSamples, 4, 1, 1);
+  Learner alone(job_of(kModel + std::string("comm { gradient_average: false }")), 4, 1);
+  Learner learner(job_of(kModel + std::string("comm { gradient_average: false }")), 4, 1);
+  learner.join();
+  {
+    const DistributedDataParallel::NoSync no_sync(learner.ddp());
+    alone.backward(samples, my_part(), 1);
+    learner.backward(samples, my_part(), 1);
+    const DistributedDataParallel::NoSync nested = learner.ddp().no_sync();
+  }
+  EXPECT_TRUE(bits_of({learner.arena().grads()}) == bits_of({alone.arena().grads()}));
+  EXPECT_TRUE(learner.ddp().reducer().enabled());
+}
+
+TEST(Buckets, BelongToOneDataParallelTrainingAtATime) {
+  const job::Job job = job_of(kModel);
+  const std::vector<float> expected = gradients("");
+  const std::vector<float> found = gradients("", [&job](Learner& learner) {
+    EXPECT_THROW(DistributedDataParallel(learner.model(), world(), job.comm()), UsageError);
+  });
+  EXPECT_EQ(found, expected);
+}
+
+/// Two branches of different sizes that are added; which one runs first, and whether both do, is up to the rank.
+class Branches : public nn::Module {
+ public:
+  Tensor forward(const Tensor& x) override {
+    if (!second) return wide(x);
+    if (second_first) {
+      const Tensor b = narrow(x);
+      return ops::add(wide(x), b);
+    }
+    const Tensor a = wide(x);
+    return ops::add(a, narrow(x));
+  }
+  bool second_first = false;
+  bool second = true;
+
+ private:
+  Tensor wide(const Tensor& x) { return wide_out_.forward(ops::gelu(wide_in_.forward(x))); }
+  Tensor narrow(const Tensor& x) { return narrow_out_.forward(ops::gelu(narrow_in_.forward(x))); }
+  nn::Linear& wide_in_ = add_module<nn::Linear>("wide_in", 4, 64);
+  nn::Linear& wide_out_ = add_module<nn::Linear>("wide_out", 64, kClasses);
+  nn::Linear& narrow_in_ = add_module<nn::Linear>("narrow_in", 4, 32);
+  nn::Linear& narrow_out_ = add_module<nn::Linear>("narrow_out", 32, kClasses);
+};
+
+/// The gradients by name, averaged over ranks that all have the same two samples.
+std::vector<std::vector<float>> branch_gradients(bool second_first, bool second, bool find_unused) {
+  const job::Job job = job_of("optimizer { sgd { lr: 0.1 } } comm { first_bucket_mb: 1e-6 bucket_mb: 1e-6 }");
+  job::Comm comm = job.comm();
+  comm.set_find_unused(find_unused);
+  Branches net;
+  nn::initialize(net, 5);
+  const std::unique_ptr<optim::Optimizer> optimizer = optim::make(job.optimizer(), net.parameters());
+  amp::initialize(net, *optimizer, job.amp());
+  DistributedDataParallel ddp(net, world(), comm);
+  net.second_first = second_first;
+  net.second = second;
+  optimizer->zero_grad();
+  const Samples samples = make_samples(2, 2, 1, 1);
+  ops::cross_entropy(ddp.forward(ops::flatten(samples.input)), samples.target).backward();
+  std::vector<std::vector<float>> all;
+  for (const nn::Arena::Slot& slot : net.arena()->slots()) {
+    const auto grad = net.arena()->grads().rows(slot.begin, slot.end).as<float>();
+    all.emplace_back(grad.begin(), grad.end());
+  }
+  return all;
+}
+
+TEST(Buckets, LeaveInTheAgreedOrderWhicheverBranchARankFinishesFirst) {
+  EXPECT_EQ(branch_gradients(false, true, false), branch_gradients(world().rank() % 2 == 1, true, false));
+}
+
+TEST(Buckets, CountAnUnusedParameterAsZeroWhereTheJobSaysSo) {
+  const int size = world().size();
+  const std::vector<std::vector<float>> all = branch_gradients(false, true, true);
+  const std::vector<std::vector<float>> but_one = branch_gradients(false, world().rank() + 1 != size, true);
+  for (std::size_t slot = 0; slot < 4; ++slot) {  // the narrow branch, which was registered last
+    for (std::size_t i = 0; i < all[slot].size(); ++i) {
+      EXPECT_NEAR(but_one[slot][i], all[slot][i] * static_cast<float>(size - 1) / static_cast<float>(size), 1e-7);
+    }
+    EXPECT_NE(all[slot], std::vector<float>(all[slot].size(), 0.0f));
+    EXPECT_THAT(branch_gradients(false, false, true)[slot], Each(0.0f));
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::comm

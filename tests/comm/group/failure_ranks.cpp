@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Three ranks of which rank 1 misbehaves. Every rank prints one line with what became of it:
+//   failure_ranks SCENARIO shared|mpi
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <functional>
+#include <map>
+#include <string>
+#include <thread>
+
+#include "comm/group/communicator.h"
+#include "runtime/tensor/error.h"
+
+namespace {
+
+using namespace lockstep;
+
+constexpr std::chrono::milliseconds kTimeout{2000};
+const Stream stream = Stream::calling_thread();
+
+void all_reduce(comm::World& world, std::int64_t count, const Stream& on = stream) {
+  world.communicator()->all_reduce(Tensor::zeros({count}, DType::kFloat32), comm::ReduceOp::kSum, 1.0f, on);
+}
+
+/// The culprit does one thing, the others reduce 100000 floats.
+void either(comm::World& world, const std::function<void()>& misbehave) {
+  if (world.rank() == 1) misbehave();
+  all_reduce(world, 100000);
+}
+
+const std::map<std::string, std::function<void(comm::World&)>> kScenarios{
+    {"nothing", [](comm::World& world) { all_reduce(world, 100000); }},
+    {"other_collective", [](comm::World& world) { either(world, [&] { world.communicator()->barrier(stream); }); }},
+    {"other_count", [](comm::World& world) { either(world, [&] { all_reduce(world, 99); }); }},
+    {"killed", [](comm::World& world) { either(world, [] { raise(SIGKILL); }); }},
+    {"killed_async",
+     [](comm::World& world) {
+       if (world.rank() == 1) raise(SIGKILL);
+       const Stream worker = Stream::worker("comm");
+       all_reduce(world, 100, worker);
+       worker.synchronize();
+     }},
+    {"stopped", [](comm::World& world) { either(world, [] { raise(SIGSTOP); }); }},
+    {"late", [](comm::World& world) { either(world, [] { std::this_thread::sleep_for(kTimeout * 3 / 4); }); }},
+    {"failed", [](comm::World& world) { either(world, [] { throw std::runtime_error("out of coffee"); }); }},
+    {"left",
+     [](comm::World& world) {
+       if (world.rank() != 1) all_reduce(world, 100000);
+     }},
+};
+
+/// What rank 1 cannot do itself once it is stopped.
+void end_process(const Tensor& processes, int rank) { kill(static_cast<pid_t>(processes.item(rank)), SIGKILL); }
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3) return 2;
+  const std::string scenario = argv[1];
+  std::string outcome = "finished";
+  int rank = -1;
+  const Tensor processes = Tensor::zeros({3}, DType::kInt64);
+  try {
+    comm::World world =
+        comm::World::from_environment({.timeout = kTimeout, .shared_memory = std::string(argv[2]) == "shared"});
+    rank = world.rank();
+    world.communicator()->all_gather(Tensor::from<std::int64_t>({getpid()}, {1}), processes, stream);
+    kScenarios.at(scenario)(world);
+  } catch (const Error& error) {
+    outcome = std::string("code ") + std::to_string(static_cast<int>(error.code())) + ": " + error.what();
+  } catch (const std::exception& error) {
+    outcome = error.what();
+  }
+  std::printf("rank %d ended with %s\n", rank, outcome.c_str());
+  std::fflush(stdout);
+  if (scenario == "stopped") {
+    std::this_thread::sleep_for(kTimeout);  // the other survivor may be a little later, and must not see this one gone
+    if (rank == 0) end_process(processes, 1);
+  }
+  return 0;
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+#include "tests/fuzz/fuzz_entries.h"
+
+namespace lockstep::checkpoint {
+namespace {
+
+/// Changes `text` in one of the ways that parsers stumble over.
+void mutate(std::string& text, std::mt19937& random) {
+  static const std::vector<std::string> kPieces = {"{",
+                                                   "}",
+                                                   "[",
+                                                   "]",
+                                                   "\"",
+                                                   ",",
+                                                   ":",
+                                                   "-1",
+                                                   "1e9",
+                                                   "null",
+                                                   "true",
+                                                   "18446744073709551615",
+                                                   "9223372036854775807",
+                                                   "\\u0000",
+                                                   "\xff",
+                                                   "\"shape\"",
+                                                   "\"__metadata__\"",
+                                                   "\"dtype\":\"F64\"",
+                                                   " "};
+  const auto below = [&](std::size_t limit) { return limit == 0 ? 0 : random() % limit; };
+  const std::size_t at = below(text.size() + 1);
+  const std::size_t length = below(std::min<std::size_t>(text.size() - at, 24) + 1);
+  switch (random() % 5) {
+    case 0:
+      if (at < text.size()) text[at] = static_cast<char>(text[at] ^ (1 << random() % 8));
+      break;
+    case 1:
+      text.erase(at, length);
+      break;
+    case 2:
+      text.insert(at, text.substr(below(text.size() + 1), length));
+      break;
+    case 3:
+      text.insert(at, kPieces[below(kPieces.size())]);
+      break;
+    default:
+      text.replace(at, length, kPieces[below(kPieces.size())]);
+  }
+}
+
+template <class Entry>
+void run_mutations(const std::string& seed, Entry&& entry) {
+  std::mt19937 random(12345);
+  for (int round = 0; round < 30'000; ++round) {
+    std::string text = seed;
+    for (unsigned count = 1 + random() % 4; count > 0; --count) mutate(text, random);
+    entry(text);
+  }
+}
+
+std::string length_prefix(std::size_t length) {
+  std::string bytes;
+  for (int shift = 0; shift < 64; shift += 8) bytes += static_cast<char>(length >> shift & 0xff);
+  return bytes;
+}
+
+const std::string kHeader = R"({"__metadata__":{"k":"v"},"a":{"dtype":"F32","shape":[2,1],"data_offsets":[0,8]},)"
+                            R"("b":{"dtype":"BOOL","shape":[],"data_offsets":[8,9]}})";
+const std::string kData(9, '\1');
+
+TEST(Mutations, OfASafetensorsFileNeverHarm) {
+  run_mutations(length_prefix(kHeader.size()) + kHeader + kData,
+                [](const std::string& text) { fuzz_safetensors(text); });
+}
+
+TEST(Mutations, OfASafetensorsHeaderBehindItsRightLengthNeverHarm) {
+  run_mutations(kHeader,
+                [](const std::string& header) { fuzz_safetensors(length_prefix(header.size()) + header + kData); });
+}
+
+TEST(Mutations, OfAManifestNeverHarm) {
+  const std::string text = format_manifest({7, {{"state.pb", {3, "ab"}}}, {{"w", {4, "cd"}}}});
+  run_mutations(text.substr(0, text.rfind(",\n  \"checksum\"")), [](const std::string& body) { fuzz_manifest(body); });
+}
+
+}  // namespace
+}  // namespace lockstep::checkpoint

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/runtime/kernels/kernel_fixture.h"
+
+namespace lockstep::kernels {
+
+using nlohmann::json;
+
+/// pytorch.json, which make_golden.py wrote: groups of named cases.
+inline const json& golden() {
+  static const json file = json::parse(std::ifstream(LOCKSTEP_SOURCE_DIR "/tests/golden/pytorch.json"));
+  return file;
+}
+
+inline Tensor tensor_in(const json& stored, DType dtype) {
+  const Shape shape{std::span<const std::int64_t>(stored["shape"].get<std::vector<std::int64_t>>())};
+  return testing::tensor_of(stored["values"].get<std::vector<double>>(), shape, dtype);
+}
+
+/// Who computes: the reference in float64, or the CPU's fast backend in float32.
+struct Computer {
+  const char* name;
+  DType dtype;
+  Backend& (*backend)();
+  testing::Bounds bounds;
+};
+
+/// A test that runs each case of its groups on each computer.
+class GoldenTest : public ::testing::TestWithParam<Computer> {
+ protected:
+  Backend& backend() const { return GetParam().backend(); }
+  DType dtype() const { return GetParam().dtype; }
+
+  template <class Run>
+  void for_each_case(const std::string& group, Run run) const {
+    for (const auto& [name, stored] : golden().at(group).items()) {
+      SCOPED_TRACE(group + "." + name);
+      run(stored);
+    }
+  }
+
+  Tensor read(const json& stored) const { return tensor_in(stored, dtype()); }
+  Tensor empty_like(const Tensor& tensor) const { return Tensor::empty(tensor.shape(), tensor.dtype()); }
+  Tensor scalar(double value) const { return testing::tensor_of({value}, {}, dtype()); }
+
+  void expect(const Tensor& found, const json& stored,
+              const std::source_location& where = std::source_location::current()) const {
+    testing::expect_close(found, tensor_in(stored, DType::kFloat64), GetParam().bounds, where);
+  }
+};
+
+// The file holds 10 digits.
+inline const Computer kComputers[] = {
+    {"reference_float64", DType::kFloat64, reference_backend, {.relative = 1e-9, .absolute = 1e-9}},
+    {"cpu_float32", DType::kFloat32, []() -> Backend& { return kernels::backend(kCpu); }, {1e-5, 1e-5}}};
+
+inline std::string name_of_computer(const ::testing::TestParamInfo<Computer>& computer) { return computer.param.name; }
+
+}  // namespace lockstep::kernels

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/golden/golden_fixture.h"
+
+namespace lockstep::kernels {
+namespace {
+
+/// Weights are float32 on every computer.
+class GoldenOptimizers : public GoldenTest {
+ protected:
+  /// Runs the case's steps; step(slice, scalars) takes each of them.
+  template <class Step>
+  void follow(const json& stored, Step step) const {
+    const json& options = stored["options"];
+    const Tensor master = tensor_in(stored["weight"], DType::kFloat32);
+    const std::vector<ArenaSegment> segments = {{0, master.numel(), 1.0f, options.value("weight_decay", 0.0f)}};
+    const float learning_rate = options["lr"];
+    std::int64_t applied = 0;
+    for (const json& expected : stored["steps"]) {
+      ++applied;
+      const ArenaSlice slice{
+          .master = master, .grad = tensor_in(expected["grad"], DType::kFloat32), .segments = segments};
+      const float one = 1, zero = 0;
+      step(slice,
+           StepScalars{.inverse_scale = &one, .found_inf = &zero, .learning_rate = &learning_rate, .step = &applied});
+      testing::expect_close(master, tensor_in(expected["weight"], DType::kFloat64), {1e-6, 1e-6});
+    }
+  }
+};
+INSTANTIATE_TEST_SUITE_P(PyTorch, GoldenOptimizers, ::testing::ValuesIn(kComputers), name_of_computer);
+
+TEST_P(GoldenOptimizers, SgdIsPyTorchs) {
+  for_each_case("sgd", [&](const json& stored) {
+    const json& given = stored["options"];
+    const SgdOptions options{.momentum = given.value("momentum", 0.0f),
+                             .dampening = given.value("dampening", 0.0f),
+                             .nesterov = given.value("nesterov", false)};
+    // PyTorch's buffer starts as the first gradient, whatever lies here.
+    const Tensor momentum = testing::random_tensor({4}, DType::kFloat32, 1);
+    follow(stored, [&](const ArenaSlice& slice, const StepScalars& scalars) {
+      backend().sgd_step(slice, options, scalars, options.momentum != 0 ? momentum : Tensor());
+    });
+  });
+}
+
+TEST_P(GoldenOptimizers, AdamIsPyTorchs) {
+  for_each_case("adam", [&](const json& stored) {
+    const AdamOptions options{.decoupled = &stored == &golden()["adam"]["adamw"]};
+    const Tensor m = Tensor::zeros({4}, DType::kFloat32), v = Tensor::zeros({4}, DType::kFloat32);
+    follow(stored, [&](const ArenaSlice& slice, const StepScalars& scalars) {
+      backend().adam_step(slice, options, scalars, m, v);
+    });
+  });
+}
+
+}  // namespace
+}  // namespace lockstep::kernels

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/check_floors finds what it promises to find: each test breaks one rule in a tree of its own."""
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+CHECK = Path(__file__).resolve().parents[2] / "scripts" / "check_floors"
+LICENSE = "// SPDX-License-Identifier: Apache-2.0\n"
+HEADER = LICENSE + "#pragma once\n"
+
+
+def findings(files):
+    with tempfile.TemporaryDirectory() as root:
+        for name, text in files.items():
+            path = Path(root, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        run = subprocess.run([sys.executable, CHECK, root], capture_output=True, text=True, check=False)
+        lines = run.stdout.splitlines()
+        if run.returncode == 0:
+            assert lines == ["check_floors: no findings"], run
+            return []
+        assert run.returncode == 1 and not run.stderr, run
+        return lines
+
+
+class CheckFloors(unittest.TestCase):
+    def expect_one(self, files, *parts):
+        lines = findings(files)
+        self.assertEqual(len(lines), 1, lines)
+        for part in parts:
+            self.assertIn(part, lines[0])
+
+    def test_downwards_own_and_system_includes_pass(self):
+        self.assertEqual([], findings({
+            "runtime/ops/linear.cpp": LICENSE + '#include "runtime/ops/linear.h"\n\n#include <dnnl.hpp>\n'
+                                                '#include "runtime/tensor/tensor.h"\n',
+            "runtime/ops/linear.h": HEADER,
+            "tests/runtime/ops/linear_test.cpp": LICENSE + '#include "launcher/main.h"\n',
+        }))
+
+    def test_an_include_from_a_higher_floor_is_found(self):
+        self.expect_one({"runtime/tensor/tensor.cpp": LICENSE + '\n#include "runtime/train/trainer.h"\n'},
+                        "runtime/tensor/tensor.cpp:3:", "floor 0", "floor 8")
+
+    def test_one_way_between_rooms_of_a_floor_passes(self):
+        self.assertEqual([], findings({"comm/group/window.cpp": LICENSE + '#include "runtime/kernels/backend.h"\n'}))
+
+    def test_a_cycle_between_rooms_of_a_floor_is_found_once(self):
+        self.expect_one({"comm/ddp/reducer.cpp": LICENSE + '#include "runtime/optim/sgd.h"\n',
+                         "runtime/optim/sgd.cpp": LICENSE + '#include "amp/grad_scaler/grad_scaler.h"\n',
+                         "amp/grad_scaler/grad_scaler.cpp": LICENSE + '#include "comm/ddp/reducer.h"\n'},
+                        "a cycle on floor 5:", "comm/ddp -> runtime/optim")
+
+    def test_a_folder_without_a_floor_is_found(self):
+        self.expect_one({"runtime/misc/helpers.cpp": LICENSE}, "runtime/misc/helpers.cpp:1:", "no floor")
+
+    def test_an_include_from_the_tests_is_found(self):
+        self.expect_one({"runtime/nn/module.cpp": LICENSE + '#include "tests/nn/fixture.h"\n'}, "lies in no room")
+
+    def test_an_include_that_is_no_path_from_the_root_is_found(self):
+        self.expect_one({"runtime/nn/module.cpp": LICENSE + '#include "module.h"\n'}, "not a path")
+
+    def test_a_missing_license_line_is_found(self):
+        self.expect_one({"runtime/nn/module.cpp": "int x;\n"}, "SPDX")
+        self.expect_one({"runtime/nn/CMakeLists.txt": "project(x)\n"}, "SPDX")
+        self.expect_one({"scripts/run": "#!/bin/sh\necho\n"}, "SPDX")
+
+    def test_a_header_without_pragma_once_is_found(self):
+        self.expect_one({"runtime/nn/module.h": LICENSE}, "#pragma once")
+
+    def test_conditional_compilation_is_found(self):
+        for line in ("#ifdef X", "#if defined(X)", "# ifndef X", "#elif X"):
+            self.expect_one({"runtime/nn/module.cpp": f"{LICENSE}{line}\n"}, "module.cpp:2:", "conditional compilation")
+
+    def test_a_path_of_one_machine_is_found(self):
+        path = "/".join(("", "home", "me", "data"))
+        self.expect_one({"README.md": f"Copy it to {path}.\n"}, "README.md:1:", "a path of one machine")
+
+    def test_unfinished_work_is_found(self):
+        for word in ("TO" + "DO", "FIX" + "ME"):
+            self.expect_one({"runtime/nn/module.cpp": f"{LICENSE}// {word}: more\n"}, "unfinished")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launcher/agreement.h"
+
+#include <gmock/gmock.h>
+
+namespace lockstep::launcher {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+RankIdentity rank(std::uint32_t steps, const std::string& version = "1.0") {
+  RankIdentity identity{version, {}};
+  identity.job.mutable_train()->set_steps(steps);
+  return identity;
+}
+
+TEST(Agreement, OfEqualRanksHasNothingToSay) {
+  EXPECT_THAT(disagreements({rank(5)}), IsEmpty());
+  EXPECT_THAT(disagreements({rank(5), rank(5), rank(5)}), IsEmpty());
+}
+
+TEST(Agreement, NamesTheFieldTheValuesAndTheRanks) {
+  EXPECT_THAT(disagreements({rank(600), rank(600), rank(500)}), Contains("train.steps: 600 / 500 (rank 0 / rank 2)"));
+}
+
+TEST(Agreement, GathersRanksThatDifferAlike) {
+  EXPECT_THAT(disagreements({rank(600), rank(500), rank(500)}),
+              Contains("train.steps: 600 / 500 (rank 0 / ranks 1, 2)"));
+}
+
+TEST(Agreement, NamesOtherVersions) {
+  EXPECT_THAT(disagreements({rank(5), rank(5, "2.0")}), ElementsAre("version: 1.0 / 2.0 (rank 0 / rank 1)"));
+}
+
+TEST(Agreement, HoldsForALoneProcess) { require_same_job(*comm::make_self_communicator(), rank(5).job); }
+
+}  // namespace
+}  // namespace lockstep::launcher

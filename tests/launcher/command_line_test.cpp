@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command as a user meets it, without ranks.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/launcher/program.h"
+
+namespace lockstep::launcher {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::MatchesRegex;
+using testing::StartsWith;
+
+class CommandLine : public testing::Test {
+ protected:
+  Ended run(std::vector<std::string> arguments, const Program::Variables& variables = {}) const {
+    return lockstep_command(std::move(arguments), folder_, variables);
+  }
+  void refused(const std::vector<std::string>& arguments, int code, const std::string& what) const {
+    const Ended ended = run(arguments);
+    EXPECT_EQ(ended.code, code) << ended.err;
+    EXPECT_THAT(ended.err, StartsWith("lockstep: error ("));
+    EXPECT_THAT(ended.err, HasSubstr(what));
+    EXPECT_EQ(count(ended.err, "error ("), 1u);
+    EXPECT_THAT(ended.out, IsEmpty());
+  }
+
+  Folder folder_;
+};
+
+TEST_F(CommandLine, HelpAndVersionAreAnswers) {
+  EXPECT_EQ(run({"--version"}).code, 0);
+  EXPECT_THAT(run({"--version"}).out, MatchesRegex("lockstep [0-9.]+\n"));
+  for (const char* command : {"train", "eval", "validate", "inspect"}) {
+    const Ended help = run({command, "--help"});
+    EXPECT_EQ(help.code, 0);
+    EXPECT_THAT(help.out, HasSubstr("Usage: lockstep " + std::string(command)));
+  }
+}
+
+TEST_F(CommandLine, WrongUseIsOneBlockAndExitCodeTwo) {
+  refused({}, 2, "subcommand is required");
+  refused({"trian"}, 2, "lockstep --help");
+  refused({"train"}, 2, "JOB is required");
+  refused({"train", kMlpJob, "--nporc", "2"}, 2, "--nporc");
+  refused({"train", kMlpJob, "--nproc", "0"}, 2, "--nproc");
+  refused({"train", kMlpJob, "--device", "tpu"}, 2, "lockstep train --help");
+  refused({"train", kMlpJob, "--hosts", "a:x"}, 2, "--hosts a:x");
+  refused({"train", kMlpJob, "--hosts", "a:2", "--nproc", "3"}, 2, "more ranks than");
+  refused({"validate", kMlpJob, "--json", "--print"}, 2, "--json");
+}
+
+TEST_F(CommandLine, ABuildWithoutCudaSaysSo) { refused({"train", kMlpJob, "--device", "cuda"}, 3, "no CUDA backend"); }
+
+TEST_F(CommandLine, AWrongJobStartsNothing) {
+  for (const char* ranks : {"1", "2"}) {
+    refused({"train", "missing.pbtxt", "--nproc", ranks}, 2, "missing.pbtxt: cannot read the job");
+    refused({"train", kMlpJob, "--set", "train.stepz=1", "--nproc", ranks}, 2, "did you mean \"steps\"?");
+    refused({"eval", kMlpJob, "--set", "train.stepz=1", "--nproc", ranks}, 2, "did you mean \"steps\"?");
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "runs"));
+}
+
+TEST_F(CommandLine, ARunDirectoryThatCannotBeMadeIsAStorageError) {
+  write_text(folder_ / "file", "x");
+  refused({"train", kMlpJob, "--nproc", "2", "--run-dir", folder_ / "file/run"}, 4, "cannot make the run directory");
+}
+
+TEST_F(CommandLine, ValidateAcceptsASoundJob) {
+  const Ended sound = run({"validate", kMlpJob});
+  EXPECT_EQ(sound.code, 0);
+  EXPECT_EQ(count(sound.out, "\n"), 1u);
+  EXPECT_THAT(sound.out, HasSubstr("digits_mlp"));
+}
+
+TEST_F(CommandLine, ValidateListsEveryErrorAtItsPlace) {
+  write_text(folder_ / "job.pbtxt", "name: \"x\"\nmodel {\n  mlp { hiden: [3] }\n}\ntrain { steps: -1 }\n");
+  const Ended wrong = run({"validate", "job.pbtxt"});
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("job.pbtxt:3:9: "));
+  EXPECT_THAT(wrong.err, HasSubstr("job.pbtxt:5:"));
+  EXPECT_THAT(wrong.err, testing::ContainsRegex("job.pbtxt: [0-9]+ errors"));
+}
+
+TEST_F(CommandLine, ValidateGivesJson) {
+  const json sound = json::parse(run({"validate", kMlpJob, "--json"}).out);
+  EXPECT_TRUE(sound["valid"]);
+  EXPECT_EQ(sound["name"], "digits_mlp");
+  EXPECT_THAT(sound["diagnostics"], IsEmpty());
+
+  write_text(folder_ / "job.pbtxt", "name: \"x\"\ntrain { stepz: 1 }\n");
+  const Ended ended = run({"validate", "job.pbtxt", "--json"});
+  EXPECT_EQ(ended.code, 2);
+  const json wrong = json::parse(ended.out);
+  EXPECT_FALSE(wrong["valid"]);
+  const json& first = wrong["diagnostics"][0];
+  EXPECT_EQ(first["file"], "job.pbtxt");
+  EXPECT_EQ(first["line"], 2);
+  EXPECT_EQ(first["column"], 9);
+  EXPECT_THAT(first["message"].get<std::string>(), HasSubstr("stepz"));
+}
+
+TEST_F(CommandLine, ValidatePrintsTheResolvedJobWithOverrides) {
+  const Ended printed = run({"validate", kMlpJob, "--print", "--set", "train.steps=7"});
+  EXPECT_EQ(printed.code, 0);
+  EXPECT_THAT(printed.out, HasSubstr("steps: 7"));
+  write_text(folder_ / "resolved.pbtxt", printed.out);
+  EXPECT_EQ(run({"validate", "resolved.pbtxt", "--print"}).out, printed.out);
+}
+
+TEST_F(CommandLine, ValidateAnswersInvalidBytesWithValidJson) {
+  write_text(folder_ / "job.pbtxt", "name: \"\xff\xfe\" \xff\n");
+  const Ended ended = run({"validate", "job.pbtxt", "--json"});
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_FALSE(json::parse(ended.out)["valid"]);
+}
+
+TEST_F(CommandLine, AnEnvironmentThatMakesNoSenseIsNamed) {
+  const Ended ended = run({"train", kMlpJob}, {{"OMPI_COMM_WORLD_RANK", "first"}});
+  EXPECT_EQ(ended.code, 3);
+  EXPECT_THAT(ended.err, HasSubstr("OMPI_COMM_WORLD_RANK"));
+}
+
+TEST_F(CommandLine, OptionsForStartingRanksAreRefusedInARank) {
+  const Program::Variables rank{{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "2"}};
+  const Ended other = run({"train", kMlpJob, "--nproc", "3"}, rank);
+  EXPECT_EQ(other.code, 2);
+  EXPECT_THAT(other.err, HasSubstr("rank 0 of 2"));
+  EXPECT_EQ(run({"train", kMlpJob, "--hosts", "a:2"}, rank).code, 2);
+  EXPECT_EQ(run({"train", kMlpJob, "--max-restarts", "2"}, rank).code, 2);
+}
+
+TEST_F(CommandLine, WithoutMpirunItNamesThePackage) {
+  const Ended ended = run({"train", kMlpJob, "--nproc", "2"}, {{"PATH", "/nonexistent"}});
+  EXPECT_EQ(ended.code, 3);
+  EXPECT_THAT(ended.err, HasSubstr("openmpi-bin"));
+}
+
+TEST_F(CommandLine, AnMpirunThatStartsNothingIsQuoted) {
+  const std::string dashes(74, '-');
+  write_text(folder_ / "mpirun",
+             "#!/bin/sh\nprintf '%s\\nno slots\\n%s\\n' " + dashes + " " + dashes + " >&2\nexit 213\n");
+  std::filesystem::permissions(folder_ / "mpirun", std::filesystem::perms::owner_all);
+  const Ended ended = run({"train", kMlpJob, "--nproc", "2"}, {{"PATH", folder_.path().string()}});
+  EXPECT_EQ(ended.code, 3) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("mpirun could not start the ranks"));
+  EXPECT_THAT(ended.err, HasSubstr("no slots"));
+}
+
+}  // namespace
+}  // namespace lockstep::launcher

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launcher/error_block.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <new>
+
+namespace lockstep::launcher {
+namespace {
+
+TEST(ErrorBlock, SaysKindExitCodeWhatAndAdvice) {
+  const NumericsError error("the loss is nan\nat step 5", "Lower the learning rate.\nOr clip.");
+  EXPECT_EQ(error_block(error, "", false),
+            "lockstep: error (numerics, exit 5)\n"
+            "  the loss is nan\n"
+            "  at step 5\n"
+            "  → Lower the learning rate.\n"
+            "    Or clip.\n");
+}
+
+TEST(ErrorBlock, NamesTheRankAndLeavesOutMissingAdvice) {
+  EXPECT_EQ(error_block(StorageError("disk full"), "on rank 1", false),
+            "lockstep: error on rank 1 (storage, exit 4)\n  disk full\n");
+}
+
+TEST(ErrorBlock, IsColouredForATerminalOnly) {
+  EXPECT_EQ(error_block(UsageError("x"), "", false).find('\033'), std::string::npos);
+  EXPECT_NE(error_block(UsageError("x"), "", true).find("\033[1;31merror"), std::string::npos);
+}
+
+TEST(AsError, GivesEveryExceptionItsExitCode) {
+  EXPECT_EQ(as_error(PeerError("gone")).code(), ExitCode::kPeerLost);
+  EXPECT_EQ(as_error(std::bad_alloc()).code(), ExitCode::kMemory);
+  EXPECT_EQ(as_error(std::filesystem::filesystem_error("x", {})).code(), ExitCode::kStorage);
+  EXPECT_EQ(as_error(std::runtime_error("x")).code(), ExitCode::kEnvironment);
+}
+
+TEST(AsError, KeepsTheAdvice) { EXPECT_EQ(as_error(UsageError("what", "advice")).advice(), "advice"); }
+
+}  // namespace
+}  // namespace lockstep::launcher

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command with ranks.
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "tests/launcher/program.h"
+
+namespace lockstep::launcher {
+namespace {
+
+using nlohmann::json;
+using testing::ContainsRegex;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+class Ranks : public testing::Test {
+ protected:
+  static std::vector<std::string> train(std::vector<std::string> more) {
+    std::vector<std::string> arguments{"train", kConvnetJob, "--nproc", "2", "--run-dir", "run"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  }
+  Ended run(std::vector<std::string> arguments, const Program::Variables& variables = {}) const {
+    return lockstep_command(std::move(arguments), folder_, variables);
+  }
+  /// Two ranks of mpirun's own, one of each command.
+  Ended mpirun(const std::vector<std::string>& first, const std::vector<std::string>& second) const {
+    std::vector<std::string> arguments{MPIRUN, "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"};
+    const auto add_rank = [&](const std::vector<std::string>& rank) {
+      arguments.insert(arguments.end(), {"-n", "1", LOCKSTEP_BINARY});
+      arguments.insert(arguments.end(), rank.begin(), rank.end());
+    };
+    add_rank(first);
+    arguments.emplace_back(":");
+    add_rank(second);
+    return Program(arguments, folder_.path()).wait();
+  }
+  std::string metrics() const { return read_text(folder_ / "run/metrics.jsonl"); }
+  json summary() const { return json::parse(read_text(folder_ / "run/summary.json")); }
+  static bool soon(const std::function<bool()>& condition) {
+    for (int i = 0; i < 3000; ++i) {
+      if (condition()) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return false;
+  }
+
+  Folder folder_;
+};
+
+TEST_F(Ranks, TrainAndEvaluateFromOneCommand) {
+  const Ended ended = run(train({"--set", "train.steps=6"}));
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.err, IsEmpty());
+  EXPECT_EQ(summary()["world_size"], 2);
+  for (const char* ranks : {"1", "2"}) {
+    const Ended eval = run({"eval", kConvnetJob, "--checkpoint", "run", "--nproc", ranks, "--json"});
+    ASSERT_EQ(eval.code, 0) << eval.err;
+    const json result = json::parse(eval.out);
+    EXPECT_EQ(result["samples"], 297);
+    EXPECT_EQ(result["accuracy"], summary()["eval"]["accuracy"]);
+  }
+  EXPECT_EQ(run({"eval", kConvnetJob, "--checkpoint", "missing", "--nproc", "2"}).code, 4);
+}
+
+TEST_F(Ranks, AnErrorOfAllIsSaidOnce) {
+  const Ended ended = run(train(
+      {"--set", "amp.opt_level=O0", "--set", "amp.dtype=FP32", "--set", "fault={nan{step:3 rank:1 phase:LOSS}}"}));
+  EXPECT_EQ(ended.code, 5) << ended.err;
+  EXPECT_EQ(count(ended.err, "lockstep: error"), 1u) << ended.err;
+  EXPECT_THAT(ended.err, Not(HasSubstr("MPI_ABORT")));
+}
+
+TEST_F(Ranks, ALostRankIsNamedOnceAndRestarted) {
+  const std::vector<std::string> settings{
+      "--set", "train.steps=8", "--set", "checkpoint.every_steps=2", "--set", "fault={kill{step:5 rank:1}}"};
+  const Ended lost = run(train(settings));
+  EXPECT_EQ(lost.code, 7);
+  EXPECT_THAT(lost.err, ContainsRegex("rank 1 \\(pid [0-9]+\\) was killed \\(signal 9\\) in step 5, backward"));
+  EXPECT_EQ(count(lost.err, "lockstep: error"), 1u) << lost.err;
+  EXPECT_THAT(lost.err, Not(HasSubstr("mpirun")));
+
+  std::vector<std::string> again = train(settings);
+  again.insert(again.end(), {"--resume", "never", "--max-restarts", "1"});
+  const Ended restarted = run(again);
+  EXPECT_EQ(restarted.code, 0) << restarted.err;
+  EXPECT_THAT(restarted.err, HasSubstr("restart 1 of 1"));
+  EXPECT_THAT(restarted.out, HasSubstr("resuming from"));
+}
+
+TEST_F(Ranks, ThatCannotStartMpiSayWhyAndAreNotRestarted) {
+  const Ended ended = run(train({"--max-restarts", "2"}), {{"OMPI_MCA_btl", "none-such"}});
+  EXPECT_EQ(ended.code, 3) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("MPI_INIT"));
+  EXPECT_THAT(ended.err, Not(HasSubstr(": restart ")));
+}
+
+TEST_F(Ranks, AskedToStopSaveAndEnd) {
+  const std::vector<std::string> settings = train({"--set", "train.steps=100000"});
+  std::vector<std::string> command = settings;
+  command.insert(command.begin(), LOCKSTEP_BINARY);
+  const Program running(command, folder_.path());
+  ASSERT_TRUE(soon([&] { return !metrics().empty(); }));
+  running.signal(SIGTERM);
+  const Ended ended = running.wait();
+  EXPECT_EQ(ended.code, 75) << ended.err;
+  EXPECT_THAT(ended.err, IsEmpty());
+  EXPECT_FALSE(std::filesystem::is_empty(folder_ / "run/checkpoints"));
+}
+
+TEST_F(Ranks, AskedToStopBeforeTheFirstStepEndAtOnce) {
+  std::vector<std::string> command = train({});
+  command.insert(command.begin(), LOCKSTEP_BINARY);
+  for (const int milliseconds : {30, 60, 90}) {
+    const Program running(command, folder_.path());
+    std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+    running.signal(SIGINT);
+    EXPECT_EQ(running.wait().code, 75);
+  }
+}
+
+TEST_F(Ranks, AReaderThatGoesAwayDoesNotEndTheRun) {
+  const std::string command = std::string(LOCKSTEP_BINARY) + " train " + kConvnetJob +
+                              " --nproc 2 --run-dir run --set train.steps=30 --set train.log_every=1 | head -n 1";
+  Program({"sh", "-c", command}, folder_.path()).wait();
+  ASSERT_TRUE(soon([&] { return std::filesystem::exists(folder_ / "run/summary.json"); }));
+  EXPECT_EQ(summary()["steps"], 30);
+}
+
+TEST_F(Ranks, WithDifferentJobsAreRefusedBeforeTheFirstStep) {
+  const Ended ended = mpirun({"train", kConvnetJob, "--run-dir", "run", "--set", "train.steps=6"},
+                             {"train", kConvnetJob, "--run-dir", "run", "--set", "train.steps=5"});
+  EXPECT_EQ(ended.code, 7) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("train.steps: 6 / 5 (rank 0 / rank 1)"));
+  EXPECT_EQ(count(ended.err, "lockstep: error"), 1u) << ended.err;
+  EXPECT_THAT(metrics(), IsEmpty());
+}
+
+TEST_F(Ranks, OfAForeignMpirunSayAWrongCommandLineOnce) {
+  const std::vector<std::string> wrong{"train", kConvnetJob, "--nproc", "3"};
+  const Ended ended = mpirun(wrong, wrong);
+  EXPECT_EQ(ended.code, 2) << ended.err;
+  EXPECT_EQ(count(ended.err, "lockstep: error"), 1u) << ended.err;
+}
+
+TEST_F(Ranks, GoWithTheirSupervisor) {
+  std::vector<std::string> command = train({"--set", "train.steps=100000"});
+  command.insert(command.begin(), LOCKSTEP_BINARY);
+  const Program running(command, folder_.path());
+  ASSERT_TRUE(soon([&] { return !metrics().empty(); }));
+  running.signal(SIGKILL);
+  EXPECT_EQ(running.wait().code, 128 + SIGKILL);
+  // The watchdog around this test fails it for ranks that stay.
+}
+
+TEST_F(Ranks, AreNotLeftWhenMpirunIsKilled) {
+  std::vector<std::string> command = train({"--set", "train.steps=100000"});
+  command.insert(command.begin(), LOCKSTEP_BINARY);
+  const Program running(command, folder_.path());
+  ASSERT_TRUE(soon([&] { return !metrics().empty(); }));
+  const std::string pid = std::to_string(running.pid());
+  const std::string children = read_text("/proc/" + pid + "/task/" + pid + "/children");
+  kill(std::stoi(children), SIGKILL);
+  const Ended ended = running.wait();
+  EXPECT_EQ(ended.code, 7) << ended.err;
+}
+
+}  // namespace
+}  // namespace lockstep::launcher

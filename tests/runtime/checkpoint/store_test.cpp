@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/checkpoint/store.h"
+
+#include "tests/runtime/checkpoint/checkpoint_support.h"
+
+namespace lockstep::checkpoint {
+namespace {
+
+class StoreTest : public testing::Test {
+ protected:
+  ScratchDirectory scratch_;
+  std::string path_ = scratch_ / "run/checkpoints";
+  Store store_ = store_in(path_);
+};
+
+TEST_F(StoreTest, GivesBackWhatWasSaved) {
+  EXPECT_EQ(store_.save(state_at(7), tensors_at(7)), path_ + "/step-00000007");
+  expect_content(store_.load(path_ + "/step-00000007"), 7);
+  const std::optional<Checkpoint> latest = store_.latest();
+  ASSERT_TRUE(latest.has_value());
+  EXPECT_EQ(latest->path, path_ + "/step-00000007");
+  EXPECT_TRUE(latest->notices.empty());
+}
+
+TEST_F(StoreTest, WithoutADirectoryHoldsNothing) {
+  EXPECT_TRUE(store_.scan().empty());
+  EXPECT_FALSE(store_.latest().has_value());
+  EXPECT_NO_THROW(store_.prune(3));
+  EXPECT_THROW(store_.load(path_ + "/step-00000001"), StorageError);
+}
+
+TEST_F(StoreTest, SavesARunWithoutTensors) {
+  store_.save(state_at(0), {});
+  EXPECT_TRUE(store_.latest()->tensors.empty());
+}
+
+TEST_F(StoreTest, OrdersBySteps) {
+  for (const std::uint64_t step : {9ull, 123456789ull, 10ull, 18446744073709551615ull}) save(path_, step);
+  std::vector<std::uint64_t> steps;
+  for (const ScanEntry& entry : store_.scan()) steps.push_back(entry.step);
+  EXPECT_EQ(steps, (std::vector<std::uint64_t>{18446744073709551615ull, 123456789, 10, 9}));
+  EXPECT_EQ(store_.latest(123456789)->state.step(), 10u);
+  EXPECT_FALSE(store_.latest(9).has_value());
+}
+
+TEST_F(StoreTest, KeepsAWholeCheckpointOfTheSameStep) {
+  save(path_, 5);
+  const auto written = fs::last_write_time(path_ + "/step-00000005/state.pb");
+  save(path_, 5);
+  EXPECT_EQ(fs::last_write_time(path_ + "/step-00000005/state.pb"), written);
+  EXPECT_EQ(names_in(path_).size(), 1u);
+}
+
+TEST_F(StoreTest, ReplacesADamagedCheckpointOfTheSameStep) {
+  save(path_, 5);
+  fs::remove(path_ + "/step-00000005/manifest.json");
+  save(path_, 5);
+  expect_content(*store_.latest(), 5);
+  EXPECT_EQ(names_in(path_).size(), 1u);
+}
+
+TEST_F(StoreTest, LetsTwoSaversOfTheSameStepsRace) {
+  const auto save_many = [&] {
+    for (std::uint64_t step = 1; step <= 60; ++step) save(path_, step);
+  };
+  const pid_t other = ::fork();
+  if (other == 0) ::_exit(in_child(save_many));
+  save_many();
+  int status = 0;
+  ::waitpid(other, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  for (const ScanEntry& entry : store_.scan()) EXPECT_EQ(entry.damage, "");
+  EXPECT_EQ(names_in(path_).size(), 60u);
+}
+
+TEST_F(StoreTest, PruneKeepsTheNewest) {
+  for (std::uint64_t step = 1; step <= 5; ++step) save(path_, step);
+  store_.prune(0);
+  EXPECT_EQ(names_in(path_).size(), 5u);
+  store_.prune(2);
+  EXPECT_EQ(names_in(path_), (std::vector<std::string>{"step-00000004", "step-00000005"}));
+}
+
+TEST_F(StoreTest, PruneDoesNotCountADamagedCheckpoint) {
+  for (std::uint64_t step = 1; step <= 3; ++step) save(path_, step);
+  flip_bit(path_ + "/step-00000003/tensors.safetensors", 280, 0);
+  store_.prune(1);
+  EXPECT_EQ(names_in(path_), (std::vector<std::string>{"step-00000002", "step-00000003"}));
+  expect_content(*store_.latest(), 2);
+}
+
+TEST_F(StoreTest, IgnoresWhatItDoesNotKnow) {
+  save(path_, 5);
+  fs::create_directory(path_ + "/step-5");
+  fs::create_directory(path_ + "/step-00000006.backup");
+  fs::create_directory(path_ + "/best");
+  spill(path_ + "/step-00000007", "a file");
+  store_.prune(1);
+  EXPECT_EQ(store_.scan().size(), 1u);
+  EXPECT_EQ(names_in(path_).size(), 5u);
+}
+
+TEST_F(StoreTest, RemovesTemporaryDirectoriesOfDeadWritersOnly) {
+  save(path_, 5);
+  pid_t dead = ::fork();
+  if (dead == 0) ::_exit(0);
+  ::waitpid(dead, nullptr, 0);
+  char host[256] = {};
+  ASSERT_EQ(::gethostname(host, sizeof host - 1), 0);
+  const std::string stem = path_ + "/step-00000006.tmp-" + host + ".";
+  fs::create_directory(stem + std::to_string(dead) + ".123.0");
+  fs::create_directory(stem + std::to_string(::getppid()) + ".1.0");   // another process had this id before
+  fs::create_directory(path_ + "/step-00000006.tmp-elsewhere.1.1.0");  // cannot be known, and is young
+  fs::create_directory(path_ + "/step-00000007.tmp-elsewhere.1.1.0");
+  fs::last_write_time(path_ + "/step-00000007.tmp-elsewhere.1.1.0",
+                      fs::file_time_type::clock::now() - std::chrono::hours(25));
+  store_.prune(1);
+  EXPECT_EQ(names_in(path_), (std::vector<std::string>{"step-00000005", "step-00000006.tmp-elsewhere.1.1.0"}));
+}
+
+TEST_F(StoreTest, LeavesALiveWritersTemporaryDirectory) {
+  save(path_, 5);
+  int ready[2], finish[2];
+  ASSERT_EQ(::pipe(ready) + ::pipe(finish), 0);
+  const pid_t writer = ::fork();
+  if (writer == 0) {
+    char byte = 0;
+    set_storage_hook([&](const StorageCall& call) {
+      if (call.operation == StorageOperation::kRename &&
+          (::write(ready[1], "r", 1) + ::read(finish[0], &byte, 1)) != 2) {
+        ::_exit(1);
+      }
+      return StorageFault{};
+    });
+    save(path_, 6);
+    ::_exit(0);
+  }
+  char byte = 0;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  store_.prune(1);
+  EXPECT_EQ(names_in(path_).size(), 2u);
+  ASSERT_EQ(::write(finish[1], "f", 1), 1);
+  int status = 0;
+  ::waitpid(writer, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  expect_content(*store_.latest(), 6);
+  for (const int descriptor : {ready[0], ready[1], finish[0], finish[1]}) ::close(descriptor);
+}
+
+TEST_F(StoreTest, RefusesAManifestOfAnotherVersionAndKeepsTheCheckpoint) {
+  save(path_, 5);
+  Manifest manifest = check_sizes(path_ + "/step-00000005");
+  std::string text = format_manifest(manifest);
+  const std::string body = text.substr(0, text.rfind(",\n  \"checksum\""));
+  std::string newer = body;
+  newer.replace(newer.find("\"version\": 1"), 12, "\"version\": 2");
+  const Digest digest = digest_of(std::as_bytes(std::span(newer)));
+  spill(path_ + "/step-00000005/manifest.json", newer + ",\n  \"checksum\": \"" + digest.checksum + "\"\n}\n");
+  EXPECT_NE(store_.scan()[0].damage.find("format version 2; this program reads 1"), std::string::npos);
+  store_.prune(1);
+  EXPECT_EQ(names_in(path_).size(), 1u);
+}
+
+}  // namespace
+}  // namespace lockstep::checkpoint

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include <functional>
+#include <random>
+
+#include "runtime/data/cifar.h"
+#include "runtime/data/idx.h"
+#include "runtime/tensor/error.h"
+#include "tests/runtime/data/sample_files.h"
+
+namespace lockstep::data {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// What the StorageError says that `open` throws.
+std::string error_of(const std::function<void()>& open) {
+  try {
+    open();
+  } catch (const StorageError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Idx, ReadsPlainAndGzippedImages) {
+  const TemporaryFolder folder;
+  const Bytes images = idx_bytes({3, 2, 4});
+  const Bytes labels = idx_bytes({3});
+  const DatasetPtr plain = open_idx(folder.write("i", images), folder.write("l", labels), 0);
+  const DatasetPtr packed = open_idx(folder.write("i.gz", gzipped(images)), folder.write("l.gz", gzipped(labels)), 10);
+  EXPECT_EQ(plain->size(), 3);
+  EXPECT_EQ(plain->sample_shape(), (Shape{2, 4, 1}));
+  EXPECT_EQ(plain->classes(), 3);
+  EXPECT_EQ(packed->classes(), 10);
+  for (std::int64_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(sample(*plain, {.index = i}), sample(*packed, {.index = i}));
+    EXPECT_EQ(label(*plain, i), i);
+    EXPECT_FLOAT_EQ(sample(*plain, {.index = i})[5], static_cast<float>(i * 8 + 5) / 255.0f);
+  }
+}
+
+TEST(Idx, ReadsChannelsLast) {
+  const TemporaryFolder folder;
+  const DatasetPtr set = open_idx(folder.write("i", idx_bytes({2, 2, 2, 3})), folder.write("l", idx_bytes({2})), 0);
+  EXPECT_EQ(set->sample_shape(), (Shape{2, 2, 3}));
+}
+
+class IdxDamage : public testing::Test {
+ protected:
+  std::string error(const Bytes& images, const Bytes& labels, std::int64_t classes = 0) const {
+    return error_of([&] { open_idx(folder_.write("images", images), folder_.write("labels", labels), classes); });
+  }
+  TemporaryFolder folder_;
+  Bytes images_ = idx_bytes({4, 2, 2});
+  Bytes labels_ = idx_bytes({4});
+};
+
+TEST_F(IdxDamage, IsNamed) {
+  EXPECT_THAT(error_of([&] { open_idx(folder_.path("none"), folder_.path("none"), 0); }),
+              HasSubstr("cannot open " + folder_.path("none") + ": No such file"));
+  EXPECT_THAT(error_of([&] { open_idx("/tmp", "/tmp", 0); }), HasSubstr("cannot"));
+  EXPECT_THAT(error(labels_, images_),
+              HasSubstr("wrong magic number: expected 0x00000803 or 0x00000804, found 0x00000801"));
+  EXPECT_THAT(error({}, labels_), HasSubstr("too short: expected 4 bytes, found 0"));
+  Bytes images = images_;
+  images.pop_back();
+  EXPECT_THAT(error(images, labels_), HasSubstr("images is too short: expected 32 bytes, found 31"));
+  images.assign(images_.begin(), images_.end());
+  images.push_back(0);
+  EXPECT_THAT(error(images, labels_), HasSubstr("images is too long: there are bytes behind the 32"));
+  EXPECT_THAT(error(gzipped(images), labels_), HasSubstr("too long"));
+  EXPECT_THAT(error(images_, idx_bytes({3})), HasSubstr("holds 4 images, but"));
+  EXPECT_THAT(error(images_, labels_, 3), HasSubstr("label 3 of sample 3 is outside the 3 classes"));
+  EXPECT_THAT(error(idx_bytes({0, 2, 2}), idx_bytes({0})), HasSubstr("holds no samples"));
+  EXPECT_THAT(error(idx_bytes({4, 0, 2}), labels_), HasSubstr("have no pixels"));
+}
+
+TEST_F(IdxDamage, HugeExtentsNeitherOverflowNorAllocate) {
+  for (const std::uint32_t extent : {0xffffffffu, 0x80000000u, 0x10000u}) {
+    Bytes images;
+    append_uint32(images, 0x804);
+    for (int d = 0; d < 4; ++d) append_uint32(images, extent);
+    EXPECT_THAT(error(images, labels_), testing::AnyOf(HasSubstr("overflow"), HasSubstr("too short")));
+    EXPECT_THAT(error(gzipped(images), labels_), testing::AnyOf(HasSubstr("overflow"), HasSubstr("too short")));
+  }
+}
+
+TEST_F(IdxDamage, AnUnpackedSizeIsBoundedByTheHeader) {
+  Bytes images = images_;
+  images.resize(std::size_t{64} << 20);
+  EXPECT_THAT(error(gzipped(images), labels_), HasSubstr("too long"));
+}
+
+TEST_F(IdxDamage, EveryTruncationIsRefused) {
+  for (const Bytes& whole : {images_, gzipped(images_)}) {
+    for (std::size_t length = 0; length < whole.size(); ++length) {
+      EXPECT_NE(error({whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(length)}, labels_), "no error")
+          << length;
+    }
+  }
+}
+
+TEST_F(IdxDamage, EveryFlippedBitOfAGzippedFileIsRefusedOrHarmless) {
+  const Bytes whole = gzipped(images_);
+  const std::vector<float> expected =
+      sample(*open_idx(folder_.write("images", whole), folder_.write("labels", labels_), 0), {.index = 3});
+  for (std::size_t bit = 0; bit < whole.size() * 8; ++bit) {
+    Bytes flipped = whole;
+    flipped[bit / 8] ^= static_cast<std::uint8_t>(1u << bit % 8);
+    try {
+      const DatasetPtr set = open_idx(folder_.write("images", flipped), folder_.path("labels"), 0);
+      EXPECT_EQ(sample(*set, {.index = 3}), expected) << "bit " << bit;  // of the header's time stamp, say
+    } catch (const StorageError&) {
+    }
+  }
+}
+
+TEST_F(IdxDamage, NoiseIsRefused) {
+  std::mt19937 random(3);
+  for (int round = 0; round < 500; ++round) {
+    Bytes noise(random() % 64);
+    for (std::uint8_t& byte : noise) byte = static_cast<std::uint8_t>(random());
+    if (noise.size() > 4 && round % 2 == 0) std::copy_n(images_.begin(), 4, noise.begin());
+    EXPECT_NE(error(noise, labels_), "no error");
+  }
+}
+
+Bytes cifar_bytes(std::size_t records, std::size_t label_bytes) {
+  Bytes bytes;
+  for (std::size_t r = 0; r < records; ++r) {
+    for (std::size_t k = 0; k < label_bytes; ++k) bytes.push_back(static_cast<std::uint8_t>(r + 10 * k));
+    for (std::size_t i = 0; i < 3072; ++i) bytes.push_back(static_cast<std::uint8_t>(i / 1024 * 64 + i % 64));
+  }
+  return bytes;
+}
+
+TEST(Cifar, TurnsPlanesIntoChannelsLast) {
+  const TemporaryFolder folder;
+  const DatasetPtr set =
+      open_cifar({folder.write("a", cifar_bytes(2, 1)), folder.write("b", cifar_bytes(3, 1))}, CifarLabels::kCifar10);
+  EXPECT_EQ(set->size(), 5);
+  EXPECT_EQ(set->sample_shape(), (Shape{32, 32, 3}));
+  EXPECT_EQ(set->classes(), 10);
+  EXPECT_EQ(label(*set, 4), 2);
+  const std::vector<float> image = sample(*set, {.index = 4});
+  EXPECT_FLOAT_EQ(image[7 * 3 + 0], 7 / 255.0f);
+  EXPECT_FLOAT_EQ(image[7 * 3 + 2], (128 + 7) / 255.0f);
+}
+
+TEST(Cifar, ReadsBothLabelsOfCifar100) {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("train.bin", cifar_bytes(2, 2));
+  EXPECT_EQ(label(*open_cifar({file}, CifarLabels::kCifar100Coarse), 1), 1);
+  EXPECT_EQ(label(*open_cifar({file}, CifarLabels::kCifar100Fine), 1), 11);
+}
+
+TEST(Cifar, DamageIsNamed) {
+  const TemporaryFolder folder;
+  const auto error = [&](const Bytes& bytes) {
+    return error_of([&] { open_cifar({folder.write("x.bin", bytes)}, CifarLabels::kCifar10); });
+  };
+  Bytes bytes = cifar_bytes(2, 1);
+  bytes.pop_back();
+  EXPECT_THAT(error(bytes), HasSubstr("x.bin: expected a multiple of 3073 bytes, found 6145"));
+  EXPECT_THAT(error({}), HasSubstr("found 0"));
+  bytes = cifar_bytes(2, 1);
+  bytes[3073] = 10;
+  EXPECT_THAT(error(bytes), HasSubstr("label 10 of sample 1 is outside the 10 classes"));
+  EXPECT_THAT(error_of([&] { open_cifar({folder.path("none")}, CifarLabels::kCifar10); }), HasSubstr("No such file"));
+}
+
+}  // namespace
+}  // namespace lockstep::data

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/data/loader.h"
+
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <map>
+
+#include "runtime/data/eval_batches.h"
+#include "runtime/tensor/error.h"
+#include "tests/runtime/data/sample_files.h"
+
+namespace lockstep::data {
+namespace {
+
+std::vector<std::int64_t> labels(const Batch& batch) {
+  const std::span<const std::int64_t> values = batch.target.as<std::int64_t>();
+  return {values.begin(), values.end()};
+}
+
+struct World {
+  std::int64_t ranks;
+  std::int64_t accumulate;
+};
+
+/// The samples of each step in order, put together from the ranks' shares, which are checked on the way.
+std::vector<std::vector<std::int64_t>> steps_of(const World& world, LoaderOptions options, std::int64_t size,
+                                                int steps) {
+  std::vector<std::vector<std::int64_t>> all(static_cast<std::size_t>(steps));
+  std::vector<std::unique_ptr<Loader>> loaders;
+  options.accumulate = world.accumulate;
+  options.world_size = world.ranks;
+  for (options.rank = 0; options.rank < world.ranks; ++options.rank) {
+    loaders.push_back(std::make_unique<Loader>(std::make_shared<Counting>(size), options));
+  }
+  for (std::vector<std::int64_t>& step : all) {
+    std::int64_t step_samples = 0;
+    for (std::int64_t micro = 0; micro < world.accumulate; ++micro) {
+      std::int64_t micro_samples = 0;
+      std::int64_t expected = 0;
+      for (const auto& loader : loaders) {
+        const Batch batch = loader->next();
+        EXPECT_EQ(batch.first_sample, std::ssize(step));
+        EXPECT_EQ(batch.input.size(0), batch.target.size(0));
+        for (const std::int64_t label : labels(batch)) step.push_back(label);
+        micro_samples += batch.input.size(0);
+        expected = batch.global_samples;
+        step_samples = batch.step_samples;
+      }
+      EXPECT_EQ(micro_samples, expected);
+    }
+    EXPECT_EQ(std::ssize(step), step_samples);
+  }
+  return all;
+}
+
+TEST(Loader, OrderDoesNotDependOnRanksOrAccumulation) {
+  for (const std::int64_t size : {1, 5, 23, 64}) {
+    for (const std::int64_t global_batch : {1, 2, 7, 16, 100}) {
+      const LoaderOptions options{.global_batch = global_batch, .seed = 3};
+      const auto alone = steps_of({1, 1}, options, size, 9);
+      for (const std::int64_t ranks : {1, 2, 3, 8}) {
+        for (const std::int64_t accumulate : {1, 2, 5}) {
+          EXPECT_EQ(steps_of({ranks, accumulate}, options, size, 9), alone) << ranks << " ranks, " << accumulate;
+        }
+      }
+    }
+  }
+}
+
+TEST(Loader, AnEpochHoldsEverySampleOnce) {
+  for (const std::int64_t ranks : {1, 2, 3, 8}) {
+    std::map<std::int64_t, int> seen;
+    for (const auto& step : steps_of({ranks, 2}, {.global_batch = 7}, 23, 4)) {
+      for (const std::int64_t sample : step) ++seen[sample];
+    }
+    EXPECT_EQ(seen.size(), 23u);
+    for (const auto& [sample, count] : seen) EXPECT_EQ(count, 1);
+  }
+}
+
+TEST(Loader, ResumesAfterEveryStepWithEveryPrefetch) {
+  const auto dataset = std::make_shared<Counting>(23);
+  for (const std::int64_t prefetch : {0, 1, 2, 7}) {
+    LoaderOptions options{
+        .global_batch = 5, .accumulate = 2, .rank = 1, .world_size = 3, .seed = 4, .prefetch = prefetch};
+    Loader whole(dataset, options);
+    EXPECT_EQ(whole.steps_per_epoch(), 5);
+    for (int step = 0; step < 12; ++step) {
+      options.start = whole.state();
+      Loader resumed(dataset, options);
+      for (int micro = 0; micro < 2; ++micro) {
+        const Batch expected = whole.next();
+        const Batch batch = resumed.next();
+        EXPECT_EQ(labels(batch), labels(expected));
+        EXPECT_EQ(batch.epoch, expected.epoch);
+        EXPECT_EQ(batch.first_sample, expected.first_sample);
+      }
+      EXPECT_EQ(resumed.state(), whole.state());
+    }
+  }
+}
+
+TEST(Loader, ARankWithoutSamplesGetsEmptyBatches) {
+  Loader loader(std::make_shared<Counting>(10), {.global_batch = 2, .rank = 0, .world_size = 3});
+  const Batch batch = loader.next();
+  EXPECT_EQ(batch.input.shape(), (Shape{0, 1}));
+  EXPECT_EQ(batch.target.shape(), (Shape{0}));
+  EXPECT_EQ(batch.global_samples, 2);
+}
+
+TEST(Loader, EndsInEveryState) {
+  const auto dataset = std::make_shared<Counting>(100);
+  for (const std::int64_t prefetch : {0, 1, 3}) {
+    for (int batches = 0; batches < 6; ++batches) {
+      Loader loader(dataset, {.global_batch = 3, .prefetch = prefetch});
+      for (int i = 0; i < batches; ++i) loader.next();
+      if (batches % 2 == 1) std::this_thread::yield();  // lets the thread fill up and wait for room
+    }
+  }
+}
+
+/// Fails at one sample.
+class Failing : public Counting {
+ public:
+  using Counting::Counting;
+  void get(const SampleKey& key, std::span<float> input, Target& target) const override {
+    if (key.index == 7) throw StorageError("sample 7 is damaged");
+    Counting::get(key, input, target);
+  }
+};
+
+TEST(Loader, RethrowsWhatTheDataSetThrewAfterTheGoodBatches) {
+  for (const std::int64_t prefetch : {0, 1, 2, 9}) {
+    Loader loader(std::make_shared<Failing>(12), {.global_batch = 3, .shuffle = false, .prefetch = prefetch});
+    EXPECT_THAT(labels(loader.next()), testing::ElementsAre(0, 1, 2));
+    EXPECT_THAT(labels(loader.next()), testing::ElementsAre(3, 4, 5));
+    EXPECT_THROW(loader.next(), StorageError);
+    EXPECT_THROW(loader.next(), StorageError);
+    EXPECT_EQ(loader.state(), (SamplerState{0, 6}));
+  }
+}
+
+TEST(Loader, EndsBehindAFailureThatNobodySaw) {
+  Loader loader(std::make_shared<Failing>(12), {.global_batch = 12, .shuffle = false});
+}
+
+/// Waits in get() until it is let go.
+class Gated : public Counting {
+ public:
+  using Counting::Counting;
+  void get(const SampleKey& key, std::span<float> input, Target& target) const override {
+    entered.store(true);
+    entered.notify_all();
+    open.wait(false);
+    Counting::get(key, input, target);
+  }
+  mutable std::atomic<bool> entered = false;
+  mutable std::atomic<bool> open = false;
+};
+
+TEST(Loader, EndsWhileItsThreadDecodes) {
+  const auto dataset = std::make_shared<Gated>(12);
+  std::jthread opener;
+  {
+    Loader loader(dataset, {.global_batch = 3});
+    dataset->entered.wait(false);
+    opener = std::jthread([&] {
+      dataset->open.store(true);
+      dataset->open.notify_all();
+    });
+  }
+  EXPECT_EQ(dataset.use_count(), 1) << "the loader still holds the data set";
+}
+
+TEST(Loader, RefusesWhatItCannotServe) {
+  const auto dataset = std::make_shared<Counting>(10);
+  EXPECT_THROW(Loader(dataset, {.rank = 2, .world_size = 2}), UsageError);
+  EXPECT_THROW(Loader(dataset, {.accumulate = 0}), UsageError);
+  EXPECT_THROW(Loader(dataset, {.global_batch = 0}), UsageError);
+  EXPECT_THROW(Loader(dataset, {.start = {0, 10}}), UsageError);
+}
+
+TEST(EvalBatches, GiveEverySampleOnceInOrder) {
+  for (const std::int64_t size : {1, 10, 23}) {
+    for (const std::int64_t global_batch : {1, 4, 50}) {
+      for (const std::int64_t ranks : {1, 2, 3, 8}) {
+        std::vector<std::int64_t> seen;
+        const auto dataset = std::make_shared<Counting>(size);
+        const std::int64_t batches = EvalBatches(dataset, global_batch, 0, ranks).size();
+        for (std::int64_t at = 0; at < batches; ++at) {
+          for (std::int64_t rank = 0; rank < ranks; ++rank) {
+            const Batch batch = EvalBatches(dataset, global_batch, rank, ranks)[at];
+            EXPECT_EQ(batch.step_samples, std::min(global_batch, size - at * global_batch));
+            for (const std::int64_t label : labels(batch)) seen.push_back(label);
+          }
+        }
+        std::vector<std::int64_t> expected(static_cast<std::size_t>(size));
+        std::iota(expected.begin(), expected.end(), std::int64_t{0});
+        EXPECT_EQ(seen, expected);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::data

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <stdlib.h>
+#include <zlib.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "runtime/data/dataset.h"
+
+namespace lockstep::data {
+
+using Bytes = std::vector<std::uint8_t>;
+
+/// A folder of its own for each test, removed at its end.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "lockstep_data_XXXXXX").string();
+    path_ = mkdtemp(pattern.data());
+  }
+  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
+
+  std::string write(const std::string& name, const Bytes& bytes) const {
+    const std::string path = path_ / name;
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    return path;
+  }
+  std::string path(const std::string& name) const { return path_ / name; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+inline void append_uint32(Bytes& bytes, std::uint32_t value) {
+  for (const int shift : {24, 16, 8, 0}) bytes.push_back(static_cast<std::uint8_t>(value >> shift));
+}
+
+/// An IDX array of unsigned bytes 0, 1, 2, ...
+inline Bytes idx_bytes(const std::vector<std::uint32_t>& extents, std::uint8_t modulus = 251) {
+  Bytes bytes;
+  append_uint32(bytes, 0x800 | static_cast<std::uint32_t>(extents.size()));
+  for (const std::uint32_t extent : extents) append_uint32(bytes, extent);
+  const std::size_t count = std::accumulate(extents.begin(), extents.end(), std::size_t{1}, std::multiplies<>());
+  for (std::size_t i = 0; i < count; ++i) bytes.push_back(static_cast<std::uint8_t>(i % modulus));
+  return bytes;
+}
+
+inline Bytes gzipped(const Bytes& bytes) {
+  z_stream stream{};
+  deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
+  Bytes out(deflateBound(&stream, bytes.size()));
+  stream.next_in = const_cast<Bytef*>(bytes.data());
+  stream.avail_in = static_cast<uInt>(bytes.size());
+  stream.next_out = out.data();
+  stream.avail_out = static_cast<uInt>(out.size());
+  deflate(&stream, Z_FINISH);
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return out;
+}
+
+inline std::vector<float> sample(const Dataset& dataset, const SampleKey& key) {
+  std::vector<float> values(static_cast<std::size_t>(dataset.sample_shape().numel()));
+  std::vector<float> answer(static_cast<std::size_t>(dataset.target_shape().numel()));
+  Target target{.values = answer};
+  dataset.get(key, values, target);
+  return values;
+}
+
+inline std::int64_t label(const Dataset& dataset, std::int64_t index) {
+  std::vector<float> values(static_cast<std::size_t>(dataset.sample_shape().numel()));
+  Target target;
+  dataset.get({.index = index}, values, target);
+  return target.label;
+}
+
+/// Sample i is the number i, its label too: shows which samples a loader gives.
+class Counting : public Dataset {
+ public:
+  explicit Counting(std::int64_t size) : size_(size) {}
+  std::int64_t size() const override { return size_; }
+  Shape sample_shape() const override { return {1}; }
+  std::int64_t classes() const override { return size_; }
+  void get(const SampleKey& key, std::span<float> input, Target& target) const override {
+    input[0] = static_cast<float>(key.index);
+    target.label = key.index;
+  }
+
+ private:
+  std::int64_t size_;
+};
+
+}  // namespace lockstep::data

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include "tests/runtime/job/sample_job.h"
+
+namespace lockstep::job {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(Validate, AnEmptyJobNamesAllThatIsRequired) {
+  EXPECT_THAT(errors_of(""), ElementsAre(HasSubstr("model: is required"), HasSubstr("data: is required"),
+                                         HasSubstr("optimizer: is required"), HasSubstr("train.steps: is required")));
+  EXPECT_THAT(errors_of("data {}\nmodel { convnet {} } optimizer { sgd {} } train {}"),
+              ElementsAre("2:9: model.convnet.block: is required: at least one convolution, block { channels: 32 }",
+                          HasSubstr("1:1: data.global_batch: is required"), HasSubstr("1:1: data.train: is required"),
+                          HasSubstr("2:34: optimizer.sgd.lr: is required"), HasSubstr("train.steps: is required")));
+}
+
+struct Case {
+  std::vector<std::string> overrides;
+  std::string error;
+};
+
+class ValidateCase : public testing::TestWithParam<Case> {};
+
+TEST_P(ValidateCase, IsNamedWithItsField) {
+  EXPECT_THAT(errors_of(kSample, GetParam().overrides), ElementsAre(HasSubstr(GetParam().error)));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Values, ValidateCase,
+    testing::Values(
+        Case{{"name=a b"}, "name: must be at most 128 letters, digits"},  //
+        Case{{"name=../up"}, "name: must be"}, Case{{"optimizer.sgd.lr=0"}, "optimizer.sgd.lr: must be > 0, is 0"},
+        Case{{"optimizer.sgd.lr=nan"}, "optimizer.sgd.lr: must be > 0, is nan"},
+        Case{{"optimizer.sgd.lr=1e999"}, "optimizer.sgd.lr: must be > 0, is inf"},
+        Case{{"optimizer.sgd.nesterov=true"}, "optimizer.sgd.nesterov: needs momentum > 0"},
+        Case{{"optimizer.adam.lr=1", "optimizer.adam.beta2=1"}, "optimizer.adam.beta2: must be >= 0 and < 1, is 1"},
+        Case{{"optimizer.clip_norm=0"}, "optimizer.clip_norm: must be > 0, is 0"},
+        Case{{"optimizer.group={ match: \"(\" }"}, "optimizer.group[0].match: \"(\" is no regular expression"},
+        Case{{"optimizer.group={ lr_scale: 2 }"}, "optimizer.group[0].match: is required"},
+        Case{{"schedule={ step { milestones: [5, 5] } }"}, "schedule.step.milestones: must be > 0 and ascending"},
+        Case{{"schedule.cosine.final_fraction=-1"}, "schedule.cosine.final_fraction: must be >= 0, is -1"},
+        Case{{"amp.dtype=FP16"}, "amp.dtype: FP16 contradicts opt_level O0"},
+        Case{{"amp.opt_level=O2", "amp.dtype=FP32"}, "amp.dtype: FP32 contradicts opt_level O2"},
+        Case{{"amp.opt_level=O1", "amp.master_weights=false"}, "amp.master_weights: cannot be false under O1"},
+        Case{{"amp.loss_scale.growth_factor=1"}, "amp.loss_scale.growth_factor: must be > 1, is 1"},
+        Case{{"amp.loss_scale.backoff_factor=1"}, "amp.loss_scale.backoff_factor: must be > 0 and < 1, is 1"},
+        Case{{"amp.opt_level=O1", "amp.loss_scale.init=0.5"}, "amp.loss_scale.init: must be >= min, is 0.5"},
+        Case{{"amp.opt_level=O1", "amp.loss_scale.max=8"}, "amp.loss_scale.init: must be <= max, is 65536"},
+        Case{{"amp.loss_scale.growth_interval=0"}, "amp.loss_scale.growth_interval: must be >= 1, is 0"},
+        Case{{"comm.bucket_mb=0"}, "comm.bucket_mb: must be > 0, is 0"},
+        Case{{"comm.timeout_s=-1"}, "comm.timeout_s: must be > 0, is -1"},
+        Case{{"model.mlp.hidden=[4, 0]"}, "model.mlp.hidden[1]: must be >= 1, is 0"},
+        Case{{"model.mlp.dropout=1"}, "model.mlp.dropout: must be >= 0 and < 1, is 1"},
+        Case{{"model={ convnet { block { channels: 8 kernel: 4 } } }"},
+             "model.convnet.block[0].kernel: must be odd, is 4"},
+        Case{{"model={ convnet { block { } } }"}, "model.convnet.block[0].channels: is required"},
+        Case{{"model.resnet.depth=20"}, "model.resnet.depth: must be one of 18, 34, 50, 101, 152, is 20"},
+        Case{{"data.global_batch=0"}, "data.global_batch: must be > 0, is 0"},
+        Case{{"data.normalize={ std: 0 }"}, "data.normalize.std[0]: must be > 0, is 0"},
+        Case{{"data.normalize={ mean: [1, 2] std: [1, 1, 1] }"}, "data.normalize: mean has 2 values and std 3"},
+        Case{{"data.train.synthetic.shape=[4, 0]"}, "data.train.synthetic.shape[1]: must be >= 1, is 0"},
+        Case{{"data.train.synthetic.classes=0"}, "data.train.synthetic.target_size: is required"},
+        Case{{"data.train.cifar.files="}, "data.train.cifar.files: is required"},
+        Case{{"train.accumulate=9"}, "train.accumulate: must be <= data.global_batch, is 9"},
+        Case{{"train.eval_every=5"}, "train.eval_every: needs data.eval"},
+        Case{{"train.label_smoothing=1"}, "train.label_smoothing: must be >= 0 and < 1, is 1"},
+        Case{{"train.loss=MSE"}, "train.loss: MSE needs regression data"},
+        Case{{"fault={ nan { } }"}, "fault[0].nan.step: is required"},
+        Case{{"fault={ }"}, "fault[0]: is required: one of overflow, nan, kill"},
+        Case{{"fault={ nan { step: 1 micro_batch: 1 } }"},
+             "fault[0].nan.micro_batch: must be < train.accumulate, is 1"}));
+
+TEST(Validate, ShowsAMissingFileAsWrittenAndAsResolved) {
+  EXPECT_THAT(errors_of(kSample, {"data.train={ idx { images: \"a/../no.gz\" labels: \"/\" } }"}),
+              ElementsAre(HasSubstr("data.train.idx.images: no such file: \"a/../no.gz\" (/data/no.gz)"),
+                          HasSubstr("data.train.idx.labels: is a directory, not a file: \"/\"")));
+}
+
+TEST(Validate, GivesTheClosestPlaceInTheFileForAMissingField) {
+  EXPECT_THAT(errors_of("model { mlp {} }\n data { global_batch: 1\n  train { synthetic { samples: 1 shape: 1 } } }\n"
+                        "optimizer { sgd {} } train { steps: 1 }"),
+              ElementsAre(HasSubstr("3:11: data.train.synthetic.target_size: is required"),
+                          HasSubstr("4:13: optimizer.sgd.lr: is required")));
+}
+
+TEST(Validate, ShippedJobsAreSound) {
+  const std::filesystem::path configs = LOCKSTEP_SOURCE_DIR "/configs";
+  int jobs = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(configs)) {
+    if (entry.path().extension() != ".pbtxt") continue;
+    ++jobs;
+    for (const Diagnostic& wrong : check(entry.path()).diagnostics) {
+      const bool fetched_by_the_user =
+          wrong.message.starts_with("no such file") && wrong.path.find("cifar") != std::string::npos;
+      EXPECT_TRUE(fetched_by_the_user) << wrong.str();
+    }
+  }
+  EXPECT_GE(jobs, 4);
+}
+
+}  // namespace
+}  // namespace lockstep::job

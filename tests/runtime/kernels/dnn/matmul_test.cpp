@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstring>
+
+#include "tests/runtime/kernels/kernel_fixture.h"
+
+namespace lockstep::kernels {
+namespace {
+
+using testing::bounds_for;
+using testing::CpuTypes;
+using testing::KernelTest;
+using testing::OnName;
+using testing::random_tensor;
+
+struct Case {
+  std::int64_t batch, m, n, k;  ///< batch 0: rank 2
+};
+
+constexpr Case kCases[]{
+    {0, 32, 10, 64}, {0, 33, 7, 19},    {0, 1, 17, 5},     {0, 8, 1, 16},   {0, 1, 1, 1},
+    {0, 64, 64, 64}, {0, 5, 3, 0},      {0, 0, 3, 4},      {0, 4, 0, 3},    {3, 9, 6, 5},
+    {2, 1, 8, 1},    {0, 20000, 8, 12}, {0, 12, 8, 20000}, {60, 64, 8, 64}, {0, 3, 40, 100},
+};
+
+Shape matrix(const Case& c, std::int64_t rows, std::int64_t columns, bool transpose) {
+  if (transpose) std::swap(rows, columns);
+  return c.batch == 0 ? Shape{rows, columns} : Shape{c.batch, rows, columns};
+}
+
+template <class T>
+class MatmulTest : public KernelTest<T> {
+ protected:
+  void compare(const Case& c, bool transpose_a, bool transpose_b, bool with_bias, bool accumulate, DType out_dtype) {
+    SCOPED_TRACE(::testing::Message() << c.batch << " of [" << c.m << ", " << c.k << "] x [" << c.k << ", " << c.n
+                                      << "], transposed " << transpose_a << transpose_b << ", bias " << with_bias
+                                      << ", accumulate " << accumulate << ", out " << name_of(out_dtype));
+    const Tensor a = this->random(matrix(c, c.m, c.k, transpose_a), 1);
+    const Tensor b = this->random(matrix(c, c.k, c.n, transpose_b), 2);
+    const Tensor bias = with_bias ? this->random({c.n}, 3) : Tensor();
+    this->expect_matches_reference(
+        [&](Backend& tested) {
+          const Tensor out = random_tensor(matrix(c, c.m, c.n, false), out_dtype, 4);
+          tested.matmul(a, transpose_a, b, transpose_b, bias, accumulate, out);
+          return std::vector{out};
+        },
+        bounds_for(out_dtype, c.k + 2));
+  }
+};
+TYPED_TEST_SUITE(MatmulTest, CpuTypes, OnName);
+
+TYPED_TEST(MatmulTest, MatchesReferenceForEveryTranspose) {
+  for (const Case& c : kCases) {
+    for (const bool transpose_a : {false, true}) {
+      for (const bool transpose_b : {false, true})
+        this->compare(c, transpose_a, transpose_b, false, false, this->kDType);
+    }
+  }
+}
+
+TYPED_TEST(MatmulTest, AddsBiasAndFormerValues) {
+  for (const Case& c : kCases) {
+    for (const bool transpose_a : {false, true}) {
+      this->compare(c, transpose_a, true, true, false, this->kDType);
+      this->compare(c, transpose_a, false, true, true, this->kDType);
+      this->compare(c, transpose_a, false, false, true, this->kDType);
+    }
+  }
+}
+
+TYPED_TEST(MatmulTest, WritesFloat32FromAnyDtype) {
+  for (const Case& c : kCases) {
+    for (const bool accumulate : {false, true}) this->compare(c, true, false, true, accumulate, DType::kFloat32);
+  }
+}
+
+TYPED_TEST(MatmulTest, TwoCallsGiveTheSameBits) {
+  const Tensor a = this->random({64, 300}, 1);
+  const Tensor b = this->random({300, 40}, 2);
+  const auto run = [&] {
+    const Tensor out = this->empty({64, 40});
+    backend(kCpu).matmul(a, false, b, false, {}, false, out);
+    return out;
+  };
+  const Tensor first = run();
+  const Tensor second = run();
+  EXPECT_EQ(std::memcmp(first.data(), second.data(), first.bytes()), 0);
+}
+
+}  // namespace
+}  // namespace lockstep::kernels

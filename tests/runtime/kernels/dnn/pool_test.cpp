@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <limits>
+
+#include "tests/runtime/kernels/kernel_fixture.h"
+
+namespace lockstep::kernels {
+namespace {
+
+using testing::bounds_for;
+using testing::CpuTypes;
+using testing::KernelTest;
+using testing::OnName;
+using testing::tensor_of;
+using testing::values_of;
+
+struct Case {
+  const char* name;
+  PoolGeometry geometry;
+  Shape x;
+};
+
+const std::vector<Case>& cases() {
+  static const std::vector<Case> table{
+      {"2x2", {.window = {2, 2}, .stride = {2, 2}}, {3, 8, 8, 16}},
+      {"overlapping with padding", {.window = {3, 3}, .stride = {2, 2}, .padding = {1, 1}}, {2, 7, 9, 5}},
+      {"left-over pixels", {.window = {2, 3}, .stride = {2, 2}}, {2, 5, 6, 3}},
+      {"one channel", {.window = {3, 3}, .stride = {1, 1}, .padding = {1, 1}}, {1, 6, 6, 1}},
+      {"1d", {.spatial_rank = 1, .window = {3}, .stride = {2}, .padding = {1}}, {2, 11, 4}},
+      {"3d", {.spatial_rank = 3, .window = {2, 2, 2}, .stride = {2, 2, 2}}, {2, 4, 6, 4, 8}},
+      {"no images", {.window = {2, 2}, .stride = {2, 2}}, {0, 4, 4, 3}},
+  };
+  return table;
+}
+
+PoolGeometry of_kind(PoolGeometry geometry, PoolKind kind, bool count_include_pad = true) {
+  geometry.kind = kind;
+  geometry.count_include_pad = count_include_pad;
+  return geometry;
+}
+
+template <class T>
+class PoolTest : public KernelTest<T> {
+ protected:
+  Tensor indices_for(PoolKind kind, const Shape& y) {
+    return kind == PoolKind::kMax ? this->empty(y, DType::kInt32) : Tensor();
+  }
+  void compare_forward(const PoolGeometry& geometry, const Tensor& x) {
+    this->expect_matches_reference(
+        [&](Backend& tested) {
+          const Tensor y = this->empty(pool_output_shape(x.shape(), geometry));
+          const Tensor indices = indices_for(geometry.kind, y.shape());
+          tested.pool_forward(geometry, x, y, indices);
+          return indices.defined() ? std::vector{y, indices} : std::vector{y};
+        },
+        bounds_for(this->kDType, 27));
+  }
+  void compare_backward(const PoolGeometry& geometry, const Tensor& x) {
+    const Shape y_shape = pool_output_shape(x.shape(), geometry);
+    const Tensor y = this->empty(y_shape);
+    const Tensor indices = indices_for(geometry.kind, y_shape);
+    reference_backend().pool_forward(geometry, x, y, indices);
+    const Tensor dy = this->random(y_shape, 2);
+    this->expect_matches_reference(
+        [&](Backend& tested) {
+          const Tensor dx = this->empty(x.shape());
+          tested.pool_backward(geometry, dy, indices, dx);
+          return std::vector{dx};
+        },
+        bounds_for(this->kDType, 27));
+  }
+};
+TYPED_TEST_SUITE(PoolTest, CpuTypes, OnName);
+
+TYPED_TEST(PoolTest, MaximumMatchesReference) {
+  for (const Case& c : cases()) {
+    SCOPED_TRACE(c.name);
+    const PoolGeometry geometry = of_kind(c.geometry, PoolKind::kMax);
+    this->compare_forward(geometry, this->random(c.x, 1));
+    this->compare_backward(geometry, this->random(c.x, 1));
+  }
+}
+
+TYPED_TEST(PoolTest, AverageMatchesReference) {
+  for (const Case& c : cases()) {
+    for (const bool count_include_pad : {true, false}) {
+      SCOPED_TRACE(c.name);
+      const PoolGeometry geometry = of_kind(c.geometry, PoolKind::kAverage, count_include_pad);
+      this->compare_forward(geometry, this->random(c.x, 1));
+      this->compare_backward(geometry, this->random(c.x, 1));
+    }
+  }
+}
+
+TYPED_TEST(PoolTest, FirstMaximumWinsAndNanBeforeAll) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const PoolGeometry geometry{.spatial_rank = 1, .window = {3}, .stride = {3}};
+  const std::vector<double> values{1, 1, 0, /**/ 2, kNan, 5, /**/ -kInfinity, -kInfinity, -kInfinity};
+  const Tensor x = tensor_of(values, {1, 9, 1}, this->kDType);
+  const Tensor y = this->empty({1, 3, 1});
+  const Tensor indices = this->empty({1, 3, 1}, DType::kInt32);
+  backend(kCpu).pool_forward(geometry, x, y, indices);
+  EXPECT_EQ(values_of(indices), (std::vector<double>{0, 4, 6}));
+  EXPECT_EQ(y.item(0), 1);
+  EXPECT_TRUE(std::isnan(y.item(1)));
+  EXPECT_EQ(y.item(2), -kInfinity);
+}
+
+TYPED_TEST(PoolTest, GlobalAverageMatchesReference) {
+  for (const Shape& shape :
+       {Shape{3, 4, 4, 32}, Shape{2, 7, 3}, Shape{1, 3, 2, 5, 7}, Shape{1, 3000, 4}, Shape{0, 4, 2}}) {
+    SCOPED_TRACE(shape.str());
+    const Shape y_shape{shape.front(), shape.back()};
+    const Tensor x = this->random(shape, 1);
+    const Tensor dy = this->random(y_shape, 2);
+    this->expect_matches_reference(
+        [&](Backend& tested) {
+          const Tensor y = this->empty(y_shape);
+          const Tensor dx = this->empty(shape);
+          tested.global_average_pool(x, y);
+          tested.global_average_pool_backward(dy, dx);
+          return std::vector{y, dx};
+        },
+        bounds_for(this->kDType, 64));
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::kernels

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/runtime/kernels/loops/loops_fixture.h"
+
+namespace lockstep::kernels {
+namespace {
+
+using namespace testing;
+
+template <class T>
+class BatchNormLoops : public KernelTest<T> {
+ protected:
+  static constexpr std::int64_t kChannels[] = {1, 2, 3, 17, 32, 65, 511, 512, 700};
+  static constexpr std::int64_t kRows[] = {0, 1, 67, 300};
+};
+TYPED_TEST_SUITE(BatchNormLoops, LoopTypes, OnName);
+
+TYPED_TEST(BatchNormLoops, StatisticsMatchTheReference) {
+  for (const std::int64_t channels : this->kChannels) {
+    for (const std::int64_t rows : this->kRows) {
+      SCOPED_TRACE(std::to_string(rows) + " rows of " + std::to_string(channels));
+      const Tensor x = this->random({rows, channels}, 1, -1, 3);
+      this->expect_matches_reference(
+          [&](Backend& tested) {
+            const Tensor mean = this->empty({channels}, DType::kFloat32), m2 = this->empty({channels}, DType::kFloat32);
+            tested.batch_norm_statistics(x, mean, m2);
+            return std::vector{mean, m2};
+          },
+          bounds_for(DType::kFloat32, 20));
+    }
+  }
+}
+
+TYPED_TEST(BatchNormLoops, StatisticsKeepASmallVarianceFarFromZero) {
+  // 1000 +- 0.5, which float16 and bfloat16 hold as a few neighbouring numbers.
+  const Tensor x = this->random({5000, 3}, 1, 996, 1004);
+  this->expect_matches_reference(
+      [&](Backend& tested) {
+        const Tensor mean = this->empty({3}, DType::kFloat32), m2 = this->empty({3}, DType::kFloat32);
+        tested.batch_norm_statistics(x, mean, m2);
+        return std::vector{mean, m2};
+      },
+      bounds_for(DType::kFloat32, 1));
+}
+
+TYPED_TEST(BatchNormLoops, ApplyMatchesTheReference) {
+  for (const std::int64_t channels : this->kChannels) {
+    for (const std::int64_t rows : {0, 1, 67}) {
+      SCOPED_TRACE(std::to_string(rows) + " rows of " + std::to_string(channels));
+      const Tensor x = this->random({rows, channels}, 1), residual = this->random({rows, channels}, 2);
+      const Tensor mean = this->random_wide({channels}, 3), inv_std = this->random_wide({channels}, 4, 0.5, 2);
+      const Tensor gamma = this->random_wide({channels}, 5), beta = this->random_wide({channels}, 6);
+      for (const bool relu : {false, true}) {
+        this->expect_matches_reference(
+            [&](Backend& tested) {
+              const Tensor plain = this->empty({rows, channels}), added = clone(residual);
+              tested.batch_norm_apply(x, mean, inv_std, gamma, beta, Tensor(), relu, plain);
+              tested.batch_norm_apply(x, mean, inv_std, gamma, beta, added, relu, added);
+              return std::vector{plain, added};
+            },
+            bounds_for(this->kDType, 8));
+      }
+    }
+  }
+}
+
+TYPED_TEST(BatchNormLoops, BackwardMatchesTheReference) {
+  for (const std::int64_t channels : this->kChannels) {
+    for (const std::int64_t rows : this->kRows) {
+      SCOPED_TRACE(std::to_string(rows) + " rows of " + std::to_string(channels));
+      const Tensor x = this->random({rows, channels}, 1), dy = this->random({rows, channels}, 2);
+      const Tensor y = this->random({rows, channels}, 7);
+      const Tensor mean = this->random_wide({channels}, 3), inv_std = this->random_wide({channels}, 4, 0.5, 2);
+      const Tensor gamma = this->random_wide({channels}, 5);
+      for (const bool relu : {false, true}) {
+        const Tensor mask = relu ? y : Tensor();
+        this->expect_matches_reference(
+            [&](Backend& tested) {
+              const Tensor sum_dy = this->empty({channels}, DType::kFloat32);
+              const Tensor sum_dy_xmu = this->empty({channels}, DType::kFloat32);
+              tested.batch_norm_backward_reduce(x, mean, dy, mask, relu, sum_dy, sum_dy_xmu);
+              return std::vector{sum_dy, sum_dy_xmu};
+            },
+            bounds_for(DType::kFloat32, rows, 4));
+        const Tensor sums = this->random_wide({channels}, 8), products = this->random_wide({channels}, 9);
+        for (const Tensor& count : {Tensor(), tensor_of({5}, {}, DType::kFloat32)}) {
+          this->expect_matches_reference(
+              [&](Backend& tested) {
+                const Tensor dx = this->empty({rows, channels}), dresidual = clone(dy);
+                tested.batch_norm_backward_apply(x, mean, inv_std, gamma, dresidual, mask, relu, sums, products, count,
+                                                 dx, dresidual);
+                return std::vector{dx, dresidual};
+              },
+              bounds_for(this->kDType, 16));
+        }
+      }
+    }
+  }
+}
+
+TYPED_TEST(BatchNormLoops, BackwardOfConstantStatisticsNeedsNoSums) {
+  const Tensor x = this->random({4, 3}, 1), dy = this->random({4, 3}, 2),
+               one = tensor_of({1, 1, 1}, {3}, DType::kFloat32);
+  const Tensor dx = this->empty({4, 3});
+  backend(kCpu).batch_norm_backward_apply(x, one, one, one, dy, Tensor(), false, Tensor(), Tensor(), Tensor(), dx,
+                                          Tensor());
+  expect_close(dx, dy, {});
+}
+
+TYPED_TEST(BatchNormLoops, NaNStaysVisible) {
+  std::vector<double> values(64, 1.0);
+  values[33] = kNaN;
+  const Tensor x = tensor_of(values, {32, 2}, this->kDType), one = tensor_of({1, 1}, {2}, DType::kFloat32);
+  const Tensor y = this->empty({32, 2}), mean = this->empty({2}, DType::kFloat32),
+               m2 = this->empty({2}, DType::kFloat32);
+  backend(kCpu).batch_norm_apply(x, one, one, one, one, Tensor(), true, y);
+  EXPECT_TRUE(std::isnan(y.item(33)));
+  backend(kCpu).batch_norm_statistics(x, mean, m2);
+  EXPECT_TRUE(std::isnan(mean.item(1)) && std::isnan(m2.item(1)));
+  EXPECT_EQ(mean.item(0), 1);
+}
+
+TYPED_TEST(BatchNormLoops, ThreadsChangeNothing) {
+  const Tensor x = this->random({9001, 24}, 1), dy = this->random({9001, 24}, 2);
+  const Tensor mean = this->random_wide({24}, 3), inv_std = this->random_wide({24}, 4),
+               gamma = this->random_wide({24}, 5), rows = tensor_of({9001}, {}, DType::kFloat32);
+  expect_same_bits_on_any_number_of_threads([&] {
+    const Tensor m = this->empty({24}, DType::kFloat32), m2 = this->empty({24}, DType::kFloat32);
+    const Tensor sum = this->empty({24}, DType::kFloat32), product = this->empty({24}, DType::kFloat32);
+    const Tensor y = this->empty({9001, 24}), dx = this->empty({9001, 24});
+    Backend& tested = backend(kCpu);
+    tested.batch_norm_statistics(x, m, m2);
+    tested.batch_norm_apply(x, mean, inv_std, gamma, mean, Tensor(), true, y);
+    tested.batch_norm_backward_reduce(x, mean, dy, y, true, sum, product);
+    tested.batch_norm_backward_apply(x, mean, inv_std, gamma, dy, y, true, sum, product, rows, dx, Tensor());
+    return std::vector{m, m2, sum, product, y, dx};
+  });
+}
+
+}  // namespace
+}  // namespace lockstep::kernels

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/runtime/kernels/loops/loops_fixture.h"
+
+namespace lockstep::kernels {
+namespace {
+
+using namespace testing;
+
+template <class T>
+class ElementwiseLoops : public KernelTest<T> {};
+TYPED_TEST_SUITE(ElementwiseLoops, LoopTypes, OnName);
+
+TYPED_TEST(ElementwiseLoops, BinaryOperationsMatchTheReference) {
+  for (const std::int64_t n : kLengths) {
+    const Tensor a = this->random({n}, 1), b = this->random({n}, 2);
+    this->expect_matches_reference(
+        [&](Backend& tested) {
+          const Tensor sum = this->empty({n}), product = this->empty({n});
+          tested.add(a, b, sum);
+          tested.multiply(a, b, product);
+          return std::vector{sum, product};
+        },
+        bounds_for(this->kDType));
+  }
+}
+
+TYPED_TEST(ElementwiseLoops, BroadcastsOverRowsOfAnyNumberOfChannels) {
+  for (const std::int64_t channels : {1, 2, 3, 10, 17, 32, 65, 100, 511, 600}) {
+    SCOPED_TRACE(channels);
+    for (const std::int64_t rows : {0, 1, 5, 67}) {
+      const Tensor a = this->random({rows, channels}, 1), b = this->random({channels}, 2);
+      this->expect_matches_reference(
+          [&](Backend& tested) {
+            const Tensor sum = this->empty({rows, channels}), product = this->empty({rows, channels});
+            tested.add(a, b, sum);
+            tested.multiply(a, b, product);
+            return std::vector{sum, product};
+          },
+          bounds_for(this->kDType));
+    }
+  }
+}
+
+TYPED_TEST(ElementwiseLoops, OutputsMayBeInputs) {
+  const Tensor a = this->random({9, 70}, 1), b = this->random({9, 70}, 2);
+  this->expect_matches_reference(
+      [&](Backend& tested) {
+        const Tensor sum = clone(a), scaled = clone(a), active = clone(a), gradient = clone(b);
+        tested.add(sum, b, sum);
+        tested.scale(scaled, 0.37, nullptr, scaled);
+        tested.activate(Activation::kGelu, active, active);
+        tested.activate_backward(Activation::kRelu, a, gradient, gradient);
+        return std::vector{sum, scaled, active, gradient};
+      },
+      bounds_for(this->kDType));
+}
+
+TYPED_TEST(ElementwiseLoops, ScalesByBothFactors) {
+  const Tensor x = this->random({1300}, 1);
+  const float device_factor = 0.125f;
+  this->expect_matches_reference(
+      [&](Backend& tested) {
+        const Tensor once = this->empty({1300}), twice = this->empty({1300});
+        tested.scale(x, 3, nullptr, once);
+        tested.scale(x, 3, &device_factor, twice);
+        return std::vector{once, twice};
+      },
+      bounds_for(this->kDType));
+}
+
+TYPED_TEST(ElementwiseLoops, ActivationsMatchTheReference) {
+  for (const Activation activation : {Activation::kNone, Activation::kRelu, Activation::kGelu}) {
+    const Tensor x = this->random({3000}, 1, -8, 8), dy = this->random({3000}, 2);
+    this->expect_matches_reference(
+        [&](Backend& tested) {
+          const Tensor y = this->empty({3000}), dx = this->empty({3000});
+          tested.activate(activation, x, y);
+          tested.activate_backward(activation, x, dy, dx);
+          return std::vector{y, dx};
+        },
+        bounds_for(this->kDType, 8));
+  }
+}
+
+TYPED_TEST(ElementwiseLoops, NaNAndInfinityPassThrough) {
+  // In every place of a vector, and behind the last whole one.
+  std::vector<double> values(37, 0.5);
+  for (const std::size_t at : {0u, 5u, 20u, 36u}) values[at] = kNaN;
+  for (const std::size_t at : {1u, 21u, 35u}) values[at] = kInfinity;
+  for (const std::size_t at : {2u, 22u, 34u}) values[at] = -kInfinity;
+  const Tensor x = tensor_of(values, {37}, this->kDType), half = tensor_of(std::vector(37, 0.5), {37}, this->kDType);
+  this->expect_matches_reference(
+      [&](Backend& tested) {
+        const Tensor sum = this->empty({37}), relu = this->empty({37}), gelu = this->empty({37}),
+                     wide = this->empty({37}, DType::kFloat32);
+        tested.add(x, half, sum);
+        tested.activate(Activation::kRelu, x, relu);
+        tested.activate(Activation::kGelu, x, gelu);
+        tested.cast(x, wide);
+        return std::vector{sum, relu, gelu, wide};
+      },
+      bounds_for(this->kDType));
+}
+
+TYPED_TEST(ElementwiseLoops, CastsBetweenAllFloatingTypesAsTheReferenceDoes) {
+  std::vector<double> values{0.0,   -0.0,  1e-8, 6e-8, -6.1e-5,   0.1,        65504,
+                             65519, 65520, -1e6, 1e38, kInfinity, -kInfinity, kNaN};
+  for (int i = 0; i < 700; ++i) values.push_back(std::ldexp(1 + i * 0x1.234p-10, i % 40 - 26));
+  const auto n = static_cast<std::int64_t>(values.size());
+  const Tensor x = tensor_of(values, {n}, this->kDType);
+  for (const DType to : {DType::kFloat32, DType::kFloat16, DType::kBFloat16, DType::kFloat64}) {
+    SCOPED_TRACE(name_of(to));
+    this->expect_matches_reference(
+        [&](Backend& tested) {
+          const Tensor out = this->empty({n}, to);
+          tested.cast(x, out);
+          return std::vector{out};
+        },
+        {});
+  }
+}
+
+TYPED_TEST(ElementwiseLoops, AccumulatesIntoOtherTypes) {
+  for (const DType to : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
+    const Tensor in = this->random({1300}, 1), start = random_tensor({1300}, to, 2);
+    this->expect_matches_reference(
+        [&](Backend& tested) {
+          const Tensor out = clone(start);
+          tested.accumulate(in, out);
+          return std::vector{out};
+        },
+        bounds_for(to));
+  }
+}
+
+TYPED_TEST(ElementwiseLoops, FillsWithTheRoundedValue) {
+  for (const double value : {0.0, 0.1, -3.0, 1e30, kInfinity, kNaN}) {
+    this->expect_matches_reference(
+        [&](Backend& tested) {
+          const Tensor out = this->empty({70});
+          tested.fill(out, value);
+          return std::vector{out};
+        },
+        {});
+  }
+}
+
+TYPED_TEST(ElementwiseLoops, DropoutMatchesTheReferenceFromAnyElementOn) {
+  for (const std::int64_t first : {0, 1, 2, 3, 4, 1001}) {
+    for (const double p : {0.0, 0.3, 0.5, 1.0}) {
+      const Tensor x = this->random({1301}, 1);
+      this->expect_matches_reference(
+          [&](Backend& tested) {
+            const Tensor y = this->empty({1301});
+            tested.dropout(x, p, {.seed = 5, .step = 7, .layer = 3}, first, y);
+            return std::vector{y};
+          },
+          bounds_for(this->kDType));
+    }
+  }
+}
+
+TYPED_TEST(ElementwiseLoops, ThreadsChangeNothing) {
+  const Tensor x = this->random({130001}, 1, -3, 3), b = this->random({13}, 2);
+  expect_same_bits_on_any_number_of_threads([&] {
+    const Tensor y = this->empty({130001}), dropped = this->empty({130001}), sum = this->empty({10000, 13});
+    Backend& tested = backend(kCpu);
+    tested.activate(Activation::kGelu, x, y);
+    tested.dropout(x, 0.4, {.seed = 5}, 3, dropped);
+    tested.add(x.rows(1, 130001).reshaped({10000, 13}), b, sum);
+    return std::vector{y, dropped, sum};
+  });
+}
+
+TEST(CpuBackend, SaysWhichTensorDoesNotFit) {
+  const Tensor a = Tensor::zeros({2, 3}, DType::kFloat32);
+  EXPECT_THROW(backend(kCpu).add(a, Tensor::zeros({2}, DType::kFloat32), a), ShapeError);
+  EXPECT_THROW(backend(kCpu).activate(Activation::kRelu, a, Tensor::zeros({3, 2}, DType::kFloat32)), ShapeError);
+  EXPECT_THROW(backend(kCpu).dropout(a, 1.5, {}, 0, a), UsageError);
+}
+
+}  // namespace
+}  // namespace lockstep::kernels

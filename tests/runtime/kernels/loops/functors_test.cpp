@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <numbers>
+
+#include "runtime/kernels/functors/activation.h"
+#include "runtime/kernels/functors/dropout.h"
+#include "runtime/kernels/functors/exp.h"
+#include "tests/runtime/kernels/loops/loops_fixture.h"
+
+namespace lockstep {
+namespace {
+
+TEST(FastExp, IsWithinTwoUnitsOfTheLastPlace) {
+  double worst = 0;
+  for (double x = -87.3; x < 88; x += 0.00037) {
+    const float argument = static_cast<float>(x);
+    const double exact = std::exp(static_cast<double>(argument));
+    worst = std::max(worst, std::abs(static_cast<double>(fast_exp(argument)) - exact) / exact);
+  }
+  EXPECT_LT(worst, 2 * 0x1p-23);
+}
+
+TEST(FastExp, EndsInZeroOneAndNaN) {
+  EXPECT_EQ(fast_exp(0.0f), 1.0f);
+  EXPECT_EQ(fast_exp(-200.0f), 0.0f);
+  EXPECT_EQ(fast_exp(-INFINITY), 0.0f);
+  EXPECT_TRUE(std::isnan(fast_exp(NAN)));
+}
+
+TEST(NormalDistribution, IsWithinTwoTenMillionths) {
+  double worst = 0, worst_tail = 0, worst_density = 0;
+  for (double at = -12; at < 12; at += 0.0003) {
+    const float x = static_cast<float>(at);
+    const double exact = std::erfc(-static_cast<double>(x) / std::numbers::sqrt2) / 2;
+    const double density =
+        std::exp(-static_cast<double>(x) * static_cast<double>(x) / 2) / std::sqrt(2 * std::numbers::pi);
+    const double error = std::abs(static_cast<double>(normal(x).cumulative) - exact);
+    worst = std::max(worst, error);
+    if (x > -9 && x < 0) worst_tail = std::max(worst_tail, error / exact);
+    worst_density = std::max(worst_density, std::abs(static_cast<double>(normal(x).density) - density));
+  }
+  EXPECT_LT(worst, 2e-7);
+  EXPECT_LT(worst_density, 1e-7);
+  EXPECT_LT(worst_tail, 4e-6);
+}
+
+TEST(DropoutFunctor, KeepsExactlyWhereTheUniformNumberReachesP) {
+  for (const double p : {0.0, 0.1, 0.25, 1.0 / 3, 0.9999999, 1.0}) {
+    const Dropout dropout(p);
+    for (const std::uint32_t near : {0u, dropout.threshold << 8, 0x80000000u, 0xffffffffu}) {
+      for (std::uint32_t offset = 0; offset < 1024; ++offset) {
+        const std::uint32_t bits = near - 512 + offset;
+        const bool kept = dropout(bits, 1.0f) != 0.0f;
+        EXPECT_EQ(kept, uniform_from_bits(bits) >= static_cast<float>(p)) << p << " " << bits;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "tests/runtime/kernels/kernel_fixture.h"
+
+namespace lockstep::kernels {
+namespace {
+
+using testing::tensor_of;
+using testing::values_of;
+
+constexpr DType k64 = DType::kFloat64;
+
+Tensor doubles(const std::vector<double>& values, const Shape& shape) { return Tensor::from(values, shape); }
+
+TEST(ReferenceReductions, SumsElementsAndRows) {
+  const Tensor x = doubles({1, 2, 3, 4, 5, 6}, {2, 1, 3});
+  const Tensor total = Tensor::empty({}, k64);
+  reference_backend().sum(x, 0.5, total);
+  EXPECT_EQ(total.item(), 10.5);
+  const Tensor sums = doubles({100, 100, 100}, {3});
+  reference_backend().sum_rows(x, true, sums);
+  EXPECT_EQ(values_of(sums), (std::vector<double>{105, 107, 109}));
+  reference_backend().sum_rows(x, false, sums);
+  EXPECT_EQ(values_of(sums), (std::vector<double>{5, 7, 9}));
+}
+
+TEST(ReferenceReductions, TheSumOfNothingIsZero) {
+  const Tensor total = doubles({3}, {});
+  reference_backend().sum(Tensor::empty({0, 2}, k64), 1, total);
+  EXPECT_EQ(total.item(), 0);
+  const Tensor sums = doubles({3, 3}, {2});
+  reference_backend().sum_rows(Tensor::empty({0, 2}, k64), false, sums);
+  EXPECT_EQ(values_of(sums), (std::vector<double>{0, 0}));
+  EXPECT_THROW(reference_backend().sum_rows(Tensor::empty({0, 2}, k64), false, total), ShapeError);
+}
+
+// [1 2 3; 4 5 6] [1 2; 3 4; 5 6] = [22 28; 49 64]
+const std::vector<double> kA = {1, 2, 3, 4, 5, 6};
+const std::vector<double> kATransposed = {1, 4, 2, 5, 3, 6};
+const std::vector<double> kB = {1, 2, 3, 4, 5, 6};
+const std::vector<double> kBTransposed = {1, 3, 5, 2, 4, 6};
+
+TEST(ReferenceMatmul, TransposesWhatItIsAskedTo) {
+  for (const bool transpose_a : {false, true}) {
+    for (const bool transpose_b : {false, true}) {
+      const Tensor a = transpose_a ? doubles(kATransposed, {3, 2}) : doubles(kA, {2, 3});
+      const Tensor b = transpose_b ? doubles(kBTransposed, {2, 3}) : doubles(kB, {3, 2});
+      const Tensor out = Tensor::empty({2, 2}, k64);
+      reference_backend().matmul(a, transpose_a, b, transpose_b, {}, false, out);
+      EXPECT_EQ(values_of(out), (std::vector<double>{22, 28, 49, 64})) << transpose_a << transpose_b;
+    }
+  }
+}
+
+TEST(ReferenceMatmul, AddsBiasAndWhatIsThere) {
+  const Tensor out = doubles({1000, 1000, 1000, 1000}, {2, 2});
+  reference_backend().matmul(doubles(kA, {2, 3}), false, doubles(kB, {3, 2}), false, doubles({100, 200}, {2}), true,
+                             out);
+  EXPECT_EQ(values_of(out), (std::vector<double>{1122, 1228, 1149, 1264}));
+}
+
+TEST(ReferenceMatmul, MultipliesBatches) {
+  const Tensor out = Tensor::empty({2, 1, 1}, k64);
+  reference_backend().matmul(doubles({1, 2, 3, 4}, {2, 1, 2}), false, doubles({5, 6, 7, 8}, {2, 2, 1}), false, {},
+                             false, out);
+  EXPECT_EQ(values_of(out), (std::vector<double>{17, 53}));
+}
+
+TEST(ReferenceMatmul, WritesFloat32FromSixteenBits) {
+  const Tensor out = Tensor::empty({1, 1}, DType::kFloat32);
+  reference_backend().matmul(tensor_of({2048, 1}, {1, 2}, DType::kFloat16), false,
+                             tensor_of({1, 1}, {2, 1}, DType::kFloat16), false, {}, false, out);
+  EXPECT_EQ(out.item(), 2049);  // no half
+}
+
+TEST(ReferenceMatmul, AnEmptySumIsTheBias) {
+  const Tensor out = doubles({9, 9}, {1, 2});
+  reference_backend().matmul(Tensor::empty({1, 0}, k64), false, Tensor::empty({0, 2}, k64), false, doubles({1, 2}, {2}),
+                             false, out);
+  EXPECT_EQ(values_of(out), (std::vector<double>{1, 2}));
+}
+
+TEST(ReferenceMatmul, WhatDoesNotFitIsRefused) {
+  const auto multiply = [](const Shape& a, const Shape& b, const Shape& out, const Tensor& bias = {}) {
+    reference_backend().matmul(Tensor::zeros(a, k64), false, Tensor::zeros(b, k64), false, bias, false,
+                               Tensor::zeros(out, k64));
+  };
+  EXPECT_NO_THROW(multiply({2, 3}, {3, 4}, {2, 4}));
+  EXPECT_THROW(multiply({2, 3}, {4, 3}, {2, 4}), ShapeError);
+  EXPECT_THROW(multiply({2, 3}, {3, 4}, {4, 2}), ShapeError);
+  EXPECT_THROW(multiply({3}, {3, 4}, {4}), ShapeError);
+  EXPECT_THROW(multiply({2, 2, 3}, {3, 4}, {2, 2, 4}), ShapeError);
+  EXPECT_THROW(multiply({2, 2, 3}, {1, 3, 4}, {2, 2, 4}), ShapeError);
+  EXPECT_THROW(multiply({2, 3}, {3, 4}, {2, 4}, Tensor::zeros({2}, k64)), ShapeError);
+  EXPECT_THROW(
+      reference_backend().matmul(Tensor::zeros({1, 1}, DType::kFloat16), false, Tensor::zeros({1, 1}, DType::kFloat16),
+                                 false, {}, false, Tensor::zeros({1, 1}, DType::kBFloat16)),
+      ShapeError);
+}
+
+}  // namespace
+}  // namespace lockstep::kernels

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/nn/arena.h"
+
+#include <gmock/gmock.h>
+
+#include "runtime/autograd/engine.h"
+#include "runtime/autograd/meta.h"
+#include "runtime/nn/layers.h"
+#include "runtime/ops/ops.h"
+#include "runtime/tensor/error.h"
+#include "tests/runtime/kernels/kernel_fixture.h"
+
+namespace lockstep::nn {
+namespace {
+
+using kernels::testing::expect_close;
+using kernels::testing::random_tensor;
+using kernels::testing::values_of;
+using ::testing::Each;
+using ::testing::ElementsAre;
+
+/// Linear, batch norm, linear, with odd sizes.
+struct Net {
+  Net() {
+    net.add<Linear>("first", 3, 5);
+    net.add<BatchNorm>("norm", 5);
+    net.add<Linear>("last", 5, 7);
+    initialize(net, 11);
+  }
+
+  Tensor parameter(std::size_t i) const { return net.parameters()[i].tensor; }
+  Tensor loss() { return ops::sum(ops::scale(net.forward(x), 3)); }
+
+  Sequential net;
+  const Tensor x = random_tensor({4, 3}, DType::kFloat32, 1);
+};
+
+std::vector<std::vector<double>> values_of_all(const Module& module) {
+  std::vector<std::vector<double>> all;
+  for (const Parameter& parameter : module.parameters()) all.push_back(values_of(parameter.tensor));
+  return all;
+}
+
+std::vector<double> rounded(const std::vector<double>& values, DType dtype) {
+  const Tensor exact = Tensor::from(values, {static_cast<std::int64_t>(values.size())});
+  return values_of(ops::cast(exact, dtype));
+}
+
+bool is_inside(const Tensor& part, const Tensor& whole) {
+  const auto* begin = static_cast<const std::byte*>(whole.data());
+  const auto* at = static_cast<const std::byte*>(part.data());
+  return at >= begin && at + part.bytes() <= begin + whole.bytes();
+}
+
+TEST(Arena, KeepsTheValuesAndBecomesTheirMemory) {
+  Net model;
+  const auto before = values_of_all(model.net);
+  const Arena arena(model.net, {});
+  EXPECT_EQ(values_of_all(model.net), before);
+  for (const Parameter& parameter : model.net.parameters()) {
+    EXPECT_TRUE(is_inside(parameter.tensor, arena.masters())) << parameter.name;
+    EXPECT_EQ(parameter.tensor.dtype(), DType::kFloat32);
+    EXPECT_TRUE(parameter.tensor.requires_grad());
+  }
+  EXPECT_FALSE(arena.copies().defined());
+}
+
+TEST(Arena, HoldsTheParametersBackToFrontWithoutOverlap) {
+  Net model;
+  const Arena arena(model.net, {});
+  std::vector<std::string> names;
+  std::int64_t end = 0;
+  for (const Arena::Slot& slot : arena.slots()) {
+    names.push_back(slot.parameter.name);
+    EXPECT_GE(slot.begin, end);
+    EXPECT_EQ(slot.end - slot.begin, slot.parameter.tensor.numel());
+    EXPECT_TRUE(arena.master(slot).aliases(slot.parameter.tensor));
+    end = slot.end;
+  }
+  EXPECT_GE(arena.size(), end);
+  EXPECT_THAT(names, ElementsAre("last.bias", "last.weight", "norm.bias", "norm.weight", "first.bias", "first.weight"));
+}
+
+TEST(Arena, AlignsEverySlotInEveryDtypeAndKeepsThePaddingZero) {
+  Net model;
+  const Arena arena(model.net, {.compute_dtype = DType::kFloat16});
+  model.loss().backward();
+  std::vector<bool> used(static_cast<std::size_t>(arena.size()));
+  for (const Arena::Slot& slot : arena.slots()) {
+    for (const Tensor& flat : {arena.masters(), arena.copies(), arena.grads()}) {
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(flat.rows(slot.begin, slot.end).data()) % 64, 0u);
+    }
+    std::fill(used.begin() + slot.begin, used.begin() + slot.end, true);
+  }
+  for (std::int64_t i = 0; i < arena.size(); ++i) {
+    if (used[static_cast<std::size_t>(i)]) continue;
+    EXPECT_EQ(arena.masters().item(i), 0);
+    EXPECT_EQ(arena.copies().item(i), 0);
+    EXPECT_EQ(arena.grads().item(i), 0);
+  }
+}
+
+TEST(Arena, ReceivesTheGradientsInPlace) {
+  Net model, plain;
+  const Arena arena(model.net, {});
+  model.loss().backward();
+  plain.loss().backward();
+  for (std::size_t i = 0; i < model.net.parameters().size(); ++i) {
+    EXPECT_TRUE(is_inside(model.parameter(i).grad(), arena.grads()));
+    EXPECT_EQ(model.parameter(i).grad().shape(), model.parameter(i).shape());
+    EXPECT_EQ(values_of(model.parameter(i).grad()), values_of(plain.parameter(i).grad()));
+  }
+}
+
+TEST(Arena, NeedsNoMemoryForTheGradientsOfABackwardPass) {
+  Net model;
+  const Arena arena(model.net, {});
+  model.loss().backward();
+  const std::size_t before = memory_statistics(kCpu).allocated;
+  // Fixed statistics: batch norm in training would leave pending ones.
+  model.net.train(false);
+  model.loss().backward();
+  EXPECT_EQ(memory_statistics(kCpu).allocated, before);
+}
+
+TEST(Arena, AccumulatesUntilZeroGrad) {
+  Net model;
+  const Arena arena(model.net, {});
+  model.net.train(false);
+  const auto gradients = [&model] {
+    std::vector<double> all;
+    for (const Parameter& parameter : model.net.parameters()) {
+      const std::vector<double> one = values_of(parameter.tensor.grad());
+      all.insert(all.end(), one.begin(), one.end());
+    }
+    return all;
+  };
+  model.loss().backward();
+  const std::vector<double> once = gradients();
+  model.loss().backward();
+  model.loss().backward();
+  std::vector<double> thrice = once;
+  for (double& value : thrice) value *= 3;
+  expect_close(gradients(), thrice, {.relative = 1e-6});
+  arena.zero_grad();
+  EXPECT_FALSE(model.parameter(0).grad().defined());
+  model.loss().backward();
+  EXPECT_EQ(gradients(), once);
+}
+
+TEST(Arena, ZeroMissingGradsFillsOnlyWhatNobodyWrote) {
+  Net model;
+  const Arena arena(model.net, {});
+  kernels::backend(kCpu).fill(arena.grads(), 7.0);  // left over from an earlier step
+  ops::sum(model.parameter(1)).backward();
+  arena.zero_missing_grads();
+  EXPECT_THAT(values_of(model.parameter(1).grad()), Each(1));
+  for (const std::size_t i : {0, 2, 3, 4, 5}) EXPECT_THAT(values_of(model.parameter(i).grad()), Each(0));
+}
+
+TEST(Arena, PlacesTheGradientsElsewhereInTheDtypeOfTheWire) {
+  for (const DType wire : {DType::kFloat16, DType::kBFloat16, DType::kFloat32}) {
+    Net model, plain;
+    Arena arena(model.net, {});
+    const std::size_t bytes = static_cast<std::size_t>(arena.size()) * size_of(wire);
+    const Storage storage = Storage::allocate(bytes, kCpu);
+    arena.place_gradients(storage, wire);
+    EXPECT_EQ(arena.grads().data(), storage.data());
+    model.loss().backward();
+    plain.loss().backward();
+    for (std::size_t i = 0; i < model.net.parameters().size(); ++i) {
+      EXPECT_EQ(model.parameter(i).grad().dtype(), wire);
+      EXPECT_TRUE(is_inside(model.parameter(i).grad(), arena.grads()));
+      expect_close(model.parameter(i).grad(), plain.parameter(i).grad(), kernels::testing::bounds_for(wire, 4, 3));
+    }
+  }
+}
+
+TEST(Arena, KeepsComputeCopiesOfTheMasters) {
+  Net model;
+  const auto before = values_of_all(model.net);
+  const Arena arena(model.net, {.compute_dtype = DType::kBFloat16});
+  EXPECT_EQ(values_of_all(model.net), before) << "the masters keep every bit";
+  EXPECT_EQ(values_of(arena.copies()), rounded(values_of(arena.masters()), DType::kBFloat16));
+  const std::uint64_t version = model.parameter(0).version();
+  kernels::backend(kCpu).fill(arena.masters(), 1.5);
+  arena.refresh_copies();
+  EXPECT_THAT(values_of(arena.copies()), Each(1.5));
+  EXPECT_GT(model.parameter(0).version(), version) << "whoever cached a cast must notice";
+}
+
+TEST(Arena, O2RebindsTheParametersToTheCopiesButKeepsNormsInFloat32) {
+  Net model;
+  const auto before = values_of_all(model.net);
+  const Arena arena(model.net, {.compute_dtype = DType::kFloat16, .reduced_parameters = true});
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    const Parameter parameter = model.net.parameters()[i];
+    const bool norm = parameter.kind == ParameterKind::kNorm;
+    EXPECT_EQ(parameter.tensor.dtype(), norm ? DType::kFloat32 : DType::kFloat16) << parameter.name;
+    EXPECT_TRUE(is_inside(parameter.tensor, norm ? arena.masters() : arena.copies())) << parameter.name;
+    EXPECT_EQ(values_of(parameter.tensor), norm ? before[i] : rounded(before[i], DType::kFloat16));
+    EXPECT_EQ(values_of(arena.master(arena.slots()[before.size() - 1 - i])), before[i]) << "full masters";
+  }
+  ops::sum(model.net.forward(ops::cast(model.x, DType::kFloat16))).backward();
+  for (const Parameter& parameter : model.net.parameters()) {
+    EXPECT_TRUE(is_inside(parameter.tensor.grad(), arena.grads())) << parameter.name;
+  }
+}
+
+TEST(Arena, O3HasNothingBehindSixteenBits) {
+  Net model;
+  const auto before = values_of_all(model.net);
+  const Arena arena(model.net, {.compute_dtype = DType::kFloat16,
+                                .reduced_parameters = true,
+                                .keep_norm_float32 = false,
+                                .master_weights = false});
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    EXPECT_EQ(model.parameter(i).dtype(), DType::kFloat16);
+    EXPECT_EQ(values_of(model.parameter(i)), rounded(before[i], DType::kFloat16));
+  }
+  EXPECT_EQ(values_of(arena.masters()), values_of(arena.copies()));
+  ops::sum(model.net.forward(ops::cast(model.x, DType::kFloat16))).backward();
+  for (const Parameter& parameter : model.net.parameters()) EXPECT_TRUE(parameter.tensor.grad().defined());
+}
+
+TEST(Arena, GradLeavesItAlone) {
+  Net model;
+  const Arena arena(model.net, {});
+  const std::vector<Tensor> grads = autograd::grad(model.loss(), {model.parameter(0)});
+  EXPECT_FALSE(is_inside(grads[0], arena.grads()));
+  EXPECT_FALSE(model.parameter(0).grad().defined());
+  EXPECT_THAT(values_of(arena.grads()), Each(0));
+}
+
+TEST(Arena, OfAModelWithoutParametersIsAnError) {
+  Sequential empty;
+  empty.add<Flatten>("flatten");
+  EXPECT_THROW(Arena(empty, {}), UsageError);
+}
+
+}  // namespace
+}  // namespace lockstep::nn

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include "runtime/nn/arena.h"
+#include "runtime/nn/layers.h"
+#include "tests/runtime/kernels/kernel_fixture.h"
+
+namespace lockstep::nn {
+namespace {
+
+using kernels::testing::expect_close;
+using kernels::testing::random_tensor;
+using kernels::testing::values_of;
+using ::testing::ElementsAre;
+
+/// A batch norm on one channel, whose statistics can be followed by hand.
+class RunningStatisticsTest : public ::testing::Test {
+ protected:
+  RunningStatisticsTest() { initialize(norm_, 1); }
+
+  /// A micro-batch with this mean and an unbiased variance of 2.
+  Tensor forward(float mean) { return norm_.forward(Tensor::from<float>({mean - 1, mean + 1}, {2, 1})); }
+  void commit(float found_inf) { statistics().commit(&found_inf); }
+  RunningStatistics& statistics() { return *norm_.statistics().front().second; }
+  std::vector<double> committed() { return values_of(statistics().committed()); }
+
+  BatchNorm norm_{1};
+};
+
+TEST_F(RunningStatisticsTest, WaitForTheVerdict) {
+  forward(10);
+  EXPECT_THAT(committed(), ElementsAre(0, 1));
+  EXPECT_NEAR(statistics().latest().item(0), 1, 1e-6);
+  commit(0);
+  EXPECT_NEAR(committed()[0], 1, 1e-6);
+  EXPECT_NEAR(committed()[1], 0.9 + 0.1 * 2, 1e-6);
+}
+
+TEST_F(RunningStatisticsTest, AreForgottenWithASkippedStep) {
+  forward(std::numeric_limits<float>::infinity());
+  commit(1);
+  EXPECT_THAT(committed(), ElementsAre(0, 1));
+  forward(10);
+  commit(0);
+  EXPECT_NEAR(committed()[0], 1, 1e-6) << "nothing of the skipped batch is left";
+}
+
+TEST_F(RunningStatisticsTest, OfAnAccumulationCycleBuildOnEachOther) {
+  forward(10);
+  forward(20);
+  EXPECT_THAT(committed(), ElementsAre(0, 1));
+  commit(0);
+  EXPECT_NEAR(committed()[0], 0.9 * 1 + 0.1 * 20, 1e-6);
+  EXPECT_NEAR(committed()[1], 0.9 * 1.1 + 0.1 * 2, 1e-6);
+}
+
+TEST_F(RunningStatisticsTest, OfAWholeCycleAreForgottenTogether) {
+  forward(10);
+  commit(0);
+  const std::vector<double> before = committed();
+  forward(20);
+  forward(30);
+  commit(1);
+  EXPECT_EQ(committed(), before);
+  EXPECT_EQ(values_of(statistics().latest()), before);
+}
+
+TEST_F(RunningStatisticsTest, CommitWithoutAForwardChangesNothing) {
+  commit(0);
+  EXPECT_THAT(committed(), ElementsAre(0, 1));
+}
+
+TEST_F(RunningStatisticsTest, OfARejectedVerdictAnyNonZeroCounts) {
+  forward(10);
+  commit(std::numeric_limits<float>::quiet_NaN());
+  EXPECT_THAT(committed(), ElementsAre(0, 1));
+}
+
+TEST_F(RunningStatisticsTest, AreWhatEvaluationUsesAndLeavesAlone) {
+  forward(10);
+  commit(0);
+  norm_.train(false);
+  const std::vector<double> before = committed();
+  const Tensor y = forward(5);
+  EXPECT_NEAR(y.item(0), (4 - before[0]) / std::sqrt(before[1] + 1e-5), 1e-5);
+  commit(0);
+  EXPECT_EQ(committed(), before);
+}
+
+TEST_F(RunningStatisticsTest, PendingOnesAreNotWhatEvaluationUses) {
+  forward(10);
+  norm_.train(false);
+  EXPECT_NEAR(forward(5).item(0), 4, 1e-4);
+}
+
+TEST_F(RunningStatisticsTest, AreCommittedByTheArena) {
+  Arena arena(norm_, {});
+  forward(10);
+  const float found_inf = 0;
+  arena.commit_statistics(&found_inf);
+  EXPECT_NEAR(committed()[0], 1, 1e-6);
+}
+
+TEST(BatchNorm, FusesResidualAndRelu) {
+  BatchNorm plain(3), fused(3, true);
+  initialize(plain, 1);
+  initialize(fused, 1);
+  const Tensor x = random_tensor({6, 3}, DType::kFloat32, 1), residual = random_tensor({6, 3}, DType::kFloat32, 2);
+  std::vector<double> expected = values_of(plain.forward(x));
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    expected[i] = std::max(0.0, expected[i] + residual.item(static_cast<std::int64_t>(i)));
+  }
+  expect_close(fused.forward(x, residual), expected, {.absolute = 1e-6});
+}
+
+TEST(BatchNorm, StartsWithTheGammaItIsGiven) {
+  BatchNorm norm(2, false, 0.0);
+  initialize(norm, 1);
+  EXPECT_THAT(values_of(norm.forward(random_tensor({4, 2}, DType::kFloat32, 1))), ::testing::Each(0));
+}
+
+}  // namespace
+}  // namespace lockstep::nn

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include "tests/runtime/ops/operation_fixture.h"
+
+namespace lockstep::ops {
+namespace {
+
+using ops::testing::CpuTypes;
+using ops::testing::OnName;
+using ops::testing::OperationTest;
+
+TYPED_TEST_SUITE(OperationTest, CpuTypes, OnName);
+
+/// Batches that any operation must take: several rows, one, none.
+constexpr std::int64_t kRows[] = {5, 1, 0};
+
+kernels::ConvGeometry conv_geometry(int rank, std::int64_t stride, std::int64_t padding, std::int64_t dilation,
+                                    std::int64_t groups) {
+  kernels::ConvGeometry geometry;
+  geometry.spatial_rank = rank;
+  geometry.stride.fill(stride);
+  geometry.padding.fill(padding);
+  geometry.dilation.fill(dilation);
+  geometry.groups = groups;
+  return geometry;
+}
+
+kernels::PoolGeometry pool_geometry(kernels::PoolKind kind, int rank, std::int64_t window, std::int64_t stride,
+                                    std::int64_t padding, bool count_include_pad = true) {
+  kernels::PoolGeometry geometry;
+  geometry.kind = kind;
+  geometry.spatial_rank = rank;
+  geometry.window.fill(window);
+  geometry.stride.fill(stride);
+  geometry.padding.fill(padding);
+  geometry.count_include_pad = count_include_pad;
+  return geometry;
+}
+
+TYPED_TEST(OperationTest, Linear) {
+  for (const std::int64_t rows : kRows) {
+    const Tensor x = this->random({rows, 7}, 1), weight = this->random({6, 7}, 2), bias = this->random({6}, 3);
+    this->check([](const auto& in) { return linear(in[0], in[1], in[2]); }, {x, weight, bias}, {.terms = 8});
+    this->check([](const auto& in) { return linear(in[0], in[1], {}); }, {x, weight}, {.terms = 8});
+  }
+}
+
+TYPED_TEST(OperationTest, LinearOnSequences) {
+  this->check([](const auto& in) { return linear(in[0], in[1], in[2]); },
+              {this->random({2, 3, 4}, 1), this->random({5, 4}, 2), this->random({5}, 3)}, {.terms = 6});
+  this->check([](const auto& in) { return linear(in[0], in[1], in[2]); },
+              {this->random({4}, 1), this->random({5, 4}, 2), this->random({5}, 3)}, {.terms = 6});
+}
+
+TYPED_TEST(OperationTest, Matmul) {
+  for (const std::int64_t rows : kRows) {
+    this->check([](const auto& in) { return matmul(in[0], in[1]); },
+                {this->random({rows, 4}, 1), this->random({4, 3}, 2)}, {.terms = 5});
+    this->check([](const auto& in) { return matmul(in[0], in[1]); },
+                {this->random({rows, 2, 4}, 1), this->random({rows, 4, 3}, 2)}, {.terms = 4});
+  }
+}
+
+TYPED_TEST(OperationTest, MatmulOfAMatrixWithItself) {
+  this->check([](const auto& in) { return matmul(in[0], in[0]); }, {this->random({4, 4}, 1)},
+              {.terms = 8, .intermediate = 6});
+}
+
+TYPED_TEST(OperationTest, Conv1d) {
+  for (const std::int64_t rows : kRows) {
+    this->check([](const auto& in) { return conv(in[0], in[1], in[2], conv_geometry(1, 2, 1, 1, 1)); },
+                {this->random({rows, 7, 3}, 1), this->random({4, 3, 3}, 2), this->random({4}, 3)}, {.terms = 20});
+  }
+}
+
+TYPED_TEST(OperationTest, Conv2d) {
+  for (const std::int64_t rows : kRows) {
+    this->check([](const auto& in) { return conv(in[0], in[1], in[2], conv_geometry(2, 1, 1, 1, 1)); },
+                {this->random({rows, 4, 3, 2}, 1), this->random({4, 3, 3, 2}, 2), this->random({4}, 3)}, {.terms = 60});
+    this->check([](const auto& in) { return conv(in[0], in[1], {}, conv_geometry(2, 2, 2, 2, 2)); },
+                {this->random({rows, 6, 5, 4}, 1), this->random({6, 3, 2, 2}, 2)}, {.terms = 60});
+  }
+}
+
+TYPED_TEST(OperationTest, Conv3d) {
+  for (const std::int64_t rows : {2, 1, 0}) {
+    this->check([](const auto& in) { return conv(in[0], in[1], in[2], conv_geometry(3, 1, 1, 1, 1)); },
+                {this->random({rows, 3, 2, 4, 2}, 1), this->random({2, 2, 3, 2, 2}, 2), this->random({2}, 3)},
+                {.terms = 120});
+  }
+}
+
+TYPED_TEST(OperationTest, ConvWithoutAGradientForItsInput) {
+  const Tensor x = this->random({2, 5, 2}, 1);
+  this->check(
+      [&x](const auto& in) { return conv(TestFixture::like(in[0], x), in[0], in[1], conv_geometry(1, 1, 0, 1, 1)); },
+      {this->random({3, 2, 2}, 2), this->random({3}, 3)}, {.terms = 16});
+}
+
+TYPED_TEST(OperationTest, Relu) {
+  for (const std::int64_t rows : kRows)
+    this->check([](const auto& in) { return relu(in[0]); }, {this->random({rows, 9}, 1)});
+}
+
+TYPED_TEST(OperationTest, Gelu) {
+  for (const std::int64_t rows : kRows) {
+    this->check([](const auto& in) { return gelu(in[0]); }, {this->random({rows, 9}, 1, -4, 4)}, {.magnitude = 16});
+  }
+}
+
+TYPED_TEST(OperationTest, Add) {
+  for (const std::int64_t rows : kRows) {
+    const Tensor a = this->random({rows, 4}, 1);
+    this->check([](const auto& in) { return add(in[0], in[1]); }, {a, this->random({rows, 4}, 2)});
+    this->check([](const auto& in) { return add(in[0], in[1]); }, {a, this->random({4}, 2)}, {.terms = rows});
+    this->check([](const auto& in) { return add(in[0], in[0]); }, {a});
+  }
+}
+
+TYPED_TEST(OperationTest, Mul) {
+  for (const std::int64_t rows : kRows) {
+    const Tensor a = this->random({rows, 4}, 1);
+    this->check([](const auto& in) { return mul(in[0], in[1]); }, {a, this->random({rows, 4}, 2)});
+    this->check([](const auto& in) { return mul(in[0], in[1]); }, {a, this->random({4}, 2)},
+                {.terms = rows, .intermediate = 0.75 * static_cast<double>(rows)});
+    this->check([](const auto& in) { return mul(in[0], in[0]); }, {a}, {.intermediate = 1.5});
+  }
+}
+
+TYPED_TEST(OperationTest, Scale) {
+  const float device_factor = 0.75f;
+  for (const std::int64_t rows : kRows) {
+    this->check([](const auto& in) { return scale(in[0], -2.5); }, {this->random({rows, 4}, 1)});
+    this->check([&](const auto& in) { return scale_by(in[0], &device_factor); }, {this->random({rows, 4}, 1)});
+  }
+}
+
+TYPED_TEST(OperationTest, MaxPool) {
+  for (const std::int64_t rows : kRows) {
+    for (int rank = 1; rank <= 3; ++rank) {
+      std::vector<std::int64_t> extents{rows};
+      extents.insert(extents.end(), static_cast<std::size_t>(rank), 5);
+      extents.push_back(2);
+      const Tensor x = this->random(Shape(extents), 1);
+      // Windows that overlap: one element may be the maximum of 2^rank of them.
+      this->check([rank](const auto& in) { return pool(in[0], pool_geometry(kernels::PoolKind::kMax, rank, 3, 2, 1)); },
+                  {x}, {.terms = 8});
+    }
+  }
+}
+
+TYPED_TEST(OperationTest, AveragePool) {
+  for (const std::int64_t rows : kRows) {
+    for (const bool count_include_pad : {true, false}) {
+      const auto geometry = pool_geometry(kernels::PoolKind::kAverage, 2, 3, 2, 1, count_include_pad);
+      this->check([geometry](const auto& in) { return pool(in[0], geometry); }, {this->random({rows, 5, 4, 2}, 1)},
+                  {.terms = 9});
+    }
+  }
+}
+
+TYPED_TEST(OperationTest, GlobalAveragePool) {
+  for (const std::int64_t rows : kRows) {
+    this->check([](const auto& in) { return global_average_pool(in[0]); }, {this->random({rows, 3, 5, 4}, 1)},
+                {.terms = 15});
+  }
+}
+
+TYPED_TEST(OperationTest, Dropout) {
+  for (const std::int64_t rows : kRows) {
+    this->check([](const auto& in) { return dropout(in[0], 0.3, {.seed = 1, .step = 2, .layer = 3}, 4); },
+                {this->random({rows, 3, 5}, 1)});
+  }
+  this->check([](const auto& in) { return dropout(in[0], 0.0, {}, 0); }, {this->random({2, 3}, 1)});
+}
+
+TYPED_TEST(OperationTest, FlattenAndReshape) {
+  for (const std::int64_t rows : kRows) {
+    const Tensor x = this->random({rows, 3, 4}, 1);
+    this->check([](const auto& in) { return flatten(in[0]); }, {x});
+    this->check([rows](const auto& in) { return reshape(in[0], {rows, 2, 2, 3}); }, {x});
+    EXPECT_EQ(flatten(x).shape(), (Shape{rows, 12}));
+    EXPECT_TRUE(flatten(x).aliases(x));
+  }
+}
+
+TYPED_TEST(OperationTest, Softmax) {
+  for (const std::int64_t rows : kRows) {
+    // The backward pass reads the stored output: y (dy - sum dy y).
+    this->check([](const auto& in) { return softmax(in[0]); }, {this->random({rows, 7}, 1, -4, 4)},
+                {.terms = 8, .intermediate = 1.5});
+    this->check([](const auto& in) { return log_softmax(in[0]); }, {this->random({rows, 7}, 1, -4, 4)},
+                {.terms = 8, .magnitude = 12, .intermediate = 2});
+  }
+}
+
+TYPED_TEST(OperationTest, CrossEntropy) {
+  for (const std::int64_t rows : kRows) {
+    const std::vector<std::int64_t> all{3, 0, 6, 6, 2};
+    const Tensor classes = Tensor::from(std::vector(all.begin(), all.begin() + rows), {rows});
+    for (const LossOptions options : {LossOptions{}, LossOptions{.label_smoothing = 0.1}, LossOptions{.divisor = 32},
+                                      LossOptions{.label_smoothing = 1, .divisor = 0.5}}) {
+      this->check([&](const auto& in) { return cross_entropy(in[0], classes, options); },
+                  {this->random({rows, 7}, 1, -4, 4)}, {.terms = 35, .magnitude = 12});
+    }
+  }
+}
+
+TYPED_TEST(OperationTest, CrossEntropyOverSequences) {
+  const Tensor classes = Tensor::from<std::int64_t>({0, 1, 2, 3, 3, 2}, {2, 3});
+  this->check([&](const auto& in) { return cross_entropy(in[0], classes); }, {this->random({2, 3, 4}, 1, -4, 4)},
+              {.terms = 24, .magnitude = 8});
+}
+
+TYPED_TEST(OperationTest, Mse) {
+  for (const std::int64_t rows : kRows) {
+    const Tensor target = this->random({rows, 3, 2}, 2);
+    for (const double divisor : {0.0, 16.0}) {
+      this->check([&](const auto& in) { return mse(in[0], TestFixture::like(in[0], target), {.divisor = divisor}); },
+                  {this->random({rows, 3, 2}, 1)}, {.terms = 30});
+    }
+  }
+}
+
+TYPED_TEST(OperationTest, SumAndMean) {
+  for (const std::int64_t rows : kRows) {
+    const Tensor x = this->random({rows, 4, 2}, 1);
+    this->check([](const auto& in) { return sum(in[0]); }, {x}, {.terms = 40});
+    this->check([](const auto& in) { return mean(in[0]); }, {x}, {.terms = 40});
+  }
+  this->check([](const auto& in) { return sum(in[0]); }, {this->random({}, 1)});
+}
+
+TYPED_TEST(OperationTest, Cast) {
+  this->check(
+      [](const auto& in) {
+        return cast(mul(in[0], in[0]), TestFixture::kDType == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32);
+      },
+      {this->random({3, 2}, 1)}, {.intermediate = 1.5});
+}
+
+}  // namespace
+}  // namespace lockstep::ops

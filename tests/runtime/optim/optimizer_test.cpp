@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include "amp/autocast/autocast.h"
+#include "runtime/autograd/engine.h"
+#include "runtime/autograd/meta.h"
+#include "runtime/tensor/error.h"
+#include "tests/runtime/optim/small_model.h"
+
+namespace lockstep::optim {
+namespace {
+
+using job::resolved;
+using optim::testing::SmallModel;
+using optim::testing::state_of;
+using optim::testing::values_of;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+/// The weights' change by one step of plain SGD with gradient 0: what decay and rate each parameter has.
+std::vector<double> changes_of(const std::string& optimizer) {
+  SmallModel model(optimizer);
+  kernels::backend(kCpu).fill(model.arena->masters(), 1.0);
+  model.optimizer->zero_grad();
+  model.optimizer->step();
+  std::vector<double> changes;
+  for (const nn::Parameter& parameter : model.parameters()) changes.push_back(1 - parameter.tensor.item());
+  return changes;
+}
+
+MATCHER_P(Nearly, expected, "") { return std::abs(arg - expected) < 1e-6; }
+
+TEST(Groups, NormsAndBiasesDoNotDecay) {
+  EXPECT_THAT(changes_of("sgd { lr: 0.5 weight_decay: 0.25 }"), ElementsAre(Nearly(0.125), 0, 0, 0));
+  EXPECT_THAT(changes_of("adamw { lr: 0.5 weight_decay: 0.25 }"), ElementsAre(Nearly(0.125), 0, 0, 0));
+}
+
+TEST(Groups, MatchByRegularExpressionAndTheFirstOneWins) {
+  EXPECT_THAT(changes_of(R"(sgd { lr: 0.5 weight_decay: 0.25 }
+                            group { match: "\\.bias$" weight_decay: 0.5 }
+                            group { match: "^norm" weight_decay: 0.125 lr_scale: 2 })"),
+              ElementsAre(Nearly(0.125), Nearly(0.25), Nearly(0.125), Nearly(0.25)));
+}
+
+TEST(Groups, ARateAloneKeepsTheDecay) {
+  EXPECT_THAT(changes_of(R"(sgd { lr: 0.5 weight_decay: 0.25 } group { match: "dense" lr_scale: 0.5 })"),
+              ElementsAre(Nearly(0.0625), 0, 0, 0));
+  EXPECT_THAT(changes_of(R"(sgd { lr: 0.5 weight_decay: 0.25 } group { match: "dense" lr_scale: 0 })"), Each(0));
+}
+
+TEST(Groups, ThatMatchNothingAreAnErrorWithTheNames) {
+  try {
+    SmallModel(R"(sgd { lr: 1 } group { match: "dense" } group { match: "dense.weight" })");
+    FAIL();
+  } catch (const UsageError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("optimizer.group[1].match \"dense.weight\""));
+    EXPECT_THAT(error.advice(), HasSubstr("dense.weight, dense.bias, norm.weight, norm.bias"));
+  }
+}
+
+TEST(Groups, ThatAreNoRegularExpressionAreATypedError) {
+  EXPECT_THAT([] { SmallModel(R"(sgd { lr: 1 } group { match: "(" })"); },
+              ThrowsMessage<UsageError>(HasSubstr("optimizer.group[0].match")));
+}
+
+TEST(Optimizer, IsTheOneTheJobNames) {
+  EXPECT_EQ(SmallModel("sgd { lr: 1 }").optimizer->name(), "sgd");
+  EXPECT_EQ(SmallModel("adam { lr: 1 }").optimizer->name(), "adam");
+  EXPECT_EQ(SmallModel("adamw { lr: 1 }").optimizer->name(), "adamw");
+  EXPECT_EQ(SmallModel("adamw { lr: 0.125 }").optimizer->learning_rate(), 0.125);
+  EXPECT_THAT([] { SmallModel(""); }, ThrowsMessage<UsageError>(HasSubstr("none is named")));
+}
+
+TEST(Optimizer, NamesItsState) {
+  const auto names = [](const std::string& optimizer) {
+    std::vector<std::string> all;
+    for (const auto& [name, tensor] : SmallModel(optimizer).optimizer->state()) all.push_back(name);
+    return all;
+  };
+  EXPECT_THAT(names("sgd { lr: 1 }"), ElementsAre());
+  EXPECT_THAT(names("sgd { lr: 1 momentum: 0.9 }"), ElementsAre("momentum"));
+  EXPECT_THAT(names("adam { lr: 1 }"), ElementsAre("exp_avg", "exp_avg_sq"));
+}
+
+TEST(Optimizer, IsOfNoUseBeforeItHasItsArena) {
+  nn::Linear one(2, 2), other(2, 2), larger(2, 2);
+  const auto optimizer = make(resolved("optimizer { sgd { lr: 1 } }").optimizer(), one.parameters());
+  EXPECT_THAT([&] { optimizer->step(); }, ThrowsMessage<UsageError>(HasSubstr("no arena")));
+  EXPECT_THAT([&] { optimizer->attach(std::make_shared<nn::Arena>(other, nn::ArenaOptions{})); },
+              ThrowsMessage<UsageError>(HasSubstr("does not know parameter")));
+  nn::Linear smaller(2, 2, false);
+  EXPECT_THAT([&] { optimizer->attach(std::make_shared<nn::Arena>(smaller, nn::ArenaOptions{})); },
+              ThrowsMessage<UsageError>(HasSubstr("2 parameters, the model 1")));
+}
+
+class SkipTest : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(SkipTest, ChangesNothing) {
+  SmallModel model(GetParam(), {.compute_dtype = DType::kFloat16});
+  const Tensor x = kernels::testing::random_tensor({6, 5}, DType::kFloat32, 1);
+  const auto step = [&](int number, float found_inf) {
+    model.backward(number);
+    model.net.forward(x);  // leaves pending statistics
+    model.optimizer->check_gradients();
+    model.optimizer->step(1.0f, found_inf);
+  };
+  step(1, 0.0f);
+  const auto before = state_of(*model.optimizer);
+  step(2, 1.0f);
+  EXPECT_EQ(state_of(*model.optimizer), before);
+  EXPECT_EQ(values_of(model.arena->statistics()[0].second->latest()),
+            values_of(model.arena->statistics()[0].second->committed()))
+      << "nothing is pending any more";
+  step(3, 0.0f);
+  const auto after = state_of(*model.optimizer);
+  EXPECT_NE(after, before);
+  EXPECT_EQ(model.optimizer->applied_steps(), 2);
+
+  SmallModel straight(GetParam(), {.compute_dtype = DType::kFloat16});
+  for (const int number : {1, 3}) {
+    straight.backward(number);
+    straight.net.forward(x);
+    straight.optimizer->check_gradients();
+    straight.optimizer->step(1.0f, 0.0f);
+  }
+  EXPECT_EQ(state_of(*straight.optimizer), after) << "as if the skipped step had never been";
+}
+
+TEST_P(SkipTest, OfTheVeryFirstStepLeavesTheStateFresh) {
+  SmallModel model(GetParam()), straight(GetParam());
+  model.backward(1);
+  model.optimizer->step(1.0f, 1.0f);
+  for (SmallModel* each : {&model, &straight}) {
+    each->backward(2);
+    each->optimizer->check_gradients();
+    each->optimizer->step(1.0f, 0.0f);
+  }
+  EXPECT_EQ(state_of(*model.optimizer), state_of(*straight.optimizer));
+}
+
+INSTANTIATE_TEST_SUITE_P(Optimizers, SkipTest,
+                         ::testing::Values("sgd { lr: 0.1 momentum: 0.9 dampening: 0.5 } clip_norm: 1",
+                                           "adam { lr: 0.1 } clip_value: 0.5", "adamw { lr: 0.1 }"),
+                         [](const auto& instance) {
+                           return std::string(instance.param).substr(0, std::string(instance.param).find(' '));
+                         });
+
+TEST(Optimizer, CheckGradientsFlagsTheBadParametersInTheArenasOrder) {
+  SmallModel model("sgd { lr: 0.1 } clip_norm: 1");
+  model.backward(1);
+  EXPECT_THAT(values_of(model.optimizer->check_gradients()), Each(0));
+  model.parameters()[1].tensor.grad().as<float>()[6] = std::numeric_limits<float>::infinity();   // dense.bias
+  model.parameters()[3].tensor.grad().as<float>()[0] = std::numeric_limits<float>::quiet_NaN();  // norm.bias
+  EXPECT_THAT(values_of(model.optimizer->check_gradients()), ElementsAre(1, 0, 1, 0));
+}
+
+TEST(Optimizer, StepWithoutAScalerSkipsABadGradientToo) {
+  SmallModel model("sgd { lr: 0.1 }");
+  const auto before = state_of(*model.optimizer);
+  model.backward(1);
+  model.parameters()[0].tensor.grad().as<float>()[0] = std::numeric_limits<float>::quiet_NaN();
+  model.optimizer->step();
+  EXPECT_EQ(state_of(*model.optimizer), before);
+  model.backward(1);
+  model.optimizer->step();
+  EXPECT_NE(state_of(*model.optimizer), before);
+}
+
+TEST(Optimizer, AGradientThatNoBackwardPassWroteIsZeroNotThatOfAnEarlierStep) {
+  SmallModel model("sgd { lr: 0.1 }");
+  model.backward(1);
+  model.optimizer->step();
+  const std::vector<double> weight = values_of(model.parameters()[0].tensor);
+  const std::vector<double> bias = values_of(model.parameters()[1].tensor);
+  model.optimizer->zero_grad();
+  ops::sum(model.parameters()[1].tensor).backward();
+  model.optimizer->step();
+  EXPECT_EQ(values_of(model.parameters()[0].tensor), weight);
+  EXPECT_NE(values_of(model.parameters()[1].tensor), bias);
+}
+
+TEST(Optimizer, AnAppliedStepOutdatesCachedCasts) {
+  SmallModel model("sgd { lr: 0.1 }");
+  const amp::Autocast guard(DType::kFloat16);  // around several steps
+  const Tensor x = kernels::testing::random_tensor({2, 5}, DType::kFloat32, 1);
+  const Tensor weight = model.parameters()[0].tensor;
+  const Tensor before = ops::linear(x, weight, {});
+  model.backward(1);
+  model.optimizer->step();
+  EXPECT_NE(values_of(ops::linear(x, weight, {})), values_of(before));
+}
+
+TEST(Optimizer, UnscaleDividesTheGradientsInPlace) {
+  SmallModel model("sgd { lr: 0.1 } clip_norm: 1");
+  model.backward(1, 64);
+  const std::vector<double> scaled = values_of(model.arena->grads());
+  model.optimizer->unscale_gradients(1.0f / 64);
+  for (std::size_t i = 0; i < scaled.size(); ++i) EXPECT_EQ(values_of(model.arena->grads())[i] * 64, scaled[i]);
+}
+
+TEST(Optimizer, UnscalingSixteenBitGradientsIsAnErrorThatSaysWhatToDo) {
+  for (const DType wire : {DType::kFloat16, DType::kBFloat16}) {
+    SmallModel model("sgd { lr: 0.1 }");
+    model.arena->place_gradients(Storage::allocate(static_cast<std::size_t>(model.arena->size()) * 2, kCpu), wire);
+    model.backward(1);
+    try {
+      model.optimizer->unscale_gradients(0.5f);
+      FAIL();
+    } catch (const UsageError& error) {
+      EXPECT_THAT(error.what(), HasSubstr("attempting to unscale " + std::string(name_of(wire)) + " gradients"));
+      EXPECT_THAT(error.advice(), HasSubstr("comm.wire_dtype"));
+    }
+  }
+}
+
+TEST(Optimizer, O3KeepsTheMastersAtWhatSixteenBitsCanHold) {
+  SmallModel model("adam { lr: 0.01 }", {.compute_dtype = DType::kFloat16,
+                                         .reduced_parameters = true,
+                                         .keep_norm_float32 = false,
+                                         .master_weights = false});
+  for (int step = 1; step <= 3; ++step) {
+    model.backward(step);
+    model.optimizer->step();
+  }
+  for (const nn::Arena::Slot& slot : model.arena->slots()) {
+    EXPECT_EQ(values_of(model.arena->master(slot)), values_of(slot.parameter.tensor)) << slot.parameter.name;
+  }
+}
+
+TEST(Optimizer, RestoredStateContinuesToTheSameBits) {
+  SmallModel through("adam { lr: 0.01 }");
+  const auto step = [](SmallModel& model, int number) {
+    model.backward(number);
+    model.optimizer->step();
+  };
+  for (int number = 1; number <= 3; ++number) step(through, number);
+  SmallModel resumed("adam { lr: 0.01 }");
+  kernels::Backend& backend = kernels::backend(kCpu);
+  backend.cast(through.arena->masters(), resumed.arena->masters());
+  for (std::size_t i = 0; i < through.optimizer->state().size(); ++i) {
+    backend.cast(through.optimizer->state()[i].second, resumed.optimizer->state()[i].second);
+  }
+  resumed.optimizer->set_applied_steps(through.optimizer->applied_steps());
+  step(through, 4);
+  step(resumed, 4);
+  EXPECT_EQ(state_of(*resumed.optimizer), state_of(*through.optimizer));
+}
+
+}  // namespace
+}  // namespace lockstep::optim

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/tensor/tensor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "runtime/tensor/error.h"
+
+namespace lockstep {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(Tensor, HoldsTheGivenElementsInRowMajorOrder) {
+  const Tensor tensor = Tensor::from<float>({1, 2, 3, 4, 5, 6}, {2, 3});
+  EXPECT_EQ(tensor.dtype(), DType::kFloat32);
+  EXPECT_EQ(tensor.bytes(), 24u);
+  EXPECT_THAT(tensor.as<float>(), ElementsAre(1, 2, 3, 4, 5, 6));
+  EXPECT_EQ(tensor.item(4), 5);
+  EXPECT_THROW(Tensor::from<float>({1, 2}, {3}), ShapeError);
+}
+
+TEST(Tensor, IsUndefinedUntilItIsGivenSomething) {
+  EXPECT_FALSE(Tensor().defined());
+  EXPECT_EQ(describe(Tensor()), "an undefined tensor");
+  EXPECT_EQ(describe(Tensor::zeros({32, 10}, DType::kFloat16)), "float16 [32, 10] on cpu");
+}
+
+TEST(Tensor, ItemReadsEveryDtype) {
+  EXPECT_EQ(Tensor::from(std::vector{Half(1.5f)}, {}).item(), 1.5);
+  EXPECT_EQ(Tensor::from(std::vector{BFloat16(-2.5f)}, {}).item(), -2.5);
+  EXPECT_EQ(Tensor::from(std::vector{0.1}, {}).item(), 0.1);
+  EXPECT_EQ(Tensor::from(std::vector<std::int64_t>{-7}, {}).item(), -7);
+  EXPECT_EQ(Tensor::from(std::vector<std::int32_t>{8}, {}).item(), 8);
+  EXPECT_EQ(Tensor::from(std::vector<std::uint8_t>{255}, {}).item(), 255);
+  EXPECT_EQ(Tensor::from(std::vector<bool>{false, true}, {2}).item(1), 1);
+  EXPECT_THROW(Tensor::zeros({2}, DType::kFloat32).item(2), ShapeError);
+  EXPECT_THROW(Tensor::zeros({2}, DType::kFloat32).item(-1), ShapeError);
+}
+
+TEST(Tensor, ReadingAsAnotherDtypeIsRefused) {
+  EXPECT_THROW(Tensor::zeros({2}, DType::kFloat32).as<double>(), ShapeError);
+}
+
+TEST(Tensor, ReshapedSharesTheElements) {
+  const Tensor tensor = Tensor::from<float>({1, 2, 3, 4}, {4});
+  const Tensor square = tensor.reshaped({2, 2});
+  square.as<float>()[3] = 9;
+  EXPECT_EQ(tensor.item(3), 9);
+  EXPECT_TRUE(square.aliases(tensor));
+  EXPECT_FALSE(square.is(tensor));
+  EXPECT_THROW(tensor.reshaped({3}), ShapeError);
+}
+
+TEST(Tensor, RowsShareTheirPart) {
+  const Tensor tensor = Tensor::from<std::int32_t>({0, 1, 2, 3, 4, 5}, {3, 2});
+  const Tensor middle = tensor.rows(1, 2);
+  EXPECT_EQ(middle.shape(), Shape({1, 2}));
+  EXPECT_THAT(middle.as<std::int32_t>(), ElementsAre(2, 3));
+  EXPECT_EQ(tensor.rows(3, 3).numel(), 0);
+  // A view of a view starts where the first view does.
+  EXPECT_THAT(tensor.rows(1, 3).rows(1, 2).as<std::int32_t>(), ElementsAre(4, 5));
+  EXPECT_THROW(tensor.rows(2, 4), ShapeError);
+  EXPECT_THROW(tensor.rows(2, 1), ShapeError);
+  EXPECT_THROW(tensor.rows(-1, 1), ShapeError);
+}
+
+TEST(Tensor, RowsOfAnEmptyTensorAreEmpty) {
+  EXPECT_EQ(Tensor::zeros({0, 4}, DType::kFloat32).rows(0, 0).shape(), Shape({0, 4}));
+  EXPECT_EQ(Tensor::zeros({3, 0}, DType::kFloat32).rows(1, 3).shape(), Shape({2, 0}));
+}
+
+TEST(Tensor, AViewMustLieInsideItsStorage) {
+  const Storage storage = Storage::allocate(16, kCpu);
+  EXPECT_EQ(Tensor::view(storage, 8, {2}, DType::kFloat32).numel(), 2);
+  EXPECT_EQ(Tensor::view(storage, 16, {0}, DType::kFloat32).numel(), 0);
+  EXPECT_THROW(Tensor::view(storage, 12, {2}, DType::kFloat32), ShapeError);
+  EXPECT_THROW(Tensor::view(storage, 17, {0}, DType::kFloat32), ShapeError);
+}
+
+TEST(Tensor, RebindMovesEveryHandleAndCountsAsAWrite) {
+  const Tensor tensor = Tensor::from<float>({1, 2}, {2});
+  const Tensor handle = tensor;
+  const Tensor arena = Tensor::from<float>({7, 8, 9}, {3});
+  const std::uint64_t version = tensor.version();
+  const Storage storage = Storage::allocate(12, kCpu);
+  std::copy_n(arena.as<float>().begin(), 3, static_cast<float*>(storage.data()));
+  tensor.rebind(storage, 4, DType::kFloat32);
+  EXPECT_THAT(handle.as<float>(), ElementsAre(8, 9));
+  EXPECT_GT(handle.version(), version);
+  EXPECT_THROW(tensor.rebind(storage, 8, DType::kFloat32), ShapeError);
+  EXPECT_THAT(handle.as<float>(), ElementsAre(8, 9));
+}
+
+TEST(Tensor, AViewKeepsTheMemoryAlive) {
+  Tensor rows;
+  {
+    const Tensor tensor = Tensor::from<float>({1, 2, 3}, {3});
+    rows = tensor.rows(1, 3);
+  }
+  EXPECT_THAT(rows.as<float>(), ElementsAre(2, 3));
+}
+
+TEST(Tensor, ADeviceThatIsMissingIsNamed) {
+  try {
+    Tensor::empty({1}, DType::kFloat32, {DeviceType::kCuda, 1});
+    FAIL() << "no error";
+  } catch (const EnvironmentError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("cuda:1"));
+  }
+}
+
+}  // namespace
+}  // namespace lockstep

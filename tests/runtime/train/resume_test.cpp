@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// A resumed run is the run that was never interrupted, bit for bit; and it needs everything that a checkpoint holds.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "runtime/checkpoint/checksum.h"
+#include "runtime/checkpoint/store.h"
+#include "runtime/job/job.h"
+#include "runtime/train/train.h"
+
+namespace lockstep::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kSteps = 50;
+
+/// fp16 with dropout and augmentation; over two epochs of 24 steps; the scale grows and falls, and the run ends in
+/// skips.
+const std::vector<std::string> kSettings = {
+    "train.steps=50",
+    "train.eval_every=0",
+    "checkpoint.keep=0",
+    "schedule.cosine.warmup_steps=5",
+    "amp.loss_scale.growth_interval=8",
+    "fault=[{overflow{step:4}}, {overflow{step:11}}, {overflow{step:12}}, {nan{step:25}}, {overflow{step:48}}, "
+    "{overflow{step:49}}, {overflow{step:50}}]",
+};
+
+class Resume : public testing::Test {
+ protected:
+  // One uninterrupted run serves every test of the process.
+  static void SetUpTestSuite() {
+    folder_ = fs::temp_directory_path() / ("lockstep-resume-" + std::to_string(getpid()));
+    run("reference", "never", "checkpoint.every_steps=1");
+  }
+  static void TearDownTestSuite() { fs::remove_all(folder_); }
+
+  static void run(const std::string& name, const std::string& resume,
+                  const std::string& setting = "checkpoint.every_steps=0") {
+    std::vector<std::string> settings = kSettings;
+    settings.push_back(setting);
+    comm::World world = comm::World::from_environment();
+    TrainOptions options;
+    options.job = job::load(LOCKSTEP_SOURCE_DIR "/configs/digits_convnet.pbtxt", settings);
+    options.run_dir = folder_ / name;
+    options.resume = resume;
+    if (train(world, options) != ExitCode::kDone) throw std::runtime_error("the run did not end");
+  }
+
+  static checkpoint::Store store(const std::string& name) {
+    return checkpoint::Store((folder_ / name / "checkpoints").string());
+  }
+  static checkpoint::Checkpoint load(const std::string& name, std::uint64_t step) {
+    char file[32];
+    std::snprintf(file, sizeof file, "step-%08llu", static_cast<unsigned long long>(step));
+    return store(name).load(store(name).directory() + "/" + file);
+  }
+
+  /// All that a run came to: every tensor of its last checkpoint, and every field but how often it saved.
+  static std::string outcome(const std::string& name) {
+    checkpoint::Checkpoint last = load(name, kSteps);
+    last.state.clear_job();
+    last.state.clear_job_hash();
+    std::string text = last.state.ShortDebugString();
+    for (const auto& [tensor_name, tensor] : last.tensors) {
+      const auto* bytes = static_cast<const std::byte*>(tensor.data());
+      text += "\n" + tensor_name + " " + checkpoint::digest_of({bytes, tensor.bytes()}).checksum;
+    }
+    return text;
+  }
+
+  /// What comes of the run when it is resumed from the checkpoint of `step`, changed by `edit`.
+  static std::string outcome_after(std::uint64_t step, const std::function<void(checkpoint::Checkpoint&)>& edit) {
+    checkpoint::Checkpoint saved = load("reference", step);
+    edit(saved);
+    static int count = 0;
+    const std::string name = "edited-" + std::to_string(count++);
+    const std::string path = store(name + "-from").save(saved.state, saved.tensors);
+    run(name, path);
+    return outcome(name);
+  }
+
+  static fs::path folder_;
+};
+
+fs::path Resume::folder_;
+
+TEST_F(Resume, FromEveryStepGivesTheSameBits) {
+  const std::string expected = outcome("reference");
+  for (std::uint64_t step = 1; step < kSteps; ++step) {
+    const std::string name = "from-" + std::to_string(step);
+    run(name, load("reference", step).path);
+    EXPECT_EQ(outcome(name), expected) << "resumed from step " << step;
+    fs::remove_all(folder_ / name);
+  }
+}
+
+TEST_F(Resume, NeedsEveryFieldOfTheState) {
+  const std::string expected = outcome("reference");
+  // Step 40: in the middle of the second epoch and of a growth interval, after skips. Step 49: amid skips.
+  EXPECT_EQ(outcome_after(40, [](auto&) {}), expected) << "an unchanged copy";
+  using State = checkpoint::TrainingState;
+  const std::vector<std::tuple<const char*, std::uint64_t, std::function<void(State&)>>> omissions = {
+      {"step", 40, [](State& state) { state.clear_step(); }},
+      {"applied_steps", 40, [](State& state) { state.clear_applied_steps(); }},
+      {"sampler.epoch", 40, [](State& state) { state.mutable_sampler()->clear_epoch(); }},
+      {"sampler.cursor", 40, [](State& state) { state.mutable_sampler()->clear_cursor(); }},
+      {"scaler.growth_tracker", 40, [](State& state) { state.mutable_scaler()->clear_growth_tracker(); }},
+      {"scaler.skipped_steps", 40, [](State& state) { state.mutable_scaler()->clear_skipped_steps(); }},
+      {"scaler.consecutive_skips", 49, [](State& state) { state.mutable_scaler()->clear_consecutive_skips(); }},
+      {"scaler.scale", 40, [](State& state) { state.mutable_scaler()->set_scale(65536); }},
+  };
+  for (const auto& [field, step, drop] : omissions) {
+    EXPECT_NE(outcome_after(step, [&](checkpoint::Checkpoint& saved) { drop(saved.state); }), expected) << field;
+  }
+}
+
+TEST_F(Resume, NeedsEveryTensor) {
+  const std::string expected = outcome("reference");
+  for (const auto& [name, tensor] : load("reference", 20).tensors) {
+    const auto drop = [&](checkpoint::Checkpoint& saved) {
+      std::memset(saved.tensors.at(name).data(), 0, saved.tensors.at(name).bytes());
+    };
+    EXPECT_NE(outcome_after(20, drop), expected) << name;
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::train

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of whole runs share: training through the command, and reading what a run leaves behind."""
+import array
+import json
+import os
+import resource
+import signal
+import struct
+import subprocess
+import tempfile
+import time
+import unittest
+import uuid
+from pathlib import Path
+
+LOCKSTEP = os.environ["LOCKSTEP_BINARY"]
+CONFIGS = Path(__file__).resolve().parents[3] / "configs"
+DIGITS = CONFIGS / "digits_convnet.pbtxt"
+
+FP32 = ("amp.opt_level=O0", "amp.dtype=FP32", "comm.wire_dtype=FP32")
+SAVE_ALWAYS = ("checkpoint.every_steps=1", "checkpoint.keep=0")
+
+
+def faults(*kinds_and_points):
+    """faults("overflow", "step:3 rank:1", "kill", "step: 5") as a setting."""
+    pairs = zip(kinds_and_points[::2], kinds_and_points[1::2])
+    return "fault=[" + ", ".join("{%s{%s}}" % pair for pair in pairs) + "]"
+
+
+def read_tensors(path):
+    """The float32 tensors of a safetensors file by name."""
+    content = path.read_bytes()
+    size = struct.unpack_from("<Q", content)[0]
+    header = json.loads(content[8:8 + size])
+    tensors = {}
+    for name, entry in header.items():
+        if name == "__metadata__":
+            continue
+        begin, end = (8 + size + offset for offset in entry["data_offsets"])
+        tensors[name] = array.array("f", content[begin:end])
+    return tensors
+
+
+class Run:
+    """A run's directory after its process has ended."""
+
+    def __init__(self, directory, code=0, output="", seconds=0.0):
+        self.directory = directory
+        self.code = code
+        self.output = output
+        self.seconds = seconds
+
+    @property
+    def lines(self):
+        path = self.directory / "metrics.jsonl"
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+
+    @property
+    def steps(self):
+        return [line for line in self.lines if "event" not in line]
+
+    def column(self, name):
+        return [step[name] for step in self.steps]
+
+    def step(self, number):
+        return self.steps[number - 1]
+
+    @property
+    def summary(self):
+        return json.loads((self.directory / "summary.json").read_text(encoding="utf-8"))
+
+    @property
+    def digest(self):
+        return self.summary["weights_digest"]
+
+    @property
+    def checkpoints(self):
+        return sorted((self.directory / "checkpoints").glob("step-????????"))
+
+    def checkpoint(self, step):
+        return self.directory / "checkpoints" / f"step-{step:08}"
+
+    def tensors(self, step=None):
+        checkpoint = self.checkpoints[-1] if step is None else self.checkpoint(step)
+        return read_tensors(checkpoint / "tensors.safetensors")
+
+
+class LiveRun:
+    """A run whose processes can be looked at and signalled."""
+
+    def __init__(self, command, directory, limit=None):
+        self.directory = directory
+        self.mark = uuid.uuid4().hex
+        self.begin = time.monotonic()
+        self.log = tempfile.TemporaryFile("w+")
+        # A process that meets a limit on the size of files gets SIGXFSZ; ignored, as here, the write fails instead.
+        self.process = subprocess.Popen(command, stdout=self.log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                                        env={**os.environ, "LOCKSTEP_TEST_RUN": self.mark},
+                                        restore_signals=False,
+                                        preexec_fn=limit and (lambda: resource.setrlimit(limit[0], (limit[1],) * 2)))
+
+    def ranks(self):
+        """Process ids by rank. Empty until the ranks are started."""
+        found = {}
+        for path in Path("/proc").glob("[0-9]*/environ"):
+            try:
+                entries = dict(entry.partition("=")[::2] for entry in path.read_bytes().decode().split("\0"))
+            except OSError:
+                continue
+            if entries.get("LOCKSTEP_TEST_RUN") == self.mark and "OMPI_COMM_WORLD_RANK" in entries:
+                found[int(entries["OMPI_COMM_WORLD_RANK"])] = int(path.parent.name)
+        return found
+
+    def newest_step(self):
+        names = [path.name for path in (self.directory / "checkpoints").glob("step-????????")]
+        return max((int(name.removeprefix("step-")) for name in names), default=0)
+
+    def wait_for_step(self, step):
+        """Returns whether the run got there before it ended."""
+        while self.newest_step() < step:
+            if self.process.poll() is not None:
+                return False
+            time.sleep(0.001)
+        return True
+
+    def kill(self, *ranks):
+        """SIGKILL."""
+        processes = self.ranks()
+        for rank in ranks:
+            if rank in processes:
+                os.kill(processes[rank], signal.SIGKILL)
+
+    def finish(self):
+        code = self.process.wait()
+        self.log.seek(0)
+        output = self.log.read()
+        self.log.close()
+        return Run(self.directory, code, output, time.monotonic() - self.begin)
+
+
+class RunTest(unittest.TestCase):
+    """Tests that train in a folder of their own."""
+
+    def setUp(self):
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory(prefix="lockstep-test-")))
+
+    def command(self, name, *settings, resume="auto", job=DIGITS):
+        command = [LOCKSTEP, "train", str(job), "--run-dir", str(self.folder / name), "--resume", str(resume)]
+        for setting in settings:
+            command += ["--set", setting]
+        return command
+
+    def start(self, name, *settings, ranks=1, options=(), limit=None, **where):
+        command = self.command(name, *settings, **where) + list(options)
+        if ranks > 1:
+            command += ["--nproc", str(ranks)]
+        return LiveRun(command, self.folder / name, limit)
+
+    def train(self, name, *settings, code=0, **options):
+        """Trains in a folder of that name and expects the exit code."""
+        run = self.start(name, *settings, **options).finish()
+        self.assertEqual(run.code, code, run.output)
+        return run
+
+    def assert_close(self, actual, expected, tolerance, message=""):
+        worst = max((abs(a - b) / (1 + abs(b)) for a, b in zip(actual, expected, strict=True)), default=0.0)
+        self.assertLessEqual(worst, tolerance, message)
+
+    def assert_same_to_rounding(self, run, reference, tolerance):
+        """Losses and all that a checkpoint holds: weights, optimizer state, running statistics."""
+        self.assert_close(run.column("loss"), reference.column("loss"), tolerance, "losses")
+        tensors = run.tensors()
+        expected = reference.tensors()
+        self.assertEqual(tensors.keys(), expected.keys())
+        for name, values in tensors.items():
+            self.assert_close(values, expected[name], tolerance, name)

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/train/tensorboard.h"
+
+#include <gmock/gmock.h>
+#include <stdlib.h>
+
+#include <bit>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <vector>
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+class TensorBoard : public testing::Test {
+ protected:
+  TensorBoard() {
+    std::string pattern = (fs::temp_directory_path() / "lockstep-tensorboard-XXXXXX").string();
+    directory_ = ::mkdtemp(pattern.data());
+  }
+  ~TensorBoard() override { fs::remove_all(directory_); }
+
+  std::string directory_;
+};
+
+std::string slurp(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// CRC-32C bit by bit, masked as TFRecord does it.
+std::uint32_t masked_crc(std::string_view bytes) {
+  std::uint32_t crc = ~0u;
+  for (const char byte : bytes) {
+    crc ^= static_cast<unsigned char>(byte);
+    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (crc & 1 ? 0x82f63b78u : 0);
+  }
+  crc = ~crc;
+  return (crc >> 15 | crc << 17) + 0xa282ead8u;
+}
+
+template <class T>
+T value_at(const std::string& bytes, std::size_t at) {
+  T value;
+  std::memcpy(&value, bytes.data() + at, sizeof value);
+  return value;
+}
+
+/// The payloads of a file of TFRecords, whose two checksums must be right.
+std::vector<std::string> records_in(const std::string& path) {
+  const std::string bytes = slurp(path);
+  std::vector<std::string> records;
+  for (std::size_t at = 0; at < bytes.size();) {
+    const auto length = value_at<std::uint64_t>(bytes, at);
+    EXPECT_EQ(value_at<std::uint32_t>(bytes, at + 8), masked_crc(std::string_view(bytes).substr(at, 8)));
+    records.push_back(bytes.substr(at + 12, length));
+    EXPECT_EQ(value_at<std::uint32_t>(bytes, at + 12 + length), masked_crc(records.back()));
+    at += 16 + length;
+  }
+  return records;
+}
+
+TEST_F(TensorBoard, ChecksumOfTheStandardVectorIsRight) {
+  const std::uint32_t crc = 0xe3069283;  // RFC 3720's family: CRC-32C of "123456789"
+  EXPECT_EQ(masked_crc("123456789"), std::rotr(crc, 15) + 0xa282ead8u);
+}
+
+TEST_F(TensorBoard, WritesAVersionAndScalarsAsEvents) {
+  TensorBoardWriter writer(directory_);
+  writer.scalar("loss", 300, 0.5f);
+  writer.flush();
+  const std::vector<std::string> records = records_in(writer.path());
+  ASSERT_EQ(records.size(), 2u);
+  // Field 1, a double, comes first in both: the time. What follows is the encoding that protobuf prescribes.
+  EXPECT_EQ(records[0][0], '\x09');
+  EXPECT_EQ(records[0].substr(9),
+            "\x1a\x0d"
+            "brain.Event:2");
+  EXPECT_EQ(records[1][0], '\x09');
+  EXPECT_NEAR(value_at<double>(records[1], 1), static_cast<double>(std::time(nullptr)), 100);
+  const std::string value = std::string(
+                                "\x0a\x04"
+                                "loss"
+                                "\x15") +
+                            std::string("\0\0\0\x3f", 4);
+  EXPECT_EQ(records[1].substr(9),
+            "\x10\xac\x02"
+            "\x2a\x0d"
+            "\x0a\x0b" +
+                value);
+}
+
+TEST_F(TensorBoard, NamesItsFileSoThatTensorBoardFindsIt) {
+  const TensorBoardWriter writer(directory_ + "/new");
+  EXPECT_THAT(writer.path(),
+              testing::MatchesRegex(directory_ + "/new/events\\.out\\.tfevents\\.[0-9]+\\..+\\.[0-9]+\\.[0-9]+"));
+}
+
+TEST_F(TensorBoard, OpensANewFileEachTime) {
+  const TensorBoardWriter first(directory_);
+  const TensorBoardWriter second(directory_);
+  EXPECT_NE(first.path(), second.path());
+}
+
+TEST_F(TensorBoard, FlushesWhenItEnds) {
+  std::string path;
+  {
+    TensorBoardWriter writer(directory_);
+    path = writer.path();
+    for (int step = 0; step < 5000; ++step) writer.scalar("loss", step, 1);
+  }
+  EXPECT_EQ(records_in(path).size(), 5001u);
+}
+
+TEST_F(TensorBoard, SaysWhereItCannotWrite) {
+  std::ofstream(directory_ + "/file").put('x');
+  EXPECT_THROW(TensorBoardWriter(directory_ + "/file"), StorageError);
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// main() of GoogleTest programs that run as several ranks: rank 0 reports the tests, every rank its failures, and all
+// exit alike.
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <cstdio>
+#include <string>
+
+namespace {
+
+class RankFailures : public testing::EmptyTestEventListener {
+ public:
+  explicit RankFailures(int rank) : rank_(rank) {}
+
+  // GoogleTest reports a result under its mutex, so that it cannot be asked for the current test then.
+  void OnTestStart(const testing::TestInfo& test) override {
+    test_ = std::string(test.test_suite_name()) + "." + test.name();
+  }
+  void OnTestPartResult(const testing::TestPartResult& result) override {
+    if (!result.failed()) return;
+    std::printf("[rank %d] %s: %s:%d: %s\n", rank_, test_.c_str(),
+                result.file_name() == nullptr ? "" : result.file_name(), result.line_number(), result.message());
+    std::fflush(stdout);
+  }
+
+ private:
+  int rank_;
+  std::string test_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  int thread_level = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &thread_level);
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  testing::TestEventListeners& listeners = testing::UnitTest::GetInstance()->listeners();
+  if (rank != 0) {
+    delete listeners.Release(listeners.default_result_printer());
+    listeners.Append(new RankFailures(rank));
+  }
+  int failed = RUN_ALL_TESTS();
+  MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  MPI_Finalize();
+  return failed;
+}

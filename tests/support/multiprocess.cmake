@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+# Tests of several processes, which must not be able to hang the suite.
+include_guard(GLOBAL)
+
+# lockstep_mpi_test(NAME RANKS n COMMAND program [argument...]
+#                   [MPIRUN_OPTIONS option...] [EXPECT count pattern] [ENVIRONMENT name=value...] [LIMIT seconds])
+# One CTest test that runs `program`, a target or a path, as n ranks under the watchdog. EXPECT is the watchdog's
+# --expect.
+function(lockstep_mpi_test name)
+  cmake_parse_arguments(arg "" "RANKS;LIMIT" "COMMAND;MPIRUN_OPTIONS;EXPECT;ENVIRONMENT" ${ARGN})
+  if(NOT arg_LIMIT)
+    set(arg_LIMIT 60)
+  endif()
+  set(options --limit ${arg_LIMIT})
+  if(arg_EXPECT)
+    list(APPEND options --expect ${arg_EXPECT})
+  endif()
+  list(POP_FRONT arg_COMMAND program)
+  if(TARGET ${program})
+    set(program $<TARGET_FILE:${program}>)
+  endif()
+  math(EXPR timeout "${arg_LIMIT} + 90") # the watchdog needs time to print stacks
+  add_test(NAME ${name}
+           COMMAND ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/watchdog ${options} ${MPIEXEC_EXECUTABLE} --allow-run-as-root
+                   --oversubscribe --bind-to none ${arg_MPIRUN_OPTIONS} -n ${arg_RANKS} ${program} ${arg_COMMAND})
+  set_tests_properties(
+    ${name} PROPERTIES TIMEOUT ${timeout} PROCESSORS ${arg_RANKS} LABELS mpi
+                       ENVIRONMENT "OMP_NUM_THREADS=1;OMPI_MCA_mpi_yield_when_idle=1;${arg_ENVIRONMENT}")
+endfunction()
