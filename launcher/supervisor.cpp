@@ -61,7 +61,7 @@ Outcome Supervisor::run() {
     }
     pass_output();
     ranks_.find_started();
-    for (const int rank : ranks_.take_ended()) on_rank_ended(rank);
+    on_ranks_ended(ranks_.take_ended());
     if (next_stage_ && Clock::now() >= *next_stage_) escalate();
   }
   ranks_.find_started();
@@ -110,13 +110,16 @@ void Supervisor::on_stop_request() {
   }
 }
 
-void Supervisor::on_rank_ended(int rank) {
-  const RankPhase phase = ranks_.entry(rank).phase;
-  if (culprit_ || stage_ > 0 || phase == RankPhase::kDone || phase == RankPhase::kFailed) return;
+void Supervisor::on_ranks_ended(const std::vector<int>& ranks) {
+  if (!suspects_.empty() || stage_ > 0) return;
+  for (const int rank : ranks) {
+    const RankPhase phase = ranks_.entry(rank).phase;
+    if (phase != RankPhase::kDone && phase != RankPhase::kFailed) suspects_.push_back(rank);
+  }
   // A rank that reports an error ends the others.
-  if (ranks_.any_failed()) return;
-  culprit_ = rank;
-  culprit_ended_ = Clock::now();
+  if (ranks_.any_failed()) suspects_.clear();
+  if (suspects_.empty()) return;
+  suspects_ended_ = Clock::now();
   take_down(kNoticePoll);
 }
 
@@ -127,11 +130,13 @@ void Supervisor::take_down(milliseconds delay) {
 
 bool Supervisor::mpirun_has_noticed() const {
   // A process that has ended keeps its number until mpirun takes note.
-  return kill(static_cast<pid_t>(ranks_.entry(*culprit_).pid), 0) != 0 || Clock::now() > culprit_ended_ + kNoticeTime;
+  const bool taken_note = std::ranges::all_of(
+      suspects_, [this](int rank) { return kill(static_cast<pid_t>(ranks_.entry(rank).pid), 0) != 0; });
+  return taken_note || Clock::now() > suspects_ended_ + kNoticeTime;
 }
 
 void Supervisor::escalate() {
-  if (stage_ == 0 && culprit_ && !settled_) {
+  if (stage_ == 0 && !suspects_.empty() && !settled_) {
     settled_ = mpirun_has_noticed();
     next_stage_ = Clock::now() + (settled_ ? kSettleTime : kNoticePoll);
     return;
@@ -141,7 +146,7 @@ void Supervisor::escalate() {
     next_stage_.reset();
     return;
   }
-  stop_forced_ = stop_requested_ && !culprit_;
+  stop_forced_ = stop_requested_ && suspects_.empty();
   ranks_.kill_all();
   // mpirun ends by itself once a rank has, and may crash or hang if told to meanwhile; ranks elsewhere are its to end.
   if (!ranks_.any_started() || !supervised_.one_machine) mpirun_.signal(SIGTERM);
@@ -156,7 +161,7 @@ Outcome Supervisor::outcome() const {
   }
   // A rank on another machine may have ended the job on purpose, and this one with it.
   const bool explained = !supervised_.one_machine && is_own_code(code);
-  if (culprit_ && !explained) return because(lost(*culprit_));
+  if (!suspects_.empty() && !explained) return because(lost(culprit()));
   if (code == 0 || is_own_code(code)) return {static_cast<ExitCode>(code), std::nullopt};
   if (!messages_.signals().empty()) return because(lost(messages_.signals().begin()->first));
   if (ranks_.any_started()) {
@@ -165,6 +170,12 @@ Outcome Supervisor::outcome() const {
     return because(PeerError("mpirun, which holds the ranks, " + how + quoted_remarks(), advice()));
   }
   return because(EnvironmentError("mpirun could not start the ranks" + quoted_remarks()));
+}
+
+int Supervisor::culprit() const {
+  // mpirun names the first one that it saw end.
+  const auto named = std::ranges::find_if(suspects_, [this](int rank) { return messages_.signals().contains(rank); });
+  return named != suspects_.end() ? *named : suspects_.front();
 }
 
 Error Supervisor::lost(int rank) const {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "launcher/mpirun.h"
 #include "launcher/mpirun_messages.h"
@@ -41,11 +42,13 @@ class Supervisor {
   void wait();
   void pass_output();
   void on_stop_request();
-  void on_rank_ended(int rank);
+  void on_ranks_ended(const std::vector<int>& ranks);
   void take_down(std::chrono::milliseconds delay);
   bool mpirun_has_noticed() const;
   void escalate();
   Outcome outcome() const;
+  /// The rank that was lost first.
+  int culprit() const;
   /// What became of a rank that did not say so itself.
   Error lost(int rank) const;
   /// What mpirun says, to stand behind our own word; empty where it says nothing.
@@ -60,9 +63,11 @@ class Supervisor {
   MpirunMessages messages_;
   RankWatch ranks_;
 
-  std::optional<int> culprit_;  ///< the first rank that ended without saying why
-  Clock::time_point culprit_ended_;
-  bool settled_ = false;  ///< mpirun knows how the culprit ended
+  /// The first rank that ended without saying why; several, where they were found together: mpirun ends the others of
+  /// one that was killed.
+  std::vector<int> suspects_;
+  Clock::time_point suspects_ended_;
+  bool settled_ = false;  ///< mpirun knows how the suspects ended
   bool stop_requested_ = false;
   bool stop_forced_ = false;  ///< the ranks were ended before they had saved
   int stage_ = 0;             ///< of taking the ranks down

@@ -78,42 +78,34 @@ Verdict GradScaler::step(optim::Optimizer& optimizer) {
   } else {
     record.verdict = check(optimizer, record);
   }
-  const bool first_overflow = record.verdict.found_inf && std::ranges::none_of(optimizers_, [](const auto& other) {
-                                return other.second.stage == Stage::kStepped && other.second.verdict.found_inf;
-                              });
   optimizer.step(unscaled ? 1.0f : inverse_scale(), record.verdict.found_inf ? 1.0f : 0.0f);
   record.stage = Stage::kStepped;
   record.local_flags = {};
-  if (first_overflow) count_skip(optimizer, record.verdict);
   return record.verdict;
-}
-
-void GradScaler::count_skip(const optim::Optimizer& optimizer, const Verdict& verdict) {
-  state_.set_skipped_steps(state_.skipped_steps() + 1);
-  state_.set_consecutive_skips(state_.consecutive_skips() + 1);
-  if (max_consecutive_skips_ == 0 || state_.consecutive_skips() < max_consecutive_skips_) return;
-  const nn::Arena::Slot& slot = optimizer.arena().slots().at(static_cast<std::size_t>(verdict.slot));
-  throw NumericsError(
-      std::to_string(state_.consecutive_skips()) + " steps in a row were skipped: the gradient of " +
-          slot.parameter.name + " is not finite" +
-          (verdict.rank >= 0 ? ", first on rank " + std::to_string(verdict.rank) : " after the reduction") +
-          " (loss scale " + std::to_string(current_scale()) + ")",
-      "Lower the learning rate, look at the data, or set amp.dtype: BF16. The weights are those of the "
-      "last applied step.");
 }
 
 void GradScaler::update() {
   require_scaled("update()");
   bool stepped = false;
   bool found_inf = false;
+  std::string parameter;
+  int rank = -1;
   for (const auto& [optimizer, record] : optimizers_) {
     stepped = stepped || record.stage != Stage::kReady;
-    found_inf = found_inf || record.verdict.found_inf;
+    if (!record.verdict.found_inf || found_inf) continue;
+    found_inf = true;
+    parameter = optimizer->arena().slots().at(static_cast<std::size_t>(record.verdict.slot)).parameter.name;
+    rank = record.verdict.rank;
   }
   if (!stepped) throw UsageError("update() was called, but no inf check was recorded since the last one");
   optimizers_.clear();
-  if (!found_inf) state_.set_consecutive_skips(0);
-  if (!dynamic_) return;
+  state_.set_skipped_steps(state_.skipped_steps() + (found_inf ? 1 : 0));
+  state_.set_consecutive_skips(found_inf ? state_.consecutive_skips() + 1 : 0);
+  if (max_consecutive_skips_ > 0 && state_.consecutive_skips() >= max_consecutive_skips_) give_up(parameter, rank);
+  if (dynamic_) adapt_scale(found_inf);
+}
+
+void GradScaler::adapt_scale(bool found_inf) {
   const double scale = static_cast<double>(current_scale());
   float& next = scale_.as<float>()[0];
   if (found_inf) {
@@ -126,6 +118,15 @@ void GradScaler::update() {
   } else {
     state_.set_growth_tracker(state_.growth_tracker() + 1);
   }
+}
+
+void GradScaler::give_up(const std::string& parameter, int rank) const {
+  throw NumericsError(std::to_string(state_.consecutive_skips()) + " steps in a row were skipped: the gradient of " +
+                          parameter + " is not finite" +
+                          (rank >= 0 ? ", first on rank " + std::to_string(rank) : " after the reduction") +
+                          " (loss scale " + std::to_string(current_scale()) + ")",
+                      "Lower the learning rate, look at the data, or set amp.dtype: BF16. The weights are those of the "
+                      "last applied step.");
 }
 
 checkpoint::ScalerState GradScaler::state_dict() const {

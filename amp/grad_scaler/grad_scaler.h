@@ -41,10 +41,11 @@ class GradScaler {
   /// already called since the last update(), after step(), before any scale(), or for 16-bit gradients.
   void unscale_(optim::Optimizer& optimizer);
   /// Agrees on the verdict and applies or skips the optimizer's step. Throws UsageError when called twice before
-  /// update(). Throws NumericsError, on every rank, after max_consecutive_skips skips in a row, naming parameter and
-  /// rank; the skips of several optimizers between two updates count as one.
+  /// update().
   Verdict step(optim::Optimizer& optimizer);
-  /// Throws UsageError when no optimizer was checked since the last update(), or before any scale().
+  /// Adapts the scale and counts skips; those of several optimizers since the last update count as one. Throws
+  /// UsageError when no optimizer was checked since then, or before any scale(). Throws NumericsError, on every rank,
+  /// after max_consecutive_skips skips in a row, naming parameter and rank.
   void update();
 
   float current_scale() const { return scale_.as<float>()[0]; }
@@ -69,7 +70,8 @@ class GradScaler {
   float inverse_scale() const { return static_cast<float>(1.0 / static_cast<double>(current_scale())); }
   Verdict check(optim::Optimizer& optimizer, PerOptimizer& record);
   void require_scaled(const char* operation) const;
-  void count_skip(const optim::Optimizer& optimizer, const Verdict& verdict);
+  void adapt_scale(bool found_inf);
+  [[noreturn]] void give_up(const std::string& parameter, int rank) const;
 
   bool dynamic_;
   double min_;

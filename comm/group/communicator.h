@@ -31,7 +31,7 @@ struct CommunicatorOptions {
 ///
 /// Reductions accumulate in float32 (float64 for float64, exact for integers) in the order of the ranks and round once,
 /// so a result is the same on every rank, in every run, and with shared memory or without; sums of 16-bit values cannot
-/// overflow on the way. kAverage divides the float32 sum by the group's size before rounding. Over several nodes, each
+/// overflow on the way. kAverage multiplies the sum by 1 / the group's size before rounding. Over several nodes, each
 /// node's partial result is also rounded to the dtype once, on its way to the others.
 ///
 /// Errors: PeerError for ranks that are late, gone or disagree (thrown by the call, or by whatever synchronises the

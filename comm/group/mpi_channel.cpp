@@ -20,7 +20,7 @@ Reduction reduction_over(const std::vector<int>& ranks, const Operation& operati
       operation.reduce == ReduceOp::kMax ? kernels::cpu::RankReduction::kMax : kernels::cpu::RankReduction::kSum,
       operation.dtype,
       {},
-      operation.reduce == ReduceOp::kAverage ? 1.0f / static_cast<float>(ranks.size()) : 1.0f};
+      operation.reduce == ReduceOp::kAverage ? 1.0 / static_cast<double>(ranks.size()) : 1.0};
   for (const int rank : ranks) {
     reduction.premultiply.push_back(operations == nullptr ? 1.0f
                                                           : (*operations)[static_cast<std::size_t>(rank)].premultiply);

@@ -13,7 +13,7 @@ struct Reduction {
   kernels::cpu::RankReduction kind;
   DType dtype;
   std::vector<float> premultiply;  ///< one for each rank
-  float factor;
+  double factor;
 };
 
 /// Elements [begin, end) of `count` that part `index` of `parts` holds: as even as cache lines allow.

@@ -173,7 +173,6 @@ StepReport Trainer::step() {
   board_.set(world_.rank(), RankPhase::kStep, number);
   scaler_.note_local_flags(optimizer, ddp_.reducer().local_flags());
   const amp::Verdict verdict = scaler_.step(optimizer);
-  scaler_.update();
   faults_.after_step();
   if (verdict.found_inf) {
     report.skipped = true;
@@ -216,9 +215,11 @@ void Trainer::after_step(const StepReport& report) {
   step_ms_.push_back(static_cast<float>(report.seconds * 1e3));
   if (metrics_) {
     metrics_->step(report);
-    if (!std::isfinite(report.loss)) metrics_->flush();
+    if (report.skipped || !std::isfinite(report.loss)) metrics_->flush();
   }
   progress_->step(report);
+  // What ends the run stands in its metrics before.
+  scaler_.update();
   require_finite(report);
   const std::uint32_t digest_every = job_.comm().digest_every();
   if (digest_every > 0 && step_ % digest_every == 0) {

@@ -10,7 +10,7 @@ namespace lockstep::kernels::cpu {
 
 // On the calling thread alone: it is the communication's, and the other cores are busy with the backward pass.
 void rank_reduce(RankReduction reduction, DType dtype, std::int64_t count, std::span<const void* const> sources,
-                 std::span<const float> premultiply, float factor, std::span<void* const> outputs) {
+                 std::span<const float> premultiply, double factor, std::span<void* const> outputs) {
   if (!is_floating(dtype) && dtype != DType::kInt32 && dtype != DType::kInt64) {
     throw ShapeError("rank_reduce: expected a floating dtype, int32 or int64, found " + std::string(name_of(dtype)));
   }

@@ -15,6 +15,6 @@ enum class RankReduction { kSum, kMax };
 /// written to every one of `outputs`, which may alias sources element by element. `count` elements of `dtype`
 /// (floating, int32 or int64); a NaN in any source gives NaN. One pass over memory.
 void rank_reduce(RankReduction reduction, DType dtype, std::int64_t count, std::span<const void* const> sources,
-                 std::span<const float> premultiply, float factor, std::span<void* const> outputs);
+                 std::span<const float> premultiply, double factor, std::span<void* const> outputs);
 
 }  // namespace lockstep::kernels::cpu

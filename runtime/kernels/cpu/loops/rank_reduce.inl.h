@@ -12,7 +12,7 @@ struct RankReduce {
   std::int64_t count;
   std::span<const void* const> sources;
   std::span<const float> premultiply;
-  float factor;
+  double factor;
   std::span<void* const> outputs;
 };
 
@@ -30,7 +30,7 @@ Lanes reduce_vector(const RankReduce& job, Load load) {
   }
   Lanes sum = job.premultiply[0] * load(0);
   for (std::size_t r = 1; r < job.sources.size(); ++r) sum += job.premultiply[r] * load(r);
-  return job.factor * sum;
+  return static_cast<float>(job.factor) * sum;
 }
 
 /// In registers from end to end: what limits this loop is memory.
@@ -50,7 +50,7 @@ void reduce_floats(const RankReduce& job) {
 }
 
 template <class T>
-T weighted(float weight, T value) {
+T weighted(double weight, T value) {
   if constexpr (std::is_floating_point_v<T>) {
     return static_cast<T>(weight) * value;
   } else {
@@ -72,7 +72,8 @@ void reduce_others(const RankReduce& job) {
         }
       } else {
         const float weight = job.premultiply[r];
-        for (std::int64_t i = 0; i < n; ++i) result[i] = (r == 0 ? T{0} : result[i]) + weighted(weight, values[i]);
+        for (std::int64_t i = 0; i < n; ++i)
+          result[i] = (r == 0 ? T{0} : result[i]) + weighted(static_cast<double>(weight), values[i]);
       }
     }
     if (job.reduction == RankReduction::kSum) {
@@ -83,7 +84,7 @@ void reduce_others(const RankReduce& job) {
 }
 
 void rank_reduce(RankReduction reduction, DType dtype, std::int64_t count, std::span<const void* const> sources,
-                 std::span<const float> premultiply, float factor, std::span<void* const> outputs) {
+                 std::span<const float> premultiply, double factor, std::span<void* const> outputs) {
   const RankReduce job{reduction, count, sources, premultiply, factor, outputs};
   switch (dtype) {
     case DType::kFloat32:

@@ -17,18 +17,24 @@ std::vector<const void*> pointers(const std::vector<Tensor>& tensors) {
 
 /// Every rank receives the result in place of its own elements.
 void reduce_in_place(RankReduction reduction, const std::vector<Tensor>& ranks, const std::vector<float>& premultiply,
-                     float factor) {
+                     double factor) {
   std::vector<void*> outputs;
   for (const Tensor& tensor : ranks) outputs.push_back(tensor.data());
   cpu::rank_reduce(reduction, ranks[0].dtype(), ranks[0].numel(), pointers(ranks), premultiply, factor, outputs);
 }
 
+std::string dtype_name(const ::testing::TestParamInfo<DType>& dtype) { return std::string(name_of(dtype.param)); }
+
 class RankReduce : public ::testing::TestWithParam<DType> {};
+class RankReduceOfFloats : public RankReduce {};
 
 INSTANTIATE_TEST_SUITE_P(, RankReduce,
                          ::testing::Values(DType::kFloat32, DType::kFloat16, DType::kBFloat16, DType::kFloat64,
                                            DType::kInt32, DType::kInt64),
-                         [](const auto& dtype) { return std::string(name_of(dtype.param)); });
+                         dtype_name);
+INSTANTIATE_TEST_SUITE_P(, RankReduceOfFloats,
+                         ::testing::Values(DType::kFloat32, DType::kFloat16, DType::kBFloat16, DType::kFloat64),
+                         dtype_name);
 
 TEST_P(RankReduce, SumsWholeNumbersExactlyForAnyNumberOfRanks) {
   for (const std::int64_t n : kLengths) {
@@ -56,15 +62,15 @@ TEST_P(RankReduce, TakesTheMaximum) {
   for (const Tensor& rank : ranks) expect_close(rank, {-4, 2, 8}, {});
 }
 
-TEST_P(RankReduce, WeighsFloatingRanks) {
-  if (!is_floating(GetParam())) GTEST_SKIP() << "factors are for floating dtypes";
+TEST_P(RankReduce, WeighsFloatingRanksAndIgnoresFactorsOfIntegers) {
   const std::vector<Tensor> ranks{tensor_of({8, 16}, {2}, GetParam()), tensor_of({4, 64}, {2}, GetParam())};
   reduce_in_place(RankReduction::kSum, ranks, {0.5f, 0.25f}, 2);
-  for (const Tensor& rank : ranks) expect_close(rank, {10, 48}, {});
+  const std::vector<double> expected =
+      is_floating(GetParam()) ? std::vector<double>{10, 48} : std::vector<double>{12, 80};
+  for (const Tensor& rank : ranks) expect_close(rank, expected, {});
 }
 
-TEST_P(RankReduce, NaNOfAnyRankWins) {
-  if (!is_floating(GetParam())) GTEST_SKIP() << "integers have no NaN";
+TEST_P(RankReduceOfFloats, NaNOfAnyRankWins) {
   for (const RankReduction reduction : {RankReduction::kSum, RankReduction::kMax}) {
     for (std::size_t bad = 0; bad < 3; ++bad) {
       std::vector<Tensor> ranks;
@@ -78,6 +84,12 @@ TEST_P(RankReduce, NaNOfAnyRankWins) {
       EXPECT_FALSE(std::isnan(ranks[0].item(16)));
     }
   }
+}
+
+TEST(RankReduceOfDouble, AveragesInDoublePrecision) {
+  const std::vector<Tensor> ranks(3, tensor_of({1.0}, {1}, DType::kFloat64));
+  reduce_in_place(RankReduction::kSum, ranks, {1, 1, 1}, 1.0 / 3);
+  EXPECT_DOUBLE_EQ(ranks[0].item(), 1.0);
 }
 
 TEST(RankReduceOfHalf, DoesNotOverflowOnTheWay) {
