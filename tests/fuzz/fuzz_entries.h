@@ -11,33 +11,56 @@
 
 #include "runtime/checkpoint/manifest.h"
 #include "runtime/checkpoint/safetensors.h"
+#include "runtime/data/idx.h"
+#include "runtime/job/job.h"
 
 // What a fuzzer calls with any bytes: each parser may refuse them with a StorageError, and do nothing else but succeed.
 
-namespace lockstep::checkpoint {
+namespace lockstep::fuzz {
 
-inline void fuzz_safetensors(std::string_view bytes) {
-  const int descriptor = ::memfd_create("fuzz", MFD_CLOEXEC);  // a file that never touches a disk
+/// Hands `parse` a file of these bytes that never touches a disk.
+template <class Parse>
+void with_file(std::string_view bytes, Parse&& parse) {
+  const int descriptor = ::memfd_create("fuzz", MFD_CLOEXEC);
   if (::write(descriptor, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size())) {
     try {
-      const SafetensorsFile file("/proc/self/fd/" + std::to_string(descriptor));
-      for (const TensorEntry& entry : file.tensors()) file.read(entry);
+      parse("/proc/self/fd/" + std::to_string(descriptor));
     } catch (const StorageError&) {
     }
   }
   ::close(descriptor);
 }
 
+inline void fuzz_safetensors(std::string_view bytes) {
+  with_file(bytes, [](const std::string& path) {
+    const checkpoint::SafetensorsFile file(path);
+    for (const checkpoint::TensorEntry& entry : file.tensors()) file.read(entry);
+  });
+}
+
+/// The bytes are both files: labels differ from images in a byte of the header alone.
+inline void fuzz_idx(std::string_view bytes) {
+  with_file(bytes, [](const std::string& path) { data::count_idx_classes(path); });
+  with_file(bytes, [](const std::string& path) { data::open_idx(path, path, 10); });
+}
+
+/// As a job, and as the value of an override; neither may throw whatever it says.
+inline void fuzz_job(std::string_view bytes) {
+  job::check_text(bytes, "job.pbtxt", {}, ".");
+  const std::string override_text = "model=" + std::string(bytes);
+  job::check_text("name: 'x'", "job.pbtxt", {&override_text, 1}, ".");
+}
+
 /// Both as they come and behind a checksum that fits, since without one nearly nothing reaches the JSON parser.
 inline void fuzz_manifest(std::string_view bytes) {
-  const std::string sealed =
-      std::string(bytes) + ",\n  \"checksum\": \"" + digest_of(std::as_bytes(std::span(bytes))).checksum + "\"\n}\n";
+  const std::string sealed = std::string(bytes) + ",\n  \"checksum\": \"" +
+                             checkpoint::digest_of(std::as_bytes(std::span(bytes))).checksum + "\"\n}\n";
   for (const std::string_view text : {bytes, std::string_view(sealed)}) {
     try {
-      parse_manifest(text, "manifest.json");
+      checkpoint::parse_manifest(text, "manifest.json");
     } catch (const StorageError&) {
     }
   }
 }
 
-}  // namespace lockstep::checkpoint
+}  // namespace lockstep::fuzz

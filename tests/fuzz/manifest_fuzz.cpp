@@ -2,6 +2,6 @@
 #include "tests/fuzz/fuzz_entries.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  lockstep::checkpoint::fuzz_manifest({reinterpret_cast<const char*>(data), size});
+  lockstep::fuzz::fuzz_manifest({reinterpret_cast<const char*>(data), size});
   return 0;
 }

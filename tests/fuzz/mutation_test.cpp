@@ -2,12 +2,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <random>
 #include <vector>
 
 #include "tests/fuzz/fuzz_entries.h"
 
-namespace lockstep::checkpoint {
+namespace lockstep::fuzz {
 namespace {
 
 /// Changes `text` in one of the ways that parsers stumble over.
@@ -30,6 +32,10 @@ void mutate(std::string& text, std::mt19937& random) {
                                                    "\"shape\"",
                                                    "\"__metadata__\"",
                                                    "\"dtype\":\"F64\"",
+                                                   "mlp{",
+                                                   "<",
+                                                   "0x",
+                                                   "'",
                                                    " "};
   const auto below = [&](std::size_t limit) { return limit == 0 ? 0 : random() % limit; };
   const std::size_t at = below(text.size() + 1);
@@ -53,9 +59,9 @@ void mutate(std::string& text, std::mt19937& random) {
 }
 
 template <class Entry>
-void run_mutations(const std::string& seed, Entry&& entry) {
+void run_mutations(const std::string& seed, Entry&& entry, int rounds = 30'000) {
   std::mt19937 random(12345);
-  for (int round = 0; round < 30'000; ++round) {
+  for (int round = 0; round < rounds; ++round) {
     std::string text = seed;
     for (unsigned count = 1 + random() % 4; count > 0; --count) mutate(text, random);
     entry(text);
@@ -83,9 +89,23 @@ TEST(Mutations, OfASafetensorsHeaderBehindItsRightLengthNeverHarm) {
 }
 
 TEST(Mutations, OfAManifestNeverHarm) {
-  const std::string text = format_manifest({7, {{"state.pb", {3, "ab"}}}, {{"w", {4, "cd"}}}});
+  const std::string text = checkpoint::format_manifest({7, {{"state.pb", {3, "ab"}}}, {{"w", {4, "cd"}}}});
   run_mutations(text.substr(0, text.rfind(",\n  \"checksum\"")), [](const std::string& body) { fuzz_manifest(body); });
 }
 
+TEST(Mutations, OfAnIdxFileNeverHarm) {
+  const std::string images = std::string("\0\0\x08\x03", 4) + std::string("\0\0\0\2\0\0\0\2\0\0\0\2", 12) + "abcdefgh";
+  const std::string labels = std::string("\0\0\x08\x01", 4) + std::string("\0\0\0\2", 4) + "\1\2";
+  for (const std::string& file : {images, labels}) run_mutations(file, [](const std::string& text) { fuzz_idx(text); });
+}
+
+TEST(Mutations, OfAJobNeverHarm) {
+  std::ifstream file(LOCKSTEP_SOURCE_DIR "/configs/digits_convnet.pbtxt");
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  ASSERT_FALSE(text.empty());
+  run_mutations(
+      text, [](const std::string& job) { fuzz_job(job); }, 3'000);
+}
+
 }  // namespace
-}  // namespace lockstep::checkpoint
+}  // namespace lockstep::fuzz
