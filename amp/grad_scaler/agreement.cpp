@@ -9,13 +9,14 @@ namespace lockstep::amp {
 
 Verdict agree(const Tensor& reduced, const Tensor& local, comm::Communicator& communicator) {
   // One vector: whether a parameter is bad anywhere, then a number that is highest for the lowest bad rank.
+  const Tensor& own = !local.defined() && communicator.size() == 1 ? reduced : local;
   const std::int64_t count = reduced.numel();
   const Tensor ballot = Tensor::zeros({2 * count}, DType::kFloat32);
   const std::span<float> votes = ballot.as<float>();
   const float ballot_number = static_cast<float>(communicator.size() - communicator.rank());
   for (std::int64_t i = 0; i < count; ++i) {
     const auto slot = static_cast<std::size_t>(i);
-    const bool mine = local.defined() && local.as<float>()[slot] != 0.0f;
+    const bool mine = own.defined() && own.as<float>()[slot] != 0.0f;
     votes[slot] = reduced.as<float>()[slot] != 0.0f || mine ? 1.0f : 0.0f;
     votes[slot + static_cast<std::size_t>(count)] = mine ? ballot_number : 0.0f;
   }

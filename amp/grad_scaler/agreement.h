@@ -17,7 +17,7 @@ struct Verdict {
 
 /// The explicit MAX over ranks that makes a step applied or skipped by all alike. `reduced` flags (float32
 /// [parameters]) are those of the reduced gradients, `local` those of this rank's own gradients before the reduction;
-/// undefined where nobody looked. A collective.
+/// undefined where nobody looked, as on a lone rank, whose own are the reduced ones. A collective.
 Verdict agree(const Tensor& reduced, const Tensor& local, comm::Communicator& communicator);
 
 }  // namespace lockstep::amp

@@ -142,7 +142,9 @@ void GradScaler::load_state_dict(const checkpoint::ScalerState& state) {
   state_.set_growth_tracker(state.growth_tracker());
   state_.set_consecutive_skips(state.consecutive_skips());
   state_.set_skipped_steps(state.skipped_steps());
-  scale_.as<float>()[0] = state.scale();
+  if (dynamic_) {
+    scale_.as<float>()[0] = static_cast<float>(std::clamp(static_cast<double>(state.scale()), min_, max_));
+  }
 }
 
 }  // namespace lockstep::amp

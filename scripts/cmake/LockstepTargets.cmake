@@ -23,6 +23,8 @@ target_compile_options(lockstep_options INTERFACE -Wall -Wextra -Wshadow -Wnon-v
 if(LOCKSTEP_SANITIZE)
   add_compile_options(-fsanitize=${LOCKSTEP_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
   add_link_options(-fsanitize=${LOCKSTEP_SANITIZE})
+  # GCC sees uninitialised values in instrumented library code that are none.
+  target_compile_options(lockstep_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 endif()
 
 # lockstep_library(NAME [DEPS target...]): the library lockstep_NAME of the .cpp files beside the calling
