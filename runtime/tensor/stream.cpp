@@ -10,6 +10,8 @@
 #include <mutex>
 #include <thread>
 
+#include "runtime/tensor/gpu.h"
+
 namespace lockstep {
 
 namespace {
@@ -179,6 +181,14 @@ Stream Stream::calling_thread() {
 }
 
 Stream Stream::worker(const std::string& name) { return Stream(std::make_shared<WorkerStream>(name)); }
+
+Stream Stream::current(Device device) {
+  return device.type == DeviceType::kCpu ? calling_thread() : gpu::current_stream(device);
+}
+
+Stream Stream::create(Device device, const std::string& name) {
+  return device.type == DeviceType::kCpu ? worker(name) : gpu::make_stream(device, name);
+}
 
 Device Stream::device() const { return impl_->device(); }
 void Stream::enqueue(std::function<void()> work) const { impl_->enqueue(std::move(work)); }
