@@ -36,7 +36,7 @@ endif()
 # the calling CMakeLists.txt and in the folders named. Headers are included by their path from the repository's root.
 function(lockstep_library name)
   cmake_parse_arguments(arg "" "" "FOLDERS;DEPS;PRIVATE_DEPS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS *.cpp)
+  file(GLOB sources CONFIGURE_DEPENDS *.cpp *.cu)
   foreach(folder ${arg_FOLDERS})
     file(GLOB more CONFIGURE_DEPENDS ${folder}/*.cpp ${folder}/*.cu)
     list(APPEND sources ${more})
