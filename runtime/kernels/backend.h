@@ -103,6 +103,7 @@ struct LossScaleOptions {
 struct LossScaleState {
   float scale = 1.0f;
   float inverse = 1.0f;  ///< 1 / scale, computed in double
+  float used = 0.0f;     ///< the scale of the step last counted
   std::int32_t growth_tracker = 0;
   std::int32_t consecutive_skips = 0;
   std::int64_t skipped_steps = 0;

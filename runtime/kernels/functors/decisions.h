@@ -27,6 +27,7 @@ LOCKSTEP_HOST_DEVICE inline kernels::StepVerdict count_ballot(const float* ballo
 
 LOCKSTEP_HOST_DEVICE inline void update_loss_scale(const kernels::LossScaleOptions& options, bool found_inf,
                                                    kernels::LossScaleState& state) {
+  state.used = state.scale;
   state.skipped_steps += found_inf ? 1 : 0;
   state.consecutive_skips = found_inf ? state.consecutive_skips + 1 : 0;
   if (!options.dynamic) return;
