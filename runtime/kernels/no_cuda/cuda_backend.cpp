@@ -9,4 +9,6 @@ Backend& cuda_backend(Device device) {
   throw EnvironmentError("no kernels for " + str(device) + ": this build has no CUDA", "Use --device cpu.");
 }
 
+void set_tf32(bool) {}
+
 }  // namespace lockstep::kernels

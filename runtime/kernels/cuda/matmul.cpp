@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/cuda/alignment.h"
+#include "runtime/kernels/cuda/backend.h"
+#include "runtime/kernels/cuda/matmul_plans.h"
+#include "runtime/kernels/cuda/tf32.h"
+#include "runtime/kernels/geometry/checks.h"
+
+namespace lockstep::kernels {
+
+namespace {
+
+/// The bias in the result's dtype, as cuBLASLt's epilogue reads it, and where it takes 16-byte accesses.
+Tensor epilogue_bias(Backend& backend, const Tensor& bias, DType dtype) {
+  if (!bias.defined() || (bias.dtype() == dtype && cuda::alignment_of(bias) == cuda::kAlignment)) return bias;
+  const Tensor converted = Tensor::empty(bias.shape(), dtype, bias.device());
+  backend.cast(bias, converted);
+  return converted;
+}
+
+}  // namespace
+
+void CudaBackend::matmul(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b, const Tensor& bias,
+                         bool accumulate, const Tensor& out) {
+  const auto [batch, m, n, k] = checks::matmul(a, transpose_a, b, transpose_b, bias, out);
+  if (out.numel() == 0) return;
+  const Tensor shift = epilogue_bias(*this, bias, out.dtype());
+  if (k == 0) {  // a sum of nothing
+    if (!accumulate) fill(out, 0);
+    if (shift.defined()) add(out, shift, out);
+    return;
+  }
+  const cuda::MatmulProblem problem{.batch = batch,
+                                    .m = m,
+                                    .n = n,
+                                    .k = k,
+                                    .transpose_a = transpose_a,
+                                    .transpose_b = transpose_b,
+                                    .bias = shift.defined(),
+                                    .operand = a.dtype(),
+                                    .result = out.dtype(),
+                                    .tf32 = cuda::tf32(),
+                                    .alignment_a = cuda::alignment_of(a),
+                                    .alignment_b = cuda::alignment_of(b),
+                                    .alignment_out = cuda::alignment_of(out)};
+  matmuls_->run(problem, {.a = a.data(),
+                          .b = b.data(),
+                          .bias = shift.defined() ? shift.data() : nullptr,
+                          .out = out.data(),
+                          .accumulate = accumulate});
+}
+
+}  // namespace lockstep::kernels
