@@ -8,21 +8,37 @@
 
 namespace lockstep {
 
-// What a step decides, each in one call of one thread: the same code on the CPU and in a kernel.
+// What a step decides: the same code on the CPU and in a kernel.
 
-/// The verdict of `parameters` votes and, behind them, as many numbers world_size - rank.
+// A ballot is one vote for each of `parameters`, 1 where its gradient is bad, and behind them as many numbers
+// world_size - rank, 0 where no rank's own gradient was bad.
+
+/// This rank's vote on a parameter and the number behind it.
+struct Vote {
+  float bad;
+  float number;
+};
+LOCKSTEP_HOST_DEVICE inline Vote vote(bool reduced_is_bad, bool local_is_bad, int rank, int world_size) {
+  return {reduced_is_bad || local_is_bad ? 1.0f : 0.0f, local_is_bad ? static_cast<float>(world_size - rank) : 0.0f};
+}
+
+/// The verdict where `slot` is the first parameter with a vote against it; `parameters` when there is none.
+LOCKSTEP_HOST_DEVICE inline kernels::StepVerdict verdict_of(const float* ballot, std::int64_t parameters,
+                                                            std::int64_t slot, int world_size) {
+  kernels::StepVerdict verdict;
+  if (slot == parameters) return verdict;
+  verdict.found_inf = 1.0f;
+  verdict.slot = static_cast<std::int32_t>(slot);
+  const float number = ballot[parameters + slot];
+  if (number > 0.0f) verdict.rank = world_size - static_cast<std::int32_t>(number);
+  return verdict;
+}
+
 LOCKSTEP_HOST_DEVICE inline kernels::StepVerdict count_ballot(const float* ballot, std::int64_t parameters,
                                                               int world_size) {
-  kernels::StepVerdict verdict;
-  for (std::int64_t i = 0; i < parameters; ++i) {
-    if (ballot[i] == 0.0f) continue;
-    verdict.found_inf = 1.0f;
-    verdict.slot = static_cast<std::int32_t>(i);
-    const float number = ballot[parameters + i];
-    if (number > 0.0f) verdict.rank = world_size - static_cast<std::int32_t>(number);
-    break;
-  }
-  return verdict;
+  std::int64_t slot = 0;
+  while (slot < parameters && ballot[slot] == 0.0f) ++slot;
+  return verdict_of(ballot, parameters, slot, world_size);
 }
 
 LOCKSTEP_HOST_DEVICE inline void update_loss_scale(const kernels::LossScaleOptions& options, bool found_inf,

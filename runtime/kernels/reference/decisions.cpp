@@ -15,8 +15,9 @@ void ReferenceBackend::cast_ballot(const Tensor& reduced, const Tensor& local, i
   const auto count = static_cast<std::size_t>(reduced.numel());
   for (std::size_t i = 0; i < count; ++i) {
     const bool mine = local.defined() && local.as<float>()[i] != 0.0f;
-    ballot.as<float>()[i] = mine || reduced.as<float>()[i] != 0.0f ? 1.0f : 0.0f;
-    ballot.as<float>()[i + count] = mine ? static_cast<float>(world_size - rank) : 0.0f;
+    const Vote own = vote(reduced.as<float>()[i] != 0.0f, mine, rank, world_size);
+    ballot.as<float>()[i] = own.bad;
+    ballot.as<float>()[i + count] = own.number;
   }
 }
 
