@@ -110,25 +110,15 @@ void CudaBackend::conv_backward(const ConvGeometry& geometry, const Tensor& x, c
 
   if (!dweight.defined()) return;
   const Tensor input = aligned(x);
-  // Returns whether cuDNN has an engine that writes this dtype.
-  const auto weights = [&](DType dtype, bool direct) {
-    const Tensor result = buffer_for(dweight, dtype, accumulate);
-    const ConvProblem pass = problem(ConvPass::kWeights, dtype);
-    const ConvData data{.first = input.data(), .second = slope.data(), .result = result.data()};
-    if (direct) {
-      run_direct(device_, pass, data);
-    } else if (!convolutions_->run(pass, data)) {
-      return false;
-    }
-    store(*this, result, accumulate, dweight);
-    return true;
-  };
-  // Into the gradient's own dtype where nothing is added and that is x's; otherwise the sum is rounded once, behind the
-  // addition or the cast, if an engine writes float32 from 16-bit operands.
-  const bool plain = !accumulate && dweight.dtype() == x.dtype();
-  if (!plain && weights(DType::kFloat32, false)) return;
-  if ((plain || x.dtype() != DType::kFloat32) && weights(x.dtype(), false)) return;
-  weights(DType::kFloat32, true);
+  // No engine of cuDNN 9.19 writes float32 from 16-bit operands: the sum is rounded to theirs before it is added or
+  // cast.
+  const ConvProblem pass = problem(ConvPass::kWeights, x.dtype());
+  Tensor result = buffer_for(dweight, x.dtype(), accumulate);
+  if (!convolutions_->run(pass, {.first = input.data(), .second = slope.data(), .result = result.data()})) {
+    result = buffer_for(dweight, DType::kFloat32, accumulate);
+    run_direct(device_, pass, {.first = input.data(), .second = slope.data(), .result = result.data()});
+  }
+  store(*this, result, accumulate, dweight);
 }
 
 }  // namespace lockstep::kernels

@@ -20,7 +20,7 @@ using Extents = std::vector<std::int64_t>;
 
 /// More than an engine worth running asks for. Not what happens to be free: every rank and every run must get the same
 /// engine.
-constexpr std::int64_t kWorkspaceLimit = std::int64_t{1} << 30;
+constexpr std::int64_t kWorkspaceLimit = 512 << 20;
 
 enum Id : std::int64_t { kFirst = 1, kSecond, kBias, kResult };
 
@@ -122,12 +122,17 @@ std::vector<fe::NumericalNote_t> refused(const ConvProblem& problem) {
   return notes;
 }
 
-bool choose_engine(fe::graph::Graph& graph, cudnnHandle_t handle, const ConvProblem& problem) {
+/// Takes the first engine of a list that may run and builds, best one first.
+bool choose_engine(const ConvProblem& problem, cudnnHandle_t handle, fe::HeurMode_t list, fe::graph::Graph& graph) {
+  graph.set_io_data_type(data_type(problem.dtype))
+      .set_intermediate_data_type(fe::DataType_t::FLOAT)
+      .set_compute_data_type(fe::DataType_t::FLOAT);
+  describe(graph, problem);
   if (graph.validate().is_bad() || graph.build_operation_graph(handle).is_bad()) return false;
-  if (graph.create_execution_plans({fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK}).is_bad()) return false;
+  if (graph.create_execution_plans({list}).is_bad()) return false;
   graph.deselect_numeric_notes(refused(problem));
   graph.deselect_workspace_greater_than(kWorkspaceLimit);
-  return graph.build_plans().is_good();  // the first that builds, best one first
+  return graph.build_plans().is_good();
 }
 
 }  // namespace
@@ -142,19 +147,19 @@ ConvGraph::ConvGraph(std::unique_ptr<Graph> graph, std::size_t workspace_bytes)
 ConvGraph::~ConvGraph() = default;
 
 std::unique_ptr<ConvGraph> ConvGraph::build(cudnnHandle_t handle, const ConvProblem& problem) {
-  auto owner = std::make_unique<Graph>();
-  fe::graph::Graph& graph = owner->graph;
-  graph.set_io_data_type(data_type(problem.dtype))
-      .set_intermediate_data_type(fe::DataType_t::FLOAT)
-      .set_compute_data_type(fe::DataType_t::FLOAT);
-  std::int64_t workspace = 0;
-  try {
-    describe(graph, problem);
-    if (!choose_engine(graph, handle, problem) || graph.get_workspace_size(workspace).is_bad()) return nullptr;
-  } catch (const fe::cudnnException&) {  // some of the frontend's older classes throw
-    return nullptr;
+  // To ask for a list takes milliseconds, the second one twice those of the first, which nearly always suffices.
+  for (const fe::HeurMode_t list : {fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK}) {
+    auto owner = std::make_unique<Graph>();
+    std::int64_t workspace = 0;
+    try {
+      if (!choose_engine(problem, handle, list, owner->graph)) continue;
+      if (owner->graph.get_workspace_size(workspace).is_bad()) continue;
+    } catch (const fe::cudnnException&) {  // some of the frontend's older classes throw
+      continue;
+    }
+    return std::unique_ptr<ConvGraph>(new ConvGraph(std::move(owner), static_cast<std::size_t>(workspace)));
   }
-  return std::unique_ptr<ConvGraph>(new ConvGraph(std::move(owner), static_cast<std::size_t>(workspace)));
+  return nullptr;
 }
 
 void ConvGraph::run(cudnnHandle_t handle, const ConvData& data, void* workspace) const {
