@@ -28,7 +28,7 @@ bool is_aligned(const Tensor& tensor) { return cuda::alignment_of(tensor) == cud
 /// The tensor, or a copy that engines can read in wide accesses.
 Tensor aligned(const Tensor& tensor) {
   if (!tensor.defined() || is_aligned(tensor)) return tensor;
-  const Tensor copy = Tensor::empty(tensor.shape(), tensor.dtype(), tensor.device());
+  Tensor copy = Tensor::empty(tensor.shape(), tensor.dtype(), tensor.device());
   copy.copy_from(tensor);
   return copy;
 }

@@ -23,9 +23,8 @@ ConvProblem::ConvProblem(ConvPass which, const ConvGeometry& geometry, const Sha
       result(written),
       bias(with_bias),
       tf32(operand == DType::kFloat32 && cuda::tf32()) {
-  const int shift = spatial - geometry.spatial_rank;
-  for (int d = 0; d < geometry.spatial_rank; ++d) {
-    const auto to = static_cast<std::size_t>(d + shift);
+  auto to = static_cast<std::size_t>(spatial - geometry.spatial_rank);
+  for (int d = 0; d < geometry.spatial_rank; ++d, ++to) {
     const auto from = static_cast<std::size_t>(d);
     in[to] = x[d + 1];
     kernel[to] = weight[d + 1];

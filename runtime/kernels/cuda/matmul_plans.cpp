@@ -38,16 +38,6 @@ cudaDataType_t data_type(DType dtype) {
   }
 }
 
-std::string describe(const MatmulProblem& problem) {
-  const auto matrix = [&](std::int64_t rows, std::int64_t columns, bool transpose) {
-    return "[" + std::to_string(rows) + ", " + std::to_string(columns) + "]" +
-           (transpose ? " (stored transposed)" : "");
-  };
-  return std::to_string(problem.batch) + " x " + matrix(problem.m, problem.k, problem.transpose_a) + " by " +
-         matrix(problem.k, problem.n, problem.transpose_b) + ", " + std::string(name_of(problem.operand)) + " to " +
-         std::string(name_of(problem.result)) + (problem.bias ? " with bias" : "");
-}
-
 /// The descriptors live where they are made: they have addresses in common with nobody and need no release.
 struct Operation {
   Operation(const MatmulProblem& problem, const void* bias) {
@@ -129,16 +119,14 @@ struct Plan {
     const cublasStatus_t status =
         cublasLtMatmulAlgoGetHeuristic(handle, &operation.descriptor, &b.descriptor, &a.descriptor, &out.descriptor,
                                        &out.descriptor, &preference.descriptor, 1, &found, &count);
-    if (status == CUBLAS_STATUS_NOT_SUPPORTED || (status == CUBLAS_STATUS_SUCCESS && count == 0)) {
-      throw EnvironmentError("matmul: cuBLASLt has no algorithm for " + describe(p));
-    }
-    check(status, "cublasLtMatmulAlgoGetHeuristic");
-    check(found.state, "cublasLtMatmulAlgoGetHeuristic");
+    if (status != CUBLAS_STATUS_NOT_SUPPORTED) check(status, "cublasLtMatmulAlgoGetHeuristic");
+    exists = status == CUBLAS_STATUS_SUCCESS && count > 0 && found.state == CUBLAS_STATUS_SUCCESS;
     algorithm = found.algo;
     workspace_bytes = found.workspaceSize;
   }
 
   Layout a, b, out;
+  bool exists = false;
   cublasLtMatmulAlgo_t algorithm{};
   std::size_t workspace_bytes = 0;
 };
@@ -173,9 +161,10 @@ struct MatmulPlans::State {
 MatmulPlans::MatmulPlans(Device device) : device_(device), state_(std::make_unique<State>(device)) {}
 MatmulPlans::~MatmulPlans() = default;
 
-void MatmulPlans::run(const MatmulProblem& problem, const MatmulData& data) {
+bool MatmulPlans::run(const MatmulProblem& problem, const MatmulData& data) {
   const gpu::DeviceGuard guard(device_);
   const std::shared_ptr<Plan> plan = state_->get(problem, data.bias);
+  if (!plan->exists) return false;
   Operation operation(problem, data.bias);
   const float alpha = 1.0f;
   const float beta = data.accumulate ? 1.0f : 0.0f;
@@ -185,6 +174,7 @@ void MatmulPlans::run(const MatmulProblem& problem, const MatmulData& data) {
                        &plan->a.descriptor, &beta, data.out, &plan->out.descriptor, data.out, &plan->out.descriptor,
                        &plan->algorithm, workspace.data(), plan->workspace_bytes, gpu::current(device_)),
         "cublasLtMatmul");
+  return true;
 }
 
 }  // namespace lockstep::kernels::cuda

@@ -45,9 +45,9 @@ class MatmulPlans {
   explicit MatmulPlans(Device device);
   ~MatmulPlans();
 
-  /// Appends the product to the calling thread's current stream of the device. Throws ShapeError for other dtypes than
-  /// float32, float16 and bfloat16, EnvironmentError where cuBLASLt has no algorithm.
-  void run(const MatmulProblem& problem, const MatmulData& data);
+  /// Appends the product to the calling thread's current stream of the device and returns true, or returns false where
+  /// cuBLASLt has no algorithm for it. Throws ShapeError for other dtypes than float32, float16 and bfloat16.
+  bool run(const MatmulProblem& problem, const MatmulData& data);
 
  private:
   struct State;
