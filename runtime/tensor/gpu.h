@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <string>
 
 #include "runtime/tensor/storage.h"
@@ -74,6 +75,10 @@ class ScopedStream {
 void copy(void* to, const void* from, std::size_t bytes, const Stream& stream);
 /// Appends writing zeros.
 void zero(void* to, std::size_t bytes, const Stream& stream);
+
+/// From now on whoever waits for the device's streams and events gets this exception once they are finished: what they
+/// carried was broken off, and its results are void. Null ends that. Thread-safe.
+void set_failure(Device device, std::exception_ptr failure);
 
 /// How often this process has waited for a device so far: what a step must not do.
 std::uint64_t host_waits();

@@ -2,8 +2,11 @@
 #include "runtime/tensor/cuda/stream.h"
 
 #include <atomic>
+#include <exception>
 #include <map>
 #include <memory>
+#include <mutex>
+#include <utility>
 
 #include "runtime/tensor/cuda/check.h"
 
@@ -12,6 +15,25 @@ namespace lockstep::gpu {
 namespace {
 
 std::atomic<std::uint64_t> waits = 0;
+
+/// What has broken work of a device off, by device.
+struct Failures {
+  std::atomic<bool> any = false;
+  std::mutex mutex;
+  std::map<int, std::exception_ptr> by_device;
+};
+
+Failures& failures() {
+  static Failures& instance = *new Failures;  // never destroyed: a watchdog may be the last to end
+  return instance;
+}
+
+void rethrow_failure(Device device) {
+  if (!failures().any.load(std::memory_order_acquire)) return;
+  const std::lock_guard lock(failures().mutex);
+  const auto found = failures().by_device.find(device.index);
+  if (found != failures().by_device.end()) std::rethrow_exception(found->second);
+}
 
 class CudaEvent final : public EventImpl {
  public:
@@ -26,11 +48,13 @@ class CudaEvent final : public EventImpl {
     if (done()) return;
     count_host_wait();
     check(cudaEventSynchronize(event_), "cudaEventSynchronize");
+    rethrow_failure(device_);
   }
   bool done() override {
     const cudaError_t status = cudaEventQuery(event_);
     if (status == cudaErrorNotReady) return false;
     check(status, "cudaEventQuery");
+    rethrow_failure(device_);
     return true;
   }
   cudaEvent_t native() const { return event_; }
@@ -77,6 +101,7 @@ class CudaStream final : public StreamImpl, public std::enable_shared_from_this<
   void synchronize() override {
     count_host_wait();
     check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
+    rethrow_failure(device_);
   }
 
   cudaStream_t native() const { return stream_; }
@@ -125,6 +150,16 @@ void copy(void* to, const void* from, std::size_t bytes, const Stream& stream) {
 void zero(void* to, std::size_t bytes, const Stream& stream) {
   if (bytes == 0) return;
   check(cudaMemsetAsync(to, 0, bytes, native(stream)), "cudaMemsetAsync");
+}
+
+void set_failure(Device device, std::exception_ptr failure) {
+  const std::lock_guard lock(failures().mutex);
+  if (failure) {
+    failures().by_device[device.index] = std::move(failure);
+  } else {
+    failures().by_device.erase(device.index);
+  }
+  failures().any.store(!failures().by_device.empty(), std::memory_order_release);
 }
 
 void count_host_wait() { waits.fetch_add(1, std::memory_order_relaxed); }

@@ -30,6 +30,7 @@ ScopedStream::ScopedStream(const Stream& stream) : previous_(stream) { refuse();
 ScopedStream::~ScopedStream() = default;
 void copy(void*, const void*, std::size_t, const Stream&) { refuse(); }
 void zero(void*, std::size_t, const Stream&) { refuse(); }
+void set_failure(Device, std::exception_ptr) { refuse(); }
 std::uint64_t host_waits() { return 0; }
 
 }  // namespace lockstep::gpu
