@@ -35,7 +35,7 @@ class CommandLine : public testing::Test {
 TEST_F(CommandLine, HelpAndVersionAreAnswers) {
   EXPECT_EQ(run({"--version"}).code, 0);
   EXPECT_THAT(run({"--version"}).out, MatchesRegex("lockstep [0-9.]+\n"));
-  for (const char* command : {"train", "eval", "validate", "inspect"}) {
+  for (const char* command : {"train", "eval", "validate", "inspect", "doctor"}) {
     const Ended help = run({command, "--help"});
     EXPECT_EQ(help.code, 0);
     EXPECT_THAT(help.out, HasSubstr("Usage: lockstep " + std::string(command)));
