@@ -36,11 +36,13 @@ void print(const train::EvalResult& result, bool json) {
   if (json) {
     nlohmann::ordered_json object{{"samples", result.samples}, {"loss", result.loss}};
     if (result.accuracy) object["accuracy"] = *result.accuracy;
-    std::printf("%s\n", object.dump().c_str());
+    object["checkpoint"] = result.checkpoint;
+    std::printf("%s\n", object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
     return;
   }
-  std::printf("samples   %lld\nloss      %.6f\n", static_cast<long long>(result.samples), result.loss);
-  if (result.accuracy) std::printf("accuracy  %.2f %%\n", 100.0 * *result.accuracy);
+  std::printf("checkpoint  %s\n", result.checkpoint.c_str());
+  std::printf("samples     %lld\nloss        %.6f\n", static_cast<long long>(result.samples), result.loss);
+  if (result.accuracy) std::printf("accuracy    %.2f %%\n", 100.0 * *result.accuracy);
 }
 
 ExitCode run(const EvalCommand& command) {

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <new>
 #include <sstream>
+#include <stdexcept>
 #include <thread>
 
 #include "comm/group/communicator.h"
@@ -76,7 +77,8 @@ std::string error_block(const Error& error, const std::string& where, bool color
 
 Error as_error(const std::exception& exception) {
   if (const auto* error = dynamic_cast<const Error*>(&exception)) return *error;
-  if (dynamic_cast<const std::bad_alloc*>(&exception) != nullptr) {
+  if (dynamic_cast<const std::bad_alloc*>(&exception) != nullptr ||
+      dynamic_cast<const std::length_error*>(&exception) != nullptr) {
     return MemoryError("out of memory", "Use a smaller data.global_batch or model, or fewer ranks on this machine.");
   }
   if (dynamic_cast<const std::filesystem::filesystem_error*>(&exception) != nullptr) {

@@ -26,6 +26,8 @@ bool saved_since(const fs::path& directory, fs::file_time_type time) {
   std::error_code none;
   const fs::directory_iterator checkpoints(directory / "checkpoints", none);
   return std::any_of(begin(checkpoints), end(checkpoints), [&](const fs::directory_entry& entry) {
+    // One that is being written has a name with a point, and may never be finished.
+    if (entry.path().has_extension()) return false;
     const fs::file_time_type written = fs::last_write_time(entry.path() / "manifest.json", none);
     return !none && written >= time;
   });

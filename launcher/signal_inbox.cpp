@@ -15,7 +15,11 @@ SignalInbox::SignalInbox() {
   std::signal(SIGCHLD, SIG_DFL);  // where it is ignored, as some parents leave it, a child's end is not told
   sigset_t signals;
   sigemptyset(&signals);
-  for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGCHLD}) sigaddset(&signals, number);
+  for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGCHLD}) {
+    // What was ignored, as by nohup, would come all the same once it is blocked.
+    struct sigaction now {};
+    if (sigaction(number, nullptr, &now) == 0 && now.sa_handler != SIG_IGN) sigaddset(&signals, number);
+  }
   sigprocmask(SIG_BLOCK, &signals, &previous_);
   descriptor_ = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
   if (descriptor_ < 0) throw EnvironmentError("cannot wait for signals: " + std::generic_category().message(errno));

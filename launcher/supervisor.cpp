@@ -155,7 +155,8 @@ void Supervisor::escalate() {
 
 Outcome Supervisor::outcome() const {
   const int code = mpirun_.exit_code();
-  if (stop_forced_) {
+  // Whoever tells mpirun to stop as well has it end the ranks before they have saved.
+  if (stop_forced_ || (stop_requested_ && !suspects_.empty())) {
     return because(Error(ExitCode::kPreempted, "stopped, as asked, without saving",
                          "Run the same command again; a training run resumes from its newest checkpoint."));
   }
@@ -173,9 +174,12 @@ Outcome Supervisor::outcome() const {
 }
 
 int Supervisor::culprit() const {
-  // mpirun names the first one that it saw end.
-  const auto named = std::ranges::find_if(suspects_, [this](int rank) { return messages_.signals().contains(rank); });
-  return named != suspects_.end() ? *named : suspects_.front();
+  // mpirun names the first one that it saw end: a suspect, or one that ended before it could be watched. Any other is
+  // one that was killed after the first.
+  for (const auto& [rank, signal] : messages_.signals()) {
+    if (ranks_.entry(rank).pid == 0 || std::ranges::find(suspects_, rank) != suspects_.end()) return rank;
+  }
+  return suspects_.front();
 }
 
 Error Supervisor::lost(int rank) const {
@@ -185,7 +189,12 @@ Error Supervisor::lost(int rank) const {
   const bool killed = signal != messages_.signals().end();
   const std::string how = killed ? "was killed (signal " + std::to_string(signal->second) + ")" : "ended unexpectedly";
   const std::string what = "rank " + std::to_string(rank) + process + " " + how + " " + train::str(entry);
-  if (!killed && entry.phase == RankPhase::kNone) return EnvironmentError(what + quoted_remarks());
+  if (messages_.signals().empty() && entry.phase == RankPhase::kNone) {
+    const bool silent = messages_.remarks().empty();
+    return EnvironmentError(
+        what + quoted_remarks(),
+        silent ? "Open MPI has not said why; it now and then loses its last words: try again." : "");
+  }
   const bool may_be_memory = killed && signal->second == SIGKILL;
   const std::string hint = may_be_memory ? "If nobody killed it, memory may have run out: see dmesg.\n" : "";
   // Where mpirun names another rank, it is one that was killed after this one.

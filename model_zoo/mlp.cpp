@@ -2,10 +2,16 @@
 #include "model_zoo/mlp.h"
 
 #include "model_zoo/blocks.h"
+#include "runtime/tensor/error.h"
 
 namespace lockstep::model_zoo {
 
 std::unique_ptr<nn::Module> make_mlp(const job::Mlp& config, const ModelInput& input) {
+  if (config.has_outputs() && config.outputs() < input.outputs) {
+    throw UsageError("model.mlp.outputs: " + std::to_string(config.outputs()) +
+                         " are fewer than the data needs: " + std::to_string(input.outputs),
+                     "Leave outputs out, and the model fits itself to the data.");
+  }
   auto net = std::make_unique<nn::Sequential>();
   net->add<nn::Flatten>("flatten");
   std::int64_t width = input.sample_shape.numel();

@@ -9,7 +9,8 @@ DeviceValue<Verdict> agree(const Tensor& reduced, const Tensor& local, comm::Com
   const Device device = reduced.device();
   kernels::Backend& backend = kernels::backend(device);
   const Tensor ballot = Tensor::empty({2 * reduced.numel()}, DType::kFloat32, device);
-  backend.cast_ballot(reduced, local, communicator.rank(), communicator.size(), ballot);
+  const Tensor& own = !local.defined() && communicator.size() == 1 ? reduced : local;
+  backend.cast_ballot(reduced, own, communicator.rank(), communicator.size(), ballot);
   communicator.all_reduce(ballot, comm::ReduceOp::kMax, 1.0f, Stream::current(device));
   const DeviceValue<Verdict> verdict({}, device);
   backend.count_ballot(ballot, communicator.size(), verdict.data());

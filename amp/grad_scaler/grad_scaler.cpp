@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "amp/grad_scaler/grad_scaler.h"
 
+#include <algorithm>
 #include <cstddef>
 
 #include "runtime/ops/elementwise.h"
@@ -153,7 +154,9 @@ void GradScaler::load_state_dict(const checkpoint::ScalerState& saved) {
     throw UsageError("the state is empty: it comes from a disabled GradScaler or a checkpoint without one");
   }
   kernels::LossScaleState state = now();
-  state.scale = saved.scale();
+  if (options_.dynamic) {
+    state.scale = static_cast<float>(std::clamp(static_cast<double>(saved.scale()), options_.min, options_.max));
+  }
   state.inverse = inverse_of(state.scale);
   state.growth_tracker = static_cast<std::int32_t>(saved.growth_tracker());
   state.consecutive_skips = static_cast<std::int32_t>(saved.consecutive_skips());

@@ -60,8 +60,8 @@ class GradScaler {
   bool dynamic() const { return options_.dynamic; }
 
   checkpoint::ScalerState state_dict() const;
-  /// Takes over scale, growth tracker and skip counts; factors and interval stay those of this scaler's job, which the
-  /// user may have changed. Throws UsageError when given a disabled scaler's empty state.
+  /// Takes over growth tracker, skip counts and, where it is dynamic, the scale, within min and max; what the job says
+  /// stays as this scaler's job says it. Throws UsageError when given a disabled scaler's empty state.
   void load_state_dict(const checkpoint::ScalerState& state);
 
  private:

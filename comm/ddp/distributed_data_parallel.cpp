@@ -18,7 +18,7 @@ DistributedDataParallel::DistributedDataParallel(nn::Module& model, const World&
   arena_->place_gradients(communicator_->allocate(static_cast<std::size_t>(arena_->size()) * size_of(wire)), wire);
   nn::name_layers(model_);
   if (config.sync_batch_norm() && communicator_->size() > 1) {
-    statistics_ = convert_sync_batch_norm(model_, *communicator_);
+    synchronized_ = convert_sync_batch_norm(model_, *communicator_);
   }
   broadcast_weights();
   reducer_ = std::make_unique<Reducer>(
@@ -34,9 +34,18 @@ double DistributedDataParallel::loss_weight(std::int64_t local, std::int64_t glo
 void DistributedDataParallel::broadcast_weights() {
   const Stream here = Stream::calling_thread();
   communicator_->broadcast(arena_->masters(), 0, here);
-  for (const auto& [name, statistics] : arena_->statistics())
-    communicator_->broadcast(statistics->committed(), 0, here);
+  broadcast_statistics();
   arena_->refresh_copies();
+}
+
+void DistributedDataParallel::share_statistics() {
+  if (!synchronized_ && communicator_->size() > 1) broadcast_statistics();
+}
+
+void DistributedDataParallel::broadcast_statistics() {
+  for (const auto& [name, statistics] : arena_->statistics()) {
+    communicator_->broadcast(statistics->committed(), 0, Stream::calling_thread());
+  }
 }
 
 void DistributedDataParallel::require_unwrapped() const {

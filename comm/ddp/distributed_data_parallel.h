@@ -52,8 +52,13 @@ class DistributedDataParallel {
 
   /// Makes every rank hold rank 0's masters, compute copies and running statistics. A collective.
   void broadcast_weights();
+  /// Where batch norm is not synchronised each rank has running statistics of its own: makes every rank hold rank 0's,
+  /// those that a checkpoint keeps. Does nothing where it is. A collective; call it before statistics are used or
+  /// compared.
+  void share_statistics();
 
  private:
+  void broadcast_statistics();
   void require_unwrapped() const;
   void require_same_model(const job::Comm& config) const;
 
@@ -61,7 +66,7 @@ class DistributedDataParallel {
   std::shared_ptr<nn::Arena> arena_;
   std::shared_ptr<Communicator> communicator_;
   bool average_;
-  std::shared_ptr<void> statistics_;
+  std::shared_ptr<void> synchronized_;  ///< batch norm, while this lives; null where each rank normalises by itself
   std::unique_ptr<Reducer> reducer_;
 };
 

@@ -19,7 +19,9 @@ Reducer::Reducer(std::shared_ptr<nn::Arena> arena, std::shared_ptr<Communicator>
       stream_(communicator_->size() > 1 ? Stream::worker("buckets") : Stream::calling_thread()),
       missing_(buckets_.size()),
       events_(buckets_.size()),
-      local_flags_(Tensor::zeros({static_cast<std::int64_t>(arena_->slots().size())}, DType::kFloat32)) {
+      local_flags_(communicator_->size() > 1
+                       ? Tensor::zeros({static_cast<std::int64_t>(arena_->slots().size())}, DType::kFloat32)
+                       : Tensor()) {
   for (std::size_t i = 0; i < arena_->slots().size(); ++i) {
     autograd::meta_of(arena_->slots()[i].parameter.tensor).on_grad_ready = [this, i] { gradient_ready(i); };
   }
@@ -35,13 +37,22 @@ bool Reducer::has_gradient(std::size_t slot) const {
   return autograd::meta_of(arena_->slots()[slot].parameter.tensor).slot_filled;
 }
 
+bool Reducer::expects_gradient(std::size_t slot) const {
+  return arena_->slots()[slot].parameter.tensor.requires_grad();
+}
+
 void Reducer::begin_pass() {
   // The pass keeps the token with its callback: one that an error cuts short is not taken for the next.
   const auto token = std::make_shared<int>();
   autograd::after_backward([this, token] { finish_pass(); });
   pass_ = token;
   next_ = 0;
-  for (std::size_t b = 0; b < buckets_.size(); ++b) missing_[b] = buckets_[b].last_slot - buckets_[b].first_slot;
+  for (std::size_t b = 0; b < buckets_.size(); ++b) {
+    missing_[b] = 0;
+    for (int slot = buckets_[b].first_slot; slot < buckets_[b].last_slot; ++slot) {
+      missing_[b] += expects_gradient(static_cast<std::size_t>(slot)) ? 1 : 0;
+    }
+  }
 }
 
 void Reducer::gradient_ready(std::size_t slot) {
@@ -67,7 +78,20 @@ void Reducer::launch_full_buckets() {
 void Reducer::launch(std::size_t b) {
   const Bucket& bucket = buckets_[b];
   const Tensor grads = arena_->grads().rows(bucket.begin, bucket.end);
-  // Seen before it is reduced: the only moment at which a bad value still tells whose it is.
+  if (local_flags_.defined()) check_local(bucket, grads);
+  const float world = static_cast<float>(communicator_->size());
+  const bool plain = predivide_ == 1.0f;
+  communicator_->all_reduce(grads, average_ && plain ? ReduceOp::kAverage : ReduceOp::kSum, factor_ / predivide_,
+                            stream_);
+  if (!plain) {
+    const double rest = static_cast<double>(predivide_) / (average_ ? static_cast<double>(world) : 1.0);
+    stream_.enqueue([grads, rest] { kernels::backend(grads.device()).scale(grads, rest, nullptr, grads); });
+  }
+  events_[b] = stream_.record();
+}
+
+void Reducer::check_local(const Bucket& bucket, const Tensor& grads) {
+  // Before they are reduced: the only moment at which a bad value still tells whose it is.
   std::vector<kernels::ArenaSegment> segments;
   for (int i = bucket.first_slot; i < bucket.last_slot; ++i) {
     const nn::Arena::Slot& slot = arena_->slots()[static_cast<std::size_t>(i)];
@@ -75,15 +99,6 @@ void Reducer::launch(std::size_t b) {
   }
   kernels::backend(grads.device())
       .check_finite(grads, bucket.begin, segments, local_flags_.rows(bucket.first_slot, bucket.last_slot), {});
-
-  const float world = static_cast<float>(communicator_->size());
-  const bool plain = predivide_ == 1.0f;
-  communicator_->all_reduce(grads, average_ && plain ? ReduceOp::kAverage : ReduceOp::kSum, 1.0f / predivide_, stream_);
-  if (!plain) {
-    const double rest = static_cast<double>(predivide_) / (average_ ? static_cast<double>(world) : 1.0);
-    stream_.enqueue([grads, rest] { kernels::backend(grads.device()).scale(grads, rest, nullptr, grads); });
-  }
-  events_[b] = stream_.record();
 }
 
 void Reducer::finish_pass() {
@@ -96,10 +111,10 @@ void Reducer::require_all_gradients() {
   std::string names;
   for (std::size_t i = 0; i < arena_->slots().size(); ++i) {
     // A parameter that an earlier micro-batch reached holds a gradient even when this pass left it out.
-    if (!has_gradient(i)) names += (names.empty() ? "" : ", ") + arena_->slots()[i].parameter.name;
+    if (expects_gradient(i) && !has_gradient(i))
+      names += (names.empty() ? "" : ", ") + arena_->slots()[i].parameter.name;
   }
-  if (names.empty()) return;
-  if (!find_unused_) {
+  if (!names.empty() && !find_unused_) {
     throw UsageError("no gradient arrived at " + names + " on rank " + std::to_string(communicator_->rank()) +
                          " in this backward pass",
                      "Every parameter must take part in the loss on every rank; set comm.find_unused: true where one "

@@ -25,8 +25,14 @@ class Reducer {
   void set_enabled(bool enabled) { enabled_ = enabled; }
   bool enabled() const { return enabled_; }
 
+  /// What the gradients of the next backward passes are multiplied by, in float32, before they are summed; 1 by
+  /// default. Lets local gradients keep a magnitude that a 16-bit type holds where the loss is weighted for uneven
+  /// shares.
+  void set_factor(float factor) { factor_ = factor; }
+
   const std::vector<Bucket>& buckets() const { return buckets_; }
-  /// This rank's own gradients of the last reduction: float32 [parameters], 1 where an inf or NaN was.
+  /// This rank's own gradients of the last reduction: float32 [parameters], 1 where an inf or NaN was. Undefined for a
+  /// lone rank, whose own gradients are the reduced ones.
   const Tensor& local_flags() const { return local_flags_; }
 
   /// Called with the slot's number when a parameter's gradient of a backward pass is complete on this rank, before it
@@ -35,10 +41,13 @@ class Reducer {
 
  private:
   bool has_gradient(std::size_t slot) const;
+  /// A parameter that does not require a gradient, frozen, gets none.
+  bool expects_gradient(std::size_t slot) const;
   void begin_pass();
   void gradient_ready(std::size_t slot);
   void launch_full_buckets();
   void launch(std::size_t bucket);
+  void check_local(const Bucket& bucket, const Tensor& grads);
   void finish_pass();
   void require_all_gradients();
 
@@ -46,6 +55,7 @@ class Reducer {
   std::shared_ptr<Communicator> communicator_;
   bool average_;
   float predivide_;
+  float factor_ = 1.0f;
   bool find_unused_;
   bool enabled_ = true;
   std::vector<Bucket> buckets_;

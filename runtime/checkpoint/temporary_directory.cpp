@@ -145,6 +145,11 @@ bool is_abandoned(const std::string& parent, const std::string& name) {
 
 void remove_checkpoint(const std::string& path) {
   const std::vector<std::string> names = list_directory(path);
+  for (const std::string& name : names) {
+    if (!std::filesystem::is_directory(path + "/" + name)) continue;
+    throw StorageError("cannot delete " + path + ": it holds a directory, " + name + ", that is no checkpoint's",
+                       "Move it elsewhere.");
+  }
   if (std::ranges::binary_search(names, "manifest.json")) {
     remove_file(path + "/manifest.json");
     sync_directory(path);

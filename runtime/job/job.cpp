@@ -25,7 +25,8 @@ std::string read_text(const std::filesystem::path& file, Diagnostics& diagnostic
     diagnostics.emplace_back(Position{file.string()}, "", "cannot read the job: " + why);
     return std::string();
   };
-  if (std::filesystem::is_directory(file)) return refuse("it is a directory");
+  std::error_code unreachable;  // reading says why
+  if (std::filesystem::is_directory(file, unreachable)) return refuse("it is a directory");
   std::string text(kMaxJobBytes + 1, '\0');
   errno = 0;
   std::ifstream stream(file, std::ios::binary);

@@ -91,28 +91,6 @@ std::optional<bool> truth(const Literal& literal) {
   return {};
 }
 
-/// Whether a job that is saved in binary form could be read again, and a path used by the system's calls.
-bool is_clean_utf8(std::string_view text) {
-  for (std::size_t i = 0; i < text.size();) {
-    const auto lead = static_cast<unsigned char>(text[i]);
-    const std::size_t length = lead < 0x80                   ? 1
-                               : lead >= 0xC2 && lead < 0xE0 ? 2
-                               : lead >= 0xE0 && lead < 0xF0 ? 3
-                               : lead >= 0xF0 && lead < 0xF5 ? 4
-                                                             : 0;
-    if (length == 0 || lead < 0x20 || lead == 0x7F || i + length > text.size()) return false;
-    for (std::size_t k = 1; k < length; ++k) {
-      if ((static_cast<unsigned char>(text[i + k]) & 0xC0) != 0x80) return false;
-    }
-    // Overlong forms, surrogates and numbers past U+10FFFF begin with these pairs.
-    const auto second = length > 1 ? static_cast<unsigned char>(text[i + 1]) : 0;
-    if ((lead == 0xE0 && second < 0xA0) || (lead == 0xED && second > 0x9F)) return false;
-    if ((lead == 0xF0 && second < 0x90) || (lead == 0xF4 && second > 0x8F)) return false;
-    i += length;
-  }
-  return true;
-}
-
 /// Sets the field from a literal that is no text; false when the literal is of another kind.
 bool assign(Message& message, const FieldDescriptor& field, const Literal& literal) {
   switch (field.cpp_type()) {
@@ -152,6 +130,27 @@ bool assign(Message& message, const FieldDescriptor& field, const Literal& liter
 }
 
 }  // namespace
+
+bool is_clean_utf8(std::string_view text) {
+  for (std::size_t i = 0; i < text.size();) {
+    const auto lead = static_cast<unsigned char>(text[i]);
+    const std::size_t length = lead < 0x80                   ? 1
+                               : lead >= 0xC2 && lead < 0xE0 ? 2
+                               : lead >= 0xE0 && lead < 0xF0 ? 3
+                               : lead >= 0xF0 && lead < 0xF5 ? 4
+                                                             : 0;
+    if (length == 0 || lead < 0x20 || lead == 0x7F || i + length > text.size()) return false;
+    for (std::size_t k = 1; k < length; ++k) {
+      if ((static_cast<unsigned char>(text[i + k]) & 0xC0) != 0x80) return false;
+    }
+    // Overlong forms, surrogates and numbers past U+10FFFF begin with these pairs.
+    const auto second = length > 1 ? static_cast<unsigned char>(text[i + 1]) : 0;
+    if ((lead == 0xE0 && second < 0xA0) || (lead == 0xED && second > 0x9F)) return false;
+    if ((lead == 0xF0 && second < 0x90) || (lead == 0xF4 && second > 0x8F)) return false;
+    i += length;
+  }
+  return true;
+}
 
 std::string set_text(Message& message, const FieldDescriptor& field, const std::string& text) {
   if (!is_clean_utf8(text)) return "expected UTF-8 text without control characters";

@@ -4,6 +4,7 @@
 #include <google/protobuf/message.h>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/job/tokens.h"
@@ -19,6 +20,9 @@ std::string read_scalar(Tokens& tokens, google::protobuf::Message& message,
 /// The same for a text given without quotes.
 std::string set_text(google::protobuf::Message& message, const google::protobuf::FieldDescriptor& field,
                      const std::string& text);
+
+/// Whether a job that is saved in binary form could be read again, and a path used by the system's calls.
+bool is_clean_utf8(std::string_view text);
 
 /// The names an enum field may take in a job, the unset value left out.
 std::vector<std::string> names_of(const google::protobuf::EnumDescriptor& type);

@@ -76,6 +76,10 @@ void validate_fault(const Fault& fault, const std::string& path, const Train& tr
   const std::string at = join_path(path, fault.GetReflection()->GetOneofFieldDescriptor(fault, kind)->name());
   const bool has_step = point->phase() != INIT;
   if (has_step) checker.required_positive(point->step(), at + ".step", "the step, counted from 1");
+  const bool happens_to_the_rank = fault.has_kill() || fault.has_stop() || fault.has_delay();
+  if (happens_to_the_rank && point->phase() == LOSS) {
+    checker.error(at + ".phase", "LOSS is for nan; expected INIT, FORWARD, BACKWARD, ALL_REDUCE or SAVE");
+  }
   checker.check(point->micro_batch() < std::max(train.accumulate(), 1u), at + ".micro_batch", "< train.accumulate",
                 point->micro_batch());
 }

@@ -37,6 +37,10 @@ void validate_amp(const Amp& amp, Checker& checker) {
   if (amp.opt_level() != O3 && amp.opt_level() != O2 && !amp.master_weights()) {
     checker.error("amp.master_weights", "cannot be false under " + level + ", whose weights are fp32; use O2 or O3");
   }
+  if (amp.opt_level() != O3 && amp.opt_level() != O2 && !amp.keep_batch_norm_fp32()) {
+    checker.error("amp.keep_batch_norm_fp32",
+                  "cannot be false under " + level + ", whose weights are fp32; use O2 or O3");
+  }
   if (amp.has_loss_scale()) check(amp.loss_scale(), checker);
 }
 

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "runtime/job/scalar.h"
 #include "runtime/job/validate_parts.h"
 
 namespace lockstep::job {
@@ -22,7 +23,11 @@ void check_file(const std::string& resolved, const std::string& written, const s
     checker.error(path, "is a directory, not a file: " + shown);
   } else if (!std::filesystem::exists(status)) {
     checker.error(path, "cannot be reached: " + shown + ": " + failure.message());
+  } else if (status.type() != std::filesystem::file_type::regular) {
+    checker.error(path, "is no regular file: " + shown);
   }
+  // A checkpoint holds the resolved job.
+  if (!is_clean_utf8(resolved)) checker.error(path, "must lie in a folder whose name is UTF-8 text");
 }
 
 void check_synthetic(const Synthetic& synthetic, const std::string& path, Checker& checker) {

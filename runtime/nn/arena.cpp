@@ -41,19 +41,17 @@ Arena::Arena(Module& root, const ArenaOptions& options) : options_(options), sta
   if (options_.compute_dtype != DType::kFloat32) {
     copy_storage = Storage::allocate(static_cast<std::size_t>(size_) * size_of(options_.compute_dtype), device);
     copies_ = Tensor::view(copy_storage, 0, {size_}, options_.compute_dtype);
-    if (!options_.master_weights) {
-      backend.cast(masters_, copies_);
-      backend.cast(copies_, masters_);
-    }
     refresh_copies();
+    for (const Slot& slot : slots_) {
+      if (is_rounded(slot)) backend.cast(flat_slice(copies_, slot), flat_slice(masters_, slot));
+    }
   }
 
   for (const Slot& slot : slots_) {
     const Parameter& parameter = slot.parameter;
     autograd::Meta& meta = autograd::meta_of(parameter.tensor);
     meta.name = parameter.name;
-    const bool keep = parameter.kind == ParameterKind::kNorm && options_.keep_norm_float32;
-    if (options_.reduced_parameters && !keep) {
+    if (is_reduced(parameter)) {
       parameter.tensor.rebind(copy_storage, static_cast<std::size_t>(slot.begin) * size_of(options_.compute_dtype),
                               options_.compute_dtype);
     } else {
@@ -66,6 +64,12 @@ Arena::Arena(Module& root, const ArenaOptions& options) : options_(options), sta
   backend.fill(Tensor::view(grads, 0, {size_}, DType::kFloat32), 0.0);
   place_gradients(grads, DType::kFloat32);
 }
+
+bool Arena::is_reduced(const Parameter& parameter) const {
+  return options_.reduced_parameters && !(parameter.kind == ParameterKind::kNorm && options_.keep_norm_float32);
+}
+
+bool Arena::is_rounded(const Slot& slot) const { return !options_.master_weights && is_reduced(slot.parameter); }
 
 Tensor Arena::master(const Slot& slot) const {
   return flat_slice(masters_, slot).reshaped(slot.parameter.tensor.shape());

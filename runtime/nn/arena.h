@@ -50,6 +50,8 @@ class Arena {
   void place_gradients(Storage storage, DType dtype);
   /// Forgets the gradients; the next backward pass overwrites them.
   void zero_grad() const;
+  /// Whether the slot's compute copy is all there is of it: its master holds only what the compute dtype can represent.
+  bool is_rounded(const Slot& slot) const;
   /// Writes zeros into the gradients that no backward pass wrote.
   void zero_missing_grads() const;
   /// Rounds the masters into the copies; after loading or broadcasting masters.
@@ -60,6 +62,9 @@ class Arena {
   const std::vector<std::pair<std::string, RunningStatistics*>>& statistics() const { return statistics_; }
 
  private:
+  /// Whether the model sees the compute copy instead of the master.
+  bool is_reduced(const Parameter& parameter) const;
+
   ArenaOptions options_;
   std::vector<Slot> slots_;
   std::int64_t size_ = 0;

@@ -50,7 +50,7 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const LossOpti
 Tensor mse(const Tensor& input, const Tensor& target_in, const LossOptions& options) {
   // Differences of 16-bit values need more than their precision: float32 even outside autocast.
   const Tensor x = is_reduced(input.dtype()) ? autograd::cast(input, DType::kFloat32) : input;
-  const Tensor target = autograd::cast(target_in.detach(), x.dtype());
+  const Tensor target = autograd::cast(target_in, x.dtype());
   if (x.shape() != target.shape()) throw ShapeError("mse of " + describe(x) + " and " + describe(target));
   const std::int64_t samples = x.shape().rank() == 0 ? 1 : x.size(0);
   double elements = 1;
@@ -58,11 +58,17 @@ Tensor mse(const Tensor& input, const Tensor& target_in, const LossOptions& opti
   const double weight = weight_of(options, samples, std::max(elements, 1.0));
   const Tensor loss = Tensor::empty({}, loss_dtype(x), x.device());
   kernels::backend(x.device()).mse(x, target, weight, loss);
-  autograd::record(loss, "mse", {x},
-                   [x = x.detach(), target, weight](const Tensor& dloss, const autograd::BackwardContext&) {
-                     const Tensor dx = empty_like(x);
-                     kernels::backend(x.device()).mse_backward(x, target, weight, dloss, dx);
-                     return std::vector<Tensor>{dx};
+  autograd::record(loss, "mse", {x, target},
+                   [x = x.detach(), target = target.detach(), weight](const Tensor& dloss,
+                                                                      const autograd::BackwardContext& context) {
+                     std::vector<Tensor> grads(2);
+                     for (std::size_t i = 0; i < 2; ++i) {
+                       if (!context.needs(i)) continue;
+                       grads[i] = empty_like(x);
+                       const Tensor& from = i == 0 ? x : target;
+                       kernels::backend(x.device()).mse_backward(from, i == 0 ? target : x, weight, dloss, grads[i]);
+                     }
+                     return grads;
                    });
   return loss;
 }

@@ -89,13 +89,28 @@ void Optimizer::step(float inverse_scale, float found_inf) {
   slice.master = arena.masters();
   slice.grad = arena.grads();
   slice.copy = arena.copies();
-  slice.segments = segments_;
-  slice.master_precision = arena.options().master_weights ? DType::kFloat32 : arena.options().compute_dtype;
-  update(slice, scalars);
+  // What a master may hold differs where there are none in float32 (O3) but normalisations keep theirs.
+  for (const bool rounded : {false, true}) {
+    const std::vector<kernels::ArenaSegment> segments = segments_to_update(rounded);
+    if (segments.empty()) continue;
+    slice.segments = segments;
+    slice.master_precision = rounded ? arena.options().compute_dtype : DType::kFloat32;
+    update(slice, scalars);
+  }
   arena.commit_statistics(&found_inf);
   if (found_inf != 0.0f) return;
   applied_steps_ = step;
   for (const nn::Parameter& parameter : parameters_) parameter.tensor.bump_version();
+}
+
+std::vector<kernels::ArenaSegment> Optimizer::segments_to_update(bool rounded) const {
+  std::vector<kernels::ArenaSegment> segments;
+  for (std::size_t i = 0; i < segments_.size(); ++i) {
+    const nn::Arena::Slot& slot = arena_->slots()[i];
+    const bool frozen = !slot.parameter.tensor.requires_grad();
+    if (!frozen && arena_->is_rounded(slot) == rounded) segments.push_back(segments_[i]);
+  }
+  return segments;
 }
 
 void Optimizer::unscale_gradients(float inverse_scale) {

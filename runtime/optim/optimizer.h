@@ -26,8 +26,9 @@ struct OptimizerOptions {
   double clip_value = 0.0;  ///< 0: no clipping by value
 };
 
-/// Updates the arena's parameters, fused: one pass a bucket that unscales, clips, updates masters and state and rounds
-/// the compute copies. A step that is not accepted changes nothing: weights, state, step count and learning rate.
+/// Updates the arena's parameters, fused: one pass that unscales, clips, updates masters and state and rounds the
+/// compute copies. A step that is not accepted changes nothing: weights, state, step count and learning rate.
+/// Parameters that do not require a gradient are left alone, by weight decay too.
 class Optimizer {
  public:
   Optimizer(std::vector<nn::Parameter> parameters, std::vector<ParameterOptions> per_parameter,
@@ -79,6 +80,9 @@ class Optimizer {
   virtual void update(const kernels::ArenaSlice& slice, const kernels::StepScalars& scalars) = 0;
 
  private:
+  /// Those of parameters that require a gradient, with masters of the compute dtype or of float32.
+  std::vector<kernels::ArenaSegment> segments_to_update(bool rounded) const;
+
   std::vector<nn::Parameter> parameters_;
   std::vector<ParameterOptions> per_parameter_;
   OptimizerOptions options_;

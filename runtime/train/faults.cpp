@@ -55,11 +55,16 @@ std::size_t slot_of(const nn::Arena& arena, const std::string& name) {
 
 }  // namespace
 
-Faults::Faults(const job::Job& job, int rank, const nn::Arena& arena)
+Faults::Faults(const job::Job& job, int rank, int world_size, const nn::Arena& arena)
     : arena_(arena), last_micro_batch_(job.train().accumulate() - 1) {
   for (const job::Fault& fault : job.fault()) {
     const job::FaultPoint& point = point_of(fault);
     const std::size_t slot = slot_of(arena, point.parameter());
+    if (static_cast<int>(point.rank()) >= world_size) {
+      throw UsageError(
+          "fault: there is no rank " + std::to_string(point.rank()) + " among " + std::to_string(world_size),
+          "Ranks count from 0.");
+    }
     if (static_cast<int>(point.rank()) == rank && !restarted()) planned_.push_back({fault.kind_case(), point, slot});
   }
 }

@@ -13,8 +13,8 @@ namespace lockstep::train {
 /// The faults that a job asks for on this rank, for tests and rehearsals. None in a run that the launcher restarted.
 class Faults {
  public:
-  /// Throws UsageError for a parameter that the model does not have.
-  Faults(const job::Job& job, int rank, const nn::Arena& arena);
+  /// Throws UsageError for a parameter that the model does not have, and for a rank that there is not.
+  Faults(const job::Job& job, int rank, int world_size, const nn::Arena& arena);
 
   /// Where the run stands; `micro_batch` counts from 0 within the step.
   void enter(std::uint64_t step, std::uint32_t micro_batch);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/metrics.h"
 
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -12,15 +13,18 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Keeps the lines of steps up to `last`; what a killed process left half-written goes too.
-void drop_later_lines(const std::filesystem::path& path, std::uint64_t last) {
+/// Keeps the lines of steps up to `last`; what a killed process left half-written goes too. The last step's loss.
+double drop_later_lines(const std::filesystem::path& path, std::uint64_t last) {
+  double loss = std::numeric_limits<double>::quiet_NaN();
   std::ifstream in(path);
-  if (!in) return;
+  if (!in) return loss;
   std::vector<std::string> kept;
   for (std::string line; std::getline(in, line);) {
     const Json entry = Json::parse(line, nullptr, false);
     if (!entry.is_object() || !entry.contains("step") || !entry["step"].is_number_unsigned()) continue;
-    if (entry["step"].get<std::uint64_t>() <= last) kept.push_back(line);
+    if (entry["step"].get<std::uint64_t>() > last) continue;
+    kept.push_back(line);
+    if (!entry.contains("event") && entry.contains("loss") && entry["loss"].is_number()) loss = entry["loss"];
   }
   const std::filesystem::path temporary = path.string() + ".tmp";
   std::ofstream out(temporary);
@@ -28,13 +32,14 @@ void drop_later_lines(const std::filesystem::path& path, std::uint64_t last) {
   out.close();
   if (!out) throw StorageError("cannot write " + temporary.string(), "Check the space and the permissions there.");
   std::filesystem::rename(temporary, path);
+  return loss;
 }
 
 }  // namespace
 
 Metrics::Metrics(const std::filesystem::path& run_dir, std::uint64_t resumed_step)
     : path_(run_dir / "metrics.jsonl"), tensorboard_(run_dir.string()) {
-  drop_later_lines(path_, resumed_step);
+  last_loss_ = drop_later_lines(path_, resumed_step);
   lines_.open(path_, std::ios::app);
   if (!lines_) throw StorageError("cannot write " + path_.string(), "Check the permissions of the run directory.");
 }

@@ -41,11 +41,14 @@ class Metrics {
   void event(const std::string& name, std::uint64_t step, const std::string& detail);
   /// Hands what was written to the system. Throws StorageError.
   void flush();
+  /// Of the last step in the file when it was opened; NaN where there was none.
+  double last_loss() const { return last_loss_; }
 
  private:
   std::filesystem::path path_;
   std::ofstream lines_;
   TensorBoardWriter tensorboard_;
+  double last_loss_;
   std::chrono::steady_clock::time_point flushed_ = std::chrono::steady_clock::now();
 };
 

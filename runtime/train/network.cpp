@@ -29,6 +29,12 @@ std::int64_t count_correct(const Tensor& logits, const Tensor& targets) {
   return correct;
 }
 
+bool any_rank(bool mine, comm::Communicator& communicator) {
+  const Tensor flag = Tensor::from<float>({mine ? 1.0f : 0.0f}, {1});
+  communicator.all_reduce(flag, comm::ReduceOp::kMax, 1.0f, Stream::calling_thread());
+  return flag.item() != 0.0;
+}
+
 }  // namespace
 
 Network::Network(const job::Job& job, const data::Dataset& dataset)
@@ -50,21 +56,26 @@ Tensor Network::loss(const Tensor& output, const Tensor& target, double divisor)
   return ops::mse(output, target, {0.0, divisor});
 }
 
-EvalResult Network::evaluate(const data::DatasetPtr& dataset, std::int64_t batch, comm::Communicator& communicator) {
+std::optional<EvalResult> Network::evaluate(const data::DatasetPtr& dataset, std::int64_t batch,
+                                            comm::Communicator& communicator, const std::function<bool()>& stop) {
   const autograd::NoGrad no_grad;
   model_->train(false);
   const data::EvalBatches batches(dataset, batch, communicator.rank(), communicator.size());
   double loss_sum = 0;
   std::int64_t correct = 0, samples = 0;
-  for (std::int64_t i = 0; i < batches.size(); ++i) {
+  bool stopped = false;
+  for (std::int64_t i = 0; i < batches.size() && !stopped; ++i) {
+    // Also keeps the ranks together: one with fewer samples must not take the others for lost.
+    stopped = any_rank(stop(), communicator);
     const data::Batch share = batches[i];
-    if (share.input.size(0) == 0) continue;  // evaluation has no collective inside
+    if (stopped || share.input.size(0) == 0) continue;
     const Tensor output = forward(share.input);
     loss_sum += loss(output, share.target, 1.0).item();
     if (classifies_) correct += count_correct(output, share.target);
     samples += share.input.size(0);
   }
   model_->train(true);
+  if (stopped) return std::nullopt;
   const Tensor sums = Tensor::from<double>({loss_sum, static_cast<double>(correct), static_cast<double>(samples)}, {3});
   communicator.all_reduce(sums, comm::ReduceOp::kSum, 1.0f, Stream::calling_thread());
   EvalResult result;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
 
 #include "amp/grad_scaler/opt_level.h"
 #include "comm/group/communicator.h"
@@ -30,8 +32,10 @@ class Network {
   /// The sum of the samples' losses divided by `divisor`.
   Tensor loss(const Tensor& output, const Tensor& target, double divisor) const;
 
-  /// Exact averages over the data set, whatever the ranks' shares. A collective; leaves the model in training mode.
-  EvalResult evaluate(const data::DatasetPtr& dataset, std::int64_t batch, comm::Communicator& communicator);
+  /// Exact averages over the data set, whatever the ranks' shares; nothing where `stop` said on any rank that it must
+  /// end. A collective; leaves the model in training mode.
+  std::optional<EvalResult> evaluate(const data::DatasetPtr& dataset, std::int64_t batch,
+                                     comm::Communicator& communicator, const std::function<bool()>& stop);
 
  private:
   bool classifies_;

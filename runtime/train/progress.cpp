@@ -16,10 +16,12 @@ namespace {
 constexpr std::size_t kBarWidth = 30;
 constexpr auto kRedraw = std::chrono::milliseconds(100);
 
-/// mpirun puts a pipe between the ranks and the terminal; the launcher, which sees the terminal, says so.
+/// What a rank of mpirun writes to is no terminal, or one that mpirun made up; our launcher, which sees the real one,
+/// says so.
 bool on_terminal() {
   const char* said = std::getenv("LOCKSTEP_PROGRESS");
-  return said != nullptr ? std::string_view(said) == "bar" : isatty(STDOUT_FILENO) == 1;
+  if (said != nullptr) return std::string_view(said) == "bar";
+  return std::getenv("OMPI_COMM_WORLD_RANK") == nullptr && isatty(STDOUT_FILENO) == 1;
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace lockstep::train {
 
 namespace {
 
-constexpr std::array kSignals{SIGTERM, SIGINT, SIGUSR1};
+constexpr std::array kSignals{SIGTERM, SIGINT, SIGHUP, SIGUSR1};
 
 std::atomic<bool> stop_requested{false};
 static_assert(std::atomic<bool>::is_always_lock_free);
@@ -25,7 +25,11 @@ StopSignals::StopSignals() {
   struct sigaction action {};
   action.sa_handler = request_stop;
   action.sa_flags = SA_RESTART;
-  for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &action, &previous[i]);
+  for (std::size_t i = 0; i < kSignals.size(); ++i) {
+    sigaction(kSignals[i], &action, &previous[i]);
+    // nohup's wish holds.
+    if (kSignals[i] == SIGHUP && previous[i].sa_handler == SIG_IGN) sigaction(SIGHUP, &previous[i], nullptr);
+  }
 }
 
 StopSignals::~StopSignals() {

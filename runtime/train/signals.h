@@ -3,8 +3,8 @@
 
 namespace lockstep::train {
 
-/// While it lives, SIGTERM, SIGINT and SIGUSR1 (what mpirun hands on) ask for a save and an exit instead of ending the
-/// process. One at a time.
+/// While it lives, SIGTERM, SIGINT, SIGHUP and SIGUSR1 (what mpirun hands on) ask for a save and an exit instead of
+/// ending the process. One at a time.
 class StopSignals {
  public:
   StopSignals();

@@ -30,6 +30,13 @@ std::string to_json(const Summary& summary) {
   return json.dump(2) + "\n";
 }
 
+bool describes(const fs::path& path, std::uint64_t steps, const std::string& weights_digest) {
+  std::ifstream in(path);
+  const auto json = nlohmann::json::parse(in, nullptr, false);
+  return json.is_object() && json.value("steps", std::uint64_t{0}) == steps &&
+         json.value("weights_digest", "") == weights_digest;
+}
+
 double median(std::vector<float> values) {
   if (values.empty()) return 0.0;
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -66,6 +73,10 @@ void set_aside(const fs::path& run_dir, const fs::path& directory,
   while (fs::exists(run_dir / ("earlier-" + std::to_string(number)))) ++number;
   const fs::path aside = run_dir / ("earlier-" + std::to_string(number));
   fs::create_directories(aside / directory);
+  // Its steps will be dropped from the run's own metrics.
+  if (!directory.empty() && fs::exists(run_dir / "metrics.jsonl")) {
+    fs::copy_file(run_dir / "metrics.jsonl", aside / "metrics.jsonl");
+  }
   for (const fs::path& name : names) fs::rename(run_dir / name, aside / name);
 }
 

@@ -41,4 +41,7 @@ void set_aside_earlier_run(const std::filesystem::path& run_dir);
 /// continuation, and neither may they be resumed from nor stand where this one is about to save.
 void set_aside_later_checkpoints(const std::filesystem::path& run_dir, std::uint64_t step);
 
+/// Whether the summary at `path` is that of a run that ended at this step with these weights.
+bool describes(const std::filesystem::path& path, std::uint64_t steps, const std::string& weights_digest);
+
 }  // namespace lockstep::train

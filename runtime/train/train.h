@@ -30,6 +30,7 @@ struct EvalResult {
   std::int64_t samples = 0;
   double loss = 0.0;
   std::optional<double> accuracy;  ///< of classification
+  std::string checkpoint;          ///< what was evaluated, on rank 0; empty within a training run
 };
 
 /// Evaluates a checkpoint on the job's evaluation data. A collective; throws Error.

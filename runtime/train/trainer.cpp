@@ -21,8 +21,20 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-data::DatasetPtr eval_data(const job::Job& job) {
-  return job.data().has_eval() ? data::make_dataset(job.data(), data::Split::kEval) : nullptr;
+/// Null where the job has none. Throws UsageError where it does not fit what the model is trained on.
+data::DatasetPtr eval_data(const job::Job& job, const data::Dataset& train) {
+  if (!job.data().has_eval()) return nullptr;
+  data::DatasetPtr eval = data::make_dataset(job.data(), data::Split::kEval);
+  const auto require = [](bool fits, const std::string& what, const std::string& found, const std::string& expected) {
+    if (!fits) throw UsageError("data.eval: " + what + " " + found + ", but those of data.train " + expected);
+  };
+  require(eval->sample_shape() == train.sample_shape(), "its samples are", eval->sample_shape().str(),
+          train.sample_shape().str());
+  require((eval->classes() > 0) == (train.classes() > 0) && eval->classes() <= train.classes(), "its classes are",
+          std::to_string(eval->classes()), std::to_string(train.classes()));
+  require(eval->target_shape() == train.target_shape(), "its targets are", eval->target_shape().str(),
+          train.target_shape().str());
+  return eval;
 }
 
 data::LoaderOptions loader_options(const job::Job& job, const comm::World& world, const data::SamplerState& start) {
@@ -52,56 +64,34 @@ Trainer::Trainer(comm::World& world, const TrainOptions& options)
       job_(options_.job),
       board_(StatusBoard::from_environment()),
       train_data_(data::make_dataset(job_.data(), data::Split::kTrain)),
-      eval_data_(eval_data(job_)),
+      eval_data_(eval_data(job_, *train_data_)),
       network_(job_, *train_data_),
       ddp_(network_.model(), world, job_.comm()),
       scaler_(job_.amp().loss_scale(), world),
       schedule_(job_.schedule(), base_learning_rate(job_.optimizer()), job_.train().steps()),
-      faults_(job_, world.rank(), network_.arena()),
+      faults_(job_, world.rank(), world.size(), network_.arena()),
       store_((options_.run_dir / "checkpoints").string()) {
   board_.set(world_.rank(), RankPhase::kInit, 0);
   faults_.at(job::INIT);
   ddp_.reducer().set_on_gradient([this](std::size_t slot) { faults_.on_gradient(slot); });
-  prepare_run_dir();
-  const data::SamplerState start = resume();
+  const data::SamplerState start = begin();
   loader_.emplace(train_data_, loader_options(job_, world_, start));
   on_rank_zero(*world_.communicator(), [this] { metrics_.emplace(options_.run_dir, step_); });
   progress_.emplace(job_.train().steps(), job_.train().log_every(), is_root());
-  if (metrics_ && step_ > 0) metrics_->event("resumed", step_, store_.directory());
+  if (metrics_ && step_ > 0) metrics_->event("resumed", step_, resumed_from_);
+  if (step_ > 0 && step_ >= job_.train().steps()) {
+    progress_->note("all " + std::to_string(step_) +
+                    " steps are done; --set train.steps=N trains on, another --run-dir "
+                    "starts anew");
+  }
 }
 
-void Trainer::prepare_run_dir() {
-  on_rank_zero(*world_.communicator(), [this] {
-    lock_.emplace(options_.run_dir);
-    if (options_.resume == "never") set_aside_earlier_run(options_.run_dir);
-    write_text(options_.run_dir / "job.pbtxt", job::to_text(job_));
-  });
-}
-
-data::SamplerState Trainer::resume() {
+data::SamplerState Trainer::begin() {
   std::string text;
   on_rank_zero(*world_.communicator(), [&] {
-    std::optional<checkpoint::Checkpoint> found;
-    if (options_.resume == "auto") {
-      found = store_.latest();
-    } else if (options_.resume != "never") {
-      found = find_checkpoint(options_.resume);
-      set_aside_later_checkpoints(options_.run_dir, found->state.step());
-    }
-    if (!found) return;
-    for (const std::string& notice : found->notices) std::fprintf(stderr, "lockstep: %s\n", notice.c_str());
-    if (found->state.optimizer() != network_.optimizer().name()) {
-      throw UsageError(found->path + " was saved with optimizer " + found->state.optimizer() + ", the job names " +
-                           network_.optimizer().name(),
-                       "Resume with the same optimizer, or start anew with --resume never.");
-    }
-    restore_tensors(network_, *found, true);
-    std::printf("resuming from %s\n", found->path.c_str());
-    for (const std::string& line : job::differences(found->state.job(), job_)) {
-      std::printf("  the job changed: %s\n", line.c_str());
-    }
-    network_.optimizer().set_applied_steps(static_cast<std::int64_t>(found->state.applied_steps()));
-    text = found->state.SerializeAsString();
+    lock_.emplace(options_.run_dir);
+    if (const auto saved = restore()) text = saved->SerializeAsString();
+    write_text(options_.run_dir / "job.pbtxt", job::to_text(job_));
   });
   text = world_.communicator()->broadcast_text(text, 0);
   if (text.empty()) return {};
@@ -109,10 +99,31 @@ data::SamplerState Trainer::resume() {
   saved.ParseFromString(text);
   ddp_.broadcast_weights();
   broadcast_optimizer(network_.optimizer(), *world_.communicator());
-  scaler_.load_state_dict(saved.scaler());
+  scaler_.load_state_dict(scaler_state(saved, job_));
   step_ = saved.step();
   saved_step_ = step_;
   return {saved.sampler().epoch(), static_cast<std::int64_t>(saved.sampler().cursor())};
+}
+
+std::optional<checkpoint::TrainingState> Trainer::restore() {
+  if (options_.resume == "never") {
+    set_aside_earlier_run(options_.run_dir);
+    return std::nullopt;
+  }
+  const bool automatic = options_.resume == "auto";
+  const std::optional<checkpoint::Checkpoint> found = automatic ? store_.latest() : find_checkpoint(options_.resume);
+  if (!found) return std::nullopt;
+  for (const std::string& notice : found->notices) std::fprintf(stderr, "lockstep: %s\n", notice.c_str());
+  require_resumable(*found, job_, network_.optimizer().name());
+  restore_tensors(network_, *found, true);
+  network_.optimizer().set_applied_steps(static_cast<std::int64_t>(found->state.applied_steps()));
+  resumed_from_ = found->path;
+  if (!automatic) set_aside_later_checkpoints(options_.run_dir, found->state.step());
+  std::printf("resuming from %s\n", found->path.c_str());
+  for (const std::string& line : job::differences(found->state.job(), job_)) {
+    std::printf("  the job changed: %s\n", line.c_str());
+  }
+  return found->state;
 }
 
 ExitCode Trainer::run() {
@@ -122,18 +133,22 @@ ExitCode Trainer::run() {
   while (step_ < steps && !stop_requested_) {
     const StepReport report = step();
     after_step(report);
-    if (step_ == steps) break;
-    if (eval_every > 0 && step_ % eval_every == 0) evaluate();
+    if (step_ == steps || stop_requested_) break;
+    // Saved first: an evaluation may take long.
     if (save_every > 0 && step_ % save_every == 0) save();
+    if (eval_every > 0 && step_ % eval_every == 0) evaluate();
   }
   if (step_ > saved_step_) save();
-  if (stop_requested_ && step_ < steps) {
+  if (eval_data_ && !stop_requested_ && !(last_eval_ && last_eval_step_ == step_)) evaluate();
+  if (stop_requested_) {
     if (metrics_) metrics_->event("preempted", step_, "asked to stop; saved");
-    progress_->note("stopped after step " + std::to_string(step_) + ", as asked; run the same command to resume");
+    // A resume that starts anew, or from a step that was named, would do so again.
+    const std::string how =
+        options_.resume == "auto" ? "run the same command" : "run the same command with --resume auto";
+    progress_->note("stopped after step " + std::to_string(step_) + ", as asked; " + how + " to resume");
     board_.set(world_.rank(), RankPhase::kDone, step_);
     return ExitCode::kPreempted;
   }
-  if (eval_data_ && !(last_eval_ && last_eval_step_ == step_)) evaluate();
   write_summary();
   board_.set(world_.rank(), RankPhase::kDone, step_);
   return ExitCode::kDone;
@@ -150,6 +165,7 @@ StepReport Trainer::step() {
   report.loss_scale = static_cast<double>(scaler_.current_scale());
   optimizer.set_learning_rate(report.lr);
   optimizer.zero_grad();
+  const double world = static_cast<double>(world_.size());
   for (std::uint32_t m = 0; m < micro_batches; ++m) {
     faults_.enter(number, m);
     const data::Batch batch = loader_->next();
@@ -161,11 +177,15 @@ StepReport Trainer::step() {
     board_.set(world_.rank(), RankPhase::kForward, number);
     faults_.at(job::FORWARD);
     const nn::StepContext context(job_.seed(), number, batch.first_sample);
-    // Of the mean over the step's samples, this share's part; times the ranks, where the reduction divides by them.
-    const double divisor = static_cast<double>(batch.step_samples) / ddp_.loss_weight(1, 1);
+    // A rank's loss is its sum over the largest share, as a lone rank's is over the whole step: where shares are uneven
+    // too, its 16-bit gradients are then no larger than those of the mean. The reduction makes up for the rest.
+    const double samples = static_cast<double>(batch.step_samples);
+    const double divisor = std::ceil(samples / world);
+    const double weight = ddp_.loss_weight(1, 1);
+    ddp_.reducer().set_factor(static_cast<float>(divisor * world / samples * (weight / world)));
     Tensor loss = network_.loss(network_.forward(batch.input), batch.target, divisor);
     if (const double factor = faults_.loss_factor(); factor != 1.0) loss = ops::scale(loss, factor);
-    report.loss += loss.item() / ddp_.loss_weight(1, 1);
+    report.loss += loss.item() * (divisor / samples);
 
     board_.set(world_.rank(), RankPhase::kBackward, number);
     scaler_.scale(loss).backward();
@@ -198,8 +218,11 @@ void Trainer::require_finite(const StepReport& report) const {
                           (report.skipped ? "; the first bad gradient is that of " + report.parameter +
                                                 (report.rank >= 0 ? " on rank " + std::to_string(report.rank) : "")
                                           : ""),
-                      "Lower the learning rate, clip the gradients (optimizer.clip_norm), or look at the data. The "
-                      "weights are those before this step.");
+                      std::string("Lower the learning rate, clip the gradients (optimizer.clip_norm), or look at the "
+                                  "data. ") +
+                          (report.skipped ? "The weights are those before this step."
+                                          : "This step was applied: go on "
+                                            "from an earlier checkpoint."));
 }
 
 void Trainer::after_step(const StepReport& report) {
@@ -222,14 +245,23 @@ void Trainer::after_step(const StepReport& report) {
   scaler_.update();
   require_finite(report);
   const std::uint32_t digest_every = job_.comm().digest_every();
-  if (digest_every > 0 && step_ % digest_every == 0) {
-    comm::require_equal_weights(network_.arena(), network_.optimizer().state(), *world_.communicator());
-  }
+  if (digest_every > 0 && step_ % digest_every == 0) compare_weights();
+}
+
+void Trainer::compare_weights() {
+  ddp_.share_statistics();
+  comm::require_equal_weights(network_.arena(), network_.optimizer().state(), *world_.communicator());
+  compared_step_ = step_;
 }
 
 void Trainer::evaluate() {
   board_.set(world_.rank(), RankPhase::kEval, step_);
-  last_eval_ = network_.evaluate(eval_data_, job_.data().eval_batch(), *world_.communicator());
+  ddp_.share_statistics();
+  const auto stop = [this] { return signals_.requested(); };
+  const auto result = network_.evaluate(eval_data_, job_.data().eval_batch(), *world_.communicator(), stop);
+  stop_requested_ = !result;
+  if (!result) return;
+  last_eval_ = result;
   last_eval_step_ = step_;
   if (metrics_) metrics_->evaluation(step_, *last_eval_);
   progress_->evaluation(step_, *last_eval_);
@@ -259,34 +291,47 @@ checkpoint::TrainingState Trainer::state() {
 }
 
 void Trainer::save() {
+  // What the ranks do not agree on must not become what they resume from.
+  if (job_.comm().digest_every() > 0 && compared_step_ != step_) compare_weights();
   board_.set(world_.rank(), RankPhase::kSave, step_);
   faults_.at(job::SAVE);
   on_rank_zero(*world_.communicator(), [this] {
     metrics_->flush();
     store_.save(state(), state_tensors(network_));
-    store_.prune(job_.checkpoint().keep());
+    prune();
   });
   saved_step_ = step_;
+}
+
+void Trainer::prune() {
+  try {
+    store_.prune(job_.checkpoint().keep());
+  } catch (const StorageError& error) {
+    // The new one is safe; an old one that cannot be deleted is no reason to stop.
+    if (!prune_failed_) std::fprintf(stderr, "lockstep: old checkpoints stay: %s\n", error.what());
+    prune_failed_ = true;
+  }
 }
 
 void Trainer::write_summary() {
   if (!is_root()) return;
   const std::filesystem::path path = options_.run_dir / "summary.json";
+  const std::string digest = comm::weights_digest(network_.arena());
   // A run that had been finished before is not described by one that had nothing left to do.
-  if (step_ms_.empty() && std::filesystem::exists(path)) return;
+  if (step_ms_.empty() && describes(path, step_, digest)) return;
   Summary summary;
   summary.world_size = world_.size();
   summary.precision = job::Precision_Name(job_.amp().dtype());
   summary.steps = step_;
   summary.skipped_steps = scaler_.state_dict().skipped_steps();
   summary.applied_steps = static_cast<std::uint64_t>(network_.optimizer().applied_steps());
-  summary.final_loss = last_loss_;
+  summary.final_loss = step_ms_.empty() ? metrics_->last_loss() : last_loss_;
   summary.eval = last_eval_;
   summary.samples_per_s = seconds_ > 0 ? samples_ / seconds_ : 0.0;
   summary.step_ms_p50 = median(step_ms_);
   summary.time_to_first_step_ms = time_to_first_step_ms_;
   summary.mpi_init_ms = world_.mpi_start_time().count();
-  summary.weights_digest = comm::weights_digest(network_.arena());
+  summary.weights_digest = digest;
   write_text(path, to_json(summary));
   metrics_->flush();
 }
@@ -299,9 +344,17 @@ EvalResult evaluate(comm::World& world, const job::Job& job, const std::filesyst
   const data::DatasetPtr dataset = data::make_dataset(job.data(), data::Split::kEval);
   Network network(job, *dataset);
   comm::Communicator& communicator = *world.communicator();
-  on_rank_zero(communicator, [&] { restore_tensors(network, find_checkpoint(checkpoint), false); });
+  std::string path;
+  on_rank_zero(communicator, [&] {
+    const checkpoint::Checkpoint found = find_checkpoint(checkpoint);
+    for (const std::string& notice : found.notices) std::fprintf(stderr, "lockstep: %s\n", notice.c_str());
+    restore_tensors(network, found, false);
+    path = found.path;
+  });
   const comm::DistributedDataParallel ddp(network.model(), world, job.comm());  // rank 0's weights on every rank
-  return network.evaluate(dataset, job.data().eval_batch(), communicator);
+  EvalResult result = *network.evaluate(dataset, job.data().eval_batch(), communicator, [] { return false; });
+  result.checkpoint = path;
+  return result;
 }
 
 }  // namespace lockstep::train

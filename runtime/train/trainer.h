@@ -35,15 +35,22 @@ class Trainer {
 
  private:
   bool is_root() const { return world_.rank() == 0; }
-  void prepare_run_dir();
-  data::SamplerState resume();
+  /// Takes possession of the run directory, resumes where there is something to resume from, and only then changes what
+  /// lies there: a resume that is refused leaves it as it was.
+  data::SamplerState begin();
+  /// Rank 0's part: the state to resume from, its tensors restored; empty for a run that starts anew.
+  std::optional<checkpoint::TrainingState> restore();
   StepReport step();
   /// Sums over ranks what every rank must know alike: the step's loss, and whether any of them was told to stop.
   void agree_on_step(StepReport& report);
   void require_finite(const StepReport& report) const;
   void after_step(const StepReport& report);
+  /// Throws PeerError where the ranks no longer hold the same weights.
+  void compare_weights();
+  /// Sets stop_requested_ where a rank was told to stop meanwhile; then there is no result.
   void evaluate();
   void save();
+  void prune();
   checkpoint::TrainingState state();
   void write_summary();
 
@@ -63,7 +70,10 @@ class Trainer {
 
   std::uint64_t step_ = 0;        ///< steps finished
   std::uint64_t saved_step_ = 0;  ///< of the newest checkpoint
-  bool stop_requested_ = false;   ///< agreed
+  std::uint64_t compared_step_ = 0;
+  std::string resumed_from_;  ///< rank 0
+  bool prune_failed_ = false;
+  bool stop_requested_ = false;  ///< agreed
   std::optional<data::Loader> loader_;
   std::optional<RunLock> lock_;     ///< rank 0
   std::optional<Metrics> metrics_;  ///< rank 0

@@ -54,6 +54,30 @@ void broadcast_optimizer(optim::Optimizer& optimizer, comm::Communicator& commun
   optimizer.set_applied_steps(steps.as<std::int64_t>()[0]);
 }
 
+void require_resumable(const checkpoint::Checkpoint& saved, const job::Job& job, const std::string& optimizer) {
+  const checkpoint::TrainingState& state = saved.state;
+  if (state.optimizer() != optimizer) {
+    throw UsageError(saved.path + " was saved with optimizer " + state.optimizer() + ", the job names " + optimizer,
+                     "Resume with the same optimizer, or start anew with --resume never.");
+  }
+  if (state.sampler().seed() != job.seed() && state.sampler().cursor() > 0) {
+    const std::string seed = std::to_string(state.sampler().seed());
+    throw UsageError(saved.path + " lies in the middle of an epoch whose samples are ordered by seed " + seed +
+                         ", the job's seed is " + std::to_string(job.seed()),
+                     "Resume with --set seed=" + seed + ", or start anew with --resume never.");
+  }
+}
+
+checkpoint::ScalerState scaler_state(const checkpoint::TrainingState& saved, const job::Job& job) {
+  checkpoint::ScalerState state = saved.scaler();
+  const job::Amp& before = saved.job().amp();
+  if (before.dtype() != job.amp().dtype() || !before.loss_scale().dynamic()) {
+    state.set_scale(static_cast<float>(job.amp().loss_scale().init()));
+    state.set_growth_tracker(0);
+  }
+  return state;
+}
+
 checkpoint::Checkpoint find_checkpoint(const std::filesystem::path& path) {
   if (!std::filesystem::is_directory(path)) {
     throw StorageError("no checkpoint at " + path.string() + ": there is no such directory",

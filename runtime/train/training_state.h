@@ -26,4 +26,12 @@ void broadcast_optimizer(optim::Optimizer& optimizer, comm::Communicator& commun
 /// StorageError.
 checkpoint::Checkpoint find_checkpoint(const std::filesystem::path& path);
 
+/// Throws UsageError where a run of `job` cannot go on from the checkpoint: another optimizer, or another seed, and
+/// with it another order of samples, in the middle of an epoch.
+void require_resumable(const checkpoint::Checkpoint& saved, const job::Job& job, const std::string& optimizer);
+
+/// The scaler's state to go on with. The scale is the new job's where the old one says nothing about it: it was static,
+/// or of another dtype.
+checkpoint::ScalerState scaler_state(const checkpoint::TrainingState& saved, const job::Job& job);
+
 }  // namespace lockstep::train

@@ -30,6 +30,8 @@ if(LOCKSTEP_SANITIZE)
   add_compile_options($<${cxx}:-fsanitize=${LOCKSTEP_SANITIZE}> $<${cxx}:-fno-omit-frame-pointer>
                       $<${cxx}:-fno-sanitize-recover=undefined>)
   add_link_options(-fsanitize=${LOCKSTEP_SANITIZE})
+  # GCC sees uninitialised values in instrumented library code that are none.
+  target_compile_options(lockstep_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 endif()
 
 # lockstep_library(NAME [FOLDERS folder...] [DEPS target...]): the library lockstep_NAME of the .cpp and .cu files beside

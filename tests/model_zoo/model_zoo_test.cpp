@@ -122,7 +122,7 @@ TEST(Mlp, NamesItsLayersAndHasNoBiasBeforeABatchNorm) {
   EXPECT_THAT(
       names_of(*make("mlp { hidden: [8] batch_norm: true }", {5})),
       ElementsAre("hidden0_linear.weight", "hidden0_norm.weight", "hidden0_norm.bias", "output.weight", "output.bias"));
-  EXPECT_EQ(parameters_of(*make("mlp { hidden: [8] outputs: 7 }", {5})), 5 * 8 + 8 + 8 * 7 + 7);
+  EXPECT_EQ(parameters_of(*make("mlp { hidden: [8] outputs: 17 }", {5})), 5 * 8 + 8 + 8 * 17 + 17);
 }
 
 TEST(Convnet, NamesItsLayers) {

@@ -124,6 +124,25 @@ TEST_P(EveryLevel, TrainsAndItsLossFalls) {
   EXPECT_EQ(model.optimizer->applied_steps(), 40 - skips);
 }
 
+TEST(OptLevel, ThatKeepsNormsInFloat32DoesSoWithoutMastersToo) {
+  for (const char* level : {"opt_level: O3 keep_batch_norm_fp32: true", "opt_level: O2 master_weights: false"}) {
+    Classifier model(level);
+    for (int step = 0; step < 3; ++step) {
+      model.optimizer->zero_grad();
+      model.loss().backward();
+      model.optimizer->step();
+    }
+    for (const nn::Arena::Slot& slot : model.net.arena()->slots()) {
+      int rounded = 0;
+      for (const float value : model.net.arena()->master(slot).as<float>()) {
+        rounded += static_cast<float>(Half(value)) == value ? 1 : 0;
+      }
+      const bool norm = slot.parameter.kind == nn::ParameterKind::kNorm;
+      EXPECT_EQ(rounded == slot.end - slot.begin, !norm) << level << ": " << slot.parameter.name;
+    }
+  }
+}
+
 TEST_P(EveryLevel, EvaluatesToFloat32LossesAndFiniteOutputs) {
   Classifier model(GetParam());
   model.net.train(false);

@@ -59,8 +59,34 @@ TEST(Skip, NamesTheFirstBadParameterInTheArenasOrder) {
   EXPECT_EQ(spoil({3, 1}), "norm.bias");
 }
 
-TEST(Skip, NamesTheRankWhoseOwnGradientWasBad) {
+/// One of two ranks, the other of which has finite gradients.
+class FirstOfTwo final : public comm::Communicator {
+ public:
+  int rank() const override { return 0; }
+  int size() const override { return 2; }
+  std::string description() const override { return "test"; }
+  Storage allocate(std::size_t bytes) override { return Storage::allocate(bytes, kCpu); }
+  void all_reduce(const Tensor&, comm::ReduceOp, float, const Stream&) override {}
+  void broadcast(const Tensor&, int, const Stream&) override {}
+  void all_gather(const Tensor&, const Tensor&, const Stream&) override {}
+  void reduce_scatter(const Tensor&, const Tensor&, comm::ReduceOp, const Stream&) override {}
+  void barrier(const Stream&) override {}
+  std::shared_ptr<comm::Communicator> duplicate(const std::string&) override { return nullptr; }
+};
+
+GradScaler scaler_of_two(const std::string& fields) {
+  const job::Job job = job::resolved("amp { opt_level: O1 loss_scale { " + fields + " } }");
+  return {job.amp().loss_scale(), std::make_shared<FirstOfTwo>()};
+}
+
+TEST(Skip, NamesALoneRank) {
   GradScaler scaler = scaler_with("");
+  ScaledModel model;
+  EXPECT_EQ(model.train(scaler, false).rank, 0);
+}
+
+TEST(Skip, NamesTheRankWhoseOwnGradientWasBad) {
+  GradScaler scaler = scaler_of_two("");
   ScaledModel model;
   model.backward(scaler, false);
   scaler.note_local_flags(*model.optimizer, model.optimizer->check_gradients());
@@ -137,7 +163,7 @@ TEST(Stop, NamesTheParameterTheRankAndTheScaleAndLeavesTheWeights) {
 }
 
 TEST(Stop, SaysWhenOnlyTheSumOverRanksWasBad) {
-  GradScaler scaler = scaler_with("max_consecutive_skips: 1");
+  GradScaler scaler = scaler_of_two("max_consecutive_skips: 1");
   ScaledModel model;
   model.backward(scaler, false);
   scaler.step(*model.optimizer);

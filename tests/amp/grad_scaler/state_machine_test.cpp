@@ -175,6 +175,16 @@ TEST(ScalerState, RoundTrips) {
   EXPECT_EQ(restored.current_scale(), 128);
 }
 
+TEST(ScalerState, KeepsWithinItsOwnJobsBounds) {
+  GradScaler saved = scaler_with("init: 1024");
+  GradScaler lower = scaler_with("init: 16 max: 256"), higher = scaler_with("init: 8192 min: 4096"),
+             fixed = scaler_with("dynamic: false init: 128");
+  for (GradScaler* scaler : {&lower, &higher, &fixed}) scaler->load_state_dict(saved.state_dict());
+  EXPECT_EQ(lower.current_scale(), 256);
+  EXPECT_EQ(higher.current_scale(), 4096);
+  EXPECT_EQ(fixed.current_scale(), 128) << "a static scale is the job's";
+}
+
 TEST(ScalerState, ContinuesWhereItWasSaved) {
   GradScaler scaler = scaler_with("init: 8 growth_interval: 3"), restored = scaler_with("init: 1 growth_interval: 3");
   ScaledModel model;

@@ -219,6 +219,8 @@ TYPED_TEST(OperationTest, Mse) {
     for (const double divisor : {0.0, 16.0}) {
       this->check([&](const auto& in) { return mse(in[0], TestFixture::like(in[0], target), {.divisor = divisor}); },
                   {this->random({rows, 3, 2}, 1)}, {.terms = 30});
+      this->check([&](const auto& in) { return mse(in[0], in[1], {.divisor = divisor}); },
+                  {this->random({rows, 3, 2}, 1), target}, {.terms = 30});
     }
   }
 }

@@ -248,5 +248,22 @@ TEST(Optimizer, RestoredStateContinuesToTheSameBits) {
   EXPECT_EQ(state_of(*resumed.optimizer), state_of(*through.optimizer));
 }
 
+TEST(Frozen, ParametersAreLeftAlone) {
+  for (const char* config :
+       {"sgd { lr: 0.1 momentum: 0.9 weight_decay: 0.1 }", "adamw { lr: 0.1 weight_decay: 0.1 }"}) {
+    SmallModel model(config);
+    model.backward(1);
+    model.optimizer->step();
+    const std::vector<nn::Parameter> parameters = model.parameters();
+    parameters[0].tensor.set_requires_grad(false);
+    const std::vector<double> frozen = values_of(parameters[0].tensor), other = values_of(parameters[1].tensor);
+    model.optimizer->zero_grad();
+    ops::sum(parameters[1].tensor).backward();
+    model.optimizer->step();
+    EXPECT_EQ(values_of(parameters[0].tensor), frozen) << config;
+    EXPECT_NE(values_of(parameters[1].tensor), other) << config;
+  }
+}
+
 }  // namespace
 }  // namespace lockstep::optim

@@ -5,7 +5,7 @@ import resource
 import shutil
 import unittest
 
-from runs import CONFIGS, Run, RunTest
+from runs import CONFIGS, Run, RunTest, SAVE_ALWAYS, faults
 
 
 def truncate(checkpoint):
@@ -122,6 +122,22 @@ class RunDirectory(RunTest):
         self.assertEqual(resumed.checkpoint(8), resumed.checkpoints[-2])
         self.assertEqual(resumed.tensors(8), branch.tensors(8))
 
+    def test_a_resume_that_is_refused_changes_nothing(self):
+        run = self.train("run", *SAVING)
+        files = lambda: {path: path.read_bytes() for path in sorted(run.directory.rglob("*")) if path.is_file()}
+        before = files()
+        for wrong in ("optimizer={adam{lr:1e-3}}", "model.convnet.block[0].channels=16", "seed=7"):
+            self.train("run", *SAVING, wrong, code=2, resume=run.checkpoint(4))
+            self.train("run", *SAVING, wrong, "train.steps=9", code=2)
+        self.assertEqual(files(), before)
+
+    def test_another_seed_is_refused_within_an_epoch_and_taken_between_two(self):
+        settings = ("data.global_batch=750", "train.steps=3", *SAVE_ALWAYS)
+        run = self.train("run", *settings)
+        refused = self.train("within", *settings, "seed=7", resume=run.checkpoint(1), code=2)
+        self.assertIn("--set seed=42", refused.output)
+        self.assertEqual(self.train("between", *settings, "seed=7", resume=run.checkpoint(2)).column("step"), [3])
+
     def test_a_finished_run_has_nothing_left_to_do(self):
         first = self.train("run", *SAVING)
         summary = first.summary
@@ -139,6 +155,24 @@ class RunDirectory(RunTest):
 
 
 class Inputs(RunTest):
+    def test_evaluation_data_that_do_not_fit(self):
+        job = CONFIGS / "synthetic_mlp.pbtxt"
+        for wrong, message in (("shape:9 classes:4", "data.eval: its samples are"),
+                               ("shape:8 classes:5", "data.eval: its classes are 5"),
+                               ("shape:8 target_size:2", "data.eval: its classes are 0")):
+            data = "data={train{synthetic{samples:64 shape:8 classes:4}} global_batch:16 eval{synthetic{samples:8 %s}}}"
+            run = self.train("run", data % wrong, "model={mlp{hidden:8}}", "train.loss=CROSS_ENTROPY", job=job, code=2)
+            self.assertIn(message, run.output)
+            self.assertEqual(run.steps, [])
+
+    def test_a_model_with_fewer_outputs_than_classes(self):
+        run = self.train("run", "model={mlp{hidden:8 outputs:3}}", code=2, job=CONFIGS / "synthetic_mlp.pbtxt")
+        self.assertIn("model.mlp.outputs: 3 are fewer", run.output)
+
+    def test_a_fault_on_a_rank_that_there_is_not(self):
+        run = self.train("run", faults("overflow", "step:2 rank:7"), ranks=2, code=2)
+        self.assertIn("fault: there is no rank 7 among 2", run.output)
+
     def test_a_wrong_job(self):
         run = self.train("run", "train.stepz=3", "model.convnet.dropout=2", code=2)
         self.assertIn("stepz", run.output)

@@ -52,6 +52,25 @@ class Ranks(RunTest):
         for name, values in rest.tensors().items():
             self.assert_close(values, whole.tensors()[name], ROUNDING, name)
 
+    def test_an_uneven_last_batch_overflows_on_any_number_of_ranks_alike(self):
+        # One sample behind a whole batch: a rank that weighted it by the number of ranks would leave fp16's range.
+        settings = ("data={train{synthetic{samples:65 shape:8 classes:4}} global_batch:64 eval:{synthetic{samples:8 "
+                    "shape:8 classes:4}}}", "amp={opt_level:O1 dtype:FP16 loss_scale{dynamic:false init:65536}}",
+                    "model={mlp{hidden:8}}", "train.loss=CROSS_ENTROPY", "train.steps=8", "optimizer={sgd{lr:0.001}}")
+        job = CONFIGS / "synthetic_mlp.pbtxt"
+        skipped = [self.train(str(count), *settings, ranks=count, job=job).column("skipped") for count in (1, 2, 3)]
+        self.assertEqual(skipped[1:], skipped[:1] * 2)
+
+    def test_batch_norm_that_is_not_synchronized_uses_rank_zeros_statistics(self):
+        settings = ("comm.sync_batch_norm=false", "comm.digest_every=2", "train.eval_every=3", "train.steps=8",
+                    "checkpoint.every_steps=4", "checkpoint.keep=0")
+        run = self.train("run", *settings, ranks=2)
+        output = subprocess.run([LOCKSTEP, "eval", DIGITS, "--checkpoint", run.directory, "--json"],
+                                stdout=subprocess.PIPE, check=True).stdout
+        self.assertEqual(json.loads(output)["accuracy"], run.summary["eval"]["accuracy"])
+        resumed = self.train("resumed", *settings, ranks=2, resume=run.checkpoint(4))
+        self.assertEqual(resumed.tensors(), run.tensors(), "weights, momentum and statistics")
+
     def test_evaluation_is_the_same_on_any_number_of_ranks(self):
         # Seven samples a step and 297 in all: every share is uneven and the last batch leaves ranks without any.
         settings = (*FP32, "train.steps=20", "data.eval_batch=7")
