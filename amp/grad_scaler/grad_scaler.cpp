@@ -93,35 +93,37 @@ DeviceValue<Verdict> GradScaler::step(optim::Optimizer& optimizer) {
 }
 
 void GradScaler::update() {
+  if (state_.defined() && state_.device() != kCpu) return adapt();
+  std::string parameter;
+  int rank = -1;
+  for (const auto& [optimizer, record] : optimizers_) {
+    if (!record.verdict.defined() || record.verdict.data()->slot < 0 || !parameter.empty()) continue;
+    const auto slot = static_cast<std::size_t>(record.verdict.data()->slot);
+    parameter = optimizer->arena().slots().at(slot).parameter.name;
+    rank = record.verdict.data()->rank;
+  }
+  adapt();
+  require_progress(state_.read(), parameter, rank);
+}
+
+void GradScaler::adapt() {
   require_scaled("update()");
-  // Bad where any optimizer's gradients were; the first one's parameter is named.
-  const optim::Optimizer* first = nullptr;
+  // Bad where any optimizer's gradients were.
+  DeviceValue<Verdict> any;
   for (const auto& [optimizer, record] : optimizers_) {
     if (record.stage == Stage::kReady) continue;
-    if (first == nullptr) {
-      first = optimizer;
+    if (!any.defined()) {
+      any = record.verdict;
       continue;
     }
     const auto found_inf = [](const DeviceValue<Verdict>& verdict) {
       return verdict.field(offsetof(Verdict, found_inf), DType::kFloat32);
     };
-    kernels::backend(state_.device()).accumulate(found_inf(record.verdict), found_inf(optimizers_.at(first).verdict));
+    kernels::backend(state_.device()).accumulate(found_inf(record.verdict), found_inf(any));
   }
-  if (first == nullptr) throw UsageError("update() was called, but no inf check was recorded since the last one");
-  const DeviceValue<Verdict> verdict = optimizers_.at(first).verdict;
-  kernels::backend(state_.device()).update_loss_scale(options_, &verdict.data()->found_inf, state_.data());
-  std::string parameter;
-  int rank = -1;
-  if (state_.device() == kCpu && max_consecutive_skips_ > 0) {
-    for (const auto& [optimizer, record] : optimizers_) {
-      if (!record.verdict.defined() || record.verdict.data()->slot < 0 || !parameter.empty()) continue;
-      const auto slot = static_cast<std::size_t>(record.verdict.data()->slot);
-      parameter = optimizer->arena().slots().at(slot).parameter.name;
-      rank = record.verdict.data()->rank;
-    }
-  }
+  if (!any.defined()) throw UsageError("update() was called, but no inf check was recorded since the last one");
+  kernels::backend(state_.device()).update_loss_scale(options_, &any.data()->found_inf, state_.data());
   optimizers_.clear();
-  if (state_.device() == kCpu) require_progress(state_.read(), parameter, rank);
 }
 
 void GradScaler::require_progress(const kernels::LossScaleState& state, const std::string& parameter, int rank) const {

@@ -44,11 +44,13 @@ class GradScaler {
   /// for a GPU. Throws UsageError when called twice before update().
   DeviceValue<Verdict> step(optim::Optimizer& optimizer);
   /// Adapts the scale and counts skips; those of several optimizers since the last update count as one. Throws
-  /// UsageError when no optimizer was checked since then, or before any scale(). On the CPU it also calls
-  /// require_progress(); on a GPU, where that would wait, whoever reads the state later does.
+  /// UsageError when no optimizer was checked since then, or before any scale(); and, on the CPU, what
+  /// require_progress() throws. On a GPU that would wait: whoever reads the state later calls it.
   void update();
-  /// Throws NumericsError, on every rank alike, once max_consecutive_skips steps in a row were skipped. `state` as it is
-  /// after update(); parameter and rank are those of the verdict, for the message.
+  /// update() for a loop that calls require_progress() itself, once it has told of the step.
+  void adapt();
+  /// Throws NumericsError, on every rank alike, once max_consecutive_skips steps in a row were skipped. `state` as it
+  /// is after update(); parameter and rank are those of the verdict, for the message.
   void require_progress(const kernels::LossScaleState& state, const std::string& parameter, int rank) const;
 
   /// The scale and what moves it, on the device; defined once a loss was scaled or a state was loaded.

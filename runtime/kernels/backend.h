@@ -271,8 +271,8 @@ class Backend {
   // A step's decisions, taken on the device: every pointer is to device memory -------------------------------------
 
   /// The ballot of this rank: ballot [2 P] float32 = for each of P parameters whether reduced or local (float32 [P], 1
-  /// is bad; local may be undefined) is bad, then world_size - rank where local is, else 0. Its maximum over ranks names
-  /// for each parameter the lowest rank.
+  /// is bad; local may be undefined) is bad, then world_size - rank where local is, else 0. Its maximum over ranks
+  /// names for each parameter the lowest rank.
   virtual void cast_ballot(const Tensor& reduced, const Tensor& local, int rank, int world_size,
                            const Tensor& ballot) = 0;
   /// The verdict of the ballot's maximum over ranks.
@@ -281,8 +281,8 @@ class Backend {
   /// clip_grad_norm_. squares: float64 [segments].
   virtual void clip_factor(const Tensor& squares, const float* inverse_scale, double clip_norm, float* norm,
                            float* factor) = 0;
-  /// Moves the scale after a step: on *found_inf != 0 backs off, else counts and grows at the interval where the product
-  /// is finite; counts skips.
+  /// Moves the scale after a step: on *found_inf != 0 backs off, else counts and grows at the interval where the
+  /// product is finite; counts skips.
   virtual void update_loss_scale(const LossScaleOptions& options, const float* found_inf, LossScaleState* state) = 0;
   /// Counts the step as applied unless *found_inf != 0, and takes the next rate from rates [n] float32, which names one
   /// for each number of applied steps; the last one holds from there on.

@@ -157,7 +157,7 @@ class WorkerStream final : public StreamImpl {
   Device device() const override { return kCpu; }
   void enqueue(std::function<void()> work) override { queue_->enqueue(std::move(work)); }
   void wait(const Event& event) override {
-    queue_->enqueue([event] { event.synchronize(); });
+    if (event.impl()) queue_->enqueue([event] { event.synchronize(); });
   }
   Event record() override { return Event(std::make_shared<WorkerEvent>(queue_)); }
   void synchronize() override { queue_->run_until(queue_->enqueued()); }

@@ -4,10 +4,10 @@
 #include <cstring>
 #include <numbers>
 
+#include "runtime/kernels/functors/convert.h"
 #include "runtime/kernels/functors/philox.h"
 #include "runtime/kernels/geometry/check.h"
 #include "runtime/kernels/geometry/checks.h"
-#include "runtime/kernels/functors/convert.h"
 #include "runtime/kernels/reference/reference_backend.h"
 #include "runtime/kernels/reference/values.h"
 #include "runtime/kernels/reference/visit.h"

@@ -114,11 +114,8 @@ struct CudaAllocator::State {
   void split(Block* block, std::size_t size) {
     const std::size_t rest = block->size - size;
     if (rest < (block->owner.small ? kGranularity : kLargeRemainder)) return;
-    auto* remainder = new Block{.data = block->data + size,
-                                .size = rest,
-                                .owner = block->owner,
-                                .before = block,
-                                .after = block->after};
+    auto* remainder = new Block{
+        .data = block->data + size, .size = rest, .owner = block->owner, .before = block, .after = block->after};
     if (block->after != nullptr) block->after->before = remainder;
     block->after = remainder;
     block->size = size;

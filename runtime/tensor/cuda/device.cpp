@@ -43,12 +43,13 @@ std::string version_text(int version) {
 void check(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
   cudaGetLastError();
-  const std::string text = std::string(what) + ": " + cudaGetErrorString(status) + " (" + cudaGetErrorName(status) + ")";
+  const std::string text =
+      std::string(what) + ": " + cudaGetErrorString(status) + " (" + cudaGetErrorName(status) + ")";
   if (status == cudaErrorMemoryAllocation) {
     throw MemoryError(text, "Use a smaller data.global_batch, more ranks, or train.accumulate.");
   }
-  throw EnvironmentError(text,
-                         "An error of a kernel shows in a later call: CUDA_LAUNCH_BLOCKING=1 shows it where it happens.");
+  throw EnvironmentError(
+      text, "An error of a kernel shows in a later call: CUDA_LAUNCH_BLOCKING=1 shows it where it happens.");
 }
 
 DeviceGuard::DeviceGuard(Device device) {
@@ -67,9 +68,9 @@ std::string why_none() { return found().why_none; }
 
 Description describe(Device device) {
   if (device.type != DeviceType::kCuda || device.index < 0 || device.index >= device_count()) {
-    throw EnvironmentError("there is no " + str(device) +
-                           (device_count() == 0 ? ": " + why_none()
-                                                : "; there are " + std::to_string(device_count()) + " CUDA devices"));
+    throw EnvironmentError(
+        "there is no " + str(device) +
+        (device_count() == 0 ? ": " + why_none() : "; there are " + std::to_string(device_count()) + " CUDA devices"));
   }
   const DeviceGuard guard(device);
   cudaDeviceProp properties{};
