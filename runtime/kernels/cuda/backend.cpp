@@ -7,6 +7,7 @@
 #include "runtime/kernels/cuda/conv_plans.h"
 #include "runtime/kernels/cuda/matmul_plans.h"
 #include "runtime/kernels/cuda/segment_tables.h"
+#include "runtime/tensor/cuda/check.h"
 
 namespace lockstep::kernels {
 
@@ -21,6 +22,7 @@ CudaBackend::~CudaBackend() = default;
 std::string_view CudaBackend::name() const { return "cuda"; }
 
 Backend& cuda_backend(Device device) {
+  gpu::require(device);
   static std::mutex mutex;
   // Never destroyed: the driver may be gone before static objects are.
   static std::map<int, CudaBackend*>& backends = *new std::map<int, CudaBackend*>;

@@ -268,6 +268,7 @@ AllocationLabel::AllocationLabel(const char* name) : previous_(label) { label = 
 AllocationLabel::~AllocationLabel() { label = previous_; }
 
 Storage allocate(std::size_t bytes, Device device) {
+  require(device);
   CudaAllocator& allocator = CudaAllocator::of(device);
   void* data = allocator.allocate(bytes, current(device));
   return {data, bytes, device, [&allocator, data] { allocator.deallocate(data); }};

@@ -66,12 +66,18 @@ DeviceGuard::~DeviceGuard() {
 int device_count() { return found().count; }
 std::string why_none() { return found().why_none; }
 
-Description describe(Device device) {
+void require(Device device) {
   if (device.type != DeviceType::kCuda || device.index < 0 || device.index >= device_count()) {
     throw EnvironmentError(
         "there is no " + str(device) +
-        (device_count() == 0 ? ": " + why_none() : "; there are " + std::to_string(device_count()) + " CUDA devices"));
+            (device_count() == 0 ? ": " + why_none()
+                                 : "; there are " + std::to_string(device_count()) + " CUDA devices"),
+        "Use --device cpu; lockstep doctor says more.");
   }
+}
+
+Description describe(Device device) {
+  require(device);
   const DeviceGuard guard(device);
   cudaDeviceProp properties{};
   check(cudaGetDeviceProperties(&properties, device.index), "cudaGetDeviceProperties");

@@ -19,7 +19,9 @@ std::string why_none() { return "this build has no CUDA"; }
 Description describe(Device) { refuse(); }
 std::string runtime_version() { return {}; }
 std::string driver_version() { return {}; }
-Storage allocate(std::size_t, Device) { refuse(); }
+Storage allocate(std::size_t, Device device) {
+  throw EnvironmentError("there is no " + str(device) + ": " + why_none(), "Use --device cpu.");
+}
 Storage allocate_pinned(std::size_t) { refuse(); }
 MemoryStatistics memory_statistics(Device) { return {}; }
 AllocationLabel::AllocationLabel(const char* name) : previous_(name) {}
