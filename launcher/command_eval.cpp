@@ -51,9 +51,9 @@ ExitCode run(const EvalCommand& command) {
     job::load(command.job.job, command.job.overrides);  // a wrong job is one error, not one a rank
     return launch(command.launch, {.arguments = [&](int) { return rank_arguments(command); }});
   }
-  return run_rank(command.job, [&](comm::World& world, const job::Job& job) {
+  return run_rank(command.job, command.launch, [&](comm::World& world, const job::Job& job, Device device) {
     train::StatusBoard::from_environment().set(world.rank(), train::RankPhase::kEval, 0);
-    const train::EvalResult result = train::evaluate(world, job, run_directory(command.checkpoint, job));
+    const train::EvalResult result = train::evaluate(world, job, run_directory(command.checkpoint, job), device);
     if (world.rank() == 0) print(result, command.json);
     return ExitCode::kDone;
   });

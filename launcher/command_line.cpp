@@ -3,6 +3,7 @@
 
 #include <cstdio>
 
+#include "launcher/command_doctor.h"
 #include "launcher/command_eval.h"
 #include "launcher/command_inspect.h"
 #include "launcher/command_train.h"
@@ -29,6 +30,7 @@ Action parse(int argc, const char* const* argv) {
   add_eval(app, chosen);
   add_validate(app, chosen);
   add_inspect(app, chosen);
+  add_doctor(app, chosen);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked) {

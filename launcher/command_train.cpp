@@ -59,8 +59,9 @@ ExitCode run(const TrainCommand& command) {
   end_on_request();
   command.launch.require_device();
   if (must_start_ranks(command.launch)) return start_ranks(command);
-  return run_rank(command.job, [&](comm::World& world, const job::Job& job) {
-    return train::train(world, {job, run_directory(command.run_dir, job), command.resume, process_start});
+  return run_rank(command.job, command.launch, [&](comm::World& world, const job::Job& job, Device device) {
+    const fs::path run_dir = run_directory(command.run_dir, job);
+    return train::train(world, {job, run_dir, command.resume, process_start, device});
   });
 }
 

@@ -25,16 +25,6 @@ namespace {
 
 constexpr const char* kInstall = "Install it (Debian: apt-get install openmpi-bin), or train with one rank.";
 
-fs::path find_mpirun() {
-  const char* path = std::getenv("PATH");
-  std::istringstream folders(path == nullptr ? "" : path);
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    const fs::path candidate = fs::path(folder) / "mpirun";
-    if (access(candidate.c_str(), X_OK) == 0) return candidate;
-  }
-  throw EnvironmentError("there is no mpirun in PATH, which starts the ranks", kInstall);
-}
-
 int usable_cores() {
   cpu_set_t cores;
   CPU_ZERO(&cores);
@@ -130,6 +120,16 @@ class Pipe {
 };
 
 }  // namespace
+
+fs::path find_mpirun() {
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path == nullptr ? "" : path);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const fs::path candidate = fs::path(folder) / "mpirun";
+    if (access(candidate.c_str(), X_OK) == 0) return candidate;
+  }
+  throw EnvironmentError("there is no mpirun in PATH, which starts the ranks", kInstall);
+}
 
 int ranks_on(const std::string& hosts) {
   const auto refuse = [&](const std::string& host) -> UsageError {

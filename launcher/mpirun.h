@@ -16,6 +16,9 @@ namespace lockstep::launcher {
 /// "a:4,b:4" as the number of ranks in all; a host without a number takes one. Throws UsageError.
 int ranks_on(const std::string& hosts);
 
+/// The first mpirun in PATH. Throws EnvironmentError when there is none.
+std::filesystem::path find_mpirun();
+
 /// How mpirun is started.
 struct MpirunCommand {
   std::vector<std::string> arguments;              ///< the program first

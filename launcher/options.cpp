@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launcher/options.h"
 
+#include "runtime/tensor/gpu.h"
+
 namespace lockstep::launcher {
 
 void JobOptions::add_to(CLI::App& command) {
@@ -31,8 +33,13 @@ void LaunchOptions::add_to(CLI::App& command, bool restarts) {
 }
 
 void LaunchOptions::require_device() const {
-  if (device != "cuda") return;
-  throw EnvironmentError("this build has no CUDA backend", "Use --device cpu, or leave --device away.");
+  if (device != "cuda" || gpu::device_count() > 0) return;
+  throw EnvironmentError("--device cuda: " + gpu::why_none(), "Use --device cpu; lockstep doctor says more.");
+}
+
+Device LaunchOptions::device_of(int local_rank) const {
+  const int devices = device == "cpu" ? 0 : gpu::device_count();
+  return devices == 0 ? kCpu : Device{DeviceType::kCuda, local_rank % devices};
 }
 
 }  // namespace lockstep::launcher

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/tensor/device.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::launcher {
@@ -32,8 +33,10 @@ struct LaunchOptions {
 
   /// `restarts`: whether the command can be started again.
   void add_to(CLI::App& command, bool restarts);
-  /// Throws EnvironmentError for a device that this build cannot use.
+  /// Throws EnvironmentError for a device that this machine or build does not have.
   void require_device() const;
+  /// This rank's: its own GPU of the node where there are any, or the CPU.
+  Device device_of(int local_rank) const;
 };
 
 }  // namespace lockstep::launcher

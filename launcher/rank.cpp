@@ -37,16 +37,17 @@ void obey_supervisor() {
   std::signal(SIGUSR1, SIG_IGN);
 }
 
-comm::CommunicatorOptions communicator_options(const job::Comm& comm) {
+comm::CommunicatorOptions communicator_options(const job::Comm& comm, Device device) {
   comm::CommunicatorOptions options;
   options.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(comm.timeout_s() * 1e3));
   options.shared_memory = comm.shared_memory();
+  options.device = device;
   return options;
 }
 
 }  // namespace
 
-ExitCode run_rank(const JobOptions& options, const RankWork& work) {
+ExitCode run_rank(const JobOptions& options, const LaunchOptions& launch, const RankWork& work) {
   const comm::LaunchEnvironment environment = comm::launch_environment();
   const StatusBoard board = StatusBoard::from_environment();
   if (board.ranks() > 0) obey_supervisor();
@@ -56,9 +57,10 @@ ExitCode run_rank(const JobOptions& options, const RankWork& work) {
   std::optional<comm::World> world;
   try {
     const job::Job job = job::load(options.job, options.overrides);
-    world.emplace(comm::World::from_environment(communicator_options(job.comm())));
+    const Device device = launch.device_of(environment.local_rank);
+    world.emplace(comm::World::from_environment(communicator_options(job.comm(), device)));
     if (world->size() > 1) require_same_job(*world->communicator(), job);
-    const ExitCode code = work(*world, job);
+    const ExitCode code = work(*world, job, device);
     set_phase(RankPhase::kDone);
     return code;
   } catch (const std::exception& exception) {

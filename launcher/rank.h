@@ -9,10 +9,11 @@
 
 namespace lockstep::launcher {
 
-using RankWork = std::function<ExitCode(comm::World&, const job::Job&)>;
+/// What a rank does, on its device.
+using RankWork = std::function<ExitCode(comm::World&, const job::Job&, Device)>;
 
 /// Runs this process as one rank, or as the only one: reads the job, joins the others, makes sure that they have the
 /// same job, and works. Reports an error and ends the whole job with its exit code.
-ExitCode run_rank(const JobOptions& options, const RankWork& work);
+ExitCode run_rank(const JobOptions& options, const LaunchOptions& launch, const RankWork& work);
 
 }  // namespace lockstep::launcher

@@ -165,7 +165,7 @@ Outcome Supervisor::outcome() const {
   if (!suspects_.empty() && !explained) return because(lost(culprit()));
   if (code == 0 || is_own_code(code)) return {static_cast<ExitCode>(code), std::nullopt};
   if (!messages_.signals().empty()) return because(lost(messages_.signals().begin()->first));
-  if (ranks_.any_started()) {
+  if (ranks_.any_at_work()) {
     const std::string how = code > 128 ? "was killed (signal " + std::to_string(code - 128) + ")"
                                        : "ended with exit code " + std::to_string(code);
     return because(PeerError("mpirun, which holds the ranks, " + how + quoted_remarks(), advice()));

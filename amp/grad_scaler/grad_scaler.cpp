@@ -2,7 +2,7 @@
 #include "amp/grad_scaler/grad_scaler.h"
 
 #include <algorithm>
-#include <cmath>
+#include <cstddef>
 
 #include "runtime/ops/elementwise.h"
 #include "runtime/ops/shape.h"
@@ -10,31 +10,39 @@
 
 namespace lockstep::amp {
 
+namespace {
+
+/// Computed in double, as PyTorch does.
+float inverse_of(float scale) { return static_cast<float>(1.0 / static_cast<double>(scale)); }
+
+}  // namespace
+
 GradScaler::GradScaler(const job::LossScale& config, std::shared_ptr<comm::Communicator> communicator)
-    : dynamic_(config.dynamic()),
-      min_(config.min()),
-      max_(config.max()),
+    : options_{config.dynamic(),
+               config.growth_factor(),
+               config.backoff_factor(),
+               static_cast<std::int32_t>(config.growth_interval()),
+               config.min(),
+               config.max()},
       max_consecutive_skips_(config.max_consecutive_skips()),
-      communicator_(std::move(communicator)),
-      scale_(Tensor::from<float>({static_cast<float>(config.init())}, {})) {
+      communicator_(std::move(communicator)) {
   if (!(config.init() > 0)) throw UsageError("the loss scale must be > 0, not " + std::to_string(config.init()));
-  if (dynamic_ && !(config.growth_factor() > 1)) {
+  if (options_.dynamic && !(config.growth_factor() > 1)) {
     throw UsageError("the growth factor must be > 1, not " + std::to_string(config.growth_factor()));
   }
-  if (dynamic_ && !(config.backoff_factor() > 0 && config.backoff_factor() < 1)) {
+  if (options_.dynamic && !(config.backoff_factor() > 0 && config.backoff_factor() < 1)) {
     throw UsageError("the backoff factor must lie between 0 and 1, not " + std::to_string(config.backoff_factor()));
   }
-  state_.set_enabled(true);
-  state_.set_growth_factor(config.growth_factor());
-  state_.set_backoff_factor(config.backoff_factor());
-  state_.set_growth_interval(config.growth_interval());
+  initial_.scale = static_cast<float>(config.init());
+  initial_.inverse = inverse_of(initial_.scale);
 }
 
 Tensor GradScaler::scale(const Tensor& loss) {
   scaled_ = true;
+  if (!state_.defined()) state_ = DeviceValue(initial_, loss.device());
   // 65536 times a float16 loss is infinite.
   const Tensor wide = is_reduced(loss.dtype()) ? ops::cast(loss, DType::kFloat32) : loss;
-  return ops::scale_by(wide, scale_.as<float>().data());
+  return ops::scale_by(wide, &state_.data()->scale);
 }
 
 void GradScaler::note_local_flags(const optim::Optimizer& optimizer, const Tensor& flags) {
@@ -48,7 +56,7 @@ void GradScaler::require_scaled(const char* operation) const {
   }
 }
 
-Verdict GradScaler::check(optim::Optimizer& optimizer, PerOptimizer& record) {
+DeviceValue<Verdict> GradScaler::check(optim::Optimizer& optimizer, PerOptimizer& record) {
   return agree(optimizer.check_gradients(), record.local_flags, *communicator_);
 }
 
@@ -59,92 +67,104 @@ void GradScaler::unscale_(optim::Optimizer& optimizer) {
     throw UsageError("unscale_() has already been called on this optimizer since the last update()");
   }
   if (record.stage == Stage::kStepped) throw UsageError("unscale_() is being called after step()");
-  optimizer.unscale_gradients(inverse_scale());
+  optimizer.unscale_gradients(&state_.data()->inverse);
   record.verdict = check(optimizer, record);
   record.stage = Stage::kUnscaled;
 }
 
-Verdict GradScaler::step(optim::Optimizer& optimizer) {
+DeviceValue<Verdict> GradScaler::step(optim::Optimizer& optimizer) {
   require_scaled("step()");
   PerOptimizer& record = optimizers_[&optimizer];
   if (record.stage == Stage::kStepped) {
     throw UsageError("step() has already been called since the last update()");
   }
-  const bool unscaled = record.stage == Stage::kUnscaled;
   // After unscale_() the user may have changed the gradients, so clipping by norm measures them again; what counts as
   // an overflow was decided when they were unscaled.
+  const bool unscaled = record.stage == Stage::kUnscaled;
   if (unscaled) {
     optimizer.check_gradients();
   } else {
     record.verdict = check(optimizer, record);
   }
-  optimizer.step(unscaled ? 1.0f : inverse_scale(), record.verdict.found_inf ? 1.0f : 0.0f);
+  optimizer.step(unscaled ? nullptr : &state_.data()->inverse, &record.verdict.data()->found_inf);
   record.stage = Stage::kStepped;
   record.local_flags = {};
   return record.verdict;
 }
 
 void GradScaler::update() {
-  require_scaled("update()");
-  bool stepped = false;
-  bool found_inf = false;
+  if (state_.defined() && state_.device() != kCpu) return adapt();
   std::string parameter;
   int rank = -1;
   for (const auto& [optimizer, record] : optimizers_) {
-    stepped = stepped || record.stage != Stage::kReady;
-    if (!record.verdict.found_inf || found_inf) continue;
-    found_inf = true;
-    parameter = optimizer->arena().slots().at(static_cast<std::size_t>(record.verdict.slot)).parameter.name;
-    rank = record.verdict.rank;
+    if (!record.verdict.defined() || record.verdict.data()->slot < 0 || !parameter.empty()) continue;
+    const auto slot = static_cast<std::size_t>(record.verdict.data()->slot);
+    parameter = optimizer->arena().slots().at(slot).parameter.name;
+    rank = record.verdict.data()->rank;
   }
-  if (!stepped) throw UsageError("update() was called, but no inf check was recorded since the last one");
+  adapt();
+  require_progress(state_.read(), parameter, rank);
+}
+
+void GradScaler::adapt() {
+  require_scaled("update()");
+  // Bad where any optimizer's gradients were.
+  DeviceValue<Verdict> any;
+  for (const auto& [optimizer, record] : optimizers_) {
+    if (record.stage == Stage::kReady) continue;
+    if (!any.defined()) {
+      any = record.verdict;
+      continue;
+    }
+    const auto found_inf = [](const DeviceValue<Verdict>& verdict) {
+      return verdict.field(offsetof(Verdict, found_inf), DType::kFloat32);
+    };
+    kernels::backend(state_.device()).accumulate(found_inf(record.verdict), found_inf(any));
+  }
+  if (!any.defined()) throw UsageError("update() was called, but no inf check was recorded since the last one");
+  kernels::backend(state_.device()).update_loss_scale(options_, &any.data()->found_inf, state_.data());
   optimizers_.clear();
-  state_.set_skipped_steps(state_.skipped_steps() + (found_inf ? 1 : 0));
-  state_.set_consecutive_skips(found_inf ? state_.consecutive_skips() + 1 : 0);
-  if (max_consecutive_skips_ > 0 && state_.consecutive_skips() >= max_consecutive_skips_) give_up(parameter, rank);
-  if (dynamic_) adapt_scale(found_inf);
 }
 
-void GradScaler::adapt_scale(bool found_inf) {
-  const double scale = static_cast<double>(current_scale());
-  float& next = scale_.as<float>()[0];
-  if (found_inf) {
-    next = static_cast<float>(std::max(scale * state_.backoff_factor(), min_));
-    state_.set_growth_tracker(0);
-  } else if (state_.growth_tracker() + 1 >= state_.growth_interval()) {
-    const float grown = static_cast<float>(scale * state_.growth_factor());
-    if (std::isfinite(grown)) next = std::min(grown, static_cast<float>(max_));
-    state_.set_growth_tracker(0);
-  } else {
-    state_.set_growth_tracker(state_.growth_tracker() + 1);
-  }
-}
-
-void GradScaler::give_up(const std::string& parameter, int rank) const {
-  throw NumericsError(std::to_string(state_.consecutive_skips()) + " steps in a row were skipped: the gradient of " +
-                          parameter + " is not finite" +
+void GradScaler::require_progress(const kernels::LossScaleState& state, const std::string& parameter, int rank) const {
+  const auto skips = static_cast<std::uint32_t>(state.consecutive_skips);
+  if (max_consecutive_skips_ == 0 || skips < max_consecutive_skips_) return;
+  throw NumericsError(std::to_string(skips) + " steps in a row were skipped: the gradient of " + parameter +
+                          " is not finite" +
                           (rank >= 0 ? ", first on rank " + std::to_string(rank) : " after the reduction") +
-                          " (loss scale " + std::to_string(current_scale()) + ")",
+                          " (loss scale " + std::to_string(state.used) + ")",
                       "Lower the learning rate, look at the data, or set amp.dtype: BF16. The weights are those of the "
                       "last applied step.");
 }
 
 checkpoint::ScalerState GradScaler::state_dict() const {
-  checkpoint::ScalerState state = state_;
-  state.set_scale(current_scale());
-  return state;
+  const kernels::LossScaleState state = now();
+  checkpoint::ScalerState saved;
+  saved.set_enabled(true);
+  saved.set_scale(state.scale);
+  saved.set_growth_factor(options_.growth_factor);
+  saved.set_backoff_factor(options_.backoff_factor);
+  saved.set_growth_interval(static_cast<std::uint32_t>(options_.growth_interval));
+  saved.set_growth_tracker(static_cast<std::uint32_t>(state.growth_tracker));
+  saved.set_consecutive_skips(static_cast<std::uint32_t>(state.consecutive_skips));
+  saved.set_skipped_steps(static_cast<std::uint64_t>(state.skipped_steps));
+  return saved;
 }
 
-void GradScaler::load_state_dict(const checkpoint::ScalerState& state) {
-  if (!state.enabled()) {
+void GradScaler::load_state_dict(const checkpoint::ScalerState& saved) {
+  if (!saved.enabled()) {
     throw UsageError("the state is empty: it comes from a disabled GradScaler or a checkpoint without one");
   }
-  state_.set_growth_tracker(state.growth_tracker());
-  state_.set_consecutive_skips(state.consecutive_skips());
-  state_.set_skipped_steps(state.skipped_steps());
-  if (dynamic_) {
-    scale_.as<float>()[0] = static_cast<float>(std::clamp(static_cast<double>(state.scale()), min_, max_));
+  kernels::LossScaleState state = now();
+  if (options_.dynamic) {
+    state.scale = static_cast<float>(std::clamp(static_cast<double>(saved.scale()), options_.min, options_.max));
   }
+  state.inverse = inverse_of(state.scale);
+  state.growth_tracker = static_cast<std::int32_t>(saved.growth_tracker());
+  state.consecutive_skips = static_cast<std::int32_t>(saved.consecutive_skips());
+  state.skipped_steps = static_cast<std::int64_t>(saved.skipped_steps());
+  initial_ = state;
+  if (state_.defined()) state_.write(state);
 }
 
 }  // namespace lockstep::amp

@@ -40,18 +40,26 @@ class GradScaler {
   /// Divides the optimizer's gradients by the scale now, so that they can be looked at. Throws UsageError when it was
   /// already called since the last update(), after step(), before any scale(), or for 16-bit gradients.
   void unscale_(optim::Optimizer& optimizer);
-  /// Agrees on the verdict and applies or skips the optimizer's step. Throws UsageError when called twice before
-  /// update().
-  Verdict step(optim::Optimizer& optimizer);
+  /// Agrees on the verdict and applies or skips the optimizer's step. The verdict stays on the device: reading it waits
+  /// for a GPU. Throws UsageError when called twice before update().
+  DeviceValue<Verdict> step(optim::Optimizer& optimizer);
   /// Adapts the scale and counts skips; those of several optimizers since the last update count as one. Throws
-  /// UsageError when no optimizer was checked since then, or before any scale(). Throws NumericsError, on every rank,
-  /// after max_consecutive_skips skips in a row, naming parameter and rank.
+  /// UsageError when no optimizer was checked since then, or before any scale(); and, on the CPU, what
+  /// require_progress() throws. On a GPU that would wait: whoever reads the state later calls it.
   void update();
+  /// update() for a loop that calls require_progress() itself, once it has told of the step.
+  void adapt();
+  /// Throws NumericsError, on every rank alike, once max_consecutive_skips steps in a row were skipped. `state` as it
+  /// is after update(); parameter and rank are those of the verdict, for the message.
+  void require_progress(const kernels::LossScaleState& state, const std::string& parameter, int rank) const;
 
-  float current_scale() const { return scale_.as<float>()[0]; }
-  std::uint32_t growth_tracker() const { return state_.growth_tracker(); }
-  std::uint32_t consecutive_skips() const { return state_.consecutive_skips(); }
-  bool dynamic() const { return dynamic_; }
+  /// The scale and what moves it, on the device; defined once a loss was scaled or a state was loaded.
+  const DeviceValue<kernels::LossScaleState>& state() const { return state_; }
+  // Each of these waits for a GPU.
+  float current_scale() const { return now().scale; }
+  std::uint32_t growth_tracker() const { return static_cast<std::uint32_t>(now().growth_tracker); }
+  std::uint32_t consecutive_skips() const { return static_cast<std::uint32_t>(now().consecutive_skips); }
+  bool dynamic() const { return options_.dynamic; }
 
   checkpoint::ScalerState state_dict() const;
   /// Takes over growth tracker, skip counts and, where it is dynamic, the scale, within min and max; what the job says
@@ -62,24 +70,19 @@ class GradScaler {
   enum class Stage { kReady, kUnscaled, kStepped };
   struct PerOptimizer {
     Stage stage = Stage::kReady;
-    Verdict verdict;
+    DeviceValue<Verdict> verdict;
     Tensor local_flags;
   };
 
-  /// Computed in double, as PyTorch does.
-  float inverse_scale() const { return static_cast<float>(1.0 / static_cast<double>(current_scale())); }
-  Verdict check(optim::Optimizer& optimizer, PerOptimizer& record);
+  kernels::LossScaleState now() const { return state_.defined() ? state_.read() : initial_; }
+  DeviceValue<Verdict> check(optim::Optimizer& optimizer, PerOptimizer& record);
   void require_scaled(const char* operation) const;
-  void adapt_scale(bool found_inf);
-  [[noreturn]] void give_up(const std::string& parameter, int rank) const;
 
-  bool dynamic_;
-  double min_;
-  double max_;
+  kernels::LossScaleOptions options_;
   std::uint32_t max_consecutive_skips_;
   std::shared_ptr<comm::Communicator> communicator_;
-  checkpoint::ScalerState state_;
-  Tensor scale_;  ///< float32 scalar on the device
+  kernels::LossScaleState initial_;
+  DeviceValue<kernels::LossScaleState> state_;  ///< where the losses are
   bool scaled_ = false;
   std::map<const optim::Optimizer*, PerOptimizer> optimizers_;
 };

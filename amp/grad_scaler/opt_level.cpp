@@ -42,13 +42,14 @@ OptLevelProperties properties_of(const job::Amp& config) {
   return properties;
 }
 
-void initialize(nn::Module& model, optim::Optimizer& optimizer, const job::Amp& config) {
+void initialize(nn::Module& model, optim::Optimizer& optimizer, const job::Amp& config, Device device) {
   const OptLevelProperties properties = properties_of(config);
   nn::ArenaOptions options;
   options.compute_dtype = properties.compute_dtype;
   options.reduced_parameters = properties.reduced_parameters;
   options.keep_norm_float32 = properties.keep_batch_norm_fp32;
   options.master_weights = properties.master_weights;
+  options.device = device;
   if (model.arena()) throw UsageError("amp::initialize was called on this model before");
   const auto arena = std::make_shared<nn::Arena>(model, options);
   model.set_arena(arena);

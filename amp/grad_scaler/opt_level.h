@@ -22,7 +22,7 @@ OptLevelProperties properties_of(const job::Amp& config);
 
 /// Moves the model's parameters into an arena as the opt level asks and binds the optimizer to it. Call it once, before
 /// DistributedDataParallel.
-void initialize(nn::Module& model, optim::Optimizer& optimizer, const job::Amp& config);
+void initialize(nn::Module& model, optim::Optimizer& optimizer, const job::Amp& config, Device device = kCpu);
 
 /// Runs the model at its opt level: under autocast (O1), or with the input cast to 16 bits and the result back to
 /// float32 (O2, O3).

@@ -15,7 +15,10 @@ namespace lockstep::comm {
 
 namespace {
 
-std::uint64_t hash_of(const Tensor& tensor) { return XXH3_64bits(tensor.data(), tensor.bytes()); }
+std::uint64_t hash_of(const Tensor& tensor) {
+  const Tensor host = tensor.to(kCpu);
+  return XXH3_64bits(host.data(), host.bytes());
+}
 
 /// "rank 1", "ranks 0, 2"
 std::string ranks_text(const std::vector<int>& ranks) {
@@ -32,7 +35,7 @@ std::string weights_digest(const nn::Arena& arena) {
   const std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> state(XXH3_createState(), XXH3_freeState);
   XXH3_128bits_reset(state.get());
   for (const auto& [name, slot] : by_name) {
-    const Tensor master = arena.master(*slot);
+    const Tensor master = arena.master(*slot).to(kCpu);
     XXH3_128bits_update(state.get(), name.c_str(), name.size() + 1);
     XXH3_128bits_update(state.get(), master.data(), master.bytes());
   }

@@ -32,8 +32,7 @@ double DistributedDataParallel::loss_weight(std::int64_t local, std::int64_t glo
 }
 
 void DistributedDataParallel::broadcast_weights() {
-  const Stream here = Stream::calling_thread();
-  communicator_->broadcast(arena_->masters(), 0, here);
+  communicator_->broadcast(arena_->masters(), 0, Stream::current(arena_->masters().device()));
   broadcast_statistics();
   arena_->refresh_copies();
 }
@@ -44,7 +43,8 @@ void DistributedDataParallel::share_statistics() {
 
 void DistributedDataParallel::broadcast_statistics() {
   for (const auto& [name, statistics] : arena_->statistics()) {
-    communicator_->broadcast(statistics->committed(), 0, Stream::calling_thread());
+    const Tensor& committed = statistics->committed();
+    communicator_->broadcast(committed, 0, Stream::current(committed.device()));
   }
 }
 

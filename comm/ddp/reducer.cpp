@@ -16,12 +16,13 @@ Reducer::Reducer(std::shared_ptr<nn::Arena> arena, std::shared_ptr<Communicator>
       find_unused_(config.find_unused()),
       buckets_(plan_buckets(*arena_, config)),
       // A lone rank has nothing to overlap: its scaling runs where it stands.
-      stream_(communicator_->size() > 1 ? Stream::worker("buckets") : Stream::calling_thread()),
+      stream_(communicator_->size() > 1 ? Stream::create(arena_->grads().device(), "buckets")
+                                        : Stream::current(arena_->grads().device())),
       missing_(buckets_.size()),
       events_(buckets_.size()),
-      local_flags_(communicator_->size() > 1
-                       ? Tensor::zeros({static_cast<std::int64_t>(arena_->slots().size())}, DType::kFloat32)
-                       : Tensor()) {
+      local_flags_(communicator_->size() > 1 ? Tensor::zeros({static_cast<std::int64_t>(arena_->slots().size())},
+                                                             DType::kFloat32, arena_->grads().device())
+                                             : Tensor()) {
   for (std::size_t i = 0; i < arena_->slots().size(); ++i) {
     autograd::meta_of(arena_->slots()[i].parameter.tensor).on_grad_ready = [this, i] { gradient_ready(i); };
   }
@@ -81,6 +82,7 @@ void Reducer::launch(std::size_t b) {
   if (local_flags_.defined()) check_local(bucket, grads);
   const float world = static_cast<float>(communicator_->size());
   const bool plain = predivide_ == 1.0f;
+  stream_.wait(Stream::current(grads.device()).record());
   communicator_->all_reduce(grads, average_ && plain ? ReduceOp::kAverage : ReduceOp::kSum, factor_ / predivide_,
                             stream_);
   if (!plain) {
@@ -104,7 +106,8 @@ void Reducer::check_local(const Bucket& bucket, const Tensor& grads) {
 void Reducer::finish_pass() {
   require_all_gradients();
   while (next_ < buckets_.size()) launch(next_++);
-  for (const Event& event : events_) event.synchronize();
+  const Stream here = Stream::current(arena_->grads().device());
+  for (const Event& event : events_) here.wait(event);
 }
 
 void Reducer::require_all_gradients() {

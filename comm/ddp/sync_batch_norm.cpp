@@ -14,11 +14,13 @@ class RankStatistics final : public ops::StatisticsReducer {
 
   Tensor gather(const Tensor& packed) override {
     const Tensor all = Tensor::empty({channel_->size(), packed.numel()}, packed.dtype(), packed.device());
-    channel_->all_gather(packed, all, Stream::calling_thread());
+    channel_->all_gather(packed, all, Stream::current(packed.device()));
     return all;
   }
 
-  void sum(const Tensor& sums) override { channel_->all_reduce(sums, ReduceOp::kSum, 1.0f, Stream::calling_thread()); }
+  void sum(const Tensor& sums) override {
+    channel_->all_reduce(sums, ReduceOp::kSum, 1.0f, Stream::current(sums.device()));
+  }
 
  private:
   std::shared_ptr<Communicator> channel_;

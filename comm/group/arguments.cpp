@@ -5,9 +5,20 @@
 
 namespace lockstep::comm {
 
-void check_host(const char* name, const Tensor& tensor) {
-  if (tensor.device() != kCpu)
-    throw ShapeError(std::string(name) + ": expected a tensor on cpu, found " + describe(tensor));
+void check_host(const char* name, const Tensor& tensor) { check_device(name, tensor, kCpu); }
+
+void check_device(const char* name, const Tensor& tensor, Device device) {
+  if (tensor.device() == kCpu || tensor.device() == device) return;
+  throw ShapeError(std::string(name) + ": expected a tensor on cpu" + (device == kCpu ? "" : " or " + str(device)) +
+                   ", found " + describe(tensor));
+}
+
+void check_device(const char* name, const Tensor& in, const Tensor& out, Device device) {
+  check_device(name, in, device);
+  check_device(name, out, device);
+  if (in.device() == out.device()) return;
+  throw ShapeError(std::string(name) + ": expected both tensors on one device, found " + describe(in) + " and " +
+                   describe(out));
 }
 
 void check_reduction(const char* name, DType dtype, ReduceOp op, float premultiply) {

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -21,7 +22,12 @@ struct CommunicatorOptions {
   std::chrono::milliseconds timeout{std::chrono::seconds(60)};
   /// Let the ranks of a node reduce in place in shared memory; otherwise everything goes through MPI.
   bool shared_memory = true;
+  /// Where this rank's tensors lie beside the CPU: its GPU, which the caller chooses by
+  /// launch_environment().local_rank.
+  Device device = kCpu;
 };
+
+struct Operation;
 
 /// Collectives between the ranks of a group.
 ///
@@ -36,18 +42,23 @@ struct CommunicatorOptions {
 ///
 /// Errors: PeerError for ranks that are late, gone or disagree (thrown by the call, or by whatever synchronises the
 /// stream); ShapeError for buffers that do not fit.
+///
+/// On a GPU the buffers may lie on the CPU too, each with a stream of its device. What NCCL does differently there:
+/// sums of 16-bit values are rounded on their way from rank to rank, in an order that the topology decides, and a
+/// maximum may lose a NaN. Results are still the same on every rank, and in every run on the same machines. `stream`
+/// must be one on which a buffer's memory may be used (runtime/tensor/gpu.h), until it has passed the call.
 class Communicator {
  public:
   virtual ~Communicator() = default;
 
   virtual int rank() const = 0;
   virtual int size() const = 0;
-  /// "self", "mpi, shared memory", "mpi"
+  /// "self", "mpi, shared memory", "mpi", "nccl over mpi"
   virtual std::string description() const = 0;
 
   /// Zeroed memory in which all_reduce works in place, without a copy: the ranks of a node see each other's. A
   /// collective: every rank asks for the same number of bytes. Falls back to private memory, and logs one warning on
-  /// rank 0, where shared memory is too small.
+  /// rank 0, where shared memory is too small. On a GPU: memory of the device, which NCCL can register.
   virtual Storage allocate(std::size_t bytes) = 0;
 
   /// buffer = premultiplied op over ranks, in place. Floating dtypes, int32 and int64. Each rank's contribution is
@@ -65,20 +76,32 @@ class Communicator {
   /// A collective itself. Memory from allocate() may be used on any channel.
   virtual std::shared_ptr<Communicator> duplicate(const std::string& name) = 0;
 
+  /// Calls `launch`, which appends work to `stream` in which ranks wait for each other without calls of this object: a
+  /// captured step that is launched again. Every rank does so in the same order. A rank that does not arrive is found
+  /// out as in a collective.
+  virtual void watch(const Stream&, const std::function<void()>& launch) { launch(); }
+
+  /// For the watchdog of collectives that run on a device: this rank has waited for so long in its operation `number`.
+  /// Tells the other ranks so, and does not wait for them. Throws PeerError naming the ranks that will never arrive,
+  /// or, once the timeout has passed, those that do not wait there too. Thread-safe.
+  virtual void inspect(const Operation&, std::int64_t /*number*/, std::chrono::milliseconds /*waited*/) {}
+
   /// Text of every rank, in rank order; for configuration and errors, not for tensors.
   std::vector<std::string> all_gather_text(const std::string& text);
   /// Text of `root` on every rank.
   std::string broadcast_text(const std::string& text, int root);
 };
 
-/// A group of one: collectives are scaling or nothing.
-std::shared_ptr<Communicator> make_self_communicator();
+/// A group of one: collectives are scaling or nothing. For tensors on the CPU and on `device`.
+std::shared_ptr<Communicator> make_self_communicator(Device device = kCpu);
 
 /// The processes of this job. Owns MPI's start and end; create one, keep it for the run, destroy it last.
 class World {
  public:
   /// mpirun, srun or torchrun when their environment variables are there, else a lone process (MPI is not even
-  /// started). Throws EnvironmentError when the environment promises more ranks than MPI finds.
+  /// started). With options.device the communicator serves that GPU and the CPU; between GPUs NCCL carries the data,
+  /// and the ranks find each other through MPI. Throws EnvironmentError when the environment promises more ranks than
+  /// MPI finds.
   static World from_environment(const CommunicatorOptions& options = {});
 
   World(World&&) noexcept;

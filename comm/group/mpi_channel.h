@@ -36,6 +36,9 @@ class MpiChannel {
   void all_gather(const Tensor& in, const Tensor& out);
   void reduce_scatter(const Tensor& in, const Tensor& out, ReduceOp op);
   void barrier();
+  void inspect(const Operation& mine, std::int64_t number, std::chrono::milliseconds waited) {
+    world_.inspect(mine, number, waited);
+  }
   std::shared_ptr<MpiChannel> duplicate(const std::string& name);
 
  private:

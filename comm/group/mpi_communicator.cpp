@@ -54,6 +54,10 @@ class MpiCommunicator final : public Communicator {
     return make_mpi_communicator(channel_->duplicate(name));
   }
 
+  void inspect(const Operation& mine, std::int64_t number, std::chrono::milliseconds waited) override {
+    channel_->inspect(mine, number, waited);
+  }
+
  private:
   std::shared_ptr<MpiChannel> channel_;
 };

@@ -24,24 +24,38 @@ constexpr auto kInspection = milliseconds(100);
 /// long tells all others where it waits, and those it never heard of are the ones that are missing.
 class MpiGroup::RollCall {
  public:
-  explicit RollCall(MpiGroup& group) : group_(group), heard_(group.ranks_.size(), false) {
+  /// What the calling thread waits for and what a device does are two calls, told apart by their tags.
+  enum Tag { kHost = 1, kDevice = 2 };
+
+  /// `mine` outlives the messages.
+  RollCall(MpiGroup& group, Tag tag, const Wait& mine)
+      : group_(group),
+        tag_(tag),
+        number_(mine.number),
+        heard_(group.ranks_.size(), false),
+        waits_(group.ranks_.size()) {
     heard_[static_cast<std::size_t>(group.rank_)] = true;
+    waits_[static_cast<std::size_t>(group.rank_)] = mine.operation;
     for (int r = 0; r < group.size(); ++r) {
       if (r == group.rank_) continue;
       MPI_Request request = MPI_REQUEST_NULL;
-      MPI_Isend(&group.number_, 1, MPI_INT64_T, r, kTag, group.comm_, &request);
+      MPI_Isend(&mine, sizeof mine, MPI_BYTE, r, tag_, group.comm_, &request);
       MPI_Request_free(&request);
     }
   }
+
+  std::int64_t number() const { return number_; }
 
   /// Reads what has come, including what was sent in waits that have ended since.
   void listen() {
     int found = 0;
     MPI_Status status;
-    while (MPI_Iprobe(MPI_ANY_SOURCE, kTag, group_.comm_, &found, &status) == MPI_SUCCESS && found != 0) {
-      std::int64_t number = 0;
-      MPI_Recv(&number, 1, MPI_INT64_T, status.MPI_SOURCE, kTag, group_.comm_, MPI_STATUS_IGNORE);
-      if (number == group_.number_) heard_[static_cast<std::size_t>(status.MPI_SOURCE)] = true;
+    while (MPI_Iprobe(MPI_ANY_SOURCE, tag_, group_.comm_, &found, &status) == MPI_SUCCESS && found != 0) {
+      Wait wait;
+      MPI_Recv(&wait, sizeof wait, MPI_BYTE, status.MPI_SOURCE, tag_, group_.comm_, MPI_STATUS_IGNORE);
+      if (wait.number != number_) continue;
+      heard_[static_cast<std::size_t>(status.MPI_SOURCE)] = true;
+      waits_[static_cast<std::size_t>(status.MPI_SOURCE)] = wait.operation;
     }
   }
 
@@ -53,10 +67,15 @@ class MpiGroup::RollCall {
     return ranks;
   }
 
+  /// What each rank waits for, where none is missing.
+  const std::vector<Operation>& waits() const { return waits_; }
+
  private:
-  static constexpr int kTag = 1;
   MpiGroup& group_;
+  Tag tag_;
+  std::int64_t number_;
   std::vector<bool> heard_;
+  std::vector<Operation> waits_;
 };
 
 MpiGroup::MpiGroup(MPI_Comm comm, std::vector<int> ranks, Peers& peers, std::string channel, milliseconds timeout)
@@ -70,6 +89,8 @@ MpiGroup::MpiGroup(MPI_Comm comm, std::vector<int> ranks, Peers& peers, std::str
   check_mpi(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   check_mpi(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
 }
+
+MpiGroup::~MpiGroup() = default;
 
 const std::vector<Operation>& MpiGroup::meet(const Operation& mine) {
   complete(mine, [&](MPI_Request* request) {
@@ -115,11 +136,30 @@ void MpiGroup::complete(const Operation& operation, const std::function<int(MPI_
     peers_.require_alive(ranks_, describe(operation, channel_));
     if (now - began < patience) continue;
     const std::lock_guard lock(mpi_mutex());
-    if (!roll_call) roll_call.emplace(*this);
+    if (!roll_call) {
+      wait_.operation = operation;
+      roll_call.emplace(*this, RollCall::kHost, wait_);
+    }
     roll_call->listen();
     if (now - began >= timeout_) peers_.lose_late(roll_call->missing(), describe(operation, channel_), timeout_);
   }
-  ++number_;
+  ++wait_.number;
+}
+
+void MpiGroup::inspect(const Operation& mine, std::int64_t number, milliseconds waited) {
+  const std::string what = describe(mine, channel_) + ", number " + std::to_string(number);
+  peers_.require_working(what);
+  peers_.require_alive(ranks_, what);
+  const std::lock_guard lock(mpi_mutex());
+  if (!device_call_ || device_call_->number() != number) {
+    device_wait_ = {number, mine};
+    device_call_ = std::make_unique<RollCall>(*this, RollCall::kDevice, device_wait_);
+  }
+  device_call_->listen();
+  if (waited < timeout_) return;
+  const std::vector<int> missing = device_call_->missing();
+  if (missing.empty()) peers_.require_agreement(device_call_->waits(), ranks_, channel_);
+  peers_.lose_late(missing, what, timeout_);
 }
 
 }  // namespace lockstep::comm

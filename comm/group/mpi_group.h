@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ class MpiGroup {
  public:
   /// `ranks`: the world ranks of `comm`, in its order. `comm` stays the caller's.
   MpiGroup(MPI_Comm comm, std::vector<int> ranks, Peers& peers, std::string channel, std::chrono::milliseconds timeout);
+  ~MpiGroup();
 
   int rank() const { return rank_; }
   int size() const { return static_cast<int>(ranks_.size()); }
@@ -30,8 +32,16 @@ class MpiGroup {
   /// Starts an MPI call and waits until its request is complete. `operation` is for messages.
   void complete(const Operation& operation, const std::function<int(MPI_Request*)>& start);
 
+  /// Communicator::inspect. May be called beside a call of another thread.
+  void inspect(const Operation& mine, std::int64_t number, std::chrono::milliseconds waited);
+
  private:
   class RollCall;
+  /// Where a rank waits.
+  struct Wait {
+    std::int64_t number = 0;  ///< of calls completed before
+    Operation operation;
+  };
 
   MPI_Comm comm_;
   std::vector<int> ranks_;
@@ -40,7 +50,9 @@ class MpiGroup {
   std::chrono::milliseconds timeout_;
   int rank_ = 0;
   std::vector<Operation> operations_;
-  std::int64_t number_ = 0;  // of calls completed
+  Wait wait_;                              // of the thread that calls
+  Wait device_wait_;                       // what inspect() tells of
+  std::unique_ptr<RollCall> device_call_;  // that of device_wait_
 };
 
 }  // namespace lockstep::comm

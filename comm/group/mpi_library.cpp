@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "comm/group/versions.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::comm {
@@ -19,6 +20,17 @@ void check_mpi(int code, const char* call) {
   int length = 0;
   MPI_Error_string(code, reason, &length);
   throw EnvironmentError(std::string(call) + " failed: " + reason);
+}
+
+std::string mpi_version() {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+  int length = 0;
+  if (MPI_Get_library_version(text, &length) != MPI_SUCCESS) return {};
+  // "Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4, ..."
+  std::string version(text);
+  version = version.substr(0, version.find_first_of(",\n"));
+  const std::size_t v = version.find(" v");
+  return v == std::string::npos ? version : version.erase(v + 1, 1);
 }
 
 MpiLibrary::MpiLibrary() {

@@ -43,6 +43,8 @@ std::string describe(const Operation& operation) {
       return "duplicate";
     case OperationKind::kLeave:
       return "end of the run";
+    case OperationKind::kReplay:
+      return "a captured step";
   }
   return "unknown operation";
 }

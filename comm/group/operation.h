@@ -17,6 +17,7 @@ enum class OperationKind : std::uint8_t {
   kAllocate,
   kDuplicate,
   kLeave,
+  kReplay,  ///< a captured step, launched again
 };
 
 /// What a rank is about to do. The ranks exchange these whenever they meet, so that two that call different collectives

@@ -2,7 +2,9 @@
 #include <cstring>
 
 #include "comm/group/arguments.h"
+#include "runtime/kernels/backend.h"
 #include "runtime/kernels/cpu/rank_reduce.h"
+#include "runtime/tensor/gpu.h"
 
 namespace lockstep::comm {
 
@@ -10,20 +12,30 @@ namespace {
 
 class SelfCommunicator final : public Communicator {
  public:
+  explicit SelfCommunicator(Device device) : device_(device) {}
+
   int rank() const override { return 0; }
   int size() const override { return 1; }
   std::string description() const override { return "self"; }
 
   Storage allocate(std::size_t bytes) override {
-    Storage storage = Storage::allocate(bytes, kCpu);
-    std::memset(storage.data(), 0, bytes);
+    Storage storage = Storage::allocate(bytes, device_);
+    if (device_ == kCpu) {
+      std::memset(storage.data(), 0, bytes);
+    } else {
+      gpu::zero(storage.data(), bytes, gpu::current_stream(device_));
+    }
     return storage;
   }
 
   void all_reduce(const Tensor& buffer, ReduceOp op, float premultiply, const Stream& stream) override {
-    check_host("all_reduce", buffer);
+    check_device("all_reduce", buffer, device_);
     check_reduction("all_reduce", buffer.dtype(), op, premultiply);
     if (premultiply == 1.0f) return;
+    if (buffer.device() != kCpu) {
+      stream.enqueue([&] { kernels::backend(device_).scale(buffer, premultiply, nullptr, buffer); });
+      return;
+    }
     stream.enqueue([buffer, premultiply] {
       const void* const source = buffer.data();
       void* const output = buffer.data();
@@ -33,7 +45,7 @@ class SelfCommunicator final : public Communicator {
   }
 
   void broadcast(const Tensor& buffer, int root, const Stream&) override {
-    check_host("broadcast", buffer);
+    check_device("broadcast", buffer, device_);
     check_root("broadcast", root, 1);
   }
 
@@ -50,18 +62,29 @@ class SelfCommunicator final : public Communicator {
 
   void barrier(const Stream&) override {}
 
-  std::shared_ptr<Communicator> duplicate(const std::string&) override { return make_self_communicator(); }
+  std::shared_ptr<Communicator> duplicate(const std::string&) override { return make_self_communicator(device_); }
+
+  /// There is nobody to wait for.
+  void inspect(const Operation&, std::int64_t, std::chrono::milliseconds) override {}
 
  private:
-  static void copy(const char* name, const Tensor& in, const Tensor& out, const Stream& stream) {
-    check_host(name, in);
-    check_host(name, out);
-    if (!in.aliases(out)) stream.enqueue([in, out] { std::memcpy(out.data(), in.data(), in.bytes()); });
+  void copy(const char* name, const Tensor& in, const Tensor& out, const Stream& stream) const {
+    check_device(name, in, out, device_);
+    if (in.aliases(out)) return;
+    if (in.device() != kCpu) {
+      gpu::copy(out.data(), in.data(), in.bytes(), stream);
+    } else {
+      stream.enqueue([in, out] { std::memcpy(out.data(), in.data(), in.bytes()); });
+    }
   }
+
+  Device device_;
 };
 
 }  // namespace
 
-std::shared_ptr<Communicator> make_self_communicator() { return std::make_shared<SelfCommunicator>(); }
+std::shared_ptr<Communicator> make_self_communicator(Device device) {
+  return std::make_shared<SelfCommunicator>(device);
+}
 
 }  // namespace lockstep::comm

@@ -4,7 +4,9 @@
 #include <exception>
 
 #include "comm/group/mpi_communicator.h"
+#include "comm/group/nccl_communicator.h"
 #include "runtime/tensor/error.h"
+#include "runtime/tensor/gpu.h"
 
 namespace lockstep::comm {
 
@@ -27,14 +29,14 @@ World World::from_environment(const CommunicatorOptions& options) {
   World world;
   world.local_rank_ = environment.local_rank;
   world.local_size_ = environment.local_size;
+  if (options.device != kCpu) gpu::describe(options.device);  // throws where there is no such device
   if (environment.size == 1) {
-    world.communicator_ = make_self_communicator();
+    world.communicator_ = make_self_communicator(options.device);
     return world;
   }
   if (environment.launcher == LaunchEnvironment::Launcher::kTorchrun) {
     throw EnvironmentError("torchrun's environment promises " + std::to_string(environment.size) +
-                               " ranks, but between CPUs the ranks find each other through MPI, which torchrun does "
-                               "not start",
+                               " ranks, but the ranks find each other through MPI, which torchrun does not start",
                            "Start them with mpirun -n " + std::to_string(environment.size) +
                                " lockstep train ..., or with lockstep train --nproc " +
                                std::to_string(environment.size) + ".");
@@ -49,6 +51,9 @@ World World::from_environment(const CommunicatorOptions& options) {
   world.local_size_ = runtime->topology().machine_size();
   world.mpi_start_time_ = runtime->mpi_start_time();
   world.communicator_ = make_mpi_communicator(std::make_shared<MpiChannel>(runtime));
+  if (options.device != kCpu) {
+    world.communicator_ = make_nccl_communicator(world.communicator_, options.device, options);
+  }
   world.runtime_ = std::move(runtime);
   return world;
 }

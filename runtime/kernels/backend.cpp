@@ -2,7 +2,7 @@
 #include "runtime/kernels/backend.h"
 
 #include "runtime/kernels/cpu/cpu_backend.h"
-#include "runtime/tensor/error.h"
+#include "runtime/kernels/cuda_backend.h"
 
 namespace lockstep::kernels {
 
@@ -13,9 +13,7 @@ thread_local Backend* scoped = nullptr;
 }  // namespace
 
 Backend& backend(Device device) {
-  if (device.type != DeviceType::kCpu) {
-    throw EnvironmentError("no kernels for " + str(device) + ": this build has no CUDA backend", "Use --device cpu.");
-  }
+  if (device.type != DeviceType::kCpu) return cuda_backend(device);
   return scoped != nullptr ? *scoped : cpu_backend();
 }
 

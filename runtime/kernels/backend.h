@@ -44,11 +44,20 @@ std::int64_t output_extent(std::int64_t in, std::int64_t kernel, std::int64_t st
 Shape conv_output_shape(const Shape& x, const Shape& weight, const ConvGeometry& geometry);
 Shape pool_output_shape(const Shape& x, const PoolGeometry& geometry);
 
+/// Where a step stands in the run.
+struct StepPosition {
+  std::uint64_t step = 0;
+  std::int64_t first_sample = 0;  ///< of this rank's share in the step's global batch
+};
+
 /// A key of the counter-based generator: the same key and element index give the same mask on every rank and device.
 struct DropoutKey {
   std::uint64_t seed = 0;
   std::uint64_t step = 0;
   std::uint32_t layer = 0;
+  /// Device memory, read when the kernel runs and added to `step` and, in elements, to the first element: what differs
+  /// from one replay of a captured step to the next. Null: nothing is added.
+  const StepPosition* position = nullptr;
 };
 
 /// One contiguous range of the arena that shares hyperparameters; offsets in elements of the arena.
@@ -78,6 +87,40 @@ struct StepScalars {
   const float* learning_rate = nullptr;
   const std::int64_t* step = nullptr;  ///< applied steps including this one, counted from 1; for bias correction
   float clip_value = 0.0f;             ///< clipping by value after unscaling; 0 for none
+};
+
+/// How the loss scale moves; PyTorch's GradScaler with a floor and a ceiling.
+struct LossScaleOptions {
+  bool dynamic = true;  ///< false: the scale stays
+  double growth_factor = 2.0;
+  double backoff_factor = 0.5;
+  std::int32_t growth_interval = 2000;
+  double min = 0.0;
+  double max = 0.0;
+};
+
+/// The loss scale and what moves it. Lies on the device.
+struct LossScaleState {
+  float scale = 1.0f;
+  float inverse = 1.0f;  ///< 1 / scale, computed in double
+  float used = 0.0f;     ///< the scale of the step last counted
+  std::int32_t growth_tracker = 0;
+  std::int32_t consecutive_skips = 0;
+  std::int64_t skipped_steps = 0;
+};
+
+/// What the ranks have agreed on for one step. Lies on the device.
+struct StepVerdict {
+  float found_inf = 0.0f;  ///< 1: the step is skipped
+  std::int32_t slot = -1;  ///< the first bad parameter in the arena's order; -1: none
+  std::int32_t rank = -1;  ///< the lowest rank whose own gradient of it was bad; -1: only the sum was
+};
+
+/// Which optimizer step comes next. Lies on the device.
+struct ScheduleState {
+  std::int64_t applied_steps = 0;
+  std::int64_t step = 1;  ///< applied_steps + 1
+  float learning_rate = 0.0f;
 };
 
 struct SgdOptions {
@@ -224,6 +267,26 @@ class Backend {
   /// PyTorch's Adam and AdamW; m and v are float32, as long as master.
   virtual void adam_step(const ArenaSlice& slice, const AdamOptions& options, const StepScalars& scalars,
                          const Tensor& m, const Tensor& v) = 0;
+
+  // A step's decisions, taken on the device: every pointer is to device memory -------------------------------------
+
+  /// The ballot of this rank: ballot [2 P] float32 = for each of P parameters whether reduced or local (float32 [P], 1
+  /// is bad; local may be undefined) is bad, then world_size - rank where local is, else 0. Its maximum over ranks
+  /// names for each parameter the lowest rank.
+  virtual void cast_ballot(const Tensor& reduced, const Tensor& local, int rank, int world_size,
+                           const Tensor& ballot) = 0;
+  /// The verdict of the ballot's maximum over ranks.
+  virtual void count_ballot(const Tensor& ballot, int world_size, StepVerdict* verdict) = 0;
+  /// *norm = sqrt(sum of squares) * *inverse_scale; *factor = min(1, clip_norm / (*norm + 1e-6)), PyTorch's
+  /// clip_grad_norm_. squares: float64 [segments].
+  virtual void clip_factor(const Tensor& squares, const float* inverse_scale, double clip_norm, float* norm,
+                           float* factor) = 0;
+  /// Moves the scale after a step: on *found_inf != 0 backs off, else counts and grows at the interval where the
+  /// product is finite; counts skips.
+  virtual void update_loss_scale(const LossScaleOptions& options, const float* found_inf, LossScaleState* state) = 0;
+  /// Counts the step as applied unless *found_inf != 0, and takes the next rate from rates [n] float32, which names one
+  /// for each number of applied steps; the last one holds from there on.
+  virtual void advance_schedule(const float* found_inf, const Tensor& rates, ScheduleState* state) = 0;
 };
 
 /// The backend for tensors on `device`: the fastest one, or the one that a ScopedBackend on this thread put in place.

@@ -29,13 +29,14 @@ Arena::Arena(Module& root, const ArenaOptions& options) : options_(options), sta
     size_ = (end + kAlignment - 1) / kAlignment * kAlignment;
   }
 
-  const Device device = slots_.front().parameter.tensor.device();
+  const Device device = options_.device;
+  for (const auto& [name, statistics] : statistics_) statistics->move_to(device);
   const Storage master_storage = Storage::allocate(static_cast<std::size_t>(size_) * sizeof(float), device);
   masters_ = Tensor::view(master_storage, 0, {size_}, DType::kFloat32);
   kernels::Backend& backend = kernels::backend(device);
   backend.fill(masters_, 0.0);
   for (const Slot& slot : slots_) {
-    backend.cast(slot.parameter.tensor.reshaped({slot.end - slot.begin}), flat_slice(masters_, slot));
+    backend.cast(slot.parameter.tensor.reshaped({slot.end - slot.begin}).to(device), flat_slice(masters_, slot));
   }
   Storage copy_storage;
   if (options_.compute_dtype != DType::kFloat32) {

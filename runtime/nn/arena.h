@@ -18,6 +18,8 @@ struct ArenaOptions {
   bool keep_norm_float32 = true;
   /// False: the masters hold only what the compute dtype can represent, as if there were none (O3).
   bool master_weights = true;
+  /// Where the model trains; its parameters and running statistics move there.
+  Device device = kCpu;
 };
 
 /// All parameters of a model in flat allocations: float32 masters, compute-dtype copies and gradients, all with the

@@ -16,6 +16,8 @@ class RunningStatistics {
   /// What the next forward pass of an accumulation cycle builds on: the pending ones, or the accepted ones.
   const Tensor& latest() const { return pending_.defined() ? pending_ : committed_; }
   void set_pending(const Tensor& next) { pending_ = next; }
+  /// Moves the accepted statistics; there must be no pending ones.
+  void move_to(Device device) { committed_ = committed_.to(device); }
   /// Accepts the pending statistics unless *found_inf (on the device) is non-zero; forgets them either way.
   void commit(const float* found_inf);
 

@@ -2,7 +2,6 @@
 #include "runtime/optim/optimizer.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "runtime/tensor/error.h"
 
@@ -13,7 +12,7 @@ Optimizer::Optimizer(std::vector<nn::Parameter> parameters, std::vector<Paramete
     : parameters_(std::move(parameters)),
       per_parameter_(std::move(per_parameter)),
       options_(options),
-      lr_(options.lr) {}
+      rates_{static_cast<float>(options.lr)} {}
 
 void Optimizer::attach(std::shared_ptr<nn::Arena> arena) {
   if (arena->slots().size() != parameters_.size()) {
@@ -30,8 +29,13 @@ void Optimizer::attach(std::shared_ptr<nn::Arena> arena) {
   }
   arena_ = std::move(arena);
   const auto count = static_cast<std::int64_t>(segments_.size());
-  flags_ = Tensor::zeros({count}, DType::kFloat32);
-  squares_ = options_.clip_norm > 0 ? Tensor::zeros({count}, DType::kFloat64) : Tensor();
+  const Device device = arena_->masters().device();
+  flags_ = Tensor::zeros({count}, DType::kFloat32, device);
+  squares_ = options_.clip_norm > 0 ? Tensor::zeros({count}, DType::kFloat64, device) : Tensor();
+  norm_ = Tensor::from<float>({0.0f, 1.0f, 1.0f}, {3}).to(device);
+  device_rates_ = {};
+  schedule_ = DeviceValue<kernels::ScheduleState>({}, device);
+  set_learning_rates(rates_);
   state_.clear();
   allocate_state();
 }
@@ -57,32 +61,61 @@ const Tensor& Optimizer::check_gradients() {
   return flags_;
 }
 
-double Optimizer::gradient_norm(float inverse_scale) const {
-  if (!squares_.defined()) return 0.0;
-  double sum = 0;
-  for (const double square : squares_.as<double>()) sum += square;
-  return std::sqrt(sum) * static_cast<double>(inverse_scale);
+void Optimizer::set_learning_rates(const std::vector<float>& rates) {
+  if (rates.empty()) throw UsageError("a schedule without a learning rate");
+  rates_ = rates;
+  if (!schedule_.defined()) return;
+  const Tensor host = Tensor::from(rates_, {static_cast<std::int64_t>(rates_.size())});
+  if (device_rates_.defined() && device_rates_.shape() == host.shape()) {
+    device_rates_.copy_from(host);
+  } else {
+    device_rates_ = host.to(schedule_.device());
+  }
+  set_applied_steps(applied_steps());
 }
 
+double Optimizer::learning_rate() const {
+  return static_cast<double>(schedule_.defined() ? schedule_.read().learning_rate : rates_.front());
+}
+
+std::int64_t Optimizer::applied_steps() const { return schedule_.defined() ? schedule_.read().applied_steps : 0; }
+
+void Optimizer::set_applied_steps(std::int64_t steps) {
+  const auto last = static_cast<std::int64_t>(rates_.size()) - 1;
+  schedule_.write({steps, steps + 1, rates_[static_cast<std::size_t>(std::clamp<std::int64_t>(steps, 0, last))]});
+}
+
+double Optimizer::gradient_norm() const { return squares_.defined() ? norm_.item(0) : 0.0; }
+
 void Optimizer::step() {
-  const auto flags = check_gradients().as<float>();
-  const bool bad = std::ranges::any_of(flags, [](float flag) { return flag != 0.0f; });
-  step(1.0f, bad ? 1.0f : 0.0f);
+  const Tensor& flags = check_gradients();
+  const Device device = flags.device();
+  const Tensor ballot = Tensor::empty({2 * flags.numel()}, DType::kFloat32, device);
+  const DeviceValue<kernels::StepVerdict> verdict({}, device);
+  kernels::backend(device).cast_ballot(flags, {}, 0, 1, ballot);
+  kernels::backend(device).count_ballot(ballot, 1, verdict.data());
+  step(nullptr, &verdict.data()->found_inf);
 }
 
 void Optimizer::step(float inverse_scale, float found_inf) {
+  const Tensor scalars = Tensor::from<float>({inverse_scale, found_inf}, {2}).to(arena().masters().device());
+  const auto* numbers = static_cast<const float*>(scalars.data());
+  step(numbers, numbers + 1);
+}
+
+void Optimizer::step(const float* inverse_scale, const float* found_inf) {
   nn::Arena& arena = this->arena();
-  // PyTorch's clip_grad_norm_: the factor clip / (norm + 1e-6), at most 1.
-  const double norm = gradient_norm(inverse_scale);
-  const float clip = options_.clip_norm > 0 ? static_cast<float>(std::min(1.0, options_.clip_norm / (norm + 1e-6))) : 1;
-  const float lr = static_cast<float>(lr_);
-  const std::int64_t step = applied_steps_ + 1;
+  kernels::Backend& backend = kernels::backend(arena.masters().device());
+  auto* numbers = static_cast<float*>(norm_.data());
   kernels::StepScalars scalars;
-  scalars.inverse_scale = &inverse_scale;
-  scalars.clip = options_.clip_norm > 0 ? &clip : nullptr;
-  scalars.found_inf = &found_inf;
-  scalars.learning_rate = &lr;
-  scalars.step = &step;
+  scalars.inverse_scale = inverse_scale != nullptr ? inverse_scale : numbers + 2;
+  if (squares_.defined()) {
+    backend.clip_factor(squares_, scalars.inverse_scale, options_.clip_norm, numbers, numbers + 1);
+    scalars.clip = numbers + 1;
+  }
+  scalars.found_inf = found_inf;
+  scalars.learning_rate = &schedule_.data()->learning_rate;
+  scalars.step = &schedule_.data()->step;
   scalars.clip_value = static_cast<float>(options_.clip_value);
 
   kernels::ArenaSlice slice;
@@ -97,9 +130,9 @@ void Optimizer::step(float inverse_scale, float found_inf) {
     slice.master_precision = rounded ? arena.options().compute_dtype : DType::kFloat32;
     update(slice, scalars);
   }
-  arena.commit_statistics(&found_inf);
-  if (found_inf != 0.0f) return;
-  applied_steps_ = step;
+  arena.commit_statistics(found_inf);
+  backend.advance_schedule(found_inf, device_rates_, schedule_.data());
+  // Whether the step was applied is known on the device alone.
   for (const nn::Parameter& parameter : parameters_) parameter.tensor.bump_version();
 }
 
@@ -113,14 +146,14 @@ std::vector<kernels::ArenaSegment> Optimizer::segments_to_update(bool rounded) c
   return segments;
 }
 
-void Optimizer::unscale_gradients(float inverse_scale) {
+void Optimizer::unscale_gradients(const float* inverse_scale) {
   const Tensor& grads = arena().grads();
   if (is_reduced(grads.dtype())) {
     throw UsageError(
         "attempting to unscale " + std::string(name_of(grads.dtype())) + " gradients: small ones would be lost",
         "Set comm.wire_dtype to FP32, or leave the unscaling to the optimizer (clip_norm, clip_value).");
   }
-  kernels::backend(grads.device()).scale(grads, static_cast<double>(inverse_scale), nullptr, grads);
+  kernels::backend(grads.device()).scale(grads, 1.0, inverse_scale, grads);
 }
 
 }  // namespace lockstep::optim

@@ -10,6 +10,7 @@
 #include "configs/job.pb.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/nn/arena.h"
+#include "runtime/tensor/device_value.h"
 
 namespace lockstep::optim {
 
@@ -48,31 +49,41 @@ class Optimizer {
 
   void zero_grad() { arena().zero_grad(); }
 
-  /// The rate of the next step; a schedule sets it before each.
-  void set_learning_rate(double lr) { lr_ = lr; }
-  double learning_rate() const { return lr_; }
-  std::int64_t applied_steps() const { return applied_steps_; }
-  void set_applied_steps(std::int64_t steps) { applied_steps_ = steps; }
+  /// The rate of all steps from now on.
+  void set_learning_rate(double lr) { set_learning_rates({static_cast<float>(lr)}); }
+  /// The rate of each step by the number of applied steps before it; the last one holds from there on. Which one comes
+  /// next is decided on the device, as skipped steps do not count.
+  void set_learning_rates(const std::vector<float>& rates);
+  /// Which step comes next, on the device; defined after attach().
+  const DeviceValue<kernels::ScheduleState>& schedule() const { return schedule_; }
+  // Each of these waits for a GPU.
+  double learning_rate() const;
+  std::int64_t applied_steps() const;
+  void set_applied_steps(std::int64_t steps);
 
   /// Looks for inf and NaN in the gradients: flags float32 [parameters], 1 where there is one, in the arena's order.
   /// A gradient that no backward pass wrote since zero_grad() counts as zero. Also measures what clipping by global
   /// norm needs.
   const Tensor& check_gradients();
-  /// The update, with gradients multiplied by inverse_scale first; nothing happens, except that pending batch-norm
-  /// statistics are forgotten, where found_inf != 0. Call check_gradients() before when clipping by norm.
+  /// The update, with gradients multiplied by *inverse_scale first; nothing happens, except that pending batch-norm
+  /// statistics are forgotten, where *found_inf != 0. Both are device memory; a null inverse_scale is 1. Call
+  /// check_gradients() before when clipping by norm.
+  void step(const float* inverse_scale, const float* found_inf);
+  /// The same with numbers of the host.
   void step(float inverse_scale, float found_inf);
   /// Without a GradScaler: the gradients are what they are.
   void step();
 
-  /// The global norm of the gradients as of check_gradients(), unscaled by inverse_scale.
-  double gradient_norm(float inverse_scale) const;
+  /// The global norm of the unscaled gradients of the last step, where clipping by norm measures it, else 0. Waits for
+  /// a GPU.
+  double gradient_norm() const;
 
   /// Flat float32 tensors beside the masters, by name; restored by writing into them.
   std::vector<std::pair<std::string, Tensor>> state() const { return state_; }
 
-  /// Divides the arena's gradients by the scale in place, for code that wants to see them before step(). Throws
-  /// UsageError for 16-bit gradients, whose small values would be lost.
-  void unscale_gradients(float inverse_scale);
+  /// Multiplies the arena's gradients by *inverse_scale (device memory) in place, for code that wants to see them
+  /// before step(). Throws UsageError for 16-bit gradients, whose small values would be lost.
+  void unscale_gradients(const float* inverse_scale);
 
  protected:
   virtual void allocate_state() = 0;
@@ -86,13 +97,15 @@ class Optimizer {
   std::vector<nn::Parameter> parameters_;
   std::vector<ParameterOptions> per_parameter_;
   OptimizerOptions options_;
-  double lr_;
-  std::int64_t applied_steps_ = 0;
+  std::vector<float> rates_;
+  Tensor device_rates_;  ///< float32, rates_ on the device
+  DeviceValue<kernels::ScheduleState> schedule_;
   std::shared_ptr<nn::Arena> arena_;
   std::vector<kernels::ArenaSegment> segments_;
   std::vector<std::pair<std::string, Tensor>> state_;
   Tensor flags_;
   Tensor squares_;
+  Tensor norm_;  ///< float32 [3]: the gradients' norm, the factor that clips it, and 1
 };
 
 /// The optimizer that the resolved job names, for these parameters. Throws UsageError for a group that matches none of

@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <string>
+
+#include "runtime/tensor/error.h"
 
 namespace lockstep::optim {
 
@@ -56,6 +59,19 @@ double Schedule::learning_rate(std::int64_t applied_steps) const {
   const double length = static_cast<double>(std::max<std::int64_t>(total_steps_ - warmup, 1));
   const double progress = std::min(static_cast<double>(applied_steps - warmup) / length, 1.0);
   return base_lr_ * factor(schedule_, applied_steps, progress);
+}
+
+std::vector<float> Schedule::table() const {
+  constexpr std::int64_t kMost = std::int64_t{1} << 24;
+  if (total_steps_ > kMost) {
+    throw UsageError("train.steps: " + std::to_string(total_steps_) + " are more than a GPU's table of learning rates",
+                     "Train at most " + std::to_string(kMost) + " steps, then resume with more.");
+  }
+  std::vector<float> rates;
+  for (std::int64_t step = 0; step < std::max<std::int64_t>(total_steps_, 1); ++step) {
+    rates.push_back(static_cast<float>(learning_rate(step)));
+  }
+  return rates;
 }
 
 }  // namespace lockstep::optim

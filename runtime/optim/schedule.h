@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "configs/job.pb.h"
 
@@ -15,6 +16,9 @@ class Schedule {
 
   /// The rate of the step that follows `applied_steps` applied ones.
   double learning_rate(std::int64_t applied_steps) const;
+
+  /// The rates of all steps, for Optimizer::set_learning_rates. Throws UsageError for more than 2^24 of them.
+  std::vector<float> table() const;
 
  private:
   job::Schedule schedule_;

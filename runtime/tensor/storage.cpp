@@ -2,7 +2,7 @@
 #include "runtime/tensor/storage.h"
 
 #include "runtime/tensor/cpu_allocator.h"
-#include "runtime/tensor/error.h"
+#include "runtime/tensor/gpu.h"
 
 namespace lockstep {
 
@@ -14,15 +14,13 @@ Storage::Storage(void* data, std::size_t bytes, Device device, std::function<voi
     : block_(new Block{data, bytes, device, std::move(release)}) {}
 
 Storage Storage::allocate(std::size_t bytes, Device device) {
-  if (device.type != DeviceType::kCpu) {
-    throw EnvironmentError("no memory on " + str(device) + ": this build has no CUDA backend", "Use --device cpu.");
-  }
+  if (device.type != DeviceType::kCpu) return gpu::allocate(bytes, device);
   void* data = CpuAllocator::instance().allocate(bytes);
   return {data, bytes, device, [data, bytes] { CpuAllocator::instance().deallocate(data, bytes); }};
 }
 
 MemoryStatistics memory_statistics(Device device) {
-  return device.type == DeviceType::kCpu ? CpuAllocator::instance().statistics() : MemoryStatistics{};
+  return device.type == DeviceType::kCpu ? CpuAllocator::instance().statistics() : gpu::memory_statistics(device);
 }
 
 }  // namespace lockstep

@@ -10,6 +10,8 @@
 #include <mutex>
 #include <thread>
 
+#include "runtime/tensor/gpu.h"
+
 namespace lockstep {
 
 namespace {
@@ -155,7 +157,7 @@ class WorkerStream final : public StreamImpl {
   Device device() const override { return kCpu; }
   void enqueue(std::function<void()> work) override { queue_->enqueue(std::move(work)); }
   void wait(const Event& event) override {
-    queue_->enqueue([event] { event.synchronize(); });
+    if (event.impl()) queue_->enqueue([event] { event.synchronize(); });
   }
   Event record() override { return Event(std::make_shared<WorkerEvent>(queue_)); }
   void synchronize() override { queue_->run_until(queue_->enqueued()); }
@@ -179,6 +181,14 @@ Stream Stream::calling_thread() {
 }
 
 Stream Stream::worker(const std::string& name) { return Stream(std::make_shared<WorkerStream>(name)); }
+
+Stream Stream::current(Device device) {
+  return device.type == DeviceType::kCpu ? calling_thread() : gpu::current_stream(device);
+}
+
+Stream Stream::create(Device device, const std::string& name) {
+  return device.type == DeviceType::kCpu ? worker(name) : gpu::make_stream(device, name);
+}
 
 Device Stream::device() const { return impl_->device(); }
 void Stream::enqueue(std::function<void()> work) const { impl_->enqueue(std::move(work)); }

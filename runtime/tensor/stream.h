@@ -38,11 +38,17 @@ class Stream {
   static Stream calling_thread();
   /// A stream with a thread of its own; `name` shows in debuggers (at most 15 characters).
   static Stream worker(const std::string& name);
+  /// Where the calling thread's operations on the device run: on the CPU calling_thread(), on a GPU the thread's stream
+  /// there.
+  static Stream current(Device device);
+  /// A stream beside the current one: on the CPU a worker's.
+  static Stream create(Device device, const std::string& name);
   explicit Stream(std::shared_ptr<StreamImpl> impl) : impl_(std::move(impl)) {}
 
   Device device() const;
   /// Appends host work. An exception it throws is rethrown by the next synchronize (of the stream or of an event behind
-  /// it); the work queued behind a failure is dropped.
+  /// it); the work queued behind a failure is dropped. On a GPU's stream the work runs at once, with this stream as the
+  /// current one: what it launches is what is appended.
   void enqueue(std::function<void()> work) const;
   /// Work enqueued from now on starts only after `event`.
   void wait(const Event& event) const;

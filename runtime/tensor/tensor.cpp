@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "runtime/tensor/error.h"
+#include "runtime/tensor/gpu.h"
 
 namespace lockstep {
 
@@ -15,7 +16,11 @@ Tensor Tensor::empty(const Shape& shape, DType dtype, Device device) {
 
 Tensor Tensor::zeros(const Shape& shape, DType dtype, Device device) {
   Tensor tensor = empty(shape, dtype, device);
-  std::memset(tensor.data(), 0, tensor.bytes());
+  if (device.type == DeviceType::kCpu) {
+    std::memset(tensor.data(), 0, tensor.bytes());
+  } else {
+    gpu::zero(tensor.data(), tensor.bytes(), Stream::current(device));
+  }
   return tensor;
 }
 
@@ -50,11 +55,13 @@ std::span<T> Tensor::as() const {
     throw ShapeError("a tensor of " + std::string(name_of(dtype())) + " was read as " +
                      std::string(name_of(dtype_of<T>)));
   }
+  if (device() != kCpu) throw ShapeError("the CPU cannot read " + describe(*this) + "; copy it with to(kCpu)");
   return {static_cast<T*>(data()), static_cast<std::size_t>(numel())};
 }
 
 double Tensor::item(std::int64_t at) const {
   if (at < 0 || at >= numel()) throw ShapeError("element " + std::to_string(at) + " of " + describe(*this));
+  if (device() != kCpu) return reshaped({numel()}).rows(at, at + 1).to(kCpu).item();
   const std::size_t index = static_cast<std::size_t>(at);
   switch (dtype()) {
     case DType::kFloat32:
@@ -75,6 +82,26 @@ double Tensor::item(std::int64_t at) const {
       return as<bool>()[index] ? 1 : 0;
   }
   throw ShapeError("element of " + describe(*this));
+}
+
+Tensor Tensor::to(Device device) const {
+  if (device == this->device()) return detach();
+  const Tensor there = empty(shape(), dtype(), device);
+  there.copy_from(*this);
+  if (device == kCpu) Stream::current(this->device()).synchronize();
+  return there;
+}
+
+void Tensor::copy_from(const Tensor& from) const {
+  if (from.shape() != shape() || from.dtype() != dtype()) {
+    throw ShapeError("cannot copy " + describe(from) + " into " + describe(*this));
+  }
+  const Device device = this->device() == kCpu ? from.device() : this->device();
+  if (device == kCpu) {
+    std::memcpy(data(), from.data(), bytes());
+  } else {
+    gpu::copy(data(), from.data(), bytes(), Stream::current(device));
+  }
 }
 
 Tensor Tensor::reshaped(const Shape& shape) const {

@@ -42,11 +42,18 @@ class Tensor {
   Device device() const { return impl_->storage.device(); }
 
   void* data() const { return impl_->data; }
-  /// The elements as T. Throws ShapeError when T is not the dtype. CPU only.
+  /// The elements as T. Throws ShapeError when T is not the dtype, and for a tensor that lies on a GPU.
   template <class T>
   std::span<T> as() const;
-  /// Element `at` (row-major) of a CPU tensor of any dtype.
+  /// Element `at` (row-major), of any dtype. Waits for the device where the tensor lies on one.
   double item(std::int64_t at = 0) const;
+
+  /// The same elements on another device, outside the graph; shares the data where it lies there already. From a device
+  /// to the CPU it waits; the other way the copy is appended to the device's current stream.
+  Tensor to(Device device) const;
+  /// Overwrites the elements with those of `from`, of the same shape and dtype on any device: appended to the current
+  /// stream of the one that is no CPU. From pageable host memory, or to it, the call waits.
+  void copy_from(const Tensor& from) const;
 
   /// The same elements under another shape with the same count; shares the data, not the graph.
   Tensor reshaped(const Shape& shape) const;

@@ -119,7 +119,11 @@ double Faults::loss_factor() const {
 void Faults::after_step() const {
   for (const Planned& fault : planned_) {
     if (fault.kind != job::Fault::kBitFlip || fault.point.step() != step_) continue;
-    static_cast<unsigned char*>(arena_.master(arena_.slots()[fault.slot]).data())[0] ^= 1u;
+    const Tensor master = arena_.master(arena_.slots()[fault.slot]);
+    const Tensor flipped = Tensor::empty(master.shape(), master.dtype());
+    flipped.copy_from(master.to(kCpu));
+    static_cast<unsigned char*>(flipped.data())[0] ^= 1u;
+    master.copy_from(flipped);
   }
 }
 

@@ -11,10 +11,11 @@ namespace lockstep::train {
 
 namespace {
 
-/// How many rows have their highest logit at the target; the first one on ties. NaN is never right.
-std::int64_t count_correct(const Tensor& logits, const Tensor& targets) {
+/// How many rows have their highest logit at the target (on the CPU); the first one on ties. NaN is never right.
+std::int64_t count_correct(const Tensor& device_logits, const Tensor& targets) {
+  const Tensor logits = device_logits.to(kCpu);
   const Tensor values = Tensor::empty(logits.shape(), DType::kFloat32);
-  kernels::backend(logits.device()).cast(logits, values);
+  kernels::backend(kCpu).cast(logits, values);
   const auto classes = static_cast<std::size_t>(logits.shape().back());
   const auto row = values.as<float>();
   std::int64_t correct = 0;
@@ -37,8 +38,9 @@ bool any_rank(bool mine, comm::Communicator& communicator) {
 
 }  // namespace
 
-Network::Network(const job::Job& job, const data::Dataset& dataset)
-    : classifies_(job.train().loss() != job::MSE),
+Network::Network(const job::Job& job, const data::Dataset& dataset, Device device)
+    : device_(device),
+      classifies_(job.train().loss() != job::MSE),
       label_smoothing_(job.train().label_smoothing()),
       properties_(amp::properties_of(job.amp())) {
   if (classifies_ != (dataset.classes() > 0)) {
@@ -48,7 +50,7 @@ Network::Network(const job::Job& job, const data::Dataset& dataset)
   const std::int64_t outputs = classifies_ ? dataset.classes() : dataset.target_shape().numel();
   model_ = model_zoo::build(job.model(), {dataset.sample_shape(), outputs}, job.seed());
   optimizer_ = optim::make(job.optimizer(), model_->parameters());
-  amp::initialize(*model_, *optimizer_, job.amp());
+  amp::initialize(*model_, *optimizer_, job.amp(), device);
 }
 
 Tensor Network::loss(const Tensor& output, const Tensor& target, double divisor) const {
@@ -69,8 +71,8 @@ std::optional<EvalResult> Network::evaluate(const data::DatasetPtr& dataset, std
     stopped = any_rank(stop(), communicator);
     const data::Batch share = batches[i];
     if (stopped || share.input.size(0) == 0) continue;
-    const Tensor output = forward(share.input);
-    loss_sum += loss(output, share.target, 1.0).item();
+    const Tensor output = forward(share.input.to(device_));
+    loss_sum += loss(output, share.target.to(device_), 1.0).item();
     if (classifies_) correct += count_correct(output, share.target);
     samples += share.input.size(0);
   }

@@ -21,12 +21,14 @@ namespace lockstep::train {
 /// because it owns the state that belongs to the weights.
 class Network {
  public:
-  /// Builds what `job` describes for samples like those of `dataset`.
-  Network(const job::Job& job, const data::Dataset& dataset);
+  /// Builds what `job` describes for samples like those of `dataset`, to train on `device`.
+  Network(const job::Job& job, const data::Dataset& dataset, Device device);
 
   nn::Module& model() { return *model_; }
   optim::Optimizer& optimizer() { return *optimizer_; }
   nn::Arena& arena() const { return *model_->arena(); }
+
+  Device device() const { return device_; }
 
   Tensor forward(const Tensor& input) { return amp::forward(*model_, input, properties_); }
   /// The sum of the samples' losses divided by `divisor`.
@@ -38,6 +40,7 @@ class Network {
                                      comm::Communicator& communicator, const std::function<bool()>& stop);
 
  private:
+  Device device_;
   bool classifies_;
   double label_smoothing_;
   amp::OptLevelProperties properties_;

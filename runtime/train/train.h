@@ -19,6 +19,7 @@ struct TrainOptions {
   std::string resume =
       "auto";  ///< "auto": the run directory's newest whole checkpoint; "never"; or a checkpoint's path
   std::chrono::system_clock::time_point process_start;  ///< for time_to_first_step_ms
+  Device device = kCpu;                                 ///< what the world's communicator serves
 };
 
 /// Trains the job on all ranks of `world`: the loop, evaluation, metrics, checkpoints, signals. Returns kDone, or
@@ -34,6 +35,7 @@ struct EvalResult {
 };
 
 /// Evaluates a checkpoint on the job's evaluation data. A collective; throws Error.
-EvalResult evaluate(comm::World& world, const job::Job& job, const std::filesystem::path& checkpoint);
+EvalResult evaluate(comm::World& world, const job::Job& job, const std::filesystem::path& checkpoint,
+                    Device device = kCpu);
 
 }  // namespace lockstep::train

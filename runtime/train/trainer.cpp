@@ -65,18 +65,21 @@ Trainer::Trainer(comm::World& world, const TrainOptions& options)
       board_(StatusBoard::from_environment()),
       train_data_(data::make_dataset(job_.data(), data::Split::kTrain)),
       eval_data_(eval_data(job_, *train_data_)),
-      network_(job_, *train_data_),
+      network_(job_, *train_data_, options_.device),
       ddp_(network_.model(), world, job_.comm()),
       scaler_(job_.amp().loss_scale(), world),
       schedule_(job_.schedule(), base_learning_rate(job_.optimizer()), job_.train().steps()),
       faults_(job_, world.rank(), world.size(), network_.arena()),
-      store_((options_.run_dir / "checkpoints").string()) {
+      store_((options_.run_dir / "checkpoints").string()),
+      uploader_(options_.device) {
   board_.set(world_.rank(), RankPhase::kInit, 0);
   faults_.at(job::INIT);
   ddp_.reducer().set_on_gradient([this](std::size_t slot) { faults_.on_gradient(slot); });
   const data::SamplerState start = begin();
   loader_.emplace(train_data_, loader_options(job_, world_, start));
   on_rank_zero(*world_.communicator(), [this] { metrics_.emplace(options_.run_dir, step_); });
+  // On a GPU nobody on the host knows how many steps were applied: it looks its rate up.
+  if (options_.device != kCpu) network_.optimizer().set_learning_rates(schedule_.table());
   progress_.emplace(job_.train().steps(), job_.train().log_every(), is_root());
   if (metrics_ && step_ > 0) metrics_->event("resumed", step_, resumed_from_);
   if (step_ > 0 && step_ >= job_.train().steps()) {
@@ -101,6 +104,7 @@ data::SamplerState Trainer::begin() {
   broadcast_optimizer(network_.optimizer(), *world_.communicator());
   scaler_.load_state_dict(scaler_state(saved, job_));
   step_ = saved.step();
+  launched_ = step_;
   saved_step_ = step_;
   return {saved.sampler().epoch(), static_cast<std::int64_t>(saved.sampler().cursor())};
 }
@@ -126,18 +130,30 @@ std::optional<checkpoint::TrainingState> Trainer::restore() {
   return found->state;
 }
 
+bool Trainer::due(std::uint64_t step) const {
+  const auto every = [step](std::uint32_t steps) { return steps > 0 && step % steps == 0; };
+  return step == job_.train().steps() || every(job_.train().eval_every()) || every(job_.checkpoint().every_steps()) ||
+         every(job_.comm().digest_every());
+}
+
 ExitCode Trainer::run() {
   const std::uint64_t steps = job_.train().steps();
   const std::uint32_t eval_every = job_.train().eval_every();
   const std::uint32_t save_every = job_.checkpoint().every_steps();
-  while (step_ < steps && !stop_requested_) {
-    const StepReport report = step();
-    after_step(report);
+  // A GPU gets its next step before the one that it works on is read; every rank reads as many steps late, so that all
+  // stop behind the same one.
+  const std::size_t ahead = options_.device == kCpu ? 0 : 1;
+  while (launched_ < steps && !stop_requested_) {
+    launch_step();
+    while (in_flight_.size() > ahead) finish_step();
+    if (!due(launched_)) continue;
+    finish_steps();
     if (step_ == steps || stop_requested_) break;
     // Saved first: an evaluation may take long.
     if (save_every > 0 && step_ % save_every == 0) save();
     if (eval_every > 0 && step_ % eval_every == 0) evaluate();
   }
+  finish_steps();
   if (step_ > saved_step_) save();
   if (eval_data_ && !stop_requested_ && !(last_eval_ && last_eval_step_ == step_)) evaluate();
   if (stop_requested_) {
@@ -154,61 +170,84 @@ ExitCode Trainer::run() {
   return ExitCode::kDone;
 }
 
-StepReport Trainer::step() {
-  const auto begin = Clock::now();
-  const std::uint64_t number = step_ + 1;
+void Trainer::launch_step() {
+  const std::uint64_t number = ++launched_;
   const std::uint32_t micro_batches = job_.train().accumulate();
   optim::Optimizer& optimizer = network_.optimizer();
-  StepReport report;
-  report.step = number;
-  report.lr = schedule_.learning_rate(optimizer.applied_steps());
-  report.loss_scale = static_cast<double>(scaler_.current_scale());
-  optimizer.set_learning_rate(report.lr);
+  InFlight& step = in_flight_.emplace_back(options_.device);
+  step.report.step = number;
+  if (options_.device == kCpu) optimizer.set_learning_rate(schedule_.learning_rate(optimizer.applied_steps()));
   optimizer.zero_grad();
-  const double world = static_cast<double>(world_.size());
+  const Tensor loss_and_stop = Tensor::from<float>({0.0f, signals_.requested() ? 1.0f : 0.0f}, {2}).to(options_.device);
   for (std::uint32_t m = 0; m < micro_batches; ++m) {
     faults_.enter(number, m);
-    const data::Batch batch = loader_->next();
-    report.epoch = batch.epoch;
-    report.samples = batch.step_samples;
+    const data::Batch batch = uploader_.upload(loader_->next());
+    step.report.epoch = batch.epoch;
+    step.report.samples = batch.step_samples;
     std::optional<comm::DistributedDataParallel::NoSync> no_sync;
     if (m + 1 < micro_batches) no_sync.emplace(ddp_);
-
-    board_.set(world_.rank(), RankPhase::kForward, number);
-    faults_.at(job::FORWARD);
-    const nn::StepContext context(job_.seed(), number, batch.first_sample);
-    // A rank's loss is its sum over the largest share, as a lone rank's is over the whole step: where shares are uneven
-    // too, its 16-bit gradients are then no larger than those of the mean. The reduction makes up for the rest.
-    const double samples = static_cast<double>(batch.step_samples);
-    const double divisor = std::ceil(samples / world);
-    const double weight = ddp_.loss_weight(1, 1);
-    ddp_.reducer().set_factor(static_cast<float>(divisor * world / samples * (weight / world)));
-    Tensor loss = network_.loss(network_.forward(batch.input), batch.target, divisor);
-    if (const double factor = faults_.loss_factor(); factor != 1.0) loss = ops::scale(loss, factor);
-    report.loss += loss.item() * (divisor / samples);
-
-    board_.set(world_.rank(), RankPhase::kBackward, number);
-    scaler_.scale(loss).backward();
+    forward_and_backward(batch, loss_and_stop);
   }
   board_.set(world_.rank(), RankPhase::kStep, number);
   scaler_.note_local_flags(optimizer, ddp_.reducer().local_flags());
-  const amp::Verdict verdict = scaler_.step(optimizer);
+  const DeviceValue<amp::Verdict> verdict = scaler_.step(optimizer);
+  scaler_.adapt();
   faults_.after_step();
-  if (verdict.found_inf) {
-    report.skipped = true;
-    report.parameter = network_.arena().slots().at(static_cast<std::size_t>(verdict.slot)).parameter.name;
-    report.rank = verdict.rank;
-  }
-  agree_on_step(report);
-  report.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-  return report;
+  // What every rank must know alike: the step's loss, and whether any of them was told to stop.
+  world_.communicator()->all_reduce(loss_and_stop, comm::ReduceOp::kSum, 1.0f, Stream::current(options_.device));
+  step.readback.request(verdict, scaler_.state(), optimizer.schedule(), loss_and_stop);
 }
 
-void Trainer::agree_on_step(StepReport& report) {
-  const Tensor sums = Tensor::from<double>({report.loss, signals_.requested() ? 1.0 : 0.0}, {2});
-  world_.communicator()->all_reduce(sums, comm::ReduceOp::kSum, 1.0f, Stream::calling_thread());
-  report.loss = sums.item(0);
-  stop_requested_ = sums.item(1) > 0.0;
+void Trainer::forward_and_backward(const data::Batch& batch, const Tensor& loss_and_stop) {
+  board_.set(world_.rank(), RankPhase::kForward, launched_);
+  faults_.at(job::FORWARD);
+  const nn::StepContext context(job_.seed(), launched_, batch.first_sample);
+  // A rank's loss is its sum over the largest share, as a lone rank's is over the whole step: where shares are uneven
+  // too, its 16-bit gradients are then no larger than those of the mean. The reduction makes up for the rest.
+  const double world = static_cast<double>(world_.size());
+  const double samples = static_cast<double>(batch.step_samples);
+  const double divisor = std::ceil(samples / world);
+  const double weight = ddp_.loss_weight(1, 1);
+  ddp_.reducer().set_factor(static_cast<float>(divisor * world / samples * (weight / world)));
+  Tensor loss = network_.loss(network_.forward(batch.input), batch.target, divisor);
+  if (const double factor = faults_.loss_factor(); factor != 1.0) loss = ops::scale(loss, factor);
+  kernels::Backend& backend = kernels::backend(options_.device);
+  const Tensor part = Tensor::empty({1}, DType::kFloat32, options_.device);
+  backend.scale(loss.reshaped({1}), divisor / samples, nullptr, part);
+  backend.accumulate(part, loss_and_stop.rows(0, 1));
+
+  board_.set(world_.rank(), RankPhase::kBackward, launched_);
+  scaler_.scale(loss).backward();
+}
+
+void Trainer::finish_steps() {
+  while (!in_flight_.empty()) finish_step();
+}
+
+void Trainer::finish_step() {
+  const InFlight step = std::move(in_flight_.front());
+  in_flight_.pop_front();
+  const StepOutcome outcome = step.readback.take();
+  stop_requested_ = stop_requested_ || outcome.stop > 0.0f;
+  const auto end = Clock::now();
+  StepReport report = report_of(step, outcome);
+  report.seconds = std::chrono::duration<double>(end - std::max(step.begin, last_end_)).count();
+  last_end_ = end;
+  after_step(report, outcome.scale);
+}
+
+StepReport Trainer::report_of(const InFlight& step, const StepOutcome& outcome) const {
+  StepReport report = step.report;
+  report.skipped = outcome.verdict.found_inf != 0.0f;
+  report.loss = static_cast<double>(outcome.loss);
+  report.lr = schedule_.learning_rate(outcome.schedule.applied_steps - (report.skipped ? 0 : 1));
+  report.loss_scale = static_cast<double>(outcome.scale.used);
+  if (report.skipped) {
+    const auto slot = static_cast<std::size_t>(outcome.verdict.slot);
+    report.parameter = network_.arena().slots().at(slot).parameter.name;
+    report.rank = outcome.verdict.rank;
+  }
+  return report;
 }
 
 void Trainer::require_finite(const StepReport& report) const {
@@ -225,7 +264,7 @@ void Trainer::require_finite(const StepReport& report) const {
                                             "from an earlier checkpoint."));
 }
 
-void Trainer::after_step(const StepReport& report) {
+void Trainer::after_step(const StepReport& report, const kernels::LossScaleState& scale) {
   step_ = report.step;
   last_loss_ = report.loss;
   if (step_ms_.empty()) {
@@ -242,7 +281,7 @@ void Trainer::after_step(const StepReport& report) {
   }
   progress_->step(report);
   // What ends the run stands in its metrics before.
-  scaler_.update();
+  scaler_.require_progress(scale, report.parameter, report.rank);
   require_finite(report);
   const std::uint32_t digest_every = job_.comm().digest_every();
   if (digest_every > 0 && step_ % digest_every == 0) compare_weights();
@@ -297,7 +336,7 @@ void Trainer::save() {
   faults_.at(job::SAVE);
   on_rank_zero(*world_.communicator(), [this] {
     metrics_->flush();
-    store_.save(state(), state_tensors(network_));
+    store_.save(state(), host_copies(state_tensors(network_)));
     prune();
   });
   saved_step_ = step_;
@@ -321,6 +360,7 @@ void Trainer::write_summary() {
   if (step_ms_.empty() && describes(path, step_, digest)) return;
   Summary summary;
   summary.world_size = world_.size();
+  summary.device = str(options_.device);
   summary.precision = job::Precision_Name(job_.amp().dtype());
   summary.steps = step_;
   summary.skipped_steps = scaler_.state_dict().skipped_steps();
@@ -338,11 +378,11 @@ void Trainer::write_summary() {
 
 ExitCode train(comm::World& world, const TrainOptions& options) { return Trainer(world, options).run(); }
 
-EvalResult evaluate(comm::World& world, const job::Job& job, const std::filesystem::path& checkpoint) {
+EvalResult evaluate(comm::World& world, const job::Job& job, const std::filesystem::path& checkpoint, Device device) {
   if (!job.data().has_eval())
     throw UsageError("data.eval: the job names no evaluation data", "Add data { eval { ... } }.");
   const data::DatasetPtr dataset = data::make_dataset(job.data(), data::Split::kEval);
-  Network network(job, *dataset);
+  Network network(job, *dataset, device);
   comm::Communicator& communicator = *world.communicator();
   std::string path;
   on_rank_zero(communicator, [&] {

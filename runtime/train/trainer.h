@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
+#include <deque>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -15,10 +17,12 @@
 #include "runtime/train/metrics.h"
 #include "runtime/train/network.h"
 #include "runtime/train/progress.h"
+#include "runtime/train/readback.h"
 #include "runtime/train/run_lock.h"
 #include "runtime/train/signals.h"
 #include "runtime/train/status_board.h"
 #include "runtime/train/train.h"
+#include "runtime/train/uploader.h"
 
 namespace lockstep::train {
 
@@ -40,11 +44,25 @@ class Trainer {
   data::SamplerState begin();
   /// Rank 0's part: the state to resume from, its tensors restored; empty for a run that starts anew.
   std::optional<checkpoint::TrainingState> restore();
-  StepReport step();
-  /// Sums over ranks what every rank must know alike: the step's loss, and whether any of them was told to stop.
-  void agree_on_step(StepReport& report);
+  /// A step that the device is working on.
+  struct InFlight {
+    explicit InFlight(Device device) : readback(device) {}
+    StepReport report;  ///< what the host knows of it
+    Readback readback;
+    std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
+  };
+  /// Hands the device a whole step; waits for nothing that the device does.
+  void launch_step();
+  /// Adds this micro-batch's part of the loss to loss_and_stop and walks back.
+  void forward_and_backward(const data::Batch& batch, const Tensor& loss_and_stop);
+  /// Reads the oldest step in flight, and tells of it.
+  void finish_step();
+  void finish_steps();
+  StepReport report_of(const InFlight& step, const StepOutcome& outcome) const;
   void require_finite(const StepReport& report) const;
-  void after_step(const StepReport& report);
+  void after_step(const StepReport& report, const kernels::LossScaleState& scale);
+  /// Whether something is due behind this step that needs it to be finished.
+  bool due(std::uint64_t step) const;
   /// Throws PeerError where the ranks no longer hold the same weights.
   void compare_weights();
   /// Sets stop_requested_ where a rank was told to stop meanwhile; then there is no result.
@@ -68,6 +86,10 @@ class Trainer {
   Faults faults_;
   checkpoint::Store store_;
 
+  Uploader uploader_;
+  std::deque<InFlight> in_flight_;
+  std::chrono::steady_clock::time_point last_end_;
+  std::uint64_t launched_ = 0;    ///< steps handed to the device
   std::uint64_t step_ = 0;        ///< steps finished
   std::uint64_t saved_step_ = 0;  ///< of the newest checkpoint
   std::uint64_t compared_step_ = 0;

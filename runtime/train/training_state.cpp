@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/training_state.h"
 
-#include <cstring>
-
 #include "runtime/checkpoint/differences.h"
 #include "runtime/checkpoint/store.h"
 #include "runtime/tensor/error.h"
@@ -32,6 +30,12 @@ std::map<std::string, Tensor> state_tensors(Network& network) {
   return tensors;
 }
 
+std::map<std::string, Tensor> host_copies(const std::map<std::string, Tensor>& tensors) {
+  std::map<std::string, Tensor> copies;
+  for (const auto& [name, tensor] : tensors) copies[name] = tensor.to(kCpu);
+  return copies;
+}
+
 void restore_tensors(Network& network, const checkpoint::Checkpoint& saved, bool with_optimizer) {
   std::map<std::string, Tensor> targets = state_tensors(network);
   std::map<std::string, Tensor> found = saved.tensors;
@@ -42,13 +46,15 @@ void restore_tensors(Network& network, const checkpoint::Checkpoint& saved, bool
   std::map<std::string, checkpoint::TensorSpec> expected;
   for (const auto& [name, tensor] : targets) expected[name] = {tensor.dtype(), tensor.shape()};
   checkpoint::require_match(expected, found, saved.path);
-  for (const auto& [name, tensor] : targets) std::memcpy(tensor.data(), found.at(name).data(), tensor.bytes());
+  for (const auto& [name, tensor] : targets) tensor.copy_from(found.at(name));
   network.arena().refresh_copies();
 }
 
 void broadcast_optimizer(optim::Optimizer& optimizer, comm::Communicator& communicator) {
   const Stream here = Stream::calling_thread();
-  for (const auto& [name, tensor] : optimizer.state()) communicator.broadcast(tensor, 0, here);
+  for (const auto& [name, tensor] : optimizer.state()) {
+    communicator.broadcast(tensor, 0, Stream::current(tensor.device()));
+  }
   const Tensor steps = Tensor::from<std::int64_t>({optimizer.applied_steps()}, {1});
   communicator.broadcast(steps, 0, here);
   optimizer.set_applied_steps(steps.as<std::int64_t>()[0]);

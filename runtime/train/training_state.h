@@ -15,6 +15,9 @@ namespace lockstep::train {
 /// "optimizer/<state>/<parameter>". They are views: writing into them restores.
 std::map<std::string, Tensor> state_tensors(Network& network);
 
+/// The same on the CPU: the tensors themselves where they lie there.
+std::map<std::string, Tensor> host_copies(const std::map<std::string, Tensor>& tensors);
+
 /// Writes a checkpoint's tensors into the network of rank 0. Throws UsageError that lists every missing, extra and
 /// misshaped name before anything is written. `with_optimizer` false: evaluation, the optimizer's are left out.
 void restore_tensors(Network& network, const checkpoint::Checkpoint& saved, bool with_optimizer);

@@ -17,21 +17,32 @@ if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
 endif()
 
 add_library(lockstep_options INTERFACE)
-target_compile_options(lockstep_options INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wold-style-cast
-                                                  -Woverloaded-virtual -Wno-missing-field-initializers
-                                                  $<$<BOOL:${LOCKSTEP_WERROR}>:-Werror>)
+set(cxx $<COMPILE_LANGUAGE:CXX>)
+set(cuda $<COMPILE_LANGUAGE:CUDA>)
+target_compile_options(
+  lockstep_options
+  INTERFACE $<${cxx}:-Wall;-Wextra;-Wshadow;-Wnon-virtual-dtor;-Wold-style-cast;-Woverloaded-virtual>
+            $<${cxx}:-Wno-missing-field-initializers>
+            $<$<AND:${cxx},$<BOOL:${LOCKSTEP_WERROR}>>:-Werror>
+            $<${cuda}:-Xcompiler=-Wall,-Wextra>
+            $<$<AND:${cuda},$<BOOL:${LOCKSTEP_WERROR}>>:-Werror=all-warnings>)
 if(LOCKSTEP_SANITIZE)
-  add_compile_options(-fsanitize=${LOCKSTEP_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
+  add_compile_options($<${cxx}:-fsanitize=${LOCKSTEP_SANITIZE}> $<${cxx}:-fno-omit-frame-pointer>
+                      $<${cxx}:-fno-sanitize-recover=undefined>)
   add_link_options(-fsanitize=${LOCKSTEP_SANITIZE})
   # GCC sees uninitialised values in instrumented library code that are none.
   target_compile_options(lockstep_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 endif()
 
-# lockstep_library(NAME [DEPS target...]): the library lockstep_NAME of the .cpp files beside the calling
-# CMakeLists.txt. Headers are included by their path from the repository's root.
+# lockstep_library(NAME [FOLDERS folder...] [DEPS target...]): the library lockstep_NAME of the .cpp and .cu files beside
+# the calling CMakeLists.txt and in the folders named. Headers are included by their path from the repository's root.
 function(lockstep_library name)
-  cmake_parse_arguments(arg "" "" "DEPS;PRIVATE_DEPS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS *.cpp)
+  cmake_parse_arguments(arg "" "" "FOLDERS;DEPS;PRIVATE_DEPS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS *.cpp *.cu)
+  foreach(folder ${arg_FOLDERS})
+    file(GLOB more CONFIGURE_DEPENDS ${folder}/*.cpp ${folder}/*.cu)
+    list(APPEND sources ${more})
+  endforeach()
   set(target lockstep_${name})
   if(sources)
     add_library(${target} STATIC ${sources})

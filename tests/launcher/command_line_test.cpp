@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "runtime/tensor/gpu.h"
 #include "tests/launcher/program.h"
 
 namespace lockstep::launcher {
@@ -35,7 +36,7 @@ class CommandLine : public testing::Test {
 TEST_F(CommandLine, HelpAndVersionAreAnswers) {
   EXPECT_EQ(run({"--version"}).code, 0);
   EXPECT_THAT(run({"--version"}).out, MatchesRegex("lockstep [0-9.]+\n"));
-  for (const char* command : {"train", "eval", "validate", "inspect"}) {
+  for (const char* command : {"train", "eval", "validate", "inspect", "doctor"}) {
     const Ended help = run({command, "--help"});
     EXPECT_EQ(help.code, 0);
     EXPECT_THAT(help.out, HasSubstr("Usage: lockstep " + std::string(command)));
@@ -54,7 +55,10 @@ TEST_F(CommandLine, WrongUseIsOneBlockAndExitCodeTwo) {
   refused({"validate", kMlpJob, "--json", "--print"}, 2, "--json");
 }
 
-TEST_F(CommandLine, ABuildWithoutCudaSaysSo) { refused({"train", kMlpJob, "--device", "cuda"}, 3, "no CUDA backend"); }
+TEST_F(CommandLine, ADeviceThatIsNotThereIsRefused) {
+  if (gpu::device_count() > 0) GTEST_SKIP() << "there is a GPU";
+  refused({"train", kMlpJob, "--device", "cuda"}, 3, gpu::why_none());
+}
 
 TEST_F(CommandLine, AWrongJobStartsNothing) {
   for (const char* ranks : {"1", "2"}) {

@@ -75,6 +75,14 @@ class CpuBackend final : public Backend {
                 const Tensor& momentum) override;
   void adam_step(const ArenaSlice& slice, const AdamOptions& options, const StepScalars& scalars, const Tensor& m,
                  const Tensor& v) override;
+
+  // A step's decisions
+  void cast_ballot(const Tensor& reduced, const Tensor& local, int rank, int world_size, const Tensor& ballot) override;
+  void count_ballot(const Tensor& ballot, int world_size, StepVerdict* verdict) override;
+  void clip_factor(const Tensor& squares, const float* inverse_scale, double clip_norm, float* norm,
+                   float* factor) override;
+  void update_loss_scale(const LossScaleOptions& options, const float* found_inf, LossScaleState* state) override;
+  void advance_schedule(const float* found_inf, const Tensor& rates, ScheduleState* state) override;
 };
 
 Backend& cpu_backend();

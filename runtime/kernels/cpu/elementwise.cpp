@@ -124,8 +124,13 @@ void CpuBackend::dropout(const Tensor& x, double p, const DropoutKey& key, std::
                          const Tensor& y) {
   checks::dropout(x, p, y);
   if (!is_fast(x)) return reference_backend().dropout(x, p, key, first_element, y);
+  DropoutKey here = key;
+  if (key.position != nullptr && x.numel() > 0) {
+    here.step += key.position->step;
+    first_element += key.position->first_sample * (x.numel() / x.size(0));
+  }
   parallel_elements(x.numel(), [&](std::int64_t begin, std::int64_t n) {
-    loops().dropout(input(x).from(begin), p, key, first_element + begin, output(y).from(begin), n);
+    loops().dropout(input(x).from(begin), p, here, first_element + begin, output(y).from(begin), n);
   });
 }
 

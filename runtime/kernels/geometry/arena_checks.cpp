@@ -44,4 +44,11 @@ void optimizer_state(std::string_view operation, std::string_view name, const Ar
   Check(operation).dtype(name, state, DType::kFloat32).numel(name, state, slice.master.numel());
 }
 
+void cast_ballot(const Tensor& reduced, const Tensor& local, const Tensor& ballot) {
+  const Check check("cast_ballot");
+  check.dtype("reduced", reduced, DType::kFloat32);
+  if (local.defined()) check.dtype("local", local, DType::kFloat32).numel("local", local, reduced.numel());
+  check.dtype("ballot", ballot, DType::kFloat32).numel("ballot", ballot, 2 * reduced.numel());
+}
+
 }  // namespace lockstep::kernels::checks

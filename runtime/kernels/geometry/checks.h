@@ -66,5 +66,7 @@ void check_finite(const Tensor& grad, std::int64_t base, std::span<const ArenaSe
 void arena_slice(std::string_view operation, const ArenaSlice& slice);
 /// A state tensor of an optimizer: float32, as long as the master weights.
 void optimizer_state(std::string_view operation, std::string_view name, const ArenaSlice& slice, const Tensor& state);
+/// float32 [P], [P] where defined, and [2 P].
+void cast_ballot(const Tensor& reduced, const Tensor& local, const Tensor& ballot);
 
 }  // namespace lockstep::kernels::checks

@@ -4,10 +4,10 @@
 #include <cstring>
 #include <numbers>
 
+#include "runtime/kernels/functors/convert.h"
 #include "runtime/kernels/functors/philox.h"
 #include "runtime/kernels/geometry/check.h"
 #include "runtime/kernels/geometry/checks.h"
-#include "runtime/kernels/reference/convert.h"
 #include "runtime/kernels/reference/reference_backend.h"
 #include "runtime/kernels/reference/values.h"
 #include "runtime/kernels/reference/visit.h"
@@ -113,7 +113,9 @@ void ReferenceBackend::activate_backward(Activation kind, const Tensor& x, const
 void ReferenceBackend::dropout(const Tensor& x, double p, const DropoutKey& key, std::int64_t first_element,
                                const Tensor& y) {
   checks::dropout(x, p, y);
-  const CounterRng rng(key.seed, CounterRng::Purpose::kDropout, key.layer, key.step);
+  const StepPosition moved = key.position != nullptr ? *key.position : StepPosition{};
+  const CounterRng rng(key.seed, CounterRng::Purpose::kDropout, key.layer, key.step + moved.step);
+  if (x.numel() > 0) first_element += moved.first_sample * (x.numel() / x.size(0));
   Values values = load(x);
   for (std::size_t i = 0; i < values.size(); ++i) {
     // Compared in float, in which the number is drawn: every backend must keep the same elements.

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "runtime/kernels/reference/convert.h"
+#include "runtime/kernels/functors/convert.h"
 #include "runtime/kernels/reference/visit.h"
 #include "runtime/tensor/error.h"
 

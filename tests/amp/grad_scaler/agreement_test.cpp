@@ -64,7 +64,7 @@ std::vector<Verdict> verdicts(const std::vector<Votes>& votes) {
     for (int rank = 0; rank < size; ++rank) {
       Rank communicator(meeting, rank, size);
       const auto at = static_cast<std::size_t>(rank);
-      all[at] = agree(votes[at].reduced, votes[at].local, communicator);
+      all[at] = *agree(votes[at].reduced, votes[at].local, communicator);
     }
   }
   return all;
@@ -100,8 +100,8 @@ TEST(Agreement, ASumThatOverflowedIsNobodysFault) {
 
 TEST(Agreement, OfALoneRank) {
   const auto self = comm::make_self_communicator();
-  EXPECT_FALSE(agree(flags({0, 0}), {}, *self).found_inf);
-  const Verdict verdict = agree(flags({0, 1}), flags({0, 1}), *self);
+  EXPECT_FALSE(agree(flags({0, 0}), {}, *self).read().found_inf);
+  const Verdict verdict = *agree(flags({0, 1}), flags({0, 1}), *self);
   EXPECT_TRUE(verdict.found_inf);
   EXPECT_EQ(verdict.slot, 1);
   EXPECT_EQ(verdict.rank, 0);

@@ -116,7 +116,7 @@ TEST_P(EveryLevel, TrainsAndItsLossFalls) {
   for (int step = 0; step < 40; ++step) {
     model.optimizer->zero_grad();
     scaler.scale(model.loss()).backward();
-    skips += scaler.step(*model.optimizer).found_inf ? 1 : 0;
+    skips += (*scaler.step(*model.optimizer)).found_inf ? 1 : 0;
     scaler.update();
   }
   EXPECT_LT(model.loss().item(), 0.5 * before);

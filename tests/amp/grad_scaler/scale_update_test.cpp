@@ -47,7 +47,7 @@ TEST(ScaleUpdate, DoesNotGrowToInfinity) {
   ScaledModel model;
   scaler.scale(Tensor::from<float>({0}, {}));
   model.arena->zero_missing_grads();
-  EXPECT_FALSE(scaler.step(*model.optimizer).found_inf);
+  EXPECT_FALSE((*scaler.step(*model.optimizer)).found_inf);
   scaler.update();
   EXPECT_EQ(scaler.current_scale(), largest);
   EXPECT_EQ(scaler.growth_tracker(), 0u);

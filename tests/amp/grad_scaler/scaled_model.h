@@ -35,7 +35,7 @@ class ScaledModel : public optim::testing::SmallModel {
   Verdict train(GradScaler& scaler, bool finite = true) {
     optimizer->zero_grad();
     backward(scaler, finite);
-    const Verdict verdict = scaler.step(*optimizer);
+    const Verdict verdict = *scaler.step(*optimizer);
     scaler.update();
     return verdict;
   }

@@ -20,7 +20,7 @@ TEST(Skip, InEveryPositionOfAnAccumulationCycleChangesNothing) {
   const auto cycle = [](ScaledModel& model, GradScaler& scaler, int bad) {
     model.optimizer->zero_grad();
     for (int micro = 0; micro < kMicroBatches; ++micro) model.backward(scaler, micro != bad);
-    const Verdict verdict = scaler.step(*model.optimizer);
+    const Verdict verdict = *scaler.step(*model.optimizer);
     scaler.update();
     return verdict;
   };
@@ -49,7 +49,7 @@ TEST(Skip, NamesTheFirstBadParameterInTheArenasOrder) {
     for (const std::size_t i : parameters) {
       model.parameters()[i].tensor.grad().as<float>()[1] = std::numeric_limits<float>::quiet_NaN();
     }
-    const Verdict verdict = scaler.step(*model.optimizer);
+    const Verdict verdict = *scaler.step(*model.optimizer);
     scaler.update();
     return verdict.slot < 0 ? "" : model.arena->slots()[static_cast<std::size_t>(verdict.slot)].parameter.name;
   };
@@ -90,11 +90,11 @@ TEST(Skip, NamesTheRankWhoseOwnGradientWasBad) {
   ScaledModel model;
   model.backward(scaler, false);
   scaler.note_local_flags(*model.optimizer, model.optimizer->check_gradients());
-  EXPECT_EQ(scaler.step(*model.optimizer).rank, 0);
+  EXPECT_EQ((*scaler.step(*model.optimizer)).rank, 0);
   scaler.update();
   model.optimizer->zero_grad();
   model.backward(scaler, false);
-  EXPECT_EQ(scaler.step(*model.optimizer).rank, -1) << "the flags of an earlier step do not count";
+  EXPECT_EQ((*scaler.step(*model.optimizer)).rank, -1) << "the flags of an earlier step do not count";
 }
 
 /// Skips with this max_consecutive_skips until the scaler gives up.

@@ -73,7 +73,7 @@ TEST(ScalerErrors, UnscalingSixteenBitGradients) {
   model.backward(scaler);
   EXPECT_THAT([&] { scaler.unscale_(*model.optimizer); },
               ThrowsMessage<UsageError>(HasSubstr("attempting to unscale float16 gradients")));
-  EXPECT_FALSE(scaler.step(*model.optimizer).found_inf) << "the fused step takes them";
+  EXPECT_FALSE((*scaler.step(*model.optimizer)).found_inf) << "the fused step takes them";
 }
 
 TEST(ScalerErrors, FactorsOutOfRange) {

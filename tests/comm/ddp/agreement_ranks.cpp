@@ -32,8 +32,8 @@ void expect_verdict(const Verdict& found, const Verdict& expected) {
 }
 
 TEST(Agreement, OfFiniteRanksFindsNothing) {
-  expect_verdict(amp::agree(flags(4, {}), flags(4, {}), *world().communicator()), {false, -1, -1});
-  expect_verdict(amp::agree(flags(4, {}), {}, *world().communicator()), {false, -1, -1});
+  expect_verdict(*amp::agree(flags(4, {}), flags(4, {}), *world().communicator()), {false, -1, -1});
+  expect_verdict(*amp::agree(flags(4, {}), {}, *world().communicator()), {false, -1, -1});
 }
 
 TEST(Agreement, NamesSlotAndRankOfASingleBadGradient) {
@@ -42,8 +42,8 @@ TEST(Agreement, NamesSlotAndRankOfASingleBadGradient) {
       const bool mine = world().rank() == rank;
       const Tensor local = flags(5, mine ? std::vector{slot} : std::vector<std::int64_t>{});
       // Whether or not the reduction has carried it to the others.
-      expect_verdict(amp::agree(flags(5, {}), local, *world().communicator()), {true, static_cast<int>(slot), rank});
-      expect_verdict(amp::agree(flags(5, {slot}), local, *world().communicator()),
+      expect_verdict(*amp::agree(flags(5, {}), local, *world().communicator()), {true, static_cast<int>(slot), rank});
+      expect_verdict(*amp::agree(flags(5, {slot}), local, *world().communicator()),
                      {true, static_cast<int>(slot), rank});
     }
   }
@@ -54,15 +54,15 @@ TEST(Agreement, TakesTheFirstSlotThenTheLowestRank) {
   // Every rank has a bad slot 3, the last one also a bad slot 2.
   const Tensor local =
       flags(5, world().rank() == last ? std::vector<std::int64_t>{2, 3} : std::vector<std::int64_t>{3});
-  expect_verdict(amp::agree(flags(5, {2, 3}), local, *world().communicator()), {true, 2, last});
-  expect_verdict(amp::agree(flags(5, {3}), flags(5, {3}), *world().communicator()), {true, 3, 0});
+  expect_verdict(*amp::agree(flags(5, {2, 3}), local, *world().communicator()), {true, 2, last});
+  expect_verdict(*amp::agree(flags(5, {3}), flags(5, {3}), *world().communicator()), {true, 3, 0});
 }
 
 TEST(Agreement, NamesNoRankWhereOnlyTheSumIsBadOrNobodyLooked) {
-  expect_verdict(amp::agree(flags(5, {4}), flags(5, {}), *world().communicator()), {true, 4, -1});
+  expect_verdict(*amp::agree(flags(5, {4}), flags(5, {}), *world().communicator()), {true, 4, -1});
   // A lone rank has nobody else to blame.
   const int rank = world().size() == 1 ? 0 : -1;
-  expect_verdict(amp::agree(flags(5, {4}), {}, *world().communicator()), {true, 4, rank});
+  expect_verdict(*amp::agree(flags(5, {4}), {}, *world().communicator()), {true, 4, rank});
 }
 
 /// A rank that trains, and in whose gradients something can be planted.

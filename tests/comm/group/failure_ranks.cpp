@@ -10,7 +10,7 @@
 #include <string>
 #include <thread>
 
-#include "comm/group/communicator.h"
+#include "comm/group/operation.h"
 #include "runtime/tensor/error.h"
 
 namespace {
@@ -30,6 +30,17 @@ void either(comm::World& world, const std::function<void()>& misbehave) {
   all_reduce(world, 100000);
 }
 
+/// Waits in a collective of a device, of which its watchdog looks after the ranks.
+void wait_on_device(comm::World& world, std::int64_t count) {
+  const comm::Operation operation{.kind = comm::OperationKind::kAllReduce, .dtype = DType::kFloat32, .count = count};
+  const auto began = std::chrono::steady_clock::now();
+  while (true) {
+    const auto waited = std::chrono::steady_clock::now() - began;
+    world.communicator()->inspect(operation, 7, std::chrono::duration_cast<std::chrono::milliseconds>(waited));
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+}
+
 const std::map<std::string, std::function<void(comm::World&)>> kScenarios{
     {"nothing", [](comm::World& world) { all_reduce(world, 100000); }},
     {"other_collective", [](comm::World& world) { either(world, [&] { world.communicator()->barrier(stream); }); }},
@@ -45,6 +56,17 @@ const std::map<std::string, std::function<void(comm::World&)>> kScenarios{
     {"stopped", [](comm::World& world) { either(world, [] { raise(SIGSTOP); }); }},
     {"late", [](comm::World& world) { either(world, [] { std::this_thread::sleep_for(kTimeout * 3 / 4); }); }},
     {"failed", [](comm::World& world) { either(world, [] { throw std::runtime_error("out of coffee"); }); }},
+    {"device_absent",
+     [](comm::World& world) {
+       if (world.rank() == 1) std::this_thread::sleep_for(kTimeout * 3 / 2);
+       if (world.rank() != 1) wait_on_device(world, 5);
+     }},
+    {"device_killed",
+     [](comm::World& world) {
+       if (world.rank() == 1) raise(SIGKILL);
+       wait_on_device(world, 5);
+     }},
+    {"device_disagreeing", [](comm::World& world) { wait_on_device(world, world.rank() == 1 ? 99 : 5); }},
     {"left",
      [](comm::World& world) {
        if (world.rank() != 1) all_reduce(world, 100000);

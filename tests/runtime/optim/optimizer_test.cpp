@@ -196,7 +196,8 @@ TEST(Optimizer, UnscaleDividesTheGradientsInPlace) {
   SmallModel model("sgd { lr: 0.1 } clip_norm: 1");
   model.backward(1, 64);
   const std::vector<double> scaled = values_of(model.arena->grads());
-  model.optimizer->unscale_gradients(1.0f / 64);
+  const float inverse = 1.0f / 64;
+  model.optimizer->unscale_gradients(&inverse);
   for (std::size_t i = 0; i < scaled.size(); ++i) EXPECT_EQ(values_of(model.arena->grads())[i] * 64, scaled[i]);
 }
 
@@ -205,8 +206,9 @@ TEST(Optimizer, UnscalingSixteenBitGradientsIsAnErrorThatSaysWhatToDo) {
     SmallModel model("sgd { lr: 0.1 }");
     model.arena->place_gradients(Storage::allocate(static_cast<std::size_t>(model.arena->size()) * 2, kCpu), wire);
     model.backward(1);
+    const float half = 0.5f;
     try {
-      model.optimizer->unscale_gradients(0.5f);
+      model.optimizer->unscale_gradients(&half);
       FAIL();
     } catch (const UsageError& error) {
       EXPECT_THAT(error.what(), HasSubstr("attempting to unscale " + std::string(name_of(wire)) + " gradients"));

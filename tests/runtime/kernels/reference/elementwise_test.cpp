@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "runtime/kernels/reference/convert.h"
+#include "runtime/kernels/functors/convert.h"
 #include "tests/runtime/kernels/kernel_fixture.h"
 #include "tests/runtime/kernels/numeric_gradient.h"
 

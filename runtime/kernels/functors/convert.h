@@ -14,18 +14,18 @@ namespace lockstep::kernels {
 
 /// A float whose last bit is set wherever something was cut off, so that rounding it to 16 bits gives what rounding the
 /// double at once would have given. Through the nearest float the value would be rounded twice.
-inline float round_to_odd(double value) {
+LOCKSTEP_HOST_DEVICE inline float round_to_odd(double value) {
   const float nearest = static_cast<float>(value);
   if (std::isnan(value) || static_cast<double>(nearest) == value) return nearest;
   const bool away = std::abs(static_cast<double>(nearest)) > std::abs(value);
-  const float truncated = away ? std::nextafter(nearest, 0.0f) : nearest;
-  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(truncated) | 1u);
+  // One less in the bits is the next float towards 0; what was rounded away from 0 is not 0.
+  return std::bit_cast<float>((std::bit_cast<std::uint32_t>(nearest) - (away ? 1u : 0u)) | 1u);
 }
 
 /// Converts between element types. To a floating type it rounds to nearest even, once. To an integer it truncates;
 /// what lies outside the integer's range becomes its nearest end, NaN becomes 0. To bool: whether it differs from 0.
 template <class To, class From>
-To convert(From from) {
+LOCKSTEP_HOST_DEVICE To convert(From from) {
   if constexpr (std::same_as<To, From>) {
     return from;
   } else if constexpr (std::same_as<To, Half> || std::same_as<To, BFloat16>) {

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/group/nccl/channel.h"
+
+#include "comm/group/nccl/patience.h"
+#include "runtime/tensor/cuda/check.h"
+#include "runtime/tensor/cuda/stream.h"
+#include "runtime/tensor/error.h"
+
+namespace lockstep::comm {
+
+namespace {
+
+bool is_captured(cudaStream_t stream) {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  gpu::check(cudaStreamIsCapturing(stream, &status), "cudaStreamIsCapturing");
+  return status != cudaStreamCaptureStatusNone;
+}
+
+/// An error of the device itself ends the watch: whoever synchronises meets it.
+bool reached(cudaEvent_t event) { return cudaEventQuery(event) != cudaErrorNotReady; }
+
+}  // namespace
+
+NcclChannel::NcclChannel(std::shared_ptr<NcclGroup> group, std::shared_ptr<Communicator> host, std::string name)
+    : group_(std::move(group)),
+      host_(std::move(host)),
+      name_(std::move(name)),
+      comm_(host_, group_->device(), name_, group_->timeout()) {
+  group_->add(*this);
+}
+
+NcclChannel::~NcclChannel() {
+  group_->remove(*this);
+  for (const Watched& watched : watched_) {
+    cudaEventDestroy(watched.before);
+    cudaEventDestroy(watched.after);
+  }
+  for (const cudaEvent_t event : events_) cudaEventDestroy(event);
+}
+
+void NcclChannel::prepare(const Operation& operation, const NcclComm::Call& call) {
+  group_->require_working();
+  try {
+    comm_.run(operation, number_, call);
+  } catch (const Error&) {
+    group_->fail(std::current_exception());
+    group_->require_working();
+  }
+}
+
+void NcclChannel::enqueue(const Operation& operation, const Stream& stream, const Enqueue& call) {
+  const cudaStream_t native = gpu::native(stream);
+  launch_watched(operation, native, [&] { prepare(operation, [&](ncclComm_t comm) { return call(comm, native); }); });
+}
+
+void NcclChannel::watch(const Stream& stream, const std::function<void()>& launch) {
+  launch_watched({.kind = OperationKind::kReplay}, gpu::native(stream), launch);
+}
+
+std::shared_ptr<NcclChannel> NcclChannel::duplicate(const std::string& name) {
+  return std::make_shared<NcclChannel>(group_, host_->duplicate(name), name);
+}
+
+void NcclChannel::launch_watched(const Operation& operation, cudaStream_t stream, const std::function<void()>& launch) {
+  group_->require_working();
+  if (is_captured(stream)) {
+    launch();
+    return;
+  }
+  const gpu::DeviceGuard guard(group_->device());
+  Watched watched{.operation = operation, .number = ++number_};
+  watched.before = record(stream);
+  try {
+    launch();
+    watched.after = record(stream);
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    events_.push_back(watched.before);
+    throw;
+  }
+  const std::lock_guard lock(mutex_);
+  watched_.push_back(watched);
+}
+
+cudaEvent_t NcclChannel::record(cudaStream_t stream) {
+  cudaEvent_t event = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!events_.empty()) {
+      event = events_.back();
+      events_.pop_back();
+    }
+  }
+  if (event == nullptr) gpu::check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreate");
+  const cudaError_t status = cudaEventRecord(event, stream);
+  if (status != cudaSuccess) cudaEventDestroy(event);
+  gpu::check(status, "cudaEventRecord");
+  return event;
+}
+
+void NcclChannel::retire_finished() {
+  while (!watched_.empty() && reached(watched_.front().after)) {
+    events_.insert(events_.end(), {watched_.front().before, watched_.front().after});
+    watched_.pop_front();
+  }
+}
+
+void NcclChannel::inspect() {
+  const auto now = Clock::now();
+  Watched front;
+  {
+    const std::lock_guard lock(mutex_);
+    retire_finished();
+    if (watched_.empty()) return;
+    // What the stream has to do first is no time that others are waited for.
+    if (!watched_.front().running && reached(watched_.front().before)) {
+      watched_.front().running = true;
+      watched_.front().began = now;
+    }
+    front = watched_.front();
+  }
+  if (now - inspected_ < kInspection) return;
+  inspected_ = now;
+  const std::string what = describe(front.operation, name_) + ", number " + std::to_string(front.number);
+  comm_.require_sound(what);
+  const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(now - front.began);
+  if (!front.running || waited < patience(group_->timeout())) return;
+  host_->inspect(front.operation, front.number, waited);
+  if (waited >= group_->timeout()) {
+    throw PeerError(what + ": it did not complete within " + std::to_string(group_->timeout().count()) + " ms");
+  }
+}
+
+}  // namespace lockstep::comm

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/group/nccl/comm.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <thread>
+#include <utility>
+
+#include "comm/group/nccl/patience.h"
+#include "runtime/tensor/cuda/check.h"
+#include "runtime/tensor/error.h"
+
+namespace lockstep::comm {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr const char* kAdvice = "Look for the first error of the other ranks; NCCL_DEBUG=INFO says more.";
+/// A wait first lends its core to the thread that NCCL enqueues with, then sleeps.
+constexpr auto kYielding = std::chrono::milliseconds(1);
+constexpr auto kNap = std::chrono::microseconds(50);
+
+/// A channel's kernels occupy at most so many multiprocessors: three channels fit on a device of 108 at once.
+constexpr int kMaxBlocksOfNccl = 32;
+
+/// rank 0's id, for the others.
+std::string make_id() {
+  ncclUniqueId id;
+  const ncclResult_t result = ncclGetUniqueId(&id);
+  if (result != ncclSuccess) {
+    throw EnvironmentError(std::string("ncclGetUniqueId: ") + ncclGetErrorString(result),
+                           "Where the machine has several networks, NCCL_SOCKET_IFNAME names the one to use.");
+  }
+  return {id.internal, sizeof id.internal};
+}
+
+}  // namespace
+
+NcclComm::NcclComm(std::shared_ptr<Communicator> host, Device device, std::string channel, milliseconds timeout)
+    : host_(std::move(host)), device_(device), channel_(std::move(channel)), timeout_(timeout) {
+  // An error of rank 0 must reach the others, which wait for its id.
+  std::string id;
+  std::exception_ptr failure;
+  if (host_->rank() == 0) {
+    try {
+      id = make_id();
+    } catch (const EnvironmentError&) {
+      failure = std::current_exception();
+    }
+  }
+  id = host_->broadcast_text(id, 0);
+  if (failure) std::rethrow_exception(failure);
+  if (id.size() != NCCL_UNIQUE_ID_BYTES) throw PeerError("rank 0 cannot start NCCL", "Look for the error there.");
+  try {
+    start(id);
+  } catch (...) {
+    abort();
+    throw;
+  }
+}
+
+void NcclComm::start(const std::string& id) {
+  const gpu::DeviceGuard guard(device_);
+  ncclUniqueId unique;
+  std::memcpy(unique.internal, id.data(), sizeof unique.internal);
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  config.maxCTAs = kMaxBlocksOfNccl;
+  config.commName = channel_.c_str();
+  ncclResult_t result = ncclSuccess;
+  {
+    const std::lock_guard lock(mutex_);
+    result = ncclCommInitRankConfig(&comm_, host_->size(), unique, host_->rank(), &config);
+  }
+  if (result != ncclSuccess && result != ncclInProgress) {
+    throw EnvironmentError("NCCL cannot start channel \"" + channel_ + "\" on " + str(device_) + ": " + reason(result),
+                           kAdvice);
+  }
+  settle({.kind = OperationKind::kDuplicate}, 0, result);
+}
+
+NcclComm::~NcclComm() {
+  if (comm_ == nullptr) return;
+  if (std::uncaught_exceptions() > 0) {
+    abort();
+    return;
+  }
+  try {
+    run({.kind = OperationKind::kLeave}, kLast, [](ncclComm_t comm) { return ncclCommFinalize(comm); });
+    const gpu::DeviceGuard guard(device_);
+    ncclCommDestroy(std::exchange(comm_, nullptr));
+  } catch (const Error& error) {
+    spdlog::warn("rank {} ends NCCL without the others: {}", host_->rank(), error.what());
+    abort();
+  }
+}
+
+void NcclComm::run(const Operation& operation, std::int64_t number, const Call& call) {
+  const gpu::DeviceGuard guard(device_);
+  ncclResult_t result = ncclSuccess;
+  {
+    const std::lock_guard lock(mutex_);
+    require_open(describe(operation, channel_));
+    result = call(comm_);
+  }
+  settle(operation, number, result);
+}
+
+/// A nonblocking call goes on in a thread of NCCL's, for microseconds; the first ones between two ranks connect them.
+void NcclComm::settle(const Operation& operation, std::int64_t number, ncclResult_t result) {
+  const auto began = Clock::now();
+  auto inspected = began;
+  while (result == ncclInProgress) {
+    const auto now = Clock::now();
+    if (now - began < kYielding) {
+      std::this_thread::yield();
+    } else {
+      std::this_thread::sleep_for(kNap);
+    }
+    if (now - inspected >= kInspection) {
+      inspected = now;
+      inspect(operation, number, now - began);
+    }
+    const std::lock_guard lock(mutex_);
+    require_open(describe(operation, channel_));
+    const ncclResult_t asked = ncclCommGetAsyncError(comm_, &result);
+    if (asked != ncclSuccess) result = asked;
+  }
+  if (result == ncclSuccess) return;
+  const std::string text = describe(operation, channel_) + ": " + reason(result);
+  if (result == ncclInvalidUsage || result == ncclInvalidArgument) throw EnvironmentError(text, kAdvice);
+  throw PeerError(text, kAdvice);
+}
+
+void NcclComm::inspect(const Operation& operation, std::int64_t number, Clock::duration waited) {
+  if (waited < patience(timeout_)) return;
+  host_->inspect(operation, number, std::chrono::duration_cast<milliseconds>(waited));
+  if (waited < timeout_) return;
+  throw PeerError(
+      describe(operation, channel_) + ": NCCL was not ready within " + std::to_string(timeout_.count()) + " ms",
+      kAdvice);
+}
+
+void NcclComm::require_sound(const std::string& what) {
+  const std::lock_guard lock(mutex_);
+  if (comm_ == nullptr) return;
+  ncclResult_t result = ncclSuccess;
+  const ncclResult_t asked = ncclCommGetAsyncError(comm_, &result);
+  if (asked != ncclSuccess) result = asked;
+  if (result != ncclSuccess && result != ncclInProgress) throw PeerError(what + ": " + reason(result), kAdvice);
+}
+
+void NcclComm::abort() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (comm_ != nullptr) ncclCommAbort(std::exchange(comm_, nullptr));
+}
+
+void NcclComm::require_open(const std::string& what) const {
+  if (comm_ == nullptr) throw PeerError(what + ": NCCL was aborted after an earlier error");
+}
+
+std::string NcclComm::reason(ncclResult_t result) const {
+  std::string text = std::string("NCCL: ") + ncclGetErrorString(result);
+  const char* last = ncclGetLastError(nullptr);
+  if (last != nullptr && *last != '\0') text += std::string(" (") + last + ")";
+  return text;
+}
+
+}  // namespace lockstep::comm

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nccl.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "comm/group/operation.h"
+
+namespace lockstep::comm {
+
+/// One NCCL communicator, nonblocking: none of its calls can hang, and another thread may abort it at any time. One
+/// thread at a time calls run().
+class NcclComm {
+ public:
+  /// A collective of the ranks of `host`, through which they learn rank 0's id. Throws PeerError or EnvironmentError.
+  NcclComm(std::shared_ptr<Communicator> host, Device device, std::string channel, std::chrono::milliseconds timeout);
+  /// Waits for what is on its way and for the other ranks; aborts where an error is on its way out of the run.
+  ~NcclComm();
+  NcclComm(const NcclComm&) = delete;
+  NcclComm& operator=(const NcclComm&) = delete;
+
+  using Call = std::function<ncclResult_t(ncclComm_t)>;
+  /// Makes an NCCL call and returns once it has enqueued its work. `operation` and its number are for messages and for
+  /// the search for ranks that are missing. Throws PeerError.
+  void run(const Operation& operation, std::int64_t number, const Call& call);
+
+  /// Throws PeerError where NCCL has found an error since. `what` was on its way.
+  void require_sound(const std::string& what);
+  /// Breaks off what is on its way; every later run() throws PeerError.
+  void abort() noexcept;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void start(const std::string& id);
+  void settle(const Operation& operation, std::int64_t number, ncclResult_t result);
+  void inspect(const Operation& operation, std::int64_t number, Clock::duration waited);
+  void require_open(const std::string& what) const;
+  std::string reason(ncclResult_t result) const;
+
+  std::shared_ptr<Communicator> host_;
+  Device device_;
+  std::string channel_;
+  std::chrono::milliseconds timeout_;
+  std::mutex mutex_;  // held around every NCCL call; guards comm_
+  ncclComm_t comm_ = nullptr;
+};
+
+}  // namespace lockstep::comm

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "runtime/tensor/device.h"
+
+namespace lockstep::comm {
+
+class NcclChannel;
+
+/// What the channels of a World share: the GPU, a thread that watches over all of them, and the failure that ended the
+/// group. Lives as long as its last channel.
+class NcclGroup {
+ public:
+  NcclGroup(Device device, std::chrono::milliseconds timeout);
+  ~NcclGroup();
+  NcclGroup(const NcclGroup&) = delete;
+  NcclGroup& operator=(const NcclGroup&) = delete;
+
+  Device device() const { return device_; }
+  std::chrono::milliseconds timeout() const { return timeout_; }
+
+  /// Watches over the channel until remove() has returned.
+  void add(NcclChannel& channel);
+  void remove(NcclChannel& channel);
+
+  /// Ends the group: aborts every channel, and lets whoever waits for the device have this exception. The first stays.
+  void fail(std::exception_ptr failure);
+  /// Throws what fail() was given.
+  void require_working();
+
+ private:
+  void serve();
+  void fail_locked(std::exception_ptr failure);
+
+  Device device_;
+  std::chrono::milliseconds timeout_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<NcclChannel*> channels_;
+  std::exception_ptr failure_;
+  std::atomic<bool> failed_ = false;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace lockstep::comm

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/group/nccl_communicator.h"
+
+#include "comm/group/arguments.h"
+#include "comm/group/nccl/channel.h"
+#include "comm/group/nccl/shared_devices.h"
+#include "comm/group/reduction_plan.h"
+#include "comm/group/versions.h"
+#include "runtime/kernels/backend.h"
+#include "runtime/tensor/cuda/check.h"
+#include "runtime/tensor/error.h"
+#include "runtime/tensor/gpu.h"
+
+namespace lockstep::comm {
+
+namespace {
+
+ncclDataType_t nccl_type(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat32:
+      return ncclFloat32;
+    case DType::kFloat16:
+      return ncclFloat16;
+    case DType::kBFloat16:
+      return ncclBfloat16;
+    case DType::kFloat64:
+      return ncclFloat64;
+    case DType::kInt64:
+      return ncclInt64;
+    case DType::kInt32:
+      return ncclInt32;
+    case DType::kUInt8:
+    case DType::kBool:
+      return ncclUint8;
+  }
+  throw ShapeError("NCCL has no dtype " + std::string(name_of(dtype)));
+}
+
+std::size_t count_of(const Tensor& tensor) { return static_cast<std::size_t>(tensor.numel()); }
+
+/// ncclMemFree, once nothing uses the memory: no stream's order holds for it. At the end of the process CUDA may be
+/// gone.
+void give_back(void* data, Device device) noexcept {
+  int previous = 0;
+  cudaGetDevice(&previous);
+  cudaSetDevice(device.index);
+  cudaDeviceSynchronize();
+  ncclMemFree(data);
+  cudaSetDevice(previous);
+}
+
+/// tensor *= factor, rounded once, on the stream.
+void scale(const Tensor& tensor, double factor, const Stream& stream) {
+  if (factor == 1.0) return;
+  stream.enqueue([&] { kernels::backend(tensor.device()).scale(tensor, factor, nullptr, tensor); });
+}
+
+/// The operator of a plan, while it lives.
+class Operator {
+ public:
+  Operator(NcclChannel& channel, const Operation& operation, const ReductionPlan& plan)
+      : channel_(channel), operation_(operation), op_(builtin(plan.op)) {
+    own_ = plan.op == ReductionPlan::Operator::kPremultipliedSum;
+    if (!own_) return;
+    Half half(plan.factor);
+    BFloat16 bfloat(plan.factor);
+    void* factor = operation.dtype == DType::kFloat16 ? static_cast<void*>(&half) : static_cast<void*>(&bfloat);
+    channel_.prepare(operation_, [&](ncclComm_t comm) {
+      return ncclRedOpCreatePreMulSum(&op_, factor, nccl_type(operation_.dtype), ncclScalarHostImmediate, comm);
+    });
+  }
+  /// What was enqueued with an operator no longer needs it.
+  void release() {
+    if (own_) channel_.prepare(operation_, [this](ncclComm_t comm) { return ncclRedOpDestroy(op_, comm); });
+  }
+  ncclRedOp_t native() const { return op_; }
+
+ private:
+  static ncclRedOp_t builtin(ReductionPlan::Operator op) {
+    return op == ReductionPlan::Operator::kMax ? ncclMax : op == ReductionPlan::Operator::kAverage ? ncclAvg : ncclSum;
+  }
+  NcclChannel& channel_;
+  const Operation& operation_;
+  ncclRedOp_t op_;
+  bool own_ = false;
+};
+
+class NcclCommunicator final : public Communicator {
+ public:
+  NcclCommunicator(std::shared_ptr<NcclChannel> channel, Device device)
+      : channel_(std::move(channel)),
+        host_(*channel_->host()),
+        device_(device),
+        nothing_(Tensor::zeros({1}, DType::kInt32, device)) {}
+
+  int rank() const override { return host_.rank(); }
+  int size() const override { return host_.size(); }
+  std::string description() const override { return "nccl over " + host_.description(); }
+
+  Storage allocate(std::size_t bytes) override {
+    const gpu::DeviceGuard guard(device_);
+    const Stream stream = gpu::current_stream(device_);
+    void* data = nullptr;
+    if (bytes == 0 || ncclMemAlloc(&data, bytes) != ncclSuccess) {
+      cudaGetLastError();  // dealt with; it must not surface in a later call
+      Storage storage = Storage::allocate(bytes, device_);
+      gpu::zero(storage.data(), bytes, stream);
+      return storage;
+    }
+    Storage storage(data, bytes, device_, [data, device = device_] { give_back(data, device); });
+    gpu::zero(data, bytes, stream);
+    stream.synchronize();
+    return storage;
+  }
+
+  void all_reduce(const Tensor& buffer, ReduceOp op, float premultiply, const Stream& stream) override {
+    check_device("all_reduce", buffer, device_);
+    check_reduction("all_reduce", buffer.dtype(), op, premultiply);
+    if (buffer.device() == kCpu) return host_.all_reduce(buffer, op, premultiply, stream);
+    if (buffer.numel() == 0) return;
+    const Operation operation{
+        .kind = OperationKind::kAllReduce, .reduce = op, .dtype = buffer.dtype(), .count = buffer.numel()};
+    const ReductionPlan plan = plan_reduction(buffer.dtype(), op, premultiply, size());
+    scale(buffer, plan.before, stream);
+    Operator reduction(*channel_, operation, plan);
+    channel_->enqueue(operation, stream, [&](ncclComm_t comm, cudaStream_t native) {
+      return ncclAllReduce(buffer.data(), buffer.data(), count_of(buffer), nccl_type(buffer.dtype()),
+                           reduction.native(), comm, native);
+    });
+    reduction.release();
+    scale(buffer, plan.after, stream);
+  }
+
+  void broadcast(const Tensor& buffer, int root, const Stream& stream) override {
+    check_device("broadcast", buffer, device_);
+    check_root("broadcast", root, size());
+    if (buffer.device() == kCpu) return host_.broadcast(buffer, root, stream);
+    if (buffer.numel() == 0) return;
+    const Operation operation{
+        .kind = OperationKind::kBroadcast, .dtype = buffer.dtype(), .root = root, .count = buffer.numel()};
+    channel_->enqueue(operation, stream, [&](ncclComm_t comm, cudaStream_t native) {
+      return ncclBroadcast(buffer.data(), buffer.data(), count_of(buffer), nccl_type(buffer.dtype()), root, comm,
+                           native);
+    });
+  }
+
+  void all_gather(const Tensor& in, const Tensor& out, const Stream& stream) override {
+    check_device("all_gather", in, out, device_);
+    check_slices("all_gather", out, in, size());
+    if (in.device() == kCpu) return host_.all_gather(in, out, stream);
+    if (in.numel() == 0) return;
+    const Operation operation{.kind = OperationKind::kAllGather, .dtype = in.dtype(), .count = in.numel()};
+    channel_->enqueue(operation, stream, [&](ncclComm_t comm, cudaStream_t native) {
+      return ncclAllGather(in.data(), out.data(), count_of(in), nccl_type(in.dtype()), comm, native);
+    });
+  }
+
+  void reduce_scatter(const Tensor& in, const Tensor& out, ReduceOp op, const Stream& stream) override {
+    check_device("reduce_scatter", in, out, device_);
+    check_slices("reduce_scatter", in, out, size());
+    check_reduction("reduce_scatter", in.dtype(), op, 1.0f);
+    if (in.device() == kCpu) return host_.reduce_scatter(in, out, op, stream);
+    if (in.numel() == 0) return;
+    const Operation operation{
+        .kind = OperationKind::kReduceScatter, .reduce = op, .dtype = in.dtype(), .count = in.numel()};
+    const ReductionPlan plan = plan_reduction(in.dtype(), op, 1.0f, size());
+    Operator reduction(*channel_, operation, plan);
+    channel_->enqueue(operation, stream, [&](ncclComm_t comm, cudaStream_t native) {
+      return ncclReduceScatter(in.data(), out.data(), count_of(out), nccl_type(in.dtype()), reduction.native(), comm,
+                               native);
+    });
+    reduction.release();
+    scale(out, plan.after, stream);
+  }
+
+  void barrier(const Stream& stream) override {
+    if (stream.device() == kCpu) return host_.barrier(stream);
+    channel_->enqueue({.kind = OperationKind::kBarrier}, stream, [&](ncclComm_t comm, cudaStream_t native) {
+      return ncclAllReduce(nothing_.data(), nothing_.data(), 1, ncclInt32, ncclMax, comm, native);
+    });
+  }
+
+  std::shared_ptr<Communicator> duplicate(const std::string& name) override {
+    return std::make_shared<NcclCommunicator>(channel_->duplicate(name), device_);
+  }
+
+  void watch(const Stream& stream, const std::function<void()>& launch) override {
+    if (stream.device() == kCpu) return launch();
+    channel_->watch(stream, launch);
+  }
+
+  void inspect(const Operation& mine, std::int64_t number, std::chrono::milliseconds waited) override {
+    host_.inspect(mine, number, waited);
+  }
+
+ private:
+  std::shared_ptr<NcclChannel> channel_;
+  Communicator& host_;
+  Device device_;
+  Tensor nothing_;  // what the ranks reduce at a barrier
+};
+
+}  // namespace
+
+std::shared_ptr<Communicator> make_nccl_communicator(std::shared_ptr<Communicator> host, Device device,
+                                                     const CommunicatorOptions& options) {
+  gpu::describe(device);  // throws where there is no such device
+  tell_ranks_of_a_device_apart(*host, device);
+  const auto group = std::make_shared<NcclGroup>(device, options.timeout);
+  return std::make_shared<NcclCommunicator>(std::make_shared<NcclChannel>(group, std::move(host), "nccl"), device);
+}
+
+std::string nccl_version() {
+  int version = 0;
+  if (ncclGetVersion(&version) != ncclSuccess) return {};
+  return std::to_string(version / 10000) + "." + std::to_string(version % 10000 / 100) + "." +
+         std::to_string(version % 100);
+}
+
+}  // namespace lockstep::comm

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launcher/examination.h"
+
+#include <sched.h>
+#include <sys/statvfs.h>
+
+#include <optional>
+
+#include "comm/group/versions.h"
+#include "launcher/mpirun.h"
+#include "runtime/job/versions.h"
+#include "runtime/kernels/backend.h"
+#include "runtime/kernels/cpu/isa.h"
+#include "runtime/kernels/versions.h"
+#include "runtime/tensor/gpu.h"
+
+namespace lockstep::launcher {
+
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+constexpr const char* kSharedMemory = "/dev/shm";
+/// The gradients of a model of 50 million parameters, in 16 bits, for each of two ranks.
+constexpr std::uint64_t kEnoughSharedMemory = std::uint64_t{200} << 20;
+constexpr int kOldestComputeCapability = 80;
+
+Json or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
+
+class Examination {
+ public:
+  Json result() {
+    found_["lockstep"] = LOCKSTEP_VERSION;
+    found_["trains_on"] = Json::array();
+    examine_processor();
+    examine_shared_memory();
+    examine_mpirun();
+    examine_libraries();
+    examine_devices();
+    found_["findings"] = findings_;
+    return found_;
+  }
+
+ private:
+  void lacks(const std::string& missing, const std::string& consequence, const std::string& advice) {
+    findings_.push_back({{"missing", missing}, {"consequence", consequence}, {"advice", advice}});
+  }
+
+  /// Why the device does not compute; nothing where it does.
+  static std::optional<std::string> defect(Device device) {
+    constexpr std::int64_t kSize = 16;
+    try {
+      kernels::Backend& backend = kernels::backend(device);
+      const Tensor ones = Tensor::empty({kSize, kSize}, DType::kFloat16, device);
+      const Tensor product = Tensor::empty({kSize, kSize}, DType::kFloat16, device);
+      backend.fill(ones, 1.0);
+      backend.matmul(ones, false, ones, false, {}, false, product);
+      const double value = product.to(kCpu).item(kSize + 1);
+      if (value == static_cast<double>(kSize)) return std::nullopt;
+      return "a product that is " + std::to_string(kSize) + " came out as " + std::to_string(value);
+    } catch (const std::exception& error) {
+      return error.what();
+    }
+  }
+
+  void examine_processor() {
+    cpu_set_t cores;
+    CPU_ZERO(&cores);
+    const int usable = sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
+    found_["processor"] = {{"cores", usable},
+                           {"isa", std::string(kernels::cpu::name_of(kernels::cpu::isa()))},
+                           {"native_bfloat16", kernels::cpu::has_native_bfloat16()}};
+    if (const auto problem = defect(kCpu)) {
+      lacks("a processor that computes: " + *problem, "nothing can be trained on the CPU",
+            "Reinstall oneDNN, and build for this machine.");
+    } else {
+      found_["trains_on"].push_back("cpu");
+    }
+    if (kernels::cpu::isa() == kernels::cpu::Isa::kBaseline) {
+      lacks("AVX2", "16-bit types are converted in software, and everything on the CPU is several times slower",
+            "Unset LOCKSTEP_CPU_ISA, or use a processor of 2013 or newer.");
+    }
+  }
+
+  void examine_shared_memory() {
+    struct statvfs disk {};
+    const bool there = statvfs(kSharedMemory, &disk) == 0;
+    const std::uint64_t unit = there ? disk.f_frsize : 0;
+    const std::uint64_t available = unit * disk.f_bavail;
+    found_["shared_memory"] = {{"path", kSharedMemory}, {"bytes", unit * disk.f_blocks}, {"free_bytes", available}};
+    if (available >= kEnoughSharedMemory) return;
+    lacks("room in " + std::string(kSharedMemory),
+          "ranks on CPUs of one machine exchange large gradients through MPI, which is slower",
+          "In a container: docker run --shm-size=1g; else: mount -o remount,size=1g /dev/shm.");
+  }
+
+  void examine_mpirun() {
+    try {
+      found_["mpirun"] = find_mpirun().string();
+    } catch (const EnvironmentError& error) {
+      found_["mpirun"] = nullptr;
+      lacks("mpirun", "--nproc and --hosts cannot start ranks; one rank, srun and a foreign mpirun work",
+            error.advice());
+    }
+  }
+
+  void examine_libraries() {
+    found_["libraries"] = {
+        {"onednn", or_null(kernels::onednn_version())}, {"mpi", or_null(comm::mpi_version())},
+        {"protobuf", or_null(job::protobuf_version())}, {"cuda", or_null(gpu::runtime_version())},
+        {"cudnn", or_null(kernels::cudnn_version())},   {"cublas", or_null(kernels::cublas_version())},
+        {"nccl", or_null(comm::nccl_version())}};
+  }
+
+  void examine_devices() {
+    found_["cuda_driver"] = or_null(gpu::driver_version());
+    found_["devices"] = Json::array();
+    const int count = gpu::device_count();
+    bool any = false;
+    for (int i = 0; i < count; ++i) any = examine_device({DeviceType::kCuda, i}) || any;
+    if (any) found_["trains_on"].push_back("cuda");
+    if (count > 0) return;
+    const bool built = !gpu::runtime_version().empty();
+    lacks("a GPU: " + gpu::why_none(), "--device cuda is refused, and --device auto takes the CPU",
+          built ? "Install NVIDIA's driver; in a container: docker run --gpus all."
+                : "Build where CUDA, cuDNN and NCCL are installed.");
+  }
+
+  /// Whether it can be trained on.
+  bool examine_device(Device device) {
+    std::optional<std::string> problem;
+    try {
+      const gpu::Description description = gpu::describe(device);
+      const int capability = description.compute_capability;
+      found_["devices"].push_back(
+          {{"device", str(device)},
+           {"name", description.name},
+           {"compute_capability", std::to_string(capability / 10) + "." + std::to_string(capability % 10)},
+           {"multiprocessors", description.multiprocessors},
+           {"memory_bytes", description.total_memory},
+           {"free_bytes", description.free_memory}});
+      if (capability < kOldestComputeCapability) {
+        problem = "its compute capability is below 8.0";
+      } else {
+        problem = defect(device);
+      }
+    } catch (const std::exception& error) {
+      problem = error.what();
+    }
+    if (!problem) return true;
+    lacks(str(device) + " at work: " + *problem, "it cannot be trained on",
+          "See what nvidia-smi says of it; CUDA_VISIBLE_DEVICES leaves a device out.");
+    return false;
+  }
+
+  Json found_;
+  Json findings_ = Json::array();
+};
+
+}  // namespace
+
+Json examine() { return Examination().result(); }
+
+bool can_train(const Json& examination) { return !examination["trains_on"].empty(); }
+
+}  // namespace lockstep::launcher

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace lockstep::launcher {
+
+/// What this machine has, as `lockstep doctor --json` prints it: {"lockstep", "trains_on": ["cpu", "cuda"],
+/// "processor": {"cores", "isa", "native_bfloat16"}, "shared_memory": {"path", "bytes", "free_bytes"}, "mpirun",
+/// "libraries": {name: version}, "cuda_driver", "devices": [{"device", "name", "compute_capability", "multiprocessors",
+/// "memory_bytes", "free_bytes"}], "findings": [{"missing", "consequence", "advice"}]}; null for what there is not.
+/// Each device is made to compute something.
+nlohmann::ordered_json examine();
+
+/// Whether there is a device on which a job can be trained.
+bool can_train(const nlohmann::ordered_json& examination);
+
+/// The examination for a person.
+std::string examination_text(const nlohmann::ordered_json& examination);
+
+}  // namespace lockstep::launcher

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/cuda/backend.h"
+#include "runtime/kernels/cuda/channel_tiles.cuh"
+#include "runtime/kernels/functors/moments.h"
+#include "runtime/kernels/geometry/checks.h"
+
+namespace lockstep::kernels {
+
+using namespace cuda;
+
+namespace {
+
+/// Rows that a thread loads before it uses the first.
+constexpr int kBatch = 4;
+
+/// partials [chunks, 2, channels]: mean and m2 of each chunk's rows. Reads each element once: 2 bytes of 16-bit types,
+/// 4 of float32.
+template <class T, int W>
+__global__ void __launch_bounds__(kThreads)
+    statistics_of_chunks(const T* x, std::int64_t channels, Chunks chunks, float* partials) {
+  __shared__ Moments<float> shared[W][kThreads];
+  __shared__ float shared_counts[kThreads];
+  const std::int64_t channel = first_channel<W>();
+  const std::int64_t end = chunks.end(blockIdx.y);
+  const std::int64_t lines = blockDim.y;
+  std::int64_t row = chunks.begin(blockIdx.y) + threadIdx.y;
+  Moments<float> moments[W];
+  float count = 0;
+  if (channel < channels) {
+    x += channel;
+    for (; row + (kBatch - 1) * lines < end; row += kBatch * lines) {
+      Values<T, W> batch[kBatch];
+#pragma unroll
+      for (int b = 0; b < kBatch; ++b) batch[b] = load<W>(x + (row + b * lines) * channels);
+#pragma unroll
+      for (int w = 0; w < W; ++w) {
+        float values[kBatch];
+#pragma unroll
+        for (int b = 0; b < kBatch; ++b) values[b] = to_float(batch[b].values[w]);
+        moments[w].add(count, moments_of(values), kBatch);
+      }
+      count += kBatch;
+    }
+    for (; row < end; row += lines) {
+      const Values<T, W> last = load<W>(x + row * channels);
+#pragma unroll
+      for (int w = 0; w < W; ++w) moments[w].add(count, {to_float(last.values[w]), 0.0f}, 1.0f);
+      count += 1;
+    }
+  }
+  const unsigned self = thread_in_block();
+  const auto leave = [&] {
+#pragma unroll
+    for (int w = 0; w < W; ++w) shared[w][self] = moments[w];
+    shared_counts[self] = count;
+  };
+  fold_lines(leave, [&](unsigned other) {
+#pragma unroll
+    for (int w = 0; w < W; ++w) moments[w].add(count, shared[w][other], shared_counts[other]);
+    count += shared_counts[other];
+  });
+  if (threadIdx.y != 0 || channel >= channels) return;
+  float* const means = partials + blockIdx.y * 2 * channels + channel;
+#pragma unroll
+  for (int w = 0; w < W; ++w) {
+    means[w] = moments[w].mean;
+    means[channels + w] = moments[w].m2;
+  }
+}
+
+/// The chunks' statistics joined, in double and in two passes over the few of them: first the mean, then the distances
+/// from it.
+__global__ void __launch_bounds__(kFoldLanes* kFoldLines)
+    fold_statistics(const float* partials, std::int64_t channels, Chunks chunks, float* mean, float* m2) {
+  const std::int64_t channel = first_channel<1>();
+  const bool live = channel < channels;
+  const auto rows_of = [&](std::int64_t chunk) { return static_cast<double>(chunks.end(chunk) - chunks.begin(chunk)); };
+  double sum = 0;
+  for (std::int64_t chunk = threadIdx.y; live && chunk < chunks.count; chunk += kFoldLines) {
+    sum += rows_of(chunk) * static_cast<double>(partials[chunk * 2 * channels + channel]);
+  }
+  const double center = chunks.rows > 0 ? sum_lines(sum) / static_cast<double>(chunks.rows) : 0.0;
+  double squares = 0;
+  for (std::int64_t chunk = threadIdx.y; live && chunk < chunks.count; chunk += kFoldLines) {
+    const float* const partial = partials + chunk * 2 * channels + channel;
+    const double distance = static_cast<double>(partial[0]) - center;
+    squares += static_cast<double>(partial[channels]) + rows_of(chunk) * distance * distance;
+  }
+  squares = sum_lines(squares);
+  if (threadIdx.y != 0 || !live) return;
+  mean[channel] = static_cast<float>(center);
+  m2[channel] = static_cast<float>(squares);
+}
+
+struct Finalization {
+  std::int64_t shares;
+  std::int64_t channels;
+  double epsilon;
+  double momentum;
+};
+
+/// A thread a channel, over the ranks' shares in their order: a few bytes beside the passes over x.
+__global__ void __launch_bounds__(kThreads) finalize(const float* packed, Finalization of, const float* running,
+                                                     float* mean, float* inv_std, float* count, float* next_running) {
+  const std::int64_t stride = 2 * of.channels + 1;
+  // The grid has a thread even where there are no channels: it writes the count.
+  for (std::int64_t c = first(); c < of.channels || c == 0; c += step()) {
+    Moments<double> all;
+    double rows = 0;
+    for (std::int64_t share = 0; share < of.shares; ++share) {
+      const float* const part = packed + share * stride;
+      const double added = static_cast<double>(part[2 * of.channels]);
+      if (added == 0) continue;
+      if (c < of.channels) {
+        all.add(rows, {static_cast<double>(part[c]), static_cast<double>(part[of.channels + c])}, added);
+      }
+      rows += added;
+    }
+    if (c == 0) *count = static_cast<float>(rows);
+    if (c >= of.channels) return;
+    mean[c] = static_cast<float>(all.mean);
+    inv_std[c] = static_cast<float>(1.0 / sqrt((rows > 0 ? all.m2 / rows : 0.0) + of.epsilon));
+    if (running == nullptr) continue;
+    double next_mean = static_cast<double>(running[c]);
+    double next_variance = static_cast<double>(running[of.channels + c]);
+    if (rows > 0) {
+      next_mean += of.momentum * (all.mean - next_mean);
+      next_variance += of.momentum * (all.m2 / (rows > 2 ? rows - 1 : 1.0) - next_variance);
+    }
+    next_running[c] = static_cast<float>(next_mean);
+    next_running[of.channels + c] = static_cast<float>(next_variance);
+  }
+}
+
+}  // namespace
+
+void CudaBackend::batch_norm_statistics(const Tensor& x, const Tensor& mean, const Tensor& m2) {
+  checks::batch_norm_statistics(x, mean, m2);
+  const std::int64_t channels = mean.numel();
+  if (channels == 0) return;
+  const gpu::DeviceGuard guard(device_);
+  visit_channels(
+      "batch_norm_statistics", x.dtype(), channels,
+      [&]<class T, int W>() {
+        const Tiling tiling = tile<W>(channels);
+        const Chunks chunks = cut(tiling, x.shape().rows());
+        const Tensor partials = Tensor::empty({chunks.count, 2, channels}, DType::kFloat32, device_);
+        const cudaStream_t stream = gpu::current(device_);
+        statistics_of_chunks<T, W>
+            <<<dim3(tiling.tiles, static_cast<unsigned>(chunks.count)), tiling.threads, 0, stream>>>(
+                in<T>(x), channels, chunks, out<float>(partials));
+        check_launch("batch_norm_statistics");
+        fold_statistics<<<fold_blocks(channels), dim3(kFoldLanes, kFoldLines), 0, stream>>>(
+            in<float>(partials), channels, chunks, out<float>(mean), out<float>(m2));
+        check_launch("batch_norm_statistics, the chunks joined");
+      },
+      x.data());
+}
+
+void CudaBackend::batch_norm_finalize(const Tensor& packed, double epsilon, double momentum, const Tensor& running,
+                                      const Tensor& mean, const Tensor& inv_std, const Tensor& count,
+                                      const Tensor& next_running) {
+  checks::batch_norm_finalize(packed, running, mean, inv_std, count, next_running);
+  if (packed.dtype() != DType::kFloat32) {
+    throw ShapeError("batch_norm_finalize: a GPU keeps statistics in float32, found " + describe(packed));
+  }
+  const gpu::DeviceGuard guard(device_);
+  const std::int64_t channels = mean.numel();
+  const bool with_running = running.defined();
+  finalize<<<blocks_for(channels), kThreads, 0, gpu::current(device_)>>>(
+      in<float>(packed), {packed.size(0), channels, epsilon, momentum}, with_running ? in<float>(running) : nullptr,
+      out<float>(mean), out<float>(inv_std), out<float>(count), with_running ? out<float>(next_running) : nullptr);
+  check_launch("batch_norm_finalize");
+}
+
+}  // namespace lockstep::kernels

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <string>
+
+#include "runtime/kernels/cuda/alignment.h"
+#include "runtime/kernels/cuda/backend.h"
+#include "runtime/kernels/cuda/conv_direct.h"
+#include "runtime/kernels/cuda/conv_plans.h"
+#include "runtime/kernels/geometry/checks.h"
+#include "runtime/tensor/cuda/check.h"
+#include "runtime/tensor/cuda/stream.h"
+#include "runtime/tensor/error.h"
+
+namespace lockstep::kernels {
+
+namespace {
+
+using cuda::ConvData;
+using cuda::ConvPass;
+using cuda::ConvProblem;
+
+void require_dtype(const Tensor& x) {
+  if (x.dtype() == DType::kFloat32 || is_reduced(x.dtype())) return;
+  throw ShapeError("conv: a GPU computes float32, float16 and bfloat16, found " + std::string(name_of(x.dtype())));
+}
+
+bool is_aligned(const Tensor& tensor) { return cuda::alignment_of(tensor) == cuda::kAlignment; }
+
+/// The tensor, or a copy that engines can read in wide accesses.
+Tensor aligned(const Tensor& tensor) {
+  if (!tensor.defined() || is_aligned(tensor)) return tensor;
+  Tensor copy = Tensor::empty(tensor.shape(), tensor.dtype(), tensor.device());
+  copy.copy_from(tensor);
+  return copy;
+}
+
+/// Where a pass writes: `out` itself where it has this dtype and takes wide accesses, or else a buffer.
+Tensor buffer_for(const Tensor& out, DType dtype, bool accumulate) {
+  if (!accumulate && out.dtype() == dtype && is_aligned(out)) return out;
+  return Tensor::empty(out.shape(), dtype, out.device());
+}
+
+void store(Backend& backend, const Tensor& buffer, bool accumulate, const Tensor& out) {
+  if (buffer.aliases(out)) return;
+  if (accumulate) return backend.accumulate(buffer, out);
+  backend.cast(buffer, out);
+}
+
+void run_direct(Device device, const ConvProblem& problem, const ConvData& data) {
+  const gpu::DeviceGuard guard(device);
+  cuda::conv_direct(problem, data, gpu::current(device));
+}
+
+}  // namespace
+
+void CudaBackend::conv_forward(const ConvGeometry& geometry, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                               const Tensor& y) {
+  checks::conv_forward(geometry, x, weight, bias, y);
+  require_dtype(x);
+  if (y.numel() == 0) return;
+  if (weight.numel() == 0) {  // no channels: sums of nothing
+    fill(y, 0);
+    if (bias.defined()) add(y, bias, y);
+    return;
+  }
+  const Tensor input = aligned(x);
+  const Tensor kernel = aligned(weight);
+  const Tensor shift = aligned(bias);
+  const Tensor result = buffer_for(y, y.dtype(), false);
+  const auto problem = [&](bool with_bias) {
+    return ConvProblem(ConvPass::kForward, geometry, x.shape(), weight.shape(), y.shape(), x.dtype(), y.dtype(),
+                       with_bias);
+  };
+  ConvData data{.first = input.data(), .second = kernel.data(), .result = result.data()};
+  const bool biased = bias.defined();
+  if (biased) data.bias = shift.data();
+  bool done = convolutions_->run(problem(biased), data);
+  if (!done && biased && convolutions_->run(problem(false), {data.first, data.second, nullptr, data.result})) {
+    // No engine adds the bias to this one on the way out: a 16-bit result is rounded once more.
+    add(result, bias, result);
+    done = true;
+  }
+  if (!done) run_direct(device_, problem(biased), data);
+  store(*this, result, false, y);
+}
+
+void CudaBackend::conv_backward(const ConvGeometry& geometry, const Tensor& x, const Tensor& weight, const Tensor& dy,
+                                const Tensor& dx, const Tensor& dweight, const Tensor& dbias, bool accumulate) {
+  checks::conv_backward(geometry, x, weight, dy, dx, dweight, dbias);
+  require_dtype(x);
+  if (dbias.defined()) sum_rows(dy, accumulate, dbias);
+  const bool nothing = x.numel() == 0 || weight.numel() == 0 || dy.numel() == 0;
+  if (nothing) {
+    if (dx.defined()) fill(dx, 0);
+    if (dweight.defined() && !accumulate) fill(dweight, 0);
+    return;
+  }
+  const Tensor slope = aligned(dy);
+  const auto problem = [&](ConvPass pass, DType result) {
+    return ConvProblem(pass, geometry, x.shape(), weight.shape(), dy.shape(), x.dtype(), result, false);
+  };
+
+  if (dx.defined()) {
+    const Tensor kernel = aligned(weight);
+    const Tensor result = buffer_for(dx, dx.dtype(), false);
+    const ConvProblem pass = problem(ConvPass::kData, dx.dtype());
+    const ConvData data{.first = slope.data(), .second = kernel.data(), .result = result.data()};
+    if (!convolutions_->run(pass, data)) run_direct(device_, pass, data);
+    store(*this, result, false, dx);
+  }
+
+  if (!dweight.defined()) return;
+  const Tensor input = aligned(x);
+  // No engine of cuDNN 9.19 writes float32 from 16-bit operands: the sum is rounded to theirs before it is added or
+  // cast.
+  const ConvProblem pass = problem(ConvPass::kWeights, x.dtype());
+  Tensor result = buffer_for(dweight, x.dtype(), accumulate);
+  if (!convolutions_->run(pass, {.first = input.data(), .second = slope.data(), .result = result.data()})) {
+    result = buffer_for(dweight, DType::kFloat32, accumulate);
+    run_direct(device_, pass, {.first = input.data(), .second = slope.data(), .result = result.data()});
+  }
+  store(*this, result, accumulate, dweight);
+}
+
+}  // namespace lockstep::kernels

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/cuda/conv_graph.h"
+
+#include <cudnn_frontend.h>
+
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "runtime/tensor/error.h"
+
+namespace lockstep::kernels::cuda {
+
+namespace {
+
+namespace fe = cudnn_frontend;
+using Attributes = std::shared_ptr<fe::graph::Tensor_attributes>;
+using Extents = std::vector<std::int64_t>;
+
+/// More than an engine worth running asks for. Not what happens to be free: every rank and every run must get the same
+/// engine.
+constexpr std::int64_t kWorkspaceLimit = 512 << 20;
+
+enum Id : std::int64_t { kFirst = 1, kSecond, kBias, kResult };
+
+fe::DataType_t data_type(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat16:
+      return fe::DataType_t::HALF;
+    case DType::kBFloat16:
+      return fe::DataType_t::BFLOAT16;
+    default:
+      return fe::DataType_t::FLOAT;
+  }
+}
+
+Extents spatial_part(const ConvProblem& problem, const std::array<std::int64_t, ConvProblem::kMaxSpatial>& all) {
+  return {all.begin(), all.begin() + problem.spatial};
+}
+
+/// A dense tensor [outer, spatial..., inner], in cuDNN's order of naming: outer, inner, spatial.
+struct Layout {
+  Layout(std::int64_t outer, const Extents& spatial, std::int64_t inner) : extents{outer, inner} {
+    extents.insert(extents.end(), spatial.begin(), spatial.end());
+    strides.assign(extents.size(), 1);
+    std::int64_t elements = inner;
+    for (std::size_t d = extents.size() - 1; d >= 2; --d) {
+      strides[d] = elements;
+      elements *= extents[d];
+    }
+    strides[0] = elements;
+  }
+
+  Extents extents;
+  Extents strides;
+};
+
+Layout x_layout(const ConvProblem& p) { return {p.images, spatial_part(p, p.in), p.channels}; }
+Layout y_layout(const ConvProblem& p) { return {p.images, spatial_part(p, p.out), p.outputs}; }
+Layout weight_layout(const ConvProblem& p) { return {p.outputs, spatial_part(p, p.kernel), p.channels / p.groups}; }
+
+Attributes operand(fe::graph::Graph& graph, Id id, const Layout& layout, DType dtype) {
+  return graph.tensor(fe::graph::Tensor_attributes()
+                          .set_uid(id)
+                          .set_name("operand" + std::to_string(id))
+                          .set_dim(layout.extents)
+                          .set_stride(layout.strides)
+                          .set_data_type(data_type(dtype)));
+}
+
+void write_to(const Attributes& tensor, const Layout& layout, DType dtype) {
+  tensor->set_uid(kResult)
+      .set_output(true)
+      .set_dim(layout.extents)
+      .set_stride(layout.strides)
+      .set_data_type(data_type(dtype));
+}
+
+template <class Pass>
+Pass convolution(const ConvProblem& problem) {
+  return Pass()
+      .set_padding(spatial_part(problem, problem.padding))
+      .set_stride(spatial_part(problem, problem.stride))
+      .set_dilation(spatial_part(problem, problem.dilation));
+}
+
+void describe(fe::graph::Graph& graph, const ConvProblem& p) {
+  const Layout x = x_layout(p);
+  const Layout y = y_layout(p);
+  const Layout weight = weight_layout(p);
+  if (p.pass == ConvPass::kForward) {
+    Attributes result = graph.conv_fprop(operand(graph, kFirst, x, p.dtype), operand(graph, kSecond, weight, p.dtype),
+                                         convolution<fe::graph::Conv_fprop_attributes>(p));
+    if (p.bias) {
+      const Attributes shift = operand(graph, kBias, Layout(1, Extents(y.extents.size() - 2, 1), p.outputs), p.dtype);
+      // The sum is not stored before the bias is added, so it is rounded once.
+      result->set_dim(y.extents).set_stride(y.strides).set_data_type(fe::DataType_t::FLOAT);
+      result = graph.pointwise(result, shift, fe::graph::Pointwise_attributes().set_mode(fe::PointwiseMode_t::ADD));
+    }
+    write_to(result, y, p.result);
+  } else if (p.pass == ConvPass::kData) {
+    write_to(graph.conv_dgrad(operand(graph, kFirst, y, p.dtype), operand(graph, kSecond, weight, p.dtype),
+                              convolution<fe::graph::Conv_dgrad_attributes>(p)),
+             x, p.result);
+  } else {
+    const Attributes input = operand(graph, kFirst, x, p.dtype);
+    write_to(
+        graph.conv_wgrad(operand(graph, kSecond, y, p.dtype), input, convolution<fe::graph::Conv_wgrad_attributes>(p)),
+        weight, p.result);
+  }
+}
+
+/// What engines may not do: add in an order that changes from run to run, round on the way in or in between, and, where
+/// TF32 is not allowed, multiply float32 on tensor cores.
+std::vector<fe::NumericalNote_t> refused(const ConvProblem& problem) {
+  using Note = fe::NumericalNote_t;
+  std::vector<Note> notes{
+      Note::NONDETERMINISTIC, Note::DOWN_CONVERT_INPUTS, Note::REDUCED_PRECISION_REDUCTION, Note::FFT,
+      Note::WINOGRAD,         Note::WINOGRAD_TILE_4x4,   Note::WINOGRAD_TILE_6x6,           Note::WINOGRAD_TILE_13x13};
+  if (problem.dtype == DType::kFloat32 && !problem.tf32) notes.push_back(Note::TENSOR_CORE);
+  return notes;
+}
+
+/// Takes the first engine of a list that may run and builds, best one first.
+bool choose_engine(const ConvProblem& problem, cudnnHandle_t handle, fe::HeurMode_t list, fe::graph::Graph& graph) {
+  graph.set_io_data_type(data_type(problem.dtype))
+      .set_intermediate_data_type(fe::DataType_t::FLOAT)
+      .set_compute_data_type(fe::DataType_t::FLOAT);
+  describe(graph, problem);
+  if (graph.validate().is_bad() || graph.build_operation_graph(handle).is_bad()) return false;
+  if (graph.create_execution_plans({list}).is_bad()) return false;
+  graph.deselect_numeric_notes(refused(problem));
+  graph.deselect_workspace_greater_than(kWorkspaceLimit);
+  return graph.build_plans().is_good();
+}
+
+}  // namespace
+
+struct ConvGraph::Graph {
+  fe::graph::Graph graph;
+};
+
+ConvGraph::ConvGraph(std::unique_ptr<Graph> graph, std::size_t workspace_bytes)
+    : graph_(std::move(graph)), workspace_bytes_(workspace_bytes) {}
+
+ConvGraph::~ConvGraph() = default;
+
+std::unique_ptr<ConvGraph> ConvGraph::build(cudnnHandle_t handle, const ConvProblem& problem) {
+  // To ask for a list takes milliseconds, the second one twice those of the first, which nearly always suffices.
+  for (const fe::HeurMode_t list : {fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK}) {
+    auto owner = std::make_unique<Graph>();
+    std::int64_t workspace = 0;
+    try {
+      if (!choose_engine(problem, handle, list, owner->graph)) continue;
+      if (owner->graph.get_workspace_size(workspace).is_bad()) continue;
+    } catch (const fe::cudnnException&) {  // some of the frontend's older classes throw
+      continue;
+    }
+    return std::unique_ptr<ConvGraph>(new ConvGraph(std::move(owner), static_cast<std::size_t>(workspace)));
+  }
+  return nullptr;
+}
+
+void ConvGraph::run(cudnnHandle_t handle, const ConvData& data, void* workspace) const {
+  std::unordered_map<std::int64_t, void*> addresses{
+      {kFirst, const_cast<void*>(data.first)}, {kSecond, const_cast<void*>(data.second)}, {kResult, data.result}};
+  if (data.bias != nullptr) addresses.emplace(kBias, const_cast<void*>(data.bias));
+  fe::error_t status = graph_->graph.execute(handle, addresses, workspace);
+  if (status.is_good()) return;
+  throw EnvironmentError("cuDNN cannot run a convolution: " + status.get_message(),
+                         "CUDNN_LOGLEVEL_DBG=2 makes cuDNN say more.");
+}
+
+}  // namespace lockstep::kernels::cuda

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// A few numbers each, in one block: what counts is how soon it is over.
+#include "runtime/kernels/cuda/backend.h"
+#include "runtime/kernels/cuda/block_sum.cuh"
+#include "runtime/kernels/functors/decisions.h"
+#include "runtime/kernels/geometry/check.h"
+#include "runtime/kernels/geometry/checks.h"
+
+namespace lockstep::kernels {
+
+using namespace cuda;
+
+namespace {
+
+/// 16 bytes a parameter.
+__global__ void __launch_bounds__(kThreads)
+    cast_ballot_kernel(std::int64_t parameters, const float* reduced, const float* local, int rank, int world_size,
+                       float* ballot) {
+  for (std::int64_t i = first(); i < parameters; i += step()) {
+    const bool mine = local != nullptr && local[i] != 0.0f;
+    const Vote own = vote(reduced[i] != 0.0f, mine, rank, world_size);
+    ballot[i] = own.bad;
+    ballot[parameters + i] = own.number;
+  }
+}
+
+/// 4 bytes a parameter.
+__global__ void __launch_bounds__(kThreads)
+    count_ballot_kernel(std::int64_t parameters, const float* ballot, int world_size, StepVerdict* verdict) {
+  __shared__ unsigned long long first_slot;
+  if (threadIdx.x == 0) first_slot = static_cast<unsigned long long>(parameters);
+  __syncthreads();
+  std::int64_t slot = threadIdx.x;
+  while (slot < parameters && ballot[slot] == 0.0f) slot += kThreads;
+  // The least of integers: the same in any order.
+  if (slot < parameters) atomicMin(&first_slot, static_cast<unsigned long long>(slot));
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    *verdict = verdict_of(ballot, parameters, static_cast<std::int64_t>(first_slot), world_size);
+  }
+}
+
+/// 8 bytes a segment.
+__global__ void __launch_bounds__(kThreads)
+    clip_factor_kernel(std::int64_t segments, const double* squares, const float* inverse_scale, double clip_norm,
+                       float* norm, float* factor) {
+  double sum = 0;
+  for (std::int64_t i = threadIdx.x; i < segments; i += kThreads) sum += squares[i];
+  sum = block_sum(sum);
+  if (threadIdx.x != 0) return;
+  const double value = sqrt(sum) * static_cast<double>(*inverse_scale);
+  *norm = static_cast<float>(value);
+  *factor = lockstep::clip_factor(value, clip_norm);
+}
+
+__global__ void update_loss_scale_kernel(LossScaleOptions options, const float* found_inf, LossScaleState* state) {
+  lockstep::update_loss_scale(options, *found_inf != 0.0f, *state);
+}
+
+__global__ void advance_schedule_kernel(const float* found_inf, std::int64_t count, const float* rates,
+                                        ScheduleState* state) {
+  lockstep::advance_schedule(*found_inf != 0.0f, rates, count, *state);
+}
+
+}  // namespace
+
+void CudaBackend::cast_ballot(const Tensor& reduced, const Tensor& local, int rank, int world_size,
+                              const Tensor& ballot) {
+  checks::cast_ballot(reduced, local, ballot);
+  const std::int64_t parameters = reduced.numel();
+  if (parameters == 0) return;
+  const gpu::DeviceGuard guard(device_);
+  cast_ballot_kernel<<<blocks_for(parameters), kThreads, 0, gpu::current(device_)>>>(
+      parameters, in<float>(reduced), local.defined() ? in<float>(local) : nullptr, rank, world_size,
+      out<float>(ballot));
+  check_launch("cast_ballot");
+}
+
+void CudaBackend::count_ballot(const Tensor& ballot, int world_size, StepVerdict* verdict) {
+  Check("count_ballot").dtype("ballot", ballot, DType::kFloat32);
+  const gpu::DeviceGuard guard(device_);
+  count_ballot_kernel<<<1, kThreads, 0, gpu::current(device_)>>>(ballot.numel() / 2, in<float>(ballot), world_size,
+                                                                 verdict);
+  check_launch("count_ballot");
+}
+
+void CudaBackend::clip_factor(const Tensor& squares, const float* inverse_scale, double clip_norm, float* norm,
+                              float* factor) {
+  Check("clip_factor").dtype("squares", squares, DType::kFloat64);
+  const gpu::DeviceGuard guard(device_);
+  clip_factor_kernel<<<1, kThreads, 0, gpu::current(device_)>>>(squares.numel(), in<double>(squares), inverse_scale,
+                                                                clip_norm, norm, factor);
+  check_launch("clip_factor");
+}
+
+void CudaBackend::update_loss_scale(const LossScaleOptions& options, const float* found_inf, LossScaleState* state) {
+  const gpu::DeviceGuard guard(device_);
+  update_loss_scale_kernel<<<1, 1, 0, gpu::current(device_)>>>(options, found_inf, state);
+  check_launch("update_loss_scale");
+}
+
+void CudaBackend::advance_schedule(const float* found_inf, const Tensor& rates, ScheduleState* state) {
+  Check("advance_schedule")
+      .dtype("rates", rates, DType::kFloat32)
+      .that(rates.numel() > 0, "rates must name at least one rate");
+  const gpu::DeviceGuard guard(device_);
+  advance_schedule_kernel<<<1, 1, 0, gpu::current(device_)>>>(found_inf, rates.numel(), in<float>(rates), state);
+  check_launch("advance_schedule");
+}
+
+}  // namespace lockstep::kernels

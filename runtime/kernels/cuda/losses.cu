@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/cuda/backend.h"
+#include "runtime/kernels/cuda/block_sum.cuh"
+#include "runtime/kernels/cuda/rows.cuh"
+#include "runtime/kernels/functors/exponentials.h"
+#include "runtime/kernels/geometry/checks.h"
+
+namespace lockstep::kernels {
+
+using namespace cuda;
+
+namespace {
+
+/// loss = weight * sum of what the blocks found, in their order of a fixed grid.
+__global__ void __launch_bounds__(kThreads)
+    finish_loss(const double* partials, unsigned count, double weight, float* loss) {
+  double sum = 0;
+  for (unsigned i = threadIdx.x; i < count; i += kThreads) sum += partials[i];
+  sum = block_sum(sum);
+  if (threadIdx.x == 0) *loss = static_cast<float>(weight * sum);
+}
+
+/// partials [blocks]: the sum over each block's rows. Reads each logit once: 2 bytes of 16-bit types, 4 of float32.
+template <class T, int W, class Team>
+__global__ void __launch_bounds__(kThreads)
+    losses_of_rows(const T* logits, const std::int64_t* targets, float smoothing, float* log_sum_exp, double* partials,
+                   std::int64_t rows, std::int64_t channels, Team team) {
+  double loss = 0;
+  for_each_row(team, rows, [&](std::int64_t row, bool live) {
+    const T* const from = logits + row * channels;
+    const std::int64_t n = live ? channels : 0;
+    const bool leads = live && team.rank() == 0;
+    // Read first, so that it is there when the sums are. A target that is no class makes the loss NaN.
+    float of_target = NAN;
+    if (leads) {
+      const std::int64_t target = targets[row];
+      if (target >= 0 && target < channels) of_target = to_float(from[target]);
+    }
+    Exponentials part;
+    const std::int64_t stride = static_cast<std::int64_t>(team.size) * W;
+    for (std::int64_t c = static_cast<std::int64_t>(team.rank()) * W; c < n; c += stride) {
+      const Values<T, W> values = load<W>(from + c);
+      float largest = to_float(values.values[0]);
+#pragma unroll
+      for (int w = 1; w < W; ++w) largest = fmaxf(largest, to_float(values.values[w]));
+      part.raise(largest);
+#pragma unroll
+      for (int w = 0; w < W; ++w) part.add(to_float(values.values[w]));
+    }
+    part.raise(team.max(part.max));
+    const float sum = team.sum(part.sum);
+    const float distance = team.sum(part.distance);
+    if (!leads) return;
+    const float log_sum = logf(sum);
+    log_sum_exp[row] = part.max + log_sum;
+    loss += static_cast<double>(
+        lockstep::cross_entropy(part.max - of_target, distance, static_cast<float>(channels), log_sum, smoothing));
+  });
+  loss = block_sum(loss);
+  if (threadIdx.x == 0) partials[blockIdx.x] = loss;
+}
+
+/// Moves 4 bytes an element of 16-bit types and 8 of float32. The gradient of a loss that is NaN is NaN.
+template <class T, int W>
+__global__ void __launch_bounds__(kThreads)
+    gradients_of_rows(const T* logits, const std::int64_t* targets, float smoothing, double weight,
+                      const float* log_sum_exp, const float* dloss, T* dlogits, std::int64_t rows,
+                      std::int64_t channels, Lanes team) {
+  const float factor = static_cast<float>(static_cast<double>(*dloss) * weight);
+  const float everywhere = smoothing / static_cast<float>(channels);
+  for_each_row(team, rows, [&](std::int64_t row, bool live) {
+    if (!live) return;
+    const std::int64_t target = targets[row];
+    const float log_sum = target >= 0 && target < channels ? log_sum_exp[row] : NAN;
+    const std::int64_t stride = static_cast<std::int64_t>(team.size) * W;
+    for (std::int64_t c = static_cast<std::int64_t>(team.rank()) * W; c < channels; c += stride) {
+      Values<T, W> values = load<W>(logits + row * channels + c);
+#pragma unroll
+      for (int w = 0; w < W; ++w) {
+        float g = fast_exp(to_float(values.values[w]) - log_sum) - everywhere;
+        if (c + w == target) g -= 1.0f - smoothing;
+        values.values[w] = from_float<T>(factor * g);
+      }
+      store(values, dlogits + row * channels + c);
+    }
+  });
+}
+
+/// partials [blocks]: the sums of (x - target)^2. Reads 4 bytes an element of 16-bit types and 8 of float32.
+template <class T, int W>
+__global__ void __launch_bounds__(kThreads)
+    squared_distances(const T* x, const T* target, std::int64_t n, double* partials) {
+  double sum = 0;
+  const std::int64_t packs = n / W;
+#pragma unroll 2
+  for (std::int64_t i = first(); i < packs; i += step()) {
+    const Values<T, W> found = load<W>(x + i * W);
+    const Values<T, W> wanted = load<W>(target + i * W);
+    float of_pack = 0;
+#pragma unroll
+    for (int w = 0; w < W; ++w) {
+      const float distance = to_float(found.values[w]) - to_float(wanted.values[w]);
+      of_pack += distance * distance;
+    }
+    sum += static_cast<double>(of_pack);
+  }
+  for (std::int64_t i = packs * W + first(); i < n; i += step()) {
+    const float distance = to_float(x[i]) - to_float(target[i]);
+    sum += static_cast<double>(distance * distance);
+  }
+  sum = block_sum(sum);
+  if (threadIdx.x == 0) partials[blockIdx.x] = sum;
+}
+
+/// Moves 6 bytes an element of 16-bit types and 12 of float32.
+template <class T, int W>
+__global__ void __launch_bounds__(kThreads)
+    distances(const T* x, const T* target, const float* dloss, double weight, T* dx, std::int64_t n) {
+  const float factor = static_cast<float>(2 * static_cast<double>(*dloss) * weight);
+  const std::int64_t packs = n / W;
+  for (std::int64_t i = first(); i < packs; i += step()) {
+    Values<T, W> found = load<W>(x + i * W);
+    const Values<T, W> wanted = load<W>(target + i * W);
+#pragma unroll
+    for (int w = 0; w < W; ++w) {
+      found.values[w] = from_float<T>(factor * (to_float(found.values[w]) - to_float(wanted.values[w])));
+    }
+    store(found, dx + i * W);
+  }
+  for (std::int64_t i = packs * W + first(); i < n; i += step()) {
+    dx[i] = from_float<T>(factor * (to_float(x[i]) - to_float(target[i])));
+  }
+}
+
+}  // namespace
+
+void CudaBackend::cross_entropy(const Tensor& logits, const Tensor& targets, double label_smoothing, double weight,
+                                const Tensor& loss, const Tensor& log_sum_exp) {
+  checks::cross_entropy(logits, targets, label_smoothing, loss, log_sum_exp);
+  const gpu::DeviceGuard guard(device_);
+  const cudaStream_t stream = gpu::current(device_);
+  const std::int64_t rows = logits.shape().rows();
+  const std::int64_t channels = logits.shape().back();
+  visit_channels(
+      "cross_entropy", logits.dtype(), channels,
+      [&]<class T, int W>() {
+        const RowGrid grid = grid_of_rows<W>(rows, channels, kThreads);
+        const Tensor partials = Tensor::empty({static_cast<std::int64_t>(grid.blocks)}, DType::kFloat64, device_);
+        const auto launch = [&]<class Team>(Team team) {
+          losses_of_rows<T, W, Team><<<grid.blocks, kThreads, 0, stream>>>(
+              in<T>(logits), in<std::int64_t>(targets), static_cast<float>(label_smoothing), out<float>(log_sum_exp),
+              out<double>(partials), rows, channels, team);
+        };
+        grid.of_warps(channels) ? launch(Lanes{grid.team}) : launch(WholeBlock{grid.team});
+        check_launch("cross_entropy");
+        finish_loss<<<1, kThreads, 0, stream>>>(in<double>(partials), grid.blocks, weight, out<float>(loss));
+        check_launch("cross_entropy, the rows added up");
+      },
+      logits.data());
+}
+
+void CudaBackend::cross_entropy_backward(const Tensor& logits, const Tensor& targets, double label_smoothing,
+                                         double weight, const Tensor& log_sum_exp, const Tensor& dloss,
+                                         const Tensor& dlogits) {
+  checks::cross_entropy(logits, targets, label_smoothing, dloss, log_sum_exp);
+  checks::same("cross_entropy_backward", logits, dlogits);
+  if (logits.numel() == 0) return;
+  const gpu::DeviceGuard guard(device_);
+  const std::int64_t rows = logits.shape().rows();
+  const std::int64_t channels = logits.shape().back();
+  visit_channels(
+      "cross_entropy_backward", logits.dtype(), channels,
+      [&]<class T, int W>() {
+        const RowGrid grid = grid_of_rows<W>(rows, channels, kThreads);
+        gradients_of_rows<T, W><<<grid.blocks, kThreads, 0, gpu::current(device_)>>>(
+            in<T>(logits), in<std::int64_t>(targets), static_cast<float>(label_smoothing), weight,
+            in<float>(log_sum_exp), in<float>(dloss), out<T>(dlogits), rows, channels, Lanes{grid.team});
+        check_launch("cross_entropy_backward");
+      },
+      logits.data(), dlogits.data());
+}
+
+void CudaBackend::mse(const Tensor& x, const Tensor& target, double weight, const Tensor& loss) {
+  checks::mse(x, target, loss);
+  const gpu::DeviceGuard guard(device_);
+  const cudaStream_t stream = gpu::current(device_);
+  const std::int64_t n = x.numel();
+  visit_channels(
+      "mse", x.dtype(), 0,
+      [&]<class T, int W>() {
+        const unsigned blocks = blocks_for((n + W - 1) / W);
+        const Tensor partials = Tensor::empty({static_cast<std::int64_t>(blocks)}, DType::kFloat64, device_);
+        squared_distances<T, W><<<blocks, kThreads, 0, stream>>>(in<T>(x), in<T>(target), n, out<double>(partials));
+        check_launch("mse");
+        finish_loss<<<1, kThreads, 0, stream>>>(in<double>(partials), blocks, weight, out<float>(loss));
+        check_launch("mse, the blocks added up");
+      },
+      x.data(), target.data());
+}
+
+void CudaBackend::mse_backward(const Tensor& x, const Tensor& target, double weight, const Tensor& dloss,
+                               const Tensor& dx) {
+  checks::mse(x, target, dloss);
+  checks::same("mse_backward", x, dx);
+  if (x.numel() == 0) return;
+  const gpu::DeviceGuard guard(device_);
+  const std::int64_t n = x.numel();
+  visit_channels(
+      "mse_backward", x.dtype(), 0,
+      [&]<class T, int W>() {
+        distances<T, W><<<blocks_for((n + W - 1) / W), kThreads, 0, gpu::current(device_)>>>(
+            in<T>(x), in<T>(target), in<float>(dloss), weight, out<T>(dx), n);
+        check_launch("mse_backward");
+      },
+      x.data(), target.data(), dx.data());
+}
+
+}  // namespace lockstep::kernels

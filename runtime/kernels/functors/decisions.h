@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "runtime/kernels/backend.h"
+
+namespace lockstep {
+
+// What a step decides: the same code on the CPU and in a kernel.
+
+// A ballot is one vote for each of `parameters`, 1 where its gradient is bad, and behind them as many numbers
+// world_size - rank, 0 where no rank's own gradient was bad.
+
+/// This rank's vote on a parameter and the number behind it.
+struct Vote {
+  float bad;
+  float number;
+};
+LOCKSTEP_HOST_DEVICE inline Vote vote(bool reduced_is_bad, bool local_is_bad, int rank, int world_size) {
+  return {reduced_is_bad || local_is_bad ? 1.0f : 0.0f, local_is_bad ? static_cast<float>(world_size - rank) : 0.0f};
+}
+
+/// The verdict where `slot` is the first parameter with a vote against it; `parameters` when there is none.
+LOCKSTEP_HOST_DEVICE inline kernels::StepVerdict verdict_of(const float* ballot, std::int64_t parameters,
+                                                            std::int64_t slot, int world_size) {
+  kernels::StepVerdict verdict;
+  if (slot == parameters) return verdict;
+  verdict.found_inf = 1.0f;
+  verdict.slot = static_cast<std::int32_t>(slot);
+  const float number = ballot[parameters + slot];
+  if (number > 0.0f) verdict.rank = world_size - static_cast<std::int32_t>(number);
+  return verdict;
+}
+
+LOCKSTEP_HOST_DEVICE inline kernels::StepVerdict count_ballot(const float* ballot, std::int64_t parameters,
+                                                              int world_size) {
+  std::int64_t slot = 0;
+  while (slot < parameters && ballot[slot] == 0.0f) ++slot;
+  return verdict_of(ballot, parameters, slot, world_size);
+}
+
+LOCKSTEP_HOST_DEVICE inline void update_loss_scale(const kernels::LossScaleOptions& options, bool found_inf,
+                                                   kernels::LossScaleState& state) {
+  state.used = state.scale;
+  state.skipped_steps += found_inf ? 1 : 0;
+  state.consecutive_skips = found_inf ? state.consecutive_skips + 1 : 0;
+  if (!options.dynamic) return;
+  const double scale = state.scale;
+  if (found_inf) {
+    const double smaller = scale * options.backoff_factor;
+    state.scale = static_cast<float>(smaller > options.min ? smaller : options.min);
+    state.growth_tracker = 0;
+  } else if (state.growth_tracker + 1 >= options.growth_interval) {
+    const float grown = static_cast<float>(scale * options.growth_factor);
+    const float ceiling = static_cast<float>(options.max);
+    if (std::isfinite(grown)) state.scale = grown < ceiling ? grown : ceiling;
+    state.growth_tracker = 0;
+  } else {
+    ++state.growth_tracker;
+  }
+  state.inverse = static_cast<float>(1.0 / static_cast<double>(state.scale));
+}
+
+/// rates [count]: by number of applied steps.
+LOCKSTEP_HOST_DEVICE inline void advance_schedule(bool found_inf, const float* rates, std::int64_t count,
+                                                  kernels::ScheduleState& state) {
+  state.applied_steps += found_inf ? 0 : 1;
+  state.step = state.applied_steps + 1;
+  state.learning_rate = rates[state.applied_steps < count ? state.applied_steps : count - 1];
+}
+
+/// PyTorch's clip_grad_norm_.
+LOCKSTEP_HOST_DEVICE inline float clip_factor(double norm, double clip_norm) {
+  const double factor = clip_norm / (norm + 1e-6);
+  return factor < 1.0 ? static_cast<float>(factor) : 1.0f;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/cuda_backend.h"
+
+#include "runtime/tensor/error.h"
+
+namespace lockstep::kernels {
+
+Backend& cuda_backend(Device device) {
+  throw EnvironmentError("no kernels for " + str(device) + ": this build has no CUDA", "Use --device cpu.");
+}
+
+void set_tf32(bool) {}
+
+}  // namespace lockstep::kernels

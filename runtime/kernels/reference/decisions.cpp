@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/functors/decisions.h"
+
+#include <cmath>
+#include <numeric>
+
+#include "runtime/kernels/geometry/checks.h"
+#include "runtime/kernels/reference/reference_backend.h"
+
+namespace lockstep::kernels {
+
+void ReferenceBackend::cast_ballot(const Tensor& reduced, const Tensor& local, int rank, int world_size,
+                                   const Tensor& ballot) {
+  checks::cast_ballot(reduced, local, ballot);
+  const auto count = static_cast<std::size_t>(reduced.numel());
+  for (std::size_t i = 0; i < count; ++i) {
+    const bool mine = local.defined() && local.as<float>()[i] != 0.0f;
+    const Vote own = vote(reduced.as<float>()[i] != 0.0f, mine, rank, world_size);
+    ballot.as<float>()[i] = own.bad;
+    ballot.as<float>()[i + count] = own.number;
+  }
+}
+
+void ReferenceBackend::count_ballot(const Tensor& ballot, int world_size, StepVerdict* verdict) {
+  *verdict = lockstep::count_ballot(ballot.as<float>().data(), ballot.numel() / 2, world_size);
+}
+
+void ReferenceBackend::clip_factor(const Tensor& squares, const float* inverse_scale, double clip_norm, float* norm,
+                                   float* factor) {
+  const auto sums = squares.as<double>();
+  const double value = std::sqrt(std::accumulate(sums.begin(), sums.end(), 0.0)) * static_cast<double>(*inverse_scale);
+  *norm = static_cast<float>(value);
+  *factor = lockstep::clip_factor(value, clip_norm);
+}
+
+void ReferenceBackend::update_loss_scale(const LossScaleOptions& options, const float* found_inf,
+                                         LossScaleState* state) {
+  lockstep::update_loss_scale(options, *found_inf != 0.0f, *state);
+}
+
+void ReferenceBackend::advance_schedule(const float* found_inf, const Tensor& rates, ScheduleState* state) {
+  lockstep::advance_schedule(*found_inf != 0.0f, rates.as<float>().data(), rates.numel(), *state);
+}
+
+}  // namespace lockstep::kernels

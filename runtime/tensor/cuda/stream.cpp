@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/tensor/cuda/stream.h"
+
+#include <atomic>
+#include <exception>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "runtime/tensor/cuda/check.h"
+
+namespace lockstep::gpu {
+
+namespace {
+
+std::atomic<std::uint64_t> waits = 0;
+
+/// What has broken work of a device off, by device.
+struct Failures {
+  std::atomic<bool> any = false;
+  std::mutex mutex;
+  std::map<int, std::exception_ptr> by_device;
+};
+
+Failures& failures() {
+  static Failures& instance = *new Failures;  // never destroyed: a watchdog may be the last to end
+  return instance;
+}
+
+void rethrow_failure(Device device) {
+  if (!failures().any.load(std::memory_order_acquire)) return;
+  const std::lock_guard lock(failures().mutex);
+  const auto found = failures().by_device.find(device.index);
+  if (found != failures().by_device.end()) std::rethrow_exception(found->second);
+}
+
+class CudaEvent final : public EventImpl {
+ public:
+  explicit CudaEvent(Device device, cudaStream_t stream) : device_(device) {
+    const DeviceGuard guard(device_);
+    check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "cudaEventCreate");
+    check(cudaEventRecord(event_, stream), "cudaEventRecord");
+  }
+  ~CudaEvent() override { cudaEventDestroy(event_); }
+
+  void synchronize() override {
+    if (done()) return;
+    count_host_wait();
+    check(cudaEventSynchronize(event_), "cudaEventSynchronize");
+    rethrow_failure(device_);
+  }
+  bool done() override {
+    const cudaError_t status = cudaEventQuery(event_);
+    if (status == cudaErrorNotReady) return false;
+    check(status, "cudaEventQuery");
+    rethrow_failure(device_);
+    return true;
+  }
+  cudaEvent_t native() const { return event_; }
+
+ private:
+  Device device_;
+  cudaEvent_t event_ = nullptr;
+};
+
+class CudaStream final : public StreamImpl, public std::enable_shared_from_this<CudaStream> {
+ public:
+  explicit CudaStream(Device device) : device_(device) {
+    const DeviceGuard guard(device_);
+    int least = 0;
+    int greatest = 0;
+    check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "cudaDeviceGetStreamPriorityRange");
+    check(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, greatest), "cudaStreamCreateWithPriority");
+  }
+  ~CudaStream() override {
+    cudaStreamSynchronize(stream_);
+    cudaStreamDestroy(stream_);
+  }
+
+  Device device() const override { return device_; }
+
+  /// Runs the work now: what it does is launch more on this stream.
+  void enqueue(std::function<void()> work) override {
+    const ScopedStream scope{Stream(shared_from_this())};
+    work();
+  }
+
+  void wait(const Event& event) override {
+    if (!event.impl()) return;
+    const auto* other = dynamic_cast<const CudaEvent*>(event.impl().get());
+    if (other == nullptr) {
+      event.synchronize();
+      return;
+    }
+    check(cudaStreamWaitEvent(stream_, other->native(), cudaEventWaitDefault), "cudaStreamWaitEvent");
+  }
+
+  Event record() override { return Event(std::make_shared<CudaEvent>(device_, stream_)); }
+
+  void synchronize() override {
+    count_host_wait();
+    check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
+    rethrow_failure(device_);
+  }
+
+  cudaStream_t native() const { return stream_; }
+
+ private:
+  Device device_;
+  cudaStream_t stream_ = nullptr;
+};
+
+/// Each thread's stream by device, made when it is first asked for.
+std::map<int, Stream>& streams_of_thread() {
+  thread_local std::map<int, Stream> streams;
+  return streams;
+}
+
+}  // namespace
+
+cudaStream_t native(const Stream& stream) {
+  const auto* cuda = dynamic_cast<const CudaStream*>(stream.impl().get());
+  if (cuda == nullptr) throw UsageError("a stream of " + str(stream.device()) + " was used for work on a GPU");
+  return cuda->native();
+}
+
+Stream current_stream(Device device) {
+  auto& streams = streams_of_thread();
+  const auto found = streams.find(device.index);
+  if (found != streams.end()) return found->second;
+  return streams.emplace(device.index, make_stream(device, "")).first->second;
+}
+
+cudaStream_t current(Device device) { return native(current_stream(device)); }
+
+Stream make_stream(Device device, const std::string&) { return Stream(std::make_shared<CudaStream>(device)); }
+
+ScopedStream::ScopedStream(const Stream& stream) : previous_(current_stream(stream.device())) {
+  streams_of_thread().at(stream.device().index) = stream;
+}
+
+ScopedStream::~ScopedStream() { streams_of_thread().at(previous_.device().index) = previous_; }
+
+void copy(void* to, const void* from, std::size_t bytes, const Stream& stream) {
+  if (bytes == 0) return;
+  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, native(stream)), "cudaMemcpyAsync");
+}
+
+void zero(void* to, std::size_t bytes, const Stream& stream) {
+  if (bytes == 0) return;
+  check(cudaMemsetAsync(to, 0, bytes, native(stream)), "cudaMemsetAsync");
+}
+
+void set_failure(Device device, std::exception_ptr failure) {
+  const std::lock_guard lock(failures().mutex);
+  if (failure) {
+    failures().by_device[device.index] = std::move(failure);
+  } else {
+    failures().by_device.erase(device.index);
+  }
+  failures().any.store(!failures().by_device.empty(), std::memory_order_release);
+}
+
+void count_host_wait() { waits.fetch_add(1, std::memory_order_relaxed); }
+std::uint64_t host_waits() { return waits.load(std::memory_order_relaxed); }
+
+}  // namespace lockstep::gpu

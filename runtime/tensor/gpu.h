@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <string>
+
+#include "runtime/tensor/storage.h"
+#include "runtime/tensor/stream.h"
+
+namespace lockstep::gpu {
+
+// GPUs as the lowest floor sees them. cuda/ implements this; no_cuda/ stands in for it in a build without CUDA, where
+// there are no devices and everything else throws EnvironmentError.
+
+/// Devices that this process can use; 0 where the build has no CUDA or no driver answers. Never throws.
+int device_count();
+/// Why device_count() is 0, in one line; empty where it is not.
+std::string why_none();
+
+struct Description {
+  std::string name;
+  int compute_capability = 0;  ///< 90 is 9.0
+  int multiprocessors = 0;
+  std::size_t total_memory = 0;  ///< bytes
+  std::size_t free_memory = 0;   ///< bytes
+};
+/// Throws EnvironmentError for a device that is not there.
+Description describe(Device device);
+
+/// "13.0" of what the build runs with; empty where there is none.
+std::string runtime_version();
+std::string driver_version();
+
+/// Memory from the device's caching allocator, which gives a block that was freed to the next allocation of the same
+/// stream: work in the stream's order needs no more. A block that another stream uses outlives that use only by its
+/// owner's care. Throws MemoryError naming the bytes asked for, those free, and what holds the most.
+Storage allocate(std::size_t bytes, Device device);
+/// Host memory from which and to which a device copies while the host goes on.
+Storage allocate_pinned(std::size_t bytes);
+MemoryStatistics memory_statistics(Device device);
+
+/// While it lives, what the calling thread allocates on devices is counted under this name, for the error that says who
+/// holds the memory. `name` must outlive every allocation; a string literal.
+class AllocationLabel {
+ public:
+  explicit AllocationLabel(const char* name);
+  ~AllocationLabel();
+  AllocationLabel(const AllocationLabel&) = delete;
+  AllocationLabel& operator=(const AllocationLabel&) = delete;
+
+ private:
+  const char* previous_;
+};
+
+/// The stream on which the calling thread's work for the device runs.
+Stream current_stream(Device device);
+/// A stream of its own, of high priority: what runs there is waited for.
+Stream make_stream(Device device, const std::string& name);
+
+/// While it lives, the calling thread's work for the stream's device runs on it.
+class ScopedStream {
+ public:
+  explicit ScopedStream(const Stream& stream);
+  ~ScopedStream();
+  ScopedStream(const ScopedStream&) = delete;
+  ScopedStream& operator=(const ScopedStream&) = delete;
+
+ private:
+  Stream previous_;
+};
+
+/// Appends a copy of `bytes` to the stream. Either end may be host memory; with pinned memory the call does not wait.
+void copy(void* to, const void* from, std::size_t bytes, const Stream& stream);
+/// Appends writing zeros.
+void zero(void* to, std::size_t bytes, const Stream& stream);
+
+/// From now on whoever waits for the device's streams and events gets this exception once they are finished: what they
+/// carried was broken off, and its results are void. Null ends that. Thread-safe.
+void set_failure(Device device, std::exception_ptr failure);
+
+/// How often this process has waited for a device so far: what a step must not do.
+std::uint64_t host_waits();
+
+}  // namespace lockstep::gpu

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// A build without CUDA: no devices.
+#include "runtime/tensor/gpu.h"
+
+#include "runtime/tensor/error.h"
+
+namespace lockstep::gpu {
+
+namespace {
+
+[[noreturn]] void refuse() {
+  throw EnvironmentError(why_none(), "Use --device cpu, or build where the CUDA toolkit is installed.");
+}
+
+}  // namespace
+
+int device_count() { return 0; }
+std::string why_none() { return "this build has no CUDA"; }
+Description describe(Device) { refuse(); }
+std::string runtime_version() { return {}; }
+std::string driver_version() { return {}; }
+Storage allocate(std::size_t, Device device) {
+  throw EnvironmentError("there is no " + str(device) + ": " + why_none(), "Use --device cpu.");
+}
+Storage allocate_pinned(std::size_t) { refuse(); }
+MemoryStatistics memory_statistics(Device) { return {}; }
+AllocationLabel::AllocationLabel(const char* name) : previous_(name) {}
+AllocationLabel::~AllocationLabel() = default;
+Stream current_stream(Device) { refuse(); }
+Stream make_stream(Device, const std::string&) { refuse(); }
+ScopedStream::ScopedStream(const Stream& stream) : previous_(stream) { refuse(); }
+ScopedStream::~ScopedStream() = default;
+void copy(void*, const void*, std::size_t, const Stream&) { refuse(); }
+void zero(void*, std::size_t, const Stream&) { refuse(); }
+void set_failure(Device, std::exception_ptr) { refuse(); }
+std::uint64_t host_waits() { return 0; }
+
+}  // namespace lockstep::gpu

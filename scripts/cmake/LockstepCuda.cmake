@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+# Whether the build is for GPUs too. LOCKSTEP_CUDA AUTO: where nvcc, cuDNN, its frontend's headers and NCCL are there; ON
+# fails where they are not; OFF builds for CPUs alone.
+#
+# Sets LOCKSTEP_GPU to the name of the folders that implement GPUs, cuda or no_cuda.
+set(LOCKSTEP_CUDA AUTO CACHE STRING "Build for NVIDIA GPUs: AUTO, ON or OFF")
+set_property(CACHE LOCKSTEP_CUDA PROPERTY STRINGS AUTO ON OFF)
+set(LOCKSTEP_CUDA_ARCHITECTURES "80;90" CACHE STRING "Compute capabilities to compile for")
+
+# Only the build needs these headers, so find_package(Lockstep) does not look for them.
+set(LOCKSTEP_CUDNN_FRONTEND "$ENV{LOCKSTEP_CUDNN_FRONTEND}" CACHE PATH
+    "Folder that holds include/cudnn_frontend.h; empty: what scripts/fetch_cudnn_frontend fetched")
+if(LOCKSTEP_CUDNN_FRONTEND)
+  set(cudnn_frontend_folder ${LOCKSTEP_CUDNN_FRONTEND})
+else()
+  file(STRINGS scripts/fetch_cudnn_frontend cudnn_frontend_version REGEX "^version=")
+  string(REPLACE "version=" "${PROJECT_SOURCE_DIR}/.cache/cudnn-frontend-" cudnn_frontend_folder
+                 ${cudnn_frontend_version})
+endif()
+
+set(LOCKSTEP_GPU no_cuda)
+if(NOT LOCKSTEP_CUDA STREQUAL "OFF")
+  include(CheckLanguage)
+  check_language(CUDA)
+  if(CMAKE_CUDA_COMPILER)
+    include(scripts/cmake/LockstepCudaLibraries.cmake)
+    if(NOT EXISTS ${cudnn_frontend_folder}/include/cudnn_frontend.h)
+      list(APPEND LOCKSTEP_CUDA_MISSING "cudnn-frontend (run scripts/fetch_cudnn_frontend)")
+    endif()
+  else()
+    set(LOCKSTEP_CUDA_MISSING nvcc)
+  endif()
+  if(NOT LOCKSTEP_CUDA_MISSING)
+    set(LOCKSTEP_GPU cuda)
+  elseif(LOCKSTEP_CUDA STREQUAL "ON")
+    message(FATAL_ERROR "LOCKSTEP_CUDA is ON, but these are missing: ${LOCKSTEP_CUDA_MISSING}")
+  endif()
+  if(LOCKSTEP_CUDA_MISSING)
+    message(STATUS "GPUs: no, these are missing: ${LOCKSTEP_CUDA_MISSING}")
+  else()
+    message(STATUS "GPUs: yes, for compute capabilities ${LOCKSTEP_CUDA_ARCHITECTURES}")
+  endif()
+endif()
+
+if(LOCKSTEP_GPU STREQUAL "cuda")
+  # Functions that host and device share are constexpr in the standard library, which names no device.
+  set(CMAKE_CUDA_FLAGS "${CMAKE_CUDA_FLAGS} --expt-relaxed-constexpr")
+  set(CMAKE_CUDA_ARCHITECTURES ${LOCKSTEP_CUDA_ARCHITECTURES})
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
+  enable_language(CUDA)
+  # Debian 12's CMake, 3.25.1, does not know yet that nvcc 12 speaks C++20.
+  if(NOT DEFINED CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
+    set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+    set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+  endif()
+  set(CMAKE_CUDA_STANDARD 20)
+  set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+  set(CMAKE_CUDA_EXTENSIONS OFF)
+
+  add_library(lockstep_cudnn_frontend INTERFACE)
+  target_include_directories(lockstep_cudnn_frontend SYSTEM INTERFACE ${cudnn_frontend_folder}/include)
+  # Plans are not stored as JSON, and without it the header compiles in half the time.
+  target_compile_definitions(lockstep_cudnn_frontend INTERFACE CUDNN_FRONTEND_SKIP_JSON_LIB)
+  target_link_libraries(lockstep_cudnn_frontend INTERFACE cudnn::cudnn)
+endif()

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include "launcher/examination.h"
+#include "tests/launcher/program.h"
+
+namespace lockstep::launcher {
+namespace {
+
+using nlohmann::ordered_json;
+using testing::AnyOf;
+using testing::Each;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::MatchesRegex;
+
+class Doctor : public testing::Test {
+ protected:
+  Ended run(std::vector<std::string> arguments, const Program::Variables& variables = {}) const {
+    arguments.insert(arguments.begin(), "doctor");
+    return lockstep_command(std::move(arguments), folder_, variables);
+  }
+  ordered_json examined(const Program::Variables& variables = {}) const {
+    const Ended ended = run({"--json"}, variables);
+    EXPECT_EQ(ended.code, 0) << ended.err;
+    return ordered_json::parse(ended.out);
+  }
+  static bool lacks(const ordered_json& examination, const std::string& what) {
+    for (const ordered_json& finding : examination["findings"]) {
+      if (finding["missing"].get<std::string>().find(what) != std::string::npos) return true;
+    }
+    return false;
+  }
+
+  Folder folder_;
+};
+
+TEST_F(Doctor, NamesWhatTheMachineHas) {
+  const ordered_json found = examined();
+  EXPECT_THAT(found["trains_on"].get<std::vector<std::string>>(), testing::Contains("cpu"));
+  EXPECT_GT(found["processor"]["cores"].get<int>(), 0);
+  EXPECT_THAT(found["processor"]["isa"].get<std::string>(), AnyOf("baseline", "avx2", "avx512"));
+  for (const char* library : {"onednn", "protobuf"}) {
+    EXPECT_THAT(found["libraries"][library].get<std::string>(), MatchesRegex("[0-9]+\\.[0-9]+\\.[0-9]+")) << library;
+  }
+  EXPECT_THAT(found["libraries"]["mpi"].get<std::string>(), MatchesRegex("Open MPI [0-9.]+.*"));
+  EXPECT_GE(found["shared_memory"]["bytes"].get<double>(), found["shared_memory"]["free_bytes"].get<double>());
+}
+
+TEST_F(Doctor, AMachineWithoutGpusSaysWhatFollows) {
+  const ordered_json found = examined();
+  if (!found["devices"].empty()) GTEST_SKIP() << "this machine has GPUs";
+  EXPECT_TRUE(lacks(found, "a GPU"));
+  EXPECT_THAT(found["trains_on"].get<std::vector<std::string>>(), Each(testing::StrEq("cpu")));
+}
+
+TEST_F(Doctor, AMachineWithGpusListsThem) {
+  const ordered_json found = examined();
+  if (found["devices"].empty()) GTEST_SKIP() << "this machine has no GPU";
+  EXPECT_THAT(found["trains_on"].get<std::vector<std::string>>(), testing::Contains("cuda"));
+  for (const char* library : {"cuda", "cudnn", "cublas", "nccl"}) {
+    EXPECT_TRUE(found["libraries"][library].is_string()) << library;
+  }
+  EXPECT_TRUE(found["cuda_driver"].is_string());
+  const ordered_json& device = found["devices"][0];
+  EXPECT_EQ(device["device"], "cuda:0");
+  EXPECT_THAT(device["compute_capability"].get<std::string>(), MatchesRegex("[0-9]+\\.[0-9]"));
+  EXPECT_GE(device["memory_bytes"].get<double>(), device["free_bytes"].get<double>());
+}
+
+TEST_F(Doctor, AMachineWithoutMpirunCanStillTrain) {
+  EXPECT_FALSE(lacks(examined(), "mpirun"));
+  const ordered_json found = examined({{"PATH", folder_.path()}});
+  EXPECT_TRUE(found["mpirun"].is_null());
+  EXPECT_TRUE(lacks(found, "mpirun"));
+}
+
+TEST_F(Doctor, ANarrowProcessorIsTold) {
+  const ordered_json found = examined({{"LOCKSTEP_CPU_ISA", "baseline"}});
+  EXPECT_EQ(found["processor"]["isa"], "baseline");
+  EXPECT_TRUE(lacks(found, "AVX2"));
+}
+
+TEST_F(Doctor, SpeaksToAPersonToo) {
+  const Ended ended = run({}, {{"PATH", folder_.path()}});
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_THAT(ended.err, IsEmpty());
+  for (const char* part : {"trains on       cpu", "onednn", "protobuf", "missing: mpirun\n  --nproc and --hosts"}) {
+    EXPECT_THAT(ended.out, HasSubstr(part));
+  }
+}
+
+TEST(Examination, AMachineThatComputesNowhereCannotTrain) {
+  EXPECT_FALSE(can_train({{"trains_on", ordered_json::array()}}));
+  EXPECT_TRUE(can_train({{"trains_on", {"cpu"}}}));
+}
+
+}  // namespace
+}  // namespace lockstep::launcher

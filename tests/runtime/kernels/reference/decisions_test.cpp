@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/functors/decisions.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "runtime/kernels/backend.h"
+#include "tests/runtime/kernels/kernel_fixture.h"
+
+namespace lockstep {
+namespace {
+
+using kernels::LossScaleOptions;
+using kernels::LossScaleState;
+using kernels::ScheduleState;
+using kernels::StepVerdict;
+using kernels::testing::values_of;
+
+LossScaleState state_of(float scale) { return {.scale = scale, .inverse = 1.0f / scale}; }
+
+TEST(LossScale, GrowsWhenAnIntervalOfStepsWasFinite) {
+  const LossScaleOptions options{.growth_interval = 3, .min = 1, .max = 65536};
+  LossScaleState state = state_of(1024);
+  update_loss_scale(options, false, state);
+  update_loss_scale(options, false, state);
+  EXPECT_EQ(state.scale, 1024);
+  EXPECT_EQ(state.growth_tracker, 2);
+  update_loss_scale(options, false, state);
+  EXPECT_EQ(state.scale, 2048);
+  EXPECT_EQ(state.inverse, 1.0f / 2048);
+  EXPECT_EQ(state.growth_tracker, 0);
+}
+
+TEST(LossScale, AnOverflowBacksOffAndStartsTheIntervalAnew) {
+  const LossScaleOptions options{.growth_interval = 3, .min = 1, .max = 65536};
+  LossScaleState state = state_of(1024);
+  update_loss_scale(options, false, state);
+  update_loss_scale(options, false, state);
+  update_loss_scale(options, true, state);
+  EXPECT_EQ(state.scale, 512);
+  EXPECT_EQ(state.inverse, 1.0f / 512);
+  EXPECT_EQ(state.growth_tracker, 0);
+}
+
+TEST(LossScale, StaysBetweenFloorAndCeiling) {
+  const LossScaleOptions options{.growth_interval = 1, .min = 3, .max = 24};
+  LossScaleState state = state_of(4);
+  update_loss_scale(options, true, state);
+  EXPECT_EQ(state.scale, 3);
+  update_loss_scale(options, true, state);
+  EXPECT_EQ(state.scale, 3);
+  for (const float expected : {6.0f, 12.0f, 24.0f, 24.0f}) {
+    update_loss_scale(options, false, state);
+    EXPECT_EQ(state.scale, expected);
+  }
+  EXPECT_EQ(state.inverse, static_cast<float>(1.0 / 24));
+}
+
+TEST(LossScale, StaysWhereTheProductIsNotFinite) {
+  const LossScaleOptions options{.growth_interval = 1, .min = 0, .max = 3e38};
+  LossScaleState state = state_of(0x1p127f);
+  update_loss_scale(options, false, state);
+  EXPECT_EQ(state.scale, 0x1p127f);
+  EXPECT_EQ(state.inverse, 0x1p-127f);
+  EXPECT_EQ(state.growth_tracker, 0);
+}
+
+TEST(LossScale, CountsSkipsInARowAndInAll) {
+  const LossScaleOptions options{.growth_interval = 100, .min = 1, .max = 65536};
+  LossScaleState state = state_of(64);
+  for (const bool found_inf : {true, true, false, true}) update_loss_scale(options, found_inf, state);
+  EXPECT_EQ(state.consecutive_skips, 1);
+  EXPECT_EQ(state.skipped_steps, 3);
+  EXPECT_EQ(state.scale, 8);
+}
+
+TEST(LossScale, AStaticOneCountsSkipsButStays) {
+  const LossScaleOptions options{.dynamic = false, .growth_interval = 1, .min = 1, .max = 65536};
+  LossScaleState state = state_of(128);
+  update_loss_scale(options, true, state);
+  update_loss_scale(options, true, state);
+  EXPECT_EQ(state.consecutive_skips, 2);
+  update_loss_scale(options, false, state);
+  EXPECT_EQ(state.scale, 128);
+  EXPECT_EQ(state.inverse, 1.0f / 128);
+  EXPECT_EQ(state.growth_tracker, 0);
+  EXPECT_EQ(state.consecutive_skips, 0);
+  EXPECT_EQ(state.skipped_steps, 2);
+}
+
+/// The maximum over ranks of their ballots; local[r] are rank r's own flags.
+Tensor ballot_of(const std::vector<float>& reduced, const std::vector<std::vector<float>>& local) {
+  const auto parameters = static_cast<std::int64_t>(reduced.size());
+  const int world_size = static_cast<int>(local.size());
+  Tensor all = Tensor::zeros({2 * parameters}, DType::kFloat32);
+  for (int rank = 0; rank < world_size; ++rank) {
+    const Tensor ballot = Tensor::empty(all.shape(), DType::kFloat32);
+    kernels::reference_backend().cast_ballot(Tensor::from(reduced, {parameters}),
+                                             Tensor::from(local[static_cast<std::size_t>(rank)], {parameters}), rank,
+                                             world_size, ballot);
+    for (std::size_t i = 0; i < all.as<float>().size(); ++i) {
+      all.as<float>()[i] = std::max(all.as<float>()[i], ballot.as<float>()[i]);
+    }
+  }
+  return all;
+}
+
+StepVerdict verdict_on(const Tensor& ballot, int world_size) {
+  return count_ballot(ballot.as<float>().data(), ballot.numel() / 2, world_size);
+}
+
+TEST(Ballot, WithoutABadParameterTheStepIsApplied) {
+  const StepVerdict verdict = verdict_on(ballot_of({0, 0}, {{0, 0}, {0, 0}}), 2);
+  EXPECT_EQ(verdict.found_inf, 0);
+  EXPECT_EQ(verdict.slot, -1);
+  EXPECT_EQ(verdict.rank, -1);
+}
+
+TEST(Ballot, NamesTheFirstParameterAndTheLowestRankOfIt) {
+  // Rank 0 is bad too, but in a later parameter.
+  const Tensor ballot = ballot_of({0, 1, 1}, {{0, 0, 1}, {0, 1, 0}, {0, 1, 0}});
+  EXPECT_EQ(values_of(ballot), (std::vector<double>{0, 1, 1, 0, 2, 3}));
+  const StepVerdict verdict = verdict_on(ballot, 3);
+  EXPECT_EQ(verdict.found_inf, 1);
+  EXPECT_EQ(verdict.slot, 1);
+  EXPECT_EQ(verdict.rank, 1);
+}
+
+TEST(Ballot, NamesRankZeroAndTheLastRank) {
+  EXPECT_EQ(verdict_on(ballot_of({1}, {{1}, {1}}), 2).rank, 0);
+  EXPECT_EQ(verdict_on(ballot_of({1}, {{0}, {1}}), 2).rank, 1);
+}
+
+TEST(Ballot, NamesNoRankWhereOnlyTheSumOverflowed) {
+  const StepVerdict verdict = verdict_on(ballot_of({0, 1}, {{0, 0}, {0, 0}}), 2);
+  EXPECT_EQ(verdict.found_inf, 1);
+  EXPECT_EQ(verdict.slot, 1);
+  EXPECT_EQ(verdict.rank, -1);
+}
+
+TEST(Ballot, OfARankCountsThoughTheSumIsFinite) {
+  // A bad value that a NaN-swallowing maximum or a weight of 0 hid from the sum.
+  const StepVerdict verdict = verdict_on(ballot_of({0}, {{0}, {1}}), 2);
+  EXPECT_EQ(verdict.found_inf, 1);
+  EXPECT_EQ(verdict.rank, 1);
+}
+
+TEST(Ballot, OfNoParametersAppliesTheStep) { EXPECT_EQ(count_ballot(nullptr, 0, 4).found_inf, 0); }
+
+TEST(ClipFactor, ShrinksToTheNormAndNeverGrows) {
+  EXPECT_FLOAT_EQ(clip_factor(4.0, 1.0), 0.25f);
+  EXPECT_EQ(clip_factor(0.5, 1.0), 1.0f);
+  EXPECT_EQ(clip_factor(0.0, 1.0), 1.0f);
+  EXPECT_EQ(clip_factor(std::numeric_limits<double>::infinity(), 1.0), 0.0f);
+  // Where clip_norm is the norm, PyTorch's epsilon still takes a millionth.
+  EXPECT_EQ(clip_factor(1.0, 1.0), static_cast<float>(1.0 / 1.000001));
+}
+
+TEST(ClipFactor, TakesTheNormOfTheUnscaledGradient) {
+  const Tensor squares = Tensor::from<double>({9 * 64.0, 16 * 64.0}, {2});
+  const float inverse_scale = 1.0f / 8;
+  float norm = 0, factor = 0;
+  kernels::reference_backend().clip_factor(squares, &inverse_scale, 2.5, &norm, &factor);
+  EXPECT_EQ(norm, 5.0f);
+  EXPECT_FLOAT_EQ(factor, 0.5f);
+}
+
+TEST(Schedule, FollowsTheAppliedStepsAndStaysAtItsEnd) {
+  const std::vector<float> rates{0.1f, 0.2f, 0.3f};
+  ScheduleState state{.learning_rate = 0.1f};
+  struct Expected {
+    bool found_inf;
+    std::int64_t applied;
+    float rate;
+  };
+  for (const auto& [found_inf, applied, rate] :
+       {Expected{false, 1, 0.2f}, Expected{true, 1, 0.2f}, Expected{false, 2, 0.3f}, Expected{false, 3, 0.3f},
+        Expected{false, 4, 0.3f}}) {
+    advance_schedule(found_inf, rates.data(), 3, state);
+    EXPECT_EQ(state.applied_steps, applied);
+    EXPECT_EQ(state.step, applied + 1);
+    EXPECT_EQ(state.learning_rate, rate);
+  }
+}
+
+}  // namespace
+}  // namespace lockstep
