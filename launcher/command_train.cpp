@@ -5,12 +5,14 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <memory>
 
 #include "launcher/launch.h"
 #include "launcher/rank.h"
 #include "launcher/run_directory.h"
 #include "runtime/job/job.h"
+#include "runtime/tensor/gpu.h"
 #include "runtime/train/train.h"
 
 namespace lockstep::launcher {
@@ -60,6 +62,10 @@ ExitCode run(const TrainCommand& command) {
   command.launch.require_device();
   if (must_start_ranks(command.launch)) return start_ranks(command);
   return run_rank(command.job, command.launch, [&](comm::World& world, const job::Job& job, Device device) {
+    // A build for GPUs that finds none says why, and trains.
+    if (command.launch.device == "auto" && device == kCpu && world.rank() == 0 && !gpu::runtime_version().empty()) {
+      std::printf("training on the CPU: %s\n", gpu::why_none().c_str());
+    }
     const fs::path run_dir = run_directory(command.run_dir, job);
     return train::train(world, {job, run_dir, command.resume, process_start, device});
   });
