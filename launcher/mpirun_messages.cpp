@@ -24,6 +24,9 @@ bool is_chatter(const std::string& line) {
          line.find(" sent help message ") != std::string::npos;
 }
 
+/// Stands behind every rank that ended badly, whatever ended it.
+bool says_nothing(const std::string& remark) { return remark.starts_with("Primary job  terminated normally, but "); }
+
 }  // namespace
 
 std::string MpirunMessages::feed(std::string_view text) {
@@ -48,7 +51,8 @@ std::string MpirunMessages::take_line(const std::string& line) {
   if (const std::size_t count = separators(line); count > 0) {
     for (std::size_t i = 0; i < count; ++i) {
       in_remark_ = !in_remark_;
-      remarks_ += std::exchange(open_remark_, {});
+      const std::string remark = std::exchange(open_remark_, {});
+      if (!says_nothing(remark)) remarks_ += remark;
     }
     return {};
   }

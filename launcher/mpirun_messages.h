@@ -16,7 +16,7 @@ class MpirunMessages {
   /// The last line, where it was not ended, and a remark that was not closed.
   std::string finish();
 
-  /// mpirun's remarks, one after the other.
+  /// mpirun's remarks, one after the other, but for the one that only says that some rank has failed.
   const std::string& remarks() const { return remarks_; }
   /// The signals that ended ranks, where mpirun says so, by rank.
   const std::map<int, int>& signals() const { return signals_; }

@@ -190,10 +190,9 @@ Error Supervisor::lost(int rank) const {
   const std::string how = killed ? "was killed (signal " + std::to_string(signal->second) + ")" : "ended unexpectedly";
   const std::string what = "rank " + std::to_string(rank) + process + " " + how + " " + train::str(entry);
   if (messages_.signals().empty() && entry.phase == RankPhase::kNone) {
-    const bool silent = messages_.remarks().empty();
-    return EnvironmentError(
-        what + quoted_remarks(),
-        silent ? "Open MPI has not said why; it now and then loses its last words: try again." : "");
+    if (!messages_.remarks().empty()) return EnvironmentError(what + quoted_remarks());
+    // It may have been killed just as well.
+    return PeerError(what, "Open MPI has not said why; it now and then loses its last words: try again.");
   }
   const bool may_be_memory = killed && signal->second == SIGKILL;
   const std::string hint = may_be_memory ? "If nobody killed it, memory may have run out: see dmesg.\n" : "";

@@ -96,7 +96,7 @@ TEST(MpirunProcess, ThatCannotStartIsAnError) {
 
 TEST(MpirunMessages, PassWhatRanksPrintAndKeepBackRemarks) {
   MpirunMessages messages;
-  const std::string remark = "Primary job  terminated normally, but 1 process returned\na non-zero exit code.\n";
+  const std::string remark = "A requested component was not found, or was unable\nto be opened.\n";
   EXPECT_EQ(messages.feed("rank 0 speaks\n" + kDashes + "\n" + remark + kDashes + "\nrank 1 speaks\n"),
             "rank 0 speaks\nrank 1 speaks\n");
   EXPECT_EQ(messages.remarks(), remark);
@@ -130,6 +130,13 @@ TEST(MpirunMessages, LeaveOutChatter) {
                           "[host:12] [[1,0],0] ORTE_ERROR_LOG: Data unpack had inadequate space in file x at line 5\n"
                           "[host:12] *** Process received signal ***\n"),
             "[host:12] *** Process received signal ***\n");
+}
+
+TEST(MpirunMessages, LeaveOutARemarkThatSaysNothing) {
+  MpirunMessages messages;
+  messages.feed(kDashes + "\nPrimary job  terminated normally, but 1 process returned\na non-zero exit code.\n" +
+                kDashes + kDashes + "\nfirst\n" + kDashes + "\n");
+  EXPECT_EQ(messages.remarks(), "first\n");
 }
 
 TEST(MpirunMessages, WithoutAnEndAreNotLost) {

@@ -96,9 +96,12 @@ TEST_F(Ranks, ALostRankIsNamedOnceAndRestarted) {
 
 TEST_F(Ranks, ThatCannotStartMpiSayWhyAndAreNotRestarted) {
   const Ended ended = run(train({"--max-restarts", "2"}), {{"OMPI_MCA_btl", "none-such"}});
-  EXPECT_EQ(ended.code, 3) << ended.err;
   EXPECT_THAT(ended.err, HasSubstr("before the first step"));
-  EXPECT_THAT(ended.err, AnyOf(HasSubstr("none-such"), HasSubstr("MPI_INIT"), HasSubstr("Open MPI has not said why")));
+  // Without its words nobody can tell this from a rank that was killed, and another try is right.
+  const bool silent = ended.err.find("Open MPI has not said why") != std::string::npos;
+  EXPECT_EQ(ended.code, silent ? 7 : 3) << ended.err;
+  if (silent) return;
+  EXPECT_THAT(ended.err, AnyOf(HasSubstr("none-such"), HasSubstr("MPI_INIT")));
   EXPECT_THAT(ended.err, Not(HasSubstr(": restart ")));
 }
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of whole runs share: training through the command, and reading what a run leaves behind."""
 import array
+import contextlib
 import json
 import os
 import resource
@@ -102,13 +103,14 @@ class LiveRun:
     def ranks(self):
         """Process ids by rank. Empty until the ranks are started."""
         found = {}
-        for path in Path("/proc").glob("[0-9]*/environ"):
+        for process in filter(str.isdecimal, os.listdir("/proc")):
             try:
-                entries = dict(entry.partition("=")[::2] for entry in path.read_bytes().decode().split("\0"))
-            except OSError:
+                environment = Path("/proc", process, "environ").read_bytes().decode()
+            except OSError:  # it is somebody else's, or has ended meanwhile
                 continue
+            entries = dict(entry.partition("=")[::2] for entry in environment.split("\0"))
             if entries.get("LOCKSTEP_TEST_RUN") == self.mark and "OMPI_COMM_WORLD_RANK" in entries:
-                found[int(entries["OMPI_COMM_WORLD_RANK"])] = int(path.parent.name)
+                found[int(entries["OMPI_COMM_WORLD_RANK"])] = int(process)
         return found
 
     def newest_step(self):
@@ -128,7 +130,8 @@ class LiveRun:
         processes = self.ranks()
         for rank in ranks:
             if rank in processes:
-                os.kill(processes[rank], signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile
+                    os.kill(processes[rank], signal.SIGKILL)
 
     def finish(self):
         code = self.process.wait()
