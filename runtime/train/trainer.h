@@ -8,12 +8,10 @@
 #include <optional>
 #include <vector>
 
-#include "amp/grad_scaler/grad_scaler.h"
-#include "comm/ddp/distributed_data_parallel.h"
 #include "runtime/checkpoint/store.h"
 #include "runtime/data/loader.h"
 #include "runtime/optim/schedule.h"
-#include "runtime/train/faults.h"
+#include "runtime/train/gpu_use.h"
 #include "runtime/train/metrics.h"
 #include "runtime/train/network.h"
 #include "runtime/train/progress.h"
@@ -22,6 +20,7 @@
 #include "runtime/train/signals.h"
 #include "runtime/train/status_board.h"
 #include "runtime/train/train.h"
+#include "runtime/train/train_step.h"
 #include "runtime/train/uploader.h"
 
 namespace lockstep::train {
@@ -49,12 +48,11 @@ class Trainer {
     explicit InFlight(Device device) : readback(device) {}
     StepReport report;  ///< what the host knows of it
     Readback readback;
+    Launch launch;
     std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
   };
   /// Hands the device a whole step; waits for nothing that the device does.
   void launch_step();
-  /// Adds this micro-batch's part of the loss to loss_and_stop and walks back.
-  void forward_and_backward(const data::Batch& batch, const Tensor& loss_and_stop);
   /// Reads the oldest step in flight, and tells of it.
   void finish_step();
   void finish_steps();
@@ -80,10 +78,8 @@ class Trainer {
   data::DatasetPtr train_data_;
   data::DatasetPtr eval_data_;  ///< null where the job has none
   Network network_;
-  comm::DistributedDataParallel ddp_;
-  amp::GradScaler scaler_;
+  TrainStep train_step_;
   optim::Schedule schedule_;
-  Faults faults_;
   checkpoint::Store store_;
 
   Uploader uploader_;
@@ -106,6 +102,7 @@ class Trainer {
   double samples_ = 0.0;
   double seconds_ = 0.0;
   std::vector<float> step_ms_;
+  GpuUse gpu_use_;
   double time_to_first_step_ms_ = 0.0;
 };
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "runtime/tensor/cuda/check.h"
+#include "runtime/tensor/cuda/graph.h"
 
 namespace lockstep::gpu {
 
@@ -144,6 +145,8 @@ ScopedStream::~ScopedStream() { streams_of_thread().at(previous_.device().index)
 
 void copy(void* to, const void* from, std::size_t bytes, const Stream& stream) {
   if (bytes == 0) return;
+  require_capturable(to);
+  require_capturable(from);
   check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, native(stream)), "cudaMemcpyAsync");
 }
 

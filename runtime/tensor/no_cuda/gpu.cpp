@@ -32,6 +32,12 @@ ScopedStream::ScopedStream(const Stream& stream) : previous_(stream) { refuse();
 ScopedStream::~ScopedStream() = default;
 void copy(void*, const void*, std::size_t, const Stream&) { refuse(); }
 void zero(void*, std::size_t, const Stream&) { refuse(); }
+struct Graph::Impl {};
+Graph::Graph(Device) { refuse(); }
+Graph::~Graph() = default;
+void Graph::capture(const std::function<void()>&) { refuse(); }
+void Graph::launch() { refuse(); }
+void release_cached(Device) {}
 void set_failure(Device, std::exception_ptr) { refuse(); }
 std::uint64_t host_waits() { return 0; }
 
