@@ -39,7 +39,8 @@ std::string driver_version();
 /// stream: work in the stream's order needs no more. A block that another stream uses outlives that use only by its
 /// owner's care. Throws MemoryError naming the bytes asked for, those free, and what holds the most.
 Storage allocate(std::size_t bytes, Device device);
-/// Host memory from which and to which a device copies while the host goes on.
+/// Host memory from which and to which a device copies while the host goes on. Taking it, and giving it back, waits for
+/// the device.
 Storage allocate_pinned(std::size_t bytes);
 MemoryStatistics memory_statistics(Device device);
 

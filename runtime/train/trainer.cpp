@@ -68,7 +68,8 @@ Trainer::Trainer(comm::World& world, const TrainOptions& options)
       train_step_(job_, world, network_),
       schedule_(job_.schedule(), base_learning_rate(job_.optimizer()), job_.train().steps()),
       store_((options_.run_dir / "checkpoints").string()),
-      uploader_(options_.device) {
+      uploader_(options_.device),
+      readbacks_{Readback(options_.device), Readback(options_.device)} {
   board_.set(world_.rank(), RankPhase::kInit, 0);
   train_step_.faults().at(job::INIT);
   const data::SamplerState start = begin();
@@ -168,8 +169,9 @@ ExitCode Trainer::run() {
 
 void Trainer::launch_step() {
   const std::uint64_t number = ++launched_;
-  InFlight& step = in_flight_.emplace_back(options_.device);
+  InFlight& step = in_flight_.emplace_back();
   step.report.step = number;
+  step.readback = &readbacks_[number % readbacks_.size()];
   std::vector<data::Batch> micro_batches;
   for (std::uint32_t m = 0; m < job_.train().accumulate(); ++m) micro_batches.push_back(loader_->next());
   step.report.epoch = micro_batches.back().epoch;
@@ -178,7 +180,7 @@ void Trainer::launch_step() {
   optim::Optimizer& optimizer = network_.optimizer();
   if (options_.device == kCpu) optimizer.set_learning_rate(schedule_.learning_rate(optimizer.applied_steps()));
   train_step_.run(uploader_.upload(number, std::move(micro_batches), signals_.requested()));
-  step.readback.request(train_step_.outcome());
+  step.readback->request(train_step_.outcome());
   step.launch = timer.stop();
 }
 
@@ -189,7 +191,7 @@ void Trainer::finish_steps() {
 void Trainer::finish_step() {
   const InFlight step = std::move(in_flight_.front());
   in_flight_.pop_front();
-  const StepOutcome outcome = step.readback.take();
+  const StepOutcome outcome = step.readback->take();
   stop_requested_ = stop_requested_ || outcome.stop > 0.0f;
   const auto end = Clock::now();
   StepReport report = report_of(step, outcome);

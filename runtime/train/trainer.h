@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <deque>
 #include <limits>
@@ -45,9 +46,8 @@ class Trainer {
   std::optional<checkpoint::TrainingState> restore();
   /// A step that the device is working on.
   struct InFlight {
-    explicit InFlight(Device device) : readback(device) {}
     StepReport report;  ///< what the host knows of it
-    Readback readback;
+    Readback* readback = nullptr;
     Launch launch;
     std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
   };
@@ -83,6 +83,7 @@ class Trainer {
   checkpoint::Store store_;
 
   Uploader uploader_;
+  std::array<Readback, 2> readbacks_;  ///< of the step that runs and the one behind it
   std::deque<InFlight> in_flight_;
   std::chrono::steady_clock::time_point last_end_;
   std::uint64_t launched_ = 0;    ///< steps handed to the device

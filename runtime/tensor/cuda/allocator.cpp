@@ -11,6 +11,7 @@
 
 #include "runtime/tensor/cuda/check.h"
 #include "runtime/tensor/cuda/stream.h"
+#include "runtime/tensor/gpu_waits.h"
 
 namespace lockstep::gpu {
 
@@ -286,8 +287,12 @@ Storage allocate(std::size_t bytes, Device device) {
 
 Storage allocate_pinned(std::size_t bytes) {
   void* data = nullptr;
+  count_host_wait();
   check(cudaMallocHost(&data, std::max<std::size_t>(bytes, 1)), "cudaMallocHost");
-  return {data, bytes, kCpu, [data] { cudaFreeHost(data); }};
+  return {data, bytes, kCpu, [data] {
+            count_host_wait();
+            cudaFreeHost(data);
+          }};
 }
 
 MemoryStatistics memory_statistics(Device device) { return CudaAllocator::of(device).statistics(); }

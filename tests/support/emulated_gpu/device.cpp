@@ -8,6 +8,7 @@
 
 #include "runtime/tensor/error.h"
 #include "runtime/tensor/gpu.h"
+#include "runtime/tensor/gpu_waits.h"
 #include "tests/support/emulated_gpu/emulation.h"
 
 namespace lockstep::gpu {
@@ -96,8 +97,12 @@ Storage allocate(std::size_t bytes, Device device) {
 }
 
 Storage allocate_pinned(std::size_t bytes) {
+  count_host_wait();
   void* data = take(bytes, 0);
-  return {data, bytes, kCpu, [=] { give_back(data, bytes, 0); }};
+  return {data, bytes, kCpu, [=] {
+            count_host_wait();
+            give_back(data, bytes, 0);
+          }};
 }
 
 MemoryStatistics memory_statistics(Device) {
