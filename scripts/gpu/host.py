@@ -113,10 +113,8 @@ def prepend(env, name, *folders):
 
 
 def deps_environment(deps, env):
-    """The environment after sourcing what scripts/fetch_deps wrote. Raises ValueError where that is not there."""
+    """The environment after sourcing what scripts/fetch_deps wrote. Raises ValueError where that fails."""
     file = pathlib.Path(deps).resolve() / "environment"
-    if not file.is_file():
-        raise ValueError(f"{deps} has no environment file; scripts/fetch_deps makes such a folder")
     outcome = run(["bash", "-c", '. "$1" && env -0', "bash", file], limit=60, env=env)
     if not outcome.ok:
         raise ValueError(f"{file}: {outcome.why()}")

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tests through CTest, and its JUnit file as a report's numbers."""
+import datetime
 import json
+import re
 import xml.etree.ElementTree as ElementTree
 
 from gpu.process import run
@@ -8,21 +10,27 @@ from gpu.process import run
 TAIL = 2500  # characters of a failed test's output that the report keeps
 
 
-def parse_junit(text):
-    """{"passed", "failed": [{name, why, output}], "skipped": [{name, why}], "seconds"} of CTest's --output-junit."""
+def reasons(output):
+    """{test: "Timeout" | "Failed" | ...} of what CTest prints, which its file does not tell."""
+    return dict(re.findall(r"Test +#\d+: (\S+) \.*\*\*\*([A-Z][A-Za-z ]*?)  ", output))
+
+
+def parse_junit(text, printed=""):
+    """{"passed", "failed": [{name, why, output}], "skipped": [{name, why, output}], "seconds"} of CTest's --output-junit."""
     result = {"passed": 0, "failed": [], "skipped": [], "seconds": 0.0}
+    why = reasons(printed)
     for case in ElementTree.fromstring(text).iter("testcase"):
-        name, output = case.get("name"), (case.findtext("system-out") or "").strip()
         result["seconds"] += float(case.get("time") or 0)
-        skipped, failure = case.find("skipped"), case.find("failure")
-        if case.get("status") == "run" and failure is None and skipped is None:
+        if case.get("status") == "run":
             result["passed"] += 1
-        elif case.get("status") == "disabled" or skipped is not None:
-            reason = (skipped.get("message") if skipped is not None else None) or case.get("status")
-            result["skipped"].append({"name": name, "why": reason, "output": output[-TAIL:]})
-        else:
-            why = (failure.get("message") if failure is not None else None) or case.get("status") or "failed"
-            result["failed"].append({"name": name, "why": why, "output": output[-TAIL:]})
+            continue
+        skipped = case.find("skipped")
+        message = skipped.get("message") if skipped is not None else None
+        # What CTest could not even start, a program that was not built, counts as skipped to it.
+        by_choice = case.get("status") == "disabled" or (message or "").startswith("SKIP_")
+        result["skipped" if by_choice else "failed"].append(
+            {"name": case.get("name"), "why": message or why.get(case.get("name")) or case.get("status"),
+             "output": (case.findtext("system-out") or "").strip()[-TAIL:]})
     return result
 
 
@@ -51,15 +59,18 @@ def run_tests(folder, arguments, name, env, out, jobs, limit):
     """One run of CTest: what parse_junit gives, and "problems" where CTest itself went wrong."""
     junit = out / f"{name}.junit.xml"
     junit.unlink(missing_ok=True)
+    # CTest stops in time to write its file.
+    stop = datetime.datetime.now() + datetime.timedelta(seconds=limit)
     command = ["ctest", "--test-dir", folder, "--output-on-failure", "--output-junit", junit.resolve(),
-               "--parallel", jobs, *arguments]
-    outcome = run(command, limit, out / f"{name}.log", env=env)
+               "--stop-time", stop.strftime("%H:%M:%S"), "--parallel", jobs, *arguments]
+    outcome = run(command, limit + 30, out / f"{name}.log", env=env)
     try:
-        result = {**parse_junit(junit.read_text(errors="replace")), "problems": []}
+        result = {**parse_junit(junit.read_text(errors="replace"), outcome.output), "problems": []}
     except (OSError, ElementTree.ParseError):
-        # CTest writes the file at its end.
         return {"passed": 0, "failed": [], "skipped": [], "seconds": outcome.seconds,
                 "problems": [f"ctest left no results: {outcome.why()}"]}
-    if not outcome.ok and not result["failed"]:
+    if "The stop time has been passed" in outcome.output:
+        result["problems"].append(f"stopped after {limit:.0f} s; not every test has run to its end")
+    elif not outcome.ok and not result["failed"]:
         result["problems"].append(f"ctest {outcome.why()}")
     return {**result, "wall_seconds": outcome.seconds}

@@ -3,9 +3,12 @@
 //   build/release/bin/gpu_bench [--device cuda|cpu] [--tiny]
 // Prints a JSON line a measurement: GB/s of the bytes that must be read and written, or TFLOP/s. Random data: zeros
 // cost less power, and so less time. scripts/gpu_check --bench runs it.
+#include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <functional>
 #include <string>
 #include <vector>
 

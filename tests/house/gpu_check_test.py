@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of scripts/gpu_check: its parsers on recorded outputs, and the whole on a machine made of stand-ins."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+from gpu import build, figures, host, report, sanitize, suite  # noqa: E402
+
+STAND_INS = pathlib.Path(__file__).resolve().parent / "gpu_stand_ins"
+
+JUNIT = """<?xml version="1.0" encoding="UTF-8"?>
+<testsuite name="(empty)" tests="6" failures="2" disabled="0" skipped="2" hostname="" time="5">
+  <testcase name="ok" classname="ok" time="0.25" status="run"><system-out></system-out></testcase>
+  <testcase name="bad" classname="bad" time="0.5" status="fail"><failure message=""/><system-out>oh no
+</system-out></testcase>
+  <testcase name="slow" classname="slow" time="1" status="fail"><failure message=""/><system-out></system-out></testcase>
+  <testcase name="skipped" classname="skipped" time="0" status="notrun">
+    <skipped message="SKIP_REGULAR_EXPRESSION_MATCHED"/><system-out>no GPU</system-out></testcase>
+  <testcase name="gone" classname="gone" time="0" status="notrun">
+    <skipped message="Unable to find executable"/><system-out></system-out></testcase>
+</testsuite>"""
+
+PRINTED = """
+3/5 Test #3: bad ..............................***Failed    0.50 sec
+4/5 Test #4: slow .............................***Timeout   0.98 sec
+"""
+
+MEMCHECK = """========= COMPUTE-SANITIZER
+Running main() from gtest_main.cc
+========= Invalid __global__ write of size 4 bytes
+=========     at void lockstep::kernels::map_kernel<float>(float *, long)+0x120 in map.cuh:41
+=========     by thread (0,0,0) in block (1,0,0)
+=========     Access at 0x7f5fc2000400 is out of bounds
+=========
+========= Invalid __global__ write of size 4 bytes
+=========     at void lockstep::kernels::map_kernel<float>(float *, long)+0x120 in map.cuh:41
+=========     by thread (1,0,0) in block (1,0,0)
+=========
+========= Program hit cudaErrorInvalidValue (error 1) due to "invalid argument" on CUDA API call to cudaMemcpyAsync.
+=========     Saved host backtrace up to driver entry point at error
+========= ERROR SUMMARY: 3 errors
+"""
+
+RACECHECK = """========= COMPUTE-SANITIZER
+========= Error: Race reported between Write access at block_sum.cuh:20 and Read access at block_sum.cuh:24 [512 hazards]
+=========
+========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)
+"""
+
+
+class Parsers(unittest.TestCase):
+    def test_junit_tells_what_failed_was_skipped_and_was_not_there(self):
+        found = suite.parse_junit(JUNIT, PRINTED)
+        self.assertEqual(found["passed"], 1)
+        self.assertEqual([(t["name"], t["why"]) for t in found["failed"]],
+                         [("bad", "Failed"), ("slow", "Timeout"), ("gone", "Unable to find executable")])
+        self.assertEqual(found["failed"][0]["output"], "oh no")
+        self.assertEqual([t["name"] for t in found["skipped"]], ["skipped"])
+        self.assertAlmostEqual(found["seconds"], 1.75)
+
+    def test_a_test_needs_a_gpu_by_label_or_name(self):
+        listed = suite.parse_listing("notice\n" + json.dumps({"tests": [
+            {"name": "a", "command": ["a_test"], "properties": [{"name": "LABELS", "value": ["mpi", "gpu"]}]},
+            {"name": "kernels.Add/cuda_float16.Works"}, {"name": "group.nccl_1_ranks"}, {"name": "tensor.Works"}]}))
+        self.assertEqual([suite.needs_gpu(test) for test in listed], [True, True, True, False])
+
+    def test_nvidia_smi_gives_devices_and_architectures(self):
+        devices = host.parse_smi("NVIDIA H200, 9.0, 580.159.03, 143771\nNVIDIA A100-SXM4-40GB, 8.0, 580.159.03, 40960\n"
+                                 "No devices were found\n")
+        self.assertEqual([d["name"] for d in devices], ["NVIDIA H200", "NVIDIA A100-SXM4-40GB"])
+        self.assertEqual(devices[0]["memory_mib"], 143771)
+        self.assertEqual(host.architectures(devices + devices), "80;90")
+
+    def test_libraries_are_found_in_wheels(self):
+        with tempfile.TemporaryDirectory() as site:
+            for path in ("nvidia/cudnn/include/cudnn.h", "nvidia/cudnn/lib/libcudnn.so.9", "nvidia/nccl/lib/libnccl.so.2"):
+                file = pathlib.Path(site, path)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.touch()
+            self.assertEqual(host.wheel_prefixes([site], "cudnn"), [pathlib.Path(site, "nvidia/cudnn")])
+            self.assertEqual(host.wheel_prefixes([site], "nccl"), [])  # without its header
+
+    def test_a_wheels_cublas_is_named_to_cmake(self):
+        with tempfile.TemporaryDirectory() as prefix:
+            (pathlib.Path(prefix) / "lib").mkdir()
+            (pathlib.Path(prefix) / "lib/libcublasLt.so.13").touch()
+            command = build.configure_command("root", "folder", "90", {"cublas": prefix})
+            self.assertIn(f"-DCUDA_cublasLt_LIBRARY={prefix}/lib/libcublasLt.so.13", command)
+        self.assertFalse([w for w in build.configure_command("root", "folder", "90", {"cublas": None}) if "cublas" in w])
+
+    def test_ninjas_failures_are_named(self):
+        failed, errors = build.failures("FAILED: [code=1] a/b.cu.o\nnvcc ...\na/b.cu(7): error: identifier \"x\" is undefined\n"
+                                        "FAILED: bin/c\nundefined reference to `d()'\n")
+        self.assertEqual(failed, ["a/b.cu.o", "bin/c"])
+        self.assertEqual(len(errors), 2)
+
+
+class Sanitizers(unittest.TestCase):
+    def test_findings_are_counted_by_their_head(self):
+        found = sanitize.parse(MEMCHECK)
+        self.assertEqual(sorted(found.values()), [1, 2])
+        self.assertTrue(any("Invalid __global__ write of size 4 bytes at void lockstep" in head for head in found))
+        self.assertEqual(list(sanitize.parse(RACECHECK).values()), [1])
+        self.assertEqual(sanitize.parse("========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors\n"), {})
+
+    def test_shards_hold_the_kernels_tests_alone(self):
+        tests = [{"command": ["/b/bin/kernels_dnn_test", f"--gtest_filter=Conv/cuda:0.Test{i}", "--gtest_also_run_disabled_tests"]}
+                 for i in range(5)]
+        tests += [{"command": ["/b/bin/kernels_dnn_test", "--gtest_filter=Conv/cuda.HugeTensors"]},
+                  {"command": ["/b/bin/train_test", "--gtest_filter=A.b"]}, {"command": ["watchdog", "mpirun"]}]
+        self.assertEqual(sanitize.shards(tests, 3),
+                         [("/b/bin/kernels_dnn_test", [f"Conv/cuda?0.Test{i}" for i in group]) for group in ((0, 1, 2), (3, 4))])
+
+
+def summary(step, **more):
+    return {"step_ms_p50": step, "time_to_first_step_ms": 700.0, **more}
+
+
+class Figures(unittest.TestCase):
+    RAW = {
+        "lockstep": {"mlp": {"graph": [summary(0.27, peak_memory_bytes=90, host_waits=0, host_us_per_step=15.0), summary(0.25),
+                                       summary(0.26)],
+                             "no graph": [summary(0.4)]}},
+        "pytorch": {"mlp": {"eager": {"ready": {"first_step_ms": 5000.0},
+                                      "rounds": [{"step_ms": 0.78, "host_us": 700.0, "peak_memory_bytes": 120}]},
+                            "compile": {"ready": {"first_step_ms": 9000.0}, "rounds": []}},
+                    "sgd": {"eager": {"ready": {}, "rounds": [{"step_ms": 1.2}]}}},
+        "gpu_bench": [{"name": "copy", "us": 187.0, "gb_per_s": 4300.0},
+                      {"name": "sgd momentum with inf check", "us": 600.0, "gb_per_s": 3655.0},
+                      {"name": "matmul 8192 float16", "us": 1400.0, "tflop_per_s": 785.0},
+                      {"name": "adam", "error": "broken"}],
+        "digits": {"one rank": {"summary": {"eval": {"accuracy": 0.98}}, "seconds": 3.0}},
+    }
+
+    def setUp(self):
+        self.rows = {row["what"]: row for row in figures.rows_of(self.RAW)}
+
+    def test_the_fastest_variant_is_held_against_the_targets(self):
+        self.assertEqual(self.rows["step, Lockstep, graph"]["value"], 0.26)
+        self.assertIs(self.rows["step, Lockstep, graph"]["met"], True)
+        self.assertIsNone(self.rows["step, Lockstep, no graph"]["met"])
+        self.assertAlmostEqual(self.rows["PyTorch eager's step / Lockstep's"]["value"], 3.0)
+        self.assertIs(self.rows["peak memory, Lockstep's / PyTorch eager's"]["met"], True)
+        self.assertIs(self.rows["host waits a step, Lockstep, graph"]["met"], True)
+
+    def test_a_peer_without_rounds_has_no_row(self):
+        self.assertFalse([what for what in self.rows if "compile" in what])
+
+    def test_kernels_are_held_against_the_copy(self):
+        found = self.rows["sgd momentum with inf check"]
+        self.assertAlmostEqual(found["value"], 0.85)
+        self.assertIs(found["met"], False)
+        self.assertIn("785 TFLOP/s", self.rows["matmul 8192 float16"]["text"])
+        self.assertAlmostEqual(self.rows["PyTorch's fused sgd with scaler and casts / sgd momentum with inf check"]["value"], 2.0)
+
+    def test_nothing_measured_gives_no_row(self):
+        self.assertEqual(figures.rows_of({"lockstep": {}, "pytorch": {}, "gpu_bench": [], "digits": {}}), [])
+
+
+class WholeCheck(unittest.TestCase):
+    """scripts/gpu_check with stand-ins for the GPU's driver, CMake, CTest, compute-sanitizer and PyTorch's Python."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        (self.folder / "bin").mkdir()
+        for name in ("nvidia-smi", "nvcc", "cmake", "ctest", "compute-sanitizer", "python-with-torch"):
+            file = self.folder / "bin" / name
+            file.write_text(f"#!{sys.executable}\n" + (STAND_INS / f"{name}.py").read_text())
+            file.chmod(0o755)
+        (self.folder / "deps").mkdir()
+        (self.folder / "deps/environment").write_text("export FROM_DEPS=1\n")
+
+    def check(self, *arguments, without=(), **environment):
+        for name in without:
+            (self.folder / "bin" / name).unlink()
+        command = [sys.executable, ROOT / "scripts/gpu_check", "--out", self.folder / "out", "--build", self.folder / "build",
+                   "--deps", self.folder / "deps", "--python", self.folder / "bin/python-with-torch", *arguments]
+        env = {**os.environ, "PATH": f"{self.folder}/bin:/usr/bin:/bin", **environment}
+        return subprocess.run([str(word) for word in command], env=env, capture_output=True, text=True, timeout=50)
+
+    def report(self):
+        self.assertTrue((self.folder / "out/report.md").exists())
+        return json.loads((self.folder / "out/report.json").read_text())
+
+    def test_all_well_ends_with_0_and_a_report(self):
+        done = self.check("--bench", "--rounds", "2")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        found = self.report()
+        self.assertEqual((found["status"], found["failures"]), ("passed", []))
+        self.assertEqual(found["host"]["devices"][0]["compute_capability"], "9.0")
+        self.assertEqual(found["tests"]["gpu"]["passed"], 1)
+        self.assertEqual([tool["tests"] for tool in found["sanitizers"]["tools"]], [2, 2, 2])
+        whats = [row["what"] for row in found["bench"]["rows"]]
+        self.assertIn("PyTorch compile's step / Lockstep's", whats)
+        self.assertIn("step, PyTorch eager", whats)
+        self.assertIn("test accuracy, two ranks", whats)
+        text = (self.folder / "out/report.md").read_text()
+        self.assertIn("| GPU 0 | NVIDIA H200", text)
+        self.assertIn("## MLP", text)
+
+    def test_without_pytorch_the_bench_says_so(self):
+        done = self.check("--bench", "--rounds", "1", "--quick", STAND_IN_TORCH="")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("PyTorch", [item["what"] for item in self.report()["bench"]["skipped"]])
+
+    def test_a_finding_and_a_failed_test_end_with_1(self):
+        done = self.check(STAND_IN_FINDING="racecheck", STAND_IN_FAILED_TEST="1")
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        found = self.report()
+        self.assertEqual(found["status"], "failed")
+        self.assertTrue(any(text.startswith("racecheck: Error: Race reported") for text in found["failures"]))
+        self.assertIn("test kernels.Conv/cuda.Breaks: Failed", found["failures"])
+        self.assertIn("expected 1, found 2", (self.folder / "out/report.md").read_text())
+
+    def test_a_build_that_fails_is_reported(self):
+        done = self.check(STAND_IN_BUILD="fails")
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertIn("build: not built: a.cu.o", self.report()["failures"])
+
+    def test_a_bench_that_crashes_is_a_failure(self):
+        done = self.check("--bench", "--rounds", "1", "--quick", STAND_IN_TRAIN="crashes")
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertTrue(any("bench: lockstep train configs/mlp_4096.pbtxt" in text for text in self.report()["failures"]))
+
+    def test_without_compute_sanitizer_it_is_skipped_with_a_reason(self):
+        self.assertEqual(self.check("--quick", without=["compute-sanitizer"]).returncode, 0)
+        self.assertEqual(self.report()["sanitizers"]["skipped"], "compute-sanitizer is not installed")
+
+    def test_without_a_gpu_it_says_why_in_one_line_and_ends_with_3(self):
+        done = self.check(STAND_IN_SMI="fails")
+        self.assertEqual(done.returncode, 3)
+        self.assertEqual(len(done.stderr.splitlines()), 1)
+        self.assertIn("no GPU: nvidia-smi lists none", done.stderr)
+        self.assertEqual(self.check("--dry-run").returncode, 0)
+
+    def test_a_folder_that_is_no_deps_folder_is_refused(self):
+        (self.folder / "deps/environment").unlink()
+        self.assertEqual(self.check().returncode, 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
