@@ -24,7 +24,7 @@ def json_lines(text):
 class Bench:
     """`raw` is what gpu.figures makes rows of."""
 
-    def __init__(self, root, build, env, python, torch, out, cache, seconds, rounds, jobs=None):
+    def __init__(self, root, build, env, python, torch, out, cache, seconds, rounds):
         self.root, self.lockstep, self.env = root, build / "bin/lockstep", env
         self.gpu_bench = build / "bin/gpu_bench"
         self.python, self.torch, self.out, self.cache, self.rounds = python, torch, out, cache, rounds
@@ -53,15 +53,19 @@ class Bench:
                 if str(found.get("device", "")).startswith("cuda"):
                     return found, outcome.seconds
                 outcome.output = f"it trained on {found.get('device')}"
-        self.raw["problems"].append(f"lockstep train {job}{' ' if overrides else ''}{' '.join(overrides)}: {outcome.why()}")
+        self.raw["problems"].append(f"lockstep train {' '.join([job, *overrides])}: {outcome.why()}")
         return None
+
+    def peer(self, workload, mode, log, keep=True):
+        log = self.out / f"{log}-{workload}-{mode}.log"
+        return Peer(self.python, self.script, workload, mode, log, self.cache, keep)
 
     def prepare(self):
         """Starts PyTorch's compilations, whose results stay in the cache, and does not wait for them."""
         if not self.torch:
             return []
         self.cache.mkdir(parents=True, exist_ok=True)
-        return [Peer(self.python, self.script, name, "compile", self.out / f"prepare-{name}.log", self.cache, keep=False)
+        return [self.peer(name, "compile", "prepare", keep=False)
                 for group in GROUPS for name, modes in group if "compile" in modes]
 
     def measure_kernels(self):
@@ -76,8 +80,7 @@ class Bench:
     def start_peers(self, group):
         if not self.torch:
             return []
-        peers = [Peer(self.python, self.script, name, mode, self.out / f"pytorch-{name}-{mode}.log", self.cache)
-                 for name, modes in group for mode in modes]
+        peers = [self.peer(name, mode, "pytorch") for name, modes in group for mode in modes]
         deadline = time.monotonic() + min(90, 0.5 * self.left())
         for peer in peers:
             peer.wait_ready(deadline - time.monotonic())
@@ -96,7 +99,8 @@ class Bench:
         finally:
             for peer in peers:
                 peer.close()
-                self.raw["pytorch"].setdefault(peer.workload, {})[peer.mode] = {"ready": peer.ready, "rounds": peer.rounds}
+                measured = {"ready": peer.ready, "rounds": peer.rounds}
+                self.raw["pytorch"].setdefault(peer.workload, {})[peer.mode] = measured
                 if peer.problem:
                     self.skip(f"PyTorch {peer.mode}, {peer.workload}: the remaining rounds", peer.problem)
 

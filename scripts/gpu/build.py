@@ -27,8 +27,8 @@ def build_command(folder, jobs):
 
 def failures(output):
     """The targets that ninja could not make, and the compilers' first errors."""
-    return (re.findall(r"^FAILED: (?:\[.*?\] )?(\S+)", output, re.MULTILINE),
-            [line.strip() for line in output.splitlines() if re.search(r"\berror\b[: ]|undefined reference", line)][:20])
+    errors = [line.strip() for line in output.splitlines() if re.search(r"\berror\b[: ]|undefined reference", line)]
+    return re.findall(r"^FAILED: (?:\[.*?\] )?(\S+)", output, re.MULTILINE), errors[:20]
 
 
 def build(root, folder, architectures, libraries, env, out, jobs=None, limit=None):

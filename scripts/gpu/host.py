@@ -63,9 +63,9 @@ print(json.dumps({"folders": list(dict.fromkeys(folders)), "torch": torch}))
 
 
 def pythons(named=None):
-    """The Pythons of this machine, PyTorch's first: [{"python", "folders", "torch"}]. `named` alone where it is given."""
-    candidates = [named] if named else ["python3", "python", sys.executable, *map(str, pathlib.Path("/opt").glob("*/bin/python3")),
-                                        *map(str, pathlib.Path("/opt").glob("*/.venv/bin/python3"))]
+    """The Pythons of this machine, or `named`, those with PyTorch first: [{"python", "folders", "torch"}]."""
+    in_opt = [path for pattern in ("*/bin/python3", "*/.venv/bin/python3") for path in pathlib.Path("/opt").glob(pattern)]
+    candidates = [named] if named else ["python3", "python", sys.executable, *map(str, in_opt)]
     found, seen = [], set()
     for candidate in candidates:
         path = shutil.which(candidate)
@@ -89,12 +89,12 @@ def system_has(library, nvcc_folder):
     """Whether CMake finds it without being told: in the toolkit, or where distributions install."""
     header, pattern = LIBRARIES[library]
     roots = [pathlib.Path("/usr"), pathlib.Path("/usr/local"), *([nvcc_folder.parent] if nvcc_folder else [])]
-    includes = [folder for root in roots for folder in (root / "include", *(root / "include").glob("*-linux-gnu"),
-                                                        *root.glob("targets/*/include"))]
-    libraries = [folder for root in roots for folder in (root / "lib", root / "lib64", *(root / "lib").glob("*-linux-gnu"),
-                                                         *root.glob("targets/*/lib"))]
-    return (any((folder / header).exists() for folder in includes) and
-            any(any(folder.glob(pattern)) for folder in libraries))
+
+    def somewhere(name, *patterns):
+        return any(any(folder.glob(name)) for root in roots for where in patterns for folder in root.glob(where))
+
+    return (somewhere(header, "include", "include/*-linux-gnu", "targets/*/include") and
+            somewhere(pattern, "lib", "lib64", "lib/*-linux-gnu", "targets/*/lib"))
 
 
 def find_libraries(nvcc_folder, site_folders):

@@ -43,7 +43,7 @@ def stop(process):
 
 
 def run(command, limit=None, log=None, cwd=None, env=None):
-    """Runs the command in a process group of its own; stdout and stderr come back as one text and go to the file `log`."""
+    """Runs the command in a process group of its own; what it prints comes back as one text and into the file `log`."""
     command = [str(word) for word in command]
     start = time.monotonic()
     try:

@@ -32,13 +32,21 @@ def count_text(result):
 
 def host_rows(report):
     host, doctor = report.get("host", {}), report.get("doctor", {})
-    rows = [(f"GPU {i}", f"{d['name']}, compute capability {d['compute_capability']}, {d['memory_mib']} MiB, driver {d['driver']}")
-            for i, d in enumerate(host.get("devices", []))]
+    rows = [(f"GPU {i}", f"{d['name']}, compute capability {d['compute_capability']}, {d['memory_mib']} MiB, "
+             f"driver {d['driver']}") for i, d in enumerate(host.get("devices", []))]
     libraries = doctor.get("examination", {}).get("libraries", {})
-    rows += [(name, libraries[name]) for name in ("cuda", "cudnn", "cublas", "nccl", "onednn", "mpi") if libraries.get(name)]
+    rows += [(name, version) for name, version in libraries.items() if version]
     rows += [("found", f"{name}: {where}") for name, where in host.get("libraries", {}).items() if where]
     rows += [("PyTorch", f"{host['torch']} ({host['python']})")] if host.get("torch") else []
     return rows + [("processor", f"{host.get('cores')} cores")]
+
+
+def sanitizer_rows(report):
+    rows = []
+    for tool in report.get("sanitizers", {}).get("tools", []):
+        unfinished = f"; {len(tool['unfinished'])} runs unfinished" if tool["unfinished"] else ""
+        rows.append((tool["tool"], f"{sum(tool['findings'].values())} findings in {tool['tests']} tests{unfinished}"))
+    return rows
 
 
 def summary_rows(report):
@@ -47,9 +55,7 @@ def summary_rows(report):
         rows.append(("build", f"{'done' if report['build']['ok'] else 'FAILED'} in {report['build']['seconds']:.0f} s"))
     for name, result in report.get("tests", {}).items():
         rows.append((f"tests, {name}", count_text(result)))
-    for tool in report.get("sanitizers", {}).get("tools", []):
-        text = f"{sum(tool['findings'].values())} findings in {tool['tests']} tests"
-        rows.append((tool["tool"], text + (f"; {len(tool['unfinished'])} runs unfinished" if tool["unfinished"] else "")))
+    rows += sanitizer_rows(report)
     if report.get("sanitizers", {}).get("skipped"):
         rows.append(("sanitizers", f"skipped: {report['sanitizers']['skipped']}"))
     if "bench" in report:
@@ -94,6 +100,6 @@ def markdown(report):
     lines += [*[f"- {text}" for text in found], ""] if found else []
     lines += [*table(("host", ""), host_rows(report)), "", *table(("part", "result"), summary_rows(report))]
     if "bench" in report:
-        lines += ["", "Lockstep and PyTorch in turns on the same GPU; medians. Targets in absolute units are for an H200."]
+        lines += ["", "Lockstep and PyTorch in turns on the same GPU; medians. Absolute targets are for an H200."]
         lines += bench_lines(report["bench"])
     return "\n".join(lines + details(report)) + "\n"

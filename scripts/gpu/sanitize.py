@@ -14,6 +14,8 @@ AT_ONCE = 4  # more only wait for the GPU
 # they come of what we hand to them.
 OWN = ["--kernel-name", "kns=lockstep"]
 TOOLS = {"memcheck": [], "racecheck": OWN, "synccheck": OWN, "initcheck": OWN}
+FINDING = re.compile(r"^=+ ((?:Invalid|Misaligned|Out-of-range|Uninitialized|Leaked|Potential|Race reported|Error: |"
+                     r"Warning: Race|Barrier error|Divergent|Program hit)[^\n]*)(?:\n=+ +at ([^\n]*))?", re.MULTILINE)
 # What allocates gigabytes would take minutes.
 TOO_LARGE = re.compile(r"huge|large|billion|2_?31|beyond", re.IGNORECASE)
 
@@ -46,9 +48,7 @@ def command(tool, program, filters):
 def parse(output):
     """The findings: the head of each report, as compute-sanitizer words it, and how often."""
     findings = {}
-    for match in re.finditer(r"^=+ ((?:Invalid|Race reported|Potential|Error: |Uninitialized|Barrier error|Program hit|"
-                             r"Divergent|Misaligned|Warning: Race|Out-of-range|Unused|Leaked)[^\n]*)(?:\n=+ +at ([^\n]*))?",
-                             output, re.MULTILINE):
+    for match in FINDING.finditer(output):
         head = re.sub(r"0x[0-9a-f]+", "0x..", match[1]) + (f" at {match[2].strip()}" if match[2] else "")
         findings[head[:300]] = findings.get(head[:300], 0) + 1
     return findings

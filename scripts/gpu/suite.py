@@ -16,7 +16,7 @@ def reasons(output):
 
 
 def parse_junit(text, printed=""):
-    """{"passed", "failed": [{name, why, output}], "skipped": [{name, why, output}], "seconds"} of CTest's --output-junit."""
+    """CTest's --output-junit as {"passed", "failed": [{name, why, output}], "skipped": [the same], "seconds"}."""
     result = {"passed": 0, "failed": [], "skipped": [], "seconds": 0.0}
     why = reasons(printed)
     for case in ElementTree.fromstring(text).iter("testcase"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch's side of scripts/gpu_check --bench: the same networks on the same GPU, as a user of PyTorch would train them.
+"""PyTorch's side of scripts/gpu_check --bench: the same networks on the same GPU, as its users would train them.
 
   python3 tests/bench/pytorch_gpu.py --workload mlp|resnet50|digits|sgd|adam [--mode eager|compile]
 
@@ -31,8 +31,8 @@ ARGUMENTS.add_argument("--tiny", action="store_true", help="a hundredth of the s
 
 def mlp(device, tiny):
     width, batch = (64, 16) if tiny else (4096, 512)
-    model = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width))
-    model.to(device)
+    model = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(),
+                          nn.Linear(width, width)).to(device)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, fused=True)
     x, y = torch.randn(batch, width, device=device), torch.randn(batch, width, device=device)
     return model, optimizer, nn.MSELoss(), x, y
