@@ -12,7 +12,7 @@ DeviceValue<Verdict> agree(const Tensor& reduced, const Tensor& local, comm::Com
   const Tensor& own = !local.defined() && communicator.size() == 1 ? reduced : local;
   backend.cast_ballot(reduced, own, communicator.rank(), communicator.size(), ballot);
   communicator.all_reduce(ballot, comm::ReduceOp::kMax, 1.0f, Stream::current(device));
-  const DeviceValue<Verdict> verdict({}, device);
+  const DeviceValue<Verdict> verdict(device);
   backend.count_ballot(ballot, communicator.size(), verdict.data());
   return verdict;
 }

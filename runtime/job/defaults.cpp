@@ -71,6 +71,7 @@ constexpr Default kDefaults[] = {
     {"Train", "eval_every", "0"},
     {"Train", "label_smoothing", "0"},
     {"Train", "log_every", "50"},
+    {"Train", "cuda_graph", "AUTO"},
     {"Checkpoint", "every_steps", "0"},
     {"Checkpoint", "keep", "3"},
     {"FaultPoint", "phase", "BACKWARD"},

@@ -60,7 +60,7 @@ Tensor BatchNorm::forward(const Tensor& x, const Tensor& residual) {
 Tensor Dropout::forward(const Tensor& x) {
   if (!training()) return x;
   const StepContext::Values at = StepContext::current();
-  return ops::dropout(x, p_, {at.seed, at.step, layer_}, at.first_sample);
+  return ops::dropout(x, p_, {at.seed, at.step, layer_, at.position}, at.first_sample);
 }
 
 Tensor Activation::forward(const Tensor& x) {

@@ -91,7 +91,7 @@ void Optimizer::step() {
   const Tensor& flags = check_gradients();
   const Device device = flags.device();
   const Tensor ballot = Tensor::empty({2 * flags.numel()}, DType::kFloat32, device);
-  const DeviceValue<kernels::StepVerdict> verdict({}, device);
+  const DeviceValue<kernels::StepVerdict> verdict(device);
   kernels::backend(device).cast_ballot(flags, {}, 0, 1, ballot);
   kernels::backend(device).count_ballot(ballot, 1, verdict.data());
   step(nullptr, &verdict.data()->found_inf);

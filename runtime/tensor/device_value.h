@@ -16,11 +16,11 @@ class DeviceValue {
 
  public:
   DeviceValue() = default;
-  DeviceValue(const T& value, Device device)
+  /// Memory for what a kernel will write.
+  explicit DeviceValue(Device device)
       : storage_(Storage::allocate(sizeof(T), device)),
-        bytes_(Tensor::view(storage_, 0, {static_cast<std::int64_t>(sizeof(T))}, DType::kUInt8)) {
-    write(value);
-  }
+        bytes_(Tensor::view(storage_, 0, {static_cast<std::int64_t>(sizeof(T))}, DType::kUInt8)) {}
+  DeviceValue(const T& value, Device device) : DeviceValue(device) { write(value); }
 
   bool defined() const { return bytes_.defined(); }
   Device device() const { return bytes_.device(); }

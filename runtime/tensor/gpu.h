@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
+#include <memory>
 #include <string>
 
 #include "runtime/tensor/storage.h"
@@ -37,7 +39,8 @@ std::string driver_version();
 /// stream: work in the stream's order needs no more. A block that another stream uses outlives that use only by its
 /// owner's care. Throws MemoryError naming the bytes asked for, those free, and what holds the most.
 Storage allocate(std::size_t bytes, Device device);
-/// Host memory from which and to which a device copies while the host goes on.
+/// Host memory from which and to which a device copies while the host goes on. Taking it, and giving it back, waits for
+/// the device.
 Storage allocate_pinned(std::size_t bytes);
 MemoryStatistics memory_statistics(Device device);
 
@@ -79,6 +82,32 @@ void zero(void* to, std::size_t bytes, const Stream& stream);
 /// From now on whoever waits for the device's streams and events gets this exception once they are finished: what they
 /// carried was broken off, and its results are void. Null ends that. Thread-safe.
 void set_failure(Device device, std::exception_ptr failure);
+
+/// Work of a device that is recorded once and launched as a whole any number of times: a CUDA graph.
+class Graph {
+ public:
+  explicit Graph(Device device);
+  /// Waits for what was launched.
+  ~Graph();
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+
+  /// Records what `work` appends to the calling thread's current stream of the device, and to streams that it draws in
+  /// by events, instead of running it. Everything that the work refers to must stay where it is as long as the graph
+  /// lives; what it allocates on the way comes from memory that belongs to the graph. The same work must have run
+  /// before, so that nothing is set up for the first time. Throws what the work throws, and UsageError where it copies
+  /// from or to host memory that is not pinned. Once.
+  void capture(const std::function<void()>& work);
+  /// Appends the recorded work to the calling thread's current stream.
+  void launch();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Gives cached memory that nothing uses back to the device; waits for it.
+void release_cached(Device device);
 
 /// How often this process has waited for a device so far: what a step must not do.
 std::uint64_t host_waits();

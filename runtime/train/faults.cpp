@@ -65,9 +65,13 @@ Faults::Faults(const job::Job& job, int rank, int world_size, const nn::Arena& a
           "fault: there is no rank " + std::to_string(point.rank()) + " among " + std::to_string(world_size),
           "Ranks count from 0.");
     }
-    if (static_cast<int>(point.rank()) == rank && !restarted()) planned_.push_back({fault.kind_case(), point, slot});
+    if (restarted()) continue;
+    steps_.push_back(point.step());
+    if (static_cast<int>(point.rank()) == rank) planned_.push_back({fault.kind_case(), point, slot});
   }
 }
+
+bool Faults::planned_at(std::uint64_t step) const { return std::ranges::find(steps_, step) != steps_.end(); }
 
 void Faults::enter(std::uint64_t step, std::uint32_t micro_batch) {
   step_ = step;

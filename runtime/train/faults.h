@@ -16,6 +16,8 @@ class Faults {
   /// Throws UsageError for a parameter that the model does not have, and for a rank that there is not.
   Faults(const job::Job& job, int rank, int world_size, const nn::Arena& arena);
 
+  /// Whether a fault is planned at the step, on any rank.
+  bool planned_at(std::uint64_t step) const;
   /// Where the run stands; `micro_batch` counts from 0 within the step.
   void enter(std::uint64_t step, std::uint32_t micro_batch);
   /// Kills, stops or delays this rank where a fault names this phase of the current step.
@@ -37,7 +39,8 @@ class Faults {
   static void poison(const Tensor& gradient, float value);
 
   const nn::Arena& arena_;
-  std::vector<Planned> planned_;
+  std::vector<Planned> planned_;      ///< on this rank
+  std::vector<std::uint64_t> steps_;  ///< of all faults
   std::uint64_t step_ = 0;
   std::uint32_t micro_batch_ = 0;
   std::uint32_t last_micro_batch_ = 0;

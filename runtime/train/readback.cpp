@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/readback.h"
 
-#include <cstddef>
-
 #include "runtime/tensor/gpu.h"
 
 namespace lockstep::train {
@@ -17,16 +15,9 @@ Storage host_memory(Device device) {
 
 Readback::Readback(Device device) : device_(device), slot_(host_memory(device)) {}
 
-void Readback::request(const DeviceValue<kernels::StepVerdict>& verdict,
-                       const DeviceValue<kernels::LossScaleState>& scale,
-                       const DeviceValue<kernels::ScheduleState>& schedule, const Tensor& loss_and_stop) {
-  const auto receive = [&](std::size_t offset, const Tensor& from) {
-    Tensor::view(slot_, offset, from.shape(), from.dtype()).copy_from(from);
-  };
-  receive(offsetof(StepOutcome, verdict), verdict.bytes());
-  receive(offsetof(StepOutcome, scale), scale.bytes());
-  receive(offsetof(StepOutcome, schedule), schedule.bytes());
-  receive(offsetof(StepOutcome, loss), loss_and_stop);
+void Readback::request(const DeviceValue<StepOutcome>& outcome) {
+  const Tensor& bytes = outcome.bytes();
+  Tensor::view(slot_, 0, bytes.shape(), bytes.dtype()).copy_from(bytes);
   arrived_ = Stream::current(device_).record();
 }
 

@@ -27,6 +27,13 @@ std::string to_json(const Summary& summary) {
   json["time_to_first_step_ms"] = summary.time_to_first_step_ms;
   json["mpi_init_ms"] = summary.mpi_init_ms;
   json["weights_digest"] = summary.weights_digest;
+  if (summary.gpu) {
+    json["gpu"] = {{"name", summary.gpu->name},
+                   {"peak_memory_bytes", summary.gpu->peak_memory},
+                   {"launch_us_p50", summary.gpu->launch_us_p50},
+                   {"host_waits", summary.gpu->host_waits},
+                   {"graph_launches", summary.gpu->graph_launches}};
+  }
   return json.dump(2) + "\n";
 }
 

@@ -11,6 +11,15 @@
 
 namespace lockstep::train {
 
+/// What a run asked of a GPU, on rank 0.
+struct GpuSummary {
+  std::string name;
+  std::size_t peak_memory = 0;       ///< bytes, of tensors and workspaces
+  double launch_us_p50 = 0.0;        ///< host time to hand the GPU a step
+  std::uint64_t host_waits = 0;      ///< how often the host waited for the GPU while it handed out steps
+  std::uint64_t graph_launches = 0;  ///< steps that ran as a captured graph
+};
+
 /// summary.json: what a finished run came to.
 struct Summary {
   int world_size = 1;
@@ -26,6 +35,7 @@ struct Summary {
   double time_to_first_step_ms = 0.0;  ///< from the start of the process
   double mpi_init_ms = 0.0;            ///< of that, inside MPI_Init
   std::string weights_digest;
+  std::optional<GpuSummary> gpu;
 };
 
 std::string to_json(const Summary& summary);

@@ -8,9 +8,8 @@
 #include "comm/ddp/digest.h"
 #include "runtime/data/make_dataset.h"
 #include "runtime/job/job.h"
-#include "runtime/nn/step_context.h"
-#include "runtime/ops/elementwise.h"
 #include "runtime/tensor/error.h"
+#include "runtime/tensor/gpu.h"
 #include "runtime/train/replicated.h"
 #include "runtime/train/summary.h"
 #include "runtime/train/training_state.h"
@@ -66,15 +65,13 @@ Trainer::Trainer(comm::World& world, const TrainOptions& options)
       train_data_(data::make_dataset(job_.data(), data::Split::kTrain)),
       eval_data_(eval_data(job_, *train_data_)),
       network_(job_, *train_data_, options_.device),
-      ddp_(network_.model(), world, job_.comm()),
-      scaler_(job_.amp().loss_scale(), world),
+      train_step_(job_, world, network_),
       schedule_(job_.schedule(), base_learning_rate(job_.optimizer()), job_.train().steps()),
-      faults_(job_, world.rank(), world.size(), network_.arena()),
       store_((options_.run_dir / "checkpoints").string()),
-      uploader_(options_.device) {
+      uploader_(options_.device),
+      readbacks_{Readback(options_.device), Readback(options_.device)} {
   board_.set(world_.rank(), RankPhase::kInit, 0);
-  faults_.at(job::INIT);
-  ddp_.reducer().set_on_gradient([this](std::size_t slot) { faults_.on_gradient(slot); });
+  train_step_.faults().at(job::INIT);
   const data::SamplerState start = begin();
   loader_.emplace(train_data_, loader_options(job_, world_, start));
   on_rank_zero(*world_.communicator(), [this] { metrics_.emplace(options_.run_dir, step_); });
@@ -100,9 +97,9 @@ data::SamplerState Trainer::begin() {
   if (text.empty()) return {};
   checkpoint::TrainingState saved;
   saved.ParseFromString(text);
-  ddp_.broadcast_weights();
+  train_step_.ddp().broadcast_weights();
   broadcast_optimizer(network_.optimizer(), *world_.communicator());
-  scaler_.load_state_dict(scaler_state(saved, job_));
+  train_step_.scaler().load_state_dict(scaler_state(saved, job_));
   step_ = saved.step();
   launched_ = step_;
   saved_step_ = step_;
@@ -172,52 +169,19 @@ ExitCode Trainer::run() {
 
 void Trainer::launch_step() {
   const std::uint64_t number = ++launched_;
-  const std::uint32_t micro_batches = job_.train().accumulate();
-  optim::Optimizer& optimizer = network_.optimizer();
-  InFlight& step = in_flight_.emplace_back(options_.device);
+  InFlight& step = in_flight_.emplace_back();
   step.report.step = number;
+  step.readback = &readbacks_[number % readbacks_.size()];
+  std::vector<data::Batch> micro_batches;
+  for (std::uint32_t m = 0; m < job_.train().accumulate(); ++m) micro_batches.push_back(loader_->next());
+  step.report.epoch = micro_batches.back().epoch;
+  step.report.samples = micro_batches.back().step_samples;
+  const LaunchTimer timer;
+  optim::Optimizer& optimizer = network_.optimizer();
   if (options_.device == kCpu) optimizer.set_learning_rate(schedule_.learning_rate(optimizer.applied_steps()));
-  optimizer.zero_grad();
-  const Tensor loss_and_stop = Tensor::from<float>({0.0f, signals_.requested() ? 1.0f : 0.0f}, {2}).to(options_.device);
-  for (std::uint32_t m = 0; m < micro_batches; ++m) {
-    faults_.enter(number, m);
-    const data::Batch batch = uploader_.upload(loader_->next());
-    step.report.epoch = batch.epoch;
-    step.report.samples = batch.step_samples;
-    std::optional<comm::DistributedDataParallel::NoSync> no_sync;
-    if (m + 1 < micro_batches) no_sync.emplace(ddp_);
-    forward_and_backward(batch, loss_and_stop);
-  }
-  board_.set(world_.rank(), RankPhase::kStep, number);
-  scaler_.note_local_flags(optimizer, ddp_.reducer().local_flags());
-  const DeviceValue<amp::Verdict> verdict = scaler_.step(optimizer);
-  scaler_.adapt();
-  faults_.after_step();
-  // What every rank must know alike: the step's loss, and whether any of them was told to stop.
-  world_.communicator()->all_reduce(loss_and_stop, comm::ReduceOp::kSum, 1.0f, Stream::current(options_.device));
-  step.readback.request(verdict, scaler_.state(), optimizer.schedule(), loss_and_stop);
-}
-
-void Trainer::forward_and_backward(const data::Batch& batch, const Tensor& loss_and_stop) {
-  board_.set(world_.rank(), RankPhase::kForward, launched_);
-  faults_.at(job::FORWARD);
-  const nn::StepContext context(job_.seed(), launched_, batch.first_sample);
-  // A rank's loss is its sum over the largest share, as a lone rank's is over the whole step: where shares are uneven
-  // too, its 16-bit gradients are then no larger than those of the mean. The reduction makes up for the rest.
-  const double world = static_cast<double>(world_.size());
-  const double samples = static_cast<double>(batch.step_samples);
-  const double divisor = std::ceil(samples / world);
-  const double weight = ddp_.loss_weight(1, 1);
-  ddp_.reducer().set_factor(static_cast<float>(divisor * world / samples * (weight / world)));
-  Tensor loss = network_.loss(network_.forward(batch.input), batch.target, divisor);
-  if (const double factor = faults_.loss_factor(); factor != 1.0) loss = ops::scale(loss, factor);
-  kernels::Backend& backend = kernels::backend(options_.device);
-  const Tensor part = Tensor::empty({1}, DType::kFloat32, options_.device);
-  backend.scale(loss.reshaped({1}), divisor / samples, nullptr, part);
-  backend.accumulate(part, loss_and_stop.rows(0, 1));
-
-  board_.set(world_.rank(), RankPhase::kBackward, launched_);
-  scaler_.scale(loss).backward();
+  train_step_.run(uploader_.upload(number, std::move(micro_batches), signals_.requested()));
+  step.readback->request(train_step_.outcome());
+  step.launch = timer.stop();
 }
 
 void Trainer::finish_steps() {
@@ -227,10 +191,11 @@ void Trainer::finish_steps() {
 void Trainer::finish_step() {
   const InFlight step = std::move(in_flight_.front());
   in_flight_.pop_front();
-  const StepOutcome outcome = step.readback.take();
+  const StepOutcome outcome = step.readback->take();
   stop_requested_ = stop_requested_ || outcome.stop > 0.0f;
   const auto end = Clock::now();
   StepReport report = report_of(step, outcome);
+  if (options_.device != kCpu) gpu_use_.count(step.launch);
   report.seconds = std::chrono::duration<double>(end - std::max(step.begin, last_end_)).count();
   last_end_ = end;
   after_step(report, outcome.scale);
@@ -252,7 +217,7 @@ StepReport Trainer::report_of(const InFlight& step, const StepOutcome& outcome) 
 
 void Trainer::require_finite(const StepReport& report) const {
   // With a dynamic scale a bad loss may be an overflow that a lower scale cures; without, nothing will.
-  if (std::isfinite(report.loss) || scaler_.dynamic()) return;
+  if (std::isfinite(report.loss) || train_step_.scaler().dynamic()) return;
   throw NumericsError("the loss is " + std::to_string(report.loss) + " at step " + std::to_string(report.step) +
                           (report.skipped ? "; the first bad gradient is that of " + report.parameter +
                                                 (report.rank >= 0 ? " on rank " + std::to_string(report.rank) : "")
@@ -281,21 +246,21 @@ void Trainer::after_step(const StepReport& report, const kernels::LossScaleState
   }
   progress_->step(report);
   // What ends the run stands in its metrics before.
-  scaler_.require_progress(scale, report.parameter, report.rank);
+  train_step_.scaler().require_progress(scale, report.parameter, report.rank);
   require_finite(report);
   const std::uint32_t digest_every = job_.comm().digest_every();
   if (digest_every > 0 && step_ % digest_every == 0) compare_weights();
 }
 
 void Trainer::compare_weights() {
-  ddp_.share_statistics();
+  train_step_.ddp().share_statistics();
   comm::require_equal_weights(network_.arena(), network_.optimizer().state(), *world_.communicator());
   compared_step_ = step_;
 }
 
 void Trainer::evaluate() {
   board_.set(world_.rank(), RankPhase::kEval, step_);
-  ddp_.share_statistics();
+  train_step_.ddp().share_statistics();
   const auto stop = [this] { return signals_.requested(); };
   const auto result = network_.evaluate(eval_data_, job_.data().eval_batch(), *world_.communicator(), stop);
   stop_requested_ = !result;
@@ -317,10 +282,10 @@ checkpoint::TrainingState Trainer::state() {
   state.mutable_sampler()->set_epoch(sampler.epoch);
   state.mutable_sampler()->set_cursor(static_cast<std::uint64_t>(sampler.cursor));
   state.set_rng_seed(job_.seed());
-  *state.mutable_scaler() = scaler_.state_dict();
+  *state.mutable_scaler() = train_step_.scaler().state_dict();
   state.mutable_schedule()->set_applied_steps(state.applied_steps());
   state.mutable_schedule()->set_last_learning_rate(static_cast<float>(network_.optimizer().learning_rate()));
-  *state.mutable_bucket_plan() = comm::describe_plan(ddp_.reducer().buckets(), network_.arena());
+  *state.mutable_bucket_plan() = comm::describe_plan(train_step_.ddp().reducer().buckets(), network_.arena());
   *state.mutable_job() = job_;
   state.set_job_hash(job::hash(job_));
   state.set_world_size(static_cast<std::uint32_t>(world_.size()));
@@ -333,7 +298,7 @@ void Trainer::save() {
   // What the ranks do not agree on must not become what they resume from.
   if (job_.comm().digest_every() > 0 && compared_step_ != step_) compare_weights();
   board_.set(world_.rank(), RankPhase::kSave, step_);
-  faults_.at(job::SAVE);
+  train_step_.faults().at(job::SAVE);
   on_rank_zero(*world_.communicator(), [this] {
     metrics_->flush();
     store_.save(state(), host_copies(state_tensors(network_)));
@@ -363,7 +328,7 @@ void Trainer::write_summary() {
   summary.device = str(options_.device);
   summary.precision = job::Precision_Name(job_.amp().dtype());
   summary.steps = step_;
-  summary.skipped_steps = scaler_.state_dict().skipped_steps();
+  summary.skipped_steps = train_step_.scaler().state_dict().skipped_steps();
   summary.applied_steps = static_cast<std::uint64_t>(network_.optimizer().applied_steps());
   summary.final_loss = step_ms_.empty() ? metrics_->last_loss() : last_loss_;
   summary.eval = last_eval_;
@@ -372,6 +337,7 @@ void Trainer::write_summary() {
   summary.time_to_first_step_ms = time_to_first_step_ms_;
   summary.mpi_init_ms = world_.mpi_start_time().count();
   summary.weights_digest = digest;
+  if (options_.device != kCpu) summary.gpu = gpu_use_.summary(options_.device, train_step_.graph_launches());
   write_text(path, to_json(summary));
   metrics_->flush();
 }

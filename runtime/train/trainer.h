@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <deque>
 #include <limits>
@@ -8,12 +9,10 @@
 #include <optional>
 #include <vector>
 
-#include "amp/grad_scaler/grad_scaler.h"
-#include "comm/ddp/distributed_data_parallel.h"
 #include "runtime/checkpoint/store.h"
 #include "runtime/data/loader.h"
 #include "runtime/optim/schedule.h"
-#include "runtime/train/faults.h"
+#include "runtime/train/gpu_use.h"
 #include "runtime/train/metrics.h"
 #include "runtime/train/network.h"
 #include "runtime/train/progress.h"
@@ -22,6 +21,7 @@
 #include "runtime/train/signals.h"
 #include "runtime/train/status_board.h"
 #include "runtime/train/train.h"
+#include "runtime/train/train_step.h"
 #include "runtime/train/uploader.h"
 
 namespace lockstep::train {
@@ -46,15 +46,13 @@ class Trainer {
   std::optional<checkpoint::TrainingState> restore();
   /// A step that the device is working on.
   struct InFlight {
-    explicit InFlight(Device device) : readback(device) {}
     StepReport report;  ///< what the host knows of it
-    Readback readback;
+    Readback* readback = nullptr;
+    Launch launch;
     std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
   };
   /// Hands the device a whole step; waits for nothing that the device does.
   void launch_step();
-  /// Adds this micro-batch's part of the loss to loss_and_stop and walks back.
-  void forward_and_backward(const data::Batch& batch, const Tensor& loss_and_stop);
   /// Reads the oldest step in flight, and tells of it.
   void finish_step();
   void finish_steps();
@@ -80,13 +78,12 @@ class Trainer {
   data::DatasetPtr train_data_;
   data::DatasetPtr eval_data_;  ///< null where the job has none
   Network network_;
-  comm::DistributedDataParallel ddp_;
-  amp::GradScaler scaler_;
+  TrainStep train_step_;
   optim::Schedule schedule_;
-  Faults faults_;
   checkpoint::Store store_;
 
   Uploader uploader_;
+  std::array<Readback, 2> readbacks_;  ///< of the step that runs and the one behind it
   std::deque<InFlight> in_flight_;
   std::chrono::steady_clock::time_point last_end_;
   std::uint64_t launched_ = 0;    ///< steps handed to the device
@@ -106,6 +103,7 @@ class Trainer {
   double samples_ = 0.0;
   double seconds_ = 0.0;
   std::vector<float> step_ms_;
+  GpuUse gpu_use_;
   double time_to_first_step_ms_ = 0.0;
 };
 

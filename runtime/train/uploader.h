@@ -3,32 +3,42 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
 
-#include "runtime/data/batch.h"
 #include "runtime/tensor/stream.h"
+#include "runtime/train/step_inputs.h"
 
 namespace lockstep::train {
 
-/// Brings batches to the device while it computes: through page-locked memory, so that neither side waits for the
-/// other. On the CPU a batch is where it is needed.
+/// Brings a step's inputs to the device while it computes the step before: in one copy from page-locked memory on a
+/// stream of its own, and from there, when their turn has come, to where every step finds them. On the CPU batches stay
+/// where they are.
 class Uploader {
  public:
-  explicit Uploader(Device device) : device_(device) {}
+  explicit Uploader(Device device);
 
-  /// The batch with its tensors on the device; appended to the device's current stream.
-  data::Batch upload(const data::Batch& batch);
+  /// The inputs of step `step`, on the device in the order of its current stream; until the next call. `stop`: whether
+  /// this rank was told to stop.
+  StepInputs upload(std::uint64_t step, std::vector<data::Batch> micro_batches, bool stop);
 
  private:
-  /// Staging memory and the copies that read it.
+  /// Page-locked memory and the copy that reads it.
   struct Slot {
     Storage memory;
     Event copied;
   };
-  Tensor stage(Slot& slot, std::size_t offset, const Tensor& from) const;
+  /// Appends the copies of what a slot holds.
+  void send(Slot& slot, std::size_t bytes);
 
   Device device_;
-  std::array<Slot, 3> slots_;  ///< one being copied, one waiting, one being filled
+  std::optional<Stream> stream_;  ///< a GPU's, for uploads
+  std::array<Slot, 2> slots_;     ///< one being copied, one being filled
   std::size_t next_ = 0;
+  Storage staging_;  ///< device memory that the next step's inputs are copied to
+  Event taken_;      ///< the staging memory is free again
+  Storage inputs_;   ///< device memory that steps read
 };
 
 }  // namespace lockstep::train

@@ -138,6 +138,12 @@ TEST_F(CommandLine, OptionsForStartingRanksAreRefusedInARank) {
   EXPECT_EQ(run({"train", kMlpJob, "--max-restarts", "2"}, rank).code, 2);
 }
 
+TEST_F(CommandLine, ACudaGraphThatIsDemandedNeedsAGpu) {
+  const Ended ended = run({"train", kMlpJob, "--device", "cpu", "--set", "train.cuda_graph=ON"});
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_THAT(ended.err, HasSubstr("train.cuda_graph: ON needs a GPU"));
+}
+
 TEST_F(CommandLine, WithoutMpirunItNamesThePackage) {
   const Ended ended = run({"train", kMlpJob, "--nproc", "2"}, {{"PATH", "/nonexistent"}});
   EXPECT_EQ(ended.code, 3);

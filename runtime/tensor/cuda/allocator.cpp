@@ -11,6 +11,7 @@
 
 #include "runtime/tensor/cuda/check.h"
 #include "runtime/tensor/cuda/stream.h"
+#include "runtime/tensor/gpu_waits.h"
 
 namespace lockstep::gpu {
 
@@ -66,6 +67,17 @@ struct CudaAllocator::State {
   std::uint64_t pools = 0;
   std::set<std::uint64_t> closed_pools;  ///< their graphs are gone; what still lives of them goes back block by block
   MemoryStatistics statistics;
+
+  /// The pool that serves the stream; 0 for none.
+  std::uint64_t pool_of(cudaStream_t stream) const {
+    if (open_pools.empty()) return 0;
+    const auto open = open_pools.find(stream);
+    if (open != open_pools.end()) return open->second;
+    // One that a capture has drawn in.
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    check(cudaStreamIsCapturing(stream, &status), "cudaStreamIsCapturing");
+    return status == cudaStreamCaptureStatusNone ? 0 : open_pools.begin()->second;
+  }
 
   Block* find(const Owner& owner, std::size_t size) {
     const auto cached = free.find(owner);
@@ -202,8 +214,7 @@ void* CudaAllocator::allocate(std::size_t bytes, cudaStream_t stream) {
   const std::lock_guard lock(state.mutex);
   if (bytes > static_cast<std::size_t>(-1) / 2) state.refuse(bytes);
   const std::size_t size = rounded_up(std::max<std::size_t>(bytes, 1), kGranularity);
-  const auto pool = state.open_pools.find(stream);
-  const Owner owner{pool == state.open_pools.end() ? 0 : pool->second, stream, size <= kSmall};
+  const Owner owner{state.pool_of(stream), stream, size <= kSmall};
   Block* block = state.find(owner, size);
   if (block == nullptr) block = state.take_segment(owner, size);
   if (block == nullptr) {
@@ -276,8 +287,12 @@ Storage allocate(std::size_t bytes, Device device) {
 
 Storage allocate_pinned(std::size_t bytes) {
   void* data = nullptr;
+  count_host_wait();
   check(cudaMallocHost(&data, std::max<std::size_t>(bytes, 1)), "cudaMallocHost");
-  return {data, bytes, kCpu, [data] { cudaFreeHost(data); }};
+  return {data, bytes, kCpu, [data] {
+            count_host_wait();
+            cudaFreeHost(data);
+          }};
 }
 
 MemoryStatistics memory_statistics(Device device) { return CudaAllocator::of(device).statistics(); }

@@ -25,9 +25,9 @@ class CudaAllocator {
   /// Gives segments that hold no block back to CUDA.
   void release_cached();
 
-  /// Memory that a CUDA graph refers to: while a pool is open on a stream, the stream's allocations come from it, and
-  /// what they free returns to it, so that no later allocation reuses an address of the graph. Lives as long as the
-  /// graph.
+  /// Memory that a CUDA graph refers to: while a pool is open on a stream, allocations of the stream, and of streams
+  /// that its capture has drawn in, come from it, and what they free returns to it, so that no later allocation reuses
+  /// an address of the graph. Lives as long as the graph. One at a time is open.
   class Pool {
    public:
     explicit Pool(CudaAllocator& allocator);

@@ -1,39 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/tensor/cuda/stream.h"
 
-#include <atomic>
-#include <exception>
-#include <map>
 #include <memory>
-#include <mutex>
-#include <utility>
 
 #include "runtime/tensor/cuda/check.h"
+#include "runtime/tensor/cuda/graph.h"
+#include "runtime/tensor/gpu_waits.h"
 
 namespace lockstep::gpu {
 
 namespace {
-
-std::atomic<std::uint64_t> waits = 0;
-
-/// What has broken work of a device off, by device.
-struct Failures {
-  std::atomic<bool> any = false;
-  std::mutex mutex;
-  std::map<int, std::exception_ptr> by_device;
-};
-
-Failures& failures() {
-  static Failures& instance = *new Failures;  // never destroyed: a watchdog may be the last to end
-  return instance;
-}
-
-void rethrow_failure(Device device) {
-  if (!failures().any.load(std::memory_order_acquire)) return;
-  const std::lock_guard lock(failures().mutex);
-  const auto found = failures().by_device.find(device.index);
-  if (found != failures().by_device.end()) std::rethrow_exception(found->second);
-}
 
 class CudaEvent final : public EventImpl {
  public:
@@ -111,12 +87,6 @@ class CudaStream final : public StreamImpl, public std::enable_shared_from_this<
   cudaStream_t stream_ = nullptr;
 };
 
-/// Each thread's stream by device, made when it is first asked for.
-std::map<int, Stream>& streams_of_thread() {
-  thread_local std::map<int, Stream> streams;
-  return streams;
-}
-
 }  // namespace
 
 cudaStream_t native(const Stream& stream) {
@@ -125,25 +95,14 @@ cudaStream_t native(const Stream& stream) {
   return cuda->native();
 }
 
-Stream current_stream(Device device) {
-  auto& streams = streams_of_thread();
-  const auto found = streams.find(device.index);
-  if (found != streams.end()) return found->second;
-  return streams.emplace(device.index, make_stream(device, "")).first->second;
-}
-
 cudaStream_t current(Device device) { return native(current_stream(device)); }
 
 Stream make_stream(Device device, const std::string&) { return Stream(std::make_shared<CudaStream>(device)); }
 
-ScopedStream::ScopedStream(const Stream& stream) : previous_(current_stream(stream.device())) {
-  streams_of_thread().at(stream.device().index) = stream;
-}
-
-ScopedStream::~ScopedStream() { streams_of_thread().at(previous_.device().index) = previous_; }
-
 void copy(void* to, const void* from, std::size_t bytes, const Stream& stream) {
   if (bytes == 0) return;
+  require_capturable(to);
+  require_capturable(from);
   check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, native(stream)), "cudaMemcpyAsync");
 }
 
@@ -151,18 +110,5 @@ void zero(void* to, std::size_t bytes, const Stream& stream) {
   if (bytes == 0) return;
   check(cudaMemsetAsync(to, 0, bytes, native(stream)), "cudaMemsetAsync");
 }
-
-void set_failure(Device device, std::exception_ptr failure) {
-  const std::lock_guard lock(failures().mutex);
-  if (failure) {
-    failures().by_device[device.index] = std::move(failure);
-  } else {
-    failures().by_device.erase(device.index);
-  }
-  failures().any.store(!failures().by_device.empty(), std::memory_order_release);
-}
-
-void count_host_wait() { waits.fetch_add(1, std::memory_order_relaxed); }
-std::uint64_t host_waits() { return waits.load(std::memory_order_relaxed); }
 
 }  // namespace lockstep::gpu

@@ -12,7 +12,4 @@ cudaStream_t native(const Stream& stream);
 /// That of current_stream(device).
 cudaStream_t current(Device device);
 
-/// Adds to host_waits(): called by whoever blocks the calling thread until a device has finished.
-void count_host_wait();
-
 }  // namespace lockstep::gpu

@@ -26,13 +26,14 @@ Storage allocate_pinned(std::size_t) { refuse(); }
 MemoryStatistics memory_statistics(Device) { return {}; }
 AllocationLabel::AllocationLabel(const char* name) : previous_(name) {}
 AllocationLabel::~AllocationLabel() = default;
-Stream current_stream(Device) { refuse(); }
 Stream make_stream(Device, const std::string&) { refuse(); }
-ScopedStream::ScopedStream(const Stream& stream) : previous_(stream) { refuse(); }
-ScopedStream::~ScopedStream() = default;
 void copy(void*, const void*, std::size_t, const Stream&) { refuse(); }
 void zero(void*, std::size_t, const Stream&) { refuse(); }
-void set_failure(Device, std::exception_ptr) { refuse(); }
-std::uint64_t host_waits() { return 0; }
+struct Graph::Impl {};
+Graph::Graph(Device) { refuse(); }
+Graph::~Graph() = default;
+void Graph::capture(const std::function<void()>&) { refuse(); }
+void Graph::launch() { refuse(); }
+void release_cached(Device) {}
 
 }  // namespace lockstep::gpu

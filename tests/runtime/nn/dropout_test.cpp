@@ -43,6 +43,23 @@ TEST(Dropout, MaskIsThatOfTheGlobalSampleHoweverTheBatchIsSplit) {
   }
 }
 
+TEST(Dropout, ReadsThePlaceInTheRunWhenItRuns) {
+  Net model;
+  kernels::StepPosition position;
+  const auto masks = [&](std::int64_t first_sample) {
+    position = {7, first_sample};
+    const StepContext context(3, &position);
+    return values_of(model.first.forward(ones()));
+  };
+  const auto named = [&](std::int64_t first_sample) {
+    const StepContext context(3, 7, first_sample);
+    return values_of(model.first.forward(ones()));
+  };
+  EXPECT_EQ(masks(100), named(100));
+  EXPECT_EQ(masks(5), named(5));
+  EXPECT_NE(masks(5), named(100));
+}
+
 TEST(Dropout, LayersStepsAndSeedsHaveMasksOfTheirOwn) {
   Net model;
   const auto mask = [](Dropout& dropout, std::uint64_t seed, std::uint64_t step) {

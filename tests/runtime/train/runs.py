@@ -147,8 +147,9 @@ class RunTest(unittest.TestCase):
     def setUp(self):
         self.folder = Path(self.enterContext(tempfile.TemporaryDirectory(prefix="lockstep-test-")))
 
-    def command(self, name, *settings, resume="auto", job=DIGITS):
-        command = [LOCKSTEP, "train", str(job), "--run-dir", str(self.folder / name), "--resume", str(resume)]
+    def command(self, name, *settings, resume="auto", job=DIGITS, device="cpu"):
+        command = [LOCKSTEP, "train", str(job), "--run-dir", str(self.folder / name), "--resume", str(resume),
+                   "--device", device]
         for setting in settings:
             command += ["--set", setting]
         return command

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/tensor/cuda/graph.h"
+
+#include <optional>
+
+#include "runtime/tensor/cuda/allocator.h"
+#include "runtime/tensor/cuda/check.h"
+#include "runtime/tensor/cuda/stream.h"
+#include "runtime/tensor/gpu.h"
+
+namespace lockstep::gpu {
+
+namespace {
+
+thread_local bool capturing = false;
+
+/// A capture that is under way on a stream. Left early, it is broken off.
+class Capture {
+ public:
+  Capture(cudaStream_t stream, CudaAllocator::Pool& pool) : stream_(stream), pool_(pool) {
+    // Relaxed: NCCL and the allocator call CUDA on their own account meanwhile.
+    check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed), "cudaStreamBeginCapture");
+    pool_.open(stream_);
+    capturing = true;
+  }
+  ~Capture() {
+    if (!capturing) return;
+    leave();
+    cudaGraph_t broken_off = nullptr;
+    cudaStreamEndCapture(stream_, &broken_off);
+    if (broken_off != nullptr) cudaGraphDestroy(broken_off);
+    cudaGetLastError();  // what went wrong is on its way as an exception
+  }
+  Capture(const Capture&) = delete;
+  Capture& operator=(const Capture&) = delete;
+
+  cudaGraph_t end() {
+    leave();
+    cudaGraph_t graph = nullptr;
+    check(cudaStreamEndCapture(stream_, &graph), "cudaStreamEndCapture");
+    return graph;
+  }
+
+ private:
+  void leave() {
+    capturing = false;
+    pool_.close(stream_);
+  }
+
+  cudaStream_t stream_;
+  CudaAllocator::Pool& pool_;
+};
+
+}  // namespace
+
+struct Graph::Impl {
+  explicit Impl(Device on) : device(on), pool(CudaAllocator::of(on)) {}
+  ~Impl() {
+    if (launched_on) cudaStreamSynchronize(native(*launched_on));
+    if (executable != nullptr) cudaGraphExecDestroy(executable);
+  }
+
+  Device device;
+  CudaAllocator::Pool pool;
+  cudaGraphExec_t executable = nullptr;
+  std::optional<Stream> launched_on;
+};
+
+Graph::Graph(Device device) : impl_(std::make_unique<Impl>(device)) {}
+Graph::~Graph() = default;
+
+void Graph::capture(const std::function<void()>& work) {
+  if (impl_->executable != nullptr) throw UsageError("a graph was captured twice");
+  const DeviceGuard guard(impl_->device);
+  cudaGraph_t graph = nullptr;
+  {
+    Capture capture(current(impl_->device), impl_->pool);
+    work();
+    graph = capture.end();
+  }
+  const cudaError_t status = cudaGraphInstantiate(&impl_->executable, graph, 0);
+  cudaGraphDestroy(graph);
+  check(status, "cudaGraphInstantiate");
+}
+
+void Graph::launch() {
+  const DeviceGuard guard(impl_->device);
+  impl_->launched_on = current_stream(impl_->device);
+  check(cudaGraphLaunch(impl_->executable, native(*impl_->launched_on)), "cudaGraphLaunch");
+}
+
+void release_cached(Device device) { CudaAllocator::of(device).release_cached(); }
+
+void require_capturable(const void* data) {
+  if (!capturing) return;
+  cudaPointerAttributes attributes{};
+  check(cudaPointerGetAttributes(&attributes, data), "cudaPointerGetAttributes");
+  if (attributes.type != cudaMemoryTypeUnregistered) return;
+  throw UsageError("a graph was to record a copy from or to host memory that is not pinned");
+}
+
+}  // namespace lockstep::gpu

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// What does not depend on how a GPU is reached.
+#include "runtime/tensor/gpu.h"
+
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "runtime/tensor/gpu_waits.h"
+
+namespace lockstep::gpu {
+
+namespace {
+
+std::atomic<std::uint64_t> waits = 0;
+
+/// What has broken work of a device off, by device.
+struct Failures {
+  std::atomic<bool> any = false;
+  std::mutex mutex;
+  std::map<int, std::exception_ptr> by_device;
+};
+
+Failures& failures() {
+  static Failures& instance = *new Failures;  // never destroyed: a watchdog may be the last to end
+  return instance;
+}
+
+/// Each thread's stream by device, made when it is first asked for.
+std::map<int, Stream>& streams_of_thread() {
+  thread_local std::map<int, Stream> streams;
+  return streams;
+}
+
+}  // namespace
+
+Stream current_stream(Device device) {
+  auto& streams = streams_of_thread();
+  const auto found = streams.find(device.index);
+  if (found != streams.end()) return found->second;
+  return streams.emplace(device.index, make_stream(device, "")).first->second;
+}
+
+ScopedStream::ScopedStream(const Stream& stream) : previous_(current_stream(stream.device())) {
+  streams_of_thread().at(stream.device().index) = stream;
+}
+
+ScopedStream::~ScopedStream() { streams_of_thread().at(previous_.device().index) = previous_; }
+
+void set_failure(Device device, std::exception_ptr failure) {
+  const std::lock_guard lock(failures().mutex);
+  if (failure) {
+    failures().by_device[device.index] = std::move(failure);
+  } else {
+    failures().by_device.erase(device.index);
+  }
+  failures().any.store(!failures().by_device.empty(), std::memory_order_release);
+}
+
+void rethrow_failure(Device device) {
+  if (!failures().any.load(std::memory_order_acquire)) return;
+  const std::lock_guard lock(failures().mutex);
+  const auto found = failures().by_device.find(device.index);
+  if (found != failures().by_device.end()) std::rethrow_exception(found->second);
+}
+
+void count_host_wait() { waits.fetch_add(1, std::memory_order_relaxed); }
+std::uint64_t host_waits() { return waits.load(std::memory_order_relaxed); }
+
+}  // namespace lockstep::gpu

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/data/batch.h"
+#include "runtime/kernels/backend.h"
+
+namespace lockstep::train {
+
+/// What one step works on, on its device. Steps of the same shapes find it in the same place on a GPU, so that a
+/// captured step can be launched again.
+struct StepInputs {
+  std::uint64_t step = 0;                  ///< counted from 1
+  std::vector<data::Batch> micro_batches;  ///< this rank's shares
+  Tensor positions;                        ///< uint8: kernels::StepPosition [micro-batches]
+  Tensor stop;                             ///< float32 [1]: 1 where this rank was told to stop
+
+  const kernels::StepPosition* position(std::size_t micro_batch) const {
+    return static_cast<const kernels::StepPosition*>(positions.data()) + micro_batch;
+  }
+};
+
+}  // namespace lockstep::train

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whole runs on a GPU: they agree with the CPU's, repeat their bits, resume, and never make the host wait."""
+import json
+import signal
+import subprocess
+import unittest
+
+from runs import FP32, LOCKSTEP, SAVE_ALWAYS, RunTest, faults
+
+# Two epochs of 15 steps and a last one with fewer samples each; accumulation, dropout, a scale that grows.
+SETTINGS = ("train.steps=32", "data.global_batch=96", "train.accumulate=2",
+            "schedule.cosine.warmup_steps=5", "amp.loss_scale.growth_interval=8", "checkpoint.every_steps=0")
+EXACT = (*SETTINGS, *FP32)
+
+
+def gpus():
+    doctor = subprocess.run([LOCKSTEP, "doctor", "--json"], capture_output=True, text=True, check=True)
+    return json.loads(doctor.stdout)["devices"]
+
+
+class Gpu(RunTest):
+    def setUp(self):
+        if not gpus():
+            self.skipTest("this machine has no GPU")
+        super().setUp()
+
+    def on_gpu(self, name, *settings, ranks=1, **options):
+        return self.train(name, *settings, ranks=ranks, device="cuda", **options)
+
+    def assert_same_bits(self, run, other):
+        self.assertEqual(run.column("loss"), other.column("loss"))
+        self.assertEqual(run.column("skipped"), other.column("skipped"))
+        self.assertEqual(run.digest, other.digest)
+
+    def test_cpu_and_gpu_agree_on_a_whole_run(self):
+        cpu = self.train("cpu", *EXACT)
+        gpu = self.on_gpu("gpu", *EXACT)
+        self.assertEqual(gpu.summary["device"], "cuda:0")
+        # Sums are taken in another order; steps let that grow.
+        self.assert_same_to_rounding(gpu, cpu, 2e-3)
+        self.assertAlmostEqual(gpu.summary["eval"]["accuracy"], cpu.summary["eval"]["accuracy"], delta=0.01)
+
+    def test_cpu_and_gpu_agree_in_sixteen_bits(self):
+        cpu = self.train("cpu", *SETTINGS)
+        gpu = self.on_gpu("gpu", *SETTINGS)
+        self.assertEqual(gpu.column("skipped"), cpu.column("skipped"))
+        self.assertEqual(gpu.column("loss_scale"), cpu.column("loss_scale"))
+        self.assert_close(gpu.column("loss"), cpu.column("loss"), 0.05, "losses")
+
+    def test_one_two_and_three_ranks_agree(self):
+        one = self.on_gpu("1", *EXACT)
+        for ranks in (2, 3):
+            self.assert_same_to_rounding(self.on_gpu(str(ranks), *EXACT, ranks=ranks), one, 2e-3)
+
+    def test_two_runs_alike_are_bitwise_equal(self):
+        for name, settings in (("fp32", EXACT), ("fp16", SETTINGS)):
+            for ranks in (1, 2):
+                first = self.on_gpu(f"{name}-{ranks}-a", *settings, ranks=ranks)
+                self.assert_same_bits(self.on_gpu(f"{name}-{ranks}-b", *settings, ranks=ranks), first)
+
+    def test_a_captured_step_and_an_eager_one_have_the_same_bits(self):
+        for name, settings in (("fp32", EXACT), ("fp16", SETTINGS)):
+            for ranks in (1, 2):
+                eager = self.on_gpu(f"{name}-{ranks}-eager", *settings, "train.cuda_graph=OFF", ranks=ranks)
+                graph = self.on_gpu(f"{name}-{ranks}-graph", *settings, "train.cuda_graph=ON", ranks=ranks)
+                self.assert_same_bits(graph, eager)
+                self.assertEqual(eager.summary["gpu"]["graph_launches"], 0)
+                # The first step, and the two that end an epoch, run without.
+                self.assertEqual(graph.summary["gpu"]["graph_launches"], 32 - 3)
+
+    def test_a_step_never_makes_the_host_wait(self):
+        for mode in ("ON", "OFF"):
+            for ranks in (1, 2):
+                run = self.on_gpu(f"{mode}-{ranks}", *SETTINGS, f"train.cuda_graph={mode}", ranks=ranks)
+                self.assertEqual(run.summary["gpu"]["host_waits"], 0, (mode, ranks))
+
+    def test_an_overflow_skips_exactly_its_step(self):
+        storm = faults("overflow", "step:7 rank:1", "nan", "step:8 rank:0")
+        eager = self.on_gpu("eager", *SETTINGS, storm, "train.cuda_graph=OFF", ranks=2)
+        graph = self.on_gpu("graph", *SETTINGS, storm, ranks=2)
+        self.assert_same_bits(graph, eager)
+        self.assertEqual([s for s, skipped in zip(graph.column("step"), graph.column("skipped")) if skipped], [7, 8])
+        self.assertEqual(graph.step(7)["rank"], 1)
+
+    def test_a_resumed_run_has_the_bits_of_one_that_was_never_stopped(self):
+        whole = self.on_gpu("whole", *SETTINGS, *SAVE_ALWAYS, ranks=2)
+        for step in (1, 15, 16, 31):
+            rest = self.on_gpu(f"from-{step}", *SETTINGS, *SAVE_ALWAYS, ranks=2, resume=whole.checkpoint(step))
+            self.assertEqual(rest.digest, whole.digest, f"resumed from step {step}")
+            self.assertEqual(rest.column("loss"), whole.column("loss")[step:])
+
+    def test_a_run_goes_on_from_gpu_to_cpu_and_back(self):
+        settings = (*EXACT, *SAVE_ALWAYS)
+        whole = self.on_gpu("whole", *settings)
+        rest = self.train("rest", *settings, resume=whole.checkpoint(16))
+        self.assert_close(rest.column("loss"), whole.column("loss")[16:], 2e-3, "GPU to CPU")
+        back = self.on_gpu("back", *settings, resume=rest.checkpoint(24))
+        self.assert_close(back.column("loss"), whole.column("loss")[24:], 2e-3, "CPU to GPU")
+
+    def test_asked_to_stop_it_saves(self):
+        live = self.start("run", "train.steps=1000000", "checkpoint.every_steps=10", ranks=2, device="cuda")
+        live.wait_for_step(10)
+        live.process.send_signal(signal.SIGTERM)
+        run = live.finish()
+        self.assertEqual(run.code, 75, run.output)
+        self.assertEqual(run.checkpoints[-1], run.checkpoint(run.column("step")[-1]))
+
+    def test_a_rank_that_dies_ends_the_others(self):
+        run = self.on_gpu("run", *SETTINGS, faults("kill", "step:9 rank:1"), ranks=2, code=7)
+        self.assertIn("rank 1 ", run.output)
+
+
+if __name__ == "__main__":
+    unittest.main()

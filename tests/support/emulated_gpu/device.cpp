@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <new>
+
+#include "runtime/tensor/error.h"
+#include "runtime/tensor/gpu.h"
+#include "runtime/tensor/gpu_waits.h"
+#include "tests/support/emulated_gpu/emulation.h"
+
+namespace lockstep::gpu {
+
+namespace {
+
+constexpr std::size_t kAlignment = 512;
+/// Reads as NaN in every floating dtype.
+constexpr int kPoison = 0xff;
+
+/// Memory of the device and pinned memory.
+struct Memory {
+  std::mutex mutex;
+  std::map<const std::byte*, std::size_t> blocks;  ///< by address, with their sizes
+  MemoryStatistics statistics;
+};
+Memory& memory() {
+  static Memory& instance = *new Memory;  // never destroyed: tensors of static lifetime may outlive it
+  return instance;
+}
+
+void* take(std::size_t bytes, std::size_t counted) {
+  void* data = std::aligned_alloc(kAlignment, (bytes / kAlignment + 1) * kAlignment);
+  if (data == nullptr) throw std::bad_alloc();
+  std::memset(data, kPoison, bytes);
+  const std::lock_guard lock(memory().mutex);
+  memory().blocks.emplace(static_cast<std::byte*>(data), bytes + 1);
+  MemoryStatistics& statistics = memory().statistics;
+  statistics.allocated += counted;
+  statistics.reserved = statistics.allocated;
+  statistics.peak = std::max(statistics.peak, statistics.allocated);
+  return data;
+}
+
+void give_back(void* data, std::size_t bytes, std::size_t counted) {
+  std::memset(data, kPoison, bytes);
+  {
+    const std::lock_guard lock(memory().mutex);
+    memory().blocks.erase(static_cast<std::byte*>(data));
+    memory().statistics.allocated -= counted;
+  }
+  std::free(data);
+}
+
+}  // namespace
+
+namespace emulation {
+
+bool is_known(const void* data) {
+  const std::lock_guard lock(memory().mutex);
+  const auto* address = static_cast<const std::byte*>(data);
+  auto behind = memory().blocks.upper_bound(address);
+  if (behind == memory().blocks.begin()) return false;
+  --behind;
+  return address < behind->first + behind->second;
+}
+
+}  // namespace emulation
+
+int device_count() { return 1; }
+std::string why_none() { return {}; }
+std::string runtime_version() { return "emulated"; }
+std::string driver_version() { return "emulated"; }
+
+Description describe(Device device) {
+  if (device.type != DeviceType::kCuda || device.index != 0) {
+    throw EnvironmentError("there is no " + str(device) + "; there are 1 CUDA devices",
+                           "Use --device cpu; lockstep doctor says more.");
+  }
+  return {.name = "emulated", .compute_capability = 0, .multiprocessors = 1, .total_memory = 0, .free_memory = 0};
+}
+
+Storage allocate(std::size_t bytes, Device device) {
+  const Stream stream = current_stream(device);
+  void* data = take(bytes, bytes);
+  if (!emulation::recording()) {
+    return {data, bytes, device, [=] { emulation::append(stream, [=] { give_back(data, bytes, bytes); }); }};
+  }
+  // Memory of the graph: in each launch it is given and given back anew.
+  const auto poison = [=] { std::memset(data, kPoison, bytes); };
+  emulation::when_graph_ends([=] { give_back(data, bytes, bytes); });
+  emulation::append(stream, poison);
+  return {data, bytes, device, [=] {
+            if (emulation::recording()) emulation::append(stream, poison);
+          }};
+}
+
+Storage allocate_pinned(std::size_t bytes) {
+  count_host_wait();
+  void* data = take(bytes, 0);
+  return {data, bytes, kCpu, [=] {
+            count_host_wait();
+            give_back(data, bytes, 0);
+          }};
+}
+
+MemoryStatistics memory_statistics(Device) {
+  const std::lock_guard lock(memory().mutex);
+  return memory().statistics;
+}
+void release_cached(Device) {}
+
+AllocationLabel::AllocationLabel(const char* name) : previous_(name) {}
+AllocationLabel::~AllocationLabel() = default;
+
+}  // namespace lockstep::gpu

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <functional>
+
+#include "runtime/tensor/stream.h"
+#include "runtime/tensor/tensor.h"
+
+namespace lockstep::gpu::emulation {
+
+// A GPU made of host memory and threads. It computes what a GPU would, as late as a GPU would: a stream's work runs on
+// a thread of its own, memory is poisoned when it is given and when it is given back in the stream's order, and a graph
+// repeats what was recorded and nothing else. So whatever the host does too early, forgets to order, or leaves lying
+// shows as it would on a GPU.
+
+/// Appends work to the device's stream, or to the graph that the calling thread records. What it refers to on the host
+/// must be its own; device memory it may only point to.
+void append(const Stream& stream, std::function<void()> work);
+
+/// A tensor of the device as one of the CPU, for work that append() was given; it does not keep the memory.
+Tensor on_host(const Tensor& tensor);
+
+/// Whether the calling thread records a graph.
+bool recording();
+/// Called when the graph that the calling thread records is gone.
+void when_graph_ends(std::function<void()> release);
+/// Whether the address lies in memory of a device or in pinned memory.
+bool is_known(const void* data);
+
+}  // namespace lockstep::gpu::emulation

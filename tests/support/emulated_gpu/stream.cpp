@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "runtime/tensor/error.h"
+#include "runtime/tensor/gpu.h"
+#include "runtime/tensor/gpu_waits.h"
+#include "tests/support/emulated_gpu/emulation.h"
+
+namespace lockstep::gpu {
+
+namespace {
+
+void refuse_while_recording(const char* what) {
+  if (emulation::recording()) throw EnvironmentError(std::string(what) + " while a graph is captured");
+}
+
+/// A point in the work of a thread; one that was recorded is only an order, which the recording has anyway.
+class EmulatedEvent final : public EventImpl {
+ public:
+  EmulatedEvent(Device device, Event event, bool recorded)
+      : device_(device), event_(std::move(event)), recorded_(recorded) {}
+
+  void synchronize() override {
+    if (recorded_) throw EnvironmentError("the host waits for an event that was recorded into a graph");
+    if (done()) return;
+    refuse_while_recording("the host waits for an event");
+    count_host_wait();
+    event_.synchronize();
+    rethrow_failure(device_);
+  }
+  bool done() override {
+    const bool reached = event_.done();
+    if (reached) rethrow_failure(device_);
+    return reached;
+  }
+  const Event& event() const { return event_; }
+  bool recorded() const { return recorded_; }
+
+ private:
+  Device device_;
+  Event event_;
+  bool recorded_;
+};
+
+class EmulatedStream final : public StreamImpl, public std::enable_shared_from_this<EmulatedStream> {
+ public:
+  EmulatedStream(Device device, const std::string& name) : device_(device), thread_(Stream::worker("gpu " + name)) {}
+
+  Device device() const override { return device_; }
+  void enqueue(std::function<void()> work) override {
+    const ScopedStream scope{Stream(shared_from_this())};
+    work();
+  }
+  void wait(const Event& event) override {
+    if (!event.impl()) return;
+    const auto* other = dynamic_cast<const EmulatedEvent*>(event.impl().get());
+    if (other == nullptr) {
+      event.synchronize();
+    } else if (!emulation::recording()) {
+      if (other->recorded()) throw EnvironmentError("a stream waits for an event that was recorded into a graph");
+      thread_.wait(other->event());
+    }
+  }
+  Event record() override {
+    const bool recorded = emulation::recording();
+    return Event(std::make_shared<EmulatedEvent>(device_, recorded ? Event() : thread_.record(), recorded));
+  }
+  void synchronize() override {
+    refuse_while_recording("the host waits for a stream");
+    count_host_wait();
+    thread_.synchronize();
+    rethrow_failure(device_);
+  }
+  const Stream& thread() const { return thread_; }
+
+ private:
+  Device device_;
+  Stream thread_;
+};
+
+const Stream& thread_of(const Stream& stream) {
+  const auto* emulated = dynamic_cast<const EmulatedStream*>(stream.impl().get());
+  if (emulated == nullptr) throw UsageError("a stream of " + str(stream.device()) + " was used for work on a GPU");
+  return emulated->thread();
+}
+
+/// What a thread that captures has appended so far.
+struct Recording {
+  std::vector<std::function<void()>> work;
+  std::vector<std::function<void()>> releases;
+  ~Recording() {
+    for (const auto& release : releases) release();
+  }
+};
+thread_local Recording* recorder = nullptr;
+
+void require_capturable(const void* data) {
+  if (!emulation::recording() || emulation::is_known(data)) return;
+  throw UsageError("a graph was to record a copy from or to host memory that is not pinned");
+}
+
+}  // namespace
+
+namespace emulation {
+
+void append(const Stream& stream, std::function<void()> work) {
+  if (recorder != nullptr) {
+    recorder->work.push_back(std::move(work));
+  } else {
+    thread_of(stream).enqueue(std::move(work));
+  }
+}
+
+Tensor on_host(const Tensor& tensor) {
+  if (!tensor.defined()) return {};
+  return Tensor::view(Storage(tensor.data(), tensor.bytes(), kCpu, nullptr), 0, tensor.shape(), tensor.dtype());
+}
+
+bool recording() { return recorder != nullptr; }
+
+void when_graph_ends(std::function<void()> release) { recorder->releases.push_back(std::move(release)); }
+
+}  // namespace emulation
+
+struct Graph::Impl {
+  Device device;
+  std::shared_ptr<Recording> recording;
+  std::optional<Stream> launched_on;
+};
+
+Graph::Graph(Device device) : impl_(std::make_unique<Impl>(Impl{device, nullptr, {}})) { describe(device); }
+
+Graph::~Graph() {
+  if (impl_->launched_on) thread_of(*impl_->launched_on).synchronize();
+}
+
+void Graph::capture(const std::function<void()>& work) {
+  if (impl_->recording) throw UsageError("a graph was captured twice");
+  const auto recording = std::make_shared<Recording>();
+  recorder = recording.get();
+  try {
+    work();
+  } catch (...) {
+    recorder = nullptr;
+    throw;
+  }
+  recorder = nullptr;
+  impl_->recording = recording;
+}
+
+void Graph::launch() {
+  impl_->launched_on = current_stream(impl_->device);
+  emulation::append(*impl_->launched_on, [recording = impl_->recording] {
+    for (const auto& work : recording->work) work();
+  });
+}
+
+Stream make_stream(Device device, const std::string& name) {
+  describe(device);
+  return Stream(std::make_shared<EmulatedStream>(device, name));
+}
+
+void copy(void* to, const void* from, std::size_t bytes, const Stream& stream) {
+  if (bytes == 0) return;
+  require_capturable(to);
+  require_capturable(from);
+  if (emulation::is_known(from)) {
+    emulation::append(stream, [=] { std::memmove(to, from, bytes); });
+    return;
+  }
+  // Memory that is not pinned has been read when the call returns.
+  const auto* begin = static_cast<const std::byte*>(from);
+  emulation::append(stream, [to, staged = std::vector<std::byte>(begin, begin + bytes)] {
+    std::memcpy(to, staged.data(), staged.size());
+  });
+}
+
+void zero(void* to, std::size_t bytes, const Stream& stream) {
+  if (bytes > 0) emulation::append(stream, [=] { std::memset(to, 0, bytes); });
+}
+
+}  // namespace lockstep::gpu
