@@ -9,12 +9,14 @@ import time
 from gpu.peers import Peer
 from gpu.process import run
 
-# Workloads in groups whose PyTorch programs fit on the GPU together: name, job, steps of a run, PyTorch's modes.
-TRAINING = {"mlp": ("configs/mlp_4096.pbtxt", 400), "digits": ("configs/digits_convnet.pbtxt", 600),
-            "resnet50": ("configs/resnet50_synthetic.pbtxt", 60)}
-GROUPS = [[("mlp", ("eager", "compile")), ("digits", ("eager",)), ("sgd", ("eager",)), ("adam", ("eager",))],
-          [("resnet50", ("eager", "compile"))]]
 DIGITS = "configs/digits_convnet.pbtxt"
+# Job and steps of a run of the command, by workload.
+JOBS = {"mlp": ("configs/mlp_4096.pbtxt", 100), "digits": (DIGITS, 400), "resnet50": ("configs/resnet50_synthetic.pbtxt", 30)}
+# Workloads with PyTorch's modes, in groups whose programs fit on the GPU together. sgd and adam have no job: gpu_bench
+# measures ours.
+GROUPS = [{"mlp": ["eager", "compile"], "digits": ["eager"], "sgd": ["eager"], "adam": ["eager"]},
+          {"resnet50": ["eager", "compile"]}]
+VARIANTS = {"graph": "train.cuda_graph=ON", "no graph": "train.cuda_graph=OFF"}
 
 
 def json_lines(text):
@@ -25,15 +27,10 @@ class Bench:
     """`raw` is what gpu.figures makes rows of."""
 
     def __init__(self, root, build, env, python, torch, out, cache, seconds, rounds):
-        self.root, self.lockstep, self.env = root, build / "bin/lockstep", env
-        self.gpu_bench = build / "bin/gpu_bench"
+        self.root, self.programs, self.env = root, build / "bin", env
         self.python, self.torch, self.out, self.cache, self.rounds = python, torch, out, cache, rounds
-        self.script = root / "tests/bench/pytorch_gpu.py"
         self.end = time.monotonic() + seconds
-        self.raw = {"gpu_bench": [], "lockstep": {}, "pytorch": {}, "digits": {}, "skipped": [], "problems": []}
-        schema = (root / "configs/job.proto").read_text()
-        self.variants = {"graph": ["train.cuda_graph=ON"], "no graph": ["train.cuda_graph=OFF"]} \
-            if "cuda_graph" in schema else {"": []}
+        self.raw = {"gpu_bench": [], "steps": {}, "train": {}, "digits": {}, "skipped": [], "problems": []}
 
     def left(self):
         return self.end - time.monotonic()
@@ -41,12 +38,35 @@ class Bench:
     def skip(self, what, why):
         self.raw["skipped"].append({"what": what, "why": why})
 
+    def log(self, *names):
+        return self.out / ("-".join(names).replace(" ", "-").lower() + ".log")
+
+    def pytorch(self, workload, mode, keep=True):
+        # What was compiled and tuned once is found again by the next start.
+        env = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(self.cache), "PYTHONDONTWRITEBYTECODE": "1"}
+        command = [self.python, self.root / "tests/bench/pytorch_gpu.py", "--workload", workload, "--mode", mode,
+                   "--started", time.time()]
+        return Peer(f"PyTorch {mode}", command, env, self.log("prepare" if not keep else "pytorch", workload, mode), keep)
+
+    def lockstep(self, workload, variant):
+        command = [self.programs / "step_bench", self.root / JOBS[workload][0], VARIANTS[variant],
+                   "--started", time.time()]
+        return Peer(f"Lockstep, {variant}", command, self.env, self.log("step", workload, variant))
+
+    def prepare(self):
+        """Starts PyTorch's compilations, whose results stay in the cache, and does not wait for them."""
+        if not self.torch:
+            return []
+        self.cache.mkdir(parents=True, exist_ok=True)
+        return [self.pytorch(workload, "compile", keep=False)
+                for group in GROUPS for workload, modes in group.items() if "compile" in modes]
+
     def train(self, job, overrides, name, options=()):
-        """(summary.json, seconds of the command), or None with the problem noted."""
+        """(summary.json, seconds) of `lockstep train`, or None with the problem noted."""
         with tempfile.TemporaryDirectory(prefix="gpu_check.") as run_dir:
             sets = [word for value in overrides for word in ("--set", value)]
-            outcome = run([self.lockstep, "train", self.root / job, "--device", "cuda", "--run-dir", run_dir, *options,
-                           *sets], max(20, min(120, self.left())), self.out / f"train-{name}.log", env=self.env)
+            outcome = run([self.programs / "lockstep", "train", self.root / job, "--device", "cuda", "--run-dir", run_dir,
+                           *options, *sets], max(20, min(120, self.left())), self.log("train", name), env=self.env)
             summary = pathlib.Path(run_dir) / "summary.json"
             if outcome.ok and summary.exists():
                 found = json.loads(summary.read_text())
@@ -56,20 +76,8 @@ class Bench:
         self.raw["problems"].append(f"lockstep train {' '.join([job, *overrides])}: {outcome.why()}")
         return None
 
-    def peer(self, workload, mode, log, keep=True):
-        log = self.out / f"{log}-{workload}-{mode}.log"
-        return Peer(self.python, self.script, workload, mode, log, self.cache, keep)
-
-    def prepare(self):
-        """Starts PyTorch's compilations, whose results stay in the cache, and does not wait for them."""
-        if not self.torch:
-            return []
-        self.cache.mkdir(parents=True, exist_ok=True)
-        return [self.peer(name, "compile", "prepare", keep=False)
-                for group in GROUPS for name, modes in group if "compile" in modes]
-
     def measure_kernels(self):
-        outcome = run([self.gpu_bench], max(20, min(90, self.left())), self.out / "gpu_bench.log", env=self.env)
+        outcome = run([self.programs / "gpu_bench"], max(20, min(90, self.left())), self.log("gpu_bench"), env=self.env)
         self.raw["gpu_bench"] = json_lines(outcome.output)
         if not outcome.ok:
             self.raw["problems"].append(f"gpu_bench {outcome.why()}")
@@ -77,60 +85,50 @@ class Bench:
             if "error" in line:
                 self.raw["problems"].append(f"gpu_bench: {line['name']}: {line['error']}")
 
-    def start_peers(self, group):
-        if not self.torch:
-            return []
-        peers = [self.peer(name, mode, "pytorch") for name, modes in group for mode in modes]
-        deadline = time.monotonic() + min(90, 0.5 * self.left())
-        for peer in peers:
-            peer.wait_ready(deadline - time.monotonic())
-            if peer.problem:
-                self.skip(f"PyTorch {peer.mode}, {peer.workload}", peer.problem)
-        return [peer for peer in peers if not peer.problem]
+    def measure_digits(self):
+        """The quickstart's job to its end: accuracy, the same bits twice, and two ranks that share the GPU."""
+        runs = self.raw["digits"]
+        for name, options in (("one rank", ()), ("again", ()), ("two ranks", ("--nproc", 2))):
+            done = self.train(DIGITS, [], f"digits {name}", options)
+            if done:
+                runs[name] = {"summary": done[0], "seconds": done[1]}
+        if len({runs[name]["summary"]["weights_digest"] for name in ("one rank", "again") if name in runs}) > 1:
+            self.raw["problems"].append("the digits job reached other weights the second time: the GPU's results vary")
 
     def measure_group(self, group):
         if self.left() < 20:
-            self.skip(", ".join(name for name, _ in group), "no time was left")
-            return
-        peers = self.start_peers(group)
+            return self.skip(", ".join(group), "no time was left")
+        peers = {workload: [self.lockstep(workload, variant) for variant in VARIANTS if workload in JOBS] +
+                 [self.pytorch(workload, mode) for mode in modes if self.torch] for workload, modes in group.items()}
+        deadline = time.monotonic() + min(90, 0.5 * self.left())
         try:
-            for name, _ in group:
-                self.measure_workload(name, [peer for peer in peers if peer.workload == name])
+            for peer in [peer for of_workload in peers.values() for peer in of_workload]:
+                peer.wait_ready(deadline - time.monotonic())
+            for workload, of_workload in peers.items():
+                self.measure_workload(workload, of_workload)
         finally:
-            for peer in peers:
-                peer.close()
-                measured = {"ready": peer.ready, "rounds": peer.rounds}
-                self.raw["pytorch"].setdefault(peer.workload, {})[peer.mode] = measured
-                if peer.problem:
-                    self.skip(f"PyTorch {peer.mode}, {peer.workload}: the remaining rounds", peer.problem)
+            for workload, of_workload in peers.items():
+                for peer in of_workload:
+                    peer.close()
+                    self.raw["steps"].setdefault(workload, {})[peer.name] = peer.measured()
+                    if peer.problem and peer.name.startswith("PyTorch"):
+                        self.skip(f"{workload}, {peer.name}", peer.problem)
+                    elif peer.problem:
+                        self.raw["problems"].append(f"step_bench, {workload}, {peer.name}: {peer.problem}")
 
-    def measure_workload(self, name, peers):
-        job, steps = TRAINING.get(name, (None, 0))
-        variants = dict(self.variants) if job else {}
+    def measure_workload(self, workload, peers):
+        job, steps = JOBS.get(workload, (None, 0))
         for number in range(self.rounds):
-            for variant, overrides in list(variants.items()):
-                if self.left() < 10:
-                    self.skip(f"{name}, round {number + 1}", "no time was left")
-                    return
-                sets = [f"train.steps={steps}", "train.eval_every=0", "checkpoint.every_steps=0", *overrides]
-                done = self.train(job, sets, f"{name}-{variant or 'default'}-{number}".replace(" ", "-"))
-                if done is None:
-                    del variants[variant]
-                    continue
-                self.raw["lockstep"].setdefault(name, {}).setdefault(variant, []).append(done[0])
+            if self.left() < 10:
+                return self.skip(f"{workload}, from round {number + 1} on", "no time was left")
             for peer in peers:
                 peer.take_turn()
-
-    def measure_digits(self):
-        """The quickstart's job to its end: accuracy, the same bits twice, and two ranks that share the GPU."""
-        for name, options in (("one rank", ()), ("again", ()), ("two ranks", ("--nproc", 2))):
-            done = self.train(DIGITS, [], f"digits-whole-{name}".replace(" ", "-"), options)
-            if done:
-                self.raw["digits"][name] = {"summary": done[0], "seconds": done[1]}
-        digests = {self.raw["digits"][name]["summary"]["weights_digest"] for name in ("one rank", "again")
-                   if name in self.raw["digits"]}
-        if len(digests) > 1:
-            self.raw["problems"].append("the digits job reached other weights the second time: the GPU's results vary")
+            if job:
+                short = [f"train.steps={steps}", "train.eval_every=0", "checkpoint.every_steps=0"]
+                done = self.train(job, short, f"{workload} {number}")
+                job = job if done else None
+                if done:
+                    self.raw["train"].setdefault(workload, []).append(done[0])
 
     def run(self):
         if not self.torch:

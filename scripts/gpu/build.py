@@ -6,7 +6,7 @@ import re
 
 from gpu.process import run
 
-TARGETS = ["all", "gpu_bench"]
+TARGETS = ["all", "gpu_bench", "step_bench"]
 
 
 def configure_command(root, folder, architectures, libraries):

@@ -64,8 +64,9 @@ print(json.dumps({"folders": list(dict.fromkeys(folders)), "torch": torch}))
 
 def pythons(named=None):
     """The Pythons of this machine, or `named`, those with PyTorch first: [{"python", "folders", "torch"}]."""
-    in_opt = [path for pattern in ("*/bin/python3", "*/.venv/bin/python3") for path in pathlib.Path("/opt").glob(pattern)]
-    candidates = [named] if named else ["python3", "python", sys.executable, *map(str, in_opt)]
+    opt = pathlib.Path("/opt")
+    in_opt = [str(path) for pattern in ("*/bin/python3", "*/.venv/bin/python3") for path in opt.glob(pattern)]
+    candidates = [named] if named else ["python3", "python", sys.executable, *in_opt]
     found, seen = [], set()
     for candidate in candidates:
         path = shutil.which(candidate)

@@ -1,27 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch as a program that waits for its turn: tests/bench/pytorch_gpu.py."""
+"""Programs that wait for their turn: tests/bench/step_bench.cpp and tests/bench/pytorch_gpu.py.
+
+Once warmed up they print a JSON line, and then one for each line that they read, after a round of steps.
+"""
 import json
-import os
 import queue
 import subprocess
 import threading
-import time
 
 from gpu.process import stop
 
 
 class Peer:
-    """One workload in one mode. After the first failure `problem` says why, and nothing more is asked of it."""
+    """After the first failure `problem` says why, and nothing more is asked of it."""
 
-    def __init__(self, python, script, workload, mode, log, cache, keep=True):
-        self.workload, self.mode, self.log = workload, mode, log
+    def __init__(self, name, command, env, log, keep=True):
+        self.name, self.log = name, log
         self.ready, self.rounds, self.problem = None, [], None
-        # What was compiled and tuned once is found again by the next start.
-        env = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(cache), "PYTHONDONTWRITEBYTECODE": "1"}
-        command = [python, script, "--workload", workload, "--mode", mode, "--started", time.time()]
-        self.process = subprocess.Popen([str(word) for word in command], env=env, text=True, start_new_session=True,
-                                        stdin=subprocess.PIPE if keep else subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                        stderr=open(log, "w"))
+        with open(log, "w") as errors:
+            self.process = subprocess.Popen([str(word) for word in command], env=env, text=True, start_new_session=True,
+                                            stdin=subprocess.PIPE if keep else subprocess.DEVNULL,
+                                            stdout=subprocess.PIPE, stderr=errors)
         self.lines = queue.Queue()
         threading.Thread(target=self._read, daemon=True).start()
 
@@ -35,7 +34,7 @@ class Peer:
         try:
             line = self.lines.get(timeout=max(limit, 0.1))
         except queue.Empty:
-            self.problem = f"no answer within {limit:.0f} s"
+            self.problem = f"no answer within {max(limit, 0):.0f} s"
             line = None
         else:
             if line is None:
@@ -60,6 +59,9 @@ class Peer:
         result = self._answer(limit)
         if result:
             self.rounds.append(result)
+
+    def measured(self):
+        return {"ready": self.ready, "rounds": self.rounds, "problem": self.problem}
 
     def close(self):
         if self.process.stdin:

@@ -42,6 +42,15 @@ def stop(process):
             continue
 
 
+running = set()
+
+
+def stop_all():
+    """What other threads are running."""
+    for process in list(running):
+        stop(process)
+
+
 def run(command, limit=None, log=None, cwd=None, env=None):
     """Runs the command in a process group of its own; what it prints comes back as one text and into the file `log`."""
     command = [str(word) for word in command]
@@ -52,6 +61,7 @@ def run(command, limit=None, log=None, cwd=None, env=None):
     except OSError as error:
         return Outcome(None, f"{command[0]}: {error.strerror}", 0.0)
     timed_out = False
+    running.add(process)
     try:
         output, _ = process.communicate(timeout=limit)
     except subprocess.TimeoutExpired:
@@ -61,6 +71,8 @@ def run(command, limit=None, log=None, cwd=None, env=None):
     except BaseException:
         stop(process)
         raise
+    finally:
+        running.discard(process)
     text = output.decode(errors="replace")
     if log:
         pathlib.Path(log).write_text(f"$ {' '.join(command)}\n{text}")

@@ -5,7 +5,7 @@ import pathlib
 import re
 import time
 
-from gpu.process import run
+from gpu.process import run, stop_all
 
 CODE = 77  # compute-sanitizer's exit code for a finding; GoogleTest ends with 1
 SHARD = 24  # tests a run: an instrumented process takes seconds to start, and one hung test must not cost many
@@ -87,7 +87,12 @@ def sanitize(tests, tools, env, out, seconds, each=60):
             return (*shard, run(command(tool, *shard), min(each, left), log, env=env))
 
         with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-            runs = list(pool.map(check, range(len(work)), work))
+            try:
+                runs = list(pool.map(check, range(len(work)), work))
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                stop_all()
+                raise
         row = merge(tool, [done for done in runs if done])
         left_out = sum(len(shard[1]) for shard, done in zip(work, runs) if not done)
         if left_out:

@@ -6,6 +6,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 sys.dont_write_bytecode = True
@@ -54,6 +55,13 @@ RACECHECK = """========= COMPUTE-SANITIZER
 =========
 ========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)
 """
+
+
+def wait_for(file):
+    """The file's content, once it is there."""
+    while not file.exists() or not file.read_text():
+        time.sleep(0.02)
+    return file.read_text()
 
 
 class Parsers(unittest.TestCase):
@@ -120,19 +128,17 @@ class Sanitizers(unittest.TestCase):
             ("/b/bin/kernels_dnn_test", [f"Conv/cuda?0.Test{i}" for i in group]) for group in ((0, 1, 2), (3, 4))])
 
 
-def summary(step, **more):
-    return {"step_ms_p50": step, "time_to_first_step_ms": 700.0, **more}
+def program(*steps, **more):
+    return {"ready": {"first_step_ms": 5000.0}, "rounds": [{"step_ms": step, "host_us": 15.0, **more} for step in steps]}
 
 
 class Figures(unittest.TestCase):
     RAW = {
-        "lockstep": {"mlp": {"graph": [summary(0.27, peak_memory_bytes=90, host_waits=0, host_us_per_step=15.0),
-                                       summary(0.25), summary(0.26)],
-                             "no graph": [summary(0.4)]}},
-        "pytorch": {"mlp": {"eager": {"ready": {"first_step_ms": 5000.0},
-                                      "rounds": [{"step_ms": 0.78, "host_us": 700.0, "peak_memory_bytes": 120}]},
-                            "compile": {"ready": {"first_step_ms": 9000.0}, "rounds": []}},
-                    "sgd": {"eager": {"ready": {}, "rounds": [{"step_ms": 1.2}]}}},
+        "steps": {"mlp": {"Lockstep, graph": program(0.27, 0.25, 0.26, host_waits=0, peak_memory_bytes=90),
+                          "Lockstep, no graph": program(0.4, host_waits=3),
+                          "PyTorch eager": program(0.78, peak_memory_bytes=120), "PyTorch compile": program()},
+                  "sgd": {"PyTorch eager": program(1.2)}},
+        "train": {"mlp": [{"step_ms_p50": 5.0, "time_to_first_step_ms": 900.0}]},
         "gpu_bench": [{"name": "copy", "us": 187.0, "gb_per_s": 4300.0},
                       {"name": "sgd momentum with inf check", "us": 600.0, "gb_per_s": 3655.0},
                       {"name": "matmul 8192 float16", "us": 1400.0, "tflop_per_s": 785.0},
@@ -147,12 +153,13 @@ class Figures(unittest.TestCase):
         self.assertEqual(self.rows["step, Lockstep, graph"]["value"], 0.26)
         self.assertIs(self.rows["step, Lockstep, graph"]["met"], True)
         self.assertIsNone(self.rows["step, Lockstep, no graph"]["met"])
+        self.assertIs(self.rows["start to first step, lockstep train"]["met"], False)
         self.assertAlmostEqual(self.rows["PyTorch eager's step / Lockstep's"]["value"], 3.0)
         self.assertIs(self.rows["peak memory, Lockstep's / PyTorch eager's"]["met"], True)
         self.assertIs(self.rows["host waits a step, Lockstep, graph"]["met"], True)
 
     def test_a_peer_without_rounds_has_no_row(self):
-        self.assertFalse([what for what in self.rows if "compile" in what])
+        self.assertEqual([what for what in self.rows if "compile" in what], ["start to first step, PyTorch compile"])
 
     def test_kernels_are_held_against_the_copy(self):
         found = self.rows["sgd momentum with inf check"]
@@ -163,7 +170,7 @@ class Figures(unittest.TestCase):
         self.assertAlmostEqual(self.rows[against]["value"], 2.0)
 
     def test_nothing_measured_gives_no_row(self):
-        self.assertEqual(figures.rows_of({"lockstep": {}, "pytorch": {}, "gpu_bench": [], "digits": {}}), [])
+        self.assertEqual(figures.rows_of({"steps": {}, "train": {}, "gpu_bench": [], "digits": {}}), [])
 
 
 class WholeCheck(unittest.TestCase):
@@ -181,14 +188,17 @@ class WholeCheck(unittest.TestCase):
         (self.folder / "deps").mkdir()
         (self.folder / "deps/environment").write_text("export FROM_DEPS=1\n")
 
-    def check(self, *arguments, without=(), **environment):
-        for name in without:
-            (self.folder / "bin" / name).unlink()
+    def command(self, *arguments, **environment):
         command = [sys.executable, ROOT / "scripts/gpu_check", "--out", self.folder / "out",
                    "--build", self.folder / "build", "--deps", self.folder / "deps",
                    "--python", self.folder / "bin/python-with-torch", *arguments]
         env = {**os.environ, "PATH": f"{self.folder}/bin:/usr/bin:/bin", **environment}
-        return subprocess.run([str(word) for word in command], env=env, capture_output=True, text=True, timeout=50)
+        return {"args": [str(word) for word in command], "env": env}
+
+    def check(self, *arguments, without=(), **environment):
+        for name in without:
+            (self.folder / "bin" / name).unlink()
+        return subprocess.run(**self.command(*arguments, **environment), capture_output=True, text=True, timeout=120)
 
     def report(self):
         self.assertTrue((self.folder / "out/report.md").exists())
@@ -203,6 +213,7 @@ class WholeCheck(unittest.TestCase):
         self.assertEqual(found["tests"]["gpu"]["passed"], 1)
         self.assertEqual([tool["tests"] for tool in found["sanitizers"]["tools"]], [2, 2, 2])
         whats = [row["what"] for row in found["bench"]["rows"]]
+        self.assertIn("step, Lockstep, no graph", whats)
         self.assertIn("PyTorch compile's step / Lockstep's", whats)
         self.assertIn("step, PyTorch eager", whats)
         self.assertIn("test accuracy, two ranks", whats)
@@ -233,6 +244,18 @@ class WholeCheck(unittest.TestCase):
         done = self.check("--bench", "--rounds", "1", "--quick", STAND_IN_TRAIN="crashes")
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
         self.assertTrue(any("lockstep train configs/mlp_4096.pbtxt" in text for text in self.report()["failures"]))
+
+    def test_told_to_end_it_leaves_a_report_and_no_process(self):
+        process = subprocess.Popen(**self.command(STAND_IN_BUILD="hangs"), stdout=subprocess.PIPE, text=True)
+        for line in process.stdout:
+            if line == "gpu_check: build ...\n":
+                break
+        child = int(wait_for(self.folder / "build/pid"))
+        process.terminate()
+        process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 1)
+        self.assertIn("broken off before its end", self.report()["failures"])
+        self.assertFalse(pathlib.Path(f"/proc/{child}").exists())
 
     def test_without_compute_sanitizer_it_is_skipped_with_a_reason(self):
         self.assertEqual(self.check("--quick", without=["compute-sanitizer"]).returncode, 0)
