@@ -11,7 +11,8 @@ from gpu.process import run
 
 DIGITS = "configs/digits_convnet.pbtxt"
 # Job and steps of a run of the command, by workload.
-JOBS = {"mlp": ("configs/mlp_4096.pbtxt", 100), "digits": (DIGITS, 400), "resnet50": ("configs/resnet50_synthetic.pbtxt", 30)}
+JOBS = {"mlp": ("configs/mlp_4096.pbtxt", 100), "digits": (DIGITS, 400),
+        "resnet50": ("configs/resnet50_synthetic.pbtxt", 30)}
 # Workloads with PyTorch's modes, in groups whose programs fit on the GPU together. sgd and adam have no job: gpu_bench
 # measures ours.
 GROUPS = [{"mlp": ["eager", "compile"], "digits": ["eager"], "sgd": ["eager"], "adam": ["eager"]},
@@ -46,7 +47,8 @@ class Bench:
         env = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(self.cache), "PYTHONDONTWRITEBYTECODE": "1"}
         command = [self.python, self.root / "tests/bench/pytorch_gpu.py", "--workload", workload, "--mode", mode,
                    "--started", time.time()]
-        return Peer(f"PyTorch {mode}", command, env, self.log("prepare" if not keep else "pytorch", workload, mode), keep)
+        log = self.log("pytorch" if keep else "prepare", workload, mode)
+        return Peer(f"PyTorch {mode}", command, env, log, keep)
 
     def lockstep(self, workload, variant):
         command = [self.programs / "step_bench", self.root / JOBS[workload][0], VARIANTS[variant],
@@ -65,8 +67,9 @@ class Bench:
         """(summary.json, seconds) of `lockstep train`, or None with the problem noted."""
         with tempfile.TemporaryDirectory(prefix="gpu_check.") as run_dir:
             sets = [word for value in overrides for word in ("--set", value)]
-            outcome = run([self.programs / "lockstep", "train", self.root / job, "--device", "cuda", "--run-dir", run_dir,
-                           *options, *sets], max(20, min(120, self.left())), self.log("train", name), env=self.env)
+            command = [self.programs / "lockstep", "train", self.root / job, "--device", "cuda", "--run-dir", run_dir,
+                       *options, *sets]
+            outcome = run(command, max(20, min(120, self.left())), self.log("train", name), env=self.env)
             summary = pathlib.Path(run_dir) / "summary.json"
             if outcome.ok and summary.exists():
                 found = json.loads(summary.read_text())

@@ -13,7 +13,8 @@ sys.dont_write_bytecode = True
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from gpu import build, figures, host, report, sanitize, suite  # noqa: E402
+from gpu import build, figures, host, sanitize, suite  # noqa: E402
+from gpu.process import Outcome  # noqa: E402
 
 STAND_INS = pathlib.Path(__file__).resolve().parent / "gpu_stand_ins"
 
@@ -45,8 +46,8 @@ Running main() from gtest_main.cc
 =========     at void lockstep::kernels::map_kernel<float>(float *, long)+0x120 in map.cuh:41
 =========     by thread (1,0,0) in block (1,0,0)
 =========
-========= Program hit cudaErrorInvalidValue (error 1) due to "invalid argument" on CUDA API call to cudaMemcpyAsync.
-=========     Saved host backtrace up to driver entry point at error
+========= Barrier error detected. Divergent thread(s) in warp.
+=========     at lockstep::kernels::sum_kernel(float *)+0x90 in block_sum.cuh:12
 ========= ERROR SUMMARY: 3 errors
 """
 
@@ -119,6 +120,16 @@ class Sanitizers(unittest.TestCase):
         self.assertEqual(list(sanitize.parse(RACECHECK).values()), [1])
         self.assertEqual(sanitize.parse("========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors\n"), {})
 
+    def test_a_program_that_breaks_off_is_a_problem_and_no_finding(self):
+        output = ("========= COMPUTE-SANITIZER\n========= Error: process didn't terminate successfully\n"
+                  "========= Error: Target application terminated before first instrumented API call\n")
+        row = sanitize.merge("memcheck", [("kernels_test", ["A.b"], Outcome(255, output, 1.0)),
+                                          ("kernels_test", ["A.c", "A.d"], Outcome(None, "", 60.0, True)),
+                                          ("kernels_test", ["A.e"], Outcome(sanitize.CODE, "unheard of", 1.0))])
+        self.assertEqual(list(row["findings"]), ["kernels_test A.e: see the log"])
+        self.assertIn("kernels_test A.b: ended with 255: ========= Error: Target application", row["problems"][0])
+        self.assertEqual(row["unfinished"], ["kernels_test A.c and 1 more: stopped after 60 s"])
+
     def test_shards_hold_the_kernels_tests_alone(self):
         tests = [{"command": ["/b/bin/kernels_dnn_test", f"--gtest_filter=Conv/cuda:0.Test{i}",
                               "--gtest_also_run_disabled_tests"]} for i in range(5)]
@@ -129,7 +140,8 @@ class Sanitizers(unittest.TestCase):
 
 
 def program(*steps, **more):
-    return {"ready": {"first_step_ms": 5000.0}, "rounds": [{"step_ms": step, "host_us": 15.0, **more} for step in steps]}
+    rounds = [{"step_ms": step, "host_us": 15.0, **more} for step in steps]
+    return {"ready": {"first_step_ms": 5000.0}, "rounds": rounds}
 
 
 class Figures(unittest.TestCase):
