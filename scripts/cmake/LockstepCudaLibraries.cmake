@@ -9,7 +9,9 @@ find_package(CUDAToolkit 12 QUIET)
 if(CUDAToolkit_FOUND)
   foreach(library cudnn nccl)
     find_path(${library}_INCLUDE_DIR ${library}.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
-    find_library(${library}_LIBRARY NAMES ${library} ${${library}_in_wheel} HINTS ${CUDAToolkit_LIBRARY_DIR})
+    # CMake 4 may take a folder beside the toolkit's for its LIBRARY_DIR.
+    find_library(${library}_LIBRARY NAMES ${library} ${${library}_in_wheel}
+                 HINTS ${CUDAToolkit_LIBRARY_DIR} ${CUDAToolkit_TARGET_DIR} PATH_SUFFIXES lib64 lib)
     if(NOT ${library}_INCLUDE_DIR OR NOT ${library}_LIBRARY)
       list(APPEND LOCKSTEP_CUDA_MISSING ${library})
     elseif(NOT TARGET ${library}::${library})
