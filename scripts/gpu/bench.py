@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measures Lockstep and PyTorch on the same GPU in turns, round after round."""
+import json
+import os
+import pathlib
+import tempfile
+import time
+
+from gpu.peers import Peer
+from gpu.process import run
+
+DIGITS = "configs/digits_convnet.pbtxt"
+# Job and steps of a run of the command, by workload.
+JOBS = {"mlp": ("configs/mlp_4096.pbtxt", 100), "digits": (DIGITS, 400),
+        "resnet50": ("configs/resnet50_synthetic.pbtxt", 30)}
+# Workloads with PyTorch's modes, in groups whose programs fit on the GPU together. sgd and adam have no job: gpu_bench
+# measures ours.
+GROUPS = [{"mlp": ["eager", "compile"], "digits": ["eager"], "sgd": ["eager"], "adam": ["eager"]},
+          {"resnet50": ["eager", "compile"]}]
+VARIANTS = {"graph": "train.cuda_graph=ON", "no graph": "train.cuda_graph=OFF"}
+
+
+def json_lines(text):
+    return [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+
+
+class Bench:
+    """`raw` is what gpu.figures makes rows of."""
+
+    def __init__(self, root, build, env, python, torch, out, cache, seconds, rounds):
+        self.root, self.programs, self.env = root, build / "bin", env
+        self.python, self.torch, self.out, self.cache, self.rounds = python, torch, out, cache, rounds
+        self.end = time.monotonic() + seconds
+        self.raw = {"gpu_bench": [], "steps": {}, "train": {}, "digits": {}, "skipped": [], "problems": []}
+
+    def left(self):
+        return self.end - time.monotonic()
+
+    def skip(self, what, why):
+        self.raw["skipped"].append({"what": what, "why": why})
+
+    def log(self, *names):
+        return self.out / ("-".join(names).replace(" ", "-").lower() + ".log")
+
+    def pytorch(self, workload, mode, keep=True):
+        # What was compiled and tuned once is found again by the next start.
+        env = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(self.cache), "PYTHONDONTWRITEBYTECODE": "1"}
+        command = [self.python, self.root / "tests/bench/pytorch_gpu.py", "--workload", workload, "--mode", mode,
+                   "--started", time.time()]
+        log = self.log("pytorch" if keep else "prepare", workload, mode)
+        return Peer(f"PyTorch {mode}", command, env, log, keep)
+
+    def lockstep(self, workload, variant):
+        command = [self.programs / "step_bench", self.root / JOBS[workload][0], VARIANTS[variant],
+                   "--started", time.time()]
+        return Peer(f"Lockstep, {variant}", command, self.env, self.log("step", workload, variant))
+
+    def prepare(self):
+        """Starts PyTorch's compilations, whose results stay in the cache, and does not wait for them."""
+        if not self.torch:
+            return []
+        self.cache.mkdir(parents=True, exist_ok=True)
+        return [self.pytorch(workload, "compile", keep=False)
+                for group in GROUPS for workload, modes in group.items() if "compile" in modes]
+
+    def train(self, job, overrides, name, options=()):
+        """(summary.json, seconds) of `lockstep train`, or None with the problem noted."""
+        with tempfile.TemporaryDirectory(prefix="gpu_check.") as run_dir:
+            sets = [word for value in overrides for word in ("--set", value)]
+            command = [self.programs / "lockstep", "train", self.root / job, "--device", "cuda", "--run-dir", run_dir,
+                       *options, *sets]
+            outcome = run(command, max(20, min(120, self.left())), self.log("train", name), env=self.env)
+            summary = pathlib.Path(run_dir) / "summary.json"
+            if outcome.ok and summary.exists():
+                found = json.loads(summary.read_text())
+                if str(found.get("device", "")).startswith("cuda"):
+                    return found, outcome.seconds
+                outcome.output = f"it trained on {found.get('device')}"
+        self.raw["problems"].append(f"lockstep train {' '.join([job, *overrides])}: {outcome.why()}")
+        return None
+
+    def measure_kernels(self):
+        outcome = run([self.programs / "gpu_bench"], max(20, min(90, self.left())), self.log("gpu_bench"), env=self.env)
+        self.raw["gpu_bench"] = json_lines(outcome.output)
+        if not outcome.ok:
+            self.raw["problems"].append(f"gpu_bench {outcome.why()}")
+        for line in self.raw["gpu_bench"]:
+            if "error" in line:
+                self.raw["problems"].append(f"gpu_bench: {line['name']}: {line['error']}")
+
+    def measure_digits(self):
+        """The quickstart's job to its end: accuracy, the same bits twice, and two ranks that share the GPU."""
+        runs = self.raw["digits"]
+        for name, options in (("one rank", ()), ("again", ()), ("two ranks", ("--nproc", 2))):
+            done = self.train(DIGITS, [], f"digits {name}", options)
+            if done:
+                runs[name] = {"summary": done[0], "seconds": done[1]}
+        if len({runs[name]["summary"]["weights_digest"] for name in ("one rank", "again") if name in runs}) > 1:
+            self.raw["problems"].append("the digits job reached other weights the second time: the GPU's results vary")
+
+    def measure_group(self, group):
+        if self.left() < 20:
+            return self.skip(", ".join(group), "no time was left")
+        peers = {workload: [self.lockstep(workload, variant) for variant in VARIANTS if workload in JOBS] +
+                 [self.pytorch(workload, mode) for mode in modes if self.torch] for workload, modes in group.items()}
+        deadline = time.monotonic() + min(90, 0.5 * self.left())
+        try:
+            for peer in [peer for of_workload in peers.values() for peer in of_workload]:
+                peer.wait_ready(deadline - time.monotonic())
+            for workload, of_workload in peers.items():
+                self.measure_workload(workload, of_workload)
+        finally:
+            for workload, of_workload in peers.items():
+                for peer in of_workload:
+                    peer.close()
+                    self.raw["steps"].setdefault(workload, {})[peer.name] = peer.measured()
+                    if peer.problem and peer.name.startswith("PyTorch"):
+                        self.skip(f"{workload}, {peer.name}", peer.problem)
+                    elif peer.problem:
+                        self.raw["problems"].append(f"step_bench, {workload}, {peer.name}: {peer.problem}")
+
+    def measure_workload(self, workload, peers):
+        job, steps = JOBS.get(workload, (None, 0))
+        for number in range(self.rounds):
+            if self.left() < 10:
+                return self.skip(f"{workload}, from round {number + 1} on", "no time was left")
+            for peer in peers:
+                peer.take_turn()
+            if job:
+                short = [f"train.steps={steps}", "train.eval_every=0", "checkpoint.every_steps=0"]
+                done = self.train(job, short, f"{workload} {number}")
+                job = job if done else None
+                if done:
+                    self.raw["train"].setdefault(workload, []).append(done[0])
+
+    def run(self):
+        if not self.torch:
+            self.skip("PyTorch", "no Python here has it (--python names one)")
+        self.measure_kernels()
+        self.measure_digits()
+        for group in GROUPS:
+            self.measure_group(group)
+        return self.raw
+
+
+def nproc():
+    return len(os.sched_getaffinity(0))
