@@ -13,6 +13,7 @@
 #include "runtime/tensor/cuda/check.h"
 #include "runtime/tensor/cuda/stream.h"
 #include "runtime/tensor/error.h"
+#include "runtime/tensor/gpu_waits.h"
 
 namespace lockstep::kernels::cuda {
 
