@@ -58,6 +58,7 @@ enum class FrameKind : std::uint32_t {
   kResult,   ///< of the channel's operation
   kError,    ///< instead; the payload is an encoded PeerError
   kVerdict,  ///< the same for the device's operation `number`
+  kNews,     ///< the payload names the rank that was lost first; `number` is its PeerState
   kAborted,  ///< the others have been told
   // Both:
   kAbort,  ///< end with exit code `number`

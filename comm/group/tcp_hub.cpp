@@ -182,6 +182,7 @@ void TcpHub::take(Connection& connection, const Frame& frame) {
     case FrameKind::kResult:
     case FrameKind::kError:
     case FrameKind::kVerdict:
+    case FrameKind::kNews:
     case FrameKind::kAborted:
       connection.closed = true;  // not for a hub
   }

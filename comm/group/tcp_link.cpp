@@ -93,6 +93,8 @@ std::optional<Frame> TcpLink::await(std::map<Key, Frame>& answers, const Key& ke
   if (!answer.empty()) return std::move(answer.mapped());
   if (!hub_gone_) return std::nullopt;
   lock.unlock();
+  // The hub ends when rank 0 learns of a lost rank.
+  if (news_) lose(absent(what, text_of(news_->payload), static_cast<PeerState>(news_->header.number)));
   lose(absent(what, hub_, PeerState::kGone));
 }
 
@@ -107,6 +109,8 @@ void TcpLink::serve() {
         const std::lock_guard lock(mutex_);
         if (frame->header.kind == FrameKind::kVerdict) {
           verdicts_.insert_or_assign({frame->header.channel, frame->header.number}, std::move(*frame));
+        } else if (frame->header.kind == FrameKind::kNews) {
+          news_ = std::move(frame);
         } else if (frame->header.kind == FrameKind::kAborted) {
           aborted_ = true;
         } else {

@@ -61,6 +61,7 @@ class TcpLink {
   std::condition_variable changed_;
   std::map<std::int32_t, Frame> results_;                            // by channel
   std::map<std::pair<std::int32_t, std::int64_t>, Frame> verdicts_;  // by channel and number
+  std::optional<Frame> news_;
   bool hub_gone_ = false;
   bool aborted_ = false;
   std::thread thread_;

@@ -67,7 +67,14 @@ void TcpMeetings::lose(int rank, PeerState state) {
   // The first word is what explains the others' errors, and perhaps its own.
   if (states_[at(rank)] != PeerState::kRunning) return;
   states_[at(rank)] = state;
+  lost_.push_back(rank);
   for (auto& [id, channel] : channels_) require_present(channel, id);
+  // A rank that is somewhere else learns it too, as the hub may be gone when it comes to ask.
+  if (state == PeerState::kLeft || std::exchange(told_, true)) return;
+  for (const int other : ranks_) {
+    const FrameHeader news{.kind = FrameKind::kNews, .number = static_cast<std::int64_t>(state)};
+    if (other != rank) send_(other, news, payload_of(names_[at(rank)]));
+  }
 }
 
 void TcpMeetings::require_present(Channel& channel, std::int32_t id) {
@@ -209,12 +216,13 @@ std::vector<int> TcpMeetings::not_in(const std::vector<bool>& arrived) const {
 }
 
 std::optional<PeerError> TcpMeetings::absence(const std::vector<int>& ranks, const std::string& what) const {
-  for (const PeerState state : {PeerState::kGone, PeerState::kFailed, PeerState::kLeft}) {
-    std::vector<int> found;
-    std::ranges::copy_if(ranks, std::back_inserter(found), [&](int rank) { return states_[at(rank)] == state; });
-    if (!found.empty()) return absent(what, names(found), state);
-  }
-  return std::nullopt;
+  const auto is_awaited = [&](int rank) { return std::ranges::find(ranks, rank) != ranks.end(); };
+  const auto first = std::ranges::find_if(lost_, is_awaited);
+  if (first == lost_.end()) return std::nullopt;
+  const PeerState state = states_[at(*first)];
+  std::vector<int> alike;
+  std::ranges::copy_if(ranks, std::back_inserter(alike), [&](int rank) { return states_[at(rank)] == state; });
+  return absent(what, names(alike), state);
 }
 
 }  // namespace lockstep::comm

@@ -69,7 +69,7 @@ class TcpMeetings {
   std::string what(const Channel& channel) const;
   std::string names(const std::vector<int>& ranks) const;
   std::vector<int> not_in(const std::vector<bool>& arrived) const;
-  /// The error for the first state in which some of `ranks` will never come; none where they may.
+  /// The error for those of `ranks` that will never come, by what became of the first; none where all may.
   std::optional<PeerError> absence(const std::vector<int>& ranks, const std::string& what) const;
 
   int size_;
@@ -82,6 +82,8 @@ class TcpMeetings {
   std::map<std::int32_t, Channel> channels_;
   std::int32_t next_channel_ = 0;
   bool ending_ = false;
+  std::vector<int> lost_;  ///< the ranks that are not running, the first one first: it explains the others
+  bool told_ = false;      ///< the ranks know of the first one
 };
 
 }  // namespace lockstep::comm

@@ -101,7 +101,8 @@ TcpRendezvous::Joined TcpRendezvous::join(const Hello& hello, std::chrono::milli
     }
     if (!address.empty()) places.emplace_back(address, port);
   }
-  std::string reason = "nobody answers";
+  std::string met;     // somebody else there
+  std::string reason;  // why a port is none
   do {
     for (const auto& [host, port] : places) {
       const auto patience = std::min(end, Clock::now() + kAnswer);
@@ -109,7 +110,7 @@ TcpRendezvous::Joined TcpRendezvous::join(const Hello& hello, std::chrono::milli
       if (!socket) continue;
       std::optional<Joined> joined = greet(std::move(socket), hello, patience);
       if (!joined) {
-        reason = "who answers is not rank 0 of lockstep";
+        met = "whoever answers is not rank 0 of a run";
       } else if (joined->welcome.answer == Welcome::Answer::kWelcome) {
         return *std::move(joined);
       } else if (joined->welcome.answer == Welcome::Answer::kRefused) {
@@ -117,14 +118,14 @@ TcpRendezvous::Joined TcpRendezvous::join(const Hello& hello, std::chrono::milli
             "rank 0 refuses rank " + std::to_string(hello.rank) + ": " + joined->welcome.reason.str(),
             "Start every rank with the same program and WORLD_SIZE, and with a RANK of its own.");
       } else {
-        reason = joined->welcome.reason.str();
+        met = joined->welcome.reason.str();
       }
     }
     std::this_thread::sleep_for(kNap);
   } while (Clock::now() < end);
   const PeerError error = late("start of the run at " + str(), "rank 0", timeout);
   throw PeerError(
-      error.what() + (" (" + reason + ")"),
+      error.what() + (" (" + (met.empty() ? reason : met) + ")"),
       "Look for an error of rank 0. It must be reachable there: see MASTER_ADDR, MASTER_PORT and firewalls; "
       "LOCKSTEP_MASTER_PORT names a port that is open.");
 }
