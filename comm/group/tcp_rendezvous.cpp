@@ -110,7 +110,7 @@ TcpRendezvous::Joined TcpRendezvous::join(const Hello& hello, std::chrono::milli
       if (!socket) continue;
       std::optional<Joined> joined = greet(std::move(socket), hello, patience);
       if (!joined) {
-        met = "whoever answers is not rank 0 of a run";
+        if (met.empty()) met = "whoever answers is not rank 0 of a run";
       } else if (joined->welcome.answer == Welcome::Answer::kWelcome) {
         return *std::move(joined);
       } else if (joined->welcome.answer == Welcome::Answer::kRefused) {

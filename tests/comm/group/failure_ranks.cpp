@@ -70,6 +70,11 @@ const std::map<std::string, std::function<void(comm::World&)>> kScenarios{
        wait_on_device(world, 5);
      }},
     {"device_disagreeing", [](comm::World& world) { wait_on_device(world, world.rank() == culprit ? 99 : 5); }},
+    {"aborted",
+     [](comm::World& world) {
+       if (world.rank() == culprit) world.abort(5);
+       std::this_thread::sleep_for(std::chrono::minutes(10));  // the watchdog is earlier
+     }},
     {"left",
      [](comm::World& world) {
        if (world.rank() != culprit) all_reduce(world, 100000);
