@@ -10,7 +10,7 @@ namespace lockstep::comm {
 namespace {
 
 /// More than any rank sends at once; a length beyond is not ours.
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
+constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20;
 
 }  // namespace
 
