@@ -72,7 +72,12 @@ const std::map<std::string, std::function<void(comm::World&)>> kScenarios{
     {"device_disagreeing", [](comm::World& world) { wait_on_device(world, world.rank() == culprit ? 99 : 5); }},
     {"aborted",
      [](comm::World& world) {
-       if (world.rank() == culprit) world.abort(5);
+       if (world.rank() == culprit) {
+         std::this_thread::sleep_for(kTimeout / 4);
+         world.abort(5);
+       }
+       std::printf("rank %d waits\n", world.rank());
+       std::fflush(stdout);
        std::this_thread::sleep_for(std::chrono::minutes(10));  // the watchdog is earlier
      }},
     {"left",
