@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <new>
@@ -96,6 +97,10 @@ void print_error(const Error& error, const std::string& where) {
 
 void give_way(const Error& error, bool joined) {
   const comm::LaunchEnvironment environment = environment_or_lone();
+  if (environment.launcher == comm::LaunchEnvironment::Launcher::kTorchrun) {
+    // It asks the ranks beside a lost one to end as soon as it sees it, and they have not said yet what they met.
+    for (const int number : {SIGTERM, SIGINT}) std::signal(number, SIG_IGN);
+  }
   if (environment.size > 1) std::this_thread::sleep_for(patience(error.code(), environment.rank, joined));
 }
 

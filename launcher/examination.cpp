@@ -99,7 +99,7 @@ class Examination {
       found_["mpirun"] = find_mpirun().string();
     } catch (const EnvironmentError& error) {
       found_["mpirun"] = nullptr;
-      lacks("mpirun", "--nproc and --hosts cannot start ranks; one rank, srun and a foreign mpirun work",
+      lacks("mpirun", "--nproc and --hosts cannot start ranks; one rank, srun, torchrun and a foreign mpirun work",
             error.advice());
     }
   }

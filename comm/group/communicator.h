@@ -53,7 +53,7 @@ class Communicator {
 
   virtual int rank() const = 0;
   virtual int size() const = 0;
-  /// "self", "mpi, shared memory", "mpi", "nccl over mpi"
+  /// "self", "mpi, shared memory", "mpi", "tcp", "nccl over mpi"
   virtual std::string description() const = 0;
 
   /// Zeroed memory in which all_reduce works in place, without a copy: the ranks of a node see each other's. A
@@ -95,13 +95,15 @@ class Communicator {
 /// A group of one: collectives are scaling or nothing. For tensors on the CPU and on `device`.
 std::shared_ptr<Communicator> make_self_communicator(Device device = kCpu);
 
+class Membership;
+
 /// The processes of this job. Owns MPI's start and end; create one, keep it for the run, destroy it last.
 class World {
  public:
-  /// mpirun, srun or torchrun when their environment variables are there, else a lone process (MPI is not even
-  /// started). With options.device the communicator serves that GPU and the CPU; between GPUs NCCL carries the data,
-  /// and the ranks find each other through MPI. Throws EnvironmentError when the environment promises more ranks than
-  /// MPI finds.
+  /// Under mpirun or srun the ranks find each other through MPI. Where torchrun's environment variables are there,
+  /// whoever set them, it is over TCP, and MPI is not even started: see tcp_rendezvous.h. Else a lone process. With
+  /// options.device the communicator serves that GPU and the CPU, and between GPUs NCCL carries the data. Throws
+  /// EnvironmentError when the environment promises more ranks than MPI finds, or says half of what is needed.
   static World from_environment(const CommunicatorOptions& options = {});
 
   World(World&&) noexcept;
@@ -125,7 +127,7 @@ class World {
   int local_rank_ = 0;
   int local_size_ = 1;
   std::chrono::duration<double, std::milli> mpi_start_time_{0};
-  std::shared_ptr<void> runtime_;  ///< MPI, finalised with the last owner
+  std::shared_ptr<Membership> membership_;  ///< of several ranks; ends with the last owner
 };
 
 /// What the launching environment says about this process, before MPI is started; rank 0 of 1 for a lone process.

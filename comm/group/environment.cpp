@@ -1,38 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <charconv>
+#include <algorithm>
+#include <array>
 #include <cstdlib>
-#include <cstring>
 #include <string_view>
 
 #include "comm/group/communicator.h"
+#include "comm/group/environment_variables.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::comm {
 
 namespace {
 
-bool is_set(const char* name) { return std::getenv(name) != nullptr; }
-
-/// The variable's value, `fallback` where it is not set.
-int integer(const char* name, int fallback) {
-  const char* text = std::getenv(name);
-  if (text == nullptr) return fallback;
-  int value = 0;
-  const char* end = text + std::strlen(text);
-  const auto [stop, error] = std::from_chars(text, end, value);
-  if (error != std::errc() || stop != end || value < 0) {
-    throw EnvironmentError(
-        "environment variable " + std::string(name) + " is \"" + text + "\", where a launcher puts a count",
-        "Unset it, or start the ranks with mpirun, srun or lockstep train --nproc.");
-  }
-  return value;
-}
-
 /// Slurm's tasks a node in its short form, "4(x2),3" for 4, 4, 3; 1 where it does not say.
 int slurm_local_size() {
   const char* text = std::getenv("SLURM_STEP_TASKS_PER_NODE");
   std::string_view rest = text == nullptr ? "" : text;
-  int nodes_before = integer("SLURM_NODEID", 0);
+  int nodes_before = integer_in("SLURM_NODEID", 0);
   while (!rest.empty()) {
     const std::size_t comma = rest.find(',');
     const std::string group(rest.substr(0, comma));
@@ -44,23 +28,37 @@ int slurm_local_size() {
   return 1;
 }
 
+/// One of them alone says little: other programs use such names too.
+constexpr std::array kTorchrun{"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"};
+
+LaunchEnvironment torchrun_environment() {
+  const LaunchEnvironment found{LaunchEnvironment::Launcher::kTorchrun, integer_in("RANK"), integer_in("WORLD_SIZE"),
+                                integer_in("LOCAL_RANK"), integer_in("LOCAL_WORLD_SIZE")};
+  const auto require_below = [](const char* name, int value, const char* limit, int most) {
+    if (value < most) return;
+    throw EnvironmentError("environment variable " + std::string(name) + " is " + std::to_string(value) + ", and " +
+                               limit + " is " + std::to_string(most),
+                           "Ranks are counted from 0.");
+  };
+  require_below("RANK", found.rank, "WORLD_SIZE", found.size);
+  require_below("LOCAL_RANK", found.local_rank, "LOCAL_WORLD_SIZE", found.local_size);
+  return found;
+}
+
 }  // namespace
 
 LaunchEnvironment launch_environment() {
   using Launcher = LaunchEnvironment::Launcher;
   if (is_set("OMPI_COMM_WORLD_RANK")) {
-    return {Launcher::kMpi, integer("OMPI_COMM_WORLD_RANK", 0), integer("OMPI_COMM_WORLD_SIZE", 1),
-            integer("OMPI_COMM_WORLD_LOCAL_RANK", 0), integer("OMPI_COMM_WORLD_LOCAL_SIZE", 1)};
+    return {Launcher::kMpi, integer_in("OMPI_COMM_WORLD_RANK", 0), integer_in("OMPI_COMM_WORLD_SIZE", 1),
+            integer_in("OMPI_COMM_WORLD_LOCAL_RANK", 0), integer_in("OMPI_COMM_WORLD_LOCAL_SIZE", 1)};
   }
   // Before Slurm: torchrun may itself have been started by srun, and it is the nearer one.
-  if (is_set("RANK") && is_set("WORLD_SIZE") && is_set("LOCAL_RANK") && is_set("LOCAL_WORLD_SIZE")) {
-    return {Launcher::kTorchrun, integer("RANK", 0), integer("WORLD_SIZE", 1), integer("LOCAL_RANK", 0),
-            integer("LOCAL_WORLD_SIZE", 1)};
-  }
+  if (std::ranges::count_if(kTorchrun, is_set) > 1) return torchrun_environment();
   // A batch script outside any step sees SLURM_NTASKS too, but is one process.
-  if (is_set("SLURM_STEP_ID") && (integer("SLURM_NTASKS", 1) > 1 || is_set("PMIX_RANK"))) {
-    return {Launcher::kSlurm, integer("SLURM_PROCID", 0), integer("SLURM_NTASKS", 1), integer("SLURM_LOCALID", 0),
-            slurm_local_size()};
+  if (is_set("SLURM_STEP_ID") && (integer_in("SLURM_NTASKS", 1) > 1 || is_set("PMIX_RANK"))) {
+    return {Launcher::kSlurm, integer_in("SLURM_PROCID", 0), integer_in("SLURM_NTASKS", 1),
+            integer_in("SLURM_LOCALID", 0), slurm_local_size()};
   }
   return {};
 }

@@ -16,16 +16,11 @@ constexpr std::size_t kInPlaceBytes = 8 * 1024;
 /// The arithmetic of `operation` over `ranks`. Those that lead a partial result bring a premultiply of 1.
 Reduction reduction_over(const std::vector<int>& ranks, const Operation& operation,
                          const std::vector<Operation>* operations) {
-  Reduction reduction{
-      operation.reduce == ReduceOp::kMax ? kernels::cpu::RankReduction::kMax : kernels::cpu::RankReduction::kSum,
-      operation.dtype,
-      {},
-      operation.reduce == ReduceOp::kAverage ? 1.0 / static_cast<double>(ranks.size()) : 1.0};
+  std::vector<float> premultiply;
   for (const int rank : ranks) {
-    reduction.premultiply.push_back(operations == nullptr ? 1.0f
-                                                          : (*operations)[static_cast<std::size_t>(rank)].premultiply);
+    premultiply.push_back(operations == nullptr ? 1.0f : (*operations)[static_cast<std::size_t>(rank)].premultiply);
   }
-  return reduction;
+  return reduction_of(operation, std::move(premultiply));
 }
 
 /// rank_reduce of `count` elements that begin `offset` bytes into every source and output.

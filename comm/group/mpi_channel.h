@@ -27,7 +27,9 @@ class MpiChannel {
   MpiChannel(std::shared_ptr<MpiRuntime> runtime, std::string name, MPI_Comm world);
 
   const Topology& topology() const { return runtime_->topology(); }
-  bool shares_memory() const { return node_ != nullptr; }
+  int rank() const { return topology().rank; }
+  int size() const { return topology().size; }
+  std::string description() const { return node_ ? "mpi, shared memory" : "mpi"; }
 
   // As in Communicator.
   Storage allocate(std::size_t bytes);

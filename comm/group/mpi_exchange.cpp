@@ -49,9 +49,7 @@ void reduce_contributions(const Reduction& reduction, const std::byte* contribut
   for (std::size_t r = 0; r < reduction.premultiply.size(); ++r) {
     sources.push_back(contributions + static_cast<std::int64_t>(r) * count * bytes_in(reduction.dtype));
   }
-  void* const output = out;
-  kernels::cpu::rank_reduce(reduction.kind, reduction.dtype, count, sources, reduction.premultiply, reduction.factor,
-                            {&output, 1});
+  reduce(reduction, sources, out, count);
 }
 
 std::byte* bytes_of(const Storage& storage) { return static_cast<std::byte*>(storage.data()); }

@@ -1,20 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <span>
-
 #include "comm/group/mpi_group.h"
-#include "runtime/kernels/cpu/rank_reduce.h"
+#include "comm/group/reduction.h"
 
 namespace lockstep::comm {
-
-/// The arithmetic of a reduction over a group's ranks, in its order.
-struct Reduction {
-  kernels::cpu::RankReduction kind;
-  DType dtype;
-  std::vector<float> premultiply;  ///< one for each rank
-  double factor;
-};
 
 /// Elements [begin, end) of `count` that part `index` of `parts` holds: as even as cache lines allow.
 struct Range {

@@ -107,7 +107,7 @@ void MpiGroup::complete(const Operation& operation, const std::function<int(MPI_
     char reason[MPI_MAX_ERROR_STRING] = {};
     int length = 0;
     MPI_Error_string(code, reason, &length);
-    peers_.lose(describe(operation, channel_) + " failed in MPI: " + reason, "");
+    peers_.lose(PeerError(describe(operation, channel_) + " failed in MPI: " + reason));
   };
 
   MPI_Request request = MPI_REQUEST_NULL;

@@ -10,6 +10,9 @@ namespace lockstep::comm {
 
 namespace {
 
+/// How long a rank that ends the job waits for a thread of its own that is inside MPI.
+constexpr auto kAbortPatience = std::chrono::seconds(1);
+
 /// The ranks' places, once MPI has been found to hold the ranks that were promised.
 Topology promised_topology(const LaunchEnvironment& environment, MpiLibrary& library) {
   int size = 0;
@@ -50,6 +53,12 @@ MpiRuntime::~MpiRuntime() {
   } catch (const Error& error) {
     spdlog::warn("rank {} ends without the others: {}", topology_.rank, error.what());
   }
+}
+
+void MpiRuntime::abort(int exit_code) {
+  fail();
+  std::unique_lock lock(mpi_mutex(), kAbortPatience);
+  MPI_Abort(MPI_COMM_WORLD, exit_code);
 }
 
 MPI_Comm MpiRuntime::duplicate(MPI_Comm comm) {

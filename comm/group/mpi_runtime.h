@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "comm/group/communicator.h"
+#include "comm/group/membership.h"
 #include "comm/group/mpi_library.h"
 #include "comm/group/peers.h"
 #include "comm/group/shared_windows.h"
@@ -13,17 +14,18 @@
 
 namespace lockstep::comm {
 
-inline constexpr const char* kFirstChannel = "world";
-
 /// What every channel of a job shares. Starts MPI and ends it, in order, with all ranks; after an error it leaves MPI
 /// alone, because ending it waits for the others.
-class MpiRuntime {
+class MpiRuntime final : public Membership {
  public:
   /// Throws EnvironmentError unless MPI finds as many ranks as `environment` promises.
   MpiRuntime(const LaunchEnvironment& environment, const CommunicatorOptions& options);
   MpiRuntime(const MpiRuntime&) = delete;
   MpiRuntime& operator=(const MpiRuntime&) = delete;
-  ~MpiRuntime();
+  ~MpiRuntime() override;
+
+  void fail() override { peers_.fail(); }
+  void abort(int exit_code) override;
 
   const Topology& topology() const { return topology_; }
   const CommunicatorOptions& options() const { return options_; }

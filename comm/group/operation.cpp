@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/group/operation.h"
 
+#include <algorithm>
+
 namespace lockstep::comm {
 
 namespace {
@@ -21,6 +23,10 @@ std::string name_of(ReduceOp op) {
 
 bool agree(const Operation& a, const Operation& b) {
   return a.kind == b.kind && a.reduce == b.reduce && a.dtype == b.dtype && a.root == b.root && a.count == b.count;
+}
+
+bool agree(std::span<const Operation> operations) {
+  return std::ranges::all_of(operations, [&](const Operation& each) { return agree(each, operations.front()); });
 }
 
 std::string describe(const Operation& operation) {
@@ -45,6 +51,8 @@ std::string describe(const Operation& operation) {
       return "end of the run";
     case OperationKind::kReplay:
       return "a captured step";
+    case OperationKind::kJoin:
+      return "start of the run";
   }
   return "unknown operation";
 }

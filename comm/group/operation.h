@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "comm/group/communicator.h"
@@ -18,7 +19,11 @@ enum class OperationKind : std::uint8_t {
   kDuplicate,
   kLeave,
   kReplay,  ///< a captured step, launched again
+  kJoin,
 };
+
+/// The channel that a group begins with.
+inline constexpr const char* kFirstChannel = "world";
 
 /// What a rank is about to do. The ranks exchange these whenever they meet, so that two that call different collectives
 /// learn of it instead of mixing their data. Lies in shared memory and in messages: plain bytes.
@@ -36,6 +41,8 @@ struct Operation {
 
 /// Whether two ranks mean the same collective.
 bool agree(const Operation& a, const Operation& b);
+/// Whether all ranks do.
+bool agree(std::span<const Operation> operations);
 /// "all_reduce(sum) of 1024 float16", for messages.
 std::string describe(const Operation& operation);
 /// "all_reduce(sum) of 1024 float16 in channel "gradients"", for messages.

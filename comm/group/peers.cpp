@@ -1,20 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/group/peers.h"
 
-#include <algorithm>
-
-#include "runtime/tensor/error.h"
-
 namespace lockstep::comm {
-
-namespace {
-
-std::string seconds(std::chrono::milliseconds time) {
-  std::string text = std::to_string(static_cast<double>(time.count()) / 1000.0);
-  return text.substr(0, text.find('.') + 2) + " s";
-}
-
-}  // namespace
 
 Peers::Peers(int rank, const std::map<int, pid_t>& processes) : rank_(rank) {
   for (const auto& [peer, pid] : processes) processes_.emplace(peer, ProcessWatch(pid));
@@ -31,7 +18,7 @@ void Peers::fail() {
 }
 
 void Peers::require_working(const std::string& what) const {
-  if (failed()) throw PeerError(what + ": rank " + std::to_string(rank_) + " has lost its group in an earlier error");
+  if (failed()) throw out_of_order(what, rank_);
 }
 
 void Peers::require_alive(std::span<const int> ranks, const std::string& what) {
@@ -48,35 +35,23 @@ void Peers::require_alive(std::span<const int> ranks, const std::string& what) {
       left.push_back(rank);
     }
   }
-  if (!gone.empty()) lose(what + ": " + names(gone) + " is gone", "Killed or crashed; look at the last output there.");
-  if (!failed.empty()) lose(what + ": " + names(failed) + " has failed", "Look for the first error there.");
-  if (!left.empty()) {
-    lose(what + ": " + names(left) + " has already ended its run",
-         "Every rank must make the same calls in the same order.");
-  }
+  if (!gone.empty()) lose(absent(what, names(gone), PeerState::kGone));
+  if (!failed.empty()) lose(absent(what, names(failed), PeerState::kFailed));
+  if (!left.empty()) lose(absent(what, names(left), PeerState::kLeft));
 }
 
 void Peers::require_agreement(std::span<const Operation> operations, std::span<const int> ranks,
                               const std::string& channel) {
-  const auto differs = [&](const Operation& operation) { return !agree(operation, operations.front()); };
-  if (std::ranges::none_of(operations, differs)) return;
-  std::string text;
-  for (std::size_t i = 0; i < ranks.size(); ++i) {
-    text += (i == 0 ? "rank " : "; rank ") + std::to_string(ranks[i]) + " calls " + describe(operations[i]);
-  }
-  lose("the ranks disagree on what to do in channel \"" + channel + "\": " + text,
-       "Every rank must make the same calls in the same order.");
+  if (!agree(operations)) lose(disagreement(operations, ranks, channel));
 }
 
-void Peers::lose(const std::string& what, const std::string& advice) {
+void Peers::lose(const PeerError& error) {
   fail();
-  throw PeerError(what, advice);
+  throw error;
 }
 
 void Peers::lose_late(std::span<const int> ranks, const std::string& what, std::chrono::milliseconds timeout) {
-  const std::string who = ranks.empty() ? "it did not complete" : names(ranks) + " did not arrive";
-  lose(what + ": " + who + " within " + seconds(timeout),
-       "It hangs, was stopped, or is slower than the timeout allows; look at its stack and last output.");
+  lose(late(what, names(ranks), timeout));
 }
 
 std::string Peers::names(std::span<const int> ranks) const {

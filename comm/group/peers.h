@@ -10,12 +10,10 @@
 
 #include "comm/group/futex.h"
 #include "comm/group/operation.h"
+#include "comm/group/peer_errors.h"
 #include "comm/group/process.h"
 
 namespace lockstep::comm {
-
-/// What a rank tells the others of its node about itself.
-enum class PeerState : std::uint32_t { kRunning, kFailed, kLeft };
 
 /// The other ranks as one rank sees them: which of them have ended or failed. Ranks of other nodes are known only by
 /// their silence. Thread-safe but for publish().
@@ -39,8 +37,8 @@ class Peers {
   void require_alive(std::span<const int> ranks, const std::string& what);
   /// Throws PeerError that lists who calls what unless the ranks, `operations[i]` being that of `ranks[i]`, agree.
   void require_agreement(std::span<const Operation> operations, std::span<const int> ranks, const std::string& channel);
-  /// fail(), then throws PeerError.
-  [[noreturn]] void lose(const std::string& what, const std::string& advice);
+  /// fail(), then throws the error.
+  [[noreturn]] void lose(const PeerError& error);
   /// lose() for `ranks` that did not arrive in time; for none, the call that all arrived for did not end.
   [[noreturn]] void lose_late(std::span<const int> ranks, const std::string& what, std::chrono::milliseconds timeout);
 

@@ -3,8 +3,10 @@
 #include <cstdlib>
 #include <exception>
 
-#include "comm/group/mpi_communicator.h"
+#include "comm/group/channel_communicator.h"
+#include "comm/group/mpi_channel.h"
 #include "comm/group/nccl_communicator.h"
+#include "comm/group/tcp_channel.h"
 #include "runtime/tensor/error.h"
 #include "runtime/tensor/gpu.h"
 
@@ -12,15 +14,15 @@ namespace lockstep::comm {
 
 namespace {
 
-/// How long a rank that ends the job waits for a thread of its own that is inside MPI.
-constexpr auto kAbortPatience = std::chrono::seconds(1);
-
 /// Whether srun has given its tasks the means to find each other. Without, Open MPI ends the process in MPI_Init.
 bool slurm_starts_mpi() {
   return std::getenv("PMIX_RANK") != nullptr || std::getenv("PMI_RANK") != nullptr || std::getenv("PMI_FD") != nullptr;
 }
 
-MpiRuntime* mpi(const std::shared_ptr<void>& runtime) { return static_cast<MpiRuntime*>(runtime.get()); }
+template <class Channel, class Runtime>
+std::shared_ptr<Communicator> first_channel(const std::shared_ptr<Runtime>& runtime) {
+  return std::make_shared<ChannelCommunicator<Channel>>(std::make_shared<Channel>(runtime));
+}
 
 }  // namespace
 
@@ -34,27 +36,26 @@ World World::from_environment(const CommunicatorOptions& options) {
     world.communicator_ = make_self_communicator(options.device);
     return world;
   }
-  if (environment.launcher == LaunchEnvironment::Launcher::kTorchrun) {
-    throw EnvironmentError("torchrun's environment promises " + std::to_string(environment.size) +
-                               " ranks, but the ranks find each other through MPI, which torchrun does not start",
-                           "Start them with mpirun -n " + std::to_string(environment.size) +
-                               " lockstep train ..., or with lockstep train --nproc " +
-                               std::to_string(environment.size) + ".");
-  }
   if (environment.launcher == LaunchEnvironment::Launcher::kSlurm && !slurm_starts_mpi()) {
     throw EnvironmentError("srun's environment promises " + std::to_string(environment.size) +
                                " ranks, but srun was not told to start MPI, so each would run alone",
                            "Start them with srun --mpi=pmix, or with mpirun inside the allocation.");
   }
-  auto runtime = std::make_shared<MpiRuntime>(environment, options);
-  world.local_rank_ = runtime->topology().machine_rank;
-  world.local_size_ = runtime->topology().machine_size();
-  world.mpi_start_time_ = runtime->mpi_start_time();
-  world.communicator_ = make_mpi_communicator(std::make_shared<MpiChannel>(runtime));
+  if (environment.launcher == LaunchEnvironment::Launcher::kTorchrun) {
+    const auto runtime = std::make_shared<TcpRuntime>(environment, options);
+    world.communicator_ = first_channel<TcpChannel>(runtime);
+    world.membership_ = runtime;
+  } else {
+    const auto runtime = std::make_shared<MpiRuntime>(environment, options);
+    world.local_rank_ = runtime->topology().machine_rank;
+    world.local_size_ = runtime->topology().machine_size();
+    world.mpi_start_time_ = runtime->mpi_start_time();
+    world.communicator_ = first_channel<MpiChannel>(runtime);
+    world.membership_ = runtime;
+  }
   if (options.device != kCpu) {
     world.communicator_ = make_nccl_communicator(world.communicator_, options.device, options);
   }
-  world.runtime_ = std::move(runtime);
   return world;
 }
 
@@ -63,16 +64,12 @@ World& World::operator=(World&&) noexcept = default;
 
 World::~World() {
   // An error is on its way out of the run: the others need not wait for this rank.
-  if (runtime_ && std::uncaught_exceptions() > 0) mpi(runtime_)->peers().fail();
+  if (membership_ && std::uncaught_exceptions() > 0) membership_->fail();
 }
 
 void World::abort(int exit_code) {
   std::fflush(nullptr);
-  if (runtime_) {
-    mpi(runtime_)->peers().fail();
-    std::unique_lock lock(mpi_mutex(), kAbortPatience);
-    MPI_Abort(MPI_COMM_WORLD, exit_code);
-  }
+  if (membership_) membership_->abort(exit_code);
   std::_Exit(exit_code);
 }
 

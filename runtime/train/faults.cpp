@@ -38,8 +38,12 @@ const job::FaultPoint& point_of(const job::Fault& fault) {
 }
 
 bool restarted() {
-  const char* count = std::getenv("LOCKSTEP_RESTART_COUNT");
-  return count != nullptr && std::string_view(count) != "0";
+  // Our launcher counts, or torchrun does.
+  for (const char* name : {"LOCKSTEP_RESTART_COUNT", "TORCHELASTIC_RESTART_COUNT"}) {
+    const char* count = std::getenv(name);
+    if (count != nullptr && std::string_view(count) != "0") return true;
+  }
+  return false;
 }
 
 /// The slot of the named parameter; of the model's first one where none is named.

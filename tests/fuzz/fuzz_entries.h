@@ -4,11 +4,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "comm/group/tcp_meetings.h"
 #include "runtime/checkpoint/manifest.h"
 #include "runtime/checkpoint/safetensors.h"
 #include "runtime/data/idx.h"
@@ -49,6 +52,21 @@ inline void fuzz_job(std::string_view bytes) {
   job::check_text(bytes, "job.pbtxt", {}, ".");
   const std::string override_text = "model=" + std::string(bytes);
   job::check_text("name: 'x'", "job.pbtxt", {&override_text, 1}, ".");
+}
+
+/// What rank 1 sends the hub, where rank 0 goes along with all of it.
+inline void fuzz_tcp(std::string_view bytes) {
+  const auto [hub, rank] = comm::connected_pair();
+  rank.send(bytes.data(), bytes.size());
+  rank.end_sending();
+  comm::TcpMeetings meetings(2, std::chrono::seconds(1), [](int, const comm::FrameHeader&, const comm::Payload&) {});
+  comm::FrameReader reader;
+  while (const std::optional<comm::Frame> frame = reader.next(hub)) {
+    if (frame->header.kind > comm::FrameKind::kFailed) break;
+    meetings.take(0, {{.operation = frame->header.operation}, frame->payload});
+    meetings.take(1, *frame);
+    comm::decode_error(frame->payload);
+  }
 }
 
 /// Both as they come and behind a checksum that fits, since without one nearly nothing reaches the JSON parser.

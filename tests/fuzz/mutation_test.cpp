@@ -99,6 +99,18 @@ TEST(Mutations, OfAnIdxFileNeverHarm) {
   for (const std::string& file : {images, labels}) run_mutations(file, [](const std::string& text) { fuzz_idx(text); });
 }
 
+TEST(Mutations, OfFramesBetweenRanksNeverHarm) {
+  using comm::OperationKind;
+  std::string frames;
+  for (const OperationKind kind : {OperationKind::kAllReduce, OperationKind::kReduceScatter, OperationKind::kBroadcast,
+                                   OperationKind::kAllGather, OperationKind::kDuplicate, OperationKind::kLeave}) {
+    const comm::FrameHeader header{.operation = {.kind = kind, .dtype = DType::kFloat32, .count = 2}, .bytes = 8};
+    frames += std::string(reinterpret_cast<const char*>(&header), sizeof header) + "12345678";
+  }
+  run_mutations(
+      frames, [](const std::string& text) { fuzz_tcp(text); }, 10'000);
+}
+
 TEST(Mutations, OfAJobNeverHarm) {
   std::ifstream file(LOCKSTEP_SOURCE_DIR "/configs/digits_convnet.pbtxt");
   const std::string text((std::istreambuf_iterator<char>(file)), {});

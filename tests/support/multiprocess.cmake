@@ -8,6 +8,21 @@ include_guard(GLOBAL)
 # --expect.
 function(lockstep_mpi_test name)
   cmake_parse_arguments(arg "" "RANKS;LIMIT" "COMMAND;MPIRUN_OPTIONS;EXPECT;ENVIRONMENT" ${ARGN})
+  lockstep_add_ranks_test(${MPIEXEC_EXECUTABLE} --allow-run-as-root --oversubscribe --bind-to none
+                          ${arg_MPIRUN_OPTIONS} -n ${arg_RANKS})
+endfunction()
+
+# lockstep_tcp_test(NAME RANKS n COMMAND program [argument...] [STARTER_OPTIONS option...]
+#                   [EXPECT count pattern] [ENVIRONMENT name=value...] [LIMIT seconds])
+# The same without MPI, in torchrun's environment; the options are torchrun_ranks'.
+function(lockstep_tcp_test name)
+  cmake_parse_arguments(arg "" "RANKS;LIMIT" "COMMAND;STARTER_OPTIONS;EXPECT;ENVIRONMENT" ${ARGN})
+  lockstep_add_ranks_test(${CMAKE_CURRENT_FUNCTION_LIST_DIR}/torchrun_ranks ${arg_STARTER_OPTIONS} ${arg_RANKS})
+endfunction()
+
+# Adds the test `name` of a function around it, which has parsed its arguments to arg_*. The macro's arguments are the
+# command that starts the ranks.
+macro(lockstep_add_ranks_test)
   if(NOT arg_LIMIT)
     set(arg_LIMIT ${test_timeout})
   endif()
@@ -21,9 +36,8 @@ function(lockstep_mpi_test name)
   endif()
   math(EXPR timeout "${arg_LIMIT} + 90") # the watchdog needs time to print stacks
   add_test(NAME ${name}
-           COMMAND ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/watchdog ${options} ${MPIEXEC_EXECUTABLE} --allow-run-as-root
-                   --oversubscribe --bind-to none ${arg_MPIRUN_OPTIONS} -n ${arg_RANKS} ${program} ${arg_COMMAND})
+           COMMAND ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/watchdog ${options} ${ARGN} ${program} ${arg_COMMAND})
   set_tests_properties(
     ${name} PROPERTIES TIMEOUT ${timeout} PROCESSORS ${arg_RANKS} LABELS mpi
                        ENVIRONMENT "OMP_NUM_THREADS=1;OMPI_MCA_mpi_yield_when_idle=1;${arg_ENVIRONMENT}")
-endfunction()
+endmacro()

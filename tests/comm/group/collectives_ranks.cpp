@@ -339,6 +339,8 @@ TEST_P(Collectives, DescribesHowTheRanksReachEachOther) {
   EXPECT_EQ(world_->local_rank(), rank());
   if (size() == 1) {
     EXPECT_EQ(group().description(), "self");
+  } else if (launch_environment().launcher == LaunchEnvironment::Launcher::kTorchrun) {
+    EXPECT_EQ(group().description(), "tcp");
   } else if (GetParam() == Path::kWindow || GetParam() == Path::kPrivate) {
     EXPECT_EQ(group().description(), "mpi, shared memory");
   } else if (GetParam() == Path::kMpi || GetParam() == Path::kNoRoom) {

@@ -20,6 +20,8 @@ constexpr const char* kVariables[] = {"OMPI_COMM_WORLD_RANK",
                                       "WORLD_SIZE",
                                       "LOCAL_RANK",
                                       "LOCAL_WORLD_SIZE",
+                                      "MASTER_ADDR",
+                                      "MASTER_PORT",
                                       "SLURM_STEP_ID",
                                       "SLURM_NTASKS",
                                       "SLURM_PROCID",
@@ -103,15 +105,43 @@ TEST_F(LaunchedWith, TextWhereACountBelongsIsNamed) {
   }
 }
 
-TEST_F(LaunchedWith, TorchrunWithSeveralRanksSaysToUseMpirun) {
-  launch({{"RANK", "0"}, {"WORLD_SIZE", "4"}, {"LOCAL_RANK", "0"}, {"LOCAL_WORLD_SIZE", "4"}});
+TEST_F(LaunchedWith, HalfOfTorchrunsVariablesNamesTheOtherHalf) {
+  const std::map<std::string, std::string> all{{"RANK", "0"},
+                                               {"WORLD_SIZE", "4"},
+                                               {"LOCAL_RANK", "0"},
+                                               {"LOCAL_WORLD_SIZE", "4"},
+                                               {"MASTER_ADDR", "localhost"},
+                                               {"MASTER_PORT", "1"}};
+  for (const auto& [name, value] : all) {
+    std::map<std::string, std::string> some = all;
+    some.erase(name);
+    launch(some);
+    try {
+      World::from_environment();
+      FAIL() << name;
+    } catch (const EnvironmentError& error) {
+      EXPECT_THAT(error.what(), testing::HasSubstr("variable " + name + " is not set"));
+      EXPECT_THAT(error.advice(), testing::HasSubstr("torchrun sets RANK"));
+    }
+  }
+  // One alone is another program's.
+  launch({{"WORLD_SIZE", "4"}});
+  expect(Launcher::kNone, 0, 1, 0, 1);
+}
+
+TEST_F(LaunchedWith, TorchrunsRanksBeyondTheirCountAreRefused) {
+  launch({{"RANK", "4"}, {"WORLD_SIZE", "4"}, {"LOCAL_RANK", "0"}, {"LOCAL_WORLD_SIZE", "4"}});
   try {
-    World::from_environment();
+    launch_environment();
     FAIL();
   } catch (const EnvironmentError& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr("promises 4 ranks"));
-    EXPECT_THAT(error.advice(), testing::HasSubstr("mpirun -n 4"));
+    EXPECT_THAT(error.what(), testing::HasSubstr("RANK is 4, and WORLD_SIZE is 4"));
   }
+}
+
+TEST_F(LaunchedWith, OneRankOfTorchrunsIsALoneProcess) {
+  launch({{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"LOCAL_RANK", "0"}, {"LOCAL_WORLD_SIZE", "1"}});
+  EXPECT_EQ(World::from_environment().communicator()->description(), "self");
 }
 
 TEST_F(LaunchedWith, SrunThatStartsNoMpiSaysSo) {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Three ranks of which rank 1 misbehaves. Every rank prints one line with what became of it:
-//   failure_ranks SCENARIO shared|mpi
+// Three ranks of which rank 1, or the one that CULPRIT names, misbehaves. Every rank prints one line with what became
+// of it:
+//   failure_ranks SCENARIO shared|mpi|tcp
 #include <signal.h>
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <string>
@@ -18,6 +20,7 @@ namespace {
 using namespace lockstep;
 
 constexpr std::chrono::milliseconds kTimeout{2000};
+const int culprit = std::getenv("CULPRIT") == nullptr ? 1 : std::atoi(std::getenv("CULPRIT"));
 const Stream stream = Stream::calling_thread();
 
 void all_reduce(comm::World& world, std::int64_t count, const Stream& on = stream) {
@@ -26,7 +29,7 @@ void all_reduce(comm::World& world, std::int64_t count, const Stream& on = strea
 
 /// The culprit does one thing, the others reduce 100000 floats.
 void either(comm::World& world, const std::function<void()>& misbehave) {
-  if (world.rank() == 1) misbehave();
+  if (world.rank() == culprit) misbehave();
   all_reduce(world, 100000);
 }
 
@@ -48,7 +51,7 @@ const std::map<std::string, std::function<void(comm::World&)>> kScenarios{
     {"killed", [](comm::World& world) { either(world, [] { raise(SIGKILL); }); }},
     {"killed_async",
      [](comm::World& world) {
-       if (world.rank() == 1) raise(SIGKILL);
+       if (world.rank() == culprit) raise(SIGKILL);
        const Stream worker = Stream::worker("comm");
        all_reduce(world, 100, worker);
        worker.synchronize();
@@ -58,22 +61,32 @@ const std::map<std::string, std::function<void(comm::World&)>> kScenarios{
     {"failed", [](comm::World& world) { either(world, [] { throw std::runtime_error("out of coffee"); }); }},
     {"device_absent",
      [](comm::World& world) {
-       if (world.rank() == 1) std::this_thread::sleep_for(kTimeout * 3 / 2);
-       if (world.rank() != 1) wait_on_device(world, 5);
+       if (world.rank() == culprit) std::this_thread::sleep_for(kTimeout * 3 / 2);
+       if (world.rank() != culprit) wait_on_device(world, 5);
      }},
     {"device_killed",
      [](comm::World& world) {
-       if (world.rank() == 1) raise(SIGKILL);
+       if (world.rank() == culprit) raise(SIGKILL);
        wait_on_device(world, 5);
      }},
-    {"device_disagreeing", [](comm::World& world) { wait_on_device(world, world.rank() == 1 ? 99 : 5); }},
+    {"device_disagreeing", [](comm::World& world) { wait_on_device(world, world.rank() == culprit ? 99 : 5); }},
+    {"aborted",
+     [](comm::World& world) {
+       if (world.rank() == culprit) {
+         std::this_thread::sleep_for(kTimeout / 4);
+         world.abort(5);
+       }
+       std::printf("rank %d waits\n", world.rank());
+       std::fflush(stdout);
+       std::this_thread::sleep_for(std::chrono::minutes(10));  // the watchdog is earlier
+     }},
     {"left",
      [](comm::World& world) {
-       if (world.rank() != 1) all_reduce(world, 100000);
+       if (world.rank() != culprit) all_reduce(world, 100000);
      }},
 };
 
-/// What rank 1 cannot do itself once it is stopped.
+/// What the culprit cannot do itself once it is stopped.
 void end_process(const Tensor& processes, int rank) { kill(static_cast<pid_t>(processes.item(rank)), SIGKILL); }
 
 }  // namespace
@@ -99,7 +112,7 @@ int main(int argc, char** argv) {
   std::fflush(stdout);
   if (scenario == "stopped") {
     std::this_thread::sleep_for(kTimeout);  // the other survivor may be a little later, and must not see this one gone
-    if (rank == 0) end_process(processes, 1);
+    if (rank == (culprit == 0 ? 1 : 0)) end_process(processes, culprit);
   }
   return 0;
 }

@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/group/mpi_communicator.h"
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
 
 #include "comm/group/arguments.h"
 
 namespace lockstep::comm {
 
-namespace {
-
-/// Checks arguments where the mistake is made, and puts the channel's collectives on streams. What is enqueued keeps
-/// the channel and the buffers alive.
-class MpiCommunicator final : public Communicator {
+/// The Communicator over a channel between CPUs, whose collectives have finished when they return: checks arguments
+/// where the mistake is made, and puts the calls on streams. What is enqueued keeps the channel and the buffers alive.
+template <class Channel>
+class ChannelCommunicator final : public Communicator {
  public:
-  explicit MpiCommunicator(std::shared_ptr<MpiChannel> channel) : channel_(std::move(channel)) {}
+  explicit ChannelCommunicator(std::shared_ptr<Channel> channel) : channel_(std::move(channel)) {}
 
-  int rank() const override { return channel_->topology().rank; }
-  int size() const override { return channel_->topology().size; }
-  std::string description() const override { return channel_->shares_memory() ? "mpi, shared memory" : "mpi"; }
+  int rank() const override { return channel_->rank(); }
+  int size() const override { return channel_->size(); }
+  std::string description() const override { return channel_->description(); }
 
   Storage allocate(std::size_t bytes) override { return channel_->allocate(bytes); }
 
@@ -51,7 +54,7 @@ class MpiCommunicator final : public Communicator {
   }
 
   std::shared_ptr<Communicator> duplicate(const std::string& name) override {
-    return make_mpi_communicator(channel_->duplicate(name));
+    return std::make_shared<ChannelCommunicator>(channel_->duplicate(name));
   }
 
   void inspect(const Operation& mine, std::int64_t number, std::chrono::milliseconds waited) override {
@@ -59,13 +62,7 @@ class MpiCommunicator final : public Communicator {
   }
 
  private:
-  std::shared_ptr<MpiChannel> channel_;
+  std::shared_ptr<Channel> channel_;
 };
-
-}  // namespace
-
-std::shared_ptr<Communicator> make_mpi_communicator(std::shared_ptr<MpiChannel> channel) {
-  return std::make_shared<MpiCommunicator>(std::move(channel));
-}
 
 }  // namespace lockstep::comm

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "comm/group/peer_errors.h"
+#include "comm/group/tcp_socket.h"
+
+namespace lockstep::comm {
+
+// What ranks without MPI say to the hub, in rank 0's process, and it to them. All of it is plain bytes in the machine's
+// order; a rank of another kind of machine does not get past the greeting.
+
+/// The first bytes of a connection. Whoever does not know them is not ours.
+inline constexpr std::uint64_t kHelloMagic = 0x4f4c4c4548534c00;    // "\0LSHELLO"
+inline constexpr std::uint64_t kWelcomeMagic = 0x4d434c4557534c00;  // "\0LSWELCM"
+inline constexpr std::uint32_t kTcpVersion = 1;
+
+/// Text of at most 255 bytes; longer text is cut.
+struct ShortText {
+  char text[256];
+  static ShortText of(const std::string& text);
+  std::string str() const;
+};
+
+/// Who connects.
+struct Hello {
+  std::uint64_t magic = kHelloMagic;
+  std::uint32_t version = kTcpVersion;
+  std::int32_t rank = 0;
+  std::int32_t size = 0;
+  std::int32_t process = 0;
+  ShortText run{};   ///< tells jobs apart
+  ShortText host{};  ///< for messages
+};
+
+/// The hub's answer.
+struct Welcome {
+  enum class Answer : std::uint32_t { kWelcome, kOtherRun, kRefused };
+  std::uint64_t magic = kWelcomeMagic;
+  Answer answer = Answer::kWelcome;
+  Hello hub;
+  ShortText reason{};  ///< unless welcome
+};
+
+enum class FrameKind : std::uint32_t {
+  // To the hub:
+  kContribution,  ///< a rank has arrived at `operation`, with its data
+  kDeviceWait,    ///< it waits there on its device; `number` is the operation's, `overdue` past the timeout
+  kFailed,        ///< it makes no more calls
+  // From the hub:
+  kResult,   ///< of the channel's operation
+  kError,    ///< instead; the payload is an encoded PeerError
+  kVerdict,  ///< the same for the device's operation `number`
+  kNews,     ///< the payload names the rank that was lost first; `number` is its PeerState
+  kAborted,  ///< the others have been told
+  // Both:
+  kAbort,  ///< end with exit code `number`
+};
+
+struct FrameHeader {
+  FrameKind kind = FrameKind::kContribution;
+  std::int32_t channel = 0;
+  std::int64_t number = 0;
+  Operation operation;
+  std::uint32_t overdue = 0;
+  std::uint64_t bytes = 0;  ///< of the payload
+};
+static_assert(std::is_trivially_copyable_v<Hello> && std::is_trivially_copyable_v<Welcome> &&
+              std::is_trivially_copyable_v<FrameHeader>);
+
+/// A payload goes to many ranks, so it is shared.
+using Payload = std::shared_ptr<const std::vector<std::byte>>;
+Payload payload_of(const void* data, std::size_t bytes);
+Payload payload_of(const std::string& text);
+std::string text_of(const Payload& payload);
+
+struct Frame {
+  FrameHeader header;
+  Payload payload;  ///< not null
+};
+
+/// Whether a header that came over the network can be worked with.
+bool is_sane(const FrameHeader& header);
+
+/// An error on its way to another rank.
+Payload encode(const PeerError& error);
+PeerError decode_error(const Payload& payload);
+
+/// Puts the bytes of a connection together to frames.
+class FrameReader {
+ public:
+  /// The next frame that has come whole; none yet, or, with closed(), none any more.
+  std::optional<Frame> next(const Socket& socket);
+  /// Whether the connection is gone, or carries what is no frame.
+  bool closed() const { return closed_; }
+
+ private:
+  bool fill(const Socket& socket, void* data, std::size_t bytes);
+
+  FrameHeader header_;
+  std::size_t have_ = 0;  ///< bytes of the frame
+  std::shared_ptr<std::vector<std::byte>> payload_;
+  bool closed_ = false;
+};
+
+}  // namespace lockstep::comm

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/group/peer_errors.h"
+#include "comm/group/tcp_frame.h"
+
+namespace lockstep::comm {
+
+/// The hub's judgement, without its connections: in each channel the ranks arrive, each with an operation and data;
+/// when the last one has, everyone gets the result, or whatever keeps it from coming about. Reductions are one
+/// rank_reduce over the ranks' data in their order.
+class TcpMeetings {
+ public:
+  using Clock = std::chrono::steady_clock;
+  /// Sends a frame to a rank, without waiting.
+  using Send = std::function<void(int rank, const FrameHeader& header, Payload payload)>;
+
+  TcpMeetings(int size, std::chrono::milliseconds timeout, Send send);
+
+  /// "rank 1 (process 4711)", for messages.
+  void name(int rank, const std::string& name) { names_[static_cast<std::size_t>(rank)] = name; }
+  /// Whether a rank has come to the end of its run.
+  bool ending() const { return ending_; }
+
+  /// A frame from a rank: kContribution, kDeviceWait or kFailed.
+  void take(int rank, const Frame& frame);
+  /// The rank will make no more calls.
+  void lose(int rank, PeerState state);
+
+  /// When expire() has something to do next.
+  Clock::time_point next_deadline() const;
+  /// Tells those that have waited for the timeout whom they wait for.
+  void expire(Clock::time_point now);
+
+ private:
+  struct DeviceWait {
+    std::int64_t number = -1;
+    Operation operation;
+  };
+  struct Channel {
+    std::string name;
+    std::vector<bool> arrived;
+    std::vector<Operation> operations;
+    std::vector<Payload> parts;
+    int count = 0;  ///< of the ranks that have arrived
+    Clock::time_point began;
+    std::vector<DeviceWait> device_waits;
+  };
+
+  Channel& open_channel(std::int32_t id, const std::string& name);
+  void arrive(int rank, Channel& channel, std::int32_t id, const Frame& frame);
+  void wait_on_device(int rank, Channel& channel, const FrameHeader& header);
+  /// Ends the meeting with an error where a rank that has not arrived never will.
+  void require_present(Channel& channel, std::int32_t id);
+  void finish(Channel& channel, std::int32_t id);
+  /// The result, and the only rank that gets it, or -1 for all.
+  Payload combine(const Channel& channel, int& only);
+  Payload reduced(const Channel& channel) const;
+  /// Makes the channel ready for the next operation; returns who had arrived.
+  std::vector<bool> close_meeting(Channel& channel);
+  void end_with(Channel& channel, std::int32_t id, const PeerError& error);
+  std::string what(const Channel& channel) const;
+  std::string names(const std::vector<int>& ranks) const;
+  std::vector<int> not_in(const std::vector<bool>& arrived) const;
+  /// The error for those of `ranks` that will never come, by what became of the first; none where all may.
+  std::optional<PeerError> absence(const std::vector<int>& ranks, const std::string& what) const;
+
+  int size_;
+  std::chrono::milliseconds timeout_;
+  Send send_;
+  Payload nothing_ = payload_of("");
+  std::vector<int> ranks_;  // 0, 1, ...
+  std::vector<std::string> names_;
+  std::vector<PeerState> states_;
+  std::map<std::int32_t, Channel> channels_;
+  std::int32_t next_channel_ = 0;
+  bool ending_ = false;
+  std::vector<int> lost_;  ///< the ranks that are not running, the first one first: it explains the others
+  bool told_ = false;      ///< the ranks know of the first one
+};
+
+}  // namespace lockstep::comm

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/group/tcp_rendezvous.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "comm/group/environment_variables.h"
+#include "comm/group/peer_errors.h"
+#include "runtime/tensor/error.h"
+
+namespace lockstep::comm {
+
+namespace {
+
+using Clock = Socket::Clock;
+
+constexpr int kFirstPort = 1024;
+constexpr int kLastPort = 65535;
+/// How long rank 0 waits for a port: a connection that came to nothing may hold it for a moment.
+constexpr auto kListening = std::chrono::seconds(2);
+/// How long one port, which may be a stranger's, gets to connect and to answer.
+constexpr auto kAnswer = std::chrono::seconds(2);
+constexpr auto kNap = std::chrono::milliseconds(20);
+
+int port_in(const char* name) {
+  const int port = integer_in(name);
+  if (port >= 1 && port <= kLastPort) return port;
+  throw EnvironmentError(
+      "environment variable " + std::string(name) + " is " + std::to_string(port) + ", which is no port",
+      "A port is between 1 and 65535.");
+}
+
+std::vector<std::uint16_t> ports_from(int first) {
+  std::vector<std::uint16_t> ports;
+  for (int i = 0; i < TcpRendezvous::kPorts; ++i) {
+    const int port = first + i > kLastPort ? first + i - kLastPort - 1 + kFirstPort : first + i;
+    ports.push_back(static_cast<std::uint16_t>(port));
+  }
+  return ports;
+}
+
+/// The hub's answer to `hello`; none where nobody answers who knows how to.
+std::optional<TcpRendezvous::Joined> greet(Socket socket, const Hello& hello, Clock::time_point end) {
+  Welcome welcome;
+  if (!socket.send_all(&hello, sizeof hello, end)) return std::nullopt;
+  if (!socket.receive_all(&welcome, sizeof welcome, end) || welcome.magic != kWelcomeMagic) return std::nullopt;
+  return TcpRendezvous::Joined{std::move(socket), welcome};
+}
+
+}  // namespace
+
+TcpRendezvous TcpRendezvous::from_environment(const LaunchEnvironment& environment) {
+  TcpRendezvous where;
+  const std::string address = text_in("MASTER_ADDR");
+  const int master_port = port_in("MASTER_PORT");
+  if (environment.local_size < environment.size) where.address = address;
+  if (is_set("LOCKSTEP_MASTER_PORT")) {
+    where.ports = {static_cast<std::uint16_t>(port_in("LOCKSTEP_MASTER_PORT"))};
+  } else {
+    const bool taken = is_set("TORCHELASTIC_USE_AGENT_STORE") && text_in("TORCHELASTIC_USE_AGENT_STORE") == "True";
+    where.ports = ports_from(master_port + (taken ? 1 : 0));
+  }
+  where.run = std::to_string(master_port);
+  for (const char* name : {"TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT"}) {
+    where.run += '/';
+    if (is_set(name)) where.run += text_in(name);
+  }
+  return where;
+}
+
+std::string TcpRendezvous::str() const {
+  return (address.empty() ? "this machine" : address) + ", port " + std::to_string(ports.front()) +
+         (ports.size() == 1 ? "" : " to " + std::to_string(ports.back()));
+}
+
+Socket TcpRendezvous::listen() const {
+  const auto end = Clock::now() + kListening;
+  int error = 0;
+  do {
+    for (const std::uint16_t port : ports) {
+      if (Socket listener = listen_at(port, address.empty())) return listener;
+      error = errno;
+    }
+    std::this_thread::sleep_for(kNap);
+  } while (Clock::now() < end);
+  throw EnvironmentError("rank 0 cannot take connections at " + str() + ": " + std::generic_category().message(error),
+                         "Choose another MASTER_PORT (torchrun --master-port), or name a free port of rank 0's machine "
+                         "in LOCKSTEP_MASTER_PORT, the same on every rank.");
+}
+
+TcpRendezvous::Joined TcpRendezvous::join(const Hello& hello, std::chrono::milliseconds timeout) const {
+  const auto end = Clock::now() + timeout;
+  std::vector<std::pair<std::string, std::uint16_t>> places;
+  for (const std::uint16_t port : ports) {
+    for (const char* host : {"127.0.0.1", "::1"}) {
+      if (address.empty()) places.emplace_back(host, port);
+    }
+    if (!address.empty()) places.emplace_back(address, port);
+  }
+  std::string met;     // somebody else there
+  std::string reason;  // why a port is none
+  do {
+    for (const auto& [host, port] : places) {
+      const auto patience = std::min(end, Clock::now() + kAnswer);
+      Socket socket = connect_to(host, port, patience, reason);
+      if (!socket) continue;
+      std::optional<Joined> joined = greet(std::move(socket), hello, patience);
+      if (!joined) {
+        if (met.empty()) met = "whoever answers is not rank 0 of a run";
+      } else if (joined->welcome.answer == Welcome::Answer::kWelcome) {
+        return *std::move(joined);
+      } else if (joined->welcome.answer == Welcome::Answer::kRefused) {
+        throw EnvironmentError(
+            "rank 0 refuses rank " + std::to_string(hello.rank) + ": " + joined->welcome.reason.str(),
+            "Start every rank with the same program and WORLD_SIZE, and with a RANK of its own.");
+      } else {
+        met = joined->welcome.reason.str();
+      }
+    }
+    std::this_thread::sleep_for(kNap);
+  } while (Clock::now() < end);
+  const PeerError error = late("start of the run at " + str(), "rank 0", timeout);
+  throw PeerError(
+      error.what() + (" (" + (met.empty() ? reason : met) + ")"),
+      "Look for an error of rank 0. It must be reachable there: see MASTER_ADDR, MASTER_PORT and firewalls; "
+      "LOCKSTEP_MASTER_PORT names a port that is open.");
+}
+
+}  // namespace lockstep::comm

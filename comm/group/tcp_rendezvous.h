@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "comm/group/communicator.h"
+#include "comm/group/tcp_frame.h"
+#include "comm/group/tcp_socket.h"
+
+namespace lockstep::comm {
+
+/// Where ranks that a launcher has started without MPI find rank 0.
+///
+/// MASTER_ADDR names rank 0's machine. MASTER_PORT itself is torchrun's own there when it says so
+/// (TORCHELASTIC_USE_AGENT_STORE=True); so rank 0 listens at the first free port of the kPorts that begin with it, or
+/// behind it, and the others try them in turn: the greeting tells whether it is rank 0 of the same run that they have
+/// found. LOCKSTEP_MASTER_PORT names one port instead, for where a firewall has to know it. Ranks that are all on one
+/// machine use its loopback interface, whatever MASTER_ADDR is called.
+struct TcpRendezvous {
+  static constexpr int kPorts = 16;
+
+  std::string address;  ///< empty for this machine
+  std::vector<std::uint16_t> ports;
+  std::string run;  ///< what distinguishes this run of this job from others
+
+  /// From the environment variables. Throws EnvironmentError that names one that is missing or wrong.
+  static TcpRendezvous from_environment(const LaunchEnvironment& environment);
+
+  /// "10.0.0.1, port 29500 to 29515"
+  std::string str() const;
+
+  /// For rank 0. Throws EnvironmentError where every port is taken.
+  Socket listen() const;
+  /// For the others: a connection to the hub that has welcomed `hello`. Throws PeerError where it is not found within
+  /// the timeout, EnvironmentError where it refuses this rank.
+  struct Joined {
+    Socket socket;
+    Welcome welcome;
+  };
+  Joined join(const Hello& hello, std::chrono::milliseconds timeout) const;
+};
+
+}  // namespace lockstep::comm

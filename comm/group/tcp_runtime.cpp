@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/group/tcp_runtime.h"
+
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <string>
+#include <utility>
+
+#include "comm/group/tcp_rendezvous.h"
+
+namespace lockstep::comm {
+
+namespace {
+
+Hello hello_of(const LaunchEnvironment& environment, const TcpRendezvous& where) {
+  Hello hello;
+  hello.rank = environment.rank;
+  hello.size = environment.size;
+  hello.process = getpid();
+  hello.run = ShortText::of(where.run);
+  char host[256] = {};
+  gethostname(host, sizeof host - 1);
+  hello.host = ShortText::of(host);
+  return hello;
+}
+
+}  // namespace
+
+TcpRuntime::TcpRuntime(const LaunchEnvironment& environment, const CommunicatorOptions& options)
+    : rank_(environment.rank), size_(environment.size) {
+  const TcpRendezvous where = TcpRendezvous::from_environment(environment);
+  const Hello hello = hello_of(environment, where);
+  Socket socket;
+  std::string hub = "rank 0";
+  if (rank_ == 0) {
+    std::pair<Socket, Socket> ends = connected_pair();
+    hub_ = std::make_unique<TcpHub>(where.listen(), std::move(ends.first), hello, options.timeout);
+    socket = std::move(ends.second);
+  } else {
+    TcpRendezvous::Joined joined = where.join(hello, options.timeout);
+    hub = rank_name(joined.welcome.hub, hello);
+    socket = std::move(joined.socket);
+  }
+  link_ = std::make_unique<TcpLink>(std::move(socket), rank_, hub, options.timeout);
+  meet(OperationKind::kJoin);
+}
+
+TcpRuntime::~TcpRuntime() {
+  if (link_->failed()) return;
+  try {
+    meet(OperationKind::kLeave);
+  } catch (const Error& error) {
+    spdlog::warn("rank {} ends without the others: {}", rank_, error.what());
+  }
+}
+
+void TcpRuntime::meet(OperationKind kind) {
+  const Operation operation{.kind = kind};
+  link_->exchange(0, operation, nullptr, 0, describe(operation, kFirstChannel));
+}
+
+}  // namespace lockstep::comm

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "comm/group/communicator.h"
+#include "comm/group/membership.h"
+#include "comm/group/tcp_hub.h"
+#include "comm/group/tcp_link.h"
+
+namespace lockstep::comm {
+
+/// One of several ranks that a launcher has started without MPI: its link to the hub and, on rank 0, the hub. Ends with
+/// all ranks; after an error it does not wait for them.
+class TcpRuntime final : public Membership {
+ public:
+  /// Waits for all ranks. Throws PeerError that names those that do not come, EnvironmentError where the environment
+  /// does not say how to find them.
+  TcpRuntime(const LaunchEnvironment& environment, const CommunicatorOptions& options);
+  ~TcpRuntime() override;
+  TcpRuntime(const TcpRuntime&) = delete;
+  TcpRuntime& operator=(const TcpRuntime&) = delete;
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  TcpLink& link() { return *link_; }
+
+  void fail() override { link_->fail(); }
+  void abort(int exit_code) override { link_->abort(exit_code); }
+
+ private:
+  /// All ranks do this in the first channel.
+  void meet(OperationKind kind);
+
+  int rank_;
+  int size_;
+  std::unique_ptr<TcpHub> hub_;
+  std::unique_ptr<TcpLink> link_;  // ends before the hub
+};
+
+}  // namespace lockstep::comm

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace lockstep::comm {
+
+/// A connection or a place that takes connections. Never blocks: poll() says when there is something to do.
+class Socket {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  Socket() = default;
+  explicit Socket(int descriptor) : descriptor_(descriptor) {}
+  Socket(Socket&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  Socket& operator=(Socket&& other) noexcept {
+    std::swap(descriptor_, other.descriptor_);
+    return *this;
+  }
+  ~Socket();
+
+  int descriptor() const { return descriptor_; }
+  explicit operator bool() const { return descriptor_ >= 0; }
+  /// The port that a listening socket has.
+  std::uint16_t port() const;
+
+  /// Bytes sent or received, 0 where it would block; -1 once the connection is gone.
+  std::ptrdiff_t send(const void* data, std::size_t bytes) const;
+  std::ptrdiff_t receive(void* data, std::size_t bytes) const;
+  /// All of it, or false where the connection is gone or time is up.
+  bool send_all(const void* data, std::size_t bytes, Clock::time_point end) const;
+  bool receive_all(void* data, std::size_t bytes, Clock::time_point end) const;
+  /// Ends the connection for both sides; whoever waits for it learns so.
+  void shut_down() const;
+  /// Ends the connection for the other side, which may still send.
+  void end_sending() const;
+
+  /// A connection that waits; none where there is none.
+  Socket accept() const;
+
+ private:
+  int descriptor_ = -1;
+};
+
+/// Takes connections at `port` (0: any), from this machine only or from everywhere, over IPv6 and IPv4. None where the
+/// port is taken, with errno. Throws EnvironmentError where the machine has no network.
+Socket listen_at(std::uint16_t port, bool this_machine_only);
+
+/// A connection to the port at `address`, a name or number of either family. None until `end`, with the reason.
+Socket connect_to(const std::string& address, std::uint16_t port, Socket::Clock::time_point end, std::string& reason);
+
+/// The two ends of a connection inside this process.
+std::pair<Socket, Socket> connected_pair();
+
+}  // namespace lockstep::comm

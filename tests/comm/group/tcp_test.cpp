@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks without MPI as threads of one process: what they send each other, and how they find each other.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <future>
+#include <map>
+#include <random>
+#include <thread>
+
+#include "comm/group/channel_communicator.h"
+#include "comm/group/tcp_channel.h"
+#include "comm/group/tcp_rendezvous.h"
+#include "runtime/tensor/error.h"
+
+namespace lockstep::comm {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+constexpr auto kSoon = 5s;  // far beyond what is needed
+
+Socket::Clock::time_point soon() { return Socket::Clock::now() + kSoon; }
+
+/// A port that is held, as torchrun's agent holds MASTER_PORT.
+class Store {
+ public:
+  Store() : socket_(listen_at(0, true)) {}
+  std::string port() const { return std::to_string(socket_.port()); }
+
+ private:
+  Socket socket_;
+};
+
+class Tcp : public testing::Test {
+ protected:
+  Tcp() {
+    variables({{"MASTER_ADDR", "localhost"}, {"MASTER_PORT", store_.port()}, {"TORCHELASTIC_USE_AGENT_STORE", "True"}});
+  }
+  ~Tcp() override {
+    for (const char* name : {"MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_USE_AGENT_STORE", "LOCKSTEP_MASTER_PORT"}) {
+      unsetenv(name);
+    }
+  }
+  static void variables(const std::map<std::string, std::string>& values) {
+    for (const auto& [name, value] : values) setenv(name.c_str(), value.c_str(), 1);
+  }
+  static LaunchEnvironment environment(int rank, int size) {
+    return {LaunchEnvironment::Launcher::kTorchrun, rank, size, rank, size};
+  }
+  static std::shared_ptr<TcpRuntime> join(int rank, int size, std::chrono::milliseconds timeout = 20s) {
+    return std::make_shared<TcpRuntime>(environment(rank, size), CommunicatorOptions{.timeout = timeout});
+  }
+  /// Calls f(runtime) as every rank.
+  template <class F>
+  static void as_ranks(int size, F f, std::chrono::milliseconds timeout = 20s) {
+    std::vector<std::future<void>> ranks;
+    for (int rank = 0; rank < size; ++rank) {
+      ranks.push_back(std::async(std::launch::async, [=] { f(join(rank, size, timeout)); }));
+    }
+    for (std::future<void>& rank : ranks) rank.get();
+  }
+
+  Store store_;
+};
+
+TEST_F(Tcp, ManyPiecesInManyChannelsAtOnce) {
+  as_ranks(3, [](const std::shared_ptr<TcpRuntime>& runtime) {
+    const auto first = std::make_shared<TcpChannel>(runtime);
+    ChannelCommunicator group(first);
+    const auto gradients = group.duplicate("gradients");
+    const Stream worker = Stream::worker("gradients");
+    // Two pieces and one element more.
+    const Tensor large = Tensor::zeros({TcpChannel::kPieceBytes / 2 + 1}, DType::kFloat32);
+    const Tensor small = Tensor::zeros({16}, DType::kFloat32);
+    for (int step = 0; step < 3; ++step) {
+      for (float& value : large.as<float>()) value = static_cast<float>(group.rank());
+      gradients->all_reduce(large, ReduceOp::kSum, 1.0f, worker);
+      for (int i = 0; i < 20; ++i) group.all_reduce(small, ReduceOp::kMax, 1.0f, Stream::calling_thread());
+      worker.synchronize();
+      EXPECT_EQ(std::ranges::count(large.as<float>(), 3.0f), large.numel());
+    }
+    const Tensor gathered = Tensor::zeros({large.numel() * 3}, DType::kFloat32);
+    group.all_gather(large, gathered, Stream::calling_thread());
+    EXPECT_EQ(std::ranges::count(gathered.as<float>(), 3.0f), gathered.numel());
+    const Tensor slice = Tensor::zeros({large.numel()}, DType::kFloat32);
+    group.reduce_scatter(gathered, slice, ReduceOp::kSum, Stream::calling_thread());
+    EXPECT_EQ(std::ranges::count(slice.as<float>(), 9.0f), slice.numel());
+  });
+}
+
+TEST_F(Tcp, OneWorldAfterTheOther) {
+  as_ranks(3, [](std::shared_ptr<TcpRuntime> runtime) {
+    const int rank = runtime->rank();
+    for (int i = 0; i < 20; ++i) {
+      TcpChannel(runtime).barrier();
+      runtime.reset();
+      runtime = join(rank, 3);
+    }
+  });
+}
+
+TEST_F(Tcp, StrangersAtTheFirstPortsAreNoObstacle) {
+  // One takes connections and says nothing, one says something else.
+  const int base = std::stoi(store_.port()) + 1;
+  const Socket silent = listen_at(static_cast<std::uint16_t>(base), true);
+  const Socket chatty = listen_at(static_cast<std::uint16_t>(base + 1), true);
+  std::atomic<bool> done = false;
+  std::thread chatting([&] {
+    while (!done) {
+      if (const Socket caller = chatty ? chatty.accept() : Socket()) caller.send("HTTP/1.1 400 Bad Request\r\n", 26);
+      std::this_thread::sleep_for(1ms);
+    }
+  });
+  as_ranks(2, [](const std::shared_ptr<TcpRuntime>& runtime) { TcpChannel(runtime).barrier(); });
+  done = true;
+  chatting.join();
+}
+
+TEST_F(Tcp, APortOfOnesOwnChoice) {
+  const std::string free = Store().port();
+  variables({{"LOCKSTEP_MASTER_PORT", free}});
+  as_ranks(2, [](const std::shared_ptr<TcpRuntime>& runtime) { TcpChannel(runtime).barrier(); });
+}
+
+TEST_F(Tcp, APortThatIsTakenIsNamed) {
+  variables({{"LOCKSTEP_MASTER_PORT", store_.port()}});
+  try {
+    join(0, 2);
+    FAIL();
+  } catch (const EnvironmentError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("port " + store_.port()));
+    EXPECT_THAT(error.what(), HasSubstr("in use"));
+    EXPECT_THAT(error.advice(), HasSubstr("LOCKSTEP_MASTER_PORT"));
+  }
+}
+
+TEST_F(Tcp, WhatIsNoPortIsNamed) {
+  for (const char* wrong : {"0", "65536", "http"}) {
+    variables({{"MASTER_PORT", wrong}});
+    try {
+      join(0, 2);
+      FAIL();
+    } catch (const EnvironmentError& error) {
+      EXPECT_THAT(error.what(), HasSubstr("MASTER_PORT"));
+      EXPECT_THAT(error.what(), HasSubstr(wrong));
+    }
+  }
+}
+
+TEST_F(Tcp, PortsGoOnFromTheLowestBehindTheHighest) {
+  variables({{"MASTER_PORT", "65530"}});
+  const TcpRendezvous where = TcpRendezvous::from_environment(environment(0, 2));
+  EXPECT_EQ(where.ports.front(), 65531);
+  EXPECT_EQ(where.ports[4], 65535);
+  EXPECT_EQ(where.ports[5], 1024);
+  EXPECT_EQ(where.ports.size(), static_cast<std::size_t>(TcpRendezvous::kPorts));
+}
+
+TEST_F(Tcp, RanksOfSeveralMachinesUseTheAddress) {
+  for (const char* address : {"127.0.0.1", "localhost", "::1"}) {
+    variables({{"MASTER_ADDR", address}});
+    // As if there were three more ranks on another machine.
+    LaunchEnvironment elsewhere = environment(1, 4);
+    elsewhere.local_size = 1;
+    TcpRendezvous where = TcpRendezvous::from_environment(elsewhere);
+    EXPECT_EQ(where.address, address);
+    where.ports = {0};
+    const Socket listener = where.listen();
+    std::string reason;
+    // Not every machine has IPv6.
+    EXPECT_TRUE(connect_to(address, listener.port(), soon(), reason) || std::string(address) == "::1") << reason;
+  }
+}
+
+TEST_F(Tcp, AnAddressWhereNobodyIsIsNamed) {
+  variables({{"MASTER_ADDR", "127.0.0.3"}});
+  LaunchEnvironment elsewhere = environment(1, 4);
+  elsewhere.local_size = 1;
+  try {
+    TcpRuntime(elsewhere, {.timeout = 100ms});
+    FAIL();
+  } catch (const PeerError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("rank 0 did not arrive within 0.1 s"));
+    EXPECT_THAT(error.what(), HasSubstr("127.0.0.3"));
+    EXPECT_THAT(error.what(), HasSubstr("refused"));
+  }
+}
+
+/// The bytes of a greeting that a hub takes.
+Hello hello_of(int rank, int size) {
+  Hello hello;
+  hello.rank = rank;
+  hello.size = size;
+  return hello;
+}
+
+/// A hub of two ranks, beside which a test is rank 1.
+class Hub : public testing::Test {
+ protected:
+  Hub() : Hub(listen_at(0, true), connected_pair()) {}
+  Hub(Socket listener, std::pair<Socket, Socket> ends)
+      : port_(listener.port()),
+        hub_(std::move(listener), std::move(ends.first), hello_of(0, 2), 20s),
+        rank0_(std::move(ends.second), 0, "rank 0", 20s) {}
+
+  Socket connect() const {
+    std::string reason;
+    return connect_to("127.0.0.1", port_, soon(), reason);
+  }
+  /// Rank 1, once it is welcome.
+  Socket rank1() const {
+    Socket socket = connect();
+    const Hello hello = hello_of(1, 2);
+    Welcome welcome;
+    EXPECT_TRUE(socket.send_all(&hello, sizeof hello, soon()));
+    EXPECT_TRUE(socket.receive_all(&welcome, sizeof welcome, soon()));
+    EXPECT_EQ(welcome.answer, Welcome::Answer::kWelcome);
+    return socket;
+  }
+  static void send(const Socket& socket, const FrameHeader& header) {
+    EXPECT_TRUE(socket.send_all(&header, sizeof header, soon()));
+  }
+  /// What a barrier of rank 0 comes to.
+  std::string barrier() {
+    try {
+      rank0_.exchange(0, {.kind = OperationKind::kBarrier}, nullptr, 0, "barrier");
+    } catch (const PeerError& error) {
+      return error.what();
+    }
+    return "passed";
+  }
+  bool is_closed(const Socket& socket) const {
+    char byte = 0;
+    const auto began = Socket::Clock::now();
+    return !socket.receive_all(&byte, 1, soon()) && Socket::Clock::now() < began + kSoon;
+  }
+
+  std::uint16_t port_;
+  TcpHub hub_;
+  TcpLink rank0_;
+};
+
+TEST_F(Hub, BytesOfStrangersAreNobodys) {
+  const Socket stranger = connect();
+  const std::string request(sizeof(Hello), 'x');
+  EXPECT_TRUE(stranger.send_all(request.data(), request.size(), soon()));
+  EXPECT_TRUE(is_closed(stranger));
+  const Socket rank = rank1();
+  send(rank, {.kind = FrameKind::kContribution, .operation = {.kind = OperationKind::kBarrier}});
+  EXPECT_EQ(barrier(), "passed");
+}
+
+TEST_F(Hub, OneThatWasWelcomeAndLeftWithoutAWordMayComeAgain) {
+  rank1();
+  Socket again;
+  // The hub sees the end of the first connection a moment later.
+  for (Welcome welcome; !again; std::this_thread::sleep_for(1ms)) {
+    Socket socket = connect();
+    const Hello hello = hello_of(1, 2);
+    ASSERT_TRUE(socket.send_all(&hello, sizeof hello, soon()));
+    ASSERT_TRUE(socket.receive_all(&welcome, sizeof welcome, soon()));
+    if (welcome.answer == Welcome::Answer::kWelcome) again = std::move(socket);
+  }
+  send(again, {.kind = FrameKind::kContribution, .operation = {.kind = OperationKind::kBarrier}});
+  EXPECT_EQ(barrier(), "passed");
+}
+
+TEST_F(Hub, ARankThatSendsNonsenseIsGone) {
+  const std::vector<FrameHeader> nonsense{{.kind = static_cast<FrameKind>(99)},
+                                          {.kind = FrameKind::kResult},
+                                          {.bytes = std::uint64_t{1} << 40},
+                                          {.channel = -1},
+                                          {.operation = {.dtype = static_cast<DType>(200)}}};
+  for (const FrameHeader& header : nonsense) {
+    std::pair<Socket, Socket> ends = connected_pair();
+    Socket listener = listen_at(0, true);
+    const std::uint16_t port = listener.port();
+    const TcpHub hub(std::move(listener), std::move(ends.first), hello_of(0, 2), 20s);
+    TcpLink link(std::move(ends.second), 0, "rank 0", 20s);
+    std::string reason;
+    const Socket socket = connect_to("127.0.0.1", port, soon(), reason);
+    const Hello hello = hello_of(1, 2);
+    EXPECT_TRUE(socket.send_all(&hello, sizeof hello, soon()));
+    send(socket, {.kind = FrameKind::kDeviceWait});
+    send(socket, header);
+    try {
+      link.exchange(0, {.kind = OperationKind::kBarrier}, nullptr, 0, "barrier");
+      FAIL();
+    } catch (const PeerError& error) {
+      EXPECT_THAT(error.what(), HasSubstr("rank 1"));
+      EXPECT_THAT(error.what(), HasSubstr("is gone"));
+    }
+  }
+}
+
+TEST_F(Hub, AnUnknownChannelOrAmountIsAnErrorOfAll) {
+  const Socket rank = rank1();
+  const Operation operation{.kind = OperationKind::kAllReduce, .dtype = DType::kFloat32, .count = 1};
+  send(rank, {.kind = FrameKind::kContribution, .operation = operation});
+  const float one = 1;
+  try {
+    rank0_.exchange(0, operation, &one, sizeof one, "all_reduce");
+    FAIL();
+  } catch (const PeerError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("rank 1 (process 0) has sent another amount of data"));
+  }
+}
+
+TEST(FrameReader, TakesNoHarmFromAnyBytes) {
+  std::mt19937 random(1);
+  for (int i = 0; i < 300; ++i) {
+    const auto [ours, theirs] = connected_pair();
+    FrameHeader header{.kind = FrameKind::kError, .bytes = 10};
+    std::string bytes(reinterpret_cast<const char*>(&header), sizeof header);
+    bytes += "0123456789";
+    for (int flips = i % 5; flips > 0; --flips) bytes[random() % bytes.size()] = static_cast<char>(random());
+    bytes.resize(bytes.size() - random() % 4);
+    EXPECT_EQ(theirs.send(bytes.data(), bytes.size()), static_cast<std::ptrdiff_t>(bytes.size()));
+    theirs.end_sending();
+    FrameReader reader;
+    while (const std::optional<Frame> frame = reader.next(ours)) {
+      ASSERT_TRUE(is_sane(frame->header));
+      ASSERT_EQ(frame->payload->size(), frame->header.bytes);
+      decode_error(frame->payload);
+    }
+    EXPECT_TRUE(reader.closed());
+  }
+}
+
+TEST(FrameReader, PutsPiecesTogether) {
+  const auto [ours, theirs] = connected_pair();
+  const PeerError error("what", "advice");
+  const Payload payload = encode(error);
+  FrameHeader header{.kind = FrameKind::kError, .channel = 3, .bytes = payload->size()};
+  std::string bytes(reinterpret_cast<const char*>(&header), sizeof header);
+  bytes += text_of(payload);
+  FrameReader reader;
+  for (std::size_t i = 0; i + 1 < bytes.size(); ++i) {
+    theirs.send(&bytes[i], 1);
+    ASSERT_FALSE(reader.next(ours));
+  }
+  theirs.send(&bytes.back(), 1);
+  const std::optional<Frame> frame = reader.next(ours);
+  ASSERT_TRUE(frame);
+  EXPECT_EQ(frame->header.channel, 3);
+  EXPECT_STREQ(decode_error(frame->payload).what(), "what");
+  EXPECT_EQ(decode_error(frame->payload).advice(), "advice");
+}
+
+}  // namespace
+}  // namespace lockstep::comm

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command with ranks that were started without MPI, in torchrun's environment.
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "tests/launcher/program.h"
+
+namespace lockstep::launcher {
+namespace {
+
+using nlohmann::json;
+using testing::ContainsRegex;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class RanksWithoutMpi : public testing::Test {
+ protected:
+  static std::vector<std::string> train(const std::string& run, std::vector<std::string> more) {
+    std::vector<std::string> arguments{"train", kConvnetJob, "--run-dir", run, "--set", "checkpoint.every_steps=2"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  }
+  /// torchrun with so many ranks.
+  static std::vector<std::string> torchrun(int ranks, const std::vector<std::string>& arguments) {
+    std::vector<std::string> command{TORCHRUN_RANKS, std::to_string(ranks), LOCKSTEP_BINARY};
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    return command;
+  }
+  Ended run(int ranks, const std::vector<std::string>& arguments, const Program::Variables& variables = {}) const {
+    return Program(torchrun(ranks, arguments), folder_.path(), variables).wait();
+  }
+  json summary(const std::string& run) const { return json::parse(read_text(folder_ / (run + "/summary.json"))); }
+
+  Folder folder_;
+};
+
+TEST_F(RanksWithoutMpi, TrainToTheBitsOfRanksWithMpi) {
+  for (const int ranks : {2, 3}) {
+    const std::string count = std::to_string(ranks);
+    const Ended tcp = run(ranks, train("tcp" + count, {"--set", "train.steps=6"}));
+    ASSERT_EQ(tcp.code, 0) << tcp.err;
+    EXPECT_THAT(tcp.err, IsEmpty());
+    const Ended mpi = lockstep_command(train("mpi" + count, {"--set", "train.steps=6", "--nproc", count}), folder_);
+    ASSERT_EQ(mpi.code, 0) << mpi.err;
+    EXPECT_EQ(summary("tcp" + count)["world_size"], ranks);
+    EXPECT_EQ(summary("tcp" + count)["weights_digest"], summary("mpi" + count)["weights_digest"]);
+  }
+  const Ended one = run(1, train("one", {"--set", "train.steps=6"}));
+  ASSERT_EQ(one.code, 0) << one.err;
+  for (const char* ranks : {"tcp2", "tcp3"}) {
+    EXPECT_NEAR(summary(ranks)["final_loss"].get<double>(), summary("one")["final_loss"].get<double>(), 1e-3);
+  }
+  const Ended eval = run(2, {"eval", kConvnetJob, "--checkpoint", "tcp2", "--json"});
+  ASSERT_EQ(eval.code, 0) << eval.err;
+  EXPECT_EQ(json::parse(eval.out)["accuracy"], summary("tcp2")["eval"]["accuracy"]);
+}
+
+TEST_F(RanksWithoutMpi, AnErrorOfAllIsSaidOnceAndEndsAll) {
+  const Ended ended = run(3, train("run", {"--set", "amp.opt_level=O0", "--set", "amp.dtype=FP32", "--set",
+                                           "fault={nan{step:3 rank:1 phase:LOSS}}"}));
+  EXPECT_EQ(ended.code, 5) << ended.err;
+  EXPECT_EQ(count(ended.err, "lockstep: error"), 1u) << ended.err;
+}
+
+TEST_F(RanksWithoutMpi, AnErrorOfOneEndsAll) {
+  // Rank 0 alone writes, and fails to; the others compute or wait for it.
+  write_text(folder_ / "file", "");
+  const Ended ended = run(3, train("file/run", {"--set", "train.steps=100000"}));
+  EXPECT_EQ(ended.code, 4) << ended.err;
+  EXPECT_EQ(count(ended.err, "lockstep: error"), 1u) << ended.err;
+}
+
+TEST_F(RanksWithoutMpi, ALostRankIsNamedOnce) {
+  const std::vector<std::string> faulty =
+      train("run", {"--set", "train.steps=8", "--set", "fault={kill{step:5 rank:1}}"});
+  // torchrun asks the other ranks to end at once; they say what they met first.
+  const Ended lost = run(3, faulty);
+  EXPECT_EQ(lost.code, 128 + SIGKILL);
+  EXPECT_THAT(lost.err, ContainsRegex("error on rank 0 \\(peer lost, exit 7\\)"));
+  EXPECT_THAT(lost.err, ContainsRegex("rank 1 \\(process [0-9]+\\) is gone"));
+  EXPECT_EQ(count(lost.err, "lockstep: error"), 1u) << lost.err;
+
+  // A restart of torchrun's injects no fault again, and goes on after the newest checkpoint.
+  const Ended restarted = run(3, faulty, {{"TORCHRUN_RESTART_COUNT", "1"}});
+  EXPECT_EQ(restarted.code, 0) << restarted.err;
+  EXPECT_THAT(restarted.out, HasSubstr("resuming from"));
+}
+
+TEST_F(RanksWithoutMpi, AskedToStopSaveAndEnd) {
+  const Program running(torchrun(2, train("run", {"--set", "train.steps=100000"})), folder_.path());
+  for (int i = 0; i < 3000 && read_text(folder_ / "run/metrics.jsonl").empty(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  running.signal(SIGTERM);
+  const Ended ended = running.wait();
+  EXPECT_EQ(ended.code, 75) << ended.err;
+  EXPECT_FALSE(std::filesystem::is_empty(folder_ / "run/checkpoints"));
+}
+
+TEST_F(RanksWithoutMpi, AreNotStartedTwice) {
+  const Ended ended = run(2, train("run", {"--nproc", "3"}));
+  EXPECT_EQ(ended.code, 2) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("Leave --nproc away under mpirun, srun or torchrun."));
+}
+
+}  // namespace
+}  // namespace lockstep::launcher
