@@ -52,7 +52,8 @@ def step_rows(name, programs):
         first = program == best
         rows.append(row(title, f"step, {program}", step, f"{step:.3f} ms = {1e3 * batch / step:,.0f} samples/s",
                         (name, "step") if first and (name, "step") in TARGETS else None))
-        for key, what, unit, target in (("host_us", "host work", " us", "host"), ("host_waits", "host waits", "", "waits")):
+        for key, what, unit, target in (("host_us", "host work", " us", "host"),
+                                        ("host_waits", "host waits", "", "waits")):
             value = of(program, key)
             if value is not None:
                 rows.append(row(title, f"{what} a step, {program}", value, f"{value:.4g}{unit}",
