@@ -10,6 +10,7 @@ CastPolicy policy_of(Op op) {
     case Op::kLinear:
     case Op::kMatmul:
     case Op::kConv:
+    case Op::kConvTranspose:
       return CastPolicy::kLowerPrecision;
     case Op::kSoftmax:
     case Op::kLogSoftmax:
@@ -44,6 +45,8 @@ std::string_view name_of(Op op) {
       return "matmul";
     case Op::kConv:
       return "conv";
+    case Op::kConvTranspose:
+      return "conv_transpose";
     case Op::kBatchNorm:
       return "batch_norm";
     case Op::kRelu:

@@ -11,6 +11,7 @@ enum class Op : std::uint8_t {
   kLinear,
   kMatmul,
   kConv,
+  kConvTranspose,
   kBatchNorm,
   kRelu,
   kGelu,

@@ -5,6 +5,7 @@
 #include "runtime/job/precision.h"
 #include "runtime/ops/shape.h"
 #include "runtime/tensor/error.h"
+#include "runtime/tensor/gpu.h"
 
 namespace lockstep::amp {
 
@@ -57,6 +58,7 @@ void initialize(nn::Module& model, optim::Optimizer& optimizer, const job::Amp& 
 }
 
 Tensor forward(nn::Module& model, const Tensor& input, const OptLevelProperties& properties) {
+  const gpu::AllocationLabel label("activations");
   if (properties.autocast) {
     const Autocast autocast(properties.compute_dtype);
     return model.forward(input);

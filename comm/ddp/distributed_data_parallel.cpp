@@ -6,6 +6,7 @@
 #include "runtime/job/precision.h"
 #include "runtime/nn/layers.h"
 #include "runtime/tensor/error.h"
+#include "runtime/tensor/gpu.h"
 
 namespace lockstep::comm {
 
@@ -15,6 +16,7 @@ DistributedDataParallel::DistributedDataParallel(nn::Module& model, const World&
   require_unwrapped();
   require_same_model(config);
   const DType wire = job::dtype_of(config.wire_dtype(), arena_->options().compute_dtype);
+  const gpu::AllocationLabel label("gradients");
   arena_->place_gradients(communicator_->allocate(static_cast<std::size_t>(arena_->size()) * size_of(wire)), wire);
   nn::name_layers(model_);
   if (config.sync_batch_norm() && communicator_->size() > 1) {
@@ -23,6 +25,11 @@ DistributedDataParallel::DistributedDataParallel(nn::Module& model, const World&
   broadcast_weights();
   reducer_ = std::make_unique<Reducer>(
       arena_, communicator_->size() > 1 ? communicator_->duplicate("buckets") : communicator_, config);
+}
+
+Tensor DistributedDataParallel::forward(const Tensor& input) {
+  const gpu::AllocationLabel label("activations");
+  return model_.forward(input);
 }
 
 double DistributedDataParallel::loss_weight(std::int64_t local, std::int64_t global) const {

@@ -25,7 +25,7 @@ class DistributedDataParallel {
   DistributedDataParallel(const DistributedDataParallel&) = delete;
   DistributedDataParallel& operator=(const DistributedDataParallel&) = delete;
 
-  Tensor forward(const Tensor& input) { return model_.forward(input); }
+  Tensor forward(const Tensor& input);
 
   /// What a rank's mean loss over `local` samples is multiplied by, so that the reduced gradient is that of the mean
   /// over all `global` samples.

@@ -11,6 +11,7 @@
 #include "runtime/autograd/node.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/tensor/error.h"
+#include "runtime/tensor/gpu.h"
 
 namespace lockstep::autograd {
 
@@ -60,6 +61,7 @@ class Pass {
 
   void run(const Tensor& output_grad) {
     const GradMode mode(options_.create_graph);
+    const gpu::AllocationLabel label("gradients of activations");
     std::vector<std::function<void()>> at_end;
     const CallbackScope scope(&at_end);
     arrive(root_, output_grad);

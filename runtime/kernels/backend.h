@@ -42,6 +42,12 @@ std::int64_t output_extent(std::int64_t in, std::int64_t kernel, std::int64_t st
                            std::int64_t dilation);
 /// [N, spatial..., C] convolved with [O, kernel..., C / groups] gives [N, spatial'..., O]. Throws ShapeError.
 Shape conv_output_shape(const Shape& x, const Shape& weight, const ConvGeometry& geometry);
+/// The x of the convolution whose y has the shape of this x [N, spatial..., C]: with weight [C, kernel..., O / groups]
+/// it is [N, spatial'..., O], where spatial' = (spatial - 1) stride - 2 padding + dilation (kernel - 1) + 1 +
+/// output_padding. A convolution with stride s maps s extents to one: output_padding, in [0, s), picks one of them.
+/// Throws ShapeError.
+Shape conv_transpose_output_shape(const Shape& x, const Shape& weight, const ConvGeometry& geometry,
+                                  const std::array<std::int64_t, 3>& output_padding);
 Shape pool_output_shape(const Shape& x, const PoolGeometry& geometry);
 
 /// Where a step stands in the run.
@@ -192,7 +198,8 @@ class Backend {
   virtual void conv_forward(const ConvGeometry& geometry, const Tensor& x, const Tensor& weight, const Tensor& bias,
                             const Tensor& y) = 0;
   /// Writes those of dx, dweight, dbias that are defined. dx has x's dtype; dweight and dbias may be of any floating
-  /// dtype (they may be slices of the gradient arena) and are added to when `accumulate`.
+  /// dtype (they may be slices of the gradient arena) and are added to when `accumulate`. x is read for dweight and
+  /// weight for dx; without dweight dx may be x, which then gives the shape alone.
   virtual void conv_backward(const ConvGeometry& geometry, const Tensor& x, const Tensor& weight, const Tensor& dy,
                              const Tensor& dx, const Tensor& dweight, const Tensor& dbias, bool accumulate) = 0;
 

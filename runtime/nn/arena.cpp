@@ -6,6 +6,7 @@
 #include "runtime/autograd/meta.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/tensor/error.h"
+#include "runtime/tensor/gpu.h"
 
 namespace lockstep::nn {
 
@@ -16,6 +17,11 @@ constexpr std::int64_t kAlignment = 32;
 
 /// Elements [slot.begin, slot.end) of a flat tensor.
 Tensor flat_slice(const Tensor& flat, const Arena::Slot& slot) { return flat.rows(slot.begin, slot.end); }
+
+Storage labelled(const char* label, std::size_t bytes, Device device) {
+  const gpu::AllocationLabel scope(label);
+  return Storage::allocate(bytes, device);
+}
 
 }  // namespace
 
@@ -31,7 +37,7 @@ Arena::Arena(Module& root, const ArenaOptions& options) : options_(options), sta
 
   const Device device = options_.device;
   for (const auto& [name, statistics] : statistics_) statistics->move_to(device);
-  const Storage master_storage = Storage::allocate(static_cast<std::size_t>(size_) * sizeof(float), device);
+  const Storage master_storage = labelled("master weights", static_cast<std::size_t>(size_) * sizeof(float), device);
   masters_ = Tensor::view(master_storage, 0, {size_}, DType::kFloat32);
   kernels::Backend& backend = kernels::backend(device);
   backend.fill(masters_, 0.0);
@@ -40,7 +46,8 @@ Arena::Arena(Module& root, const ArenaOptions& options) : options_(options), sta
   }
   Storage copy_storage;
   if (options_.compute_dtype != DType::kFloat32) {
-    copy_storage = Storage::allocate(static_cast<std::size_t>(size_) * size_of(options_.compute_dtype), device);
+    copy_storage =
+        labelled("compute copies", static_cast<std::size_t>(size_) * size_of(options_.compute_dtype), device);
     copies_ = Tensor::view(copy_storage, 0, {size_}, options_.compute_dtype);
     refresh_copies();
     for (const Slot& slot : slots_) {
@@ -61,7 +68,7 @@ Arena::Arena(Module& root, const ArenaOptions& options) : options_(options), sta
     }
   }
   const std::size_t grad_bytes = static_cast<std::size_t>(size_) * sizeof(float);
-  const Storage grads = Storage::allocate(grad_bytes, device);
+  const Storage grads = labelled("gradients", grad_bytes, device);
   backend.fill(Tensor::view(grads, 0, {size_}, DType::kFloat32), 0.0);
   place_gradients(grads, DType::kFloat32);
 }

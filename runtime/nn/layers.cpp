@@ -2,20 +2,39 @@
 #include "runtime/nn/layers.h"
 
 #include <cmath>
+#include <span>
+#include <string>
 
 #include "runtime/nn/name_hash.h"
 #include "runtime/nn/step_context.h"
 #include "runtime/ops/ops.h"
+#include "runtime/tensor/error.h"
 
 namespace lockstep::nn {
 
 namespace {
 
-Shape conv_weight_shape(std::int64_t in, std::int64_t out, const ConvOptions& options) {
-  std::vector<std::int64_t> extents{out};
+/// [first, kernel..., last / groups]: a convolution's weight, or with the channels' roles exchanged a transposed one's.
+Shape conv_weight_shape(std::int64_t first, std::int64_t last, const ConvOptions& options) {
+  const std::int64_t groups = options.geometry.groups;
+  if (first < 1 || last < 1 || groups < 1 || first % groups != 0 || last % groups != 0) {
+    throw ShapeError("a convolution between " + std::to_string(first) + " and " + std::to_string(last) +
+                     " channels cannot have " + std::to_string(groups) + " groups, which must divide both");
+  }
+  std::vector<std::int64_t> extents{first};
   extents.insert(extents.end(), static_cast<std::size_t>(options.geometry.spatial_rank), options.kernel);
-  extents.push_back(in / options.geometry.groups);
+  extents.push_back(last / groups);
   return Shape(std::span<const std::int64_t>(extents));
+}
+
+/// Uniform within 1 / sqrt(elements per first channel), what PyTorch calls the fan-in.
+Initializer uniform_of(const Shape& weight) {
+  return Initializer::uniform(1.0 / std::sqrt(static_cast<double>(weight.numel() / weight.front())));
+}
+
+Initializer conv_initializer(const Shape& weight, const ConvOptions& options) {
+  if (!options.kaiming_normal) return uniform_of(weight);
+  return Initializer::normal(std::sqrt(2.0 / static_cast<double>(weight.numel() / weight.back())));
 }
 
 }  // namespace
@@ -29,16 +48,24 @@ Linear::Linear(std::int64_t in, std::int64_t out, bool bias) {
 Tensor Linear::forward(const Tensor& x) { return ops::linear(x, weight_, bias_); }
 
 Conv::Conv(std::int64_t in, std::int64_t out, const ConvOptions& options) : geometry_(options.geometry) {
-  const Shape shape = conv_weight_shape(in, out, options);
-  const double fan_in = static_cast<double>(shape.numel() / out);
-  const double fan_out = static_cast<double>(shape.numel() / shape.back());
-  const Initializer uniform = Initializer::uniform(1.0 / std::sqrt(fan_in));
-  weight_ = add_parameter("weight", shape, ParameterKind::kWeight,
-                          options.kaiming_normal ? Initializer::normal(std::sqrt(2.0 / fan_out)) : uniform);
-  if (options.bias) bias_ = add_parameter("bias", {out}, ParameterKind::kBias, uniform);
+  const Shape shape = conv_weight_shape(out, in, options);
+  weight_ = add_parameter("weight", shape, ParameterKind::kWeight, conv_initializer(shape, options));
+  if (options.bias) bias_ = add_parameter("bias", {out}, ParameterKind::kBias, uniform_of(shape));
 }
 
 Tensor Conv::forward(const Tensor& x) { return ops::conv(x, weight_, bias_, geometry_); }
+
+ConvTranspose::ConvTranspose(std::int64_t in, std::int64_t out, const ConvOptions& options,
+                             const std::array<std::int64_t, 3>& output_padding)
+    : geometry_(options.geometry), output_padding_(output_padding) {
+  const Shape shape = conv_weight_shape(in, out, options);
+  weight_ = add_parameter("weight", shape, ParameterKind::kWeight, conv_initializer(shape, options));
+  if (options.bias) bias_ = add_parameter("bias", {out}, ParameterKind::kBias, uniform_of(shape));
+}
+
+Tensor ConvTranspose::forward(const Tensor& x) {
+  return ops::conv_transpose(x, weight_, bias_, geometry_, output_padding_);
+}
 
 BatchNorm::BatchNorm(std::int64_t channels, bool relu, double initial_gamma)
     : gamma_(add_parameter("weight", {channels}, ParameterKind::kNorm, Initializer::constant(initial_gamma))),

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,7 +32,8 @@ struct ConvOptions {
   bool kaiming_normal = false;
 };
 
-/// x [N, spatial..., in] -> [N, spatial'..., out]; weight [out, kernel..., in / groups], bias [out].
+/// x [N, spatial..., in] -> [N, spatial'..., out]; weight [out, kernel..., in / groups], bias [out]. Throws ShapeError
+/// unless groups divide the channels.
 class Conv : public Module {
  public:
   Conv(std::int64_t in, std::int64_t out, const ConvOptions& options);
@@ -38,6 +41,21 @@ class Conv : public Module {
 
  private:
   kernels::ConvGeometry geometry_;
+  Tensor weight_;
+  Tensor bias_;
+};
+
+/// x [N, spatial..., in] -> [N, spatial'..., out]; weight [in, kernel..., out / groups], bias [out]. PyTorch's
+/// ConvTranspose1d to 3d, its initialisation included, which takes `out / groups * kernel^d` for the fan-in.
+class ConvTranspose : public Module {
+ public:
+  ConvTranspose(std::int64_t in, std::int64_t out, const ConvOptions& options,
+                const std::array<std::int64_t, 3>& output_padding = {});
+  Tensor forward(const Tensor& x) override;
+
+ private:
+  kernels::ConvGeometry geometry_;
+  std::array<std::int64_t, 3> output_padding_;
   Tensor weight_;
   Tensor bias_;
 };

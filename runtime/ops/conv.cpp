@@ -41,4 +41,32 @@ Tensor conv(const Tensor& input, const Tensor& weight_in, const Tensor& bias_in,
   return y;
 }
 
+Tensor conv_transpose(const Tensor& input, const Tensor& weight_in, const Tensor& bias_in,
+                      const kernels::ConvGeometry& geometry, const std::array<std::int64_t, 3>& output_padding) {
+  const Tensor x = amp::autocast(amp::Op::kConvTranspose, input);
+  const Tensor weight = amp::autocast(amp::Op::kConvTranspose, weight_in);
+  const Tensor bias = amp::autocast(amp::Op::kConvTranspose, bias_in);
+  const Shape shape = kernels::conv_transpose_output_shape(x.shape(), weight.shape(), geometry, output_padding);
+  const Tensor y = Tensor::empty(shape, x.dtype(), x.device());
+  // Seen from the convolution, y is its input and x its output.
+  kernels::backend(x.device()).conv_backward(geometry, y, weight, x, y, {}, {}, false);
+  if (bias.defined()) kernels::backend(x.device()).add(y, bias, y);
+  autograd::record(
+      y, "conv_transpose", {x, weight, bias},
+      [geometry, x = x.detach(), weight = weight.detach(), bias = bias.defined() ? bias.detach() : Tensor()](
+          const Tensor& dy, const BackwardContext& context) {
+        kernels::Backend& backend = kernels::backend(dy.device());
+        const GradTarget dweight = context.target(1, weight);
+        const GradTarget dbias = context.target(2, bias);
+        if (dweight.out.defined()) {
+          backend.conv_backward(geometry, dy, weight, x, {}, dweight.out, {}, dweight.accumulate);
+        }
+        if (dbias.out.defined()) backend.sum_rows(dy, dbias.accumulate, dbias.out);
+        const Tensor dx = context.needs(0) ? empty_like(x) : Tensor();
+        if (dx.defined()) backend.conv_forward(geometry, dy, weight, {}, dx);
+        return std::vector<Tensor>{dx, dweight.out, dbias.out};
+      });
+  return y;
+}
+
 }  // namespace lockstep::ops

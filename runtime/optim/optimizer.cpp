@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "runtime/tensor/error.h"
+#include "runtime/tensor/gpu.h"
 
 namespace lockstep::optim {
 
@@ -28,6 +29,7 @@ void Optimizer::attach(std::shared_ptr<nn::Arena> arena) {
     segments_.push_back({slot.begin, slot.end, own.lr_scale, own.weight_decay});
   }
   arena_ = std::move(arena);
+  const gpu::AllocationLabel label("optimizer state");
   const auto count = static_cast<std::int64_t>(segments_.size());
   const Device device = arena_->masters().device();
   flags_ = Tensor::zeros({count}, DType::kFloat32, device);

@@ -26,6 +26,21 @@ inline Tensor tensor_in(const json& stored, DType dtype) {
   return testing::tensor_of(stored["values"].get<std::vector<double>>(), shape, dtype);
 }
 
+/// "stride": [2, 1] as the first entries of an array of three.
+inline std::array<std::int64_t, 3> extents(const json& stored, std::int64_t rest) {
+  std::array<std::int64_t, 3> result{rest, rest, rest};
+  std::ranges::copy(stored.get<std::vector<std::int64_t>>(), result.begin());
+  return result;
+}
+
+inline ConvGeometry conv_geometry(const json& stored) {
+  return {.spatial_rank = stored["spatial_rank"],
+          .stride = extents(stored["stride"], 1),
+          .padding = extents(stored["padding"], 0),
+          .dilation = extents(stored["dilation"], 1),
+          .groups = stored["groups"]};
+}
+
 /// Who computes: the reference in float64, or the CPU's fast backend in float32.
 struct Computer {
   const char* name;

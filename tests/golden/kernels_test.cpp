@@ -7,20 +7,9 @@ namespace {
 class GoldenKernels : public GoldenTest {};
 INSTANTIATE_TEST_SUITE_P(PyTorch, GoldenKernels, ::testing::ValuesIn(kComputers), name_of_computer);
 
-/// "stride": [2, 1] as the first entries of an array of three.
-std::array<std::int64_t, 3> extents(const json& stored, std::int64_t rest) {
-  std::array<std::int64_t, 3> result{rest, rest, rest};
-  std::ranges::copy(stored.get<std::vector<std::int64_t>>(), result.begin());
-  return result;
-}
-
 TEST_P(GoldenKernels, ConvolutionIsPyTorchs) {
   for_each_case("conv", [&](const json& stored) {
-    const ConvGeometry geometry{.spatial_rank = stored["spatial_rank"],
-                                .stride = extents(stored["stride"], 1),
-                                .padding = extents(stored["padding"], 0),
-                                .dilation = extents(stored["dilation"], 1),
-                                .groups = stored["groups"]};
+    const ConvGeometry geometry = conv_geometry(stored);
     const Tensor x = read(stored["x"]), weight = read(stored["weight"]), bias = read(stored["bias"]);
     const Tensor dy = read(stored["dy"]), y = empty_like(dy);
     backend().conv_forward(geometry, x, weight, bias, y);

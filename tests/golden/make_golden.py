@@ -47,6 +47,22 @@ def conv_case(rank, batch, channels, out, size, kernel, **options):
     }
 
 
+def conv_transpose_case(rank, batch, channels, out, size, kernel, **options):
+    x, weight = leaf(batch, channels, *size), leaf(channels, out // options.get("groups", 1), *kernel)
+    bias = leaf(out)
+    y = [F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d][rank - 1](x, weight, bias, **options)
+    dy = leaf(*y.shape)
+    y.backward(dy)
+    return {
+        "spatial_rank": rank,
+        **{name: options.get(name, [default] * rank) for name, default in
+           (("stride", 1), ("padding", 0), ("dilation", 1), ("output_padding", 0))},
+        "groups": options.get("groups", 1),
+        "x": last(x), "weight": last(weight), "bias": tensor(bias), "y": last(y), "dy": last(dy),
+        "dx": last(x.grad), "dweight": last(weight.grad), "dbias": tensor(bias.grad),
+    }
+
+
 def pool_case(kind, rank, size, window, stride, padding, count_include_pad=True):
     x = leaf(2, 2, *size)
     case = {"kind": kind, "spatial_rank": rank, "window": window, "stride": stride, "padding": padding,
@@ -158,6 +174,20 @@ golden = {
         "adam_weight_decay": optimizer_case(torch.optim.Adam, lr=0.01, weight_decay=0.25),
         "adamw": optimizer_case(torch.optim.AdamW, lr=0.01, weight_decay=0.25),
     },
+}
+
+# Behind all the others, whose random numbers stay as they are.
+golden["conv_transpose"] = {
+    "1d": conv_transpose_case(1, 2, 3, 2, [4], [3], stride=[3], padding=[1], output_padding=[2]),
+    "2d": conv_transpose_case(2, 2, 2, 3, [3, 4], [3, 2], padding=[1, 0]),
+    "2d_upsampling": conv_transpose_case(2, 1, 3, 2, [3, 4], [2, 2], stride=[2, 2]),
+    "2d_dilated": conv_transpose_case(2, 1, 2, 2, [4, 3], [2, 3], stride=[1, 2], padding=[0, 2], dilation=[3, 2],
+                                      output_padding=[0, 1]),
+    "2d_grouped": conv_transpose_case(2, 1, 4, 6, [3, 3], [3, 3], stride=[2, 2], padding=[1, 1], groups=2,
+                                      output_padding=[1, 0]),
+    "2d_depthwise": conv_transpose_case(2, 1, 3, 3, [4, 4], [3, 3], padding=[1, 1], groups=3),
+    "3d": conv_transpose_case(3, 1, 2, 2, [2, 3, 2], [2, 3, 2], stride=[1, 2, 2], padding=[1, 1, 0],
+                              output_padding=[0, 1, 1]),
 }
 
 path = pathlib.Path(__file__).with_name("pytorch.json")

@@ -58,7 +58,7 @@ void CpuBackend::fill(const Tensor& out, double value) {
 }
 
 void CpuBackend::cast(const Tensor& in, const Tensor& out) {
-  Check("cast").shape("out", out, in.shape());
+  checks::cast(in, out);
   if (in.dtype() == out.dtype()) {
     std::memmove(out.data(), in.data(), in.bytes());
     return;

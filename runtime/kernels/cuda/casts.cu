@@ -92,7 +92,7 @@ void CudaBackend::fill(const Tensor& out, double value) {
 }
 
 void CudaBackend::cast(const Tensor& in, const Tensor& out) {
-  Check("cast").shape("out", out, in.shape());
+  checks::cast(in, out);
   if (in.dtype() == out.dtype()) {
     if (!in.aliases(out)) gpu::copy(out.data(), in.data(), in.bytes(), gpu::current_stream(device_));
     return;

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <string>
 
-#include "runtime/kernels/cuda/conv_graph.h"
+#include "runtime/kernels/cuda/conv_choice.h"
 #include "runtime/tensor/cuda/check.h"
 #include "runtime/tensor/cuda/stream.h"
 #include "runtime/tensor/error.h"
@@ -27,7 +27,7 @@ void check(cudnnStatus_t status, const char* what) {
 /// One handle for all threads and streams, since making one costs milliseconds and cannot happen while a CUDA graph is
 /// captured. It is told the stream at each call, so a call has it to itself.
 struct ConvPlans::State {
-  State() = default;
+  explicit State(Device device) : choice(device) {}
   ~State() {
     plans.clear();
     if (handle != nullptr) cudnnDestroy(handle);
@@ -37,29 +37,28 @@ struct ConvPlans::State {
 
   /// Null where cuDNN has no engine, which is remembered too. Plans are kept for good: kernels that are still to run,
   /// or that a CUDA graph refers to, are unloaded with theirs.
-  ConvGraph* get(const ConvProblem& problem) {
+  ConvGraph* get(const ConvProblem& problem, const ConvData& data) {
     if (const auto found = plans.find(problem); found != plans.end()) return found->second.get();
-    return plans.emplace(problem, ConvGraph::build(handle, problem)).first->second.get();
+    return plans.emplace(problem, choice.choose(handle, problem, data)).first->second.get();
   }
 
+  ConvChoice choice;
   std::mutex mutex;
   cudnnHandle_t handle = nullptr;  // made when the first convolution comes: a model may have none
   std::map<ConvProblem, std::unique_ptr<ConvGraph>> plans;
 };
 
-ConvPlans::ConvPlans(Device device) : device_(device), state_(std::make_unique<State>()) {}
+ConvPlans::ConvPlans(Device device) : device_(device), state_(std::make_unique<State>(device)) {}
 ConvPlans::~ConvPlans() = default;
 
 bool ConvPlans::run(const ConvProblem& problem, const ConvData& data) {
   const gpu::DeviceGuard guard(device_);
   const std::lock_guard lock(state_->mutex);
   if (state_->handle == nullptr) check(cudnnCreate(&state_->handle), "cudnnCreate");
-  const ConvGraph* plan = state_->get(problem);
-  if (plan == nullptr) return false;
   check(cudnnSetStream(state_->handle, gpu::current(device_)), "cudnnSetStream");
-  const std::size_t bytes = plan->workspace_bytes();
-  const Storage workspace = bytes > 0 ? Storage::allocate(bytes, device_) : Storage();
-  plan->run(state_->handle, data, workspace.data());
+  const ConvGraph* plan = state_->get(problem, data);
+  if (plan == nullptr) return false;
+  plan->run(state_->handle, data, device_);
   return true;
 }
 

@@ -35,4 +35,34 @@ ConvProblem::ConvProblem(ConvPass which, const ConvGeometry& geometry, const Sha
   }
 }
 
+namespace {
+
+std::string joined(const ConvProblem& problem, const std::array<std::int64_t, ConvProblem::kMaxSpatial>& all) {
+  std::string text = std::to_string(all.front());
+  for (int d = 1; d < problem.spatial; ++d) text.append("x").append(std::to_string(all[static_cast<std::size_t>(d)]));
+  return text;
+}
+
+const char* name_of(ConvPass pass) {
+  switch (pass) {
+    case ConvPass::kForward:
+      return "forward";
+    case ConvPass::kData:
+      return "data";
+    case ConvPass::kWeights:
+      return "weights";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string key_of(const ConvProblem& p) {
+  return std::string("conv ") + name_of(p.pass) + " n" + std::to_string(p.images) + " c" + std::to_string(p.channels) +
+         " o" + std::to_string(p.outputs) + " g" + std::to_string(p.groups) + " in " + joined(p, p.in) + " kernel " +
+         joined(p, p.kernel) + " out " + joined(p, p.out) + " stride " + joined(p, p.stride) + " padding " +
+         joined(p, p.padding) + " dilation " + joined(p, p.dilation) + " " + std::string(lockstep::name_of(p.dtype)) +
+         " to " + std::string(lockstep::name_of(p.result)) + (p.bias ? " bias" : "") + (p.tf32 ? " tf32" : "");
+}
+
 }  // namespace lockstep::kernels::cuda

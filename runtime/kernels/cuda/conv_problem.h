@@ -41,6 +41,9 @@ struct ConvProblem {
   friend auto operator<=>(const ConvProblem&, const ConvProblem&) = default;
 };
 
+/// The problem in one line: equal problems have equal keys, and no others.
+std::string key_of(const ConvProblem& problem);
+
 /// Addresses, 16-byte aligned.
 struct ConvData {
   const void* first = nullptr;   ///< forward and weights: x; data: dy

@@ -3,7 +3,6 @@
 #include "runtime/kernels/cuda/backend.h"
 #include "runtime/kernels/cuda/block_sum.cuh"
 #include "runtime/kernels/functors/decisions.h"
-#include "runtime/kernels/geometry/check.h"
 #include "runtime/kernels/geometry/checks.h"
 
 namespace lockstep::kernels {
@@ -77,7 +76,7 @@ void CudaBackend::cast_ballot(const Tensor& reduced, const Tensor& local, int ra
 }
 
 void CudaBackend::count_ballot(const Tensor& ballot, int world_size, StepVerdict* verdict) {
-  Check("count_ballot").dtype("ballot", ballot, DType::kFloat32);
+  checks::count_ballot(ballot);
   const gpu::DeviceGuard guard(device_);
   count_ballot_kernel<<<1, kThreads, 0, gpu::current(device_)>>>(ballot.numel() / 2, in<float>(ballot), world_size,
                                                                  verdict);
@@ -86,7 +85,7 @@ void CudaBackend::count_ballot(const Tensor& ballot, int world_size, StepVerdict
 
 void CudaBackend::clip_factor(const Tensor& squares, const float* inverse_scale, double clip_norm, float* norm,
                               float* factor) {
-  Check("clip_factor").dtype("squares", squares, DType::kFloat64);
+  checks::clip_factor(squares);
   const gpu::DeviceGuard guard(device_);
   clip_factor_kernel<<<1, kThreads, 0, gpu::current(device_)>>>(squares.numel(), in<double>(squares), inverse_scale,
                                                                 clip_norm, norm, factor);
@@ -100,9 +99,7 @@ void CudaBackend::update_loss_scale(const LossScaleOptions& options, const float
 }
 
 void CudaBackend::advance_schedule(const float* found_inf, const Tensor& rates, ScheduleState* state) {
-  Check("advance_schedule")
-      .dtype("rates", rates, DType::kFloat32)
-      .that(rates.numel() > 0, "rates must name at least one rate");
+  checks::advance_schedule(rates);
   const gpu::DeviceGuard guard(device_);
   advance_schedule_kernel<<<1, 1, 0, gpu::current(device_)>>>(found_inf, rates.numel(), in<float>(rates), state);
   check_launch("advance_schedule");

@@ -41,7 +41,10 @@ void arena_slice(std::string_view operation, const ArenaSlice& slice) {
 }
 
 void optimizer_state(std::string_view operation, std::string_view name, const ArenaSlice& slice, const Tensor& state) {
-  Check(operation).dtype(name, state, DType::kFloat32).numel(name, state, slice.master.numel());
+  Check(operation)
+      .defined("master", slice.master)
+      .dtype(name, state, DType::kFloat32)
+      .numel(name, state, slice.master.numel());
 }
 
 void cast_ballot(const Tensor& reduced, const Tensor& local, const Tensor& ballot) {
@@ -49,6 +52,16 @@ void cast_ballot(const Tensor& reduced, const Tensor& local, const Tensor& ballo
   check.dtype("reduced", reduced, DType::kFloat32);
   if (local.defined()) check.dtype("local", local, DType::kFloat32).numel("local", local, reduced.numel());
   check.dtype("ballot", ballot, DType::kFloat32).numel("ballot", ballot, 2 * reduced.numel());
+}
+
+void count_ballot(const Tensor& ballot) { Check("count_ballot").dtype("ballot", ballot, DType::kFloat32); }
+
+void clip_factor(const Tensor& squares) { Check("clip_factor").dtype("squares", squares, DType::kFloat64); }
+
+void advance_schedule(const Tensor& rates) {
+  Check("advance_schedule")
+      .dtype("rates", rates, DType::kFloat32)
+      .that(rates.numel() > 0, "rates must name at least one learning rate");
 }
 
 }  // namespace lockstep::kernels::checks

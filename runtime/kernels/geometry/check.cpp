@@ -46,8 +46,15 @@ const Check& Check::that(bool holds, std::string_view requirement) const {
   return *this;
 }
 
-void Check::defined(std::string_view name, const Tensor& tensor) const {
+const Check& Check::defined(std::string_view name, const Tensor& tensor) const {
   if (!tensor.defined()) fail(name, "be defined", tensor);
+  if (first_name_.empty()) {
+    first_name_ = name;
+    device_ = tensor.device();
+  } else if (tensor.device() != device_) {
+    fail(name, "lie on " + str(device_) + " like " + std::string(first_name_), tensor);
+  }
+  return *this;
 }
 
 void Check::fail(std::string_view name, const std::string& expected, const Tensor& found) const {

@@ -12,10 +12,13 @@ namespace lockstep::kernels {
 /// Verifies an operation's tensors, as a chain:
 ///   Check("add").floating("a", a).like("out", out, a);
 /// Every requirement throws a ShapeError that names the operation, the tensor, what was expected and what was found.
+/// All tensors that one chain sees must lie on one device, that of the first.
 class Check {
  public:
   explicit Check(std::string_view operation) : operation_(operation) {}
 
+  /// What every requirement on a tensor begins with: it is there, and on the device of those before it.
+  const Check& defined(std::string_view name, const Tensor& tensor) const;
   const Check& shape(std::string_view name, const Tensor& tensor, const Shape& expected) const;
   const Check& numel(std::string_view name, const Tensor& tensor, std::int64_t expected) const;
   const Check& dtype(std::string_view name, const Tensor& tensor, DType expected) const;
@@ -26,10 +29,12 @@ class Check {
   const Check& that(bool holds, std::string_view requirement) const;
 
  private:
-  void defined(std::string_view name, const Tensor& tensor) const;
   [[noreturn]] void fail(std::string_view name, const std::string& expected, const Tensor& found) const;
 
   std::string_view operation_;
+  // The first tensor's, as soon as there is one: a chain is a value of its own, which no one else sees.
+  mutable std::string_view first_name_;
+  mutable Device device_;
 };
 
 /// The dtype of statistics, parameters and losses beside x: float64 for float64, float32 otherwise.

@@ -8,6 +8,8 @@
 
 namespace lockstep::kernels::checks {
 
+void cast(const Tensor& in, const Tensor& out) { Check("cast").defined("in", in).shape("out", out, in.shape()); }
+
 void same_shape_floating(std::string_view operation, const Tensor& in, const Tensor& out) {
   Check(operation).floating("in", in).floating("out", out).shape("out", out, in.shape());
 }

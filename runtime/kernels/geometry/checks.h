@@ -9,6 +9,8 @@
 /// backend before it computes. All throw ShapeError.
 namespace lockstep::kernels::checks {
 
+/// Of any dtypes.
+void cast(const Tensor& in, const Tensor& out);
 void same_shape_floating(std::string_view operation, const Tensor& in, const Tensor& out);
 void same(std::string_view operation, const Tensor& in, const Tensor& out);
 /// add and multiply. Returns whether b is [channels] and broadcast over a's rows.
@@ -68,5 +70,9 @@ void arena_slice(std::string_view operation, const ArenaSlice& slice);
 void optimizer_state(std::string_view operation, std::string_view name, const ArenaSlice& slice, const Tensor& state);
 /// float32 [P], [P] where defined, and [2 P].
 void cast_ballot(const Tensor& reduced, const Tensor& local, const Tensor& ballot);
+void count_ballot(const Tensor& ballot);
+void clip_factor(const Tensor& squares);
+/// float32, at least one.
+void advance_schedule(const Tensor& rates);
 
 }  // namespace lockstep::kernels::checks

@@ -22,11 +22,13 @@ void ReferenceBackend::cast_ballot(const Tensor& reduced, const Tensor& local, i
 }
 
 void ReferenceBackend::count_ballot(const Tensor& ballot, int world_size, StepVerdict* verdict) {
+  checks::count_ballot(ballot);
   *verdict = lockstep::count_ballot(ballot.as<float>().data(), ballot.numel() / 2, world_size);
 }
 
 void ReferenceBackend::clip_factor(const Tensor& squares, const float* inverse_scale, double clip_norm, float* norm,
                                    float* factor) {
+  checks::clip_factor(squares);
   const auto sums = squares.as<double>();
   const double value = std::sqrt(std::accumulate(sums.begin(), sums.end(), 0.0)) * static_cast<double>(*inverse_scale);
   *norm = static_cast<float>(value);
@@ -39,6 +41,7 @@ void ReferenceBackend::update_loss_scale(const LossScaleOptions& options, const 
 }
 
 void ReferenceBackend::advance_schedule(const float* found_inf, const Tensor& rates, ScheduleState* state) {
+  checks::advance_schedule(rates);
   lockstep::advance_schedule(*found_inf != 0.0f, rates.as<float>().data(), rates.numel(), *state);
 }
 

@@ -6,7 +6,6 @@
 
 #include "runtime/kernels/functors/convert.h"
 #include "runtime/kernels/functors/philox.h"
-#include "runtime/kernels/geometry/check.h"
 #include "runtime/kernels/geometry/checks.h"
 #include "runtime/kernels/reference/reference_backend.h"
 #include "runtime/kernels/reference/values.h"
@@ -59,7 +58,7 @@ void ReferenceBackend::fill(const Tensor& out, double value) {
 }
 
 void ReferenceBackend::cast(const Tensor& in, const Tensor& out) {
-  Check("cast").shape("out", out, in.shape());
+  checks::cast(in, out);
   visit_dtype(in.dtype(), [&]<class In>() {
     visit_dtype(out.dtype(),
                 [&]<class Out>() { std::ranges::transform(in.as<In>(), out.as<Out>().begin(), convert<Out, In>); });

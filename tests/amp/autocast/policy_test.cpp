@@ -15,6 +15,7 @@ const std::map<Op, CastPolicy> kExpected = {
     {Op::kLinear, CastPolicy::kLowerPrecision},
     {Op::kMatmul, CastPolicy::kLowerPrecision},
     {Op::kConv, CastPolicy::kLowerPrecision},
+    {Op::kConvTranspose, CastPolicy::kLowerPrecision},
     {Op::kSoftmax, CastPolicy::kFloat32},
     {Op::kLogSoftmax, CastPolicy::kFloat32},
     {Op::kCrossEntropy, CastPolicy::kFloat32},

@@ -151,6 +151,31 @@ TEST(Layers, HaveTheShapesOfTheirDocumentation) {
   EXPECT_EQ(linear.forward(image).shape(), (Shape{2, 8, 6, 5}));
 }
 
+TEST(Layers, ConvTransposeHasPyTorchsShapesAndInitialisation) {
+  ConvOptions options;
+  options.geometry.groups = 2;
+  options.geometry.padding = {1, 1, 0};
+  options.geometry.stride = {2, 1, 1};
+  ConvTranspose conv(4, 6, options, {1, 0, 0});
+  initialize(conv, 1);
+  EXPECT_EQ(conv.parameters()[0].tensor.shape(), (Shape{4, 3, 3, 3}));
+  EXPECT_EQ(conv.parameters()[1].tensor.shape(), (Shape{6}));
+  EXPECT_EQ(conv.forward(Tensor::zeros({2, 8, 6, 4}, DType::kFloat32)).shape(), (Shape{2, 16, 6, 6}));
+  for (const Parameter& parameter : conv.parameters()) {
+    for (const double value : values_of(parameter.tensor)) EXPECT_LE(std::abs(value), 1 / std::sqrt(3 * 9.0));
+  }
+}
+
+TEST(Layers, AConvolutionsGroupsDivideItsChannels) {
+  ConvOptions options;
+  options.geometry.groups = 4;
+  EXPECT_THROW(Conv(4, 6, options), ShapeError);
+  EXPECT_THROW(Conv(6, 4, options), ShapeError);
+  EXPECT_THROW(ConvTranspose(4, 6, options), ShapeError);
+  options.geometry.groups = 0;
+  EXPECT_THROW(ConvTranspose(4, 6, options), ShapeError);
+}
+
 TEST(Layers, ActivationsAreThoseTheyName) {
   const Tensor x = Tensor::from<float>({-1, 2}, {2});
   EXPECT_THAT(values_of(Activation(kernels::Activation::kRelu).forward(x)), ElementsAre(0, 2));

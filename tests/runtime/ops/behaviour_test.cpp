@@ -146,6 +146,21 @@ TEST(Errors, NameTheOperationAndTheShapes) {
       },
       ThrowsMessage<ShapeError>(HasSubstr("conv")));
   EXPECT_THAT([&] { conv(floats({2, 2, 2, 3}), floats({4, 3, 3, 3}), {}, {}); }, ::testing::Throws<ShapeError>());
+  EXPECT_THAT(
+      [&] {
+        conv_transpose(floats({2, 8, 8, 3}), floats({4, 3, 3, 3}), {}, {});
+      },
+      ThrowsMessage<ShapeError>(::testing::AllOf(HasSubstr("conv_transpose"), HasSubstr("[4, 3, 3, 3]"))));
+  EXPECT_THAT(
+      [&] {
+        conv_transpose(floats({2, 8, 8, 3}), floats({3, 3, 3, 4}), floats({5}), {});
+      },
+      ThrowsMessage<ShapeError>(HasSubstr("[5]")));
+  EXPECT_THAT(
+      [&] {
+        conv_transpose(floats({2, 8, 8, 3}), floats({3, 3, 3, 4}), {}, {}, {1});
+      },
+      ThrowsMessage<ShapeError>(HasSubstr("output_padding")));
   EXPECT_THAT([&] { reshape(floats({2, 3}), {4}); }, ThrowsMessage<ShapeError>(HasSubstr("cannot reshape")));
   EXPECT_THAT(
       [&] {

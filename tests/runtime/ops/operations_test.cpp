@@ -91,6 +91,44 @@ TYPED_TEST(OperationTest, Conv3d) {
   }
 }
 
+TYPED_TEST(OperationTest, ConvTranspose1d) {
+  for (const std::int64_t rows : kRows) {
+    this->check([](const auto& in) { return conv_transpose(in[0], in[1], in[2], conv_geometry(1, 3, 1, 1, 1), {2}); },
+                {this->random({rows, 4, 3}, 1), this->random({3, 4, 5}, 2), this->random({5}, 3)},
+                {.terms = 30, .intermediate = 12});
+  }
+}
+
+TYPED_TEST(OperationTest, ConvTranspose2d) {
+  for (const std::int64_t rows : kRows) {
+    this->check(
+        [](const auto& in) {
+          return conv_transpose(in[0], in[1], in[2], conv_geometry(2, 2, 1, 1, 1), {1, 0});
+        },
+        {this->random({rows, 3, 2, 2}, 1), this->random({2, 3, 3, 4}, 2), this->random({4}, 3)},
+        {.terms = 60, .intermediate = 18});
+    this->check([](const auto& in) { return conv_transpose(in[0], in[1], {}, conv_geometry(2, 1, 1, 2, 2)); },
+                {this->random({rows, 4, 3, 6}, 1), this->random({6, 2, 3, 2}, 2)}, {.terms = 60});
+  }
+}
+
+TYPED_TEST(OperationTest, ConvTranspose3d) {
+  for (const std::int64_t rows : {2, 1, 0}) {
+    this->check(
+        [](const auto& in) {
+          return conv_transpose(in[0], in[1], in[2], conv_geometry(3, 2, 0, 1, 1), {0, 1, 0});
+        },
+        {this->random({rows, 2, 1, 2, 3}, 1), this->random({3, 2, 3, 2, 2}, 2), this->random({2}, 3)},
+        {.terms = 120, .intermediate = 36});
+  }
+}
+
+TYPED_TEST(OperationTest, ConvTransposeOfOneInputWithItselfAddsBothGradients) {
+  // The weight is the input, so the two gradients meet.
+  this->check([](const auto& in) { return conv_transpose(in[0], in[0], {}, conv_geometry(1, 2, 1, 1, 1), {1}); },
+              {this->random({3, 4, 3}, 1)}, {.terms = 40, .intermediate = 24});
+}
+
 TYPED_TEST(OperationTest, ConvWithoutAGradientForItsInput) {
   const Tensor x = this->random({2, 5, 2}, 1);
   this->check(

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cudnn.h>
+
+#include <memory>
+#include <string>
+
+#include "runtime/kernels/cuda/conv_graph.h"
+#include "runtime/kernels/plan_cache/plan_cache.h"
+
+namespace lockstep::kernels::cuda {
+
+/// Which of cuDNN's engines computes a convolution. Engines round differently, so the choice may depend on nothing that
+/// differs between two runs alike:
+///
+/// - The rule is cuDNN's ranking, a function of problem, device and version. The plan cache spares asking again, which
+///   takes 1 to 30 ms a problem; to build an engine by its name takes a fraction of one.
+/// - With LOCKSTEP_AUTOTUNE=on it is the fastest engine when timed. Timing is chance, so a choice holds only once it is
+///   kept in the plan cache, where the first one stays: whoever asks later, in this run or the next, gets that one. It
+///   is kept apart from ranked ones, which others still get. Where nothing can be kept, the ranking holds.
+///
+/// Within a process a choice never changes. Ranks need not agree: only sums over ranks must have the same bits on each.
+class ConvChoice {
+ public:
+  /// Throws UsageError for what plan_settings() refuses.
+  explicit ConvChoice(Device device);
+
+  /// Null where cuDNN has no engine. With autotuning runs every candidate on `data`, whose result each overwrites, on
+  /// the handle's stream, the calling thread's current one of the device, and waits for them; not while it is captured.
+  std::unique_ptr<ConvGraph> choose(cudnnHandle_t handle, const ConvProblem& problem, const ConvData& data) const;
+
+ private:
+  ConvChoice(Device device, const PlanSettings& settings);
+  std::unique_ptr<ConvGraph> kept(cudnnHandle_t handle, const ConvProblem& problem, const std::string& key) const;
+  std::unique_ptr<ConvGraph> timed(cudnnHandle_t handle, const ConvProblem& problem, const ConvData& data) const;
+
+  Device device_;
+  bool autotune_;
+  std::string machine_;  ///< what a choice depends on beside the problem
+  PlanCache cache_;
+};
+
+}  // namespace lockstep::kernels::cuda
