@@ -52,11 +52,12 @@ def step_rows(name, programs):
         first = program == best
         rows.append(row(title, f"step, {program}", step, f"{step:.3f} ms = {1e3 * batch / step:,.0f} samples/s",
                         (name, "step") if first and (name, "step") in TARGETS else None))
-        host, waits = of(program, "host_us"), of(program, "host_waits")
-        rows.append(row(title, f"host work a step, {program}", host, f"{host:.1f} us", ("any", "host") if first else None))
-        if waits is not None:
-            target = ("any", "waits") if first else None
-            rows.append(row(title, f"host waits a step, {program}", waits, f"{waits:g}", target))
+        for key, what, unit, target in (("host_us", "host work", " us", "host"),
+                                        ("host_waits", "host waits", "", "waits")):
+            value = of(program, key)
+            if value is not None:
+                rows.append(row(title, f"{what} a step, {program}", value, f"{value:.4g}{unit}",
+                                ("any", target) if first else None))
     for program in steps:
         if best is None or program in ours:
             continue

@@ -60,9 +60,6 @@ class Peer:
         if result:
             self.rounds.append(result)
 
-    def measured(self):
-        return {"ready": self.ready, "rounds": self.rounds, "problem": self.problem}
-
     def close(self):
         if self.process.stdin:
             try:

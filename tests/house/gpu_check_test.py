@@ -257,6 +257,16 @@ class WholeCheck(unittest.TestCase):
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
         self.assertTrue(any("lockstep train configs/mlp_4096.pbtxt" in text for text in self.report()["failures"]))
 
+    def test_a_step_that_was_not_captured_is_a_failure(self):
+        done = self.check("--parts", "bench", "--rounds", "1", STAND_IN_GRAPH_SHARE="0.5")
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        found = self.report()
+        self.assertIn("bench: step_bench, mlp, Lockstep, graph: not every step ran as a graph", found["failures"])
+        self.assertNotIn("tests", found)
+        resnet = found["bench"]["raw"]["steps"]["resnet50"]
+        self.assertEqual({name: len(measured["rounds"]) for name, measured in resnet.items()},
+                         {"Lockstep, graph": 2, "Lockstep, no graph": 1, "PyTorch eager": 1, "PyTorch compile": 1})
+
     def test_told_to_end_it_leaves_a_report_and_no_process(self):
         process = subprocess.Popen(**self.command(STAND_IN_BUILD="hangs"), stdout=subprocess.PIPE, text=True)
         for line in process.stdout:

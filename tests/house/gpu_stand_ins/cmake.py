@@ -21,10 +21,11 @@ GPU_BENCH = """
 print('{"name": "copy", "us": 187.0, "gb_per_s": 4300.0}')
 """
 STEP_BENCH = """
-import sys
+import json, os, sys
 print('{"ready": true, "first_step_ms": 500.0}', flush=True)
 for _ in sys.stdin:
-    print('{"step_ms": 0.3, "host_us": 9.0, "host_waits": 0, "peak_memory_bytes": 1048576}', flush=True)
+    print(json.dumps({"step_ms": 0.3, "host_us": 9.0, "host_waits": 0, "peak_memory_bytes": 1048576,
+                      "graph_share": float(os.environ.get("STAND_IN_GRAPH_SHARE", 1))}), flush=True)
 """
 
 assert os.environ["FROM_DEPS"] == "1"
