@@ -7,7 +7,14 @@
 namespace lockstep::model_zoo {
 
 inline kernels::Activation activation_of(job::ActivationKind kind) {
-  return kind == job::GELU ? kernels::Activation::kGelu : kernels::Activation::kRelu;
+  switch (kind) {
+    case job::GELU:
+      return kernels::Activation::kGelu;
+    case job::GELU_TANH:
+      return kernels::Activation::kGeluTanh;
+    default:
+      return kernels::Activation::kRelu;
+  }
 }
 
 /// A convolution over two dimensions whose padding keeps the extent at stride 1.

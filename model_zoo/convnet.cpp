@@ -49,8 +49,7 @@ std::unique_ptr<nn::Module> make_convnet(const job::Convnet& config, const Model
   }
   std::int64_t width = global ? shape.back() : shape.numel();
   for (int i = 0; i < config.hidden_size(); ++i) {
-    net->add<nn::Linear>("hidden" + std::to_string(i), width, config.hidden(i));
-    net->add<nn::Activation>("hidden" + std::to_string(i) + "_activation", kernels::Activation::kRelu);
+    net->add<nn::Linear>("hidden" + std::to_string(i), width, config.hidden(i), true, kernels::Activation::kRelu);
     width = config.hidden(i);
   }
   if (config.dropout() > 0) net->add<nn::Dropout>("dropout", config.dropout());

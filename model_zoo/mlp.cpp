@@ -17,9 +17,14 @@ std::unique_ptr<nn::Module> make_mlp(const job::Mlp& config, const ModelInput& i
   std::int64_t width = input.sample_shape.numel();
   for (int i = 0; i < config.hidden_size(); ++i) {
     const std::string prefix = "hidden" + std::to_string(i) + "_";
-    // Batch norm subtracts the mean, a bias before it would be lost.
-    net->add<nn::Linear>(prefix + "linear", width, config.hidden(i), !config.batch_norm());
-    add_norm_and_activation(*net, prefix, config.hidden(i), config.batch_norm(), activation_of(config.activation()));
+    const kernels::Activation activation = activation_of(config.activation());
+    if (config.batch_norm()) {
+      // It subtracts the mean, a bias before it would be lost.
+      net->add<nn::Linear>(prefix + "linear", width, config.hidden(i), false);
+      add_norm_and_activation(*net, prefix, config.hidden(i), true, activation);
+    } else {
+      net->add<nn::Linear>(prefix + "linear", width, config.hidden(i), true, activation);
+    }
     if (config.dropout() > 0) net->add<nn::Dropout>(prefix + "dropout", config.dropout());
     width = config.hidden(i);
   }

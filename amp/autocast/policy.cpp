@@ -25,6 +25,7 @@ CastPolicy policy_of(Op op) {
     case Op::kBatchNorm:
     case Op::kRelu:
     case Op::kGelu:
+    case Op::kGeluTanh:
     case Op::kScale:
     case Op::kMaxPool:
     case Op::kAveragePool:
@@ -53,6 +54,8 @@ std::string_view name_of(Op op) {
       return "relu";
     case Op::kGelu:
       return "gelu";
+    case Op::kGeluTanh:
+      return "gelu_tanh";
     case Op::kAdd:
       return "add";
     case Op::kMul:

@@ -15,6 +15,7 @@ enum class Op : std::uint8_t {
   kBatchNorm,
   kRelu,
   kGelu,
+  kGeluTanh,
   kAdd,
   kMul,
   kScale,

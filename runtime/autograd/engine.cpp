@@ -56,6 +56,9 @@ class Pass {
  public:
   Pass(const Tensor& output, BackwardOptions options, std::unordered_set<const Meta*> wanted)
       : options_(options), wanted_(std::move(wanted)), root_(output.autograd_meta()) {
+    // A gradient that will itself be differentiated must stay a value of its own.
+    state_.into_slots = wanted_.empty() && !options_.create_graph;
+    state_.fuse = !options_.create_graph;
     collect();
   }
 
@@ -85,15 +88,14 @@ class Pass {
     std::vector<std::function<void()>>* outer;
   };
 
-  /// Finds the nodes below the root, newest first, and how often each leaf is an input.
+  /// Finds the nodes below the root, newest first, and how often each leaf and each result is an input.
   void collect() {
-    std::unordered_set<const Node*> seen;
     std::vector<std::shared_ptr<Node>> open;
     const auto reach = [&](const std::shared_ptr<Meta>& meta) {
       if (!meta) return;
       if (!meta->producer) {
         ++leaf_uses_[meta.get()];
-      } else if (seen.insert(meta->producer.get()).second) {
+      } else if (++state_.consumers[meta->producer.get()] == 1) {
         open.push_back(meta->producer);
       }
     };
@@ -101,9 +103,12 @@ class Pass {
     while (!open.empty()) {
       std::shared_ptr<Node> node = std::move(open.back());
       open.pop_back();
-      if (node->released()) node->backward({}, false);  // throws: this graph was walked before
+      if (node->released()) node->backward({}, state_);  // throws: this graph was walked before
       for (const std::shared_ptr<Meta>& input : node->inputs()) reach(input);
       order_.push_back(std::move(node));
+    }
+    for (const Meta* meta : wanted_) {
+      if (meta->producer) ++state_.consumers[meta->producer.get()];
     }
     std::ranges::sort(order_, [](const auto& a, const auto& b) { return a->sequence() > b->sequence(); });
   }
@@ -114,8 +119,7 @@ class Pass {
     if (arrived != pending_.end()) {
       const Tensor grad = std::move(arrived->second.sum);
       pending_.erase(arrived);
-      // A gradient that will itself be differentiated must stay a value of its own.
-      grads = node.backward(grad, wanted_.empty() && !options_.create_graph);
+      grads = node.backward(grad, state_);
       if (options_.create_graph && !node.differentiable()) forbid_second_derivative(node, grads);
     }
     const std::vector<std::shared_ptr<Meta>> inputs = node.inputs();
@@ -181,6 +185,7 @@ class Pass {
   BackwardOptions options_;
   std::unordered_set<const Meta*> wanted_;
   std::shared_ptr<Meta> root_;
+  PassState state_;
   std::vector<std::shared_ptr<Node>> order_;
   std::unordered_map<const Meta*, int> leaf_uses_;
   std::unordered_map<const Node*, Pending> pending_;

@@ -27,19 +27,31 @@ GradTarget BackwardContext::target(std::size_t i, const Tensor& input) const {
   if (meta == nullptr) return {};
   const Tensor& slot = meta->slot;
   const bool writable = slot.defined() && (slot.dtype() == DType::kFloat32 || slot.dtype() == input.dtype());
-  if (!writable || !into_slots_) return {Tensor::empty(input.shape(), input.dtype(), input.device()), false};
+  if (!writable || !pass_.into_slots) return {Tensor::empty(input.shape(), input.dtype(), input.device()), false};
   const bool accumulate = meta->slot_filled;
   meta->slot_filled = true;
   return {slot, accumulate};
 }
 
+std::optional<ActivationDerivative> BackwardContext::take_derivative(std::size_t i) const {
+  const Meta* meta = node_.inputs().at(i).get();
+  if (!pass_.fuse || meta == nullptr || !meta->producer) return std::nullopt;
+  const Node* producer = meta->producer.get();
+  if (producer->derivative().activation == kernels::Activation::kNone) return std::nullopt;
+  const auto consumers = pass_.consumers.find(producer);
+  if (consumers == pass_.consumers.end() || consumers->second != 1) return std::nullopt;
+  pass_.multiplied.insert(producer);
+  return producer->derivative();
+}
+
 Node::Node(std::string_view name, std::vector<std::shared_ptr<Meta>> inputs, BackwardFunction backward,
-           bool differentiable)
+           bool differentiable, ActivationDerivative derivative)
     : name_(name),
       sequence_(next_sequence.fetch_add(1, std::memory_order_relaxed)),
       inputs_(std::move(inputs)),
       backward_(std::move(backward)),
-      differentiable_(differentiable) {}
+      differentiable_(differentiable),
+      derivative_(std::move(derivative)) {}
 
 Node::~Node() {
   // The list keeps the producers alive while the saved tensors, which may own them too, are dropped.
@@ -60,12 +72,12 @@ Node::~Node() {
   }
 }
 
-std::vector<Tensor> Node::backward(const Tensor& grad, bool into_slots) {
+std::vector<Tensor> Node::backward(const Tensor& grad, PassState& pass) {
   if (released()) {
     throw UsageError("backward through '" + std::string(name_) + "' a second time: its saved tensors are gone",
                      "Keep the graph in the first backward pass, or run the forward pass again.");
   }
-  std::vector<Tensor> grads = backward_(grad, BackwardContext(*this, into_slots));
+  std::vector<Tensor> grads = backward_(grad, BackwardContext(*this, pass));
   if (grads.size() != inputs_.size()) {
     throw UsageError("the backward of '" + std::string(name_) + "' returned " + std::to_string(grads.size()) +
                      " gradients for " + std::to_string(inputs_.size()) + " inputs");
@@ -75,19 +87,20 @@ std::vector<Tensor> Node::backward(const Tensor& grad, bool into_slots) {
 
 void Node::release() {
   backward_ = nullptr;
+  derivative_ = {};
   inputs_.clear();
 }
 
 void record(const Tensor& result, std::string_view name, const std::vector<Tensor>& inputs, BackwardFunction backward,
-            Differentiable differentiable) {
+            Differentiable differentiable, ActivationDerivative derivative) {
   if (std::ranges::none_of(inputs, is_recorded)) return;
   std::vector<std::shared_ptr<Meta>> metas;
   metas.reserve(inputs.size());
   for (const Tensor& input : inputs) metas.push_back(is_recorded(input) ? input.autograd_meta() : nullptr);
   Meta& meta = meta_of(result);
   meta.requires_grad = true;
-  meta.producer =
-      std::make_shared<Node>(name, std::move(metas), std::move(backward), differentiable == Differentiable::kTwice);
+  meta.producer = std::make_shared<Node>(name, std::move(metas), std::move(backward),
+                                         differentiable == Differentiable::kTwice, std::move(derivative));
 }
 
 }  // namespace lockstep::autograd

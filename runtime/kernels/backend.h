@@ -11,7 +11,14 @@
 
 namespace lockstep::kernels {
 
-enum class Activation : std::uint8_t { kNone, kRelu, kGelu };
+enum class Activation : std::uint8_t { kNone, kRelu, kGelu, kGeluTanh };
+
+/// Whether the activation's derivative can be told from its output as well as from its input, so that a backward pass
+/// need not keep the input.
+constexpr bool derivative_follows_from_output(Activation activation) {
+  return activation == Activation::kNone || activation == Activation::kRelu;
+}
+
 enum class PoolKind : std::uint8_t { kMax, kAverage };
 
 /// Convolution over 1 to 3 spatial dimensions. Only the first spatial_rank entries of each array count.
@@ -49,6 +56,31 @@ Shape conv_output_shape(const Shape& x, const Shape& weight, const ConvGeometry&
 Shape conv_transpose_output_shape(const Shape& x, const Shape& weight, const ConvGeometry& geometry,
                                   const std::array<std::int64_t, 3>& output_padding);
 Shape pool_output_shape(const Shape& x, const PoolGeometry& geometry);
+
+/// What becomes of a matrix product [m, n] on its way out, without another pass over it: forward the bias and the
+/// activation of a linear layer, backward the derivative of the layer before and the gradient of the bias.
+struct Epilogue {
+  Epilogue() = default;
+  /// Most products have a bias at most, so a tensor will do; an undefined one is none.
+  Epilogue(const Tensor& each_row) : bias(each_row) {}  // NOLINT(google-explicit-constructor)
+
+  Tensor bias;  ///< [n], the operands' dtype; added to every row; may be undefined
+  /// out = activation(z) with z = product + bias.
+  Activation activation = Activation::kNone;
+  /// out's shape and dtype: receives z, for the derivative of an activation that does not follow from its output. May
+  /// be undefined; only beside an activation.
+  Tensor preactivation;
+
+  /// out = product * derivative'(derivative_at): what reaches the layer before, times its activation's derivative.
+  Activation derivative = Activation::kNone;
+  /// out's shape and dtype: that layer's z, or its output where the derivative follows from that.
+  Tensor derivative_at;
+
+  /// [m], of any floating dtype: receives the sums of op(a)'s rows. With dy transposed as a, where the product is the
+  /// gradient of a weight, that is the gradient of the bias. May be undefined; only for a transposed a of rank 2.
+  Tensor bias_gradient;
+  bool accumulate_bias_gradient = false;  ///< add to it instead of overwriting it
+};
 
 /// Where a step stands in the run.
 struct StepPosition {
@@ -168,7 +200,8 @@ class Backend {
   virtual void multiply(const Tensor& a, const Tensor& b, const Tensor& out) = 0;
   /// out = in * factor * (*device_factor where given). out may alias in.
   virtual void scale(const Tensor& in, double factor, const float* device_factor, const Tensor& out) = 0;
-  /// y = activation(x). gelu is the exact one: x * (1 + erf(x / sqrt 2)) / 2.
+  /// y = activation(x). gelu is the exact one: x * (1 + erf(x / sqrt 2)) / 2; gelu_tanh its approximation
+  /// x * (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2. y may alias x.
   virtual void activate(Activation activation, const Tensor& x, const Tensor& y) = 0;
   /// dx = dy * activation'(x). For relu x may be the output instead of the input. dx may alias dy.
   virtual void activate_backward(Activation activation, const Tensor& x, const Tensor& dy, const Tensor& dx) = 0;
@@ -186,10 +219,13 @@ class Backend {
 
   // Matrix products ----------------------------------------------------------------------------------------------
 
-  /// out = op(a) op(b) (+ bias [n], + out when `accumulate`), op transposing the last two dimensions where asked for.
-  /// Rank 2, or rank 3 with equal batch extents. a, b and bias share a dtype; out may have another one: float32 or the
-  /// same. bias may be undefined.
-  virtual void matmul(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b, const Tensor& bias,
+  /// out = op(a) op(b), through `epilogue` (+ out when `accumulate`, which goes with neither an activation nor a
+  /// derivative), op transposing the last two dimensions where asked for. Rank 2, or rank 3 with equal batch extents. a
+  /// and b share a dtype; out may have another one: float32 or the same.
+  ///
+  /// Where a device has no fused kernel for an activation or a derivative, what it applies to may be rounded to out's
+  /// dtype before: 16-bit results are then rounded twice, as those of separate operations are.
+  virtual void matmul(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b, const Epilogue& epilogue,
                       bool accumulate, const Tensor& out) = 0;
 
   // Convolution: x [N, spatial..., C], weight [O, kernel..., C / groups], y [N, spatial'..., O] --------------------

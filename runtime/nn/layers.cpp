@@ -39,13 +39,13 @@ Initializer conv_initializer(const Shape& weight, const ConvOptions& options) {
 
 }  // namespace
 
-Linear::Linear(std::int64_t in, std::int64_t out, bool bias) {
+Linear::Linear(std::int64_t in, std::int64_t out, bool bias, kernels::Activation activation) : activation_(activation) {
   const Initializer uniform = Initializer::uniform(1.0 / std::sqrt(static_cast<double>(in)));
   weight_ = add_parameter("weight", {out, in}, ParameterKind::kWeight, uniform);
   if (bias) bias_ = add_parameter("bias", {out}, ParameterKind::kBias, uniform);
 }
 
-Tensor Linear::forward(const Tensor& x) { return ops::linear(x, weight_, bias_); }
+Tensor Linear::forward(const Tensor& x) { return ops::linear(x, weight_, bias_, activation_); }
 
 Conv::Conv(std::int64_t in, std::int64_t out, const ConvOptions& options) : geometry_(options.geometry) {
   const Shape shape = conv_weight_shape(out, in, options);
@@ -98,6 +98,8 @@ Tensor Activation::forward(const Tensor& x) {
       return ops::relu(x);
     case kernels::Activation::kGelu:
       return ops::gelu(x);
+    case kernels::Activation::kGeluTanh:
+      return ops::gelu_tanh(x);
   }
   return x;
 }

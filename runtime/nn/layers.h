@@ -13,15 +13,18 @@
 
 namespace lockstep::nn {
 
-/// x [..., in] -> [..., out]; weight [out, in], bias [out]. PyTorch's initialisation: uniform within 1 / sqrt(in).
+/// activation(x [..., in] weight^T + bias) -> [..., out], in one operation; weight [out, in], bias [out]. PyTorch's
+/// initialisation: uniform within 1 / sqrt(in).
 class Linear : public Module {
  public:
-  Linear(std::int64_t in, std::int64_t out, bool bias = true);
+  Linear(std::int64_t in, std::int64_t out, bool bias = true,
+         kernels::Activation activation = kernels::Activation::kNone);
   Tensor forward(const Tensor& x) override;
 
  private:
   Tensor weight_;
   Tensor bias_;
+  kernels::Activation activation_;
 };
 
 struct ConvOptions {

@@ -26,13 +26,15 @@ Tensor activate(amp::Op op, Activation activation, const Tensor& input) {
   const Tensor x = amp::autocast(op, input);
   const Tensor y = empty_like(x);
   kernels::backend(x.device()).activate(activation, x, y);
-  // relu's backward needs only the sign, which the output has too: then the input need not be kept.
-  const Tensor saved = activation == Activation::kRelu ? y.detach() : x.detach();
-  autograd::record(y, name_of(op), {x}, [activation, saved](const Tensor& dy, const BackwardContext&) {
-    const Tensor dx = empty_like(dy);
-    kernels::backend(dy.device()).activate_backward(activation, saved, dy, dx);
-    return std::vector<Tensor>{dx};
-  });
+  const Tensor at = kernels::derivative_follows_from_output(activation) ? y.detach() : x.detach();
+  autograd::record(y, name_of(op), {x},
+                   [activation, at](const Tensor& dy, const BackwardContext& context) {
+                     if (context.multiplied()) return std::vector<Tensor>{dy};
+                     const Tensor dx = empty_like(dy);
+                     kernels::backend(dy.device()).activate_backward(activation, at, dy, dx);
+                     return std::vector<Tensor>{dx};
+                   },
+                   Differentiable::kOnce, {activation, at});
   return y;
 }
 
@@ -88,5 +90,6 @@ Tensor scale_by(const Tensor& x, const float* device_factor) { return scaled(x, 
 
 Tensor relu(const Tensor& x) { return activate(amp::Op::kRelu, Activation::kRelu, x); }
 Tensor gelu(const Tensor& x) { return activate(amp::Op::kGelu, Activation::kGelu, x); }
+Tensor gelu_tanh(const Tensor& x) { return activate(amp::Op::kGeluTanh, Activation::kGeluTanh, x); }
 
 }  // namespace lockstep::ops

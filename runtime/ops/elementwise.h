@@ -17,5 +17,7 @@ Tensor scale_by(const Tensor& x, const float* device_factor);
 Tensor relu(const Tensor& x);
 /// x * (1 + erf(x / sqrt 2)) / 2
 Tensor gelu(const Tensor& x);
+/// x * (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2: gelu's approximation, PyTorch's approximate="tanh".
+Tensor gelu_tanh(const Tensor& x);
 
 }  // namespace lockstep::ops

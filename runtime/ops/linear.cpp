@@ -4,12 +4,15 @@
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/node.h"
 #include "runtime/kernels/backend.h"
+#include "runtime/ops/result.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::ops {
 
 using autograd::BackwardContext;
 using autograd::GradTarget;
+using kernels::Activation;
+using kernels::Epilogue;
 
 Tensor matmul(const Tensor& first, const Tensor& second) {
   const Tensor a = amp::autocast(amp::Op::kMatmul, first);
@@ -38,7 +41,62 @@ Tensor matmul(const Tensor& first, const Tensor& second) {
   return out;
 }
 
-Tensor linear(const Tensor& input, const Tensor& weight_in, const Tensor& bias_in) {
+namespace {
+
+/// What the backward pass of linear keeps. x, y and their gradients as matrices.
+struct Linear {
+  Tensor x;
+  Tensor weight;
+  Tensor bias;
+  Activation activation;
+  Tensor at;  ///< of its derivative
+
+  Shape x_rows() const { return {x.shape().rows(), x.shape().back()}; }
+  Shape y_rows() const { return {x.shape().rows(), weight.size(0)}; }
+
+  std::vector<Tensor> operator()(const Tensor& grad, const BackwardContext& context) const {
+    std::vector<Tensor> grads(3);
+    kernels::Backend& backend = kernels::backend(grad.device());
+    Tensor dz = grad;
+    if (activation != Activation::kNone && !context.multiplied()) {
+      dz = empty_like(grad);
+      backend.activate_backward(activation, at, grad, dz);
+    }
+    dz = dz.reshaped(y_rows());
+    parameters(backend, dz, context, grads);
+    if (context.needs(0)) {
+      grads[0] = empty_like(x);
+      Epilogue epilogue;
+      if (const auto before = context.take_derivative(0)) {
+        epilogue.derivative = before->activation;
+        epilogue.derivative_at = before->at.reshaped(x_rows());
+      }
+      backend.matmul(dz, false, weight, false, epilogue, false, grads[0].reshaped(x_rows()));
+    }
+    return grads;
+  }
+
+ private:
+  void parameters(kernels::Backend& backend, const Tensor& dz, const BackwardContext& context,
+                  std::vector<Tensor>& grads) const {
+    const GradTarget dbias = context.needs(2) ? context.target(2, bias) : GradTarget();
+    grads[2] = dbias.out;
+    if (!context.needs(1)) {
+      if (dbias.out.defined()) backend.sum_rows(dz, dbias.accumulate, dbias.out);
+      return;
+    }
+    const GradTarget dweight = context.target(1, weight);
+    Epilogue epilogue;
+    epilogue.bias_gradient = dbias.out;
+    epilogue.accumulate_bias_gradient = dbias.accumulate;
+    backend.matmul(dz, true, x.reshaped(x_rows()), false, epilogue, dweight.accumulate, dweight.out);
+    grads[1] = dweight.out;
+  }
+};
+
+}  // namespace
+
+Tensor linear(const Tensor& input, const Tensor& weight_in, const Tensor& bias_in, Activation activation) {
   const Tensor x = amp::autocast(amp::Op::kLinear, input);
   const Tensor weight = amp::autocast(amp::Op::kLinear, weight_in);
   const Tensor bias = amp::autocast(amp::Op::kLinear, bias_in);
@@ -46,32 +104,20 @@ Tensor linear(const Tensor& input, const Tensor& weight_in, const Tensor& bias_i
     throw ShapeError("linear of " + describe(x) + " with weight " + weight.shape().str() +
                      ": the input's last dimension must be the weight's");
   }
-  const Shape rows{x.shape().rows(), x.shape().back()};
-  const Shape out_rows{rows[0], weight.size(0)};
+  Linear backward{x.detach(), weight.detach(), bias.defined() ? bias.detach() : Tensor(), activation, {}};
   const Tensor y = Tensor::empty(x.shape().with(-1, weight.size(0)), x.dtype(), x.device());
-  kernels::backend(x.device()).matmul(x.reshaped(rows), false, weight, true, bias, false, y.reshaped(out_rows));
-  autograd::record(y, "linear", {x, weight, bias},
-                   [x = x.detach(), weight = weight.detach(), bias = bias.defined() ? bias.detach() : Tensor(), rows,
-                    out_rows](const Tensor& grad, const BackwardContext& context) {
-                     std::vector<Tensor> grads(3);
-                     kernels::Backend& backend = kernels::backend(grad.device());
-                     const Tensor dy = grad.reshaped(out_rows);
-                     if (context.needs(1)) {
-                       const GradTarget dweight = context.target(1, weight);
-                       backend.matmul(dy, true, x.reshaped(rows), false, {}, dweight.accumulate, dweight.out);
-                       grads[1] = dweight.out;
-                     }
-                     if (context.needs(2)) {
-                       const GradTarget dbias = context.target(2, bias);
-                       backend.sum_rows(dy, dbias.accumulate, dbias.out);
-                       grads[2] = dbias.out;
-                     }
-                     if (context.needs(0)) {
-                       grads[0] = Tensor::empty(x.shape(), x.dtype(), x.device());
-                       backend.matmul(dy, false, weight, false, {}, false, grads[0].reshaped(rows));
-                     }
-                     return grads;
-                   });
+  Epilogue epilogue(bias);
+  epilogue.activation = activation;
+  if (derivative_follows_from_output(activation)) {
+    backward.at = y.detach();
+  } else if (autograd::is_recorded(x) || autograd::is_recorded(weight) || autograd::is_recorded(bias)) {
+    backward.at = empty_like(y);
+    epilogue.preactivation = backward.at.reshaped(backward.y_rows());
+  }
+  kernels::backend(x.device())
+      .matmul(x.reshaped(backward.x_rows()), false, weight, true, epilogue, false, y.reshaped(backward.y_rows()));
+  const autograd::ActivationDerivative derivative{activation, backward.at};
+  autograd::record(y, "linear", {x, weight, bias}, std::move(backward), autograd::Differentiable::kOnce, derivative);
   return y;
 }
 

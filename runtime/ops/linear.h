@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "runtime/kernels/backend.h"
 #include "runtime/tensor/tensor.h"
 
 namespace lockstep::ops {
 
 /// a [M, K] b [K, N] -> [M, N]; or with equal batch extents [B, M, K] [B, K, N] -> [B, M, N].
 Tensor matmul(const Tensor& a, const Tensor& b);
-/// x [..., in] weight [out, in]^T + bias [out] -> [..., out]; bias may be undefined.
-Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias);
+/// activation(x [..., in] weight [out, in]^T + bias [out]) -> [..., out], one operation; bias may be undefined.
+///
+/// Its backward takes the gradient of the bias with that of the weight, and multiplies the gradient of x by the
+/// derivative of the activation that made x where nothing else depends on x.
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
+              kernels::Activation activation = kernels::Activation::kNone);
 
 }  // namespace lockstep::ops

@@ -96,7 +96,8 @@ TEST_P(GoldenKernels, MseIsPyTorchs) {
 }
 
 TEST_P(GoldenKernels, ActivationsArePyTorchs) {
-  for (const auto& [name, activation] : {std::pair{"relu", Activation::kRelu}, std::pair{"gelu", Activation::kGelu}}) {
+  for (const auto& [name, activation] : {std::pair{"relu", Activation::kRelu}, std::pair{"gelu", Activation::kGelu},
+                                         std::pair{"gelu_tanh", Activation::kGeluTanh}}) {
     const json& stored = golden()["activation"][name];
     const Tensor x = read(stored["x"]), dy = read(stored["dy"]), y = empty_like(x), dx = empty_like(x);
     backend().activate(activation, x, y);

@@ -101,6 +101,7 @@ INSTANTIATE_TEST_SUITE_P(
     Models, EveryModel,
     ::testing::Values(
         Fit{"mlp", "mlp { hidden: [8, 6] }", {5}, 3}, Fit{"mlp_linear", "mlp {}", {4, 3}, 2},
+        Fit{"mlp_gelu_tanh", "mlp { hidden: 8 hidden: 7 activation: GELU_TANH }", {3, 2, 2}, 4},
         Fit{"mlp_full", "mlp { hidden: 8 activation: GELU batch_norm: true dropout: 0.2 }", {3, 2, 2}, 4},
         Fit{"convnet",
             "convnet { block { channels: 4 max_pool: 2 } block { channels: 6 stride: 2 dropout: 0.1 } hidden: 9 "
@@ -144,6 +145,18 @@ TEST(Convnet, FusesReluButNotGeluIntoTheBatchNorm) {
               ElementsAre("", "block0_conv", "block0_norm", "flatten", "classifier"));
   EXPECT_THAT(children("convnet { block { channels: 2 activation: GELU } }"),
               ElementsAre("", "block0_conv", "block0_norm", "block0_activation", "flatten", "classifier"));
+}
+
+TEST(Mlp, MakesAHiddenLayerOneOperationUnlessABatchNormComesBetween) {
+  const auto children = [](const char* text) {
+    std::vector<std::string> names;
+    make(text, {4})->for_each([&](const std::string& path, nn::Module&) { names.push_back(path); });
+    return names;
+  };
+  EXPECT_THAT(children("mlp { hidden: 3 activation: GELU_TANH }"),
+              ElementsAre("", "flatten", "hidden0_linear", "output"));
+  EXPECT_THAT(children("mlp { hidden: 3 batch_norm: true activation: GELU }"),
+              ElementsAre("", "flatten", "hidden0_linear", "hidden0_norm", "hidden0_activation", "output"));
 }
 
 /// Uninitialised, which is quicker.

@@ -3,6 +3,8 @@
 
 #include "runtime/kernels/cpu/cpu_backend.h"
 #include "runtime/kernels/cpu/isa.h"
+#include "runtime/kernels/cpu/loops/loops.h"
+#include "runtime/kernels/cpu/parallel.h"
 #include "runtime/kernels/cpu/primitive_cache.h"
 #include "runtime/kernels/cpu/widen.h"
 #include "runtime/kernels/geometry/checks.h"
@@ -61,36 +63,87 @@ struct Product {
 
 std::int64_t float_bytes(std::int64_t elements) { return elements * static_cast<std::int64_t>(sizeof(float)); }
 
+/// Rows [begin, end) of the first dimension.
+Tensor rows_of(const Tensor& tensor, std::int64_t begin, std::int64_t end) {
+  return tensor.defined() ? tensor.rows(begin, end) : tensor;
+}
+
+/// The way of a product, or of some rows of it, through an epilogue to out: into buffer() by the primitive, with the
+/// bias, and on by finish(), while it is still in the cache.
+class Way {
+ public:
+  Way(Backend& backend, const Epilogue& epilogue, DType dtype, const Tensor& out, std::int64_t begin, std::int64_t end)
+      : epilogue_(epilogue),
+        out_(out.rows(begin, end)),
+        derivative_at_(rows_of(epilogue.derivative_at, begin, end)),
+        result_(backend, epilogue.preactivation.defined() ? epilogue.preactivation.rows(begin, end) : out_, dtype) {}
+  Way(Backend& backend, const Epilogue& epilogue, DType dtype, const Tensor& out)
+      : Way(backend, epilogue, dtype, out, 0, out.size(0)) {}
+
+  const Tensor& buffer() const { return result_.buffer(); }
+  /// Whether the primitive must add to the buffer, where finish() cannot.
+  bool adds(bool accumulate) const { return accumulate && result_.in_place(); }
+
+  void finish(bool accumulate) const {
+    if (epilogue_.activation == Activation::kNone && epilogue_.derivative == Activation::kNone) {
+      return result_.store(accumulate);
+    }
+    if (epilogue_.preactivation.defined()) result_.store(false);
+    const cpu::Input product = cpu::input(buffer());
+    cpu::parallel_elements(out_.numel(), [&](std::int64_t begin, std::int64_t n) {
+      const cpu::Output to = cpu::output(out_).from(begin);
+      if (epilogue_.derivative == Activation::kNone) {
+        cpu::loops().activate(epilogue_.activation, product.from(begin), to, n);
+      } else {
+        cpu::loops().activate_backward(epilogue_.derivative, cpu::input(derivative_at_).from(begin),
+                                       product.from(begin), to, n);
+      }
+    });
+  }
+
+ private:
+  const Epilogue& epilogue_;
+  Tensor out_;
+  Tensor derivative_at_;
+  cpu::Result result_;
+};
+
+/// Whether a 16-bit product may be rounded before the epilogue: relu and its derivative select, which commutes.
+bool commutes_with_rounding(const Epilogue& epilogue) {
+  return derivative_follows_from_output(epilogue.activation) && derivative_follows_from_output(epilogue.derivative);
+}
+
 }  // namespace
 
-void CpuBackend::matmul(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b, const Tensor& bias,
+void CpuBackend::matmul(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b, const Epilogue& epilogue,
                         bool accumulate, const Tensor& out) {
-  const auto [batch, m, n, k] = checks::matmul(a, transpose_a, b, transpose_b, bias, out);
+  const auto [batch, m, n, k] = checks::matmul(a, transpose_a, b, transpose_b, epilogue, accumulate, out);
   if (a.dtype() == DType::kFloat64 || out.numel() == 0 || k == 0) {
-    return reference_backend().matmul(a, transpose_a, b, transpose_b, bias, accumulate, out);
+    return reference_backend().matmul(a, transpose_a, b, transpose_b, epilogue, accumulate, out);
   }
+  if (epilogue.bias_gradient.defined()) sum_rows(a, epilogue.accumulate_bias_gradient, epilogue.bias_gradient);
   const Product product{transpose_a, transpose_b};
   const bool native = a.dtype() == DType::kBFloat16 && cpu::has_native_bfloat16();
-  if (native || a.dtype() == DType::kFloat32) {
-    const bool direct = native && out.dtype() == DType::kBFloat16;
-    const cpu::Result result(*this, out, direct ? DType::kBFloat16 : DType::kFloat32);
-    product.run(a, b, bias, accumulate && result.in_place(), result.buffer());
-    return result.store(accumulate);
+  if (a.dtype() == DType::kFloat32 || (native && commutes_with_rounding(epilogue))) {
+    const Way way(*this, epilogue, out.dtype(), out);
+    product.run(a, b, epilogue.bias, way.adds(accumulate), way.buffer());
+    return way.finish(accumulate);
   }
 
-  const Tensor shift = cpu::as_dtype(*this, bias, DType::kFloat32);
-  const auto wide = [this](const Tensor& tensor) { return cpu::as_dtype(*this, tensor, DType::kFloat32); };
+  const DType operand = native ? DType::kBFloat16 : DType::kFloat32;
+  const auto wide = [this, operand](const Tensor& tensor) { return cpu::as_dtype(*this, tensor, operand); };
+  const Tensor bias = wide(epilogue.bias);
   if (a.shape().rank() == 2 && transpose_a) {
     // Chunks of the summed dimension: rows of a, and of b unless that is transposed too, which no layer asks for.
-    const cpu::Result result(*this, out, DType::kFloat32);
+    const Way way(*this, epilogue, DType::kFloat32, out);
     const std::int64_t step = transpose_b ? k : cpu::chunk_rows(k, float_bytes(m + n), float_bytes(m * n));
     for (std::int64_t begin = 0; begin < k; begin += step) {
       const std::int64_t end = std::min(k, begin + step);
       const bool first = begin == 0;
-      product.run(wide(a.rows(begin, end)), wide(transpose_b ? b : b.rows(begin, end)), first ? shift : Tensor(),
-                  !first || (accumulate && result.in_place()), result.buffer());
+      product.run(wide(a.rows(begin, end)), wide(transpose_b ? b : b.rows(begin, end)), first ? bias : Tensor(),
+                  !first || way.adds(accumulate), way.buffer());
     }
-    return result.store(accumulate);
+    return way.finish(accumulate);
   }
 
   // Chunks of the result's first dimension: matrices of a batch, or rows of a matrix that meet all of b.
@@ -101,10 +154,10 @@ void CpuBackend::matmul(const Tensor& a, bool transpose_a, const Tensor& b, bool
   const std::int64_t step = cpu::chunk_rows(count, float_bytes(row), batched ? 0 : float_bytes(k * n));
   for (std::int64_t begin = 0; begin < count; begin += step) {
     const std::int64_t end = std::min(count, begin + step);
-    const cpu::Result result(*this, out.rows(begin, end), DType::kFloat32);
-    product.run(wide(a.rows(begin, end)), batched ? wide(b.rows(begin, end)) : whole_b, shift,
-                accumulate && result.in_place(), result.buffer());
-    result.store(accumulate);
+    const Way way(*this, epilogue, DType::kFloat32, out, begin, end);
+    product.run(wide(a.rows(begin, end)), batched ? wide(b.rows(begin, end)) : whole_b, bias, way.adds(accumulate),
+                way.buffer());
+    way.finish(accumulate);
   }
 }
 

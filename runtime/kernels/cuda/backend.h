@@ -10,6 +10,8 @@ namespace lockstep::kernels {
 namespace cuda {
 class SegmentTables;
 class MatmulPlans;
+struct MatmulData;
+struct MatmulProblem;
 class ConvPlans;
 }  // namespace cuda
 
@@ -40,8 +42,8 @@ class CudaBackend final : public Backend {
   void sum_rows(const Tensor& x, bool accumulate, const Tensor& out) override;
 
   // Matrix products
-  void matmul(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b, const Tensor& bias, bool accumulate,
-              const Tensor& out) override;
+  void matmul(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b, const Epilogue& epilogue,
+              bool accumulate, const Tensor& out) override;
 
   // Convolution: x [N, spatial..., C], weight [O, kernel..., C / groups], y [N, spatial'..., O]
   void conv_forward(const ConvGeometry& geometry, const Tensor& x, const Tensor& weight, const Tensor& bias,
@@ -97,6 +99,9 @@ class CudaBackend final : public Backend {
   void advance_schedule(const float* found_inf, const Tensor& rates, ScheduleState* state) override;
 
  private:
+  void multiply(const cuda::MatmulProblem& problem, const cuda::MatmulData& data, const Tensor& bias,
+                const Tensor& out);
+
   Device device_;
   std::unique_ptr<cuda::SegmentTables> segments_;
   std::unique_ptr<cuda::MatmulPlans> matmuls_;

@@ -24,6 +24,26 @@ struct Gelu {
   __device__ float operator()(float x) const { return gelu(x); }
   __device__ float operator()(float x, float dy) const { return gelu_backward(x, dy); }
 };
+struct TanhGelu {
+  __device__ float operator()(float x) const { return gelu_tanh(x); }
+  __device__ float operator()(float x, float dy) const { return gelu_tanh_backward(x, dy); }
+};
+
+/// Calls f with the functor of an activation that computes something.
+template <class F>
+void visit_activation(const char* name, Activation activation, F&& f) {
+  switch (activation) {
+    case Activation::kNone:
+      break;
+    case Activation::kRelu:
+      return f(Relu{});
+    case Activation::kGelu:
+      return f(Gelu{});
+    case Activation::kGeluTanh:
+      return f(TanhGelu{});
+  }
+  throw UsageError(std::string(name) + ": unknown activation " + std::to_string(static_cast<int>(activation)));
+}
 
 /// b is one row: a thread's column moves by the same distance each time, so there is one division a thread. Two
 /// accesses of sizeof(T) an element; b stays in the cache.
@@ -119,11 +139,9 @@ void CudaBackend::activate(Activation activation, const Tensor& x, const Tensor&
   const gpu::DeviceGuard guard(device_);
   const cudaStream_t stream = gpu::current(device_);
   visit_floating("activate", x.dtype(), [&]<class T>() {
-    if (activation == Activation::kRelu) {
-      launch_map("activate", stream, x.numel(), out<T>(y), OnFloats<T, Relu>{}, in<T>(x));
-    } else {
-      launch_map("activate", stream, x.numel(), out<T>(y), OnFloats<T, Gelu>{}, in<T>(x));
-    }
+    visit_activation("activate", activation, [&]<class F>(F f) {
+      launch_map("activate", stream, x.numel(), out<T>(y), OnFloats<T, F>{f}, in<T>(x));
+    });
   });
 }
 
@@ -134,11 +152,9 @@ void CudaBackend::activate_backward(Activation activation, const Tensor& x, cons
   const gpu::DeviceGuard guard(device_);
   const cudaStream_t stream = gpu::current(device_);
   visit_floating("activate_backward", x.dtype(), [&]<class T>() {
-    if (activation == Activation::kRelu) {
-      launch_map("activate_backward", stream, x.numel(), out<T>(dx), OnFloats<T, Relu>{}, in<T>(x), in<T>(dy));
-    } else {
-      launch_map("activate_backward", stream, x.numel(), out<T>(dx), OnFloats<T, Gelu>{}, in<T>(x), in<T>(dy));
-    }
+    visit_activation("activate_backward", activation, [&]<class F>(F f) {
+      launch_map("activate_backward", stream, x.numel(), out<T>(dx), OnFloats<T, F>{f}, in<T>(x), in<T>(dy));
+    });
   });
 }
 

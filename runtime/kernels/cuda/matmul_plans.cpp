@@ -38,9 +38,28 @@ cudaDataType_t data_type(DType dtype) {
   }
 }
 
+cublasLtEpilogue_t epilogue_of(const MatmulProblem& problem) {
+  switch (problem.fusion) {
+    case MatmulFusion::kNone:
+      return problem.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+    case MatmulFusion::kRelu:
+      return problem.bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
+    case MatmulFusion::kGeluTanh:
+      return problem.bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
+    case MatmulFusion::kGeluTanhKeepingInput:
+      return problem.bias ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_AUX;
+    case MatmulFusion::kGeluTanhDerivative:
+      return CUBLASLT_EPILOGUE_DGELU;
+    case MatmulFusion::kBiasGradient:
+      // a is cuBLASLt's second matrix.
+      return CUBLASLT_EPILOGUE_BGRADB;
+  }
+  throw UsageError("unknown fusion of a matmul: " + std::to_string(static_cast<int>(problem.fusion)));
+}
+
 /// The descriptors live where they are made: they have addresses in common with nobody and need no release.
 struct Operation {
-  Operation(const MatmulProblem& problem, const void* bias) {
+  Operation(const MatmulProblem& problem, const MatmulData& data) {
     const bool fast = problem.operand == DType::kFloat32 && problem.tf32;
     check(cublasLtMatmulDescInit(&descriptor, fast ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F),
           "cublasLtMatmulDescInit");
@@ -48,11 +67,17 @@ struct Operation {
     // first, and what is transposed here is transposed there.
     set(CUBLASLT_MATMUL_DESC_TRANSA, problem.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(CUBLASLT_MATMUL_DESC_TRANSB, problem.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
-    if (!problem.bias) return;
-    // One value for each row of out', which is each column n of out. The same one for every matrix of a batch.
-    set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
-    set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<std::int32_t>(data_type(problem.result)));
-    set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(problem));
+    if (problem.bias || data.bias_gradient != nullptr) {
+      // One value for each row of out', which is each column n of out. The same one for every matrix of a batch. A
+      // gradient has one value for each column of out'.
+      set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<std::int32_t>(data_type(problem.result)));
+      set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, problem.bias ? data.bias : data.bias_gradient);
+    }
+    if (data.auxiliary != nullptr) {
+      set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, data.auxiliary);
+      set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, problem.n);
+    }
   }
 
   template <class T>
@@ -108,11 +133,12 @@ struct Preference {
 };
 
 struct Plan {
-  Plan(cublasLtHandle_t handle, const MatmulProblem& p, const void* some_bias)
+  /// Of the data, only which there are and how they are aligned counts.
+  Plan(cublasLtHandle_t handle, const MatmulProblem& p, const MatmulData& data)
       : a(p.operand, p.batch, p.transpose_a ? p.k : p.m, p.transpose_a ? p.m : p.k),
         b(p.operand, p.batch, p.transpose_b ? p.n : p.k, p.transpose_b ? p.k : p.n),
         out(p.result, p.batch, p.m, p.n) {
-    Operation operation(p, some_bias);
+    Operation operation(p, data);
     Preference preference(p);
     cublasLtMatmulHeuristicResult_t found{};
     int count = 0;
@@ -146,11 +172,11 @@ struct MatmulPlans::State {
   State& operator=(const State&) = delete;
 
   /// Shared, since another thread may empty the cache while this one runs the plan.
-  std::shared_ptr<Plan> get(const MatmulProblem& problem, const void* some_bias) {
+  std::shared_ptr<Plan> get(const MatmulProblem& problem, const MatmulData& data) {
     const std::lock_guard lock(mutex);
     if (const auto found = plans.find(problem); found != plans.end()) return found->second;
     if (plans.size() >= kCapacity) plans.clear();
-    return plans.emplace(problem, std::make_shared<Plan>(handle, problem, some_bias)).first->second;
+    return plans.emplace(problem, std::make_shared<Plan>(handle, problem, data)).first->second;
   }
 
   cublasLtHandle_t handle = nullptr;
@@ -163,9 +189,9 @@ MatmulPlans::~MatmulPlans() = default;
 
 bool MatmulPlans::run(const MatmulProblem& problem, const MatmulData& data) {
   const gpu::DeviceGuard guard(device_);
-  const std::shared_ptr<Plan> plan = state_->get(problem, data.bias);
+  const std::shared_ptr<Plan> plan = state_->get(problem, data);
   if (!plan->exists) return false;
-  Operation operation(problem, data.bias);
+  Operation operation(problem, data);
   const float alpha = 1.0f;
   const float beta = data.accumulate ? 1.0f : 0.0f;
   const gpu::AllocationLabel label("workspaces");

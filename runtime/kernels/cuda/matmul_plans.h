@@ -11,6 +11,16 @@
 
 namespace lockstep::kernels::cuda {
 
+/// What cuBLASLt does to a product beside adding the bias. Its gelu is the one with tanh.
+enum class MatmulFusion : std::uint8_t {
+  kNone,
+  kRelu,  ///< max(x, 0); the documentation does not say what becomes of a NaN
+  kGeluTanh,
+  kGeluTanhKeepingInput,  ///< the input goes to `auxiliary`
+  kGeluTanhDerivative,    ///< at `auxiliary`; without a bias
+  kBiasGradient,          ///< the sums of op(a)'s rows; a transposed, without a bias
+};
+
 /// Everything that cuBLASLt's choice of an algorithm depends on: out[batch, m, n] = op(a)[batch, m, k] op(b)[batch, k,
 /// n], all row-major, every extent at least 1.
 struct MatmulProblem {
@@ -20,7 +30,8 @@ struct MatmulProblem {
   std::int64_t k = 0;
   bool transpose_a = false;
   bool transpose_b = false;
-  bool bias = false;                ///< [n], of the result's dtype and 16-byte aligned
+  bool bias = false;  ///< [n], of the result's dtype and 16-byte aligned
+  MatmulFusion fusion = MatmulFusion::kNone;
   DType operand = DType::kFloat32;  ///< of a and b
   DType result = DType::kFloat32;
   bool tf32 = false;
@@ -36,6 +47,8 @@ struct MatmulData {
   const void* b = nullptr;
   const void* bias = nullptr;
   void* out = nullptr;
+  void* auxiliary = nullptr;      ///< like out, 16-byte aligned, n a multiple of 8; written, or only read
+  void* bias_gradient = nullptr;  ///< [m], of the result's dtype and 16-byte aligned; written
   bool accumulate = false;
 };
 

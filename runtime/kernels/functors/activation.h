@@ -50,4 +50,31 @@ struct Normal {
   return dy * (at_x.cumulative + x * at_x.density);
 }
 
+/// tanh's approximation of gelu, PyTorch's approximate="tanh": x * (1 + tanh u) / 2, u = sqrt(2 / pi) (x + 0.044715
+/// x^3).
+///
+/// (1 + tanh u) / 2 = 1 / (1 + e^(-2 u)), which e^(-2 |u|) gives without overflow and, for negative x, without losing
+/// the tail's digits.
+struct GeluTanh {
+  float decay;       ///< e^(-2 |u|)
+  float cumulative;  ///< (1 + tanh u) / 2
+
+  [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE explicit GeluTanh(float x) {
+    const float twice = 1.59576912f * (x + 0.044715f * x * x * x);
+    decay = fast_exp(-std::fabs(twice));
+    const float larger = 1.0f / (1.0f + decay);
+    cumulative = x < 0.0f ? decay * larger : larger;
+  }
+};
+
+[[gnu::always_inline]] LOCKSTEP_HOST_DEVICE inline float gelu_tanh(float x) { return x * GeluTanh(x).cumulative; }
+
+[[gnu::always_inline]] LOCKSTEP_HOST_DEVICE inline float gelu_tanh_backward(float x, float dy) {
+  const GeluTanh at_x(x);
+  const float once = 1.0f + at_x.decay;
+  // cumulative' = cumulative (1 - cumulative) 2 u'. A select, since for huge x it is 0 times infinity.
+  const float slope = at_x.decay / (once * once) * (1.59576912f + 0.214064449f * x * x);
+  return dy * (at_x.cumulative + (at_x.decay > 0.0f ? x * slope : 0.0f));
+}
+
 }  // namespace lockstep

@@ -48,8 +48,28 @@ void sum_rows(const Tensor& x, const Tensor& out) {
       .shape("out", out, {x.shape().back()});
 }
 
-MatmulExtents matmul(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b, const Tensor& bias,
-                     const Tensor& out) {
+namespace {
+
+void epilogue_of(const Check& check, const Epilogue& epilogue, const MatmulExtents& extents, bool transpose_a,
+                 bool accumulate, const Tensor& a, const Tensor& out) {
+  const bool activated = epilogue.activation != Activation::kNone;
+  const bool derived = epilogue.derivative != Activation::kNone;
+  if (epilogue.bias.defined()) check.dtype("bias", epilogue.bias, a.dtype()).shape("bias", epilogue.bias, {extents.n});
+  check.that(!(activated && derived), "an activation and a derivative exclude each other");
+  check.that(!(accumulate && (activated || derived)), "nothing can be added to behind an activation or a derivative");
+  check.that(!(epilogue.bias.defined() && derived), "a bias and a derivative exclude each other");
+  check.that(activated || !epilogue.preactivation.defined(), "a preactivation belongs to an activation");
+  if (epilogue.preactivation.defined()) check.like("preactivation", epilogue.preactivation, out);
+  if (derived) check.like("derivative_at", epilogue.derivative_at, out);
+  if (!epilogue.bias_gradient.defined()) return;
+  check.that(transpose_a && a.shape().rank() == 2, "a bias_gradient needs a transposed a of rank 2");
+  check.floating("bias_gradient", epilogue.bias_gradient).shape("bias_gradient", epilogue.bias_gradient, {extents.m});
+}
+
+}  // namespace
+
+MatmulExtents matmul(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b, const Epilogue& epilogue,
+                     bool accumulate, const Tensor& out) {
   const Check check("matmul");
   check.floating("a", a).rank_at_least("a", a, 2).dtype("b", b, a.dtype()).rank_at_least("b", b, 2);
   const bool batched = a.shape().rank() == 3;
@@ -62,9 +82,9 @@ MatmulExtents matmul(const Tensor& a, bool transpose_a, const Tensor& b, bool tr
                               .n = b.size(transpose_b ? -2 : -1),
                               .k = a.size(transpose_a ? -2 : -1)};
   check.that(b.size(transpose_b ? -1 : -2) == extents.k, operands + " differ in the dimension that is summed over");
-  if (bias.defined()) check.dtype("bias", bias, a.dtype()).shape("bias", bias, {extents.n});
   check.shape("out", out, batched ? Shape{extents.batch, extents.m, extents.n} : Shape{extents.m, extents.n});
   if (out.dtype() != DType::kFloat32) check.dtype("out", out, a.dtype());
+  epilogue_of(check, epilogue, extents, transpose_a, accumulate, a, out);
   return extents;
 }
 

@@ -26,8 +26,8 @@ void sum_rows(const Tensor& x, const Tensor& out);
 struct MatmulExtents {
   std::int64_t batch, m, n, k;
 };
-MatmulExtents matmul(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b, const Tensor& bias,
-                     const Tensor& out);
+MatmulExtents matmul(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b, const Epilogue& epilogue,
+                     bool accumulate, const Tensor& out);
 
 void conv_forward(const ConvGeometry& geometry, const Tensor& x, const Tensor& weight, const Tensor& bias,
                   const Tensor& y);

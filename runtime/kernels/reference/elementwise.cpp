@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cmath>
 #include <cstring>
-#include <numbers>
 
 #include "runtime/kernels/functors/convert.h"
 #include "runtime/kernels/functors/philox.h"
@@ -14,32 +12,6 @@
 namespace lockstep::kernels {
 
 namespace {
-
-double activation(Activation kind, double x) {
-  switch (kind) {
-    case Activation::kNone:
-      return x;
-    case Activation::kRelu:
-      return x < 0 ? 0 : x;  // NaN stays
-    case Activation::kGelu:
-      return x * (1 + std::erf(x / std::numbers::sqrt2)) / 2;
-  }
-  return x;
-}
-
-double activation_derivative(Activation kind, double x) {
-  switch (kind) {
-    case Activation::kNone:
-      return 1;
-    case Activation::kRelu:
-      return x > 0 ? 1 : 0;
-    case Activation::kGelu: {
-      const double density = std::exp(-x * x / 2) / std::sqrt(2 * std::numbers::pi);
-      return (1 + std::erf(x / std::numbers::sqrt2)) / 2 + x * density;
-    }
-  }
-  return 1;
-}
 
 template <class Function>
 void binary(std::string_view operation, const Tensor& a, const Tensor& b, const Tensor& out, Function function) {
@@ -92,21 +64,6 @@ void ReferenceBackend::scale(const Tensor& in, double factor, const float* devic
   Values values = load(in);
   for (double& value : values) value *= factor;
   store(values, out);
-}
-
-void ReferenceBackend::activate(Activation kind, const Tensor& x, const Tensor& y) {
-  checks::same("activate", x, y);
-  Values values = load(x);
-  for (double& value : values) value = activation(kind, value);
-  store(values, y);
-}
-
-void ReferenceBackend::activate_backward(Activation kind, const Tensor& x, const Tensor& dy, const Tensor& dx) {
-  checks::activate_backward(x, dy, dx);
-  const Values inputs = load(x);
-  Values gradients = load(dy);
-  for (std::size_t i = 0; i < inputs.size(); ++i) gradients[i] *= activation_derivative(kind, inputs[i]);
-  store(gradients, dx);
 }
 
 void ReferenceBackend::dropout(const Tensor& x, double p, const DropoutKey& key, std::int64_t first_element,

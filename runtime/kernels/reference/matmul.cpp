@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/kernels/geometry/checks.h"
+#include "runtime/kernels/reference/activation.h"
 #include "runtime/kernels/reference/reference_backend.h"
 #include "runtime/kernels/reference/values.h"
 
 namespace lockstep::kernels {
 
-void ReferenceBackend::matmul(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b, const Tensor& bias,
-                              bool accumulate, const Tensor& out) {
-  const auto [batch, m, n, k] = checks::matmul(a, transpose_a, b, transpose_b, bias, out);
+void ReferenceBackend::matmul(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b,
+                              const Epilogue& epilogue, bool accumulate, const Tensor& out) {
+  const auto [batch, m, n, k] = checks::matmul(a, transpose_a, b, transpose_b, epilogue, accumulate, out);
   const Values left = load(a);
   const Values right = load(b);
-  const Values shift = bias.defined() ? load(bias) : Values(static_cast<std::size_t>(n), 0.0);
+  const Values shift = epilogue.bias.defined() ? load(epilogue.bias) : Values(static_cast<std::size_t>(n), 0.0);
   Values result = load_if(accumulate, out);
   const auto at = [](std::int64_t index) { return static_cast<std::size_t>(index); };
   for (std::int64_t image = 0; image < batch; ++image) {
@@ -25,6 +26,14 @@ void ReferenceBackend::matmul(const Tensor& a, bool transpose_a, const Tensor& b
         result[at((image * m + row) * n + column)] += sum;
       }
     }
+  }
+  if (epilogue.bias_gradient.defined()) sum_rows(a, epilogue.accumulate_bias_gradient, epilogue.bias_gradient);
+  if (epilogue.preactivation.defined()) store(result, epilogue.preactivation);
+  const Values derivative_at = epilogue.derivative_at.defined() ? load(epilogue.derivative_at) : Values();
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    result[i] = activation(epilogue.activation, result[i]);
+    if (epilogue.derivative != Activation::kNone)
+      result[i] *= activation_derivative(epilogue.derivative, derivative_at[i]);
   }
   store(result, out);
 }

@@ -29,8 +29,8 @@ class ReferenceBackend final : public Backend {
   void sum_rows(const Tensor& x, bool accumulate, const Tensor& out) override;
 
   // Matrix products
-  void matmul(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b, const Tensor& bias, bool accumulate,
-              const Tensor& out) override;
+  void matmul(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b, const Epilogue& epilogue,
+              bool accumulate, const Tensor& out) override;
 
   // Convolution: x [N, spatial..., C], weight [O, kernel..., C / groups], y [N, spatial'..., O]
   void conv_forward(const ConvGeometry& geometry, const Tensor& x, const Tensor& weight, const Tensor& bias,

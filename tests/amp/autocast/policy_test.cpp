@@ -26,6 +26,7 @@ const std::map<Op, CastPolicy> kExpected = {
     {Op::kBatchNorm, CastPolicy::kNone},
     {Op::kRelu, CastPolicy::kNone},
     {Op::kGelu, CastPolicy::kNone},
+    {Op::kGeluTanh, CastPolicy::kNone},
     {Op::kScale, CastPolicy::kNone},
     {Op::kMaxPool, CastPolicy::kNone},
     {Op::kAveragePool, CastPolicy::kNone},

@@ -25,15 +25,16 @@ TEST(Reader, ReportsEveryErrorAtOnceWithLineAndColumn) {
       "data { global_batch: -8 train { synthetic { samples: 64 shape: [4] classes: 3 } } }\n"
       "optimizer { sgd { lr: \"fast\" momentun: 0.9 momentum: 1.5 } }\n"
       "train { steps: 10.5 }\n";
-  EXPECT_THAT(errors_of(text),
-              ElementsAre("1:1: unknown field \"sed\"; did you mean \"seed\"?",
-                          "2:28: model.mlp.hidden[1]: expected a whole number from 0 to 4294967295, found x",
-                          "2:43: model.mlp.activation: expected one of RELU, GELU, found RELUU; did you mean RELU?",
-                          "3:22: data.global_batch: expected a whole number from 0 to 4294967295, found -8",
-                          "4:23: optimizer.sgd.lr: expected a number, found \"fast\"",
-                          "4:30: optimizer.sgd: unknown field \"momentun\"; did you mean \"momentum\"?",
-                          "5:16: train.steps: expected a whole number from 0 to 4294967295, found 10.5",
-                          "4:44: optimizer.sgd.momentum: must be >= 0 and < 1, is 1.5"));
+  EXPECT_THAT(
+      errors_of(text),
+      ElementsAre("1:1: unknown field \"sed\"; did you mean \"seed\"?",
+                  "2:28: model.mlp.hidden[1]: expected a whole number from 0 to 4294967295, found x",
+                  "2:43: model.mlp.activation: expected one of RELU, GELU, GELU_TANH, found RELUU; did you mean RELU?",
+                  "3:22: data.global_batch: expected a whole number from 0 to 4294967295, found -8",
+                  "4:23: optimizer.sgd.lr: expected a number, found \"fast\"",
+                  "4:30: optimizer.sgd: unknown field \"momentun\"; did you mean \"momentum\"?",
+                  "5:16: train.steps: expected a whole number from 0 to 4294967295, found 10.5",
+                  "4:44: optimizer.sgd.momentum: must be >= 0 and < 1, is 1.5"));
 }
 
 TEST(Reader, NamesTheKnownFieldsWhenNothingIsClose) {

@@ -53,6 +53,58 @@ TYPED_TEST(OperationTest, LinearOnSequences) {
               {this->random({4}, 1), this->random({5, 4}, 2), this->random({5}, 3)}, {.terms = 6});
 }
 
+constexpr kernels::Activation kActivations[] = {kernels::Activation::kRelu, kernels::Activation::kGelu,
+                                                kernels::Activation::kGeluTanh};
+
+TYPED_TEST(OperationTest, LinearWithAnActivation) {
+  for (const kernels::Activation activation : kActivations) {
+    SCOPED_TRACE(static_cast<int>(activation));
+    for (const std::int64_t rows : kRows) {
+      const Tensor x = this->random({rows, 7}, 1), weight = this->random({6, 7}, 2), bias = this->random({6}, 3);
+      // z, from which the derivative is taken, and dz are rounded.
+      this->check([activation](const auto& in) { return linear(in[0], in[1], in[2], activation); }, {x, weight, bias},
+                  {.terms = 8, .intermediate = 8});
+      this->check([activation](const auto& in) { return linear(in[0], in[1], {}, activation); }, {x, weight},
+                  {.terms = 8, .intermediate = 8});
+    }
+  }
+}
+
+TYPED_TEST(OperationTest, LinearLayersInARow) {
+  for (const kernels::Activation activation : kActivations) {
+    SCOPED_TRACE(static_cast<int>(activation));
+    for (const std::int64_t rows : kRows) {
+      const Tensor x = this->random({rows, 2, 4}, 1), w0 = this->random({6, 4}, 2), b0 = this->random({6}, 3),
+                   w1 = this->random({5, 6}, 4), b1 = this->random({5}, 5), w2 = this->random({3, 5}, 6);
+      this->check(
+          [activation](const auto& in) {
+            return linear(linear(linear(in[0], in[1], in[2], activation), in[3], in[4], activation), in[5], {});
+          },
+          {x, w0, b0, w1, b1, w2}, {.terms = 64, .intermediate = 64});
+    }
+  }
+}
+
+TYPED_TEST(OperationTest, LinearBehindAnActivationOfItsOwn) {
+  const Tensor x = this->random({5, 7}, 1, -3, 3), weight = this->random({6, 7}, 2);
+  for (const auto& activation : {&relu, &gelu, &gelu_tanh}) {
+    this->check([activation](const auto& in) { return linear(activation(in[0]), in[1], {}); }, {x, weight},
+                {.terms = 32, .intermediate = 16});
+  }
+}
+
+TYPED_TEST(OperationTest, LinearWhoseResultIsUsedTwice) {
+  const Tensor x = this->random({5, 7}, 1), weight = this->random({7, 7}, 2);
+  for (const kernels::Activation activation : kActivations) {
+    this->check(
+        [activation](const auto& in) {
+          const Tensor y = linear(in[0], in[1], {}, activation);
+          return add(linear(y, in[1], {}, activation), y);
+        },
+        {x, weight}, {.terms = 64, .intermediate = 64});
+  }
+}
+
 TYPED_TEST(OperationTest, Matmul) {
   for (const std::int64_t rows : kRows) {
     this->check([](const auto& in) { return matmul(in[0], in[1]); },
@@ -144,6 +196,13 @@ TYPED_TEST(OperationTest, Relu) {
 TYPED_TEST(OperationTest, Gelu) {
   for (const std::int64_t rows : kRows) {
     this->check([](const auto& in) { return gelu(in[0]); }, {this->random({rows, 9}, 1, -4, 4)}, {.magnitude = 16});
+  }
+}
+
+TYPED_TEST(OperationTest, GeluTanh) {
+  for (const std::int64_t rows : kRows) {
+    this->check([](const auto& in) { return gelu_tanh(in[0]); }, {this->random({rows, 9}, 1, -4, 4)},
+                {.magnitude = 16});
   }
 }
 

@@ -59,6 +59,9 @@ void activate(Activation activation, Input x, Output y, std::int64_t n) {
     case Activation::kGelu:
       return transform(
           n, y, [](float v) { return gelu(v); }, Reader(x));
+    case Activation::kGeluTanh:
+      return transform(
+          n, y, [](float v) { return gelu_tanh(v); }, Reader(x));
   }
 }
 
@@ -72,6 +75,9 @@ void activate_backward(Activation activation, Input x, Input dy, Output dx, std:
     case Activation::kGelu:
       return transform(
           n, dx, [](float v, float d) { return gelu_backward(v, d); }, Reader(x), Reader(dy));
+    case Activation::kGeluTanh:
+      return transform(
+          n, dx, [](float v, float d) { return gelu_tanh_backward(v, d); }, Reader(x), Reader(dy));
   }
 }
 

@@ -69,7 +69,7 @@ TYPED_TEST(ElementwiseLoops, ScalesByBothFactors) {
 }
 
 TYPED_TEST(ElementwiseLoops, ActivationsMatchTheReference) {
-  for (const Activation activation : {Activation::kNone, Activation::kRelu, Activation::kGelu}) {
+  for (const Activation activation : {Activation::kNone, Activation::kRelu, Activation::kGelu, Activation::kGeluTanh}) {
     const Tensor x = this->random({3000}, 1, -8, 8), dy = this->random({3000}, 2);
     this->expect_matches_reference(
         [&](Backend& tested) {
@@ -92,12 +92,13 @@ TYPED_TEST(ElementwiseLoops, NaNAndInfinityPassThrough) {
   this->expect_matches_reference(
       [&](Backend& tested) {
         const Tensor sum = this->empty({37}), relu = this->empty({37}), gelu = this->empty({37}),
-                     wide = this->empty({37}, DType::kFloat32);
+                     gelu_tanh = this->empty({37}), wide = this->empty({37}, DType::kFloat32);
         tested.add(x, half, sum);
         tested.activate(Activation::kRelu, x, relu);
         tested.activate(Activation::kGelu, x, gelu);
+        tested.activate(Activation::kGeluTanh, x, gelu_tanh);
         tested.cast(x, wide);
-        return std::vector{sum, relu, gelu, wide};
+        return std::vector{sum, relu, gelu, gelu_tanh, wide};
       },
       bounds_for(this->kDType));
 }

@@ -129,7 +129,7 @@ TEST(ReferenceElementwise, ActivationsHaveTheirDefiningValues) {
 }
 
 TEST(ReferenceElementwise, ActivationsHaveTheirNumericGradient) {
-  for (const Activation kind : {Activation::kNone, Activation::kRelu, Activation::kGelu}) {
+  for (const Activation kind : {Activation::kNone, Activation::kRelu, Activation::kGelu, Activation::kGeluTanh}) {
     const Tensor x = random_tensor({40}, DType::kFloat64, 1, -3, 3);
     const Tensor dy = random_tensor({40}, DType::kFloat64, 2);
     const Tensor y = empty({40});

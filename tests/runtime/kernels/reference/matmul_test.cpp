@@ -99,5 +99,63 @@ TEST(ReferenceMatmul, WhatDoesNotFitIsRefused) {
       ShapeError);
 }
 
+TEST(ReferenceMatmul, PassesThroughItsEpilogue) {
+  Epilogue forward(doubles({-30, 1}, {2}));
+  forward.activation = Activation::kRelu;
+  forward.preactivation = Tensor::empty({2, 2}, k64);
+  const Tensor out = Tensor::empty({2, 2}, k64);
+  reference_backend().matmul(doubles(kA, {2, 3}), false, doubles(kB, {3, 2}), false, forward, false, out);
+  EXPECT_EQ(values_of(forward.preactivation), (std::vector<double>{-8, 29, 19, 65}));
+  EXPECT_EQ(values_of(out), (std::vector<double>{0, 29, 19, 65}));
+
+  Epilogue backward;
+  backward.derivative = Activation::kRelu;
+  backward.derivative_at = out;
+  backward.bias_gradient = doubles({100, 200}, {2});
+  backward.accumulate_bias_gradient = true;
+  const Tensor gradient = Tensor::empty({2, 2}, k64);
+  reference_backend().matmul(doubles(kATransposed, {3, 2}), true, doubles(kB, {3, 2}), false, backward, false,
+                             gradient);
+  EXPECT_EQ(values_of(gradient), (std::vector<double>{0, 28, 49, 64}));
+  EXPECT_EQ(values_of(backward.bias_gradient), (std::vector<double>{106, 215}));
+}
+
+TEST(ReferenceMatmul, AnEpilogueThatDoesNotFitIsRefused) {
+  const auto multiply = [](const Epilogue& epilogue, bool transpose_a = false, bool accumulate = false) {
+    reference_backend().matmul(Tensor::zeros({2, 2}, k64), transpose_a, Tensor::zeros({2, 2}, k64), false, epilogue,
+                               accumulate, Tensor::zeros({2, 2}, k64));
+  };
+  const Tensor square = Tensor::zeros({2, 2}, k64), vector = Tensor::zeros({2}, k64);
+  Epilogue relu;
+  relu.activation = Activation::kRelu;
+  EXPECT_NO_THROW(multiply(relu));
+  EXPECT_THROW(multiply(relu, false, true), ShapeError) << "with accumulate";
+  relu.preactivation = vector;
+  EXPECT_THROW(multiply(relu), ShapeError);
+
+  Epilogue unasked;
+  unasked.preactivation = square;
+  EXPECT_THROW(multiply(unasked), ShapeError);
+
+  Epilogue derivative;
+  derivative.derivative = Activation::kGelu;
+  EXPECT_THROW(multiply(derivative), ShapeError) << "at nothing";
+  derivative.derivative_at = square;
+  EXPECT_NO_THROW(multiply(derivative));
+  EXPECT_THROW(multiply(derivative, false, true), ShapeError) << "with accumulate";
+  derivative.bias = vector;
+  EXPECT_THROW(multiply(derivative), ShapeError) << "with a bias";
+  derivative.bias = {};
+  derivative.activation = Activation::kRelu;
+  EXPECT_THROW(multiply(derivative), ShapeError) << "with an activation";
+
+  Epilogue gradient;
+  gradient.bias_gradient = vector;
+  EXPECT_NO_THROW(multiply(gradient, true));
+  EXPECT_THROW(multiply(gradient), ShapeError) << "of what is not transposed";
+  gradient.bias_gradient = square;
+  EXPECT_THROW(multiply(gradient, true), ShapeError);
+}
+
 }  // namespace
 }  // namespace lockstep::kernels
