@@ -17,6 +17,13 @@ namespace {
 
 using gpu::emulation::on_host;
 
+Epilogue on_host(Epilogue epilogue) {
+  for (Tensor* tensor : {&epilogue.bias, &epilogue.preactivation, &epilogue.derivative_at, &epilogue.bias_gradient}) {
+    *tensor = on_host(*tensor);
+  }
+  return epilogue;
+}
+
 /// A slice whose segments are its own.
 class Slice {
  public:
@@ -93,12 +100,10 @@ class EmulatedBackend final : public Backend {
     run([x = on_host(x), accumulate, out = on_host(out)](Backend& cpu) mutable { cpu.sum_rows(x, accumulate, out); });
   }
 
-  void matmul(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b, const Tensor& bias, bool accumulate,
-              const Tensor& out) override {
-    run([a = on_host(a), transpose_a, b = on_host(b), transpose_b, bias = on_host(bias), accumulate,
-         out = on_host(out)](Backend& cpu) mutable {
-      cpu.matmul(a, transpose_a, b, transpose_b, bias, accumulate, out);
-    });
+  void matmul(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b, const Epilogue& epilogue,
+              bool accumulate, const Tensor& out) override {
+    run([a = on_host(a), transpose_a, b = on_host(b), transpose_b, epilogue = on_host(epilogue), accumulate,
+         out = on_host(out)](Backend& cpu) { cpu.matmul(a, transpose_a, b, transpose_b, epilogue, accumulate, out); });
   }
 
   void conv_forward(const ConvGeometry& geometry, const Tensor& x, const Tensor& weight, const Tensor& bias,
