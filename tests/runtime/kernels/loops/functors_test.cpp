@@ -44,6 +44,30 @@ TEST(NormalDistribution, IsWithinTwoTenMillionths) {
   EXPECT_LT(worst_tail, 4e-6);
 }
 
+TEST(GeluTanhFunctor, IsExactToFloatsAndKeepsItsLimits) {
+  double worst = 0;
+  double worst_derivative = 0;
+  for (double at = -12; at < 12; at += 0.0003) {
+    const float x = static_cast<float>(at);
+    const double exact_x = static_cast<double>(x);
+    const double slope = std::sqrt(2 / std::numbers::pi);
+    const double tanh = std::tanh(slope * (exact_x + 0.044715 * exact_x * exact_x * exact_x));
+    const double derivative =
+        (1 + tanh) / 2 + exact_x * (1 - tanh * tanh) / 2 * slope * (1 + 3 * 0.044715 * exact_x * exact_x);
+    const double size = std::max(std::abs(exact_x), 1.0);
+    worst = std::max(worst, std::abs(static_cast<double>(gelu_tanh(x)) - exact_x * (1 + tanh) / 2) / size);
+    worst_derivative = std::max(worst_derivative, std::abs(static_cast<double>(gelu_tanh_backward(x, 1)) - derivative));
+  }
+  EXPECT_LT(worst, 3e-7);
+  EXPECT_LT(worst_derivative, 1e-6);
+  for (const float huge : {100.0f, 1e13f, 1e30f}) {
+    EXPECT_EQ(gelu_tanh(huge), huge);
+    EXPECT_EQ(gelu_tanh(-huge), 0);
+    EXPECT_EQ(gelu_tanh_backward(huge, 3), 3);
+    EXPECT_EQ(gelu_tanh_backward(-huge, 3), 0);
+  }
+}
+
 TEST(DropoutFunctor, KeepsExactlyWhereTheUniformNumberReachesP) {
   for (const double p : {0.0, 0.1, 0.25, 1.0 / 3, 0.9999999, 1.0}) {
     const Dropout dropout(p);
