@@ -3,11 +3,12 @@
 include_guard(GLOBAL)
 
 # lockstep_mpi_test(NAME RANKS n COMMAND program [argument...]
-#                   [MPIRUN_OPTIONS option...] [EXPECT count pattern] [ENVIRONMENT name=value...] [LIMIT seconds])
+#                   [MPIRUN_OPTIONS option...] [EXPECT count pattern] [ENVIRONMENT name=value...] [LIMIT seconds] [GPU])
 # One CTest test that runs `program`, a target or a path, as n ranks under the watchdog. EXPECT is the watchdog's
-# --expect.
+# --expect. With GPU the ranks share the GPUs of this machine, one such test at a time; a program that finds none says
+# "no GPU" and counts as skipped.
 function(lockstep_mpi_test name)
-  cmake_parse_arguments(arg "" "RANKS;LIMIT" "COMMAND;MPIRUN_OPTIONS;EXPECT;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(arg "GPU" "RANKS;LIMIT" "COMMAND;MPIRUN_OPTIONS;EXPECT;ENVIRONMENT" ${ARGN})
   if(NOT arg_LIMIT)
     set(arg_LIMIT ${test_timeout})
   endif()
@@ -26,4 +27,8 @@ function(lockstep_mpi_test name)
   set_tests_properties(
     ${name} PROPERTIES TIMEOUT ${timeout} PROCESSORS ${arg_RANKS} LABELS mpi
                        ENVIRONMENT "OMP_NUM_THREADS=1;OMPI_MCA_mpi_yield_when_idle=1;${arg_ENVIRONMENT}")
+  if(arg_GPU)
+    set_tests_properties(${name} PROPERTIES LABELS "mpi;gpu" RESOURCE_LOCK gpu
+                                            SKIP_REGULAR_EXPRESSION "no GPU: (every test is )?skipped")
+  endif()
 endfunction()
