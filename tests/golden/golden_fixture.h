@@ -41,10 +41,11 @@ inline ConvGeometry conv_geometry(const json& stored) {
           .groups = stored["groups"]};
 }
 
-/// Who computes: the reference in float64, or the CPU's fast backend in float32.
+/// Who computes: the reference in float64, or the fast backend of a device in float32.
 struct Computer {
   const char* name;
   DType dtype;
+  Device device;
   Backend& (*backend)();
   testing::Bounds bounds;
 };
@@ -52,7 +53,12 @@ struct Computer {
 /// A test that runs each case of its groups on each computer.
 class GoldenTest : public ::testing::TestWithParam<Computer> {
  protected:
+  void SetUp() override {
+    if (const auto reason = devices::why_skipped(device())) GTEST_SKIP() << *reason;
+  }
+
   Backend& backend() const { return GetParam().backend(); }
+  Device device() const { return GetParam().device; }
   DType dtype() const { return GetParam().dtype; }
 
   template <class Run>
@@ -63,9 +69,11 @@ class GoldenTest : public ::testing::TestWithParam<Computer> {
     }
   }
 
-  Tensor read(const json& stored) const { return tensor_in(stored, dtype()); }
-  Tensor empty_like(const Tensor& tensor) const { return Tensor::empty(tensor.shape(), tensor.dtype()); }
-  Tensor scalar(double value) const { return testing::tensor_of({value}, {}, dtype()); }
+  Tensor read(const json& stored) const { return read(stored, dtype()); }
+  Tensor read(const json& stored, DType dtype) const { return tensor_in(stored, dtype).to(device()); }
+  Tensor empty(const Shape& shape, DType dtype) const { return Tensor::empty(shape, dtype, device()); }
+  Tensor empty_like(const Tensor& tensor) const { return empty(tensor.shape(), tensor.dtype()); }
+  Tensor scalar(double value) const { return testing::tensor_of({value}, {}, dtype()).to(device()); }
 
   void expect(const Tensor& found, const json& stored,
               const std::source_location& where = std::source_location::current()) const {
@@ -75,8 +83,13 @@ class GoldenTest : public ::testing::TestWithParam<Computer> {
 
 // The file holds 10 digits.
 inline const Computer kComputers[] = {
-    {"reference_float64", DType::kFloat64, reference_backend, {.relative = 1e-9, .absolute = 1e-9}},
-    {"cpu_float32", DType::kFloat32, []() -> Backend& { return kernels::backend(kCpu); }, {1e-5, 1e-5}}};
+    {"reference_float64", DType::kFloat64, kCpu, reference_backend, {.relative = 1e-9, .absolute = 1e-9}},
+    {"cpu_float32", DType::kFloat32, kCpu, []() -> Backend& { return kernels::backend(kCpu); }, {1e-5, 1e-5}},
+    {"cuda_float32",
+     DType::kFloat32,
+     devices::kGpu,
+     []() -> Backend& { return kernels::backend(devices::kGpu); },
+     {1e-5, 1e-5}}};
 
 inline std::string name_of_computer(const ::testing::TestParamInfo<Computer>& computer) { return computer.param.name; }
 

@@ -32,7 +32,7 @@ TEST_P(GoldenKernels, PoolingIsPyTorchs) {
                                 .padding = extents(stored["padding"], 0),
                                 .count_include_pad = stored["count_include_pad"]};
     const Tensor x = read(stored["x"]), dy = read(stored["dy"]), y = empty_like(dy), dx = empty_like(x);
-    const Tensor indices = max ? Tensor::empty(y.shape(), DType::kInt32) : Tensor();
+    const Tensor indices = max ? empty(y.shape(), DType::kInt32) : Tensor();
     backend().pool_forward(geometry, x, y, indices);
     expect(y, stored["y"]);
     if (max) expect(indices, stored["indices"]);
@@ -47,7 +47,7 @@ TEST_P(GoldenKernels, BatchNormIsPyTorchs) {
     const Tensor x = read(stored["x"]), gamma = read(stored["gamma"]), beta = read(stored["beta"]);
     const Tensor residual = stored.contains("residual") ? read(stored["residual"]) : Tensor();
     const std::int64_t channels = gamma.numel();
-    const Tensor packed = Tensor::empty({1, 2 * channels + 1}, dtype()), share = packed.reshaped({packed.numel()});
+    const Tensor packed = empty({1, 2 * channels + 1}, dtype()), share = packed.reshaped({packed.numel()});
     const Tensor mean = empty_like(gamma), inv_std = empty_like(gamma), count = scalar(0), y = empty_like(x);
     backend().batch_norm_statistics(x, share.rows(0, channels), share.rows(channels, 2 * channels));
     backend().fill(share.rows(2 * channels, 2 * channels + 1), static_cast<double>(x.shape().rows()));
@@ -73,8 +73,8 @@ TEST_P(GoldenKernels, BatchNormIsPyTorchs) {
 
 TEST_P(GoldenKernels, CrossEntropyIsPyTorchs) {
   for_each_case("cross_entropy", [&](const json& stored) {
-    const Tensor logits = read(stored["logits"]), targets = tensor_in(stored["targets"], DType::kInt64);
-    const Tensor loss = scalar(0), log_sum_exp = Tensor::empty(targets.shape(), dtype()), dlogits = empty_like(logits);
+    const Tensor logits = read(stored["logits"]), targets = read(stored["targets"], DType::kInt64);
+    const Tensor loss = scalar(0), log_sum_exp = empty(targets.shape(), dtype()), dlogits = empty_like(logits);
     const double smoothing = stored["label_smoothing"];
     const double weight = 1.0 / static_cast<double>(targets.numel());
     backend().cross_entropy(logits, targets, smoothing, weight, loss, log_sum_exp);

@@ -11,17 +11,18 @@ class GoldenOptimizers : public GoldenTest {
   template <class Step>
   void follow(const json& stored, Step step) const {
     const json& options = stored["options"];
-    const Tensor master = tensor_in(stored["weight"], DType::kFloat32);
+    const Tensor master = read(stored["weight"], DType::kFloat32);
     const std::vector<ArenaSegment> segments = {{0, master.numel(), 1.0f, options.value("weight_decay", 0.0f)}};
-    const float learning_rate = options["lr"];
-    std::int64_t applied = 0;
+    const DeviceValue<float> learning_rate(options["lr"].get<float>(), device()), one(1.0f, device()),
+        zero(0.0f, device());
+    const DeviceValue<std::int64_t> applied(0, device());
     for (const json& expected : stored["steps"]) {
-      ++applied;
-      const ArenaSlice slice{
-          .master = master, .grad = tensor_in(expected["grad"], DType::kFloat32), .segments = segments};
-      const float one = 1, zero = 0;
-      step(slice,
-           StepScalars{.inverse_scale = &one, .found_inf = &zero, .learning_rate = &learning_rate, .step = &applied});
+      applied.write(*applied + 1);
+      const ArenaSlice slice{.master = master, .grad = read(expected["grad"], DType::kFloat32), .segments = segments};
+      step(slice, StepScalars{.inverse_scale = one.data(),
+                              .found_inf = zero.data(),
+                              .learning_rate = learning_rate.data(),
+                              .step = applied.data()});
       testing::expect_close(master, tensor_in(expected["weight"], DType::kFloat64), {1e-6, 1e-6});
     }
   }
@@ -35,7 +36,7 @@ TEST_P(GoldenOptimizers, SgdIsPyTorchs) {
                              .dampening = given.value("dampening", 0.0f),
                              .nesterov = given.value("nesterov", false)};
     // PyTorch's buffer starts as the first gradient, whatever lies here.
-    const Tensor momentum = testing::random_tensor({4}, DType::kFloat32, 1);
+    const Tensor momentum = testing::random_tensor({4}, DType::kFloat32, 1).to(device());
     follow(stored, [&](const ArenaSlice& slice, const StepScalars& scalars) {
       backend().sgd_step(slice, options, scalars, options.momentum != 0 ? momentum : Tensor());
     });
@@ -45,7 +46,7 @@ TEST_P(GoldenOptimizers, SgdIsPyTorchs) {
 TEST_P(GoldenOptimizers, AdamIsPyTorchs) {
   for_each_case("adam", [&](const json& stored) {
     const AdamOptions options{.decoupled = &stored == &golden()["adam"]["adamw"]};
-    const Tensor m = Tensor::zeros({4}, DType::kFloat32), v = Tensor::zeros({4}, DType::kFloat32);
+    const Tensor m = Tensor::zeros({4}, DType::kFloat32, device()), v = Tensor::zeros({4}, DType::kFloat32, device());
     follow(stored, [&](const ArenaSlice& slice, const StepScalars& scalars) {
       backend().adam_step(slice, options, scalars, m, v);
     });

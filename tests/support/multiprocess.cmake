@@ -3,20 +3,21 @@
 include_guard(GLOBAL)
 
 # lockstep_mpi_test(NAME RANKS n COMMAND program [argument...]
-#                   [MPIRUN_OPTIONS option...] [EXPECT count pattern] [ENVIRONMENT name=value...] [LIMIT seconds])
+#                   [MPIRUN_OPTIONS option...] [EXPECT count pattern] [ENVIRONMENT name=value...] [LIMIT seconds] [GPU])
 # One CTest test that runs `program`, a target or a path, as n ranks under the watchdog. EXPECT is the watchdog's
-# --expect.
+# --expect. With GPU the ranks share the GPUs of this machine, one such test at a time; a program that finds none says
+# "no GPU" and counts as skipped.
 function(lockstep_mpi_test name)
-  cmake_parse_arguments(arg "" "RANKS;LIMIT" "COMMAND;MPIRUN_OPTIONS;EXPECT;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(arg "GPU" "RANKS;LIMIT" "COMMAND;MPIRUN_OPTIONS;EXPECT;ENVIRONMENT" ${ARGN})
   lockstep_add_ranks_test(${MPIEXEC_EXECUTABLE} --allow-run-as-root --oversubscribe --bind-to none
                           ${arg_MPIRUN_OPTIONS} -n ${arg_RANKS})
 endfunction()
 
 # lockstep_tcp_test(NAME RANKS n COMMAND program [argument...] [STARTER_OPTIONS option...]
-#                   [EXPECT count pattern] [ENVIRONMENT name=value...] [LIMIT seconds])
+#                   [EXPECT count pattern] [ENVIRONMENT name=value...] [LIMIT seconds] [GPU])
 # The same without MPI, in torchrun's environment; the options are torchrun_ranks'.
 function(lockstep_tcp_test name)
-  cmake_parse_arguments(arg "" "RANKS;LIMIT" "COMMAND;STARTER_OPTIONS;EXPECT;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(arg "GPU" "RANKS;LIMIT" "COMMAND;STARTER_OPTIONS;EXPECT;ENVIRONMENT" ${ARGN})
   lockstep_add_ranks_test(${CMAKE_CURRENT_FUNCTION_LIST_DIR}/torchrun_ranks ${arg_STARTER_OPTIONS} ${arg_RANKS})
 endfunction()
 
@@ -40,4 +41,8 @@ macro(lockstep_add_ranks_test)
   set_tests_properties(
     ${name} PROPERTIES TIMEOUT ${timeout} PROCESSORS ${arg_RANKS} LABELS mpi
                        ENVIRONMENT "OMP_NUM_THREADS=1;OMPI_MCA_mpi_yield_when_idle=1;${arg_ENVIRONMENT}")
+  if(arg_GPU)
+    set_tests_properties(${name} PROPERTIES LABELS "mpi;gpu" RESOURCE_LOCK gpu
+                                            SKIP_REGULAR_EXPRESSION "no GPU: (every test is )?skipped")
+  endif()
 endmacro()

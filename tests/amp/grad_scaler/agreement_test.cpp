@@ -4,9 +4,12 @@
 #include <gmock/gmock.h>
 
 #include "runtime/tensor/error.h"
+#include "tests/support/devices.h"
 
 namespace lockstep::amp {
 namespace {
+
+using lockstep::devices::device;
 
 /// What ranks put into one all_reduce, gathered in one process.
 struct Meeting {
@@ -24,14 +27,16 @@ class Rank final : public comm::Communicator {
   void all_reduce(const Tensor& buffer, comm::ReduceOp op, float premultiply, const Stream&) override {
     EXPECT_EQ(op, comm::ReduceOp::kMax);
     EXPECT_EQ(premultiply, 1.0f);
-    const std::span<float> mine = buffer.as<float>();
+    const Tensor host = buffer.to(kCpu);
+    const std::span<float> mine = host.as<float>();
     meeting_.ballots.emplace_back(mine.begin(), mine.end());
     for (const std::vector<float>& theirs : meeting_.ballots) {
       for (std::size_t i = 0; i < mine.size(); ++i) mine[i] = std::max(mine[i], theirs[i]);
     }
+    if (buffer.device() != kCpu) buffer.copy_from(host);
   }
 
-  Storage allocate(std::size_t bytes) override { return Storage::allocate(bytes, kCpu); }
+  Storage allocate(std::size_t bytes) override { return Storage::allocate(bytes, device()); }
   void broadcast(const Tensor&, int, const Stream&) override { throw UsageError("unexpected"); }
   void all_gather(const Tensor&, const Tensor&, const Stream&) override { throw UsageError("unexpected"); }
   void reduce_scatter(const Tensor&, const Tensor&, comm::ReduceOp, const Stream&) override {
@@ -47,7 +52,7 @@ class Rank final : public comm::Communicator {
 };
 
 Tensor flags(const std::vector<float>& values) {
-  return Tensor::from(values, {static_cast<std::int64_t>(values.size())});
+  return Tensor::from(values, {static_cast<std::int64_t>(values.size())}).to(device());
 }
 
 struct Votes {
@@ -99,7 +104,7 @@ TEST(Agreement, ASumThatOverflowedIsNobodysFault) {
 }
 
 TEST(Agreement, OfALoneRank) {
-  const auto self = comm::make_self_communicator();
+  const auto self = comm::make_self_communicator(device());
   EXPECT_FALSE(agree(flags({0, 0}), {}, *self).read().found_inf);
   const Verdict verdict = *agree(flags({0, 1}), flags({0, 1}), *self);
   EXPECT_TRUE(verdict.found_inf);

@@ -10,6 +10,7 @@
 namespace lockstep::amp {
 namespace {
 
+using amp::testing::device;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
@@ -82,7 +83,7 @@ struct Classifier {
     nn::name_layers(net);
     const job::Job optimizer_job = job::resolved("optimizer { sgd { lr: 0.2 momentum: 0.9 } }");
     optimizer = optim::make(optimizer_job.optimizer(), net.parameters());
-    initialize(net, *optimizer, config);
+    initialize(net, *optimizer, config, device());
   }
 
   Tensor loss() { return ops::cross_entropy(forward(net, x, properties_of(config)), classes); }
@@ -90,8 +91,8 @@ struct Classifier {
   job::Amp config;
   nn::Sequential net;
   std::unique_ptr<optim::Optimizer> optimizer;
-  const Tensor x = kernels::testing::random_tensor({32, 6}, DType::kFloat32, 9);
-  const Tensor classes = classes_of(x);
+  const Tensor x = kernels::testing::random_tensor({32, 6}, DType::kFloat32, 9).to(device());
+  const Tensor classes = classes_of(x.to(kCpu)).to(device());
 
  private:
   /// Which of the first three features is the largest.
@@ -110,7 +111,7 @@ class EveryLevel : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(EveryLevel, TrainsAndItsLossFalls) {
   Classifier model(GetParam());
-  GradScaler scaler(model.config.loss_scale(), comm::make_self_communicator());
+  GradScaler scaler(model.config.loss_scale(), comm::make_self_communicator(device()));
   const double before = model.loss().item();
   int skips = 0;
   for (int step = 0; step < 40; ++step) {
@@ -134,8 +135,8 @@ TEST(OptLevel, ThatKeepsNormsInFloat32DoesSoWithoutMastersToo) {
     }
     for (const nn::Arena::Slot& slot : model.net.arena()->slots()) {
       int rounded = 0;
-      for (const float value : model.net.arena()->master(slot).as<float>()) {
-        rounded += static_cast<float>(Half(value)) == value ? 1 : 0;
+      for (const double value : amp::testing::values_of(model.net.arena()->master(slot))) {
+        rounded += static_cast<double>(Half(static_cast<float>(value))) == value ? 1 : 0;
       }
       const bool norm = slot.parameter.kind == nn::ParameterKind::kNorm;
       EXPECT_EQ(rounded == slot.end - slot.begin, !norm) << level << ": " << slot.parameter.name;

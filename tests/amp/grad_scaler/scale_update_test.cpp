@@ -6,6 +6,7 @@
 namespace lockstep::amp {
 namespace {
 
+using amp::testing::device;
 using amp::testing::ScaledModel;
 using amp::testing::scaler_with;
 using amp::testing::state_of;
@@ -45,7 +46,7 @@ TEST(ScaleUpdate, DoesNotGrowToInfinity) {
   ASSERT_EQ(scaler.current_scale(), largest);
   // Scaled by as much, real gradients overflow: the gradients are dictated instead.
   ScaledModel model;
-  scaler.scale(Tensor::from<float>({0}, {}));
+  scaler.scale(Tensor::zeros({}, DType::kFloat32, device()));
   model.arena->zero_missing_grads();
   EXPECT_FALSE((*scaler.step(*model.optimizer)).found_inf);
   scaler.update();

@@ -10,12 +10,13 @@
 namespace lockstep::amp::testing {
 
 using kernels::testing::values_of;
+using lockstep::devices::device;
 using optim::testing::state_of;
 
-/// A dynamic scaler of a lone process, with these fields of LossScale beside the defaults.
+/// A dynamic scaler of a lone process on device(), with these fields of LossScale beside the defaults.
 inline GradScaler scaler_with(const std::string& fields) {
   return {job::resolved("amp { opt_level: O1 loss_scale { " + fields + " } }").amp().loss_scale(),
-          comm::make_self_communicator()};
+          comm::make_self_communicator(device())};
 }
 
 /// A model whose gradients are scaled, finite or not.
@@ -28,7 +29,7 @@ class ScaledModel : public optim::testing::SmallModel {
     const float first = finite ? 1.0f : std::numeric_limits<float>::infinity();
     const Tensor x = kernels::testing::random_tensor({6, 5}, DType::kFloat32, 1);
     x.as<float>()[0] = first;
-    scaler.scale(ops::mean(net.forward(x))).backward();
+    scaler.scale(ops::mean(net.forward(x.to(device())))).backward();
   }
 
   /// zero_grad, backward, step and update.
@@ -37,6 +38,8 @@ class ScaledModel : public optim::testing::SmallModel {
     backward(scaler, finite);
     const Verdict verdict = *scaler.step(*optimizer);
     scaler.update();
+    // On a GPU that is the loop's, whenever it reads the state.
+    if (device() != kCpu) scaler.require_progress(scaler.state().read(), "some parameter", verdict.rank);
     return verdict;
   }
 };

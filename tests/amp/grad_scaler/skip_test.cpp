@@ -7,6 +7,7 @@
 namespace lockstep::amp {
 namespace {
 
+using amp::testing::device;
 using amp::testing::ScaledModel;
 using amp::testing::scaler_with;
 using amp::testing::state_of;
@@ -47,7 +48,7 @@ TEST(Skip, NamesTheFirstBadParameterInTheArenasOrder) {
     model.optimizer->zero_grad();
     model.backward(scaler);
     for (const std::size_t i : parameters) {
-      model.parameters()[i].tensor.grad().as<float>()[1] = std::numeric_limits<float>::quiet_NaN();
+      model.spoil(i, 1, std::numeric_limits<double>::quiet_NaN());
     }
     const Verdict verdict = *scaler.step(*model.optimizer);
     scaler.update();
@@ -65,7 +66,7 @@ class FirstOfTwo final : public comm::Communicator {
   int rank() const override { return 0; }
   int size() const override { return 2; }
   std::string description() const override { return "test"; }
-  Storage allocate(std::size_t bytes) override { return Storage::allocate(bytes, kCpu); }
+  Storage allocate(std::size_t bytes) override { return Storage::allocate(bytes, device()); }
   void all_reduce(const Tensor&, comm::ReduceOp, float, const Stream&) override {}
   void broadcast(const Tensor&, int, const Stream&) override {}
   void all_gather(const Tensor&, const Tensor&, const Stream&) override {}
@@ -147,7 +148,7 @@ TEST(Stop, NamesTheParameterTheRankAndTheScaleAndLeavesTheWeights) {
   ScaledModel model;
   const auto before = state_of(*model.optimizer);
   model.backward(scaler);
-  model.parameters()[0].tensor.grad().as<float>()[0] = std::numeric_limits<float>::infinity();
+  model.spoil(0, 0, std::numeric_limits<double>::infinity());
   scaler.note_local_flags(*model.optimizer, model.optimizer->check_gradients());
   scaler.step(*model.optimizer);
   try {

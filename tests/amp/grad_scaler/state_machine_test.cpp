@@ -7,6 +7,7 @@
 namespace lockstep::amp {
 namespace {
 
+using amp::testing::device;
 using amp::testing::ScaledModel;
 using amp::testing::scaler_with;
 using amp::testing::state_of;
@@ -68,7 +69,7 @@ TEST(ScalerErrors, UpdateWithoutACheck) {
 TEST(ScalerErrors, UnscalingSixteenBitGradients) {
   GradScaler scaler = scaler_with("");
   ScaledModel model;
-  model.arena->place_gradients(Storage::allocate(static_cast<std::size_t>(model.arena->size()) * 2, kCpu),
+  model.arena->place_gradients(Storage::allocate(static_cast<std::size_t>(model.arena->size()) * 2, device()),
                                DType::kFloat16);
   model.backward(scaler);
   EXPECT_THAT([&] { scaler.unscale_(*model.optimizer); },
@@ -113,7 +114,7 @@ TEST(ScalerStates, UnscaledGradientsMayBeChangedBeforeTheStep) {
   scaler.unscale_(*scaled.optimizer);
   plain.backward(one);
   kernels::testing::expect_close(scaled.arena->grads(), plain.arena->grads(), {.relative = 1e-6, .absolute = 1e-12});
-  kernels::Backend& backend = kernels::backend(kCpu);
+  kernels::Backend& backend = kernels::backend(device());
   for (const Tensor& grads : {scaled.arena->grads(), plain.arena->grads()}) backend.fill(grads, 0.25);
   scaler.step(*scaled.optimizer);
   plain.optimizer->step(1.0f, 0.0f);
@@ -123,7 +124,7 @@ TEST(ScalerStates, UnscaledGradientsMayBeChangedBeforeTheStep) {
 TEST(ScalerStates, AStepAfterUnscaleClipsByTheNormOfTheChangedGradients) {
   GradScaler scaler = scaler_with("init: 64");
   ScaledModel model("sgd { lr: 1 } clip_norm: 1");
-  kernels::Backend& backend = kernels::backend(kCpu);
+  kernels::Backend& backend = kernels::backend(device());
   model.backward(scaler);
   scaler.unscale_(*model.optimizer);
   double count = 0;
@@ -138,7 +139,7 @@ TEST(ScalerStates, AStepAfterUnscaleClipsByTheNormOfTheChangedGradients) {
 
 TEST(ScalerScale, IsPartOfTheGraphAndDoesNotOverflowALowPrecisionLoss) {
   GradScaler scaler = scaler_with("init: 16384");
-  const Tensor loss = kernels::testing::tensor_of({8}, {}, DType::kFloat16);
+  const Tensor loss = kernels::testing::tensor_of({8}, {}, DType::kFloat16).to(device());
   loss.set_requires_grad(true);
   const Tensor scaled = scaler.scale(loss);
   EXPECT_EQ(scaled.item(), 8 * 16384);

@@ -22,7 +22,7 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 Tensor flags(std::int64_t count, const std::vector<std::int64_t>& raised) {
   const Tensor all = Tensor::zeros({count}, DType::kFloat32);
   for (const std::int64_t at : raised) all.as<float>()[static_cast<std::size_t>(at)] = 1.0f;
-  return all;
+  return all.to(rank_device());
 }
 
 void expect_verdict(const Verdict& found, const Verdict& expected) {
@@ -83,7 +83,7 @@ class Skips : public testing::Test {
   void plant(float value) {
     const nn::Arena::Slot& slot = learner_.arena().slots()[slot_];
     const Tensor& grads = learner_.arena().grads();
-    kernels::backend(kCpu).fill(grads.rows(slot.end - 1, slot.end), static_cast<double>(value));
+    kernels::backend(rank_device()).fill(grads.rows(slot.end - 1, slot.end), static_cast<double>(value));
   }
 
   /// From now on, this rank's gradient of `slot` holds `value` as of this micro-batch of the next step.

@@ -16,13 +16,17 @@ namespace lockstep::comm {
 
 namespace {
 
-constexpr std::chrono::seconds kTimeout{30};
+/// A GPU's libraries build their kernels when they are first asked, which takes the ranks differently long.
+std::chrono::seconds timeout() { return std::chrono::seconds(rank_device() == kCpu ? 30 : 120); }
 
 std::optional<World> joined;
 
 class JoinWorld : public testing::Environment {
  public:
-  void SetUp() override { joined.emplace(World::from_environment({.timeout = kTimeout})); }
+  void SetUp() override {
+    if (lockstep::devices::why_skipped(lockstep::devices::device())) return;
+    joined.emplace(World::from_environment({.timeout = timeout(), .device = rank_device()}));
+  }
   void TearDown() override { joined.reset(); }
 };
 
@@ -68,8 +72,8 @@ Learner::Learner(const job::Job& job, std::int64_t extent, std::int64_t channels
       properties_(amp::properties_of(job_.amp())),
       model_(model_zoo::build(job_.model(), {Shape{extent, extent, channels}, kClasses}, job_.seed())),
       optimizer_(optim::make(job_.optimizer(), model_->parameters())) {
-  amp::initialize(*model_, *optimizer_, job_.amp());
-  scaler_.emplace(job_.amp().loss_scale(), make_self_communicator());
+  amp::initialize(*model_, *optimizer_, job_.amp(), rank_device());
+  scaler_.emplace(job_.amp().loss_scale(), make_self_communicator(rank_device()));
 }
 
 void Learner::join() {
@@ -87,8 +91,10 @@ double Learner::backward(const Samples& samples, const Part& part, std::uint64_t
     if (ddp_ && m + 1 < part.size()) no_sync.emplace(*ddp_);
     const auto [begin, end] = part[m];
     const nn::StepContext context(job_.seed(), step, begin);
-    const Tensor output = amp::forward(*model_, samples.input.rows(begin, end), properties_);
-    const Tensor loss = ops::cross_entropy(output, samples.target.rows(begin, end), {.divisor = all / weight});
+    const Tensor input = samples.input.rows(begin, end).to(rank_device());
+    const Tensor target = samples.target.rows(begin, end).to(rank_device());
+    const Tensor output = amp::forward(*model_, input, properties_);
+    const Tensor loss = ops::cross_entropy(output, target, {.divisor = all / weight});
     total += loss.item() / weight;
     scaler_->scale(loss).backward();
   }
@@ -117,16 +123,25 @@ double sum_over_ranks(double value) {
 }
 
 double distance(const Tensor& a, const Tensor& b) {
+  const Tensor x = a.to(kCpu), y = b.to(kCpu);
   double sum = 0;
-  for (std::int64_t i = 0; i < a.numel(); ++i) sum += (a.item(i) - b.item(i)) * (a.item(i) - b.item(i));
+  for (std::int64_t i = 0; i < x.numel(); ++i) sum += (x.item(i) - y.item(i)) * (x.item(i) - y.item(i));
   return std::sqrt(sum);
 }
 
 double norm(const Tensor& a) { return distance(a, Tensor::zeros(a.shape(), a.dtype())); }
 
+std::vector<float> floats_of(const Tensor& tensor) {
+  const Tensor host = tensor.to(kCpu);
+  return {host.as<float>().begin(), host.as<float>().end()};
+}
+
 std::vector<std::string> bits_of(const std::vector<Tensor>& tensors) {
   std::vector<std::string> bits;
-  for (const Tensor& tensor : tensors) bits.emplace_back(static_cast<const char*>(tensor.data()), tensor.bytes());
+  for (const Tensor& tensor : tensors) {
+    const Tensor host = tensor.to(kCpu);
+    bits.emplace_back(static_cast<const char*>(host.data()), host.bytes());
+  }
   return bits;
 }
 

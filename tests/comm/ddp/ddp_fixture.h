@@ -15,10 +15,11 @@
 #include "comm/group/communicator.h"
 #include "configs/job.pb.h"
 #include "runtime/optim/optimizer.h"
+#include "tests/comm/rank_device.h"
 
 namespace lockstep::comm {
 
-/// The ranks of this test program, joined once for all tests.
+/// The ranks of this test program, joined once for all tests; each trains on rank_device().
 World& world();
 
 /// The resolved job whose text is `text`; only what a test needs is named.
@@ -41,7 +42,7 @@ inline constexpr std::int64_t kClasses = 5;
 /// Random images [n, extent, extent, channels] and classes; the same on every rank.
 Samples make_samples(std::int64_t n, std::int64_t extent, std::int64_t channels, std::uint64_t seed);
 
-/// One model in training, alone or as a rank among others: the loop that a user would write.
+/// One model in training on rank_device(), alone or as a rank among others: the loop that a user would write.
 class Learner {
  public:
   /// Its part of a step's samples: a range for each micro-batch.
@@ -81,6 +82,8 @@ double sum_over_ranks(double value);
 /// Euclidean norm of a - b, and of a.
 double distance(const Tensor& a, const Tensor& b);
 double norm(const Tensor& a);
+/// The elements of a float32 tensor.
+std::vector<float> floats_of(const Tensor& tensor);
 /// The bytes of tensors, to see whether any bit of them changes.
 std::vector<std::string> bits_of(const std::vector<Tensor>& tensors);
 /// All that a step may change: masters, compute copies, optimizer state, running statistics.

@@ -2,11 +2,10 @@
 // Ranks whose weights have drifted apart, or that never held the same model, are told so by name.
 #include <gmock/gmock.h>
 
-#include <algorithm>
-#include <cmath>
 #include <functional>
 
 #include "comm/ddp/digest.h"
+#include "runtime/kernels/backend.h"
 #include "runtime/tensor/error.h"
 #include "tests/comm/ddp/ddp_fixture.h"
 
@@ -29,6 +28,13 @@ std::string peer_error_of(const std::function<void()>& action) {
   return "";
 }
 
+/// Flips one bit of byte `at`.
+void flip(const Tensor& tensor, std::size_t at) {
+  const Tensor host = tensor.to(kCpu);
+  static_cast<unsigned char*>(host.data())[at] ^= 0x10;
+  if (tensor.device() != kCpu) tensor.copy_from(host);
+}
+
 class Digest : public testing::Test {
  protected:
   Digest() : learner_(job_of(kJob), 4, 1) {
@@ -45,11 +51,10 @@ class Digest : public testing::Test {
   /// Flips one bit on one rank, expects every rank to hear of `name`, and flips it back.
   void expect_found(const Tensor& tensor, const std::string& name) {
     for (int rank = 0; rank < world().size(); ++rank) {
-      auto* bytes = static_cast<unsigned char*>(tensor.data());
       const std::size_t at = tensor.bytes() - 1 - static_cast<std::size_t>(rank);
-      if (world().rank() == rank) bytes[at] ^= 0x10;
+      if (world().rank() == rank) flip(tensor, at);
       const std::string message = compare();
-      if (world().rank() == rank) bytes[at] ^= 0x10;
+      if (world().rank() == rank) flip(tensor, at);
       const std::string alone = "rank " + std::to_string(rank) + " differs from";
       if (world().size() == 1) {
         EXPECT_EQ(message, "");
@@ -90,11 +95,10 @@ TEST_F(Digest, OfWeightsIsTheSameOnEveryRankAndChangesWithAnyBit) {
   EXPECT_EQ(digest.size(), 32u);
   EXPECT_EQ(world().communicator()->broadcast_text(digest, 0), digest);
   for (const nn::Arena::Slot& slot : learner_.arena().slots()) {
-    float& weight = learner_.arena().master(slot).as<float>()[0];
-    const float before = weight;
-    weight = std::nextafter(weight, 1e9f);
+    const Tensor weight = learner_.arena().master(slot);
+    flip(weight, 0);
     EXPECT_NE(weights_digest(learner_.arena()), digest) << slot.parameter.name;
-    weight = before;
+    flip(weight, 0);
   }
 }
 
@@ -127,13 +131,13 @@ TEST(Models, StartWithTheWeightsOfRankZero) {
   job.set_seed(static_cast<std::uint64_t>(world().rank()));
   Learner learner(job, 4, 1);
   for (const auto& [name, statistics] : learner.arena().statistics()) {
-    std::ranges::fill(statistics->committed().as<float>(), static_cast<float>(world().rank() + 3));
+    kernels::backend(rank_device()).fill(statistics->committed(), world().rank() + 3);
   }
   learner.join();
   EXPECT_TRUE(bits_of({learner.arena().masters(), learner.arena().copies()}) ==
               bits_of({first.arena().masters(), first.arena().copies()}));
   for (const auto& [name, statistics] : learner.arena().statistics()) {
-    EXPECT_THAT(statistics->committed().as<float>(), testing::Each(3.0f)) << name;
+    EXPECT_THAT(floats_of(statistics->committed()), testing::Each(3.0f)) << name;
   }
 }
 

@@ -75,8 +75,7 @@ TEST_P(RankCount, ChangesNothingButRounding) {
   const std::vector<nn::Arena::Slot>& slots = truth.arena().slots();
   // Every layer sums in another order, and rounds a few times on the way forward and back.
   const double tolerance = 8 * std::numeric_limits<float>::epsilon() * static_cast<double>(slots.size());
-  const Tensor start = Tensor::from<float>(
-      {truth.arena().masters().as<float>().begin(), truth.arena().masters().as<float>().end()}, {truth.arena().size()});
+  const Tensor start = Tensor::from(floats_of(truth.arena().masters()), {truth.arena().size()});
   for (std::uint64_t step = 1; step <= 3; ++step) {
     SCOPED_TRACE("step " + std::to_string(step));
     const Samples batch = make_samples(samples, 8, 2, step);
@@ -115,8 +114,8 @@ TEST(LossWeight, MakesMeanLossesThoseOfTheGlobalBatch) {
     const auto [begin, end] = part_of(17, 1, world().rank(), world().size(), Shares::kLastIdle).front();
     {
       const nn::StepContext context(job.seed(), 1, begin);
-      const Tensor mean =
-          ops::cross_entropy(mine.ddp().forward(batch.input.rows(begin, end)), batch.target.rows(begin, end));
+      const Tensor output = mine.ddp().forward(batch.input.rows(begin, end).to(rank_device()));
+      const Tensor mean = ops::cross_entropy(output, batch.target.rows(begin, end).to(rank_device()));
       ops::scale(mean, mine.ddp().loss_weight(end - begin, 17)).backward();
     }
     EXPECT_LE(distance(mine.arena().grads(), truth.arena().grads()), 1e-5 * norm(truth.arena().grads())) << average;

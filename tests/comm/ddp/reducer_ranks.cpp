@@ -32,7 +32,16 @@ std::vector<float> gradients(
   learner.join();
   before(learner);
   learner.backward(make_samples(kSamples, 4, 1, 1), my_part(), 1);
-  return {learner.arena().grads().as<float>().begin(), learner.arena().grads().as<float>().end()};
+  return floats_of(learner.arena().grads());
+}
+
+/// NCCL's order of the ranks depends on where an element lies in the message, and rounding shows it from three on.
+void expect_same(const std::vector<float>& found, const std::vector<float>& expected) {
+  if (rank_device() == kCpu || world().size() < 3) {
+    EXPECT_EQ(found, expected);
+  } else {
+    EXPECT_THAT(found, testing::Pointwise(testing::FloatNear(1e-6f), expected));
+  }
 }
 
 TEST(Buckets, OfAnySizeGiveTheSameBits) {
@@ -44,8 +53,8 @@ TEST(Buckets, OfAnySizeGiveTheSameBits) {
   const std::vector<float> many = gradients("comm { first_bucket_mb: 1e-6 bucket_mb: 1e-6 }", [](Learner& learner) {
     EXPECT_EQ(learner.ddp().reducer().buckets().size(), learner.arena().slots().size());
   });
-  EXPECT_EQ(one, some);
-  EXPECT_EQ(one, many);
+  expect_same(one, some);
+  expect_same(one, many);
 }
 
 TEST(Buckets, LeaveInTheAgreedOrderHoweverLateALayerIs) {
@@ -92,7 +101,7 @@ TEST(Buckets, AreReducedWhereTheGradientsAreWritten) {
   Learner learner(job_of(kModel), 4, 1);
   learner.join();
   const void* const memory = learner.arena().grads().data();
-  if (world().size() > 1) {
+  if (world().size() > 1 && rank_device() == kCpu) {
     EXPECT_THAT(mapping_of(memory), HasSubstr("/dev/shm/"));
   }
   learner.backward(make_samples(kSamples, 4, 1, 1), my_part(), 1);
@@ -158,17 +167,17 @@ std::vector<std::vector<float>> branch_gradients(bool second_first, bool second,
   Branches net;
   nn::initialize(net, 5);
   const std::unique_ptr<optim::Optimizer> optimizer = optim::make(job.optimizer(), net.parameters());
-  amp::initialize(net, *optimizer, job.amp());
+  amp::initialize(net, *optimizer, job.amp(), rank_device());
   DistributedDataParallel ddp(net, world(), comm);
   net.second_first = second_first;
   net.second = second;
   optimizer->zero_grad();
   const Samples samples = make_samples(2, 2, 1, 1);
-  ops::cross_entropy(ddp.forward(ops::flatten(samples.input)), samples.target).backward();
+  const Tensor input = samples.input.to(rank_device()), target = samples.target.to(rank_device());
+  ops::cross_entropy(ddp.forward(ops::flatten(input)), target).backward();
   std::vector<std::vector<float>> all;
   for (const nn::Arena::Slot& slot : net.arena()->slots()) {
-    const auto grad = net.arena()->grads().rows(slot.begin, slot.end).as<float>();
-    all.emplace_back(grad.begin(), grad.end());
+    all.push_back(floats_of(net.arena()->grads().rows(slot.begin, slot.end)));
   }
   return all;
 }

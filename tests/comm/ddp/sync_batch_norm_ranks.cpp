@@ -10,8 +10,10 @@
 #include "runtime/autograd/engine.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/kernels/functors/philox.h"
+#include "runtime/nn/arena.h"
 #include "runtime/nn/layers.h"
 #include "runtime/ops/batch_norm.h"
+#include "runtime/tensor/device_value.h"
 #include "tests/comm/ddp/ddp_fixture.h"
 
 namespace lockstep::comm {
@@ -21,7 +23,6 @@ constexpr std::int64_t kSamples = 11;
 constexpr std::int64_t kChannels = 19;
 const Shape kShape{kSamples, 3, 2, kChannels};
 constexpr double kRows = kSamples * 3 * 2;
-constexpr float kAccepted = 0.0f;
 
 struct Case {
   DType dtype;
@@ -47,6 +48,7 @@ std::string name_of(const Case& at) {
   return std::string(name_of(at.dtype)) + (at.relu ? "Relu" : "") + (at.residual ? "Residual" : "") + shares;
 }
 
+/// On the CPU.
 Tensor cast(const Tensor& tensor, DType dtype) {
   const Tensor out = Tensor::empty(tensor.shape(), dtype);
   kernels::backend(kCpu).cast(tensor, out);
@@ -125,19 +127,22 @@ class SyncBatchNorm : public testing::TestWithParam<Case> {
     const std::vector<nn::Parameter> parameters = norm.parameters();
     kernels::backend(kCpu).cast(gamma_, parameters[0].tensor);
     kernels::backend(kCpu).cast(beta_, parameters[1].tensor);
+    arena_.emplace(norm, nn::ArenaOptions{.device = rank_device()});
     const std::shared_ptr<void> channel = convert_sync_batch_norm(norm, *world().communicator());
-    found_ = {leaf(part(x, range_)),
-              added.defined() ? leaf(part(added, range_)) : Tensor(),
+    found_ = {leaf(mine_of(x)),
+              added.defined() ? leaf(mine_of(added)) : Tensor(),
               {},
               parameters[0].tensor,
               parameters[1].tensor,
               {}};
     found_.y = norm.forward(found_.x, found_.residual);
-    autograd::backward(found_.y, part(dy, range_));
+    autograd::backward(found_.y, mine_of(dy));
     nn::RunningStatistics& statistics = *norm.statistics()[0].second;
-    statistics.commit(&kAccepted);
+    statistics.commit(DeviceValue(0.0f, rank_device()).data());
     found_.running = statistics.committed();
   }
+
+  Tensor mine_of(const Tensor& whole) const { return part(whole, range_).to(rank_device()); }
 
   static double largest(const Tensor& tensor, std::int64_t channel) {
     double size = 0;
@@ -147,7 +152,8 @@ class SyncBatchNorm : public testing::TestWithParam<Case> {
 
   /// Expects found = expected, channel by channel, to the rounding of float32 for values of this size (0: the largest
   /// one) whose mean is that far from 0, and to the rounding of the result.
-  static void expect_equal(const char* what, const Tensor& found, const Tensor& expected, double size = 0) {
+  static void expect_equal(const char* what, const Tensor& on_device, const Tensor& expected, double size = 0) {
+    const Tensor found = on_device.to(kCpu);
     const DType dtype = GetParam().dtype;
     const double result = found.dtype() == DType::kFloat16    ? 0x1p-11
                           : found.dtype() == DType::kBFloat16 ? 0x1p-8
@@ -165,6 +171,7 @@ class SyncBatchNorm : public testing::TestWithParam<Case> {
   Tensor gamma_ = values(4, {kChannels});
   Tensor beta_ = values(5, {kChannels});
   Pass expected_;
+  std::optional<nn::Arena> arena_;
   Pass found_;
 };
 INSTANTIATE_TEST_SUITE_P(Cases, SyncBatchNorm, testing::ValuesIn(cases()),
@@ -172,7 +179,7 @@ INSTANTIATE_TEST_SUITE_P(Cases, SyncBatchNorm, testing::ValuesIn(cases()),
 
 TEST_P(SyncBatchNorm, IsThatOfTheWholeBatch) {
   const auto sum = [](const Tensor& share) {
-    world().communicator()->all_reduce(share, ReduceOp::kSum, 1.0f, Stream::calling_thread());
+    world().communicator()->all_reduce(share, ReduceOp::kSum, 1.0f, Stream::current(share.device()));
     return share;
   };
   expect_equal("y", found_.y, part(expected_.y, range_), 2.0);

@@ -104,10 +104,10 @@ TEST(Backend, AScheduleWithoutARateIsRefused) {
 
 TEST(Backend, ADeviceWithoutKernelsIsNamed) {
   try {
-    backend({DeviceType::kCuda, 0});
+    backend({DeviceType::kCuda, 99});
     FAIL() << "no error";
   } catch (const EnvironmentError& error) {
-    EXPECT_NE(std::string(error.what()).find("cuda:0"), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("cuda:99"), std::string::npos);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <random>
@@ -13,15 +14,27 @@
 #include <vector>
 
 #include "runtime/kernels/backend.h"
+#include "runtime/kernels/cuda_backend.h"
+#include "runtime/tensor/device_value.h"
 #include "runtime/tensor/error.h"
+#include "tests/support/devices.h"
 
 namespace lockstep::kernels::testing {
 
-/// The elements of a tensor of any dtype.
+/// The elements of a tensor of any dtype on any device.
 inline std::vector<double> values_of(const Tensor& tensor) {
-  std::vector<double> values(static_cast<std::size_t>(tensor.numel()));
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = tensor.item(static_cast<std::int64_t>(i));
+  const Tensor host = tensor.to(kCpu);
+  std::vector<double> values(static_cast<std::size_t>(host.numel()));
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = host.item(static_cast<std::int64_t>(i));
   return values;
+}
+
+/// Its bytes, to compare bit by bit; none of an undefined tensor.
+inline std::vector<std::byte> bytes_of(const Tensor& tensor) {
+  if (!tensor.defined()) return {};
+  const Tensor host = tensor.to(kCpu);
+  const auto* first = static_cast<const std::byte*>(host.data());
+  return {first, first + host.bytes()};
 }
 
 /// A CPU tensor of any dtype with these elements, rounded to it.
@@ -109,44 +122,54 @@ inline void expect_close(const Tensor& found, const std::vector<double>& expecte
   expect_close(values_of(found), expected, bounds, where);
 }
 
-/// Why tensors on the device cannot be had here; nothing when they can.
-inline std::optional<std::string> why_unavailable(Device device) {
-  try {
-    Tensor::empty({1}, DType::kFloat32, device);
-    return std::nullopt;
-  } catch (const EnvironmentError& error) {
-    return error.what();
-  }
-}
-
-/// A device type and a dtype that a typed test runs with.
-template <DeviceType device_type, DType element>
+/// A device type and a dtype that a typed test runs with; TF32: whether float32 products may round their operands to
+/// it.
+template <DeviceType device_type, DType element, bool tf32 = false>
 struct On {
   static constexpr Device device{device_type, 0};
   static constexpr DType dtype = element;
+  static constexpr bool kTf32 = tf32;
 };
 
-using CpuTypes = ::testing::Types<On<DeviceType::kCpu, DType::kFloat32>, On<DeviceType::kCpu, DType::kFloat16>,
-                                  On<DeviceType::kCpu, DType::kBFloat16>, On<DeviceType::kCpu, DType::kFloat64>>;
+inline constexpr DeviceType kCpuType = DeviceType::kCpu;
+inline constexpr DeviceType kCudaType = DeviceType::kCuda;
+
+/// The dtypes that fast kernels take.
+using FastTypes =
+    ::testing::Types<On<kCpuType, DType::kFloat32>, On<kCpuType, DType::kFloat16>, On<kCpuType, DType::kBFloat16>,
+                     On<kCudaType, DType::kFloat32>, On<kCudaType, DType::kFloat16>, On<kCudaType, DType::kBFloat16>>;
+
+/// And float64, which a GPU refuses.
+using AllTypes =
+    ::testing::Types<On<kCpuType, DType::kFloat32>, On<kCpuType, DType::kFloat16>, On<kCpuType, DType::kBFloat16>,
+                     On<kCpuType, DType::kFloat64>, On<kCudaType, DType::kFloat32>, On<kCudaType, DType::kFloat16>,
+                     On<kCudaType, DType::kBFloat16>>;
+
+/// What libraries multiply.
+using ProductTypes = ::testing::Types<On<kCpuType, DType::kFloat32>, On<kCpuType, DType::kFloat16>,
+                                      On<kCpuType, DType::kBFloat16>, On<kCpuType, DType::kFloat64>,
+                                      On<kCudaType, DType::kFloat32>, On<kCudaType, DType::kFloat32, true>,
+                                      On<kCudaType, DType::kFloat16>, On<kCudaType, DType::kBFloat16>>;
 
 struct OnName {
   template <class T>
   static std::string GetName(int) {
-    return str(T::device) + "_" + std::string(name_of(T::dtype));
+    return lockstep::devices::name_of(T::device) + "_" + (T::kTf32 ? "tf32" : std::string(lockstep::name_of(T::dtype)));
   }
 };
 
-/// A test of the device's backend, for each device and dtype:
+/// A test of the device's backend, for each device and dtype. Inputs are made on the CPU; `on` is where a run computes:
+/// on(x) is x there, on.empty() an output, and on->add() its backend's operation.
 ///
 ///   template <class T> using AddTest = KernelTest<T>;
-///   TYPED_TEST_SUITE(AddTest, CpuTypes, OnName);
+///   TYPED_TEST_SUITE(AddTest, AllTypes, OnName);
 ///   TYPED_TEST(AddTest, BroadcastsOverRows) {
 ///     const Tensor a = this->random({3, 4}, 1), b = this->random({4}, 2);
-///     this->expect_matches_reference([&](Backend& tested) {
-///       const Tensor out = this->empty({3, 4});
-///       tested.add(a, b, out);
+///     this->expect_matches_reference([&](const auto& on) {
+///       const Tensor out = on.empty({3, 4});
+///       on->add(on(a), on(b), out);
 ///       return std::vector{out};
-///     }, bounds_for(this->kDType));
+///     }, this->bounds());
 ///   }
 template <class T>
 class KernelTest : public ::testing::Test {
@@ -157,8 +180,10 @@ class KernelTest : public ::testing::Test {
   static constexpr DType kWide = kDType == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
 
   void SetUp() override {
-    if (const auto reason = why_unavailable(kDevice)) GTEST_SKIP() << *reason;
+    if (const auto reason = lockstep::devices::why_skipped(kDevice)) GTEST_SKIP() << *reason;
+    set_tf32(T::kTf32);
   }
+  void TearDown() override { set_tf32(false); }
 
   static Tensor random(const Shape& shape, std::uint32_t seed, double low = -1, double high = 1) {
     return random_tensor(shape, kDType, seed, low, high);
@@ -166,18 +191,67 @@ class KernelTest : public ::testing::Test {
   static Tensor random_wide(const Shape& shape, std::uint32_t seed, double low = -1, double high = 1) {
     return random_tensor(shape, kWide, seed, low, high);
   }
-  static Tensor empty(const Shape& shape, DType dtype = kDType) { return Tensor::empty(shape, dtype, kDevice); }
 
-  /// run(backend) computes and returns its outputs as a vector; the device's must be those of the reference.
+  /// bounds_for(), wider where products are rounded to TF32: each operand to 10 bits of mantissa.
+  static Bounds bounds(std::int64_t terms = 1, double magnitude = 1, DType dtype = kDType) {
+    Bounds bounds = bounds_for(dtype, terms, magnitude);
+    if (T::kTf32) bounds.absolute += 0x1p-10 * static_cast<double>(terms) * magnitude;
+    return bounds;
+  }
+
+  /// A backend, and tensors where it computes.
+  class Place {
+   public:
+    /// `unaligned`: every tensor begins one element behind an aligned address, as a view may.
+    Place(Backend& backend, Device device, bool unaligned = false)
+        : backend_(backend), device_(device), unaligned_(unaligned) {}
+
+    Backend* operator->() const { return &backend_; }
+    /// The same elements there; undefined stays undefined. Not to be written: it may be the tensor itself.
+    Tensor operator()(const Tensor& tensor) const {
+      if (!tensor.defined()) return {};
+      return unaligned_ ? copy(tensor) : tensor.to(device_);
+    }
+    /// The same elements there in memory of their own.
+    Tensor copy(const Tensor& tensor) const {
+      const Tensor there = empty(tensor.shape(), tensor.dtype());
+      there.copy_from(tensor);
+      return there;
+    }
+    Tensor empty(const Shape& shape, DType dtype = kDType) const {
+      const std::size_t offset = unaligned_ ? size_of(dtype) : 0;
+      const std::size_t bytes = static_cast<std::size_t>(shape.numel()) * size_of(dtype);
+      return Tensor::view(Storage::allocate(offset + bytes, device_), offset, shape, dtype);
+    }
+    Tensor zeros(const Shape& shape, DType dtype = kDType) const { return copy(Tensor::zeros(shape, dtype)); }
+    /// A number, or a struct of them, that kernels read and write there.
+    template <class V>
+    DeviceValue<V> value(const V& host) const {
+      return {host, device_};
+    }
+
+   private:
+    Backend& backend_;
+    Device device_;
+    bool unaligned_;
+  };
+  static Place reference() { return {reference_backend(), kCpu}; }
+  static Place tested() { return {backend(kDevice), kDevice}; }
+
+  /// run(on) computes and returns its outputs as a vector; the device's must be those of the reference, whether or not
+  /// tensors are aligned for wide accesses.
   template <class Run>
   void expect_matches_reference(Run run, const Bounds& bounds,
                                 const std::source_location& where = std::source_location::current()) {
-    const std::vector<Tensor> expected = run(reference_backend());
-    const std::vector<Tensor> found = run(backend(kDevice));
-    ASSERT_EQ(found.size(), expected.size());
-    for (std::size_t i = 0; i < found.size(); ++i) {
-      SCOPED_TRACE("output " + std::to_string(i));
-      expect_close(found[i], expected[i], bounds, where);
+    const std::vector<Tensor> expected = run(reference());
+    for (const bool unaligned : {false, true}) {
+      SCOPED_TRACE(unaligned ? "unaligned" : "aligned");
+      const std::vector<Tensor> found = run(Place(backend(kDevice), kDevice, unaligned));
+      ASSERT_EQ(found.size(), expected.size());
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        SCOPED_TRACE("output " + std::to_string(i));
+        expect_close(found[i], expected[i], bounds, where);
+      }
     }
   }
 };

@@ -16,23 +16,32 @@ namespace {
 using kernels::testing::expect_close;
 using kernels::testing::random_tensor;
 using kernels::testing::values_of;
+using lockstep::devices::device;
 using ::testing::Each;
 using ::testing::ElementsAre;
 
-/// Linear, batch norm, linear, with odd sizes.
+ArenaOptions on_device() { return {.device = device()}; }
+
+/// Linear, batch norm, linear, with odd sizes, on the device even without an arena.
 struct Net {
   Net() {
     net.add<Linear>("first", 3, 5);
     net.add<BatchNorm>("norm", 5);
     net.add<Linear>("last", 5, 7);
     initialize(net, 11);
+    for (const Parameter& parameter : net.parameters()) {
+      const Storage there = Storage::allocate(parameter.tensor.bytes(), device());
+      Tensor::view(there, 0, parameter.tensor.shape(), DType::kFloat32).copy_from(parameter.tensor);
+      parameter.tensor.rebind(there, 0, DType::kFloat32);
+    }
+    for (const auto& [name, statistics] : net.statistics()) statistics->move_to(device());
   }
 
   Tensor parameter(std::size_t i) const { return net.parameters()[i].tensor; }
   Tensor loss() { return ops::sum(ops::scale(net.forward(x), 3)); }
 
   Sequential net;
-  const Tensor x = random_tensor({4, 3}, DType::kFloat32, 1);
+  const Tensor x = random_tensor({4, 3}, DType::kFloat32, 1).to(device());
 };
 
 std::vector<std::vector<double>> values_of_all(const Module& module) {
@@ -52,10 +61,16 @@ bool is_inside(const Tensor& part, const Tensor& whole) {
   return at >= begin && at + part.bytes() <= begin + whole.bytes();
 }
 
+/// Bytes of the device that are in use once all its work is done.
+std::size_t allocated() {
+  Stream::current(device()).synchronize();
+  return memory_statistics(device()).allocated;
+}
+
 TEST(Arena, KeepsTheValuesAndBecomesTheirMemory) {
   Net model;
   const auto before = values_of_all(model.net);
-  const Arena arena(model.net, {});
+  const Arena arena(model.net, on_device());
   EXPECT_EQ(values_of_all(model.net), before);
   for (const Parameter& parameter : model.net.parameters()) {
     EXPECT_TRUE(is_inside(parameter.tensor, arena.masters())) << parameter.name;
@@ -67,7 +82,7 @@ TEST(Arena, KeepsTheValuesAndBecomesTheirMemory) {
 
 TEST(Arena, HoldsTheParametersBackToFrontWithoutOverlap) {
   Net model;
-  const Arena arena(model.net, {});
+  const Arena arena(model.net, on_device());
   std::vector<std::string> names;
   std::int64_t end = 0;
   for (const Arena::Slot& slot : arena.slots()) {
@@ -83,7 +98,7 @@ TEST(Arena, HoldsTheParametersBackToFrontWithoutOverlap) {
 
 TEST(Arena, AlignsEverySlotInEveryDtypeAndKeepsThePaddingZero) {
   Net model;
-  const Arena arena(model.net, {.compute_dtype = DType::kFloat16});
+  const Arena arena(model.net, {.compute_dtype = DType::kFloat16, .device = device()});
   model.loss().backward();
   std::vector<bool> used(static_cast<std::size_t>(arena.size()));
   for (const Arena::Slot& slot : arena.slots()) {
@@ -92,17 +107,15 @@ TEST(Arena, AlignsEverySlotInEveryDtypeAndKeepsThePaddingZero) {
     }
     std::fill(used.begin() + slot.begin, used.begin() + slot.end, true);
   }
-  for (std::int64_t i = 0; i < arena.size(); ++i) {
-    if (used[static_cast<std::size_t>(i)]) continue;
-    EXPECT_EQ(arena.masters().item(i), 0);
-    EXPECT_EQ(arena.copies().item(i), 0);
-    EXPECT_EQ(arena.grads().item(i), 0);
+  for (const Tensor& flat : {arena.masters(), arena.copies(), arena.grads()}) {
+    const std::vector<double> values = values_of(flat);
+    for (std::size_t i = 0; i < values.size(); ++i) EXPECT_TRUE(used[i] || values[i] == 0) << i;
   }
 }
 
 TEST(Arena, ReceivesTheGradientsInPlace) {
   Net model, plain;
-  const Arena arena(model.net, {});
+  const Arena arena(model.net, on_device());
   model.loss().backward();
   plain.loss().backward();
   for (std::size_t i = 0; i < model.net.parameters().size(); ++i) {
@@ -114,18 +127,18 @@ TEST(Arena, ReceivesTheGradientsInPlace) {
 
 TEST(Arena, NeedsNoMemoryForTheGradientsOfABackwardPass) {
   Net model;
-  const Arena arena(model.net, {});
+  const Arena arena(model.net, on_device());
   model.loss().backward();
-  const std::size_t before = memory_statistics(kCpu).allocated;
+  const std::size_t before = allocated();
   // Fixed statistics: batch norm in training would leave pending ones.
   model.net.train(false);
   model.loss().backward();
-  EXPECT_EQ(memory_statistics(kCpu).allocated, before);
+  EXPECT_EQ(allocated(), before);
 }
 
 TEST(Arena, AccumulatesUntilZeroGrad) {
   Net model;
-  const Arena arena(model.net, {});
+  const Arena arena(model.net, on_device());
   model.net.train(false);
   const auto gradients = [&model] {
     std::vector<double> all;
@@ -150,8 +163,8 @@ TEST(Arena, AccumulatesUntilZeroGrad) {
 
 TEST(Arena, ZeroMissingGradsFillsOnlyWhatNobodyWrote) {
   Net model;
-  const Arena arena(model.net, {});
-  kernels::backend(kCpu).fill(arena.grads(), 7.0);  // left over from an earlier step
+  const Arena arena(model.net, on_device());
+  kernels::backend(device()).fill(arena.grads(), 7.0);  // left over from an earlier step
   ops::sum(model.parameter(1)).backward();
   arena.zero_missing_grads();
   EXPECT_THAT(values_of(model.parameter(1).grad()), Each(1));
@@ -161,9 +174,9 @@ TEST(Arena, ZeroMissingGradsFillsOnlyWhatNobodyWrote) {
 TEST(Arena, PlacesTheGradientsElsewhereInTheDtypeOfTheWire) {
   for (const DType wire : {DType::kFloat16, DType::kBFloat16, DType::kFloat32}) {
     Net model, plain;
-    Arena arena(model.net, {});
+    Arena arena(model.net, on_device());
     const std::size_t bytes = static_cast<std::size_t>(arena.size()) * size_of(wire);
-    const Storage storage = Storage::allocate(bytes, kCpu);
+    const Storage storage = Storage::allocate(bytes, device());
     arena.place_gradients(storage, wire);
     EXPECT_EQ(arena.grads().data(), storage.data());
     model.loss().backward();
@@ -179,11 +192,11 @@ TEST(Arena, PlacesTheGradientsElsewhereInTheDtypeOfTheWire) {
 TEST(Arena, KeepsComputeCopiesOfTheMasters) {
   Net model;
   const auto before = values_of_all(model.net);
-  const Arena arena(model.net, {.compute_dtype = DType::kBFloat16});
+  const Arena arena(model.net, {.compute_dtype = DType::kBFloat16, .device = device()});
   EXPECT_EQ(values_of_all(model.net), before) << "the masters keep every bit";
   EXPECT_EQ(values_of(arena.copies()), rounded(values_of(arena.masters()), DType::kBFloat16));
   const std::uint64_t version = model.parameter(0).version();
-  kernels::backend(kCpu).fill(arena.masters(), 1.5);
+  kernels::backend(device()).fill(arena.masters(), 1.5);
   arena.refresh_copies();
   EXPECT_THAT(values_of(arena.copies()), Each(1.5));
   EXPECT_GT(model.parameter(0).version(), version) << "whoever cached a cast must notice";
@@ -192,7 +205,7 @@ TEST(Arena, KeepsComputeCopiesOfTheMasters) {
 TEST(Arena, O2RebindsTheParametersToTheCopiesButKeepsNormsInFloat32) {
   Net model;
   const auto before = values_of_all(model.net);
-  const Arena arena(model.net, {.compute_dtype = DType::kFloat16, .reduced_parameters = true});
+  const Arena arena(model.net, {.compute_dtype = DType::kFloat16, .reduced_parameters = true, .device = device()});
   for (std::size_t i = 0; i < before.size(); ++i) {
     const Parameter parameter = model.net.parameters()[i];
     const bool norm = parameter.kind == ParameterKind::kNorm;
@@ -213,7 +226,8 @@ TEST(Arena, O3HasNothingBehindSixteenBits) {
   const Arena arena(model.net, {.compute_dtype = DType::kFloat16,
                                 .reduced_parameters = true,
                                 .keep_norm_float32 = false,
-                                .master_weights = false});
+                                .master_weights = false,
+                                .device = device()});
   for (std::size_t i = 0; i < before.size(); ++i) {
     EXPECT_EQ(model.parameter(i).dtype(), DType::kFloat16);
     EXPECT_EQ(values_of(model.parameter(i)), rounded(before[i], DType::kFloat16));
@@ -225,7 +239,7 @@ TEST(Arena, O3HasNothingBehindSixteenBits) {
 
 TEST(Arena, GradLeavesItAlone) {
   Net model;
-  const Arena arena(model.net, {});
+  const Arena arena(model.net, on_device());
   const std::vector<Tensor> grads = autograd::grad(model.loss(), {model.parameter(0)});
   EXPECT_FALSE(is_inside(grads[0], arena.grads()));
   EXPECT_FALSE(model.parameter(0).grad().defined());

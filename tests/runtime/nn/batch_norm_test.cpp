@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
+#include <optional>
+
 #include "runtime/nn/arena.h"
 #include "runtime/nn/layers.h"
 #include "tests/runtime/kernels/kernel_fixture.h"
@@ -11,20 +13,25 @@ namespace {
 using kernels::testing::expect_close;
 using kernels::testing::random_tensor;
 using kernels::testing::values_of;
+using lockstep::devices::device;
 using ::testing::ElementsAre;
 
 /// A batch norm on one channel, whose statistics can be followed by hand.
 class RunningStatisticsTest : public ::testing::Test {
  protected:
-  RunningStatisticsTest() { initialize(norm_, 1); }
+  RunningStatisticsTest() {
+    initialize(norm_, 1);
+    arena_.emplace(norm_, ArenaOptions{.device = device()});
+  }
 
   /// A micro-batch with this mean and an unbiased variance of 2.
-  Tensor forward(float mean) { return norm_.forward(Tensor::from<float>({mean - 1, mean + 1}, {2, 1})); }
-  void commit(float found_inf) { statistics().commit(&found_inf); }
+  Tensor forward(float mean) { return norm_.forward(Tensor::from<float>({mean - 1, mean + 1}, {2, 1}).to(device())); }
+  void commit(float found_inf) { statistics().commit(DeviceValue(found_inf, device()).data()); }
   RunningStatistics& statistics() { return *norm_.statistics().front().second; }
   std::vector<double> committed() { return values_of(statistics().committed()); }
 
   BatchNorm norm_{1};
+  std::optional<Arena> arena_;
 };
 
 TEST_F(RunningStatisticsTest, WaitForTheVerdict) {
@@ -94,10 +101,9 @@ TEST_F(RunningStatisticsTest, PendingOnesAreNotWhatEvaluationUses) {
 }
 
 TEST_F(RunningStatisticsTest, AreCommittedByTheArena) {
-  Arena arena(norm_, {});
   forward(10);
-  const float found_inf = 0;
-  arena.commit_statistics(&found_inf);
+  const DeviceValue<float> found_inf(0.0f, device());
+  arena_->commit_statistics(found_inf.data());
   EXPECT_NEAR(committed()[0], 1, 1e-6);
 }
 
@@ -105,7 +111,9 @@ TEST(BatchNorm, FusesResidualAndRelu) {
   BatchNorm plain(3), fused(3, true);
   initialize(plain, 1);
   initialize(fused, 1);
-  const Tensor x = random_tensor({6, 3}, DType::kFloat32, 1), residual = random_tensor({6, 3}, DType::kFloat32, 2);
+  const Arena plain_arena(plain, {.device = device()}), fused_arena(fused, {.device = device()});
+  const Tensor x = random_tensor({6, 3}, DType::kFloat32, 1).to(device());
+  const Tensor residual = random_tensor({6, 3}, DType::kFloat32, 2).to(device());
   std::vector<double> expected = values_of(plain.forward(x));
   for (std::size_t i = 0; i < expected.size(); ++i) {
     expected[i] = std::max(0.0, expected[i] + residual.item(static_cast<std::int64_t>(i)));
@@ -116,7 +124,8 @@ TEST(BatchNorm, FusesResidualAndRelu) {
 TEST(BatchNorm, StartsWithTheGammaItIsGiven) {
   BatchNorm norm(2, false, 0.0);
   initialize(norm, 1);
-  EXPECT_THAT(values_of(norm.forward(random_tensor({4, 2}, DType::kFloat32, 1))), ::testing::Each(0));
+  const Arena arena(norm, {.device = device()});
+  EXPECT_THAT(values_of(norm.forward(random_tensor({4, 2}, DType::kFloat32, 1).to(device()))), ::testing::Each(0));
 }
 
 }  // namespace

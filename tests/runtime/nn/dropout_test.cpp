@@ -11,9 +11,10 @@ namespace lockstep::nn {
 namespace {
 
 using kernels::testing::values_of;
+using lockstep::devices::device;
 
 const Tensor& ones() {
-  static const Tensor tensor = Tensor::from(std::vector<float>(12 * 8, 1.0f), {12, 8});
+  static const Tensor tensor = Tensor::from(std::vector<float>(12 * 8, 1.0f), {12, 8}).to(device());
   return tensor;
 }
 
@@ -45,10 +46,10 @@ TEST(Dropout, MaskIsThatOfTheGlobalSampleHoweverTheBatchIsSplit) {
 
 TEST(Dropout, ReadsThePlaceInTheRunWhenItRuns) {
   Net model;
-  kernels::StepPosition position;
+  const DeviceValue<kernels::StepPosition> position({}, device());
   const auto masks = [&](std::int64_t first_sample) {
-    position = {7, first_sample};
-    const StepContext context(3, &position);
+    position.write({7, first_sample});
+    const StepContext context(3, position.data());
     return values_of(model.first.forward(ones()));
   };
   const auto named = [&](std::int64_t first_sample) {

@@ -30,7 +30,7 @@ class BatchNormTest : public ops::testing::OperationTest<T> {
   static constexpr ops::testing::Accuracy kAccuracy{.terms = 60, .magnitude = 6};
 };
 
-TYPED_TEST_SUITE(BatchNormTest, kernels::testing::CpuTypes, OnName);
+TYPED_TEST_SUITE(BatchNormTest, kernels::testing::AllTypes, OnName);
 
 TYPED_TEST(BatchNormTest, Training) {
   for (const bool relu : {false, true}) {
@@ -47,24 +47,24 @@ TYPED_TEST(BatchNormTest, TrainingWithResidual) {
 }
 
 TYPED_TEST(BatchNormTest, OfOneRowIsBetaAndHasNoInputGradient) {
-  const Tensor x = this->random({1, 3}, 1);
-  for (const Tensor& tensor : {x, this->gamma_, this->beta_}) tensor.set_requires_grad(true);
-  const Tensor y = this->train({x, this->gamma_, this->beta_}, false);
+  const Tensor x = this->leaf(this->random({1, 3}, 1)), gamma = this->leaf(this->gamma_),
+               beta = this->leaf(this->beta_);
+  const Tensor y = this->train({x, gamma, beta}, false);
   kernels::testing::expect_close(y.reshaped({3}), this->beta_, kernels::testing::bounds_for(this->kDType));
-  const std::vector<Tensor> grads = autograd::grad(sum(y), {x, this->gamma_, this->beta_});
+  const std::vector<Tensor> grads = autograd::grad(sum(y), {x, gamma, beta});
   EXPECT_THAT(values_of(grads[0]), ElementsAre(0, 0, 0));
   EXPECT_THAT(values_of(grads[1]), ElementsAre(0, 0, 0));
   EXPECT_THAT(values_of(grads[2]), ElementsAre(1, 1, 1));
 }
 
 TYPED_TEST(BatchNormTest, OfNoRowsGivesZeroGradients) {
-  const Tensor x = this->random({0, 4, 3}, 1);
-  for (const Tensor& tensor : {x, this->gamma_, this->beta_}) tensor.set_requires_grad(true);
-  const Tensor next = Tensor::empty({2, 3}, this->kWide);
-  const Tensor y = batch_norm(x, this->gamma_, this->beta_, x, this->running_, next, {.relu = true});
+  const Tensor x = this->leaf(this->random({0, 4, 3}, 1)), gamma = this->leaf(this->gamma_),
+               beta = this->leaf(this->beta_);
+  const Tensor next = Tensor::empty({2, 3}, this->kWide, this->kDevice);
+  const Tensor y = batch_norm(x, gamma, beta, x, this->running_.to(this->kDevice), next, {.relu = true});
   EXPECT_EQ(y.shape(), x.shape());
   EXPECT_EQ(values_of(next), values_of(this->running_)) << "running statistics stay";
-  const std::vector<Tensor> grads = autograd::grad(sum(y), {x, this->gamma_, this->beta_});
+  const std::vector<Tensor> grads = autograd::grad(sum(y), {x, gamma, beta});
   EXPECT_EQ(grads[0].shape(), x.shape());
   EXPECT_THAT(values_of(grads[1]), ElementsAre(0, 0, 0));
   EXPECT_THAT(values_of(grads[2]), ElementsAre(0, 0, 0));
@@ -75,7 +75,7 @@ TYPED_TEST(BatchNormTest, Inference) {
     for (const bool relu : {false, true}) {
       const auto infer = [&](const std::vector<Tensor>& in) {
         const DType wide = in[0].dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
-        const Tensor running = cast(this->running_, wide);
+        const Tensor running = cast(this->running_.to(in[0].device()), wide);
         return batch_norm_inference(in[0], in[1], in[2], in.size() > 3 ? in[3] : Tensor(), running, {.relu = relu});
       };
       const Tensor x = this->random({rows, 2, 3}, 1), residual = this->random({rows, 2, 3}, 5);
@@ -86,10 +86,10 @@ TYPED_TEST(BatchNormTest, Inference) {
 }
 
 TYPED_TEST(BatchNormTest, RunningStatisticsMoveByTheMomentum) {
-  const Tensor x = kernels::testing::tensor_of({1, 0, 3, 2, 5, 10}, {3, 2}, this->kDType);
-  const Tensor running = kernels::testing::tensor_of({1, 2, 10, 20}, {2, 2}, this->kWide);
-  const Tensor next = Tensor::empty({2, 2}, this->kWide);
-  const Tensor one = kernels::testing::tensor_of({1, 1}, {2}, this->kWide);
+  const Tensor x = kernels::testing::tensor_of({1, 0, 3, 2, 5, 10}, {3, 2}, this->kDType).to(this->kDevice);
+  const Tensor running = kernels::testing::tensor_of({1, 2, 10, 20}, {2, 2}, this->kWide).to(this->kDevice);
+  const Tensor next = Tensor::empty({2, 2}, this->kWide, this->kDevice);
+  const Tensor one = kernels::testing::tensor_of({1, 1}, {2}, this->kWide).to(this->kDevice);
   batch_norm(x, one, one, {}, running, next, {.momentum = 0.25});
   // Means 3 and 4; unbiased variances 4 and 28.
   EXPECT_THAT(values_of(next),
@@ -98,9 +98,9 @@ TYPED_TEST(BatchNormTest, RunningStatisticsMoveByTheMomentum) {
 }
 
 TYPED_TEST(BatchNormTest, OfOneRowKeepsTheRunningVarianceFinite) {
-  const Tensor x = this->random({1, 3}, 1);
-  const Tensor next = Tensor::empty({2, 3}, this->kWide);
-  batch_norm(x, this->gamma_, this->beta_, {}, this->running_, next, {});
+  const auto here = [](const Tensor& tensor) { return tensor.to(TestFixture::kDevice); };
+  const Tensor next = Tensor::empty({2, 3}, this->kWide, this->kDevice);
+  batch_norm(here(this->random({1, 3}, 1)), here(this->gamma_), here(this->beta_), {}, here(this->running_), next, {});
   for (const double value : values_of(next)) EXPECT_TRUE(std::isfinite(value));
 }
 

@@ -16,10 +16,10 @@ namespace lockstep::testing {
 /// A differentiable computation with one result.
 using Function = std::function<Tensor(const std::vector<Tensor>& inputs)>;
 
-/// Numbers in [0.5, 1.5) of the output's shape: what the gradient checks multiply an output with to get a scalar. Of
-/// one sign, so that no gradient is lost in cancellation.
+/// Numbers in [0.5, 1.5) of the output's shape, where it lies: what the gradient checks multiply an output with to get
+/// a scalar. Of one sign, so that no gradient is lost in cancellation.
 inline Tensor output_gradient(const Tensor& output) {
-  return kernels::testing::random_tensor(output.shape(), output.dtype(), 77, 0.5, 1.5);
+  return kernels::testing::random_tensor(output.shape(), output.dtype(), 77, 0.5, 1.5).to(output.device());
 }
 
 /// Compares the gradients of sum(output * output_gradient) with central differences, for every element of every input.

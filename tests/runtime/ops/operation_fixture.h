@@ -28,7 +28,8 @@ inline Bounds bounds_of(DType dtype, const Accuracy& accuracy) {
 }
 
 /// The one test of an operation, for each device and dtype. In float64 its gradients are compared with central
-/// differences; in the other dtypes its output and gradients on the device's backend are compared with the float64 run.
+/// differences; in the other dtypes its output and gradients on the device are compared with the float64 run on the
+/// CPU. The function is given its inputs where it is to compute; what it reads beside them it makes like() one of them.
 ///
 ///   TYPED_TEST(OperationTest, Relu) {
 ///     this->check([](const auto& in) { return relu(in[0]); }, {this->random({4, 3}, 1)});
@@ -36,9 +37,14 @@ inline Bounds bounds_of(DType dtype, const Accuracy& accuracy) {
 template <class T>
 class OperationTest : public ::testing::Test {
  protected:
+  static constexpr Device kDevice = T::device;
   static constexpr DType kDType = T::dtype;
   /// The dtype of statistics and losses beside kDType.
   static constexpr DType kWide = kDType == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
+
+  void SetUp() override {
+    if (const auto reason = lockstep::devices::why_skipped(kDevice)) GTEST_SKIP() << *reason;
+  }
 
   static Tensor random(const Shape& shape, std::uint32_t seed, double low = -1, double high = 1) {
     return kernels::testing::random_tensor(shape, kDType, seed, low, high);
@@ -46,9 +52,16 @@ class OperationTest : public ::testing::Test {
   static Tensor random_wide(const Shape& shape, std::uint32_t seed, double low = -1, double high = 1) {
     return kernels::testing::random_tensor(shape, kWide, seed, low, high);
   }
-  /// The tensor in the dtype of its counterpart: what `function` does to its constants.
+  /// The tensor on the device and in the dtype of its counterpart: what `function` does to its constants.
   static Tensor like(const Tensor& model, const Tensor& constant) {
-    return kernels::testing::tensor_of(kernels::testing::values_of(constant), constant.shape(), model.dtype());
+    return kernels::testing::tensor_of(kernels::testing::values_of(constant), constant.shape(), model.dtype())
+        .to(model.device());
+  }
+  /// As a leaf of the graph on the device under test.
+  static Tensor leaf(const Tensor& tensor) {
+    const Tensor there = tensor.to(kDevice);
+    there.set_requires_grad(true);
+    return there;
   }
 
   static void check(const lockstep::testing::Function& function, const std::vector<Tensor>& inputs,
@@ -76,11 +89,12 @@ class OperationTest : public ::testing::Test {
 
   static void expect_like_float64(const lockstep::testing::Function& function, const std::vector<Tensor>& inputs,
                                   const Bounds& bounds, const std::source_location& where) {
-    std::vector<Tensor> exact;
+    std::vector<Tensor> there, exact;
     for (const Tensor& input : inputs) {
+      there.push_back(input.to(kDevice));
       exact.push_back(kernels::testing::tensor_of(kernels::testing::values_of(input), input.shape(), DType::kFloat64));
     }
-    const std::vector<Tensor> found = output_and_gradients(function, inputs, {});
+    const std::vector<Tensor> found = output_and_gradients(function, there, {});
     const std::vector<Tensor> expected = output_and_gradients(function, exact, found[1]);
     for (std::size_t i = 0; i < found.size(); ++i) {
       SCOPED_TRACE(i == 0 ? "output" : i == 1 ? "output gradient" : "gradient of input " + std::to_string(i - 2));
@@ -91,7 +105,7 @@ class OperationTest : public ::testing::Test {
   }
 };
 
-using kernels::testing::CpuTypes;
+using kernels::testing::AllTypes;
 using kernels::testing::OnName;
 
 }  // namespace lockstep::ops::testing

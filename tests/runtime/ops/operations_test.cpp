@@ -6,11 +6,11 @@
 namespace lockstep::ops {
 namespace {
 
-using ops::testing::CpuTypes;
+using ops::testing::AllTypes;
 using ops::testing::OnName;
 using ops::testing::OperationTest;
 
-TYPED_TEST_SUITE(OperationTest, CpuTypes, OnName);
+TYPED_TEST_SUITE(OperationTest, AllTypes, OnName);
 
 /// Batches that any operation must take: several rows, one, none.
 constexpr std::int64_t kRows[] = {5, 1, 0};
@@ -226,10 +226,11 @@ TYPED_TEST(OperationTest, Mul) {
 }
 
 TYPED_TEST(OperationTest, Scale) {
-  const float device_factor = 0.75f;
+  const DeviceValue<float> host(0.75f, kCpu), there(0.75f, this->kDevice);
   for (const std::int64_t rows : kRows) {
     this->check([](const auto& in) { return scale(in[0], -2.5); }, {this->random({rows, 4}, 1)});
-    this->check([&](const auto& in) { return scale_by(in[0], &device_factor); }, {this->random({rows, 4}, 1)});
+    this->check([&](const auto& in) { return scale_by(in[0], (in[0].device() == kCpu ? host : there).data()); },
+                {this->random({rows, 4}, 1)});
   }
 }
 
@@ -298,7 +299,7 @@ TYPED_TEST(OperationTest, CrossEntropy) {
     const Tensor classes = Tensor::from(std::vector(all.begin(), all.begin() + rows), {rows});
     for (const LossOptions options : {LossOptions{}, LossOptions{.label_smoothing = 0.1}, LossOptions{.divisor = 32},
                                       LossOptions{.label_smoothing = 1, .divisor = 0.5}}) {
-      this->check([&](const auto& in) { return cross_entropy(in[0], classes, options); },
+      this->check([&](const auto& in) { return cross_entropy(in[0], classes.to(in[0].device()), options); },
                   {this->random({rows, 7}, 1, -4, 4)}, {.terms = 35, .magnitude = 12});
     }
   }
@@ -306,8 +307,8 @@ TYPED_TEST(OperationTest, CrossEntropy) {
 
 TYPED_TEST(OperationTest, CrossEntropyOverSequences) {
   const Tensor classes = Tensor::from<std::int64_t>({0, 1, 2, 3, 3, 2}, {2, 3});
-  this->check([&](const auto& in) { return cross_entropy(in[0], classes); }, {this->random({2, 3, 4}, 1, -4, 4)},
-              {.terms = 24, .magnitude = 8});
+  this->check([&](const auto& in) { return cross_entropy(in[0], classes.to(in[0].device())); },
+              {this->random({2, 3, 4}, 1, -4, 4)}, {.terms = 24, .magnitude = 8});
 }
 
 TYPED_TEST(OperationTest, Mse) {

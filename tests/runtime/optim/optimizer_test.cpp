@@ -11,6 +11,7 @@ namespace lockstep::optim {
 namespace {
 
 using job::resolved;
+using optim::testing::device;
 using optim::testing::SmallModel;
 using optim::testing::state_of;
 using optim::testing::values_of;
@@ -22,7 +23,7 @@ using ::testing::ThrowsMessage;
 /// The weights' change by one step of plain SGD with gradient 0: what decay and rate each parameter has.
 std::vector<double> changes_of(const std::string& optimizer) {
   SmallModel model(optimizer);
-  kernels::backend(kCpu).fill(model.arena->masters(), 1.0);
+  kernels::backend(device()).fill(model.arena->masters(), 1.0);
   model.optimizer->zero_grad();
   model.optimizer->step();
   std::vector<double> changes;
@@ -99,7 +100,7 @@ class SkipTest : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(SkipTest, ChangesNothing) {
   SmallModel model(GetParam(), {.compute_dtype = DType::kFloat16});
-  const Tensor x = kernels::testing::random_tensor({6, 5}, DType::kFloat32, 1);
+  const Tensor x = kernels::testing::random_tensor({6, 5}, DType::kFloat32, 1).to(device());
   const auto step = [&](int number, float found_inf) {
     model.backward(number);
     model.net.forward(x);  // leaves pending statistics
@@ -151,8 +152,8 @@ TEST(Optimizer, CheckGradientsFlagsTheBadParametersInTheArenasOrder) {
   SmallModel model("sgd { lr: 0.1 } clip_norm: 1");
   model.backward(1);
   EXPECT_THAT(values_of(model.optimizer->check_gradients()), Each(0));
-  model.parameters()[1].tensor.grad().as<float>()[6] = std::numeric_limits<float>::infinity();   // dense.bias
-  model.parameters()[3].tensor.grad().as<float>()[0] = std::numeric_limits<float>::quiet_NaN();  // norm.bias
+  model.spoil(1, 6, std::numeric_limits<double>::infinity());   // dense.bias
+  model.spoil(3, 0, std::numeric_limits<double>::quiet_NaN());  // norm.bias
   EXPECT_THAT(values_of(model.optimizer->check_gradients()), ElementsAre(1, 0, 1, 0));
 }
 
@@ -160,7 +161,7 @@ TEST(Optimizer, StepWithoutAScalerSkipsABadGradientToo) {
   SmallModel model("sgd { lr: 0.1 }");
   const auto before = state_of(*model.optimizer);
   model.backward(1);
-  model.parameters()[0].tensor.grad().as<float>()[0] = std::numeric_limits<float>::quiet_NaN();
+  model.spoil(0, 0, std::numeric_limits<double>::quiet_NaN());
   model.optimizer->step();
   EXPECT_EQ(state_of(*model.optimizer), before);
   model.backward(1);
@@ -184,7 +185,7 @@ TEST(Optimizer, AGradientThatNoBackwardPassWroteIsZeroNotThatOfAnEarlierStep) {
 TEST(Optimizer, AnAppliedStepOutdatesCachedCasts) {
   SmallModel model("sgd { lr: 0.1 }");
   const amp::Autocast guard(DType::kFloat16);  // around several steps
-  const Tensor x = kernels::testing::random_tensor({2, 5}, DType::kFloat32, 1);
+  const Tensor x = kernels::testing::random_tensor({2, 5}, DType::kFloat32, 1).to(device());
   const Tensor weight = model.parameters()[0].tensor;
   const Tensor before = ops::linear(x, weight, {});
   model.backward(1);
@@ -196,19 +197,20 @@ TEST(Optimizer, UnscaleDividesTheGradientsInPlace) {
   SmallModel model("sgd { lr: 0.1 } clip_norm: 1");
   model.backward(1, 64);
   const std::vector<double> scaled = values_of(model.arena->grads());
-  const float inverse = 1.0f / 64;
-  model.optimizer->unscale_gradients(&inverse);
-  for (std::size_t i = 0; i < scaled.size(); ++i) EXPECT_EQ(values_of(model.arena->grads())[i] * 64, scaled[i]);
+  const DeviceValue<float> inverse(1.0f / 64, device());
+  model.optimizer->unscale_gradients(inverse.data());
+  const std::vector<double> unscaled = values_of(model.arena->grads());
+  for (std::size_t i = 0; i < scaled.size(); ++i) EXPECT_EQ(unscaled[i] * 64, scaled[i]);
 }
 
 TEST(Optimizer, UnscalingSixteenBitGradientsIsAnErrorThatSaysWhatToDo) {
   for (const DType wire : {DType::kFloat16, DType::kBFloat16}) {
     SmallModel model("sgd { lr: 0.1 }");
-    model.arena->place_gradients(Storage::allocate(static_cast<std::size_t>(model.arena->size()) * 2, kCpu), wire);
+    model.arena->place_gradients(Storage::allocate(static_cast<std::size_t>(model.arena->size()) * 2, device()), wire);
     model.backward(1);
-    const float half = 0.5f;
+    const DeviceValue<float> half(0.5f, device());
     try {
-      model.optimizer->unscale_gradients(&half);
+      model.optimizer->unscale_gradients(half.data());
       FAIL();
     } catch (const UsageError& error) {
       EXPECT_THAT(error.what(), HasSubstr("attempting to unscale " + std::string(name_of(wire)) + " gradients"));
@@ -239,7 +241,7 @@ TEST(Optimizer, RestoredStateContinuesToTheSameBits) {
   };
   for (int number = 1; number <= 3; ++number) step(through, number);
   SmallModel resumed("adam { lr: 0.01 }");
-  kernels::Backend& backend = kernels::backend(kCpu);
+  kernels::Backend& backend = kernels::backend(device());
   backend.cast(through.arena->masters(), resumed.arena->masters());
   for (std::size_t i = 0; i < through.optimizer->state().size(); ++i) {
     backend.cast(through.optimizer->state()[i].second, resumed.optimizer->state()[i].second);

@@ -14,13 +14,16 @@
 
 namespace lockstep::optim::testing {
 
+using kernels::testing::bytes_of;
 using kernels::testing::values_of;
+using lockstep::devices::device;
 
-/// A linear layer and a batch norm (weight, bias, norm weight, norm bias) with an optimizer over their arena, whose
-/// gradients can be dictated.
+/// A linear layer and a batch norm (weight, bias, norm weight, norm bias) on device() with an optimizer over their
+/// arena, whose gradients can be dictated.
 class SmallModel {
  public:
-  explicit SmallModel(const std::string& config, const nn::ArenaOptions& options = {}) {
+  explicit SmallModel(const std::string& config, nn::ArenaOptions options = {}) {
+    options.device = device();
     net.add<nn::Linear>("dense", 5, 7);
     norm = &net.add<nn::BatchNorm>("norm", 7);
     nn::initialize(net, 3);
@@ -35,9 +38,15 @@ class SmallModel {
     for (std::size_t i = 0; i < parameters().size(); ++i) {
       const Tensor tensor = parameters()[i].tensor;
       const std::vector<double> gradient = gradient_of(i, step);
-      const Tensor direction = kernels::testing::tensor_of(gradient, tensor.shape(), tensor.dtype());
+      const Tensor direction = kernels::testing::tensor_of(gradient, tensor.shape(), tensor.dtype()).to(device());
       ops::sum(ops::scale(ops::mul(tensor, direction), scale)).backward();
     }
+  }
+
+  /// Makes element `at` of the parameter's gradient `value`.
+  void spoil(std::size_t parameter, std::int64_t at, double value) const {
+    const Tensor gradient = parameters()[parameter].tensor.grad();
+    kernels::backend(device()).fill(gradient.reshaped({gradient.numel()}).rows(at, at + 1), value);
   }
 
   /// Multiples of 1/64 below 2, which float16 represents.
@@ -57,12 +66,6 @@ class SmallModel {
   std::shared_ptr<nn::Arena> arena;
   std::unique_ptr<Optimizer> optimizer;
 };
-
-inline std::vector<std::byte> bytes_of(const Tensor& tensor) {
-  if (!tensor.defined()) return {};
-  const auto* begin = static_cast<const std::byte*>(tensor.data());
-  return {begin, begin + tensor.bytes()};
-}
 
 /// Everything that a step may change, bit by bit.
 inline std::vector<std::vector<std::byte>> state_of(const Optimizer& optimizer) {

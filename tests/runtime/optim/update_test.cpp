@@ -128,7 +128,7 @@ TEST_P(UpdateTest, UnscalesScaledGradients) {
 TEST_P(UpdateTest, TakesSixteenBitGradients) {
   SmallModel model(GetParam().optimizer);
   const std::size_t bytes = static_cast<std::size_t>(model.arena->size()) * 2;
-  model.arena->place_gradients(Storage::allocate(bytes, kCpu), DType::kFloat16);
+  model.arena->place_gradients(Storage::allocate(bytes, optim::testing::device()), DType::kFloat16);
   run(model, 256.0);
 }
 

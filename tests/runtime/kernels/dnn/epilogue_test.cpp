@@ -9,10 +9,10 @@ namespace {
 
 using testing::Bounds;
 using testing::bounds_for;
-using testing::CpuTypes;
 using testing::epsilon_of;
 using testing::KernelTest;
 using testing::OnName;
+using testing::ProductTypes;
 using testing::random_tensor;
 
 constexpr Activation kActivations[]{Activation::kRelu, Activation::kGelu, Activation::kGeluTanh};
@@ -27,8 +27,7 @@ constexpr Case kCases[]{{32, 16, 64}, {33, 7, 19}, {1, 17, 5}, {8, 1, 16}, {5, 3
 constexpr Case kLongCases[]{{20000, 8, 12}, {12, 8, 20000}};
 
 /// Of products that may be rounded once more before an activation or a derivative.
-Bounds epilogue_bounds(DType dtype, std::int64_t terms) {
-  Bounds bounds = bounds_for(dtype, terms);
+Bounds epilogue_bounds(Bounds bounds, DType dtype) {
   if (!is_reduced(dtype)) return bounds;
   bounds.relative *= 2;
   // For z < 0 gelu is small where z is not, so what rounds z is more than that part of gelu(z).
@@ -56,15 +55,15 @@ class EpilogueTest : public KernelTest<T> {
     const Tensor a = operand(transpose_a ? Shape{c.k, c.m} : Shape{c.m, c.k}, c, 1), b = operand({c.n, c.k}, c, 2);
     const Tensor bias = with_bias ? this->random({c.n}, 3) : Tensor();
     this->expect_matches_reference(
-        [&](Backend& tested) {
-          const Tensor out = this->empty({c.m, c.n}, out_dtype);
-          Epilogue epilogue(bias);
+        [&](const auto& on) {
+          const Tensor out = on.empty({c.m, c.n}, out_dtype);
+          Epilogue epilogue(on(bias));
           epilogue.activation = activation;
-          if (keep) epilogue.preactivation = this->empty({c.m, c.n}, out_dtype);
-          tested.matmul(a, transpose_a, b, true, epilogue, false, out);
+          if (keep) epilogue.preactivation = on.empty({c.m, c.n}, out_dtype);
+          on->matmul(on(a), transpose_a, on(b), true, epilogue, false, out);
           return keep ? std::vector{out, epilogue.preactivation} : std::vector{out};
         },
-        epilogue_bounds(out_dtype, c.k + 2));
+        epilogue_bounds(this->bounds(c.k + 2, 1, out_dtype), out_dtype));
   }
 
   void derive(const Case& c, Activation activation, bool transpose_a, DType out_dtype) {
@@ -72,15 +71,15 @@ class EpilogueTest : public KernelTest<T> {
     const Tensor a = operand(transpose_a ? Shape{c.k, c.m} : Shape{c.m, c.k}, c, 1), b = operand({c.k, c.n}, c, 2);
     const Tensor at = random_tensor({c.m, c.n}, out_dtype, 3, -3, 3);
     this->expect_matches_reference(
-        [&](Backend& tested) {
-          const Tensor out = this->empty({c.m, c.n}, out_dtype);
+        [&](const auto& on) {
+          const Tensor out = on.empty({c.m, c.n}, out_dtype);
           Epilogue epilogue;
           epilogue.derivative = activation;
-          epilogue.derivative_at = at;
-          tested.matmul(a, transpose_a, b, false, epilogue, false, out);
+          epilogue.derivative_at = on(at);
+          on->matmul(on(a), transpose_a, on(b), false, epilogue, false, out);
           return std::vector{out};
         },
-        epilogue_bounds(out_dtype, c.k + 2));
+        epilogue_bounds(this->bounds(c.k + 2, 1, out_dtype), out_dtype));
   }
 
   void sum_rows(const Case& c, bool accumulate, DType out_dtype, DType gradient_dtype) {
@@ -88,22 +87,22 @@ class EpilogueTest : public KernelTest<T> {
                                             << ", gradient " << name_of(gradient_dtype));
     const Tensor a = this->random({c.k, c.m}, 1), b = this->random({c.k, c.n}, 2);
     this->expect_matches_reference(
-        [&](Backend& tested) {
-          const Tensor out = random_tensor({c.m, c.n}, out_dtype, 3);
+        [&](const auto& on) {
+          const Tensor out = on.copy(random_tensor({c.m, c.n}, out_dtype, 3));
           Epilogue epilogue;
-          epilogue.bias_gradient = random_tensor({c.m}, gradient_dtype, 4);
+          epilogue.bias_gradient = on.copy(random_tensor({c.m}, gradient_dtype, 4));
           epilogue.accumulate_bias_gradient = accumulate;
-          tested.matmul(a, true, b, false, epilogue, accumulate, out);
+          on->matmul(on(a), true, on(b), false, epilogue, accumulate, out);
           return std::vector{out, epilogue.bias_gradient};
         },
         [&] {
-          Bounds bounds = bounds_for(out_dtype, c.k + 2);
+          Bounds bounds = this->bounds(c.k + 2, 1, out_dtype);
           bounds.relative = std::max(bounds.relative, bounds_for(gradient_dtype).relative);
           return bounds;
         }());
   }
 };
-TYPED_TEST_SUITE(EpilogueTest, CpuTypes, OnName);
+TYPED_TEST_SUITE(EpilogueTest, ProductTypes, OnName);
 
 TYPED_TEST(EpilogueTest, ActivatesWhatItAddsTheBiasTo) {
   for (const Case& c : kCases) {
@@ -159,15 +158,15 @@ TYPED_TEST(EpilogueTest, ActivatesBatches) {
   const Tensor a = this->random({5, 9, 6}, 1), b = this->random({5, 6, 8}, 2), bias = this->random({8}, 3);
   for (const Activation activation : kActivations) {
     this->expect_matches_reference(
-        [&](Backend& tested) {
-          Epilogue epilogue(bias);
+        [&](const auto& on) {
+          Epilogue epilogue(on(bias));
           epilogue.activation = activation;
-          epilogue.preactivation = this->empty({5, 9, 8});
-          const Tensor out = this->empty({5, 9, 8});
-          tested.matmul(a, false, b, false, epilogue, false, out);
+          epilogue.preactivation = on.empty({5, 9, 8});
+          const Tensor out = on.empty({5, 9, 8});
+          on->matmul(on(a), false, on(b), false, epilogue, false, out);
           return std::vector{out, epilogue.preactivation};
         },
-        epilogue_bounds(this->kDType, 8));
+        epilogue_bounds(this->bounds(8), this->kDType));
   }
 }
 
@@ -176,23 +175,24 @@ TYPED_TEST(EpilogueTest, NaNPassesThroughEveryActivation) {
   const Tensor a = testing::tensor_of({1, kNaN, 2, -1, 1, 3}, {3, 2}, this->kDType), b = this->random({16, 2}, 2);
   for (const Activation activation : kActivations) {
     this->expect_matches_reference(
-        [&](Backend& tested) {
+        [&](const auto& on) {
           Epilogue epilogue;
           epilogue.activation = activation;
-          const Tensor out = this->empty({3, 16});
-          tested.matmul(a, false, b, true, epilogue, false, out);
+          const Tensor out = on.empty({3, 16});
+          on->matmul(on(a), false, on(b), true, epilogue, false, out);
           return std::vector{out};
         },
-        epilogue_bounds(this->kDType, 2));
+        epilogue_bounds(this->bounds(2, 3), this->kDType));
   }
 }
 
 TYPED_TEST(EpilogueTest, TwoCallsGiveTheSameBits) {
   const Tensor a = this->random({300, 64}, 1), b = this->random({300, 40}, 2);
   const auto run = [&] {
+    const auto on = this->tested();
     Epilogue epilogue;
-    epilogue.bias_gradient = this->empty({64});
-    backend(this->kDevice).matmul(a, true, b, false, epilogue, false, this->empty({64, 40}));
+    epilogue.bias_gradient = on.empty({64});
+    on->matmul(on(a), true, on(b), false, epilogue, false, on.empty({64, 40}));
     return testing::values_of(epilogue.bias_gradient);
   };
   EXPECT_EQ(run(), run());

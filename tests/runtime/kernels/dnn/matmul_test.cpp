@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cstring>
-
 #include "tests/runtime/kernels/kernel_fixture.h"
 
 namespace lockstep::kernels {
 namespace {
 
-using testing::bounds_for;
-using testing::CpuTypes;
+using testing::bytes_of;
 using testing::KernelTest;
 using testing::OnName;
+using testing::ProductTypes;
 using testing::random_tensor;
 
 struct Case {
@@ -38,15 +36,15 @@ class MatmulTest : public KernelTest<T> {
     const Tensor b = this->random(matrix(c, c.k, c.n, transpose_b), 2);
     const Tensor bias = with_bias ? this->random({c.n}, 3) : Tensor();
     this->expect_matches_reference(
-        [&](Backend& tested) {
-          const Tensor out = random_tensor(matrix(c, c.m, c.n, false), out_dtype, 4);
-          tested.matmul(a, transpose_a, b, transpose_b, bias, accumulate, out);
+        [&](const auto& on) {
+          const Tensor out = on.copy(random_tensor(matrix(c, c.m, c.n, false), out_dtype, 4));
+          on->matmul(on(a), transpose_a, on(b), transpose_b, on(bias), accumulate, out);
           return std::vector{out};
         },
-        bounds_for(out_dtype, c.k + 2));
+        this->bounds(c.k + 2, 1, out_dtype));
   }
 };
-TYPED_TEST_SUITE(MatmulTest, CpuTypes, OnName);
+TYPED_TEST_SUITE(MatmulTest, ProductTypes, OnName);
 
 TYPED_TEST(MatmulTest, MatchesReferenceForEveryTranspose) {
   for (const Case& c : kCases) {
@@ -76,14 +74,12 @@ TYPED_TEST(MatmulTest, WritesFloat32FromAnyDtype) {
 TYPED_TEST(MatmulTest, TwoCallsGiveTheSameBits) {
   const Tensor a = this->random({64, 300}, 1);
   const Tensor b = this->random({300, 40}, 2);
-  const auto run = [&] {
-    const Tensor out = this->empty({64, 40});
-    backend(kCpu).matmul(a, false, b, false, {}, false, out);
-    return out;
+  const auto run = [&, on = this->tested()] {
+    const Tensor out = on.empty({64, 40});
+    on->matmul(on(a), false, on(b), false, {}, false, out);
+    return bytes_of(out);
   };
-  const Tensor first = run();
-  const Tensor second = run();
-  EXPECT_EQ(std::memcmp(first.data(), second.data(), first.bytes()), 0);
+  EXPECT_TRUE(run() == run());
 }
 
 }  // namespace

@@ -6,8 +6,7 @@
 namespace lockstep::kernels {
 namespace {
 
-using testing::bounds_for;
-using testing::CpuTypes;
+using testing::AllTypes;
 using testing::KernelTest;
 using testing::OnName;
 using testing::tensor_of;
@@ -41,35 +40,37 @@ PoolGeometry of_kind(PoolGeometry geometry, PoolKind kind, bool count_include_pa
 template <class T>
 class PoolTest : public KernelTest<T> {
  protected:
-  Tensor indices_for(PoolKind kind, const Shape& y) {
-    return kind == PoolKind::kMax ? this->empty(y, DType::kInt32) : Tensor();
+  using Place = typename KernelTest<T>::Place;
+
+  static Tensor indices_for(const Place& on, PoolKind kind, const Shape& y) {
+    return kind == PoolKind::kMax ? on.empty(y, DType::kInt32) : Tensor();
   }
   void compare_forward(const PoolGeometry& geometry, const Tensor& x) {
     this->expect_matches_reference(
-        [&](Backend& tested) {
-          const Tensor y = this->empty(pool_output_shape(x.shape(), geometry));
-          const Tensor indices = indices_for(geometry.kind, y.shape());
-          tested.pool_forward(geometry, x, y, indices);
+        [&](const auto& on) {
+          const Tensor y = on.empty(pool_output_shape(x.shape(), geometry));
+          const Tensor indices = indices_for(on, geometry.kind, y.shape());
+          on->pool_forward(geometry, on(x), y, indices);
           return indices.defined() ? std::vector{y, indices} : std::vector{y};
         },
-        bounds_for(this->kDType, 27));
+        this->bounds(27));
   }
   void compare_backward(const PoolGeometry& geometry, const Tensor& x) {
     const Shape y_shape = pool_output_shape(x.shape(), geometry);
-    const Tensor y = this->empty(y_shape);
-    const Tensor indices = indices_for(geometry.kind, y_shape);
-    reference_backend().pool_forward(geometry, x, y, indices);
+    const Place reference = this->reference();
+    const Tensor indices = indices_for(reference, geometry.kind, y_shape);
+    reference->pool_forward(geometry, x, reference.empty(y_shape), indices);
     const Tensor dy = this->random(y_shape, 2);
     this->expect_matches_reference(
-        [&](Backend& tested) {
-          const Tensor dx = this->empty(x.shape());
-          tested.pool_backward(geometry, dy, indices, dx);
+        [&](const auto& on) {
+          const Tensor dx = on.empty(x.shape());
+          on->pool_backward(geometry, on(dy), on(indices), dx);
           return std::vector{dx};
         },
-        bounds_for(this->kDType, 27));
+        this->bounds(27));
   }
 };
-TYPED_TEST_SUITE(PoolTest, CpuTypes, OnName);
+TYPED_TEST_SUITE(PoolTest, AllTypes, OnName);
 
 TYPED_TEST(PoolTest, MaximumMatchesReference) {
   for (const Case& c : cases()) {
@@ -97,9 +98,10 @@ TYPED_TEST(PoolTest, FirstMaximumWinsAndNanBeforeAll) {
   const PoolGeometry geometry{.spatial_rank = 1, .window = {3}, .stride = {3}};
   const std::vector<double> values{1, 1, 0, /**/ 2, kNan, 5, /**/ -kInfinity, -kInfinity, -kInfinity};
   const Tensor x = tensor_of(values, {1, 9, 1}, this->kDType);
-  const Tensor y = this->empty({1, 3, 1});
-  const Tensor indices = this->empty({1, 3, 1}, DType::kInt32);
-  backend(kCpu).pool_forward(geometry, x, y, indices);
+  const auto on = this->tested();
+  const Tensor y = on.empty({1, 3, 1});
+  const Tensor indices = on.empty({1, 3, 1}, DType::kInt32);
+  on->pool_forward(geometry, on(x), y, indices);
   EXPECT_EQ(values_of(indices), (std::vector<double>{0, 4, 6}));
   EXPECT_EQ(y.item(0), 1);
   EXPECT_TRUE(std::isnan(y.item(1)));
@@ -114,14 +116,14 @@ TYPED_TEST(PoolTest, GlobalAverageMatchesReference) {
     const Tensor x = this->random(shape, 1);
     const Tensor dy = this->random(y_shape, 2);
     this->expect_matches_reference(
-        [&](Backend& tested) {
-          const Tensor y = this->empty(y_shape);
-          const Tensor dx = this->empty(shape);
-          tested.global_average_pool(x, y);
-          tested.global_average_pool_backward(dy, dx);
+        [&](const auto& on) {
+          const Tensor y = on.empty(y_shape);
+          const Tensor dx = on.empty(shape);
+          on->global_average_pool(on(x), y);
+          on->global_average_pool_backward(on(dy), dx);
           return std::vector{y, dx};
         },
-        bounds_for(this->kDType, 64));
+        this->bounds(64));
   }
 }
 

@@ -19,31 +19,37 @@ template <class T>
 class ArenaLoops : public KernelTest<T> {
  protected:
   /// Runs `steps` steps and returns everything that they may change. State starts with what must not be read: NaN.
-  template <class Step>
-  std::vector<Tensor> run(Backend& tested, DType master_precision, float found_inf, float clip_value, Step step) {
+  template <class Place, class Step>
+  static std::vector<Tensor> run(const Place& on, DType master_precision, float found_inf, float clip_value,
+                                 Step step) {
     ArenaSlice slice;
-    slice.master = random_tensor({kLength}, DType::kFloat32, 1);
-    slice.grad = this->random({kLength}, 2, -64, 64);
-    slice.copy = Tensor::zeros({kLength}, this->kDType);
+    slice.master = on.copy(random_tensor({kLength}, DType::kFloat32, 1));
+    slice.grad = on(KernelTest<T>::random({kLength}, 2, -64, 64));
+    slice.copy = on.zeros({kLength});
     slice.base = kBase;
     slice.segments = kSegments;
     slice.master_precision = master_precision;
-    const float inverse_scale = 1.0f / 64, clip = 0.75f, learning_rate = 0.1f;
-    std::int64_t applied = 0;
-    const StepScalars scalars{.inverse_scale = &inverse_scale,
-                              .clip = &clip,
-                              .found_inf = &found_inf,
-                              .learning_rate = &learning_rate,
-                              .step = &applied,
+    const auto inverse_scale = on.value(1.0f / 64), clip = on.value(0.75f), learning_rate = on.value(0.1f);
+    const auto rejected = on.value(found_inf);
+    const auto applied = on.value(std::int64_t{0});
+    const StepScalars scalars{.inverse_scale = inverse_scale.data(),
+                              .clip = clip.data(),
+                              .found_inf = rejected.data(),
+                              .learning_rate = learning_rate.data(),
+                              .step = applied.data(),
                               .clip_value = clip_value};
-    const Tensor first = Tensor::zeros({kLength}, DType::kFloat32), second = Tensor::zeros({kLength}, DType::kFloat32);
-    for (applied = 1; applied <= 3; ++applied) step(tested, slice, scalars, first, second);
+    const Tensor first = on.zeros({kLength}, DType::kFloat32), second = on.zeros({kLength}, DType::kFloat32);
+    for (std::int64_t number = 1; number <= 3; ++number) {
+      applied.write(number);
+      step(*on.operator->(), slice, scalars, first, second);
+    }
     return {slice.master, slice.copy, first, second};
   }
 
-  Bounds bounds() const { return {.relative = epsilon_of(this->kDType), .absolute = 2e-6}; }
+  /// Of what is stored after three steps.
+  static Bounds stepped() { return {.relative = epsilon_of(KernelTest<T>::kDType), .absolute = 2e-6}; }
 };
-TYPED_TEST_SUITE(ArenaLoops, LoopTypes, OnName);
+TYPED_TEST_SUITE(ArenaLoops, FastTypes, OnName);
 
 TYPED_TEST(ArenaLoops, SgdMatchesTheReference) {
   for (const SgdOptions& options :
@@ -51,28 +57,30 @@ TYPED_TEST(ArenaLoops, SgdMatchesTheReference) {
         SgdOptions{.momentum = 0.9f, .nesterov = true}}) {
     for (const float clip_value : {0.0f, 0.3f}) {
       this->expect_matches_reference(
-          [&](Backend& tested) {
-            return this->run(
-                tested, DType::kFloat32, 0, clip_value,
-                [&](Backend& on, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& state,
-                    const Tensor&) { on.sgd_step(slice, options, scalars, options.momentum != 0 ? state : Tensor()); });
+          [&](const auto& on) {
+            return this->run(on, DType::kFloat32, 0, clip_value,
+                             [&](Backend& backend, const ArenaSlice& slice, const StepScalars& scalars,
+                                 const Tensor& state, const Tensor&) {
+                               backend.sgd_step(slice, options, scalars, options.momentum != 0 ? state : Tensor());
+                             });
           },
-          this->bounds());
+          this->stepped());
     }
   }
 }
 
 TYPED_TEST(ArenaLoops, FirstMomentumIsTheGradientWhateverLayThere) {
+  const auto on = this->tested();
   ArenaSlice slice;
-  slice.master = Tensor::zeros({8}, DType::kFloat32);
-  slice.grad = tensor_of({1, 2, 3, 4, 5, 6, 7, 8}, {8}, this->kDType);
+  slice.master = on.zeros({8}, DType::kFloat32);
+  slice.grad = on(tensor_of({1, 2, 3, 4, 5, 6, 7, 8}, {8}, this->kDType));
   const std::vector<ArenaSegment> segments{{.begin = 0, .end = 8}};
   slice.segments = segments;
-  const float one = 1;
-  const std::int64_t step = 1;
-  const Tensor momentum = tensor_of(std::vector(8, kNaN), {8}, DType::kFloat32);
-  backend(kCpu).sgd_step(slice, {.momentum = 0.9f, .dampening = 0.5f},
-                         {.inverse_scale = &one, .learning_rate = &one, .step = &step}, momentum);
+  const auto one = on.value(1.0f);
+  const auto step = on.value(std::int64_t{1});
+  const Tensor momentum = on.copy(tensor_of(std::vector(8, kNaN), {8}, DType::kFloat32));
+  on->sgd_step(slice, {.momentum = 0.9f, .dampening = 0.5f},
+               {.inverse_scale = one.data(), .learning_rate = one.data(), .step = step.data()}, momentum);
   expect_close(momentum, slice.grad, {});
   expect_close(slice.master, {-1, -2, -3, -4, -5, -6, -7, -8}, {});
 }
@@ -80,35 +88,36 @@ TYPED_TEST(ArenaLoops, FirstMomentumIsTheGradientWhateverLayThere) {
 TYPED_TEST(ArenaLoops, AdamMatchesTheReference) {
   for (const bool decoupled : {false, true}) {
     this->expect_matches_reference(
-        [&](Backend& tested) {
-          return this->run(tested, DType::kFloat32, 0, 0,
-                           [&](Backend& on, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& m,
-                               const Tensor& v) { on.adam_step(slice, {.decoupled = decoupled}, scalars, m, v); });
+        [&](const auto& on) {
+          return this->run(on, DType::kFloat32, 0, 0,
+                           [&](Backend& backend, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& m,
+                               const Tensor& v) { backend.adam_step(slice, {.decoupled = decoupled}, scalars, m, v); });
         },
-        this->bounds());
+        this->stepped());
   }
 }
 
 TYPED_TEST(ArenaLoops, RoundsTheMasterWhereThereIsNoFloat32One) {
   for (const DType precision : {DType::kFloat16, DType::kBFloat16}) {
     this->expect_matches_reference(
-        [&](Backend& tested) {
-          return this->run(tested, precision, 0, 0,
-                           [](Backend& on, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& state,
-                              const Tensor&) { on.sgd_step(slice, {.momentum = 0.9f}, scalars, state); });
+        [&](const auto& on) {
+          return this->run(
+              on, precision, 0, 0,
+              [](Backend& backend, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& state,
+                 const Tensor&) { backend.sgd_step(slice, {.momentum = 0.9f}, scalars, state); });
         },
         {.relative = 4 * epsilon_of(precision), .absolute = 4 * epsilon_of(precision)});
   }
 }
 
 TYPED_TEST(ArenaLoops, SkippedStepChangesNoBit) {
-  const auto untouched = this->run(backend(kCpu), DType::kFloat32, 1, 0, [](auto&&...) {});
-  const auto skipped =
-      this->run(backend(kCpu), DType::kFloat16, 1, 0,
-                [](Backend& on, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& m, const Tensor& v) {
-                  on.sgd_step(slice, {.momentum = 0.9f}, scalars, m);
-                  on.adam_step(slice, {}, scalars, m, v);
-                });
+  const auto untouched = this->run(this->tested(), DType::kFloat32, 1, 0, [](auto&&...) {});
+  const auto skipped = this->run(
+      this->tested(), DType::kFloat16, 1, 0,
+      [](Backend& backend, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& m, const Tensor& v) {
+        backend.sgd_step(slice, {.momentum = 0.9f}, scalars, m);
+        backend.adam_step(slice, {}, scalars, m, v);
+      });
   for (std::size_t i = 0; i < skipped.size(); ++i) EXPECT_TRUE(bytes_of(skipped[i]) == bytes_of(untouched[i])) << i;
 }
 
@@ -120,11 +129,11 @@ TYPED_TEST(ArenaLoops, CheckFiniteFlagsTheSegmentThatHoldsInfinityOrNaN) {
       values[static_cast<std::size_t>(at)] = bad;
       grad = tensor_of(values, {kLength}, this->kDType);
       this->expect_matches_reference(
-          [&](Backend& tested) {
-            const Tensor flags = this->empty({3}, DType::kFloat32), alone = this->empty({3}, DType::kFloat32);
-            const Tensor sums = this->empty({3}, DType::kFloat64);
-            tested.check_finite(grad, kBase, kSegments, flags, sums);
-            tested.check_finite(grad, kBase, kSegments, alone, Tensor());
+          [&](const auto& on) {
+            const Tensor flags = on.empty({3}, DType::kFloat32), alone = on.empty({3}, DType::kFloat32);
+            const Tensor sums = on.empty({3}, DType::kFloat64);
+            on->check_finite(on(grad), kBase, kSegments, flags, sums);
+            on->check_finite(on(grad), kBase, kSegments, alone, Tensor());
             return std::vector{flags, alone, sums};
           },
           {.relative = 1e-12});
@@ -135,25 +144,26 @@ TYPED_TEST(ArenaLoops, CheckFiniteFlagsTheSegmentThatHoldsInfinityOrNaN) {
 TYPED_TEST(ArenaLoops, FlagsNothingOutsideTheSegments) {
   std::vector<double> values(kLength, 1.0);
   for (const std::size_t at : {0u, 2u, 10u, 30u, 1699u}) values[at] = kNaN;
-  const Tensor flags = this->empty({3}, DType::kFloat32);
-  backend(kCpu).check_finite(tensor_of(values, {kLength}, this->kDType), kBase, kSegments, flags, Tensor());
+  const auto on = this->tested();
+  const Tensor flags = on.empty({3}, DType::kFloat32);
+  on->check_finite(on(tensor_of(values, {kLength}, this->kDType)), kBase, kSegments, flags, Tensor());
   expect_close(flags, {0, 0, 0}, {});
 }
 
 TYPED_TEST(ArenaLoops, ThreadsChangeNothing) {
   const Tensor grad = this->random({200001}, 1);
   const std::vector<ArenaSegment> segments{{.begin = 0, .end = 200001}};
-  const float one = 1;
-  const std::int64_t step = 2;
-  expect_same_bits_on_any_number_of_threads([&] {
-    const Tensor flags = this->empty({1}, DType::kFloat32), sums = this->empty({1}, DType::kFloat64);
-    backend(kCpu).check_finite(grad, 0, segments, flags, sums);
+  expect_same_bits_on_any_number_of_threads([&, on = this->tested()] {
+    const auto one = on.value(1.0f);
+    const auto step = on.value(std::int64_t{2});
+    const Tensor flags = on.empty({1}, DType::kFloat32), sums = on.empty({1}, DType::kFloat64);
+    on->check_finite(on(grad), 0, segments, flags, sums);
     ArenaSlice slice;
-    slice.master = random_tensor({200001}, DType::kFloat32, 3);
-    slice.grad = grad;
+    slice.master = on.copy(random_tensor({200001}, DType::kFloat32, 3));
+    slice.grad = on(grad);
     slice.segments = segments;
-    const Tensor m = Tensor::zeros({200001}, DType::kFloat32), v = Tensor::zeros({200001}, DType::kFloat32);
-    backend(kCpu).adam_step(slice, {}, {.inverse_scale = &one, .learning_rate = &one, .step = &step}, m, v);
+    const Tensor m = on.zeros({200001}, DType::kFloat32), v = on.zeros({200001}, DType::kFloat32);
+    on->adam_step(slice, {}, {.inverse_scale = one.data(), .learning_rate = one.data(), .step = step.data()}, m, v);
     return std::vector{flags, sums, slice.master, m, v};
   });
 }

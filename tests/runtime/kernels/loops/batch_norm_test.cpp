@@ -12,7 +12,7 @@ class BatchNormLoops : public KernelTest<T> {
   static constexpr std::int64_t kChannels[] = {1, 2, 3, 17, 32, 65, 511, 512, 700};
   static constexpr std::int64_t kRows[] = {0, 1, 67, 300};
 };
-TYPED_TEST_SUITE(BatchNormLoops, LoopTypes, OnName);
+TYPED_TEST_SUITE(BatchNormLoops, FastTypes, OnName);
 
 TYPED_TEST(BatchNormLoops, StatisticsMatchTheReference) {
   for (const std::int64_t channels : this->kChannels) {
@@ -20,9 +20,9 @@ TYPED_TEST(BatchNormLoops, StatisticsMatchTheReference) {
       SCOPED_TRACE(std::to_string(rows) + " rows of " + std::to_string(channels));
       const Tensor x = this->random({rows, channels}, 1, -1, 3);
       this->expect_matches_reference(
-          [&](Backend& tested) {
-            const Tensor mean = this->empty({channels}, DType::kFloat32), m2 = this->empty({channels}, DType::kFloat32);
-            tested.batch_norm_statistics(x, mean, m2);
+          [&](const auto& on) {
+            const Tensor mean = on.empty({channels}, DType::kFloat32), m2 = on.empty({channels}, DType::kFloat32);
+            on->batch_norm_statistics(on(x), mean, m2);
             return std::vector{mean, m2};
           },
           bounds_for(DType::kFloat32, 20));
@@ -34,9 +34,9 @@ TYPED_TEST(BatchNormLoops, StatisticsKeepASmallVarianceFarFromZero) {
   // 1000 +- 0.5, which float16 and bfloat16 hold as a few neighbouring numbers.
   const Tensor x = this->random({5000, 3}, 1, 996, 1004);
   this->expect_matches_reference(
-      [&](Backend& tested) {
-        const Tensor mean = this->empty({3}, DType::kFloat32), m2 = this->empty({3}, DType::kFloat32);
-        tested.batch_norm_statistics(x, mean, m2);
+      [&](const auto& on) {
+        const Tensor mean = on.empty({3}, DType::kFloat32), m2 = on.empty({3}, DType::kFloat32);
+        on->batch_norm_statistics(on(x), mean, m2);
         return std::vector{mean, m2};
       },
       bounds_for(DType::kFloat32, 1));
@@ -51,13 +51,13 @@ TYPED_TEST(BatchNormLoops, ApplyMatchesTheReference) {
       const Tensor gamma = this->random_wide({channels}, 5), beta = this->random_wide({channels}, 6);
       for (const bool relu : {false, true}) {
         this->expect_matches_reference(
-            [&](Backend& tested) {
-              const Tensor plain = this->empty({rows, channels}), added = clone(residual);
-              tested.batch_norm_apply(x, mean, inv_std, gamma, beta, Tensor(), relu, plain);
-              tested.batch_norm_apply(x, mean, inv_std, gamma, beta, added, relu, added);
+            [&](const auto& on) {
+              const Tensor plain = on.empty({rows, channels}), added = on.copy(residual);
+              on->batch_norm_apply(on(x), on(mean), on(inv_std), on(gamma), on(beta), Tensor(), relu, plain);
+              on->batch_norm_apply(on(x), on(mean), on(inv_std), on(gamma), on(beta), added, relu, added);
               return std::vector{plain, added};
             },
-            bounds_for(this->kDType, 8));
+            this->bounds(8));
       }
     }
   }
@@ -74,23 +74,23 @@ TYPED_TEST(BatchNormLoops, BackwardMatchesTheReference) {
       for (const bool relu : {false, true}) {
         const Tensor mask = relu ? y : Tensor();
         this->expect_matches_reference(
-            [&](Backend& tested) {
-              const Tensor sum_dy = this->empty({channels}, DType::kFloat32);
-              const Tensor sum_dy_xmu = this->empty({channels}, DType::kFloat32);
-              tested.batch_norm_backward_reduce(x, mean, dy, mask, relu, sum_dy, sum_dy_xmu);
+            [&](const auto& on) {
+              const Tensor sum_dy = on.empty({channels}, DType::kFloat32);
+              const Tensor sum_dy_xmu = on.empty({channels}, DType::kFloat32);
+              on->batch_norm_backward_reduce(on(x), on(mean), on(dy), on(mask), relu, sum_dy, sum_dy_xmu);
               return std::vector{sum_dy, sum_dy_xmu};
             },
             bounds_for(DType::kFloat32, rows, 4));
         const Tensor sums = this->random_wide({channels}, 8), products = this->random_wide({channels}, 9);
         for (const Tensor& count : {Tensor(), tensor_of({5}, {}, DType::kFloat32)}) {
           this->expect_matches_reference(
-              [&](Backend& tested) {
-                const Tensor dx = this->empty({rows, channels}), dresidual = clone(dy);
-                tested.batch_norm_backward_apply(x, mean, inv_std, gamma, dresidual, mask, relu, sums, products, count,
-                                                 dx, dresidual);
+              [&](const auto& on) {
+                const Tensor dx = on.empty({rows, channels}), dresidual = on.copy(dy);
+                on->batch_norm_backward_apply(on(x), on(mean), on(inv_std), on(gamma), dresidual, on(mask), relu,
+                                              on(sums), on(products), on(count), dx, dresidual);
                 return std::vector{dx, dresidual};
               },
-              bounds_for(this->kDType, 16));
+              this->bounds(16));
         }
       }
     }
@@ -100,9 +100,10 @@ TYPED_TEST(BatchNormLoops, BackwardMatchesTheReference) {
 TYPED_TEST(BatchNormLoops, BackwardOfConstantStatisticsNeedsNoSums) {
   const Tensor x = this->random({4, 3}, 1), dy = this->random({4, 3}, 2),
                one = tensor_of({1, 1, 1}, {3}, DType::kFloat32);
-  const Tensor dx = this->empty({4, 3});
-  backend(kCpu).batch_norm_backward_apply(x, one, one, one, dy, Tensor(), false, Tensor(), Tensor(), Tensor(), dx,
-                                          Tensor());
+  const auto on = this->tested();
+  const Tensor dx = on.empty({4, 3});
+  on->batch_norm_backward_apply(on(x), on(one), on(one), on(one), on(dy), Tensor(), false, Tensor(), Tensor(), Tensor(),
+                                dx, Tensor());
   expect_close(dx, dy, {});
 }
 
@@ -110,11 +111,11 @@ TYPED_TEST(BatchNormLoops, NaNStaysVisible) {
   std::vector<double> values(64, 1.0);
   values[33] = kNaN;
   const Tensor x = tensor_of(values, {32, 2}, this->kDType), one = tensor_of({1, 1}, {2}, DType::kFloat32);
-  const Tensor y = this->empty({32, 2}), mean = this->empty({2}, DType::kFloat32),
-               m2 = this->empty({2}, DType::kFloat32);
-  backend(kCpu).batch_norm_apply(x, one, one, one, one, Tensor(), true, y);
+  const auto on = this->tested();
+  const Tensor y = on.empty({32, 2}), mean = on.empty({2}, DType::kFloat32), m2 = on.empty({2}, DType::kFloat32);
+  on->batch_norm_apply(on(x), on(one), on(one), on(one), on(one), Tensor(), true, y);
   EXPECT_TRUE(std::isnan(y.item(33)));
-  backend(kCpu).batch_norm_statistics(x, mean, m2);
+  on->batch_norm_statistics(on(x), mean, m2);
   EXPECT_TRUE(std::isnan(mean.item(1)) && std::isnan(m2.item(1)));
   EXPECT_EQ(mean.item(0), 1);
 }
@@ -123,15 +124,15 @@ TYPED_TEST(BatchNormLoops, ThreadsChangeNothing) {
   const Tensor x = this->random({9001, 24}, 1), dy = this->random({9001, 24}, 2);
   const Tensor mean = this->random_wide({24}, 3), inv_std = this->random_wide({24}, 4),
                gamma = this->random_wide({24}, 5), rows = tensor_of({9001}, {}, DType::kFloat32);
-  expect_same_bits_on_any_number_of_threads([&] {
-    const Tensor m = this->empty({24}, DType::kFloat32), m2 = this->empty({24}, DType::kFloat32);
-    const Tensor sum = this->empty({24}, DType::kFloat32), product = this->empty({24}, DType::kFloat32);
-    const Tensor y = this->empty({9001, 24}), dx = this->empty({9001, 24});
-    Backend& tested = backend(kCpu);
-    tested.batch_norm_statistics(x, m, m2);
-    tested.batch_norm_apply(x, mean, inv_std, gamma, mean, Tensor(), true, y);
-    tested.batch_norm_backward_reduce(x, mean, dy, y, true, sum, product);
-    tested.batch_norm_backward_apply(x, mean, inv_std, gamma, dy, y, true, sum, product, rows, dx, Tensor());
+  expect_same_bits_on_any_number_of_threads([&, on = this->tested()] {
+    const Tensor m = on.empty({24}, DType::kFloat32), m2 = on.empty({24}, DType::kFloat32);
+    const Tensor sum = on.empty({24}, DType::kFloat32), product = on.empty({24}, DType::kFloat32);
+    const Tensor y = on.empty({9001, 24}), dx = on.empty({9001, 24});
+    on->batch_norm_statistics(on(x), m, m2);
+    on->batch_norm_apply(on(x), on(mean), on(inv_std), on(gamma), on(mean), Tensor(), true, y);
+    on->batch_norm_backward_reduce(on(x), on(mean), on(dy), y, true, sum, product);
+    on->batch_norm_backward_apply(on(x), on(mean), on(inv_std), on(gamma), on(dy), y, true, sum, product, on(rows), dx,
+                                  Tensor());
     return std::vector{m, m2, sum, product, y, dx};
   });
 }

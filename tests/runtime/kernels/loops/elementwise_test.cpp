@@ -8,19 +8,19 @@ using namespace testing;
 
 template <class T>
 class ElementwiseLoops : public KernelTest<T> {};
-TYPED_TEST_SUITE(ElementwiseLoops, LoopTypes, OnName);
+TYPED_TEST_SUITE(ElementwiseLoops, FastTypes, OnName);
 
 TYPED_TEST(ElementwiseLoops, BinaryOperationsMatchTheReference) {
   for (const std::int64_t n : kLengths) {
     const Tensor a = this->random({n}, 1), b = this->random({n}, 2);
     this->expect_matches_reference(
-        [&](Backend& tested) {
-          const Tensor sum = this->empty({n}), product = this->empty({n});
-          tested.add(a, b, sum);
-          tested.multiply(a, b, product);
+        [&](const auto& on) {
+          const Tensor sum = on.empty({n}), product = on.empty({n});
+          on->add(on(a), on(b), sum);
+          on->multiply(on(a), on(b), product);
           return std::vector{sum, product};
         },
-        bounds_for(this->kDType));
+        this->bounds());
   }
 }
 
@@ -30,13 +30,13 @@ TYPED_TEST(ElementwiseLoops, BroadcastsOverRowsOfAnyNumberOfChannels) {
     for (const std::int64_t rows : {0, 1, 5, 67}) {
       const Tensor a = this->random({rows, channels}, 1), b = this->random({channels}, 2);
       this->expect_matches_reference(
-          [&](Backend& tested) {
-            const Tensor sum = this->empty({rows, channels}), product = this->empty({rows, channels});
-            tested.add(a, b, sum);
-            tested.multiply(a, b, product);
+          [&](const auto& on) {
+            const Tensor sum = on.empty({rows, channels}), product = on.empty({rows, channels});
+            on->add(on(a), on(b), sum);
+            on->multiply(on(a), on(b), product);
             return std::vector{sum, product};
           },
-          bounds_for(this->kDType));
+          this->bounds());
     }
   }
 }
@@ -44,41 +44,40 @@ TYPED_TEST(ElementwiseLoops, BroadcastsOverRowsOfAnyNumberOfChannels) {
 TYPED_TEST(ElementwiseLoops, OutputsMayBeInputs) {
   const Tensor a = this->random({9, 70}, 1), b = this->random({9, 70}, 2);
   this->expect_matches_reference(
-      [&](Backend& tested) {
-        const Tensor sum = clone(a), scaled = clone(a), active = clone(a), gradient = clone(b);
-        tested.add(sum, b, sum);
-        tested.scale(scaled, 0.37, nullptr, scaled);
-        tested.activate(Activation::kGelu, active, active);
-        tested.activate_backward(Activation::kRelu, a, gradient, gradient);
+      [&](const auto& on) {
+        const Tensor sum = on.copy(a), scaled = on.copy(a), active = on.copy(a), gradient = on.copy(b);
+        on->add(sum, on(b), sum);
+        on->scale(scaled, 0.37, nullptr, scaled);
+        on->activate(Activation::kGelu, active, active);
+        on->activate_backward(Activation::kRelu, on(a), gradient, gradient);
         return std::vector{sum, scaled, active, gradient};
       },
-      bounds_for(this->kDType));
+      this->bounds());
 }
 
 TYPED_TEST(ElementwiseLoops, ScalesByBothFactors) {
   const Tensor x = this->random({1300}, 1);
-  const float device_factor = 0.125f;
   this->expect_matches_reference(
-      [&](Backend& tested) {
-        const Tensor once = this->empty({1300}), twice = this->empty({1300});
-        tested.scale(x, 3, nullptr, once);
-        tested.scale(x, 3, &device_factor, twice);
+      [&](const auto& on) {
+        const Tensor once = on.empty({1300}), twice = on.empty({1300});
+        on->scale(on(x), 3, nullptr, once);
+        on->scale(on(x), 3, on.value(0.125f).data(), twice);
         return std::vector{once, twice};
       },
-      bounds_for(this->kDType));
+      this->bounds());
 }
 
 TYPED_TEST(ElementwiseLoops, ActivationsMatchTheReference) {
   for (const Activation activation : {Activation::kNone, Activation::kRelu, Activation::kGelu, Activation::kGeluTanh}) {
     const Tensor x = this->random({3000}, 1, -8, 8), dy = this->random({3000}, 2);
     this->expect_matches_reference(
-        [&](Backend& tested) {
-          const Tensor y = this->empty({3000}), dx = this->empty({3000});
-          tested.activate(activation, x, y);
-          tested.activate_backward(activation, x, dy, dx);
+        [&](const auto& on) {
+          const Tensor y = on.empty({3000}), dx = on.empty({3000});
+          on->activate(activation, on(x), y);
+          on->activate_backward(activation, on(x), on(dy), dx);
           return std::vector{y, dx};
         },
-        bounds_for(this->kDType, 8));
+        this->bounds(8));
   }
 }
 
@@ -90,17 +89,17 @@ TYPED_TEST(ElementwiseLoops, NaNAndInfinityPassThrough) {
   for (const std::size_t at : {2u, 22u, 34u}) values[at] = -kInfinity;
   const Tensor x = tensor_of(values, {37}, this->kDType), half = tensor_of(std::vector(37, 0.5), {37}, this->kDType);
   this->expect_matches_reference(
-      [&](Backend& tested) {
-        const Tensor sum = this->empty({37}), relu = this->empty({37}), gelu = this->empty({37}),
-                     gelu_tanh = this->empty({37}), wide = this->empty({37}, DType::kFloat32);
-        tested.add(x, half, sum);
-        tested.activate(Activation::kRelu, x, relu);
-        tested.activate(Activation::kGelu, x, gelu);
-        tested.activate(Activation::kGeluTanh, x, gelu_tanh);
-        tested.cast(x, wide);
+      [&](const auto& on) {
+        const Tensor sum = on.empty({37}), relu = on.empty({37}), gelu = on.empty({37}), gelu_tanh = on.empty({37}),
+                     wide = on.empty({37}, DType::kFloat32);
+        on->add(on(x), on(half), sum);
+        on->activate(Activation::kRelu, on(x), relu);
+        on->activate(Activation::kGelu, on(x), gelu);
+        on->activate(Activation::kGeluTanh, on(x), gelu_tanh);
+        on->cast(on(x), wide);
         return std::vector{sum, relu, gelu, gelu_tanh, wide};
       },
-      bounds_for(this->kDType));
+      this->bounds());
 }
 
 TYPED_TEST(ElementwiseLoops, CastsBetweenAllFloatingTypesAsTheReferenceDoes) {
@@ -112,9 +111,9 @@ TYPED_TEST(ElementwiseLoops, CastsBetweenAllFloatingTypesAsTheReferenceDoes) {
   for (const DType to : {DType::kFloat32, DType::kFloat16, DType::kBFloat16, DType::kFloat64}) {
     SCOPED_TRACE(name_of(to));
     this->expect_matches_reference(
-        [&](Backend& tested) {
-          const Tensor out = this->empty({n}, to);
-          tested.cast(x, out);
+        [&](const auto& on) {
+          const Tensor out = on.empty({n}, to);
+          on->cast(on(x), out);
           return std::vector{out};
         },
         {});
@@ -125,9 +124,9 @@ TYPED_TEST(ElementwiseLoops, AccumulatesIntoOtherTypes) {
   for (const DType to : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
     const Tensor in = this->random({1300}, 1), start = random_tensor({1300}, to, 2);
     this->expect_matches_reference(
-        [&](Backend& tested) {
-          const Tensor out = clone(start);
-          tested.accumulate(in, out);
+        [&](const auto& on) {
+          const Tensor out = on.copy(start);
+          on->accumulate(on(in), out);
           return std::vector{out};
         },
         bounds_for(to));
@@ -137,9 +136,9 @@ TYPED_TEST(ElementwiseLoops, AccumulatesIntoOtherTypes) {
 TYPED_TEST(ElementwiseLoops, FillsWithTheRoundedValue) {
   for (const double value : {0.0, 0.1, -3.0, 1e30, kInfinity, kNaN}) {
     this->expect_matches_reference(
-        [&](Backend& tested) {
-          const Tensor out = this->empty({70});
-          tested.fill(out, value);
+        [&](const auto& on) {
+          const Tensor out = on.empty({70});
+          on->fill(out, value);
           return std::vector{out};
         },
         {});
@@ -151,24 +150,23 @@ TYPED_TEST(ElementwiseLoops, DropoutMatchesTheReferenceFromAnyElementOn) {
     for (const double p : {0.0, 0.3, 0.5, 1.0}) {
       const Tensor x = this->random({1301}, 1);
       this->expect_matches_reference(
-          [&](Backend& tested) {
-            const Tensor y = this->empty({1301});
-            tested.dropout(x, p, {.seed = 5, .step = 7, .layer = 3}, first, y);
+          [&](const auto& on) {
+            const Tensor y = on.empty({1301});
+            on->dropout(on(x), p, {.seed = 5, .step = 7, .layer = 3}, first, y);
             return std::vector{y};
           },
-          bounds_for(this->kDType));
+          this->bounds());
     }
   }
 }
 
 TYPED_TEST(ElementwiseLoops, ThreadsChangeNothing) {
   const Tensor x = this->random({130001}, 1, -3, 3), b = this->random({13}, 2);
-  expect_same_bits_on_any_number_of_threads([&] {
-    const Tensor y = this->empty({130001}), dropped = this->empty({130001}), sum = this->empty({10000, 13});
-    Backend& tested = backend(kCpu);
-    tested.activate(Activation::kGelu, x, y);
-    tested.dropout(x, 0.4, {.seed = 5}, 3, dropped);
-    tested.add(x.rows(1, 130001).reshaped({10000, 13}), b, sum);
+  expect_same_bits_on_any_number_of_threads([&, on = this->tested()] {
+    const Tensor y = on.empty({130001}), dropped = on.empty({130001}), sum = on.empty({10000, 13});
+    on->activate(Activation::kGelu, on(x), y);
+    on->dropout(on(x), 0.4, {.seed = 5}, 3, dropped);
+    on->add(on(x).rows(1, 130001).reshaped({10000, 13}), on(b), sum);
     return std::vector{y, dropped, sum};
   });
 }

@@ -3,34 +3,17 @@
 
 #include <omp.h>
 
-#include <cstring>
 #include <limits>
 
 #include "tests/runtime/kernels/kernel_fixture.h"
 
 namespace lockstep::kernels::testing {
 
-/// The dtypes that the loops take.
-using LoopTypes = ::testing::Types<On<DeviceType::kCpu, DType::kFloat32>, On<DeviceType::kCpu, DType::kFloat16>,
-                                   On<DeviceType::kCpu, DType::kBFloat16>>;
-
 /// Lengths around nothing, vectors and blocks.
 inline constexpr std::int64_t kLengths[] = {0, 1, 7, 16, 511, 512, 1300};
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
-/// The same elements in memory of their own.
-inline Tensor clone(const Tensor& tensor) {
-  const Tensor copy = Tensor::empty(tensor.shape(), tensor.dtype());
-  std::memcpy(copy.data(), tensor.data(), tensor.bytes());
-  return copy;
-}
-
-inline std::vector<std::byte> bytes_of(const Tensor& tensor) {
-  const auto* first = static_cast<const std::byte*>(tensor.data());
-  return {first, first + tensor.bytes()};
-}
 
 #if defined(__SANITIZE_THREAD__)
 // ThreadSanitizer does not see how libgomp's threads wait for each other.
@@ -39,7 +22,8 @@ inline constexpr int kThreadCounts[] = {1};
 inline constexpr int kThreadCounts[] = {1, 2, 3};
 #endif
 
-/// run() computes and returns its outputs, which must have the same bits on one, two and three threads.
+/// run() computes and returns its outputs, which must have the same bits on one, two and three threads; and on a GPU,
+/// where those change nothing, in every run.
 template <class Run>
 void expect_same_bits_on_any_number_of_threads(Run run) {
   const int threads = omp_get_max_threads();

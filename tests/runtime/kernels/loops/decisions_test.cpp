@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a step decides on its device is what functors/decisions.h says, which is tested beside the reference.
+#include <tuple>
+#include <utility>
+
+#include "tests/runtime/kernels/loops/loops_fixture.h"
+
+namespace lockstep::kernels {
+namespace {
+
+using namespace testing;
+
+template <class T>
+class Decisions : public KernelTest<T> {};
+using Devices = ::testing::Types<On<kCpuType, DType::kFloat32>, On<kCudaType, DType::kFloat32>>;
+TYPED_TEST_SUITE(Decisions, Devices, OnName);
+
+TYPED_TEST(Decisions, BallotsAreCastAndCounted) {
+  for (const std::int64_t parameters : {0, 1, 255, 256, 257, 1000}) {
+    for (const std::int64_t first_bad : {std::int64_t{-1}, std::int64_t{0}, parameters / 2, parameters - 1}) {
+      if (first_bad >= parameters) continue;
+      SCOPED_TRACE(std::to_string(first_bad) + " of " + std::to_string(parameters));
+      std::vector<double> bad(static_cast<std::size_t>(parameters));
+      if (first_bad >= 0) bad[static_cast<std::size_t>(first_bad)] = bad.back() = 1;
+      const Tensor reduced = tensor_of(bad, {parameters}, DType::kFloat32);
+      for (const bool seen : {false, true}) {
+        this->expect_matches_reference(
+            [&](const auto& on) {
+              const Tensor ballot = on.empty({2 * parameters});
+              on->cast_ballot(on(reduced), seen ? on(reduced) : Tensor(), 2, 5, ballot);
+              const auto verdict = on.value(StepVerdict{.found_inf = 7, .slot = 7, .rank = 7});
+              on->count_ballot(ballot, 5, verdict.data());
+              return std::vector{ballot, verdict.field(0, DType::kFloat32), verdict.field(4, DType::kInt32, 2)};
+            },
+            {});
+      }
+    }
+  }
+}
+
+TYPED_TEST(Decisions, TheClippingFactorIsThatOfTheUnscaledNorm) {
+  for (const std::int64_t segments : {0, 1, 300}) {
+    for (const double clip_norm : {0.5, 1e6}) {
+      const Tensor squares = random_tensor({segments}, DType::kFloat64, 1, 0, 100);
+      this->expect_matches_reference(
+          [&](const auto& on) {
+            const Tensor norm = on.empty({1}), factor = on.empty({1});
+            on->clip_factor(on(squares), on.value(0.125f).data(), clip_norm, static_cast<float*>(norm.data()),
+                            static_cast<float*>(factor.data()));
+            return std::vector{norm, factor};
+          },
+          {.relative = 1e-6});
+    }
+  }
+}
+
+TYPED_TEST(Decisions, TheLossScaleMoves) {
+  const LossScaleOptions options{.growth_interval = 2, .min = 4, .max = 64};
+  const auto on = this->tested();
+  const auto state = on.value(LossScaleState{.scale = 16, .inverse = 1.0f / 16});
+  for (const auto& [found_inf, scale] : {std::pair{0.0f, 16.0f}, std::pair{0.0f, 32.0f}, std::pair{1.0f, 16.0f},
+                                         std::pair{1.0f, 8.0f}, std::pair{1.0f, 4.0f}, std::pair{1.0f, 4.0f}}) {
+    on->update_loss_scale(options, on.value(found_inf).data(), state.data());
+    EXPECT_EQ(state.read().scale, scale);
+    EXPECT_EQ(state.read().inverse, 1 / scale);
+  }
+  EXPECT_EQ(state.read().consecutive_skips, 4);
+  EXPECT_EQ(state.read().skipped_steps, 4);
+}
+
+TYPED_TEST(Decisions, TheScheduleFollowsTheAppliedSteps) {
+  const auto on = this->tested();
+  const Tensor rates = on(Tensor::from<float>({0.1f, 0.2f, 0.3f}, {3}));
+  const auto state = on.value(ScheduleState{.learning_rate = 0.1f});
+  for (const auto& [found_inf, applied, rate] :
+       {std::tuple{0.0f, 1, 0.2f}, std::tuple{1.0f, 1, 0.2f}, std::tuple{0.0f, 2, 0.3f}, std::tuple{0.0f, 3, 0.3f}}) {
+    on->advance_schedule(on.value(found_inf).data(), rates, state.data());
+    const ScheduleState now = state.read();
+    EXPECT_EQ(now.applied_steps, applied);
+    EXPECT_EQ(now.step, applied + 1);
+    EXPECT_EQ(now.learning_rate, rate);
+  }
+}
+
+TYPED_TEST(Decisions, ARejectedCopyLeavesTheOutput) {
+  for (const DType dtype : {DType::kFloat16, DType::kFloat32}) {
+    for (const std::int64_t n : {0, 1, 17, 5000}) {
+      const Tensor in = random_tensor({n}, dtype, 1, 0, 100), out = random_tensor({n}, dtype, 2, 0, 100);
+      this->expect_matches_reference(
+          [&](const auto& on) {
+            const Tensor kept = on.copy(out), replaced = on.copy(out), spoilt = on.copy(out);
+            on->copy_unless(on.value(1.0f).data(), on(in), kept);
+            on->copy_unless(on.value(0.0f).data(), on(in), replaced);
+            on->copy_unless(on.value(std::numeric_limits<float>::quiet_NaN()).data(), on(in), spoilt);
+            return std::vector{kept, replaced, spoilt};
+          },
+          {});
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::kernels
