@@ -90,6 +90,18 @@ std::vector<std::string> environment_with(const std::map<std::string, std::strin
   return result;
 }
 
+/// Those of this program and of NCCL, which mpirun does not hand on to other machines by itself.
+std::map<std::string, std::string> settings_of_the_user() {
+  std::map<std::string, std::string> result;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string text = *entry;
+    if (!text.starts_with("LOCKSTEP_") && !text.starts_with("NCCL_")) continue;
+    const std::size_t end = text.find('=');
+    result.emplace(text.substr(0, end), text.substr(end + 1));
+  }
+  return result;
+}
+
 /// A pipe whose ends close when another program starts.
 class Pipe {
  public:
@@ -163,6 +175,7 @@ MpirunCommand mpirun_command(int ranks, const std::string& hosts, const std::vec
     }
   } else {
     command.arguments.insert(command.arguments.end(), {"--host", hosts});
+    variables.merge(settings_of_the_user());
   }
   const char* threads = std::getenv("OMP_NUM_THREADS");
   // A rank that is to end is not asked first: what it had to save is saved by then.

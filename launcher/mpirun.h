@@ -26,7 +26,7 @@ struct MpirunCommand {
 };
 
 /// The command that starts `ranks` ranks of this program with `rank_arguments`. `variables` reach the ranks, on every
-/// host. Throws EnvironmentError when there is no mpirun.
+/// host, and so do this process's own LOCKSTEP_* and NCCL_* ones. Throws EnvironmentError when there is no mpirun.
 MpirunCommand mpirun_command(int ranks, const std::string& hosts, const std::vector<std::string>& rank_arguments,
                              std::map<std::string, std::string> variables);
 

@@ -108,21 +108,23 @@ void GradScaler::update() {
 
 void GradScaler::adapt() {
   require_scaled("update()");
-  // Bad where any optimizer's gradients were.
-  DeviceValue<Verdict> any;
+  kernels::Backend& backend = kernels::backend(state_.device());
+  Tensor found_inf;  // above 0 where any optimizer's gradients were bad
   for (const auto& [optimizer, record] : optimizers_) {
     if (record.stage == Stage::kReady) continue;
-    if (!any.defined()) {
-      any = record.verdict;
+    const Tensor mine = record.verdict.field(offsetof(Verdict, found_inf), DType::kFloat32);
+    if (!found_inf.defined()) {
+      found_inf = mine;
       continue;
     }
-    const auto found_inf = [](const DeviceValue<Verdict>& verdict) {
-      return verdict.field(offsetof(Verdict, found_inf), DType::kFloat32);
-    };
-    kernels::backend(state_.device()).accumulate(found_inf(record.verdict), found_inf(any));
+    const Tensor both = Tensor::empty({1}, DType::kFloat32, state_.device());
+    backend.add(found_inf, mine, both);
+    found_inf = both;
   }
-  if (!any.defined()) throw UsageError("update() was called, but no inf check was recorded since the last one");
-  kernels::backend(state_.device()).update_loss_scale(options_, &any.data()->found_inf, state_.data());
+  if (!found_inf.defined()) {
+    throw UsageError("update() was called, but no inf check was recorded since the last one");
+  }
+  backend.update_loss_scale(options_, static_cast<const float*>(found_inf.data()), state_.data());
   optimizers_.clear();
 }
 

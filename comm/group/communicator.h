@@ -45,8 +45,9 @@ struct Operation;
 ///
 /// On a GPU the buffers may lie on the CPU too, each with a stream of its device. What NCCL does differently there:
 /// sums of 16-bit values are rounded on their way from rank to rank, in an order that the topology decides, and a
-/// maximum may lose a NaN. Results are still the same on every rank, and in every run on the same machines. `stream`
-/// must be one on which a buffer's memory may be used (runtime/tensor/gpu.h), until it has passed the call.
+/// maximum may lose a NaN. Sums of float64 take no factor there. Results are still the same on every rank, and in every
+/// run on the same machines. `stream` must be one on which a buffer's memory may be used (runtime/tensor/gpu.h), until
+/// it has passed the call.
 class Communicator {
  public:
   virtual ~Communicator() = default;

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <poll.h>
 
+#include <algorithm>
 #include <csignal>
 
 #include "launcher/mpirun_messages.h"
@@ -59,6 +60,18 @@ TEST(MpirunCommand, LeavesTheUsersSettingsAlone) {
   const MpirunCommand command = mpirun_command(2, "", {}, {});
   EXPECT_EQ(command.environment.at("OMP_NUM_THREADS"), "7");
   EXPECT_FALSE(command.environment.contains("OMPI_MCA_btl"));
+}
+
+TEST(MpirunCommand, HandsTheUsersSettingsOnToOtherMachines) {
+  setenv("LOCKSTEP_CPU_ISA", "avx2", 1);
+  setenv("NCCL_DEBUG", "INFO", 1);
+  setenv("LOCKSTEP_RESTART_COUNT", "7", 1);
+  const MpirunCommand command = mpirun_command(2, "a,b", {}, {{"LOCKSTEP_RESTART_COUNT", "0"}});
+  for (const char* name : {"LOCKSTEP_CPU_ISA", "NCCL_DEBUG", "LOCKSTEP_RESTART_COUNT"}) {
+    EXPECT_EQ(std::ranges::count(command.arguments, name), 1) << name;
+  }
+  EXPECT_EQ(command.environment.at("NCCL_DEBUG"), "INFO");
+  EXPECT_EQ(command.environment.at("LOCKSTEP_RESTART_COUNT"), "0");
 }
 
 TEST(MpirunCommand, SharesTheCoresBetweenTheRanks) {

@@ -71,6 +71,15 @@ class Program {
 
   pid_t pid() const { return pid_; }
   void signal(int number) const { kill(pid_, number); }
+  /// Whether it has asked for this signal, or holds it back until it is wanted.
+  bool catches(int number) const {
+    std::ifstream status("/proc/" + std::to_string(pid_) + "/status");
+    unsigned long long mask = 0;
+    for (std::string line; std::getline(status, line);) {
+      if (line.starts_with("SigCgt:") || line.starts_with("SigBlk:")) mask |= std::stoull(line.substr(7), nullptr, 16);
+    }
+    return (mask >> (number - 1) & 1) != 0;
+  }
   Ended wait() const {
     int status = 0;
     waitpid(pid_, &status, 0);

@@ -97,10 +97,12 @@ TEST_F(Ranks, ALostRankIsNamedOnceAndRestarted) {
 TEST_F(Ranks, ThatCannotStartMpiSayWhyAndAreNotRestarted) {
   const Ended ended = run(train({"--max-restarts", "2"}), {{"OMPI_MCA_btl", "none-such"}});
   EXPECT_THAT(ended.err, HasSubstr("before the first step"));
-  // Without its words nobody can tell this from a rank that was killed, and another try is right.
-  const bool silent = ended.err.find("Open MPI has not said why") != std::string::npos;
-  EXPECT_EQ(ended.code, silent ? 7 : 3) << ended.err;
-  if (silent) return;
+  // Without its words nobody can tell this from a rank that was killed, and another try is right; it may find them.
+  if (ended.err.find("Open MPI has not said why") != std::string::npos) {
+    EXPECT_THAT(ended.code, AnyOf(3, 7)) << ended.err;
+    return;
+  }
+  EXPECT_EQ(ended.code, 3) << ended.err;
   EXPECT_THAT(ended.err, AnyOf(HasSubstr("none-such"), HasSubstr("MPI_INIT")));
   EXPECT_THAT(ended.err, Not(HasSubstr(": restart ")));
 }
@@ -123,8 +125,10 @@ TEST_F(Ranks, AskedToStopBeforeTheFirstStepEndAtOnce) {
   std::signal(SIGINT, SIG_DFL);
   std::vector<std::string> command = train({"--set", "train.steps=100000"});
   command.insert(command.begin(), LOCKSTEP_BINARY);
-  for (const int milliseconds : {60, 90, 120}) {
+  for (const int milliseconds : {0, 20, 60}) {
     const Program running(command, folder_.path());
+    // Until then the program has asked for no signal, and it just ends.
+    ASSERT_TRUE(soon([&] { return running.catches(SIGINT); }));
     std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
     running.signal(SIGINT);
     EXPECT_EQ(running.wait().code, 75);

@@ -136,10 +136,11 @@ TEST(Stop, SkipsOfTwoOptimizersInOneStepCountOnce) {
       model->optimizer->zero_grad();
       model->backward(scaler, false);
     }
-    scaler.step(*one.optimizer);
-    scaler.step(*two.optimizer);
+    const DeviceValue<Verdict> first = scaler.step(*one.optimizer);
+    const DeviceValue<Verdict> second = scaler.step(*two.optimizer);
     scaler.update();
     EXPECT_EQ(scaler.consecutive_skips(), static_cast<std::uint32_t>(step));
+    for (const auto& verdict : {first, second}) EXPECT_EQ((*verdict).found_inf, 1.0f) << "a verdict is the caller's";
   }
 }
 
