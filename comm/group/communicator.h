@@ -102,7 +102,7 @@ class Membership;
 class World {
  public:
   /// Under mpirun or srun the ranks find each other through MPI. Where torchrun's environment variables are there,
-  /// whoever set them, it is over TCP, and MPI is not even started: see tcp_rendezvous.h. Else a lone process. With
+  /// whoever set them, it is over TCP, and MPI is not even started: see tcp/rendezvous.h. Else a lone process. With
   /// options.device the communicator serves that GPU and the CPU, and between GPUs NCCL carries the data. Throws
   /// EnvironmentError when the environment promises more ranks than MPI finds, or says half of what is needed.
   static World from_environment(const CommunicatorOptions& options = {});

@@ -11,7 +11,7 @@
 #include <limits>
 #include <span>
 
-#include "comm/group/mpi_library.h"
+#include "comm/group/mpi/library.h"
 
 namespace lockstep::comm {
 

@@ -6,7 +6,7 @@
 
 #include <cstdlib>
 
-#include "comm/group/mpi_library.h"
+#include "comm/group/mpi/library.h"
 
 namespace lockstep::comm {
 

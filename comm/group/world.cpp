@@ -4,9 +4,9 @@
 #include <exception>
 
 #include "comm/group/channel_communicator.h"
-#include "comm/group/mpi_channel.h"
+#include "comm/group/mpi/channel.h"
 #include "comm/group/nccl_communicator.h"
-#include "comm/group/tcp_channel.h"
+#include "comm/group/tcp/channel.h"
 #include "runtime/tensor/error.h"
 #include "runtime/tensor/gpu.h"
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "comm/group/tcp_meetings.h"
+#include "comm/group/tcp/meetings.h"
 #include "runtime/checkpoint/manifest.h"
 #include "runtime/checkpoint/safetensors.h"
 #include "runtime/data/idx.h"

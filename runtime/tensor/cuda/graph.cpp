@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/tensor/cuda/graph.h"
-
 #include <optional>
 
 #include "runtime/tensor/cuda/allocator.h"
+#include "runtime/tensor/cuda/capture.h"
 #include "runtime/tensor/cuda/check.h"
 #include "runtime/tensor/cuda/stream.h"
 #include "runtime/tensor/gpu.h"
@@ -12,8 +11,6 @@ namespace lockstep::gpu {
 
 namespace {
 
-thread_local bool capturing = false;
-
 /// A capture that is under way on a stream. Left early, it is broken off.
 class Capture {
  public:
@@ -21,10 +18,10 @@ class Capture {
     // Relaxed: NCCL and the allocator call CUDA on their own account meanwhile.
     check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed), "cudaStreamBeginCapture");
     pool_.open(stream_);
-    capturing = true;
+    capturing() = true;
   }
   ~Capture() {
-    if (!capturing) return;
+    if (!capturing()) return;
     leave();
     cudaGraph_t broken_off = nullptr;
     cudaStreamEndCapture(stream_, &broken_off);
@@ -43,7 +40,7 @@ class Capture {
 
  private:
   void leave() {
-    capturing = false;
+    capturing() = false;
     pool_.close(stream_);
   }
 
@@ -90,13 +87,5 @@ void Graph::launch() {
 }
 
 void release_cached(Device device) { CudaAllocator::of(device).release_cached(); }
-
-void require_capturable(const void* data) {
-  if (!capturing) return;
-  cudaPointerAttributes attributes{};
-  check(cudaPointerGetAttributes(&attributes, data), "cudaPointerGetAttributes");
-  if (attributes.type != cudaMemoryTypeUnregistered) return;
-  throw UsageError("a graph was to record a copy from or to host memory that is not pinned");
-}
 
 }  // namespace lockstep::gpu

@@ -3,8 +3,8 @@
 
 #include <memory>
 
+#include "runtime/tensor/cuda/capture.h"
 #include "runtime/tensor/cuda/check.h"
-#include "runtime/tensor/cuda/graph.h"
 #include "runtime/tensor/gpu_waits.h"
 
 namespace lockstep::gpu {

@@ -11,8 +11,8 @@
 #include <thread>
 
 #include "comm/group/channel_communicator.h"
-#include "comm/group/tcp_channel.h"
-#include "comm/group/tcp_rendezvous.h"
+#include "comm/group/tcp/channel.h"
+#include "comm/group/tcp/rendezvous.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::comm {

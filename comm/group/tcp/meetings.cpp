@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/group/tcp_meetings.h"
+#include "comm/group/tcp/meetings.h"
 
 #include <algorithm>
 #include <numeric>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/group/tcp_rendezvous.h"
+#include "comm/group/tcp/rendezvous.h"
 
 #include <algorithm>
 #include <cerrno>

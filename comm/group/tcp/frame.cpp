@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/group/tcp_frame.h"
+#include "comm/group/tcp/frame.h"
 
 #include <algorithm>
 #include <cstring>

@@ -5,8 +5,8 @@
 
 #include "comm/group/communicator.h"
 #include "comm/group/membership.h"
-#include "comm/group/tcp_hub.h"
-#include "comm/group/tcp_link.h"
+#include "comm/group/tcp/hub.h"
+#include "comm/group/tcp/link.h"
 
 namespace lockstep::comm {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/group/tcp_runtime.h"
+#include "comm/group/tcp/runtime.h"
 
 #include <spdlog/spdlog.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "comm/group/tcp_rendezvous.h"
+#include "comm/group/tcp/rendezvous.h"
 
 namespace lockstep::comm {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/group/mpi_group.h"
+#include "comm/group/mpi/group.h"
 
 #include <sched.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/group/tcp_link.h"
+#include "comm/group/tcp/link.h"
 
 #include <poll.h>
 #include <pthread.h>

@@ -8,7 +8,7 @@
 
 #include "comm/group/communicator.h"
 #include "comm/group/operation.h"
-#include "comm/group/tcp_runtime.h"
+#include "comm/group/tcp/runtime.h"
 
 namespace lockstep::comm {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/group/tcp_socket.h"
+#include "comm/group/tcp/socket.h"
 
 #include <netdb.h>
 #include <netinet/in.h>

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "comm/group/peer_errors.h"
-#include "comm/group/tcp_frame.h"
+#include "comm/group/tcp/frame.h"
 
 namespace lockstep::comm {
 

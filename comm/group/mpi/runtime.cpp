@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/group/mpi_runtime.h"
+#include "comm/group/mpi/runtime.h"
 
 #include <spdlog/spdlog.h>
 
-#include "comm/group/mpi_group.h"
+#include "comm/group/mpi/group.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::comm {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/group/tcp_channel.h"
+#include "comm/group/tcp/channel.h"
 
 #include <algorithm>
 #include <cstring>

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "comm/group/mpi_exchange.h"
-#include "comm/group/mpi_group.h"
-#include "comm/group/mpi_runtime.h"
+#include "comm/group/mpi/exchange.h"
+#include "comm/group/mpi/group.h"
+#include "comm/group/mpi/runtime.h"
 #include "comm/group/shared_meeting.h"
 
 namespace lockstep::comm {

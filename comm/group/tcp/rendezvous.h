@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "comm/group/communicator.h"
-#include "comm/group/tcp_frame.h"
-#include "comm/group/tcp_socket.h"
+#include "comm/group/tcp/frame.h"
+#include "comm/group/tcp/socket.h"
 
 namespace lockstep::comm {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "comm/group/mpi_group.h"
+#include "comm/group/mpi/group.h"
 #include "comm/group/reduction.h"
 
 namespace lockstep::comm {

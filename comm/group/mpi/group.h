@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/group/mpi_library.h"
+#include "comm/group/mpi/library.h"
 #include "comm/group/operation.h"
 #include "comm/group/peers.h"
 

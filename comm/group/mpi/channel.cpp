@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/group/mpi_channel.h"
+#include "comm/group/mpi/channel.h"
 
 #include <algorithm>
 #include <cstring>

@@ -7,7 +7,7 @@
 
 #include "comm/group/communicator.h"
 #include "comm/group/membership.h"
-#include "comm/group/mpi_library.h"
+#include "comm/group/mpi/library.h"
 #include "comm/group/peers.h"
 #include "comm/group/shared_windows.h"
 #include "comm/group/topology.h"

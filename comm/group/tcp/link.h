@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "comm/group/peer_errors.h"
-#include "comm/group/tcp_frame.h"
+#include "comm/group/tcp/frame.h"
 
 namespace lockstep::comm {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/group/mpi_exchange.h"
+#include "comm/group/mpi/exchange.h"
 
 #include <algorithm>
 #include <utility>

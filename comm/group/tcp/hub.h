@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "comm/group/tcp_frame.h"
-#include "comm/group/tcp_meetings.h"
+#include "comm/group/tcp/frame.h"
+#include "comm/group/tcp/meetings.h"
 
 namespace lockstep::comm {
 

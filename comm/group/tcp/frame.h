@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "comm/group/peer_errors.h"
-#include "comm/group/tcp_socket.h"
+#include "comm/group/tcp/socket.h"
 
 namespace lockstep::comm {
 
