@@ -17,6 +17,8 @@
 #include <system_error>
 #include <utility>
 
+#include "runtime/base/process.h"
+
 namespace lockstep::launcher {
 
 namespace fs = std::filesystem;
@@ -225,7 +227,7 @@ MpirunProcess::~MpirunProcess() {
 }
 
 void MpirunProcess::signal(int number) const {
-  if (!status_) kill(pid_, number);
+  if (!status_) signal_child(pid_, number);
 }
 
 bool MpirunProcess::ended() {

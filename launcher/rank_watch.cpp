@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launcher/rank_watch.h"
 
-#include <sys/syscall.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <csignal>
 #include <utility>
 
@@ -12,18 +8,15 @@ namespace lockstep::launcher {
 
 using train::RankPhase;
 
-RankWatch::~RankWatch() {
-  for (const auto& [rank, descriptor] : running_) close(descriptor);
-}
-
 void RankWatch::find_started() {
   for (int rank = 0; rank < board_.ranks(); ++rank) {
     const auto pid = static_cast<pid_t>(board_.get(rank).pid);
-    if (pid == 0 || !started_.insert(rank).second) continue;
-    const int descriptor = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
-    if (descriptor >= 0) {
-      running_.emplace(rank, descriptor);
-    } else if (errno == ESRCH) {
+    // 0 until the rank has started; and no rank that mpirun starts is the machine's first process.
+    if (pid <= 1 || !started_.insert(rank).second) continue;
+    ProcessWatch process(pid);
+    if (process.descriptor() >= 0) {
+      running_.emplace(rank, std::move(process));
+    } else if (!process_exists(pid)) {
       ended_.push_back(rank);
     }
   }
@@ -31,16 +24,14 @@ void RankWatch::find_started() {
 
 std::vector<pollfd> RankWatch::descriptors() const {
   std::vector<pollfd> result;
-  for (const auto& [rank, descriptor] : running_) result.push_back({descriptor, POLLIN, 0});
+  for (const auto& [rank, process] : running_) result.push_back({process.descriptor(), POLLIN, 0});
   return result;
 }
 
 std::vector<int> RankWatch::take_ended() {
   std::vector<int> ended = std::exchange(ended_, {});
   std::erase_if(running_, [&](const auto& entry) {
-    pollfd watch{entry.second, POLLIN, 0};
-    if (poll(&watch, 1, 0) <= 0) return false;
-    close(entry.second);
+    if (!entry.second.gone()) return false;
     ended.push_back(entry.first);
     return true;
   });
@@ -48,7 +39,7 @@ std::vector<int> RankWatch::take_ended() {
 }
 
 void RankWatch::kill_all() const {
-  for (const auto& [rank, descriptor] : running_) syscall(SYS_pidfd_send_signal, descriptor, SIGKILL, nullptr, 0);
+  for (const auto& [rank, process] : running_) process.signal(SIGKILL);
 }
 
 template <class Predicate>

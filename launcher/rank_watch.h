@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "runtime/base/process.h"
 #include "runtime/train/status_board.h"
 
 namespace lockstep::launcher {
@@ -15,9 +16,6 @@ namespace lockstep::launcher {
 class RankWatch {
  public:
   explicit RankWatch(train::StatusBoard board) : board_(std::move(board)) {}
-  ~RankWatch();
-  RankWatch(const RankWatch&) = delete;
-  RankWatch& operator=(const RankWatch&) = delete;
 
   /// Takes up ranks that have started since.
   void find_started();
@@ -43,8 +41,8 @@ class RankWatch {
 
   train::StatusBoard board_;
   std::set<int> started_;
-  std::map<int, int> running_;  ///< pidfds, by rank: a later process with the same number is not taken for the rank
-  std::vector<int> ended_;      ///< before they could be watched
+  std::map<int, ProcessWatch> running_;  ///< by rank
+  std::vector<int> ended_;               ///< before they could be watched
 };
 
 }  // namespace lockstep::launcher

@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <string_view>
 
+#include "runtime/base/process.h"
+
 namespace lockstep::launcher {
 
 using std::chrono::milliseconds;
@@ -130,8 +132,8 @@ void Supervisor::take_down(milliseconds delay) {
 
 bool Supervisor::mpirun_has_noticed() const {
   // A process that has ended keeps its number until mpirun takes note.
-  const bool taken_note = std::ranges::all_of(
-      suspects_, [this](int rank) { return kill(static_cast<pid_t>(ranks_.entry(rank).pid), 0) != 0; });
+  const bool taken_note = std::ranges::none_of(
+      suspects_, [this](int rank) { return process_exists(static_cast<pid_t>(ranks_.entry(rank).pid)); });
   return taken_note || Clock::now() > suspects_ended_ + kNoticeTime;
 }
 

@@ -11,7 +11,7 @@
 #include "comm/group/futex.h"
 #include "comm/group/operation.h"
 #include "comm/group/peer_errors.h"
-#include "comm/group/process.h"
+#include "runtime/base/process.h"
 
 namespace lockstep::comm {
 

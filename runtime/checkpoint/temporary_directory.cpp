@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/checkpoint/temporary_directory.h"
 
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <filesystem>
@@ -21,6 +19,7 @@
 #include <system_error>
 #include <vector>
 
+#include "runtime/base/process.h"
 #include "runtime/checkpoint/durable_file.h"
 
 namespace lockstep::checkpoint {
@@ -48,7 +47,7 @@ std::string start_time(pid_t pid) {
 }
 
 bool is_running(pid_t pid, const std::string& started) {
-  if (::kill(pid, 0) != 0 && errno != EPERM) return false;
+  if (!process_exists(pid)) return false;
   const std::string now = start_time(pid);
   return now == "0" || started == "0" || now == started;
 }

@@ -75,6 +75,23 @@ class CheckFloors(unittest.TestCase):
         for line in ("#ifdef X", "#if defined(X)", "# ifndef X", "#elif X"):
             self.expect_one({"runtime/nn/module.cpp": f"{LICENSE}{line}\n"}, "module.cpp:2:", "conditional compilation")
 
+    def test_a_signal_by_process_id_is_found(self):
+        for line in ("kill(pid, SIGKILL);", "  if (pid) ::kill(pid, 9);", "killpg (group, 9);", "syscall(SYS_tgkill, a, b, 9);"):
+            self.expect_one({"launcher/main.cpp": f"{LICENSE}{line}\n"}, "launcher/main.cpp:2:", "a signal by process id")
+        for line in ("os.kill(pid, 9)", "from os import kill; kill(pid, 9)", "signal.pidfd_send_signal(fd, 9)"):
+            self.expect_one({"tests/run.py": f"# {LICENSE[3:]}{line}\n"}, "tests/run.py:2:", "a signal by process id")
+            self.expect_one({"scripts/run": f"#!/usr/bin/env python3\n# {LICENSE[3:]}{line}\n"}, "scripts/run:3:")
+        for line in ("kill -9 $pid", "wait; kill $pid", "true && pkill x", "if x; then killall x; fi"):
+            self.expect_one({"scripts/run": f"#!/bin/sh\n# {LICENSE[3:]}{line}\n"}, "scripts/run:3:", "a signal by process id")
+
+    def test_signals_that_are_checked_pass(self):
+        self.assertEqual([], findings({
+            "runtime/base/process.cpp": LICENSE + "::kill(pid, 0);\n",
+            "launcher/main.cpp": LICENSE + "fault.kill(); run->kill(1); watch.kill_all(); signal_child(pid, 9);\n",
+            "tests/run.py": f"# {LICENSE[3:]}live.process.kill()\n\ndef kill(self, *ranks):\n    pass\n",
+            "scripts/run": f"#!/bin/sh\n# {LICENSE[3:]}echo --kill them # kill all\n",
+        }))
+
     def test_a_path_of_one_machine_is_found(self):
         path = "/".join(("", "home", "me", "data"))
         self.expect_one({"README.md": f"Copy it to {path}.\n"}, "README.md:1:", "a path of one machine")

@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/process.h"
+
 namespace lockstep::launcher {
 
 inline std::string read_text(const std::filesystem::path& path) {
@@ -70,7 +72,7 @@ class Program {
   }
 
   pid_t pid() const { return pid_; }
-  void signal(int number) const { kill(pid_, number); }
+  void signal(int number) const { signal_child(pid_, number); }
   /// Whether it has asked for this signal, or holds it back until it is wanted.
   bool catches(int number) const {
     std::ifstream status("/proc/" + std::to_string(pid_) + "/status");

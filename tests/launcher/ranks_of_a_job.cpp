@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "tests/launcher/program.h"
+#include "tests/support/processes.h"
 
 namespace lockstep::launcher {
 namespace {
@@ -176,7 +177,7 @@ TEST_F(Ranks, AreNotLeftWhenMpirunIsKilled) {
   ASSERT_TRUE(soon([&] { return !metrics().empty(); }));
   const std::string pid = std::to_string(running.pid());
   const std::string children = read_text("/proc/" + pid + "/task/" + pid + "/children");
-  kill(std::stoi(children), SIGKILL);
+  support::signal_descendant(std::stoi(children), SIGKILL);
   const Ended ended = running.wait();
   EXPECT_EQ(ended.code, 7) << ended.err;
 }

@@ -91,7 +91,7 @@ TEST(RankWatch, NoticesTheEndOfRanksThatAreNotItsChildren) {
   EXPECT_TRUE(watch.all_started());
   EXPECT_TRUE(watch.any_at_work());
   EXPECT_TRUE(watch.take_ended().empty());
-  kill(second, SIGKILL);
+  signal_child(second, SIGKILL);
   waitpid(second, nullptr, 0);
   EXPECT_EQ(watch.take_ended(), std::vector<int>{1});
   EXPECT_TRUE(watch.take_ended().empty());
@@ -106,7 +106,7 @@ TEST(RankWatch, CountsARankThatEndedBeforeItWasSeen) {
   const std::string file = folder / "status";
   const StatusBoard board = StatusBoard::create(file, 1);
   const pid_t rank = start_rank(board, file, 0, RankPhase::kInit);
-  kill(rank, SIGKILL);
+  signal_child(rank, SIGKILL);
   waitpid(rank, nullptr, 0);
   RankWatch watch(board);
   watch.find_started();

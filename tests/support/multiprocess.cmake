@@ -3,21 +3,21 @@
 include_guard(GLOBAL)
 
 # lockstep_mpi_test(NAME RANKS n COMMAND program [argument...]
-#                   [MPIRUN_OPTIONS option...] [EXPECT count pattern] [ENVIRONMENT name=value...] [LIMIT seconds] [GPU])
+#                   [MPIRUN_OPTIONS option...] [EXPECT [count pattern]...] [ENVIRONMENT name=value...] [LIMIT seconds] [GPU] [WAITING])
 # One CTest test that runs `program`, a target or a path, as n ranks under the watchdog. EXPECT is the watchdog's
 # --expect. With GPU the ranks share the GPUs of this machine, one such test at a time; a program that finds none says
-# "no GPU" and counts as skipped.
+# "no GPU" and counts as skipped. WAITING ranks do little else: others may run beside them.
 function(lockstep_mpi_test name)
-  cmake_parse_arguments(arg "GPU" "RANKS;LIMIT" "COMMAND;MPIRUN_OPTIONS;EXPECT;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(arg "GPU;WAITING" "RANKS;LIMIT" "COMMAND;MPIRUN_OPTIONS;EXPECT;ENVIRONMENT" ${ARGN})
   lockstep_add_ranks_test(${MPIEXEC_EXECUTABLE} --allow-run-as-root --oversubscribe --bind-to none
                           ${arg_MPIRUN_OPTIONS} -n ${arg_RANKS})
 endfunction()
 
 # lockstep_tcp_test(NAME RANKS n COMMAND program [argument...] [STARTER_OPTIONS option...]
-#                   [EXPECT count pattern] [ENVIRONMENT name=value...] [LIMIT seconds] [GPU])
+#                   [EXPECT [count pattern]...] [ENVIRONMENT name=value...] [LIMIT seconds] [GPU] [WAITING])
 # The same without MPI, in torchrun's environment; the options are torchrun_ranks'.
 function(lockstep_tcp_test name)
-  cmake_parse_arguments(arg "GPU" "RANKS;LIMIT" "COMMAND;STARTER_OPTIONS;EXPECT;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(arg "GPU;WAITING" "RANKS;LIMIT" "COMMAND;STARTER_OPTIONS;EXPECT;ENVIRONMENT" ${ARGN})
   lockstep_add_ranks_test(${CMAKE_CURRENT_FUNCTION_LIST_DIR}/torchrun_ranks ${arg_STARTER_OPTIONS} ${arg_RANKS})
 endfunction()
 
@@ -28,9 +28,10 @@ macro(lockstep_add_ranks_test)
     set(arg_LIMIT ${test_timeout})
   endif()
   set(options --limit ${arg_LIMIT})
-  if(arg_EXPECT)
-    list(APPEND options --expect ${arg_EXPECT})
-  endif()
+  while(arg_EXPECT)
+    list(POP_FRONT arg_EXPECT count pattern)
+    list(APPEND options --expect ${count} ${pattern})
+  endwhile()
   list(POP_FRONT arg_COMMAND program)
   if(TARGET ${program})
     set(program $<TARGET_FILE:${program}>)
@@ -41,6 +42,9 @@ macro(lockstep_add_ranks_test)
   set_tests_properties(
     ${name} PROPERTIES TIMEOUT ${timeout} PROCESSORS ${arg_RANKS} LABELS mpi
                        ENVIRONMENT "OMP_NUM_THREADS=1;OMPI_MCA_mpi_yield_when_idle=1;${arg_ENVIRONMENT}")
+  if(arg_WAITING)
+    set_tests_properties(${name} PROPERTIES PROCESSORS 1)
+  endif()
   if(arg_GPU)
     set_tests_properties(${name} PROPERTIES LABELS "mpi;gpu" RESOURCE_LOCK gpu
                                             SKIP_REGULAR_EXPRESSION "no GPU: (every test is )?skipped")

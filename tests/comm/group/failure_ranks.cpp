@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Three ranks of which rank 1, or the one that CULPRIT names, misbehaves. Every rank prints one line with what became
-// of it:
-//   failure_ranks SCENARIO shared|mpi|tcp
-#include <signal.h>
+// Three ranks of which rank 1, or the one that CULPRIT names, misbehaves, once the others are ready for it. Every rank
+// prints one line with what became of it:
+//   failure_ranks SCENARIO shared|mpi|tcp SECONDS
+// SECONDS is the timeout of collectives.
 #include <unistd.h>
 
+#include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -14,13 +16,16 @@
 
 #include "comm/group/operation.h"
 #include "runtime/tensor/error.h"
+#include "tests/support/mailbox.h"
+#include "tests/support/processes.h"
 
 namespace {
 
 using namespace lockstep;
 
-constexpr std::chrono::milliseconds kTimeout{2000};
+constexpr int kRanks = 3;
 const int culprit = std::getenv("CULPRIT") == nullptr ? 1 : std::atoi(std::getenv("CULPRIT"));
+std::chrono::milliseconds timeout;
 const Stream stream = Stream::calling_thread();
 
 void all_reduce(comm::World& world, std::int64_t count, const Stream& on = stream) {
@@ -57,11 +62,11 @@ const std::map<std::string, std::function<void(comm::World&)>> kScenarios{
        worker.synchronize();
      }},
     {"stopped", [](comm::World& world) { either(world, [] { raise(SIGSTOP); }); }},
-    {"late", [](comm::World& world) { either(world, [] { std::this_thread::sleep_for(kTimeout * 3 / 4); }); }},
+    {"late", [](comm::World& world) { either(world, [] { std::this_thread::sleep_for(timeout / 2); }); }},
     {"failed", [](comm::World& world) { either(world, [] { throw std::runtime_error("out of coffee"); }); }},
     {"device_absent",
      [](comm::World& world) {
-       if (world.rank() == culprit) std::this_thread::sleep_for(kTimeout * 3 / 2);
+       if (world.rank() == culprit) std::this_thread::sleep_for(timeout * 3 / 2);
        if (world.rank() != culprit) wait_on_device(world, 5);
      }},
     {"device_killed",
@@ -72,12 +77,7 @@ const std::map<std::string, std::function<void(comm::World&)>> kScenarios{
     {"device_disagreeing", [](comm::World& world) { wait_on_device(world, world.rank() == culprit ? 99 : 5); }},
     {"aborted",
      [](comm::World& world) {
-       if (world.rank() == culprit) {
-         std::this_thread::sleep_for(kTimeout / 4);
-         world.abort(5);
-       }
-       std::printf("rank %d waits\n", world.rank());
-       std::fflush(stdout);
+       if (world.rank() == culprit) world.abort(5);
        std::this_thread::sleep_for(std::chrono::minutes(10));  // the watchdog is earlier
      }},
     {"left",
@@ -86,22 +86,46 @@ const std::map<std::string, std::function<void(comm::World&)>> kScenarios{
      }},
 };
 
-/// What the culprit cannot do itself once it is stopped.
-void end_process(const Tensor& processes, int rank) { kill(static_cast<pid_t>(processes.item(rank)), SIGKILL); }
+/// Returns once every rank has its world and the others know the culprit's process id, which is returned. Whatever then
+/// becomes of the culprit, what this needs has been said; a collective would need rank 0's thread to answer.
+pid_t meet(const support::Mailbox& mailbox, int rank) {
+  if (rank != culprit) {
+    std::printf("rank %d is ready\n", rank);
+    std::fflush(stdout);
+    mailbox.tell(culprit, getpid());
+    return static_cast<pid_t>(mailbox.hear());
+  }
+  for (int other = 1; other < kRanks; ++other) mailbox.hear();
+  for (int other = 0; other < kRanks; ++other) {
+    if (other != culprit) mailbox.tell(other, getpid());
+  }
+  return getpid();
+}
+
+/// For one of the two that a stopped rank leaves: neither ends before the other has seen what there was to see, and
+/// then one does what the culprit cannot do itself.
+void end_stopped(const support::Mailbox& mailbox, int rank, pid_t stopped) {
+  const int other = 3 - rank - culprit;
+  mailbox.tell(other, getpid());
+  mailbox.hear();
+  if (rank < other) support::signal_rank(culprit, stopped, SIGKILL);
+}
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3) return 2;
+  if (argc != 4) return 2;
   const std::string scenario = argv[1];
+  timeout = std::chrono::seconds(std::atoi(argv[3]));
+  const bool shared_memory = std::string(argv[2]) == "shared";
+  const support::Mailbox mailbox(comm::launch_environment().rank);
   std::string outcome = "finished";
   int rank = -1;
-  const Tensor processes = Tensor::zeros({3}, DType::kInt64);
+  pid_t process_of_culprit = 0;
   try {
-    comm::World world =
-        comm::World::from_environment({.timeout = kTimeout, .shared_memory = std::string(argv[2]) == "shared"});
+    comm::World world = comm::World::from_environment({.timeout = timeout, .shared_memory = shared_memory});
     rank = world.rank();
-    world.communicator()->all_gather(Tensor::from<std::int64_t>({getpid()}, {1}), processes, stream);
+    if (scenario != "nothing") process_of_culprit = meet(mailbox, rank);
     kScenarios.at(scenario)(world);
   } catch (const Error& error) {
     outcome = std::string("code ") + std::to_string(static_cast<int>(error.code())) + ": " + error.what();
@@ -110,9 +134,6 @@ int main(int argc, char** argv) {
   }
   std::printf("rank %d ended with %s\n", rank, outcome.c_str());
   std::fflush(stdout);
-  if (scenario == "stopped") {
-    std::this_thread::sleep_for(kTimeout);  // the other survivor may be a little later, and must not see this one gone
-    if (rank == (culprit == 0 ? 1 : 0)) end_process(processes, culprit);
-  }
+  if (scenario == "stopped") end_stopped(mailbox, rank, process_of_culprit);
   return 0;
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <signal.h>
 #include <sys/mman.h>
 
 #include <atomic>
+#include <csignal>
 #include <random>
 
+#include "runtime/base/process.h"
 #include "tests/runtime/checkpoint/checkpoint_support.h"
 
 namespace lockstep::checkpoint {
@@ -70,7 +71,7 @@ TEST(Crash, LosesNothingWhenKilledAtRandomInstants) {
       }
     }
     ::usleep(random() % 6000);
-    ::kill(pid, SIGKILL);
+    signal_child(pid, SIGKILL);
     ::waitpid(pid, nullptr, 0);
     const std::optional<Checkpoint> latest = store_in(path).latest();
     ASSERT_TRUE(latest.has_value());

@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of whole runs share: training through the command, and reading what a run leaves behind."""
 import array
-import contextlib
 import json
 import os
 import resource
 import signal
 import struct
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
 import uuid
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "support"))
+from processes import signal_marked, variables  # noqa: E402
 
 LOCKSTEP = os.environ["LOCKSTEP_BINARY"]
 CONFIGS = Path(__file__).resolve().parents[3] / "configs"
@@ -104,11 +107,7 @@ class LiveRun:
         """Process ids by rank. Empty until the ranks are started."""
         found = {}
         for process in filter(str.isdecimal, os.listdir("/proc")):
-            try:
-                environment = Path("/proc", process, "environ").read_bytes().decode()
-            except OSError:  # it is somebody else's, or has ended meanwhile
-                continue
-            entries = dict(entry.partition("=")[::2] for entry in environment.split("\0"))
+            entries = variables(process)
             if entries.get("LOCKSTEP_TEST_RUN") == self.mark and "OMPI_COMM_WORLD_RANK" in entries:
                 found[int(entries["OMPI_COMM_WORLD_RANK"])] = int(process)
         return found
@@ -130,8 +129,7 @@ class LiveRun:
         processes = self.ranks()
         for rank in ranks:
             if rank in processes:
-                with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile
-                    os.kill(processes[rank], signal.SIGKILL)
+                signal_marked(processes[rank], "LOCKSTEP_TEST_RUN", self.mark, signal.SIGKILL)
 
     def finish(self):
         code = self.process.wait()

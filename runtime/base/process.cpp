@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/base/process.h"
+
+#include <poll.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace lockstep {
+
+namespace {
+
+std::invalid_argument no_signal_for(pid_t pid, const std::string& reason) {
+  return std::invalid_argument("process " + std::to_string(pid) + " gets no signal: " + reason);
+}
+
+}  // namespace
+
+void signal_child(pid_t child, int number) {
+  if (child <= 1) throw no_signal_for(child, "this is not the number of one child");
+  // Until it is waited for, a child keeps its number.
+  siginfo_t state{};
+  if (waitid(P_PID, static_cast<id_t>(child), &state, WEXITED | WNOHANG | WNOWAIT) != 0) {
+    throw no_signal_for(child, "it is no child of process " + std::to_string(getpid()));
+  }
+  ::kill(child, number);
+}
+
+bool process_exists(pid_t pid) { return pid > 0 && (::kill(pid, 0) == 0 || errno == EPERM); }
+
+ProcessWatch::ProcessWatch(pid_t pid) : pid_(pid), descriptor_(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))) {}
+
+ProcessWatch::ProcessWatch(ProcessWatch&& other) noexcept
+    : pid_(other.pid_), descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+ProcessWatch::~ProcessWatch() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+bool ProcessWatch::gone() const {
+  pollfd ended{descriptor_, POLLIN, 0};
+  return descriptor_ >= 0 && poll(&ended, 1, 0) > 0;
+}
+
+void ProcessWatch::signal(int number) const {
+  if (pid_ == 1) throw no_signal_for(pid_, "it is the machine's first process");
+  if (descriptor_ >= 0) syscall(SYS_pidfd_send_signal, descriptor_, number, nullptr, 0);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+namespace lockstep {
+
+// Every signal of this project goes through signal_child() or ProcessWatch::signal(). Both reach exactly one process:
+// to kill(), 0 and negative numbers are groups of processes, and 1 is the machine's first process.
+
+/// Sends `number` to a child of this process that it has not waited for. Throws std::invalid_argument for any other
+/// process id; what fork() returns where it fails, -1, is one.
+void signal_child(pid_t child, int number);
+
+/// Whether there is a process of this number, if only one that waits for its parent to take note of its end. False for
+/// 0 and negative numbers.
+bool process_exists(pid_t pid);
+
+/// Watches another process of this machine, which need not be a child.
+class ProcessWatch {
+ public:
+  explicit ProcessWatch(pid_t pid);
+  ProcessWatch(ProcessWatch&& other) noexcept;
+  ProcessWatch& operator=(ProcessWatch&&) = delete;
+  ~ProcessWatch();
+
+  pid_t pid() const { return pid_; }
+  /// For poll(): readable once the process has ended; -1 where it cannot be watched.
+  int descriptor() const { return descriptor_; }
+  /// Whether the process has ended since the watch began. False for a process that cannot be seen from here, such as
+  /// one in another container.
+  bool gone() const;
+  /// Sends `number` to the process that the watch began with: a later one with the same number gets nothing. Does
+  /// nothing where that has ended or cannot be watched. Throws std::invalid_argument for process 1.
+  void signal(int number) const;
+
+ private:
+  pid_t pid_;
+  int descriptor_;  // a pidfd, which a new process with a reused number cannot deceive; -1 where there is none
+};
+
+}  // namespace lockstep
