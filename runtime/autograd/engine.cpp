@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
+#include "runtime/autograd/cast.h"
 #include "runtime/autograd/grad_mode.h"
 #include "runtime/autograd/node.h"
 #include "runtime/kernels/backend.h"
@@ -48,13 +48,17 @@ struct Pending {
   }
 };
 
+/// The tensors whose gradients are asked for, with their dtypes. Gradients get these, also where an operation read a
+/// compute copy of another dtype.
+using Wanted = std::unordered_map<const Meta*, DType>;
+
 /// What hooks asked to be run when the pass of this thread is over; null outside a pass.
 thread_local std::vector<std::function<void()>>* callbacks = nullptr;
 
 /// One walk through the graph.
 class Pass {
  public:
-  Pass(const Tensor& output, BackwardOptions options, std::unordered_set<const Meta*> wanted)
+  Pass(const Tensor& output, BackwardOptions options, Wanted wanted)
       : options_(options), wanted_(std::move(wanted)), root_(output.autograd_meta()) {
     // A gradient that will itself be differentiated must stay a value of its own.
     state_.into_slots = wanted_.empty() && !options_.create_graph;
@@ -107,7 +111,7 @@ class Pass {
       for (const std::shared_ptr<Meta>& input : node->inputs()) reach(input);
       order_.push_back(std::move(node));
     }
-    for (const Meta* meta : wanted_) {
+    for (const auto& [meta, dtype] : wanted_) {
       if (meta->producer) ++state_.consumers[meta->producer.get()];
     }
     std::ranges::sort(order_, [](const auto& a, const auto& b) { return a->sequence() > b->sequence(); });
@@ -132,7 +136,9 @@ class Pass {
   }
 
   void arrive(const std::shared_ptr<Meta>& meta, const Tensor& grad) {
-    if (wanted_.contains(meta.get())) results_[meta.get()].add(grad, options_.create_graph);
+    if (const auto wanted = wanted_.find(meta.get()); wanted != wanted_.end()) {
+      results_[meta.get()].add(cast(grad, wanted->second), options_.create_graph);
+    }
     if (meta->producer) {
       pending_[meta->producer.get()].add(grad, options_.create_graph);
     } else if (wanted_.empty()) {
@@ -183,7 +189,7 @@ class Pass {
   }
 
   BackwardOptions options_;
-  std::unordered_set<const Meta*> wanted_;
+  Wanted wanted_;
   std::shared_ptr<Meta> root_;
   PassState state_;
   std::vector<std::shared_ptr<Node>> order_;
@@ -226,11 +232,11 @@ void backward(const Tensor& output, const Tensor& grad, const BackwardOptions& o
 std::vector<Tensor> grad(const Tensor& output, const std::vector<Tensor>& inputs, const Tensor& grad_output,
                          const BackwardOptions& options) {
   const Tensor start = initial_gradient(output, grad_output);
-  std::unordered_set<const Meta*> wanted;
+  Wanted wanted;
   for (const Tensor& input : inputs) {
     if (!input.requires_grad())
       throw UsageError("a gradient with respect to " + describe(input) + ", which needs none");
-    wanted.insert(input.autograd_meta().get());
+    wanted.emplace(input.autograd_meta().get(), input.dtype());
   }
   if (wanted.empty()) return {};
   Pass pass(output, options, std::move(wanted));

@@ -27,8 +27,10 @@ void backward(const Tensor& output, const Tensor& grad = {}, const BackwardOptio
 void after_backward(std::function<void()> callback);
 
 /// The gradients of `output` with respect to `inputs` (leaves or results), without touching any leaf's grad(). An input
-/// that output does not depend on gets an undefined tensor. With create_graph the gradients can be differentiated
-/// again, as far as the operations' backward is recorded; walking through one that is not throws UsageError naming it.
+/// that output does not depend on gets an undefined tensor. A gradient has its input's dtype: float32 for a float32
+/// parameter, also where autocast let the operations read its 16-bit compute copy. With create_graph the gradients can
+/// be differentiated again, as far as the operations' backward is recorded; walking through one that is not throws
+/// UsageError naming it.
 std::vector<Tensor> grad(const Tensor& output, const std::vector<Tensor>& inputs, const Tensor& grad_output = {},
                          const BackwardOptions& options = {});
 

@@ -3,6 +3,7 @@
 
 #include "amp/autocast/autocast.h"
 #include "amp/autocast/cast_cache.h"
+#include "runtime/autograd/cast.h"
 #include "runtime/autograd/engine.h"
 #include "runtime/nn/arena.h"
 #include "runtime/nn/layers.h"
@@ -77,11 +78,28 @@ TEST_F(ComputeCopy, IsNotUsedOutsideAGuard) {
   EXPECT_TRUE(autocast(Op::kSoftmax, weight_).is(weight_));
 }
 
-TEST_F(ComputeCopy, GivesGradToo) {
+TEST_F(ComputeCopy, GivesAGradientOfTheWeightsDtype) {
   const Autocast guard(DType::kFloat16);
   const Tensor found = autograd::grad(ops::sum(layer_.forward(x_)), {weight_}).front();
   EXPECT_EQ(found.shape(), weight_.shape());
+  EXPECT_EQ(found.dtype(), DType::kFloat32);
   EXPECT_FALSE(weight_.grad().defined());
+}
+
+TEST_F(ComputeCopy, OfAWeightUsedTwiceAddsItsGradientsInFloat32) {
+  const Autocast guard(DType::kFloat16);
+  const Tensor large = Tensor::from<float>({2048, 0, 0}, {1, 3}), small = Tensor::from<float>({1, 0, 0}, {1, 3});
+  const Tensor twice = ops::add(ops::sum(layer_.forward(large)), ops::sum(layer_.forward(small)));
+  EXPECT_EQ(autograd::grad(twice, {weight_}).front().item(), 2049) << "which float16 cannot represent";
+}
+
+TEST_F(ComputeCopy, GivesAGradientThatCanBeDifferentiatedAgain) {
+  const Tensor copy = autograd::cast(weight_, DType::kFloat16);
+  const Tensor first = autograd::grad(ops::sum(ops::mul(copy, copy)), {weight_}, {}, {.create_graph = true}).front();
+  EXPECT_EQ(first.dtype(), DType::kFloat32);
+  const Tensor second = autograd::grad(ops::sum(first), {weight_}).front();
+  EXPECT_EQ(second.dtype(), DType::kFloat32);
+  EXPECT_THAT(values_of(second), ::testing::Each(2));
 }
 
 }  // namespace
