@@ -4,7 +4,6 @@
 #include "model_zoo/convnet.h"
 #include "model_zoo/mlp.h"
 #include "model_zoo/resnet.h"
-#include "runtime/nn/layers.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::model_zoo {
@@ -30,7 +29,6 @@ std::unique_ptr<nn::Module> make(const job::Model& config, const ModelInput& inp
 std::unique_ptr<nn::Module> build(const job::Model& config, const ModelInput& input, std::uint64_t seed) {
   std::unique_ptr<nn::Module> model = make(config, input);
   nn::initialize(*model, seed);
-  nn::name_layers(*model);
   return model;
 }
 

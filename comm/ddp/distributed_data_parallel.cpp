@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/ddp/distributed_data_parallel.h"
 
+#include <numeric>
+
 #include "comm/ddp/sync_batch_norm.h"
 #include "runtime/autograd/meta.h"
 #include "runtime/job/precision.h"
-#include "runtime/nn/layers.h"
+#include "runtime/nn/step_context.h"
 #include "runtime/tensor/error.h"
 #include "runtime/tensor/gpu.h"
 
@@ -28,8 +30,29 @@ DistributedDataParallel::DistributedDataParallel(nn::Module& model, const World&
 }
 
 Tensor DistributedDataParallel::forward(const Tensor& input) {
+  if (needs_first_sample()) return forward(input, samples_before(input.size(0)));
   const gpu::AllocationLabel label("activations");
   return model_.forward(input);
+}
+
+Tensor DistributedDataParallel::forward(const Tensor& input, std::int64_t first_sample) {
+  const nn::FirstSample here(first_sample);
+  const gpu::AllocationLabel label("activations");
+  return model_.forward(input);
+}
+
+bool DistributedDataParallel::needs_first_sample() const {
+  if (communicator_->size() == 1 || nn::StepContext::current().named) return false;
+  bool draws = false;
+  model_.for_each([&draws](const std::string&, nn::Module& module) { draws = draws || module.draws_random_numbers(); });
+  return draws;
+}
+
+std::int64_t DistributedDataParallel::samples_before(std::int64_t samples) const {
+  const Tensor all = Tensor::empty({communicator_->size()}, DType::kInt64);
+  communicator_->all_gather(Tensor::from<std::int64_t>({samples}, {1}), all, Stream::calling_thread());
+  const auto shares = all.as<std::int64_t>();
+  return std::accumulate(shares.begin(), shares.begin() + communicator_->rank(), std::int64_t{0});
 }
 
 double DistributedDataParallel::loss_weight(std::int64_t local, std::int64_t global) const {

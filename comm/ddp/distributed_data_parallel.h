@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "comm/ddp/reducer.h"
@@ -25,7 +26,13 @@ class DistributedDataParallel {
   DistributedDataParallel(const DistributedDataParallel&) = delete;
   DistributedDataParallel& operator=(const DistributedDataParallel&) = delete;
 
+  /// The model's output for this rank's share of the batch, [samples, ...]; a rank may have none. Where several ranks
+  /// draw dropout masks outside an nn::StepContext, the ranks tell each other how many samples they have: a collective
+  /// of the CPU, which waits for the slowest of them. forward(input, first_sample) needs none.
   Tensor forward(const Tensor& input);
+  /// The same where it is known that the input's first row is sample `first_sample` of the global batch, as a
+  /// data::Batch says.
+  Tensor forward(const Tensor& input, std::int64_t first_sample);
 
   /// What a rank's mean loss over `local` samples is multiplied by, so that the reduced gradient is that of the mean
   /// over all `global` samples.
@@ -58,6 +65,10 @@ class DistributedDataParallel {
   void share_statistics();
 
  private:
+  /// Whether the masks of the next forward pass depend on what the other ranks hold.
+  bool needs_first_sample() const;
+  /// The number of samples that the ranks before this one have. A collective.
+  std::int64_t samples_before(std::int64_t samples) const;
   void broadcast_statistics();
   void require_unwrapped() const;
   void require_same_model(const job::Comm& config) const;

@@ -93,6 +93,7 @@ struct DropoutKey {
   std::uint64_t seed = 0;
   std::uint64_t step = 0;
   std::uint32_t layer = 0;
+  std::uint32_t call = 0;  ///< of the layer within the step, from 0 to 2^24 - 1
   /// Device memory, read when the kernel runs and added to `step` and, in elements, to the first element: what differs
   /// from one replay of a captured step to the next. Null: nothing is added.
   const StepPosition* position = nullptr;

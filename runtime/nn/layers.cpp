@@ -5,7 +5,6 @@
 #include <span>
 #include <string>
 
-#include "runtime/nn/name_hash.h"
 #include "runtime/nn/step_context.h"
 #include "runtime/ops/ops.h"
 #include "runtime/tensor/error.h"
@@ -87,7 +86,11 @@ Tensor BatchNorm::forward(const Tensor& x, const Tensor& residual) {
 Tensor Dropout::forward(const Tensor& x) {
   if (!training()) return x;
   const StepContext::Values at = StepContext::current();
-  return ops::dropout(x, p_, {at.seed, at.step, layer_, at.position}, at.first_sample);
+  const kernels::DropoutKey key =
+      at.named ? kernels::DropoutKey{at.seed, at.step, random_name().layer, StepContext::next_call(random_name().layer),
+                                     at.position}
+               : kernels::DropoutKey{random_name().seed, random_name().calls++, random_name().layer};
+  return ops::dropout(x, p_, key, at.first_sample);
 }
 
 Tensor Activation::forward(const Tensor& x) {
@@ -112,12 +115,6 @@ Tensor Sequential::forward(const Tensor& x) {
   Tensor y = x;
   for (Module* module : order_) y = module->forward(y);
   return y;
-}
-
-void name_layers(Module& root) {
-  root.for_each([](const std::string& path, Module& module) {
-    if (auto* dropout = dynamic_cast<Dropout*>(&module)) dropout->set_layer(name_hash(path));
-  });
 }
 
 }  // namespace lockstep::nn

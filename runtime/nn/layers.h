@@ -82,17 +82,18 @@ class BatchNorm : public Module {
   ops::BatchNormOptions options_;
 };
 
-/// Active while training. The mask is named by StepContext and the module's `layer`.
+/// Active while training; each call draws a new mask. It is named by the module's path, the rows' places in the global
+/// batch and, within a StepContext, the context and the number of the call in it; otherwise by the seed that
+/// initialize() was given and the number of the call since then. Every rank calls a layer equally often, also one
+/// without samples.
 class Dropout : public Module {
  public:
   explicit Dropout(double p) : p_(p) {}
   Tensor forward(const Tensor& x) override;
-  /// Tells the masks of a model's dropouts apart; name_layers() sets it from the path.
-  void set_layer(std::uint32_t layer) { layer_ = layer; }
+  bool draws_random_numbers() const override { return training() && p_ > 0; }
 
  private:
   double p_;
-  std::uint32_t layer_ = 0;
 };
 
 class Activation : public Module {
@@ -137,8 +138,5 @@ class Sequential : public Module {
  private:
   std::vector<Module*> order_;
 };
-
-/// Gives each dropout below `root` the number that names its masks.
-void name_layers(Module& root);
 
 }  // namespace lockstep::nn

@@ -66,7 +66,13 @@ void Module::adopt(std::string name, std::unique_ptr<Module> module) {
   children_.emplace_back(std::move(name), std::move(module));
 }
 
+void name_layers(Module& root) {
+  root.for_each([](const std::string& path, Module& module) { module.random_name_.layer = name_hash(path); });
+}
+
 void initialize(Module& root, std::uint64_t seed) {
+  root.for_each([seed](const std::string&, Module& module) { module.random_name_ = {seed, 0, 0}; });
+  name_layers(root);
   for (const Parameter& parameter : root.parameters()) {
     const Initializer& initializer = parameter.initializer;
     autograd::meta_of(parameter.tensor).name = parameter.name;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -13,6 +14,14 @@
 namespace lockstep::nn {
 
 class Arena;
+class Module;
+
+/// Fills the parameters from their initializers, and names the random numbers that modules draw in their forward passes
+/// (name_layers() included). Each element's value depends on the seed, the parameter's name and the element's index
+/// alone.
+void initialize(Module& root, std::uint64_t seed);
+/// Gives each module below `root` the number, made from its path, that tells its random numbers from the others'.
+void name_layers(Module& root);
 
 /// A part of a network: parameters, statistics, and other modules by name. Owns them; not copyable.
 class Module {
@@ -32,6 +41,9 @@ class Module {
   /// Switches dropout and batch norm between training and evaluation.
   void train(bool training = true);
   bool training() const { return training_; }
+  /// Whether the next forward pass of this module itself, not of its children, draws random numbers that depend on the
+  /// place of its input in the global batch.
+  virtual bool draws_random_numbers() const { return false; }
 
   /// Calls `visit` for this module ("" is its path) and, depth first, for all below it.
   void for_each(const std::function<void(const std::string& path, Module& module)>& visit);
@@ -41,6 +53,14 @@ class Module {
   void set_arena(std::shared_ptr<Arena> arena) { arena_ = std::move(arena); }
 
  protected:
+  /// What names the random numbers of this module's forward pass.
+  struct RandomName {
+    std::uint64_t seed = 0;
+    std::uint32_t layer = 0;
+    std::uint64_t calls = 0;  ///< since initialize(); counted by the module
+  };
+  RandomName& random_name() { return random_name_; }
+
   /// A float32 leaf that requires a gradient; filled by initialize().
   Tensor add_parameter(std::string name, const Shape& shape, ParameterKind kind, Initializer initializer);
   RunningStatistics& add_statistics(std::string name, std::int64_t channels);
@@ -59,12 +79,12 @@ class Module {
   std::vector<Parameter> parameters_;
   std::vector<std::pair<std::string, std::unique_ptr<RunningStatistics>>> statistics_;
   std::vector<std::pair<std::string, std::unique_ptr<Module>>> children_;
+  friend void initialize(Module& root, std::uint64_t seed);
+  friend void name_layers(Module& root);
+
   bool training_ = true;
+  RandomName random_name_;
   std::shared_ptr<Arena> arena_;
 };
-
-/// Fills the parameters from their initializers. Each element's value depends on the seed, the parameter's name and the
-/// element's index alone.
-void initialize(Module& root, std::uint64_t seed);
 
 }  // namespace lockstep::nn

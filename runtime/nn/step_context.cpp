@@ -1,23 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/nn/step_context.h"
 
+#include <utility>
+
 namespace lockstep::nn {
 
 namespace {
 thread_local StepContext::Values on_this_thread;
-}
+thread_local StepContext* innermost = nullptr;
+}  // namespace
 
 StepContext::StepContext(std::uint64_t seed, std::uint64_t step, std::int64_t first_sample)
-    : previous_(on_this_thread) {
-  on_this_thread = {seed, step, first_sample, nullptr};
+    : previous_(on_this_thread), outer_(std::exchange(innermost, this)) {
+  on_this_thread = {true, seed, step, first_sample, nullptr};
 }
 
-StepContext::StepContext(std::uint64_t seed, const kernels::StepPosition* position) : previous_(on_this_thread) {
-  on_this_thread = {seed, 0, 0, position};
+StepContext::StepContext(std::uint64_t seed, const kernels::StepPosition* position)
+    : previous_(on_this_thread), outer_(std::exchange(innermost, this)) {
+  on_this_thread = {true, seed, 0, 0, position};
 }
 
-StepContext::~StepContext() { on_this_thread = previous_; }
+StepContext::~StepContext() {
+  on_this_thread = previous_;
+  innermost = outer_;
+}
 
 StepContext::Values StepContext::current() { return on_this_thread; }
+
+std::uint32_t StepContext::next_call(std::uint32_t layer) { return innermost ? innermost->calls_[layer]++ : 0; }
+
+FirstSample::FirstSample(std::int64_t first_sample)
+    : previous_(std::exchange(on_this_thread.first_sample, first_sample)) {}
+
+FirstSample::~FirstSample() { on_this_thread.first_sample = previous_; }
 
 }  // namespace lockstep::nn

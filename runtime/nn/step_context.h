@@ -2,13 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 
 #include "runtime/kernels/backend.h"
 
 namespace lockstep::nn {
 
 /// Where in the run a forward pass stands: what dropout masks are named by, so that they do not depend on the number of
-/// ranks. Set it around each forward pass of a training loop; without one, masks are those of step 0 and sample 0.
+/// ranks, and a resumed run draws those of one that was not interrupted. A layer that is called several times in one
+/// context gets a mask of its own each time. Without a context, layers count their calls: see Dropout.
 class StepContext {
  public:
   /// `first_sample`: the place of the input's first row in the step's global batch.
@@ -21,16 +23,34 @@ class StepContext {
   StepContext& operator=(const StepContext&) = delete;
 
   struct Values {
+    bool named = false;  ///< whether there is a context; without one, only first_sample has a meaning
     std::uint64_t seed = 0;
     std::uint64_t step = 0;
     std::int64_t first_sample = 0;
     const kernels::StepPosition* position = nullptr;  ///< null: nothing is added to the others
   };
-  /// The innermost context of this thread.
+  /// Those of this thread's innermost context.
   static Values current();
+  /// How often it was called for `layer` within the innermost context before.
+  static std::uint32_t next_call(std::uint32_t layer);
 
  private:
   Values previous_;
+  StepContext* outer_;
+  std::map<std::uint32_t, std::uint32_t> calls_;  ///< by layer
+};
+
+/// Says where the input of a forward pass lies in the global batch: its first row is sample `first_sample`. What
+/// DistributedDataParallel::forward sets; for loops without a StepContext, or within one that reads no device memory.
+class FirstSample {
+ public:
+  explicit FirstSample(std::int64_t first_sample);
+  ~FirstSample();
+  FirstSample(const FirstSample&) = delete;
+  FirstSample& operator=(const FirstSample&) = delete;
+
+ private:
+  std::int64_t previous_;
 };
 
 }  // namespace lockstep::nn

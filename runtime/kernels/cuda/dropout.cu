@@ -29,7 +29,8 @@ __global__ void __launch_bounds__(kThreads)
   if (place.key.position != nullptr) moved = *place.key.position;
   const auto first_number =
       static_cast<std::uint64_t>(place.first_element + moved.first_sample * place.elements_of_sample);
-  const CounterRng rng(place.key.seed, CounterRng::Purpose::kDropout, place.key.layer, place.key.step + moved.step);
+  const CounterRng rng(place.key.seed, CounterRng::Purpose::kDropout, place.key.layer, place.key.step + moved.step,
+                       place.key.call);
   const std::uint64_t first_group = first_number / 4;
   const int skipped = static_cast<int>(first_number % 4);
 

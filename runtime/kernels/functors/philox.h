@@ -39,8 +39,8 @@ LOCKSTEP_HOST_DEVICE inline float uniform_from_bits(std::uint32_t bits) {
   return static_cast<float>(bits >> 8) * 0x1p-24f;
 }
 
-/// A stream of random numbers named by (seed, purpose, index): `at(i)` needs no state, so any rank can draw any
-/// element. Distinct purposes never share numbers.
+/// A stream of random numbers named by (seed, purpose, layer, step, call): `at(i)` needs no state, so any rank can draw
+/// any element. Distinct purposes never share numbers.
 class CounterRng {
  public:
   /// What a stream of numbers is for; part of the counter.
@@ -52,9 +52,13 @@ class CounterRng {
     kSynthetic = 5
   };
 
-  LOCKSTEP_HOST_DEVICE CounterRng(std::uint64_t seed, Purpose purpose, std::uint32_t layer = 0, std::uint64_t step = 0)
-      // The step is folded into the key, so that counter words are left for purpose, layer and a 64-bit element index.
-      : key_(seed + 0x9E3779B97F4A7C15u * step), high_(static_cast<std::uint64_t>(purpose) << 32 | layer) {}
+  /// `call` tells streams of one layer and step apart; below 2^24.
+  LOCKSTEP_HOST_DEVICE CounterRng(std::uint64_t seed, Purpose purpose, std::uint32_t layer = 0, std::uint64_t step = 0,
+                                  std::uint32_t call = 0)
+      // The step is folded into the key, so that counter words are left for call, purpose, layer and a 64-bit element
+      // index.
+      : key_(seed + 0x9E3779B97F4A7C15u * step),
+        high_(static_cast<std::uint64_t>(call) << 40 | static_cast<std::uint64_t>(purpose) << 32 | layer) {}
 
   /// Four words of block `block`: elements 4 block .. 4 block + 3.
   LOCKSTEP_HOST_DEVICE std::array<std::uint32_t, 4> block(std::uint64_t block) const {

@@ -70,7 +70,7 @@ void ReferenceBackend::dropout(const Tensor& x, double p, const DropoutKey& key,
                                const Tensor& y) {
   checks::dropout(x, p, y);
   const StepPosition moved = key.position != nullptr ? *key.position : StepPosition{};
-  const CounterRng rng(key.seed, CounterRng::Purpose::kDropout, key.layer, key.step + moved.step);
+  const CounterRng rng(key.seed, CounterRng::Purpose::kDropout, key.layer, key.step + moved.step, key.call);
   if (x.numel() > 0) first_element += moved.first_sample * (x.numel() / x.size(0));
   Values values = load(x);
   for (std::size_t i = 0; i < values.size(); ++i) {

@@ -80,7 +80,6 @@ struct Classifier {
     net.add<nn::Dropout>("dropout", 0.1);
     net.add<nn::Linear>("output", 16, 3);
     nn::initialize(net, 5);
-    nn::name_layers(net);
     const job::Job optimizer_job = job::resolved("optimizer { sgd { lr: 0.2 momentum: 0.9 } }");
     optimizer = optim::make(optimizer_job.optimizer(), net.parameters());
     initialize(net, *optimizer, config, device());

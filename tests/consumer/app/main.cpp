@@ -53,8 +53,9 @@ double train() {
     Tensor loss;
     {
       const amp::Autocast autocast(DType::kFloat16);
-      loss = ops::cross_entropy(ddp.forward(batch.input), batch.target);
+      loss = ops::cross_entropy(ddp.forward(batch.input, batch.first_sample), batch.target);
     }
+    loss = ops::scale(loss, ddp.loss_weight(batch.input.size(0), batch.step_samples));
     scaler.scale(loss).backward();
     scaler.step(*optimizer);
     scaler.update();

@@ -3,8 +3,11 @@
 
 #include <thread>
 
+#include "runtime/autograd/engine.h"
 #include "runtime/nn/layers.h"
+#include "runtime/nn/name_hash.h"
 #include "runtime/nn/step_context.h"
+#include "runtime/ops/ops.h"
 #include "tests/runtime/kernels/kernel_fixture.h"
 
 namespace lockstep::nn {
@@ -20,7 +23,7 @@ const Tensor& ones() {
 
 /// Two dropouts, named by their paths.
 struct Net {
-  Net() { name_layers(net); }
+  explicit Net(std::uint64_t seed = 1) { initialize(net, seed); }
   Sequential net;
   Dropout& first = net.add<Dropout>("first", 0.5);
   Dropout& second = net.add<Dropout>("second", 0.5);
@@ -75,10 +78,76 @@ TEST(Dropout, LayersStepsAndSeedsHaveMasksOfTheirOwn) {
   EXPECT_EQ(mask(model.second, 1, 1), mask(again.second, 1, 1)) << "the path names the mask";
 }
 
-TEST(Dropout, DoesNothingInEvaluation) {
+TEST(Dropout, CallsOfOneLayerInAContextHaveMasksOfTheirOwn) {
   Net model;
+  const auto masks = [&model] {
+    const StepContext context(1, 2, 0);
+    std::vector<std::vector<double>> all;
+    for (int call = 0; call < 3; ++call) all.push_back(values_of(model.first.forward(ones())));
+    return all;
+  };
+  const auto calls = masks();
+  EXPECT_NE(calls[0], calls[1]);
+  EXPECT_NE(calls[1], calls[2]);
+  EXPECT_NE(calls[0], calls[2]);
+  EXPECT_EQ(masks(), calls) << "the context names them";
+  const kernels::DropoutKey first{.seed = 1, .step = 2, .layer = name_hash("first")};
+  EXPECT_EQ(values_of(ops::dropout(ones(), 0.5, first, 0)), calls[0]);
+}
+
+TEST(Dropout, CallsWithoutAContextHaveMasksOfTheirOwn) {
+  Net model(3), same(3), other(4);
+  std::vector<double> before;
+  for (int call = 0; call < 3; ++call) {
+    const std::vector<double> mask = values_of(model.first.forward(ones()));
+    EXPECT_NE(mask, before);
+    EXPECT_EQ(values_of(same.first.forward(ones())), mask) << "call " << call;
+    EXPECT_NE(values_of(other.first.forward(ones())), mask) << "the seed names them";
+    EXPECT_NE(values_of(model.second.forward(ones())), mask) << "and the path";
+    before = mask;
+  }
+  initialize(model.net, 3);
+  initialize(same.net, 3);
+  EXPECT_EQ(values_of(model.first.forward(ones())), values_of(same.first.forward(ones())));
+}
+
+TEST(Dropout, WithoutAContextTheMaskIsThatOfTheGlobalSampleToo) {
+  Net truth, split;
+  for (int call = 0; call < 2; ++call) {
+    const std::vector<double> whole = values_of(truth.first.forward(ones()));
+    const FirstSample place(7);
+    EXPECT_EQ(values_of(split.first.forward(ones().rows(7, 12))),
+              std::vector<double>(whole.begin() + 7 * 8, whole.end()));
+  }
+}
+
+TEST(Dropout, BackwardMeetsTheMaskOfItsForward) {
+  Net model;
+  const Tensor x = ones().detach();
+  x.set_requires_grad(true);
+  const Tensor once = model.first.forward(x), twice = model.first.forward(x);
+  EXPECT_EQ(values_of(autograd::grad(once, {x}, ones()).front()), values_of(once));
+  EXPECT_EQ(values_of(autograd::grad(twice, {x}, ones()).front()), values_of(twice));
+}
+
+TEST(Dropout, DoesNothingInEvaluation) {
+  Net model, never;
+  EXPECT_TRUE(model.first.draws_random_numbers());
   model.net.train(false);
   EXPECT_TRUE(model.net.forward(ones()).is(ones()));
+  EXPECT_FALSE(model.first.draws_random_numbers());
+  model.net.train();
+  EXPECT_EQ(values_of(model.net.forward(ones())), values_of(never.net.forward(ones()))) << "nor does it count";
+}
+
+TEST(FirstSample, LeavesTheContextAsItWas) {
+  const StepContext context(1, 2, 3);
+  {
+    const FirstSample inner(9);
+    EXPECT_EQ(StepContext::current().first_sample, 9);
+    EXPECT_EQ(StepContext::current().step, 2u);
+  }
+  EXPECT_EQ(StepContext::current().first_sample, 3);
 }
 
 TEST(StepContext, NestsAndBelongsToItsThread) {

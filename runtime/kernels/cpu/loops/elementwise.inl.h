@@ -82,7 +82,7 @@ void activate_backward(Activation activation, Input x, Input dy, Output dx, std:
 }
 
 void dropout(Input x, double p, const DropoutKey& key, std::int64_t first, Output y, std::int64_t total) {
-  const CounterRng rng(key.seed, CounterRng::Purpose::kDropout, key.layer, key.step);
+  const CounterRng rng(key.seed, CounterRng::Purpose::kDropout, key.layer, key.step, key.call);
   const Dropout dropout_of(p);
   Reader x_block(x);
   Writer y_block(y);

@@ -52,6 +52,7 @@ TEST(ReferenceDropout, EveryPartOfTheKeyChangesTheMask) {
   EXPECT_NE(dropped(x, 0.5, {.seed = 43, .step = 7, .layer = 3}, 0), mask);
   EXPECT_NE(dropped(x, 0.5, {.seed = 42, .step = 8, .layer = 3}, 0), mask);
   EXPECT_NE(dropped(x, 0.5, {.seed = 42, .step = 7, .layer = 4}, 0), mask);
+  EXPECT_NE(dropped(x, 0.5, {.seed = 42, .step = 7, .layer = 3, .call = 1}, 0), mask);
   EXPECT_NE(dropped(x, 0.5, kKey, 64), mask);
 }
 

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// A loop as users write it, without a StepContext: dropout masks are those of the global batch on any number of ranks.
+// Run as 1 to 4 ranks.
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <memory>
+
+#include "model_zoo/build.h"
+#include "runtime/nn/step_context.h"
+#include "runtime/ops/ops.h"
+#include "tests/comm/ddp/ddp_fixture.h"
+
+namespace lockstep::comm {
+namespace {
+
+constexpr const char* kMlp =
+    "model { mlp { hidden: 16 hidden: 12 batch_norm: true activation: GELU dropout: 0.25 } } amp { opt_level: O0 } "
+    "optimizer { sgd { lr: 0.05 momentum: 0.9 } } seed: 7";
+
+/// How a rank's forward pass learns where its samples lie.
+enum class Place { kTold, kFoundOut };
+
+class UserLoop {
+ public:
+  explicit UserLoop(const World* world)
+      : model_(model_zoo::build(job_.model(), {Shape{8, 8, 2}, kClasses}, job_.seed())),
+        optimizer_(optim::make(job_.optimizer(), model_->parameters())) {
+    amp::initialize(*model_, *optimizer_, job_.amp(), rank_device());
+    if (world != nullptr) ddp_.emplace(*model_, *world, job_.comm());
+    scaler_.emplace(job_.amp().loss_scale(),
+                    world != nullptr ? world->communicator() : make_self_communicator(rank_device()));
+  }
+
+  /// The output of this rank's share of `samples`.
+  Tensor step(const Samples& samples, const Range& share, Place place = Place::kTold) {
+    const Tensor input = samples.input.rows(share.begin, share.end).to(rank_device());
+    const Tensor target = samples.target.rows(share.begin, share.end).to(rank_device());
+    optimizer_->zero_grad();
+    const Tensor output = !ddp_                   ? model_->forward(input)
+                          : place == Place::kTold ? ddp_->forward(input, share.begin)
+                                                  : ddp_->forward(input);
+    const double weight = ddp_ ? ddp_->loss_weight(share.end - share.begin, samples.target.numel()) : 1.0;
+    scaler_->scale(ops::scale(ops::cross_entropy(output, target), weight)).backward();
+    scaler_->step(*optimizer_);
+    scaler_->update();
+    return output.detach();
+  }
+
+  nn::Module& model() { return *model_; }
+  nn::Arena& arena() { return *model_->arena(); }
+  DistributedDataParallel& ddp() { return *ddp_; }
+
+ private:
+  job::Job job_ = job_of(kMlp);
+  std::unique_ptr<nn::Module> model_;
+  std::unique_ptr<optim::Optimizer> optimizer_;
+  std::optional<DistributedDataParallel> ddp_;
+  std::optional<amp::GradScaler> scaler_;
+};
+
+Range share_of(std::int64_t samples, Shares shares) {
+  return cut({0, samples}, world().rank(), world().size(), shares);
+}
+
+TEST(UserLoop, DrawsTheMasksOfOneRank) {
+  for (const Place place : {Place::kTold, Place::kFoundOut}) {
+    for (const Shares shares : {Shares::kEven, Shares::kGrowing, Shares::kLastIdle}) {
+      SCOPED_TRACE(static_cast<int>(shares));
+      UserLoop truth(nullptr), mine(&world());
+      const double tolerance =
+          8 * std::numeric_limits<float>::epsilon() * static_cast<double>(truth.arena().slots().size());
+      const Range share = share_of(23, shares);
+      for (std::uint64_t step = 1; step <= 3; ++step) {
+        const Samples batch = make_samples(23, 8, 2, step);
+        const Tensor whole = truth.step(batch, {0, 23});
+        const Tensor output = mine.step(batch, share, place);
+        EXPECT_LE(distance(output, whole.rows(share.begin, share.end)), 10 * tolerance * norm(whole));
+        EXPECT_LE(distance(mine.arena().grads(), truth.arena().grads()), tolerance * norm(truth.arena().grads()));
+        EXPECT_LE(distance(mine.arena().masters(), truth.arena().masters()), tolerance * norm(truth.arena().masters()));
+      }
+    }
+  }
+}
+
+// Whether the comparison above would notice.
+TEST(UserLoop, DrawsOtherMasksElsewhereInTheBatch) {
+  UserLoop truth(nullptr), mine(&world());
+  const Samples batch = make_samples(23, 8, 2, 1);
+  const Tensor whole = truth.step(batch, {0, 23});
+  const Range share = share_of(23, Shares::kEven);
+  const Tensor input = batch.input.rows(share.begin, share.end).to(rank_device());
+  const Tensor elsewhere = mine.ddp().forward(input, share.begin + 1);
+  EXPECT_GT(distance(elsewhere, whole.rows(share.begin, share.end)), 0.01 * norm(whole));
+}
+
+TEST(UserLoop, DrawsNewMasksEachStep) {
+  UserLoop mine(&world());
+  const Samples batch = make_samples(23, 8, 2, 1);
+  const Range share = share_of(23, Shares::kEven);
+  const Tensor input = batch.input.rows(share.begin, share.end).to(rank_device());
+  const Tensor first = mine.ddp().forward(input);
+  EXPECT_GT(distance(mine.ddp().forward(input), first), 0.01 * norm(first));
+}
+
+TEST(UserLoop, KeepsTheMasksOfAStepContext) {
+  UserLoop truth(nullptr), mine(&world());
+  const Samples batch = make_samples(23, 8, 2, 1);
+  const Range share = share_of(23, Shares::kGrowing);
+  Tensor whole, output;
+  {
+    const nn::StepContext context(7, 5, 0);
+    whole = truth.model().forward(batch.input.to(rank_device()));
+  }
+  const nn::StepContext context(7, 5, share.begin);
+  output = mine.ddp().forward(batch.input.rows(share.begin, share.end).to(rank_device()));
+  EXPECT_LE(distance(output, whole.rows(share.begin, share.end)), 1e-5 * norm(whole));
+}
+
+}  // namespace
+}  // namespace lockstep::comm
