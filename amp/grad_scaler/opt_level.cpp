@@ -40,6 +40,11 @@ OptLevelProperties properties_of(const job::Amp& config) {
                          ", whose weights are float32",
                      "Use O2 or O3.");
   }
+  if (!properties.keep_batch_norm_fp32 && !properties.reduced_parameters) {
+    throw UsageError("amp: keep_batch_norm_fp32 cannot be false under " + job::OptLevel_Name(config.opt_level()) +
+                         ", whose weights are float32",
+                     "Use O2 or O3.");
+  }
   return properties;
 }
 

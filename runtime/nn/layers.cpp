@@ -26,10 +26,13 @@ Shape conv_weight_shape(std::int64_t first, std::int64_t last, const ConvOptions
   return Shape(std::span<const std::int64_t>(extents));
 }
 
-/// Uniform within 1 / sqrt(elements per first channel), what PyTorch calls the fan-in.
-Initializer uniform_of(const Shape& weight) {
-  return Initializer::uniform(1.0 / std::sqrt(static_cast<double>(weight.numel() / weight.front())));
+/// Uniform within 1 / sqrt(fan_in).
+Initializer uniform_of(std::int64_t fan_in) {
+  return Initializer::uniform(1.0 / std::sqrt(static_cast<double>(fan_in)));
 }
+
+/// The same with the elements per first channel, what PyTorch calls the fan-in.
+Initializer uniform_of(const Shape& weight) { return uniform_of(weight.numel() / weight.front()); }
 
 Initializer conv_initializer(const Shape& weight, const ConvOptions& options) {
   if (!options.kaiming_normal) return uniform_of(weight);
@@ -39,9 +42,21 @@ Initializer conv_initializer(const Shape& weight, const ConvOptions& options) {
 }  // namespace
 
 Linear::Linear(std::int64_t in, std::int64_t out, bool bias, kernels::Activation activation) : activation_(activation) {
-  const Initializer uniform = Initializer::uniform(1.0 / std::sqrt(static_cast<double>(in)));
-  weight_ = add_parameter("weight", {out, in}, ParameterKind::kWeight, uniform);
-  if (bias) bias_ = add_parameter("bias", {out}, ParameterKind::kBias, uniform);
+  weight_ = add_parameter("weight", {out, in}, ParameterKind::kWeight, uniform_of(in));
+  if (bias) add_bias();
+}
+
+Linear::Linear(const Parameter& weight, bool bias, kernels::Activation activation) : activation_(activation) {
+  if (weight.tensor.shape().rank() != 2) {
+    throw ShapeError("a linear layer cannot share " + weight.name + ", " + describe(weight.tensor) +
+                     ": its weight is [out, in]");
+  }
+  weight_ = share_parameter("weight", weight);
+  if (bias) add_bias();
+}
+
+void Linear::add_bias() {
+  bias_ = add_parameter("bias", {weight_.size(0)}, ParameterKind::kBias, uniform_of(weight_.size(1)));
 }
 
 Tensor Linear::forward(const Tensor& x) { return ops::linear(x, weight_, bias_, activation_); }

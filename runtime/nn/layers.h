@@ -19,9 +19,15 @@ class Linear : public Module {
  public:
   Linear(std::int64_t in, std::int64_t out, bool bias = true,
          kernels::Activation activation = kernels::Activation::kNone);
+  /// With another module's weight [out, in], as one of its parameters(): tied weights. Throws ShapeError where it is no
+  /// matrix.
+  explicit Linear(const Parameter& weight, bool bias = true,
+                  kernels::Activation activation = kernels::Activation::kNone);
   Tensor forward(const Tensor& x) override;
 
  private:
+  void add_bias();
+
   Tensor weight_;
   Tensor bias_;
   kernels::Activation activation_;

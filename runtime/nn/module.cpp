@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/nn/module.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <string_view>
@@ -14,11 +15,16 @@
 namespace lockstep::nn {
 
 std::vector<Parameter> Module::parameters() const {
-  std::vector<Parameter> all = parameters_;
+  std::vector<Parameter> all;
+  const auto add = [&all](Parameter parameter) {
+    const auto same = [&parameter](const Parameter& known) { return known.tensor.is(parameter.tensor); };
+    if (std::ranges::none_of(all, same)) all.push_back(std::move(parameter));
+  };
+  for (const Parameter& parameter : parameters_) add(parameter);
   for (const auto& [name, child] : children_) {
     for (Parameter& parameter : child->parameters()) {
       parameter.name = name + "." + parameter.name;
-      all.push_back(std::move(parameter));
+      add(std::move(parameter));
     }
   }
   return all;
@@ -52,6 +58,11 @@ Tensor Module::add_parameter(std::string name, const Shape& shape, ParameterKind
   tensor.set_requires_grad(true);
   parameters_.push_back({std::move(name), tensor, kind, initializer});
   return tensor;
+}
+
+Tensor Module::share_parameter(std::string name, const Parameter& parameter) {
+  parameters_.push_back({std::move(name), parameter.tensor, parameter.kind, parameter.initializer});
+  return parameter.tensor;
 }
 
 RunningStatistics& Module::add_statistics(std::string name, std::int64_t channels) {

@@ -33,7 +33,8 @@ class Module {
 
   virtual Tensor forward(const Tensor& x) = 0;
 
-  /// This module's and its children's parameters, in the order of registration, named by their path.
+  /// This module's and its children's parameters, in the order of registration, named by their path. A shared one
+  /// comes once, under the first of its names.
   std::vector<Parameter> parameters() const;
   /// Running statistics by path.
   std::vector<std::pair<std::string, RunningStatistics*>> statistics();
@@ -63,6 +64,9 @@ class Module {
 
   /// A float32 leaf that requires a gradient; filled by initialize().
   Tensor add_parameter(std::string name, const Shape& shape, ParameterKind kind, Initializer initializer);
+  /// Registers another module's parameter here too (tied weights): both modules read one tensor, whose gradient is the
+  /// sum of what arrives from both.
+  Tensor share_parameter(std::string name, const Parameter& parameter);
   RunningStatistics& add_statistics(std::string name, std::int64_t channels);
   template <class M, class... Args>
   M& add_module(std::string name, Args&&... args) {

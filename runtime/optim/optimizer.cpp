@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/optim/optimizer.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 
 #include "runtime/tensor/error.h"
@@ -37,6 +39,7 @@ void Optimizer::attach(std::shared_ptr<nn::Arena> arena) {
   norm_ = Tensor::from<float>({0.0f, 1.0f, 1.0f}, {3}).to(device);
   device_rates_ = {};
   schedule_ = DeviceValue<kernels::ScheduleState>({}, device);
+  skips_ = DeviceValue<kernels::LossScaleState>({}, device);
   set_learning_rates(rates_);
   state_.clear();
   allocate_state();
@@ -97,6 +100,24 @@ void Optimizer::step() {
   kernels::backend(device).cast_ballot(flags, {}, 0, 1, ballot);
   kernels::backend(device).count_ballot(ballot, 1, verdict.data());
   step(nullptr, &verdict.data()->found_inf);
+  kernels::backend(device).update_loss_scale({.dynamic = false}, &verdict.data()->found_inf, skips_.data());
+  if (device == kCpu) say_skipped(skipped_steps());
+}
+
+std::int64_t Optimizer::skipped_steps() const {
+  const std::int64_t steps = skips_.defined() ? skips_.read().skipped_steps : 0;
+  say_skipped(steps);
+  return steps;
+}
+
+void Optimizer::say_skipped(std::int64_t steps) const {
+  if (steps == 0 || said_skipped_) return;
+  said_skipped_ = true;
+  spdlog::warn(
+      "optimizer.step() skipped {} step(s) with an inf or NaN gradient, which changed nothing. More are counted "
+      "without "
+      "a word: optimizer.skipped_steps()",
+      steps);
 }
 
 void Optimizer::step(float inverse_scale, float found_inf) {

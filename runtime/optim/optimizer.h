@@ -71,8 +71,11 @@ class Optimizer {
   void step(const float* inverse_scale, const float* found_inf);
   /// The same with numbers of the host.
   void step(float inverse_scale, float found_inf);
-  /// Without a GradScaler: the gradients are what they are.
+  /// Without a GradScaler: the gradients are what they are. Where one is not finite nothing happens; that is counted,
+  /// and the first time said in the log: on the CPU at once, on a GPU by skipped_steps().
   void step();
+  /// How many calls of step() were skipped. Waits for a GPU.
+  std::int64_t skipped_steps() const;
 
   /// The global norm of the unscaled gradients of the last step, where clipping by norm measures it, else 0. Waits for
   /// a GPU.
@@ -93,6 +96,7 @@ class Optimizer {
  private:
   /// Those of parameters that require a gradient, with masters of the compute dtype or of float32.
   std::vector<kernels::ArenaSegment> segments_to_update(bool rounded) const;
+  void say_skipped(std::int64_t steps) const;
 
   std::vector<nn::Parameter> parameters_;
   std::vector<ParameterOptions> per_parameter_;
@@ -103,6 +107,8 @@ class Optimizer {
   std::shared_ptr<nn::Arena> arena_;
   std::vector<kernels::ArenaSegment> segments_;
   std::vector<std::pair<std::string, Tensor>> state_;
+  DeviceValue<kernels::LossScaleState> skips_;  ///< of step(): a scale that stays 1, for its count
+  mutable bool said_skipped_ = false;
   Tensor flags_;
   Tensor squares_;
   Tensor norm_;  ///< float32 [3]: the gradients' norm, the factor that clips it, and 1

@@ -72,6 +72,14 @@ TEST(OptLevel, WithFloat32WeightsHasMasterWeights) {
   }
 }
 
+TEST(OptLevel, WithFloat32WeightsKeepsBatchNormInFloat32) {
+  for (const char* text : {"opt_level: O0 keep_batch_norm_fp32: false", "opt_level: O1 keep_batch_norm_fp32: false"}) {
+    EXPECT_THAT([&] { properties_of(amp_of(text)); },
+                ThrowsMessage<UsageError>(HasSubstr("keep_batch_norm_fp32 cannot be false under")));
+  }
+  EXPECT_FALSE(properties_of(amp_of("opt_level: O2 keep_batch_norm_fp32: false")).keep_batch_norm_fp32);
+}
+
 /// A classifier with everything that levels treat differently.
 struct Classifier {
   explicit Classifier(const std::string& amp) : config(job::resolved("amp { " + amp + " }").amp()) {

@@ -79,6 +79,25 @@ TEST(Module, RefusesTwoChildrenOfOneName) {
   EXPECT_THAT([&] { net.add<Flatten>("a"); }, ThrowsMessage<UsageError>(HasSubstr("two modules are called 'a'")));
 }
 
+TEST(TiedWeights, AreOneParameterUnderItsFirstName) {
+  Sequential net;
+  const Linear& first = net.add<Linear>("first", 4, 4, false);
+  net.add<Linear>("second", first.parameters().front());
+  EXPECT_THAT(names_of(net), ElementsAre("first.weight", "second.bias"));
+  EXPECT_TRUE(net.parameters()[0].tensor.is(first.parameters()[0].tensor));
+  Sequential untied;
+  untied.add<Linear>("first", 4, 4, false);
+  initialize(net, 7);
+  initialize(untied, 7);
+  EXPECT_EQ(values_of(net.parameters()[0].tensor), values_of(untied.parameters()[0].tensor));
+  EXPECT_EQ(autograd::meta_of(net.parameters()[0].tensor).name, "first.weight");
+}
+
+TEST(TiedWeights, OfALinearLayerAreAMatrix) {
+  const Linear layer(3, 2);
+  EXPECT_THAT([&] { Linear(layer.parameters().back()); }, ThrowsMessage<ShapeError>(HasSubstr("cannot share bias")));
+}
+
 TEST(Initialize, DependsOnSeedAndNameAlone) {
   Sequential one, two;
   one.add<Linear>("a", 5, 4);

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
+
+#include <sstream>
 
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/engine.h"
@@ -167,6 +171,28 @@ TEST(Optimizer, StepWithoutAScalerSkipsABadGradientToo) {
   model.backward(1);
   model.optimizer->step();
   EXPECT_NE(state_of(*model.optimizer), before);
+}
+
+TEST(Optimizer, CountsTheStepsThatItSkipsWithoutAScalerAndSaysItOnce) {
+  std::ostringstream log;
+  const auto previous = spdlog::default_logger();
+  spdlog::set_default_logger(
+      std::make_shared<spdlog::logger>("test", std::make_shared<spdlog::sinks::ostream_sink_mt>(log)));
+  SmallModel model("sgd { lr: 0.1 }");
+  EXPECT_EQ(model.optimizer->skipped_steps(), 0);
+  for (int step = 1; step <= 4; ++step) {
+    model.backward(step);
+    if (step % 2 == 0) model.spoil(0, 0, std::numeric_limits<double>::quiet_NaN());
+    model.optimizer->step();
+  }
+  const std::string at_once = log.str();
+  EXPECT_EQ(model.optimizer->skipped_steps(), 2);
+  spdlog::set_default_logger(previous);
+  EXPECT_EQ(model.optimizer->applied_steps(), 2);
+  EXPECT_EQ(at_once.empty(), device() != kCpu) << "where the count would wait, only who asks for it is told";
+  const std::string said = "optimizer.step() skipped";
+  EXPECT_THAT(log.str(), HasSubstr(said));
+  EXPECT_EQ(log.str().find(said), log.str().rfind(said));
 }
 
 TEST(Optimizer, AGradientThatNoBackwardPassWroteIsZeroNotThatOfAnEarlierStep) {

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// A weight that two layers share is one parameter: one slot, one gradient. Run as 1 to 4 ranks.
+#include <gmock/gmock.h>
+
+#include "comm/ddp/digest.h"
+#include "runtime/nn/layers.h"
+#include "runtime/ops/ops.h"
+#include "tests/comm/ddp/ddp_fixture.h"
+
+namespace lockstep::comm {
+namespace {
+
+constexpr std::int64_t kWidth = 8;
+
+/// Two layers with the same weight, or with weights of their own that are equal.
+class Net : public nn::Sequential {
+ public:
+  explicit Net(bool tied) {
+    auto& first = add<nn::Linear>("first", kWidth, kWidth, true, kernels::Activation::kGelu);
+    if (tied) {
+      add<nn::Linear>("second", first.parameters().front());
+    } else {
+      add<nn::Linear>("second", kWidth, kWidth);
+    }
+    nn::initialize(*this, 7);
+    const std::vector<nn::Parameter> all = parameters();
+    if (!tied) all[2].tensor.copy_from(all[0].tensor);
+  }
+};
+
+/// A Net in training on all ranks, or alone.
+struct Loop {
+  Loop(bool tied, const std::string& level, bool joined) : job(job_of(level)), net(tied) {
+    optimizer = optim::make(job.optimizer(), net.parameters());
+    amp::initialize(net, *optimizer, job.amp(), rank_device());
+    if (joined) ddp.emplace(net, world(), job.comm());
+  }
+
+  void backward(const Tensor& input, const Range& share) {
+    const Tensor x = input.rows(share.begin, share.end).to(rank_device());
+    const Tensor y = amp::forward(net, x, amp::properties_of(job.amp()));
+    const double weight = ddp ? ddp->loss_weight(share.end - share.begin, input.size(0)) : 1.0;
+    optimizer->zero_grad();
+    ops::scale(ops::mse(y, Tensor::zeros(y.shape(), y.dtype(), y.device())), weight).backward();
+  }
+
+  Tensor grad(std::size_t parameter) { return net.parameters()[parameter].tensor.grad(); }
+
+  job::Job job;
+  Net net;
+  std::unique_ptr<optim::Optimizer> optimizer;
+  std::optional<DistributedDataParallel> ddp;
+};
+
+std::string job_at(const std::string& level) {
+  return "optimizer { sgd { lr: 0.1 momentum: 0.9 } } amp { " + level + " } comm { wire_dtype: FP32 }";
+}
+
+TEST(TiedWeights, AreOneSlotWithTheGradientsOfBothUses) {
+  const Tensor input = make_samples(10, 2, 2, 1).input.reshaped({10, kWidth});
+  for (const std::string level : {"opt_level: O0", "opt_level: O1", "opt_level: O2"}) {
+    SCOPED_TRACE(level);
+    Loop apart(false, job_at(level), false), tied(true, job_at(level), true);
+    ASSERT_EQ(tied.net.arena()->slots().size(), 3u);
+    apart.backward(input, {0, 10});
+    tied.backward(input, cut({0, 10}, world().rank(), world().size(), Shares::kGrowing));
+    const Tensor sum = Tensor::empty({kWidth, kWidth}, DType::kFloat32, rank_device());
+    kernels::Backend& backend = kernels::backend(rank_device());
+    backend.cast(apart.grad(0), sum);
+    backend.accumulate(apart.grad(2), sum);
+    EXPECT_GT(norm(apart.grad(2)), 0.0);
+    EXPECT_LE(distance(tied.grad(0), sum), (level == "opt_level: O0" ? 1e-5 : 1e-2) * norm(sum));
+  }
+}
+
+TEST(TiedWeights, TrainAlikeOnAnyNumberOfRanks) {
+  Loop truth(true, job_at("opt_level: O0"), false), mine(true, job_at("opt_level: O0"), true);
+  const Range share = cut({0, 11}, world().rank(), world().size(), Shares::kLastIdle);
+  for (std::uint64_t step = 1; step <= 3; ++step) {
+    const Tensor input = make_samples(11, 2, 2, step).input.reshaped({11, kWidth});
+    truth.backward(input, {0, 11});
+    mine.backward(input, share);
+    truth.optimizer->step();
+    mine.optimizer->step();
+    const Tensor& weights = truth.net.arena()->masters();
+    EXPECT_LE(distance(mine.net.arena()->masters(), weights), 1e-5 * norm(weights));
+  }
+  require_equal_weights(*mine.net.arena(), mine.optimizer->state(), *world().communicator());
+}
+
+TEST(TiedWeights, AreSavedAndLoadedUnderTheFirstName) {
+  Loop saved(true, job_at("opt_level: O1"), true), loaded(true, job_at("opt_level: O1"), false);
+  const Tensor input = make_samples(9, 2, 2, 1).input.reshaped({9, kWidth});
+  saved.backward(input, cut({0, 9}, world().rank(), world().size(), Shares::kEven));
+  saved.optimizer->step();
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < saved.net.arena()->slots().size(); ++i) {
+    const nn::Arena::Slot& slot = saved.net.arena()->slots()[i];
+    names.push_back(slot.parameter.name);
+    loaded.net.arena()->master(loaded.net.arena()->slots()[i]).copy_from(saved.net.arena()->master(slot));
+  }
+  loaded.net.arena()->refresh_copies();
+  EXPECT_THAT(names, testing::UnorderedElementsAre("first.weight", "first.bias", "second.bias"));
+  EXPECT_EQ(weights_digest(*loaded.net.arena()), weights_digest(*saved.net.arena()));
+  const Tensor x = input.to(rank_device());
+  const amp::OptLevelProperties properties = amp::properties_of(saved.job.amp());
+  EXPECT_EQ(bits_of({amp::forward(loaded.net, x, properties)}), bits_of({amp::forward(saved.net, x, properties)}));
+}
+
+}  // namespace
+}  // namespace lockstep::comm
