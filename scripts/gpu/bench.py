@@ -29,9 +29,11 @@ def json_lines(text):
 class Bench:
     """`raw` is what gpu.figures makes rows of."""
 
-    def __init__(self, root, build, env, python, torch, out, cache, seconds, rounds):
-        self.root, self.programs, self.env = root, build / "bin", env
-        self.python, self.torch, self.out, self.cache, self.rounds = python, torch, out, cache, rounds
+    def __init__(self, root, build, env, python, torch, logs, cache, seconds, rounds):
+        self.root, self.programs = root, build / "bin"
+        self.python, self.torch, self.logs, self.cache, self.rounds = python, torch, logs, cache, rounds
+        # Both sides choose by timing, once, and keep what they chose.
+        self.env = {**env, "LOCKSTEP_AUTOTUNE": "on", "LOCKSTEP_PLAN_CACHE": str(cache / "lockstep")}
         self.end = time.monotonic() + seconds
         self.raw = {"gpu_bench": [], "steps": {}, "train": {}, "digits": {}, "skipped": [], "problems": []}
 
@@ -42,28 +44,43 @@ class Bench:
         self.raw["skipped"].append({"what": what, "why": why})
 
     def log(self, *names):
-        return self.out / ("-".join(names).replace(" ", "-").lower() + ".log")
+        return self.logs / ("-".join(names).replace(" ", "-").lower() + ".log")
 
     def pytorch(self, workload, mode, keep=True):
         # What was compiled and tuned once is found again by the next start.
-        env = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(self.cache), "PYTHONDONTWRITEBYTECODE": "1"}
+        env = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(self.cache / "torch"), "PYTHONDONTWRITEBYTECODE": "1"}
         command = [self.python, self.root / "tests/bench/pytorch_gpu.py", "--workload", workload, "--mode", mode,
                    "--started", time.time()]
-        log = self.log("pytorch" if keep else "prepare", workload, mode)
+        log = self.log("pytorch" if keep else "tune", "pytorch", workload, mode)
         return Peer(f"PyTorch {mode}", command, env, log, keep)
 
-    def lockstep(self, workload, variant):
+    def lockstep(self, workload, variant, keep=True):
         command = [self.programs / "step_bench", self.root / JOBS[workload][0], VARIANTS[variant],
                    "--started", time.time()]
-        return Peer(f"Lockstep, {variant}", command, self.env, self.log("step", workload, variant))
+        log = self.log("step" if keep else "tune", workload, variant)
+        return Peer(f"Lockstep, {variant}", command, self.env, log, keep)
 
-    def prepare(self):
-        """Starts PyTorch's compilations, whose results stay in the cache, and does not wait for them."""
-        if not self.torch:
-            return []
-        self.cache.mkdir(parents=True, exist_ok=True)
-        return [self.pytorch(workload, "compile", keep=False)
-                for group in GROUPS for workload, (_, modes) in group.items() if "compile" in modes]
+    def tune(self):
+        """Has each side compile and choose by timing, one program at a time with the GPU to itself; the measured ones
+        find the results in the cache, and so does a later call where the time ends before."""
+        for folder in ("lockstep", "torch"):
+            (self.cache / folder).mkdir(parents=True, exist_ok=True)
+        chosen = dict.fromkeys((workload, side) for group in GROUPS for workload, (variants, modes) in group.items()
+                               for side in [*variants[:1], *(mode for mode in modes if mode == "compile")])
+        for number, (workload, side) in enumerate(chosen):
+            if side == "compile" and not self.torch:
+                continue
+            # What is measured later needs its time too.
+            limit = min(240, 0.6 * self.left())
+            if limit < 10:
+                return self.skip(f"tuning of {len(chosen) - number} programs", "no time was left")
+            start = self.pytorch if side == "compile" else self.lockstep
+            peer = start(workload, side, keep=False)
+            peer.wait_ready(limit)
+            peer.close()
+            if peer.problem:
+                self.skip(f"tuning, {workload}, {peer.name}", peer.problem)
+        return None
 
     def train(self, job, overrides, name, options=()):
         """(summary.json, seconds) of `lockstep train`, or None with the problem noted."""
@@ -71,7 +88,7 @@ class Bench:
             sets = [word for value in overrides for word in ("--set", value)]
             command = [self.programs / "lockstep", "train", self.root / job, "--device", "cuda", "--run-dir", run_dir,
                        *options, *sets]
-            outcome = run(command, max(20, min(120, self.left())), self.log("train", name), env=self.env)
+            outcome = run(command, max(1, min(120, self.left())), self.log("train", name), env=self.env)
             summary = pathlib.Path(run_dir) / "summary.json"
             if outcome.ok and summary.exists():
                 found = json.loads(summary.read_text())
@@ -82,7 +99,7 @@ class Bench:
         return None
 
     def measure_kernels(self):
-        outcome = run([self.programs / "gpu_bench"], max(20, min(90, self.left())), self.log("gpu_bench"), env=self.env)
+        outcome = run([self.programs / "gpu_bench"], max(1, min(90, self.left())), self.log("gpu_bench"), env=self.env)
         self.raw["gpu_bench"] = json_lines(outcome.output)
         if not outcome.ok:
             self.raw["problems"].append(f"gpu_bench {outcome.why()}")
@@ -146,7 +163,7 @@ class Bench:
             return
         job, steps = JOBS[workload]
         short = [f"train.steps={steps}", "train.eval_every=0", "checkpoint.every_steps=0"]
-        for number in range(self.rounds):
+        for number in range(self.rounds if self.left() > 20 else 0):
             done = self.train(job, short, f"{workload} {number}")
             if not done:
                 return
@@ -155,6 +172,7 @@ class Bench:
     def run(self):
         if not self.torch:
             self.skip("PyTorch", "no Python here has it (--python names one)")
+        self.tune()
         self.measure_kernels()
         self.measure_digits()
         for group in GROUPS:

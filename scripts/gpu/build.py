@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """The build for the GPUs of this host, in a folder of its own."""
-import os
 import pathlib
 import re
 
@@ -31,22 +30,25 @@ def failures(output):
     return re.findall(r"^FAILED: (?:\[.*?\] )?(\S+)", output, re.MULTILINE), errors[:20]
 
 
-def build(root, folder, architectures, libraries, env, out, jobs=None, limit=None):
-    """{"ok", "seconds", "problems": [text]} of configuring and building; logs into `out`."""
+def build(root, folder, architectures, libraries, env, logs, jobs, left):
+    """{"ok", "seconds", "unfinished", "problems": [text]} of configuring and building, in the left() seconds; what was built stays."""
     if (folder / "CMakeCache.txt").exists():
         cached = (folder / "CMakeCache.txt").read_text(errors="replace")
         # Another toolkit or other packages than last time: what was found then does not hold.
         if f"LOCKSTEP_CUDA_ARCHITECTURES:STRING={architectures}\n" not in cached:
             (folder / "CMakeCache.txt").unlink()
     folder.mkdir(parents=True, exist_ok=True)
-    configured = run(configure_command(root, folder, architectures, libraries), limit, out / "configure.log", env=env)
+    configured = run(configure_command(root, folder, architectures, libraries), left(), logs / "configure.log", env=env)
     if not configured.ok:
         reasons = re.findall(r"CMake Error[^\n]*\n+(?:  [^\n]*\n?)+", configured.output)
-        return {"ok": False, "seconds": configured.seconds,
+        return {"ok": False, "seconds": configured.seconds, "unfinished": configured.timed_out,
                 "problems": [" ".join(reason.split()) for reason in reasons[:3]] or [configured.why()]}
-    built = run(build_command(folder, jobs or os.cpu_count()), limit, out / "build.log", env=env)
+    built = run(build_command(folder, jobs), left(), logs / "build.log", env=env)
     problems = []
-    if not built.ok:
+    if built.timed_out:
+        problems = [f"{built.why()}; the next call goes on from there"]
+    elif not built.ok:
         failed, errors = failures(built.output)
         problems = [f"not built: {', '.join(failed)}"] * bool(failed) + errors or [built.why()]
-    return {"ok": built.ok, "seconds": configured.seconds + built.seconds, "problems": problems}
+    return {"ok": built.ok, "seconds": configured.seconds + built.seconds, "unfinished": built.timed_out,
+            "problems": problems}

@@ -8,7 +8,7 @@ import queue
 import subprocess
 import threading
 
-from gpu.process import stop
+from gpu.process import processes
 
 
 class Peer:
@@ -18,9 +18,9 @@ class Peer:
         self.name, self.log = name, log
         self.ready, self.rounds, self.problem = None, [], None
         with open(log, "w") as errors:
-            self.process = subprocess.Popen([str(word) for word in command], env=env, text=True, start_new_session=True,
-                                            stdin=subprocess.PIPE if keep else subprocess.DEVNULL,
-                                            stdout=subprocess.PIPE, stderr=errors)
+            self.process = processes.start(command, env=env, text=True,
+                                           stdin=subprocess.PIPE if keep else subprocess.DEVNULL,
+                                           stdout=subprocess.PIPE, stderr=errors)
         self.lines = queue.Queue()
         threading.Thread(target=self._read, daemon=True).start()
 
@@ -70,4 +70,5 @@ class Peer:
             # It has answered, or never will.
             self.process.wait(timeout=10 if not self.problem else 0.1)
         except subprocess.TimeoutExpired:
-            stop(self.process)
+            processes.end(self.process)
+        processes.forget(self.process)

@@ -2,10 +2,11 @@
 """Commands with a time limit, whose output is kept."""
 import dataclasses
 import os
-import pathlib
 import signal
 import subprocess
+import threading
 import time
+from math import inf
 
 
 @dataclasses.dataclass
@@ -30,50 +31,129 @@ class Outcome:
         return last if self.code is None else f"ended with {self.code}: {last}"
 
 
-def stop(process):
-    """Ends the process with all that it started."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
+class Processes:
+    """What runs now. Once all are stopped nothing more is started: threads that wait for one must not go on."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.running = set()
+        self.stopped = False
+
+    def start(self, command, **options):
+        """A subprocess.Popen in a session, and so a process group, of its own; None where all are stopped."""
+        with self.lock:
+            if self.stopped:
+                return None
+            process = subprocess.Popen([str(word) for word in command], start_new_session=True, **options)
+            self.running.add(process)
+            return process
+
+    def end(self, process, grace=3):
+        """Ends a process of start() with all that it has started."""
+        signal_group(process, signal.SIGTERM)
+        until = time.monotonic() + grace
+        # It is waited for at the very end: until then its number, and so its group's, is its own.
+        while not has_ended(process) and time.monotonic() < until:
+            time.sleep(0.02)
+        signal_group(process, signal.SIGKILL)
+        try:
+            process.wait(timeout=3)
+        except subprocess.TimeoutExpired:
+            pass  # it hangs in the kernel
+        self.forget(process)
+
+    def forget(self, process):
+        with self.lock:
+            self.running.discard(process)
+
+    def end_all(self):
+        with self.lock:
+            self.stopped = True
+            left = list(self.running)
+        for process in left:
+            signal_group(process, signal.SIGTERM)
+        for process in left:
+            self.end(process, grace=1)
+
+
+def has_ended(process):
+    """Whether it has, without taking note of it."""
+    return process.returncode is not None or os.waitid(os.P_PID, process.pid,
+                                                       os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def signal_group(process, number):
+    """To the group that Processes.start() has made for this process; nothing once it has been waited for."""
+    if process.returncode is None and process.pid > 1:
         try:
             os.killpg(process.pid, number)
-            process.wait(timeout=5)
         except ProcessLookupError:
-            return
-        except subprocess.TimeoutExpired:
-            continue
+            pass
 
 
-running = set()
+processes = Processes()
 
 
-def stop_all():
-    """What other threads are running."""
-    for process in list(running):
-        stop(process)
+class Output:
+    """What a process prints, as it comes, in memory and in a file."""
+
+    def __init__(self, stream, log):
+        self.stream, self.lines, self.last, self.log = stream, [], time.monotonic(), log
+        self.thread = threading.Thread(target=self._read, daemon=True)
+        self.thread.start()
+
+    def _read(self):
+        for line in self.stream:
+            self.last = time.monotonic()
+            self.lines.append(line)
+            log = self.log  # None once nobody waits for more
+            if log:
+                log.write(line)
+
+    def text(self):
+        # Whoever has left the process's group may hold the other end for ever.
+        self.thread.join(timeout=2)
+        if not self.thread.is_alive():
+            self.stream.close()
+        self.log = None
+        return b"".join(list(self.lines)).decode(errors="replace")
 
 
-def run(command, limit=None, log=None, cwd=None, env=None):
-    """Runs the command in a process group of its own; what it prints comes back as one text and into the file `log`."""
-    command = [str(word) for word in command]
+def run(command, limit=None, log=None, cwd=None, env=None, silence=None):
+    """Runs the command in a process group of its own; what it prints comes back as one text and into the file `log`. It
+    is stopped after `limit` seconds, and after `silence` seconds without a line."""
+    words = " ".join(str(word) for word in command)
     start = time.monotonic()
-    try:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                   cwd=cwd, env=env, start_new_session=True)
-    except OSError as error:
-        return Outcome(None, f"{command[0]}: {error.strerror}", 0.0)
-    timed_out = False
-    running.add(process)
-    try:
-        output, _ = process.communicate(timeout=limit)
-    except subprocess.TimeoutExpired:
-        timed_out = True
-        stop(process)
-        output, _ = process.communicate()
-    except BaseException:
-        stop(process)
-        raise
-    finally:
-        running.discard(process)
-    text = output.decode(errors="replace")
-    if log:
-        pathlib.Path(log).write_text(f"$ {' '.join(command)}\n{text}")
-    return Outcome(None if timed_out else process.returncode, text, time.monotonic() - start, timed_out)
+    with open(log or os.devnull, "wb", buffering=0) as file:
+        file.write(f"$ {words}\n".encode())
+        try:
+            process = processes.start(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                      stderr=subprocess.STDOUT, cwd=cwd, env=env)
+        except OSError as error:
+            return Outcome(None, f"{command[0]}: {error.strerror}", 0.0)
+        if process is None:
+            return Outcome(None, "not started", 0.0, True)
+        output = Output(process.stdout, file)
+        timed_out = False
+        try:
+            while not timed_out:
+                now = time.monotonic()
+                left = min(inf if limit is None else start + limit - now,
+                           inf if silence is None else output.last + silence - now)
+                timed_out = left <= 0
+                try:
+                    process.wait(timeout=max(0, min(1, left)))
+                    break
+                except subprocess.TimeoutExpired:
+                    continue
+            timed_out = process.returncode is None
+            if timed_out:
+                processes.end(process)
+        except BaseException:
+            processes.end(process, grace=1)
+            raise
+        finally:
+            processes.forget(process)
+        text = output.text()
+    stopped = timed_out or processes.stopped
+    return Outcome(None if stopped else process.returncode, text, time.monotonic() - start, stopped)

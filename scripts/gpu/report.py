@@ -17,7 +17,7 @@ def failures(report):
         found += [f"{tool['tool']}: {text} ({count} x)" for text, count in tool["findings"].items()]
         found += [f"{tool['tool']}: {problem}" for problem in tool["problems"]]
     found += [f"bench: {problem}" for problem in report.get("bench", {}).get("problems", [])]
-    found += report.get("problems", [])
+    found += [f"{part}: {problem}" for part, problems in report["problems"].items() for problem in problems]
     return found
 
 
@@ -95,7 +95,7 @@ def details(report):
 def markdown(report):
     found = report["failures"]
     lines = [f"# GPU check, {report['date']}", "",
-             f"Commit {report['commit']}; {report['seconds']:.0f} s. **{report['status']}**"
+             f"Commit {report['commit']}; {report['seconds']:.0f} s in {len(report['calls'])} calls. **{report['status']}**"
              + (f": {len(found)} failures" if found else ""), ""]
     lines += [*[f"- {text}" for text in found], ""] if found else []
     lines += [*table(("host", ""), host_rows(report)), "", *table(("part", "result"), summary_rows(report))]

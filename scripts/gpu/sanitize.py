@@ -5,7 +5,8 @@ import pathlib
 import re
 import time
 
-from gpu.process import run, stop_all
+from gpu.gtest import gtest_name
+from gpu.process import processes, run
 
 CODE = 77  # compute-sanitizer's exit code for a finding; GoogleTest ends with 1
 SHARD = 24  # tests a run: an instrumented process takes seconds to start, and one hung test must not cost many
@@ -21,22 +22,13 @@ NO_FINDING = re.compile(r"COMPUTE-SANITIZER|[A-Z]+ SUMMARY|(Error|Warning): (?!R
 TOO_LARGE = re.compile(r"huge|large|billion|2_?31|beyond", re.IGNORECASE)
 
 
-def gtest_filter(command):
-    """The test that a CTest command of gtest_discover_tests runs, or None: (program, filter)."""
-    for word in command[1:]:
-        match = re.fullmatch(r"--gtest_filter=([^*]+)", word)
-        if match and pathlib.Path(command[0]).name.endswith("_test"):
-            return command[0], match[1].replace(":", "?")  # in a filter a colon separates patterns
-    return None
-
-
 def shards(tests, size=SHARD):
     """[(program, [filter])] of the GPU tests among CTest's, only those of kernels, in their order."""
     by_program = {}
     for test in tests:
-        found = gtest_filter(test["command"])
-        if found and "kernels" in pathlib.Path(found[0]).name and not TOO_LARGE.search(found[1]):
-            by_program.setdefault(found[0], {})[found[1]] = None
+        name = gtest_name(test)
+        if name and "kernels" in pathlib.Path(test["command"][0]).name and not TOO_LARGE.search(name):
+            by_program.setdefault(test["command"][0], {})[name] = None
     return [(program, list(filters)[i : i + size]) for program, filters in by_program.items()
             for i in range(0, len(filters), size)]
 
@@ -95,7 +87,7 @@ def sanitize(tests, tools, env, out, seconds, each=60):
                 runs = list(pool.map(check, range(len(work)), work))
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
-                stop_all()
+                processes.end_all()
                 raise
         row = merge(tool, [done for done in runs if done])
         left_out = sum(len(shard[1]) for shard, done in zip(work, runs) if not done)

@@ -5,6 +5,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 import unittest
@@ -13,7 +14,7 @@ sys.dont_write_bytecode = True
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from gpu import build, figures, host, sanitize, suite  # noqa: E402
+from gpu import build, figures, gtest, host, results, sanitize, suite  # noqa: E402
 from gpu.process import Outcome  # noqa: E402
 
 STAND_INS = pathlib.Path(__file__).resolve().parent / "gpu_stand_ins"
@@ -75,11 +76,15 @@ class Parsers(unittest.TestCase):
         self.assertEqual([t["name"] for t in found["skipped"]], ["skipped"])
         self.assertAlmostEqual(found["seconds"], 1.75)
 
-    def test_a_test_needs_a_gpu_by_label_or_name(self):
+    def test_a_listing_tells_labels_variables_and_limits(self):
         listed = suite.parse_listing("notice\n" + json.dumps({"tests": [
-            {"name": "a", "command": ["a_test"], "properties": [{"name": "LABELS", "value": ["mpi", "gpu"]}]},
-            {"name": "kernels.Add/cuda_float16.Works"}, {"name": "group.nccl_1_ranks"}, {"name": "tensor.Works"}]}))
-        self.assertEqual([suite.needs_gpu(test) for test in listed], [True, True, True, False])
+            {"name": "a", "command": ["a_test"], "properties": [
+                {"name": "LABELS", "value": ["mpi", "gpu"]}, {"name": "TIMEOUT", "value": 7.0},
+                {"name": "ENVIRONMENT", "value": ["A=1=2", "B=x"]},
+                {"name": "ENVIRONMENT_MODIFICATION", "value": ["B=set:y"]}]}, {"name": "tensor.Works"}]}))
+        self.assertEqual([suite.needs_gpu(test) for test in listed], [True, False])
+        self.assertEqual(listed[0]["variables"], {"A": "1=2", "B": "y"})
+        self.assertEqual(listed[0]["limit"], 7.0)
 
     def test_nvidia_smi_gives_devices_and_architectures(self):
         devices = host.parse_smi("NVIDIA H200, 9.0, 580.159.03, 143771\nNVIDIA A100-SXM4-40GB, 8.0, 580.159.03, 40960\n"
@@ -112,6 +117,84 @@ class Parsers(unittest.TestCase):
         self.assertEqual(len(errors), 2)
 
 
+class Programs(unittest.TestCase):
+    """GoogleTest programs, of which each runs many tests of CTest's in one process."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.program = self.folder / "kernels_test"
+        self.program.write_text(f"#!{sys.executable}\n" + (STAND_INS / "kernels_test.py").read_text())
+        self.program.chmod(0o755)
+
+    def listed(self, *names, limit=30.0, **variables):
+        return [{"name": f"kernels.{name}", "command": [str(self.program), f"--gtest_filter=Conv/0.{name}"],
+                 "variables": variables, "limit": limit, "folder": str(self.folder), "disabled": False, "labels": []}
+                for name in names]
+
+    def run_tests(self, *tests, seconds=60):
+        batches, others = gtest.batches(tests)
+        self.assertEqual(others, [])
+        return suite.run_programs(batches, dict(os.environ), self.folder, 2, time.monotonic() + seconds)
+
+    def starts(self):
+        return [json.loads(line) for line in (self.folder / "starts").read_text().splitlines()]
+
+    def test_one_process_runs_all_and_each_has_its_result(self):
+        found = self.run_tests(*self.listed("Works", "LeavesItsLineOpen", "Breaks", "Skips", "Works2"))
+        self.assertEqual(len(self.starts()), 1)
+        self.assertEqual((found["passed"], found["problems"]), (3, []))
+        self.assertEqual([(t["name"], t["why"]) for t in found["failed"]], [("kernels.Breaks", "Failed")])
+        self.assertIn("expected 1, found 2", found["failed"][0]["output"])
+        self.assertEqual([t["name"] for t in found["skipped"]], ["kernels.Skips"])
+        self.assertAlmostEqual(found["seconds"], 1.25)
+
+    def test_variables_make_another_process(self):
+        self.run_tests(*self.listed("Works"), *self.listed("Works", LOCKSTEP_TEST_DEVICE="cuda"))
+        self.assertEqual(sorted(str(start["LOCKSTEP_TEST_DEVICE"]) for start in self.starts()), ["None", "cuda"])
+
+    def test_a_crash_is_that_of_the_test_that_ran_and_the_rest_goes_on(self):
+        for test, why in (("Crashes", "crashed: signal 6"), ("EndsTheProgram", "crashed: signal 15")):
+            (self.folder / "starts").unlink(missing_ok=True)
+            found = self.run_tests(*self.listed("Works", "Breaks", test, "After", "Skips"))
+            self.assertEqual([start["tests"] for start in self.starts()][1:], [["Conv/0.After", "Conv/0.Skips"]])
+            self.assertEqual((found["passed"], found["problems"]), (2, []))
+            self.assertEqual({t["name"]: t["why"] for t in found["failed"]},
+                             {"kernels.Breaks": "Failed", f"kernels.{test}": why})
+
+    def test_a_hang_is_ended_and_the_rest_goes_on(self):
+        found = self.run_tests(*self.listed("Works", "Hangs", "After", limit=1.0))
+        self.assertEqual(found["passed"], 2)
+        self.assertEqual([(t["name"], t["why"]) for t in found["failed"]],
+                         [("kernels.Hangs", "Timeout: silent for 1 s")])
+
+    def test_what_has_no_result_is_said(self):
+        found = self.run_tests(*self.listed("Works", "Hangs", "After"), seconds=3)
+        self.assertEqual((found["passed"], found["failed"]), (1, []))
+        self.assertRegex(found["problems"][0], r"stopped after \d s in Conv/0.Hangs; 2 tests have no result")
+        found = self.run_tests(*self.listed("Works", "NeverBegins"))
+        self.assertRegex(found["problems"][0], "ended with 1: error while loading .*; 2 tests have no result")
+
+    def test_a_program_that_skips_all_has_passed_none(self):
+        found = self.run_tests(*self.listed("Works", "IsWithoutGpu"))
+        self.assertEqual((found["passed"], found["failed"], len(found["skipped"])), (0, [], 2))
+
+    def test_programs_of_several_processes_are_ctests(self):
+        tests = [*self.listed("Works"), {"command": ["watchdog", "--limit", "60", "a_test", "--gtest_filter=A.B"]},
+                 {"command": ["a_emulated_test", "--gtest_filter=A.*:B.*"]}, {"command": ["python3", "runs_test.py"]}]
+        batches, others = gtest.batches(tests)
+        self.assertEqual((len(batches), others), (1, tests[1:]))
+
+
+class Archive(unittest.TestCase):
+    def test_a_long_log_keeps_its_ends(self):
+        content = b"begin" + bytes(results.LONGEST) + b"end"
+        kept = results.shortened(content)
+        self.assertLess(len(kept), results.LONGEST + 100)
+        self.assertTrue(kept.startswith(b"begin") and kept.endswith(b"end") and b"8 bytes are left out" in kept)
+
+
 class Sanitizers(unittest.TestCase):
     def test_findings_are_counted_by_their_head(self):
         found = sanitize.parse(MEMCHECK)
@@ -131,12 +214,12 @@ class Sanitizers(unittest.TestCase):
         self.assertEqual(row["unfinished"], ["kernels_test A.c and 1 more: stopped after 60 s"])
 
     def test_shards_hold_the_kernels_tests_alone(self):
-        tests = [{"command": ["/b/bin/kernels_dnn_test", f"--gtest_filter=Conv/cuda:0.Test{i}",
+        tests = [{"command": ["/b/bin/kernels_dnn_test", f"--gtest_filter=Conv/cuda_0.Test{i}",
                               "--gtest_also_run_disabled_tests"]} for i in range(5)]
         tests += [{"command": ["/b/bin/kernels_dnn_test", "--gtest_filter=Conv/cuda.HugeTensors"]},
                   {"command": ["/b/bin/train_test", "--gtest_filter=A.b"]}, {"command": ["watchdog", "mpirun"]}]
         self.assertEqual(sanitize.shards(tests, 3), [
-            ("/b/bin/kernels_dnn_test", [f"Conv/cuda?0.Test{i}" for i in group]) for group in ((0, 1, 2), (3, 4))])
+            ("/b/bin/kernels_dnn_test", [f"Conv/cuda_0.Test{i}" for i in group]) for group in ((0, 1, 2), (3, 4))])
 
 
 def program(*steps, **more):
@@ -202,9 +285,10 @@ class WholeCheck(unittest.TestCase):
 
     def command(self, *arguments, **environment):
         command = [sys.executable, ROOT / "scripts/gpu_check", "--out", self.folder / "out",
-                   "--build", self.folder / "build", "--deps", self.folder / "deps",
+                   "--build", self.folder / "kept/build", "--deps", self.folder / "deps",
                    "--python", self.folder / "bin/python-with-torch", *arguments]
-        env = {**os.environ, "PATH": f"{self.folder}/bin:/usr/bin:/bin", **environment}
+        env = {**os.environ, "PATH": f"{self.folder}/bin:/usr/bin:/bin",
+               "STAND_IN_KERNELS_TEST": str(STAND_INS / "kernels_test.py"), **environment}
         return {"args": [str(word) for word in command], "env": env}
 
     def check(self, *arguments, without=(), **environment):
@@ -213,7 +297,8 @@ class WholeCheck(unittest.TestCase):
         return subprocess.run(**self.command(*arguments, **environment), capture_output=True, text=True, timeout=120)
 
     def report(self):
-        self.assertTrue((self.folder / "out/report.md").exists())
+        self.assertEqual(sorted(path.name for path in (self.folder / "out").iterdir()),
+                         ["logs.tgz", "report.json", "report.md"])
         return json.loads((self.folder / "out/report.json").read_text())
 
     def test_all_well_ends_with_0_and_a_report(self):
@@ -222,7 +307,9 @@ class WholeCheck(unittest.TestCase):
         found = self.report()
         self.assertEqual((found["status"], found["failures"]), ("passed", []))
         self.assertEqual(found["host"]["devices"][0]["compute_capability"], "9.0")
-        self.assertEqual(found["tests"]["gpu"]["passed"], 1)
+        self.assertEqual(found["tests"]["quick"]["passed"], 2)
+        self.assertEqual([test["name"] for test in found["tests"]["quick"]["skipped"]], ["kernels_cuda.Conv.Skips"])
+        self.assertEqual(found["tests"]["others"]["passed"], 2)
         self.assertEqual([tool["tests"] for tool in found["sanitizers"]["tools"]], [2, 2, 2])
         whats = [row["what"] for row in found["bench"]["rows"]]
         self.assertIn("step, Lockstep, no graph", whats)
@@ -239,13 +326,17 @@ class WholeCheck(unittest.TestCase):
         self.assertIn("PyTorch", [item["what"] for item in self.report()["bench"]["skipped"]])
 
     def test_a_finding_and_a_failed_test_end_with_1(self):
-        done = self.check(STAND_IN_FINDING="racecheck", STAND_IN_FAILED_TEST="1")
+        done = self.check(STAND_IN_FINDING="racecheck", STAND_IN_FAILED_TEST="1",
+                          STAND_IN_TESTS="Breaks:Crashes:Works")
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
         found = self.report()
         self.assertEqual(found["status"], "failed")
         self.assertTrue(any(text.startswith("racecheck: Error: Race reported") for text in found["failures"]))
-        self.assertIn("test kernels.Conv/cuda.Breaks: Failed", found["failures"])
-        self.assertIn("expected 1, found 2", (self.folder / "out/report.md").read_text())
+        self.assertIn("test group.a+b: Failed", found["failures"])
+        self.assertIn("test kernels_cuda.Conv.Breaks: Failed", found["failures"])
+        self.assertIn("test kernels_cuda.Conv.Crashes: crashed: signal 6", found["failures"])
+        for output in ("expected 1, found 2", "expected 3, found 4"):
+            self.assertIn(output, (self.folder / "out/report.md").read_text())
 
     def test_a_build_that_fails_is_reported(self):
         done = self.check(STAND_IN_BUILD="fails")
@@ -258,7 +349,7 @@ class WholeCheck(unittest.TestCase):
         self.assertTrue(any("lockstep train configs/mlp_4096.pbtxt" in text for text in self.report()["failures"]))
 
     def test_a_step_that_was_not_captured_is_a_failure(self):
-        done = self.check("--parts", "bench", "--rounds", "1", STAND_IN_GRAPH_SHARE="0.5")
+        done = self.check("--parts", "build,bench", "--rounds", "1", STAND_IN_GRAPH_SHARE="0.5")
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
         found = self.report()
         self.assertIn("bench: step_bench, mlp, Lockstep, graph: not every step ran as a graph", found["failures"])
@@ -272,12 +363,55 @@ class WholeCheck(unittest.TestCase):
         for line in process.stdout:
             if line == "gpu_check: build ...\n":
                 break
-        child = int(wait_for(self.folder / "build/pid"))
+        child = int(wait_for(self.folder / "kept/build/pid"))
         process.terminate()
         process.communicate(timeout=30)
         self.assertEqual(process.returncode, 1)
-        self.assertIn("broken off before its end", self.report()["failures"])
+        self.assertIn("build: broken off before its end", self.report()["failures"])
+        self.assertIn("sanitizers: not begun", self.report()["failures"])
         self.assertFalse(pathlib.Path(f"/proc/{child}").exists())
+
+    def test_the_time_holds_for_the_whole(self):
+        for variables in ({"STAND_IN_BUILD": "hangs"}, {"STAND_IN_TESTS": "Works:Hangs"}):
+            done = self.check("--time", "8", **variables)
+            self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+            self.assertEqual(self.report()["status"], "failed")
+            # Far from what hangs, whatever a busy machine needs to write.
+            self.assertLess(self.report()["calls"][0]["seconds"], 60, done.stdout)
+
+    def test_parts_called_one_after_the_other_make_one_report(self):
+        self.assertEqual(self.check("--parts", "quick").returncode, 2)  # nothing is built yet
+        outs = {}
+        for parts in ("build,quick", "others", "bench", "sanitizers"):
+            done = self.check("--parts", parts, "--rounds", "1")
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            outs[parts] = self.report()
+            for path in (self.folder / "out").iterdir():  # whoever calls may take it away
+                path.unlink()
+            (self.folder / "out").rmdir()
+        found = outs["sanitizers"]
+        self.assertEqual([call["parts"] for call in found["calls"]],
+                         [["build", "quick"], ["others"], ["bench"], ["sanitizers"]])
+        self.assertEqual(sorted(found["tests"]), ["others", "quick"])
+        for part in ("build", "bench", "sanitizers"):
+            self.assertIn(part, found)
+        self.assertNotIn("bench", outs["others"])
+        # Another build begins another report.
+        self.check("--parts", "build,quick")
+        self.assertEqual([call["parts"] for call in self.report()["calls"]], [["build", "quick"]])
+
+    def test_a_part_that_is_called_again_replaces_what_it_found(self):
+        done = self.check("--parts", "build,quick", STAND_IN_TESTS="Breaks:Works")
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        done = self.check("--parts", "quick")
+        self.assertEqual((done.returncode, self.report()["failures"]), (0, []), done.stdout + done.stderr)
+
+    def test_every_log_is_in_the_archive(self):
+        self.check("--parts", "build,quick,sanitizers")
+        with tarfile.open(self.folder / "out/logs.tgz") as archive:
+            names = archive.getnames()
+        for name in ("build.log", "configure.log", "doctor.log", "quick.log", "kernels_test-cuda.1.log", "memcheck-0.log"):
+            self.assertIn(f"logs/{name}", names)
 
     def test_without_compute_sanitizer_it_is_skipped_with_a_reason(self):
         self.assertEqual(self.check("--quick", without=["compute-sanitizer"]).returncode, 0)

@@ -109,6 +109,16 @@ class Watchdog(unittest.TestCase):
         self.assertIn("left behind", output)
         self.assert_ended(self.process_in("child"))
 
+    def test_files_of_open_mpi_left_behind_are_a_failure(self):
+        script = "pathlib.Path(os.environ['OMPI_MCA_osc_sm_backing_directory'], 'osc_sm.1').touch()"
+        code, output = self.watch(script)
+        self.assertEqual(code, 125, output)
+        self.assertIn("shared memory left behind: osc_sm.1", output)
+        script = "print(os.environ['OMPI_MCA_orte_tmpdir_base'], end='')"
+        code, folder = self.watch(script)
+        self.assertEqual(code, 0)
+        self.assertFalse(Path(folder).exists())
+
     def test_every_pattern_is_expected_in_its_number_of_lines(self):
         lines = "print('rank 0 ends'); print('rank 1 ends')"
         expected = ("--expect", "2", "rank [0-9]", "--expect", "1", "rank 1")

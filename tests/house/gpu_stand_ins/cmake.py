@@ -22,6 +22,7 @@ print('{"name": "copy", "us": 187.0, "gb_per_s": 4300.0}')
 """
 STEP_BENCH = """
 import json, os, sys
+assert os.environ["LOCKSTEP_AUTOTUNE"] == "on" and os.path.isdir(os.environ["LOCKSTEP_PLAN_CACHE"])
 print('{"ready": true, "first_step_ms": 500.0}', flush=True)
 for _ in sys.stdin:
     print(json.dumps({"step_ms": 0.3, "host_us": 9.0, "host_waits": 0, "peak_memory_bytes": 1048576,
@@ -37,8 +38,10 @@ if "--build" in sys.argv:
         pathlib.Path(sys.argv[sys.argv.index("--build") + 1], "pid").write_text(str(os.getpid()))
         time.sleep(600)
     folder = pathlib.Path(sys.argv[sys.argv.index("--build") + 1]) / "bin"
-    folder.mkdir(exist_ok=True)
-    for name, text in (("lockstep", LOCKSTEP), ("gpu_bench", GPU_BENCH), ("step_bench", STEP_BENCH)):
+    folder.mkdir(parents=True, exist_ok=True)
+    kernels_test = pathlib.Path(os.environ["STAND_IN_KERNELS_TEST"]).read_text()
+    for name, text in (("lockstep", LOCKSTEP), ("gpu_bench", GPU_BENCH), ("step_bench", STEP_BENCH),
+                       ("kernels_test", kernels_test)):
         (folder / name).write_text(f"#!{sys.executable}\n{text}")
         (folder / name).chmod(0o755)
 else:
