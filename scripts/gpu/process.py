@@ -35,7 +35,7 @@ class Processes:
     """What runs now. Once all are stopped nothing more is started: threads that wait for one must not go on."""
 
     def __init__(self):
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()  # a signal may end all while the same thread starts one
         self.running = set()
         self.stopped = False
 
@@ -78,8 +78,12 @@ class Processes:
 
 def has_ended(process):
     """Whether it has, without taking note of it."""
-    return process.returncode is not None or os.waitid(os.P_PID, process.pid,
-                                                       os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    if process.returncode is not None:
+        return True
+    try:
+        return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    except ChildProcessError:  # another thread takes note of it
+        return True
 
 
 def signal_group(process, number):

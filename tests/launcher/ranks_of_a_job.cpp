@@ -45,7 +45,7 @@ class Ranks : public testing::Test {
   std::string metrics() const { return read_text(folder_ / "run/metrics.jsonl"); }
   json summary() const { return json::parse(read_text(folder_ / "run/summary.json")); }
   static bool soon(const std::function<bool()>& condition) {
-    for (int i = 0; i < 3000; ++i) {
+    for (int i = 0; i < 12000; ++i) {
       if (condition()) return true;
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }

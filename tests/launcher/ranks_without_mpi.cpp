@@ -92,7 +92,7 @@ TEST_F(RanksWithoutMpi, ALostRankIsNamedOnce) {
 
 TEST_F(RanksWithoutMpi, AskedToStopSaveAndEnd) {
   const Program running(torchrun(2, train("run", {"--set", "train.steps=100000"})), folder_.path());
-  for (int i = 0; i < 3000 && read_text(folder_ / "run/metrics.jsonl").empty(); ++i) {
+  for (int i = 0; i < 12000 && read_text(folder_ / "run/metrics.jsonl").empty(); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   running.signal(SIGTERM);

@@ -54,7 +54,7 @@ int main(int argc, char** argv) {
   int rank = -1;
   std::string outcome = "finished";
   try {
-    comm::World world = comm::World::from_environment({.timeout = std::chrono::seconds(20)});
+    comm::World world = comm::World::from_environment({.timeout = std::chrono::seconds(60)});
     rank = world.rank();
     train(world, argv[1]);
   } catch (const Error& error) {

@@ -17,7 +17,7 @@ namespace lockstep::comm {
 namespace {
 
 /// A GPU's libraries build their kernels when they are first asked, which takes the ranks differently long.
-std::chrono::seconds timeout() { return std::chrono::seconds(rank_device() == kCpu ? 30 : 120); }
+std::chrono::seconds timeout() { return std::chrono::seconds(rank_device() == kCpu ? 60 : 120); }
 
 std::optional<World> joined;
 

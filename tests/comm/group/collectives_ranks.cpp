@@ -54,7 +54,7 @@ class Collectives : public testing::TestWithParam<Path> {
     if (GetParam() == Path::kNoRoom) setenv("LOCKSTEP_SHARED_MEMORY_BYTES", "0", 1);
     if (GetParam() == Path::kNodes) setenv("LOCKSTEP_RANKS_PER_NODE", "2", 1);
     world_ = std::make_shared<World>(
-        World::from_environment({.timeout = std::chrono::seconds(20), .shared_memory = GetParam() != Path::kMpi}));
+        World::from_environment({.timeout = std::chrono::seconds(60), .shared_memory = GetParam() != Path::kMpi}));
     group_ = world_->communicator();
     unsetenv("LOCKSTEP_RANKS_PER_NODE");
   }
