@@ -57,6 +57,8 @@ class ChannelCommunicator final : public Communicator {
     return std::make_shared<ChannelCommunicator>(channel_->duplicate(name));
   }
 
+  std::optional<std::chrono::nanoseconds> waited() const override { return channel_->waited(); }
+
   void inspect(const Operation& mine, std::int64_t number, std::chrono::milliseconds waited) override {
     channel_->inspect(mine, number, waited);
   }

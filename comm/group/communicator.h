@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -81,6 +82,10 @@ class Communicator {
   /// captured step that is launched again. Every rank does so in the same order. A rank that does not arrive is found
   /// out as in a collective.
   virtual void watch(const Stream&, const std::function<void()>& launch) { launch(); }
+
+  /// How long this process has waited for other ranks in collectives so far, on all channels: the time in which at
+  /// least one of its threads did. Nothing where collectives run on a device, which waits unseen. Thread-safe.
+  virtual std::optional<std::chrono::nanoseconds> waited() const { return std::nullopt; }
 
   /// For the watchdog of collectives that run on a device: this rank has waited for so long in its operation `number`.
   /// Tells the other ranks so, and does not wait for them. Throws PeerError naming the ranks that will never arrive,

@@ -11,6 +11,7 @@
 #include "comm/group/futex.h"
 #include "comm/group/operation.h"
 #include "comm/group/peer_errors.h"
+#include "comm/group/wait_clock.h"
 #include "runtime/base/process.h"
 
 namespace lockstep::comm {
@@ -42,6 +43,9 @@ class Peers {
   /// lose() for `ranks` that did not arrive in time; for none, the call that all arrived for did not end.
   [[noreturn]] void lose_late(std::span<const int> ranks, const std::string& what, std::chrono::milliseconds timeout);
 
+  /// Of all channels.
+  WaitClock& waits() { return waits_; }
+
   /// "rank 1 (process 4711), rank 2"
   std::string names(std::span<const int> ranks) const;
 
@@ -53,6 +57,7 @@ class Peers {
   std::map<int, ProcessWatch> processes_;
   std::map<int, SharedWord*> states_;
   std::atomic<bool> failed_ = false;
+  WaitClock waits_;
 };
 
 }  // namespace lockstep::comm

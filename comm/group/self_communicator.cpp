@@ -17,6 +17,7 @@ class SelfCommunicator final : public Communicator {
   int rank() const override { return 0; }
   int size() const override { return 1; }
   std::string description() const override { return "self"; }
+  std::optional<std::chrono::nanoseconds> waited() const override { return std::chrono::nanoseconds(0); }
 
   Storage allocate(std::size_t bytes) override {
     Storage storage = Storage::allocate(bytes, device_);

@@ -61,6 +61,7 @@ void SharedMeeting::arrive(const Operation& mine) {
 
 void SharedMeeting::wait_for(int local_rank, const Operation& mine) {
   if (arrived(local_rank)) return;
+  const WaitClock::Wait wait(peers_.waits());
   const auto began = Clock::now();
   for (auto waited = Clock::duration(0); waited < kYielding; waited = Clock::now() - began) {
     const bool spins = topology_.spare_cores && waited < kSpinning;

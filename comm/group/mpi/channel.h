@@ -41,6 +41,7 @@ class MpiChannel {
   void inspect(const Operation& mine, std::int64_t number, std::chrono::milliseconds waited) {
     world_.inspect(mine, number, waited);
   }
+  std::chrono::nanoseconds waited() const { return runtime_->peers().waits().total(); }
   std::shared_ptr<MpiChannel> duplicate(const std::string& name);
 
  private:

@@ -93,6 +93,7 @@ MpiGroup::MpiGroup(MPI_Comm comm, std::vector<int> ranks, Peers& peers, std::str
 MpiGroup::~MpiGroup() = default;
 
 const std::vector<Operation>& MpiGroup::meet(const Operation& mine) {
+  const WaitClock::Wait wait(peers_.waits());
   complete(mine, [&](MPI_Request* request) {
     return MPI_Iallgather(&mine, sizeof mine, MPI_BYTE, operations_.data(), sizeof mine, MPI_BYTE, comm_, request);
   });

@@ -36,6 +36,7 @@ class TcpChannel {
   void reduce_scatter(const Tensor& in, const Tensor& out, ReduceOp op);
   void barrier();
   void inspect(const Operation& mine, std::int64_t number, std::chrono::milliseconds waited);
+  std::chrono::nanoseconds waited() const { return runtime_->link().waits().total(); }
   std::shared_ptr<TcpChannel> duplicate(const std::string& name);
 
  private:

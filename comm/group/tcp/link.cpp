@@ -34,6 +34,7 @@ TcpLink::~TcpLink() {
 Payload TcpLink::exchange(std::int32_t channel, const Operation& operation, const void* data, std::size_t bytes,
                           const std::string& what) {
   if (failed_) throw out_of_order(what, rank_);
+  const WaitClock::Wait wait(waits_);
   const auto end = Clock::now() + timeout_ + kGrace;
   FrameHeader header{.kind = FrameKind::kContribution, .channel = channel, .operation = operation, .bytes = bytes};
   send(header, data, bytes, end);

@@ -12,6 +12,7 @@
 
 #include "comm/group/peer_errors.h"
 #include "comm/group/tcp/frame.h"
+#include "comm/group/wait_clock.h"
 
 namespace lockstep::comm {
 
@@ -33,6 +34,9 @@ class TcpLink {
   /// Communicator::inspect for a channel. Beside an exchange().
   void inspect(std::int32_t channel, const Operation& operation, std::int64_t number, const std::string& what,
                std::chrono::milliseconds waited);
+
+  /// The time that calls of exchange() took, the way to the hub and back included.
+  const WaitClock& waits() const { return waits_; }
 
   bool failed() const { return failed_; }
   /// Tells the others, through the hub, that this rank makes no more calls.
@@ -56,6 +60,7 @@ class TcpLink {
   std::string hub_;
   std::chrono::milliseconds timeout_;
   std::atomic<bool> failed_ = false;
+  WaitClock waits_;
   std::mutex sending_;  // one frame after the other
   std::mutex mutex_;    // guards what follows
   std::condition_variable changed_;
