@@ -13,6 +13,8 @@
 #include "launcher/run_directory.h"
 #include "runtime/job/job.h"
 #include "runtime/tensor/gpu.h"
+#include "runtime/train/run_end.h"
+#include "runtime/train/run_lock.h"
 #include "runtime/train/train.h"
 
 namespace lockstep::launcher {
@@ -26,6 +28,7 @@ struct TrainCommand {
   LaunchOptions launch;
   std::string run_dir;
   std::string resume = "auto";
+  train::TrainOutput output;
 };
 
 std::vector<std::string> rank_arguments(const TrainCommand& command, const std::string& resume) {
@@ -33,7 +36,28 @@ std::vector<std::string> rank_arguments(const TrainCommand& command, const std::
   for (const std::string& argument : command.job.arguments()) arguments.push_back(argument);
   arguments.insert(arguments.end(), {"--resume", resume, "--device", command.launch.device});
   if (!command.run_dir.empty()) arguments.insert(arguments.end(), {"--run-dir", command.run_dir});
+  if (command.output.quiet) arguments.emplace_back("--quiet");
+  if (command.output.json) arguments.emplace_back("--json");
   return arguments;
+}
+
+/// Records how the ranks ended, where no rank could: it was killed, or never came to train.
+void record(const Outcome& outcome, const fs::path& run_dir, int restart, std::chrono::system_clock::time_point since,
+            bool echo) {
+  // One that was deleted does not come back.
+  if (outcome.code == ExitCode::kDone || !fs::is_directory(run_dir)) return;
+  const std::string how = "the ranks ended with exit code " + std::to_string(static_cast<int>(outcome.code));
+  const Error error = outcome.error.value_or(Error(outcome.code, outcome.code == ExitCode::kPreempted ? "" : how));
+  try {
+    // Not into a directory where another run is training, which is why this one may have ended.
+    const train::RunLock lock(run_dir, std::chrono::milliseconds(0));
+    train::RunEnd end = train::end_of(error, outcome.step, outcome.where, restart);
+    if (!outcome.error) end.is_guess = true;
+    train::record_end(run_dir, end, since);
+    train::record_event_of_end(run_dir, since, echo);
+  } catch (const std::exception&) {
+    // The error itself is what the user has to hear of.
+  }
 }
 
 ExitCode start_ranks(const TrainCommand& command) {
@@ -46,7 +70,11 @@ ExitCode start_ranks(const TrainCommand& command) {
     const bool saved = restart > 0 && saved_since(run_dir, begin);
     return rank_arguments(command, saved ? "auto" : command.resume);
   };
-  return launch(command.launch, {.arguments = arguments, .saves_on_request = true});
+  const auto ended = [&](const Outcome& outcome, int restart, std::chrono::system_clock::time_point since) {
+    record(outcome, run_dir, restart, since, command.output.json);
+  };
+  return launch(command.launch,
+                {.arguments = arguments, .ended = ended, .saves_on_request = true, .output = command.output});
 }
 
 /// Until training listens to signals there is nothing to save: asked to stop, the process just ends.
@@ -63,11 +91,12 @@ ExitCode run(const TrainCommand& command) {
   if (must_start_ranks(command.launch)) return start_ranks(command);
   return run_rank(command.job, command.launch, [&](comm::World& world, const job::Job& job, Device device) {
     // A build for GPUs that finds none says why, and trains.
-    if (command.launch.device == "auto" && device == kCpu && world.rank() == 0 && !gpu::runtime_version().empty()) {
-      std::printf("training on the CPU: %s\n", gpu::why_none().c_str());
+    const bool tells = world.rank() == 0 && !command.output.quiet;
+    if (command.launch.device == "auto" && device == kCpu && tells && !gpu::runtime_version().empty()) {
+      std::fprintf(command.output.json ? stderr : stdout, "training on the CPU: %s\n", gpu::why_none().c_str());
     }
     const fs::path run_dir = run_directory(command.run_dir, job);
-    return train::train(world, {job, run_dir, command.resume, process_start, device});
+    return train::train(world, {job, run_dir, command.resume, process_start, device, command.output});
   });
 }
 
@@ -83,6 +112,8 @@ void add_train(CLI::App& app, Action& chosen) {
   train.add_option("--resume", command->resume, "auto: from the run's newest whole checkpoint; never; or a checkpoint")
       ->capture_default_str()
       ->type_name("auto|never|CHECKPOINT");
+  train.add_flag("--quiet", command->output.quiet, "print errors and the result alone");
+  train.add_flag("--json", command->output.json, "print the lines of metrics.jsonl to stdout, all else to stderr");
   train.callback([command, &chosen] { chosen = [command] { return run(*command); }; });
 }
 

@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launcher/error_block.h"
 
-#include <unistd.h>
-
 #include <chrono>
 #include <csignal>
 #include <cstdio>
-#include <filesystem>
-#include <new>
 #include <sstream>
-#include <stdexcept>
 #include <thread>
 
 #include "comm/group/communicator.h"
+#include "runtime/train/terminal.h"
 
 namespace lockstep::launcher {
 
@@ -76,20 +72,9 @@ std::string error_block(const Error& error, const std::string& where, bool color
          indented(error.advice(), "  → ", "    ");
 }
 
-Error as_error(const std::exception& exception) {
-  if (const auto* error = dynamic_cast<const Error*>(&exception)) return *error;
-  if (dynamic_cast<const std::bad_alloc*>(&exception) != nullptr ||
-      dynamic_cast<const std::length_error*>(&exception) != nullptr) {
-    return MemoryError("out of memory", "Use a smaller data.global_batch or model, or fewer ranks on this machine.");
-  }
-  if (dynamic_cast<const std::filesystem::filesystem_error*>(&exception) != nullptr) {
-    return StorageError(exception.what(), "Check the path, the space and the permissions there.");
-  }
-  return EnvironmentError(std::string("unexpected: ") + exception.what(), "This is a defect of lockstep; report it.");
-}
-
 void print_error(const Error& error, const std::string& where) {
-  const std::string block = error_block(error, where, isatty(STDERR_FILENO) == 1);
+  train::end_live_line();
+  const std::string block = error_block(error, where, train::shows_color(stderr));
   std::fflush(stdout);
   std::fwrite(block.data(), 1, block.size(), stderr);
   std::fflush(stderr);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <exception>
 #include <string>
 
-#include "runtime/tensor/error.h"
+#include "runtime/tensor/as_error.h"
 
 namespace lockstep::launcher {
 
@@ -14,9 +13,6 @@ namespace lockstep::launcher {
 ///     no space left on device
 ///     → Make room, then run again.
 std::string error_block(const Error& error, const std::string& where, bool color);
-
-/// Whatever was thrown, as the Error with the exit code that fits it.
-Error as_error(const std::exception& exception);
 
 /// Prints the block to stderr, in one piece.
 void print_error(const Error& error, const std::string& where = "");

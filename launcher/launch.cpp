@@ -2,7 +2,6 @@
 #include "launcher/launch.h"
 
 #include <spdlog/spdlog.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <map>
@@ -11,6 +10,7 @@
 #include "launcher/error_block.h"
 #include "launcher/scratch_directory.h"
 #include "launcher/supervisor.h"
+#include "runtime/train/terminal.h"
 
 namespace lockstep::launcher {
 
@@ -37,8 +37,9 @@ Outcome start(int ranks, const LaunchOptions& options, const RankCommand& comman
   std::map<std::string, std::string> variables{
       {"LOCKSTEP_STATUS_BOARD", board_file.string()},
       {"LOCKSTEP_RESTART_COUNT", std::to_string(restart)},
-      // The ranks' stdout leads to mpirun; whether a person looks at ours is known here.
-      {"LOCKSTEP_PROGRESS", isatty(STDOUT_FILENO) == 1 ? "bar" : "lines"}};
+      // The ranks' stdout leads to mpirun; whether a person looks at ours, and through what, is known here.
+      {"LOCKSTEP_PROGRESS", train::Terminal::shows_live_line(stdout) ? "bar" : "lines"},
+      {"LOCKSTEP_COLUMNS", std::to_string(train::terminal_columns(STDOUT_FILENO))}};
   if (options.hosts.empty() && scratch.in_memory()) {
     // Open MPI's own files would stay behind where mpirun itself is killed.
     variables.emplace("OMPI_MCA_orte_tmpdir_base", scratch.path().string());
@@ -46,7 +47,20 @@ Outcome start(int ranks, const LaunchOptions& options, const RankCommand& comman
     variables.emplace("OMPI_MCA_osc_sm_backing_directory", scratch.path().string());
   }
   const MpirunCommand mpirun = mpirun_command(ranks, options.hosts, command.arguments(restart), variables);
-  return Supervisor(mpirun, board, inbox, {options.hosts.empty(), command.saves_on_request}).run();
+  return Supervisor(mpirun, board, inbox,
+                    {.one_machine = options.hosts.empty(),
+                     .saves_on_request = command.saves_on_request,
+                     .output = command.output})
+      .run();
+}
+
+Outcome try_to_start(int ranks, const LaunchOptions& options, const RankCommand& command, int restart,
+                     const SignalInbox& inbox) {
+  try {
+    return start(ranks, options, command, restart, inbox);
+  } catch (const Error& error) {
+    return {.code = error.code(), .error = error};
+  }
 }
 
 }  // namespace
@@ -73,7 +87,9 @@ ExitCode launch(const LaunchOptions& options, const RankCommand& command) {
   const int ranks = rank_count(options);
   const SignalInbox inbox;
   for (int restart = 0;; ++restart) {
-    const Outcome outcome = start(ranks, options, command, restart, inbox);
+    const auto since = std::chrono::system_clock::now();
+    const Outcome outcome = try_to_start(ranks, options, command, restart, inbox);
+    if (command.ended) command.ended(outcome, restart, since);
     const bool again = outcome.code == ExitCode::kPeerLost && !outcome.stop_requested && restart < options.max_restarts;
     if (!again) {
       if (outcome.error) throw *outcome.error;

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "launcher/options.h"
+#include "launcher/supervisor.h"
+#include "runtime/train/train.h"
 
 namespace lockstep::launcher {
 
@@ -13,7 +16,10 @@ namespace lockstep::launcher {
 struct RankCommand {
   /// The arguments of this program, for a start and, from 1 on, for each restart.
   std::function<std::vector<std::string>(int restart)> arguments;
+  /// Told of each end of the ranks, before it is reported; `since`: their start.
+  std::function<void(const Outcome&, int restart, std::chrono::system_clock::time_point since)> ended = {};
   bool saves_on_request = false;
+  train::TrainOutput output = {};
 };
 
 /// Whether this process has to start the ranks, rather than being one. Throws UsageError when it is one and the options

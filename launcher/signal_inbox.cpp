@@ -15,7 +15,7 @@ SignalInbox::SignalInbox() {
   std::signal(SIGCHLD, SIG_DFL);  // where it is ignored, as some parents leave it, a child's end is not told
   sigset_t signals;
   sigemptyset(&signals);
-  for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGCHLD}) {
+  for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGCHLD, SIGWINCH}) {
     // What was ignored, as by nohup, would come all the same once it is blocked.
     struct sigaction now {};
     if (sigaction(number, nullptr, &now) == 0 && now.sa_handler != SIG_IGN) sigaddset(&signals, number);

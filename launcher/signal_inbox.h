@@ -5,8 +5,8 @@
 
 namespace lockstep::launcher {
 
-/// While it lives, SIGTERM, SIGINT, SIGHUP and SIGCHLD wait here to be taken instead of acting on the process. One at a
-/// time, made before other threads are.
+/// While it lives, SIGTERM, SIGINT, SIGHUP, SIGCHLD and SIGWINCH wait here to be taken instead of acting on the
+/// process. One at a time, made before other threads are.
 class SignalInbox {
  public:
   SignalInbox();

@@ -8,6 +8,10 @@
 #include <csignal>
 #include <cstdio>
 #include <string_view>
+#include <utility>
+
+#include "runtime/train/signals.h"
+#include "runtime/train/terminal.h"
 
 #include "runtime/base/process.h"
 
@@ -36,7 +40,12 @@ bool is_own_code(int code) {
          (code >= static_cast<int>(ExitCode::kUsage) && code <= static_cast<int>(ExitCode::kPeerLost));
 }
 
-Outcome because(const Error& error) { return {error.code(), error}; }
+Outcome because(const Error& error) {
+  Outcome outcome;
+  outcome.code = error.code();
+  outcome.error = error;
+  return outcome;
+}
 
 /// Hands `take` what can be read now; clears `open` at the end of the pipe.
 template <class Take>
@@ -53,13 +62,16 @@ void drain(int descriptor, bool& open, Take&& take) {
 
 Supervisor::Supervisor(const MpirunCommand& command, const train::StatusBoard& board, const SignalInbox& inbox,
                        Supervised supervised)
-    : inbox_(inbox), supervised_(supervised), mpirun_(command), ranks_(board) {}
+    : inbox_(inbox), supervised_(supervised), mpirun_(command), board_(board), ranks_(board) {
+  board_.set_columns(train::terminal_columns(STDOUT_FILENO));
+}
 
 Outcome Supervisor::run() {
   while (!mpirun_.ended()) {
     wait();
     while (const int signal = inbox_.take()) {
-      if (signal != SIGCHLD) on_stop_request();
+      if (signal == SIGWINCH) board_.set_columns(train::terminal_columns(STDOUT_FILENO));
+      if (signal != SIGCHLD && signal != SIGWINCH) on_stop_request();
     }
     pass_output();
     ranks_.find_started();
@@ -69,9 +81,11 @@ Outcome Supervisor::run() {
   ranks_.find_started();
   ranks_.kill_all();
   pass_output();
+  end_open_line();
   std::fputs(messages_.finish().c_str(), stderr);
   Outcome result = outcome();
   result.stop_requested = stop_requested_;
+  for (int rank = 0; rank < board_.ranks(); ++rank) result.step = std::max(result.step, board_.get(rank).step);
   return result;
 }
 
@@ -90,14 +104,30 @@ void Supervisor::wait() {
 }
 
 void Supervisor::pass_output() {
-  drain(mpirun_.output(), output_open_, [](std::string_view text) {
+  drain(mpirun_.output(), output_open_, [this](std::string_view text) {
     std::fwrite(text.data(), 1, text.size(), stdout);
     std::fflush(stdout);
+    line_open_ = text.back() != '\n';
   });
   drain(mpirun_.messages(), messages_open_, [this](std::string_view text) {
     const std::string passed = messages_.feed(text);
+    if (!passed.empty()) end_open_line();
     std::fwrite(passed.data(), 1, passed.size(), stderr);
   });
+}
+
+void Supervisor::end_open_line() {
+  if (!std::exchange(line_open_, false)) return;
+  std::fputs("\n", stdout);
+  std::fflush(stdout);
+}
+
+void Supervisor::acknowledge_stop() {
+  if (supervised_.output.quiet) return;
+  end_open_line();
+  std::FILE* const words = supervised_.output.json ? stderr : stdout;
+  std::fputs(train::kStopNotice, words);
+  std::fflush(words);
 }
 
 void Supervisor::on_stop_request() {
@@ -105,6 +135,7 @@ void Supervisor::on_stop_request() {
   stop_requested_ = true;
   const bool heard = supervised_.saves_on_request && (ranks_.any_at_work() || !supervised_.one_machine);
   if (first && heard) {
+    acknowledge_stop();
     mpirun_.signal(SIGUSR1);
     take_down(kStopGrace);
   } else {
@@ -164,15 +195,21 @@ Outcome Supervisor::outcome() const {
   }
   // A rank on another machine may have ended the job on purpose, and this one with it.
   const bool explained = !supervised_.one_machine && is_own_code(code);
-  if (!suspects_.empty() && !explained) return because(lost(culprit()));
-  if (code == 0 || is_own_code(code)) return {static_cast<ExitCode>(code), std::nullopt};
-  if (!messages_.signals().empty()) return because(lost(messages_.signals().begin()->first));
+  if (!suspects_.empty() && !explained) return lost_rank(culprit());
+  if (code == 0 || is_own_code(code)) return {.code = static_cast<ExitCode>(code)};
+  if (!messages_.signals().empty()) return lost_rank(messages_.signals().begin()->first);
   if (ranks_.any_at_work()) {
     const std::string how = code > 128 ? "was killed (signal " + std::to_string(code - 128) + ")"
                                        : "ended with exit code " + std::to_string(code);
     return because(PeerError("mpirun, which holds the ranks, " + how + quoted_remarks(), advice()));
   }
   return because(EnvironmentError("mpirun could not start the ranks" + quoted_remarks()));
+}
+
+Outcome Supervisor::lost_rank(int rank) const {
+  Outcome outcome = because(lost(rank));
+  outcome.where = "rank " + std::to_string(rank) + ", " + train::str(board_.get(rank));
+  return outcome;
 }
 
 int Supervisor::culprit() const {

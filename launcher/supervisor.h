@@ -11,6 +11,8 @@
 #include "launcher/rank_watch.h"
 #include "launcher/signal_inbox.h"
 #include "runtime/tensor/error.h"
+#include "runtime/train/status_board.h"
+#include "runtime/train/train.h"
 
 namespace lockstep::launcher {
 
@@ -18,6 +20,8 @@ namespace lockstep::launcher {
 struct Outcome {
   ExitCode code = ExitCode::kDone;
   std::optional<Error> error;  ///< where no rank has said what happened
+  std::uint64_t step = 0;      ///< that the ranks had come to
+  std::string where;           ///< of an error: "rank 1, in step 57, backward"; may be empty
   bool stop_requested = false;
 };
 
@@ -25,6 +29,7 @@ struct Outcome {
 struct Supervised {
   bool one_machine = true;        ///< every rank is on this machine
   bool saves_on_request = false;  ///< SIGUSR1 makes them save and exit
+  train::TrainOutput output = {};
 };
 
 /// Runs mpirun once: passes on what the ranks print, names the rank that is lost and ends the others, hands on requests
@@ -41,6 +46,9 @@ class Supervisor {
 
   void wait();
   void pass_output();
+  /// Ends the line that a rank has left open on stdout, such as a bar, so that what follows stands on its own.
+  void end_open_line();
+  void acknowledge_stop();
   void on_stop_request();
   void on_ranks_ended(const std::vector<int>& ranks);
   void take_down(std::chrono::milliseconds delay);
@@ -49,6 +57,7 @@ class Supervisor {
   Outcome outcome() const;
   /// The rank that was lost first.
   int culprit() const;
+  Outcome lost_rank(int rank) const;
   /// What became of a rank that did not say so itself.
   Error lost(int rank) const;
   /// What mpirun says, to stand behind our own word; empty where it says nothing.
@@ -60,6 +69,8 @@ class Supervisor {
   MpirunProcess mpirun_;
   bool output_open_ = true;
   bool messages_open_ = true;
+  bool line_open_ = false;  ///< what was passed to stdout last has not ended its line
+  train::StatusBoard board_;
   MpirunMessages messages_;
   RankWatch ranks_;
 

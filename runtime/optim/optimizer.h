@@ -80,6 +80,8 @@ class Optimizer {
   /// The global norm of the unscaled gradients of the last step, where clipping by norm measures it, else 0. Waits for
   /// a GPU.
   double gradient_norm() const;
+  /// The same on the device: float32 [1]; undefined where nothing measures it.
+  Tensor device_gradient_norm() const { return squares_.defined() ? norm_.rows(0, 1) : Tensor(); }
 
   /// Flat float32 tensors beside the masters, by name; restored by writing into them.
   std::vector<std::pair<std::string, Tensor>> state() const { return state_; }

@@ -4,14 +4,13 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
 #include <limits>
-#include <string_view>
 #include <thread>
 
 #include "runtime/autograd/meta.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/tensor/error.h"
+#include "runtime/train/restarts.h"
 
 namespace lockstep::train {
 
@@ -37,15 +36,6 @@ const job::FaultPoint& point_of(const job::Fault& fault) {
   throw UsageError("fault: none is named", "Name one of overflow, nan, kill, stop, delay, bit_flip.");
 }
 
-bool restarted() {
-  // Our launcher counts, or torchrun does.
-  for (const char* name : {"LOCKSTEP_RESTART_COUNT", "TORCHELASTIC_RESTART_COUNT"}) {
-    const char* count = std::getenv(name);
-    if (count != nullptr && std::string_view(count) != "0") return true;
-  }
-  return false;
-}
-
 /// The slot of the named parameter; of the model's first one where none is named.
 std::size_t slot_of(const nn::Arena& arena, const std::string& name) {
   const auto& slots = arena.slots();
@@ -69,7 +59,7 @@ Faults::Faults(const job::Job& job, int rank, int world_size, const nn::Arena& a
           "fault: there is no rank " + std::to_string(point.rank()) + " among " + std::to_string(world_size),
           "Ranks count from 0.");
     }
-    if (restarted()) continue;
+    if (restart_count() > 0) continue;
     steps_.push_back(point.step());
     if (static_cast<int>(point.rank()) == rank) planned_.push_back({fault.kind_case(), point, slot});
   }

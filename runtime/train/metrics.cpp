@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/metrics.h"
 
+#include <cstdio>
+#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <vector>
 
-#include "runtime/tensor/error.h"
+#include "runtime/train/run_end.h"
+#include "runtime/train/run_files.h"
 
 namespace lockstep::train {
 
@@ -13,60 +15,76 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+/// Whether the line belongs to steps that are trained again, rather than to the run's history.
+bool is_of_steps(const Json& line) { return !line.contains("event") || line["event"] == "eval"; }
+
 /// Keeps the lines of steps up to `last`; what a killed process left half-written goes too. The last step's loss.
 double drop_later_lines(const std::filesystem::path& path, std::uint64_t last) {
   double loss = std::numeric_limits<double>::quiet_NaN();
   std::ifstream in(path);
   if (!in) return loss;
-  std::vector<std::string> kept;
+  std::string kept;
   for (std::string line; std::getline(in, line);) {
     const Json entry = Json::parse(line, nullptr, false);
     if (!entry.is_object() || !entry.contains("step") || !entry["step"].is_number_unsigned()) continue;
-    if (entry["step"].get<std::uint64_t>() > last) continue;
-    kept.push_back(line);
+    if (is_of_steps(entry) && entry["step"].get<std::uint64_t>() > last) continue;
+    kept += line + '\n';
     if (!entry.contains("event") && entry.contains("loss") && entry["loss"].is_number()) loss = entry["loss"];
   }
-  const std::filesystem::path temporary = path.string() + ".tmp";
-  std::ofstream out(temporary);
-  for (const std::string& line : kept) out << line << '\n';
-  out.close();
-  if (!out) throw StorageError("cannot write " + temporary.string(), "Check the space and the permissions there.");
-  std::filesystem::rename(temporary, path);
+  write_text(path, kept);
   return loss;
+}
+
+/// The loss of the last step that stays. First of all, TensorBoard's file too.
+double drop_later_steps(const std::filesystem::path& run_dir, std::uint64_t last) {
+  drop_later_events(run_dir.string(), static_cast<std::int64_t>(last));
+  return drop_later_lines(run_dir / "metrics.jsonl", last);
 }
 
 }  // namespace
 
-Metrics::Metrics(const std::filesystem::path& run_dir, std::uint64_t resumed_step)
-    : path_(run_dir / "metrics.jsonl"), tensorboard_(run_dir.string()) {
-  last_loss_ = drop_later_lines(path_, resumed_step);
-  lines_.open(path_, std::ios::app);
-  if (!lines_) throw StorageError("cannot write " + path_.string(), "Check the permissions of the run directory.");
-}
+Metrics::Metrics(const std::filesystem::path& run_dir, std::uint64_t resumed_step, bool echo)
+    : echo_(echo),
+      last_loss_(drop_later_steps(run_dir, resumed_step)),
+      lines_(run_dir / "metrics.jsonl"),
+      tensorboard_(run_dir.string(), static_cast<std::int64_t>(resumed_step) + 1) {}
 
 void Metrics::step(const StepReport& report) {
-  const double rate = report.seconds > 0 ? static_cast<double>(report.samples) / report.seconds : 0.0;
-  Json line{{"step", report.step},  {"epoch", report.epoch},           {"loss", report.loss},
-            {"lr", report.lr},      {"loss_scale", report.loss_scale}, {"skipped", report.skipped},
-            {"samples_per_s", rate}};
+  const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
+  const double rate = report.samples_per_second();
+  Json line{{"step", report.step},
+            {"epoch", report.epoch},
+            {"time", now.count()},
+            {"loss", report.loss},
+            {"lr", report.lr},
+            {"loss_scale", report.loss_scale},
+            {"skipped", report.skipped},
+            {"samples_per_s", rate},
+            {"step_ms", 1e3 * report.seconds},
+            {"wait_data_ms", 1e3 * report.data_seconds}};
+  if (report.rank_seconds) line["wait_ranks_ms"] = 1e3 * *report.rank_seconds;
+  if (report.grad_norm) line["grad_norm"] = *report.grad_norm;
   if (report.skipped) {
     line["parameter"] = report.parameter;
     line["rank"] = report.rank >= 0 ? Json(report.rank) : Json(nullptr);
   }
-  lines_ << line.dump() << '\n';
+  add(line);
   const auto at = static_cast<std::int64_t>(report.step);
   tensorboard_.scalar("train/loss", at, static_cast<float>(report.loss));
   tensorboard_.scalar("train/lr", at, static_cast<float>(report.lr));
   tensorboard_.scalar("train/loss_scale", at, static_cast<float>(report.loss_scale));
   tensorboard_.scalar("train/skipped", at, report.skipped ? 1.0f : 0.0f);
   tensorboard_.scalar("train/samples_per_s", at, static_cast<float>(rate));
+  if (report.grad_norm) tensorboard_.scalar("train/grad_norm", at, static_cast<float>(*report.grad_norm));
   if (std::chrono::steady_clock::now() - flushed_ >= std::chrono::seconds(1)) flush();
 }
 
 void Metrics::evaluation(std::uint64_t step, const EvalResult& result) {
-  Json line{{"event", "eval"}, {"step", step}, {"samples", result.samples}, {"loss", result.loss}};
+  Json line = event_line("eval", step);
+  line["samples"] = result.samples;
+  line["loss"] = result.loss;
   if (result.accuracy) line["accuracy"] = *result.accuracy;
-  lines_ << line.dump() << '\n';
+  add(line);
   tensorboard_.scalar("eval/loss", static_cast<std::int64_t>(step), static_cast<float>(result.loss));
   if (result.accuracy) {
     tensorboard_.scalar("eval/accuracy", static_cast<std::int64_t>(step), static_cast<float>(*result.accuracy));
@@ -74,16 +92,21 @@ void Metrics::evaluation(std::uint64_t step, const EvalResult& result) {
   flush();
 }
 
-void Metrics::event(const std::string& name, std::uint64_t step, const std::string& detail) {
-  lines_ << Json{{"event", name}, {"step", step}, {"detail", detail}}.dump(-1, ' ', false,
-                                                                           Json::error_handler_t::replace)
-         << '\n';
+void Metrics::event(const Json& line) {
+  add(line);
   flush();
+}
+
+void Metrics::add(const Json& line) {
+  const std::string text = one_line(line);
+  lines_.add(text);
+  // A reader that goes away does not end the run.
+  if (echo_) std::printf("%s\n", text.c_str());
 }
 
 void Metrics::flush() {
   lines_.flush();
-  if (!lines_) throw StorageError("cannot write " + path_.string(), "Check the space of the run directory.");
+  if (echo_) std::fflush(stdout);
   tensorboard_.flush();
   flushed_ = std::chrono::steady_clock::now();
 }

@@ -1,77 +1,147 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/progress.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
-#include <string>
-#include <string_view>
 
 namespace lockstep::train {
 
 namespace {
 
-constexpr std::size_t kBarWidth = 30;
 constexpr auto kRedraw = std::chrono::milliseconds(100);
+constexpr const char* kBold = "\033[1m";
+constexpr const char* kYellow = "\033[33m";
+constexpr const char* kGreen = "\033[32m";
 
-/// What a rank of mpirun writes to is no terminal, or one that mpirun made up; our launcher, which sees the real one,
-/// says so.
-bool on_terminal() {
-  const char* said = std::getenv("LOCKSTEP_PROGRESS");
-  if (said != nullptr) return std::string_view(said) == "bar";
-  return std::getenv("OMPI_COMM_WORLD_RANK") == nullptr && isatty(STDOUT_FILENO) == 1;
+std::FILE* stream_of(const TrainOutput& output) { return output.json ? stderr : stdout; }
+
+template <class... Values>
+std::string format(const char* pattern, Values... values) {
+  char text[256];
+  std::snprintf(text, sizeof text, pattern, values...);
+  return text;
+}
+
+unsigned long long number(std::uint64_t value) { return value; }
+
+std::string line(std::string name, const std::string& value) {
+  name.resize(11, ' ');
+  return "\n" + name + value;
+}
+
+std::string accuracy_text(const EvalResult& result) {
+  const std::string loss = format("loss %.4f", result.loss);
+  return result.accuracy ? loss + format(", accuracy %.2f %%", 100.0 * *result.accuracy) : loss;
 }
 
 }  // namespace
 
-Progress::Progress(std::uint64_t steps, std::uint32_t log_every, bool shown)
-    : steps_(steps), log_every_(std::max(log_every, 1u)), shown_(shown), terminal_(on_terminal()) {}
+Progress::Progress(const TrainOutput& output, std::uint32_t log_every)
+    : quiet_(output.quiet),
+      color_(shows_color(stream_of(output))),
+      log_every_(std::max(log_every, 1u)),
+      // Behind a pipe that passes whole lines, and beside metrics in the same window, a live line has no place.
+      terminal_(stream_of(output), !output.quiet && !output.json && Terminal::shows_live_line(stdout)) {}
+
+void Progress::header(const RunFacts& facts) {
+  facts_ = facts;
+  if (!quiet_) terminal_.print(header_text(facts, color_));
+}
 
 void Progress::step(const StepReport& report) {
-  if (!shown_) return;
-  const double rate = report.seconds > 0 ? static_cast<double>(report.samples) / report.seconds : 0.0;
-  const bool last = report.step == steps_;
-  if (terminal_) {
-    const auto now = std::chrono::steady_clock::now();
-    if (now - last_drawn_ < kRedraw && !last) return;
-    last_drawn_ = now;
-    const std::size_t filled = kBarWidth * report.step / std::max<std::uint64_t>(steps_, 1);
-    std::printf("\r[%s%s] %llu/%llu  loss %.4f  scale %g  %.0f samples/s\033[K", std::string(filled, '#').c_str(),
-                std::string(kBarWidth - filled, '.').c_str(), static_cast<unsigned long long>(report.step),
-                static_cast<unsigned long long>(steps_), report.loss, report.loss_scale, rate);
-    bar_drawn_ = true;
-  } else if (report.step % log_every_ == 0 || last || report.step == 1) {
-    std::printf("step %llu/%llu  epoch %llu  loss %.4f  lr %.4g  scale %g  %.0f samples/s%s\n",
-                static_cast<unsigned long long>(report.step), static_cast<unsigned long long>(steps_),
-                static_cast<unsigned long long>(report.epoch), report.loss, report.lr, report.loss_scale, rate,
-                report.skipped ? "  skipped" : "");
+  if (quiet_) return;
+  const auto now = Clock::now();
+  if (first_step_ == 0) {
+    first_step_ = report.step;
+    first_end_ = now;
   }
-  std::fflush(stdout);
+  samples_ += report.samples;
+  seconds_ += report.seconds;
+  scale_changes_ = scale_changes_ || report.loss_scale != 1.0;
+  if (report.skipped) tell_of_skip(report);
+  if (terminal_.live()) {
+    if (now - last_drawn_ >= kRedraw || report.step == facts_.steps) draw(report, now);
+  } else if (report.step % log_every_ == 0 || report.step == facts_.steps || report.step == 1) {
+    print_step(report);
+  }
+}
+
+void Progress::draw(const StepReport& report, Clock::time_point now) {
+  ProgressState state{.step = report.step,
+                      .steps = facts_.steps,
+                      .elapsed = std::chrono::duration_cast<std::chrono::seconds>(now - first_end_),
+                      .left = std::nullopt,
+                      .loss = report.loss,
+                      .samples_per_s = seconds_ > 0 ? static_cast<double>(samples_) / seconds_ : 0.0,
+                      .loss_scale = std::nullopt,
+                      .skips = report.skipped_steps};
+  if (scale_changes_) state.loss_scale = report.loss_scale;
+  if (report.step > first_step_) {
+    const double done = static_cast<double>(report.step - first_step_);
+    const double seconds = std::chrono::duration<double>(now - first_end_).count();
+    const double left = seconds / done * static_cast<double>(facts_.steps - std::min(report.step, facts_.steps));
+    state.left = std::chrono::seconds(static_cast<std::int64_t>(left + 0.5));
+  }
+  // A character in the last column would make some terminals wrap.
+  terminal_.draw(progress_line(state, terminal_.columns() - 1));
+  last_drawn_ = now;
+  samples_ = 0;
+  seconds_ = 0.0;
+}
+
+void Progress::print_step(const StepReport& report) {
+  terminal_.print(format("step %llu/%llu  epoch %llu  loss %.4f  lr %.4g  scale %g  %.0f samples/s",
+                         number(report.step), number(facts_.steps), number(report.epoch), report.loss, report.lr,
+                         report.loss_scale, seconds_ > 0 ? static_cast<double>(samples_) / seconds_ : 0.0));
+  samples_ = 0;
+  seconds_ = 0.0;
+}
+
+void Progress::tell_of_skip(const StepReport& report) {
+  std::string text = "step " + std::to_string(report.step) + " skipped: inf or NaN in the gradient of " +
+                     report.parameter + (report.rank >= 0 ? " on rank " + std::to_string(report.rank) : "");
+  if (report.next_loss_scale != report.loss_scale) {
+    text += format("; loss scale %g, now %g", report.loss_scale, report.next_loss_scale);
+  }
+  terminal_.print(colored(kYellow, text));
 }
 
 void Progress::evaluation(std::uint64_t step, const EvalResult& result) {
-  char text[160];
-  const int length = std::snprintf(text, sizeof text, "eval at step %llu: loss %.4f",
-                                   static_cast<unsigned long long>(step), result.loss);
-  if (result.accuracy) {
-    std::snprintf(text + length, sizeof text - static_cast<std::size_t>(length), ", accuracy %.2f %%",
-                  100.0 * *result.accuracy);
-  }
-  note(text);
+  note("eval at step " + std::to_string(step) + ": " + accuracy_text(result));
+}
+
+void Progress::saved(std::uint64_t step, const std::string& path, double seconds) {
+  saved_path_ = path;
+  note("saved at step " + std::to_string(step) + format(" in %.0f ms: ", 1e3 * seconds) + path);
 }
 
 void Progress::note(const std::string& text) {
-  if (!shown_) return;
-  clear_bar();
-  std::printf("%s\n", text.c_str());
-  std::fflush(stdout);
+  if (!quiet_) terminal_.print(text);
 }
 
-void Progress::clear_bar() {
-  if (bar_drawn_) std::printf("\r\033[K");
-  bar_drawn_ = false;
+void Progress::result(const RunEnd& end, const Summary& summary, const std::string& next) {
+  end_live_line();
+  std::string text;
+  if (end.status == RunEnd::Status::kPreempted) {
+    text = colored(kYellow, "stopped") + " after step " + std::to_string(end.step) + ", as asked; " + next;
+  } else {
+    const auto trained = std::chrono::seconds(static_cast<std::int64_t>(summary.training_seconds + 0.5));
+    text = colored(kGreen, "done") + "       " + grouped(summary.steps) + " steps";
+    if (summary.samples_per_s > 0) {
+      text += " in " + duration_text(trained) + ", " + grouped(static_cast<std::uint64_t>(summary.samples_per_s)) +
+              " samples/s";
+    }
+    if (summary.skipped_steps > 0) text += ", " + grouped(summary.skipped_steps) + " skipped";
+  }
+  if (summary.eval) text += line("eval", accuracy_text(*summary.eval));
+  if (!saved_path_.empty()) text += line("saved", saved_path_);
+  text += line("record", (facts_.run_dir / "summary.json").string());
+  if (end.status == RunEnd::Status::kDone) text += line("next", colored(kBold, next));
+  terminal_.print(text);
+}
+
+std::string Progress::colored(const char* color, const std::string& text) const {
+  return color_ ? color + text + "\033[0m" : text;
 }
 
 }  // namespace lockstep::train

@@ -3,30 +3,54 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string>
 
-#include "runtime/train/metrics.h"
+#include "runtime/train/progress_line.h"
+#include "runtime/train/run_end.h"
+#include "runtime/train/run_facts.h"
+#include "runtime/train/run_observer.h"
+#include "runtime/train/summary.h"
+#include "runtime/train/terminal.h"
 
 namespace lockstep::train {
 
-/// What a person sees: a bar on a terminal, a line now and then otherwise. Rank 0 only.
-class Progress {
+/// What a person sees of a run: a header, a live line with the progress on a terminal or a line now and then elsewhere,
+/// a line for each evaluation, save and skip, and the result. Rank 0 only.
+class Progress final : public RunObserver {
  public:
-  Progress(std::uint64_t steps, std::uint32_t log_every, bool shown);
+  /// Quiet: the result alone. With TrainOutput::json stdout belongs to the metrics, and words go to stderr.
+  Progress(const TrainOutput& output, std::uint32_t log_every);
 
-  void step(const StepReport& report);
-  void evaluation(std::uint64_t step, const EvalResult& result);
-  /// A line of its own, below the bar.
-  void note(const std::string& text);
+  void header(const RunFacts& facts);
+  void step(const StepReport& report) override;
+  void evaluation(std::uint64_t step, const EvalResult& result) override;
+  void saved(std::uint64_t step, const std::string& path, double seconds) override;
+  void note(const std::string& text) override;
+  /// Of a run that ended as it should: "done" or "preempted". `next`: what to do now.
+  void result(const RunEnd& end, const Summary& summary, const std::string& next);
 
  private:
-  void clear_bar();
+  using Clock = std::chrono::steady_clock;
 
-  std::uint64_t steps_;
-  std::uint32_t log_every_;
-  bool shown_;
-  bool terminal_;
-  bool bar_drawn_ = false;
-  std::chrono::steady_clock::time_point last_drawn_;
+  void draw(const StepReport& report, Clock::time_point now);
+  void print_step(const StepReport& report);
+  void tell_of_skip(const StepReport& report);
+  std::string colored(const char* color, const std::string& text) const;
+
+  bool quiet_;
+  bool color_;
+  std::uint64_t log_every_;
+  Terminal terminal_;
+  RunFacts facts_;
+  std::string saved_path_;
+
+  std::uint64_t first_step_ = 0;  ///< of this process
+  Clock::time_point first_end_;   ///< the first step's
+  Clock::time_point last_drawn_;
+  std::int64_t samples_ = 0;  ///< since then
+  double seconds_ = 0.0;      ///< of those
+  double scale_ = 0.0;
+  bool scale_changes_ = false;
 };
 
 }  // namespace lockstep::train

@@ -18,13 +18,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Ranks whose launcher was killed need a moment to see it.
-constexpr milliseconds kPatience{10'000};
 constexpr milliseconds kPoll{20};
 
 }  // namespace
 
-RunLock::RunLock(const std::filesystem::path& run_dir) {
+RunLock::RunLock(const std::filesystem::path& run_dir, milliseconds patience) {
   std::error_code failed;  // opening says why
   std::filesystem::create_directories(run_dir, failed);
   const std::filesystem::path path = run_dir / ".lock";
@@ -33,7 +31,7 @@ RunLock::RunLock(const std::filesystem::path& run_dir) {
     throw StorageError("cannot make " + path.string() + ": " + std::generic_category().message(errno),
                        "Check the permissions of the run directory, or choose another --run-dir.");
   }
-  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  const auto deadline = std::chrono::steady_clock::now() + patience;
   while (flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     if (std::chrono::steady_clock::now() > deadline) {
       close(descriptor_);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 
 namespace lockstep::train {
@@ -9,9 +10,12 @@ namespace lockstep::train {
 /// system releases it when the process ends, however it ends. Held by rank 0.
 class RunLock {
  public:
-  /// Makes the directory where it is missing, and waits some seconds for a run there that is just ending. Throws
-  /// UsageError when that one goes on, StorageError. Where the file system knows no locks, there is none.
-  explicit RunLock(const std::filesystem::path& run_dir);
+  /// Ranks whose launcher was killed need a moment to see it.
+  static constexpr std::chrono::milliseconds kPatience{10'000};
+
+  /// Makes the directory where it is missing, and waits for a run there that is just ending. Throws UsageError when
+  /// that one goes on, StorageError. Where the file system knows no locks, there is none.
+  explicit RunLock(const std::filesystem::path& run_dir, std::chrono::milliseconds patience = kPatience);
   ~RunLock();
   RunLock(const RunLock&) = delete;
   RunLock& operator=(const RunLock&) = delete;

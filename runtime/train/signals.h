@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
+
 namespace lockstep::train {
+
+/// What the process says when it is asked to stop, at once.
+struct StopNotice {
+  int descriptor = -1;          ///< where; -1: nowhere
+  bool ends_on_second = false;  ///< a second SIGINT, of a person who would not wait, ends the process without saving
+};
 
 /// While it lives, SIGTERM, SIGINT, SIGHUP and SIGUSR1 (what mpirun hands on) ask for a save and an exit instead of
 /// ending the process. One at a time.
 class StopSignals {
  public:
-  StopSignals();
+  explicit StopSignals(const StopNotice& notice = {});
   ~StopSignals();
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
@@ -15,5 +23,8 @@ class StopSignals {
   /// Whether one arrived.
   bool requested() const;
 };
+
+/// "stopping after this step and saving", and what a second Ctrl-C does.
+extern const char* const kStopNotice;
 
 }  // namespace lockstep::train

@@ -25,6 +25,11 @@ struct alignas(64) Line {
   std::atomic<std::uint64_t> step;
   std::atomic<RankPhase> phase;
 };
+/// The file's last line is the launcher's.
+struct alignas(64) LauncherLine {
+  std::atomic<std::int32_t> columns;
+};
+static_assert(sizeof(LauncherLine) == sizeof(Line));
 static_assert(sizeof(Line) == 64 && std::atomic<RankPhase>::is_always_lock_free);
 
 constexpr std::array<const char*, 10> kPhases{"before the first step",
@@ -56,13 +61,15 @@ struct StatusBoard::Mapping {
   int ranks;
   std::int64_t pid = getpid();
 
-  ~Mapping() { munmap(lines, static_cast<std::size_t>(ranks) * sizeof(Line)); }
+  LauncherLine& launcher() const { return *reinterpret_cast<LauncherLine*>(lines + ranks); }
+
+  ~Mapping() { munmap(lines, (static_cast<std::size_t>(ranks) + 1) * sizeof(Line)); }
 };
 
 StatusBoard StatusBoard::create(const std::filesystem::path& path, int ranks) {
   const int descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (descriptor < 0) throw cannot("make", path, errno);
-  const std::size_t bytes = static_cast<std::size_t>(ranks) * sizeof(Line);
+  const std::size_t bytes = (static_cast<std::size_t>(ranks) + 1) * sizeof(Line);
   // Not ftruncate: storing into a hole of a full disk would be a SIGBUS.
   int error = posix_fallocate(descriptor, 0, static_cast<off_t>(bytes));
   Line* lines = error == 0 ? map(descriptor, bytes) : nullptr;
@@ -80,9 +87,10 @@ StatusBoard StatusBoard::from_environment() {
   const int descriptor = path == nullptr ? -1 : open(path, O_RDWR | O_CLOEXEC);
   if (descriptor < 0) return board;
   struct stat status {};
-  if (fstat(descriptor, &status) == 0 && status.st_size >= static_cast<off_t>(sizeof(Line))) {
-    const int ranks = static_cast<int>(static_cast<std::size_t>(status.st_size) / sizeof(Line));
-    Line* lines = map(descriptor, static_cast<std::size_t>(ranks) * sizeof(Line));
+  if (fstat(descriptor, &status) == 0 && status.st_size >= static_cast<off_t>(2 * sizeof(Line))) {
+    const std::size_t count = static_cast<std::size_t>(status.st_size) / sizeof(Line);
+    const int ranks = static_cast<int>(count) - 1;
+    Line* lines = map(descriptor, count * sizeof(Line));
     if (lines != nullptr) board.mapping_ = std::make_shared<Mapping>(lines, ranks);
   }
   close(descriptor);
@@ -106,6 +114,12 @@ StatusBoard::Entry StatusBoard::get(int rank) const {
   entry.phase = line.phase.load(std::memory_order_relaxed);
   return entry;
 }
+
+void StatusBoard::set_columns(int columns) const {
+  if (mapping_) mapping_->launcher().columns.store(columns, std::memory_order_relaxed);
+}
+
+int StatusBoard::columns() const { return mapping_ ? mapping_->launcher().columns.load(std::memory_order_relaxed) : 0; }
 
 int StatusBoard::ranks() const { return mapping_ ? mapping_->ranks : 0; }
 

@@ -24,8 +24,9 @@ enum class RankPhase : std::uint32_t {
 };
 
 /// A small file that the ranks of a node map into memory: each keeps its process id, step and phase in a line of its
-/// own, which stays readable when the rank is gone. Writing costs a store. The launcher makes it and names it in the
-/// environment variable LOCKSTEP_STATUS_BOARD; ranks without one (or on another node) write nowhere.
+/// own, which stays readable when the rank is gone; the launcher keeps the width of its terminal there. Writing costs a
+/// store. The launcher makes it and names it in the environment variable LOCKSTEP_STATUS_BOARD; ranks without one (or
+/// on another node) write nowhere.
 class StatusBoard {
  public:
   struct Entry {
@@ -42,6 +43,10 @@ class StatusBoard {
   void set(int rank, RankPhase phase, std::uint64_t step) const;
   Entry get(int rank) const;
   int ranks() const;
+
+  /// The width of the terminal that the launcher writes to; 0: it writes to none.
+  void set_columns(int columns) const;
+  int columns() const;
 
  private:
   struct Mapping;

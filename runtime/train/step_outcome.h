@@ -12,6 +12,7 @@ struct StepOutcome {
   kernels::ScheduleState schedule;  ///< after the step
   float loss = 0.0f;                ///< mean over the global batch
   float stop = 0.0f;                ///< how many ranks were told to stop
+  float grad_norm = 0.0f;           ///< of the unscaled gradients, where clipping by norm measures it
 };
 
 }  // namespace lockstep::train

@@ -2,18 +2,14 @@
 #include "runtime/train/summary.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <fstream>
-#include <functional>
 #include <nlohmann/json.hpp>
-
-#include "runtime/tensor/error.h"
 
 namespace lockstep::train {
 
 namespace fs = std::filesystem;
 
-std::string to_json(const Summary& summary) {
+nlohmann::ordered_json to_json(const Summary& summary) {
   nlohmann::ordered_json json{{"world_size", summary.world_size},       {"device", summary.device},
                               {"precision", summary.precision},         {"steps", summary.steps},
                               {"applied_steps", summary.applied_steps}, {"skipped_steps", summary.skipped_steps},
@@ -26,7 +22,8 @@ std::string to_json(const Summary& summary) {
   json["step_ms_p50"] = summary.step_ms_p50;
   json["time_to_first_step_ms"] = summary.time_to_first_step_ms;
   json["mpi_init_ms"] = summary.mpi_init_ms;
-  json["weights_digest"] = summary.weights_digest;
+  json["weights_digest"] = nullptr;
+  if (!summary.weights_digest.empty()) json["weights_digest"] = summary.weights_digest;
   if (summary.gpu) {
     json["gpu"] = {{"name", summary.gpu->name},
                    {"peak_memory_bytes", summary.gpu->peak_memory},
@@ -34,13 +31,13 @@ std::string to_json(const Summary& summary) {
                    {"host_waits", summary.gpu->host_waits},
                    {"graph_launches", summary.gpu->graph_launches}};
   }
-  return json.dump(2) + "\n";
+  return json;
 }
 
 bool describes(const fs::path& path, std::uint64_t steps, const std::string& weights_digest) {
   std::ifstream in(path);
   const auto json = nlohmann::json::parse(in, nullptr, false);
-  return json.is_object() && json.value("steps", std::uint64_t{0}) == steps &&
+  return json.is_object() && json.value("status", "") == "done" && json.value("steps", std::uint64_t{0}) == steps &&
          json.value("weights_digest", "") == weights_digest;
 }
 
@@ -49,60 +46,6 @@ double median(std::vector<float> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   return static_cast<double>(*middle);
-}
-
-void write_text(const fs::path& path, const std::string& text) {
-  std::error_code failed;
-  fs::create_directories(path.parent_path(), failed);
-  const fs::path temporary = path.string() + ".tmp";
-  std::ofstream out(temporary, std::ios::binary);
-  out << text;
-  out.close();
-  if (out) fs::rename(temporary, path, failed);
-  if (!out || failed) {
-    throw StorageError("cannot write " + path.string() + (failed ? ": " + failed.message() : ""),
-                       "Check the space and the permissions there, or choose another --run-dir.");
-  }
-}
-
-namespace {
-
-/// Moves those entries of `directory` that `chosen` picks by name to the same place below a new folder of `run_dir`.
-void set_aside(const fs::path& run_dir, const fs::path& directory,
-               const std::function<bool(const std::string&)>& chosen) {
-  std::vector<fs::path> names;
-  std::error_code missing;
-  for (const fs::directory_entry& entry : fs::directory_iterator(run_dir / directory, missing)) {
-    if (chosen(entry.path().filename().string())) names.push_back(directory / entry.path().filename());
-  }
-  if (names.empty()) return;
-  int number = 1;
-  while (fs::exists(run_dir / ("earlier-" + std::to_string(number)))) ++number;
-  const fs::path aside = run_dir / ("earlier-" + std::to_string(number));
-  fs::create_directories(aside / directory);
-  // Its steps will be dropped from the run's own metrics.
-  if (!directory.empty() && fs::exists(run_dir / "metrics.jsonl")) {
-    fs::copy_file(run_dir / "metrics.jsonl", aside / "metrics.jsonl");
-  }
-  for (const fs::path& name : names) fs::rename(run_dir / name, aside / name);
-}
-
-}  // namespace
-
-void set_aside_earlier_run(const fs::path& run_dir) {
-  if (!fs::exists(run_dir / "checkpoints") && !fs::exists(run_dir / "metrics.jsonl")) return;
-  set_aside(run_dir, "", [](const std::string& name) {
-    return name == "checkpoints" || name == "metrics.jsonl" || name == "summary.json" || name == "job.pbtxt" ||
-           name.starts_with("events.out.tfevents.");
-  });
-}
-
-void set_aside_later_checkpoints(const fs::path& run_dir, std::uint64_t step) {
-  set_aside(run_dir, "checkpoints", [step](const std::string& name) {
-    unsigned long long number = 0;
-    char rest = 0;
-    return std::sscanf(name.c_str(), "step-%llu%c", &number, &rest) == 1 && number > step;
-  });
 }
 
 }  // namespace lockstep::train

@@ -8,9 +8,13 @@
 
 #include <array>
 #include <atomic>
-#include <bit>
 #include <chrono>
 #include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+
+#include "runtime/train/tf_record.h"
 
 namespace lockstep {
 namespace {
@@ -19,27 +23,13 @@ using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedOutputStream;
 
 constexpr std::size_t kFlushBytes = 64 << 10;
-
-/// CRC-32C (Castagnoli, reflected polynomial 0x82f63b78), which TFRecord uses.
-std::uint32_t crc32c(std::string_view bytes) {
-  static constexpr auto kTable = [] {
-    std::array<std::uint32_t, 256> table{};
-    for (std::uint32_t byte = 0; byte < 256; ++byte) {
-      std::uint32_t crc = byte;
-      for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (crc & 1 ? 0x82f63b78u : 0);
-      table[byte] = crc;
-    }
-    return table;
-  }();
-  std::uint32_t crc = 0xffffffffu;
-  for (const char byte : bytes) crc = crc >> 8 ^ kTable[(crc ^ static_cast<unsigned char>(byte)) & 0xff];
-  return ~crc;
-}
+constexpr const char* kPrefix = "events.out.tfevents.";
 
 /// The field numbers of tensorflow/core/util/event.proto and framework/summary.proto that scalars need.
 namespace field {
-constexpr int kWallTime = 1, kStep = 2, kFileVersion = 3, kSummary = 5;
+constexpr int kWallTime = 1, kStep = 2, kFileVersion = 3, kSummary = 5, kSessionLog = 7;
 constexpr int kSummaryValue = 1;
+constexpr int kStatus = 1, kStart = 1;
 constexpr int kTag = 1, kSimpleValue = 2;
 }  // namespace field
 
@@ -65,31 +55,72 @@ void write_wall_time(CodedOutputStream& stream) {
   WireFormatLite::WriteDouble(field::kWallTime, now.count(), &stream);
 }
 
-std::string little_endian(std::uint64_t value, int bytes) {
-  std::string text;
-  for (int at = 0; at < bytes; ++at) text += static_cast<char>(value >> 8 * at & 0xff);
-  return text;
-}
-
-/// TFRecord masks its checksums, because the checksum of data that embed their own checksum is weak.
-std::string masked_crc(std::string_view bytes) { return little_endian(std::rotr(crc32c(bytes), 15) + 0xa282ead8u, 4); }
-
 std::string event_path(const std::string& directory) {
   static std::atomic<unsigned> serial{0};
   std::array<char, 256> host{};
   if (::gethostname(host.data(), host.size() - 1) != 0) host = {"unknown"};
   checkpoint::make_directories(directory);
-  return directory + "/events.out.tfevents." + std::to_string(std::time(nullptr)) + "." + host.data() + "." +
+  return directory + "/" + kPrefix + std::to_string(std::time(nullptr)) + "." + host.data() + "." +
          std::to_string(::getpid()) + "." + std::to_string(serial++);
+}
+
+/// Of an Event: 0 where it names none, as those of a file's version do.
+std::int64_t step_of(std::string_view event) {
+  google::protobuf::io::CodedInputStream stream(reinterpret_cast<const std::uint8_t*>(event.data()),
+                                                static_cast<int>(event.size()));
+  while (const std::uint32_t tag = stream.ReadTag()) {
+    std::uint64_t step = 0;
+    if (tag == WireFormatLite::MakeTag(field::kStep, WireFormatLite::WIRETYPE_VARINT)) {
+      return stream.ReadVarint64(&step) ? static_cast<std::int64_t>(step) : 0;
+    }
+    if (!WireFormatLite::SkipField(&stream, tag)) break;
+  }
+  return 0;
+}
+
+/// Keeps the events of steps up to `last`; a file that holds no others stays as it is.
+void drop_later_events(const std::filesystem::path& path, std::int64_t last) {
+  const std::string content = checkpoint::read_file(path.string(), std::numeric_limits<std::uint64_t>::max());
+  std::string kept;
+  for (const std::string_view event : tf_records_in(content)) {
+    if (step_of(event) <= last) kept += tf_record(event);
+  }
+  // What a killed process left half-written goes too.
+  if (kept.size() == content.size()) return;
+  const std::filesystem::path temporary = path.parent_path() / ".curves.tmp";
+  std::ofstream out(temporary, std::ios::binary);
+  out << kept;
+  out.close();
+  std::error_code failed;
+  if (out) std::filesystem::rename(temporary, path, failed);
+  if (!out || failed) {
+    throw StorageError("cannot write " + path.string(), "Check the space and the permissions of the run directory.");
+  }
 }
 
 }  // namespace
 
-TensorBoardWriter::TensorBoardWriter(const std::string& directory) : file_(event_path(directory)) {
+void drop_later_events(const std::string& directory, std::int64_t last) {
+  for (const std::string& name : checkpoint::list_directory(directory)) {
+    if (name.starts_with(kPrefix)) drop_later_events(std::filesystem::path(directory) / name, last);
+  }
+}
+
+TensorBoardWriter::TensorBoardWriter(const std::string& directory, std::int64_t first_step)
+    : file_(event_path(directory)) {
   add_record(encode([](CodedOutputStream& stream) {
     write_wall_time(stream);
     write_bytes(stream, field::kFileVersion, "brain.Event:2");
   }));
+  if (first_step > 1) {
+    const std::string start =
+        encode([](CodedOutputStream& stream) { WireFormatLite::WriteInt32(field::kStatus, field::kStart, &stream); });
+    add_record(encode([&](CodedOutputStream& stream) {
+      write_wall_time(stream);
+      WireFormatLite::WriteInt64(field::kStep, first_step, &stream);
+      write_bytes(stream, field::kSessionLog, start);
+    }));
+  }
   flush();
 }
 
@@ -121,11 +152,6 @@ void TensorBoardWriter::flush() {
   pending_.clear();
 }
 
-void TensorBoardWriter::add_record(std::string_view event) {
-  const std::string length = little_endian(event.size(), 8);
-  pending_ += length + masked_crc(length);
-  pending_ += event;
-  pending_ += masked_crc(event);
-}
+void TensorBoardWriter::add_record(std::string_view event) { pending_ += tf_record(event); }
 
 }  // namespace lockstep

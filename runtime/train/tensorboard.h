@@ -13,8 +13,9 @@ namespace lockstep {
 /// tensorflow.Event message. A resumed run opens a new file beside the old one; TensorBoard reads both.
 class TensorBoardWriter {
  public:
-  /// Creates `directory` where it is missing. Throws StorageError.
-  explicit TensorBoardWriter(const std::string& directory);
+  /// Creates `directory` where it is missing. A run that goes on with step `first_step` > 1 says so, and a TensorBoard
+  /// that has shown later points already forgets them. Throws StorageError.
+  explicit TensorBoardWriter(const std::string& directory, std::int64_t first_step = 1);
   /// Flushes; a failure then is not reported.
   ~TensorBoardWriter();
 
@@ -31,5 +32,9 @@ class TensorBoardWriter {
   checkpoint::OutputFile file_;
   std::string pending_;
 };
+
+/// Drops the points of steps behind `last` from every file of the directory: they are about to be made again, and a
+/// curve must not show them twice. Not while a writer is open there. Throws StorageError.
+void drop_later_events(const std::string& directory, std::int64_t last);
 
 }  // namespace lockstep

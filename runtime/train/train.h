@@ -13,6 +13,12 @@
 
 namespace lockstep::train {
 
+/// What of a run is printed.
+struct TrainOutput {
+  bool quiet = false;  ///< errors and the result alone
+  bool json = false;   ///< the lines of metrics.jsonl to stdout and nothing else; words go to stderr
+};
+
 struct TrainOptions {
   job::Job job;                   ///< as resolved
   std::filesystem::path run_dir;  ///< made where it is missing; rank 0 alone writes into it
@@ -20,10 +26,12 @@ struct TrainOptions {
       "auto";  ///< "auto": the run directory's newest whole checkpoint; "never"; or a checkpoint's path
   std::chrono::system_clock::time_point process_start;  ///< for time_to_first_step_ms
   Device device = kCpu;                                 ///< what the world's communicator serves
+  TrainOutput output = {};
 };
 
 /// Trains the job on all ranks of `world`: the loop, evaluation, metrics, checkpoints, signals. Returns kDone, or
-/// kPreempted when SIGTERM, SIGINT or SIGUSR1 asked for a save and an exit. A collective; throws Error.
+/// kPreempted when SIGTERM, SIGINT or SIGUSR1 asked for a save and an exit. Rank 0 records the end, a failure too, in
+/// the run directory. A collective; throws Error.
 ExitCode train(comm::World& world, const TrainOptions& options);
 
 /// Averages over a whole data set, exact whatever the ranks' shares.

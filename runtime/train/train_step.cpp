@@ -96,6 +96,9 @@ void TrainStep::compute(const StepInputs& inputs) {
   report(offsetof(StepOutcome, verdict), verdict.bytes());
   report(offsetof(StepOutcome, scale), scaler_.state().bytes());
   report(offsetof(StepOutcome, schedule), optimizer.schedule().bytes());
+  if (const Tensor norm = optimizer.device_gradient_norm(); norm.defined()) {
+    outcome_.field(offsetof(StepOutcome, grad_norm), DType::kFloat32, 1).copy_from(norm);
+  }
 }
 
 void TrainStep::forward_and_backward(const StepInputs& inputs, std::size_t micro_batch, const Tensor& loss_sum) {

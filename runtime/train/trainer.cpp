@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/trainer.h"
 
+#include <omp.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <utility>
 
 #include "comm/ddp/digest.h"
 #include "runtime/data/make_dataset.h"
@@ -11,7 +15,7 @@
 #include "runtime/tensor/error.h"
 #include "runtime/tensor/gpu.h"
 #include "runtime/train/replicated.h"
-#include "runtime/train/summary.h"
+#include "runtime/train/run_files.h"
 #include "runtime/train/training_state.h"
 
 namespace lockstep::train {
@@ -55,13 +59,45 @@ double base_learning_rate(const job::Optimizer& optimizer) {
   return optimizer.has_adamw() ? optimizer.adamw().lr() : optimizer.adam().lr();
 }
 
+/// Whether and how this process answers a request to stop. Our launcher, which gets it first, answers by itself.
+StopNotice stop_notice(const TrainOptions& options, const comm::World& world, const StatusBoard& board) {
+  if (board.ranks() > 0 || world.rank() != 0) return {};
+  const int words = options.output.json ? STDERR_FILENO : STDOUT_FILENO;
+  return {.descriptor = options.output.quiet ? -1 : words, .ends_on_second = world.size() == 1};
+}
+
+std::string model_name(const job::Model& model) {
+  switch (model.kind_case()) {
+    case job::Model::kMlp:
+      return "mlp";
+    case job::Model::kConvnet:
+      return "convnet";
+    case job::Model::kResnet:
+      return "resnet" + std::to_string(model.resnet().depth());
+    case job::Model::KIND_NOT_SET:
+      break;
+  }
+  return "none";
+}
+
+std::string precision_text(const job::Amp& amp) {
+  std::string text = job::OptLevel_Name(amp.opt_level()) + ", " + job::Precision_Name(amp.dtype());
+  const job::LossScale& scale = amp.loss_scale();
+  if (!scale.dynamic() && scale.init() == 1.0) return text;
+  char number[32];
+  std::snprintf(number, sizeof number, "%g", scale.init());
+  return text + ", loss scale " + number + (scale.dynamic() ? " at first" : "");
+}
+
 }  // namespace
 
-Trainer::Trainer(comm::World& world, const TrainOptions& options)
+Trainer::Trainer(comm::World& world, const TrainOptions& options, std::vector<RunObserver*> observers)
     : world_(world),
       options_(options),
+      observers_(std::move(observers)),
       job_(options_.job),
       board_(StatusBoard::from_environment()),
+      signals_(stop_notice(options_, world_, board_)),
       train_data_(data::make_dataset(job_.data(), data::Split::kTrain)),
       eval_data_(eval_data(job_, *train_data_)),
       network_(job_, *train_data_, options_.device),
@@ -74,22 +110,60 @@ Trainer::Trainer(comm::World& world, const TrainOptions& options)
   train_step_.faults().at(job::INIT);
   const data::SamplerState start = begin();
   loader_.emplace(train_data_, loader_options(job_, world_, start));
-  on_rank_zero(*world_.communicator(), [this] { metrics_.emplace(options_.run_dir, step_); });
   // On a GPU nobody on the host knows how many steps were applied: it looks its rate up.
   if (options_.device != kCpu) network_.optimizer().set_learning_rates(schedule_.table());
-  progress_.emplace(job_.train().steps(), job_.train().log_every(), is_root());
-  if (metrics_ && step_ > 0) metrics_->event("resumed", step_, resumed_from_);
-  if (step_ > 0 && step_ >= job_.train().steps()) {
-    progress_->note("all " + std::to_string(step_) +
-                    " steps are done; --set train.steps=N trains on, another --run-dir "
-                    "starts anew");
+  board_.set(world_.rank(), RankPhase::kInit, step_);
+}
+
+RunFacts Trainer::facts() const {
+  std::uint64_t parameters = 0;
+  for (const nn::Arena::Slot& slot : network_.arena().slots()) {
+    parameters += static_cast<std::uint64_t>(slot.end - slot.begin);
   }
+  RunFacts facts{.job = job_.name(),
+                 .model = model_name(job_.model()),
+                 .parameters = parameters,
+                 .samples = static_cast<std::uint64_t>(train_data_->size()),
+                 .sample_shape = train_data_->sample_shape().str(),
+                 .classes = train_data_->classes(),
+                 .eval_samples = std::nullopt,
+                 .steps = job_.train().steps(),
+                 .global_batch = job_.data().global_batch(),
+                 .steps_per_epoch = loader_->steps_per_epoch(),
+                 .ranks = world_.size(),
+                 .threads = omp_get_max_threads(),
+                 .device = str(options_.device),
+                 .precision = precision_text(job_.amp()),
+                 .run_dir = options_.run_dir,
+                 .remarks = remarks_};
+  if (eval_data_) facts.eval_samples = static_cast<std::uint64_t>(eval_data_->size());
+  if (options_.device != kCpu) facts.device += ", " + gpu::describe(options_.device).name;
+  return facts;
+}
+
+std::string Trainer::place() const {
+  return current_step_ == 0 ? "during start-up" : "in step " + std::to_string(current_step_);
+}
+
+std::uint64_t Trainer::applied_steps() { return static_cast<std::uint64_t>(network_.optimizer().applied_steps()); }
+
+std::uint64_t Trainer::skipped_steps() const { return train_step_.scaler().state_dict().skipped_steps(); }
+
+std::string Trainer::weights_digest() const { return comm::weights_digest(network_.arena()); }
+
+std::optional<GpuSummary> Trainer::gpu_summary() const {
+  if (options_.device == kCpu) return std::nullopt;
+  return gpu_use_.summary(options_.device, train_step_.graph_launches());
+}
+
+template <class Tell>
+void Trainer::tell(Tell&& tell) const {
+  for (RunObserver* const observer : observers_) tell(*observer);
 }
 
 data::SamplerState Trainer::begin() {
   std::string text;
   on_rank_zero(*world_.communicator(), [&] {
-    lock_.emplace(options_.run_dir);
     if (const auto saved = restore()) text = saved->SerializeAsString();
     write_text(options_.run_dir / "job.pbtxt", job::to_text(job_));
   });
@@ -102,6 +176,7 @@ data::SamplerState Trainer::begin() {
   train_step_.scaler().load_state_dict(scaler_state(saved, job_));
   step_ = saved.step();
   launched_ = step_;
+  current_step_ = step_;
   saved_step_ = step_;
   return {saved.sampler().epoch(), static_cast<std::int64_t>(saved.sampler().cursor())};
 }
@@ -120,9 +195,13 @@ std::optional<checkpoint::TrainingState> Trainer::restore() {
   network_.optimizer().set_applied_steps(static_cast<std::int64_t>(found->state.applied_steps()));
   resumed_from_ = found->path;
   if (!automatic) set_aside_later_checkpoints(options_.run_dir, found->state.step());
-  std::printf("resuming from %s\n", found->path.c_str());
+  remarks_.push_back("resuming from " + found->path);
   for (const std::string& line : job::differences(found->state.job(), job_)) {
-    std::printf("  the job changed: %s\n", line.c_str());
+    remarks_.push_back("  the job changed: " + line);
+  }
+  if (found->state.step() >= job_.train().steps()) {
+    remarks_.push_back("all " + std::to_string(found->state.step()) +
+                       " steps are done; --set train.steps=N trains on, another --run-dir starts anew");
   }
   return found->state;
 }
@@ -152,30 +231,22 @@ ExitCode Trainer::run() {
   }
   finish_steps();
   if (step_ > saved_step_) save();
-  if (eval_data_ && !stop_requested_ && !(last_eval_ && last_eval_step_ == step_)) evaluate();
-  if (stop_requested_) {
-    if (metrics_) metrics_->event("preempted", step_, "asked to stop; saved");
-    // A resume that starts anew, or from a step that was named, would do so again.
-    const std::string how =
-        options_.resume == "auto" ? "run the same command" : "run the same command with --resume auto";
-    progress_->note("stopped after step " + std::to_string(step_) + ", as asked; " + how + " to resume");
-    board_.set(world_.rank(), RankPhase::kDone, step_);
-    return ExitCode::kPreempted;
-  }
-  write_summary();
-  board_.set(world_.rank(), RankPhase::kDone, step_);
-  return ExitCode::kDone;
+  const bool done = step_ >= steps && evaluate_at_end();
+  return done ? ExitCode::kDone : ExitCode::kPreempted;
 }
 
 void Trainer::launch_step() {
   const std::uint64_t number = ++launched_;
+  current_step_ = number;
   InFlight& step = in_flight_.emplace_back();
+  step.waited = world_.communicator()->waited();
   step.report.step = number;
   step.readback = &readbacks_[number % readbacks_.size()];
   std::vector<data::Batch> micro_batches;
   for (std::uint32_t m = 0; m < job_.train().accumulate(); ++m) micro_batches.push_back(loader_->next());
   step.report.epoch = micro_batches.back().epoch;
   step.report.samples = micro_batches.back().step_samples;
+  step.report.data_seconds = std::chrono::duration<double>(Clock::now() - step.begin).count();
   const LaunchTimer timer;
   optim::Optimizer& optimizer = network_.optimizer();
   if (options_.device == kCpu) optimizer.set_learning_rate(schedule_.learning_rate(optimizer.applied_steps()));
@@ -191,12 +262,16 @@ void Trainer::finish_steps() {
 void Trainer::finish_step() {
   const InFlight step = std::move(in_flight_.front());
   in_flight_.pop_front();
+  current_step_ = step.report.step;
   const StepOutcome outcome = step.readback->take();
   stop_requested_ = stop_requested_ || outcome.stop > 0.0f;
   const auto end = Clock::now();
   StepReport report = report_of(step, outcome);
   if (options_.device != kCpu) gpu_use_.count(step.launch);
   report.seconds = std::chrono::duration<double>(end - std::max(step.begin, last_end_)).count();
+  if (const auto waited = world_.communicator()->waited(); waited && step.waited) {
+    report.rank_seconds = std::chrono::duration<double>(*waited - *step.waited).count();
+  }
   last_end_ = end;
   after_step(report, outcome.scale);
 }
@@ -207,6 +282,10 @@ StepReport Trainer::report_of(const InFlight& step, const StepOutcome& outcome) 
   report.loss = static_cast<double>(outcome.loss);
   report.lr = schedule_.learning_rate(outcome.schedule.applied_steps - (report.skipped ? 0 : 1));
   report.loss_scale = static_cast<double>(outcome.scale.used);
+  report.next_loss_scale = static_cast<double>(outcome.scale.scale);
+  report.applied_steps = static_cast<std::uint64_t>(outcome.schedule.applied_steps);
+  report.skipped_steps = static_cast<std::uint64_t>(outcome.scale.skipped_steps);
+  if (job_.optimizer().clip_norm() > 0) report.grad_norm = static_cast<double>(outcome.grad_norm);
   if (report.skipped) {
     const auto slot = static_cast<std::size_t>(outcome.verdict.slot);
     report.parameter = network_.arena().slots().at(slot).parameter.name;
@@ -231,20 +310,7 @@ void Trainer::require_finite(const StepReport& report) const {
 
 void Trainer::after_step(const StepReport& report, const kernels::LossScaleState& scale) {
   step_ = report.step;
-  last_loss_ = report.loss;
-  if (step_ms_.empty()) {
-    time_to_first_step_ms_ =
-        std::chrono::duration<double, std::milli>(std::chrono::system_clock::now() - options_.process_start).count();
-  } else {
-    samples_ += static_cast<double>(report.samples);
-    seconds_ += report.seconds;
-  }
-  step_ms_.push_back(static_cast<float>(report.seconds * 1e3));
-  if (metrics_) {
-    metrics_->step(report);
-    if (report.skipped || !std::isfinite(report.loss)) metrics_->flush();
-  }
-  progress_->step(report);
+  tell([&](RunObserver& observer) { observer.step(report); });
   // What ends the run stands in its metrics before.
   train_step_.scaler().require_progress(scale, report.parameter, report.rank);
   require_finite(report);
@@ -258,17 +324,28 @@ void Trainer::compare_weights() {
   compared_step_ = step_;
 }
 
-void Trainer::evaluate() {
+void Trainer::evaluate(bool heeds_stop) {
   board_.set(world_.rank(), RankPhase::kEval, step_);
   train_step_.ddp().share_statistics();
-  const auto stop = [this] { return signals_.requested(); };
+  const auto stop = [&] { return heeds_stop && signals_.requested(); };
   const auto result = network_.evaluate(eval_data_, job_.data().eval_batch(), *world_.communicator(), stop);
   stop_requested_ = !result;
   if (!result) return;
-  last_eval_ = result;
-  last_eval_step_ = step_;
-  if (metrics_) metrics_->evaluation(step_, *last_eval_);
-  progress_->evaluation(step_, *last_eval_);
+  evaluated_step_ = step_;
+  tell([&](RunObserver& observer) { observer.evaluation(step_, *result); });
+}
+
+bool Trainer::evaluate_at_end() {
+  if (!eval_data_ || (step_ > 0 && evaluated_step_ == step_)) return true;
+  // Who asked during the last step asked for nothing that is left but this: the run ends as a whole one.
+  evaluate(!any_rank_was_told_to_stop());
+  return evaluated_step_ == step_;
+}
+
+bool Trainer::any_rank_was_told_to_stop() {
+  const Tensor told = Tensor::from<float>({signals_.requested() ? 1.0f : 0.0f}, {1});
+  world_.communicator()->all_reduce(told, comm::ReduceOp::kMax, 1.0f, Stream::calling_thread());
+  return told.as<float>()[0] > 0.0f;
 }
 
 checkpoint::TrainingState Trainer::state() {
@@ -299,12 +376,16 @@ void Trainer::save() {
   if (job_.comm().digest_every() > 0 && compared_step_ != step_) compare_weights();
   board_.set(world_.rank(), RankPhase::kSave, step_);
   train_step_.faults().at(job::SAVE);
-  on_rank_zero(*world_.communicator(), [this] {
-    metrics_->flush();
-    store_.save(state(), host_copies(state_tensors(network_)));
+  const auto begin = Clock::now();
+  std::string path;
+  on_rank_zero(*world_.communicator(), [&] {
+    tell([this](RunObserver& observer) { observer.saving(step_); });
+    path = store_.save(state(), host_copies(state_tensors(network_)));
     prune();
   });
   saved_step_ = step_;
+  const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  tell([&](RunObserver& observer) { observer.saved(step_, path, seconds); });
 }
 
 void Trainer::prune() {
@@ -312,55 +393,10 @@ void Trainer::prune() {
     store_.prune(job_.checkpoint().keep());
   } catch (const StorageError& error) {
     // The new one is safe; an old one that cannot be deleted is no reason to stop.
-    if (!prune_failed_) std::fprintf(stderr, "lockstep: old checkpoints stay: %s\n", error.what());
+    const std::string remark = std::string("old checkpoints stay: ") + error.what();
+    if (!prune_failed_) tell([&](RunObserver& observer) { observer.note(remark); });
     prune_failed_ = true;
   }
-}
-
-void Trainer::write_summary() {
-  if (!is_root()) return;
-  const std::filesystem::path path = options_.run_dir / "summary.json";
-  const std::string digest = comm::weights_digest(network_.arena());
-  // A run that had been finished before is not described by one that had nothing left to do.
-  if (step_ms_.empty() && describes(path, step_, digest)) return;
-  Summary summary;
-  summary.world_size = world_.size();
-  summary.device = str(options_.device);
-  summary.precision = job::Precision_Name(job_.amp().dtype());
-  summary.steps = step_;
-  summary.skipped_steps = train_step_.scaler().state_dict().skipped_steps();
-  summary.applied_steps = static_cast<std::uint64_t>(network_.optimizer().applied_steps());
-  summary.final_loss = step_ms_.empty() ? metrics_->last_loss() : last_loss_;
-  summary.eval = last_eval_;
-  summary.samples_per_s = seconds_ > 0 ? samples_ / seconds_ : 0.0;
-  summary.step_ms_p50 = median(step_ms_);
-  summary.time_to_first_step_ms = time_to_first_step_ms_;
-  summary.mpi_init_ms = world_.mpi_start_time().count();
-  summary.weights_digest = digest;
-  if (options_.device != kCpu) summary.gpu = gpu_use_.summary(options_.device, train_step_.graph_launches());
-  write_text(path, to_json(summary));
-  metrics_->flush();
-}
-
-ExitCode train(comm::World& world, const TrainOptions& options) { return Trainer(world, options).run(); }
-
-EvalResult evaluate(comm::World& world, const job::Job& job, const std::filesystem::path& checkpoint, Device device) {
-  if (!job.data().has_eval())
-    throw UsageError("data.eval: the job names no evaluation data", "Add data { eval { ... } }.");
-  const data::DatasetPtr dataset = data::make_dataset(job.data(), data::Split::kEval);
-  Network network(job, *dataset, device);
-  comm::Communicator& communicator = *world.communicator();
-  std::string path;
-  on_rank_zero(communicator, [&] {
-    const checkpoint::Checkpoint found = find_checkpoint(checkpoint);
-    for (const std::string& notice : found.notices) std::fprintf(stderr, "lockstep: %s\n", notice.c_str());
-    restore_tensors(network, found, false);
-    path = found.path;
-  });
-  const comm::DistributedDataParallel ddp(network.model(), world, job.comm());  // rank 0's weights on every rank
-  EvalResult result = *network.evaluate(dataset, job.data().eval_batch(), communicator, [] { return false; });
-  result.checkpoint = path;
-  return result;
 }
 
 }  // namespace lockstep::train

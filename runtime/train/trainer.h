@@ -4,20 +4,18 @@
 #include <array>
 #include <chrono>
 #include <deque>
-#include <limits>
-#include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "runtime/checkpoint/store.h"
 #include "runtime/data/loader.h"
 #include "runtime/optim/schedule.h"
 #include "runtime/train/gpu_use.h"
-#include "runtime/train/metrics.h"
 #include "runtime/train/network.h"
-#include "runtime/train/progress.h"
 #include "runtime/train/readback.h"
-#include "runtime/train/run_lock.h"
+#include "runtime/train/run_facts.h"
+#include "runtime/train/run_observer.h"
 #include "runtime/train/signals.h"
 #include "runtime/train/status_board.h"
 #include "runtime/train/train.h"
@@ -26,21 +24,34 @@
 
 namespace lockstep::train {
 
-/// The training loop of one rank: the loop that a user would write, plus schedule, accumulation, evaluation, metrics,
-/// checkpoints, signals and injected faults.
+/// The training loop of one rank: the loop that a user would write, plus schedule, accumulation, evaluation,
+/// checkpoints, signals and injected faults. What comes of it goes to observers.
 class Trainer {
  public:
-  /// Everything up to the first step: data, model, resume. A collective.
-  Trainer(comm::World& world, const TrainOptions& options);
+  /// Everything up to the first step: data, model, resume. `observers`: on rank 0. A collective.
+  Trainer(comm::World& world, const TrainOptions& options, std::vector<RunObserver*> observers);
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
 
+  /// Trains to the end, kDone, or until it is asked to stop, kPreempted.
   ExitCode run();
 
+  RunFacts facts() const;
+  /// The step that the run has come to: the last one, or the one at work.
+  std::uint64_t step() const { return current_step_; }
+  /// "in step 5"
+  std::string place() const;
+  /// What training started from: a checkpoint's path, on rank 0; empty for a new run.
+  const std::string& resumed_from() const { return resumed_from_; }
+  std::uint64_t applied_steps();
+  std::uint64_t skipped_steps() const;
+  std::string weights_digest() const;
+  /// Nothing on the CPU.
+  std::optional<GpuSummary> gpu_summary() const;
+
  private:
-  bool is_root() const { return world_.rank() == 0; }
-  /// Takes possession of the run directory, resumes where there is something to resume from, and only then changes what
-  /// lies there: a resume that is refused leaves it as it was.
+  /// Resumes where there is something to resume from, and only then changes what lies in the run directory: a resume
+  /// that is refused leaves it as it was.
   data::SamplerState begin();
   /// Rank 0's part: the state to resume from, its tensors restored; empty for a run that starts anew.
   std::optional<checkpoint::TrainingState> restore();
@@ -49,6 +60,7 @@ class Trainer {
     StepReport report;  ///< what the host knows of it
     Readback* readback = nullptr;
     Launch launch;
+    std::optional<std::chrono::nanoseconds> waited;  ///< for other ranks, before the step
     std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
   };
   /// Hands the device a whole step; waits for nothing that the device does.
@@ -59,22 +71,28 @@ class Trainer {
   StepReport report_of(const InFlight& step, const StepOutcome& outcome) const;
   void require_finite(const StepReport& report) const;
   void after_step(const StepReport& report, const kernels::LossScaleState& scale);
+  template <class Tell>
+  void tell(Tell&& tell) const;
   /// Whether something is due behind this step that needs it to be finished.
   bool due(std::uint64_t step) const;
   /// Throws PeerError where the ranks no longer hold the same weights.
   void compare_weights();
-  /// Sets stop_requested_ where a rank was told to stop meanwhile; then there is no result.
-  void evaluate();
+  /// Sets stop_requested_ where a rank was told to stop meanwhile; then there is no result. `heeds_stop`: whether it
+  /// looks.
+  void evaluate(bool heeds_stop = true);
+  /// The evaluation behind the last step, and whether it came to its end.
+  bool evaluate_at_end();
+  bool any_rank_was_told_to_stop();
   void save();
   void prune();
   checkpoint::TrainingState state();
-  void write_summary();
 
   comm::World& world_;
   TrainOptions options_;
+  std::vector<RunObserver*> observers_;
   const job::Job& job_;
-  StopSignals signals_;
   StatusBoard board_;
+  StopSignals signals_;
   data::DatasetPtr train_data_;
   data::DatasetPtr eval_data_;  ///< null where the job has none
   Network network_;
@@ -86,25 +104,18 @@ class Trainer {
   std::array<Readback, 2> readbacks_;  ///< of the step that runs and the one behind it
   std::deque<InFlight> in_flight_;
   std::chrono::steady_clock::time_point last_end_;
-  std::uint64_t launched_ = 0;    ///< steps handed to the device
-  std::uint64_t step_ = 0;        ///< steps finished
-  std::uint64_t saved_step_ = 0;  ///< of the newest checkpoint
+  std::uint64_t launched_ = 0;      ///< steps handed to the device
+  std::uint64_t step_ = 0;          ///< steps finished
+  std::uint64_t current_step_ = 0;  ///< that was launched or finished last
+  std::uint64_t saved_step_ = 0;    ///< of the newest checkpoint
   std::uint64_t compared_step_ = 0;
-  std::string resumed_from_;  ///< rank 0
+  std::uint64_t evaluated_step_ = 0;
+  std::string resumed_from_;          ///< rank 0
+  std::vector<std::string> remarks_;  ///< rank 0: on what was resumed
   bool prune_failed_ = false;
   bool stop_requested_ = false;  ///< agreed
   std::optional<data::Loader> loader_;
-  std::optional<RunLock> lock_;     ///< rank 0
-  std::optional<Metrics> metrics_;  ///< rank 0
-  std::optional<Progress> progress_;
-  std::optional<EvalResult> last_eval_;
-  std::uint64_t last_eval_step_ = 0;
-  double last_loss_ = std::numeric_limits<double>::quiet_NaN();
-  double samples_ = 0.0;
-  double seconds_ = 0.0;
-  std::vector<float> step_ms_;
   GpuUse gpu_use_;
-  double time_to_first_step_ms_ = 0.0;
 };
 
 }  // namespace lockstep::train

@@ -124,6 +124,15 @@ class LiveRun:
             time.sleep(0.001)
         return True
 
+    def wait_for_output(self, text):
+        """Returns whether the run printed it before it ended."""
+        # The log's offset is the run's, too.
+        while text.encode() not in os.pread(self.log.fileno(), 1 << 20, 0):
+            if self.process.poll() is not None:
+                return False
+            time.sleep(0.001)
+        return True
+
     def kill(self, *ranks):
         """SIGKILL."""
         processes = self.ranks()

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <exception>
+
+#include "runtime/tensor/error.h"
+
+namespace lockstep {
+
+/// Whatever was thrown, as the Error with the exit code that fits it.
+Error as_error(const std::exception& exception);
+
+}  // namespace lockstep

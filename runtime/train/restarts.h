@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace lockstep::train {
+
+/// How often the ranks of this job were started again after a loss, as our launcher or torchrun says; else 0.
+int restart_count();
+
+}  // namespace lockstep::train

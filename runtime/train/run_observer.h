@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "runtime/train/step_report.h"
+#include "runtime/train/train.h"
+
+namespace lockstep::train {
+
+/// Whoever is told of a run while it goes on: its record, the person at the terminal. On rank 0.
+class RunObserver {
+ public:
+  virtual ~RunObserver() = default;
+
+  virtual void step(const StepReport& report) = 0;
+  virtual void evaluation(std::uint64_t step, const EvalResult& result) = 0;
+  /// Before a checkpoint is written; may throw to forbid it. Called by a thread of its own, while no other call is
+  /// made.
+  virtual void saving(std::uint64_t /*step*/) {}
+  virtual void saved(std::uint64_t /*step*/, const std::string& /*path*/, double /*seconds*/) {}
+  /// A remark for a person.
+  virtual void note(const std::string& /*text*/) {}
+};
+
+}  // namespace lockstep::train

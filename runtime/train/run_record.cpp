@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/train/run_record.h"
+
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "runtime/train/restarts.h"
+
+namespace lockstep::train {
+
+RunRecord::RunRecord(const TrainOptions& options, int world_size, double mpi_init_ms)
+    : options_(options), lock_(options_.run_dir) {
+  summary_.world_size = world_size;
+  summary_.device = str(options_.device);
+  summary_.precision = job::Precision_Name(options_.job.amp().dtype());
+  summary_.final_loss = std::numeric_limits<double>::quiet_NaN();
+  summary_.mpi_init_ms = mpi_init_ms;
+}
+
+void RunRecord::begin(std::uint64_t step, std::uint64_t applied, std::uint64_t skipped,
+                      const std::string& resumed_from) {
+  metrics_.emplace(options_.run_dir, step, options_.output.json);
+  summary_.steps = step;
+  summary_.applied_steps = applied;
+  summary_.skipped_steps = skipped;
+  summary_.final_loss = metrics_->last_loss();
+  if (const int restarts = restart_count(); restarts > 0) {
+    nlohmann::ordered_json line = event_line("restarted", step);
+    line["restarts"] = restarts;
+    metrics_->event(line);
+  }
+  if (resumed_from.empty()) return;
+  nlohmann::ordered_json line = event_line("resumed", step);
+  line["detail"] = resumed_from;
+  metrics_->event(line);
+}
+
+void RunRecord::step(const StepReport& report) {
+  if (step_ms_.empty()) {
+    const auto since_start = std::chrono::system_clock::now() - options_.process_start;
+    summary_.time_to_first_step_ms = std::chrono::duration<double, std::milli>(since_start).count();
+  } else {
+    samples_ += static_cast<double>(report.samples);
+    summary_.training_seconds += report.seconds;
+  }
+  step_ms_.push_back(static_cast<float>(report.seconds * 1e3));
+  summary_.steps = report.step;
+  summary_.applied_steps = report.applied_steps;
+  summary_.skipped_steps = report.skipped_steps;
+  summary_.final_loss = report.loss;
+  metrics_->step(report);
+  // What may end the run stands in its metrics before.
+  if (report.skipped || !std::isfinite(report.loss)) metrics_->flush();
+}
+
+void RunRecord::evaluation(std::uint64_t step, const EvalResult& result) {
+  summary_.eval = result;
+  metrics_->evaluation(step, result);
+}
+
+void RunRecord::saving(std::uint64_t) { metrics_->flush(); }
+
+Summary RunRecord::end(const RunEnd& end, const std::string& weights_digest, const std::optional<GpuSummary>& gpu) {
+  metrics_->flush();
+  summary_.weights_digest = weights_digest;
+  summary_.gpu = gpu;
+  // A run that was done before is not described by one that had nothing left to do.
+  const bool told = end.status == RunEnd::Status::kDone && step_ms_.empty() &&
+                    describes(options_.run_dir / "summary.json", summary_.steps, weights_digest);
+  if (!told) write(end);
+  return summary_;
+}
+
+void RunRecord::write(const RunEnd& end) {
+  summary_.samples_per_s = summary_.training_seconds > 0 ? samples_ / summary_.training_seconds : 0.0;
+  summary_.step_ms_p50 = median(step_ms_);
+  write_summary(options_.run_dir, end, to_json(summary_), options_.process_start);
+  if (metrics_) {
+    metrics_->event(event_line(end));
+  } else {
+    append_event(options_.run_dir, event_line(end), options_.output.json);
+  }
+}
+
+void RunRecord::fail(const RunEnd& end) noexcept {
+  try {
+    // What was deleted does not come back, and what another run may have put there is not ours.
+    if (metrics_ && !metrics_->in_place()) return;
+    if (!metrics_ && leaves_earlier_record(options_.run_dir, end.code)) return;
+    write(end);
+  } catch (const std::exception&) {
+    // The failure itself is what the user has to hear of.
+  }
+}
+
+}  // namespace lockstep::train

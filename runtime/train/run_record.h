@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/train/metrics.h"
+#include "runtime/train/run_end.h"
+#include "runtime/train/run_lock.h"
+#include "runtime/train/run_observer.h"
+#include "runtime/train/summary.h"
+#include "runtime/train/train.h"
+
+namespace lockstep::train {
+
+/// What rank 0 writes into the run directory, which it keeps to one run at a time: metrics.jsonl, TensorBoard's curves
+/// and summary.json. Every end of the run is recorded, its failures too.
+class RunRecord final : public RunObserver {
+ public:
+  /// Takes possession of the run directory. Throws UsageError where another run is training there, StorageError.
+  RunRecord(const TrainOptions& options, int world_size, double mpi_init_ms);
+
+  /// The run is ready to train what follows `step`, with so many steps applied and skipped before. `resumed_from`: the
+  /// checkpoint, or nothing.
+  void begin(std::uint64_t step, std::uint64_t applied, std::uint64_t skipped, const std::string& resumed_from);
+
+  void step(const StepReport& report) override;
+  void evaluation(std::uint64_t step, const EvalResult& result) override;
+  /// Throws StorageError where the run directory was deleted or replaced: the checkpoint would be lost with it.
+  void saving(std::uint64_t step) override;
+
+  /// Records the end of a run that is done or was stopped as asked. Throws StorageError.
+  Summary end(const RunEnd& end, const std::string& weights_digest, const std::optional<GpuSummary>& gpu);
+  /// Records a failure as far as that is possible. Never throws.
+  void fail(const RunEnd& end) noexcept;
+
+ private:
+  void write(const RunEnd& end);
+
+  TrainOptions options_;
+  RunLock lock_;
+  std::optional<Metrics> metrics_;  ///< once the run has begun
+  Summary summary_;
+  double samples_ = 0.0;
+  std::vector<float> step_ms_;
+};
+
+}  // namespace lockstep::train

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace lockstep::train {
+
+/// What one optimizer step did.
+struct StepReport {
+  std::uint64_t step = 0;  ///< counted from 1
+  std::uint64_t epoch = 0;
+  double loss = 0.0;  ///< mean over the global batch
+  double lr = 0.0;
+  double loss_scale = 1.0;       ///< that the step used
+  double next_loss_scale = 1.0;  ///< after it
+  bool skipped = false;
+  std::string parameter;  ///< of a skip: the first bad one
+  int rank = -1;          ///< of a skip: the first rank whose gradient was bad; -1: only the sum over ranks was
+  std::int64_t samples = 0;
+  std::optional<double> grad_norm;  ///< of the unscaled gradients, where clipping by norm measures it
+  double seconds = 0.0;
+  double data_seconds = 0.0;           ///< of these, waiting for data
+  std::optional<double> rank_seconds;  ///< of these, waiting for other ranks; nothing on a GPU, which waits unseen
+  std::uint64_t applied_steps = 0;     ///< of the run so far
+  std::uint64_t skipped_steps = 0;     ///< of the run so far
+
+  double samples_per_second() const { return seconds > 0 ? static_cast<double>(samples) / seconds : 0.0; }
+};
+
+}  // namespace lockstep::train

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/train/terminal.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <string_view>
+
+namespace lockstep::train {
+
+namespace {
+
+constexpr int kUnknownColumns = 80;
+
+/// The stream on which a live line is drawn, by its descriptor; -1: none. Of the process, as the terminal is.
+std::atomic<int> live_descriptor{-1};
+static_assert(std::atomic<int>::is_always_lock_free);
+
+std::string_view variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+bool is_dumb() {
+  const std::string_view kind = variable("TERM");
+  return kind.empty() || kind == "dumb";
+}
+
+}  // namespace
+
+bool Terminal::shows_live_line(std::FILE* stream) {
+  const std::string_view said = variable("LOCKSTEP_PROGRESS");
+  if (!said.empty()) return stream == stdout && said == "bar";
+  return variable("OMPI_COMM_WORLD_RANK").empty() && isatty(fileno(stream)) == 1 && !is_dumb();
+}
+
+Terminal::Terminal(std::FILE* stream, bool live)
+    : stream_(stream), live_(live), board_(StatusBoard::from_environment()) {}
+
+Terminal::~Terminal() { end_live_line(); }
+
+int Terminal::columns() const {
+  if (const int told = board_.columns(); told > 0) return told;
+  if (const int told = std::atoi(std::string(variable("LOCKSTEP_COLUMNS")).c_str()); told > 0) return told;
+  const int found = terminal_columns(fileno(stream_));
+  return found > 0 ? found : kUnknownColumns;
+}
+
+void Terminal::print(const std::string& text) {
+  const bool over = live_descriptor.exchange(-1) >= 0;
+  std::fprintf(stream_, "%s%s\n", over ? "\r\033[K" : "", text.c_str());
+  // It stays in sight until the next step draws it anew.
+  if (over) draw(drawn_);
+  std::fflush(stream_);
+}
+
+void Terminal::draw(const std::string& text) {
+  drawn_ = text;
+  std::fprintf(stream_, "\r%s\033[K", text.c_str());
+  std::fflush(stream_);
+  live_descriptor = fileno(stream_);
+}
+
+bool shows_color(std::FILE* stream) { return Terminal::shows_live_line(stream) && variable("NO_COLOR").empty(); }
+
+void end_live_line() {
+  const int descriptor = live_descriptor.exchange(-1);
+  if (descriptor < 0) return;
+  [[maybe_unused]] const ssize_t written = write(descriptor, "\n", 1);
+}
+
+int terminal_columns(int descriptor) {
+  winsize size{};
+  return ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+}  // namespace lockstep::train

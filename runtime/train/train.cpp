@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/train/train.h"
+
+#include <cstdio>
+
+#include "runtime/data/make_dataset.h"
+#include "runtime/tensor/as_error.h"
+#include "runtime/train/progress.h"
+#include "runtime/train/replicated.h"
+#include "runtime/train/restarts.h"
+#include "runtime/train/run_record.h"
+#include "runtime/train/trainer.h"
+#include "runtime/train/training_state.h"
+
+namespace lockstep::train {
+
+namespace {
+
+/// What to do after a run that ended so.
+std::string next_step(const TrainOptions& options, ExitCode code) {
+  if (code == ExitCode::kPreempted) {
+    // A resume that starts anew, or from a step that was named, would do so again.
+    const std::string command = "run the same command";
+    return command + (options.resume == "auto" ? "" : " with --resume auto") + " to resume";
+  }
+  const std::string run = options.run_dir.string();
+  if (!options.job.data().has_eval()) return "lockstep inspect " + run;
+  return "lockstep eval " + (options.run_dir / "job.pbtxt").string() + " --checkpoint " + run;
+}
+
+/// Each rank tells of its own failure: that of rank 0 has the run's numbers, and another one's may explain it.
+void record_failure(const TrainOptions& options, const comm::World& world, const Error& error, const Trainer* trainer,
+                    RunRecord* record) {
+  const std::string rank = world.size() > 1 ? "rank " + std::to_string(world.rank()) + ", " : "";
+  const RunEnd end = end_of(error, trainer != nullptr ? trainer->step() : 0,
+                            rank + (trainer != nullptr ? trainer->place() : "during start-up"), restart_count());
+  if (record != nullptr) return record->fail(end);
+  if (error.code() == ExitCode::kPeerLost) return;
+  try {
+    record_end(options.run_dir, end, options.process_start);
+  } catch (const std::exception&) {
+    // The failure itself is what the user has to hear of.
+  }
+}
+
+}  // namespace
+
+ExitCode train(comm::World& world, const TrainOptions& options) {
+  comm::Communicator& communicator = *world.communicator();
+  std::optional<RunRecord> record;
+  on_rank_zero(communicator, [&] { record.emplace(options, world.size(), world.mpi_start_time().count()); });
+  std::optional<Trainer> trainer;
+  try {
+    std::optional<Progress> progress;  // ends its live line before an error is told
+    std::vector<RunObserver*> observers;
+    if (record) {
+      progress.emplace(options.output, options.job.train().log_every());
+      observers = {&*record, &*progress};
+    }
+    trainer.emplace(world, options, observers);
+    on_rank_zero(communicator, [&] {
+      record->begin(trainer->step(), trainer->applied_steps(), trainer->skipped_steps(), trainer->resumed_from());
+    });
+    if (progress) progress->header(trainer->facts());
+    const ExitCode code = trainer->run();
+    if (record) {
+      const bool done = code == ExitCode::kDone;
+      const RunEnd end{.status = done ? RunEnd::Status::kDone : RunEnd::Status::kPreempted,
+                       .code = code,
+                       .step = trainer->step(),
+                       .restarts = restart_count()};
+      const Summary summary = record->end(end, trainer->weights_digest(), trainer->gpu_summary());
+      progress->result(end, summary, next_step(options, code));
+    }
+    return code;
+  } catch (const std::exception& exception) {
+    record_failure(options, world, as_error(exception), trainer ? &*trainer : nullptr, record ? &*record : nullptr);
+    throw;
+  }
+}
+
+EvalResult evaluate(comm::World& world, const job::Job& job, const std::filesystem::path& checkpoint, Device device) {
+  if (!job.data().has_eval())
+    throw UsageError("data.eval: the job names no evaluation data", "Add data { eval { ... } }.");
+  const data::DatasetPtr dataset = data::make_dataset(job.data(), data::Split::kEval);
+  Network network(job, *dataset, device);
+  comm::Communicator& communicator = *world.communicator();
+  std::string path;
+  on_rank_zero(communicator, [&] {
+    const checkpoint::Checkpoint found = find_checkpoint(checkpoint);
+    for (const std::string& notice : found.notices) std::fprintf(stderr, "lockstep: %s\n", notice.c_str());
+    restore_tensors(network, found, false);
+    path = found.path;
+  });
+  const comm::DistributedDataParallel ddp(network.model(), world, job.comm());  // rank 0's weights on every rank
+  EvalResult result = *network.evaluate(dataset, job.data().eval_batch(), communicator, [] { return false; });
+  result.checkpoint = path;
+  return result;
+}
+
+}  // namespace lockstep::train
