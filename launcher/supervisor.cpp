@@ -10,10 +10,9 @@
 #include <string_view>
 #include <utility>
 
+#include "runtime/base/process.h"
 #include "runtime/train/signals.h"
 #include "runtime/train/terminal.h"
-
-#include "runtime/base/process.h"
 
 namespace lockstep::launcher {
 

@@ -100,13 +100,17 @@ void Metrics::event(const Json& line) {
 void Metrics::add(const Json& line) {
   const std::string text = one_line(line);
   lines_.add(text);
-  // A reader that goes away does not end the run.
-  if (echo_) std::printf("%s\n", text.c_str());
+  if (echo_) echoed_ += text + '\n';
 }
 
 void Metrics::flush() {
   lines_.flush();
-  if (echo_) std::fflush(stdout);
+  // Not before: what a killed run has printed stands in its file, too. A reader that goes away does not end the run.
+  if (echo_) {
+    std::fwrite(echoed_.data(), 1, echoed_.size(), stdout);
+    std::fflush(stdout);
+    echoed_.clear();
+  }
   tensorboard_.flush();
   flushed_ = std::chrono::steady_clock::now();
 }

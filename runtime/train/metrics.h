@@ -38,6 +38,7 @@ class Metrics {
   void add(const nlohmann::ordered_json& line);
 
   bool echo_;
+  std::string echoed_;  ///< at the next flush
   double last_loss_;
   LineFile lines_;
   TensorBoardWriter tensorboard_;

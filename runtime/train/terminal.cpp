@@ -58,6 +58,8 @@ void Terminal::print(const std::string& text) {
 
 void Terminal::draw(const std::string& text) {
   drawn_ = text;
+  // Before and after: what the handler of a signal prints meanwhile must not stand behind the line, nor hide it.
+  live_descriptor = fileno(stream_);
   std::fprintf(stream_, "\r%s\033[K", text.c_str());
   std::fflush(stream_);
   live_descriptor = fileno(stream_);

@@ -54,6 +54,20 @@ TEST(StatusBoard, ThatCannotBeMadeIsAStorageError) {
   EXPECT_THROW(StatusBoard::create("/nonexistent/status", 2), StorageError);
 }
 
+TEST(StatusBoard, HandsTheWidthOfTheTerminalToTheRanks) {
+  const Folder folder;
+  const StatusBoard board = StatusBoard::create(folder / "status", 2);
+  setenv("LOCKSTEP_STATUS_BOARD", (folder / "status").c_str(), 1);
+  const StatusBoard rank = StatusBoard::from_environment();
+  unsetenv("LOCKSTEP_STATUS_BOARD");
+  EXPECT_EQ(rank.ranks(), 2);
+  EXPECT_EQ(rank.columns(), 0);
+  board.set_columns(50);
+  EXPECT_EQ(rank.columns(), 50);
+  board.set(1, RankPhase::kForward, 7);
+  EXPECT_EQ(rank.columns(), 50);
+}
+
 TEST(StatusBoard, SaysEveryPhase) {
   EXPECT_EQ(train::str({1, 0, RankPhase::kNone}), "before the first step");
   EXPECT_EQ(train::str({1, 0, RankPhase::kInit}), "during start-up");

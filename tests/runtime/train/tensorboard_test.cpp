@@ -116,6 +116,37 @@ TEST_F(TensorBoard, FlushesWhenItEnds) {
   EXPECT_EQ(records_in(path).size(), 5001u);
 }
 
+TEST_F(TensorBoard, DropsThePointsOfLaterStepsAndWhatWasHalfWritten) {
+  std::string path;
+  std::size_t bytes = 0;
+  {
+    TensorBoardWriter writer(directory_);
+    path = writer.path();
+    for (int step = 1; step <= 300; ++step) writer.scalar("loss", step, 1);
+    writer.flush();
+    bytes = fs::file_size(path);
+  }
+  fs::resize_file(path, bytes - 3);
+  drop_later_events(directory_, 299);
+  EXPECT_EQ(records_in(path).size(), 300u);
+  const std::string kept = slurp(path);
+  drop_later_events(directory_, 299);
+  EXPECT_EQ(slurp(path), kept);
+  drop_later_events(directory_, 7);
+  EXPECT_EQ(records_in(path).size(), 8u);
+  EXPECT_EQ(std::distance(fs::directory_iterator(directory_), {}), 1) << "nothing else is left there";
+}
+
+TEST_F(TensorBoard, TellsThoseWhoHaveReadLaterPointsToForgetThem) {
+  const TensorBoardWriter writer(directory_, 300);
+  const std::vector<std::string> records = records_in(writer.path());
+  ASSERT_EQ(records.size(), 2u);
+  // Field 2, the step, and field 7, a SessionLog whose status is START.
+  EXPECT_EQ(records[1].substr(9),
+            "\x10\xac\x02"
+            "\x3a\x02\x08\x01");
+}
+
 TEST_F(TensorBoard, SaysWhereItCannotWrite) {
   std::ofstream(directory_ + "/file").put('x');
   EXPECT_THROW(TensorBoardWriter(directory_ + "/file"), StorageError);

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/group/wait_clock.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <thread>
+
+namespace lockstep::comm {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+TEST(WaitClock, StandsStillWhileNobodyWaits) {
+  WaitClock clock;
+  EXPECT_EQ(clock.total().count(), 0);
+  { const WaitClock::Wait wait(clock); }
+  const auto total = clock.total();
+  std::this_thread::sleep_for(milliseconds(2));
+  EXPECT_EQ(clock.total(), total);
+}
+
+TEST(WaitClock, CountsTheTimeInWhichAnyoneWaitsOnce) {
+  WaitClock clock;
+  const auto begin = steady_clock::now();
+  {
+    const WaitClock::Wait first(clock);
+    std::optional<WaitClock::Wait> second(std::in_place, clock);
+    std::this_thread::sleep_for(milliseconds(5));
+    second.reset();
+    EXPECT_GE(clock.total(), milliseconds(5)) << "a wait that has not ended counts";
+  }
+  const auto passed = steady_clock::now() - begin;
+  EXPECT_GE(clock.total(), milliseconds(5));
+  EXPECT_LE(clock.total(), passed) << "two threads that wait at once lose no more than the time that passes";
+}
+
+}  // namespace
+}  // namespace lockstep::comm
