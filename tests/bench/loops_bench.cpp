@@ -30,11 +30,34 @@ struct Data {
         w(ones({rows, channels}, dtype)),
         a(ones({channels}, DType::kFloat32)),
         b(ones({channels}, DType::kFloat32)),
-        count(ones({}, DType::kFloat32)) {}
+        count(ones({}, DType::kFloat32)),
+        master(ones({rows * channels}, DType::kFloat32)),
+        first(ones({rows * channels}, DType::kFloat32)),
+        second(ones({rows * channels}, DType::kFloat32)),
+        segment{.begin = 0, .end = rows * channels} {}
+
+  /// x as gradients, y as compute copies.
+  ArenaSlice slice() const {
+    ArenaSlice slice;
+    slice.master = master;
+    slice.grad = x.reshaped({x.numel()});
+    slice.copy = y.reshaped({y.numel()});
+    slice.segments = {&segment, 1};
+    return slice;
+  }
 
   Tensor x, y, z, w;
   Tensor a, b, count;
+  Tensor master, first, second;
+  ArenaSegment segment;
 };
+
+/// A step whose numbers change nothing.
+StepScalars scalars() {
+  static const float one = 1.0f, none = 0.0f;
+  static const std::int64_t step = 3;
+  return {.inverse_scale = &one, .found_inf = &none, .learning_rate = &none, .step = &step};
+}
 
 struct Loop {
   std::string name;
@@ -66,6 +89,13 @@ const std::vector<Loop>& loops() {
          const std::array<float, 2> halves{0.5f, 0.5f};
          cpu::rank_reduce(cpu::RankReduction::kSum, d.x.dtype(), d.x.numel(), sources, halves, 1, outputs);
        }},
+      {"check_finite", 1,
+       [](Backend& on, const Data& d) {
+         on.check_finite(d.slice().grad, 0, {&d.segment, 1}, d.a.rows(0, 1), Tensor());
+       }},
+      // Of the gradients alone: what else a step reads and writes is float32 whatever they are.
+      {"sgd_step", 1, [](Backend& on, const Data& d) { on.sgd_step(d.slice(), {.momentum = 0.9f}, scalars(), d.first); }},
+      {"adam_step", 1, [](Backend& on, const Data& d) { on.adam_step(d.slice(), {}, scalars(), d.first, d.second); }},
   };
   return all;
 }
