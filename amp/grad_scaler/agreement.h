@@ -14,8 +14,8 @@ using Verdict = kernels::StepVerdict;
 
 /// The explicit MAX over ranks that makes a step applied or skipped by all alike; appended to the device's current
 /// stream. `reduced` flags (float32 [parameters]) are those of the reduced gradients, `local` those of this rank's own
-/// gradients before the reduction; undefined where nobody looked, as on a lone rank, whose own are
-/// the reduced ones. A collective.
+/// gradients before the reduction (nn::Arena::local_flags()); undefined where nobody looked, as on a
+/// lone rank, whose own are the reduced ones. A collective.
 DeviceValue<Verdict> agree(const Tensor& reduced, const Tensor& local, comm::Communicator& communicator);
 
 }  // namespace lockstep::amp

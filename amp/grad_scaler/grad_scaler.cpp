@@ -45,8 +45,19 @@ Tensor GradScaler::scale(const Tensor& loss) {
   return ops::scale_by(wide, &state_.data()->scale);
 }
 
-void GradScaler::note_local_flags(const optim::Optimizer& optimizer, const Tensor& flags) {
-  optimizers_[&optimizer].local_flags = flags;
+void GradScaler::require_gradients(const char* operation, const optim::Optimizer& optimizer) {
+  if (optimizer.arena().has_new_gradients()) return;
+  throw UsageError(std::string(operation) +
+                       ": no inf check can be recorded for this optimizer: no backward pass has given any of its "
+                       "parameters a gradient since its last step or zero_grad()",
+                   "Call scaler.scale(loss).backward() before, on a loss that depends on them.");
+}
+
+GradScaler::PerOptimizer& GradScaler::record_of(const optim::Optimizer& optimizer) {
+  const auto found = std::ranges::find(optimizers_, &optimizer, &PerOptimizer::optimizer);
+  if (found != optimizers_.end()) return *found;
+  optimizers_.push_back({.optimizer = &optimizer, .stage = Stage::kReady, .verdict = {}});
+  return optimizers_.back();
 }
 
 void GradScaler::require_scaled(const char* operation) const {
@@ -56,25 +67,25 @@ void GradScaler::require_scaled(const char* operation) const {
   }
 }
 
-DeviceValue<Verdict> GradScaler::check(optim::Optimizer& optimizer, PerOptimizer& record) {
-  return agree(optimizer.check_gradients(), record.local_flags, *communicator_);
+DeviceValue<Verdict> GradScaler::agree_on(const Tensor& flags, const optim::Optimizer& optimizer) {
+  return agree(flags, optimizer.arena().local_flags(), *communicator_);
 }
 
 void GradScaler::unscale_(optim::Optimizer& optimizer) {
   require_scaled("unscale_()");
-  PerOptimizer& record = optimizers_[&optimizer];
+  PerOptimizer& record = record_of(optimizer);
   if (record.stage == Stage::kUnscaled) {
     throw UsageError("unscale_() has already been called on this optimizer since the last update()");
   }
   if (record.stage == Stage::kStepped) throw UsageError("unscale_() is being called after step()");
-  optimizer.unscale_gradients(&state_.data()->inverse);
-  record.verdict = check(optimizer, record);
+  require_gradients("unscale_()", optimizer);
+  record.verdict = agree_on(optimizer.unscale_gradients(&state_.data()->inverse), optimizer);
   record.stage = Stage::kUnscaled;
 }
 
 DeviceValue<Verdict> GradScaler::step(optim::Optimizer& optimizer) {
   require_scaled("step()");
-  PerOptimizer& record = optimizers_[&optimizer];
+  PerOptimizer& record = record_of(optimizer);
   if (record.stage == Stage::kStepped) {
     throw UsageError("step() has already been called since the last update()");
   }
@@ -84,11 +95,11 @@ DeviceValue<Verdict> GradScaler::step(optim::Optimizer& optimizer) {
   if (unscaled) {
     optimizer.check_gradients();
   } else {
-    record.verdict = check(optimizer, record);
+    require_gradients("step()", optimizer);
+    record.verdict = agree_on(optimizer.check_gradients(), optimizer);
   }
   optimizer.step(unscaled ? nullptr : &state_.data()->inverse, &record.verdict.data()->found_inf);
   record.stage = Stage::kStepped;
-  record.local_flags = {};
   return record.verdict;
 }
 
@@ -96,10 +107,10 @@ void GradScaler::update() {
   if (state_.defined() && state_.device() != kCpu) return adapt();
   std::string parameter;
   int rank = -1;
-  for (const auto& [optimizer, record] : optimizers_) {
+  for (const PerOptimizer& record : optimizers_) {
     if (!record.verdict.defined() || record.verdict.data()->slot < 0 || !parameter.empty()) continue;
     const auto slot = static_cast<std::size_t>(record.verdict.data()->slot);
-    parameter = optimizer->arena().slots().at(slot).parameter.name;
+    parameter = record.optimizer->arena().slots().at(slot).parameter.name;
     rank = record.verdict.data()->rank;
   }
   adapt();
@@ -110,7 +121,7 @@ void GradScaler::adapt() {
   require_scaled("update()");
   kernels::Backend& backend = kernels::backend(state_.device());
   Tensor found_inf;  // above 0 where any optimizer's gradients were bad
-  for (const auto& [optimizer, record] : optimizers_) {
+  for (const PerOptimizer& record : optimizers_) {
     if (record.stage == Stage::kReady) continue;
     const Tensor mine = record.verdict.field(offsetof(Verdict, found_inf), DType::kFloat32);
     if (!found_inf.defined()) {
@@ -128,13 +139,21 @@ void GradScaler::adapt() {
   optimizers_.clear();
 }
 
+namespace {
+
+std::string origin_of(int rank) {
+  if (rank >= 0) return ", first on rank " + std::to_string(rank);
+  return rank == Verdict::kNone ? " after the reduction, though every rank's own was"
+                                : "; on which rank first is not known";
+}
+
+}  // namespace
+
 void GradScaler::require_progress(const kernels::LossScaleState& state, const std::string& parameter, int rank) const {
   const auto skips = static_cast<std::uint32_t>(state.consecutive_skips);
   if (max_consecutive_skips_ == 0 || skips < max_consecutive_skips_) return;
   throw NumericsError(std::to_string(skips) + " steps in a row were skipped: the gradient of " + parameter +
-                          " is not finite" +
-                          (rank >= 0 ? ", first on rank " + std::to_string(rank) : " after the reduction") +
-                          " (loss scale " + std::to_string(state.used) + ")",
+                          " is not finite" + origin_of(rank) + " (loss scale " + std::to_string(state.used) + ")",
                       "Lower the learning rate, look at the data, or set amp.dtype: BF16. The weights are those of the "
                       "last applied step.");
 }

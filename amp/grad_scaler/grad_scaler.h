@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "amp/grad_scaler/agreement.h"
 #include "comm/group/communicator.h"
@@ -33,15 +33,14 @@ class GradScaler {
   /// loss * scale, as part of the graph; float32 for a 16-bit loss.
   Tensor scale(const Tensor& loss);
 
-  /// This rank's own gradients were seen before they were reduced: flags float32 [parameters]. Lets the verdict name
-  /// the rank. DistributedDataParallel's local_flags().
-  void note_local_flags(const optim::Optimizer& optimizer, const Tensor& flags);
-
-  /// Divides the optimizer's gradients by the scale now, so that they can be looked at. Throws UsageError when it was
-  /// already called since the last update(), after step(), before any scale(), or for 16-bit gradients.
+  /// Divides the optimizer's gradients by the scale now, so that they can be looked at, and clipped
+  /// (optim::clip_grad_norm_). 16-bit gradients become float32, which takes 4 bytes a parameter from the first call on.
+  /// Agrees on the verdict. Throws UsageError when it was already called since the last update(), after step(), or
+  /// before any scale().
   void unscale_(optim::Optimizer& optimizer);
   /// Agrees on the verdict and applies or skips the optimizer's step. The verdict stays on the device: reading it waits
-  /// for a GPU. Throws UsageError when called twice before update().
+  /// for a GPU. Throws UsageError when called twice before update(), and where no backward pass has given a parameter
+  /// of the optimizer a gradient since its last step.
   DeviceValue<Verdict> step(optim::Optimizer& optimizer);
   /// Adapts the scale and counts skips; those of several optimizers since the last update count as one. Throws
   /// UsageError when no optimizer was checked since then, or before any scale(); and, on the CPU, what
@@ -69,14 +68,16 @@ class GradScaler {
  private:
   enum class Stage { kReady, kUnscaled, kStepped };
   struct PerOptimizer {
+    const optim::Optimizer* optimizer = nullptr;
     Stage stage = Stage::kReady;
     DeviceValue<Verdict> verdict;
-    Tensor local_flags;
   };
 
   kernels::LossScaleState now() const { return state_.defined() ? state_.read() : initial_; }
-  DeviceValue<Verdict> check(optim::Optimizer& optimizer, PerOptimizer& record);
+  PerOptimizer& record_of(const optim::Optimizer& optimizer);
+  DeviceValue<Verdict> agree_on(const Tensor& flags, const optim::Optimizer& optimizer);
   void require_scaled(const char* operation) const;
+  static void require_gradients(const char* operation, const optim::Optimizer& optimizer);
 
   kernels::LossScaleOptions options_;
   std::uint32_t max_consecutive_skips_;
@@ -84,7 +85,7 @@ class GradScaler {
   kernels::LossScaleState initial_;
   DeviceValue<kernels::LossScaleState> state_;  ///< where the losses are
   bool scaled_ = false;
-  std::map<const optim::Optimizer*, PerOptimizer> optimizers_;
+  std::vector<PerOptimizer> optimizers_;  ///< since the last update(), in the order of their first call: every rank's
 };
 
 }  // namespace lockstep::amp

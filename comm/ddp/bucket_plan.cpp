@@ -6,7 +6,7 @@
 namespace lockstep::comm {
 
 std::vector<Bucket> plan_buckets(const nn::Arena& arena, const job::Comm& config) {
-  const double element_bytes = static_cast<double>(size_of(arena.grads().dtype()));
+  const double element_bytes = static_cast<double>(size_of(arena.wire().dtype()));
   const auto elements = [element_bytes](double mebibytes) {
     return static_cast<std::int64_t>(mebibytes * 1024 * 1024 / element_bytes);
   };
@@ -35,7 +35,7 @@ checkpoint::BucketPlan describe_plan(const std::vector<Bucket>& buckets, const n
     entry.set_end(static_cast<std::uint64_t>(bucket.end));
   }
   for (const nn::Arena::Slot& slot : arena.slots()) plan.add_parameter(slot.parameter.name);
-  plan.set_wire_dtype(job::precision_of(arena.grads().dtype()));
+  plan.set_wire_dtype(job::precision_of(arena.wire().dtype()));
   return plan;
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/ddp/reducer.h"
 
+#include <algorithm>
+
 #include "runtime/autograd/engine.h"
 #include "runtime/autograd/meta.h"
-#include "runtime/kernels/backend.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::comm {
@@ -15,53 +16,111 @@ Reducer::Reducer(std::shared_ptr<nn::Arena> arena, std::shared_ptr<Communicator>
       predivide_(static_cast<float>(config.gradient_predivide_factor())),
       find_unused_(config.find_unused()),
       buckets_(plan_buckets(*arena_, config)),
+      segments_(buckets_.size()),
       // A lone rank has nothing to overlap: its scaling runs where it stands.
       stream_(communicator_->size() > 1 ? Stream::create(arena_->grads().device(), "buckets")
                                         : Stream::current(arena_->grads().device())),
       missing_(buckets_.size()),
       events_(buckets_.size()),
-      local_flags_(communicator_->size() > 1 ? Tensor::zeros({static_cast<std::int64_t>(arena_->slots().size())},
-                                                             DType::kFloat32, arena_->grads().device())
-                                             : Tensor()) {
+      used_(find_unused_ ? flags() : Tensor()),
+      local_flags_(flags()),
+      found_(flags()),
+      clean_(flags()) {
   for (std::size_t i = 0; i < arena_->slots().size(); ++i) {
-    autograd::meta_of(arena_->slots()[i].parameter.tensor).on_grad_ready = [this, i] { gradient_ready(i); };
+    autograd::Meta& meta = autograd::meta_of(arena_->slots()[i].parameter.tensor);
+    meta.on_pass_begin = [this] { begin_pass(); };
+    meta.on_grad_ready = [this, i] { gradient_ready(i); };
   }
+  for (std::size_t b = 0; b < buckets_.size(); ++b) {
+    for (int i = buckets_[b].first_slot; i < buckets_[b].last_slot; ++i) {
+      const nn::Arena::Slot& slot = arena_->slots()[static_cast<std::size_t>(i)];
+      segments_[b].push_back({.begin = slot.begin, .end = slot.end});
+    }
+  }
+}
+
+Tensor Reducer::flags() const {
+  if (alone()) return {};
+  return Tensor::zeros({static_cast<std::int64_t>(arena_->slots().size())}, DType::kFloat32, arena_->grads().device());
 }
 
 Reducer::~Reducer() {
   for (const nn::Arena::Slot& slot : arena_->slots()) {
+    autograd::meta_of(slot.parameter.tensor).on_pass_begin = nullptr;
     autograd::meta_of(slot.parameter.tensor).on_grad_ready = nullptr;
   }
 }
 
 bool Reducer::has_gradient(std::size_t slot) const {
-  return autograd::meta_of(arena_->slots()[slot].parameter.tensor).slot_filled;
+  return autograd::meta_of(arena_->slots()[slot].parameter.tensor).slot_gradients > 0;
 }
 
 bool Reducer::expects_gradient(std::size_t slot) const {
   return arena_->slots()[slot].parameter.tensor.requires_grad();
 }
 
+void Reducer::contribute_zero(std::size_t slot) {
+  autograd::Meta& meta = autograd::meta_of(arena_->slots()[slot].parameter.tensor);
+  if (meta.slot_filled) return;
+  kernels::backend(meta.slot.device()).fill(meta.slot, 0.0);
+  meta.slot_filled = true;
+}
+
 void Reducer::begin_pass() {
+  if (!pass_.expired()) return;  // told by another parameter
   // The pass keeps the token with its callback: one that an error cuts short is not taken for the next.
   const auto token = std::make_shared<int>();
   autograd::after_backward([this, token] { finish_pass(); });
   pass_ = token;
+  reducing_ = enabled_;
+  const bool adds = std::ranges::any_of(arena_->slots(), [](const nn::Arena::Slot& slot) {
+    return autograd::meta_of(slot.parameter.tensor).slot_filled;
+  });
+  // More gradients come on top of these, or these on top of others.
+  if (!reducing_ || adds) arena_->widen();
+  if (reducing_) begin_reduction();
+}
+
+void Reducer::begin_reduction() {
+  another_ = arena_->reduced();
+  if (another_) begin_another_reduction();
   next_ = 0;
   for (std::size_t b = 0; b < buckets_.size(); ++b) {
     missing_[b] = 0;
-    for (int slot = buckets_[b].first_slot; slot < buckets_[b].last_slot; ++slot) {
-      missing_[b] += expects_gradient(static_cast<std::size_t>(slot)) ? 1 : 0;
+    for (int i = buckets_[b].first_slot; i < buckets_[b].last_slot; ++i) {
+      const auto slot = static_cast<std::size_t>(i);
+      if (expects_gradient(slot)) {
+        ++missing_[b];
+      } else {
+        contribute_zero(slot);
+      }
     }
   }
 }
 
+void Reducer::begin_another_reduction() {
+  // What is there was reduced before and is the same on every rank: this reduction must leave it as it is, and what is
+  // bad in it is none of this pass's.
+  const Tensor& grads = arena_->grads();
+  kernels::Backend& backend = kernels::backend(grads.device());
+  const double weight = static_cast<double>(factor_) * (average_ ? 1.0 : static_cast<double>(communicator_->size()));
+  if (weight != 1.0) backend.scale(grads, 1.0 / weight, nullptr, grads);
+  if (alone()) return;
+  for (std::size_t b = 0; b < buckets_.size(); ++b) {
+    const Bucket& bucket = buckets_[b];
+    backend.check_finite(grads.rows(bucket.begin, bucket.end), bucket.begin, segments_[b],
+                         found_.rows(bucket.first_slot, bucket.last_slot), {});
+  }
+  backend.fill(clean_, 1.0);
+  backend.scale(found_, -1.0, nullptr, found_);
+  backend.accumulate(found_, clean_);
+}
+
 void Reducer::gradient_ready(std::size_t slot) {
-  if (enabled_ && pass_.expired()) begin_pass();
   // The hook fires for every parameter in the graph, also where no gradient came through.
   if (!has_gradient(slot)) return;
   if (on_gradient_) on_gradient_(slot);
-  if (!enabled_) return;
+  if (!reducing_) return;
   for (std::size_t b = next_; b < buckets_.size(); ++b) {
     if (static_cast<int>(slot) < buckets_[b].last_slot) {
       --missing_[b];
@@ -78,8 +137,8 @@ void Reducer::launch_full_buckets() {
 
 void Reducer::launch(std::size_t b) {
   const Bucket& bucket = buckets_[b];
-  const Tensor grads = arena_->grads().rows(bucket.begin, bucket.end);
-  if (local_flags_.defined()) check_local(bucket, grads);
+  if (!alone()) load(b);
+  const Tensor grads = (alone() ? arena_->grads() : arena_->wire()).rows(bucket.begin, bucket.end);
   const float world = static_cast<float>(communicator_->size());
   const bool plain = predivide_ == 1.0f;
   stream_.wait(Stream::current(grads.device()).record());
@@ -92,22 +151,41 @@ void Reducer::launch(std::size_t b) {
   events_[b] = stream_.record();
 }
 
-void Reducer::check_local(const Bucket& bucket, const Tensor& grads) {
+void Reducer::load(std::size_t b) {
   // Before they are reduced: the only moment at which a bad value still tells whose it is.
-  std::vector<kernels::ArenaSegment> segments;
-  for (int i = bucket.first_slot; i < bucket.last_slot; ++i) {
-    const nn::Arena::Slot& slot = arena_->slots()[static_cast<std::size_t>(i)];
-    segments.push_back({slot.begin, slot.end, 1.0f, 0.0f});
+  const Bucket& bucket = buckets_[b];
+  const Tensor held = arena_->grads().rows(bucket.begin, bucket.end);
+  const Tensor wire = arena_->wire().rows(bucket.begin, bucket.end);
+  const Tensor flags = (another_ ? found_ : local_flags_).rows(bucket.first_slot, bucket.last_slot);
+  kernels::Backend& backend = kernels::backend(held.device());
+  if (held.aliases(wire)) {
+    backend.check_finite(held, bucket.begin, segments_[b], flags, {});
+  } else {
+    // A sum that the wire's dtype cannot hold is found as well.
+    backend.rescale(held, nullptr, 0.0f, bucket.begin, segments_[b], wire, flags);
   }
-  kernels::backend(grads.device())
-      .check_finite(grads, bucket.begin, segments, local_flags_.rows(bucket.first_slot, bucket.last_slot), {});
 }
 
 void Reducer::finish_pass() {
+  if (!reducing_) return;
   require_all_gradients();
+  for (std::size_t slot = 0; slot < arena_->slots().size(); ++slot) contribute_zero(slot);
   while (next_ < buckets_.size()) launch(next_++);
   const Stream here = Stream::current(arena_->grads().device());
+  if (used_.defined()) {
+    arena_->write_own_gradients(used_);
+    stream_.wait(here.record());
+    communicator_->all_reduce(used_, ReduceOp::kMax, 1.0f, stream_);
+    here.wait(stream_.record());
+  }
   for (const Event& event : events_) here.wait(event);
+  if (!alone()) arena_->hold(arena_->wire());
+  if (!alone() && another_) {
+    kernels::Backend& backend = kernels::backend(found_.device());
+    backend.multiply(found_, clean_, found_);
+    backend.accumulate(found_, local_flags_);
+  }
+  arena_->note_reduction(local_flags_, used_);
 }
 
 void Reducer::require_all_gradients() {
@@ -123,7 +201,6 @@ void Reducer::require_all_gradients() {
                      "Every parameter must take part in the loss on every rank; set comm.find_unused: true where one "
                      "does not on purpose.");
   }
-  arena_->zero_missing_grads();
 }
 
 }  // namespace lockstep::comm

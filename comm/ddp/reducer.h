@@ -7,6 +7,7 @@
 
 #include "comm/ddp/bucket_plan.h"
 #include "comm/group/communicator.h"
+#include "runtime/kernels/backend.h"
 #include "runtime/nn/arena.h"
 #include "runtime/tensor/stream.h"
 
@@ -14,6 +15,10 @@ namespace lockstep::comm {
 
 /// The seam between autograd and communication: gradient hooks fill buckets, full buckets leave in the agreed order on
 /// a stream of their own while backward goes on, and the end of the backward pass waits for them.
+///
+/// The gradients of a single backward pass are born in the dtype of the wire. Those of several, the first of which is
+/// not reduced or meets gradients of an earlier one, add up in float32 (nn::Arena::float32_grads()); a full bucket is
+/// then rounded to the wire as it leaves. A lone rank has no wire and keeps the float32 sums.
 class Reducer {
  public:
   Reducer(std::shared_ptr<nn::Arena> arena, std::shared_ptr<Communicator> communicator, const job::Comm& config);
@@ -31,9 +36,6 @@ class Reducer {
   void set_factor(float factor) { factor_ = factor; }
 
   const std::vector<Bucket>& buckets() const { return buckets_; }
-  /// This rank's own gradients of the last reduction: float32 [parameters], 1 where an inf or NaN was. Undefined for a
-  /// lone rank, whose own gradients are the reduced ones.
-  const Tensor& local_flags() const { return local_flags_; }
 
   /// Called with the slot's number when a parameter's gradient of a backward pass is complete on this rank, before it
   /// can leave. For observers, such as fault injection.
@@ -43,11 +45,18 @@ class Reducer {
   bool has_gradient(std::size_t slot) const;
   /// A parameter that does not require a gradient, frozen, gets none.
   bool expects_gradient(std::size_t slot) const;
+  Tensor flags() const;
+  bool alone() const { return communicator_->size() == 1; }
+  /// Zeros into a slot that holds nothing: this rank's share where others have a gradient.
+  void contribute_zero(std::size_t slot);
   void begin_pass();
+  void begin_reduction();
+  void begin_another_reduction();
   void gradient_ready(std::size_t slot);
   void launch_full_buckets();
   void launch(std::size_t bucket);
-  void check_local(const Bucket& bucket, const Tensor& grads);
+  /// Looks at this rank's own gradients of a bucket and sees that they lie in the wire.
+  void load(std::size_t bucket);
   void finish_pass();
   void require_all_gradients();
 
@@ -59,15 +68,24 @@ class Reducer {
   bool find_unused_;
   bool enabled_ = true;
   std::vector<Bucket> buckets_;
+  std::vector<std::vector<kernels::ArenaSegment>> segments_;  ///< the parameters of each bucket
   Stream stream_;
   std::function<void(std::size_t)> on_gradient_;
 
   // The state of the current pass.
   std::weak_ptr<void> pass_;   ///< lives as long as the pass
+  bool reducing_ = true;       ///< whether its gradients are reduced
   std::vector<int> missing_;   ///< slots that each bucket still waits for
   std::size_t next_ = 0;       ///< the bucket that leaves next
   std::vector<Event> events_;  ///< by bucket, reached when it is reduced
-  Tensor local_flags_;
+  bool another_ = false;       ///< whether the step has had one that was reduced
+
+  Tensor used_;  ///< float32 [slots], 1 where any rank has a gradient; undefined where every rank must have every one
+  // Where this rank's own gradients were bad, float32 [slots]; undefined for a lone rank, whose own are the reduced
+  // ones.
+  Tensor local_flags_;  ///< in any pass of the step
+  Tensor found_;        ///< in this pass of several, or what earlier ones had left
+  Tensor clean_;        ///< 1 where the earlier passes' sum is finite
 };
 
 }  // namespace lockstep::comm

@@ -71,6 +71,7 @@ class Pass {
     const gpu::AllocationLabel label("gradients of activations");
     std::vector<std::function<void()>> at_end;
     const CallbackScope scope(&at_end);
+    begin_leaves();
     arrive(root_, output_grad);
     if (!root_->producer) finish_leaf(*root_);
     for (const std::shared_ptr<Node>& node : order_) visit(*node);
@@ -150,12 +151,11 @@ class Pass {
     if (leaf.slot.defined()) {
       if (grad.aliases(leaf.slot)) return;  // the operation wrote it there
       kernels::Backend& backend = kernels::backend(leaf.slot.device());
-      if (leaf.slot_filled) {
+      if (leaf.enter_slot()) {
         backend.accumulate(grad, leaf.slot);
       } else {
         backend.cast(grad, leaf.slot);
       }
-      leaf.slot_filled = true;
       return;
     }
     // The sum is a tensor of its own: the gradient may be shared with other branches of the graph.
@@ -166,6 +166,13 @@ class Pass {
     const Tensor out = Tensor::empty(tensor.shape(), tensor.dtype(), tensor.device());
     kernels::backend(tensor.device()).cast(tensor, out);
     return out;
+  }
+
+  void begin_leaves() const {
+    if (!wanted_.empty()) return;
+    for (const auto& [leaf, uses] : leaf_uses_) {
+      if (leaf->on_pass_begin) leaf->on_pass_begin();
+    }
   }
 
   void finish_leaf(Meta& leaf) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "runtime/tensor/tensor.h"
 
@@ -25,12 +27,23 @@ struct Meta {
   /// A slice of the gradient arena that gradients are written into directly; undefined for a leaf outside an arena. Its
   /// dtype is the wire's, its shape the leaf's.
   Tensor slot;
-  /// Whether the slot holds a gradient: then the next one is added, otherwise it is overwritten.
+  /// Whether the slot holds a value: then the next gradient is added, otherwise it overwrites.
   bool slot_filled = false;
+  /// Gradients that backward passes have written into the slot since it was emptied; none where its value has another
+  /// origin.
+  std::int64_t slot_gradients = 0;
   /// The leaf's value in the compute dtype, kept up to date by the optimizer; stands in for casts under autocast.
   Tensor compute_copy;
+  /// Called when a backward pass that reaches this leaf begins, before it writes any gradient.
+  std::function<void()> on_pass_begin;
   /// Called when a backward pass has added its last contribution to this leaf.
   std::function<void()> on_grad_ready;
+
+  /// Counts a gradient for the slot. Returns whether it is to be added to what lies there.
+  bool enter_slot() {
+    ++slot_gradients;
+    return std::exchange(slot_filled, true);
+  }
 };
 
 /// The meta of `tensor`, made if it has none.

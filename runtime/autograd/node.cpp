@@ -28,9 +28,7 @@ GradTarget BackwardContext::target(std::size_t i, const Tensor& input) const {
   const Tensor& slot = meta->slot;
   const bool writable = slot.defined() && (slot.dtype() == DType::kFloat32 || slot.dtype() == input.dtype());
   if (!writable || !pass_.into_slots) return {Tensor::empty(input.shape(), input.dtype(), input.device()), false};
-  const bool accumulate = meta->slot_filled;
-  meta->slot_filled = true;
-  return {slot, accumulate};
+  return {slot, meta->enter_slot()};
 }
 
 std::optional<ActivationDerivative> BackwardContext::take_derivative(std::size_t i) const {

@@ -105,6 +105,7 @@ struct ArenaSegment {
   std::int64_t end = 0;
   float lr_scale = 1.0f;
   float weight_decay = 0.0f;
+  std::int64_t parameter = 0;  ///< its number in StepScalars' lists
 };
 
 /// What every fused optimizer kernel reads and writes: slices of the arena with the same element count, 1-D.
@@ -124,8 +125,12 @@ struct StepScalars {
   const float* clip = nullptr;           ///< factor of clipping by global norm; null for none
   const float* found_inf = nullptr;      ///< agreed verdict: non-zero leaves everything unchanged
   const float* learning_rate = nullptr;
-  const std::int64_t* step = nullptr;  ///< applied steps including this one, counted from 1; for bias correction
-  float clip_value = 0.0f;             ///< clipping by value after unscaling; 0 for none
+  /// By parameter, 0 where it has no gradient in this step: then nothing of it changes. Null: every one has.
+  const float* has_gradient = nullptr;
+  /// By parameter, how many steps were applied to it before this one: for Adam's bias correction, and for the first
+  /// momentum. Plain SGD does not read it.
+  const std::int64_t* steps = nullptr;
+  float clip_value = 0.0f;  ///< clipping by value after unscaling; 0 for none
 };
 
 /// How the loss scale moves; PyTorch's GradScaler with a floor and a ceiling.
@@ -150,15 +155,17 @@ struct LossScaleState {
 
 /// What the ranks have agreed on for one step. Lies on the device.
 struct StepVerdict {
-  float found_inf = 0.0f;  ///< 1: the step is skipped
-  std::int32_t slot = -1;  ///< the first bad parameter in the arena's order; -1: none
-  std::int32_t rank = -1;  ///< the lowest rank whose own gradient of it was bad; -1: only the sum was
+  float found_inf = 0.0f;     ///< 1: the step is skipped
+  std::int32_t slot = -1;     ///< the first bad parameter in the arena's order; -1: none
+  std::int32_t rank = kNone;  ///< the lowest rank whose own gradient of it was bad, or one of these:
+
+  static constexpr std::int32_t kNone = -1;     ///< every rank's own was finite, but the sum over ranks was not
+  static constexpr std::int32_t kUnknown = -2;  ///< nobody looked at them before they were reduced
 };
 
 /// Which optimizer step comes next. Lies on the device.
 struct ScheduleState {
   std::int64_t applied_steps = 0;
-  std::int64_t step = 1;  ///< applied_steps + 1
   float learning_rate = 0.0f;
 };
 
@@ -168,10 +175,11 @@ struct SgdOptions {
   bool nesterov = false;
 };
 
+/// In double, in which 1 - beta is computed: that of a float 0.999 is 5e-5 off.
 struct AdamOptions {
-  float beta1 = 0.9f;
-  float beta2 = 0.999f;
-  float epsilon = 1e-8f;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
   bool decoupled = false;  ///< AdamW: weight decay acts on the weight, not on the gradient
 };
 
@@ -304,8 +312,14 @@ class Backend {
   /// flags: float32 [segments]; sum_of_squares: float64 [segments].
   virtual void check_finite(const Tensor& grad, std::int64_t base, std::span<const ArenaSegment> segments,
                             const Tensor& flags, const Tensor& sum_of_squares) = 0;
+  /// out = clip(in * *factor) for the elements of the segments (arena offsets, relative to `base` in in and out),
+  /// rounded once to out's dtype; what lies between segments stays. A null factor is 1; clip() limits to [-limit,
+  /// limit], a limit of 0 to nothing. flags[s] = 1 where segment s of out then holds an inf or a NaN, else 0; flags
+  /// (float32 [segments]) may be undefined. One pass. out may be in.
+  virtual void rescale(const Tensor& in, const float* factor, float limit, std::int64_t base,
+                       std::span<const ArenaSegment> segments, const Tensor& out, const Tensor& flags) = 0;
   /// g = clip(grad * inverse_scale * clip) + weight_decay * master; PyTorch's SGD. momentum (float32, as long as
-  /// master) is undefined when options.momentum is 0; on the first applied step it becomes g.
+  /// master) is undefined when options.momentum is 0; on a parameter's first applied step it becomes g.
   virtual void sgd_step(const ArenaSlice& slice, const SgdOptions& options, const StepScalars& scalars,
                         const Tensor& momentum) = 0;
   /// PyTorch's Adam and AdamW; m and v are float32, as long as master.
@@ -314,23 +328,25 @@ class Backend {
 
   // A step's decisions, taken on the device: every pointer is to device memory -------------------------------------
 
-  /// The ballot of this rank: ballot [2 P] float32 = for each of P parameters whether reduced or local (float32 [P], 1
-  /// is bad; local may be undefined) is bad, then world_size - rank where local is, else 0. Its maximum over ranks
-  /// names for each parameter the lowest rank.
+  /// The ballot of this rank: ballot [2 P] float32 = for each of P parameters whether reduced or local (float32 [P],
+  /// above 0 is bad; local may be undefined) is bad, then world_size - rank where local is, 0 where it is not, and 0.5
+  /// where that is not known. Its maximum over ranks names for each parameter the lowest rank.
   virtual void cast_ballot(const Tensor& reduced, const Tensor& local, int rank, int world_size,
                            const Tensor& ballot) = 0;
   /// The verdict of the ballot's maximum over ranks.
   virtual void count_ballot(const Tensor& ballot, int world_size, StepVerdict* verdict) = 0;
-  /// *norm = sqrt(sum of squares) * *inverse_scale; *factor = min(1, clip_norm / (*norm + 1e-6)), PyTorch's
-  /// clip_grad_norm_. squares: float64 [segments].
+  /// *norm = sqrt(sum of squares) * *inverse_scale (1 where null); *factor = min(1, clip_norm / (*norm + 1e-6)),
+  /// PyTorch's clip_grad_norm_. squares: float64 [segments].
   virtual void clip_factor(const Tensor& squares, const float* inverse_scale, double clip_norm, float* norm,
                            float* factor) = 0;
   /// Moves the scale after a step: on *found_inf != 0 backs off, else counts and grows at the interval where the
   /// product is finite; counts skips.
   virtual void update_loss_scale(const LossScaleOptions& options, const float* found_inf, LossScaleState* state) = 0;
   /// Counts the step as applied unless *found_inf != 0, and takes the next rate from rates [n] float32, which names one
-  /// for each number of applied steps; the last one holds from there on.
-  virtual void advance_schedule(const float* found_inf, const Tensor& rates, ScheduleState* state) = 0;
+  /// for each number of applied steps; the last one holds from there on. And counts it in steps [P] int64 for those of
+  /// P parameters whose has_gradient [P] float32 is not 0.
+  virtual void advance_schedule(const float* found_inf, const Tensor& rates, const Tensor& has_gradient,
+                                const Tensor& steps, ScheduleState* state) = 0;
 };
 
 /// The backend for tensors on `device`: the fastest one, or the one that a ScopedBackend on this thread put in place.

@@ -25,6 +25,11 @@ Storage labelled(const char* label, std::size_t bytes, Device device) {
 
 }  // namespace
 
+std::size_t gradient_bytes(std::int64_t elements, DType wire, bool float32_too) {
+  const std::size_t extra = float32_too && wire != DType::kFloat32 ? sizeof(float) : 0;
+  return static_cast<std::size_t>(elements) * (size_of(wire) + extra);
+}
+
 Arena::Arena(Module& root, const ArenaOptions& options) : options_(options), statistics_(root.statistics()) {
   std::vector<Parameter> parameters = root.parameters();
   if (parameters.empty()) throw UsageError("a model without parameters cannot be trained");
@@ -83,26 +88,99 @@ Tensor Arena::master(const Slot& slot) const {
   return flat_slice(masters_, slot).reshaped(slot.parameter.tensor.shape());
 }
 
-void Arena::place_gradients(Storage storage, DType dtype) {
-  grads_ = Tensor::view(std::move(storage), 0, {size_}, dtype);
-  for (const Slot& slot : slots_) {
-    autograd::Meta& meta = autograd::meta_of(slot.parameter.tensor);
-    meta.slot = flat_slice(grads_, slot).reshaped(slot.parameter.tensor.shape());
-    meta.slot_filled = false;
-  }
+std::vector<Tensor> Arena::slots_of(const Tensor& flat) const {
+  std::vector<Tensor> parts;
+  for (const Slot& slot : slots_) parts.push_back(flat_slice(flat, slot).reshaped(slot.parameter.tensor.shape()));
+  return parts;
 }
 
-void Arena::zero_grad() const {
-  for (const Slot& slot : slots_) autograd::meta_of(slot.parameter.tensor).slot_filled = false;
+void Arena::place_gradients(Storage storage, DType dtype) {
+  wire_ = Tensor::view(std::move(storage), 0, {size_}, dtype);
+  wire_slots_ = slots_of(wire_);
+  float32_grads_ = dtype == DType::kFloat32 ? wire_ : Tensor();
+  float32_slots_ = dtype == DType::kFloat32 ? wire_slots_ : std::vector<Tensor>();
+  grads_ = {};
+  zero_grad();
+}
+
+const Tensor& Arena::float32_grads() {
+  if (float32_grads_.defined()) return float32_grads_;
+  const Device device = options_.device;
+  const Storage storage = labelled("float32 gradients", static_cast<std::size_t>(size_) * sizeof(float), device);
+  float32_grads_ = Tensor::view(storage, 0, {size_}, DType::kFloat32);
+  kernels::backend(device).fill(float32_grads_, 0.0);
+  float32_slots_ = slots_of(float32_grads_);
+  return float32_grads_;
+}
+
+void Arena::hold(const Tensor& grads) {
+  if (grads.is(grads_)) return;
+  grads_ = grads;
+  const std::vector<Tensor>& parts = grads.is(wire_) ? wire_slots_ : float32_slots_;
+  for (std::size_t i = 0; i < slots_.size(); ++i) autograd::meta_of(slots_[i].parameter.tensor).slot = parts[i];
+}
+
+void Arena::widen() {
+  const Tensor from = grads_;
+  const Tensor& to = float32_grads();
+  if (from.is(to)) return;
+  const bool empty = std::ranges::none_of(
+      slots_, [](const Slot& slot) { return autograd::meta_of(slot.parameter.tensor).slot_filled; });
+  if (!empty) kernels::backend(from.device()).cast(from, to);
+  hold(to);
+}
+
+void Arena::zero_grad() {
+  hold(wire_);
+  reduced_ = false;
+  local_flags_ = {};
+  agreed_gradients_ = {};
+  used_ = 0;
+  for (const Slot& slot : slots_) {
+    autograd::Meta& meta = autograd::meta_of(slot.parameter.tensor);
+    meta.slot_filled = false;
+    meta.slot_gradients = 0;
+  }
 }
 
 void Arena::zero_missing_grads() const {
   for (const Slot& slot : slots_) {
     autograd::Meta& meta = autograd::meta_of(slot.parameter.tensor);
-    if (meta.slot_filled) continue;
-    kernels::backend(grads_.device()).fill(meta.slot, 0.0);
-    meta.slot_filled = true;
+    if (!meta.slot_filled) kernels::backend(grads_.device()).fill(meta.slot, 0.0);
   }
+}
+
+void Arena::note_reduction(const Tensor& local_flags, const Tensor& has_gradient) {
+  reduced_ = true;
+  local_flags_ = local_flags;
+  agreed_gradients_ = has_gradient;
+}
+
+Tensor Arena::has_gradient() const {
+  if (agreed_gradients_.defined()) return agreed_gradients_;
+  const Tensor flags = Tensor::empty({static_cast<std::int64_t>(slots_.size())}, DType::kFloat32, options_.device);
+  write_own_gradients(flags);
+  return flags;
+}
+
+void Arena::write_own_gradients(const Tensor& flags) const {
+  const auto has = [this](std::int64_t slot) {
+    const Tensor& tensor = slots_[static_cast<std::size_t>(slot)].parameter.tensor;
+    return tensor.requires_grad() && autograd::meta_of(tensor).slot_gradients > 0;
+  };
+  // Numbers in the work's own arguments, so that a captured step repeats them: one run of equal ones after the other.
+  const std::int64_t count = flags.numel();
+  for (std::int64_t begin = 0, end = 0; begin < count; begin = end) {
+    const bool value = has(begin);
+    while (end < count && has(end) == value) ++end;
+    kernels::backend(flags.device()).fill(flags.rows(begin, end), value ? 1.0 : 0.0);
+  }
+}
+
+std::int64_t Arena::written() const {
+  std::int64_t sum = 0;
+  for (const Slot& slot : slots_) sum += autograd::meta_of(slot.parameter.tensor).slot_gradients;
+  return sum;
 }
 
 void Arena::refresh_copies() const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -21,6 +22,10 @@ struct ArenaOptions {
   /// Where the model trains; its parameters and running statistics move there.
   Device device = kCpu;
 };
+
+/// Bytes of the gradients of `elements` (Arena::size()) on a device: in the dtype of the wire, and where that is 16-bit
+/// 4 more an element for a step of several backward passes, train.accumulate > 1, or GradScaler::unscale_().
+std::size_t gradient_bytes(std::int64_t elements, DType wire, bool float32_too);
 
 /// All parameters of a model in flat allocations: float32 masters, compute-dtype copies and gradients, all with the
 /// same offsets, in the reverse order of registration, which is about the order in which backward finishes them.
@@ -44,18 +49,48 @@ class Arena {
   const Tensor& masters() const { return masters_; }
   /// Undefined where compute_dtype is float32.
   const Tensor& copies() const { return copies_; }
+  /// The step's gradients, where they lie now: in wire() or in float32_grads().
   const Tensor& grads() const { return grads_; }
+  /// Where gradients are reduced over ranks, in the dtype of the wire. The gradients of one backward pass are born
+  /// here.
+  const Tensor& wire() const { return wire_; }
+  /// Gradients in float32 with the same offsets, for what 16 bits would lose: sums of several backward passes, and
+  /// unscaled gradients. wire() itself where that is float32. Else memory of its own, 4 bytes an element, that is taken
+  /// when it is first asked for, and kept: ask before a step is captured.
+  const Tensor& float32_grads();
   /// The master weights of one slot, in the parameter's shape.
   Tensor master(const Slot& slot) const;
 
-  /// Puts the gradients into `storage` (zeroed, at least size() elements), in the dtype of the wire.
+  /// Makes `storage` (zeroed, at least size() elements) the wire, of this dtype; the gradients there are forgotten.
   void place_gradients(Storage storage, DType dtype);
-  /// Forgets the gradients; the next backward pass overwrites them.
-  void zero_grad() const;
+  /// From now on the step's gradients lie in `grads`, which is wire() or float32_grads(): backward passes write there,
+  /// parameters show them as grad(), the optimizer reads them. Moves no value.
+  void hold(const Tensor& grads);
+  /// Moves the gradients to float32_grads().
+  void widen();
+  /// Forgets the gradients; those of the next backward pass are born in wire().
+  void zero_grad();
   /// Whether the slot's compute copy is all there is of it: its master holds only what the compute dtype can represent.
   bool is_rounded(const Slot& slot) const;
-  /// Writes zeros into the gradients that no backward pass wrote.
+  /// Writes zeros into the slots that hold nothing; they still count as empty.
   void zero_missing_grads() const;
+  /// Whether gradients were reduced over ranks since zero_grad().
+  bool reduced() const { return reduced_; }
+  /// What this rank's own gradients were before they were reduced: float32 [slots], above 0 where one of the step's
+  /// backward passes had an inf or a NaN. Undefined where nobody looked.
+  const Tensor& local_flags() const { return local_flags_; }
+  /// The gradients are those of all ranks now. `local_flags` as above; `has_gradient` as below, where the ranks agreed
+  /// on it, else undefined: each knows.
+  void note_reduction(const Tensor& local_flags, const Tensor& has_gradient = {});
+  /// Which parameters have a gradient in this step: float32 [slots] on the device, 1 or 0. One has where a backward
+  /// pass wrote it since zero_grad(), on any rank; one that does not require a gradient has none.
+  Tensor has_gradient() const;
+  /// The same as far as this rank knows, into `flags`.
+  void write_own_gradients(const Tensor& flags) const;
+  /// Whether a backward pass wrote a gradient since the last use_gradients() or zero_grad().
+  bool has_new_gradients() const { return written() != used_; }
+  /// An optimizer has stepped with the gradients.
+  void use_gradients() { used_ = written(); }
   /// Rounds the masters into the copies; after loading or broadcasting masters.
   void refresh_copies() const;
 
@@ -66,6 +101,10 @@ class Arena {
  private:
   /// Whether the model sees the compute copy instead of the master.
   bool is_reduced(const Parameter& parameter) const;
+  /// The parameters' parts of a flat tensor, in their shapes.
+  std::vector<Tensor> slots_of(const Tensor& flat) const;
+  /// Gradients that backward passes wrote since zero_grad().
+  std::int64_t written() const;
 
   ArenaOptions options_;
   std::vector<Slot> slots_;
@@ -73,6 +112,14 @@ class Arena {
   Tensor masters_;
   Tensor copies_;
   Tensor grads_;
+  Tensor wire_;
+  Tensor float32_grads_;            ///< undefined until somebody asks
+  std::vector<Tensor> wire_slots_;  ///< the parameters' parts of wire_, in their shapes
+  std::vector<Tensor> float32_slots_;
+  bool reduced_ = false;
+  Tensor local_flags_;
+  Tensor agreed_gradients_;  ///< has_gradient() where the ranks agreed on it
+  std::int64_t used_ = 0;    ///< written() at the last use_gradients()
   std::vector<std::pair<std::string, RunningStatistics*>> statistics_;
 };
 

@@ -56,8 +56,7 @@ std::vector<ParameterOptions> resolve_groups(const job::Optimizer& config, const
 
 std::unique_ptr<Optimizer> make_adam(const job::Adam& config, bool decoupled, std::vector<nn::Parameter> parameters,
                                      std::vector<ParameterOptions> per_parameter, const OptimizerOptions& options) {
-  const kernels::AdamOptions adam{static_cast<float>(config.beta1()), static_cast<float>(config.beta2()),
-                                  static_cast<float>(config.epsilon()), decoupled};
+  const kernels::AdamOptions adam{config.beta1(), config.beta2(), config.epsilon(), decoupled};
   return std::make_unique<Adam>(std::move(parameters), std::move(per_parameter), options, adam);
 }
 

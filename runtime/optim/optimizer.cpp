@@ -28,7 +28,11 @@ void Optimizer::attach(std::shared_ptr<nn::Arena> arena) {
         parameters_, [&slot](const nn::Parameter& parameter) { return parameter.tensor.is(slot.parameter.tensor); });
     if (mine == parameters_.end()) throw UsageError("the optimizer does not know parameter " + slot.parameter.name);
     const ParameterOptions& own = per_parameter_[static_cast<std::size_t>(mine - parameters_.begin())];
-    segments_.push_back({slot.begin, slot.end, own.lr_scale, own.weight_decay});
+    segments_.push_back({.begin = slot.begin,
+                         .end = slot.end,
+                         .lr_scale = own.lr_scale,
+                         .weight_decay = own.weight_decay,
+                         .parameter = static_cast<std::int64_t>(segments_.size())});
   }
   arena_ = std::move(arena);
   const gpu::AllocationLabel label("optimizer state");
@@ -37,6 +41,7 @@ void Optimizer::attach(std::shared_ptr<nn::Arena> arena) {
   flags_ = Tensor::zeros({count}, DType::kFloat32, device);
   squares_ = options_.clip_norm > 0 ? Tensor::zeros({count}, DType::kFloat64, device) : Tensor();
   norm_ = Tensor::from<float>({0.0f, 1.0f, 1.0f}, {3}).to(device);
+  parameter_steps_ = Tensor::zeros({count}, DType::kInt64, device);
   device_rates_ = {};
   schedule_ = DeviceValue<kernels::ScheduleState>({}, device);
   skips_ = DeviceValue<kernels::LossScaleState>({}, device);
@@ -87,7 +92,7 @@ std::int64_t Optimizer::applied_steps() const { return schedule_.defined() ? sch
 
 void Optimizer::set_applied_steps(std::int64_t steps) {
   const auto last = static_cast<std::int64_t>(rates_.size()) - 1;
-  schedule_.write({steps, steps + 1, rates_[static_cast<std::size_t>(std::clamp<std::int64_t>(steps, 0, last))]});
+  schedule_.write({steps, rates_[static_cast<std::size_t>(std::clamp<std::int64_t>(steps, 0, last))]});
 }
 
 double Optimizer::gradient_norm() const { return squares_.defined() ? norm_.item(0) : 0.0; }
@@ -138,7 +143,9 @@ void Optimizer::step(const float* inverse_scale, const float* found_inf) {
   }
   scalars.found_inf = found_inf;
   scalars.learning_rate = &schedule_.data()->learning_rate;
-  scalars.step = &schedule_.data()->step;
+  const Tensor has_gradient = arena.has_gradient();
+  scalars.has_gradient = static_cast<const float*>(has_gradient.data());
+  scalars.steps = static_cast<const std::int64_t*>(parameter_steps_.data());
   scalars.clip_value = static_cast<float>(options_.clip_value);
 
   kernels::ArenaSlice slice;
@@ -154,7 +161,8 @@ void Optimizer::step(const float* inverse_scale, const float* found_inf) {
     update(slice, scalars);
   }
   arena.commit_statistics(found_inf);
-  backend.advance_schedule(found_inf, device_rates_, schedule_.data());
+  backend.advance_schedule(found_inf, device_rates_, has_gradient, parameter_steps_, schedule_.data());
+  arena.use_gradients();
   // Whether the step was applied is known on the device alone.
   for (const nn::Parameter& parameter : parameters_) parameter.tensor.bump_version();
 }
@@ -169,14 +177,14 @@ std::vector<kernels::ArenaSegment> Optimizer::segments_to_update(bool rounded) c
   return segments;
 }
 
-void Optimizer::unscale_gradients(const float* inverse_scale) {
-  const Tensor& grads = arena().grads();
-  if (is_reduced(grads.dtype())) {
-    throw UsageError(
-        "attempting to unscale " + std::string(name_of(grads.dtype())) + " gradients: small ones would be lost",
-        "Set comm.wire_dtype to FP32, or leave the unscaling to the optimizer (clip_norm, clip_value).");
-  }
-  kernels::backend(grads.device()).scale(grads, 1.0, inverse_scale, grads);
+const Tensor& Optimizer::unscale_gradients(const float* inverse_scale) {
+  nn::Arena& arena = this->arena();
+  arena.zero_missing_grads();
+  const Tensor scaled = arena.grads();
+  const Tensor& unscaled = arena.float32_grads();
+  kernels::backend(scaled.device()).rescale(scaled, inverse_scale, 0.0f, 0, segments_, unscaled, flags_);
+  arena.hold(unscaled);
+  return flags_;
 }
 
 }  // namespace lockstep::optim

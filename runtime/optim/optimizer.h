@@ -29,7 +29,9 @@ struct OptimizerOptions {
 
 /// Updates the arena's parameters, fused: one pass that unscales, clips, updates masters and state and rounds the
 /// compute copies. A step that is not accepted changes nothing: weights, state, step count and learning rate.
-/// Parameters that do not require a gradient are left alone, by weight decay too.
+/// A parameter without a gradient in the step, or that requires none, is left alone: by weight decay, by momentum, and
+/// in its count of steps, from which Adam corrects its bias and momentum knows where it begins. As PyTorch does where
+/// grad is None.
 class Optimizer {
  public:
   Optimizer(std::vector<nn::Parameter> parameters, std::vector<ParameterOptions> per_parameter,
@@ -56,14 +58,17 @@ class Optimizer {
   void set_learning_rates(const std::vector<float>& rates);
   /// Which step comes next, on the device; defined after attach().
   const DeviceValue<kernels::ScheduleState>& schedule() const { return schedule_; }
+  /// By parameter, in the arena's order, how many steps were applied to it: int64 [parameters] on the device; restored
+  /// by writing into it.
+  const Tensor& parameter_steps() const { return parameter_steps_; }
   // Each of these waits for a GPU.
   double learning_rate() const;
   std::int64_t applied_steps() const;
+  /// The schedule's count alone: each parameter has its own.
   void set_applied_steps(std::int64_t steps);
 
   /// Looks for inf and NaN in the gradients: flags float32 [parameters], 1 where there is one, in the arena's order.
-  /// A gradient that no backward pass wrote since zero_grad() counts as zero. Also measures what clipping by global
-  /// norm needs.
+  /// A parameter without a gradient is not flagged. Also measures what clipping by global norm needs.
   const Tensor& check_gradients();
   /// The update, with gradients multiplied by *inverse_scale first; nothing happens, except that pending batch-norm
   /// statistics are forgotten, where *found_inf != 0. Both are device memory; a null inverse_scale is 1. Call
@@ -86,9 +91,10 @@ class Optimizer {
   /// Flat float32 tensors beside the masters, by name; restored by writing into them.
   std::vector<std::pair<std::string, Tensor>> state() const { return state_; }
 
-  /// Multiplies the arena's gradients by *inverse_scale (device memory) in place, for code that wants to see them
-  /// before step(). Throws UsageError for 16-bit gradients, whose small values would be lost.
-  void unscale_gradients(const float* inverse_scale);
+  /// Multiplies the gradients by *inverse_scale (device memory) for code that wants to see them before step(); where
+  /// they are of 16 bits, they are float32 from then on (nn::Arena::float32_grads()). Returns check_gradients()' flags
+  /// of the result.
+  const Tensor& unscale_gradients(const float* inverse_scale);
 
  protected:
   virtual void allocate_state() = 0;
@@ -106,6 +112,7 @@ class Optimizer {
   std::vector<float> rates_;
   Tensor device_rates_;  ///< float32, rates_ on the device
   DeviceValue<kernels::ScheduleState> schedule_;
+  Tensor parameter_steps_;
   std::shared_ptr<nn::Arena> arena_;
   std::vector<kernels::ArenaSegment> segments_;
   std::vector<std::pair<std::string, Tensor>> state_;

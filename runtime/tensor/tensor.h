@@ -42,6 +42,8 @@ class Tensor {
   Device device() const { return impl_->storage.device(); }
 
   void* data() const { return impl_->data; }
+  /// The block that the elements lie in.
+  const Storage& storage() const { return impl_->storage; }
   /// The elements as T. Throws ShapeError when T is not the dtype, and for a tensor that lies on a GPU.
   template <class T>
   std::span<T> as() const;

@@ -23,6 +23,8 @@ TrainStep::TrainStep(const job::Job& job, comm::World& world, Network& network)
   if (job_.train().cuda_graph() == job::ON && network_.device() == kCpu) {
     throw UsageError("train.cuda_graph: ON needs a GPU, but this run is on the CPU", "Leave it at AUTO.");
   }
+  // A step that is captured must not be the one that takes this memory.
+  if (job_.train().accumulate() > 1) network_.arena().float32_grads();
   ddp_.reducer().set_on_gradient([this](std::size_t slot) { faults_.on_gradient(slot); });
 }
 
@@ -85,7 +87,6 @@ void TrainStep::compute(const StepInputs& inputs) {
     forward_and_backward(inputs, m, loss_and_stop.rows(0, 1));
   }
   board_.set(world_.rank(), RankPhase::kStep, inputs.step);
-  scaler_.note_local_flags(optimizer, ddp_.reducer().local_flags());
   const DeviceValue<amp::Verdict> verdict = scaler_.step(optimizer);
   scaler_.adapt();
   // What every rank must know alike: the step's loss, and whether any of them was told to stop.

@@ -19,7 +19,11 @@ std::map<std::string, Tensor> state_tensors(Network& network) {
   std::map<std::string, Tensor> tensors;
   const nn::Arena& arena = network.arena();
   const auto optimizer_state = network.optimizer().state();
+  std::int64_t number = 0;
   for (const nn::Arena::Slot& slot : arena.slots()) {
+    tensors[std::string(kOptimizerPrefix) + "step/" + slot.parameter.name] =
+        network.optimizer().parameter_steps().rows(number, number + 1);
+    ++number;
     tensors["model/" + slot.parameter.name] = arena.master(slot);
     for (const auto& [name, flat] : optimizer_state) {
       tensors[std::string(kOptimizerPrefix) + name + "/" + slot.parameter.name] =
@@ -55,6 +59,8 @@ void broadcast_optimizer(optim::Optimizer& optimizer, comm::Communicator& commun
   for (const auto& [name, tensor] : optimizer.state()) {
     communicator.broadcast(tensor, 0, Stream::current(tensor.device()));
   }
+  const Tensor& parameter_steps = optimizer.parameter_steps();
+  communicator.broadcast(parameter_steps, 0, Stream::current(parameter_steps.device()));
   const Tensor steps = Tensor::from<std::int64_t>({optimizer.applied_steps()}, {1});
   communicator.broadcast(steps, 0, here);
   optimizer.set_applied_steps(steps.as<std::int64_t>()[0]);

@@ -123,13 +123,13 @@ class Bench {
     slice.copy = empty({count}, DType::kFloat16);
     slice.segments = segments;
     const Tensor scalars = Tensor::from<float>({1.0f, 0.0f, 1e-6f}, {3}).to(device_);
-    const Tensor step = Tensor::from<std::int64_t>({1}, {1}).to(device_);
+    const Tensor steps = Tensor::from<std::int64_t>({1}, {1}).to(device_);
     const auto* numbers = static_cast<const float*>(scalars.data());
     kernels::StepScalars on_device;
     on_device.inverse_scale = numbers;
     on_device.found_inf = numbers + 1;
     on_device.learning_rate = numbers + 2;
-    on_device.step = static_cast<const std::int64_t*>(step.data());
+    on_device.steps = static_cast<const std::int64_t*>(steps.data());
     const Tensor flags = empty({6}, DType::kFloat32);
     const Tensor first = Tensor::zeros({count}, DType::kFloat32, device_);
     const Tensor second = Tensor::zeros({count}, DType::kFloat32, device_);

@@ -56,7 +56,7 @@ struct Data {
 StepScalars scalars() {
   static const float one = 1.0f, none = 0.0f;
   static const std::int64_t step = 3;
-  return {.inverse_scale = &one, .found_inf = &none, .learning_rate = &none, .step = &step};
+  return {.inverse_scale = &one, .found_inf = &none, .learning_rate = &none, .steps = &step};
 }
 
 struct Loop {
@@ -93,8 +93,13 @@ const std::vector<Loop>& loops() {
        [](Backend& on, const Data& d) {
          on.check_finite(d.slice().grad, 0, {&d.segment, 1}, d.a.rows(0, 1), Tensor());
        }},
+      {"rescale", 2,
+       [](Backend& on, const Data& d) {
+         on.rescale(d.slice().grad, nullptr, 0.0f, 0, {&d.segment, 1}, d.first, d.a.rows(0, 1));
+       }},
       // Of the gradients alone: what else a step reads and writes is float32 whatever they are.
-      {"sgd_step", 1, [](Backend& on, const Data& d) { on.sgd_step(d.slice(), {.momentum = 0.9f}, scalars(), d.first); }},
+      {"sgd_step", 1,
+       [](Backend& on, const Data& d) { on.sgd_step(d.slice(), {.momentum = 0.9f}, scalars(), d.first); }},
       {"adam_step", 1, [](Backend& on, const Data& d) { on.adam_step(d.slice(), {}, scalars(), d.first, d.second); }},
   };
   return all;

@@ -17,12 +17,12 @@ class GoldenOptimizers : public GoldenTest {
         zero(0.0f, device());
     const DeviceValue<std::int64_t> applied(0, device());
     for (const json& expected : stored["steps"]) {
-      applied.write(*applied + 1);
       const ArenaSlice slice{.master = master, .grad = read(expected["grad"], DType::kFloat32), .segments = segments};
       step(slice, StepScalars{.inverse_scale = one.data(),
                               .found_inf = zero.data(),
                               .learning_rate = learning_rate.data(),
-                              .step = applied.data()});
+                              .steps = applied.data()});
+      applied.write(*applied + 1);
       testing::expect_close(master, tensor_in(expected["weight"], DType::kFloat64), {1e-6, 1e-6});
     }
   }

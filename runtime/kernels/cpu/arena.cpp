@@ -7,6 +7,7 @@
 #include "runtime/kernels/cpu/fast_dtypes.h"
 #include "runtime/kernels/cpu/loops/loops.h"
 #include "runtime/kernels/cpu/parallel.h"
+#include "runtime/kernels/functors/optimizer.h"
 #include "runtime/kernels/geometry/checks.h"
 
 namespace lockstep::kernels {
@@ -23,10 +24,12 @@ bool has_loop(const ArenaSlice& slice) { return !slice.copy.defined() || is_fast
 
 bool skipped(const StepScalars& scalars) { return scalars.found_inf != nullptr && *scalars.found_inf != 0.0f; }
 
-/// Calls step(segment, begin, n) for all parts of the slice's segments, `begin` in elements of the slice.
+/// Calls step(segment, begin, n) for all parts of the slice's segments that have a gradient, `begin` in elements of the
+/// slice.
 template <class Step>
-void for_each_part(const ArenaSlice& slice, Step step) {
+void for_each_part(const ArenaSlice& slice, const StepScalars& scalars, Step step) {
   for (const ArenaSegment& segment : slice.segments) {
+    if (!has_gradient(scalars, segment)) continue;
     parallel_elements(segment.end - segment.begin, [&](std::int64_t begin, std::int64_t n) {
       step(segment, segment.begin - slice.base + begin, n);
     });
@@ -62,6 +65,27 @@ void CpuBackend::check_finite(const Tensor& grad, std::int64_t base, std::span<c
   }
 }
 
+void CpuBackend::rescale(const Tensor& in, const float* factor, float limit, std::int64_t base,
+                         std::span<const ArenaSegment> segments, const Tensor& out, const Tensor& flags) {
+  checks::rescale(in, base, segments, out, flags);
+  if (!is_fast(in) || !is_fast(out)) {
+    return reference_backend().rescale(in, factor, limit, base, segments, out, flags);
+  }
+  StepScalars scalars;
+  scalars.inverse_scale = factor;
+  scalars.clip_value = limit;
+  for (std::size_t s = 0; s < segments.size(); ++s) {
+    const Input from = input(in).from(segments[s].begin - base);
+    const Output to = output(out).from(segments[s].begin - base);
+    const auto verdicts = reduce_chunks(
+        segments[s].end - segments[s].begin, kChunkElements, kGrainChunks, [&](std::int64_t first, std::int64_t n) {
+          return static_cast<char>(loops().rescale(from.from(first), scalars, to.from(first), n));
+        });
+    if (!flags.defined()) continue;
+    flags.as<float>()[s] = std::ranges::all_of(verdicts, [](char finite) { return finite != 0; }) ? 0.0f : 1.0f;
+  }
+}
+
 void CpuBackend::sgd_step(const ArenaSlice& slice, const SgdOptions& options, const StepScalars& scalars,
                           const Tensor& momentum) {
   checks::arena_slice("sgd_step", slice);
@@ -69,7 +93,7 @@ void CpuBackend::sgd_step(const ArenaSlice& slice, const SgdOptions& options, co
   if (!has_loop(slice)) return reference_backend().sgd_step(slice, options, scalars, momentum);
   if (skipped(scalars)) return;
   float* velocity = options.momentum != 0 ? momentum.as<float>().data() : nullptr;
-  for_each_part(slice, [&](const ArenaSegment& segment, std::int64_t begin, std::int64_t n) {
+  for_each_part(slice, scalars, [&](const ArenaSegment& segment, std::int64_t begin, std::int64_t n) {
     loops().sgd_step(slice, options, scalars, segment, velocity, begin, n);
   });
 }
@@ -81,7 +105,7 @@ void CpuBackend::adam_step(const ArenaSlice& slice, const AdamOptions& options, 
   checks::optimizer_state("adam_step", "v", slice, v);
   if (!has_loop(slice)) return reference_backend().adam_step(slice, options, scalars, m, v);
   if (skipped(scalars)) return;
-  for_each_part(slice, [&](const ArenaSegment& segment, std::int64_t begin, std::int64_t n) {
+  for_each_part(slice, scalars, [&](const ArenaSegment& segment, std::int64_t begin, std::int64_t n) {
     loops().adam_step(slice, options, scalars, segment, m.as<float>().data(), v.as<float>().data(), begin, n);
   });
 }

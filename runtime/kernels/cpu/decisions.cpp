@@ -22,8 +22,9 @@ void CpuBackend::update_loss_scale(const LossScaleOptions& options, const float*
   reference_backend().update_loss_scale(options, found_inf, state);
 }
 
-void CpuBackend::advance_schedule(const float* found_inf, const Tensor& rates, ScheduleState* state) {
-  reference_backend().advance_schedule(found_inf, rates, state);
+void CpuBackend::advance_schedule(const float* found_inf, const Tensor& rates, const Tensor& has_gradient,
+                                  const Tensor& steps, ScheduleState* state) {
+  reference_backend().advance_schedule(found_inf, rates, has_gradient, steps, state);
 }
 
 }  // namespace lockstep::kernels

@@ -85,6 +85,8 @@ class CudaBackend final : public Backend {
   // The arena
   void check_finite(const Tensor& grad, std::int64_t base, std::span<const ArenaSegment> segments, const Tensor& flags,
                     const Tensor& sum_of_squares) override;
+  void rescale(const Tensor& in, const float* factor, float limit, std::int64_t base,
+               std::span<const ArenaSegment> segments, const Tensor& out, const Tensor& flags) override;
   void sgd_step(const ArenaSlice& slice, const SgdOptions& options, const StepScalars& scalars,
                 const Tensor& momentum) override;
   void adam_step(const ArenaSlice& slice, const AdamOptions& options, const StepScalars& scalars, const Tensor& m,
@@ -96,7 +98,8 @@ class CudaBackend final : public Backend {
   void clip_factor(const Tensor& squares, const float* inverse_scale, double clip_norm, float* norm,
                    float* factor) override;
   void update_loss_scale(const LossScaleOptions& options, const float* found_inf, LossScaleState* state) override;
-  void advance_schedule(const float* found_inf, const Tensor& rates, ScheduleState* state) override;
+  void advance_schedule(const float* found_inf, const Tensor& rates, const Tensor& has_gradient, const Tensor& steps,
+                        ScheduleState* state) override;
 
  private:
   void multiply(const cuda::MatmulProblem& problem, const cuda::MatmulData& data, const Tensor& bias,

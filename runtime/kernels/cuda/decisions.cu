@@ -16,8 +16,7 @@ __global__ void __launch_bounds__(kThreads)
     cast_ballot_kernel(std::int64_t parameters, const float* reduced, const float* local, int rank, int world_size,
                        float* ballot) {
   for (std::int64_t i = first(); i < parameters; i += step()) {
-    const bool mine = local != nullptr && local[i] != 0.0f;
-    const Vote own = vote(reduced[i] != 0.0f, mine, rank, world_size);
+    const Vote own = vote(reduced[i], local != nullptr ? local + i : nullptr, rank, world_size);
     ballot[i] = own.bad;
     ballot[parameters + i] = own.number;
   }
@@ -47,7 +46,7 @@ __global__ void __launch_bounds__(kThreads)
   for (std::int64_t i = threadIdx.x; i < segments; i += kThreads) sum += squares[i];
   sum = block_sum(sum);
   if (threadIdx.x != 0) return;
-  const double value = sqrt(sum) * static_cast<double>(*inverse_scale);
+  const double value = sqrt(sum) * (inverse_scale != nullptr ? static_cast<double>(*inverse_scale) : 1.0);
   *norm = static_cast<float>(value);
   *factor = lockstep::clip_factor(value, clip_norm);
 }
@@ -56,9 +55,13 @@ __global__ void update_loss_scale_kernel(LossScaleOptions options, const float* 
   lockstep::update_loss_scale(options, *found_inf != 0.0f, *state);
 }
 
-__global__ void advance_schedule_kernel(const float* found_inf, std::int64_t count, const float* rates,
-                                        ScheduleState* state) {
-  lockstep::advance_schedule(*found_inf != 0.0f, rates, count, *state);
+/// 20 bytes a parameter.
+__global__ void __launch_bounds__(kThreads)
+    advance_schedule_kernel(const float* found_inf, std::int64_t count, const float* rates, std::int64_t parameters,
+                            const float* has_gradient, std::int64_t* steps, ScheduleState* state) {
+  const bool rejected = *found_inf != 0.0f;
+  for (std::int64_t i = threadIdx.x; i < parameters; i += kThreads) steps[i] += advances(rejected, has_gradient[i]);
+  if (threadIdx.x == 0) lockstep::advance_schedule(rejected, rates, count, *state);
 }
 
 }  // namespace
@@ -98,10 +101,13 @@ void CudaBackend::update_loss_scale(const LossScaleOptions& options, const float
   check_launch("update_loss_scale");
 }
 
-void CudaBackend::advance_schedule(const float* found_inf, const Tensor& rates, ScheduleState* state) {
-  checks::advance_schedule(rates);
+void CudaBackend::advance_schedule(const float* found_inf, const Tensor& rates, const Tensor& has_gradient,
+                                   const Tensor& steps, ScheduleState* state) {
+  checks::advance_schedule(rates, has_gradient, steps);
   const gpu::DeviceGuard guard(device_);
-  advance_schedule_kernel<<<1, 1, 0, gpu::current(device_)>>>(found_inf, rates.numel(), in<float>(rates), state);
+  advance_schedule_kernel<<<1, kThreads, 0, gpu::current(device_)>>>(found_inf, rates.numel(), in<float>(rates),
+                                                                     steps.numel(), in<float>(has_gradient),
+                                                                     out<std::int64_t>(steps), state);
   check_launch("advance_schedule");
 }
 

@@ -71,10 +71,12 @@ __global__ void __launch_bounds__(kThreads)
                 Weights weights) {
   const Tile tile = table.tiles[blockIdx.x];
   if (scalars.found_inf != nullptr && *scalars.found_inf != 0.0f) return;
+  const ArenaSegment segment = table.segments[tile.segment];
+  if (!has_gradient(scalars, segment)) return;
   using Rule = typename Step::Rule;
   alignas(Rule) __shared__ std::byte made[sizeof(Rule)];
   // By one thread: Adam's bias corrections are powers in float64.
-  if (threadIdx.x == 0) new (made) Rule(step.options, scalars, table.segments[tile.segment]);
+  if (threadIdx.x == 0) new (made) Rule(step.options, scalars, segment);
   __syncthreads();
   const Rule rule = *reinterpret_cast<const Rule*>(made);
   for_each_group<kWide>(tile, is_aligned, [&]<int W>(std::int64_t at) {

@@ -14,7 +14,7 @@ namespace lockstep::kernels::cuda {
 namespace {
 
 // Segments are compared and uploaded as bytes.
-static_assert(std::is_trivially_copyable_v<ArenaSegment> && sizeof(ArenaSegment) == 24, "no padding");
+static_assert(std::is_trivially_copyable_v<ArenaSegment> && sizeof(ArenaSegment) == 32, "no padding");
 
 /// While it lives, the calling thread may allocate, copy and wait on streams that no graph captures, though another of
 /// its streams is being captured.

@@ -11,15 +11,19 @@ namespace lockstep {
 // What a step decides: the same code on the CPU and in a kernel.
 
 // A ballot is one vote for each of `parameters`, 1 where its gradient is bad, and behind them as many numbers
-// world_size - rank, 0 where no rank's own gradient was bad.
+// world_size - rank, 0 where no rank's own gradient was bad, and between them where some rank does not know.
 
 /// This rank's vote on a parameter and the number behind it.
 struct Vote {
   float bad;
   float number;
 };
-LOCKSTEP_HOST_DEVICE inline Vote vote(bool reduced_is_bad, bool local_is_bad, int rank, int world_size) {
-  return {reduced_is_bad || local_is_bad ? 1.0f : 0.0f, local_is_bad ? static_cast<float>(world_size - rank) : 0.0f};
+/// local null: nobody looked.
+LOCKSTEP_HOST_DEVICE inline Vote vote(float reduced, const float* local, int rank, int world_size) {
+  const bool local_is_bad = local != nullptr && *local != 0.0f;
+  Vote vote{reduced != 0.0f || local_is_bad ? 1.0f : 0.0f, local != nullptr ? 0.0f : 0.5f};
+  if (local_is_bad) vote.number = static_cast<float>(world_size - rank);
+  return vote;
 }
 
 /// The verdict where `slot` is the first parameter with a vote against it; `parameters` when there is none.
@@ -30,7 +34,11 @@ LOCKSTEP_HOST_DEVICE inline kernels::StepVerdict verdict_of(const float* ballot,
   verdict.found_inf = 1.0f;
   verdict.slot = static_cast<std::int32_t>(slot);
   const float number = ballot[parameters + slot];
-  if (number > 0.0f) verdict.rank = world_size - static_cast<std::int32_t>(number);
+  if (number >= 1.0f) {
+    verdict.rank = world_size - static_cast<std::int32_t>(number);
+  } else if (number > 0.0f) {
+    verdict.rank = kernels::StepVerdict::kUnknown;
+  }
   return verdict;
 }
 
@@ -67,8 +75,12 @@ LOCKSTEP_HOST_DEVICE inline void update_loss_scale(const kernels::LossScaleOptio
 LOCKSTEP_HOST_DEVICE inline void advance_schedule(bool found_inf, const float* rates, std::int64_t count,
                                                   kernels::ScheduleState& state) {
   state.applied_steps += found_inf ? 0 : 1;
-  state.step = state.applied_steps + 1;
   state.learning_rate = rates[state.applied_steps < count ? state.applied_steps : count - 1];
+}
+
+/// What a step adds to a parameter's count of applied steps.
+LOCKSTEP_HOST_DEVICE inline std::int64_t advances(bool found_inf, float has_gradient) {
+  return !found_inf && has_gradient != 0.0f ? 1 : 0;
 }
 
 /// PyTorch's clip_grad_norm_.

@@ -7,6 +7,12 @@
 
 namespace lockstep {
 
+/// Whether the segment's parameter has a gradient in this step; without, it is left alone.
+[[gnu::always_inline]] LOCKSTEP_HOST_DEVICE inline bool has_gradient(const kernels::StepScalars& scalars,
+                                                                     const kernels::ArenaSegment& segment) {
+  return scalars.has_gradient == nullptr || scalars.has_gradient[segment.parameter] != 0.0f;
+}
+
 /// The gradient as an optimizer uses it: unscaled, then clipped.
 struct UnscaledGradient {
   float factor;  ///< 1 / loss scale, times the clipping by norm
@@ -39,9 +45,16 @@ struct Sgd {
         learning_rate(*scalars.learning_rate * segment.lr_scale),
         weight_decay(segment.weight_decay),
         momentum(options.momentum),
-        gradient_share(*scalars.step == 1 ? 1.0f : 1.0f - options.dampening),
-        memory(*scalars.step == 1 ? 0.0f : options.momentum),
+        gradient_share(is_first(options, scalars, segment) ? 1.0f : 1.0f - options.dampening),
+        memory(is_first(options, scalars, segment) ? 0.0f : options.momentum),
         nesterov(options.nesterov) {}
+
+  /// Whether the parameter's momentum begins with this step.
+  [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE static bool is_first(const kernels::SgdOptions& options,
+                                                                   const kernels::StepScalars& scalars,
+                                                                   const kernels::ArenaSegment& segment) {
+    return options.momentum != 0.0f && scalars.steps[segment.parameter] == 0;
+  }
 
   [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE float operator()(float master, float grad) const {
     return master - learning_rate * (unscale(grad) + weight_decay * master);
@@ -61,6 +74,8 @@ struct Adam {
   UnscaledGradient unscale;
   float beta1;
   float beta2;
+  float new_share1;  ///< 1 - beta1
+  float new_share2;  ///< 1 - beta2
   float epsilon;
   float coupled_decay;    ///< weight decay that acts on the gradient
   float kept_weight;      ///< what decoupled weight decay leaves of the weight
@@ -69,19 +84,24 @@ struct Adam {
 
   LOCKSTEP_HOST_DEVICE Adam(const kernels::AdamOptions& options, const kernels::StepScalars& scalars,
                             const kernels::ArenaSegment& segment)
-      : unscale(scalars), beta1(options.beta1), beta2(options.beta2), epsilon(options.epsilon) {
-    const double step = static_cast<double>(*scalars.step);
+      : unscale(scalars),
+        beta1(static_cast<float>(options.beta1)),
+        beta2(static_cast<float>(options.beta2)),
+        new_share1(static_cast<float>(1.0 - options.beta1)),
+        new_share2(static_cast<float>(1.0 - options.beta2)),
+        epsilon(static_cast<float>(options.epsilon)) {
+    const double step = static_cast<double>(scalars.steps[segment.parameter] + 1);
     const double rate = static_cast<double>(*scalars.learning_rate) * segment.lr_scale;
     coupled_decay = options.decoupled ? 0.0f : segment.weight_decay;
     kept_weight = options.decoupled ? static_cast<float>(1.0 - rate * segment.weight_decay) : 1.0f;
-    step_size = static_cast<float>(rate / (1.0 - std::pow(static_cast<double>(beta1), step)));
-    root_correction = static_cast<float>(1.0 / std::sqrt(1.0 - std::pow(static_cast<double>(beta2), step)));
+    step_size = static_cast<float>(rate / (1.0 - std::pow(options.beta1, step)));
+    root_correction = static_cast<float>(1.0 / std::sqrt(1.0 - std::pow(options.beta2, step)));
   }
 
   [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE float operator()(float master, float grad, float& m, float& v) const {
     const float g = unscale(grad) + coupled_decay * master;
-    m = beta1 * m + (1.0f - beta1) * g;
-    v = beta2 * v + (1.0f - beta2) * g * g;
+    m = beta1 * m + new_share1 * g;
+    v = beta2 * v + new_share2 * g * g;
     return kept_weight * master - step_size * m / (std::sqrt(v) * root_correction + epsilon);
   }
 };

@@ -29,6 +29,17 @@ void check_finite(const Tensor& grad, std::int64_t base, std::span<const ArenaSe
   segments("check_finite", base, grad.numel(), arena_segments);
 }
 
+void rescale(const Tensor& in, std::int64_t base, std::span<const ArenaSegment> arena_segments, const Tensor& out,
+             const Tensor& flags) {
+  const Check check("rescale");
+  check.floating("in", in).floating("out", out).numel("out", out, in.numel());
+  if (flags.defined()) {
+    check.dtype("flags", flags, DType::kFloat32)
+        .numel("flags", flags, static_cast<std::int64_t>(arena_segments.size()));
+  }
+  segments("rescale", base, in.numel(), arena_segments);
+}
+
 void arena_slice(std::string_view operation, const ArenaSlice& slice) {
   const Check check(operation);
   check.dtype("master", slice.master, DType::kFloat32);
@@ -58,10 +69,13 @@ void count_ballot(const Tensor& ballot) { Check("count_ballot").dtype("ballot", 
 
 void clip_factor(const Tensor& squares) { Check("clip_factor").dtype("squares", squares, DType::kFloat64); }
 
-void advance_schedule(const Tensor& rates) {
+void advance_schedule(const Tensor& rates, const Tensor& has_gradient, const Tensor& steps) {
   Check("advance_schedule")
       .dtype("rates", rates, DType::kFloat32)
-      .that(rates.numel() > 0, "rates must name at least one learning rate");
+      .that(rates.numel() > 0, "rates must name at least one learning rate")
+      .dtype("has_gradient", has_gradient, DType::kFloat32)
+      .dtype("steps", steps, DType::kInt64)
+      .numel("steps", steps, has_gradient.numel());
 }
 
 }  // namespace lockstep::kernels::checks

@@ -64,6 +64,8 @@ void segments(std::string_view operation, std::int64_t base, std::int64_t numel,
               std::span<const ArenaSegment> segments);
 void check_finite(const Tensor& grad, std::int64_t base, std::span<const ArenaSegment> segments, const Tensor& flags,
                   const Tensor& sum_of_squares);
+void rescale(const Tensor& in, std::int64_t base, std::span<const ArenaSegment> segments, const Tensor& out,
+             const Tensor& flags);
 /// The tensors and segments of an optimizer's step.
 void arena_slice(std::string_view operation, const ArenaSlice& slice);
 /// A state tensor of an optimizer: float32, as long as the master weights.
@@ -72,7 +74,7 @@ void optimizer_state(std::string_view operation, std::string_view name, const Ar
 void cast_ballot(const Tensor& reduced, const Tensor& local, const Tensor& ballot);
 void count_ballot(const Tensor& ballot);
 void clip_factor(const Tensor& squares);
-/// float32, at least one.
-void advance_schedule(const Tensor& rates);
+/// float32, at least one; float32 [P]; int64 [P].
+void advance_schedule(const Tensor& rates, const Tensor& has_gradient, const Tensor& steps);
 
 }  // namespace lockstep::kernels::checks

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/kernels/functors/optimizer.h"
 #include "runtime/kernels/geometry/checks.h"
 #include "runtime/kernels/reference/reference_backend.h"
 #include "runtime/kernels/reference/values.h"
@@ -16,6 +17,7 @@ struct Element {
   double grad;     ///< unscaled and clipped
   double lr;
   double weight_decay;
+  double steps;  ///< applied to its parameter before
 };
 
 /// Replaces every weight under a segment by update(element, weight), unless the step is skipped.
@@ -29,12 +31,15 @@ void step(const ArenaSlice& slice, const StepScalars& scalars, Update update) {
   Values master = load(slice.master);
   Values copy = slice.copy.defined() ? load(slice.copy) : Values(master.size());
   for (const ArenaSegment& segment : slice.segments) {
+    if (!has_gradient(scalars, segment)) continue;
+    const std::int64_t steps = scalars.steps != nullptr ? scalars.steps[segment.parameter] : 0;
     for (std::int64_t offset = segment.begin; offset < segment.end; ++offset) {
       const auto at = static_cast<std::size_t>(offset - slice.base);
       const Element element{.at = at,
                             .grad = std::clamp(grad[at] * factor, -limit, limit),
                             .lr = static_cast<double>(*scalars.learning_rate) * segment.lr_scale,
-                            .weight_decay = segment.weight_decay};
+                            .weight_decay = segment.weight_decay,
+                            .steps = static_cast<double>(steps)};
       master[at] = rounded(update(element, master[at]), slice.master_precision);
       copy[at] = master[at];
     }
@@ -65,6 +70,27 @@ void ReferenceBackend::check_finite(const Tensor& grad, std::int64_t base, std::
   if (sum_of_squares.defined()) store(sums, sum_of_squares);
 }
 
+void ReferenceBackend::rescale(const Tensor& in, const float* factor, float limit, std::int64_t base,
+                               std::span<const ArenaSegment> segments, const Tensor& out, const Tensor& flags) {
+  checks::rescale(in, base, segments, out, flags);
+  const double multiplier = factor == nullptr ? 1.0 : static_cast<double>(*factor);
+  const double most = limit > 0 ? static_cast<double>(limit) : INFINITY;
+  const Values from = load(in);
+  Values to = load(out);
+  Values found;
+  for (const ArenaSegment& segment : segments) {
+    bool finite = true;
+    for (std::int64_t offset = segment.begin; offset < segment.end; ++offset) {
+      const auto at = static_cast<std::size_t>(offset - base);
+      to[at] = rounded(std::clamp(from[at] * multiplier, -most, most), out.dtype());
+      finite = finite && std::isfinite(to[at]);
+    }
+    found.push_back(finite ? 0 : 1);
+  }
+  store(to, out);
+  if (flags.defined()) store(found, flags);
+}
+
 void ReferenceBackend::sgd_step(const ArenaSlice& slice, const SgdOptions& options, const StepScalars& scalars,
                                 const Tensor& momentum) {
   checks::arena_slice("sgd_step", slice);
@@ -77,7 +103,7 @@ void ReferenceBackend::sgd_step(const ArenaSlice& slice, const SgdOptions& optio
     double direction = grad;
     if (has_momentum) {
       double& v = velocity[element.at];
-      v = *scalars.step == 1 ? grad : mu * v + (1 - static_cast<double>(options.dampening)) * grad;
+      v = element.steps == 0 ? grad : mu * v + (1 - static_cast<double>(options.dampening)) * grad;
       direction = options.nesterov ? grad + mu * v : v;
     }
     return weight - element.lr * direction;
@@ -93,7 +119,7 @@ void ReferenceBackend::adam_step(const ArenaSlice& slice, const AdamOptions& opt
   const double beta1 = options.beta1, beta2 = options.beta2;
   Values first = load(m), second = load(v);
   step(slice, scalars, [&](const Element& element, double weight) {
-    const auto applied = static_cast<double>(*scalars.step);
+    const double applied = element.steps + 1;
     const double correction1 = 1 - std::pow(beta1, applied);
     const double correction2 = 1 - std::pow(beta2, applied);
     double grad = element.grad;

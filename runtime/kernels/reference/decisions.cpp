@@ -14,8 +14,8 @@ void ReferenceBackend::cast_ballot(const Tensor& reduced, const Tensor& local, i
   checks::cast_ballot(reduced, local, ballot);
   const auto count = static_cast<std::size_t>(reduced.numel());
   for (std::size_t i = 0; i < count; ++i) {
-    const bool mine = local.defined() && local.as<float>()[i] != 0.0f;
-    const Vote own = vote(reduced.as<float>()[i] != 0.0f, mine, rank, world_size);
+    const float* mine = local.defined() ? &local.as<float>()[i] : nullptr;
+    const Vote own = vote(reduced.as<float>()[i], mine, rank, world_size);
     ballot.as<float>()[i] = own.bad;
     ballot.as<float>()[i + count] = own.number;
   }
@@ -30,7 +30,8 @@ void ReferenceBackend::clip_factor(const Tensor& squares, const float* inverse_s
                                    float* factor) {
   checks::clip_factor(squares);
   const auto sums = squares.as<double>();
-  const double value = std::sqrt(std::accumulate(sums.begin(), sums.end(), 0.0)) * static_cast<double>(*inverse_scale);
+  const double value = std::sqrt(std::accumulate(sums.begin(), sums.end(), 0.0)) *
+                       (inverse_scale != nullptr ? static_cast<double>(*inverse_scale) : 1.0);
   *norm = static_cast<float>(value);
   *factor = lockstep::clip_factor(value, clip_norm);
 }
@@ -40,9 +41,13 @@ void ReferenceBackend::update_loss_scale(const LossScaleOptions& options, const 
   lockstep::update_loss_scale(options, *found_inf != 0.0f, *state);
 }
 
-void ReferenceBackend::advance_schedule(const float* found_inf, const Tensor& rates, ScheduleState* state) {
-  checks::advance_schedule(rates);
+void ReferenceBackend::advance_schedule(const float* found_inf, const Tensor& rates, const Tensor& has_gradient,
+                                        const Tensor& steps, ScheduleState* state) {
+  checks::advance_schedule(rates, has_gradient, steps);
   lockstep::advance_schedule(*found_inf != 0.0f, rates.as<float>().data(), rates.numel(), *state);
+  for (std::size_t i = 0; i < steps.as<std::int64_t>().size(); ++i) {
+    steps.as<std::int64_t>()[i] += advances(*found_inf != 0.0f, has_gradient.as<float>()[i]);
+  }
 }
 
 }  // namespace lockstep::kernels

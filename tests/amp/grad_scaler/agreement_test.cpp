@@ -90,7 +90,7 @@ TEST(Agreement, NobodyFoundAnything) {
 TEST(Agreement, OneRanksFindingIsEverybodysVerdict) {
   const Tensor clean = flags({0, 0, 0});
   expect_all(verdicts({{clean, clean}, {clean, flags({0, 1, 1})}, {clean, clean}}), true, 1, 1);
-  expect_all(verdicts({{clean, {}}, {clean, {}}, {flags({0, 0, 1}), {}}}), true, 2, -1);
+  expect_all(verdicts({{clean, {}}, {clean, {}}, {flags({0, 0, 1}), {}}}), true, 2, Verdict::kUnknown);
 }
 
 TEST(Agreement, NamesTheLowestRankOfTheFirstBadParameter) {

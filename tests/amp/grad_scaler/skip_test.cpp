@@ -90,12 +90,12 @@ TEST(Skip, NamesTheRankWhoseOwnGradientWasBad) {
   GradScaler scaler = scaler_of_two("");
   ScaledModel model;
   model.backward(scaler, false);
-  scaler.note_local_flags(*model.optimizer, model.optimizer->check_gradients());
+  model.arena->note_reduction(model.optimizer->check_gradients());
   EXPECT_EQ((*scaler.step(*model.optimizer)).rank, 0);
   scaler.update();
   model.optimizer->zero_grad();
   model.backward(scaler, false);
-  EXPECT_EQ((*scaler.step(*model.optimizer)).rank, -1) << "the flags of an earlier step do not count";
+  EXPECT_EQ((*scaler.step(*model.optimizer)).rank, Verdict::kUnknown) << "the flags of an earlier step do not count";
 }
 
 /// Skips with this max_consecutive_skips until the scaler gives up.
@@ -150,7 +150,7 @@ TEST(Stop, NamesTheParameterTheRankAndTheScaleAndLeavesTheWeights) {
   const auto before = state_of(*model.optimizer);
   model.backward(scaler);
   model.spoil(0, 0, std::numeric_limits<double>::infinity());
-  scaler.note_local_flags(*model.optimizer, model.optimizer->check_gradients());
+  model.arena->note_reduction(model.optimizer->check_gradients());
   scaler.step(*model.optimizer);
   try {
     scaler.update();
@@ -168,8 +168,37 @@ TEST(Stop, SaysWhenOnlyTheSumOverRanksWasBad) {
   GradScaler scaler = scaler_of_two("max_consecutive_skips: 1");
   ScaledModel model;
   model.backward(scaler, false);
+  model.arena->note_reduction(Tensor::zeros({4}, DType::kFloat32, device()));
   scaler.step(*model.optimizer);
   EXPECT_THAT([&] { scaler.update(); }, ::testing::ThrowsMessage<NumericsError>(HasSubstr("after the reduction")));
+}
+
+TEST(Stop, SaysWhenNobodyLookedAtTheRanksOwnGradients) {
+  GradScaler scaler = scaler_of_two("max_consecutive_skips: 1");
+  ScaledModel model;
+  model.backward(scaler, false);
+  scaler.step(*model.optimizer);
+  EXPECT_THAT([&] { scaler.update(); }, ::testing::ThrowsMessage<NumericsError>(HasSubstr("rank first is not known")));
+}
+
+TEST(Stop, NamesTheParameterOfTheOptimizerThatWasCheckedFirst) {
+  // Whichever of them lies at the lower address.
+  ScaledModel one, two;
+  for (const bool swapped : {false, true}) {
+    ScaledModel& first = swapped ? two : one;
+    ScaledModel& second = swapped ? one : two;
+    GradScaler scaler = scaler_with("max_consecutive_skips: 1");
+    for (ScaledModel* model : {&second, &first}) {
+      model->optimizer->zero_grad();
+      model->backward(scaler);
+    }
+    first.spoil(0, 0, std::numeric_limits<double>::infinity());
+    second.spoil(1, 0, std::numeric_limits<double>::infinity());
+    scaler.step(*first.optimizer);
+    scaler.step(*second.optimizer);
+    EXPECT_THAT([&] { scaler.update(); },
+                ::testing::ThrowsMessage<NumericsError>(HasSubstr("the gradient of dense.weight")));
+  }
 }
 
 }  // namespace

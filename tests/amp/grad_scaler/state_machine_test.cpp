@@ -62,19 +62,34 @@ TEST(ScalerErrors, UpdateWithoutACheck) {
   scaler.step(*model.optimizer);
   scaler.update();
   EXPECT_THROW(scaler.update(), UsageError);
-  scaler.note_local_flags(*model.optimizer, Tensor());
-  EXPECT_THROW(scaler.update(), UsageError) << "flags alone are no check";
 }
 
-TEST(ScalerErrors, UnscalingSixteenBitGradients) {
+TEST(ScalerErrors, AStepWithoutABackwardPassSinceTheLastOne) {
   GradScaler scaler = scaler_with("");
   ScaledModel model;
-  model.arena->place_gradients(Storage::allocate(static_cast<std::size_t>(model.arena->size()) * 2, device()),
-                               DType::kFloat16);
+  const auto refused = ThrowsMessage<UsageError>(HasSubstr("no inf check can be recorded"));
+  model.train(scaler);
+  const auto before = state_of(*model.optimizer);
+  for (const bool emptied : {false, true}) {
+    if (emptied) model.optimizer->zero_grad();
+    scaler.scale(kernels::testing::tensor_of({1}, {}, DType::kFloat32).to(device()));
+    EXPECT_THAT([&] { scaler.step(*model.optimizer); }, refused);
+    EXPECT_THAT([&] { scaler.unscale_(*model.optimizer); }, refused);
+    EXPECT_THROW(scaler.update(), UsageError);
+  }
+  EXPECT_EQ(state_of(*model.optimizer), before);
   model.backward(scaler);
-  EXPECT_THAT([&] { scaler.unscale_(*model.optimizer); },
-              ThrowsMessage<UsageError>(HasSubstr("attempting to unscale float16 gradients")));
-  EXPECT_FALSE((*scaler.step(*model.optimizer)).found_inf) << "the fused step takes them";
+  EXPECT_FALSE((*scaler.step(*model.optimizer)).found_inf);
+}
+
+TEST(ScalerErrors, AStepOfAnOptimizerNoneOfWhoseParametersGotAGradient) {
+  GradScaler scaler = scaler_with("");
+  ScaledModel one, other;
+  one.backward(scaler);
+  EXPECT_THAT([&] { scaler.step(*other.optimizer); },
+              ThrowsMessage<UsageError>(HasSubstr("no inf check can be recorded")));
+  EXPECT_FALSE((*scaler.step(*one.optimizer)).found_inf);
+  scaler.update();
 }
 
 TEST(ScalerErrors, FactorsOutOfRange) {
@@ -119,6 +134,29 @@ TEST(ScalerStates, UnscaledGradientsMayBeChangedBeforeTheStep) {
   scaler.step(*scaled.optimizer);
   plain.optimizer->step(1.0f, 0.0f);
   EXPECT_EQ(values_of(scaled.arena->masters()), values_of(plain.arena->masters())) << "unscaled once, not twice";
+}
+
+TEST(ScalerStates, UnscalingSixteenBitGradientsMakesThemFloat32) {
+  GradScaler scaler = scaler_with("init: 1024"), one = scaler_with("init: 1");
+  ScaledModel plain;
+  plain.backward(one);
+  ScaledModel model;
+  model.arena->place_gradients(Storage::allocate(static_cast<std::size_t>(model.arena->size()) * 2, device()),
+                               DType::kFloat16);
+  for (int step = 0; step < 2; ++step) {
+    model.optimizer->zero_grad();
+    model.backward(scaler, step == 0);
+    EXPECT_EQ(model.parameters()[0].tensor.grad().dtype(), DType::kFloat16);
+    scaler.unscale_(*model.optimizer);
+    EXPECT_EQ(model.parameters()[0].tensor.grad().dtype(), DType::kFloat32);
+    if (step == 0) {
+      kernels::testing::expect_close(model.parameters()[0].tensor.grad(), plain.parameters()[0].tensor.grad(),
+                                     {.relative = 0x1p-10, .absolute = 1e-9});
+    }
+    EXPECT_EQ((*scaler.step(*model.optimizer)).found_inf, step == 0 ? 0.0f : 1.0f);
+    scaler.update();
+  }
+  EXPECT_EQ(model.optimizer->applied_steps(), 1);
 }
 
 TEST(ScalerStates, AStepAfterUnscaleClipsByTheNormOfTheChangedGradients) {

@@ -7,6 +7,8 @@
 #include "amp/grad_scaler/agreement.h"
 #include "comm/ddp/digest.h"
 #include "runtime/kernels/backend.h"
+#include "runtime/nn/step_context.h"
+#include "runtime/ops/losses.h"
 #include "tests/comm/ddp/ddp_fixture.h"
 
 namespace lockstep::comm {
@@ -61,7 +63,7 @@ TEST(Agreement, TakesTheFirstSlotThenTheLowestRank) {
 TEST(Agreement, NamesNoRankWhereOnlyTheSumIsBadOrNobodyLooked) {
   expect_verdict(*amp::agree(flags(5, {4}), flags(5, {}), *world().communicator()), {true, 4, -1});
   // A lone rank has nobody else to blame.
-  const int rank = world().size() == 1 ? 0 : -1;
+  const int rank = world().size() == 1 ? 0 : Verdict::kUnknown;
   expect_verdict(*amp::agree(flags(5, {4}), {}, *world().communicator()), {true, 4, rank});
 }
 
@@ -131,6 +133,29 @@ class Skips : public testing::Test {
   int micro_batch_ = 0;
   float value_ = 0;
 };
+
+/// Two backward passes in one step, both reduced: what one rank's was in the first is on every rank in the second.
+TEST_F(Skips, NameTheRankAfterTwoReducedPasses) {
+  for (int bad_pass = 0; bad_pass < 2; ++bad_pass) {
+    for (int rank = 0; rank < world().size(); ++rank) {
+      SCOPED_TRACE("pass " + std::to_string(bad_pass) + ", rank " + std::to_string(rank));
+      arm(world().rank() == rank ? 2 : kNoSlot, bad_pass, kInf);
+      ++step_;
+      learner_.optimizer().zero_grad();
+      const Samples samples = make_samples(kSamples, 4, 1, step_);
+      const auto [begin, end] = cut({0, kSamples}, world().rank(), world().size(), Shares::kEven);
+      for (int pass = 0; pass < 2; ++pass) {
+        const nn::StepContext context(7, step_, begin);
+        const Tensor output = learner_.ddp().forward(samples.input.rows(begin, end).to(rank_device()));
+        learner_.scaler()
+            .scale(ops::cross_entropy(output, samples.target.rows(begin, end).to(rank_device())))
+            .backward();
+      }
+      expect_verdict(learner_.step(), {true, 2, rank});
+      slot_ = kNoSlot;
+    }
+  }
+}
 
 TEST_F(Skips, ChangeNothingButTheScaleWhateverTheLayerTheRankAndTheMicroBatch) {
   const std::size_t slots = learner_.arena().slots().size();

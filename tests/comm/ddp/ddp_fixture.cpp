@@ -102,7 +102,6 @@ double Learner::backward(const Samples& samples, const Part& part, std::uint64_t
 }
 
 amp::Verdict Learner::step() {
-  if (ddp_) scaler_->note_local_flags(*optimizer_, ddp_->reducer().local_flags());
   const amp::Verdict verdict = *scaler_->step(*optimizer_);
   scaler_->update();
   return verdict;

@@ -8,6 +8,7 @@
 #include <sstream>
 #include <thread>
 
+#include "comm/ddp/digest.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/nn/layers.h"
 #include "runtime/ops/ops.h"
@@ -184,6 +185,58 @@ std::vector<std::vector<float>> branch_gradients(bool second_first, bool second,
 
 TEST(Buckets, LeaveInTheAgreedOrderWhicheverBranchARankFinishesFirst) {
   EXPECT_EQ(branch_gradients(false, true, false), branch_gradients(world().rank() % 2 == 1, true, false));
+}
+
+/// One step of momentum and weight decay on the two branches, of which the narrow one is `used` on this rank or not;
+/// then whether it was moved, and how many steps each of its parameters counts.
+struct Moved {
+  bool narrow = false;
+  bool wide = false;
+  std::vector<double> steps;
+};
+Moved step_of_branches(bool used, bool with_scaler) {
+  const job::Job job =
+      job_of("optimizer { sgd { lr: 0.1 momentum: 0.9 weight_decay: 0.1 } } comm { find_unused: true }");
+  Branches net;
+  nn::initialize(net, 5);
+  const std::unique_ptr<optim::Optimizer> optimizer = optim::make(job.optimizer(), net.parameters());
+  amp::initialize(net, *optimizer, job.amp(), rank_device());
+  DistributedDataParallel ddp(net, world(), job.comm());
+  amp::GradScaler scaler(job.amp().loss_scale(), world());
+  net.second = used;
+  const Samples samples = make_samples(2, 2, 1, 1);
+  const Tensor input = samples.input.to(rank_device()), target = samples.target.to(rank_device());
+  const nn::Arena& arena = *net.arena();
+  const auto weights = [&arena](std::size_t slot) {
+    return bits_of({arena.masters().rows(arena.slots()[slot].begin, arena.slots()[slot].end)});
+  };
+  const auto narrow = weights(1), wide = weights(5);
+  optimizer->zero_grad();
+  scaler.scale(ops::cross_entropy(ddp.forward(ops::flatten(input)), target)).backward();
+  if (with_scaler) {
+    scaler.step(*optimizer);
+    scaler.update();
+  } else {
+    optimizer->step(1.0f / scaler.current_scale(), 0.0f);
+  }
+  require_equal_weights(arena, optimizer->state(), *world().communicator());
+  Moved moved{weights(1) != narrow, weights(5) != wide, {}};
+  for (std::int64_t slot = 0; slot < 4; ++slot) moved.steps.push_back(optimizer->parameter_steps().item(slot));
+  return moved;
+}
+
+TEST(Buckets, LeaveAParameterAloneOnlyWhereNoRankHasAGradientOfIt) {
+  for (const bool with_scaler : {true, false}) {
+    const Moved all = step_of_branches(true, with_scaler), none = step_of_branches(false, with_scaler);
+    const Moved first_alone = step_of_branches(world().rank() == 0, with_scaler);
+    for (const Moved& moved : {all, none, first_alone}) EXPECT_TRUE(moved.wide);
+    EXPECT_TRUE(all.narrow);
+    EXPECT_THAT(all.steps, Each(1));
+    EXPECT_FALSE(none.narrow) << "by weight decay, for example";
+    EXPECT_THAT(none.steps, Each(0));
+    EXPECT_TRUE(first_alone.narrow);
+    EXPECT_THAT(first_alone.steps, Each(1));
+  }
 }
 
 TEST(Buckets, CountAnUnusedParameterAsZeroWhereTheJobSaysSo) {

@@ -138,7 +138,7 @@ TEST(Arena, NeedsNoMemoryForTheGradientsOfABackwardPass) {
 
 TEST(Arena, AccumulatesUntilZeroGrad) {
   Net model;
-  const Arena arena(model.net, on_device());
+  Arena arena(model.net, on_device());
   model.net.train(false);
   const auto gradients = [&model] {
     std::vector<double> all;
@@ -168,7 +168,40 @@ TEST(Arena, ZeroMissingGradsFillsOnlyWhatNobodyWrote) {
   ops::sum(model.parameter(1)).backward();
   arena.zero_missing_grads();
   EXPECT_THAT(values_of(model.parameter(1).grad()), Each(1));
-  for (const std::size_t i : {0, 2, 3, 4, 5}) EXPECT_THAT(values_of(model.parameter(i).grad()), Each(0));
+  for (const Arena::Slot& slot : arena.slots()) {
+    if (slot.parameter.tensor.is(model.parameter(1))) continue;
+    EXPECT_THAT(values_of(arena.grads().rows(slot.begin, slot.end)), Each(0));
+    EXPECT_FALSE(slot.parameter.tensor.grad().defined()) << "zeros for the sums, not a gradient";
+  }
+}
+
+TEST(Arena, WidensGradientsThatAreThereAndThoseToCome) {
+  Net model;
+  Arena arena(model.net, on_device());
+  arena.place_gradients(Storage::allocate(static_cast<std::size_t>(arena.size()) * 2, device()), DType::kFloat16);
+  const std::size_t before = allocated();
+  ops::sum(model.parameter(1)).backward();
+  EXPECT_EQ(model.parameter(1).grad().dtype(), DType::kFloat16);
+  EXPECT_EQ(allocated(), before) << "nothing more until somebody needs it";
+  arena.widen();
+  EXPECT_EQ(arena.grads().dtype(), DType::kFloat32);
+  EXPECT_EQ(allocated() - before,
+            gradient_bytes(arena.size(), DType::kFloat16, true) - gradient_bytes(arena.size(), DType::kFloat16, false));
+  EXPECT_THAT(values_of(model.parameter(1).grad()), Each(1));
+  ops::sum(ops::scale(model.parameter(1), 0x1p-20)).backward();
+  EXPECT_THAT(values_of(model.parameter(1).grad()), Each(1 + 0x1p-20));
+  EXPECT_TRUE(is_inside(model.parameter(1).grad(), arena.float32_grads()));
+  arena.zero_grad();
+  EXPECT_TRUE(arena.grads().is(arena.wire()));
+  ops::sum(model.parameter(1)).backward();
+  EXPECT_EQ(model.parameter(1).grad().dtype(), DType::kFloat16);
+}
+
+TEST(Arena, HasNoSecondGradientsBesideAFloat32Wire) {
+  Net model;
+  Arena arena(model.net, on_device());
+  EXPECT_TRUE(arena.float32_grads().is(arena.wire()));
+  EXPECT_EQ(gradient_bytes(arena.size(), DType::kFloat32, true), arena.wire().bytes());
 }
 
 TEST(Arena, PlacesTheGradientsElsewhereInTheDtypeOfTheWire) {

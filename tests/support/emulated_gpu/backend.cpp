@@ -229,6 +229,13 @@ class EmulatedBackend final : public Backend {
     });
   }
 
+  void rescale(const Tensor& in, const float* factor, float limit, std::int64_t base,
+               std::span<const ArenaSegment> segments, const Tensor& out, const Tensor& flags) override {
+    run([in = on_host(in), factor, limit, base, segments = std::vector(segments.begin(), segments.end()),
+         out = on_host(out),
+         flags = on_host(flags)](Backend& cpu) mutable { cpu.rescale(in, factor, limit, base, segments, out, flags); });
+  }
+
   void sgd_step(const ArenaSlice& slice, const SgdOptions& options, const StepScalars& scalars,
                 const Tensor& momentum) override {
     run([slice = Slice(slice), options, scalars, momentum = on_host(momentum)](Backend& cpu) mutable {
@@ -266,10 +273,10 @@ class EmulatedBackend final : public Backend {
     run([options, found_inf, state](Backend& cpu) mutable { cpu.update_loss_scale(options, found_inf, state); });
   }
 
-  void advance_schedule(const float* found_inf, const Tensor& rates, ScheduleState* state) override {
-    run([found_inf, rates = on_host(rates), state](Backend& cpu) mutable {
-      cpu.advance_schedule(found_inf, rates, state);
-    });
+  void advance_schedule(const float* found_inf, const Tensor& rates, const Tensor& has_gradient, const Tensor& steps,
+                        ScheduleState* state) override {
+    run([found_inf, rates = on_host(rates), has_gradient = on_host(has_gradient), steps = on_host(steps),
+         state](Backend& cpu) mutable { cpu.advance_schedule(found_inf, rates, has_gradient, steps, state); });
   }
 
  private:

@@ -6,6 +6,30 @@
 namespace lockstep::kernels::cpu::LOCKSTEP_ISA {
 namespace {
 
+/// The bits of the least float32 that a floating dtype rounds to infinity.
+std::uint32_t overflow_bits(DType dtype) {
+  if (dtype == DType::kFloat16) return std::bit_cast<std::uint32_t>(65520.0f);
+  return dtype == DType::kBFloat16 ? 0x7f7f8000u : 0x7f800000u;
+}
+
+bool rescale(Input in, const StepScalars& scalars, Output out, std::int64_t total) {
+  constexpr std::uint32_t kMagnitude = 0x7fffffffu;
+  const UnscaledGradient unscale(scalars);
+  Reader from(in);
+  Writer to(out);
+  std::uint32_t largest = 0;
+  for_each_block(total, [&](std::int64_t begin, std::int64_t n) {
+    float* values = to(begin, n);
+    transform_block(n, values, unscale, from(begin, n));
+    // NaN's bits are above infinity's.
+    for (std::int64_t i = 0; i < n; ++i) {
+      largest = std::max(largest, std::bit_cast<std::uint32_t>(values[i]) & kMagnitude);
+    }
+    to.commit();
+  });
+  return largest < overflow_bits(out.dtype);
+}
+
 /// Calls update(master, grad, begin, n) for the blocks of [begin, begin + total) of the slice and stores the compute
 /// copy behind it.
 template <class Update>

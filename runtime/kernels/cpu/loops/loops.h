@@ -100,7 +100,10 @@ struct Loops {
                                     Input dy, Input y, Output dx, Output dresidual, std::int64_t rows,
                                     std::int64_t channels);
 
-  // The arena: one segment, whose part starts at element `begin` of the slice.
+  // The arena.
+  /// out = in * *scalars.inverse_scale, clipped by scalars.clip_value; returns whether every element of out is finite.
+  bool (*rescale)(Input in, const StepScalars& scalars, Output out, std::int64_t n);
+  // One segment, whose part starts at element `begin` of the slice.
   void (*sgd_step)(const ArenaSlice& slice, const SgdOptions& options, const StepScalars& scalars,
                    const ArenaSegment& segment, float* momentum, std::int64_t begin, std::int64_t n);
   void (*adam_step)(const ArenaSlice& slice, const AdamOptions& options, const StepScalars& scalars,

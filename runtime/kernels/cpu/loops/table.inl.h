@@ -37,6 +37,7 @@ const Loops kLoops{
     .batch_norm_apply = batch_norm_apply,
     .batch_norm_backward_reduce = batch_norm_backward_reduce,
     .batch_norm_backward_apply = batch_norm_backward_apply,
+    .rescale = rescale,
     .sgd_step = sgd_step,
     .adam_step = adam_step,
     .rank_reduce = rank_reduce,

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <array>
+
 #include "tests/runtime/kernels/loops/loops_fixture.h"
 
 namespace lockstep::kernels {
@@ -12,7 +14,7 @@ constexpr std::int64_t kLength = 1700;
 const std::vector<ArenaSegment> kSegments{
     {.begin = 103, .end = 110, .lr_scale = 1, .weight_decay = 0.1f},
     {.begin = 110, .end = 110, .lr_scale = 1, .weight_decay = 0},
-    {.begin = 131, .end = 1799, .lr_scale = 0.5f, .weight_decay = 0},
+    {.begin = 131, .end = 1799, .lr_scale = 0.5f, .weight_decay = 0, .parameter = 1},
 };
 
 template <class T>
@@ -31,16 +33,16 @@ class ArenaLoops : public KernelTest<T> {
     slice.master_precision = master_precision;
     const auto inverse_scale = on.value(1.0f / 64), clip = on.value(0.75f), learning_rate = on.value(0.1f);
     const auto rejected = on.value(found_inf);
-    const auto applied = on.value(std::int64_t{0});
+    const auto applied = on.value(std::array<std::int64_t, 2>{});
     const StepScalars scalars{.inverse_scale = inverse_scale.data(),
                               .clip = clip.data(),
                               .found_inf = rejected.data(),
                               .learning_rate = learning_rate.data(),
-                              .step = applied.data(),
+                              .steps = applied.data()->data(),
                               .clip_value = clip_value};
     const Tensor first = on.zeros({kLength}, DType::kFloat32), second = on.zeros({kLength}, DType::kFloat32);
     for (std::int64_t number = 1; number <= 3; ++number) {
-      applied.write(number);
+      applied.write({number - 1, number + 4});
       step(*on.operator->(), slice, scalars, first, second);
     }
     return {slice.master, slice.copy, first, second};
@@ -77,10 +79,10 @@ TYPED_TEST(ArenaLoops, FirstMomentumIsTheGradientWhateverLayThere) {
   const std::vector<ArenaSegment> segments{{.begin = 0, .end = 8}};
   slice.segments = segments;
   const auto one = on.value(1.0f);
-  const auto step = on.value(std::int64_t{1});
+  const auto steps = on.value(std::int64_t{0});
   const Tensor momentum = on.copy(tensor_of(std::vector(8, kNaN), {8}, DType::kFloat32));
   on->sgd_step(slice, {.momentum = 0.9f, .dampening = 0.5f},
-               {.inverse_scale = one.data(), .learning_rate = one.data(), .step = step.data()}, momentum);
+               {.inverse_scale = one.data(), .learning_rate = one.data(), .steps = steps.data()}, momentum);
   expect_close(momentum, slice.grad, {});
   expect_close(slice.master, {-1, -2, -3, -4, -5, -6, -7, -8}, {});
 }
@@ -94,6 +96,29 @@ TYPED_TEST(ArenaLoops, AdamMatchesTheReference) {
                                const Tensor& v) { backend.adam_step(slice, {.decoupled = decoupled}, scalars, m, v); });
         },
         this->stepped());
+  }
+}
+
+TYPED_TEST(ArenaLoops, ASegmentWithoutAGradientChangesNoBit) {
+  const auto run = [&](bool adam) {
+    return this->run(
+        this->tested(), DType::kFloat16, 0, 0,
+        [&](Backend& backend, const ArenaSlice& slice, StepScalars scalars, const Tensor& m, const Tensor& v) {
+          const DeviceValue<std::array<float, 2>> has({0.0f, 1.0f}, this->kDevice);
+          scalars.has_gradient = has.data()->data();
+          if (adam) return backend.adam_step(slice, {}, scalars, m, v);
+          backend.sgd_step(slice, {.momentum = 0.9f}, scalars, m);
+        });
+  };
+  const auto untouched = this->run(this->tested(), DType::kFloat32, 0, 0, [](auto&&...) {});
+  for (const bool adam : {false, true}) {
+    const auto stepped = run(adam);
+    for (std::size_t i = 0; i < stepped.size(); ++i) {
+      // kSegments[0] belongs to the first parameter, kSegments[2] to the second.
+      EXPECT_TRUE(bytes_of(stepped[i].rows(3, 10)) == bytes_of(untouched[i].rows(3, 10))) << i;
+      const bool state_of_adam_alone = i == 3 && !adam;
+      EXPECT_EQ(bytes_of(stepped[i].rows(31, 1699)) == bytes_of(untouched[i].rows(31, 1699)), state_of_adam_alone) << i;
+    }
   }
 }
 
@@ -141,6 +166,43 @@ TYPED_TEST(ArenaLoops, CheckFiniteFlagsTheSegmentThatHoldsInfinityOrNaN) {
   }
 }
 
+TYPED_TEST(ArenaLoops, RescalesIntoAnyDtypeAndFlagsWhatOverflowsThere) {
+  for (const DType to : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
+    // As a factor of 1/8 leaves it: far beyond float16, just beyond it, just not.
+    for (const double large : {0.0, 8 * 1e6, 8 * 65536.0, 8 * 65408.0, kInfinity, -kInfinity, kNaN}) {
+      for (const std::int64_t at : {3, 31, 500, 1698}) {
+        std::vector<double> values = values_of(this->random({kLength}, 1, -1000, 1000));
+        values[static_cast<std::size_t>(at)] = large;
+        const Tensor in = tensor_of(values, {kLength}, this->kDType);
+        this->expect_matches_reference(
+            [&](const auto& on) {
+              const Tensor out = on.zeros({kLength}, to), unscaled = on.zeros({kLength}, to);
+              const Tensor flags = on.empty({3}, DType::kFloat32), plain = on.empty({3}, DType::kFloat32);
+              on->rescale(on(in), on.value(0.125f).data(), 0, kBase, kSegments, out, flags);
+              on->rescale(on(in), nullptr, 0, kBase, kSegments, unscaled, plain);
+              return std::vector{out, flags, unscaled, plain};
+            },
+            {});
+      }
+    }
+  }
+}
+
+TYPED_TEST(ArenaLoops, RescalesInPlaceAndLimitsEveryElement) {
+  std::vector<double> values = values_of(this->random({kLength}, 1, -4, 4));
+  values[600] = kInfinity;
+  values[700] = -kInfinity;
+  values[800] = kNaN;
+  const Tensor in = tensor_of(values, {kLength}, this->kDType);
+  this->expect_matches_reference(
+      [&](const auto& on) {
+        const Tensor grad = on.copy(in), flags = on.empty({3}, DType::kFloat32);
+        on->rescale(grad, on.value(0.5f).data(), 0.75f, kBase, kSegments, grad, flags);
+        return std::vector{grad, flags};
+      },
+      {});
+}
+
 TYPED_TEST(ArenaLoops, FlagsNothingOutsideTheSegments) {
   std::vector<double> values(kLength, 1.0);
   for (const std::size_t at : {0u, 2u, 10u, 30u, 1699u}) values[at] = kNaN;
@@ -155,7 +217,7 @@ TYPED_TEST(ArenaLoops, ThreadsChangeNothing) {
   const std::vector<ArenaSegment> segments{{.begin = 0, .end = 200001}};
   expect_same_bits_on_any_number_of_threads([&, on = this->tested()] {
     const auto one = on.value(1.0f);
-    const auto step = on.value(std::int64_t{2});
+    const auto steps = on.value(std::int64_t{1});
     const Tensor flags = on.empty({1}, DType::kFloat32), sums = on.empty({1}, DType::kFloat64);
     on->check_finite(on(grad), 0, segments, flags, sums);
     ArenaSlice slice;
@@ -163,7 +225,7 @@ TYPED_TEST(ArenaLoops, ThreadsChangeNothing) {
     slice.grad = on(grad);
     slice.segments = segments;
     const Tensor m = on.zeros({200001}, DType::kFloat32), v = on.zeros({200001}, DType::kFloat32);
-    on->adam_step(slice, {}, {.inverse_scale = one.data(), .learning_rate = one.data(), .step = step.data()}, m, v);
+    on->adam_step(slice, {}, {.inverse_scale = one.data(), .learning_rate = one.data(), .steps = steps.data()}, m, v);
     return std::vector{flags, sums, slice.master, m, v};
   });
 }

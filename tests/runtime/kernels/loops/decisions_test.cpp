@@ -72,12 +72,14 @@ TYPED_TEST(Decisions, TheScheduleFollowsTheAppliedSteps) {
   const auto on = this->tested();
   const Tensor rates = on(Tensor::from<float>({0.1f, 0.2f, 0.3f}, {3}));
   const auto state = on.value(ScheduleState{.learning_rate = 0.1f});
+  const Tensor has_gradient = on(Tensor::from<float>({1, 0, 1}, {3}));
+  const Tensor steps = on.copy(Tensor::from<std::int64_t>({10, 20, 30}, {3}));
   for (const auto& [found_inf, applied, rate] :
        {std::tuple{0.0f, 1, 0.2f}, std::tuple{1.0f, 1, 0.2f}, std::tuple{0.0f, 2, 0.3f}, std::tuple{0.0f, 3, 0.3f}}) {
-    on->advance_schedule(on.value(found_inf).data(), rates, state.data());
+    on->advance_schedule(on.value(found_inf).data(), rates, has_gradient, steps, state.data());
     const ScheduleState now = state.read();
     EXPECT_EQ(now.applied_steps, applied);
-    EXPECT_EQ(now.step, applied + 1);
+    expect_close(steps, {10.0 + applied, 20, 30.0 + applied}, {});
     EXPECT_EQ(now.learning_rate, rate);
   }
 }

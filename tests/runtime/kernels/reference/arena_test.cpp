@@ -42,16 +42,16 @@ class ReferenceOptimizer : public ::testing::Test {
             .clip = clip_ > 0 ? &clip_ : nullptr,
             .found_inf = &found_inf_,
             .learning_rate = &learning_rate_,
-            .step = &step_,
+            .steps = &step_,
             .clip_value = clip_value_};
   }
   void sgd(const SgdOptions& options) {
-    ++step_;
     reference_backend().sgd_step(slice_, options, scalars(), options.momentum != 0 ? state_ : Tensor());
+    ++step_;
   }
   void adam(const AdamOptions& options) {
-    ++step_;
     reference_backend().adam_step(slice_, options, scalars(), state_, second_state_);
+    ++step_;
   }
   void expect_weights(double first, double second) { expect_close(slice_.master, {first, second}, kBounds); }
 
@@ -121,6 +121,13 @@ TEST_F(ReferenceOptimizer, AdamsFirstStepIsTheSignOfTheGradient) {
   // m / correction: 0.19 / 0.19, (0.1 * 40 - 0.9 * 4) / 0.19; v does not see the sign.
   adam({});
   expect_close(slice_.master, {0.8, -1.9 - 0.1 * (0.4 / 0.19) / 40}, {.absolute = 1e-5});
+}
+
+TEST_F(ReferenceOptimizer, AdamsMomentsAreThoseOfDoubleBetas) {
+  use({1, 3});
+  adam({});
+  EXPECT_NEAR(state_.item(0), 0.1, 1e-8);
+  EXPECT_NEAR(second_state_.item(1), 0.009, 1e-9) << "1 - 0.999f is 5e-5 of it more";
 }
 
 TEST_F(ReferenceOptimizer, AdamAddsTheDecayToTheGradientAndAdamWTakesItFromTheWeight) {

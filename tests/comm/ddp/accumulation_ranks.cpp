@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gradients that 16 bits cannot hold well: sums of many micro-batches, and unscaled ones.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "comm/ddp/digest.h"
+#include "runtime/kernels/backend.h"
+#include "runtime/nn/step_context.h"
+#include "runtime/ops/ops.h"
+#include "runtime/optim/clip.h"
+#include "tests/comm/ddp/ddp_fixture.h"
+
+namespace lockstep::comm {
+namespace {
+
+constexpr const char* kModel =
+    "model { mlp { hidden: 24 hidden: 16 activation: GELU } } optimizer { sgd { lr: 0.1 } } ";
+constexpr const char* kNarrowWire = "amp { opt_level: O0 loss_scale { init: 1024 } } comm { wire_dtype: FP16 } ";
+constexpr std::int64_t kSamples = 192;
+
+/// The gradients of a step of so many micro-batches, each computed in float32 and added in float64.
+std::vector<double> exact_gradients(const job::Job& job, const Samples& samples, int micro_batches) {
+  Learner learner(job, 4, 1);
+  std::vector<double> sum(static_cast<std::size_t>(learner.arena().size()));
+  for (const Range& part : part_of(kSamples, micro_batches, 0, 1, Shares::kEven)) {
+    learner.backward(samples, {part}, 1);
+    const std::vector<float> one = floats_of(learner.arena().grads());
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += static_cast<double>(one[i]);
+  }
+  return sum;
+}
+
+double median_error(const Tensor& found, const std::vector<double>& expected) {
+  const Tensor host = found.to(kCpu);
+  std::vector<double> errors;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    if (expected[i] == 0) continue;
+    errors.push_back(std::abs(host.item(static_cast<std::int64_t>(i)) / expected[i] - 1));
+  }
+  const auto middle = errors.begin() + static_cast<std::ptrdiff_t>(errors.size() / 2);
+  std::ranges::nth_element(errors, middle);
+  return *middle;
+}
+
+class MicroBatches : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Accumulate, MicroBatches, testing::Values(1, 4, 64),
+                         [](const auto& at) { return std::to_string(at.param); });
+
+TEST_P(MicroBatches, AddUpAsExactlyAsOneOnA16BitWire) {
+  const job::Job job = job_of(std::string(kModel) + kNarrowWire);
+  const Samples samples = make_samples(kSamples, 4, 1, 1);
+  Learner learner(job, 4, 1);
+  learner.join();
+  learner.backward(samples, part_of(kSamples, GetParam(), world().rank(), world().size(), Shares::kEven), 1);
+  const double error = median_error(learner.arena().grads(), exact_gradients(job, samples, GetParam()));
+  // A lone rank's sums never leave float32; others' are rounded to the wire, and the sum over ranks once more.
+  const bool rounded = world().size() > 1 || GetParam() == 1;
+  EXPECT_LE(error, rounded ? 3e-4 : 1e-6);
+  EXPECT_EQ(learner.arena().grads().dtype(), rounded ? DType::kFloat16 : DType::kFloat32);
+}
+
+TEST(Accumulation, WhoseSumTheWireCannotHoldSkipTheStep) {
+  Learner learner(job_of(std::string(kModel) + kNarrowWire), 4, 1);
+  learner.join();
+  const std::vector<std::string> before = bits_of(state_of(learner));
+  const std::size_t last = learner.arena().slots().size() - 1;
+  int passes = 0;
+  learner.ddp().reducer().set_on_gradient([&](std::size_t slot) {
+    if (slot != last || ++passes % 2 == 0) return;
+    const nn::Arena::Slot& place = learner.arena().slots()[last];
+    // Finite in float32, where the micro-batches are added.
+    kernels::backend(rank_device()).fill(learner.arena().grads().rows(place.begin, place.begin + 1), 1e6);
+  });
+  learner.backward(make_samples(kSamples, 4, 1, 1), part_of(kSamples, 2, world().rank(), world().size(), Shares::kEven),
+                   1);
+  const amp::Verdict verdict = learner.step();
+  const bool overflows = world().size() > 1;  // a lone rank has no wire
+  EXPECT_EQ(verdict.found_inf, overflows ? 1.0f : 0.0f);
+  EXPECT_EQ(verdict.slot, overflows ? static_cast<int>(last) : -1);
+  EXPECT_EQ(verdict.rank, overflows ? 0 : -1);
+  EXPECT_EQ(bits_of(state_of(learner)) == before, overflows);
+}
+
+/// Gradients of two backward passes that are both reduced, as where no_sync() was forgotten.
+TEST(Accumulation, ThatAreEachReducedAddUpToo) {
+  for (const char* comm : {"comm { wire_dtype: FP32 }", "comm { wire_dtype: FP32 gradient_average: false }",
+                           "comm { wire_dtype: FP32 gradient_predivide_factor: 2 }"}) {
+    SCOPED_TRACE(comm);
+    const job::Job job = job_of(std::string(kModel) + comm);
+    const Samples samples = make_samples(kSamples, 4, 1, 1);
+    Learner alone(job, 4, 1), mine(job, 4, 1);
+    mine.join();
+    alone.backward(samples, part_of(kSamples, 3, 0, 1, Shares::kEven), 1);
+    for (const Range& part : part_of(kSamples, 3, world().rank(), world().size(), Shares::kGrowing)) {
+      const double divisor = static_cast<double>(kSamples) / mine.ddp().loss_weight(1, 1);
+      const nn::StepContext context(job.seed(), 1, part.begin);
+      const Tensor input = samples.input.rows(part.begin, part.end).to(rank_device());
+      const Tensor target = samples.target.rows(part.begin, part.end).to(rank_device());
+      mine.scaler().scale(ops::cross_entropy(mine.ddp().forward(input), target, {.divisor = divisor})).backward();
+    }
+    EXPECT_LE(distance(mine.arena().grads(), alone.arena().grads()), 1e-6 * norm(alone.arena().grads()));
+  }
+}
+
+/// The loop of PyTorch's notes: unscale, clip, step.
+TEST(Clipping, BetweenUnscaleAndStepIsWhatTheOptimizerDoesItself) {
+  for (const int micro_batches : {1, 3}) {
+    SCOPED_TRACE(std::to_string(micro_batches) + " micro-batches");
+    const std::string amp = "amp { opt_level: O1 dtype: FP16 loss_scale { init: 1024 } } ";
+    const std::string model = "model { mlp { hidden: 24 hidden: 16 activation: GELU } } ";
+    Learner fused(job_of(model + amp + "optimizer { sgd { lr: 0.1 momentum: 0.9 } clip_norm: 0.05 }"), 4, 1);
+    Learner mine(job_of(model + amp + "optimizer { sgd { lr: 0.1 momentum: 0.9 } }"), 4, 1);
+    fused.join();
+    mine.join();
+    for (std::uint64_t step = 1; step <= 3; ++step) {
+      const Samples samples = make_samples(kSamples, 4, 1, step);
+      const Learner::Part part = part_of(kSamples, micro_batches, world().rank(), world().size(), Shares::kGrowing);
+      for (Learner* learner : {&fused, &mine}) learner->backward(samples, part, step);
+      mine.scaler().unscale_(mine.optimizer());
+      EXPECT_EQ(mine.model().parameters()[0].tensor.grad().dtype(), DType::kFloat32);
+      const double measured = optim::clip_grad_norm_(mine.model().parameters(), 0.05).item();
+      EXPECT_GT(measured, 0.05) << "nothing to clip";
+      EXPECT_FALSE(mine.step().found_inf);
+      EXPECT_FALSE(fused.step().found_inf);
+      EXPECT_NEAR(measured, fused.optimizer().gradient_norm(), 1e-6 * measured);
+      EXPECT_LE(distance(mine.arena().masters(), fused.arena().masters()), 1e-6 * norm(fused.arena().masters()));
+    }
+    require_equal_weights(mine.arena(), mine.optimizer().state(), *world().communicator());
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::comm
