@@ -25,7 +25,7 @@ GradScaler::GradScaler(const job::LossScale& config, std::shared_ptr<comm::Commu
                config.min(),
                config.max()},
       max_consecutive_skips_(config.max_consecutive_skips()),
-      communicator_(std::move(communicator)) {
+      communicator_(communicator->size() > 1 ? communicator->duplicate("loss_scale") : std::move(communicator)) {
   if (!(config.init() > 0)) throw UsageError("the loss scale must be > 0, not " + std::to_string(config.init()));
   if (options_.dynamic && !(config.growth_factor() > 1)) {
     throw UsageError("the growth factor must be > 1, not " + std::to_string(config.growth_factor()));
@@ -38,10 +38,11 @@ GradScaler::GradScaler(const job::LossScale& config, std::shared_ptr<comm::Commu
 }
 
 Tensor GradScaler::scale(const Tensor& loss) {
-  scaled_ = true;
   if (!state_.defined()) state_ = DeviceValue(initial_, loss.device());
+  require_device(loss.device(), "the loss");
   // 65536 times a float16 loss is infinite.
   const Tensor wide = is_reduced(loss.dtype()) ? ops::cast(loss, DType::kFloat32) : loss;
+  scaled_ = true;
   return ops::scale_by(wide, &state_.data()->scale);
 }
 
@@ -54,10 +55,17 @@ void GradScaler::require_gradients(const char* operation, const optim::Optimizer
 }
 
 GradScaler::PerOptimizer& GradScaler::record_of(const optim::Optimizer& optimizer) {
-  const auto found = std::ranges::find(optimizers_, &optimizer, &PerOptimizer::optimizer);
+  const auto found = std::ranges::find(optimizers_, optimizer.id(), &PerOptimizer::optimizer);
   if (found != optimizers_.end()) return *found;
-  optimizers_.push_back({.optimizer = &optimizer, .stage = Stage::kReady, .verdict = {}});
+  optimizers_.push_back({.optimizer = optimizer.id()});
   return optimizers_.back();
+}
+
+void GradScaler::require_device(Device device, const std::string& of) const {
+  if (device == state_.device()) return;
+  throw UsageError(
+      of + " lies on " + str(device) + ", the loss scale on " + str(state_.device()) + ", where the first loss was",
+      "Train on one device, or give each its own GradScaler.");
 }
 
 void GradScaler::require_scaled(const char* operation) const {
@@ -67,24 +75,29 @@ void GradScaler::require_scaled(const char* operation) const {
   }
 }
 
-DeviceValue<Verdict> GradScaler::agree_on(const Tensor& flags, const optim::Optimizer& optimizer) {
-  return agree(flags, optimizer.arena().local_flags(), *communicator_);
+void GradScaler::agree_on(const Tensor& flags, const optim::Optimizer& optimizer, PerOptimizer& record) {
+  record.verdict = agree(flags, optimizer.arena().local_flags(), *communicator_);
+  if (state_.device() != kCpu || record.verdict.data()->slot < 0) return;
+  const auto slot = static_cast<std::size_t>(record.verdict.data()->slot);
+  record.bad_parameter = optimizer.arena().slots().at(slot).parameter.name;
 }
 
 void GradScaler::unscale_(optim::Optimizer& optimizer) {
   require_scaled("unscale_()");
+  require_device(optimizer.arena().grads().device(), "the optimizer of unscale_()");
   PerOptimizer& record = record_of(optimizer);
   if (record.stage == Stage::kUnscaled) {
     throw UsageError("unscale_() has already been called on this optimizer since the last update()");
   }
   if (record.stage == Stage::kStepped) throw UsageError("unscale_() is being called after step()");
   require_gradients("unscale_()", optimizer);
-  record.verdict = agree_on(optimizer.unscale_gradients(&state_.data()->inverse), optimizer);
+  agree_on(optimizer.unscale_gradients(&state_.data()->inverse), optimizer, record);
   record.stage = Stage::kUnscaled;
 }
 
 DeviceValue<Verdict> GradScaler::step(optim::Optimizer& optimizer) {
   require_scaled("step()");
+  require_device(optimizer.arena().grads().device(), "the optimizer of step()");
   PerOptimizer& record = record_of(optimizer);
   if (record.stage == Stage::kStepped) {
     throw UsageError("step() has already been called since the last update()");
@@ -96,7 +109,7 @@ DeviceValue<Verdict> GradScaler::step(optim::Optimizer& optimizer) {
     optimizer.check_gradients();
   } else {
     require_gradients("step()", optimizer);
-    record.verdict = agree_on(optimizer.check_gradients(), optimizer);
+    agree_on(optimizer.check_gradients(), optimizer, record);
   }
   optimizer.step(unscaled ? nullptr : &state_.data()->inverse, &record.verdict.data()->found_inf);
   record.stage = Stage::kStepped;
@@ -108,9 +121,8 @@ void GradScaler::update() {
   std::string parameter;
   int rank = -1;
   for (const PerOptimizer& record : optimizers_) {
-    if (!record.verdict.defined() || record.verdict.data()->slot < 0 || !parameter.empty()) continue;
-    const auto slot = static_cast<std::size_t>(record.verdict.data()->slot);
-    parameter = record.optimizer->arena().slots().at(slot).parameter.name;
+    if (record.bad_parameter.empty() || !parameter.empty()) continue;
+    parameter = record.bad_parameter;
     rank = record.verdict.data()->rank;
   }
   adapt();

@@ -26,11 +26,17 @@ namespace lockstep::amp {
 /// Static scaling (dynamic: false) leaves the scale alone, but gradients are checked and steps skipped all the same.
 class GradScaler {
  public:
-  /// `config` as resolved. Throws UsageError for factors out of range.
+  /// `config` as resolved. A collective of several ranks: the verdicts of theirs travel on a channel of its own. Throws
+  /// UsageError for factors out of range.
   GradScaler(const job::LossScale& config, std::shared_ptr<comm::Communicator> communicator);
   GradScaler(const job::LossScale& config, const comm::World& world) : GradScaler(config, world.communicator()) {}
 
-  /// loss * scale, as part of the graph; float32 for a 16-bit loss.
+  // Two scalers with one state would agree on nothing.
+  GradScaler(const GradScaler&) = delete;
+  GradScaler& operator=(const GradScaler&) = delete;
+
+  /// loss * scale, as part of the graph; float32 for a 16-bit loss. Throws UsageError where an earlier loss was on
+  /// another device.
   Tensor scale(const Tensor& loss);
 
   /// Divides the optimizer's gradients by the scale now, so that they can be looked at, and clipped
@@ -39,8 +45,8 @@ class GradScaler {
   /// before any scale().
   void unscale_(optim::Optimizer& optimizer);
   /// Agrees on the verdict and applies or skips the optimizer's step. The verdict stays on the device: reading it waits
-  /// for a GPU. Throws UsageError when called twice before update(), and where no backward pass has given a parameter
-  /// of the optimizer a gradient since its last step.
+  /// for a GPU. Throws UsageError when called twice before update(), where no backward pass has given a parameter of the
+  /// optimizer a gradient since its last step, and for an optimizer on another device.
   DeviceValue<Verdict> step(optim::Optimizer& optimizer);
   /// Adapts the scale and counts skips; those of several optimizers since the last update count as one. Throws
   /// UsageError when no optimizer was checked since then, or before any scale(); and, on the CPU, what
@@ -68,14 +74,16 @@ class GradScaler {
  private:
   enum class Stage { kReady, kUnscaled, kStepped };
   struct PerOptimizer {
-    const optim::Optimizer* optimizer = nullptr;
+    std::uint64_t optimizer = 0;  ///< its id(): it may be gone before update()
+    std::string bad_parameter;    ///< known on the CPU at once; empty where there is none
     Stage stage = Stage::kReady;
     DeviceValue<Verdict> verdict;
   };
 
   kernels::LossScaleState now() const { return state_.defined() ? state_.read() : initial_; }
   PerOptimizer& record_of(const optim::Optimizer& optimizer);
-  DeviceValue<Verdict> agree_on(const Tensor& flags, const optim::Optimizer& optimizer);
+  void agree_on(const Tensor& flags, const optim::Optimizer& optimizer, PerOptimizer& record);
+  void require_device(Device device, const std::string& of) const;
   void require_scaled(const char* operation) const;
   static void require_gradients(const char* operation, const optim::Optimizer& optimizer);
 

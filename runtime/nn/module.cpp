@@ -40,6 +40,10 @@ std::vector<std::pair<std::string, RunningStatistics*>> Module::statistics() {
   return all;
 }
 
+void Module::commit_statistics() {
+  for (const auto& [name, statistics] : statistics()) statistics->commit();
+}
+
 void Module::train(bool training) {
   for_each([training](const std::string&, Module& module) { module.training_ = training; });
 }

@@ -39,6 +39,10 @@ class Module {
   /// Running statistics by path.
   std::vector<std::pair<std::string, RunningStatistics*>> statistics();
 
+  /// Accepts the running statistics that training forward passes have left pending: for a loop without an optimizer's
+  /// step, as one that estimates them anew under NoGrad. A step calls it with its verdict.
+  void commit_statistics();
+
   /// Switches dropout and batch norm between training and evaluation.
   void train(bool training = true);
   bool training() const { return training_; }

@@ -14,7 +14,11 @@ RunningStatistics::RunningStatistics(std::int64_t channels)
 
 void RunningStatistics::commit(const float* found_inf) {
   if (!pending_.defined()) return;
-  kernels::backend(committed_.device()).copy_unless(found_inf, pending_, committed_);
+  if (found_inf != nullptr) {
+    kernels::backend(committed_.device()).copy_unless(found_inf, pending_, committed_);
+  } else {
+    committed_.copy_from(pending_);
+  }
   pending_ = {};
 }
 

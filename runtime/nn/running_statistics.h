@@ -18,8 +18,8 @@ class RunningStatistics {
   void set_pending(const Tensor& next) { pending_ = next; }
   /// Moves the accepted statistics; there must be no pending ones.
   void move_to(Device device) { committed_ = committed_.to(device); }
-  /// Accepts the pending statistics unless *found_inf (on the device) is non-zero; forgets them either way.
-  void commit(const float* found_inf);
+  /// Accepts the pending statistics unless *found_inf (on the device; null: 0) is non-zero; forgets them either way.
+  void commit(const float* found_inf = nullptr);
 
  private:
   Tensor committed_;

@@ -4,15 +4,21 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "runtime/tensor/error.h"
 #include "runtime/tensor/gpu.h"
 
 namespace lockstep::optim {
 
+namespace {
+std::atomic<std::uint64_t> next_id{1};
+}
+
 Optimizer::Optimizer(std::vector<nn::Parameter> parameters, std::vector<ParameterOptions> per_parameter,
                      const OptimizerOptions& options)
-    : parameters_(std::move(parameters)),
+    : id_(next_id.fetch_add(1, std::memory_order_relaxed)),
+      parameters_(std::move(parameters)),
       per_parameter_(std::move(per_parameter)),
       options_(options),
       rates_{static_cast<float>(options.lr)} {}

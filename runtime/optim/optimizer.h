@@ -40,6 +40,8 @@ class Optimizer {
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
+  /// Of this process, never given twice: unlike its address, it names no other optimizer later.
+  std::uint64_t id() const { return id_; }
   /// "sgd", "adam", "adamw"
   virtual std::string name() const = 0;
 
@@ -106,6 +108,7 @@ class Optimizer {
   std::vector<kernels::ArenaSegment> segments_to_update(bool rounded) const;
   void say_skipped(std::int64_t steps) const;
 
+  std::uint64_t id_;
   std::vector<nn::Parameter> parameters_;
   std::vector<ParameterOptions> per_parameter_;
   OptimizerOptions options_;

@@ -72,7 +72,7 @@ class FirstOfTwo final : public comm::Communicator {
   void all_gather(const Tensor&, const Tensor&, const Stream&) override {}
   void reduce_scatter(const Tensor&, const Tensor&, comm::ReduceOp, const Stream&) override {}
   void barrier(const Stream&) override {}
-  std::shared_ptr<comm::Communicator> duplicate(const std::string&) override { return nullptr; }
+  std::shared_ptr<comm::Communicator> duplicate(const std::string&) override { return std::make_shared<FirstOfTwo>(); }
 };
 
 GradScaler scaler_of_two(const std::string& fields) {

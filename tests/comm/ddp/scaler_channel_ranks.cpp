@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// A scaler's verdicts travel on a channel of their own. Run as 1 to 4 ranks.
+#include <gtest/gtest.h>
+
+#include "tests/comm/ddp/ddp_fixture.h"
+
+namespace lockstep::comm {
+namespace {
+
+/// The ranks of world(), and what is asked of them.
+class Watched final : public Communicator {
+ public:
+  int rank() const override { return all_.rank(); }
+  int size() const override { return all_.size(); }
+  std::string description() const override { return all_.description(); }
+  Storage allocate(std::size_t bytes) override { return all_.allocate(bytes); }
+  void all_reduce(const Tensor& buffer, ReduceOp op, float premultiply, const Stream& stream) override {
+    ++reductions;
+    all_.all_reduce(buffer, op, premultiply, stream);
+  }
+  void broadcast(const Tensor& buffer, int root, const Stream& stream) override {
+    all_.broadcast(buffer, root, stream);
+  }
+  void all_gather(const Tensor& in, const Tensor& out, const Stream& stream) override {
+    all_.all_gather(in, out, stream);
+  }
+  void reduce_scatter(const Tensor& in, const Tensor& out, ReduceOp op, const Stream& stream) override {
+    all_.reduce_scatter(in, out, op, stream);
+  }
+  void barrier(const Stream& stream) override { all_.barrier(stream); }
+  std::shared_ptr<Communicator> duplicate(const std::string& name) override {
+    channels.push_back(name);
+    return all_.duplicate(name);
+  }
+
+  int reductions = 0;
+  std::vector<std::string> channels;
+
+ private:
+  Communicator& all_ = *world().communicator();
+};
+
+TEST(ScalerChannel, IsItsOwnWhereThereAreSeveralRanks) {
+  const auto watched = std::make_shared<Watched>();
+  Learner learner(job_of("model { mlp { hidden: 4 } } optimizer { sgd { lr: 0.1 } }"), 8, 2);
+  amp::GradScaler scaler(job_of("amp { opt_level: O1 }").amp().loss_scale(), watched);
+  learner.backward(make_samples(8, 8, 2, 1), part_of(8, 1, 0, 1, Shares::kEven), 1);
+  scaler.scale(Tensor::zeros({}, DType::kFloat32, rank_device()));
+  EXPECT_EQ((*scaler.step(learner.optimizer())).found_inf, 0.0f);
+  scaler.update();
+  const bool several = world().size() > 1;
+  EXPECT_EQ(watched->channels, several ? std::vector<std::string>{"loss_scale"} : std::vector<std::string>{});
+  EXPECT_EQ(watched->reductions, several ? 0 : 1);
+}
+
+}  // namespace
+}  // namespace lockstep::comm
