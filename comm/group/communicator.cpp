@@ -14,7 +14,7 @@ Tensor length_of(const std::string& text) {
 /// The text's bytes, padded with zeros to `length`.
 Tensor bytes_of(const std::string& text, std::int64_t length) {
   const Tensor bytes = Tensor::zeros({length}, DType::kUInt8);
-  std::ranges::copy(text, bytes.as<std::uint8_t>().begin());
+  std::ranges::copy(text, bytes.mutable_as<std::uint8_t>().begin());
   return bytes;
 }
 

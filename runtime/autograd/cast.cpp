@@ -10,6 +10,7 @@ Tensor cast(const Tensor& tensor, DType dtype) {
   if (tensor.dtype() == dtype) return tensor;
   const std::shared_ptr<Meta>& meta = tensor.autograd_meta();
   if (meta && meta->compute_copy.defined() && meta->compute_copy.dtype() == dtype) {
+    renew_compute_copy(tensor);
     // The copy takes the leaf's place in the graph: gradients flow to the leaf's slot, whatever their dtype.
     const Tensor copy = meta->compute_copy.detach();
     copy.set_autograd_meta(meta);
@@ -24,6 +25,13 @@ Tensor cast(const Tensor& tensor, DType dtype) {
       },
       Differentiable::kTwice);
   return out;
+}
+
+void renew_compute_copy(const Tensor& leaf) {
+  Meta& meta = meta_of(leaf);
+  if (leaf.version() == meta.copied_version) return;
+  kernels::backend(leaf.device()).cast(leaf, meta.compute_copy);
+  meta.copied_version = leaf.version();
 }
 
 }  // namespace lockstep::autograd

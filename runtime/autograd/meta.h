@@ -32,8 +32,11 @@ struct Meta {
   /// Gradients that backward passes have written into the slot since it was emptied; none where its value has another
   /// origin.
   std::int64_t slot_gradients = 0;
-  /// The leaf's value in the compute dtype, kept up to date by the optimizer; stands in for casts under autocast.
+  /// The leaf's value in the compute dtype, which stands in for casts under autocast: written by the optimizer with the
+  /// leaf, and by whoever reads it where the leaf was written since. Shares the leaf's version.
   Tensor compute_copy;
+  /// The leaf's version at which it and its copy in the arena's other dtype were alike.
+  std::uint64_t copied_version = 0;
   /// Called when a backward pass that reaches this leaf begins, before it writes any gradient.
   std::function<void()> on_pass_begin;
   /// Called when a backward pass has added its last contribution to this leaf.

@@ -20,6 +20,8 @@ Meta& meta_of(const Tensor& tensor) {
 
 bool is_recorded(const Tensor& tensor) { return grad_enabled() && tensor.defined() && tensor.requires_grad(); }
 
+const Tensor& BackwardContext::saved(const SavedTensor& tensor) const { return tensor.take(node_.name()); }
+
 bool BackwardContext::needs(std::size_t i) const { return node_.inputs().at(i) != nullptr; }
 
 GradTarget BackwardContext::target(std::size_t i, const Tensor& input) const {
@@ -38,6 +40,7 @@ std::optional<ActivationDerivative> BackwardContext::take_derivative(std::size_t
   if (producer->derivative().activation == kernels::Activation::kNone) return std::nullopt;
   const auto consumers = pass_.consumers.find(producer);
   if (consumers == pass_.consumers.end() || consumers->second != 1) return std::nullopt;
+  producer->derivative().at.take(producer->name());
   pass_.multiplied.insert(producer);
   return producer->derivative();
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "runtime/autograd/meta.h"
+#include "runtime/autograd/saved_tensor.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/tensor/tensor.h"
 
@@ -27,7 +28,7 @@ struct GradTarget {
 /// rounds 16-bit values once instead of twice.
 struct ActivationDerivative {
   kernels::Activation activation = kernels::Activation::kNone;
-  Tensor at;  ///< the result's shape and dtype: z, or the result where the derivative follows from that
+  SavedTensor at;  ///< the result's shape and dtype: z, or the result where the derivative follows from that
 };
 
 /// What the operations of one walk through the graph share.
@@ -47,6 +48,8 @@ class BackwardContext {
  public:
   BackwardContext(const Node& node, PassState& pass) : node_(node), pass_(pass) {}
 
+  /// The saved tensor, unless it was written since the forward pass: then throws UsageError naming this operation.
+  const Tensor& saved(const SavedTensor& tensor) const;
   /// Whether input `i` needs a gradient at all.
   bool needs(std::size_t i) const;
   /// Memory for the gradient of input `i`, whose value is `input`: the slice of the gradient arena where the input is a
@@ -55,7 +58,8 @@ class BackwardContext {
   /// `out` as the input's gradient either way.
   GradTarget target(std::size_t i, const Tensor& input) const;
   /// For a backward that can multiply it in: the derivative that the gradient of input `i` meets next, where this
-  /// operation alone makes that gradient. Whoever takes it returns the gradient multiplied by it.
+  /// operation alone makes that gradient. Whoever takes it returns the gradient multiplied by it. Its `at` is as it was
+  /// saved.
   std::optional<ActivationDerivative> take_derivative(std::size_t i) const;
   /// Whether the gradient that arrived is multiplied by this operation's own ActivationDerivative already.
   bool multiplied() const { return pass_.multiplied.contains(&node_); }
@@ -68,7 +72,8 @@ class BackwardContext {
 /// A gradient for every input, undefined where there is none.
 using BackwardFunction = std::function<std::vector<Tensor>(const Tensor& grad, const BackwardContext& context)>;
 
-/// One recorded operation with one result. What its backward needs is captured by the function and dropped when it ran.
+/// One recorded operation with one result. What its backward needs is captured by the function, values as SavedTensors,
+/// and dropped when it ran.
 class Node {
  public:
   Node(std::string_view name, std::vector<std::shared_ptr<Meta>> inputs, BackwardFunction backward, bool differentiable,

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "runtime/autograd/cast.h"
 #include "runtime/autograd/meta.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/tensor/error.h"
@@ -69,8 +70,12 @@ Arena::Arena(Module& root, const ArenaOptions& options) : options_(options), sta
                               options_.compute_dtype);
     } else {
       parameter.tensor.rebind(master_storage, static_cast<std::size_t>(slot.begin) * sizeof(float), DType::kFloat32);
-      if (copies_.defined()) meta.compute_copy = flat_slice(copies_, slot).reshaped(parameter.tensor.shape());
+      if (copies_.defined()) {
+        meta.compute_copy = flat_slice(copies_, slot).reshaped(parameter.tensor.shape());
+        meta.compute_copy.share_version(parameter.tensor);
+      }
     }
+    note_written(slot);
   }
   const std::size_t grad_bytes = static_cast<std::size_t>(size_) * sizeof(float);
   const Storage grads = labelled("gradients", grad_bytes, device);
@@ -84,7 +89,19 @@ bool Arena::is_reduced(const Parameter& parameter) const {
 
 bool Arena::is_rounded(const Slot& slot) const { return !options_.master_weights && is_reduced(slot.parameter); }
 
+const Tensor& Arena::masters() const {
+  take_over_writes();
+  return masters_;
+}
+
+const Tensor& Arena::copies() const {
+  take_over_writes();
+  return copies_;
+}
+
 Tensor Arena::master(const Slot& slot) const {
+  take_over(slot);
+  if (!is_reduced(slot.parameter)) return slot.parameter.tensor.detach();
   return flat_slice(masters_, slot).reshaped(slot.parameter.tensor.shape());
 }
 
@@ -185,10 +202,37 @@ std::int64_t Arena::written() const {
 
 void Arena::refresh_copies() const {
   if (copies_.defined()) kernels::backend(masters_.device()).cast(masters_, copies_);
-  for (const Slot& slot : slots_) slot.parameter.tensor.bump_version();
+  for (const Slot& slot : slots_) note_written(slot);
 }
 
-void Arena::commit_statistics(const float* found_inf) {
+void Arena::take_over_writes() const {
+  for (const Slot& slot : slots_) take_over(slot);
+}
+
+void Arena::take_over(const Slot& slot) const {
+  const Tensor& tensor = slot.parameter.tensor;
+  autograd::Meta& meta = autograd::meta_of(tensor);
+  if (tensor.version() == meta.copied_version) return;
+  if (is_reduced(slot.parameter)) {
+    kernels::backend(tensor.device()).cast(tensor.reshaped({slot.end - slot.begin}), flat_slice(masters_, slot));
+  } else if (copies_.defined()) {
+    autograd::renew_compute_copy(tensor);
+  }
+  meta.copied_version = tensor.version();
+}
+
+void Arena::note_update() const {
+  for (const Slot& slot : slots_) {
+    if (slot.parameter.tensor.requires_grad()) note_written(slot);
+  }
+}
+
+void Arena::note_written(const Slot& slot) const {
+  slot.parameter.tensor.bump_version();
+  autograd::meta_of(slot.parameter.tensor).copied_version = slot.parameter.tensor.version();
+}
+
+void Arena::commit_statistics(const float* found_inf) const {
   for (const auto& [name, statistics] : statistics_) statistics->commit(found_inf);
 }
 

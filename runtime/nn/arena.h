@@ -46,9 +46,10 @@ class Arena {
   const std::vector<Slot>& slots() const { return slots_; }
   /// Elements, padding included.
   std::int64_t size() const { return size_; }
-  const Tensor& masters() const { return masters_; }
-  /// Undefined where compute_dtype is float32.
-  const Tensor& copies() const { return copies_; }
+  /// What was written to parameters, up to now, included.
+  const Tensor& masters() const;
+  /// Undefined where compute_dtype is float32. As masters().
+  const Tensor& copies() const;
   /// The step's gradients, where they lie now: in wire() or in float32_grads().
   const Tensor& grads() const { return grads_; }
   /// Where gradients are reduced over ranks, in the dtype of the wire. The gradients of one backward pass are born
@@ -58,7 +59,8 @@ class Arena {
   /// unscaled gradients. wire() itself where that is float32. Else memory of its own, 4 bytes an element, that is taken
   /// when it is first asked for, and kept: ask before a step is captured.
   const Tensor& float32_grads();
-  /// The master weights of one slot, in the parameter's shape.
+  /// The master weights of one slot, in the parameter's shape. Where that is the parameter itself (O0, O1), writing
+  /// here is writing there; under O2 and O3 call refresh_copies() after it.
   Tensor master(const Slot& slot) const;
 
   /// Makes `storage` (zeroed, at least size() elements) the wire, of this dtype; the gradients there are forgotten.
@@ -93,9 +95,17 @@ class Arena {
   void use_gradients() { used_ = written(); }
   /// Rounds the masters into the copies; after loading or broadcasting masters.
   void refresh_copies() const;
+  /// Where a parameter was written (clipped, loaded, averaged) since its two dtypes were last alike, makes the master
+  /// that of a 16-bit parameter, and the copy that of a float32 one. Whoever asks for masters() or copies() gets that
+  /// anyway, and a float32 parameter's forward pass renews its copy itself; a step that is launched as a graph asks
+  /// nobody.
+  void take_over_writes() const;
+  /// An optimizer has written the masters of the parameters that require a gradient, and rounded them into the copies.
+  void note_update() const;
 
-  /// Accepts or forgets the pending batch-norm statistics of the whole model.
-  void commit_statistics(const float* found_inf);
+  /// Accepts the pending batch-norm statistics of the whole model, or forgets them where *found_inf (on the device) is
+  /// not 0; null: accepts. What an optimizer's step does with its verdict.
+  void commit_statistics(const float* found_inf = nullptr) const;
   const std::vector<std::pair<std::string, RunningStatistics*>>& statistics() const { return statistics_; }
 
  private:
@@ -105,6 +115,9 @@ class Arena {
   std::vector<Tensor> slots_of(const Tensor& flat) const;
   /// Gradients that backward passes wrote since zero_grad().
   std::int64_t written() const;
+  void take_over(const Slot& slot) const;
+  /// The parameter was written, its other dtype with it.
+  void note_written(const Slot& slot) const;
 
   ArenaOptions options_;
   std::vector<Slot> slots_;

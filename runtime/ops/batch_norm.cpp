@@ -12,6 +12,7 @@ namespace lockstep::ops {
 
 using autograd::BackwardContext;
 using autograd::GradTarget;
+using autograd::SavedTensor;
 
 namespace {
 
@@ -55,6 +56,43 @@ Statistics statistics_of_running(const Tensor& running, const BatchNormOptions& 
   return statistics;
 }
 
+/// What the backward pass keeps.
+struct Backward {
+  SavedTensor x;
+  SavedTensor y;  ///< undefined without relu
+  SavedTensor gamma;
+  Statistics statistics;
+  bool relu;
+  StatisticsReducer* reducer;
+
+  std::vector<Tensor> operator()(const Tensor& dy, const BackwardContext& context) const {
+    const Tensor& input = context.saved(x);
+    const Tensor& output = context.saved(y);
+    const Tensor& weight = context.saved(gamma);
+    kernels::Backend& backend = kernels::backend(dy.device());
+    const std::int64_t channels = weight.numel();
+    const Tensor sums = Tensor::empty({2 * channels}, weight.dtype(), dy.device());
+    const Tensor sum_dy = part(sums, 0, channels), sum_dy_xmu = part(sums, channels, channels);
+    backend.batch_norm_backward_reduce(input, statistics.mean, dy, output, relu, sum_dy, sum_dy_xmu);
+    // The parameters' gradients are this rank's share, like every other parameter's: taken before the sums are.
+    std::vector<Tensor> grads(4);
+    if (context.needs(1)) {
+      grads[1] = empty_like(weight);
+      backend.multiply(sum_dy_xmu, statistics.inv_std, grads[1]);
+    }
+    if (context.needs(2)) {
+      grads[2] = empty_like(sum_dy);
+      backend.cast(sum_dy, grads[2]);
+    }
+    if (statistics.count.defined() && reducer != nullptr) reducer->sum(sums);
+    if (context.needs(3)) grads[3] = empty_like(dy);
+    grads[0] = empty_like(input);
+    backend.batch_norm_backward_apply(input, statistics.mean, statistics.inv_std, weight, dy, output, relu, sum_dy,
+                                      sum_dy_xmu, statistics.count, grads[0], grads[3]);
+    return grads;
+  }
+};
+
 Tensor normalize(const Tensor& x, const Tensor& gamma_in, const Tensor& beta_in, const Tensor& residual_in,
                  const Statistics& statistics, const BatchNormOptions& options) {
   const DType dtype = statistics.mean.dtype();
@@ -64,32 +102,8 @@ Tensor normalize(const Tensor& x, const Tensor& gamma_in, const Tensor& beta_in,
   const Tensor y = empty_like(x);
   kernels::backend(x.device()).batch_norm_apply(x, statistics.mean, statistics.inv_std, gamma, beta, residual, relu, y);
   autograd::record(y, "batch_norm", {x, gamma, beta, residual},
-                   [x = x.detach(), y = relu ? y.detach() : Tensor(), gamma = gamma.detach(), statistics, relu,
-                    reducer = options.reducer](const Tensor& dy, const BackwardContext& context) {
-                     kernels::Backend& backend = kernels::backend(x.device());
-                     const std::int64_t channels = gamma.numel();
-                     const Tensor sums = Tensor::empty({2 * channels}, gamma.dtype(), x.device());
-                     const Tensor sum_dy = part(sums, 0, channels), sum_dy_xmu = part(sums, channels, channels);
-                     backend.batch_norm_backward_reduce(x, statistics.mean, dy, y, relu, sum_dy, sum_dy_xmu);
-                     // The parameters' gradients are this rank's share, like every other parameter's: taken before the
-                     // sums are.
-                     std::vector<Tensor> grads(4);
-                     if (context.needs(1)) {
-                       const Tensor dgamma = empty_like(gamma);
-                       backend.multiply(sum_dy_xmu, statistics.inv_std, dgamma);
-                       grads[1] = dgamma;
-                     }
-                     if (context.needs(2)) {
-                       grads[2] = empty_like(sum_dy);
-                       backend.cast(sum_dy, grads[2]);
-                     }
-                     if (statistics.count.defined() && reducer) reducer->sum(sums);
-                     if (context.needs(3)) grads[3] = empty_like(dy);
-                     grads[0] = empty_like(x);
-                     backend.batch_norm_backward_apply(x, statistics.mean, statistics.inv_std, gamma, dy, y, relu,
-                                                       sum_dy, sum_dy_xmu, statistics.count, grads[0], grads[3]);
-                     return grads;
-                   });
+                   Backward{SavedTensor(x), SavedTensor(relu ? y : Tensor()), SavedTensor(gamma), statistics, relu,
+                            options.reducer});
   return y;
 }
 

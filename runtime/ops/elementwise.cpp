@@ -10,6 +10,7 @@ namespace lockstep::ops {
 
 using autograd::BackwardContext;
 using autograd::Differentiable;
+using autograd::SavedTensor;
 using kernels::Activation;
 
 namespace {
@@ -26,12 +27,12 @@ Tensor activate(amp::Op op, Activation activation, const Tensor& input) {
   const Tensor x = amp::autocast(op, input);
   const Tensor y = empty_like(x);
   kernels::backend(x.device()).activate(activation, x, y);
-  const Tensor at = kernels::derivative_follows_from_output(activation) ? y.detach() : x.detach();
+  const SavedTensor at(kernels::derivative_follows_from_output(activation) ? y : x);
   autograd::record(y, name_of(op), {x},
                    [activation, at](const Tensor& dy, const BackwardContext& context) {
                      if (context.multiplied()) return std::vector<Tensor>{dy};
                      const Tensor dx = empty_like(dy);
-                     kernels::backend(dy.device()).activate_backward(activation, at, dy, dx);
+                     kernels::backend(dy.device()).activate_backward(activation, context.saved(at), dy, dx);
                      return std::vector<Tensor>{dx};
                    },
                    Differentiable::kOnce, {activation, at});
@@ -60,8 +61,8 @@ Tensor add(const Tensor& first, const Tensor& second) {
   kernels::backend(a.device()).add(a, b, out);
   autograd::record(
       out, "add", {a, b},
-      [b = b.detach()](const Tensor& grad, const BackwardContext& context) {
-        return std::vector<Tensor>{grad, context.needs(1) ? reduce_like(grad, b, context, 1) : Tensor()};
+      [b = SavedTensor(b)](const Tensor& grad, const BackwardContext& context) {
+        return std::vector<Tensor>{grad, context.needs(1) ? reduce_like(grad, b.peek(), context, 1) : Tensor()};
       },
       a.shape() == b.shape() ? Differentiable::kTwice : Differentiable::kOnce);
   return out;
@@ -75,10 +76,10 @@ Tensor mul(const Tensor& first, const Tensor& second) {
   // The operands keep their place in the graph, so that the backward can be differentiated.
   autograd::record(
       out, "mul", {a, b},
-      [a, b](const Tensor& grad, const BackwardContext& context) {
+      [a = SavedTensor::in_graph(a), b = SavedTensor::in_graph(b)](const Tensor& grad, const BackwardContext& context) {
         std::vector<Tensor> grads(2);
-        if (context.needs(0)) grads[0] = mul(grad, b);
-        if (context.needs(1)) grads[1] = reduce_like(mul(grad, a), b, context, 1);
+        if (context.needs(0)) grads[0] = mul(grad, context.saved(b));
+        if (context.needs(1)) grads[1] = reduce_like(mul(grad, context.saved(a)), b.peek(), context, 1);
         return grads;
       },
       a.shape() == b.shape() ? Differentiable::kTwice : Differentiable::kOnce);

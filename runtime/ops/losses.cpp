@@ -11,6 +11,8 @@
 
 namespace lockstep::ops {
 
+using autograd::SavedTensor;
+
 namespace {
 
 DType loss_dtype(const Tensor& x) { return x.dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32; }
@@ -36,14 +38,15 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const LossOpti
   const Tensor log_sum_exp = Tensor::empty({rows}, loss_dtype(x), x.device());
   const double smoothing = options.label_smoothing;
   kernels::backend(x.device()).cross_entropy(x, classes, smoothing, weight, loss, log_sum_exp);
-  autograd::record(
-      loss, "cross_entropy", {logits},
-      [x, classes, smoothing, weight, log_sum_exp, shape = logits.shape()](const Tensor& dloss,
-                                                                           const autograd::BackwardContext&) {
-        const Tensor dx = empty_like(x);
-        kernels::backend(x.device()).cross_entropy_backward(x, classes, smoothing, weight, log_sum_exp, dloss, dx);
-        return std::vector<Tensor>{dx.reshaped(shape)};
-      });
+  autograd::record(loss, "cross_entropy", {logits},
+                   [x = SavedTensor(x), classes = SavedTensor(classes), smoothing, weight, log_sum_exp,
+                    shape = logits.shape()](const Tensor& dloss, const autograd::BackwardContext& context) {
+                     const Tensor dx = empty_like(x.peek());
+                     kernels::backend(dx.device())
+                         .cross_entropy_backward(context.saved(x), context.saved(classes), smoothing, weight,
+                                                 log_sum_exp, dloss, dx);
+                     return std::vector<Tensor>{dx.reshaped(shape)};
+                   });
   return loss;
 }
 
@@ -59,14 +62,15 @@ Tensor mse(const Tensor& input, const Tensor& target_in, const LossOptions& opti
   const Tensor loss = Tensor::empty({}, loss_dtype(x), x.device());
   kernels::backend(x.device()).mse(x, target, weight, loss);
   autograd::record(loss, "mse", {x, target},
-                   [x = x.detach(), target = target.detach(), weight](const Tensor& dloss,
-                                                                      const autograd::BackwardContext& context) {
+                   [x = SavedTensor(x), target = SavedTensor(target), weight](
+                       const Tensor& dloss, const autograd::BackwardContext& context) {
                      std::vector<Tensor> grads(2);
                      for (std::size_t i = 0; i < 2; ++i) {
                        if (!context.needs(i)) continue;
-                       grads[i] = empty_like(x);
-                       const Tensor& from = i == 0 ? x : target;
-                       kernels::backend(x.device()).mse_backward(from, i == 0 ? target : x, weight, dloss, grads[i]);
+                       const Tensor& from = context.saved(i == 0 ? x : target);
+                       const Tensor& to = context.saved(i == 0 ? target : x);
+                       grads[i] = empty_like(from);
+                       kernels::backend(from.device()).mse_backward(from, to, weight, dloss, grads[i]);
                      }
                      return grads;
                    });

@@ -14,11 +14,12 @@ Tensor softmax(amp::Op op, bool log, const Tensor& input) {
   const Tensor x = amp::autocast(op, input);
   const Tensor y = empty_like(x);
   kernels::backend(x.device()).softmax(x, log, y);
-  autograd::record(y, name_of(op), {x}, [log, y = y.detach()](const Tensor& dy, const autograd::BackwardContext&) {
-    const Tensor dx = empty_like(y);
-    kernels::backend(dy.device()).softmax_backward(y, log, dy, dx);
-    return std::vector<Tensor>{dx};
-  });
+  autograd::record(y, name_of(op), {x},
+                   [log, y = autograd::SavedTensor(y)](const Tensor& dy, const autograd::BackwardContext& context) {
+                     const Tensor dx = empty_like(dy);
+                     kernels::backend(dy.device()).softmax_backward(context.saved(y), log, dy, dx);
+                     return std::vector<Tensor>{dx};
+                   });
   return y;
 }
 

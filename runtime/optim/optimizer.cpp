@@ -170,7 +170,7 @@ void Optimizer::step(const float* inverse_scale, const float* found_inf) {
   backend.advance_schedule(found_inf, device_rates_, has_gradient, parameter_steps_, schedule_.data());
   arena.use_gradients();
   // Whether the step was applied is known on the device alone.
-  for (const nn::Parameter& parameter : parameters_) parameter.tensor.bump_version();
+  arena.note_update();
 }
 
 std::vector<kernels::ArenaSegment> Optimizer::segments_to_update(bool rounded) const {

@@ -13,6 +13,11 @@ Storage::Block::~Block() {
 Storage::Storage(void* data, std::size_t bytes, Device device, std::function<void()> release)
     : block_(new Block{data, bytes, device, std::move(release)}) {}
 
+std::shared_ptr<std::atomic<std::uint64_t>> Storage::writes() const {
+  if (!block_) return std::make_shared<std::atomic<std::uint64_t>>(0);
+  return {block_, &block_->writes};
+}
+
 Storage Storage::allocate(std::size_t bytes, Device device) {
   if (device.type != DeviceType::kCpu) return gpu::allocate(bytes, device);
   void* data = CpuAllocator::instance().allocate(bytes);

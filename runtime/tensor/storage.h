@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 
@@ -24,6 +26,9 @@ class Storage {
   std::size_t bytes() const { return block_ ? block_->bytes : 0; }
   Device device() const { return block_ ? block_->device : kCpu; }
   explicit operator bool() const { return block_ != nullptr; }
+  /// The count of writes in place that the views of this block share, unless they have one of their own; see
+  /// Tensor::version(). Keeps the block alive.
+  std::shared_ptr<std::atomic<std::uint64_t>> writes() const;
 
  private:
   struct Block {
@@ -31,6 +36,7 @@ class Storage {
     std::size_t bytes;
     Device device;
     std::function<void()> release;
+    mutable std::atomic<std::uint64_t> writes{0};
     ~Block();
   };
   std::shared_ptr<const Block> block_;

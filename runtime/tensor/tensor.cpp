@@ -30,7 +30,7 @@ Tensor Tensor::from(const std::vector<T>& values, const Shape& shape) {
     throw ShapeError(std::to_string(values.size()) + " values for a tensor of shape " + shape.str());
   }
   Tensor tensor = empty(shape, dtype_of<T>);
-  std::ranges::copy(values, tensor.as<T>().begin());
+  std::ranges::copy(values, tensor.mutable_as<T>().begin());
   return tensor;
 }
 
@@ -43,6 +43,7 @@ Tensor Tensor::view(Storage storage, std::size_t byte_offset, const Shape& shape
   Tensor tensor;
   tensor.impl_ = std::make_shared<Impl>();
   tensor.impl_->data = static_cast<std::byte*>(storage.data()) + byte_offset;
+  tensor.impl_->writes = storage.writes();
   tensor.impl_->storage = std::move(storage);
   tensor.impl_->shape = shape;
   tensor.impl_->dtype = dtype;
@@ -50,13 +51,20 @@ Tensor Tensor::view(Storage storage, std::size_t byte_offset, const Shape& shape
 }
 
 template <class T>
-std::span<T> Tensor::as() const {
+std::span<const T> Tensor::as() const {
   if (dtype_of<T> != dtype()) {
     throw ShapeError("a tensor of " + std::string(name_of(dtype())) + " was read as " +
                      std::string(name_of(dtype_of<T>)));
   }
   if (device() != kCpu) throw ShapeError("the CPU cannot read " + describe(*this) + "; copy it with to(kCpu)");
-  return {static_cast<T*>(data()), static_cast<std::size_t>(numel())};
+  return {static_cast<const T*>(data()), static_cast<std::size_t>(numel())};
+}
+
+template <class T>
+std::span<T> Tensor::mutable_as() const {
+  const std::size_t count = as<T>().size();  // the same errors
+  bump_version();
+  return {static_cast<T*>(data()), count};
 }
 
 double Tensor::item(std::int64_t at) const {
@@ -102,12 +110,19 @@ void Tensor::copy_from(const Tensor& from) const {
   } else {
     gpu::copy(data(), from.data(), bytes(), Stream::current(device));
   }
+  bump_version();
+}
+
+Tensor Tensor::part(std::size_t byte_offset, const Shape& shape) const {
+  const std::size_t offset = static_cast<std::size_t>(impl_->data - static_cast<std::byte*>(impl_->storage.data()));
+  const Tensor tensor = view(impl_->storage, offset + byte_offset, shape, dtype());
+  tensor.share_version(*this);
+  return tensor;
 }
 
 Tensor Tensor::reshaped(const Shape& shape) const {
   if (shape.numel() != numel()) throw ShapeError("cannot reshape " + describe(*this) + " to " + shape.str());
-  const std::size_t offset = static_cast<std::size_t>(impl_->data - static_cast<std::byte*>(impl_->storage.data()));
-  return view(impl_->storage, offset, shape, dtype());
+  return part(0, shape);
 }
 
 Tensor Tensor::rows(std::int64_t begin, std::int64_t end) const {
@@ -115,9 +130,7 @@ Tensor Tensor::rows(std::int64_t begin, std::int64_t end) const {
     throw ShapeError("rows " + std::to_string(begin) + " to " + std::to_string(end) + " of " + describe(*this));
   }
   const std::size_t row_bytes = numel() == 0 ? 0 : static_cast<std::size_t>(numel() / size(0)) * size_of(dtype());
-  const std::size_t offset = static_cast<std::size_t>(impl_->data - static_cast<std::byte*>(impl_->storage.data()));
-  return view(impl_->storage, offset + static_cast<std::size_t>(begin) * row_bytes, shape().with(0, end - begin),
-              dtype());
+  return part(static_cast<std::size_t>(begin) * row_bytes, shape().with(0, end - begin));
 }
 
 Tensor Tensor::detach() const { return reshaped(shape()); }
@@ -127,7 +140,7 @@ void Tensor::rebind(Storage storage, std::size_t byte_offset, DType dtype) const
   impl_->storage = there.impl_->storage;
   impl_->data = there.impl_->data;
   impl_->dtype = dtype;
-  bump_version();
+  impl_->writes = std::make_shared<std::atomic<std::uint64_t>>(version() + 1);
 }
 
 std::string describe(const Tensor& tensor) {
@@ -143,13 +156,21 @@ template Tensor Tensor::from(const std::vector<std::int64_t>&, const Shape&);
 template Tensor Tensor::from(const std::vector<std::int32_t>&, const Shape&);
 template Tensor Tensor::from(const std::vector<std::uint8_t>&, const Shape&);
 template Tensor Tensor::from(const std::vector<bool>&, const Shape&);
-template std::span<float> Tensor::as() const;
-template std::span<Half> Tensor::as() const;
-template std::span<BFloat16> Tensor::as() const;
-template std::span<double> Tensor::as() const;
-template std::span<std::int64_t> Tensor::as() const;
-template std::span<std::int32_t> Tensor::as() const;
-template std::span<std::uint8_t> Tensor::as() const;
-template std::span<bool> Tensor::as() const;
+template std::span<const float> Tensor::as() const;
+template std::span<float> Tensor::mutable_as() const;
+template std::span<const Half> Tensor::as() const;
+template std::span<Half> Tensor::mutable_as() const;
+template std::span<const BFloat16> Tensor::as() const;
+template std::span<BFloat16> Tensor::mutable_as() const;
+template std::span<const double> Tensor::as() const;
+template std::span<double> Tensor::mutable_as() const;
+template std::span<const std::int64_t> Tensor::as() const;
+template std::span<std::int64_t> Tensor::mutable_as() const;
+template std::span<const std::int32_t> Tensor::as() const;
+template std::span<std::int32_t> Tensor::mutable_as() const;
+template std::span<const std::uint8_t> Tensor::as() const;
+template std::span<std::uint8_t> Tensor::mutable_as() const;
+template std::span<const bool> Tensor::as() const;
+template std::span<bool> Tensor::mutable_as() const;
 
 }  // namespace lockstep

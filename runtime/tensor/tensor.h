@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -41,12 +42,16 @@ class Tensor {
   DType dtype() const { return impl_->dtype; }
   Device device() const { return impl_->storage.device(); }
 
+  /// Writes through it are not seen: whoever writes here, or lets a kernel write, calls bump_version().
   void* data() const { return impl_->data; }
   /// The block that the elements lie in.
   const Storage& storage() const { return impl_->storage; }
-  /// The elements as T. Throws ShapeError when T is not the dtype, and for a tensor that lies on a GPU.
+  /// The elements as T, for reading. Throws ShapeError when T is not the dtype, and for a tensor that lies on a GPU.
   template <class T>
-  std::span<T> as() const;
+  std::span<const T> as() const;
+  /// The same for writing: counts as a write. Ask again for each pass of writes.
+  template <class T>
+  std::span<T> mutable_as() const;
   /// Element `at` (row-major), of any dtype. Waits for the device where the tensor lies on one.
   double item(std::int64_t at = 0) const;
 
@@ -54,7 +59,7 @@ class Tensor {
   /// to the CPU it waits; the other way the copy is appended to the device's current stream.
   Tensor to(Device device) const;
   /// Overwrites the elements with those of `from`, of the same shape and dtype on any device: appended to the current
-  /// stream of the one that is no CPU. From pageable host memory, or to it, the call waits.
+  /// stream of the one that is no CPU. From pageable host memory, or to it, the call waits. Counts as a write.
   void copy_from(const Tensor& from) const;
 
   /// The same elements under another shape with the same count; shares the data, not the graph.
@@ -69,12 +74,16 @@ class Tensor {
   /// Whether both show the same memory from the same first byte.
   bool aliases(const Tensor& other) const { return defined() && other.defined() && data() == other.data(); }
 
-  /// Counts writes in place; whoever writes to a tensor that others may have cached calls bump_version().
-  std::uint64_t version() const { return impl_->version; }
-  void bump_version() const { ++impl_->version; }
+  /// Counts writes in place to the memory that this tensor shows, through whichever view of it: what tells a backward
+  /// pass that a value which it needs is gone, and caches that they are stale.
+  std::uint64_t version() const { return impl_->writes->load(std::memory_order_relaxed); }
+  void bump_version() const { impl_->writes->fetch_add(1, std::memory_order_relaxed); }
+  /// From now on a write to either of the two counts for both: they hold one value, in two dtypes.
+  void share_version(const Tensor& other) const { impl_->writes = other.impl_->writes; }
 
   /// Points this tensor, and every handle to it, at other memory with the same element count. How the arena moves
-  /// parameters into one allocation. The dtype may change; the elements are not copied.
+  /// parameters into one allocation. The dtype may change; the elements are not copied. Counts as a write; from then on
+  /// this tensor and the views made of it have a version of their own, apart from other views of `storage`.
   void rebind(Storage storage, std::size_t byte_offset, DType dtype) const;
 
   // Automatic differentiation, defined in runtime/autograd.
@@ -91,12 +100,15 @@ class Tensor {
   void set_autograd_meta(std::shared_ptr<autograd::Meta> meta) const { impl_->meta = std::move(meta); }
 
  private:
+  /// A view of this tensor's memory from `byte_offset` bytes behind its first element on.
+  Tensor part(std::size_t byte_offset, const Shape& shape) const;
+
   struct Impl {
     Storage storage;
     std::byte* data = nullptr;
     Shape shape;
     DType dtype = DType::kFloat32;
-    std::uint64_t version = 0;
+    std::shared_ptr<std::atomic<std::uint64_t>> writes;
     std::shared_ptr<autograd::Meta> meta;
   };
   std::shared_ptr<Impl> impl_;

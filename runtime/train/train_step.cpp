@@ -47,6 +47,7 @@ TrainStep::Key TrainStep::key_of(const StepInputs& inputs) {
 
 void TrainStep::run(const StepInputs& inputs) {
   faults_.enter(inputs.step, 0);
+  network_.arena().take_over_writes();
   const bool graphs = network_.device() != kCpu && job_.train().cuda_graph() != job::OFF;
   // A fault strikes one step, which no recorded one knows of.
   if (!graphs || faults_.planned_at(inputs.step)) {

@@ -53,7 +53,7 @@ void CpuBackend::check_finite(const Tensor& grad, std::int64_t base, std::span<c
       const double sum = std::accumulate(sums.begin(), sums.end(), 0.0);
       // No sum of squares of finite floats overflows a double.
       finite = std::isfinite(sum);
-      sum_of_squares.as<double>()[s] = sum;
+      sum_of_squares.mutable_as<double>()[s] = sum;
     } else {
       const auto verdicts =
           reduce_chunks(elements, kChunkElements, kGrainChunks, [&](std::int64_t first, std::int64_t n) {
@@ -61,7 +61,7 @@ void CpuBackend::check_finite(const Tensor& grad, std::int64_t base, std::span<c
           });
       finite = std::ranges::all_of(verdicts, [](char verdict) { return verdict != 0; });
     }
-    flags.as<float>()[s] = finite ? 0.0f : 1.0f;
+    flags.mutable_as<float>()[s] = finite ? 0.0f : 1.0f;
   }
 }
 
@@ -92,7 +92,7 @@ void CpuBackend::sgd_step(const ArenaSlice& slice, const SgdOptions& options, co
   if (options.momentum != 0) checks::optimizer_state("sgd_step", "momentum", slice, momentum);
   if (!has_loop(slice)) return reference_backend().sgd_step(slice, options, scalars, momentum);
   if (skipped(scalars)) return;
-  float* velocity = options.momentum != 0 ? momentum.as<float>().data() : nullptr;
+  float* velocity = options.momentum != 0 ? momentum.mutable_as<float>().data() : nullptr;
   for_each_part(slice, scalars, [&](const ArenaSegment& segment, std::int64_t begin, std::int64_t n) {
     loops().sgd_step(slice, options, scalars, segment, velocity, begin, n);
   });
@@ -105,8 +105,10 @@ void CpuBackend::adam_step(const ArenaSlice& slice, const AdamOptions& options, 
   checks::optimizer_state("adam_step", "v", slice, v);
   if (!has_loop(slice)) return reference_backend().adam_step(slice, options, scalars, m, v);
   if (skipped(scalars)) return;
+  float* const mean = m.mutable_as<float>().data();
+  float* const square = v.mutable_as<float>().data();
   for_each_part(slice, scalars, [&](const ArenaSegment& segment, std::int64_t begin, std::int64_t n) {
-    loops().adam_step(slice, options, scalars, segment, m.as<float>().data(), v.as<float>().data(), begin, n);
+    loops().adam_step(slice, options, scalars, segment, mean, square, begin, n);
   });
 }
 

@@ -31,7 +31,7 @@ std::int64_t image_numel(const Shape& shape) { return shape.numel() / shape.fron
 template <class Body>
 void for_each_image(const Shape& x, std::int64_t buffer_elements, Body body) {
   const Tensor buffers = Tensor::empty({omp_get_max_threads(), buffer_elements}, DType::kFloat32);
-  float* const first = buffers.as<float>().data();
+  float* const first = buffers.mutable_as<float>().data();
   cpu::parallel_ranges(x.front(), cpu::kGrainElements / image_numel(x), [&](std::int64_t begin, std::int64_t end) {
     float* const buffer = first + omp_get_thread_num() * buffer_elements;
     for (std::int64_t image = begin; image < end; ++image) body(image, buffer);
@@ -104,7 +104,7 @@ void CpuBackend::pool_forward(const PoolGeometry& geometry, const Tensor& x, con
     const float* const in = widened(cpu::input(x).from(image * in_numel), in_numel, buffer);
     float* const result = result_buffer(out, buffer + in_numel);
     if (max) {
-      max_pool(window, channels, in, result, indices.as<std::int32_t>().data() + image * out_numel);
+      max_pool(window, channels, in, result, indices.mutable_as<std::int32_t>().data() + image * out_numel);
     } else {
       std::fill_n(result, out_numel, 0.0f);
       window.for_each_tap([&](std::int64_t in_pixel, std::int64_t, std::int64_t out_pixel) {

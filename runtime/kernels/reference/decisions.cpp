@@ -16,8 +16,8 @@ void ReferenceBackend::cast_ballot(const Tensor& reduced, const Tensor& local, i
   for (std::size_t i = 0; i < count; ++i) {
     const float* mine = local.defined() ? &local.as<float>()[i] : nullptr;
     const Vote own = vote(reduced.as<float>()[i], mine, rank, world_size);
-    ballot.as<float>()[i] = own.bad;
-    ballot.as<float>()[i + count] = own.number;
+    ballot.mutable_as<float>()[i] = own.bad;
+    ballot.mutable_as<float>()[i + count] = own.number;
   }
 }
 

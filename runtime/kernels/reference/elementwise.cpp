@@ -32,8 +32,9 @@ void ReferenceBackend::fill(const Tensor& out, double value) {
 void ReferenceBackend::cast(const Tensor& in, const Tensor& out) {
   checks::cast(in, out);
   visit_dtype(in.dtype(), [&]<class In>() {
-    visit_dtype(out.dtype(),
-                [&]<class Out>() { std::ranges::transform(in.as<In>(), out.as<Out>().begin(), convert<Out, In>); });
+    visit_dtype(out.dtype(), [&]<class Out>() {
+      std::ranges::transform(in.as<In>(), out.mutable_as<Out>().begin(), convert<Out, In>);
+    });
   });
 }
 

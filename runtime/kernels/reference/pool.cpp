@@ -44,7 +44,7 @@ void max_pool(const PoolGeometry& geometry, const Tensor& x, const Tensor& y, co
   const auto channels = static_cast<std::size_t>(x.shape().back());
   const Values input = load(x);
   Values maxima(static_cast<std::size_t>(y.numel()), 0.0);
-  const std::span<std::int32_t> winners = indices.as<std::int32_t>();
+  const std::span<std::int32_t> winners = indices.mutable_as<std::int32_t>();
   std::ranges::fill(winners, -1);
   window.for_each_tap([&](std::int64_t in_pixel, std::int64_t, std::int64_t out_pixel) {
     for (std::size_t c = 0; c < channels; ++c) {

@@ -28,7 +28,7 @@ Values load(const Tensor& tensor) {
 void store(const Values& values, const Tensor& tensor) {
   require_cpu(tensor);
   visit_dtype(tensor.dtype(),
-              [&]<class T>() { std::ranges::transform(values, tensor.as<T>().begin(), convert<T, double>); });
+              [&]<class T>() { std::ranges::transform(values, tensor.mutable_as<T>().begin(), convert<T, double>); });
 }
 
 Values load_if(bool accumulate, const Tensor& tensor) {

@@ -38,8 +38,7 @@ TEST(CastCache, IsStaleOnceTheWeightWasWritten) {
   const Autocast guard(DType::kFloat16);
   const Tensor w = weight();
   const Tensor before = cast(w);
-  w.as<float>()[0] = 42;
-  w.bump_version();
+  w.mutable_as<float>()[0] = 42;
   EXPECT_EQ(cast(w).item(), 42);
   EXPECT_FALSE(cast(w).is(before));
 }

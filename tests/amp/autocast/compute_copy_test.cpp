@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "amp/autocast/autocast.h"
 #include "amp/autocast/cast_cache.h"
 #include "runtime/autograd/cast.h"
@@ -48,6 +50,26 @@ TEST_F(ComputeCopy, IsWhatTheOperationReads) {
   const Autocast guard(DType::kFloat16);
   const Tensor ones = Tensor::from<float>({1, 1, 1}, {1, 3});
   EXPECT_THAT(values_of(layer_.forward(ones)), ::testing::Each(3));
+}
+
+TEST_F(ComputeCopy, IsRenewedWhereTheWeightWasWritten) {
+  const Autocast guard(DType::kFloat16);
+  const Tensor ones = Tensor::from<float>({1, 1, 1}, {1, 3});
+  const auto write = [this](float value) {
+    const Tensor values = Tensor::empty(weight_.shape(), DType::kFloat32);
+    kernels::backend(kCpu).fill(values, static_cast<double>(value));
+    return values;
+  };
+  weight_.copy_from(write(2));
+  EXPECT_THAT(values_of(layer_.forward(ones)), ::testing::Each(6));
+  arena_.master(slot_).copy_from(write(3));
+  EXPECT_THAT(values_of(layer_.forward(ones)), ::testing::Each(9)) << "through the arena";
+  for (float& value : weight_.mutable_as<float>()) value = std::min(value, 1.0f);
+  EXPECT_THAT(values_of(arena_.copies()).front(), 1) << "without a forward pass too";
+  EXPECT_THAT(values_of(layer_.forward(ones)), ::testing::Each(3));
+  kernels::backend(kCpu).fill(weight_, 4.0);
+  weight_.bump_version();
+  EXPECT_THAT(values_of(layer_.forward(ones)), ::testing::Each(12)) << "by a kernel, whose caller counts the write";
 }
 
 TEST_F(ComputeCopy, SendsTheGradientToTheMastersSlot) {

@@ -28,7 +28,7 @@ class Rank final : public comm::Communicator {
     EXPECT_EQ(op, comm::ReduceOp::kMax);
     EXPECT_EQ(premultiply, 1.0f);
     const Tensor host = buffer.to(kCpu);
-    const std::span<float> mine = host.as<float>();
+    const std::span<float> mine = host.mutable_as<float>();
     meeting_.ballots.emplace_back(mine.begin(), mine.end());
     for (const std::vector<float>& theirs : meeting_.ballots) {
       for (std::size_t i = 0; i < mine.size(); ++i) mine[i] = std::max(mine[i], theirs[i]);

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "amp/autocast/autocast.h"
+#include "runtime/autograd/engine.h"
 #include "runtime/tensor/error.h"
 #include "tests/amp/grad_scaler/scaled_model.h"
 
@@ -148,6 +149,66 @@ TEST(OptLevel, ThatKeepsNormsInFloat32DoesSoWithoutMastersToo) {
       const bool norm = slot.parameter.kind == nn::ParameterKind::kNorm;
       EXPECT_EQ(rounded == slot.end - slot.begin, !norm) << level << ": " << slot.parameter.name;
     }
+  }
+}
+
+TEST_P(EveryLevel, NoticesAWeightThatIsWrittenBeforeTheBackwardPassThatNeedsIt) {
+  Classifier model(GetParam());
+  const Tensor weight = model.net.parameters()[4].tensor;
+  const auto is_noticed =
+      ThrowsMessage<UsageError>(::testing::AllOf(HasSubstr("parameter output.weight"), HasSubstr("'linear'")));
+  const Tensor written = model.loss();
+  weight.copy_from(Tensor::zeros(weight.shape(), weight.dtype()));
+  EXPECT_THAT([&] { written.backward(); }, is_noticed);
+  const Tensor stepped = model.loss();
+  model.optimizer->zero_grad();
+  model.loss().backward();
+  model.optimizer->step();
+  EXPECT_THAT([&] { stepped.backward(); }, is_noticed);
+}
+
+TEST_P(EveryLevel, UsesAndKeepsAWeightThatTheUserWrote) {
+  Classifier model(GetParam());
+  const Tensor weight = model.net.parameters()[4].tensor;
+  const nn::Arena& arena = *model.net.arena();
+  const auto output = [&model] {
+    model.net.train(false);
+    const std::vector<double> y = amp::testing::values_of(forward(model.net, model.x, properties_of(model.config)));
+    model.net.train();
+    return y;
+  };
+  const auto is_bias_alone = [](const std::vector<double>& y) {
+    for (std::size_t i = 3; i < y.size(); ++i) {
+      if (y[i] != y[i - 3]) return false;
+    }
+    return true;
+  };
+  EXPECT_FALSE(is_bias_alone(output()));
+  weight.copy_from(Tensor::zeros(weight.shape(), weight.dtype()));
+  EXPECT_TRUE(is_bias_alone(output()));
+  EXPECT_THAT(amp::testing::values_of(arena.master(arena.slots()[1])), ::testing::Each(0)) << "output.weight";
+  // A step that would move nothing, right after a write.
+  model.optimizer->set_learning_rate(0);
+  model.optimizer->zero_grad();
+  model.loss().backward();
+  weight.copy_from(Tensor::zeros(weight.shape(), weight.dtype()));
+  model.optimizer->step();
+  EXPECT_TRUE(is_bias_alone(output()));
+  EXPECT_THAT(amp::testing::values_of(weight), ::testing::Each(0));
+}
+
+TEST_P(EveryLevel, LetsGradientsAddUpAndOptimizersTakeTurns) {
+  Classifier model(GetParam()), other(GetParam());
+  for (int step = 0; step < 3; ++step) {
+    model.optimizer->zero_grad();
+    const Tensor first = model.loss(), second = model.loss(), of_other = other.loss();
+    autograd::backward(first, {}, {.retain_graph = true});
+    first.backward();
+    second.backward();
+    model.optimizer->step();
+    other.optimizer->zero_grad();
+    of_other.backward();
+    other.optimizer->step();
   }
 }
 

@@ -28,7 +28,7 @@ class ScaledModel : public optim::testing::SmallModel {
   void backward(GradScaler& scaler, bool finite = true) {
     const float first = finite ? 1.0f : std::numeric_limits<float>::infinity();
     const Tensor x = kernels::testing::random_tensor({6, 5}, DType::kFloat32, 1);
-    x.as<float>()[0] = first;
+    x.mutable_as<float>()[0] = first;
     scaler.scale(ops::mean(net.forward(x.to(device())))).backward();
   }
 

@@ -23,7 +23,7 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 Tensor flags(std::int64_t count, const std::vector<std::int64_t>& raised) {
   const Tensor all = Tensor::zeros({count}, DType::kFloat32);
-  for (const std::int64_t at : raised) all.as<float>()[static_cast<std::size_t>(at)] = 1.0f;
+  for (const std::int64_t at : raised) all.mutable_as<float>()[static_cast<std::size_t>(at)] = 1.0f;
   return all.to(rank_device());
 }
 

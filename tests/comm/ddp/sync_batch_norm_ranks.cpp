@@ -73,7 +73,7 @@ Tensor inputs(DType dtype) {
   const Tensor x = values(1, kShape);
   for (std::int64_t i = 0; i < x.numel(); ++i) {
     const std::int64_t channel = i % kChannels;
-    float& value = x.as<float>()[static_cast<std::size_t>(i)];
+    float& value = x.mutable_as<float>()[static_cast<std::size_t>(i)];
     value = std::pow(10.0f, static_cast<float>(channel % 3) - 1.0f) *
             (value + static_cast<float>(offset_of(channel, dtype)));
   }

@@ -120,28 +120,28 @@ void set(const Tensor& tensor, std::int64_t at, double value) {
   const auto i = static_cast<std::size_t>(at);
   switch (tensor.dtype()) {
     case DType::kFloat32:
-      tensor.as<float>()[i] = static_cast<float>(value);
+      tensor.mutable_as<float>()[i] = static_cast<float>(value);
       break;
     case DType::kFloat16:
-      tensor.as<Half>()[i] = Half(static_cast<float>(value));
+      tensor.mutable_as<Half>()[i] = Half(static_cast<float>(value));
       break;
     case DType::kBFloat16:
-      tensor.as<BFloat16>()[i] = BFloat16(static_cast<float>(value));
+      tensor.mutable_as<BFloat16>()[i] = BFloat16(static_cast<float>(value));
       break;
     case DType::kFloat64:
-      tensor.as<double>()[i] = value;
+      tensor.mutable_as<double>()[i] = value;
       break;
     case DType::kInt64:
-      tensor.as<std::int64_t>()[i] = static_cast<std::int64_t>(value);
+      tensor.mutable_as<std::int64_t>()[i] = static_cast<std::int64_t>(value);
       break;
     case DType::kInt32:
-      tensor.as<std::int32_t>()[i] = static_cast<std::int32_t>(value);
+      tensor.mutable_as<std::int32_t>()[i] = static_cast<std::int32_t>(value);
       break;
     case DType::kUInt8:
-      tensor.as<std::uint8_t>()[i] = static_cast<std::uint8_t>(value);
+      tensor.mutable_as<std::uint8_t>()[i] = static_cast<std::uint8_t>(value);
       break;
     case DType::kBool:
-      tensor.as<bool>()[i] = value != 0;
+      tensor.mutable_as<bool>()[i] = value != 0;
       break;
   }
 }

@@ -77,7 +77,7 @@ TEST_F(Tcp, ManyPiecesInManyChannelsAtOnce) {
     const Tensor large = Tensor::zeros({TcpChannel::kPieceBytes / 2 + 1}, DType::kFloat32);
     const Tensor small = Tensor::zeros({16}, DType::kFloat32);
     for (int step = 0; step < 3; ++step) {
-      for (float& value : large.as<float>()) value = static_cast<float>(group.rank());
+      for (float& value : large.mutable_as<float>()) value = static_cast<float>(group.rank());
       gradients->all_reduce(large, ReduceOp::kSum, 1.0f, worker);
       for (int i = 0; i < 20; ++i) group.all_reduce(small, ReduceOp::kMax, 1.0f, Stream::calling_thread());
       worker.synchronize();

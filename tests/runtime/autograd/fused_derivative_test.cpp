@@ -29,7 +29,7 @@ struct Producer {
              kernels::backend(kCpu).activate_backward(kernels::Activation::kRelu, y, dy, dx);
              return std::vector<Tensor>{dx};
            },
-           Differentiable::kOnce, {kernels::Activation::kRelu, y.detach()});
+           Differentiable::kOnce, {kernels::Activation::kRelu, SavedTensor(y)});
     return y;
   }
 };
@@ -40,7 +40,7 @@ Tensor twice(const Tensor& x) {
   record(y, "twice", {x}, [](const Tensor& dy, const BackwardContext& context) {
     const Tensor dx = ops::scale(dy, 2);
     if (const auto derivative = context.take_derivative(0)) {
-      kernels::backend(kCpu).activate_backward(derivative->activation, derivative->at, dx, dx);
+      kernels::backend(kCpu).activate_backward(derivative->activation, derivative->at.peek(), dx, dx);
     }
     return std::vector<Tensor>{dx};
   });

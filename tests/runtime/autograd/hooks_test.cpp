@@ -96,7 +96,7 @@ TEST(AfterBackward, OutsideAPassIsAnError) {
 TEST(Slot, IsOverwrittenThenAddedTo) {
   const Tensor x = leaf({1, 2});
   const Tensor slot = give_slot(x);
-  slot.as<float>()[0] = 99;
+  slot.mutable_as<float>()[0] = 99;
   EXPECT_FALSE(x.grad().defined());
   ops::sum(ops::scale(x, 3)).backward();
   EXPECT_TRUE(x.grad().aliases(slot));

@@ -69,7 +69,8 @@ TEST(Safetensors, WritesWhatTheFormatSays) {
 TEST(Safetensors, WritesMoreThanOneChunk) {
   const ScratchDirectory scratch;
   const Tensor large = Tensor::empty({3'000'001}, DType::kUInt8);
-  for (std::int64_t i = 0; i < large.numel(); ++i) large.as<std::uint8_t>()[static_cast<std::size_t>(i)] = i * 31 & 255;
+  for (std::int64_t i = 0; i < large.numel(); ++i)
+    large.mutable_as<std::uint8_t>()[static_cast<std::size_t>(i)] = i * 31 & 255;
   write_safetensors(scratch / "t", {{"large", large}});
   const SafetensorsFile file(scratch / "t");
   EXPECT_TRUE(same_bytes(file.read(file.tensors()[0]), large));

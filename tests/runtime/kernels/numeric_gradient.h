@@ -12,7 +12,7 @@ namespace lockstep::testing {
 /// differences. Where f is smooth and of magnitude 1 the error is about 1e-9.
 inline std::vector<double> numeric_gradient(const std::function<double()>& f, const Tensor& x, double step = 1e-5) {
   std::vector<double> gradient;
-  for (double& element : x.as<double>()) {
+  for (double& element : x.mutable_as<double>()) {
     const double value = element;
     element = value + step;
     const double above = f();

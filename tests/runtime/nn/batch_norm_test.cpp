@@ -100,6 +100,17 @@ TEST_F(RunningStatisticsTest, PendingOnesAreNotWhatEvaluationUses) {
   EXPECT_NEAR(forward(5).item(0), 4, 1e-4);
 }
 
+TEST_F(RunningStatisticsTest, AreCommittedByTheModuleWithoutAStep) {
+  forward(10);
+  norm_.commit_statistics();
+  EXPECT_NEAR(committed()[0], 1, 1e-6);
+  norm_.commit_statistics();
+  EXPECT_NEAR(committed()[0], 1, 1e-6) << "nothing was pending";
+  forward(10);
+  arena_->commit_statistics();
+  EXPECT_NEAR(committed()[0], 1.9, 1e-6);
+}
+
 TEST_F(RunningStatisticsTest, AreCommittedByTheArena) {
   forward(10);
   const DeviceValue<float> found_inf(0.0f, device());

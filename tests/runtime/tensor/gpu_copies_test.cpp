@@ -57,7 +57,7 @@ TEST_F(GpuCopies, HaveReadPageableMemoryWhenTheyReturn) {
   {
     const Tensor host = counted(100'000, 1);
     there.copy_from(host);
-    std::ranges::fill(host.as<std::uint8_t>(), std::uint8_t{0});
+    std::ranges::fill(host.mutable_as<std::uint8_t>(), std::uint8_t{0});
   }
   EXPECT_TRUE(same(there, counted(100'000, 1)));
 }

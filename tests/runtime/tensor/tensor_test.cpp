@@ -46,7 +46,7 @@ TEST(Tensor, ReadingAsAnotherDtypeIsRefused) {
 TEST(Tensor, ReshapedSharesTheElements) {
   const Tensor tensor = Tensor::from<float>({1, 2, 3, 4}, {4});
   const Tensor square = tensor.reshaped({2, 2});
-  square.as<float>()[3] = 9;
+  square.mutable_as<float>()[3] = 9;
   EXPECT_EQ(tensor.item(3), 9);
   EXPECT_TRUE(square.aliases(tensor));
   EXPECT_FALSE(square.is(tensor));
@@ -91,6 +91,39 @@ TEST(Tensor, RebindMovesEveryHandleAndCountsAsAWrite) {
   EXPECT_GT(handle.version(), version);
   EXPECT_THROW(tensor.rebind(storage, 8, DType::kFloat32), ShapeError);
   EXPECT_THAT(handle.as<float>(), ElementsAre(8, 9));
+}
+
+TEST(Tensor, WritesThroughAnyViewAreCountedForAll) {
+  const Tensor tensor = Tensor::from<float>({1, 2, 3, 4}, {2, 2});
+  const std::uint64_t start = tensor.version();
+  const Tensor views[] = {tensor, tensor.detach(), tensor.reshaped({4}), tensor.rows(1, 2), tensor.rows(0, 1).detach()};
+  for (const Tensor& writer : views) {
+    const std::uint64_t before = tensor.version();
+    writer.mutable_as<float>()[0] = 5;
+    for (const Tensor& reader : views) EXPECT_EQ(reader.version(), before + 1);
+  }
+  tensor.rows(0, 1).copy_from(tensor.rows(1, 2));
+  EXPECT_EQ(tensor.version(), start + 6);
+  EXPECT_THAT(tensor.as<float>(), ElementsAre(5, 4, 5, 4)) << "reading is no write";
+  tensor.item(0);
+  tensor.to(kCpu);
+  EXPECT_EQ(tensor.version(), start + 6);
+}
+
+TEST(Tensor, ReboundToSharedMemoryHasAVersionOfItsOwn) {
+  const Storage storage = Storage::allocate(16, kCpu);
+  const Tensor first = Tensor::from<float>({1, 2}, {2}), second = Tensor::from<float>({3, 4}, {2});
+  const Tensor view = first.detach();
+  const std::uint64_t left = view.version();
+  first.rebind(storage, 0, DType::kFloat32);
+  second.rebind(storage, 8, DType::kFloat32);
+  const std::uint64_t before = second.version();
+  first.detach().bump_version();
+  EXPECT_EQ(second.version(), before);
+  EXPECT_EQ(view.version(), left) << "the memory that it left was not written";
+  second.share_version(first);
+  first.bump_version();
+  EXPECT_EQ(second.version(), first.version());
 }
 
 TEST(Tensor, AViewKeepsTheMemoryAlive) {

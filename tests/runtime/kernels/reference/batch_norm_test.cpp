@@ -41,7 +41,7 @@ TEST(ReferenceBatchNorm, FinalizeCombinesTheSharesOfRanks) {
     const auto r = static_cast<std::size_t>(rank);
     const Tensor share = packed.rows(rank, rank + 1).reshaped({7});
     reference_backend().batch_norm_statistics(x.rows(cuts[r], cuts[r + 1]), share.rows(0, 3), share.rows(3, 6));
-    share.as<double>()[6] = static_cast<double>(cuts[r + 1] - cuts[r]);
+    share.mutable_as<double>()[6] = static_cast<double>(cuts[r + 1] - cuts[r]);
   }
   const Tensor running = random_tensor({2, 3}, k64, 2, 0, 1);
   const Tensor mean = empty({3}), inv_std = empty({3}), count = empty({}), next = empty({2, 3});
@@ -105,7 +105,7 @@ struct BatchNorm {
   void forward() {
     const std::int64_t channels = x.shape().back();
     const Tensor packed = empty({2 * channels + 1});
-    packed.as<double>().back() = static_cast<double>(x.shape().rows());
+    packed.mutable_as<double>().back() = static_cast<double>(x.shape().rows());
     reference_backend().batch_norm_statistics(x, packed.rows(0, channels), packed.rows(channels, 2 * channels));
     reference_backend().batch_norm_finalize(packed.reshaped({1, 2 * channels + 1}), kEpsilon, 0.1, {}, mean, inv_std,
                                             count, {});

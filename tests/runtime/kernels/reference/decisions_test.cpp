@@ -102,7 +102,7 @@ Tensor ballot_of(const std::vector<float>& reduced, const std::vector<std::vecto
                                              Tensor::from(local[static_cast<std::size_t>(rank)], {parameters}), rank,
                                              world_size, ballot);
     for (std::size_t i = 0; i < all.as<float>().size(); ++i) {
-      all.as<float>()[i] = std::max(all.as<float>()[i], ballot.as<float>()[i]);
+      all.mutable_as<float>()[i] = std::max(all.as<float>()[i], ballot.as<float>()[i]);
     }
   }
   return all;
