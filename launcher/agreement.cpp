@@ -35,7 +35,9 @@ std::vector<std::string> disagreements(const std::vector<RankIdentity>& ranks) {
   for (std::size_t r = 1; r < ranks.size(); ++r) {
     const auto note = [&](const std::string& line) { differing[line].push_back(static_cast<int>(r)); };
     if (ranks[r].version != ranks[0].version) note("version: " + ranks[0].version + " / " + ranks[r].version);
-    for (const std::string& line : job::differences(ranks[0].job, ranks[r].job)) note(line);
+    for (const job::Difference& difference : job::differences(ranks[0].job, ranks[r].job)) {
+      note(difference.path + ": " + difference.before + " / " + difference.after);
+    }
   }
   std::vector<std::string> lines;
   for (const auto& [line, who] : differing) lines.push_back(line + " (rank 0 / " + names(who) + ")");

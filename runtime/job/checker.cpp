@@ -23,6 +23,24 @@ void Checker::error(const std::string& path, const std::string& message) {
   diagnostics_.emplace_back(locations_.find(path), path, message);
 }
 
+bool Checker::trusts(std::initializer_list<std::string> paths) const {
+  return std::ranges::all_of(paths, [this](const std::string& path) { return trusts(path); });
+}
+
+bool Checker::trusts(const std::string& path) const {
+  const auto is_wrong = [this](const std::string& at) { return std::ranges::find(reading_errors_, at); };
+  const auto none = reading_errors_.end();
+  const auto inside = [&](const std::string& wrong) {
+    return wrong.starts_with(path + "[") || wrong.starts_with(path + ".");
+  };
+  if (is_wrong(path) != none || std::ranges::any_of(reading_errors_, inside)) return false;
+  // A field that nothing gave a value may be the one whose name is misspelt in the message around it.
+  for (std::string field = path; !field.empty(); field = parent_path(field)) {
+    if (!locations_.contains(field) && is_wrong(parent_path(field)) != none) return false;
+  }
+  return true;
+}
+
 bool Checker::require(bool present, const std::string& path, std::string_view what) {
   const std::string parent = parent_path(path);
   const auto beside = [&](const std::string& wrong) {

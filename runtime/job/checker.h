@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -16,6 +17,9 @@ class Checker {
   }
 
   void error(const std::string& path, const std::string& message);
+  /// Whether reading found nothing wrong with what gives these fields their values. A contradiction with a value that
+  /// only stands in for a misread one would be a second, false error.
+  bool trusts(std::initializer_list<std::string> paths) const;
   /// `path: is required: WHAT`, unless reading found an error right there or beside it: a misspelt name, say.
   bool require(bool present, const std::string& path, std::string_view what);
   /// A number that has to be given and to be > 0.
@@ -30,6 +34,8 @@ class Checker {
   bool fraction(double value, const std::string& path);
 
  private:
+  bool trusts(const std::string& path) const;
+
   const Locations& locations_;
   Diagnostics& diagnostics_;
   std::vector<std::string> reading_errors_;

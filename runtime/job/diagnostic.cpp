@@ -16,11 +16,16 @@ std::string Position::str() const {
   return source + ":" + std::to_string(line) + ":" + std::to_string(column);
 }
 
-std::string Diagnostic::str() const { return position.str() + ": " + (path.empty() ? "" : path + ": ") + message; }
+std::string Diagnostic::str() const {
+  const std::string place = position.str();
+  return (place.empty() ? "" : place + ": ") + (path.empty() ? "" : path + ": ") + message;
+}
 
 const Position& Locations::find(std::string path) const {
-  while (!positions_.contains(path)) path = parent_path(path);
-  return positions_.at(path);
+  static const Position kNowhere;
+  while (!path.empty() && !positions_.contains(path)) path = parent_path(path);
+  const auto found = positions_.find(path);
+  return found == positions_.end() ? kNowhere : found->second;
 }
 
 void Locations::erase(const std::string& path) {

@@ -39,7 +39,7 @@ class Locations {
  public:
   void record(const std::string& path, Position position) { positions_[path] = std::move(position); }
   bool contains(const std::string& path) const { return positions_.contains(path); }
-  /// The place of the field or of the closest message around it.
+  /// The place of the field or of the closest message around it; a nameless one where nothing was recorded.
   const Position& find(std::string path) const;
   /// Forgets the field and everything inside it: an override replaces them.
   void erase(const std::string& path);
@@ -47,7 +47,7 @@ class Locations {
   void relocate(const std::string& path, const Position& position);
 
  private:
-  std::map<std::string, Position> positions_{{"", {}}};
+  std::map<std::string, Position> positions_;
 };
 
 /// "train" and "steps" give "train.steps"; an empty parent gives the name.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <google/protobuf/text_format.h>
-#include <google/protobuf/util/message_differencer.h>
+
+#include <map>
 
 #include "runtime/job/job.h"
 
@@ -10,55 +11,66 @@ namespace {
 
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
-using google::protobuf::util::MessageDifferencer;
 
-class Lines : public MessageDifferencer::Reporter {
- public:
-  using Path = std::vector<MessageDifferencer::SpecificField>;
+/// Values by path.
+using Leaves = std::map<std::string, std::string>;
 
-  void ReportAdded(const Message&, const Message& b, const Path& path) override {
-    lines_.push_back(name(path) + ": (unset) / " + value(b, path.back().field, path.back().new_index));
+void collect(const Message& message, const std::string& path, Leaves& leaves);
+
+/// `index` is -1 for a field that is no list.
+void collect(const Message& message, const FieldDescriptor& field, int index, const std::string& path, Leaves& leaves) {
+  if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+    const auto* reflection = message.GetReflection();
+    return collect(
+        index < 0 ? reflection->GetMessage(message, &field) : reflection->GetRepeatedMessage(message, &field, index),
+        path, leaves);
   }
-  void ReportDeleted(const Message& a, const Message&, const Path& path) override {
-    lines_.push_back(name(path) + ": " + value(a, path.back().field, path.back().index) + " / (unset)");
-  }
-  void ReportModified(const Message& a, const Message& b, const Path& path) override {
-    lines_.push_back(name(path) + ": " + value(a, path.back().field, path.back().index) + " / " +
-                     value(b, path.back().field, path.back().new_index));
-  }
+  google::protobuf::TextFormat::PrintFieldValueToString(message, &field, index, &leaves[path]);
+}
 
-  std::vector<std::string> take() { return std::move(lines_); }
-
- private:
-  static std::string name(const Path& path) {
-    std::string name;
-    for (const MessageDifferencer::SpecificField& part : path) {
-      name = join_path(name, part.field->name());
-      if (part.field->is_repeated()) name = element_path(name, part.index >= 0 ? part.index : part.new_index);
+void collect(const Message& message, const std::string& path, Leaves& leaves) {
+  std::vector<const FieldDescriptor*> fields;
+  message.GetReflection()->ListFields(message, &fields);
+  if (fields.empty()) leaves[path] = "{}";
+  for (const FieldDescriptor* field : fields) {
+    const std::string name = join_path(path, field->name());
+    if (!field->is_repeated()) {
+      collect(message, *field, -1, name, leaves);
+      continue;
     }
-    return name;
+    for (int i = 0; i < message.GetReflection()->FieldSize(message, field); ++i) {
+      collect(message, *field, i, element_path(name, i), leaves);
+    }
   }
+}
 
-  static std::string value(const Message& message, const FieldDescriptor* field, int index) {
-    google::protobuf::TextFormat::Printer printer;
-    printer.SetSingleLineMode(true);
-    std::string text;
-    printer.PrintFieldValueToString(message, field, field->is_repeated() ? index : -1, &text);
-    if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) text = "{ " + text + "}";
-    return text;
-  }
+std::string value(const Leaves& leaves, const std::string& path) {
+  const auto found = leaves.find(path);
+  return found == leaves.end() ? "(unset)" : found->second;
+}
 
-  std::vector<std::string> lines_;
-};
+/// Whether the path is an empty message here and one with values there: those are what differs.
+bool has_inside(const Leaves& leaves, const std::string& path) {
+  const auto next = leaves.lower_bound(path + ".");
+  return next != leaves.end() && next->first.starts_with(path + ".");
+}
 
 }  // namespace
 
-std::vector<std::string> differences(const Job& a, const Job& b) {
-  Lines lines;
-  MessageDifferencer differencer;
-  differencer.ReportDifferencesTo(&lines);
-  differencer.Compare(a, b);
-  return lines.take();
+std::vector<Difference> differences(const Job& before, const Job& after) {
+  Leaves old_leaves;
+  Leaves new_leaves;
+  collect(before, "", old_leaves);
+  collect(after, "", new_leaves);
+  Leaves all = old_leaves;
+  all.insert(new_leaves.begin(), new_leaves.end());
+  std::vector<Difference> different;
+  for (const auto& [path, text] : all) {
+    if (text == "{}" && (has_inside(old_leaves, path) || has_inside(new_leaves, path))) continue;
+    Difference difference{path, value(old_leaves, path), value(new_leaves, path)};
+    if (difference.before != difference.after) different.push_back(std::move(difference));
+  }
+  return different;
 }
 
 }  // namespace lockstep::job

@@ -19,6 +19,9 @@ namespace lockstep::job {
 
 namespace {
 
+/// That some editors put before UTF-8 text.
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
 /// At most one byte more than a job may have: enough for the reader to see that it is too long.
 std::string read_text(const std::filesystem::path& file, Diagnostics& diagnostics) {
   const auto refuse = [&](const std::string& why) {
@@ -36,15 +39,18 @@ std::string read_text(const std::filesystem::path& file, Diagnostics& diagnostic
   return text;
 }
 
-Job sound(Checked checked, const std::filesystem::path& file) {
-  if (checked.diagnostics.empty()) return std::move(checked.job);
+Checked sound(Checked checked, const std::filesystem::path& file) {
+  if (checked.diagnostics.empty()) return checked;
   std::string lines;
   for (const Diagnostic& diagnostic : checked.diagnostics) {
     if (!lines.empty()) lines += '\n';
     lines += diagnostic.str();
   }
   if (checked.diagnostics.size() >= kMaxErrors) lines += "\nThere may be more errors behind these.";
-  throw UsageError(lines, "Correct the job, then check it with: lockstep validate " + file.string());
+  // What nobody could read, validate cannot either.
+  const bool read = checked.locations.contains("");
+  throw UsageError(lines, read ? "Correct the job, then check it with: lockstep validate " + file.string()
+                               : "Name a job's file, *.pbtxt.");
 }
 
 }  // namespace
@@ -59,8 +65,9 @@ Checked check(const std::filesystem::path& file, std::span<const std::string> ov
 Checked check_text(std::string_view text, const std::filesystem::path& file, std::span<const std::string> overrides,
                    const std::filesystem::path& folder) {
   Checked checked;
-  Locations locations;
+  Locations& locations = checked.locations;
   locations.record("", {file.string()});
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   TextReader reader(text, file.string(), locations, checked.diagnostics);
   reader.read_message(checked.job, "");
   for (const std::string& assignment : overrides) {
@@ -74,13 +81,17 @@ Checked check_text(std::string_view text, const std::filesystem::path& file, std
   return checked;
 }
 
-Job load(const std::filesystem::path& file, std::span<const std::string> overrides) {
+Checked load_checked(const std::filesystem::path& file, std::span<const std::string> overrides) {
   return sound(check(file, overrides), file);
+}
+
+Job load(const std::filesystem::path& file, std::span<const std::string> overrides) {
+  return load_checked(file, overrides).job;
 }
 
 Job load_text(std::string_view text, const std::filesystem::path& file, std::span<const std::string> overrides,
               const std::filesystem::path& folder) {
-  return sound(check_text(text, file, overrides, folder), file);
+  return sound(check_text(text, file, overrides, folder), file).job;
 }
 
 std::string to_text(const Job& job) {

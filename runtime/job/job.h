@@ -16,6 +16,7 @@ namespace lockstep::job {
 struct Checked {
   Job job;
   Diagnostics diagnostics;
+  Locations locations;  ///< what gave each field its value
 };
 
 /// Reads a job file, applies overrides ("train.steps=10"; later ones win), fills in the defaults and checks the values.
@@ -26,7 +27,8 @@ Checked check(const std::filesystem::path& file, std::span<const std::string> ov
 Checked check_text(std::string_view text, const std::filesystem::path& file, std::span<const std::string> overrides,
                    const std::filesystem::path& folder);
 
-/// The resolved job. Throws one UsageError that lists every diagnostic, one a line.
+/// The sound one. Throws one UsageError that lists every diagnostic, one a line.
+Checked load_checked(const std::filesystem::path& file, std::span<const std::string> overrides = {});
 Job load(const std::filesystem::path& file, std::span<const std::string> overrides = {});
 Job load_text(std::string_view text, const std::filesystem::path& file, std::span<const std::string> overrides,
               const std::filesystem::path& folder);
@@ -37,7 +39,14 @@ std::string to_text(const Job& job);
 /// 32 hexadecimal digits that name what is trained: all of the resolved job but its injected faults.
 std::string hash(const Job& job);
 
-/// What differs, a line a field: "train.steps: 600 / 500", "(unset)" for a side without it. Empty for equal jobs.
-std::vector<std::string> differences(const Job& a, const Job& b);
+/// A value that two jobs give differently.
+struct Difference {
+  std::string path;    ///< "train.steps"
+  std::string before;  ///< "600"; "(unset)" where that job has none
+  std::string after;
+};
+
+/// All values that differ, by path; empty for equal jobs.
+std::vector<Difference> differences(const Job& before, const Job& after);
 
 }  // namespace lockstep::job

@@ -18,6 +18,11 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
+constexpr std::string_view kUnset = "unset";
+
+/// For texts, "unset" is a text.
+bool is_text(const FieldDescriptor& field) { return field.cpp_type() == FieldDescriptor::CPPTYPE_STRING; }
+
 /// One component of a path: "block[1]" is {"block", 1}.
 struct Step {
   std::string name;
@@ -49,6 +54,9 @@ class Override {
     path_ = assignment.substr(0, equals);
     if (equals == std::string::npos) {
       error("", "expected path=value, for example train.steps=100");
+    } else if (equals + 1 == assignment.size()) {
+      // What a shell makes of a variable that nobody set.
+      error(path_, "has no value behind '='; =unset clears a field, ='\"\"' gives an empty text, =[] an empty list");
     } else {
       value_ = assignment.substr(equals + 1);
     }
@@ -60,7 +68,7 @@ class Override {
     if (!place) return;
     locations_.erase(path_);
     place->message->GetReflection()->ClearField(place->message, place->field);
-    if (!value_->empty()) set(*place);
+    if (*value_ != kUnset || is_text(*place->field)) set(*place);
     // Whatever the value holds came from the command line, where a line and a column mean nothing.
     locations_.relocate(path_, {source_, 0, 0});
   }
@@ -109,8 +117,8 @@ class Override {
   }
 
   void set(const Place& place) {
-    const bool bare_text = place.field->cpp_type() == FieldDescriptor::CPPTYPE_STRING && !value_->starts_with('"') &&
-                           !value_->starts_with('\'') && !value_->starts_with('[');
+    const bool bare_text =
+        is_text(*place.field) && !value_->starts_with('"') && !value_->starts_with('\'') && !value_->starts_with('[');
     if (bare_text) {
       const std::string wrong = set_text(*place.message, *place.field, *value_);
       if (!wrong.empty()) error(path_, wrong);

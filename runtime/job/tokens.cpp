@@ -24,6 +24,18 @@ class Collector : public io::ErrorCollector {
   Diagnostics& diagnostics_;
 };
 
+/// Where the first character stands that no text has; the text's size where there is none.
+std::size_t find_binary(std::string_view text) {
+  const auto is_binary = [](unsigned char c) { return c == 0x7F || (c < 0x20 && (c < '\t' || c > '\r')); };
+  return static_cast<std::size_t>(std::ranges::find_if(text, is_binary) - text.begin());
+}
+
+std::string hex(char byte) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  const auto value = static_cast<unsigned char>(byte);
+  return {'0', 'x', kDigits[value / 16], kDigits[value % 16]};
+}
+
 bool opens(const std::string& text) { return text == "{" || text == "<" || text == "["; }
 bool closes(const std::string& text) { return text == "}" || text == ">" || text == "]"; }
 
@@ -36,6 +48,10 @@ Tokens::Tokens(std::string_view text, const std::string& source, Diagnostics& di
   };
   if (text.size() > kMaxJobBytes) {
     refuse(0, 0, "a job has at most " + std::to_string(kMaxJobBytes) + " bytes");
+    return;
+  }
+  if (const std::size_t at = find_binary(text); at < text.size()) {
+    refuse(0, 0, "is no text file, so no job: byte " + std::to_string(at) + " is " + hex(text[at]));
     return;
   }
   io::ArrayInputStream input(text.data(), static_cast<int>(text.size()));

@@ -33,12 +33,14 @@ void validate_train(const Job& job, Checker& checker) {
   checker.required_positive(train.steps(), "train.steps", "the number of optimizer steps");
   checker.at_least_one(train.accumulate(), "train.accumulate");
   checker.at_least_one(train.log_every(), "train.log_every");
-  if (job.data().global_batch() > 0) {
+  if (job.data().global_batch() > 0 && checker.trusts({"train.accumulate", "data.global_batch"})) {
     checker.check(train.accumulate() <= job.data().global_batch(), "train.accumulate", "<= data.global_batch",
                   train.accumulate());
   }
-  if (train.eval_every() > 0 && !job.data().has_eval()) checker.error("train.eval_every", "needs data.eval");
+  if (train.eval_every() > 0 && !job.data().has_eval() && checker.trusts({"data.eval"}))
+    checker.error("train.eval_every", "needs data.eval");
   checker.fraction(train.label_smoothing(), "train.label_smoothing");
+  if (!checker.trusts({"train.loss", "data.train"})) return;
   if (train.loss() == CROSS_ENTROPY && regression) {
     checker.error("train.loss", "CROSS_ENTROPY needs classes, but data.train is regression data; use MSE");
   } else if (train.loss() == MSE && !regression && job.data().has_train()) {
@@ -80,6 +82,7 @@ void validate_fault(const Fault& fault, const std::string& path, const Train& tr
   if (happens_to_the_rank && point->phase() == LOSS) {
     checker.error(at + ".phase", "LOSS is for nan; expected INIT, FORWARD, BACKWARD, ALL_REDUCE or SAVE");
   }
+  if (!checker.trusts({at + ".micro_batch", "train.accumulate"})) return;
   checker.check(point->micro_batch() < std::max(train.accumulate(), 1u), at + ".micro_batch", "< train.accumulate",
                 point->micro_batch());
 }

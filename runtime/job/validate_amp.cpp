@@ -15,7 +15,7 @@ void check(const LossScale& scale, Checker& checker) {
   checker.at_least_one(scale.growth_interval(), path + ".growth_interval");
   checker.at_least_one(scale.max_consecutive_skips(), path + ".max_consecutive_skips");
   if (!checker.positive(scale.min(), path + ".min") || !checker.positive(scale.max(), path + ".max")) return;
-  if (!scale.dynamic()) return;
+  if (!scale.dynamic() || !checker.trusts({path + ".min", path + ".max", path + ".init"})) return;
   if (scale.min() > scale.max()) {
     checker.check(false, path + ".min", "<= max", scale.min());
   } else {
@@ -27,8 +27,10 @@ void check(const LossScale& scale, Checker& checker) {
 }  // namespace
 
 void validate_amp(const Amp& amp, Checker& checker) {
+  if (amp.has_loss_scale()) check(amp.loss_scale(), checker);
   const std::string level = OptLevel_Name(amp.opt_level());
   const std::string dtype = Precision_Name(amp.dtype());
+  if (!checker.trusts({"amp.opt_level", "amp.dtype", "amp.master_weights", "amp.keep_batch_norm_fp32"})) return;
   if (amp.opt_level() == O0 && amp.dtype() != FP32) {
     checker.error("amp.dtype", dtype + " contradicts opt_level O0, which computes in FP32; use O1 or leave dtype out");
   } else if (amp.opt_level() != O0 && amp.dtype() == FP32) {
@@ -41,7 +43,6 @@ void validate_amp(const Amp& amp, Checker& checker) {
     checker.error("amp.keep_batch_norm_fp32",
                   "cannot be false under " + level + ", whose weights are fp32; use O2 or O3");
   }
-  if (amp.has_loss_scale()) check(amp.loss_scale(), checker);
 }
 
 }  // namespace lockstep::job

@@ -38,6 +38,7 @@ void check_synthetic(const Synthetic& synthetic, const std::string& path, Checke
   for (int i = 0; i < synthetic.shape_size(); ++i) {
     checker.at_least_one(synthetic.shape(i), element_path(path + ".shape", i));
   }
+  if (!checker.trusts({path + ".classes", path + ".target_size"})) return;
   if (synthetic.classes() == 0) {
     checker.required_positive(synthetic.target_size(), path + ".target_size",
                               "the length of a regression target (or give the number of classes)");
@@ -78,7 +79,7 @@ void check_normalize(const Normalize& normalize, Checker& checker) {
   }
   const int means = normalize.mean_size();
   const int stds = normalize.std_size();
-  if (means > 1 && stds > 1 && means != stds) {
+  if (means > 1 && stds > 1 && means != stds && checker.trusts({path + ".mean", path + ".std"})) {
     checker.error(path, "mean has " + std::to_string(means) + " values and std " + std::to_string(stds) +
                             "; give one a channel, or one for all");
   }

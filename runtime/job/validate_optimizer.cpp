@@ -16,7 +16,8 @@ void check(const Sgd& sgd, Checker& checker) {
   checker.fraction(sgd.momentum(), path + ".momentum");
   checker.not_negative(sgd.weight_decay(), path + ".weight_decay");
   checker.fraction(sgd.dampening(), path + ".dampening");
-  if (sgd.nesterov() && (sgd.momentum() == 0 || sgd.dampening() != 0)) {
+  const bool trusted = checker.trusts({path + ".momentum", path + ".dampening"});
+  if (trusted && sgd.nesterov() && (sgd.momentum() == 0 || sgd.dampening() != 0)) {
     checker.error(path + ".nesterov", "needs momentum > 0 and dampening 0");
   }
 }

@@ -196,8 +196,8 @@ std::optional<checkpoint::TrainingState> Trainer::restore() {
   resumed_from_ = found->path;
   if (!automatic) set_aside_later_checkpoints(options_.run_dir, found->state.step());
   remarks_.push_back("resuming from " + found->path);
-  for (const std::string& line : job::differences(found->state.job(), job_)) {
-    remarks_.push_back("  the job changed: " + line);
+  for (const job::Difference& change : job::differences(found->state.job(), job_)) {
+    remarks_.push_back("  the job changed: " + change.path + ": " + change.before + " -> " + change.after);
   }
   if (found->state.step() >= job_.train().steps()) {
     remarks_.push_back("all " + std::to_string(found->state.step()) +

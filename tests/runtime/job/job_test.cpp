@@ -14,6 +14,12 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
+std::vector<std::string> lines_of(const std::vector<Difference>& differences) {
+  std::vector<std::string> lines;
+  for (const Difference& d : differences) lines.push_back(d.path + ": " + d.before + " -> " + d.after);
+  return lines;
+}
+
 /// The fields that can be told from unset and are unset, as "Message.field".
 void collect_unset(const google::protobuf::Message& message, std::set<std::string>& unset) {
   const auto* type = message.GetDescriptor();
@@ -88,10 +94,24 @@ TEST(Hash, FollowsEveryFieldButFaults) {
 
 TEST(Differences, NameFieldsAndBothValues) {
   EXPECT_THAT(differences(sample(), sample()), IsEmpty());
-  EXPECT_THAT(differences(sample(), sample({"train.steps=11", "amp.opt_level=O3", "amp.dtype=FP16",
-                                            "model.mlp.hidden=[16]", "optimizer.clip_norm=2"})),
-              testing::IsSupersetOf({"train.steps: 10 / 11", "amp.opt_level: O0 / O3",
-                                     "model.mlp.hidden[1]: 8 / (unset)", "optimizer.clip_norm: (unset) / 2"}));
+  EXPECT_THAT(lines_of(differences(sample(), sample({"train.steps=11", "amp.opt_level=O3", "amp.dtype=FP16",
+                                                     "model.mlp.hidden=[16]", "optimizer.clip_norm=2"}))),
+              testing::IsSupersetOf({"train.steps: 10 -> 11", "amp.opt_level: O0 -> O3",
+                                     "model.mlp.hidden[1]: 8 -> (unset)", "optimizer.clip_norm: (unset) -> 2"}));
+}
+
+TEST(Differences, AreValuesAndNeverWholeMessages) {
+  const std::vector<std::string> lines =
+      lines_of(differences(sample(), sample({"optimizer={ adamw { lr: 1 } group { match: \"bias\" lr_scale: 2 } }",
+                                             "schedule={ cosine { warmup_steps: 5 } }"})));
+  EXPECT_THAT(
+      lines, testing::IsSupersetOf({"optimizer.sgd.lr: 0.1 -> (unset)", "optimizer.adamw.lr: (unset) -> 1",
+                                    "optimizer.group[0].match: (unset) -> \"bias\"", "schedule.constant: {} -> (unset)",
+                                    "schedule.cosine.warmup_steps: (unset) -> 5"}));
+  for (const std::string& line : lines) EXPECT_THAT(line, testing::Not(testing::HasSubstr("{ ")));
+  EXPECT_THAT(lines_of(differences(sample({"schedule={ cosine { warmup_steps: 5 final_fraction: 0 } }"}),
+                                   sample({"schedule={ cosine { final_fraction: 0 } }"}))),
+              testing::ElementsAre("schedule.cosine.warmup_steps: 5 -> (unset)"));
 }
 
 }  // namespace

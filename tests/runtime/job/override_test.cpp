@@ -32,13 +32,23 @@ TEST(Override, ReplacesMessagesAndSwitchesOneofs) {
   EXPECT_EQ(job.fault_size(), 2);
 }
 
-TEST(Override, AnEmptyValueClears) {
-  const Job job = sample({"seed=", "model.mlp.hidden=", "fault={ kill { step: 2 } }", "fault="});
+TEST(Override, UnsetClears) {
+  const Job job = sample({"seed=unset", "model.mlp.hidden=[]", "fault={ kill { step: 2 } }", "fault=unset",
+                          "optimizer.clip_norm=1", "optimizer.clip_norm=unset", "name=unset"});
   EXPECT_EQ(job.seed(), 0u);
+  EXPECT_FALSE(job.optimizer().has_clip_norm());
+  EXPECT_EQ(job.name(), "unset") << "a text is a text";
   EXPECT_EQ(job.model().mlp().hidden_size(), 0);
   EXPECT_EQ(job.fault_size(), 0);
-  EXPECT_THAT(errors_of(kSample, {"optimizer="}),
-              ElementsAre("--set optimizer=: optimizer: is required: one of sgd, adam, adamw"));
+  EXPECT_THAT(errors_of(kSample, {"optimizer=unset"}),
+              ElementsAre("--set optimizer=unset: optimizer: is required: one of sgd, adam, adamw"));
+}
+
+TEST(Override, AnEmptyValueIsRefused) {
+  for (const std::string path : {"amp.dtype", "train.steps", "name", "optimizer", "fault", "model.mlp.hidden"}) {
+    EXPECT_THAT(errors_of(kSample, {path + "="}),
+                ElementsAre(testing::StartsWith("--set " + path + "=: " + path + ": has no value behind '='")));
+  }
 }
 
 TEST(Override, NamesTheBadComponent) {

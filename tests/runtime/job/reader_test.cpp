@@ -76,8 +76,9 @@ TEST(Reader, ReadsWhatProtobufReads) {
     fault { kill { step: 017 } } fault { nan { } })";
   Job expected;
   ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &expected));
-  const std::vector<std::string> lines = differences(check_text(text, "x", {}, "/").job, expected);
-  for (const std::string& line : lines) EXPECT_THAT(line, HasSubstr("(unset)")) << "more than a default differs";
+  for (const Difference& difference : differences(check_text(text, "x", {}, "/").job, expected)) {
+    EXPECT_EQ(difference.after, "(unset)") << "more than a default differs: " << difference.path;
+  }
 }
 
 TEST(Reader, RefusesDeepNestingAndLongFilesFast) {
@@ -127,9 +128,48 @@ TEST(Load, ThrowsOneUsageErrorWithAllLines) {
   }
 }
 
+TEST(Reader, AcceptsAByteOrderMark) {
+  EXPECT_THAT(errors_of("\xef\xbb\xbf" + kSample), IsEmpty());
+  EXPECT_THAT(errors_of("\xef\xbb\xbf"
+                        "sed: 3\n" +
+                        kSample),
+              ElementsAre(HasSubstr("1:1: unknown field \"sed\"")));
+}
+
+TEST(Reader, SaysInOneLineThatAFileIsNoText) {
+  EXPECT_THAT(errors_of(std::string("\x1f\x8b\x08\x00", 4) + kSample),
+              ElementsAre(" is no text file, so no job: byte 0 is 0x1f"));
+  EXPECT_THAT(errors_of(kSample + std::string(1, '\0') + "@@@@"), ElementsAre(HasSubstr("is no text file")));
+  EXPECT_THAT(errors_of("# tab\t, form feed\f and carriage return\r\n" + kSample), IsEmpty());
+}
+
+// A value that could not be read is one error: what it contradicts is not known.
+TEST(Reader, DrawsNoFalseErrorFromAMisreadValue) {
+  const auto alone = [](const std::string& text, const std::vector<std::string>& overrides = {}) {
+    EXPECT_THAT(errors_of(text, overrides), SizeIs(1)) << text << testing::PrintToString(overrides);
+  };
+  const std::string mixed = kSample + "amp { opt_level: O1 dtype: FP16 }\n";
+  alone(mixed, {"amp.opt_level=O7"});
+  alone(kSample + "amp { opt_level: O7 dtype: FP16 master_weights: false }\n");
+  alone(kSample + "amp { opt_levl: O1 dtype: FP16 }\n");
+  alone(kSample, {"amp.opt_level=O1", "amp.dtype=FP17"});
+  alone(kSample, {"data.train.synthetic={ samples: 4 shape: 4 classes: few }"});
+  alone(kSample, {"optimizer.sgd={ lr: 1 momentum: much nesterov: true }"});
+  alone(kSample, {"data={ global_batch: 4 evl {} train { synthetic { samples: 4 shape: 4 classes: 2 } } }",
+                  "train.eval_every=5"});
+  alone(kSample, {"train.accumulate=many", "fault={ nan { step: 1 micro_batch: 1 } }"});
+  alone(kSample, {"train.loss=MSF", "train.label_smoothing=0.1"});
+}
+
 TEST(Load, NamesAFileThatCannotBeRead) {
   EXPECT_THAT(check("/nowhere/job.pbtxt").diagnostics.at(0).str(),
               HasSubstr("/nowhere/job.pbtxt: cannot read the job: No such file"));
+  try {
+    load("/nowhere/job.pbtxt");
+    FAIL() << "a job that is not there was loaded";
+  } catch (const UsageError& error) {
+    EXPECT_THAT(error.advice(), testing::Not(HasSubstr("validate")));
+  }
   EXPECT_THAT(check("/tmp").diagnostics.at(0).str(), HasSubstr("it is a directory"));
 }
 

@@ -67,7 +67,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{{"data.normalize={ mean: [1, 2] std: [1, 1, 1] }"}, "data.normalize: mean has 2 values and std 3"},
         Case{{"data.train.synthetic.shape=[4, 0]"}, "data.train.synthetic.shape[1]: must be >= 1, is 0"},
         Case{{"data.train.synthetic.classes=0"}, "data.train.synthetic.target_size: is required"},
-        Case{{"data.train.cifar.files="}, "data.train.cifar.files: is required"},
+        Case{{"data.train.cifar.files=[]"}, "data.train.cifar.files: is required"},
         Case{{"train.accumulate=9"}, "train.accumulate: must be <= data.global_batch, is 9"},
         Case{{"train.eval_every=5"}, "train.eval_every: needs data.eval"},
         Case{{"train.label_smoothing=1"}, "train.label_smoothing: must be >= 0 and < 1, is 1"},
