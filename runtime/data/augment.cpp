@@ -25,9 +25,9 @@ std::int64_t shift_from_bits(std::uint32_t bits, std::int64_t pad) {
   return static_cast<std::int64_t>(std::uint64_t{bits} * static_cast<std::uint64_t>(2 * pad + 1) >> 32) - pad;
 }
 
-void require_image(const Shape& shape, const char* what) {
+void require_image(const Shape& shape, const char* path) {
   if (shape.rank() == 3) return;
-  throw UsageError(std::string(what) + ": needs images [H, W, C], but samples have shape " + shape.str());
+  throw FieldError(path, "needs images [H, W, C], but samples have shape " + shape.str());
 }
 
 /// Moves n floats of a row by `shift` places to the left (negative: right) and fills up with zeros. In place or into
@@ -43,15 +43,17 @@ void move_row(float* out, const float* in, std::int64_t n, std::int64_t shift) {
 
 }  // namespace
 
+void PadCrop::require_fit(const Shape& sample, std::int64_t pad) {
+  require_image(sample, "data.augment.pad_crop");
+  if (pad <= sample[0] && pad <= sample[1]) return;
+  throw FieldError("data.augment.pad_crop", std::to_string(pad) + " is more than the images' extent, " + sample.str());
+}
+
 PadCrop::PadCrop(DatasetPtr base, std::int64_t pad) : Transform(std::move(base)), pad_(pad) {
-  require_image(sample_shape(), "data.augment.pad_crop");
+  require_fit(sample_shape(), pad);
   height_ = sample_shape()[0];
   width_ = sample_shape()[1];
   channels_ = sample_shape()[2];
-  if (pad_ > height_ || pad_ > width_) {
-    throw UsageError("data.augment.pad_crop: " + std::to_string(pad_) + " is more than the images' extent, " +
-                     sample_shape().str());
-  }
 }
 
 void PadCrop::apply(const SampleKey& key, std::span<float> input) const {
@@ -72,8 +74,10 @@ void PadCrop::apply(const SampleKey& key, std::span<float> input) const {
   }
 }
 
+void Flip::require_fit(const Shape& sample) { require_image(sample, "data.augment.flip"); }
+
 Flip::Flip(DatasetPtr base) : Transform(std::move(base)) {
-  require_image(sample_shape(), "data.augment.flip");
+  require_fit(sample_shape());
   width_ = static_cast<std::size_t>(sample_shape()[1]);
   channels_ = static_cast<std::size_t>(sample_shape()[2]);
 }

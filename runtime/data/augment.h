@@ -10,7 +10,8 @@ namespace lockstep::data {
 /// Pads each side with `pad` pixels of zeros and crops a random window of the original size.
 class PadCrop : public Transform {
  public:
-  /// Throws UsageError when the samples are not images or are smaller than the padding.
+  /// Throws FieldError when the samples are not images or are smaller than the padding.
+  static void require_fit(const Shape& sample, std::int64_t pad);
   PadCrop(DatasetPtr base, std::int64_t pad);
 
  private:
@@ -25,7 +26,8 @@ class PadCrop : public Transform {
 /// Mirrors left to right, half of the time.
 class Flip : public Transform {
  public:
-  /// Throws UsageError when the samples are not images.
+  /// Throws FieldError when the samples are not images.
+  static void require_fit(const Shape& sample);
   explicit Flip(DatasetPtr base);
 
  private:

@@ -5,16 +5,20 @@
 
 namespace lockstep::data {
 
+void require_labels(std::span<const std::uint8_t> labels, std::int64_t classes, const std::string& from) {
+  if (labels.empty()) throw StorageError(from + ": holds no samples");
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    if (labels[i] < classes) continue;
+    throw StorageError(from + ": label " + std::to_string(labels[i]) + " of sample " + std::to_string(i) +
+                           " is outside the " + std::to_string(classes) + " classes",
+                       "Check that the file belongs to this data set, or set the number of classes.");
+  }
+}
+
 ByteDataset::ByteDataset(std::vector<std::uint8_t> images, std::vector<std::uint8_t> labels, const Shape& sample_shape,
                          std::int64_t classes, const std::string& labels_from)
     : images_(std::move(images)), labels_(std::move(labels)), sample_shape_(sample_shape), classes_(classes) {
-  if (labels_.empty()) throw StorageError(labels_from + ": holds no samples");
-  for (std::size_t i = 0; i < labels_.size(); ++i) {
-    if (labels_[i] < classes_) continue;
-    throw StorageError(labels_from + ": label " + std::to_string(labels_[i]) + " of sample " + std::to_string(i) +
-                           " is outside the " + std::to_string(classes_) + " classes",
-                       "Check that the file belongs to this data set, or set the number of classes.");
-  }
+  require_labels(labels_, classes_, labels_from);
 }
 
 void ByteDataset::get(const SampleKey& key, std::span<float> input, Target& target) const {

@@ -8,11 +8,13 @@
 
 namespace lockstep::data {
 
+/// Throws StorageError when there is no label, or one that is not below `classes`. `from` names where they came from.
+void require_labels(std::span<const std::uint8_t> labels, std::int64_t classes, const std::string& from);
+
 /// Images of bytes, held in memory as [N, H, W, C], and a byte of label each. Samples are the bytes / 255.
 class ByteDataset : public Dataset {
  public:
-  /// `labels_from` names where the labels came from. Throws StorageError when there is no sample, or a label is not
-  /// below `classes`.
+  /// Throws as require_labels() does.
   ByteDataset(std::vector<std::uint8_t> images, std::vector<std::uint8_t> labels, const Shape& sample_shape,
               std::int64_t classes, const std::string& labels_from);
 

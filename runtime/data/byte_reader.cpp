@@ -4,7 +4,10 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <filesystem>
+#include <fstream>
 #include <system_error>
 
 #include "runtime/tensor/error.h"
@@ -46,21 +49,52 @@ std::size_t ByteReader::read_some(std::span<std::uint8_t> out) {
   return static_cast<std::size_t>(count);
 }
 
-std::vector<std::uint8_t> ByteReader::read(std::uint64_t count) {
+template <class Take>
+void ByteReader::read_pieces(std::uint64_t count, Take&& take) {
   const std::uint64_t start = position_;
-  std::vector<std::uint8_t> bytes;
-  while (bytes.size() < count) {
-    const std::size_t had = bytes.size();
-    const auto piece = static_cast<std::size_t>(std::min(count - had, kPiece));
-    bytes.resize(had + piece);
-    const std::size_t got = read_some(std::span(bytes).subspan(had));
-    if (got < piece) {
+  for (std::uint64_t had = 0; had < count;) {
+    const auto size = static_cast<std::size_t>(std::min(count - had, kPiece));
+    if (read_some(take(size)) < size) {
       const std::string end = count > UINT64_MAX - start ? "far more" : std::to_string(start + count);
       throw StorageError(path_ + " is too short: expected " + end + " bytes, found " + std::to_string(position_),
                          "The file is damaged or incomplete; fetch it again.");
     }
+    had += size;
   }
+}
+
+std::vector<std::uint8_t> ByteReader::read(std::uint64_t count) {
+  std::vector<std::uint8_t> bytes;
+  read_pieces(count, [&bytes](std::size_t size) {
+    bytes.resize(bytes.size() + size);
+    return std::span(bytes).last(size);
+  });
   return bytes;
+}
+
+bool ByteReader::has_size_for(std::uint64_t content) const {
+  std::error_code unknown;
+  const std::uintmax_t size = std::filesystem::file_size(path_, unknown);
+  if (unknown) return false;
+  if (gzdirect(gz(file_.get())) == 1) return size == content;
+  // Packed: the last four bytes are the length modulo 2^32, the lowest first (RFC 1952).
+  std::array<unsigned char, 4> last{};
+  std::ifstream file(path_, std::ios::binary);
+  file.seekg(-4, std::ios::end);
+  if (!file.read(reinterpret_cast<char*>(last.data()), last.size())) return false;
+  const std::uint32_t length = std::uint32_t{last[3]} << 24 | std::uint32_t{last[2]} << 16 |
+                               std::uint32_t{last[1]} << 8 | std::uint32_t{last[0]};
+  return length == static_cast<std::uint32_t>(content);
+}
+
+void ByteReader::expect_rest(std::uint64_t count) {
+  if (count <= UINT64_MAX - position_ && has_size_for(position_ + count)) return;
+  std::vector<std::uint8_t> dropped;
+  read_pieces(count, [&dropped](std::size_t size) {
+    dropped.resize(size);
+    return std::span(dropped);
+  });
+  expect_end();
 }
 
 std::uint32_t ByteReader::read_uint32() {

@@ -21,6 +21,9 @@ class ByteReader {
   std::uint32_t read_uint32();
   /// Throws unless the file ends here.
   void expect_end();
+  /// Throws, as read() and then expect_end() would, unless exactly `count` more bytes follow. They are passed over, and
+  /// not even looked at where the file's size says that they are there; damage within them is not seen then.
+  void expect_rest(std::uint64_t count);
 
  private:
   struct Close {
@@ -28,6 +31,11 @@ class ByteReader {
   };
   /// Fills as much of `out` as the file has.
   std::size_t read_some(std::span<std::uint8_t> out);
+  /// Calls `take` with the next `count` bytes, a piece at a time.
+  template <class Take>
+  void read_pieces(std::uint64_t count, Take&& take);
+  /// Whether the size on disk is that of a file with so many bytes of content.
+  bool has_size_for(std::uint64_t content) const;
 
   std::string path_;
   std::unique_ptr<void, Close> file_;

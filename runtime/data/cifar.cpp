@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/data/cifar.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 
 #include "runtime/data/byte_dataset.h"
@@ -35,7 +39,7 @@ Layout layout_of(CifarLabels labels) {
   throw UsageError("unknown kind of CIFAR labels");
 }
 
-std::vector<std::uint8_t> read_records(const std::string& file, std::size_t record) {
+std::uintmax_t size_of_records(const std::string& file, std::size_t record) {
   std::error_code failure;
   const std::uintmax_t bytes = std::filesystem::file_size(file, failure);
   if (failure) throw StorageError("cannot read " + file + ": " + failure.message());
@@ -44,8 +48,30 @@ std::vector<std::uint8_t> read_records(const std::string& file, std::size_t reco
         file + ": expected a multiple of " + std::to_string(record) + " bytes, found " + std::to_string(bytes),
         "Check that the file is whole, that it is the binary version, and the kind of labels.");
   }
-  ByteReader reader(file);
-  return reader.read(bytes);
+  return bytes;
+}
+
+/// The byte at `label_at` of each record.
+void append_labels(const std::string& file, const Layout& layout, std::vector<std::uint8_t>& labels) {
+  const std::size_t record = layout.label_bytes + kImage;
+  const std::uintmax_t bytes = size_of_records(file, record);
+  const auto refuse = [&](const std::string& why) { throw StorageError("cannot read " + file + ": " + why); };
+  const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) refuse(std::generic_category().message(errno));
+  bool whole = true;
+  for (std::uintmax_t at = layout.label_at; at < bytes && whole; at += record) {
+    std::uint8_t label = 0;
+    whole = pread(descriptor, &label, 1, static_cast<off_t>(at)) == 1;
+    labels.push_back(label);
+  }
+  close(descriptor);
+  if (!whole) refuse("it ends too early");
+}
+
+std::string join(const std::vector<std::string>& files) {
+  std::string names;
+  for (const std::string& file : files) names += (names.empty() ? "" : ", ") + file;
+  return names;
 }
 
 }  // namespace
@@ -55,9 +81,8 @@ DatasetPtr open_cifar(const std::vector<std::string>& files, CifarLabels labels)
   const std::size_t record = layout.label_bytes + kImage;
   std::vector<std::uint8_t> images;
   std::vector<std::uint8_t> classes;
-  std::string names;
   for (const std::string& file : files) {
-    const std::vector<std::uint8_t> bytes = read_records(file, record);
+    const std::vector<std::uint8_t> bytes = ByteReader(file).read(size_of_records(file, record));
     std::size_t out = images.size();
     images.resize(out + bytes.size() / record * kImage);
     for (std::size_t at = 0; at < bytes.size(); at += record) {
@@ -69,10 +94,18 @@ DatasetPtr open_cifar(const std::vector<std::string>& files, CifarLabels labels)
         }
       }
     }
-    if (!names.empty()) names += ", ";
-    names += file;
   }
-  return std::make_shared<ByteDataset>(std::move(images), std::move(classes), Shape{32, 32, 3}, layout.classes, names);
+  return std::make_shared<ByteDataset>(std::move(images), std::move(classes), Shape{32, 32, 3}, layout.classes,
+                                       join(files));
+}
+
+Description describe_cifar(const std::vector<std::string>& files, CifarLabels labels) {
+  const Layout layout = layout_of(labels);
+  Description description{.samples = 0, .sample_shape = {32, 32, 3}, .classes = layout.classes};
+  for (const std::string& file : files) append_labels(file, layout, description.labels);
+  description.samples = static_cast<std::int64_t>(description.labels.size());
+  require_labels(description.labels, layout.classes, join(files));
+  return description;
 }
 
 }  // namespace lockstep::data

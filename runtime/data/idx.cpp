@@ -16,9 +16,19 @@ namespace {
 
 constexpr std::uint32_t kUnsignedBytes = 0x800;  // the type's byte; the lowest byte is the number of dimensions
 
-struct IdxArray {
+/// A file whose header has been read.
+struct IdxFile {
+  explicit IdxFile(const std::string& path) : reader(path) {}
+
+  std::vector<std::uint8_t> read() {
+    std::vector<std::uint8_t> content = reader.read(bytes);
+    reader.expect_end();
+    return content;
+  }
+
+  ByteReader reader;  ///< behind the header
   std::vector<std::int64_t> extents;
-  std::vector<std::uint8_t> bytes;
+  std::uint64_t bytes = 1;  ///< that the header promises
 };
 
 std::string hex(std::uint32_t value) {
@@ -28,50 +38,71 @@ std::string hex(std::uint32_t value) {
 }
 
 /// An array of unsigned bytes with one of `ranks` dimensions.
-IdxArray read_idx(const std::string& path, std::initializer_list<std::uint32_t> ranks) {
-  ByteReader reader(path);
-  const std::uint32_t magic = reader.read_uint32();
+IdxFile open_array(const std::string& path, std::initializer_list<std::uint32_t> ranks) {
+  IdxFile file(path);
+  const std::uint32_t magic = file.reader.read_uint32();
   if (std::ranges::none_of(ranks, [&](std::uint32_t rank) { return magic == (kUnsignedBytes | rank); })) {
     std::string expected;
     for (const std::uint32_t rank : ranks) expected += (expected.empty() ? "" : " or ") + hex(kUnsignedBytes | rank);
     throw StorageError(path + " has the wrong magic number: expected " + expected + ", found " + hex(magic),
                        "Check that images and labels are not swapped and that the file is IDX with unsigned bytes.");
   }
-  IdxArray array;
-  std::uint64_t count = 1;
   for (std::uint32_t d = 0; d < (magic & 0xff); ++d) {
-    const std::uint32_t extent = reader.read_uint32();
-    array.extents.push_back(extent);
-    if (__builtin_mul_overflow(count, std::uint64_t{extent}, &count)) {
+    const std::uint32_t extent = file.reader.read_uint32();
+    file.extents.push_back(extent);
+    if (__builtin_mul_overflow(file.bytes, std::uint64_t{extent}, &file.bytes)) {
       throw StorageError(path + ": the extents in its header overflow");
     }
   }
-  array.bytes = reader.read(count);
-  reader.expect_end();
-  return array;
+  return file;
 }
 
 std::int64_t highest_class(const std::vector<std::uint8_t>& labels) {
   return labels.empty() ? 1 : std::int64_t{*std::ranges::max_element(labels)} + 1;
 }
 
+/// Images and labels that belong together; the pixels are still to be read.
+struct Pair {
+  IdxFile images;
+  Description description;
+};
+
+Pair open_pair(const std::string& images, const std::string& labels, std::int64_t classes) {
+  Pair pair{open_array(images, {3, 4}), {}};
+  std::vector<std::int64_t>& extents = pair.images.extents;
+  Description& description = pair.description;
+  description.labels = open_array(labels, {1}).read();
+  description.samples = static_cast<std::int64_t>(description.labels.size());
+  if (extents[0] != description.samples) {
+    throw StorageError(images + " holds " + std::to_string(extents[0]) + " images, but " + labels + " holds " +
+                           std::to_string(description.samples) + " labels",
+                       "Check that the two files belong together.");
+  }
+  if (extents.size() == 3) extents.push_back(1);
+  description.sample_shape = Shape(std::span<const std::int64_t>(extents).subspan(1));
+  if (description.sample_shape.numel() == 0) {
+    throw StorageError(images + ": its images have no pixels: " + description.sample_shape.str());
+  }
+  description.classes = classes == 0 ? highest_class(description.labels) : classes;
+  require_labels(description.labels, description.classes, labels);
+  return pair;
+}
+
 }  // namespace
 
 DatasetPtr open_idx(const std::string& images, const std::string& labels, std::int64_t classes) {
-  IdxArray pixels = read_idx(images, {3, 4});
-  IdxArray classified = read_idx(labels, {1});
-  if (pixels.extents[0] != classified.extents[0]) {
-    throw StorageError(images + " holds " + std::to_string(pixels.extents[0]) + " images, but " + labels + " holds " +
-                           std::to_string(classified.extents[0]) + " labels",
-                       "Check that the two files belong together.");
-  }
-  if (pixels.extents.size() == 3) pixels.extents.push_back(1);
-  const Shape sample(std::span<const std::int64_t>(pixels.extents).subspan(1));
-  if (sample.numel() == 0) throw StorageError(images + ": its images have no pixels: " + sample.str());
-  if (classes == 0) classes = highest_class(classified.bytes);
-  return std::make_shared<ByteDataset>(std::move(pixels.bytes), std::move(classified.bytes), sample, classes, labels);
+  Pair pair = open_pair(images, labels, classes);
+  Description& about = pair.description;
+  return std::make_shared<ByteDataset>(pair.images.read(), std::move(about.labels), about.sample_shape, about.classes,
+                                       labels);
 }
 
-std::int64_t count_idx_classes(const std::string& labels) { return highest_class(read_idx(labels, {1}).bytes); }
+Description describe_idx(const std::string& images, const std::string& labels, std::int64_t classes) {
+  Pair pair = open_pair(images, labels, classes);
+  pair.images.reader.expect_rest(pair.images.bytes);
+  return std::move(pair.description);
+}
+
+std::int64_t count_idx_classes(const std::string& labels) { return highest_class(open_array(labels, {1}).read()); }
 
 }  // namespace lockstep::data

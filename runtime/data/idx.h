@@ -4,6 +4,7 @@
 #include <string>
 
 #include "runtime/data/dataset.h"
+#include "runtime/data/description.h"
 
 namespace lockstep::data {
 
@@ -11,6 +12,10 @@ namespace lockstep::data {
 /// unsigned bytes. Samples are [H, W, C], C is 1 where the file has none. `classes` 0: the highest label + 1.
 /// Throws StorageError that names the file and what is wrong with it.
 DatasetPtr open_idx(const std::string& images, const std::string& labels, std::int64_t classes);
+
+/// The same without reading the pixels: the headers and the labels. Finds what open_idx() would, but for damage within
+/// the pixels.
+Description describe_idx(const std::string& images, const std::string& labels, std::int64_t classes);
 
 /// The highest label of a label file + 1.
 std::int64_t count_idx_classes(const std::string& labels);

@@ -28,32 +28,66 @@ CifarLabels labels_of(const job::Cifar& cifar) {
   return CifarLabels::kCifar10;
 }
 
-DatasetPtr make_synthetic(const job::Synthetic& synthetic, Split split) {
+SyntheticDataset::Options synthetic_options(const job::Synthetic& synthetic, Split split) {
   const std::vector<std::int64_t> extents(synthetic.shape().begin(), synthetic.shape().end());
-  return std::make_shared<SyntheticDataset>(
-      SyntheticDataset::Options{.samples = synthetic.samples(),
-                                .shape = Shape(std::span<const std::int64_t>(extents)),
-                                .classes = synthetic.classes(),
-                                .target_size = synthetic.target_size(),
-                                .first_sample = split == Split::kEval ? kFirstEvalSample : 0});
+  return {.samples = synthetic.samples(),
+          .shape = Shape(std::span<const std::int64_t>(extents)),
+          .classes = synthetic.classes(),
+          .target_size = synthetic.target_size(),
+          .first_sample = split == Split::kEval ? kFirstEvalSample : 0};
+}
+
+std::vector<std::string> files_of(const job::Cifar& cifar) { return {cifar.files().begin(), cifar.files().end()}; }
+
+[[noreturn]] void refuse_nameless(Split split) {
+  throw FieldError(split == Split::kTrain ? "data.train" : "data.eval", "names no data set");
+}
+
+const job::Dataset& dataset_of(const job::Data& data, Split split) {
+  return split == Split::kTrain ? data.train() : data.eval();
 }
 
 DatasetPtr open(const job::Data& data, Split split) {
-  const job::Dataset& dataset = split == Split::kTrain ? data.train() : data.eval();
+  const job::Dataset& dataset = dataset_of(data, split);
   switch (dataset.kind_case()) {
     case job::Dataset::kIdx:
       return open_idx(dataset.idx().images(), dataset.idx().labels(), idx_classes(dataset.idx(), data.train()));
     case job::Dataset::kCifar:
-      return open_cifar({dataset.cifar().files().begin(), dataset.cifar().files().end()}, labels_of(dataset.cifar()));
+      return open_cifar(files_of(dataset.cifar()), labels_of(dataset.cifar()));
     case job::Dataset::kSynthetic:
-      return make_synthetic(dataset.synthetic(), split);
+      return std::make_shared<SyntheticDataset>(synthetic_options(dataset.synthetic(), split));
     case job::Dataset::KIND_NOT_SET:
       break;
   }
-  throw UsageError(std::string(split == Split::kTrain ? "data.train" : "data.eval") + ": names no data set");
+  refuse_nameless(split);
 }
 
 }  // namespace
+
+Description describe(const job::Data& data, Split split) {
+  const job::Dataset& dataset = dataset_of(data, split);
+  switch (dataset.kind_case()) {
+    case job::Dataset::kIdx:
+      return describe_idx(dataset.idx().images(), dataset.idx().labels(), idx_classes(dataset.idx(), data.train()));
+    case job::Dataset::kCifar:
+      return describe_cifar(files_of(dataset.cifar()), labels_of(dataset.cifar()));
+    case job::Dataset::kSynthetic:
+      return SyntheticDataset::describe(synthetic_options(dataset.synthetic(), split));
+    case job::Dataset::KIND_NOT_SET:
+      break;
+  }
+  refuse_nameless(split);
+}
+
+void require_augment(const job::Augment& augment, const Shape& sample) {
+  if (augment.pad_crop() > 0) PadCrop::require_fit(sample, augment.pad_crop());
+  if (augment.flip()) Flip::require_fit(sample);
+}
+
+void require_normalize(const job::Normalize& normalize, const Shape& sample) {
+  Normalize::require_fit(sample, static_cast<std::size_t>(normalize.mean_size()),
+                         static_cast<std::size_t>(normalize.std_size()));
+}
 
 DatasetPtr make_dataset(const job::Data& data, Split split) {
   DatasetPtr dataset = open(data, split);

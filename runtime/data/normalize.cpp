@@ -7,6 +7,10 @@ namespace lockstep::data {
 
 namespace {
 
+std::size_t channels_of(const Shape& sample) {
+  return static_cast<std::size_t>(sample.rank() == 0 ? 1 : sample.back());
+}
+
 float channel_value(const std::vector<float>& values, std::size_t channel, float missing) {
   if (values.empty()) return missing;
   return values.size() == 1 ? values[0] : values[channel];
@@ -14,13 +18,20 @@ float channel_value(const std::vector<float>& values, std::size_t channel, float
 
 }  // namespace
 
+void Normalize::require_fit(const Shape& sample, std::size_t means, std::size_t stds) {
+  const std::size_t channels = channels_of(sample);
+  const auto require = [&](const char* path, std::size_t values) {
+    if (values <= 1 || values == channels) return;
+    throw FieldError(path, "has " + std::to_string(values) + " values, but samples of shape " + sample.str() +
+                               " have " + std::to_string(channels) + (channels == 1 ? " channel" : " channels"));
+  };
+  require("data.normalize.mean", means);
+  require("data.normalize.std", stds);
+}
+
 Normalize::Normalize(DatasetPtr base, std::vector<float> mean, std::vector<float> std) : Transform(std::move(base)) {
-  const auto channels = static_cast<std::size_t>(sample_shape().rank() == 0 ? 1 : sample_shape().back());
-  for (const std::vector<float>* values : {&mean, &std}) {
-    if (values->size() <= 1 || values->size() == channels) continue;
-    throw UsageError("data.normalize: has " + std::to_string(values->size()) + " values, but samples of shape " +
-                     sample_shape().str() + " have " + std::to_string(channels) + " channels");
-  }
+  require_fit(sample_shape(), mean.size(), std.size());
+  const std::size_t channels = channels_of(sample_shape());
   // A single pair of values needs no walk by channels.
   const std::size_t count = mean.size() <= 1 && std.size() <= 1 ? 1 : channels;
   for (std::size_t c = 0; c < count; ++c) {

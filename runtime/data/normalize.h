@@ -10,7 +10,8 @@ namespace lockstep::data {
 /// (x - mean) / std a channel (the last dimension). One value serves all channels; none means 0 and 1.
 class Normalize : public Transform {
  public:
-  /// Throws UsageError when the number of values fits neither one nor the channels.
+  /// Throws FieldError when the number of values is neither one nor that of the channels.
+  static void require_fit(const Shape& sample, std::size_t means, std::size_t stds);
   Normalize(DatasetPtr base, std::vector<float> mean, std::vector<float> std);
 
  private:

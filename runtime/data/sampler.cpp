@@ -29,9 +29,13 @@ Sampler::Sampler(const Options& options, const SamplerState& start) : options_(o
   permute();
 }
 
+std::int64_t steps_per_epoch(std::int64_t size, std::int64_t global_batch, bool drop_last) {
+  const std::int64_t batch = std::min(global_batch, size);
+  return (size + (drop_last ? 0 : batch - 1)) / batch;
+}
+
 std::int64_t Sampler::steps_per_epoch() const {
-  const std::int64_t rest = options_.drop_last ? 0 : options_.global_batch - 1;
-  return (options_.size + rest) / options_.global_batch;
+  return data::steps_per_epoch(options_.size, options_.global_batch, options_.drop_last);
 }
 
 StepPlan Sampler::next() {

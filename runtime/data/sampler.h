@@ -27,6 +27,9 @@ struct SamplerState {
   friend bool operator==(const SamplerState&, const SamplerState&) = default;
 };
 
+/// Steps that an epoch of `size` samples takes. A global batch larger than the data set is the whole epoch.
+std::int64_t steps_per_epoch(std::int64_t size, std::int64_t global_batch, bool drop_last);
+
 /// One step's global batch.
 struct StepPlan {
   std::uint64_t epoch = 0;

@@ -29,17 +29,26 @@ std::vector<float> table(std::uint32_t kind, std::size_t count, float scale) {
   return values;
 }
 
+Shape target_shape_of(const SyntheticDataset::Options& options) {
+  return options.classes > 0 ? Shape{} : Shape{options.target_size};
+}
+
 }  // namespace
 
-SyntheticDataset::SyntheticDataset(const Options& options) : options_(options) {
+Description SyntheticDataset::describe(const Options& options) {
   if (options.samples <= 0 || options.shape.numel() <= 0) throw UsageError("a synthetic data set needs samples");
+  return {options.samples, options.shape, options.classes, target_shape_of(options), {}};
+}
+
+SyntheticDataset::SyntheticDataset(const Options& options) : options_(options) {
+  describe(options);
   const auto numel = static_cast<std::size_t>(options.shape.numel());
   const auto patterns = static_cast<std::size_t>(std::max<std::int64_t>(options.classes, 1));
   patterns_ = table(kPatterns, patterns * numel, 0.5f);
   noise_ = table(kNoise, kOffsets + numel, 0.5f);
 }
 
-Shape SyntheticDataset::target_shape() const { return options_.classes > 0 ? Shape{} : Shape{options_.target_size}; }
+Shape SyntheticDataset::target_shape() const { return target_shape_of(options_); }
 
 void SyntheticDataset::get(const SampleKey& key, std::span<float> input, Target& target) const {
   const CounterRng random(kDatasetSeed, CounterRng::Purpose::kSynthetic, kSamples);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "runtime/data/dataset.h"
+#include "runtime/data/description.h"
 
 namespace lockstep::data {
 
@@ -19,7 +20,10 @@ class SyntheticDataset : public Dataset {
     std::int64_t target_size = 0;   ///< of a regression target
     std::int64_t first_sample = 0;  ///< where the samples begin in an endless sequence: keeps training and test apart
   };
+  /// Both throw UsageError where there would be no samples, or samples of nothing.
   explicit SyntheticDataset(const Options& options);
+  /// Without making the tables.
+  static Description describe(const Options& options);
 
   std::int64_t size() const override { return options_.samples; }
   Shape sample_shape() const override { return options_.shape; }

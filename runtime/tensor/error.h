@@ -45,6 +45,19 @@ class ErrorOf : public Error {
 class UsageError : public ErrorOf<ExitCode::kUsage> {
   using ErrorOf::ErrorOf;
 };
+/// A field of the job whose value cannot be used: what() is "PATH: MESSAGE".
+class FieldError : public UsageError {
+ public:
+  FieldError(const std::string& path, const std::string& message, std::string advice = {})
+      : UsageError(path + ": " + message, std::move(advice)), path_(path), message_(message) {}
+
+  const std::string& path() const noexcept { return path_; }
+  const std::string& message() const noexcept { return message_; }
+
+ private:
+  std::string path_;
+  std::string message_;
+};
 /// Shapes or dtypes that do not fit the operation.
 class ShapeError : public UsageError {
   using UsageError::UsageError;

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "runtime/data/dataset.h"
+
+namespace lockstep::data {
+
+/// What a data set is like, known without its samples.
+struct Description {
+  std::int64_t samples = 0;
+  Shape sample_shape;                ///< of one sample, channels last
+  std::int64_t classes = 0;          ///< 0: regression
+  Shape target_shape;                ///< of one regression target; a scalar's where there are classes
+  std::vector<std::uint8_t> labels;  ///< of all samples; empty where only drawing them would tell
+};
+
+/// The same of an open data set, without the labels.
+Description describe(const Dataset& dataset);
+
+/// Throws FieldError where the evaluation data do not fit what the model is trained on.
+void require_alike(const Description& eval, const Description& train);
+
+/// What is strange about training labels, a sentence each: classes without a sample, or one label far above the others,
+/// as a damaged byte gives it. `counted`: the number of classes was taken from the highest label.
+std::vector<std::string> strange_labels(const Description& description, bool counted);
+
+}  // namespace lockstep::data
