@@ -21,7 +21,7 @@ std::unique_ptr<nn::Module> make(const job::Model& config, const ModelInput& inp
     case job::Model::KIND_NOT_SET:
       break;
   }
-  throw UsageError("model: none is named", "Name one of mlp, convnet, resnet.");
+  throw FieldError("model", "none is named", "Name one of mlp, convnet, resnet.");
 }
 
 }  // namespace
@@ -30,6 +30,11 @@ std::unique_ptr<nn::Module> build(const job::Model& config, const ModelInput& in
   std::unique_ptr<nn::Module> model = make(config, input);
   nn::initialize(*model, seed);
   return model;
+}
+
+std::unique_ptr<nn::Module> outline(const job::Model& config, const ModelInput& input) {
+  const nn::WithoutValues without_values;
+  return make(config, input);
 }
 
 }  // namespace lockstep::model_zoo

@@ -15,8 +15,11 @@ struct ModelInput {
   std::int64_t outputs = 0;  ///< classes, or the size of a regression's target
 };
 
-/// The model that the resolved job names, its parameters initialised from `seed`. Throws UsageError, naming the block,
+/// The model that the resolved job names, its parameters initialised from `seed`. Throws FieldError, naming the block,
 /// for a model that does not fit the samples.
 std::unique_ptr<nn::Module> build(const job::Model& config, const ModelInput& input, std::uint64_t seed);
+
+/// The same model with parameters that have no values, and take no memory for them: for names, shapes and counts.
+std::unique_ptr<nn::Module> outline(const job::Model& config, const ModelInput& input);
 
 }  // namespace lockstep::model_zoo

@@ -8,19 +8,32 @@ namespace lockstep::model_zoo {
 
 namespace {
 
-/// Appends one block; `shape` is that of a batch of one sample, [1, H, W, C], before and then behind it.
-void add_block(nn::Sequential& net, const job::ConvBlock& block, const std::string& prefix, Shape& shape) {
+/// The shape behind an operation on `input`; where it does not fit, the job's field at `path` is what is wrong.
+template <class F>
+Shape shape_behind(const std::string& path, const Shape& input, F&& output_shape) {
+  try {
+    return output_shape();
+  } catch (const ShapeError& error) {
+    throw FieldError(path, "does not fit its input " + input.str() + ": " + error.what());
+  }
+}
+
+/// Appends the job's model.convnet.block[i]; `shape` is that of a batch of one sample, [1, H, W, C], before and then
+/// behind it.
+void add_block(nn::Sequential& net, const job::ConvBlock& block, int i, Shape& shape) {
+  const std::string prefix = "block" + std::to_string(i) + "_";
+  const std::string path = "model.convnet.block[" + std::to_string(i) + "]";
   const std::int64_t channels = block.channels();
   nn::ConvOptions options = conv_options(block.kernel(), block.stride());
   options.bias = !block.batch_norm();  // batch norm subtracts the mean, a bias before it would be lost
   const Shape weight{channels, options.kernel, options.kernel, shape.back()};
   net.add<nn::Conv>(prefix + "conv", shape.back(), channels, options);
-  shape = kernels::conv_output_shape(shape, weight, options.geometry);
+  shape = shape_behind(path, shape, [&] { return kernels::conv_output_shape(shape, weight, options.geometry); });
   add_norm_and_activation(net, prefix, channels, block.batch_norm(), activation_of(block.activation()));
   if (block.max_pool() > 0) {
     const auto pool = pool_geometry(kernels::PoolKind::kMax, block.max_pool(), block.max_pool(), 0);
     net.add<nn::Pool>(prefix + "pool", pool);
-    shape = kernels::pool_output_shape(shape, pool);
+    shape = shape_behind(path + ".max_pool", shape, [&] { return kernels::pool_output_shape(shape, pool); });
   }
   if (block.dropout() > 0) net.add<nn::Dropout>(prefix + "dropout", block.dropout());
 }
@@ -29,18 +42,12 @@ void add_block(nn::Sequential& net, const job::ConvBlock& block, const std::stri
 
 std::unique_ptr<nn::Module> make_convnet(const job::Convnet& config, const ModelInput& input) {
   if (input.sample_shape.rank() != 3) {
-    throw UsageError("model.convnet needs samples [height, width, channels], the data has " + input.sample_shape.str());
+    throw FieldError("model.convnet",
+                     "needs samples [height, width, channels], the data has " + input.sample_shape.str());
   }
   auto net = std::make_unique<nn::Sequential>();
   Shape shape{1, input.sample_shape[0], input.sample_shape[1], input.sample_shape[2]};
-  for (int i = 0; i < config.block_size(); ++i) {
-    try {
-      add_block(*net, config.block(i), "block" + std::to_string(i) + "_", shape);
-    } catch (const ShapeError& error) {
-      throw UsageError("model.convnet.block[" + std::to_string(i) + "] does not fit its input " + shape.str() + ": " +
-                       error.what());
-    }
-  }
+  for (int i = 0; i < config.block_size(); ++i) add_block(*net, config.block(i), i, shape);
   const bool global = config.head_pool() == job::GLOBAL_AVERAGE;
   if (global) {
     net->add<nn::GlobalAveragePool>("head_pool");

@@ -8,9 +8,10 @@ namespace lockstep::model_zoo {
 
 std::unique_ptr<nn::Module> make_mlp(const job::Mlp& config, const ModelInput& input) {
   if (config.has_outputs() && config.outputs() < input.outputs) {
-    throw UsageError("model.mlp.outputs: " + std::to_string(config.outputs()) +
-                         " are fewer than the data needs: " + std::to_string(input.outputs),
-                     "Leave outputs out, and the model fits itself to the data.");
+    throw FieldError(
+        "model.mlp.outputs",
+        std::to_string(config.outputs()) + " are fewer than the data needs: " + std::to_string(input.outputs),
+        "Leave outputs out, and the model fits itself to the data.");
   }
   auto net = std::make_unique<nn::Sequential>();
   net->add<nn::Flatten>("flatten");

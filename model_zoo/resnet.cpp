@@ -78,7 +78,7 @@ Architecture architecture_of(std::uint32_t depth) {
     case 152:
       return {{3, 8, 36, 3}, true};
     default:
-      throw UsageError("model.resnet.depth: " + std::to_string(depth) + " is none of 18, 34, 50, 101, 152");
+      throw FieldError("model.resnet.depth", std::to_string(depth) + " is none of 18, 34, 50, 101, 152");
   }
 }
 
@@ -86,7 +86,8 @@ Architecture architecture_of(std::uint32_t depth) {
 
 std::unique_ptr<nn::Module> make_resnet(const job::Resnet& config, const ModelInput& input) {
   if (input.sample_shape.rank() != 3) {
-    throw UsageError("model.resnet needs samples [height, width, channels], the data has " + input.sample_shape.str());
+    throw FieldError("model.resnet",
+                     "needs samples [height, width, channels], the data has " + input.sample_shape.str());
   }
   const Architecture architecture = architecture_of(config.depth());
   auto net = std::make_unique<nn::Sequential>();

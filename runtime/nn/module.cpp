@@ -14,6 +14,15 @@
 
 namespace lockstep::nn {
 
+namespace {
+
+thread_local bool without_values = false;
+
+}  // namespace
+
+WithoutValues::WithoutValues() : outer_(std::exchange(without_values, true)) {}
+WithoutValues::~WithoutValues() { without_values = outer_; }
+
 std::vector<Parameter> Module::parameters() const {
   std::vector<Parameter> all;
   const auto add = [&all](Parameter parameter) {
@@ -57,8 +66,8 @@ void Module::walk(const std::string& path, const std::function<void(const std::s
 
 Tensor Module::add_parameter(std::string name, const Shape& shape, ParameterKind kind, Initializer initializer) {
   const Tensor tensor = Tensor::empty(shape, DType::kFloat32);
-  kernels::backend(tensor.device())
-      .fill(tensor, initializer.kind == Initializer::Kind::kConstant ? initializer.value : 0);
+  const double value = initializer.kind == Initializer::Kind::kConstant ? initializer.value : 0;
+  if (!without_values) kernels::backend(tensor.device()).fill(tensor, value);
   tensor.set_requires_grad(true);
   parameters_.push_back({std::move(name), tensor, kind, initializer});
   return tensor;

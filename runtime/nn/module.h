@@ -23,6 +23,19 @@ void initialize(Module& root, std::uint64_t seed);
 /// Gives each module below `root` the number, made from its path, that tells its random numbers from the others'.
 void name_layers(Module& root);
 
+/// While it lives, modules that this thread builds get parameters that have shapes and no values, so that their memory
+/// is never touched: for looking at a model without paying for it.
+class WithoutValues {
+ public:
+  WithoutValues();
+  ~WithoutValues();
+  WithoutValues(const WithoutValues&) = delete;
+  WithoutValues& operator=(const WithoutValues&) = delete;
+
+ private:
+  bool outer_;
+};
+
 /// A part of a network: parameters, statistics, and other modules by name. Owns them; not copyable.
 class Module {
  public:

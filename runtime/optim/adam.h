@@ -12,6 +12,7 @@ class Adam : public Optimizer {
   Adam(std::vector<nn::Parameter> parameters, std::vector<ParameterOptions> per_parameter,
        const OptimizerOptions& options, const kernels::AdamOptions& adam);
   std::string name() const override { return adam_.decoupled ? "adamw" : "adam"; }
+  std::vector<std::string> state_names() const override { return {"exp_avg", "exp_avg_sq"}; }
 
  protected:
   void allocate_state() override;

@@ -18,8 +18,7 @@ std::vector<std::regex> patterns_of(const job::Optimizer& config) {
     try {
       patterns.emplace_back(group.match());
     } catch (const std::regex_error& wrong) {
-      throw UsageError(path_of(patterns.size()) + " \"" + group.match() +
-                       "\" is no regular expression: " + wrong.what());
+      throw FieldError(path_of(patterns.size()), "\"" + group.match() + "\" is no regular expression: " + wrong.what());
     }
   }
   return patterns;
@@ -47,9 +46,10 @@ std::vector<ParameterOptions> resolve_groups(const job::Optimizer& config, const
     if (used[i]) continue;
     std::string names;
     for (const nn::Parameter& parameter : parameters) names += (names.empty() ? "" : ", ") + parameter.name;
-    throw UsageError(path_of(i) + " \"" + config.group(static_cast<int>(i)).match() +
-                         "\" matches no parameter that an earlier group left",
-                     "The parameters are " + names + ".");
+    throw FieldError(
+        path_of(i),
+        "\"" + config.group(static_cast<int>(i)).match() + "\" matches no parameter that an earlier group left",
+        "The parameters are " + names + ".");
   }
   return resolved;
 }
@@ -84,7 +84,7 @@ std::unique_ptr<Optimizer> make(const job::Optimizer& config, const std::vector<
     case job::Optimizer::KIND_NOT_SET:
       break;
   }
-  throw UsageError("optimizer: none is named", "Name one of sgd, adam, adamw.");
+  throw FieldError("optimizer", "none is named", "Name one of sgd, adam, adamw.");
 }
 
 }  // namespace lockstep::optim

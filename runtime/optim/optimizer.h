@@ -44,6 +44,8 @@ class Optimizer {
   std::uint64_t id() const { return id_; }
   /// "sgd", "adam", "adamw"
   virtual std::string name() const = 0;
+  /// What attach() makes beside the masters, a float32 an element each: the names that state() then gives.
+  virtual std::vector<std::string> state_names() const = 0;
 
   /// Binds the optimizer to the arena that holds its parameters; amp::initialize does it. Throws UsageError unless the
   /// arena holds exactly these parameters.

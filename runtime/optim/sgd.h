@@ -11,6 +11,7 @@ class Sgd : public Optimizer {
   Sgd(std::vector<nn::Parameter> parameters, std::vector<ParameterOptions> per_parameter,
       const OptimizerOptions& options, const kernels::SgdOptions& sgd);
   std::string name() const override { return "sgd"; }
+  std::vector<std::string> state_names() const override;
 
  protected:
   void allocate_state() override;
