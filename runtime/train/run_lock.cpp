@@ -5,8 +5,14 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
+#include <climits>
+#include <cstdio>
+#include <ctime>
+#include <string>
 #include <system_error>
 #include <thread>
 
@@ -19,6 +25,29 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kPoll{20};
+/// Whoever waits no longer than this need not know for whom.
+constexpr milliseconds kWorthSaying{1000};
+
+/// What the file says of the run that holds it, for others to read: "process 4242 on gpu3 since 2026-11-21 20:15:00
+/// UTC".
+std::string describe_holder() {
+  std::array<char, HOST_NAME_MAX + 1> host{};
+  gethostname(host.data(), host.size() - 1);
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  std::array<char, 32> since{};
+  std::strftime(since.data(), since.size(), "%Y-%m-%d %H:%M:%S UTC", &utc);
+  return "process " + std::to_string(getpid()) + " on " + host.data() + " since " + since.data();
+}
+
+/// Empty where it has not been written yet.
+std::string read_holder(int descriptor) {
+  std::array<char, 512> text{};
+  const ssize_t count = pread(descriptor, text.data(), text.size(), 0);
+  const std::string found(text.data(), static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+  return found.substr(0, found.find('\n'));
+}
 
 }  // namespace
 
@@ -31,15 +60,26 @@ RunLock::RunLock(const std::filesystem::path& run_dir, milliseconds patience) {
     throw StorageError("cannot make " + path.string() + ": " + std::generic_category().message(errno),
                        "Check the permissions of the run directory, or choose another --run-dir.");
   }
+  const auto is_busy = [this] { return flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK; };
   const auto deadline = std::chrono::steady_clock::now() + patience;
-  while (flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+  for (bool said = patience < kWorthSaying; is_busy(); said = true) {
+    const std::string holder = read_holder(descriptor_);
+    const std::string who = run_dir.string() + (holder.empty() ? "" : ": " + holder);
+    if (!said) {
+      std::fprintf(stderr, "lockstep: another run is training in %s; waiting up to %lld s for its end\n", who.c_str(),
+                   static_cast<long long>(std::chrono::duration_cast<std::chrono::seconds>(patience).count()));
+    }
     if (std::chrono::steady_clock::now() > deadline) {
       close(descriptor_);
-      throw UsageError("another run is training in " + run_dir.string(),
+      throw UsageError("another run is training in " + who,
                        "Wait for its end or stop it, or choose another --run-dir.");
     }
     std::this_thread::sleep_for(kPoll);
   }
+  const std::string holder = describe_holder() + "\n";
+  // Whoever waits can do without.
+  [[maybe_unused]] const bool told =
+      ftruncate(descriptor_, 0) == 0 && pwrite(descriptor_, holder.data(), holder.size(), 0) > 0;
 }
 
 RunLock::~RunLock() { close(descriptor_); }
