@@ -51,7 +51,8 @@ ExitCode run(const EvalCommand& command) {
     job::load(command.job.job, command.job.overrides);  // a wrong job is one error, not one a rank
     return launch(command.launch, {.arguments = [&](int) { return rank_arguments(command); }});
   }
-  return run_rank(command.job, command.launch, [&](comm::World& world, const job::Job& job, Device device) {
+  return run_rank(command.job, command.launch, [&](comm::World& world, const job::Checked& checked, Device device) {
+    const job::Job& job = checked.job;
     train::StatusBoard::from_environment().set(world.rank(), train::RankPhase::kEval, 0);
     const train::EvalResult result = train::evaluate(world, job, run_directory(command.checkpoint, job), device);
     if (world.rank() == 0) print(result, command.json);
@@ -68,7 +69,8 @@ void add_eval(CLI::App& app, Action& chosen) {
   command->launch.add_to(eval, false);
   eval.add_option("--checkpoint", command->checkpoint,
                   "a checkpoint, or a run directory for its newest one; default: runs/<the job's name>")
-      ->type_name("PATH");
+      ->type_name("PATH")
+      ->check(not_empty());
   eval.add_flag("--json", command->json, "print the result as JSON");
   eval.callback([command, &chosen] { chosen = [command] { return run(*command); }; });
 }

@@ -2,6 +2,7 @@
 #include "launcher/command_line.h"
 
 #include <cstdio>
+#include <string_view>
 
 #include "launcher/command_doctor.h"
 #include "launcher/command_eval.h"
@@ -9,6 +10,7 @@
 #include "launcher/command_train.h"
 #include "launcher/command_validate.h"
 #include "launcher/error_block.h"
+#include "runtime/job/nearest.h"
 
 namespace lockstep::launcher {
 
@@ -18,6 +20,42 @@ namespace {
 std::string help_for(const CLI::App& app) {
   const auto chosen = app.get_subcommands();
   return "lockstep " + (chosen.empty() ? "" : chosen.front()->get_name() + " ") + "--help";
+}
+
+/// The first argument that is none of the command's options but looks like one; empty where there is none.
+std::string unknown_option(const CLI::App& command, int argc, const char* const* argv) {
+  for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i) {
+    const std::string option = std::string(argv[i]).substr(0, std::string_view(argv[i]).find('='));
+    if (option.starts_with("--") && command.get_option_no_throw(option) == nullptr) return option;
+  }
+  return {};
+}
+
+std::vector<std::string> option_names(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+std::vector<std::string> command_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+  return names;
+}
+
+/// What is wrong with the command line; a name that nothing has comes before what follows from it.
+std::string explain(const CLI::App& app, const CLI::ParseError& error, int argc, const char* const* argv) {
+  const auto chosen = app.get_subcommands();
+  const CLI::App& command = chosen.empty() ? app : *chosen.front();
+  const std::string option = unknown_option(command, argc, argv);
+  if (!option.empty()) return "there is no option " + option + "; " + job::suggestion(option, option_names(command));
+  const bool names_a_command = argc > 1 && argv[1][0] != '-';
+  if (chosen.empty() && names_a_command) {
+    return "there is no command \"" + std::string(argv[1]) + "\"; " + job::suggestion(argv[1], command_names(app));
+  }
+  return error.what();
 }
 
 /// Returns an empty action where help or the version was all that was asked for.
@@ -36,7 +74,7 @@ Action parse(int argc, const char* const* argv) {
   } catch (const CLI::Success& asked) {
     app.exit(asked);
   } catch (const CLI::ParseError& error) {
-    throw UsageError(error.what(), "See " + help_for(app) + ".");
+    throw UsageError(explain(app, error, argc, argv), "See " + help_for(app) + ".");
   }
   return chosen;
 }

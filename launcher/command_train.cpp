@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "launcher/job_plan.h"
 #include "launcher/launch.h"
 #include "launcher/rank.h"
 #include "launcher/run_directory.h"
@@ -61,8 +62,10 @@ void record(const Outcome& outcome, const fs::path& run_dir, int restart, std::c
 }
 
 ExitCode start_ranks(const TrainCommand& command) {
-  // Before anything is started: a wrong job is one error, not one a rank.
-  const fs::path run_dir = run_directory(command.run_dir, job::load(command.job.job, command.job.overrides));
+  // Before anything is started: a wrong job is one error, not one a rank. Warnings are rank 0's to give.
+  const job::Checked checked = job::load_checked(command.job.job, command.job.overrides);
+  const fs::path run_dir = run_directory(command.run_dir, checked.job);
+  train::require_sound(plan_of(checked, command.launch, run_dir));
   make_run_directory(run_dir);
   const auto begin = fs::file_time_type::clock::now();
   const auto arguments = [&](int restart) {
@@ -89,14 +92,15 @@ ExitCode run(const TrainCommand& command) {
   end_on_request();
   command.launch.require_device();
   if (must_start_ranks(command.launch)) return start_ranks(command);
-  return run_rank(command.job, command.launch, [&](comm::World& world, const job::Job& job, Device device) {
+  return run_rank(command.job, command.launch, [&](comm::World& world, const job::Checked& checked, Device device) {
     // A build for GPUs that finds none says why, and trains.
     const bool tells = world.rank() == 0 && !command.output.quiet;
     if (command.launch.device == "auto" && device == kCpu && tells && !gpu::runtime_version().empty()) {
       std::fprintf(command.output.json ? stderr : stdout, "training on the CPU: %s\n", gpu::why_none().c_str());
     }
-    const fs::path run_dir = run_directory(command.run_dir, job);
-    return train::train(world, {job, run_dir, command.resume, process_start, device, command.output});
+    const fs::path run_dir = run_directory(command.run_dir, checked.job);
+    return train::train(
+        world, {checked.job, run_dir, command.resume, process_start, device, command.output, checked.locations});
   });
 }
 
@@ -107,11 +111,11 @@ void add_train(CLI::App& app, Action& chosen) {
   CLI::App& train = *app.add_subcommand("train", "train a job");
   command->job.add_to(train);
   command->launch.add_to(train, true);
-  train.add_option("--run-dir", command->run_dir, "where the run's files go; default: runs/<the job's name>")
-      ->type_name("DIR");
+  add_run_dir(train, command->run_dir);
   train.add_option("--resume", command->resume, "auto: from the run's newest whole checkpoint; never; or a checkpoint")
       ->capture_default_str()
-      ->type_name("auto|never|CHECKPOINT");
+      ->type_name("auto|never|CHECKPOINT")
+      ->check(not_empty());
   train.add_flag("--quiet", command->output.quiet, "print errors and the result alone");
   train.add_flag("--json", command->output.json, "print the lines of metrics.jsonl to stdout, all else to stderr");
   train.callback([command, &chosen] { chosen = [command] { return run(*command); }; });

@@ -8,6 +8,7 @@
 
 #include "runtime/checkpoint/safetensors.h"
 #include "runtime/checkpoint/store.h"
+#include "runtime/job/job.h"
 
 namespace lockstep::launcher {
 
@@ -95,6 +96,13 @@ Json inspect_run(const fs::path& path, const fs::path& checkpoints) {
   return result;
 }
 
+void refuse_job(const fs::path& path) {
+  if (path.extension() == ".safetensors") return;
+  if (path.extension() != ".pbtxt" && !job::check(path).job.has_model()) return;
+  throw UsageError(path.string() + " is a job, not something that a run has written",
+                   "lockstep validate " + path.string() + " says what it would train.");
+}
+
 bool is_checkpoint(const fs::path& path) {
   return std::ranges::any_of(std::array{"manifest.json", "state.pb", "tensors.safetensors"},
                              [&](const char* name) { return fs::exists(path / name); });
@@ -105,7 +113,10 @@ bool is_checkpoint(const fs::path& path) {
 Json inspect(const fs::path& path) {
   if (!fs::exists(path))
     throw StorageError("there is no " + path.string(), "Name a checkpoint, a run or a *.safetensors file.");
-  if (!fs::is_directory(path)) return inspect_safetensors(path);
+  if (!fs::is_directory(path)) {
+    refuse_job(path);
+    return inspect_safetensors(path);
+  }
   if (is_checkpoint(path)) return inspect_checkpoint(path);
   if (fs::is_directory(path / "checkpoints")) return inspect_run(path, path / "checkpoints");
   Json result = inspect_run(path, path);

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-int rank_count(const LaunchOptions& options) {
+int ranks_to_start(const LaunchOptions& options) {
   if (options.hosts.empty()) return options.nproc == 0 ? 1 : options.nproc;
   const int places = ranks_on(options.hosts);
   if (options.nproc > places) {
@@ -65,10 +65,14 @@ Outcome try_to_start(int ranks, const LaunchOptions& options, const RankCommand&
 
 }  // namespace
 
+int rank_count(const LaunchOptions& options) {
+  return must_start_ranks(options) ? ranks_to_start(options) : comm::launch_environment().size;
+}
+
 bool must_start_ranks(const LaunchOptions& options) {
   const comm::LaunchEnvironment environment = comm::launch_environment();
   if (environment.launcher == comm::LaunchEnvironment::Launcher::kNone) {
-    return options.max_restarts > 0 || rank_count(options) > 1 || !options.hosts.empty();
+    return options.max_restarts > 0 || ranks_to_start(options) > 1 || !options.hosts.empty();
   }
   const std::string joins = "this process was itself started as rank " + std::to_string(environment.rank) + " of " +
                             std::to_string(environment.size);
@@ -84,7 +88,7 @@ bool must_start_ranks(const LaunchOptions& options) {
 }
 
 ExitCode launch(const LaunchOptions& options, const RankCommand& command) {
-  const int ranks = rank_count(options);
+  const int ranks = ranks_to_start(options);
   const SignalInbox inbox;
   for (int restart = 0;; ++restart) {
     const auto since = std::chrono::system_clock::now();

@@ -22,6 +22,9 @@ struct RankCommand {
   train::TrainOutput output = {};
 };
 
+/// How many ranks the options ask for, or there are where this process is one. Throws UsageError.
+int rank_count(const LaunchOptions& options);
+
 /// Whether this process has to start the ranks, rather than being one. Throws UsageError when it is one and the options
 /// ask for other ranks than there are.
 bool must_start_ranks(const LaunchOptions& options);

@@ -5,6 +5,18 @@
 
 namespace lockstep::launcher {
 
+const CLI::Validator& not_empty() {
+  static const CLI::Validator kNotEmpty(
+      [](const std::string& value) { return value.empty() ? std::string("has an empty value") : std::string(); }, "");
+  return kNotEmpty;
+}
+
+void add_run_dir(CLI::App& command, std::string& run_dir) {
+  command.add_option("--run-dir", run_dir, "where the run's files go; default: runs/<the job's name>")
+      ->type_name("DIR")
+      ->check(not_empty());
+}
+
 void JobOptions::add_to(CLI::App& command) {
   command.add_option("JOB", job, "the job, a *.pbtxt file")->required();
   // One value each time: a following JOB must not be taken for another assignment.
@@ -22,7 +34,8 @@ std::vector<std::string> JobOptions::arguments() const {
 void LaunchOptions::add_to(CLI::App& command, bool restarts) {
   command.add_option("--nproc", nproc, "start this many ranks, here or on --hosts")->check(CLI::Range(1, 1 << 20));
   command.add_option("--hosts", hosts, "the hosts to start ranks on, each with a number of ranks")
-      ->type_name("A:4,B:4");
+      ->type_name("A:4,B:4")
+      ->check(not_empty());
   command.add_option("--device", device, "what to compute on")
       ->capture_default_str()
       ->check(CLI::IsMember({"auto", "cpu", "cuda"}));

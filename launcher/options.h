@@ -24,6 +24,12 @@ struct JobOptions {
   std::vector<std::string> arguments() const;
 };
 
+/// An option whose value may not be empty, as a shell makes it of a variable that nobody set.
+const CLI::Validator& not_empty();
+
+/// Adds --run-dir.
+void add_run_dir(CLI::App& command, std::string& run_dir);
+
 /// How many ranks, where, on what.
 struct LaunchOptions {
   int nproc = 0;  ///< 0: not given

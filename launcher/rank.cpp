@@ -12,7 +12,6 @@
 
 #include "launcher/agreement.h"
 #include "launcher/error_block.h"
-#include "runtime/job/job.h"
 #include "runtime/train/status_board.h"
 
 namespace lockstep::launcher {
@@ -56,11 +55,12 @@ ExitCode run_rank(const JobOptions& options, const LaunchOptions& launch, const 
   share_cores(environment);
   std::optional<comm::World> world;
   try {
-    const job::Job job = job::load(options.job, options.overrides);
+    const job::Checked checked = job::load_checked(options.job, options.overrides);
+    const job::Job& job = checked.job;
     const Device device = launch.device_of(environment.local_rank);
     world.emplace(comm::World::from_environment(communicator_options(job.comm(), device)));
     if (world->size() > 1) require_same_job(*world->communicator(), job);
-    const ExitCode code = work(*world, job, device);
+    const ExitCode code = work(*world, checked, device);
     set_phase(RankPhase::kDone);
     return code;
   } catch (const std::exception& exception) {

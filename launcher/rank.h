@@ -4,13 +4,13 @@
 #include <functional>
 
 #include "comm/group/communicator.h"
-#include "configs/job.pb.h"
 #include "launcher/options.h"
+#include "runtime/job/job.h"
 
 namespace lockstep::launcher {
 
 /// What a rank does, on its device.
-using RankWork = std::function<ExitCode(comm::World&, const job::Job&, Device)>;
+using RankWork = std::function<ExitCode(comm::World&, const job::Checked&, Device)>;
 
 /// Runs this process as one rank, or as the only one: reads the job, joins the others, makes sure that they have the
 /// same job, and works. Reports an error and ends the whole job with its exit code.

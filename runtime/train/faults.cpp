@@ -36,32 +36,50 @@ const job::FaultPoint& point_of(const job::Fault& fault) {
   throw UsageError("fault: none is named", "Name one of overflow, nan, kill, stop, delay, bit_flip.");
 }
 
+/// "fault[1].kill"
+std::string path_of(const job::Fault& fault, int index) {
+  const auto* kind = job::Fault::descriptor()->FindOneofByName("kind");
+  return "fault[" + std::to_string(index) + "]." + fault.GetReflection()->GetOneofFieldDescriptor(fault, kind)->name();
+}
+
 /// The slot of the named parameter; of the model's first one where none is named.
 std::size_t slot_of(const nn::Arena& arena, const std::string& name) {
   const auto& slots = arena.slots();
   if (name.empty()) return slots.size() - 1;  // the arena's order is the reverse of the model's
   const auto found = std::ranges::find_if(slots, [&](const auto& slot) { return slot.parameter.name == name; });
-  if (found != slots.end()) return static_cast<std::size_t>(found - slots.begin());
-  std::string names;
-  for (const nn::Arena::Slot& slot : slots) names += (names.empty() ? "" : ", ") + slot.parameter.name;
-  throw UsageError("fault: the model has no parameter '" + name + "'", "It has " + names + ".");
+  return static_cast<std::size_t>(found - slots.begin());
 }
 
 }  // namespace
 
+void require_possible(const job::Fault& fault, int index, const std::vector<std::string>& parameters, int world_size) {
+  const job::FaultPoint& point = point_of(fault);
+  if (!point.parameter().empty() && std::ranges::find(parameters, point.parameter()) == parameters.end()) {
+    std::string names;
+    for (const std::string& name : parameters) names += (names.empty() ? "" : ", ") + name;
+    throw FieldError(path_of(fault, index) + ".parameter", "the model has no parameter '" + point.parameter() + "'",
+                     "It has " + names + ".");
+  }
+  if (static_cast<int>(point.rank()) >= world_size) {
+    throw FieldError(path_of(fault, index) + ".rank",
+                     "there is no rank " + std::to_string(point.rank()) + " among " + std::to_string(world_size),
+                     "Ranks count from 0; --nproc says how many there are.");
+  }
+}
+
 Faults::Faults(const job::Job& job, int rank, int world_size, const nn::Arena& arena)
     : arena_(arena), last_micro_batch_(job.train().accumulate() - 1) {
-  for (const job::Fault& fault : job.fault()) {
+  std::vector<std::string> parameters;
+  for (const nn::Arena::Slot& slot : arena.slots()) parameters.push_back(slot.parameter.name);
+  for (int i = 0; i < job.fault_size(); ++i) {
+    const job::Fault& fault = job.fault(i);
     const job::FaultPoint& point = point_of(fault);
-    const std::size_t slot = slot_of(arena, point.parameter());
-    if (static_cast<int>(point.rank()) >= world_size) {
-      throw UsageError(
-          "fault: there is no rank " + std::to_string(point.rank()) + " among " + std::to_string(world_size),
-          "Ranks count from 0.");
-    }
+    require_possible(fault, i, parameters, world_size);
     if (restart_count() > 0) continue;
     steps_.push_back(point.step());
-    if (static_cast<int>(point.rank()) == rank) planned_.push_back({fault.kind_case(), point, slot});
+    if (static_cast<int>(point.rank()) == rank) {
+      planned_.push_back({fault.kind_case(), point, slot_of(arena, point.parameter())});
+    }
   }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "configs/job.pb.h"
@@ -10,10 +11,14 @@
 
 namespace lockstep::train {
 
+/// Throws FieldError for a fault in a parameter that the model does not have or on a rank that there is not. It is the
+/// job's fault[index].
+void require_possible(const job::Fault& fault, int index, const std::vector<std::string>& parameters, int world_size);
+
 /// The faults that a job asks for on this rank, for tests and rehearsals. None in a run that the launcher restarted.
 class Faults {
  public:
-  /// Throws UsageError for a parameter that the model does not have, and for a rank that there is not.
+  /// Throws as require_possible() does.
   Faults(const job::Job& job, int rank, int world_size, const nn::Arena& arena);
 
   /// Whether a fault is planned at the step, on any rank.

@@ -5,6 +5,7 @@
 
 #include "runtime/data/make_dataset.h"
 #include "runtime/tensor/as_error.h"
+#include "runtime/train/plan.h"
 #include "runtime/train/progress.h"
 #include "runtime/train/replicated.h"
 #include "runtime/train/restarts.h"
@@ -15,6 +16,23 @@
 namespace lockstep::train {
 
 namespace {
+
+/// What validate refuses is refused before anything is made, once for all ranks. A collective.
+void require_sound_plan(comm::World& world, const TrainOptions& options) {
+  Plan planned;
+  if (world.rank() == 0) {
+    const PlanOptions here{.ranks = world.size(),
+                           .ranks_here = comm::launch_environment().local_size,
+                           .cores = cores_of_this_machine(),
+                           .run_dir = options.run_dir,
+                           .device = options.device};
+    planned = plan(options.job, here, options.locations);
+  }
+  on_rank_zero(*world.communicator(), [&] {
+    require_sound(planned);
+    print_warnings(planned);
+  });
+}
 
 /// What to do after a run that ended so.
 std::string next_step(const TrainOptions& options, ExitCode code) {
@@ -46,6 +64,7 @@ void record_failure(const TrainOptions& options, const comm::World& world, const
 }  // namespace
 
 ExitCode train(comm::World& world, const TrainOptions& options) {
+  require_sound_plan(world, options);
   comm::Communicator& communicator = *world.communicator();
   std::optional<RunRecord> record;
   on_rank_zero(communicator, [&] { record.emplace(options, world.size(), world.mpi_start_time().count()); });
@@ -89,7 +108,7 @@ EvalResult evaluate(comm::World& world, const job::Job& job, const std::filesyst
   on_rank_zero(communicator, [&] {
     const checkpoint::Checkpoint found = find_checkpoint(checkpoint);
     for (const std::string& notice : found.notices) std::fprintf(stderr, "lockstep: %s\n", notice.c_str());
-    restore_tensors(network, found, false);
+    restore_for(job, found, [&] { restore_tensors(network, found, false); });
     path = found.path;
   });
   const comm::DistributedDataParallel ddp(network.model(), world, job.comm());  // rank 0's weights on every rank

@@ -9,6 +9,7 @@
 
 #include "comm/group/communicator.h"
 #include "configs/job.pb.h"
+#include "runtime/job/diagnostic.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::train {
@@ -27,6 +28,7 @@ struct TrainOptions {
   std::chrono::system_clock::time_point process_start;  ///< for time_to_first_step_ms
   Device device = kCpu;                                 ///< what the world's communicator serves
   TrainOutput output = {};
+  job::Locations locations;  ///< of the job's fields, for messages; may be empty
 };
 
 /// Trains the job on all ranks of `world`: the loop, evaluation, metrics, checkpoints, signals. Returns kDone, or

@@ -11,6 +11,11 @@
 
 namespace lockstep::train {
 
+void require_graph_device(const job::Train& train, Device device) {
+  if (train.cuda_graph() != job::ON || device != kCpu) return;
+  throw FieldError("train.cuda_graph", "ON needs a GPU, but this run is on the CPU", "Leave it at AUTO.");
+}
+
 TrainStep::TrainStep(const job::Job& job, comm::World& world, Network& network)
     : job_(job),
       world_(world),
@@ -20,9 +25,7 @@ TrainStep::TrainStep(const job::Job& job, comm::World& world, Network& network)
       ddp_(network.model(), world, job.comm()),
       scaler_(job.amp().loss_scale(), world),
       outcome_(StepOutcome{}, network.device()) {
-  if (job_.train().cuda_graph() == job::ON && network_.device() == kCpu) {
-    throw UsageError("train.cuda_graph: ON needs a GPU, but this run is on the CPU", "Leave it at AUTO.");
-  }
+  require_graph_device(job_.train(), network_.device());
   // A step that is captured must not be the one that takes this memory.
   if (job_.train().accumulate() > 1) network_.arena().float32_grads();
   ddp_.reducer().set_on_gradient([this](std::size_t slot) { faults_.on_gradient(slot); });

@@ -16,12 +16,15 @@
 
 namespace lockstep::train {
 
+/// Throws FieldError for train.cuda_graph: ON on a CPU.
+void require_graph_device(const job::Train& train, Device device);
+
 /// One step of training, from inputs on the device to its outcome there: forward, backward, reduction, verdict, update,
 /// loss scale. On a GPU it is captured as a CUDA graph when its shapes have come twice in a row, and launched as that
 /// from then on; the same work either way. Steps of other shapes in between, as at the end of an epoch, run without.
 class TrainStep {
  public:
-  /// A collective. `network` must outlive this. Throws UsageError for train.cuda_graph: ON on the CPU.
+  /// A collective. `network` must outlive this. Throws as require_graph_device() does.
   TrainStep(const job::Job& job, comm::World& world, Network& network);
   TrainStep(const TrainStep&) = delete;
   TrainStep& operator=(const TrainStep&) = delete;

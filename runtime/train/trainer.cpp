@@ -24,19 +24,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Null where the job has none. Throws UsageError where it does not fit what the model is trained on.
+/// Null where the job has none. Throws FieldError where it does not fit what the model is trained on.
 data::DatasetPtr eval_data(const job::Job& job, const data::Dataset& train) {
   if (!job.data().has_eval()) return nullptr;
   data::DatasetPtr eval = data::make_dataset(job.data(), data::Split::kEval);
-  const auto require = [](bool fits, const std::string& what, const std::string& found, const std::string& expected) {
-    if (!fits) throw UsageError("data.eval: " + what + " " + found + ", but those of data.train " + expected);
-  };
-  require(eval->sample_shape() == train.sample_shape(), "its samples are", eval->sample_shape().str(),
-          train.sample_shape().str());
-  require((eval->classes() > 0) == (train.classes() > 0) && eval->classes() <= train.classes(), "its classes are",
-          std::to_string(eval->classes()), std::to_string(train.classes()));
-  require(eval->target_shape() == train.target_shape(), "its targets are", eval->target_shape().str(),
-          train.target_shape().str());
+  data::require_alike(data::describe(*eval), data::describe(train));
   return eval;
 }
 
@@ -190,8 +182,10 @@ std::optional<checkpoint::TrainingState> Trainer::restore() {
   const std::optional<checkpoint::Checkpoint> found = automatic ? store_.latest() : find_checkpoint(options_.resume);
   if (!found) return std::nullopt;
   for (const std::string& notice : found->notices) std::fprintf(stderr, "lockstep: %s\n", notice.c_str());
-  require_resumable(*found, job_, network_.optimizer().name());
-  restore_tensors(network_, *found, true);
+  restore_for(job_, *found, [&] {
+    require_resumable(*found, job_, network_.optimizer().name());
+    restore_tensors(network_, *found, true);
+  });
   network_.optimizer().set_applied_steps(static_cast<std::int64_t>(found->state.applied_steps()));
   resumed_from_ = found->path;
   if (!automatic) set_aside_later_checkpoints(options_.run_dir, found->state.step());

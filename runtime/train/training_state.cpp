@@ -11,6 +11,13 @@ namespace {
 
 constexpr std::string_view kOptimizerPrefix = "optimizer/";
 
+/// "digits" with model convnet
+std::string title(const job::Job& job) {
+  const auto* kind = job::Model::descriptor()->FindOneofByName("kind");
+  const auto* model = job.model().GetReflection()->GetOneofFieldDescriptor(job.model(), kind);
+  return "\"" + job.name() + "\" with model " + (model == nullptr ? "unknown" : model->name());
+}
+
 bool is_optimizer(const std::string& name) { return name.starts_with(kOptimizerPrefix); }
 
 }  // namespace
@@ -77,6 +84,18 @@ void require_resumable(const checkpoint::Checkpoint& saved, const job::Job& job,
     throw UsageError(saved.path + " lies in the middle of an epoch whose samples are ordered by seed " + seed +
                          ", the job's seed is " + std::to_string(job.seed()),
                      "Resume with --set seed=" + seed + ", or start anew with --resume never.");
+  }
+}
+
+void restore_for(const job::Job& job, const checkpoint::Checkpoint& saved, const std::function<void()>& restore) {
+  try {
+    restore();
+  } catch (const UsageError&) {
+    const std::string theirs = title(saved.state.job());
+    const std::string ours = title(job);
+    if (theirs == ours) throw;
+    throw UsageError(saved.path + " was saved by another job, " + theirs + ", and this one is " + ours,
+                     "Choose another --run-dir, or start anew in this one with --resume never.");
   }
 }
 

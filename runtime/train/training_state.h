@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 
@@ -33,6 +34,11 @@ checkpoint::Checkpoint find_checkpoint(const std::filesystem::path& path);
 /// Throws UsageError where a run of `job` cannot go on from the checkpoint: another optimizer, or another seed, and
 /// with it another order of samples, in the middle of an epoch.
 void require_resumable(const checkpoint::Checkpoint& saved, const job::Job& job, const std::string& optimizer);
+
+/// Runs `restore`, which brings a checkpoint back. Where that throws UsageError and another job has written the
+/// checkpoint, under another name or with another kind of model, this throws one that says so instead: what else does
+/// not fit follows from it.
+void restore_for(const job::Job& job, const checkpoint::Checkpoint& saved, const std::function<void()>& restore);
 
 /// The scaler's state to go on with. The scale is the new job's where the old one says nothing about it: it was static,
 /// or of another dtype.

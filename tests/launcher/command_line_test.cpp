@@ -45,14 +45,57 @@ TEST_F(CommandLine, HelpAndVersionAreAnswers) {
 
 TEST_F(CommandLine, WrongUseIsOneBlockAndExitCodeTwo) {
   refused({}, 2, "subcommand is required");
-  refused({"trian"}, 2, "lockstep --help");
+  refused({"trian"}, 2, "there is no command \"trian\"; did you mean \"train\"?");
+  refused({"frobnicate"}, 2, "known: train, eval, validate, inspect, doctor");
+  refused({"--nprocs", "2"}, 2, "lockstep --help");
   refused({"train"}, 2, "JOB is required");
-  refused({"train", kMlpJob, "--nporc", "2"}, 2, "--nporc");
+  refused({"train", kMlpJob, "--nprocs", "2"}, 2, "there is no option --nprocs; did you mean \"--nproc\"?");
+  refused({"train", "--nprocs", "2", kMlpJob}, 2, "did you mean \"--nproc\"?");
+  refused({"train", "--nprocs=2"}, 2, "did you mean \"--nproc\"?");
+  refused({"train", kMlpJob, "--sett", "x=1"}, 2, "did you mean \"--set\"?");
+  refused({"validate", kMlpJob, "--max-restarts", "1"}, 2, "there is no option --max-restarts");
   refused({"train", kMlpJob, "--nproc", "0"}, 2, "--nproc");
   refused({"train", kMlpJob, "--device", "tpu"}, 2, "lockstep train --help");
   refused({"train", kMlpJob, "--hosts", "a:x"}, 2, "--hosts a:x");
   refused({"train", kMlpJob, "--hosts", "a:2", "--nproc", "3"}, 2, "more ranks than");
   refused({"validate", kMlpJob, "--json", "--print"}, 2, "--json");
+}
+
+// As a shell makes it of a variable that nobody set.
+TEST_F(CommandLine, AnEmptyValueIsRefused) {
+  for (const char* command : {"train", "validate"}) {
+    refused({command, kMlpJob, "--run-dir", ""}, 2, "--run-dir: has an empty value");
+    refused({command, kMlpJob, "--run-dir="}, 2, "--run-dir");
+    refused({command, kMlpJob, "--hosts", ""}, 2, "--hosts: has an empty value");
+    const Ended set = run({command, kMlpJob, "--set", "amp.dtype="});
+    EXPECT_EQ(set.code, 2);
+    EXPECT_THAT(set.err, HasSubstr("amp.dtype: has no value behind '='"));
+  }
+  refused({"train", kMlpJob, "--resume", ""}, 2, "--resume: has an empty value");
+  refused({"eval", kMlpJob, "--checkpoint", ""}, 2, "--checkpoint: has an empty value");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "runs"));
+}
+
+TEST_F(CommandLine, AJobThatIsNotThereIsNotToBeValidated) {
+  const Ended missing = run({"train", "missing.pbtxt"});
+  EXPECT_EQ(missing.code, 2);
+  EXPECT_THAT(missing.err, testing::Not(HasSubstr("lockstep validate")));
+}
+
+TEST_F(CommandLine, InspectSaysThatAJobIsOne) {
+  refused({"inspect", kMlpJob}, 2, "is a job, not something that a run has written");
+  refused({"inspect", kMlpJob}, 2, "lockstep validate " + kMlpJob);
+  std::filesystem::copy(kMlpJob, folder_ / "job.txt");
+  refused({"inspect", "job.txt"}, 2, "is a job");
+  write_text(folder_ / "notes.txt", "seed of an idea\n");
+  EXPECT_EQ(run({"inspect", "notes.txt"}).code, 4);
+}
+
+TEST_F(CommandLine, AFileThatIsNoTextIsOneLine) {
+  std::filesystem::copy(LOCKSTEP_BINARY, folder_ / "job.pbtxt");
+  const Ended ended = run({"validate", "job.pbtxt"});
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_EQ(count(ended.err, "\n"), 2u) << ended.err;
 }
 
 TEST_F(CommandLine, ADeviceThatIsNotThereIsRefused) {
@@ -77,8 +120,31 @@ TEST_F(CommandLine, ARunDirectoryThatCannotBeMadeIsAStorageError) {
 TEST_F(CommandLine, ValidateAcceptsASoundJob) {
   const Ended sound = run({"validate", kMlpJob});
   EXPECT_EQ(sound.code, 0);
-  EXPECT_EQ(count(sound.out, "\n"), 1u);
-  EXPECT_THAT(sound.out, HasSubstr("digits_mlp"));
+  EXPECT_THAT(sound.err, IsEmpty());
+  EXPECT_EQ(sound.out, kMlpJob + R"(: a sound job, "digits_mlp"
+  training      1,500 samples of [8,8,1] in 10 classes
+  evaluation    297 samples, every 200 steps and at the end
+  model         mlp, 26,122 parameters, O0 in FP32
+  memory        weights 102.0 KiB, gradients 102.0 KiB, optimizer state 204.1 KiB
+  steps         600 of 64 samples: 24 steps an epoch, 25 epochs
+  ranks         1
+  checkpoints   1 of 306.1 KiB, at the end; in runs/digits_mlp/checkpoints
+)");
+}
+
+TEST_F(CommandLine, ValidateCountsTheRanksThatItIsTold) {
+  const Ended two = run({"validate", kConvnetJob, "--nproc", "2", "--run-dir", "here"});
+  EXPECT_EQ(two.code, 0) << two.err;
+  EXPECT_THAT(two.out, HasSubstr("\n  ranks         2\n"));
+  EXPECT_THAT(two.out, HasSubstr("optimizer state 113.9 KiB on each rank\n"));
+  EXPECT_THAT(two.out,
+              HasSubstr("6 of 228.6 KiB, every 100 steps and at the end; the newest 3 stay; in here/checkpoints"));
+  const std::string fault = "fault={ kill { step: 1 rank: 1 } }";
+  EXPECT_EQ(run({"validate", kConvnetJob, "--set", fault}).code, 2);
+  EXPECT_EQ(run({"validate", kConvnetJob, "--set", fault, "--nproc", "2"}).code, 0);
+  EXPECT_EQ(run({"validate", kConvnetJob, "--set", fault, "--hosts", "a:1,b:1"}).code, 0);
+  EXPECT_THAT(run({"validate", kConvnetJob, "--nproc", "5000"}).err,
+              HasSubstr("lockstep: warning: 5000 ranks share the"));
 }
 
 TEST_F(CommandLine, ValidateListsEveryErrorAtItsPlace) {
@@ -95,6 +161,22 @@ TEST_F(CommandLine, ValidateGivesJson) {
   EXPECT_TRUE(sound["valid"]);
   EXPECT_EQ(sound["name"], "digits_mlp");
   EXPECT_THAT(sound["diagnostics"], IsEmpty());
+  EXPECT_THAT(sound["warnings"], IsEmpty());
+  EXPECT_EQ(sound["exit_code"], 0);
+  EXPECT_EQ(sound["hash"].get<std::string>().size(), 32u);
+  EXPECT_EQ(sound["plan"], json::parse(R"({
+    "ranks": 1, "model": "mlp", "parameters": 26122, "opt_level": "O0", "dtype": "FP32",
+    "train": {"samples": 1500, "sample_shape": [8, 8, 1], "classes": 10},
+    "eval": {"samples": 297, "sample_shape": [8, 8, 1], "classes": 10},
+    "global_batch": 64, "steps": 600, "steps_per_epoch": 24, "epochs": 25.0, "eval_every": 200,
+    "memory": {"weights": 104488, "compute_copies": 0, "gradients": 104488, "gradient_sums": 0,
+               "optimizer_state": 208976},
+    "checkpoints": {"count": 1, "bytes": 313464, "every_steps": 0, "keep": 3,
+                    "directory": "runs/digits_mlp/checkpoints"}})"));
+  const json regression =
+      json::parse(run({"validate", LOCKSTEP_SOURCE_DIR "/configs/mlp_4096.pbtxt", "--json"}).out)["plan"];
+  EXPECT_EQ(regression["train"], json::parse(R"({"samples": 25600, "sample_shape": [4096], "target_shape": [4096]})"));
+  EXPECT_TRUE(regression["eval"].is_null());
 
   write_text(folder_ / "job.pbtxt", "name: \"x\"\ntrain { stepz: 1 }\n");
   const Ended ended = run({"validate", "job.pbtxt", "--json"});

@@ -160,6 +160,29 @@ TEST_F(Ranks, OfAForeignMpirunSayAWrongCommandLineOnce) {
   EXPECT_EQ(count(ended.err, "lockstep: error"), 1u) << ended.err;
 }
 
+// What validate refuses is one block, however the ranks are started, and nothing is written before.
+TEST_F(Ranks, ThatCannotTrainTheJobSaySoOnce) {
+  write_text(folder_ / "images", "\x01\x02\x03\x04");
+  const std::vector<std::pair<std::string, int>> settings{{"data.train.idx.images=" + (folder_ / "images").string(), 4},
+                                                          {"model.convnet.block[0].max_pool=40", 2},
+                                                          {"fault={ kill { step: 1 rank: 7 } }", 2}};
+  for (const auto& [setting, code] : settings) {
+    const std::vector<std::string> wrong{"train", kConvnetJob, "--run-dir", "run", "--set", setting};
+    for (const Ended& ended : {run(train({"--set", setting})), mpirun(wrong, wrong)}) {
+      EXPECT_EQ(ended.code, code) << ended.err;
+      EXPECT_EQ(count(ended.err, "lockstep: error"), 1u) << ended.err;
+      EXPECT_THAT(ended.err, HasSubstr("--set " + setting + ": "));
+      EXPECT_FALSE(std::filesystem::exists(folder_ / "run/job.pbtxt"));
+    }
+  }
+}
+
+TEST_F(Ranks, AreWarnedOnce) {
+  const Ended ended = run(train({"--set", "train.steps=2", "--set", "schedule={ cosine { warmup_steps: 3 } }"}));
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(count(ended.err, "the warm-up takes 3 steps, the run only 2"), 1u) << ended.err;
+}
+
 TEST_F(Ranks, GoWithTheirSupervisor) {
   std::vector<std::string> command = train({"--set", "train.steps=100000"});
   command.insert(command.begin(), LOCKSTEP_BINARY);

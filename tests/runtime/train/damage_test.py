@@ -85,6 +85,23 @@ class Checkpoints(RunTest):
         again = self.train("run", *SAVING, "optimizer={adamw{lr:1e-3}}", code=2)
         self.assertRegex(again.output, "saved with optimizer sgd, the job names adamw")
 
+    def test_a_run_of_another_job_is_called_that(self):
+        self.train("run", *SAVING)
+        other = self.train("run", "train.steps=8", job=CONFIGS / "digits_mlp.pbtxt", ranks=2, code=2)
+        self.assertRegex(other.output, r'was saved by another job, "digits_convnet" with model convnet, and this one is '
+                                       r'"digits_mlp" with model mlp')
+        self.assertNotIn("missing:", other.output)
+        self.assertNotIn("optimizer", other.output)
+
+    def test_what_changed_in_the_job_is_named_value_by_value(self):
+        self.train("run", *SAVING)
+        again = self.train("run", *SAVING, "train.steps=9", "schedule={constant{warmup_steps:2}}")
+        changes = [line for line in again.output.splitlines() if "the job changed" in line]
+        self.assertEqual(changes, ["  the job changed: schedule.constant.warmup_steps: (unset) -> 2",
+                                   "  the job changed: schedule.cosine.final_fraction: 0 -> (unset)",
+                                   "  the job changed: schedule.cosine.warmup_steps: 50 -> (unset)",
+                                   "  the job changed: train.steps: 8 -> 9"])
+
     def test_a_checkpoint_that_is_not_there_is_refused(self):
         self.train("run", "train.steps=2", resume=self.folder / "nowhere", code=4)
 
@@ -149,7 +166,10 @@ class RunDirectory(RunTest):
         first = self.start("run", *SAVING, "train.steps=100000")
         first.wait_for_step(2)
         second = self.train("run", *SAVING, code=2)
-        self.assertIn("another run is training in", second.output)
+        who = rf"another run is training in .*: process {first.process.pid} on \S+ since \d{{4}}-\d\d-\d\d [\d:]+ UTC"
+        self.assertRegex(second.output, who + "; waiting up to 10 s for its end\n")
+        self.assertRegex(second.output, r"error \(usage, exit 2\)\n  " + who + "\n")
+        self.assertEqual(second.output.count("waiting"), 1)
         first.process.terminate()
         self.assertEqual(first.finish().code, 75)
 
@@ -171,7 +191,7 @@ class Inputs(RunTest):
 
     def test_a_fault_on_a_rank_that_there_is_not(self):
         run = self.train("run", faults("overflow", "step:2 rank:7"), ranks=2, code=2)
-        self.assertIn("fault: there is no rank 7 among 2", run.output)
+        self.assertIn("fault[0].overflow.rank: there is no rank 7 among 2", run.output)
 
     def test_a_wrong_job(self):
         run = self.train("run", "train.stepz=3", "model.convnet.dropout=2", code=2)

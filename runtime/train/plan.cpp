@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/train/plan.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <memory>
+
+#include "amp/grad_scaler/opt_level.h"
+#include "model_zoo/build.h"
+#include "runtime/autograd/grad_mode.h"
+#include "runtime/data/make_dataset.h"
+#include "runtime/data/sampler.h"
+#include "runtime/job/precision.h"
+#include "runtime/ops/losses.h"
+#include "runtime/optim/optimizer.h"
+#include "runtime/train/faults.h"
+#include "runtime/train/train_step.h"
+
+namespace lockstep::train {
+
+namespace {
+
+constexpr std::int64_t kFloatBytes = sizeof(float);
+
+/// The field that holds a data set's files or sizes, for messages.
+std::string path_of(const job::Dataset& dataset, const std::string& path) {
+  const auto* kind = job::Dataset::descriptor()->FindOneofByName("kind");
+  const auto* field = dataset.GetReflection()->GetOneofFieldDescriptor(dataset, kind);
+  return field == nullptr ? path : job::join_path(path, field->name());
+}
+
+/// The field of the schedule's warm-up and its value.
+std::pair<std::string, std::uint32_t> warmup_of(const job::Schedule& schedule) {
+  switch (schedule.kind_case()) {
+    case job::Schedule::kConstant:
+      return {"schedule.constant.warmup_steps", schedule.constant().warmup_steps()};
+    case job::Schedule::kStep:
+      return {"schedule.step.warmup_steps", schedule.step().warmup_steps()};
+    case job::Schedule::kCosine:
+      return {"schedule.cosine.warmup_steps", schedule.cosine().warmup_steps()};
+    case job::Schedule::kLinear:
+      return {"schedule.linear.warmup_steps", schedule.linear().warmup_steps()};
+    case job::Schedule::KIND_NOT_SET:
+      break;
+  }
+  return {"schedule", 0};
+}
+
+class Planner {
+ public:
+  Planner(const job::Job& job, const PlanOptions& options, const job::Locations& locations)
+      : job_(job), options_(options), locations_(locations) {}
+
+  Plan run() {
+    warn_of_steps_and_ranks();
+    look_at_data();
+    look_at_device();
+    if (plan_.train.samples > 0) look_at_model();
+    return std::move(plan_);
+  }
+
+ private:
+  /// Runs one check; what it throws becomes an error at `path` or at the field that it names itself.
+  bool attempt(const std::string& path, const std::function<void()>& check) {
+    try {
+      check();
+      return true;
+    } catch (const FieldError& error) {
+      add(error.path(), error.message(), error);
+    } catch (const Error& error) {
+      add(path, error.what(), error);
+    }
+    return false;
+  }
+
+  void add(const std::string& path, const std::string& message, const Error& error) {
+    // The classes of evaluation data are those of the training labels: one damaged file is one error.
+    const auto same = [&](const Finding& other) { return other.at.message == message; };
+    if (std::ranges::any_of(plan_.errors, same)) return;
+    plan_.errors.push_back({{locations_.find(path), path, message}, error.code(), error.advice()});
+  }
+
+  void warn(const std::string& path, const std::string& message) {
+    plan_.warnings.push_back({{locations_.find(path), path, message}, ExitCode::kDone, {}});
+  }
+
+  void warn_of_steps_and_ranks() {
+    const auto [path, warmup] = warmup_of(job_.schedule());
+    const std::uint32_t steps = job_.train().steps();
+    if (warmup > steps) {
+      warn(path, "the warm-up takes " + std::to_string(warmup) + " steps, the run only " + std::to_string(steps) +
+                     ": the learning rate is never reached");
+    }
+    if (options_.cores > 0 && options_.ranks_here > options_.cores) {
+      Finding& crowded = plan_.warnings.emplace_back();  // not the job's fault, so it has no place there
+      crowded.at.message = std::to_string(options_.ranks_here) + " ranks share the " + std::to_string(options_.cores) +
+                           (options_.cores == 1 ? " core" : " cores") + " of this machine";
+    }
+  }
+
+  void look_at_data() {
+    const job::Data& data = job_.data();
+    const auto describe = [&](data::Split split, data::Description& description) {
+      const bool training = split == data::Split::kTrain;
+      const std::string path = training ? "data.train" : "data.eval";
+      return attempt(path_of(training ? data.train() : data.eval(), path),
+                     [&] { description = data::describe(data, split); });
+    };
+    const bool known = describe(data::Split::kTrain, plan_.train);
+    if (data.has_eval() && describe(data::Split::kEval, plan_.eval.emplace()) && known) {
+      attempt("data.eval", [&] { data::require_alike(*plan_.eval, plan_.train); });
+    }
+    if (!known) return;
+    const Shape& sample = plan_.train.sample_shape;
+    attempt("data.augment", [&] { data::require_augment(data.augment(), sample); });
+    attempt("data.normalize", [&] { data::require_normalize(data.normalize(), sample); });
+    plan_.steps_per_epoch = data::steps_per_epoch(plan_.train.samples, data.global_batch(), data.drop_last());
+    if (data.global_batch() > plan_.train.samples) {
+      warn(data.drop_last() ? "data.drop_last" : "data.global_batch",
+           "a batch of " + std::to_string(data.global_batch()) + " is more than the " +
+               std::to_string(plan_.train.samples) + " samples of data.train: every step takes all of them" +
+               (data.drop_last() ? ", and nothing is dropped" : ""));
+    }
+    const bool counted = data.train().has_idx() && !data.train().idx().has_classes();
+    for (const std::string& strange : data::strange_labels(plan_.train, counted)) {
+      warn(data.train().has_idx() ? "data.train.idx.labels" : path_of(data.train(), "data.train"), strange);
+    }
+  }
+
+  void look_at_device() {
+    attempt("train.cuda_graph", [&] { require_graph_device(job_.train(), options_.device); });
+  }
+
+  void look_at_model() {
+    std::unique_ptr<nn::Module> model;
+    std::unique_ptr<optim::Optimizer> optimizer;
+    const std::int64_t outputs = plan_.train.classes > 0 ? plan_.train.classes : plan_.train.target_shape.numel();
+    const bool built = attempt("model", [&] {
+      model = model_zoo::outline(job_.model(), {plan_.train.sample_shape, outputs});
+      run_without_samples(*model);
+    });
+    if (!built) return;
+    const std::vector<nn::Parameter> parameters = model->parameters();
+    attempt("optimizer", [&] { optimizer = optim::make(job_.optimizer(), parameters); });
+    std::vector<std::string> names;
+    for (const nn::Parameter& parameter : parameters) {
+      names.push_back(parameter.name);
+      plan_.parameters += parameter.tensor.numel();
+    }
+    for (int i = 0; i < job_.fault_size(); ++i) {
+      attempt("fault", [&] { require_possible(job_.fault(i), i, names, options_.ranks); });
+    }
+    if (optimizer) count_bytes(*model, *optimizer);
+  }
+
+  /// A forward pass and the loss on no samples at all: every operation checks its shapes, and none computes anything.
+  void run_without_samples(nn::Module& model) const {
+    const auto batch_of_none = [](const Shape& sample) {
+      std::vector<std::int64_t> extents{0};
+      extents.insert(extents.end(), sample.extents().begin(), sample.extents().end());
+      return Shape(std::span<const std::int64_t>(extents));
+    };
+    const autograd::NoGrad no_grad;
+    model.train(false);
+    const Tensor output = model.forward(Tensor::empty(batch_of_none(plan_.train.sample_shape), DType::kFloat32));
+    if (job_.train().loss() == job::MSE) {
+      ops::mse(output, Tensor::empty(batch_of_none(plan_.train.target_shape), DType::kFloat32), {});
+    } else {
+      ops::cross_entropy(output, Tensor::empty({0}, DType::kInt64), {job_.train().label_smoothing(), 1.0});
+    }
+  }
+
+  void count_bytes(nn::Module& model, const optim::Optimizer& optimizer) {
+    const std::int64_t count = plan_.parameters;
+    const auto bytes = [count](DType dtype) { return count * static_cast<std::int64_t>(size_of(dtype)); };
+    const DType compute = amp::properties_of(job_.amp()).compute_dtype;
+    const DType wire = job::dtype_of(job_.comm().wire_dtype(), compute);
+    plan_.memory.weights = count * kFloatBytes;
+    plan_.memory.compute_copies = compute == DType::kFloat32 ? 0 : bytes(compute);
+    plan_.memory.gradients = bytes(wire);
+    plan_.memory.gradient_sums = job_.train().accumulate() > 1 && is_reduced(wire) ? count * kFloatBytes : 0;
+    plan_.memory.optimizer_state = count * kFloatBytes * static_cast<std::int64_t>(optimizer.state_names().size());
+
+    std::int64_t statistics = 0;
+    for (const auto& [name, running] : model.statistics()) statistics += running->committed().numel();
+    const std::int64_t steps = job_.train().steps();
+    const std::int64_t every = job_.checkpoint().every_steps();
+    plan_.checkpoints.count = every == 0 ? 1 : (steps + every - 1) / every;
+    plan_.checkpoints.bytes = plan_.memory.weights + plan_.memory.optimizer_state + statistics * kFloatBytes;
+    plan_.checkpoints.directory = options_.run_dir / "checkpoints";
+  }
+
+  const job::Job& job_;
+  const PlanOptions& options_;
+  const job::Locations& locations_;
+  Plan plan_;
+};
+
+}  // namespace
+
+Plan plan(const job::Job& job, const PlanOptions& options, const job::Locations& locations) {
+  return Planner(job, options, locations).run();
+}
+
+int cores_of_this_machine() { return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)); }
+
+void require_sound(const Plan& plan) {
+  if (plan.errors.empty()) return;
+  std::string lines;
+  std::string advice;
+  for (const Finding& error : plan.errors) {
+    if (!lines.empty()) lines += '\n';
+    lines += error.at.str();
+    if (!error.advice.empty() && !advice.empty()) advice += '\n';
+    advice += error.advice;
+  }
+  throw Error(plan.errors.front().code, lines, advice);
+}
+
+void print_warnings(const Plan& plan) {
+  for (const Finding& warning : plan.warnings) {
+    std::fprintf(stderr, "lockstep: warning: %s\n", warning.at.str().c_str());
+  }
+}
+
+}  // namespace lockstep::train

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "configs/job.pb.h"
+#include "runtime/data/description.h"
+#include "runtime/job/diagnostic.h"
+#include "runtime/tensor/device.h"
+#include "runtime/tensor/error.h"
+
+namespace lockstep::train {
+
+/// What a job is to run on.
+struct PlanOptions {
+  int ranks = 1;
+  int ranks_here = 1;             ///< of them on this machine; 0: not known
+  int cores = 0;                  ///< of this machine; 0: not known
+  std::filesystem::path run_dir;  ///< where checkpoints go
+  Device device = kCpu;
+};
+
+/// Bytes that the weights and what belongs to them take on each rank, without the padding between parameters.
+struct PlannedMemory {
+  std::int64_t weights = 0;         ///< float32 masters
+  std::int64_t compute_copies = 0;  ///< of the weights, in 16 bits
+  std::int64_t gradients = 0;       ///< in the dtype of the wire
+  std::int64_t gradient_sums = 0;   ///< float32: micro-batches add up in them where the wire has 16 bits
+  std::int64_t optimizer_state = 0;
+};
+
+struct PlannedCheckpoints {
+  std::int64_t count = 0;  ///< the one at the end included
+  std::int64_t bytes = 0;  ///< of the tensors of one
+  std::filesystem::path directory;
+};
+
+/// Something that is wrong with a job, or strange. An error ends a run with `code`.
+struct Finding {
+  job::Diagnostic at;
+  ExitCode code = ExitCode::kUsage;
+  std::string advice;
+};
+
+/// What a job will run. Where there are errors only what they leave known is filled in.
+struct Plan {
+  std::vector<Finding> errors;
+  std::vector<Finding> warnings;
+
+  data::Description train;
+  std::optional<data::Description> eval;
+  std::int64_t parameters = 0;
+  PlannedMemory memory;
+  std::int64_t steps_per_epoch = 0;
+  PlannedCheckpoints checkpoints;
+};
+
+/// Looks at all that decides whether a sound job can train: headers and labels of its data, the shapes of its model,
+/// parameter groups, faults. Costs milliseconds and no memory worth naming: no pixel is read, no weight computed.
+/// `locations` tells where the job gives its fields. Training makes the same plan first, so what passes here passes
+/// there. Never throws for what the job says.
+Plan plan(const job::Job& job, const PlanOptions& options, const job::Locations& locations = {});
+
+int cores_of_this_machine();
+
+/// Throws one Error that lists all errors of the plan, one a line, with the exit code of the first.
+void require_sound(const Plan& plan);
+
+/// Prints the warnings to stderr, one a line.
+void print_warnings(const Plan& plan);
+
+}  // namespace lockstep::train

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/train/plan.h"
+
+#include <gmock/gmock.h>
+#include <sys/resource.h>
+
+#include "comm/ddp/distributed_data_parallel.h"
+#include "comm/group/communicator.h"
+#include "runtime/data/make_dataset.h"
+#include "runtime/job/job.h"
+#include "runtime/train/network.h"
+#include "runtime/train/training_state.h"
+
+namespace lockstep::train {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+const std::string kConfigs = LOCKSTEP_SOURCE_DIR "/configs/";
+
+Plan plan_of(const std::string& file, const std::vector<std::string>& overrides = {}, const PlanOptions& options = {}) {
+  const job::Checked checked = job::load_checked(kConfigs + file, overrides);
+  return plan(checked.job, options, checked.locations);
+}
+
+struct ReadyJob {
+  std::string file;
+  std::int64_t parameters, samples, steps_per_epoch;
+  std::int64_t weights, compute_copies, gradients, optimizer_state;
+};
+
+class ReadyJobs : public testing::TestWithParam<ReadyJob> {};
+
+// By hand: weights of layers and their biases, gamma and beta of batch norm. 4 bytes a weight, 2 where it has 16 bits.
+TEST_P(ReadyJobs, ArePlannedExactly) {
+  const ReadyJob& job = GetParam();
+  const Plan planned = plan_of(job.file);
+  EXPECT_THAT(planned.errors, IsEmpty());
+  EXPECT_THAT(planned.warnings, IsEmpty());
+  EXPECT_EQ(planned.parameters, job.parameters);
+  EXPECT_EQ(planned.train.samples, job.samples);
+  EXPECT_EQ(planned.steps_per_epoch, job.steps_per_epoch);
+  EXPECT_EQ(planned.memory.weights, job.weights);
+  EXPECT_EQ(planned.memory.compute_copies, job.compute_copies);
+  EXPECT_EQ(planned.memory.gradients, job.gradients);
+  EXPECT_EQ(planned.memory.gradient_sums, 0);
+  EXPECT_EQ(planned.memory.optimizer_state, job.optimizer_state);
+}
+
+constexpr std::int64_t kConvnet = 9 * 32 + 2 * 32 + 9 * 32 * 64 + 2 * 64 + 4 * 4 * 64 * 10 + 10;
+constexpr std::int64_t kMlp = 64 * 128 + 128 + 128 * 128 + 128 + 128 * 10 + 10;
+constexpr std::int64_t kWide = 3 * (4096 * 4096 + 4096);
+constexpr std::int64_t kNarrow = 3 * (1024 * 1024 + 1024);
+constexpr std::int64_t kResnet50 = 25557032;  // as published
+
+INSTANTIATE_TEST_SUITE_P(Configs, ReadyJobs,
+                         testing::Values(ReadyJob{"digits_convnet.pbtxt", kConvnet, 1500, 24, 4 * kConvnet,
+                                                  2 * kConvnet, 2 * kConvnet, 4 * kConvnet},
+                                         ReadyJob{"digits_mlp.pbtxt", kMlp, 1500, 24, 4 * kMlp, 0, 4 * kMlp, 8 * kMlp},
+                                         ReadyJob{"mlp_4096.pbtxt", kWide, 25600, 50, 4 * kWide, 2 * kWide, 2 * kWide,
+                                                  0},
+                                         ReadyJob{"synthetic_mlp.pbtxt", kNarrow, 65536, 64, 4 * kNarrow, 2 * kNarrow,
+                                                  2 * kNarrow, 4 * kNarrow},
+                                         ReadyJob{"resnet50_synthetic.pbtxt", kResnet50, 12800, 50, 4 * kResnet50,
+                                                  2 * kResnet50, 2 * kResnet50, 4 * kResnet50}),
+                         [](const auto& which) { return which.param.file.substr(0, which.param.file.find('.')); });
+
+/// Elements that are not padding.
+std::int64_t bytes_of(const nn::Arena& arena, const Tensor& flat) {
+  std::int64_t count = 0;
+  for (const nn::Arena::Slot& slot : arena.slots()) count += slot.end - slot.begin;
+  return flat.defined() ? count * static_cast<std::int64_t>(size_of(flat.dtype())) : 0;
+}
+
+TEST(Plan, StatesTheMemoryThatTrainingTakes) {
+  comm::World world = comm::World::from_environment();
+  for (const std::string optimizer :
+       {"sgd { lr: 1 }", "sgd { lr: 1 momentum: 0.9 }", "adam { lr: 1 }", "adamw { lr: 1 }"}) {
+    for (const std::string amp : {"", "opt_level: O1", "opt_level: O2 dtype: BF16", "opt_level: O3"}) {
+      const std::vector<std::string> overrides{"optimizer={ " + optimizer + " }", "amp={ " + amp + " }"};
+      const Plan planned = plan_of("digits_convnet.pbtxt", overrides);
+      const job::Job job = job::load(kConfigs + "digits_convnet.pbtxt", overrides);
+      const data::DatasetPtr data = data::make_dataset(job.data(), data::Split::kTrain);
+      Network network(job, *data, kCpu);
+      const comm::DistributedDataParallel ddp(network.model(), world, job.comm());
+      const nn::Arena& arena = network.arena();
+      EXPECT_EQ(planned.memory.weights, bytes_of(arena, arena.masters()));
+      EXPECT_EQ(planned.memory.compute_copies, bytes_of(arena, arena.copies())) << amp;
+      EXPECT_EQ(planned.memory.gradients, bytes_of(arena, arena.grads())) << amp;
+      std::int64_t state = 0;
+      std::vector<std::string> names;
+      for (const auto& [name, flat] : network.optimizer().state()) {
+        state += bytes_of(arena, flat);
+        names.push_back(name);
+      }
+      EXPECT_EQ(network.optimizer().state_names(), names);
+      EXPECT_EQ(planned.memory.optimizer_state, state) << optimizer;
+      std::int64_t saved = 0;
+      for (const auto& [name, tensor] : state_tensors(network)) {
+        saved += tensor.numel() * static_cast<std::int64_t>(size_of(tensor.dtype()));
+      }
+      EXPECT_EQ(planned.checkpoints.bytes, saved) << optimizer;
+    }
+  }
+}
+
+TEST(Plan, StatesWhatMicroBatchesAddUpIn) {
+  EXPECT_EQ(plan_of("digits_convnet.pbtxt", {"train.accumulate=4"}).memory.gradient_sums, 4 * kConvnet);
+  EXPECT_EQ(plan_of("digits_convnet.pbtxt", {"train.accumulate=4", "comm.wire_dtype=FP32"}).memory.gradient_sums, 0);
+}
+
+TEST(Plan, CountsCheckpoints) {
+  const auto count = [](const std::string& every) {
+    return plan_of("digits_convnet.pbtxt", {"checkpoint.every_steps=" + every}).checkpoints.count;
+  };
+  EXPECT_EQ(count("0"), 1);
+  EXPECT_EQ(count("100"), 6);
+  EXPECT_EQ(count("599"), 2);
+  EXPECT_EQ(count("700"), 1);
+  const PlanOptions options{.run_dir = "here"};
+  EXPECT_EQ(plan_of("digits_convnet.pbtxt", {}, options).checkpoints.directory, "here/checkpoints");
+}
+
+TEST(Plan, NamesEveryErrorAtItsPlace) {
+  const Plan planned =
+      plan_of("digits_convnet.pbtxt", {"data.augment.pad_crop=9", "optimizer.group=[{ match: \"x\" }]"});
+  ASSERT_THAT(planned.errors, SizeIs(2));
+  EXPECT_EQ(planned.errors[0].at.str(),
+            "--set data.augment.pad_crop=9: data.augment.pad_crop: 9 is more than the images' extent, [8, 8, 1]");
+  EXPECT_THAT(planned.errors[1].at.str(), HasSubstr("optimizer.group[0].match: \"x\" matches no parameter"));
+  EXPECT_THAT(planned.errors[1].advice, HasSubstr("block0_conv.weight"));
+  try {
+    require_sound(planned);
+    FAIL() << "a plan with errors was taken for sound";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kUsage);
+    EXPECT_EQ(error.what(), planned.errors[0].at.str() + "\n" + planned.errors[1].at.str());
+  }
+}
+
+TEST(Plan, WithoutLocationsNamesTheField) {
+  job::Job job = job::load(kConfigs + "digits_convnet.pbtxt");
+  job.mutable_data()->mutable_augment()->set_pad_crop(9);
+  EXPECT_THAT(plan(job, {}).errors.at(0).at.str(), testing::StartsWith("data.augment.pad_crop: 9 is more"));
+}
+
+TEST(Plan, WarnsOfMoreRanksThanCores) {
+  const auto warnings = [](int here, int cores) {
+    return plan_of("digits_mlp.pbtxt", {}, {.ranks = 8, .ranks_here = here, .cores = cores}).warnings;
+  };
+  EXPECT_THAT(warnings(2, 2), IsEmpty());
+  EXPECT_THAT(warnings(0, 2), IsEmpty()) << "not known where they run";
+  EXPECT_THAT(warnings(8, 0), IsEmpty()) << "not known how many cores there are";
+  ASSERT_THAT(warnings(3, 2), SizeIs(1));
+  EXPECT_EQ(warnings(3, 2)[0].at.str(), "3 ranks share the 2 cores of this machine");
+}
+
+/// KiB that this process has had at most.
+long most_memory() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss;
+}
+
+TEST(Plan, TakesNoMemoryForTheWeights) {
+  const long before = most_memory();
+  const Plan planned = plan_of("mlp_4096.pbtxt", {"model.mlp.hidden=[4096, 65536]"});
+  EXPECT_LT(most_memory() - before, 256 * 1024) << "KiB, of 2 GiB of weights";
+  EXPECT_THAT(planned.errors, IsEmpty());
+  EXPECT_EQ(planned.parameters, 4096 * 4096 + 4096 + 4096 * 65536 + 65536 + 65536 * 4096 + 4096);
+}
+
+}  // namespace
+}  // namespace lockstep::train
