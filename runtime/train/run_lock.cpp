@@ -82,6 +82,9 @@ RunLock::RunLock(const std::filesystem::path& run_dir, milliseconds patience) {
       ftruncate(descriptor_, 0) == 0 && pwrite(descriptor_, holder.data(), holder.size(), 0) > 0;
 }
 
-RunLock::~RunLock() { close(descriptor_); }
+RunLock::~RunLock() {
+  [[maybe_unused]] const bool forgotten = ftruncate(descriptor_, 0) == 0;
+  close(descriptor_);
+}
 
 }  // namespace lockstep::train
