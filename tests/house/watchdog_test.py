@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """tests/support/watchdog keeps what its command does to itself, and ends all that the command has started."""
+import os
 import signal
 import subprocess
 import sys
@@ -118,6 +119,11 @@ class Watchdog(unittest.TestCase):
         code, folder = self.watch(script)
         self.assertEqual(code, 0)
         self.assertFalse(Path(folder).exists())
+        # One that was killed could not remove its own; whoever comes an hour later does.
+        abandoned = Path(tempfile.mkdtemp(prefix="watchdog-", dir=Path(folder).parent))
+        os.utime(abandoned, (0, 0))
+        self.watch("pass")
+        self.assertFalse(abandoned.exists())
 
     def test_every_pattern_is_expected_in_its_number_of_lines(self):
         lines = "print('rank 0 ends'); print('rank 1 ends')"
