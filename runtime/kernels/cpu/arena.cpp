@@ -82,7 +82,7 @@ void CpuBackend::rescale(const Tensor& in, const float* factor, float limit, std
           return static_cast<char>(loops().rescale(from.from(first), scalars, to.from(first), n));
         });
     if (!flags.defined()) continue;
-    flags.as<float>()[s] = std::ranges::all_of(verdicts, [](char finite) { return finite != 0; }) ? 0.0f : 1.0f;
+    flags.mutable_as<float>()[s] = std::ranges::all_of(verdicts, [](char finite) { return finite != 0; }) ? 0.0f : 1.0f;
   }
 }
 

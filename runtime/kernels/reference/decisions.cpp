@@ -46,7 +46,7 @@ void ReferenceBackend::advance_schedule(const float* found_inf, const Tensor& ra
   checks::advance_schedule(rates, has_gradient, steps);
   lockstep::advance_schedule(*found_inf != 0.0f, rates.as<float>().data(), rates.numel(), *state);
   for (std::size_t i = 0; i < steps.as<std::int64_t>().size(); ++i) {
-    steps.as<std::int64_t>()[i] += advances(*found_inf != 0.0f, has_gradient.as<float>()[i]);
+    steps.mutable_as<std::int64_t>()[i] += advances(*found_inf != 0.0f, has_gradient.as<float>()[i]);
   }
 }
 

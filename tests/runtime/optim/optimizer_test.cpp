@@ -3,9 +3,8 @@
 #include <spdlog/sinks/ostream_sink.h>
 #include <spdlog/spdlog.h>
 
-#include <sstream>
-
 #include <limits>
+#include <sstream>
 
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/engine.h"
