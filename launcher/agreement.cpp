@@ -4,19 +4,13 @@
 #include <map>
 #include <utility>
 
+#include "comm/group/rank_names.h"
 #include "runtime/job/job.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::launcher {
 
 namespace {
-
-/// "rank 1", "ranks 1, 3"
-std::string names(const std::vector<int>& ranks) {
-  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-  for (std::size_t i = 0; i < ranks.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(ranks[i]);
-  return text;
-}
 
 std::string encode(const RankIdentity& identity) { return identity.version + "\n" + identity.job.SerializeAsString(); }
 
@@ -40,7 +34,7 @@ std::vector<std::string> disagreements(const std::vector<RankIdentity>& ranks) {
     }
   }
   std::vector<std::string> lines;
-  for (const auto& [line, who] : differing) lines.push_back(line + " (rank 0 / " + names(who) + ")");
+  for (const auto& [line, who] : differing) lines.push_back(line + " (rank 0 / " + comm::rank_names(who) + ")");
   return lines;
 }
 

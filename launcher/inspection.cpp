@@ -9,6 +9,7 @@
 #include "runtime/checkpoint/safetensors.h"
 #include "runtime/checkpoint/store.h"
 #include "runtime/job/job.h"
+#include "runtime/train/compute_environment.h"
 
 namespace lockstep::launcher {
 
@@ -70,7 +71,8 @@ Json describe_state(const checkpoint::TrainingState& state) {
         {"growth_interval", scaler.growth_interval()},
         {"consecutive_skips", scaler.consecutive_skips()},
         {"skipped_steps", scaler.skipped_steps()}}},
-      {"weights_digest", state.weights_digest()}};
+      {"weights_digest", state.weights_digest()},
+      {"environment", Json::parse(train::to_json(state.environment()))}};
 }
 
 Json inspect_checkpoint(const fs::path& path) {

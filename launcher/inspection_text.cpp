@@ -40,6 +40,14 @@ std::string tensor_table(const Json& tensors) {
   return text;
 }
 
+std::string environment_lines(const Json& environment) {
+  std::string text;
+  for (const auto& [name, value] : environment.items()) {
+    if (name != "lockstep") text += (text.empty() ? "" : ", ") + name + " " + str(value);
+  }
+  return text.empty() ? "" : line("computed with", text);
+}
+
 std::string state_lines(const Json& state) {
   const Json& scaler = state["scaler"];
   return line("job", str(state["job"]) + ", hash " + str(state["job_hash"])) +
@@ -51,7 +59,7 @@ std::string state_lines(const Json& state) {
                                 str(scaler["skipped_steps"]) + " steps skipped (" + str(scaler["consecutive_skips"]) +
                                 " in a row now)") +
          line("weights", str(state["weights_digest"])) +
-         line("written by", "lockstep " + str(state["lockstep_version"]));
+         line("written by", "lockstep " + str(state["lockstep_version"])) + environment_lines(state["environment"]);
 }
 
 std::string checkpoint_list(const Json& checkpoints) {

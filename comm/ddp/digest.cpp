@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 
+#include "comm/group/rank_names.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::comm {
@@ -18,13 +19,6 @@ namespace {
 std::uint64_t hash_of(const Tensor& tensor) {
   const Tensor host = tensor.to(kCpu);
   return XXH3_64bits(host.data(), host.bytes());
-}
-
-/// "rank 1", "ranks 0, 2"
-std::string ranks_text(const std::vector<int>& ranks) {
-  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-  for (std::size_t i = 0; i < ranks.size(); ++i) text += (i > 0 ? ", " : "") + std::to_string(ranks[i]);
-  return text;
 }
 
 }  // namespace
@@ -84,8 +78,8 @@ void require_equal_weights(const nn::Arena& arena, const std::vector<std::pair<s
       if (value != most) odd.insert(odd.end(), ranks.begin(), ranks.end());
     }
     std::ranges::sort(odd);
-    throw PeerError("the ranks no longer hold the same " + names[i] + ": " + ranks_text(odd) + " differs from " +
-                        ranks_text(holders[most]),
+    throw PeerError("the ranks no longer hold the same " + names[i] + ": " + rank_names(odd) + " differs from " +
+                        rank_names(holders[most]),
                     "Resume from the last checkpoint; if it happens again, suspect the memory of that rank's machine.");
   }
 }

@@ -8,6 +8,8 @@ namespace lockstep::kernels {
 // Of the libraries that the process runs with, "3.0.0"; empty where the build has none.
 
 std::string onednn_version();
+/// The instruction set that oneDNN uses: "avx512_core_bf16". Its limit, LOCKSTEP_CPU_ISA, holds for it.
+std::string onednn_isa();
 std::string cudnn_version();
 std::string cublas_version();
 

@@ -18,13 +18,14 @@ RunRecord::RunRecord(const TrainOptions& options, int world_size, double mpi_ini
   summary_.mpi_init_ms = mpi_init_ms;
 }
 
-void RunRecord::begin(std::uint64_t step, std::uint64_t applied, std::uint64_t skipped,
-                      const std::string& resumed_from) {
+void RunRecord::begin(std::uint64_t step, std::uint64_t applied, std::uint64_t skipped, const std::string& resumed_from,
+                      const std::string& environment) {
   metrics_.emplace(options_.run_dir, step, options_.output.json);
   summary_.steps = step;
   summary_.applied_steps = applied;
   summary_.skipped_steps = skipped;
   summary_.final_loss = metrics_->last_loss();
+  summary_.environment = environment;
   if (const int restarts = restart_count(); restarts > 0) {
     nlohmann::ordered_json line = event_line("restarted", step);
     line["restarts"] = restarts;

@@ -24,8 +24,9 @@ class RunRecord final : public RunObserver {
   RunRecord(const TrainOptions& options, int world_size, double mpi_init_ms);
 
   /// The run is ready to train what follows `step`, with so many steps applied and skipped before. `resumed_from`: the
-  /// checkpoint, or nothing.
-  void begin(std::uint64_t step, std::uint64_t applied, std::uint64_t skipped, const std::string& resumed_from);
+  /// checkpoint, or nothing. `environment`: the ComputeEnvironment as JSON.
+  void begin(std::uint64_t step, std::uint64_t applied, std::uint64_t skipped, const std::string& resumed_from,
+             const std::string& environment);
 
   void step(const StepReport& report) override;
   void evaluation(std::uint64_t step, const EvalResult& result) override;

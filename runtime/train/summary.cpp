@@ -24,6 +24,7 @@ nlohmann::ordered_json to_json(const Summary& summary) {
   json["mpi_init_ms"] = summary.mpi_init_ms;
   json["weights_digest"] = nullptr;
   if (!summary.weights_digest.empty()) json["weights_digest"] = summary.weights_digest;
+  if (!summary.environment.empty()) json["environment"] = nlohmann::ordered_json::parse(summary.environment);
   if (summary.gpu) {
     json["gpu"] = {{"name", summary.gpu->name},
                    {"peak_memory_bytes", summary.gpu->peak_memory},

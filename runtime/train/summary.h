@@ -37,6 +37,7 @@ struct Summary {
   double time_to_first_step_ms = 0.0;  ///< from the start of the process
   double mpi_init_ms = 0.0;            ///< of that, inside MPI_Init
   std::string weights_digest;          ///< empty, null in the file, where the run failed
+  std::string environment;             ///< as JSON: what the bits depend on beside the job; empty: not known
   std::optional<GpuSummary> gpu;
 };
 

@@ -5,6 +5,7 @@
 
 #include "runtime/data/make_dataset.h"
 #include "runtime/tensor/as_error.h"
+#include "runtime/train/compute_environment.h"
 #include "runtime/train/plan.h"
 #include "runtime/train/progress.h"
 #include "runtime/train/replicated.h"
@@ -78,7 +79,8 @@ ExitCode train(comm::World& world, const TrainOptions& options) {
     }
     trainer.emplace(world, options, observers);
     on_rank_zero(communicator, [&] {
-      record->begin(trainer->step(), trainer->applied_steps(), trainer->skipped_steps(), trainer->resumed_from());
+      record->begin(trainer->step(), trainer->applied_steps(), trainer->skipped_steps(), trainer->resumed_from(),
+                    to_json(trainer->environment()));
     });
     if (progress) progress->header(trainer->facts());
     const ExitCode code = trainer->run();

@@ -14,6 +14,7 @@
 #include "runtime/job/job.h"
 #include "runtime/tensor/error.h"
 #include "runtime/tensor/gpu.h"
+#include "runtime/train/compute_environment.h"
 #include "runtime/train/replicated.h"
 #include "runtime/train/run_files.h"
 #include "runtime/train/training_state.h"
@@ -90,6 +91,7 @@ Trainer::Trainer(comm::World& world, const TrainOptions& options, std::vector<Ru
       job_(options_.job),
       board_(StatusBoard::from_environment()),
       signals_(stop_notice(options_, world_, board_)),
+      environment_(environment_of_run(world, options_.device)),
       train_data_(data::make_dataset(job_.data(), data::Split::kTrain)),
       eval_data_(eval_data(job_, *train_data_)),
       network_(job_, *train_data_, options_.device),
@@ -197,6 +199,8 @@ std::optional<checkpoint::TrainingState> Trainer::restore() {
     remarks_.push_back("all " + std::to_string(found->state.step()) +
                        " steps are done; --set train.steps=N trains on, another --run-dir starts anew");
   }
+  const std::string warning = resume_warning(found->state, environment_, world_.size());
+  if (!warning.empty()) std::fprintf(stderr, "lockstep: %s\n", warning.c_str());
   return found->state;
 }
 
@@ -362,6 +366,7 @@ checkpoint::TrainingState Trainer::state() {
   state.set_world_size(static_cast<std::uint32_t>(world_.size()));
   state.set_optimizer(network_.optimizer().name());
   state.set_weights_digest(comm::weights_digest(network_.arena()));
+  *state.mutable_environment() = environment_;
   return state;
 }
 

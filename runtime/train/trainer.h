@@ -46,6 +46,7 @@ class Trainer {
   std::uint64_t applied_steps();
   std::uint64_t skipped_steps() const;
   std::string weights_digest() const;
+  const checkpoint::ComputeEnvironment& environment() const { return environment_; }
   /// Nothing on the CPU.
   std::optional<GpuSummary> gpu_summary() const;
 
@@ -93,6 +94,7 @@ class Trainer {
   const job::Job& job_;
   StatusBoard board_;
   StopSignals signals_;
+  const checkpoint::ComputeEnvironment environment_;
   data::DatasetPtr train_data_;
   data::DatasetPtr eval_data_;  ///< null where the job has none
   Network network_;
