@@ -109,7 +109,8 @@ class World {
   /// Under mpirun or srun the ranks find each other through MPI. Where torchrun's environment variables are there,
   /// whoever set them, it is over TCP, and MPI is not even started: see tcp/rendezvous.h. Else a lone process. With
   /// options.device the communicator serves that GPU and the CPU, and between GPUs NCCL carries the data. Throws
-  /// EnvironmentError when the environment promises more ranks than MPI finds, or says half of what is needed.
+  /// UsageError where the environment promises other ranks and lacks what joining them needs, EnvironmentError where it
+  /// promises more ranks than MPI finds.
   static World from_environment(const CommunicatorOptions& options = {});
 
   World(World&&) noexcept;
@@ -136,7 +137,9 @@ class World {
   std::shared_ptr<Membership> membership_;  ///< of several ranks; ends with the last owner
 };
 
-/// What the launching environment says about this process, before MPI is started; rank 0 of 1 for a lone process.
+/// What the launching environment says about this process, before MPI is started; rank 0 of 1 for a lone process, such
+/// as a shell in Slurm's allocation. launch_environment() throws UsageError for variables of several ranks that do not
+/// say which one this is: each would train alone.
 struct LaunchEnvironment {
   enum class Launcher { kNone, kMpi, kSlurm, kTorchrun } launcher = Launcher::kNone;
   int rank = 0;

@@ -28,7 +28,7 @@ int slurm_local_size() {
   return 1;
 }
 
-/// One of them alone says little: other programs use such names too.
+/// One of them alone that promises no other rank says little: other programs use such names too.
 constexpr std::array kTorchrun{"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"};
 
 LaunchEnvironment torchrun_environment() {
@@ -36,13 +36,31 @@ LaunchEnvironment torchrun_environment() {
                                 integer_in("LOCAL_RANK"), integer_in("LOCAL_WORLD_SIZE")};
   const auto require_below = [](const char* name, int value, const char* limit, int most) {
     if (value < most) return;
-    throw EnvironmentError("environment variable " + std::string(name) + " is " + std::to_string(value) + ", and " +
-                               limit + " is " + std::to_string(most),
-                           "Ranks are counted from 0.");
+    throw UsageError("environment variable " + std::string(name) + " is " + std::to_string(value) + ", and " + limit +
+                         " is " + std::to_string(most),
+                     "Ranks are counted from 0.");
   };
   require_below("RANK", found.rank, "WORLD_SIZE", found.size);
   require_below("LOCAL_RANK", found.local_rank, "LOCAL_WORLD_SIZE", found.local_size);
   return found;
+}
+
+/// Tasks of the step that this process belongs to. A shell within a step of its own, as salloc and srun --pty open one,
+/// still sees the allocation's SLURM_NTASKS.
+int slurm_step_size() { return integer_in("SLURM_STEP_NUM_TASKS", integer_in("SLURM_NTASKS", 1)); }
+
+/// Throws UsageError where Slurm's variables promise other tasks and do not say which one this is. In a batch script
+/// and in salloc's shell they describe the allocation, of which this process is the only one.
+void refuse_half_of_slurm() {
+  const int tasks = integer_in("SLURM_NTASKS", 1);
+  const int task = integer_in("SLURM_PROCID", 0);
+  if (tasks <= 1 || (is_set("SLURM_JOB_ID") && task == 0)) return;
+  throw UsageError("environment variable SLURM_NTASKS is " + std::to_string(tasks) +
+                       (task > 0 ? " and SLURM_PROCID is " + std::to_string(task) + ", but SLURM_STEP_ID is"
+                                 : ", but SLURM_JOB_ID and SLURM_STEP_ID are") +
+                       " not set: each task would train alone",
+                   "Start the ranks with srun --mpi=pmix and hand all of Slurm's variables on to them, into containers "
+                   "too; unset SLURM_NTASKS for a lone process.");
 }
 
 }  // namespace
@@ -55,11 +73,13 @@ LaunchEnvironment launch_environment() {
   }
   // Before Slurm: torchrun may itself have been started by srun, and it is the nearer one.
   if (std::ranges::count_if(kTorchrun, is_set) > 1) return torchrun_environment();
-  // A batch script outside any step sees SLURM_NTASKS too, but is one process.
-  if (is_set("SLURM_STEP_ID") && (integer_in("SLURM_NTASKS", 1) > 1 || is_set("PMIX_RANK"))) {
-    return {Launcher::kSlurm, integer_in("SLURM_PROCID", 0), integer_in("SLURM_NTASKS", 1),
-            integer_in("SLURM_LOCALID", 0), slurm_local_size()};
+  // The only task of a step, such as a shell, is a lone process, which may itself start ranks.
+  if (is_set("SLURM_STEP_ID") && slurm_step_size() > 1) {
+    return {Launcher::kSlurm, integer_in("SLURM_PROCID", 0), slurm_step_size(), integer_in("SLURM_LOCALID", 0),
+            slurm_local_size()};
   }
+  if (integer_in("WORLD_SIZE", 1) > 1 || integer_in("RANK", 0) > 0) return torchrun_environment();
+  refuse_half_of_slurm();
   return {};
 }
 

@@ -13,11 +13,10 @@ bool is_set(const char* name) { return std::getenv(name) != nullptr; }
 std::string text_in(const char* name) {
   const char* const text = std::getenv(name);
   if (text != nullptr && *text != '\0') return text;
-  throw EnvironmentError(
-      "environment variable " + std::string(name) + " is " + (text == nullptr ? "not set" : "empty") +
-          ", where others say that this is one of several ranks",
-      "torchrun sets RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT. Set "
-      "them all, or none for a lone process.");
+  throw UsageError("environment variable " + std::string(name) + " is " + (text == nullptr ? "not set" : "empty") +
+                       ", where others say that this is one of several ranks: it would train alone",
+                   "torchrun sets RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT. Set "
+                   "them all, or none for a lone process.");
 }
 
 int integer_in(const char* name) {
@@ -26,9 +25,8 @@ int integer_in(const char* name) {
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
   if (error == std::errc() && stop == end && value >= 0) return value;
-  throw EnvironmentError(
-      "environment variable " + std::string(name) + " is \"" + text + "\", where a launcher puts a count",
-      "Unset it, or start the ranks with mpirun, srun, torchrun or lockstep train --nproc.");
+  throw UsageError("environment variable " + std::string(name) + " is \"" + text + "\", where a launcher puts a count",
+                   "Unset it, or start the ranks with mpirun, srun, torchrun or lockstep train --nproc.");
 }
 
 int integer_in(const char* name, int fallback) { return is_set(name) ? integer_in(name) : fallback; }

@@ -5,8 +5,7 @@
 
 namespace lockstep::comm {
 
-// The environment variables of launchers. Those that have to be there are named, in an EnvironmentError, if they are
-// not.
+// The environment variables of launchers. Those that have to be there are named, in a UsageError, if they are not.
 
 bool is_set(const char* name);
 std::string text_in(const char* name);

@@ -37,9 +37,10 @@ World World::from_environment(const CommunicatorOptions& options) {
     return world;
   }
   if (environment.launcher == LaunchEnvironment::Launcher::kSlurm && !slurm_starts_mpi()) {
-    throw EnvironmentError("srun's environment promises " + std::to_string(environment.size) +
-                               " ranks, but srun was not told to start MPI, so each would run alone",
-                           "Start them with srun --mpi=pmix, or with mpirun inside the allocation.");
+    throw UsageError("environment variable SLURM_NTASKS promises " + std::to_string(environment.size) +
+                         " ranks, but srun was not told to start MPI (PMIX_RANK, PMI_RANK and PMI_FD are not set): "
+                         "each would train alone",
+                     "Start them with srun --mpi=pmix, or with mpirun inside the allocation.");
   }
   if (environment.launcher == LaunchEnvironment::Launcher::kTorchrun) {
     const auto runtime = std::make_shared<TcpRuntime>(environment, options);

@@ -207,8 +207,17 @@ TEST_F(CommandLine, ValidateAnswersInvalidBytesWithValidJson) {
 
 TEST_F(CommandLine, AnEnvironmentThatMakesNoSenseIsNamed) {
   const Ended ended = run({"train", kMlpJob}, {{"OMPI_COMM_WORLD_RANK", "first"}});
-  EXPECT_EQ(ended.code, 3);
+  EXPECT_EQ(ended.code, 2);
   EXPECT_THAT(ended.err, HasSubstr("OMPI_COMM_WORLD_RANK"));
+}
+
+TEST_F(CommandLine, ATaskThatWouldTrainAloneIsRefused) {
+  for (const char* name : {"WORLD_SIZE", "RANK", "SLURM_NTASKS"}) {
+    const Ended ended = run({"train", kMlpJob}, {{name, "4"}});
+    EXPECT_EQ(ended.code, 2) << name;
+    EXPECT_THAT(ended.err, HasSubstr(name));
+    EXPECT_THAT(ended.err, HasSubstr("would train alone"));
+  }
 }
 
 TEST_F(CommandLine, OptionsForStartingRanksAreRefusedInARank) {

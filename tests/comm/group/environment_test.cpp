@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <map>
+#include <vector>
 
 #include "comm/group/communicator.h"
 #include "runtime/tensor/error.h"
@@ -22,7 +23,9 @@ constexpr const char* kVariables[] = {"OMPI_COMM_WORLD_RANK",
                                       "LOCAL_WORLD_SIZE",
                                       "MASTER_ADDR",
                                       "MASTER_PORT",
+                                      "SLURM_JOB_ID",
                                       "SLURM_STEP_ID",
+                                      "SLURM_STEP_NUM_TASKS",
                                       "SLURM_NTASKS",
                                       "SLURM_PROCID",
                                       "SLURM_LOCALID",
@@ -80,9 +83,70 @@ TEST_F(LaunchedWith, SlurmStep) {
   expect(Launcher::kSlurm, 9, 11, 1, 4);
 }
 
-TEST_F(LaunchedWith, SlurmBatchScriptIsALoneProcess) {
-  launch({{"SLURM_NTASKS", "8"}, {"SLURM_PROCID", "0"}});
-  expect(Launcher::kNone, 0, 1, 0, 1);
+TEST_F(LaunchedWith, WhatPromisesNoOtherRankIsALoneProcess) {
+  const std::map<std::string, std::map<std::string, std::string>> cases{
+      {"salloc's shell", {{"SLURM_JOB_ID", "7"}, {"SLURM_NTASKS", "8"}}},
+      {"batch script", {{"SLURM_JOB_ID", "7"}, {"SLURM_NTASKS", "8"}, {"SLURM_PROCID", "0"}, {"SLURM_LOCALID", "0"}}},
+      {"salloc's shell in an interactive step",
+       {{"SLURM_JOB_ID", "7"},
+        {"SLURM_STEP_ID", "4294967290"},
+        {"SLURM_STEP_NUM_TASKS", "1"},
+        {"SLURM_NTASKS", "8"},
+        {"SLURM_PROCID", "0"}}},
+      {"srun --pty",
+       {{"SLURM_JOB_ID", "7"},
+        {"SLURM_STEP_ID", "0"},
+        {"SLURM_STEP_NUM_TASKS", "1"},
+        {"SLURM_NTASKS", "1"},
+        {"SLURM_PROCID", "0"},
+        {"PMIX_RANK", "0"}}},
+      {"a world of one", {{"WORLD_SIZE", "1"}}},
+      {"the first rank of nobody", {{"RANK", "0"}}},
+  };
+  for (const auto& [name, variables] : cases) {
+    SCOPED_TRACE(name);
+    launch(variables);
+    expect(Launcher::kNone, 0, 1, 0, 1);
+    EXPECT_EQ(World::from_environment().size(), 1);
+  }
+}
+
+TEST_F(LaunchedWith, APromiseOfOtherRanksWithoutWhatJoiningNeedsIsRefused) {
+  struct Case {
+    std::map<std::string, std::string> variables;
+    std::vector<std::string> named;
+  };
+  const std::vector<Case> cases{
+      {{{"WORLD_SIZE", "4"}}, {"variable RANK is not set", "torchrun sets RANK"}},
+      {{{"WORLD_SIZE", "4"}, {"MASTER_ADDR", "a"}, {"MASTER_PORT", "1"}}, {"variable RANK is not set"}},
+      {{{"RANK", "1"}}, {"variable WORLD_SIZE is not set"}},
+      {{{"RANK", "1"}, {"WORLD_SIZE", "4"}, {"LOCAL_RANK", "1"}, {"LOCAL_WORLD_SIZE", "4"}},
+       {"variable MASTER_ADDR is not set"}},
+      {{{"SLURM_NTASKS", "4"}},
+       {"SLURM_NTASKS is 4, but SLURM_JOB_ID and SLURM_STEP_ID are not set", "srun --mpi=pmix"}},
+      {{{"SLURM_JOB_ID", "7"}, {"SLURM_NTASKS", "4"}, {"SLURM_PROCID", "3"}},
+       {"SLURM_NTASKS is 4 and SLURM_PROCID is 3, but SLURM_STEP_ID is not set"}},
+      {{{"SLURM_JOB_ID", "7"}, {"SLURM_STEP_ID", "0"}, {"SLURM_NTASKS", "2"}, {"SLURM_PROCID", "1"}},
+       {"SLURM_NTASKS promises 2 ranks", "PMIX_RANK", "srun --mpi=pmix"}},
+      {{{"WORLD_SIZE", "four"}}, {"WORLD_SIZE is \"four\""}},
+  };
+  for (const auto& [variables, named] : cases) {
+    SCOPED_TRACE(named.front());
+    launch(variables);
+    try {
+      World::from_environment();
+      ADD_FAILURE() << "each task would train alone";
+    } catch (const UsageError& error) {
+      for (const std::string& part : named) {
+        EXPECT_THAT(error.what() + ("\n" + error.advice()), testing::HasSubstr(part));
+      }
+    }
+  }
+}
+
+TEST_F(LaunchedWith, SlurmsOwnTasksComeBeforeAWorldSizeAlone) {
+  launch({{"SLURM_STEP_ID", "0"}, {"SLURM_NTASKS", "4"}, {"SLURM_PROCID", "2"}, {"WORLD_SIZE", "4"}});
+  expect(Launcher::kSlurm, 2, 4, 0, 1);
 }
 
 TEST_F(LaunchedWith, TorchrunInsideSlurm) {
@@ -100,7 +164,7 @@ TEST_F(LaunchedWith, TextWhereACountBelongsIsNamed) {
   try {
     launch_environment();
     FAIL();
-  } catch (const EnvironmentError& error) {
+  } catch (const UsageError& error) {
     EXPECT_THAT(error.what(), testing::HasSubstr("OMPI_COMM_WORLD_SIZE is \"two\""));
   }
 }
@@ -119,14 +183,11 @@ TEST_F(LaunchedWith, HalfOfTorchrunsVariablesNamesTheOtherHalf) {
     try {
       World::from_environment();
       FAIL() << name;
-    } catch (const EnvironmentError& error) {
+    } catch (const UsageError& error) {
       EXPECT_THAT(error.what(), testing::HasSubstr("variable " + name + " is not set"));
       EXPECT_THAT(error.advice(), testing::HasSubstr("torchrun sets RANK"));
     }
   }
-  // One alone is another program's.
-  launch({{"WORLD_SIZE", "4"}});
-  expect(Launcher::kNone, 0, 1, 0, 1);
 }
 
 TEST_F(LaunchedWith, TorchrunsRanksBeyondTheirCountAreRefused) {
@@ -134,7 +195,7 @@ TEST_F(LaunchedWith, TorchrunsRanksBeyondTheirCountAreRefused) {
   try {
     launch_environment();
     FAIL();
-  } catch (const EnvironmentError& error) {
+  } catch (const UsageError& error) {
     EXPECT_THAT(error.what(), testing::HasSubstr("RANK is 4, and WORLD_SIZE is 4"));
   }
 }
@@ -142,17 +203,6 @@ TEST_F(LaunchedWith, TorchrunsRanksBeyondTheirCountAreRefused) {
 TEST_F(LaunchedWith, OneRankOfTorchrunsIsALoneProcess) {
   launch({{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"LOCAL_RANK", "0"}, {"LOCAL_WORLD_SIZE", "1"}});
   EXPECT_EQ(World::from_environment().communicator()->description(), "self");
-}
-
-TEST_F(LaunchedWith, SrunThatStartsNoMpiSaysSo) {
-  launch({{"SLURM_STEP_ID", "0"}, {"SLURM_NTASKS", "2"}, {"SLURM_PROCID", "0"}, {"SLURM_LOCALID", "0"}});
-  try {
-    World::from_environment();
-    FAIL();
-  } catch (const EnvironmentError& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr("promises 2 ranks"));
-    EXPECT_THAT(error.advice(), testing::HasSubstr("srun --mpi=pmix"));
-  }
 }
 
 }  // namespace
