@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launcher/examination.h"
 
-#include <sched.h>
 #include <sys/statvfs.h>
 
 #include <optional>
@@ -12,6 +11,7 @@
 #include "runtime/kernels/backend.h"
 #include "runtime/kernels/cpu/isa.h"
 #include "runtime/kernels/versions.h"
+#include "runtime/tensor/cores.h"
 #include "runtime/tensor/gpu.h"
 
 namespace lockstep::launcher {
@@ -64,10 +64,7 @@ class Examination {
   }
 
   void examine_processor() {
-    cpu_set_t cores;
-    CPU_ZERO(&cores);
-    const int usable = sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
-    found_["processor"] = {{"cores", usable},
+    found_["processor"] = {{"cores", usable_cores()},
                            {"isa", std::string(kernels::cpu::name_of(kernels::cpu::isa()))},
                            {"native_bfloat16", kernels::cpu::has_native_bfloat16()}};
     if (const auto problem = defect(kCpu)) {

@@ -2,7 +2,6 @@
 #include "launcher/mpirun.h"
 
 #include <fcntl.h>
-#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,7 +16,9 @@
 #include <system_error>
 #include <utility>
 
+#include "launcher/openmp_settings.h"
 #include "runtime/base/process.h"
+#include "runtime/tensor/cores.h"
 
 namespace lockstep::launcher {
 
@@ -26,12 +27,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kInstall = "Install it (Debian: apt-get install openmpi-bin), or train with one rank.";
-
-int usable_cores() {
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  return sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
-}
 
 /// The ranks that the fullest host gets.
 int ranks_a_host(int ranks, const std::string& hosts) {
@@ -179,11 +174,9 @@ MpirunCommand mpirun_command(int ranks, const std::string& hosts, const std::vec
     command.arguments.insert(command.arguments.end(), {"--host", hosts});
     variables.merge(settings_of_the_user());
   }
-  const char* threads = std::getenv("OMP_NUM_THREADS");
   // A rank that is to end is not asked first: what it had to save is saved by then.
   variables.emplace("OMPI_MCA_odls_base_sigkill_timeout", "0");
-  variables["OMP_NUM_THREADS"] =
-      threads != nullptr ? threads : std::to_string(std::max(1, usable_cores() / ranks_a_host(ranks, hosts)));
+  variables.merge(openmp_settings(usable_cores() / ranks_a_host(ranks, hosts)));
   for (const auto& [name, value] : variables) {
     command.arguments.insert(command.arguments.end(), {"-x", name});
     command.environment[name] = value;

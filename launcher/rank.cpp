@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launcher/rank.h"
 
-#include <omp.h>
-#include <sched.h>
 #include <sys/prctl.h>
 
-#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <optional>
 
 #include "launcher/agreement.h"
 #include "launcher/error_block.h"
+#include "launcher/openmp_settings.h"
+#include "runtime/tensor/cores.h"
 #include "runtime/train/status_board.h"
 
 namespace lockstep::launcher {
@@ -21,12 +20,10 @@ namespace {
 using train::RankPhase;
 using train::StatusBoard;
 
-bool is_set(const char* name) { return std::getenv(name) != nullptr; }
-
-/// Ranks that a foreign mpirun or srun has started unbound share the cores that they all see.
-void share_cores(const comm::LaunchEnvironment& environment) {
-  if (is_set("OMP_NUM_THREADS") || is_set("OMPI_MCA_orte_bound_at_launch") || environment.local_size <= 1) return;
-  omp_set_num_threads(std::max(1, omp_get_num_procs() / environment.local_size));
+/// The cores of this rank. Ranks that a foreign mpirun or srun has started unbound share those that they all see.
+int own_cores(const comm::LaunchEnvironment& environment) {
+  const bool bound = std::getenv("OMPI_MCA_orte_bound_at_launch") != nullptr;
+  return bound ? usable_cores() : usable_cores() / environment.local_size;
 }
 
 /// A rank must not outlive the mpirun that our supervisor watches, nor miss a beat when the supervisor asks too early
@@ -48,11 +45,11 @@ comm::CommunicatorOptions communicator_options(const job::Comm& comm, Device dev
 
 ExitCode run_rank(const JobOptions& options, const LaunchOptions& launch, const RankWork& work) {
   const comm::LaunchEnvironment environment = comm::launch_environment();
+  settle_openmp(own_cores(environment));
   const StatusBoard board = StatusBoard::from_environment();
   if (board.ranks() > 0) obey_supervisor();
   const auto set_phase = [&](RankPhase phase) { board.set(environment.rank, phase, board.get(environment.rank).step); };
   set_phase(RankPhase::kNone);
-  share_cores(environment);
   std::optional<comm::World> world;
   try {
     const job::Checked checked = job::load_checked(options.job, options.overrides);

@@ -18,7 +18,7 @@ class ChannelPartials {
       : rows_(rows),
         channels_(channels),
         kinds_(kinds),
-        chunk_rows_(std::max(kChunkRows, kGrainElements / std::max<std::int64_t>(channels, 1))),
+        chunk_rows_(std::max(kChunkRows, kChunkElements / std::max<std::int64_t>(channels, 1))),
         values_(Tensor::empty({chunks(), kinds, channels}, DType::kFloat32)) {}
 
   std::int64_t chunks() const { return (rows_ + chunk_rows_ - 1) / chunk_rows_; }
@@ -30,7 +30,7 @@ class ChannelPartials {
   /// Calls f(chunk, first_element, rows) for every chunk, in parallel.
   template <class F>
   void fill(F f) const {
-    parallel_ranges(chunks(), 1, [&](std::int64_t begin, std::int64_t end) {
+    parallel_ranges(chunks(), kGrainElements / kChunkElements, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t c = begin; c < end; ++c) f(c, c * chunk_rows_ * channels_, chunk_rows(c));
     });
   }
@@ -48,6 +48,7 @@ class ChannelPartials {
  private:
   // Few enough for sums in float32, many enough to make combining the chunks cheap.
   static constexpr std::int64_t kChunkRows = 256;
+  static constexpr std::int64_t kChunkElements = 32768;
 
   std::int64_t rows_;
   std::int64_t channels_;

@@ -4,6 +4,7 @@
 
 #include "runtime/kernels/cpu/conv_plan.h"
 #include "runtime/kernels/cpu/cpu_backend.h"
+#include "runtime/kernels/cpu/threads.h"
 #include "runtime/kernels/cpu/widen.h"
 #include "runtime/kernels/geometry/checks.h"
 
@@ -25,6 +26,9 @@ std::int64_t chunk_images(const Tensor& x, const Tensor& weight, const Tensor& y
   constexpr std::int64_t kFloatBytes = sizeof(float);
   return cpu::chunk_rows(images, (x.numel() + y.numel()) / images * kFloatBytes, weight.numel() * kFloatBytes);
 }
+
+/// Multiply-adds of a pass.
+std::int64_t products(const Tensor& weight, const Tensor& y) { return y.numel() * (weight.numel() / weight.size(0)); }
 
 /// One tensor in the dtypes that passes ask for, converted at most once.
 class Operand {
@@ -50,6 +54,7 @@ void CpuBackend::conv_forward(const ConvGeometry& geometry, const Tensor& x, con
   checks::conv_forward(geometry, x, weight, bias, y);
   if (y.numel() == 0) return;  // no images, as of a rank without samples: the weights are not even read
   if (runs_on_reference(x, weight, y)) return reference_backend().conv_forward(geometry, x, weight, bias, y);
+  const cpu::ThreadsFor threads(products(weight, y));
   const DType dtype = cpu::conv_dtype(ConvPass::kForward, geometry, x.shape(), weight.shape(), y.shape(), x.dtype());
   const Tensor kernel = cpu::as_dtype(*this, weight, dtype);
   const Tensor shift = cpu::as_dtype(*this, bias, dtype);
@@ -69,6 +74,7 @@ void CpuBackend::conv_backward(const ConvGeometry& geometry, const Tensor& x, co
   if (runs_on_reference(x, weight, dy)) {
     return reference_backend().conv_backward(geometry, x, weight, dy, dx, dweight, dbias, accumulate);
   }
+  const cpu::ThreadsFor threads(products(weight, dy));
   if (dbias.defined()) sum_rows(dy, accumulate, dbias);
   if (!dx.defined() && !dweight.defined()) return;
 

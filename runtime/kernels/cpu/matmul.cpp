@@ -6,6 +6,7 @@
 #include "runtime/kernels/cpu/loops/loops.h"
 #include "runtime/kernels/cpu/parallel.h"
 #include "runtime/kernels/cpu/primitive_cache.h"
+#include "runtime/kernels/cpu/threads.h"
 #include "runtime/kernels/cpu/widen.h"
 #include "runtime/kernels/geometry/checks.h"
 
@@ -123,6 +124,7 @@ void CpuBackend::matmul(const Tensor& a, bool transpose_a, const Tensor& b, bool
   if (a.dtype() == DType::kFloat64 || out.numel() == 0 || k == 0) {
     return reference_backend().matmul(a, transpose_a, b, transpose_b, epilogue, accumulate, out);
   }
+  const cpu::ThreadsFor threads(batch * m * n * k);
   if (epilogue.bias_gradient.defined()) sum_rows(a, epilogue.accumulate_bias_gradient, epilogue.bias_gradient);
   const Product product{transpose_a, transpose_b};
   const bool native = a.dtype() == DType::kBFloat16 && cpu::has_native_bfloat16();

@@ -27,8 +27,8 @@ void parallel_ranges(std::int64_t items, std::int64_t grain, F f) {
   }
 }
 
-/// Fewer elements than this are not worth waking another thread.
-inline constexpr std::int64_t kGrainElements = 32768;
+/// Fewer elements than this are not worth waking another thread and waiting for it.
+inline constexpr std::int64_t kGrainElements = 131072;
 
 /// Calls f(first, n) for ranges of [0, elements), aligned to cache lines.
 template <class F>

@@ -1,9 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+
 namespace lockstep::kernels::cpu {
 
 /// The most threads that an operation of the calling thread runs on: OpenMP's, which OMP_NUM_THREADS sets.
 int threads();
+
+/// While it lives, threads() of the calling thread is no more than so many multiply-adds keep busy: threads that wait
+/// for each other more than they compute make a small operation slower, and on a busy machine far slower.
+class ThreadsFor {
+ public:
+  explicit ThreadsFor(std::int64_t multiply_adds);
+  ~ThreadsFor();
+  ThreadsFor(const ThreadsFor&) = delete;
+  ThreadsFor& operator=(const ThreadsFor&) = delete;
+
+ private:
+  int before_;
+};
 
 }  // namespace lockstep::kernels::cpu

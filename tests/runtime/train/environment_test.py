@@ -5,7 +5,7 @@ import subprocess
 import unittest
 from unittest import mock
 
-from runs import RunTest
+from runs import CONFIGS, RunTest
 
 WARNING = "the bits may differ from those of an uninterrupted run: "
 SHORT = ("train.eval_every=0", "checkpoint.every_steps=2")
@@ -35,6 +35,14 @@ class Environment(RunTest):
         ranks = self.train_with({"OMP_NUM_THREADS": "2", "LOCKSTEP_CPU_ISA": "baseline"}, 10, ranks=2)
         self.assertIn(WARNING + "ranks 1 -> 2\n", ranks.output)
         self.assertEqual(ranks.output.count(WARNING), 1)
+
+    def test_small_operations_have_the_same_bits_on_any_number_of_threads(self):
+        runs = []
+        for threads in ("1", "2", "3"):
+            with mock.patch.dict(os.environ, {"OMP_NUM_THREADS": threads}):
+                runs.append(self.train("threads-" + threads, "train.steps=30", job=CONFIGS / "digits_mlp.pbtxt"))
+        self.assertEqual({run.digest for run in runs}, {runs[0].digest})
+        self.assertEqual([run.summary["environment"]["threads"] for run in runs], [1, 2, 3])
 
     def train_apart(self, isa_of_rank_1):
         """Two ranks, of which one uses a narrower instruction set."""

@@ -213,18 +213,18 @@ TYPED_TEST(ArenaLoops, FlagsNothingOutsideTheSegments) {
 }
 
 TYPED_TEST(ArenaLoops, ThreadsChangeNothing) {
-  const Tensor grad = this->random({200001}, 1);
-  const std::vector<ArenaSegment> segments{{.begin = 0, .end = 200001}};
+  const Tensor grad = this->random({450001}, 1);
+  const std::vector<ArenaSegment> segments{{.begin = 0, .end = 450001}};
   expect_same_bits_on_any_number_of_threads([&, on = this->tested()] {
     const auto one = on.value(1.0f);
     const auto steps = on.value(std::int64_t{1});
     const Tensor flags = on.empty({1}, DType::kFloat32), sums = on.empty({1}, DType::kFloat64);
     on->check_finite(on(grad), 0, segments, flags, sums);
     ArenaSlice slice;
-    slice.master = on.copy(random_tensor({200001}, DType::kFloat32, 3));
+    slice.master = on.copy(random_tensor({450001}, DType::kFloat32, 3));
     slice.grad = on(grad);
     slice.segments = segments;
-    const Tensor m = on.zeros({200001}, DType::kFloat32), v = on.zeros({200001}, DType::kFloat32);
+    const Tensor m = on.zeros({450001}, DType::kFloat32), v = on.zeros({450001}, DType::kFloat32);
     on->adam_step(slice, {}, {.inverse_scale = one.data(), .learning_rate = one.data(), .steps = steps.data()}, m, v);
     return std::vector{flags, sums, slice.master, m, v};
   });

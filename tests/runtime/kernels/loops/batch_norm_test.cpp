@@ -121,13 +121,13 @@ TYPED_TEST(BatchNormLoops, NaNStaysVisible) {
 }
 
 TYPED_TEST(BatchNormLoops, ThreadsChangeNothing) {
-  const Tensor x = this->random({9001, 24}, 1), dy = this->random({9001, 24}, 2);
+  const Tensor x = this->random({18001, 24}, 1), dy = this->random({18001, 24}, 2);
   const Tensor mean = this->random_wide({24}, 3), inv_std = this->random_wide({24}, 4),
-               gamma = this->random_wide({24}, 5), rows = tensor_of({9001}, {}, DType::kFloat32);
+               gamma = this->random_wide({24}, 5), rows = tensor_of({18001}, {}, DType::kFloat32);
   expect_same_bits_on_any_number_of_threads([&, on = this->tested()] {
     const Tensor m = on.empty({24}, DType::kFloat32), m2 = on.empty({24}, DType::kFloat32);
     const Tensor sum = on.empty({24}, DType::kFloat32), product = on.empty({24}, DType::kFloat32);
-    const Tensor y = on.empty({9001, 24}), dx = on.empty({9001, 24});
+    const Tensor y = on.empty({18001, 24}), dx = on.empty({18001, 24});
     on->batch_norm_statistics(on(x), m, m2);
     on->batch_norm_apply(on(x), on(mean), on(inv_std), on(gamma), on(mean), Tensor(), true, y);
     on->batch_norm_backward_reduce(on(x), on(mean), on(dy), y, true, sum, product);

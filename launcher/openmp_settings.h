@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+
+namespace lockstep::launcher {
+
+/// The environment variables by which OpenMP suits a rank that has so many cores to itself: a thread a core, and
+/// threads that wait for each other soon sleep, lest they take the core from the one that they wait for. What the user
+/// has set stays.
+std::map<std::string, std::string> openmp_settings(int cores);
+
+/// Makes these the settings of this process. OpenMP reads them when its library is loaded, before main(), so where one
+/// is missing the program starts anew in the same process: call this before anything that must not be done twice.
+void settle_openmp(int cores);
+
+}  // namespace lockstep::launcher
