@@ -125,9 +125,8 @@ void Optimizer::say_skipped(std::int64_t steps) const {
   if (steps == 0 || said_skipped_) return;
   said_skipped_ = true;
   spdlog::warn(
-      "optimizer.step() skipped {} step(s) with an inf or NaN gradient, which changed nothing. More are counted "
-      "without "
-      "a word: optimizer.skipped_steps()",
+      "optimizer.step() skipped {} step(s) with an inf or NaN gradient, which changed nothing; later ones are only "
+      "counted: optimizer.skipped_steps()",
       steps);
 }
 
