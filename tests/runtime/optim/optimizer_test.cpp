@@ -61,7 +61,7 @@ TEST(Groups, ThatMatchNothingAreAnErrorWithTheNames) {
     SmallModel(R"(sgd { lr: 1 } group { match: "dense" } group { match: "dense.weight" })");
     FAIL();
   } catch (const UsageError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("optimizer.group[1].match \"dense.weight\""));
+    EXPECT_THAT(error.what(), HasSubstr("optimizer.group[1].match: \"dense.weight\""));
     EXPECT_THAT(error.advice(), HasSubstr("dense.weight, dense.bias, norm.weight, norm.bias"));
   }
 }
