@@ -24,6 +24,7 @@ namespace lockstep::train {
 namespace {
 
 constexpr std::int64_t kFloatBytes = sizeof(float);
+constexpr std::int64_t kStepCountBytes = sizeof(std::int64_t);  ///< each parameter counts its steps
 
 /// The field that holds a data set's files or sizes, for messages.
 std::string path_of(const job::Dataset& dataset, const std::string& path) {
@@ -153,7 +154,7 @@ class Planner {
     for (int i = 0; i < job_.fault_size(); ++i) {
       attempt("fault", [&] { require_possible(job_.fault(i), i, names, options_.ranks); });
     }
-    if (optimizer) count_bytes(*model, *optimizer);
+    if (optimizer) count_bytes(*model, *optimizer, static_cast<std::int64_t>(parameters.size()));
   }
 
   /// A forward pass and the loss on no samples at all: every operation checks its shapes, and none computes anything.
@@ -173,7 +174,7 @@ class Planner {
     }
   }
 
-  void count_bytes(nn::Module& model, const optim::Optimizer& optimizer) {
+  void count_bytes(nn::Module& model, const optim::Optimizer& optimizer, std::int64_t tensors) {
     const std::int64_t count = plan_.parameters;
     const auto bytes = [count](DType dtype) { return count * static_cast<std::int64_t>(size_of(dtype)); };
     const DType compute = amp::properties_of(job_.amp()).compute_dtype;
@@ -189,7 +190,8 @@ class Planner {
     const std::int64_t steps = job_.train().steps();
     const std::int64_t every = job_.checkpoint().every_steps();
     plan_.checkpoints.count = every == 0 ? 1 : (steps + every - 1) / every;
-    plan_.checkpoints.bytes = plan_.memory.weights + plan_.memory.optimizer_state + statistics * kFloatBytes;
+    plan_.checkpoints.bytes =
+        plan_.memory.weights + plan_.memory.optimizer_state + statistics * kFloatBytes + tensors * kStepCountBytes;
     plan_.checkpoints.directory = options_.run_dir / "checkpoints";
   }
 

@@ -128,7 +128,7 @@ TEST_F(CommandLine, ValidateAcceptsASoundJob) {
   memory        weights 102.0 KiB, gradients 102.0 KiB, optimizer state 204.1 KiB
   steps         600 of 64 samples: 24 steps an epoch, 25 epochs
   ranks         1
-  checkpoints   1 of 306.1 KiB, at the end; in runs/digits_mlp/checkpoints
+  checkpoints   1 of 306.2 KiB, at the end; in runs/digits_mlp/checkpoints
 )");
 }
 
@@ -171,7 +171,7 @@ TEST_F(CommandLine, ValidateGivesJson) {
     "global_batch": 64, "steps": 600, "steps_per_epoch": 24, "epochs": 25.0, "eval_every": 200,
     "memory": {"weights": 104488, "compute_copies": 0, "gradients": 104488, "gradient_sums": 0,
                "optimizer_state": 208976},
-    "checkpoints": {"count": 1, "bytes": 313464, "every_steps": 0, "keep": 3,
+    "checkpoints": {"count": 1, "bytes": 313512, "every_steps": 0, "keep": 3,
                     "directory": "runs/digits_mlp/checkpoints"}})"));
   const json regression =
       json::parse(run({"validate", LOCKSTEP_SOURCE_DIR "/configs/mlp_4096.pbtxt", "--json"}).out)["plan"];
