@@ -15,7 +15,6 @@
 #include "runtime/job/job.h"
 #include "runtime/tensor/gpu.h"
 #include "runtime/train/run_end.h"
-#include "runtime/train/run_lock.h"
 #include "runtime/train/train.h"
 
 namespace lockstep::launcher {
@@ -45,27 +44,24 @@ std::vector<std::string> rank_arguments(const TrainCommand& command, const std::
 /// Records how the ranks ended, where no rank could: it was killed, or never came to train.
 void record(const Outcome& outcome, const fs::path& run_dir, int restart, std::chrono::system_clock::time_point since,
             bool echo) {
-  // One that was deleted does not come back.
-  if (outcome.code == ExitCode::kDone || !fs::is_directory(run_dir)) return;
+  if (outcome.code == ExitCode::kDone) return;
   const std::string how = "the ranks ended with exit code " + std::to_string(static_cast<int>(outcome.code));
   const Error error = outcome.error.value_or(Error(outcome.code, outcome.code == ExitCode::kPreempted ? "" : how));
-  try {
-    // Not into a directory where another run is training, which is why this one may have ended.
-    const train::RunLock lock(run_dir, std::chrono::milliseconds(0));
-    train::RunEnd end = train::end_of(error, outcome.step, outcome.where, restart);
-    if (!outcome.error) end.is_guess = true;
-    train::record_end(run_dir, end, since);
-    train::record_event_of_end(run_dir, since, echo);
-  } catch (const std::exception&) {
-    // The error itself is what the user has to hear of.
-  }
+  train::RunEnd end = train::end_of(error, outcome.step, outcome.where, restart);
+  end.is_guess = !outcome.error;
+  train::record_end_from_outside(run_dir, end, since, echo);
 }
 
-ExitCode start_ranks(const TrainCommand& command) {
+ExitCode start_ranks(const TrainCommand& command, std::chrono::system_clock::time_point process_start) {
   // Before anything is started: a wrong job is one error, not one a rank. Warnings are rank 0's to give.
   const job::Checked checked = job::load_checked(command.job.job, command.job.overrides);
   const fs::path run_dir = run_directory(command.run_dir, checked.job);
-  train::require_sound(plan_of(checked, command.launch, run_dir));
+  try {
+    train::require_sound(plan_of(checked, command.launch, run_dir));
+  } catch (const Error& error) {
+    train::record_early_failure(run_dir, error, process_start, command.output.json);
+    throw;
+  }
   make_run_directory(run_dir);
   const auto begin = fs::file_time_type::clock::now();
   const auto arguments = [&](int restart) {
@@ -91,7 +87,7 @@ ExitCode run(const TrainCommand& command) {
   const auto process_start = std::chrono::system_clock::now();
   end_on_request();
   command.launch.require_device();
-  if (must_start_ranks(command.launch)) return start_ranks(command);
+  if (must_start_ranks(command.launch)) return start_ranks(command, process_start);
   return run_rank(command.job, command.launch, [&](comm::World& world, const job::Checked& checked, Device device) {
     // A build for GPUs that finds none says why, and trains.
     const bool tells = world.rank() == 0 && !command.output.quiet;

@@ -7,7 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/train/line_file.h"
+#include "runtime/train/restarts.h"
 #include "runtime/train/run_files.h"
+#include "runtime/train/run_lock.h"
 
 namespace lockstep::train {
 
@@ -125,6 +127,28 @@ void record_event_of_end(const fs::path& run_dir, system_clock::time_point since
     line["where"] = summary["error"]["where"];
   }
   append_event(run_dir, line, echo);
+}
+
+void record_end_from_outside(const fs::path& run_dir, const RunEnd& end, system_clock::time_point since,
+                             bool echo) noexcept {
+  try {
+    // One that was deleted does not come back.
+    if (!fs::is_directory(run_dir)) return;
+    // Not where another run is training, which is why this one may have ended.
+    const RunLock lock(run_dir, std::chrono::milliseconds(0));
+    record_end(run_dir, end, since);
+    record_event_of_end(run_dir, since, echo);
+  } catch (const std::exception&) {
+    // As promised.
+  }
+}
+
+void record_early_failure(const fs::path& run_dir, const Error& error, system_clock::time_point since,
+                          bool echo) noexcept {
+  if (error.code() == ExitCode::kUsage) return;
+  std::error_code failed;  // then there is no directory, and nothing happens
+  fs::create_directories(run_dir, failed);
+  record_end_from_outside(run_dir, end_of(error, 0, "during start-up", restart_count()), since, echo);
 }
 
 void append_event(const fs::path& run_dir, const Json& line, bool echo) {

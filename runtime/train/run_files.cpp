@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/run_files.h"
 
+#include <unistd.h>
+
 #include <cstdio>
 #include <fstream>
 #include <functional>
@@ -16,7 +18,8 @@ namespace fs = std::filesystem;
 void write_text(const fs::path& path, const std::string& text) {
   std::error_code failed;
   fs::create_directories(path.parent_path(), failed);
-  const fs::path temporary = path.string() + ".tmp";
+  // Of this process alone: two ranks may have the same to tell.
+  const fs::path temporary = path.string() + "." + std::to_string(getpid()) + ".tmp";
   std::ofstream out(temporary, std::ios::binary);
   out << text;
   out.close();
