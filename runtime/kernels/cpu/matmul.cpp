@@ -140,7 +140,7 @@ void CpuBackend::matmul(const Tensor& a, bool transpose_a, const Tensor& b, bool
   if (a.shape().rank() == 2 && transpose_a) {
     // Chunks of the summed dimension: rows of a, and of b unless that is transposed too, which no layer asks for.
     const Way way(*this, epilogue, DType::kFloat32, out);
-    const std::int64_t step = transpose_b ? k : cpu::chunk_rows(k, float_bytes(m + n), float_bytes(m * n));
+    const std::int64_t step = transpose_b ? k : cpu::chunk_summed_rows(k, float_bytes(m + n), float_bytes(m * n));
     for (std::int64_t begin = 0; begin < k; begin += step) {
       const std::int64_t end = std::min(k, begin + step);
       const bool first = begin == 0;

@@ -29,12 +29,26 @@ void Result::store(bool accumulate) const {
   }
 }
 
-std::int64_t chunk_rows(std::int64_t rows, std::int64_t row_bytes, std::int64_t stationary_bytes) {
-  constexpr std::int64_t kCacheBytes = std::int64_t{1} << 19;
+namespace {
+
+std::int64_t rows_within(std::int64_t cache_bytes, std::int64_t rows, std::int64_t row_bytes,
+                         std::int64_t stationary_bytes) {
   constexpr std::int64_t kPasses = 4;
-  const std::int64_t budget = std::max(omp_get_max_threads() * kCacheBytes, kPasses * stationary_bytes);
+  const std::int64_t budget = std::max(cache_bytes, kPasses * stationary_bytes);
   const std::int64_t chunks = std::clamp<std::int64_t>((rows * row_bytes + budget - 1) / budget, 1, rows);
   return (rows + chunks - 1) / chunks;
+}
+
+}  // namespace
+
+std::int64_t chunk_rows(std::int64_t rows, std::int64_t row_bytes, std::int64_t stationary_bytes) {
+  constexpr std::int64_t kSecondLevelBytes = std::int64_t{1} << 19;
+  return rows_within(omp_get_max_threads() * kSecondLevelBytes, rows, row_bytes, stationary_bytes);
+}
+
+std::int64_t chunk_summed_rows(std::int64_t rows, std::int64_t row_bytes, std::int64_t stationary_bytes) {
+  constexpr std::int64_t kThirdLevelBytes = std::int64_t{1} << 22;
+  return rows_within(kThirdLevelBytes, rows, row_bytes, stationary_bytes);
 }
 
 }  // namespace lockstep::kernels::cpu

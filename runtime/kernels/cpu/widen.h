@@ -37,4 +37,8 @@ class Result {
 /// long as it takes to make reading it again cheap.
 std::int64_t chunk_rows(std::int64_t rows, std::int64_t row_bytes, std::int64_t stationary_bytes);
 
+/// The same for rows that a sum runs over, whose chunks decide how it rounds: they depend on nothing but these numbers,
+/// and fit a third-level cache, so that a chunk is work for several threads.
+std::int64_t chunk_summed_rows(std::int64_t rows, std::int64_t row_bytes, std::int64_t stationary_bytes);
+
 }  // namespace lockstep::kernels::cpu
