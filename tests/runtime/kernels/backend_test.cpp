@@ -42,8 +42,12 @@ TEST(Backend, TensorsOnSeveralDevicesAreNamedWithBoth) {
   };
   const ArenaSegment all{0, 4};
   const float value = 0;
-  const std::int64_t step = 1;
-  const StepScalars scalars{&value, nullptr, &value, &value, &step};
+  const std::int64_t steps = 1;
+  const StepScalars scalars{.inverse_scale = &value,
+                            .found_inf = &value,
+                            .learning_rate = &value,
+                            .has_gradient = &value,
+                            .steps = &steps};
   const std::vector<Case> cases{
       {"cast: out must lie on cpu like in, found float32 [2] on cuda:1",
        [&](Backend& b) { b.cast(here({2}), elsewhere({2})); }},
@@ -93,10 +97,12 @@ TEST(Backend, TensorsOnSeveralDevicesAreNamedWithBoth) {
 
 TEST(Backend, AScheduleWithoutARateIsRefused) {
   const Tensor none = Tensor::empty({0}, DType::kFloat32);
+  const Tensor has_gradient = Tensor::zeros({1}, DType::kFloat32);
+  const Tensor steps = Tensor::zeros({1}, DType::kInt64);
   const float found_inf = 0;
   for (Backend* tested : {&backend(kCpu), &reference_backend()}) {
     ScheduleState state;
-    EXPECT_THAT([&] { tested->advance_schedule(&found_inf, none, &state); },
+    EXPECT_THAT([&] { tested->advance_schedule(&found_inf, none, has_gradient, steps, &state); },
                 ::testing::ThrowsMessage<ShapeError>(::testing::HasSubstr("at least one learning rate")));
     EXPECT_EQ(state.applied_steps, 0);
   }
