@@ -43,11 +43,8 @@ TEST(Backend, TensorsOnSeveralDevicesAreNamedWithBoth) {
   const ArenaSegment all{0, 4};
   const float value = 0;
   const std::int64_t steps = 1;
-  const StepScalars scalars{.inverse_scale = &value,
-                            .found_inf = &value,
-                            .learning_rate = &value,
-                            .has_gradient = &value,
-                            .steps = &steps};
+  const StepScalars scalars{
+      .inverse_scale = &value, .found_inf = &value, .learning_rate = &value, .has_gradient = &value, .steps = &steps};
   const std::vector<Case> cases{
       {"cast: out must lie on cpu like in, found float32 [2] on cuda:1",
        [&](Backend& b) { b.cast(here({2}), elsewhere({2})); }},
