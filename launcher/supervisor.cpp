@@ -30,6 +30,8 @@ constexpr milliseconds kNoticePoll{5};
 constexpr milliseconds kSettleTime{50};
 /// What mpirun gets to end in once its ranks are gone.
 constexpr milliseconds kMpirunTime{2000};
+/// What ranks that were killed get to be gone in.
+constexpr milliseconds kEndTime{5000};
 /// What ranks get to save in.
 constexpr milliseconds kStopGrace{60'000};
 
@@ -79,6 +81,7 @@ Outcome Supervisor::run() {
   }
   ranks_.find_started();
   ranks_.kill_all();
+  wait_for_ranks();
   pass_output();
   end_open_line();
   std::fputs(messages_.finish().c_str(), stderr);
@@ -113,6 +116,15 @@ void Supervisor::pass_output() {
     if (!passed.empty()) end_open_line();
     std::fwrite(passed.data(), 1, passed.size(), stderr);
   });
+}
+
+void Supervisor::wait_for_ranks() {
+  const Clock::time_point end = Clock::now() + kEndTime;
+  for (std::vector<pollfd> left = ranks_.descriptors(); !left.empty() && Clock::now() < end;
+       left = ranks_.descriptors()) {
+    poll(left.data(), left.size(), static_cast<int>(kEndTime.count()));
+    ranks_.take_ended();
+  }
 }
 
 void Supervisor::end_open_line() {

@@ -46,6 +46,8 @@ class Supervisor {
 
   void wait();
   void pass_output();
+  /// Until they have ended; then what they held, such as the lock of the run directory, is free.
+  void wait_for_ranks();
   /// Ends the line that a rank has left open on stdout, such as a bar, so that what follows stands on its own.
   void end_open_line();
   void acknowledge_stop();

@@ -105,13 +105,17 @@ class Record(RunTest):
 
     def test_of_a_failure_before_the_first_step(self):
         for ranks in (1, 2):
-            # A file that is there, and holds something else.
-            settings = ("train.steps=2", f"data.train.idx.images={__file__}")
-            run = self.train(f"run-{ranks}", *settings, ranks=ranks, code=4)
+            run = self.train(f"run-{ranks}", "train.steps=2", resume=self.folder / "nowhere", ranks=ranks, code=4)
             summary = self.assert_ended(run, "failed", 0)
-            self.assertIn(__file__, summary["error"]["message"])
+            self.assertIn("nowhere", summary["error"]["message"])
             self.assertIn("during start-up", summary["error"]["where"])
-            self.assertIsNone(summary.get("final_loss"), "a number that nobody knows")
+            self.assertEqual((summary["world_size"], summary["steps"], summary["final_loss"]), (ranks, 0, None))
+
+    def test_a_run_that_its_plan_refuses_makes_nothing(self):
+        # A file that is there, and holds something else.
+        settings = ("train.steps=2", f"data.train.idx.images={__file__}")
+        for ranks in (1, 2):
+            self.assertFalse(self.train(f"run-{ranks}", *settings, ranks=ranks, code=4).directory.exists())
 
     def test_of_a_killed_rank(self):
         for rank in (0, 1):
