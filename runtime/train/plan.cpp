@@ -33,6 +33,20 @@ std::string path_of(const job::Dataset& dataset, const std::string& path) {
   return field == nullptr ? path : job::join_path(path, field->name());
 }
 
+/// The field of the one file that an error of reading a data set names; that of the whole data set where it names none
+/// or several. `path` is that of the data set's kind, "data.train.idx".
+std::string path_of_file(const job::Dataset& dataset, const std::string& path, const std::string& error) {
+  std::vector<std::pair<std::string, std::string>> files;
+  if (dataset.has_idx()) {
+    files = {{path + ".images", dataset.idx().images()}, {path + ".labels", dataset.idx().labels()}};
+  }
+  for (int i = 0; i < dataset.cifar().files_size(); ++i) {
+    files.emplace_back(job::element_path(path + ".files", i), dataset.cifar().files(i));
+  }
+  std::erase_if(files, [&error](const auto& file) { return error.find(file.second) == std::string::npos; });
+  return files.size() == 1 ? files.front().first : path;
+}
+
 /// The field of the schedule's warm-up and its value.
 std::pair<std::string, std::uint32_t> warmup_of(const job::Schedule& schedule) {
   switch (schedule.kind_case()) {
@@ -107,8 +121,18 @@ class Planner {
     const auto describe = [&](data::Split split, data::Description& description) {
       const bool training = split == data::Split::kTrain;
       const std::string path = training ? "data.train" : "data.eval";
-      return attempt(path_of(training ? data.train() : data.eval(), path),
-                     [&] { description = data::describe(data, split); });
+      const job::Dataset& dataset = training ? data.train() : data.eval();
+      try {
+        description = data::describe(data, split);
+        return true;
+      } catch (const FieldError& error) {
+        add(error.path(), error.message(), error);
+        return false;
+      } catch (const Error& error) {
+        const std::string kind = path_of(dataset, path);
+        add(path_of_file(dataset, kind, error.what()), error.what(), error);
+        return false;
+      }
     };
     const bool known = describe(data::Split::kTrain, plan_.train);
     if (data.has_eval() && describe(data::Split::kEval, plan_.eval.emplace()) && known) {

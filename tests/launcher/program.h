@@ -107,6 +107,16 @@ inline Ended lockstep_command(std::vector<std::string> arguments, const Folder& 
 inline const std::string kMlpJob = LOCKSTEP_SOURCE_DIR "/configs/digits_mlp.pbtxt";
 inline const std::string kConvnetJob = LOCKSTEP_SOURCE_DIR "/configs/digits_convnet.pbtxt";
 
+/// What a program has on its stderr beside warnings: tests train few steps, on ranks that share few cores.
+inline std::string without_warnings(const std::string& err) {
+  std::string rest;
+  std::istringstream lines(err);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("lockstep: warning: ")) rest.append(line).append("\n");
+  }
+  return rest;
+}
+
 inline std::size_t count(const std::string& text, const std::string& part) {
   std::size_t found = 0;
   for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;

@@ -141,6 +141,19 @@ TEST(Plan, NamesEveryErrorAtItsPlace) {
   }
 }
 
+TEST(Plan, NamesTheFieldOfTheFileThatCannotBeRead) {
+  const std::string readme = LOCKSTEP_SOURCE_DIR "/README.md";
+  const auto path_for = [&](const std::string& field) {
+    return plan_of("digits_convnet.pbtxt", {field + "=" + readme}).errors.at(0).at.path;
+  };
+  EXPECT_EQ(path_for("data.train.idx.images"), "data.train.idx.images");
+  EXPECT_EQ(path_for("data.eval.idx.labels"), "data.eval.idx.labels");
+  const Plan apart =
+      plan_of("digits_convnet.pbtxt", {"data.train.idx.labels=" + kConfigs + "data/digits/test-labels-idx1-ubyte.gz"});
+  EXPECT_EQ(apart.errors.at(0).at.path, "data.train.idx") << "neither of two files that do not belong together";
+  EXPECT_EQ(apart.errors.at(0).code, ExitCode::kStorage);
+}
+
 TEST(Plan, WithoutLocationsNamesTheField) {
   job::Job job = job::load(kConfigs + "digits_convnet.pbtxt");
   job.mutable_data()->mutable_augment()->set_pad_crop(9);
