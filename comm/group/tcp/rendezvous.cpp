@@ -29,9 +29,8 @@ constexpr auto kNap = std::chrono::milliseconds(20);
 int port_in(const char* name) {
   const int port = integer_in(name);
   if (port >= 1 && port <= kLastPort) return port;
-  throw EnvironmentError(
-      "environment variable " + std::string(name) + " is " + std::to_string(port) + ", which is no port",
-      "A port is between 1 and 65535.");
+  throw UsageError("environment variable " + std::string(name) + " is " + std::to_string(port) + ", which is no port",
+                   "A port is between 1 and 65535.");
 }
 
 std::vector<std::uint16_t> ports_from(int first) {

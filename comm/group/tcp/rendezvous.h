@@ -26,7 +26,7 @@ struct TcpRendezvous {
   std::vector<std::uint16_t> ports;
   std::string run;  ///< what distinguishes this run of this job from others
 
-  /// From the environment variables. Throws EnvironmentError that names one that is missing or wrong.
+  /// From the environment variables. Throws UsageError that names one that is missing or wrong.
   static TcpRendezvous from_environment(const LaunchEnvironment& environment);
 
   /// "10.0.0.1, port 29500 to 29515"

@@ -144,7 +144,7 @@ TEST_F(Tcp, WhatIsNoPortIsNamed) {
     try {
       join(0, 2);
       FAIL();
-    } catch (const EnvironmentError& error) {
+    } catch (const UsageError& error) {
       EXPECT_THAT(error.what(), HasSubstr("MASTER_PORT"));
       EXPECT_THAT(error.what(), HasSubstr(wrong));
     }

@@ -112,7 +112,7 @@ void collect_fields(const google::protobuf::Descriptor& message, const std::stri
   for (int i = 0; i < message.field_count(); ++i) {
     const google::protobuf::FieldDescriptor& field = *message.field(i);
     const std::string name = prefix + field.name();
-    if (field.message_type() == nullptr || name == "job" || name == "bucket_plan") {
+    if (field.message_type() == nullptr || name == "job" || name == "bucket_plan" || name == "environment") {
       names.insert(name);
     } else {
       collect_fields(*field.message_type(), name + ".", names);
@@ -144,6 +144,7 @@ TEST_F(Resume, NeedsEveryFieldOfTheState) {
                                  "job_hash",
                                  "world_size",
                                  "weights_digest",
+                                 "environment",
                                  "bucket_plan",
                                  "schedule.applied_steps",
                                  "schedule.last_learning_rate",
