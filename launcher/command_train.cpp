@@ -52,11 +52,16 @@ void record(const Outcome& outcome, const fs::path& run_dir, int restart, std::c
   train::record_end_from_outside(run_dir, end, since, echo);
 }
 
-ExitCode start_ranks(const TrainCommand& command) {
+ExitCode start_ranks(const TrainCommand& command, std::chrono::system_clock::time_point process_start) {
   // Before anything is started: a wrong job is one error, not one a rank. Warnings are rank 0's to give.
   const job::Checked checked = job::load_checked(command.job.job, command.job.overrides);
   const fs::path run_dir = run_directory(command.run_dir, checked.job);
-  train::require_sound(plan_of(checked, command.launch, run_dir));
+  try {
+    train::require_sound(plan_of(checked, command.launch, run_dir));
+  } catch (const Error& error) {
+    train::record_early_failure(run_dir, error, process_start, command.output.json);
+    throw;
+  }
   make_run_directory(run_dir);
   const auto begin = fs::file_time_type::clock::now();
   const auto arguments = [&](int restart) {
@@ -82,7 +87,7 @@ ExitCode run(const TrainCommand& command) {
   const auto process_start = std::chrono::system_clock::now();
   end_on_request();
   command.launch.require_device();
-  if (must_start_ranks(command.launch)) return start_ranks(command);
+  if (must_start_ranks(command.launch)) return start_ranks(command, process_start);
   return run_rank(command.job, command.launch, [&](comm::World& world, const job::Checked& checked, Device device) {
     // A build for GPUs that finds none says why, and trains.
     const bool tells = world.rank() == 0 && !command.output.quiet;

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/train/line_file.h"
+#include "runtime/train/restarts.h"
 #include "runtime/train/run_files.h"
 #include "runtime/train/run_lock.h"
 
@@ -140,6 +141,14 @@ void record_end_from_outside(const fs::path& run_dir, const RunEnd& end, system_
   } catch (const std::exception&) {
     // As promised.
   }
+}
+
+void record_early_failure(const fs::path& run_dir, const Error& error, system_clock::time_point since,
+                          bool echo) noexcept {
+  if (error.code() == ExitCode::kUsage) return;
+  std::error_code failed;  // then there is no directory, and nothing happens
+  fs::create_directories(run_dir, failed);
+  record_end_from_outside(run_dir, end_of(error, 0, "during start-up", restart_count()), since, echo);
 }
 
 void append_event(const fs::path& run_dir, const Json& line, bool echo) {

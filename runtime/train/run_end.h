@@ -42,10 +42,14 @@ void record_end(const std::filesystem::path& run_dir, const RunEnd& end, std::ch
 /// `echo` to stdout, unless rank 0 did so. Throws StorageError.
 void record_event_of_end(const std::filesystem::path& run_dir, std::chrono::system_clock::time_point since, bool echo);
 
-/// Both, in a run directory that no other run holds; for an end that all ranks have met.
+/// Both, in a run directory that no other run holds; for an end before rank 0 held it, or after all ranks have ended.
 /// Failures to do so are not reported: there is an error already that the user has to hear of.
 void record_end_from_outside(const std::filesystem::path& run_dir, const RunEnd& end,
                              std::chrono::system_clock::time_point since, bool echo) noexcept;
+
+/// The same for a failure before a run directory was made, which it makes. Not for a refusal, which makes nothing.
+void record_early_failure(const std::filesystem::path& run_dir, const Error& error,
+                          std::chrono::system_clock::time_point since, bool echo) noexcept;
 
 /// Whether an end must not be recorded: a run that was refused, with exit code 2, leaves the record of an earlier one
 /// as it was.

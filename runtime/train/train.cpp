@@ -65,7 +65,14 @@ void record_failure(const TrainOptions& options, const comm::World& world, const
 }  // namespace
 
 ExitCode train(comm::World& world, const TrainOptions& options) {
-  require_sound_plan(world, options);
+  try {
+    require_sound_plan(world, options);
+  } catch (const Error& error) {
+    if (world.rank() == 0) {
+      record_early_failure(options.run_dir, error, options.process_start, options.output.json);
+    }
+    throw;
+  }
   comm::Communicator& communicator = *world.communicator();
   std::optional<RunRecord> record;
   on_rank_zero(communicator, [&] { record.emplace(options, world.size(), world.mpi_start_time().count()); });

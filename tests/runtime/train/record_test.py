@@ -111,11 +111,19 @@ class Record(RunTest):
             self.assertIn("during start-up", summary["error"]["where"])
             self.assertEqual((summary["world_size"], summary["steps"], summary["final_loss"]), (ranks, 0, None))
 
-    def test_a_run_that_its_plan_refuses_makes_nothing(self):
+    def test_of_data_that_cannot_be_read(self):
         # A file that is there, and holds something else.
         settings = ("train.steps=2", f"data.train.idx.images={__file__}")
         for ranks in (1, 2):
-            self.assertFalse(self.train(f"run-{ranks}", *settings, ranks=ranks, code=4).directory.exists())
+            run = self.train(f"run-{ranks}", *settings, ranks=ranks, code=4)
+            summary = self.assert_ended(run, "failed", 0)
+            self.assertIn(__file__, summary["error"]["message"])
+            self.assertIn("during start-up", summary["error"]["where"])
+            self.assertIsNone(summary.get("final_loss"), "a number that nobody knows")
+
+    def test_a_refusal_makes_nothing(self):
+        for ranks in (1, 2):
+            self.assertFalse(self.train(f"run-{ranks}", "data.augment.pad_crop=1000", ranks=ranks, code=2).directory.exists())
 
     def test_of_a_killed_rank(self):
         for rank in (0, 1):
