@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/run_end.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "runtime/train/line_file.h"
 #include "runtime/train/restarts.h"
@@ -40,6 +47,28 @@ Json to_json(const RunEnd& end) {
   json["restarts"] = end.restarts;
   return json;
 }
+
+/// Held while a process reads what others have recorded and writes its own: ranks that fail together would otherwise
+/// overwrite each other. Nothing is held where the file system knows no locks, or a stopped process does not let go.
+class RecordLock {
+ public:
+  explicit RecordLock(const fs::path& run_dir) : directory_(open(run_dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    constexpr auto kPatience = std::chrono::seconds(1);
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    while (flock(directory_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK &&
+           std::chrono::steady_clock::now() < end) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+  ~RecordLock() {
+    if (directory_ >= 0) close(directory_);
+  }
+  RecordLock(const RecordLock&) = delete;
+  RecordLock& operator=(const RecordLock&) = delete;
+
+ private:
+  int directory_;
+};
 
 /// What a process of the run that began at `since` has written; an empty object where none has.
 Json recorded(const fs::path& path, system_clock::time_point since) {
@@ -95,6 +124,7 @@ RunEnd end_of(const Error& error, std::uint64_t step, const std::string& where, 
 }
 
 void write_summary(const fs::path& run_dir, const RunEnd& end, const Json& summary, system_clock::time_point since) {
+  const RecordLock lock(run_dir);
   const fs::path path = run_dir / "summary.json";
   const Json earlier = recorded(path, since);
   Json json = to_json(end);
@@ -107,6 +137,7 @@ void write_summary(const fs::path& run_dir, const RunEnd& end, const Json& summa
 
 void record_end(const fs::path& run_dir, const RunEnd& end, system_clock::time_point since) {
   if (!fs::is_directory(run_dir)) return;
+  const RecordLock lock(run_dir);
   const fs::path path = run_dir / "summary.json";
   const Json earlier = recorded(path, since);
   if (says_enough(earlier, end) || (earlier.empty() && leaves_earlier_record(run_dir, end.code))) return;
