@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace lockstep::job {
@@ -24,6 +25,10 @@ struct Diagnostic {
   Position position;
   std::string path;  ///< of the field, "optimizer.sgd.lr"; empty where none is meant
   std::string message;
+
+  Diagnostic() = default;
+  Diagnostic(Position at, std::string field, std::string text)
+      : position(std::move(at)), path(std::move(field)), message(std::move(text)) {}
 
   /// "digits.pbtxt:12:3: optimizer.sgd.lr: must be > 0, is -1"
   std::string str() const;

@@ -54,7 +54,7 @@ class AllocationLabel {
   AllocationLabel& operator=(const AllocationLabel&) = delete;
 
  private:
-  const char* previous_;
+  [[maybe_unused]] const char* previous_;  // a build without CUDA counts nothing
 };
 
 /// The stream on which the calling thread's work for the device runs.

@@ -61,9 +61,12 @@ struct StatusBoard::Mapping {
   int ranks;
   std::int64_t pid = getpid();
 
-  LauncherLine& launcher() const { return *reinterpret_cast<LauncherLine*>(lines + ranks); }
-
+  Mapping(Line* memory, int count) : lines(memory), ranks(count) {}
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
   ~Mapping() { munmap(lines, (static_cast<std::size_t>(ranks) + 1) * sizeof(Line)); }
+
+  LauncherLine& launcher() const { return *reinterpret_cast<LauncherLine*>(lines + ranks); }
 };
 
 StatusBoard StatusBoard::create(const std::filesystem::path& path, int ranks) {

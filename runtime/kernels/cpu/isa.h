@@ -7,7 +7,7 @@ namespace lockstep::kernels::cpu {
 
 /// The instruction sets that the CPU's loops are compiled for, narrowest first.
 enum class Isa {
-  kBaseline,  ///< x86-64 with SSE2
+  kBaseline,  ///< what all processors of the family have; of x86-64 that is SSE2
   kAvx2,      ///< AVX2, FMA, F16C
   kAvx512,    ///< AVX-512 F, BW, DQ, VL
 };

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vector>
 
+#include "runtime/kernels/cpu/compiler.h"
 #include "runtime/kernels/cpu/cpu_backend.h"
 #include "runtime/kernels/cpu/loops/loops.h"
 #include "runtime/kernels/cpu/parallel.h"
@@ -62,8 +63,7 @@ void max_pool(const Window& window, std::int64_t channels, const float* x, float
     std::int32_t* const winners = indices + out_pixel * channels;
     const auto offset = static_cast<std::int32_t>(in_pixel);
     // Branchless, to be vectorised. A NaN wins and stays.
-#pragma GCC ivdep
-    for (std::int64_t c = 0; c < channels; ++c) {
+    LOCKSTEP_VECTORIZE for (std::int64_t c = 0; c < channels; ++c) {
       const bool greater = !(values[c] <= maxima[c]) & (maxima[c] == maxima[c]);
       const bool take = greater | (winners[c] < 0);
       maxima[c] = take ? values[c] : maxima[c];
@@ -83,8 +83,7 @@ std::vector<float> average_factors(const PoolGeometry& geometry, const Window& w
 }
 
 void add_scaled(const float* in, float factor, std::int64_t n, float* out) {
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) out[i] += factor * in[i];
+  LOCKSTEP_VECTORIZE for (std::int64_t i = 0; i < n; ++i) out[i] += factor * in[i];
 }
 
 }  // namespace

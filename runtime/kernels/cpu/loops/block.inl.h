@@ -11,9 +11,6 @@ namespace {
 
 constexpr std::int64_t kBlock = 512;
 
-// Elements may be updated in place, each from itself alone, so there is nothing between iterations to wait for.
-#define LOCKSTEP_VECTORIZE _Pragma("GCC ivdep")
-
 class Reader {
  public:
   explicit Reader(Input in) : in_(in) {}

@@ -14,6 +14,7 @@
 #include <numeric>
 #include <type_traits>
 
+#include "runtime/kernels/cpu/compiler.h"
 #include "runtime/kernels/cpu/loops/loops.h"
 #include "runtime/kernels/functors/activation.h"
 #include "runtime/kernels/functors/batch_norm.h"

@@ -3,8 +3,7 @@
 
 #include "runtime/kernels/cpu/loops/prelude.h"
 
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,fma,f16c,prefer-vector-width=512")
+LOCKSTEP_BEGIN_TARGET("avx512f,avx512bw,avx512dq,avx512vl,fma,f16c")
 
 #define LOCKSTEP_ISA avx512
 
@@ -49,4 +48,4 @@ void store_bfloat16(std::uint16_t* out, Lanes x) {
 
 #include "runtime/kernels/cpu/loops/table.inl.h"
 
-#pragma GCC pop_options
+LOCKSTEP_END_TARGET

@@ -3,8 +3,7 @@
 
 #include "runtime/kernels/cpu/loops/prelude.h"
 
-#pragma GCC push_options
-#pragma GCC target("avx2,fma,f16c")
+LOCKSTEP_BEGIN_TARGET("avx2,fma,f16c")
 
 #define LOCKSTEP_ISA avx2
 
@@ -46,4 +45,4 @@ void store_bfloat16(std::uint16_t* out, Lanes x) {
 
 #include "runtime/kernels/cpu/loops/table.inl.h"
 
-#pragma GCC pop_options
+LOCKSTEP_END_TARGET

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// A build for another processor: the loops as the compiler makes them for all processors of its family.
+#include "runtime/kernels/cpu/processor.h"
+
+namespace lockstep::kernels::cpu {
+
+Isa widest_isa() { return Isa::kBaseline; }
+const Loops& loops_for(Isa) { return baseline::kLoops; }
+void limit_onednn(Isa) {}
+bool has_bfloat16_instructions() { return false; }
+
+}  // namespace lockstep::kernels::cpu

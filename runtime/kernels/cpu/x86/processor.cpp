@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/cpu/processor.h"
+
+#include <cpuid.h>
+
+#include <dnnl.hpp>
+
+namespace lockstep::kernels::cpu {
+
+namespace {
+
+/// Asked by hand: Clang 14's __builtin_cpu_supports does not know F16C.
+bool has_f16c() {
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
+}
+
+}  // namespace
+
+Isa widest_isa() {
+  __builtin_cpu_init();
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
+  const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  return avx2 && avx512 ? Isa::kAvx512 : avx2 ? Isa::kAvx2 : Isa::kBaseline;
+}
+
+const Loops& loops_for(Isa isa) {
+  switch (isa) {
+    case Isa::kBaseline:
+      return baseline::kLoops;
+    case Isa::kAvx2:
+      return avx2::kLoops;
+    case Isa::kAvx512:
+      return avx512::kLoops;
+  }
+  return baseline::kLoops;
+}
+
+void limit_onednn(Isa isa) {
+  if (isa == Isa::kBaseline) dnnl::set_max_cpu_isa(dnnl::cpu_isa::sse41);
+  if (isa == Isa::kAvx2) dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx2);
+}
+
+bool has_bfloat16_instructions() { return __builtin_cpu_supports("avx512bf16"); }
+
+}  // namespace lockstep::kernels::cpu
