@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/fuzz/fuzz_entries.h"
+#include "tests/fuzz/seeds.h"
 
 namespace lockstep::fuzz {
 namespace {
@@ -68,47 +69,32 @@ void run_mutations(const std::string& seed, Entry&& entry, int rounds = 30'000) 
   }
 }
 
-std::string length_prefix(std::size_t length) {
-  std::string bytes;
-  for (int shift = 0; shift < 64; shift += 8) bytes += static_cast<char>(length >> shift & 0xff);
-  return bytes;
-}
-
-const std::string kHeader = R"({"__metadata__":{"k":"v"},"a":{"dtype":"F32","shape":[2,1],"data_offsets":[0,8]},)"
-                            R"("b":{"dtype":"BOOL","shape":[],"data_offsets":[8,9]}})";
-const std::string kData(9, '\1');
-
 TEST(Mutations, OfASafetensorsFileNeverHarm) {
-  run_mutations(length_prefix(kHeader.size()) + kHeader + kData,
-                [](const std::string& text) { fuzz_safetensors(text); });
+  for (const std::string& file : safetensors_seeds()) {
+    run_mutations(file, [](const std::string& text) { fuzz_safetensors(text); });
+  }
 }
 
 TEST(Mutations, OfASafetensorsHeaderBehindItsRightLengthNeverHarm) {
-  run_mutations(kHeader,
-                [](const std::string& header) { fuzz_safetensors(length_prefix(header.size()) + header + kData); });
+  run_mutations(kSafetensorsHeader,
+                [](const std::string& header) { fuzz_safetensors(safetensors_file(header, kSafetensorsData)); });
 }
 
 TEST(Mutations, OfAManifestNeverHarm) {
-  const std::string text = checkpoint::format_manifest({7, {{"state.pb", {3, "ab"}}}, {{"w", {4, "cd"}}}});
-  run_mutations(text.substr(0, text.rfind(",\n  \"checksum\"")), [](const std::string& body) { fuzz_manifest(body); });
+  for (const std::string& body : manifest_seeds()) {
+    run_mutations(body, [](const std::string& text) { fuzz_manifest(text); });
+  }
 }
 
 TEST(Mutations, OfAnIdxFileNeverHarm) {
-  const std::string images = std::string("\0\0\x08\x03", 4) + std::string("\0\0\0\2\0\0\0\2\0\0\0\2", 12) + "abcdefgh";
-  const std::string labels = std::string("\0\0\x08\x01", 4) + std::string("\0\0\0\2", 4) + "\1\2";
-  for (const std::string& file : {images, labels}) run_mutations(file, [](const std::string& text) { fuzz_idx(text); });
+  for (const std::string& file : idx_seeds()) run_mutations(file, [](const std::string& text) { fuzz_idx(text); });
 }
 
 TEST(Mutations, OfFramesBetweenRanksNeverHarm) {
-  using comm::OperationKind;
-  std::string frames;
-  for (const OperationKind kind : {OperationKind::kAllReduce, OperationKind::kReduceScatter, OperationKind::kBroadcast,
-                                   OperationKind::kAllGather, OperationKind::kDuplicate, OperationKind::kLeave}) {
-    const comm::FrameHeader header{.operation = {.kind = kind, .dtype = DType::kFloat32, .count = 2}, .bytes = 8};
-    frames += std::string(reinterpret_cast<const char*>(&header), sizeof header) + "12345678";
+  for (const std::string& frames : tcp_seeds()) {
+    run_mutations(
+        frames, [](const std::string& text) { fuzz_tcp(text); }, 10'000);
   }
-  run_mutations(
-      frames, [](const std::string& text) { fuzz_tcp(text); }, 10'000);
 }
 
 TEST(Mutations, OfAJobNeverHarm) {

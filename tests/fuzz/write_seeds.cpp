@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// fuzz_seeds FOLDER: writes each parser's seeds as FOLDER/PARSER/NUMBER, where libFuzzer reads them.
+#include <filesystem>
+#include <fstream>
+
+#include "tests/fuzz/seeds.h"
+
+namespace {
+
+void write(const std::filesystem::path& folder, const std::vector<std::string>& seeds) {
+  std::filesystem::create_directories(folder);
+  for (std::size_t i = 0; i < seeds.size(); ++i) {
+    std::ofstream(folder / std::to_string(i), std::ios::binary) << seeds[i];
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) return 2;
+  const std::filesystem::path folder(argv[1]);
+  write(folder / "idx", lockstep::fuzz::idx_seeds());
+  write(folder / "manifest", lockstep::fuzz::manifest_seeds());
+  write(folder / "safetensors", lockstep::fuzz::safetensors_seeds());
+  write(folder / "tcp", lockstep::fuzz::tcp_seeds());
+  return 0;
+}
