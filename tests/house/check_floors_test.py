@@ -54,6 +54,45 @@ class CheckFloors(unittest.TestCase):
                          "amp/grad_scaler/grad_scaler.cpp": LICENSE + '#include "comm/ddp/reducer.h"\n'},
                         "a cycle on floor 5:", "comm/ddp -> runtime/optim")
 
+    CMAKE = "# SPDX-License-Identifier: Apache-2.0\n"
+
+    def linked(self, links, **files):
+        """A tree where nn is to link as given, and includes ops in a header, tensor in a source and kernels in both."""
+        return {
+            **{f"runtime/{name}/CMakeLists.txt": f"{self.CMAKE}lockstep_library({name})\n"
+               for name in ("ops", "tensor", "kernels", "autograd")},
+            "runtime/nn/CMakeLists.txt": f"{self.CMAKE}lockstep_library(nn {links})\n",
+            "runtime/nn/module.h": HEADER + '#include "runtime/kernels/backend.h"\n#include "runtime/ops/linear.h"\n',
+            "runtime/nn/module.cpp": LICENSE + '#include "runtime/kernels/backend.h"\n'
+                                               '#include "runtime/tensor/tensor.h"\n',
+        }
+
+    def test_links_that_are_the_includes_pass(self):
+        self.assertEqual([], findings(self.linked(
+            "DEPS lockstep_kernels lockstep_ops ZLIB::ZLIB\n  PRIVATE_DEPS lockstep_tensor lockstep_nn_part")))
+
+    def test_a_missing_link_is_found(self):
+        self.expect_one(self.linked("DEPS lockstep_ops PRIVATE_DEPS lockstep_tensor"), "runtime/nn/CMakeLists.txt:2:",
+                        "does not link to lockstep_kernels publicly", "runtime/nn/module.h:3")
+        self.expect_one(self.linked("DEPS lockstep_ops lockstep_kernels"), "lockstep_tensor privately", "module.cpp:3")
+
+    def test_a_link_without_an_include_is_found(self):
+        self.expect_one(self.linked("DEPS lockstep_kernels lockstep_ops lockstep_autograd PRIVATE_DEPS lockstep_tensor"),
+                        "links to lockstep_autograd publicly", "no header")
+        self.expect_one(self.linked("DEPS lockstep_kernels lockstep_ops PRIVATE_DEPS lockstep_autograd lockstep_tensor"),
+                        "links to lockstep_autograd privately", "no source")
+
+    def test_a_public_link_for_a_source_alone_is_found(self):
+        self.assertEqual(2, len(findings(self.linked("DEPS lockstep_kernels lockstep_ops lockstep_tensor"))))
+
+    def test_links_of_cmakes_own_functions_are_read(self):
+        self.expect_one({
+            "runtime/tensor/CMakeLists.txt": self.CMAKE + "lockstep_library(tensor)\n",
+            "launcher/CMakeLists.txt": self.CMAKE + "target_link_libraries(lockstep_launcher PUBLIC CLI11::CLI11\n"
+                                                    "                      PRIVATE lockstep_tensor)\n",
+            "launcher/main.cpp": LICENSE,
+        }, "launcher/CMakeLists.txt:2:", "links to lockstep_tensor privately")
+
     def test_a_folder_without_a_floor_is_found(self):
         self.expect_one({"runtime/misc/helpers.cpp": LICENSE}, "runtime/misc/helpers.cpp:1:", "no floor")
 
