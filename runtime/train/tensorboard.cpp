@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/tensorboard.h"
 
-#include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
-#include <google/protobuf/wire_format_lite.h>
 #include <unistd.h>
 
 #include <array>
@@ -14,45 +11,24 @@
 #include <fstream>
 #include <limits>
 
+#include "configs/tensorboard.pb.h"
 #include "runtime/train/tf_record.h"
 
 namespace lockstep {
 namespace {
 
-using google::protobuf::internal::WireFormatLite;
-using google::protobuf::io::CodedOutputStream;
+using tensorboard::Event;
+using tensorboard::SessionLog;
+using tensorboard::Summary;
 
 constexpr std::size_t kFlushBytes = 64 << 10;
 constexpr const char* kPrefix = "events.out.tfevents.";
 
-/// The field numbers of tensorflow/core/util/event.proto and framework/summary.proto that scalars need.
-namespace field {
-constexpr int kWallTime = 1, kStep = 2, kFileVersion = 3, kSummary = 5, kSessionLog = 7;
-constexpr int kSummaryValue = 1;
-constexpr int kStatus = 1, kStart = 1;
-constexpr int kTag = 1, kSimpleValue = 2;
-}  // namespace field
-
-/// A message of what `write` puts into the stream.
-template <class Write>
-std::string encode(Write&& write) {
-  std::string bytes;
-  google::protobuf::io::StringOutputStream sink(&bytes);
-  CodedOutputStream stream(&sink);
-  write(stream);
-  stream.Trim();
-  return bytes;
-}
-
-void write_bytes(CodedOutputStream& stream, int number, std::string_view bytes) {
-  stream.WriteTag(WireFormatLite::MakeTag(number, WireFormatLite::WIRETYPE_LENGTH_DELIMITED));
-  stream.WriteVarint32(static_cast<std::uint32_t>(bytes.size()));
-  stream.WriteRaw(bytes.data(), static_cast<int>(bytes.size()));
-}
-
-void write_wall_time(CodedOutputStream& stream) {
+Event event_of_now() {
   const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
-  WireFormatLite::WriteDouble(field::kWallTime, now.count(), &stream);
+  Event event;
+  event.set_wall_time(now.count());
+  return event;
 }
 
 std::string event_path(const std::string& directory) {
@@ -64,18 +40,11 @@ std::string event_path(const std::string& directory) {
          std::to_string(::getpid()) + "." + std::to_string(serial++);
 }
 
-/// Of an Event: 0 where it names none, as those of a file's version do.
-std::int64_t step_of(std::string_view event) {
-  google::protobuf::io::CodedInputStream stream(reinterpret_cast<const std::uint8_t*>(event.data()),
-                                                static_cast<int>(event.size()));
-  while (const std::uint32_t tag = stream.ReadTag()) {
-    std::uint64_t step = 0;
-    if (tag == WireFormatLite::MakeTag(field::kStep, WireFormatLite::WIRETYPE_VARINT)) {
-      return stream.ReadVarint64(&step) ? static_cast<std::int64_t>(step) : 0;
-    }
-    if (!WireFormatLite::SkipField(&stream, tag)) break;
-  }
-  return 0;
+/// 0 where the event names none, as that of a file's version does, and of what is no event.
+std::int64_t step_of(std::string_view record) {
+  Event event;
+  event.ParseFromArray(record.data(), static_cast<int>(record.size()));
+  return event.step();
 }
 
 /// Keeps the events of steps up to `last`; a file that holds no others stays as it is.
@@ -108,18 +77,14 @@ void drop_later_events(const std::string& directory, std::int64_t last) {
 
 TensorBoardWriter::TensorBoardWriter(const std::string& directory, std::int64_t first_step)
     : file_(event_path(directory)) {
-  add_record(encode([](CodedOutputStream& stream) {
-    write_wall_time(stream);
-    write_bytes(stream, field::kFileVersion, "brain.Event:2");
-  }));
+  Event version = event_of_now();
+  version.set_file_version("brain.Event:2");
+  add_record(version.SerializeAsString());
   if (first_step > 1) {
-    const std::string start =
-        encode([](CodedOutputStream& stream) { WireFormatLite::WriteInt32(field::kStatus, field::kStart, &stream); });
-    add_record(encode([&](CodedOutputStream& stream) {
-      write_wall_time(stream);
-      WireFormatLite::WriteInt64(field::kStep, first_step, &stream);
-      write_bytes(stream, field::kSessionLog, start);
-    }));
+    Event start = event_of_now();
+    start.set_step(first_step);
+    start.mutable_session_log()->set_status(SessionLog::START);
+    add_record(start.SerializeAsString());
   }
   flush();
 }
@@ -133,17 +98,12 @@ TensorBoardWriter::~TensorBoardWriter() {
 }
 
 void TensorBoardWriter::scalar(std::string_view tag, std::int64_t step, float value) {
-  const std::string point = encode([&](CodedOutputStream& stream) {
-    write_bytes(stream, field::kTag, tag);
-    WireFormatLite::WriteFloat(field::kSimpleValue, value, &stream);
-  });
-  const std::string summary =
-      encode([&](CodedOutputStream& stream) { write_bytes(stream, field::kSummaryValue, point); });
-  add_record(encode([&](CodedOutputStream& stream) {
-    write_wall_time(stream);
-    WireFormatLite::WriteInt64(field::kStep, step, &stream);
-    write_bytes(stream, field::kSummary, summary);
-  }));
+  Event event = event_of_now();
+  event.set_step(step);
+  Summary::Value& point = *event.mutable_summary()->add_value();
+  point.set_tag(std::string(tag));
+  point.set_simple_value(value);
+  add_record(event.SerializeAsString());
   if (pending_.size() >= kFlushBytes) flush();
 }
 
