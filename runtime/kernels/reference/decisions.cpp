@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <numeric>
+#include <span>
 
 #include "runtime/kernels/geometry/checks.h"
 #include "runtime/kernels/reference/reference_backend.h"
@@ -45,8 +46,9 @@ void ReferenceBackend::advance_schedule(const float* found_inf, const Tensor& ra
                                         const Tensor& steps, ScheduleState* state) {
   checks::advance_schedule(rates, has_gradient, steps);
   lockstep::advance_schedule(*found_inf != 0.0f, rates.as<float>().data(), rates.numel(), *state);
-  for (std::size_t i = 0; i < steps.as<std::int64_t>().size(); ++i) {
-    steps.mutable_as<std::int64_t>()[i] += advances(*found_inf != 0.0f, has_gradient.as<float>()[i]);
+  const std::span<std::int64_t> counts = steps.mutable_as<std::int64_t>();
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    counts[i] += advances(*found_inf != 0.0f, has_gradient.as<float>()[i]);
   }
 }
 
