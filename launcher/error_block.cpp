@@ -7,7 +7,7 @@
 #include <sstream>
 #include <thread>
 
-#include "comm/group/communicator.h"
+#include "comm/group/launch_environment.h"
 #include "runtime/train/terminal.h"
 
 namespace lockstep::launcher {

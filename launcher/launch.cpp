@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <map>
 
-#include "comm/group/communicator.h"
+#include "comm/group/launch_environment.h"
 #include "launcher/error_block.h"
 #include "launcher/scratch_directory.h"
 #include "launcher/supervisor.h"

@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "comm/group/communicator.h"
+#include "comm/group/world.h"
 #include "launcher/options.h"
 #include "runtime/job/job.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "amp/grad_scaler/agreement.h"
-#include "comm/group/communicator.h"
+#include "comm/group/world.h"
 #include "configs/checkpoint.pb.h"
 #include "configs/job.pb.h"
 #include "runtime/optim/optimizer.h"

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "comm/ddp/reducer.h"
-#include "comm/group/communicator.h"
+#include "comm/group/world.h"
 #include "configs/job.pb.h"
 #include "runtime/nn/module.h"
 

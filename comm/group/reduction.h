@@ -5,13 +5,13 @@
 #include <vector>
 
 #include "comm/group/operation.h"
-#include "runtime/kernels/cpu/rank_reduce.h"
+#include "runtime/kernels/rank_reduce.h"
 
 namespace lockstep::comm {
 
 /// The arithmetic of a reduction over a group's ranks, in its order.
 struct Reduction {
-  kernels::cpu::RankReduction kind;
+  kernels::RankReduction kind;
   DType dtype;
   std::vector<float> premultiply;  ///< one for each rank
   double factor;

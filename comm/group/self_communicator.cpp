@@ -3,7 +3,7 @@
 
 #include "comm/group/arguments.h"
 #include "runtime/kernels/backend.h"
-#include "runtime/kernels/cpu/rank_reduce.h"
+#include "runtime/kernels/rank_reduce.h"
 #include "runtime/tensor/gpu.h"
 
 namespace lockstep::comm {
@@ -40,8 +40,8 @@ class SelfCommunicator final : public Communicator {
     stream.enqueue([buffer, premultiply] {
       const void* const source = buffer.data();
       void* const output = buffer.data();
-      kernels::cpu::rank_reduce(kernels::cpu::RankReduction::kSum, buffer.dtype(), buffer.numel(), {&source, 1},
-                                {&premultiply, 1}, 1.0f, {&output, 1});
+      kernels::rank_reduce(kernels::RankReduction::kSum, buffer.dtype(), buffer.numel(), {&source, 1},
+                           {&premultiply, 1}, 1.0f, {&output, 1});
     });
   }
 

@@ -6,7 +6,7 @@
 
 #include <cstdlib>
 
-#include "comm/group/mpi/library.h"
+#include "comm/group/mpi/mpi_library.h"
 
 namespace lockstep::comm {
 

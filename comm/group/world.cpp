@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "comm/group/world.h"
+
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 
-#include "comm/group/channel_communicator.h"
-#include "comm/group/mpi/channel.h"
+#include "comm/group/host_communicator.h"
+#include "comm/group/mpi/mpi_transport.h"
 #include "comm/group/nccl_communicator.h"
-#include "comm/group/tcp/channel.h"
+#include "comm/group/tcp/tcp_transport.h"
 #include "runtime/tensor/error.h"
 #include "runtime/tensor/gpu.h"
 
@@ -43,11 +45,11 @@ World World::from_environment(const CommunicatorOptions& options) {
                      "Start them with srun --mpi=pmix, or with mpirun inside the allocation.");
   }
   if (environment.launcher == LaunchEnvironment::Launcher::kTorchrun) {
-    const auto runtime = std::make_shared<TcpRuntime>(environment, options);
-    world.communicator_ = first_channel<TcpChannel>(runtime);
+    const auto runtime = std::make_shared<TcpMembership>(environment, options);
+    world.communicator_ = first_channel<TcpTransport>(runtime);
     world.membership_ = runtime;
   } else {
-    const auto runtime = std::make_shared<MpiRuntime>(environment, options);
+    const auto runtime = std::make_shared<MpiMembership>(environment, options);
     world.local_rank_ = runtime->topology().machine_rank;
     world.local_size_ = runtime->topology().machine_size();
     world.mpi_start_time_ = runtime->mpi_start_time();

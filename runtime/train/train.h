@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "comm/group/communicator.h"
+#include "comm/group/world.h"
 #include "configs/job.pb.h"
 #include "runtime/job/diagnostic.h"
 #include "runtime/tensor/error.h"

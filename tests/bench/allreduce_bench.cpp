@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "comm/group/communicator.h"
+#include "comm/group/world.h"
 
 namespace {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "runtime/kernels/backend.h"
-#include "runtime/kernels/cpu/rank_reduce.h"
+#include "runtime/kernels/rank_reduce.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -87,7 +87,7 @@ const std::vector<Loop>& loops() {
          const std::array<const void*, 2> sources{d.x.data(), d.y.data()};
          const std::array<void*, 2> outputs{d.x.data(), d.y.data()};
          const std::array<float, 2> halves{0.5f, 0.5f};
-         cpu::rank_reduce(cpu::RankReduction::kSum, d.x.dtype(), d.x.numel(), sources, halves, 1, outputs);
+         rank_reduce(RankReduction::kSum, d.x.dtype(), d.x.numel(), sources, halves, 1, outputs);
        }},
       {"check_finite", 1,
        [](Backend& on, const Data& d) {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "comm/group/communicator.h"
+#include "comm/group/launch_environment.h"
 #include "tests/support/devices.h"
 
 namespace lockstep::comm {

@@ -2,8 +2,8 @@
 #include "comm/group/nccl_communicator.h"
 
 #include "comm/group/arguments.h"
-#include "comm/group/nccl/channel.h"
 #include "comm/group/nccl/shared_devices.h"
+#include "comm/group/nccl/watched_channel.h"
 #include "comm/group/reduction_plan.h"
 #include "comm/group/versions.h"
 #include "runtime/kernels/backend.h"
@@ -206,7 +206,7 @@ std::shared_ptr<Communicator> make_nccl_communicator(std::shared_ptr<Communicato
                                                      const CommunicatorOptions& options) {
   gpu::describe(device);  // throws where there is no such device
   tell_ranks_of_a_device_apart(*host, device);
-  const auto group = std::make_shared<NcclGroup>(device, options.timeout);
+  const auto group = std::make_shared<NcclWatchdog>(device, options.timeout);
   return std::make_shared<NcclCommunicator>(std::make_shared<NcclChannel>(group, std::move(host), "nccl"), device);
 }
 

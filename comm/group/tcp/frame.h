@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "comm/group/peer_errors.h"
+#include "comm/group/liveness/peer_errors.h"
 #include "comm/group/tcp/socket.h"
 
 namespace lockstep::comm {

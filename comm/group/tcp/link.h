@@ -10,7 +10,7 @@
 #include <string>
 #include <thread>
 
-#include "comm/group/peer_errors.h"
+#include "comm/group/liveness/peer_errors.h"
 #include "comm/group/tcp/frame.h"
 #include "comm/group/wait_clock.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/group/peer_errors.h"
+#include "comm/group/liveness/peer_errors.h"
 #include "comm/group/tcp/frame.h"
 
 namespace lockstep::comm {

@@ -8,8 +8,8 @@
 #include <thread>
 #include <utility>
 
-#include "comm/group/environment_variables.h"
-#include "comm/group/peer_errors.h"
+#include "comm/group/launcher_variables.h"
+#include "comm/group/liveness/peer_errors.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::comm {

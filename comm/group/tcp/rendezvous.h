@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "comm/group/communicator.h"
+#include "comm/group/launch_environment.h"
 #include "comm/group/tcp/frame.h"
 #include "comm/group/tcp/socket.h"
 

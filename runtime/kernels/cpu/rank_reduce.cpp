@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/kernels/cpu/rank_reduce.h"
+#include "runtime/kernels/rank_reduce.h"
 
 #include <string>
 
 #include "runtime/kernels/cpu/loops/loops.h"
 #include "runtime/tensor/error.h"
 
-namespace lockstep::kernels::cpu {
+namespace lockstep::kernels {
 
 // On the calling thread alone: it is the communication's, and the other cores are busy with the backward pass.
 void rank_reduce(RankReduction reduction, DType dtype, std::int64_t count, std::span<const void* const> sources,
@@ -19,7 +19,7 @@ void rank_reduce(RankReduction reduction, DType dtype, std::int64_t count, std::
                      std::to_string(premultiply.size()) + " factors for " + std::to_string(sources.size()) +
                      " sources");
   }
-  loops().rank_reduce(reduction, dtype, count, sources, premultiply, factor, outputs);
+  cpu::loops().rank_reduce(reduction, dtype, count, sources, premultiply, factor, outputs);
 }
 
-}  // namespace lockstep::kernels::cpu
+}  // namespace lockstep::kernels

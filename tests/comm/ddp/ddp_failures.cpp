@@ -6,7 +6,7 @@
 
 #include "amp/grad_scaler/opt_level.h"
 #include "comm/ddp/distributed_data_parallel.h"
-#include "comm/group/communicator.h"
+#include "comm/group/world.h"
 #include "runtime/job/defaults.h"
 #include "runtime/nn/layers.h"
 #include "runtime/ops/ops.h"

@@ -12,7 +12,7 @@
 #include "amp/grad_scaler/grad_scaler.h"
 #include "amp/grad_scaler/opt_level.h"
 #include "comm/ddp/distributed_data_parallel.h"
-#include "comm/group/communicator.h"
+#include "comm/group/world.h"
 #include "configs/job.pb.h"
 #include "runtime/optim/optimizer.h"
 #include "tests/comm/rank_device.h"

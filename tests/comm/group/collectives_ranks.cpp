@@ -7,9 +7,10 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "comm/group/communicator.h"
+#include "comm/group/launch_environment.h"
 #include "comm/group/nccl_communicator.h"
-#include "runtime/kernels/cpu/rank_reduce.h"
+#include "comm/group/world.h"
+#include "runtime/kernels/rank_reduce.h"
 #include "runtime/tensor/error.h"
 #include "tests/comm/rank_device.h"
 
@@ -221,8 +222,8 @@ TEST_P(Collectives, AllReduceHasTheBitsOfOneRankReduceOverAllRanks) {
       }
       const Tensor expected = Tensor::empty({count}, dtype);
       void* const output = expected.data();
-      kernels::cpu::rank_reduce(kernels::cpu::RankReduction::kSum, dtype, count, sources, premultiply,
-                                1.0f / static_cast<float>(size()), {&output, 1});
+      kernels::rank_reduce(kernels::RankReduction::kSum, dtype, count, sources, premultiply,
+                           1.0f / static_cast<float>(size()), {&output, 1});
 
       const Tensor tensor = buffer(count, dtype);
       fill(tensor, [&](std::int64_t i) { return random(rank(), i); });

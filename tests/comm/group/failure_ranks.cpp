@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "comm/group/operation.h"
+#include "comm/group/world.h"
 #include "runtime/tensor/error.h"
 #include "tests/support/mailbox.h"
 #include "tests/support/processes.h"

@@ -7,7 +7,8 @@
 #include <string>
 #include <thread>
 
-#include "comm/group/communicator.h"
+#include "comm/group/launch_environment.h"
+#include "comm/group/world.h"
 #include "runtime/tensor/error.h"
 #include "runtime/tensor/gpu.h"
 

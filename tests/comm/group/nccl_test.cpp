@@ -4,6 +4,7 @@
 
 #include "comm/group/arguments.h"
 #include "comm/group/nccl_communicator.h"
+#include "comm/group/world.h"
 #include "runtime/tensor/error.h"
 #include "runtime/tensor/gpu.h"
 

@@ -10,9 +10,9 @@
 #include <random>
 #include <thread>
 
-#include "comm/group/channel_communicator.h"
-#include "comm/group/tcp/channel.h"
+#include "comm/group/host_communicator.h"
 #include "comm/group/tcp/rendezvous.h"
+#include "comm/group/tcp/tcp_transport.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::comm {
@@ -51,8 +51,8 @@ class Tcp : public testing::Test {
   static LaunchEnvironment environment(int rank, int size) {
     return {LaunchEnvironment::Launcher::kTorchrun, rank, size, rank, size};
   }
-  static std::shared_ptr<TcpRuntime> join(int rank, int size, std::chrono::milliseconds timeout = kSoon) {
-    return std::make_shared<TcpRuntime>(environment(rank, size), CommunicatorOptions{.timeout = timeout});
+  static std::shared_ptr<TcpMembership> join(int rank, int size, std::chrono::milliseconds timeout = kSoon) {
+    return std::make_shared<TcpMembership>(environment(rank, size), CommunicatorOptions{.timeout = timeout});
   }
   /// Calls f(runtime) as every rank.
   template <class F>
@@ -68,13 +68,13 @@ class Tcp : public testing::Test {
 };
 
 TEST_F(Tcp, ManyPiecesInManyChannelsAtOnce) {
-  as_ranks(3, [](const std::shared_ptr<TcpRuntime>& runtime) {
-    const auto first = std::make_shared<TcpChannel>(runtime);
+  as_ranks(3, [](const std::shared_ptr<TcpMembership>& runtime) {
+    const auto first = std::make_shared<TcpTransport>(runtime);
     ChannelCommunicator group(first);
     const auto gradients = group.duplicate("gradients");
     const Stream worker = Stream::worker("gradients");
     // Two pieces and one element more.
-    const Tensor large = Tensor::zeros({TcpChannel::kPieceBytes / 2 + 1}, DType::kFloat32);
+    const Tensor large = Tensor::zeros({TcpTransport::kPieceBytes / 2 + 1}, DType::kFloat32);
     const Tensor small = Tensor::zeros({16}, DType::kFloat32);
     for (int step = 0; step < 3; ++step) {
       for (float& value : large.mutable_as<float>()) value = static_cast<float>(group.rank());
@@ -93,10 +93,10 @@ TEST_F(Tcp, ManyPiecesInManyChannelsAtOnce) {
 }
 
 TEST_F(Tcp, OneWorldAfterTheOther) {
-  as_ranks(3, [](std::shared_ptr<TcpRuntime> runtime) {
+  as_ranks(3, [](std::shared_ptr<TcpMembership> runtime) {
     const int rank = runtime->rank();
     for (int i = 0; i < 20; ++i) {
-      TcpChannel(runtime).barrier();
+      TcpTransport(runtime).barrier();
       runtime.reset();
       runtime = join(rank, 3);
     }
@@ -115,7 +115,7 @@ TEST_F(Tcp, StrangersAtTheFirstPortsAreNoObstacle) {
       std::this_thread::sleep_for(1ms);
     }
   });
-  as_ranks(2, [](const std::shared_ptr<TcpRuntime>& runtime) { TcpChannel(runtime).barrier(); });
+  as_ranks(2, [](const std::shared_ptr<TcpMembership>& runtime) { TcpTransport(runtime).barrier(); });
   done = true;
   chatting.join();
 }
@@ -123,7 +123,7 @@ TEST_F(Tcp, StrangersAtTheFirstPortsAreNoObstacle) {
 TEST_F(Tcp, APortOfOnesOwnChoice) {
   const std::string free = Store().port();
   variables({{"LOCKSTEP_MASTER_PORT", free}});
-  as_ranks(2, [](const std::shared_ptr<TcpRuntime>& runtime) { TcpChannel(runtime).barrier(); });
+  as_ranks(2, [](const std::shared_ptr<TcpMembership>& runtime) { TcpTransport(runtime).barrier(); });
 }
 
 TEST_F(Tcp, APortThatIsTakenIsNamed) {
@@ -181,7 +181,7 @@ TEST_F(Tcp, AnAddressWhereNobodyIsIsNamed) {
   LaunchEnvironment elsewhere = environment(1, 4);
   elsewhere.local_size = 1;
   try {
-    TcpRuntime(elsewhere, {.timeout = 100ms});
+    TcpMembership(elsewhere, {.timeout = 100ms});
     FAIL();
   } catch (const PeerError& error) {
     EXPECT_THAT(error.what(), HasSubstr("rank 0 did not arrive within 0.1 s"));

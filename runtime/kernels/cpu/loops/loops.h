@@ -7,7 +7,7 @@
 
 #include "runtime/kernels/backend.h"
 #include "runtime/kernels/cpu/isa.h"
-#include "runtime/kernels/cpu/rank_reduce.h"
+#include "runtime/kernels/rank_reduce.h"
 
 namespace lockstep::kernels::cpu {
 
@@ -109,7 +109,7 @@ struct Loops {
   void (*adam_step)(const ArenaSlice& slice, const AdamOptions& options, const StepScalars& scalars,
                     const ArenaSegment& segment, float* m, float* v, std::int64_t begin, std::int64_t n);
 
-  decltype(&cpu::rank_reduce) rank_reduce;
+  decltype(&kernels::rank_reduce) rank_reduce;
 };
 
 namespace baseline {

@@ -6,7 +6,7 @@
 namespace lockstep::kernels::cpu::LOCKSTEP_ISA {
 namespace {
 
-/// What one reduction is about, as in cpu::rank_reduce.
+/// What one reduction is about, as in rank_reduce.
 struct RankReduce {
   RankReduction reduction;
   std::int64_t count;
@@ -105,7 +105,7 @@ void rank_reduce(RankReduction reduction, DType dtype, std::int64_t count, std::
       return reduce_others<std::int64_t>(job);
     case DType::kUInt8:
     case DType::kBool:
-      return;  // refused by cpu::rank_reduce
+      return;  // refused by rank_reduce
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/kernels/cpu/rank_reduce.h"
+#include "runtime/kernels/rank_reduce.h"
 
 #include "tests/runtime/kernels/loops/loops_fixture.h"
 
@@ -7,7 +7,6 @@ namespace lockstep::kernels {
 namespace {
 
 using namespace testing;
-using cpu::RankReduction;
 
 std::vector<const void*> pointers(const std::vector<Tensor>& tensors) {
   std::vector<const void*> all;
@@ -20,7 +19,7 @@ void reduce_in_place(RankReduction reduction, const std::vector<Tensor>& ranks, 
                      double factor) {
   std::vector<void*> outputs;
   for (const Tensor& tensor : ranks) outputs.push_back(tensor.data());
-  cpu::rank_reduce(reduction, ranks[0].dtype(), ranks[0].numel(), pointers(ranks), premultiply, factor, outputs);
+  rank_reduce(reduction, ranks[0].dtype(), ranks[0].numel(), pointers(ranks), premultiply, factor, outputs);
 }
 
 std::string dtype_name(const ::testing::TestParamInfo<DType>& dtype) { return std::string(name_of(dtype.param)); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/group/peer_errors.h"
+#include "comm/group/liveness/peer_errors.h"
 
 namespace lockstep::comm {
 

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "comm/group/mpi/exchange.h"
-#include "comm/group/mpi/group.h"
-#include "comm/group/mpi/runtime.h"
-#include "comm/group/shared_meeting.h"
+#include "comm/group/mpi/mpi_comm.h"
+#include "comm/group/mpi/mpi_exchange.h"
+#include "comm/group/mpi/mpi_membership.h"
+#include "comm/group/shared_memory/meeting.h"
 
 namespace lockstep::comm {
 
@@ -22,9 +22,9 @@ class MpiChannel {
  public:
   /// The first channel of a job. Like all that sets something up in MPI, it waits without a timeout for ranks that are
   /// known to come.
-  explicit MpiChannel(std::shared_ptr<MpiRuntime> runtime);
+  explicit MpiChannel(std::shared_ptr<MpiMembership> runtime);
   /// Another one; `world` has the ranks of the first one's, and no other user.
-  MpiChannel(std::shared_ptr<MpiRuntime> runtime, std::string name, MPI_Comm world);
+  MpiChannel(std::shared_ptr<MpiMembership> runtime, std::string name, MPI_Comm world);
 
   const Topology& topology() const { return runtime_->topology(); }
   int rank() const { return topology().rank; }
@@ -60,10 +60,10 @@ class MpiChannel {
 
   bool one_node() const { return topology().local_size() == topology().size; }
 
-  std::shared_ptr<MpiRuntime> runtime_;
+  std::shared_ptr<MpiMembership> runtime_;
   std::string name_;
-  MpiGroup world_;
-  std::optional<MpiGroup> across_;       // with node_: this local rank's peers on the other nodes
+  MpiComm world_;
+  std::optional<MpiComm> across_;        // with node_: this local rank's peers on the other nodes
   std::unique_ptr<SharedMeeting> node_;  // null where the ranks share no memory
 };
 

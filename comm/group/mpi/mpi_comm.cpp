@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/group/mpi/group.h"
+#include "comm/group/mpi/mpi_comm.h"
 
 #include <sched.h>
 
@@ -22,13 +22,13 @@ constexpr auto kInspection = milliseconds(100);
 
 /// Who waits for whom. MPI does not say which rank keeps a collective from completing; so a rank that has waited for
 /// long tells all others where it waits, and those it never heard of are the ones that are missing.
-class MpiGroup::RollCall {
+class MpiComm::RollCall {
  public:
   /// What the calling thread waits for and what a device does are two calls, told apart by their tags.
   enum Tag { kHost = 1, kDevice = 2 };
 
   /// `mine` outlives the messages.
-  RollCall(MpiGroup& group, Tag tag, const Wait& mine)
+  RollCall(MpiComm& group, Tag tag, const Wait& mine)
       : group_(group),
         tag_(tag),
         number_(mine.number),
@@ -71,14 +71,14 @@ class MpiGroup::RollCall {
   const std::vector<Operation>& waits() const { return waits_; }
 
  private:
-  MpiGroup& group_;
+  MpiComm& group_;
   Tag tag_;
   std::int64_t number_;
   std::vector<bool> heard_;
   std::vector<Operation> waits_;
 };
 
-MpiGroup::MpiGroup(MPI_Comm comm, std::vector<int> ranks, Peers& peers, std::string channel, milliseconds timeout)
+MpiComm::MpiComm(MPI_Comm comm, std::vector<int> ranks, Peers& peers, std::string channel, milliseconds timeout)
     : comm_(comm),
       ranks_(std::move(ranks)),
       peers_(peers),
@@ -90,9 +90,9 @@ MpiGroup::MpiGroup(MPI_Comm comm, std::vector<int> ranks, Peers& peers, std::str
   check_mpi(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
 }
 
-MpiGroup::~MpiGroup() = default;
+MpiComm::~MpiComm() = default;
 
-const std::vector<Operation>& MpiGroup::meet(const Operation& mine) {
+const std::vector<Operation>& MpiComm::meet(const Operation& mine) {
   const WaitClock::Wait wait(peers_.waits());
   complete(mine, [&](MPI_Request* request) {
     return MPI_Iallgather(&mine, sizeof mine, MPI_BYTE, operations_.data(), sizeof mine, MPI_BYTE, comm_, request);
@@ -101,7 +101,7 @@ const std::vector<Operation>& MpiGroup::meet(const Operation& mine) {
   return operations_;
 }
 
-void MpiGroup::complete(const Operation& operation, const std::function<int(MPI_Request*)>& start) {
+void MpiComm::complete(const Operation& operation, const std::function<int(MPI_Request*)>& start) {
   peers_.require_working(describe(operation, channel_));
   const auto checked = [&](int code) {
     if (code == MPI_SUCCESS) return;
@@ -147,7 +147,7 @@ void MpiGroup::complete(const Operation& operation, const std::function<int(MPI_
   ++wait_.number;
 }
 
-void MpiGroup::inspect(const Operation& mine, std::int64_t number, milliseconds waited) {
+void MpiComm::inspect(const Operation& mine, std::int64_t number, milliseconds waited) {
   const std::string what = describe(mine, channel_) + ", number " + std::to_string(number);
   peers_.require_working(what);
   peers_.require_alive(ranks_, what);

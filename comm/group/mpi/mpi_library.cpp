@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/group/mpi/library.h"
+#include "comm/group/mpi/mpi_library.h"
 
 #include <cstdlib>
 #include <string>

@@ -6,23 +6,24 @@
 #include <vector>
 
 #include "comm/group/communicator.h"
+#include "comm/group/launch_environment.h"
+#include "comm/group/liveness/peers.h"
 #include "comm/group/membership.h"
-#include "comm/group/mpi/library.h"
-#include "comm/group/peers.h"
-#include "comm/group/shared_windows.h"
+#include "comm/group/mpi/mpi_library.h"
+#include "comm/group/shared_memory/windows.h"
 #include "comm/group/topology.h"
 
 namespace lockstep::comm {
 
 /// What every channel of a job shares. Starts MPI and ends it, in order, with all ranks; after an error it leaves MPI
 /// alone, because ending it waits for the others.
-class MpiRuntime final : public Membership {
+class MpiMembership final : public Membership {
  public:
   /// Throws EnvironmentError unless MPI finds as many ranks as `environment` promises.
-  MpiRuntime(const LaunchEnvironment& environment, const CommunicatorOptions& options);
-  MpiRuntime(const MpiRuntime&) = delete;
-  MpiRuntime& operator=(const MpiRuntime&) = delete;
-  ~MpiRuntime() override;
+  MpiMembership(const LaunchEnvironment& environment, const CommunicatorOptions& options);
+  MpiMembership(const MpiMembership&) = delete;
+  MpiMembership& operator=(const MpiMembership&) = delete;
+  ~MpiMembership() override;
 
   void fail() override { peers_.fail(); }
   void abort(int exit_code) override;

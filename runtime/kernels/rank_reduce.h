@@ -5,7 +5,7 @@
 
 #include "runtime/tensor/tensor.h"
 
-namespace lockstep::kernels::cpu {
+namespace lockstep::kernels {
 
 enum class RankReduction { kSum, kMax };
 
@@ -17,4 +17,4 @@ enum class RankReduction { kSum, kMax };
 void rank_reduce(RankReduction reduction, DType dtype, std::int64_t count, std::span<const void* const> sources,
                  std::span<const float> premultiply, double factor, std::span<void* const> outputs);
 
-}  // namespace lockstep::kernels::cpu
+}  // namespace lockstep::kernels

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/group/mpi/channel.h"
+#include "comm/group/mpi/mpi_transport.h"
 
 #include <algorithm>
 #include <cstring>
@@ -30,7 +30,7 @@ void reduce_slice(const Reduction& reduction, const std::vector<std::byte*>& sou
   std::vector<void*> to;
   for (std::byte* const source : sources) from.push_back(source + offset);
   for (std::byte* const output : outputs) to.push_back(output + offset);
-  kernels::cpu::rank_reduce(reduction.kind, reduction.dtype, count, from, reduction.premultiply, reduction.factor, to);
+  kernels::rank_reduce(reduction.kind, reduction.dtype, count, from, reduction.premultiply, reduction.factor, to);
 }
 
 /// Calls f(begin, end) for pieces of [0, bytes) that can be staged; once for none, because ranks must still meet.
@@ -47,10 +47,10 @@ void for_each_stage(std::size_t bytes, F f) {
 }  // namespace
 
 // On the communicator on which the runtime takes leave: a rank that leaves while others work is found out.
-MpiChannel::MpiChannel(std::shared_ptr<MpiRuntime> runtime)
+MpiChannel::MpiChannel(std::shared_ptr<MpiMembership> runtime)
     : MpiChannel(runtime, kFirstChannel, runtime->topology().world) {}
 
-MpiChannel::MpiChannel(std::shared_ptr<MpiRuntime> runtime, std::string name, MPI_Comm world)
+MpiChannel::MpiChannel(std::shared_ptr<MpiMembership> runtime, std::string name, MPI_Comm world)
     : runtime_(std::move(runtime)),
       name_(std::move(name)),
       world_(world, topology().world_ranks, runtime_->peers(), name_, runtime_->options().timeout) {

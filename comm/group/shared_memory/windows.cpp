@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/group/shared_windows.h"
+#include "comm/group/shared_memory/windows.h"
 
 #include <sys/mman.h>
 #include <sys/statvfs.h>
@@ -11,7 +11,7 @@
 #include <limits>
 #include <span>
 
-#include "comm/group/mpi/library.h"
+#include "comm/group/mpi/mpi_library.h"
 
 namespace lockstep::comm {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/group/tcp/channel.h"
+#include "comm/group/tcp/tcp_transport.h"
 
 #include <algorithm>
 #include <cstring>
@@ -25,10 +25,11 @@ void for_each_piece(std::int64_t bytes, std::int64_t most, F f) {
 
 }  // namespace
 
-TcpChannel::TcpChannel(std::shared_ptr<TcpRuntime> runtime, std::int32_t id, std::string name)
+TcpTransport::TcpTransport(std::shared_ptr<TcpMembership> runtime, std::int32_t id, std::string name)
     : runtime_(std::move(runtime)), id_(id), name_(std::move(name)) {}
 
-Payload TcpChannel::exchange(const Operation& operation, const void* data, std::int64_t bytes, std::int64_t expected) {
+Payload TcpTransport::exchange(const Operation& operation, const void* data, std::int64_t bytes,
+                               std::int64_t expected) {
   const std::string what = describe(operation, name_);
   Payload result = runtime_->link().exchange(id_, operation, data, static_cast<std::size_t>(bytes), what);
   if (static_cast<std::int64_t>(result->size()) == expected) return result;
@@ -37,14 +38,14 @@ Payload TcpChannel::exchange(const Operation& operation, const void* data, std::
       "Start every rank with the same program.");
 }
 
-Storage TcpChannel::allocate(std::size_t bytes) {
+Storage TcpTransport::allocate(std::size_t bytes) {
   exchange({.kind = OperationKind::kAllocate, .count = static_cast<std::int64_t>(bytes)}, nullptr, 0, 0);
   Storage storage = Storage::allocate(bytes, kCpu);
   std::memset(storage.data(), 0, bytes);
   return storage;
 }
 
-void TcpChannel::all_reduce(const Tensor& buffer, ReduceOp op, float premultiply) {
+void TcpTransport::all_reduce(const Tensor& buffer, ReduceOp op, float premultiply) {
   const Operation mine{.kind = OperationKind::kAllReduce,
                        .reduce = op,
                        .dtype = buffer.dtype(),
@@ -57,7 +58,7 @@ void TcpChannel::all_reduce(const Tensor& buffer, ReduceOp op, float premultiply
   });
 }
 
-void TcpChannel::broadcast(const Tensor& buffer, int root) {
+void TcpTransport::broadcast(const Tensor& buffer, int root) {
   const Operation mine{
       .kind = OperationKind::kBroadcast, .dtype = buffer.dtype(), .root = root, .count = buffer.numel()};
   for_each_piece(length_of(buffer), kPieceBytes, [&](std::int64_t begin, std::int64_t bytes) {
@@ -67,7 +68,7 @@ void TcpChannel::broadcast(const Tensor& buffer, int root) {
   });
 }
 
-void TcpChannel::all_gather(const Tensor& in, const Tensor& out) {
+void TcpTransport::all_gather(const Tensor& in, const Tensor& out) {
   const Operation mine{.kind = OperationKind::kAllGather, .dtype = in.dtype(), .count = in.numel()};
   const std::int64_t most = std::max<std::int64_t>(kPieceBytes / size(), 1);
   for_each_piece(length_of(in), most, [&](std::int64_t begin, std::int64_t bytes) {
@@ -79,7 +80,7 @@ void TcpChannel::all_gather(const Tensor& in, const Tensor& out) {
   });
 }
 
-void TcpChannel::reduce_scatter(const Tensor& in, const Tensor& out, ReduceOp op) {
+void TcpTransport::reduce_scatter(const Tensor& in, const Tensor& out, ReduceOp op) {
   for (int owner = 0; owner < size(); ++owner) {
     const Operation mine{
         .kind = OperationKind::kReduceScatter, .reduce = op, .dtype = in.dtype(), .root = owner, .count = in.numel()};
@@ -91,18 +92,18 @@ void TcpChannel::reduce_scatter(const Tensor& in, const Tensor& out, ReduceOp op
   }
 }
 
-void TcpChannel::barrier() { exchange({.kind = OperationKind::kBarrier}, nullptr, 0, 0); }
+void TcpTransport::barrier() { exchange({.kind = OperationKind::kBarrier}, nullptr, 0, 0); }
 
-void TcpChannel::inspect(const Operation& mine, std::int64_t number, std::chrono::milliseconds waited) {
+void TcpTransport::inspect(const Operation& mine, std::int64_t number, std::chrono::milliseconds waited) {
   runtime_->link().inspect(id_, mine, number, describe(mine, name_) + ", number " + std::to_string(number), waited);
 }
 
-std::shared_ptr<TcpChannel> TcpChannel::duplicate(const std::string& name) {
+std::shared_ptr<TcpTransport> TcpTransport::duplicate(const std::string& name) {
   std::int32_t id = 0;
   const Payload result = exchange({.kind = OperationKind::kDuplicate}, name.data(),
                                   static_cast<std::int64_t>(name.size()), static_cast<std::int64_t>(sizeof id));
   std::memcpy(&id, result->data(), sizeof id);
-  return std::make_shared<TcpChannel>(runtime_, id, name);
+  return std::make_shared<TcpTransport>(runtime_, id, name);
 }
 
 }  // namespace lockstep::comm

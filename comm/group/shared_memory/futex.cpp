@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/group/futex.h"
+#include "comm/group/shared_memory/futex.h"
 
 #include <linux/futex.h>
 #include <sys/syscall.h>

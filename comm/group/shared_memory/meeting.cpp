@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/group/shared_meeting.h"
+#include "comm/group/shared_memory/meeting.h"
 
 #include <sched.h>
 

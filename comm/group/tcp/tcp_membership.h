@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "comm/group/communicator.h"
+#include "comm/group/launch_environment.h"
 #include "comm/group/membership.h"
 #include "comm/group/tcp/hub.h"
 #include "comm/group/tcp/link.h"
@@ -12,14 +13,14 @@ namespace lockstep::comm {
 
 /// One of several ranks that a launcher has started without MPI: its link to the hub and, on rank 0, the hub. Ends with
 /// all ranks; after an error it does not wait for them.
-class TcpRuntime final : public Membership {
+class TcpMembership final : public Membership {
  public:
   /// Waits for all ranks. Throws PeerError that names those that do not come, EnvironmentError where the environment
   /// does not say how to find them.
-  TcpRuntime(const LaunchEnvironment& environment, const CommunicatorOptions& options);
-  ~TcpRuntime() override;
-  TcpRuntime(const TcpRuntime&) = delete;
-  TcpRuntime& operator=(const TcpRuntime&) = delete;
+  TcpMembership(const LaunchEnvironment& environment, const CommunicatorOptions& options);
+  ~TcpMembership() override;
+  TcpMembership(const TcpMembership&) = delete;
+  TcpMembership& operator=(const TcpMembership&) = delete;
 
   int rank() const { return rank_; }
   int size() const { return size_; }

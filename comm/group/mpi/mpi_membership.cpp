@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/group/mpi/runtime.h"
+#include "comm/group/mpi/mpi_membership.h"
 
 #include <spdlog/spdlog.h>
 
-#include "comm/group/mpi/group.h"
+#include "comm/group/mpi/mpi_comm.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::comm {
@@ -29,7 +29,7 @@ Topology promised_topology(const LaunchEnvironment& environment, MpiLibrary& lib
 
 }  // namespace
 
-MpiRuntime::MpiRuntime(const LaunchEnvironment& environment, const CommunicatorOptions& options)
+MpiMembership::MpiMembership(const LaunchEnvironment& environment, const CommunicatorOptions& options)
     : options_(options),
       topology_(promised_topology(environment, library_)),
       peers_(topology_.rank, topology_.processes),
@@ -38,11 +38,11 @@ MpiRuntime::MpiRuntime(const LaunchEnvironment& environment, const CommunicatorO
   if (options_.shared_memory) publish_states();
 }
 
-MpiRuntime::~MpiRuntime() {
+MpiMembership::~MpiMembership() {
   if (peers_.failed()) return;
   try {
     peers_.leave();
-    MpiGroup(topology_.world, topology_.world_ranks, peers_, kFirstChannel, options_.timeout)
+    MpiComm(topology_.world, topology_.world_ranks, peers_, kFirstChannel, options_.timeout)
         .meet({.kind = OperationKind::kLeave});
     windows_.free_all();
     {
@@ -55,13 +55,13 @@ MpiRuntime::~MpiRuntime() {
   }
 }
 
-void MpiRuntime::abort(int exit_code) {
+void MpiMembership::abort(int exit_code) {
   fail();
   std::unique_lock lock(mpi_mutex(), kAbortPatience);
   MPI_Abort(MPI_COMM_WORLD, exit_code);
 }
 
-MPI_Comm MpiRuntime::duplicate(MPI_Comm comm) {
+MPI_Comm MpiMembership::duplicate(MPI_Comm comm) {
   const std::lock_guard lock(mpi_mutex());
   MPI_Comm copy = MPI_COMM_NULL;
   check_mpi(MPI_Comm_dup(comm, &copy), "MPI_Comm_dup");
@@ -69,7 +69,7 @@ MPI_Comm MpiRuntime::duplicate(MPI_Comm comm) {
   return copy;
 }
 
-void MpiRuntime::warn_of_shortage() {
+void MpiMembership::warn_of_shortage() {
   if (topology_.rank != 0 || warned_) return;
   warned_ = true;
   spdlog::warn(
@@ -78,7 +78,7 @@ void MpiRuntime::warn_of_shortage() {
       windows_.shortage());
 }
 
-void MpiRuntime::publish_states() {
+void MpiMembership::publish_states() {
   const std::shared_ptr<SharedWindow> window = windows_.allocate(sizeof(SharedWord));
   if (!window) return;
   std::map<int, SharedWord*> states;

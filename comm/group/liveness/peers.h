@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "comm/group/futex.h"
+#include "comm/group/liveness/peer_errors.h"
 #include "comm/group/operation.h"
-#include "comm/group/peer_errors.h"
+#include "comm/group/shared_memory/futex.h"
 #include "comm/group/wait_clock.h"
 #include "runtime/base/process.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/group/nccl/channel.h"
+#include "comm/group/nccl/watched_channel.h"
 
 #include "comm/group/nccl/patience.h"
 #include "runtime/tensor/cuda/check.h"
@@ -21,7 +21,7 @@ bool reached(cudaEvent_t event) { return cudaEventQuery(event) != cudaErrorNotRe
 
 }  // namespace
 
-NcclChannel::NcclChannel(std::shared_ptr<NcclGroup> group, std::shared_ptr<Communicator> host, std::string name)
+NcclChannel::NcclChannel(std::shared_ptr<NcclWatchdog> group, std::shared_ptr<Communicator> host, std::string name)
     : group_(std::move(group)),
       host_(std::move(host)),
       name_(std::move(name)),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/group/nccl/comm.h"
+#include "comm/group/nccl/nccl_comm.h"
 
 #include <spdlog/spdlog.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/group/peers.h"
+#include "comm/group/liveness/peers.h"
 
 namespace lockstep::comm {
 

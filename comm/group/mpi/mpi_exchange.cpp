@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/group/mpi/exchange.h"
+#include "comm/group/mpi/mpi_exchange.h"
 
 #include <algorithm>
 #include <utility>
@@ -63,7 +63,7 @@ Range part_of(std::int64_t count, int index, int parts, DType dtype) {
   return {bound(index), bound(index + 1)};
 }
 
-void all_reduce(MpiGroup& group, const Operation& operation, const Reduction& reduction, std::byte* data,
+void all_reduce(MpiComm& group, const Operation& operation, const Reduction& reduction, std::byte* data,
                 std::int64_t count) {
   const std::int64_t size = bytes_in(reduction.dtype);
   const std::int64_t most = kChunkBytes / size;
@@ -95,7 +95,7 @@ void all_reduce(MpiGroup& group, const Operation& operation, const Reduction& re
   });
 }
 
-void reduce_scatter(MpiGroup& group, const Operation& operation, const Reduction& reduction, const std::byte* in,
+void reduce_scatter(MpiComm& group, const Operation& operation, const Reduction& reduction, const std::byte* in,
                     std::byte* out, std::int64_t count) {
   const std::int64_t size = bytes_in(reduction.dtype);
   const std::int64_t most = std::max<std::int64_t>(kChunkBytes / size / group.size(), 1);
@@ -111,7 +111,7 @@ void reduce_scatter(MpiGroup& group, const Operation& operation, const Reduction
   });
 }
 
-void all_gather(MpiGroup& group, const Operation& operation, const std::byte* in, std::byte* out, std::int64_t bytes) {
+void all_gather(MpiComm& group, const Operation& operation, const std::byte* in, std::byte* out, std::int64_t bytes) {
   const bool in_place = in == out + group.rank() * bytes;
   for_each_chunk(bytes, kChunkBytes, [&](std::int64_t begin, std::int64_t end) {
     const StridedBytes share(end - begin, bytes);
@@ -122,7 +122,7 @@ void all_gather(MpiGroup& group, const Operation& operation, const std::byte* in
   });
 }
 
-void broadcast(MpiGroup& group, const Operation& operation, std::byte* data, std::int64_t bytes) {
+void broadcast(MpiComm& group, const Operation& operation, std::byte* data, std::int64_t bytes) {
   for_each_chunk(bytes, kChunkBytes, [&](std::int64_t begin, std::int64_t end) {
     group.complete(operation, [&](MPI_Request* request) {
       return MPI_Ibcast(data + begin, static_cast<int>(end - begin), MPI_BYTE, operation.root, group.comm(), request);

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "comm/group/nccl/comm.h"
-#include "comm/group/nccl/group.h"
+#include "comm/group/nccl/nccl_comm.h"
+#include "comm/group/nccl/watchdog.h"
 #include "runtime/tensor/stream.h"
 
 namespace lockstep::comm {
@@ -18,7 +18,7 @@ namespace lockstep::comm {
 class NcclChannel {
  public:
   /// A collective of the ranks of `host`, which finds the ranks that are missing from this channel.
-  NcclChannel(std::shared_ptr<NcclGroup> group, std::shared_ptr<Communicator> host, std::string name);
+  NcclChannel(std::shared_ptr<NcclWatchdog> group, std::shared_ptr<Communicator> host, std::string name);
   ~NcclChannel();
   NcclChannel(const NcclChannel&) = delete;
   NcclChannel& operator=(const NcclChannel&) = delete;
@@ -57,7 +57,7 @@ class NcclChannel {
   cudaEvent_t record(cudaStream_t stream);
   void retire_finished();
 
-  std::shared_ptr<NcclGroup> group_;
+  std::shared_ptr<NcclWatchdog> group_;
   std::shared_ptr<Communicator> host_;
   std::string name_;
   NcclComm comm_;

@@ -6,19 +6,19 @@
 #include <string>
 #include <vector>
 
-#include "comm/group/mpi/library.h"
+#include "comm/group/liveness/peers.h"
+#include "comm/group/mpi/mpi_library.h"
 #include "comm/group/operation.h"
-#include "comm/group/peers.h"
 
 namespace lockstep::comm {
 
 /// Collectives over an MPI communicator that cannot hang: each is a nonblocking one, polled under the MPI mutex and let
 /// go between polls, with a timeout. Two threads may be in two groups at once.
-class MpiGroup {
+class MpiComm {
  public:
   /// `ranks`: the world ranks of `comm`, in its order. `comm` stays the caller's.
-  MpiGroup(MPI_Comm comm, std::vector<int> ranks, Peers& peers, std::string channel, std::chrono::milliseconds timeout);
-  ~MpiGroup();
+  MpiComm(MPI_Comm comm, std::vector<int> ranks, Peers& peers, std::string channel, std::chrono::milliseconds timeout);
+  ~MpiComm();
 
   int rank() const { return rank_; }
   int size() const { return static_cast<int>(ranks_.size()); }

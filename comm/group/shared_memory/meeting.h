@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "comm/group/liveness/peers.h"
 #include "comm/group/operation.h"
-#include "comm/group/peers.h"
-#include "comm/group/shared_windows.h"
+#include "comm/group/shared_memory/windows.h"
 
 namespace lockstep::comm {
 

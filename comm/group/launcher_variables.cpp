@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/group/environment_variables.h"
+#include "comm/group/launcher_variables.h"
 
 #include <charconv>
 #include <cstdlib>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "comm/group/mpi/group.h"
+#include "comm/group/mpi/mpi_comm.h"
 #include "comm/group/reduction.h"
 
 namespace lockstep::comm {
@@ -15,16 +15,16 @@ struct Range {
 Range part_of(std::int64_t count, int index, int parts, DType dtype);
 
 // Collectives between the ranks of an MPI group that have met for `operation`. Element order and arithmetic are those
-// of one kernels::cpu::rank_reduce over all ranks' data, so the bits are the same as in shared memory.
+// of one kernels::rank_reduce over all ranks' data, so the bits are the same as in shared memory.
 
 /// data = reduction of the ranks' data, in place, in the dtype on the wire.
-void all_reduce(MpiGroup& group, const Operation& operation, const Reduction& reduction, std::byte* data,
+void all_reduce(MpiComm& group, const Operation& operation, const Reduction& reduction, std::byte* data,
                 std::int64_t count);
 /// out = this rank's `count` elements of the reduction of the ranks' in, size() * count elements each.
-void reduce_scatter(MpiGroup& group, const Operation& operation, const Reduction& reduction, const std::byte* in,
+void reduce_scatter(MpiComm& group, const Operation& operation, const Reduction& reduction, const std::byte* in,
                     std::byte* out, std::int64_t count);
 /// out = the ranks' in, `bytes` each, one after the other; `in` may lie in its place in out.
-void all_gather(MpiGroup& group, const Operation& operation, const std::byte* in, std::byte* out, std::int64_t bytes);
-void broadcast(MpiGroup& group, const Operation& operation, std::byte* data, std::int64_t bytes);
+void all_gather(MpiComm& group, const Operation& operation, const std::byte* in, std::byte* out, std::int64_t bytes);
+void broadcast(MpiComm& group, const Operation& operation, std::byte* data, std::int64_t bytes);
 
 }  // namespace lockstep::comm

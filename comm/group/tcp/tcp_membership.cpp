@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/group/tcp/runtime.h"
+#include "comm/group/tcp/tcp_membership.h"
 
 #include <spdlog/spdlog.h>
 #include <unistd.h>
@@ -27,7 +27,7 @@ Hello hello_of(const LaunchEnvironment& environment, const TcpRendezvous& where)
 
 }  // namespace
 
-TcpRuntime::TcpRuntime(const LaunchEnvironment& environment, const CommunicatorOptions& options)
+TcpMembership::TcpMembership(const LaunchEnvironment& environment, const CommunicatorOptions& options)
     : rank_(environment.rank), size_(environment.size) {
   const TcpRendezvous where = TcpRendezvous::from_environment(environment);
   const Hello hello = hello_of(environment, where);
@@ -46,7 +46,7 @@ TcpRuntime::TcpRuntime(const LaunchEnvironment& environment, const CommunicatorO
   meet(OperationKind::kJoin);
 }
 
-TcpRuntime::~TcpRuntime() {
+TcpMembership::~TcpMembership() {
   if (link_->failed()) return;
   try {
     meet(OperationKind::kLeave);
@@ -55,7 +55,7 @@ TcpRuntime::~TcpRuntime() {
   }
 }
 
-void TcpRuntime::meet(OperationKind kind) {
+void TcpMembership::meet(OperationKind kind) {
   const Operation operation{.kind = kind};
   link_->exchange(0, operation, nullptr, 0, describe(operation, kFirstChannel));
 }

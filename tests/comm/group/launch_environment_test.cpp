@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "comm/group/launch_environment.h"
+
 #include <gmock/gmock.h>
 
 #include <cstdlib>
 #include <map>
 #include <vector>
 
-#include "comm/group/communicator.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::comm {

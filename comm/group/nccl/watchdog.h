@@ -17,12 +17,12 @@ class NcclChannel;
 
 /// What the channels of a World share: the GPU, a thread that watches over all of them, and the failure that ended the
 /// group. Lives as long as its last channel.
-class NcclGroup {
+class NcclWatchdog {
  public:
-  NcclGroup(Device device, std::chrono::milliseconds timeout);
-  ~NcclGroup();
-  NcclGroup(const NcclGroup&) = delete;
-  NcclGroup& operator=(const NcclGroup&) = delete;
+  NcclWatchdog(Device device, std::chrono::milliseconds timeout);
+  ~NcclWatchdog();
+  NcclWatchdog(const NcclWatchdog&) = delete;
+  NcclWatchdog& operator=(const NcclWatchdog&) = delete;
 
   Device device() const { return device_; }
   std::chrono::milliseconds timeout() const { return timeout_; }

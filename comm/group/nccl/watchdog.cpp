@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/group/nccl/group.h"
+#include "comm/group/nccl/watchdog.h"
 
 #include <pthread.h>
 #include <spdlog/spdlog.h>
 
-#include "comm/group/nccl/channel.h"
+#include "comm/group/nccl/watched_channel.h"
 #include "runtime/tensor/cuda/check.h"
 #include "runtime/tensor/gpu.h"
 
@@ -16,12 +16,12 @@ constexpr auto kPoll = std::chrono::milliseconds(10);
 
 }  // namespace
 
-NcclGroup::NcclGroup(Device device, std::chrono::milliseconds timeout)
+NcclWatchdog::NcclWatchdog(Device device, std::chrono::milliseconds timeout)
     : device_(device), timeout_(timeout), thread_([this] { serve(); }) {
   pthread_setname_np(thread_.native_handle(), "nccl watchdog");
 }
 
-NcclGroup::~NcclGroup() {
+NcclWatchdog::~NcclWatchdog() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
@@ -31,22 +31,22 @@ NcclGroup::~NcclGroup() {
   if (failed_) gpu::set_failure(device_, nullptr);
 }
 
-void NcclGroup::add(NcclChannel& channel) {
+void NcclWatchdog::add(NcclChannel& channel) {
   const std::lock_guard lock(mutex_);
   channels_.push_back(&channel);
 }
 
-void NcclGroup::remove(NcclChannel& channel) {
+void NcclWatchdog::remove(NcclChannel& channel) {
   const std::lock_guard lock(mutex_);
   std::erase(channels_, &channel);
 }
 
-void NcclGroup::fail(std::exception_ptr failure) {
+void NcclWatchdog::fail(std::exception_ptr failure) {
   const std::lock_guard lock(mutex_);
   fail_locked(std::move(failure));
 }
 
-void NcclGroup::fail_locked(std::exception_ptr failure) {
+void NcclWatchdog::fail_locked(std::exception_ptr failure) {
   if (failed_) return;
   failure_ = failure;
   failed_ = true;
@@ -55,13 +55,13 @@ void NcclGroup::fail_locked(std::exception_ptr failure) {
   for (NcclChannel* channel : channels_) channel->abort();
 }
 
-void NcclGroup::require_working() {
+void NcclWatchdog::require_working() {
   if (!failed_) return;
   const std::lock_guard lock(mutex_);
   std::rethrow_exception(failure_);
 }
 
-void NcclGroup::serve() {
+void NcclWatchdog::serve() {
   try {
     gpu::check(cudaSetDevice(device_.index), "cudaSetDevice");
     // Asking for an event must not end a capture that another thread has begun.

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "comm/group/launch_environment.h"
+
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <string>
 #include <string_view>
 
-#include "comm/group/communicator.h"
-#include "comm/group/environment_variables.h"
+#include "comm/group/launcher_variables.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::comm {

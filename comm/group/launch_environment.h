@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace lockstep::comm {
+
+/// What the launching environment says about this process, before MPI is started; rank 0 of 1 for a lone process, such
+/// as a shell in Slurm's allocation.
+struct LaunchEnvironment {
+  enum class Launcher { kNone, kMpi, kSlurm, kTorchrun } launcher = Launcher::kNone;
+  int rank = 0;
+  int size = 1;
+  int local_rank = 0;
+  int local_size = 1;
+};
+
+/// Throws UsageError for variables of several ranks that do not say which one this is: each would train alone.
+LaunchEnvironment launch_environment();
+
+}  // namespace lockstep::comm

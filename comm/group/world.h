@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <memory>
+
+#include "comm/group/communicator.h"
+
+namespace lockstep::comm {
+
+class Membership;
+
+/// The processes of this job. Owns MPI's start and end; create one, keep it for the run, destroy it last.
+class World {
+ public:
+  /// Under mpirun or srun the ranks find each other through MPI. Where torchrun's environment variables are there,
+  /// whoever set them, it is over TCP, and MPI is not even started: see tcp/rendezvous.h. Else a lone process. With
+  /// options.device the communicator serves that GPU and the CPU, and between GPUs NCCL carries the data. Throws
+  /// UsageError where the environment promises other ranks and lacks what joining them needs, EnvironmentError where it
+  /// promises more ranks than MPI finds.
+  static World from_environment(const CommunicatorOptions& options = {});
+
+  World(World&&) noexcept;
+  World& operator=(World&&) noexcept;
+  ~World();
+
+  int rank() const { return communicator_->rank(); }
+  int size() const { return communicator_->size(); }
+  int local_rank() const { return local_rank_; }
+  int local_size() const { return local_size_; }
+  /// How long MPI_Init took; 0 where MPI was not started here.
+  std::chrono::duration<double, std::milli> mpi_start_time() const { return mpi_start_time_; }
+  const std::shared_ptr<Communicator>& communicator() const { return communicator_; }
+
+  /// Ends every rank of the job with this exit code, without waiting for them. For a rank that cannot go on.
+  [[noreturn]] void abort(int exit_code);
+
+ private:
+  World() = default;
+  std::shared_ptr<Communicator> communicator_;
+  int local_rank_ = 0;
+  int local_size_ = 1;
+  std::chrono::duration<double, std::milli> mpi_start_time_{0};
+  std::shared_ptr<Membership> membership_;  ///< of several ranks; ends with the last owner
+};
+
+}  // namespace lockstep::comm
