@@ -5,6 +5,7 @@
 
 #include <optional>
 
+#include "comm/group/shared_memory/shared_file.h"
 #include "comm/group/versions.h"
 #include "launcher/mpirun.h"
 #include "runtime/job/versions.h"
@@ -86,12 +87,19 @@ class Examination {
     const std::uint64_t available = unit * disk.f_bavail;
     found_["shared_memory"] = {{"path", kSharedMemory}, {"bytes", unit * disk.f_blocks}, {"free_bytes", available}};
     if (available >= kEnoughSharedMemory) return;
-    lacks("room in " + std::string(kSharedMemory),
-          "ranks on CPUs of one machine exchange large gradients through MPI, which is slower",
-          "In a container: docker run --shm-size=1g; else: mount -o remount,size=1g /dev/shm.");
+    if (comm::SharedFile(comm::MemoryName::Kind::kDescriptor, 1).name().kind != comm::MemoryName::Kind::kNone) return;
+    lacks("memfd_create, and room in " + std::string(kSharedMemory) + " in its place",
+          "ranks on CPUs of one machine copy large gradients to exchange them, which is slower",
+          "Allow the system call in the container; or docker run --shm-size=1g, mount -o remount,size=1g /dev/shm.");
   }
 
   void examine_mpirun() {
+    if (comm::mpi_version().empty()) {
+      found_["mpirun"] = nullptr;
+      lacks("MPI", "--nproc and --hosts, mpirun and srun cannot start ranks; one rank and torchrun work",
+            "Build where Open MPI is installed (Debian: libopenmpi-dev openmpi-bin).");
+      return;
+    }
     try {
       found_["mpirun"] = find_mpirun().string();
     } catch (const EnvironmentError& error) {

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "comm/group/launch_environment.h"
+#include "comm/group/versions.h"
 #include "launcher/error_block.h"
 #include "launcher/scratch_directory.h"
 #include "launcher/supervisor.h"
@@ -29,6 +30,14 @@ int ranks_to_start(const LaunchOptions& options) {
   return options.nproc == 0 ? places : options.nproc;
 }
 
+void require_mpi(int ranks) {
+  if (!comm::mpi_version().empty()) return;
+  throw EnvironmentError(
+      "--nproc, --hosts and --max-restarts start ranks through MPI, which this build does not have",
+      "Start them with torchrun --nproc-per-node " + std::to_string(ranks) +
+          " --no-python lockstep ..., or build where MPI is installed (Debian: libopenmpi-dev openmpi-bin).");
+}
+
 Outcome start(int ranks, const LaunchOptions& options, const RankCommand& command, int restart,
               const SignalInbox& inbox) {
   const ScratchDirectory scratch;
@@ -44,7 +53,6 @@ Outcome start(int ranks, const LaunchOptions& options, const RankCommand& comman
     // Open MPI's own files would stay behind where mpirun itself is killed.
     variables.emplace("OMPI_MCA_orte_tmpdir_base", scratch.path().string());
     variables.emplace("OMPI_MCA_btl_vader_backing_directory", scratch.path().string());
-    variables.emplace("OMPI_MCA_osc_sm_backing_directory", scratch.path().string());
   }
   const MpirunCommand mpirun = mpirun_command(ranks, options.hosts, command.arguments(restart), variables);
   return Supervisor(mpirun, board, inbox,
@@ -89,6 +97,7 @@ bool must_start_ranks(const LaunchOptions& options) {
 
 ExitCode launch(const LaunchOptions& options, const RankCommand& command) {
   const int ranks = ranks_to_start(options);
+  require_mpi(ranks);
   const SignalInbox inbox;
   for (int restart = 0;; ++restart) {
     const auto since = std::chrono::system_clock::now();

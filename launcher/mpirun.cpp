@@ -26,7 +26,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char* kInstall = "Install it (Debian: apt-get install openmpi-bin), or train with one rank.";
+constexpr const char* kInstall =
+    "Install it (Debian: apt-get install openmpi-bin), start the ranks with torchrun --nproc-per-node, or train with "
+    "one rank.";
 
 /// The ranks that the fullest host gets.
 int ranks_a_host(int ranks, const std::string& hosts) {

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "comm/group/launch_environment.h"
 #include "launcher/agreement.h"
 #include "launcher/error_block.h"
 #include "launcher/openmp_settings.h"

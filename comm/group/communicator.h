@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -21,14 +20,12 @@ enum class ReduceOp { kSum, kMax, kAverage };
 struct CommunicatorOptions {
   /// A collective that has not completed after this long throws PeerError naming the ranks that did not arrive.
   std::chrono::milliseconds timeout{std::chrono::seconds(60)};
-  /// Let the ranks of a node reduce in place in shared memory; otherwise everything goes through MPI.
+  /// Let the ranks of a node reduce in place in shared memory; otherwise everything goes through MPI or TCP.
   bool shared_memory = true;
   /// Where this rank's tensors lie beside the CPU: its GPU, which the caller chooses by
   /// launch_environment().local_rank.
   Device device = kCpu;
 };
-
-struct Operation;
 
 /// Collectives between the ranks of a group.
 ///
@@ -55,12 +52,12 @@ class Communicator {
 
   virtual int rank() const = 0;
   virtual int size() const = 0;
-  /// "self", "mpi, shared memory", "mpi", "tcp", "nccl over mpi"
+  /// "self", "mpi, shared memory", "mpi", "tcp, shared memory", "tcp", "nccl over mpi, shared memory"
   virtual std::string description() const = 0;
 
   /// Zeroed memory in which all_reduce works in place, without a copy: the ranks of a node see each other's. A
   /// collective: every rank asks for the same number of bytes. Falls back to private memory, and logs one warning on
-  /// rank 0, where shared memory is too small. On a GPU: memory of the device, which NCCL can register.
+  /// rank 0, where there is too little memory to share. On a GPU: memory of the device, which NCCL can register.
   virtual Storage allocate(std::size_t bytes) = 0;
 
   /// buffer = premultiplied op over ranks, in place. Floating dtypes, int32 and int64. Each rank's contribution is
@@ -78,19 +75,14 @@ class Communicator {
   /// A collective itself. Memory from allocate() may be used on any channel.
   virtual std::shared_ptr<Communicator> duplicate(const std::string& name) = 0;
 
-  /// Calls `launch`, which appends work to `stream` in which ranks wait for each other without calls of this object: a
-  /// captured step that is launched again. Every rank does so in the same order. A rank that does not arrive is found
-  /// out as in a collective.
-  virtual void watch(const Stream&, const std::function<void()>& launch) { launch(); }
+  /// A communicator of the ranks that give the same `color`, ranked by `key`, then by their rank here, with an order of
+  /// its own; null for a rank whose color is negative. A collective itself. Memory from allocate() may be used on both,
+  /// without a copy where all of a communicator's ranks in the node have it from one call.
+  virtual std::shared_ptr<Communicator> split(int color, int key, const std::string& name = "split") = 0;
 
   /// How long this process has waited for other ranks in collectives so far, on all channels: the time in which at
   /// least one of its threads did. Nothing where collectives run on a device, which waits unseen. Thread-safe.
   virtual std::optional<std::chrono::nanoseconds> waited() const { return std::nullopt; }
-
-  /// For the watchdog of collectives that run on a device: this rank has waited for so long in its operation `number`.
-  /// Tells the other ranks so, and does not wait for them. Throws PeerError naming the ranks that will never arrive,
-  /// or, once the timeout has passed, those that do not wait there too. Thread-safe.
-  virtual void inspect(const Operation&, std::int64_t /*number*/, std::chrono::milliseconds /*waited*/) {}
 
   /// Text of every rank, in rank order; for configuration and errors, not for tensors.
   std::vector<std::string> all_gather_text(const std::string& text);

@@ -45,8 +45,8 @@ std::string describe(const Operation& operation) {
       return "barrier";
     case OperationKind::kAllocate:
       return "allocate of " + std::to_string(operation.count) + " bytes";
-    case OperationKind::kDuplicate:
-      return "duplicate";
+    case OperationKind::kNewChannel:
+      return "making of a channel";
     case OperationKind::kLeave:
       return "end of the run";
     case OperationKind::kReplay:

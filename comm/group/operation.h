@@ -16,7 +16,7 @@ enum class OperationKind : std::uint8_t {
   kReduceScatter,
   kBarrier,
   kAllocate,
-  kDuplicate,
+  kNewChannel,  ///< duplicate and split
   kLeave,
   kReplay,  ///< a captured step, launched again
   kJoin,
@@ -35,7 +35,7 @@ struct Operation {
   std::int64_t count = 0;  ///< elements of the input; bytes for kAllocate
   // Each rank's own, not compared:
   float premultiply = 1.0f;
-  std::int32_t window = -1;  ///< the shared window that holds the buffer, -1 for none
+  std::int64_t window = -1;  ///< the shared window that holds the buffer, -1 for none
   std::int64_t offset = 0;   ///< of the buffer in the window, in bytes
 };
 

@@ -19,8 +19,19 @@ struct Reduction {
 
 /// That of an all_reduce or reduce_scatter.
 Reduction reduction_of(const Operation& operation, std::vector<float> premultiply);
+/// The same over ranks that are each about to do one of `operations`.
+Reduction reduction_of(const Operation& operation, std::span<const Operation> operations);
 
-/// out = reduction of `count` elements of each source. `out` may be one of them.
-void reduce(const Reduction& reduction, std::span<const void* const> sources, void* out, std::int64_t count);
+/// Every output = reduction of `count` elements of each source. Outputs may be sources.
+void reduce(const Reduction& reduction, std::span<const void* const> sources, std::span<void* const> outputs,
+            std::int64_t count);
+
+/// Elements [begin, end) of `count` that part `index` of `parts` holds: as even as cache lines allow.
+struct Range {
+  std::int64_t begin;
+  std::int64_t end;
+  std::int64_t count() const { return end - begin; }
+};
+Range part_of(std::int64_t count, int index, int parts, DType dtype);
 
 }  // namespace lockstep::comm

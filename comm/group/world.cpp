@@ -6,9 +6,8 @@
 #include <exception>
 
 #include "comm/group/host_communicator.h"
-#include "comm/group/mpi/mpi_transport.h"
+#include "comm/group/join.h"
 #include "comm/group/nccl_communicator.h"
-#include "comm/group/tcp/tcp_transport.h"
 #include "runtime/tensor/error.h"
 #include "runtime/tensor/gpu.h"
 
@@ -19,11 +18,6 @@ namespace {
 /// Whether srun has given its tasks the means to find each other. Without, Open MPI ends the process in MPI_Init.
 bool slurm_starts_mpi() {
   return std::getenv("PMIX_RANK") != nullptr || std::getenv("PMI_RANK") != nullptr || std::getenv("PMI_FD") != nullptr;
-}
-
-template <class Channel, class Runtime>
-std::shared_ptr<Communicator> first_channel(const std::shared_ptr<Runtime>& runtime) {
-  return std::make_shared<ChannelCommunicator<Channel>>(std::make_shared<Channel>(runtime));
 }
 
 }  // namespace
@@ -44,18 +38,17 @@ World World::from_environment(const CommunicatorOptions& options) {
                          "each would train alone",
                      "Start them with srun --mpi=pmix, or with mpirun inside the allocation.");
   }
-  if (environment.launcher == LaunchEnvironment::Launcher::kTorchrun) {
-    const auto runtime = std::make_shared<TcpMembership>(environment, options);
-    world.communicator_ = first_channel<TcpTransport>(runtime);
-    world.membership_ = runtime;
-  } else {
-    const auto runtime = std::make_shared<MpiMembership>(environment, options);
-    world.local_rank_ = runtime->topology().machine_rank;
-    world.local_size_ = runtime->topology().machine_size();
-    world.mpi_start_time_ = runtime->mpi_start_time();
-    world.communicator_ = first_channel<MpiChannel>(runtime);
-    world.membership_ = runtime;
+  const bool without_mpi = environment.launcher == LaunchEnvironment::Launcher::kTorchrun;
+  const Joined joined = without_mpi ? join_tcp(environment, options) : join_mpi(environment, options);
+  const int rank = joined.transport->rank();
+  const auto neighbours = std::make_shared<Neighbours>(*joined.transport, options.shared_memory);
+  if (!without_mpi) {
+    world.local_rank_ = neighbours->seating().machine_rank(rank);
+    world.local_size_ = neighbours->seating().machine_size(rank);
   }
+  world.mpi_start_time_ = joined.mpi_start_time;
+  world.communicator_ = make_host_communicator(joined.transport, neighbours);
+  world.membership_ = joined.membership;
   if (options.device != kCpu) {
     world.communicator_ = make_nccl_communicator(world.communicator_, options.device, options);
   }

@@ -32,16 +32,8 @@ struct alignas(64) LauncherLine {
 static_assert(sizeof(LauncherLine) == sizeof(Line));
 static_assert(sizeof(Line) == 64 && std::atomic<RankPhase>::is_always_lock_free);
 
-constexpr std::array<const char*, 10> kPhases{"before the first step",
-                                              "start-up",
-                                              "forward",
-                                              "backward",
-                                              "all-reduce",
-                                              "update",
-                                              "checkpoint",
-                                              "evaluation",
-                                              "done",
-                                              "failed"};
+constexpr std::array<const char*, 9> kPhases{
+    "before the first step", "start-up", "forward", "backward", "update", "checkpoint", "evaluation", "done", "failed"};
 
 Line* map(int descriptor, std::size_t bytes) {
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);

@@ -10,18 +10,7 @@
 namespace lockstep::train {
 
 /// What a rank is doing, for whoever has to say which rank died or hangs.
-enum class RankPhase : std::uint32_t {
-  kNone,
-  kInit,
-  kForward,
-  kBackward,
-  kAllReduce,
-  kStep,
-  kSave,
-  kEval,
-  kDone,
-  kFailed
-};
+enum class RankPhase : std::uint32_t { kNone, kInit, kForward, kBackward, kStep, kSave, kEval, kDone, kFailed };
 
 /// A small file that the ranks of a node map into memory: each keeps its process id, step and phase in a line of its
 /// own, which stays readable when the rank is gone; the launcher keeps the width of its terminal there. Writing costs a

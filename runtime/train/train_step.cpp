@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include "comm/group/device_waits.h"
 #include "runtime/nn/step_context.h"
 #include "runtime/ops/elementwise.h"
 #include "runtime/tensor/error.h"
@@ -59,7 +60,7 @@ void TrainStep::run(const StepInputs& inputs) {
     Key key = key_of(inputs);
     if (!(graph_ && key == captured_) && key == last_) capture(inputs);
     if (graph_ && key == captured_) {
-      world_.communicator()->watch(Stream::current(network_.device()), [this] { graph_->launch(); });
+      comm::launch_watched(*world_.communicator(), Stream::current(network_.device()), [this] { graph_->launch(); });
       ++graph_launches_;
     } else {
       compute(inputs);

@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// All-reduce of fp32 between the ranks of this machine, ours in place in shared memory beside MPI_Allreduce, in turns:
+// All-reduce of fp32 between the ranks of this machine, ours in place in shared memory and, where MPI has started them,
+// beside it MPI_Allreduce, in turns:
 //   mpirun -n 2 build/release/bin/allreduce_bench
+//   tests/support/torchrun_ranks 2 build/release/bin/allreduce_bench
+// Arguments: `--alone` leaves MPI_Allreduce out, numbers are the sizes in bytes.
 // Prints a JSON line a size with the median times, the payload's bandwidth and the ratio.
-#include <mpi.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 #include <vector>
 
 #include "comm/group/world.h"
+#include "tests/bench/mpi_allreduce.h"
 
 namespace {
 
 using namespace lockstep;
 
 constexpr int kRounds = 31;
+bool beside_mpi = true;
 
 double median(std::vector<double> values) {
   std::ranges::nth_element(values, values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2));
@@ -46,9 +50,7 @@ void compare(comm::Communicator& communicator, std::int64_t bytes) {
     });
     communicator.barrier(stream);
     const double their_time = microseconds([&] {
-      for (int i = 0; i < repeats; ++i) {
-        MPI_Allreduce(MPI_IN_PLACE, theirs.data(), static_cast<int>(count), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
-      }
+      for (int i = 0; i < repeats && beside_mpi; ++i) bench::mpi_allreduce(theirs);
     });
     if (round < 0) continue;
     our_times.push_back(our_time / repeats);
@@ -58,25 +60,36 @@ void compare(comm::Communicator& communicator, std::int64_t bytes) {
   const double our_time = median(our_times);
   const double their_time = median(their_times);
   const auto gigabytes = static_cast<double>(bytes) * 1e-3;
-  std::printf(
-      "{\"bytes\": %lld, \"ranks\": %d, \"lockstep_us\": %.2f, \"mpi_us\": %.2f, \"lockstep_gb_per_s\": %.2f, "
-      "\"mpi_gb_per_s\": %.2f, \"ratio\": %.2f}\n",
-      static_cast<long long>(bytes), communicator.size(), our_time, their_time, gigabytes / our_time,
-      gigabytes / their_time, their_time / our_time);
+  std::printf("{\"bytes\": %lld, \"ranks\": %d, \"over\": \"%s\", \"lockstep_us\": %.2f, \"lockstep_gb_per_s\": %.2f",
+              static_cast<long long>(bytes), communicator.size(), communicator.description().c_str(), our_time,
+              gigabytes / our_time);
+  if (beside_mpi) {
+    std::printf(", \"mpi_us\": %.2f, \"mpi_gb_per_s\": %.2f, \"ratio\": %.2f", their_time, gigabytes / their_time,
+                their_time / our_time);
+  }
+  std::printf("}\n");
   std::fflush(stdout);
 }
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  std::vector<std::int64_t> sizes;
+  for (int i = 1; i < argc; ++i) {
+    if (std::string(argv[i]) == "--alone") {
+      beside_mpi = false;
+    } else {
+      sizes.push_back(std::atoll(argv[i]));
+    }
+  }
+  if (sizes.empty()) sizes = {64LL, 4LL << 10, 64LL << 10, 1LL << 20, 4LL << 20, 25LL << 20, 100LL << 20};
   setenv("OMPI_MCA_mpi_yield_when_idle", "0", 1);  // Open MPI as it comes, not as the library sets it
   const comm::World world = comm::World::from_environment();
   if (world.size() == 1) {
-    std::fprintf(stderr, "allreduce_bench compares ranks: start it with mpirun -n 2\n");
+    std::fprintf(stderr, "allreduce_bench compares ranks: start it with mpirun -n 2, or as torchrun does\n");
     return 2;
   }
-  for (const std::int64_t bytes : {64LL, 4LL << 10, 64LL << 10, 1LL << 20, 4LL << 20, 25LL << 20, 100LL << 20}) {
-    compare(*world.communicator(), bytes);
-  }
+  beside_mpi = beside_mpi && bench::has_mpi();
+  for (const std::int64_t bytes : sizes) compare(*world.communicator(), bytes);
   return 0;
 }

@@ -63,7 +63,7 @@ inline void fuzz_tcp(std::string_view bytes) {
   comm::FrameReader reader;
   while (const std::optional<comm::Frame> frame = reader.next(hub)) {
     if (frame->header.kind > comm::FrameKind::kFailed) break;
-    meetings.take(0, {{.operation = frame->header.operation}, frame->payload});
+    meetings.take(0, {{.kind = frame->header.kind, .operation = frame->header.operation}, frame->payload});
     meetings.take(1, *frame);
     comm::decode_error(frame->payload);
   }

@@ -131,6 +131,13 @@ class CheckFloors(unittest.TestCase):
             "scripts/run": f"#!/bin/sh\n# {LICENSE[3:]}echo --kill them # kill all\n",
         }))
 
+    def test_mpi_outside_its_room_is_found(self):
+        for line in ("MPI_Comm comm;", "#include <mpi.h>", "  MPI_Barrier(comm);"):
+            self.expect_one({"comm/group/world.cpp": f"{LICENSE}{line}\n"}, "world.cpp:2:", "outside comm/group/mpi/")
+        self.assertEqual([], findings({"comm/group/mpi/mpi_comm.cpp": LICENSE + "#include <mpi.h>\nMPI_Comm comm;\n",
+                                       "comm/group/world.cpp": LICENSE + "// before MPI_Init\n",
+                                       "tests/support/mpi_main.cpp": LICENSE + "#include <mpi.h>\n"}))
+
     def test_a_path_of_one_machine_is_found(self):
         path = "/".join(("", "home", "me", "data"))
         self.expect_one({"README.md": f"Copy it to {path}.\n"}, "README.md:1:", "a path of one machine")

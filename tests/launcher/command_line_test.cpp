@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "comm/group/versions.h"
 #include "runtime/tensor/gpu.h"
 #include "tests/launcher/program.h"
 
@@ -241,7 +242,13 @@ TEST_F(CommandLine, WithoutMpirunItNamesThePackage) {
   EXPECT_THAT(ended.err, HasSubstr("openmpi-bin"));
 }
 
+TEST_F(CommandLine, ABuildWithoutMpiSaysHowToStartRanks) {
+  if (!comm::mpi_version().empty()) GTEST_SKIP() << "this build has MPI";
+  refused({"train", kMlpJob, "--nproc", "2"}, 3, "torchrun --nproc-per-node 2");
+}
+
 TEST_F(CommandLine, AnMpirunThatStartsNothingIsQuoted) {
+  if (comm::mpi_version().empty()) GTEST_SKIP() << "this build has no MPI";
   const std::string dashes(74, '-');
   write_text(folder_ / "mpirun",
              "#!/bin/sh\nprintf '%s\\nno slots\\n%s\\n' " + dashes + " " + dashes + " >&2\nexit 213\n");

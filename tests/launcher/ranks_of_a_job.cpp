@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "comm/group/versions.h"
 #include "tests/launcher/program.h"
 #include "tests/support/processes.h"
 
@@ -22,6 +23,9 @@ using testing::Not;
 
 class Ranks : public testing::Test {
  protected:
+  void SetUp() override {
+    if (comm::mpi_version().empty()) GTEST_SKIP() << "this build has no MPI to start ranks with";
+  }
   static std::vector<std::string> train(std::vector<std::string> more) {
     std::vector<std::string> arguments{"train", kConvnetJob, "--nproc", "2", "--run-dir", "run"};
     arguments.insert(arguments.end(), more.begin(), more.end());

@@ -3,18 +3,22 @@
 
 namespace lockstep::comm {
 
-Peers::Peers(int rank, const std::map<int, pid_t>& processes) : rank_(rank) {
+void Peers::watch(const std::map<int, pid_t>& processes) {
   for (const auto& [peer, pid] : processes) processes_.emplace(peer, ProcessWatch(pid));
 }
 
-void Peers::publish(std::map<int, SharedWord*> states) { states_ = std::move(states); }
+void Peers::publish(std::map<int, SharedWord*> states, std::shared_ptr<const void> memory) {
+  states_ = std::move(states);
+  memory_ = std::move(memory);
+}
 
 void Peers::leave() { set_state(PeerState::kLeft); }
 
 void Peers::fail() {
-  failed_ = true;
+  const bool first = !failed_.exchange(true);
   // That it had left is what explains the others' errors, and perhaps its own.
   if (state_of(rank_) != PeerState::kLeft) set_state(PeerState::kFailed);
+  if (first && on_failure_) on_failure_();
 }
 
 void Peers::require_working(const std::string& what) const {
@@ -29,10 +33,10 @@ void Peers::require_alive(std::span<const int> ranks, const std::string& what) {
     const auto process = processes_.find(rank);
     if (state_of(rank) == PeerState::kFailed) {
       failed.push_back(rank);
+    } else if (state_of(rank) == PeerState::kLeft && !leaving) {
+      left.push_back(rank);  // its process may have ended since, by our error
     } else if (process != processes_.end() && process->second.gone()) {
       gone.push_back(rank);
-    } else if (state_of(rank) == PeerState::kLeft && !leaving) {
-      left.push_back(rank);
     }
   }
   if (!gone.empty()) lose(absent(what, names(gone), PeerState::kGone));

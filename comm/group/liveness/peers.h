@@ -3,28 +3,33 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "comm/group/liveness/peer_errors.h"
+#include "comm/group/liveness/wait_clock.h"
 #include "comm/group/operation.h"
 #include "comm/group/shared_memory/futex.h"
-#include "comm/group/wait_clock.h"
 #include "runtime/base/process.h"
 
 namespace lockstep::comm {
 
 /// The other ranks as one rank sees them: which of them have ended or failed. Ranks of other nodes are known only by
-/// their silence. Thread-safe but for publish().
+/// their silence. Thread-safe but for watch() and publish().
 class Peers {
  public:
-  /// `processes`: the world ranks of this machine, each with its process; they are alive now.
-  Peers(int rank, const std::map<int, pid_t>& processes);
+  /// `on_failure` is called when this rank fails, once.
+  explicit Peers(int rank, std::function<void()> on_failure = {}) : rank_(rank), on_failure_(std::move(on_failure)) {}
 
-  /// Lets the ranks of a node see each other's state, in shared memory: one word a world rank.
-  void publish(std::map<int, SharedWord*> states);
+  /// Watches the processes of this machine's ranks, which are alive now.
+  void watch(const std::map<int, pid_t>& processes);
+  /// Lets the ranks of a node see each other's state, in shared memory: one word a world rank. Keeps `memory`.
+  void publish(std::map<int, SharedWord*> states, std::shared_ptr<const void> memory);
 
   /// Tells the others that this rank makes no more calls because its run is over.
   void leave();
@@ -54,8 +59,10 @@ class Peers {
   void set_state(PeerState state);
 
   int rank_;
+  std::function<void()> on_failure_;
   std::map<int, ProcessWatch> processes_;
   std::map<int, SharedWord*> states_;
+  std::shared_ptr<const void> memory_;  // of the states
   std::atomic<bool> failed_ = false;
   WaitClock waits_;
 };

@@ -28,18 +28,18 @@ class MpiComm::RollCall {
   enum Tag { kHost = 1, kDevice = 2 };
 
   /// `mine` outlives the messages.
-  RollCall(MpiComm& group, Tag tag, const Wait& mine)
-      : group_(group),
+  RollCall(MpiComm& comm, Tag tag, const Wait& mine)
+      : comm_(comm),
         tag_(tag),
         number_(mine.number),
-        heard_(group.ranks_.size(), false),
-        waits_(group.ranks_.size()) {
-    heard_[static_cast<std::size_t>(group.rank_)] = true;
-    waits_[static_cast<std::size_t>(group.rank_)] = mine.operation;
-    for (int r = 0; r < group.size(); ++r) {
-      if (r == group.rank_) continue;
+        heard_(comm.group_.ranks.size(), false),
+        waits_(comm.group_.ranks.size()) {
+    heard_[static_cast<std::size_t>(comm.rank())] = true;
+    waits_[static_cast<std::size_t>(comm.rank())] = mine.operation;
+    for (int r = 0; r < comm.size(); ++r) {
+      if (r == comm.rank()) continue;
       MPI_Request request = MPI_REQUEST_NULL;
-      MPI_Isend(&mine, sizeof mine, MPI_BYTE, r, tag_, group.comm_, &request);
+      MPI_Isend(&mine, sizeof mine, MPI_BYTE, r, tag_, comm.comm_, &request);
       MPI_Request_free(&request);
     }
   }
@@ -50,9 +50,9 @@ class MpiComm::RollCall {
   void listen() {
     int found = 0;
     MPI_Status status;
-    while (MPI_Iprobe(MPI_ANY_SOURCE, tag_, group_.comm_, &found, &status) == MPI_SUCCESS && found != 0) {
+    while (MPI_Iprobe(MPI_ANY_SOURCE, tag_, comm_.comm_, &found, &status) == MPI_SUCCESS && found != 0) {
       Wait wait;
-      MPI_Recv(&wait, sizeof wait, MPI_BYTE, status.MPI_SOURCE, tag_, group_.comm_, MPI_STATUS_IGNORE);
+      MPI_Recv(&wait, sizeof wait, MPI_BYTE, status.MPI_SOURCE, tag_, comm_.comm_, MPI_STATUS_IGNORE);
       if (wait.number != number_) continue;
       heard_[static_cast<std::size_t>(status.MPI_SOURCE)] = true;
       waits_[static_cast<std::size_t>(status.MPI_SOURCE)] = wait.operation;
@@ -62,7 +62,7 @@ class MpiComm::RollCall {
   std::vector<int> missing() const {
     std::vector<int> ranks;
     for (std::size_t r = 0; r < heard_.size(); ++r) {
-      if (!heard_[r]) ranks.push_back(group_.ranks_[r]);
+      if (!heard_[r]) ranks.push_back(comm_.group_.ranks[r]);
     }
     return ranks;
   }
@@ -71,23 +71,17 @@ class MpiComm::RollCall {
   const std::vector<Operation>& waits() const { return waits_; }
 
  private:
-  MpiComm& group_;
+  MpiComm& comm_;
   Tag tag_;
   std::int64_t number_;
   std::vector<bool> heard_;
   std::vector<Operation> waits_;
 };
 
-MpiComm::MpiComm(MPI_Comm comm, std::vector<int> ranks, Peers& peers, std::string channel, milliseconds timeout)
-    : comm_(comm),
-      ranks_(std::move(ranks)),
-      peers_(peers),
-      channel_(std::move(channel)),
-      timeout_(timeout),
-      operations_(ranks_.size()) {
+MpiComm::MpiComm(MPI_Comm comm, Group group, Peers& peers, milliseconds timeout)
+    : comm_(comm), group_(std::move(group)), peers_(peers), timeout_(timeout), operations_(group_.ranks.size()) {
   const std::lock_guard lock(mpi_mutex());
   check_mpi(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
-  check_mpi(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
 }
 
 MpiComm::~MpiComm() = default;
@@ -97,18 +91,18 @@ const std::vector<Operation>& MpiComm::meet(const Operation& mine) {
   complete(mine, [&](MPI_Request* request) {
     return MPI_Iallgather(&mine, sizeof mine, MPI_BYTE, operations_.data(), sizeof mine, MPI_BYTE, comm_, request);
   });
-  peers_.require_agreement(operations_, ranks_, channel_);
+  peers_.require_agreement(operations_, group_.ranks, group_.name);
   return operations_;
 }
 
 void MpiComm::complete(const Operation& operation, const std::function<int(MPI_Request*)>& start) {
-  peers_.require_working(describe(operation, channel_));
+  peers_.require_working(describe(operation, group_.name));
   const auto checked = [&](int code) {
     if (code == MPI_SUCCESS) return;
     char reason[MPI_MAX_ERROR_STRING] = {};
     int length = 0;
     MPI_Error_string(code, reason, &length);
-    peers_.lose(PeerError(describe(operation, channel_) + " failed in MPI: " + reason));
+    peers_.lose(PeerError(describe(operation, group_.name) + " failed in MPI: " + reason));
   };
 
   MPI_Request request = MPI_REQUEST_NULL;
@@ -134,7 +128,7 @@ void MpiComm::complete(const Operation& operation, const std::function<int(MPI_R
     std::this_thread::sleep_for(kNap);
     if (now - inspected < std::min<Clock::duration>(kInspection, patience / 4)) continue;
     inspected = now;
-    peers_.require_alive(ranks_, describe(operation, channel_));
+    peers_.require_alive(group_.ranks, describe(operation, group_.name));
     if (now - began < patience) continue;
     const std::lock_guard lock(mpi_mutex());
     if (!roll_call) {
@@ -142,15 +136,15 @@ void MpiComm::complete(const Operation& operation, const std::function<int(MPI_R
       roll_call.emplace(*this, RollCall::kHost, wait_);
     }
     roll_call->listen();
-    if (now - began >= timeout_) peers_.lose_late(roll_call->missing(), describe(operation, channel_), timeout_);
+    if (now - began >= timeout_) peers_.lose_late(roll_call->missing(), describe(operation, group_.name), timeout_);
   }
   ++wait_.number;
 }
 
 void MpiComm::inspect(const Operation& mine, std::int64_t number, milliseconds waited) {
-  const std::string what = describe(mine, channel_) + ", number " + std::to_string(number);
+  const std::string what = describe(mine, group_.name) + ", number " + std::to_string(number);
   peers_.require_working(what);
-  peers_.require_alive(ranks_, what);
+  peers_.require_alive(group_.ranks, what);
   const std::lock_guard lock(mpi_mutex());
   if (!device_call_ || device_call_->number() != number) {
     device_wait_ = {number, mine};
@@ -159,7 +153,7 @@ void MpiComm::inspect(const Operation& mine, std::int64_t number, milliseconds w
   device_call_->listen();
   if (waited < timeout_) return;
   const std::vector<int> missing = device_call_->missing();
-  if (missing.empty()) peers_.require_agreement(device_call_->waits(), ranks_, channel_);
+  if (missing.empty()) peers_.require_agreement(device_call_->waits(), group_.ranks, group_.name);
   peers_.lose_late(missing, what, timeout_);
 }
 

@@ -8,7 +8,7 @@
 
 #include "comm/group/liveness/peers.h"
 #include "comm/group/mpi/mpi_library.h"
-#include "comm/group/operation.h"
+#include "comm/group/transport.h"
 
 namespace lockstep::comm {
 
@@ -16,14 +16,13 @@ namespace lockstep::comm {
 /// go between polls, with a timeout. Two threads may be in two groups at once.
 class MpiComm {
  public:
-  /// `ranks`: the world ranks of `comm`, in its order. `comm` stays the caller's.
-  MpiComm(MPI_Comm comm, std::vector<int> ranks, Peers& peers, std::string channel, std::chrono::milliseconds timeout);
+  /// `group`: the ranks of `comm`, in its order. `comm` stays the caller's.
+  MpiComm(MPI_Comm comm, Group group, Peers& peers, std::chrono::milliseconds timeout);
   ~MpiComm();
 
-  int rank() const { return rank_; }
-  int size() const { return static_cast<int>(ranks_.size()); }
+  int rank() const { return group_.rank; }
+  int size() const { return static_cast<int>(group_.ranks.size()); }
   MPI_Comm comm() const { return comm_; }
-  const std::vector<int>& ranks() const { return ranks_; }
 
   /// Waits for every rank and returns what each is about to do, in the group's order. Throws PeerError when one is
   /// late, gone, or does something else.
@@ -32,7 +31,7 @@ class MpiComm {
   /// Starts an MPI call and waits until its request is complete. `operation` is for messages.
   void complete(const Operation& operation, const std::function<int(MPI_Request*)>& start);
 
-  /// Communicator::inspect. May be called beside a call of another thread.
+  /// Transport::inspect. May be called beside a call of another thread.
   void inspect(const Operation& mine, std::int64_t number, std::chrono::milliseconds waited);
 
  private:
@@ -44,11 +43,9 @@ class MpiComm {
   };
 
   MPI_Comm comm_;
-  std::vector<int> ranks_;
+  Group group_;
   Peers& peers_;
-  std::string channel_;
   std::chrono::milliseconds timeout_;
-  int rank_ = 0;
   std::vector<Operation> operations_;
   Wait wait_;                              // of the thread that calls
   Wait device_wait_;                       // what inspect() tells of

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace lockstep::comm {
+namespace lockstep::comm::exchange {
 
 namespace {
 
@@ -49,19 +49,13 @@ void reduce_contributions(const Reduction& reduction, const std::byte* contribut
   for (std::size_t r = 0; r < reduction.premultiply.size(); ++r) {
     sources.push_back(contributions + static_cast<std::int64_t>(r) * count * bytes_in(reduction.dtype));
   }
-  reduce(reduction, sources, out, count);
+  void* const output = out;
+  reduce(reduction, sources, {&output, 1}, count);
 }
 
 std::byte* bytes_of(const Storage& storage) { return static_cast<std::byte*>(storage.data()); }
 
 }  // namespace
-
-Range part_of(std::int64_t count, int index, int parts, DType dtype) {
-  const std::int64_t line = 64 / bytes_in(dtype);
-  const std::int64_t lines = (count + line - 1) / line;
-  const auto bound = [&](int i) { return std::min(lines * i / parts * line, count); };
-  return {bound(index), bound(index + 1)};
-}
 
 void all_reduce(MpiComm& group, const Operation& operation, const Reduction& reduction, std::byte* data,
                 std::int64_t count) {
@@ -130,4 +124,4 @@ void broadcast(MpiComm& group, const Operation& operation, std::byte* data, std:
   });
 }
 
-}  // namespace lockstep::comm
+}  // namespace lockstep::comm::exchange

@@ -4,15 +4,7 @@
 #include "comm/group/mpi/mpi_comm.h"
 #include "comm/group/reduction.h"
 
-namespace lockstep::comm {
-
-/// Elements [begin, end) of `count` that part `index` of `parts` holds: as even as cache lines allow.
-struct Range {
-  std::int64_t begin;
-  std::int64_t end;
-  std::int64_t count() const { return end - begin; }
-};
-Range part_of(std::int64_t count, int index, int parts, DType dtype);
+namespace lockstep::comm::exchange {
 
 // Collectives between the ranks of an MPI group that have met for `operation`. Element order and arithmetic are those
 // of one kernels::rank_reduce over all ranks' data, so the bits are the same as in shared memory.
@@ -27,4 +19,4 @@ void reduce_scatter(MpiComm& group, const Operation& operation, const Reduction&
 void all_gather(MpiComm& group, const Operation& operation, const std::byte* in, std::byte* out, std::int64_t bytes);
 void broadcast(MpiComm& group, const Operation& operation, std::byte* data, std::int64_t bytes);
 
-}  // namespace lockstep::comm
+}  // namespace lockstep::comm::exchange

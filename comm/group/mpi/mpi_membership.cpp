@@ -3,6 +3,8 @@
 
 #include <spdlog/spdlog.h>
 
+#include <numeric>
+
 #include "comm/group/mpi/mpi_comm.h"
 #include "runtime/tensor/error.h"
 
@@ -13,11 +15,15 @@ namespace {
 /// How long a rank that ends the job waits for a thread of its own that is inside MPI.
 constexpr auto kAbortPatience = std::chrono::seconds(1);
 
-/// The ranks' places, once MPI has been found to hold the ranks that were promised.
-Topology promised_topology(const LaunchEnvironment& environment, MpiLibrary& library) {
+/// All ranks, once MPI has been found to hold those that were promised.
+Group promised_world(const LaunchEnvironment& environment, MpiLibrary& library) {
+  Group world{.name = kFirstChannel};
   int size = 0;
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  if (size == environment.size) return discover_topology();
+  MPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
+  world.ranks.resize(static_cast<std::size_t>(size));
+  std::iota(world.ranks.begin(), world.ranks.end(), 0);
+  if (size == environment.size) return world;
   if (size == 1) library.finalize();  // alone, nobody is waited for
   throw EnvironmentError("the environment promises " + std::to_string(environment.size) + " ranks (this is rank " +
                              std::to_string(environment.rank) + "), but MPI finds " + std::to_string(size) +
@@ -30,28 +36,24 @@ Topology promised_topology(const LaunchEnvironment& environment, MpiLibrary& lib
 }  // namespace
 
 MpiMembership::MpiMembership(const LaunchEnvironment& environment, const CommunicatorOptions& options)
-    : options_(options),
-      topology_(promised_topology(environment, library_)),
-      peers_(topology_.rank, topology_.processes),
-      windows_(topology_) {
-  comms_ = {topology_.world, topology_.node, topology_.across};
-  if (options_.shared_memory) publish_states();
+    : timeout_(options.timeout), world_(promised_world(environment, library_)), peers_(world_.rank) {
+  const std::lock_guard lock(mpi_mutex());
+  check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &comms_.emplace_back()), "MPI_Comm_dup");
+  check_mpi(MPI_Comm_set_errhandler(comms_.front(), MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
 }
 
 MpiMembership::~MpiMembership() {
   if (peers_.failed()) return;
   try {
     peers_.leave();
-    MpiComm(topology_.world, topology_.world_ranks, peers_, kFirstChannel, options_.timeout)
-        .meet({.kind = OperationKind::kLeave});
-    windows_.free_all();
+    MpiComm(world_comm(), world_, peers_, timeout_).meet({.kind = OperationKind::kLeave});
     {
       const std::lock_guard lock(mpi_mutex());
       for (MPI_Comm& comm : comms_) check_mpi(MPI_Comm_free(&comm), "MPI_Comm_free");
     }
     library_.finalize();
   } catch (const Error& error) {
-    spdlog::warn("rank {} ends without the others: {}", topology_.rank, error.what());
+    spdlog::warn("rank {} ends without the others: {}", world_.rank, error.what());
   }
 }
 
@@ -61,32 +63,12 @@ void MpiMembership::abort(int exit_code) {
   MPI_Abort(MPI_COMM_WORLD, exit_code);
 }
 
-MPI_Comm MpiMembership::duplicate(MPI_Comm comm) {
+MPI_Comm MpiMembership::split(MPI_Comm comm, int color, int key) {
   const std::lock_guard lock(mpi_mutex());
-  MPI_Comm copy = MPI_COMM_NULL;
-  check_mpi(MPI_Comm_dup(comm, &copy), "MPI_Comm_dup");
-  comms_.push_back(copy);
-  return copy;
-}
-
-void MpiMembership::warn_of_shortage() {
-  if (topology_.rank != 0 || warned_) return;
-  warned_ = true;
-  spdlog::warn(
-      "shared memory is too small: {}; the ranks exchange this through MPI instead, which is slower. Enlarge it, in a "
-      "container with docker run --shm-size=1g, else with mount -o remount,size=... /dev/shm",
-      windows_.shortage());
-}
-
-void MpiMembership::publish_states() {
-  const std::shared_ptr<SharedWindow> window = windows_.allocate(sizeof(SharedWord));
-  if (!window) return;
-  std::map<int, SharedWord*> states;
-  for (std::size_t r = 0; r < window->parts.size(); ++r) {
-    // Zeroed memory is kRunning, whoever looks first.
-    states[topology_.local_ranks[r]] = reinterpret_cast<SharedWord*>(window->parts[r]);
-  }
-  peers_.publish(std::move(states));
+  MPI_Comm part = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_split(comm, color < 0 ? MPI_UNDEFINED : color, key, &part), "MPI_Comm_split");
+  if (part != MPI_COMM_NULL) comms_.push_back(part);
+  return part;
 }
 
 }  // namespace lockstep::comm

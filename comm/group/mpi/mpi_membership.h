@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <memory>
-#include <string>
 #include <vector>
 
 #include "comm/group/communicator.h"
 #include "comm/group/launch_environment.h"
-#include "comm/group/liveness/peers.h"
 #include "comm/group/membership.h"
 #include "comm/group/mpi/mpi_library.h"
-#include "comm/group/shared_memory/windows.h"
-#include "comm/group/topology.h"
+#include "comm/group/transport.h"
 
 namespace lockstep::comm {
 
-/// What every channel of a job shares. Starts MPI and ends it, in order, with all ranks; after an error it leaves MPI
+/// One of several ranks that MPI knows. Starts MPI and ends it, in order, with all ranks; after an error it leaves MPI
 /// alone, because ending it waits for the others.
 class MpiMembership final : public Membership {
  public:
@@ -28,27 +24,23 @@ class MpiMembership final : public Membership {
   void fail() override { peers_.fail(); }
   void abort(int exit_code) override;
 
-  const Topology& topology() const { return topology_; }
-  const CommunicatorOptions& options() const { return options_; }
+  /// All ranks. Their communicator is the one on which this rank takes leave: one that leaves while others work is
+  /// found out.
+  const Group& world() const { return world_; }
+  MPI_Comm world_comm() const { return comms_.front(); }
+  std::chrono::milliseconds timeout() const { return timeout_; }
   std::chrono::duration<double, std::milli> mpi_start_time() const { return library_.start_time(); }
   Peers& peers() { return peers_; }
-  SharedWindows& windows() { return windows_; }
 
-  /// A communicator with the ranks of `comm`, which this object frees. A collective of them.
-  MPI_Comm duplicate(MPI_Comm comm);
-  /// Logs, on rank 0 and once, that shared memory is too small.
-  void warn_of_shortage();
+  /// MPI_Comm_split, of which a negative color gives MPI_COMM_NULL. This object frees the result.
+  MPI_Comm split(MPI_Comm comm, int color, int key);
 
  private:
-  void publish_states();
-
-  CommunicatorOptions options_;
+  std::chrono::milliseconds timeout_;
   MpiLibrary library_;
-  Topology topology_;
+  Group world_;
   Peers peers_;
-  SharedWindows windows_;
   std::vector<MPI_Comm> comms_;
-  bool warned_ = false;
 };
 
 }  // namespace lockstep::comm

@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "comm/group/device_waits.h"
 #include "comm/group/nccl/patience.h"
 #include "runtime/tensor/cuda/check.h"
 #include "runtime/tensor/error.h"
@@ -26,6 +27,13 @@ constexpr auto kNap = std::chrono::microseconds(50);
 
 /// A channel's kernels occupy at most so many multiprocessors: three channels fit on a device of 108 at once.
 constexpr int kMaxBlocksOfNccl = 32;
+
+ncclConfig_t configuration() {
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  config.maxCTAs = kMaxBlocksOfNccl;
+  return config;
+}
 
 /// rank 0's id, for the others.
 std::string make_id() {
@@ -67,9 +75,7 @@ void NcclComm::start(const std::string& id) {
   const gpu::DeviceGuard guard(device_);
   ncclUniqueId unique;
   std::memcpy(unique.internal, id.data(), sizeof unique.internal);
-  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-  config.blocking = 0;
-  config.maxCTAs = kMaxBlocksOfNccl;
+  ncclConfig_t config = configuration();
   config.commName = channel_.c_str();
   ncclResult_t result = ncclSuccess;
   {
@@ -80,7 +86,19 @@ void NcclComm::start(const std::string& id) {
     throw EnvironmentError("NCCL cannot start channel \"" + channel_ + "\" on " + str(device_) + ": " + reason(result),
                            kAdvice);
   }
-  settle({.kind = OperationKind::kDuplicate}, 0, result);
+  settle({.kind = OperationKind::kNewChannel}, 0, result);
+}
+
+NcclComm::NcclComm(std::shared_ptr<Communicator> host, Device device, std::string channel, milliseconds timeout,
+                   ncclComm_t native)
+    : host_(std::move(host)), device_(device), channel_(std::move(channel)), timeout_(timeout), comm_(native) {}
+
+ncclComm_t NcclComm::split(int color, int key, std::int64_t number) {
+  ncclConfig_t config = configuration();
+  run({.kind = OperationKind::kNewChannel}, number, [&](ncclComm_t comm) {
+    return ncclCommSplit(comm, color < 0 ? NCCL_SPLIT_NOCOLOR : color, key, &part_, &config);
+  });
+  return std::exchange(part_, nullptr);
 }
 
 NcclComm::~NcclComm() {
@@ -138,7 +156,7 @@ void NcclComm::settle(const Operation& operation, std::int64_t number, ncclResul
 
 void NcclComm::inspect(const Operation& operation, std::int64_t number, Clock::duration waited) {
   if (waited < patience(timeout_)) return;
-  host_->inspect(operation, number, std::chrono::duration_cast<milliseconds>(waited));
+  inspect_wait(*host_, operation, number, std::chrono::duration_cast<milliseconds>(waited));
   if (waited < timeout_) return;
   throw PeerError(
       describe(operation, channel_) + ": NCCL was not ready within " + std::to_string(timeout_.count()) + " ms",

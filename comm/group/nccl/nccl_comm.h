@@ -19,6 +19,9 @@ class NcclComm {
  public:
   /// A collective of the ranks of `host`, through which they learn rank 0's id. Throws PeerError or EnvironmentError.
   NcclComm(std::shared_ptr<Communicator> host, Device device, std::string channel, std::chrono::milliseconds timeout);
+  /// Takes over `native`, which split() gave.
+  NcclComm(std::shared_ptr<Communicator> host, Device device, std::string channel, std::chrono::milliseconds timeout,
+           ncclComm_t native);
   /// Waits for what is on its way and for the other ranks; aborts where an error is on its way out of the run.
   ~NcclComm();
   NcclComm(const NcclComm&) = delete;
@@ -28,6 +31,10 @@ class NcclComm {
   /// Makes an NCCL call and returns once it has enqueued its work. `operation` and its number are for messages and for
   /// the search for ranks that are missing. Throws PeerError.
   void run(const Operation& operation, std::int64_t number, const Call& call);
+
+  /// A communicator of the ranks that give the same color, ordered by key, for the caller to take over; null for a
+  /// negative color. Nothing is on its way meanwhile.
+  ncclComm_t split(int color, int key, std::int64_t number);
 
   /// Throws PeerError where NCCL has found an error since. `what` was on its way.
   void require_sound(const std::string& what);
@@ -49,6 +56,7 @@ class NcclComm {
   std::chrono::milliseconds timeout_;
   std::mutex mutex_;  // held around every NCCL call; guards comm_
   ncclComm_t comm_ = nullptr;
+  ncclComm_t part_ = nullptr;  // where a split puts its result, which may be after split() has given up
 };
 
 }  // namespace lockstep::comm

@@ -2,6 +2,7 @@
 #include "comm/group/nccl_communicator.h"
 
 #include "comm/group/arguments.h"
+#include "comm/group/device_waits.h"
 #include "comm/group/nccl/shared_devices.h"
 #include "comm/group/nccl/watched_channel.h"
 #include "comm/group/reduction_plan.h"
@@ -58,7 +59,7 @@ void scale(const Tensor& tensor, double factor, const Stream& stream) {
 /// The operator of a plan, while it lives.
 class Operator {
  public:
-  Operator(NcclChannel& channel, const Operation& operation, const ReductionPlan& plan)
+  Operator(WatchedChannel& channel, const Operation& operation, const ReductionPlan& plan)
       : channel_(channel), operation_(operation), op_(builtin(plan.op)) {
     own_ = plan.op == ReductionPlan::Operator::kPremultipliedSum;
     if (!own_) return;
@@ -79,15 +80,15 @@ class Operator {
   static ncclRedOp_t builtin(ReductionPlan::Operator op) {
     return op == ReductionPlan::Operator::kMax ? ncclMax : op == ReductionPlan::Operator::kAverage ? ncclAvg : ncclSum;
   }
-  NcclChannel& channel_;
+  WatchedChannel& channel_;
   const Operation& operation_;
   ncclRedOp_t op_;
   bool own_ = false;
 };
 
-class NcclCommunicator final : public Communicator {
+class NcclCommunicator final : public Communicator, public LaunchWatch {
  public:
-  NcclCommunicator(std::shared_ptr<NcclChannel> channel, Device device)
+  NcclCommunicator(std::shared_ptr<WatchedChannel> channel, Device device)
       : channel_(std::move(channel)),
         host_(*channel_->host()),
         device_(device),
@@ -184,17 +185,18 @@ class NcclCommunicator final : public Communicator {
     return std::make_shared<NcclCommunicator>(channel_->duplicate(name), device_);
   }
 
+  std::shared_ptr<Communicator> split(int color, int key, const std::string& name) override {
+    std::shared_ptr<WatchedChannel> part = channel_->split(color, key, name);
+    return part ? std::make_shared<NcclCommunicator>(std::move(part), device_) : nullptr;
+  }
+
   void watch(const Stream& stream, const std::function<void()>& launch) override {
     if (stream.device() == kCpu) return launch();
     channel_->watch(stream, launch);
   }
 
-  void inspect(const Operation& mine, std::int64_t number, std::chrono::milliseconds waited) override {
-    host_.inspect(mine, number, waited);
-  }
-
  private:
-  std::shared_ptr<NcclChannel> channel_;
+  std::shared_ptr<WatchedChannel> channel_;
   Communicator& host_;
   Device device_;
   Tensor nothing_;  // what the ranks reduce at a barrier
@@ -207,7 +209,7 @@ std::shared_ptr<Communicator> make_nccl_communicator(std::shared_ptr<Communicato
   gpu::describe(device);  // throws where there is no such device
   tell_ranks_of_a_device_apart(*host, device);
   const auto group = std::make_shared<NcclWatchdog>(device, options.timeout);
-  return std::make_shared<NcclCommunicator>(std::make_shared<NcclChannel>(group, std::move(host), "nccl"), device);
+  return std::make_shared<NcclCommunicator>(std::make_shared<WatchedChannel>(group, std::move(host), "nccl"), device);
 }
 
 std::string nccl_version() {

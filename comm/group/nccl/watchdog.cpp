@@ -31,12 +31,12 @@ NcclWatchdog::~NcclWatchdog() {
   if (failed_) gpu::set_failure(device_, nullptr);
 }
 
-void NcclWatchdog::add(NcclChannel& channel) {
+void NcclWatchdog::add(WatchedChannel& channel) {
   const std::lock_guard lock(mutex_);
   channels_.push_back(&channel);
 }
 
-void NcclWatchdog::remove(NcclChannel& channel) {
+void NcclWatchdog::remove(WatchedChannel& channel) {
   const std::lock_guard lock(mutex_);
   std::erase(channels_, &channel);
 }
@@ -52,7 +52,7 @@ void NcclWatchdog::fail_locked(std::exception_ptr failure) {
   failed_ = true;
   // First: an abort ends the waits that have to learn of it.
   gpu::set_failure(device_, std::move(failure));
-  for (NcclChannel* channel : channels_) channel->abort();
+  for (WatchedChannel* channel : channels_) channel->abort();
 }
 
 void NcclWatchdog::require_working() {
@@ -76,7 +76,7 @@ void NcclWatchdog::serve() {
     changed_.wait_for(lock, kPoll);
     if (failed_) continue;
     try {
-      for (NcclChannel* channel : channels_) channel->inspect();
+      for (WatchedChannel* channel : channels_) channel->inspect();
     } catch (...) {
       fail_locked(std::current_exception());
     }

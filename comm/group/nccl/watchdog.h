@@ -13,7 +13,7 @@
 
 namespace lockstep::comm {
 
-class NcclChannel;
+class WatchedChannel;
 
 /// What the channels of a World share: the GPU, a thread that watches over all of them, and the failure that ended the
 /// group. Lives as long as its last channel.
@@ -28,8 +28,8 @@ class NcclWatchdog {
   std::chrono::milliseconds timeout() const { return timeout_; }
 
   /// Watches over the channel until remove() has returned.
-  void add(NcclChannel& channel);
-  void remove(NcclChannel& channel);
+  void add(WatchedChannel& channel);
+  void remove(WatchedChannel& channel);
 
   /// Ends the group: aborts every channel, and lets whoever waits for the device have this exception. The first stays.
   void fail(std::exception_ptr failure);
@@ -44,7 +44,7 @@ class NcclWatchdog {
   std::chrono::milliseconds timeout_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<NcclChannel*> channels_;
+  std::vector<WatchedChannel*> channels_;
   std::exception_ptr failure_;
   std::atomic<bool> failed_ = false;
   bool stopping_ = false;

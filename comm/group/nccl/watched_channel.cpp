@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/group/nccl/watched_channel.h"
 
+#include <thread>
+
+#include "comm/group/device_waits.h"
 #include "comm/group/nccl/patience.h"
 #include "runtime/tensor/cuda/check.h"
 #include "runtime/tensor/cuda/stream.h"
@@ -9,6 +12,9 @@
 namespace lockstep::comm {
 
 namespace {
+
+/// How often to look whether what is on its way has ended, before a split.
+constexpr auto kDraining = std::chrono::microseconds(50);
 
 bool is_captured(cudaStream_t stream) {
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
@@ -21,7 +27,8 @@ bool reached(cudaEvent_t event) { return cudaEventQuery(event) != cudaErrorNotRe
 
 }  // namespace
 
-NcclChannel::NcclChannel(std::shared_ptr<NcclWatchdog> group, std::shared_ptr<Communicator> host, std::string name)
+WatchedChannel::WatchedChannel(std::shared_ptr<NcclWatchdog> group, std::shared_ptr<Communicator> host,
+                               std::string name)
     : group_(std::move(group)),
       host_(std::move(host)),
       name_(std::move(name)),
@@ -29,7 +36,16 @@ NcclChannel::NcclChannel(std::shared_ptr<NcclWatchdog> group, std::shared_ptr<Co
   group_->add(*this);
 }
 
-NcclChannel::~NcclChannel() {
+WatchedChannel::WatchedChannel(std::shared_ptr<NcclWatchdog> group, std::shared_ptr<Communicator> host,
+                               std::string name, ncclComm_t native)
+    : group_(std::move(group)),
+      host_(std::move(host)),
+      name_(std::move(name)),
+      comm_(host_, group_->device(), name_, group_->timeout(), native) {
+  group_->add(*this);
+}
+
+WatchedChannel::~WatchedChannel() {
   group_->remove(*this);
   for (const Watched& watched : watched_) {
     cudaEventDestroy(watched.before);
@@ -38,7 +54,7 @@ NcclChannel::~NcclChannel() {
   for (const cudaEvent_t event : events_) cudaEventDestroy(event);
 }
 
-void NcclChannel::prepare(const Operation& operation, const NcclComm::Call& call) {
+void WatchedChannel::prepare(const Operation& operation, const NcclComm::Call& call) {
   group_->require_working();
   try {
     comm_.run(operation, number_, call);
@@ -48,20 +64,34 @@ void NcclChannel::prepare(const Operation& operation, const NcclComm::Call& call
   }
 }
 
-void NcclChannel::enqueue(const Operation& operation, const Stream& stream, const Enqueue& call) {
+void WatchedChannel::enqueue(const Operation& operation, const Stream& stream, const Enqueue& call) {
   const cudaStream_t native = gpu::native(stream);
   launch_watched(operation, native, [&] { prepare(operation, [&](ncclComm_t comm) { return call(comm, native); }); });
 }
 
-void NcclChannel::watch(const Stream& stream, const std::function<void()>& launch) {
+void WatchedChannel::watch(const Stream& stream, const std::function<void()>& launch) {
   launch_watched({.kind = OperationKind::kReplay}, gpu::native(stream), launch);
 }
 
-std::shared_ptr<NcclChannel> NcclChannel::duplicate(const std::string& name) {
-  return std::make_shared<NcclChannel>(group_, host_->duplicate(name), name);
+std::shared_ptr<WatchedChannel> WatchedChannel::duplicate(const std::string& name) {
+  return std::make_shared<WatchedChannel>(group_, host_->duplicate(name), name);
 }
 
-void NcclChannel::launch_watched(const Operation& operation, cudaStream_t stream, const std::function<void()>& launch) {
+std::shared_ptr<WatchedChannel> WatchedChannel::split(int color, int key, const std::string& name) {
+  drain();  // NCCL splits a communicator that has nothing on its way
+  std::shared_ptr<Communicator> host = host_->split(color, key, name);
+  ncclComm_t part = nullptr;
+  try {
+    part = comm_.split(color, key, number_);
+  } catch (const Error&) {
+    group_->fail(std::current_exception());
+    group_->require_working();
+  }
+  return host ? std::make_shared<WatchedChannel>(group_, std::move(host), name, part) : nullptr;
+}
+
+void WatchedChannel::launch_watched(const Operation& operation, cudaStream_t stream,
+                                    const std::function<void()>& launch) {
   group_->require_working();
   if (is_captured(stream)) {
     launch();
@@ -82,7 +112,7 @@ void NcclChannel::launch_watched(const Operation& operation, cudaStream_t stream
   watched_.push_back(watched);
 }
 
-cudaEvent_t NcclChannel::record(cudaStream_t stream) {
+cudaEvent_t WatchedChannel::record(cudaStream_t stream) {
   cudaEvent_t event = nullptr;
   {
     const std::lock_guard lock(mutex_);
@@ -98,14 +128,26 @@ cudaEvent_t NcclChannel::record(cudaStream_t stream) {
   return event;
 }
 
-void NcclChannel::retire_finished() {
+void WatchedChannel::retire_finished() {
   while (!watched_.empty() && reached(watched_.front().after)) {
     events_.insert(events_.end(), {watched_.front().before, watched_.front().after});
     watched_.pop_front();
   }
 }
 
-void NcclChannel::inspect() {
+void WatchedChannel::drain() {
+  while (true) {
+    group_->require_working();
+    {
+      const std::lock_guard lock(mutex_);
+      retire_finished();
+      if (watched_.empty()) return;
+    }
+    std::this_thread::sleep_for(kDraining);
+  }
+}
+
+void WatchedChannel::inspect() {
   const auto now = Clock::now();
   Watched front;
   {
@@ -125,7 +167,7 @@ void NcclChannel::inspect() {
   comm_.require_sound(what);
   const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(now - front.began);
   if (!front.running || waited < patience(group_->timeout())) return;
-  host_->inspect(front.operation, front.number, waited);
+  inspect_wait(*host_, front.operation, front.number, waited);
   if (waited >= group_->timeout()) {
     throw PeerError(what + ": it did not complete within " + std::to_string(group_->timeout().count()) + " ms");
   }

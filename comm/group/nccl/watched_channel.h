@@ -15,23 +15,28 @@
 namespace lockstep::comm {
 
 /// An NCCL communicator with a watch over what it has on its way, for one thread at a time.
-class NcclChannel {
+class WatchedChannel {
  public:
   /// A collective of the ranks of `host`, which finds the ranks that are missing from this channel.
-  NcclChannel(std::shared_ptr<NcclWatchdog> group, std::shared_ptr<Communicator> host, std::string name);
-  ~NcclChannel();
-  NcclChannel(const NcclChannel&) = delete;
-  NcclChannel& operator=(const NcclChannel&) = delete;
+  WatchedChannel(std::shared_ptr<NcclWatchdog> group, std::shared_ptr<Communicator> host, std::string name);
+  /// The same of an NCCL communicator that has been made already.
+  WatchedChannel(std::shared_ptr<NcclWatchdog> group, std::shared_ptr<Communicator> host, std::string name,
+                 ncclComm_t native);
+  ~WatchedChannel();
+  WatchedChannel(const WatchedChannel&) = delete;
+  WatchedChannel& operator=(const WatchedChannel&) = delete;
 
   /// A call of NCCL that enqueues nothing.
   void prepare(const Operation& operation, const NcclComm::Call& call);
   /// A call of NCCL that appends to the stream.
   using Enqueue = std::function<ncclResult_t(ncclComm_t, cudaStream_t)>;
   void enqueue(const Operation& operation, const Stream& stream, const Enqueue& call);
-  /// Communicator::watch.
+  /// LaunchWatch::watch.
   void watch(const Stream& stream, const std::function<void()>& launch);
 
-  std::shared_ptr<NcclChannel> duplicate(const std::string& name);
+  std::shared_ptr<WatchedChannel> duplicate(const std::string& name);
+  /// Communicator::split.
+  std::shared_ptr<WatchedChannel> split(int color, int key, const std::string& name);
   const std::shared_ptr<Communicator>& host() const { return host_; }
 
   // For the group's thread.
@@ -56,6 +61,8 @@ class NcclChannel {
   void launch_watched(const Operation& operation, cudaStream_t stream, const std::function<void()>& launch);
   cudaEvent_t record(cudaStream_t stream);
   void retire_finished();
+  /// Waits until nothing is on its way.
+  void drain();
 
   std::shared_ptr<NcclWatchdog> group_;
   std::shared_ptr<Communicator> host_;

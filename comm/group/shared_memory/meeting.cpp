@@ -3,7 +3,7 @@
 
 #include <sched.h>
 
-#include <new>
+#include <utility>
 
 namespace lockstep::comm {
 
@@ -23,26 +23,24 @@ constexpr auto kInspection = std::chrono::milliseconds(100);
 SharedMeeting::SharedMeeting(std::shared_ptr<SharedWindow> window, const Topology& topology, Peers& peers,
                              std::string channel, std::chrono::milliseconds timeout)
     : window_(std::move(window)),
-      topology_(topology),
+      rank_(topology.local_rank),
+      spare_cores_(topology.spare_cores),
       peers_(peers),
       channel_(std::move(channel)),
       timeout_(timeout),
       operations_(window_->parts.size()) {
   for (std::byte* const part : window_->parts) blocks_.push_back(reinterpret_cast<Block*>(part));
-  new (blocks_[static_cast<std::size_t>(topology.local_rank)]) Block;
 }
-
-SharedMeeting::~SharedMeeting() { window_->released = true; }
 
 const std::vector<Operation>& SharedMeeting::meet(const Operation& mine) {
   if (peers_.failed()) peers_.require_working(describe(mine, channel_));
   ++number_;
   arrive(mine);
-  for (int r = 0; r < topology_.local_size(); ++r) {
-    if (r != topology_.local_rank) wait_for(r, mine);
+  for (int r = 0; r < size(); ++r) {
+    if (r != rank_) wait_for(r, mine);
     operations_[static_cast<std::size_t>(r)] = block(r).arrivals[number_ % 2].operation;
   }
-  peers_.require_agreement(operations_, topology_.local_ranks, channel_);
+  peers_.require_agreement(operations_, window_->ranks, channel_);
   return operations_;
 }
 
@@ -51,7 +49,7 @@ bool SharedMeeting::arrived(int local_rank) const {
 }
 
 void SharedMeeting::arrive(const Operation& mine) {
-  Block& own = block(topology_.local_rank);
+  Block& own = block(rank_);
   Block::Arrival& arrival = own.arrivals[number_ % 2];
   arrival.operation = mine;
   // Sequentially consistent, as is the other side: either it sees the number or we see that it sleeps.
@@ -64,7 +62,7 @@ void SharedMeeting::wait_for(int local_rank, const Operation& mine) {
   const WaitClock::Wait wait(peers_.waits());
   const auto began = Clock::now();
   for (auto waited = Clock::duration(0); waited < kYielding; waited = Clock::now() - began) {
-    const bool spins = topology_.spare_cores && waited < kSpinning;
+    const bool spins = spare_cores_ && waited < kSpinning;
     for (int i = 0; i < kPausesPerLook && spins; ++i) {
       if (arrived(local_rank)) return;
       spin_pause();
@@ -93,8 +91,8 @@ void SharedMeeting::sleep_until_arrival(int local_rank, const Operation& mine) {
 
 std::vector<int> SharedMeeting::missing() const {
   std::vector<int> ranks;
-  for (int r = 0; r < topology_.local_size(); ++r) {
-    if (!arrived(r)) ranks.push_back(topology_.local_ranks[static_cast<std::size_t>(r)]);
+  for (int r = 0; r < size(); ++r) {
+    if (!arrived(r)) ranks.push_back(window_->ranks[static_cast<std::size_t>(r)]);
   }
   return ranks;
 }

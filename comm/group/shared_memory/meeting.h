@@ -21,23 +21,21 @@ inline constexpr std::size_t kStagingBytes = 64 * 1024;
 /// slot again at the meeting after next, and nobody arrives at the next one while still reading.
 class SharedMeeting {
  public:
-  /// One rank's part of the memory; fresh shared memory is zeroed, so only the owner constructs it.
+  /// One rank's part of the memory. Fresh shared memory is zeroed, which is a block that nobody has arrived at.
   struct Block {
     /// A rank arrives by writing the meeting's number behind its operation: one cache line tells all.
     struct alignas(64) Arrival {
-      SharedWord number{0};
+      SharedWord number;
       Operation operation;
     };
     Arrival arrivals[2];
-    alignas(64) SharedWord sleepers{0};  ///< how many wait in the kernel for this rank
+    alignas(64) SharedWord sleepers;  ///< how many wait in the kernel for this rank
     alignas(64) std::byte staging[2][kStagingBytes];
   };
 
-  /// `window`: parts of at least sizeof(Block). Every rank of the node has constructed its meeting before the first
-  /// meets.
+  /// `window`: parts of at least sizeof(Block), of this group's ranks in the node and no other's.
   SharedMeeting(std::shared_ptr<SharedWindow> window, const Topology& topology, Peers& peers, std::string channel,
                 std::chrono::milliseconds timeout);
-  ~SharedMeeting();
 
   /// Waits for every rank of the node and returns what each is about to do, by local rank. Throws PeerError when one
   /// is late, gone, or does something else.
@@ -55,8 +53,11 @@ class SharedMeeting {
   void sleep_until_arrival(int local_rank, const Operation& mine);
   std::vector<int> missing() const;
 
+  int size() const { return static_cast<int>(blocks_.size()); }
+
   std::shared_ptr<SharedWindow> window_;
-  const Topology& topology_;
+  int rank_;  // in the node
+  bool spare_cores_;
   Peers& peers_;
   std::string channel_;
   std::chrono::milliseconds timeout_;

@@ -20,7 +20,7 @@ namespace lockstep::comm {
 /// The first bytes of a connection. Whoever does not know them is not ours.
 inline constexpr std::uint64_t kHelloMagic = 0x4f4c4c4548534c00;    // "\0LSHELLO"
 inline constexpr std::uint64_t kWelcomeMagic = 0x4d434c4557534c00;  // "\0LSWELCM"
-inline constexpr std::uint32_t kTcpVersion = 1;
+inline constexpr std::uint32_t kTcpVersion = 2;
 
 /// Text of at most 255 bytes; longer text is cut.
 struct ShortText {
@@ -52,6 +52,7 @@ struct Welcome {
 enum class FrameKind : std::uint32_t {
   // To the hub:
   kContribution,  ///< a rank has arrived at `operation`, with its data
+  kMeeting,       ///< the same without data: the result is what each rank is about to do
   kDeviceWait,    ///< it waits there on its device; `number` is the operation's, `overdue` past the timeout
   kFailed,        ///< it makes no more calls
   // From the hub:
@@ -74,6 +75,12 @@ struct FrameHeader {
 };
 static_assert(std::is_trivially_copyable_v<Hello> && std::is_trivially_copyable_v<Welcome> &&
               std::is_trivially_copyable_v<FrameHeader>);
+
+/// What a rank asks for with kNewChannel; the new channel's name follows.
+struct SplitRequest {
+  std::int32_t color = 0;  ///< negative: none
+  std::int32_t key = 0;
+};
 
 /// A payload goes to many ranks, so it is shared.
 using Payload = std::shared_ptr<const std::vector<std::byte>>;

@@ -174,6 +174,7 @@ void TcpHub::take(Connection& connection, const Frame& frame) {
   connection.spoke = true;
   switch (frame.header.kind) {
     case FrameKind::kContribution:
+    case FrameKind::kMeeting:
     case FrameKind::kDeviceWait:
     case FrameKind::kFailed:
       return meetings_.take(connection.rank, frame);

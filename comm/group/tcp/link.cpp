@@ -33,12 +33,19 @@ TcpLink::~TcpLink() {
 
 Payload TcpLink::exchange(std::int32_t channel, const Operation& operation, const void* data, std::size_t bytes,
                           const std::string& what) {
+  return arrive({.kind = FrameKind::kContribution, .channel = channel, .operation = operation, .bytes = bytes}, data,
+                what);
+}
+
+Payload TcpLink::meet(std::int32_t channel, const Operation& operation, const std::string& what) {
+  return arrive({.kind = FrameKind::kMeeting, .channel = channel, .operation = operation}, nullptr, what);
+}
+
+Payload TcpLink::arrive(FrameHeader header, const void* data, const std::string& what) {
   if (failed_) throw out_of_order(what, rank_);
-  const WaitClock::Wait wait(waits_);
   const auto end = Clock::now() + timeout_ + kGrace;
-  FrameHeader header{.kind = FrameKind::kContribution, .channel = channel, .operation = operation, .bytes = bytes};
-  send(header, data, bytes, end);
-  const std::optional<Frame> answer = await(results_, channel, what, end);
+  send(header, data, header.bytes, end);
+  const std::optional<Frame> answer = await(results_, header.channel, what, end);
   if (!answer) lose(late(what, hub_, timeout_));
   if (answer->header.kind == FrameKind::kError) lose(decode_error(answer->payload));
   return answer->payload;

@@ -12,7 +12,6 @@
 
 #include "comm/group/liveness/peer_errors.h"
 #include "comm/group/tcp/frame.h"
-#include "comm/group/wait_clock.h"
 
 namespace lockstep::comm {
 
@@ -30,13 +29,12 @@ class TcpLink {
   /// description. Throws PeerError, and then this rank has lost its order of calls.
   Payload exchange(std::int32_t channel, const Operation& operation, const void* data, std::size_t bytes,
                    const std::string& what);
+  /// The same without data; the answer is what each rank is about to do.
+  Payload meet(std::int32_t channel, const Operation& operation, const std::string& what);
 
-  /// Communicator::inspect for a channel. Beside an exchange().
+  /// Transport::inspect for a channel. Beside an exchange().
   void inspect(std::int32_t channel, const Operation& operation, std::int64_t number, const std::string& what,
                std::chrono::milliseconds waited);
-
-  /// The time that calls of exchange() took, the way to the hub and back included.
-  const WaitClock& waits() const { return waits_; }
 
   bool failed() const { return failed_; }
   /// Tells the others, through the hub, that this rank makes no more calls.
@@ -48,6 +46,7 @@ class TcpLink {
   using Clock = std::chrono::steady_clock;
 
   void serve();
+  Payload arrive(FrameHeader header, const void* data, const std::string& what);
   void send(const FrameHeader& header, const void* data, std::size_t bytes, Clock::time_point end);
   /// The answer that `answers` gets for `key`; none where the hub is silent until `end`. Throws where it is gone.
   template <class Key>
@@ -60,7 +59,6 @@ class TcpLink {
   std::string hub_;
   std::chrono::milliseconds timeout_;
   std::atomic<bool> failed_ = false;
-  WaitClock waits_;
   std::mutex sending_;  // one frame after the other
   std::mutex mutex_;    // guards what follows
   std::condition_variable changed_;

@@ -2,6 +2,7 @@
 #include "comm/group/tcp/meetings.h"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 #include <utility>
 
@@ -19,44 +20,64 @@ Payload concatenated(const std::vector<Payload>& parts) {
   return whole;
 }
 
+Payload reduced(const std::vector<Operation>& operations, const std::vector<Payload>& parts) {
+  std::vector<const void*> sources;
+  for (const Payload& part : parts) sources.push_back(part->data());
+  const Operation& operation = operations.front();
+  auto result = std::make_shared<std::vector<std::byte>>(parts.front()->size());
+  void* const output = result->data();
+  reduce(reduction_of(operation, operations), sources, {&output, 1},
+         static_cast<std::int64_t>(result->size() / size_of(operation.dtype)));
+  return result;
+}
+
 }  // namespace
 
 TcpMeetings::TcpMeetings(int size, std::chrono::milliseconds timeout, Send send)
-    : size_(size), timeout_(timeout), send_(std::move(send)), ranks_(at(size)), states_(at(size)) {
-  std::iota(ranks_.begin(), ranks_.end(), 0);
-  for (const int rank : ranks_) names_.push_back("rank " + std::to_string(rank));
-  open_channel(next_channel_++, kFirstChannel);
+    : timeout_(timeout), send_(std::move(send)), states_(at(size)) {
+  std::vector<int> ranks(at(size));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  for (const int rank : ranks) names_.push_back("rank " + std::to_string(rank));
+  open_channel(kFirstChannel, std::move(ranks));
 }
 
-TcpMeetings::Channel& TcpMeetings::open_channel(std::int32_t id, const std::string& name) {
-  Channel& channel = channels_[id];
+std::int32_t TcpMeetings::open_channel(const std::string& name, std::vector<int> ranks) {
+  Channel& channel = channels_[next_channel_];
   channel.name = name;
-  channel.arrived.resize(at(size_));
-  channel.operations.resize(at(size_));
-  channel.parts.assign(at(size_), nothing_);
-  channel.device_waits.resize(at(size_));
-  return channel;
+  channel.ranks = std::move(ranks);
+  const std::size_t size = channel.ranks.size();
+  channel.arrived.resize(size);
+  channel.frames.resize(size);
+  channel.operations.resize(size);
+  channel.parts.assign(size, nothing_);
+  channel.device_waits.resize(size);
+  return next_channel_++;
 }
 
 void TcpMeetings::take(int rank, const Frame& frame) {
   if (frame.header.kind == FrameKind::kFailed) return lose(rank, PeerState::kFailed);
   const auto found = channels_.find(frame.header.channel);
   if (found == channels_.end()) return lose(rank, PeerState::kFailed);
-  if (frame.header.kind == FrameKind::kDeviceWait) return wait_on_device(rank, found->second, frame.header);
-  arrive(rank, found->second, found->first, frame);
+  Channel& channel = found->second;
+  const auto place = std::ranges::find(channel.ranks, rank);
+  if (place == channel.ranks.end()) return lose(rank, PeerState::kFailed);
+  const auto member = static_cast<std::size_t>(place - channel.ranks.begin());
+  if (frame.header.kind == FrameKind::kDeviceWait) return wait_on_device(member, channel, frame.header);
+  arrive(member, channel, found->first, frame);
 }
 
-void TcpMeetings::arrive(int rank, Channel& channel, std::int32_t id, const Frame& frame) {
+void TcpMeetings::arrive(std::size_t member, Channel& channel, std::int32_t id, const Frame& frame) {
   if (channel.count == 0) channel.began = Clock::now();
-  channel.count += channel.arrived[at(rank)] ? 0 : 1;
-  channel.arrived[at(rank)] = true;
-  channel.operations[at(rank)] = frame.header.operation;
-  channel.parts[at(rank)] = frame.payload;
+  channel.count += channel.arrived[member] ? 0 : 1;
+  channel.arrived[member] = true;
+  channel.frames[member] = frame.header.kind;
+  channel.operations[member] = frame.header.operation;
+  channel.parts[member] = frame.payload;
   if (frame.header.operation.kind == OperationKind::kLeave) {
     ending_ = true;
-    lose(rank, PeerState::kLeft);
+    lose(channel.ranks[member], PeerState::kLeft);
   }
-  if (channel.count == size_) {
+  if (channel.count == channel.ranks.size()) {
     finish(channel, id);
   } else {
     require_present(channel, id);
@@ -71,7 +92,7 @@ void TcpMeetings::lose(int rank, PeerState state) {
   for (auto& [id, channel] : channels_) require_present(channel, id);
   // A rank that is somewhere else learns it too, as the hub may be gone when it comes to ask.
   if (state == PeerState::kLeft || std::exchange(told_, true)) return;
-  for (const int other : ranks_) {
+  for (int other = 0; at(other) < states_.size(); ++other) {
     const FrameHeader news{.kind = FrameKind::kNews, .number = static_cast<std::int64_t>(state)};
     if (other != rank) send_(other, news, payload_of(names_[at(rank)]));
   }
@@ -79,43 +100,57 @@ void TcpMeetings::lose(int rank, PeerState state) {
 
 void TcpMeetings::require_present(Channel& channel, std::int32_t id) {
   if (channel.count == 0) return;
-  if (const auto error = absence(not_in(channel.arrived), what(channel))) end_with(channel, id, *error);
+  if (const auto error = absence(missing_from(channel), what(channel))) end_with(channel, id, *error);
 }
 
 void TcpMeetings::finish(Channel& channel, std::int32_t id) {
   if (!agree(channel.operations)) {
-    return end_with(channel, id, disagreement(channel.operations, ranks_, channel.name));
+    return end_with(channel, id, disagreement(channel.operations, channel.ranks, channel.name));
   }
-  int only = -1;
-  Payload result;
+  std::vector<Payload> results;
   try {
-    result = combine(channel, only);
+    require_alike(channel);
+    results = combine(channel);
   } catch (const std::exception& error) {
     return end_with(channel, id, PeerError(what(channel) + ": " + error.what()));
   }
   close_meeting(channel);
-  for (const int rank : ranks_) {
-    send_(rank, {.kind = FrameKind::kResult, .channel = id}, only < 0 || only == rank ? result : nothing_);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    send_(channel.ranks[i], {.kind = FrameKind::kResult, .channel = id}, results[i]);
   }
 }
 
-Payload TcpMeetings::combine(const Channel& channel, int& only) {
+void TcpMeetings::require_alike(const Channel& channel) const {
+  // Only the root's part counts in a broadcast, and a name may differ.
+  const OperationKind kind = channel.operations.front().kind;
+  const bool free = kind == OperationKind::kBroadcast || kind == OperationKind::kNewChannel;
+  for (std::size_t i = 0; i < channel.ranks.size(); ++i) {
+    if (channel.frames[i] != channel.frames.front() ||
+        (!free && channel.parts[i]->size() != channel.parts[0]->size())) {
+      throw PeerError(names_[at(channel.ranks[i])] + " has sent another amount of data");
+    }
+  }
+}
+
+std::vector<Payload> TcpMeetings::combine(Channel& channel) {
   const Operation& operation = channel.operations.front();
+  const auto to_all = [&](const Payload& result) { return std::vector<Payload>(channel.ranks.size(), result); };
+  if (channel.frames.front() == FrameKind::kMeeting) {
+    return to_all(payload_of(channel.operations.data(), channel.operations.size() * sizeof(Operation)));
+  }
   switch (operation.kind) {
     case OperationKind::kAllReduce:
-      return reduced(channel);
-    case OperationKind::kReduceScatter:
-      only = operation.root;
-      return reduced(channel);
-    case OperationKind::kBroadcast:
-      return channel.parts.at(at(operation.root));
-    case OperationKind::kAllGather:
-      return concatenated(channel.parts);
-    case OperationKind::kDuplicate: {
-      const std::int32_t id = next_channel_++;
-      open_channel(id, text_of(channel.parts.front()));
-      return payload_of(&id, sizeof id);
+      return to_all(reduced(channel.operations, channel.parts));
+    case OperationKind::kReduceScatter: {
+      std::vector<Payload> results = to_all(nothing_);
+      results.at(at(operation.root)) = reduced(channel.operations, channel.parts);
+      return results;
     }
+    case OperationKind::kBroadcast:
+      return to_all(channel.parts.at(at(operation.root)));
+    case OperationKind::kNewChannel:
+      return open_parts(channel);
+    case OperationKind::kAllGather:
     case OperationKind::kBarrier:
     case OperationKind::kAllocate:
     case OperationKind::kLeave:
@@ -123,36 +158,47 @@ Payload TcpMeetings::combine(const Channel& channel, int& only) {
     case OperationKind::kJoin:
       break;
   }
-  return nothing_;
+  return to_all(concatenated(channel.parts));
 }
 
-Payload TcpMeetings::reduced(const Channel& channel) const {
-  const Operation& operation = channel.operations.front();
-  const std::size_t bytes = channel.parts.front()->size();
-  std::vector<float> premultiply;
-  std::vector<const void*> sources;
-  for (std::size_t r = 0; r < at(size_); ++r) {
-    if (channel.parts[r]->size() != bytes) throw PeerError(names_[r] + " has sent another amount of data");
-    premultiply.push_back(channel.operations[r].premultiply);
-    sources.push_back(channel.parts[r]->data());
+std::vector<Payload> TcpMeetings::open_parts(const Channel& channel) {
+  // The new channels' ranks, by color and key; equal keys stay in order.
+  std::map<std::int32_t, std::vector<std::pair<std::int32_t, std::size_t>>> colors;
+  std::vector<SplitRequest> requests;
+  for (std::size_t i = 0; i < channel.ranks.size(); ++i) {
+    const Payload& part = channel.parts[i];
+    if (part->size() < sizeof(SplitRequest)) throw PeerError(names_[at(channel.ranks[i])] + " asks for no channel");
+    std::memcpy(&requests.emplace_back(), part->data(), sizeof(SplitRequest));
+    if (requests.back().color >= 0) colors[requests.back().color].emplace_back(requests.back().key, i);
   }
-  auto result = std::make_shared<std::vector<std::byte>>(bytes);
-  reduce(reduction_of(operation, std::move(premultiply)), sources, result->data(),
-         static_cast<std::int64_t>(bytes / size_of(operation.dtype)));
-  return result;
+  std::vector<Payload> results(channel.ranks.size(), nothing_);
+  for (auto& [color, members] : colors) {
+    std::ranges::sort(members);
+    std::vector<int> ranks;
+    for (const auto& [key, i] : members) ranks.push_back(channel.ranks[i]);
+    const Payload& first = channel.parts[members.front().second];
+    const std::string name(reinterpret_cast<const char*>(first->data()) + sizeof(SplitRequest),
+                           first->size() - sizeof(SplitRequest));
+    std::vector<std::int32_t> answer{0};
+    answer.insert(answer.end(), ranks.begin(), ranks.end());
+    answer.front() = open_channel(name, std::move(ranks));
+    const Payload payload = payload_of(answer.data(), answer.size() * sizeof(std::int32_t));
+    for (const auto& [key, i] : members) results[i] = payload;
+  }
+  return results;
 }
 
 std::vector<bool> TcpMeetings::close_meeting(Channel& channel) {
   channel.count = 0;
-  channel.parts.assign(at(size_), nothing_);
-  return std::exchange(channel.arrived, std::vector<bool>(at(size_)));
+  channel.parts.assign(channel.ranks.size(), nothing_);
+  return std::exchange(channel.arrived, std::vector<bool>(channel.ranks.size()));
 }
 
 void TcpMeetings::end_with(Channel& channel, std::int32_t id, const PeerError& error) {
   const std::vector<bool> arrived = close_meeting(channel);
   const Payload text = encode(error);
-  for (const int rank : ranks_) {
-    if (arrived[at(rank)]) send_(rank, {.kind = FrameKind::kError, .channel = id}, text);
+  for (std::size_t i = 0; i < arrived.size(); ++i) {
+    if (arrived[i]) send_(channel.ranks[i], {.kind = FrameKind::kError, .channel = id}, text);
   }
 }
 
@@ -167,33 +213,35 @@ TcpMeetings::Clock::time_point TcpMeetings::next_deadline() const {
 void TcpMeetings::expire(Clock::time_point now) {
   for (auto& [id, channel] : channels_) {
     if (channel.count == 0 || now < channel.began + timeout_) continue;
-    end_with(channel, id, late(what(channel), names(not_in(channel.arrived)), timeout_));
+    end_with(channel, id, late(what(channel), names(missing_from(channel)), timeout_));
   }
 }
 
-void TcpMeetings::wait_on_device(int rank, Channel& channel, const FrameHeader& header) {
-  channel.device_waits[at(rank)] = {header.number, header.operation};
+void TcpMeetings::wait_on_device(std::size_t member, Channel& channel, const FrameHeader& header) {
+  channel.device_waits[member] = {header.number, header.operation};
   const std::string what = describe(header.operation, channel.name) + ", number " + std::to_string(header.number);
   std::vector<int> missing;
   std::vector<Operation> waits;
-  for (const int r : ranks_) {
-    const DeviceWait& wait = channel.device_waits[at(r)];
-    if (wait.number != header.number) missing.push_back(r);
+  for (std::size_t i = 0; i < channel.ranks.size(); ++i) {
+    const DeviceWait& wait = channel.device_waits[i];
+    if (wait.number != header.number) missing.push_back(channel.ranks[i]);
     waits.push_back(wait.operation);
   }
   // One that waits here too and then gave up is not to blame; whoever is missing is. One that is gone was killed.
   std::vector<int> awaited;
-  for (const int r : ranks_) {
-    const bool here = channel.device_waits[at(r)].number == header.number;
-    if (missing.empty() || !here || states_[at(r)] == PeerState::kGone) awaited.push_back(r);
+  for (std::size_t i = 0; i < channel.ranks.size(); ++i) {
+    const int rank = channel.ranks[i];
+    const bool here = channel.device_waits[i].number == header.number;
+    if (missing.empty() || !here || states_[at(rank)] == PeerState::kGone) awaited.push_back(rank);
   }
   std::optional<PeerError> verdict = absence(awaited, what);
   if (!verdict && header.overdue != 0) {
-    verdict = missing.empty() && !agree(waits) ? disagreement(waits, ranks_, channel.name)
+    verdict = missing.empty() && !agree(waits) ? disagreement(waits, channel.ranks, channel.name)
                                                : late(what, names(missing), timeout_);
   }
   if (!verdict) return;
-  send_(rank, {.kind = FrameKind::kVerdict, .channel = header.channel, .number = header.number}, encode(*verdict));
+  send_(channel.ranks[member], {.kind = FrameKind::kVerdict, .channel = header.channel, .number = header.number},
+        encode(*verdict));
 }
 
 std::string TcpMeetings::what(const Channel& channel) const {
@@ -207,10 +255,10 @@ std::string TcpMeetings::names(const std::vector<int>& ranks) const {
   return text;
 }
 
-std::vector<int> TcpMeetings::not_in(const std::vector<bool>& arrived) const {
+std::vector<int> TcpMeetings::missing_from(const Channel& channel) const {
   std::vector<int> missing;
-  for (const int rank : ranks_) {
-    if (!arrived[at(rank)]) missing.push_back(rank);
+  for (std::size_t i = 0; i < channel.ranks.size(); ++i) {
+    if (!channel.arrived[i]) missing.push_back(channel.ranks[i]);
   }
   return missing;
 }

@@ -29,7 +29,7 @@ class TcpMeetings {
   /// Whether a rank has come to the end of its run.
   bool ending() const { return ending_; }
 
-  /// A frame from a rank: kContribution, kDeviceWait or kFailed.
+  /// A frame from a rank: kContribution, kMeeting, kDeviceWait or kFailed.
   void take(int rank, const Frame& frame);
   /// The rank will make no more calls.
   void lose(int rank, PeerState state);
@@ -44,39 +44,43 @@ class TcpMeetings {
     std::int64_t number = -1;
     Operation operation;
   };
+  /// Everything by place in the channel.
   struct Channel {
     std::string name;
+    std::vector<int> ranks;  ///< of the job
     std::vector<bool> arrived;
+    std::vector<FrameKind> frames;
     std::vector<Operation> operations;
     std::vector<Payload> parts;
-    int count = 0;  ///< of the ranks that have arrived
+    std::size_t count = 0;  ///< of the ranks that have arrived
     Clock::time_point began;
     std::vector<DeviceWait> device_waits;
   };
 
-  Channel& open_channel(std::int32_t id, const std::string& name);
-  void arrive(int rank, Channel& channel, std::int32_t id, const Frame& frame);
-  void wait_on_device(int rank, Channel& channel, const FrameHeader& header);
+  std::int32_t open_channel(const std::string& name, std::vector<int> ranks);
+  void arrive(std::size_t member, Channel& channel, std::int32_t id, const Frame& frame);
+  void wait_on_device(std::size_t member, Channel& channel, const FrameHeader& header);
   /// Ends the meeting with an error where a rank that has not arrived never will.
   void require_present(Channel& channel, std::int32_t id);
   void finish(Channel& channel, std::int32_t id);
-  /// The result, and the only rank that gets it, or -1 for all.
-  Payload combine(const Channel& channel, int& only);
-  Payload reduced(const Channel& channel) const;
+  /// Throws PeerError where one rank has sent more than another, or something else.
+  void require_alike(const Channel& channel) const;
+  /// Each rank's result.
+  std::vector<Payload> combine(Channel& channel);
+  /// Opens the channels that the ranks of one ask for. A rank's result is the new one's id and ranks, or nothing.
+  std::vector<Payload> open_parts(const Channel& channel);
   /// Makes the channel ready for the next operation; returns who had arrived.
   std::vector<bool> close_meeting(Channel& channel);
   void end_with(Channel& channel, std::int32_t id, const PeerError& error);
   std::string what(const Channel& channel) const;
   std::string names(const std::vector<int>& ranks) const;
-  std::vector<int> not_in(const std::vector<bool>& arrived) const;
+  std::vector<int> missing_from(const Channel& channel) const;
   /// The error for those of `ranks` that will never come, by what became of the first; none where all may.
   std::optional<PeerError> absence(const std::vector<int>& ranks, const std::string& what) const;
 
-  int size_;
   std::chrono::milliseconds timeout_;
   Send send_;
   Payload nothing_ = payload_of("");
-  std::vector<int> ranks_;  // 0, 1, ...
   std::vector<std::string> names_;
   std::vector<PeerState> states_;
   std::map<std::int32_t, Channel> channels_;

@@ -28,7 +28,10 @@ Hello hello_of(const LaunchEnvironment& environment, const TcpRendezvous& where)
 }  // namespace
 
 TcpMembership::TcpMembership(const LaunchEnvironment& environment, const CommunicatorOptions& options)
-    : rank_(environment.rank), size_(environment.size) {
+    : rank_(environment.rank),
+      size_(environment.size),
+      timeout_(options.timeout),
+      peers_(rank_, [this] { link_->fail(); }) {
   const TcpRendezvous where = TcpRendezvous::from_environment(environment);
   const Hello hello = hello_of(environment, where);
   Socket socket;
@@ -47,7 +50,8 @@ TcpMembership::TcpMembership(const LaunchEnvironment& environment, const Communi
 }
 
 TcpMembership::~TcpMembership() {
-  if (link_->failed()) return;
+  if (peers_.failed() || link_->failed()) return;
+  peers_.leave();
   try {
     meet(OperationKind::kLeave);
   } catch (const Error& error) {

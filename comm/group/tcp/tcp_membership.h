@@ -5,6 +5,7 @@
 
 #include "comm/group/communicator.h"
 #include "comm/group/launch_environment.h"
+#include "comm/group/liveness/peers.h"
 #include "comm/group/membership.h"
 #include "comm/group/tcp/hub.h"
 #include "comm/group/tcp/link.h"
@@ -24,9 +25,11 @@ class TcpMembership final : public Membership {
 
   int rank() const { return rank_; }
   int size() const { return size_; }
+  std::chrono::milliseconds timeout() const { return timeout_; }
   TcpLink& link() { return *link_; }
+  Peers& peers() { return peers_; }
 
-  void fail() override { link_->fail(); }
+  void fail() override { peers_.fail(); }
   void abort(int exit_code) override { link_->abort(exit_code); }
 
  private:
@@ -35,8 +38,10 @@ class TcpMembership final : public Membership {
 
   int rank_;
   int size_;
+  std::chrono::milliseconds timeout_;
   std::unique_ptr<TcpHub> hub_;
   std::unique_ptr<TcpLink> link_;  // ends before the hub
+  Peers peers_;                    // tells the hub, through the link
 };
 
 }  // namespace lockstep::comm

@@ -3,14 +3,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <utility>
+
+#include "comm/group/join.h"
 
 namespace lockstep::comm {
 
 namespace {
-
-std::byte* bytes_of(const Tensor& tensor) { return static_cast<std::byte*>(tensor.data()); }
-std::int64_t length_of(const Tensor& tensor) { return static_cast<std::int64_t>(tensor.bytes()); }
 
 /// Calls f(begin, bytes) for consecutive pieces of `bytes`; once for none, because ranks must still meet.
 template <class F>
@@ -23,87 +23,135 @@ void for_each_piece(std::int64_t bytes, std::int64_t most, F f) {
   } while (begin < bytes);
 }
 
+Group world_of(const TcpMembership& membership) {
+  Group world{.name = kFirstChannel, .rank = membership.rank()};
+  world.ranks.resize(static_cast<std::size_t>(membership.size()));
+  std::iota(world.ranks.begin(), world.ranks.end(), 0);
+  return world;
+}
+
 }  // namespace
 
-TcpTransport::TcpTransport(std::shared_ptr<TcpMembership> runtime, std::int32_t id, std::string name)
-    : runtime_(std::move(runtime)), id_(id), name_(std::move(name)) {}
+TcpTransport::TcpTransport(std::shared_ptr<TcpMembership> membership)
+    : TcpTransport(membership, 0, world_of(*membership)) {}
 
-Payload TcpTransport::exchange(const Operation& operation, const void* data, std::int64_t bytes,
-                               std::int64_t expected) {
-  const std::string what = describe(operation, name_);
-  Payload result = runtime_->link().exchange(id_, operation, data, static_cast<std::size_t>(bytes), what);
-  if (static_cast<std::int64_t>(result->size()) == expected) return result;
+TcpTransport::TcpTransport(std::shared_ptr<TcpMembership> membership, std::int32_t id, Group group)
+    : Transport(std::move(group), membership->peers(), membership->timeout()),
+      membership_(std::move(membership)),
+      id_(id),
+      operations_(this->group().ranks.size()) {}
+
+template <class Call>
+Payload TcpTransport::in_order(Call call) {
+  // The way to the hub and back included.
+  const WaitClock::Wait wait(peers().waits());
+  try {
+    return call();
+  } catch (const PeerError&) {
+    peers().fail();
+    throw;
+  }
+}
+
+void TcpTransport::require_size(const Payload& result, std::int64_t expected, const std::string& what) const {
+  if (static_cast<std::int64_t>(result->size()) == expected) return;
   throw PeerError(
       what + ": expected " + std::to_string(expected) + " bytes from rank 0, found " + std::to_string(result->size()),
       "Start every rank with the same program.");
 }
 
-Storage TcpTransport::allocate(std::size_t bytes) {
-  exchange({.kind = OperationKind::kAllocate, .count = static_cast<std::int64_t>(bytes)}, nullptr, 0, 0);
-  Storage storage = Storage::allocate(bytes, kCpu);
-  std::memset(storage.data(), 0, bytes);
-  return storage;
-}
-
-void TcpTransport::all_reduce(const Tensor& buffer, ReduceOp op, float premultiply) {
-  const Operation mine{.kind = OperationKind::kAllReduce,
-                       .reduce = op,
-                       .dtype = buffer.dtype(),
-                       .count = buffer.numel(),
-                       .premultiply = premultiply};
-  for_each_piece(length_of(buffer), kPieceBytes, [&](std::int64_t begin, std::int64_t bytes) {
-    std::byte* const piece = bytes_of(buffer) + begin;
-    const Payload result = exchange(mine, piece, bytes, bytes);
-    std::memcpy(piece, result->data(), result->size());
+Payload TcpTransport::exchange(const Operation& operation, const void* data, std::int64_t bytes,
+                               std::int64_t expected) {
+  const std::string what = describe(operation, group().name);
+  peers().require_working(what);
+  return in_order([&] {
+    Payload result = membership_->link().exchange(id_, operation, data, static_cast<std::size_t>(bytes), what);
+    require_size(result, expected, what);
+    return result;
   });
 }
 
-void TcpTransport::broadcast(const Tensor& buffer, int root) {
-  const Operation mine{
-      .kind = OperationKind::kBroadcast, .dtype = buffer.dtype(), .root = root, .count = buffer.numel()};
-  for_each_piece(length_of(buffer), kPieceBytes, [&](std::int64_t begin, std::int64_t bytes) {
-    std::byte* const piece = bytes_of(buffer) + begin;
-    const Payload result = exchange(mine, piece, rank() == root ? bytes : 0, bytes);
-    std::memcpy(piece, result->data(), result->size());
+const std::vector<Operation>& TcpTransport::meet(const Operation& mine) {
+  const std::string what = describe(mine, group().name);
+  peers().require_working(what);
+  const Payload result = in_order([&] {
+    Payload met = membership_->link().meet(id_, mine, what);
+    require_size(met, static_cast<std::int64_t>(operations_.size() * sizeof(Operation)), what);
+    return met;
+  });
+  std::memcpy(operations_.data(), result->data(), result->size());
+  return operations_;
+}
+
+void TcpTransport::all_reduce(const Operation& mine, std::span<const Operation>, std::byte* data, std::int64_t count) {
+  const std::int64_t length = count * static_cast<std::int64_t>(size_of(mine.dtype));
+  for_each_piece(length, kPieceBytes, [&](std::int64_t begin, std::int64_t bytes) {
+    const Payload result = exchange(mine, data + begin, bytes, bytes);
+    std::memcpy(data + begin, result->data(), result->size());
   });
 }
 
-void TcpTransport::all_gather(const Tensor& in, const Tensor& out) {
-  const Operation mine{.kind = OperationKind::kAllGather, .dtype = in.dtype(), .count = in.numel()};
+void TcpTransport::broadcast(const Operation& mine, std::byte* data, std::int64_t bytes) {
+  for_each_piece(bytes, kPieceBytes, [&](std::int64_t begin, std::int64_t piece) {
+    const Payload result = exchange(mine, data + begin, rank() == mine.root ? piece : 0, piece);
+    std::memcpy(data + begin, result->data(), result->size());
+  });
+}
+
+void TcpTransport::all_gather(const Operation& mine, const std::byte* in, std::byte* out, std::int64_t bytes) {
+  // The hub concatenates for these kinds; the ranks compare what the gathering is for.
   const std::int64_t most = std::max<std::int64_t>(kPieceBytes / size(), 1);
-  for_each_piece(length_of(in), most, [&](std::int64_t begin, std::int64_t bytes) {
-    const Payload result = exchange(mine, bytes_of(in) + begin, bytes, bytes * size());
+  for_each_piece(bytes, most, [&](std::int64_t begin, std::int64_t piece) {
+    const Payload result = exchange(mine, in + begin, piece, piece * size());
     for (int r = 0; r < size(); ++r) {
-      std::memcpy(bytes_of(out) + r * length_of(in) + begin, result->data() + r * bytes,
-                  static_cast<std::size_t>(bytes));
+      std::memcpy(out + r * bytes + begin, result->data() + r * piece, static_cast<std::size_t>(piece));
     }
   });
 }
 
-void TcpTransport::reduce_scatter(const Tensor& in, const Tensor& out, ReduceOp op) {
+void TcpTransport::reduce_scatter(const Operation& mine, const std::byte* in, std::byte* out, std::int64_t count) {
+  const std::int64_t length = count * static_cast<std::int64_t>(size_of(mine.dtype));
   for (int owner = 0; owner < size(); ++owner) {
-    const Operation mine{
-        .kind = OperationKind::kReduceScatter, .reduce = op, .dtype = in.dtype(), .root = owner, .count = in.numel()};
-    for_each_piece(length_of(out), kPieceBytes, [&](std::int64_t begin, std::int64_t bytes) {
-      const std::byte* const part = bytes_of(in) + owner * length_of(out) + begin;
-      const Payload result = exchange(mine, part, bytes, rank() == owner ? bytes : 0);
-      if (rank() == owner) std::memcpy(bytes_of(out) + begin, result->data(), result->size());
+    Operation to_owner = mine;
+    to_owner.root = owner;
+    for_each_piece(length, kPieceBytes, [&](std::int64_t begin, std::int64_t bytes) {
+      const Payload result = exchange(to_owner, in + owner * length + begin, bytes, rank() == owner ? bytes : 0);
+      if (rank() == owner) std::memcpy(out + begin, result->data(), result->size());
     });
   }
 }
 
-void TcpTransport::barrier() { exchange({.kind = OperationKind::kBarrier}, nullptr, 0, 0); }
-
-void TcpTransport::inspect(const Operation& mine, std::int64_t number, std::chrono::milliseconds waited) {
-  runtime_->link().inspect(id_, mine, number, describe(mine, name_) + ", number " + std::to_string(number), waited);
+std::shared_ptr<Transport> TcpTransport::split(int color, int key, const std::string& name) {
+  const SplitRequest request{color, key};
+  std::string bytes(reinterpret_cast<const char*>(&request), sizeof request);
+  bytes += name;
+  const Operation operation{.kind = OperationKind::kNewChannel};
+  const std::string what = describe(operation, group().name);
+  peers().require_working(what);
+  const Payload answer =
+      in_order([&] { return membership_->link().exchange(id_, operation, bytes.data(), bytes.size(), what); });
+  if (color < 0) return nullptr;
+  std::vector<std::int32_t> numbers(answer->size() / sizeof(std::int32_t));
+  std::memcpy(numbers.data(), answer->data(), numbers.size() * sizeof(std::int32_t));
+  Group part{.name = name};
+  if (!numbers.empty()) part.ranks.assign(numbers.begin() + 1, numbers.end());
+  const auto own = std::ranges::find(part.ranks, group().ranks[static_cast<std::size_t>(rank())]);
+  if (own == part.ranks.end()) throw PeerError(what + ": rank 0 has made no channel for this rank");
+  part.rank = static_cast<int>(own - part.ranks.begin());
+  return std::make_shared<TcpTransport>(membership_, numbers.front(), std::move(part));
 }
 
-std::shared_ptr<TcpTransport> TcpTransport::duplicate(const std::string& name) {
-  std::int32_t id = 0;
-  const Payload result = exchange({.kind = OperationKind::kDuplicate}, name.data(),
-                                  static_cast<std::int64_t>(name.size()), static_cast<std::int64_t>(sizeof id));
-  std::memcpy(&id, result->data(), sizeof id);
-  return std::make_shared<TcpTransport>(runtime_, id, name);
+void TcpTransport::inspect(const Operation& mine, std::int64_t number, std::chrono::milliseconds waited) {
+  const std::string what = describe(mine, group().name) + ", number " + std::to_string(number);
+  in_order([&] {
+    membership_->link().inspect(id_, mine, number, what, waited);
+    return Payload();
+  });
+}
+
+Joined join_tcp(const LaunchEnvironment& environment, const CommunicatorOptions& options) {
+  const auto membership = std::make_shared<TcpMembership>(environment, options);
+  return {membership, std::make_shared<TcpTransport>(membership)};
 }
 
 }  // namespace lockstep::comm

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "comm/group/device_waits.h"
 #include "comm/group/launch_environment.h"
 #include "comm/group/nccl_communicator.h"
 #include "comm/group/world.h"
@@ -19,7 +20,7 @@ namespace {
 
 using testing::ElementsAre;
 
-enum class Path { kWindow, kPrivate, kMpi, kShortage, kNoRoom, kNodes, kNccl };
+enum class Path { kWindow, kPrivate, kTransport, kShortage, kNoRoom, kNodes, kNccl };
 
 std::string name_of(Path path) {
   switch (path) {
@@ -27,8 +28,8 @@ std::string name_of(Path path) {
       return "Window";
     case Path::kPrivate:
       return "PrivateBuffers";
-    case Path::kMpi:
-      return "Mpi";
+    case Path::kTransport:
+      return "Transport";
     case Path::kShortage:
       return "TooLittleSharedMemory";
     case Path::kNoRoom:
@@ -54,8 +55,8 @@ class Collectives : public testing::TestWithParam<Path> {
     if (GetParam() == Path::kShortage) setenv("LOCKSTEP_SHARED_MEMORY_BYTES", "1500000", 1);
     if (GetParam() == Path::kNoRoom) setenv("LOCKSTEP_SHARED_MEMORY_BYTES", "0", 1);
     if (GetParam() == Path::kNodes) setenv("LOCKSTEP_RANKS_PER_NODE", "2", 1);
-    world_ = std::make_shared<World>(
-        World::from_environment({.timeout = std::chrono::seconds(60), .shared_memory = GetParam() != Path::kMpi}));
+    world_ = std::make_shared<World>(World::from_environment(
+        {.timeout = std::chrono::seconds(60), .shared_memory = GetParam() != Path::kTransport}));
     group_ = world_->communicator();
     unsetenv("LOCKSTEP_RANKS_PER_NODE");
   }
@@ -111,8 +112,8 @@ class Collectives : public testing::TestWithParam<Path> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Paths, Collectives,
-                         testing::Values(Path::kWindow, Path::kPrivate, Path::kMpi, Path::kShortage, Path::kNoRoom,
-                                         Path::kNodes),
+                         testing::Values(Path::kWindow, Path::kPrivate, Path::kTransport, Path::kShortage,
+                                         Path::kNoRoom, Path::kNodes),
                          [](const auto& path) { return name_of(path.param); });
 INSTANTIATE_TEST_SUITE_P(Nccl, Collectives, testing::Values(Path::kNccl),
                          [](const auto& path) { return name_of(path.param); });
@@ -416,7 +417,7 @@ TEST_P(Collectives, BuffersOfTheCpuAlwaysTravel) {
 
 TEST_P(Collectives, WatchALaunch) {
   bool launched = false;
-  group().watch(stream(), [&] { launched = true; });
+  launch_watched(group(), stream(), [&] { launched = true; });
   EXPECT_TRUE(launched);
   stream().synchronize();
 }
@@ -428,13 +429,67 @@ TEST_P(Collectives, DescribesHowTheRanksReachEachOther) {
     EXPECT_THAT(group().description(), testing::StartsWith("nccl over "));
   } else if (size() == 1) {
     EXPECT_EQ(group().description(), "self");
-  } else if (launch_environment().launcher == LaunchEnvironment::Launcher::kTorchrun) {
-    EXPECT_EQ(group().description(), "tcp");
-  } else if (GetParam() == Path::kWindow || GetParam() == Path::kPrivate) {
-    EXPECT_EQ(group().description(), "mpi, shared memory");
-  } else if (GetParam() == Path::kMpi || GetParam() == Path::kNoRoom) {
-    EXPECT_EQ(group().description(), "mpi");
+  } else {
+    const bool tcp = launch_environment().launcher == LaunchEnvironment::Launcher::kTorchrun;
+    const std::string transport = tcp ? "tcp" : "mpi";
+    if (GetParam() == Path::kWindow || GetParam() == Path::kPrivate) {
+      EXPECT_EQ(group().description(), transport + ", shared memory");
+    } else if (GetParam() == Path::kTransport || GetParam() == Path::kNoRoom) {
+      EXPECT_EQ(group().description(), transport);
+    }
   }
+}
+
+TEST_P(Collectives, SplitRanksReduceAmongThemselves) {
+  // Odd and even ranks, in the opposite order.
+  const int color = rank() % 2;
+  const auto half = group().split(color, -rank());
+  ASSERT_TRUE(half);
+  std::vector<int> members;
+  for (int r = size() - 1; r >= 0; --r) {
+    if (r % 2 == color) members.push_back(r);
+  }
+  ASSERT_EQ(half->size(), static_cast<int>(members.size()));
+  EXPECT_EQ(members[static_cast<std::size_t>(half->rank())], rank());
+  const Tensor gathered = zeros({half->size()}, DType::kInt64);
+  half->all_gather(Tensor::from<std::int64_t>({rank()}, {1}).to(device_), gathered, stream());
+  expect_equal(gathered, [&](std::int64_t i) { return members[static_cast<std::size_t>(i)]; });
+
+  double sum = 0;
+  for (const int member : members) sum += member + 1;
+  for (const std::int64_t count : {std::int64_t{3}, std::int64_t{20000}, std::int64_t{70001}}) {
+    // Memory of the whole group, and memory of the half.
+    for (const Tensor& tensor :
+         {buffer(count, DType::kFloat32), Tensor::view(half->allocate(300000), 0, {count}, DType::kFloat32)}) {
+      fill(tensor, [&](std::int64_t) { return rank() + 1; });
+      half->all_reduce(tensor, ReduceOp::kSum, 1.0f, stream());
+      expect_all(tensor, sum);
+      // Windows of two halves are no common memory of the whole.
+      fill(tensor, [](std::int64_t) { return 1; });
+      group().all_reduce(tensor, ReduceOp::kSum, 1.0f, stream());
+      expect_all(tensor, size());
+    }
+  }
+  const Tensor root = zeros({5}, DType::kFloat32);
+  fill(root, [&](std::int64_t) { return rank(); });
+  half->broadcast(root, half->size() - 1, stream());
+  expect_all(root, members.back());
+  EXPECT_EQ(half->all_gather_text(std::to_string(rank())).front(), std::to_string(members.front()));
+}
+
+TEST_P(Collectives, ARankMayTakeNoPartInASplit) {
+  const auto others = group().split(rank() == 0 ? -1 : 7, rank(), "all but one");
+  EXPECT_EQ(others == nullptr, rank() == 0);
+  if (others) {
+    EXPECT_EQ(others->size(), size() - 1);
+    EXPECT_EQ(others->rank(), rank() - 1);
+    others->barrier(stream());
+    const auto again = others->split(0, 0);
+    EXPECT_EQ(again->rank(), others->rank());  // equal keys: as before
+  }
+  const Tensor one = zeros({1}, DType::kFloat32);
+  group().all_reduce(one, ReduceOp::kSum, 1.0f, stream());
+  stream().synchronize();
 }
 
 }  // namespace

@@ -3,18 +3,26 @@
 // prints one line with what became of it:
 //   failure_ranks SCENARIO shared|mpi|tcp SECONDS
 // SECONDS is the timeout of collectives.
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <string>
 #include <thread>
 
-#include "comm/group/operation.h"
+#include "comm/group/device_waits.h"
+#include "comm/group/launch_environment.h"
 #include "comm/group/world.h"
 #include "runtime/tensor/error.h"
 #include "tests/support/mailbox.h"
@@ -45,13 +53,40 @@ void wait_on_device(comm::World& world, std::int64_t count) {
   const auto began = std::chrono::steady_clock::now();
   while (true) {
     const auto waited = std::chrono::steady_clock::now() - began;
-    world.communicator()->inspect(operation, 7, std::chrono::duration_cast<std::chrono::milliseconds>(waited));
+    comm::inspect_wait(*world.communicator(), operation, 7,
+                       std::chrono::duration_cast<std::chrono::milliseconds>(waited));
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+}
+
+/// From here on this process has no memfd, as on an old system or in a strict container.
+void forbid_memfd() {
+  sock_filter filter[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                          BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_memfd_create, 0, 1),
+                          BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+                          BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  const sock_fprog program{sizeof filter / sizeof filter[0], filter};
+  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) throw std::runtime_error("no seccomp");
+}
+
+/// Reduces in shared memory, or says how else.
+void share(comm::World& world) {
+  const std::string how = world.communicator()->description();
+  if (!how.ends_with(", shared memory")) throw std::runtime_error(how);
+  const Tensor tensor = Tensor::view(world.communicator()->allocate(400000), 0, {100000}, DType::kFloat32);
+  for (float& value : tensor.mutable_as<float>()) value = 1;
+  world.communicator()->all_reduce(tensor, comm::ReduceOp::kSum, 1.0f, stream);
+  if (tensor.item(99999) != world.size()) throw std::runtime_error("the sum is wrong");
+  const std::string prefix = "lockstep." + std::to_string(getpid()) + ".";
+  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {
+    if (entry.path().filename().string().starts_with(prefix)) throw std::runtime_error("left " + entry.path().string());
   }
 }
 
 const std::map<std::string, std::function<void(comm::World&)>> kScenarios{
     {"nothing", [](comm::World& world) { all_reduce(world, 100000); }},
+    {"no_memfd", share},
     {"other_collective", [](comm::World& world) { either(world, [&] { world.communicator()->barrier(stream); }); }},
     {"other_count", [](comm::World& world) { either(world, [&] { all_reduce(world, 99); }); }},
     {"killed", [](comm::World& world) { either(world, [] { raise(SIGKILL); }); }},
@@ -124,6 +159,7 @@ int main(int argc, char** argv) {
   int rank = -1;
   pid_t process_of_culprit = 0;
   try {
+    if (scenario == "no_memfd") forbid_memfd();
     comm::World world = comm::World::from_environment({.timeout = timeout, .shared_memory = shared_memory});
     rank = world.rank();
     if (scenario != "nothing") process_of_culprit = meet(mailbox, rank);

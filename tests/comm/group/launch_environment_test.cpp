@@ -7,6 +7,7 @@
 #include <map>
 #include <vector>
 
+#include "comm/group/world.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::comm {

@@ -38,6 +38,11 @@ TEST_F(SelfCommunicator, ChecksArgumentsLikeAnyGroup) {
   EXPECT_THROW(group_->broadcast(Tensor::zeros({1}, DType::kFloat32), 1, stream_), UsageError);
 }
 
+TEST_F(SelfCommunicator, SplitsIntoItselfOrNothing) {
+  EXPECT_EQ(group_->split(3, 0)->size(), 1);
+  EXPECT_EQ(group_->split(-1, 0), nullptr);
+}
+
 TEST_F(SelfCommunicator, TextGoesRound) {
   EXPECT_THAT(group_->all_gather_text("job"), ElementsAre("job"));
   EXPECT_EQ(group_->broadcast_text("job", 0), "job");

@@ -54,7 +54,7 @@ class Tcp : public testing::Test {
   static std::shared_ptr<TcpMembership> join(int rank, int size, std::chrono::milliseconds timeout = kSoon) {
     return std::make_shared<TcpMembership>(environment(rank, size), CommunicatorOptions{.timeout = timeout});
   }
-  /// Calls f(runtime) as every rank.
+  /// Calls f(membership) as every rank.
   template <class F>
   static void as_ranks(int size, F f, std::chrono::milliseconds timeout = kSoon) {
     std::vector<std::future<void>> ranks;
@@ -68,9 +68,10 @@ class Tcp : public testing::Test {
 };
 
 TEST_F(Tcp, ManyPiecesInManyChannelsAtOnce) {
-  as_ranks(3, [](const std::shared_ptr<TcpMembership>& runtime) {
-    const auto first = std::make_shared<TcpTransport>(runtime);
-    ChannelCommunicator group(first);
+  as_ranks(3, [](const std::shared_ptr<TcpMembership>& membership) {
+    const auto first = std::make_shared<TcpTransport>(membership);
+    const auto communicator = make_host_communicator(first, std::make_shared<Neighbours>(*first, false));
+    Communicator& group = *communicator;
     const auto gradients = group.duplicate("gradients");
     const Stream worker = Stream::worker("gradients");
     // Two pieces and one element more.
@@ -93,12 +94,12 @@ TEST_F(Tcp, ManyPiecesInManyChannelsAtOnce) {
 }
 
 TEST_F(Tcp, OneWorldAfterTheOther) {
-  as_ranks(3, [](std::shared_ptr<TcpMembership> runtime) {
-    const int rank = runtime->rank();
+  as_ranks(3, [](std::shared_ptr<TcpMembership> membership) {
+    const int rank = membership->rank();
     for (int i = 0; i < 20; ++i) {
-      TcpTransport(runtime).barrier();
-      runtime.reset();
-      runtime = join(rank, 3);
+      TcpTransport(membership).meet({.kind = OperationKind::kBarrier});
+      membership.reset();
+      membership = join(rank, 3);
     }
   });
 }
@@ -115,7 +116,9 @@ TEST_F(Tcp, StrangersAtTheFirstPortsAreNoObstacle) {
       std::this_thread::sleep_for(1ms);
     }
   });
-  as_ranks(2, [](const std::shared_ptr<TcpMembership>& runtime) { TcpTransport(runtime).barrier(); });
+  as_ranks(2, [](const std::shared_ptr<TcpMembership>& membership) {
+    TcpTransport(membership).meet({.kind = OperationKind::kBarrier});
+  });
   done = true;
   chatting.join();
 }
@@ -123,7 +126,9 @@ TEST_F(Tcp, StrangersAtTheFirstPortsAreNoObstacle) {
 TEST_F(Tcp, APortOfOnesOwnChoice) {
   const std::string free = Store().port();
   variables({{"LOCKSTEP_MASTER_PORT", free}});
-  as_ranks(2, [](const std::shared_ptr<TcpMembership>& runtime) { TcpTransport(runtime).barrier(); });
+  as_ranks(2, [](const std::shared_ptr<TcpMembership>& membership) {
+    TcpTransport(membership).meet({.kind = OperationKind::kBarrier});
+  });
 }
 
 TEST_F(Tcp, APortThatIsTakenIsNamed) {

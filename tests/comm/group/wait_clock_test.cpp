@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/group/wait_clock.h"
+#include "comm/group/liveness/wait_clock.h"
 
 #include <gtest/gtest.h>
 

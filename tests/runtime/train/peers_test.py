@@ -2,7 +2,7 @@
 """A rank that dies, hangs or differs ends the run within seconds and is named; a restart reaches the same bits."""
 import unittest
 
-from runs import SAVE_ALWAYS, LiveRun, RunTest, faults
+from runs import SAVE_ALWAYS, LiveRun, RunTest, faults, require_mpi
 
 SETTINGS = ("train.steps=8", *SAVE_ALWAYS)
 # Every wait for a peer may last ten minutes; noticing its end takes none of it, however busy the machine is.
@@ -54,6 +54,7 @@ class Lost(RunTest):
 class Different(RunTest):
     def mpirun(self, first, second):
         """A rank of each command."""
+        require_mpi()
         command = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]
         return LiveRun([*command, "-n", "1", *first, ":", "-n", "1", *second], self.folder / "run").finish()
 

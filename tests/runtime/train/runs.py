@@ -25,6 +25,12 @@ FP32 = ("amp.opt_level=O0", "amp.dtype=FP32", "comm.wire_dtype=FP32")
 SAVE_ALWAYS = ("checkpoint.every_steps=1", "checkpoint.keep=0")
 
 
+def require_mpi():
+    """Skips a test that starts ranks with --nproc or mpirun, in a build without MPI."""
+    if os.environ.get("LOCKSTEP_MPI_FOLDER") == "no_mpi":
+        raise unittest.SkipTest("this build has no MPI")
+
+
 def faults(*kinds_and_points):
     """faults("overflow", "step:3 rank:1", "kill", "step: 5") as a setting."""
     pairs = zip(kinds_and_points[::2], kinds_and_points[1::2])
@@ -164,6 +170,7 @@ class RunTest(unittest.TestCase):
     def start(self, name, *settings, ranks=1, options=(), limit=None, **where):
         command = self.command(name, *settings, **where) + list(options)
         if ranks > 1:
+            require_mpi()
             command += ["--nproc", str(ranks)]
         return LiveRun(command, self.folder / name, limit)
 

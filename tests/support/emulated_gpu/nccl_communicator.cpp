@@ -63,6 +63,10 @@ class EmulatedNccl final : public Communicator {
   std::shared_ptr<Communicator> duplicate(const std::string& name) override {
     return std::make_shared<EmulatedNccl>(host_->duplicate(name), device_);
   }
+  std::shared_ptr<Communicator> split(int color, int key, const std::string& name) override {
+    std::shared_ptr<Communicator> part = host_->split(color, key, name);
+    return part ? std::make_shared<EmulatedNccl>(std::move(part), device_) : nullptr;
+  }
 
  private:
   template <class Call>

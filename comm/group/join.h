@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <memory>
+
+#include "comm/group/communicator.h"
+#include "comm/group/launch_environment.h"
+#include "comm/group/membership.h"
+#include "comm/group/transport.h"
+
+namespace lockstep::comm {
+
+/// What a process has once it is one of several ranks.
+struct Joined {
+  std::shared_ptr<Membership> membership;
+  std::shared_ptr<Transport> transport;  ///< of the first channel, which has all ranks
+  std::chrono::duration<double, std::milli> mpi_start_time{0};
+};
+
+/// Through MPI; mpi/ implements this, and no_mpi/ stands in for it in a build without. Throws EnvironmentError unless
+/// MPI finds as many ranks as `environment` promises.
+Joined join_mpi(const LaunchEnvironment& environment, const CommunicatorOptions& options);
+
+/// Over TCP, through rank 0 (tcp/rendezvous.h). It needs no library, so that it is in every build. Throws PeerError
+/// that names the ranks that do not come, EnvironmentError where the environment does not say how to find them.
+Joined join_tcp(const LaunchEnvironment& environment, const CommunicatorOptions& options);
+
+}  // namespace lockstep::comm

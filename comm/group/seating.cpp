@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/group/seating.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <string_view>
+
+namespace lockstep::comm {
+
+namespace {
+
+bool on_one_machine(const Seat& a, const Seat& b) { return std::string_view(a.machine) == b.machine; }
+
+int pretended_ranks_per_node() {
+  const char* const pretended = std::getenv("LOCKSTEP_RANKS_PER_NODE");
+  return pretended == nullptr ? 0 : std::atoi(pretended);
+}
+
+std::size_t at(int rank) { return static_cast<std::size_t>(rank); }
+
+}  // namespace
+
+Seat Seat::of_this_process() {
+  Seat seat;
+  std::string boot;
+  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id") >> std::ws, boot);
+  if (boot.empty()) {
+    gethostname(seat.machine, sizeof seat.machine - 1);
+  } else {
+    std::memcpy(seat.machine, boot.data(), std::min(boot.size(), sizeof seat.machine - 1));
+  }
+  struct stat status {};
+  if (stat("/proc/self/ns/pid", &status) == 0) seat.pid_namespace = status.st_ino;
+  seat.process = getpid();
+  sched_getaffinity(0, sizeof seat.cores, &seat.cores);
+  return seat;
+}
+
+Seating::Seating(const std::vector<Seat>& seats) : places_(seats.size()) {
+  std::map<std::string_view, std::vector<int>> machines;
+  for (std::size_t i = 0; i < seats.size(); ++i) machines[seats[i].machine].push_back(static_cast<int>(i));
+  const int ranks_per_node = pretended_ranks_per_node();
+  for (const auto& [machine, ranks] : machines) {
+    cpu_set_t cores;
+    CPU_ZERO(&cores);
+    for (const int rank : ranks) CPU_OR(&cores, &cores, &seats[at(rank)].cores);
+    const int size = static_cast<int>(ranks.size());
+    for (int i = 0; i < size; ++i) {
+      const int first = ranks_per_node > 0 ? i / ranks_per_node * ranks_per_node : 0;
+      places_[at(ranks[at(i)])] = {seats[at(ranks[at(i)])], i, size, ranks[at(first)], CPU_COUNT(&cores) >= size};
+    }
+  }
+}
+
+int Seating::machine_rank(int rank) const { return places_[at(rank)].machine_rank; }
+
+int Seating::machine_size(int rank) const { return places_[at(rank)].machine_size; }
+
+std::map<int, pid_t> Seating::processes_beside(int rank) const {
+  const Seat& here = places_[at(rank)].seat;
+  std::map<int, pid_t> processes;
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    const Seat& seat = places_[i].seat;
+    if (!on_one_machine(seat, here) || seat.pid_namespace != here.pid_namespace) continue;
+    processes[static_cast<int>(i)] = static_cast<pid_t>(seat.process);
+  }
+  return processes;
+}
+
+Topology Seating::topology_of(const Group& group) const {
+  const auto node_of = [&](int i) { return places_[at(group.ranks[at(i)])].node; };
+  Topology topology;
+  topology.size = static_cast<int>(group.ranks.size());
+  topology.spare_cores = places_[at(group.ranks[at(group.rank)])].spare_cores;
+  std::map<int, int> sizes;
+  for (int i = 0; i < topology.size; ++i) {
+    ++sizes[node_of(i)];
+    if (node_of(i) != node_of(group.rank)) continue;
+    if (i < group.rank) ++topology.local_rank;
+    topology.local.push_back(i);
+  }
+  topology.uniform = std::ranges::all_of(sizes, [&](const auto& node) { return node.second == topology.local_size(); });
+  return topology;
+}
+
+}  // namespace lockstep::comm

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/group/shared_memory/shared_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <random>
+#include <string>
+
+namespace lockstep::comm {
+
+namespace {
+
+using Kind = MemoryName::Kind;
+
+constexpr const char* kFolder = "/dev/shm";
+
+/// A file that nobody else has; no descriptor where there can be none.
+int make(Kind kind, MemoryName& name) {
+  if (kind == Kind::kNone) return -1;
+  if (kind == Kind::kDescriptor) return memfd_create("lockstep", MFD_CLOEXEC);
+  std::random_device random;
+  std::snprintf(name.file, sizeof name.file, "/lockstep.%d.%08x", getpid(), random());
+  return shm_open(name.file, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+}
+
+int open_again(const MemoryName& name) {
+  if (name.kind == Kind::kFile) return shm_open(name.file, O_RDWR | O_CLOEXEC, 0);
+  if (name.kind == Kind::kNone) return -1;
+  const std::string path = "/proc/" + std::to_string(name.process) + "/fd/" + std::to_string(name.descriptor);
+  return open(path.c_str(), O_RDWR | O_CLOEXEC);
+}
+
+bool is_that_of(const MemoryName& name, int descriptor) {
+  struct stat status {};
+  return fstat(descriptor, &status) == 0 && status.st_dev == name.device && status.st_ino == name.inode;
+}
+
+}  // namespace
+
+SharedFile::SharedFile(Kind kind, std::size_t bytes) {
+  name_.descriptor = make(kind, name_);
+  if (name_.descriptor < 0) return;
+  name_.kind = kind;
+  name_.process = getpid();
+  struct stat status {};
+  if (ftruncate(name_.descriptor, static_cast<off_t>(bytes)) != 0 || fstat(name_.descriptor, &status) != 0) return;
+  name_.device = status.st_dev;
+  name_.inode = status.st_ino;
+}
+
+SharedFile::~SharedFile() {
+  if (name_.descriptor >= 0) close(name_.descriptor);
+  if (name_.kind == Kind::kFile) shm_unlink(name_.file);
+}
+
+Mapping::Mapping(const MemoryName& name, std::size_t bytes) {
+  const int descriptor = open_again(name);
+  if (descriptor < 0) return;
+  void* const data = is_that_of(name, descriptor)
+                         ? mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0)
+                         : MAP_FAILED;
+  close(descriptor);
+  if (data == MAP_FAILED) return;
+  data_ = static_cast<std::byte*>(data);
+  bytes_ = bytes;
+}
+
+Mapping::~Mapping() {
+  if (data_ != nullptr) munmap(data_, bytes_);
+}
+
+bool populate(std::byte* data, std::size_t bytes) {
+  if (bytes == 0 || madvise(data, bytes, MADV_POPULATE_WRITE) == 0) return true;
+  if (errno != EINVAL) return false;
+  std::memset(data, 0, bytes);  // a kernel before 5.14
+  return true;
+}
+
+std::int64_t free_bytes(Kind kind) {
+  if (kind == Kind::kFile) {
+    struct statvfs disk {};
+    if (statvfs(kFolder, &disk) != 0) return 0;
+    return static_cast<std::int64_t>(disk.f_bavail) * static_cast<std::int64_t>(disk.f_frsize);
+  }
+  std::ifstream lines("/proc/meminfo");
+  for (std::string key, rest; lines >> key; std::getline(lines, rest)) {
+    std::int64_t kibibytes = 0;
+    if (key == "MemAvailable:" && lines >> kibibytes) return kibibytes * 1024;
+  }
+  return std::numeric_limits<std::int64_t>::max();
+}
+
+}  // namespace lockstep::comm
