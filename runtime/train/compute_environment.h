@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/group/communicator.h"
+#include "comm/group/world.h"
 #include "configs/checkpoint.pb.h"
 #include "runtime/tensor/device.h"
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <thread>
 
+#include "comm/group/world.h"
 #include "runtime/tensor/error.h"
 #include "runtime/train/replicated.h"
 
