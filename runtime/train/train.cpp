@@ -3,6 +3,7 @@
 
 #include <cstdio>
 
+#include "comm/group/launch_environment.h"
 #include "runtime/data/make_dataset.h"
 #include "runtime/tensor/as_error.h"
 #include "runtime/train/compute_environment.h"

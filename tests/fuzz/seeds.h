@@ -42,7 +42,7 @@ inline std::vector<std::string> tcp_seeds() {
   using comm::OperationKind;
   std::string frames;
   for (const OperationKind kind : {OperationKind::kAllReduce, OperationKind::kReduceScatter, OperationKind::kBroadcast,
-                                   OperationKind::kAllGather, OperationKind::kDuplicate, OperationKind::kLeave}) {
+                                   OperationKind::kAllGather, OperationKind::kNewChannel, OperationKind::kLeave}) {
     const comm::FrameHeader header{.operation = {.kind = kind, .dtype = DType::kFloat32, .count = 2}, .bytes = 8};
     frames += std::string(reinterpret_cast<const char*>(&header), sizeof header) + "12345678";
   }

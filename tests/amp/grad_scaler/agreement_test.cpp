@@ -44,6 +44,7 @@ class Rank final : public comm::Communicator {
   }
   void barrier(const Stream&) override { throw UsageError("unexpected"); }
   std::shared_ptr<comm::Communicator> duplicate(const std::string&) override { throw UsageError("unexpected"); }
+  std::shared_ptr<comm::Communicator> split(int, int, const std::string&) override { return nullptr; }
 
  private:
   Meeting& meeting_;

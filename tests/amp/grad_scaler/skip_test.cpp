@@ -73,6 +73,7 @@ class FirstOfTwo final : public comm::Communicator {
   void reduce_scatter(const Tensor&, const Tensor&, comm::ReduceOp, const Stream&) override {}
   void barrier(const Stream&) override {}
   std::shared_ptr<comm::Communicator> duplicate(const std::string&) override { return std::make_shared<FirstOfTwo>(); }
+  std::shared_ptr<comm::Communicator> split(int, int, const std::string&) override { return nullptr; }
 };
 
 GradScaler scaler_of_two(const std::string& fields) {

@@ -44,6 +44,7 @@ class Spy : public Communicator {
   void reduce_scatter(const Tensor&, const Tensor&, ReduceOp, const Stream&) override {}
   void barrier(const Stream&) override {}
   std::shared_ptr<Communicator> duplicate(const std::string&) override { return nullptr; }
+  std::shared_ptr<Communicator> split(int, int, const std::string&) override { return nullptr; }
 
   std::vector<Call> calls;
 };
