@@ -7,12 +7,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <system_error>
+#include <thread>
 #include <vector>
 
 #include "runtime/base/process.h"
@@ -34,7 +37,15 @@ class Folder {
     std::string path = std::filesystem::temp_directory_path() / "lockstep-test-XXXXXX";
     path_ = mkdtemp(path.data());
   }
-  ~Folder() { std::filesystem::remove_all(path_); }
+  ~Folder() {
+    // Ranks whose supervisor was killed may still write here while they end.
+    std::error_code failed;
+    for (int attempt = 0; attempt < 100; ++attempt) {
+      std::filesystem::remove_all(path_, failed);
+      if (!failed) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+  }
   Folder(const Folder&) = delete;
   Folder& operator=(const Folder&) = delete;
 

@@ -32,7 +32,9 @@ class Watched final : public Communicator {
     channels.push_back(name);
     return all_.duplicate(name);
   }
-  std::shared_ptr<Communicator> split(int color, int key, const std::string& name) override { return all_.split(color, key, name); }
+  std::shared_ptr<Communicator> split(int color, int key, const std::string& name) override {
+    return all_.split(color, key, name);
+  }
 
   int reductions = 0;
   std::vector<std::string> channels;
