@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/trainer.h"
 
-#include <omp.h>
-#include <unistd.h>
-
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -12,6 +9,7 @@
 #include "comm/ddp/digest.h"
 #include "runtime/data/make_dataset.h"
 #include "runtime/job/job.h"
+#include "runtime/kernels/cpu/threads.h"
 #include "runtime/tensor/error.h"
 #include "runtime/tensor/gpu.h"
 #include "runtime/train/compute_environment.h"
@@ -125,7 +123,7 @@ RunFacts Trainer::facts() const {
                  .global_batch = job_.data().global_batch(),
                  .steps_per_epoch = loader_->steps_per_epoch(),
                  .ranks = world_.size(),
-                 .threads = omp_get_max_threads(),
+                 .threads = kernels::cpu::threads(),
                  .device = str(options_.device),
                  .precision = precision_text(job_.amp()),
                  .run_dir = options_.run_dir,
