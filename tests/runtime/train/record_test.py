@@ -129,8 +129,9 @@ class Record(RunTest):
         for rank in (0, 1):
             for phase, where in (("INIT", "during start-up"), ("FORWARD", "in step 3, forward")):
                 with self.subTest(rank=rank, phase=phase):
-                    run = self.train("run", "train.steps=5", faults("kill", f"step:3 rank:{rank} phase:{phase}"),
-                                     ranks=2, code=7, resume="never")
+                    # Each in a directory of its own: a rank that dies at the start may leave the metrics of the run before.
+                    run = self.train(f"run-{rank}-{phase}", "train.steps=5",
+                                     faults("kill", f"step:3 rank:{rank} phase:{phase}"), ranks=2, code=7)
                     summary = self.assert_ended(run, "failed", 0 if phase == "INIT" else 3)
                     self.assertEqual(summary["error"]["where"], f"rank {rank}, {where}")
                     self.assertIn(f"rank {rank} ", summary["error"]["message"])
