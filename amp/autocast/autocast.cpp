@@ -42,25 +42,29 @@ bool Autocast::enabled() { return current.enabled; }
 DType Autocast::dtype() { return current.dtype; }
 Autocast::State Autocast::state() { return current; }
 
-Tensor autocast(Op op, const Tensor& input, const Tensor& other) {
-  if (!input.defined() || !is_floating(input.dtype()) || input.dtype() == DType::kFloat64) return input;
-  const CastPolicy policy = policy_of(op);
-  if (policy == CastPolicy::kPromote) {
-    // Type promotion holds with and without a guard.
-    return other.defined() && is_floating(other.dtype()) ? autograd::cast(input, promote(input.dtype(), other.dtype()))
-                                                         : input;
-  }
-  if (!current.enabled) return input;
-  switch (policy) {
+DType dtype_for(Op op, const Tensor& input, const Tensor& other) {
+  const DType dtype = input.dtype();
+  if (!is_floating(dtype) || dtype == DType::kFloat64) return dtype;
+  switch (policy_of(op)) {
     case CastPolicy::kLowerPrecision:
-      return CastCache::on_this_thread().cast(input, current.dtype);
+      return current.enabled ? current.dtype : dtype;
     case CastPolicy::kFloat32:
-      return autograd::cast(input, DType::kFloat32);
+      return current.enabled ? DType::kFloat32 : dtype;
     case CastPolicy::kPromote:
+      // Type promotion holds with and without a guard.
+      return other.defined() && is_floating(other.dtype()) ? promote(dtype, other.dtype()) : dtype;
     case CastPolicy::kNone:
-      return input;
+      return dtype;
   }
-  throw UsageError("an autocast policy without a cast");
+  throw UsageError("an autocast policy without a dtype");
+}
+
+Tensor autocast(Op op, const Tensor& input, const Tensor& other) {
+  if (!input.defined()) return input;
+  const DType dtype = dtype_for(op, input, other);
+  // A weight is cast once within a guard, however many operations read it.
+  if (policy_of(op) == CastPolicy::kLowerPrecision) return CastCache::on_this_thread().cast(input, dtype);
+  return autograd::cast(input, dtype);
 }
 
 }  // namespace lockstep::amp

@@ -33,8 +33,12 @@ class Autocast {
   State previous_;
 };
 
-/// `input` in the dtype in which `op` runs here: unchanged outside a guard, for integers and float64, and where the
-/// policy says so. `other`: the second operand of a promoting operation.
+/// The dtype in which `op` runs on `input` here; that of `input` outside a guard, for integers and float64, and where
+/// the policy says so. `other`: the second operand of a promoting operation.
+DType dtype_for(Op op, const Tensor& input, const Tensor& other = {});
+
+/// `input` in that dtype; undefined where `input` is. Every operation asks this, or dtype_for(), for each of its
+/// inputs.
 Tensor autocast(Op op, const Tensor& input, const Tensor& other = {});
 
 }  // namespace lockstep::amp

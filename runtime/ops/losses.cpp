@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "amp/autocast/autocast.h"
 #include "runtime/autograd/cast.h"
 #include "runtime/autograd/node.h"
 #include "runtime/kernels/backend.h"
@@ -25,7 +26,10 @@ double weight_of(const LossOptions& options, std::int64_t samples, double elemen
 
 }  // namespace
 
-Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const LossOptions& options) {
+Tensor cross_entropy(const Tensor& input, const Tensor& targets, const LossOptions& options) {
+  // The kernel reads 16-bit logits exactly and computes in float32: a cast to that would be a copy for nothing.
+  const bool kernel_widens = amp::dtype_for(amp::Op::kCrossEntropy, input) == DType::kFloat32;
+  const Tensor logits = kernel_widens ? input : amp::autocast(amp::Op::kCrossEntropy, input);
   const std::int64_t rows = logits.shape().rows();
   const double weight = weight_of(options, rows, 1.0);
   const Tensor x = logits.detach().reshaped({rows, logits.shape().back()});
@@ -52,8 +56,9 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const LossOpti
 
 Tensor mse(const Tensor& input, const Tensor& target_in, const LossOptions& options) {
   // Differences of 16-bit values need more than their precision: float32 even outside autocast.
-  const Tensor x = is_reduced(input.dtype()) ? autograd::cast(input, DType::kFloat32) : input;
-  const Tensor target = autograd::cast(target_in, x.dtype());
+  const Tensor in = amp::autocast(amp::Op::kMse, input);
+  const Tensor x = is_reduced(in.dtype()) ? autograd::cast(in, DType::kFloat32) : in;
+  const Tensor target = autograd::cast(amp::autocast(amp::Op::kMse, target_in), x.dtype());
   if (x.shape() != target.shape()) throw ShapeError("mse of " + describe(x) + " and " + describe(target));
   const std::int64_t samples = x.shape().rank() == 0 ? 1 : x.size(0);
   double elements = 1;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/ops/shape.h"
 
+#include "amp/autocast/autocast.h"
 #include "runtime/autograd/cast.h"
 #include "runtime/autograd/node.h"
 
 namespace lockstep::ops {
 
-Tensor reshape(const Tensor& x, const Shape& shape) {
+Tensor reshape(const Tensor& input, const Shape& shape) {
+  const Tensor x = amp::autocast(amp::Op::kReshape, input);
   const Tensor y = x.reshaped(shape);
   autograd::record(
       y, "reshape", {x},

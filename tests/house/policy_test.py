@@ -1,0 +1,34 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Every operation asks the autocast policy: a row of amp/autocast/policy.cpp that nobody asks for would do nothing."""
+import pathlib
+import re
+import sys
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def operations(header):
+    """The enumerators of Op."""
+    return re.findall(r"\bk\w+", re.search(r"enum class Op\b[^{]*\{([^}]*)\}", header)[1])
+
+
+def unasked(names, sources):
+    return [name for name in names if not any(re.search(rf"\bOp::{name}\b", source) for source in sources)]
+
+
+class Policy(unittest.TestCase):
+    def test_is_asked_by_every_operation(self):
+        names = operations((ROOT / "amp/autocast/policy.h").read_text())
+        sources = [path.read_text() for path in (ROOT / "runtime/ops").glob("*.cpp")]
+        self.assertGreater(len(names), 20)
+        self.assertEqual(unasked(names, sources), [])
+
+    def test_names_an_operation_that_does_not_ask(self):
+        header = "enum class Op : std::uint8_t {\n  kAdd,\n  kAddMul,\n};"
+        self.assertEqual(unasked(operations(header), ["amp::autocast(amp::Op::kAddMul, x)"]), ["kAdd"])
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())
