@@ -5,7 +5,7 @@ import subprocess
 import unittest
 from unittest import mock
 
-from runs import CONFIGS, RunTest
+from runs import CONFIGS, RunTest, require_mpi
 
 WARNING = "the bits may differ from those of an uninterrupted run: "
 SHORT = ("train.eval_every=0", "checkpoint.every_steps=2")
@@ -46,6 +46,7 @@ class Environment(RunTest):
 
     def train_apart(self, isa_of_rank_1):
         """Two ranks, of which one uses a narrower instruction set."""
+        require_mpi()
         train = self.command("apart", *SHORT, "train.steps=4", resume="never")
         mpirun = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", "1", *train, ":",
                   "-n", "1", "-x", "LOCKSTEP_CPU_ISA=" + isa_of_rank_1, *train]

@@ -25,9 +25,14 @@ FP32 = ("amp.opt_level=O0", "amp.dtype=FP32", "comm.wire_dtype=FP32")
 SAVE_ALWAYS = ("checkpoint.every_steps=1", "checkpoint.keep=0")
 
 
+HAS_MPI = os.environ.get("LOCKSTEP_MPI_FOLDER") != "no_mpi"
+# What a test runs on where one rank and several are to behave alike.
+RANK_COUNTS = (1, 2) if HAS_MPI else (1,)
+
+
 def require_mpi():
     """Skips a test that starts ranks with --nproc or mpirun, in a build without MPI."""
-    if os.environ.get("LOCKSTEP_MPI_FOLDER") == "no_mpi":
+    if not HAS_MPI:
         raise unittest.SkipTest("this build has no MPI")
 
 
