@@ -8,9 +8,9 @@
 #include <csignal>
 #include <cstdio>
 #include <string_view>
-#include <utility>
 
 #include "runtime/base/process.h"
+#include "runtime/train/progress.h"
 #include "runtime/train/signals.h"
 #include "runtime/train/terminal.h"
 
@@ -63,7 +63,12 @@ void drain(int descriptor, bool& open, Take&& take) {
 
 Supervisor::Supervisor(const MpirunCommand& command, const train::StatusBoard& board, const SignalInbox& inbox,
                        Supervised supervised)
-    : inbox_(inbox), supervised_(supervised), mpirun_(command), board_(board), ranks_(board) {
+    : inbox_(inbox),
+      supervised_(supervised),
+      output_(stdout, train::Progress::is_live(supervised.output)),
+      mpirun_(command),
+      board_(board),
+      ranks_(board) {
   board_.set_columns(train::terminal_columns(STDOUT_FILENO));
 }
 
@@ -83,7 +88,7 @@ Outcome Supervisor::run() {
   ranks_.kill_all();
   wait_for_ranks();
   pass_output();
-  end_open_line();
+  output_.finish();
   std::fputs(messages_.finish().c_str(), stderr);
   Outcome result = outcome();
   result.stop_requested = stop_requested_;
@@ -106,14 +111,10 @@ void Supervisor::wait() {
 }
 
 void Supervisor::pass_output() {
-  drain(mpirun_.output(), output_open_, [this](std::string_view text) {
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    std::fflush(stdout);
-    line_open_ = text.back() != '\n';
-  });
+  drain(mpirun_.output(), output_open_, [this](std::string_view text) { output_.pass(text); });
   drain(mpirun_.messages(), messages_open_, [this](std::string_view text) {
     const std::string passed = messages_.feed(text);
-    if (!passed.empty()) end_open_line();
+    if (!passed.empty()) output_.end_live_line();
     std::fwrite(passed.data(), 1, passed.size(), stderr);
   });
 }
@@ -127,15 +128,9 @@ void Supervisor::wait_for_ranks() {
   }
 }
 
-void Supervisor::end_open_line() {
-  if (!std::exchange(line_open_, false)) return;
-  std::fputs("\n", stdout);
-  std::fflush(stdout);
-}
-
 void Supervisor::acknowledge_stop() {
   if (supervised_.output.quiet) return;
-  end_open_line();
+  output_.end_live_line();
   std::FILE* const words = supervised_.output.json ? stderr : stdout;
   std::fputs(train::kStopNotice, words);
   std::fflush(words);

@@ -8,6 +8,7 @@
 
 #include "launcher/mpirun.h"
 #include "launcher/mpirun_messages.h"
+#include "launcher/rank_output.h"
 #include "launcher/rank_watch.h"
 #include "launcher/signal_inbox.h"
 #include "runtime/tensor/error.h"
@@ -48,8 +49,6 @@ class Supervisor {
   void pass_output();
   /// Until they have ended; then what they held, such as the lock of the run directory, is free.
   void wait_for_ranks();
-  /// Ends the line that a rank has left open on stdout, such as a bar, so that what follows stands on its own.
-  void end_open_line();
   void acknowledge_stop();
   void on_stop_request();
   void on_ranks_ended(const std::vector<int>& ranks);
@@ -68,10 +67,10 @@ class Supervisor {
 
   const SignalInbox& inbox_;
   Supervised supervised_;
+  RankOutput output_;
   MpirunProcess mpirun_;
   bool output_open_ = true;
   bool messages_open_ = true;
-  bool line_open_ = false;  ///< what was passed to stdout last has not ended its line
   train::StatusBoard board_;
   MpirunMessages messages_;
   RankWatch ranks_;

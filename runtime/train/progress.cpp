@@ -40,8 +40,12 @@ Progress::Progress(const TrainOutput& output, std::uint32_t log_every)
     : quiet_(output.quiet),
       color_(shows_color(stream_of(output))),
       log_every_(std::max(log_every, 1u)),
-      // Behind a pipe that passes whole lines, and beside metrics in the same window, a live line has no place.
-      terminal_(stream_of(output), !output.quiet && !output.json && Terminal::shows_live_line(stdout)) {}
+      terminal_(stream_of(output), is_live(output)) {}
+
+bool Progress::is_live(const TrainOutput& output) {
+  // Behind a pipe that passes whole lines, and beside metrics in the same window, a live line has no place.
+  return !output.quiet && !output.json && Terminal::shows_live_line(stdout);
+}
 
 void Progress::header(const RunFacts& facts) {
   facts_ = facts;

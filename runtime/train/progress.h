@@ -20,6 +20,8 @@ class Progress final : public RunObserver {
  public:
   /// Quiet: the result alone. With TrainOutput::json stdout belongs to the metrics, and words go to stderr.
   Progress(const TrainOutput& output, std::uint32_t log_every);
+  /// Whether the run has a line that is written anew with each step.
+  static bool is_live(const TrainOutput& output);
 
   void header(const RunFacts& facts);
   void step(const StepReport& report) override;

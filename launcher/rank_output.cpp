@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launcher/rank_output.h"
+
+#include <utility>
+
+namespace lockstep::launcher {
+
+void RankOutput::write(std::string_view text) {
+  if (text.empty()) return;
+  std::fwrite(text.data(), 1, text.size(), to_);
+  std::fflush(to_);
+  line_open_ = text.back() != '\n';
+}
+
+void RankOutput::pass(std::string_view piece) {
+  if (live_) return write(piece);
+  held_ += piece;
+  const std::size_t whole = held_.rfind('\n') + 1;  // 0 where there is none
+  write(std::string_view(held_).substr(0, whole));
+  held_.erase(0, whole);
+}
+
+void RankOutput::end_live_line() {
+  if (std::exchange(line_open_, false)) write("\n");
+}
+
+void RankOutput::finish() {
+  write(std::exchange(held_, {}));
+  end_live_line();
+}
+
+}  // namespace lockstep::launcher

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+namespace lockstep::launcher {
+
+/// Passes on what the ranks print on stdout, which a pipe gives in pieces that end anywhere. A live line, such as a bar
+/// on a terminal, is shown as it comes. Without one, a line is passed on when it is whole: what is printed meanwhile
+/// never comes to stand within it.
+class RankOutput {
+ public:
+  RankOutput(std::FILE* to, bool live) : to_(to), live_(live) {}
+
+  void pass(std::string_view piece);
+  /// Before something else is printed: ends the live line.
+  void end_live_line();
+  /// Nothing comes any more: passes on what is left of a line, and ends it.
+  void finish();
+
+ private:
+  void write(std::string_view text);
+
+  std::FILE* to_;
+  bool live_;
+  bool line_open_ = false;  ///< what was written last has not ended its line
+  std::string held_;        ///< the begin of a line
+};
+
+}  // namespace lockstep::launcher

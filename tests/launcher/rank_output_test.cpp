@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launcher/rank_output.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+namespace lockstep::launcher {
+namespace {
+
+/// A file in memory, and what was written to it.
+class Written {
+ public:
+  ~Written() {
+    std::fclose(file_);
+    std::free(text_);
+  }
+  std::FILE* file() { return file_; }
+  std::string text() {
+    std::fflush(file_);
+    return {text_, size_};
+  }
+
+ private:
+  char* text_ = nullptr;
+  std::size_t size_ = 0;
+  std::FILE* file_ = open_memstream(&text_, &size_);
+};
+
+TEST(RankOutput, WithoutALiveLineIsPassedOnByWholeLines) {
+  Written written;
+  RankOutput output(written.file(), false);
+  output.pass("{\"step\":1}\n{\"step\":2,\"");
+  EXPECT_EQ(written.text(), "{\"step\":1}\n");
+  output.end_live_line();  // somebody else speaks
+  output.pass("time\":3}");
+  output.pass("\n");
+  EXPECT_EQ(written.text(), "{\"step\":1}\n{\"step\":2,\"time\":3}\n");
+}
+
+TEST(RankOutput, OfARankThatEndsWithinALineIsEnded) {
+  Written written;
+  RankOutput output(written.file(), false);
+  output.pass("{\"step\":1}\n{\"st");
+  output.finish();
+  output.finish();
+  EXPECT_EQ(written.text(), "{\"step\":1}\n{\"st\n");
+}
+
+TEST(RankOutput, OfALiveLineComesAtOnceAndEndsBeforeOtherWords) {
+  Written written;
+  RankOutput output(written.file(), true);
+  output.pass("50 %");
+  EXPECT_EQ(written.text(), "50 %");
+  output.end_live_line();
+  output.end_live_line();
+  EXPECT_EQ(written.text(), "50 %\n");
+  output.pass("60 %");
+  output.finish();
+  EXPECT_EQ(written.text(), "50 %\n60 %\n");
+}
+
+}  // namespace
+}  // namespace lockstep::launcher
