@@ -22,7 +22,7 @@ struct Default {
   const char* value;
 };
 
-/// The defaults that depend on nothing else; job.proto's comments say the same.
+/// The defaults that depend on nothing else. scripts/make_job_reference compares them with job.proto's comments.
 constexpr Default kDefaults[] = {
     {"Mlp", "activation", "RELU"},
     {"Mlp", "dropout", "0"},
@@ -64,6 +64,7 @@ constexpr Default kDefaults[] = {
     {"Adam", "beta1", "0.9"},
     {"Adam", "beta2", "0.999"},
     {"Adam", "epsilon", "1e-8"},
+    {"ParameterGroup", "lr_scale", "1"},
     {"StepSchedule", "gamma", "0.1"},
     {"CosineSchedule", "final_fraction", "0"},
     {"LinearSchedule", "final_fraction", "0"},

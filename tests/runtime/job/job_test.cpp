@@ -42,7 +42,8 @@ void collect_unset(const google::protobuf::Message& message, std::set<std::strin
 TEST(Defaults, EveryFieldWithADefaultHasAValue) {
   std::set<std::string> unset;
   for (const std::string model : {"mlp {}", "convnet { block { channels: 1 } }", "resnet { depth: 18 }"}) {
-    for (const std::string optimizer : {"sgd { lr: 1 }", "adam { lr: 1 }", "adamw { lr: 1 }"}) {
+    for (const std::string optimizer :
+         {"sgd { lr: 1 } group { match: \"bias\" }", "adam { lr: 1 }", "adamw { lr: 1 }"}) {
       for (const std::string schedule : {"", "step { milestones: 1 }", "cosine {}", "linear {}"}) {
         collect_unset(sample({"model={" + model + "}", "optimizer={" + optimizer + "}", "schedule={" + schedule + "}",
                               "fault={ delay { step: 1 } }"}),
@@ -50,7 +51,8 @@ TEST(Defaults, EveryFieldWithADefaultHasAValue) {
       }
     }
   }
-  EXPECT_THAT(unset, ElementsAre("ConvBlock.max_pool", "Mlp.outputs", "Optimizer.clip_norm", "Optimizer.clip_value"));
+  EXPECT_THAT(unset, ElementsAre("ConvBlock.max_pool", "Mlp.outputs", "Optimizer.clip_norm", "Optimizer.clip_value",
+                                 "ParameterGroup.weight_decay"));
 }
 
 TEST(Defaults, FollowFromOneAnother) {
