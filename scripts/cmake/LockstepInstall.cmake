@@ -19,6 +19,7 @@ install(DIRECTORY ${PROJECT_BINARY_DIR}/configs DESTINATION ${headers}
         FILES_MATCHING PATTERN "*.pb.h" PATTERN CMakeFiles EXCLUDE)
 install(DIRECTORY configs DESTINATION ${CMAKE_INSTALL_DATADIR}/lockstep PATTERN CMakeLists.txt EXCLUDE)
 install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/Lockstep)
 configure_package_config_file(scripts/cmake/LockstepConfig.cmake.in LockstepConfig.cmake INSTALL_DESTINATION ${package})

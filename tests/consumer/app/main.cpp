@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program of its own that trains with Lockstep's pieces: the loop of the README, on synthetic data. Ends with 0 when
+// A program of its own that trains with Lockstep's pieces: the loop of docs/cpp.md, on synthetic data. Ends with 0 when
 // the loss has fallen.
 #include <cstdio>
 

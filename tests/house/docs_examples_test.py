@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The examples of the pages do what the pages say: jobs are sound and train, options and fields exist."""
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+LOCKSTEP = os.environ["LOCKSTEP_BINARY"]
+
+
+def blocks(page, language):
+    """The blocks of code in the language; "" for those of none."""
+    found = []
+    inside = None
+    for line in (ROOT / page).read_text(encoding="utf-8").splitlines():
+        if line.startswith("```"):
+            inside = line[3:] if inside is None else None
+            if inside == language:
+                found.append("")
+        elif inside == language:
+            found[-1] += line + "\n"
+    return found
+
+
+def pages():
+    return ["README.md", *(str(path.relative_to(ROOT)) for path in sorted((ROOT / "docs").glob("*.md")))]
+
+
+def lockstep(folder, *arguments):
+    return subprocess.run([LOCKSTEP, *arguments], cwd=folder, capture_output=True, text=True, check=False)
+
+
+class Examples(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.folder = Path(scratch.name)
+
+    def expect_done(self, *arguments):
+        run = lockstep(self.folder, *arguments)
+        self.assertEqual(0, run.returncode, f"{arguments}\n{run.stdout}{run.stderr}")
+        return run.stdout
+
+    def job_of(self, page):
+        jobs = blocks(page, "prototext")
+        self.assertEqual(1, len(jobs))
+        (self.folder / "job.pbtxt").write_text(jobs[0], encoding="utf-8")
+
+    def test_the_job_of_the_readme_trains(self):
+        self.job_of("README.md")
+        (self.folder / "data").symlink_to(ROOT / "configs" / "data")
+        self.assertNotIn("warning", self.expect_done("validate", "job.pbtxt"))
+        self.expect_done("train", "job.pbtxt", "--set", "train.steps=2")
+        self.assertIn("accuracy", self.expect_done("eval", "job.pbtxt"))
+
+    def test_own_data_are_written_and_learned(self):
+        page = "docs/train-your-own-data.md"
+        self.job_of(page)
+        program = blocks(page, "python")
+        self.assertEqual(1, len(program))
+        subprocess.run([sys.executable, "-c", program[0]], cwd=self.folder, check=True)
+        self.assertIn("400 samples of [8,8,1] in 2 classes", self.expect_done("validate", "job.pbtxt"))
+        self.expect_done("train", "job.pbtxt")
+        accuracy = re.search(r"accuracy\s+([\d.]+) %", self.expect_done("eval", "job.pbtxt"))
+        self.assertGreater(float(accuracy[1]), 90)
+
+    def test_jobs_stand_where_a_test_trains_them(self):
+        self.assertEqual(["README.md", "docs/train-your-own-data.md"],
+                         [page for page in pages() if blocks(page, "prototext")])
+
+    def test_every_command_is_one_that_lockstep_takes(self):
+        """By lockstep validate, on a ready job: nothing is started."""
+        commands = []
+        for page in pages():
+            for block in blocks(page, ""):
+                for line in block.splitlines():
+                    if line.startswith("lockstep train ") and "[" not in line.split("--set")[0]:
+                        commands.append((page, shlex.split(line, comments=True)))
+        self.assertGreater(len(commands), 10)
+        for page, (_, _, _, *options) in commands:
+            ready = "digits_mlp" if "model.mlp" in " ".join(options) else "digits_convnet"
+            # validate takes all options of train but this one.
+            if "--max-restarts" in options:
+                at = options.index("--max-restarts")
+                del options[at : at + 2]
+            run = lockstep(self.folder, "validate", ROOT / "configs" / f"{ready}.pbtxt", *options)
+            self.assertEqual(0, run.returncode, f"{page}: {options}\n{run.stdout}{run.stderr}")
+
+
+if __name__ == "__main__":
+    unittest.main()
