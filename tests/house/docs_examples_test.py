@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The examples of the pages do what the pages say: jobs are sound and train, options and fields exist."""
+import json
 import os
 import re
 import shlex
@@ -72,6 +73,34 @@ class Examples(unittest.TestCase):
     def test_jobs_stand_where_a_test_trains_them(self):
         self.assertEqual(["README.md", "docs/train-your-own-data.md"],
                          [page for page in pages() if blocks(page, "prototext")])
+
+    def test_the_reference_calls_required_what_validate_requires(self):
+        """Jobs that leave out all they may, with each choice taken once."""
+        jobs = ["", "model {} data {} optimizer {} fault {}",
+                "model { mlp {} } data { train {} } optimizer { sgd {} group {} } schedule { step {} } fault { kill {} }",
+                "model { convnet {} } data { train { idx {} } } optimizer { adam {} }",
+                "model { convnet { block {} } } data { train { cifar {} } } optimizer { adamw {} }",
+                "model { resnet {} } data { train { synthetic {} } eval {} } fault { delay { phase: INIT } }"]
+        asked = set()
+        for job in jobs:
+            (self.folder / "job.pbtxt").write_text(job, encoding="utf-8")
+            for found in json.loads(lockstep(self.folder, "validate", "job.pbtxt", "--json").stdout)["diagnostics"]:
+                if found["message"].startswith("is required"):
+                    asked.add(re.sub(r"\[\d+\]", "[i]", found["path"]))
+        documented = set()
+        paths = []
+        for line in (ROOT / "docs/job.md").read_text(encoding="utf-8").splitlines():
+            if line.startswith("Path: "):
+                paths = re.findall(r"`([^`]+)`", line.split(". ")[0]) or [""]
+            elif match := re.match(r"\| `(\w+)` \| .* \| required[^|]*\|", line):
+                documented |= {f"{path}.{match[1]}".lstrip(".") for path in paths}
+        # The jobs take one of the paths that share a message.
+        same = {"data.eval": "data.train", **{f"fault[i].{kind}": "fault[i].kill"
+                                              for kind in ("overflow", "nan", "stop", "delay", "bit_flip")}}
+        for path, taken in same.items():
+            documented = {re.sub(rf"^{re.escape(path)}\.", f"{taken}.", name) for name in documented}
+        # train is required for what is required in it; a choice has no field of its own.
+        self.assertEqual(asked - {"fault[i]", "data.eval"}, documented - {"train"})
 
     def test_every_command_is_one_that_lockstep_takes(self):
         """By lockstep validate, on a ready job: nothing is started."""
