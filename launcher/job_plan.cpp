@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "launcher/launch.h"
+#include "runtime/job/model_options.h"
 
 namespace lockstep::launcher {
 
@@ -23,11 +24,6 @@ Json describe(const data::Description& data) {
     result["target_shape"] = extents(data.target_shape);
   }
   return result;
-}
-
-std::string model_name(const job::Model& model) {
-  const auto* kind = job::Model::descriptor()->FindOneofByName("kind");
-  return model.GetReflection()->GetOneofFieldDescriptor(model, kind)->name();
 }
 
 /// 25557032 as "25,557,032".
@@ -113,7 +109,7 @@ train::Plan plan_of(const job::Checked& job, const LaunchOptions& launch, const 
 Json to_json(const train::Plan& plan, const job::Job& job, int ranks) {
   const double epochs = static_cast<double>(job.train().steps()) / static_cast<double>(plan.steps_per_epoch);
   return {{"ranks", ranks},
-          {"model", model_name(job.model())},
+          {"model", job::model_kind(job.model())},
           {"parameters", plan.parameters},
           {"opt_level", job::OptLevel_Name(job.amp().opt_level())},
           {"dtype", job::Precision_Name(job.amp().dtype())},

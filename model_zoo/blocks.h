@@ -1,21 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "configs/job.pb.h"
 #include "runtime/nn/layers.h"
 
 namespace lockstep::model_zoo {
-
-inline kernels::Activation activation_of(job::ActivationKind kind) {
-  switch (kind) {
-    case job::GELU:
-      return kernels::Activation::kGelu;
-    case job::GELU_TANH:
-      return kernels::Activation::kGeluTanh;
-    default:
-      return kernels::Activation::kRelu;
-  }
-}
 
 /// A convolution over two dimensions whose padding keeps the extent at stride 1.
 inline nn::ConvOptions conv_options(std::int64_t kernel, std::int64_t stride) {

@@ -1,40 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model_zoo/build.h"
 
-#include "model_zoo/convnet.h"
-#include "model_zoo/mlp.h"
-#include "model_zoo/resnet.h"
-#include "runtime/tensor/error.h"
-
 namespace lockstep::model_zoo {
 
 namespace {
 
-std::unique_ptr<nn::Module> make(const job::Model& config, const ModelInput& input) {
-  switch (config.kind_case()) {
-    case job::Model::kMlp:
-      return make_mlp(config.mlp(), input);
-    case job::Model::kConvnet:
-      return make_convnet(config.convnet(), input);
-    case job::Model::kResnet:
-      return make_resnet(config.resnet(), input);
-    case job::Model::KIND_NOT_SET:
-      break;
-  }
-  throw FieldError("model", "none is named", "Name one of mlp, convnet, resnet.");
+std::unique_ptr<nn::Module> make(const MlpOptions& options, const ModelInput& input) {
+  return make_mlp(options, input);
 }
+
+std::unique_ptr<nn::Module> make(const ConvnetOptions& options, const ModelInput& input) {
+  return make_convnet(options, input);
+}
+
+std::unique_ptr<nn::Module> make(const ResnetOptions& options, const ModelInput& input) {
+  return make_resnet(options, input);
+}
+
+std::unique_ptr<nn::Module> make(const ModelOptions& options, const ModelInput& input) {
+  return std::visit([&input](const auto& kind) { return make(kind, input); }, options);
+}
+
+std::string name(const MlpOptions&) { return "mlp"; }
+
+std::string name(const ConvnetOptions&) { return "convnet"; }
+
+std::string name(const ResnetOptions& options) { return "resnet" + std::to_string(options.depth); }
 
 }  // namespace
 
-std::unique_ptr<nn::Module> build(const job::Model& config, const ModelInput& input, std::uint64_t seed) {
-  std::unique_ptr<nn::Module> model = make(config, input);
+std::unique_ptr<nn::Module> build(const ModelOptions& options, const ModelInput& input, std::uint64_t seed) {
+  std::unique_ptr<nn::Module> model = make(options, input);
   nn::initialize(*model, seed);
   return model;
 }
 
-std::unique_ptr<nn::Module> outline(const job::Model& config, const ModelInput& input) {
+std::unique_ptr<nn::Module> outline(const ModelOptions& options, const ModelInput& input) {
   const nn::WithoutValues without_values;
-  return make(config, input);
+  return make(options, input);
+}
+
+std::string name_of(const ModelOptions& options) {
+  return std::visit([](const auto& kind) { return name(kind); }, options);
 }
 
 }  // namespace lockstep::model_zoo

@@ -1,25 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <string>
+#include <variant>
 
-#include "configs/job.pb.h"
+#include "model_zoo/convnet.h"
+#include "model_zoo/mlp.h"
+#include "model_zoo/model_input.h"
+#include "model_zoo/resnet.h"
 #include "runtime/nn/module.h"
-#include "runtime/tensor/shape.h"
 
 namespace lockstep::model_zoo {
 
-/// What a model is built to fit.
-struct ModelInput {
-  Shape sample_shape;        ///< of one sample, channels last: [8, 8, 1]
-  std::int64_t outputs = 0;  ///< classes, or the size of a regression's target
-};
+using ModelOptions = std::variant<MlpOptions, ConvnetOptions, ResnetOptions>;
 
-/// The model that the resolved job names, its parameters initialised from `seed`. Throws FieldError, naming the block,
-/// for a model that does not fit the samples.
-std::unique_ptr<nn::Module> build(const job::Model& config, const ModelInput& input, std::uint64_t seed);
+/// The model, its parameters initialised from `seed`. Throws FieldError, naming the option as a job would
+/// ("model.convnet.block[1].kernel"), for options without a meaning and for a model that does not fit the samples.
+std::unique_ptr<nn::Module> build(const ModelOptions& options, const ModelInput& input, std::uint64_t seed);
 
 /// The same model with parameters that have no values, and take no memory for them: for names, shapes and counts.
-std::unique_ptr<nn::Module> outline(const job::Model& config, const ModelInput& input);
+std::unique_ptr<nn::Module> outline(const ModelOptions& options, const ModelInput& input);
+
+/// "mlp", "convnet", "resnet50"
+std::string name_of(const ModelOptions& options);
 
 }  // namespace lockstep::model_zoo

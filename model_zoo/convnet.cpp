@@ -2,13 +2,14 @@
 #include "model_zoo/convnet.h"
 
 #include "model_zoo/blocks.h"
+#include "model_zoo/checks.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::model_zoo {
 
 namespace {
 
-/// The shape behind an operation on `input`; where it does not fit, the job's field at `path` is what is wrong.
+/// The shape behind an operation on `input`; where it does not fit, the option at `path` is what is wrong.
 template <class F>
 Shape shape_behind(const std::string& path, const Shape& input, F&& output_shape) {
   try {
@@ -18,48 +19,62 @@ Shape shape_behind(const std::string& path, const Shape& input, F&& output_shape
   }
 }
 
-/// Appends the job's model.convnet.block[i]; `shape` is that of a batch of one sample, [1, H, W, C], before and then
-/// behind it.
-void add_block(nn::Sequential& net, const job::ConvBlock& block, int i, Shape& shape) {
+std::string path_of_block(std::size_t i) { return "model.convnet.block[" + std::to_string(i) + "]"; }
+
+void require_sound(const ConvBlockOptions& block, const std::string& path) {
+  require_at_least_one(block.channels, path + ".channels");
+  require(block.kernel >= 1 && block.kernel % 2 == 1, path + ".kernel", "odd", static_cast<double>(block.kernel));
+  require_at_least_one(block.stride, path + ".stride");
+  require(block.max_pool >= 0, path + ".max_pool", ">= 0", static_cast<double>(block.max_pool));
+  require_fraction(block.dropout, path + ".dropout");
+}
+
+void require_sound(const ConvnetOptions& options) {
+  if (options.blocks.empty()) throw FieldError("model.convnet.block", "is required: at least one convolution");
+  for (std::size_t i = 0; i < options.blocks.size(); ++i) require_sound(options.blocks[i], path_of_block(i));
+  require_fraction(options.dropout, "model.convnet.dropout");
+  require_at_least_one(options.hidden, "model.convnet.hidden");
+}
+
+/// Appends block i; `shape` is that of a batch of one sample, [1, H, W, C], before and then behind it.
+void add_block(nn::Sequential& net, const ConvBlockOptions& block, std::size_t i, Shape& shape) {
   const std::string prefix = "block" + std::to_string(i) + "_";
-  const std::string path = "model.convnet.block[" + std::to_string(i) + "]";
-  const std::int64_t channels = block.channels();
-  nn::ConvOptions options = conv_options(block.kernel(), block.stride());
-  options.bias = !block.batch_norm();  // batch norm subtracts the mean, a bias before it would be lost
+  const std::string path = path_of_block(i);
+  const std::int64_t channels = block.channels;
+  nn::ConvOptions options = conv_options(block.kernel, block.stride);
+  options.bias = !block.batch_norm;  // batch norm subtracts the mean, a bias before it would be lost
   const Shape weight{channels, options.kernel, options.kernel, shape.back()};
   net.add<nn::Conv>(prefix + "conv", shape.back(), channels, options);
   shape = shape_behind(path, shape, [&] { return kernels::conv_output_shape(shape, weight, options.geometry); });
-  add_norm_and_activation(net, prefix, channels, block.batch_norm(), activation_of(block.activation()));
-  if (block.max_pool() > 0) {
-    const auto pool = pool_geometry(kernels::PoolKind::kMax, block.max_pool(), block.max_pool(), 0);
+  add_norm_and_activation(net, prefix, channels, block.batch_norm, block.activation);
+  if (block.max_pool > 0) {
+    const auto pool = pool_geometry(kernels::PoolKind::kMax, block.max_pool, block.max_pool, 0);
     net.add<nn::Pool>(prefix + "pool", pool);
     shape = shape_behind(path + ".max_pool", shape, [&] { return kernels::pool_output_shape(shape, pool); });
   }
-  if (block.dropout() > 0) net.add<nn::Dropout>(prefix + "dropout", block.dropout());
+  if (block.dropout > 0) net.add<nn::Dropout>(prefix + "dropout", block.dropout);
 }
 
 }  // namespace
 
-std::unique_ptr<nn::Module> make_convnet(const job::Convnet& config, const ModelInput& input) {
-  if (input.sample_shape.rank() != 3) {
-    throw FieldError("model.convnet",
-                     "needs samples [height, width, channels], the data has " + input.sample_shape.str());
-  }
+std::unique_ptr<nn::Module> make_convnet(const ConvnetOptions& options, const ModelInput& input) {
+  require_sound(options);
+  require_images(input, "model.convnet");
   auto net = std::make_unique<nn::Sequential>();
   Shape shape{1, input.sample_shape[0], input.sample_shape[1], input.sample_shape[2]};
-  for (int i = 0; i < config.block_size(); ++i) add_block(*net, config.block(i), i, shape);
-  const bool global = config.head_pool() == job::GLOBAL_AVERAGE;
+  for (std::size_t i = 0; i < options.blocks.size(); ++i) add_block(*net, options.blocks[i], i, shape);
+  const bool global = options.head_pool == HeadPool::kGlobalAverage;
   if (global) {
     net->add<nn::GlobalAveragePool>("head_pool");
   } else {
     net->add<nn::Flatten>("flatten");
   }
   std::int64_t width = global ? shape.back() : shape.numel();
-  for (int i = 0; i < config.hidden_size(); ++i) {
-    net->add<nn::Linear>("hidden" + std::to_string(i), width, config.hidden(i), true, kernels::Activation::kRelu);
-    width = config.hidden(i);
+  for (std::size_t i = 0; i < options.hidden.size(); ++i) {
+    net->add<nn::Linear>("hidden" + std::to_string(i), width, options.hidden[i], true, kernels::Activation::kRelu);
+    width = options.hidden[i];
   }
-  if (config.dropout() > 0) net->add<nn::Dropout>("dropout", config.dropout());
+  if (options.dropout > 0) net->add<nn::Dropout>("dropout", options.dropout);
   net->add<nn::Linear>("classifier", width, input.outputs);
   return net;
 }

@@ -1,13 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <vector>
 
-#include "model_zoo/build.h"
+#include "model_zoo/model_input.h"
+#include "runtime/nn/layers.h"
 
 namespace lockstep::model_zoo {
 
-/// Blocks of convolution, batch norm, activation, pooling and dropout, then a classifier. Samples [H, W, C].
-std::unique_ptr<nn::Module> make_convnet(const job::Convnet& config, const ModelInput& input);
+/// Convolution, batch norm, activation, pooling, dropout.
+struct ConvBlockOptions {
+  std::int64_t channels = 0;  ///< of the output; has to be given
+  std::int64_t kernel = 3;    ///< odd; padding keeps the extent at stride 1
+  std::int64_t stride = 1;
+  bool batch_norm = true;
+  kernels::Activation activation = kernels::Activation::kRelu;
+  std::int64_t max_pool = 0;  ///< window and stride; 0: no pooling
+  double dropout = 0;         ///< in [0, 1)
+
+  bool operator==(const ConvBlockOptions&) const = default;
+};
+
+/// What turns the last block's image into a vector.
+enum class HeadPool { kFlatten, kGlobalAverage };
+
+struct ConvnetOptions {
+  std::vector<ConvBlockOptions> blocks;  ///< at least one
+  double dropout = 0;                    ///< before the classifier; in [0, 1)
+  std::vector<std::int64_t> hidden;      ///< widths of linear layers before the classifier
+  HeadPool head_pool = HeadPool::kFlatten;
+
+  bool operator==(const ConvnetOptions&) const = default;
+};
+
+/// Blocks, then a classifier. Samples [H, W, C]. Throws FieldError for options without a meaning, and for blocks that
+/// do not fit the samples.
+std::unique_ptr<nn::Module> make_convnet(const ConvnetOptions& options, const ModelInput& input);
 
 }  // namespace lockstep::model_zoo

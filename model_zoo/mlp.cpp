@@ -2,34 +2,47 @@
 #include "model_zoo/mlp.h"
 
 #include "model_zoo/blocks.h"
+#include "model_zoo/checks.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::model_zoo {
 
-std::unique_ptr<nn::Module> make_mlp(const job::Mlp& config, const ModelInput& input) {
-  if (config.has_outputs() && config.outputs() < input.outputs) {
+namespace {
+
+void require_sound(const MlpOptions& options, const ModelInput& input) {
+  require_at_least_one(options.hidden, "model.mlp.hidden");
+  require_fraction(options.dropout, "model.mlp.dropout");
+  if (!options.outputs) return;
+  require_at_least_one(*options.outputs, "model.mlp.outputs");
+  if (*options.outputs < input.outputs) {
     throw FieldError(
         "model.mlp.outputs",
-        std::to_string(config.outputs()) + " are fewer than the data needs: " + std::to_string(input.outputs),
+        std::to_string(*options.outputs) + " are fewer than the data needs: " + std::to_string(input.outputs),
         "Leave outputs out, and the model fits itself to the data.");
   }
+}
+
+}  // namespace
+
+std::unique_ptr<nn::Module> make_mlp(const MlpOptions& options, const ModelInput& input) {
+  require_sound(options, input);
   auto net = std::make_unique<nn::Sequential>();
   net->add<nn::Flatten>("flatten");
   std::int64_t width = input.sample_shape.numel();
-  for (int i = 0; i < config.hidden_size(); ++i) {
+  for (std::size_t i = 0; i < options.hidden.size(); ++i) {
     const std::string prefix = "hidden" + std::to_string(i) + "_";
-    const kernels::Activation activation = activation_of(config.activation());
-    if (config.batch_norm()) {
+    const std::int64_t hidden = options.hidden[i];
+    if (options.batch_norm) {
       // It subtracts the mean, a bias before it would be lost.
-      net->add<nn::Linear>(prefix + "linear", width, config.hidden(i), false);
-      add_norm_and_activation(*net, prefix, config.hidden(i), true, activation);
+      net->add<nn::Linear>(prefix + "linear", width, hidden, false);
+      add_norm_and_activation(*net, prefix, hidden, true, options.activation);
     } else {
-      net->add<nn::Linear>(prefix + "linear", width, config.hidden(i), true, activation);
+      net->add<nn::Linear>(prefix + "linear", width, hidden, true, options.activation);
     }
-    if (config.dropout() > 0) net->add<nn::Dropout>(prefix + "dropout", config.dropout());
-    width = config.hidden(i);
+    if (options.dropout > 0) net->add<nn::Dropout>(prefix + "dropout", options.dropout);
+    width = hidden;
   }
-  net->add<nn::Linear>("output", width, config.has_outputs() ? config.outputs() : input.outputs);
+  net->add<nn::Linear>("output", width, options.outputs.value_or(input.outputs));
   return net;
 }
 

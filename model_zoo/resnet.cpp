@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "model_zoo/blocks.h"
+#include "model_zoo/checks.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::model_zoo {
@@ -65,7 +66,7 @@ struct Architecture {
   bool bottleneck;
 };
 
-Architecture architecture_of(std::uint32_t depth) {
+Architecture architecture_of(std::int64_t depth) {
   switch (depth) {
     case 18:
       return {{2, 2, 2, 2}, false};
@@ -84,15 +85,13 @@ Architecture architecture_of(std::uint32_t depth) {
 
 }  // namespace
 
-std::unique_ptr<nn::Module> make_resnet(const job::Resnet& config, const ModelInput& input) {
-  if (input.sample_shape.rank() != 3) {
-    throw FieldError("model.resnet",
-                     "needs samples [height, width, channels], the data has " + input.sample_shape.str());
-  }
-  const Architecture architecture = architecture_of(config.depth());
+std::unique_ptr<nn::Module> make_resnet(const ResnetOptions& options, const ModelInput& input) {
+  const Architecture architecture = architecture_of(options.depth);
+  require_at_least_one(options.width, "model.resnet.width");
+  require_images(input, "model.resnet");
   auto net = std::make_unique<nn::Sequential>();
-  std::int64_t width = config.width();
-  if (config.stem() == job::CIFAR) {
+  std::int64_t width = options.width;
+  if (options.stem == ResnetStem::kCifar) {
     net->add<nn::Conv>("stem_conv", input.sample_shape.back(), width, residual_conv(3, 1));
     net->add<nn::BatchNorm>("stem_norm", width, true);
   } else {
@@ -105,7 +104,7 @@ std::unique_ptr<nn::Module> make_resnet(const job::Resnet& config, const ModelIn
     for (int block = 0; block < architecture.blocks[stage]; ++block) {
       const std::int64_t stride = stage > 0 && block == 0 ? 2 : 1;
       net->add<ResidualBlock>("stage" + std::to_string(stage) + "_block" + std::to_string(block), in, width, stride,
-                              architecture.bottleneck, config.zero_init_residual());
+                              architecture.bottleneck, options.zero_init_residual);
       in = architecture.bottleneck ? 4 * width : width;
     }
     width *= 2;

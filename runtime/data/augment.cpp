@@ -30,6 +30,14 @@ void require_image(const Shape& shape, const char* path) {
   throw FieldError(path, "needs images [H, W, C], but samples have shape " + shape.str());
 }
 
+void require_pad(std::int64_t pad, const Shape& sample) {
+  const char* const path = "data.augment.pad_crop";
+  if (pad < 0) throw FieldError(path, "must be >= 0, is " + std::to_string(pad));
+  require_image(sample, path);
+  if (pad <= sample[0] && pad <= sample[1]) return;
+  throw FieldError(path, std::to_string(pad) + " is more than the images' extent, " + sample.str());
+}
+
 /// Moves n floats of a row by `shift` places to the left (negative: right) and fills up with zeros. In place or into
 /// another row.
 void move_row(float* out, const float* in, std::int64_t n, std::int64_t shift) {
@@ -43,14 +51,13 @@ void move_row(float* out, const float* in, std::int64_t n, std::int64_t shift) {
 
 }  // namespace
 
-void PadCrop::require_fit(const Shape& sample, std::int64_t pad) {
-  require_image(sample, "data.augment.pad_crop");
-  if (pad <= sample[0] && pad <= sample[1]) return;
-  throw FieldError("data.augment.pad_crop", std::to_string(pad) + " is more than the images' extent, " + sample.str());
+void require_augment(const AugmentOptions& options, const Shape& sample) {
+  if (options.pad_crop != 0) require_pad(options.pad_crop, sample);
+  if (options.flip) require_image(sample, "data.augment.flip");
 }
 
 PadCrop::PadCrop(DatasetPtr base, std::int64_t pad) : Transform(std::move(base)), pad_(pad) {
-  require_fit(sample_shape(), pad);
+  require_pad(pad, sample_shape());
   height_ = sample_shape()[0];
   width_ = sample_shape()[1];
   channels_ = sample_shape()[2];
@@ -74,10 +81,8 @@ void PadCrop::apply(const SampleKey& key, std::span<float> input) const {
   }
 }
 
-void Flip::require_fit(const Shape& sample) { require_image(sample, "data.augment.flip"); }
-
 Flip::Flip(DatasetPtr base) : Transform(std::move(base)) {
-  require_fit(sample_shape());
+  require_image(sample_shape(), "data.augment.flip");
   width_ = static_cast<std::size_t>(sample_shape()[1]);
   channels_ = static_cast<std::size_t>(sample_shape()[2]);
 }

@@ -7,11 +7,20 @@ namespace lockstep::data {
 
 // Random changes of training images [H, W, C]. What is drawn depends on the sample's key alone.
 
+struct AugmentOptions {
+  std::int64_t pad_crop = 0;  ///< pixels of PadCrop; 0: none
+  bool flip = false;
+
+  bool operator==(const AugmentOptions&) const = default;
+};
+
+/// Throws FieldError for options that do not fit samples of this shape.
+void require_augment(const AugmentOptions& options, const Shape& sample);
+
 /// Pads each side with `pad` pixels of zeros and crops a random window of the original size.
 class PadCrop : public Transform {
  public:
-  /// Throws FieldError when the samples are not images or are smaller than the padding.
-  static void require_fit(const Shape& sample, std::int64_t pad);
+  /// Throws FieldError when the samples are not images, or the padding is negative or larger than they are.
   PadCrop(DatasetPtr base, std::int64_t pad);
 
  private:
@@ -27,7 +36,6 @@ class PadCrop : public Transform {
 class Flip : public Transform {
  public:
   /// Throws FieldError when the samples are not images.
-  static void require_fit(const Shape& sample);
   explicit Flip(DatasetPtr base);
 
  private:

@@ -76,12 +76,21 @@ std::string join(const std::vector<std::string>& files) {
 
 }  // namespace
 
-DatasetPtr open_cifar(const std::vector<std::string>& files, CifarLabels labels) {
-  const Layout layout = layout_of(labels);
+void require_sound(const CifarOptions& options, const std::string& path) {
+  if (options.files.empty()) throw FieldError(path + ".files", "is required: the binary files");
+  for (std::size_t i = 0; i < options.files.size(); ++i) {
+    if (!options.files[i].empty()) continue;
+    throw FieldError(path + ".files[" + std::to_string(i) + "]", "is required: the path of a file");
+  }
+}
+
+DatasetPtr open_cifar(const CifarOptions& options) {
+  require_sound(options, "cifar");
+  const Layout layout = layout_of(options.labels);
   const std::size_t record = layout.label_bytes + kImage;
   std::vector<std::uint8_t> images;
   std::vector<std::uint8_t> classes;
-  for (const std::string& file : files) {
+  for (const std::string& file : options.files) {
     const std::vector<std::uint8_t> bytes = ByteReader(file).read(size_of_records(file, record));
     std::size_t out = images.size();
     images.resize(out + bytes.size() / record * kImage);
@@ -96,15 +105,16 @@ DatasetPtr open_cifar(const std::vector<std::string>& files, CifarLabels labels)
     }
   }
   return std::make_shared<ByteDataset>(std::move(images), std::move(classes), Shape{32, 32, 3}, layout.classes,
-                                       join(files));
+                                       join(options.files));
 }
 
-Description describe_cifar(const std::vector<std::string>& files, CifarLabels labels) {
-  const Layout layout = layout_of(labels);
+Description describe_cifar(const CifarOptions& options) {
+  require_sound(options, "cifar");
+  const Layout layout = layout_of(options.labels);
   Description description{.samples = 0, .sample_shape = {32, 32, 3}, .classes = layout.classes};
-  for (const std::string& file : files) append_labels(file, layout, description.labels);
+  for (const std::string& file : options.files) append_labels(file, layout, description.labels);
   description.samples = static_cast<std::int64_t>(description.labels.size());
-  require_labels(description.labels, layout.classes, join(files));
+  require_labels(description.labels, layout.classes, join(options.files));
   return description;
 }
 

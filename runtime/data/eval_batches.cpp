@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string>
 #include <vector>
 
 #include "runtime/data/collate.h"
@@ -12,7 +13,7 @@ namespace lockstep::data {
 
 EvalBatches::EvalBatches(DatasetPtr dataset, std::int64_t global_batch, std::int64_t rank, std::int64_t world_size)
     : dataset_(std::move(dataset)), global_batch_(global_batch), rank_(rank), world_size_(world_size) {
-  if (global_batch < 1) throw UsageError("data.eval_batch: must be >= 1");
+  if (global_batch < 1) throw FieldError("data.eval_batch", "must be >= 1, is " + std::to_string(global_batch));
 }
 
 std::int64_t EvalBatches::size() const { return (dataset_->size() + global_batch_ - 1) / global_batch_; }

@@ -12,6 +12,7 @@ namespace lockstep::data {
 /// the same number of batches; shares may be uneven or empty.
 class EvalBatches {
  public:
+  /// Throws FieldError for a batch of no samples.
   EvalBatches(DatasetPtr dataset, std::int64_t global_batch, std::int64_t rank, std::int64_t world_size);
 
   /// Number of batches.

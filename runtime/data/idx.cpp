@@ -67,7 +67,9 @@ struct Pair {
   Description description;
 };
 
-Pair open_pair(const std::string& images, const std::string& labels, std::int64_t classes) {
+Pair open_pair(const IdxOptions& options) {
+  require_sound(options, "idx");
+  const auto& [images, labels, classes] = options;
   Pair pair{open_array(images, {3, 4}), {}};
   std::vector<std::int64_t>& extents = pair.images.extents;
   Description& description = pair.description;
@@ -90,15 +92,21 @@ Pair open_pair(const std::string& images, const std::string& labels, std::int64_
 
 }  // namespace
 
-DatasetPtr open_idx(const std::string& images, const std::string& labels, std::int64_t classes) {
-  Pair pair = open_pair(images, labels, classes);
-  Description& about = pair.description;
-  return std::make_shared<ByteDataset>(pair.images.read(), std::move(about.labels), about.sample_shape, about.classes,
-                                       labels);
+void require_sound(const IdxOptions& options, const std::string& path) {
+  if (options.images.empty()) throw FieldError(path + ".images", "is required: the path of a file");
+  if (options.labels.empty()) throw FieldError(path + ".labels", "is required: the path of a file");
+  if (options.classes < 0) throw FieldError(path + ".classes", "must be >= 0, is " + std::to_string(options.classes));
 }
 
-Description describe_idx(const std::string& images, const std::string& labels, std::int64_t classes) {
-  Pair pair = open_pair(images, labels, classes);
+DatasetPtr open_idx(const IdxOptions& options) {
+  Pair pair = open_pair(options);
+  Description& about = pair.description;
+  return std::make_shared<ByteDataset>(pair.images.read(), std::move(about.labels), about.sample_shape, about.classes,
+                                       options.labels);
+}
+
+Description describe_idx(const IdxOptions& options) {
+  Pair pair = open_pair(options);
   pair.images.reader.expect_rest(pair.images.bytes);
   return std::move(pair.description);
 }

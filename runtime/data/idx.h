@@ -8,14 +8,25 @@
 
 namespace lockstep::data {
 
-/// Images and labels in the IDX format of MNIST, plain or gzipped: images [N, H, W] or [N, H, W, C] and labels [N] of
-/// unsigned bytes. Samples are [H, W, C], C is 1 where the file has none. `classes` 0: the highest label + 1.
-/// Throws StorageError that names the file and what is wrong with it.
-DatasetPtr open_idx(const std::string& images, const std::string& labels, std::int64_t classes);
+/// Images and labels in the IDX format of MNIST, plain or gzipped, of unsigned bytes.
+struct IdxOptions {
+  std::string images;        ///< file of [N, H, W] or [N, H, W, C]
+  std::string labels;        ///< file of [N]
+  std::int64_t classes = 0;  ///< 0: the highest label + 1; make_dataset() takes the training set's
+
+  bool operator==(const IdxOptions&) const = default;
+};
+
+/// Throws FieldError, for a field within `path`, where a file is not named or `classes` is negative.
+void require_sound(const IdxOptions& options, const std::string& path);
+
+/// Samples are [H, W, C], C is 1 where the file has none. Throws StorageError that names the file and what is wrong
+/// with it.
+DatasetPtr open_idx(const IdxOptions& options);
 
 /// The same without reading the pixels: the headers and the labels. Finds what open_idx() would, but for damage within
 /// the pixels.
-Description describe_idx(const std::string& images, const std::string& labels, std::int64_t classes);
+Description describe_idx(const IdxOptions& options);
 
 /// The highest label of a label file + 1.
 std::int64_t count_idx_classes(const std::string& labels);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/data/loader.h"
 
+#include <string>
 #include <utility>
 
 #include "runtime/data/collate.h"
@@ -15,7 +16,12 @@ LoaderOptions checked(const LoaderOptions& options) {
     throw UsageError("a loader cannot serve rank " + std::to_string(options.rank) + " of " +
                      std::to_string(options.world_size));
   }
-  if (options.accumulate < 1) throw UsageError("train.accumulate: must be >= 1");
+  const auto require = [](bool holds, const char* path, const char* rule, std::int64_t value) {
+    if (!holds) throw FieldError(path, std::string("must be ") + rule + ", is " + std::to_string(value));
+  };
+  require(options.global_batch >= 1, "data.global_batch", ">= 1", options.global_batch);
+  require(options.accumulate >= 1, "train.accumulate", ">= 1", options.accumulate);
+  require(options.prefetch >= 0, "data.prefetch", ">= 0", options.prefetch);
   return options;
 }
 

@@ -23,6 +23,8 @@ struct LoaderOptions {
   bool drop_last = false;
   std::int64_t prefetch = 2;  ///< batches decoded ahead by a thread; 0 decodes in next(), without one
   SamplerState start;         ///< where to begin: a new run, or what a checkpoint holds
+
+  bool operator==(const LoaderOptions&) const = default;
 };
 
 /// Gives one rank its share of each micro-batch, step after step, without end. Micro-batch m of k takes rows
@@ -30,7 +32,7 @@ struct LoaderOptions {
 /// owns the loader may call it; destroying it ends its thread, whatever that one is doing.
 class Loader {
  public:
-  /// Throws UsageError for a state outside the data set.
+  /// Throws FieldError for options without a meaning and UsageError for a state outside the data set.
   Loader(DatasetPtr dataset, const LoaderOptions& options);
   ~Loader();
   Loader(const Loader&) = delete;

@@ -1,24 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "configs/job.pb.h"
+#include <optional>
+#include <variant>
+
+#include "runtime/data/augment.h"
+#include "runtime/data/cifar.h"
 #include "runtime/data/dataset.h"
 #include "runtime/data/description.h"
+#include "runtime/data/idx.h"
+#include "runtime/data/normalize.h"
+#include "runtime/data/synthetic.h"
 
 namespace lockstep::data {
+
+using DatasetOptions = std::variant<IdxOptions, CifarOptions, SyntheticOptions>;
+
+/// The data that a model is trained on and evaluated with.
+struct DataOptions {
+  DatasetOptions train;
+  std::optional<DatasetOptions> eval;
+  NormalizeOptions normalize;  ///< of both
+  AugmentOptions augment;      ///< of training data
+
+  bool operator==(const DataOptions&) const = default;
+};
 
 enum class Split { kTrain, kEval };
 
 /// What make_dataset() would give, known from the headers and labels of its files. Throws what that would throw for
 /// them; whether augmentation and normalisation fit is for require_augment() and require_normalize().
-Description describe(const job::Data& data, Split split);
+Description describe(const DataOptions& options, Split split);
 
-/// Throw FieldError for settings that do not fit samples of this shape.
-void require_augment(const job::Augment& augment, const Shape& sample);
-void require_normalize(const job::Normalize& normalize, const Shape& sample);
-
-/// The data set that a resolved job describes: normalised, and for training augmented. Throws StorageError for files
-/// that cannot be read and UsageError for settings that do not fit them.
-DatasetPtr make_dataset(const job::Data& data, Split split);
+/// The data set: normalised, and for training augmented. Evaluation data of IDX files that give no number of classes
+/// have those of the training data; generated evaluation samples differ from the training samples. Throws FieldError,
+/// naming the option as a job would ("data.train.idx.images"), for options without a meaning and for those that do not
+/// fit the samples, and StorageError for files that cannot be read.
+DatasetPtr make_dataset(const DataOptions& options, Split split);
 
 }  // namespace lockstep::data

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/data/normalize.h"
 
+#include <cmath>
+#include <sstream>
+
 #include "runtime/tensor/error.h"
 
 namespace lockstep::data {
@@ -16,21 +19,35 @@ float channel_value(const std::vector<float>& values, std::size_t channel, float
   return values.size() == 1 ? values[0] : values[channel];
 }
 
-}  // namespace
-
-void Normalize::require_fit(const Shape& sample, std::size_t means, std::size_t stds) {
-  const std::size_t channels = channels_of(sample);
-  const auto require = [&](const char* path, std::size_t values) {
-    if (values <= 1 || values == channels) return;
-    throw FieldError(path, "has " + std::to_string(values) + " values, but samples of shape " + sample.str() +
-                               " have " + std::to_string(channels) + (channels == 1 ? " channel" : " channels"));
-  };
-  require("data.normalize.mean", means);
-  require("data.normalize.std", stds);
+template <class Rule>
+void require_each(const std::vector<float>& values, const std::string& path, const char* words, Rule&& rule) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (rule(values[i])) continue;
+    std::ostringstream message;
+    message << "must be " << words << ", is " << values[i];
+    throw FieldError(path + "[" + std::to_string(i) + "]", message.str());
+  }
 }
 
-Normalize::Normalize(DatasetPtr base, std::vector<float> mean, std::vector<float> std) : Transform(std::move(base)) {
-  require_fit(sample_shape(), mean.size(), std.size());
+void require_one_or_a_channel(const std::vector<float>& values, const std::string& path, const Shape& sample) {
+  const std::size_t channels = channels_of(sample);
+  if (values.size() <= 1 || values.size() == channels) return;
+  throw FieldError(path, "has " + std::to_string(values.size()) + " values, but samples of shape " + sample.str() +
+                             " have " + std::to_string(channels) + (channels == 1 ? " channel" : " channels"));
+}
+
+}  // namespace
+
+void require_normalize(const NormalizeOptions& options, const Shape& sample) {
+  require_each(options.mean, "data.normalize.mean", "finite", [](float value) { return std::isfinite(value); });
+  require_each(options.std, "data.normalize.std", "> 0", [](float value) { return value > 0 && std::isfinite(value); });
+  require_one_or_a_channel(options.mean, "data.normalize.mean", sample);
+  require_one_or_a_channel(options.std, "data.normalize.std", sample);
+}
+
+Normalize::Normalize(DatasetPtr base, const NormalizeOptions& options) : Transform(std::move(base)) {
+  require_normalize(options, sample_shape());
+  const auto& [mean, std] = options;
   const std::size_t channels = channels_of(sample_shape());
   // A single pair of values needs no walk by channels.
   const std::size_t count = mean.size() <= 1 && std.size() <= 1 ? 1 : channels;

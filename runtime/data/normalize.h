@@ -7,12 +7,22 @@
 
 namespace lockstep::data {
 
-/// (x - mean) / std a channel (the last dimension). One value serves all channels; none means 0 and 1.
+/// (x - mean) / std a channel, the last dimension, of x in [0, 1]. One value serves all channels; none means 0 and 1.
+struct NormalizeOptions {
+  std::vector<float> mean;
+  std::vector<float> std;
+
+  bool operator==(const NormalizeOptions&) const = default;
+};
+
+/// Throws FieldError for values that are not finite, for a std that is not > 0, and where the number of values is
+/// neither one nor that of the samples' channels.
+void require_normalize(const NormalizeOptions& options, const Shape& sample);
+
 class Normalize : public Transform {
  public:
-  /// Throws FieldError when the number of values is neither one nor that of the channels.
-  static void require_fit(const Shape& sample, std::size_t means, std::size_t stds);
-  Normalize(DatasetPtr base, std::vector<float> mean, std::vector<float> std);
+  /// Throws as require_normalize() does.
+  Normalize(DatasetPtr base, const NormalizeOptions& options);
 
  private:
   void apply(const SampleKey& key, std::span<float> input) const override;

@@ -29,18 +29,33 @@ std::vector<float> table(std::uint32_t kind, std::size_t count, float scale) {
   return values;
 }
 
-Shape target_shape_of(const SyntheticDataset::Options& options) {
+Shape target_shape_of(const SyntheticOptions& options) {
   return options.classes > 0 ? Shape{} : Shape{options.target_size};
 }
 
 }  // namespace
 
-Description SyntheticDataset::describe(const Options& options) {
-  if (options.samples <= 0 || options.shape.numel() <= 0) throw UsageError("a synthetic data set needs samples");
+void require_sound(const SyntheticOptions& options, const std::string& path) {
+  const auto require = [&path](bool holds, const char* field, const std::string& rule, const std::string& value) {
+    if (!holds) throw FieldError(path + field, "must be " + rule + ", is " + value);
+  };
+  require(options.samples >= 1, ".samples", ">= 1", std::to_string(options.samples));
+  require(options.shape.rank() >= 1 && options.shape.numel() >= 1, ".shape", "of at least one element",
+          options.shape.str());
+  require(options.classes >= 0, ".classes", ">= 0", std::to_string(options.classes));
+  const bool regression = options.classes == 0;
+  require(regression ? options.target_size >= 1 : options.target_size == 0, ".target_size",
+          regression ? ">= 1 where there are no classes" : "0 where there are classes",
+          std::to_string(options.target_size));
+  require(options.first_sample >= 0, ".first_sample", ">= 0", std::to_string(options.first_sample));
+}
+
+Description SyntheticDataset::describe(const SyntheticOptions& options) {
+  require_sound(options, "synthetic");
   return {options.samples, options.shape, options.classes, target_shape_of(options), {}};
 }
 
-SyntheticDataset::SyntheticDataset(const Options& options) : options_(options) {
+SyntheticDataset::SyntheticDataset(const SyntheticOptions& options) : options_(options) {
   describe(options);
   const auto numel = static_cast<std::size_t>(options.shape.numel());
   const auto patterns = static_cast<std::size_t>(std::max<std::int64_t>(options.classes, 1));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "runtime/data/dataset.h"
@@ -8,22 +9,29 @@
 
 namespace lockstep::data {
 
+struct SyntheticOptions {
+  std::int64_t samples = 0;       ///< has to be given
+  Shape shape;                    ///< of one sample, channels last: [32, 32, 3], or [1024]; has to be given
+  std::int64_t classes = 0;       ///< 0: regression
+  std::int64_t target_size = 0;   ///< of a regression target
+  std::int64_t first_sample = 0;  ///< where the samples begin in an endless sequence: keeps training and test apart
+
+  bool operator==(const SyntheticOptions&) const = default;
+};
+
+/// Throws FieldError, for a field within `path`, where there would be no samples, samples of nothing or nothing to
+/// learn.
+void require_sound(const SyntheticOptions& options, const std::string& path);
+
 /// Generated samples in [0, 1) that a model can learn. With classes, each has a pattern that its samples show under
 /// noise. Without, the target is a linear function of the sample. Drawing a sample costs an addition an element:
 /// patterns and noise are tables, and the sample's index chooses among them.
 class SyntheticDataset : public Dataset {
  public:
-  struct Options {
-    std::int64_t samples = 0;
-    Shape shape;                    ///< of one sample
-    std::int64_t classes = 0;       ///< 0: regression
-    std::int64_t target_size = 0;   ///< of a regression target
-    std::int64_t first_sample = 0;  ///< where the samples begin in an endless sequence: keeps training and test apart
-  };
-  /// Both throw UsageError where there would be no samples, or samples of nothing.
-  explicit SyntheticDataset(const Options& options);
+  /// Both throw as require_sound() does.
+  explicit SyntheticDataset(const SyntheticOptions& options);
   /// Without making the tables.
-  static Description describe(const Options& options);
+  static Description describe(const SyntheticOptions& options);
 
   std::int64_t size() const override { return options_.samples; }
   Shape sample_shape() const override { return options_.shape; }
@@ -32,7 +40,7 @@ class SyntheticDataset : public Dataset {
   void get(const SampleKey& key, std::span<float> input, Target& target) const override;
 
  private:
-  Options options_;
+  SyntheticOptions options_;
   std::vector<float> patterns_;  // [max(classes, 1), numel]
   std::vector<float> noise_;     // a sample's noise is a window of it
 };

@@ -4,6 +4,7 @@
 #include "model_zoo/build.h"
 #include "runtime/autograd/grad_mode.h"
 #include "runtime/data/eval_batches.h"
+#include "runtime/job/model_options.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/tensor/error.h"
 
@@ -48,7 +49,7 @@ Network::Network(const job::Job& job, const data::Dataset& dataset, Device devic
                                  : "train.loss: MSE needs regression data; this data set has classes");
   }
   const std::int64_t outputs = classifies_ ? dataset.classes() : dataset.target_shape().numel();
-  model_ = model_zoo::build(job.model(), {dataset.sample_shape(), outputs}, job.seed());
+  model_ = model_zoo::build(job::model_options(job.model()), {dataset.sample_shape(), outputs}, job.seed());
   optimizer_ = optim::make(job.optimizer(), model_->parameters());
   amp::initialize(*model_, *optimizer_, job.amp(), device);
 }

@@ -13,6 +13,8 @@
 #include "runtime/autograd/grad_mode.h"
 #include "runtime/data/make_dataset.h"
 #include "runtime/data/sampler.h"
+#include "runtime/job/data_options.h"
+#include "runtime/job/model_options.h"
 #include "runtime/job/precision.h"
 #include "runtime/ops/losses.h"
 #include "runtime/optim/optimizer.h"
@@ -118,12 +120,14 @@ class Planner {
 
   void look_at_data() {
     const job::Data& data = job_.data();
+    data::DataOptions options;
+    if (!attempt("data", [&] { options = job::data_options(data); })) return;
     const auto describe = [&](data::Split split, data::Description& description) {
       const bool training = split == data::Split::kTrain;
       const std::string path = training ? "data.train" : "data.eval";
       const job::Dataset& dataset = training ? data.train() : data.eval();
       try {
-        description = data::describe(data, split);
+        description = data::describe(options, split);
         return true;
       } catch (const FieldError& error) {
         add(error.path(), error.message(), error);
@@ -140,8 +144,8 @@ class Planner {
     }
     if (!known) return;
     const Shape& sample = plan_.train.sample_shape;
-    attempt("data.augment", [&] { data::require_augment(data.augment(), sample); });
-    attempt("data.normalize", [&] { data::require_normalize(data.normalize(), sample); });
+    attempt("data.augment", [&] { data::require_augment(options.augment, sample); });
+    attempt("data.normalize", [&] { data::require_normalize(options.normalize, sample); });
     plan_.steps_per_epoch = data::steps_per_epoch(plan_.train.samples, data.global_batch(), data.drop_last());
     if (data.global_batch() > plan_.train.samples) {
       warn(data.drop_last() ? "data.drop_last" : "data.global_batch",
@@ -164,7 +168,7 @@ class Planner {
     std::unique_ptr<optim::Optimizer> optimizer;
     const std::int64_t outputs = plan_.train.classes > 0 ? plan_.train.classes : plan_.train.target_shape.numel();
     const bool built = attempt("model", [&] {
-      model = model_zoo::outline(job_.model(), {plan_.train.sample_shape, outputs});
+      model = model_zoo::outline(job::model_options(job_.model()), {plan_.train.sample_shape, outputs});
       run_without_samples(*model);
     });
     if (!built) return;

@@ -5,6 +5,7 @@
 
 #include "comm/group/launch_environment.h"
 #include "runtime/data/make_dataset.h"
+#include "runtime/job/data_options.h"
 #include "runtime/tensor/as_error.h"
 #include "runtime/train/compute_environment.h"
 #include "runtime/train/plan.h"
@@ -111,7 +112,7 @@ ExitCode train(comm::World& world, const TrainOptions& options) {
 EvalResult evaluate(comm::World& world, const job::Job& job, const std::filesystem::path& checkpoint, Device device) {
   if (!job.data().has_eval())
     throw UsageError("data.eval: the job names no evaluation data", "Add data { eval { ... } }.");
-  const data::DatasetPtr dataset = data::make_dataset(job.data(), data::Split::kEval);
+  const data::DatasetPtr dataset = data::make_dataset(job::data_options(job.data()), data::Split::kEval);
   Network network(job, *dataset, device);
   comm::Communicator& communicator = *world.communicator();
   std::string path;

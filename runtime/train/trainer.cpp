@@ -8,7 +8,9 @@
 
 #include "comm/ddp/digest.h"
 #include "runtime/data/make_dataset.h"
+#include "runtime/job/data_options.h"
 #include "runtime/job/job.h"
+#include "runtime/job/model_options.h"
 #include "runtime/kernels/cpu/threads.h"
 #include "runtime/tensor/error.h"
 #include "runtime/tensor/gpu.h"
@@ -26,21 +28,15 @@ using Clock = std::chrono::steady_clock;
 /// Null where the job has none. Throws FieldError where it does not fit what the model is trained on.
 data::DatasetPtr eval_data(const job::Job& job, const data::Dataset& train) {
   if (!job.data().has_eval()) return nullptr;
-  data::DatasetPtr eval = data::make_dataset(job.data(), data::Split::kEval);
+  data::DatasetPtr eval = data::make_dataset(job::data_options(job.data()), data::Split::kEval);
   data::require_alike(data::describe(*eval), data::describe(train));
   return eval;
 }
 
 data::LoaderOptions loader_options(const job::Job& job, const comm::World& world, const data::SamplerState& start) {
-  data::LoaderOptions options;
-  options.global_batch = job.data().global_batch();
-  options.accumulate = job.train().accumulate();
+  data::LoaderOptions options = job::loader_options(job);
   options.rank = world.rank();
   options.world_size = world.size();
-  options.seed = job.seed();
-  options.shuffle = job.data().shuffle();
-  options.drop_last = job.data().drop_last();
-  options.prefetch = job.data().prefetch();
   options.start = start;
   return options;
 }
@@ -55,20 +51,6 @@ StopNotice stop_notice(const TrainOptions& options, const comm::World& world, co
   if (board.ranks() > 0 || world.rank() != 0) return {};
   const int words = options.output.json ? STDERR_FILENO : STDOUT_FILENO;
   return {.descriptor = options.output.quiet ? -1 : words, .ends_on_second = world.size() == 1};
-}
-
-std::string model_name(const job::Model& model) {
-  switch (model.kind_case()) {
-    case job::Model::kMlp:
-      return "mlp";
-    case job::Model::kConvnet:
-      return "convnet";
-    case job::Model::kResnet:
-      return "resnet" + std::to_string(model.resnet().depth());
-    case job::Model::KIND_NOT_SET:
-      break;
-  }
-  return "none";
 }
 
 std::string precision_text(const job::Amp& amp) {
@@ -90,7 +72,7 @@ Trainer::Trainer(comm::World& world, const TrainOptions& options, std::vector<Ru
       board_(StatusBoard::from_environment()),
       signals_(stop_notice(options_, world_, board_)),
       environment_(environment_of_run(world, options_.device)),
-      train_data_(data::make_dataset(job_.data(), data::Split::kTrain)),
+      train_data_(data::make_dataset(job::data_options(job_.data()), data::Split::kTrain)),
       eval_data_(eval_data(job_, *train_data_)),
       network_(job_, *train_data_, options_.device),
       train_step_(job_, world, network_),
@@ -113,7 +95,7 @@ RunFacts Trainer::facts() const {
     parameters += static_cast<std::uint64_t>(slot.end - slot.begin);
   }
   RunFacts facts{.job = job_.name(),
-                 .model = model_name(job_.model()),
+                 .model = model_zoo::name_of(job::model_options(job_.model())),
                  .parameters = parameters,
                  .samples = static_cast<std::uint64_t>(train_data_->size()),
                  .sample_shape = train_data_->sample_shape().str(),

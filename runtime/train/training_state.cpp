@@ -3,6 +3,7 @@
 
 #include "runtime/checkpoint/differences.h"
 #include "runtime/checkpoint/store.h"
+#include "runtime/job/model_options.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::train {
@@ -12,11 +13,7 @@ namespace {
 constexpr std::string_view kOptimizerPrefix = "optimizer/";
 
 /// "digits" with model convnet
-std::string title(const job::Job& job) {
-  const auto* kind = job::Model::descriptor()->FindOneofByName("kind");
-  const auto* model = job.model().GetReflection()->GetOneofFieldDescriptor(job.model(), kind);
-  return "\"" + job.name() + "\" with model " + (model == nullptr ? "unknown" : model->name());
-}
+std::string title(const job::Job& job) { return "\"" + job.name() + "\" with model " + job::model_kind(job.model()); }
 
 bool is_optimizer(const std::string& name) { return name.starts_with(kOptimizerPrefix); }
 

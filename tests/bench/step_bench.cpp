@@ -15,6 +15,7 @@
 
 #include "runtime/data/loader.h"
 #include "runtime/data/make_dataset.h"
+#include "runtime/job/data_options.h"
 #include "runtime/job/job.h"
 #include "runtime/optim/schedule.h"
 #include "runtime/tensor/gpu.h"
@@ -56,7 +57,7 @@ class StepBench {
       : device_(arguments.device),
         job_(job::load(arguments.job, arguments.overrides)),
         world_(comm::World::from_environment({.device = device_})),
-        dataset_(data::make_dataset(job_.data(), data::Split::kTrain)),
+        dataset_(data::make_dataset(job::data_options(job_.data()), data::Split::kTrain)),
         network_(job_, *dataset_, device_),
         step_(job_, world_, network_),
         uploader_(device_),

@@ -44,7 +44,7 @@ inline void fuzz_safetensors(std::string_view bytes) {
 /// The bytes are both files: labels differ from images in a byte of the header alone.
 inline void fuzz_idx(std::string_view bytes) {
   with_file(bytes, [](const std::string& path) { data::count_idx_classes(path); });
-  with_file(bytes, [](const std::string& path) { data::open_idx(path, path, 10); });
+  with_file(bytes, [](const std::string& path) { data::open_idx({path, path, 10}); });
 }
 
 /// As a job, and as the value of an override; neither may throw whatever it says.

@@ -7,6 +7,7 @@
 
 #include "model_zoo/build.h"
 #include "runtime/job/defaults.h"
+#include "runtime/job/model_options.h"
 #include "runtime/kernels/functors/philox.h"
 #include "runtime/nn/step_context.h"
 #include "runtime/ops/losses.h"
@@ -70,7 +71,8 @@ Samples make_samples(std::int64_t n, std::int64_t extent, std::int64_t channels,
 Learner::Learner(const job::Job& job, std::int64_t extent, std::int64_t channels)
     : job_(job),
       properties_(amp::properties_of(job_.amp())),
-      model_(model_zoo::build(job_.model(), {Shape{extent, extent, channels}, kClasses}, job_.seed())),
+      model_(
+          model_zoo::build(job::model_options(job_.model()), {Shape{extent, extent, channels}, kClasses}, job_.seed())),
       optimizer_(optim::make(job_.optimizer(), model_->parameters())) {
   amp::initialize(*model_, *optimizer_, job_.amp(), rank_device());
   scaler_.emplace(job_.amp().loss_scale(), make_self_communicator(rank_device()));

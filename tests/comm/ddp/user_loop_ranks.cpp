@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "model_zoo/build.h"
+#include "runtime/job/model_options.h"
 #include "runtime/nn/step_context.h"
 #include "runtime/ops/ops.h"
 #include "tests/comm/ddp/ddp_fixture.h"
@@ -24,7 +25,7 @@ enum class Place { kTold, kFoundOut };
 class UserLoop {
  public:
   explicit UserLoop(const World* world)
-      : model_(model_zoo::build(job_.model(), {Shape{8, 8, 2}, kClasses}, job_.seed())),
+      : model_(model_zoo::build(job::model_options(job_.model()), {Shape{8, 8, 2}, kClasses}, job_.seed())),
         optimizer_(optim::make(job_.optimizer(), model_->parameters())) {
     amp::initialize(*model_, *optimizer_, job_.amp(), rank_device());
     if (world != nullptr) ddp_.emplace(*model_, *world, job_.comm());

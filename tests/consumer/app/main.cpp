@@ -10,7 +10,9 @@
 #include "model_zoo/build.h"
 #include "runtime/data/loader.h"
 #include "runtime/data/make_dataset.h"
+#include "runtime/job/data_options.h"
 #include "runtime/job/job.h"
+#include "runtime/job/model_options.h"
 #include "runtime/ops/ops.h"
 #include "runtime/optim/optimizer.h"
 #include "runtime/tensor/error.h"
@@ -30,10 +32,11 @@ constexpr const char* kJob = R"(
 
 double train() {
   const job::Job job = job::load_text(kJob, "embedded.pbtxt", {}, ".");
-  const data::DatasetPtr dataset = data::make_dataset(job.data(), data::Split::kTrain);
+  const data::DatasetPtr dataset = data::make_dataset(job::data_options(job.data()), data::Split::kTrain);
 
   const auto world = comm::World::from_environment();
-  const auto model = model_zoo::build(job.model(), {dataset->sample_shape(), dataset->classes()}, job.seed());
+  const auto model =
+      model_zoo::build(job::model_options(job.model()), {dataset->sample_shape(), dataset->classes()}, job.seed());
   const auto optimizer = optim::make(job.optimizer(), model->parameters());
   amp::initialize(*model, *optimizer, job.amp());
   comm::DistributedDataParallel ddp(*model, world, job.comm());

@@ -35,8 +35,8 @@ TEST_F(DescriptionTest, OfIdxFilesIsThatOfTheOpenDataSet) {
     const auto content = [&](const Bytes& bytes) { return packed ? gzipped(bytes) : bytes; };
     const std::string images = folder_.write("images", content(idx_bytes({6, 3, 2})));
     const std::string labels = folder_.write("labels", content(idx_bytes({6}, 4)));
-    const Description description = describe_idx(images, labels, 0);
-    const DatasetPtr open = open_idx(images, labels, 0);
+    const Description description = describe_idx({images, labels});
+    const DatasetPtr open = open_idx({images, labels});
     EXPECT_EQ(description.samples, open->size());
     EXPECT_EQ(description.sample_shape, open->sample_shape());
     EXPECT_EQ(description.classes, open->classes());
@@ -63,25 +63,25 @@ TEST_F(DescriptionTest, OfIdxFilesFindsWhatOpeningThemFinds) {
   for (std::size_t i = 0; i < wrong_images.size(); ++i) {
     for (const bool packed : {false, true}) {
       const std::string images = folder_.write("images", packed ? gzipped(wrong_images[i]) : wrong_images[i]);
-      const std::string opening = error_of([&] { open_idx(images, labels, 0); });
+      const std::string opening = error_of([&] { open_idx({images, labels}); });
       EXPECT_NE(opening, "") << i;
-      EXPECT_EQ(error_of([&] { describe_idx(images, labels, 0); }), opening) << i;
+      EXPECT_EQ(error_of([&] { describe_idx({images, labels}); }), opening) << i;
     }
   }
   Bytes cut = gzipped(whole);
   cut.resize(cut.size() - 5);
   const std::string images = folder_.write("cut.gz", cut);
-  EXPECT_EQ(error_of([&] { describe_idx(images, labels, 0); }), error_of([&] { open_idx(images, labels, 0); }));
+  EXPECT_EQ(error_of([&] { describe_idx({images, labels}); }), error_of([&] { open_idx({images, labels}); }));
   const std::string sound = folder_.write("images", whole);
-  EXPECT_EQ(error_of([&] { describe_idx(sound, labels, 3); }), error_of([&] { open_idx(sound, labels, 3); }));
+  EXPECT_EQ(error_of([&] { describe_idx({sound, labels, 3}); }), error_of([&] { open_idx({sound, labels, 3}); }));
 }
 
 TEST_F(DescriptionTest, OfCifarFilesIsThatOfTheOpenDataSet) {
   Bytes records(3 * 3074);
   for (std::size_t i = 0; i < 3; ++i) records[i * 3074 + 1] = static_cast<std::uint8_t>(7 * i);
   const std::string one = folder_.write("one", records);
-  const Description description = describe_cifar({one, one}, CifarLabels::kCifar100Fine);
-  const DatasetPtr open = open_cifar({one, one}, CifarLabels::kCifar100Fine);
+  const Description description = describe_cifar({{one, one}, CifarLabels::kCifar100Fine});
+  const DatasetPtr open = open_cifar({{one, one}, CifarLabels::kCifar100Fine});
   EXPECT_EQ(description.samples, open->size());
   EXPECT_EQ(description.sample_shape, open->sample_shape());
   EXPECT_EQ(description.classes, open->classes());
@@ -90,19 +90,15 @@ TEST_F(DescriptionTest, OfCifarFilesIsThatOfTheOpenDataSet) {
   const std::string wrong = folder_.write("wrong", records);
   const std::string part = folder_.write("part", Bytes(3000));
   for (const std::string& file : {wrong, part}) {
-    const std::string opening = error_of([&] { open_cifar({file}, CifarLabels::kCifar100Fine); });
+    const std::string opening = error_of([&] { open_cifar({{file}, CifarLabels::kCifar100Fine}); });
     EXPECT_NE(opening, "");
-    EXPECT_EQ(error_of([&] { describe_cifar({file}, CifarLabels::kCifar100Fine); }), opening);
+    EXPECT_EQ(error_of([&] { describe_cifar({{file}, CifarLabels::kCifar100Fine}); }), opening);
   }
 }
 
 TEST(Description, OfGeneratedDataMakesNoTables) {
-  job::Data data;
-  job::Synthetic& synthetic = *data.mutable_train()->mutable_synthetic();
-  synthetic.set_samples(5);
-  synthetic.add_shape(1u << 30);
-  synthetic.set_classes(1u << 20);  // patterns of 2^50 floats
-  const Description description = describe(data, Split::kTrain);
+  const SyntheticOptions generated{.samples = 5, .shape = {1 << 30}, .classes = 1 << 20};  // patterns of 2^50 floats
+  const Description description = describe({.train = generated}, Split::kTrain);
   EXPECT_EQ(description.samples, 5);
   EXPECT_EQ(description.sample_shape, (Shape{1 << 30}));
   EXPECT_EQ(description.classes, 1 << 20);

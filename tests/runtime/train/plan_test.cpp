@@ -7,6 +7,7 @@
 #include "comm/ddp/distributed_data_parallel.h"
 #include "comm/group/communicator.h"
 #include "runtime/data/make_dataset.h"
+#include "runtime/job/data_options.h"
 #include "runtime/job/job.h"
 #include "runtime/train/network.h"
 #include "runtime/train/training_state.h"
@@ -83,7 +84,7 @@ TEST(Plan, StatesTheMemoryThatTrainingTakes) {
       const std::vector<std::string> overrides{"optimizer={ " + optimizer + " }", "amp={ " + amp + " }"};
       const Plan planned = plan_of("digits_convnet.pbtxt", overrides);
       const job::Job job = job::load(kConfigs + "digits_convnet.pbtxt", overrides);
-      const data::DatasetPtr data = data::make_dataset(job.data(), data::Split::kTrain);
+      const data::DatasetPtr data = data::make_dataset(job::data_options(job.data()), data::Split::kTrain);
       Network network(job, *data, kCpu);
       const comm::DistributedDataParallel ddp(network.model(), world, job.comm());
       const nn::Arena& arena = network.arena();

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "configs/job.pb.h"
+#include "runtime/data/loader.h"
+#include "runtime/data/make_dataset.h"
+
+namespace lockstep::job {
+
+// What a job says of its data, as the options of runtime/data. A field without a value gives the option's own default.
+
+/// Throws FieldError where no data set is named.
+data::DataOptions data_options(const Data& data);
+
+/// For one rank of one, from the start: the caller fills in `rank`, `world_size` and `start`.
+data::LoaderOptions loader_options(const Job& job);
+
+}  // namespace lockstep::job

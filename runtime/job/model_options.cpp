@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/job/model_options.h"
+
+#include "runtime/tensor/error.h"
+
+namespace lockstep::job {
+
+namespace {
+
+kernels::Activation translate(ActivationKind kind) {
+  switch (kind) {
+    case GELU:
+      return kernels::Activation::kGelu;
+    case GELU_TANH:
+      return kernels::Activation::kGeluTanh;
+    default:  // an open enum: RELU, no value, or a number that validation has refused
+      return kernels::Activation::kRelu;
+  }
+}
+
+model_zoo::MlpOptions translate(const Mlp& mlp) {
+  model_zoo::MlpOptions options;
+  options.hidden = {mlp.hidden().begin(), mlp.hidden().end()};
+  options.activation = translate(mlp.activation());
+  if (mlp.has_dropout()) options.dropout = mlp.dropout();
+  if (mlp.has_outputs()) options.outputs = mlp.outputs();
+  if (mlp.has_batch_norm()) options.batch_norm = mlp.batch_norm();
+  return options;
+}
+
+model_zoo::ConvBlockOptions translate(const ConvBlock& block) {
+  model_zoo::ConvBlockOptions options;
+  options.channels = block.channels();
+  if (block.has_kernel()) options.kernel = block.kernel();
+  if (block.has_stride()) options.stride = block.stride();
+  if (block.has_batch_norm()) options.batch_norm = block.batch_norm();
+  options.activation = translate(block.activation());
+  if (block.has_max_pool()) options.max_pool = block.max_pool();
+  if (block.has_dropout()) options.dropout = block.dropout();
+  return options;
+}
+
+model_zoo::ConvnetOptions translate(const Convnet& convnet) {
+  model_zoo::ConvnetOptions options;
+  for (const ConvBlock& block : convnet.block()) options.blocks.push_back(translate(block));
+  if (convnet.has_dropout()) options.dropout = convnet.dropout();
+  options.hidden = {convnet.hidden().begin(), convnet.hidden().end()};
+  if (convnet.head_pool() == GLOBAL_AVERAGE) options.head_pool = model_zoo::HeadPool::kGlobalAverage;
+  return options;
+}
+
+model_zoo::ResnetOptions translate(const Resnet& resnet) {
+  model_zoo::ResnetOptions options;
+  options.depth = resnet.depth();
+  if (resnet.stem() == CIFAR) options.stem = model_zoo::ResnetStem::kCifar;
+  if (resnet.has_width()) options.width = resnet.width();
+  if (resnet.has_zero_init_residual()) options.zero_init_residual = resnet.zero_init_residual();
+  return options;
+}
+
+}  // namespace
+
+model_zoo::ModelOptions model_options(const Model& model) {
+  switch (model.kind_case()) {
+    case Model::kMlp:
+      return translate(model.mlp());
+    case Model::kConvnet:
+      return translate(model.convnet());
+    case Model::kResnet:
+      return translate(model.resnet());
+    case Model::KIND_NOT_SET:
+      break;
+  }
+  throw FieldError("model", "none is named", "Name one of mlp, convnet, resnet.");
+}
+
+std::string model_kind(const Model& model) {
+  const auto* kind = Model::descriptor()->FindOneofByName("kind");
+  const auto* field = model.GetReflection()->GetOneofFieldDescriptor(model, kind);
+  return field == nullptr ? "unknown" : field->name();
+}
+
+}  // namespace lockstep::job

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "configs/job.pb.h"
+#include "model_zoo/build.h"
+
+namespace lockstep::job {
+
+/// The model that a job describes, as the options of model_zoo. A field without a value gives the option's own default.
+/// Throws FieldError where no model is named.
+model_zoo::ModelOptions model_options(const Model& model);
+
+/// The field that names the model's kind: "mlp", "convnet", "resnet"; "unknown" where none is named.
+std::string model_kind(const Model& model);
+
+}  // namespace lockstep::job

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/job/data_options.h"
+
+#include <gmock/gmock.h>
+
+#include "runtime/job/defaults.h"
+#include "tests/runtime/job/sample_job.h"
+
+namespace lockstep::job {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+/// A job that says nothing but the kind of its data, as resolved.
+Job resolved(void (*name_kind)(Dataset&)) {
+  Job job;
+  name_kind(*job.mutable_data()->mutable_train());
+  fill_defaults(job, "test.pbtxt", ".");
+  return job;
+}
+
+TEST(DataOptions, OfAResolvedDefaultJobAreTheStructsDefaults) {
+  const data::DataOptions idx = data_options(resolved([](Dataset& set) { set.mutable_idx(); }).data());
+  EXPECT_EQ(std::get<data::IdxOptions>(idx.train), data::IdxOptions());
+  EXPECT_EQ(idx, data::DataOptions());
+  const data::DataOptions cifar = data_options(resolved([](Dataset& set) { set.mutable_cifar(); }).data());
+  EXPECT_EQ(std::get<data::CifarOptions>(cifar.train), data::CifarOptions());
+  const data::DataOptions synthetic = data_options(resolved([](Dataset& set) { set.mutable_synthetic(); }).data());
+  EXPECT_EQ(std::get<data::SyntheticOptions>(synthetic.train), data::SyntheticOptions());
+}
+
+TEST(LoaderOptions, OfAResolvedDefaultJobAreTheStructsDefaults) {
+  Job job = resolved([](Dataset& set) { set.mutable_synthetic(); });
+  job.mutable_data()->set_global_batch(1);  // has to be given
+  const data::LoaderOptions options = loader_options(job);
+  const data::LoaderOptions defaults;
+  EXPECT_EQ(options.accumulate, defaults.accumulate);
+  EXPECT_EQ(options.shuffle, defaults.shuffle);
+  EXPECT_EQ(options.drop_last, defaults.drop_last);
+  EXPECT_EQ(options.prefetch, defaults.prefetch);
+  EXPECT_EQ(options, defaults);
+}
+
+TEST(DataOptions, TakeEveryFieldOfTheJob) {
+  Data data;
+  Idx& idx = *data.mutable_train()->mutable_idx();
+  idx.set_images("a");
+  idx.set_labels("b");
+  idx.set_classes(7);
+  Cifar& cifar = *data.mutable_eval()->mutable_cifar();
+  cifar.add_files("c");
+  cifar.add_files("d");
+  cifar.set_labels(CIFAR100_COARSE);
+  data.mutable_normalize()->add_mean(0.5f);
+  data.mutable_normalize()->add_std(2);
+  data.mutable_augment()->set_pad_crop(3);
+  data.mutable_augment()->set_flip(true);
+  const data::DataOptions expected{
+      .train = data::IdxOptions{"a", "b", 7},
+      .eval = data::CifarOptions{{"c", "d"}, data::CifarLabels::kCifar100Coarse},
+      .normalize = {.mean = {0.5f}, .std = {2}},
+      .augment = {.pad_crop = 3, .flip = true},
+  };
+  EXPECT_EQ(data_options(data), expected);
+
+  cifar.set_labels(CIFAR100_FINE);
+  EXPECT_EQ(std::get<data::CifarOptions>(*data_options(data).eval).labels, data::CifarLabels::kCifar100Fine);
+
+  Synthetic& synthetic = *data.mutable_train()->mutable_synthetic();
+  synthetic.set_samples(9);
+  synthetic.add_shape(3);
+  synthetic.add_shape(2);
+  synthetic.set_classes(4);
+  synthetic.set_target_size(5);
+  const data::SyntheticOptions generated{.samples = 9, .shape = {3, 2}, .classes = 4, .target_size = 5};
+  EXPECT_EQ(data_options(data).train, data::DatasetOptions(generated));
+}
+
+TEST(LoaderOptions, TakeEveryFieldOfTheJob) {
+  const Job job = sample({"train.accumulate=2", "data.shuffle=false", "data.drop_last=true", "data.prefetch=5"});
+  const data::LoaderOptions expected{
+      .global_batch = 8, .accumulate = 2, .seed = 3, .shuffle = false, .drop_last = true, .prefetch = 5};
+  EXPECT_EQ(loader_options(job), expected);
+}
+
+TEST(DataOptions, NeedANamedDataSet) {
+  Data data;
+  EXPECT_THAT([&] { data_options(data); }, ThrowsMessage<FieldError>(HasSubstr("data.train: names no data set")));
+  data.mutable_train()->mutable_synthetic();
+  EXPECT_FALSE(data_options(data).eval);
+  data.mutable_eval();
+  EXPECT_THAT([&] { data_options(data); }, ThrowsMessage<FieldError>(HasSubstr("data.eval: names no data set")));
+}
+
+TEST(DataOptions, OfTheReadyDigitsJobGiveItsSamples) {
+  const Job job = load(LOCKSTEP_SOURCE_DIR "/configs/digits_convnet.pbtxt");
+  EXPECT_EQ(data::describe(data_options(job.data()), data::Split::kTrain).samples, 1500);
+  EXPECT_EQ(data::describe(data_options(job.data()), data::Split::kEval).samples, 297);
+}
+
+/// What the reader refuses with a line, the options refuse too, for whoever gives them without a job, and name the same
+/// field.
+TEST(DataOptions, RefuseWhatTheJobsReaderRefuses) {
+  for (const std::string field :
+       {"data.train.synthetic.samples=0", "data.train.synthetic.target_size=2", "data.normalize={ std: [1, 0] }",
+        "data.normalize={ mean: inf }", "data.train.cifar.files=[]", "data.train.idx={ labels: \"a\" }"}) {
+    const Checked checked = check_text(kSample, "job.pbtxt", std::vector<std::string>{field}, "/data");
+    ASSERT_FALSE(checked.diagnostics.empty()) << field;
+    try {
+      data::make_dataset(data_options(checked.job.data()), data::Split::kTrain);
+      ADD_FAILURE() << field << " was accepted";
+    } catch (const FieldError& error) {
+      EXPECT_EQ(error.path(), checked.diagnostics[0].path) << field;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::job

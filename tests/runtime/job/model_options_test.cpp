@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/job/model_options.h"
+
+#include <gmock/gmock.h>
+
+#include "runtime/job/defaults.h"
+#include "tests/runtime/job/sample_job.h"
+
+namespace lockstep::job {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+/// The options of a job that says nothing but this of its model, as resolved.
+template <class Options>
+Options resolved(void (*name_kind)(Model&)) {
+  Job job;
+  name_kind(*job.mutable_model());
+  fill_defaults(job, "test.pbtxt", ".");
+  return std::get<Options>(model_options(job.model()));
+}
+
+TEST(ModelOptions, OfAResolvedDefaultJobAreTheStructsDefaults) {
+  EXPECT_EQ(resolved<model_zoo::MlpOptions>([](Model& model) { model.mutable_mlp(); }), model_zoo::MlpOptions());
+  EXPECT_EQ(resolved<model_zoo::ConvnetOptions>([](Model& model) { model.mutable_convnet(); }),
+            model_zoo::ConvnetOptions());
+  EXPECT_EQ(resolved<model_zoo::ResnetOptions>([](Model& model) { model.mutable_resnet(); }),
+            model_zoo::ResnetOptions());
+  const auto block =
+      resolved<model_zoo::ConvnetOptions>([](Model& model) { model.mutable_convnet()->add_block(); }).blocks.at(0);
+  const model_zoo::ConvBlockOptions defaults;
+  EXPECT_EQ(block.channels, defaults.channels);
+  EXPECT_EQ(block.kernel, defaults.kernel);
+  EXPECT_EQ(block.stride, defaults.stride);
+  EXPECT_EQ(block.batch_norm, defaults.batch_norm);
+  EXPECT_EQ(block.activation, defaults.activation);
+  EXPECT_EQ(block.max_pool, defaults.max_pool);
+  EXPECT_EQ(block.dropout, defaults.dropout);
+  EXPECT_EQ(block, defaults);
+}
+
+model_zoo::ModelOptions options_of(const std::string& model) {
+  return model_options(sample({"model={ " + model + " }"}).model());
+}
+
+TEST(ModelOptions, TakeEveryFieldOfTheJob) {
+  const model_zoo::MlpOptions mlp{
+      .hidden = {3, 4}, .activation = kernels::Activation::kGelu, .dropout = 0.5, .outputs = 6, .batch_norm = true};
+  EXPECT_EQ(options_of("mlp { hidden: [3, 4] activation: GELU dropout: 0.5 outputs: 6 batch_norm: true }"),
+            model_zoo::ModelOptions(mlp));
+  const model_zoo::ConvnetOptions convnet{.blocks = {{.channels = 2,
+                                                      .kernel = 5,
+                                                      .stride = 2,
+                                                      .batch_norm = false,
+                                                      .activation = kernels::Activation::kGeluTanh,
+                                                      .max_pool = 3,
+                                                      .dropout = 0.25},
+                                                     {.channels = 7}},
+                                          .dropout = 0.5,
+                                          .hidden = {8},
+                                          .head_pool = model_zoo::HeadPool::kGlobalAverage};
+  EXPECT_EQ(options_of("convnet { block { channels: 2 kernel: 5 stride: 2 batch_norm: false activation: GELU_TANH "
+                       "max_pool: 3 dropout: 0.25 } block { channels: 7 } dropout: 0.5 hidden: 8 "
+                       "head_pool: GLOBAL_AVERAGE }"),
+            model_zoo::ModelOptions(convnet));
+  const model_zoo::ResnetOptions resnet{
+      .depth = 34, .stem = model_zoo::ResnetStem::kCifar, .width = 8, .zero_init_residual = true};
+  EXPECT_EQ(options_of("resnet { depth: 34 stem: CIFAR width: 8 zero_init_residual: true }"),
+            model_zoo::ModelOptions(resnet));
+}
+
+TEST(ModelOptions, NeedANamedModel) {
+  EXPECT_THAT([] { model_options(Model()); }, ThrowsMessage<FieldError>(HasSubstr("model: none is named")));
+}
+
+TEST(ModelKind, IsTheFieldThatNamesIt) {
+  Model model;
+  EXPECT_EQ(model_kind(model), "unknown");
+  model.mutable_convnet();
+  EXPECT_EQ(model_kind(model), "convnet");
+}
+
+/// What the reader refuses with a line, the options refuse too, for whoever gives them without a job, and name the same
+/// field.
+TEST(ModelOptions, RefuseWhatTheJobsReaderRefuses) {
+  for (const std::string field : {"model.mlp.hidden=[4, 0]", "model.mlp.dropout=1", "model.mlp.dropout=nan",
+                                  "model.mlp.outputs=0", "model={ convnet { } }", "model={ convnet { block { } } }",
+                                  "model={ convnet { block { channels: 8 kernel: 4 } } }",
+                                  "model={ convnet { block { channels: 8 stride: 0 } } }",
+                                  "model={ convnet { block { channels: 8 dropout: 2 } } }",
+                                  "model={ convnet { block { channels: 8 } dropout: 1 } }",
+                                  "model={ convnet { block { channels: 8 } hidden: 0 } }", "model={ resnet { } }",
+                                  "model.resnet.depth=20", "model={ resnet { depth: 18 width: 0 } }"}) {
+    const Checked checked = check_text(kSample, "job.pbtxt", std::vector<std::string>{field}, "/data");
+    ASSERT_EQ(checked.diagnostics.size(), 1u) << field;
+    try {
+      model_zoo::outline(model_options(checked.job.model()), {{8, 8, 1}, 10});
+      ADD_FAILURE() << field << " was accepted";
+    } catch (const FieldError& error) {
+      EXPECT_EQ(error.path(), checked.diagnostics[0].path) << field;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::job
