@@ -51,7 +51,7 @@ class Examination {
   static std::optional<std::string> defect(Device device) {
     constexpr std::int64_t kSize = 16;
     try {
-      kernels::Backend& backend = kernels::backend(device);
+      const kernels::Backend& backend = kernels::backend(device);
       const Tensor ones = Tensor::empty({kSize, kSize}, DType::kFloat16, device);
       const Tensor product = Tensor::empty({kSize, kSize}, DType::kFloat16, device);
       backend.fill(ones, 1.0);

@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <string_view>
 
+#include "runtime/tensor/error.h"
+
 namespace lockstep::amp {
 
-/// Every operation, for the policy table; a new operation is added here and the compiler then asks for its policy.
+/// Every operation. The compiler asks for a new one's row in row_of().
 enum class Op : std::uint8_t {
   kLinear,
   kMatmul,
@@ -39,8 +41,63 @@ enum class CastPolicy : std::uint8_t {
   kNone,            ///< run in whatever comes in
 };
 
-/// PyTorch's CUDA lists; no operation here is treated otherwise.
-CastPolicy policy_of(Op op);
-std::string_view name_of(Op op);
+/// An operation in the policy table.
+struct OpRow {
+  std::string_view name;  ///< in the graph and in messages
+  CastPolicy policy;      ///< PyTorch's CUDA lists; elementwise operations are on none of them
+};
+
+inline OpRow row_of(Op op) {
+  switch (op) {  // no default: a new operation without a row does not compile
+    case Op::kLinear:
+      return {"linear", CastPolicy::kLowerPrecision};
+    case Op::kMatmul:
+      return {"matmul", CastPolicy::kLowerPrecision};
+    case Op::kConv:
+      return {"conv", CastPolicy::kLowerPrecision};
+    case Op::kConvTranspose:
+      return {"conv_transpose", CastPolicy::kLowerPrecision};
+    case Op::kBatchNorm:
+      return {"batch_norm", CastPolicy::kNone};
+    case Op::kRelu:
+      return {"relu", CastPolicy::kNone};
+    case Op::kGelu:
+      return {"gelu", CastPolicy::kNone};
+    case Op::kGeluTanh:
+      return {"gelu_tanh", CastPolicy::kNone};
+    case Op::kAdd:
+      return {"add", CastPolicy::kPromote};
+    case Op::kMul:
+      return {"mul", CastPolicy::kPromote};
+    case Op::kScale:
+      return {"scale", CastPolicy::kNone};
+    case Op::kMaxPool:
+      return {"max_pool", CastPolicy::kNone};
+    case Op::kAveragePool:
+      return {"average_pool", CastPolicy::kNone};
+    case Op::kGlobalAveragePool:
+      return {"global_average_pool", CastPolicy::kNone};
+    case Op::kDropout:
+      return {"dropout", CastPolicy::kNone};
+    case Op::kReshape:
+      return {"reshape", CastPolicy::kNone};
+    case Op::kSoftmax:
+      return {"softmax", CastPolicy::kFloat32};
+    case Op::kLogSoftmax:
+      return {"log_softmax", CastPolicy::kFloat32};
+    case Op::kCrossEntropy:
+      return {"cross_entropy", CastPolicy::kFloat32};
+    case Op::kMse:
+      return {"mse", CastPolicy::kFloat32};
+    case Op::kMean:
+      return {"mean", CastPolicy::kNone};
+    case Op::kSum:
+      return {"sum", CastPolicy::kFloat32};
+  }
+  throw UsageError("an operation without a row in the policy table");
+}
+
+inline CastPolicy policy_of(Op op) { return row_of(op).policy; }
+inline std::string_view name_of(Op op) { return row_of(op).name; }
 
 }  // namespace lockstep::amp

@@ -7,7 +7,7 @@ namespace lockstep::amp {
 
 DeviceValue<Verdict> agree(const Tensor& reduced, const Tensor& local, comm::Communicator& communicator) {
   const Device device = reduced.device();
-  kernels::Backend& backend = kernels::backend(device);
+  const kernels::Backend& backend = kernels::backend(device);
   const Tensor ballot = Tensor::empty({2 * reduced.numel()}, DType::kFloat32, device);
   const Tensor& own = !local.defined() && communicator.size() == 1 ? reduced : local;
   backend.cast_ballot(reduced, own, communicator.rank(), communicator.size(), ballot);

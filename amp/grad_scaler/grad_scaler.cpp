@@ -131,7 +131,7 @@ void GradScaler::update() {
 
 void GradScaler::adapt() {
   require_scaled("update()");
-  kernels::Backend& backend = kernels::backend(state_.device());
+  const kernels::Backend& backend = kernels::backend(state_.device());
   Tensor found_inf;  // above 0 where any optimizer's gradients were bad
   for (const PerOptimizer& record : optimizers_) {
     if (record.stage == Stage::kReady) continue;
@@ -147,7 +147,7 @@ void GradScaler::adapt() {
   if (!found_inf.defined()) {
     throw UsageError("update() was called, but no inf check was recorded since the last one");
   }
-  backend.update_loss_scale(options_, static_cast<const float*>(found_inf.data()), state_.data());
+  backend.update_loss_scale(state_.device(), options_, static_cast<const float*>(found_inf.data()), state_.data());
   optimizers_.clear();
 }
 

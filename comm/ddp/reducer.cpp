@@ -102,7 +102,7 @@ void Reducer::begin_another_reduction() {
   // What is there was reduced before and is the same on every rank: this reduction must leave it as it is, and what is
   // bad in it is none of this pass's.
   const Tensor& grads = arena_->grads();
-  kernels::Backend& backend = kernels::backend(grads.device());
+  const kernels::Backend& backend = kernels::backend(grads.device());
   const double weight = static_cast<double>(factor_) * (average_ ? 1.0 : static_cast<double>(communicator_->size()));
   if (weight != 1.0) backend.scale(grads, 1.0 / weight, nullptr, grads);
   if (alone()) return;
@@ -157,7 +157,7 @@ void Reducer::load(std::size_t b) {
   const Tensor held = arena_->grads().rows(bucket.begin, bucket.end);
   const Tensor wire = arena_->wire().rows(bucket.begin, bucket.end);
   const Tensor flags = (another_ ? found_ : local_flags_).rows(bucket.first_slot, bucket.last_slot);
-  kernels::Backend& backend = kernels::backend(held.device());
+  const kernels::Backend& backend = kernels::backend(held.device());
   if (held.aliases(wire)) {
     backend.check_finite(held, bucket.begin, segments_[b], flags, {});
   } else {
@@ -181,7 +181,7 @@ void Reducer::finish_pass() {
   for (const Event& event : events_) here.wait(event);
   if (!alone()) arena_->hold(arena_->wire());
   if (!alone() && another_) {
-    kernels::Backend& backend = kernels::backend(found_.device());
+    const kernels::Backend& backend = kernels::backend(found_.device());
     backend.multiply(found_, clean_, found_);
     backend.accumulate(found_, local_flags_);
   }

@@ -150,7 +150,7 @@ class Pass {
   void add_to_leaf(Meta& leaf, const Tensor& grad) {
     if (leaf.slot.defined()) {
       if (grad.aliases(leaf.slot)) return;  // the operation wrote it there
-      kernels::Backend& backend = kernels::backend(leaf.slot.device());
+      const kernels::Backend& backend = kernels::backend(leaf.slot.device());
       if (leaf.enter_slot()) {
         backend.accumulate(grad, leaf.slot);
       } else {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/kernels/functors/philox.h"
+#include "runtime/base/counter_rng.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::data {

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <string>
 
-#include "runtime/kernels/functors/philox.h"
+#include "runtime/base/counter_rng.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::data {

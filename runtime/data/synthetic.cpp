@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "runtime/kernels/functors/philox.h"
+#include "runtime/base/counter_rng.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::data {

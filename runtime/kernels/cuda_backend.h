@@ -7,7 +7,7 @@ namespace lockstep::kernels {
 
 /// What an NVIDIA GPU computes; implemented by cuda/, or by no_cuda/ in a build without CUDA, where it throws
 /// EnvironmentError. Everything is appended to the calling thread's current stream of the device, and nothing waits.
-Backend& cuda_backend(Device device);
+const Backend& cuda_backend(Device device);
 
 /// Whether float32 matrix products and convolutions may round their operands to TF32 on the way into the tensor cores.
 /// Not unless somebody says so here, for the whole process, or in the environment: NVIDIA_TF32_OVERRIDE=1, and 0

@@ -45,7 +45,7 @@ Arena::Arena(Module& root, const ArenaOptions& options) : options_(options), sta
   for (const auto& [name, statistics] : statistics_) statistics->move_to(device);
   const Storage master_storage = labelled("master weights", static_cast<std::size_t>(size_) * sizeof(float), device);
   masters_ = Tensor::view(master_storage, 0, {size_}, DType::kFloat32);
-  kernels::Backend& backend = kernels::backend(device);
+  const kernels::Backend& backend = kernels::backend(device);
   backend.fill(masters_, 0.0);
   for (const Slot& slot : slots_) {
     backend.cast(slot.parameter.tensor.reshaped({slot.end - slot.begin}).to(device), flat_slice(masters_, slot));

@@ -108,19 +108,7 @@ Tensor Dropout::forward(const Tensor& x) {
   return ops::dropout(x, p_, key, at.first_sample);
 }
 
-Tensor Activation::forward(const Tensor& x) {
-  switch (activation_) {
-    case kernels::Activation::kNone:
-      return x;
-    case kernels::Activation::kRelu:
-      return ops::relu(x);
-    case kernels::Activation::kGelu:
-      return ops::gelu(x);
-    case kernels::Activation::kGeluTanh:
-      return ops::gelu_tanh(x);
-  }
-  return x;
-}
+Tensor Activation::forward(const Tensor& x) { return ops::activate(activation_, x); }
 
 Tensor Pool::forward(const Tensor& x) { return ops::pool(x, geometry_); }
 Tensor GlobalAveragePool::forward(const Tensor& x) { return ops::global_average_pool(x); }

@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "runtime/autograd/meta.h"
+#include "runtime/base/counter_rng.h"
 #include "runtime/kernels/backend.h"
-#include "runtime/kernels/functors/philox.h"
 #include "runtime/nn/name_hash.h"
 #include "runtime/tensor/error.h"
 

@@ -7,7 +7,7 @@ namespace lockstep::nn {
 
 RunningStatistics::RunningStatistics(std::int64_t channels)
     : committed_(Tensor::empty({2, channels}, DType::kFloat32)) {
-  kernels::Backend& backend = kernels::backend(committed_.device());
+  const kernels::Backend& backend = kernels::backend(committed_.device());
   backend.fill(committed_.rows(0, 1), 0.0);
   backend.fill(committed_.rows(1, 2), 1.0);
 }

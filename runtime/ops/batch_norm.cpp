@@ -27,7 +27,7 @@ struct Statistics {
 
 Statistics statistics_of(const Tensor& x, DType dtype, const Tensor& running, const Tensor& next_running,
                          const BatchNormOptions& options) {
-  kernels::Backend& backend = kernels::backend(x.device());
+  const kernels::Backend& backend = kernels::backend(x.device());
   const std::int64_t channels = x.shape().back();
   Tensor packed = Tensor::empty({2 * channels + 1}, dtype, x.device());
   backend.batch_norm_statistics(x, part(packed, 0, channels), part(packed, channels, channels));
@@ -43,7 +43,7 @@ Statistics statistics_of(const Tensor& x, DType dtype, const Tensor& running, co
 Statistics statistics_of_running(const Tensor& running, const BatchNormOptions& options) {
   // One share of one row whose variance is the running one.
   const std::int64_t channels = running.size(1);
-  kernels::Backend& backend = kernels::backend(running.device());
+  const kernels::Backend& backend = kernels::backend(running.device());
   const Tensor packed = Tensor::empty({1, 2 * channels + 1}, running.dtype(), running.device());
   const Tensor flat = packed.reshaped({2 * channels + 1});
   backend.cast(running.reshaped({2 * channels}), part(flat, 0, 2 * channels));
@@ -69,7 +69,7 @@ struct Backward {
     const Tensor& input = context.saved(x);
     const Tensor& output = context.saved(y);
     const Tensor& weight = context.saved(gamma);
-    kernels::Backend& backend = kernels::backend(dy.device());
+    const kernels::Backend& backend = kernels::backend(dy.device());
     const std::int64_t channels = weight.numel();
     const Tensor sums = Tensor::empty({2 * channels}, weight.dtype(), dy.device());
     const Tensor sum_dy = part(sums, 0, channels), sum_dy_xmu = part(sums, channels, channels);

@@ -35,7 +35,7 @@ struct Backward : Saved {
     const Tensor dx = context.needs(0) ? empty_like(input) : Tensor();
     const GradTarget dweight = context.target(1, kernel);
     const GradTarget dbias = context.target(2, bias.peek());
-    kernels::Backend& backend = kernels::backend(dy.device());
+    const kernels::Backend& backend = kernels::backend(dy.device());
     // One call, so that what the three gradients share is read (and widened) once; parameters that are
     // used elsewhere too may differ in whether they already hold a gradient.
     if (!dbias.out.defined() || !dweight.out.defined() || dbias.accumulate == dweight.accumulate) {
@@ -53,7 +53,7 @@ struct TransposeBackward : Saved {
   std::vector<Tensor> operator()(const Tensor& dy, const BackwardContext& context) const {
     const Tensor& input = x_for(context);
     const Tensor& kernel = weight_for(context);
-    kernels::Backend& backend = kernels::backend(dy.device());
+    const kernels::Backend& backend = kernels::backend(dy.device());
     const GradTarget dweight = context.target(1, kernel);
     const GradTarget dbias = context.target(2, bias.peek());
     if (dweight.out.defined()) {

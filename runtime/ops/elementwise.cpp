@@ -23,22 +23,6 @@ Tensor reduce_like(const Tensor& grad, const Tensor& operand, const BackwardCont
   return target.out;
 }
 
-Tensor activate(amp::Op op, Activation activation, const Tensor& input) {
-  const Tensor x = amp::autocast(op, input);
-  const Tensor y = empty_like(x);
-  kernels::backend(x.device()).activate(activation, x, y);
-  const SavedTensor at(kernels::derivative_follows_from_output(activation) ? y : x);
-  autograd::record(y, name_of(op), {x},
-                   [activation, at](const Tensor& dy, const BackwardContext& context) {
-                     if (context.multiplied()) return std::vector<Tensor>{dy};
-                     const Tensor dx = empty_like(dy);
-                     kernels::backend(dy.device()).activate_backward(activation, context.saved(at), dy, dx);
-                     return std::vector<Tensor>{dx};
-                   },
-                   Differentiable::kOnce, {activation, at});
-  return y;
-}
-
 Tensor scaled(const Tensor& input, double factor, const float* device_factor) {
   const Tensor x = amp::autocast(amp::Op::kScale, input);
   const Tensor y = empty_like(x);
@@ -89,8 +73,22 @@ Tensor mul(const Tensor& first, const Tensor& second) {
 Tensor scale(const Tensor& x, double factor) { return scaled(x, factor, nullptr); }
 Tensor scale_by(const Tensor& x, const float* device_factor) { return scaled(x, 1.0, device_factor); }
 
-Tensor relu(const Tensor& x) { return activate(amp::Op::kRelu, Activation::kRelu, x); }
-Tensor gelu(const Tensor& x) { return activate(amp::Op::kGelu, Activation::kGelu, x); }
-Tensor gelu_tanh(const Tensor& x) { return activate(amp::Op::kGeluTanh, Activation::kGeluTanh, x); }
+Tensor activate(Activation activation, const Tensor& input) {
+  if (activation == Activation::kNone) return input;
+  const amp::Op op = op_of(activation);
+  const Tensor x = amp::autocast(op, input);
+  const Tensor y = empty_like(x);
+  kernels::backend(x.device()).activate(activation, x, y);
+  const SavedTensor at(kernels::derivative_follows_from_output(activation) ? y : x);
+  autograd::record(y, name_of(op), {x},
+                   [activation, at](const Tensor& dy, const BackwardContext& context) {
+                     if (context.multiplied()) return std::vector<Tensor>{dy};
+                     const Tensor dx = empty_like(dy);
+                     kernels::backend(dy.device()).activate_backward(activation, context.saved(at), dy, dx);
+                     return std::vector<Tensor>{dx};
+                   },
+                   Differentiable::kOnce, {activation, at});
+  return y;
+}
 
 }  // namespace lockstep::ops

@@ -26,7 +26,7 @@ Tensor matmul(const Tensor& first, const Tensor& second) {
   autograd::record(out, "matmul", {a, b},
                    [a = SavedTensor(a), b = SavedTensor(b)](const Tensor& dy, const BackwardContext& ctx) {
                      std::vector<Tensor> grads(2);
-                     kernels::Backend& backend = kernels::backend(dy.device());
+                     const kernels::Backend& backend = kernels::backend(dy.device());
                      if (ctx.needs(0)) {
                        const GradTarget da = ctx.target(0, a.peek());
                        backend.matmul(dy, false, ctx.saved(b), true, {}, da.accumulate, da.out);
@@ -57,7 +57,7 @@ struct Linear {
 
   std::vector<Tensor> operator()(const Tensor& grad, const BackwardContext& context) const {
     std::vector<Tensor> grads(3);
-    kernels::Backend& backend = kernels::backend(grad.device());
+    const kernels::Backend& backend = kernels::backend(grad.device());
     Tensor dz = grad;
     if (activation != Activation::kNone && !context.multiplied()) {
       dz = empty_like(grad);
@@ -78,7 +78,7 @@ struct Linear {
   }
 
  private:
-  void parameters(kernels::Backend& backend, const Tensor& dz, const BackwardContext& context,
+  void parameters(const kernels::Backend& backend, const Tensor& dz, const BackwardContext& context,
                   std::vector<Tensor>& grads) const {
     const GradTarget dbias = context.needs(2) ? context.target(2, bias.peek()) : GradTarget();
     grads[2] = dbias.out;

@@ -27,7 +27,7 @@ Tensor reduce(std::string_view name, const Tensor& x, double factor) {
 /// A tensor full of the scalar: the gradient of a sum, whose own gradient is a sum.
 Tensor expand(const Tensor& scalar, const Shape& shape) {
   const Tensor out = Tensor::zeros(shape, scalar.dtype(), scalar.device());
-  kernels::Backend& backend = kernels::backend(scalar.device());
+  const kernels::Backend& backend = kernels::backend(scalar.device());
   backend.add(out.reshaped({shape.numel(), 1}), scalar.reshaped({1}), out.reshaped({shape.numel(), 1}));
   autograd::record(
       out, "expand", {scalar},

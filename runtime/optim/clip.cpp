@@ -55,7 +55,7 @@ Tensor clip_grad_norm_(const std::vector<nn::Parameter>& parameters, double max_
     return Tensor::zeros({1}, DType::kFloat32, parameters.empty() ? kCpu : parameters[0].tensor.device());
   }
   const Device device = groups[0].flat.device();
-  kernels::Backend& backend = kernels::backend(device);
+  const kernels::Backend& backend = kernels::backend(device);
   std::int64_t count = 0;
   for (const Gradients& group : groups) count += static_cast<std::int64_t>(group.segments.size());
   const Tensor flags = Tensor::empty({count}, DType::kFloat32, device);

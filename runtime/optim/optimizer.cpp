@@ -111,7 +111,7 @@ void Optimizer::step() {
   kernels::backend(device).cast_ballot(flags, {}, 0, 1, ballot);
   kernels::backend(device).count_ballot(ballot, 1, verdict.data());
   step(nullptr, &verdict.data()->found_inf);
-  kernels::backend(device).update_loss_scale({.dynamic = false}, &verdict.data()->found_inf, skips_.data());
+  kernels::backend(device).update_loss_scale(device, {.dynamic = false}, &verdict.data()->found_inf, skips_.data());
   if (device == kCpu) say_skipped(skipped_steps());
 }
 
@@ -138,7 +138,7 @@ void Optimizer::step(float inverse_scale, float found_inf) {
 
 void Optimizer::step(const float* inverse_scale, const float* found_inf) {
   nn::Arena& arena = this->arena();
-  kernels::Backend& backend = kernels::backend(arena.masters().device());
+  const kernels::Backend& backend = kernels::backend(arena.masters().device());
   auto* numbers = static_cast<float*>(norm_.data());
   kernels::StepScalars scalars;
   scalars.inverse_scale = inverse_scale != nullptr ? inverse_scale : numbers + 2;

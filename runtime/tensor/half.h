@@ -4,12 +4,7 @@
 #include <bit>
 #include <cstdint>
 
-// Functions that a GPU kernel shares with the CPU's loops.
-#if defined(__CUDACC__)
-#define LOCKSTEP_HOST_DEVICE __host__ __device__
-#else
-#define LOCKSTEP_HOST_DEVICE
-#endif
+#include "runtime/base/host_device.h"
 
 namespace lockstep {
 

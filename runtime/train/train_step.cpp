@@ -121,7 +121,7 @@ void TrainStep::forward_and_backward(const StepInputs& inputs, std::size_t micro
   ddp_.reducer().set_factor(static_cast<float>(divisor * world / samples * (weight / world)));
   Tensor loss = network_.loss(network_.forward(batch.input), batch.target, divisor);
   if (const double factor = faults_.loss_factor(); factor != 1.0) loss = ops::scale(loss, factor);
-  kernels::Backend& backend = kernels::backend(network_.device());
+  const kernels::Backend& backend = kernels::backend(network_.device());
   const Tensor part = Tensor::empty({1}, DType::kFloat32, network_.device());
   backend.scale(loss.reshaped({1}), divisor / samples, nullptr, part);
   backend.accumulate(part, loss_sum);

@@ -202,7 +202,7 @@ class Bench {
 
   Device device_;
   bool tiny_;
-  kernels::Backend& backend_;
+  const kernels::Backend& backend_;
   bool failed_ = false;
 };
 

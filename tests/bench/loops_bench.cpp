@@ -62,45 +62,46 @@ StepScalars scalars() {
 struct Loop {
   std::string name;
   double passes;  ///< over the elements, reading or writing
-  std::function<void(Backend&, const Data&)> run;
+  std::function<void(const Backend&, const Data&)> run;
 };
 
 const std::vector<Loop>& loops() {
   static const std::vector<Loop> all{
-      {"copy", 2, [](Backend& on, const Data& d) { on.cast(d.x, d.y); }},
-      {"add", 3, [](Backend& on, const Data& d) { on.add(d.x, d.y, d.z); }},
-      {"gelu", 2, [](Backend& on, const Data& d) { on.activate(Activation::kGelu, d.x, d.y); }},
-      {"dropout", 2, [](Backend& on, const Data& d) { on.dropout(d.x, 0.5, {}, 0, d.y); }},
-      {"softmax", 2, [](Backend& on, const Data& d) { on.softmax(d.x, false, d.y); }},
-      {"sum_rows", 1, [](Backend& on, const Data& d) { on.sum_rows(d.x, false, d.a); }},
-      {"batch_norm_statistics", 1, [](Backend& on, const Data& d) { on.batch_norm_statistics(d.x, d.a, d.b); }},
+      {"copy", 2, [](const Backend& on, const Data& d) { on.cast(d.x, d.y); }},
+      {"add", 3, [](const Backend& on, const Data& d) { on.add(d.x, d.y, d.z); }},
+      {"gelu", 2, [](const Backend& on, const Data& d) { on.activate(Activation::kGelu, d.x, d.y); }},
+      {"dropout", 2, [](const Backend& on, const Data& d) { on.dropout(d.x, 0.5, {}, 0, d.y); }},
+      {"softmax", 2, [](const Backend& on, const Data& d) { on.softmax(d.x, false, d.y); }},
+      {"sum_rows", 1, [](const Backend& on, const Data& d) { on.sum_rows(d.x, false, d.a); }},
+      {"batch_norm_statistics", 1, [](const Backend& on, const Data& d) { on.batch_norm_statistics(d.x, d.a, d.b); }},
       {"batch_norm_add_relu", 3,
-       [](Backend& on, const Data& d) { on.batch_norm_apply(d.x, d.a, d.b, d.a, d.b, d.y, true, d.z); }},
+       [](const Backend& on, const Data& d) { on.batch_norm_apply(d.x, d.a, d.b, d.a, d.b, d.y, true, d.z); }},
       {"batch_norm_backward_reduce", 3,
-       [](Backend& on, const Data& d) { on.batch_norm_backward_reduce(d.x, d.a, d.y, d.z, true, d.a, d.b); }},
+       [](const Backend& on, const Data& d) { on.batch_norm_backward_reduce(d.x, d.a, d.y, d.z, true, d.a, d.b); }},
       {"batch_norm_backward_apply", 4,
-       [](Backend& on, const Data& d) {
+       [](const Backend& on, const Data& d) {
          on.batch_norm_backward_apply(d.x, d.a, d.b, d.a, d.y, d.z, true, d.a, d.b, d.count, d.w, Tensor());
        }},
       {"rank_reduce_of_2", 4,
-       [](Backend&, const Data& d) {
+       [](const Backend&, const Data& d) {
          const std::array<const void*, 2> sources{d.x.data(), d.y.data()};
          const std::array<void*, 2> outputs{d.x.data(), d.y.data()};
          const std::array<float, 2> halves{0.5f, 0.5f};
          rank_reduce(RankReduction::kSum, d.x.dtype(), d.x.numel(), sources, halves, 1, outputs);
        }},
       {"check_finite", 1,
-       [](Backend& on, const Data& d) {
+       [](const Backend& on, const Data& d) {
          on.check_finite(d.slice().grad, 0, {&d.segment, 1}, d.a.rows(0, 1), Tensor());
        }},
       {"rescale", 2,
-       [](Backend& on, const Data& d) {
+       [](const Backend& on, const Data& d) {
          on.rescale(d.slice().grad, nullptr, 0.0f, 0, {&d.segment, 1}, d.first, d.a.rows(0, 1));
        }},
       // Of the gradients alone: what else a step reads and writes is float32 whatever they are.
       {"sgd_step", 1,
-       [](Backend& on, const Data& d) { on.sgd_step(d.slice(), {.momentum = 0.9f}, scalars(), d.first); }},
-      {"adam_step", 1, [](Backend& on, const Data& d) { on.adam_step(d.slice(), {}, scalars(), d.first, d.second); }},
+       [](const Backend& on, const Data& d) { on.sgd_step(d.slice(), {.momentum = 0.9f}, scalars(), d.first); }},
+      {"adam_step", 1,
+       [](const Backend& on, const Data& d) { on.adam_step(d.slice(), {}, scalars(), d.first, d.second); }},
   };
   return all;
 }

@@ -46,7 +46,7 @@ struct Computer {
   const char* name;
   DType dtype;
   Device device;
-  Backend& (*backend)();
+  const Backend& (*backend)();
   testing::Bounds bounds;
 };
 
@@ -57,7 +57,7 @@ class GoldenTest : public ::testing::TestWithParam<Computer> {
     if (const auto reason = devices::why_skipped(device())) GTEST_SKIP() << *reason;
   }
 
-  Backend& backend() const { return GetParam().backend(); }
+  const Backend& backend() const { return GetParam().backend(); }
   Device device() const { return GetParam().device; }
   DType dtype() const { return GetParam().dtype; }
 
@@ -84,11 +84,11 @@ class GoldenTest : public ::testing::TestWithParam<Computer> {
 // The file holds 10 digits.
 inline const Computer kComputers[] = {
     {"reference_float64", DType::kFloat64, kCpu, reference_backend, {.relative = 1e-9, .absolute = 1e-9}},
-    {"cpu_float32", DType::kFloat32, kCpu, []() -> Backend& { return kernels::backend(kCpu); }, {1e-5, 1e-5}},
+    {"cpu_float32", DType::kFloat32, kCpu, []() -> const Backend& { return kernels::backend(kCpu); }, {1e-5, 1e-5}},
     {"cuda_float32",
      DType::kFloat32,
      devices::kGpu,
-     []() -> Backend& { return kernels::backend(devices::kGpu); },
+     []() -> const Backend& { return kernels::backend(devices::kGpu); },
      {1e-5, 1e-5}}};
 
 inline std::string name_of_computer(const ::testing::TestParamInfo<Computer>& computer) { return computer.param.name; }

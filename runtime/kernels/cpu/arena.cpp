@@ -3,16 +3,15 @@
 #include <cmath>
 #include <numeric>
 
-#include "runtime/kernels/cpu/cpu_backend.h"
+#include "runtime/kernels/cpu/families.h"
 #include "runtime/kernels/cpu/fast_dtypes.h"
 #include "runtime/kernels/cpu/loops/loops.h"
 #include "runtime/kernels/cpu/parallel.h"
 #include "runtime/kernels/functors/optimizer.h"
 #include "runtime/kernels/geometry/checks.h"
+#include "runtime/kernels/reference/families.h"
 
-namespace lockstep::kernels {
-
-using namespace cpu;
+namespace lockstep::kernels::cpu {
 
 namespace {
 
@@ -36,12 +35,10 @@ void for_each_part(const ArenaSlice& slice, const StepScalars& scalars, Step ste
   }
 }
 
-}  // namespace
-
-void CpuBackend::check_finite(const Tensor& grad, std::int64_t base, std::span<const ArenaSegment> segments,
-                              const Tensor& flags, const Tensor& sum_of_squares) {
+void check_finite(const Tensor& grad, std::int64_t base, std::span<const ArenaSegment> segments, const Tensor& flags,
+                  const Tensor& sum_of_squares) {
   checks::check_finite(grad, base, segments, flags, sum_of_squares);
-  if (!is_fast(grad)) return reference_backend().check_finite(grad, base, segments, flags, sum_of_squares);
+  if (!is_fast(grad)) return reference::kArenaSteps.check_finite(grad, base, segments, flags, sum_of_squares);
   for (std::size_t s = 0; s < segments.size(); ++s) {
     const Input values = input(grad).from(segments[s].begin - base);
     const std::int64_t elements = segments[s].end - segments[s].begin;
@@ -65,11 +62,11 @@ void CpuBackend::check_finite(const Tensor& grad, std::int64_t base, std::span<c
   }
 }
 
-void CpuBackend::rescale(const Tensor& in, const float* factor, float limit, std::int64_t base,
-                         std::span<const ArenaSegment> segments, const Tensor& out, const Tensor& flags) {
+void rescale(const Tensor& in, const float* factor, float limit, std::int64_t base,
+             std::span<const ArenaSegment> segments, const Tensor& out, const Tensor& flags) {
   checks::rescale(in, base, segments, out, flags);
   if (!is_fast(in) || !is_fast(out)) {
-    return reference_backend().rescale(in, factor, limit, base, segments, out, flags);
+    return reference::kArenaSteps.rescale(in, factor, limit, base, segments, out, flags);
   }
   StepScalars scalars;
   scalars.inverse_scale = factor;
@@ -86,11 +83,10 @@ void CpuBackend::rescale(const Tensor& in, const float* factor, float limit, std
   }
 }
 
-void CpuBackend::sgd_step(const ArenaSlice& slice, const SgdOptions& options, const StepScalars& scalars,
-                          const Tensor& momentum) {
+void sgd_step(const ArenaSlice& slice, const SgdOptions& options, const StepScalars& scalars, const Tensor& momentum) {
   checks::arena_slice("sgd_step", slice);
   if (options.momentum != 0) checks::optimizer_state("sgd_step", "momentum", slice, momentum);
-  if (!has_loop(slice)) return reference_backend().sgd_step(slice, options, scalars, momentum);
+  if (!has_loop(slice)) return reference::kArenaSteps.sgd_step(slice, options, scalars, momentum);
   if (skipped(scalars)) return;
   float* velocity = options.momentum != 0 ? momentum.mutable_as<float>().data() : nullptr;
   for_each_part(slice, scalars, [&](const ArenaSegment& segment, std::int64_t begin, std::int64_t n) {
@@ -98,12 +94,12 @@ void CpuBackend::sgd_step(const ArenaSlice& slice, const SgdOptions& options, co
   });
 }
 
-void CpuBackend::adam_step(const ArenaSlice& slice, const AdamOptions& options, const StepScalars& scalars,
-                           const Tensor& m, const Tensor& v) {
+void adam_step(const ArenaSlice& slice, const AdamOptions& options, const StepScalars& scalars, const Tensor& m,
+               const Tensor& v) {
   checks::arena_slice("adam_step", slice);
   checks::optimizer_state("adam_step", "m", slice, m);
   checks::optimizer_state("adam_step", "v", slice, v);
-  if (!has_loop(slice)) return reference_backend().adam_step(slice, options, scalars, m, v);
+  if (!has_loop(slice)) return reference::kArenaSteps.adam_step(slice, options, scalars, m, v);
   if (skipped(scalars)) return;
   float* const mean = m.mutable_as<float>().data();
   float* const square = v.mutable_as<float>().data();
@@ -112,4 +108,9 @@ void CpuBackend::adam_step(const ArenaSlice& slice, const AdamOptions& options, 
   });
 }
 
-}  // namespace lockstep::kernels
+}  // namespace
+
+const ArenaSteps kArenaSteps{
+    .check_finite = check_finite, .rescale = rescale, .sgd_step = sgd_step, .adam_step = adam_step};
+
+}  // namespace lockstep::kernels::cpu

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/functors/batch_norm.h"
+
 #include <vector>
 
 #include "runtime/kernels/cpu/channel_sums.h"
-#include "runtime/kernels/cpu/cpu_backend.h"
+#include "runtime/kernels/cpu/families.h"
 #include "runtime/kernels/cpu/fast_dtypes.h"
 #include "runtime/kernels/cpu/loops/loops.h"
 #include "runtime/kernels/geometry/checks.h"
+#include "runtime/kernels/reference/families.h"
 
-namespace lockstep::kernels {
-
-using namespace cpu;
+namespace lockstep::kernels::cpu {
 
 namespace {
 
@@ -40,11 +41,9 @@ struct Moments {
   }
 };
 
-}  // namespace
-
-void CpuBackend::batch_norm_statistics(const Tensor& x, const Tensor& mean, const Tensor& m2) {
+void batch_norm_statistics(const Tensor& x, const Tensor& mean, const Tensor& m2) {
   checks::batch_norm_statistics(x, mean, m2);
-  if (!is_fast(x)) return reference_backend().batch_norm_statistics(x, mean, m2);
+  if (!is_fast(x)) return reference::kBatchNormalization.batch_norm_statistics(x, mean, m2);
   const std::int64_t channels = mean.numel();
   const ChannelPartials partials(x.shape().rows(), channels, 3);
   partials.fill([&](std::int64_t chunk, std::int64_t first_element, std::int64_t rows) {
@@ -59,22 +58,41 @@ void CpuBackend::batch_norm_statistics(const Tensor& x, const Tensor& mean, cons
   round_to_float(all.m2, m2);
 }
 
-void CpuBackend::batch_norm_finalize(const Tensor& packed, double epsilon, double momentum, const Tensor& running,
-                                     const Tensor& mean, const Tensor& inv_std, const Tensor& count,
-                                     const Tensor& next_running) {
-  // A few values for each channel: the reference's double arithmetic costs nothing beside the passes over x.
-  reference_backend().batch_norm_finalize(packed, epsilon, momentum, running, mean, inv_std, count, next_running);
+void batch_norm_finalize(const Tensor& packed, double epsilon, double momentum, const Tensor& running,
+                         const Tensor& mean, const Tensor& inv_std, const Tensor& count, const Tensor& next_running) {
+  checks::batch_norm_finalize(packed, running, mean, inv_std, count, next_running);
+  if (!is_fast(packed)) {
+    return reference::kBatchNormalization.batch_norm_finalize(packed, epsilon, momentum, running, mean, inv_std, count,
+                                                              next_running);
+  }
+  // A few values for each channel: nothing to make faster.
+  const std::int64_t channels = mean.numel(), shares = packed.size(0), stride = 2 * channels + 1;
+  double rows = 0;
+  for (std::int64_t share = 0; share < shares; ++share) rows += floats(packed)[share * stride + 2 * channels];
+  *floats(count) = static_cast<float>(rows);
+  for (std::int64_t c = 0; c < channels; ++c) {
+    JoinedShares all;
+    for (std::int64_t share = 0; share < shares; ++share) {
+      const float* const part = floats(packed) + share * stride;
+      all.add(part[c], part[channels + c], part[2 * channels]);
+    }
+    floats(mean)[c] = static_cast<float>(all.mean);
+    floats(inv_std)[c] = static_cast<float>(all.inv_std(epsilon));
+    if (!running.defined()) continue;
+    floats(next_running)[c] = static_cast<float>(all.next_mean(floats(running)[c], momentum));
+    floats(next_running)[channels + c] = static_cast<float>(all.next_variance(floats(running)[channels + c], momentum));
+  }
 }
 
-void CpuBackend::batch_norm_apply(const Tensor& x, const Tensor& mean, const Tensor& inv_std, const Tensor& gamma,
-                                  const Tensor& beta, const Tensor& residual, bool relu, const Tensor& y) {
+void batch_norm_apply(const Tensor& x, const Tensor& mean, const Tensor& inv_std, const Tensor& gamma,
+                      const Tensor& beta, const Tensor& residual, bool relu, const Tensor& y) {
   checks::batch_norm_apply(x, mean, inv_std, gamma, beta, residual, y);
   if (!is_fast(x)) {
-    return reference_backend().batch_norm_apply(x, mean, inv_std, gamma, beta, residual, relu, y);
+    return reference::kBatchNormalization.batch_norm_apply(x, mean, inv_std, gamma, beta, residual, relu, y);
   }
   const std::int64_t channels = mean.numel();
   const Tensor scale_of = Tensor::empty({channels}, DType::kFloat32);
-  multiply(inv_std, gamma, scale_of);
+  kElementwise.multiply(inv_std, gamma, scale_of);
   const BatchNormParameters parameters{floats(mean), floats(scale_of), floats(beta)};
   parallel_rows(x.shape().rows(), channels, [&](std::int64_t first, std::int64_t rows) {
     const std::int64_t begin = first * channels;
@@ -84,11 +102,11 @@ void CpuBackend::batch_norm_apply(const Tensor& x, const Tensor& mean, const Ten
   });
 }
 
-void CpuBackend::batch_norm_backward_reduce(const Tensor& x, const Tensor& mean, const Tensor& dy, const Tensor& y,
-                                            bool relu, const Tensor& sum_dy, const Tensor& sum_dy_xmu) {
+void batch_norm_backward_reduce(const Tensor& x, const Tensor& mean, const Tensor& dy, const Tensor& y, bool relu,
+                                const Tensor& sum_dy, const Tensor& sum_dy_xmu) {
   checks::batch_norm_backward_reduce(x, mean, dy, y, relu, sum_dy, sum_dy_xmu);
   if (!is_fast(x)) {
-    return reference_backend().batch_norm_backward_reduce(x, mean, dy, y, relu, sum_dy, sum_dy_xmu);
+    return reference::kBatchNormalization.batch_norm_backward_reduce(x, mean, dy, y, relu, sum_dy, sum_dy_xmu);
   }
   const std::int64_t channels = mean.numel();
   const ChannelPartials partials(x.shape().rows(), channels, 2);
@@ -101,18 +119,18 @@ void CpuBackend::batch_norm_backward_reduce(const Tensor& x, const Tensor& mean,
   round_to_float(partials.totals(1), sum_dy_xmu);
 }
 
-void CpuBackend::batch_norm_backward_apply(const Tensor& x, const Tensor& mean, const Tensor& inv_std,
-                                           const Tensor& gamma, const Tensor& dy, const Tensor& y, bool relu,
-                                           const Tensor& sum_dy, const Tensor& sum_dy_xmu, const Tensor& count,
-                                           const Tensor& dx, const Tensor& dresidual) {
+void batch_norm_backward_apply(const Tensor& x, const Tensor& mean, const Tensor& inv_std, const Tensor& gamma,
+                               const Tensor& dy, const Tensor& y, bool relu, const Tensor& sum_dy,
+                               const Tensor& sum_dy_xmu, const Tensor& count, const Tensor& dx,
+                               const Tensor& dresidual) {
   checks::batch_norm_backward_apply(x, mean, inv_std, gamma, dy, y, relu, sum_dy, sum_dy_xmu, count, dx, dresidual);
   if (!is_fast(x)) {
-    return reference_backend().batch_norm_backward_apply(x, mean, inv_std, gamma, dy, y, relu, sum_dy, sum_dy_xmu,
-                                                         count, dx, dresidual);
+    return reference::kBatchNormalization.batch_norm_backward_apply(x, mean, inv_std, gamma, dy, y, relu, sum_dy,
+                                                                    sum_dy_xmu, count, dx, dresidual);
   }
   const std::int64_t channels = mean.numel();
   const Tensor scale_of = Tensor::empty({channels}, DType::kFloat32);
-  multiply(inv_std, gamma, scale_of);
+  kElementwise.multiply(inv_std, gamma, scale_of);
   const Tensor slopes_of = Tensor::zeros({2, channels}, DType::kFloat32);
   const BatchNormParameters parameters{floats(mean), floats(scale_of), nullptr};
   const BatchNormSlopes slopes{floats(slopes_of), floats(slopes_of) + channels};
@@ -134,4 +152,12 @@ void CpuBackend::batch_norm_backward_apply(const Tensor& x, const Tensor& mean, 
   });
 }
 
-}  // namespace lockstep::kernels
+}  // namespace
+
+const BatchNormalization kBatchNormalization{.batch_norm_statistics = batch_norm_statistics,
+                                             .batch_norm_finalize = batch_norm_finalize,
+                                             .batch_norm_apply = batch_norm_apply,
+                                             .batch_norm_backward_reduce = batch_norm_backward_reduce,
+                                             .batch_norm_backward_apply = batch_norm_backward_apply};
+
+}  // namespace lockstep::kernels::cpu

@@ -113,13 +113,13 @@ DType conv_dtype(ConvPass pass, const ConvGeometry& geometry, const Shape& x, co
   return native ? DType::kBFloat16 : DType::kFloat32;
 }
 
-void conv_forward(const ConvGeometry& geometry, const Tensor& x, const Tensor& weight, const Tensor& bias,
-                  const Tensor& y) {
+void onednn_forward(const ConvGeometry& geometry, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                    const Tensor& y) {
   struct Plan {
     Weights weights;
     Primitive primitive;
   };
-  thread_local PlanCache<Plan> plans("conv_forward");
+  thread_local PrimitiveCache<Plan> plans("conv_forward");
   Plan& plan = plans.get(key_of(geometry, x, weight, y).add(bias), [&] {
     const Problem problem(geometry, x.shape(), weight.shape(), y.shape());
     const auto descriptor = problem.forward(x.dtype(), bias.defined());
@@ -134,12 +134,12 @@ void conv_forward(const ConvGeometry& geometry, const Tensor& x, const Tensor& w
       {x.data(), plan.weights.arrange(weight, storage), bias.defined() ? bias.data() : nullptr, y.data()});
 }
 
-void conv_backward_data(const ConvGeometry& geometry, const Tensor& dy, const Tensor& weight, const Tensor& dx) {
+void onednn_backward_data(const ConvGeometry& geometry, const Tensor& dy, const Tensor& weight, const Tensor& dx) {
   struct Plan {
     Weights weights;
     Primitive primitive;
   };
-  thread_local PlanCache<Plan> plans("conv_backward_data");
+  thread_local PrimitiveCache<Plan> plans("conv_backward_data");
   Plan& plan = plans.get(key_of(geometry, dx, weight, dy), [&] {
     const Problem problem(geometry, dx.shape(), weight.shape(), dy.shape());
     const dnnl::convolution_backward_data::primitive_desc descriptor(
@@ -157,15 +157,15 @@ void conv_backward_data(const ConvGeometry& geometry, const Tensor& dy, const Te
   plan.primitive.run({dy.data(), plan.weights.arrange(weight, storage), dx.data()});
 }
 
-void conv_backward_weights(const ConvGeometry& geometry, const Tensor& x, const Tensor& dy, bool add,
-                           const Tensor& dweight) {
+void onednn_backward_weights(const ConvGeometry& geometry, const Tensor& x, const Tensor& dy, bool add,
+                             const Tensor& dweight) {
   struct Plan {
     Primitive primitive;
     Primitive write;
     Primitive add;
     std::size_t bytes;
   };
-  thread_local PlanCache<Plan> plans("conv_backward_weights");
+  thread_local PrimitiveCache<Plan> plans("conv_backward_weights");
   Plan& plan = plans.get(key_of(geometry, x, dweight, dy), [&] {
     const Problem problem(geometry, x.shape(), dweight.shape(), dy.shape());
     const dnnl::convolution_backward_weights::primitive_desc descriptor(

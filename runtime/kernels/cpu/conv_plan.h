@@ -20,12 +20,12 @@ DType conv_dtype(ConvPass pass, const ConvGeometry& geometry, const Shape& x, co
                  DType dtype);
 
 /// y = convolution of x with weight (+ bias). All of one dtype, float32 or bfloat16.
-void conv_forward(const ConvGeometry& geometry, const Tensor& x, const Tensor& weight, const Tensor& bias,
-                  const Tensor& y);
+void onednn_forward(const ConvGeometry& geometry, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                    const Tensor& y);
 /// dx from dy and weight, all of one dtype.
-void conv_backward_data(const ConvGeometry& geometry, const Tensor& dy, const Tensor& weight, const Tensor& dx);
+void onednn_backward_data(const ConvGeometry& geometry, const Tensor& dy, const Tensor& weight, const Tensor& dx);
 /// dweight (float32), added to when `add`, from x and dy of one dtype.
-void conv_backward_weights(const ConvGeometry& geometry, const Tensor& x, const Tensor& dy, bool add,
-                           const Tensor& dweight);
+void onednn_backward_weights(const ConvGeometry& geometry, const Tensor& x, const Tensor& dy, bool add,
+                             const Tensor& dweight);
 
 }  // namespace lockstep::kernels::cpu

@@ -2,16 +2,15 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/kernels/cpu/cpu_backend.h"
+#include "runtime/kernels/cpu/families.h"
 #include "runtime/kernels/cpu/fast_dtypes.h"
 #include "runtime/kernels/cpu/loops/loops.h"
 #include "runtime/kernels/cpu/parallel.h"
 #include "runtime/kernels/geometry/check.h"
 #include "runtime/kernels/geometry/checks.h"
+#include "runtime/kernels/reference/families.h"
 
-namespace lockstep::kernels {
-
-using namespace cpu;
+namespace lockstep::kernels::cpu {
 
 namespace {
 
@@ -35,16 +34,14 @@ void binary_channels(const Tensor& a, const Tensor& b, const Tensor& out, Binary
   });
 }
 
-}  // namespace
-
-void CpuBackend::fill(const Tensor& out, double value) {
+void fill(const Tensor& out, double value) {
   Check("fill").that(out.defined(), "out must be defined");
   if (value == 0) {
     // Zero has the same bytes in every dtype.
     std::memset(out.data(), 0, out.bytes());
     return;
   }
-  if (!is_fast(out)) return reference_backend().fill(out, value);
+  if (!is_fast(out)) return reference::kElementwise.fill(out, value);
   const float as_float = static_cast<float>(value);
   std::uint32_t bits = 0;
   loops().convert({&as_float, DType::kFloat32}, {&bits, out.dtype()}, 1);
@@ -57,81 +54,62 @@ void CpuBackend::fill(const Tensor& out, double value) {
   });
 }
 
-void CpuBackend::cast(const Tensor& in, const Tensor& out) {
+void cast(const Tensor& in, const Tensor& out) {
   checks::cast(in, out);
   if (in.dtype() == out.dtype()) {
     std::memmove(out.data(), in.data(), in.bytes());
     return;
   }
-  if (!is_fast(in) || !is_fast(out)) return reference_backend().cast(in, out);
+  if (!is_fast(in) || !is_fast(out)) return reference::kElementwise.cast(in, out);
   parallel_elements(in.numel(), [&](std::int64_t begin, std::int64_t n) {
     loops().convert(input(in).from(begin), output(out).from(begin), n);
   });
 }
 
-void CpuBackend::copy_unless(const float* rejected, const Tensor& in, const Tensor& out) {
-  reference_backend().copy_unless(rejected, in, out);
+void copy_unless(const float* rejected, const Tensor& in, const Tensor& out) {
+  checks::same("copy_unless", in, out);
+  if (*rejected == 0.0f) std::memcpy(out.data(), in.data(), in.bytes());
 }
 
-void CpuBackend::accumulate(const Tensor& in, const Tensor& out) {
+void accumulate(const Tensor& in, const Tensor& out) {
   checks::same_shape_floating("accumulate", in, out);
-  if (!is_fast(in) || !is_fast(out)) return reference_backend().accumulate(in, out);
+  if (!is_fast(in) || !is_fast(out)) return reference::kElementwise.accumulate(in, out);
   parallel_elements(in.numel(), [&](std::int64_t begin, std::int64_t n) {
     loops().accumulate(input(in).from(begin), output(out).from(begin), n);
   });
 }
 
-void CpuBackend::add(const Tensor& a, const Tensor& b, const Tensor& out) {
+void add(const Tensor& a, const Tensor& b, const Tensor& out) {
   const bool channels = checks::binary("add", a, b, out);
-  if (!is_fast(a)) return reference_backend().add(a, b, out);
+  if (!is_fast(a)) return reference::kElementwise.add(a, b, out);
   if (channels) return binary_channels(a, b, out, loops().add_channels);
   binary(a, b, out, loops().add);
 }
 
-void CpuBackend::multiply(const Tensor& a, const Tensor& b, const Tensor& out) {
+void multiply(const Tensor& a, const Tensor& b, const Tensor& out) {
   const bool channels = checks::binary("multiply", a, b, out);
-  if (!is_fast(a)) return reference_backend().multiply(a, b, out);
+  if (!is_fast(a)) return reference::kElementwise.multiply(a, b, out);
   if (channels) return binary_channels(a, b, out, loops().multiply_channels);
   binary(a, b, out, loops().multiply);
 }
 
-void CpuBackend::scale(const Tensor& in, double factor, const float* device_factor, const Tensor& out) {
+void scale(const Tensor& in, double factor, const float* device_factor, const Tensor& out) {
   checks::same("scale", in, out);
-  if (!is_fast(in)) return reference_backend().scale(in, factor, device_factor, out);
+  if (!is_fast(in)) return reference::kElementwise.scale(in, factor, device_factor, out);
   const float whole = static_cast<float>(device_factor != nullptr ? factor * *device_factor : factor);
   parallel_elements(in.numel(), [&](std::int64_t begin, std::int64_t n) {
     loops().scale(input(in).from(begin), whole, output(out).from(begin), n);
   });
 }
 
-void CpuBackend::activate(Activation activation, const Tensor& x, const Tensor& y) {
-  checks::same("activate", x, y);
-  if (!is_fast(x)) return reference_backend().activate(activation, x, y);
-  parallel_elements(x.numel(), [&](std::int64_t begin, std::int64_t n) {
-    loops().activate(activation, input(x).from(begin), output(y).from(begin), n);
-  });
-}
+}  // namespace
 
-void CpuBackend::activate_backward(Activation activation, const Tensor& x, const Tensor& dy, const Tensor& dx) {
-  checks::activate_backward(x, dy, dx);
-  if (!is_fast(x)) return reference_backend().activate_backward(activation, x, dy, dx);
-  parallel_elements(x.numel(), [&](std::int64_t begin, std::int64_t n) {
-    loops().activate_backward(activation, input(x).from(begin), input(dy).from(begin), output(dx).from(begin), n);
-  });
-}
+const Elementwise kElementwise{.fill = fill,
+                               .cast = cast,
+                               .copy_unless = copy_unless,
+                               .accumulate = accumulate,
+                               .add = add,
+                               .multiply = multiply,
+                               .scale = scale};
 
-void CpuBackend::dropout(const Tensor& x, double p, const DropoutKey& key, std::int64_t first_element,
-                         const Tensor& y) {
-  checks::dropout(x, p, y);
-  if (!is_fast(x)) return reference_backend().dropout(x, p, key, first_element, y);
-  DropoutKey here = key;
-  if (key.position != nullptr && x.numel() > 0) {
-    here.step += key.position->step;
-    first_element += key.position->first_sample * (x.numel() / x.size(0));
-  }
-  parallel_elements(x.numel(), [&](std::int64_t begin, std::int64_t n) {
-    loops().dropout(input(x).from(begin), p, here, first_element + begin, output(y).from(begin), n);
-  });
-}
-
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::cpu

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <numeric>
 
-#include "runtime/kernels/cpu/cpu_backend.h"
+#include "runtime/kernels/cpu/families.h"
 #include "runtime/kernels/cpu/fast_dtypes.h"
 #include "runtime/kernels/cpu/loops/loops.h"
 #include "runtime/kernels/cpu/parallel.h"
 #include "runtime/kernels/geometry/checks.h"
+#include "runtime/kernels/reference/families.h"
 
-namespace lockstep::kernels {
-
-using namespace cpu;
+namespace lockstep::kernels::cpu {
 
 namespace {
 
@@ -27,13 +26,11 @@ const std::int64_t* checked_targets(const Tensor& targets, std::int64_t classes)
 constexpr std::int64_t kChunkElements = 8192;
 constexpr std::int64_t kGrainChunks = kGrainElements / kChunkElements;
 
-}  // namespace
-
-void CpuBackend::cross_entropy(const Tensor& logits, const Tensor& targets, double label_smoothing, double weight,
-                               const Tensor& loss, const Tensor& log_sum_exp) {
+void cross_entropy(const Tensor& logits, const Tensor& targets, double label_smoothing, double weight,
+                   const Tensor& loss, const Tensor& log_sum_exp) {
   checks::cross_entropy(logits, targets, label_smoothing, loss, log_sum_exp);
   if (!is_fast(logits)) {
-    return reference_backend().cross_entropy(logits, targets, label_smoothing, weight, loss, log_sum_exp);
+    return reference::kLosses.cross_entropy(logits, targets, label_smoothing, weight, loss, log_sum_exp);
   }
   const std::int64_t classes = logits.shape().back();
   const std::int64_t* labels = checked_targets(targets, classes);
@@ -44,17 +41,16 @@ void CpuBackend::cross_entropy(const Tensor& logits, const Tensor& targets, doub
                                      static_cast<float>(label_smoothing),
                                      static_cast<float*>(log_sum_exp.data()) + first, rows, classes);
       });
-  fill(loss, weight * std::accumulate(sums.begin(), sums.end(), 0.0));
+  kElementwise.fill(loss, weight * std::accumulate(sums.begin(), sums.end(), 0.0));
 }
 
-void CpuBackend::cross_entropy_backward(const Tensor& logits, const Tensor& targets, double label_smoothing,
-                                        double weight, const Tensor& log_sum_exp, const Tensor& dloss,
-                                        const Tensor& dlogits) {
+void cross_entropy_backward(const Tensor& logits, const Tensor& targets, double label_smoothing, double weight,
+                            const Tensor& log_sum_exp, const Tensor& dloss, const Tensor& dlogits) {
   checks::cross_entropy(logits, targets, label_smoothing, dloss, log_sum_exp);
   checks::same("cross_entropy_backward", logits, dlogits);
   if (!is_fast(logits)) {
-    return reference_backend().cross_entropy_backward(logits, targets, label_smoothing, weight, log_sum_exp, dloss,
-                                                      dlogits);
+    return reference::kLosses.cross_entropy_backward(logits, targets, label_smoothing, weight, log_sum_exp, dloss,
+                                                     dlogits);
   }
   const std::int64_t classes = logits.shape().back();
   const std::int64_t* labels = checked_targets(targets, classes);
@@ -67,24 +63,30 @@ void CpuBackend::cross_entropy_backward(const Tensor& logits, const Tensor& targ
   });
 }
 
-void CpuBackend::mse(const Tensor& x, const Tensor& target, double weight, const Tensor& loss) {
+void mse(const Tensor& x, const Tensor& target, double weight, const Tensor& loss) {
   checks::mse(x, target, loss);
-  if (!is_fast(x)) return reference_backend().mse(x, target, weight, loss);
+  if (!is_fast(x)) return reference::kLosses.mse(x, target, weight, loss);
   const auto sums = reduce_chunks(x.numel(), kChunkElements, kGrainChunks, [&](std::int64_t first, std::int64_t n) {
     return loops().squared_distance(input(x).from(first), input(target).from(first), n);
   });
-  fill(loss, weight * std::accumulate(sums.begin(), sums.end(), 0.0));
+  kElementwise.fill(loss, weight * std::accumulate(sums.begin(), sums.end(), 0.0));
 }
 
-void CpuBackend::mse_backward(const Tensor& x, const Tensor& target, double weight, const Tensor& dloss,
-                              const Tensor& dx) {
+void mse_backward(const Tensor& x, const Tensor& target, double weight, const Tensor& dloss, const Tensor& dx) {
   checks::mse(x, target, dloss);
   checks::same("mse_backward", x, dx);
-  if (!is_fast(x)) return reference_backend().mse_backward(x, target, weight, dloss, dx);
+  if (!is_fast(x)) return reference::kLosses.mse_backward(x, target, weight, dloss, dx);
   const float factor = static_cast<float>(2 * dloss.item() * weight);
   parallel_elements(x.numel(), [&](std::int64_t begin, std::int64_t n) {
     loops().mse_backward(input(x).from(begin), input(target).from(begin), factor, output(dx).from(begin), n);
   });
 }
 
-}  // namespace lockstep::kernels
+}  // namespace
+
+const Losses kLosses{.cross_entropy = cross_entropy,
+                     .cross_entropy_backward = cross_entropy_backward,
+                     .mse = mse,
+                     .mse_backward = mse_backward};
+
+}  // namespace lockstep::kernels::cpu

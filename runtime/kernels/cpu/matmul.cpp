@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "runtime/kernels/cpu/cpu_backend.h"
+#include "runtime/kernels/cpu/families.h"
 #include "runtime/kernels/cpu/isa.h"
 #include "runtime/kernels/cpu/loops/loops.h"
 #include "runtime/kernels/cpu/parallel.h"
@@ -9,13 +9,12 @@
 #include "runtime/kernels/cpu/threads.h"
 #include "runtime/kernels/cpu/widen.h"
 #include "runtime/kernels/geometry/checks.h"
+#include "runtime/kernels/reference/families.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::cpu {
 
 namespace {
 
-using cpu::Primitive;
-using cpu::PrimitiveKey;
 using dnnl::memory;
 
 /// Rank 2 or 3 with the last two dimensions transposed by strides, where asked for.
@@ -29,14 +28,14 @@ memory::desc describe_matrix(const Tensor& tensor, bool transpose) {
     std::swap(dims[rank - 2], dims[rank - 1]);
     std::swap(strides[rank - 2], strides[rank - 1]);
   }
-  return {dims, cpu::data_type(tensor.dtype()), strides};
+  return {dims, data_type(tensor.dtype()), strides};
 }
 
 memory::desc describe_bias(const Tensor& bias, int rank) {
   if (!bias.defined()) return {};
   memory::dims dims(static_cast<std::size_t>(rank), 1);
   dims.back() = bias.numel();
-  return {dims, cpu::data_type(bias.dtype()), memory::dims(dims.size(), 1)};
+  return {dims, data_type(bias.dtype()), memory::dims(dims.size(), 1)};
 }
 
 /// op(a) op(b) (+ bias, + out when `add`), in dtypes that oneDNN has primitives for.
@@ -45,15 +44,15 @@ struct Product {
   bool transpose_b;
 
   void run(const Tensor& a, const Tensor& b, const Tensor& bias, bool add, const Tensor& out) const {
-    thread_local cpu::PlanCache<Primitive> plans("matmul");
+    thread_local PrimitiveCache<Primitive> plans("matmul");
     const auto key = PrimitiveKey().add(transpose_a).add(transpose_b).add(add).add(a).add(b).add(bias).add(out);
     Primitive& primitive = plans.get(key, [&] {
       const memory::desc left = describe_matrix(a, transpose_a);
       const memory::desc right = describe_matrix(b, transpose_b);
       const memory::desc shift = describe_bias(bias, a.shape().rank());
       const memory::desc result = describe_matrix(out, false);
-      const dnnl::primitive_attr attributes = add ? cpu::adding() : cpu::user_scratchpad();
-      const dnnl::matmul::primitive_desc descriptor({left, right, shift, result}, attributes, cpu::engine());
+      const dnnl::primitive_attr attributes = add ? adding() : user_scratchpad();
+      const dnnl::matmul::primitive_desc descriptor({left, right, shift, result}, attributes, engine());
       return Primitive::make<dnnl::matmul>(
           descriptor,
           {{DNNL_ARG_SRC, left}, {DNNL_ARG_WEIGHTS, right}, {DNNL_ARG_BIAS, shift}, {DNNL_ARG_DST, result}});
@@ -69,17 +68,17 @@ Tensor rows_of(const Tensor& tensor, std::int64_t begin, std::int64_t end) {
   return tensor.defined() ? tensor.rows(begin, end) : tensor;
 }
 
-/// The way of a product, or of some rows of it, through an epilogue to out: into buffer() by the primitive, with the
-/// bias, and on by finish(), while it is still in the cache.
-class Way {
+/// Where the primitive puts a product, or some of its rows, with the bias. finish() applies the rest of the epilogue
+/// and stores the result in `out`, while the buffer is still in the cache.
+class ProductBuffer {
  public:
-  Way(Backend& backend, const Epilogue& epilogue, DType dtype, const Tensor& out, std::int64_t begin, std::int64_t end)
+  ProductBuffer(const Epilogue& epilogue, DType dtype, const Tensor& out, std::int64_t begin, std::int64_t end)
       : epilogue_(epilogue),
         out_(out.rows(begin, end)),
         derivative_at_(rows_of(epilogue.derivative_at, begin, end)),
-        result_(backend, epilogue.preactivation.defined() ? epilogue.preactivation.rows(begin, end) : out_, dtype) {}
-  Way(Backend& backend, const Epilogue& epilogue, DType dtype, const Tensor& out)
-      : Way(backend, epilogue, dtype, out, 0, out.size(0)) {}
+        result_(epilogue.preactivation.defined() ? epilogue.preactivation.rows(begin, end) : out_, dtype) {}
+  ProductBuffer(const Epilogue& epilogue, DType dtype, const Tensor& out)
+      : ProductBuffer(epilogue, dtype, out, 0, out.size(0)) {}
 
   const Tensor& buffer() const { return result_.buffer(); }
   /// Whether the primitive must add to the buffer, where finish() cannot.
@@ -90,14 +89,13 @@ class Way {
       return result_.store(accumulate);
     }
     if (epilogue_.preactivation.defined()) result_.store(false);
-    const cpu::Input product = cpu::input(buffer());
-    cpu::parallel_elements(out_.numel(), [&](std::int64_t begin, std::int64_t n) {
-      const cpu::Output to = cpu::output(out_).from(begin);
+    const Input product = input(buffer());
+    parallel_elements(out_.numel(), [&](std::int64_t begin, std::int64_t n) {
+      const Output to = output(out_).from(begin);
       if (epilogue_.derivative == Activation::kNone) {
-        cpu::loops().activate(epilogue_.activation, product.from(begin), to, n);
+        loops().activate(epilogue_.activation, product.from(begin), to, n);
       } else {
-        cpu::loops().activate_backward(epilogue_.derivative, cpu::input(derivative_at_).from(begin),
-                                       product.from(begin), to, n);
+        loops().activate_backward(epilogue_.derivative, input(derivative_at_).from(begin), product.from(begin), to, n);
       }
     });
   }
@@ -106,48 +104,49 @@ class Way {
   const Epilogue& epilogue_;
   Tensor out_;
   Tensor derivative_at_;
-  cpu::Result result_;
+  Result result_;
 };
 
 /// Whether a 16-bit product may be rounded before the epilogue: relu and its derivative select, which commutes.
 bool commutes_with_rounding(const Epilogue& epilogue) {
-  return derivative_follows_from_output(epilogue.activation) && derivative_follows_from_output(epilogue.derivative);
+  const auto selects = [](Activation kind) { return kind == Activation::kNone || kind == Activation::kRelu; };
+  return selects(epilogue.activation) && selects(epilogue.derivative);
 }
 
-}  // namespace
-
-void CpuBackend::matmul(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b, const Epilogue& epilogue,
-                        bool accumulate, const Tensor& out) {
+void matmul(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b, const Epilogue& epilogue,
+            bool accumulate, const Tensor& out) {
   const auto [batch, m, n, k] = checks::matmul(a, transpose_a, b, transpose_b, epilogue, accumulate, out);
   // No rows, as of a rank without samples: the weights are not even read.
   if (out.numel() == 0 && !epilogue.bias_gradient.defined()) return;
   if (a.dtype() == DType::kFloat64 || out.numel() == 0 || k == 0) {
-    return reference_backend().matmul(a, transpose_a, b, transpose_b, epilogue, accumulate, out);
+    return reference::kMatrixProducts.matmul(a, transpose_a, b, transpose_b, epilogue, accumulate, out);
   }
-  const cpu::ThreadsFor threads(batch * m * n * k);
-  if (epilogue.bias_gradient.defined()) sum_rows(a, epilogue.accumulate_bias_gradient, epilogue.bias_gradient);
+  const ThreadsFor threads(batch * m * n * k);
+  if (epilogue.bias_gradient.defined()) {
+    kReductions.sum_rows(a, epilogue.accumulate_bias_gradient, epilogue.bias_gradient);
+  }
   const Product product{transpose_a, transpose_b};
-  const bool native = a.dtype() == DType::kBFloat16 && cpu::has_native_bfloat16();
+  const bool native = a.dtype() == DType::kBFloat16 && has_native_bfloat16();
   if (a.dtype() == DType::kFloat32 || (native && commutes_with_rounding(epilogue))) {
-    const Way way(*this, epilogue, out.dtype(), out);
-    product.run(a, b, epilogue.bias, way.adds(accumulate), way.buffer());
-    return way.finish(accumulate);
+    const ProductBuffer result(epilogue, out.dtype(), out);
+    product.run(a, b, epilogue.bias, result.adds(accumulate), result.buffer());
+    return result.finish(accumulate);
   }
 
   const DType operand = native ? DType::kBFloat16 : DType::kFloat32;
-  const auto wide = [this, operand](const Tensor& tensor) { return cpu::as_dtype(*this, tensor, operand); };
+  const auto wide = [operand](const Tensor& tensor) { return as_dtype(tensor, operand); };
   const Tensor bias = wide(epilogue.bias);
   if (a.shape().rank() == 2 && transpose_a) {
     // Chunks of the summed dimension: rows of a, and of b unless that is transposed too, which no layer asks for.
-    const Way way(*this, epilogue, DType::kFloat32, out);
-    const std::int64_t step = transpose_b ? k : cpu::chunk_summed_rows(k, float_bytes(m + n), float_bytes(m * n));
+    const ProductBuffer result(epilogue, DType::kFloat32, out);
+    const std::int64_t step = transpose_b ? k : chunk_summed_rows(k, float_bytes(m + n), float_bytes(m * n));
     for (std::int64_t begin = 0; begin < k; begin += step) {
       const std::int64_t end = std::min(k, begin + step);
       const bool first = begin == 0;
       product.run(wide(a.rows(begin, end)), wide(transpose_b ? b : b.rows(begin, end)), first ? bias : Tensor(),
-                  !first || way.adds(accumulate), way.buffer());
+                  !first || result.adds(accumulate), result.buffer());
     }
-    return way.finish(accumulate);
+    return result.finish(accumulate);
   }
 
   // Chunks of the result's first dimension: matrices of a batch, or rows of a matrix that meet all of b.
@@ -155,14 +154,18 @@ void CpuBackend::matmul(const Tensor& a, bool transpose_a, const Tensor& b, bool
   const Tensor whole_b = batched ? Tensor() : wide(b);
   const std::int64_t count = out.size(0);
   const std::int64_t row = batched ? m * k + k * n + m * n : k + n;
-  const std::int64_t step = cpu::chunk_rows(count, float_bytes(row), batched ? 0 : float_bytes(k * n));
+  const std::int64_t step = chunk_rows(count, float_bytes(row), batched ? 0 : float_bytes(k * n));
   for (std::int64_t begin = 0; begin < count; begin += step) {
     const std::int64_t end = std::min(count, begin + step);
-    const Way way(*this, epilogue, DType::kFloat32, out, begin, end);
-    product.run(wide(a.rows(begin, end)), batched ? wide(b.rows(begin, end)) : whole_b, bias, way.adds(accumulate),
-                way.buffer());
-    way.finish(accumulate);
+    const ProductBuffer result(epilogue, DType::kFloat32, out, begin, end);
+    product.run(wide(a.rows(begin, end)), batched ? wide(b.rows(begin, end)) : whole_b, bias, result.adds(accumulate),
+                result.buffer());
+    result.finish(accumulate);
   }
 }
 
-}  // namespace lockstep::kernels
+}  // namespace
+
+const MatrixProducts kMatrixProducts{.matmul = matmul};
+
+}  // namespace lockstep::kernels::cpu

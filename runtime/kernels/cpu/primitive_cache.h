@@ -78,9 +78,9 @@ Primitive reorder(const dnnl::memory::desc& from, const dnnl::memory::desc& to, 
 
 /// What an operation built for the shapes it met. For use as a thread_local: primitives belong to one thread.
 template <class Plan>
-class PlanCache {
+class PrimitiveCache {
  public:
-  explicit PlanCache(std::string operation) : operation_(std::move(operation)) {}
+  explicit PrimitiveCache(std::string operation) : operation_(std::move(operation)) {}
 
   /// The plan for `key`, made by `make()` the first time. Valid until the next call.
   template <class Make>

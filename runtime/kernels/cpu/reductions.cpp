@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/kernels/cpu/channel_sums.h"
-#include "runtime/kernels/cpu/cpu_backend.h"
+#include "runtime/kernels/cpu/families.h"
 #include "runtime/kernels/cpu/fast_dtypes.h"
 #include "runtime/kernels/cpu/loops/loops.h"
 #include "runtime/kernels/geometry/checks.h"
+#include "runtime/kernels/reference/families.h"
 
-namespace lockstep::kernels {
-
-using namespace cpu;
+namespace lockstep::kernels::cpu {
 
 namespace {
 
@@ -19,25 +18,27 @@ ChannelPartials partial_sums(const Tensor& x, std::int64_t rows, std::int64_t ch
   return partials;
 }
 
-}  // namespace
-
-void CpuBackend::sum(const Tensor& x, double factor, const Tensor& out) {
+void sum(const Tensor& x, double factor, const Tensor& out) {
   checks::sum(x, out);
-  if (!is_fast(x)) return reference_backend().sum(x, factor, out);
-  fill(out, factor * partial_sums(x, x.numel(), 1).totals(0)[0]);
+  if (!is_fast(x)) return reference::kReductions.sum(x, factor, out);
+  kElementwise.fill(out, factor * partial_sums(x, x.numel(), 1).totals(0)[0]);
 }
 
-void CpuBackend::sum_rows(const Tensor& x, bool accumulate_to_out, const Tensor& out) {
+void sum_rows(const Tensor& x, bool accumulate_to_out, const Tensor& out) {
   checks::sum_rows(x, out);
-  if (!is_fast(x) || !is_fast(out)) return reference_backend().sum_rows(x, accumulate_to_out, out);
+  if (!is_fast(x) || !is_fast(out)) return reference::kReductions.sum_rows(x, accumulate_to_out, out);
   const std::int64_t channels = out.numel();
   const Tensor sums = Tensor::empty(out.shape(), DType::kFloat32);
   round_to_float(partial_sums(x, x.shape().rows(), channels).totals(0), sums);
   if (accumulate_to_out) {
-    accumulate(sums, out);
+    kElementwise.accumulate(sums, out);
   } else {
-    cast(sums, out);
+    kElementwise.cast(sums, out);
   }
 }
 
-}  // namespace lockstep::kernels
+}  // namespace
+
+const Reductions kReductions{.sum = sum, .sum_rows = sum_rows};
+
+}  // namespace lockstep::kernels::cpu

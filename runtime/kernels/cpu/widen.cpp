@@ -5,27 +5,28 @@
 
 #include <algorithm>
 
+#include "runtime/kernels/cpu/families.h"
+
 namespace lockstep::kernels::cpu {
 
-Tensor as_dtype(Backend& backend, const Tensor& tensor, DType dtype) {
+Tensor as_dtype(const Tensor& tensor, DType dtype) {
   if (!tensor.defined() || tensor.dtype() == dtype) return tensor;
   const Tensor converted = Tensor::empty(tensor.shape(), dtype);
-  backend.cast(tensor, converted);
+  kElementwise.cast(tensor, converted);
   return converted;
 }
 
-Result::Result(Backend& backend, const Tensor& out, DType dtype)
-    : backend_(backend),
-      out_(out),
+Result::Result(const Tensor& out, DType dtype)
+    : out_(out),
       buffer_(out.dtype() == dtype ? out : Tensor::empty(out.shape(), dtype)),
       in_place_(out.dtype() == dtype) {}
 
 void Result::store(bool accumulate) const {
   if (in_place_) return;
   if (accumulate) {
-    backend_.accumulate(buffer_, out_);
+    kElementwise.accumulate(buffer_, out_);
   } else {
-    backend_.cast(buffer_, out_);
+    kElementwise.cast(buffer_, out_);
   }
 }
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "runtime/kernels/backend.h"
+#include "runtime/tensor/tensor.h"
 
 // How a primitive that computes in one dtype runs on tensors of another: 16-bit elements are widened to float32 chunk
 // by chunk, each small enough to stay in the cache, and results are rounded once on their way out.
@@ -11,13 +11,13 @@
 namespace lockstep::kernels::cpu {
 
 /// `tensor` with its elements as `dtype`: itself where it has that dtype, undefined where it is undefined.
-Tensor as_dtype(Backend& backend, const Tensor& tensor, DType dtype);
+Tensor as_dtype(const Tensor& tensor, DType dtype);
 
 /// Where a primitive that computes in `dtype` puts its results for `out`: into `out` itself where that has the dtype,
 /// else into a buffer that store() converts.
 class Result {
  public:
-  Result(Backend& backend, const Tensor& out, DType dtype);
+  Result(const Tensor& out, DType dtype);
 
   const Tensor& buffer() const { return buffer_; }
   /// Whether buffer() is `out` and holds its former values.
@@ -26,7 +26,6 @@ class Result {
   void store(bool accumulate) const;
 
  private:
-  Backend& backend_;
   Tensor out_;
   Tensor buffer_;
   bool in_place_;

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/kernels/cuda/backend.h"
 #include "runtime/kernels/cuda/channel_tiles.cuh"
+#include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/functors/activation.h"
 #include "runtime/kernels/functors/batch_norm.h"
 #include "runtime/kernels/geometry/checks.h"
 
-namespace lockstep::kernels {
-
-using namespace cuda;
+namespace lockstep::kernels::cuda {
 
 namespace {
 
@@ -57,7 +55,7 @@ __global__ void __launch_bounds__(kThreads) apply(const T* x, Parameters paramet
       for (int w = 0; w < W; ++w) {
         float v = batch_norm(to_float(values[b].values[w]), mean[w], scale[w], shift[w]);
         if constexpr (with_residual) v += to_float(added[b].values[w]);
-        values[b].values[w] = from_float<T>(with_relu ? relu(v) : v);
+        values[b].values[w] = from_float<T>(with_relu ? Relu::value(v) : v);
       }
       store(values[b], y + row * channels + channel);
     }
@@ -66,11 +64,12 @@ __global__ void __launch_bounds__(kThreads) apply(const T* x, Parameters paramet
 
 }  // namespace
 
-void CudaBackend::batch_norm_apply(const Tensor& x, const Tensor& mean, const Tensor& inv_std, const Tensor& gamma,
-                                   const Tensor& beta, const Tensor& residual, bool relu, const Tensor& y) {
+void batch_norm_apply(const Tensor& x, const Tensor& mean, const Tensor& inv_std, const Tensor& gamma,
+                      const Tensor& beta, const Tensor& residual, bool relu, const Tensor& y) {
   checks::batch_norm_apply(x, mean, inv_std, gamma, beta, residual, y);
   if (x.numel() == 0) return;
-  const gpu::DeviceGuard guard(device_);
+  const Device device = y.device();
+  const gpu::DeviceGuard guard(device);
   const std::int64_t rows = x.shape().rows();
   const std::int64_t channels = mean.numel();
   const void* const added = residual.defined() ? residual.data() : nullptr;
@@ -81,7 +80,7 @@ void CudaBackend::batch_norm_apply(const Tensor& x, const Tensor& mean, const Te
         const Parameters parameters{in<float>(mean), in<float>(inv_std), in<float>(gamma), in<float>(beta)};
         const auto launch = [&]<bool with_residual>() {
           apply<T, W, with_residual>
-              <<<grid_over_rows(tiling, rows, kBatch<with_residual>), tiling.threads, 0, gpu::current(device_)>>>(
+              <<<grid_over_rows(tiling, rows, kBatch<with_residual>), tiling.threads, 0, gpu::current(device)>>>(
                   in<T>(x), parameters, static_cast<const T*>(added), relu, out<T>(y), rows, channels);
         };
         added != nullptr ? launch.template operator()<true>() : launch.template operator()<false>();
@@ -90,4 +89,4 @@ void CudaBackend::batch_norm_apply(const Tensor& x, const Tensor& mean, const Te
       x.data(), added, y.data());
 }
 
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::cuda

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/kernels/cuda/backend.h"
 #include "runtime/kernels/cuda/channel_tiles.cuh"
+#include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/functors/activation.h"
 #include "runtime/kernels/functors/batch_norm.h"
 #include "runtime/kernels/geometry/checks.h"
 
-namespace lockstep::kernels {
-
-using namespace cuda;
+namespace lockstep::kernels::cuda {
 
 namespace {
 
@@ -29,7 +27,7 @@ struct Gradients {
   __device__ float x_at(int w) const { return to_float(x.values[w]); }
   __device__ float dy_at(int w) const {
     const float d = to_float(dy.values[w]);
-    if constexpr (masked) return relu_backward(to_float(y.values[w]), d);
+    if constexpr (masked) return Relu::backward(to_float(y.values[w]), d);
     return d;
   }
 };
@@ -169,20 +167,21 @@ __global__ void __launch_bounds__(kThreads)
 
 }  // namespace
 
-void CudaBackend::batch_norm_backward_reduce(const Tensor& x, const Tensor& mean, const Tensor& dy, const Tensor& y,
-                                             bool relu, const Tensor& sum_dy, const Tensor& sum_dy_xmu) {
+void batch_norm_backward_reduce(const Tensor& x, const Tensor& mean, const Tensor& dy, const Tensor& y, bool relu,
+                                const Tensor& sum_dy, const Tensor& sum_dy_xmu) {
   checks::batch_norm_backward_reduce(x, mean, dy, y, relu, sum_dy, sum_dy_xmu);
   const std::int64_t channels = mean.numel();
   if (channels == 0) return;
-  const gpu::DeviceGuard guard(device_);
+  const Device device = sum_dy.device();
+  const gpu::DeviceGuard guard(device);
   const void* const output = relu ? y.data() : nullptr;
   visit_channels(
       "batch_norm_backward_reduce", x.dtype(), channels,
       [&]<class T, int W>() {
         const Tiling tiling = tile<W>(channels);
         const Chunks chunks = cut(tiling, x.shape().rows());
-        const Tensor partials = Tensor::empty({chunks.count, 2, channels}, DType::kFloat32, device_);
-        const cudaStream_t stream = gpu::current(device_);
+        const Tensor partials = Tensor::empty({chunks.count, 2, channels}, DType::kFloat32, device);
+        const cudaStream_t stream = gpu::current(device);
         const auto launch = [&](auto* kernel) {
           kernel<<<dim3(tiling.tiles, static_cast<unsigned>(chunks.count)), tiling.threads, 0, stream>>>(
               in<T>(x), in<float>(mean), in<T>(dy), static_cast<const T*>(output), channels, chunks,
@@ -197,13 +196,14 @@ void CudaBackend::batch_norm_backward_reduce(const Tensor& x, const Tensor& mean
       x.data(), dy.data(), output);
 }
 
-void CudaBackend::batch_norm_backward_apply(const Tensor& x, const Tensor& mean, const Tensor& inv_std,
-                                            const Tensor& gamma, const Tensor& dy, const Tensor& y, bool relu,
-                                            const Tensor& sum_dy, const Tensor& sum_dy_xmu, const Tensor& count,
-                                            const Tensor& dx, const Tensor& dresidual) {
+void batch_norm_backward_apply(const Tensor& x, const Tensor& mean, const Tensor& inv_std, const Tensor& gamma,
+                               const Tensor& dy, const Tensor& y, bool relu, const Tensor& sum_dy,
+                               const Tensor& sum_dy_xmu, const Tensor& count, const Tensor& dx,
+                               const Tensor& dresidual) {
   checks::batch_norm_backward_apply(x, mean, inv_std, gamma, dy, y, relu, sum_dy, sum_dy_xmu, count, dx, dresidual);
   if (x.numel() == 0) return;
-  const gpu::DeviceGuard guard(device_);
+  const Device device = dx.device();
+  const gpu::DeviceGuard guard(device);
   const std::int64_t rows = x.shape().rows();
   const std::int64_t channels = mean.numel();
   const bool of_batch = count.defined();
@@ -220,7 +220,7 @@ void CudaBackend::batch_norm_backward_apply(const Tensor& x, const Tensor& mean,
       [&]<class T, int W>() {
         const Tiling tiling = tile<W>(channels);
         const auto launch = [&](auto* kernel) {
-          kernel<<<grid_over_rows(tiling, rows, kBatch), tiling.threads, 0, gpu::current(device_)>>>(
+          kernel<<<grid_over_rows(tiling, rows, kBatch), tiling.threads, 0, gpu::current(device)>>>(
               in<T>(x), parameters, in<T>(dy), static_cast<const T*>(output), out<T>(dx), static_cast<T*>(passed_on),
               rows, channels);
         };
@@ -230,4 +230,4 @@ void CudaBackend::batch_norm_backward_apply(const Tensor& x, const Tensor& mean,
       x.data(), dy.data(), output, dx.data(), passed_on);
 }
 
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::cuda

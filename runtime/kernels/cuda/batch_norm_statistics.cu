@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/kernels/cuda/backend.h"
 #include "runtime/kernels/cuda/channel_tiles.cuh"
+#include "runtime/kernels/cuda/families.h"
+#include "runtime/kernels/functors/batch_norm.h"
 #include "runtime/kernels/functors/moments.h"
 #include "runtime/kernels/geometry/checks.h"
 
-namespace lockstep::kernels {
-
-using namespace cuda;
+namespace lockstep::kernels::cuda {
 
 namespace {
 
@@ -105,47 +104,40 @@ __global__ void __launch_bounds__(kThreads) finalize(const float* packed, Finali
   const std::int64_t stride = 2 * of.channels + 1;
   // The grid has a thread even where there are no channels: it writes the count.
   for (std::int64_t c = first(); c < of.channels || c == 0; c += step()) {
-    Moments<double> all;
+    JoinedShares all;
     double rows = 0;
     for (std::int64_t share = 0; share < of.shares; ++share) {
       const float* const part = packed + share * stride;
       const double added = static_cast<double>(part[2 * of.channels]);
-      if (added == 0) continue;
-      if (c < of.channels) {
-        all.add(rows, {static_cast<double>(part[c]), static_cast<double>(part[of.channels + c])}, added);
-      }
+      if (c < of.channels) all.add(static_cast<double>(part[c]), static_cast<double>(part[of.channels + c]), added);
       rows += added;
     }
     if (c == 0) *count = static_cast<float>(rows);
     if (c >= of.channels) return;
     mean[c] = static_cast<float>(all.mean);
-    inv_std[c] = static_cast<float>(1.0 / sqrt((rows > 0 ? all.m2 / rows : 0.0) + of.epsilon));
+    inv_std[c] = static_cast<float>(all.inv_std(of.epsilon));
     if (running == nullptr) continue;
-    double next_mean = static_cast<double>(running[c]);
-    double next_variance = static_cast<double>(running[of.channels + c]);
-    if (rows > 0) {
-      next_mean += of.momentum * (all.mean - next_mean);
-      next_variance += of.momentum * (all.m2 / (rows > 2 ? rows - 1 : 1.0) - next_variance);
-    }
-    next_running[c] = static_cast<float>(next_mean);
-    next_running[of.channels + c] = static_cast<float>(next_variance);
+    next_running[c] = static_cast<float>(all.next_mean(static_cast<double>(running[c]), of.momentum));
+    next_running[of.channels + c] =
+        static_cast<float>(all.next_variance(static_cast<double>(running[of.channels + c]), of.momentum));
   }
 }
 
 }  // namespace
 
-void CudaBackend::batch_norm_statistics(const Tensor& x, const Tensor& mean, const Tensor& m2) {
+void batch_norm_statistics(const Tensor& x, const Tensor& mean, const Tensor& m2) {
   checks::batch_norm_statistics(x, mean, m2);
   const std::int64_t channels = mean.numel();
   if (channels == 0) return;
-  const gpu::DeviceGuard guard(device_);
+  const Device device = mean.device();
+  const gpu::DeviceGuard guard(device);
   visit_channels(
       "batch_norm_statistics", x.dtype(), channels,
       [&]<class T, int W>() {
         const Tiling tiling = tile<W>(channels);
         const Chunks chunks = cut(tiling, x.shape().rows());
-        const Tensor partials = Tensor::empty({chunks.count, 2, channels}, DType::kFloat32, device_);
-        const cudaStream_t stream = gpu::current(device_);
+        const Tensor partials = Tensor::empty({chunks.count, 2, channels}, DType::kFloat32, device);
+        const cudaStream_t stream = gpu::current(device);
         statistics_of_chunks<T, W>
             <<<dim3(tiling.tiles, static_cast<unsigned>(chunks.count)), tiling.threads, 0, stream>>>(
                 in<T>(x), channels, chunks, out<float>(partials));
@@ -157,20 +149,20 @@ void CudaBackend::batch_norm_statistics(const Tensor& x, const Tensor& mean, con
       x.data());
 }
 
-void CudaBackend::batch_norm_finalize(const Tensor& packed, double epsilon, double momentum, const Tensor& running,
-                                      const Tensor& mean, const Tensor& inv_std, const Tensor& count,
-                                      const Tensor& next_running) {
+void batch_norm_finalize(const Tensor& packed, double epsilon, double momentum, const Tensor& running,
+                         const Tensor& mean, const Tensor& inv_std, const Tensor& count, const Tensor& next_running) {
   checks::batch_norm_finalize(packed, running, mean, inv_std, count, next_running);
   if (packed.dtype() != DType::kFloat32) {
     throw ShapeError("batch_norm_finalize: a GPU keeps statistics in float32, found " + describe(packed));
   }
-  const gpu::DeviceGuard guard(device_);
+  const Device device = mean.device();
+  const gpu::DeviceGuard guard(device);
   const std::int64_t channels = mean.numel();
   const bool with_running = running.defined();
-  finalize<<<blocks_for(channels), kThreads, 0, gpu::current(device_)>>>(
+  finalize<<<blocks_for(channels), kThreads, 0, gpu::current(device)>>>(
       in<float>(packed), {packed.size(0), channels, epsilon, momentum}, with_running ? in<float>(running) : nullptr,
       out<float>(mean), out<float>(inv_std), out<float>(count), with_running ? out<float>(next_running) : nullptr);
   check_launch("batch_norm_finalize");
 }
 
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::cuda

@@ -3,16 +3,14 @@
 #include <concepts>
 #include <cstring>
 
-#include "runtime/kernels/cuda/backend.h"
+#include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/cuda/map.cuh"
 #include "runtime/kernels/functors/convert.h"
+#include "runtime/kernels/functors/visit_dtype.h"
 #include "runtime/kernels/geometry/check.h"
 #include "runtime/kernels/geometry/checks.h"
-#include "runtime/kernels/reference/visit.h"
 
-namespace lockstep::kernels {
-
-using namespace cuda;
+namespace lockstep::kernels::cuda {
 
 namespace {
 
@@ -77,10 +75,11 @@ __global__ void __launch_bounds__(kThreads)
 }  // namespace
 
 /// sizeof(T) written an element.
-void CudaBackend::fill(const Tensor& out, double value) {
+void fill(const Tensor& out, double value) {
   Check("fill").that(out.defined(), "out must be defined");
-  const gpu::DeviceGuard guard(device_);
-  const cudaStream_t stream = gpu::current(device_);
+  const Device device = out.device();
+  const gpu::DeviceGuard guard(device);
+  const cudaStream_t stream = gpu::current(device);
   std::uint64_t bits = 0;
   visit_dtype(out.dtype(), [&]<class T>() {
     const T converted = convert<T>(value);
@@ -91,14 +90,15 @@ void CudaBackend::fill(const Tensor& out, double value) {
   });
 }
 
-void CudaBackend::cast(const Tensor& in, const Tensor& out) {
+void cast(const Tensor& in, const Tensor& out) {
   checks::cast(in, out);
+  const Device device = out.device();
   if (in.dtype() == out.dtype()) {
-    if (!in.aliases(out)) gpu::copy(out.data(), in.data(), in.bytes(), gpu::current_stream(device_));
+    if (!in.aliases(out)) gpu::copy(out.data(), in.data(), in.bytes(), gpu::current_stream(device));
     return;
   }
-  const gpu::DeviceGuard guard(device_);
-  const cudaStream_t stream = gpu::current(device_);
+  const gpu::DeviceGuard guard(device);
+  const cudaStream_t stream = gpu::current(device);
   visit_dtype(in.dtype(), [&]<class In>() {
     visit_dtype(out.dtype(), [&]<class Out>() {
       if constexpr (!std::same_as<In, Out>) {
@@ -108,14 +108,15 @@ void CudaBackend::cast(const Tensor& in, const Tensor& out) {
   });
 }
 
-void CudaBackend::copy_unless(const float* rejected, const Tensor& in, const Tensor& out) {
+void copy_unless(const float* rejected, const Tensor& in, const Tensor& out) {
   checks::same("copy_unless", in, out);
   const std::int64_t n = in.numel();
   if (n == 0) return;
-  const gpu::DeviceGuard guard(device_);
+  const Device device = out.device();
+  const gpu::DeviceGuard guard(device);
   visit_bits(in.dtype(), [&]<class T>() {
     const auto launch = [&]<int W>() {
-      copy_unless_kernel<W><<<blocks_for((n + W - 1) / W), kThreads, 0, gpu::current(device_)>>>(
+      copy_unless_kernel<W><<<blocks_for((n + W - 1) / W), kThreads, 0, gpu::current(device)>>>(
           n, cuda::out<T>(out), rejected, cuda::in<T>(in));
     };
     visit_width(launch, cuda::in<T>(in), cuda::in<T>(out));
@@ -123,4 +124,4 @@ void CudaBackend::copy_unless(const float* rejected, const Tensor& in, const Ten
   });
 }
 
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::cuda

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "runtime/kernels/cuda/backend.h"
 #include "runtime/kernels/cuda/block_sum.cuh"
+#include "runtime/kernels/cuda/device_state.h"
+#include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/cuda/map.cuh"
 #include "runtime/kernels/cuda/segment_tables.h"
 #include "runtime/kernels/cuda/tiles.cuh"
 #include "runtime/kernels/functors/optimizer.h"
 #include "runtime/kernels/geometry/checks.h"
 
-namespace lockstep::kernels {
-
-using namespace cuda;
+namespace lockstep::kernels::cuda {
 
 namespace {
 
@@ -71,14 +70,15 @@ __global__ void __launch_bounds__(kThreads)
 
 }  // namespace
 
-void CudaBackend::check_finite(const Tensor& grad, std::int64_t base, std::span<const ArenaSegment> segments,
-                               const Tensor& flags, const Tensor& sum_of_squares) {
+void check_finite(const Tensor& grad, std::int64_t base, std::span<const ArenaSegment> segments, const Tensor& flags,
+                  const Tensor& sum_of_squares) {
   checks::check_finite(grad, base, segments, flags, sum_of_squares);
   if (segments.empty()) return;
-  const gpu::DeviceGuard guard(device_);
-  const cudaStream_t stream = gpu::current(device_);
-  const SegmentTable table = segments_->find(base, segments);
-  const Tensor squares = Tensor::empty({table.tile_count}, DType::kFloat64, device_);
+  const Device device = grad.device();
+  const gpu::DeviceGuard guard(device);
+  const cudaStream_t stream = gpu::current(device);
+  const SegmentTable table = state_of(device).segments.find(base, segments);
+  const Tensor squares = Tensor::empty({table.tile_count}, DType::kFloat64, device);
   visit_floating("check_finite", grad.dtype(), [&]<class T>() {
     if (table.tile_count == 0) return;
     tile_squares_kernel<<<static_cast<unsigned>(table.tile_count), kThreads, 0, stream>>>(
@@ -90,14 +90,15 @@ void CudaBackend::check_finite(const Tensor& grad, std::int64_t base, std::span<
   check_launch("check_finite");
 }
 
-void CudaBackend::rescale(const Tensor& in, const float* factor, float limit, std::int64_t base,
-                          std::span<const ArenaSegment> segments, const Tensor& out, const Tensor& flags) {
+void rescale(const Tensor& in, const float* factor, float limit, std::int64_t base,
+             std::span<const ArenaSegment> segments, const Tensor& out, const Tensor& flags) {
   checks::rescale(in, base, segments, out, flags);
   if (segments.empty()) return;
-  const gpu::DeviceGuard guard(device_);
-  const cudaStream_t stream = gpu::current(device_);
-  const SegmentTable table = segments_->find(base, segments);
-  const Tensor verdicts = Tensor::empty({table.tile_count}, DType::kFloat64, device_);
+  const Device device = out.device();
+  const gpu::DeviceGuard guard(device);
+  const cudaStream_t stream = gpu::current(device);
+  const SegmentTable table = state_of(device).segments.find(base, segments);
+  const Tensor verdicts = Tensor::empty({table.tile_count}, DType::kFloat64, device);
   StepScalars scalars;
   scalars.inverse_scale = factor;
   scalars.clip_value = limit;
@@ -116,4 +117,4 @@ void CudaBackend::rescale(const Tensor& in, const float* factor, float limit, st
   check_launch("rescale");
 }
 
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::cuda

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A few numbers each, in one block: what counts is how soon it is over.
-#include "runtime/kernels/cuda/backend.h"
 #include "runtime/kernels/cuda/block_sum.cuh"
+#include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/functors/decisions.h"
 #include "runtime/kernels/geometry/checks.h"
 
-namespace lockstep::kernels {
-
-using namespace cuda;
+namespace lockstep::kernels::cuda {
 
 namespace {
 
@@ -48,11 +46,11 @@ __global__ void __launch_bounds__(kThreads)
   if (threadIdx.x != 0) return;
   const double value = sqrt(sum) * (inverse_scale != nullptr ? static_cast<double>(*inverse_scale) : 1.0);
   *norm = static_cast<float>(value);
-  *factor = lockstep::clip_factor(value, clip_norm);
+  *factor = kernels::clip_factor(value, clip_norm);
 }
 
 __global__ void update_loss_scale_kernel(LossScaleOptions options, const float* found_inf, LossScaleState* state) {
-  lockstep::update_loss_scale(options, *found_inf != 0.0f, *state);
+  kernels::update_loss_scale(options, *found_inf != 0.0f, *state);
 }
 
 /// 20 bytes a parameter.
@@ -61,54 +59,62 @@ __global__ void __launch_bounds__(kThreads)
                             const float* has_gradient, std::int64_t* steps, ScheduleState* state) {
   const bool rejected = *found_inf != 0.0f;
   for (std::int64_t i = threadIdx.x; i < parameters; i += kThreads) steps[i] += advances(rejected, has_gradient[i]);
-  if (threadIdx.x == 0) lockstep::advance_schedule(rejected, rates, count, *state);
+  if (threadIdx.x == 0) kernels::advance_schedule(rejected, rates, count, *state);
 }
 
-}  // namespace
-
-void CudaBackend::cast_ballot(const Tensor& reduced, const Tensor& local, int rank, int world_size,
-                              const Tensor& ballot) {
+void cast_ballot(const Tensor& reduced, const Tensor& local, int rank, int world_size, const Tensor& ballot) {
   checks::cast_ballot(reduced, local, ballot);
   const std::int64_t parameters = reduced.numel();
   if (parameters == 0) return;
-  const gpu::DeviceGuard guard(device_);
-  cast_ballot_kernel<<<blocks_for(parameters), kThreads, 0, gpu::current(device_)>>>(
+  const Device device = ballot.device();
+  const gpu::DeviceGuard guard(device);
+  cast_ballot_kernel<<<blocks_for(parameters), kThreads, 0, gpu::current(device)>>>(
       parameters, in<float>(reduced), local.defined() ? in<float>(local) : nullptr, rank, world_size,
       out<float>(ballot));
   check_launch("cast_ballot");
 }
 
-void CudaBackend::count_ballot(const Tensor& ballot, int world_size, StepVerdict* verdict) {
+void count_ballot(const Tensor& ballot, int world_size, StepVerdict* verdict) {
   checks::count_ballot(ballot);
-  const gpu::DeviceGuard guard(device_);
-  count_ballot_kernel<<<1, kThreads, 0, gpu::current(device_)>>>(ballot.numel() / 2, in<float>(ballot), world_size,
-                                                                 verdict);
+  const Device device = ballot.device();
+  const gpu::DeviceGuard guard(device);
+  count_ballot_kernel<<<1, kThreads, 0, gpu::current(device)>>>(ballot.numel() / 2, in<float>(ballot), world_size,
+                                                                verdict);
   check_launch("count_ballot");
 }
 
-void CudaBackend::clip_factor(const Tensor& squares, const float* inverse_scale, double clip_norm, float* norm,
-                              float* factor) {
+void clip_factor(const Tensor& squares, const float* inverse_scale, double clip_norm, float* norm, float* factor) {
   checks::clip_factor(squares);
-  const gpu::DeviceGuard guard(device_);
-  clip_factor_kernel<<<1, kThreads, 0, gpu::current(device_)>>>(squares.numel(), in<double>(squares), inverse_scale,
-                                                                clip_norm, norm, factor);
+  const Device device = squares.device();
+  const gpu::DeviceGuard guard(device);
+  clip_factor_kernel<<<1, kThreads, 0, gpu::current(device)>>>(squares.numel(), in<double>(squares), inverse_scale,
+                                                               clip_norm, norm, factor);
   check_launch("clip_factor");
 }
 
-void CudaBackend::update_loss_scale(const LossScaleOptions& options, const float* found_inf, LossScaleState* state) {
-  const gpu::DeviceGuard guard(device_);
-  update_loss_scale_kernel<<<1, 1, 0, gpu::current(device_)>>>(options, found_inf, state);
+void update_loss_scale(Device device, const LossScaleOptions& options, const float* found_inf, LossScaleState* state) {
+  const gpu::DeviceGuard guard(device);
+  update_loss_scale_kernel<<<1, 1, 0, gpu::current(device)>>>(options, found_inf, state);
   check_launch("update_loss_scale");
 }
 
-void CudaBackend::advance_schedule(const float* found_inf, const Tensor& rates, const Tensor& has_gradient,
-                                   const Tensor& steps, ScheduleState* state) {
+void advance_schedule(const float* found_inf, const Tensor& rates, const Tensor& has_gradient, const Tensor& steps,
+                      ScheduleState* state) {
   checks::advance_schedule(rates, has_gradient, steps);
-  const gpu::DeviceGuard guard(device_);
-  advance_schedule_kernel<<<1, kThreads, 0, gpu::current(device_)>>>(found_inf, rates.numel(), in<float>(rates),
-                                                                     steps.numel(), in<float>(has_gradient),
-                                                                     out<std::int64_t>(steps), state);
+  const Device device = rates.device();
+  const gpu::DeviceGuard guard(device);
+  advance_schedule_kernel<<<1, kThreads, 0, gpu::current(device)>>>(found_inf, rates.numel(), in<float>(rates),
+                                                                    steps.numel(), in<float>(has_gradient),
+                                                                    out<std::int64_t>(steps), state);
   check_launch("advance_schedule");
 }
 
-}  // namespace lockstep::kernels
+}  // namespace
+
+const Decisions kDecisions{.cast_ballot = cast_ballot,
+                           .count_ballot = count_ballot,
+                           .clip_factor = clip_factor,
+                           .update_loss_scale = update_loss_scale,
+                           .advance_schedule = advance_schedule};
+
+}  // namespace lockstep::kernels::cuda

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/kernels/cuda/backend.h"
 #include "runtime/kernels/cuda/block_sum.cuh"
+#include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/cuda/rows.cuh"
 #include "runtime/kernels/functors/exponentials.h"
 #include "runtime/kernels/geometry/checks.h"
 
-namespace lockstep::kernels {
-
-using namespace cuda;
+namespace lockstep::kernels::cuda {
 
 namespace {
 
@@ -54,7 +52,7 @@ __global__ void __launch_bounds__(kThreads)
     const float log_sum = logf(sum);
     log_sum_exp[row] = part.max + log_sum;
     loss += static_cast<double>(
-        lockstep::cross_entropy(part.max - of_target, distance, static_cast<float>(channels), log_sum, smoothing));
+        kernels::cross_entropy(part.max - of_target, distance, static_cast<float>(channels), log_sum, smoothing));
   });
   loss = block_sum(loss);
   if (threadIdx.x == 0) partials[blockIdx.x] = loss;
@@ -132,20 +130,19 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-}  // namespace
-
-void CudaBackend::cross_entropy(const Tensor& logits, const Tensor& targets, double label_smoothing, double weight,
-                                const Tensor& loss, const Tensor& log_sum_exp) {
+void cross_entropy(const Tensor& logits, const Tensor& targets, double label_smoothing, double weight,
+                   const Tensor& loss, const Tensor& log_sum_exp) {
   checks::cross_entropy(logits, targets, label_smoothing, loss, log_sum_exp);
-  const gpu::DeviceGuard guard(device_);
-  const cudaStream_t stream = gpu::current(device_);
+  const Device device = loss.device();
+  const gpu::DeviceGuard guard(device);
+  const cudaStream_t stream = gpu::current(device);
   const std::int64_t rows = logits.shape().rows();
   const std::int64_t channels = logits.shape().back();
   visit_channels(
       "cross_entropy", logits.dtype(), channels,
       [&]<class T, int W>() {
         const RowGrid grid = grid_of_rows<W>(rows, channels, kThreads);
-        const Tensor partials = Tensor::empty({static_cast<std::int64_t>(grid.blocks)}, DType::kFloat64, device_);
+        const Tensor partials = Tensor::empty({static_cast<std::int64_t>(grid.blocks)}, DType::kFloat64, device);
         const auto launch = [&]<class Team>(Team team) {
           losses_of_rows<T, W, Team><<<grid.blocks, kThreads, 0, stream>>>(
               in<T>(logits), in<std::int64_t>(targets), static_cast<float>(label_smoothing), out<float>(log_sum_exp),
@@ -159,20 +156,20 @@ void CudaBackend::cross_entropy(const Tensor& logits, const Tensor& targets, dou
       logits.data());
 }
 
-void CudaBackend::cross_entropy_backward(const Tensor& logits, const Tensor& targets, double label_smoothing,
-                                         double weight, const Tensor& log_sum_exp, const Tensor& dloss,
-                                         const Tensor& dlogits) {
+void cross_entropy_backward(const Tensor& logits, const Tensor& targets, double label_smoothing, double weight,
+                            const Tensor& log_sum_exp, const Tensor& dloss, const Tensor& dlogits) {
   checks::cross_entropy(logits, targets, label_smoothing, dloss, log_sum_exp);
   checks::same("cross_entropy_backward", logits, dlogits);
   if (logits.numel() == 0) return;
-  const gpu::DeviceGuard guard(device_);
+  const Device device = dlogits.device();
+  const gpu::DeviceGuard guard(device);
   const std::int64_t rows = logits.shape().rows();
   const std::int64_t channels = logits.shape().back();
   visit_channels(
       "cross_entropy_backward", logits.dtype(), channels,
       [&]<class T, int W>() {
         const RowGrid grid = grid_of_rows<W>(rows, channels, kThreads);
-        gradients_of_rows<T, W><<<grid.blocks, kThreads, 0, gpu::current(device_)>>>(
+        gradients_of_rows<T, W><<<grid.blocks, kThreads, 0, gpu::current(device)>>>(
             in<T>(logits), in<std::int64_t>(targets), static_cast<float>(label_smoothing), weight,
             in<float>(log_sum_exp), in<float>(dloss), out<T>(dlogits), rows, channels, Lanes{grid.team});
         check_launch("cross_entropy_backward");
@@ -180,16 +177,17 @@ void CudaBackend::cross_entropy_backward(const Tensor& logits, const Tensor& tar
       logits.data(), dlogits.data());
 }
 
-void CudaBackend::mse(const Tensor& x, const Tensor& target, double weight, const Tensor& loss) {
+void mse(const Tensor& x, const Tensor& target, double weight, const Tensor& loss) {
   checks::mse(x, target, loss);
-  const gpu::DeviceGuard guard(device_);
-  const cudaStream_t stream = gpu::current(device_);
+  const Device device = loss.device();
+  const gpu::DeviceGuard guard(device);
+  const cudaStream_t stream = gpu::current(device);
   const std::int64_t n = x.numel();
   visit_channels(
       "mse", x.dtype(), 0,
       [&]<class T, int W>() {
         const unsigned blocks = blocks_for((n + W - 1) / W);
-        const Tensor partials = Tensor::empty({static_cast<std::int64_t>(blocks)}, DType::kFloat64, device_);
+        const Tensor partials = Tensor::empty({static_cast<std::int64_t>(blocks)}, DType::kFloat64, device);
         squared_distances<T, W><<<blocks, kThreads, 0, stream>>>(in<T>(x), in<T>(target), n, out<double>(partials));
         check_launch("mse");
         finish_loss<<<1, kThreads, 0, stream>>>(in<double>(partials), blocks, weight, out<float>(loss));
@@ -198,21 +196,28 @@ void CudaBackend::mse(const Tensor& x, const Tensor& target, double weight, cons
       x.data(), target.data());
 }
 
-void CudaBackend::mse_backward(const Tensor& x, const Tensor& target, double weight, const Tensor& dloss,
-                               const Tensor& dx) {
+void mse_backward(const Tensor& x, const Tensor& target, double weight, const Tensor& dloss, const Tensor& dx) {
   checks::mse(x, target, dloss);
   checks::same("mse_backward", x, dx);
   if (x.numel() == 0) return;
-  const gpu::DeviceGuard guard(device_);
+  const Device device = dx.device();
+  const gpu::DeviceGuard guard(device);
   const std::int64_t n = x.numel();
   visit_channels(
       "mse_backward", x.dtype(), 0,
       [&]<class T, int W>() {
-        distances<T, W><<<blocks_for((n + W - 1) / W), kThreads, 0, gpu::current(device_)>>>(
+        distances<T, W><<<blocks_for((n + W - 1) / W), kThreads, 0, gpu::current(device)>>>(
             in<T>(x), in<T>(target), in<float>(dloss), weight, out<T>(dx), n);
         check_launch("mse_backward");
       },
       x.data(), target.data(), dx.data());
 }
 
-}  // namespace lockstep::kernels
+}  // namespace
+
+const Losses kLosses{.cross_entropy = cross_entropy,
+                     .cross_entropy_backward = cross_entropy_backward,
+                     .mse = mse,
+                     .mse_backward = mse_backward};
+
+}  // namespace lockstep::kernels::cuda

@@ -6,7 +6,8 @@
 #include <initializer_list>
 #include <new>
 
-#include "runtime/kernels/cuda/backend.h"
+#include "runtime/kernels/cuda/device_state.h"
+#include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/cuda/map.cuh"
 #include "runtime/kernels/cuda/segment_tables.h"
 #include "runtime/kernels/cuda/tiles.cuh"
@@ -14,9 +15,7 @@
 #include "runtime/kernels/geometry/check.h"
 #include "runtime/kernels/geometry/checks.h"
 
-namespace lockstep::kernels {
-
-using namespace cuda;
+namespace lockstep::kernels::cuda {
 
 namespace {
 
@@ -135,9 +134,10 @@ struct AdamStep {
 
 /// `states`: the optimizer's tensors, float32.
 template <class Step>
-void launch_step(const char* name, Device device, SegmentTables& tables, const ArenaSlice& slice, const Step& step,
-                 const StepScalars& scalars, std::initializer_list<const float*> states) {
-  const SegmentTable table = tables.find(slice.base, slice.segments);
+void launch_step(const char* name, const ArenaSlice& slice, const Step& step, const StepScalars& scalars,
+                 std::initializer_list<const float*> states) {
+  const Device device = slice.master.device();
+  const SegmentTable table = state_of(device).segments.find(slice.base, slice.segments);
   if (table.tile_count == 0) return;
   const Weights weights{out<float>(slice.master), slice.copy.defined() ? slice.copy.data() : nullptr,
                         slice.copy.defined() ? slice.copy.dtype() : DType::kFloat32, slice.master_precision};
@@ -159,24 +159,23 @@ void check_slice(const char* operation, const ArenaSlice& slice) {
 
 }  // namespace
 
-void CudaBackend::sgd_step(const ArenaSlice& slice, const SgdOptions& options, const StepScalars& scalars,
-                           const Tensor& momentum) {
+void sgd_step(const ArenaSlice& slice, const SgdOptions& options, const StepScalars& scalars, const Tensor& momentum) {
   check_slice("sgd_step", slice);
   if (options.momentum == 0) {
-    return launch_step("sgd_step", device_, *segments_, slice, PlainSgd{options}, scalars, {});
+    return launch_step("sgd_step", slice, PlainSgd{options}, scalars, {});
   }
   checks::optimizer_state("sgd_step", "momentum", slice, momentum);
   float* velocity = out<float>(momentum);
-  launch_step("sgd_step", device_, *segments_, slice, MomentumSgd{options, velocity}, scalars, {velocity});
+  launch_step("sgd_step", slice, MomentumSgd{options, velocity}, scalars, {velocity});
 }
 
-void CudaBackend::adam_step(const ArenaSlice& slice, const AdamOptions& options, const StepScalars& scalars,
-                            const Tensor& m, const Tensor& v) {
+void adam_step(const ArenaSlice& slice, const AdamOptions& options, const StepScalars& scalars, const Tensor& m,
+               const Tensor& v) {
   check_slice("adam_step", slice);
   checks::optimizer_state("adam_step", "m", slice, m);
   checks::optimizer_state("adam_step", "v", slice, v);
   const AdamStep step{options, out<float>(m), out<float>(v)};
-  launch_step("adam_step", device_, *segments_, slice, step, scalars, {step.m, step.v});
+  launch_step("adam_step", slice, step, scalars, {step.m, step.v});
 }
 
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::cuda

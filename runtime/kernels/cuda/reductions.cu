@@ -2,14 +2,12 @@
 // Sums in two stages: blocks write what they found into a workspace, and a second kernel adds that up in its order. How
 // the work is cut depends on the shape and the alignment alone, so a sum has the same bits in every run and on every
 // device.
-#include "runtime/kernels/cuda/backend.h"
 #include "runtime/kernels/cuda/block_sum.cuh"
+#include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/cuda/map.cuh"
 #include "runtime/kernels/geometry/checks.h"
 
-namespace lockstep::kernels {
-
-using namespace cuda;
+namespace lockstep::kernels::cuda {
 
 namespace {
 
@@ -102,17 +100,16 @@ __global__ void __launch_bounds__(kThreads) sum_rows_kernel(RowChunks cut, const
   }
 }
 
-}  // namespace
-
-void CudaBackend::sum(const Tensor& x, double factor, const Tensor& out) {
+void sum(const Tensor& x, double factor, const Tensor& out) {
   checks::sum(x, out);
-  const gpu::DeviceGuard guard(device_);
-  const cudaStream_t stream = gpu::current(device_);
+  const Device device = out.device();
+  const gpu::DeviceGuard guard(device);
+  const cudaStream_t stream = gpu::current(device);
   const std::int64_t n = x.numel();
   visit_floating("sum", x.dtype(), [&]<class T>() {
     const auto blocks =
         static_cast<unsigned>(std::min<std::int64_t>(blocks_for((n + Pack<T>::kSize - 1) / Pack<T>::kSize), kBlocks));
-    const Tensor partial = Tensor::empty({static_cast<std::int64_t>(blocks)}, DType::kFloat64, device_);
+    const Tensor partial = Tensor::empty({static_cast<std::int64_t>(blocks)}, DType::kFloat64, device);
     const auto launch = [&]<int W>() {
       sum_kernel<W><<<blocks, kThreads, 0, stream>>>(n, in<T>(x), cuda::out<double>(partial));
     };
@@ -125,17 +122,18 @@ void CudaBackend::sum(const Tensor& x, double factor, const Tensor& out) {
   });
 }
 
-void CudaBackend::sum_rows(const Tensor& x, bool accumulate, const Tensor& out) {
+void sum_rows(const Tensor& x, bool accumulate, const Tensor& out) {
   checks::sum_rows(x, out);
   const std::int64_t channels = out.numel();
   if (channels == 0) return;
-  const gpu::DeviceGuard guard(device_);
-  const cudaStream_t stream = gpu::current(device_);
+  const Device device = out.device();
+  const gpu::DeviceGuard guard(device);
+  const cudaStream_t stream = gpu::current(device);
   Tensor partial;
   const auto launch = [&]<class T, int W>() {
     const RowChunks chunks = cut(x.shape().rows(), channels, W, false);
     const dim3 grid = chunks.grid(W);
-    partial = Tensor::empty({static_cast<std::int64_t>(grid.y), channels}, DType::kFloat32, device_);
+    partial = Tensor::empty({static_cast<std::int64_t>(grid.y), channels}, DType::kFloat32, device);
     sum_rows_kernel<W><<<grid, kThreads, 0, stream>>>(chunks, in<T>(x), false, cuda::out<float>(partial));
   };
   visit_channels("sum_rows", x.dtype(), channels, launch, x.data());
@@ -148,4 +146,8 @@ void CudaBackend::sum_rows(const Tensor& x, bool accumulate, const Tensor& out) 
   });
 }
 
-}  // namespace lockstep::kernels
+}  // namespace
+
+const Reductions kReductions{.sum = sum, .sum_rows = sum_rows};
+
+}  // namespace lockstep::kernels::cuda

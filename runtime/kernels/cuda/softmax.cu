@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/kernels/cuda/backend.h"
+#include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/cuda/rows.cuh"
 #include "runtime/kernels/functors/exponentials.h"
 #include "runtime/kernels/geometry/checks.h"
 
-namespace lockstep::kernels {
-
-using namespace cuda;
+namespace lockstep::kernels::cuda {
 
 namespace {
 
@@ -190,13 +188,12 @@ void choose(std::int64_t rows, std::int64_t channels, Launch launch, LaunchStrea
   }
 }
 
-}  // namespace
-
-void CudaBackend::softmax(const Tensor& x, bool log, const Tensor& y) {
+void softmax(const Tensor& x, bool log, const Tensor& y) {
   checks::softmax(x, y);
   if (x.numel() == 0) return;
-  const gpu::DeviceGuard guard(device_);
-  const cudaStream_t stream = gpu::current(device_);
+  const Device device = y.device();
+  const gpu::DeviceGuard guard(device);
+  const cudaStream_t stream = gpu::current(device);
   const std::int64_t rows = x.shape().rows();
   const std::int64_t channels = x.shape().back();
   visit_channels(
@@ -217,11 +214,12 @@ void CudaBackend::softmax(const Tensor& x, bool log, const Tensor& y) {
       x.data(), y.data());
 }
 
-void CudaBackend::softmax_backward(const Tensor& y, bool log, const Tensor& dy, const Tensor& dx) {
+void softmax_backward(const Tensor& y, bool log, const Tensor& dy, const Tensor& dx) {
   checks::softmax_backward(y, dy, dx);
   if (y.numel() == 0) return;
-  const gpu::DeviceGuard guard(device_);
-  const cudaStream_t stream = gpu::current(device_);
+  const Device device = dx.device();
+  const gpu::DeviceGuard guard(device);
+  const cudaStream_t stream = gpu::current(device);
   const std::int64_t rows = y.shape().rows();
   const std::int64_t channels = y.shape().back();
   visit_channels(
@@ -242,4 +240,8 @@ void CudaBackend::softmax_backward(const Tensor& y, bool log, const Tensor& dy, 
       y.data(), dy.data(), dx.data());
 }
 
-}  // namespace lockstep::kernels
+}  // namespace
+
+const Softmax kSoftmax{.softmax = softmax, .softmax_backward = softmax_backward};
+
+}  // namespace lockstep::kernels::cuda

@@ -2,18 +2,34 @@
 #pragma once
 
 #include <cmath>
+#include <numbers>
+#include <string>
 
+#include "runtime/kernels/activation.h"
 #include "runtime/kernels/functors/exp.h"
+#include "runtime/tensor/error.h"
 
-namespace lockstep {
+// The functions of one number that kernels apply to every element, one struct each:
+//   kActivation          its name in the interface
+//   value(float)         within some units of the last place, free of branches and calls, for loops and kernels
+//   backward(at, dy)     dy times the derivative; `at` is the output where derivative_follows_from_output(kActivation),
+//                        else the input
+//   exact(double), exact_derivative(double at)   for float64 and as the oracle of the others
+// `Activations` at the end lists them. Every device has one loop over that list.
 
-/// NaN stays NaN, so that an overflow is still seen behind the activation.
-[[gnu::always_inline]] LOCKSTEP_HOST_DEVICE inline float relu(float x) { return x < 0.0f ? 0.0f : x; }
+namespace lockstep::kernels {
 
-/// dy where the input (or, as well, the output) is positive.
-[[gnu::always_inline]] LOCKSTEP_HOST_DEVICE inline float relu_backward(float x, float dy) {
-  return x > 0.0f ? dy : 0.0f;
-}
+struct Relu {
+  static constexpr Activation kActivation = Activation::kRelu;
+
+  /// NaN stays NaN, so that an overflow is still seen behind the activation.
+  [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE static inline float value(float x) { return x < 0.0f ? 0.0f : x; }
+  [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE static inline float backward(float at, float dy) {
+    return at > 0.0f ? dy : 0.0f;
+  }
+  static double exact(double x) { return x < 0 ? 0 : x; }
+  static double exact_derivative(double at) { return at > 0 ? 1 : 0; }
+};
 
 /// The standard normal distribution at x: density and cumulative probability.
 struct Normal {
@@ -43,38 +59,75 @@ struct Normal {
 }
 
 /// x * (1 + erf(x / sqrt 2)) / 2
-[[gnu::always_inline]] LOCKSTEP_HOST_DEVICE inline float gelu(float x) { return x * normal(x).cumulative; }
+struct Gelu {
+  static constexpr Activation kActivation = Activation::kGelu;
 
-[[gnu::always_inline]] LOCKSTEP_HOST_DEVICE inline float gelu_backward(float x, float dy) {
-  const Normal at_x = normal(x);
-  return dy * (at_x.cumulative + x * at_x.density);
-}
-
-/// tanh's approximation of gelu, PyTorch's approximate="tanh": x * (1 + tanh u) / 2, u = sqrt(2 / pi) (x + 0.044715
-/// x^3).
-///
-/// (1 + tanh u) / 2 = 1 / (1 + e^(-2 u)), which e^(-2 |u|) gives without overflow and, for negative x, without losing
-/// the tail's digits.
-struct GeluTanh {
-  float decay;       ///< e^(-2 |u|)
-  float cumulative;  ///< (1 + tanh u) / 2
-
-  [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE explicit GeluTanh(float x) {
-    const float twice = 1.59576912f * (x + 0.044715f * x * x * x);
-    decay = fast_exp(-std::fabs(twice));
-    const float larger = 1.0f / (1.0f + decay);
-    cumulative = x < 0.0f ? decay * larger : larger;
+  [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE static inline float value(float x) { return x * normal(x).cumulative; }
+  [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE static inline float backward(float at, float dy) {
+    const Normal at_x = normal(at);
+    return dy * (at_x.cumulative + at * at_x.density);
+  }
+  static double exact(double x) { return x * (1 + std::erf(x / std::numbers::sqrt2)) / 2; }
+  static double exact_derivative(double at) {
+    const double density = std::exp(-at * at / 2) / std::sqrt(2 * std::numbers::pi);
+    return (1 + std::erf(at / std::numbers::sqrt2)) / 2 + at * density;
   }
 };
 
-[[gnu::always_inline]] LOCKSTEP_HOST_DEVICE inline float gelu_tanh(float x) { return x * GeluTanh(x).cumulative; }
+/// tanh's approximation of gelu, PyTorch's approximate="tanh": x * (1 + tanh u) / 2, u = sqrt(2 / pi) (x + 0.044715
+/// x^3).
+struct GeluTanh {
+  static constexpr Activation kActivation = Activation::kGeluTanh;
 
-[[gnu::always_inline]] LOCKSTEP_HOST_DEVICE inline float gelu_tanh_backward(float x, float dy) {
-  const GeluTanh at_x(x);
-  const float once = 1.0f + at_x.decay;
-  // cumulative' = cumulative (1 - cumulative) 2 u'. A select, since for huge x it is 0 times infinity.
-  const float slope = at_x.decay / (once * once) * (1.59576912f + 0.214064449f * x * x);
-  return dy * (at_x.cumulative + (at_x.decay > 0.0f ? x * slope : 0.0f));
+  [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE static inline float value(float x) { return x * Parts(x).cumulative; }
+  [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE static inline float backward(float at, float dy) {
+    const Parts at_x(at);
+    const float once = 1.0f + at_x.decay;
+    // cumulative' = cumulative (1 - cumulative) 2 u'. A select, since for huge x it is 0 times infinity.
+    const float slope = at_x.decay / (once * once) * (1.59576912f + 0.214064449f * at * at);
+    return dy * (at_x.cumulative + (at_x.decay > 0.0f ? at * slope : 0.0f));
+  }
+  static double exact(double x) { return x * (1 + std::tanh(argument(x))) / 2; }
+  static double exact_derivative(double at) {
+    const double tanh = std::tanh(argument(at));
+    const double slope = std::sqrt(2 / std::numbers::pi) * (1 + 3 * kCubic * at * at);
+    return (1 + tanh) / 2 + at * (1 - tanh * tanh) / 2 * slope;
+  }
+
+ private:
+  /// (1 + tanh u) / 2 = 1 / (1 + e^(-2 u)), which e^(-2 |u|) gives without overflow and, for negative x, without losing
+  /// the tail's digits.
+  struct Parts {
+    float decay;       ///< e^(-2 |u|)
+    float cumulative;  ///< (1 + tanh u) / 2
+
+    [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE explicit inline Parts(float x) {
+      const float twice = 1.59576912f * (x + 0.044715f * x * x * x);
+      decay = fast_exp(-std::fabs(twice));
+      const float larger = 1.0f / (1.0f + decay);
+      cumulative = x < 0.0f ? decay * larger : larger;
+    }
+  };
+
+  static constexpr double kCubic = 0.044715;
+  static double argument(double x) { return std::sqrt(2 / std::numbers::pi) * (x + kCubic * x * x * x); }
+};
+
+template <class... Function>
+struct ActivationList {};
+
+/// Every activation that computes something: all but kNone.
+using Activations = ActivationList<Relu, Gelu, GeluTanh>;
+
+/// Calls visit(function) with the struct of an activation. Throws UsageError for one that is not in the list.
+template <class Visit>
+void visit_activation(Activation activation, Visit visit) {
+  const auto among = [&]<class... Function>(ActivationList<Function...>) {
+    return ((activation == Function::kActivation && (visit(Function{}), true)) || ...);
+  };
+  if (!among(Activations{})) {
+    throw UsageError("activation " + std::to_string(static_cast<int>(activation)) + " is not in the list Activations");
+  }
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::kernels

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <cstdint>
 
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/decisions.h"
 
-namespace lockstep {
+namespace lockstep::kernels {
 
 // What a step decides: the same code on the CPU and in a kernel.
 
@@ -27,9 +27,9 @@ LOCKSTEP_HOST_DEVICE inline Vote vote(float reduced, const float* local, int ran
 }
 
 /// The verdict where `slot` is the first parameter with a vote against it; `parameters` when there is none.
-LOCKSTEP_HOST_DEVICE inline kernels::StepVerdict verdict_of(const float* ballot, std::int64_t parameters,
-                                                            std::int64_t slot, int world_size) {
-  kernels::StepVerdict verdict;
+LOCKSTEP_HOST_DEVICE inline StepVerdict verdict_of(const float* ballot, std::int64_t parameters, std::int64_t slot,
+                                                   int world_size) {
+  StepVerdict verdict;
   if (slot == parameters) return verdict;
   verdict.found_inf = 1.0f;
   verdict.slot = static_cast<std::int32_t>(slot);
@@ -37,20 +37,19 @@ LOCKSTEP_HOST_DEVICE inline kernels::StepVerdict verdict_of(const float* ballot,
   if (number >= 1.0f) {
     verdict.rank = world_size - static_cast<std::int32_t>(number);
   } else if (number > 0.0f) {
-    verdict.rank = kernels::StepVerdict::kUnknown;
+    verdict.rank = StepVerdict::kUnknown;
   }
   return verdict;
 }
 
-LOCKSTEP_HOST_DEVICE inline kernels::StepVerdict count_ballot(const float* ballot, std::int64_t parameters,
-                                                              int world_size) {
+LOCKSTEP_HOST_DEVICE inline StepVerdict count_ballot(const float* ballot, std::int64_t parameters, int world_size) {
   std::int64_t slot = 0;
   while (slot < parameters && ballot[slot] == 0.0f) ++slot;
   return verdict_of(ballot, parameters, slot, world_size);
 }
 
-LOCKSTEP_HOST_DEVICE inline void update_loss_scale(const kernels::LossScaleOptions& options, bool found_inf,
-                                                   kernels::LossScaleState& state) {
+LOCKSTEP_HOST_DEVICE inline void update_loss_scale(const LossScaleOptions& options, bool found_inf,
+                                                   LossScaleState& state) {
   state.used = state.scale;
   state.skipped_steps += found_inf ? 1 : 0;
   state.consecutive_skips = found_inf ? state.consecutive_skips + 1 : 0;
@@ -73,7 +72,7 @@ LOCKSTEP_HOST_DEVICE inline void update_loss_scale(const kernels::LossScaleOptio
 
 /// rates [count]: by number of applied steps.
 LOCKSTEP_HOST_DEVICE inline void advance_schedule(bool found_inf, const float* rates, std::int64_t count,
-                                                  kernels::ScheduleState& state) {
+                                                  ScheduleState& state) {
   state.applied_steps += found_inf ? 0 : 1;
   state.learning_rate = rates[state.applied_steps < count ? state.applied_steps : count - 1];
 }
@@ -89,4 +88,4 @@ LOCKSTEP_HOST_DEVICE inline float clip_factor(double norm, double clip_norm) {
   return factor < 1.0 ? static_cast<float>(factor) : 1.0f;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::kernels

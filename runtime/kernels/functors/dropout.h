@@ -4,9 +4,9 @@
 #include <cmath>
 #include <cstdint>
 
-#include "runtime/kernels/functors/philox.h"
+#include "runtime/base/counter_rng.h"
 
-namespace lockstep {
+namespace lockstep::kernels {
 
 /// Dropout of one element, given its 32 random bits (CounterRng::at). Kept where uniform_from_bits(bits) >= p, compared
 /// in float: as the uniform number has 24 bits, that is where they reach p * 2^24.
@@ -24,4 +24,4 @@ struct Dropout {
   }
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::kernels

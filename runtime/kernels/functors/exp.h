@@ -4,9 +4,9 @@
 #include <bit>
 #include <cstdint>
 
-#include "runtime/tensor/half.h"
+#include "runtime/base/host_device.h"
 
-namespace lockstep {
+namespace lockstep::kernels {
 
 /// e^x for x <= 88, within 2 units of the last place; 0 where the result would be subnormal; NaN stays NaN. Free of
 /// branches and calls, so that a loop over it becomes vector code.
@@ -25,4 +25,4 @@ namespace lockstep {
   return x < -87.33f ? 0.0f : result;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::kernels

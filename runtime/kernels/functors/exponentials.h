@@ -5,7 +5,7 @@
 
 #include "runtime/kernels/functors/exp.h"
 
-namespace lockstep {
+namespace lockstep::kernels {
 
 /// What one pass over logits x leaves of them: log sum e^x is max + log(sum). The maximum moves as larger ones come.
 struct Exponentials {
@@ -40,4 +40,4 @@ struct Exponentials {
   return (1 - smoothing) * of_target + smoothing * (sum_of_distances / classes) + log_sum;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::kernels

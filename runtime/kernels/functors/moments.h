@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "runtime/tensor/half.h"
+#include "runtime/base/host_device.h"
 
-namespace lockstep {
+namespace lockstep::kernels {
 
 /// The mean of some values and the sum of their squared distances from it. How many they are the caller counts, since
 /// neighbouring channels have as many.
@@ -33,4 +33,4 @@ template <int n, class Real>
   return moments;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::kernels

@@ -3,13 +3,13 @@
 
 #include <cmath>
 
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/arena.h"
 
-namespace lockstep {
+namespace lockstep::kernels {
 
 /// Whether the segment's parameter has a gradient in this step; without, it is left alone.
-[[gnu::always_inline]] LOCKSTEP_HOST_DEVICE inline bool has_gradient(const kernels::StepScalars& scalars,
-                                                                     const kernels::ArenaSegment& segment) {
+[[gnu::always_inline]] LOCKSTEP_HOST_DEVICE inline bool has_gradient(const StepScalars& scalars,
+                                                                     const ArenaSegment& segment) {
   return scalars.has_gradient == nullptr || scalars.has_gradient[segment.parameter] != 0.0f;
 }
 
@@ -18,7 +18,7 @@ struct UnscaledGradient {
   float factor;  ///< 1 / loss scale, times the clipping by norm
   float limit;   ///< clipping by value; infinity for none
 
-  LOCKSTEP_HOST_DEVICE explicit UnscaledGradient(const kernels::StepScalars& scalars)
+  LOCKSTEP_HOST_DEVICE explicit UnscaledGradient(const StepScalars& scalars)
       : factor((scalars.inverse_scale != nullptr ? *scalars.inverse_scale : 1.0f) *
                (scalars.clip != nullptr ? *scalars.clip : 1.0f)),
         limit(scalars.clip_value > 0.0f ? scalars.clip_value : INFINITY) {}
@@ -39,8 +39,7 @@ struct Sgd {
   float memory;          ///< of the momentum that is kept: 0 on the first applied step
   bool nesterov;
 
-  LOCKSTEP_HOST_DEVICE Sgd(const kernels::SgdOptions& options, const kernels::StepScalars& scalars,
-                           const kernels::ArenaSegment& segment)
+  LOCKSTEP_HOST_DEVICE Sgd(const SgdOptions& options, const StepScalars& scalars, const ArenaSegment& segment)
       : unscale(scalars),
         learning_rate(*scalars.learning_rate * segment.lr_scale),
         weight_decay(segment.weight_decay),
@@ -50,9 +49,9 @@ struct Sgd {
         nesterov(options.nesterov) {}
 
   /// Whether the parameter's momentum begins with this step.
-  [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE static bool is_first(const kernels::SgdOptions& options,
-                                                                   const kernels::StepScalars& scalars,
-                                                                   const kernels::ArenaSegment& segment) {
+  [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE static bool is_first(const SgdOptions& options,
+                                                                   const StepScalars& scalars,
+                                                                   const ArenaSegment& segment) {
     return options.momentum != 0.0f && scalars.steps[segment.parameter] == 0;
   }
 
@@ -82,8 +81,7 @@ struct Adam {
   float step_size;        ///< learning rate / (1 - beta1^step)
   float root_correction;  ///< 1 / sqrt(1 - beta2^step)
 
-  LOCKSTEP_HOST_DEVICE Adam(const kernels::AdamOptions& options, const kernels::StepScalars& scalars,
-                            const kernels::ArenaSegment& segment)
+  LOCKSTEP_HOST_DEVICE Adam(const AdamOptions& options, const StepScalars& scalars, const ArenaSegment& segment)
       : unscale(scalars),
         beta1(static_cast<float>(options.beta1)),
         beta2(static_cast<float>(options.beta2)),
@@ -106,4 +104,4 @@ struct Adam {
   }
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::kernels

@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/pooling.h"
 
-namespace lockstep {
+namespace lockstep::kernels {
 
 /// Positions [begin, end) along one axis.
 struct PoolRange {
@@ -41,7 +41,7 @@ struct PoolWindow {
   PoolAxis axes[3];
   bool count_include_pad;
 
-  PoolWindow(const kernels::PoolGeometry& geometry, const Shape& x, const Shape& y)
+  PoolWindow(const PoolGeometry& geometry, const Shape& x, const Shape& y)
       : count_include_pad(geometry.count_include_pad) {
     for (int d = 0; d < geometry.spatial_rank; ++d) {
       const auto from = static_cast<std::size_t>(d);
@@ -62,4 +62,4 @@ struct PoolWindow {
   }
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::kernels

@@ -5,7 +5,7 @@
 
 namespace lockstep::kernels {
 
-Backend& cuda_backend(Device device) {
+const Backend& cuda_backend(Device device) {
   throw EnvironmentError("no kernels for " + str(device) + ": this build has no CUDA", "Use --device cpu.");
 }
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/activation.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::reference {
 
 double activation(Activation kind, double x);
-double activation_derivative(Activation kind, double x);
+/// At the output where derivative_follows_from_output(kind), else at the input.
+double activation_derivative(Activation kind, double at);
 
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::reference

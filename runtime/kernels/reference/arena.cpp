@@ -4,10 +4,10 @@
 
 #include "runtime/kernels/functors/optimizer.h"
 #include "runtime/kernels/geometry/checks.h"
-#include "runtime/kernels/reference/reference_backend.h"
+#include "runtime/kernels/reference/families.h"
 #include "runtime/kernels/reference/values.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::reference {
 
 namespace {
 
@@ -48,10 +48,8 @@ void step(const ArenaSlice& slice, const StepScalars& scalars, Update update) {
   if (slice.copy.defined()) store(copy, slice.copy);
 }
 
-}  // namespace
-
-void ReferenceBackend::check_finite(const Tensor& grad, std::int64_t base, std::span<const ArenaSegment> segments,
-                                    const Tensor& flags, const Tensor& sum_of_squares) {
+void check_finite(const Tensor& grad, std::int64_t base, std::span<const ArenaSegment> segments, const Tensor& flags,
+                  const Tensor& sum_of_squares) {
   checks::check_finite(grad, base, segments, flags, sum_of_squares);
   const Values values = load(grad);
   Values found, sums;
@@ -70,8 +68,8 @@ void ReferenceBackend::check_finite(const Tensor& grad, std::int64_t base, std::
   if (sum_of_squares.defined()) store(sums, sum_of_squares);
 }
 
-void ReferenceBackend::rescale(const Tensor& in, const float* factor, float limit, std::int64_t base,
-                               std::span<const ArenaSegment> segments, const Tensor& out, const Tensor& flags) {
+void rescale(const Tensor& in, const float* factor, float limit, std::int64_t base,
+             std::span<const ArenaSegment> segments, const Tensor& out, const Tensor& flags) {
   checks::rescale(in, base, segments, out, flags);
   const double multiplier = factor == nullptr ? 1.0 : static_cast<double>(*factor);
   const double most = limit > 0 ? static_cast<double>(limit) : INFINITY;
@@ -91,8 +89,7 @@ void ReferenceBackend::rescale(const Tensor& in, const float* factor, float limi
   if (flags.defined()) store(found, flags);
 }
 
-void ReferenceBackend::sgd_step(const ArenaSlice& slice, const SgdOptions& options, const StepScalars& scalars,
-                                const Tensor& momentum) {
+void sgd_step(const ArenaSlice& slice, const SgdOptions& options, const StepScalars& scalars, const Tensor& momentum) {
   checks::arena_slice("sgd_step", slice);
   const bool has_momentum = options.momentum != 0;
   if (has_momentum) checks::optimizer_state("sgd_step", "momentum", slice, momentum);
@@ -111,8 +108,8 @@ void ReferenceBackend::sgd_step(const ArenaSlice& slice, const SgdOptions& optio
   if (has_momentum) store(velocity, momentum);
 }
 
-void ReferenceBackend::adam_step(const ArenaSlice& slice, const AdamOptions& options, const StepScalars& scalars,
-                                 const Tensor& m, const Tensor& v) {
+void adam_step(const ArenaSlice& slice, const AdamOptions& options, const StepScalars& scalars, const Tensor& m,
+               const Tensor& v) {
   checks::arena_slice("adam_step", slice);
   checks::optimizer_state("adam_step", "m", slice, m);
   checks::optimizer_state("adam_step", "v", slice, v);
@@ -138,4 +135,9 @@ void ReferenceBackend::adam_step(const ArenaSlice& slice, const AdamOptions& opt
   store(second, v);
 }
 
-}  // namespace lockstep::kernels
+}  // namespace
+
+const ArenaSteps kArenaSteps{
+    .check_finite = check_finite, .rescale = rescale, .sgd_step = sgd_step, .adam_step = adam_step};
+
+}  // namespace lockstep::kernels::reference

@@ -3,10 +3,10 @@
 #include <cmath>
 
 #include "runtime/kernels/geometry/checks.h"
-#include "runtime/kernels/reference/reference_backend.h"
+#include "runtime/kernels/reference/families.h"
 #include "runtime/kernels/reference/values.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::reference {
 
 namespace {
 
@@ -20,9 +20,7 @@ Values masked(const Tensor& dy, const Tensor& y, bool relu) {
   return gradient;
 }
 
-}  // namespace
-
-void ReferenceBackend::batch_norm_statistics(const Tensor& x, const Tensor& mean, const Tensor& m2) {
+void batch_norm_statistics(const Tensor& x, const Tensor& mean, const Tensor& m2) {
   checks::batch_norm_statistics(x, mean, m2);
   const Values input = load(x);
   const auto rows = static_cast<double>(x.shape().rows());
@@ -37,9 +35,8 @@ void ReferenceBackend::batch_norm_statistics(const Tensor& x, const Tensor& mean
   store(squares, m2);
 }
 
-void ReferenceBackend::batch_norm_finalize(const Tensor& packed, double epsilon, double momentum, const Tensor& running,
-                                           const Tensor& mean, const Tensor& inv_std, const Tensor& count,
-                                           const Tensor& next_running) {
+void batch_norm_finalize(const Tensor& packed, double epsilon, double momentum, const Tensor& running,
+                         const Tensor& mean, const Tensor& inv_std, const Tensor& count, const Tensor& next_running) {
   checks::batch_norm_finalize(packed, running, mean, inv_std, count, next_running);
   const Values shares = load(packed);
   const std::size_t channels = static_cast<std::size_t>(mean.numel()), stride = 2 * channels + 1;
@@ -72,8 +69,8 @@ void ReferenceBackend::batch_norm_finalize(const Tensor& packed, double epsilon,
   store(next, next_running);
 }
 
-void ReferenceBackend::batch_norm_apply(const Tensor& x, const Tensor& mean, const Tensor& inv_std, const Tensor& gamma,
-                                        const Tensor& beta, const Tensor& residual, bool relu, const Tensor& y) {
+void batch_norm_apply(const Tensor& x, const Tensor& mean, const Tensor& inv_std, const Tensor& gamma,
+                      const Tensor& beta, const Tensor& residual, bool relu, const Tensor& y) {
   checks::batch_norm_apply(x, mean, inv_std, gamma, beta, residual, y);
   Values values = load(x);
   const Values mu = load(mean), scale = load(inv_std), weight = load(gamma), bias = load(beta);
@@ -91,9 +88,8 @@ void ReferenceBackend::batch_norm_apply(const Tensor& x, const Tensor& mean, con
   store(values, y);
 }
 
-void ReferenceBackend::batch_norm_backward_reduce(const Tensor& x, const Tensor& mean, const Tensor& dy,
-                                                  const Tensor& y, bool relu, const Tensor& sum_dy,
-                                                  const Tensor& sum_dy_xmu) {
+void batch_norm_backward_reduce(const Tensor& x, const Tensor& mean, const Tensor& dy, const Tensor& y, bool relu,
+                                const Tensor& sum_dy, const Tensor& sum_dy_xmu) {
   checks::batch_norm_backward_reduce(x, mean, dy, y, relu, sum_dy, sum_dy_xmu);
   const Values input = load(x), mu = load(mean), gradient = masked(dy, y, relu);
   Values sums(mu.size(), 0.0), products(mu.size(), 0.0);
@@ -106,10 +102,10 @@ void ReferenceBackend::batch_norm_backward_reduce(const Tensor& x, const Tensor&
   store(products, sum_dy_xmu);
 }
 
-void ReferenceBackend::batch_norm_backward_apply(const Tensor& x, const Tensor& mean, const Tensor& inv_std,
-                                                 const Tensor& gamma, const Tensor& dy, const Tensor& y, bool relu,
-                                                 const Tensor& sum_dy, const Tensor& sum_dy_xmu, const Tensor& count,
-                                                 const Tensor& dx, const Tensor& dresidual) {
+void batch_norm_backward_apply(const Tensor& x, const Tensor& mean, const Tensor& inv_std, const Tensor& gamma,
+                               const Tensor& dy, const Tensor& y, bool relu, const Tensor& sum_dy,
+                               const Tensor& sum_dy_xmu, const Tensor& count, const Tensor& dx,
+                               const Tensor& dresidual) {
   checks::batch_norm_backward_apply(x, mean, inv_std, gamma, dy, y, relu, sum_dy, sum_dy_xmu, count, dx, dresidual);
   const Values input = load(x), mu = load(mean), scale = load(inv_std), weight = load(gamma);
   const Values gradient = masked(dy, y, relu);
@@ -129,4 +125,12 @@ void ReferenceBackend::batch_norm_backward_apply(const Tensor& x, const Tensor& 
   if (dresidual.defined()) store(gradient, dresidual);
 }
 
-}  // namespace lockstep::kernels
+}  // namespace
+
+const BatchNormalization kBatchNormalization{.batch_norm_statistics = batch_norm_statistics,
+                                             .batch_norm_finalize = batch_norm_finalize,
+                                             .batch_norm_apply = batch_norm_apply,
+                                             .batch_norm_backward_reduce = batch_norm_backward_reduce,
+                                             .batch_norm_backward_apply = batch_norm_backward_apply};
+
+}  // namespace lockstep::kernels::reference

@@ -2,11 +2,11 @@
 #include <cmath>
 
 #include "runtime/kernels/geometry/checks.h"
-#include "runtime/kernels/reference/reference_backend.h"
+#include "runtime/kernels/reference/families.h"
 #include "runtime/kernels/reference/softmax.h"
 #include "runtime/kernels/reference/values.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::reference {
 
 namespace {
 
@@ -18,10 +18,8 @@ std::size_t checked_target(std::span<const std::int64_t> targets, std::size_t ro
   return static_cast<std::size_t>(target);
 }
 
-}  // namespace
-
-void ReferenceBackend::cross_entropy(const Tensor& logits, const Tensor& targets, double label_smoothing, double weight,
-                                     const Tensor& loss, const Tensor& log_sum_exp) {
+void cross_entropy(const Tensor& logits, const Tensor& targets, double label_smoothing, double weight,
+                   const Tensor& loss, const Tensor& log_sum_exp) {
   checks::cross_entropy(logits, targets, label_smoothing, loss, log_sum_exp);
   const std::int64_t classes = logits.shape().back();
   const std::span<const std::int64_t> labels = targets.as<std::int64_t>();
@@ -32,7 +30,7 @@ void ReferenceBackend::cross_entropy(const Tensor& logits, const Tensor& targets
     const std::size_t target = checked_target(labels, r, classes);
     const std::span<const double> row(values.data() + r * static_cast<std::size_t>(classes),
                                       static_cast<std::size_t>(classes));
-    norms[r] = kernels::log_sum_exp(row);
+    norms[r] = reference::log_sum_exp(row);
     total -= (1 - label_smoothing) * (row[target] - norms[r]);
     // Guarded, so that a logit of -inf in another class costs nothing without smoothing.
     if (label_smoothing > 0) {
@@ -43,9 +41,8 @@ void ReferenceBackend::cross_entropy(const Tensor& logits, const Tensor& targets
   store(norms, log_sum_exp);
 }
 
-void ReferenceBackend::cross_entropy_backward(const Tensor& logits, const Tensor& targets, double label_smoothing,
-                                              double weight, const Tensor& log_sum_exp, const Tensor& dloss,
-                                              const Tensor& dlogits) {
+void cross_entropy_backward(const Tensor& logits, const Tensor& targets, double label_smoothing, double weight,
+                            const Tensor& log_sum_exp, const Tensor& dloss, const Tensor& dlogits) {
   checks::cross_entropy(logits, targets, label_smoothing, dloss, log_sum_exp);
   checks::same("cross_entropy_backward", logits, dlogits);
   const std::int64_t classes = logits.shape().back();
@@ -64,7 +61,7 @@ void ReferenceBackend::cross_entropy_backward(const Tensor& logits, const Tensor
   store(values, dlogits);
 }
 
-void ReferenceBackend::mse(const Tensor& x, const Tensor& target, double weight, const Tensor& loss) {
+void mse(const Tensor& x, const Tensor& target, double weight, const Tensor& loss) {
   checks::mse(x, target, loss);
   const Values found = load(x);
   const Values wanted = load(target);
@@ -73,8 +70,7 @@ void ReferenceBackend::mse(const Tensor& x, const Tensor& target, double weight,
   store({weight * total}, loss);
 }
 
-void ReferenceBackend::mse_backward(const Tensor& x, const Tensor& target, double weight, const Tensor& dloss,
-                                    const Tensor& dx) {
+void mse_backward(const Tensor& x, const Tensor& target, double weight, const Tensor& dloss, const Tensor& dx) {
   checks::mse(x, target, dloss);
   checks::same("mse_backward", x, dx);
   const Values wanted = load(target);
@@ -84,4 +80,11 @@ void ReferenceBackend::mse_backward(const Tensor& x, const Tensor& target, doubl
   store(values, dx);
 }
 
-}  // namespace lockstep::kernels
+}  // namespace
+
+const Losses kLosses{.cross_entropy = cross_entropy,
+                     .cross_entropy_backward = cross_entropy_backward,
+                     .mse = mse,
+                     .mse_backward = mse_backward};
+
+}  // namespace lockstep::kernels::reference

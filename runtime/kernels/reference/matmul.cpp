@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/kernels/geometry/checks.h"
 #include "runtime/kernels/reference/activation.h"
-#include "runtime/kernels/reference/reference_backend.h"
+#include "runtime/kernels/reference/families.h"
 #include "runtime/kernels/reference/values.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::reference {
 
-void ReferenceBackend::matmul(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b,
-                              const Epilogue& epilogue, bool accumulate, const Tensor& out) {
+namespace {
+
+void matmul(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b, const Epilogue& epilogue,
+            bool accumulate, const Tensor& out) {
   const auto [batch, m, n, k] = checks::matmul(a, transpose_a, b, transpose_b, epilogue, accumulate, out);
   const Values left = load(a);
   const Values right = load(b);
@@ -27,7 +29,9 @@ void ReferenceBackend::matmul(const Tensor& a, bool transpose_a, const Tensor& b
       }
     }
   }
-  if (epilogue.bias_gradient.defined()) sum_rows(a, epilogue.accumulate_bias_gradient, epilogue.bias_gradient);
+  if (epilogue.bias_gradient.defined()) {
+    kReductions.sum_rows(a, epilogue.accumulate_bias_gradient, epilogue.bias_gradient);
+  }
   if (epilogue.preactivation.defined()) store(result, epilogue.preactivation);
   const Values derivative_at = epilogue.derivative_at.defined() ? load(epilogue.derivative_at) : Values();
   for (std::size_t i = 0; i < result.size(); ++i) {
@@ -38,4 +42,8 @@ void ReferenceBackend::matmul(const Tensor& a, bool transpose_a, const Tensor& b
   store(result, out);
 }
 
-}  // namespace lockstep::kernels
+}  // namespace
+
+const MatrixProducts kMatrixProducts{.matmul = matmul};
+
+}  // namespace lockstep::kernels::reference

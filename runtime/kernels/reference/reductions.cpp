@@ -2,18 +2,20 @@
 #include <numeric>
 
 #include "runtime/kernels/geometry/checks.h"
-#include "runtime/kernels/reference/reference_backend.h"
+#include "runtime/kernels/reference/families.h"
 #include "runtime/kernels/reference/values.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::reference {
 
-void ReferenceBackend::sum(const Tensor& x, double factor, const Tensor& out) {
+namespace {
+
+void sum(const Tensor& x, double factor, const Tensor& out) {
   checks::sum(x, out);
   const Values values = load(x);
   store({factor * std::accumulate(values.begin(), values.end(), 0.0)}, out);
 }
 
-void ReferenceBackend::sum_rows(const Tensor& x, bool accumulate, const Tensor& out) {
+void sum_rows(const Tensor& x, bool accumulate, const Tensor& out) {
   checks::sum_rows(x, out);
   const Values values = load(x);
   Values sums = load_if(accumulate, out);
@@ -21,4 +23,8 @@ void ReferenceBackend::sum_rows(const Tensor& x, bool accumulate, const Tensor& 
   store(sums, out);
 }
 
-}  // namespace lockstep::kernels
+}  // namespace
+
+const Reductions kReductions{.sum = sum, .sum_rows = sum_rows};
+
+}  // namespace lockstep::kernels::reference

@@ -5,10 +5,10 @@
 #include <cmath>
 
 #include "runtime/kernels/geometry/checks.h"
-#include "runtime/kernels/reference/reference_backend.h"
+#include "runtime/kernels/reference/families.h"
 #include "runtime/kernels/reference/values.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::reference {
 
 double log_sum_exp(std::span<const double> row) {
   if (row.empty()) return -INFINITY;
@@ -19,7 +19,9 @@ double log_sum_exp(std::span<const double> row) {
   return largest + std::log(sum);
 }
 
-void ReferenceBackend::softmax(const Tensor& x, bool log, const Tensor& y) {
+namespace {
+
+void softmax(const Tensor& x, bool log, const Tensor& y) {
   checks::softmax(x, y);
   Values values = load(x);
   for_each_row(values, x.shape().back(), [&](std::size_t, std::span<double> row) {
@@ -29,7 +31,7 @@ void ReferenceBackend::softmax(const Tensor& x, bool log, const Tensor& y) {
   store(values, y);
 }
 
-void ReferenceBackend::softmax_backward(const Tensor& y, bool log, const Tensor& dy, const Tensor& dx) {
+void softmax_backward(const Tensor& y, bool log, const Tensor& dy, const Tensor& dx) {
   checks::softmax_backward(y, dy, dx);
   const Values output = load(y);
   Values gradient = load(dy);
@@ -44,4 +46,8 @@ void ReferenceBackend::softmax_backward(const Tensor& y, bool log, const Tensor&
   store(gradient, dx);
 }
 
-}  // namespace lockstep::kernels
+}  // namespace
+
+const Softmax kSoftmax{.softmax = softmax, .softmax_backward = softmax_backward};
+
+}  // namespace lockstep::kernels::reference

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::reference {
 
 /// log(sum of exp(row)), without overflow on the way.
 double log_sum_exp(std::span<const double> row);
@@ -16,4 +16,4 @@ void for_each_row(std::span<double> values, std::int64_t extent, Visit visit) {
   for (std::size_t first = 0; first < values.size(); first += length) visit(first, values.subspan(first, length));
 }
 
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::reference

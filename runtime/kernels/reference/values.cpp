@@ -4,10 +4,10 @@
 #include <algorithm>
 
 #include "runtime/kernels/functors/convert.h"
-#include "runtime/kernels/reference/visit.h"
+#include "runtime/kernels/functors/visit_dtype.h"
 #include "runtime/tensor/error.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::reference {
 
 namespace {
 
@@ -39,4 +39,4 @@ double rounded(double value, DType dtype) {
   return visit_dtype(dtype, [&]<class T>() { return convert<double>(convert<T>(value)); });
 }
 
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::reference

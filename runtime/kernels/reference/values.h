@@ -5,7 +5,7 @@
 
 #include "runtime/tensor/tensor.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::reference {
 
 // Every reference kernel reads its inputs as doubles, computes in double, and rounds once when it stores. So a kernel
 // is written once for all dtypes, and its outputs may alias its inputs.
@@ -20,4 +20,4 @@ Values load_if(bool accumulate, const Tensor& tensor);
 /// What storing `value` as `dtype` would leave of it.
 double rounded(double value, DType dtype);
 
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::reference

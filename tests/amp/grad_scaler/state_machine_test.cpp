@@ -129,7 +129,7 @@ TEST(ScalerStates, UnscaledGradientsMayBeChangedBeforeTheStep) {
   scaler.unscale_(*scaled.optimizer);
   plain.backward(one);
   kernels::testing::expect_close(scaled.arena->grads(), plain.arena->grads(), {.relative = 1e-6, .absolute = 1e-12});
-  kernels::Backend& backend = kernels::backend(device());
+  const kernels::Backend& backend = kernels::backend(device());
   for (const Tensor& grads : {scaled.arena->grads(), plain.arena->grads()}) backend.fill(grads, 0.25);
   scaler.step(*scaled.optimizer);
   plain.optimizer->step(1.0f, 0.0f);
@@ -162,7 +162,7 @@ TEST(ScalerStates, UnscalingSixteenBitGradientsMakesThemFloat32) {
 TEST(ScalerStates, AStepAfterUnscaleClipsByTheNormOfTheChangedGradients) {
   GradScaler scaler = scaler_with("init: 64");
   ScaledModel model("sgd { lr: 1 } clip_norm: 1");
-  kernels::Backend& backend = kernels::backend(device());
+  const kernels::Backend& backend = kernels::backend(device());
   model.backward(scaler);
   scaler.unscale_(*model.optimizer);
   double count = 0;

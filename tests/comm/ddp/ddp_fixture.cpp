@@ -6,9 +6,9 @@
 #include <cmath>
 
 #include "model_zoo/build.h"
+#include "runtime/base/counter_rng.h"
 #include "runtime/job/defaults.h"
 #include "runtime/job/model_options.h"
-#include "runtime/kernels/functors/philox.h"
 #include "runtime/nn/step_context.h"
 #include "runtime/ops/losses.h"
 #include "runtime/tensor/error.h"

@@ -8,8 +8,8 @@
 
 #include "comm/ddp/sync_batch_norm.h"
 #include "runtime/autograd/engine.h"
+#include "runtime/base/counter_rng.h"
 #include "runtime/kernels/backend.h"
-#include "runtime/kernels/functors/philox.h"
 #include "runtime/nn/arena.h"
 #include "runtime/nn/layers.h"
 #include "runtime/ops/batch_norm.h"

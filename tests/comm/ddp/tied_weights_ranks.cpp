@@ -65,7 +65,7 @@ TEST(TiedWeights, AreOneSlotWithTheGradientsOfBothUses) {
     apart.backward(input, {0, 10});
     tied.backward(input, cut({0, 10}, world().rank(), world().size(), Shares::kGrowing));
     const Tensor sum = Tensor::empty({kWidth, kWidth}, DType::kFloat32, rank_device());
-    kernels::Backend& backend = kernels::backend(rank_device());
+    const kernels::Backend& backend = kernels::backend(rank_device());
     backend.cast(apart.grad(0), sum);
     backend.accumulate(apart.grad(2), sum);
     EXPECT_GT(norm(apart.grad(2)), 0.0);

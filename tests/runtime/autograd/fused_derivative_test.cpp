@@ -19,7 +19,7 @@ struct Producer {
 
   Tensor operator()(const Tensor& x) {
     const Tensor y = Tensor::empty(x.shape(), x.dtype());
-    kernels::Backend& backend = kernels::backend(kCpu);
+    const kernels::Backend& backend = kernels::backend(kCpu);
     backend.activate(kernels::Activation::kRelu, x, y);
     record(y, "producer", {x},
            [this, y = y.detach()](const Tensor& dy, const BackwardContext& context) {

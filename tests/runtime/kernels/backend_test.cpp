@@ -14,7 +14,7 @@ namespace lockstep::kernels {
 namespace {
 
 TEST(Backend, AScopedBackendHoldsOnItsThreadUntilItEnds) {
-  Backend& usual = backend(kCpu);
+  const Backend& usual = backend(kCpu);
   {
     const ScopedBackend reference(reference_backend());
     EXPECT_EQ(&backend(kCpu), &reference_backend());
@@ -38,7 +38,7 @@ TEST(Backend, TensorsOnSeveralDevicesAreNamedWithBoth) {
   const auto here = [](const Shape& shape, DType dtype = DType::kFloat32) { return Tensor::zeros(shape, dtype); };
   struct Case {
     const char* message;
-    std::function<void(Backend&)> call;
+    std::function<void(const Backend&)> call;
   };
   const ArenaSegment all{0, 4};
   const float value = 0;
@@ -47,47 +47,47 @@ TEST(Backend, TensorsOnSeveralDevicesAreNamedWithBoth) {
       .inverse_scale = &value, .found_inf = &value, .learning_rate = &value, .has_gradient = &value, .steps = &steps};
   const std::vector<Case> cases{
       {"cast: out must lie on cpu like in, found float32 [2] on cuda:1",
-       [&](Backend& b) { b.cast(here({2}), elsewhere({2})); }},
+       [&](const Backend& b) { b.cast(here({2}), elsewhere({2})); }},
       {"add: b must lie on cpu like a, found float32 [3] on cuda:1",
-       [&](Backend& b) {
+       [&](const Backend& b) {
          b.add(here({2, 3}), elsewhere({3}), here({2, 3}));
        }},
       {"matmul: bias must lie on cpu like a",
-       [&](Backend& b) {
+       [&](const Backend& b) {
          b.matmul(here({2, 3}), false, here({3, 4}), false, elsewhere({4}), false, here({2, 4}));
        }},
       {"conv_forward: weight must lie on cpu like x",
-       [&](Backend& b) {
+       [&](const Backend& b) {
          b.conv_forward({}, here({1, 2, 2, 1}), elsewhere({1, 1, 1, 1}), {}, here({1, 2, 2, 1}));
        }},
       {"conv_backward: dweight must lie on cpu like x",
-       [&](Backend& b) {
+       [&](const Backend& b) {
          b.conv_backward({}, here({1, 2, 2, 1}), here({1, 1, 1, 1}), here({1, 2, 2, 1}), {}, elsewhere({1, 1, 1, 1}),
                          {}, false);
        }},
       {"cross_entropy: targets must lie on cpu like logits",
-       [&](Backend& b) {
+       [&](const Backend& b) {
          b.cross_entropy(here({2, 3}), elsewhere({2}, DType::kInt64), 0, 1, here({}), here({2}));
        }},
       {"batch_norm_apply: gamma must lie on cpu like x",
-       [&](Backend& b) {
+       [&](const Backend& b) {
          b.batch_norm_apply(here({2, 3}), here({3}), here({3}), elsewhere({3}), here({3}), {}, false, here({2, 3}));
        }},
       {"adam_step: grad must lie on cpu like master",
-       [&](Backend& b) {
+       [&](const Backend& b) {
          b.adam_step({.master = here({4}), .grad = elsewhere({4}), .segments = {&all, 1}}, {}, scalars, here({4}),
                      here({4}));
        }},
       {"adam_step: v must lie on cpu like master",
-       [&](Backend& b) {
+       [&](const Backend& b) {
          b.adam_step({.master = here({4}), .grad = here({4}), .segments = {&all, 1}}, {}, scalars, here({4}),
                      elsewhere({4}));
        }},
   };
-  for (Backend* tested : {&backend(kCpu), &reference_backend()}) {
+  for (const Backend* tested : {&backend(kCpu), &reference_backend()}) {
     for (const Case& c : cases) {
       EXPECT_THAT([&] { c.call(*tested); }, ::testing::ThrowsMessage<ShapeError>(::testing::HasSubstr(c.message)))
-          << tested->name();
+          << tested->name;
     }
   }
 }
@@ -97,7 +97,7 @@ TEST(Backend, AScheduleWithoutARateIsRefused) {
   const Tensor has_gradient = Tensor::zeros({1}, DType::kFloat32);
   const Tensor steps = Tensor::zeros({1}, DType::kInt64);
   const float found_inf = 0;
-  for (Backend* tested : {&backend(kCpu), &reference_backend()}) {
+  for (const Backend* tested : {&backend(kCpu), &reference_backend()}) {
     ScheduleState state;
     EXPECT_THAT([&] { tested->advance_schedule(&found_inf, none, has_gradient, steps, &state); },
                 ::testing::ThrowsMessage<ShapeError>(::testing::HasSubstr("at least one learning rate")));

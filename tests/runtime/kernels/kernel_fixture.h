@@ -203,10 +203,11 @@ class KernelTest : public ::testing::Test {
   class Place {
    public:
     /// `unaligned`: every tensor begins one element behind an aligned address, as a view may.
-    Place(Backend& backend, Device device, bool unaligned = false)
+    Place(const Backend& backend, Device device, bool unaligned = false)
         : backend_(backend), device_(device), unaligned_(unaligned) {}
 
-    Backend* operator->() const { return &backend_; }
+    const Backend* operator->() const { return &backend_; }
+    Device device() const { return device_; }
     /// The same elements there; undefined stays undefined. Not to be written: it may be the tensor itself.
     Tensor operator()(const Tensor& tensor) const {
       if (!tensor.defined()) return {};
@@ -231,7 +232,7 @@ class KernelTest : public ::testing::Test {
     }
 
    private:
-    Backend& backend_;
+    const Backend& backend_;
     Device device_;
     bool unaligned_;
   };

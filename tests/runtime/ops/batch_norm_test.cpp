@@ -113,7 +113,7 @@ class TwoShares : public StatisticsReducer {
     const std::int64_t channels = other_.shape().back();
     const Tensor both = Tensor::empty({2, packed.numel()}, packed.dtype());
     const Tensor theirs = both.rows(1, 2).reshaped({packed.numel()});
-    kernels::Backend& backend = kernels::reference_backend();
+    const kernels::Backend& backend = kernels::reference_backend();
     backend.cast(packed, both.rows(0, 1).reshaped({packed.numel()}));
     backend.batch_norm_statistics(other_, theirs.rows(0, channels), theirs.rows(channels, 2 * channels));
     backend.fill(theirs.rows(2 * channels, 2 * channels + 1), static_cast<double>(other_.shape().rows()));

@@ -358,7 +358,7 @@ TEST(Optimizer, RestoredStateContinuesToTheSameBits) {
   };
   for (int number = 1; number <= 3; ++number) step(through, number);
   SmallModel resumed("adam { lr: 0.01 }");
-  kernels::Backend& backend = kernels::backend(device());
+  const kernels::Backend& backend = kernels::backend(device());
   backend.cast(through.arena->masters(), resumed.arena->masters());
   for (std::size_t i = 0; i < through.optimizer->state().size(); ++i) {
     backend.cast(through.optimizer->state()[i].second, resumed.optimizer->state()[i].second);

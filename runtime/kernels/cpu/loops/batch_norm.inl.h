@@ -72,7 +72,7 @@ void batch_norm_apply(Input x, const BatchNormParameters& parameters, Input resi
     }
   };
   if (with_relu) {
-    apply([](float v) { return relu(v); });
+    apply([](float v) { return Relu::value(v); });
   } else {
     apply([](float v) { return v; });
   }
@@ -108,7 +108,7 @@ void batch_norm_backward_reduce(Input x, const float* mean, Input dy, Input y, s
     };
     if (y.data == nullptr) return add_group([&](std::size_t t, std::int64_t i) { return dys[t][i]; });
     const auto ys = y_tiles.template read<count>(begin, n);
-    add_group([&](std::size_t t, std::int64_t i) { return relu_backward(ys[t][i], dys[t][i]); });
+    add_group([&](std::size_t t, std::int64_t i) { return Relu::backward(ys[t][i], dys[t][i]); });
   });
   first.fold();
   second.fold();
@@ -131,7 +131,7 @@ void batch_norm_backward_apply(Input x, const BatchNormParameters& parameters, c
     const float* d = dy_block(begin, n);
     if (y.data != nullptr) {
       transform_block(
-          n, masked, [](float v, float g) { return relu_backward(v, g); }, y_block(begin, n), d);
+          n, masked, [](float v, float g) { return Relu::backward(v, g); }, y_block(begin, n), d);
       d = masked;
     }
     transform_block(

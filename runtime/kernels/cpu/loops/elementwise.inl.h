@@ -50,35 +50,19 @@ void scale(Input in, float factor, Output out, std::int64_t n) {
 }
 
 void activate(Activation activation, Input x, Output y, std::int64_t n) {
-  switch (activation) {
-    case Activation::kNone:
-      return convert(x, y, n);
-    case Activation::kRelu:
-      return transform(
-          n, y, [](float v) { return relu(v); }, Reader(x));
-    case Activation::kGelu:
-      return transform(
-          n, y, [](float v) { return gelu(v); }, Reader(x));
-    case Activation::kGeluTanh:
-      return transform(
-          n, y, [](float v) { return gelu_tanh(v); }, Reader(x));
-  }
+  if (activation == Activation::kNone) return convert(x, y, n);
+  visit_activation(activation, [&]<class Function>(Function) {
+    transform(
+        n, y, [](float v) { return Function::value(v); }, Reader(x));
+  });
 }
 
-void activate_backward(Activation activation, Input x, Input dy, Output dx, std::int64_t n) {
-  switch (activation) {
-    case Activation::kNone:
-      return convert(dy, dx, n);
-    case Activation::kRelu:
-      return transform(
-          n, dx, [](float v, float d) { return relu_backward(v, d); }, Reader(x), Reader(dy));
-    case Activation::kGelu:
-      return transform(
-          n, dx, [](float v, float d) { return gelu_backward(v, d); }, Reader(x), Reader(dy));
-    case Activation::kGeluTanh:
-      return transform(
-          n, dx, [](float v, float d) { return gelu_tanh_backward(v, d); }, Reader(x), Reader(dy));
-  }
+void activate_backward(Activation activation, Input at, Input dy, Output dx, std::int64_t n) {
+  if (activation == Activation::kNone) return convert(dy, dx, n);
+  visit_activation(activation, [&]<class Function>(Function) {
+    transform(
+        n, dx, [](float v, float d) { return Function::backward(v, d); }, Reader(at), Reader(dy));
+  });
 }
 
 void dropout(Input x, double p, const DropoutKey& key, std::int64_t first, Output y, std::int64_t total) {

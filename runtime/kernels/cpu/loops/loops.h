@@ -64,7 +64,7 @@ struct Loops {
   void (*multiply_channels)(Input a, const float* b, Output out, std::int64_t rows, std::int64_t channels);
   void (*scale)(Input in, float factor, Output out, std::int64_t n);
   void (*activate)(Activation activation, Input x, Output y, std::int64_t n);
-  void (*activate_backward)(Activation activation, Input x, Input dy, Output dx, std::int64_t n);
+  void (*activate_backward)(Activation activation, Input at, Input dy, Output dx, std::int64_t n);
   /// Element i is number first + i of the global tensor.
   void (*dropout)(Input x, double p, const DropoutKey& key, std::int64_t first, Output y, std::int64_t n);
 

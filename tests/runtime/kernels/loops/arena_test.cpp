@@ -61,7 +61,7 @@ TYPED_TEST(ArenaLoops, SgdMatchesTheReference) {
       this->expect_matches_reference(
           [&](const auto& on) {
             return this->run(on, DType::kFloat32, 0, clip_value,
-                             [&](Backend& backend, const ArenaSlice& slice, const StepScalars& scalars,
+                             [&](const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars,
                                  const Tensor& state, const Tensor&) {
                                backend.sgd_step(slice, options, scalars, options.momentum != 0 ? state : Tensor());
                              });
@@ -91,9 +91,10 @@ TYPED_TEST(ArenaLoops, AdamMatchesTheReference) {
   for (const bool decoupled : {false, true}) {
     this->expect_matches_reference(
         [&](const auto& on) {
-          return this->run(on, DType::kFloat32, 0, 0,
-                           [&](Backend& backend, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& m,
-                               const Tensor& v) { backend.adam_step(slice, {.decoupled = decoupled}, scalars, m, v); });
+          return this->run(
+              on, DType::kFloat32, 0, 0,
+              [&](const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& m,
+                  const Tensor& v) { backend.adam_step(slice, {.decoupled = decoupled}, scalars, m, v); });
         },
         this->stepped());
   }
@@ -103,7 +104,7 @@ TYPED_TEST(ArenaLoops, ASegmentWithoutAGradientChangesNoBit) {
   const auto run = [&](bool adam) {
     return this->run(
         this->tested(), DType::kFloat16, 0, 0,
-        [&](Backend& backend, const ArenaSlice& slice, StepScalars scalars, const Tensor& m, const Tensor& v) {
+        [&](const Backend& backend, const ArenaSlice& slice, StepScalars scalars, const Tensor& m, const Tensor& v) {
           const DeviceValue<std::array<float, 2>> has({0.0f, 1.0f}, this->kDevice);
           scalars.has_gradient = has.data()->data();
           if (adam) return backend.adam_step(slice, {}, scalars, m, v);
@@ -128,7 +129,7 @@ TYPED_TEST(ArenaLoops, RoundsTheMasterWhereThereIsNoFloat32One) {
         [&](const auto& on) {
           return this->run(
               on, precision, 0, 0,
-              [](Backend& backend, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& state,
+              [](const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& state,
                  const Tensor&) { backend.sgd_step(slice, {.momentum = 0.9f}, scalars, state); });
         },
         {.relative = 4 * epsilon_of(precision), .absolute = 4 * epsilon_of(precision)});
@@ -137,12 +138,12 @@ TYPED_TEST(ArenaLoops, RoundsTheMasterWhereThereIsNoFloat32One) {
 
 TYPED_TEST(ArenaLoops, SkippedStepChangesNoBit) {
   const auto untouched = this->run(this->tested(), DType::kFloat32, 1, 0, [](auto&&...) {});
-  const auto skipped = this->run(
-      this->tested(), DType::kFloat16, 1, 0,
-      [](Backend& backend, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& m, const Tensor& v) {
-        backend.sgd_step(slice, {.momentum = 0.9f}, scalars, m);
-        backend.adam_step(slice, {}, scalars, m, v);
-      });
+  const auto skipped = this->run(this->tested(), DType::kFloat16, 1, 0,
+                                 [](const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars,
+                                    const Tensor& m, const Tensor& v) {
+                                   backend.sgd_step(slice, {.momentum = 0.9f}, scalars, m);
+                                   backend.adam_step(slice, {}, scalars, m, v);
+                                 });
   for (std::size_t i = 0; i < skipped.size(); ++i) EXPECT_TRUE(bytes_of(skipped[i]) == bytes_of(untouched[i])) << i;
 }
 

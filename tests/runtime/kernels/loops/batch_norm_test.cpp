@@ -120,6 +120,32 @@ TYPED_TEST(BatchNormLoops, NaNStaysVisible) {
   EXPECT_EQ(mean.item(0), 1);
 }
 
+TYPED_TEST(BatchNormLoops, SharesAreJoinedAsByTheReference) {
+  constexpr std::int64_t kCount = 5, kShares = 4;
+  std::vector<double> values = values_of(this->random_wide({kShares, 2 * kCount + 1}, 1, 0.5, 8));
+  const auto rows_at = [](std::int64_t share) { return static_cast<std::size_t>((share + 1) * (2 * kCount + 1) - 1); };
+  for (std::int64_t share = 0; share < kShares; ++share) values[rows_at(share)] = static_cast<double>(share * 3);
+  const Tensor packed = tensor_of(values, {kShares, 2 * kCount + 1}, this->kWide);
+  const Tensor nothing = Tensor::zeros(packed.shape(), packed.dtype());
+  const Tensor before = this->random_wide({2, kCount}, 2, 0, 2);
+  for (const Tensor& shares : {packed, nothing}) {
+    for (const Tensor& running : {before, Tensor()}) {
+      this->expect_matches_reference(
+          [&](const auto& on) {
+            const Tensor mean = on.empty({kCount}, this->kWide), inv_std = on.empty({kCount}, this->kWide),
+                         count = on.empty({}, this->kWide),
+                         next = running.defined() ? on.empty({2, kCount}, this->kWide) : Tensor();
+            on->batch_norm_finalize(on(shares), 1e-5, 0.1, on(running), mean, inv_std, count, next);
+            std::vector outputs{mean, inv_std, count};
+            if (running.defined()) outputs.push_back(next);
+            return outputs;
+          },
+          // In double and in the same order; a GPU may fuse a product with a sum.
+          this->kDevice == kCpu ? Bounds{} : Bounds{.relative = 1e-6});
+    }
+  }
+}
+
 TYPED_TEST(BatchNormLoops, ThreadsChangeNothing) {
   const Tensor x = this->random({18001, 24}, 1), dy = this->random({18001, 24}, 2);
   const Tensor mean = this->random_wide({24}, 3), inv_std = this->random_wide({24}, 4),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a step decides on its device is what functors/decisions.h says, which is tested beside the reference.
+// What a step decides on its device is what functors/decisions.h says, which decision_rules_test.cpp tests.
 #include <tuple>
 #include <utility>
 
@@ -60,7 +60,7 @@ TYPED_TEST(Decisions, TheLossScaleMoves) {
   const auto state = on.value(LossScaleState{.scale = 16, .inverse = 1.0f / 16});
   for (const auto& [found_inf, scale] : {std::pair{0.0f, 16.0f}, std::pair{0.0f, 32.0f}, std::pair{1.0f, 16.0f},
                                          std::pair{1.0f, 8.0f}, std::pair{1.0f, 4.0f}, std::pair{1.0f, 4.0f}}) {
-    on->update_loss_scale(options, on.value(found_inf).data(), state.data());
+    on->update_loss_scale(on.device(), options, on.value(found_inf).data(), state.data());
     EXPECT_EQ(state.read().scale, scale);
     EXPECT_EQ(state.read().inverse, 1 / scale);
   }

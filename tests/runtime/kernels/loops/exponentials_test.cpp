@@ -3,11 +3,8 @@
 
 #include "tests/runtime/kernels/loops/loops_fixture.h"
 
-namespace lockstep {
+namespace lockstep::kernels {
 namespace {
-
-using kernels::testing::random_tensor;
-using kernels::testing::values_of;
 
 Exponentials of(const std::vector<double>& logits) {
   Exponentials row;
@@ -20,7 +17,8 @@ Exponentials of(const std::vector<double>& logits) {
 
 TEST(ExponentialsFunctor, KeepMaximumSumAndDistancesInOnePass) {
   for (const double offset : {0.0, -300.0, 10000.0}) {
-    const std::vector<double> logits = values_of(random_tensor({500}, DType::kFloat32, 1, offset - 9, offset + 9));
+    const std::vector<double> logits =
+        testing::values_of(testing::random_tensor({500}, DType::kFloat32, 1, offset - 9, offset + 9));
     const double max = *std::ranges::max_element(logits);
     double sum = 0, distance = 0;
     for (const double logit : logits) {
@@ -36,7 +34,7 @@ TEST(ExponentialsFunctor, KeepMaximumSumAndDistancesInOnePass) {
 }
 
 TEST(ExponentialsFunctor, PartsAgreeOnAMaximum) {
-  const std::vector<double> logits = values_of(random_tensor({64}, DType::kFloat32, 2, -4, 4));
+  const std::vector<double> logits = testing::values_of(testing::random_tensor({64}, DType::kFloat32, 2, -4, 4));
   const Exponentials whole = of(logits);
   Exponentials first = of({logits.begin(), logits.begin() + 20});
   Exponentials second = of({logits.begin() + 20, logits.end()});
@@ -67,4 +65,4 @@ TEST(CrossEntropyFunctor, WithoutSmoothingOtherClassesMayBeImpossible) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::kernels

@@ -7,7 +7,7 @@
 #include "runtime/kernels/functors/exp.h"
 #include "tests/runtime/kernels/loops/loops_fixture.h"
 
-namespace lockstep {
+namespace lockstep::kernels {
 namespace {
 
 TEST(FastExp, IsWithinTwoUnitsOfTheLastPlace) {
@@ -55,17 +55,22 @@ TEST(GeluTanhFunctor, IsExactToFloatsAndKeepsItsLimits) {
     const double derivative =
         (1 + tanh) / 2 + exact_x * (1 - tanh * tanh) / 2 * slope * (1 + 3 * 0.044715 * exact_x * exact_x);
     const double size = std::max(std::abs(exact_x), 1.0);
-    worst = std::max(worst, std::abs(static_cast<double>(gelu_tanh(x)) - exact_x * (1 + tanh) / 2) / size);
-    worst_derivative = std::max(worst_derivative, std::abs(static_cast<double>(gelu_tanh_backward(x, 1)) - derivative));
+    worst = std::max(worst, std::abs(static_cast<double>(GeluTanh::value(x)) - exact_x * (1 + tanh) / 2) / size);
+    worst_derivative = std::max(worst_derivative, std::abs(static_cast<double>(GeluTanh::backward(x, 1)) - derivative));
   }
   EXPECT_LT(worst, 3e-7);
   EXPECT_LT(worst_derivative, 1e-6);
   for (const float huge : {100.0f, 1e13f, 1e30f}) {
-    EXPECT_EQ(gelu_tanh(huge), huge);
-    EXPECT_EQ(gelu_tanh(-huge), 0);
-    EXPECT_EQ(gelu_tanh_backward(huge, 3), 3);
-    EXPECT_EQ(gelu_tanh_backward(-huge, 3), 0);
+    EXPECT_EQ(GeluTanh::value(huge), huge);
+    EXPECT_EQ(GeluTanh::value(-huge), 0);
+    EXPECT_EQ(GeluTanh::backward(huge, 3), 3);
+    EXPECT_EQ(GeluTanh::backward(-huge, 3), 0);
   }
+}
+
+TEST(Activations, OneThatIsNotInTheListIsRefused) {
+  EXPECT_THROW(visit_activation(Activation::kNone, [](auto) {}), UsageError);
+  EXPECT_THROW(visit_activation(static_cast<Activation>(99), [](auto) {}), UsageError);
 }
 
 TEST(DropoutFunctor, KeepsExactlyWhereTheUniformNumberReachesP) {
@@ -82,4 +87,4 @@ TEST(DropoutFunctor, KeepsExactlyWhereTheUniformNumberReachesP) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::kernels

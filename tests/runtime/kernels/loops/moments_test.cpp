@@ -3,11 +3,8 @@
 
 #include "tests/runtime/kernels/loops/loops_fixture.h"
 
-namespace lockstep {
+namespace lockstep::kernels {
 namespace {
-
-using kernels::testing::random_tensor;
-using kernels::testing::values_of;
 
 /// Mean and m2 in two passes.
 Moments<double> exact(const std::vector<double>& values) {
@@ -18,7 +15,7 @@ Moments<double> exact(const std::vector<double>& values) {
 }
 
 TEST(MomentsFunctor, JoinsGroupsOfAnySizes) {
-  const std::vector<double> values = values_of(random_tensor({1000}, DType::kFloat32, 1, 999, 1001));
+  const std::vector<double> values = testing::values_of(testing::random_tensor({1000}, DType::kFloat32, 1, 999, 1001));
   Moments<float> all;
   float count = 0;
   for (std::size_t begin = 0, size = 0; begin < values.size(); begin += size, ++size) {
@@ -55,4 +52,4 @@ TEST(MomentsFunctor, OfNothingChangeNothing) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::kernels

@@ -3,7 +3,7 @@
 
 #include "tests/runtime/kernels/loops/loops_fixture.h"
 
-namespace lockstep {
+namespace lockstep::kernels {
 namespace {
 
 /// Every axis of up to 7 inputs, windows of up to 4, strides of up to 5 and the paddings that pooling takes.
@@ -62,4 +62,4 @@ TEST(PoolWindow, LeavesPaddingOutOfTheDivisorWhereAskedTo) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::kernels

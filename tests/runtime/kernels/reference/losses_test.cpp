@@ -108,7 +108,7 @@ TEST(ReferenceCrossEntropy, ARankWithoutSamplesHasNoLoss) {
 TEST(ReferenceCrossEntropy, WrongShapesAndDtypesAreRefused) {
   const Tensor logits = empty({3, 5}), loss = empty({}), log_sum_exp = empty({3});
   const Tensor targets = Tensor::zeros({3}, DType::kInt64);
-  Backend& backend = reference_backend();
+  const Backend& backend = reference_backend();
   EXPECT_NO_THROW(backend.cross_entropy(Tensor::zeros({3, 5}, k64), targets, 0, 1, loss, log_sum_exp));
   EXPECT_THROW(backend.cross_entropy(logits, Tensor::zeros({3}, DType::kInt32), 0, 1, loss, log_sum_exp), ShapeError);
   EXPECT_THROW(backend.cross_entropy(logits, Tensor::zeros({2}, DType::kInt64), 0, 1, loss, log_sum_exp), ShapeError);

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/kernels/cuda/backend.h"
 #include "runtime/kernels/cuda/channel_tiles.cuh"
+#include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/geometry/checks.h"
 
-namespace lockstep::kernels {
-
-using namespace cuda;
+namespace lockstep::kernels::cuda {
 
 namespace {
 
@@ -71,10 +69,11 @@ std::int64_t pixels_of(const Shape& x) {
 
 }  // namespace
 
-void CudaBackend::global_average_pool(const Tensor& x, const Tensor& y) {
+void global_average_pool(const Tensor& x, const Tensor& y) {
   checks::global_average_pool(x, y);
   if (y.numel() == 0) return;
-  const gpu::DeviceGuard guard(device_);
+  const Device device = y.device();
+  const gpu::DeviceGuard guard(device);
   const std::int64_t images = x.shape().front();
   const std::int64_t channels = x.shape().back();
   visit_channels(
@@ -82,28 +81,29 @@ void CudaBackend::global_average_pool(const Tensor& x, const Tensor& y) {
       [&]<class T, int W>() {
         const Tiling tiling = tile<W>(channels);
         const auto high = static_cast<unsigned>(std::min<std::int64_t>(images, 65535));
-        forward<T, W><<<dim3(tiling.tiles, high), tiling.threads, 0, gpu::current(device_)>>>(
+        forward<T, W><<<dim3(tiling.tiles, high), tiling.threads, 0, gpu::current(device)>>>(
             in<T>(x), out<T>(y), images, pixels_of(x.shape()), channels);
         check_launch("global_average_pool");
       },
       x.data(), y.data());
 }
 
-void CudaBackend::global_average_pool_backward(const Tensor& dy, const Tensor& dx) {
+void global_average_pool_backward(const Tensor& dy, const Tensor& dx) {
   checks::global_average_pool(dx, dy);
   if (dx.numel() == 0) return;
-  const gpu::DeviceGuard guard(device_);
+  const Device device = dx.device();
+  const gpu::DeviceGuard guard(device);
   const std::int64_t rows = dx.shape().rows();
   const std::int64_t channels = dx.shape().back();
   visit_channels(
       "global_average_pool_backward", dx.dtype(), channels,
       [&]<class T, int W>() {
         const Tiling tiling = tile<W>(channels);
-        backward<T, W><<<grid_over_rows(tiling, rows, 1), tiling.threads, 0, gpu::current(device_)>>>(
+        backward<T, W><<<grid_over_rows(tiling, rows, 1), tiling.threads, 0, gpu::current(device)>>>(
             in<T>(dy), out<T>(dx), rows, pixels_of(dx.shape()), channels);
         check_launch("global_average_pool_backward");
       },
       dy.data(), dx.data());
 }
 
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::cuda

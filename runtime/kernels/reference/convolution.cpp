@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/kernels/geometry/checks.h"
-#include "runtime/kernels/reference/reference_backend.h"
+#include "runtime/kernels/geometry/window.h"
+#include "runtime/kernels/reference/families.h"
 #include "runtime/kernels/reference/values.h"
-#include "runtime/kernels/reference/window.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::reference {
 
 namespace {
 
@@ -31,10 +31,8 @@ void for_each_product(const ConvGeometry& geometry, const Shape& x, const Shape&
   });
 }
 
-}  // namespace
-
-void ReferenceBackend::conv_forward(const ConvGeometry& geometry, const Tensor& x, const Tensor& weight,
-                                    const Tensor& bias, const Tensor& y) {
+void conv_forward(const ConvGeometry& geometry, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                  const Tensor& y) {
   checks::conv_forward(geometry, x, weight, bias, y);
   const Values input = load(x);
   const Values kernel = load(weight);
@@ -48,9 +46,8 @@ void ReferenceBackend::conv_forward(const ConvGeometry& geometry, const Tensor& 
   store(output, y);
 }
 
-void ReferenceBackend::conv_backward(const ConvGeometry& geometry, const Tensor& x, const Tensor& weight,
-                                     const Tensor& dy, const Tensor& dx, const Tensor& dweight, const Tensor& dbias,
-                                     bool accumulate) {
+void conv_backward(const ConvGeometry& geometry, const Tensor& x, const Tensor& weight, const Tensor& dy,
+                   const Tensor& dx, const Tensor& dweight, const Tensor& dbias, bool accumulate) {
   checks::conv_backward(geometry, x, weight, dy, dx, dweight, dbias);
   const Values gradient = load(dy);
   if (dx.defined()) {
@@ -67,7 +64,11 @@ void ReferenceBackend::conv_backward(const ConvGeometry& geometry, const Tensor&
                      [&](std::size_t i, std::size_t w, std::size_t o) { sums[w] += gradient[o] * input[i]; });
     store(sums, dweight);
   }
-  if (dbias.defined()) sum_rows(dy, accumulate, dbias);
+  if (dbias.defined()) kReductions.sum_rows(dy, accumulate, dbias);
 }
 
-}  // namespace lockstep::kernels
+}  // namespace
+
+const Convolution kConvolution{.conv_forward = conv_forward, .conv_backward = conv_backward};
+
+}  // namespace lockstep::kernels::reference

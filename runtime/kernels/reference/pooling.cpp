@@ -3,11 +3,11 @@
 #include <cmath>
 
 #include "runtime/kernels/geometry/checks.h"
-#include "runtime/kernels/reference/reference_backend.h"
+#include "runtime/kernels/geometry/window.h"
+#include "runtime/kernels/reference/families.h"
 #include "runtime/kernels/reference/values.h"
-#include "runtime/kernels/reference/window.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::reference {
 
 namespace {
 
@@ -76,10 +76,7 @@ void for_each_global(const Shape& x, Pair pair) {
   for (std::size_t i = 0; i < count; ++i) pair(i, i / image * channels + i % channels);
 }
 
-}  // namespace
-
-void ReferenceBackend::pool_forward(const PoolGeometry& geometry, const Tensor& x, const Tensor& y,
-                                    const Tensor& indices) {
+void pool_forward(const PoolGeometry& geometry, const Tensor& x, const Tensor& y, const Tensor& indices) {
   checks::pool_forward(geometry, x, y, indices);
   if (geometry.kind == PoolKind::kMax) return max_pool(geometry, x, y, indices);
   const Values input = load(x);
@@ -89,8 +86,7 @@ void ReferenceBackend::pool_forward(const PoolGeometry& geometry, const Tensor& 
   store(output, y);
 }
 
-void ReferenceBackend::pool_backward(const PoolGeometry& geometry, const Tensor& dy, const Tensor& indices,
-                                     const Tensor& dx) {
+void pool_backward(const PoolGeometry& geometry, const Tensor& dy, const Tensor& indices, const Tensor& dx) {
   checks::pool_backward(geometry, dy, indices, dx);
   const Values gradient = load(dy);
   Values sums(static_cast<std::size_t>(dx.numel()), 0.0);
@@ -111,7 +107,7 @@ void ReferenceBackend::pool_backward(const PoolGeometry& geometry, const Tensor&
   store(sums, dx);
 }
 
-void ReferenceBackend::global_average_pool(const Tensor& x, const Tensor& y) {
+void global_average_pool(const Tensor& x, const Tensor& y) {
   checks::global_average_pool(x, y);
   const Values input = load(x);
   const auto pixels = static_cast<double>(pixels_of(x.shape()));
@@ -120,7 +116,7 @@ void ReferenceBackend::global_average_pool(const Tensor& x, const Tensor& y) {
   store(means, y);
 }
 
-void ReferenceBackend::global_average_pool_backward(const Tensor& dy, const Tensor& dx) {
+void global_average_pool_backward(const Tensor& dy, const Tensor& dx) {
   checks::global_average_pool(dx, dy);
   const Values gradient = load(dy);
   const auto pixels = static_cast<double>(pixels_of(dx.shape()));
@@ -129,4 +125,11 @@ void ReferenceBackend::global_average_pool_backward(const Tensor& dy, const Tens
   store(spread, dx);
 }
 
-}  // namespace lockstep::kernels
+}  // namespace
+
+const Pooling kPooling{.pool_forward = pool_forward,
+                       .pool_backward = pool_backward,
+                       .global_average_pool = global_average_pool,
+                       .global_average_pool_backward = global_average_pool_backward};
+
+}  // namespace lockstep::kernels::reference

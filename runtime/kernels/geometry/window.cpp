@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/kernels/reference/window.h"
+#include "runtime/kernels/geometry/window.h"
 
 namespace lockstep::kernels {
 

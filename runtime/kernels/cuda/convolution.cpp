@@ -2,28 +2,25 @@
 #include <string>
 
 #include "runtime/kernels/cuda/alignment.h"
-#include "runtime/kernels/cuda/backend.h"
 #include "runtime/kernels/cuda/conv_direct.h"
 #include "runtime/kernels/cuda/conv_plans.h"
+#include "runtime/kernels/cuda/device_state.h"
+#include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/geometry/checks.h"
 #include "runtime/tensor/cuda/check.h"
 #include "runtime/tensor/cuda/stream.h"
 #include "runtime/tensor/error.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::cuda {
 
 namespace {
-
-using cuda::ConvData;
-using cuda::ConvPass;
-using cuda::ConvProblem;
 
 void require_dtype(const Tensor& x) {
   if (x.dtype() == DType::kFloat32 || is_reduced(x.dtype())) return;
   throw ShapeError("conv: a GPU computes float32, float16 and bfloat16, found " + std::string(name_of(x.dtype())));
 }
 
-bool is_aligned(const Tensor& tensor) { return cuda::alignment_of(tensor) == cuda::kAlignment; }
+bool is_aligned(const Tensor& tensor) { return alignment_of(tensor) == kAlignment; }
 
 /// The tensor, or a copy that engines can read in wide accesses.
 Tensor aligned(const Tensor& tensor) {
@@ -39,27 +36,25 @@ Tensor buffer_for(const Tensor& out, DType dtype, bool accumulate) {
   return Tensor::empty(out.shape(), dtype, out.device());
 }
 
-void store(Backend& backend, const Tensor& buffer, bool accumulate, const Tensor& out) {
+void store(const Tensor& buffer, bool accumulate, const Tensor& out) {
   if (buffer.aliases(out)) return;
-  if (accumulate) return backend.accumulate(buffer, out);
-  backend.cast(buffer, out);
+  if (accumulate) return kElementwise.accumulate(buffer, out);
+  kElementwise.cast(buffer, out);
 }
 
 void run_direct(Device device, const ConvProblem& problem, const ConvData& data) {
   const gpu::DeviceGuard guard(device);
-  cuda::conv_direct(problem, data, gpu::current(device));
+  conv_direct(problem, data, gpu::current(device));
 }
 
-}  // namespace
-
-void CudaBackend::conv_forward(const ConvGeometry& geometry, const Tensor& x, const Tensor& weight, const Tensor& bias,
-                               const Tensor& y) {
+void conv_forward(const ConvGeometry& geometry, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                  const Tensor& y) {
   checks::conv_forward(geometry, x, weight, bias, y);
   require_dtype(x);
   if (y.numel() == 0) return;
   if (weight.numel() == 0) {  // no channels: sums of nothing
-    fill(y, 0);
-    if (bias.defined()) add(y, bias, y);
+    kElementwise.fill(y, 0);
+    if (bias.defined()) kElementwise.add(y, bias, y);
     return;
   }
   const Tensor input = aligned(x);
@@ -73,27 +68,30 @@ void CudaBackend::conv_forward(const ConvGeometry& geometry, const Tensor& x, co
   ConvData data{.first = input.data(), .second = kernel.data(), .result = result.data()};
   const bool biased = bias.defined();
   if (biased) data.bias = shift.data();
-  bool done = convolutions_->run(problem(biased), data);
-  if (!done && biased && convolutions_->run(problem(false), {data.first, data.second, nullptr, data.result})) {
+  ConvPlans& plans = state_of(y.device()).convolutions;
+  bool done = plans.run(problem(biased), data);
+  if (!done && biased && plans.run(problem(false), {data.first, data.second, nullptr, data.result})) {
     // No engine adds the bias to this one on the way out: a 16-bit result is rounded once more.
-    add(result, bias, result);
+    kElementwise.add(result, bias, result);
     done = true;
   }
-  if (!done) run_direct(device_, problem(biased), data);
-  store(*this, result, false, y);
+  if (!done) run_direct(y.device(), problem(biased), data);
+  store(result, false, y);
 }
 
-void CudaBackend::conv_backward(const ConvGeometry& geometry, const Tensor& x, const Tensor& weight, const Tensor& dy,
-                                const Tensor& dx, const Tensor& dweight, const Tensor& dbias, bool accumulate) {
+void conv_backward(const ConvGeometry& geometry, const Tensor& x, const Tensor& weight, const Tensor& dy,
+                   const Tensor& dx, const Tensor& dweight, const Tensor& dbias, bool accumulate) {
   checks::conv_backward(geometry, x, weight, dy, dx, dweight, dbias);
   require_dtype(x);
-  if (dbias.defined()) sum_rows(dy, accumulate, dbias);
+  if (dbias.defined()) kReductions.sum_rows(dy, accumulate, dbias);
   const bool nothing = x.numel() == 0 || weight.numel() == 0 || dy.numel() == 0;
   if (nothing) {
-    if (dx.defined()) fill(dx, 0);
-    if (dweight.defined() && !accumulate) fill(dweight, 0);
+    if (dx.defined()) kElementwise.fill(dx, 0);
+    if (dweight.defined() && !accumulate) kElementwise.fill(dweight, 0);
     return;
   }
+  const Device device = dy.device();
+  ConvPlans& plans = state_of(device).convolutions;
   const Tensor slope = aligned(dy);
   const auto problem = [&](ConvPass pass, DType result) {
     return ConvProblem(pass, geometry, x.shape(), weight.shape(), dy.shape(), x.dtype(), result, false);
@@ -104,8 +102,8 @@ void CudaBackend::conv_backward(const ConvGeometry& geometry, const Tensor& x, c
     const Tensor result = buffer_for(dx, dx.dtype(), false);
     const ConvProblem pass = problem(ConvPass::kData, dx.dtype());
     const ConvData data{.first = slope.data(), .second = kernel.data(), .result = result.data()};
-    if (!convolutions_->run(pass, data)) run_direct(device_, pass, data);
-    store(*this, result, false, dx);
+    if (!plans.run(pass, data)) run_direct(device, pass, data);
+    store(result, false, dx);
   }
 
   if (!dweight.defined()) return;
@@ -114,11 +112,15 @@ void CudaBackend::conv_backward(const ConvGeometry& geometry, const Tensor& x, c
   // cast.
   const ConvProblem pass = problem(ConvPass::kWeights, x.dtype());
   Tensor result = buffer_for(dweight, x.dtype(), accumulate);
-  if (!convolutions_->run(pass, {.first = input.data(), .second = slope.data(), .result = result.data()})) {
+  if (!plans.run(pass, {.first = input.data(), .second = slope.data(), .result = result.data()})) {
     result = buffer_for(dweight, DType::kFloat32, accumulate);
-    run_direct(device_, pass, {.first = input.data(), .second = slope.data(), .result = result.data()});
+    run_direct(device, pass, {.first = input.data(), .second = slope.data(), .result = result.data()});
   }
-  store(*this, result, accumulate, dweight);
+  store(result, accumulate, dweight);
 }
 
-}  // namespace lockstep::kernels
+}  // namespace
+
+const Convolution kConvolution{.conv_forward = conv_forward, .conv_backward = conv_backward};
+
+}  // namespace lockstep::kernels::cuda

@@ -1,15 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/kernels/cuda/backend.h"
+#include "runtime/base/counter_rng.h"
+#include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/cuda/map.cuh"
+#include "runtime/kernels/functors/activation.h"
 #include "runtime/kernels/functors/dropout.h"
-#include "runtime/kernels/functors/philox.h"
 #include "runtime/kernels/geometry/checks.h"
 
-namespace lockstep::kernels {
-
-using namespace cuda;
+namespace lockstep::kernels::cuda {
 
 namespace {
+
+/// An activation's functions as function objects.
+template <class Function>
+struct Value {
+  __device__ float operator()(float x) const { return Function::value(x); }
+};
+template <class Function>
+struct Backward {
+  __device__ float operator()(float at, float dy) const { return Function::backward(at, dy); }
+};
 
 /// Where the element that x begins with stands in the global tensor.
 struct DropoutPlace {
@@ -62,21 +71,52 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-}  // namespace
+/// Two accesses of sizeof(T) an element.
+void activate(Activation activation, const Tensor& x, const Tensor& y) {
+  checks::same("activate", x, y);
+  if (activation == Activation::kNone) return kElementwise.cast(x, y);
+  const Device device = y.device();
+  const gpu::DeviceGuard guard(device);
+  const cudaStream_t stream = gpu::current(device);
+  visit_floating("activate", x.dtype(), [&]<class T>() {
+    visit_activation(activation, [&]<class Function>(Function) {
+      launch_map("activate", stream, x.numel(), out<T>(y), OnFloats<T, Value<Function>>{}, in<T>(x));
+    });
+  });
+}
 
-void CudaBackend::dropout(const Tensor& x, double p, const DropoutKey& key, std::int64_t first_element,
-                          const Tensor& y) {
+/// Three accesses of sizeof(T) an element.
+void activate_backward(Activation activation, const Tensor& at, const Tensor& dy, const Tensor& dx) {
+  checks::activate_backward(at, dy, dx);
+  if (activation == Activation::kNone) return kElementwise.cast(dy, dx);
+  const Device device = dx.device();
+  const gpu::DeviceGuard guard(device);
+  const cudaStream_t stream = gpu::current(device);
+  visit_floating("activate_backward", at.dtype(), [&]<class T>() {
+    visit_activation(activation, [&]<class Function>(Function) {
+      launch_map("activate_backward", stream, at.numel(), out<T>(dx), OnFloats<T, Backward<Function>>{}, in<T>(at),
+                 in<T>(dy));
+    });
+  });
+}
+
+void dropout(const Tensor& x, double p, const DropoutKey& key, std::int64_t first_element, const Tensor& y) {
   checks::dropout(x, p, y);
   const std::int64_t n = x.numel();
   if (n == 0) return;
   const DropoutPlace place{key, first_element, x.shape().rank() > 0 ? n / x.size(0) : 1};
-  const gpu::DeviceGuard guard(device_);
+  const Device device = y.device();
+  const gpu::DeviceGuard guard(device);
   visit_floating("dropout", x.dtype(), [&]<class T>() {
     const bool is_aligned = aligned(in<T>(x), in<T>(y));
-    dropout_kernel<<<blocks_for((n + 3) / 4 + 1), kThreads, 0, gpu::current(device_)>>>(n, out<T>(y), Dropout(p), place,
-                                                                                        is_aligned, in<T>(x));
+    dropout_kernel<<<blocks_for((n + 3) / 4 + 1), kThreads, 0, gpu::current(device)>>>(n, out<T>(y), Dropout(p), place,
+                                                                                       is_aligned, in<T>(x));
     check_launch("dropout");
   });
 }
 
-}  // namespace lockstep::kernels
+}  // namespace
+
+const Pointwise kPointwise{.activate = activate, .activate_backward = activate_backward, .dropout = dropout};
+
+}  // namespace lockstep::kernels::cuda

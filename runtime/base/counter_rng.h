@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdint>
 
-#include "runtime/tensor/half.h"
+#include "runtime/base/host_device.h"
 
 namespace lockstep {
 

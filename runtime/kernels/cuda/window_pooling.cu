@@ -2,14 +2,12 @@
 // Both directions gather: a thread writes W channels of one pixel, so no two threads write the same place and sums have
 // one order. Neighbouring windows find in the caches what they share; beside that, each element is moved once:
 // sizeof(T) of x and y each, and 4 bytes of indices.
-#include "runtime/kernels/cuda/backend.h"
 #include "runtime/kernels/cuda/channel_tiles.cuh"
+#include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/functors/pool_window.h"
 #include "runtime/kernels/geometry/checks.h"
 
-namespace lockstep::kernels {
-
-using namespace cuda;
+namespace lockstep::kernels::cuda {
 
 namespace {
 
@@ -173,11 +171,12 @@ __global__ void __launch_bounds__(kThreads)
 
 }  // namespace
 
-void CudaBackend::pool_forward(const PoolGeometry& geometry, const Tensor& x, const Tensor& y, const Tensor& indices) {
+void pool_forward(const PoolGeometry& geometry, const Tensor& x, const Tensor& y, const Tensor& indices) {
   checks::pool_forward(geometry, x, y, indices);
   if (y.numel() == 0) return;
-  const gpu::DeviceGuard guard(device_);
-  const cudaStream_t stream = gpu::current(device_);
+  const Device device = y.device();
+  const gpu::DeviceGuard guard(device);
+  const cudaStream_t stream = gpu::current(device);
   const PoolWindow window(geometry, x.shape(), y.shape());
   const std::int64_t pixels = y.shape().rows();
   const std::int64_t channels = y.shape().back();
@@ -199,12 +198,12 @@ void CudaBackend::pool_forward(const PoolGeometry& geometry, const Tensor& x, co
       x.data(), y.data(), winners);
 }
 
-void CudaBackend::pool_backward(const PoolGeometry& geometry, const Tensor& dy, const Tensor& indices,
-                                const Tensor& dx) {
+void pool_backward(const PoolGeometry& geometry, const Tensor& dy, const Tensor& indices, const Tensor& dx) {
   checks::pool_backward(geometry, dy, indices, dx);
   if (dx.numel() == 0) return;
-  const gpu::DeviceGuard guard(device_);
-  const cudaStream_t stream = gpu::current(device_);
+  const Device device = dx.device();
+  const gpu::DeviceGuard guard(device);
+  const cudaStream_t stream = gpu::current(device);
   const PoolWindow window(geometry, dx.shape(), dy.shape());
   const std::int64_t pixels = dx.shape().rows();
   const std::int64_t channels = dx.shape().back();
@@ -226,4 +225,4 @@ void CudaBackend::pool_backward(const PoolGeometry& geometry, const Tensor& dy, 
       dy.data(), dx.data(), winners);
 }
 
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::cuda

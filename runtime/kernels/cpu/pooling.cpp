@@ -6,18 +6,16 @@
 #include <vector>
 
 #include "runtime/kernels/cpu/compiler.h"
-#include "runtime/kernels/cpu/cpu_backend.h"
+#include "runtime/kernels/cpu/families.h"
 #include "runtime/kernels/cpu/loops/loops.h"
 #include "runtime/kernels/cpu/parallel.h"
 #include "runtime/kernels/geometry/checks.h"
-#include "runtime/kernels/reference/window.h"
+#include "runtime/kernels/geometry/window.h"
+#include "runtime/kernels/reference/families.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::cpu {
 
 namespace {
-
-using cpu::Input;
-using cpu::Output;
 
 /// The window of one image.
 Window image_window(const PoolGeometry& geometry, const Shape& x, const Shape& y) {
@@ -33,7 +31,7 @@ template <class Body>
 void for_each_image(const Shape& x, std::int64_t buffer_elements, Body body) {
   const Tensor buffers = Tensor::empty({omp_get_max_threads(), buffer_elements}, DType::kFloat32);
   float* const first = buffers.mutable_as<float>().data();
-  cpu::parallel_ranges(x.front(), cpu::kGrainElements / image_numel(x), [&](std::int64_t begin, std::int64_t end) {
+  parallel_ranges(x.front(), kGrainElements / image_numel(x), [&](std::int64_t begin, std::int64_t end) {
     float* const buffer = first + omp_get_thread_num() * buffer_elements;
     for (std::int64_t image = begin; image < end; ++image) body(image, buffer);
   });
@@ -42,7 +40,7 @@ void for_each_image(const Shape& x, std::int64_t buffer_elements, Body body) {
 /// Elements of an image as float32: where they are, or widened into `buffer`.
 const float* widened(Input in, std::int64_t n, float* buffer) {
   if (in.dtype == DType::kFloat32) return static_cast<const float*>(in.data);
-  cpu::loops().convert(in, {buffer, DType::kFloat32}, n);
+  loops().convert(in, {buffer, DType::kFloat32}, n);
   return buffer;
 }
 
@@ -52,7 +50,7 @@ float* result_buffer(Output out, float* buffer) {
 }
 
 void store(const float* result, std::int64_t n, Output out) {
-  if (out.dtype != DType::kFloat32) cpu::loops().convert({result, DType::kFloat32}, out, n);
+  if (out.dtype != DType::kFloat32) loops().convert({result, DType::kFloat32}, out, n);
 }
 
 void max_pool(const Window& window, std::int64_t channels, const float* x, float* y, std::int32_t* indices) {
@@ -86,11 +84,9 @@ void add_scaled(const float* in, float factor, std::int64_t n, float* out) {
   LOCKSTEP_VECTORIZE for (std::int64_t i = 0; i < n; ++i) out[i] += factor * in[i];
 }
 
-}  // namespace
-
-void CpuBackend::pool_forward(const PoolGeometry& geometry, const Tensor& x, const Tensor& y, const Tensor& indices) {
+void pool_forward(const PoolGeometry& geometry, const Tensor& x, const Tensor& y, const Tensor& indices) {
   checks::pool_forward(geometry, x, y, indices);
-  if (x.dtype() == DType::kFloat64) return reference_backend().pool_forward(geometry, x, y, indices);
+  if (x.dtype() == DType::kFloat64) return reference::kPooling.pool_forward(geometry, x, y, indices);
   if (y.numel() == 0) return;
   const Window window = image_window(geometry, x.shape(), y.shape());
   const bool max = geometry.kind == PoolKind::kMax;
@@ -99,8 +95,8 @@ void CpuBackend::pool_forward(const PoolGeometry& geometry, const Tensor& x, con
   const std::int64_t in_numel = image_numel(x.shape());
   const std::int64_t out_numel = image_numel(y.shape());
   for_each_image(x.shape(), in_numel + out_numel, [&](std::int64_t image, float* buffer) {
-    const Output out = cpu::output(y).from(image * out_numel);
-    const float* const in = widened(cpu::input(x).from(image * in_numel), in_numel, buffer);
+    const Output out = output(y).from(image * out_numel);
+    const float* const in = widened(input(x).from(image * in_numel), in_numel, buffer);
     float* const result = result_buffer(out, buffer + in_numel);
     if (max) {
       max_pool(window, channels, in, result, indices.mutable_as<std::int32_t>().data() + image * out_numel);
@@ -115,10 +111,9 @@ void CpuBackend::pool_forward(const PoolGeometry& geometry, const Tensor& x, con
   });
 }
 
-void CpuBackend::pool_backward(const PoolGeometry& geometry, const Tensor& dy, const Tensor& indices,
-                               const Tensor& dx) {
+void pool_backward(const PoolGeometry& geometry, const Tensor& dy, const Tensor& indices, const Tensor& dx) {
   checks::pool_backward(geometry, dy, indices, dx);
-  if (dx.dtype() == DType::kFloat64) return reference_backend().pool_backward(geometry, dy, indices, dx);
+  if (dx.dtype() == DType::kFloat64) return reference::kPooling.pool_backward(geometry, dy, indices, dx);
   if (dx.numel() == 0) return;
   const Window window = image_window(geometry, dx.shape(), dy.shape());
   const bool max = geometry.kind == PoolKind::kMax;
@@ -127,8 +122,8 @@ void CpuBackend::pool_backward(const PoolGeometry& geometry, const Tensor& dy, c
   const std::int64_t in_numel = image_numel(dx.shape());
   const std::int64_t out_numel = image_numel(dy.shape());
   for_each_image(dx.shape(), in_numel + out_numel, [&](std::int64_t image, float* buffer) {
-    const Output out = cpu::output(dx).from(image * in_numel);
-    const float* const slope = widened(cpu::input(dy).from(image * out_numel), out_numel, buffer + in_numel);
+    const Output out = output(dx).from(image * in_numel);
+    const float* const slope = widened(input(dy).from(image * out_numel), out_numel, buffer + in_numel);
     float* const result = result_buffer(out, buffer);
     std::fill_n(result, in_numel, 0.0f);
     if (max) {
@@ -146,9 +141,9 @@ void CpuBackend::pool_backward(const PoolGeometry& geometry, const Tensor& dy, c
   });
 }
 
-void CpuBackend::global_average_pool(const Tensor& x, const Tensor& y) {
+void global_average_pool(const Tensor& x, const Tensor& y) {
   checks::global_average_pool(x, y);
-  if (x.dtype() == DType::kFloat64 || x.numel() == 0) return reference_backend().global_average_pool(x, y);
+  if (x.dtype() == DType::kFloat64 || x.numel() == 0) return reference::kPooling.global_average_pool(x, y);
   const std::int64_t channels = x.shape().back();
   const std::int64_t pixels = image_numel(x.shape()) / channels;
   // Sums of sums: over all the pixels of a volume, float32 would lose what it adds.
@@ -157,28 +152,35 @@ void CpuBackend::global_average_pool(const Tensor& x, const Tensor& y) {
     float* const part = sums + channels;
     std::fill_n(sums, channels, 0.0f);
     for (std::int64_t begin = 0; begin < pixels; begin += kChunk) {
-      const Input rows = cpu::input(x).from((image * pixels + begin) * channels);
-      cpu::loops().sum_rows(rows, std::min(kChunk, pixels - begin), channels, part);
+      const Input rows = input(x).from((image * pixels + begin) * channels);
+      loops().sum_rows(rows, std::min(kChunk, pixels - begin), channels, part);
       add_scaled(part, 1.0f, channels, sums);
     }
-    cpu::loops().scale({sums, DType::kFloat32}, 1.0f / static_cast<float>(pixels),
-                       cpu::output(y).from(image * channels), channels);
+    loops().scale({sums, DType::kFloat32}, 1.0f / static_cast<float>(pixels), output(y).from(image * channels),
+                  channels);
   });
 }
 
-void CpuBackend::global_average_pool_backward(const Tensor& dy, const Tensor& dx) {
+void global_average_pool_backward(const Tensor& dy, const Tensor& dx) {
   checks::global_average_pool(dx, dy);
-  if (dx.dtype() == DType::kFloat64 || dx.numel() == 0) return reference_backend().global_average_pool_backward(dy, dx);
+  if (dx.dtype() == DType::kFloat64 || dx.numel() == 0) return reference::kPooling.global_average_pool_backward(dy, dx);
   const std::int64_t channels = dx.shape().back();
   const std::int64_t pixels = image_numel(dx.shape()) / channels;
   const std::size_t row_bytes = static_cast<std::size_t>(channels) * size_of(dx.dtype());
   for_each_image(dx.shape(), 0, [&](std::int64_t image, float*) {
-    const Output first = cpu::output(dx).from(image * pixels * channels);
-    cpu::loops().scale(cpu::input(dy).from(image * channels), 1.0f / static_cast<float>(pixels), first, channels);
+    const Output first = output(dx).from(image * pixels * channels);
+    loops().scale(input(dy).from(image * channels), 1.0f / static_cast<float>(pixels), first, channels);
     for (std::int64_t pixel = 1; pixel < pixels; ++pixel) {
       std::memcpy(first.from(pixel * channels).data, first.data, row_bytes);
     }
   });
 }
 
-}  // namespace lockstep::kernels
+}  // namespace
+
+const Pooling kPooling{.pool_forward = pool_forward,
+                       .pool_backward = pool_backward,
+                       .global_average_pool = global_average_pool,
+                       .global_average_pool_backward = global_average_pool_backward};
+
+}  // namespace lockstep::kernels::cpu

@@ -3,16 +3,15 @@
 #include <optional>
 
 #include "runtime/kernels/cpu/conv_plan.h"
-#include "runtime/kernels/cpu/cpu_backend.h"
+#include "runtime/kernels/cpu/families.h"
 #include "runtime/kernels/cpu/threads.h"
 #include "runtime/kernels/cpu/widen.h"
 #include "runtime/kernels/geometry/checks.h"
+#include "runtime/kernels/reference/families.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::cpu {
 
 namespace {
-
-using cpu::ConvPass;
 
 /// The reference runs what the library has no primitive for: float64, and convolutions of nothing.
 bool runs_on_reference(const Tensor& x, const Tensor& weight, const Tensor& y) {
@@ -24,7 +23,7 @@ std::int64_t chunk_images(const Tensor& x, const Tensor& weight, const Tensor& y
   const std::int64_t images = x.size(0);
   if (!widens) return images;
   constexpr std::int64_t kFloatBytes = sizeof(float);
-  return cpu::chunk_rows(images, (x.numel() + y.numel()) / images * kFloatBytes, weight.numel() * kFloatBytes);
+  return chunk_rows(images, (x.numel() + y.numel()) / images * kFloatBytes, weight.numel() * kFloatBytes);
 }
 
 /// Multiply-adds of a pass.
@@ -33,78 +32,79 @@ std::int64_t products(const Tensor& weight, const Tensor& y) { return y.numel() 
 /// One tensor in the dtypes that passes ask for, converted at most once.
 class Operand {
  public:
-  Operand(Backend& backend, const Tensor& tensor) : backend_(backend), tensor_(tensor) {}
+  explicit Operand(const Tensor& tensor) : tensor_(tensor) {}
 
   const Tensor& as(DType dtype) {
     if (tensor_.dtype() == dtype) return tensor_;
-    if (!converted_.defined()) converted_ = cpu::as_dtype(backend_, tensor_, dtype);
+    if (!converted_.defined()) converted_ = as_dtype(tensor_, dtype);
     return converted_;
   }
 
  private:
-  Backend& backend_;
   Tensor tensor_;
   Tensor converted_;
 };
 
-}  // namespace
-
-void CpuBackend::conv_forward(const ConvGeometry& geometry, const Tensor& x, const Tensor& weight, const Tensor& bias,
-                              const Tensor& y) {
+void conv_forward(const ConvGeometry& geometry, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                  const Tensor& y) {
   checks::conv_forward(geometry, x, weight, bias, y);
   if (y.numel() == 0) return;  // no images, as of a rank without samples: the weights are not even read
-  if (runs_on_reference(x, weight, y)) return reference_backend().conv_forward(geometry, x, weight, bias, y);
-  const cpu::ThreadsFor threads(products(weight, y));
-  const DType dtype = cpu::conv_dtype(ConvPass::kForward, geometry, x.shape(), weight.shape(), y.shape(), x.dtype());
-  const Tensor kernel = cpu::as_dtype(*this, weight, dtype);
-  const Tensor shift = cpu::as_dtype(*this, bias, dtype);
+  if (runs_on_reference(x, weight, y)) return reference::kConvolution.conv_forward(geometry, x, weight, bias, y);
+  const ThreadsFor threads(products(weight, y));
+  const DType dtype = conv_dtype(ConvPass::kForward, geometry, x.shape(), weight.shape(), y.shape(), x.dtype());
+  const Tensor kernel = as_dtype(weight, dtype);
+  const Tensor shift = as_dtype(bias, dtype);
   const std::int64_t images = x.size(0);
   const std::int64_t step = chunk_images(x, weight, y, dtype != x.dtype());
   for (std::int64_t begin = 0; begin < images; begin += step) {
     const std::int64_t end = std::min(images, begin + step);
-    const cpu::Result result(*this, y.rows(begin, end), dtype);
-    cpu::conv_forward(geometry, cpu::as_dtype(*this, x.rows(begin, end), dtype), kernel, shift, result.buffer());
+    const Result result(y.rows(begin, end), dtype);
+    onednn_forward(geometry, as_dtype(x.rows(begin, end), dtype), kernel, shift, result.buffer());
     result.store(false);
   }
 }
 
-void CpuBackend::conv_backward(const ConvGeometry& geometry, const Tensor& x, const Tensor& weight, const Tensor& dy,
-                               const Tensor& dx, const Tensor& dweight, const Tensor& dbias, bool accumulate) {
+void conv_backward(const ConvGeometry& geometry, const Tensor& x, const Tensor& weight, const Tensor& dy,
+                   const Tensor& dx, const Tensor& dweight, const Tensor& dbias, bool accumulate) {
   checks::conv_backward(geometry, x, weight, dy, dx, dweight, dbias);
   if (runs_on_reference(x, weight, dy)) {
-    return reference_backend().conv_backward(geometry, x, weight, dy, dx, dweight, dbias, accumulate);
+    return reference::kConvolution.conv_backward(geometry, x, weight, dy, dx, dweight, dbias, accumulate);
   }
-  const cpu::ThreadsFor threads(products(weight, dy));
-  if (dbias.defined()) sum_rows(dy, accumulate, dbias);
+  const ThreadsFor threads(products(weight, dy));
+  if (dbias.defined()) kReductions.sum_rows(dy, accumulate, dbias);
   if (!dx.defined() && !dweight.defined()) return;
 
   const auto dtype_for = [&](ConvPass pass) {
-    return cpu::conv_dtype(pass, geometry, x.shape(), weight.shape(), dy.shape(), x.dtype());
+    return conv_dtype(pass, geometry, x.shape(), weight.shape(), dy.shape(), x.dtype());
   };
   const DType data_dtype = dtype_for(ConvPass::kData);
   const DType weights_dtype = dtype_for(ConvPass::kWeights);
   const bool widens = (dx.defined() && data_dtype != x.dtype()) || (dweight.defined() && weights_dtype != x.dtype());
-  const Tensor kernel = dx.defined() ? cpu::as_dtype(*this, weight, data_dtype) : Tensor();
-  std::optional<cpu::Result> gradient;
-  if (dweight.defined()) gradient.emplace(*this, dweight, DType::kFloat32);
+  const Tensor kernel = dx.defined() ? as_dtype(weight, data_dtype) : Tensor();
+  std::optional<Result> gradient;
+  if (dweight.defined()) gradient.emplace(dweight, DType::kFloat32);
 
   const std::int64_t images = x.size(0);
   const std::int64_t step = chunk_images(x, weight, dy, widens);
   for (std::int64_t begin = 0; begin < images; begin += step) {
     const std::int64_t end = std::min(images, begin + step);
-    Operand slope(*this, dy.rows(begin, end));
+    Operand slope(dy.rows(begin, end));
     if (dx.defined()) {
-      const cpu::Result result(*this, dx.rows(begin, end), data_dtype);
-      cpu::conv_backward_data(geometry, slope.as(data_dtype), kernel, result.buffer());
+      const Result result(dx.rows(begin, end), data_dtype);
+      onednn_backward_data(geometry, slope.as(data_dtype), kernel, result.buffer());
       result.store(false);
     }
     if (gradient) {
       const bool add = begin > 0 || (accumulate && gradient->in_place());
-      cpu::conv_backward_weights(geometry, cpu::as_dtype(*this, x.rows(begin, end), weights_dtype),
-                                 slope.as(weights_dtype), add, gradient->buffer());
+      onednn_backward_weights(geometry, as_dtype(x.rows(begin, end), weights_dtype), slope.as(weights_dtype), add,
+                              gradient->buffer());
     }
   }
   if (gradient) gradient->store(accumulate);
 }
 
-}  // namespace lockstep::kernels
+}  // namespace
+
+const Convolution kConvolution{.conv_forward = conv_forward, .conv_backward = conv_backward};
+
+}  // namespace lockstep::kernels::cpu

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/kernels/functors/decisions.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,16 +6,13 @@
 #include <vector>
 
 #include "runtime/kernels/backend.h"
+#include "runtime/kernels/functors/decisions.h"
 #include "tests/runtime/kernels/kernel_fixture.h"
 
-namespace lockstep {
+namespace lockstep::kernels {
 namespace {
 
-using kernels::LossScaleOptions;
-using kernels::LossScaleState;
-using kernels::ScheduleState;
-using kernels::StepVerdict;
-using kernels::testing::values_of;
+using testing::values_of;
 
 LossScaleState state_of(float scale) { return {.scale = scale, .inverse = 1.0f / scale}; }
 
@@ -98,9 +93,9 @@ Tensor ballot_of(const std::vector<float>& reduced, const std::vector<std::vecto
   Tensor all = Tensor::zeros({2 * parameters}, DType::kFloat32);
   for (int rank = 0; rank < world_size; ++rank) {
     const Tensor ballot = Tensor::empty(all.shape(), DType::kFloat32);
-    kernels::reference_backend().cast_ballot(Tensor::from(reduced, {parameters}),
-                                             Tensor::from(local[static_cast<std::size_t>(rank)], {parameters}), rank,
-                                             world_size, ballot);
+    reference_backend().cast_ballot(Tensor::from(reduced, {parameters}),
+                                    Tensor::from(local[static_cast<std::size_t>(rank)], {parameters}), rank, world_size,
+                                    ballot);
     for (std::size_t i = 0; i < all.as<float>().size(); ++i) {
       all.mutable_as<float>()[i] = std::max(all.as<float>()[i], ballot.as<float>()[i]);
     }
@@ -144,12 +139,12 @@ TEST(Ballot, NamesNoRankWhereOnlyTheSumOverflowed) {
 TEST(Ballot, SaysWhereSomeRankDidNotLookAtItsOwn) {
   const Tensor reduced = Tensor::from<float>({1}, {1}), fine = Tensor::from<float>({0}, {1});
   const Tensor unknown = Tensor::empty({2}, DType::kFloat32), known = Tensor::empty({2}, DType::kFloat32);
-  kernels::reference_backend().cast_ballot(reduced, {}, 0, 2, unknown);
-  kernels::reference_backend().cast_ballot(reduced, fine, 1, 2, known);
+  reference_backend().cast_ballot(reduced, {}, 0, 2, unknown);
+  reference_backend().cast_ballot(reduced, fine, 1, 2, known);
   EXPECT_EQ(verdict_on(unknown, 2).rank, StepVerdict::kUnknown);
   EXPECT_EQ(verdict_on(known, 2).rank, StepVerdict::kNone);
   EXPECT_GT(unknown.as<float>()[1], known.as<float>()[1]) << "one that does not know outweighs one that was fine";
-  kernels::reference_backend().cast_ballot(reduced, reduced, 1, 2, known);
+  reference_backend().cast_ballot(reduced, reduced, 1, 2, known);
   EXPECT_GT(known.as<float>()[1], unknown.as<float>()[1]) << "and is outweighed by one that was bad";
 }
 
@@ -175,7 +170,7 @@ TEST(ClipFactor, TakesTheNormOfTheUnscaledGradient) {
   const Tensor squares = Tensor::from<double>({9 * 64.0, 16 * 64.0}, {2});
   const float inverse_scale = 1.0f / 8;
   float norm = 0, factor = 0;
-  kernels::reference_backend().clip_factor(squares, &inverse_scale, 2.5, &norm, &factor);
+  reference_backend().clip_factor(squares, &inverse_scale, 2.5, &norm, &factor);
   EXPECT_EQ(norm, 5.0f);
   EXPECT_FLOAT_EQ(factor, 0.5f);
 }
@@ -198,4 +193,4 @@ TEST(Schedule, FollowsTheAppliedStepsAndStaysAtItsEnd) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::kernels

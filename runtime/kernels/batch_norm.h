@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "runtime/tensor/tensor.h"
+
+namespace lockstep::kernels {
+
+/// Batch normalisation over channels. Statistics and parameters are float32 [C] (float64 for float64 x).
+struct BatchNormalization {
+  /// mean [C] and m2 [C] = sum of (x - mean)^2 over this tensor's rows (0 and 0 without rows).
+  void (*batch_norm_statistics)(const Tensor& x, const Tensor& mean, const Tensor& m2);
+  /// Combines the statistics of P shares in their order. packed [P, 2 C + 1] holds for each share mean [C], m2 [C] and
+  /// its number of rows. Writes mean [C], inv_std [C] = 1 / sqrt(m2 / count + epsilon), count (scalar: all rows), and
+  /// where `running` is defined next_running [2, C] = (1 - momentum) running + momentum (mean; m2 / (count - 1)), which
+  /// must not alias running. Without any row the running statistics stay.
+  void (*batch_norm_finalize)(const Tensor& packed, double epsilon, double momentum, const Tensor& running,
+                              const Tensor& mean, const Tensor& inv_std, const Tensor& count,
+                              const Tensor& next_running);
+  /// y = act((x - mean) * inv_std * gamma + beta + residual), act being relu or the identity. residual [x's shape] may
+  /// be undefined. y may alias residual.
+  void (*batch_norm_apply)(const Tensor& x, const Tensor& mean, const Tensor& inv_std, const Tensor& gamma,
+                           const Tensor& beta, const Tensor& residual, bool relu, const Tensor& y);
+  /// sum_dy [C] = sum of dy', sum_dy_xmu [C] = sum of dy' (x - mean), where dy' is dy masked by y > 0 when `relu` (y is
+  /// the output of apply; undefined otherwise).
+  void (*batch_norm_backward_reduce)(const Tensor& x, const Tensor& mean, const Tensor& dy, const Tensor& y, bool relu,
+                                     const Tensor& sum_dy, const Tensor& sum_dy_xmu);
+  /// dx = gamma inv_std (dy' - sum_dy / count - (x - mean) inv_std^2 sum_dy_xmu / count), with the sums and the count
+  /// (scalar) of all ranks. dresidual = dy' where defined; it may alias dy. With count undefined the statistics are
+  /// constants (evaluation): dx = gamma inv_std dy'.
+  void (*batch_norm_backward_apply)(const Tensor& x, const Tensor& mean, const Tensor& inv_std, const Tensor& gamma,
+                                    const Tensor& dy, const Tensor& y, bool relu, const Tensor& sum_dy,
+                                    const Tensor& sum_dy_xmu, const Tensor& count, const Tensor& dx,
+                                    const Tensor& dresidual);
+};
+
+}  // namespace lockstep::kernels

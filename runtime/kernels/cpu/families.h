@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "runtime/kernels/backend.h"
+
+/// The CPU's fast kernels: oneDNN for matrix products and convolution, own fused loops for the rest. A table a family,
+/// in the source file of the family's name. Dtypes that no loop takes (float64, integers) and products of nothing run
+/// on the reference's function of the same name.
+namespace lockstep::kernels::cpu {
+
+extern const Elementwise kElementwise;
+extern const Pointwise kPointwise;
+extern const Reductions kReductions;
+extern const MatrixProducts kMatrixProducts;
+extern const Convolution kConvolution;
+extern const Pooling kPooling;
+extern const Softmax kSoftmax;
+extern const Losses kLosses;
+extern const BatchNormalization kBatchNormalization;
+extern const ArenaSteps kArenaSteps;
+extern const Decisions kDecisions;
+
+}  // namespace lockstep::kernels::cpu

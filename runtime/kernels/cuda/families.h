@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <type_traits>
+
+#include "runtime/kernels/backend.h"
+
+/// A GPU's kernels: cuBLASLt for matrix products, cuDNN for convolution, own memory-bound kernels for the rest. A table
+/// a family, in the source file of the family's name. A function works on the device of its tensors. Floating dtypes
+/// are float32, float16 and bfloat16; float64 is refused, as the oracle runs on the CPU. A class target out of range
+/// makes the loss NaN, because an error would make the host wait for the device.
+namespace lockstep::kernels::cuda {
+
+/// The type of the function that a member of a table points to: declares the functions of a family that is spread over
+/// several source files.
+template <class Pointer>
+using Function = std::remove_pointer_t<Pointer>;
+
+extern const Elementwise kElementwise;
+extern const Pointwise kPointwise;
+extern const Reductions kReductions;
+extern const MatrixProducts kMatrixProducts;
+extern const Convolution kConvolution;
+extern const Pooling kPooling;
+extern const Softmax kSoftmax;
+extern const Losses kLosses;
+extern const BatchNormalization kBatchNormalization;
+extern const ArenaSteps kArenaSteps;
+extern const Decisions kDecisions;
+
+}  // namespace lockstep::kernels::cuda

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/tensor/tensor.h"
+
+namespace lockstep::kernels {
+
+/// How the loss scale moves; PyTorch's GradScaler with a floor and a ceiling.
+struct LossScaleOptions {
+  bool dynamic = true;  ///< false: the scale stays
+  double growth_factor = 2.0;
+  double backoff_factor = 0.5;
+  std::int32_t growth_interval = 2000;
+  double min = 0.0;
+  double max = 0.0;
+};
+
+/// The loss scale and what moves it. Lies on the device.
+struct LossScaleState {
+  float scale = 1.0f;
+  float inverse = 1.0f;  ///< 1 / scale, computed in double
+  float used = 0.0f;     ///< the scale of the step last counted
+  std::int32_t growth_tracker = 0;
+  std::int32_t consecutive_skips = 0;
+  std::int64_t skipped_steps = 0;
+};
+
+/// What the ranks have agreed on for one step. Lies on the device.
+struct StepVerdict {
+  float found_inf = 0.0f;     ///< 1: the step is skipped
+  std::int32_t slot = -1;     ///< the first bad parameter in the arena's order; -1: none
+  std::int32_t rank = kNone;  ///< the lowest rank whose own gradient of it was bad, or one of these:
+
+  static constexpr std::int32_t kNone = -1;     ///< every rank's own was finite, but the sum over ranks was not
+  static constexpr std::int32_t kUnknown = -2;  ///< nobody looked at them before they were reduced
+};
+
+/// Which optimizer step comes next. Lies on the device.
+struct ScheduleState {
+  std::int64_t applied_steps = 0;
+  float learning_rate = 0.0f;
+};
+
+/// A step's decisions, taken on the device: every pointer is to device memory.
+struct Decisions {
+  /// The ballot of this rank: ballot [2 P] float32 = for each of P parameters whether reduced or local (float32 [P],
+  /// above 0 is bad; local may be undefined) is bad, then world_size - rank where local is, 0 where it is not, and 0.5
+  /// where that is not known. Its maximum over ranks names for each parameter the lowest rank.
+  void (*cast_ballot)(const Tensor& reduced, const Tensor& local, int rank, int world_size, const Tensor& ballot);
+  /// The verdict of the ballot's maximum over ranks.
+  void (*count_ballot)(const Tensor& ballot, int world_size, StepVerdict* verdict);
+  /// *norm = sqrt(sum of squares) * *inverse_scale (1 where null); *factor = min(1, clip_norm / (*norm + 1e-6)),
+  /// PyTorch's clip_grad_norm_. squares: float64 [segments].
+  void (*clip_factor)(const Tensor& squares, const float* inverse_scale, double clip_norm, float* norm, float* factor);
+  /// Moves the scale after a step: on *found_inf != 0 backs off, else counts and grows at the interval where the
+  /// product is finite; counts skips. `device`: the one that the pointers point to.
+  void (*update_loss_scale)(Device device, const LossScaleOptions& options, const float* found_inf,
+                            LossScaleState* state);
+  /// Counts the step as applied unless *found_inf != 0, and takes the next rate from rates [n] float32, which names one
+  /// for each number of applied steps; the last one holds from there on. And counts it in steps [P] int64 for those of
+  /// P parameters whose has_gradient [P] float32 is not 0.
+  void (*advance_schedule)(const float* found_inf, const Tensor& rates, const Tensor& has_gradient, const Tensor& steps,
+                           ScheduleState* state);
+};
+
+}  // namespace lockstep::kernels

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <array>
+#include <cstring>
+
+#include "tests/runtime/kernels/loops/loops_fixture.h"
+
+namespace lockstep::kernels {
+namespace {
+
+using testing::kCpuType;
+using testing::kCudaType;
+using testing::KernelTest;
+using testing::On;
+using testing::OnName;
+
+template <class T>
+class Families : public KernelTest<T> {};
+using Devices = ::testing::Types<On<kCpuType, DType::kFloat32>, On<kCudaType, DType::kFloat32>>;
+TYPED_TEST_SUITE(Families, Devices, OnName);
+
+/// A family is a struct of pointers to functions and nothing else.
+template <class Family>
+void expect_complete(const Family& family) {
+  using Entry = void (*)();
+  static_assert(sizeof(Family) % sizeof(Entry) == 0);
+  std::array<Entry, sizeof(Family) / sizeof(Entry)> entries;
+  std::memcpy(entries.data(), &family, sizeof(Family));
+  for (std::size_t i = 0; i < entries.size(); ++i) EXPECT_NE(entries[i], nullptr) << "entry " << i;
+}
+
+void expect_complete(const Backend& backend) {
+  SCOPED_TRACE(backend.name);
+  expect_complete<Elementwise>(backend);
+  expect_complete<Pointwise>(backend);
+  expect_complete<Reductions>(backend);
+  expect_complete<MatrixProducts>(backend);
+  expect_complete<Convolution>(backend);
+  expect_complete<Pooling>(backend);
+  expect_complete<Softmax>(backend);
+  expect_complete<Losses>(backend);
+  expect_complete<BatchNormalization>(backend);
+  expect_complete<ArenaSteps>(backend);
+  expect_complete<Decisions>(backend);
+}
+
+TYPED_TEST(Families, ADeviceHasEveryFunction) {
+  expect_complete(backend(this->kDevice));
+  expect_complete(reference_backend());
+}
+
+}  // namespace
+}  // namespace lockstep::kernels
