@@ -18,6 +18,8 @@ enum class Op : std::uint8_t {
   kRelu,
   kGelu,
   kGeluTanh,
+  kTanh,
+  kSigmoid,
   kAdd,
   kMul,
   kScale,
@@ -65,6 +67,10 @@ inline OpRow row_of(Op op) {
       return {"gelu", CastPolicy::kNone};
     case Op::kGeluTanh:
       return {"gelu_tanh", CastPolicy::kNone};
+    case Op::kTanh:
+      return {"tanh", CastPolicy::kNone};
+    case Op::kSigmoid:
+      return {"sigmoid", CastPolicy::kNone};
     case Op::kAdd:
       return {"add", CastPolicy::kPromote};
     case Op::kMul:

@@ -26,6 +26,9 @@ inline Tensor relu(const Tensor& x) { return activate(kernels::Activation::kRelu
 inline Tensor gelu(const Tensor& x) { return activate(kernels::Activation::kGelu, x); }
 /// x * (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2: gelu's approximation, PyTorch's approximate="tanh".
 inline Tensor gelu_tanh(const Tensor& x) { return activate(kernels::Activation::kGeluTanh, x); }
+inline Tensor tanh(const Tensor& x) { return activate(kernels::Activation::kTanh, x); }
+/// 1 / (1 + e^-x)
+inline Tensor sigmoid(const Tensor& x) { return activate(kernels::Activation::kSigmoid, x); }
 
 /// The operation that an activation is: its name in the graph and its row in autocast's policy table.
 inline amp::Op op_of(kernels::Activation activation) {
@@ -38,6 +41,10 @@ inline amp::Op op_of(kernels::Activation activation) {
       return amp::Op::kGelu;
     case kernels::Activation::kGeluTanh:
       return amp::Op::kGeluTanh;
+    case kernels::Activation::kTanh:
+      return amp::Op::kTanh;
+    case kernels::Activation::kSigmoid:
+      return amp::Op::kSigmoid;
   }
   throw UsageError("an activation that is no operation");
 }

@@ -106,6 +106,8 @@ TEST(Operations, RunInTheDtypeOfTheirPolicy) {
   for (const Tensor& in : {half, x}) {
     EXPECT_EQ(ops::relu(in).dtype(), in.dtype());
     EXPECT_EQ(ops::gelu(in).dtype(), in.dtype());
+    EXPECT_EQ(ops::tanh(in).dtype(), in.dtype());
+    EXPECT_EQ(ops::sigmoid(in).dtype(), in.dtype());
     EXPECT_EQ(ops::scale(in, 2).dtype(), in.dtype());
     EXPECT_EQ(ops::dropout(in, 0.5, {}, 0).dtype(), in.dtype());
     EXPECT_EQ(ops::flatten(in).dtype(), in.dtype());

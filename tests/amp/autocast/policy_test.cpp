@@ -27,6 +27,8 @@ const std::map<Op, CastPolicy> kExpected = {
     {Op::kRelu, CastPolicy::kNone},
     {Op::kGelu, CastPolicy::kNone},
     {Op::kGeluTanh, CastPolicy::kNone},
+    {Op::kTanh, CastPolicy::kNone},
+    {Op::kSigmoid, CastPolicy::kNone},
     {Op::kScale, CastPolicy::kNone},
     {Op::kMaxPool, CastPolicy::kNone},
     {Op::kAveragePool, CastPolicy::kNone},

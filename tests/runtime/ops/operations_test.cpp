@@ -54,7 +54,8 @@ TYPED_TEST(OperationTest, LinearOnSequences) {
 }
 
 constexpr kernels::Activation kActivations[] = {kernels::Activation::kRelu, kernels::Activation::kGelu,
-                                                kernels::Activation::kGeluTanh};
+                                                kernels::Activation::kGeluTanh, kernels::Activation::kTanh,
+                                                kernels::Activation::kSigmoid};
 
 TYPED_TEST(OperationTest, LinearWithAnActivation) {
   for (const kernels::Activation activation : kActivations) {
@@ -87,7 +88,7 @@ TYPED_TEST(OperationTest, LinearLayersInARow) {
 
 TYPED_TEST(OperationTest, LinearBehindAnActivationOfItsOwn) {
   const Tensor x = this->random({5, 7}, 1, -3, 3), weight = this->random({6, 7}, 2);
-  for (const auto& activation : {&relu, &gelu, &gelu_tanh}) {
+  for (const auto& activation : {&relu, &gelu, &gelu_tanh, &tanh, &sigmoid}) {
     this->check([activation](const auto& in) { return linear(activation(in[0]), in[1], {}); }, {x, weight},
                 {.terms = 32, .intermediate = 16});
   }
@@ -203,6 +204,20 @@ TYPED_TEST(OperationTest, GeluTanh) {
   for (const std::int64_t rows : kRows) {
     this->check([](const auto& in) { return gelu_tanh(in[0]); }, {this->random({rows, 9}, 1, -4, 4)},
                 {.magnitude = 16});
+  }
+}
+
+// The derivative is taken from the output, which is rounded: near 1 that is up to 2 of its units.
+TYPED_TEST(OperationTest, Tanh) {
+  for (const std::int64_t rows : kRows) {
+    this->check([](const auto& in) { return tanh(in[0]); }, {this->random({rows, 9}, 1, -4, 4)}, {.intermediate = 3});
+  }
+}
+
+TYPED_TEST(OperationTest, Sigmoid) {
+  for (const std::int64_t rows : kRows) {
+    this->check([](const auto& in) { return sigmoid(in[0]); }, {this->random({rows, 9}, 1, -8, 8)},
+                {.intermediate = 1.5});
   }
 }
 

@@ -15,7 +15,8 @@ using testing::OnName;
 using testing::ProductTypes;
 using testing::random_tensor;
 
-constexpr Activation kActivations[]{Activation::kRelu, Activation::kGelu, Activation::kGeluTanh};
+constexpr Activation kActivations[]{Activation::kRelu, Activation::kGelu, Activation::kGeluTanh, Activation::kTanh,
+                                    Activation::kSigmoid};
 
 struct Case {
   std::int64_t m, n, k;

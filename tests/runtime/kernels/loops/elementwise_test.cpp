@@ -68,7 +68,8 @@ TYPED_TEST(ElementwiseLoops, ScalesByBothFactors) {
 }
 
 TYPED_TEST(ElementwiseLoops, ActivationsMatchTheReference) {
-  for (const Activation activation : {Activation::kNone, Activation::kRelu, Activation::kGelu, Activation::kGeluTanh}) {
+  for (const Activation activation : {Activation::kNone, Activation::kRelu, Activation::kGelu, Activation::kGeluTanh,
+                                      Activation::kTanh, Activation::kSigmoid}) {
     const Tensor x = this->random({3000}, 1, -8, 8), dy = this->random({3000}, 2);
     this->expect_matches_reference(
         [&](const auto& on) {
@@ -91,13 +92,15 @@ TYPED_TEST(ElementwiseLoops, NaNAndInfinityPassThrough) {
   this->expect_matches_reference(
       [&](const auto& on) {
         const Tensor sum = on.empty({37}), relu = on.empty({37}), gelu = on.empty({37}), gelu_tanh = on.empty({37}),
-                     wide = on.empty({37}, DType::kFloat32);
+                     tanh = on.empty({37}), sigmoid = on.empty({37}), wide = on.empty({37}, DType::kFloat32);
         on->add(on(x), on(half), sum);
         on->activate(Activation::kRelu, on(x), relu);
         on->activate(Activation::kGelu, on(x), gelu);
         on->activate(Activation::kGeluTanh, on(x), gelu_tanh);
+        on->activate(Activation::kTanh, on(x), tanh);
+        on->activate(Activation::kSigmoid, on(x), sigmoid);
         on->cast(on(x), wide);
-        return std::vector{sum, relu, gelu, gelu_tanh, wide};
+        return std::vector{sum, relu, gelu, gelu_tanh, tanh, sigmoid, wide};
       },
       this->bounds());
 }

@@ -68,6 +68,46 @@ TEST(GeluTanhFunctor, IsExactToFloatsAndKeepsItsLimits) {
   }
 }
 
+/// The largest relative error of Function::value against `exact` where that is a normal number.
+template <class Function, class Exact>
+double worst_relative_error(double from, double to, Exact exact) {
+  double worst = 0;
+  for (double at = from; at < to; at += 0.0003) {
+    const float x = static_cast<float>(at);
+    const double expected = exact(static_cast<double>(x));
+    if (std::abs(expected) < 1e-37) continue;
+    worst = std::max(worst, std::abs(static_cast<double>(Function::value(x)) - expected) / std::abs(expected));
+  }
+  return worst;
+}
+
+TEST(TanhFunctor, IsExactToFloatsAndKeepsItsLimits) {
+  const auto exact = [](double x) { return std::tanh(x); };
+  EXPECT_LT(worst_relative_error<Tanh>(-12, 12, exact), 3 * 0x1p-23);
+  // Where x^2 rounds away, and where it is subnormal.
+  for (const float tiny : {1e-4f, 1e-30f, 1e-40f, 0.0f}) {
+    EXPECT_EQ(Tanh::value(tiny), tiny);
+    EXPECT_EQ(Tanh::value(-tiny), -tiny);
+  }
+  for (const float huge : {20.0f, 1e30f, INFINITY}) {
+    EXPECT_EQ(Tanh::value(huge), 1.0f);
+    EXPECT_EQ(Tanh::value(-huge), -1.0f);
+  }
+  EXPECT_TRUE(std::isnan(Tanh::value(NAN)));
+  EXPECT_EQ(Tanh::backward(1.0f, 3.0f), 0.0f);
+  EXPECT_EQ(Tanh::backward(0.5f, 2.0f), 1.5f);
+}
+
+TEST(SigmoidFunctor, IsExactToFloatsAndKeepsItsTail) {
+  const auto exact = [](double x) { return 1 / (1 + std::exp(-x)); };
+  EXPECT_LT(worst_relative_error<Sigmoid>(-80, 30, exact), 4 * 0x1p-23);
+  EXPECT_EQ(Sigmoid::value(0.0f), 0.5f);
+  EXPECT_EQ(Sigmoid::value(INFINITY), 1.0f);
+  EXPECT_EQ(Sigmoid::value(-INFINITY), 0.0f);
+  EXPECT_TRUE(std::isnan(Sigmoid::value(NAN)));
+  EXPECT_EQ(Sigmoid::backward(0.5f, 2.0f), 0.5f);
+}
+
 TEST(Activations, OneThatIsNotInTheListIsRefused) {
   EXPECT_THROW(visit_activation(Activation::kNone, [](auto) {}), UsageError);
   EXPECT_THROW(visit_activation(static_cast<Activation>(99), [](auto) {}), UsageError);

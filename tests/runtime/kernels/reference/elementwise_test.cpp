@@ -126,10 +126,15 @@ TEST(ReferenceElementwise, ActivationsHaveTheirDefiningValues) {
   reference_backend().activate(Activation::kGelu, x, y);
   // x * Phi(x) with Phi(1) = 0.841344746068543, Phi(2) = 0.977249868051821.
   expect_close(y, {-0.158655253931457, 0, 1.954499736103642, kNaN}, {.relative = 1e-14});
+  reference_backend().activate(Activation::kTanh, x, y);
+  expect_close(y, {-0.761594155955765, 0, 0.964027580075817, kNaN}, {.relative = 1e-14});
+  reference_backend().activate(Activation::kSigmoid, x, y);
+  expect_close(y, {0.268941421369995, 0.5, 0.880797077977882, kNaN}, {.relative = 1e-14});
 }
 
 TEST(ReferenceElementwise, ActivationsHaveTheirNumericGradient) {
-  for (const Activation kind : {Activation::kNone, Activation::kRelu, Activation::kGelu, Activation::kGeluTanh}) {
+  for (const Activation kind : {Activation::kNone, Activation::kRelu, Activation::kGelu, Activation::kGeluTanh,
+                                Activation::kTanh, Activation::kSigmoid}) {
     const Tensor x = random_tensor({40}, DType::kFloat64, 1, -3, 3);
     const Tensor dy = random_tensor({40}, DType::kFloat64, 2);
     const Tensor y = empty({40});
