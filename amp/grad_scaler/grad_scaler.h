@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "amp/grad_scaler/agreement.h"
+#include "amp/grad_scaler/verdict.h"
 #include "comm/group/world.h"
 #include "configs/checkpoint.pb.h"
 #include "configs/job.pb.h"

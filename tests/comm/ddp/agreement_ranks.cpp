@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "amp/grad_scaler/agreement.h"
+#include "amp/grad_scaler/verdict.h"
 #include "comm/ddp/digest.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/nn/step_context.h"

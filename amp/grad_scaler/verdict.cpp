@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "amp/grad_scaler/agreement.h"
+#include "amp/grad_scaler/verdict.h"
 
 #include "runtime/tensor/stream.h"
 
