@@ -15,25 +15,24 @@ namespace {
 /// Computed in double, as PyTorch does.
 float inverse_of(float scale) { return static_cast<float>(1.0 / static_cast<double>(scale)); }
 
+/// How a device moves the scale. Throws FieldError for options out of range, before anything collective happens.
+kernels::LossScaleOptions rule_of(const GradScalerOptions& options) {
+  require_none(problems_of(options), "amp::GradScalerOptions");
+  return {options.dynamic,
+          options.growth_factor,
+          options.backoff_factor,
+          static_cast<std::int32_t>(options.growth_interval),
+          options.min,
+          options.max};
+}
+
 }  // namespace
 
-GradScaler::GradScaler(const job::LossScale& config, std::shared_ptr<comm::Communicator> communicator)
-    : options_{config.dynamic(),
-               config.growth_factor(),
-               config.backoff_factor(),
-               static_cast<std::int32_t>(config.growth_interval()),
-               config.min(),
-               config.max()},
-      max_consecutive_skips_(config.max_consecutive_skips()),
+GradScaler::GradScaler(std::shared_ptr<comm::Communicator> communicator, const GradScalerOptions& options)
+    : options_(rule_of(options)),
+      max_consecutive_skips_(options.max_consecutive_skips),
       communicator_(communicator->size() > 1 ? communicator->duplicate("loss_scale") : std::move(communicator)) {
-  if (!(config.init() > 0)) throw UsageError("the loss scale must be > 0, not " + std::to_string(config.init()));
-  if (options_.dynamic && !(config.growth_factor() > 1)) {
-    throw UsageError("the growth factor must be > 1, not " + std::to_string(config.growth_factor()));
-  }
-  if (options_.dynamic && !(config.backoff_factor() > 0 && config.backoff_factor() < 1)) {
-    throw UsageError("the backoff factor must lie between 0 and 1, not " + std::to_string(config.backoff_factor()));
-  }
-  initial_.scale = static_cast<float>(config.init());
+  initial_.scale = static_cast<float>(options.init);
   initial_.inverse = inverse_of(initial_.scale);
 }
 
@@ -170,32 +169,29 @@ void GradScaler::require_progress(const kernels::LossScaleState& state, const st
                       "last applied step.");
 }
 
-checkpoint::ScalerState GradScaler::state_dict() const {
+GradScalerState GradScaler::state_dict() const {
   const kernels::LossScaleState state = now();
-  checkpoint::ScalerState saved;
-  saved.set_enabled(true);
-  saved.set_scale(state.scale);
-  saved.set_growth_factor(options_.growth_factor);
-  saved.set_backoff_factor(options_.backoff_factor);
-  saved.set_growth_interval(static_cast<std::uint32_t>(options_.growth_interval));
-  saved.set_growth_tracker(static_cast<std::uint32_t>(state.growth_tracker));
-  saved.set_consecutive_skips(static_cast<std::uint32_t>(state.consecutive_skips));
-  saved.set_skipped_steps(static_cast<std::uint64_t>(state.skipped_steps));
-  return saved;
+  return {.scale = state.scale,
+          .growth_factor = options_.growth_factor,
+          .backoff_factor = options_.backoff_factor,
+          .growth_interval = static_cast<std::uint32_t>(options_.growth_interval),
+          .growth_tracker = static_cast<std::uint32_t>(state.growth_tracker),
+          .consecutive_skips = static_cast<std::uint32_t>(state.consecutive_skips),
+          .skipped_steps = static_cast<std::uint64_t>(state.skipped_steps)};
 }
 
-void GradScaler::load_state_dict(const checkpoint::ScalerState& saved) {
-  if (!saved.enabled()) {
+void GradScaler::load_state_dict(const GradScalerState& saved) {
+  if (!(saved.scale > 0)) {
     throw UsageError("the state is empty: it comes from a disabled GradScaler or a checkpoint without one");
   }
   kernels::LossScaleState state = now();
   if (options_.dynamic) {
-    state.scale = static_cast<float>(std::clamp(static_cast<double>(saved.scale()), options_.min, options_.max));
+    state.scale = static_cast<float>(std::clamp(static_cast<double>(saved.scale), options_.min, options_.max));
   }
   state.inverse = inverse_of(state.scale);
-  state.growth_tracker = static_cast<std::int32_t>(saved.growth_tracker());
-  state.consecutive_skips = static_cast<std::int32_t>(saved.consecutive_skips());
-  state.skipped_steps = static_cast<std::int64_t>(saved.skipped_steps());
+  state.growth_tracker = static_cast<std::int32_t>(saved.growth_tracker);
+  state.consecutive_skips = static_cast<std::int32_t>(saved.consecutive_skips);
+  state.skipped_steps = static_cast<std::int64_t>(saved.skipped_steps);
   initial_ = state;
   if (state_.defined()) state_.write(state);
 }

@@ -6,14 +6,26 @@
 #include <string>
 #include <vector>
 
+#include "amp/grad_scaler/grad_scaler_options.h"
 #include "amp/grad_scaler/verdict.h"
 #include "comm/group/world.h"
-#include "configs/checkpoint.pb.h"
-#include "configs/job.pb.h"
 #include "runtime/optim/optimizer.h"
 #include "runtime/tensor/tensor.h"
 
 namespace lockstep::amp {
+
+/// What a GradScaler has learned, to be saved and loaded; the factors are for information.
+struct GradScalerState {
+  float scale = 0.0f;  ///< 0: empty, of no scaler
+  double growth_factor = 0.0;
+  double backoff_factor = 0.0;
+  std::uint32_t growth_interval = 0;
+  std::uint32_t growth_tracker = 0;
+  std::uint32_t consecutive_skips = 0;
+  std::uint64_t skipped_steps = 0;
+
+  bool operator==(const GradScalerState&) const = default;
+};
 
 /// Scales the loss so that 16-bit gradients neither vanish nor overflow, and lets all ranks skip a step together when
 /// some gradient is not finite. PyTorch's GradScaler with, in addition, an agreement over ranks, a floor, a ceiling,
@@ -26,10 +38,11 @@ namespace lockstep::amp {
 /// Static scaling (dynamic: false) leaves the scale alone, but gradients are checked and steps skipped all the same.
 class GradScaler {
  public:
-  /// `config` as resolved. A collective of several ranks: the verdicts of theirs travel on a channel of its own. Throws
-  /// UsageError for factors out of range.
-  GradScaler(const job::LossScale& config, std::shared_ptr<comm::Communicator> communicator);
-  GradScaler(const job::LossScale& config, const comm::World& world) : GradScaler(config, world.communicator()) {}
+  /// A collective of several ranks: their verdicts travel on a channel of its own. Throws FieldError for an option out
+  /// of range.
+  explicit GradScaler(std::shared_ptr<comm::Communicator> communicator, const GradScalerOptions& options = {});
+  explicit GradScaler(const comm::World& world, const GradScalerOptions& options = {})
+      : GradScaler(world.communicator(), options) {}
 
   // Two scalers with one state would agree on nothing.
   GradScaler(const GradScaler&) = delete;
@@ -66,10 +79,10 @@ class GradScaler {
   std::uint32_t consecutive_skips() const { return static_cast<std::uint32_t>(now().consecutive_skips); }
   bool dynamic() const { return options_.dynamic; }
 
-  checkpoint::ScalerState state_dict() const;
-  /// Takes over growth tracker, skip counts and, where it is dynamic, the scale, within min and max; what the job says
-  /// stays as this scaler's job says it. Throws UsageError when given a disabled scaler's empty state.
-  void load_state_dict(const checkpoint::ScalerState& state);
+  GradScalerState state_dict() const;
+  /// Takes over growth tracker, skip counts and, where it is dynamic, the scale, within min and max; what the options
+  /// say stays as this scaler's say it. Throws UsageError for an empty state.
+  void load_state_dict(const GradScalerState& state);
 
  private:
   enum class Stage { kReady, kUnscaled, kStepped };

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/ddp/bucket_plan.h"
 
-#include "runtime/job/precision.h"
-
 namespace lockstep::comm {
 
-std::vector<Bucket> plan_buckets(const nn::Arena& arena, const job::Comm& config) {
+std::vector<Bucket> plan_buckets(const nn::Arena& arena, const DdpOptions& options) {
   const double element_bytes = static_cast<double>(size_of(arena.wire().dtype()));
   const auto elements = [element_bytes](double mebibytes) {
     return static_cast<std::int64_t>(mebibytes * 1024 * 1024 / element_bytes);
   };
   std::vector<Bucket> buckets;
-  std::int64_t limit = elements(config.first_bucket_mb());
+  std::int64_t limit = elements(options.first_bucket_mb);
   Bucket open;
   const std::vector<nn::Arena::Slot>& slots = arena.slots();
   for (std::size_t i = 0; i < slots.size(); ++i) {
@@ -22,20 +20,14 @@ std::vector<Bucket> plan_buckets(const nn::Arena& arena, const job::Comm& config
     buckets.push_back(open);
     open.begin = open.end;
     open.first_slot = open.last_slot;
-    limit = elements(config.bucket_mb());
+    limit = elements(options.bucket_mb);
   }
   return buckets;
 }
 
-checkpoint::BucketPlan describe_plan(const std::vector<Bucket>& buckets, const nn::Arena& arena) {
-  checkpoint::BucketPlan plan;
-  for (const Bucket& bucket : buckets) {
-    checkpoint::BucketPlan::Bucket& entry = *plan.add_bucket();
-    entry.set_begin(static_cast<std::uint64_t>(bucket.begin));
-    entry.set_end(static_cast<std::uint64_t>(bucket.end));
-  }
-  for (const nn::Arena::Slot& slot : arena.slots()) plan.add_parameter(slot.parameter.name);
-  plan.set_wire_dtype(job::precision_of(arena.wire().dtype()));
+BucketPlan describe_plan(const std::vector<Bucket>& buckets, const nn::Arena& arena) {
+  BucketPlan plan{.buckets = buckets, .parameters = {}, .wire_dtype = arena.wire().dtype()};
+  for (const nn::Arena::Slot& slot : arena.slots()) plan.parameters.push_back(slot.parameter.name);
   return plan;
 }
 

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
-#include "configs/checkpoint.pb.h"
-#include "configs/job.pb.h"
+#include "comm/ddp/ddp_options.h"
 #include "runtime/nn/arena.h"
 
 namespace lockstep::comm {
@@ -16,13 +16,20 @@ struct Bucket {
   std::int64_t end = 0;
   int first_slot = 0;
   int last_slot = 0;  ///< one past the last
+
+  bool operator==(const Bucket&) const = default;
 };
 
 /// Cuts the arena into buckets at parameter boundaries, in its order: the first one small, so that communication starts
 /// early, the others of about bucket_mb MiB on the wire.
-std::vector<Bucket> plan_buckets(const nn::Arena& arena, const job::Comm& config);
+std::vector<Bucket> plan_buckets(const nn::Arena& arena, const DdpOptions& options);
 
-/// The plan as a checkpoint keeps it.
-checkpoint::BucketPlan describe_plan(const std::vector<Bucket>& buckets, const nn::Arena& arena);
+/// How gradients are reduced, as a checkpoint keeps it.
+struct BucketPlan {
+  std::vector<Bucket> buckets;
+  std::vector<std::string> parameters;  ///< names in the arena's order
+  DType wire_dtype = DType::kFloat32;
+};
+BucketPlan describe_plan(const std::vector<Bucket>& buckets, const nn::Arena& arena);
 
 }  // namespace lockstep::comm

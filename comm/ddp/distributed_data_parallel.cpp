@@ -5,28 +5,28 @@
 
 #include "comm/ddp/sync_batch_norm.h"
 #include "runtime/autograd/meta.h"
-#include "runtime/job/precision.h"
 #include "runtime/nn/step_context.h"
 #include "runtime/tensor/error.h"
 #include "runtime/tensor/gpu.h"
 
 namespace lockstep::comm {
 
-DistributedDataParallel::DistributedDataParallel(nn::Module& model, const World& world, const job::Comm& config)
-    : model_(model), arena_(model.arena()), communicator_(world.communicator()), average_(config.gradient_average()) {
+DistributedDataParallel::DistributedDataParallel(nn::Module& model, const World& world, const DdpOptions& options)
+    : model_(model), arena_(model.arena()), communicator_(world.communicator()), average_(options.gradient_average) {
+  require_none(problems_of(options), "comm::DdpOptions");
   if (!arena_) throw UsageError("the model has no arena", "Call amp::initialize before DistributedDataParallel.");
   require_unwrapped();
-  require_same_model(config);
-  const DType wire = job::dtype_of(config.wire_dtype(), arena_->options().compute_dtype);
+  require_same_model(options);
+  const DType wire = options.wire_dtype.value_or(arena_->options().compute_dtype);
   const gpu::AllocationLabel label("gradients");
   arena_->place_gradients(communicator_->allocate(static_cast<std::size_t>(arena_->size()) * size_of(wire)), wire);
   nn::name_layers(model_);
-  if (config.sync_batch_norm() && communicator_->size() > 1) {
+  if (options.sync_batch_norm && communicator_->size() > 1) {
     synchronized_ = convert_sync_batch_norm(model_, *communicator_);
   }
   broadcast_weights();
   reducer_ = std::make_unique<Reducer>(
-      arena_, communicator_->size() > 1 ? communicator_->duplicate("buckets") : communicator_, config);
+      arena_, communicator_->size() > 1 ? communicator_->duplicate("buckets") : communicator_, options);
 }
 
 Tensor DistributedDataParallel::forward(const Tensor& input) {
@@ -85,8 +85,8 @@ void DistributedDataParallel::require_unwrapped() const {
   }
 }
 
-void DistributedDataParallel::require_same_model(const job::Comm& config) const {
-  std::string mine = config.DebugString();
+void DistributedDataParallel::require_same_model(const DdpOptions& options) const {
+  std::string mine = describe(options);
   for (const nn::Arena::Slot& slot : arena_->slots()) {
     mine += slot.parameter.name + " " + describe(slot.parameter.tensor) + "\n";
   }

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <memory>
 
+#include "comm/ddp/ddp_options.h"
 #include "comm/ddp/reducer.h"
 #include "comm/group/world.h"
-#include "configs/job.pb.h"
 #include "runtime/nn/module.h"
 
 namespace lockstep::comm {
@@ -19,10 +19,10 @@ namespace lockstep::comm {
 /// For uneven shares, multiply a rank's mean loss by loss_weight().
 class DistributedDataParallel {
  public:
-  /// `config` as resolved; `model` was given to amp::initialize. A collective: throws PeerError naming two ranks and
-  /// the parameter, or the setting, in which they differ. Throws UsageError when another one trains the model. `model`
-  /// must outlive this.
-  DistributedDataParallel(nn::Module& model, const World& world, const job::Comm& config);
+  /// `model` was given to amp::initialize, and must outlive this. A collective: throws PeerError naming two ranks and
+  /// the parameter, or the option, in which they differ. Throws FieldError for an option out of range, and UsageError
+  /// when another one trains the model.
+  DistributedDataParallel(nn::Module& model, const World& world, const DdpOptions& options = {});
   DistributedDataParallel(const DistributedDataParallel&) = delete;
   DistributedDataParallel& operator=(const DistributedDataParallel&) = delete;
 
@@ -71,7 +71,7 @@ class DistributedDataParallel {
   std::int64_t samples_before(std::int64_t samples) const;
   void broadcast_statistics();
   void require_unwrapped() const;
-  void require_same_model(const job::Comm& config) const;
+  void require_same_model(const DdpOptions& options) const;
 
   nn::Module& model_;
   std::shared_ptr<nn::Arena> arena_;

@@ -9,13 +9,14 @@
 
 namespace lockstep::comm {
 
-Reducer::Reducer(std::shared_ptr<nn::Arena> arena, std::shared_ptr<Communicator> communicator, const job::Comm& config)
+Reducer::Reducer(std::shared_ptr<nn::Arena> arena, std::shared_ptr<Communicator> communicator,
+                 const DdpOptions& options)
     : arena_(std::move(arena)),
       communicator_(std::move(communicator)),
-      average_(config.gradient_average()),
-      predivide_(static_cast<float>(config.gradient_predivide_factor())),
-      find_unused_(config.find_unused()),
-      buckets_(plan_buckets(*arena_, config)),
+      average_(options.gradient_average),
+      predivide_(static_cast<float>(options.gradient_predivide_factor)),
+      find_unused_(options.find_unused),
+      buckets_(plan_buckets(*arena_, options)),
       segments_(buckets_.size()),
       // A lone rank has nothing to overlap: its scaling runs where it stands.
       stream_(communicator_->size() > 1 ? Stream::create(arena_->grads().device(), "buckets")
@@ -198,7 +199,7 @@ void Reducer::require_all_gradients() {
   if (!names.empty() && !find_unused_) {
     throw UsageError("no gradient arrived at " + names + " on rank " + std::to_string(communicator_->rank()) +
                          " in this backward pass",
-                     "Every parameter must take part in the loss on every rank; set comm.find_unused: true where one "
+                     "Every parameter must take part in the loss on every rank; set find_unused where one "
                      "does not on purpose.");
   }
 }

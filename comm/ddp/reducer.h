@@ -21,7 +21,7 @@ namespace lockstep::comm {
 /// then rounded to the wire as it leaves. A lone rank has no wire and keeps the float32 sums.
 class Reducer {
  public:
-  Reducer(std::shared_ptr<nn::Arena> arena, std::shared_ptr<Communicator> communicator, const job::Comm& config);
+  Reducer(std::shared_ptr<nn::Arena> arena, std::shared_ptr<Communicator> communicator, const DdpOptions& options);
   ~Reducer();
   Reducer(const Reducer&) = delete;
   Reducer& operator=(const Reducer&) = delete;

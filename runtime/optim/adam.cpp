@@ -3,9 +3,23 @@
 
 namespace lockstep::optim {
 
-Adam::Adam(std::vector<nn::Parameter> parameters, std::vector<ParameterOptions> per_parameter,
-           const OptimizerOptions& options, const kernels::AdamOptions& adam)
-    : Optimizer(std::move(parameters), std::move(per_parameter), options), adam_(adam) {}
+namespace {
+
+template <class Options>
+const Options& checked(const Options& options, const char* name) {
+  require_none(problems_of(options), name);
+  return options;
+}
+
+}  // namespace
+
+Adam::Adam(std::vector<nn::Parameter> parameters, const AdamOptions& adam, const OptimizerOptions& options)
+    : Optimizer(std::move(parameters), checked(adam, "optim::AdamOptions").lr, adam.weight_decay, options),
+      rule_{adam.beta1, adam.beta2, adam.epsilon, false} {}
+
+Adam::Adam(std::vector<nn::Parameter> parameters, const AdamwOptions& adamw, const OptimizerOptions& options)
+    : Optimizer(std::move(parameters), checked(adamw, "optim::AdamwOptions").lr, adamw.weight_decay, options),
+      rule_{adamw.beta1, adamw.beta2, adamw.epsilon, true} {}
 
 void Adam::allocate_state() {
   exp_avg_ = add_state("exp_avg");
@@ -13,7 +27,17 @@ void Adam::allocate_state() {
 }
 
 void Adam::update(const kernels::ArenaSlice& slice, const kernels::StepScalars& scalars) {
-  kernels::backend(slice.master.device()).adam_step(slice, adam_, scalars, exp_avg_, exp_avg_sq_);
+  kernels::backend(slice.master.device()).adam_step(slice, rule_, scalars, exp_avg_, exp_avg_sq_);
+}
+
+std::unique_ptr<Optimizer> adam(std::vector<nn::Parameter> parameters, const AdamOptions& options,
+                                const OptimizerOptions& more) {
+  return std::make_unique<Adam>(std::move(parameters), options, more);
+}
+
+std::unique_ptr<Optimizer> adamw(std::vector<nn::Parameter> parameters, const AdamwOptions& options,
+                                 const OptimizerOptions& more) {
+  return std::make_unique<Adam>(std::move(parameters), options, more);
 }
 
 }  // namespace lockstep::optim

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
+
 #include "runtime/optim/optimizer.h"
 
 namespace lockstep::optim {
@@ -9,9 +11,10 @@ namespace lockstep::optim {
 /// order of operations.
 class Adam : public Optimizer {
  public:
-  Adam(std::vector<nn::Parameter> parameters, std::vector<ParameterOptions> per_parameter,
-       const OptimizerOptions& options, const kernels::AdamOptions& adam);
-  std::string name() const override { return adam_.decoupled ? "adamw" : "adam"; }
+  // Each throws FieldError for an option out of range and for a group that matches no parameter.
+  Adam(std::vector<nn::Parameter> parameters, const AdamOptions& adam, const OptimizerOptions& options = {});
+  Adam(std::vector<nn::Parameter> parameters, const AdamwOptions& adamw, const OptimizerOptions& options = {});
+  std::string name() const override { return rule_.decoupled ? "adamw" : "adam"; }
   std::vector<std::string> state_names() const override { return {"exp_avg", "exp_avg_sq"}; }
 
  protected:
@@ -19,9 +22,16 @@ class Adam : public Optimizer {
   void update(const kernels::ArenaSlice& slice, const kernels::StepScalars& scalars) override;
 
  private:
-  kernels::AdamOptions adam_;
+  kernels::AdamOptions rule_;
   Tensor exp_avg_;
   Tensor exp_avg_sq_;
 };
+
+/// optim::adam(model->parameters(), {.lr = 1e-3}). Throws as Adam does.
+std::unique_ptr<Optimizer> adam(std::vector<nn::Parameter> parameters, const AdamOptions& options,
+                                const OptimizerOptions& more = {});
+/// optim::adamw(model->parameters(), {.lr = 1e-3, .weight_decay = 0.1}). Throws as Adam does.
+std::unique_ptr<Optimizer> adamw(std::vector<nn::Parameter> parameters, const AdamwOptions& options,
+                                 const OptimizerOptions& more = {});
 
 }  // namespace lockstep::optim

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 
 #include "runtime/tensor/error.h"
 #include "runtime/tensor/gpu.h"
@@ -12,16 +13,24 @@
 namespace lockstep::optim {
 
 namespace {
+
 std::atomic<std::uint64_t> next_id{1};
+
+const OptimizerOptions& checked(const OptimizerOptions& options) {
+  require_none(problems_of(options), "optim::OptimizerOptions");
+  return options;
 }
 
-Optimizer::Optimizer(std::vector<nn::Parameter> parameters, std::vector<ParameterOptions> per_parameter,
+}  // namespace
+
+Optimizer::Optimizer(std::vector<nn::Parameter> parameters, double lr, double weight_decay,
                      const OptimizerOptions& options)
     : id_(next_id.fetch_add(1, std::memory_order_relaxed)),
       parameters_(std::move(parameters)),
-      per_parameter_(std::move(per_parameter)),
-      options_(options),
-      rates_{static_cast<float>(options.lr)} {}
+      per_parameter_(resolve_groups(checked(options).group, parameters_, weight_decay)),
+      clip_norm_(options.clip_norm),
+      clip_value_(options.clip_value),
+      rates_{static_cast<float>(lr)} {}
 
 void Optimizer::attach(std::shared_ptr<nn::Arena> arena) {
   if (arena->slots().size() != parameters_.size()) {
@@ -45,12 +54,12 @@ void Optimizer::attach(std::shared_ptr<nn::Arena> arena) {
   const auto count = static_cast<std::int64_t>(segments_.size());
   const Device device = arena_->masters().device();
   flags_ = Tensor::zeros({count}, DType::kFloat32, device);
-  squares_ = options_.clip_norm > 0 ? Tensor::zeros({count}, DType::kFloat64, device) : Tensor();
+  squares_ = clip_norm_ ? Tensor::zeros({count}, DType::kFloat64, device) : Tensor();
   norm_ = Tensor::from<float>({0.0f, 1.0f, 1.0f}, {3}).to(device);
   parameter_steps_ = Tensor::zeros({count}, DType::kInt64, device);
   device_rates_ = {};
   schedule_ = DeviceValue<kernels::ScheduleState>({}, device);
-  skips_ = DeviceValue<kernels::LossScaleState>({}, device);
+  skipped_ = Tensor::zeros({1}, DType::kFloat32, device);
   set_learning_rates(rates_);
   state_.clear();
   allocate_state();
@@ -111,12 +120,13 @@ void Optimizer::step() {
   kernels::backend(device).cast_ballot(flags, {}, 0, 1, ballot);
   kernels::backend(device).count_ballot(ballot, 1, verdict.data());
   step(nullptr, &verdict.data()->found_inf);
-  kernels::backend(device).update_loss_scale(device, {.dynamic = false}, &verdict.data()->found_inf, skips_.data());
+  kernels::backend(device).accumulate(verdict.field(offsetof(kernels::StepVerdict, found_inf), DType::kFloat32),
+                                      skipped_);
   if (device == kCpu) say_skipped(skipped_steps());
 }
 
 std::int64_t Optimizer::skipped_steps() const {
-  const std::int64_t steps = skips_.defined() ? skips_.read().skipped_steps : 0;
+  const auto steps = static_cast<std::int64_t>(skipped_.defined() ? skipped_.item() : 0.0);
   say_skipped(steps);
   return steps;
 }
@@ -143,7 +153,7 @@ void Optimizer::step(const float* inverse_scale, const float* found_inf) {
   kernels::StepScalars scalars;
   scalars.inverse_scale = inverse_scale != nullptr ? inverse_scale : numbers + 2;
   if (squares_.defined()) {
-    backend.clip_factor(squares_, scalars.inverse_scale, options_.clip_norm, numbers, numbers + 1);
+    backend.clip_factor(squares_, scalars.inverse_scale, *clip_norm_, numbers, numbers + 1);
     scalars.clip = numbers + 1;
   }
   scalars.found_inf = found_inf;
@@ -151,7 +161,7 @@ void Optimizer::step(const float* inverse_scale, const float* found_inf) {
   const Tensor has_gradient = arena.has_gradient();
   scalars.has_gradient = static_cast<const float*>(has_gradient.data());
   scalars.steps = static_cast<const std::int64_t*>(parameter_steps_.data());
-  scalars.clip_value = static_cast<float>(options_.clip_value);
+  scalars.clip_value = static_cast<float>(clip_value_.value_or(0.0));
 
   kernels::ArenaSlice slice;
   slice.master = arena.masters();

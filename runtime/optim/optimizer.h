@@ -3,29 +3,18 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "configs/job.pb.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/nn/arena.h"
+#include "runtime/optim/optimizer_options.h"
+#include "runtime/optim/parameter_groups.h"
 #include "runtime/tensor/device_value.h"
 
 namespace lockstep::optim {
-
-/// How one parameter is updated.
-struct ParameterOptions {
-  float lr_scale = 1.0f;
-  float weight_decay = 0.0f;
-};
-
-/// What an optimizer does to every parameter alike.
-struct OptimizerOptions {
-  double lr = 0.0;
-  double clip_norm = 0.0;   ///< 0: no clipping by global norm
-  double clip_value = 0.0;  ///< 0: no clipping by value
-};
 
 /// Updates the arena's parameters, fused: one pass that unscales, clips, updates masters and state and rounds the
 /// compute copies. A step that is not accepted changes nothing: weights, state, step count and learning rate.
@@ -34,8 +23,9 @@ struct OptimizerOptions {
 /// grad is None.
 class Optimizer {
  public:
-  Optimizer(std::vector<nn::Parameter> parameters, std::vector<ParameterOptions> per_parameter,
-            const OptimizerOptions& options);
+  /// `weight_decay` is that of weights that no group names. Throws FieldError for an option out of range and for a
+  /// group that matches no parameter.
+  Optimizer(std::vector<nn::Parameter> parameters, double lr, double weight_decay, const OptimizerOptions& options);
   virtual ~Optimizer() = default;
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
@@ -83,7 +73,7 @@ class Optimizer {
   /// Without a GradScaler: the gradients are what they are. Where one is not finite nothing happens; that is counted,
   /// and the first time said in the log: on the CPU at once, on a GPU by skipped_steps().
   void step();
-  /// How many calls of step() were skipped. Waits for a GPU.
+  /// How many calls of step() were skipped since attach(); counts to 2^24. Waits for a GPU.
   std::int64_t skipped_steps() const;
 
   /// The global norm of the unscaled gradients of the last step, where clipping by norm measures it, else 0. Waits for
@@ -113,7 +103,8 @@ class Optimizer {
   std::uint64_t id_;
   std::vector<nn::Parameter> parameters_;
   std::vector<ParameterOptions> per_parameter_;
-  OptimizerOptions options_;
+  std::optional<double> clip_norm_;
+  std::optional<double> clip_value_;
   std::vector<float> rates_;
   Tensor device_rates_;  ///< float32, rates_ on the device
   DeviceValue<kernels::ScheduleState> schedule_;
@@ -121,15 +112,11 @@ class Optimizer {
   std::shared_ptr<nn::Arena> arena_;
   std::vector<kernels::ArenaSegment> segments_;
   std::vector<std::pair<std::string, Tensor>> state_;
-  DeviceValue<kernels::LossScaleState> skips_;  ///< of step(): a scale that stays 1, for its count
+  Tensor skipped_;  ///< float32 [1]: calls of step() that were skipped, exact up to 2^24
   mutable bool said_skipped_ = false;
   Tensor flags_;
   Tensor squares_;
   Tensor norm_;  ///< float32 [3]: the gradients' norm, the factor that clips it, and 1
 };
-
-/// The optimizer that the resolved job names, for these parameters. Throws UsageError for a group that matches none of
-/// them or is no regular expression.
-std::unique_ptr<Optimizer> make(const job::Optimizer& config, const std::vector<nn::Parameter>& parameters);
 
 }  // namespace lockstep::optim

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numbers>
 #include <string>
+#include <utility>
 
 #include "runtime/tensor/error.h"
 
@@ -12,59 +14,78 @@ namespace lockstep::optim {
 
 namespace {
 
-std::int64_t warmup_of(const job::Schedule& schedule) {
-  switch (schedule.kind_case()) {
-    case job::Schedule::kConstant:
-      return schedule.constant().warmup_steps();
-    case job::Schedule::kStep:
-      return schedule.step().warmup_steps();
-    case job::Schedule::kCosine:
-      return schedule.cosine().warmup_steps();
-    case job::Schedule::kLinear:
-      return schedule.linear().warmup_steps();
-    case job::Schedule::KIND_NOT_SET:
-      return 0;
-  }
-  return 0;
+/// The factor after warm-up; `progress` runs from 0 at its end to 1 at the last step.
+double factor(const ConstantSchedule&, std::int64_t, double) { return 1.0; }
+
+double factor(const StepSchedule& step, std::int64_t applied_steps, double) {
+  return std::pow(step.gamma, std::ranges::count_if(
+                                  step.milestones, [&](std::int64_t milestone) { return milestone <= applied_steps; }));
 }
 
-/// The factor after warm-up; `progress` runs from 0 at its end to 1 at the last step.
-double factor(const job::Schedule& schedule, std::int64_t applied_steps, double progress) {
-  switch (schedule.kind_case()) {
-    case job::Schedule::kStep:
-      return std::pow(schedule.step().gamma(), std::ranges::count_if(schedule.step().milestones(), [&](auto milestone) {
-                        return static_cast<std::int64_t>(milestone) <= applied_steps;
-                      }));
-    case job::Schedule::kCosine: {
-      const double last = schedule.cosine().final_fraction();
-      return last + (1.0 - last) * 0.5 * (1.0 + std::cos(std::numbers::pi * progress));
-    }
-    case job::Schedule::kLinear:
-      return 1.0 + (schedule.linear().final_fraction() - 1.0) * progress;
-    case job::Schedule::kConstant:
-    case job::Schedule::KIND_NOT_SET:
-      return 1.0;
+double factor(const CosineSchedule& cosine, std::int64_t, double progress) {
+  const double last = cosine.final_fraction;
+  return last + (1.0 - last) * 0.5 * (1.0 + std::cos(std::numbers::pi * progress));
+}
+
+double factor(const LinearSchedule& linear, std::int64_t, double progress) {
+  return 1.0 + (linear.final_fraction - 1.0) * progress;
+}
+
+void check(const ConstantSchedule&, FieldChecks&) {}
+
+void check(const StepSchedule& step, FieldChecks& checks) {
+  const auto& milestones = step.milestones;
+  if (milestones.empty()) {
+    checks.error("milestones", "must be the steps at which the rate falls, [1000, 2000]");
+  } else if (!std::ranges::is_sorted(milestones, std::less_equal<>()) || milestones[0] <= 0) {
+    checks.error("milestones", "must be > 0 and ascending");
   }
-  return 1.0;
+  checks.positive(step.gamma, "gamma");
+}
+
+void check(const CosineSchedule& cosine, FieldChecks& checks) {
+  checks.not_negative(cosine.final_fraction, "final_fraction");
+}
+
+void check(const LinearSchedule& linear, FieldChecks& checks) {
+  checks.not_negative(linear.final_fraction, "final_fraction");
 }
 
 }  // namespace
 
-Schedule::Schedule(const job::Schedule& schedule, double base_lr, std::int64_t total_steps)
-    : schedule_(schedule), base_lr_(base_lr), total_steps_(total_steps) {}
+FieldProblems problems_of(const ScheduleOptions& options) {
+  FieldChecks checks;
+  std::visit(
+      [&checks](const auto& kind) {
+        checks.not_negative(static_cast<double>(kind.warmup_steps), "warmup_steps");
+        check(kind, checks);
+      },
+      options);
+  return checks.problems();
+}
+
+Schedule::Schedule(ScheduleOptions options, double base_lr, std::int64_t total_steps)
+    : options_(std::move(options)), base_lr_(base_lr), total_steps_(total_steps) {
+  constexpr const char* kNames[] = {"ConstantSchedule", "StepSchedule", "CosineSchedule", "LinearSchedule"};
+  require_none(problems_of(options_), std::string("optim::") + kNames[options_.index()]);
+  FieldChecks checks;
+  checks.not_negative(base_lr, "base_lr");
+  checks.not_negative(static_cast<double>(total_steps), "total_steps");
+  require_none(checks.problems(), "optim::Schedule");
+}
 
 double Schedule::learning_rate(std::int64_t applied_steps) const {
-  const std::int64_t warmup = warmup_of(schedule_);
+  const std::int64_t warmup = std::visit([](const auto& kind) { return kind.warmup_steps; }, options_);
   if (applied_steps < warmup) return base_lr_ * static_cast<double>(applied_steps + 1) / static_cast<double>(warmup);
   const double length = static_cast<double>(std::max<std::int64_t>(total_steps_ - warmup, 1));
   const double progress = std::min(static_cast<double>(applied_steps - warmup) / length, 1.0);
-  return base_lr_ * factor(schedule_, applied_steps, progress);
+  return base_lr_ * std::visit([&](const auto& kind) { return factor(kind, applied_steps, progress); }, options_);
 }
 
 std::vector<float> Schedule::table() const {
   constexpr std::int64_t kMost = std::int64_t{1} << 24;
   if (total_steps_ > kMost) {
-    throw UsageError("train.steps: " + std::to_string(total_steps_) + " are more than a GPU's table of learning rates",
+    throw UsageError("a schedule of " + std::to_string(total_steps_) + " steps is too long for a GPU's table of rates",
                      "Train at most " + std::to_string(kMost) + " steps, then resume with more.");
   }
   std::vector<float> rates;

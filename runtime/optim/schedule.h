@@ -2,17 +2,55 @@
 #pragma once
 
 #include <cstdint>
+#include <variant>
 #include <vector>
 
-#include "configs/job.pb.h"
+#include "runtime/tensor/field_checks.h"
 
 namespace lockstep::optim {
+
+// How a learning rate goes. Each begins with a warm-up: from lr / warmup_steps up to lr, linearly.
+
+struct ConstantSchedule {
+  std::int64_t warmup_steps = 0;  ///< >= 0
+
+  bool operator==(const ConstantSchedule&) const = default;
+};
+
+struct StepSchedule {
+  std::int64_t warmup_steps = 0;         ///< >= 0
+  std::vector<std::int64_t> milestones;  ///< applied steps > 0, ascending; at least one
+  double gamma = 0.1;                    ///< > 0: factor at each milestone
+
+  bool operator==(const StepSchedule&) const = default;
+};
+
+struct CosineSchedule {
+  std::int64_t warmup_steps = 0;  ///< >= 0
+  double final_fraction = 0;      ///< >= 0: of lr, at the last step
+
+  bool operator==(const CosineSchedule&) const = default;
+};
+
+struct LinearSchedule {
+  std::int64_t warmup_steps = 0;  ///< >= 0
+  double final_fraction = 0;      ///< >= 0: of lr, at the last step
+
+  bool operator==(const LinearSchedule&) const = default;
+};
+
+using ScheduleOptions = std::variant<ConstantSchedule, StepSchedule, CosineSchedule, LinearSchedule>;
+
+/// What a Schedule refuses; empty where the options can be used.
+FieldProblems problems_of(const ScheduleOptions& options);
 
 /// The learning rate as a function of the applied steps: a skipped step does not advance it.
 class Schedule {
  public:
-  /// `schedule` as resolved; `total_steps` is where cosine and linear end.
-  Schedule(const job::Schedule& schedule, double base_lr, std::int64_t total_steps);
+  /// optim::Schedule(optim::CosineSchedule{.warmup_steps = 50}, 0.1, 600). `base_lr` is the rate after the warm-up;
+  /// `total_steps` is where cosine and linear end. Throws FieldError for an option out of range, and unless
+  /// both are >= 0.
+  Schedule(ScheduleOptions options, double base_lr, std::int64_t total_steps);
 
   /// The rate of the step that follows `applied_steps` applied ones.
   double learning_rate(std::int64_t applied_steps) const;
@@ -21,7 +59,7 @@ class Schedule {
   std::vector<float> table() const;
 
  private:
-  job::Schedule schedule_;
+  ScheduleOptions options_;
   double base_lr_;
   std::int64_t total_steps_;
 };

@@ -3,18 +3,32 @@
 
 namespace lockstep::optim {
 
-Sgd::Sgd(std::vector<nn::Parameter> parameters, std::vector<ParameterOptions> per_parameter,
-         const OptimizerOptions& options, const kernels::SgdOptions& sgd)
-    : Optimizer(std::move(parameters), std::move(per_parameter), options), sgd_(sgd) {}
+namespace {
 
-std::vector<std::string> Sgd::state_names() const {
-  return sgd_.momentum != 0.0f ? std::vector<std::string>{"momentum"} : std::vector<std::string>{};
+const SgdOptions& checked(const SgdOptions& options) {
+  require_none(problems_of(options), "optim::SgdOptions");
+  return options;
 }
 
-void Sgd::allocate_state() { momentum_ = sgd_.momentum != 0.0f ? add_state("momentum") : Tensor(); }
+}  // namespace
+
+Sgd::Sgd(std::vector<nn::Parameter> parameters, const SgdOptions& sgd, const OptimizerOptions& options)
+    : Optimizer(std::move(parameters), checked(sgd).lr, sgd.weight_decay, options),
+      rule_{static_cast<float>(sgd.momentum), static_cast<float>(sgd.dampening), sgd.nesterov} {}
+
+std::vector<std::string> Sgd::state_names() const {
+  return rule_.momentum != 0.0f ? std::vector<std::string>{"momentum"} : std::vector<std::string>{};
+}
+
+void Sgd::allocate_state() { momentum_ = rule_.momentum != 0.0f ? add_state("momentum") : Tensor(); }
 
 void Sgd::update(const kernels::ArenaSlice& slice, const kernels::StepScalars& scalars) {
-  kernels::backend(slice.master.device()).sgd_step(slice, sgd_, scalars, momentum_);
+  kernels::backend(slice.master.device()).sgd_step(slice, rule_, scalars, momentum_);
+}
+
+std::unique_ptr<Optimizer> sgd(std::vector<nn::Parameter> parameters, const SgdOptions& options,
+                               const OptimizerOptions& more) {
+  return std::make_unique<Sgd>(std::move(parameters), options, more);
 }
 
 }  // namespace lockstep::optim

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
+
 #include "runtime/optim/optimizer.h"
 
 namespace lockstep::optim {
@@ -8,8 +10,8 @@ namespace lockstep::optim {
 /// Stochastic gradient descent with momentum, dampening and Nesterov's variant, as PyTorch defines them.
 class Sgd : public Optimizer {
  public:
-  Sgd(std::vector<nn::Parameter> parameters, std::vector<ParameterOptions> per_parameter,
-      const OptimizerOptions& options, const kernels::SgdOptions& sgd);
+  /// Throws FieldError for an option out of range and for a group that matches no parameter.
+  Sgd(std::vector<nn::Parameter> parameters, const SgdOptions& sgd, const OptimizerOptions& options = {});
   std::string name() const override { return "sgd"; }
   std::vector<std::string> state_names() const override;
 
@@ -18,8 +20,12 @@ class Sgd : public Optimizer {
   void update(const kernels::ArenaSlice& slice, const kernels::StepScalars& scalars) override;
 
  private:
-  kernels::SgdOptions sgd_;
+  kernels::SgdOptions rule_;
   Tensor momentum_;
 };
+
+/// optim::sgd(model->parameters(), {.lr = 0.1, .momentum = 0.9}, {.clip_norm = 1.0}). Throws as Sgd does.
+std::unique_ptr<Optimizer> sgd(std::vector<nn::Parameter> parameters, const SgdOptions& options,
+                               const OptimizerOptions& more = {});
 
 }  // namespace lockstep::optim

@@ -4,7 +4,9 @@
 #include "model_zoo/build.h"
 #include "runtime/autograd/grad_mode.h"
 #include "runtime/data/eval_batches.h"
+#include "runtime/job/make_optimizer.h"
 #include "runtime/job/model_options.h"
+#include "runtime/job/training_options.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/tensor/error.h"
 
@@ -43,15 +45,15 @@ Network::Network(const job::Job& job, const data::Dataset& dataset, Device devic
     : device_(device),
       classifies_(job.train().loss() != job::MSE),
       label_smoothing_(job.train().label_smoothing()),
-      properties_(amp::properties_of(job.amp())) {
+      properties_(amp::properties_of(job::amp_options(job.amp()))) {
   if (classifies_ != (dataset.classes() > 0)) {
     throw UsageError(classifies_ ? "train.loss: CROSS_ENTROPY needs data with classes; this data set is for regression"
                                  : "train.loss: MSE needs regression data; this data set has classes");
   }
   const std::int64_t outputs = classifies_ ? dataset.classes() : dataset.target_shape().numel();
   model_ = model_zoo::build(job::model_options(job.model()), {dataset.sample_shape(), outputs}, job.seed());
-  optimizer_ = optim::make(job.optimizer(), model_->parameters());
-  amp::initialize(*model_, *optimizer_, job.amp(), device);
+  optimizer_ = job::make_optimizer(job.optimizer(), model_->parameters());
+  amp::initialize(*model_, *optimizer_, job::amp_options(job.amp()), device);
 }
 
 Tensor Network::loss(const Tensor& output, const Tensor& target, double divisor) const {

@@ -14,8 +14,9 @@
 #include "runtime/data/make_dataset.h"
 #include "runtime/data/sampler.h"
 #include "runtime/job/data_options.h"
+#include "runtime/job/make_optimizer.h"
 #include "runtime/job/model_options.h"
-#include "runtime/job/precision.h"
+#include "runtime/job/training_options.h"
 #include "runtime/ops/losses.h"
 #include "runtime/optim/optimizer.h"
 #include "runtime/train/faults.h"
@@ -173,7 +174,7 @@ class Planner {
     });
     if (!built) return;
     const std::vector<nn::Parameter> parameters = model->parameters();
-    attempt("optimizer", [&] { optimizer = optim::make(job_.optimizer(), parameters); });
+    attempt("optimizer", [&] { optimizer = job::make_optimizer(job_.optimizer(), parameters); });
     std::vector<std::string> names;
     for (const nn::Parameter& parameter : parameters) {
       names.push_back(parameter.name);
@@ -205,8 +206,8 @@ class Planner {
   void count_bytes(nn::Module& model, const optim::Optimizer& optimizer, std::int64_t tensors) {
     const std::int64_t count = plan_.parameters;
     const auto bytes = [count](DType dtype) { return count * static_cast<std::int64_t>(size_of(dtype)); };
-    const DType compute = amp::properties_of(job_.amp()).compute_dtype;
-    const DType wire = job::dtype_of(job_.comm().wire_dtype(), compute);
+    const DType compute = amp::properties_of(job::amp_options(job_.amp())).compute_dtype;
+    const DType wire = job::ddp_options(job_.comm()).wire_dtype.value_or(compute);
     plan_.memory.weights = count * kFloatBytes;
     plan_.memory.compute_copies = compute == DType::kFloat32 ? 0 : bytes(compute);
     plan_.memory.gradients = bytes(wire);

@@ -6,6 +6,7 @@
 #include "comm/group/launch_environment.h"
 #include "runtime/data/make_dataset.h"
 #include "runtime/job/data_options.h"
+#include "runtime/job/training_options.h"
 #include "runtime/tensor/as_error.h"
 #include "runtime/train/compute_environment.h"
 #include "runtime/train/plan.h"
@@ -122,7 +123,8 @@ EvalResult evaluate(comm::World& world, const job::Job& job, const std::filesyst
     restore_for(job, found, [&] { restore_tensors(network, found, false); });
     path = found.path;
   });
-  const comm::DistributedDataParallel ddp(network.model(), world, job.comm());  // rank 0's weights on every rank
+  const comm::DistributedDataParallel ddp(network.model(), world,
+                                          job::ddp_options(job.comm()));  // rank 0's weights on every rank
   EvalResult result = *network.evaluate(dataset, job.data().eval_batch(), communicator, [] { return false; });
   result.checkpoint = path;
   return result;

@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include "comm/group/device_waits.h"
+#include "runtime/job/training_options.h"
 #include "runtime/nn/step_context.h"
 #include "runtime/ops/elementwise.h"
 #include "runtime/tensor/error.h"
@@ -23,8 +24,8 @@ TrainStep::TrainStep(const job::Job& job, comm::World& world, Network& network)
       network_(network),
       board_(StatusBoard::from_environment()),
       faults_(job, world.rank(), world.size(), network.arena()),
-      ddp_(network.model(), world, job.comm()),
-      scaler_(job.amp().loss_scale(), world),
+      ddp_(network.model(), world, job::ddp_options(job.comm())),
+      scaler_(world, job::grad_scaler_options(job.amp().loss_scale())),
       outcome_(StepOutcome{}, network.device()) {
   require_graph_device(job_.train(), network_.device());
   // A step that is captured must not be the one that takes this memory.

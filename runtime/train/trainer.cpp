@@ -11,6 +11,7 @@
 #include "runtime/job/data_options.h"
 #include "runtime/job/job.h"
 #include "runtime/job/model_options.h"
+#include "runtime/job/training_options.h"
 #include "runtime/kernels/cpu/threads.h"
 #include "runtime/tensor/error.h"
 #include "runtime/tensor/gpu.h"
@@ -76,7 +77,7 @@ Trainer::Trainer(comm::World& world, const TrainOptions& options, std::vector<Ru
       eval_data_(eval_data(job_, *train_data_)),
       network_(job_, *train_data_, options_.device),
       train_step_(job_, world, network_),
-      schedule_(job_.schedule(), base_learning_rate(job_.optimizer()), job_.train().steps()),
+      schedule_(job::schedule_options(job_.schedule()), base_learning_rate(job_.optimizer()), job_.train().steps()),
       store_((options_.run_dir / "checkpoints").string()),
       uploader_(options_.device),
       readbacks_{Readback(options_.device), Readback(options_.device)} {
@@ -121,7 +122,7 @@ std::string Trainer::place() const {
 
 std::uint64_t Trainer::applied_steps() { return static_cast<std::uint64_t>(network_.optimizer().applied_steps()); }
 
-std::uint64_t Trainer::skipped_steps() const { return train_step_.scaler().state_dict().skipped_steps(); }
+std::uint64_t Trainer::skipped_steps() const { return train_step_.scaler().state_dict().skipped_steps; }
 
 std::string Trainer::weights_digest() const { return comm::weights_digest(network_.arena()); }
 
@@ -337,10 +338,11 @@ checkpoint::TrainingState Trainer::state() {
   state.mutable_sampler()->set_epoch(sampler.epoch);
   state.mutable_sampler()->set_cursor(static_cast<std::uint64_t>(sampler.cursor));
   state.set_rng_seed(job_.seed());
-  *state.mutable_scaler() = train_step_.scaler().state_dict();
+  *state.mutable_scaler() = to_message(train_step_.scaler().state_dict());
   state.mutable_schedule()->set_applied_steps(state.applied_steps());
   state.mutable_schedule()->set_last_learning_rate(static_cast<float>(network_.optimizer().learning_rate()));
-  *state.mutable_bucket_plan() = comm::describe_plan(train_step_.ddp().reducer().buckets(), network_.arena());
+  *state.mutable_bucket_plan() =
+      to_message(comm::describe_plan(train_step_.ddp().reducer().buckets(), network_.arena()));
   *state.mutable_job() = job_;
   state.set_job_hash(job::hash(job_));
   state.set_world_size(static_cast<std::uint32_t>(world_.size()));

@@ -4,6 +4,7 @@
 #include "runtime/checkpoint/differences.h"
 #include "runtime/checkpoint/store.h"
 #include "runtime/job/model_options.h"
+#include "runtime/job/precision.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::train {
@@ -96,12 +97,45 @@ void restore_for(const job::Job& job, const checkpoint::Checkpoint& saved, const
   }
 }
 
-checkpoint::ScalerState scaler_state(const checkpoint::TrainingState& saved, const job::Job& job) {
-  checkpoint::ScalerState state = saved.scaler();
+checkpoint::ScalerState to_message(const amp::GradScalerState& state) {
+  checkpoint::ScalerState message;
+  message.set_enabled(true);
+  message.set_scale(state.scale);
+  message.set_growth_factor(state.growth_factor);
+  message.set_backoff_factor(state.backoff_factor);
+  message.set_growth_interval(state.growth_interval);
+  message.set_growth_tracker(state.growth_tracker);
+  message.set_consecutive_skips(state.consecutive_skips);
+  message.set_skipped_steps(state.skipped_steps);
+  return message;
+}
+
+checkpoint::BucketPlan to_message(const comm::BucketPlan& plan) {
+  checkpoint::BucketPlan message;
+  for (const comm::Bucket& bucket : plan.buckets) {
+    checkpoint::BucketPlan::Bucket& entry = *message.add_bucket();
+    entry.set_begin(static_cast<std::uint64_t>(bucket.begin));
+    entry.set_end(static_cast<std::uint64_t>(bucket.end));
+  }
+  for (const std::string& parameter : plan.parameters) message.add_parameter(parameter);
+  message.set_wire_dtype(job::precision_of(plan.wire_dtype));
+  return message;
+}
+
+amp::GradScalerState scaler_state(const checkpoint::TrainingState& saved, const job::Job& job) {
+  const checkpoint::ScalerState& scaler = saved.scaler();
+  if (!scaler.enabled()) return {};
+  amp::GradScalerState state{.scale = scaler.scale(),
+                             .growth_factor = scaler.growth_factor(),
+                             .backoff_factor = scaler.backoff_factor(),
+                             .growth_interval = scaler.growth_interval(),
+                             .growth_tracker = scaler.growth_tracker(),
+                             .consecutive_skips = scaler.consecutive_skips(),
+                             .skipped_steps = scaler.skipped_steps()};
   const job::Amp& before = saved.job().amp();
   if (before.dtype() != job.amp().dtype() || !before.loss_scale().dynamic()) {
-    state.set_scale(static_cast<float>(job.amp().loss_scale().init()));
-    state.set_growth_tracker(0);
+    state.scale = static_cast<float>(job.amp().loss_scale().init());
+    state.growth_tracker = 0;
   }
   return state;
 }

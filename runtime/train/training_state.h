@@ -6,6 +6,8 @@
 #include <map>
 #include <string>
 
+#include "amp/grad_scaler/grad_scaler.h"
+#include "comm/ddp/bucket_plan.h"
 #include "comm/group/communicator.h"
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/train/network.h"
@@ -40,8 +42,12 @@ void require_resumable(const checkpoint::Checkpoint& saved, const job::Job& job,
 /// not fit follows from it.
 void restore_for(const job::Job& job, const checkpoint::Checkpoint& saved, const std::function<void()>& restore);
 
-/// The scaler's state to go on with. The scale is the new job's where the old one says nothing about it: it was static,
-/// or of another dtype.
-checkpoint::ScalerState scaler_state(const checkpoint::TrainingState& saved, const job::Job& job);
+// Parts of the state file.
+checkpoint::ScalerState to_message(const amp::GradScalerState& state);
+checkpoint::BucketPlan to_message(const comm::BucketPlan& plan);
+
+/// The scaler's state to go on with; empty where the checkpoint has none. The scale is the new job's where the old one
+/// says nothing about it: it was static, or of another dtype.
+amp::GradScalerState scaler_state(const checkpoint::TrainingState& saved, const job::Job& job);
 
 }  // namespace lockstep::train

@@ -15,88 +15,74 @@ using amp::testing::device;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-/// Unresolved: what properties_of makes of the text alone.
-job::Amp amp_of(const std::string& text) {
-  job::Amp config;
-  if (!google::protobuf::TextFormat::ParseFromString(text, &config)) throw std::invalid_argument(text);
-  return config;
-}
-
 struct Level {
-  const char* text;
+  AmpOptions options;
   OptLevelProperties expected;
 };
 
 TEST(OptLevel, StandsForApexsTable) {
+  constexpr DType kHalf = DType::kFloat16, kBrain = DType::kBFloat16;
   const Level levels[] = {
-      {"", {}},
-      {"opt_level: O0", {DType::kFloat32, false, false, true, true}},
-      {"opt_level: O1", {DType::kFloat16, true, false, true, true}},
-      {"opt_level: O2", {DType::kFloat16, false, true, true, true}},
-      {"opt_level: O3", {DType::kFloat16, false, true, false, false}},
-      {"opt_level: O1 dtype: BF16", {DType::kBFloat16, true, false, true, true}},
-      {"opt_level: O2 keep_batch_norm_fp32: false", {DType::kFloat16, false, true, false, true}},
-      {"opt_level: O2 master_weights: false", {DType::kFloat16, false, true, true, false}},
-      {"opt_level: O3 keep_batch_norm_fp32: true", {DType::kFloat16, false, true, true, false}},
-      {"opt_level: O3 master_weights: true dtype: BF16", {DType::kBFloat16, false, true, false, true}},
+      {{}, {}},
+      {{.opt_level = OptLevel::kO0}, {DType::kFloat32, false, false, true, true}},
+      {{.opt_level = OptLevel::kO1}, {kHalf, true, false, true, true}},
+      {{.opt_level = OptLevel::kO2}, {kHalf, false, true, true, true}},
+      {{.opt_level = OptLevel::kO3}, {kHalf, false, true, false, false}},
+      {{.opt_level = OptLevel::kO1, .dtype = kBrain}, {kBrain, true, false, true, true}},
+      {{.opt_level = OptLevel::kO2, .keep_batch_norm_fp32 = false}, {kHalf, false, true, false, true}},
+      {{.opt_level = OptLevel::kO2, .master_weights = false}, {kHalf, false, true, true, false}},
+      {{.opt_level = OptLevel::kO3, .keep_batch_norm_fp32 = true}, {kHalf, false, true, true, false}},
+      {{.opt_level = OptLevel::kO3, .dtype = kBrain, .master_weights = true}, {kBrain, false, true, false, true}},
   };
-  for (const auto& [text, expected] : levels) {
-    SCOPED_TRACE(text);
-    for (const job::Amp& config : {amp_of(text), job::resolved("amp { " + std::string(text) + " }").amp()}) {
-      const OptLevelProperties found = properties_of(config);
-      EXPECT_EQ(found.compute_dtype, expected.compute_dtype);
-      EXPECT_EQ(found.autocast, expected.autocast);
-      EXPECT_EQ(found.reduced_parameters, expected.reduced_parameters);
-      EXPECT_EQ(found.keep_batch_norm_fp32, expected.keep_batch_norm_fp32);
-      EXPECT_EQ(found.master_weights, expected.master_weights);
-    }
+  for (std::size_t i = 0; i < std::size(levels); ++i) {
+    EXPECT_EQ(properties_of(levels[i].options), levels[i].expected) << "level " << i;
   }
 }
 
+void expect_refused(const AmpOptions& options, const std::string& message) {
+  EXPECT_THAT([&] { properties_of(options); },
+              ThrowsMessage<FieldError>(::testing::StartsWith("amp::AmpOptions." + message)));
+}
+
 TEST(OptLevel, ThatContradictsItsDtypeIsAnError) {
-  for (const char* text : {"opt_level: O0 dtype: FP16", "opt_level: O0 dtype: BF16", "dtype: FP16",
-                           "opt_level: O1 dtype: FP32", "opt_level: O2 dtype: FP32", "opt_level: O3 dtype: FP32"}) {
-    try {
-      properties_of(amp_of(text));
-      ADD_FAILURE() << text;
-    } catch (const UsageError& error) {
-      EXPECT_THAT(error.what(), HasSubstr("with dtype")) << text;
-      EXPECT_THAT(error.advice(), HasSubstr("O0 computes in FP32"));
-    }
+  expect_refused({.dtype = DType::kFloat16}, "dtype: FP16 contradicts opt_level O0, which computes in FP32");
+  expect_refused({.dtype = DType::kBFloat16}, "dtype: BF16 contradicts opt_level O0, which computes in FP32");
+  for (const auto& [level, name] :
+       {std::pair{OptLevel::kO1, "O1"}, std::pair{OptLevel::kO2, "O2"}, std::pair{OptLevel::kO3, "O3"}}) {
+    expect_refused({.opt_level = level, .dtype = DType::kFloat32},
+                   std::string("dtype: FP32 contradicts opt_level ") + name + "; use O0, or FP16 or BF16 here");
+    expect_refused({.opt_level = level, .dtype = DType::kInt64},
+                   "dtype: must be float32, float16 or bfloat16, is int64");
   }
 }
 
 TEST(OptLevel, WithFloat32WeightsHasMasterWeights) {
-  for (const char* text : {"opt_level: O0 master_weights: false", "opt_level: O1 master_weights: false"}) {
-    EXPECT_THAT([&] { properties_of(amp_of(text)); },
-                ThrowsMessage<UsageError>(HasSubstr("master_weights cannot be false")));
-  }
+  expect_refused({.master_weights = false}, "master_weights: cannot be false under O0");
+  expect_refused({.opt_level = OptLevel::kO1, .master_weights = false}, "master_weights: cannot be false under O1");
 }
 
 TEST(OptLevel, WithFloat32WeightsKeepsBatchNormInFloat32) {
-  for (const char* text : {"opt_level: O0 keep_batch_norm_fp32: false", "opt_level: O1 keep_batch_norm_fp32: false"}) {
-    EXPECT_THAT([&] { properties_of(amp_of(text)); },
-                ThrowsMessage<UsageError>(HasSubstr("keep_batch_norm_fp32 cannot be false under")));
-  }
-  EXPECT_FALSE(properties_of(amp_of("opt_level: O2 keep_batch_norm_fp32: false")).keep_batch_norm_fp32);
+  expect_refused({.keep_batch_norm_fp32 = false}, "keep_batch_norm_fp32: cannot be false under O0");
+  expect_refused({.opt_level = OptLevel::kO1, .keep_batch_norm_fp32 = false},
+                 "keep_batch_norm_fp32: cannot be false under O1");
+  EXPECT_FALSE(properties_of({.opt_level = OptLevel::kO2, .keep_batch_norm_fp32 = false}).keep_batch_norm_fp32);
 }
 
 /// A classifier with everything that levels treat differently.
 struct Classifier {
-  explicit Classifier(const std::string& amp) : config(job::resolved("amp { " + amp + " }").amp()) {
+  explicit Classifier(const AmpOptions& amp) : options(amp) {
     net.add<nn::Linear>("hidden", 6, 16);
     net.add<nn::BatchNorm>("norm", 16, true);
     net.add<nn::Dropout>("dropout", 0.1);
     net.add<nn::Linear>("output", 16, 3);
     nn::initialize(net, 5);
-    const job::Job optimizer_job = job::resolved("optimizer { sgd { lr: 0.2 momentum: 0.9 } }");
-    optimizer = optim::make(optimizer_job.optimizer(), net.parameters());
-    initialize(net, *optimizer, config, device());
+    optimizer = optim::sgd(net.parameters(), {.lr = 0.2, .momentum = 0.9});
+    initialize(net, *optimizer, options, device());
   }
 
-  Tensor loss() { return ops::cross_entropy(forward(net, x, properties_of(config)), classes); }
+  Tensor loss() { return ops::cross_entropy(forward(net, x, properties_of(options)), classes); }
 
-  job::Amp config;
+  AmpOptions options;
   nn::Sequential net;
   std::unique_ptr<optim::Optimizer> optimizer;
   const Tensor x = kernels::testing::random_tensor({32, 6}, DType::kFloat32, 9).to(device());
@@ -115,11 +101,19 @@ struct Classifier {
   }
 };
 
-class EveryLevel : public ::testing::TestWithParam<const char*> {};
+struct Named {
+  const char* name;
+  AmpOptions options;
+  GradScalerOptions scaler = {.dynamic = false, .init = 1};
+};
+
+void PrintTo(const Named& level, std::ostream* out) { *out << level.name; }
+
+class EveryLevel : public ::testing::TestWithParam<Named> {};
 
 TEST_P(EveryLevel, TrainsAndItsLossFalls) {
-  Classifier model(GetParam());
-  GradScaler scaler(model.config.loss_scale(), comm::make_self_communicator(device()));
+  Classifier model(GetParam().options);
+  GradScaler scaler(comm::make_self_communicator(device()), GetParam().scaler);
   const double before = model.loss().item();
   int skips = 0;
   for (int step = 0; step < 40; ++step) {
@@ -134,8 +128,9 @@ TEST_P(EveryLevel, TrainsAndItsLossFalls) {
 }
 
 TEST(OptLevel, ThatKeepsNormsInFloat32DoesSoWithoutMastersToo) {
-  for (const char* level : {"opt_level: O3 keep_batch_norm_fp32: true", "opt_level: O2 master_weights: false"}) {
-    Classifier model(level);
+  for (const AmpOptions& options : {AmpOptions{.opt_level = OptLevel::kO3, .keep_batch_norm_fp32 = true},
+                                    AmpOptions{.opt_level = OptLevel::kO2, .master_weights = false}}) {
+    Classifier model(options);
     for (int step = 0; step < 3; ++step) {
       model.optimizer->zero_grad();
       model.loss().backward();
@@ -147,13 +142,14 @@ TEST(OptLevel, ThatKeepsNormsInFloat32DoesSoWithoutMastersToo) {
         rounded += static_cast<double>(Half(static_cast<float>(value))) == value ? 1 : 0;
       }
       const bool norm = slot.parameter.kind == nn::ParameterKind::kNorm;
-      EXPECT_EQ(rounded == slot.end - slot.begin, !norm) << level << ": " << slot.parameter.name;
+      EXPECT_EQ(rounded == slot.end - slot.begin, !norm)
+          << "O" << static_cast<int>(options.opt_level) << ": " << slot.parameter.name;
     }
   }
 }
 
 TEST_P(EveryLevel, NoticesAWeightThatIsWrittenBeforeTheBackwardPassThatNeedsIt) {
-  Classifier model(GetParam());
+  Classifier model(GetParam().options);
   const Tensor weight = model.net.parameters()[4].tensor;
   const auto is_noticed =
       ThrowsMessage<UsageError>(::testing::AllOf(HasSubstr("parameter output.weight"), HasSubstr("'linear'")));
@@ -168,12 +164,12 @@ TEST_P(EveryLevel, NoticesAWeightThatIsWrittenBeforeTheBackwardPassThatNeedsIt) 
 }
 
 TEST_P(EveryLevel, UsesAndKeepsAWeightThatTheUserWrote) {
-  Classifier model(GetParam());
+  Classifier model(GetParam().options);
   const Tensor weight = model.net.parameters()[4].tensor;
   const nn::Arena& arena = *model.net.arena();
   const auto output = [&model] {
     model.net.train(false);
-    const std::vector<double> y = amp::testing::values_of(forward(model.net, model.x, properties_of(model.config)));
+    const std::vector<double> y = amp::testing::values_of(forward(model.net, model.x, properties_of(model.options)));
     model.net.train();
     return y;
   };
@@ -198,7 +194,7 @@ TEST_P(EveryLevel, UsesAndKeepsAWeightThatTheUserWrote) {
 }
 
 TEST_P(EveryLevel, LetsGradientsAddUpAndOptimizersTakeTurns) {
-  Classifier model(GetParam()), other(GetParam());
+  Classifier model(GetParam().options), other(GetParam().options);
   for (int step = 0; step < 3; ++step) {
     model.optimizer->zero_grad();
     const Tensor first = model.loss(), second = model.loss(), of_other = other.loss();
@@ -213,43 +209,44 @@ TEST_P(EveryLevel, LetsGradientsAddUpAndOptimizersTakeTurns) {
 }
 
 TEST_P(EveryLevel, EvaluatesToFloat32LossesAndFiniteOutputs) {
-  Classifier model(GetParam());
+  Classifier model(GetParam().options);
   model.net.train(false);
-  const Tensor y = forward(model.net, model.x, properties_of(model.config));
+  const Tensor y = forward(model.net, model.x, properties_of(model.options));
   for (const double value : amp::testing::values_of(y)) EXPECT_TRUE(std::isfinite(value));
   EXPECT_EQ(model.loss().dtype(), DType::kFloat32);
   EXPECT_FALSE(Autocast::enabled());
 }
 
-INSTANTIATE_TEST_SUITE_P(Levels, EveryLevel,
-                         ::testing::Values("opt_level: O0", "opt_level: O1", "opt_level: O2", "opt_level: O3",
-                                           "opt_level: O1 dtype: BF16", "opt_level: O2 dtype: BF16",
-                                           "opt_level: O3 dtype: BF16", "opt_level: O2 keep_batch_norm_fp32: false",
-                                           "opt_level: O3 master_weights: true"),
-                         [](const auto& instance) {
-                           std::string name = instance.param;
-                           std::erase_if(name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); });
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Levels, EveryLevel,
+    ::testing::Values(Named{"O0", {.opt_level = OptLevel::kO0}},  //
+                      Named{"O1", {.opt_level = OptLevel::kO1}, {}}, Named{"O2", {.opt_level = OptLevel::kO2}, {}},
+                      Named{"O3", {.opt_level = OptLevel::kO3}},
+                      Named{"O1Bf16", {.opt_level = OptLevel::kO1, .dtype = DType::kBFloat16}},
+                      Named{"O2Bf16", {.opt_level = OptLevel::kO2, .dtype = DType::kBFloat16}},
+                      Named{"O3Bf16", {.opt_level = OptLevel::kO3, .dtype = DType::kBFloat16}},
+                      Named{"O2WithNormsIn16Bits", {.opt_level = OptLevel::kO2, .keep_batch_norm_fp32 = false}, {}},
+                      Named{"O3WithMasterWeights", {.opt_level = OptLevel::kO3, .master_weights = true}}),
+    [](const auto& instance) { return std::string(instance.param.name); });
 
 TEST(Initialize, IsForAModelOnce) {
-  Classifier model("opt_level: O1");
-  EXPECT_THAT([&] { initialize(model.net, *model.optimizer, model.config); },
+  Classifier model({.opt_level = OptLevel::kO1});
+  EXPECT_THAT([&] { initialize(model.net, *model.optimizer, model.options); },
               ThrowsMessage<UsageError>(HasSubstr("was called on this model before")));
 }
 
 TEST(Initialize, MakesTheWeightsWhatTheLevelSays) {
-  const auto dtypes = [](const char* amp) {
-    Classifier model(amp);
+  const auto dtypes = [](OptLevel level) {
+    Classifier model({.opt_level = level});
     std::vector<DType> all;
     for (const nn::Parameter& parameter : model.net.parameters()) all.push_back(parameter.tensor.dtype());
     return all;
   };
   const DType single = DType::kFloat32, half = DType::kFloat16;
-  EXPECT_THAT(dtypes("opt_level: O0"), ::testing::Each(single));
-  EXPECT_THAT(dtypes("opt_level: O1"), ::testing::Each(single));
-  EXPECT_THAT(dtypes("opt_level: O2"), ::testing::ElementsAre(half, half, single, single, half, half));
-  EXPECT_THAT(dtypes("opt_level: O3"), ::testing::Each(half));
+  EXPECT_THAT(dtypes(OptLevel::kO0), ::testing::Each(single));
+  EXPECT_THAT(dtypes(OptLevel::kO1), ::testing::Each(single));
+  EXPECT_THAT(dtypes(OptLevel::kO2), ::testing::ElementsAre(half, half, single, single, half, half));
+  EXPECT_THAT(dtypes(OptLevel::kO3), ::testing::Each(half));
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ using ::testing::ThrowsMessage;
 static_assert(!std::is_copy_constructible_v<GradScaler> && !std::is_copy_assignable_v<GradScaler>);
 
 TEST(OptimizersOfAScaler, MayBeGoneBeforeUpdate) {
-  GradScaler scaler = scaler_with("init: 4 min: 1 max_consecutive_skips: 1");
+  GradScaler scaler = scaler_with({.init = 4, .min = 1, .max_consecutive_skips = 1});
   {
     ScaledModel model;
     model.backward(scaler, false);
@@ -31,7 +31,7 @@ TEST(OptimizersOfAScaler, MayBeGoneBeforeUpdate) {
 }
 
 TEST(OptimizersOfAScaler, AreNotTakenForOneThatIsGone) {
-  GradScaler scaler = scaler_with("");
+  GradScaler scaler = scaler_with();
   for (int i = 0; i < 3; ++i) {
     // Where the last one lay, as often as not.
     ScaledModel model;
@@ -43,14 +43,14 @@ TEST(OptimizersOfAScaler, AreNotTakenForOneThatIsGone) {
 
 TEST(ScaleDevices, MustBeOne) {
   if (device() == kCpu) GTEST_SKIP() << "there is no other device";
-  GradScaler scaler = scaler_with("");
+  GradScaler scaler = scaler_with();
   ScaledModel model;
   model.backward(scaler);
   const Tensor elsewhere = Tensor::from<float>({1}, {});
   elsewhere.set_requires_grad(true);
   EXPECT_THAT([&] { scaler.scale(elsewhere); },
               ThrowsMessage<UsageError>(AllOf(HasSubstr("the loss lies on cpu"), HasSubstr("the loss scale on cuda"))));
-  GradScaler other(job::resolved("amp { opt_level: O1 }").amp().loss_scale(), comm::make_self_communicator());
+  GradScaler other(comm::make_self_communicator());
   other.scale(elsewhere);
   EXPECT_THAT([&] { other.step(*model.optimizer); },
               ThrowsMessage<UsageError>(HasSubstr("the optimizer of step() lies on cuda")));

@@ -13,8 +13,8 @@ using amp::testing::state_of;
 using ::testing::ElementsAre;
 
 /// The scale after each of these steps.
-std::vector<float> scales(const std::string& fields, const std::vector<bool>& finite) {
-  GradScaler scaler = scaler_with(fields);
+std::vector<float> scales(const GradScalerOptions& options, const std::vector<bool>& finite) {
+  GradScaler scaler = scaler_with(options);
   ScaledModel model;
   std::vector<float> all;
   for (const bool good : finite) {
@@ -25,24 +25,23 @@ std::vector<float> scales(const std::string& fields, const std::vector<bool>& fi
 }
 
 TEST(ScaleUpdate, GrowsAtEachInterval) {
-  EXPECT_THAT(scales("init: 4 growth_interval: 2", {true, true, true, true, true}), ElementsAre(4, 8, 8, 16, 16));
-  EXPECT_THAT(scales("init: 4 growth_interval: 1 growth_factor: 3", {true, true}), ElementsAre(12, 36));
+  EXPECT_THAT(scales({.init = 4, .growth_interval = 2}, {true, true, true, true, true}), ElementsAre(4, 8, 8, 16, 16));
+  EXPECT_THAT(scales({.init = 4, .growth_factor = 3, .growth_interval = 1}, {true, true}), ElementsAre(12, 36));
 }
 
 TEST(ScaleUpdate, BacksOffOnAnOverflowAndCountsAnew) {
-  EXPECT_THAT(scales("init: 64 growth_interval: 2", {true, false, true, true}), ElementsAre(64, 32, 32, 64));
-  EXPECT_THAT(scales("init: 64 backoff_factor: 0.25", {false, false}), ElementsAre(16, 4));
+  EXPECT_THAT(scales({.init = 64, .growth_interval = 2}, {true, false, true, true}), ElementsAre(64, 32, 32, 64));
+  EXPECT_THAT(scales({.init = 64, .backoff_factor = 0.25}, {false, false}), ElementsAre(16, 4));
 }
 
 TEST(ScaleUpdate, StopsAtTheFloorAndTheCeiling) {
-  EXPECT_THAT(scales("init: 4 min: 1.5", {false, false, false}), ElementsAre(2, 1.5, 1.5));
-  EXPECT_THAT(scales("init: 4 growth_interval: 1 max: 10", {true, true, true}), ElementsAre(8, 10, 10));
+  EXPECT_THAT(scales({.init = 4, .min = 1.5}, {false, false, false}), ElementsAre(2, 1.5, 1.5));
+  EXPECT_THAT(scales({.init = 4, .growth_interval = 1, .max = 10}, {true, true, true}), ElementsAre(8, 10, 10));
 }
 
 TEST(ScaleUpdate, DoesNotGrowToInfinity) {
   const float largest = 0x1p127f;
-  const std::string fields = "init: 1.7014118346046923e38 growth_interval: 1 max: 1e300";
-  GradScaler scaler = scaler_with(fields);
+  GradScaler scaler = scaler_with({.init = 1.7014118346046923e38, .growth_interval = 1, .max = 1e300});
   ASSERT_EQ(scaler.current_scale(), largest);
   // Scaled by as much, real gradients overflow: the gradients are dictated instead.
   ScaledModel model;
@@ -55,7 +54,7 @@ TEST(ScaleUpdate, DoesNotGrowToInfinity) {
 }
 
 TEST(ScaleUpdate, TrackerCountsAndReturnsToZero) {
-  GradScaler scaler = scaler_with("init: 4 growth_interval: 3");
+  GradScaler scaler = scaler_with({.init = 4, .growth_interval = 3});
   ScaledModel model;
   std::vector<std::uint32_t> tracker;
   for (const bool finite : {true, true, false, true, true, true, true}) {
@@ -66,7 +65,7 @@ TEST(ScaleUpdate, TrackerCountsAndReturnsToZero) {
 }
 
 TEST(ScaleUpdate, StaticScalesStayButStepsAreSkippedAllTheSame) {
-  GradScaler scaler = scaler_with("dynamic: false init: 128 growth_interval: 1");
+  GradScaler scaler = scaler_with({.dynamic = false, .init = 128, .growth_interval = 1});
   EXPECT_FALSE(scaler.dynamic());
   ScaledModel model;
   model.train(scaler);
@@ -81,7 +80,7 @@ TEST(ScaleUpdate, StaticScalesStayButStepsAreSkippedAllTheSame) {
 }
 
 TEST(ScaleUpdate, OneOptimizersOverflowBacksOffWhileTheOtherSteps) {
-  GradScaler scaler = scaler_with("init: 64 growth_interval: 1");
+  GradScaler scaler = scaler_with({.init = 64, .growth_interval = 1});
   ScaledModel good, bad;
   for (const auto& order : {std::pair{&good, &bad}, std::pair{&bad, &good}}) {
     const float before = scaler.current_scale();
@@ -101,11 +100,11 @@ TEST(ScaleUpdate, OneOptimizersOverflowBacksOffWhileTheOtherSteps) {
 }
 
 TEST(ScaleUpdate, TheDefaultsArePyTorchs) {
-  const checkpoint::ScalerState state = scaler_with("").state_dict();
-  EXPECT_EQ(state.scale(), 65536);
-  EXPECT_EQ(state.growth_factor(), 2);
-  EXPECT_EQ(state.backoff_factor(), 0.5);
-  EXPECT_EQ(state.growth_interval(), 2000u);
+  const GradScalerState state = scaler_with().state_dict();
+  EXPECT_EQ(state.scale, 65536);
+  EXPECT_EQ(state.growth_factor, 2);
+  EXPECT_EQ(state.backoff_factor, 0.5);
+  EXPECT_EQ(state.growth_interval, 2000u);
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <limits>
-#include <string>
 
 #include "amp/grad_scaler/grad_scaler.h"
 #include "tests/runtime/optim/small_model.h"
@@ -12,17 +11,18 @@ namespace lockstep::amp::testing {
 using kernels::testing::values_of;
 using lockstep::devices::device;
 using optim::testing::state_of;
+using optim::testing::with_sgd;
 
-/// A dynamic scaler of a lone process on device(), with these fields of LossScale beside the defaults.
-inline GradScaler scaler_with(const std::string& fields) {
-  return {job::resolved("amp { opt_level: O1 loss_scale { " + fields + " } }").amp().loss_scale(),
-          comm::make_self_communicator(device())};
+/// A scaler of a lone process on device().
+inline GradScaler scaler_with(const GradScalerOptions& options = {}) {
+  return GradScaler(comm::make_self_communicator(device()), options);
 }
 
 /// A model whose gradients are scaled, finite or not.
 class ScaledModel : public optim::testing::SmallModel {
  public:
-  explicit ScaledModel(const std::string& config = "sgd { lr: 0.1 momentum: 0.9 }") : SmallModel(config) {}
+  explicit ScaledModel(const optim::testing::MakeOptimizer& make = with_sgd({.lr = 0.1, .momentum = 0.9}))
+      : SmallModel(make) {}
 
   /// One scaled backward pass, added to the gradients that are there.
   void backward(GradScaler& scaler, bool finite = true) {

@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 TEST(Skip, InEveryPositionOfAnAccumulationCycleChangesNothing) {
   constexpr int kMicroBatches = 4;
   ScaledModel straight;
-  GradScaler undisturbed = scaler_with("init: 16 growth_interval: 100 backoff_factor: 0.5");
+  GradScaler undisturbed = scaler_with({.init = 16, .backoff_factor = 0.5, .growth_interval = 100});
   const auto cycle = [](ScaledModel& model, GradScaler& scaler, int bad) {
     model.optimizer->zero_grad();
     for (int micro = 0; micro < kMicroBatches; ++micro) model.backward(scaler, micro != bad);
@@ -29,7 +29,7 @@ TEST(Skip, InEveryPositionOfAnAccumulationCycleChangesNothing) {
   cycle(straight, undisturbed, -1);
   for (int bad = 0; bad < kMicroBatches; ++bad) {
     SCOPED_TRACE("overflow in micro-batch " + std::to_string(bad));
-    GradScaler scaler = scaler_with("init: 32 growth_interval: 1 backoff_factor: 0.5");
+    GradScaler scaler = scaler_with({.init = 32, .backoff_factor = 0.5, .growth_interval = 1});
     ScaledModel model;
     EXPECT_FALSE(cycle(model, scaler, -1).found_inf);
     const auto before = state_of(*model.optimizer);
@@ -42,7 +42,7 @@ TEST(Skip, InEveryPositionOfAnAccumulationCycleChangesNothing) {
 }
 
 TEST(Skip, NamesTheFirstBadParameterInTheArenasOrder) {
-  GradScaler scaler = scaler_with("");
+  GradScaler scaler = scaler_with();
   ScaledModel model;
   const auto spoil = [&](std::initializer_list<std::size_t> parameters) {
     model.optimizer->zero_grad();
@@ -76,19 +76,18 @@ class FirstOfTwo final : public comm::Communicator {
   std::shared_ptr<comm::Communicator> split(int, int, const std::string&) override { return nullptr; }
 };
 
-GradScaler scaler_of_two(const std::string& fields) {
-  const job::Job job = job::resolved("amp { opt_level: O1 loss_scale { " + fields + " } }");
-  return {job.amp().loss_scale(), std::make_shared<FirstOfTwo>()};
+GradScaler scaler_of_two(const GradScalerOptions& options = {}) {
+  return GradScaler(std::make_shared<FirstOfTwo>(), options);
 }
 
 TEST(Skip, NamesALoneRank) {
-  GradScaler scaler = scaler_with("");
+  GradScaler scaler = scaler_with();
   ScaledModel model;
   EXPECT_EQ(model.train(scaler, false).rank, 0);
 }
 
 TEST(Skip, NamesTheRankWhoseOwnGradientWasBad) {
-  GradScaler scaler = scaler_of_two("");
+  GradScaler scaler = scaler_of_two();
   ScaledModel model;
   model.backward(scaler, false);
   model.arena->note_reduction(model.optimizer->check_gradients());
@@ -100,8 +99,8 @@ TEST(Skip, NamesTheRankWhoseOwnGradientWasBad) {
 }
 
 /// Skips with this max_consecutive_skips until the scaler gives up.
-int skips_until_stop(const std::string& fields) {
-  GradScaler scaler = scaler_with(fields);
+int skips_until_stop(const GradScalerOptions& options) {
+  GradScaler scaler = scaler_with(options);
   ScaledModel model;
   for (int skips = 1; skips <= 30; ++skips) {
     try {
@@ -114,23 +113,23 @@ int skips_until_stop(const std::string& fields) {
 }
 
 TEST(Stop, ComesAfterSoManySkipsInARow) {
-  EXPECT_EQ(skips_until_stop("max_consecutive_skips: 3"), 3);
-  EXPECT_EQ(skips_until_stop("max_consecutive_skips: 1"), 1);
-  EXPECT_EQ(skips_until_stop("dynamic: false init: 1 max_consecutive_skips: 2"), 2);
-  EXPECT_EQ(skips_until_stop(""), 20) << "the default";
-  EXPECT_EQ(skips_until_stop("max_consecutive_skips: 0"), 0) << "never";
+  EXPECT_EQ(skips_until_stop({.max_consecutive_skips = 3}), 3);
+  EXPECT_EQ(skips_until_stop({.max_consecutive_skips = 1}), 1);
+  EXPECT_EQ(skips_until_stop({.dynamic = false, .init = 1, .max_consecutive_skips = 2}), 2);
+  EXPECT_EQ(skips_until_stop({}), 20) << "the default";
+  EXPECT_EQ(skips_until_stop({.max_consecutive_skips = 0}), 0) << "never";
 }
 
 TEST(Stop, AnAppliedStepCountsAnew) {
-  GradScaler scaler = scaler_with("max_consecutive_skips: 3");
+  GradScaler scaler = scaler_with({.max_consecutive_skips = 3});
   ScaledModel model;
   for (const bool finite : {false, false, true, false, false, true}) model.train(scaler, finite);
   EXPECT_EQ(scaler.consecutive_skips(), 0u);
-  EXPECT_EQ(scaler.state_dict().skipped_steps(), 4u);
+  EXPECT_EQ(scaler.state_dict().skipped_steps, 4u);
 }
 
 TEST(Stop, SkipsOfTwoOptimizersInOneStepCountOnce) {
-  GradScaler scaler = scaler_with("max_consecutive_skips: 3");
+  GradScaler scaler = scaler_with({.max_consecutive_skips = 3});
   ScaledModel one, two;
   for (int step = 1; step <= 2; ++step) {
     for (ScaledModel* model : {&one, &two}) {
@@ -146,7 +145,7 @@ TEST(Stop, SkipsOfTwoOptimizersInOneStepCountOnce) {
 }
 
 TEST(Stop, NamesTheParameterTheRankAndTheScaleAndLeavesTheWeights) {
-  GradScaler scaler = scaler_with("init: 256 max_consecutive_skips: 1");
+  GradScaler scaler = scaler_with({.init = 256, .max_consecutive_skips = 1});
   ScaledModel model;
   const auto before = state_of(*model.optimizer);
   model.backward(scaler);
@@ -166,7 +165,7 @@ TEST(Stop, NamesTheParameterTheRankAndTheScaleAndLeavesTheWeights) {
 }
 
 TEST(Stop, SaysWhenOnlyTheSumOverRanksWasBad) {
-  GradScaler scaler = scaler_of_two("max_consecutive_skips: 1");
+  GradScaler scaler = scaler_of_two({.max_consecutive_skips = 1});
   ScaledModel model;
   model.backward(scaler, false);
   model.arena->note_reduction(Tensor::zeros({4}, DType::kFloat32, device()));
@@ -175,7 +174,7 @@ TEST(Stop, SaysWhenOnlyTheSumOverRanksWasBad) {
 }
 
 TEST(Stop, SaysWhenNobodyLookedAtTheRanksOwnGradients) {
-  GradScaler scaler = scaler_of_two("max_consecutive_skips: 1");
+  GradScaler scaler = scaler_of_two({.max_consecutive_skips = 1});
   ScaledModel model;
   model.backward(scaler, false);
   scaler.step(*model.optimizer);
@@ -188,7 +187,7 @@ TEST(Stop, NamesTheParameterOfTheOptimizerThatWasCheckedFirst) {
   for (const bool swapped : {false, true}) {
     ScaledModel& first = swapped ? two : one;
     ScaledModel& second = swapped ? one : two;
-    GradScaler scaler = scaler_with("max_consecutive_skips: 1");
+    GradScaler scaler = scaler_with({.max_consecutive_skips = 1});
     for (ScaledModel* model : {&second, &first}) {
       model->optimizer->zero_grad();
       model->backward(scaler);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include "runtime/tensor/error.h"
 #include "tests/amp/grad_scaler/scaled_model.h"
 
@@ -12,11 +14,12 @@ using amp::testing::ScaledModel;
 using amp::testing::scaler_with;
 using amp::testing::state_of;
 using amp::testing::values_of;
+using amp::testing::with_sgd;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
 TEST(ScalerErrors, NothingWorksBeforeTheFirstScale) {
-  GradScaler scaler = scaler_with("");
+  GradScaler scaler = scaler_with();
   ScaledModel model;
   EXPECT_THAT([&] { scaler.step(*model.optimizer); },
               ThrowsMessage<UsageError>(HasSubstr("step() was called before any scale(loss)")));
@@ -26,7 +29,7 @@ TEST(ScalerErrors, NothingWorksBeforeTheFirstScale) {
 }
 
 TEST(ScalerErrors, UnscaleTwice) {
-  GradScaler scaler = scaler_with("");
+  GradScaler scaler = scaler_with();
   ScaledModel model;
   model.backward(scaler);
   scaler.unscale_(*model.optimizer);
@@ -35,7 +38,7 @@ TEST(ScalerErrors, UnscaleTwice) {
 }
 
 TEST(ScalerErrors, UnscaleAfterStep) {
-  GradScaler scaler = scaler_with("");
+  GradScaler scaler = scaler_with();
   ScaledModel model;
   model.backward(scaler);
   scaler.step(*model.optimizer);
@@ -44,7 +47,7 @@ TEST(ScalerErrors, UnscaleAfterStep) {
 }
 
 TEST(ScalerErrors, StepTwice) {
-  GradScaler scaler = scaler_with("");
+  GradScaler scaler = scaler_with();
   ScaledModel model;
   model.backward(scaler);
   scaler.step(*model.optimizer);
@@ -55,7 +58,7 @@ TEST(ScalerErrors, StepTwice) {
 }
 
 TEST(ScalerErrors, UpdateWithoutACheck) {
-  GradScaler scaler = scaler_with("");
+  GradScaler scaler = scaler_with();
   ScaledModel model;
   model.backward(scaler);
   EXPECT_THAT([&] { scaler.update(); }, ThrowsMessage<UsageError>(HasSubstr("no inf check was recorded")));
@@ -65,7 +68,7 @@ TEST(ScalerErrors, UpdateWithoutACheck) {
 }
 
 TEST(ScalerErrors, AStepWithoutABackwardPassSinceTheLastOne) {
-  GradScaler scaler = scaler_with("");
+  GradScaler scaler = scaler_with();
   ScaledModel model;
   const auto refused = ThrowsMessage<UsageError>(HasSubstr("no inf check can be recorded"));
   model.train(scaler);
@@ -83,7 +86,7 @@ TEST(ScalerErrors, AStepWithoutABackwardPassSinceTheLastOne) {
 }
 
 TEST(ScalerErrors, AStepOfAnOptimizerNoneOfWhoseParametersGotAGradient) {
-  GradScaler scaler = scaler_with("");
+  GradScaler scaler = scaler_with();
   ScaledModel one, other;
   one.backward(scaler);
   EXPECT_THAT([&] { scaler.step(*other.optimizer); },
@@ -92,15 +95,32 @@ TEST(ScalerErrors, AStepOfAnOptimizerNoneOfWhoseParametersGotAGradient) {
   scaler.update();
 }
 
-TEST(ScalerErrors, FactorsOutOfRange) {
-  for (const char* fields : {"init: 0", "init: -1", "init: nan", "growth_factor: 1", "growth_factor: 0.5",
-                             "backoff_factor: 1", "backoff_factor: 0", "backoff_factor: 2"}) {
-    EXPECT_THROW(scaler_with(fields), UsageError) << fields;
-  }
+TEST(ScalerErrors, OptionsOutOfRange) {
+  const auto refused = [](const GradScalerOptions& options, const std::string& message) {
+    EXPECT_THAT([&] { scaler_with(options); }, ThrowsMessage<FieldError>("amp::GradScalerOptions." + message));
+  };
+  refused({.init = 0}, "init: must be > 0, is 0");
+  refused({.init = -1}, "init: must be > 0, is -1");
+  refused({.init = std::nan("")}, "init: must be > 0, is nan");
+  refused({.init = 1e39, .max = 1e300}, "init: must be a float32 number, is 1e+39");
+  refused({.growth_factor = 1}, "growth_factor: must be > 1, is 1");
+  refused({.growth_factor = 0.5}, "growth_factor: must be > 1, is 0.5");
+  refused({.growth_factor = 1e7}, "growth_factor: must be <= 1e6, is 1e+07");
+  refused({.backoff_factor = 1}, "backoff_factor: must be > 0 and < 1, is 1");
+  refused({.backoff_factor = 0}, "backoff_factor: must be > 0 and < 1, is 0");
+  refused({.backoff_factor = 2}, "backoff_factor: must be > 0 and < 1, is 2");
+  refused({.growth_interval = 0}, "growth_interval: must be >= 1, is 0");
+  refused({.growth_interval = 0x80000000u}, "growth_interval: must be <= 2147483647, is 2147483648");
+  refused({.min = 0}, "min: must be > 0, is 0");
+  refused({.max = -1}, "max: must be > 0, is -1");
+  refused({.min = 8, .max = 4}, "min: must be <= max, is 8");
+  refused({.init = 0.5}, "init: must be >= min, is 0.5");
+  refused({.init = 16, .max = 8}, "init: must be <= max, is 16");
+  EXPECT_NO_THROW(scaler_with({.dynamic = false, .init = 0.5}));
 }
 
 TEST(ScalerStates, UpdateMakesEveryOptimizerReadyAgain) {
-  GradScaler scaler = scaler_with("");
+  GradScaler scaler = scaler_with();
   ScaledModel model;
   for (int i = 0; i < 3; ++i) {
     model.optimizer->zero_grad();
@@ -113,7 +133,7 @@ TEST(ScalerStates, UpdateMakesEveryOptimizerReadyAgain) {
 }
 
 TEST(ScalerStates, UpdateAfterUnscaleAloneUsesItsVerdict) {
-  GradScaler scaler = scaler_with("init: 1024");
+  GradScaler scaler = scaler_with({.init = 1024});
   ScaledModel model;
   model.backward(scaler, false);
   scaler.unscale_(*model.optimizer);
@@ -122,9 +142,9 @@ TEST(ScalerStates, UpdateAfterUnscaleAloneUsesItsVerdict) {
 }
 
 TEST(ScalerStates, UnscaledGradientsMayBeChangedBeforeTheStep) {
-  GradScaler scaler = scaler_with("init: 1024");
-  ScaledModel scaled("sgd { lr: 0.1 }"), plain("sgd { lr: 0.1 }");
-  GradScaler one = scaler_with("init: 1");
+  GradScaler scaler = scaler_with({.init = 1024});
+  ScaledModel scaled(with_sgd({.lr = 0.1})), plain(with_sgd({.lr = 0.1}));
+  GradScaler one = scaler_with({.init = 1});
   scaled.backward(scaler);
   scaler.unscale_(*scaled.optimizer);
   plain.backward(one);
@@ -137,7 +157,7 @@ TEST(ScalerStates, UnscaledGradientsMayBeChangedBeforeTheStep) {
 }
 
 TEST(ScalerStates, UnscalingSixteenBitGradientsMakesThemFloat32) {
-  GradScaler scaler = scaler_with("init: 1024"), one = scaler_with("init: 1");
+  GradScaler scaler = scaler_with({.init = 1024}), one = scaler_with({.init = 1});
   ScaledModel plain;
   plain.backward(one);
   ScaledModel model;
@@ -160,8 +180,8 @@ TEST(ScalerStates, UnscalingSixteenBitGradientsMakesThemFloat32) {
 }
 
 TEST(ScalerStates, AStepAfterUnscaleClipsByTheNormOfTheChangedGradients) {
-  GradScaler scaler = scaler_with("init: 64");
-  ScaledModel model("sgd { lr: 1 } clip_norm: 1");
+  GradScaler scaler = scaler_with({.init = 64});
+  ScaledModel model(with_sgd({.lr = 1}, {.clip_norm = 1}));
   const kernels::Backend& backend = kernels::backend(device());
   model.backward(scaler);
   scaler.unscale_(*model.optimizer);
@@ -176,7 +196,7 @@ TEST(ScalerStates, AStepAfterUnscaleClipsByTheNormOfTheChangedGradients) {
 }
 
 TEST(ScalerScale, IsPartOfTheGraphAndDoesNotOverflowALowPrecisionLoss) {
-  GradScaler scaler = scaler_with("init: 16384");
+  GradScaler scaler = scaler_with({.init = 16384});
   const Tensor loss = kernels::testing::tensor_of({8}, {}, DType::kFloat16).to(device());
   loss.set_requires_grad(true);
   const Tensor scaled = scaler.scale(loss);
@@ -186,7 +206,7 @@ TEST(ScalerScale, IsPartOfTheGraphAndDoesNotOverflowALowPrecisionLoss) {
 }
 
 TEST(ScalerScale, ThenStepGivesTheUnscaledUpdate) {
-  GradScaler scaler = scaler_with("init: 4096"), one = scaler_with("init: 1");
+  GradScaler scaler = scaler_with({.init = 4096}), one = scaler_with({.init = 1});
   ScaledModel scaled, plain;
   for (int i = 0; i < 3; ++i) {
     scaled.train(scaler);
@@ -196,28 +216,27 @@ TEST(ScalerScale, ThenStepGivesTheUnscaledUpdate) {
 }
 
 TEST(ScalerState, RoundTrips) {
-  GradScaler scaler = scaler_with("init: 1024 growth_interval: 5 max_consecutive_skips: 9");
+  GradScaler scaler = scaler_with({.init = 1024, .growth_interval = 5, .max_consecutive_skips = 9});
   ScaledModel model;
   for (const bool finite : {true, false, true, true, false, false}) model.train(scaler, finite);
-  const checkpoint::ScalerState state = scaler.state_dict();
-  EXPECT_TRUE(state.enabled());
-  EXPECT_EQ(state.scale(), 128);
-  EXPECT_EQ(state.growth_factor(), 2);
-  EXPECT_EQ(state.backoff_factor(), 0.5);
-  EXPECT_EQ(state.growth_interval(), 5u);
-  EXPECT_EQ(state.growth_tracker(), 0u);
-  EXPECT_EQ(state.consecutive_skips(), 2u);
-  EXPECT_EQ(state.skipped_steps(), 3u);
-  GradScaler restored = scaler_with("growth_interval: 5");
+  const GradScalerState state = scaler.state_dict();
+  EXPECT_EQ(state.scale, 128);
+  EXPECT_EQ(state.growth_factor, 2);
+  EXPECT_EQ(state.backoff_factor, 0.5);
+  EXPECT_EQ(state.growth_interval, 5u);
+  EXPECT_EQ(state.growth_tracker, 0u);
+  EXPECT_EQ(state.consecutive_skips, 2u);
+  EXPECT_EQ(state.skipped_steps, 3u);
+  GradScaler restored = scaler_with({.growth_interval = 5});
   restored.load_state_dict(state);
-  EXPECT_EQ(restored.state_dict().SerializeAsString(), state.SerializeAsString());
+  EXPECT_EQ(restored.state_dict(), state);
   EXPECT_EQ(restored.current_scale(), 128);
 }
 
 TEST(ScalerState, KeepsWithinItsOwnJobsBounds) {
-  GradScaler saved = scaler_with("init: 1024");
-  GradScaler lower = scaler_with("init: 16 max: 256"), higher = scaler_with("init: 8192 min: 4096"),
-             fixed = scaler_with("dynamic: false init: 128");
+  GradScaler saved = scaler_with({.init = 1024});
+  GradScaler lower = scaler_with({.init = 16, .max = 256}), higher = scaler_with({.init = 8192, .min = 4096}),
+             fixed = scaler_with({.dynamic = false, .init = 128});
   for (GradScaler* scaler : {&lower, &higher, &fixed}) scaler->load_state_dict(saved.state_dict());
   EXPECT_EQ(lower.current_scale(), 256);
   EXPECT_EQ(higher.current_scale(), 4096);
@@ -225,7 +244,8 @@ TEST(ScalerState, KeepsWithinItsOwnJobsBounds) {
 }
 
 TEST(ScalerState, ContinuesWhereItWasSaved) {
-  GradScaler scaler = scaler_with("init: 8 growth_interval: 3"), restored = scaler_with("init: 1 growth_interval: 3");
+  GradScaler scaler = scaler_with({.init = 8, .growth_interval = 3}),
+             restored = scaler_with({.init = 1, .growth_interval = 3});
   ScaledModel model;
   model.train(scaler);
   model.train(scaler);
@@ -235,15 +255,15 @@ TEST(ScalerState, ContinuesWhereItWasSaved) {
 }
 
 TEST(ScalerState, KeepsTheFactorsOfItsOwnJob) {
-  GradScaler scaler = scaler_with("growth_factor: 4");
-  scaler.load_state_dict(scaler_with("growth_factor: 8 growth_interval: 3 init: 2").state_dict());
-  EXPECT_EQ(scaler.state_dict().growth_factor(), 4);
-  EXPECT_EQ(scaler.state_dict().growth_interval(), 2000u);
+  GradScaler scaler = scaler_with({.growth_factor = 4});
+  scaler.load_state_dict(scaler_with({.init = 2, .growth_factor = 8, .growth_interval = 3}).state_dict());
+  EXPECT_EQ(scaler.state_dict().growth_factor, 4);
+  EXPECT_EQ(scaler.state_dict().growth_interval, 2000u);
   EXPECT_EQ(scaler.current_scale(), 2);
 }
 
 TEST(ScalerState, ThatIsEmptyIsRefused) {
-  GradScaler scaler = scaler_with("");
+  GradScaler scaler = scaler_with();
   EXPECT_THAT([&] { scaler.load_state_dict({}); }, ThrowsMessage<UsageError>(HasSubstr("the state is empty")));
 }
 

@@ -15,14 +15,15 @@
 namespace lockstep::comm {
 namespace {
 
-constexpr const char* kModel =
-    "model { mlp { hidden: 24 hidden: 16 activation: GELU } } optimizer { sgd { lr: 0.1 } } ";
-constexpr const char* kNarrowWire = "amp { opt_level: O0 loss_scale { init: 1024 } } comm { wire_dtype: FP16 } ";
+constexpr const char* kModel = "mlp { hidden: 24 hidden: 16 activation: GELU }";
+LearnerOptions narrow_wire() {
+  return {.model = kModel, .scaler = {.dynamic = false, .init = 1024}, .ddp = {.wire_dtype = DType::kFloat16}};
+}
 constexpr std::int64_t kSamples = 192;
 
 /// The gradients of a step of so many micro-batches, each computed in float32 and added in float64.
-std::vector<double> exact_gradients(const job::Job& job, const Samples& samples, int micro_batches) {
-  Learner learner(job, 4, 1);
+std::vector<double> exact_gradients(const LearnerOptions& options, const Samples& samples, int micro_batches) {
+  Learner learner(options, 4, 1);
   std::vector<double> sum(static_cast<std::size_t>(learner.arena().size()));
   for (const Range& part : part_of(kSamples, micro_batches, 0, 1, Shares::kEven)) {
     learner.backward(samples, {part}, 1);
@@ -49,12 +50,11 @@ INSTANTIATE_TEST_SUITE_P(Accumulate, MicroBatches, testing::Values(1, 4, 64),
                          [](const auto& at) { return std::to_string(at.param); });
 
 TEST_P(MicroBatches, AddUpAsExactlyAsOneOnA16BitWire) {
-  const job::Job job = job_of(std::string(kModel) + kNarrowWire);
   const Samples samples = make_samples(kSamples, 4, 1, 1);
-  Learner learner(job, 4, 1);
+  Learner learner(narrow_wire(), 4, 1);
   learner.join();
   learner.backward(samples, part_of(kSamples, GetParam(), world().rank(), world().size(), Shares::kEven), 1);
-  const double error = median_error(learner.arena().grads(), exact_gradients(job, samples, GetParam()));
+  const double error = median_error(learner.arena().grads(), exact_gradients(narrow_wire(), samples, GetParam()));
   // A lone rank's sums never leave float32; others' are rounded to the wire, and the sum over ranks once more.
   const bool rounded = world().size() > 1 || GetParam() == 1;
   EXPECT_LE(error, rounded ? 3e-4 : 1e-6);
@@ -62,7 +62,7 @@ TEST_P(MicroBatches, AddUpAsExactlyAsOneOnA16BitWire) {
 }
 
 TEST(Accumulation, WhoseSumTheWireCannotHoldSkipTheStep) {
-  Learner learner(job_of(std::string(kModel) + kNarrowWire), 4, 1);
+  Learner learner(narrow_wire(), 4, 1);
   learner.join();
   const std::vector<std::string> before = bits_of(state_of(learner));
   const std::size_t last = learner.arena().slots().size() - 1;
@@ -85,17 +85,17 @@ TEST(Accumulation, WhoseSumTheWireCannotHoldSkipTheStep) {
 
 /// Gradients of two backward passes that are both reduced, as where no_sync() was forgotten.
 TEST(Accumulation, ThatAreEachReducedAddUpToo) {
-  for (const char* comm : {"comm { wire_dtype: FP32 }", "comm { wire_dtype: FP32 gradient_average: false }",
-                           "comm { wire_dtype: FP32 gradient_predivide_factor: 2 }"}) {
-    SCOPED_TRACE(comm);
-    const job::Job job = job_of(std::string(kModel) + comm);
+  for (const DdpOptions& ddp :
+       {DdpOptions{}, DdpOptions{.gradient_average = false}, DdpOptions{.gradient_predivide_factor = 2}}) {
+    SCOPED_TRACE(describe(ddp));
+    const LearnerOptions options{.model = kModel, .ddp = ddp};
     const Samples samples = make_samples(kSamples, 4, 1, 1);
-    Learner alone(job, 4, 1), mine(job, 4, 1);
+    Learner alone(options, 4, 1), mine(options, 4, 1);
     mine.join();
     alone.backward(samples, part_of(kSamples, 3, 0, 1, Shares::kEven), 1);
     for (const Range& part : part_of(kSamples, 3, world().rank(), world().size(), Shares::kGrowing)) {
       const double divisor = static_cast<double>(kSamples) / mine.ddp().loss_weight(1, 1);
-      const nn::StepContext context(job.seed(), 1, part.begin);
+      const nn::StepContext context(options.seed, 1, part.begin);
       const Tensor input = samples.input.rows(part.begin, part.end).to(rank_device());
       const Tensor target = samples.target.rows(part.begin, part.end).to(rank_device());
       mine.scaler().scale(ops::cross_entropy(mine.ddp().forward(input), target, {.divisor = divisor})).backward();
@@ -108,10 +108,13 @@ TEST(Accumulation, ThatAreEachReducedAddUpToo) {
 TEST(Clipping, BetweenUnscaleAndStepIsWhatTheOptimizerDoesItself) {
   for (const int micro_batches : {1, 3}) {
     SCOPED_TRACE(std::to_string(micro_batches) + " micro-batches");
-    const std::string amp = "amp { opt_level: O1 dtype: FP16 loss_scale { init: 1024 } } ";
-    const std::string model = "model { mlp { hidden: 24 hidden: 16 activation: GELU } } ";
-    Learner fused(job_of(model + amp + "optimizer { sgd { lr: 0.1 momentum: 0.9 } clip_norm: 0.05 }"), 4, 1);
-    Learner mine(job_of(model + amp + "optimizer { sgd { lr: 0.1 momentum: 0.9 } }"), 4, 1);
+    const auto options = [](const optim::OptimizerOptions& more) {
+      return LearnerOptions{.model = kModel,
+                            .optimizer = with_sgd({.lr = 0.1, .momentum = 0.9}, more),
+                            .amp = {.opt_level = amp::OptLevel::kO1},
+                            .scaler = {.init = 1024}};
+    };
+    Learner fused(options({.clip_norm = 0.05}), 4, 1), mine(options({}), 4, 1);
     fused.join();
     mine.join();
     for (std::uint64_t step = 1; step <= 3; ++step) {

@@ -70,10 +70,12 @@ TEST(Agreement, NamesNoRankWhereOnlyTheSumIsBadOrNobodyLooked) {
 /// A rank that trains, and in whose gradients something can be planted.
 class Skips : public testing::Test {
  protected:
-  explicit Skips(const std::string& fields = {})
-      : learner_(job_of("model { mlp { hidden: 6 batch_norm: true dropout: 0.2 } } amp { opt_level: O1 dtype: FP16 "
-                        "loss_scale { init: 1024 } } optimizer { adamw { lr: 0.01 } } " +
-                        fields),
+  explicit Skips(const DdpOptions& ddp = {})
+      : learner_({.model = "mlp { hidden: 6 batch_norm: true dropout: 0.2 }",
+                  .optimizer = with_adamw({.lr = 0.01}),
+                  .amp = {.opt_level = amp::OptLevel::kO1},
+                  .scaler = {.init = 1024},
+                  .ddp = ddp},
                  4, 1) {
     learner_.join();
     learner_.ddp().reducer().set_on_gradient([this](std::size_t slot) {
@@ -175,7 +177,7 @@ TEST_F(Skips, ChangeNothingButTheScaleWhateverTheLayerTheRankAndTheMicroBatch) {
 
 class SummedSkips : public Skips {
  protected:
-  SummedSkips() : Skips("comm { gradient_average: false }") {}
+  SummedSkips() : Skips({.gradient_average = false}) {}
 };
 
 TEST_F(SummedSkips, NameNoRankWhereOnlyTheSumOverflows) {
@@ -189,7 +191,7 @@ TEST_F(SummedSkips, NameNoRankWhereOnlyTheSumOverflows) {
 
 class AveragedSkips : public Skips {
  protected:
-  AveragedSkips() : Skips("comm { gradient_predivide_factor: 4 }") {}
+  AveragedSkips() : Skips({.gradient_predivide_factor = 4}) {}
 };
 
 TEST_F(AveragedSkips, NeedNoneWhereTheAverageIsFinite) {

@@ -24,11 +24,8 @@ class Net : public nn::Module {
   int layers_ = 0;
 };
 
-job::Comm comm(double first_bytes, double bytes) {
-  job::Comm config;
-  config.set_first_bucket_mb(first_bytes / kMebibyte);
-  config.set_bucket_mb(bytes / kMebibyte);
-  return config;
+DdpOptions sizes(double first_bytes, double bytes) {
+  return {.bucket_mb = bytes / kMebibyte, .first_bucket_mb = first_bytes / kMebibyte};
 }
 
 class Plan : public testing::TestWithParam<DType> {
@@ -51,7 +48,7 @@ INSTANTIATE_TEST_SUITE_P(Wires, Plan, testing::Values(DType::kFloat32, DType::kF
 TEST_P(Plan, CoversTheArenaExactlyAtParameterBoundaries) {
   const std::vector<nn::Arena::Slot>& slots = arena_.slots();
   for (const double bytes : {1.0, 1000.0, 5000.0, 40000.0, 100 * kMebibyte}) {
-    const std::vector<Bucket> buckets = plan_buckets(arena_, comm(500, bytes));
+    const std::vector<Bucket> buckets = plan_buckets(arena_, sizes(500, bytes));
     std::int64_t begin = 0;
     int slot = 0;
     for (const Bucket& bucket : buckets) {
@@ -69,7 +66,7 @@ TEST_P(Plan, CoversTheArenaExactlyAtParameterBoundaries) {
 }
 
 TEST_P(Plan, StartsSmallAndEndsABucketWithTheParameterThatFillsIt) {
-  const std::vector<Bucket> buckets = plan_buckets(arena_, comm(500, 40000));
+  const std::vector<Bucket> buckets = plan_buckets(arena_, sizes(500, 40000));
   ASSERT_GE(buckets.size(), 3u);
   for (std::size_t b = 0; b + 1 < buckets.size(); ++b) {
     const double limit = b == 0 ? 500 : 40000;
@@ -82,22 +79,18 @@ TEST_P(Plan, StartsSmallAndEndsABucketWithTheParameterThatFillsIt) {
 }
 
 TEST_P(Plan, IsOneBucketForAParameterWhereBucketsAreTiny) {
-  EXPECT_EQ(plan_buckets(arena_, comm(1, 1)).size(), arena_.slots().size());
+  EXPECT_EQ(plan_buckets(arena_, sizes(1, 1)).size(), arena_.slots().size());
 }
 
-TEST_P(Plan, IsOneBucketWhereAllFits) { EXPECT_EQ(plan_buckets(arena_, comm(kMebibyte, kMebibyte)).size(), 1u); }
+TEST_P(Plan, IsOneBucketWhereAllFits) { EXPECT_EQ(plan_buckets(arena_, sizes(kMebibyte, kMebibyte)).size(), 1u); }
 
-TEST_P(Plan, IsKeptByACheckpoint) {
-  const std::vector<Bucket> buckets = plan_buckets(arena_, comm(500, 40000));
-  const checkpoint::BucketPlan plan = describe_plan(buckets, arena_);
-  ASSERT_EQ(plan.bucket_size(), static_cast<int>(buckets.size()));
-  for (int b = 0; b < plan.bucket_size(); ++b) {
-    EXPECT_EQ(plan.bucket(b).begin(), static_cast<std::uint64_t>(buckets[static_cast<std::size_t>(b)].begin));
-    EXPECT_EQ(plan.bucket(b).end(), static_cast<std::uint64_t>(buckets[static_cast<std::size_t>(b)].end));
-  }
-  EXPECT_EQ(plan.parameter(0), "layer7.bias");
-  EXPECT_EQ(plan.parameter_size(), 16);
-  EXPECT_EQ(plan.wire_dtype(), GetParam() == DType::kFloat16 ? job::FP16 : job::FP32);
+TEST_P(Plan, IsDescribedForACheckpoint) {
+  const std::vector<Bucket> buckets = plan_buckets(arena_, sizes(500, 40000));
+  const BucketPlan plan = describe_plan(buckets, arena_);
+  EXPECT_EQ(plan.buckets, buckets);
+  ASSERT_EQ(plan.parameters.size(), 16u);
+  EXPECT_EQ(plan.parameters[0], "layer7.bias");
+  EXPECT_EQ(plan.wire_dtype, GetParam());
 }
 
 }  // namespace

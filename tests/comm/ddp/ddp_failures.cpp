@@ -7,9 +7,9 @@
 #include "amp/grad_scaler/opt_level.h"
 #include "comm/ddp/distributed_data_parallel.h"
 #include "comm/group/world.h"
-#include "runtime/job/defaults.h"
 #include "runtime/nn/layers.h"
 #include "runtime/ops/ops.h"
+#include "runtime/optim/sgd.h"
 #include "runtime/tensor/error.h"
 
 namespace {
@@ -29,16 +29,14 @@ class Net : public nn::Module {
 };
 
 void train(comm::World& world, const std::string& scenario) {
-  job::Job job;
-  job.mutable_optimizer()->mutable_sgd()->set_lr(0.1);
-  job::fill_defaults(job, "test.pbtxt", ".");
+  comm::DdpOptions options;
   const bool odd = world.rank() == 1;
-  if (odd && scenario == "other_settings") job.mutable_comm()->set_gradient_predivide_factor(2);
+  if (odd && scenario == "other_settings") options.gradient_predivide_factor = 2;
   Net net(!(odd && scenario == "missing_gradient"));
   nn::initialize(net, 1);
-  const std::unique_ptr<optim::Optimizer> optimizer = optim::make(job.optimizer(), net.parameters());
-  amp::initialize(net, *optimizer, job.amp());
-  comm::DistributedDataParallel ddp(net, world, job.comm());
+  const std::unique_ptr<optim::Optimizer> optimizer = optim::sgd(net.parameters(), {.lr = 0.1});
+  amp::initialize(net, *optimizer);
+  comm::DistributedDataParallel ddp(net, world, options);
   for (int step = 0; step < 2; ++step) {
     optimizer->zero_grad();
     const Tensor x = Tensor::from<float>({1, 2, 3, 4}, {1, 4});

@@ -37,11 +37,13 @@ class JoinWorld : public testing::Environment {
 
 World& world() { return *joined; }
 
-job::Job job_of(const std::string& text) {
+std::unique_ptr<nn::Module> build(const std::string& model, const Shape& sample, std::uint64_t seed) {
   job::Job job;
-  if (!google::protobuf::TextFormat::ParseFromString(text, &job)) throw UsageError("not a job: " + text);
+  if (!google::protobuf::TextFormat::ParseFromString(model, job.mutable_model())) {
+    throw UsageError("not a model: " + model);
+  }
   job::fill_defaults(job, "test.pbtxt", ".");
-  return job;
+  return model_zoo::build(job::model_options(job.model()), {sample, kClasses}, seed);
 }
 
 Range cut(const Range& whole, int piece, int pieces, Shares shares) {
@@ -68,19 +70,18 @@ Samples make_samples(std::int64_t n, std::int64_t extent, std::int64_t channels,
   return {Tensor::from(input, {n, extent, extent, channels}), Tensor::from(target, {n})};
 }
 
-Learner::Learner(const job::Job& job, std::int64_t extent, std::int64_t channels)
-    : job_(job),
-      properties_(amp::properties_of(job_.amp())),
-      model_(
-          model_zoo::build(job::model_options(job_.model()), {Shape{extent, extent, channels}, kClasses}, job_.seed())),
-      optimizer_(optim::make(job_.optimizer(), model_->parameters())) {
-  amp::initialize(*model_, *optimizer_, job_.amp(), rank_device());
-  scaler_.emplace(job_.amp().loss_scale(), make_self_communicator(rank_device()));
+Learner::Learner(const LearnerOptions& options, std::int64_t extent, std::int64_t channels)
+    : options_(options),
+      properties_(amp::properties_of(options_.amp)),
+      model_(build(options_.model, {extent, extent, channels}, options_.seed)),
+      optimizer_(options_.optimizer.of(model_->parameters())) {
+  amp::initialize(*model_, *optimizer_, options_.amp, rank_device());
+  scaler_.emplace(make_self_communicator(rank_device()), options_.scaler);
 }
 
 void Learner::join() {
-  ddp_.emplace(*model_, world(), job_.comm());
-  scaler_.emplace(job_.amp().loss_scale(), world());
+  ddp_.emplace(*model_, world(), options_.ddp);
+  scaler_.emplace(world(), options_.scaler);
 }
 
 double Learner::backward(const Samples& samples, const Part& part, std::uint64_t step) {
@@ -92,7 +93,7 @@ double Learner::backward(const Samples& samples, const Part& part, std::uint64_t
     std::optional<DistributedDataParallel::NoSync> no_sync;
     if (ddp_ && m + 1 < part.size()) no_sync.emplace(*ddp_);
     const auto [begin, end] = part[m];
-    const nn::StepContext context(job_.seed(), step, begin);
+    const nn::StepContext context(options_.seed, step, begin);
     const Tensor input = samples.input.rows(begin, end).to(rank_device());
     const Tensor target = samples.target.rows(begin, end).to(rank_device());
     const Tensor output = amp::forward(*model_, input, properties_);

@@ -13,17 +13,34 @@
 #include "amp/grad_scaler/opt_level.h"
 #include "comm/ddp/distributed_data_parallel.h"
 #include "comm/group/world.h"
-#include "configs/job.pb.h"
 #include "runtime/optim/optimizer.h"
 #include "tests/comm/rank_device.h"
+#include "tests/runtime/optim/make_optimizer.h"
 
 namespace lockstep::comm {
 
 /// The ranks of this test program, joined once for all tests; each trains on rank_device().
 World& world();
 
-/// The resolved job whose text is `text`; only what a test needs is named.
-job::Job job_of(const std::string& text);
+using optim::testing::MakeOptimizer;
+using optim::testing::with_adamw;
+using optim::testing::with_sgd;
+
+/// For gradients that need no scale.
+inline constexpr amp::GradScalerOptions kUnscaled{.dynamic = false, .init = 1};
+
+/// A job's model, given as text: "mlp { hidden: 4 }".
+std::unique_ptr<nn::Module> build(const std::string& model, const Shape& sample, std::uint64_t seed);
+
+/// What a Learner trains, and how.
+struct LearnerOptions {
+  std::string model;  ///< as build() takes it
+  MakeOptimizer optimizer = with_sgd({.lr = 0.1});
+  amp::AmpOptions amp = {};
+  amp::GradScalerOptions scaler = kUnscaled;
+  DdpOptions ddp = {};
+  std::uint64_t seed = 0;
+};
 
 struct Range {
   std::int64_t begin = 0;
@@ -49,7 +66,7 @@ class Learner {
   using Part = std::vector<Range>;
 
   /// For samples [extent, extent, channels]. On its own, it is fed whole batches.
-  Learner(const job::Job& job, std::int64_t extent, std::int64_t channels);
+  Learner(const LearnerOptions& options, std::int64_t extent, std::int64_t channels);
   /// The model is one of world()'s.
   void join();
 
@@ -64,7 +81,7 @@ class Learner {
   DistributedDataParallel& ddp() { return *ddp_; }
 
  private:
-  job::Job job_;
+  LearnerOptions options_;
   amp::OptLevelProperties properties_;
   std::unique_ptr<nn::Module> model_;
   std::unique_ptr<optim::Optimizer> optimizer_;

@@ -15,8 +15,12 @@ namespace {
 using testing::AnyOf;
 using testing::HasSubstr;
 
-constexpr const char* kJob =
-    "model { mlp { hidden: 6 batch_norm: true } } optimizer { adamw { lr: 0.01 } } amp { opt_level: O1 dtype: FP16 }";
+LearnerOptions options() {
+  return {.model = "mlp { hidden: 6 batch_norm: true }",
+          .optimizer = with_adamw({.lr = 0.01}),
+          .amp = {.opt_level = amp::OptLevel::kO1},
+          .scaler = {}};
+}
 
 /// The text of the PeerError that `action` throws on this rank, "" where it throws none.
 std::string peer_error_of(const std::function<void()>& action) {
@@ -37,7 +41,7 @@ void flip(const Tensor& tensor, std::size_t at) {
 
 class Digest : public testing::Test {
  protected:
-  Digest() : learner_(job_of(kJob), 4, 1) {
+  Digest() : learner_(options(), 4, 1) {
     learner_.join();
     learner_.backward(make_samples(8, 4, 1, 1), part_of(8, 1, world().rank(), world().size(), Shares::kEven), 1);
     learner_.step();
@@ -111,14 +115,14 @@ TEST_P(Models, ThatDifferAreRefused) {
     std::string model, named;
   };
   const std::vector<Other> others{
-      {"model { mlp { hidden: 7 batch_norm: true } }", "output.weight float32 [5, 7]"},
-      {"model { mlp { hidden: 6 } }", "hidden0_linear.bias"},
-      {"model { mlp { hidden: 6 hidden: 6 batch_norm: true } }", "hidden1_norm.bias"},
+      {"mlp { hidden: 7 batch_norm: true }", "output.weight float32 [5, 7]"},
+      {"mlp { hidden: 6 }", "hidden0_linear.bias"},
+      {"mlp { hidden: 6 hidden: 6 batch_norm: true }", "hidden1_norm.bias"},
   };
   for (const Other& other : others) {
-    job::Job job = job_of(kJob);
-    if (world().rank() == GetParam()) *job.mutable_model() = job_of(other.model).model();
-    Learner learner(job, 4, 1);
+    LearnerOptions odd_one = options();
+    if (world().rank() == GetParam()) odd_one.model = other.model;
+    Learner learner(odd_one, 4, 1);
     const std::string message = peer_error_of([&] { learner.join(); });
     const std::string odd = std::to_string(GetParam() == 0 ? 1 : GetParam());
     EXPECT_THAT(message, AllOf(HasSubstr("rank 0 has "), HasSubstr("rank " + odd + " has "), HasSubstr(other.named)));
@@ -126,10 +130,10 @@ TEST_P(Models, ThatDifferAreRefused) {
 }
 
 TEST(Models, StartWithTheWeightsOfRankZero) {
-  job::Job job = job_of(kJob);
-  Learner first(job, 4, 1);
-  job.set_seed(static_cast<std::uint64_t>(world().rank()));
-  Learner learner(job, 4, 1);
+  LearnerOptions of_the_rank = options();
+  Learner first(of_the_rank, 4, 1);
+  of_the_rank.seed = static_cast<std::uint64_t>(world().rank());
+  Learner learner(of_the_rank, 4, 1);
   for (const auto& [name, statistics] : learner.arena().statistics()) {
     kernels::backend(rank_device()).fill(statistics->committed(), world().rank() + 3);
   }

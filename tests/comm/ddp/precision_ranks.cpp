@@ -7,7 +7,6 @@
 #include <cmath>
 
 #include "comm/ddp/digest.h"
-#include "runtime/job/precision.h"
 #include "tests/comm/ddp/ddp_fixture.h"
 
 namespace lockstep::comm {
@@ -15,47 +14,53 @@ namespace {
 
 // Smooth: at the kink of a ReLU, rounding decides between two gradients.
 constexpr const char* kModel =
-    "model { convnet { block { channels: 8 activation: GELU dropout: 0.1 } "
-    "block { channels: 8 stride: 2 activation: GELU } } } optimizer { sgd { lr: 0.05 momentum: 0.9 } }";
+    "convnet { block { channels: 8 activation: GELU dropout: 0.1 } block { channels: 8 stride: 2 activation: GELU } }";
 constexpr std::int64_t kSamples = 31;
 
 struct Case {
-  job::OptLevel level;
-  job::Precision compute;
-  job::Precision wire;
+  amp::OptLevel level;
+  DType compute;
+  DType wire;
 };
 
 std::vector<Case> cases() {
   std::vector<Case> all;
-  for (const job::Precision wire : {job::FP32, job::FP16, job::BF16}) {
-    if (wire != job::FP32) all.push_back({job::O0, job::FP32, wire});
-    for (const job::OptLevel level : {job::O1, job::O2, job::O3}) {
-      for (const job::Precision compute : {job::FP16, job::BF16}) all.push_back({level, compute, wire});
+  for (const DType wire : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
+    if (wire != DType::kFloat32) all.push_back({amp::OptLevel::kO0, DType::kFloat32, wire});
+    for (const amp::OptLevel level : {amp::OptLevel::kO1, amp::OptLevel::kO2, amp::OptLevel::kO3}) {
+      for (const DType compute : {DType::kFloat16, DType::kBFloat16}) all.push_back({level, compute, wire});
     }
   }
   return all;
 }
 
 /// The distance of 1 from the next number.
-double epsilon(job::Precision precision) {
-  return std::ldexp(1.0, precision == job::BF16 ? -7 : precision == job::FP16 ? -10 : -23);
+double epsilon(DType dtype) {
+  return std::ldexp(1.0, dtype == DType::kBFloat16 ? -7 : dtype == DType::kFloat16 ? -10 : -23);
+}
+
+std::string text_of(const Case& the_case) {
+  constexpr const char* kLevels[] = {"O0", "O1", "O2", "O3"};
+  std::string text = kLevels[static_cast<std::size_t>(the_case.level)];
+  return text.append(name_of(the_case.compute)).append("_over_").append(name_of(the_case.wire));
 }
 
 class Precision : public testing::TestWithParam<Case> {};
-INSTANTIATE_TEST_SUITE_P(Wires, Precision, testing::ValuesIn(cases()), [](const auto& at) {
-  return job::OptLevel_Name(at.param.level) + job::Precision_Name(at.param.compute) + "Over" +
-         job::Precision_Name(at.param.wire);
-});
+INSTANTIATE_TEST_SUITE_P(Wires, Precision, testing::ValuesIn(cases()),
+                         [](const auto& at) { return text_of(at.param); });
 
 TEST_P(Precision, OfOneRankIsThatOfSeveral) {
   const auto& [level, compute, wire] = GetParam();
-  const job::Job job = job_of(std::string(kModel) + " amp { opt_level: " + job::OptLevel_Name(level) +
-                              " dtype: " + job::Precision_Name(compute) +
-                              " loss_scale { init: 1024 } } comm { wire_dtype: " + job::Precision_Name(wire) + " }");
-  Learner truth(job, 8, 2);
-  Learner mine(job, 8, 2);
+  const bool dynamic = compute == DType::kFloat16 && level != amp::OptLevel::kO3;
+  const LearnerOptions options{.model = kModel,
+                               .optimizer = with_sgd({.lr = 0.05, .momentum = 0.9}),
+                               .amp = {.opt_level = level, .dtype = compute},
+                               .scaler = {.dynamic = dynamic, .init = 1024},
+                               .ddp = {.wire_dtype = wire}};
+  Learner truth(options, 8, 2);
+  Learner mine(options, 8, 2);
   mine.join();
-  EXPECT_EQ(mine.arena().grads().dtype(), job::dtype_of(wire, DType::kFloat64));
+  EXPECT_EQ(mine.arena().grads().dtype(), wire);
   // A gradient is rounded by its layer, to the wire, and as a sum.
   const double tolerance = 4 * std::max(epsilon(compute), epsilon(wire));
   for (std::uint64_t step = 1; step <= 3; ++step) {

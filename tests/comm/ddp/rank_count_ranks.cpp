@@ -13,51 +13,53 @@
 namespace lockstep::comm {
 namespace {
 
-constexpr const char* kSgd = "optimizer { sgd { lr: 0.05 momentum: 0.9 weight_decay: 0.01 } }";
+const MakeOptimizer kSgd = with_sgd({.lr = 0.05, .momentum = 0.9, .weight_decay = 0.01});
 // An epsilon of the gradients' size: where a gradient is next to nothing, Adam would blow its rounding up to a whole
 // step.
-constexpr const char* kAdamw = "optimizer { adamw { lr: 0.005 epsilon: 0.01 weight_decay: 0.1 } }";
-constexpr const char* kClipped = "optimizer { sgd { lr: 0.05 momentum: 0.9 } clip_norm: 0.1 }";
+const MakeOptimizer kAdamw = with_adamw({.lr = 0.005, .epsilon = 0.01, .weight_decay = 0.1});
+const MakeOptimizer kClipped = with_sgd({.lr = 0.05, .momentum = 0.9}, {.clip_norm = 0.1});
 
 constexpr const char* kConvnet =
-    "model { convnet { block { channels: 6 activation: GELU dropout: 0.2 } block { channels: 8 stride: 2 } "
-    "hidden: 12 dropout: 0.3 } }";
+    "convnet { block { channels: 6 activation: GELU dropout: 0.2 } block { channels: 8 stride: 2 } "
+    "hidden: 12 dropout: 0.3 }";
 constexpr const char* kPooled =
-    "model { convnet { block { channels: 6 max_pool: 2 } block { channels: 8 batch_norm: false activation: GELU } "
-    "head_pool: GLOBAL_AVERAGE } }";
-constexpr const char* kResnet = "model { resnet { depth: 18 stem: CIFAR width: 4 } }";
-constexpr const char* kMlp = "model { mlp { hidden: 16 hidden: 12 batch_norm: true activation: GELU dropout: 0.25 } }";
+    "convnet { block { channels: 6 max_pool: 2 } block { channels: 8 batch_norm: false activation: GELU } "
+    "head_pool: GLOBAL_AVERAGE }";
+constexpr const char* kResnet = "resnet { depth: 18 stem: CIFAR width: 4 }";
+constexpr const char* kMlp = "mlp { hidden: 16 hidden: 12 batch_norm: true activation: GELU dropout: 0.25 }";
 
 struct Case {
   std::string name;
-  std::string job;
+  std::string model;
+  MakeOptimizer optimizer;
   std::int64_t samples = 24;
   int micro_batches = 1;
   Shares shares = Shares::kEven;
+  DdpOptions ddp = {};
 };
 
 std::vector<Case> cases() {
   return {
-      {"ConvnetSgd", std::string(kConvnet) + kSgd},
-      {"ConvnetUneven", std::string(kConvnet) + kSgd, 23, 1, Shares::kGrowing},
-      {"ConvnetAdamw", std::string(kConvnet) + kAdamw, 23},
-      {"ConvnetClipped", std::string(kConvnet) + kClipped, 23},
-      {"ConvnetRankWithoutSample", std::string(kConvnet) + kSgd, 21, 1, Shares::kLastIdle},
-      {"ConvnetFewerSamplesThanRanks", std::string(kConvnet) + kSgd, 3},
-      {"ConvnetTwoMicroBatches", std::string(kConvnet) + kSgd, 23, 2},
-      {"ConvnetThreeMicroBatches", std::string(kConvnet) + kAdamw, 25, 3, Shares::kGrowing},
-      {"ConvnetMicroBatchesRankWithoutSample", std::string(kConvnet) + kClipped, 25, 3, Shares::kLastIdle},
-      {"ConvnetMicroBatchesOfOneSample", std::string(kConvnet) + kSgd, 3, 3},
-      {"ConvnetFewerSamplesThanMicroBatches", std::string(kConvnet) + kSgd, 2, 3},
-      {"ConvnetPooled", std::string(kPooled) + kSgd, 23},
-      {"ResnetSgd", std::string(kResnet) + kSgd, 32},
-      {"ResnetUnevenAdamw", std::string(kResnet) + kAdamw, 31, 1, Shares::kGrowing},
-      {"ResnetTwoMicroBatchesRankWithoutSample", std::string(kResnet) + kClipped, 33, 2, Shares::kLastIdle},
-      {"MlpSgd", std::string(kMlp) + kSgd},
-      {"MlpThreeMicroBatchesUneven", std::string(kMlp) + kAdamw, 25, 3, Shares::kGrowing},
-      {"MlpSum", std::string(kMlp) + kSgd + "comm { gradient_average: false }", 23},
-      {"MlpPredivided", std::string(kMlp) + kSgd + "comm { gradient_predivide_factor: 3 }", 23},
-      {"MlpManyBuckets", std::string(kMlp) + kSgd + "comm { bucket_mb: 1e-5 first_bucket_mb: 1e-5 }", 23},
+      {"ConvnetSgd", kConvnet, kSgd},
+      {"ConvnetUneven", kConvnet, kSgd, 23, 1, Shares::kGrowing},
+      {"ConvnetAdamw", kConvnet, kAdamw, 23},
+      {"ConvnetClipped", kConvnet, kClipped, 23},
+      {"ConvnetRankWithoutSample", kConvnet, kSgd, 21, 1, Shares::kLastIdle},
+      {"ConvnetFewerSamplesThanRanks", kConvnet, kSgd, 3},
+      {"ConvnetTwoMicroBatches", kConvnet, kSgd, 23, 2},
+      {"ConvnetThreeMicroBatches", kConvnet, kAdamw, 25, 3, Shares::kGrowing},
+      {"ConvnetMicroBatchesRankWithoutSample", kConvnet, kClipped, 25, 3, Shares::kLastIdle},
+      {"ConvnetMicroBatchesOfOneSample", kConvnet, kSgd, 3, 3},
+      {"ConvnetFewerSamplesThanMicroBatches", kConvnet, kSgd, 2, 3},
+      {"ConvnetPooled", kPooled, kSgd, 23},
+      {"ResnetSgd", kResnet, kSgd, 32},
+      {"ResnetUnevenAdamw", kResnet, kAdamw, 31, 1, Shares::kGrowing},
+      {"ResnetTwoMicroBatchesRankWithoutSample", kResnet, kClipped, 33, 2, Shares::kLastIdle},
+      {"MlpSgd", kMlp, kSgd},
+      {"MlpThreeMicroBatchesUneven", kMlp, kAdamw, 25, 3, Shares::kGrowing},
+      {"MlpSum", kMlp, kSgd, 23, 1, Shares::kEven, {.gradient_average = false}},
+      {"MlpPredivided", kMlp, kSgd, 23, 1, Shares::kEven, {.gradient_predivide_factor = 3}},
+      {"MlpManyBuckets", kMlp, kSgd, 23, 1, Shares::kEven, {.bucket_mb = 1e-5, .first_bucket_mb = 1e-5}},
   };
 }
 
@@ -65,10 +67,10 @@ class RankCount : public testing::TestWithParam<Case> {};
 INSTANTIATE_TEST_SUITE_P(Jobs, RankCount, testing::ValuesIn(cases()), [](const auto& at) { return at.param.name; });
 
 TEST_P(RankCount, ChangesNothingButRounding) {
-  const auto& [name, text, samples, micro_batches, shares] = GetParam();
-  const job::Job job = job_of(text + " seed: 7");
-  Learner truth(job, 8, 2);
-  Learner mine(job, 8, 2);
+  const auto& [name, model, optimizer, samples, micro_batches, shares, ddp] = GetParam();
+  const LearnerOptions options{.model = model, .optimizer = optimizer, .ddp = ddp, .seed = 7};
+  Learner truth(options, 8, 2);
+  Learner mine(options, 8, 2);
   mine.join();
   const Learner::Part whole = part_of(samples, micro_batches, 0, 1, shares);
   const Learner::Part part = part_of(samples, micro_batches, world().rank(), world().size(), shares);
@@ -104,16 +106,16 @@ TEST_P(RankCount, ChangesNothingButRounding) {
 
 // The same with a loss that knows nothing but its own samples.
 TEST(LossWeight, MakesMeanLossesThoseOfTheGlobalBatch) {
-  for (const char* average : {"true", "false"}) {
-    const job::Job job = job_of(std::string(kMlp) + kSgd + "comm { gradient_average: " + average + " }");
-    Learner truth(job, 8, 2);
-    Learner mine(job, 8, 2);
+  for (const bool average : {true, false}) {
+    const LearnerOptions options{.model = kMlp, .optimizer = kSgd, .ddp = {.gradient_average = average}};
+    Learner truth(options, 8, 2);
+    Learner mine(options, 8, 2);
     mine.join();
     const Samples batch = make_samples(17, 8, 2, 1);
     truth.backward(batch, part_of(17, 1, 0, 1, Shares::kEven), 1);
     const auto [begin, end] = part_of(17, 1, world().rank(), world().size(), Shares::kLastIdle).front();
     {
-      const nn::StepContext context(job.seed(), 1, begin);
+      const nn::StepContext context(options.seed, 1, begin);
       const Tensor output = mine.ddp().forward(batch.input.rows(begin, end).to(rank_device()));
       const Tensor mean = ops::cross_entropy(output, batch.target.rows(begin, end).to(rank_device()));
       ops::scale(mean, mine.ddp().loss_weight(end - begin, 17)).backward();
@@ -125,9 +127,9 @@ TEST(LossWeight, MakesMeanLossesThoseOfTheGlobalBatch) {
 
 // Whether the comparison above would notice.
 TEST(RankCount, MattersWhereBatchNormIsNotSynchronised) {
-  const job::Job job = job_of(std::string(kMlp) + kSgd + "comm { sync_batch_norm: false }");
-  Learner truth(job, 8, 2);
-  Learner mine(job, 8, 2);
+  const LearnerOptions options{.model = kMlp, .optimizer = kSgd, .ddp = {.sync_batch_norm = false}};
+  Learner truth(options, 8, 2);
+  Learner mine(options, 8, 2);
   mine.join();
   const Samples batch = make_samples(24, 8, 2, 1);
   truth.backward(batch, part_of(24, 1, 0, 1, Shares::kEven), 1);
@@ -141,11 +143,15 @@ TEST(RankCount, MattersWhereBatchNormIsNotSynchronised) {
 }
 
 TEST(Runs, AlikeAreBitwiseEqual) {
-  for (const char* amp :
-       {"amp { opt_level: O0 }", "amp { opt_level: O1 dtype: FP16 }", "amp { opt_level: O2 dtype: BF16 }"}) {
+  const LearnerOptions base{.model = kConvnet, .optimizer = kClipped};
+  LearnerOptions half = base, brain = base;
+  half.amp = {.opt_level = amp::OptLevel::kO1};
+  half.scaler = {};
+  brain.amp = {.opt_level = amp::OptLevel::kO2, .dtype = DType::kBFloat16};
+  for (const LearnerOptions& options : {base, half, brain}) {
     std::vector<std::vector<std::string>> bits;
     for (int run = 0; run < 2; ++run) {
-      Learner learner(job_of(std::string(kConvnet) + kClipped + amp), 8, 2);
+      Learner learner(options, 8, 2);
       learner.join();
       const Learner::Part part = part_of(23, 2, world().rank(), world().size(), Shares::kGrowing);
       for (std::uint64_t step = 1; step <= 3; ++step) {
@@ -154,7 +160,7 @@ TEST(Runs, AlikeAreBitwiseEqual) {
       }
       bits.push_back(bits_of(state_of(learner)));
     }
-    EXPECT_TRUE(bits[0] == bits[1]) << amp;
+    EXPECT_TRUE(bits[0] == bits[1]) << "O" << static_cast<int>(options.amp.opt_level);
   }
 }
 

@@ -21,15 +21,16 @@ namespace {
 using testing::Each;
 using testing::HasSubstr;
 
-constexpr const char* kModel = "model { mlp { hidden: 24 hidden: 16 hidden: 8 } } optimizer { sgd { lr: 0.1 } } ";
+constexpr const char* kModel = "mlp { hidden: 24 hidden: 16 hidden: 8 }";
+constexpr DdpOptions kTinyBuckets{.bucket_mb = 1e-6, .first_bucket_mb = 1e-6};
 constexpr std::int64_t kSamples = 9;
 
 Learner::Part my_part() { return part_of(kSamples, 1, world().rank(), world().size(), Shares::kGrowing); }
 
 /// Gradients of one step under these settings; `before` sees the learner first.
 std::vector<float> gradients(
-    const std::string& comm, const std::function<void(Learner&)>& before = [](Learner&) {}) {
-  Learner learner(job_of(kModel + comm), 4, 1);
+    const DdpOptions& ddp, const std::function<void(Learner&)>& before = [](Learner&) {}) {
+  Learner learner({.model = kModel, .ddp = ddp}, 4, 1);
   learner.join();
   before(learner);
   learner.backward(make_samples(kSamples, 4, 1, 1), my_part(), 1);
@@ -46,12 +47,12 @@ void expect_same(const std::vector<float>& found, const std::vector<float>& expe
 }
 
 TEST(Buckets, OfAnySizeGiveTheSameBits) {
-  const std::vector<float> one = gradients("comm { first_bucket_mb: 100 bucket_mb: 100 }");
-  const std::vector<float> some = gradients("comm { first_bucket_mb: 4e-4 bucket_mb: 1e-3 }", [](Learner& learner) {
+  const std::vector<float> one = gradients({.bucket_mb = 100, .first_bucket_mb = 100});
+  const std::vector<float> some = gradients({.bucket_mb = 1e-3, .first_bucket_mb = 4e-4}, [](Learner& learner) {
     EXPECT_GT(learner.ddp().reducer().buckets().size(), 2u);
     EXPECT_LT(learner.ddp().reducer().buckets().size(), learner.arena().slots().size());
   });
-  const std::vector<float> many = gradients("comm { first_bucket_mb: 1e-6 bucket_mb: 1e-6 }", [](Learner& learner) {
+  const std::vector<float> many = gradients(kTinyBuckets, [](Learner& learner) {
     EXPECT_EQ(learner.ddp().reducer().buckets().size(), learner.arena().slots().size());
   });
   expect_same(one, some);
@@ -59,9 +60,8 @@ TEST(Buckets, OfAnySizeGiveTheSameBits) {
 }
 
 TEST(Buckets, LeaveInTheAgreedOrderHoweverLateALayerIs) {
-  const std::string comm = "comm { first_bucket_mb: 1e-6 bucket_mb: 1e-6 }";
-  const std::vector<float> prompt = gradients(comm);
-  const std::vector<float> late = gradients(comm, [](Learner& learner) {
+  const std::vector<float> prompt = gradients(kTinyBuckets);
+  const std::vector<float> late = gradients(kTinyBuckets, [](Learner& learner) {
     learner.ddp().reducer().set_on_gradient([](std::size_t slot) {
       std::this_thread::sleep_for(
           std::chrono::milliseconds((slot * 5 + static_cast<std::size_t>(world().rank()) * 7) % 4));
@@ -71,16 +71,16 @@ TEST(Buckets, LeaveInTheAgreedOrderHoweverLateALayerIs) {
 }
 
 TEST(Buckets, SumWhereTheJobDoesNotAverage) {
-  const std::vector<float> average = gradients("");
-  const std::vector<float> sum = gradients("comm { gradient_average: false }");
+  const std::vector<float> average = gradients({});
+  const std::vector<float> sum = gradients({.gradient_average = false});
   // The loss was not weighted by the number of ranks then, which cancels.
   for (std::size_t i = 0; i < sum.size(); ++i) EXPECT_NEAR(sum[i], average[i], 1e-6);
 }
 
 TEST(Buckets, AreTheSameWhateverIsDividedBeforeTheSum) {
-  const std::vector<float> average = gradients("");
-  for (const char* factor : {"2", "3", "1000"}) {
-    const std::vector<float> found = gradients(std::string("comm { gradient_predivide_factor: ") + factor + " }");
+  const std::vector<float> average = gradients({});
+  for (const double factor : {2.0, 3.0, 1000.0}) {
+    const std::vector<float> found = gradients({.gradient_predivide_factor = factor});
     for (std::size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], average[i], 1e-6) << factor;
   }
 }
@@ -99,7 +99,7 @@ std::string mapping_of(const void* address) {
 }
 
 TEST(Buckets, AreReducedWhereTheGradientsAreWritten) {
-  Learner learner(job_of(kModel), 4, 1);
+  Learner learner({.model = kModel}, 4, 1);
   learner.join();
   const void* const memory = learner.arena().grads().data();
   if (world().size() > 1 && rank_device() == kCpu) {
@@ -114,8 +114,8 @@ TEST(Buckets, AreReducedWhereTheGradientsAreWritten) {
 
 TEST(Buckets, StayOnTheRankWithoutSynchronisation) {
   const Samples samples = make_samples(kSamples, 4, 1, 1);
-  Learner alone(job_of(kModel + std::string("comm { gradient_average: false }")), 4, 1);
-  Learner learner(job_of(kModel + std::string("comm { gradient_average: false }")), 4, 1);
+  const LearnerOptions options{.model = kModel, .ddp = {.gradient_average = false}};
+  Learner alone(options, 4, 1), learner(options, 4, 1);
   learner.join();
   {
     const DistributedDataParallel::NoSync no_sync(learner.ddp());
@@ -128,11 +128,9 @@ TEST(Buckets, StayOnTheRankWithoutSynchronisation) {
 }
 
 TEST(Buckets, BelongToOneDataParallelTrainingAtATime) {
-  const job::Job job = job_of(kModel);
-  const std::vector<float> expected = gradients("");
-  const std::vector<float> found = gradients("", [&job](Learner& learner) {
-    EXPECT_THROW(DistributedDataParallel(learner.model(), world(), job.comm()), UsageError);
-  });
+  const std::vector<float> expected = gradients({});
+  const std::vector<float> found = gradients(
+      {}, [](Learner& learner) { EXPECT_THROW(DistributedDataParallel(learner.model(), world()), UsageError); });
   EXPECT_EQ(found, expected);
 }
 
@@ -162,14 +160,13 @@ class Branches : public nn::Module {
 
 /// The gradients by name, averaged over ranks that all have the same two samples.
 std::vector<std::vector<float>> branch_gradients(bool second_first, bool second, bool find_unused) {
-  const job::Job job = job_of("optimizer { sgd { lr: 0.1 } } comm { first_bucket_mb: 1e-6 bucket_mb: 1e-6 }");
-  job::Comm comm = job.comm();
-  comm.set_find_unused(find_unused);
+  DdpOptions options = kTinyBuckets;
+  options.find_unused = find_unused;
   Branches net;
   nn::initialize(net, 5);
-  const std::unique_ptr<optim::Optimizer> optimizer = optim::make(job.optimizer(), net.parameters());
-  amp::initialize(net, *optimizer, job.amp(), rank_device());
-  DistributedDataParallel ddp(net, world(), comm);
+  const std::unique_ptr<optim::Optimizer> optimizer = optim::sgd(net.parameters(), {.lr = 0.1});
+  amp::initialize(net, *optimizer, {}, rank_device());
+  DistributedDataParallel ddp(net, world(), options);
   net.second_first = second_first;
   net.second = second;
   optimizer->zero_grad();
@@ -195,14 +192,13 @@ struct Moved {
   std::vector<double> steps;
 };
 Moved step_of_branches(bool used, bool with_scaler) {
-  const job::Job job =
-      job_of("optimizer { sgd { lr: 0.1 momentum: 0.9 weight_decay: 0.1 } } comm { find_unused: true }");
   Branches net;
   nn::initialize(net, 5);
-  const std::unique_ptr<optim::Optimizer> optimizer = optim::make(job.optimizer(), net.parameters());
-  amp::initialize(net, *optimizer, job.amp(), rank_device());
-  DistributedDataParallel ddp(net, world(), job.comm());
-  amp::GradScaler scaler(job.amp().loss_scale(), world());
+  const std::unique_ptr<optim::Optimizer> optimizer =
+      optim::sgd(net.parameters(), {.lr = 0.1, .momentum = 0.9, .weight_decay = 0.1});
+  amp::initialize(net, *optimizer, {}, rank_device());
+  DistributedDataParallel ddp(net, world(), {.find_unused = true});
+  amp::GradScaler scaler(world(), kUnscaled);
   net.second = used;
   const Samples samples = make_samples(2, 2, 1, 1);
   const Tensor input = samples.input.to(rank_device()), target = samples.target.to(rank_device());

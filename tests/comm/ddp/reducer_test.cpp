@@ -89,13 +89,9 @@ class ReducerCalls : public testing::Test {
   ReducerCalls() {
     nn::initialize(net_, 3);
     arena_ = std::make_shared<nn::Arena>(net_, nn::ArenaOptions{});
-    config_.set_gradient_average(true);
-    config_.set_gradient_predivide_factor(1);
-    config_.set_bucket_mb(1e-5);  // a bucket for every parameter
-    config_.set_first_bucket_mb(1e-5);
   }
 
-  void make_reducer() { reducer_.emplace(arena_, spy_, config_); }
+  void make_reducer() { reducer_.emplace(arena_, spy_, options_); }
 
   static Tensor input() { return Tensor::from<float>({1, -2, 3, 0.5f, 2, 1, -1, 4}, {2, 4}); }
   static void backward(const Tensor& output) {
@@ -123,7 +119,7 @@ class ReducerCalls : public testing::Test {
   Net net_;
   std::shared_ptr<nn::Arena> arena_;
   std::shared_ptr<Spy> spy_ = std::make_shared<Spy>();
-  job::Comm config_;
+  DdpOptions options_{.bucket_mb = 1e-5, .first_bucket_mb = 1e-5};  ///< a bucket for every parameter
   std::optional<Reducer> reducer_;
 };
 
@@ -179,8 +175,8 @@ TEST_F(ReducerCalls, DivideAsTheJobAsks) {
   };
   for (const Way& way : {Way{true, 1, ReduceOp::kAverage, 1, 1}, Way{false, 1, ReduceOp::kSum, 1, 2},
                          Way{true, 4, ReduceOp::kSum, 0.25f, 1}, Way{false, 4, ReduceOp::kSum, 0.25f, 2}}) {
-    config_.set_gradient_average(way.average);
-    config_.set_gradient_predivide_factor(way.predivide);
+    options_.gradient_average = way.average;
+    options_.gradient_predivide_factor = way.predivide;
     spy_->calls.clear();
     make_reducer();
     arena_->zero_grad();
@@ -208,7 +204,7 @@ TEST_F(ReducerCalls, NameTheParameterWhoseBranchNoGradientReached) {
 }
 
 TEST_F(ReducerCalls, TakeAnUnusedParameterForZeroWhereTheJobSaysSo) {
-  config_.set_find_unused(true);
+  options_.find_unused = true;
   make_reducer();
   for (const bool dropping : {false, true}) {
     arena_->zero_grad();

@@ -45,8 +45,8 @@ class Watched final : public Communicator {
 
 TEST(ScalerChannel, IsItsOwnWhereThereAreSeveralRanks) {
   const auto watched = std::make_shared<Watched>();
-  Learner learner(job_of("model { mlp { hidden: 4 } } optimizer { sgd { lr: 0.1 } }"), 8, 2);
-  amp::GradScaler scaler(job_of("amp { opt_level: O1 }").amp().loss_scale(), watched);
+  Learner learner({.model = "mlp { hidden: 4 }"}, 8, 2);
+  amp::GradScaler scaler(watched);
   learner.backward(make_samples(8, 8, 2, 1), part_of(8, 1, 0, 1, Shares::kEven), 1);
   scaler.scale(Tensor::zeros({}, DType::kFloat32, rank_device()));
   EXPECT_EQ((*scaler.step(learner.optimizer())).found_inf, 0.0f);

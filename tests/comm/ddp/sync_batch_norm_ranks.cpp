@@ -192,7 +192,7 @@ TEST_P(SyncBatchNorm, IsThatOfTheWholeBatch) {
 }
 
 TEST(SyncBatchNorm, KeepsTheTrainingFlagAndEndsWithDataParallelTraining) {
-  Learner learner(job_of("model { mlp { hidden: 6 hidden: 6 batch_norm: true } } optimizer { sgd { lr: 0.1 } }"), 4, 1);
+  Learner learner({.model = "mlp { hidden: 6 hidden: 6 batch_norm: true }"}, 4, 1);
   learner.model().train(false);
   std::vector<nn::BatchNorm*> norms;
   learner.model().for_each([&norms](const std::string&, nn::Module& module) {
@@ -200,7 +200,7 @@ TEST(SyncBatchNorm, KeepsTheTrainingFlagAndEndsWithDataParallelTraining) {
   });
   ASSERT_EQ(norms.size(), 2u);
   {
-    DistributedDataParallel ddp(learner.model(), world(), job_of("comm {}").comm());
+    DistributedDataParallel ddp(learner.model(), world());
     for (const nn::BatchNorm* norm : norms) {
       EXPECT_EQ(norm->reducer() != nullptr, world().size() > 1);
       EXPECT_FALSE(norm->training());

@@ -10,6 +10,8 @@
 namespace lockstep::comm {
 namespace {
 
+using amp::OptLevel;
+
 constexpr std::int64_t kWidth = 8;
 
 /// Two layers with the same weight, or with weights of their own that are equal.
@@ -30,15 +32,15 @@ class Net : public nn::Sequential {
 
 /// A Net in training on all ranks, or alone.
 struct Loop {
-  Loop(bool tied, const std::string& level, bool joined) : job(job_of(level)), net(tied) {
-    optimizer = optim::make(job.optimizer(), net.parameters());
-    amp::initialize(net, *optimizer, job.amp(), rank_device());
-    if (joined) ddp.emplace(net, world(), job.comm());
+  Loop(bool tied, amp::OptLevel level, bool joined) : options{.opt_level = level}, net(tied) {
+    optimizer = optim::sgd(net.parameters(), {.lr = 0.1, .momentum = 0.9});
+    amp::initialize(net, *optimizer, options, rank_device());
+    if (joined) ddp.emplace(net, world(), DdpOptions{.wire_dtype = DType::kFloat32});
   }
 
   void backward(const Tensor& input, const Range& share) {
     const Tensor x = input.rows(share.begin, share.end).to(rank_device());
-    const Tensor y = amp::forward(net, x, amp::properties_of(job.amp()));
+    const Tensor y = amp::forward(net, x, amp::properties_of(options));
     const double weight = ddp ? ddp->loss_weight(share.end - share.begin, input.size(0)) : 1.0;
     optimizer->zero_grad();
     ops::scale(ops::mse(y, Tensor::zeros(y.shape(), y.dtype(), y.device())), weight).backward();
@@ -46,21 +48,17 @@ struct Loop {
 
   Tensor grad(std::size_t parameter) { return net.parameters()[parameter].tensor.grad(); }
 
-  job::Job job;
+  amp::AmpOptions options;
   Net net;
   std::unique_ptr<optim::Optimizer> optimizer;
   std::optional<DistributedDataParallel> ddp;
 };
 
-std::string job_at(const std::string& level) {
-  return "optimizer { sgd { lr: 0.1 momentum: 0.9 } } amp { " + level + " } comm { wire_dtype: FP32 }";
-}
-
 TEST(TiedWeights, AreOneSlotWithTheGradientsOfBothUses) {
   const Tensor input = make_samples(10, 2, 2, 1).input.reshaped({10, kWidth});
-  for (const std::string level : {"opt_level: O0", "opt_level: O1", "opt_level: O2"}) {
-    SCOPED_TRACE(level);
-    Loop apart(false, job_at(level), false), tied(true, job_at(level), true);
+  for (const OptLevel level : {OptLevel::kO0, OptLevel::kO1, OptLevel::kO2}) {
+    SCOPED_TRACE(static_cast<int>(level));
+    Loop apart(false, level, false), tied(true, level, true);
     ASSERT_EQ(tied.net.arena()->slots().size(), 3u);
     apart.backward(input, {0, 10});
     tied.backward(input, cut({0, 10}, world().rank(), world().size(), Shares::kGrowing));
@@ -69,12 +67,12 @@ TEST(TiedWeights, AreOneSlotWithTheGradientsOfBothUses) {
     backend.cast(apart.grad(0), sum);
     backend.accumulate(apart.grad(2), sum);
     EXPECT_GT(norm(apart.grad(2)), 0.0);
-    EXPECT_LE(distance(tied.grad(0), sum), (level == "opt_level: O0" ? 1e-5 : 1e-2) * norm(sum));
+    EXPECT_LE(distance(tied.grad(0), sum), (level == OptLevel::kO0 ? 1e-5 : 1e-2) * norm(sum));
   }
 }
 
 TEST(TiedWeights, TrainAlikeOnAnyNumberOfRanks) {
-  Loop truth(true, job_at("opt_level: O0"), false), mine(true, job_at("opt_level: O0"), true);
+  Loop truth(true, OptLevel::kO0, false), mine(true, OptLevel::kO0, true);
   const Range share = cut({0, 11}, world().rank(), world().size(), Shares::kLastIdle);
   for (std::uint64_t step = 1; step <= 3; ++step) {
     const Tensor input = make_samples(11, 2, 2, step).input.reshaped({11, kWidth});
@@ -89,7 +87,7 @@ TEST(TiedWeights, TrainAlikeOnAnyNumberOfRanks) {
 }
 
 TEST(TiedWeights, AreSavedAndLoadedUnderTheFirstName) {
-  Loop saved(true, job_at("opt_level: O1"), true), loaded(true, job_at("opt_level: O1"), false);
+  Loop saved(true, OptLevel::kO1, true), loaded(true, OptLevel::kO1, false);
   const Tensor input = make_samples(9, 2, 2, 1).input.reshaped({9, kWidth});
   saved.backward(input, cut({0, 9}, world().rank(), world().size(), Shares::kEven));
   saved.optimizer->step();
@@ -103,7 +101,7 @@ TEST(TiedWeights, AreSavedAndLoadedUnderTheFirstName) {
   EXPECT_THAT(names, testing::UnorderedElementsAre("first.weight", "first.bias", "second.bias"));
   EXPECT_EQ(weights_digest(*loaded.net.arena()), weights_digest(*saved.net.arena()));
   const Tensor x = input.to(rank_device());
-  const amp::OptLevelProperties properties = amp::properties_of(saved.job.amp());
+  const amp::OptLevelProperties properties = amp::properties_of(saved.options);
   EXPECT_EQ(bits_of({amp::forward(loaded.net, x, properties)}), bits_of({amp::forward(saved.net, x, properties)}));
 }
 

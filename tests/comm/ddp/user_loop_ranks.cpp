@@ -6,8 +6,6 @@
 #include <limits>
 #include <memory>
 
-#include "model_zoo/build.h"
-#include "runtime/job/model_options.h"
 #include "runtime/nn/step_context.h"
 #include "runtime/ops/ops.h"
 #include "tests/comm/ddp/ddp_fixture.h"
@@ -15,9 +13,7 @@
 namespace lockstep::comm {
 namespace {
 
-constexpr const char* kMlp =
-    "model { mlp { hidden: 16 hidden: 12 batch_norm: true activation: GELU dropout: 0.25 } } amp { opt_level: O0 } "
-    "optimizer { sgd { lr: 0.05 momentum: 0.9 } } seed: 7";
+constexpr const char* kMlp = "mlp { hidden: 16 hidden: 12 batch_norm: true activation: GELU dropout: 0.25 }";
 
 /// How a rank's forward pass learns where its samples lie.
 enum class Place { kTold, kFoundOut };
@@ -25,12 +21,10 @@ enum class Place { kTold, kFoundOut };
 class UserLoop {
  public:
   explicit UserLoop(const World* world)
-      : model_(model_zoo::build(job::model_options(job_.model()), {Shape{8, 8, 2}, kClasses}, job_.seed())),
-        optimizer_(optim::make(job_.optimizer(), model_->parameters())) {
-    amp::initialize(*model_, *optimizer_, job_.amp(), rank_device());
-    if (world != nullptr) ddp_.emplace(*model_, *world, job_.comm());
-    scaler_.emplace(job_.amp().loss_scale(),
-                    world != nullptr ? world->communicator() : make_self_communicator(rank_device()));
+      : model_(build(kMlp, {8, 8, 2}, 7)), optimizer_(optim::sgd(model_->parameters(), {.lr = 0.05, .momentum = 0.9})) {
+    amp::initialize(*model_, *optimizer_, {}, rank_device());
+    if (world != nullptr) ddp_.emplace(*model_, *world);
+    scaler_.emplace(world != nullptr ? world->communicator() : make_self_communicator(rank_device()), kUnscaled);
   }
 
   /// The output of this rank's share of `samples`.
@@ -53,7 +47,6 @@ class UserLoop {
   DistributedDataParallel& ddp() { return *ddp_; }
 
  private:
-  job::Job job_ = job_of(kMlp);
   std::unique_ptr<nn::Module> model_;
   std::unique_ptr<optim::Optimizer> optimizer_;
   std::optional<DistributedDataParallel> ddp_;

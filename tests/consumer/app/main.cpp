@@ -14,7 +14,7 @@
 #include "runtime/job/job.h"
 #include "runtime/job/model_options.h"
 #include "runtime/ops/ops.h"
-#include "runtime/optim/optimizer.h"
+#include "runtime/optim/sgd.h"
 #include "runtime/tensor/error.h"
 
 using namespace lockstep;
@@ -37,10 +37,10 @@ double train() {
   const auto world = comm::World::from_environment();
   const auto model =
       model_zoo::build(job::model_options(job.model()), {dataset->sample_shape(), dataset->classes()}, job.seed());
-  const auto optimizer = optim::make(job.optimizer(), model->parameters());
-  amp::initialize(*model, *optimizer, job.amp());
-  comm::DistributedDataParallel ddp(*model, world, job.comm());
-  amp::GradScaler scaler(job.amp().loss_scale(), world);
+  const auto optimizer = optim::sgd(model->parameters(), {.lr = 0.1, .momentum = 0.9});
+  amp::initialize(*model, *optimizer, {.opt_level = amp::OptLevel::kO1, .dtype = DType::kFloat16});
+  comm::DistributedDataParallel ddp(*model, world);
+  amp::GradScaler scaler(world);
 
   data::LoaderOptions options;
   options.global_batch = job.data().global_batch();

@@ -15,6 +15,7 @@ using kernels::testing::expect_close;
 using optim::testing::device;
 using optim::testing::SmallModel;
 using optim::testing::values_of;
+using optim::testing::with_sgd;
 
 std::vector<std::vector<double>> gradients_of(const std::vector<nn::Parameter>& parameters) {
   std::vector<std::vector<double>> all;
@@ -33,7 +34,7 @@ double norm_of(const std::vector<std::vector<double>>& gradients) {
 TEST(ClipGradNorm, IsPyTorchs) {
   for (const DType wire : {DType::kFloat32, DType::kFloat16}) {
     for (const double max_norm : {0.5, 1e6, 0.0}) {
-      SmallModel model("sgd { lr: 0.1 }");
+      SmallModel model(with_sgd({.lr = 0.1}));
       model.arena->place_gradients(
           Storage::allocate(static_cast<std::size_t>(model.arena->size()) * size_of(wire), device()), wire);
       model.backward(1);
@@ -51,7 +52,7 @@ TEST(ClipGradNorm, IsPyTorchs) {
 }
 
 TEST(ClipGradNorm, IsThatOfTheParametersThatAreNamed) {
-  SmallModel model("sgd { lr: 0.1 }");
+  SmallModel model(with_sgd({.lr = 0.1}));
   model.backward(1);
   const std::vector<std::vector<double>> before = gradients_of(model.parameters());
   const std::vector<nn::Parameter> some{model.parameters()[2], model.parameters()[0], model.parameters()[2]};
@@ -78,7 +79,7 @@ TEST(ClipGradNorm, TakesGradientsThatLieInNoArena) {
 }
 
 TEST(ClipGradValue, LimitsEveryElement) {
-  SmallModel model("sgd { lr: 0.1 }");
+  SmallModel model(with_sgd({.lr = 0.1}));
   model.backward(1);
   std::vector<std::vector<double>> expected = gradients_of(model.parameters());
   clip_grad_value_(model.parameters(), 0.5);

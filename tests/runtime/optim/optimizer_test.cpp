@@ -15,18 +15,21 @@
 namespace lockstep::optim {
 namespace {
 
-using job::resolved;
 using optim::testing::device;
+using optim::testing::MakeOptimizer;
 using optim::testing::SmallModel;
 using optim::testing::state_of;
 using optim::testing::values_of;
+using optim::testing::with_adam;
+using optim::testing::with_adamw;
+using optim::testing::with_sgd;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
 /// The weights' change by one step of plain SGD with gradient 0: what decay and rate each parameter has.
-std::vector<double> changes_of(const std::string& optimizer) {
+std::vector<double> changes_of(const MakeOptimizer& optimizer) {
   SmallModel model(optimizer);
   kernels::backend(device()).fill(model.arena->masters(), 1.0);
   model.backward(1, 0);
@@ -39,60 +42,60 @@ std::vector<double> changes_of(const std::string& optimizer) {
 MATCHER_P(Nearly, expected, "") { return std::abs(arg - expected) < 1e-6; }
 
 TEST(Groups, NormsAndBiasesDoNotDecay) {
-  EXPECT_THAT(changes_of("sgd { lr: 0.5 weight_decay: 0.25 }"), ElementsAre(Nearly(0.125), 0, 0, 0));
-  EXPECT_THAT(changes_of("adamw { lr: 0.5 weight_decay: 0.25 }"), ElementsAre(Nearly(0.125), 0, 0, 0));
+  EXPECT_THAT(changes_of(with_sgd({.lr = 0.5, .weight_decay = 0.25})), ElementsAre(Nearly(0.125), 0, 0, 0));
+  EXPECT_THAT(changes_of(with_adamw({.lr = 0.5, .weight_decay = 0.25})), ElementsAre(Nearly(0.125), 0, 0, 0));
 }
 
 TEST(Groups, MatchByRegularExpressionAndTheFirstOneWins) {
-  EXPECT_THAT(changes_of(R"(sgd { lr: 0.5 weight_decay: 0.25 }
-                            group { match: "\\.bias$" weight_decay: 0.5 }
-                            group { match: "^norm" weight_decay: 0.125 lr_scale: 2 })"),
+  EXPECT_THAT(changes_of(with_sgd({.lr = 0.5, .weight_decay = 0.25},
+                                  {.group = {{.match = "\\.bias$", .weight_decay = 0.5},
+                                             {.match = "^norm", .lr_scale = 2, .weight_decay = 0.125}}})),
               ElementsAre(Nearly(0.125), Nearly(0.25), Nearly(0.125), Nearly(0.25)));
 }
 
 TEST(Groups, ARateAloneKeepsTheDecay) {
-  EXPECT_THAT(changes_of(R"(sgd { lr: 0.5 weight_decay: 0.25 } group { match: "dense" lr_scale: 0.5 })"),
+  EXPECT_THAT(changes_of(with_sgd({.lr = 0.5, .weight_decay = 0.25}, {.group = {{.match = "dense", .lr_scale = 0.5}}})),
               ElementsAre(Nearly(0.0625), 0, 0, 0));
-  EXPECT_THAT(changes_of(R"(sgd { lr: 0.5 weight_decay: 0.25 } group { match: "dense" lr_scale: 0 })"), Each(0));
+  EXPECT_THAT(changes_of(with_sgd({.lr = 0.5, .weight_decay = 0.25}, {.group = {{.match = "dense", .lr_scale = 0}}})),
+              Each(0));
 }
 
 TEST(Groups, ThatMatchNothingAreAnErrorWithTheNames) {
   try {
-    SmallModel(R"(sgd { lr: 1 } group { match: "dense" } group { match: "dense.weight" })");
+    SmallModel(with_sgd({.lr = 1}, {.group = {{.match = "dense"}, {.match = "dense.weight"}}}));
     FAIL();
   } catch (const UsageError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("optimizer.group[1].match: \"dense.weight\""));
+    EXPECT_THAT(error.what(), HasSubstr("OptimizerOptions.group[1].match: \"dense.weight\""));
     EXPECT_THAT(error.advice(), HasSubstr("dense.weight, dense.bias, norm.weight, norm.bias"));
   }
 }
 
 TEST(Groups, ThatAreNoRegularExpressionAreATypedError) {
-  EXPECT_THAT([] { SmallModel(R"(sgd { lr: 1 } group { match: "(" })"); },
-              ThrowsMessage<UsageError>(HasSubstr("optimizer.group[0].match")));
+  EXPECT_THAT([] { SmallModel(with_sgd({.lr = 1}, {.group = {{.match = "("}}})); },
+              ThrowsMessage<UsageError>(HasSubstr("OptimizerOptions.group[0].match: \"(\" is no regular")));
 }
 
-TEST(Optimizer, IsTheOneTheJobNames) {
-  EXPECT_EQ(SmallModel("sgd { lr: 1 }").optimizer->name(), "sgd");
-  EXPECT_EQ(SmallModel("adam { lr: 1 }").optimizer->name(), "adam");
-  EXPECT_EQ(SmallModel("adamw { lr: 1 }").optimizer->name(), "adamw");
-  EXPECT_EQ(SmallModel("adamw { lr: 0.125 }").optimizer->learning_rate(), 0.125);
-  EXPECT_THAT([] { SmallModel(""); }, ThrowsMessage<UsageError>(HasSubstr("none is named")));
+TEST(Optimizer, HasANameAndARate) {
+  EXPECT_EQ(SmallModel(with_sgd({.lr = 1})).optimizer->name(), "sgd");
+  EXPECT_EQ(SmallModel(with_adam({.lr = 1})).optimizer->name(), "adam");
+  EXPECT_EQ(SmallModel(with_adamw({.lr = 1})).optimizer->name(), "adamw");
+  EXPECT_EQ(SmallModel(with_adamw({.lr = 0.125})).optimizer->learning_rate(), 0.125);
 }
 
 TEST(Optimizer, NamesItsState) {
-  const auto names = [](const std::string& optimizer) {
+  const auto names = [](const MakeOptimizer& optimizer) {
     std::vector<std::string> all;
     for (const auto& [name, tensor] : SmallModel(optimizer).optimizer->state()) all.push_back(name);
     return all;
   };
-  EXPECT_THAT(names("sgd { lr: 1 }"), ElementsAre());
-  EXPECT_THAT(names("sgd { lr: 1 momentum: 0.9 }"), ElementsAre("momentum"));
-  EXPECT_THAT(names("adam { lr: 1 }"), ElementsAre("exp_avg", "exp_avg_sq"));
+  EXPECT_THAT(names(with_sgd({.lr = 1})), ElementsAre());
+  EXPECT_THAT(names(with_sgd({.lr = 1, .momentum = 0.9})), ElementsAre("momentum"));
+  EXPECT_THAT(names(with_adam({.lr = 1})), ElementsAre("exp_avg", "exp_avg_sq"));
 }
 
 TEST(Optimizer, IsOfNoUseBeforeItHasItsArena) {
   nn::Linear one(2, 2), other(2, 2), larger(2, 2);
-  const auto optimizer = make(resolved("optimizer { sgd { lr: 1 } }").optimizer(), one.parameters());
+  const auto optimizer = sgd(one.parameters(), {.lr = 1});
   EXPECT_THAT([&] { optimizer->step(); }, ThrowsMessage<UsageError>(HasSubstr("no arena")));
   EXPECT_THAT([&] { optimizer->attach(std::make_shared<nn::Arena>(other, nn::ArenaOptions{})); },
               ThrowsMessage<UsageError>(HasSubstr("does not know parameter")));
@@ -101,7 +104,7 @@ TEST(Optimizer, IsOfNoUseBeforeItHasItsArena) {
               ThrowsMessage<UsageError>(HasSubstr("2 parameters, the model 1")));
 }
 
-class SkipTest : public ::testing::TestWithParam<const char*> {};
+class SkipTest : public ::testing::TestWithParam<MakeOptimizer> {};
 
 TEST_P(SkipTest, ChangesNothing) {
   SmallModel model(GetParam(), {.compute_dtype = DType::kFloat16});
@@ -147,14 +150,12 @@ TEST_P(SkipTest, OfTheVeryFirstStepLeavesTheStateFresh) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Optimizers, SkipTest,
-                         ::testing::Values("sgd { lr: 0.1 momentum: 0.9 dampening: 0.5 } clip_norm: 1",
-                                           "adam { lr: 0.1 } clip_value: 0.5", "adamw { lr: 0.1 }"),
-                         [](const auto& instance) {
-                           return std::string(instance.param).substr(0, std::string(instance.param).find(' '));
-                         });
+                         ::testing::Values(with_sgd({.lr = 0.1, .momentum = 0.9, .dampening = 0.5}, {.clip_norm = 1}),
+                                           with_adam({.lr = 0.1}, {.clip_value = 0.5}), with_adamw({.lr = 0.1})),
+                         [](const auto& instance) { return std::string(instance.param.name); });
 
 TEST(Optimizer, CheckGradientsFlagsTheBadParametersInTheArenasOrder) {
-  SmallModel model("sgd { lr: 0.1 } clip_norm: 1");
+  SmallModel model(with_sgd({.lr = 0.1}, {.clip_norm = 1}));
   model.backward(1);
   EXPECT_THAT(values_of(model.optimizer->check_gradients()), Each(0));
   model.spoil(1, 6, std::numeric_limits<double>::infinity());   // dense.bias
@@ -163,7 +164,7 @@ TEST(Optimizer, CheckGradientsFlagsTheBadParametersInTheArenasOrder) {
 }
 
 TEST(Optimizer, StepWithoutAScalerSkipsABadGradientToo) {
-  SmallModel model("sgd { lr: 0.1 }");
+  SmallModel model(with_sgd({.lr = 0.1}));
   const auto before = state_of(*model.optimizer);
   model.backward(1);
   model.spoil(0, 0, std::numeric_limits<double>::quiet_NaN());
@@ -179,7 +180,7 @@ TEST(Optimizer, CountsTheStepsThatItSkipsWithoutAScalerAndSaysItOnce) {
   const auto previous = spdlog::default_logger();
   spdlog::set_default_logger(
       std::make_shared<spdlog::logger>("test", std::make_shared<spdlog::sinks::ostream_sink_mt>(log)));
-  SmallModel model("sgd { lr: 0.1 }");
+  SmallModel model(with_sgd({.lr = 0.1}));
   EXPECT_EQ(model.optimizer->skipped_steps(), 0);
   for (int step = 1; step <= 4; ++step) {
     model.backward(step);
@@ -197,7 +198,7 @@ TEST(Optimizer, CountsTheStepsThatItSkipsWithoutAScalerAndSaysItOnce) {
 }
 
 TEST(Optimizer, AGradientThatNoBackwardPassWroteIsZeroNotThatOfAnEarlierStep) {
-  SmallModel model("sgd { lr: 0.1 }");
+  SmallModel model(with_sgd({.lr = 0.1}));
   model.backward(1);
   model.optimizer->step();
   const std::vector<double> weight = values_of(model.parameters()[0].tensor);
@@ -209,14 +210,13 @@ TEST(Optimizer, AGradientThatNoBackwardPassWroteIsZeroNotThatOfAnEarlierStep) {
   EXPECT_NE(values_of(model.parameters()[1].tensor), bias);
 }
 
-class MissingGradient : public ::testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Optimizers, MissingGradient,
-                         ::testing::Values("sgd { lr: 0.1 momentum: 0.9 dampening: 0.5 weight_decay: 0.1 }",
-                                           "adam { lr: 0.1 weight_decay: 0.1 } clip_norm: 1",
-                                           "adamw { lr: 0.1 weight_decay: 0.1 }"),
-                         [](const auto& instance) {
-                           return std::string(instance.param).substr(0, std::string(instance.param).find(' '));
-                         });
+class MissingGradient : public ::testing::TestWithParam<MakeOptimizer> {};
+INSTANTIATE_TEST_SUITE_P(
+    Optimizers, MissingGradient,
+    ::testing::Values(with_sgd({.lr = 0.1, .momentum = 0.9, .weight_decay = 0.1, .dampening = 0.5}),
+                      with_adam({.lr = 0.1, .weight_decay = 0.1}, {.clip_norm = 1}),
+                      with_adamw({.lr = 0.1, .weight_decay = 0.1})),
+    [](const auto& instance) { return std::string(instance.param.name); });
 
 /// A step in which only the dense layer's bias has a gradient.
 void step_bias_alone(SmallModel& model, double gradient) {
@@ -275,7 +275,7 @@ TEST_P(MissingGradient, IsNoSkipAndASkipCountsForNoParameter) {
 }
 
 TEST(Optimizer, AdamsSecondMomentIsThatOfDoubleBetas) {
-  SmallModel model("adam { lr: 0.1 }");
+  SmallModel model(with_adam({.lr = 0.1}));
   model.backward(1);
   model.optimizer->step();
   const std::vector<double> found = values_of(model.optimizer->state()[1].second);
@@ -290,7 +290,7 @@ TEST(Optimizer, AdamsSecondMomentIsThatOfDoubleBetas) {
 }
 
 TEST(Optimizer, AnAppliedStepOutdatesCachedCasts) {
-  SmallModel model("sgd { lr: 0.1 }");
+  SmallModel model(with_sgd({.lr = 0.1}));
   const amp::Autocast guard(DType::kFloat16);  // around several steps
   const Tensor x = kernels::testing::random_tensor({2, 5}, DType::kFloat32, 1).to(device());
   const Tensor weight = model.parameters()[0].tensor;
@@ -301,7 +301,7 @@ TEST(Optimizer, AnAppliedStepOutdatesCachedCasts) {
 }
 
 TEST(Optimizer, UnscaleDividesTheGradientsInPlace) {
-  SmallModel model("sgd { lr: 0.1 } clip_norm: 1");
+  SmallModel model(with_sgd({.lr = 0.1}, {.clip_norm = 1}));
   model.backward(1, 64);
   const std::vector<double> scaled = values_of(model.arena->grads());
   const DeviceValue<float> inverse(1.0f / 64, device());
@@ -312,7 +312,7 @@ TEST(Optimizer, UnscaleDividesTheGradientsInPlace) {
 
 TEST(Optimizer, UnscalingSixteenBitGradientsKeepsWhatTheyCannotHold) {
   for (const DType wire : {DType::kFloat16, DType::kBFloat16}) {
-    SmallModel model("sgd { lr: 1 }");
+    SmallModel model(with_sgd({.lr = 1}));
     model.arena->place_gradients(Storage::allocate(static_cast<std::size_t>(model.arena->size()) * 2, device()), wire);
     model.backward(1, 0x1p-10);
     const std::vector<double> scaled = values_of(model.arena->grads()), before = values_of(model.arena->masters());
@@ -337,10 +337,10 @@ TEST(Optimizer, UnscalingSixteenBitGradientsKeepsWhatTheyCannotHold) {
 }
 
 TEST(Optimizer, O3KeepsTheMastersAtWhatSixteenBitsCanHold) {
-  SmallModel model("adam { lr: 0.01 }", {.compute_dtype = DType::kFloat16,
-                                         .reduced_parameters = true,
-                                         .keep_norm_float32 = false,
-                                         .master_weights = false});
+  SmallModel model(with_adam({.lr = 0.01}), {.compute_dtype = DType::kFloat16,
+                                             .reduced_parameters = true,
+                                             .keep_norm_float32 = false,
+                                             .master_weights = false});
   for (int step = 1; step <= 3; ++step) {
     model.backward(step);
     model.optimizer->step();
@@ -351,13 +351,13 @@ TEST(Optimizer, O3KeepsTheMastersAtWhatSixteenBitsCanHold) {
 }
 
 TEST(Optimizer, RestoredStateContinuesToTheSameBits) {
-  SmallModel through("adam { lr: 0.01 }");
+  SmallModel through(with_adam({.lr = 0.01}));
   const auto step = [](SmallModel& model, int number) {
     model.backward(number);
     model.optimizer->step();
   };
   for (int number = 1; number <= 3; ++number) step(through, number);
-  SmallModel resumed("adam { lr: 0.01 }");
+  SmallModel resumed(with_adam({.lr = 0.01}));
   const kernels::Backend& backend = kernels::backend(device());
   backend.cast(through.arena->masters(), resumed.arena->masters());
   for (std::size_t i = 0; i < through.optimizer->state().size(); ++i) {
@@ -371,9 +371,9 @@ TEST(Optimizer, RestoredStateContinuesToTheSameBits) {
 }
 
 TEST(Frozen, ParametersAreLeftAlone) {
-  for (const char* config :
-       {"sgd { lr: 0.1 momentum: 0.9 weight_decay: 0.1 }", "adamw { lr: 0.1 weight_decay: 0.1 }"}) {
-    SmallModel model(config);
+  for (const MakeOptimizer& optimizer :
+       {with_sgd({.lr = 0.1, .momentum = 0.9, .weight_decay = 0.1}), with_adamw({.lr = 0.1, .weight_decay = 0.1})}) {
+    SmallModel model(optimizer);
     model.backward(1);
     model.optimizer->step();
     const std::vector<nn::Parameter> parameters = model.parameters();
@@ -382,8 +382,8 @@ TEST(Frozen, ParametersAreLeftAlone) {
     model.optimizer->zero_grad();
     ops::sum(parameters[1].tensor).backward();
     model.optimizer->step();
-    EXPECT_EQ(values_of(parameters[0].tensor), frozen) << config;
-    EXPECT_NE(values_of(parameters[1].tensor), other) << config;
+    EXPECT_EQ(values_of(parameters[0].tensor), frozen) << optimizer.name;
+    EXPECT_NE(values_of(parameters[1].tensor), other) << optimizer.name;
   }
 }
 

@@ -10,7 +10,7 @@
 #include "runtime/ops/ops.h"
 #include "runtime/optim/optimizer.h"
 #include "tests/runtime/kernels/kernel_fixture.h"
-#include "tests/runtime/optim/resolved_job.h"
+#include "tests/runtime/optim/make_optimizer.h"
 
 namespace lockstep::optim::testing {
 
@@ -22,12 +22,12 @@ using lockstep::devices::device;
 /// arena, whose gradients can be dictated.
 class SmallModel {
  public:
-  explicit SmallModel(const std::string& config, nn::ArenaOptions options = {}) {
+  explicit SmallModel(const MakeOptimizer& make, nn::ArenaOptions options = {}) {
     options.device = device();
     net.add<nn::Linear>("dense", 5, 7);
     norm = &net.add<nn::BatchNorm>("norm", 7);
     nn::initialize(net, 3);
-    optimizer = make(job::resolved("optimizer { " + config + " }").optimizer(), net.parameters());
+    optimizer = make.of(net.parameters());
     arena = std::make_shared<nn::Arena>(net, options);
     optimizer->attach(arena);
   }

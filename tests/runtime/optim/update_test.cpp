@@ -11,8 +11,12 @@ namespace lockstep::optim {
 namespace {
 
 using kernels::testing::expect_close;
+using optim::testing::MakeOptimizer;
 using optim::testing::SmallModel;
 using optim::testing::values_of;
+using optim::testing::with_adam;
+using optim::testing::with_adamw;
+using optim::testing::with_sgd;
 
 /// One parameter as the papers (and PyTorch) update it, in float64.
 struct Plain {
@@ -58,7 +62,7 @@ struct Clipping {
 
 struct Case {
   const char* name;
-  std::string optimizer;
+  MakeOptimizer optimizer;
   Rule rule;
   double lr;
   double decay = 0;
@@ -145,20 +149,25 @@ TEST_P(UpdateTest, KeepsTheComputeCopiesRoundedMasters) {
 INSTANTIATE_TEST_SUITE_P(
     Optimizers, UpdateTest,
     ::testing::Values(
-        Case{"sgd", "sgd { lr: 0.1 }", SgdRule{}, 0.1},
-        Case{"sgd_decay", "sgd { lr: 0.1 weight_decay: 0.05 }", SgdRule{}, 0.1, 0.05},
-        Case{"momentum", "sgd { lr: 0.05 momentum: 0.9 weight_decay: 0.01 }", SgdRule{0.9}, 0.05, 0.01},
-        Case{"dampening", "sgd { lr: 0.05 momentum: 0.9 dampening: 0.4 }", SgdRule{0.9, 0.4}, 0.05},
-        Case{"nesterov", "sgd { lr: 0.05 momentum: 0.8 nesterov: true }", SgdRule{0.8, 0, true}, 0.05},
-        Case{"adam", "adam { lr: 0.01 }", AdamRule{}, 0.01},
-        Case{"adam_decay", "adam { lr: 0.01 weight_decay: 0.1 beta1: 0.8 beta2: 0.99 epsilon: 1e-3 }",
+        Case{"sgd", with_sgd({.lr = 0.1}), SgdRule{}, 0.1},
+        Case{"sgd_decay", with_sgd({.lr = 0.1, .weight_decay = 0.05}), SgdRule{}, 0.1, 0.05},
+        Case{"momentum", with_sgd({.lr = 0.05, .momentum = 0.9, .weight_decay = 0.01}), SgdRule{0.9}, 0.05, 0.01},
+        Case{"dampening", with_sgd({.lr = 0.05, .momentum = 0.9, .dampening = 0.4}), SgdRule{0.9, 0.4}, 0.05},
+        Case{"nesterov", with_sgd({.lr = 0.05, .momentum = 0.8, .nesterov = true}), SgdRule{0.8, 0, true}, 0.05},
+        Case{"adam", with_adam({.lr = 0.01}), AdamRule{}, 0.01},
+        Case{"adam_decay", with_adam({.lr = 0.01, .beta1 = 0.8, .beta2 = 0.99, .epsilon = 1e-3, .weight_decay = 0.1}),
              AdamRule{0.8, 0.99, 1e-3}, 0.01, 0.1},
-        Case{"adamw", "adamw { lr: 0.01 }", AdamRule{.decoupled = true}, 0.01, 0.01},
-        Case{"clip_norm", "sgd { lr: 0.1 momentum: 0.9 } clip_norm: 1.5", SgdRule{0.9}, 0.1, 0, {.norm = 1.5}},
-        Case{"clip_norm_never", "sgd { lr: 0.1 } clip_norm: 1e6", SgdRule{}, 0.1, 0, {.norm = 1e6}},
-        Case{"clip_value", "adam { lr: 0.01 } clip_value: 0.25", AdamRule{}, 0.01, 0, {.value = 0.25}},
+        Case{"adamw", with_adamw({.lr = 0.01}), AdamRule{.decoupled = true}, 0.01, 0.01},
+        Case{"clip_norm",
+             with_sgd({.lr = 0.1, .momentum = 0.9}, {.clip_norm = 1.5}),
+             SgdRule{0.9},
+             0.1,
+             0,
+             {.norm = 1.5}},
+        Case{"clip_norm_never", with_sgd({.lr = 0.1}, {.clip_norm = 1e6}), SgdRule{}, 0.1, 0, {.norm = 1e6}},
+        Case{"clip_value", with_adam({.lr = 0.01}, {.clip_value = 0.25}), AdamRule{}, 0.01, 0, {.value = 0.25}},
         Case{"clip_both",
-             "sgd { lr: 0.1 weight_decay: 0.05 } clip_norm: 4 clip_value: 0.5",
+             with_sgd({.lr = 0.1, .weight_decay = 0.05}, {.clip_norm = 4, .clip_value = 0.5}),
              SgdRule{},
              0.1,
              0.05,

@@ -9,6 +9,7 @@
 #include "runtime/data/make_dataset.h"
 #include "runtime/job/data_options.h"
 #include "runtime/job/job.h"
+#include "runtime/job/training_options.h"
 #include "runtime/train/network.h"
 #include "runtime/train/training_state.h"
 
@@ -86,7 +87,7 @@ TEST(Plan, StatesTheMemoryThatTrainingTakes) {
       const job::Job job = job::load(kConfigs + "digits_convnet.pbtxt", overrides);
       const data::DatasetPtr data = data::make_dataset(job::data_options(job.data()), data::Split::kTrain);
       Network network(job, *data, kCpu);
-      const comm::DistributedDataParallel ddp(network.model(), world, job.comm());
+      const comm::DistributedDataParallel ddp(network.model(), world, job::ddp_options(job.comm()));
       const nn::Arena& arena = network.arena();
       EXPECT_EQ(planned.memory.weights, bytes_of(arena, arena.masters()));
       EXPECT_EQ(planned.memory.compute_copies, bytes_of(arena, arena.copies())) << amp;

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "runtime/tensor/dtype.h"
+#include "runtime/tensor/field_checks.h"
+
+namespace lockstep::amp {
+
+/// Apex's opt levels.
+enum class OptLevel : std::uint8_t {
+  kO0,  ///< float32
+  kO1,  ///< float32 weights, operations cast by policy
+  kO2,  ///< 16-bit weights, batch norm in float32, float32 master weights
+  kO3,  ///< 16-bit throughout
+};
+
+/// In which precision a model trains.
+struct AmpOptions {
+  OptLevel opt_level = OptLevel::kO0;
+  /// Compute dtype: float32 under O0, float16 or bfloat16 otherwise. Default: float32 under O0, float16 otherwise.
+  std::optional<DType> dtype;
+  /// Default: false under O3, else true. False needs O2 or O3, whose weights are of 16 bits.
+  std::optional<bool> keep_batch_norm_fp32;
+  /// The optimizer updates float32 weights. Default: false under O3, else true. False needs O2 or O3.
+  std::optional<bool> master_weights;
+
+  bool operator==(const AmpOptions&) const = default;
+};
+
+/// Values that contradict each other, which properties_of() and amp::initialize() refuse; empty where there are none.
+FieldProblems problems_of(const AmpOptions& options);
+
+/// What an opt level stands for, with what the options say otherwise.
+struct OptLevelProperties {
+  DType compute_dtype = DType::kFloat32;
+  bool autocast = false;            ///< operations cast by policy (O1)
+  bool reduced_parameters = false;  ///< the model's weights are 16-bit (O2, O3)
+  bool keep_batch_norm_fp32 = true;
+  bool master_weights = true;
+
+  bool operator==(const OptLevelProperties&) const = default;
+};
+/// Throws FieldError for a level and a dtype, or overrides, that contradict each other.
+OptLevelProperties properties_of(const AmpOptions& options);
+
+}  // namespace lockstep::amp

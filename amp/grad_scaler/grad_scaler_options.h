@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/tensor/field_checks.h"
+
+namespace lockstep::amp {
+
+/// How a GradScaler scales; the defaults are PyTorch's, for float16. With bfloat16 or float32, which need no scale:
+/// {.dynamic = false, .init = 1}.
+struct GradScalerOptions {
+  bool dynamic = true;                   ///< false: the scale stays `init`; bad gradients skip the step all the same
+  double init = 65536;                   ///< > 0, a float32; where dynamic within [min, max]
+  double growth_factor = 2;              ///< > 1, at most 1e6: the scale grows by it after growth_interval steps
+  double backoff_factor = 0.5;           ///< between 0 and 1: the scale falls by it at an overflow
+  std::uint32_t growth_interval = 2000;  ///< 1 to 2^31 - 1 applied steps in a row
+  double min = 1;                        ///< > 0: the scale does not fall below it
+  double max = 16777216;                 ///< > 0: the scale does not grow above it
+  std::uint32_t max_consecutive_skips = 20;  ///< then update() throws NumericsError; 0: never
+
+  bool operator==(const GradScalerOptions&) const = default;
+};
+
+/// What a GradScaler refuses; empty where the options can be used.
+FieldProblems problems_of(const GradScalerOptions& options);
+
+}  // namespace lockstep::amp

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "runtime/tensor/dtype.h"
+#include "runtime/tensor/field_checks.h"
+
+namespace lockstep::comm {
+
+/// How DistributedDataParallel reduces gradients. Every rank gives the same.
+struct DdpOptions {
+  double bucket_mb = 25;       ///< > 0: MiB a gradient bucket on the wire
+  double first_bucket_mb = 1;  ///< > 0: of the first one, small so that communication starts early
+  /// Of gradients, in memory and on the wire: float32, float16 or bfloat16. Default: the compute dtype.
+  std::optional<DType> wire_dtype;
+  bool sync_batch_norm = true;           ///< statistics over the global batch
+  bool gradient_average = true;          ///< divide the sum by the number of ranks
+  double gradient_predivide_factor = 1;  ///< > 0: divide by this before the sum, by world size / this after
+  bool find_unused = false;              ///< a rank without a gradient of a parameter counts as zero, not as an error
+
+  bool operator==(const DdpOptions&) const = default;
+};
+
+/// What DistributedDataParallel refuses; empty where the options can be used.
+FieldProblems problems_of(const DdpOptions& options);
+
+/// A line a field, "bucket_mb: 25\n", by which ranks compare their options.
+std::string describe(const DdpOptions& options);
+
+}  // namespace lockstep::comm

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "amp/grad_scaler/amp_options.h"
+#include "amp/grad_scaler/grad_scaler_options.h"
+#include "comm/ddp/ddp_options.h"
+#include "configs/job.pb.h"
+#include "runtime/optim/optimizer_options.h"
+#include "runtime/optim/schedule.h"
+
+namespace lockstep::job {
+
+// What a job's messages say, as options of the core. An option has its field's name, and its default where the field
+// has no value; nothing is checked here, but where options are used.
+
+amp::AmpOptions amp_options(const Amp& amp);
+amp::GradScalerOptions grad_scaler_options(const LossScale& scale);
+comm::DdpOptions ddp_options(const Comm& comm);
+/// A constant rate where the schedule names none.
+optim::ScheduleOptions schedule_options(const Schedule& schedule);
+
+optim::SgdOptions sgd_options(const Sgd& sgd);
+optim::AdamOptions adam_options(const Adam& adam);
+optim::AdamwOptions adamw_options(const Adam& adamw);
+/// What stands beside the kind.
+optim::OptimizerOptions optimizer_options(const Optimizer& optimizer);
+
+}  // namespace lockstep::job

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "runtime/nn/layers.h"
+#include "runtime/optim/adam.h"
+#include "runtime/optim/sgd.h"
+#include "runtime/tensor/error.h"
+
+namespace lockstep::optim {
+namespace {
+
+using ::testing::ThrowsMessage;
+
+std::vector<nn::Parameter> parameters() {
+  static nn::Linear layer(2, 2);
+  return layer.parameters();
+}
+
+void expect_refused(const SgdOptions& options, const char* message) {
+  EXPECT_THAT([&] { sgd(parameters(), options); }, ThrowsMessage<FieldError>(message));
+}
+void expect_refused(const AdamOptions& options, const char* message) {
+  EXPECT_THAT([&] { adam(parameters(), options); }, ThrowsMessage<FieldError>(message));
+}
+void expect_refused(const AdamwOptions& options, const char* message) {
+  EXPECT_THAT([&] { adamw(parameters(), options); }, ThrowsMessage<FieldError>(message));
+}
+void expect_refused(const OptimizerOptions& options, const std::string& message) {
+  EXPECT_THAT([&] { sgd(parameters(), {.lr = 1}, options); },
+              ThrowsMessage<FieldError>(::testing::StartsWith("optim::OptimizerOptions." + message)));
+}
+
+TEST(SgdOptions, AreCheckedWhereTheOptimizerIsMade) {
+  expect_refused(SgdOptions{}, "optim::SgdOptions.lr: must be > 0, is 0");
+  expect_refused(SgdOptions{.lr = -0.1}, "optim::SgdOptions.lr: must be > 0, is -0.1");
+  expect_refused(SgdOptions{.lr = std::nan("")}, "optim::SgdOptions.lr: must be > 0, is nan");
+  expect_refused(SgdOptions{.lr = 1, .momentum = 1}, "optim::SgdOptions.momentum: must be >= 0 and < 1, is 1");
+  expect_refused(SgdOptions{.lr = 1, .weight_decay = -1}, "optim::SgdOptions.weight_decay: must be >= 0, is -1");
+  expect_refused(SgdOptions{.lr = 1, .dampening = 1.5}, "optim::SgdOptions.dampening: must be >= 0 and < 1, is 1.5");
+  const char* const nesterov = "optim::SgdOptions.nesterov: needs momentum > 0 and dampening 0";
+  expect_refused(SgdOptions{.lr = 1, .nesterov = true}, nesterov);
+  expect_refused(SgdOptions{.lr = 1, .momentum = 0.9, .nesterov = true, .dampening = 0.1}, nesterov);
+  EXPECT_NO_THROW(sgd(parameters(), {.lr = 1, .momentum = 0.9, .nesterov = true}));
+}
+
+TEST(AdamOptions, AreCheckedWhereTheOptimizerIsMade) {
+  expect_refused(AdamOptions{}, "optim::AdamOptions.lr: must be > 0, is 0");
+  expect_refused(AdamOptions{.lr = 1, .beta1 = 1}, "optim::AdamOptions.beta1: must be >= 0 and < 1, is 1");
+  expect_refused(AdamOptions{.lr = 1, .beta2 = -0.5}, "optim::AdamOptions.beta2: must be >= 0 and < 1, is -0.5");
+  expect_refused(AdamOptions{.lr = 1, .epsilon = 0}, "optim::AdamOptions.epsilon: must be > 0, is 0");
+  expect_refused(AdamOptions{.lr = 1, .weight_decay = -1}, "optim::AdamOptions.weight_decay: must be >= 0, is -1");
+  expect_refused(AdamwOptions{.lr = 1, .beta2 = 1}, "optim::AdamwOptions.beta2: must be >= 0 and < 1, is 1");
+}
+
+TEST(OptimizerOptions, AreCheckedWhereTheOptimizerIsMade) {
+  expect_refused(OptimizerOptions{.clip_norm = 0}, "clip_norm: must be > 0, is 0");
+  expect_refused(OptimizerOptions{.clip_value = -1}, "clip_value: must be > 0, is -1");
+  expect_refused(OptimizerOptions{.group = {{.match = "weight", .lr_scale = -1}}},
+                 "group[0].lr_scale: must be >= 0, is -1");
+  expect_refused(OptimizerOptions{.group = {{.match = "weight"}, {.match = "bias", .weight_decay = -1}}},
+                 "group[1].weight_decay: must be >= 0, is -1");
+  expect_refused(OptimizerOptions{.group = {{}}}, "group[0].match: must be a regular expression");
+  expect_refused(OptimizerOptions{.group = {{.match = "["}}}, "group[0].match: \"[\" is no regular expression");
+  expect_refused(OptimizerOptions{.group = {{.match = std::string(257, 'a')}}},
+                 "group[0].match: has more than 256 characters");
+}
+
+}  // namespace
+}  // namespace lockstep::optim
