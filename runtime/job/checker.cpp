@@ -2,20 +2,9 @@
 #include "runtime/job/checker.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 namespace lockstep::job {
-
-namespace {
-
-/// The shortest text that reads back as the same number.
-std::string str(double value) {
-  char text[32];
-  return {text, std::to_chars(text, text + sizeof(text), value).ptr};
-}
-
-}  // namespace
 
 void Checker::error(const std::string& path, const std::string& message) {
   const auto is_this = [&](const std::string& wrong) { return !wrong.empty() && wrong == path; };
@@ -41,7 +30,17 @@ bool Checker::trusts(const std::string& path) const {
   return true;
 }
 
+void Checker::adopt(const FieldProblems& problems, const std::string& path) {
+  for (const FieldProblem& problem : problems) {
+    const std::string field = join_path(path, problem.field);
+    const auto is_trusted = [&](const std::string& other) { return trusts(join_path(path, other)); };
+    if (!trusts(field) || !std::ranges::all_of(problem.compared_with, is_trusted)) continue;
+    if (std::ranges::find(missing_, field) == missing_.end()) error(field, problem.message);
+  }
+}
+
 bool Checker::require(bool present, const std::string& path, std::string_view what) {
+  if (!present) missing_.push_back(path);
   const std::string parent = parent_path(path);
   const auto beside = [&](const std::string& wrong) {
     return wrong == parent || wrong == path || wrong.starts_with(path + "[") || wrong.starts_with(path + ".");
@@ -51,11 +50,15 @@ bool Checker::require(bool present, const std::string& path, std::string_view wh
 }
 
 bool Checker::required_positive(double value, const std::string& path, std::string_view what) {
-  return locations_.contains(path) ? positive(value, path) : require(false, path, what);
+  return require_value(path, what) && positive(value, path);
+}
+
+bool Checker::require_value(const std::string& path, std::string_view what) {
+  return require(locations_.contains(path), path, what);
 }
 
 bool Checker::check(bool holds, const std::string& path, std::string_view rule, double value) {
-  if (!holds) error(path, "must be " + std::string(rule) + ", is " + str(value));
+  if (!holds) error(path, "must be " + std::string(rule) + ", is " + shortest_text(value));
   return holds;
 }
 

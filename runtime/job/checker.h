@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "runtime/job/diagnostic.h"
+#include "runtime/tensor/field_checks.h"
 
 namespace lockstep::job {
 
@@ -20,8 +21,13 @@ class Checker {
   /// Whether reading found nothing wrong with what gives these fields their values. A contradiction with a value that
   /// only stands in for a misread one would be a second, false error.
   bool trusts(std::initializer_list<std::string> paths) const;
+  /// Names the problems of an options struct, whose fields have the names of those of the message at `path`. Left out
+  /// are fields that require() found missing, and what a misread value stands in.
+  void adopt(const FieldProblems& problems, const std::string& path);
   /// `path: is required: WHAT`, unless reading found an error right there or beside it: a misspelt name, say.
   bool require(bool present, const std::string& path, std::string_view what);
+  /// The same of a field that has to be given a value, be it the one that an absent field has.
+  bool require_value(const std::string& path, std::string_view what);
   /// A number that has to be given and to be > 0.
   bool required_positive(double value, const std::string& path, std::string_view what);
   /// `path: must be > 0, is -1`.
@@ -39,6 +45,7 @@ class Checker {
   const Locations& locations_;
   Diagnostics& diagnostics_;
   std::vector<std::string> reading_errors_;
+  std::vector<std::string> missing_;  ///< what require() was not given
 };
 
 }  // namespace lockstep::job

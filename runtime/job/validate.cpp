@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "runtime/job/training_options.h"
 #include "runtime/job/validate_parts.h"
 
 namespace lockstep::job {
@@ -21,9 +22,7 @@ void validate_name(const std::string& name, Checker& checker) {
 }
 
 void validate_comm(const Comm& comm, Checker& checker) {
-  checker.positive(comm.bucket_mb(), "comm.bucket_mb");
-  checker.positive(comm.first_bucket_mb(), "comm.first_bucket_mb");
-  checker.positive(comm.gradient_predivide_factor(), "comm.gradient_predivide_factor");
+  checker.adopt(problems_of(ddp_options(comm)), "comm");
   checker.positive(comm.timeout_s(), "comm.timeout_s");
 }
 
