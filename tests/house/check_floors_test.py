@@ -138,6 +138,13 @@ class CheckFloors(unittest.TestCase):
                                        "comm/group/world.cpp": LICENSE + "// before MPI_Init\n",
                                        "tests/support/mpi_main.cpp": LICENSE + "#include <mpi.h>\n"}))
 
+    def test_a_message_in_the_core_is_found(self):
+        include = '#include "configs/job.pb.h"\n'
+        self.expect_one({"runtime/optim/sgd.h": HEADER + include}, "sgd.h:3:", "take an options struct")
+        self.expect_one({"amp/grad_scaler/a.cpp": LICENSE + include}, "a.cpp:2:", "take an options struct")
+        self.assertEqual([], findings({"runtime/job/job.h": HEADER + include, "launcher/main.cpp": LICENSE + include,
+                                       "tests/runtime/job/job_test.cpp": LICENSE + include}))
+
     def test_a_path_of_one_machine_is_found(self):
         path = "/".join(("", "home", "me", "data"))
         self.expect_one({"README.md": f"Copy it to {path}.\n"}, "README.md:1:", "a path of one machine")
