@@ -2,7 +2,6 @@
 #include "amp/grad_scaler/grad_scaler.h"
 
 #include <algorithm>
-#include <cstddef>
 
 #include "runtime/ops/elementwise.h"
 #include "runtime/ops/shape.h"
@@ -110,7 +109,9 @@ DeviceValue<Verdict> GradScaler::step(optim::Optimizer& optimizer) {
     require_gradients("step()", optimizer);
     agree_on(optimizer.check_gradients(), optimizer, record);
   }
-  optimizer.step(unscaled ? nullptr : &state_.data()->inverse, &record.verdict.data()->found_inf);
+  const float* found_inf = &record.verdict.data()->found_inf;
+  optimizer.step(unscaled ? nullptr : &state_.data()->inverse, found_inf);
+  optimizer.arena().commit_statistics(found_inf);
   record.stage = Stage::kStepped;
   return record.verdict;
 }
@@ -134,7 +135,7 @@ void GradScaler::adapt() {
   Tensor found_inf;  // above 0 where any optimizer's gradients were bad
   for (const PerOptimizer& record : optimizers_) {
     if (record.stage == Stage::kReady) continue;
-    const Tensor mine = record.verdict.field(offsetof(Verdict, found_inf), DType::kFloat32);
+    const Tensor mine = record.verdict.field(&Verdict::found_inf);
     if (!found_inf.defined()) {
       found_inf = mine;
       continue;

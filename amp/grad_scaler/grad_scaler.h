@@ -57,9 +57,10 @@ class GradScaler {
   /// Agrees on the verdict. Throws UsageError when it was already called since the last update(), after step(), or
   /// before any scale().
   void unscale_(optim::Optimizer& optimizer);
-  /// Agrees on the verdict and applies or skips the optimizer's step. The verdict stays on the device: reading it waits
-  /// for a GPU. Throws UsageError when called twice before update(), where no backward pass has given a parameter of
-  /// the optimizer a gradient since its last step, and for an optimizer on another device.
+  /// Agrees on the verdict, applies or skips the optimizer's step and, with it, accepts or forgets the pending
+  /// batch-norm statistics of the model. The verdict stays on the device: reading it waits for a GPU. Throws UsageError
+  /// when called twice before update(), where no backward pass has given a parameter of the optimizer a gradient since
+  /// its last step, and for an optimizer on another device.
   DeviceValue<Verdict> step(optim::Optimizer& optimizer);
   /// Adapts the scale and counts skips; those of several optimizers since the last update count as one. Throws
   /// UsageError when no optimizer was checked since then, or before any scale(); and, on the CPU, what

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "amp/grad_scaler/opt_level.h"
 
-#include "amp/autocast/autocast.h"
-#include "runtime/ops/shape.h"
 #include "runtime/tensor/error.h"
-#include "runtime/tensor/gpu.h"
 
 namespace lockstep::amp {
 
@@ -20,16 +17,6 @@ void initialize(nn::Module& model, optim::Optimizer& optimizer, const AmpOptions
   const auto arena = std::make_shared<nn::Arena>(model, arena_options);
   model.set_arena(arena);
   optimizer.attach(arena);
-}
-
-Tensor forward(nn::Module& model, const Tensor& input, const OptLevelProperties& properties) {
-  const gpu::AllocationLabel label("activations");
-  if (properties.autocast) {
-    const Autocast autocast(properties.compute_dtype);
-    return model.forward(input);
-  }
-  if (!properties.reduced_parameters) return model.forward(input);
-  return ops::cast(model.forward(ops::cast(input, properties.compute_dtype)), DType::kFloat32);
 }
 
 }  // namespace lockstep::amp

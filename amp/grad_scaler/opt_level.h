@@ -8,13 +8,10 @@
 
 namespace lockstep::amp {
 
-/// Moves the model's parameters into an arena as the opt level asks and binds the optimizer to it. Call it once, before
+/// Moves the model's parameters into an arena as the opt level asks and binds the optimizer to it. From then on
+/// nn::forward() and DistributedDataParallel::forward() run the model at that level. Call it once, before
 /// DistributedDataParallel. Throws FieldError for options that contradict each other, UsageError where the model was
 /// initialized before.
 void initialize(nn::Module& model, optim::Optimizer& optimizer, const AmpOptions& options = {}, Device device = kCpu);
-
-/// Runs the model at its opt level: under autocast (O1), or with the input cast to 16 bits and the result back to
-/// float32 (O2, O3).
-Tensor forward(nn::Module& model, const Tensor& input, const OptLevelProperties& properties);
 
 }  // namespace lockstep::amp

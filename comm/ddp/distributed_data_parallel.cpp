@@ -4,7 +4,9 @@
 #include <numeric>
 
 #include "comm/ddp/sync_batch_norm.h"
+#include "runtime/autograd/grad_mode.h"
 #include "runtime/autograd/meta.h"
+#include "runtime/nn/forward.h"
 #include "runtime/nn/step_context.h"
 #include "runtime/tensor/error.h"
 #include "runtime/tensor/gpu.h"
@@ -30,15 +32,33 @@ DistributedDataParallel::DistributedDataParallel(nn::Module& model, const World&
 }
 
 Tensor DistributedDataParallel::forward(const Tensor& input) {
-  if (needs_first_sample()) return forward(input, samples_before(input.size(0)));
-  const gpu::AllocationLabel label("activations");
-  return model_.forward(input);
+  weigh(0);
+  if (!needs_first_sample()) return nn::forward(model_, input);
+  const nn::FirstSample here(samples_before(input.size(0)));
+  return nn::forward(model_, input);
 }
 
-Tensor DistributedDataParallel::forward(const Tensor& input, std::int64_t first_sample) {
-  const nn::FirstSample here(first_sample);
-  const gpu::AllocationLabel label("activations");
-  return model_.forward(input);
+Tensor DistributedDataParallel::forward(const Tensor& input, const InputPlace& place) {
+  weigh(place.step_samples);
+  if (nn::StepContext::current().named) return nn::forward(model_, input);
+  if (place.step > 0) {
+    const nn::StepContext here(place.step, place.first_sample);
+    return nn::forward(model_, input);
+  }
+  const nn::FirstSample here(place.first_sample);
+  return nn::forward(model_, input);
+}
+
+void DistributedDataParallel::weigh(std::int64_t step_samples) {
+  // An evaluation between a forward pass and its backward pass is none of theirs.
+  if (!autograd::grad_enabled()) return;
+  reducer_->set_factor(step_samples > 0 ? share(step_samples).gradient_factor : 1.0f);
+}
+
+Share DistributedDataParallel::share(std::int64_t step_samples) const {
+  if (step_samples > 0) return share_of(step_samples, communicator_->size(), average_);
+  throw UsageError("the batch does not say how many samples its step has",
+                   "Set its step_samples to those of all ranks and micro-batches of the step.");
 }
 
 bool DistributedDataParallel::needs_first_sample() const {
@@ -53,12 +73,6 @@ std::int64_t DistributedDataParallel::samples_before(std::int64_t samples) const
   communicator_->all_gather(Tensor::from<std::int64_t>({samples}, {1}), all, Stream::calling_thread());
   const auto shares = all.as<std::int64_t>();
   return std::accumulate(shares.begin(), shares.begin() + communicator_->rank(), std::int64_t{0});
-}
-
-double DistributedDataParallel::loss_weight(std::int64_t local, std::int64_t global) const {
-  if (global == 0) return 0.0;
-  const double share = static_cast<double>(local) / static_cast<double>(global);
-  return average_ ? share * static_cast<double>(communicator_->size()) : share;
 }
 
 void DistributedDataParallel::broadcast_weights() {

@@ -1,22 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <memory>
 
 #include "comm/ddp/ddp_options.h"
 #include "comm/ddp/reducer.h"
+#include "comm/ddp/share.h"
 #include "comm/group/world.h"
 #include "runtime/nn/module.h"
 
 namespace lockstep::comm {
 
+/// Where a rank's input lies in the run, as far as that is known.
+struct InputPlace {
+  std::uint64_t step = 0;         ///< counted from 1; 0: not known
+  std::int64_t first_sample = 0;  ///< the place of the input's first row in the step's global batch
+  std::int64_t step_samples = 0;  ///< of the step, over all ranks and micro-batches; 0: not known
+};
+
+/// A rank's share of a micro-batch that knows its place, such as data::Batch.
+template <class T>
+concept PlacedBatch = requires(const T& batch) {
+  { batch.input } -> std::convertible_to<Tensor>;
+  { batch.step } -> std::convertible_to<std::uint64_t>;
+  { batch.first_sample } -> std::convertible_to<std::int64_t>;
+  { batch.step_samples } -> std::convertible_to<std::int64_t>;
+};
+
 /// Trains one model on all ranks as if it were one process with the global batch. Moves the gradient arena into memory
 /// that the ranks of a node share, broadcasts rank 0's weights and statistics, synchronises batch norm, and reduces
 /// gradients bucket by bucket during each backward pass.
 ///
-/// Gradients come out as those of the average over ranks of the ranks' losses (their sum with gradient_average: false).
-/// For uneven shares, multiply a rank's mean loss by loss_weight().
+/// Where forward() is told how many samples the step has, gradients come out as those of the mean over all of them: the
+/// rank's loss is the sum over its samples divided by loss_divisor(). Where it is not, they are those of the average
+/// over ranks of the ranks' losses (their sum with gradient_average: false).
 class DistributedDataParallel {
  public:
   /// `model` was given to amp::initialize, and must outlive this. A collective: throws PeerError naming two ranks and
@@ -26,17 +45,33 @@ class DistributedDataParallel {
   DistributedDataParallel(const DistributedDataParallel&) = delete;
   DistributedDataParallel& operator=(const DistributedDataParallel&) = delete;
 
-  /// The model's output for this rank's share of the batch, [samples, ...]; a rank may have none. Where several ranks
-  /// draw dropout masks outside an nn::StepContext, the ranks tell each other how many samples they have: a collective
-  /// of the CPU, which waits for the slowest of them. forward(input, first_sample) needs none.
+  /// The model's output for this rank's share of a micro-batch, [samples, ...], at the opt level that amp::initialize
+  /// gave the model: see nn::forward(). A rank may have no sample. Dropout masks are named by the batch's step and the
+  /// samples' places in it, as within an nn::StepContext; one that encloses the call stays in force, so put one around
+  /// several forward passes over the same samples of a step, which would otherwise have the same masks. Where the step
+  /// is not known, layers count their calls.
+  template <PlacedBatch T>
+  Tensor forward(const T& batch) {
+    return forward(batch.input, {batch.step, batch.first_sample, batch.step_samples});
+  }
+  Tensor forward(const Tensor& input, const InputPlace& place);
+  /// The same where nothing is known. Where several ranks draw dropout masks outside an nn::StepContext, the ranks tell
+  /// each other how many samples they have: a collective of the CPU, which waits for the slowest of them.
   Tensor forward(const Tensor& input);
-  /// The same where it is known that the input's first row is sample `first_sample` of the global batch, as a
-  /// data::Batch says.
-  Tensor forward(const Tensor& input, std::int64_t first_sample);
 
-  /// What a rank's mean loss over `local` samples is multiplied by, so that the reduced gradient is that of the mean
-  /// over all `global` samples.
-  double loss_weight(std::int64_t local, std::int64_t global) const;
+  /// What a rank's loss of this batch, summed over its samples, is divided by: the `divisor` of ops::LossOptions.
+  /// Throws UsageError where the batch does not know how many samples its step has.
+  template <PlacedBatch T>
+  double loss_divisor(const T& batch) const {
+    return share(batch.step_samples).loss_divisor;
+  }
+  /// The same for a loss that is already the mean over the rank's samples: what to multiply it by.
+  template <PlacedBatch T>
+  double loss_weight(const T& batch) const {
+    return static_cast<double>(batch.input.size(0)) / loss_divisor(batch);
+  }
+  /// The rank's share of a step of so many samples. Throws UsageError where there are none.
+  Share share(std::int64_t step_samples) const;
 
   /// Gradients of backward passes in its scope stay on the rank and accumulate.
   class NoSync {
@@ -55,6 +90,7 @@ class DistributedDataParallel {
   NoSync no_sync() { return NoSync(*this); }
 
   nn::Module& model() { return model_; }
+  Communicator& communicator() { return *communicator_; }
   Reducer& reducer() { return *reducer_; }
 
   /// Makes every rank hold rank 0's masters, compute copies and running statistics. A collective.
@@ -65,6 +101,8 @@ class DistributedDataParallel {
   void share_statistics();
 
  private:
+  /// Makes the next reductions those of a step of so many samples; 0: not known.
+  void weigh(std::int64_t step_samples);
   /// Whether the masks of the next forward pass depend on what the other ranks hold.
   bool needs_first_sample() const;
   /// The number of samples that the ranks before this one have. A collective.
@@ -77,6 +115,7 @@ class DistributedDataParallel {
   std::shared_ptr<nn::Arena> arena_;
   std::shared_ptr<Communicator> communicator_;
   bool average_;
+  std::optional<Share> share_;          ///< of the last forward pass that recorded a graph
   std::shared_ptr<void> synchronized_;  ///< batch norm, while this lives; null where each rank normalises by itself
   std::unique_ptr<Reducer> reducer_;
 };

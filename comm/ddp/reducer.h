@@ -31,8 +31,7 @@ class Reducer {
   bool enabled() const { return enabled_; }
 
   /// What the gradients of the next backward passes are multiplied by, in float32, before they are summed; 1 by
-  /// default. Lets local gradients keep a magnitude that a 16-bit type holds where the loss is weighted for uneven
-  /// shares.
+  /// default. Share::gradient_factor.
   void set_factor(float factor) { factor_ = factor; }
 
   const std::vector<Bucket>& buckets() const { return buckets_; }

@@ -36,7 +36,8 @@ Loader::Loader(DatasetPtr dataset, const LoaderOptions& options)
                 .seed = options.seed,
                 .shuffle = options.shuffle,
                 .drop_last = options.drop_last},
-               options.start) {
+               options.start),
+      next_step_(options.first_step) {
   if (options_.prefetch > 0) {
     thread_ = std::jthread([this](const std::stop_token& stop) { work(stop); });
   }
@@ -67,11 +68,15 @@ Batch Loader::next() {
 }
 
 Loader::Item Loader::produce() {
-  if (micro_batch_ == 0) plan_ = sampler_.next();
+  if (micro_batch_ == 0) {
+    plan_ = sampler_.next();
+    ++next_step_;
+  }
   const Range step{0, static_cast<std::int64_t>(plan_.samples.size())};
   const Range micro = share(step, micro_batch_, options_.accumulate);
   const BatchPlan batch{plan_.epoch, options_.seed, step, micro, share(micro, options_.rank, options_.world_size)};
   Item item{collate(*dataset_, batch, plan_.samples), plan_.after};
+  item.batch.step = next_step_ - 1;
   micro_batch_ = (micro_batch_ + 1) % options_.accumulate;
   return item;
 }

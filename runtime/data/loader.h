@@ -21,8 +21,9 @@ struct LoaderOptions {
   std::uint64_t seed = 0;
   bool shuffle = true;
   bool drop_last = false;
-  std::int64_t prefetch = 2;  ///< batches decoded ahead by a thread; 0 decodes in next(), without one
-  SamplerState start;         ///< where to begin: a new run, or what a checkpoint holds
+  std::int64_t prefetch = 2;     ///< batches decoded ahead by a thread; 0 decodes in next(), without one
+  SamplerState start;            ///< where to begin: a new run, or what a checkpoint holds
+  std::uint64_t first_step = 1;  ///< the number of the step that begins there
 
   bool operator==(const LoaderOptions&) const = default;
 };
@@ -60,6 +61,7 @@ class Loader {
   Sampler sampler_;
   StepPlan plan_;
   std::int64_t micro_batch_ = 0;  // the next one of plan_
+  std::uint64_t next_step_;       // after plan_
 
   std::mutex mutex_;
   std::condition_variable_any changed_;

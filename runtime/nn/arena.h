@@ -104,7 +104,7 @@ class Arena {
   void note_update() const;
 
   /// Accepts the pending batch-norm statistics of the whole model, or forgets them where *found_inf (on the device) is
-  /// not 0; null: accepts. What an optimizer's step does with its verdict.
+  /// not 0; null: accepts. Called with the verdict by whoever gives it: GradScaler::step(), Optimizer::step().
   void commit_statistics(const float* found_inf = nullptr) const;
   const std::vector<std::pair<std::string, RunningStatistics*>>& statistics() const { return statistics_; }
 

@@ -102,8 +102,8 @@ Tensor Dropout::forward(const Tensor& x) {
   if (!training()) return x;
   const StepContext::Values at = StepContext::current();
   const kernels::DropoutKey key =
-      at.named ? kernels::DropoutKey{at.seed, at.step, random_name().layer, StepContext::next_call(random_name().layer),
-                                     at.position}
+      at.named ? kernels::DropoutKey{at.seed.value_or(random_name().seed), at.step, random_name().layer,
+                                     StepContext::next_call(random_name().layer), at.position}
                : kernels::DropoutKey{random_name().seed, random_name().calls++, random_name().layer};
   return ops::dropout(x, p_, key, at.first_sample);
 }

@@ -10,15 +10,17 @@ thread_local StepContext::Values on_this_thread;
 thread_local StepContext* innermost = nullptr;
 }  // namespace
 
-StepContext::StepContext(std::uint64_t seed, std::uint64_t step, std::int64_t first_sample)
-    : previous_(on_this_thread), outer_(std::exchange(innermost, this)) {
-  on_this_thread = {true, seed, step, first_sample, nullptr};
-}
+StepContext::StepContext(const Values& values)
+    : previous_(std::exchange(on_this_thread, values)), outer_(std::exchange(innermost, this)) {}
 
-StepContext::StepContext(std::uint64_t seed, const kernels::StepPosition* position)
-    : previous_(on_this_thread), outer_(std::exchange(innermost, this)) {
-  on_this_thread = {true, seed, 0, 0, position};
-}
+StepContext::StepContext(std::uint64_t step, std::int64_t first_sample)
+    : StepContext(Values{.named = true, .step = step, .first_sample = first_sample}) {}
+
+StepContext::StepContext(std::uint64_t seed, std::uint64_t step, std::int64_t first_sample)
+    : StepContext(Values{.named = true, .seed = seed, .step = step, .first_sample = first_sample}) {}
+
+StepContext::StepContext(const kernels::StepPosition* position)
+    : StepContext(Values{.named = true, .position = position}) {}
 
 StepContext::~StepContext() {
   on_this_thread = previous_;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 
 #include "runtime/kernels/backend.h"
 
@@ -13,18 +14,21 @@ namespace lockstep::nn {
 /// context gets a mask of its own each time. Without a context, layers count their calls: see Dropout.
 class StepContext {
  public:
-  /// `first_sample`: the place of the input's first row in the step's global batch.
+  /// `first_sample`: the place of the input's first row in the step's global batch. Masks are those of the model's
+  /// seed: see nn::initialize().
+  StepContext(std::uint64_t step, std::int64_t first_sample);
+  /// The same with another seed.
   StepContext(std::uint64_t seed, std::uint64_t step, std::int64_t first_sample);
   /// The same with the place in memory of the device on which the pass runs, read when its kernels do: it may be
   /// another one each time that a captured pass is launched.
-  StepContext(std::uint64_t seed, const kernels::StepPosition* position);
+  explicit StepContext(const kernels::StepPosition* position);
   ~StepContext();
   StepContext(const StepContext&) = delete;
   StepContext& operator=(const StepContext&) = delete;
 
   struct Values {
-    bool named = false;  ///< whether there is a context; without one, only first_sample has a meaning
-    std::uint64_t seed = 0;
+    bool named = false;                 ///< whether there is a context; without one, only first_sample has a meaning
+    std::optional<std::uint64_t> seed;  ///< nothing: the model's
     std::uint64_t step = 0;
     std::int64_t first_sample = 0;
     const kernels::StepPosition* position = nullptr;  ///< null: nothing is added to the others
@@ -35,6 +39,8 @@ class StepContext {
   static std::uint32_t next_call(std::uint32_t layer);
 
  private:
+  explicit StepContext(const Values& values);
+
   Values previous_;
   StepContext* outer_;
   std::map<std::uint32_t, std::uint32_t> calls_;  ///< by layer

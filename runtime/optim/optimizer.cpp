@@ -120,6 +120,7 @@ void Optimizer::step() {
   kernels::backend(device).cast_ballot(flags, {}, 0, 1, ballot);
   kernels::backend(device).count_ballot(ballot, 1, verdict.data());
   step(nullptr, &verdict.data()->found_inf);
+  arena().commit_statistics(&verdict.data()->found_inf);
   kernels::backend(device).accumulate(verdict.field(offsetof(kernels::StepVerdict, found_inf), DType::kFloat32),
                                       skipped_);
   if (device == kCpu) say_skipped(skipped_steps());
@@ -175,7 +176,6 @@ void Optimizer::step(const float* inverse_scale, const float* found_inf) {
     slice.master_precision = rounded ? arena.options().compute_dtype : DType::kFloat32;
     update(slice, scalars);
   }
-  arena.commit_statistics(found_inf);
   backend.advance_schedule(found_inf, device_rates_, has_gradient, parameter_steps_, schedule_.data());
   arena.use_gradients();
   // Whether the step was applied is known on the device alone.

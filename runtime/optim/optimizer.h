@@ -64,14 +64,15 @@ class Optimizer {
   /// Looks for inf and NaN in the gradients: flags float32 [parameters], 1 where there is one, in the arena's order.
   /// A parameter without a gradient is not flagged. Also measures what clipping by global norm needs.
   const Tensor& check_gradients();
-  /// The update, with gradients multiplied by *inverse_scale first; nothing happens, except that pending batch-norm
-  /// statistics are forgotten, where *found_inf != 0. Both are device memory; a null inverse_scale is 1. Call
-  /// check_gradients() before when clipping by norm.
+  /// The update alone, with gradients multiplied by *inverse_scale first; nothing happens where *found_inf != 0. Both
+  /// are device memory; a null inverse_scale is 1. Call check_gradients() before when clipping by norm. Pending
+  /// batch-norm statistics are left to whoever has given the verdict: nn::Arena::commit_statistics().
   void step(const float* inverse_scale, const float* found_inf);
   /// The same with numbers of the host.
   void step(float inverse_scale, float found_inf);
-  /// Without a GradScaler: the gradients are what they are. Where one is not finite nothing happens; that is counted,
-  /// and the first time said in the log: on the CPU at once, on a GPU by skipped_steps().
+  /// Without a GradScaler: the gradients are what they are. Accepts pending batch-norm statistics. Where a gradient is
+  /// not finite nothing happens, and the statistics are forgotten; that is counted, and the first time said in the log:
+  /// on the CPU at once, on a GPU by skipped_steps().
   void step();
   /// How many calls of step() were skipped since attach(); counts to 2^24. Waits for a GPU.
   std::int64_t skipped_steps() const;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <type_traits>
+#include <utility>
 
 #include "runtime/tensor/stream.h"
 #include "runtime/tensor/tensor.h"
@@ -17,10 +18,13 @@ class DeviceValue {
  public:
   DeviceValue() = default;
   /// Memory for what a kernel will write.
-  explicit DeviceValue(Device device)
-      : storage_(Storage::allocate(sizeof(T), device)),
-        bytes_(Tensor::view(storage_, 0, {static_cast<std::int64_t>(sizeof(T))}, DType::kUInt8)) {}
+  explicit DeviceValue(Device device) : DeviceValue(Storage::allocate(sizeof(T), device), 0) {}
   DeviceValue(const T& value, Device device) : DeviceValue(device) { write(value); }
+  /// The struct that begins `offset` bytes into `storage`.
+  DeviceValue(Storage storage, std::size_t offset)
+      : storage_(std::move(storage)),
+        offset_(offset),
+        bytes_(Tensor::view(storage_, offset_, {static_cast<std::int64_t>(sizeof(T))}, DType::kUInt8)) {}
 
   bool defined() const { return bytes_.defined(); }
   Device device() const { return bytes_.device(); }
@@ -39,10 +43,19 @@ class DeviceValue {
     T copy = value;
     bytes_.copy_from(host_view(copy));
   }
-  /// `count` elements of `dtype` that begin `offset` bytes into the struct, as a tensor.
-  Tensor field(std::size_t offset, DType dtype, std::int64_t count = 1) const {
-    return Tensor::view(storage_, offset, {count}, dtype);
+  /// A member that is a number or an array of them, in the same memory: a tensor of its type, [count]. A larger `count`
+  /// includes members of the same type behind it.
+  template <class M, class Number = std::remove_all_extents_t<M>>
+  Tensor field(M T::*member, std::int64_t count = sizeof(M) / sizeof(Number)) const {
+    return Tensor::view(storage_, offset_ + offset_of(member), {count}, dtype_of<Number>);
   }
+  /// A member that is a struct, in the same memory.
+  template <class M>
+  DeviceValue<M> part(M T::*member) const {
+    return {storage_, offset_ + offset_of(member)};
+  }
+  /// Copies the other's value here; appended to the device's current stream.
+  void copy_from(const DeviceValue& other) const { bytes_.copy_from(other.bytes_); }
   const Tensor& bytes() const { return bytes_; }
 
  private:
@@ -51,7 +64,15 @@ class DeviceValue {
                         DType::kUInt8);
   }
 
+  template <class M>
+  static std::size_t offset_of(M T::*member) {
+    const T value{};
+    return static_cast<std::size_t>(reinterpret_cast<const std::byte*>(&(value.*member)) -
+                                    reinterpret_cast<const std::byte*>(&value));
+  }
+
   Storage storage_;
+  std::size_t offset_ = 0;
   Tensor bytes_;
 };
 

@@ -9,6 +9,7 @@
 
 #include "runtime/autograd/meta.h"
 #include "runtime/kernels/backend.h"
+#include "runtime/ops/elementwise.h"
 #include "runtime/tensor/error.h"
 #include "runtime/train/restarts.h"
 
@@ -83,11 +84,16 @@ Faults::Faults(const job::Job& job, int rank, int world_size, const nn::Arena& a
   }
 }
 
-bool Faults::planned_at(std::uint64_t step) const { return std::ranges::find(steps_, step) != steps_.end(); }
+bool Faults::needs_phases(std::uint64_t step) const { return std::ranges::find(steps_, step) != steps_.end(); }
 
 void Faults::enter(std::uint64_t step, std::uint32_t micro_batch) {
   step_ = step;
   micro_batch_ = micro_batch;
+}
+
+void Faults::phase_begins(step::Phase phase, std::uint64_t step, std::uint32_t micro_batch) {
+  enter(step, micro_batch);
+  if (phase == step::Phase::kForward) at(job::FORWARD);
 }
 
 bool Faults::now(const Planned& fault) const {
@@ -113,7 +119,7 @@ void Faults::poison(const Tensor& gradient, float value) {
       .fill(gradient.reshaped({gradient.numel()}).rows(0, 1), static_cast<double>(value));
 }
 
-void Faults::on_gradient(std::size_t slot) const {
+void Faults::gradient_ready(std::size_t slot) {
   if (slot == 0) at(job::BACKWARD);
   // The last gradient: buckets before its own are on their way.
   if (slot + 1 == arena_.slots().size()) at(job::ALL_REDUCE);
@@ -125,16 +131,16 @@ void Faults::on_gradient(std::size_t slot) const {
   }
 }
 
-double Faults::loss_factor() const {
+Tensor Faults::in_loss(const Tensor& loss) const {
   const bool bad = std::ranges::any_of(planned_, [this](const Planned& fault) {
     return fault.kind == job::Fault::kNan && fault.point.phase() == job::LOSS && now(fault);
   });
-  return bad ? std::numeric_limits<double>::quiet_NaN() : 1.0;
+  return bad ? ops::scale(loss, std::numeric_limits<double>::quiet_NaN()) : loss;
 }
 
-void Faults::after_step() const {
+void Faults::step_ends(std::uint64_t step) {
   for (const Planned& fault : planned_) {
-    if (fault.kind != job::Fault::kBitFlip || fault.point.step() != step_) continue;
+    if (fault.kind != job::Fault::kBitFlip || fault.point.step() != step) continue;
     const Tensor master = arena_.master(arena_.slots()[fault.slot]);
     const Tensor flipped = Tensor::empty(master.shape(), master.dtype());
     flipped.copy_from(master.to(kCpu));

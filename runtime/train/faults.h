@@ -7,6 +7,7 @@
 
 #include "configs/job.pb.h"
 #include "runtime/nn/arena.h"
+#include "runtime/step/step_observer.h"
 #include "runtime/tensor/tensor.h"
 
 namespace lockstep::train {
@@ -16,23 +17,24 @@ namespace lockstep::train {
 void require_possible(const job::Fault& fault, int index, const std::vector<std::string>& parameters, int world_size);
 
 /// The faults that a job asks for on this rank, for tests and rehearsals. None in a run that the launcher restarted.
-class Faults {
+class Faults final : public step::StepObserver {
  public:
   /// Throws as require_possible() does.
   Faults(const job::Job& job, int rank, int world_size, const nn::Arena& arena);
 
-  /// Whether a fault is planned at the step, on any rank.
-  bool planned_at(std::uint64_t step) const;
-  /// Where the run stands; `micro_batch` counts from 0 within the step.
-  void enter(std::uint64_t step, std::uint32_t micro_batch);
   /// Kills, stops or delays this rank where a fault names this phase of the current step.
   void at(job::Phase phase) const;
-  /// A parameter's gradient is complete: overflow and nan write into it; backward and all-reduce begin here.
-  void on_gradient(std::size_t slot) const;
-  /// The factor that a fault in the loss multiplies it with: NaN or 1.
-  double loss_factor() const;
-  /// Flips a bit of a weight, after the step.
-  void after_step() const;
+  /// The loss of the current micro-batch, or NaN in its place.
+  Tensor in_loss(const Tensor& loss) const;
+
+  void step_begins(std::uint64_t step) override { enter(step, 0); }
+  /// Where a fault is planned at the step, on any rank: it strikes one step, which no captured one knows of.
+  bool needs_phases(std::uint64_t step) const override;
+  void phase_begins(step::Phase phase, std::uint64_t step, std::uint32_t micro_batch) override;
+  /// Overflow and nan write into the gradient; backward and all-reduce begin here.
+  void gradient_ready(std::size_t slot) override;
+  /// Flips a bit of a weight.
+  void step_ends(std::uint64_t step) override;
 
  private:
   struct Planned {
@@ -40,6 +42,7 @@ class Faults {
     job::FaultPoint point;
     std::size_t slot;
   };
+  void enter(std::uint64_t step, std::uint32_t micro_batch);
   bool now(const Planned& fault) const;
   static void poison(const Tensor& gradient, float value);
 

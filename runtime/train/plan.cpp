@@ -20,7 +20,7 @@
 #include "runtime/ops/losses.h"
 #include "runtime/optim/optimizer.h"
 #include "runtime/train/faults.h"
-#include "runtime/train/train_step.h"
+#include "runtime/train/job_step.h"
 
 namespace lockstep::train {
 

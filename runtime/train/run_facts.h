@@ -7,6 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "runtime/train/network.h"
+#include "runtime/train/train.h"
+#include "runtime/train/training_data.h"
+
 namespace lockstep::train {
 
 /// What a run is about to do, for a person.
@@ -26,9 +30,12 @@ struct RunFacts {
   std::string device;
   std::string precision;
   std::filesystem::path run_dir;
-  std::uint64_t resumed_step = 0;
   std::vector<std::string> remarks;  ///< lines of their own
 };
+
+/// Those of a run of several `ranks`. `remarks` as above.
+RunFacts facts_of(const TrainOptions& options, const Network& network, const TrainingData& data, int ranks,
+                  std::vector<std::string> remarks);
 
 /// A few aligned lines, "name  value" each, without the end of the last one; `bold` draws the job's name so.
 std::string header_text(const RunFacts& facts, bool bold);

@@ -3,11 +3,8 @@
 
 #include <unistd.h>
 
-#include <cstdio>
 #include <fstream>
-#include <functional>
 #include <system_error>
-#include <vector>
 
 #include "runtime/tensor/error.h"
 
@@ -28,46 +25,6 @@ void write_text(const fs::path& path, const std::string& text) {
     throw StorageError("cannot write " + path.string() + (failed ? ": " + failed.message() : ""),
                        "Check the space and the permissions there, or choose another --run-dir.");
   }
-}
-
-namespace {
-
-/// Moves those entries of `directory` that `chosen` picks by name to the same place below a new folder of `run_dir`.
-void set_aside(const fs::path& run_dir, const fs::path& directory,
-               const std::function<bool(const std::string&)>& chosen) {
-  std::vector<fs::path> names;
-  std::error_code missing;
-  for (const fs::directory_entry& entry : fs::directory_iterator(run_dir / directory, missing)) {
-    if (chosen(entry.path().filename().string())) names.push_back(directory / entry.path().filename());
-  }
-  if (names.empty()) return;
-  int number = 1;
-  while (fs::exists(run_dir / ("earlier-" + std::to_string(number)))) ++number;
-  const fs::path aside = run_dir / ("earlier-" + std::to_string(number));
-  fs::create_directories(aside / directory);
-  // Its steps will be dropped from the run's own metrics.
-  if (!directory.empty() && fs::exists(run_dir / "metrics.jsonl")) {
-    fs::copy_file(run_dir / "metrics.jsonl", aside / "metrics.jsonl");
-  }
-  for (const fs::path& name : names) fs::rename(run_dir / name, aside / name);
-}
-
-}  // namespace
-
-void set_aside_earlier_run(const fs::path& run_dir) {
-  if (!fs::exists(run_dir / "checkpoints") && !fs::exists(run_dir / "metrics.jsonl")) return;
-  set_aside(run_dir, "", [](const std::string& name) {
-    return name == "checkpoints" || name == "metrics.jsonl" || name == "summary.json" || name == "job.pbtxt" ||
-           name.starts_with("events.out.tfevents.");
-  });
-}
-
-void set_aside_later_checkpoints(const fs::path& run_dir, std::uint64_t step) {
-  set_aside(run_dir, "checkpoints", [step](const std::string& name) {
-    unsigned long long number = 0;
-    char rest = 0;
-    return std::sscanf(name.c_str(), "step-%llu%c", &number, &rest) == 1 && number > step;
-  });
 }
 
 }  // namespace lockstep::train

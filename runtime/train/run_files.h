@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <string>
 
@@ -9,11 +8,5 @@ namespace lockstep::train {
 
 /// Writes a small file whole or not at all; makes its directory. Throws StorageError.
 void write_text(const std::filesystem::path& path, const std::string& text);
-/// Moves an earlier run's files into a folder `earlier-<n>` of `run_dir`, so that a new run starts there and nothing is
-/// lost.
-void set_aside_earlier_run(const std::filesystem::path& run_dir);
-/// The same for the checkpoints of steps behind `step` alone, from which a run goes on: they belong to another
-/// continuation, and neither may they be resumed from nor stand where this one is about to save.
-void set_aside_later_checkpoints(const std::filesystem::path& run_dir, std::uint64_t step);
 
 }  // namespace lockstep::train

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "runtime/train/step_report.h"
 #include "runtime/train/train.h"
@@ -22,6 +24,31 @@ class RunObserver {
   virtual void saved(std::uint64_t /*step*/, const std::string& /*path*/, double /*seconds*/) {}
   /// A remark for a person.
   virtual void note(const std::string& /*text*/) {}
+};
+
+/// Tells several in their order.
+class RunObservers final : public RunObserver {
+ public:
+  explicit RunObservers(std::vector<RunObserver*> all) : all_(std::move(all)) {}
+
+  void step(const StepReport& report) override {
+    for (RunObserver* const each : all_) each->step(report);
+  }
+  void evaluation(std::uint64_t step, const EvalResult& result) override {
+    for (RunObserver* const each : all_) each->evaluation(step, result);
+  }
+  void saving(std::uint64_t step) override {
+    for (RunObserver* const each : all_) each->saving(step);
+  }
+  void saved(std::uint64_t step, const std::string& path, double seconds) override {
+    for (RunObserver* const each : all_) each->saved(step, path, seconds);
+  }
+  void note(const std::string& text) override {
+    for (RunObserver* const each : all_) each->note(text);
+  }
+
+ private:
+  std::vector<RunObserver*> all_;
 };
 
 }  // namespace lockstep::train

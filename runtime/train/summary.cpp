@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/summary.h"
 
-#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -40,13 +39,6 @@ bool describes(const fs::path& path, std::uint64_t steps, const std::string& wei
   const auto json = nlohmann::json::parse(in, nullptr, false);
   return json.is_object() && json.value("status", "") == "done" && json.value("steps", std::uint64_t{0}) == steps &&
          json.value("weights_digest", "") == weights_digest;
-}
-
-double median(std::vector<float> values) {
-  if (values.empty()) return 0.0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return static_cast<double>(*middle);
 }
 
 }  // namespace lockstep::train

@@ -6,7 +6,6 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "runtime/train/train.h"
 
@@ -42,8 +41,6 @@ struct Summary {
 };
 
 nlohmann::ordered_json to_json(const Summary& summary);
-/// 0 without values.
-double median(std::vector<float> values);
 
 /// Whether the summary at `path` is that of a run that was done at this step with these weights.
 bool describes(const std::filesystem::path& path, std::uint64_t steps, const std::string& weights_digest);

@@ -9,11 +9,12 @@
 #include "runtime/job/training_options.h"
 #include "runtime/tensor/as_error.h"
 #include "runtime/train/compute_environment.h"
+#include "runtime/train/evaluator.h"
 #include "runtime/train/plan.h"
 #include "runtime/train/progress.h"
 #include "runtime/train/replicated.h"
 #include "runtime/train/restarts.h"
-#include "runtime/train/run_record.h"
+#include "runtime/train/run_directory.h"
 #include "runtime/train/trainer.h"
 #include "runtime/train/training_state.h"
 
@@ -52,7 +53,7 @@ std::string next_step(const TrainOptions& options, ExitCode code) {
 
 /// Each rank tells of its own failure: that of rank 0 has the run's numbers, and another one's may explain it.
 void record_failure(const TrainOptions& options, const comm::World& world, const Error& error, const Trainer* trainer,
-                    RunRecord* record) {
+                    RunDirectory* record) {
   const std::string rank = world.size() > 1 ? "rank " + std::to_string(world.rank()) + ", " : "";
   const RunEnd end = end_of(error, trainer != nullptr ? trainer->step() : 0,
                             rank + (trainer != nullptr ? trainer->place() : "during start-up"), restart_count());
@@ -77,7 +78,7 @@ ExitCode train(comm::World& world, const TrainOptions& options) {
     throw;
   }
   comm::Communicator& communicator = *world.communicator();
-  std::optional<RunRecord> record;
+  std::optional<RunDirectory> record;
   on_rank_zero(communicator, [&] { record.emplace(options, world.size(), world.mpi_start_time().count()); });
   std::optional<Trainer> trainer;
   try {
@@ -89,8 +90,9 @@ ExitCode train(comm::World& world, const TrainOptions& options) {
     }
     trainer.emplace(world, options, observers);
     on_rank_zero(communicator, [&] {
-      record->begin(trainer->step(), trainer->applied_steps(), trainer->skipped_steps(), trainer->resumed_from(),
-                    to_json(trainer->environment()));
+      const Checkpointer& checkpointer = trainer->checkpointer();
+      record->begin(trainer->step(), trainer->applied_steps(), trainer->skipped_steps(), checkpointer.resumed_from(),
+                    to_json(checkpointer.environment()));
     });
     if (progress) progress->header(trainer->facts());
     const ExitCode code = trainer->run();
@@ -123,9 +125,10 @@ EvalResult evaluate(comm::World& world, const job::Job& job, const std::filesyst
     restore_for(job, found, [&] { restore_tensors(network, found, false); });
     path = found.path;
   });
-  const comm::DistributedDataParallel ddp(network.model(), world,
-                                          job::ddp_options(job.comm()));  // rank 0's weights on every rank
-  EvalResult result = *network.evaluate(dataset, job.data().eval_batch(), communicator, [] { return false; });
+  // Rank 0's weights on every rank.
+  const comm::DistributedDataParallel ddp(network.model(), world, job::ddp_options(job.comm()));
+  Evaluator evaluator(network, dataset, job.data().eval_batch(), communicator);
+  EvalResult result = *evaluator.run([] { return false; });
   result.checkpoint = path;
   return result;
 }

@@ -18,10 +18,10 @@
 #include "runtime/job/data_options.h"
 #include "runtime/job/job.h"
 #include "runtime/optim/schedule.h"
+#include "runtime/step/uploader.h"
 #include "runtime/tensor/gpu.h"
+#include "runtime/train/job_step.h"
 #include "runtime/train/network.h"
-#include "runtime/train/train_step.h"
-#include "runtime/train/uploader.h"
 #include "tests/bench/stopwatch.h"
 
 namespace {
@@ -59,7 +59,8 @@ class StepBench {
         world_(comm::World::from_environment({.device = device_})),
         dataset_(data::make_dataset(job::data_options(job_.data()), data::Split::kTrain)),
         network_(job_, *dataset_, device_),
-        step_(job_, world_, network_),
+        status_(world_.rank()),
+        job_step_(job_, world_, network_, status_),
         uploader_(device_),
         inputs_(uploader_.upload(1, {first_batch(job_, dataset_)}, false)) {
     const double rate = job_.optimizer().has_sgd() ? job_.optimizer().sgd().lr() : 1e-4;
@@ -80,7 +81,7 @@ class StepBench {
   }
 
   void round() {
-    const std::uint64_t graphs = step_.graph_launches();
+    const std::uint64_t graphs = job_step_.step().graph_launches();
     std::uint64_t launch_waits = 0;
     std::vector<double> times, launches;
     for (int train = 0; train < kTrains; ++train) {
@@ -91,13 +92,13 @@ class StepBench {
       Stream::current(device_).synchronize();
       times.push_back(microseconds_since(start) / steps_);
     }
-    const train::StepOutcome outcome = step_.outcome().read();
+    const step::StepOutcome outcome = job_step_.step().device_outcome().read();
     const double steps = kTrains * steps_;
     std::printf(
         "{\"step_ms\": %.5f, \"host_us\": %.2f, \"host_waits\": %.3f, \"peak_memory_bytes\": %zu, \"steps\": %.0f, "
         "\"graph_share\": %.3f, \"loss\": %.6g, \"skipped\": %lld}\n",
         1e-3 * bench::median(times), bench::median(launches), static_cast<double>(launch_waits) / steps,
-        memory_statistics(device_).peak, steps, static_cast<double>(step_.graph_launches() - graphs) / steps,
+        memory_statistics(device_).peak, steps, static_cast<double>(job_step_.step().graph_launches() - graphs) / steps,
         static_cast<double>(outcome.loss), static_cast<long long>(outcome.scale.skipped_steps));
     std::fflush(stdout);
   }
@@ -110,7 +111,7 @@ class StepBench {
   void launch(int steps, std::vector<double>& launches) {
     for (int i = 0; i < steps; ++i) {
       const auto start = std::chrono::steady_clock::now();
-      step_.run(inputs_);
+      job_step_.step().run(inputs_);
       launches.push_back(microseconds_since(start));
     }
   }
@@ -126,9 +127,10 @@ class StepBench {
   comm::World world_;
   data::DatasetPtr dataset_;
   train::Network network_;
-  train::TrainStep step_;
-  train::Uploader uploader_;
-  train::StepInputs inputs_;
+  train::RankStatus status_;
+  train::JobStep job_step_;
+  step::Uploader uploader_;
+  step::StepInputs inputs_;
   int steps_ = 1;
 };
 

@@ -5,6 +5,7 @@
 
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/engine.h"
+#include "runtime/nn/forward.h"
 #include "runtime/tensor/error.h"
 #include "tests/amp/grad_scaler/scaled_model.h"
 
@@ -80,7 +81,7 @@ struct Classifier {
     initialize(net, *optimizer, options, device());
   }
 
-  Tensor loss() { return ops::cross_entropy(forward(net, x, properties_of(options)), classes); }
+  Tensor loss() { return ops::cross_entropy(nn::forward(net, x), classes); }
 
   AmpOptions options;
   nn::Sequential net;
@@ -169,7 +170,7 @@ TEST_P(EveryLevel, UsesAndKeepsAWeightThatTheUserWrote) {
   const nn::Arena& arena = *model.net.arena();
   const auto output = [&model] {
     model.net.train(false);
-    const std::vector<double> y = amp::testing::values_of(forward(model.net, model.x, properties_of(model.options)));
+    const std::vector<double> y = amp::testing::values_of(nn::forward(model.net, model.x));
     model.net.train();
     return y;
   };
@@ -211,7 +212,7 @@ TEST_P(EveryLevel, LetsGradientsAddUpAndOptimizersTakeTurns) {
 TEST_P(EveryLevel, EvaluatesToFloat32LossesAndFiniteOutputs) {
   Classifier model(GetParam().options);
   model.net.train(false);
-  const Tensor y = forward(model.net, model.x, properties_of(model.options));
+  const Tensor y = nn::forward(model.net, model.x);
   for (const double value : amp::testing::values_of(y)) EXPECT_TRUE(std::isfinite(value));
   EXPECT_EQ(model.loss().dtype(), DType::kFloat32);
   EXPECT_FALSE(Autocast::enabled());

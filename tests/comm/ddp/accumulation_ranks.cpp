@@ -94,11 +94,12 @@ TEST(Accumulation, ThatAreEachReducedAddUpToo) {
     mine.join();
     alone.backward(samples, part_of(kSamples, 3, 0, 1, Shares::kEven), 1);
     for (const Range& part : part_of(kSamples, 3, world().rank(), world().size(), Shares::kGrowing)) {
-      const double divisor = static_cast<double>(kSamples) / mine.ddp().loss_weight(1, 1);
       const nn::StepContext context(options.seed, 1, part.begin);
       const Tensor input = samples.input.rows(part.begin, part.end).to(rank_device());
       const Tensor target = samples.target.rows(part.begin, part.end).to(rank_device());
-      mine.scaler().scale(ops::cross_entropy(mine.ddp().forward(input), target, {.divisor = divisor})).backward();
+      const Tensor output = mine.ddp().forward(input, {.step_samples = kSamples});
+      const double divisor = mine.ddp().share(kSamples).loss_divisor;
+      mine.scaler().scale(ops::cross_entropy(output, target, {.divisor = divisor})).backward();
     }
     EXPECT_LE(distance(mine.arena().grads(), alone.arena().grads()), 1e-6 * norm(alone.arena().grads()));
   }

@@ -9,6 +9,7 @@
 #include "runtime/base/counter_rng.h"
 #include "runtime/job/defaults.h"
 #include "runtime/job/model_options.h"
+#include "runtime/nn/forward.h"
 #include "runtime/nn/step_context.h"
 #include "runtime/ops/losses.h"
 #include "runtime/tensor/error.h"
@@ -72,7 +73,6 @@ Samples make_samples(std::int64_t n, std::int64_t extent, std::int64_t channels,
 
 Learner::Learner(const LearnerOptions& options, std::int64_t extent, std::int64_t channels)
     : options_(options),
-      properties_(amp::properties_of(options_.amp)),
       model_(build(options_.model, {extent, extent, channels}, options_.seed)),
       optimizer_(options_.optimizer.of(model_->parameters())) {
   amp::initialize(*model_, *optimizer_, options_.amp, rank_device());
@@ -85,8 +85,6 @@ void Learner::join() {
 }
 
 double Learner::backward(const Samples& samples, const Part& part, std::uint64_t step) {
-  const double all = static_cast<double>(samples.target.numel());
-  const double weight = ddp_ ? ddp_->loss_weight(1, 1) : 1.0;
   double total = 0;
   optimizer_->zero_grad();
   for (std::size_t m = 0; m < part.size(); ++m) {
@@ -96,9 +94,11 @@ double Learner::backward(const Samples& samples, const Part& part, std::uint64_t
     const nn::StepContext context(options_.seed, step, begin);
     const Tensor input = samples.input.rows(begin, end).to(rank_device());
     const Tensor target = samples.target.rows(begin, end).to(rank_device());
-    const Tensor output = amp::forward(*model_, input, properties_);
-    const Tensor loss = ops::cross_entropy(output, target, {.divisor = all / weight});
-    total += loss.item() / weight;
+    const Tensor output =
+        ddp_ ? ddp_->forward(input, {.step_samples = samples.target.numel()}) : nn::forward(*model_, input);
+    const Share share = ddp_ ? ddp_->share(samples.target.numel()) : share_of(samples.target.numel(), 1, true);
+    const Tensor loss = ops::cross_entropy(output, target, {.divisor = share.loss_divisor});
+    total += loss.item() * share.loss_factor;
     scaler_->scale(loss).backward();
   }
   return total;

@@ -82,7 +82,6 @@ class Learner {
 
  private:
   LearnerOptions options_;
-  amp::OptLevelProperties properties_;
   std::unique_ptr<nn::Module> model_;
   std::unique_ptr<optim::Optimizer> optimizer_;
   std::optional<DistributedDataParallel> ddp_;

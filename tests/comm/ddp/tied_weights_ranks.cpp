@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 
 #include "comm/ddp/digest.h"
+#include "runtime/data/batch.h"
+#include "runtime/nn/forward.h"
 #include "runtime/nn/layers.h"
 #include "runtime/ops/ops.h"
 #include "tests/comm/ddp/ddp_fixture.h"
@@ -40,8 +42,9 @@ struct Loop {
 
   void backward(const Tensor& input, const Range& share) {
     const Tensor x = input.rows(share.begin, share.end).to(rank_device());
-    const Tensor y = amp::forward(net, x, amp::properties_of(options));
-    const double weight = ddp ? ddp->loss_weight(share.end - share.begin, input.size(0)) : 1.0;
+    const data::Batch batch{.input = x, .step_samples = input.size(0)};
+    const Tensor y = ddp ? ddp->forward(batch) : nn::forward(net, x);
+    const double weight = ddp ? ddp->loss_weight(batch) : 1.0;
     optimizer->zero_grad();
     ops::scale(ops::mse(y, Tensor::zeros(y.shape(), y.dtype(), y.device())), weight).backward();
   }
@@ -101,8 +104,7 @@ TEST(TiedWeights, AreSavedAndLoadedUnderTheFirstName) {
   EXPECT_THAT(names, testing::UnorderedElementsAre("first.weight", "first.bias", "second.bias"));
   EXPECT_EQ(weights_digest(*loaded.net.arena()), weights_digest(*saved.net.arena()));
   const Tensor x = input.to(rank_device());
-  const amp::OptLevelProperties properties = amp::properties_of(saved.options);
-  EXPECT_EQ(bits_of({amp::forward(loaded.net, x, properties)}), bits_of({amp::forward(saved.net, x, properties)}));
+  EXPECT_EQ(bits_of({nn::forward(loaded.net, x)}), bits_of({nn::forward(saved.net, x)}));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <limits>
 #include <memory>
 
+#include "runtime/data/batch.h"
 #include "runtime/nn/step_context.h"
 #include "runtime/ops/ops.h"
 #include "tests/comm/ddp/ddp_fixture.h"
@@ -29,14 +30,19 @@ class UserLoop {
 
   /// The output of this rank's share of `samples`.
   Tensor step(const Samples& samples, const Range& share, Place place = Place::kTold) {
-    const Tensor input = samples.input.rows(share.begin, share.end).to(rank_device());
-    const Tensor target = samples.target.rows(share.begin, share.end).to(rank_device());
+    const data::Batch batch{.input = samples.input.rows(share.begin, share.end).to(rank_device()),
+                            .target = samples.target.rows(share.begin, share.end).to(rank_device()),
+                            .first_sample = share.begin,
+                            .step_samples = samples.target.numel()};
     optimizer_->zero_grad();
-    const Tensor output = !ddp_                   ? model_->forward(input)
-                          : place == Place::kTold ? ddp_->forward(input, share.begin)
-                                                  : ddp_->forward(input);
-    const double weight = ddp_ ? ddp_->loss_weight(share.end - share.begin, samples.target.numel()) : 1.0;
-    scaler_->scale(ops::scale(ops::cross_entropy(output, target), weight)).backward();
+    const Tensor output = !ddp_                   ? model_->forward(batch.input)
+                          : place == Place::kTold ? ddp_->forward(batch)
+                                                  : ddp_->forward(batch.input);
+    // Where ddp is not told of the step's samples, gradients are averaged over ranks.
+    const double average =
+        static_cast<double>(world().size() * (share.end - share.begin)) / static_cast<double>(batch.step_samples);
+    const double weight = !ddp_ ? 1.0 : place == Place::kTold ? ddp_->loss_weight(batch) : average;
+    scaler_->scale(ops::scale(ops::cross_entropy(output, batch.target), weight)).backward();
     scaler_->step(*optimizer_);
     scaler_->update();
     return output.detach();
@@ -84,7 +90,7 @@ TEST(UserLoop, DrawsOtherMasksElsewhereInTheBatch) {
   const Tensor whole = truth.step(batch, {0, 23});
   const Range share = share_of(23, Shares::kEven);
   const Tensor input = batch.input.rows(share.begin, share.end).to(rank_device());
-  const Tensor elsewhere = mine.ddp().forward(input, share.begin + 1);
+  const Tensor elsewhere = mine.ddp().forward(input, {.first_sample = share.begin + 1});
   EXPECT_GT(distance(elsewhere, whole.rows(share.begin, share.end)), 0.01 * norm(whole));
 }
 

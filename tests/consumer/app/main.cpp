@@ -3,7 +3,6 @@
 // the loss has fallen.
 #include <cstdio>
 
-#include "amp/autocast/autocast.h"
 #include "amp/grad_scaler/grad_scaler.h"
 #include "amp/grad_scaler/opt_level.h"
 #include "comm/ddp/distributed_data_parallel.h"
@@ -15,6 +14,7 @@
 #include "runtime/job/model_options.h"
 #include "runtime/ops/ops.h"
 #include "runtime/optim/sgd.h"
+#include "runtime/step/training_step.h"
 #include "runtime/tensor/error.h"
 
 using namespace lockstep;
@@ -49,20 +49,11 @@ double train() {
   options.seed = job.seed();
   data::Loader loader(dataset, options);
 
+  step::TrainingStep training(ddp, *optimizer, scaler, ops::cross_entropy);
   double first = 0, last = 0;
   for (std::uint32_t step = 0; step < job.train().steps(); ++step) {
-    const data::Batch batch = loader.next();
-    optimizer->zero_grad();
-    Tensor loss;
-    {
-      const amp::Autocast autocast(DType::kFloat16);
-      loss = ops::cross_entropy(ddp.forward(batch.input, batch.first_sample), batch.target);
-    }
-    loss = ops::scale(loss, ddp.loss_weight(batch.input.size(0), batch.step_samples));
-    scaler.scale(loss).backward();
-    scaler.step(*optimizer);
-    scaler.update();
-    last = loss.item();
+    training.run(loader.next());
+    last = static_cast<double>(training.outcome().loss);
     if (step == 0) first = last;
   }
   std::printf("loss %.3f -> %.3f\n", first, last);

@@ -41,6 +41,7 @@ std::vector<std::vector<std::int64_t>> steps_of(const World& world, LoaderOption
       for (const auto& loader : loaders) {
         const Batch batch = loader->next();
         EXPECT_EQ(batch.first_sample, std::ssize(step));
+        EXPECT_EQ(batch.step, options.first_step + static_cast<std::uint64_t>(&step - all.data()));
         EXPECT_EQ(batch.input.size(0), batch.target.size(0));
         for (const std::int64_t label : labels(batch)) step.push_back(label);
         micro_samples += batch.input.size(0);

@@ -52,11 +52,11 @@ TEST(Dropout, ReadsThePlaceInTheRunWhenItRuns) {
   const DeviceValue<kernels::StepPosition> position({}, device());
   const auto masks = [&](std::int64_t first_sample) {
     position.write({7, first_sample});
-    const StepContext context(3, position.data());
+    const StepContext context(position.data());
     return values_of(model.first.forward(ones()));
   };
   const auto named = [&](std::int64_t first_sample) {
-    const StepContext context(3, 7, first_sample);
+    const StepContext context(7, first_sample);
     return values_of(model.first.forward(ones()));
   };
   EXPECT_EQ(masks(100), named(100));

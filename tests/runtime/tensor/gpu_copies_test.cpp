@@ -107,12 +107,32 @@ TEST_F(GpuCopies, OfAStructAndItsFields) {
   const DeviceValue<Numbers> value({1.5f, {2, 3}}, kGpu);
   EXPECT_EQ(value.device(), kGpu);
   EXPECT_EQ(value.read().second[1], 3);
-  value.field(4, DType::kInt32, 2).copy_from(Tensor::from<std::int32_t>({7, 8}, {2}));
+  value.field(&Numbers::second).copy_from(Tensor::from<std::int32_t>({7, 8}, {2}));
   const Numbers now = *value;
   EXPECT_EQ(now.first, 1.5f);
   EXPECT_THAT(now.second, ElementsAre(7, 8));
   value.write({2.5f, {0, 0}});
-  EXPECT_EQ(value.field(0, DType::kFloat32).item(), 2.5);
+  EXPECT_EQ(value.field(&Numbers::first).item(), 2.5);
+}
+
+TEST_F(GpuCopies, OfAStructWithinAStruct) {
+  struct Inner {
+    float a;
+    std::int32_t b;
+  };
+  struct Outer {
+    double before;
+    Inner inner;
+  };
+  const DeviceValue<Outer> value({1.0, {2.0f, 3}}, kGpu);
+  const DeviceValue<Inner> inner = value.part(&Outer::inner);
+  EXPECT_EQ(inner.read().b, 3);
+  inner.field(&Inner::b).copy_from(Tensor::from<std::int32_t>({5}, {1}));
+  EXPECT_EQ(value.read().inner.b, 5);
+  inner.copy_from(DeviceValue<Inner>({7.0f, 8}, kGpu));
+  EXPECT_EQ(value.read().before, 1.0);
+  EXPECT_EQ(value.read().inner.a, 7.0f);
+  EXPECT_EQ(value.read().inner.b, 8);
 }
 
 }  // namespace

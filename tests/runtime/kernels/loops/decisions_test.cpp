@@ -30,7 +30,7 @@ TYPED_TEST(Decisions, BallotsAreCastAndCounted) {
               on->cast_ballot(on(reduced), seen ? on(reduced) : Tensor(), 2, 5, ballot);
               const auto verdict = on.value(StepVerdict{.found_inf = 7, .slot = 7, .rank = 7});
               on->count_ballot(ballot, 5, verdict.data());
-              return std::vector{ballot, verdict.field(0, DType::kFloat32), verdict.field(4, DType::kInt32, 2)};
+              return std::vector{ballot, verdict.field(&StepVerdict::found_inf), verdict.field(&StepVerdict::slot, 2)};
             },
             {});
       }

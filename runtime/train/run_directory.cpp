@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/train/run_record.h"
+#include "runtime/train/run_directory.h"
 
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "runtime/job/job.h"
+#include "runtime/train/median.h"
 #include "runtime/train/restarts.h"
+#include "runtime/train/run_files.h"
 
 namespace lockstep::train {
 
-RunRecord::RunRecord(const TrainOptions& options, int world_size, double mpi_init_ms)
+RunDirectory::RunDirectory(const TrainOptions& options, int world_size, double mpi_init_ms)
     : options_(options), lock_(options_.run_dir) {
   summary_.world_size = world_size;
   summary_.device = str(options_.device);
@@ -18,8 +21,9 @@ RunRecord::RunRecord(const TrainOptions& options, int world_size, double mpi_ini
   summary_.mpi_init_ms = mpi_init_ms;
 }
 
-void RunRecord::begin(std::uint64_t step, std::uint64_t applied, std::uint64_t skipped, const std::string& resumed_from,
-                      const std::string& environment) {
+void RunDirectory::begin(std::uint64_t step, std::uint64_t applied, std::uint64_t skipped,
+                         const std::string& resumed_from, const std::string& environment) {
+  write_text(options_.run_dir / "job.pbtxt", job::to_text(options_.job));
   metrics_.emplace(options_.run_dir, step, options_.output.json);
   summary_.steps = step;
   summary_.applied_steps = applied;
@@ -37,7 +41,7 @@ void RunRecord::begin(std::uint64_t step, std::uint64_t applied, std::uint64_t s
   metrics_->event(line);
 }
 
-void RunRecord::step(const StepReport& report) {
+void RunDirectory::step(const StepReport& report) {
   if (step_ms_.empty()) {
     const auto since_start = std::chrono::system_clock::now() - options_.process_start;
     summary_.time_to_first_step_ms = std::chrono::duration<double, std::milli>(since_start).count();
@@ -55,14 +59,14 @@ void RunRecord::step(const StepReport& report) {
   if (report.skipped || !std::isfinite(report.loss)) metrics_->flush();
 }
 
-void RunRecord::evaluation(std::uint64_t step, const EvalResult& result) {
+void RunDirectory::evaluation(std::uint64_t step, const EvalResult& result) {
   summary_.eval = result;
   metrics_->evaluation(step, result);
 }
 
-void RunRecord::saving(std::uint64_t) { metrics_->flush(); }
+void RunDirectory::saving(std::uint64_t) { metrics_->flush(); }
 
-Summary RunRecord::end(const RunEnd& end, const std::string& weights_digest, const std::optional<GpuSummary>& gpu) {
+Summary RunDirectory::end(const RunEnd& end, const std::string& weights_digest, const std::optional<GpuSummary>& gpu) {
   metrics_->flush();
   summary_.weights_digest = weights_digest;
   summary_.gpu = gpu;
@@ -73,7 +77,7 @@ Summary RunRecord::end(const RunEnd& end, const std::string& weights_digest, con
   return summary_;
 }
 
-void RunRecord::write(const RunEnd& end) {
+void RunDirectory::write(const RunEnd& end) {
   summary_.samples_per_s = summary_.training_seconds > 0 ? samples_ / summary_.training_seconds : 0.0;
   summary_.step_ms_p50 = median(step_ms_);
   write_summary(options_.run_dir, end, to_json(summary_), options_.process_start);
@@ -84,7 +88,7 @@ void RunRecord::write(const RunEnd& end) {
   }
 }
 
-void RunRecord::fail(const RunEnd& end) noexcept {
+void RunDirectory::fail(const RunEnd& end) noexcept {
   try {
     // What was deleted does not come back, and what another run may have put there is not ours.
     if (metrics_ && !metrics_->in_place()) return;

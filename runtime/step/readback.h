@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "runtime/step/step_outcome.h"
 #include "runtime/tensor/device_value.h"
-#include "runtime/train/step_outcome.h"
 
-namespace lockstep::train {
+namespace lockstep::step {
 
 /// A step's outcome on its way from the device: copied when the device has it, read when somebody asks. On the CPU it
 /// is there at once.
@@ -23,4 +23,4 @@ class Readback {
   Event arrived_;
 };
 
-}  // namespace lockstep::train
+}  // namespace lockstep::step

@@ -16,15 +16,15 @@
 
 namespace lockstep::train {
 
-/// What rank 0 writes into the run directory, which it keeps to one run at a time: metrics.jsonl, TensorBoard's curves
-/// and summary.json. Every end of the run is recorded, its failures too.
-class RunRecord final : public RunObserver {
+/// What rank 0 writes into the run directory, which it keeps to one run at a time: the job, metrics.jsonl,
+/// TensorBoard's curves and summary.json. Every end of the run is recorded, its failures too.
+class RunDirectory final : public RunObserver {
  public:
   /// Takes possession of the run directory. Throws UsageError where another run is training there, StorageError.
-  RunRecord(const TrainOptions& options, int world_size, double mpi_init_ms);
+  RunDirectory(const TrainOptions& options, int world_size, double mpi_init_ms);
 
-  /// The run is ready to train what follows `step`, with so many steps applied and skipped before. `resumed_from`: the
-  /// checkpoint, or nothing. `environment`: the ComputeEnvironment as JSON.
+  /// Writes the job: the run is ready to train what follows `step`, with so many steps applied and skipped before.
+  /// `resumed_from`: the checkpoint, or nothing. `environment`: the ComputeEnvironment as JSON.
   void begin(std::uint64_t step, std::uint64_t applied, std::uint64_t skipped, const std::string& resumed_from,
              const std::string& environment);
 

@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+
 #include "runtime/kernels/backend.h"
 
-namespace lockstep::train {
+namespace lockstep::step {
 
 /// What the host wants to know of a step. A step writes it on its device.
 struct StepOutcome {
   kernels::StepVerdict verdict;
   kernels::LossScaleState scale;    ///< after the step
   kernels::ScheduleState schedule;  ///< after the step
-  float loss = 0.0f;                ///< mean over the global batch
-  float stop = 0.0f;                ///< how many ranks were told to stop
+  float loss = 0.0f;                ///< mean over the step's samples on all ranks
+  float stop = 0.0f;                ///< how many ranks asked to stop
   float grad_norm = 0.0f;           ///< of the unscaled gradients, where clipping by norm measures it
-};
 
-}  // namespace lockstep::train
+  bool skipped() const { return verdict.found_inf != 0.0f; }
+};
+// One collective adds both up over ranks.
+static_assert(offsetof(StepOutcome, stop) == offsetof(StepOutcome, loss) + sizeof(float));
+
+}  // namespace lockstep::step

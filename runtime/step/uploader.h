@@ -7,10 +7,10 @@
 #include <optional>
 #include <vector>
 
+#include "runtime/step/step_inputs.h"
 #include "runtime/tensor/stream.h"
-#include "runtime/train/step_inputs.h"
 
-namespace lockstep::train {
+namespace lockstep::step {
 
 /// Brings a step's inputs to the device while it computes the step before: in one copy from page-locked memory on a
 /// stream of its own, and from there, when their turn has come, to where every step finds them. On the CPU batches stay
@@ -41,4 +41,4 @@ class Uploader {
   Storage inputs_;   ///< device memory that steps read
 };
 
-}  // namespace lockstep::train
+}  // namespace lockstep::step

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/train/uploader.h"
+#include "runtime/step/uploader.h"
 
 #include <cstring>
 #include <functional>
 
 #include "runtime/tensor/gpu.h"
 
-namespace lockstep::train {
+namespace lockstep::step {
 
 namespace {
 
@@ -95,4 +95,4 @@ void Uploader::send(Slot& slot, std::size_t bytes) {
   taken_ = compute.record();
 }
 
-}  // namespace lockstep::train
+}  // namespace lockstep::step

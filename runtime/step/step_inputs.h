@@ -7,7 +7,7 @@
 #include "runtime/data/batch.h"
 #include "runtime/kernels/backend.h"
 
-namespace lockstep::train {
+namespace lockstep::step {
 
 /// What one step works on, on its device. Steps of the same shapes find it in the same place on a GPU, so that a
 /// captured step can be launched again.
@@ -22,4 +22,4 @@ struct StepInputs {
   }
 };
 
-}  // namespace lockstep::train
+}  // namespace lockstep::step

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/train/readback.h"
+#include "runtime/step/readback.h"
 
 #include "runtime/tensor/gpu.h"
 
-namespace lockstep::train {
+namespace lockstep::step {
 
 namespace {
 
@@ -26,4 +26,4 @@ StepOutcome Readback::take() const {
   return *static_cast<const StepOutcome*>(slot_.data());
 }
 
-}  // namespace lockstep::train
+}  // namespace lockstep::step

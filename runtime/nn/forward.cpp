@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/nn/forward.h"
+
+#include "amp/autocast/autocast.h"
+#include "runtime/nn/arena.h"
+#include "runtime/ops/shape.h"
+#include "runtime/tensor/gpu.h"
+
+namespace lockstep::nn {
+
+Tensor forward(Module& model, const Tensor& input) {
+  const gpu::AllocationLabel label("activations");
+  if (!model.arena()) return model.forward(input);
+  const ArenaOptions& level = model.arena()->options();
+  if (level.reduced_parameters) {
+    return ops::cast(model.forward(ops::cast(input, level.compute_dtype)), DType::kFloat32);
+  }
+  if (!is_reduced(level.compute_dtype)) return model.forward(input);
+  const amp::Autocast autocast(level.compute_dtype);
+  return model.forward(input);
+}
+
+}  // namespace lockstep::nn

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "runtime/nn/module.h"
+
+namespace lockstep::nn {
+
+/// The model's output at the opt level that amp::initialize gave it: under autocast (O1), or with the input cast to 16
+/// bits and the result back to float32 (O2, O3). A model that was not initialised runs as it is.
+Tensor forward(Module& model, const Tensor& input);
+
+}  // namespace lockstep::nn

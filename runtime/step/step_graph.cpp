@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/step/step_graph.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "comm/group/device_waits.h"
+
+namespace lockstep::step {
+
+bool StepGraph::Key::operator==(const Key& other) const {
+  return samples == other.samples &&
+         std::ranges::equal(tensors, other.tensors, [](const Tensor& mine, const Tensor& theirs) {
+           return mine.data() == theirs.data() && mine.shape() == theirs.shape() && mine.dtype() == theirs.dtype();
+         });
+}
+
+StepGraph::Key StepGraph::key_of(const StepInputs& inputs) {
+  Key key{{inputs.positions, inputs.stop}, {}};
+  for (const data::Batch& batch : inputs.micro_batches) {
+    key.tensors.insert(key.tensors.end(), {batch.input, batch.target});
+    // The same on all ranks, so that all of them capture, and launch, at the same step.
+    key.samples.push_back(batch.step_samples);
+  }
+  return key;
+}
+
+void StepGraph::run(const StepInputs& inputs, const std::function<void()>& compute) {
+  Key key = key_of(inputs);
+  if (!(graph_ && key == captured_) && key == last_) capture(key, compute);
+  if (graph_ && key == captured_) {
+    comm::launch_watched(communicator_, Stream::current(device_), [this] { graph_->launch(); });
+    ++launches_;
+  } else {
+    compute();
+  }
+  last_ = std::move(key);
+}
+
+void StepGraph::capture(const Key& key, const std::function<void()>& compute) {
+  graph_.reset();
+  // What the step before used can serve the graph.
+  gpu::release_cached(device_);
+  graph_.emplace(device_);
+  graph_->capture(compute);
+  captured_ = key;
+}
+
+}  // namespace lockstep::step

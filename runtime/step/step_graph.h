@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "comm/group/communicator.h"
+#include "runtime/step/step_inputs.h"
+#include "runtime/tensor/gpu.h"
+
+namespace lockstep::step {
+
+/// Makes a step a CUDA graph: captures it when its shapes have come twice in a row, and launches that from then on.
+/// Steps of other shapes in between, as at the end of an epoch, run as they are.
+class StepGraph {
+ public:
+  StepGraph(Device device, comm::Communicator& communicator) : device_(device), communicator_(communicator) {}
+
+  /// Does the step's work, which is `compute`, in either way. A collective.
+  void run(const StepInputs& inputs, const std::function<void()>& compute);
+  /// Steps that were launched as a graph so far.
+  std::uint64_t launches() const { return launches_; }
+
+ private:
+  /// What a captured step depends on.
+  struct Key {
+    std::vector<Tensor> tensors;  ///< the same memory; kept, so that nothing else comes to lie there
+    std::vector<std::int64_t> samples;
+    bool operator==(const Key& other) const;
+  };
+  static Key key_of(const StepInputs& inputs);
+
+  void capture(const Key& key, const std::function<void()>& compute);
+
+  Device device_;
+  comm::Communicator& communicator_;
+  Key last_;      ///< of the step before
+  Key captured_;  ///< of graph_
+  std::optional<gpu::Graph> graph_;
+  std::uint64_t launches_ = 0;
+};
+
+}  // namespace lockstep::step

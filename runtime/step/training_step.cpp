@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/step/training_step.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/nn/step_context.h"
+#include "runtime/tensor/error.h"
+
+namespace lockstep::step {
+
+TrainingStep::TrainingStep(comm::DistributedDataParallel& ddp, optim::Optimizer& optimizer, amp::GradScaler& scaler,
+                           Loss loss, TrainingStepOptions options)
+    : ddp_(ddp),
+      optimizer_(optimizer),
+      scaler_(scaler),
+      arena_(*ddp.model().arena()),
+      loss_(std::move(loss)),
+      observers_(std::move(options.observers)),
+      device_(arena_.options().device),
+      uploader_(device_),
+      outcome_(StepOutcome{}, device_) {
+  if (&optimizer_.arena() != &arena_) {
+    throw UsageError("a training step whose optimizer updates another model than its DistributedDataParallel trains",
+                     "Give amp::initialize this model and this optimizer.");
+  }
+  if (options.graph == Graph::kOn && device_ == kCpu) {
+    throw UsageError("a step on the CPU cannot be a CUDA graph", "Leave TrainingStepOptions::graph at Graph::kAuto.");
+  }
+  if (device_ != kCpu && options.graph != Graph::kOff) graph_.emplace(device_, ddp_.communicator());
+  if (observers_.empty()) return;
+  ddp_.reducer().set_on_gradient(
+      [this](std::size_t slot) { tell([slot](StepObserver& observer) { observer.gradient_ready(slot); }); });
+}
+
+TrainingStep::~TrainingStep() {
+  if (!observers_.empty()) ddp_.reducer().set_on_gradient(nullptr);
+}
+
+void TrainingStep::run(std::span<const data::Batch> micro_batches, bool stop) {
+  if (micro_batches.empty()) throw UsageError("a training step without a batch");
+  const std::uint64_t named = micro_batches.front().step;
+  run(uploader_.upload(named > 0 ? named : step_ + 1, {micro_batches.begin(), micro_batches.end()}, stop));
+}
+
+void TrainingStep::run(const StepInputs& inputs) {
+  step_ = inputs.step;
+  tell([this](StepObserver& observer) { observer.step_begins(step_); });
+  // A step that is captured must neither be the one that takes this memory nor the one that follows a weight's writer.
+  if (inputs.micro_batches.size() > 1) arena_.float32_grads();
+  arena_.take_over_writes();
+  if (graph_ && !needs_phases(step_)) {
+    graph_->run(inputs, [&] { compute(inputs); });
+  } else {
+    compute(inputs);
+  }
+  tell([this](StepObserver& observer) { observer.step_ends(step_); });
+}
+
+bool TrainingStep::needs_phases(std::uint64_t step) const {
+  return std::ranges::any_of(observers_, [step](const StepObserver* observer) { return observer->needs_phases(step); });
+}
+
+void TrainingStep::compute(const StepInputs& inputs) {
+  optimizer_.zero_grad();
+  const Tensor loss_and_stop = outcome_.field(&StepOutcome::loss, 2);
+  const Tensor loss = loss_and_stop.rows(0, 1);
+  kernels::backend(device_).fill(loss, 0.0);
+  loss_and_stop.rows(1, 2).copy_from(inputs.stop);
+  const std::size_t last = inputs.micro_batches.size() - 1;
+  for (std::size_t m = 0; m <= last; ++m) {
+    std::optional<comm::DistributedDataParallel::NoSync> no_sync;
+    if (m < last) no_sync.emplace(ddp_);
+    forward_and_backward(inputs, m, loss);
+  }
+  tell([&](StepObserver& observer) {
+    observer.phase_begins(Phase::kUpdate, inputs.step, static_cast<std::uint32_t>(last));
+  });
+  const DeviceValue<amp::Verdict> verdict = scaler_.step(optimizer_);
+  scaler_.adapt();
+  // What every rank must know alike: the step's loss, and whether any of them asked to stop.
+  ddp_.communicator().all_reduce(loss_and_stop, comm::ReduceOp::kSum, 1.0f, Stream::current(device_));
+  outcome_.part(&StepOutcome::verdict).copy_from(verdict);
+  outcome_.part(&StepOutcome::scale).copy_from(scaler_.state());
+  outcome_.part(&StepOutcome::schedule).copy_from(optimizer_.schedule());
+  if (const Tensor norm = optimizer_.device_gradient_norm(); norm.defined()) {
+    outcome_.field(&StepOutcome::grad_norm).copy_from(norm);
+  }
+}
+
+void TrainingStep::forward_and_backward(const StepInputs& inputs, std::size_t micro_batch, const Tensor& loss_sum) {
+  const auto enter = [&](Phase phase) {
+    tell([&](StepObserver& observer) {
+      observer.phase_begins(phase, inputs.step, static_cast<std::uint32_t>(micro_batch));
+    });
+  };
+  const data::Batch& batch = inputs.micro_batches[micro_batch];
+  enter(Phase::kForward);
+  const nn::StepContext context(inputs.position(micro_batch));
+  const comm::Share share = ddp_.share(batch.step_samples);
+  const Tensor loss = loss_(ddp_.forward(batch), batch.target, {.divisor = share.loss_divisor});
+  kernels::Backend& backend = kernels::backend(device_);
+  const Tensor part = Tensor::empty({1}, DType::kFloat32, device_);
+  backend.scale(loss.reshaped({1}), share.loss_factor, nullptr, part);
+  backend.accumulate(part, loss_sum);
+
+  enter(Phase::kBackward);
+  scaler_.scale(loss).backward();
+}
+
+StepOutcome TrainingStep::outcome() const {
+  const StepOutcome outcome = outcome_.read();
+  scaler_.require_progress(outcome.scale, bad_parameter(outcome), outcome.verdict.rank);
+  return outcome;
+}
+
+std::string TrainingStep::bad_parameter(const StepOutcome& outcome) const {
+  if (!outcome.skipped()) return {};
+  return arena_.slots().at(static_cast<std::size_t>(outcome.verdict.slot)).parameter.name;
+}
+
+}  // namespace lockstep::step

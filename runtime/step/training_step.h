@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "amp/grad_scaler/grad_scaler.h"
+#include "comm/ddp/distributed_data_parallel.h"
+#include "runtime/data/batch.h"
+#include "runtime/nn/arena.h"
+#include "runtime/ops/losses.h"
+#include "runtime/optim/optimizer.h"
+#include "runtime/step/step_graph.h"
+#include "runtime/step/step_inputs.h"
+#include "runtime/step/step_observer.h"
+#include "runtime/step/step_outcome.h"
+#include "runtime/step/uploader.h"
+#include "runtime/tensor/device_value.h"
+
+namespace lockstep::step {
+
+/// A float32 scalar: the sum of the samples' losses divided by options.divisor, on this rank's `output` and `target`.
+/// ops::cross_entropy and ops::mse are such functions.
+using Loss = std::function<Tensor(const Tensor& output, const Tensor& target, const ops::LossOptions& options)>;
+
+/// Whether a step becomes a CUDA graph once its shapes have come twice in a row; the same bits either way.
+enum class Graph {
+  kAuto,  ///< on a GPU
+  kOn,    ///< the same, and an error on a CPU
+  kOff,
+};
+
+struct TrainingStepOptions {
+  Graph graph = Graph::kAuto;
+  std::vector<StepObserver*> observers;  ///< told in this order
+};
+
+/// One step of training from a batch to updated weights: forward at the model's opt level, loss, backward with the
+/// reduction of gradients, the ranks' verdict, update of weights and loss scale. Losses are means over the step's
+/// samples on all ranks, however uneven the shares are. A step is appended to the device's current stream and does not
+/// wait for the device.
+class TrainingStep {
+ public:
+  /// `optimizer` updates the model of `ddp`. All three, and the observers, must outlive this. Throws UsageError where
+  /// the optimizer updates another model, and for Graph::kOn on a CPU.
+  TrainingStep(comm::DistributedDataParallel& ddp, optim::Optimizer& optimizer, amp::GradScaler& scaler, Loss loss,
+               TrainingStepOptions options = {});
+  ~TrainingStep();
+  TrainingStep(const TrainingStep&) = delete;
+  TrainingStep& operator=(const TrainingStep&) = delete;
+
+  /// Trains on this rank's share of one batch, on the CPU, as data::Loader gives it; a rank may have no sample. Batches
+  /// that do not name their step are of the one after the last. `stop`: this rank's wish to stop, which the outcome
+  /// adds up over ranks. A collective.
+  void run(const data::Batch& batch, bool stop = false) { run(std::span(&batch, 1), stop); }
+  /// The same on several micro-batches, whose gradients add up to one step's.
+  void run(std::span<const data::Batch> micro_batches, bool stop = false);
+  /// The same with inputs that lie on the device, from an Uploader.
+  void run(const StepInputs& inputs);
+
+  /// What came of the last step; waits for a GPU. Throws NumericsError, on every rank alike, once as many steps in a
+  /// row were skipped as the scaler allows.
+  StepOutcome outcome() const;
+  /// The same on the device, until the next step writes it: a Readback brings it to the host without waiting.
+  const DeviceValue<StepOutcome>& device_outcome() const { return outcome_; }
+  /// The first parameter whose gradient was not finite; empty where all were.
+  std::string bad_parameter(const StepOutcome& outcome) const;
+
+  /// Steps that were launched as a graph so far.
+  std::uint64_t graph_launches() const { return graph_ ? graph_->launches() : 0; }
+
+ private:
+  void compute(const StepInputs& inputs);
+  void forward_and_backward(const StepInputs& inputs, std::size_t micro_batch, const Tensor& loss_sum);
+  bool needs_phases(std::uint64_t step) const;
+  template <class Tell>
+  void tell(Tell&& tell) const {
+    for (StepObserver* const observer : observers_) tell(*observer);
+  }
+
+  comm::DistributedDataParallel& ddp_;
+  optim::Optimizer& optimizer_;
+  amp::GradScaler& scaler_;
+  nn::Arena& arena_;
+  Loss loss_;
+  std::vector<StepObserver*> observers_;
+  Device device_;
+  Uploader uploader_;
+  DeviceValue<StepOutcome> outcome_;
+  std::optional<StepGraph> graph_;  ///< where steps may become graphs
+  std::uint64_t step_ = 0;          ///< the last one
+};
+
+}  // namespace lockstep::step

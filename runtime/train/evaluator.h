@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "comm/group/communicator.h"
+#include "runtime/data/dataset.h"
+#include "runtime/train/network.h"
+#include "runtime/train/train.h"
+
+namespace lockstep::train {
+
+/// Evaluates a network on a data set, with all ranks.
+class Evaluator {
+ public:
+  /// `batch`: samples at a time, over all ranks.
+  Evaluator(Network& network, data::DatasetPtr dataset, std::int64_t batch, comm::Communicator& communicator);
+
+  /// Exact averages over the data set, whatever the ranks' shares; nothing where `stop` said on any rank that it must
+  /// end. A collective; leaves the model in training mode.
+  std::optional<EvalResult> run(const std::function<bool()>& stop);
+
+ private:
+  Network& network_;
+  data::DatasetPtr dataset_;
+  std::int64_t batch_;
+  comm::Communicator& communicator_;
+};
+
+}  // namespace lockstep::train

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/train/job_step.h"
+
+#include "runtime/job/training_options.h"
+#include "runtime/tensor/error.h"
+
+namespace lockstep::train {
+
+namespace {
+
+step::Graph graph_of(const job::Train& train, Device device) {
+  require_graph_device(train, device);
+  if (train.cuda_graph() == job::OFF) return step::Graph::kOff;
+  return train.cuda_graph() == job::ON ? step::Graph::kOn : step::Graph::kAuto;
+}
+
+double base_learning_rate(const job::Optimizer& optimizer) {
+  if (optimizer.has_sgd()) return optimizer.sgd().lr();
+  return optimizer.has_adamw() ? optimizer.adamw().lr() : optimizer.adam().lr();
+}
+
+}  // namespace
+
+void require_graph_device(const job::Train& train, Device device) {
+  if (train.cuda_graph() != job::ON || device != kCpu) return;
+  throw FieldError("train.cuda_graph", "ON needs a GPU, but this run is on the CPU", "Leave it at AUTO.");
+}
+
+JobStep::JobStep(const job::Job& job, comm::World& world, Network& network, RankStatus& status)
+    : faults_(job, world.rank(), world.size(), network.arena()),
+      ddp_(network.model(), world, job::ddp_options(job.comm())),
+      scaler_(world, job::grad_scaler_options(job.amp().loss_scale())),
+      step_(ddp_, network.optimizer(), scaler_,
+            [this, &network](const Tensor& output, const Tensor& target, const ops::LossOptions& options) {
+              return faults_.in_loss(network.loss(output, target, options.divisor));
+            },
+            {.graph = graph_of(job.train(), network.device()), .observers = {&status, &faults_}}),
+      schedule_(job::schedule_options(job.schedule()), base_learning_rate(job.optimizer()), job.train().steps()) {}
+
+}  // namespace lockstep::train

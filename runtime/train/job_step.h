@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "amp/grad_scaler/grad_scaler.h"
+#include "comm/ddp/distributed_data_parallel.h"
+#include "comm/group/world.h"
+#include "configs/job.pb.h"
+#include "runtime/optim/schedule.h"
+#include "runtime/step/training_step.h"
+#include "runtime/train/faults.h"
+#include "runtime/train/network.h"
+#include "runtime/train/rank_status.h"
+
+namespace lockstep::train {
+
+/// Throws FieldError for train.cuda_graph: ON on a CPU.
+void require_graph_device(const job::Train& train, Device device);
+
+/// The training step of a job: its network on all ranks, its loss scale, its learning rates and its faults.
+class JobStep {
+ public:
+  /// A collective. `network` and `status` must outlive this. Throws as require_graph_device() does.
+  JobStep(const job::Job& job, comm::World& world, Network& network, RankStatus& status);
+  JobStep(const JobStep&) = delete;
+  JobStep& operator=(const JobStep&) = delete;
+
+  comm::DistributedDataParallel& ddp() { return ddp_; }
+  amp::GradScaler& scaler() { return scaler_; }
+  const Faults& faults() const { return faults_; }
+  step::TrainingStep& step() { return step_; }
+  const optim::Schedule& schedule() const { return schedule_; }
+
+ private:
+  Faults faults_;
+  comm::DistributedDataParallel ddp_;
+  amp::GradScaler scaler_;
+  step::TrainingStep step_;
+  optim::Schedule schedule_;
+};
+
+}  // namespace lockstep::train

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/train/steps_in_flight.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace lockstep::train {
+
+using Clock = std::chrono::steady_clock;
+
+StepsInFlight::StepsInFlight(Network& network, JobStep& step, comm::Communicator& communicator)
+    : network_(network),
+      step_(step),
+      communicator_(communicator),
+      readbacks_{step::Readback(network.device()), step::Readback(network.device())} {
+  // On a GPU nobody on the host knows how many steps were applied: it looks its rate up.
+  if (network_.device() != kCpu) network_.optimizer().set_learning_rates(step_.schedule().table());
+}
+
+void StepsInFlight::launch(std::uint64_t number, TrainingData& data, const StopSignals& signals) {
+  InFlight& step = steps_.emplace_back();
+  step.waited = communicator_.waited();
+  step.report.step = number;
+  step.readback = &readbacks_[number % readbacks_.size()];
+  const std::vector<data::Batch> micro_batches = data.next_step();
+  step.report.epoch = micro_batches.back().epoch;
+  step.report.samples = micro_batches.back().step_samples;
+  step.report.data_seconds = std::chrono::duration<double>(Clock::now() - step.begin).count();
+  const LaunchTimer timer;
+  optim::Optimizer& optimizer = network_.optimizer();
+  if (network_.device() == kCpu) {
+    optimizer.set_learning_rate(step_.schedule().learning_rate(optimizer.applied_steps()));
+  }
+  step_.step().run(micro_batches, signals.requested());
+  step.readback->request(step_.step().device_outcome());
+  step.launch = timer.stop();
+}
+
+StepsInFlight::Finished StepsInFlight::finish() {
+  const InFlight step = std::move(steps_.front());
+  steps_.pop_front();
+  Finished finished{step.report, step.readback->take()};
+  const auto end = Clock::now();
+  fill(finished.report, finished.outcome);
+  if (network_.device() != kCpu) gpu_use_.count(step.launch);
+  finished.report.seconds = std::chrono::duration<double>(end - std::max(step.begin, last_end_)).count();
+  if (const auto waited = communicator_.waited(); waited && step.waited) {
+    finished.report.rank_seconds = std::chrono::duration<double>(*waited - *step.waited).count();
+  }
+  last_end_ = end;
+  return finished;
+}
+
+void StepsInFlight::fill(StepReport& report, const step::StepOutcome& outcome) const {
+  report.skipped = outcome.skipped();
+  report.loss = static_cast<double>(outcome.loss);
+  report.lr = step_.schedule().learning_rate(outcome.schedule.applied_steps - (report.skipped ? 0 : 1));
+  report.loss_scale = static_cast<double>(outcome.scale.used);
+  report.next_loss_scale = static_cast<double>(outcome.scale.scale);
+  report.applied_steps = static_cast<std::uint64_t>(outcome.schedule.applied_steps);
+  report.skipped_steps = static_cast<std::uint64_t>(outcome.scale.skipped_steps);
+  if (network_.optimizer().device_gradient_norm().defined()) report.grad_norm = static_cast<double>(outcome.grad_norm);
+  if (!report.skipped) return;
+  report.parameter = step_.step().bad_parameter(outcome);
+  report.rank = outcome.verdict.rank;
+}
+
+std::optional<GpuSummary> StepsInFlight::gpu_summary() const {
+  if (network_.device() == kCpu) return std::nullopt;
+  return gpu_use_.summary(network_.device(), step_.step().graph_launches());
+}
+
+}  // namespace lockstep::train

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "comm/group/world.h"
+#include "configs/job.pb.h"
+#include "runtime/data/loader.h"
+
+namespace lockstep::train {
+
+/// A job's data sets and, once it is known where the run begins, this rank's batches.
+class TrainingData {
+ public:
+  /// Throws FieldError where the evaluation data do not fit what the model is trained on.
+  explicit TrainingData(const job::Job& job);
+
+  const data::DatasetPtr& train() const { return train_; }
+  /// Null where the job has none.
+  const data::DatasetPtr& eval() const { return eval_; }
+
+  /// The next batches are those of step `first_step`, from `start` on. Before everything below.
+  void begin(const job::Job& job, const comm::World& world, std::uint64_t first_step, const data::SamplerState& start);
+  /// This rank's shares of the next step's micro-batches.
+  std::vector<data::Batch> next_step();
+  /// Where the step after the last one begins.
+  data::SamplerState state() const { return loader_->state(); }
+  std::int64_t steps_per_epoch() const { return loader_->steps_per_epoch(); }
+
+ private:
+  data::DatasetPtr train_;
+  data::DatasetPtr eval_;
+  std::uint32_t micro_batches_;
+  std::optional<data::Loader> loader_;
+};
+
+}  // namespace lockstep::train

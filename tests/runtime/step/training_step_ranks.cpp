@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// A TrainingStep of several ranks is that of one rank but for rounding, and its pieces called one by one are the same
+// to the bit. Run as 1 to 3 ranks.
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "comm/ddp/digest.h"
+#include "runtime/step/training_step.h"
+#include "tests/comm/ddp/ddp_fixture.h"
+
+namespace lockstep::step {
+namespace {
+
+using comm::Learner;
+using comm::Samples;
+using comm::Shares;
+using comm::world;
+
+constexpr const char* kConvnet =
+    "model { convnet { block { channels: 6 activation: GELU dropout: 0.2 } block { channels: 8 stride: 2 } "
+    "hidden: 12 dropout: 0.3 } } ";
+constexpr const char* kMlp = "model { mlp { hidden: 16 hidden: 12 batch_norm: true activation: GELU dropout: 0.25 } } ";
+constexpr const char* kSgd = "optimizer { sgd { lr: 0.05 momentum: 0.9 weight_decay: 0.01 } } ";
+constexpr const char* kClipped = "optimizer { sgd { lr: 0.05 momentum: 0.9 } clip_norm: 0.1 } ";
+
+/// This rank's shares of a step's micro-batches, as a loader gives them.
+std::vector<data::Batch> batches_of(const Samples& samples, std::uint64_t step, int micro_batches, Shares shares) {
+  std::vector<data::Batch> batches;
+  const std::int64_t count = samples.target.numel();
+  for (const comm::Range& share : comm::part_of(count, micro_batches, world().rank(), world().size(), shares)) {
+    batches.push_back({.input = samples.input.rows(share.begin, share.end),
+                       .target = samples.target.rows(share.begin, share.end),
+                       .step = step,
+                       .first_sample = share.begin,
+                       .step_samples = count});
+  }
+  return batches;
+}
+
+/// What TrainingStep does, piece by piece.
+amp::Verdict step_by_hand(Learner& learner, const std::vector<data::Batch>& batches) {
+  learner.optimizer().zero_grad();
+  for (std::size_t m = 0; m < batches.size(); ++m) {
+    std::optional<comm::DistributedDataParallel::NoSync> no_sync;
+    if (m + 1 < batches.size()) no_sync.emplace(learner.ddp());
+    data::Batch batch = batches[m];
+    batch.input = batch.input.to(comm::rank_device());
+    batch.target = batch.target.to(comm::rank_device());
+    const Tensor output = learner.ddp().forward(batch);
+    const Tensor loss = ops::cross_entropy(output, batch.target, {.divisor = learner.ddp().loss_divisor(batch)});
+    learner.scaler().scale(loss).backward();
+  }
+  const amp::Verdict verdict = *learner.scaler().step(learner.optimizer());
+  learner.scaler().update();
+  return verdict;
+}
+
+struct Case {
+  std::string name;
+  std::string job;
+  std::int64_t samples = 24;
+  int micro_batches = 1;
+  Shares shares = Shares::kEven;
+};
+
+class Ranks : public testing::TestWithParam<Case> {};
+INSTANTIATE_TEST_SUITE_P(
+    Jobs, Ranks,
+    testing::Values(Case{"Even", std::string(kConvnet) + kSgd},
+                    Case{"Uneven", std::string(kConvnet) + kSgd, 23, 1, Shares::kGrowing},
+                    Case{"RankWithoutSample", std::string(kConvnet) + kClipped, 21, 1, Shares::kLastIdle},
+                    Case{"ThreeMicroBatches", std::string(kConvnet) + kSgd, 25, 3, Shares::kGrowing},
+                    Case{"SumOfGradients", std::string(kMlp) + kSgd + "comm { gradient_average: false }", 23, 2,
+                         Shares::kGrowing}),
+    [](const auto& at) { return at.param.name; });
+
+TEST_P(Ranks, ChangeNothingButRounding) {
+  const auto& [name, text, samples, micro_batches, shares] = GetParam();
+  const job::Job job = comm::job_of(text + " seed: 7");
+  Learner truth(job, 8, 2), mine(job, 8, 2);
+  mine.join();
+  TrainingStep step(mine.ddp(), mine.optimizer(), mine.scaler(), ops::cross_entropy);
+  const double tolerance =
+      8 * std::numeric_limits<float>::epsilon() * static_cast<double>(truth.arena().slots().size());
+  for (std::uint64_t number = 1; number <= 3; ++number) {
+    SCOPED_TRACE("step " + std::to_string(number));
+    const Samples whole = comm::make_samples(samples, 8, 2, number);
+    const double loss = truth.backward(whole, comm::part_of(samples, micro_batches, 0, 1, shares), number);
+    truth.step();
+    step.run(batches_of(whole, number, micro_batches, shares), world().rank() == 0);
+    const StepOutcome outcome = step.outcome();
+    EXPECT_NEAR(static_cast<double>(outcome.loss), loss, tolerance * loss);
+    EXPECT_EQ(outcome.stop, 1.0f) << "rank 0 alone asked to stop";
+    EXPECT_FALSE(outcome.skipped());
+    EXPECT_EQ(outcome.schedule.applied_steps, static_cast<std::int64_t>(number));
+    if (text.find("clip_norm") != std::string::npos) {
+      const double norm = truth.optimizer().gradient_norm();
+      EXPECT_NEAR(static_cast<double>(outcome.grad_norm), norm, tolerance * norm);
+    }
+    EXPECT_LE(comm::distance(mine.arena().grads(), truth.arena().grads()),
+              tolerance * comm::norm(truth.arena().grads()));
+    EXPECT_LE(comm::distance(mine.arena().masters(), truth.arena().masters()),
+              tolerance * comm::norm(truth.arena().masters()));
+    for (std::size_t i = 0; i < truth.arena().statistics().size(); ++i) {
+      const Tensor& expected = truth.arena().statistics()[i].second->committed();
+      EXPECT_LE(comm::distance(mine.arena().statistics()[i].second->committed(), expected),
+                tolerance * comm::norm(expected));
+    }
+  }
+  comm::require_equal_weights(mine.arena(), mine.optimizer().state(), *world().communicator());
+}
+
+class Pieces : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Levels, Pieces,
+                         testing::Values("opt_level: O0", "opt_level: O1 dtype: FP16", "opt_level: O2 dtype: FP16",
+                                         "opt_level: O2 dtype: BF16", "opt_level: O3 dtype: BF16"),
+                         [](const auto& at) {
+                           std::string name = at.param;
+                           std::erase_if(name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); });
+                           return name;
+                         });
+
+TEST_P(Pieces, CalledOneByOneGiveTheSameBits) {
+  for (const int micro_batches : {1, 2}) {
+    SCOPED_TRACE(std::to_string(micro_batches) + " micro-batches");
+    const job::Job job =
+        comm::job_of(std::string(kConvnet) + kClipped + "seed: 7 amp { " + GetParam() + " loss_scale { init: 1024 } }");
+    Learner whole(job, 8, 2), by_hand(job, 8, 2);
+    whole.join();
+    by_hand.join();
+    TrainingStep step(whole.ddp(), whole.optimizer(), whole.scaler(), ops::cross_entropy);
+    for (std::uint64_t number = 1; number <= 4; ++number) {
+      const Samples samples = comm::make_samples(23, 8, 2, number);
+      const std::vector<data::Batch> batches = batches_of(samples, number, micro_batches, Shares::kGrowing);
+      step.run(batches);
+      const amp::Verdict verdict = step_by_hand(by_hand, batches);
+      EXPECT_EQ(step.outcome().verdict.found_inf, verdict.found_inf);
+      ASSERT_TRUE(comm::bits_of(comm::state_of(whole)) == comm::bits_of(comm::state_of(by_hand))) << "step " << number;
+    }
+    EXPECT_EQ(comm::weights_digest(whole.arena()), comm::weights_digest(by_hand.arena()));
+  }
+}
+
+// Whether the comparison above would notice another mask.
+TEST(Pieces, DrawOtherMasksInAnotherStep) {
+  const job::Job job = comm::job_of(std::string(kConvnet) + kSgd + "seed: 7");
+  Learner one(job, 8, 2), other(job, 8, 2);
+  one.join();
+  other.join();
+  const Samples samples = comm::make_samples(23, 8, 2, 1);
+  step_by_hand(one, batches_of(samples, 1, 1, Shares::kEven));
+  step_by_hand(other, batches_of(samples, 2, 1, Shares::kEven));
+  EXPECT_GT(comm::distance(one.arena().grads(), other.arena().grads()), 0.01 * comm::norm(one.arena().grads()));
+}
+
+TEST(Verdict, NamesTheRankHoweverTheStepIsWritten) {
+  const job::Job job = comm::job_of(std::string("model { mlp { hidden: 8 } } ") + kSgd);
+  Learner whole(job, 8, 2), by_hand(job, 8, 2);
+  whole.join();
+  by_hand.join();
+  TrainingStep step(whole.ddp(), whole.optimizer(), whole.scaler(), ops::cross_entropy);
+  const int last = world().size() - 1;
+  const Samples samples = comm::make_samples(12, 8, 2, 1);
+  if (world().rank() == last) {
+    const std::span<float> values = samples.input.mutable_as<float>();
+    for (float& value : values) value = std::numeric_limits<float>::infinity();
+  }
+  const std::vector<data::Batch> batches = batches_of(samples, 1, 1, Shares::kEven);
+  step.run(batches);
+  const StepOutcome outcome = step.outcome();
+  EXPECT_TRUE(outcome.skipped());
+  EXPECT_EQ(outcome.verdict.rank, last);
+  EXPECT_EQ(step.bad_parameter(outcome), whole.arena().slots()[0].parameter.name);
+  EXPECT_EQ(step_by_hand(by_hand, batches).rank, last);
+}
+
+}  // namespace
+}  // namespace lockstep::step

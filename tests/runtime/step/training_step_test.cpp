@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/step/training_step.h"
+
+#include <gmock/gmock.h>
+
+#include <memory>
+
+#include "amp/grad_scaler/opt_level.h"
+#include "comm/group/world.h"
+#include "model_zoo/build.h"
+#include "runtime/job/job.h"
+#include "runtime/tensor/error.h"
+#include "tests/support/devices.h"
+
+namespace lockstep::step {
+namespace {
+
+using devices::device;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+/// A small model in training on the device under test, on one rank.
+struct Model {
+  explicit Model(const std::string& amp = "opt_level: O0")
+      : job(job::load_text("name: \"step\" seed: 3 model { mlp { hidden: 4 batch_norm: true } } data { global_batch: 6 "
+                           "train { synthetic { samples: 6 shape: 5 classes: 3 } } } optimizer { sgd { lr: 0.1 } } "
+                           "train { steps: 1 } amp { " +
+                               amp + " }",
+                           "step.pbtxt", {}, ".")),
+        world(comm::World::from_environment({.device = device()})),
+        net(model_zoo::build(job.model(), {Shape{5}, 3}, job.seed())),
+        optimizer(optim::make(job.optimizer(), net->parameters())) {
+    amp::initialize(*net, *optimizer, job.amp(), device());
+    ddp.emplace(*net, world, job.comm());
+    scaler.emplace(job.amp().loss_scale(), world);
+  }
+
+  Tensor committed() const { return net->arena()->statistics().front().second->committed().to(kCpu); }
+
+  job::Job job;
+  comm::World world;
+  std::unique_ptr<nn::Module> net;
+  std::unique_ptr<optim::Optimizer> optimizer;
+  std::optional<comm::DistributedDataParallel> ddp;
+  std::optional<amp::GradScaler> scaler;
+};
+
+data::Batch batch(std::uint64_t step, std::int64_t samples = 6) {
+  std::vector<float> input(static_cast<std::size_t>(samples * 5));
+  std::vector<std::int64_t> target(static_cast<std::size_t>(samples));
+  for (std::size_t i = 0; i < input.size(); ++i) input[i] = static_cast<float>((i * 7 + step) % 11) - 5.0f;
+  for (std::size_t i = 0; i < target.size(); ++i) target[i] = static_cast<std::int64_t>(i % 3);
+  return {.input = Tensor::from(input, {samples, 5}),
+          .target = Tensor::from(target, {samples}),
+          .step = step,
+          .step_samples = samples};
+}
+
+TEST(TrainingStep, LearnsFromOneBatch) {
+  Model model;
+  TrainingStep step(*model.ddp, *model.optimizer, *model.scaler, ops::cross_entropy);
+  step.run(batch(1));
+  const float first = step.outcome().loss;
+  for (int i = 0; i < 30; ++i) step.run(batch(1));
+  EXPECT_LT(step.outcome().loss, 0.7f * first);
+}
+
+/// Writes down all that it is told.
+class Recorder : public StepObserver {
+ public:
+  explicit Recorder(bool acts = false) : acts_(acts) {}
+
+  void step_begins(std::uint64_t step) override { told.push_back("begin " + std::to_string(step)); }
+  bool needs_phases(std::uint64_t) const override { return acts_; }
+  void phase_begins(Phase phase, std::uint64_t, std::uint32_t micro_batch) override {
+    const char* const names[] = {"forward ", "backward ", "update "};
+    told.push_back(names[static_cast<int>(phase)] + std::to_string(micro_batch));
+  }
+  void gradient_ready(std::size_t slot) override { told.push_back("gradient " + std::to_string(slot)); }
+  void step_ends(std::uint64_t step) override { told.push_back("end " + std::to_string(step)); }
+
+  std::vector<std::string> told;
+
+ private:
+  bool acts_;
+};
+
+TEST(TrainingStep, TellsItsObserversWhatItDoes) {
+  Model model;
+  Recorder recorder;
+  TrainingStep step(*model.ddp, *model.optimizer, *model.scaler, ops::cross_entropy, {.observers = {&recorder}});
+  const std::size_t slots = model.net->arena()->slots().size();
+  step.run(std::vector{batch(4), batch(4)});
+  std::vector<std::string> expected{"begin 4"};
+  for (const char* m : {"0", "1"}) {
+    expected.insert(expected.end(), {std::string("forward ") + m, std::string("backward ") + m});
+    for (std::size_t slot = 0; slot < slots; ++slot) expected.push_back("gradient " + std::to_string(slot));
+  }
+  expected.insert(expected.end(), {"update 1", "end 4"});
+  EXPECT_EQ(recorder.told.size(), expected.size());
+  EXPECT_THAT(recorder.told, testing::UnorderedElementsAreArray(expected));
+  EXPECT_EQ(recorder.told.front(), "begin 4");
+  EXPECT_EQ(recorder.told[1], "forward 0");
+  EXPECT_EQ(recorder.told[2], "backward 0");
+  EXPECT_EQ(recorder.told.back(), "end 4");
+}
+
+TEST(TrainingStep, ABatchThatDoesNotNameItsStepIsOfTheNextOne) {
+  Model model;
+  Recorder recorder;
+  TrainingStep step(*model.ddp, *model.optimizer, *model.scaler, ops::cross_entropy, {.observers = {&recorder}});
+  step.run(batch(0));
+  step.run(batch(7));
+  step.run(batch(0));
+  std::vector<std::string> begins;
+  for (const std::string& line : recorder.told) {
+    if (line.starts_with("begin")) begins.push_back(line);
+  }
+  EXPECT_THAT(begins, ElementsAre("begin 1", "begin 7", "begin 8"));
+}
+
+TEST(TrainingStep, IsAGraphOnAGpuUnlessAnObserverActsWithinIt) {
+  for (const bool acts : {false, true}) {
+    for (const Graph graph : {Graph::kAuto, Graph::kOff}) {
+      Model model;
+      Recorder recorder(acts);
+      TrainingStep step(*model.ddp, *model.optimizer, *model.scaler, ops::cross_entropy,
+                        {.graph = graph, .observers = {&recorder}});
+      for (std::uint64_t number = 1; number <= 5; ++number) step.run(batch(number));
+      const bool launches = device() != kCpu && !acts && graph == Graph::kAuto;
+      EXPECT_EQ(step.graph_launches(), launches ? 4u : 0u);
+      EXPECT_EQ(step.outcome().schedule.applied_steps, 5);
+    }
+  }
+}
+
+TEST(TrainingStep, RefusesWhatCannotTrain) {
+  Model model, other;
+  EXPECT_THAT([&] { TrainingStep(*model.ddp, *other.optimizer, *model.scaler, ops::cross_entropy); },
+              ThrowsMessage<UsageError>(HasSubstr("updates another model")));
+  TrainingStep step(*model.ddp, *model.optimizer, *model.scaler, ops::cross_entropy);
+  EXPECT_THAT([&] { step.run(std::vector<data::Batch>()); }, ThrowsMessage<UsageError>(HasSubstr("without a batch")));
+  data::Batch unweighted = batch(1);
+  unweighted.step_samples = 0;
+  EXPECT_THAT([&] { step.run(unweighted); },
+              ThrowsMessage<UsageError>(HasSubstr("does not say how many samples its step has")));
+  if (device() != kCpu) return;
+  EXPECT_THAT(
+      [&] { TrainingStep(*model.ddp, *model.optimizer, *model.scaler, ops::cross_entropy, {.graph = Graph::kOn}); },
+      ThrowsMessage<UsageError>(HasSubstr("cannot be a CUDA graph")));
+}
+
+TEST(TrainingStep, GivesUpWhereItsOutcomeIsReadAfterTooManySkips) {
+  Model model("opt_level: O1 dtype: FP16 loss_scale { max_consecutive_skips: 2 }");
+  TrainingStep step(*model.ddp, *model.optimizer, *model.scaler, ops::cross_entropy);
+  data::Batch bad = batch(1);
+  bad.input.mutable_as<float>()[0] = std::numeric_limits<float>::infinity();
+  step.run(bad);
+  EXPECT_TRUE(step.outcome().skipped());
+  step.run(bad);
+  EXPECT_THAT([&] { step.outcome(); },
+              ThrowsMessage<NumericsError>(testing::AllOf(HasSubstr("2 steps in a row"), HasSubstr("output."))));
+}
+
+/// Who gives the verdict commits the statistics, nobody else.
+TEST(TrainingStep, StatisticsFollowTheVerdict) {
+  Model model;
+  const auto backward = [&](bool finite) {
+    data::Batch share = batch(1);
+    if (!finite) share.input.mutable_as<float>()[0] = std::numeric_limits<float>::infinity();
+    const Tensor output = model.ddp->forward(share.input.to(device()));
+    model.optimizer->zero_grad();
+    model.scaler->scale(ops::cross_entropy(output, share.target.to(device()))).backward();
+  };
+  const auto bits = [&] {
+    return std::vector<float>(model.committed().as<float>().begin(), model.committed().as<float>().end());
+  };
+  std::vector<float> before = bits();
+  backward(true);
+  model.optimizer->step(1.0f, 0.0f);
+  EXPECT_EQ(bits(), before) << "an update alone";
+  model.net->commit_statistics();
+  EXPECT_NE(bits(), before);
+  before = bits();
+  backward(false);
+  model.scaler->step(*model.optimizer);
+  model.scaler->adapt();
+  EXPECT_EQ(bits(), before) << "a skip";
+  backward(true);
+  EXPECT_EQ(bits(), before) << "the skipped pass left nothing";
+  model.scaler->step(*model.optimizer);
+  model.scaler->adapt();
+  EXPECT_NE(bits(), before) << "the scaler's step";
+  before = bits();
+  backward(true);
+  model.optimizer->step();
+  EXPECT_NE(bits(), before) << "the optimizer's step without a scaler";
+}
+
+}  // namespace
+}  // namespace lockstep::step
