@@ -76,8 +76,10 @@ class DistributedDataParallel {
   /// Gradients of backward passes in its scope stay on the rank and accumulate.
   class NoSync {
    public:
-    explicit NoSync(DistributedDataParallel& ddp) : reducer_(*ddp.reducer_), before_(reducer_.enabled()) {
-      reducer_.set_enabled(false);
+    /// `when` false: nothing changes.
+    explicit NoSync(DistributedDataParallel& ddp, bool when = true)
+        : reducer_(*ddp.reducer_), before_(reducer_.enabled()) {
+      if (when) reducer_.set_enabled(false);
     }
     ~NoSync() { reducer_.set_enabled(before_); }
     NoSync(const NoSync&) = delete;
@@ -87,7 +89,7 @@ class DistributedDataParallel {
     Reducer& reducer_;
     bool before_;
   };
-  NoSync no_sync() { return NoSync(*this); }
+  NoSync no_sync(bool when = true) { return NoSync(*this, when); }
 
   nn::Module& model() { return model_; }
   Communicator& communicator() { return *communicator_; }

@@ -69,8 +69,7 @@ void TrainingStep::compute(const StepInputs& inputs) {
   loss_and_stop.rows(1, 2).copy_from(inputs.stop);
   const std::size_t last = inputs.micro_batches.size() - 1;
   for (std::size_t m = 0; m <= last; ++m) {
-    std::optional<comm::DistributedDataParallel::NoSync> no_sync;
-    if (m < last) no_sync.emplace(ddp_);
+    const auto no_sync = ddp_.no_sync(m < last);
     forward_and_backward(inputs, m, loss);
   }
   tell([&](StepObserver& observer) {

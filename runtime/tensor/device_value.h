@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <type_traits>
 #include <utility>
@@ -45,13 +46,13 @@ class DeviceValue {
   }
   /// A member that is a number or an array of them, in the same memory: a tensor of its type, [count]. A larger `count`
   /// includes members of the same type behind it.
-  template <class M, class Number = std::remove_all_extents_t<M>>
-  Tensor field(M T::*member, std::int64_t count = sizeof(M) / sizeof(Number)) const {
+  template <class M, std::same_as<T> S, class Number = std::remove_all_extents_t<M>>
+  Tensor field(M S::*member, std::int64_t count = sizeof(M) / sizeof(Number)) const {
     return Tensor::view(storage_, offset_ + offset_of(member), {count}, dtype_of<Number>);
   }
   /// A member that is a struct, in the same memory.
-  template <class M>
-  DeviceValue<M> part(M T::*member) const {
+  template <class M, std::same_as<T> S>
+  DeviceValue<M> part(M S::*member) const {
     return {storage_, offset_ + offset_of(member)};
   }
   /// Copies the other's value here; appended to the device's current stream.
@@ -64,9 +65,9 @@ class DeviceValue {
                         DType::kUInt8);
   }
 
-  template <class M>
-  static std::size_t offset_of(M T::*member) {
-    const T value{};
+  template <class M, class S>
+  static std::size_t offset_of(M S::*member) {
+    const S value{};
     return static_cast<std::size_t>(reinterpret_cast<const std::byte*>(&(value.*member)) -
                                     reinterpret_cast<const std::byte*>(&value));
   }

@@ -8,7 +8,8 @@
 namespace lockstep::train {
 
 TrainingData::TrainingData(const job::Job& job)
-    : train_(data::make_dataset(job::data_options(job.data()), data::Split::kTrain)), micro_batches_(job.train().accumulate()) {
+    : train_(data::make_dataset(job::data_options(job.data()), data::Split::kTrain)),
+      micro_batches_(job.train().accumulate()) {
   if (!job.data().has_eval()) return;
   eval_ = data::make_dataset(job::data_options(job.data()), data::Split::kEval);
   data::require_alike(data::describe(*eval_), data::describe(*train_));

@@ -85,6 +85,9 @@ void Learner::join() {
 }
 
 double Learner::backward(const Samples& samples, const Part& part, std::uint64_t step) {
+  // As for a DistributedDataParallel that is not told how many samples the step has: its factors stay out of it.
+  const double all = static_cast<double>(samples.target.numel());
+  const double weight = ddp_ && job_.comm().gradient_average() ? static_cast<double>(world().size()) : 1.0;
   double total = 0;
   optimizer_->zero_grad();
   for (std::size_t m = 0; m < part.size(); ++m) {
@@ -94,11 +97,9 @@ double Learner::backward(const Samples& samples, const Part& part, std::uint64_t
     const nn::StepContext context(options_.seed, step, begin);
     const Tensor input = samples.input.rows(begin, end).to(rank_device());
     const Tensor target = samples.target.rows(begin, end).to(rank_device());
-    const Tensor output =
-        ddp_ ? ddp_->forward(input, {.step_samples = samples.target.numel()}) : nn::forward(*model_, input);
-    const Share share = ddp_ ? ddp_->share(samples.target.numel()) : share_of(samples.target.numel(), 1, true);
-    const Tensor loss = ops::cross_entropy(output, target, {.divisor = share.loss_divisor});
-    total += loss.item() * share.loss_factor;
+    const Tensor output = ddp_ ? ddp_->forward(input) : nn::forward(*model_, input);
+    const Tensor loss = ops::cross_entropy(output, target, {.divisor = all / weight});
+    total += loss.item() / weight;
     scaler_->scale(loss).backward();
   }
   return total;

@@ -5,7 +5,6 @@
 
 #include <cmath>
 #include <limits>
-#include <optional>
 
 #include "comm/ddp/digest.h"
 #include "runtime/step/training_step.h"
@@ -44,8 +43,7 @@ std::vector<data::Batch> batches_of(const Samples& samples, std::uint64_t step, 
 amp::Verdict step_by_hand(Learner& learner, const std::vector<data::Batch>& batches) {
   learner.optimizer().zero_grad();
   for (std::size_t m = 0; m < batches.size(); ++m) {
-    std::optional<comm::DistributedDataParallel::NoSync> no_sync;
-    if (m + 1 < batches.size()) no_sync.emplace(learner.ddp());
+    const auto no_sync = learner.ddp().no_sync(m + 1 < batches.size());
     data::Batch batch = batches[m];
     batch.input = batch.input.to(comm::rank_device());
     batch.target = batch.target.to(comm::rank_device());

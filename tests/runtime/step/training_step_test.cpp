@@ -36,8 +36,6 @@ struct Model {
     scaler.emplace(job.amp().loss_scale(), world);
   }
 
-  Tensor committed() const { return net->arena()->statistics().front().second->committed().to(kCpu); }
-
   job::Job job;
   comm::World world;
   std::unique_ptr<nn::Module> net;
@@ -174,7 +172,8 @@ TEST(TrainingStep, StatisticsFollowTheVerdict) {
     model.scaler->scale(ops::cross_entropy(output, share.target.to(device()))).backward();
   };
   const auto bits = [&] {
-    return std::vector<float>(model.committed().as<float>().begin(), model.committed().as<float>().end());
+    const Tensor committed = model.net->arena()->statistics().front().second->committed().to(kCpu);
+    return std::vector<float>(committed.as<float>().begin(), committed.as<float>().end());
   };
   std::vector<float> before = bits();
   backward(true);

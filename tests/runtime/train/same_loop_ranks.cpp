@@ -100,8 +100,7 @@ TEST_P(SameLoop, GivesTheTrainersBits) {
     long_loop.optimizer->zero_grad();
     const std::vector<data::Batch> batches = long_loop.next_step();
     for (std::size_t m = 0; m < batches.size(); ++m) {
-      std::optional<comm::DistributedDataParallel::NoSync> no_sync;
-      if (m + 1 < batches.size()) no_sync.emplace(*long_loop.ddp);
+      const auto no_sync = long_loop.ddp->no_sync(m + 1 < batches.size());
       const data::Batch& batch = batches[m];
       const double divisor = long_loop.ddp->loss_divisor(batch);
       const Tensor loss = ops::cross_entropy(long_loop.ddp->forward(batch), batch.target, {.divisor = divisor});
