@@ -16,6 +16,14 @@ struct Batch {
   std::int64_t first_sample = 0;    ///< position of row 0 in the step's global batch: names dropout masks
   std::int64_t global_samples = 0;  ///< of this micro-batch, over all ranks
   std::int64_t step_samples = 0;    ///< of the whole step, over all ranks and micro-batches
+
+  /// The same with its tensors on `device`, where a model's forward pass needs them.
+  Batch to(Device device) const {
+    Batch there = *this;
+    there.input = input.to(device);
+    there.target = target.to(device);
+    return there;
+  }
 };
 
 }  // namespace lockstep::data

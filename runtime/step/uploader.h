@@ -33,12 +33,12 @@ class Uploader {
   void send(Slot& slot, std::size_t bytes);
 
   Device device_;
-  std::optional<Stream> stream_;  ///< a GPU's, for uploads
-  std::array<Slot, 2> slots_;     ///< one being copied, one being filled
+  std::array<Slot, 2> slots_;  ///< one being copied, one being filled
   std::size_t next_ = 0;
-  Storage staging_;  ///< device memory that the next step's inputs are copied to
-  Event taken_;      ///< the staging memory is free again
-  Storage inputs_;   ///< device memory that steps read
+  Storage staging_;               ///< device memory that the next step's inputs are copied to
+  Event taken_;                   ///< the staging memory is free again
+  Storage inputs_;                ///< device memory that steps read
+  std::optional<Stream> stream_;  ///< a GPU's, for uploads; last: its copies end before the memory that they use
 };
 
 }  // namespace lockstep::step

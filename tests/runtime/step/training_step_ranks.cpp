@@ -44,9 +44,7 @@ amp::Verdict step_by_hand(Learner& learner, const std::vector<data::Batch>& batc
   learner.optimizer().zero_grad();
   for (std::size_t m = 0; m < batches.size(); ++m) {
     const auto no_sync = learner.ddp().no_sync(m + 1 < batches.size());
-    data::Batch batch = batches[m];
-    batch.input = batch.input.to(comm::rank_device());
-    batch.target = batch.target.to(comm::rank_device());
+    const data::Batch batch = batches[m].to(comm::rank_device());
     const Tensor output = learner.ddp().forward(batch);
     const Tensor loss = ops::cross_entropy(output, batch.target, {.divisor = learner.ddp().loss_divisor(batch)});
     learner.scaler().scale(loss).backward();

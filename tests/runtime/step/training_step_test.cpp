@@ -9,6 +9,7 @@
 #include "comm/group/world.h"
 #include "model_zoo/build.h"
 #include "runtime/job/job.h"
+#include "runtime/job/model_options.h"
 #include "runtime/tensor/error.h"
 #include "tests/support/devices.h"
 
@@ -29,7 +30,7 @@ struct Model {
                                amp + " }",
                            "step.pbtxt", {}, ".")),
         world(comm::World::from_environment({.device = device()})),
-        net(model_zoo::build(job.model(), {Shape{5}, 3}, job.seed())),
+        net(model_zoo::build(job::model_options(job.model()), {Shape{5}, 3}, job.seed())),
         optimizer(optim::make(job.optimizer(), net->parameters())) {
     amp::initialize(*net, *optimizer, job.amp(), device());
     ddp.emplace(*net, world, job.comm());

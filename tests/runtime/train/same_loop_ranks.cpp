@@ -14,7 +14,9 @@
 #include "runtime/checkpoint/store.h"
 #include "runtime/data/loader.h"
 #include "runtime/data/make_dataset.h"
+#include "runtime/job/data_options.h"
 #include "runtime/job/job.h"
+#include "runtime/job/model_options.h"
 #include "runtime/step/training_step.h"
 #include "runtime/train/train.h"
 
@@ -25,18 +27,16 @@ namespace {
 struct Loop {
   Loop(const job::Job& config, comm::World& world)
       : job(config),
-        dataset(data::make_dataset(job.data(), data::Split::kTrain)),
-        model(model_zoo::build(job.model(), {dataset->sample_shape(), dataset->classes()}, job.seed())),
+        dataset(data::make_dataset(job::data_options(job.data()), data::Split::kTrain)),
+        model(model_zoo::build(job::model_options(job.model()), {dataset->sample_shape(), dataset->classes()},
+                               job.seed())),
         optimizer(optim::make(job.optimizer(), model->parameters())) {
     amp::initialize(*model, *optimizer, job.amp());
     ddp.emplace(*model, world, job.comm());
     scaler.emplace(job.amp().loss_scale(), world);
-    data::LoaderOptions options;
-    options.global_batch = job.data().global_batch();
-    options.accumulate = job.train().accumulate();
+    data::LoaderOptions options = job::loader_options(job);
     options.rank = world.rank();
     options.world_size = world.size();
-    options.seed = job.seed();
     loader.emplace(dataset, options);
   }
 
