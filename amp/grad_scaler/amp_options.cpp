@@ -46,7 +46,7 @@ FieldProblems problems_of(const AmpOptions& options) {
 }
 
 OptLevelProperties properties_of(const AmpOptions& options) {
-  require_none(problems_of(options), "amp::AmpOptions");
+  require_none(problems_of(options), "amp");
   return resolve(options);
 }
 

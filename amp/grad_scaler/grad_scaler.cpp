@@ -16,7 +16,7 @@ float inverse_of(float scale) { return static_cast<float>(1.0 / static_cast<doub
 
 /// How a device moves the scale. Throws FieldError for options out of range, before anything collective happens.
 kernels::LossScaleOptions rule_of(const GradScalerOptions& options) {
-  require_none(problems_of(options), "amp::GradScalerOptions");
+  require_none(problems_of(options), "amp.loss_scale");
   return {options.dynamic,
           options.growth_factor,
           options.backoff_factor,

@@ -15,7 +15,7 @@ namespace lockstep::comm {
 
 DistributedDataParallel::DistributedDataParallel(nn::Module& model, const World& world, const DdpOptions& options)
     : model_(model), arena_(model.arena()), communicator_(world.communicator()), average_(options.gradient_average) {
-  require_none(problems_of(options), "comm::DdpOptions");
+  require_none(problems_of(options), "comm");
   if (!arena_) throw UsageError("the model has no arena", "Call amp::initialize before DistributedDataParallel.");
   require_unwrapped();
   require_same_model(options);

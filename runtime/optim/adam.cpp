@@ -6,19 +6,19 @@ namespace lockstep::optim {
 namespace {
 
 template <class Options>
-const Options& checked(const Options& options, const char* name) {
-  require_none(problems_of(options), name);
+const Options& checked(const Options& options, const char* path) {
+  require_none(problems_of(options), path);
   return options;
 }
 
 }  // namespace
 
 Adam::Adam(std::vector<nn::Parameter> parameters, const AdamOptions& adam, const OptimizerOptions& options)
-    : Optimizer(std::move(parameters), checked(adam, "optim::AdamOptions").lr, adam.weight_decay, options),
+    : Optimizer(std::move(parameters), checked(adam, "optimizer.adam").lr, adam.weight_decay, options),
       rule_{adam.beta1, adam.beta2, adam.epsilon, false} {}
 
 Adam::Adam(std::vector<nn::Parameter> parameters, const AdamwOptions& adamw, const OptimizerOptions& options)
-    : Optimizer(std::move(parameters), checked(adamw, "optim::AdamwOptions").lr, adamw.weight_decay, options),
+    : Optimizer(std::move(parameters), checked(adamw, "optimizer.adamw").lr, adamw.weight_decay, options),
       rule_{adamw.beta1, adamw.beta2, adamw.epsilon, true} {}
 
 void Adam::allocate_state() {

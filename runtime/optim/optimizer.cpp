@@ -17,7 +17,7 @@ namespace {
 std::atomic<std::uint64_t> next_id{1};
 
 const OptimizerOptions& checked(const OptimizerOptions& options) {
-  require_none(problems_of(options), "optim::OptimizerOptions");
+  require_none(problems_of(options), "optimizer");
   return options;
 }
 

@@ -29,7 +29,7 @@ std::vector<ParameterOptions> resolve_groups(const std::vector<ParameterGroup>& 
     if (used[i]) continue;
     std::string names;
     for (const nn::Parameter& parameter : parameters) names += (names.empty() ? "" : ", ") + parameter.name;
-    throw FieldError("optim::OptimizerOptions.group[" + std::to_string(i) + "].match",
+    throw FieldError("optimizer.group[" + std::to_string(i) + "].match",
                      "\"" + groups[i].match + "\" matches no parameter that an earlier group left",
                      "The parameters are " + names + ".");
   }

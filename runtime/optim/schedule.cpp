@@ -66,8 +66,8 @@ FieldProblems problems_of(const ScheduleOptions& options) {
 
 Schedule::Schedule(ScheduleOptions options, double base_lr, std::int64_t total_steps)
     : options_(std::move(options)), base_lr_(base_lr), total_steps_(total_steps) {
-  constexpr const char* kNames[] = {"ConstantSchedule", "StepSchedule", "CosineSchedule", "LinearSchedule"};
-  require_none(problems_of(options_), std::string("optim::") + kNames[options_.index()]);
+  constexpr const char* kNames[] = {"constant", "step", "cosine", "linear"};
+  require_none(problems_of(options_), std::string("schedule.") + kNames[options_.index()]);
   FieldChecks checks;
   checks.not_negative(base_lr, "base_lr");
   checks.not_negative(static_cast<double>(total_steps), "total_steps");

@@ -6,7 +6,7 @@ namespace lockstep::optim {
 namespace {
 
 const SgdOptions& checked(const SgdOptions& options) {
-  require_none(problems_of(options), "optim::SgdOptions");
+  require_none(problems_of(options), "optimizer.sgd");
   return options;
 }
 

@@ -42,9 +42,9 @@ void FieldChecks::error(std::string field, std::string message, std::vector<std:
   problems_.push_back({std::move(field), std::move(message), std::move(compared_with)});
 }
 
-void require_none(const FieldProblems& problems, std::string_view options) {
+void require_none(const FieldProblems& problems, const std::string& path) {
   if (problems.empty()) return;
-  throw FieldError(std::string(options) + "." + problems.front().field, problems.front().message);
+  throw FieldError(path + "." + problems.front().field, problems.front().message);
 }
 
 }  // namespace lockstep

@@ -36,8 +36,9 @@ class FieldChecks {
   FieldProblems problems_;
 };
 
-/// Throws FieldError for the first problem, with the path OPTIONS.FIELD: "optim::SgdOptions.lr: must be > 0, is -1".
-void require_none(const FieldProblems& problems, std::string_view options);
+/// Throws FieldError for the first problem. `path` is where a job has the options: "optimizer.sgd" gives
+/// "optimizer.sgd.lr: must be > 0, is -1".
+void require_none(const FieldProblems& problems, const std::string& path);
 
 /// The shortest text that reads back as the same number.
 std::string shortest_text(double value);

@@ -41,8 +41,7 @@ TEST(OptLevel, StandsForApexsTable) {
 }
 
 void expect_refused(const AmpOptions& options, const std::string& message) {
-  EXPECT_THAT([&] { properties_of(options); },
-              ThrowsMessage<FieldError>(::testing::StartsWith("amp::AmpOptions." + message)));
+  EXPECT_THAT([&] { properties_of(options); }, ThrowsMessage<FieldError>(::testing::StartsWith("amp." + message)));
 }
 
 TEST(OptLevel, ThatContradictsItsDtypeIsAnError) {

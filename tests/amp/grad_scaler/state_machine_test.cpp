@@ -97,7 +97,7 @@ TEST(ScalerErrors, AStepOfAnOptimizerNoneOfWhoseParametersGotAGradient) {
 
 TEST(ScalerErrors, OptionsOutOfRange) {
   const auto refused = [](const GradScalerOptions& options, const std::string& message) {
-    EXPECT_THAT([&] { scaler_with(options); }, ThrowsMessage<FieldError>("amp::GradScalerOptions." + message));
+    EXPECT_THAT([&] { scaler_with(options); }, ThrowsMessage<FieldError>("amp.loss_scale." + message));
   };
   refused({.init = 0}, "init: must be > 0, is 0");
   refused({.init = -1}, "init: must be > 0, is -1");

@@ -22,8 +22,7 @@ TEST(DdpOptions, AreCheckedWhereTrainingIsMadeParallel) {
   const auto optimizer = optim::sgd(model.parameters(), {.lr = 0.1});
   amp::initialize(model, *optimizer);
   const auto refused = [&](const DdpOptions& options, const std::string& message) {
-    EXPECT_THAT([&] { DistributedDataParallel(model, world, options); },
-                ThrowsMessage<FieldError>("comm::DdpOptions." + message));
+    EXPECT_THAT([&] { DistributedDataParallel(model, world, options); }, ThrowsMessage<FieldError>("comm." + message));
   };
   refused({.bucket_mb = 0}, "bucket_mb: must be > 0, is 0");
   refused({.first_bucket_mb = -1}, "first_bucket_mb: must be > 0, is -1");

@@ -65,14 +65,14 @@ TEST(Groups, ThatMatchNothingAreAnErrorWithTheNames) {
     SmallModel(with_sgd({.lr = 1}, {.group = {{.match = "dense"}, {.match = "dense.weight"}}}));
     FAIL();
   } catch (const UsageError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("OptimizerOptions.group[1].match: \"dense.weight\""));
+    EXPECT_THAT(error.what(), HasSubstr("optimizer.group[1].match: \"dense.weight\""));
     EXPECT_THAT(error.advice(), HasSubstr("dense.weight, dense.bias, norm.weight, norm.bias"));
   }
 }
 
 TEST(Groups, ThatAreNoRegularExpressionAreATypedError) {
   EXPECT_THAT([] { SmallModel(with_sgd({.lr = 1}, {.group = {{.match = "("}}})); },
-              ThrowsMessage<UsageError>(HasSubstr("OptimizerOptions.group[0].match: \"(\" is no regular")));
+              ThrowsMessage<UsageError>(HasSubstr("optimizer.group[0].match: \"(\" is no regular")));
 }
 
 TEST(Optimizer, HasANameAndARate) {

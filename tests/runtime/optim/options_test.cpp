@@ -29,29 +29,29 @@ void expect_refused(const AdamwOptions& options, const char* message) {
 }
 void expect_refused(const OptimizerOptions& options, const std::string& message) {
   EXPECT_THAT([&] { sgd(parameters(), {.lr = 1}, options); },
-              ThrowsMessage<FieldError>(::testing::StartsWith("optim::OptimizerOptions." + message)));
+              ThrowsMessage<FieldError>(::testing::StartsWith("optimizer." + message)));
 }
 
 TEST(SgdOptions, AreCheckedWhereTheOptimizerIsMade) {
-  expect_refused(SgdOptions{}, "optim::SgdOptions.lr: must be > 0, is 0");
-  expect_refused(SgdOptions{.lr = -0.1}, "optim::SgdOptions.lr: must be > 0, is -0.1");
-  expect_refused(SgdOptions{.lr = std::nan("")}, "optim::SgdOptions.lr: must be > 0, is nan");
-  expect_refused(SgdOptions{.lr = 1, .momentum = 1}, "optim::SgdOptions.momentum: must be >= 0 and < 1, is 1");
-  expect_refused(SgdOptions{.lr = 1, .weight_decay = -1}, "optim::SgdOptions.weight_decay: must be >= 0, is -1");
-  expect_refused(SgdOptions{.lr = 1, .dampening = 1.5}, "optim::SgdOptions.dampening: must be >= 0 and < 1, is 1.5");
-  const char* const nesterov = "optim::SgdOptions.nesterov: needs momentum > 0 and dampening 0";
+  expect_refused(SgdOptions{}, "optimizer.sgd.lr: must be > 0, is 0");
+  expect_refused(SgdOptions{.lr = -0.1}, "optimizer.sgd.lr: must be > 0, is -0.1");
+  expect_refused(SgdOptions{.lr = std::nan("")}, "optimizer.sgd.lr: must be > 0, is nan");
+  expect_refused(SgdOptions{.lr = 1, .momentum = 1}, "optimizer.sgd.momentum: must be >= 0 and < 1, is 1");
+  expect_refused(SgdOptions{.lr = 1, .weight_decay = -1}, "optimizer.sgd.weight_decay: must be >= 0, is -1");
+  expect_refused(SgdOptions{.lr = 1, .dampening = 1.5}, "optimizer.sgd.dampening: must be >= 0 and < 1, is 1.5");
+  const char* const nesterov = "optimizer.sgd.nesterov: needs momentum > 0 and dampening 0";
   expect_refused(SgdOptions{.lr = 1, .nesterov = true}, nesterov);
   expect_refused(SgdOptions{.lr = 1, .momentum = 0.9, .nesterov = true, .dampening = 0.1}, nesterov);
   EXPECT_NO_THROW(sgd(parameters(), {.lr = 1, .momentum = 0.9, .nesterov = true}));
 }
 
 TEST(AdamOptions, AreCheckedWhereTheOptimizerIsMade) {
-  expect_refused(AdamOptions{}, "optim::AdamOptions.lr: must be > 0, is 0");
-  expect_refused(AdamOptions{.lr = 1, .beta1 = 1}, "optim::AdamOptions.beta1: must be >= 0 and < 1, is 1");
-  expect_refused(AdamOptions{.lr = 1, .beta2 = -0.5}, "optim::AdamOptions.beta2: must be >= 0 and < 1, is -0.5");
-  expect_refused(AdamOptions{.lr = 1, .epsilon = 0}, "optim::AdamOptions.epsilon: must be > 0, is 0");
-  expect_refused(AdamOptions{.lr = 1, .weight_decay = -1}, "optim::AdamOptions.weight_decay: must be >= 0, is -1");
-  expect_refused(AdamwOptions{.lr = 1, .beta2 = 1}, "optim::AdamwOptions.beta2: must be >= 0 and < 1, is 1");
+  expect_refused(AdamOptions{}, "optimizer.adam.lr: must be > 0, is 0");
+  expect_refused(AdamOptions{.lr = 1, .beta1 = 1}, "optimizer.adam.beta1: must be >= 0 and < 1, is 1");
+  expect_refused(AdamOptions{.lr = 1, .beta2 = -0.5}, "optimizer.adam.beta2: must be >= 0 and < 1, is -0.5");
+  expect_refused(AdamOptions{.lr = 1, .epsilon = 0}, "optimizer.adam.epsilon: must be > 0, is 0");
+  expect_refused(AdamOptions{.lr = 1, .weight_decay = -1}, "optimizer.adam.weight_decay: must be >= 0, is -1");
+  expect_refused(AdamwOptions{.lr = 1, .beta2 = 1}, "optimizer.adamw.beta2: must be >= 0 and < 1, is 1");
 }
 
 TEST(OptimizerOptions, AreCheckedWhereTheOptimizerIsMade) {

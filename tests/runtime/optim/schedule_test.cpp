@@ -69,13 +69,13 @@ TEST(Schedule, RefusesWhatCannotBeMeant) {
   const auto refused = [](const ScheduleOptions& options, const char* message) {
     EXPECT_THAT([&] { Schedule(options, 8.0, 10); }, ::testing::ThrowsMessage<FieldError>(message));
   };
-  refused(ConstantSchedule{.warmup_steps = -1}, "optim::ConstantSchedule.warmup_steps: must be >= 0, is -1");
-  refused(StepSchedule{}, "optim::StepSchedule.milestones: must be the steps at which the rate falls, [1000, 2000]");
-  refused(StepSchedule{.milestones = {3, 3}}, "optim::StepSchedule.milestones: must be > 0 and ascending");
-  refused(StepSchedule{.milestones = {0, 3}}, "optim::StepSchedule.milestones: must be > 0 and ascending");
-  refused(StepSchedule{.milestones = {3}, .gamma = 0}, "optim::StepSchedule.gamma: must be > 0, is 0");
-  refused(CosineSchedule{.final_fraction = -1}, "optim::CosineSchedule.final_fraction: must be >= 0, is -1");
-  refused(LinearSchedule{.final_fraction = std::nan("")}, "optim::LinearSchedule.final_fraction: must be >= 0, is nan");
+  refused(ConstantSchedule{.warmup_steps = -1}, "schedule.constant.warmup_steps: must be >= 0, is -1");
+  refused(StepSchedule{}, "schedule.step.milestones: must be the steps at which the rate falls, [1000, 2000]");
+  refused(StepSchedule{.milestones = {3, 3}}, "schedule.step.milestones: must be > 0 and ascending");
+  refused(StepSchedule{.milestones = {0, 3}}, "schedule.step.milestones: must be > 0 and ascending");
+  refused(StepSchedule{.milestones = {3}, .gamma = 0}, "schedule.step.gamma: must be > 0, is 0");
+  refused(CosineSchedule{.final_fraction = -1}, "schedule.cosine.final_fraction: must be >= 0, is -1");
+  refused(LinearSchedule{.final_fraction = std::nan("")}, "schedule.linear.final_fraction: must be >= 0, is nan");
   EXPECT_THAT([] { Schedule({}, -0.1, 10); },
               ::testing::ThrowsMessage<FieldError>("optim::Schedule.base_lr: must be >= 0, is -0.1"));
   EXPECT_THAT([] { Schedule({}, 0.1, -1); },

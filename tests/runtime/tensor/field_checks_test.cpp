@@ -21,7 +21,7 @@ TEST(FieldChecks, KeepWhatIsInRange) {
   EXPECT_TRUE(checks.fraction(0, "d"));
   EXPECT_TRUE(checks.check(true, "e", "anything", 0));
   EXPECT_TRUE(checks.problems().empty());
-  EXPECT_NO_THROW(require_none(checks.problems(), "Options"));
+  EXPECT_NO_THROW(require_none(checks.problems(), "options"));
 }
 
 TEST(FieldChecks, NameWhatIsNot) {
@@ -41,8 +41,8 @@ TEST(FieldChecks, TheFirstProblemIsThrown) {
   FieldChecks checks;
   checks.positive(-2, "first");
   checks.error("second", "is odd");
-  EXPECT_THAT([&] { require_none(checks.problems(), "optim::Options"); },
-              ::testing::ThrowsMessage<FieldError>("optim::Options.first: must be > 0, is -2"));
+  EXPECT_THAT([&] { require_none(checks.problems(), "optimizer.sgd"); },
+              ::testing::ThrowsMessage<FieldError>("optimizer.sgd.first: must be > 0, is -2"));
 }
 
 }  // namespace
