@@ -101,34 +101,25 @@ std::map<std::string, std::string> settings_of_the_user() {
   return result;
 }
 
-/// A pipe whose ends close when another program starts.
-class Pipe {
- public:
+/// The two ends of a pipe, which close when another program starts.
+struct Pipe {
   Pipe() {
-    if (pipe2(ends_, O_CLOEXEC) != 0) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) {
       throw EnvironmentError("cannot make a pipe: " + std::generic_category().message(errno));
     }
-  }
-  ~Pipe() {
-    for (const int end : ends_) {
-      if (end >= 0) close(end);
-    }
-  }
-  Pipe(const Pipe&) = delete;
-  Pipe& operator=(const Pipe&) = delete;
-
-  int reading() const { return ends_[0]; }
-  int writing() const { return ends_[1]; }
-  void close_writing() { close(std::exchange(ends_[1], -1)); }
-  /// The reading end, set never to block, for somebody else to close.
-  int release_reading() {
-    fcntl(ends_[0], F_SETFL, O_NONBLOCK);
-    return std::exchange(ends_[0], -1);
+    reading.reset(ends[0]);
+    writing.reset(ends[1]);
   }
 
- private:
-  int ends_[2];
+  Descriptor reading;
+  Descriptor writing;
 };
+
+Descriptor without_blocking(Descriptor end) {
+  fcntl(end.get(), F_SETFL, O_NONBLOCK);
+  return end;
+}
 
 }  // namespace
 
@@ -197,19 +188,19 @@ MpirunProcess::MpirunProcess(const MpirunCommand& command) {
   const pid_t parent = getpid();
   pid_ = fork();
   if (pid_ == 0) {
-    become(argument_pointers.data(), environment_pointers.data(), output.writing(), messages.writing(),
-           failure.writing(), parent);
+    become(argument_pointers.data(), environment_pointers.data(), output.writing.get(), messages.writing.get(),
+           failure.writing.get(), parent);
   }
   int error = pid_ < 0 ? errno : 0;
-  failure.close_writing();
+  failure.writing.reset();
   // Nothing comes where mpirun has started: its end of the pipe is closed by then.
-  [[maybe_unused]] const ssize_t bytes = read(failure.reading(), &error, sizeof error);
+  [[maybe_unused]] const ssize_t bytes = read(failure.reading.get(), &error, sizeof error);
   if (error != 0) {
     if (pid_ > 0) waitpid(pid_, nullptr, 0);
     throw EnvironmentError("cannot start " + arguments[0] + ": " + std::generic_category().message(error), kInstall);
   }
-  output_ = output.release_reading();
-  messages_ = messages.release_reading();
+  output_ = without_blocking(std::move(output.reading));
+  messages_ = without_blocking(std::move(messages.reading));
 }
 
 MpirunProcess::~MpirunProcess() {
@@ -217,8 +208,6 @@ MpirunProcess::~MpirunProcess() {
     signal(SIGKILL);
     waitpid(pid_, nullptr, 0);
   }
-  close(output_);
-  close(messages_);
 }
 
 void MpirunProcess::signal(int number) const {

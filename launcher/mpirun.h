@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "launcher/options.h"
+#include "runtime/base/descriptor.h"
 
 namespace lockstep::launcher {
 
@@ -43,8 +44,8 @@ class MpirunProcess {
   MpirunProcess& operator=(const MpirunProcess&) = delete;
 
   /// The reading ends of its stdout and stderr. Reading never blocks.
-  int output() const { return output_; }
-  int messages() const { return messages_; }
+  int output() const { return output_.get(); }
+  int messages() const { return messages_.get(); }
   void signal(int number) const;
   /// Whether it has ended; takes note of how.
   bool ended();
@@ -53,8 +54,8 @@ class MpirunProcess {
 
  private:
   pid_t pid_;
-  int output_;
-  int messages_;
+  Descriptor output_;
+  Descriptor messages_;
   std::optional<int> status_;
 };
 

@@ -37,11 +37,8 @@ bool is_abandoned(const fs::directory_entry& entry) {
   if (!entry.path().filename().string().starts_with(kPrefix)) return false;
   const auto age = fs::file_time_type::clock::now() - fs::last_write_time(entry.path(), error);
   if (error || age < kSettled) return false;
-  const int lock = open((entry.path() / kLockFile).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-  if (lock < 0) return false;
-  const bool free = flock(lock, LOCK_EX | LOCK_NB) == 0;
-  close(lock);
-  return free;
+  const Descriptor lock(open((entry.path() / kLockFile).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+  return lock && flock(lock.get(), LOCK_EX | LOCK_NB) == 0;
 }
 
 void remove_abandoned(const fs::path& parent) {
@@ -58,8 +55,8 @@ ScratchDirectory::ScratchDirectory() {
   std::string path = base() / (std::string(kPrefix) + "XXXXXX");
   const bool made = mkdtemp(path.data()) != nullptr;
   path_ = path;
-  lock_ = made ? open((path_ / kLockFile).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
-  if (lock_ < 0 || flock(lock_, LOCK_EX | LOCK_NB) != 0) {
+  if (made) lock_.reset(open((path_ / kLockFile).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!lock_ || flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
     throw StorageError("cannot make a directory in " + base().string() + ": " + std::generic_category().message(errno),
                        "Check the space and the permissions there.");
   }
@@ -68,7 +65,6 @@ ScratchDirectory::ScratchDirectory() {
 ScratchDirectory::~ScratchDirectory() {
   std::error_code ignored;
   fs::remove_all(path_, ignored);
-  close(lock_);
 }
 
 bool ScratchDirectory::in_memory() const { return path_.parent_path() == memory(); }

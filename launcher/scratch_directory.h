@@ -3,6 +3,8 @@
 
 #include <filesystem>
 
+#include "runtime/base/descriptor.h"
+
 namespace lockstep::launcher {
 
 /// A directory for a job's files while it runs: on /dev/shm, in memory, where there is one. The destructor removes it
@@ -20,7 +22,7 @@ class ScratchDirectory {
 
  private:
   std::filesystem::path path_;
-  int lock_;  ///< of a file in the directory; the system drops it with the process
+  Descriptor lock_;  ///< of a file in the directory; the system drops it with the process
 };
 
 }  // namespace lockstep::launcher

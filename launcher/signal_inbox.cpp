@@ -21,19 +21,17 @@ SignalInbox::SignalInbox() {
     if (sigaction(number, nullptr, &now) == 0 && now.sa_handler != SIG_IGN) sigaddset(&signals, number);
   }
   sigprocmask(SIG_BLOCK, &signals, &previous_);
-  descriptor_ = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-  if (descriptor_ < 0) throw EnvironmentError("cannot wait for signals: " + std::generic_category().message(errno));
+  descriptor_.reset(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!descriptor_) throw EnvironmentError("cannot wait for signals: " + std::generic_category().message(errno));
 }
 
-SignalInbox::~SignalInbox() {
-  close(descriptor_);
-  sigprocmask(SIG_SETMASK, &previous_, nullptr);
-}
+SignalInbox::~SignalInbox() { sigprocmask(SIG_SETMASK, &previous_, nullptr); }
 
 int SignalInbox::take() const {
   signalfd_siginfo info;
-  return read(descriptor_, &info, sizeof info) == static_cast<ssize_t>(sizeof info) ? static_cast<int>(info.ssi_signo)
-                                                                                    : 0;
+  return read(descriptor_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)
+             ? static_cast<int>(info.ssi_signo)
+             : 0;
 }
 
 }  // namespace lockstep::launcher

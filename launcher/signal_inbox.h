@@ -3,6 +3,8 @@
 
 #include <csignal>
 
+#include "runtime/base/descriptor.h"
+
 namespace lockstep::launcher {
 
 /// While it lives, SIGTERM, SIGINT, SIGHUP, SIGCHLD and SIGWINCH wait here to be taken instead of acting on the
@@ -15,13 +17,13 @@ class SignalInbox {
   SignalInbox& operator=(const SignalInbox&) = delete;
 
   /// For poll(): readable when a signal waits.
-  int descriptor() const { return descriptor_; }
+  int descriptor() const { return descriptor_.get(); }
   /// The next signal; 0 when none waits.
   int take() const;
 
  private:
   sigset_t previous_;
-  int descriptor_;
+  Descriptor descriptor_;
 };
 
 }  // namespace lockstep::launcher

@@ -10,6 +10,8 @@
 #include <fstream>
 #include <string_view>
 
+#include "runtime/base/host_name.h"
+
 namespace lockstep::comm {
 
 namespace {
@@ -29,11 +31,8 @@ Seat Seat::of_this_process() {
   Seat seat;
   std::string boot;
   std::getline(std::ifstream("/proc/sys/kernel/random/boot_id") >> std::ws, boot);
-  if (boot.empty()) {
-    gethostname(seat.machine, sizeof seat.machine - 1);
-  } else {
-    std::memcpy(seat.machine, boot.data(), std::min(boot.size(), sizeof seat.machine - 1));
-  }
+  const std::string machine = boot.empty() ? host_name() : boot;
+  std::memcpy(seat.machine, machine.data(), std::min(machine.size(), sizeof seat.machine - 1));
   struct stat status {};
   if (stat("/proc/self/ns/pid", &status) == 0) seat.pid_namespace = status.st_ino;
   seat.process = getpid();

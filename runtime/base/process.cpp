@@ -10,7 +10,6 @@
 #include <csignal>
 #include <stdexcept>
 #include <string>
-#include <utility>
 
 namespace lockstep {
 
@@ -36,21 +35,14 @@ bool process_exists(pid_t pid) { return pid > 0 && (::kill(pid, 0) == 0 || errno
 
 ProcessWatch::ProcessWatch(pid_t pid) : pid_(pid), descriptor_(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))) {}
 
-ProcessWatch::ProcessWatch(ProcessWatch&& other) noexcept
-    : pid_(other.pid_), descriptor_(std::exchange(other.descriptor_, -1)) {}
-
-ProcessWatch::~ProcessWatch() {
-  if (descriptor_ >= 0) close(descriptor_);
-}
-
 bool ProcessWatch::gone() const {
-  pollfd ended{descriptor_, POLLIN, 0};
-  return descriptor_ >= 0 && poll(&ended, 1, 0) > 0;
+  pollfd ended{descriptor_.get(), POLLIN, 0};
+  return descriptor_ && poll(&ended, 1, 0) > 0;
 }
 
 void ProcessWatch::signal(int number) const {
   if (pid_ == 1) throw no_signal_for(pid_, "it is the machine's first process");
-  if (descriptor_ >= 0) syscall(SYS_pidfd_send_signal, descriptor_, number, nullptr, 0);
+  if (descriptor_) syscall(SYS_pidfd_send_signal, descriptor_.get(), number, nullptr, 0);
 }
 
 }  // namespace lockstep

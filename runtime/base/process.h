@@ -3,6 +3,8 @@
 
 #include <sys/types.h>
 
+#include "runtime/base/descriptor.h"
+
 namespace lockstep {
 
 // Every signal of this project goes through signal_child() or ProcessWatch::signal(). Both reach exactly one process:
@@ -20,13 +22,10 @@ bool process_exists(pid_t pid);
 class ProcessWatch {
  public:
   explicit ProcessWatch(pid_t pid);
-  ProcessWatch(ProcessWatch&& other) noexcept;
-  ProcessWatch& operator=(ProcessWatch&&) = delete;
-  ~ProcessWatch();
 
   pid_t pid() const { return pid_; }
   /// For poll(): readable once the process has ended; -1 where it cannot be watched.
-  int descriptor() const { return descriptor_; }
+  int descriptor() const { return descriptor_.get(); }
   /// Whether the process has ended since the watch began. False for a process that cannot be seen from here, such as
   /// one in another container.
   bool gone() const;
@@ -36,7 +35,7 @@ class ProcessWatch {
 
  private:
   pid_t pid_;
-  int descriptor_;  // a pidfd, which a new process with a reused number cannot deceive; -1 where there is none
+  Descriptor descriptor_;  // a pidfd, which a new process with a reused number cannot deceive
 };
 
 }  // namespace lockstep

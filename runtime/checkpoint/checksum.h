@@ -3,11 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 
-struct XXH3_state_s;
+#include "runtime/base/hash.h"
 
 namespace lockstep::checkpoint {
 
@@ -22,15 +21,11 @@ struct Digest {
 /// The digest of bytes that come piece by piece.
 class Hasher {
  public:
-  Hasher();
   void update(std::span<const std::byte> bytes);
-  Digest digest() const;
+  Digest digest() const { return {bytes_, hash_.hex()}; }
 
  private:
-  struct Free {
-    void operator()(XXH3_state_s* state) const;
-  };
-  std::unique_ptr<XXH3_state_s, Free> state_;
+  Hash128 hash_;
   std::uint64_t bytes_ = 0;
 };
 

@@ -67,14 +67,15 @@ ssize_t require(StorageOperation operation, const std::string& path, Call&& call
   return result;
 }
 
-int open_file(const std::string& path, int flags) {
-  return static_cast<int>(
-      require(kOpen, path, [&](std::size_t) { return ::open(path.c_str(), flags | O_CLOEXEC, 0666); }));
+Descriptor open_file(const std::string& path, int flags) {
+  return Descriptor(static_cast<int>(
+      require(kOpen, path, [&](std::size_t) { return ::open(path.c_str(), flags | O_CLOEXEC, 0666); })));
 }
 
-void close_file(const std::string& path, int descriptor) {
+void close_file(const std::string& path, Descriptor file) {
   // An interrupted close has closed the descriptor: a second one might close somebody else's.
-  require(kClose, path, [&](std::size_t) { return ::close(descriptor) < 0 && errno != EINTR ? -1 : 0; });
+  const int number = file.release();
+  require(kClose, path, [&](std::size_t) { return ::close(number) < 0 && errno != EINTR ? -1 : 0; });
 }
 
 }  // namespace
@@ -85,16 +86,12 @@ bool FileError::transient() const noexcept {
 }
 
 OutputFile::OutputFile(std::string path)
-    : path_(std::move(path)), descriptor_(open_file(path_, O_WRONLY | O_CREAT | O_EXCL)) {}
-
-OutputFile::~OutputFile() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
+    : path_(std::move(path)), file_(open_file(path_, O_WRONLY | O_CREAT | O_EXCL)) {}
 
 void OutputFile::write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t written = require(kWrite, path_, [&](std::size_t at_most) {
-      return ::write(descriptor_, bytes.data(), std::min(bytes.size(), at_most));
+      return ::write(file_.get(), bytes.data(), std::min(bytes.size(), at_most));
     });
     if (written == 0) fail(kWrite, path_, EIO);
     bytes = bytes.subspan(static_cast<std::size_t>(written));
@@ -102,26 +99,23 @@ void OutputFile::write(std::span<const std::byte> bytes) {
 }
 
 void OutputFile::sync_and_close() {
-  require(kSync, path_, [&](std::size_t) { return ::fsync(descriptor_); });
-  close_file(path_, std::exchange(descriptor_, -1));
+  require(kSync, path_, [&](std::size_t) { return ::fsync(file_.get()); });
+  close_file(path_, std::move(file_));
 }
 
-InputFile::InputFile(std::string path) : path_(std::move(path)), descriptor_(open_file(path_, O_RDONLY | O_NONBLOCK)) {
+InputFile::InputFile(std::string path) : path_(std::move(path)), file_(open_file(path_, O_RDONLY | O_NONBLOCK)) {
   struct stat status {};
-  if (::fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode)) {
-    ::close(descriptor_);
+  if (::fstat(file_.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
     throw StorageError(path_ + " is not a regular file");
   }
   size_ = static_cast<std::uint64_t>(status.st_size);
 }
 
-InputFile::~InputFile() { ::close(descriptor_); }
-
 void InputFile::read(std::uint64_t offset, std::span<std::byte> bytes) const {
   const std::uint64_t end = offset + bytes.size();
   while (!bytes.empty()) {
     const ssize_t got = require(kRead, path_, [&](std::size_t at_most) {
-      return ::pread(descriptor_, bytes.data(), std::min(bytes.size(), at_most), static_cast<off_t>(offset));
+      return ::pread(file_.get(), bytes.data(), std::min(bytes.size(), at_most), static_cast<off_t>(offset));
     });
     if (got == 0) {
       throw StorageError(path_ + " is truncated: it ends at byte " + std::to_string(offset) + ", at least " +
@@ -180,9 +174,8 @@ bool rename_directory(const std::string& from, const std::string& to) {
 }
 
 void sync_directory(const std::string& path) {
-  const int descriptor = open_file(path, O_RDONLY | O_DIRECTORY);
-  const ssize_t result = attempt(kSync, path, [&](std::size_t) { return ::fsync(descriptor); });
-  ::close(descriptor);
+  const Descriptor directory = open_file(path, O_RDONLY | O_DIRECTORY);
+  const ssize_t result = attempt(kSync, path, [&](std::size_t) { return ::fsync(directory.get()); });
   // Some network file systems have no sync for directories and say so with EINVAL; theirs are durable by protocol.
   if (result < 0 && result != -EINVAL) fail(kSync, path, static_cast<int>(-result));
 }

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/descriptor.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::checkpoint {
@@ -28,15 +29,11 @@ class FileError : public StorageError {
 // Everything below completes interrupted calls and short transfers, and throws FileError naming path, operation and
 // errno text. Nothing is durable until the file and the directory that names it have been synced.
 
-/// A new file, written from start to end.
+/// A new file, written from start to end. The destructor closes it without a sync.
 class OutputFile {
  public:
   /// Creates the file; one that exists is an error.
   explicit OutputFile(std::string path);
-  /// Closes without a sync.
-  ~OutputFile();
-  OutputFile(const OutputFile&) = delete;
-  OutputFile& operator=(const OutputFile&) = delete;
 
   const std::string& path() const { return path_; }
   void write(std::span<const std::byte> bytes);
@@ -45,16 +42,13 @@ class OutputFile {
 
  private:
   std::string path_;
-  int descriptor_;
+  Descriptor file_;
 };
 
 /// An existing regular file.
 class InputFile {
  public:
   explicit InputFile(std::string path);
-  ~InputFile();
-  InputFile(const InputFile&) = delete;
-  InputFile& operator=(const InputFile&) = delete;
 
   const std::string& path() const { return path_; }
   std::uint64_t size() const { return size_; }
@@ -63,7 +57,7 @@ class InputFile {
 
  private:
   std::string path_;
-  int descriptor_;
+  Descriptor file_;
   std::uint64_t size_ = 0;
 };
 

@@ -19,6 +19,7 @@
 #include <system_error>
 #include <vector>
 
+#include "runtime/base/host_name.h"
 #include "runtime/base/process.h"
 #include "runtime/checkpoint/durable_file.h"
 
@@ -27,11 +28,6 @@ namespace {
 
 constexpr std::string_view kMark = ".tmp-";
 constexpr std::chrono::hours kForeignWriterLimit{24};
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
-}
 
 /// When a process started, in clock ticks since boot, as /proc says; "0" where that cannot be read, "dead" for a
 /// process that has ended and only waits for its parent.

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "runtime/base/descriptor.h"
 #include "runtime/data/byte_dataset.h"
 #include "runtime/data/byte_reader.h"
 #include "runtime/tensor/error.h"
@@ -56,15 +57,14 @@ void append_labels(const std::string& file, const Layout& layout, std::vector<st
   const std::size_t record = layout.label_bytes + kImage;
   const std::uintmax_t bytes = size_of_records(file, record);
   const auto refuse = [&](const std::string& why) { throw StorageError("cannot read " + file + ": " + why); };
-  const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) refuse(std::generic_category().message(errno));
+  const Descriptor content(open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!content) refuse(std::generic_category().message(errno));
   bool whole = true;
   for (std::uintmax_t at = layout.label_at; at < bytes && whole; at += record) {
     std::uint8_t label = 0;
-    whole = pread(descriptor, &label, 1, static_cast<off_t>(at)) == 1;
+    whole = pread(content.get(), &label, 1, static_cast<off_t>(at)) == 1;
     labels.push_back(label);
   }
-  close(descriptor);
   if (!whole) refuse("it ends too early");
 }
 

@@ -2,12 +2,12 @@
 #include "runtime/job/job.h"
 
 #include <google/protobuf/text_format.h>
-#include <xxhash.h>
 
 #include <cerrno>
 #include <fstream>
 #include <system_error>
 
+#include "runtime/base/hash.h"
 #include "runtime/job/defaults.h"
 #include "runtime/job/overrides.h"
 #include "runtime/job/text_reader.h"
@@ -105,16 +105,7 @@ std::string to_text(const Job& job) {
 std::string hash(const Job& job) {
   Job trained = job;
   trained.clear_fault();
-  const std::string text = to_text(trained);
-  const XXH128_hash_t digest = XXH3_128bits(text.data(), text.size());
-  XXH128_canonical_t bytes;
-  XXH128_canonicalFromHash(&bytes, digest);
-  std::string hex;
-  for (const unsigned char byte : bytes.digest) {
-    hex += "0123456789abcdef"[byte / 16];
-    hex += "0123456789abcdef"[byte % 16];
-  }
-  return hex;
+  return hash128_of(to_text(trained));
 }
 
 }  // namespace lockstep::job

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "runtime/job/fault_point.h"
 #include "runtime/job/training_options.h"
 #include "runtime/job/validate_parts.h"
 
@@ -48,26 +49,6 @@ void validate_train(const Job& job, Checker& checker) {
   if (train.loss() == MSE && train.label_smoothing() > 0) {
     checker.error("train.label_smoothing", "needs loss CROSS_ENTROPY");
   }
-}
-
-const FaultPoint* point_of(const Fault& fault) {
-  switch (fault.kind_case()) {
-    case Fault::kOverflow:
-      return &fault.overflow();
-    case Fault::kNan:
-      return &fault.nan();
-    case Fault::kKill:
-      return &fault.kill();
-    case Fault::kStop:
-      return &fault.stop();
-    case Fault::kDelay:
-      return &fault.delay();
-    case Fault::kBitFlip:
-      return &fault.bit_flip();
-    case Fault::KIND_NOT_SET:
-      return nullptr;
-  }
-  return nullptr;
 }
 
 void validate_fault(const Fault& fault, const std::string& path, const Train& train, Checker& checker) {

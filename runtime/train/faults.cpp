@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "runtime/autograd/meta.h"
+#include "runtime/job/fault_point.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/ops/elementwise.h"
 #include "runtime/tensor/error.h"
@@ -17,23 +18,9 @@ namespace lockstep::train {
 
 namespace {
 
-const job::FaultPoint& point_of(const job::Fault& fault) {
-  switch (fault.kind_case()) {
-    case job::Fault::kOverflow:
-      return fault.overflow();
-    case job::Fault::kNan:
-      return fault.nan();
-    case job::Fault::kKill:
-      return fault.kill();
-    case job::Fault::kStop:
-      return fault.stop();
-    case job::Fault::kDelay:
-      return fault.delay();
-    case job::Fault::kBitFlip:
-      return fault.bit_flip();
-    case job::Fault::KIND_NOT_SET:
-      break;
-  }
+const job::FaultPoint& required_point_of(const job::Fault& fault) {
+  const job::FaultPoint* const point = job::point_of(fault);
+  if (point != nullptr) return *point;
   throw UsageError("fault: none is named", "Name one of overflow, nan, kill, stop, delay, bit_flip.");
 }
 
@@ -54,7 +41,7 @@ std::size_t slot_of(const nn::Arena& arena, const std::string& name) {
 }  // namespace
 
 void require_possible(const job::Fault& fault, int index, const std::vector<std::string>& parameters, int world_size) {
-  const job::FaultPoint& point = point_of(fault);
+  const job::FaultPoint& point = required_point_of(fault);
   if (!point.parameter().empty() && std::ranges::find(parameters, point.parameter()) == parameters.end()) {
     std::string names;
     for (const std::string& name : parameters) names += (names.empty() ? "" : ", ") + name;
@@ -74,7 +61,7 @@ Faults::Faults(const job::Job& job, int rank, int world_size, const nn::Arena& a
   for (const nn::Arena::Slot& slot : arena.slots()) parameters.push_back(slot.parameter.name);
   for (int i = 0; i < job.fault_size(); ++i) {
     const job::Fault& fault = job.fault(i);
-    const job::FaultPoint& point = point_of(fault);
+    const job::FaultPoint& point = required_point_of(fault);
     require_possible(fault, i, parameters, world_size);
     if (restart_count() > 0) continue;
     steps_.push_back(point.step());

@@ -9,13 +9,13 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <climits>
 #include <cstdio>
 #include <ctime>
 #include <string>
 #include <system_error>
 #include <thread>
 
+#include "runtime/base/host_name.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::train {
@@ -31,14 +31,12 @@ constexpr milliseconds kWorthSaying{1000};
 /// What the file says of the run that holds it, for others to read: "process 4242 on gpu3 since 2026-11-21 20:15:00
 /// UTC".
 std::string describe_holder() {
-  std::array<char, HOST_NAME_MAX + 1> host{};
-  gethostname(host.data(), host.size() - 1);
   const std::time_t now = std::time(nullptr);
   std::tm utc{};
   gmtime_r(&now, &utc);
   std::array<char, 32> since{};
   std::strftime(since.data(), since.size(), "%Y-%m-%d %H:%M:%S UTC", &utc);
-  return "process " + std::to_string(getpid()) + " on " + host.data() + " since " + since.data();
+  return "process " + std::to_string(getpid()) + " on " + host_name() + " since " + since.data();
 }
 
 /// Empty where it has not been written yet.

@@ -3,15 +3,15 @@
 
 #include <unistd.h>
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 
 #include "configs/tensorboard.pb.h"
+#include "runtime/base/host_name.h"
+#include "runtime/train/run_files.h"
 #include "runtime/train/tf_record.h"
 
 namespace lockstep {
@@ -33,10 +33,8 @@ Event event_of_now() {
 
 std::string event_path(const std::string& directory) {
   static std::atomic<unsigned> serial{0};
-  std::array<char, 256> host{};
-  if (::gethostname(host.data(), host.size() - 1) != 0) host = {"unknown"};
   checkpoint::make_directories(directory);
-  return directory + "/" + kPrefix + std::to_string(std::time(nullptr)) + "." + host.data() + "." +
+  return directory + "/" + kPrefix + std::to_string(std::time(nullptr)) + "." + host_name() + "." +
          std::to_string(::getpid()) + "." + std::to_string(serial++);
 }
 
@@ -56,15 +54,7 @@ void drop_later_events(const std::filesystem::path& path, std::int64_t last) {
   }
   // What a killed process left half-written goes too.
   if (kept.size() == content.size()) return;
-  const std::filesystem::path temporary = path.parent_path() / ".curves.tmp";
-  std::ofstream out(temporary, std::ios::binary);
-  out << kept;
-  out.close();
-  std::error_code failed;
-  if (out) std::filesystem::rename(temporary, path, failed);
-  if (!out || failed) {
-    throw StorageError("cannot write " + path.string(), "Check the space and the permissions of the run directory.");
-  }
+  train::write_text(path, kept);
 }
 
 }  // namespace

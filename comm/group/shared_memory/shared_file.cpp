@@ -23,52 +23,49 @@ using Kind = MemoryName::Kind;
 
 constexpr const char* kFolder = "/dev/shm";
 
-/// A file that nobody else has; no descriptor where there can be none.
-int make(Kind kind, MemoryName& name) {
-  if (kind == Kind::kNone) return -1;
-  if (kind == Kind::kDescriptor) return memfd_create("lockstep", MFD_CLOEXEC);
+/// A file that nobody else has; none where there can be none.
+Descriptor make(Kind kind, MemoryName& name) {
+  if (kind == Kind::kNone) return {};
+  if (kind == Kind::kDescriptor) return Descriptor(memfd_create("lockstep", MFD_CLOEXEC));
   std::random_device random;
   std::snprintf(name.file, sizeof name.file, "/lockstep.%d.%08x", getpid(), random());
-  return shm_open(name.file, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  return Descriptor(shm_open(name.file, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
 }
 
-int open_again(const MemoryName& name) {
-  if (name.kind == Kind::kFile) return shm_open(name.file, O_RDWR | O_CLOEXEC, 0);
-  if (name.kind == Kind::kNone) return -1;
+Descriptor open_again(const MemoryName& name) {
+  if (name.kind == Kind::kFile) return Descriptor(shm_open(name.file, O_RDWR | O_CLOEXEC, 0));
+  if (name.kind == Kind::kNone) return {};
   const std::string path = "/proc/" + std::to_string(name.process) + "/fd/" + std::to_string(name.descriptor);
-  return open(path.c_str(), O_RDWR | O_CLOEXEC);
+  return Descriptor(open(path.c_str(), O_RDWR | O_CLOEXEC));
 }
 
-bool is_that_of(const MemoryName& name, int descriptor) {
+bool is_that_of(const MemoryName& name, const Descriptor& file) {
   struct stat status {};
-  return fstat(descriptor, &status) == 0 && status.st_dev == name.device && status.st_ino == name.inode;
+  return fstat(file.get(), &status) == 0 && status.st_dev == name.device && status.st_ino == name.inode;
 }
 
 }  // namespace
 
 SharedFile::SharedFile(Kind kind, std::size_t bytes) {
-  name_.descriptor = make(kind, name_);
-  if (name_.descriptor < 0) return;
+  file_ = make(kind, name_);
+  if (!file_) return;
+  name_.descriptor = file_.get();
   name_.kind = kind;
   name_.process = getpid();
   struct stat status {};
-  if (ftruncate(name_.descriptor, static_cast<off_t>(bytes)) != 0 || fstat(name_.descriptor, &status) != 0) return;
+  if (ftruncate(file_.get(), static_cast<off_t>(bytes)) != 0 || fstat(file_.get(), &status) != 0) return;
   name_.device = status.st_dev;
   name_.inode = status.st_ino;
 }
 
 SharedFile::~SharedFile() {
-  if (name_.descriptor >= 0) close(name_.descriptor);
   if (name_.kind == Kind::kFile) shm_unlink(name_.file);
 }
 
 Mapping::Mapping(const MemoryName& name, std::size_t bytes) {
-  const int descriptor = open_again(name);
-  if (descriptor < 0) return;
-  void* const data = is_that_of(name, descriptor)
-                         ? mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0)
-                         : MAP_FAILED;
-  close(descriptor);
+  const Descriptor file = open_again(name);
+  if (!file || !is_that_of(name, file)) return;
+  void* const data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
   if (data == MAP_FAILED) return;
   data_ = static_cast<std::byte*>(data);
   bytes_ = bytes;

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "runtime/base/descriptor.h"
+
 namespace lockstep::comm {
 
 /// How the processes of a machine find memory that one of them has made. Plain bytes, which the ranks exchange.
@@ -36,6 +38,7 @@ class SharedFile {
 
  private:
   MemoryName name_;
+  Descriptor file_;  // name_.descriptor
 };
 
 /// A file that some process of this machine has made, in this process's memory.

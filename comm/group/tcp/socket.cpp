@@ -102,32 +102,28 @@ Socket connect_to(const addrinfo& address, Clock::time_point end, int& error) {
 
 }  // namespace
 
-Socket::~Socket() {
-  if (descriptor_ >= 0) close(descriptor_);
-}
-
 std::uint16_t Socket::port() const {
   sockaddr_storage address{};
   socklen_t length = sizeof address;
-  getsockname(descriptor_, reinterpret_cast<sockaddr*>(&address), &length);
+  getsockname(descriptor(), reinterpret_cast<sockaddr*>(&address), &length);
   in_port_t port = 0;  // at the same place in both families
   std::memcpy(&port, reinterpret_cast<const char*>(&address) + offsetof(sockaddr_in, sin_port), sizeof port);
   return ntohs(port);
 }
 
 std::ptrdiff_t Socket::send(const void* data, std::size_t bytes) const {
-  return outcome(::send(descriptor_, data, bytes, MSG_NOSIGNAL));
+  return outcome(::send(descriptor(), data, bytes, MSG_NOSIGNAL));
 }
 
 std::ptrdiff_t Socket::receive(void* data, std::size_t bytes) const {
-  const std::ptrdiff_t moved = recv(descriptor_, data, bytes, 0);
+  const std::ptrdiff_t moved = recv(descriptor(), data, bytes, 0);
   return moved == 0 && bytes > 0 ? -1 : outcome(moved);
 }
 
 bool Socket::send_all(const void* data, std::size_t bytes, Clock::time_point end) const {
   for (const char* next = static_cast<const char*>(data); bytes > 0;) {
     const std::ptrdiff_t sent = send(next, bytes);
-    if (sent < 0 || (sent == 0 && !wait_for(descriptor_, POLLOUT, end))) return false;
+    if (sent < 0 || (sent == 0 && !wait_for(descriptor(), POLLOUT, end))) return false;
     next += sent;
     bytes -= static_cast<std::size_t>(sent);
   }
@@ -137,19 +133,19 @@ bool Socket::send_all(const void* data, std::size_t bytes, Clock::time_point end
 bool Socket::receive_all(void* data, std::size_t bytes, Clock::time_point end) const {
   for (char* next = static_cast<char*>(data); bytes > 0;) {
     const std::ptrdiff_t received = receive(next, bytes);
-    if (received < 0 || (received == 0 && !wait_for(descriptor_, POLLIN, end))) return false;
+    if (received < 0 || (received == 0 && !wait_for(descriptor(), POLLIN, end))) return false;
     next += received;
     bytes -= static_cast<std::size_t>(received);
   }
   return true;
 }
 
-void Socket::shut_down() const { shutdown(descriptor_, SHUT_RDWR); }
+void Socket::shut_down() const { shutdown(descriptor(), SHUT_RDWR); }
 
-void Socket::end_sending() const { shutdown(descriptor_, SHUT_WR); }
+void Socket::end_sending() const { shutdown(descriptor(), SHUT_WR); }
 
 Socket Socket::accept() const {
-  Socket connection(accept4(descriptor_, nullptr, nullptr, kFlags));
+  Socket connection(accept4(descriptor(), nullptr, nullptr, kFlags));
   if (connection) prepare_connection(connection.descriptor());
   return connection;
 }

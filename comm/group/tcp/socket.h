@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "runtime/base/descriptor.h"
+
 namespace lockstep::comm {
 
 /// A connection or a place that takes connections. Never blocks: poll() says when there is something to do.
@@ -16,15 +18,9 @@ class Socket {
 
   Socket() = default;
   explicit Socket(int descriptor) : descriptor_(descriptor) {}
-  Socket(Socket&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
-  Socket& operator=(Socket&& other) noexcept {
-    std::swap(descriptor_, other.descriptor_);
-    return *this;
-  }
-  ~Socket();
 
-  int descriptor() const { return descriptor_; }
-  explicit operator bool() const { return descriptor_ >= 0; }
+  int descriptor() const { return descriptor_.get(); }
+  explicit operator bool() const { return static_cast<bool>(descriptor_); }
   /// The port that a listening socket has.
   std::uint16_t port() const;
 
@@ -43,7 +39,7 @@ class Socket {
   Socket accept() const;
 
  private:
-  int descriptor_ = -1;
+  Descriptor descriptor_;
 };
 
 /// Takes connections at `port` (0: any), from this machine only or from everywhere, over IPv6 and IPv4. None where the

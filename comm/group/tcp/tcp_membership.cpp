@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "comm/group/tcp/rendezvous.h"
+#include "runtime/base/host_name.h"
 
 namespace lockstep::comm {
 
@@ -19,9 +20,7 @@ Hello hello_of(const LaunchEnvironment& environment, const TcpRendezvous& where)
   hello.size = environment.size;
   hello.process = getpid();
   hello.run = ShortText::of(where.run);
-  char host[256] = {};
-  gethostname(host, sizeof host - 1);
-  hello.host = ShortText::of(host);
+  hello.host = ShortText::of(host_name());
   return hello;
 }
 

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "configs/job.pb.h"
+
+namespace lockstep::job {
+
+/// Where a fault is to happen; null where its kind is not named.
+const FaultPoint* point_of(const Fault& fault);
+
+}  // namespace lockstep::job

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/base/whole_file.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+class WholeFile : public testing::Test {
+ protected:
+  WholeFile() {
+    std::string pattern = (fs::temp_directory_path() / "lockstep_base_XXXXXX").string();
+    folder_ = mkdtemp(pattern.data());
+  }
+  ~WholeFile() override { fs::remove_all(folder_); }
+
+  static std::string content_of(const fs::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  static std::size_t entries_in(const fs::path& folder) {
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), {}));
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(WholeFile, IsWrittenAndReplaced) {
+  const fs::path path = folder_ / "text";
+  EXPECT_FALSE(write_whole_file(path, "first and longer"));
+  EXPECT_EQ(content_of(path), "first and longer");
+  EXPECT_FALSE(write_whole_file(path, std::string("se\0cond", 7)));
+  EXPECT_EQ(content_of(path), std::string("se\0cond", 7));
+  EXPECT_EQ(entries_in(folder_), 1u) << "nothing else stays";
+}
+
+TEST_F(WholeFile, MakesMissingDirectories) {
+  EXPECT_FALSE(write_whole_file(folder_ / "a" / "b" / "text", ""));
+  EXPECT_TRUE(fs::exists(folder_ / "a" / "b" / "text"));
+}
+
+TEST_F(WholeFile, OldContentStaysOpenToItsReaders) {
+  const fs::path path = folder_ / "text";
+  ASSERT_FALSE(write_whole_file(path, "old"));
+  std::ifstream reader(path);
+  ASSERT_FALSE(write_whole_file(path, "new"));
+  std::string word;
+  reader >> word;
+  EXPECT_EQ(word, "old") << "the file was replaced, not overwritten";
+}
+
+TEST_F(WholeFile, TellsWhyItCannotBeWrittenAndLeavesNothingBehind) {
+  fs::create_directories(folder_ / "taken" / "inside");
+  EXPECT_EQ(write_whole_file(folder_ / "taken", "text"), std::errc::is_a_directory);
+  EXPECT_EQ(entries_in(folder_), 1u);
+  ASSERT_FALSE(write_whole_file(folder_ / "file", ""));
+  EXPECT_EQ(write_whole_file(folder_ / "file" / "below", "text"), std::errc::not_a_directory);
+  EXPECT_TRUE(write_whole_file("/dev/full/text", "text"));
+}
+
+TEST_F(WholeFile, OfSeveralThreadsIsThatOfOne) {
+  const fs::path path = folder_ / "text";
+  std::vector<std::thread> threads;
+  for (const char letter : {'a', 'b', 'c'}) {
+    threads.emplace_back([&path, letter] { EXPECT_FALSE(write_whole_file(path, std::string(1 << 16, letter))); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const std::string content = content_of(path);
+  EXPECT_EQ(content, std::string(1 << 16, content.at(0)));
+  EXPECT_EQ(entries_in(folder_), 1u);
+}
+
+}  // namespace
+}  // namespace lockstep
