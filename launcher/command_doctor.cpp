@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "launcher/examination.h"
+#include "launcher/examination_text.h"
 
 namespace lockstep::launcher {
 

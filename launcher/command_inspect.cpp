@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "launcher/inspection.h"
+#include "launcher/inspection_text.h"
 
 namespace lockstep::launcher {
 

@@ -16,7 +16,4 @@ nlohmann::ordered_json examine();
 /// Whether there is a device on which a job can be trained.
 bool can_train(const nlohmann::ordered_json& examination);
 
-/// The examination for a person.
-std::string examination_text(const nlohmann::ordered_json& examination);
-
 }  // namespace lockstep::launcher

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "launcher/examination_text.h"
+
 #include <algorithm>
 #include <cstdio>
-
-#include "launcher/examination.h"
 
 namespace lockstep::launcher {
 

@@ -15,7 +15,4 @@ nlohmann::ordered_json inspect(const std::filesystem::path& path);
 /// Whether the inspection found damage.
 bool is_damaged(const nlohmann::ordered_json& inspection);
 
-/// The inspection for a person.
-std::string inspection_text(const nlohmann::ordered_json& inspection);
-
 }  // namespace lockstep::launcher

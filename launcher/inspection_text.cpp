@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "launcher/inspection_text.h"
+
 #include <algorithm>
 #include <cstdio>
-
-#include "launcher/inspection.h"
 
 namespace lockstep::launcher {
 

@@ -8,9 +8,9 @@
 #include <optional>
 
 #include "comm/group/launch_environment.h"
-#include "launcher/agreement.h"
 #include "launcher/error_block.h"
 #include "launcher/openmp_settings.h"
+#include "launcher/same_job.h"
 #include "runtime/tensor/cores.h"
 #include "runtime/train/status_board.h"
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/job/differences.h"
+
 #include <google/protobuf/text_format.h>
 
 #include <map>
 
-#include "runtime/job/job.h"
+#include "runtime/job/diagnostic.h"
 
 namespace lockstep::job {
 

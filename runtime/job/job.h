@@ -39,14 +39,4 @@ std::string to_text(const Job& job);
 /// 32 hexadecimal digits that name what is trained: all of the resolved job but its injected faults.
 std::string hash(const Job& job);
 
-/// A value that two jobs give differently.
-struct Difference {
-  std::string path;    ///< "train.steps"
-  std::string before;  ///< "600"; "(unset)" where that job has none
-  std::string after;
-};
-
-/// All values that differ, by path; empty for equal jobs.
-std::vector<Difference> differences(const Job& before, const Job& after);
-
 }  // namespace lockstep::job

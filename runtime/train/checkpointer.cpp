@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/checkpointer.h"
 
+#include <spdlog/spdlog.h>
+
 #include <chrono>
-#include <cstdio>
 
 #include "comm/ddp/digest.h"
+#include "runtime/job/differences.h"
 #include "runtime/job/job.h"
 #include "runtime/tensor/error.h"
 #include "runtime/train/replicated.h"
@@ -48,7 +50,7 @@ std::optional<checkpoint::TrainingState> Checkpointer::restore() {
   const bool automatic = options_.resume == "auto";
   const std::optional<checkpoint::Checkpoint> found = automatic ? store_.latest() : find_checkpoint(options_.resume);
   if (!found) return std::nullopt;
-  for (const std::string& notice : found->notices) std::fprintf(stderr, "lockstep: %s\n", notice.c_str());
+  for (const std::string& notice : found->notices) spdlog::warn(notice);
   restore_for(job_, *found, [&] {
     require_resumable(*found, job_, network_.optimizer().name());
     restore_tensors(network_, *found, true);
@@ -58,7 +60,7 @@ std::optional<checkpoint::TrainingState> Checkpointer::restore() {
   if (!automatic) set_aside_later_checkpoints(options_.run_dir, found->state.step());
   remark_on(*found);
   const std::string warning = resume_warning(found->state, environment_, world_.size());
-  if (!warning.empty()) std::fprintf(stderr, "lockstep: %s\n", warning.c_str());
+  if (!warning.empty()) spdlog::warn(warning);
   return found->state;
 }
 

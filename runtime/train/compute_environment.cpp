@@ -2,9 +2,9 @@
 #include "runtime/train/compute_environment.h"
 
 #include <google/protobuf/util/json_util.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <fstream>
 #include <map>
 
@@ -103,8 +103,7 @@ ComputeEnvironment environment_of_run(const comm::World& world, Device device) {
   }
   require_one_rounding(ranks);
   if (const auto lines = disagreements(ranks); !lines.empty() && world.rank() == 0) {
-    std::fprintf(stderr, "lockstep: the ranks compute differently, so the bits depend on which rank runs where: %s\n",
-                 joined(lines).c_str());
+    spdlog::warn("the ranks compute differently, so the bits depend on which rank runs where: {}", joined(lines));
   }
   ranks.front().set_machines(machines);
   return ranks.front();

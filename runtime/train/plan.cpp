@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/plan.h"
 
+#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <functional>
 #include <memory>
 
@@ -252,9 +252,7 @@ void require_sound(const Plan& plan) {
 }
 
 void print_warnings(const Plan& plan) {
-  for (const Finding& warning : plan.warnings) {
-    std::fprintf(stderr, "lockstep: warning: %s\n", warning.at.str().c_str());
-  }
+  for (const Finding& warning : plan.warnings) spdlog::warn(warning.at.str());
 }
 
 }  // namespace lockstep::train

@@ -70,7 +70,7 @@ int cores_of_this_machine();
 /// Throws one Error that lists all errors of the plan, one a line, with the exit code of the first.
 void require_sound(const Plan& plan);
 
-/// Prints the warnings to stderr, one a line.
+/// Logs the warnings, one a line.
 void print_warnings(const Plan& plan);
 
 }  // namespace lockstep::train

@@ -2,6 +2,7 @@
 #include "runtime/train/run_lock.h"
 
 #include <fcntl.h>
+#include <spdlog/spdlog.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -9,7 +10,6 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <cstdio>
 #include <ctime>
 #include <string>
 #include <system_error>
@@ -64,8 +64,8 @@ RunLock::RunLock(const std::filesystem::path& run_dir, milliseconds patience) {
     const std::string holder = read_holder(descriptor_);
     const std::string who = run_dir.string() + (holder.empty() ? "" : ": " + holder);
     if (!said) {
-      std::fprintf(stderr, "lockstep: another run is training in %s; waiting up to %lld s for its end\n", who.c_str(),
-                   static_cast<long long>(std::chrono::duration_cast<std::chrono::seconds>(patience).count()));
+      spdlog::warn("another run is training in {}; waiting up to {} s for its end", who,
+                   std::chrono::duration_cast<std::chrono::seconds>(patience).count());
     }
     if (std::chrono::steady_clock::now() > deadline) {
       close(descriptor_);

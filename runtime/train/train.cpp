@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/train.h"
 
-#include <cstdio>
+#include <spdlog/spdlog.h>
 
 #include "comm/group/launch_environment.h"
 #include "runtime/data/make_dataset.h"
@@ -121,7 +121,7 @@ EvalResult evaluate(comm::World& world, const job::Job& job, const std::filesyst
   std::string path;
   on_rank_zero(communicator, [&] {
     const checkpoint::Checkpoint found = find_checkpoint(checkpoint);
-    for (const std::string& notice : found.notices) std::fprintf(stderr, "lockstep: %s\n", notice.c_str());
+    for (const std::string& notice : found.notices) spdlog::warn(notice);
     restore_for(job, found, [&] { restore_tensors(network, found, false); });
     path = found.path;
   });

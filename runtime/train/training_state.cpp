@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/training_state.h"
 
-#include "runtime/checkpoint/differences.h"
 #include "runtime/checkpoint/store.h"
+#include "runtime/checkpoint/tensor_match.h"
 #include "runtime/job/model_options.h"
 #include "runtime/job/precision.h"
 #include "runtime/tensor/error.h"

@@ -3,6 +3,7 @@
 
 #include "comm/group/versions.h"
 #include "launcher/examination.h"
+#include "launcher/examination_text.h"
 #include "tests/launcher/program.h"
 
 namespace lockstep::launcher {

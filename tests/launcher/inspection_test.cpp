@@ -5,6 +5,7 @@
 
 #include <limits>
 
+#include "launcher/inspection_text.h"
 #include "runtime/checkpoint/safetensors.h"
 #include "runtime/checkpoint/store.h"
 #include "tests/launcher/program.h"

@@ -6,6 +6,7 @@
 
 #include <set>
 
+#include "runtime/job/differences.h"
 #include "tests/runtime/job/sample_job.h"
 
 namespace lockstep::job {

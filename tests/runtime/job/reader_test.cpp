@@ -6,6 +6,7 @@
 #include <fstream>
 #include <random>
 
+#include "runtime/job/differences.h"
 #include "tests/runtime/job/sample_job.h"
 
 namespace lockstep::job {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launcher/agreement.h"
+#include "launcher/same_job.h"
 
 #include <gmock/gmock.h>
 
@@ -16,25 +16,25 @@ RankIdentity rank(std::uint32_t steps, const std::string& version = "1.0") {
   return identity;
 }
 
-TEST(Agreement, OfEqualRanksHasNothingToSay) {
+TEST(SameJob, OfEqualRanksHasNothingToSay) {
   EXPECT_THAT(disagreements({rank(5)}), IsEmpty());
   EXPECT_THAT(disagreements({rank(5), rank(5), rank(5)}), IsEmpty());
 }
 
-TEST(Agreement, NamesTheFieldTheValuesAndTheRanks) {
+TEST(SameJob, NamesTheFieldTheValuesAndTheRanks) {
   EXPECT_THAT(disagreements({rank(600), rank(600), rank(500)}), Contains("train.steps: 600 / 500 (rank 0 / rank 2)"));
 }
 
-TEST(Agreement, GathersRanksThatDifferAlike) {
+TEST(SameJob, GathersRanksThatDifferAlike) {
   EXPECT_THAT(disagreements({rank(600), rank(500), rank(500)}),
               Contains("train.steps: 600 / 500 (rank 0 / ranks 1, 2)"));
 }
 
-TEST(Agreement, NamesOtherVersions) {
+TEST(SameJob, NamesOtherVersions) {
   EXPECT_THAT(disagreements({rank(5), rank(5, "2.0")}), ElementsAre("version: 1.0 / 2.0 (rank 0 / rank 1)"));
 }
 
-TEST(Agreement, HoldsForALoneProcess) { require_same_job(*comm::make_self_communicator(), rank(5).job); }
+TEST(SameJob, HoldsForALoneProcess) { require_same_job(*comm::make_self_communicator(), rank(5).job); }
 
 }  // namespace
 }  // namespace lockstep::launcher

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launcher/agreement.h"
+#include "launcher/same_job.h"
 
 #include <map>
 #include <utility>
 
 #include "comm/group/rank_names.h"
-#include "runtime/job/job.h"
+#include "runtime/job/differences.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::launcher {

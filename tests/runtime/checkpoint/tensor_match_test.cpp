@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/checkpoint/differences.h"
+#include "runtime/checkpoint/tensor_match.h"
 
 #include <gmock/gmock.h>
 

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace lockstep::launcher {
+
+/// What inspect() found, for a person to read.
+std::string inspection_text(const nlohmann::ordered_json& inspection);
+
+}  // namespace lockstep::launcher

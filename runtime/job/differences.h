@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "configs/job.pb.h"
+
+namespace lockstep::job {
+
+/// A value that two jobs give differently.
+struct Difference {
+  std::string path;    ///< "train.steps"
+  std::string before;  ///< "600"; "(unset)" where that job has none
+  std::string after;
+};
+
+/// All values that differ, by path; empty for equal jobs.
+std::vector<Difference> differences(const Job& before, const Job& after);
+
+}  // namespace lockstep::job
