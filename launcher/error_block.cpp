@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launcher/error_block.h"
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -67,9 +69,9 @@ comm::LaunchEnvironment environment_or_lone() {
 std::string error_block(const Error& error, const std::string& where, bool color) {
   const std::string red = color ? "\033[1;31m" : "";
   const std::string plain = color ? "\033[0m" : "";
-  return "lockstep: " + red + "error" + plain + (where.empty() ? "" : " " + where) + " (" + kind_of(error.code()) +
-         ", exit " + std::to_string(static_cast<int>(error.code())) + ")\n" + indented(error.what(), "  ", "  ") +
-         indented(error.advice(), "  → ", "    ");
+  return fmt::format("lockstep: {}error{}{}{} ({}, exit {})\n{}{}", red, plain, where.empty() ? "" : " ", where,
+                     kind_of(error.code()), static_cast<int>(error.code()), indented(error.what(), "  ", "  "),
+                     indented(error.advice(), "  → ", "    "));
 }
 
 void print_error(const Error& error, const std::string& where) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launcher/examination.h"
 
+#include <fmt/format.h>
 #include <sys/statvfs.h>
 
 #include <optional>
@@ -58,7 +59,7 @@ class Examination {
       backend.matmul(ones, false, ones, false, {}, false, product);
       const double value = product.to(kCpu).item(kSize + 1);
       if (value == static_cast<double>(kSize)) return std::nullopt;
-      return "a product that is " + std::to_string(kSize) + " came out as " + std::to_string(value);
+      return fmt::format("a product that is {} came out as {:f}", kSize, value);
     } catch (const std::exception& error) {
       return error.what();
     }
@@ -137,13 +138,12 @@ class Examination {
     try {
       const gpu::Description description = gpu::describe(device);
       const int capability = description.compute_capability;
-      found_["devices"].push_back(
-          {{"device", str(device)},
-           {"name", description.name},
-           {"compute_capability", std::to_string(capability / 10) + "." + std::to_string(capability % 10)},
-           {"multiprocessors", description.multiprocessors},
-           {"memory_bytes", description.total_memory},
-           {"free_bytes", description.free_memory}});
+      found_["devices"].push_back({{"device", str(device)},
+                                   {"name", description.name},
+                                   {"compute_capability", fmt::format("{}.{}", capability / 10, capability % 10)},
+                                   {"multiprocessors", description.multiprocessors},
+                                   {"memory_bytes", description.total_memory},
+                                   {"free_bytes", description.free_memory}});
       if (capability < kOldestComputeCapability) {
         problem = "its compute capability is below 8.0";
       } else {

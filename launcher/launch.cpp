@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launcher/launch.h"
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <filesystem>
@@ -23,8 +24,8 @@ int ranks_to_start(const LaunchOptions& options) {
   if (options.hosts.empty()) return options.nproc == 0 ? 1 : options.nproc;
   const int places = ranks_on(options.hosts);
   if (options.nproc > places) {
-    throw UsageError("--nproc " + std::to_string(options.nproc) + " asks for more ranks than --hosts " + options.hosts +
-                         " has places: " + std::to_string(places),
+    throw UsageError(fmt::format("--nproc {} asks for more ranks than --hosts {} has places: {}", options.nproc,
+                                 options.hosts, places),
                      "Give the hosts more ranks, as in --hosts a:4,b:4.");
   }
   return options.nproc == 0 ? places : options.nproc;
@@ -82,10 +83,10 @@ bool must_start_ranks(const LaunchOptions& options) {
   if (environment.launcher == comm::LaunchEnvironment::Launcher::kNone) {
     return options.max_restarts > 0 || ranks_to_start(options) > 1 || !options.hosts.empty();
   }
-  const std::string joins = "this process was itself started as rank " + std::to_string(environment.rank) + " of " +
-                            std::to_string(environment.size);
+  const std::string joins =
+      fmt::format("this process was itself started as rank {} of {}", environment.rank, environment.size);
   if (options.nproc != 0 && options.nproc != environment.size) {
-    throw UsageError("--nproc " + std::to_string(options.nproc) + ": " + joins,
+    throw UsageError(fmt::format("--nproc {}: {}", options.nproc, joins),
                      "Leave --nproc away under mpirun, srun or torchrun.");
   }
   if (!options.hosts.empty() || options.max_restarts > 0) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launcher/same_job.h"
 
+#include <fmt/format.h>
+
 #include <map>
 #include <utility>
 
@@ -28,13 +30,14 @@ std::vector<std::string> disagreements(const std::vector<RankIdentity>& ranks) {
   std::map<std::string, std::vector<int>> differing;
   for (std::size_t r = 1; r < ranks.size(); ++r) {
     const auto note = [&](const std::string& line) { differing[line].push_back(static_cast<int>(r)); };
-    if (ranks[r].version != ranks[0].version) note("version: " + ranks[0].version + " / " + ranks[r].version);
+    if (ranks[r].version != ranks[0].version) note(fmt::format("version: {} / {}", ranks[0].version, ranks[r].version));
     for (const job::Difference& difference : job::differences(ranks[0].job, ranks[r].job)) {
-      note(difference.path + ": " + difference.before + " / " + difference.after);
+      note(fmt::format("{}: {} / {}", difference.path, difference.before, difference.after));
     }
   }
   std::vector<std::string> lines;
-  for (const auto& [line, who] : differing) lines.push_back(line + " (rank 0 / " + comm::rank_names(who) + ")");
+  for (const auto& [line, who] : differing)
+    lines.push_back(fmt::format("{} (rank 0 / {})", line, comm::rank_names(who)));
   return lines;
 }
 

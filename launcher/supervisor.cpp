@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launcher/supervisor.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -205,8 +206,8 @@ Outcome Supervisor::outcome() const {
   if (code == 0 || is_own_code(code)) return {.code = static_cast<ExitCode>(code)};
   if (!messages_.signals().empty()) return lost_rank(messages_.signals().begin()->first);
   if (ranks_.any_at_work()) {
-    const std::string how = code > 128 ? "was killed (signal " + std::to_string(code - 128) + ")"
-                                       : "ended with exit code " + std::to_string(code);
+    const std::string how =
+        code > 128 ? fmt::format("was killed (signal {})", code - 128) : fmt::format("ended with exit code {}", code);
     return because(PeerError("mpirun, which holds the ranks, " + how + quoted_remarks(), advice()));
   }
   return because(EnvironmentError("mpirun could not start the ranks" + quoted_remarks()));
@@ -214,7 +215,7 @@ Outcome Supervisor::outcome() const {
 
 Outcome Supervisor::lost_rank(int rank) const {
   Outcome outcome = because(lost(rank));
-  outcome.where = "rank " + std::to_string(rank) + ", " + train::str(board_.get(rank));
+  outcome.where = fmt::format("rank {}, {}", rank, train::str(board_.get(rank)));
   return outcome;
 }
 
@@ -229,11 +230,11 @@ int Supervisor::culprit() const {
 
 Error Supervisor::lost(int rank) const {
   const train::StatusBoard::Entry entry = ranks_.entry(rank);
-  const std::string process = entry.pid == 0 ? "" : " (pid " + std::to_string(entry.pid) + ")";
+  const std::string process = entry.pid == 0 ? "" : fmt::format(" (pid {})", entry.pid);
   const auto signal = messages_.signals().find(rank);
   const bool killed = signal != messages_.signals().end();
-  const std::string how = killed ? "was killed (signal " + std::to_string(signal->second) + ")" : "ended unexpectedly";
-  const std::string what = "rank " + std::to_string(rank) + process + " " + how + " " + train::str(entry);
+  const std::string how = killed ? fmt::format("was killed (signal {})", signal->second) : "ended unexpectedly";
+  const std::string what = fmt::format("rank {}{} {} {}", rank, process, how, train::str(entry));
   if (messages_.signals().empty() && entry.phase == RankPhase::kNone) {
     if (!messages_.remarks().empty()) return EnvironmentError(what + quoted_remarks());
     // It may have been killed just as well.

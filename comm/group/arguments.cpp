@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/group/arguments.h"
 
+#include <fmt/format.h>
+
 #include "runtime/tensor/error.h"
 
 namespace lockstep::comm {
@@ -32,22 +34,20 @@ void check_reduction(const char* name, DType dtype, ReduceOp op, float premultip
                      "Sum, and divide where a fraction can be held.");
   }
   if ((integer || op == ReduceOp::kMax) && premultiply != 1.0f) {
-    throw ShapeError(std::string(name) + ": integers and maxima take no factor, found premultiply " +
-                     std::to_string(premultiply));
+    throw ShapeError(fmt::format("{}: integers and maxima take no factor, found premultiply {:f}", name, premultiply));
   }
 }
 
 void check_slices(const char* name, const Tensor& whole, const Tensor& part, int size) {
   if (whole.dtype() != part.dtype() || whole.numel() != part.numel() * size) {
-    throw ShapeError(std::string(name) + " over " + std::to_string(size) + " ranks: " + describe(whole) +
-                     " does not hold " + std::to_string(size) + " times " + describe(part));
+    throw ShapeError(fmt::format("{} over {} ranks: {} does not hold {} times {}", name, size, describe(whole), size,
+                                 describe(part)));
   }
 }
 
 void check_root(const char* name, int root, int size) {
   if (root < 0 || root >= size) {
-    throw UsageError(std::string(name) + ": root " + std::to_string(root) + " is not one of the " +
-                     std::to_string(size) + " ranks");
+    throw UsageError(fmt::format("{}: root {} is not one of the {} ranks", name, root, size));
   }
 }
 

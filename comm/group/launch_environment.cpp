@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/group/launch_environment.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -38,8 +40,7 @@ LaunchEnvironment torchrun_environment() {
                                 integer_in("LOCAL_RANK"), integer_in("LOCAL_WORLD_SIZE")};
   const auto require_below = [](const char* name, int value, const char* limit, int most) {
     if (value < most) return;
-    throw UsageError("environment variable " + std::string(name) + " is " + std::to_string(value) + ", and " + limit +
-                         " is " + std::to_string(most),
+    throw UsageError(fmt::format("environment variable {} is {}, and {} is {}", name, value, limit, most),
                      "Ranks are counted from 0.");
   };
   require_below("RANK", found.rank, "WORLD_SIZE", found.size);

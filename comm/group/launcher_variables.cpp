@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/group/launcher_variables.h"
 
+#include <fmt/format.h>
+
 #include <charconv>
 #include <cstdlib>
 
@@ -13,10 +15,12 @@ bool is_set(const char* name) { return std::getenv(name) != nullptr; }
 std::string text_in(const char* name) {
   const char* const text = std::getenv(name);
   if (text != nullptr && *text != '\0') return text;
-  throw UsageError("environment variable " + std::string(name) + " is " + (text == nullptr ? "not set" : "empty") +
-                       ", where others say that this is one of several ranks: it would train alone",
-                   "torchrun sets RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT. Set "
-                   "them all, or none for a lone process.");
+  throw UsageError(
+      fmt::format("environment variable {} is {}, where others say that this is one of several ranks: it would "
+                  "train alone",
+                  name, text == nullptr ? "not set" : "empty"),
+      "torchrun sets RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT. Set "
+      "them all, or none for a lone process.");
 }
 
 int integer_in(const char* name) {
@@ -25,7 +29,7 @@ int integer_in(const char* name) {
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
   if (error == std::errc() && stop == end && value >= 0) return value;
-  throw UsageError("environment variable " + std::string(name) + " is \"" + text + "\", where a launcher puts a count",
+  throw UsageError(fmt::format("environment variable {} is \"{}\", where a launcher puts a count", name, text),
                    "Unset it, or start the ranks with mpirun, srun, torchrun or lockstep train --nproc.");
 }
 

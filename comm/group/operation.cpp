@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/group/operation.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace lockstep::comm {
@@ -30,13 +32,12 @@ bool agree(std::span<const Operation> operations) {
 }
 
 std::string describe(const Operation& operation) {
-  const std::string elements =
-      " of " + std::to_string(operation.count) + " " + std::string(lockstep::name_of(operation.dtype));
+  const std::string elements = fmt::format(" of {} {}", operation.count, lockstep::name_of(operation.dtype));
   switch (operation.kind) {
     case OperationKind::kAllReduce:
       return "all_reduce(" + name_of(operation.reduce) + ")" + elements;
     case OperationKind::kBroadcast:
-      return "broadcast" + elements + " from rank " + std::to_string(operation.root);
+      return fmt::format("broadcast{} from rank {}", elements, operation.root);
     case OperationKind::kAllGather:
       return "all_gather" + elements;
     case OperationKind::kReduceScatter:
@@ -44,7 +45,7 @@ std::string describe(const Operation& operation) {
     case OperationKind::kBarrier:
       return "barrier";
     case OperationKind::kAllocate:
-      return "allocate of " + std::to_string(operation.count) + " bytes";
+      return fmt::format("allocate of {} bytes", operation.count);
     case OperationKind::kNewChannel:
       return "making of a channel";
     case OperationKind::kLeave:

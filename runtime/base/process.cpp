@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/base/process.h"
 
+#include <fmt/format.h>
 #include <poll.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -16,7 +17,7 @@ namespace lockstep {
 namespace {
 
 std::invalid_argument no_signal_for(pid_t pid, const std::string& reason) {
-  return std::invalid_argument("process " + std::to_string(pid) + " gets no signal: " + reason);
+  return std::invalid_argument(fmt::format("process {} gets no signal: {}", pid, reason));
 }
 
 }  // namespace

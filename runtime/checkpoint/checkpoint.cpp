@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/checkpoint/checkpoint.h"
 
+#include <fmt/format.h>
 #include <google/protobuf/io/coded_stream.h>
 
 #include <filesystem>
@@ -38,8 +39,8 @@ void require_same(const Digest& found, const std::map<std::string, Digest>& dige
                   const std::string& what) {
   const Digest& expected = entry(digests, name, what);
   if (found == expected) return;
-  throw StorageError(what + " is damaged: the checksum of its " + std::to_string(found.bytes) + " bytes is " +
-                     found.checksum + ", the manifest says " + expected.checksum);
+  throw StorageError(fmt::format("{} is damaged: the checksum of its {} bytes is {}, the manifest says {}", what,
+                                 found.bytes, found.checksum, expected.checksum));
 }
 
 TrainingState read_state(const std::string& path, const Manifest& manifest) {
@@ -55,8 +56,7 @@ TrainingState read_state(const std::string& path, const Manifest& manifest) {
     throw StorageError(file + " does not hold a training state");
   }
   if (state.step() != manifest.step) {
-    throw StorageError(file + " is of step " + std::to_string(state.step()) + ", its manifest of step " +
-                       std::to_string(manifest.step));
+    throw StorageError(fmt::format("{} is of step {}, its manifest of step {}", file, state.step(), manifest.step));
   }
   return state;
 }
@@ -104,8 +104,9 @@ Manifest check_sizes(const std::string& path) {
     const InputFile file(path + "/" + name);
     const std::uint64_t expected = entry(manifest.files, name, file.path()).bytes;
     if (file.size() != expected) {
-      throw StorageError(file.path() + (file.size() < expected ? " is truncated at " : " has grown to ") +
-                         std::to_string(file.size()) + " of " + std::to_string(expected) + " bytes");
+      throw StorageError(fmt::format("{} {} {} of {} bytes", file.path(),
+                                     file.size() < expected ? "is truncated at" : "has grown to", file.size(),
+                                     expected));
     }
   }
   return manifest;

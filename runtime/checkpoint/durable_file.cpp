@@ -2,6 +2,7 @@
 #include "runtime/checkpoint/durable_file.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -42,9 +43,8 @@ std::string advice_for(int error) {
 }
 
 [[noreturn]] void fail(StorageOperation operation, const std::string& path, int error) {
-  throw FileError(
-      "cannot " + std::string(verb_of(operation)) + " " + path + ": " + std::generic_category().message(error),
-      advice_for(error), error);
+  throw FileError(fmt::format("cannot {} {}: {}", verb_of(operation), path, std::generic_category().message(error)),
+                  advice_for(error), error);
 }
 
 /// Makes a system call until no signal interrupts it. `call` gets the most bytes it may transfer. Returns what the call
@@ -118,8 +118,8 @@ void InputFile::read(std::uint64_t offset, std::span<std::byte> bytes) const {
       return ::pread(file_.get(), bytes.data(), std::min(bytes.size(), at_most), static_cast<off_t>(offset));
     });
     if (got == 0) {
-      throw StorageError(path_ + " is truncated: it ends at byte " + std::to_string(offset) + ", at least " +
-                         std::to_string(end) + " were expected");
+      throw StorageError(
+          fmt::format("{} is truncated: it ends at byte {}, at least {} were expected", path_, offset, end));
     }
     offset += static_cast<std::uint64_t>(got);
     bytes = bytes.subspan(static_cast<std::size_t>(got));
@@ -129,8 +129,7 @@ void InputFile::read(std::uint64_t offset, std::span<std::byte> bytes) const {
 std::string read_file(const std::string& path, std::uint64_t limit) {
   const InputFile file(path);
   if (file.size() > limit) {
-    throw StorageError(path + " has " + std::to_string(file.size()) + " bytes, at most " + std::to_string(limit) +
-                       " were expected");
+    throw StorageError(fmt::format("{} has {} bytes, at most {} were expected", path, file.size(), limit));
   }
   std::string content(file.size(), '\0');
   file.read(0, std::as_writable_bytes(std::span(content)));

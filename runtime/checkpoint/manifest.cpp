@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/checkpoint/manifest.h"
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 #include <set>
 #include <vector>
@@ -67,15 +69,15 @@ std::string format_manifest(const Manifest& manifest) {
 Manifest parse_manifest(std::string_view text, const std::string& path) {
   const std::size_t body = std::min(text.rfind(kChecksumField), text.size());
   if (text.substr(body) != seal(text.substr(0, body))) {
-    throw StorageError(path + " is damaged: its checksum does not match its text of " + std::to_string(text.size()) +
-                       " bytes");
+    throw StorageError(
+        fmt::format("{} is damaged: its checksum does not match its text of {} bytes", path, text.size()));
   }
   try {
     const json document = parse_strictly(text, path);
     if (document.at("format") != kFormat) throw StorageError(path + " is not a checkpoint's manifest");
     if (document.at("version") != Manifest::kVersion) {
-      throw StorageError(path + " has format version " + document.at("version").dump() + "; this program reads " +
-                             std::to_string(Manifest::kVersion),
+      throw StorageError(fmt::format("{} has format version {}; this program reads {}", path,
+                                     document.at("version").dump(), Manifest::kVersion),
                          "Use the Lockstep version that wrote the checkpoint, or a newer one.");
     }
     return {document.at("step").get_ref<const json::number_unsigned_t&>(), to_digests(document.at("files")),

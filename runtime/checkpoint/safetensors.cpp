@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/checkpoint/safetensors.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace lockstep::checkpoint {
@@ -47,15 +49,14 @@ std::string format_preamble(const SafetensorsHeader& header) {
 
 std::string read_preamble(const InputFile& file) {
   if (file.size() < kLengthBytes) {
-    throw StorageError(file.path() + " is truncated: " + std::to_string(file.size()) + " bytes, at least 8 expected");
+    throw StorageError(fmt::format("{} is truncated: {} bytes, at least 8 expected", file.path(), file.size()));
   }
   std::string preamble(kLengthBytes, '\0');
   file.read(0, std::as_writable_bytes(std::span(preamble)));
   const std::uint64_t length = from_little_endian(preamble);
   if (length > kMaxHeaderBytes || length > file.size() - kLengthBytes) {
-    throw StorageError(file.path() + ": a header of " + std::to_string(length) + " bytes in a file of " +
-                       std::to_string(file.size()) + " bytes; at most " + std::to_string(kMaxHeaderBytes) +
-                       " are allowed");
+    throw StorageError(fmt::format("{}: a header of {} bytes in a file of {} bytes; at most {} are allowed",
+                                   file.path(), length, file.size(), kMaxHeaderBytes));
   }
   preamble.resize(kLengthBytes + length);
   file.read(kLengthBytes, std::as_writable_bytes(std::span(preamble)).subspan(kLengthBytes));

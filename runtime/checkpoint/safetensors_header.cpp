@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/checkpoint/safetensors_header.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -173,9 +175,8 @@ class HeaderReader final : public nlohmann::json_sax<json> {
       fail("has a shape that overflows");
     }
     if (tensor_.begin > tensor_.end || tensor_.end - tensor_.begin != expected) {
-      fail("has data_offsets [" + std::to_string(tensor_.begin) + ", " + std::to_string(tensor_.end) + "], but " +
-           std::string(name_of(tensor_.dtype)) + " " + tensor_.shape.str() + " needs " + std::to_string(expected) +
-           " bytes");
+      fail(fmt::format("has data_offsets [{}, {}], but {} {} needs {} bytes", tensor_.begin, tensor_.end,
+                       name_of(tensor_.dtype), tensor_.shape.str(), expected));
     }
     header_.tensors.push_back(std::move(tensor_));
   }
@@ -204,20 +205,20 @@ SafetensorsHeader parse_safetensors_header(std::string_view text, std::uint64_t 
   std::uint64_t covered = 0;
   for (const TensorEntry& tensor : header.tensors) {
     if (tensor.begin != covered) {
-      throw StorageError(path + ": the data of tensor " + in_quotes(tensor.name) + " starts at byte " +
-                         std::to_string(tensor.begin) + (tensor.begin < covered ? ", inside" : ", with a hole after") +
-                         " the tensor before it, which ends at " + std::to_string(covered));
+      throw StorageError(fmt::format(
+          "{}: the data of tensor {} starts at byte {}, {} the tensor before it, which ends at {}", path,
+          in_quotes(tensor.name), tensor.begin, tensor.begin < covered ? "inside" : "with a hole after", covered));
     }
     covered = tensor.end;
   }
   if (covered > data_bytes) {
     const auto cut = std::ranges::find_if(header.tensors, [&](const TensorEntry& t) { return t.end > data_bytes; });
-    throw StorageError(path + " is truncated in tensor " + in_quotes(cut->name) + ": " + std::to_string(data_bytes) +
-                       " of " + std::to_string(covered) + " bytes of data");
+    throw StorageError(fmt::format("{} is truncated in tensor {}: {} of {} bytes of data", path, in_quotes(cut->name),
+                                   data_bytes, covered));
   }
   if (covered < data_bytes) {
-    throw StorageError(path + " has " + std::to_string(data_bytes) + " bytes of data, but its tensors end at byte " +
-                       std::to_string(covered));
+    throw StorageError(
+        fmt::format("{} has {} bytes of data, but its tensors end at byte {}", path, data_bytes, covered));
   }
   return header;
 }

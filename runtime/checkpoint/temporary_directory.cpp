@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/checkpoint/temporary_directory.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -100,8 +101,8 @@ std::optional<Writer> writer_of(std::string_view name) {
 
 std::string unique_path(const std::string& parent, const std::string& stem) {
   static std::atomic<unsigned> serial{0};
-  return parent + "/" + stem + std::string(kMark) + host_name() + "." + std::to_string(::getpid()) + "." +
-         start_time(::getpid()) + "." + std::to_string(serial++);
+  return fmt::format("{}/{}{}{}.{}.{}.{}", parent, stem, kMark, host_name(), ::getpid(), start_time(::getpid()),
+                     serial++);
 }
 
 }  // namespace

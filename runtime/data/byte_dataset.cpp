@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/data/byte_dataset.h"
 
+#include <fmt/format.h>
+
 #include "runtime/tensor/error.h"
 
 namespace lockstep::data {
@@ -9,8 +11,7 @@ void require_labels(std::span<const std::uint8_t> labels, std::int64_t classes, 
   if (labels.empty()) throw StorageError(from + ": holds no samples");
   for (std::size_t i = 0; i < labels.size(); ++i) {
     if (labels[i] < classes) continue;
-    throw StorageError(from + ": label " + std::to_string(labels[i]) + " of sample " + std::to_string(i) +
-                           " is outside the " + std::to_string(classes) + " classes",
+    throw StorageError(fmt::format("{}: label {} of sample {} is outside the {} classes", from, labels[i], i, classes),
                        "Check that the file belongs to this data set, or set the number of classes.");
   }
 }

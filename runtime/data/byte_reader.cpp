@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/data/byte_reader.h"
 
+#include <fmt/format.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -42,7 +43,7 @@ std::size_t ByteReader::read_some(std::span<std::uint8_t> out) {
   // A stream that is cut off is no error to gzread before its bytes are used up.
   if (count < 0 || (code != Z_OK && code != Z_STREAM_END)) {
     const std::string why = code == Z_ERRNO ? std::generic_category().message(errno) : message;
-    throw StorageError("cannot read " + path_ + " after " + std::to_string(position_) + " bytes: " + why,
+    throw StorageError(fmt::format("cannot read {} after {} bytes: {}", path_, position_, why),
                        "The file is damaged or incomplete; fetch it again.");
   }
   position_ += static_cast<std::uint64_t>(count);
@@ -56,7 +57,7 @@ void ByteReader::read_pieces(std::uint64_t count, Take&& take) {
     const auto size = static_cast<std::size_t>(std::min(count - had, kPiece));
     if (read_some(take(size)) < size) {
       const std::string end = count > UINT64_MAX - start ? "far more" : std::to_string(start + count);
-      throw StorageError(path_ + " is too short: expected " + end + " bytes, found " + std::to_string(position_),
+      throw StorageError(fmt::format("{} is too short: expected {} bytes, found {}", path_, end, position_),
                          "The file is damaged or incomplete; fetch it again.");
     }
     had += size;

@@ -2,6 +2,7 @@
 #include "runtime/data/cifar.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -45,9 +46,8 @@ std::uintmax_t size_of_records(const std::string& file, std::size_t record) {
   const std::uintmax_t bytes = std::filesystem::file_size(file, failure);
   if (failure) throw StorageError("cannot read " + file + ": " + failure.message());
   if (bytes == 0 || bytes % record != 0) {
-    throw StorageError(
-        file + ": expected a multiple of " + std::to_string(record) + " bytes, found " + std::to_string(bytes),
-        "Check that the file is whole, that it is the binary version, and the kind of labels.");
+    throw StorageError(fmt::format("{}: expected a multiple of {} bytes, found {}", file, record, bytes),
+                       "Check that the file is whole, that it is the binary version, and the kind of labels.");
   }
   return bytes;
 }
@@ -66,12 +66,6 @@ void append_labels(const std::string& file, const Layout& layout, std::vector<st
     labels.push_back(label);
   }
   if (!whole) refuse("it ends too early");
-}
-
-std::string join(const std::vector<std::string>& files) {
-  std::string names;
-  for (const std::string& file : files) names += (names.empty() ? "" : ", ") + file;
-  return names;
 }
 
 }  // namespace
@@ -105,7 +99,7 @@ DatasetPtr open_cifar(const CifarOptions& options) {
     }
   }
   return std::make_shared<ByteDataset>(std::move(images), std::move(classes), Shape{32, 32, 3}, layout.classes,
-                                       join(options.files));
+                                       fmt::format("{}", fmt::join(options.files, ", ")));
 }
 
 Description describe_cifar(const CifarOptions& options) {
@@ -114,7 +108,7 @@ Description describe_cifar(const CifarOptions& options) {
   Description description{.samples = 0, .sample_shape = {32, 32, 3}, .classes = layout.classes};
   for (const std::string& file : options.files) append_labels(file, layout, description.labels);
   description.samples = static_cast<std::int64_t>(description.labels.size());
-  require_labels(description.labels, layout.classes, join(options.files));
+  require_labels(description.labels, layout.classes, fmt::format("{}", fmt::join(options.files, ", ")));
   return description;
 }
 

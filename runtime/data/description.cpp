@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/data/description.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <span>
 
 #include "runtime/tensor/error.h"
 
@@ -16,7 +19,7 @@ constexpr std::size_t kMostSkipped = 4;
 constexpr std::size_t kNamed = 8;
 
 std::string plural(std::int64_t count, const std::string& what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
 }  // namespace
@@ -52,18 +55,16 @@ std::vector<std::string> strange_labels(const Description& description, bool cou
   for (std::size_t c = 0; c < highest; ++c) next = samples[c] > 0 ? c : next;
   if (counted && highest - next - 1 > std::max(next + 1, kMostSkipped)) {
     const auto first = std::ranges::find(description.labels, highest) - description.labels.begin();
-    return {"label " + std::to_string(highest) + " (" + plural(samples[highest], "sample") + ", the first at index " +
-            std::to_string(first) + ") is far above the others, which end at " + std::to_string(next) + ", and makes " +
-            std::to_string(description.classes) +
-            " classes; if the file is damaged, mend it; otherwise give the number of classes"};
+    return {
+        fmt::format("label {} ({}, the first at index {}) is far above the others, which end at {}, and makes {} "
+                    "classes; if the file is damaged, mend it; otherwise give the number of classes",
+                    highest, plural(samples[highest], "sample"), first, next, description.classes)};
   }
-  std::string list;
-  for (std::size_t i = 0; i < std::min(empty.size(), kNamed); ++i) {
-    list += (i == 0 ? "" : ", ") + std::to_string(empty[i]);
-  }
-  if (empty.size() > kNamed) list += " and " + std::to_string(empty.size() - kNamed) + " more";
-  return {(empty.size() == 1 ? "class " : "classes ") + list + " of " + std::to_string(description.classes) +
-          (empty.size() == 1 ? " has" : " have") + " no sample"};
+  std::string list = fmt::format("{}", fmt::join(std::span(empty).first(std::min(empty.size(), kNamed)), ", "));
+  if (empty.size() > kNamed) list += fmt::format(" and {} more", empty.size() - kNamed);
+  const bool one = empty.size() == 1;
+  return {fmt::format("{} {} of {} {} no sample", one ? "class" : "classes", list, description.classes,
+                      one ? "has" : "have")};
 }
 
 }  // namespace lockstep::data

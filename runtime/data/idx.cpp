@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/data/idx.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <vector>
 
 #include "runtime/data/byte_dataset.h"
@@ -31,11 +31,7 @@ struct IdxFile {
   std::uint64_t bytes = 1;  ///< that the header promises
 };
 
-std::string hex(std::uint32_t value) {
-  std::array<char, 16> text{};
-  std::snprintf(text.data(), text.size(), "0x%08x", value);
-  return text.data();
-}
+std::string hex(std::uint32_t value) { return fmt::format("{:#010x}", value); }
 
 /// An array of unsigned bytes with one of `ranks` dimensions.
 IdxFile open_array(const std::string& path, std::initializer_list<std::uint32_t> ranks) {
@@ -76,9 +72,9 @@ Pair open_pair(const IdxOptions& options) {
   description.labels = open_array(labels, {1}).read();
   description.samples = static_cast<std::int64_t>(description.labels.size());
   if (extents[0] != description.samples) {
-    throw StorageError(images + " holds " + std::to_string(extents[0]) + " images, but " + labels + " holds " +
-                           std::to_string(description.samples) + " labels",
-                       "Check that the two files belong together.");
+    throw StorageError(
+        fmt::format("{} holds {} images, but {} holds {} labels", images, extents[0], labels, description.samples),
+        "Check that the two files belong together.");
   }
   if (extents.size() == 3) extents.push_back(1);
   description.sample_shape = Shape(std::span<const std::int64_t>(extents).subspan(1));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/data/loader.h"
 
+#include <fmt/format.h>
+
 #include <string>
 #include <utility>
 
@@ -13,11 +15,10 @@ namespace {
 
 LoaderOptions checked(const LoaderOptions& options) {
   if (options.world_size < 1 || options.rank < 0 || options.rank >= options.world_size) {
-    throw UsageError("a loader cannot serve rank " + std::to_string(options.rank) + " of " +
-                     std::to_string(options.world_size));
+    throw UsageError(fmt::format("a loader cannot serve rank {} of {}", options.rank, options.world_size));
   }
   const auto require = [](bool holds, const char* path, const char* rule, std::int64_t value) {
-    if (!holds) throw FieldError(path, std::string("must be ") + rule + ", is " + std::to_string(value));
+    if (!holds) throw FieldError(path, fmt::format("must be {}, is {}", rule, value));
   };
   require(options.global_batch >= 1, "data.global_batch", ">= 1", options.global_batch);
   require(options.accumulate >= 1, "train.accumulate", ">= 1", options.accumulate);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/data/normalize.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
-#include <sstream>
 
 #include "runtime/tensor/error.h"
 
@@ -23,17 +24,15 @@ template <class Rule>
 void require_each(const std::vector<float>& values, const std::string& path, const char* words, Rule&& rule) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (rule(values[i])) continue;
-    std::ostringstream message;
-    message << "must be " << words << ", is " << values[i];
-    throw FieldError(path + "[" + std::to_string(i) + "]", message.str());
+    throw FieldError(fmt::format("{}[{}]", path, i), fmt::format("must be {}, is {}", words, values[i]));
   }
 }
 
 void require_one_or_a_channel(const std::vector<float>& values, const std::string& path, const Shape& sample) {
   const std::size_t channels = channels_of(sample);
   if (values.size() <= 1 || values.size() == channels) return;
-  throw FieldError(path, "has " + std::to_string(values.size()) + " values, but samples of shape " + sample.str() +
-                             " have " + std::to_string(channels) + (channels == 1 ? " channel" : " channels"));
+  throw FieldError(path, fmt::format("has {} values, but samples of shape {} have {} channel{}", values.size(),
+                                     sample.str(), channels, channels == 1 ? "" : "s"));
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/data/sampler.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 #include <string>
@@ -20,8 +22,8 @@ Sampler::Sampler(const Options& options, const SamplerState& start) : options_(o
   }
   if (options_.global_batch <= 0) throw UsageError("data.global_batch: must be > 0");
   if (start.cursor < 0 || start.cursor >= options_.size) {
-    throw UsageError("the data position to resume from, sample " + std::to_string(start.cursor) +
-                         ", lies outside the data set of " + std::to_string(options_.size) + " samples",
+    throw UsageError(fmt::format("the data position to resume from, sample {}, lies outside the data set of {} samples",
+                                 start.cursor, options_.size),
                      "Resume with the data set that the run began with.");
   }
   options_.global_batch = std::min(options_.global_batch, options_.size);

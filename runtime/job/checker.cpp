@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/job/checker.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -58,7 +60,7 @@ bool Checker::require_value(const std::string& path, std::string_view what) {
 }
 
 bool Checker::check(bool holds, const std::string& path, std::string_view rule, double value) {
-  if (!holds) error(path, "must be " + std::string(rule) + ", is " + shortest_text(value));
+  if (!holds) error(path, fmt::format("must be {}, is {}", rule, shortest_text(value)));
   return holds;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/job/overrides.h"
 
+#include <fmt/format.h>
 #include <google/protobuf/descriptor.h>
 
 #include <algorithm>
@@ -109,7 +110,7 @@ class Override {
     const int size = message.GetReflection()->FieldSize(message, &field);
     const bool last = walked == path_;
     if (!step.index) {
-      if (!last) error(walked, "is a list of " + std::to_string(size) + "; name one as in " + step.name + "[0]");
+      if (!last) error(walked, fmt::format("is a list of {}; name one as in {}[0]", size, step.name));
       return last;
     }
     if (*step.index >= size) error(walked, "the list has " + std::to_string(size) + " elements, counted from 0");

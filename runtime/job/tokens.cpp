@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/job/tokens.h"
 
+#include <fmt/format.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include <algorithm>
@@ -51,7 +52,7 @@ Tokens::Tokens(std::string_view text, const std::string& source, Diagnostics& di
     return;
   }
   if (const std::size_t at = find_binary(text); at < text.size()) {
-    refuse(0, 0, "is no text file, so no job: byte " + std::to_string(at) + " is " + hex(text[at]));
+    refuse(0, 0, fmt::format("is no text file, so no job: byte {} is {}", at, hex(text[at])));
     return;
   }
   io::ArrayInputStream input(text.data(), static_cast<int>(text.size()));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/job/validate.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 
@@ -17,8 +19,9 @@ constexpr std::size_t kLongestName = 128;
 void validate_name(const std::string& name, Checker& checker) {
   const auto allowed = [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '-' || c == '.'; };
   if (!std::ranges::all_of(name, allowed) || name.starts_with('.') || name.size() > kLongestName) {
-    checker.error("name", "must be at most " + std::to_string(kLongestName) +
-                              " letters, digits, '_', '-' or '.', the first one not '.'; is \"" + name + "\"");
+    checker.error("name", fmt::format("must be at most {} letters, digits, '_', '-' or '.', the first one not '.'; is "
+                                      "\"{}\"",
+                                      kLongestName, name));
   }
 }
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <cmath>
 #include <filesystem>
 
@@ -80,8 +82,7 @@ void check_normalize(const Normalize& normalize, Checker& checker) {
   const int means = normalize.mean_size();
   const int stds = normalize.std_size();
   if (means > 1 && stds > 1 && means != stds && checker.trusts({path + ".mean", path + ".std"})) {
-    checker.error(path, "mean has " + std::to_string(means) + " values and std " + std::to_string(stds) +
-                            "; give one a channel, or one for all");
+    checker.error(path, fmt::format("mean has {} values and std {}; give one a channel, or one for all", means, stds));
   }
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/tensor/cpu_allocator.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
@@ -59,9 +61,8 @@ void* CpuAllocator::allocate(std::size_t bytes) {
   } else {
     data = std::aligned_alloc(kAlignment, size);
     if (data == nullptr) {
-      throw MemoryError("cannot allocate " + std::to_string(bytes) +
-                            " bytes on the CPU: " + std::to_string(statistics.allocated) + " bytes are in use, " +
-                            std::to_string(statistics.reserved - statistics.allocated) + " bytes are cached",
+      throw MemoryError(fmt::format("cannot allocate {} bytes on the CPU: {} bytes are in use, {} bytes are cached",
+                                    bytes, statistics.allocated, statistics.reserved - statistics.allocated),
                         "Use a smaller data.global_batch, more ranks, or train.accumulate.");
     }
     statistics.reserved += size;

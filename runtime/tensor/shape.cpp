@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/tensor/shape.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "runtime/tensor/error.h"
@@ -11,8 +13,7 @@ Shape::Shape(std::initializer_list<std::int64_t> extents) : Shape(std::span(exte
 
 Shape::Shape(std::span<const std::int64_t> extents) {
   if (extents.size() > static_cast<std::size_t>(kMaxRank)) {
-    throw ShapeError("a tensor has at most " + std::to_string(kMaxRank) + " dimensions, not " +
-                     std::to_string(extents.size()));
+    throw ShapeError(fmt::format("a tensor has at most {} dimensions, not {}", kMaxRank, extents.size()));
   }
   for (const std::int64_t extent : extents) {
     if (extent < 0) throw ShapeError("a tensor's extent cannot be negative: " + std::to_string(extent));
@@ -23,7 +24,7 @@ Shape::Shape(std::span<const std::int64_t> extents) {
 
 std::int64_t Shape::operator[](int d) const {
   const int at = d < 0 ? d + rank_ : d;
-  if (at < 0 || at >= rank_) throw ShapeError("dimension " + std::to_string(d) + " of shape " + str());
+  if (at < 0 || at >= rank_) throw ShapeError(fmt::format("dimension {} of shape {}", d, str()));
   return extents_[static_cast<std::size_t>(at)];
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/tensor/tensor.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -27,7 +29,7 @@ Tensor Tensor::zeros(const Shape& shape, DType dtype, Device device) {
 template <class T>
 Tensor Tensor::from(const std::vector<T>& values, const Shape& shape) {
   if (shape.numel() != static_cast<std::int64_t>(values.size())) {
-    throw ShapeError(std::to_string(values.size()) + " values for a tensor of shape " + shape.str());
+    throw ShapeError(fmt::format("{} values for a tensor of shape {}", values.size(), shape.str()));
   }
   Tensor tensor = empty(shape, dtype_of<T>);
   std::ranges::copy(values, tensor.mutable_as<T>().begin());
@@ -37,8 +39,8 @@ Tensor Tensor::from(const std::vector<T>& values, const Shape& shape) {
 Tensor Tensor::view(Storage storage, std::size_t byte_offset, const Shape& shape, DType dtype) {
   const std::size_t bytes = static_cast<std::size_t>(shape.numel()) * size_of(dtype);
   if (byte_offset > storage.bytes() || bytes > storage.bytes() - byte_offset) {
-    throw ShapeError("a view of " + std::to_string(bytes) + " bytes at " + std::to_string(byte_offset) +
-                     " does not fit in " + std::to_string(storage.bytes()) + " bytes");
+    throw ShapeError(
+        fmt::format("a view of {} bytes at {} does not fit in {} bytes", bytes, byte_offset, storage.bytes()));
   }
   Tensor tensor;
   tensor.impl_ = std::make_shared<Impl>();
@@ -68,7 +70,7 @@ std::span<T> Tensor::mutable_as() const {
 }
 
 double Tensor::item(std::int64_t at) const {
-  if (at < 0 || at >= numel()) throw ShapeError("element " + std::to_string(at) + " of " + describe(*this));
+  if (at < 0 || at >= numel()) throw ShapeError(fmt::format("element {} of {}", at, describe(*this)));
   if (device() != kCpu) return reshaped({numel()}).rows(at, at + 1).to(kCpu).item();
   const std::size_t index = static_cast<std::size_t>(at);
   switch (dtype()) {
@@ -127,7 +129,7 @@ Tensor Tensor::reshaped(const Shape& shape) const {
 
 Tensor Tensor::rows(std::int64_t begin, std::int64_t end) const {
   if (begin < 0 || begin > end || end > size(0)) {
-    throw ShapeError("rows " + std::to_string(begin) + " to " + std::to_string(end) + " of " + describe(*this));
+    throw ShapeError(fmt::format("rows {} to {} of {}", begin, end, describe(*this)));
   }
   const std::size_t row_bytes = numel() == 0 ? 0 : static_cast<std::size_t>(numel() / size(0)) * size_of(dtype());
   return part(static_cast<std::size_t>(begin) * row_bytes, shape().with(0, end - begin));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/group/liveness/peer_errors.h"
 
+#include <fmt/format.h>
+
 namespace lockstep::comm {
 
 namespace {
@@ -8,8 +10,7 @@ namespace {
 constexpr const char* kSameCalls = "Every rank must make the same calls in the same order.";
 
 std::string seconds(std::chrono::milliseconds time) {
-  std::string text = std::to_string(static_cast<double>(time.count()) / 1000.0);
-  return text.substr(0, text.find('.') + 2) + " s";
+  return fmt::format("{}.{} s", time.count() / 1000, time.count() % 1000 / 100);
 }
 
 }  // namespace
@@ -34,15 +35,15 @@ PeerError late(const std::string& what, const std::string& names, std::chrono::m
 }
 
 PeerError out_of_order(const std::string& what, int rank) {
-  return PeerError(what + ": rank " + std::to_string(rank) + " has lost its group in an earlier error");
+  return PeerError(fmt::format("{}: rank {} has lost its group in an earlier error", what, rank));
 }
 
 PeerError disagreement(std::span<const Operation> operations, std::span<const int> ranks, const std::string& channel) {
   std::string text;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
-    text += (i == 0 ? "rank " : "; rank ") + std::to_string(ranks[i]) + " calls " + describe(operations[i]);
+    text += fmt::format("{}rank {} calls {}", i == 0 ? "" : "; ", ranks[i], describe(operations[i]));
   }
-  return PeerError("the ranks disagree on what to do in channel \"" + channel + "\": " + text, kSameCalls);
+  return PeerError(fmt::format("the ranks disagree on what to do in channel \"{}\": {}", channel, text), kSameCalls);
 }
 
 }  // namespace lockstep::comm

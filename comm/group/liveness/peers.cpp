@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/group/liveness/peers.h"
 
+#include <fmt/format.h>
+
 namespace lockstep::comm {
 
 void Peers::watch(const std::map<int, pid_t>& processes) {
@@ -61,9 +63,9 @@ void Peers::lose_late(std::span<const int> ranks, const std::string& what, std::
 std::string Peers::names(std::span<const int> ranks) const {
   std::string text;
   for (const int rank : ranks) {
-    text += (text.empty() ? "rank " : ", rank ") + std::to_string(rank);
+    text += fmt::format("{}rank {}", text.empty() ? "" : ", ", rank);
     const auto process = processes_.find(rank);
-    if (process != processes_.end()) text += " (process " + std::to_string(process->second.pid()) + ")";
+    if (process != processes_.end()) text += fmt::format(" (process {})", process->second.pid());
   }
   return text;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/group/mpi/mpi_comm.h"
 
+#include <fmt/format.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -142,7 +143,7 @@ void MpiComm::complete(const Operation& operation, const std::function<int(MPI_R
 }
 
 void MpiComm::inspect(const Operation& mine, std::int64_t number, milliseconds waited) {
-  const std::string what = describe(mine, group_.name) + ", number " + std::to_string(number);
+  const std::string what = fmt::format("{}, number {}", describe(mine, group_.name), number);
   peers_.require_working(what);
   peers_.require_alive(group_.ranks, what);
   const std::lock_guard lock(mpi_mutex());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/group/mpi/mpi_membership.h"
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <numeric>
@@ -25,12 +26,13 @@ Group promised_world(const LaunchEnvironment& environment, MpiLibrary& library) 
   std::iota(world.ranks.begin(), world.ranks.end(), 0);
   if (size == environment.size) return world;
   if (size == 1) library.finalize();  // alone, nobody is waited for
-  throw EnvironmentError("the environment promises " + std::to_string(environment.size) + " ranks (this is rank " +
-                             std::to_string(environment.rank) + "), but MPI finds " + std::to_string(size) +
-                             ": the processes do not know of each other",
-                         environment.launcher == LaunchEnvironment::Launcher::kSlurm
-                             ? "Start them with srun --mpi=pmix, or with mpirun inside the allocation."
-                             : "Start them with the mpirun of the Open MPI that this program is built with.");
+  throw EnvironmentError(
+      fmt::format("the environment promises {} ranks (this is rank {}), but MPI finds {}: the processes do "
+                  "not know of each other",
+                  environment.size, environment.rank, size),
+      environment.launcher == LaunchEnvironment::Launcher::kSlurm
+          ? "Start them with srun --mpi=pmix, or with mpirun inside the allocation."
+          : "Start them with the mpirun of the Open MPI that this program is built with.");
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A build without MPI: ranks find each other in torchrun's way alone.
+#include <fmt/format.h>
+
 #include "comm/group/join.h"
 #include "comm/group/versions.h"
 #include "runtime/tensor/error.h"
@@ -7,12 +9,12 @@
 namespace lockstep::comm {
 
 Joined join_mpi(const LaunchEnvironment& environment, const CommunicatorOptions&) {
-  throw EnvironmentError("this is rank " + std::to_string(environment.rank) + " of " +
-                             std::to_string(environment.size) +
-                             " that mpirun or srun has started, and this build has "
-                             "no MPI, through which they would find each other",
-                         "Start the ranks with torchrun, or set its variables (RANK, WORLD_SIZE, LOCAL_RANK, "
-                         "LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT); or build where MPI is installed.");
+  throw EnvironmentError(
+      fmt::format("this is rank {} of {} that mpirun or srun has started, and this build has no MPI, through "
+                  "which they would find each other",
+                  environment.rank, environment.size),
+      "Start the ranks with torchrun, or set its variables (RANK, WORLD_SIZE, LOCAL_RANK, "
+      "LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT); or build where MPI is installed.");
 }
 
 std::string mpi_version() { return {}; }

@@ -2,6 +2,7 @@
 #include "comm/group/shared_memory/shared_file.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -35,7 +36,7 @@ Descriptor make(Kind kind, MemoryName& name) {
 Descriptor open_again(const MemoryName& name) {
   if (name.kind == Kind::kFile) return Descriptor(shm_open(name.file, O_RDWR | O_CLOEXEC, 0));
   if (name.kind == Kind::kNone) return {};
-  const std::string path = "/proc/" + std::to_string(name.process) + "/fd/" + std::to_string(name.descriptor);
+  const std::string path = fmt::format("/proc/{}/fd/{}", name.process, name.descriptor);
   return Descriptor(open(path.c_str(), O_RDWR | O_CLOEXEC));
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/group/shared_memory/windows.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
@@ -122,9 +124,9 @@ bool SharedWindows::fits(std::size_t bytes, int ranks, std::int64_t available, K
   const std::size_t share = static_cast<std::size_t>(available) / static_cast<std::size_t>(ranks);
   if (share >= kPage && bytes <= share - kPage + 1) return true;
   const std::lock_guard lock(mutex_);
-  shortage_ = mebibytes(static_cast<std::int64_t>(bytes)) + " needed by each of " + std::to_string(ranks) + " ranks, " +
-              mebibytes(available) + " free" +
-              (kind == Kind::kFile ? " in /dev/shm, which docker run --shm-size=1g makes larger" : "");
+  shortage_ = fmt::format("{} needed by each of {} ranks, {} free{}", mebibytes(static_cast<std::int64_t>(bytes)),
+                          ranks, mebibytes(available),
+                          kind == Kind::kFile ? " in /dev/shm, which docker run --shm-size=1g makes larger" : "");
   return false;
 }
 

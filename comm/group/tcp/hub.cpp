@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/group/tcp/hub.h"
 
+#include <fmt/format.h>
 #include <poll.h>
 #include <pthread.h>
 #include <spdlog/spdlog.h>
@@ -32,16 +33,16 @@ void allow_connections(int ranks) {
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= needed) return;
   limit.rlim_cur = std::min(needed, limit.rlim_max);
   if (limit.rlim_cur == needed && setrlimit(RLIMIT_NOFILE, &limit) == 0) return;
-  throw EnvironmentError("rank 0 needs " + std::to_string(needed) + " open files to talk to " + std::to_string(ranks) +
-                             " ranks, and may have " + std::to_string(limit.rlim_cur),
-                         "Raise the limit (ulimit -n), or start the ranks with mpirun.");
+  throw EnvironmentError(
+      fmt::format("rank 0 needs {} open files to talk to {} ranks, and may have {}", needed, ranks, limit.rlim_cur),
+      "Raise the limit (ulimit -n), or start the ranks with mpirun.");
 }
 
 }  // namespace
 
 std::string rank_name(const Hello& of, const Hello& here) {
-  return "rank " + std::to_string(of.rank) + " (process " + std::to_string(of.process) +
-         (of.host.str() == here.host.str() ? "" : " on " + of.host.str()) + ")";
+  const std::string where = of.host.str() == here.host.str() ? "" : " on " + of.host.str();
+  return fmt::format("rank {} (process {}{})", of.rank, of.process, where);
 }
 
 TcpHub::TcpHub(Socket listener, Socket own, const Hello& expected, milliseconds timeout)
@@ -157,8 +158,7 @@ Welcome TcpHub::judge(const Hello& hello) const {
   } else if (hello.run.str() != expected_.run.str()) {
     refuse(Welcome::Answer::kOtherRun, "it belongs to another run than rank 0");
   } else if (hello.size != expected_.size) {
-    refuse(Welcome::Answer::kRefused,
-           "it was told of " + std::to_string(hello.size) + " ranks, rank 0 of " + std::to_string(expected_.size));
+    refuse(Welcome::Answer::kRefused, fmt::format("it was told of {} ranks, rank 0 of {}", hello.size, expected_.size));
   } else if (hello.rank < 0 || hello.rank >= hello.size) {
     refuse(Welcome::Answer::kRefused, "there is no such rank");
   } else {

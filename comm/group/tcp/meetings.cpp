@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/group/tcp/meetings.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -219,7 +221,7 @@ void TcpMeetings::expire(Clock::time_point now) {
 
 void TcpMeetings::wait_on_device(std::size_t member, Channel& channel, const FrameHeader& header) {
   channel.device_waits[member] = {header.number, header.operation};
-  const std::string what = describe(header.operation, channel.name) + ", number " + std::to_string(header.number);
+  const std::string what = fmt::format("{}, number {}", describe(header.operation, channel.name), header.number);
   std::vector<int> missing;
   std::vector<Operation> waits;
   for (std::size_t i = 0; i < channel.ranks.size(); ++i) {

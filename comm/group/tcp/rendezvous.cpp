@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/group/tcp/rendezvous.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <optional>
@@ -29,7 +31,7 @@ constexpr auto kNap = std::chrono::milliseconds(20);
 int port_in(const char* name) {
   const int port = integer_in(name);
   if (port >= 1 && port <= kLastPort) return port;
-  throw UsageError("environment variable " + std::string(name) + " is " + std::to_string(port) + ", which is no port",
+  throw UsageError(fmt::format("environment variable {} is {}, which is no port", name, port),
                    "A port is between 1 and 65535.");
 }
 
@@ -72,8 +74,9 @@ TcpRendezvous TcpRendezvous::from_environment(const LaunchEnvironment& environme
 }
 
 std::string TcpRendezvous::str() const {
-  return (address.empty() ? "this machine" : address) + ", port " + std::to_string(ports.front()) +
-         (ports.size() == 1 ? "" : " to " + std::to_string(ports.back()));
+  const std::string machine = address.empty() ? "this machine" : address;
+  return ports.size() == 1 ? fmt::format("{}, port {}", machine, ports.front())
+                           : fmt::format("{}, port {} to {}", machine, ports.front(), ports.back());
 }
 
 Socket TcpRendezvous::listen() const {
@@ -113,9 +116,8 @@ TcpRendezvous::Joined TcpRendezvous::join(const Hello& hello, std::chrono::milli
       } else if (joined->welcome.answer == Welcome::Answer::kWelcome) {
         return *std::move(joined);
       } else if (joined->welcome.answer == Welcome::Answer::kRefused) {
-        throw EnvironmentError(
-            "rank 0 refuses rank " + std::to_string(hello.rank) + ": " + joined->welcome.reason.str(),
-            "Start every rank with the same program and WORLD_SIZE, and with a RANK of its own.");
+        throw EnvironmentError(fmt::format("rank 0 refuses rank {}: {}", hello.rank, joined->welcome.reason.str()),
+                               "Start every rank with the same program and WORLD_SIZE, and with a RANK of its own.");
       } else {
         met = joined->welcome.reason.str();
       }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/group/tcp/tcp_transport.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -55,9 +57,8 @@ Payload TcpTransport::in_order(Call call) {
 
 void TcpTransport::require_size(const Payload& result, std::int64_t expected, const std::string& what) const {
   if (static_cast<std::int64_t>(result->size()) == expected) return;
-  throw PeerError(
-      what + ": expected " + std::to_string(expected) + " bytes from rank 0, found " + std::to_string(result->size()),
-      "Start every rank with the same program.");
+  throw PeerError(fmt::format("{}: expected {} bytes from rank 0, found {}", what, expected, result->size()),
+                  "Start every rank with the same program.");
 }
 
 Payload TcpTransport::exchange(const Operation& operation, const void* data, std::int64_t bytes,
@@ -142,7 +143,7 @@ std::shared_ptr<Transport> TcpTransport::split(int color, int key, const std::st
 }
 
 void TcpTransport::inspect(const Operation& mine, std::int64_t number, std::chrono::milliseconds waited) {
-  const std::string what = describe(mine, group().name) + ", number " + std::to_string(number);
+  const std::string what = fmt::format("{}, number {}", describe(mine, group().name), number);
   in_order([&] {
     membership_->link().inspect(id_, mine, number, what, waited);
     return Payload();

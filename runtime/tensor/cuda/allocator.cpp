@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/tensor/cuda/allocator.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <mutex>
@@ -180,7 +182,7 @@ struct CudaAllocator::State {
     std::ranges::sort(sorted, std::greater());
     std::string text;
     for (std::size_t i = 0; i < std::min(sorted.size(), kUsersToName); ++i) {
-      text += (i == 0 ? "" : ", ") + sorted[i].second + " " + std::to_string(sorted[i].first >> 20) + " MiB";
+      text += fmt::format("{}{} {} MiB", i == 0 ? "" : ", ", sorted[i].second, sorted[i].first >> 20);
     }
     return text.empty() ? "nothing" : text;
   }
@@ -190,11 +192,11 @@ struct CudaAllocator::State {
     std::size_t available = 0;
     std::size_t total = 0;
     cudaMemGetInfo(&available, &total);
-    throw MemoryError("cannot allocate " + std::to_string(bytes) + " bytes on " + str(device) + ": of " +
-                          std::to_string(total >> 20) + " MiB " + std::to_string(available >> 20) +
-                          " MiB are free; this process holds " + std::to_string(statistics.reserved >> 20) +
-                          " MiB, in use: " + users(),
-                      "Use a smaller data.global_batch, more GPUs, or train.accumulate.");
+    throw MemoryError(
+        fmt::format("cannot allocate {} bytes on {}: of {} MiB {} MiB are free; this process holds {} MiB, in "
+                    "use: {}",
+                    bytes, str(device), total >> 20, available >> 20, statistics.reserved >> 20, users()),
+        "Use a smaller data.global_batch, more GPUs, or train.accumulate.");
   }
 };
 
