@@ -47,7 +47,7 @@ std::string indented(const std::string& text, const std::string& first, const st
   return result;
 }
 
-/// How long a rank that failed waits to be ended by one that knows more.
+/// How long a failed rank waits for a rank that is closer to the cause, which reports and ends this one.
 milliseconds patience(ExitCode code, int rank, bool joined) {
   if (code == ExitCode::kPeerLost) return milliseconds(rank == 0 ? 800 : 1200);
   if (rank == 0) return milliseconds(0);

@@ -17,9 +17,9 @@ std::string error_block(const Error& error, const std::string& where, bool color
 /// Prints the block to stderr, in one piece.
 void print_error(const Error& error, const std::string& where = "");
 
-/// Of several ranks that fail, the one that knows most is to speak, and ends the job before the others do: an error of
-/// its own comes before the loss of a peer, and rank 0 before the others, so that what befalls all is said once. This
-/// waits until it is this rank's turn. `joined`: the ranks have found each other, so that each can end the others.
+/// Several ranks may fail of one cause, and one error block is enough: the first rank to report ends the others. This
+/// waits before a rank reports. An error of a rank's own waits less than the loss of a peer, and rank 0 less than the
+/// others, so that the cause is reported. `joined`: the ranks have found each other, so that each can end the others.
 void give_way(const Error& error, bool joined);
 
 /// Prints the error as that of this rank and returns its exit code.

@@ -16,7 +16,7 @@ namespace lockstep::launcher {
 struct RankCommand {
   /// The arguments of this program, for a start and, from 1 on, for each restart.
   std::function<std::vector<std::string>(int restart)> arguments;
-  /// Told of each end of the ranks, before it is reported; `since`: their start.
+  /// Called at each end of the ranks, before it is reported; `since`: their start.
   std::function<void(const Outcome&, int restart, std::chrono::system_clock::time_point since)> ended = {};
   bool saves_on_request = false;
   train::TrainOutput output = {};

@@ -31,9 +31,9 @@ struct MpirunCommand {
 MpirunCommand mpirun_command(int ranks, const std::string& hosts, const std::vector<std::string>& rank_arguments,
                              std::map<std::string, std::string> variables);
 
-/// mpirun, in a process group of its own, so that a terminal's Ctrl-C reaches it through the supervisor alone. When the
-/// supervisor dies the system ends it. Its stdout and stderr are pipes: mpirun would end the job where their reader
-/// does.
+/// A running mpirun. It has a process group of its own, so that a terminal's Ctrl-C reaches it through the supervisor
+/// alone. When the supervisor dies, the system ends it. Its stdout and stderr are pipes that the supervisor reads until
+/// the end: mpirun ends the job when a reader goes away.
 class MpirunProcess {
  public:
   /// Throws EnvironmentError.
@@ -47,7 +47,7 @@ class MpirunProcess {
   int output() const { return output_.get(); }
   int messages() const { return messages_.get(); }
   void signal(int number) const;
-  /// Whether it has ended; takes note of how.
+  /// Whether it has ended. From then on exit_code() may be called.
   bool ended();
   /// As a shell gives it: the exit code, or 128 + the signal that ended it.
   int exit_code() const;

@@ -6,9 +6,9 @@
 
 namespace lockstep::launcher {
 
-/// The environment variables by which OpenMP suits a rank that has so many cores to itself: a thread a core, and
-/// threads that wait for each other soon sleep, lest they take the core from the one that they wait for. What the user
-/// has set stays.
+/// The OpenMP environment variables for a rank that has so many cores to itself: one thread a core, and a waiting
+/// thread sleeps soon, so that on a busy machine it leaves its core to the thread that it waits for. What the user has
+/// set stays.
 std::map<std::string, std::string> openmp_settings(int cores);
 
 /// Makes these the settings of this process. OpenMP reads them when its library is loaded, before main(), so where one

@@ -24,7 +24,7 @@ struct JobOptions {
   std::vector<std::string> arguments() const;
 };
 
-/// An option whose value may not be empty, as a shell makes it of a variable that nobody set.
+/// An option that refuses an empty value, which a shell passes for an unset variable.
 const CLI::Validator& not_empty();
 
 /// Adds --run-dir.

@@ -17,7 +17,7 @@ class RankWatch {
  public:
   explicit RankWatch(train::StatusBoard board) : board_(std::move(board)) {}
 
-  /// Takes up ranks that have started since.
+  /// Watches ranks that have started since the last call.
   void find_started();
   bool any_started() const { return !started_.empty(); }
   bool all_started() const { return static_cast<int>(started_.size()) == board_.ranks(); }
@@ -30,7 +30,7 @@ class RankWatch {
   void kill_all() const;
 
   train::StatusBoard::Entry entry(int rank) const { return board_.get(rank); }
-  /// Whether any rank has come as far as its start-up, and so hears requests to save and exit.
+  /// Whether any rank has begun its start-up; from then on it obeys requests to save and exit.
   bool any_at_work() const;
   /// Whether any rank has met an error that it reports itself.
   bool any_failed() const;

@@ -8,7 +8,7 @@
 namespace lockstep::launcher {
 
 /// A directory for a job's files while it runs: on /dev/shm, in memory, where there is one. The destructor removes it
-/// with all that is in it; one whose owner was killed is removed by the next one made.
+/// with all that is in it. The constructor removes those whose owners were killed.
 class ScratchDirectory {
  public:
   /// Throws StorageError.

@@ -7,8 +7,8 @@
 
 namespace lockstep::launcher {
 
-/// While it lives, SIGTERM, SIGINT, SIGHUP, SIGCHLD and SIGWINCH wait here to be taken instead of acting on the
-/// process. One at a time, made before other threads are.
+/// While it lives, SIGTERM, SIGINT, SIGHUP, SIGCHLD and SIGWINCH do not act on the process: they are queued for take().
+/// At most one exists at a time. Make it before any thread is started.
 class SignalInbox {
  public:
   SignalInbox();

@@ -22,18 +22,18 @@ using train::RankPhase;
 
 namespace {
 
-/// How often to look for ranks that have started; from then on their end is told.
+/// How often to look for ranks that have started. The end of a rank that was found is noticed at once.
 constexpr milliseconds kStartPoll{20};
-/// What mpirun gets to notice which rank died first, and how, before the others are killed.
+/// How long mpirun may take to notice which rank died first, and how, before the others are killed.
 constexpr milliseconds kNoticeTime{1000};
 constexpr milliseconds kNoticePoll{5};
 /// From taking note of a rank's end to having acted on it.
 constexpr milliseconds kSettleTime{50};
-/// What mpirun gets to end in once its ranks are gone.
+/// How long mpirun may take to end once its ranks are gone.
 constexpr milliseconds kMpirunTime{2000};
-/// What ranks that were killed get to be gone in.
+/// How long killed ranks may take to be gone.
 constexpr milliseconds kEndTime{5000};
-/// What ranks get to save in.
+/// How long ranks may take to save.
 constexpr milliseconds kStopGrace{60'000};
 
 /// Exit codes with which a rank ends the job on purpose, having said why.

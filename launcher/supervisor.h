@@ -33,8 +33,8 @@ struct Supervised {
   train::TrainOutput output = {};
 };
 
-/// Runs mpirun once: passes on what the ranks print, names the rank that is lost and ends the others, hands on requests
-/// to stop, and leaves no process behind.
+/// Runs mpirun once. Prints what the ranks print, names a lost rank and ends the others, passes requests to stop on to
+/// the ranks, and leaves no process behind.
 class Supervisor {
  public:
   Supervisor(const MpirunCommand& command, const train::StatusBoard& board, const SignalInbox& inbox,
@@ -47,7 +47,7 @@ class Supervisor {
 
   void wait();
   void pass_output();
-  /// Until they have ended; then what they held, such as the lock of the run directory, is free.
+  /// Waits until the ranks have ended; then what they held, such as the lock of the run directory, is free.
   void wait_for_ranks();
   void acknowledge_stop();
   void on_stop_request();
@@ -59,9 +59,9 @@ class Supervisor {
   /// The rank that was lost first.
   int culprit() const;
   Outcome lost_rank(int rank) const;
-  /// What became of a rank that did not say so itself.
+  /// The error of a rank that ended without reporting one.
   Error lost(int rank) const;
-  /// What mpirun says, to stand behind our own word; empty where it says nothing.
+  /// mpirun's remarks, to be appended to our message; empty where it made none.
   std::string quoted_remarks() const;
   std::string advice() const;
 

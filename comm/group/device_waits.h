@@ -10,8 +10,8 @@
 
 namespace lockstep::comm {
 
-// How ranks that wait for each other on their devices find out who is missing. NCCL's communicator watches what it has
-// on its way, and asks the communicator of the hosts.
+// How ranks that wait for each other on their devices find the rank that is missing: NCCL's communicator watches its
+// unfinished operations, and asks the hosts' communicator who waits where.
 
 /// Of a communicator whose collectives run on a device.
 class LaunchWatch {

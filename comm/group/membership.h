@@ -3,13 +3,13 @@
 
 namespace lockstep::comm {
 
-/// What makes this process one of several ranks. Its end waits for the others; after an error it leaves them alone.
+/// This process's part in a job of several ranks. The destructor waits for the other ranks, unless an error was met.
 class Membership {
  public:
   virtual ~Membership() = default;
   /// Tells the others that this rank makes no more calls after an error.
   virtual void fail() = 0;
-  /// Has every other process of the job ended with this code, without waiting for them; the caller then ends this one.
+  /// Makes every other process of the job end with this code, and does not wait for it; the caller then ends this one.
   virtual void abort(int exit_code) = 0;
 };
 

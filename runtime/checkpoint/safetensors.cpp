@@ -111,7 +111,7 @@ Tensor SafetensorsFile::read(const TensorEntry& entry) const {
   Tensor tensor = Tensor::empty(entry.shape, entry.dtype);
   const std::span<std::byte> bytes(static_cast<std::byte*>(tensor.data()), tensor.bytes());
   file_.read(preamble_.size() + entry.begin, bytes);
-  // Any other byte in a bool is undefined behaviour for whoever reads it.
+  // A bool of any other byte is undefined behaviour when it is read.
   const auto is_bool = [](std::byte byte) { return byte <= std::byte{1}; };
   if (entry.dtype == DType::kBool && !std::ranges::all_of(bytes, is_bool)) {
     throw StorageError(path() + ": tensor '" + entry.name + "' is of bools and has bytes other than 0 and 1");

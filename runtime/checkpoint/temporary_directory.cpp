@@ -82,7 +82,7 @@ struct Writer {
   std::string started;
 };
 
-/// The writer that a temporary directory's name speaks of; none where the name is somebody else's.
+/// The writer that a temporary directory's name tells; none where the name is not of this kind.
 std::optional<Writer> writer_of(std::string_view name) {
   const std::size_t mark = name.find(kMark);
   if (!name.starts_with("step-") || mark == std::string_view::npos) return std::nullopt;

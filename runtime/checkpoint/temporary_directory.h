@@ -5,8 +5,8 @@
 
 namespace lockstep::checkpoint {
 
-/// A directory for work in progress, named `<stem>.tmp-<host>.<pid>.<start time>.<serial>`, so that whoever comes later
-/// can tell a dead writer's from a living one's. Removed with its files by the destructor, unless renamed by then.
+/// A directory for work in progress, named `<stem>.tmp-<host>.<pid>.<start time>.<serial>`, so that a later process can
+/// tell whether its writer still runs. The destructor removes it with its files, unless it was renamed by then.
 class TemporaryDirectory {
  public:
   /// Creates it inside `parent`.

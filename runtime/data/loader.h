@@ -39,9 +39,9 @@ class Loader {
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
-  /// The next micro-batch's share. Rethrows what the data set threw when decoding it, then and ever after.
+  /// The next micro-batch's share. Rethrows what the data set threw when decoding it; so does every later call.
   Batch next();
-  /// Where the step begins that follows the step of the batch last returned; before the first batch: the start.
+  /// The start of the step after that of the batch last returned; before the first batch, LoaderOptions::start.
   SamplerState state() const { return state_; }
   std::int64_t steps_per_epoch() const { return sampler_.steps_per_epoch(); }
 

@@ -18,13 +18,13 @@ class Checker {
   }
 
   void error(const std::string& path, const std::string& message);
-  /// Whether reading found nothing wrong with what gives these fields their values. A contradiction with a value that
-  /// only stands in for a misread one would be a second, false error.
+  /// Whether these fields have the values that the user meant: reading reported no error for them. Where it did, the
+  /// value is a default, and a check against it would report a second, false error.
   bool trusts(std::initializer_list<std::string> paths) const;
   /// Names the problems of an options struct, whose fields have the names of those of the message at `path`. Left out
   /// are fields that require() found missing, and what a misread value stands in.
   void adopt(const FieldProblems& problems, const std::string& path);
-  /// `path: is required: WHAT`, unless reading found an error right there or beside it: a misspelt name, say.
+  /// `path: is required: WHAT`, unless reading found an error there or beside it, such as a misspelt name.
   bool require(bool present, const std::string& path, std::string_view what);
   /// The same of a field that has to be given a value, be it the one that an absent field has.
   bool require_value(const std::string& path, std::string_view what);

@@ -10,7 +10,7 @@
 
 namespace lockstep::job {
 
-/// Where a job says something: a place in its file, or an override on the command line.
+/// The source of a value in a job: a place in its file, or an override on the command line.
 struct Position {
   std::string source;  ///< the file as the user named it, or "--set path=value"
   int line = 0;        ///< counted from 1; 0: the source as a whole
@@ -36,7 +36,7 @@ struct Diagnostic {
 
 using Diagnostics = std::vector<Diagnostic>;
 
-/// A text of noise would otherwise bring an error a character.
+/// Reading stops after so many: a file that is no job could give an error for each character.
 inline constexpr std::size_t kMaxErrors = 50;
 
 /// Which place gave each field its value, by field path.

@@ -27,7 +27,7 @@ Checked check(const std::filesystem::path& file, std::span<const std::string> ov
 Checked check_text(std::string_view text, const std::filesystem::path& file, std::span<const std::string> overrides,
                    const std::filesystem::path& folder);
 
-/// The sound one. Throws one UsageError that lists every diagnostic, one a line.
+/// check(), for a job without errors. Throws one UsageError that lists every diagnostic, one a line.
 Checked load_checked(const std::filesystem::path& file, std::span<const std::string> overrides = {});
 Job load(const std::filesystem::path& file, std::span<const std::string> overrides = {});
 Job load_text(std::string_view text, const std::filesystem::path& file, std::span<const std::string> overrides,

@@ -22,7 +22,7 @@ class TextReader {
   /// Reads the whole text as the value of one field: a scalar, `{ ... }`, or `[...]` for a repeated field.
   void read_value(google::protobuf::Message& message, const google::protobuf::FieldDescriptor& field,
                   const std::string& path);
-  /// Whether braces or characters were wrong, so that what follows from the fields read is guesswork.
+  /// Whether braces or characters were wrong, so that the fields read may not be those that were meant.
   bool broken() const { return broken_; }
 
  private:

@@ -16,7 +16,7 @@ std::size_t size_of(DType dtype);
 /// "float32", "float16", ... as messages and files name it.
 std::string_view name_of(DType dtype);
 bool is_floating(DType dtype);
-/// float16 or bfloat16: the dtypes that are computed in fp32 and rounded on the way out.
+/// float16 or bfloat16: operations compute in fp32 and round their results to these dtypes.
 bool is_reduced(DType dtype);
 /// The wider of two floating dtypes; float16 with bfloat16 gives float32.
 DType promote(DType a, DType b);

@@ -36,8 +36,8 @@ std::string runtime_version();
 std::string driver_version();
 
 /// Memory from the device's caching allocator, which gives a block that was freed to the next allocation of the same
-/// stream: work in the stream's order needs no more. A block that another stream uses outlives that use only by its
-/// owner's care. Throws MemoryError naming the bytes asked for, those free, and what holds the most.
+/// stream: work in the stream's order needs no more. Where another stream uses a block, the owner has to keep it until
+/// that use is over. Throws MemoryError naming the bytes asked for, those free, and what holds the most.
 Storage allocate(std::size_t bytes, Device device);
 /// Host memory from which and to which a device copies while the host goes on. Taking it, and giving it back, waits for
 /// the device.
@@ -59,7 +59,7 @@ class AllocationLabel {
 
 /// The stream on which the calling thread's work for the device runs.
 Stream current_stream(Device device);
-/// A stream of its own, of high priority: what runs there is waited for.
+/// A new stream of high priority, for work that other streams wait for.
 Stream make_stream(Device device, const std::string& name);
 
 /// While it lives, the calling thread's work for the stream's device runs on it.
@@ -79,8 +79,8 @@ void copy(void* to, const void* from, std::size_t bytes, const Stream& stream);
 /// Appends writing zeros.
 void zero(void* to, std::size_t bytes, const Stream& stream);
 
-/// From now on whoever waits for the device's streams and events gets this exception once they are finished: what they
-/// carried was broken off, and its results are void. Null ends that. Thread-safe.
+/// From now on a wait for one of the device's streams or events throws this exception once the wait is over, because
+/// the work was aborted and its results are invalid. Null ends that. Thread-safe.
 void set_failure(Device device, std::exception_ptr failure);
 
 /// Work of a device that is recorded once and launched as a whole any number of times: a CUDA graph.

@@ -5,7 +5,7 @@
 
 namespace lockstep::gpu {
 
-// For whoever waits for a device.
+// For code that waits for a device.
 
 /// Adds to host_waits(): the calling thread is about to block until a device has finished.
 void count_host_wait();

@@ -137,7 +137,7 @@ class WorkerEvent final : public EventImpl {
   std::uint64_t count_;
 };
 
-/// A queue served by one thread, or by whoever waits for it.
+/// A queue served by one thread, or by the thread that waits for it.
 class WorkerStream final : public StreamImpl {
  public:
   explicit WorkerStream(const std::string& name) : thread_([queue = queue_] { queue->serve(); }) {

@@ -11,14 +11,14 @@
 
 namespace lockstep::comm {
 
-/// What the others know of a rank.
+/// A rank's state, as other ranks see it.
 enum class PeerState : std::uint32_t { kRunning, kFailed, kLeft, kGone };
 
-// What a rank says when it cannot go on with `what`, because of ranks that are called `names`.
+// Errors of a rank that cannot complete `what` because of other ranks, which `names` lists.
 
 /// For ranks that will never arrive; `state` is not kRunning.
 PeerError absent(const std::string& what, const std::string& names, PeerState state);
-/// For ranks that did not arrive in time; where all did, `names` is empty and it is the call that did not end.
+/// For ranks that did not arrive in time. `names` is empty where all arrived and the call itself did not end.
 PeerError late(const std::string& what, const std::string& names, std::chrono::milliseconds timeout);
 /// For a rank whose order of calls is lost since an earlier error.
 PeerError out_of_order(const std::string& what, int rank);

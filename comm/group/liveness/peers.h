@@ -45,7 +45,7 @@ class Peers {
   void require_agreement(std::span<const Operation> operations, std::span<const int> ranks, const std::string& channel);
   /// fail(), then throws the error.
   [[noreturn]] void lose(const PeerError& error);
-  /// lose() for `ranks` that did not arrive in time; for none, the call that all arrived for did not end.
+  /// lose() because `ranks` did not arrive in time; where `ranks` is empty, all arrived and the call did not end.
   [[noreturn]] void lose_late(std::span<const int> ranks, const std::string& what, std::chrono::milliseconds timeout);
 
   /// Of all channels.

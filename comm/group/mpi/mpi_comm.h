@@ -12,8 +12,8 @@
 
 namespace lockstep::comm {
 
-/// Collectives over an MPI communicator that cannot hang: each is a nonblocking one, polled under the MPI mutex and let
-/// go between polls, with a timeout. Two threads may be in two groups at once.
+/// Collectives over an MPI communicator, each with a timeout. Each is a nonblocking MPI call that is polled; the MPI
+/// mutex is free between polls, so that two threads may be in collectives of two groups at once.
 class MpiComm {
  public:
   /// `group`: the ranks of `comm`, in its order. `comm` stays the caller's.

@@ -31,7 +31,7 @@ class NcclWatchdog {
   void add(WatchedChannel& channel);
   void remove(WatchedChannel& channel);
 
-  /// Ends the group: aborts every channel, and lets whoever waits for the device have this exception. The first stays.
+  /// Ends the group: aborts every channel. Waits for the device throw this exception from now on; the first one stays.
   void fail(std::exception_ptr failure);
   /// Throws what fail() was given.
   void require_working();

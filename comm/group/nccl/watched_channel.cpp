@@ -22,7 +22,7 @@ bool is_captured(cudaStream_t stream) {
   return status != cudaStreamCaptureStatusNone;
 }
 
-/// An error of the device itself ends the watch: whoever synchronises meets it.
+/// An error of the device itself ends the watch: the next call that synchronises throws it.
 bool reached(cudaEvent_t event) { return cudaEventQuery(event) != cudaErrorNotReady; }
 
 }  // namespace

@@ -32,7 +32,7 @@ void Neighbours::publish_states(Transport& world) {
   if (!window) return;
   std::map<int, SharedWord*> states;
   for (std::size_t i = 0; i < window->parts.size(); ++i) {
-    // Zeroed memory is kRunning, whoever looks first.
+    // Zeroed memory means kRunning, so that it may be read before its owner writes.
     states[window->ranks[i]] = reinterpret_cast<SharedWord*>(window->parts[i]);
   }
   world.peers().publish(std::move(states), window);

@@ -64,8 +64,8 @@ class Mapping {
   std::size_t bytes_ = 0;
 };
 
-/// Takes the pages of fresh shared memory from the system now, when a lack of them is an error code; later it would be
-/// a SIGBUS in whoever touches them first. False where they are lacking.
+/// Takes the pages of fresh shared memory from the system now. A lack of memory is a result here, false; on the first
+/// access it would be a SIGBUS.
 bool populate(std::byte* data, std::size_t bytes);
 
 /// How many bytes memory of this kind can have now, as far as the system says.

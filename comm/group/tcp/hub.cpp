@@ -88,7 +88,7 @@ void TcpHub::serve() {
   } catch (const std::exception& error) {
     spdlog::error("the ranks can no longer reach each other: {}", error.what());
   }
-  connections_.clear();  // whoever waits for us learns of it
+  connections_.clear();  // ends the waits of the ranks at the other ends
 }
 
 void TcpHub::wait() {

@@ -44,7 +44,7 @@ std::vector<std::uint16_t> ports_from(int first) {
   return ports;
 }
 
-/// The hub's answer to `hello`; none where nobody answers who knows how to.
+/// The hub's answer to `hello`; none where nothing answers, or something that is no hub.
 std::optional<TcpRendezvous::Joined> greet(Socket socket, const Hello& hello, Clock::time_point end) {
   Welcome welcome;
   if (!socket.send_all(&hello, sizeof hello, end)) return std::nullopt;

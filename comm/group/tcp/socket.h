@@ -30,7 +30,7 @@ class Socket {
   /// All of it, or false where the connection is gone or time is up.
   bool send_all(const void* data, std::size_t bytes, Clock::time_point end) const;
   bool receive_all(void* data, std::size_t bytes, Clock::time_point end) const;
-  /// Ends the connection for both sides; whoever waits for it learns so.
+  /// Ends the connection for both sides: their waits end with an error.
   void shut_down() const;
   /// Ends the connection for the other side, which may still send.
   void end_sending() const;

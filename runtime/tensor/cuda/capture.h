@@ -3,7 +3,7 @@
 
 namespace lockstep::gpu {
 
-/// Whether the calling thread records a graph; set by whoever does.
+/// Whether the calling thread records a graph; the recorder sets it.
 bool& capturing();
 
 /// Throws UsageError where the calling thread records a graph and `data` is host memory that is not pinned: a copy from
