@@ -121,8 +121,7 @@ void Optimizer::step() {
   kernels::backend(device).count_ballot(ballot, 1, verdict.data());
   step(nullptr, &verdict.data()->found_inf);
   arena().commit_statistics(&verdict.data()->found_inf);
-  kernels::backend(device).accumulate(verdict.field(offsetof(kernels::StepVerdict, found_inf), DType::kFloat32),
-                                      skipped_);
+  kernels::backend(device).accumulate(verdict.field(&kernels::StepVerdict::found_inf), skipped_);
   if (device == kCpu) say_skipped(skipped_steps());
 }
 

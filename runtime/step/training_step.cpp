@@ -98,7 +98,7 @@ void TrainingStep::forward_and_backward(const StepInputs& inputs, std::size_t mi
   const nn::StepContext context(inputs.position(micro_batch));
   const comm::Share share = ddp_.share(batch.step_samples);
   const Tensor loss = loss_(ddp_.forward(batch), batch.target, {.divisor = share.loss_divisor});
-  kernels::Backend& backend = kernels::backend(device_);
+  const kernels::Backend& backend = kernels::backend(device_);
   const Tensor part = Tensor::empty({1}, DType::kFloat32, device_);
   backend.scale(loss.reshaped({1}), share.loss_factor, nullptr, part);
   backend.accumulate(part, loss_sum);

@@ -5,11 +5,12 @@
 
 #include <chrono>
 
-#include "comm/ddp/digest.h"
 #include "runtime/job/differences.h"
 #include "runtime/job/job.h"
+#include "runtime/step/replicated.h"
+#include "runtime/step/saved_state.h"
+#include "runtime/step/saved_tensors.h"
 #include "runtime/tensor/error.h"
-#include "runtime/train/replicated.h"
 #include "runtime/train/set_aside.h"
 #include "runtime/train/training_state.h"
 
@@ -26,9 +27,9 @@ Checkpointer::Checkpointer(const TrainOptions& options, comm::World& world, Netw
       environment_(environment_of_run(world, options.device)),
       store_((options.run_dir / "checkpoints").string()) {}
 
-StartingPoint Checkpointer::resume() {
+step::Progress Checkpointer::resume() {
   std::string text;
-  on_rank_zero(*world_.communicator(), [&] {
+  step::on_rank_zero(*world_.communicator(), [&] {
     if (const auto saved = restore()) text = saved->SerializeAsString();
   });
   text = world_.communicator()->broadcast_text(text, 0);
@@ -36,10 +37,10 @@ StartingPoint Checkpointer::resume() {
   checkpoint::TrainingState saved;
   saved.ParseFromString(text);
   step_.ddp().broadcast_weights();
-  broadcast_optimizer(network_.optimizer(), *world_.communicator());
+  step::broadcast_optimizer(network_.optimizer(), *world_.communicator());
   step_.scaler().load_state_dict(scaler_state(saved, job_));
   saved_step_ = saved.step();
-  return {saved_step_, {saved.sampler().epoch(), static_cast<std::int64_t>(saved.sampler().cursor())}};
+  return step::progress_of(saved);
 }
 
 std::optional<checkpoint::TrainingState> Checkpointer::restore() {
@@ -53,7 +54,7 @@ std::optional<checkpoint::TrainingState> Checkpointer::restore() {
   for (const std::string& notice : found->notices) spdlog::warn(notice);
   restore_for(job_, *found, [&] {
     require_resumable(*found, job_, network_.optimizer().name());
-    restore_tensors(network_, *found, true);
+    step::restore_tensors(network_.arena(), network_.optimizer(), *found, true);
   });
   network_.optimizer().set_applied_steps(static_cast<std::int64_t>(found->state.applied_steps()));
   resumed_from_ = found->path;
@@ -75,37 +76,25 @@ void Checkpointer::remark_on(const checkpoint::Checkpoint& found) {
   }
 }
 
-void Checkpointer::save(std::uint64_t step, const data::SamplerState& sampler) {
+void Checkpointer::save(const step::Progress& progress) {
   const auto begin = std::chrono::steady_clock::now();
   std::string path;
-  on_rank_zero(*world_.communicator(), [&] {
-    observers_.saving(step);
-    path = store_.save(state(step, sampler), host_copies(state_tensors(network_)));
+  step::on_rank_zero(*world_.communicator(), [&] {
+    observers_.saving(progress.step);
+    path = store_.save(state(progress), step::host_copies(step::state_tensors(network_.arena(), network_.optimizer())));
     prune();
   });
-  saved_step_ = step;
-  observers_.saved(step, path, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  saved_step_ = progress.step;
+  observers_.saved(progress.step, path,
+                   std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
 }
 
-checkpoint::TrainingState Checkpointer::state(std::uint64_t step, const data::SamplerState& sampler) {
-  checkpoint::TrainingState state;
-  state.set_lockstep_version(LOCKSTEP_VERSION);
-  state.set_step(step);
-  state.set_applied_steps(static_cast<std::uint64_t>(network_.optimizer().applied_steps()));
-  state.set_epoch(sampler.epoch);
+checkpoint::TrainingState Checkpointer::state(const step::Progress& progress) {
+  checkpoint::TrainingState state = step::describe(progress, step_.ddp(), network_.optimizer(), step_.scaler());
   state.mutable_sampler()->set_seed(job_.seed());
-  state.mutable_sampler()->set_epoch(sampler.epoch);
-  state.mutable_sampler()->set_cursor(static_cast<std::uint64_t>(sampler.cursor));
   state.set_rng_seed(job_.seed());
-  *state.mutable_scaler() = to_message(step_.scaler().state_dict());
-  state.mutable_schedule()->set_applied_steps(state.applied_steps());
-  state.mutable_schedule()->set_last_learning_rate(static_cast<float>(network_.optimizer().learning_rate()));
-  *state.mutable_bucket_plan() = to_message(comm::describe_plan(step_.ddp().reducer().buckets(), network_.arena()));
   *state.mutable_job() = job_;
   state.set_job_hash(job::hash(job_));
-  state.set_world_size(static_cast<std::uint32_t>(world_.size()));
-  state.set_optimizer(network_.optimizer().name());
-  state.set_weights_digest(comm::weights_digest(network_.arena()));
   *state.mutable_environment() = environment_;
   return state;
 }

@@ -8,7 +8,7 @@
 
 #include "comm/group/world.h"
 #include "runtime/checkpoint/store.h"
-#include "runtime/data/sampler.h"
+#include "runtime/step/progress.h"
 #include "runtime/train/compute_environment.h"
 #include "runtime/train/job_step.h"
 #include "runtime/train/network.h"
@@ -16,12 +16,6 @@
 #include "runtime/train/train.h"
 
 namespace lockstep::train {
-
-/// Where a run goes on.
-struct StartingPoint {
-  std::uint64_t step = 0;  ///< the last one that is done
-  data::SamplerState sampler;
-};
 
 /// The checkpoints of a run: resumes from them, writes them, deletes old ones. Rank 0 reads and writes for all.
 class Checkpointer {
@@ -32,9 +26,9 @@ class Checkpointer {
 
   /// Resumes where there is something to resume from, and only then changes what lies in the run directory: a resume
   /// that is refused leaves it as it was. A collective.
-  StartingPoint resume();
-  /// Writes the checkpoint of `step`, behind which `sampler` goes on. A collective; throws StorageError.
-  void save(std::uint64_t step, const data::SamplerState& sampler);
+  step::Progress resume();
+  /// Writes the checkpoint of a run that has come to `progress`. A collective; throws StorageError.
+  void save(const step::Progress& progress);
 
   /// Of the newest checkpoint.
   std::uint64_t saved_step() const { return saved_step_; }
@@ -48,7 +42,7 @@ class Checkpointer {
   /// Rank 0's part: the state to resume from, its tensors restored; empty for a run that starts anew.
   std::optional<checkpoint::TrainingState> restore();
   void remark_on(const checkpoint::Checkpoint& found);
-  checkpoint::TrainingState state(std::uint64_t step, const data::SamplerState& sampler);
+  checkpoint::TrainingState state(const step::Progress& progress);
   void prune();
 
   const TrainOptions& options_;

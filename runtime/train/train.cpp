@@ -7,12 +7,13 @@
 #include "runtime/data/make_dataset.h"
 #include "runtime/job/data_options.h"
 #include "runtime/job/training_options.h"
+#include "runtime/step/replicated.h"
+#include "runtime/step/saved_tensors.h"
 #include "runtime/tensor/as_error.h"
 #include "runtime/train/compute_environment.h"
 #include "runtime/train/evaluator.h"
 #include "runtime/train/plan.h"
 #include "runtime/train/progress.h"
-#include "runtime/train/replicated.h"
 #include "runtime/train/restarts.h"
 #include "runtime/train/run_directory.h"
 #include "runtime/train/trainer.h"
@@ -33,7 +34,7 @@ void require_sound_plan(comm::World& world, const TrainOptions& options) {
                            .device = options.device};
     planned = plan(options.job, here, options.locations);
   }
-  on_rank_zero(*world.communicator(), [&] {
+  step::on_rank_zero(*world.communicator(), [&] {
     require_sound(planned);
     if (!options.output.quiet) print_warnings(planned);
   });
@@ -79,7 +80,7 @@ ExitCode train(comm::World& world, const TrainOptions& options) {
   }
   comm::Communicator& communicator = *world.communicator();
   std::optional<RunDirectory> record;
-  on_rank_zero(communicator, [&] { record.emplace(options, world.size(), world.mpi_start_time().count()); });
+  step::on_rank_zero(communicator, [&] { record.emplace(options, world.size(), world.mpi_start_time().count()); });
   std::optional<Trainer> trainer;
   try {
     std::optional<Progress> progress;  // ends its live line before an error is told
@@ -89,7 +90,7 @@ ExitCode train(comm::World& world, const TrainOptions& options) {
       observers = {&*record, &*progress};
     }
     trainer.emplace(world, options, observers);
-    on_rank_zero(communicator, [&] {
+    step::on_rank_zero(communicator, [&] {
       const Checkpointer& checkpointer = trainer->checkpointer();
       record->begin(trainer->step(), trainer->applied_steps(), trainer->skipped_steps(), checkpointer.resumed_from(),
                     to_json(checkpointer.environment()));
@@ -119,10 +120,10 @@ EvalResult evaluate(comm::World& world, const job::Job& job, const std::filesyst
   Network network(job, *dataset, device);
   comm::Communicator& communicator = *world.communicator();
   std::string path;
-  on_rank_zero(communicator, [&] {
+  step::on_rank_zero(communicator, [&] {
     const checkpoint::Checkpoint found = find_checkpoint(checkpoint);
     for (const std::string& notice : found.notices) spdlog::warn(notice);
-    restore_for(job, found, [&] { restore_tensors(network, found, false); });
+    restore_for(job, found, [&] { step::restore_tensors(network.arena(), network.optimizer(), found, false); });
     path = found.path;
   });
   // Rank 0's weights on every rank.

@@ -36,7 +36,7 @@ Trainer::Trainer(comm::World& world, const TrainOptions& options, std::vector<Ru
       in_flight_(network_, job_step_, *world.communicator()) {
   status_.set(RankPhase::kInit, 0);
   job_step_.faults().at(job::INIT);
-  const StartingPoint start = checkpointer_.resume();
+  const step::Progress start = checkpointer_.resume();
   launched_ = step_ = current_step_ = start.step;
   data_.begin(job_, world_, start.step + 1, start.sampler);
   if (data_.eval()) evaluator_.emplace(network_, data_.eval(), job_.data().eval_batch(), *world_.communicator());
@@ -151,7 +151,7 @@ void Trainer::save() {
   if (job_.comm().digest_every() > 0 && compared_step_ != step_) compare_weights();
   status_.set(RankPhase::kSave, step_);
   job_step_.faults().at(job::SAVE);
-  checkpointer_.save(step_, data_.state());
+  checkpointer_.save({step_, data_.state()});
 }
 
 }  // namespace lockstep::train

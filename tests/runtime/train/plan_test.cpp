@@ -10,8 +10,8 @@
 #include "runtime/job/data_options.h"
 #include "runtime/job/job.h"
 #include "runtime/job/training_options.h"
+#include "runtime/step/saved_tensors.h"
 #include "runtime/train/network.h"
-#include "runtime/train/training_state.h"
 
 namespace lockstep::train {
 namespace {
@@ -101,7 +101,7 @@ TEST(Plan, StatesTheMemoryThatTrainingTakes) {
       EXPECT_EQ(network.optimizer().state_names(), names);
       EXPECT_EQ(planned.memory.optimizer_state, state) << optimizer;
       std::int64_t saved = 0;
-      for (const auto& [name, tensor] : state_tensors(network)) {
+      for (const auto& [name, tensor] : step::state_tensors(network.arena(), network.optimizer())) {
         saved += tensor.numel() * static_cast<std::int64_t>(size_of(tensor.dtype()));
       }
       EXPECT_EQ(planned.checkpoints.bytes, saved) << optimizer;

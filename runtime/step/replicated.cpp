@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/train/replicated.h"
+#include "runtime/step/replicated.h"
 
 #include <chrono>
 #include <future>
@@ -8,7 +8,7 @@
 
 #include "runtime/tensor/error.h"
 
-namespace lockstep::train {
+namespace lockstep::step {
 
 namespace {
 
@@ -60,4 +60,4 @@ void on_rank_zero(comm::Communicator& communicator, const std::function<void()>&
   if (failure) throw *failure;
 }
 
-}  // namespace lockstep::train
+}  // namespace lockstep::step

@@ -6,10 +6,10 @@
 #include <thread>
 
 #include "comm/group/world.h"
+#include "runtime/step/replicated.h"
 #include "runtime/tensor/error.h"
-#include "runtime/train/replicated.h"
 
-namespace lockstep::train {
+namespace lockstep::step {
 namespace {
 
 class OnRankZero : public testing::Test {
@@ -40,4 +40,4 @@ TEST_F(OnRankZero, MayTakeLongerThanTheTimeout) {
 }
 
 }  // namespace
-}  // namespace lockstep::train
+}  // namespace lockstep::step

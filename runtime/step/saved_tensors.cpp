@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/step/saved_tensors.h"
+
+#include <string_view>
+
+#include "runtime/checkpoint/tensor_match.h"
+#include "runtime/tensor/stream.h"
+
+namespace lockstep::step {
+
+namespace {
+
+constexpr std::string_view kOptimizerPrefix = "optimizer/";
+
+bool is_optimizer(const std::string& name) { return name.starts_with(kOptimizerPrefix); }
+
+}  // namespace
+
+std::map<std::string, Tensor> state_tensors(const nn::Arena& arena, const optim::Optimizer& optimizer) {
+  std::map<std::string, Tensor> tensors;
+  const auto optimizer_state = optimizer.state();
+  std::int64_t number = 0;
+  for (const nn::Arena::Slot& slot : arena.slots()) {
+    tensors[std::string(kOptimizerPrefix) + "step/" + slot.parameter.name] =
+        optimizer.parameter_steps().rows(number, number + 1);
+    ++number;
+    tensors["model/" + slot.parameter.name] = arena.master(slot);
+    for (const auto& [name, flat] : optimizer_state) {
+      tensors[std::string(kOptimizerPrefix) + name + "/" + slot.parameter.name] =
+          flat.rows(slot.begin, slot.end).reshaped(slot.parameter.tensor.shape());
+    }
+  }
+  for (const auto& [name, statistics] : arena.statistics()) tensors["statistics/" + name] = statistics->committed();
+  return tensors;
+}
+
+std::map<std::string, Tensor> host_copies(const std::map<std::string, Tensor>& tensors) {
+  std::map<std::string, Tensor> copies;
+  for (const auto& [name, tensor] : tensors) copies[name] = tensor.to(kCpu);
+  return copies;
+}
+
+void restore_tensors(nn::Arena& arena, optim::Optimizer& optimizer, const checkpoint::Checkpoint& saved,
+                     bool with_optimizer) {
+  std::map<std::string, Tensor> targets = state_tensors(arena, optimizer);
+  std::map<std::string, Tensor> found = saved.tensors;
+  if (!with_optimizer) {
+    std::erase_if(targets, [](const auto& entry) { return is_optimizer(entry.first); });
+    std::erase_if(found, [](const auto& entry) { return is_optimizer(entry.first); });
+  }
+  std::map<std::string, checkpoint::TensorSpec> expected;
+  for (const auto& [name, tensor] : targets) expected[name] = {tensor.dtype(), tensor.shape()};
+  checkpoint::require_match(expected, found, saved.path);
+  for (const auto& [name, tensor] : targets) tensor.copy_from(found.at(name));
+  arena.refresh_copies();
+}
+
+void broadcast_optimizer(optim::Optimizer& optimizer, comm::Communicator& communicator) {
+  const Stream here = Stream::calling_thread();
+  for (const auto& [name, tensor] : optimizer.state()) {
+    communicator.broadcast(tensor, 0, Stream::current(tensor.device()));
+  }
+  const Tensor& parameter_steps = optimizer.parameter_steps();
+  communicator.broadcast(parameter_steps, 0, Stream::current(parameter_steps.device()));
+  const Tensor steps = Tensor::from<std::int64_t>({optimizer.applied_steps()}, {1});
+  communicator.broadcast(steps, 0, here);
+  optimizer.set_applied_steps(steps.as<std::int64_t>()[0]);
+}
+
+}  // namespace lockstep::step

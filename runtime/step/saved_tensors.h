@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "comm/group/communicator.h"
+#include "runtime/checkpoint/checkpoint.h"
+#include "runtime/nn/arena.h"
+#include "runtime/optim/optimizer.h"
+
+namespace lockstep::step {
+
+/// The tensors of a checkpoint by logical name: "model/<parameter>" (float32 masters), "statistics/<name>",
+/// "optimizer/<state>/<parameter>", "optimizer/step/<parameter>" (int64 [1], the steps applied to it). They are views:
+/// writing into them restores.
+std::map<std::string, Tensor> state_tensors(const nn::Arena& arena, const optim::Optimizer& optimizer);
+
+/// The same on the CPU: the tensors themselves where they lie there.
+std::map<std::string, Tensor> host_copies(const std::map<std::string, Tensor>& tensors);
+
+/// Writes a checkpoint's tensors into the model and the optimizer of rank 0. Throws UsageError that lists every
+/// missing, extra and misshaped name before anything is written. `with_optimizer` false: evaluation, the optimizer's
+/// are left out.
+void restore_tensors(nn::Arena& arena, optim::Optimizer& optimizer, const checkpoint::Checkpoint& saved,
+                     bool with_optimizer);
+
+/// Makes every rank's optimizer state and applied steps those of rank 0. A collective.
+void broadcast_optimizer(optim::Optimizer& optimizer, comm::Communicator& communicator);
+
+}  // namespace lockstep::step
