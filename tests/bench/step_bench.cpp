@@ -19,6 +19,7 @@
 #include "runtime/job/job.h"
 #include "runtime/optim/schedule.h"
 #include "runtime/step/uploader.h"
+#include "runtime/tensor/error.h"
 #include "runtime/tensor/gpu.h"
 #include "runtime/train/job_step.h"
 #include "runtime/train/network.h"

@@ -229,6 +229,24 @@ INSTANTIATE_TEST_SUITE_P(
                       Named{"O3WithMasterWeights", {.opt_level = OptLevel::kO3, .master_weights = true}}),
     [](const auto& instance) { return std::string(instance.param.name); });
 
+/// The logits show the dtype of the last operation: a linear layer.
+TEST(Initialize, TellsForwardPassesTheLevel) {
+  const auto logits = [](const char* amp) {
+    Classifier model(amp);
+    return nn::forward(model.net, model.x);
+  };
+  EXPECT_EQ(logits("opt_level: O0").dtype(), DType::kFloat32);
+  EXPECT_EQ(logits("opt_level: O1").dtype(), DType::kFloat16);
+  EXPECT_EQ(logits("opt_level: O1 dtype: BF16").dtype(), DType::kBFloat16);
+  for (const char* amp : {"opt_level: O2", "opt_level: O3"}) {
+    const Tensor back = logits(amp);
+    EXPECT_EQ(back.dtype(), DType::kFloat32);
+    for (const double value : amp::testing::values_of(back)) {
+      EXPECT_EQ(static_cast<double>(Half(static_cast<float>(value))), value) << amp;
+    }
+  }
+}
+
 TEST(Initialize, IsForAModelOnce) {
   Classifier model({.opt_level = OptLevel::kO1});
   EXPECT_THAT([&] { initialize(model.net, *model.optimizer, model.options); },

@@ -140,6 +140,14 @@ TEST_P(Pieces, CalledOneByOneGiveTheSameBits) {
   }
 }
 
+TEST(Pieces, ObeyTheOptLevelOfTheModel) {
+  const job::Job job = comm::job_of(std::string(kMlp) + kSgd + "amp { opt_level: O1 dtype: BF16 }");
+  Learner learner(job, 8, 2);
+  learner.join();
+  const data::Batch batch = batches_of(comm::make_samples(9, 8, 2, 1), 1, 1, Shares::kEven)[0];
+  EXPECT_EQ(learner.ddp().forward(batch.to(comm::rank_device())).dtype(), DType::kBFloat16);
+}
+
 // Whether the comparison above would notice another mask.
 TEST(Pieces, DrawOtherMasksInAnotherStep) {
   const job::Job job = comm::job_of(std::string(kConvnet) + kSgd + "seed: 7");
