@@ -125,7 +125,7 @@ optim::OptimizerOptions optimizer_options(const Optimizer& optimizer) {
   take(optimizer.has_clip_norm(), optimizer.clip_norm(), options.clip_norm);
   take(optimizer.has_clip_value(), optimizer.clip_value(), options.clip_value);
   for (const ParameterGroup& group : optimizer.group()) {
-    optim::ParameterGroup& own = options.group.emplace_back();
+    optim::ParameterGroup& own = options.groups.emplace_back();
     own.match = group.match();
     take(group.has_lr_scale(), group.lr_scale(), own.lr_scale);
     take(group.has_weight_decay(), group.weight_decay(), own.weight_decay);

@@ -27,7 +27,7 @@ Optimizer::Optimizer(std::vector<nn::Parameter> parameters, double lr, double we
                      const OptimizerOptions& options)
     : id_(next_id.fetch_add(1, std::memory_order_relaxed)),
       parameters_(std::move(parameters)),
-      per_parameter_(resolve_groups(checked(options).group, parameters_, weight_decay)),
+      per_parameter_(resolve_groups(checked(options).groups, parameters_, weight_decay)),
       clip_norm_(options.clip_norm),
       clip_value_(options.clip_value),
       rates_{static_cast<float>(lr)} {}

@@ -39,8 +39,8 @@ FieldProblems problems_of(const OptimizerOptions& options) {
   FieldChecks checks;
   if (options.clip_norm) checks.positive(*options.clip_norm, "clip_norm");
   if (options.clip_value) checks.positive(*options.clip_value, "clip_value");
-  for (std::size_t i = 0; i < options.group.size(); ++i) {
-    const ParameterGroup& group = options.group[i];
+  for (std::size_t i = 0; i < options.groups.size(); ++i) {
+    const ParameterGroup& group = options.groups[i];
     const std::string at = "group[" + std::to_string(i) + "].";
     checks.not_negative(group.lr_scale, at + "lr_scale");
     if (group.weight_decay) checks.not_negative(*group.weight_decay, at + "weight_decay");

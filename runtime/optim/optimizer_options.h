@@ -20,9 +20,9 @@ struct ParameterGroup {
 
 /// What every optimizer does beside its rule.
 struct OptimizerOptions {
-  std::optional<double> clip_norm;    ///< > 0: clips by global norm after unscaling; default: does not
-  std::optional<double> clip_value;   ///< > 0: clips each element after unscaling; default: does not
-  std::vector<ParameterGroup> group;  ///< the first one that matches a parameter's name applies
+  std::optional<double> clip_norm;     ///< > 0: clips by global norm after unscaling; default: does not
+  std::optional<double> clip_value;    ///< > 0: clips each element after unscaling; default: does not
+  std::vector<ParameterGroup> groups;  ///< the first one that matches a parameter's name applies
 
   bool operator==(const OptimizerOptions&) const = default;
 };

@@ -15,7 +15,7 @@
 namespace lockstep::comm {
 namespace {
 
-constexpr const char* kModel = "mlp { hidden: 24 hidden: 16 activation: GELU }";
+const MlpOptions kModel{.hidden = {24, 16}, .activation = Activation::kGelu};
 LearnerOptions narrow_wire() {
   return {.model = kModel, .scaler = {.dynamic = false, .init = 1024}, .ddp = {.wire_dtype = DType::kFloat16}};
 }

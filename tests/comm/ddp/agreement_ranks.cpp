@@ -71,7 +71,7 @@ TEST(Agreement, NamesNoRankWhereOnlyTheSumIsBadOrNobodyLooked) {
 class Skips : public testing::Test {
  protected:
   explicit Skips(const DdpOptions& ddp = {})
-      : learner_({.model = "mlp { hidden: 6 batch_norm: true dropout: 0.2 }",
+      : learner_({.model = MlpOptions{.hidden = {6}, .dropout = 0.2, .batch_norm = true},
                   .optimizer = with_adamw({.lr = 0.01}),
                   .amp = {.opt_level = amp::OptLevel::kO1},
                   .scaler = {.init = 1024},

@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/comm/ddp/ddp_fixture.h"
 
-#include <google/protobuf/text_format.h>
-
 #include <cmath>
 
-#include "model_zoo/build.h"
 #include "runtime/base/counter_rng.h"
-#include "runtime/job/defaults.h"
-#include "runtime/job/model_options.h"
 #include "runtime/nn/forward.h"
 #include "runtime/nn/step_context.h"
 #include "runtime/ops/losses.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::comm {
 
@@ -37,15 +31,6 @@ class JoinWorld : public testing::Environment {
 }  // namespace
 
 World& world() { return *joined; }
-
-std::unique_ptr<nn::Module> build(const std::string& model, const Shape& sample, std::uint64_t seed) {
-  job::Job job;
-  if (!google::protobuf::TextFormat::ParseFromString(model, job.mutable_model())) {
-    throw UsageError("not a model: " + model);
-  }
-  job::fill_defaults(job, "test.pbtxt", ".");
-  return model_zoo::build(job::model_options(job.model()), {sample, kClasses}, seed);
-}
 
 Range cut(const Range& whole, int piece, int pieces, Shares shares) {
   const auto bound = [&](std::int64_t at) {
@@ -73,7 +58,7 @@ Samples make_samples(std::int64_t n, std::int64_t extent, std::int64_t channels,
 
 Learner::Learner(const LearnerOptions& options, std::int64_t extent, std::int64_t channels)
     : options_(options),
-      model_(build(options_.model, {extent, extent, channels}, options_.seed)),
+      model_(model_zoo::build(options_.model, {{extent, extent, channels}, kClasses}, options_.seed)),
       optimizer_(options_.optimizer.of(model_->parameters())) {
   amp::initialize(*model_, *optimizer_, options_.amp, rank_device());
   scaler_.emplace(make_self_communicator(rank_device()), options_.scaler);

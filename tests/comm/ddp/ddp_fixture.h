@@ -13,6 +13,7 @@
 #include "amp/grad_scaler/opt_level.h"
 #include "comm/ddp/distributed_data_parallel.h"
 #include "comm/group/world.h"
+#include "model_zoo/build.h"
 #include "runtime/optim/optimizer.h"
 #include "tests/comm/rank_device.h"
 #include "tests/runtime/optim/make_optimizer.h"
@@ -22,6 +23,9 @@ namespace lockstep::comm {
 /// The ranks of this test program, joined once for all tests; each trains on rank_device().
 World& world();
 
+using kernels::Activation;
+using model_zoo::ConvnetOptions;
+using model_zoo::MlpOptions;
 using optim::testing::MakeOptimizer;
 using optim::testing::with_adamw;
 using optim::testing::with_sgd;
@@ -29,12 +33,9 @@ using optim::testing::with_sgd;
 /// For gradients that need no scale.
 inline constexpr amp::GradScalerOptions kUnscaled{.dynamic = false, .init = 1};
 
-/// A job's model, given as text: "mlp { hidden: 4 }".
-std::unique_ptr<nn::Module> build(const std::string& model, const Shape& sample, std::uint64_t seed);
-
 /// What a Learner trains, and how.
 struct LearnerOptions {
-  std::string model;  ///< as build() takes it
+  model_zoo::ModelOptions model;
   MakeOptimizer optimizer = with_sgd({.lr = 0.1});
   amp::AmpOptions amp = {};
   amp::GradScalerOptions scaler = kUnscaled;

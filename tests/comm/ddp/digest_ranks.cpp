@@ -16,7 +16,7 @@ using testing::AnyOf;
 using testing::HasSubstr;
 
 LearnerOptions options() {
-  return {.model = "mlp { hidden: 6 batch_norm: true }",
+  return {.model = MlpOptions{.hidden = {6}, .batch_norm = true},
           .optimizer = with_adamw({.lr = 0.01}),
           .amp = {.opt_level = amp::OptLevel::kO1},
           .scaler = {}};
@@ -109,24 +109,20 @@ TEST_F(Digest, OfWeightsIsTheSameOnEveryRankAndChangesWithAnyBit) {
 class Models : public testing::TestWithParam<int> {};  // the rank that builds another one
 INSTANTIATE_TEST_SUITE_P(OddRank, Models, testing::Range(0, 4));
 
+void expect_refused(int odd, const MlpOptions& model, const std::string& named) {
+  LearnerOptions mine = options();
+  if (world().rank() == odd) mine.model = model;
+  Learner learner(mine, 4, 1);
+  const std::string message = peer_error_of([&] { learner.join(); });
+  const std::string first_other = std::to_string(odd == 0 ? 1 : odd);
+  EXPECT_THAT(message, AllOf(HasSubstr("rank 0 has "), HasSubstr("rank " + first_other + " has "), HasSubstr(named)));
+}
+
 TEST_P(Models, ThatDifferAreRefused) {
   if (GetParam() >= world().size() || world().size() == 1) GTEST_SKIP() << "needs more ranks";
-  struct Other {
-    std::string model, named;
-  };
-  const std::vector<Other> others{
-      {"mlp { hidden: 7 batch_norm: true }", "output.weight float32 [5, 7]"},
-      {"mlp { hidden: 6 }", "hidden0_linear.bias"},
-      {"mlp { hidden: 6 hidden: 6 batch_norm: true }", "hidden1_norm.bias"},
-  };
-  for (const Other& other : others) {
-    LearnerOptions odd_one = options();
-    if (world().rank() == GetParam()) odd_one.model = other.model;
-    Learner learner(odd_one, 4, 1);
-    const std::string message = peer_error_of([&] { learner.join(); });
-    const std::string odd = std::to_string(GetParam() == 0 ? 1 : GetParam());
-    EXPECT_THAT(message, AllOf(HasSubstr("rank 0 has "), HasSubstr("rank " + odd + " has "), HasSubstr(other.named)));
-  }
+  expect_refused(GetParam(), {.hidden = {7}, .batch_norm = true}, "output.weight float32 [5, 7]");
+  expect_refused(GetParam(), {.hidden = {6}}, "hidden0_linear.bias");
+  expect_refused(GetParam(), {.hidden = {6, 6}, .batch_norm = true}, "hidden1_norm.bias");
 }
 
 TEST(Models, StartWithTheWeightsOfRankZero) {

@@ -13,8 +13,8 @@ namespace lockstep::comm {
 namespace {
 
 // Smooth: at the kink of a ReLU, rounding decides between two gradients.
-constexpr const char* kModel =
-    "convnet { block { channels: 8 activation: GELU dropout: 0.1 } block { channels: 8 stride: 2 activation: GELU } }";
+const ConvnetOptions kModel{.blocks = {{.channels = 8, .activation = Activation::kGelu, .dropout = 0.1},
+                                       {.channels = 8, .stride = 2, .activation = Activation::kGelu}}};
 constexpr std::int64_t kSamples = 31;
 
 struct Case {

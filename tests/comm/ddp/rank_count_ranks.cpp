@@ -19,18 +19,19 @@ const MakeOptimizer kSgd = with_sgd({.lr = 0.05, .momentum = 0.9, .weight_decay 
 const MakeOptimizer kAdamw = with_adamw({.lr = 0.005, .epsilon = 0.01, .weight_decay = 0.1});
 const MakeOptimizer kClipped = with_sgd({.lr = 0.05, .momentum = 0.9}, {.clip_norm = 0.1});
 
-constexpr const char* kConvnet =
-    "convnet { block { channels: 6 activation: GELU dropout: 0.2 } block { channels: 8 stride: 2 } "
-    "hidden: 12 dropout: 0.3 }";
-constexpr const char* kPooled =
-    "convnet { block { channels: 6 max_pool: 2 } block { channels: 8 batch_norm: false activation: GELU } "
-    "head_pool: GLOBAL_AVERAGE }";
-constexpr const char* kResnet = "resnet { depth: 18 stem: CIFAR width: 4 }";
-constexpr const char* kMlp = "mlp { hidden: 16 hidden: 12 batch_norm: true activation: GELU dropout: 0.25 }";
+const ConvnetOptions kConvnet{
+    .blocks = {{.channels = 6, .activation = Activation::kGelu, .dropout = 0.2}, {.channels = 8, .stride = 2}},
+    .dropout = 0.3,
+    .hidden = {12}};
+const ConvnetOptions kPooled{
+    .blocks = {{.channels = 6, .max_pool = 2}, {.channels = 8, .batch_norm = false, .activation = Activation::kGelu}},
+    .head_pool = model_zoo::HeadPool::kGlobalAverage};
+const model_zoo::ResnetOptions kResnet{.depth = 18, .stem = model_zoo::ResnetStem::kCifar, .width = 4};
+const MlpOptions kMlp{.hidden = {16, 12}, .activation = Activation::kGelu, .dropout = 0.25, .batch_norm = true};
 
 struct Case {
   std::string name;
-  std::string model;
+  model_zoo::ModelOptions model;
   MakeOptimizer optimizer;
   std::int64_t samples = 24;
   int micro_batches = 1;

@@ -21,7 +21,7 @@ namespace {
 using testing::Each;
 using testing::HasSubstr;
 
-constexpr const char* kModel = "mlp { hidden: 24 hidden: 16 hidden: 8 }";
+const MlpOptions kModel{.hidden = {24, 16, 8}};
 constexpr DdpOptions kTinyBuckets{.bucket_mb = 1e-6, .first_bucket_mb = 1e-6};
 constexpr std::int64_t kSamples = 9;
 

@@ -45,7 +45,7 @@ class Watched final : public Communicator {
 
 TEST(ScalerChannel, IsItsOwnWhereThereAreSeveralRanks) {
   const auto watched = std::make_shared<Watched>();
-  Learner learner({.model = "mlp { hidden: 4 }"}, 8, 2);
+  Learner learner({.model = MlpOptions{.hidden = {4}}}, 8, 2);
   amp::GradScaler scaler(watched);
   learner.backward(make_samples(8, 8, 2, 1), part_of(8, 1, 0, 1, Shares::kEven), 1);
   scaler.scale(Tensor::zeros({}, DType::kFloat32, rank_device()));

@@ -192,7 +192,7 @@ TEST_P(SyncBatchNorm, IsThatOfTheWholeBatch) {
 }
 
 TEST(SyncBatchNorm, KeepsTheTrainingFlagAndEndsWithDataParallelTraining) {
-  Learner learner({.model = "mlp { hidden: 6 hidden: 6 batch_norm: true }"}, 4, 1);
+  Learner learner({.model = MlpOptions{.hidden = {6, 6}, .batch_norm = true}}, 4, 1);
   learner.model().train(false);
   std::vector<nn::BatchNorm*> norms;
   learner.model().for_each([&norms](const std::string&, nn::Module& module) {

@@ -14,7 +14,7 @@
 namespace lockstep::comm {
 namespace {
 
-constexpr const char* kMlp = "mlp { hidden: 16 hidden: 12 batch_norm: true activation: GELU dropout: 0.25 }";
+const MlpOptions kMlp{.hidden = {16, 12}, .activation = Activation::kGelu, .dropout = 0.25, .batch_norm = true};
 
 /// How a rank's forward pass learns where its samples lie.
 enum class Place { kTold, kFoundOut };
@@ -22,7 +22,8 @@ enum class Place { kTold, kFoundOut };
 class UserLoop {
  public:
   explicit UserLoop(const World* world)
-      : model_(build(kMlp, {8, 8, 2}, 7)), optimizer_(optim::sgd(model_->parameters(), {.lr = 0.05, .momentum = 0.9})) {
+      : model_(model_zoo::build(kMlp, {{8, 8, 2}, kClasses}, 7)),
+        optimizer_(optim::sgd(model_->parameters(), {.lr = 0.05, .momentum = 0.9})) {
     amp::initialize(*model_, *optimizer_, {}, rank_device());
     if (world != nullptr) ddp_.emplace(*model_, *world);
     scaler_.emplace(world != nullptr ? world->communicator() : make_self_communicator(rank_device()), kUnscaled);

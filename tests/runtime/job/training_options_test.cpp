@@ -60,7 +60,7 @@ TEST(Defaults, OfOptimizersAreThoseOfTheirOptions) {
   EXPECT_EQ(adam_options({}), optim::AdamOptions{});
   EXPECT_EQ(adamw_options({}), optim::AdamwOptions{});
   const auto grouped = optimizer_options(resolved("optimizer { group { match: \"a\" } }").optimizer());
-  EXPECT_EQ(grouped, (optim::OptimizerOptions{.group = {{.match = "a"}}}));
+  EXPECT_EQ(grouped, (optim::OptimizerOptions{.groups = {{.match = "a"}}}));
 }
 
 TEST(Defaults, OfSchedulesAreThoseOfTheirOptions) {
@@ -115,7 +115,7 @@ TEST(Translation, TakesEveryFieldOfOptimizers) {
             (optim::SgdOptions{.lr = 1, .momentum = 0.5, .weight_decay = 2, .nesterov = true, .dampening = 0.25}));
   EXPECT_EQ(optimizer_options(sgd),
             (optim::OptimizerOptions{
-                .clip_norm = 3, .clip_value = 4, .group = {{.match = "x", .lr_scale = 5, .weight_decay = 6}}}));
+                .clip_norm = 3, .clip_value = 4, .groups = {{.match = "x", .lr_scale = 5, .weight_decay = 6}}}));
   const Adam adam =
       resolved("optimizer { adam { lr: 1 beta1: 0.5 beta2: 0.25 epsilon: 2 weight_decay: 3 } }").optimizer().adam();
   EXPECT_EQ(adam_options(adam),

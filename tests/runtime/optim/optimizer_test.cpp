@@ -48,21 +48,22 @@ TEST(Groups, NormsAndBiasesDoNotDecay) {
 
 TEST(Groups, MatchByRegularExpressionAndTheFirstOneWins) {
   EXPECT_THAT(changes_of(with_sgd({.lr = 0.5, .weight_decay = 0.25},
-                                  {.group = {{.match = "\\.bias$", .weight_decay = 0.5},
-                                             {.match = "^norm", .lr_scale = 2, .weight_decay = 0.125}}})),
+                                  {.groups = {{.match = "\\.bias$", .weight_decay = 0.5},
+                                              {.match = "^norm", .lr_scale = 2, .weight_decay = 0.125}}})),
               ElementsAre(Nearly(0.125), Nearly(0.25), Nearly(0.125), Nearly(0.25)));
 }
 
 TEST(Groups, ARateAloneKeepsTheDecay) {
-  EXPECT_THAT(changes_of(with_sgd({.lr = 0.5, .weight_decay = 0.25}, {.group = {{.match = "dense", .lr_scale = 0.5}}})),
-              ElementsAre(Nearly(0.0625), 0, 0, 0));
-  EXPECT_THAT(changes_of(with_sgd({.lr = 0.5, .weight_decay = 0.25}, {.group = {{.match = "dense", .lr_scale = 0}}})),
+  EXPECT_THAT(
+      changes_of(with_sgd({.lr = 0.5, .weight_decay = 0.25}, {.groups = {{.match = "dense", .lr_scale = 0.5}}})),
+      ElementsAre(Nearly(0.0625), 0, 0, 0));
+  EXPECT_THAT(changes_of(with_sgd({.lr = 0.5, .weight_decay = 0.25}, {.groups = {{.match = "dense", .lr_scale = 0}}})),
               Each(0));
 }
 
 TEST(Groups, ThatMatchNothingAreAnErrorWithTheNames) {
   try {
-    SmallModel(with_sgd({.lr = 1}, {.group = {{.match = "dense"}, {.match = "dense.weight"}}}));
+    SmallModel(with_sgd({.lr = 1}, {.groups = {{.match = "dense"}, {.match = "dense.weight"}}}));
     FAIL();
   } catch (const UsageError& error) {
     EXPECT_THAT(error.what(), HasSubstr("optimizer.group[1].match: \"dense.weight\""));
@@ -71,7 +72,7 @@ TEST(Groups, ThatMatchNothingAreAnErrorWithTheNames) {
 }
 
 TEST(Groups, ThatAreNoRegularExpressionAreATypedError) {
-  EXPECT_THAT([] { SmallModel(with_sgd({.lr = 1}, {.group = {{.match = "("}}})); },
+  EXPECT_THAT([] { SmallModel(with_sgd({.lr = 1}, {.groups = {{.match = "("}}})); },
               ThrowsMessage<UsageError>(HasSubstr("optimizer.group[0].match: \"(\" is no regular")));
 }
 

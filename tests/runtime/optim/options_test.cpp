@@ -57,13 +57,13 @@ TEST(AdamOptions, AreCheckedWhereTheOptimizerIsMade) {
 TEST(OptimizerOptions, AreCheckedWhereTheOptimizerIsMade) {
   expect_refused(OptimizerOptions{.clip_norm = 0}, "clip_norm: must be > 0, is 0");
   expect_refused(OptimizerOptions{.clip_value = -1}, "clip_value: must be > 0, is -1");
-  expect_refused(OptimizerOptions{.group = {{.match = "weight", .lr_scale = -1}}},
+  expect_refused(OptimizerOptions{.groups = {{.match = "weight", .lr_scale = -1}}},
                  "group[0].lr_scale: must be >= 0, is -1");
-  expect_refused(OptimizerOptions{.group = {{.match = "weight"}, {.match = "bias", .weight_decay = -1}}},
+  expect_refused(OptimizerOptions{.groups = {{.match = "weight"}, {.match = "bias", .weight_decay = -1}}},
                  "group[1].weight_decay: must be >= 0, is -1");
-  expect_refused(OptimizerOptions{.group = {{}}}, "group[0].match: must be a regular expression");
-  expect_refused(OptimizerOptions{.group = {{.match = "["}}}, "group[0].match: \"[\" is no regular expression");
-  expect_refused(OptimizerOptions{.group = {{.match = std::string(257, 'a')}}},
+  expect_refused(OptimizerOptions{.groups = {{}}}, "group[0].match: must be a regular expression");
+  expect_refused(OptimizerOptions{.groups = {{.match = "["}}}, "group[0].match: \"[\" is no regular expression");
+  expect_refused(OptimizerOptions{.groups = {{.match = std::string(257, 'a')}}},
                  "group[0].match: has more than 256 characters");
 }
 
