@@ -8,8 +8,7 @@
 #include "amp/grad_scaler/opt_level.h"
 #include "comm/group/world.h"
 #include "model_zoo/build.h"
-#include "runtime/job/job.h"
-#include "runtime/job/model_options.h"
+#include "runtime/optim/sgd.h"
 #include "runtime/tensor/error.h"
 #include "tests/support/devices.h"
 
@@ -23,21 +22,15 @@ using testing::ThrowsMessage;
 
 /// A small model in training on the device under test, on one rank.
 struct Model {
-  explicit Model(const std::string& amp = "opt_level: O0")
-      : job(job::load_text("name: \"step\" seed: 3 model { mlp { hidden: 4 batch_norm: true } } data { global_batch: 6 "
-                           "train { synthetic { samples: 6 shape: 5 classes: 3 } } } optimizer { sgd { lr: 0.1 } } "
-                           "train { steps: 1 } amp { " +
-                               amp + " }",
-                           "step.pbtxt", {}, ".")),
-        world(comm::World::from_environment({.device = device()})),
-        net(model_zoo::build(job::model_options(job.model()), {Shape{5}, 3}, job.seed())),
-        optimizer(optim::make(job.optimizer(), net->parameters())) {
-    amp::initialize(*net, *optimizer, job.amp(), device());
-    ddp.emplace(*net, world, job.comm());
-    scaler.emplace(job.amp().loss_scale(), world);
+  explicit Model(const amp::AmpOptions& amp = {}, const amp::GradScalerOptions& scaling = {.dynamic = false, .init = 1})
+      : world(comm::World::from_environment({.device = device()})),
+        net(model_zoo::build(model_zoo::MlpOptions{.hidden = {4}, .batch_norm = true}, {Shape{5}, 3}, 3)),
+        optimizer(optim::sgd(net->parameters(), {.lr = 0.1})) {
+    amp::initialize(*net, *optimizer, amp, device());
+    ddp.emplace(*net, world);
+    scaler.emplace(world, scaling);
   }
 
-  job::Job job;
   comm::World world;
   std::unique_ptr<nn::Module> net;
   std::unique_ptr<optim::Optimizer> optimizer;
@@ -151,7 +144,7 @@ TEST(TrainingStep, RefusesWhatCannotTrain) {
 }
 
 TEST(TrainingStep, GivesUpWhereItsOutcomeIsReadAfterTooManySkips) {
-  Model model("opt_level: O1 dtype: FP16 loss_scale { max_consecutive_skips: 2 }");
+  Model model({.opt_level = amp::OptLevel::kO1, .dtype = DType::kFloat16}, {.max_consecutive_skips = 2});
   TrainingStep step(*model.ddp, *model.optimizer, *model.scaler, ops::cross_entropy);
   data::Batch bad = batch(1);
   bad.input.mutable_as<float>()[0] = std::numeric_limits<float>::infinity();

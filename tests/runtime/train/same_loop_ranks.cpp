@@ -16,7 +16,9 @@
 #include "runtime/data/make_dataset.h"
 #include "runtime/job/data_options.h"
 #include "runtime/job/job.h"
+#include "runtime/job/make_optimizer.h"
 #include "runtime/job/model_options.h"
+#include "runtime/job/training_options.h"
 #include "runtime/step/training_step.h"
 #include "runtime/train/train.h"
 
@@ -30,10 +32,10 @@ struct Loop {
         dataset(data::make_dataset(job::data_options(job.data()), data::Split::kTrain)),
         model(model_zoo::build(job::model_options(job.model()), {dataset->sample_shape(), dataset->classes()},
                                job.seed())),
-        optimizer(optim::make(job.optimizer(), model->parameters())) {
-    amp::initialize(*model, *optimizer, job.amp());
-    ddp.emplace(*model, world, job.comm());
-    scaler.emplace(job.amp().loss_scale(), world);
+        optimizer(job::make_optimizer(job.optimizer(), model->parameters())) {
+    amp::initialize(*model, *optimizer, job::amp_options(job.amp()));
+    ddp.emplace(*model, world, job::ddp_options(job.comm()));
+    scaler.emplace(world, job::grad_scaler_options(job.amp().loss_scale()));
     data::LoaderOptions options = job::loader_options(job);
     options.rank = world.rank();
     options.world_size = world.size();
