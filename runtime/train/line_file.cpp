@@ -23,15 +23,13 @@ StorageError cannot_write(const std::filesystem::path& path) {
 }  // namespace
 
 LineFile::LineFile(std::filesystem::path path)
-    : path_(std::move(path)), descriptor_(open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666)) {
-  if (descriptor_ < 0) throw cannot_write(path_);
+    : path_(std::move(path)), file_(open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666)) {
+  if (!file_) throw cannot_write(path_);
   // Half a line that a full disk has left stays by itself.
   char last = '\n';
-  const off_t end = lseek(descriptor_, 0, SEEK_END);
-  if (end > 0 && pread(descriptor_, &last, 1, end - 1) == 1 && last != '\n') pending_.push_back('\n');
+  const off_t end = lseek(file_.get(), 0, SEEK_END);
+  if (end > 0 && pread(file_.get(), &last, 1, end - 1) == 1 && last != '\n') pending_.push_back('\n');
 }
-
-LineFile::~LineFile() { close(descriptor_); }
 
 void LineFile::add(const std::string& line) {
   pending_ += line;
@@ -45,7 +43,7 @@ void LineFile::flush() {
   }
   std::size_t written = 0;
   while (written < pending_.size()) {
-    const ssize_t count = write(descriptor_, pending_.data() + written, pending_.size() - written);
+    const ssize_t count = write(file_.get(), pending_.data() + written, pending_.size() - written);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) throw cannot_write(path_);
     written += static_cast<std::size_t>(count);
@@ -56,7 +54,7 @@ void LineFile::flush() {
 bool LineFile::in_place() const {
   struct stat mine {};
   struct stat there {};
-  return fstat(descriptor_, &mine) == 0 && stat(path_.c_str(), &there) == 0 && mine.st_dev == there.st_dev &&
+  return fstat(file_.get(), &mine) == 0 && stat(path_.c_str(), &there) == 0 && mine.st_dev == there.st_dev &&
          mine.st_ino == there.st_ino;
 }
 

@@ -5,17 +5,16 @@
 #include <filesystem>
 #include <string>
 
+#include "runtime/base/descriptor.h"
+
 namespace lockstep::train {
 
-/// A text file that grows by whole lines: a reader, and whoever finds it after a crash, sees no half of one.
+/// A text file that grows by whole lines: a reader, during the run or after a crash, sees no half of one. The
+/// destructor drops what was not flushed.
 class LineFile {
  public:
   /// Opens the file to append; makes it where it is missing. Throws StorageError.
   explicit LineFile(std::filesystem::path path);
-  /// Drops what was not flushed.
-  ~LineFile();
-  LineFile(const LineFile&) = delete;
-  LineFile& operator=(const LineFile&) = delete;
 
   /// `line` comes without its end. Kept in memory until flush().
   void add(const std::string& line);
@@ -27,7 +26,7 @@ class LineFile {
 
  private:
   std::filesystem::path path_;
-  int descriptor_;
+  Descriptor file_;
   std::string pending_;
 };
 

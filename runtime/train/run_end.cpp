@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "runtime/base/descriptor.h"
 #include "runtime/train/line_file.h"
 #include "runtime/train/restarts.h"
 #include "runtime/train/run_files.h"
@@ -55,19 +56,14 @@ class RecordLock {
   explicit RecordLock(const fs::path& run_dir) : directory_(open(run_dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
     constexpr auto kPatience = std::chrono::seconds(1);
     const auto end = std::chrono::steady_clock::now() + kPatience;
-    while (flock(directory_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK &&
+    while (flock(directory_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK &&
            std::chrono::steady_clock::now() < end) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   }
-  ~RecordLock() {
-    if (directory_ >= 0) close(directory_);
-  }
-  RecordLock(const RecordLock&) = delete;
-  RecordLock& operator=(const RecordLock&) = delete;
 
  private:
-  int directory_;
+  Descriptor directory_;
 };
 
 /// What a process of the run that began at `since` has written; an empty object where none has.

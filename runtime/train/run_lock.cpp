@@ -53,22 +53,21 @@ RunLock::RunLock(const std::filesystem::path& run_dir, milliseconds patience) {
   std::error_code failed;  // opening says why
   std::filesystem::create_directories(run_dir, failed);
   const std::filesystem::path path = run_dir / ".lock";
-  descriptor_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (descriptor_ < 0) {
+  file_.reset(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  if (!file_) {
     throw StorageError("cannot make " + path.string() + ": " + std::generic_category().message(errno),
                        "Check the permissions of the run directory, or choose another --run-dir.");
   }
-  const auto is_busy = [this] { return flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK; };
+  const auto is_busy = [this] { return flock(file_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK; };
   const auto deadline = std::chrono::steady_clock::now() + patience;
   for (bool said = patience < kWorthSaying; is_busy(); said = true) {
-    const std::string holder = read_holder(descriptor_);
+    const std::string holder = read_holder(file_.get());
     const std::string who = run_dir.string() + (holder.empty() ? "" : ": " + holder);
     if (!said) {
       spdlog::warn("another run is training in {}; waiting up to {} s for its end", who,
                    std::chrono::duration_cast<std::chrono::seconds>(patience).count());
     }
     if (std::chrono::steady_clock::now() > deadline) {
-      close(descriptor_);
       throw UsageError("another run is training in " + who,
                        "Wait for its end or stop it, or choose another --run-dir.");
     }
@@ -77,12 +76,9 @@ RunLock::RunLock(const std::filesystem::path& run_dir, milliseconds patience) {
   const std::string holder = describe_holder() + "\n";
   // Whoever waits can do without.
   [[maybe_unused]] const bool told =
-      ftruncate(descriptor_, 0) == 0 && pwrite(descriptor_, holder.data(), holder.size(), 0) > 0;
+      ftruncate(file_.get(), 0) == 0 && pwrite(file_.get(), holder.data(), holder.size(), 0) > 0;
 }
 
-RunLock::~RunLock() {
-  [[maybe_unused]] const bool forgotten = ftruncate(descriptor_, 0) == 0;
-  close(descriptor_);
-}
+RunLock::~RunLock() { [[maybe_unused]] const bool forgotten = ftruncate(file_.get(), 0) == 0; }
 
 }  // namespace lockstep::train

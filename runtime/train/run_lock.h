@@ -4,6 +4,8 @@
 #include <chrono>
 #include <filesystem>
 
+#include "runtime/base/descriptor.h"
+
 namespace lockstep::train {
 
 /// Keeps a run directory to one run at a time: two that write the same metrics and checkpoints would spoil both. The
@@ -21,7 +23,7 @@ class RunLock {
   RunLock& operator=(const RunLock&) = delete;
 
  private:
-  int descriptor_;
+  Descriptor file_;
 };
 
 }  // namespace lockstep::train

@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <system_error>
 
+#include "runtime/base/descriptor.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::train {
@@ -35,8 +36,8 @@ static_assert(sizeof(Line) == 64 && std::atomic<RankPhase>::is_always_lock_free)
 constexpr std::array<const char*, 9> kPhases{
     "before the first step", "start-up", "forward", "backward", "update", "checkpoint", "evaluation", "done", "failed"};
 
-Line* map(int descriptor, std::size_t bytes) {
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+Line* map(const Descriptor& file, std::size_t bytes) {
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
   return memory == MAP_FAILED ? nullptr : static_cast<Line*>(memory);
 }
 
@@ -62,14 +63,13 @@ struct StatusBoard::Mapping {
 };
 
 StatusBoard StatusBoard::create(const std::filesystem::path& path, int ranks) {
-  const int descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (descriptor < 0) throw cannot("make", path, errno);
+  const Descriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  if (!file) throw cannot("make", path, errno);
   const std::size_t bytes = (static_cast<std::size_t>(ranks) + 1) * sizeof(Line);
   // Not ftruncate: storing into a hole of a full disk would be a SIGBUS.
-  int error = posix_fallocate(descriptor, 0, static_cast<off_t>(bytes));
-  Line* lines = error == 0 ? map(descriptor, bytes) : nullptr;
+  int error = posix_fallocate(file.get(), 0, static_cast<off_t>(bytes));
+  Line* lines = error == 0 ? map(file, bytes) : nullptr;
   if (error == 0 && lines == nullptr) error = errno;
-  close(descriptor);
   if (error != 0) throw cannot("make", path, error);
   StatusBoard board;
   board.mapping_ = std::make_shared<Mapping>(lines, ranks);
@@ -79,16 +79,15 @@ StatusBoard StatusBoard::create(const std::filesystem::path& path, int ranks) {
 StatusBoard StatusBoard::from_environment() {
   StatusBoard board;
   const char* path = std::getenv("LOCKSTEP_STATUS_BOARD");
-  const int descriptor = path == nullptr ? -1 : open(path, O_RDWR | O_CLOEXEC);
-  if (descriptor < 0) return board;
+  const Descriptor file(path == nullptr ? -1 : open(path, O_RDWR | O_CLOEXEC));
+  if (!file) return board;
   struct stat status {};
-  if (fstat(descriptor, &status) == 0 && status.st_size >= static_cast<off_t>(2 * sizeof(Line))) {
+  if (fstat(file.get(), &status) == 0 && status.st_size >= static_cast<off_t>(2 * sizeof(Line))) {
     const std::size_t count = static_cast<std::size_t>(status.st_size) / sizeof(Line);
     const int ranks = static_cast<int>(count) - 1;
-    Line* lines = map(descriptor, count * sizeof(Line));
+    Line* lines = map(file, count * sizeof(Line));
     if (lines != nullptr) board.mapping_ = std::make_shared<Mapping>(lines, ranks);
   }
-  close(descriptor);
   return board;
 }
 
