@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The install tree: bin/lockstep (launcher/CMakeLists.txt), the libraries, the headers under include/lockstep by their
-# path from the repository's root, the ready jobs with their data, and what find_package(Lockstep) reads.
+# The install tree: bin/lockstep (launcher/CMakeLists.txt), the libraries, the public headers under include/lockstep, the
+# ready jobs with their data, and what find_package(Lockstep) reads.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -11,12 +11,31 @@ add_library(Lockstep::lockstep ALIAS lockstep_everything)
 target_link_libraries(lockstep_everything INTERFACE ${libraries})
 set_target_properties(lockstep_everything PROPERTIES EXPORT_NAME lockstep)
 
-install(TARGETS ${libraries} lockstep_everything EXPORT LockstepTargets)
+# The second folder is for lockstep.h itself: <lockstep/lockstep.h>.
+install(TARGETS ${libraries} lockstep_everything EXPORT LockstepTargets INCLUDES DESTINATION include)
 
+# Public are runtime/api/lockstep.h and the headers that it reaches, each by its path from the repository's root.
 set(headers ${CMAKE_INSTALL_INCLUDEDIR}/lockstep)
-install(DIRECTORY amp comm model_zoo runtime DESTINATION ${headers} FILES_MATCHING PATTERN "*.h")
-install(DIRECTORY ${PROJECT_BINARY_DIR}/configs DESTINATION ${headers}
-        FILES_MATCHING PATTERN "*.pb.h" PATTERN CMakeFiles EXCLUDE)
+set(public runtime/api/lockstep.h)
+set(unread ${public})
+while(unread)
+  list(POP_FRONT unread header)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${header})
+  file(STRINGS ${PROJECT_SOURCE_DIR}/${header} includes REGEX "^#include \"")
+  foreach(line ${includes})
+    string(REGEX REPLACE "^#include \"([^\"]+)\".*" "\\1" included ${line})
+    if(NOT included IN_LIST public)
+      list(APPEND public ${included})
+      list(APPEND unread ${included})
+    endif()
+  endforeach()
+endwhile()
+list(REMOVE_ITEM public runtime/api/lockstep.h)
+install(FILES runtime/api/lockstep.h DESTINATION ${headers})
+foreach(header ${public})
+  get_filename_component(folder ${header} DIRECTORY)
+  install(FILES ${header} DESTINATION ${headers}/${folder})
+endforeach()
 install(DIRECTORY configs DESTINATION ${CMAKE_INSTALL_DATADIR}/lockstep PATTERN CMakeLists.txt EXCLUDE)
 install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})

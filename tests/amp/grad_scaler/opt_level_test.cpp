@@ -231,18 +231,18 @@ INSTANTIATE_TEST_SUITE_P(
 
 /// The logits show the dtype of the last operation: a linear layer.
 TEST(Initialize, TellsForwardPassesTheLevel) {
-  const auto logits = [](const char* amp) {
-    Classifier model(amp);
+  const auto logits = [](const AmpOptions& options) {
+    Classifier model(options);
     return nn::forward(model.net, model.x);
   };
-  EXPECT_EQ(logits("opt_level: O0").dtype(), DType::kFloat32);
-  EXPECT_EQ(logits("opt_level: O1").dtype(), DType::kFloat16);
-  EXPECT_EQ(logits("opt_level: O1 dtype: BF16").dtype(), DType::kBFloat16);
-  for (const char* amp : {"opt_level: O2", "opt_level: O3"}) {
-    const Tensor back = logits(amp);
+  EXPECT_EQ(logits({.opt_level = OptLevel::kO0}).dtype(), DType::kFloat32);
+  EXPECT_EQ(logits({.opt_level = OptLevel::kO1}).dtype(), DType::kFloat16);
+  EXPECT_EQ(logits({.opt_level = OptLevel::kO1, .dtype = DType::kBFloat16}).dtype(), DType::kBFloat16);
+  for (const OptLevel level : {OptLevel::kO2, OptLevel::kO3}) {
+    const Tensor back = logits({.opt_level = level});
     EXPECT_EQ(back.dtype(), DType::kFloat32);
     for (const double value : amp::testing::values_of(back)) {
-      EXPECT_EQ(static_cast<double>(Half(static_cast<float>(value))), value) << amp;
+      EXPECT_EQ(static_cast<double>(Half(static_cast<float>(value))), value);
     }
   }
 }

@@ -72,7 +72,7 @@ void Learner::join() {
 double Learner::backward(const Samples& samples, const Part& part, std::uint64_t step) {
   // As for a DistributedDataParallel that is not told how many samples the step has: its factors stay out of it.
   const double all = static_cast<double>(samples.target.numel());
-  const double weight = ddp_ && job_.comm().gradient_average() ? static_cast<double>(world().size()) : 1.0;
+  const double weight = ddp_ && options_.ddp.gradient_average ? static_cast<double>(world().size()) : 1.0;
   double total = 0;
   optimizer_->zero_grad();
   for (std::size_t m = 0; m < part.size(); ++m) {

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// All that a program needs to train with Lockstep's pieces: the loop, models, data, checkpoints. Installed as
+// <lockstep/lockstep.h>, with those headers alone that are included from here.
+#pragma once
+
+// Tensors and operations on them, differentiated.
+#include "amp/autocast/autocast.h"
+#include "runtime/autograd/engine.h"
+#include "runtime/autograd/grad_mode.h"
+#include "runtime/autograd/node.h"
+#include "runtime/autograd/saved_tensor.h"
+#include "runtime/ops/ops.h"
+#include "runtime/tensor/error.h"
+#include "runtime/tensor/tensor.h"
+
+// Models and the data that they learn from.
+#include "model_zoo/build.h"
+#include "runtime/data/eval_batches.h"
+#include "runtime/data/loader.h"
+#include "runtime/data/make_dataset.h"
+#include "runtime/nn/forward.h"
+#include "runtime/nn/layers.h"
+#include "runtime/nn/module.h"
+#include "runtime/nn/step_context.h"
+
+// Training: ranks, mixed precision, optimizers.
+#include "amp/grad_scaler/grad_scaler.h"
+#include "amp/grad_scaler/opt_level.h"
+#include "comm/ddp/digest.h"
+#include "comm/ddp/distributed_data_parallel.h"
+#include "comm/group/world.h"
+#include "runtime/optim/adam.h"
+#include "runtime/optim/clip.h"
+#include "runtime/optim/schedule.h"
+#include "runtime/optim/sgd.h"
+#include "runtime/step/checkpoints.h"
+#include "runtime/step/training_step.h"
