@@ -145,6 +145,14 @@ class CheckFloors(unittest.TestCase):
         self.assertEqual([], findings({"runtime/job/job.h": HEADER + include, "launcher/main.cpp": LICENSE + include,
                                        "tests/runtime/job/job_test.cpp": LICENSE + include}))
 
+    def test_printing_outside_the_command_is_found(self):
+        for line in ('std::fprintf(stderr, "no");', 'printf("no");', 'std::cerr << "no";', 'std::puts("no");'):
+            self.expect_one({"runtime/nn/module.cpp": f"{LICENSE}{line}\n"}, "module.cpp:2:", "prints nothing")
+        self.assertEqual([], findings({"launcher/main.cpp": LICENSE + 'std::printf("yes");\n',
+                                       "runtime/train/terminal.cpp": LICENSE + 'std::fputs(text, stream);\n',
+                                       "runtime/nn/module.cpp": LICENSE + 'std::snprintf(text, 9, "%d", n);  // printf()\n',
+                                       "tests/nn_test.cpp": LICENSE + 'printf("yes");\n'}))
+
     def test_a_path_of_one_machine_is_found(self):
         path = "/".join(("", "home", "me", "data"))
         self.expect_one({"README.md": f"Copy it to {path}.\n"}, "README.md:1:", "a path of one machine")
