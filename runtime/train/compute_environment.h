@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "comm/group/world.h"
-#include "configs/checkpoint.pb.h"
+#include "runtime/checkpoint/checkpoint.h"
 #include "runtime/tensor/device.h"
 
 namespace lockstep::train {

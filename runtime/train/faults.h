@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "configs/job.pb.h"
+#include "runtime/job/job.h"
 #include "runtime/nn/arena.h"
 #include "runtime/step/step_observer.h"
 #include "runtime/tensor/tensor.h"

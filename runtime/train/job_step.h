@@ -4,7 +4,7 @@
 #include "amp/grad_scaler/grad_scaler.h"
 #include "comm/ddp/distributed_data_parallel.h"
 #include "comm/group/world.h"
-#include "configs/job.pb.h"
+#include "runtime/job/job.h"
 #include "runtime/optim/schedule.h"
 #include "runtime/step/training_step.h"
 #include "runtime/train/faults.h"

@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "configs/job.pb.h"
 #include "runtime/data/dataset.h"
+#include "runtime/job/job.h"
 #include "runtime/nn/arena.h"
 #include "runtime/nn/forward.h"
 #include "runtime/optim/optimizer.h"

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "configs/job.pb.h"
 #include "runtime/data/description.h"
 #include "runtime/job/diagnostic.h"
+#include "runtime/job/job.h"
 #include "runtime/tensor/device.h"
 #include "runtime/tensor/error.h"
 

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "comm/group/world.h"
-#include "configs/job.pb.h"
 #include "runtime/job/diagnostic.h"
+#include "runtime/job/job.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::train {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "comm/group/world.h"
-#include "configs/job.pb.h"
 #include "runtime/data/loader.h"
+#include "runtime/job/job.h"
 
 namespace lockstep::train {
 
