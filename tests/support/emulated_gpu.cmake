@@ -6,6 +6,8 @@ include_guard(GLOBAL)
 file(GLOB emulated_gpu_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/emulated_gpu/*.cpp)
 add_library(emulated_gpu OBJECT ${emulated_gpu_sources})
 target_link_libraries(emulated_gpu PRIVATE lockstep_group lockstep_options)
+# Found before the libraries, and kept, so that no file of theirs is taken for a piece of std::string that it holds too.
+target_link_options(emulated_gpu INTERFACE LINKER:--no-as-needed -lstdc++)
 
 # The command on an emulated GPU.
 add_executable(lockstep_emulated ${PROJECT_SOURCE_DIR}/launcher/main.cpp)
