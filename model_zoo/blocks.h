@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "model_zoo/model_input.h"
 #include "runtime/nn/layers.h"
+#include "runtime/tensor/error.h"
 
 namespace lockstep::model_zoo {
+
+/// Throws FieldError unless samples are [H, W, C]. `path` is the model's in a job.
+inline void require_images(const ModelInput& input, const std::string& path) {
+  if (input.sample_shape.rank() == 3) return;
+  throw FieldError(path, "needs samples [height, width, channels], the data has " + input.sample_shape.str());
+}
 
 /// A convolution over two dimensions whose padding keeps the extent at stride 1.
 inline nn::ConvOptions conv_options(std::int64_t kernel, std::int64_t stride) {

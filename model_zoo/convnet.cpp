@@ -2,7 +2,6 @@
 #include "model_zoo/convnet.h"
 
 #include "model_zoo/blocks.h"
-#include "model_zoo/checks.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::model_zoo {
@@ -19,27 +18,10 @@ Shape shape_behind(const std::string& path, const Shape& input, F&& output_shape
   }
 }
 
-std::string path_of_block(std::size_t i) { return "model.convnet.block[" + std::to_string(i) + "]"; }
-
-void require_sound(const ConvBlockOptions& block, const std::string& path) {
-  require_at_least_one(block.channels, path + ".channels");
-  require(block.kernel >= 1 && block.kernel % 2 == 1, path + ".kernel", "odd", static_cast<double>(block.kernel));
-  require_at_least_one(block.stride, path + ".stride");
-  require(block.max_pool >= 0, path + ".max_pool", ">= 0", static_cast<double>(block.max_pool));
-  require_fraction(block.dropout, path + ".dropout");
-}
-
-void require_sound(const ConvnetOptions& options) {
-  if (options.blocks.empty()) throw FieldError("model.convnet.block", "is required: at least one convolution");
-  for (std::size_t i = 0; i < options.blocks.size(); ++i) require_sound(options.blocks[i], path_of_block(i));
-  require_fraction(options.dropout, "model.convnet.dropout");
-  require_at_least_one(options.hidden, "model.convnet.hidden");
-}
-
 /// Appends block i; `shape` is that of a batch of one sample, [1, H, W, C], before and then behind it.
 void add_block(nn::Sequential& net, const ConvBlockOptions& block, std::size_t i, Shape& shape) {
   const std::string prefix = "block" + std::to_string(i) + "_";
-  const std::string path = path_of_block(i);
+  const std::string path = "model.convnet.block[" + std::to_string(i) + "]";
   const std::int64_t channels = block.channels;
   nn::ConvOptions options = conv_options(block.kernel, block.stride);
   options.bias = !block.batch_norm;  // batch norm subtracts the mean, a bias before it would be lost
@@ -58,7 +40,7 @@ void add_block(nn::Sequential& net, const ConvBlockOptions& block, std::size_t i
 }  // namespace
 
 std::unique_ptr<nn::Module> make_convnet(const ConvnetOptions& options, const ModelInput& input) {
-  require_sound(options);
+  require_none(problems_of(options), "model.convnet");
   require_images(input, "model.convnet");
   auto net = std::make_unique<nn::Sequential>();
   Shape shape{1, input.sample_shape[0], input.sample_shape[1], input.sample_shape[2]};

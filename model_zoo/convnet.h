@@ -1,39 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
 #include <memory>
-#include <vector>
 
+#include "model_zoo/convnet_options.h"
 #include "model_zoo/model_input.h"
-#include "runtime/nn/layers.h"
+#include "runtime/nn/module.h"
 
 namespace lockstep::model_zoo {
-
-/// Convolution, batch norm, activation, pooling, dropout.
-struct ConvBlockOptions {
-  std::int64_t channels = 0;  ///< of the output; has to be given
-  std::int64_t kernel = 3;    ///< odd; padding keeps the extent at stride 1
-  std::int64_t stride = 1;
-  bool batch_norm = true;
-  kernels::Activation activation = kernels::Activation::kRelu;
-  std::int64_t max_pool = 0;  ///< window and stride; 0: no pooling
-  double dropout = 0;         ///< in [0, 1)
-
-  bool operator==(const ConvBlockOptions&) const = default;
-};
-
-/// What turns the last block's image into a vector.
-enum class HeadPool { kFlatten, kGlobalAverage };
-
-struct ConvnetOptions {
-  std::vector<ConvBlockOptions> blocks;  ///< at least one
-  double dropout = 0;                    ///< before the classifier; in [0, 1)
-  std::vector<std::int64_t> hidden;      ///< widths of linear layers before the classifier
-  HeadPool head_pool = HeadPool::kFlatten;
-
-  bool operator==(const ConvnetOptions&) const = default;
-};
 
 /// Blocks, then a classifier. Samples [H, W, C]. Throws FieldError for options without a meaning, and for blocks that
 /// do not fit the samples.

@@ -1,31 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model_zoo/mlp.h"
 
+#include <fmt/format.h>
+
 #include "model_zoo/blocks.h"
-#include "model_zoo/checks.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::model_zoo {
 
 namespace {
 
-void require_sound(const MlpOptions& options, const ModelInput& input) {
-  require_at_least_one(options.hidden, "model.mlp.hidden");
-  require_fraction(options.dropout, "model.mlp.dropout");
-  if (!options.outputs) return;
-  require_at_least_one(*options.outputs, "model.mlp.outputs");
-  if (*options.outputs < input.outputs) {
-    throw FieldError(
-        "model.mlp.outputs",
-        std::to_string(*options.outputs) + " are fewer than the data needs: " + std::to_string(input.outputs),
-        "Leave outputs out, and the model fits itself to the data.");
-  }
+void require_enough_outputs(const MlpOptions& options, const ModelInput& input) {
+  if (options.outputs.value_or(input.outputs) >= input.outputs) return;
+  throw FieldError("model.mlp.outputs",
+                   fmt::format("{} are fewer than the data needs: {}", *options.outputs, input.outputs),
+                   "Leave outputs out, and the model fits itself to the data.");
 }
 
 }  // namespace
 
 std::unique_ptr<nn::Module> make_mlp(const MlpOptions& options, const ModelInput& input) {
-  require_sound(options, input);
+  require_none(problems_of(options), "model.mlp");
+  require_enough_outputs(options, input);
   auto net = std::make_unique<nn::Sequential>();
   net->add<nn::Flatten>("flatten");
   std::int64_t width = input.sample_shape.numel();

@@ -5,8 +5,6 @@
 #include <vector>
 
 #include "model_zoo/blocks.h"
-#include "model_zoo/checks.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::model_zoo {
 
@@ -66,6 +64,7 @@ struct Architecture {
   bool bottleneck;
 };
 
+/// Of a depth that problems_of() allows.
 Architecture architecture_of(std::int64_t depth) {
   switch (depth) {
     case 18:
@@ -76,19 +75,17 @@ Architecture architecture_of(std::int64_t depth) {
       return {{3, 4, 6, 3}, true};
     case 101:
       return {{3, 4, 23, 3}, true};
-    case 152:
+    default:  // 152
       return {{3, 8, 36, 3}, true};
-    default:
-      throw FieldError("model.resnet.depth", std::to_string(depth) + " is none of 18, 34, 50, 101, 152");
   }
 }
 
 }  // namespace
 
 std::unique_ptr<nn::Module> make_resnet(const ResnetOptions& options, const ModelInput& input) {
-  const Architecture architecture = architecture_of(options.depth);
-  require_at_least_one(options.width, "model.resnet.width");
+  require_none(problems_of(options), "model.resnet");
   require_images(input, "model.resnet");
+  const Architecture architecture = architecture_of(options.depth);
   auto net = std::make_unique<nn::Sequential>();
   std::int64_t width = options.width;
   if (options.stem == ResnetStem::kCifar) {

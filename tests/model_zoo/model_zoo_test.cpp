@@ -243,7 +243,7 @@ TEST(Errors, NameTheBlockThatDoesNotFitTheSamples) {
               ThrowsMessage<UsageError>(HasSubstr("model.convnet.block[0].kernel: must be odd, is 4")));
   EXPECT_THAT(making(convnet, {0, 8, 1}), ::testing::Throws<UsageError>());
   EXPECT_THAT(making(ResnetOptions{.depth = 20}, {8, 8, 1}),
-              ThrowsMessage<UsageError>(HasSubstr("20 is none of 18, 34, 50, 101, 152")));
+              ThrowsMessage<UsageError>(HasSubstr("model.resnet.depth: must be one of 18, 34, 50, 101, 152, is 20")));
 }
 
 /// The option that build() names as the one without a meaning.

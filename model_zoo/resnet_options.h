@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/tensor/field_checks.h"
+
+namespace lockstep::model_zoo {
+
+enum class ResnetStem {
+  kImagenet,  ///< 7x7 convolution of stride 2, then 3x3 max pooling of stride 2
+  kCifar,     ///< 3x3 convolution of stride 1
+};
+
+struct ResnetOptions {
+  std::int64_t depth = 0;  ///< 18, 34, 50, 101 or 152; has to be given
+  ResnetStem stem = ResnetStem::kImagenet;
+  std::int64_t width = 64;          ///< channels of the first stage
+  bool zero_init_residual = false;  ///< the last batch norm of a block starts at gamma 0
+
+  bool operator==(const ResnetOptions&) const = default;
+};
+
+/// All that is wrong with the options, by the names of the job's fields.
+FieldProblems problems_of(const ResnetOptions& options);
+
+}  // namespace lockstep::model_zoo
