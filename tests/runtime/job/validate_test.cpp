@@ -18,6 +18,15 @@ TEST(Validate, AnEmptyJobNamesAllThatIsRequired) {
                           HasSubstr("2:34: optimizer.sgd.lr: is required"), HasSubstr("train.steps: is required")));
 }
 
+// A default that stands in for a misspelt field contradicts nobody.
+TEST(Validate, DoesNotCompareWithWhatWasMisread) {
+  EXPECT_THAT(errors_of(std::string(kSample) + "amp { opt_level: O1 loss_scale { intt: 4 min: 2 max: 8 } }"),
+              ElementsAre(HasSubstr("intt")));
+  EXPECT_THAT(errors_of(std::string(kSample) + "amp { opt_level: O1 loss_scale { init: 4 max: eight min: 2 } }"),
+              ElementsAre(HasSubstr("eight")));
+  EXPECT_THAT(errors_of(std::string(kSample) + "amp { opt_level: O9 dtype: FP16 }"), ElementsAre(HasSubstr("O9")));
+}
+
 struct Case {
   std::vector<std::string> overrides;
   std::string error;
