@@ -26,9 +26,9 @@ struct ConvBlockOptions {
 enum class HeadPool { kFlatten, kGlobalAverage };
 
 struct ConvnetOptions {
-  std::vector<ConvBlockOptions> blocks;  ///< at least one
-  double dropout = 0;                    ///< before the classifier; in [0, 1)
-  std::vector<std::int64_t> hidden;      ///< widths of linear layers before the classifier
+  std::vector<ConvBlockOptions> blocks = {};  ///< at least one
+  double dropout = 0;                         ///< before the classifier; in [0, 1)
+  std::vector<std::int64_t> hidden = {};      ///< widths of linear layers before the classifier
   HeadPool head_pool = HeadPool::kFlatten;
 
   bool operator==(const ConvnetOptions&) const = default;

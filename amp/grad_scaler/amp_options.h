@@ -21,11 +21,11 @@ enum class OptLevel : std::uint8_t {
 struct AmpOptions {
   OptLevel opt_level = OptLevel::kO0;
   /// Compute dtype: float32 under O0, float16 or bfloat16 otherwise. Default: float32 under O0, float16 otherwise.
-  std::optional<DType> dtype;
+  std::optional<DType> dtype = {};
   /// Default: false under O3, else true. False needs O2 or O3, whose weights are of 16 bits.
-  std::optional<bool> keep_batch_norm_fp32;
+  std::optional<bool> keep_batch_norm_fp32 = {};
   /// The optimizer updates float32 weights. Default: false under O3, else true. False needs O2 or O3.
-  std::optional<bool> master_weights;
+  std::optional<bool> master_weights = {};
 
   bool operator==(const AmpOptions&) const = default;
 };

@@ -14,7 +14,7 @@ struct DdpOptions {
   double bucket_mb = 25;       ///< > 0: MiB a gradient bucket on the wire
   double first_bucket_mb = 1;  ///< > 0: of the first one, small so that communication starts early
   /// Of gradients, in memory and on the wire: float32, float16 or bfloat16. Default: the compute dtype.
-  std::optional<DType> wire_dtype;
+  std::optional<DType> wire_dtype = {};
   bool sync_batch_norm = true;           ///< statistics over the global batch
   bool gradient_average = true;          ///< divide the sum by the number of ranks
   double gradient_predivide_factor = 1;  ///< > 0: divide by this before the sum, by world size / this after

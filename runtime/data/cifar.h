@@ -16,7 +16,7 @@ enum class CifarLabels {
 };
 
 struct CifarOptions {
-  std::vector<std::string> files;  ///< of the binary version, taken one after the other; at least one
+  std::vector<std::string> files = {};  ///< of the binary version, taken one after the other; at least one
   CifarLabels labels = CifarLabels::kCifar10;
 
   bool operator==(const CifarOptions&) const = default;

@@ -10,8 +10,8 @@ namespace lockstep::data {
 
 /// Images and labels in the IDX format of MNIST, plain or gzipped, of unsigned bytes.
 struct IdxOptions {
-  std::string images;        ///< file of [N, H, W] or [N, H, W, C]
-  std::string labels;        ///< file of [N]
+  std::string images = {};   ///< file of [N, H, W] or [N, H, W, C]
+  std::string labels = {};   ///< file of [N]
   std::int64_t classes = 0;  ///< 0: the highest label + 1; make_dataset() takes the training set's
 
   bool operator==(const IdxOptions&) const = default;

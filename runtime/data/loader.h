@@ -22,7 +22,7 @@ struct LoaderOptions {
   bool shuffle = true;
   bool drop_last = false;
   std::int64_t prefetch = 2;     ///< batches decoded ahead by a thread; 0 decodes in next(), without one
-  SamplerState start;            ///< where to begin: a new run, or what a checkpoint holds
+  SamplerState start = {};       ///< where to begin: a new run, or what a checkpoint holds
   std::uint64_t first_step = 1;  ///< the number of the step that begins there
 
   bool operator==(const LoaderOptions&) const = default;

@@ -18,10 +18,10 @@ using DatasetOptions = std::variant<IdxOptions, CifarOptions, SyntheticOptions>;
 
 /// The data that a model is trained on and evaluated with.
 struct DataOptions {
-  DatasetOptions train;
-  std::optional<DatasetOptions> eval;
-  NormalizeOptions normalize;  ///< of both
-  AugmentOptions augment;      ///< of training data
+  DatasetOptions train = {};
+  std::optional<DatasetOptions> eval = {};
+  NormalizeOptions normalize = {};  ///< of both
+  AugmentOptions augment = {};      ///< of training data
 
   bool operator==(const DataOptions&) const = default;
 };

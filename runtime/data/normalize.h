@@ -9,8 +9,8 @@ namespace lockstep::data {
 
 /// (x - mean) / std a channel, the last dimension, of x in [0, 1]. One value serves all channels; none means 0 and 1.
 struct NormalizeOptions {
-  std::vector<float> mean;
-  std::vector<float> std;
+  std::vector<float> mean = {};
+  std::vector<float> std = {};
 
   bool operator==(const NormalizeOptions&) const = default;
 };

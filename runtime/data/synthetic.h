@@ -11,7 +11,7 @@ namespace lockstep::data {
 
 struct SyntheticOptions {
   std::int64_t samples = 0;       ///< has to be given
-  Shape shape;                    ///< of one sample, channels last: [32, 32, 3], or [1024]; has to be given
+  Shape shape = {};               ///< of one sample, channels last: [32, 32, 3], or [1024]; has to be given
   std::int64_t classes = 0;       ///< 0: regression
   std::int64_t target_size = 0;   ///< of a regression target
   std::int64_t first_sample = 0;  ///< where the samples begin in an endless sequence: keeps training and test apart

@@ -11,18 +11,18 @@ namespace lockstep::optim {
 
 /// What some parameters have of their own.
 struct ParameterGroup {
-  std::string match;                   ///< a regular expression searched in the parameter's name, "\\.bias$"
-  double lr_scale = 1;                 ///< >= 0: factor of the learning rate
-  std::optional<double> weight_decay;  ///< >= 0; default: the optimizer's, and none for norms and biases
+  std::string match = {};                   ///< a regular expression searched in the parameter's name, "\\.bias$"
+  double lr_scale = 1;                      ///< >= 0: factor of the learning rate
+  std::optional<double> weight_decay = {};  ///< >= 0; default: the optimizer's, and none for norms and biases
 
   bool operator==(const ParameterGroup&) const = default;
 };
 
 /// What every optimizer does beside its rule.
 struct OptimizerOptions {
-  std::optional<double> clip_norm;     ///< > 0: clips by global norm after unscaling; default: does not
-  std::optional<double> clip_value;    ///< > 0: clips each element after unscaling; default: does not
-  std::vector<ParameterGroup> groups;  ///< the first one that matches a parameter's name applies
+  std::optional<double> clip_norm = {};     ///< > 0: clips by global norm after unscaling; default: does not
+  std::optional<double> clip_value = {};    ///< > 0: clips each element after unscaling; default: does not
+  std::vector<ParameterGroup> groups = {};  ///< the first one that matches a parameter's name applies
 
   bool operator==(const OptimizerOptions&) const = default;
 };

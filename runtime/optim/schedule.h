@@ -18,9 +18,9 @@ struct ConstantSchedule {
 };
 
 struct StepSchedule {
-  std::int64_t warmup_steps = 0;         ///< >= 0
-  std::vector<std::int64_t> milestones;  ///< applied steps > 0, ascending; at least one
-  double gamma = 0.1;                    ///< > 0: factor at each milestone
+  std::int64_t warmup_steps = 0;              ///< >= 0
+  std::vector<std::int64_t> milestones = {};  ///< applied steps > 0, ascending; at least one
+  double gamma = 0.1;                         ///< > 0: factor at each milestone
 
   bool operator==(const StepSchedule&) const = default;
 };

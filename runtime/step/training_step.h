@@ -36,7 +36,7 @@ enum class Graph {
 
 struct TrainingStepOptions {
   Graph graph = Graph::kAuto;
-  std::vector<StepObserver*> observers;  ///< told in this order
+  std::vector<StepObserver*> observers = {};  ///< told in this order
 };
 
 /// One step of training from a batch to updated weights: forward at the model's opt level, loss, backward with the
