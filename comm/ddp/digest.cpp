@@ -1,24 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/ddp/digest.h"
 
-#include <xxhash.h>
-
 #include <algorithm>
-#include <array>
-#include <cstdio>
+#include <cstddef>
 #include <map>
-#include <memory>
+#include <span>
+#include <string_view>
 
 #include "comm/group/rank_names.h"
+#include "runtime/base/hash.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::comm {
 
 namespace {
 
-std::uint64_t hash_of(const Tensor& tensor) {
-  const Tensor host = tensor.to(kCpu);
-  return XXH3_64bits(host.data(), host.bytes());
+std::span<const std::byte> bytes_of(const Tensor& host) {
+  return {static_cast<const std::byte*>(host.data()), host.bytes()};
+}
+
+/// Half of the hash: enough to tell ranks apart.
+std::int64_t hash_of(const Tensor& tensor) {
+  Hash128 hash;
+  hash.update(bytes_of(tensor.to(kCpu)));
+  return static_cast<std::int64_t>(std::stoull(hash.hex().substr(0, 16), nullptr, 16));
 }
 
 }  // namespace
@@ -26,22 +31,13 @@ std::uint64_t hash_of(const Tensor& tensor) {
 std::string weights_digest(const nn::Arena& arena) {
   std::map<std::string, const nn::Arena::Slot*> by_name;
   for (const nn::Arena::Slot& slot : arena.slots()) by_name[slot.parameter.name] = &slot;
-  const std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> state(XXH3_createState(), XXH3_freeState);
-  XXH3_128bits_reset(state.get());
+  Hash128 hash;
   for (const auto& [name, slot] : by_name) {
     const Tensor master = arena.master(*slot).to(kCpu);
-    XXH3_128bits_update(state.get(), name.c_str(), name.size() + 1);
-    XXH3_128bits_update(state.get(), master.data(), master.bytes());
+    hash.update(std::string_view(name.c_str(), name.size() + 1));
+    hash.update(bytes_of(master));
   }
-  XXH128_canonical_t canonical;
-  XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(state.get()));
-  std::string hex;
-  for (const unsigned char byte : canonical.digest) {
-    std::array<char, 3> digits{};
-    std::snprintf(digits.data(), digits.size(), "%02x", static_cast<unsigned>(byte));
-    hex += digits.data();
-  }
-  return hex;
+  return hash.hex();
 }
 
 void require_equal_weights(const nn::Arena& arena, const std::vector<std::pair<std::string, Tensor>>& state,
@@ -50,7 +46,7 @@ void require_equal_weights(const nn::Arena& arena, const std::vector<std::pair<s
   std::vector<std::int64_t> hashes;
   const auto add = [&](std::string name, const Tensor& tensor) {
     names.push_back(std::move(name));
-    hashes.push_back(static_cast<std::int64_t>(hash_of(tensor)));
+    hashes.push_back(hash_of(tensor));
   };
   for (const nn::Arena::Slot& slot : arena.slots()) {
     add(slot.parameter.name, arena.master(slot));

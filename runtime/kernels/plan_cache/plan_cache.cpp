@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 
+#include "runtime/base/hash.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::kernels {
@@ -26,11 +26,9 @@ constexpr const char* kFormat = "lockstep plan 1";
 /// Bytes: a file of any length is not read whole.
 constexpr std::size_t kLongestValue = 4096;
 
-std::string hash_of(const std::string& text) { return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size())); }
-
 std::string file_of(const std::string& key, const std::string& value) {
   const std::string body = fmt::format("{}\n{}\n{}\n", kFormat, key, value);
-  return body + hash_of(body) + "\n";
+  return body + hash128_of(body) + "\n";
 }
 
 enum class State { kAbsent, kUnusable, kWhole };
@@ -89,7 +87,7 @@ class TemporaryFile {
 
 }  // namespace
 
-std::string PlanCache::path_of(const std::string& key) const { return folder_ + "/" + hash_of(key); }
+std::string PlanCache::path_of(const std::string& key) const { return folder_ + "/" + hash128_of(key); }
 
 std::optional<std::string> PlanCache::find(const std::string& key) const {
   if (folder_.empty()) return {};
