@@ -51,7 +51,6 @@ class Progress final : public RunObserver {
   Clock::time_point last_drawn_;
   std::int64_t samples_ = 0;  ///< since then
   double seconds_ = 0.0;      ///< of those
-  double scale_ = 0.0;
   bool scale_changes_ = false;
 };
 
