@@ -12,7 +12,7 @@ namespace lockstep::amp {
 
 namespace {
 
-thread_local Autocast::State current;
+/// Guards that live on this thread.
 thread_local int depth = 0;
 
 Autocast::State reduced(DType dtype) {
@@ -24,32 +24,32 @@ Autocast::State reduced(DType dtype) {
 
 }  // namespace
 
-Autocast::Autocast(State state) : previous_(current) {
-  current = state;
+Autocast::Autocast(State state) : previous_(autograd::autocast_state()) {
+  autograd::autocast_state() = state;
   ++depth;
 }
 
 Autocast::Autocast(DType dtype) : Autocast(reduced(dtype)) {}
 
-Autocast::Autocast(bool enabled) : Autocast(State{enabled, current.dtype}) {}
+Autocast::Autocast(bool enabled) : Autocast(State{enabled, dtype()}) {}
 
 Autocast::~Autocast() {
-  current = previous_;
+  autograd::autocast_state() = previous_;
   if (--depth == 0) CastCache::on_this_thread().clear();
 }
 
-bool Autocast::enabled() { return current.enabled; }
-DType Autocast::dtype() { return current.dtype; }
-Autocast::State Autocast::state() { return current; }
+bool Autocast::enabled() { return state().enabled; }
+DType Autocast::dtype() { return state().dtype; }
+Autocast::State Autocast::state() { return autograd::autocast_state(); }
 
 DType dtype_for(Op op, const Tensor& input, const Tensor& other) {
   const DType dtype = input.dtype();
   if (!is_floating(dtype) || dtype == DType::kFloat64) return dtype;
   switch (policy_of(op)) {
     case CastPolicy::kLowerPrecision:
-      return current.enabled ? current.dtype : dtype;
+      return Autocast::enabled() ? Autocast::dtype() : dtype;
     case CastPolicy::kFloat32:
-      return current.enabled ? DType::kFloat32 : dtype;
+      return Autocast::enabled() ? DType::kFloat32 : dtype;
     case CastPolicy::kPromote:
       // Type promotion holds with and without a guard.
       return other.defined() && is_floating(other.dtype()) ? promote(dtype, other.dtype()) : dtype;
@@ -62,8 +62,9 @@ DType dtype_for(Op op, const Tensor& input, const Tensor& other) {
 Tensor autocast(Op op, const Tensor& input, const Tensor& other) {
   if (!input.defined()) return input;
   const DType dtype = dtype_for(op, input, other);
-  // A weight is cast once within a guard, however many operations read it.
-  if (policy_of(op) == CastPolicy::kLowerPrecision) return CastCache::on_this_thread().cast(input, dtype);
+  // A weight is cast once within a guard, however many operations read it. A backward pass may run outside any, where
+  // nobody would empty the cache.
+  if (depth > 0 && policy_of(op) == CastPolicy::kLowerPrecision) return CastCache::on_this_thread().cast(input, dtype);
   return autograd::cast(input, dtype);
 }
 

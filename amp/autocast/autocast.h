@@ -2,12 +2,14 @@
 #pragma once
 
 #include "amp/autocast/policy.h"
+#include "runtime/autograd/autocast_state.h"
 #include "runtime/tensor/tensor.h"
 
 namespace lockstep::amp {
 
 /// While it lives, this thread's operations run in the dtype that their policy names. Guards nest; Autocast(false)
-/// switches casting off inside another guard. A new thread starts without.
+/// switches casting off inside another guard. A new thread starts without. An operation's backward pass runs in the
+/// state of its forward pass.
 class Autocast {
  public:
   /// `dtype`: float16 or bfloat16; otherwise UsageError.
@@ -21,11 +23,8 @@ class Autocast {
   /// The dtype of lower-precision operations where enabled.
   static DType dtype();
 
-  /// What a guard changes; a backward function may reinstate its forward's.
-  struct State {
-    bool enabled = false;
-    DType dtype = DType::kFloat16;
-  };
+  /// What a guard changes.
+  using State = autograd::AutocastState;
   static State state();
   explicit Autocast(State state);
 

@@ -18,12 +18,9 @@ Tensor cast(const Tensor& tensor, DType dtype) {
   }
   const Tensor out = Tensor::empty(tensor.shape(), dtype, tensor.device());
   kernels::backend(tensor.device()).cast(tensor, out);
-  record(
-      out, "cast", {tensor},
-      [from = tensor.dtype()](const Tensor& grad, const BackwardContext&) {
-        return std::vector<Tensor>{cast(grad, from)};
-      },
-      Differentiable::kTwice);
+  record(out, "cast", {tensor}, {.recorded = [from = tensor.dtype()](const Tensor& grad, const BackwardContext&) {
+           return std::vector<Tensor>{cast(grad, from)};
+         }});
   return out;
 }
 

@@ -21,12 +21,10 @@ Tensor add(const Tensor& a, const Tensor& b) {
   const Tensor sum = Tensor::empty(a.shape(), promote(a.dtype(), b.dtype()), a.device());
   kernels::backend(a.device()).cast(a, sum);
   kernels::backend(a.device()).accumulate(b, sum);
-  record(
-      sum, "accumulate", {a, b},
-      [](const Tensor& grad, const BackwardContext&) {
-        return std::vector<Tensor>{grad, grad};
-      },
-      Differentiable::kTwice);
+  // The sum is promoted: a gradient goes back in its operand's dtype.
+  record(sum, "accumulate", {a, b}, {.recorded = [](const Tensor& grad, const BackwardContext&) {
+           return std::vector<Tensor>{grad, grad};
+         }});
   return sum;
 }
 
@@ -58,22 +56,26 @@ thread_local std::vector<std::function<void()>>* callbacks = nullptr;
 /// One walk through the graph.
 class Pass {
  public:
-  Pass(const Tensor& output, BackwardOptions options, Wanted wanted)
-      : options_(options), wanted_(std::move(wanted)), root_(output.autograd_meta()) {
+  Pass(const std::vector<Tensor>& outputs, BackwardOptions options, Wanted wanted)
+      : options_(options), wanted_(std::move(wanted)) {
+    for (const Tensor& output : outputs) roots_.push_back(output.autograd_meta());
     // A gradient that will itself be differentiated must stay a value of its own.
     state_.into_slots = wanted_.empty() && !options_.create_graph;
-    state_.fuse = !options_.create_graph;
+    state_.recorded = options_.create_graph;
     collect();
   }
 
-  void run(const Tensor& output_grad) {
+  /// `gradients`: one an output.
+  void run(const std::vector<Tensor>& gradients) {
     const GradMode mode(options_.create_graph);
     const gpu::AllocationLabel label("gradients of activations");
     std::vector<std::function<void()>> at_end;
     const CallbackScope scope(&at_end);
     begin_leaves();
-    arrive(root_, output_grad);
-    if (!root_->producer) finish_leaf(*root_);
+    for (std::size_t i = 0; i < roots_.size(); ++i) arrive(roots_[i], gradients[i]);
+    for (const std::shared_ptr<Meta>& root : roots_) {
+      if (!root->producer) finish_use_of(*root);
+    }
     for (const std::shared_ptr<Node>& node : order_) visit(*node);
     // By index: a callback may ask for another one.
     for (std::size_t i = 0; i < at_end.size(); ++i) std::exchange(at_end[i], nullptr)();
@@ -93,7 +95,7 @@ class Pass {
     std::vector<std::function<void()>>* outer;
   };
 
-  /// Finds the nodes below the root, newest first, and how often each leaf and each result is an input.
+  /// Finds the nodes below the roots, newest first, and how often each leaf and each result is an input.
   void collect() {
     std::vector<std::shared_ptr<Node>> open;
     const auto reach = [&](const std::shared_ptr<Meta>& meta) {
@@ -104,7 +106,7 @@ class Pass {
         open.push_back(meta->producer);
       }
     };
-    reach(root_);
+    for (const std::shared_ptr<Meta>& root : roots_) reach(root);
     while (!open.empty()) {
       std::shared_ptr<Node> node = std::move(open.back());
       open.pop_back();
@@ -116,23 +118,36 @@ class Pass {
       if (meta->producer) ++state_.consumers[meta->producer.get()];
     }
     std::ranges::sort(order_, [](const auto& a, const auto& b) { return a->sequence() > b->sequence(); });
+    if (!wanted_.empty()) keep_what_is_needed();
+  }
+
+  /// Leaves out the operations that lead to no wanted gradient.
+  void keep_what_is_needed() {
+    for (const auto& [meta, dtype] : wanted_) state_.wanted.insert(meta);
+    state_.partial = true;
+    for (auto node = order_.rbegin(); node != order_.rend(); ++node) {  // inputs before results
+      const auto leads_there = [this](const std::shared_ptr<Meta>& input) { return input && state_.needs(*input); };
+      if (std::ranges::any_of((*node)->inputs(), leads_there)) state_.needed.insert(node->get());
+    }
+    std::erase_if(order_, [this](const auto& node) { return !state_.needed.contains(node.get()); });
   }
 
   void visit(Node& node) {
     const auto arrived = pending_.find(&node);
     std::vector<Tensor> grads(node.inputs().size());
     if (arrived != pending_.end()) {
-      const Tensor grad = std::move(arrived->second.sum);
+      std::vector<Tensor> gradients;
+      for (Pending& pending : arrived->second) gradients.push_back(std::move(pending.sum));
       pending_.erase(arrived);
-      grads = node.backward(grad, state_);
-      if (options_.create_graph && !node.differentiable()) forbid_second_derivative(node, grads);
+      grads = node.backward(gradients, state_);
+      if (options_.create_graph && !node.differentiable()) forbid_second_derivative(node, gradients, grads);
     }
     const std::vector<std::shared_ptr<Meta>> inputs = node.inputs();
     if (!options_.retain_graph && !options_.create_graph) node.release();
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       if (!inputs[i]) continue;
-      if (grads[i].defined()) arrive(inputs[i], grads[i]);
-      if (!inputs[i]->producer && --leaf_uses_[inputs[i].get()] == 0) finish_leaf(*inputs[i]);
+      if (grads[i].defined() && state_.needs(*inputs[i])) arrive(inputs[i], grads[i]);
+      if (!inputs[i]->producer) finish_use_of(*inputs[i]);
     }
   }
 
@@ -141,7 +156,10 @@ class Pass {
       results_[meta.get()].add(cast(grad, wanted->second), options_.create_graph);
     }
     if (meta->producer) {
-      pending_[meta->producer.get()].add(grad, options_.create_graph);
+      const std::vector<Node::Result>& results = meta->producer->results();
+      std::vector<Pending>& pending = pending_[meta->producer.get()];
+      pending.resize(results.size());
+      pending[meta->result].add(cast(grad, results[meta->result].dtype), options_.create_graph);
     } else if (wanted_.empty()) {
       add_to_leaf(*meta, grad);
     }
@@ -175,33 +193,36 @@ class Pass {
     }
   }
 
-  void finish_leaf(Meta& leaf) {
-    if (wanted_.empty() && leaf.on_grad_ready) leaf.on_grad_ready();
+  void finish_use_of(Meta& leaf) {
+    if (--leaf_uses_[&leaf] == 0 && wanted_.empty() && leaf.on_grad_ready) leaf.on_grad_ready();
   }
 
-  static void forbid_second_derivative(const Node& node, std::vector<Tensor>& grads) {
+  /// Makes each of `grads` a result of what it depends on, whose gradient is an error that names the operation.
+  static void forbid_second_derivative(const Node& node, const std::vector<Tensor>& gradients,
+                                       std::vector<Tensor>& grads) {
+    std::vector<std::shared_ptr<Meta>> inputs = node.inputs();
+    for (const Tensor& gradient : gradients) {
+      if (is_recorded(gradient)) inputs.push_back(gradient.autograd_meta());
+    }
     for (Tensor& grad : grads) {
       if (!grad.defined()) continue;
       const Tensor result = grad.detach();
-      Meta& meta = meta_of(result);
-      meta.requires_grad = true;
-      meta.producer = std::make_shared<Node>(
-          "once-differentiable", std::vector<std::shared_ptr<Meta>>{},
-          [name = std::string(node.name())](const Tensor&, const BackwardContext&) -> std::vector<Tensor> {
-            throw UsageError("the backward of '" + name + "' cannot be differentiated again");
-          },
-          false);
+      const auto refuse = [name = std::string(node.name())](const Tensor&,
+                                                            const BackwardContext&) -> std::vector<Tensor> {
+        throw UsageError("the backward of '" + name + "' cannot be differentiated again");
+      };
+      Node::add_result(std::make_shared<Node>("once-differentiable", inputs, Backward{.fused = refuse}), result);
       grad = result;
     }
   }
 
   BackwardOptions options_;
   Wanted wanted_;
-  std::shared_ptr<Meta> root_;
+  std::vector<std::shared_ptr<Meta>> roots_;
   PassState state_;
   std::vector<std::shared_ptr<Node>> order_;
   std::unordered_map<const Meta*, int> leaf_uses_;
-  std::unordered_map<const Node*, Pending> pending_;
+  std::unordered_map<const Node*, std::vector<Pending>> pending_;  ///< a sum a result
   std::unordered_map<const Meta*, Pending> results_;
 };
 
@@ -224,6 +245,17 @@ Tensor initial_gradient(const Tensor& output, const Tensor& grad) {
   return one;
 }
 
+std::vector<Tensor> initial_gradients(const std::vector<Tensor>& outputs, const std::vector<Tensor>& grads) {
+  if (!grads.empty() && grads.size() != outputs.size()) {
+    throw UsageError(std::to_string(grads.size()) + " gradients for " + std::to_string(outputs.size()) + " outputs");
+  }
+  std::vector<Tensor> initial;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    initial.push_back(initial_gradient(outputs[i], grads.empty() ? Tensor() : grads[i]));
+  }
+  return initial;
+}
+
 }  // namespace
 
 void after_backward(std::function<void()> callback) {
@@ -232,13 +264,22 @@ void after_backward(std::function<void()> callback) {
 }
 
 void backward(const Tensor& output, const Tensor& grad, const BackwardOptions& options) {
-  const Tensor start = initial_gradient(output, grad);
-  Pass(output, options, {}).run(start);
+  backward(std::vector<Tensor>{output}, {grad}, options);
+}
+
+void backward(const std::vector<Tensor>& outputs, const std::vector<Tensor>& grads, const BackwardOptions& options) {
+  const std::vector<Tensor> start = initial_gradients(outputs, grads);
+  Pass(outputs, options, {}).run(start);
 }
 
 std::vector<Tensor> grad(const Tensor& output, const std::vector<Tensor>& inputs, const Tensor& grad_output,
                          const BackwardOptions& options) {
-  const Tensor start = initial_gradient(output, grad_output);
+  return grad(std::vector<Tensor>{output}, inputs, {grad_output}, options);
+}
+
+std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
+                         const std::vector<Tensor>& grad_outputs, const BackwardOptions& options) {
+  const std::vector<Tensor> start = initial_gradients(outputs, grad_outputs);
   Wanted wanted;
   for (const Tensor& input : inputs) {
     if (!input.requires_grad())
@@ -246,7 +287,7 @@ std::vector<Tensor> grad(const Tensor& output, const std::vector<Tensor>& inputs
     wanted.emplace(input.autograd_meta().get(), input.dtype());
   }
   if (wanted.empty()) return {};
-  Pass pass(output, options, std::move(wanted));
+  Pass pass(outputs, options, std::move(wanted));
   pass.run(start);
   std::vector<Tensor> grads;
   for (const Tensor& input : inputs) grads.push_back(pass.gradient_of(input));

@@ -21,17 +21,25 @@ struct BackwardOptions {
 /// UsageError when output has no graph or when the graph was walked before.
 void backward(const Tensor& output, const Tensor& grad = {}, const BackwardOptions& options = {});
 
+/// The same from several outputs in one walk, in which what they share is walked once. `grads`: one an output, or none.
+void backward(const std::vector<Tensor>& outputs, const std::vector<Tensor>& grads = {},
+              const BackwardOptions& options = {});
+
 /// Runs `callback` once at the end of the backward pass that this thread is in, before backward() returns; callbacks of
 /// one pass run in the order in which they were given. For gradient hooks, which see the pass from inside. An exception
 /// leaves through backward(). Throws UsageError outside a pass.
 void after_backward(std::function<void()> callback);
 
 /// The gradients of `output` with respect to `inputs` (leaves or results), without touching any leaf's grad(). An input
-/// that output does not depend on gets an undefined tensor. A gradient has its input's dtype: float32 for a float32
+/// that output does not depend on gets an undefined tensor. Operations that lead to none of the inputs do not run and
+/// keep what they saved. A gradient has its input's dtype: float32 for a float32
 /// parameter, also where autocast let the operations read its 16-bit compute copy. With create_graph the gradients can
-/// be differentiated again, as far as the operations' backward is recorded; walking through one that is not throws
-/// UsageError naming it.
+/// be differentiated again; walking through an operation whose backward cannot throws UsageError naming it.
 std::vector<Tensor> grad(const Tensor& output, const std::vector<Tensor>& inputs, const Tensor& grad_output = {},
                          const BackwardOptions& options = {});
+/// The gradients of the sum of several outputs, each weighted by its gradient in `grad_outputs` (one an output, or
+/// none).
+std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
+                         const std::vector<Tensor>& grad_outputs = {}, const BackwardOptions& options = {});
 
 }  // namespace lockstep::autograd

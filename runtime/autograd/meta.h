@@ -18,6 +18,8 @@ struct Meta {
   bool requires_grad = false;
   /// The operation whose result this is; null for a leaf.
   std::shared_ptr<Node> producer;
+  /// Which of the operation's results it is.
+  std::size_t result = 0;
 
   // Leaves only -----------------------------------------------------------------------------------------------------
 

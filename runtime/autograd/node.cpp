@@ -22,11 +22,20 @@ bool is_recorded(const Tensor& tensor) { return grad_enabled() && tensor.defined
 
 const Tensor& BackwardContext::saved(const SavedTensor& tensor) const { return tensor.take(node_.name()); }
 
-bool BackwardContext::needs(std::size_t i) const { return node_.inputs().at(i) != nullptr; }
+Tensor BackwardContext::result(const SavedTensor& tensor, std::size_t i) const {
+  const Tensor result = saved(tensor).detach();
+  result.set_autograd_meta(node_.results().at(i).meta.lock());
+  return result;
+}
+
+bool BackwardContext::needs(std::size_t i) const {
+  const std::shared_ptr<Meta>& meta = node_.inputs().at(i);
+  return meta != nullptr && pass_.needs(*meta);
+}
 
 GradTarget BackwardContext::target(std::size_t i, const Tensor& input) const {
+  if (!needs(i)) return {};
   Meta* meta = node_.inputs().at(i).get();
-  if (meta == nullptr) return {};
   const Tensor& slot = meta->slot;
   const bool writable = slot.defined() && (slot.dtype() == DType::kFloat32 || slot.dtype() == input.dtype());
   if (!writable || !pass_.into_slots) return {Tensor::empty(input.shape(), input.dtype(), input.device()), false};
@@ -35,7 +44,7 @@ GradTarget BackwardContext::target(std::size_t i, const Tensor& input) const {
 
 std::optional<ActivationDerivative> BackwardContext::take_derivative(std::size_t i) const {
   const Meta* meta = node_.inputs().at(i).get();
-  if (!pass_.fuse || meta == nullptr || !meta->producer) return std::nullopt;
+  if (pass_.recorded || meta == nullptr || !meta->producer) return std::nullopt;
   const Node* producer = meta->producer.get();
   if (producer->derivative().activation == kernels::Activation::kNone) return std::nullopt;
   const auto consumers = pass_.consumers.find(producer);
@@ -45,14 +54,19 @@ std::optional<ActivationDerivative> BackwardContext::take_derivative(std::size_t
   return producer->derivative();
 }
 
-Node::Node(std::string_view name, std::vector<std::shared_ptr<Meta>> inputs, BackwardFunction backward,
-           bool differentiable, ActivationDerivative derivative)
+Node::Node(std::string_view name, std::vector<std::shared_ptr<Meta>> inputs, Backward backward)
     : name_(name),
       sequence_(next_sequence.fetch_add(1, std::memory_order_relaxed)),
       inputs_(std::move(inputs)),
-      backward_(std::move(backward)),
-      differentiable_(differentiable),
-      derivative_(std::move(derivative)) {}
+      backward_(std::move(backward)) {}
+
+void Node::add_result(const std::shared_ptr<Node>& node, const Tensor& tensor) {
+  Meta& meta = meta_of(tensor);
+  meta.requires_grad = is_floating(tensor.dtype());
+  meta.producer = node;
+  meta.result = node->results_.size();
+  node->results_.push_back({tensor.autograd_meta(), tensor.dtype()});
+}
 
 Node::~Node() {
   // The list keeps the producers alive while the saved tensors, which may own them too, are dropped.
@@ -73,12 +87,15 @@ Node::~Node() {
   }
 }
 
-std::vector<Tensor> Node::backward(const Tensor& grad, PassState& pass) {
+std::vector<Tensor> Node::backward(std::span<const Tensor> gradients, PassState& pass) {
   if (released()) {
     throw UsageError("backward through '" + std::string(name_) + "' a second time: its saved tensors are gone",
                      "Keep the graph in the first backward pass, or run the forward pass again.");
   }
-  std::vector<Tensor> grads = backward_(grad, BackwardContext(*this, pass));
+  const bool by_operations = backward_.recorded && (pass.recorded || !backward_.fused);
+  const BackwardFunction& function = by_operations ? backward_.recorded : backward_.fused;
+  const ScopedAutocastState as_in_forward(autocast_);
+  std::vector<Tensor> grads = function(gradients.front(), BackwardContext(*this, gradients, pass));
   if (grads.size() != inputs_.size()) {
     throw UsageError("the backward of '" + std::string(name_) + "' returned " + std::to_string(grads.size()) +
                      " gradients for " + std::to_string(inputs_.size()) + " inputs");
@@ -87,21 +104,23 @@ std::vector<Tensor> Node::backward(const Tensor& grad, PassState& pass) {
 }
 
 void Node::release() {
-  backward_ = nullptr;
-  derivative_ = {};
+  released_ = true;
+  backward_ = {};
   inputs_.clear();
 }
 
-void record(const Tensor& result, std::string_view name, const std::vector<Tensor>& inputs, BackwardFunction backward,
-            Differentiable differentiable, ActivationDerivative derivative) {
+void record(const Tensor& result, std::string_view name, const std::vector<Tensor>& inputs, Backward backward) {
+  record(std::vector<Tensor>{result}, name, inputs, std::move(backward));
+}
+
+void record(const std::vector<Tensor>& results, std::string_view name, const std::vector<Tensor>& inputs,
+            Backward backward) {
   if (std::ranges::none_of(inputs, is_recorded)) return;
   std::vector<std::shared_ptr<Meta>> metas;
   metas.reserve(inputs.size());
   for (const Tensor& input : inputs) metas.push_back(is_recorded(input) ? input.autograd_meta() : nullptr);
-  Meta& meta = meta_of(result);
-  meta.requires_grad = true;
-  meta.producer = std::make_shared<Node>(name, std::move(metas), std::move(backward),
-                                         differentiable == Differentiable::kTwice, std::move(derivative));
+  const auto node = std::make_shared<Node>(name, std::move(metas), std::move(backward));
+  for (const Tensor& result : results) Node::add_result(node, result);
 }
 
 }  // namespace lockstep::autograd

@@ -5,11 +5,13 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
+#include "runtime/autograd/autocast_state.h"
 #include "runtime/autograd/meta.h"
 #include "runtime/autograd/saved_tensor.h"
 #include "runtime/kernels/backend.h"
@@ -35,22 +37,38 @@ struct ActivationDerivative {
 struct PassState {
   /// Gradients of an arena's parameters are written where they belong.
   bool into_slots = false;
-  /// Backward functions may run fused. Not where they are recorded.
-  bool fuse = false;
+  /// The pass is itself recorded, so that its gradients can be differentiated: operations run their recorded backward.
+  bool recorded = false;
+  /// Only some gradients are wanted: of these places in the graph, which the operations in `needed` lead to.
+  bool partial = false;
+  std::unordered_set<const Meta*> wanted;
+  std::unordered_set<const Node*> needed;
   /// How many gradients arrive at an operation's result; whoever asked for that gradient counts as well.
   std::unordered_map<const Node*, int> consumers;
   /// The operations whose gradient arrives multiplied by their ActivationDerivative.
   std::unordered_set<const Node*> multiplied;
+
+  /// Whether the pass computes the gradient of this place.
+  bool needs(const Meta& meta) const {
+    return !partial || wanted.contains(&meta) || (meta.producer && needed.contains(meta.producer.get()));
+  }
 };
 
-/// What an operation's backward may ask about its inputs.
+/// What an operation's backward may ask.
 class BackwardContext {
  public:
-  BackwardContext(const Node& node, PassState& pass) : node_(node), pass_(pass) {}
+  BackwardContext(const Node& node, std::span<const Tensor> gradients, PassState& pass)
+      : node_(node), gradients_(gradients), pass_(pass) {}
+
+  /// The gradient of each result, undefined where none arrived; at least one did.
+  std::span<const Tensor> gradients() const { return gradients_; }
 
   /// The saved tensor, unless it was written since the forward pass: then throws UsageError naming this operation.
   const Tensor& saved(const SavedTensor& tensor) const;
-  /// Whether input `i` needs a gradient at all.
+  /// The saved result number `i` of this operation with its place in the graph, for a recorded backward. Throws as
+  /// saved() does.
+  Tensor result(const SavedTensor& tensor, std::size_t i = 0) const;
+  /// Whether this pass needs a gradient of input `i`.
   bool needs(std::size_t i) const;
   /// Memory for the gradient of input `i`, whose value is `input`: the slice of the gradient arena where the input is a
   /// parameter of one (in float32 or the input's dtype, which every operation can write), a new tensor like the input
@@ -66,18 +84,31 @@ class BackwardContext {
 
  private:
   const Node& node_;
+  std::span<const Tensor> gradients_;
   PassState& pass_;
 };
 
-/// A gradient for every input, undefined where there is none.
+/// A gradient for every input, undefined where there is none. `grad` is the gradient of the first result, for most
+/// operations the only one. Gradients of another floating dtype than their input's are cast to that.
 using BackwardFunction = std::function<std::vector<Tensor>(const Tensor& grad, const BackwardContext& context)>;
 
-/// One recorded operation with one result. What its backward needs is captured by the function, values as SavedTensors,
-/// and dropped when it ran.
+/// How the gradients of an operation's inputs are computed. Either function may be left out, not both.
+struct Backward {
+  /// By kernels. Left out: `recorded` serves.
+  BackwardFunction fused = nullptr;
+  /// By operations, so that the gradients can be differentiated again: runs instead of `fused` in a pass with
+  /// create_graph. It reads inputs saved with SavedTensor::in_graph() and results from BackwardContext::result(). Left
+  /// out: differentiating the gradients is an error that names the operation.
+  BackwardFunction recorded = nullptr;
+  /// Where there is one, `fused` asks BackwardContext::multiplied().
+  ActivationDerivative derivative = {};
+};
+
+/// One recorded operation. What its backward needs is captured by the functions, values as SavedTensors, and dropped
+/// when it ran.
 class Node {
  public:
-  Node(std::string_view name, std::vector<std::shared_ptr<Meta>> inputs, BackwardFunction backward, bool differentiable,
-       ActivationDerivative derivative = {});
+  Node(std::string_view name, std::vector<std::shared_ptr<Meta>> inputs, Backward backward);
   /// Iterative, so that a deep graph does not overflow the stack.
   ~Node();
   Node(const Node&) = delete;
@@ -88,14 +119,24 @@ class Node {
   std::uint64_t sequence() const { return sequence_; }
   /// Null where an input is not recorded.
   const std::vector<std::shared_ptr<Meta>>& inputs() const { return inputs_; }
-  /// Whether the backward is itself made of recorded operations, so that it can be differentiated again.
-  bool differentiable() const { return differentiable_; }
+  /// Whether its gradients can be differentiated again.
+  bool differentiable() const { return backward_.recorded != nullptr; }
 
-  bool released() const { return backward_ == nullptr; }
+  /// A result, as its place in the graph and its dtype, which is that of its gradient.
+  struct Result {
+    std::weak_ptr<Meta> meta;
+    DType dtype;
+  };
+  const std::vector<Result>& results() const { return results_; }
+  /// Makes `tensor` the next result.
+  static void add_result(const std::shared_ptr<Node>& node, const Tensor& tensor);
+
+  bool released() const { return released_; }
   /// With kNone: there is none.
-  const ActivationDerivative& derivative() const { return derivative_; }
-  /// Throws UsageError when released.
-  std::vector<Tensor> backward(const Tensor& grad, PassState& pass);
+  const ActivationDerivative& derivative() const { return backward_.derivative; }
+  /// `gradients`: one a result, undefined where none arrived. Runs in the autocast state of the forward pass. Throws
+  /// UsageError when released.
+  std::vector<Tensor> backward(std::span<const Tensor> gradients, PassState& pass);
   /// Drops the saved activations and the way to the inputs.
   void release();
 
@@ -103,17 +144,17 @@ class Node {
   std::string_view name_;
   std::uint64_t sequence_;
   std::vector<std::shared_ptr<Meta>> inputs_;
-  BackwardFunction backward_;
-  bool differentiable_;
-  ActivationDerivative derivative_;
+  std::vector<Result> results_;
+  AutocastState autocast_ = autocast_state();
+  Backward backward_;
+  bool released_ = false;
 };
 
-/// Whether the backward of an operation consists of recorded operations.
-enum class Differentiable { kOnce, kTwice };
-
 /// Makes `result` the result of an operation on `inputs`, if any of them is recorded; otherwise does nothing. `name`
-/// must be a string literal. Where there is a `derivative`, the backward function asks BackwardContext::multiplied().
-void record(const Tensor& result, std::string_view name, const std::vector<Tensor>& inputs, BackwardFunction backward,
-            Differentiable differentiable = Differentiable::kOnce, ActivationDerivative derivative = {});
+/// must be a string literal.
+void record(const Tensor& result, std::string_view name, const std::vector<Tensor>& inputs, Backward backward);
+/// The same for an operation with several results, of which integer ones have no gradient.
+void record(const std::vector<Tensor>& results, std::string_view name, const std::vector<Tensor>& inputs,
+            Backward backward);
 
 }  // namespace lockstep::autograd

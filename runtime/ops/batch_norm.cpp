@@ -102,8 +102,8 @@ Tensor normalize(const Tensor& x, const Tensor& gamma_in, const Tensor& beta_in,
   const Tensor y = empty_like(x);
   kernels::backend(x.device()).batch_norm_apply(x, statistics.mean, statistics.inv_std, gamma, beta, residual, relu, y);
   autograd::record(y, "batch_norm", {x, gamma, beta, residual},
-                   Backward{SavedTensor(x), SavedTensor(relu ? y : Tensor()), SavedTensor(gamma), statistics, relu,
-                            options.reducer});
+                   {.fused = Backward{SavedTensor(x), SavedTensor(relu ? y : Tensor()), SavedTensor(gamma), statistics,
+                                      relu, options.reducer}});
   return y;
 }
 

@@ -77,7 +77,7 @@ Tensor conv(const Tensor& input, const Tensor& weight_in, const Tensor& bias_in,
       Tensor::empty(kernels::conv_output_shape(x.shape(), weight.shape(), geometry), x.dtype(), x.device());
   kernels::backend(x.device()).conv_forward(geometry, x, weight, bias, y);
   autograd::record(y, "conv", {x, weight, bias},
-                   Backward{geometry, SavedTensor(x), SavedTensor(weight), SavedTensor(bias)});
+                   {.fused = Backward{geometry, SavedTensor(x), SavedTensor(weight), SavedTensor(bias)}});
   return y;
 }
 
@@ -92,7 +92,7 @@ Tensor conv_transpose(const Tensor& input, const Tensor& weight_in, const Tensor
   kernels::backend(x.device()).conv_backward(geometry, y, weight, x, y, {}, {}, false);
   if (bias.defined()) kernels::backend(x.device()).add(y, bias, y);
   autograd::record(y, "conv_transpose", {x, weight, bias},
-                   TransposeBackward{geometry, SavedTensor(x), SavedTensor(weight), SavedTensor(bias)});
+                   {.fused = TransposeBackward{geometry, SavedTensor(x), SavedTensor(weight), SavedTensor(bias)}});
   return y;
 }
 

@@ -14,11 +14,12 @@ Tensor dropout(const Tensor& input, double p, const kernels::DropoutKey& key, st
   const Tensor y = empty_like(x);
   kernels::backend(x.device()).dropout(x, p, key, first_element, y);
   // The mask is made again from its key instead of being kept.
-  autograd::record(y, "dropout", {x}, [p, key, first_element](const Tensor& dy, const autograd::BackwardContext&) {
-    const Tensor dx = empty_like(dy);
-    kernels::backend(dy.device()).dropout(dy, p, key, first_element, dx);
-    return std::vector<Tensor>{dx};
-  });
+  autograd::record(y, "dropout", {x},
+                   {.fused = [p, key, first_element](const Tensor& dy, const autograd::BackwardContext&) {
+                     const Tensor dx = empty_like(dy);
+                     kernels::backend(dy.device()).dropout(dy, p, key, first_element, dx);
+                     return std::vector<Tensor>{dx};
+                   }});
   return y;
 }
 

@@ -9,7 +9,6 @@
 namespace lockstep::ops {
 
 using autograd::BackwardContext;
-using autograd::Differentiable;
 using autograd::SavedTensor;
 using kernels::Activation;
 
@@ -23,16 +22,19 @@ Tensor reduce_like(const Tensor& grad, const Tensor& operand, const BackwardCont
   return target.out;
 }
 
+/// The backward of an operation whose operands may differ in shape: then it takes a sum that is not recorded.
+autograd::Backward once_or_twice(autograd::BackwardFunction backward, const Tensor& a, const Tensor& b) {
+  if (a.shape() == b.shape()) return {.recorded = std::move(backward)};
+  return {.fused = std::move(backward)};
+}
+
 Tensor scaled(const Tensor& input, double factor, const float* device_factor) {
   const Tensor x = amp::autocast(amp::Op::kScale, input);
   const Tensor y = empty_like(x);
   kernels::backend(x.device()).scale(x, factor, device_factor, y);
-  autograd::record(
-      y, "scale", {x},
-      [factor, device_factor](const Tensor& grad, const BackwardContext&) {
-        return std::vector<Tensor>{scaled(grad, factor, device_factor)};
-      },
-      Differentiable::kTwice);
+  autograd::record(y, "scale", {x}, {.recorded = [factor, device_factor](const Tensor& grad, const BackwardContext&) {
+                     return std::vector<Tensor>{scaled(grad, factor, device_factor)};
+                   }});
   return y;
 }
 
@@ -43,12 +45,10 @@ Tensor add(const Tensor& first, const Tensor& second) {
   const Tensor b = amp::autocast(amp::Op::kAdd, second, first);
   const Tensor out = empty_like(a);
   kernels::backend(a.device()).add(a, b, out);
-  autograd::record(
-      out, "add", {a, b},
-      [b = SavedTensor(b)](const Tensor& grad, const BackwardContext& context) {
-        return std::vector<Tensor>{grad, context.needs(1) ? reduce_like(grad, b.peek(), context, 1) : Tensor()};
-      },
-      a.shape() == b.shape() ? Differentiable::kTwice : Differentiable::kOnce);
+  const auto backward = [b = SavedTensor(b)](const Tensor& grad, const BackwardContext& context) {
+    return std::vector<Tensor>{grad, context.needs(1) ? reduce_like(grad, b.peek(), context, 1) : Tensor()};
+  };
+  autograd::record(out, "add", {a, b}, once_or_twice(backward, a, b));
   return out;
 }
 
@@ -58,15 +58,14 @@ Tensor mul(const Tensor& first, const Tensor& second) {
   const Tensor out = empty_like(a);
   kernels::backend(a.device()).multiply(a, b, out);
   // The operands keep their place in the graph, so that the backward can be differentiated.
-  autograd::record(
-      out, "mul", {a, b},
-      [a = SavedTensor::in_graph(a), b = SavedTensor::in_graph(b)](const Tensor& grad, const BackwardContext& context) {
-        std::vector<Tensor> grads(2);
-        if (context.needs(0)) grads[0] = mul(grad, context.saved(b));
-        if (context.needs(1)) grads[1] = reduce_like(mul(grad, context.saved(a)), b.peek(), context, 1);
-        return grads;
-      },
-      a.shape() == b.shape() ? Differentiable::kTwice : Differentiable::kOnce);
+  const auto backward = [a = SavedTensor::in_graph(a), b = SavedTensor::in_graph(b)](const Tensor& grad,
+                                                                                     const BackwardContext& context) {
+    std::vector<Tensor> grads(2);
+    if (context.needs(0)) grads[0] = mul(grad, context.saved(b));
+    if (context.needs(1)) grads[1] = reduce_like(mul(grad, context.saved(a)), b.peek(), context, 1);
+    return grads;
+  };
+  autograd::record(out, "mul", {a, b}, once_or_twice(backward, a, b));
   return out;
 }
 
@@ -81,13 +80,14 @@ Tensor activate(Activation activation, const Tensor& input) {
   kernels::backend(x.device()).activate(activation, x, y);
   const SavedTensor at(kernels::derivative_follows_from_output(activation) ? y : x);
   autograd::record(y, name_of(op), {x},
-                   [activation, at](const Tensor& dy, const BackwardContext& context) {
-                     if (context.multiplied()) return std::vector<Tensor>{dy};
-                     const Tensor dx = empty_like(dy);
-                     kernels::backend(dy.device()).activate_backward(activation, context.saved(at), dy, dx);
-                     return std::vector<Tensor>{dx};
-                   },
-                   Differentiable::kOnce, {activation, at});
+                   {.fused =
+                        [activation, at](const Tensor& dy, const BackwardContext& context) {
+                          if (context.multiplied()) return std::vector<Tensor>{dy};
+                          const Tensor dx = empty_like(dy);
+                          kernels::backend(dy.device()).activate_backward(activation, context.saved(at), dy, dx);
+                          return std::vector<Tensor>{dx};
+                        },
+                    .derivative = {activation, at}});
   return y;
 }
 

@@ -24,7 +24,7 @@ Tensor matmul(const Tensor& first, const Tensor& second) {
   const Tensor out = Tensor::empty(a.shape().with(-1, b.shape().back()), a.dtype(), a.device());
   kernels::backend(a.device()).matmul(a, false, b, false, {}, false, out);
   autograd::record(out, "matmul", {a, b},
-                   [a = SavedTensor(a), b = SavedTensor(b)](const Tensor& dy, const BackwardContext& ctx) {
+                   {.fused = [a = SavedTensor(a), b = SavedTensor(b)](const Tensor& dy, const BackwardContext& ctx) {
                      std::vector<Tensor> grads(2);
                      const kernels::Backend& backend = kernels::backend(dy.device());
                      if (ctx.needs(0)) {
@@ -38,7 +38,7 @@ Tensor matmul(const Tensor& first, const Tensor& second) {
                        grads[1] = db.out;
                      }
                      return grads;
-                   });
+                   }});
   return out;
 }
 
@@ -120,7 +120,7 @@ Tensor linear(const Tensor& input, const Tensor& weight_in, const Tensor& bias_i
       .matmul(x.reshaped(backward.x_rows()), false, weight, true, epilogue, false, y.reshaped(backward.y_rows()));
   backward.at = SavedTensor(at);
   const autograd::ActivationDerivative derivative{activation, backward.at};
-  autograd::record(y, "linear", {x, weight, bias}, std::move(backward), autograd::Differentiable::kOnce, derivative);
+  autograd::record(y, "linear", {x, weight, bias}, {.fused = std::move(backward), .derivative = derivative});
   return y;
 }
 

@@ -43,14 +43,14 @@ Tensor cross_entropy(const Tensor& input, const Tensor& targets, const LossOptio
   const double smoothing = options.label_smoothing;
   kernels::backend(x.device()).cross_entropy(x, classes, smoothing, weight, loss, log_sum_exp);
   autograd::record(loss, "cross_entropy", {logits},
-                   [x = SavedTensor(x), classes = SavedTensor(classes), smoothing, weight, log_sum_exp,
-                    shape = logits.shape()](const Tensor& dloss, const autograd::BackwardContext& context) {
+                   {.fused = [x = SavedTensor(x), classes = SavedTensor(classes), smoothing, weight, log_sum_exp,
+                              shape = logits.shape()](const Tensor& dloss, const autograd::BackwardContext& context) {
                      const Tensor dx = empty_like(x.peek());
                      kernels::backend(dx.device())
                          .cross_entropy_backward(context.saved(x), context.saved(classes), smoothing, weight,
                                                  log_sum_exp, dloss, dx);
                      return std::vector<Tensor>{dx.reshaped(shape)};
-                   });
+                   }});
   return loss;
 }
 
@@ -67,8 +67,8 @@ Tensor mse(const Tensor& input, const Tensor& target_in, const LossOptions& opti
   const Tensor loss = Tensor::empty({}, loss_dtype(x), x.device());
   kernels::backend(x.device()).mse(x, target, weight, loss);
   autograd::record(loss, "mse", {x, target},
-                   [x = SavedTensor(x), target = SavedTensor(target), weight](
-                       const Tensor& dloss, const autograd::BackwardContext& context) {
+                   {.fused = [x = SavedTensor(x), target = SavedTensor(target), weight](
+                                 const Tensor& dloss, const autograd::BackwardContext& context) {
                      std::vector<Tensor> grads(2);
                      for (std::size_t i = 0; i < 2; ++i) {
                        if (!context.needs(i)) continue;
@@ -78,7 +78,7 @@ Tensor mse(const Tensor& input, const Tensor& target_in, const LossOptions& opti
                        kernels::backend(from.device()).mse_backward(from, to, weight, dloss, grads[i]);
                      }
                      return grads;
-                   });
+                   }});
   return loss;
 }
 

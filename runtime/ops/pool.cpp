@@ -15,11 +15,11 @@ Tensor pool(const Tensor& input, const kernels::PoolGeometry& geometry) {
   const Tensor indices = max ? Tensor::empty(y.shape(), DType::kInt32, x.device()) : Tensor();
   kernels::backend(x.device()).pool_forward(geometry, x, y, indices);
   autograd::record(y, max ? "max_pool" : "average_pool", {x},
-                   [geometry, indices, shape = x.shape()](const Tensor& dy, const BackwardContext&) {
+                   {.fused = [geometry, indices, shape = x.shape()](const Tensor& dy, const BackwardContext&) {
                      const Tensor dx = Tensor::empty(shape, dy.dtype(), dy.device());
                      kernels::backend(dy.device()).pool_backward(geometry, dy, indices, dx);
                      return std::vector<Tensor>{dx};
-                   });
+                   }});
   return y;
 }
 
@@ -27,11 +27,12 @@ Tensor global_average_pool(const Tensor& input) {
   const Tensor x = amp::autocast(amp::Op::kGlobalAveragePool, input);
   const Tensor y = Tensor::empty({x.size(0), x.shape().back()}, x.dtype(), x.device());
   kernels::backend(x.device()).global_average_pool(x, y);
-  autograd::record(y, "global_average_pool", {x}, [shape = x.shape()](const Tensor& dy, const BackwardContext&) {
-    const Tensor dx = Tensor::empty(shape, dy.dtype(), dy.device());
-    kernels::backend(dy.device()).global_average_pool_backward(dy, dx);
-    return std::vector<Tensor>{dx};
-  });
+  autograd::record(y, "global_average_pool", {x},
+                   {.fused = [shape = x.shape()](const Tensor& dy, const BackwardContext&) {
+                     const Tensor dx = Tensor::empty(shape, dy.dtype(), dy.device());
+                     kernels::backend(dy.device()).global_average_pool_backward(dy, dx);
+                     return std::vector<Tensor>{dx};
+                   }});
   return y;
 }
 

@@ -15,12 +15,10 @@ Tensor expand(const Tensor& scalar, const Shape& shape);
 Tensor reduce(std::string_view name, const Tensor& x, double factor) {
   const Tensor y = Tensor::empty({}, x.dtype(), x.device());
   kernels::backend(x.device()).sum(x, factor, y);
-  autograd::record(
-      y, name, {x},
-      [factor, shape = x.shape()](const Tensor& dy, const autograd::BackwardContext&) {
-        return std::vector<Tensor>{expand(scale(dy, factor), shape)};
-      },
-      autograd::Differentiable::kTwice);
+  autograd::record(y, name, {x},
+                   {.recorded = [factor, shape = x.shape()](const Tensor& dy, const autograd::BackwardContext&) {
+                     return std::vector<Tensor>{expand(scale(dy, factor), shape)};
+                   }});
   return y;
 }
 
@@ -29,10 +27,9 @@ Tensor expand(const Tensor& scalar, const Shape& shape) {
   const Tensor out = Tensor::zeros(shape, scalar.dtype(), scalar.device());
   const kernels::Backend& backend = kernels::backend(scalar.device());
   backend.add(out.reshaped({shape.numel(), 1}), scalar.reshaped({1}), out.reshaped({shape.numel(), 1}));
-  autograd::record(
-      out, "expand", {scalar},
-      [](const Tensor& dy, const autograd::BackwardContext&) { return std::vector<Tensor>{reduce("sum", dy, 1.0)}; },
-      autograd::Differentiable::kTwice);
+  autograd::record(out, "expand", {scalar}, {.recorded = [](const Tensor& dy, const autograd::BackwardContext&) {
+                     return std::vector<Tensor>{reduce("sum", dy, 1.0)};
+                   }});
   return out;
 }
 

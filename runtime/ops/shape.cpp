@@ -10,12 +10,10 @@ namespace lockstep::ops {
 Tensor reshape(const Tensor& input, const Shape& shape) {
   const Tensor x = amp::autocast(amp::Op::kReshape, input);
   const Tensor y = x.reshaped(shape);
-  autograd::record(
-      y, "reshape", {x},
-      [from = x.shape()](const Tensor& dy, const autograd::BackwardContext&) {
-        return std::vector<Tensor>{reshape(dy, from)};
-      },
-      autograd::Differentiable::kTwice);
+  autograd::record(y, "reshape", {x},
+                   {.recorded = [from = x.shape()](const Tensor& dy, const autograd::BackwardContext&) {
+                     return std::vector<Tensor>{reshape(dy, from)};
+                   }});
   return y;
 }
 

@@ -14,12 +14,13 @@ Tensor softmax(amp::Op op, bool log, const Tensor& input) {
   const Tensor x = amp::autocast(op, input);
   const Tensor y = empty_like(x);
   kernels::backend(x.device()).softmax(x, log, y);
-  autograd::record(y, name_of(op), {x},
-                   [log, y = autograd::SavedTensor(y)](const Tensor& dy, const autograd::BackwardContext& context) {
-                     const Tensor dx = empty_like(dy);
-                     kernels::backend(dy.device()).softmax_backward(context.saved(y), log, dy, dx);
-                     return std::vector<Tensor>{dx};
-                   });
+  autograd::record(
+      y, name_of(op), {x},
+      {.fused = [log, y = autograd::SavedTensor(y)](const Tensor& dy, const autograd::BackwardContext& context) {
+        const Tensor dx = empty_like(dy);
+        kernels::backend(dy.device()).softmax_backward(context.saved(y), log, dy, dx);
+        return std::vector<Tensor>{dx};
+      }});
   return y;
 }
 

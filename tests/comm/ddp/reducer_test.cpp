@@ -52,17 +52,18 @@ class Spy : public Communicator {
 /// An operation of two inputs whose backward has no gradient for the second.
 Tensor drop(const Tensor& x, const Tensor& unused) {
   const Tensor y = x.detach();
-  autograd::record(y, "drop", {x, unused}, [](const Tensor& grad, const autograd::BackwardContext&) {
-    return std::vector<Tensor>{grad, {}};
-  });
+  autograd::record(y, "drop", {x, unused}, {.fused = [](const Tensor& grad, const autograd::BackwardContext&) {
+                     return std::vector<Tensor>{grad, {}};
+                   }});
   return y;
 }
 
 Tensor fail(const Tensor& x) {
   const Tensor y = x.detach();
-  autograd::record(y, "fail", {x}, [](const Tensor&, const autograd::BackwardContext&) -> std::vector<Tensor> {
-    throw std::runtime_error("out of coffee");
-  });
+  autograd::record(y, "fail", {x},
+                   {.fused = [](const Tensor&, const autograd::BackwardContext&) -> std::vector<Tensor> {
+                     throw std::runtime_error("out of coffee");
+                   }});
   return y;
 }
 

@@ -64,7 +64,7 @@ TEST(Backward, RunsInTheReverseOrderOfCreation) {
 TEST(Backward, AnUndefinedGradientLeavesTheRestOfItsBranchAlone) {
   const Tensor x = leaf({1});
   const Tensor y = x.detach();
-  record(y, "constant", {x}, [](const Tensor&, const BackwardContext&) { return std::vector<Tensor>(1); });
+  record(y, "constant", {x}, {.fused = [](const Tensor&, const BackwardContext&) { return std::vector<Tensor>(1); }});
   ops::sum(ops::add(ops::scale(y, 2), ops::scale(x, 3))).backward();
   EXPECT_EQ(x.grad().item(), 3);
 }
@@ -100,7 +100,7 @@ TEST(Backward, RefusesWhatItCannotStartFrom) {
 TEST(Backward, RefusesAWrongNumberOfGradients) {
   const Tensor x = leaf({1});
   const Tensor y = x.detach();
-  record(y, "broken", {x}, [](const Tensor&, const BackwardContext&) { return std::vector<Tensor>(2); });
+  record(y, "broken", {x}, {.fused = [](const Tensor&, const BackwardContext&) { return std::vector<Tensor>(2); }});
   EXPECT_THAT([&] { y.backward(); }, ThrowsMessage<UsageError>(HasSubstr("'broken' returned 2 gradients for 1")));
 }
 

@@ -22,14 +22,15 @@ struct Producer {
     const kernels::Backend& backend = kernels::backend(kCpu);
     backend.activate(kernels::Activation::kRelu, x, y);
     record(y, "producer", {x},
-           [this, y = y.detach()](const Tensor& dy, const BackwardContext& context) {
-             multiplied = context.multiplied();
-             if (multiplied) return std::vector<Tensor>{dy};
-             const Tensor dx = Tensor::empty(dy.shape(), dy.dtype());
-             kernels::backend(kCpu).activate_backward(kernels::Activation::kRelu, y, dy, dx);
-             return std::vector<Tensor>{dx};
-           },
-           Differentiable::kOnce, {kernels::Activation::kRelu, SavedTensor(y)});
+           {.fused =
+                [this, y = y.detach()](const Tensor& dy, const BackwardContext& context) {
+                  multiplied = context.multiplied();
+                  if (multiplied) return std::vector<Tensor>{dy};
+                  const Tensor dx = Tensor::empty(dy.shape(), dy.dtype());
+                  kernels::backend(kCpu).activate_backward(kernels::Activation::kRelu, y, dy, dx);
+                  return std::vector<Tensor>{dx};
+                },
+            .derivative = {kernels::Activation::kRelu, SavedTensor(y)}});
     return y;
   }
 };
@@ -37,13 +38,13 @@ struct Producer {
 /// 2 x, whose backward takes the derivative where it may.
 Tensor twice(const Tensor& x) {
   const Tensor y = ops::scale(x.detach(), 2);
-  record(y, "twice", {x}, [](const Tensor& dy, const BackwardContext& context) {
-    const Tensor dx = ops::scale(dy, 2);
-    if (const auto derivative = context.take_derivative(0)) {
-      kernels::backend(kCpu).activate_backward(derivative->activation, derivative->at.peek(), dx, dx);
-    }
-    return std::vector<Tensor>{dx};
-  });
+  record(y, "twice", {x}, {.fused = [](const Tensor& dy, const BackwardContext& context) {
+           const Tensor dx = ops::scale(dy, 2);
+           if (const auto derivative = context.take_derivative(0)) {
+             kernels::backend(kCpu).activate_backward(derivative->activation, derivative->at.peek(), dx, dx);
+           }
+           return std::vector<Tensor>{dx};
+         }});
   return y;
 }
 

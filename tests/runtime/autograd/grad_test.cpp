@@ -64,6 +64,16 @@ TEST(Grad, OfWhatTheOutputDoesNotDependOnIsUndefined) {
   EXPECT_TRUE(grad(ops::sum(x), {}).empty());
 }
 
+TEST(Grad, RunsOnlyWhatLeadsToAnInput) {
+  const Tensor x = leaf({2}), w = leaf({3});
+  int ran = 0;
+  const Tensor other = testing::probe(ops::scale(w, 2), [&ran] { ++ran; });
+  const Tensor y = ops::mul(testing::probe(x, [&ran] { ++ran; }), other);
+  EXPECT_EQ(grad(y, {x}).front().item(), 6);
+  EXPECT_EQ(ran, 1);
+  EXPECT_EQ(grad(other, {w}).front().item(), 2);  // its operations kept what they need
+}
+
 TEST(Grad, OfOneInputNamedTwiceIsTheSameTwice) {
   const Tensor x = leaf({2});
   const std::vector<Tensor> grads = grad(ops::mul(x, x), {x, x});

@@ -22,10 +22,10 @@ inline Tensor leaf(const std::vector<double>& values) {
 /// The identity as a recorded operation that calls `in_backward` when its gradient is computed.
 inline Tensor probe(const Tensor& x, std::function<void()> in_backward) {
   const Tensor y = x.detach();
-  record(y, "probe", {x}, [in_backward = std::move(in_backward)](const Tensor& dy, const BackwardContext&) {
-    in_backward();
-    return std::vector<Tensor>{dy};
-  });
+  record(y, "probe", {x}, {.fused = [in_backward = std::move(in_backward)](const Tensor& dy, const BackwardContext&) {
+           in_backward();
+           return std::vector<Tensor>{dy};
+         }});
   return y;
 }
 

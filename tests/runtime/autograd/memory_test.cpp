@@ -21,7 +21,8 @@ Tensor deep_chain(const Tensor& x) {
   for (int i = 0; i < kDeep; ++i) {
     const Tensor next = y.detach();
     // Saved with its place in the graph, as mul saves its operands.
-    record(next, "link", {y}, [y](const Tensor& dy, const BackwardContext&) { return std::vector<Tensor>{dy}; });
+    record(next, "link", {y},
+           {.fused = [y](const Tensor& dy, const BackwardContext&) { return std::vector<Tensor>{dy}; }});
     y = next;
   }
   return y;

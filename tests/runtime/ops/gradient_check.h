@@ -47,4 +47,45 @@ inline void expect_gradients(const Function& function, const std::vector<Tensor>
   }
 }
 
+/// Checks the recorded backward: its gradients are those of the fused one, and the gradients of sum_i <gradient i,
+/// direction i> with respect to every input and to the output's gradient are central differences of it. `inputs` as in
+/// expect_gradients.
+inline void expect_second_gradients(const Function& function, const std::vector<Tensor>& inputs,
+                                    const kernels::testing::Bounds& bounds = {.relative = 1e-6, .absolute = 1e-6},
+                                    const std::source_location& where = std::source_location::current()) {
+  for (const Tensor& input : inputs) input.set_requires_grad(true);
+  const Tensor output = function(inputs);
+  const Tensor weights = output_gradient(output);
+  weights.set_requires_grad(true);
+  const std::vector<Tensor> fused = autograd::grad(output, inputs, weights, {.retain_graph = true});
+  const std::vector<Tensor> recorded = autograd::grad(output, inputs, weights, {.create_graph = true});
+  std::vector<Tensor> directions, outputs, seeds;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    SCOPED_TRACE("recorded gradient of input " + std::to_string(i));
+    ASSERT_TRUE(recorded[i].defined());
+    kernels::testing::expect_close(recorded[i], fused[i], {.relative = 1e-9, .absolute = 1e-9}, where);
+    directions.push_back(kernels::testing::random_tensor(inputs[i].shape(), DType::kFloat64, 177 + i, 0.5, 1.5));
+    if (!recorded[i].requires_grad()) continue;  // a constant
+    outputs.push_back(recorded[i]);
+    seeds.push_back(directions.back());
+  }
+  const auto scalar = [&] {
+    const std::vector<Tensor> now = autograd::grad(function(inputs), inputs, weights.detach());
+    double sum = 0;
+    for (std::size_t i = 0; i < now.size(); ++i) {
+      for (std::int64_t at = 0; at < now[i].numel(); ++at) sum += now[i].item(at) * directions[i].item(at);
+    }
+    return sum;
+  };
+  std::vector<Tensor> of = inputs;
+  of.push_back(weights);
+  std::vector<Tensor> second(of.size());
+  if (!outputs.empty()) second = autograd::grad(outputs, of, seeds);
+  for (std::size_t i = 0; i < of.size(); ++i) {
+    SCOPED_TRACE("second gradient, of input " + std::to_string(i));
+    const Tensor found = second[i].defined() ? second[i] : Tensor::zeros(of[i].shape(), DType::kFloat64);
+    kernels::testing::expect_close(found, numeric_gradient(scalar, of[i]), bounds, where);
+  }
+}
+
 }  // namespace lockstep::testing

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "runtime/tensor/dtype.h"
+
+namespace lockstep::autograd {
+
+/// What amp::Autocast sets on a thread. It stands here because an operation's backward runs in the state of its
+/// forward, whatever is set where backward() is called.
+struct AutocastState {
+  bool enabled = false;
+  DType dtype = DType::kFloat16;  ///< of lower-precision operations
+};
+
+/// This thread's.
+AutocastState& autocast_state();
+
+/// Sets the state on this thread while it lives.
+class ScopedAutocastState {
+ public:
+  explicit ScopedAutocastState(AutocastState state) : previous_(autocast_state()) { autocast_state() = state; }
+  ~ScopedAutocastState() { autocast_state() = previous_; }
+  ScopedAutocastState(const ScopedAutocastState&) = delete;
+  ScopedAutocastState& operator=(const ScopedAutocastState&) = delete;
+
+ private:
+  AutocastState previous_;
+};
+
+}  // namespace lockstep::autograd
