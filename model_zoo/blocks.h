@@ -43,7 +43,7 @@ inline kernels::PoolGeometry pool_geometry(kernels::PoolKind kind, std::int64_t 
 inline void add_norm_and_activation(nn::Sequential& net, const std::string& prefix, std::int64_t channels,
                                     bool batch_norm, kernels::Activation activation) {
   const bool fused = batch_norm && activation == kernels::Activation::kRelu;
-  if (batch_norm) net.add<nn::BatchNorm>(prefix + "norm", channels, fused);
+  if (batch_norm) net.add<nn::BatchNorm>(prefix + "norm", channels, nn::BatchNormOptions{.relu = fused});
   if (!fused) net.add<nn::Activation>(prefix + "activation", activation);
 }
 

@@ -50,7 +50,8 @@ class ResidualBlock : public nn::Module {
   void add_stage(const std::string& suffix, std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t stride,
                  double gamma) {
     convs_.push_back(&add_module<nn::Conv>("conv" + suffix, in, out, residual_conv(kernel, stride)));
-    norms_.push_back(&add_module<nn::BatchNorm>("norm" + suffix, out, true, gamma));
+    norms_.push_back(
+        &add_module<nn::BatchNorm>("norm" + suffix, out, nn::BatchNormOptions{.relu = true, .initial_gamma = gamma}));
   }
 
   std::vector<nn::Conv*> convs_;
@@ -90,10 +91,10 @@ std::unique_ptr<nn::Module> make_resnet(const ResnetOptions& options, const Mode
   std::int64_t width = options.width;
   if (options.stem == ResnetStem::kCifar) {
     net->add<nn::Conv>("stem_conv", input.sample_shape.back(), width, residual_conv(3, 1));
-    net->add<nn::BatchNorm>("stem_norm", width, true);
+    net->add<nn::BatchNorm>("stem_norm", width, nn::BatchNormOptions{.relu = true});
   } else {
     net->add<nn::Conv>("stem_conv", input.sample_shape.back(), width, residual_conv(7, 2));
-    net->add<nn::BatchNorm>("stem_norm", width, true);
+    net->add<nn::BatchNorm>("stem_norm", width, nn::BatchNormOptions{.relu = true});
     net->add<nn::Pool>("stem_pool", pool_geometry(kernels::PoolKind::kMax, 3, 2, 1));
   }
   std::int64_t in = width;

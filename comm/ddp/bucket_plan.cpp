@@ -1,13 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/ddp/bucket_plan.h"
 
+#include <algorithm>
+
 namespace lockstep::comm {
+
+namespace {
+
+void require_parameters(const std::vector<std::string>& names, const nn::Arena& arena) {
+  FieldChecks checks;
+  for (const std::string& name : names) {
+    const auto is_it = [&name](const nn::Arena::Slot& slot) { return slot.parameter.name == name; };
+    if (std::ranges::none_of(arena.slots(), is_it)) {
+      checks.error("bucket_ends", "the model has no parameter \"" + name + "\"");
+    }
+  }
+  require_none(checks.problems(), "comm");
+}
+
+}  // namespace
 
 std::vector<Bucket> plan_buckets(const nn::Arena& arena, const DdpOptions& options) {
   const double element_bytes = static_cast<double>(size_of(arena.wire().dtype()));
   const auto elements = [element_bytes](double mebibytes) {
     return static_cast<std::int64_t>(mebibytes * 1024 * 1024 / element_bytes);
   };
+  require_parameters(options.bucket_ends, arena);
+  const bool by_name = !options.bucket_ends.empty();
   std::vector<Bucket> buckets;
   std::int64_t limit = elements(options.first_bucket_mb);
   Bucket open;
@@ -16,7 +35,9 @@ std::vector<Bucket> plan_buckets(const nn::Arena& arena, const DdpOptions& optio
     // A bucket ends where the next parameter begins, so that every alignment gap belongs to one.
     open.end = i + 1 < slots.size() ? slots[i + 1].begin : arena.size();
     open.last_slot = static_cast<int>(i) + 1;
-    if (open.end - open.begin < limit && i + 1 < slots.size()) continue;
+    const bool ends =
+        by_name ? std::ranges::count(options.bucket_ends, slots[i].parameter.name) > 0 : open.end - open.begin >= limit;
+    if (!ends && i + 1 < slots.size()) continue;
     buckets.push_back(open);
     open.begin = open.end;
     open.first_slot = open.last_slot;

@@ -21,7 +21,8 @@ struct Bucket {
 };
 
 /// Cuts the arena into buckets at parameter boundaries, in its order: the first one small, so that communication starts
-/// early, the others of about bucket_mb MiB on the wire.
+/// early, the others of about bucket_mb MiB on the wire; or behind each of the parameters that the options name. Throws
+/// FieldError for a name that no parameter has.
 std::vector<Bucket> plan_buckets(const nn::Arena& arena, const DdpOptions& options);
 
 /// How gradients are reduced, as a checkpoint keeps it.

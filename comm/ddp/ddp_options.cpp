@@ -8,6 +8,8 @@ FieldProblems problems_of(const DdpOptions& options) {
   checks.positive(options.bucket_mb, "bucket_mb");
   checks.positive(options.first_bucket_mb, "first_bucket_mb");
   checks.positive(options.gradient_predivide_factor, "gradient_predivide_factor");
+  checks.at_least_one(options.reduction_streams, "reduction_streams");
+  checks.not_negative(options.sync_batch_norm_group, "sync_batch_norm_group");
   if (options.wire_dtype && *options.wire_dtype != DType::kFloat32 && !is_reduced(*options.wire_dtype)) {
     checks.error("wire_dtype", "must be float32, float16 or bfloat16, is " + std::string(name_of(*options.wire_dtype)));
   }
@@ -22,6 +24,11 @@ std::string describe(const DdpOptions& options) {
   const auto text = [](bool value) { return std::string(value ? "true" : "false"); };
   line("bucket_mb", shortest_text(options.bucket_mb));
   line("first_bucket_mb", shortest_text(options.first_bucket_mb));
+  for (const std::string& name : options.bucket_ends) line("bucket_ends", name);
+  line("delay_reduction", text(options.delay_reduction));
+  line("reduction_streams", std::to_string(options.reduction_streams));
+  line("reduce_in_float32", text(options.reduce_in_float32));
+  line("sync_batch_norm_group", std::to_string(options.sync_batch_norm_group));
   line("wire_dtype", options.wire_dtype ? std::string(name_of(*options.wire_dtype)) : "the compute dtype");
   line("sync_batch_norm", text(options.sync_batch_norm));
   line("gradient_average", text(options.gradient_average));

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "runtime/tensor/dtype.h"
 #include "runtime/tensor/field_checks.h"
@@ -13,9 +14,18 @@ namespace lockstep::comm {
 struct DdpOptions {
   double bucket_mb = 25;       ///< > 0: MiB a gradient bucket on the wire
   double first_bucket_mb = 1;  ///< > 0: of the first one, small so that communication starts early
+  /// Names of parameters. Where there are any, a bucket ends with each of them, whatever its size: reductions begin
+  /// when these parameters' gradients are complete.
+  std::vector<std::string> bucket_ends = {};
+  bool delay_reduction = false;  ///< reduce when the backward pass is over, not during it
+  int reduction_streams = 1;     ///< > 0: buckets that may be reduced at the same time, each on a stream of its own
   /// Of gradients, in memory and on the wire: float32, float16 or bfloat16. Default: the compute dtype.
   std::optional<DType> wire_dtype = {};
+  /// Widen 16-bit gradients to float32 while they are reduced; in memory they keep their dtype. Collectives of the CPU
+  /// add in float32 either way; NCCL's round a 16-bit sum at each rank.
+  bool reduce_in_float32 = false;
   bool sync_batch_norm = true;           ///< statistics over the global batch
+  int sync_batch_norm_group = 0;         ///< over so many consecutive ranks, which divide the world size; 0: over all
   bool gradient_average = true;          ///< divide the sum by the number of ranks
   double gradient_predivide_factor = 1;  ///< > 0: divide by this before the sum, by world size / this after
   bool find_unused = false;              ///< a rank without a gradient of a parameter counts as zero, not as an error

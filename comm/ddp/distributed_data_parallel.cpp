@@ -24,11 +24,11 @@ DistributedDataParallel::DistributedDataParallel(nn::Module& model, const World&
   arena_->place_gradients(communicator_->allocate(static_cast<std::size_t>(arena_->size()) * size_of(wire)), wire);
   nn::name_layers(model_);
   if (options.sync_batch_norm && communicator_->size() > 1) {
-    synchronized_ = convert_sync_batch_norm(model_, *communicator_);
+    synchronized_ = convert_sync_batch_norm(model_, *communicator_, options.sync_batch_norm_group);
+    one_statistics_ = options.sync_batch_norm_group == 0 || options.sync_batch_norm_group == communicator_->size();
   }
   broadcast_weights();
-  reducer_ = std::make_unique<Reducer>(
-      arena_, communicator_->size() > 1 ? communicator_->duplicate("buckets") : communicator_, options);
+  reducer_ = std::make_unique<Reducer>(arena_, communicator_, options);
 }
 
 Tensor DistributedDataParallel::forward(const Tensor& input) {
@@ -82,7 +82,7 @@ void DistributedDataParallel::broadcast_weights() {
 }
 
 void DistributedDataParallel::share_statistics() {
-  if (!synchronized_ && communicator_->size() > 1) broadcast_statistics();
+  if (!one_statistics_ && communicator_->size() > 1) broadcast_statistics();
 }
 
 void DistributedDataParallel::broadcast_statistics() {

@@ -97,9 +97,9 @@ class DistributedDataParallel {
 
   /// Makes every rank hold rank 0's masters, compute copies and running statistics. A collective.
   void broadcast_weights();
-  /// Where batch norm is not synchronised each rank has running statistics of its own: makes every rank hold rank 0's,
-  /// those that a checkpoint keeps. Does nothing where it is. A collective; call it before statistics are used or
-  /// compared.
+  /// Where batch norm is not synchronised over all ranks they have different running statistics: makes every rank hold
+  /// rank 0's, those that a checkpoint keeps. Does nothing where it is. A collective; call it before statistics are
+  /// used or compared.
   void share_statistics();
 
  private:
@@ -119,6 +119,7 @@ class DistributedDataParallel {
   bool average_;
   std::optional<Share> share_;          ///< of the last forward pass that recorded a graph
   std::shared_ptr<void> synchronized_;  ///< batch norm, while this lives; null where each rank normalises by itself
+  bool one_statistics_ = false;         ///< whether all ranks have the same running statistics
   std::unique_ptr<Reducer> reducer_;
 };
 

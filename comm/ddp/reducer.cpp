@@ -6,6 +6,8 @@
 #include "runtime/autograd/engine.h"
 #include "runtime/autograd/meta.h"
 #include "runtime/tensor/error.h"
+#include "runtime/tensor/gpu.h"
+#include "runtime/tensor/trace_range.h"
 
 namespace lockstep::comm {
 
@@ -16,11 +18,9 @@ Reducer::Reducer(std::shared_ptr<nn::Arena> arena, std::shared_ptr<Communicator>
       average_(options.gradient_average),
       predivide_(static_cast<float>(options.gradient_predivide_factor)),
       find_unused_(options.find_unused),
+      delay_(options.delay_reduction),
       buckets_(plan_buckets(*arena_, options)),
       segments_(buckets_.size()),
-      // A lone rank has nothing to overlap: its scaling runs where it stands.
-      stream_(communicator_->size() > 1 ? Stream::create(arena_->grads().device(), "buckets")
-                                        : Stream::current(arena_->grads().device())),
       missing_(buckets_.size()),
       events_(buckets_.size()),
       used_(find_unused_ ? flags() : Tensor()),
@@ -32,12 +32,30 @@ Reducer::Reducer(std::shared_ptr<nn::Arena> arena, std::shared_ptr<Communicator>
     meta.on_pass_begin = [this] { begin_pass(); };
     meta.on_grad_ready = [this, i] { gradient_ready(i); };
   }
+  for (int i = 0; i < (alone() ? 1 : options.reduction_streams); ++i) lanes_.push_back(make_lane(i, options));
   for (std::size_t b = 0; b < buckets_.size(); ++b) {
     for (int i = buckets_[b].first_slot; i < buckets_[b].last_slot; ++i) {
       const nn::Arena::Slot& slot = arena_->slots()[static_cast<std::size_t>(i)];
       segments_[b].push_back({.begin = slot.begin, .end = slot.end});
     }
   }
+}
+
+Reducer::Lane Reducer::make_lane(int number, const DdpOptions& options) const {
+  const Device device = arena_->grads().device();
+  // A lone rank has nothing to overlap: its scaling runs where it stands.
+  if (alone()) return {communicator_, Stream::current(device), {}};
+  std::string name = "buckets";
+  if (number > 0) name.append(" ").append(std::to_string(number + 1));
+  Lane lane{communicator_->duplicate(name), Stream::create(device, name), {}};
+  if (options.reduce_in_float32 && is_reduced(arena_->wire().dtype())) {
+    std::int64_t longest = 0;
+    for (const Bucket& bucket : buckets_) longest = std::max(longest, bucket.end - bucket.begin);
+    const gpu::AllocationLabel label("gradients");
+    const Storage memory = communicator_->allocate(static_cast<std::size_t>(longest) * sizeof(float));
+    lane.widened = Tensor::view(memory, 0, {longest}, DType::kFloat32);
+  }
+  return lane;
 }
 
 Tensor Reducer::flags() const {
@@ -133,23 +151,35 @@ void Reducer::gradient_ready(std::size_t slot) {
 
 void Reducer::launch_full_buckets() {
   // In order, so that every rank's collectives agree; the last one waits for the end of the pass.
-  while (next_ + 1 < buckets_.size() && missing_[next_] == 0) launch(next_++);
+  while (!delay_ && next_ + 1 < buckets_.size() && missing_[next_] == 0) launch(next_++);
 }
 
 void Reducer::launch(std::size_t b) {
+  const TraceRange trace("reduce a bucket");
   const Bucket& bucket = buckets_[b];
   if (!alone()) load(b);
   const Tensor grads = (alone() ? arena_->grads() : arena_->wire()).rows(bucket.begin, bucket.end);
-  const float world = static_cast<float>(communicator_->size());
-  const bool plain = predivide_ == 1.0f;
-  stream_.wait(Stream::current(grads.device()).record());
-  communicator_->all_reduce(grads, average_ && plain ? ReduceOp::kAverage : ReduceOp::kSum, factor_ / predivide_,
-                            stream_);
-  if (!plain) {
-    const double rest = static_cast<double>(predivide_) / (average_ ? static_cast<double>(world) : 1.0);
-    stream_.enqueue([grads, rest] { kernels::backend(grads.device()).scale(grads, rest, nullptr, grads); });
+  const Lane& lane = lanes_[b % lanes_.size()];
+  lane.stream.wait(Stream::current(grads.device()).record());
+  if (lane.widened.defined()) {
+    const Tensor widened = lane.widened.rows(0, grads.numel());
+    lane.stream.enqueue([grads, widened] { kernels::backend(grads.device()).cast(grads, widened); });
+    reduce(widened, lane);
+    lane.stream.enqueue([grads, widened] { kernels::backend(grads.device()).cast(widened, grads); });
+  } else {
+    reduce(grads, lane);
   }
-  events_[b] = stream_.record();
+  events_[b] = lane.stream.record();
+}
+
+void Reducer::reduce(const Tensor& grads, const Lane& lane) const {
+  const bool plain = predivide_ == 1.0f;
+  lane.communicator->all_reduce(grads, average_ && plain ? ReduceOp::kAverage : ReduceOp::kSum, factor_ / predivide_,
+                                lane.stream);
+  if (plain) return;
+  const double world = average_ ? static_cast<double>(communicator_->size()) : 1.0;
+  const double rest = static_cast<double>(predivide_) / world;
+  lane.stream.enqueue([grads, rest] { kernels::backend(grads.device()).scale(grads, rest, nullptr, grads); });
 }
 
 void Reducer::load(std::size_t b) {
@@ -169,15 +199,17 @@ void Reducer::load(std::size_t b) {
 
 void Reducer::finish_pass() {
   if (!reducing_) return;
+  const TraceRange trace("finish the reduction");
   require_all_gradients();
   for (std::size_t slot = 0; slot < arena_->slots().size(); ++slot) contribute_zero(slot);
   while (next_ < buckets_.size()) launch(next_++);
   const Stream here = Stream::current(arena_->grads().device());
   if (used_.defined()) {
     arena_->write_own_gradients(used_);
-    stream_.wait(here.record());
-    communicator_->all_reduce(used_, ReduceOp::kMax, 1.0f, stream_);
-    here.wait(stream_.record());
+    const Lane& lane = lanes_.front();
+    lane.stream.wait(here.record());
+    lane.communicator->all_reduce(used_, ReduceOp::kMax, 1.0f, lane.stream);
+    here.wait(lane.stream.record());
   }
   for (const Event& event : events_) here.wait(event);
   if (!alone()) arena_->hold(arena_->wire());

@@ -14,7 +14,7 @@
 namespace lockstep::comm {
 
 /// The seam between autograd and communication: gradient hooks fill buckets, full buckets leave in the agreed order on
-/// a stream of their own while backward goes on, and the end of the backward pass waits for them.
+/// streams of their own while backward goes on, and the end of the backward pass waits for them.
 ///
 /// The gradients of a single backward pass are born in the dtype of the wire. Those of several, the first of which is
 /// not reduced or meets gradients of an earlier one, add up in float32 (nn::Arena::float32_grads()); a full bucket is
@@ -41,6 +41,13 @@ class Reducer {
   void set_on_gradient(std::function<void(std::size_t slot)> callback) { on_gradient_ = std::move(callback); }
 
  private:
+  /// Buckets that are reduced one after the other, in an order of their own.
+  struct Lane {
+    std::shared_ptr<Communicator> communicator;
+    Stream stream;
+    Tensor widened;  ///< float32, as long as the longest bucket; undefined where buckets are reduced in place
+  };
+
   bool has_gradient(std::size_t slot) const;
   /// A parameter that does not require a gradient, frozen, gets none.
   bool expects_gradient(std::size_t slot) const;
@@ -54,6 +61,9 @@ class Reducer {
   void gradient_ready(std::size_t slot);
   void launch_full_buckets();
   void launch(std::size_t bucket);
+  Lane make_lane(int number, const DdpOptions& options) const;
+  /// The gradients' mean, or sum, over the ranks.
+  void reduce(const Tensor& gradients, const Lane& lane) const;
   /// Looks at this rank's own gradients of a bucket and sees that they lie in the wire.
   void load(std::size_t bucket);
   void finish_pass();
@@ -65,10 +75,11 @@ class Reducer {
   float predivide_;
   float factor_ = 1.0f;
   bool find_unused_;
+  bool delay_;
   bool enabled_ = true;
   std::vector<Bucket> buckets_;
   std::vector<std::vector<kernels::ArenaSegment>> segments_;  ///< the parameters of each bucket
-  Stream stream_;
+  std::vector<Lane> lanes_;                                   ///< bucket b takes number b modulo their count
   std::function<void(std::size_t)> on_gradient_;
 
   // The state of the current pass.

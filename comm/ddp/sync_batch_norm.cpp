@@ -3,6 +3,7 @@
 
 #include "runtime/nn/layers.h"
 #include "runtime/ops/batch_norm.h"
+#include "runtime/tensor/field_checks.h"
 
 namespace lockstep::comm {
 
@@ -33,10 +34,22 @@ void synchronize(nn::Module& model, ops::StatisticsReducer* reducer) {
   });
 }
 
+std::shared_ptr<Communicator> channel_of(Communicator& communicator, int group_size) {
+  const int world = communicator.size();
+  if (group_size == 0 || group_size == world) return communicator.duplicate("sync_batch_norm");
+  if (world % group_size != 0) {
+    FieldChecks checks;
+    checks.error("sync_batch_norm_group",
+                 "must divide the number of ranks, " + std::to_string(world) + ", is " + std::to_string(group_size));
+    require_none(checks.problems(), "comm");
+  }
+  return communicator.split(communicator.rank() / group_size, communicator.rank(), "sync_batch_norm");
+}
+
 }  // namespace
 
-std::shared_ptr<void> convert_sync_batch_norm(nn::Module& model, Communicator& communicator) {
-  const auto reducer = std::make_shared<RankStatistics>(communicator.duplicate("sync_batch_norm"));
+std::shared_ptr<void> convert_sync_batch_norm(nn::Module& model, Communicator& communicator, int group_size) {
+  const auto reducer = std::make_shared<RankStatistics>(channel_of(communicator, group_size));
   synchronize(model, reducer.get());
   return {reducer.get(), [reducer, &model](void*) { synchronize(model, nullptr); }};
 }

@@ -12,6 +12,7 @@
 #include "runtime/kernels/backend.h"
 #include "runtime/tensor/error.h"
 #include "runtime/tensor/gpu.h"
+#include "runtime/tensor/trace_range.h"
 
 namespace lockstep::autograd {
 
@@ -69,6 +70,7 @@ class Pass {
   void run(const std::vector<Tensor>& gradients) {
     const GradMode mode(options_.create_graph);
     const gpu::AllocationLabel label("gradients of activations");
+    const TraceRange trace("backward");
     std::vector<std::function<void()>> at_end;
     const CallbackScope scope(&at_end);
     begin_leaves();

@@ -75,6 +75,11 @@ comm::DdpOptions ddp_options(const Comm& comm) {
   take(comm.has_gradient_average(), comm.gradient_average(), options.gradient_average);
   take(comm.has_gradient_predivide_factor(), comm.gradient_predivide_factor(), options.gradient_predivide_factor);
   take(comm.has_find_unused(), comm.find_unused(), options.find_unused);
+  options.bucket_ends.assign(comm.bucket_ends().begin(), comm.bucket_ends().end());
+  take(comm.has_delay_reduction(), comm.delay_reduction(), options.delay_reduction);
+  take(comm.has_reduction_streams(), comm.reduction_streams(), options.reduction_streams);
+  take(comm.has_reduce_in_float32(), comm.reduce_in_float32(), options.reduce_in_float32);
+  take(comm.has_sync_batch_norm_group(), comm.sync_batch_norm_group(), options.sync_batch_norm_group);
   return options;
 }
 

@@ -5,11 +5,13 @@
 #include "runtime/nn/arena.h"
 #include "runtime/ops/shape.h"
 #include "runtime/tensor/gpu.h"
+#include "runtime/tensor/trace_range.h"
 
 namespace lockstep::nn {
 
 Tensor forward(Module& model, const Tensor& input) {
   const gpu::AllocationLabel label("activations");
+  const TraceRange trace("forward");
   if (!model.arena()) return model.forward(input);
   const ArenaOptions& level = model.arena()->options();
   if (level.reduced_parameters) {

@@ -8,6 +8,7 @@
 #include "runtime/nn/step_context.h"
 #include "runtime/ops/ops.h"
 #include "runtime/tensor/error.h"
+#include "runtime/tensor/field_checks.h"
 
 namespace lockstep::nn {
 
@@ -81,14 +82,30 @@ Tensor ConvTranspose::forward(const Tensor& x) {
   return ops::conv_transpose(x, weight_, bias_, geometry_, output_padding_);
 }
 
-BatchNorm::BatchNorm(std::int64_t channels, bool relu, double initial_gamma)
-    : gamma_(add_parameter("weight", {channels}, ParameterKind::kNorm, Initializer::constant(initial_gamma))),
-      beta_(add_parameter("bias", {channels}, ParameterKind::kNorm, Initializer::constant(0.0))),
-      running_(add_statistics("running", channels)) {
-  options_.relu = relu;
+BatchNorm::BatchNorm(std::int64_t channels, const BatchNormOptions& options)
+    : affine_(options.affine), running_(add_statistics("running", channels)) {
+  FieldChecks checks;
+  checks.check(options.momentum >= 0 && options.momentum <= 1, "momentum", "in [0, 1]", options.momentum);
+  checks.positive(options.epsilon, "epsilon");
+  require_none(checks.problems(), "batch_norm");
+  options_.relu = options.relu;
+  options_.momentum = options.momentum;
+  options_.epsilon = options.epsilon;
+  if (!affine_) return;
+  gamma_ = add_parameter("weight", {channels}, ParameterKind::kNorm, Initializer::constant(options.initial_gamma));
+  beta_ = add_parameter("bias", {channels}, ParameterKind::kNorm, Initializer::constant(0.0));
+}
+
+void BatchNorm::place_constants(Device device) {
+  if (gamma_.defined() && gamma_.device() == device) return;
+  const Shape channels{running_.committed().size(1)};
+  gamma_ = Tensor::empty(channels, DType::kFloat32, device);
+  kernels::backend(device).fill(gamma_, 1.0);
+  beta_ = Tensor::zeros(channels, DType::kFloat32, device);
 }
 
 Tensor BatchNorm::forward(const Tensor& x, const Tensor& residual) {
+  if (!affine_) place_constants(x.device());
   if (!training()) {
     return ops::batch_norm_inference(x, gamma_, beta_, residual, running_.committed(), options_);
   }

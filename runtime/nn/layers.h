@@ -69,10 +69,19 @@ class ConvTranspose : public Module {
   Tensor bias_;
 };
 
-/// Batch norm over the last dimension, with ReLU and an addition in the same pass where asked for.
+struct BatchNormOptions {
+  bool relu = false;         ///< max(0, .) in the same pass
+  double initial_gamma = 1;  ///< what `weight` starts from
+  bool affine = true;        ///< learns `weight` and `bias`; otherwise they are 1 and 0, and no parameters
+  double momentum = 0.1;     ///< in [0, 1]: weight of the new statistics in the running ones
+  double epsilon = 1e-5;     ///< > 0: added to the variance
+};
+
+/// Batch norm over the last dimension, with ReLU and an addition in the same pass where asked for. Throws FieldError
+/// for an option out of range.
 class BatchNorm : public Module {
  public:
-  explicit BatchNorm(std::int64_t channels, bool relu = false, double initial_gamma = 1.0);
+  explicit BatchNorm(std::int64_t channels, const BatchNormOptions& options = {});
   Tensor forward(const Tensor& x) override { return forward(x, {}); }
   /// relu?(norm(x) + residual); residual may be undefined.
   Tensor forward(const Tensor& x, const Tensor& residual);
@@ -82,6 +91,10 @@ class BatchNorm : public Module {
   ops::StatisticsReducer* reducer() const { return options_.reducer; }
 
  private:
+  /// Where gamma and beta are no parameters: makes them anew on the input's device.
+  void place_constants(Device device);
+
+  bool affine_;
   Tensor gamma_;
   Tensor beta_;
   RunningStatistics& running_;

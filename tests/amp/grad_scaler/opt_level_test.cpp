@@ -72,7 +72,7 @@ TEST(OptLevel, WithFloat32WeightsKeepsBatchNormInFloat32) {
 struct Classifier {
   explicit Classifier(const AmpOptions& amp) : options(amp) {
     net.add<nn::Linear>("hidden", 6, 16);
-    net.add<nn::BatchNorm>("norm", 16, true);
+    net.add<nn::BatchNorm>("norm", 16, nn::BatchNormOptions{.relu = true});
     net.add<nn::Dropout>("dropout", 0.1);
     net.add<nn::Linear>("output", 16, 3);
     nn::initialize(net, 5);

@@ -99,7 +99,7 @@ double sum_over_ranks(double value);
 /// Euclidean norm of a - b, and of a.
 double distance(const Tensor& a, const Tensor& b);
 double norm(const Tensor& a);
-/// The elements of a float32 tensor.
+/// The elements of a floating tensor, in float32.
 std::vector<float> floats_of(const Tensor& tensor);
 /// The bytes of tensors, to see whether any bit of them changes.
 std::vector<std::string> bits_of(const std::vector<Tensor>& tensors);

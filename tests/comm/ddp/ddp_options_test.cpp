@@ -29,6 +29,9 @@ TEST(DdpOptions, AreCheckedWhereTrainingIsMadeParallel) {
   refused({.wire_dtype = DType::kInt32}, "wire_dtype: must be float32, float16 or bfloat16, is int32");
   refused({.gradient_predivide_factor = 0}, "gradient_predivide_factor: must be > 0, is 0");
   refused({.gradient_predivide_factor = std::nan("")}, "gradient_predivide_factor: must be > 0, is nan");
+  refused({.reduction_streams = 0}, "reduction_streams: must be >= 1, is 0");
+  refused({.sync_batch_norm_group = -1}, "sync_batch_norm_group: must be >= 0, is -1");
+  refused({.bucket_ends = {"weight", "nobody"}}, "bucket_ends: the model has no parameter \"nobody\"");
   EXPECT_NO_THROW(DistributedDataParallel(model, world));
 }
 
@@ -37,7 +40,9 @@ TEST(DdpOptions, ThatDifferAreDescribedDifferently) {
   for (const DdpOptions& other :
        {DdpOptions{.bucket_mb = 4}, DdpOptions{.first_bucket_mb = 2}, DdpOptions{.wire_dtype = DType::kFloat16},
         DdpOptions{.sync_batch_norm = false}, DdpOptions{.gradient_average = false},
-        DdpOptions{.gradient_predivide_factor = 2}, DdpOptions{.find_unused = true}}) {
+        DdpOptions{.gradient_predivide_factor = 2}, DdpOptions{.find_unused = true}, DdpOptions{.bucket_ends = {"x"}},
+        DdpOptions{.delay_reduction = true}, DdpOptions{.reduction_streams = 2}, DdpOptions{.reduce_in_float32 = true},
+        DdpOptions{.sync_batch_norm_group = 2}}) {
     EXPECT_NE(describe(other), plain);
   }
 }

@@ -60,6 +60,14 @@ std::vector<Case> cases() {
       {"MlpThreeMicroBatchesUneven", kMlp, kAdamw, 25, 3, Shares::kGrowing},
       {"MlpSum", kMlp, kSgd, 23, 1, Shares::kEven, {.gradient_average = false}},
       {"MlpPredivided", kMlp, kSgd, 23, 1, Shares::kEven, {.gradient_predivide_factor = 3}},
+      {"MlpDelayedReduction", kMlp, kSgd, 23, 1, Shares::kEven, {.delay_reduction = true}},
+      {"MlpTwoReductionStreams",
+       kMlp,
+       kSgd,
+       23,
+       2,
+       Shares::kGrowing,
+       {.bucket_mb = 1e-5, .first_bucket_mb = 1e-5, .reduction_streams = 2}},
       {"MlpManyBuckets", kMlp, kSgd, 23, 1, Shares::kEven, {.bucket_mb = 1e-5, .first_bucket_mb = 1e-5}},
   };
 }

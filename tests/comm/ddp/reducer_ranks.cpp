@@ -70,6 +70,29 @@ TEST(Buckets, LeaveInTheAgreedOrderHoweverLateALayerIs) {
   EXPECT_EQ(prompt, late);
 }
 
+TEST(Buckets, GiveTheSameBitsDelayedOnSeveralStreamsAndCutByName) {
+  const std::vector<float> plain = gradients(kTinyBuckets);
+  for (DdpOptions other : {DdpOptions{.delay_reduction = true}, DdpOptions{.reduction_streams = 3},
+                           DdpOptions{.reduction_streams = 2, .find_unused = true}}) {
+    other.bucket_mb = other.first_bucket_mb = kTinyBuckets.bucket_mb;
+    EXPECT_EQ(gradients(other), plain) << describe(other);
+  }
+  const auto count = [](Learner& learner) { EXPECT_EQ(learner.ddp().reducer().buckets().size(), 2u); };
+  expect_same(gradients({.bucket_ends = {"hidden2_linear.weight"}}, count), plain);
+}
+
+TEST(Buckets, OfSixteenBitsAddInFloat32OnTheCpuEitherWay) {
+  DdpOptions options{.wire_dtype = DType::kFloat16};
+  const std::vector<float> plain = gradients(options);
+  options.reduce_in_float32 = true;
+  const std::vector<float> widened = gradients(options);
+  if (rank_device() == kCpu) {
+    EXPECT_EQ(widened, plain);
+  } else {
+    EXPECT_THAT(widened, testing::Pointwise(testing::FloatNear(1e-3f), plain));
+  }
+}
+
 TEST(Buckets, SumWhereTheJobDoesNotAverage) {
   const std::vector<float> average = gradients({});
   const std::vector<float> sum = gradients({.gradient_average = false});

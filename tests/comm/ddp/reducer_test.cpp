@@ -13,6 +13,7 @@
 #include "runtime/nn/layers.h"
 #include "runtime/ops/ops.h"
 #include "runtime/tensor/error.h"
+#include "tests/runtime/kernels/kernel_fixture.h"
 
 namespace lockstep::comm {
 namespace {
@@ -43,7 +44,7 @@ class Spy : public Communicator {
   void all_gather(const Tensor&, const Tensor&, const Stream&) override {}
   void reduce_scatter(const Tensor&, const Tensor&, ReduceOp, const Stream&) override {}
   void barrier(const Stream&) override {}
-  std::shared_ptr<Communicator> duplicate(const std::string&) override { return nullptr; }
+  std::shared_ptr<Communicator> duplicate(const std::string&) override { return {std::shared_ptr<void>(), this}; }
   std::shared_ptr<Communicator> split(int, int, const std::string&) override { return nullptr; }
 
   std::vector<Call> calls;
@@ -150,6 +151,47 @@ TEST_F(ReducerCalls, StartWhileBackwardGoesOn) {
   // A layer's weight is there before its bias, the bias before it in the arena: the two leave together.
   EXPECT_THAT(slots, ElementsAre(1, 0, 2, 4, 3));
   EXPECT_THAT(calls_before, ElementsAre(0, 0, 2, 3, 3));
+}
+
+TEST_F(ReducerCalls, WaitForTheEndOfBackwardWhereTheJobSaysSo) {
+  options_.delay_reduction = true;
+  make_reducer();
+  std::size_t calls_in_backward = 0;
+  reducer_->set_on_gradient([&](std::size_t) { calls_in_backward = spy_->calls.size(); });
+  backward();
+  EXPECT_EQ(calls_in_backward, 0u);
+  EXPECT_EQ(spy_->calls.size(), arena_->slots().size());
+}
+
+TEST_F(ReducerCalls, EndABucketWithEachNamedParameter) {
+  options_.bucket_ends = {"middle.weight"};
+  make_reducer();
+  std::vector<std::vector<std::string>> names;
+  for (const Bucket& bucket : reducer_->buckets()) {
+    names.emplace_back();
+    for (int i = bucket.first_slot; i < bucket.last_slot; ++i) {
+      names.back().push_back(arena_->slots()[static_cast<std::size_t>(i)].parameter.name);
+    }
+  }
+  EXPECT_THAT(names, ElementsAre(ElementsAre("last.bias", "last.weight", "middle.weight"),
+                                 ElementsAre("first.bias", "first.weight")));
+}
+
+TEST_F(ReducerCalls, WidenSixteenBitGradientsOnlyWhileTheyAreReduced) {
+  arena_->place_gradients(Storage::allocate(static_cast<std::size_t>(arena_->size()) * 2, kCpu), DType::kFloat16);
+  const auto reduced = [this](bool in_float32) {
+    options_.reduce_in_float32 = in_float32;
+    spy_->calls.clear();
+    make_reducer();
+    arena_->zero_grad();
+    backward();
+    for (const Spy::Call& call : spy_->calls) {
+      EXPECT_EQ(call.buffer.dtype(), in_float32 ? DType::kFloat32 : DType::kFloat16);
+    }
+    EXPECT_EQ(arena_->grads().dtype(), DType::kFloat16);
+    return kernels::testing::values_of(arena_->grads());
+  };
+  EXPECT_EQ(reduced(true), reduced(false));
 }
 
 TEST_F(ReducerCalls, LeaveGradientsAloneWhileAccumulating) {

@@ -14,6 +14,7 @@
 #include "runtime/nn/layers.h"
 #include "runtime/ops/batch_norm.h"
 #include "runtime/tensor/device_value.h"
+#include "runtime/tensor/error.h"
 #include "tests/comm/ddp/ddp_fixture.h"
 
 namespace lockstep::comm {
@@ -123,7 +124,7 @@ class SyncBatchNorm : public testing::TestWithParam<Case> {
   }
 
   void mine(const Tensor& x, const Tensor& added, bool relu, const Tensor& dy) {
-    nn::BatchNorm norm(kChannels, relu);
+    nn::BatchNorm norm(kChannels, {.relu = relu});
     const std::vector<nn::Parameter> parameters = norm.parameters();
     kernels::backend(kCpu).cast(gamma_, parameters[0].tensor);
     kernels::backend(kCpu).cast(beta_, parameters[1].tensor);
@@ -189,6 +190,45 @@ TEST_P(SyncBatchNorm, IsThatOfTheWholeBatch) {
   // Each of the rows adds its rounding.
   expect_equal("dgamma", sum(found_.gamma.grad()), expected_.gamma.grad(), kRows);
   expect_equal("dbeta", sum(found_.beta.grad()), expected_.beta.grad(), kRows);
+}
+
+/// The running means after one step of batch norm over groups of so many ranks, for a rank's samples of value rank + 1.
+double running_mean(int group_size) {
+  nn::BatchNorm norm(1);
+  const nn::Arena arena(norm, nn::ArenaOptions{.device = rank_device()});
+  const std::shared_ptr<void> channel = convert_sync_batch_norm(norm, *world().communicator(), group_size);
+  const Tensor x = Tensor::empty({2, 1}, DType::kFloat32, rank_device());
+  kernels::backend(rank_device()).fill(x, static_cast<double>(world().rank() + 1));
+  norm.forward(x);
+  nn::RunningStatistics& statistics = *norm.statistics()[0].second;
+  statistics.commit(DeviceValue(0.0f, rank_device()).data());
+  return statistics.committed().item(0);
+}
+
+TEST(SyncBatchNorm, OverGroupsTakesTheStatisticsOfTheRanksGroup) {
+  const int size = world().size();
+  for (int group = 1; group <= size; ++group) {
+    if (size % group != 0) {
+      EXPECT_THROW(running_mean(group), FieldError) << group;
+      continue;
+    }
+    const int first = world().rank() / group * group;
+    const double mean = first + (group + 1) / 2.0;
+    EXPECT_FLOAT_EQ(static_cast<float>(running_mean(group)), static_cast<float>(0.1 * mean)) << group;
+  }
+  EXPECT_EQ(running_mean(0), running_mean(size));
+}
+
+TEST(SyncBatchNorm, OverGroupsSharesRankZerosStatisticsBeforeTheyAreUsed) {
+  const int size = world().size();
+  Learner learner({.model = MlpOptions{.hidden = {6}, .batch_norm = true},
+                   .ddp = {.sync_batch_norm_group = size % 2 == 0 ? size / 2 : 1}},
+                  4, 1);
+  learner.join();
+  const Tensor& committed = learner.arena().statistics()[0].second->committed();
+  kernels::backend(committed.device()).fill(committed, static_cast<double>(world().rank()));
+  learner.ddp().share_statistics();
+  EXPECT_EQ(committed.item(0), 0.0);
 }
 
 TEST(SyncBatchNorm, KeepsTheTrainingFlagAndEndsWithDataParallelTraining) {

@@ -95,12 +95,18 @@ TEST(Translation, TakesEveryFieldOfPrecision) {
 
 TEST(Translation, TakesEveryFieldOfCommunication) {
   const Comm comm = resolved(R"(comm { bucket_mb: 3 first_bucket_mb: 2 wire_dtype: FP16 sync_batch_norm: false
-      gradient_average: false gradient_predivide_factor: 4 find_unused: true })")
+      gradient_average: false gradient_predivide_factor: 4 find_unused: true bucket_ends: ["a.weight", "b.bias"]
+      delay_reduction: true reduction_streams: 2 reduce_in_float32: true sync_batch_norm_group: 3 })")
                         .comm();
   EXPECT_EQ(ddp_options(comm), (comm::DdpOptions{.bucket_mb = 3,
                                                  .first_bucket_mb = 2,
+                                                 .bucket_ends = {"a.weight", "b.bias"},
+                                                 .delay_reduction = true,
+                                                 .reduction_streams = 2,
                                                  .wire_dtype = DType::kFloat16,
+                                                 .reduce_in_float32 = true,
                                                  .sync_batch_norm = false,
+                                                 .sync_batch_norm_group = 3,
                                                  .gradient_average = false,
                                                  .gradient_predivide_factor = 4,
                                                  .find_unused = true}));

@@ -5,6 +5,8 @@
 
 #include "runtime/nn/arena.h"
 #include "runtime/nn/layers.h"
+#include "runtime/ops/ops.h"
+#include "runtime/tensor/error.h"
 #include "tests/runtime/kernels/kernel_fixture.h"
 
 namespace lockstep::nn {
@@ -119,7 +121,7 @@ TEST_F(RunningStatisticsTest, AreCommittedByTheArena) {
 }
 
 TEST(BatchNorm, FusesResidualAndRelu) {
-  BatchNorm plain(3), fused(3, true);
+  BatchNorm plain(3), fused(3, {.relu = true});
   initialize(plain, 1);
   initialize(fused, 1);
   const Arena plain_arena(plain, {.device = device()}), fused_arena(fused, {.device = device()});
@@ -132,8 +134,38 @@ TEST(BatchNorm, FusesResidualAndRelu) {
   expect_close(fused.forward(x, residual), expected, {.absolute = 1e-6});
 }
 
+TEST(BatchNorm, TakesItsMomentumAndEpsilon) {
+  BatchNorm norm(1, {.momentum = 0.5, .epsilon = 3});
+  initialize(norm, 1);
+  const Arena arena(norm, {.device = device()});
+  // Mean 4, biased variance 1.
+  const Tensor y = norm.forward(Tensor::from<float>({3, 5}, {2, 1}).to(device()));
+  expect_close(y, std::vector<double>{-0.5, 0.5}, {.absolute = 1e-6});
+  norm.commit_statistics();
+  EXPECT_THAT(values_of(norm.statistics().front().second->committed()), ElementsAre(2, 1.5));
+}
+
+TEST(BatchNorm, LearnsNothingWhereItIsNotAffine) {
+  BatchNorm norm(3, {.relu = true, .affine = false});
+  EXPECT_TRUE(norm.parameters().empty());
+  BatchNorm affine(3, {.relu = true});
+  initialize(affine, 1);
+  const Arena arena(affine, {.device = device()});
+  for (const auto& [name, statistics] : norm.statistics()) statistics->move_to(device());
+  const Tensor x = random_tensor({6, 3}, DType::kFloat32, 1).to(device());
+  expect_close(norm.forward(x), values_of(affine.forward(x)), {});
+  x.set_requires_grad(true);
+  ops::sum(norm.forward(x)).backward();
+  EXPECT_TRUE(x.grad().defined());
+}
+
+TEST(BatchNorm, RefusesWhatCannotNormalise) {
+  EXPECT_THROW(BatchNorm(3, {.momentum = 1.5}), FieldError);
+  EXPECT_THROW(BatchNorm(3, {.epsilon = 0}), FieldError);
+}
+
 TEST(BatchNorm, StartsWithTheGammaItIsGiven) {
-  BatchNorm norm(2, false, 0.0);
+  BatchNorm norm(2, {.initial_gamma = 0});
   initialize(norm, 1);
   const Arena arena(norm, {.device = device()});
   EXPECT_THAT(values_of(norm.forward(random_tensor({4, 2}, DType::kFloat32, 1).to(device()))), ::testing::Each(0));
