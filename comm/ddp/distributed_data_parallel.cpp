@@ -9,7 +9,7 @@
 #include "runtime/nn/forward.h"
 #include "runtime/nn/step_context.h"
 #include "runtime/tensor/error.h"
-#include "runtime/tensor/gpu.h"
+#include "runtime/tensor/memory.h"
 
 namespace lockstep::comm {
 
@@ -20,7 +20,7 @@ DistributedDataParallel::DistributedDataParallel(nn::Module& model, const World&
   require_unwrapped();
   require_same_model(options);
   const DType wire = options.wire_dtype.value_or(arena_->options().compute_dtype);
-  const gpu::AllocationLabel label("gradients");
+  const MemoryScope scope(MemoryPurpose::kGradients);
   arena_->place_gradients(communicator_->allocate(static_cast<std::size_t>(arena_->size()) * size_of(wire)), wire);
   nn::name_layers(model_);
   if (options.sync_batch_norm && communicator_->size() > 1) {

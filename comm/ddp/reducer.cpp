@@ -6,7 +6,7 @@
 #include "runtime/autograd/engine.h"
 #include "runtime/autograd/meta.h"
 #include "runtime/tensor/error.h"
-#include "runtime/tensor/gpu.h"
+#include "runtime/tensor/memory.h"
 #include "runtime/tensor/trace_range.h"
 
 namespace lockstep::comm {
@@ -51,7 +51,7 @@ Reducer::Lane Reducer::make_lane(int number, const DdpOptions& options) const {
   if (options.reduce_in_float32 && is_reduced(arena_->wire().dtype())) {
     std::int64_t longest = 0;
     for (const Bucket& bucket : buckets_) longest = std::max(longest, bucket.end - bucket.begin);
-    const gpu::AllocationLabel label("gradients");
+    const MemoryScope purpose(MemoryPurpose::kGradients);
     const Storage memory = communicator_->allocate(static_cast<std::size_t>(longest) * sizeof(float));
     lane.widened = Tensor::view(memory, 0, {longest}, DType::kFloat32);
   }

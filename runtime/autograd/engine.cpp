@@ -11,7 +11,7 @@
 #include "runtime/autograd/node.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/tensor/error.h"
-#include "runtime/tensor/gpu.h"
+#include "runtime/tensor/memory.h"
 #include "runtime/tensor/trace_range.h"
 
 namespace lockstep::autograd {
@@ -69,7 +69,7 @@ class Pass {
   /// `gradients`: one an output.
   void run(const std::vector<Tensor>& gradients) {
     const GradMode mode(options_.create_graph);
-    const gpu::AllocationLabel label("gradients of activations");
+    const MemoryScope purpose(MemoryPurpose::kActivationGradients);
     const TraceRange trace("backward");
     std::vector<std::function<void()>> at_end;
     const CallbackScope scope(&at_end);

@@ -7,7 +7,7 @@
 #include "runtime/autograd/meta.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/tensor/error.h"
-#include "runtime/tensor/gpu.h"
+#include "runtime/tensor/memory.h"
 
 namespace lockstep::nn {
 
@@ -19,8 +19,8 @@ constexpr std::int64_t kAlignment = 32;
 /// Elements [slot.begin, slot.end) of a flat tensor.
 Tensor flat_slice(const Tensor& flat, const Arena::Slot& slot) { return flat.rows(slot.begin, slot.end); }
 
-Storage labelled(const char* label, std::size_t bytes, Device device) {
-  const gpu::AllocationLabel scope(label);
+Storage memory_for(MemoryPurpose purpose, std::size_t bytes, Device device) {
+  const MemoryScope scope(purpose);
   return Storage::allocate(bytes, device);
 }
 
@@ -43,7 +43,8 @@ Arena::Arena(Module& root, const ArenaOptions& options) : options_(options), sta
 
   const Device device = options_.device;
   for (const auto& [name, statistics] : statistics_) statistics->move_to(device);
-  const Storage master_storage = labelled("master weights", static_cast<std::size_t>(size_) * sizeof(float), device);
+  const Storage master_storage =
+      memory_for(MemoryPurpose::kMasterWeights, static_cast<std::size_t>(size_) * sizeof(float), device);
   masters_ = Tensor::view(master_storage, 0, {size_}, DType::kFloat32);
   const kernels::Backend& backend = kernels::backend(device);
   backend.fill(masters_, 0.0);
@@ -52,8 +53,8 @@ Arena::Arena(Module& root, const ArenaOptions& options) : options_(options), sta
   }
   Storage copy_storage;
   if (options_.compute_dtype != DType::kFloat32) {
-    copy_storage =
-        labelled("compute copies", static_cast<std::size_t>(size_) * size_of(options_.compute_dtype), device);
+    copy_storage = memory_for(MemoryPurpose::kComputeCopies,
+                              static_cast<std::size_t>(size_) * size_of(options_.compute_dtype), device);
     copies_ = Tensor::view(copy_storage, 0, {size_}, options_.compute_dtype);
     refresh_copies();
     for (const Slot& slot : slots_) {
@@ -78,7 +79,7 @@ Arena::Arena(Module& root, const ArenaOptions& options) : options_(options), sta
     note_written(slot);
   }
   const std::size_t grad_bytes = static_cast<std::size_t>(size_) * sizeof(float);
-  const Storage grads = labelled("gradients", grad_bytes, device);
+  const Storage grads = memory_for(MemoryPurpose::kGradients, grad_bytes, device);
   backend.fill(Tensor::view(grads, 0, {size_}, DType::kFloat32), 0.0);
   place_gradients(grads, DType::kFloat32);
 }
@@ -123,7 +124,8 @@ void Arena::place_gradients(Storage storage, DType dtype) {
 const Tensor& Arena::float32_grads() {
   if (float32_grads_.defined()) return float32_grads_;
   const Device device = options_.device;
-  const Storage storage = labelled("float32 gradients", static_cast<std::size_t>(size_) * sizeof(float), device);
+  const Storage storage =
+      memory_for(MemoryPurpose::kFloat32Gradients, static_cast<std::size_t>(size_) * sizeof(float), device);
   float32_grads_ = Tensor::view(storage, 0, {size_}, DType::kFloat32);
   kernels::backend(device).fill(float32_grads_, 0.0);
   float32_slots_ = slots_of(float32_grads_);

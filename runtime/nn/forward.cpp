@@ -4,13 +4,13 @@
 #include "amp/autocast/autocast.h"
 #include "runtime/nn/arena.h"
 #include "runtime/ops/shape.h"
-#include "runtime/tensor/gpu.h"
+#include "runtime/tensor/memory.h"
 #include "runtime/tensor/trace_range.h"
 
 namespace lockstep::nn {
 
 Tensor forward(Module& model, const Tensor& input) {
-  const gpu::AllocationLabel label("activations");
+  const MemoryScope scope(MemoryPurpose::kActivations);
   const TraceRange trace("forward");
   if (!model.arena()) return model.forward(input);
   const ArenaOptions& level = model.arena()->options();

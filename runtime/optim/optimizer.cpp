@@ -8,7 +8,7 @@
 #include <cstddef>
 
 #include "runtime/tensor/error.h"
-#include "runtime/tensor/gpu.h"
+#include "runtime/tensor/memory.h"
 
 namespace lockstep::optim {
 
@@ -50,7 +50,7 @@ void Optimizer::attach(std::shared_ptr<nn::Arena> arena) {
                          .parameter = static_cast<std::int64_t>(segments_.size())});
   }
   arena_ = std::move(arena);
-  const gpu::AllocationLabel label("optimizer state");
+  const MemoryScope scope(MemoryPurpose::kOptimizerState);
   const auto count = static_cast<std::int64_t>(segments_.size());
   const Device device = arena_->masters().device();
   flags_ = Tensor::zeros({count}, DType::kFloat32, device);

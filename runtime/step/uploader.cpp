@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "runtime/tensor/gpu.h"
+#include "runtime/tensor/memory.h"
 
 namespace lockstep::step {
 
@@ -69,7 +70,7 @@ StepInputs Uploader::upload(std::uint64_t step, std::vector<data::Batch> micro_b
   slot.copied.synchronize();
   if (slot.memory.bytes() < layout.bytes()) slot.memory = gpu::allocate_pinned(layout.bytes());
   if (inputs_.bytes() < layout.bytes()) {
-    const gpu::AllocationLabel label("inputs");
+    const MemoryScope scope(MemoryPurpose::kInputs);
     staging_ = Storage::allocate(layout.bytes(), device_);
     inputs_ = Storage::allocate(layout.bytes(), device_);
     // The allocator has given memory that earlier work of the current stream may still use.

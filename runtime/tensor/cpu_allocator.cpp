@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "runtime/tensor/error.h"
+#include "runtime/tensor/memory.h"
 
 namespace lockstep {
 
@@ -39,7 +40,7 @@ std::size_t size_class(std::size_t bytes) {
 struct CpuAllocator::State {
   mutable std::mutex mutex;
   std::unordered_map<std::size_t, std::vector<void*>> free;
-  MemoryStatistics statistics;
+  std::size_t reserved = 0;
 };
 
 CpuAllocator& CpuAllocator::instance() {
@@ -52,7 +53,6 @@ CpuAllocator::CpuAllocator() : state_(new State) {}
 void* CpuAllocator::allocate(std::size_t bytes) {
   const std::size_t size = size_class(bytes);
   const std::lock_guard lock(state_->mutex);
-  MemoryStatistics& statistics = state_->statistics;
   void* data = nullptr;
   std::vector<void*>& cached = state_->free[size];
   if (!cached.empty()) {
@@ -61,32 +61,29 @@ void* CpuAllocator::allocate(std::size_t bytes) {
   } else {
     data = std::aligned_alloc(kAlignment, size);
     if (data == nullptr) {
-      throw MemoryError(fmt::format("cannot allocate {} bytes on the CPU: {} bytes are in use, {} bytes are cached",
-                                    bytes, statistics.allocated, statistics.reserved - statistics.allocated),
+      throw MemoryError(fmt::format("cannot allocate {} bytes on the CPU: this process holds {} MiB, in use: {}", bytes,
+                                    state_->reserved >> 20, memory_users(kCpu)),
                         "Use a smaller data.global_batch, more ranks, or train.accumulate.");
     }
-    statistics.reserved += size;
+    state_->reserved += size;
   }
-  statistics.allocated += size;
-  statistics.peak = std::max(statistics.peak, statistics.allocated);
   return data;
 }
 
 void CpuAllocator::deallocate(void* data, std::size_t bytes) noexcept {
   const std::size_t size = size_class(bytes);
   const std::lock_guard lock(state_->mutex);
-  state_->statistics.allocated -= size;
   if (kCache) {
     state_->free[size].push_back(data);
   } else {
-    state_->statistics.reserved -= size;
+    state_->reserved -= size;
     std::free(data);
   }
 }
 
-MemoryStatistics CpuAllocator::statistics() const {
+std::size_t CpuAllocator::reserved() const {
   const std::lock_guard lock(state_->mutex);
-  return state_->statistics;
+  return state_->reserved;
 }
 
 }  // namespace lockstep

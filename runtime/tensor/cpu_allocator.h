@@ -3,8 +3,6 @@
 
 #include <cstddef>
 
-#include "runtime/tensor/storage.h"
-
 namespace lockstep {
 
 /// A process-wide cache of 64-byte aligned blocks in size classes. The system's allocator returns large blocks to the
@@ -13,10 +11,11 @@ class CpuAllocator {
  public:
   static CpuAllocator& instance();
 
-  /// Throws MemoryError that names the bytes asked for and the bytes held.
+  /// Throws MemoryError that names the bytes asked for, the bytes held, and for what.
   void* allocate(std::size_t bytes);
   void deallocate(void* data, std::size_t bytes) noexcept;
-  MemoryStatistics statistics() const;
+  /// Bytes taken from the system, cached blocks included.
+  std::size_t reserved() const;
 
  private:
   CpuAllocator();

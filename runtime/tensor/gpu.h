@@ -42,20 +42,8 @@ Storage allocate(std::size_t bytes, Device device);
 /// Host memory from which and to which a device copies while the host goes on. Taking it, and giving it back, waits for
 /// the device.
 Storage allocate_pinned(std::size_t bytes);
-MemoryStatistics memory_statistics(Device device);
-
-/// While it lives, what the calling thread allocates on devices is counted under this name, for the error that says who
-/// holds the memory. `name` must outlive every allocation; a string literal.
-class AllocationLabel {
- public:
-  explicit AllocationLabel(const char* name);
-  ~AllocationLabel();
-  AllocationLabel(const AllocationLabel&) = delete;
-  AllocationLabel& operator=(const AllocationLabel&) = delete;
-
- private:
-  [[maybe_unused]] const char* previous_;  // a build without CUDA counts nothing
-};
+/// Bytes that the allocator has taken from the device, cached blocks included.
+std::size_t reserved_memory(Device device);
 
 /// The stream on which the calling thread's work for the device runs.
 Stream current_stream(Device device);

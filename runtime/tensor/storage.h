@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "runtime/tensor/device.h"
+#include "runtime/tensor/memory.h"
 
 namespace lockstep {
 
@@ -15,9 +17,11 @@ namespace lockstep {
 class Storage {
  public:
   Storage() = default;
-  /// Takes over `data`, which stays valid until `release` is called. Used for memory that somebody else allocated, such
-  /// as a window shared between processes.
+  /// Takes over `data`, which stays valid until `release` is called. Used for memory that somebody else allocated.
   Storage(void* data, std::size_t bytes, Device device, std::function<void()> release);
+  /// The same for memory that was taken to hold tensors, by an allocator or as a window shared between processes:
+  /// memory_statistics() counts it until it is released.
+  static Storage counted(void* data, std::size_t bytes, Device device, std::function<void()> release);
 
   /// Uninitialised memory from the device's caching allocator. Throws MemoryError.
   static Storage allocate(std::size_t bytes, Device device);
@@ -36,18 +40,11 @@ class Storage {
     std::size_t bytes;
     Device device;
     std::function<void()> release;
+    std::optional<MemoryPurpose> purpose;  ///< under which it is counted
     mutable std::atomic<std::uint64_t> writes{0};
     ~Block();
   };
   std::shared_ptr<const Block> block_;
 };
-
-/// What a caching allocator holds, in bytes.
-struct MemoryStatistics {
-  std::size_t allocated = 0;  ///< handed out and not yet given back
-  std::size_t reserved = 0;   ///< taken from the system, cached blocks included
-  std::size_t peak = 0;       ///< the most that was ever allocated
-};
-MemoryStatistics memory_statistics(Device device);
 
 }  // namespace lockstep

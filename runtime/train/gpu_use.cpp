@@ -22,7 +22,6 @@ void GpuUse::count(const Launch& launch) {
 
 GpuSummary GpuUse::summary(Device device, std::uint64_t graph_launches) const {
   return {.name = gpu::describe(device).name,
-          .peak_memory = memory_statistics(device).peak,
           .launch_us_p50 = median(times_us_),
           .host_waits = host_waits_,
           .graph_launches = graph_launches};

@@ -80,6 +80,7 @@ Summary RunDirectory::end(const RunEnd& end, const std::string& weights_digest, 
 void RunDirectory::write(const RunEnd& end) {
   summary_.samples_per_s = summary_.training_seconds > 0 ? samples_ / summary_.training_seconds : 0.0;
   summary_.step_ms_p50 = median(step_ms_);
+  summary_.memory = memory_peaks(options_.device);
   write_summary(options_.run_dir, end, to_json(summary_), options_.process_start);
   if (metrics_) {
     metrics_->event(event_line(end));

@@ -1,12 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/summary.h"
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <utility>
+
+#include "runtime/tensor/memory.h"
 
 namespace lockstep::train {
 
 namespace fs = std::filesystem;
+
+MemoryPeaks memory_peaks(Device device) {
+  MemoryPeaks peaks{.all = memory_statistics(device).peak, .by_purpose = {}};
+  for (std::size_t i = 0; i < kMemoryPurposes; ++i) {
+    const auto purpose = static_cast<MemoryPurpose>(i);
+    const std::size_t peak = memory_use(device, purpose).peak;
+    if (peak == 0) continue;
+    std::string name(name_of(purpose));
+    std::ranges::replace(name, ' ', '_');
+    peaks.by_purpose.emplace(std::move(name), peak);
+  }
+  return peaks;
+}
 
 nlohmann::ordered_json to_json(const Summary& summary) {
   nlohmann::ordered_json json{{"world_size", summary.world_size},       {"device", summary.device},
@@ -21,12 +38,13 @@ nlohmann::ordered_json to_json(const Summary& summary) {
   json["step_ms_p50"] = summary.step_ms_p50;
   json["time_to_first_step_ms"] = summary.time_to_first_step_ms;
   json["mpi_init_ms"] = summary.mpi_init_ms;
+  json["peak_memory_bytes"] = summary.memory.all;
+  json["peak_memory_of"] = summary.memory.by_purpose;
   json["weights_digest"] = nullptr;
   if (!summary.weights_digest.empty()) json["weights_digest"] = summary.weights_digest;
   if (!summary.environment.empty()) json["environment"] = nlohmann::ordered_json::parse(summary.environment);
   if (summary.gpu) {
     json["gpu"] = {{"name", summary.gpu->name},
-                   {"peak_memory_bytes", summary.gpu->peak_memory},
                    {"launch_us_p50", summary.gpu->launch_us_p50},
                    {"host_waits", summary.gpu->host_waits},
                    {"graph_launches", summary.gpu->graph_launches}};

@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
+#include "runtime/tensor/device.h"
 #include "runtime/train/train.h"
 
 namespace lockstep::train {
@@ -14,11 +16,17 @@ namespace lockstep::train {
 /// What a run asked of a GPU, on rank 0.
 struct GpuSummary {
   std::string name;
-  std::size_t peak_memory = 0;       ///< bytes, of tensors and workspaces
   double launch_us_p50 = 0.0;        ///< host time to hand the GPU a step
   std::uint64_t host_waits = 0;      ///< how often the host waited for the GPU while it handed out steps
   std::uint64_t graph_launches = 0;  ///< steps that ran as a captured graph
 };
+
+/// The most bytes that rank 0's tensors and workspaces took on the run's device at once.
+struct MemoryPeaks {
+  std::size_t all = 0;
+  std::map<std::string, std::size_t> by_purpose;  ///< "master_weights"; what nothing was taken for is left out
+};
+MemoryPeaks memory_peaks(Device device);
 
 /// The numbers of summary.json: what a run came to.
 struct Summary {
@@ -36,7 +44,8 @@ struct Summary {
   double time_to_first_step_ms = 0.0;  ///< from the start of the process
   double mpi_init_ms = 0.0;            ///< of that, inside MPI_Init
   std::string weights_digest;          ///< empty, null in the file, where the run failed
-  std::string environment;             ///< as JSON: what the bits depend on beside the job; empty: not known
+  MemoryPeaks memory;
+  std::string environment;  ///< as JSON: what the bits depend on beside the job; empty: not known
   std::optional<GpuSummary> gpu;
 };
 

@@ -108,7 +108,7 @@ class NcclCommunicator final : public Communicator, public LaunchWatch {
       gpu::zero(storage.data(), bytes, stream);
       return storage;
     }
-    Storage storage(data, bytes, device_, [data, device = device_] { give_back(data, device); });
+    Storage storage = Storage::counted(data, bytes, device_, [data, device = device_] { give_back(data, device); });
     gpu::zero(data, bytes, stream);
     stream.synchronize();
     return storage;

@@ -227,7 +227,7 @@ Storage SharedMemoryTransport::allocate(std::size_t bytes) {
   std::shared_ptr<SharedWindow> window = neighbours_->share(*below_, topology_, bytes);
   if (!window) return private_memory(bytes);
   std::byte* const own = window->own;
-  return {own, bytes, kCpu, [window = std::move(window)] {}};
+  return Storage::counted(own, bytes, kCpu, [window = std::move(window)] {});
 }
 
 std::shared_ptr<Transport> SharedMemoryTransport::split(int color, int key, const std::string& name) {

@@ -11,7 +11,7 @@
 
 #include "runtime/kernels/plan_cache/engine_name.h"
 #include "runtime/tensor/error.h"
-#include "runtime/tensor/gpu.h"
+#include "runtime/tensor/memory.h"
 
 namespace lockstep::kernels::cuda {
 
@@ -229,7 +229,7 @@ void ConvGraph::run(cudnnHandle_t handle, const ConvData& data, Device device) c
   std::unordered_map<std::int64_t, void*> addresses{
       {kFirst, const_cast<void*>(data.first)}, {kSecond, const_cast<void*>(data.second)}, {kResult, data.result}};
   if (data.bias != nullptr) addresses.emplace(kBias, const_cast<void*>(data.bias));
-  const gpu::AllocationLabel label("workspaces");
+  const MemoryScope scope(MemoryPurpose::kWorkspaces);
   const Storage workspace = workspace_bytes_ > 0 ? Storage::allocate(workspace_bytes_, device) : Storage();
   fe::error_t status = graph_->execute_plan_at_index(handle, addresses, workspace.data(), index_);
   if (status.is_good()) return;

@@ -194,7 +194,7 @@ bool MatmulPlans::run(const MatmulProblem& problem, const MatmulData& data) {
   Operation operation(problem, data);
   const float alpha = 1.0f;
   const float beta = data.accumulate ? 1.0f : 0.0f;
-  const gpu::AllocationLabel label("workspaces");
+  const MemoryScope scope(MemoryPurpose::kWorkspaces);
   // The allocator gives it to the stream's next taker, which runs behind this product: one workspace a stream.
   const Storage workspace = plan->workspace_bytes > 0 ? Storage::allocate(plan->workspace_bytes, device_) : Storage();
   check(cublasLtMatmul(state_->handle, &operation.descriptor, &alpha, data.b, &plan->b.descriptor, data.a,

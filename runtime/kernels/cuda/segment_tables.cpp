@@ -8,6 +8,7 @@
 
 #include "runtime/tensor/cuda/check.h"
 #include "runtime/tensor/gpu.h"
+#include "runtime/tensor/memory.h"
 
 namespace lockstep::kernels::cuda {
 
@@ -75,7 +76,7 @@ SegmentTables::Uploaded SegmentTables::upload(std::int64_t base, std::span<const
 
   const BesideCapture beside_capture;
   const gpu::ScopedStream scope(stream_);
-  const gpu::AllocationLabel label("segment tables");
+  const MemoryScope purpose(MemoryPurpose::kSegmentTables);
   const Storage storage = Storage::allocate(bytes.size(), device_);
   gpu::copy(storage.data(), bytes.data(), bytes.size(), stream_);
   stream_.synchronize();

@@ -7,13 +7,13 @@
 #include <map>
 #include <mutex>
 #include <set>
-#include <string>
 #include <unordered_map>
-#include <vector>
 
 #include "runtime/tensor/cuda/check.h"
 #include "runtime/tensor/cuda/stream.h"
 #include "runtime/tensor/gpu_waits.h"
+#include "runtime/tensor/memory.h"
+#include "runtime/tensor/storage.h"
 
 namespace lockstep::gpu {
 
@@ -28,7 +28,6 @@ constexpr std::size_t kLargeSegment = std::size_t{20} << 20;
 constexpr std::size_t kSegmentGranularity = std::size_t{2} << 20;
 /// A remainder below this stays with a large block instead of becoming one of its own.
 constexpr std::size_t kLargeRemainder = std::size_t{1} << 20;
-constexpr std::size_t kUsersToName = 5;
 
 std::size_t rounded_up(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
@@ -45,7 +44,6 @@ struct Block {
   std::size_t size = 0;
   Owner owner;
   bool used = false;
-  const char* label = nullptr;
   Block* before = nullptr;  ///< neighbours in the segment
   Block* after = nullptr;
 };
@@ -55,8 +53,6 @@ struct SmallestFirst {
     return a->size != b->size ? a->size < b->size : a->data < b->data;
   }
 };
-
-thread_local const char* label = "tensors";
 
 }  // namespace
 
@@ -68,7 +64,7 @@ struct CudaAllocator::State {
   std::map<cudaStream_t, std::uint64_t> open_pools;
   std::uint64_t pools = 0;
   std::set<std::uint64_t> closed_pools;  ///< their graphs are gone; what still lives of them goes back block by block
-  MemoryStatistics statistics;
+  std::size_t reserved = 0;
 
   /// The pool that serves the stream; 0 for none.
   std::uint64_t pool_of(cudaStream_t stream) const {
@@ -104,7 +100,7 @@ struct CudaAllocator::State {
       data = try_cuda_malloc(taken);
     }
     if (data == nullptr) return nullptr;
-    statistics.reserved += taken;
+    reserved += taken;
     return new Block{.data = static_cast<std::byte*>(data), .size = taken, .owner = owner};
   }
 
@@ -167,24 +163,11 @@ struct CudaAllocator::State {
       std::erase_if(blocks, [this](Block* block) {
         if (block->before != nullptr || block->after != nullptr) return false;
         cudaFree(block->data);  // waits until the device no longer uses it
-        statistics.reserved -= block->size;
+        reserved -= block->size;
         delete block;
         return true;
       });
     }
-  }
-
-  std::string users() const {
-    std::map<std::string, std::size_t> bytes;
-    for (const auto& [data, block] : used) bytes[block->label] += block->size;
-    std::vector<std::pair<std::size_t, std::string>> sorted;
-    for (const auto& [name, size] : bytes) sorted.emplace_back(size, name);
-    std::ranges::sort(sorted, std::greater());
-    std::string text;
-    for (std::size_t i = 0; i < std::min(sorted.size(), kUsersToName); ++i) {
-      text += fmt::format("{}{} {} MiB", i == 0 ? "" : ", ", sorted[i].second, sorted[i].first >> 20);
-    }
-    return text.empty() ? "nothing" : text;
   }
 
   [[noreturn]] void refuse(std::size_t bytes) const {
@@ -195,7 +178,7 @@ struct CudaAllocator::State {
     throw MemoryError(
         fmt::format("cannot allocate {} bytes on {}: of {} MiB {} MiB are free; this process holds {} MiB, in "
                     "use: {}",
-                    bytes, str(device), total >> 20, available >> 20, statistics.reserved >> 20, users()),
+                    bytes, str(device), total >> 20, available >> 20, reserved >> 20, memory_users(device)),
         "Use a smaller data.global_batch, more GPUs, or train.accumulate.");
   }
 };
@@ -227,10 +210,7 @@ void* CudaAllocator::allocate(std::size_t bytes, cudaStream_t stream) {
   if (block == nullptr) state.refuse(bytes);
   state.split(block, size);
   block->used = true;
-  block->label = label;
   state.used.emplace(block->data, block);
-  state.statistics.allocated += block->size;
-  state.statistics.peak = std::max(state.statistics.peak, state.statistics.allocated);
   return block->data;
 }
 
@@ -239,16 +219,15 @@ void CudaAllocator::deallocate(void* data) noexcept {
   const auto found = state_->used.find(data);
   Block* block = found->second;
   state_->used.erase(found);
-  state_->statistics.allocated -= block->size;
   block->used = false;
   const std::uint64_t pool = block->owner.pool;
   state_->put_back(block);
   if (state_->closed_pools.contains(pool)) state_->release_segments(pool);
 }
 
-MemoryStatistics CudaAllocator::statistics() const {
+std::size_t CudaAllocator::reserved() const {
   const std::lock_guard lock(state_->mutex);
-  return state_->statistics;
+  return state_->reserved;
 }
 
 void CudaAllocator::release_cached() {
@@ -277,14 +256,11 @@ void CudaAllocator::Pool::close(cudaStream_t stream) {
   allocator_.state_->open_pools.erase(stream);
 }
 
-AllocationLabel::AllocationLabel(const char* name) : previous_(label) { label = name; }
-AllocationLabel::~AllocationLabel() { label = previous_; }
-
 Storage allocate(std::size_t bytes, Device device) {
   require(device);
   CudaAllocator& allocator = CudaAllocator::of(device);
   void* data = allocator.allocate(bytes, current(device));
-  return {data, bytes, device, [&allocator, data] { allocator.deallocate(data); }};
+  return Storage::counted(data, bytes, device, [&allocator, data] { allocator.deallocate(data); });
 }
 
 Storage allocate_pinned(std::size_t bytes) {
@@ -297,6 +273,6 @@ Storage allocate_pinned(std::size_t bytes) {
           }};
 }
 
-MemoryStatistics memory_statistics(Device device) { return CudaAllocator::of(device).statistics(); }
+std::size_t reserved_memory(Device device) { return CudaAllocator::of(device).reserved(); }
 
 }  // namespace lockstep::gpu

@@ -3,10 +3,11 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 
-#include "runtime/tensor/storage.h"
+#include "runtime/tensor/device.h"
 
 namespace lockstep::gpu {
 
@@ -21,7 +22,8 @@ class CudaAllocator {
 
   void* allocate(std::size_t bytes, cudaStream_t stream);
   void deallocate(void* data) noexcept;
-  MemoryStatistics statistics() const;
+  /// Bytes taken from CUDA, cached blocks included.
+  std::size_t reserved() const;
   /// Gives segments that hold no block back to CUDA.
   void release_cached();
 

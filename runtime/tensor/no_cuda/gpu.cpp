@@ -23,9 +23,7 @@ Storage allocate(std::size_t, Device device) {
   throw EnvironmentError("there is no " + str(device) + ": " + why_none(), "Use --device cpu.");
 }
 Storage allocate_pinned(std::size_t) { refuse(); }
-MemoryStatistics memory_statistics(Device) { return {}; }
-AllocationLabel::AllocationLabel(const char* name) : previous_(name) {}
-AllocationLabel::~AllocationLabel() = default;
+std::size_t reserved_memory(Device) { return 0; }
 Stream make_stream(Device, const std::string&) { refuse(); }
 void copy(void*, const void*, std::size_t, const Stream&) { refuse(); }
 void zero(void*, std::size_t, const Stream&) { refuse(); }

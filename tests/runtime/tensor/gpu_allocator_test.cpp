@@ -77,7 +77,7 @@ TEST_F(GpuAllocator, CutsOneSegmentIntoManyBlocks) {
 
 TEST_F(GpuAllocator, SaysWhoHoldsTheMemoryWhenItRunsOut) {
   const std::size_t total = gpu::describe(kGpu).total_memory;
-  const gpu::AllocationLabel label("a test's tensors");
+  const MemoryScope scope(MemoryPurpose::kOptimizerState);
   const Storage held = take(8 * kMiB);
   for (const std::size_t impossible : {2 * total, std::size_t{1} << 62, ~std::size_t{0}}) {
     try {
@@ -86,14 +86,14 @@ TEST_F(GpuAllocator, SaysWhoHoldsTheMemoryWhenItRunsOut) {
     } catch (const MemoryError& error) {
       EXPECT_THAT(error.what(), HasSubstr("cannot allocate " + std::to_string(impossible) + " bytes on cuda:0"));
       EXPECT_THAT(error.what(), HasSubstr("of " + std::to_string(total / kMiB) + " MiB "));
-      EXPECT_THAT(error.what(), HasSubstr("a test's tensors"));
+      EXPECT_THAT(error.what(), HasSubstr("optimizer state"));
     }
   }
   // And goes on, with memory that works.
   EXPECT_EQ(Tensor::zeros({1000}, DType::kFloat32, kGpu).item(999), 0);
 }
 
-TEST_F(GpuAllocator, LabelsNestAndBelongToTheirThread) {
+TEST_F(GpuAllocator, TellsWhoHoldsMemoryByItsPurpose) {
   const std::size_t impossible = std::size_t{1} << 62;
   const auto users = [&]() -> std::string {
     try {
@@ -103,18 +103,17 @@ TEST_F(GpuAllocator, LabelsNestAndBelongToTheirThread) {
     }
     return "";
   };
-  const gpu::AllocationLabel outer("an outer label");
+  const MemoryScope outer(MemoryPurpose::kActivations);
   const Storage first = take(kMiB);
   Storage second, third;
   {
-    const gpu::AllocationLabel inner("an inner label");
+    const MemoryScope inner(MemoryPurpose::kInputs);
     second = take(2 * kMiB);
     std::thread([&] { third = take(kMiB); }).join();
   }
-  EXPECT_THAT(users(),
-              ::testing::AllOf(HasSubstr("an outer label"), HasSubstr("an inner label"), HasSubstr("tensors")));
+  EXPECT_THAT(users(), ::testing::AllOf(HasSubstr("activations"), HasSubstr("inputs"), HasSubstr("tensors")));
   second = {};
-  EXPECT_THAT(users(), ::testing::Not(HasSubstr("an inner label")));
+  EXPECT_THAT(users(), ::testing::Not(HasSubstr("inputs")));
 }
 
 TEST_F(GpuAllocator, ServesThreadsAtOnce) {

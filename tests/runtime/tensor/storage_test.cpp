@@ -43,18 +43,6 @@ TEST(Storage, WithoutABlockIsEmpty) {
   EXPECT_EQ(none.bytes(), 0u);
 }
 
-TEST(Storage, StatisticsFollowWhatIsHandedOut) {
-  const MemoryStatistics before = memory_statistics(kCpu);
-  {
-    const Storage storage = Storage::allocate(1 << 20, kCpu);
-    const MemoryStatistics during = memory_statistics(kCpu);
-    EXPECT_GE(during.allocated, before.allocated + (1 << 20));
-    EXPECT_GE(during.reserved, during.allocated);
-    EXPECT_GE(during.peak, during.allocated);
-  }
-  EXPECT_EQ(memory_statistics(kCpu).allocated, before.allocated);
-}
-
 TEST(Storage, AnImpossibleSizeIsAMemoryErrorThatNamesIt) {
   try {
     Storage::allocate(std::size_t{1} << 62, kCpu);

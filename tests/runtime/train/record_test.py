@@ -78,6 +78,13 @@ class Record(RunTest):
             self.assertIsNone(summary["error"])
             self.assertEqual((summary["world_size"], summary["steps"], summary["applied_steps"]), (ranks, 4, 4))
             self.assertEqual(summary["final_loss"], run.step(4)["loss"])
+            # Windows that ranks share are counted as private memory is: each rank holds all weights and gradients.
+            peaks = summary["peak_memory_of"]
+            weights = peaks["master_weights"]
+            self.assertEqual((peaks["compute_copies"], peaks["optimizer_state"] > weights), (weights // 2, True))
+            self.assertEqual(peaks["gradients"], weights + weights // 2, "those of the arena, then those of the wire")
+            self.assertGreater(peaks["activations"], 0)
+            self.assertGreater(summary["peak_memory_bytes"], max(peaks.values()))
 
     def test_of_a_run_that_was_stopped_and_resumed(self):
         live = self.start("run", "train.steps=1000000", "checkpoint.every_steps=5", ranks=2)

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -23,7 +22,7 @@ constexpr int kPoison = 0xff;
 struct Memory {
   std::mutex mutex;
   std::map<const std::byte*, std::size_t> blocks;  ///< by address, with their sizes
-  MemoryStatistics statistics;
+  std::size_t reserved = 0;
 };
 Memory& memory() {
   static Memory& instance = *new Memory;  // never destroyed: tensors of static lifetime may outlive it
@@ -36,10 +35,7 @@ void* take(std::size_t bytes, std::size_t counted) {
   std::memset(data, kPoison, bytes);
   const std::lock_guard lock(memory().mutex);
   memory().blocks.emplace(static_cast<std::byte*>(data), bytes + 1);
-  MemoryStatistics& statistics = memory().statistics;
-  statistics.allocated += counted;
-  statistics.reserved = statistics.allocated;
-  statistics.peak = std::max(statistics.peak, statistics.allocated);
+  memory().reserved += counted;
   return data;
 }
 
@@ -48,7 +44,7 @@ void give_back(void* data, std::size_t bytes, std::size_t counted) {
   {
     const std::lock_guard lock(memory().mutex);
     memory().blocks.erase(static_cast<std::byte*>(data));
-    memory().statistics.allocated -= counted;
+    memory().reserved -= counted;
   }
   std::free(data);
 }
@@ -85,15 +81,16 @@ Storage allocate(std::size_t bytes, Device device) {
   const Stream stream = current_stream(device);
   void* data = take(bytes, bytes);
   if (!emulation::recording()) {
-    return {data, bytes, device, [=] { emulation::append(stream, [=] { give_back(data, bytes, bytes); }); }};
+    return Storage::counted(data, bytes, device,
+                            [=] { emulation::append(stream, [=] { give_back(data, bytes, bytes); }); });
   }
   // Memory of the graph: in each launch it is given and given back anew.
   const auto poison = [=] { std::memset(data, kPoison, bytes); };
   emulation::when_graph_ends([=] { give_back(data, bytes, bytes); });
   emulation::append(stream, poison);
-  return {data, bytes, device, [=] {
-            if (emulation::recording()) emulation::append(stream, poison);
-          }};
+  return Storage::counted(data, bytes, device, [=] {
+    if (emulation::recording()) emulation::append(stream, poison);
+  });
 }
 
 Storage allocate_pinned(std::size_t bytes) {
@@ -105,13 +102,10 @@ Storage allocate_pinned(std::size_t bytes) {
           }};
 }
 
-MemoryStatistics memory_statistics(Device) {
+std::size_t reserved_memory(Device) {
   const std::lock_guard lock(memory().mutex);
-  return memory().statistics;
+  return memory().reserved;
 }
 void release_cached(Device) {}
-
-AllocationLabel::AllocationLabel(const char* name) : previous_(name) {}
-AllocationLabel::~AllocationLabel() = default;
 
 }  // namespace lockstep::gpu

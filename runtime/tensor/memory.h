@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "runtime/tensor/device.h"
+
+namespace lockstep {
+
+/// What memory is taken for.
+enum class MemoryPurpose : std::uint8_t {
+  kTensors,  ///< nothing of what follows
+  kMasterWeights,
+  kComputeCopies,
+  kGradients,
+  kFloat32Gradients,
+  kOptimizerState,
+  kActivations,
+  kActivationGradients,
+  kInputs,
+  kWorkspaces,
+  kSegmentTables,
+};
+inline constexpr std::size_t kMemoryPurposes = 11;
+/// "master weights".
+std::string_view name_of(MemoryPurpose purpose);
+
+/// While it lives, memory that the calling thread takes is counted under this purpose. Scopes nest; a new thread starts
+/// with kTensors.
+class MemoryScope {
+ public:
+  explicit MemoryScope(MemoryPurpose purpose);
+  ~MemoryScope();
+  MemoryScope(const MemoryScope&) = delete;
+  MemoryScope& operator=(const MemoryScope&) = delete;
+
+ private:
+  MemoryPurpose outer_;
+};
+
+/// Bytes that this process holds on a device, as they were asked for.
+struct MemoryUse {
+  std::size_t allocated = 0;  ///< handed out and not yet given back
+  std::size_t peak = 0;       ///< the most that was allocated at once since the start or reset_peak()
+};
+struct MemoryStatistics : MemoryUse {
+  std::size_t reserved = 0;  ///< taken from the system by the caching allocator, rounding and cached blocks included
+};
+
+/// Of all tensors and workspaces on the device, in memory of its allocator or in that of a communicator.
+MemoryStatistics memory_statistics(Device device);
+/// Of those that were taken for `purpose`.
+MemoryUse memory_use(Device device, MemoryPurpose purpose);
+/// From now on the peaks are counted anew, from what is allocated now.
+void reset_peak(Device device);
+/// Who holds the most: "activations 512 MiB, gradients 48 MiB"; "nothing" where nobody holds anything.
+std::string memory_users(Device device);
+
+}  // namespace lockstep
