@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "launcher/autocast_inspection.h"
 #include "launcher/inspection.h"
 #include "launcher/inspection_text.h"
 
@@ -11,18 +12,28 @@ namespace lockstep::launcher {
 
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 struct InspectCommand {
   std::string path;
+  bool autocast = false;
+  std::vector<std::string> overrides;
   bool json = false;
 };
 
-ExitCode run(const InspectCommand& command) {
-  const nlohmann::ordered_json found = inspect(command.path);
+void print(const Json& found, const std::string& text, bool json) {
   // Names inside a file may be any bytes; JSON may not.
-  const std::string text = command.json
-                               ? found.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n"
-                               : inspection_text(found);
-  std::fputs(text.c_str(), stdout);
+  std::fputs((json ? found.dump(2, ' ', false, Json::error_handler_t::replace) + "\n" : text).c_str(), stdout);
+}
+
+ExitCode run(const InspectCommand& command) {
+  if (command.autocast) {
+    const Json found = inspect_autocast(job::load(command.path, command.overrides));
+    print(found, autocast_text(found), command.json);
+    return ExitCode::kDone;
+  }
+  const Json found = inspect(command.path);
+  print(found, inspection_text(found), command.json);
   return is_damaged(found) ? ExitCode::kStorage : ExitCode::kDone;
 }
 
@@ -31,7 +42,13 @@ ExitCode run(const InspectCommand& command) {
 void add_inspect(CLI::App& app, Action& chosen) {
   const auto command = std::make_shared<InspectCommand>();
   CLI::App& inspect = *app.add_subcommand("inspect", "say what a checkpoint, a run or a *.safetensors file holds");
-  inspect.add_option("PATH", command->path, "the checkpoint, the run's directory or the file")->required();
+  inspect
+      .add_option("PATH", command->path, "the checkpoint, the run's directory or the file; with --autocast, the job")
+      ->required();
+  CLI::Option* autocast =
+      inspect.add_flag("--autocast", command->autocast,
+                       "run a forward pass of the job PATH and say which dtypes its operations run in, and why");
+  add_overrides(inspect, command->overrides)->needs(autocast);
   inspect.add_flag("--json", command->json, "print it as JSON");
   inspect.callback([command, &chosen] { chosen = [command] { return run(*command); }; });
 }

@@ -102,7 +102,8 @@ void refuse_job(const fs::path& path) {
   if (path.extension() == ".safetensors") return;
   if (path.extension() != ".pbtxt" && !job::check(path).job.has_model()) return;
   throw UsageError(path.string() + " is a job, not something that a run has written",
-                   "lockstep validate " + path.string() + " says what it would train.");
+                   "lockstep validate " + path.string() + " says what it would train; lockstep inspect --autocast " +
+                       path.string() + " says in which dtypes.");
 }
 
 bool is_checkpoint(const fs::path& path) {

@@ -17,12 +17,16 @@ void add_run_dir(CLI::App& command, std::string& run_dir) {
       ->check(not_empty());
 }
 
-void JobOptions::add_to(CLI::App& command) {
-  command.add_option("JOB", job, "the job, a *.pbtxt file")->required();
+CLI::Option* add_overrides(CLI::App& command, std::vector<std::string>& overrides) {
   // One value each time: a following JOB must not be taken for another assignment.
-  command.add_option("--set", overrides, "override a field of the job, for example train.steps=100")
+  return command.add_option("--set", overrides, "override a field of the job, for example train.steps=100")
       ->type_name("PATH=VALUE")
       ->allow_extra_args(false);
+}
+
+void JobOptions::add_to(CLI::App& command) {
+  command.add_option("JOB", job, "the job, a *.pbtxt file")->required();
+  add_overrides(command, overrides);
 }
 
 std::vector<std::string> JobOptions::arguments() const {

@@ -27,6 +27,9 @@ struct JobOptions {
 /// An option that refuses an empty value, which a shell passes for an unset variable.
 const CLI::Validator& not_empty();
 
+/// Adds --set.
+CLI::Option* add_overrides(CLI::App& command, std::vector<std::string>& overrides);
+
 /// Adds --run-dir.
 void add_run_dir(CLI::App& command, std::string& run_dir);
 

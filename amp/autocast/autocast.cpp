@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "amp/autocast/cast_cache.h"
+#include "amp/autocast/operation_trace.h"
 #include "runtime/autograd/cast.h"
 #include "runtime/tensor/error.h"
 
@@ -20,6 +21,31 @@ Autocast::State reduced(DType dtype) {
     throw UsageError("autocast to " + std::string(name_of(dtype)), "Use float16 or bfloat16, or Autocast(false).");
   }
   return {true, dtype};
+}
+
+/// What the table says.
+DType decided(Op op, const Tensor& input, const Tensor& other) {
+  const DType dtype = input.dtype();
+  if (!is_floating(dtype) || dtype == DType::kFloat64) return dtype;
+  switch (policy_of(op)) {
+    case CastPolicy::kLowerPrecision:
+      return Autocast::enabled() ? Autocast::dtype() : dtype;
+    case CastPolicy::kFloat32:
+      return Autocast::enabled() ? DType::kFloat32 : dtype;
+    case CastPolicy::kPromote:
+      // Type promotion holds with and without a guard.
+      return other.defined() && is_floating(other.dtype()) ? promote(dtype, other.dtype()) : dtype;
+    case CastPolicy::kNone:
+      return dtype;
+  }
+  throw UsageError("an autocast policy without a dtype");
+}
+
+/// The same, told to the thread's trace. `casts`: whether the table casts.
+DType answer(Op op, const Tensor& input, const Tensor& other, bool casts) {
+  const DType dtype = decided(op, input, other);
+  if (OperationTrace* trace = OperationTrace::current()) trace->asked(op, input, dtype, casts);
+  return dtype;
 }
 
 }  // namespace
@@ -42,26 +68,11 @@ bool Autocast::enabled() { return state().enabled; }
 DType Autocast::dtype() { return state().dtype; }
 Autocast::State Autocast::state() { return autograd::autocast_state(); }
 
-DType dtype_for(Op op, const Tensor& input, const Tensor& other) {
-  const DType dtype = input.dtype();
-  if (!is_floating(dtype) || dtype == DType::kFloat64) return dtype;
-  switch (policy_of(op)) {
-    case CastPolicy::kLowerPrecision:
-      return Autocast::enabled() ? Autocast::dtype() : dtype;
-    case CastPolicy::kFloat32:
-      return Autocast::enabled() ? DType::kFloat32 : dtype;
-    case CastPolicy::kPromote:
-      // Type promotion holds with and without a guard.
-      return other.defined() && is_floating(other.dtype()) ? promote(dtype, other.dtype()) : dtype;
-    case CastPolicy::kNone:
-      return dtype;
-  }
-  throw UsageError("an autocast policy without a dtype");
-}
+DType dtype_for(Op op, const Tensor& input, const Tensor& other) { return answer(op, input, other, false); }
 
 Tensor autocast(Op op, const Tensor& input, const Tensor& other) {
   if (!input.defined()) return input;
-  const DType dtype = dtype_for(op, input, other);
+  const DType dtype = answer(op, input, other, true);
   // A weight is cast once within a guard, however many operations read it. A backward pass may run outside any, where
   // nobody would empty the cache.
   if (depth > 0 && policy_of(op) == CastPolicy::kLowerPrecision) return CastCache::on_this_thread().cast(input, dtype);

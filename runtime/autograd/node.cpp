@@ -5,13 +5,17 @@
 #include <atomic>
 
 #include "runtime/autograd/grad_mode.h"
+#include "runtime/autograd/record_observer.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::autograd {
 
 namespace {
 std::atomic<std::uint64_t> next_sequence{1};
-}
+thread_local RecordObserver* record_observer = nullptr;
+}  // namespace
+
+RecordObserver* observe_records(RecordObserver* observer) { return std::exchange(record_observer, observer); }
 
 Meta& meta_of(const Tensor& tensor) {
   if (!tensor.autograd_meta()) tensor.set_autograd_meta(std::make_shared<Meta>());
@@ -115,6 +119,7 @@ void record(const Tensor& result, std::string_view name, const std::vector<Tenso
 
 void record(const std::vector<Tensor>& results, std::string_view name, const std::vector<Tensor>& inputs,
             Backward backward) {
+  if (record_observer != nullptr) record_observer->recorded(name, results, inputs);
   if (std::ranges::none_of(inputs, is_recorded)) return;
   std::vector<std::shared_ptr<Meta>> metas;
   metas.reserve(inputs.size());

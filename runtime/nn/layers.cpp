@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "runtime/nn/layer_scope.h"
 #include "runtime/nn/step_context.h"
 #include "runtime/ops/ops.h"
 #include "runtime/tensor/error.h"
@@ -133,7 +134,10 @@ Tensor Flatten::forward(const Tensor& x) { return ops::flatten(x); }
 
 Tensor Sequential::forward(const Tensor& x) {
   Tensor y = x;
-  for (Module* module : order_) y = module->forward(y);
+  for (Module* module : order_) {
+    const LayerScope scope(*module);
+    y = module->forward(y);
+  }
   return y;
 }
 

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "amp/autocast/operation_trace.h"
+
+#include <ranges>
+#include <utility>
+
+#include "amp/autocast/autocast.h"
+#include "runtime/autograd/meta.h"
+
+namespace lockstep::amp {
+
+namespace {
+
+thread_local OperationTrace* trace = nullptr;
+
+std::string_view decided_by(Op op) {
+  switch (policy_of(op)) {
+    case CastPolicy::kLowerPrecision:
+      return Autocast::enabled() ? "lower precision" : "autocast off";
+    case CastPolicy::kFloat32:
+      return Autocast::enabled() ? "float32" : "autocast off";
+    case CastPolicy::kPromote:
+      return "promote";
+    case CastPolicy::kNone:
+      return "none";
+  }
+  throw UsageError("an autocast policy without a name");
+}
+
+/// Empty for a tensor that is no parameter.
+std::string parameter_of(const Tensor& tensor) {
+  return tensor.defined() && tensor.autograd_meta() ? tensor.autograd_meta()->name : std::string();
+}
+
+std::vector<DType> dtypes_of(const std::vector<Tensor>& tensors) {
+  std::vector<DType> dtypes;
+  for (const Tensor& tensor : tensors) {
+    if (tensor.defined()) dtypes.push_back(tensor.dtype());
+  }
+  return dtypes;
+}
+
+bool has_compute_copy(const Tensor& tensor, DType dtype) {
+  const auto& meta = tensor.autograd_meta();
+  return meta && meta->compute_copy.defined() && meta->compute_copy.dtype() == dtype;
+}
+
+/// The module of the first parameter that is read, where it lies in `scope` or below; else `scope`.
+std::string layer_of(const std::string& scope, const std::vector<Tensor>& tensors) {
+  for (const Tensor& tensor : tensors) {
+    const std::string name = parameter_of(tensor);
+    const std::size_t dot = name.rfind('.');
+    if (dot == std::string::npos) continue;
+    const std::string module = name.substr(0, dot);
+    if (scope.empty() || module == scope || module.starts_with(scope + ".")) return module;
+  }
+  return scope;
+}
+
+}  // namespace
+
+OperationTrace* OperationTrace::current() { return trace; }
+
+OperationTrace::OperationTrace(std::function<std::string()> scope)
+    : scope_(std::move(scope)), outer_(std::exchange(trace, this)), outer_observer_(autograd::observe_records(this)) {}
+
+OperationTrace::~OperationTrace() {
+  autograd::observe_records(outer_observer_);
+  trace = outer_;
+}
+
+std::vector<TracedOperation> OperationTrace::operations() {
+  finish({}, {});
+  return operations_;
+}
+
+void OperationTrace::asked(Op op, const Tensor& input, DType dtype, bool casts) {
+  // An operation that is made of others has asked as well as they.
+  if (pending_ && pending_->op != op) finish({}, {});
+  if (!pending_) pending_ = Pending{op, scope_(), decided_by(op), {}, {}};
+  std::vector<Question>& questions = pending_->questions;
+  // Who first asks for the dtype alone may then have the same tensor cast.
+  if (!questions.empty() && !questions.back().casts && questions.back().input.is(input)) questions.pop_back();
+  questions.push_back({input, dtype, casts});
+}
+
+void OperationTrace::note_cast(const Tensor& from, DType to) {
+  if (!pending_) {
+    operations_.push_back({.layer = scope_(),
+                           .name = "cast",
+                           .inputs = {from.dtype()},
+                           .results = {to},
+                           .decided = {},
+                           .casts = {{parameter_of(from), from.dtype(), to, "cast"}}});
+    return;
+  }
+  for (Question& question : pending_->questions) {
+    if (question.casts && !question.cast && question.input.is(from) && question.dtype == to) {
+      question.cast = true;
+      return;
+    }
+  }
+  pending_->other_casts.push_back({parameter_of(from), from.dtype(), to, "cast"});
+}
+
+void OperationTrace::recorded(std::string_view name, const std::vector<Tensor>& results,
+                              const std::vector<Tensor>& inputs) {
+  if (name == "cast") return note_cast(inputs.front(), results.front().dtype());
+  if (pending_ && name_of(pending_->op) == name) return finish(results, inputs);
+  finish({}, {});
+  operations_.push_back({.layer = layer_of(scope_(), inputs),
+                         .name = std::string(name),
+                         .inputs = dtypes_of(inputs),
+                         .results = dtypes_of(results),
+                         .decided = {},
+                         .casts = {}});
+}
+
+void OperationTrace::finish(const std::vector<Tensor>& results, const std::vector<Tensor>& inputs) {
+  if (!pending_) return;
+  const Pending done = std::move(*pending_);
+  pending_.reset();
+  TracedOperation operation{.layer = {},
+                            .name = std::string(name_of(done.op)),
+                            .inputs = {},
+                            .results = dtypes_of(results),
+                            .decided = done.decided,
+                            .casts = {}};
+  std::vector<Tensor> read;
+  for (const Question& question : done.questions) {
+    const DType from = question.input.dtype();
+    read.push_back(question.input);
+    operation.inputs.push_back(from);
+    if (from == question.dtype) continue;
+    std::string_view how = "cast";
+    if (!question.casts) {
+      how = "in the kernel";
+    } else if (!question.cast) {
+      how = has_compute_copy(question.input, question.dtype) ? "compute copy" : "cached cast";
+    }
+    operation.casts.push_back({parameter_of(question.input), from, question.dtype, how});
+  }
+  std::ranges::copy(done.other_casts, std::back_inserter(operation.casts));
+  // What an operation reads without asking comes behind what it has asked for.
+  for (std::size_t i = done.questions.size(); i < inputs.size(); ++i) {
+    if (inputs[i].defined()) operation.inputs.push_back(inputs[i].dtype());
+  }
+  read.insert(read.end(), inputs.begin(), inputs.end());
+  if (results.empty()) operation.results = {done.questions.front().dtype};
+  operation.layer = layer_of(done.scope, read);
+  operations_.push_back(std::move(operation));
+}
+
+}  // namespace lockstep::amp

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "amp/autocast/policy.h"
+#include "runtime/autograd/record_observer.h"
+#include "runtime/tensor/tensor.h"
+
+namespace lockstep::amp {
+
+/// A value that an operation reads in another dtype than it has.
+struct TracedCast {
+  std::string parameter;  ///< its path; empty for any other tensor
+  DType from;
+  DType to;
+  /// "cast"; "compute copy", which the optimizer keeps up to date; "cached cast" of an operation before; "in the
+  /// kernel", which widens what it reads.
+  std::string_view how;
+};
+
+/// What one operation of a forward pass did about dtypes.
+struct TracedOperation {
+  std::string layer;  ///< path of the module; empty outside any, as the loss is
+  std::string name;
+  std::vector<DType> inputs;   ///< as they come in
+  std::vector<DType> results;  ///< of an operation without a backward: what it runs in
+  /// The policy that decided: "lower precision", "float32", "promote", "none"; "autocast off" where the first two did
+  /// not count; empty for a cast that stands alone and for an operation that has not asked.
+  std::string_view decided;
+  std::vector<TracedCast> casts;
+};
+
+/// Notes, while it lives, what this thread's operations ask the policy table, what is cast, and what comes out. A
+/// thread without a trace pays one comparison an operation.
+class OperationTrace final : private autograd::RecordObserver {
+ public:
+  /// `scope` gives the path of the module whose forward pass runs. An operation that reads a parameter of a module
+  /// below that one is counted to the parameter's module.
+  explicit OperationTrace(std::function<std::string()> scope = [] { return std::string(); });
+  ~OperationTrace() override;
+  OperationTrace(const OperationTrace&) = delete;
+  OperationTrace& operator=(const OperationTrace&) = delete;
+
+  /// In their order, up to now.
+  std::vector<TracedOperation> operations();
+
+  /// For the policy table. Null: there is none on this thread.
+  static OperationTrace* current();
+  /// `op` has asked in which dtype it reads `input` and was told `dtype`. `casts`: it lets the table cast it.
+  void asked(Op op, const Tensor& input, DType dtype, bool casts);
+
+ private:
+  struct Question {
+    Tensor input;
+    DType dtype;
+    bool casts;
+    bool cast = false;  ///< that was recorded
+  };
+  struct Pending {
+    Op op;
+    std::string scope;
+    std::string_view decided;
+    std::vector<Question> questions;
+    std::vector<TracedCast> other_casts;
+  };
+
+  void recorded(std::string_view name, const std::vector<Tensor>& results, const std::vector<Tensor>& inputs) override;
+  void note_cast(const Tensor& from, DType to);
+  /// `inputs`: all that the operation reads, which may be more than it asked for.
+  void finish(const std::vector<Tensor>& results, const std::vector<Tensor>& inputs);
+
+  std::function<std::string()> scope_;
+  std::optional<Pending> pending_;
+  std::vector<TracedOperation> operations_;
+  OperationTrace* outer_;
+  autograd::RecordObserver* outer_observer_;
+};
+
+}  // namespace lockstep::amp
