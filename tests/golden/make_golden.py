@@ -3,7 +3,7 @@
 """Writes the golden files: what PyTorch computes in float64 for the operations that follow its semantics.
 
   make_golden.py [FAMILY...]           writes FAMILY.json for each, or for all
-  make_golden.py --check [FAMILY...]   computes them again and compares: numbers to 1e-12, all else exactly
+  make_golden.py --check [FAMILY...]   computes them again and compares: numbers to 1e-12, or the module's TOLERANCE
 
 Run it with a Python that has torch. Each module of families/ has a function cases(), which returns groups of named
 cases; it starts from the same seed whichever other families are written. Tensors are written in Lockstep's order: images
@@ -40,15 +40,15 @@ def text_of(golden):
     return "{\n" + ",\n".join(groups) + "\n}\n"
 
 
-def differences(stored, found, path):
+def differences(stored, found, path, tolerance):
     if isinstance(stored, dict) and isinstance(found, dict) and stored.keys() == found.keys():
         for key in stored:
-            yield from differences(stored[key], found[key], f"{path}.{key}")
+            yield from differences(stored[key], found[key], f"{path}.{key}", tolerance)
     elif isinstance(stored, list) and isinstance(found, list) and len(stored) == len(found):
         for i, pair in enumerate(zip(stored, found)):
-            yield from differences(*pair, f"{path}[{i}]")
+            yield from differences(*pair, f"{path}[{i}]", tolerance)
     elif isinstance(stored, float) and isinstance(found, (int, float)):
-        if abs(stored - found) > 1e-12 * max(1.0, abs(stored)):
+        if abs(stored - found) > tolerance * max(1.0, abs(stored)):
             yield f"{path}: {stored!r} in the file, {found!r} now"
     elif stored != found:
         yield f"{path}: {stored!r} in the file, {found!r} now"
@@ -57,7 +57,8 @@ def differences(stored, found, path):
 def check(family):
     stored, found = json.loads((HERE / f"{family}.json").read_text()), json.loads(text_of(computed(family)))
     del stored["pytorch"], found["pytorch"]  # another version computes the same
-    lines = list(differences(stored, found, family))
+    tolerance = getattr(importlib.import_module(f"families.{family}"), "TOLERANCE", 1e-12)
+    lines = list(differences(stored, found, family, tolerance))
     print("\n".join(lines) if lines else f"{family}: the same")
     return not lines
 
