@@ -34,6 +34,44 @@ enum class Op : std::uint8_t {
   kMse,
   kMean,
   kSum,
+  // pointwise
+  kNeg,
+  kAbs,
+  kSqrt,
+  kRsqrt,
+  kReciprocal,
+  kExp,
+  kExpm1,
+  kLog,
+  kLog1p,
+  kLog2,
+  kLog10,
+  kSin,
+  kCos,
+  kTan,
+  kSinh,
+  kCosh,
+  kAsin,
+  kAcos,
+  kErf,
+  kSilu,
+  kLeakyRelu,
+  kElu,
+  kSoftplus,
+  kClamp,
+  kPrelu,
+  kSub,
+  kDiv,
+  kPow,
+  kMaximum,
+  kMinimum,
+  kCompare,
+  kWhere,
+  kLerp,
+  kAddcmul,
+  kAddcdiv,
+  kExpand,
+  kSumTo,
 };
 
 enum class CastPolicy : std::uint8_t {
@@ -99,6 +137,81 @@ inline OpRow row_of(Op op) {
       return {"mean", CastPolicy::kNone};
     case Op::kSum:
       return {"sum", CastPolicy::kFloat32};
+    // pointwise
+    case Op::kNeg:
+      return {"neg", CastPolicy::kNone};
+    case Op::kAbs:
+      return {"abs", CastPolicy::kNone};
+    case Op::kSqrt:
+      return {"sqrt", CastPolicy::kNone};
+    case Op::kRsqrt:
+      return {"rsqrt", CastPolicy::kFloat32};
+    case Op::kReciprocal:
+      return {"reciprocal", CastPolicy::kFloat32};
+    case Op::kExp:
+      return {"exp", CastPolicy::kFloat32};
+    case Op::kExpm1:
+      return {"expm1", CastPolicy::kFloat32};
+    case Op::kLog:
+      return {"log", CastPolicy::kFloat32};
+    case Op::kLog1p:
+      return {"log1p", CastPolicy::kFloat32};
+    case Op::kLog2:
+      return {"log2", CastPolicy::kFloat32};
+    case Op::kLog10:
+      return {"log10", CastPolicy::kFloat32};
+    case Op::kSin:
+      return {"sin", CastPolicy::kNone};
+    case Op::kCos:
+      return {"cos", CastPolicy::kNone};
+    case Op::kTan:
+      return {"tan", CastPolicy::kFloat32};
+    case Op::kSinh:
+      return {"sinh", CastPolicy::kFloat32};
+    case Op::kCosh:
+      return {"cosh", CastPolicy::kFloat32};
+    case Op::kAsin:
+      return {"asin", CastPolicy::kFloat32};
+    case Op::kAcos:
+      return {"acos", CastPolicy::kFloat32};
+    case Op::kErf:
+      return {"erf", CastPolicy::kNone};
+    case Op::kSilu:
+      return {"silu", CastPolicy::kNone};
+    case Op::kLeakyRelu:
+      return {"leaky_relu", CastPolicy::kNone};
+    case Op::kElu:
+      return {"elu", CastPolicy::kNone};
+    case Op::kSoftplus:
+      return {"softplus", CastPolicy::kFloat32};
+    case Op::kClamp:
+      return {"clamp", CastPolicy::kNone};
+    case Op::kPrelu:
+      return {"prelu", CastPolicy::kLowerPrecision};
+    case Op::kSub:
+      return {"sub", CastPolicy::kPromote};
+    case Op::kDiv:
+      return {"div", CastPolicy::kPromote};
+    case Op::kPow:
+      return {"pow", CastPolicy::kFloat32};
+    case Op::kMaximum:
+      return {"maximum", CastPolicy::kPromote};
+    case Op::kMinimum:
+      return {"minimum", CastPolicy::kPromote};
+    case Op::kCompare:
+      return {"compare", CastPolicy::kPromote};
+    case Op::kWhere:
+      return {"where", CastPolicy::kPromote};
+    case Op::kLerp:
+      return {"lerp", CastPolicy::kPromote};
+    case Op::kAddcmul:
+      return {"addcmul", CastPolicy::kPromote};
+    case Op::kAddcdiv:
+      return {"addcdiv", CastPolicy::kPromote};
+    case Op::kExpand:
+      return {"expand", CastPolicy::kNone};
+    case Op::kSumTo:
+      return {"sum_to", CastPolicy::kNone};
   }
   throw UsageError("an operation without a row in the policy table");
 }

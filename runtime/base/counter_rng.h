@@ -49,7 +49,8 @@ class CounterRng {
     kInitialization = 2,
     kShuffle = 3,
     kAugmentation = 4,
-    kSynthetic = 5
+    kSynthetic = 5,
+    kUser = 6  ///< tensors of random numbers that a program asks for
   };
 
   /// `call` tells streams of one layer and step apart; below 2^24.

@@ -3,32 +3,25 @@
 
 #include <cstdint>
 
+#include "runtime/kernels/unary.h"
+
 namespace lockstep::kernels {
 
-/// A function of one number, applied to every element. functors/activation.h has the formulas.
+/// The functions of one number that a layer may end in: those that a matrix product applies to its result, and whose
+/// derivative it multiplies in.
 enum class Activation : std::uint8_t {
-  kNone,      ///< x
-  kRelu,      ///< max(x, 0); NaN stays
-  kGelu,      ///< x (1 + erf(x / sqrt 2)) / 2
-  kGeluTanh,  ///< x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2, gelu's approximation
-  kTanh,
-  kSigmoid,  ///< 1 / (1 + e^-x)
+  kNone = static_cast<std::uint8_t>(Unary::kIdentity),
+  kRelu = static_cast<std::uint8_t>(Unary::kRelu),
+  kGelu = static_cast<std::uint8_t>(Unary::kGelu),
+  kGeluTanh = static_cast<std::uint8_t>(Unary::kGeluTanh),
+  kTanh = static_cast<std::uint8_t>(Unary::kTanh),
+  kSigmoid = static_cast<std::uint8_t>(Unary::kSigmoid),
 };
 
-/// Whether a backward pass computes the activation's derivative from the output, so that the input need not be kept.
-/// Where not, it computes it from the input.
+constexpr Unary unary_of(Activation activation) { return static_cast<Unary>(activation); }
+
 constexpr bool derivative_follows_from_output(Activation activation) {
-  switch (activation) {  // no default: the compiler asks for a new one
-    case Activation::kNone:
-    case Activation::kRelu:
-    case Activation::kTanh:
-    case Activation::kSigmoid:
-      return true;
-    case Activation::kGelu:
-    case Activation::kGeluTanh:
-      return false;
-  }
-  return false;
+  return derivative_follows_from_output(unary_of(activation));
 }
 
 }  // namespace lockstep::kernels

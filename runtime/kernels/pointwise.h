@@ -5,6 +5,7 @@
 
 #include "runtime/kernels/activation.h"
 #include "runtime/kernels/step_position.h"
+#include "runtime/kernels/unary.h"
 #include "runtime/tensor/tensor.h"
 
 namespace lockstep::kernels {
@@ -20,16 +21,38 @@ struct DropoutKey {
   const StepPosition* position = nullptr;
 };
 
-/// Functions of one number, applied to every element, and dropout.
+/// What a random number of a tensor is named by, beside its element: the same key gives the same numbers on every
+/// device, to the rounding of the functions that shape them.
+struct RandomKey {
+  std::uint64_t seed = 0;
+  std::uint64_t step = 0;
+  std::uint32_t stream = 0;  ///< tells the tensors of a step apart
+};
+
+enum class Distribution : std::uint8_t {
+  kUniform,  ///< first + (second - first) * u, u in [0, 1) with 24 bits
+  kNormal,   ///< of mean `first` and standard deviation `second`
+};
+
+/// Functions of one number, applied to every element, dropout, and random numbers.
 struct Pointwise {
-  /// y = activation(x), of x's shape and dtype. y may alias x.
-  void (*activate)(Activation activation, const Tensor& x, const Tensor& y);
-  /// dx = dy * activation'(at). `at` is the activation's output where derivative_follows_from_output(activation), else
+  /// y = function(x), of x's shape and dtype. y may alias x.
+  void (*unary)(const UnaryFunction& function, const Tensor& x, const Tensor& y);
+  /// dx = dy * function'(at). `at` is the function's output where derivative_follows_from_output(function.kind), else
   /// its input. All of one shape and dtype. dx may alias dy.
-  void (*activate_backward)(Activation activation, const Tensor& at, const Tensor& dy, const Tensor& dx);
+  void (*unary_backward)(const UnaryFunction& function, const Tensor& at, const Tensor& dy, const Tensor& dx);
   /// y = x * mask / (1 - p), where element i of x is number first_element + i of the global tensor and its mask is
   /// uniform(key, number) >= p, runtime/base/counter_rng.h. The backward pass is the same call on dy. y may alias x.
   void (*dropout)(const Tensor& x, double p, const DropoutKey& key, std::int64_t first_element, const Tensor& y);
+  /// Element i of `out`, of a floating dtype, is number first_element + i of the key's stream.
+  void (*random)(Distribution distribution, double first, double second, const RandomKey& key,
+                 std::int64_t first_element, const Tensor& out);
+
+  /// y = activation(x), as unary() says.
+  void activate(Activation activation, const Tensor& x, const Tensor& y) const { unary(unary_of(activation), x, y); }
+  void activate_backward(Activation activation, const Tensor& at, const Tensor& dy, const Tensor& dx) const {
+    unary_backward(unary_of(activation), at, dy, dx);
+  }
 };
 
 }  // namespace lockstep::kernels

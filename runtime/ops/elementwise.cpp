@@ -1,31 +1,93 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/ops/elementwise.h"
 
+#include <cmath>
+
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/node.h"
 #include "runtime/kernels/backend.h"
+#include "runtime/kernels/geometry/broadcast.h"
+#include "runtime/ops/broadcast.h"
+#include "runtime/ops/broadcast_sum.h"
+#include "runtime/ops/compare.h"
+#include "runtime/ops/factories.h"
+#include "runtime/ops/promoted.h"
 #include "runtime/ops/result.h"
+#include "runtime/tensor/error.h"
 
 namespace lockstep::ops {
 
 using autograd::BackwardContext;
+using autograd::GradTarget;
 using autograd::SavedTensor;
-using kernels::Activation;
+using kernels::Binary;
+using kernels::Ternary;
+using kernels::TernaryFunction;
 
 namespace {
 
-/// The gradient of an operand that may have been broadcast over rows.
-Tensor reduce_like(const Tensor& grad, const Tensor& operand, const BackwardContext& context, std::size_t i) {
-  if (operand.shape() == grad.shape()) return grad;
-  const autograd::GradTarget target = context.target(i, operand);
-  kernels::backend(grad.device()).sum_rows(grad, target.accumulate, target.out);
-  return target.out;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+Tensor apply(Binary function, const Tensor& a, const Tensor& b) {
+  const Shape shape = kernels::broadcast_shape(name_of(function), a.shape(), b.shape());
+  const Tensor out = Tensor::empty(shape, a.dtype(), a.device());
+  kernels::backend(a.device()).binary(function, a, b, out);
+  return out;
 }
 
-/// The backward of an operation whose operands may differ in shape: then it takes a sum that is not recorded.
-autograd::Backward once_or_twice(autograd::BackwardFunction backward, const Tensor& a, const Tensor& b) {
-  if (a.shape() == b.shape()) return {.recorded = std::move(backward)};
-  return {.fused = std::move(backward)};
+Tensor apply_with_number(Binary function, const Tensor& x, double number, bool number_first) {
+  const Tensor out = empty_like(x);
+  kernels::backend(x.device()).binary_with_number(function, x, number, number_first, out);
+  return out;
+}
+
+/// The gradient of operand number i for every element of the result; what was broadcast is summed afterwards.
+using OperandGradient = std::function<Tensor(const Tensor& grad, const BackwardContext& context, std::size_t i)>;
+
+/// What the backward needs to know of an operand that was broadcast; of another one nothing is kept.
+SavedTensor if_broadcast(const Tensor& operand, const Tensor& result) {
+  return operand.shape() == result.shape() ? SavedTensor() : SavedTensor(operand);
+}
+
+/// The backward of an operation on operands that may have been broadcast.
+autograd::Backward backward_of(const std::vector<Tensor>& operands, const Tensor& result, OperandGradient gradient) {
+  std::vector<SavedTensor> broadcast;
+  bool any = false;
+  for (const Tensor& operand : operands) {
+    broadcast.push_back(if_broadcast(operand, result));
+    any = any || broadcast.back().peek().defined();
+  }
+  const auto recorded = [broadcast, gradient](const Tensor& grad, const BackwardContext& context) {
+    std::vector<Tensor> grads(broadcast.size());
+    for (std::size_t i = 0; i < grads.size(); ++i) {
+      if (!context.needs(i)) continue;
+      grads[i] = gradient(grad, context, i);
+      if (broadcast[i].peek().defined()) grads[i] = sum_to(grads[i], broadcast[i].peek().shape());
+    }
+    return grads;
+  };
+  if (!any) return {.recorded = recorded};
+  // Sums go where a parameter's gradient belongs.
+  const auto fused = [broadcast, gradient](const Tensor& grad, const BackwardContext& context) {
+    std::vector<Tensor> grads(broadcast.size());
+    for (std::size_t i = 0; i < grads.size(); ++i) {
+      if (!context.needs(i)) continue;
+      grads[i] = gradient(grad, context, i);
+      if (!broadcast[i].peek().defined()) continue;
+      const GradTarget target = context.target(i, broadcast[i].peek());
+      sum_broadcast(grads[i], target.accumulate, target.out);
+      grads[i] = target.out;
+    }
+    return grads;
+  };
+  return {.fused = fused, .recorded = recorded};
+}
+
+/// The backward of an operation on one tensor whose gradient is made of operations.
+autograd::Backward backward_of(std::function<Tensor(const Tensor& grad, const BackwardContext& context)> gradient) {
+  return {.recorded = [gradient = std::move(gradient)](const Tensor& grad, const BackwardContext& context) {
+    return std::vector<Tensor>{gradient(grad, context)};
+  }};
 }
 
 Tensor scaled(const Tensor& input, double factor, const float* device_factor) {
@@ -41,54 +103,268 @@ Tensor scaled(const Tensor& input, double factor, const float* device_factor) {
 }  // namespace
 
 Tensor add(const Tensor& first, const Tensor& second) {
-  const Tensor a = amp::autocast(amp::Op::kAdd, first, second);
-  const Tensor b = amp::autocast(amp::Op::kAdd, second, first);
-  const Tensor out = empty_like(a);
-  kernels::backend(a.device()).add(a, b, out);
-  const auto backward = [b = SavedTensor(b)](const Tensor& grad, const BackwardContext& context) {
-    return std::vector<Tensor>{grad, context.needs(1) ? reduce_like(grad, b.peek(), context, 1) : Tensor()};
-  };
-  autograd::record(out, "add", {a, b}, once_or_twice(backward, a, b));
+  const auto [a, b] = Operands(amp::Op::kAdd, first, second);
+  const Tensor out = apply(Binary::kAdd, a, b);
+  autograd::record(
+      out, "add", {a, b},
+      backward_of({a, b}, out, [](const Tensor& grad, const BackwardContext&, std::size_t) { return grad; }));
+  return out;
+}
+
+Tensor add(const Tensor& first, double b) {
+  const Tensor a = amp::autocast(amp::Op::kAdd, first);
+  const Tensor out = apply_with_number(Binary::kAdd, a, b, false);
+  autograd::record(out, "add", {a}, backward_of([](const Tensor& grad, const BackwardContext&) { return grad; }));
+  return out;
+}
+
+Tensor sub(const Tensor& first, const Tensor& second) {
+  const auto [a, b] = Operands(amp::Op::kSub, first, second);
+  const Tensor out = apply(Binary::kSub, a, b);
+  autograd::record(out, "sub", {a, b},
+                   backward_of({a, b}, out, [](const Tensor& grad, const BackwardContext&, std::size_t i) {
+                     return i == 0 ? grad : neg(grad);
+                   }));
+  return out;
+}
+
+Tensor sub(const Tensor& a, double b) { return add(a, -b); }
+
+Tensor sub(double a, const Tensor& second) {
+  const Tensor b = amp::autocast(amp::Op::kSub, second);
+  const Tensor out = apply_with_number(Binary::kSub, b, a, true);
+  autograd::record(out, "sub", {b}, backward_of([](const Tensor& grad, const BackwardContext&) { return neg(grad); }));
   return out;
 }
 
 Tensor mul(const Tensor& first, const Tensor& second) {
-  const Tensor a = amp::autocast(amp::Op::kMul, first, second);
-  const Tensor b = amp::autocast(amp::Op::kMul, second, first);
-  const Tensor out = empty_like(a);
-  kernels::backend(a.device()).multiply(a, b, out);
+  const auto [a, b] = Operands(amp::Op::kMul, first, second);
+  const Tensor out = apply(Binary::kMul, a, b);
   // The operands keep their place in the graph, so that the backward can be differentiated.
-  const auto backward = [a = SavedTensor::in_graph(a), b = SavedTensor::in_graph(b)](const Tensor& grad,
-                                                                                     const BackwardContext& context) {
+  autograd::record(out, "mul", {a, b},
+                   backward_of({a, b}, out,
+                               [a = SavedTensor::in_graph(a), b = SavedTensor::in_graph(b)](
+                                   const Tensor& grad, const BackwardContext& context, std::size_t i) {
+                                 return mul(grad, context.saved(i == 0 ? b : a));
+                               }));
+  return out;
+}
+
+Tensor mul(const Tensor& a, double b) { return scale(a, b); }
+
+Tensor div(const Tensor& first, const Tensor& second) {
+  const auto [a, b] = Operands(amp::Op::kDiv, first, second);
+  const Tensor out = apply(Binary::kDiv, a, b);
+  autograd::record(out, "div", {a, b},
+                   backward_of({a, b}, out,
+                               [a = SavedTensor::in_graph(a), b = SavedTensor::in_graph(b)](
+                                   const Tensor& grad, const BackwardContext& context, std::size_t i) {
+                                 const Tensor& divisor = context.saved(b);
+                                 if (i == 0) return div(grad, divisor);
+                                 return neg(mul(grad, div(div(context.saved(a), divisor), divisor)));
+                               }));
+  return out;
+}
+
+Tensor div(const Tensor& first, double b) {
+  const Tensor a = amp::autocast(amp::Op::kDiv, first);
+  const Tensor out = apply_with_number(Binary::kDiv, a, b, false);
+  autograd::record(out, "div", {a},
+                   backward_of([b](const Tensor& grad, const BackwardContext&) { return div(grad, b); }));
+  return out;
+}
+
+Tensor div(double a, const Tensor& second) {
+  const Tensor b = amp::autocast(amp::Op::kDiv, second);
+  const Tensor out = apply_with_number(Binary::kDiv, b, a, true);
+  autograd::record(out, "div", {b},
+                   backward_of([a, b = SavedTensor::in_graph(b)](const Tensor& grad, const BackwardContext& context) {
+                     const Tensor& divisor = context.saved(b);
+                     return neg(mul(grad, div(div(a, divisor), divisor)));
+                   }));
+  return out;
+}
+
+Tensor pow(const Tensor& first, const Tensor& second) {
+  const auto [a, b] = Operands(amp::Op::kPow, first, second);
+  const Tensor out = apply(Binary::kPow, a, b);
+  autograd::record(out, "pow", {a, b},
+                   backward_of({a, b}, out,
+                               [a = SavedTensor::in_graph(a), b = SavedTensor::in_graph(b), y = SavedTensor(out)](
+                                   const Tensor& grad, const BackwardContext& context, std::size_t i) {
+                                 const Tensor& base = context.saved(a);
+                                 const Tensor& exponent = context.saved(b);
+                                 if (i == 0) {
+                                   const Tensor slope = mul(exponent, pow(base, sub(exponent, 1)));
+                                   return mul(grad, where(eq(exponent, 0), 0, slope));
+                                 }
+                                 // 0^b is 0 next to b too, where the logarithm has no number.
+                                 const Tensor without_slope = ge(where(eq(base, 0), exponent, -1), 0);
+                                 return mul(grad, where(without_slope, 0, mul(context.result(y), log(base))));
+                               }));
+  return out;
+}
+
+Tensor pow(const Tensor& first, double b) {
+  const Tensor a = amp::autocast(amp::Op::kPow, first);
+  const Tensor out = apply_with_number(Binary::kPow, a, b, false);
+  autograd::record(out, "pow", {a},
+                   backward_of([b, a = SavedTensor::in_graph(a)](const Tensor& grad, const BackwardContext& context) {
+                     if (b == 0) return zeros_like(grad);
+                     return mul(grad, scale(pow(context.saved(a), b - 1), b));
+                   }));
+  return out;
+}
+
+Tensor pow(double a, const Tensor& second) {
+  const Tensor b = amp::autocast(amp::Op::kPow, second);
+  const Tensor out = apply_with_number(Binary::kPow, b, a, true);
+  autograd::record(out, "pow", {b},
+                   backward_of([a, b = SavedTensor::in_graph(b), y = SavedTensor(out)](const Tensor& grad,
+                                                                                       const BackwardContext& context) {
+                     const Tensor slope = scale(context.result(y), std::log(a));
+                     return mul(grad, a == 0 ? where(ge(context.saved(b), 0), 0, slope) : slope);
+                   }));
+  return out;
+}
+
+namespace {
+
+/// The gradient of maximum(a, b) by a, which is linear in that of the result.
+Tensor share_of_maximum(const Tensor& a, const Tensor& b, const Tensor& grad) {
+  const Tensor out = empty_like(grad);
+  kernels::backend(grad.device()).ternary({Ternary::kMaximumBackward}, a, b, grad, out);
+  autograd::record(
+      out, "maximum_backward", {grad},
+      backward_of([a = SavedTensor(a), b = SavedTensor(b)](const Tensor& of_out, const BackwardContext& context) {
+        return share_of_maximum(context.saved(a), context.saved(b), of_out);
+      }));
+  return out;
+}
+
+Tensor extremum(amp::Op op, Binary function, const Tensor& first, const Tensor& second) {
+  const auto [a, b] = Operands(op, first, second);
+  const Tensor out = apply(function, a, b);
+  const bool largest = function == Binary::kMaximum;
+  autograd::record(out, name_of(op), {a, b},
+                   backward_of({a, b}, out,
+                               [largest, a = SavedTensor(a), b = SavedTensor(b)](
+                                   const Tensor& grad, const BackwardContext& context, std::size_t i) {
+                                 const bool a_first = (i == 0) == largest;
+                                 return share_of_maximum(context.saved(a_first ? a : b), context.saved(a_first ? b : a),
+                                                         grad);
+                               }));
+  return out;
+}
+
+}  // namespace
+
+Tensor maximum(const Tensor& a, const Tensor& b) { return extremum(amp::Op::kMaximum, Binary::kMaximum, a, b); }
+Tensor minimum(const Tensor& a, const Tensor& b) { return extremum(amp::Op::kMinimum, Binary::kMinimum, a, b); }
+
+Tensor clamp(const Tensor& x, const Tensor& low, const Tensor& high) {
+  const Tensor raised = low.defined() ? maximum(x, low) : x;
+  return high.defined() ? minimum(raised, high) : raised;
+}
+
+Tensor prelu(const Tensor& input, const Tensor& weight_in) {
+  const auto [x, weight] = Operands(amp::Op::kPrelu, input, weight_in);
+  const bool fits = weight.numel() == 1 || (x.shape().rank() > 0 && weight.shape() == Shape{x.shape().back()});
+  if (!fits)
+    throw ShapeError("prelu of " + describe(x) + ": the weight must be one number or [channels], found " +
+                     describe(weight));
+  const Tensor out = apply(Binary::kPrelu, x, weight);
+  const auto recorded = [x = SavedTensor::in_graph(x), weight = SavedTensor::in_graph(weight)](
+                            const Tensor& grad, const BackwardContext& context) {
+    const Tensor& at = context.saved(x);
+    const Tensor& slope = context.saved(weight);
     std::vector<Tensor> grads(2);
-    if (context.needs(0)) grads[0] = mul(grad, context.saved(b));
-    if (context.needs(1)) grads[1] = reduce_like(mul(grad, context.saved(a)), b.peek(), context, 1);
+    if (context.needs(0)) grads[0] = where(gt(at, 0), grad, mul(grad, slope));
+    if (context.needs(1)) grads[1] = sum_to(mul(grad, clamp(at, -kInfinity, 0)), slope.shape());
     return grads;
   };
-  autograd::record(out, "mul", {a, b}, once_or_twice(backward, a, b));
+  const auto fused = [x = SavedTensor(x), weight = SavedTensor(weight)](const Tensor& grad,
+                                                                        const BackwardContext& context) {
+    const Tensor& at = context.saved(x);
+    std::vector<Tensor> grads(2);
+    if (context.needs(0)) {
+      grads[0] = empty_like(grad);
+      kernels::backend(grad.device()).ternary({Ternary::kPreluBackward}, at, context.saved(weight), grad, grads[0]);
+    }
+    if (context.needs(1)) {
+      const GradTarget target = context.target(1, weight.peek());
+      sum_broadcast(mul(grad, clamp(at, -kInfinity, 0)), target.accumulate, target.out);
+      grads[1] = target.out;
+    }
+    return grads;
+  };
+  autograd::record(out, "prelu", {x, weight}, {.fused = fused, .recorded = recorded});
+  return out;
+}
+
+namespace {
+
+/// Three operands in one dtype, and a function of them.
+Tensor apply(amp::Op op, const TernaryFunction& function, Tensor& a, Tensor& b, Tensor& c) {
+  const Operands first(op, a, b), second(op, first.a, c);
+  c = second.b;
+  a = second.a;
+  b = Operands(op, first.b, c).a;
+  const Shape shape =
+      kernels::broadcast_shape(name_of(op), kernels::broadcast_shape(name_of(op), a.shape(), b.shape()), c.shape());
+  const Tensor out = Tensor::empty(shape, a.dtype(), a.device());
+  kernels::backend(a.device()).ternary(function, a, b, c, out);
+  return out;
+}
+
+}  // namespace
+
+Tensor lerp(const Tensor& first, const Tensor& second, const Tensor& weight) {
+  Tensor a = first, b = second, w = weight;
+  const Tensor out = apply(amp::Op::kLerp, {Ternary::kLerp}, a, b, w);
+  autograd::record(
+      out, "lerp", {a, b, w},
+      backward_of({a, b, w}, out,
+                  [a = SavedTensor::in_graph(a), b = SavedTensor::in_graph(b), w = SavedTensor::in_graph(w)](
+                      const Tensor& grad, const BackwardContext& context, std::size_t i) {
+                    if (i == 0) return mul(grad, sub(1, context.saved(w)));
+                    if (i == 1) return mul(grad, context.saved(w));
+                    return mul(grad, sub(context.saved(b), context.saved(a)));
+                  }));
+  return out;
+}
+
+Tensor lerp(const Tensor& a, const Tensor& b, double weight) { return lerp(a, b, new_full(a, {}, weight)); }
+
+Tensor addcmul(const Tensor& first, const Tensor& second, const Tensor& third, double value) {
+  Tensor a = first, b = second, c = third;
+  const Tensor out = apply(amp::Op::kAddcmul, {Ternary::kAddcmul, value}, a, b, c);
+  autograd::record(out, "addcmul", {a, b, c},
+                   backward_of({a, b, c}, out,
+                               [value, b = SavedTensor::in_graph(b), c = SavedTensor::in_graph(c)](
+                                   const Tensor& grad, const BackwardContext& context, std::size_t i) {
+                                 if (i == 0) return grad;
+                                 return scale(mul(grad, context.saved(i == 1 ? c : b)), value);
+                               }));
+  return out;
+}
+
+Tensor addcdiv(const Tensor& first, const Tensor& second, const Tensor& third, double value) {
+  Tensor a = first, b = second, c = third;
+  const Tensor out = apply(amp::Op::kAddcdiv, {Ternary::kAddcdiv, value}, a, b, c);
+  autograd::record(out, "addcdiv", {a, b, c},
+                   backward_of({a, b, c}, out,
+                               [value, b = SavedTensor::in_graph(b), c = SavedTensor::in_graph(c)](
+                                   const Tensor& grad, const BackwardContext& context, std::size_t i) {
+                                 if (i == 0) return grad;
+                                 const Tensor& divisor = context.saved(c);
+                                 if (i == 1) return scale(div(grad, divisor), value);
+                                 return scale(mul(grad, div(div(context.saved(b), divisor), divisor)), -value);
+                               }));
   return out;
 }
 
 Tensor scale(const Tensor& x, double factor) { return scaled(x, factor, nullptr); }
 Tensor scale_by(const Tensor& x, const float* device_factor) { return scaled(x, 1.0, device_factor); }
-
-Tensor activate(Activation activation, const Tensor& input) {
-  if (activation == Activation::kNone) return input;
-  const amp::Op op = op_of(activation);
-  const Tensor x = amp::autocast(op, input);
-  const Tensor y = empty_like(x);
-  kernels::backend(x.device()).activate(activation, x, y);
-  const SavedTensor at(kernels::derivative_follows_from_output(activation) ? y : x);
-  autograd::record(y, name_of(op), {x},
-                   {.fused =
-                        [activation, at](const Tensor& dy, const BackwardContext& context) {
-                          if (context.multiplied()) return std::vector<Tensor>{dy};
-                          const Tensor dx = empty_like(dy);
-                          kernels::backend(dy.device()).activate_backward(activation, context.saved(at), dy, dx);
-                          return std::vector<Tensor>{dx};
-                        },
-                    .derivative = {activation, at}});
-  return y;
-}
 
 }  // namespace lockstep::ops

@@ -14,23 +14,31 @@ namespace lockstep::kernels::cpu {
 
 namespace {
 
-using Binary = void (*)(Input, Input, Output, std::int64_t);
-using BinaryChannels = void (*)(Input, const float*, Output, std::int64_t, std::int64_t);
+/// An operand's elements as float32.
+Tensor widened(const Tensor& operand) {
+  if (operand.dtype() == DType::kFloat32) return operand;
+  const Tensor wide = Tensor::empty(operand.shape(), DType::kFloat32);
+  loops().convert(input(operand), output(wide), operand.numel());
+  return wide;
+}
 
-void binary(const Tensor& a, const Tensor& b, const Tensor& out, Binary loop) {
-  parallel_elements(a.numel(), [&](std::int64_t begin, std::int64_t n) {
-    loop(input(a).from(begin), input(b).from(begin), output(out).from(begin), n);
+bool is_one_row_of(const Tensor& b, const Tensor& a) {
+  return a.shape().rank() > 0 && b.shape() == Shape{a.shape().back()};
+}
+
+/// b [channels] for every row of a.
+void binary_channels(Binary function, const Tensor& a, const Tensor& b, const Tensor& out) {
+  const std::int64_t channels = b.numel();
+  const Tensor wide = widened(b);
+  parallel_rows(a.numel() / channels, channels, [&](std::int64_t first, std::int64_t rows) {
+    loops().binary_channels(function, input(a).from(first * channels), static_cast<const float*>(wide.data()),
+                            output(out).from(first * channels), rows, channels);
   });
 }
 
-void binary_channels(const Tensor& a, const Tensor& b, const Tensor& out, BinaryChannels loop) {
-  const std::int64_t channels = b.numel();
-  if (a.numel() == 0) return;
-  const Tensor widened = b.dtype() == DType::kFloat32 ? b : Tensor::empty(b.shape(), DType::kFloat32);
-  if (!widened.is(b)) loops().convert(input(b), output(widened), channels);
-  parallel_rows(a.numel() / channels, channels, [&](std::int64_t first, std::int64_t rows) {
-    loop(input(a).from(first * channels), static_cast<const float*>(widened.data()), output(out).from(first * channels),
-         rows, channels);
+void with_number(Binary function, const Tensor& x, float number, bool number_first, const Tensor& out) {
+  parallel_elements(x.numel(), [&](std::int64_t begin, std::int64_t n) {
+    loops().binary_with_number(function, input(x).from(begin), number, number_first, output(out).from(begin), n);
   });
 }
 
@@ -79,18 +87,48 @@ void accumulate(const Tensor& in, const Tensor& out) {
   });
 }
 
-void add(const Tensor& a, const Tensor& b, const Tensor& out) {
-  const bool channels = checks::binary("add", a, b, out);
-  if (!is_fast(a)) return reference::kElementwise.add(a, b, out);
-  if (channels) return binary_channels(a, b, out, loops().add_channels);
-  binary(a, b, out, loops().add);
+void binary(Binary function, const Tensor& a, const Tensor& b, const Tensor& out) {
+  checks::binary(function, a, b, out);
+  if (!is_fast(a)) return reference::kElementwise.binary(function, a, b, out);
+  if (out.numel() == 0) return;
+  // What is broadcast most often has loops of its own: a row, and one number.
+  if (a.shape() == out.shape() && b.shape() != out.shape()) {
+    if (b.numel() == 1) return with_number(function, a, *static_cast<const float*>(widened(b).data()), false, out);
+    if (is_one_row_of(b, a)) return binary_channels(function, a, b, out);
+  } else if (b.shape() == out.shape() && a.numel() == 1 && out.numel() > 1) {
+    return with_number(function, b, *static_cast<const float*>(widened(a).data()), true, out);
+  }
+  const BroadcastWalk walk(out.shape(), {a.shape(), b.shape()});
+  parallel_elements(out.numel(), [&](std::int64_t begin, std::int64_t n) {
+    loops().binary(function, {input(a), &walk, 0}, {input(b), &walk, 1}, output(out).from(begin), begin, n);
+  });
 }
 
-void multiply(const Tensor& a, const Tensor& b, const Tensor& out) {
-  const bool channels = checks::binary("multiply", a, b, out);
-  if (!is_fast(a)) return reference::kElementwise.multiply(a, b, out);
-  if (channels) return binary_channels(a, b, out, loops().multiply_channels);
-  binary(a, b, out, loops().multiply);
+void binary_with_number(Binary function, const Tensor& x, double number, bool number_first, const Tensor& out) {
+  checks::binary_with_number(function, x, out);
+  if (!is_fast(x)) return reference::kElementwise.binary_with_number(function, x, number, number_first, out);
+  with_number(function, x, static_cast<float>(number), number_first, out);
+}
+
+void ternary(const TernaryFunction& function, const Tensor& a, const Tensor& b, const Tensor& c, const Tensor& out) {
+  checks::ternary(function, a, b, c, out);
+  if (!is_fast(b)) return reference::kElementwise.ternary(function, a, b, c, out);
+  if (out.numel() == 0) return;
+  const BroadcastWalk walk(out.shape(), {a.shape(), b.shape(), c.shape()});
+  parallel_elements(out.numel(), [&](std::int64_t begin, std::int64_t n) {
+    loops().ternary(function, {input(a), &walk, 0}, {input(b), &walk, 1}, {input(c), &walk, 2}, output(out).from(begin),
+                    begin, n);
+  });
+}
+
+void expand(const Tensor& in, const Tensor& out) {
+  checks::expand(in, out);
+  if (!is_fast(in)) return reference::kElementwise.expand(in, out);
+  if (out.numel() == 0) return;
+  const BroadcastWalk walk(out.shape(), {in.shape()});
+  parallel_elements(out.numel(), [&](std::int64_t begin, std::int64_t n) {
+    loops().expand({input(in), &walk, 0}, output(out).from(begin), begin, n);
+  });
 }
 
 void scale(const Tensor& in, double factor, const float* device_factor, const Tensor& out) {
@@ -108,8 +146,10 @@ const Elementwise kElementwise{.fill = fill,
                                .cast = cast,
                                .copy_unless = copy_unless,
                                .accumulate = accumulate,
-                               .add = add,
-                               .multiply = multiply,
-                               .scale = scale};
+                               .scale = scale,
+                               .binary = binary,
+                               .binary_with_number = binary_with_number,
+                               .ternary = ternary,
+                               .expand = expand};
 
 }  // namespace lockstep::kernels::cpu

@@ -93,9 +93,10 @@ class ProductBuffer {
     parallel_elements(out_.numel(), [&](std::int64_t begin, std::int64_t n) {
       const Output to = output(out_).from(begin);
       if (epilogue_.derivative == Activation::kNone) {
-        loops().activate(epilogue_.activation, product.from(begin), to, n);
+        loops().unary(unary_of(epilogue_.activation), product.from(begin), to, n);
       } else {
-        loops().activate_backward(epilogue_.derivative, input(derivative_at_).from(begin), product.from(begin), to, n);
+        loops().unary_backward(unary_of(epilogue_.derivative), input(derivative_at_).from(begin), product.from(begin),
+                               to, n);
       }
     });
   }

@@ -10,19 +10,19 @@ namespace lockstep::kernels::cpu {
 
 namespace {
 
-void activate(Activation activation, const Tensor& x, const Tensor& y) {
-  checks::same("activate", x, y);
-  if (!is_fast(x)) return reference::kPointwise.activate(activation, x, y);
+void unary(const UnaryFunction& function, const Tensor& x, const Tensor& y) {
+  checks::same("unary", x, y);
+  if (!is_fast(x)) return reference::kPointwise.unary(function, x, y);
   parallel_elements(x.numel(), [&](std::int64_t begin, std::int64_t n) {
-    loops().activate(activation, input(x).from(begin), output(y).from(begin), n);
+    loops().unary(function, input(x).from(begin), output(y).from(begin), n);
   });
 }
 
-void activate_backward(Activation activation, const Tensor& at, const Tensor& dy, const Tensor& dx) {
-  checks::activate_backward(at, dy, dx);
-  if (!is_fast(at)) return reference::kPointwise.activate_backward(activation, at, dy, dx);
+void unary_backward(const UnaryFunction& function, const Tensor& at, const Tensor& dy, const Tensor& dx) {
+  checks::unary_backward(at, dy, dx);
+  if (!is_fast(at)) return reference::kPointwise.unary_backward(function, at, dy, dx);
   parallel_elements(at.numel(), [&](std::int64_t begin, std::int64_t n) {
-    loops().activate_backward(activation, input(at).from(begin), input(dy).from(begin), output(dx).from(begin), n);
+    loops().unary_backward(function, input(at).from(begin), input(dy).from(begin), output(dx).from(begin), n);
   });
 }
 
@@ -39,8 +39,17 @@ void dropout(const Tensor& x, double p, const DropoutKey& key, std::int64_t firs
   });
 }
 
+void random(Distribution distribution, double first, double second, const RandomKey& key, std::int64_t first_element,
+            const Tensor& out) {
+  checks::random(first_element, out);
+  if (!is_fast(out)) return reference::kPointwise.random(distribution, first, second, key, first_element, out);
+  parallel_elements(out.numel(), [&](std::int64_t begin, std::int64_t n) {
+    loops().random(distribution, first, second, key, first_element + begin, output(out).from(begin), n);
+  });
+}
+
 }  // namespace
 
-const Pointwise kPointwise{.activate = activate, .activate_backward = activate_backward, .dropout = dropout};
+const Pointwise kPointwise{.unary = unary, .unary_backward = unary_backward, .dropout = dropout, .random = random};
 
 }  // namespace lockstep::kernels::cpu

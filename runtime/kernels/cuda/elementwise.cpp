@@ -3,21 +3,25 @@
 
 namespace lockstep::kernels::cuda {
 
-// casts.cu and arithmetic.cu define them.
+// casts.cu, arithmetic.cu and broadcast.cu define them.
 Function<decltype(Elementwise::fill)> fill;
 Function<decltype(Elementwise::cast)> cast;
 Function<decltype(Elementwise::copy_unless)> copy_unless;
 Function<decltype(Elementwise::accumulate)> accumulate;
-Function<decltype(Elementwise::add)> add;
-Function<decltype(Elementwise::multiply)> multiply;
 Function<decltype(Elementwise::scale)> scale;
+Function<decltype(Elementwise::binary)> binary;
+Function<decltype(Elementwise::binary_with_number)> binary_with_number;
+Function<decltype(Elementwise::ternary)> ternary;
+Function<decltype(Elementwise::expand)> expand;
 
 const Elementwise kElementwise{.fill = fill,
                                .cast = cast,
                                .copy_unless = copy_unless,
                                .accumulate = accumulate,
-                               .add = add,
-                               .multiply = multiply,
-                               .scale = scale};
+                               .scale = scale,
+                               .binary = binary,
+                               .binary_with_number = binary_with_number,
+                               .ternary = ternary,
+                               .expand = expand};
 
 }  // namespace lockstep::kernels::cuda

@@ -2,22 +2,37 @@
 #include "runtime/base/counter_rng.h"
 #include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/cuda/map.cuh"
-#include "runtime/kernels/functors/activation.h"
 #include "runtime/kernels/functors/dropout.h"
+#include "runtime/kernels/functors/random.h"
+#include "runtime/kernels/functors/unary.h"
 #include "runtime/kernels/geometry/checks.h"
 
 namespace lockstep::kernels::cuda {
 
 namespace {
 
-/// An activation's functions as function objects.
+/// A function of the list as function objects.
 template <class Function>
 struct Value {
-  __device__ float operator()(float x) const { return Function::value(x); }
+  Function function;
+  __device__ float operator()(float x) const {
+    if constexpr (HasLimit<Function>) {
+      if (!(fabsf(x) <= Function::kLimit)) return static_cast<float>(function.exact(static_cast<double>(x)));
+    }
+    return function.value(x);
+  }
 };
 template <class Function>
 struct Backward {
-  __device__ float operator()(float at, float dy) const { return Function::backward(at, dy); }
+  Function function;
+  __device__ float operator()(float at, float dy) const {
+    if constexpr (HasLimit<Function>) {
+      if (!(fabsf(at) <= Function::kLimit)) {
+        return static_cast<float>(static_cast<double>(dy) * function.exact_derivative(static_cast<double>(at)));
+      }
+    }
+    return function.backward(at, dy);
+  }
 };
 
 /// Where the element that x begins with stands in the global tensor.
@@ -71,31 +86,49 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
+/// A group of four numbers of the stream a thread. One access of sizeof(T) an element.
+template <class T, class Transform>
+__global__ void __launch_bounds__(kThreads)
+    random_kernel(std::int64_t n, T* out, Transform pair_of, RandomKey key, std::int64_t first_element) {
+  const CounterRng rng = stream_of(key);
+  const auto first_number = static_cast<std::uint64_t>(first_element);
+  const int skipped = static_cast<int>(first_number % 4);
+  for (std::int64_t group = first(); 4 * group - skipped < n; group += step()) {
+    const std::array<std::uint32_t, 4> words = rng.block(first_number / 4 + static_cast<std::uint64_t>(group));
+    const RandomPair lower = pair_of(words[0], words[1]);
+    const RandomPair upper = pair_of(words[2], words[3]);
+    const float numbers[4] = {lower.first, lower.second, upper.first, upper.second};
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      const std::int64_t i = 4 * group + k - skipped;
+      if (i >= 0 && i < n) out[i] = from_float<T>(numbers[k]);
+    }
+  }
+}
+
 /// Two accesses of sizeof(T) an element.
-void activate(Activation activation, const Tensor& x, const Tensor& y) {
-  checks::same("activate", x, y);
-  if (activation == Activation::kNone) return kElementwise.cast(x, y);
+void unary(const UnaryFunction& which, const Tensor& x, const Tensor& y) {
+  checks::same("unary", x, y);
   const Device device = y.device();
   const gpu::DeviceGuard guard(device);
   const cudaStream_t stream = gpu::current(device);
-  visit_floating("activate", x.dtype(), [&]<class T>() {
-    visit_activation(activation, [&]<class Function>(Function) {
-      launch_map("activate", stream, x.numel(), out<T>(y), OnFloats<T, Value<Function>>{}, in<T>(x));
+  visit_floating("unary", x.dtype(), [&]<class T>() {
+    visit_unary(which, [&]<class Function>(Function function) {
+      launch_map("unary", stream, x.numel(), out<T>(y), OnFloats<T, Value<Function>>{{function}}, in<T>(x));
     });
   });
 }
 
 /// Three accesses of sizeof(T) an element.
-void activate_backward(Activation activation, const Tensor& at, const Tensor& dy, const Tensor& dx) {
-  checks::activate_backward(at, dy, dx);
-  if (activation == Activation::kNone) return kElementwise.cast(dy, dx);
+void unary_backward(const UnaryFunction& which, const Tensor& at, const Tensor& dy, const Tensor& dx) {
+  checks::unary_backward(at, dy, dx);
   const Device device = dx.device();
   const gpu::DeviceGuard guard(device);
   const cudaStream_t stream = gpu::current(device);
-  visit_floating("activate_backward", at.dtype(), [&]<class T>() {
-    visit_activation(activation, [&]<class Function>(Function) {
-      launch_map("activate_backward", stream, at.numel(), out<T>(dx), OnFloats<T, Backward<Function>>{}, in<T>(at),
-                 in<T>(dy));
+  visit_floating("unary_backward", at.dtype(), [&]<class T>() {
+    visit_unary(which, [&]<class Function>(Function function) {
+      launch_map("unary_backward", stream, at.numel(), out<T>(dx), OnFloats<T, Backward<Function>>{{function}},
+                 in<T>(at), in<T>(dy));
     });
   });
 }
@@ -115,8 +148,24 @@ void dropout(const Tensor& x, double p, const DropoutKey& key, std::int64_t firs
   });
 }
 
+void random(Distribution distribution, double first_parameter, double second_parameter, const RandomKey& key,
+            std::int64_t first_element, const Tensor& out) {
+  checks::random(first_element, out);
+  const std::int64_t n = out.numel();
+  if (n == 0) return;
+  const Device device = out.device();
+  const gpu::DeviceGuard guard(device);
+  visit_floating("random", out.dtype(), [&]<class T>() {
+    visit_distribution(distribution, first_parameter, second_parameter, [&](auto pair_of) {
+      random_kernel<<<blocks_for(n / 4 + 2), kThreads, 0, gpu::current(device)>>>(n, cuda::out<T>(out), pair_of, key,
+                                                                                  first_element);
+    });
+    check_launch("random");
+  });
+}
+
 }  // namespace
 
-const Pointwise kPointwise{.activate = activate, .activate_backward = activate_backward, .dropout = dropout};
+const Pointwise kPointwise{.unary = unary, .unary_backward = unary_backward, .dropout = dropout, .random = random};
 
 }  // namespace lockstep::kernels::cuda

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "runtime/kernels/geometry/broadcast.h"
 #include "runtime/kernels/geometry/check.h"
 #include "runtime/tensor/error.h"
 
@@ -18,22 +19,44 @@ void same(std::string_view operation, const Tensor& in, const Tensor& out) {
   Check(operation).floating("in", in).like("out", out, in);
 }
 
-bool binary(std::string_view operation, const Tensor& a, const Tensor& b, const Tensor& out) {
-  const Check check(operation);
-  check.floating("a", a).dtype("b", b, a.dtype()).like("out", out, a);
-  if (b.shape() == a.shape()) return false;
-  check.that(a.shape().rank() > 0 && b.shape() == Shape{a.shape().back()},
-             "b must have the shape of a " + a.shape().str() + " or be [channels], found " + describe(b));
-  return true;
+void binary(Binary function, const Tensor& a, const Tensor& b, const Tensor& out) {
+  const Check check(name_of(function));
+  check.floating("a", a).dtype("b", b, a.dtype());
+  check.shape("out", out, broadcast_shape(name_of(function), a.shape(), b.shape()));
+  check.dtype("out", out, is_comparison(function) ? DType::kBool : a.dtype());
 }
 
-void activate_backward(const Tensor& x, const Tensor& dy, const Tensor& dx) {
-  Check("activate_backward").floating("x", x).like("dy", dy, x).like("dx", dx, x);
+void binary_with_number(Binary function, const Tensor& x, const Tensor& out) {
+  const Check check(name_of(function));
+  check.floating("x", x).shape("out", out, x.shape());
+  check.dtype("out", out, is_comparison(function) ? DType::kBool : x.dtype());
+}
+
+void ternary(const TernaryFunction& function, const Tensor& a, const Tensor& b, const Tensor& c, const Tensor& out) {
+  const Check check("ternary");
+  check.floating("b", b).dtype("a", a, function.kind == Ternary::kWhere ? DType::kBool : b.dtype());
+  check.dtype("c", c, b.dtype()).dtype("out", out, b.dtype());
+  check.shape("out", out, broadcast_shape("ternary", broadcast_shape("ternary", a.shape(), b.shape()), c.shape()));
+}
+
+void expand(const Tensor& in, const Tensor& out) {
+  const Check check("expand");
+  check.floating("in", in).dtype("out", out, in.dtype());
+  check.shape("out", out, broadcast_shape("expand", in.shape(), out.shape()));
+}
+
+void unary_backward(const Tensor& at, const Tensor& dy, const Tensor& dx) {
+  Check("unary_backward").floating("at", at).like("dy", dy, at).like("dx", dx, at);
 }
 
 void dropout(const Tensor& x, double p, const Tensor& y) {
   same("dropout", x, y);
   if (!(p >= 0 && p <= 1)) throw UsageError("dropout: p must be in [0, 1], found " + std::to_string(p));
+}
+
+void random(std::int64_t first_element, const Tensor& out) {
+  Check("random").floating("out", out);
+  if (first_element < 0) throw UsageError("random: the first element is number " + std::to_string(first_element));
 }
 
 void sum(const Tensor& x, const Tensor& out) {

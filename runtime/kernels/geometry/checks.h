@@ -13,11 +13,16 @@ namespace lockstep::kernels::checks {
 void cast(const Tensor& in, const Tensor& out);
 void same_shape_floating(std::string_view operation, const Tensor& in, const Tensor& out);
 void same(std::string_view operation, const Tensor& in, const Tensor& out);
-/// add and multiply. Returns whether b is [channels] and broadcast over a's rows.
-bool binary(std::string_view operation, const Tensor& a, const Tensor& b, const Tensor& out);
-void activate_backward(const Tensor& x, const Tensor& dy, const Tensor& dx);
+/// Operands that broadcast to the shape of out, and dtypes as Elementwise says.
+void binary(Binary function, const Tensor& a, const Tensor& b, const Tensor& out);
+void binary_with_number(Binary function, const Tensor& x, const Tensor& out);
+void ternary(const TernaryFunction& function, const Tensor& a, const Tensor& b, const Tensor& c, const Tensor& out);
+void expand(const Tensor& in, const Tensor& out);
+void unary_backward(const Tensor& at, const Tensor& dy, const Tensor& dx);
 /// Also throws UsageError unless 0 <= p <= 1.
 void dropout(const Tensor& x, double p, const Tensor& y);
+/// Also throws UsageError for a negative first_element.
+void random(std::int64_t first_element, const Tensor& out);
 
 void sum(const Tensor& x, const Tensor& out);
 void sum_rows(const Tensor& x, const Tensor& out);

@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/kernels/functors/binary.h"
 #include "runtime/kernels/functors/convert.h"
 #include "runtime/kernels/functors/visit_dtype.h"
+#include "runtime/kernels/geometry/broadcast.h"
 #include "runtime/kernels/geometry/checks.h"
 #include "runtime/kernels/reference/families.h"
 #include "runtime/kernels/reference/values.h"
@@ -12,15 +14,7 @@ namespace lockstep::kernels::reference {
 
 namespace {
 
-template <class Function>
-void binary(std::string_view operation, const Tensor& a, const Tensor& b, const Tensor& out, Function function) {
-  checks::binary(operation, a, b, out);
-  Values values = load(a);
-  const Values other = load(b);
-  // b is as long as a, or as one row of it.
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = function(values[i], other[i % other.size()]);
-  store(values, out);
-}
+constexpr std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 void fill(const Tensor& out, double value) { store(Values(static_cast<std::size_t>(out.numel()), value), out); }
 
@@ -46,12 +40,49 @@ void accumulate(const Tensor& in, const Tensor& out) {
   store(sums, out);
 }
 
-void add(const Tensor& a, const Tensor& b, const Tensor& out) {
-  binary("add", a, b, out, [](double x, double y) { return x + y; });
+void binary(Binary which, const Tensor& a, const Tensor& b, const Tensor& out) {
+  checks::binary(which, a, b, out);
+  const Values as = load(a), bs = load(b);
+  const BroadcastWalk walk(out.shape(), {a.shape(), b.shape()});
+  Values values(static_cast<std::size_t>(out.numel()));
+  visit_binary(which, [&]<class Function>(Function) {
+    for (std::int64_t i = 0; i < out.numel(); ++i) {
+      values[index(i)] = Function::value(as[index(walk.offset(0, i))], bs[index(walk.offset(1, i))]);
+    }
+  });
+  store(values, out);
 }
 
-void multiply(const Tensor& a, const Tensor& b, const Tensor& out) {
-  binary("multiply", a, b, out, [](double x, double y) { return x * y; });
+void binary_with_number(Binary which, const Tensor& x, double number, bool number_first, const Tensor& out) {
+  checks::binary_with_number(which, x, out);
+  Values values = load(x);
+  visit_binary(which, [&]<class Function>(Function) {
+    for (double& value : values) value = number_first ? Function::value(number, value) : Function::value(value, number);
+  });
+  store(values, out);
+}
+
+void ternary(const TernaryFunction& which, const Tensor& a, const Tensor& b, const Tensor& c, const Tensor& out) {
+  checks::ternary(which, a, b, c, out);
+  const Values as = load(a), bs = load(b), cs = load(c);
+  const BroadcastWalk walk(out.shape(), {a.shape(), b.shape(), c.shape()});
+  Values values(static_cast<std::size_t>(out.numel()));
+  visit_ternary(which, [&](const auto& function) {
+    for (std::int64_t i = 0; i < out.numel(); ++i) {
+      values[index(i)] =
+          function.value(as[index(walk.offset(0, i))], bs[index(walk.offset(1, i))], cs[index(walk.offset(2, i))]);
+    }
+  });
+  store(values, out);
+}
+
+void expand(const Tensor& in, const Tensor& out) {
+  checks::expand(in, out);
+  const Values from = load(in);
+  const BroadcastWalk walk(out.shape(), {in.shape()});
+  Values values(static_cast<std::size_t>(out.numel()));
+  for (std::int64_t i = 0; i < out.numel(); ++i) values[index(i)] = from[index(walk.offset(0, i))];
+  store(values, out);
 }
 
 void scale(const Tensor& in, double factor, const float* device_factor, const Tensor& out) {
@@ -68,8 +99,10 @@ const Elementwise kElementwise{.fill = fill,
                                .cast = cast,
                                .copy_unless = copy_unless,
                                .accumulate = accumulate,
-                               .add = add,
-                               .multiply = multiply,
-                               .scale = scale};
+                               .scale = scale,
+                               .binary = binary,
+                               .binary_with_number = binary_with_number,
+                               .ternary = ternary,
+                               .expand = expand};
 
 }  // namespace lockstep::kernels::reference

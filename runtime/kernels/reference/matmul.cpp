@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/kernels/geometry/checks.h"
-#include "runtime/kernels/reference/activation.h"
 #include "runtime/kernels/reference/families.h"
+#include "runtime/kernels/reference/unary.h"
 #include "runtime/kernels/reference/values.h"
 
 namespace lockstep::kernels::reference {
@@ -35,9 +35,9 @@ void matmul(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b
   if (epilogue.preactivation.defined()) store(result, epilogue.preactivation);
   const Values derivative_at = epilogue.derivative_at.defined() ? load(epilogue.derivative_at) : Values();
   for (std::size_t i = 0; i < result.size(); ++i) {
-    result[i] = activation(epilogue.activation, result[i]);
+    result[i] = unary(unary_of(epilogue.activation), result[i]);
     if (epilogue.derivative != Activation::kNone)
-      result[i] *= activation_derivative(epilogue.derivative, derivative_at[i]);
+      result[i] *= unary_derivative(unary_of(epilogue.derivative), derivative_at[i]);
   }
   store(result, out);
 }

@@ -1,39 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <numbers>
+
 #include "runtime/base/counter_rng.h"
-#include "runtime/kernels/functors/activation.h"
+#include "runtime/kernels/functors/random.h"
+#include "runtime/kernels/functors/unary.h"
 #include "runtime/kernels/geometry/checks.h"
-#include "runtime/kernels/reference/activation.h"
 #include "runtime/kernels/reference/families.h"
+#include "runtime/kernels/reference/unary.h"
 #include "runtime/kernels/reference/values.h"
 
 namespace lockstep::kernels::reference {
 
-double activation(Activation kind, double x) {
-  double y = x;
-  if (kind != Activation::kNone) visit_activation(kind, [&](auto function) { y = function.exact(x); });
+double unary(const UnaryFunction& which, double x) {
+  double y = 0;
+  visit_unary(which, [&](const auto& function) { y = function.exact(x); });
   return y;
 }
 
-double activation_derivative(Activation kind, double at) {
-  double slope = 1;
-  if (kind != Activation::kNone) visit_activation(kind, [&](auto function) { slope = function.exact_derivative(at); });
+double unary_derivative(const UnaryFunction& which, double at) {
+  double slope = 0;
+  visit_unary(which, [&](const auto& function) { slope = function.exact_derivative(at); });
   return slope;
 }
 
 namespace {
 
-void activate(Activation kind, const Tensor& x, const Tensor& y) {
-  checks::same("activate", x, y);
+void unary(const UnaryFunction& function, const Tensor& x, const Tensor& y) {
+  checks::same("unary", x, y);
   Values values = load(x);
-  for (double& value : values) value = activation(kind, value);
+  for (double& value : values) value = reference::unary(function, value);
   store(values, y);
 }
 
-void activate_backward(Activation kind, const Tensor& at, const Tensor& dy, const Tensor& dx) {
-  checks::activate_backward(at, dy, dx);
+void unary_backward(const UnaryFunction& function, const Tensor& at, const Tensor& dy, const Tensor& dx) {
+  checks::unary_backward(at, dy, dx);
   const Values places = load(at);
   Values gradients = load(dy);
-  for (std::size_t i = 0; i < places.size(); ++i) gradients[i] *= activation_derivative(kind, places[i]);
+  for (std::size_t i = 0; i < places.size(); ++i) gradients[i] *= unary_derivative(function, places[i]);
   store(gradients, dx);
 }
 
@@ -51,8 +55,27 @@ void dropout(const Tensor& x, double p, const DropoutKey& key, std::int64_t firs
   store(values, y);
 }
 
+void random(Distribution distribution, double first, double second, const RandomKey& key, std::int64_t first_element,
+            const Tensor& out) {
+  checks::random(first_element, out);
+  const CounterRng rng = stream_of(key);
+  Values values(static_cast<std::size_t>(out.numel()));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::uint64_t number = static_cast<std::uint64_t>(first_element) + i;
+    const std::uint32_t bits[2] = {rng.at(number / 2 * 2), rng.at(number / 2 * 2 + 1)};
+    if (distribution == Distribution::kUniform) {
+      values[i] = first + (second - first) * static_cast<double>(uniform_from_bits(bits[number % 2]));
+    } else {
+      const double radius = std::sqrt(-2 * std::log(((bits[0] >> 9) + 0.5) * 0x1p-23));
+      const double angle = 2 * std::numbers::pi * static_cast<double>(uniform_from_bits(bits[1]));
+      values[i] = first + second * radius * (number % 2 == 0 ? std::cos(angle) : std::sin(angle));
+    }
+  }
+  store(values, out);
+}
+
 }  // namespace
 
-const Pointwise kPointwise{.activate = activate, .activate_backward = activate_backward, .dropout = dropout};
+const Pointwise kPointwise{.unary = unary, .unary_backward = unary_backward, .dropout = dropout, .random = random};
 
 }  // namespace lockstep::kernels::reference

@@ -36,10 +36,48 @@ const std::map<Op, CastPolicy> kExpected = {
     {Op::kDropout, CastPolicy::kNone},
     {Op::kReshape, CastPolicy::kNone},
     {Op::kMean, CastPolicy::kNone},
+    // pointwise
+    {Op::kNeg, CastPolicy::kNone},
+    {Op::kAbs, CastPolicy::kNone},
+    {Op::kSqrt, CastPolicy::kNone},
+    {Op::kRsqrt, CastPolicy::kFloat32},
+    {Op::kReciprocal, CastPolicy::kFloat32},
+    {Op::kExp, CastPolicy::kFloat32},
+    {Op::kExpm1, CastPolicy::kFloat32},
+    {Op::kLog, CastPolicy::kFloat32},
+    {Op::kLog1p, CastPolicy::kFloat32},
+    {Op::kLog2, CastPolicy::kFloat32},
+    {Op::kLog10, CastPolicy::kFloat32},
+    {Op::kSin, CastPolicy::kNone},
+    {Op::kCos, CastPolicy::kNone},
+    {Op::kTan, CastPolicy::kFloat32},
+    {Op::kSinh, CastPolicy::kFloat32},
+    {Op::kCosh, CastPolicy::kFloat32},
+    {Op::kAsin, CastPolicy::kFloat32},
+    {Op::kAcos, CastPolicy::kFloat32},
+    {Op::kErf, CastPolicy::kNone},
+    {Op::kSilu, CastPolicy::kNone},
+    {Op::kLeakyRelu, CastPolicy::kNone},
+    {Op::kElu, CastPolicy::kNone},
+    {Op::kSoftplus, CastPolicy::kFloat32},
+    {Op::kClamp, CastPolicy::kNone},
+    {Op::kPrelu, CastPolicy::kLowerPrecision},
+    {Op::kSub, CastPolicy::kPromote},
+    {Op::kDiv, CastPolicy::kPromote},
+    {Op::kPow, CastPolicy::kFloat32},
+    {Op::kMaximum, CastPolicy::kPromote},
+    {Op::kMinimum, CastPolicy::kPromote},
+    {Op::kCompare, CastPolicy::kPromote},
+    {Op::kWhere, CastPolicy::kPromote},
+    {Op::kLerp, CastPolicy::kPromote},
+    {Op::kAddcmul, CastPolicy::kPromote},
+    {Op::kAddcdiv, CastPolicy::kPromote},
+    {Op::kExpand, CastPolicy::kNone},
+    {Op::kSumTo, CastPolicy::kNone},
 };
 
 TEST(Policy, OfEveryOperationIsPyTorchs) {
-  ASSERT_EQ(kExpected.size(), static_cast<std::size_t>(Op::kSum) + 1) << "an operation is missing in this table";
+  ASSERT_EQ(kExpected.size(), static_cast<std::size_t>(Op::kSumTo) + 1) << "an operation is missing in this table";
   for (const auto& [op, policy] : kExpected) EXPECT_EQ(policy_of(op), policy) << name_of(op);
 }
 

@@ -64,7 +64,8 @@ TEST(Dropout, RefusesAProbabilityOutsideZeroToOne) {
 }
 
 TEST(Promotion, AddAndMulTakeTheWiderDtypeAndGiveEachOperandItsOwnGradient) {
-  for (const auto& operation : {&add, &mul}) {
+  using Operation = Tensor (*)(const Tensor&, const Tensor&);
+  for (const Operation operation : {Operation(&add), Operation(&mul)}) {
     const Tensor a = random_tensor({2, 3}, DType::kFloat16, 1), b = random_tensor({2, 3}, DType::kFloat32, 2);
     for (const Tensor& operand : {a, b}) operand.set_requires_grad(true);
     for (const auto& y : {operation(a, b), operation(b, a)}) {
@@ -154,7 +155,7 @@ TEST(Errors, NameTheOperationAndTheShapes) {
   EXPECT_THAT([&] { matmul(floats({2, 3}), floats({4, 5})); }, ThrowsMessage<ShapeError>(HasSubstr("[4, 5]")));
   EXPECT_THAT([&] { matmul(floats({3}), floats({3})); }, ThrowsMessage<ShapeError>(HasSubstr("rank 2")));
   EXPECT_THAT([&] { add(floats({2, 3}), floats({2})); }, ThrowsMessage<ShapeError>(HasSubstr("[2]")));
-  EXPECT_THAT([&] { mul(floats({3}), floats({2, 3})); }, ThrowsMessage<ShapeError>(HasSubstr("[2, 3]")));
+  EXPECT_THAT([&] { mul(floats({4}), floats({2, 3})); }, ThrowsMessage<ShapeError>(HasSubstr("[2, 3]")));
   EXPECT_THAT(
       [&] {
         conv(floats({2, 8, 8, 3}), floats({4, 3, 3, 2}), {}, {});

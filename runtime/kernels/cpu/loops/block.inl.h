@@ -56,8 +56,8 @@ void for_each_block(std::int64_t total, F f) {
   for (std::int64_t begin = 0; begin < total; begin += kBlock) f(begin, std::min(kBlock, total - begin));
 }
 
-template <class F, class... In>
-void transform_block(std::int64_t n, float* out, F f, const In*... in) {
+template <class Out, class F, class... In>
+void transform_block(std::int64_t n, Out* out, F f, const In*... in) {
   LOCKSTEP_VECTORIZE for (std::int64_t i = 0; i < n; ++i) out[i] = f(in[i]...);
 }
 

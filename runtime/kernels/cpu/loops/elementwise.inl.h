@@ -2,7 +2,6 @@
 #pragma once
 
 #include "runtime/kernels/cpu/loops/block.inl.h"
-#include "runtime/kernels/cpu/loops/channels.inl.h"
 
 namespace lockstep::kernels::cpu::LOCKSTEP_ISA {
 namespace {
@@ -13,56 +12,14 @@ void convert(Input in, Output out, std::int64_t total) {
   for_each_block(total, [&](std::int64_t begin, std::int64_t n) { narrow(x(begin, n), n, out.from(begin)); });
 }
 
-constexpr auto kPlus = [](float a, float b) { return a + b; };
-constexpr auto kTimes = [](float a, float b) { return a * b; };
-
 void accumulate(Input in, Output out, std::int64_t n) {
-  transform(n, out, kPlus, Reader({out.data, out.dtype}), Reader(in));
-}
-
-void add(Input a, Input b, Output out, std::int64_t n) { transform(n, out, kPlus, Reader(a), Reader(b)); }
-
-void multiply(Input a, Input b, Output out, std::int64_t n) { transform(n, out, kTimes, Reader(a), Reader(b)); }
-
-template <class F>
-void transform_channels(Input a, const float* b, Output out, std::int64_t rows, std::int64_t channels, F f) {
-  const Tiling tiling(rows, channels);
-  const TiledParameter tiled_b(b, tiling);
-  Reader a_block(a);
-  Writer out_block(out);
-  for_each_tile(tiling, [&](std::int64_t begin, std::int64_t column, std::int64_t n) {
-    transform_block(n, out_block(begin, n), f, a_block(begin, n), tiled_b.data() + column);
-    out_block.commit();
-  });
-}
-
-void add_channels(Input a, const float* b, Output out, std::int64_t rows, std::int64_t channels) {
-  transform_channels(a, b, out, rows, channels, kPlus);
-}
-
-void multiply_channels(Input a, const float* b, Output out, std::int64_t rows, std::int64_t channels) {
-  transform_channels(a, b, out, rows, channels, kTimes);
+  transform(
+      n, out, [](float a, float b) { return a + b; }, Reader({out.data, out.dtype}), Reader(in));
 }
 
 void scale(Input in, float factor, Output out, std::int64_t n) {
   transform(
       n, out, [factor](float x) { return x * factor; }, Reader(in));
-}
-
-void activate(Activation activation, Input x, Output y, std::int64_t n) {
-  if (activation == Activation::kNone) return convert(x, y, n);
-  visit_activation(activation, [&]<class Function>(Function) {
-    transform(
-        n, y, [](float v) { return Function::value(v); }, Reader(x));
-  });
-}
-
-void activate_backward(Activation activation, Input at, Input dy, Output dx, std::int64_t n) {
-  if (activation == Activation::kNone) return convert(dy, dx, n);
-  visit_activation(activation, [&]<class Function>(Function) {
-    transform(
-        n, dx, [](float v, float d) { return Function::backward(v, d); }, Reader(at), Reader(dy));
-  });
 }
 
 void dropout(Input x, double p, const DropoutKey& key, std::int64_t first, Output y, std::int64_t total) {

@@ -7,11 +7,12 @@
 
 #include "runtime/kernels/backend.h"
 #include "runtime/kernels/cpu/isa.h"
+#include "runtime/kernels/geometry/broadcast.h"
 #include "runtime/kernels/rank_reduce.h"
 
 namespace lockstep::kernels::cpu {
 
-/// Elements of float32, float16 or bfloat16 that a loop reads.
+/// Elements of float32, float16, bfloat16 or, for an operand of a ternary function, bool that a loop reads.
 struct Input {
   const void* data;
   DType dtype;
@@ -21,7 +22,8 @@ struct Input {
   }
 };
 
-/// Elements that a loop writes. They may be those of an input, element for element.
+/// Elements that a loop writes, also bool where the function is a comparison. They may be those of an input, element
+/// for element.
 struct Output {
   void* data;
   DType dtype;
@@ -38,6 +40,13 @@ inline Input input(const Tensor& tensor) {
 inline Output output(const Tensor& tensor) {
   return tensor.defined() ? Output{tensor.data(), tensor.dtype()} : Output{nullptr, DType::kFloat32};
 }
+
+/// An operand that may be broadcast.
+struct Operand {
+  Input in;  ///< from its first element on
+  const BroadcastWalk* walk;
+  int number;  ///< of the walk's operands
+};
 
 /// Parameters of the batch normalisation's passes, float32 [channels] each.
 struct BatchNormParameters {
@@ -58,15 +67,22 @@ struct Loops {
   // Elementwise over n elements.
   void (*convert)(Input in, Output out, std::int64_t n);
   void (*accumulate)(Input in, Output out, std::int64_t n);
-  void (*add)(Input a, Input b, Output out, std::int64_t n);
-  void (*multiply)(Input a, Input b, Output out, std::int64_t n);
-  void (*add_channels)(Input a, const float* b, Output out, std::int64_t rows, std::int64_t channels);
-  void (*multiply_channels)(Input a, const float* b, Output out, std::int64_t rows, std::int64_t channels);
+  // Elements [begin, begin + n) of the walk's output; `out` is where the first of them goes.
+  void (*binary)(Binary function, const Operand& a, const Operand& b, Output out, std::int64_t begin, std::int64_t n);
+  void (*ternary)(const TernaryFunction& function, const Operand& a, const Operand& b, const Operand& c, Output out,
+                  std::int64_t begin, std::int64_t n);
+  void (*expand)(const Operand& in, Output out, std::int64_t begin, std::int64_t n);
+  void (*binary_with_number)(Binary function, Input x, float number, bool number_first, Output out, std::int64_t n);
+  void (*binary_channels)(Binary function, Input a, const float* b, Output out, std::int64_t rows,
+                          std::int64_t channels);
   void (*scale)(Input in, float factor, Output out, std::int64_t n);
-  void (*activate)(Activation activation, Input x, Output y, std::int64_t n);
-  void (*activate_backward)(Activation activation, Input at, Input dy, Output dx, std::int64_t n);
+  void (*unary)(const UnaryFunction& function, Input x, Output y, std::int64_t n);
+  void (*unary_backward)(const UnaryFunction& function, Input at, Input dy, Output dx, std::int64_t n);
   /// Element i is number first + i of the global tensor.
   void (*dropout)(Input x, double p, const DropoutKey& key, std::int64_t first, Output y, std::int64_t n);
+  /// Element i is number first + i of the key's stream.
+  void (*random)(Distribution distribution, double first_parameter, double second_parameter, const RandomKey& key,
+                 std::int64_t first, Output out, std::int64_t n);
 
   // Reductions of one chunk, small enough for float32 sums.
   /// sums [channels] = sums over the rows.

@@ -16,8 +16,10 @@
 
 #include "runtime/kernels/cpu/compiler.h"
 #include "runtime/kernels/cpu/loops/loops.h"
-#include "runtime/kernels/functors/activation.h"
 #include "runtime/kernels/functors/batch_norm.h"
+#include "runtime/kernels/functors/binary.h"
 #include "runtime/kernels/functors/dropout.h"
 #include "runtime/kernels/functors/exp.h"
 #include "runtime/kernels/functors/optimizer.h"
+#include "runtime/kernels/functors/random.h"
+#include "runtime/kernels/functors/unary.h"

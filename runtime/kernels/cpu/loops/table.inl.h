@@ -4,26 +4,31 @@
 #include "runtime/kernels/cpu/loops/arena.inl.h"
 #include "runtime/kernels/cpu/loops/batch_norm.inl.h"
 #include "runtime/kernels/cpu/loops/block.inl.h"
+#include "runtime/kernels/cpu/loops/broadcast.inl.h"
 #include "runtime/kernels/cpu/loops/channels.inl.h"
 #include "runtime/kernels/cpu/loops/elementwise.inl.h"
 #include "runtime/kernels/cpu/loops/lanes.inl.h"
+#include "runtime/kernels/cpu/loops/random.inl.h"
 #include "runtime/kernels/cpu/loops/rank_reduce.inl.h"
 #include "runtime/kernels/cpu/loops/reductions.inl.h"
 #include "runtime/kernels/cpu/loops/softmax.inl.h"
+#include "runtime/kernels/cpu/loops/unary.inl.h"
 
 namespace lockstep::kernels::cpu::LOCKSTEP_ISA {
 
 const Loops kLoops{
     .convert = convert,
     .accumulate = accumulate,
-    .add = add,
-    .multiply = multiply,
-    .add_channels = add_channels,
-    .multiply_channels = multiply_channels,
+    .binary = binary,
+    .ternary = ternary,
+    .expand = expand,
+    .binary_with_number = binary_with_number,
+    .binary_channels = binary_channels,
     .scale = scale,
-    .activate = activate,
-    .activate_backward = activate_backward,
+    .unary = unary,
+    .unary_backward = unary_backward,
     .dropout = dropout,
+    .random = random,
     .sum_rows = sum_rows,
     .sum_of_squares = sum_of_squares,
     .all_finite = all_finite,

@@ -2,9 +2,10 @@
 #include <cmath>
 #include <numbers>
 
-#include "runtime/kernels/functors/activation.h"
+#include "runtime/kernels/functors/binary.h"
 #include "runtime/kernels/functors/dropout.h"
 #include "runtime/kernels/functors/exp.h"
+#include "runtime/kernels/functors/unary.h"
 #include "tests/runtime/kernels/loops/loops_fixture.h"
 
 namespace lockstep::kernels {
@@ -108,9 +109,10 @@ TEST(SigmoidFunctor, IsExactToFloatsAndKeepsItsTail) {
   EXPECT_EQ(Sigmoid::backward(0.5f, 2.0f), 0.5f);
 }
 
-TEST(Activations, OneThatIsNotInTheListIsRefused) {
-  EXPECT_THROW(visit_activation(Activation::kNone, [](auto) {}), UsageError);
-  EXPECT_THROW(visit_activation(static_cast<Activation>(99), [](auto) {}), UsageError);
+TEST(Functions, OneThatIsNotInTheListIsRefused) {
+  EXPECT_THROW(visit_unary(static_cast<Unary>(99), [](auto) {}), UsageError);
+  EXPECT_THROW(visit_binary(static_cast<Binary>(99), [](auto) {}), UsageError);
+  EXPECT_THROW(visit_ternary({static_cast<Ternary>(99)}, [](auto) {}), UsageError);
 }
 
 TEST(DropoutFunctor, KeepsExactlyWhereTheUniformNumberReachesP) {

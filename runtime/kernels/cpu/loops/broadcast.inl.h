@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "runtime/kernels/cpu/loops/channels.inl.h"
+
+namespace lockstep::kernels::cpu::LOCKSTEP_ISA {
+namespace {
+
+/// Reads an operand block by block as the output walks over it: in place where its elements lie as those of the output
+/// do, at least for the block, else brought together in a buffer.
+class BroadcastReader {
+ public:
+  /// Blocks begin at element `begin` of the output.
+  BroadcastReader(const Operand& operand, std::int64_t begin)
+      : in_(operand.in),
+        walk_(*operand.walk),
+        strides_(operand.walk->strides[operand.number]),
+        is_whole_(operand.walk->is_whole(operand.number)),
+        at_(is_whole_ ? begin : operand.walk->offset(operand.number, begin)) {
+    if (is_whole_) return;
+    for (int d = walk_.rank - 1; d >= 0; --d) {
+      place_[d] = begin % walk_.extents[d];
+      begin /= walk_.extents[d];
+    }
+  }
+
+  /// The next n <= kBlock elements; valid until the next call.
+  const float* operator()(std::int64_t n) {
+    if (is_whole_) {
+      const float* block = in_place_or_widened(n);
+      at_ += n;
+      return block;
+    }
+    const int last = walk_.rank - 1;
+    if (strides_[last] == 1 && place_[last] + n <= walk_.extents[last]) {
+      const float* block = in_place_or_widened(n);
+      advance(n);
+      return block;
+    }
+    for (std::int64_t done = 0; done < n;) {
+      const std::int64_t run = std::min(n - done, walk_.extents[last] - place_[last]);
+      if (strides_[last] == 1) {
+        widen(in_.from(at_), run, buffer_ + done);
+      } else {
+        float value;
+        widen(in_.from(at_), 1, &value);
+        std::fill_n(buffer_ + done, run, value);
+      }
+      advance(run);
+      done += run;
+    }
+    return buffer_;
+  }
+
+  /// Where the next elements are one that is repeated: that one, for the next n.
+  float repeated(std::int64_t n) {
+    float value;
+    widen(in_.from(at_), 1, &value);
+    advance(n);
+    return value;
+  }
+
+ private:
+  const float* in_place_or_widened(std::int64_t n) {
+    if (in_.dtype == DType::kFloat32) return static_cast<const float*>(in_.data) + at_;
+    widen(in_.from(at_), n, buffer_);
+    return buffer_;
+  }
+
+  /// Past `run` elements of the last dimension, at most to its end.
+  void advance(std::int64_t run) {
+    int d = walk_.rank - 1;
+    place_[d] += run;
+    at_ += run * strides_[d];
+    for (; d > 0 && place_[d] == walk_.extents[d]; --d) {
+      at_ += strides_[d - 1] - walk_.extents[d] * strides_[d];
+      place_[d] = 0;
+      ++place_[d - 1];
+    }
+  }
+
+  Input in_;
+  const BroadcastWalk& walk_;
+  const std::int64_t* strides_;
+  bool is_whole_;
+  std::int64_t at_;                           ///< the element that comes next, counted from the operand's first
+  std::int64_t place_[Shape::kMaxRank] = {};  ///< of that in the output
+  alignas(64) float buffer_[kBlock];
+};
+
+/// out[i] = f(operands at begin + i...)
+template <class F, class... Operands>
+void transform_broadcast(std::int64_t begin, std::int64_t total, Output out, F f, const Operands&... operands) {
+  const auto transform_with = [&](auto&&... readers) {
+    Writer writer(out);
+    for_each_block(total, [&](std::int64_t at, std::int64_t n) {
+      transform_block(n, writer(at, n), f, readers(n)...);
+      writer.commit();
+    });
+  };
+  transform_with(BroadcastReader(operands, begin)...);
+}
+
+/// transform_broadcast() where one operand repeats an element over the last dimension: run by run of that, f(x,
+/// repeated).
+template <class F>
+void transform_runs(std::int64_t begin, std::int64_t total, Output out, F f, const Operand& x,
+                    const Operand& repeated) {
+  const BroadcastWalk& walk = *x.walk;
+  const std::int64_t extent = walk.extents[walk.rank - 1];
+  BroadcastReader x_reader(x, begin), repeated_reader(repeated, begin);
+  Writer writer(out);
+  for (std::int64_t at = 0; at < total;) {
+    const std::int64_t n = std::min({kBlock, total - at, extent - (begin + at) % extent});
+    const float value = repeated_reader.repeated(n);
+    transform_block(
+        n, writer(at, n), [f, value](float v) { return f(v, value); }, x_reader(n));
+    writer.commit();
+    at += n;
+  }
+}
+
+/// Whether the operand repeats an element over a last dimension long enough for transform_runs().
+bool repeats(const Operand& operand) {
+  const BroadcastWalk& walk = *operand.walk;
+  constexpr std::int64_t kEnough = 32;
+  return walk.rank > 0 && walk.extents[walk.rank - 1] >= kEnough && walk.strides[operand.number][walk.rank - 1] == 0;
+}
+
+void binary(Binary which, const Operand& a, const Operand& b, Output out, std::int64_t begin, std::int64_t n) {
+  visit_binary(which, [&]<class Function>(Function) {
+    // Of a power with one exponent for all of a loop GCC makes no vector code.
+    if constexpr (Function::kBinary != Binary::kPow) {
+      if (repeats(b)) {
+        return transform_runs(
+            begin, n, out, [](float x, float y) { return Function::value(x, y); }, a, b);
+      }
+      if (repeats(a)) {
+        return transform_runs(
+            begin, n, out, [](float x, float y) { return Function::value(y, x); }, b, a);
+      }
+    }
+    transform_broadcast(
+        begin, n, out, [](float x, float y) { return Function::value(x, y); }, a, b);
+  });
+}
+
+/// out[i] = condition[i] ? a[i] : b[i], whatever the bits mean.
+template <class Bits>
+void select(const void* condition, const void* a, const void* b, void* out, std::int64_t n) {
+  transform_block(
+      n, static_cast<Bits*>(out), [](bool holds, Bits x, Bits y) { return holds ? x : y; },
+      static_cast<const bool*>(condition), static_cast<const Bits*>(a), static_cast<const Bits*>(b));
+}
+
+void ternary(const TernaryFunction& which, const Operand& a, const Operand& b, const Operand& c, Output out,
+             std::int64_t begin, std::int64_t n) {
+  const auto is_whole = [](const Operand& operand) { return operand.walk->is_whole(operand.number); };
+  if (which.kind == Ternary::kWhere && is_whole(a) && is_whole(b) && is_whole(c)) {
+    const auto select_bits = size_of(out.dtype) == 2 ? select<std::uint16_t> : select<std::uint32_t>;
+    return select_bits(a.in.from(begin).data, b.in.from(begin).data, c.in.from(begin).data, out.data, n);
+  }
+  visit_ternary(which, [&]<class Function>(Function function) {
+    transform_broadcast(
+        begin, n, out, [function](float x, float y, float z) { return function.value(x, y, z); }, a, b, c);
+  });
+}
+
+void expand(const Operand& in, Output out, std::int64_t begin, std::int64_t n) {
+  transform_broadcast(
+      begin, n, out, [](float x) { return x; }, in);
+}
+
+void binary_with_number(Binary which, Input x, float number, bool number_first, Output out, std::int64_t total) {
+  if (which == Binary::kPow && !number_first) {
+    // The usual exponents, as PyTorch does.
+    const auto of_x = [&](auto f) { transform(total, out, f, Reader(x)); };
+    if (number == 2.0f) return of_x([](float v) { return v * v; });
+    if (number == 3.0f) return of_x([](float v) { return v * v * v; });
+    if (number == 1.0f) return of_x([](float v) { return v; });
+    if (number == -1.0f) return of_x([](float v) { return 1.0f / v; });
+  }
+  // A block of the number: in a loop with one that is the same in every turn, GCC makes vector code of fewer functions.
+  alignas(64) float numbers[kBlock];
+  std::fill_n(numbers, kBlock, number);
+  const auto same = [&numbers](std::int64_t, std::int64_t) -> const float* { return numbers; };
+  visit_binary(which, [&]<class Function>(Function) {
+    constexpr auto kValue = [](float a, float b) { return Function::value(a, b); };
+    if (number_first) {
+      transform(total, out, kValue, same, Reader(x));
+    } else {
+      transform(total, out, kValue, Reader(x), same);
+    }
+  });
+}
+
+void binary_channels(Binary which, Input a, const float* b, Output out, std::int64_t rows, std::int64_t channels) {
+  visit_binary(which, [&]<class Function>(Function) {
+    const Tiling tiling(rows, channels);
+    const TiledParameter tiled_b(b, tiling);
+    Reader a_block(a);
+    Writer out_block(out);
+    for_each_tile(tiling, [&](std::int64_t begin, std::int64_t column, std::int64_t n) {
+      transform_block(
+          n, out_block(begin, n), [](float x, float y) { return Function::value(x, y); }, a_block(begin, n),
+          tiled_b.data() + column);
+      out_block.commit();
+    });
+  });
+}
+
+}  // namespace
+}  // namespace lockstep::kernels::cpu::LOCKSTEP_ISA

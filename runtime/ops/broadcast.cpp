@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/ops/broadcast.h"
+
+#include "amp/autocast/autocast.h"
+#include "runtime/autograd/node.h"
+#include "runtime/kernels/backend.h"
+#include "runtime/ops/broadcast_sum.h"
+
+namespace lockstep::ops {
+
+Tensor expand(const Tensor& input, const Shape& shape) {
+  const Tensor x = amp::autocast(amp::Op::kExpand, input);
+  if (x.shape() == shape) return x;
+  const Tensor y = Tensor::empty(shape, x.dtype(), x.device());
+  kernels::backend(x.device()).expand(x, y);
+  autograd::record(y, "expand", {x},
+                   {.recorded = [from = x.shape()](const Tensor& dy, const autograd::BackwardContext&) {
+                     return std::vector<Tensor>{sum_to(dy, from)};
+                   }});
+  return y;
+}
+
+Tensor sum_to(const Tensor& input, const Shape& shape) {
+  const Tensor x = amp::autocast(amp::Op::kSumTo, input);
+  if (x.shape() == shape) return x;
+  const Tensor y = Tensor::empty(shape, x.dtype(), x.device());
+  sum_broadcast(x, false, y);
+  autograd::record(y, "sum_to", {x},
+                   {.recorded = [from = x.shape()](const Tensor& dy, const autograd::BackwardContext&) {
+                     return std::vector<Tensor>{expand(dy, from)};
+                   }});
+  return y;
+}
+
+}  // namespace lockstep::ops

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "runtime/tensor/tensor.h"
+
+namespace lockstep::ops {
+
+/// x broadcast to `shape` by NumPy's rules: a copy. Its gradient is sum_to().
+Tensor expand(const Tensor& x, const Shape& shape);
+/// The sum of x over whatever broadcasting a tensor of `shape` to x's shape repeats, in a fixed order. Its gradient is
+/// expand().
+Tensor sum_to(const Tensor& x, const Shape& shape);
+
+}  // namespace lockstep::ops

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "runtime/tensor/tensor.h"
+
+namespace lockstep::ops {
+
+/// out = the sum of x over whatever broadcasting `out` to x's shape repeats, added to out where `accumulate`. Outside
+/// the graph; in a fixed order. Throws ShapeError where out does not broadcast to x's shape.
+void sum_broadcast(const Tensor& x, bool accumulate, const Tensor& out);
+
+}  // namespace lockstep::ops

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/kernels/pointwise.h"
+#include "runtime/tensor/tensor.h"
+
+// New tensors, outside the graph.
+
+namespace lockstep::ops {
+
+/// Where and as what a tensor is made.
+struct Placement {
+  DType dtype = DType::kFloat32;
+  Device device = kCpu;
+};
+
+/// `value` in every element, converted to the dtype.
+Tensor full(const Shape& shape, double value, const Placement& placement = {});
+Tensor ones(const Shape& shape, const Placement& placement = {});
+Tensor zeros(const Shape& shape, const Placement& placement = {});
+
+/// Of the shape, dtype and device of `like`.
+Tensor full_like(const Tensor& like, double value);
+Tensor ones_like(const Tensor& like);
+Tensor zeros_like(const Tensor& like);
+
+/// Of another shape, with the dtype and device of `like`.
+Tensor new_full(const Tensor& like, const Shape& shape, double value);
+Tensor new_zeros(const Tensor& like, const Shape& shape);
+
+/// 0, 1, ..., n - 1.
+Tensor arange(std::int64_t n, const Placement& placement = {});
+/// The identity matrix [n, n].
+Tensor eye(std::int64_t n, const Placement& placement = {});
+
+/// Random numbers of a floating dtype, named by key and element: element i is number first_element + i of the key's
+/// stream. The same key gives the same numbers on every device, to rounding, and a rank that draws rows of a global
+/// tensor draws what one rank would. `high` itself may come by rounding.
+struct UniformOptions {
+  double low = 0;
+  double high = 1;
+  std::int64_t first_element = 0;
+};
+Tensor uniform(const Shape& shape, const kernels::RandomKey& key, const UniformOptions& options = {},
+               const Placement& placement = {});
+struct NormalOptions {
+  double mean = 0;
+  double deviation = 1;  ///< standard deviation
+  std::int64_t first_element = 0;
+};
+Tensor normal(const Shape& shape, const kernels::RandomKey& key, const NormalOptions& options = {},
+              const Placement& placement = {});
+
+}  // namespace lockstep::ops

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "runtime/ops/elementwise.h"
+
+// + - * / on tensors and numbers, as ops::add, sub, mul and div say. There is no ==, which a reader might take for
+// "the same tensor" or for one answer; ops::eq compares elements.
+
+namespace lockstep {
+
+inline Tensor operator-(const Tensor& x) { return ops::neg(x); }
+
+inline Tensor operator+(const Tensor& a, const Tensor& b) { return ops::add(a, b); }
+inline Tensor operator+(const Tensor& a, double b) { return ops::add(a, b); }
+inline Tensor operator+(double a, const Tensor& b) { return ops::add(b, a); }
+
+inline Tensor operator-(const Tensor& a, const Tensor& b) { return ops::sub(a, b); }
+inline Tensor operator-(const Tensor& a, double b) { return ops::sub(a, b); }
+inline Tensor operator-(double a, const Tensor& b) { return ops::sub(a, b); }
+
+inline Tensor operator*(const Tensor& a, const Tensor& b) { return ops::mul(a, b); }
+inline Tensor operator*(const Tensor& a, double b) { return ops::mul(a, b); }
+inline Tensor operator*(double a, const Tensor& b) { return ops::mul(b, a); }
+
+inline Tensor operator/(const Tensor& a, const Tensor& b) { return ops::div(a, b); }
+inline Tensor operator/(const Tensor& a, double b) { return ops::div(a, b); }
+inline Tensor operator/(double a, const Tensor& b) { return ops::div(a, b); }
+
+}  // namespace lockstep

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/ops/promoted.h"
+
+#include "amp/autocast/autocast.h"
+#include "runtime/autograd/cast.h"
+
+namespace lockstep::ops {
+
+Operands::Operands(amp::Op op, const Tensor& first, const Tensor& second)
+    : a(amp::autocast(op, first, second)), b(amp::autocast(op, second, first)) {
+  // Outside autocast a policy other than promotion leaves operands as they come in.
+  if (a.dtype() == b.dtype() || !is_floating(a.dtype()) || !is_floating(b.dtype())) return;
+  const DType wider = promote(a.dtype(), b.dtype());
+  a = autograd::cast(a, wider);
+  b = autograd::cast(b, wider);
+}
+
+}  // namespace lockstep::ops

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions of one, two and three numbers: results and gradients on every device and in every dtype.
+#include <functional>
+#include <limits>
+#include <string>
+
+#include "tests/runtime/ops/operation_fixture.h"
+
+namespace lockstep::ops {
+namespace {
+
+using ops::testing::Accuracy;
+using ops::testing::AllTypes;
+using ops::testing::OnName;
+using ops::testing::OperationTest;
+
+template <class T>
+using PointwiseTest = OperationTest<T>;
+TYPED_TEST_SUITE(PointwiseTest, AllTypes, OnName);
+
+/// Batches that any operation must take: several rows, one, none.
+constexpr std::int64_t kRows[] = {5, 1, 0};
+
+/// A function of one number, where it has a derivative.
+struct Case {
+  std::string name;
+  std::function<Tensor(const Tensor&)> function;
+  double low;
+  double high;
+  Accuracy accuracy = {};
+};
+
+const Case kCases[] = {
+    {"neg", neg, -2, 2},
+    {"abs", abs, -2, 2},
+    {"sqrt", sqrt, 0.3, 4},
+    // Derivatives from the rounded output: of its cube and its square.
+    {"rsqrt", rsqrt, 0.3, 4, {.intermediate = 8}},
+    {"reciprocal", reciprocal, 0.4, 4, {.intermediate = 16}},
+    {"exp", exp, -4, 2, {.intermediate = 12}},
+    {"expm1", expm1, -4, 2},
+    {"log", log, 0.3, 9},
+    {"log1p", log1p, -0.6, 9},
+    {"log2", log2, 0.3, 9},
+    {"log10", log10, 0.3, 9},
+    {"sin", sin, -9, 9, {.magnitude = 4}},
+    {"cos", cos, -9, 9, {.magnitude = 4}},
+    {"tan", tan, -1.2, 1.2, {.magnitude = 8}},
+    {"sinh", sinh, -3, 3, {.magnitude = 8}},
+    {"cosh", cosh, -3, 3, {.magnitude = 8}},
+    {"asin", asin, -0.9, 0.9, {.magnitude = 4}},
+    {"acos", acos, -0.9, 0.9, {.magnitude = 4}},
+    {"erf", erf, -2, 2, {.magnitude = 4}},
+    {"silu", silu, -8, 8, {.magnitude = 8}},
+    {"leaky_relu", [](const Tensor& x) { return leaky_relu(x, 0.2); }, -2, 2},
+    {"elu", [](const Tensor& x) { return elu(x, 1.5); }, -4, 2, {.magnitude = 4}},
+    {"softplus", [](const Tensor& x) { return softplus(x); }, -8, 8, {.magnitude = 8}},
+    {"softplus with a threshold", [](const Tensor& x) { return softplus(x, 2.5, 4); }, -3, 3, {.magnitude = 8}},
+    {"clamp", [](const Tensor& x) { return clamp(x, -0.5, 0.75); }, -2, 2},
+    {"clamp from below", [](const Tensor& x) { return clamp(x, 0.25); }, -2, 2},
+    {"add a number", [](const Tensor& x) { return add(x, 0.75); }, -2, 2},
+    {"sub a number", [](const Tensor& x) { return sub(x, 0.75); }, -2, 2},
+    {"sub from a number", [](const Tensor& x) { return sub(0.75, x); }, -2, 2},
+    {"mul by a number", [](const Tensor& x) { return mul(x, 0.75); }, -2, 2},
+    {"div by a number", [](const Tensor& x) { return div(x, 0.75); }, -2, 2},
+    {"div a number", [](const Tensor& x) { return div(0.75, x); }, 0.4, 3, {.intermediate = 12}},
+    {"square", [](const Tensor& x) { return pow(x, 2); }, -2, 2, {.intermediate = 6}},
+    {"cube", [](const Tensor& x) { return pow(x, 3); }, -2, 2, {.intermediate = 30}},
+    {"pow of a number", [](const Tensor& x) { return pow(x, -1.7); }, 0.5, 3, {.intermediate = 24}},
+    {"pow 0", [](const Tensor& x) { return pow(x, 0); }, -2, 2},
+    {"a number to the power", [](const Tensor& x) { return pow(2.5, x); }, -2, 2, {.intermediate = 12}},
+};
+
+TYPED_TEST(PointwiseTest, FunctionsOfOneNumber) {
+  for (const Case& one : kCases) {
+    SCOPED_TRACE(one.name);
+    for (const std::int64_t rows : kRows) {
+      this->check([&](const auto& in) { return one.function(in[0]); },
+                  {this->random({rows, 3, 3}, 1, one.low, one.high)}, one.accuracy);
+    }
+  }
+}
+
+TYPED_TEST(PointwiseTest, FunctionsOfAScalar) {
+  this->check([](const auto& in) { return exp(in[0]); }, {this->random({}, 1)}, {.intermediate = 3});
+}
+
+/// Pairs of shapes and what they broadcast to.
+struct Shapes {
+  Shape a;
+  Shape b;
+  Shape out;
+};
+const Shapes kShapes[] = {{{5, 4}, {5, 4}, {5, 4}},
+                          {{5, 4}, {4}, {5, 4}},
+                          {{4}, {5, 4}, {5, 4}},
+                          {{5, 4}, {5, 1}, {5, 4}},
+                          {{5, 1}, {4}, {5, 4}},
+                          {{2, 3, 4}, {}, {2, 3, 4}},
+                          {{}, {3, 1}, {3, 1}},
+                          {{2, 3, 4}, {3, 1}, {2, 3, 4}},
+                          {{2, 3, 4}, {2, 1, 4}, {2, 3, 4}},
+                          {{2, 1, 4}, {1, 3, 1}, {2, 3, 4}},
+                          {{2, 1, 2, 1, 2, 1}, {1, 3, 1, 2, 1, 2}, {2, 3, 2, 2, 2, 2}},
+                          {{0, 4}, {4}, {0, 4}},
+                          {{0, 4}, {1, 1}, {0, 4}},
+                          {{1}, {0}, {0}}};
+
+struct PairCase {
+  std::string name;
+  Tensor (*function)(const Tensor&, const Tensor&);
+  double low;  ///< of the second operand
+  double high;
+  double intermediate;
+};
+const PairCase kPairs[] = {{"add", add, -1, 1, 0},  {"sub", sub, -1, 1, 0},          {"mul", mul, -1, 1, 1},
+                           {"div", div, 0.5, 2, 8}, {"maximum", maximum, 0.2, 3, 0}, {"minimum", minimum, 0.2, 3, 0}};
+
+TYPED_TEST(PointwiseTest, FunctionsOfTwoBroadcastOperands) {
+  for (const PairCase& pair : kPairs) {
+    SCOPED_TRACE(pair.name);
+    for (const Shapes& shapes : kShapes) {
+      SCOPED_TRACE(shapes.a.str() + " and " + shapes.b.str());
+      const Tensor a = this->random(shapes.a, 1, 0.3, 2.5), b = this->random(shapes.b, 2, pair.low, pair.high);
+      EXPECT_EQ(pair.function(a, b).shape(), shapes.out);
+      // What is summed for the gradient is rounded before.
+      const double copies = static_cast<double>(shapes.out.numel());
+      this->check([&](const auto& in) { return pair.function(in[0], in[1]); }, {a, b},
+                  {.terms = shapes.out.numel() + 1, .magnitude = 8, .intermediate = pair.intermediate * copies});
+    }
+  }
+}
+
+TYPED_TEST(PointwiseTest, PowersOfTensors) {
+  for (const Shapes& shapes : kShapes) {
+    SCOPED_TRACE(shapes.a.str() + " and " + shapes.b.str());
+    this->check([](const auto& in) { return pow(in[0], in[1]); },
+                {this->random(shapes.a, 1, 0.5, 2), this->random(shapes.b, 2, -2, 2)},
+                {.terms = shapes.out.numel() + 1,
+                 .magnitude = 16,
+                 .intermediate = 24 * static_cast<double>(shapes.out.numel())});
+  }
+}
+
+TYPED_TEST(PointwiseTest, PreluWithAWeightAChannelAndWithOne) {
+  for (const std::int64_t rows : kRows) {
+    const Tensor x = this->random({rows, 3, 4}, 1);
+    for (const Shape& weight : {Shape{4}, Shape{1}, Shape{}}) {
+      this->check([](const auto& in) { return prelu(in[0], in[1]); }, {x, this->random(weight, 2, 0.1, 0.5)},
+                  {.terms = 12 * rows + 1, .magnitude = 2, .intermediate = 12.0 * static_cast<double>(rows)});
+    }
+  }
+}
+
+TYPED_TEST(PointwiseTest, WhereChoosesFromBroadcastOperands) {
+  for (const std::int64_t rows : kRows) {
+    const Tensor condition = gt(this->random({rows, 1, 4}, 3), 0);
+    const auto holds = [&](const Tensor& like) { return condition.to(like.device()); };
+    const Tensor a = this->random({rows, 3, 4}, 1), b = this->random({rows, 3, 4}, 2), row = this->random({4}, 4);
+    this->check([&](const auto& in) { return where(holds(in[0]), in[0], in[1]); }, {a, b});
+    this->check([&](const auto& in) { return where(holds(in[0]), in[0], in[1]); }, {a, row}, {.terms = 3 * rows + 1});
+    this->check([&](const auto& in) { return where(holds(in[0]), in[0], -0.5); }, {a});
+    this->check([&](const auto& in) { return where(holds(in[0]), -0.5, in[0]); }, {a});
+  }
+}
+
+TYPED_TEST(PointwiseTest, ClampsBetweenTensors) {
+  const Tensor x = this->random({5, 4}, 1, -2, 2), low = this->random({4}, 2, -1, -0.1),
+               high = this->random({4}, 3, 0.1, 1);
+  this->check([](const auto& in) { return clamp(in[0], in[1], in[2]); }, {x, low, high}, {.terms = 5});
+  this->check([](const auto& in) { return clamp(in[0], in[1], Tensor()); }, {x, low}, {.terms = 5});
+}
+
+TYPED_TEST(PointwiseTest, FunctionsOfThreeNumbers) {
+  for (const std::int64_t rows : kRows) {
+    const Tensor a = this->random({rows, 4}, 1), b = this->random({rows, 4}, 2), c = this->random({4}, 3, 0.5, 2);
+    const Accuracy accuracy{.terms = rows + 1, .magnitude = 4, .intermediate = 16 * static_cast<double>(rows) + 4};
+    this->check([](const auto& in) { return lerp(in[0], in[1], in[2]); }, {a, b, c}, accuracy);
+    this->check([](const auto& in) { return lerp(in[0], in[1], 0.25); }, {a, b}, {.magnitude = 4, .intermediate = 1});
+    this->check([](const auto& in) { return addcmul(in[0], in[1], in[2], 0.75); }, {a, b, c}, accuracy);
+    this->check([](const auto& in) { return addcdiv(in[0], in[1], in[2], 0.75); }, {a, b, c}, accuracy);
+  }
+}
+
+TYPED_TEST(PointwiseTest, ExpandAndSumTo) {
+  for (const Shapes& shapes : kShapes) {
+    SCOPED_TRACE(shapes.a.str() + " to " + shapes.out.str());
+    this->check([&](const auto& in) { return expand(in[0], shapes.out); }, {this->random(shapes.a, 1)},
+                {.terms = shapes.out.numel() + 1});
+    this->check([&](const auto& in) { return sum_to(in[0], shapes.b); }, {this->random(shapes.out, 1)},
+                {.terms = shapes.out.numel() + 1});
+  }
+}
+
+TYPED_TEST(PointwiseTest, OperatorsOnTensorsAndNumbers) {
+  this->check([](const auto& in) { return 2 - (in[0] * in[1] + 1.5) / (-in[1] + 4) * 0.5 + in[0] - 1; },
+              {this->random({5, 4}, 1), this->random({4}, 2)}, {.terms = 5, .magnitude = 8, .intermediate = 8});
+}
+
+TYPED_TEST(PointwiseTest, ComparisonsAreBoolOnEveryDevice) {
+  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+  const auto there = [&](const std::vector<double>& values, const Shape& shape) {
+    return kernels::testing::tensor_of(values, shape, this->kDType).to(this->kDevice);
+  };
+  const Tensor a = there({1, 2, 3, kNaN}, {4}), b = there({2, 2, 2, 2}, {4}), column = there({1, 2}, {2, 1});
+  using Truth = std::vector<double>;
+  const auto expect = [&](const Tensor& found, const Truth& truth) {
+    EXPECT_EQ(found.dtype(), DType::kBool);
+    EXPECT_FALSE(found.requires_grad());
+    EXPECT_EQ(kernels::testing::values_of(found), truth);
+  };
+  expect(eq(a, b), {0, 1, 0, 0});
+  expect(ne(a, b), {1, 0, 1, 1});
+  expect(lt(a, b), {1, 0, 0, 0});
+  expect(le(a, b), {1, 1, 0, 0});
+  expect(gt(a, b), {0, 0, 1, 0});
+  expect(ge(a, b), {0, 1, 1, 0});
+  expect(eq(a, 2), {0, 1, 0, 0});
+  expect(ne(a, 2), {1, 0, 1, 1});
+  expect(lt(a, 2), {1, 0, 0, 0});
+  expect(le(a, 2), {1, 1, 0, 0});
+  expect(gt(a, 2), {0, 0, 1, 0});
+  expect(ge(a, 2), {0, 1, 1, 0});
+  expect(lt(column, a), {0, 1, 1, 0, 0, 0, 1, 0});
+}
+
+}  // namespace
+}  // namespace lockstep::ops
