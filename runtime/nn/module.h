@@ -61,6 +61,8 @@ class Module {
   Module& half() { return to(DType::kFloat16); }
   Module& bfloat16() { return to(DType::kBFloat16); }
   Module& float_() { return to(DType::kFloat32); }
+  /// Moves parameters, their gradients and the running statistics. UsageError as above.
+  Module& to(Device device);
   /// That of the first parameter; float32 where there is none.
   DType dtype() const;
 
@@ -108,6 +110,8 @@ class Module {
 
  private:
   const Tensor* first_parameter() const;
+  /// Those of parameters() that are not `what` yet. Throws UsageError for one in an arena.
+  std::vector<Parameter> to_replace(const std::function<bool(const Tensor&)>& is_done, const std::string& what) const;
   void walk(const std::string& prefix, const std::function<void(const std::string&, Module&)>& visit);
 
   std::vector<Parameter> parameters_;

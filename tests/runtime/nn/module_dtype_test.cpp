@@ -31,11 +31,8 @@ std::unique_ptr<Sequential> small_model() {
   model->add<BatchNorm>("norm", 7, true);
   model->add<Linear>("last", 7, 3);
   initialize(*model, 11);
-  for (const Parameter& parameter : model->parameters()) {
-    const Tensor there = parameter.tensor.detach().to(device());
-    parameter.tensor.rebind(there.storage(), 0, there.dtype());
-  }
-  for (const auto& [name, statistics] : model->statistics()) statistics->move_to(device());
+  model->to(device());
+  for (const Parameter& parameter : model->parameters()) EXPECT_EQ(parameter.tensor.device(), device());
   return model;
 }
 
