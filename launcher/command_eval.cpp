@@ -67,10 +67,7 @@ void add_eval(CLI::App& app, Action& chosen) {
   CLI::App& eval = *app.add_subcommand("eval", "evaluate a checkpoint on a job's evaluation data");
   command->job.add_to(eval);
   command->launch.add_to(eval, false);
-  eval.add_option("--checkpoint", command->checkpoint,
-                  "a checkpoint, or a run directory for its newest one; default: runs/<the job's name>")
-      ->type_name("PATH")
-      ->check(not_empty());
+  add_checkpoint(eval, command->checkpoint);
   eval.add_flag("--json", command->json, "print the result as JSON");
   eval.callback([command, &chosen] { chosen = [command] { return run(*command); }; });
 }

@@ -6,6 +6,7 @@
 
 #include "launcher/command_doctor.h"
 #include "launcher/command_eval.h"
+#include "launcher/command_infer.h"
 #include "launcher/command_inspect.h"
 #include "launcher/command_train.h"
 #include "launcher/command_validate.h"
@@ -66,6 +67,7 @@ Action parse(int argc, const char* const* argv) {
   app.require_subcommand(1);
   add_train(app, chosen);
   add_eval(app, chosen);
+  add_infer(app, chosen);
   add_validate(app, chosen);
   add_inspect(app, chosen);
   add_doctor(app, chosen);

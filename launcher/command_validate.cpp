@@ -4,11 +4,13 @@
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "launcher/job_plan.h"
 #include "launcher/launch.h"
 #include "launcher/run_directory.h"
 #include "runtime/job/job.h"
+#include "runtime/train/dry_run.h"
 
 namespace lockstep::launcher {
 
@@ -22,12 +24,14 @@ struct ValidateCommand {
   std::string run_dir;
   bool json = false;
   bool print = false;
+  bool dry_run = false;
 };
 
 /// What the job says, whether that can be trained, and what is wrong or strange with either.
 struct Validation {
   job::Checked checked;
   train::Plan plan;  ///< of a job that reads as sound
+  std::optional<train::DryRun> measured;
 
   ExitCode code() const { return plan.errors.empty() ? ExitCode::kDone : plan.errors.front().code; }
 };
@@ -40,6 +44,9 @@ Validation validate(const ValidateCommand& command) {
   }
   for (const job::Diagnostic& diagnostic : found.checked.diagnostics) {
     found.plan.errors.push_back({diagnostic, ExitCode::kUsage, {}});
+  }
+  if (command.dry_run && found.plan.errors.empty()) {
+    found.measured = train::dry_run(found.checked.job, rank_count(command.launch), command.launch.device_of(0));
   }
   return found;
 }
@@ -69,6 +76,7 @@ Json describe(const Validation& found, const ValidateCommand& command) {
     result["hash"] = job::hash(found.checked.job);
     result["plan"] = to_json(found.plan, found.checked.job, rank_count(command.launch));
   }
+  if (found.measured) result["measured"] = to_json(*found.measured);
   return result;
 }
 
@@ -96,6 +104,7 @@ ExitCode run(const ValidateCommand& command) {
   } else {
     std::printf("%s: a sound job, \"%s\"\n%s", command.job.job.c_str(), found.checked.job.name().c_str(),
                 plan_text(to_json(found.plan, found.checked.job, rank_count(command.launch))).c_str());
+    if (found.measured) std::fputs(measured_text(to_json(*found.measured)).c_str(), stdout);
   }
   return found.code();
 }
@@ -110,6 +119,8 @@ void add_validate(CLI::App& app, Action& chosen) {
   add_run_dir(validate, command->run_dir);
   CLI::Option* json = validate.add_flag("--json", command->json, "print the findings and the plan as JSON");
   validate.add_flag("--print", command->print, "print the job as resolved, with every default")->excludes(json);
+  validate.add_flag("--dry-run", command->dry_run,
+                    "also train one step of the first rank's samples, and say what memory it takes; writes nothing");
   validate.callback([command, &chosen] { chosen = [command] { return run(*command); }; });
 }
 

@@ -144,4 +144,18 @@ std::string plan_text(const Json& plan) {
          line("checkpoints", checkpoints_text(plan["checkpoints"]));
 }
 
+Json to_json(const train::DryRun& measured) {
+  return {{"peak", measured.peak},
+          {"activations", measured.activations},
+          {"gradients_of_activations", measured.activation_gradients},
+          {"step_ms", measured.step_ms}};
+}
+
+std::string measured_text(const Json& measured) {
+  std::array<char, 48> time{};
+  std::snprintf(time.data(), time.size(), ", in a step of %.0f ms", measured["step_ms"].get<double>());
+  return line("measured", "peak " + size(measured["peak"]) + ", activations " + size(measured["activations"]) +
+                              ", gradients of activations " + size(measured["gradients_of_activations"]) + time.data());
+}
+
 }  // namespace lockstep::launcher

@@ -7,6 +7,7 @@
 
 #include "launcher/options.h"
 #include "runtime/job/job.h"
+#include "runtime/train/dry_run.h"
 #include "runtime/train/plan.h"
 
 namespace lockstep::launcher {
@@ -23,5 +24,9 @@ nlohmann::ordered_json to_json(const train::Plan& plan, const job::Job& job, int
 
 /// The same for a person.
 std::string plan_text(const nlohmann::ordered_json& plan);
+
+/// {"peak", "activations", "gradients_of_activations": bytes, "step_ms"}
+nlohmann::ordered_json to_json(const train::DryRun& measured);
+std::string measured_text(const nlohmann::ordered_json& measured);
 
 }  // namespace lockstep::launcher

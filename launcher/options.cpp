@@ -11,6 +11,14 @@ const CLI::Validator& not_empty() {
   return kNotEmpty;
 }
 
+void add_checkpoint(CLI::App& command, std::string& checkpoint) {
+  command
+      .add_option("--checkpoint", checkpoint,
+                  "a checkpoint, or a run directory for its newest one; default: runs/<the job's name>")
+      ->type_name("PATH")
+      ->check(not_empty());
+}
+
 void add_run_dir(CLI::App& command, std::string& run_dir) {
   command.add_option("--run-dir", run_dir, "where the run's files go; default: runs/<the job's name>")
       ->type_name("DIR")

@@ -30,6 +30,9 @@ const CLI::Validator& not_empty();
 /// Adds --set.
 CLI::Option* add_overrides(CLI::App& command, std::vector<std::string>& overrides);
 
+/// Adds --checkpoint.
+void add_checkpoint(CLI::App& command, std::string& checkpoint);
+
 /// Adds --run-dir.
 void add_run_dir(CLI::App& command, std::string& run_dir);
 

@@ -51,7 +51,7 @@ Reducer::Lane Reducer::make_lane(int number, const DdpOptions& options) const {
   if (options.reduce_in_float32 && is_reduced(arena_->wire().dtype())) {
     std::int64_t longest = 0;
     for (const Bucket& bucket : buckets_) longest = std::max(longest, bucket.end - bucket.begin);
-    const MemoryScope purpose(MemoryPurpose::kGradients);
+    const MemoryScope purpose(MemoryPurpose::kWorkspaces);
     const Storage memory = communicator_->allocate(static_cast<std::size_t>(longest) * sizeof(float));
     lane.widened = Tensor::view(memory, 0, {longest}, DType::kFloat32);
   }

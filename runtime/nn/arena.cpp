@@ -19,12 +19,21 @@ constexpr std::int64_t kAlignment = 32;
 /// Elements [slot.begin, slot.end) of a flat tensor.
 Tensor flat_slice(const Tensor& flat, const Arena::Slot& slot) { return flat.rows(slot.begin, slot.end); }
 
+/// Where the next parameter begins.
+std::int64_t padded(std::int64_t end) { return (end + kAlignment - 1) / kAlignment * kAlignment; }
+
 Storage memory_for(MemoryPurpose purpose, std::size_t bytes, Device device) {
   const MemoryScope scope(purpose);
   return Storage::allocate(bytes, device);
 }
 
 }  // namespace
+
+std::int64_t arena_elements(const std::vector<Parameter>& parameters) {
+  std::int64_t elements = 0;
+  for (const Parameter& parameter : parameters) elements = padded(elements + parameter.tensor.numel());
+  return elements;
+}
 
 std::size_t gradient_bytes(std::int64_t elements, DType wire, bool float32_too) {
   const std::size_t extra = float32_too && wire != DType::kFloat32 ? sizeof(float) : 0;
@@ -38,7 +47,7 @@ Arena::Arena(Module& root, const ArenaOptions& options) : options_(options), sta
   for (Parameter& parameter : parameters) {
     const std::int64_t end = size_ + parameter.tensor.numel();
     slots_.push_back({std::move(parameter), size_, end});
-    size_ = (end + kAlignment - 1) / kAlignment * kAlignment;
+    size_ = padded(end);
   }
 
   const Device device = options_.device;

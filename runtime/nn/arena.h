@@ -23,6 +23,9 @@ struct ArenaOptions {
   Device device = kCpu;
 };
 
+/// Arena::size() of the arena that would hold these parameters.
+std::int64_t arena_elements(const std::vector<Parameter>& parameters);
+
 /// Bytes of the gradients of `elements` (Arena::size()) on a device: in the dtype of the wire, and where that is 16-bit
 /// 4 more an element for a step of several backward passes, train.accumulate > 1, or GradScaler::unscale_().
 std::size_t gradient_bytes(std::int64_t elements, DType wire, bool float32_too);

@@ -6,7 +6,9 @@
 namespace lockstep::nn {
 
 /// The model's output at the opt level that amp::initialize gave it: under autocast (O1), or with the input cast to 16
-/// bits and the result back to float32 (O2, O3). A model that was not initialised runs as it is.
+/// bits and the result back to float32 (O2, O3). A model that was not initialised runs in its own dtype,
+/// Module::dtype(): the input is cast to it, and a 16-bit result back to float32; within the caller's own Autocast it
+/// runs as it is. Integer inputs stay as they are.
 Tensor forward(Module& model, const Tensor& input);
 
 }  // namespace lockstep::nn

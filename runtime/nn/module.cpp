@@ -6,6 +6,7 @@
 #include <numbers>
 #include <string_view>
 
+#include "runtime/autograd/cast.h"
 #include "runtime/autograd/meta.h"
 #include "runtime/base/counter_rng.h"
 #include "runtime/kernels/backend.h"
@@ -55,6 +56,55 @@ void Module::commit_statistics() {
 
 void Module::train(bool training) {
   for_each([training](const std::string&, Module& module) { module.training_ = training; });
+}
+
+Module& Module::to(DType dtype) {
+  if (!is_floating(dtype)) throw UsageError("a module cannot become " + std::string(name_of(dtype)));
+  const auto is_done = [dtype](const Tensor& tensor) { return tensor.dtype() == dtype; };
+  for (const Parameter& parameter : to_replace(is_done, std::string(name_of(dtype)))) {
+    const Tensor rounded = autograd::cast(parameter.tensor.detach(), dtype);
+    parameter.tensor.rebind(rounded.storage(), 0, dtype);
+    Tensor& grad = autograd::meta_of(parameter.tensor).grad;
+    if (grad.defined()) grad = autograd::cast(grad.detach(), dtype);
+  }
+  return *this;
+}
+
+Module& Module::to(Device device) {
+  const auto is_done = [device](const Tensor& tensor) { return tensor.device() == device; };
+  for (const Parameter& parameter : to_replace(is_done, "a tensor on " + str(device))) {
+    const Tensor there = parameter.tensor.detach().to(device);
+    parameter.tensor.rebind(there.storage(), 0, there.dtype());
+    Tensor& grad = autograd::meta_of(parameter.tensor).grad;
+    if (grad.defined()) grad = grad.detach().to(device);
+  }
+  for (const auto& [name, running] : statistics()) running->move_to(device);
+  return *this;
+}
+
+std::vector<Parameter> Module::to_replace(const std::function<bool(const Tensor&)>& is_done,
+                                          const std::string& what) const {
+  std::vector<Parameter> others = parameters();
+  std::erase_if(others, [&is_done](const Parameter& parameter) { return is_done(parameter.tensor); });
+  for (const Parameter& parameter : others) {
+    if (!autograd::meta_of(parameter.tensor).slot.defined()) continue;
+    throw UsageError("parameter " + parameter.name + " cannot become " + what + ": an optimizer trains it",
+                     "Choose dtype and device with amp::initialize, or convert a model without an optimizer.");
+  }
+  return others;
+}
+
+DType Module::dtype() const {
+  const Tensor* first = first_parameter();
+  return first == nullptr ? DType::kFloat32 : first->dtype();
+}
+
+const Tensor* Module::first_parameter() const {
+  if (!parameters_.empty()) return &parameters_.front().tensor;
+  for (const auto& [name, child] : children_) {
+    if (const Tensor* first = child->first_parameter()) return first;
+  }
+  return nullptr;
 }
 
 void Module::for_each(const std::function<void(const std::string&, Module&)>& visit) { walk("", visit); }

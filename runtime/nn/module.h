@@ -52,6 +52,20 @@ class Module {
   /// Running statistics by path.
   std::vector<std::pair<std::string, RunningStatistics*>> statistics();
 
+  /// Rounds all parameters to `dtype`, in place: they are what the model is from then on, and no float32 master weights
+  /// are kept, so float_() after half() brings no bit back. Gradients collected so far follow. Running statistics stay
+  /// float32, as at every opt level. For deploying a model: nn::forward() has the input follow. Training in 16 bits is
+  /// amp::initialize's, which keeps masters; UsageError where it holds the parameters already, in another dtype, and
+  /// for a `dtype` that is not floating.
+  Module& to(DType dtype);
+  Module& half() { return to(DType::kFloat16); }
+  Module& bfloat16() { return to(DType::kBFloat16); }
+  Module& float_() { return to(DType::kFloat32); }
+  /// Moves parameters, their gradients and the running statistics. UsageError as above.
+  Module& to(Device device);
+  /// That of the first parameter; float32 where there is none.
+  DType dtype() const;
+
   /// Accepts the running statistics that training forward passes have left pending: for a loop without an optimizer's
   /// step, as one that estimates them anew under NoGrad. A step calls it with its verdict.
   void commit_statistics();
@@ -95,6 +109,9 @@ class Module {
   void adopt(std::string name, std::unique_ptr<Module> module);
 
  private:
+  const Tensor* first_parameter() const;
+  /// Those of parameters() that are not `what` yet. Throws UsageError for one in an arena.
+  std::vector<Parameter> to_replace(const std::function<bool(const Tensor&)>& is_done, const std::string& what) const;
   void walk(const std::string& prefix, const std::function<void(const std::string&, Module&)>& visit);
 
   std::vector<Parameter> parameters_;

@@ -50,7 +50,6 @@ void Optimizer::attach(std::shared_ptr<nn::Arena> arena) {
                          .parameter = static_cast<std::int64_t>(segments_.size())});
   }
   arena_ = std::move(arena);
-  const MemoryScope scope(MemoryPurpose::kOptimizerState);
   const auto count = static_cast<std::int64_t>(segments_.size());
   const Device device = arena_->masters().device();
   flags_ = Tensor::zeros({count}, DType::kFloat32, device);
@@ -62,7 +61,12 @@ void Optimizer::attach(std::shared_ptr<nn::Arena> arena) {
   skipped_ = Tensor::zeros({1}, DType::kFloat32, device);
   set_learning_rates(rates_);
   state_.clear();
+  const MemoryScope scope(MemoryPurpose::kOptimizerState);
   allocate_state();
+}
+
+std::size_t Optimizer::state_bytes(std::int64_t elements) const {
+  return state_names().size() * static_cast<std::size_t>(elements) * sizeof(float);
 }
 
 nn::Arena& Optimizer::arena() const {

@@ -36,6 +36,8 @@ class Optimizer {
   virtual std::string name() const = 0;
   /// What attach() makes beside the masters, a float32 an element each: the names that state() then gives.
   virtual std::vector<std::string> state_names() const = 0;
+  /// Bytes of that for an arena of so many elements, arena_elements(), to the byte.
+  std::size_t state_bytes(std::int64_t elements) const;
 
   /// Binds the optimizer to the arena that holds its parameters; amp::initialize does it. Throws UsageError unless the
   /// arena holds exactly these parameters.

@@ -14,6 +14,20 @@ constexpr std::string_view kOptimizerPrefix = "optimizer/";
 
 bool is_optimizer(const std::string& name) { return name.starts_with(kOptimizerPrefix); }
 
+std::map<std::string, Tensor> without_optimizer(std::map<std::string, Tensor> tensors) {
+  std::erase_if(tensors, [](const auto& entry) { return is_optimizer(entry.first); });
+  return tensors;
+}
+
+/// Copies all or, where names or shapes differ, none.
+void copy_all(const std::map<std::string, Tensor>& targets, const std::map<std::string, Tensor>& found,
+              const std::string& path) {
+  std::map<std::string, checkpoint::TensorSpec> expected;
+  for (const auto& [name, tensor] : targets) expected[name] = {tensor.dtype(), tensor.shape()};
+  checkpoint::require_match(expected, found, path);
+  for (const auto& [name, tensor] : targets) tensor.copy_from(found.at(name));
+}
+
 }  // namespace
 
 std::map<std::string, Tensor> state_tensors(const nn::Arena& arena, const optim::Optimizer& optimizer) {
@@ -42,17 +56,22 @@ std::map<std::string, Tensor> host_copies(const std::map<std::string, Tensor>& t
 
 void restore_tensors(nn::Arena& arena, optim::Optimizer& optimizer, const checkpoint::Checkpoint& saved,
                      bool with_optimizer) {
-  std::map<std::string, Tensor> targets = state_tensors(arena, optimizer);
-  std::map<std::string, Tensor> found = saved.tensors;
-  if (!with_optimizer) {
-    std::erase_if(targets, [](const auto& entry) { return is_optimizer(entry.first); });
-    std::erase_if(found, [](const auto& entry) { return is_optimizer(entry.first); });
+  const std::map<std::string, Tensor> targets = state_tensors(arena, optimizer);
+  if (with_optimizer) {
+    copy_all(targets, saved.tensors, saved.path);
+  } else {
+    copy_all(without_optimizer(targets), without_optimizer(saved.tensors), saved.path);
   }
-  std::map<std::string, checkpoint::TensorSpec> expected;
-  for (const auto& [name, tensor] : targets) expected[name] = {tensor.dtype(), tensor.shape()};
-  checkpoint::require_match(expected, found, saved.path);
-  for (const auto& [name, tensor] : targets) tensor.copy_from(found.at(name));
   arena.refresh_copies();
+}
+
+void restore_model(nn::Module& model, const checkpoint::Checkpoint& saved) {
+  std::map<std::string, Tensor> targets;
+  for (const nn::Parameter& parameter : model.parameters()) {
+    targets["model/" + parameter.name] = parameter.tensor.detach();
+  }
+  for (const auto& [name, statistics] : model.statistics()) targets["statistics/" + name] = statistics->committed();
+  copy_all(targets, without_optimizer(saved.tensors), saved.path);
 }
 
 void broadcast_optimizer(optim::Optimizer& optimizer, comm::Communicator& communicator) {

@@ -25,6 +25,9 @@ std::map<std::string, Tensor> host_copies(const std::map<std::string, Tensor>& t
 void restore_tensors(nn::Arena& arena, optim::Optimizer& optimizer, const checkpoint::Checkpoint& saved,
                      bool with_optimizer);
 
+/// Writes a checkpoint's weights and running statistics into a model without an arena. Throws as above.
+void restore_model(nn::Module& model, const checkpoint::Checkpoint& saved);
+
 /// Makes every rank's optimizer state and applied steps those of rank 0. A collective.
 void broadcast_optimizer(optim::Optimizer& optimizer, comm::Communicator& communicator);
 

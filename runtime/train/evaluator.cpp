@@ -6,12 +6,13 @@
 #include "runtime/autograd/grad_mode.h"
 #include "runtime/data/eval_batches.h"
 #include "runtime/kernels/backend.h"
+#include "runtime/train/prediction.h"
 
 namespace lockstep::train {
 
 namespace {
 
-/// How many rows have their highest logit at the target (on the CPU); the first one on ties. NaN is never right.
+/// How many rows have their highest logit at the target (on the CPU).
 std::int64_t count_correct(const Tensor& device_logits, const Tensor& targets) {
   const Tensor logits = device_logits.to(kCpu);
   const Tensor values = Tensor::empty(logits.shape(), DType::kFloat32);
@@ -20,12 +21,7 @@ std::int64_t count_correct(const Tensor& device_logits, const Tensor& targets) {
   const auto row = values.as<float>();
   std::int64_t correct = 0;
   for (std::size_t i = 0; i < targets.as<std::int64_t>().size(); ++i) {
-    std::size_t best = 0;
-    for (std::size_t c = 1; c < classes; ++c) {
-      if (row[i * classes + c] > row[i * classes + best]) best = c;
-    }
-    const bool number = row[i * classes + best] == row[i * classes + best];
-    correct += number && static_cast<std::int64_t>(best) == targets.as<std::int64_t>()[i] ? 1 : 0;
+    correct += class_of(row.subspan(i * classes, classes)) == targets.as<std::int64_t>()[i] ? 1 : 0;
   }
   return correct;
 }

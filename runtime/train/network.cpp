@@ -11,14 +11,21 @@
 
 namespace lockstep::train {
 
-Network::Network(const job::Job& job, const data::Dataset& dataset, Device device)
-    : device_(device), classifies_(job.train().loss() != job::MSE), label_smoothing_(job.train().label_smoothing()) {
-  if (classifies_ != (dataset.classes() > 0)) {
-    throw UsageError(classifies_ ? "train.loss: CROSS_ENTROPY needs data with classes; this data set is for regression"
-                                 : "train.loss: MSE needs regression data; this data set has classes");
+std::unique_ptr<nn::Module> build_model(const job::Job& job, const data::Dataset& dataset) {
+  const bool classifies = job.train().loss() != job::MSE;
+  if (classifies != (dataset.classes() > 0)) {
+    throw UsageError(classifies ? "train.loss: CROSS_ENTROPY needs data with classes; this data set is for regression"
+                                : "train.loss: MSE needs regression data; this data set has classes");
   }
-  const std::int64_t outputs = classifies_ ? dataset.classes() : dataset.target_shape().numel();
-  model_ = model_zoo::build(job::model_options(job.model()), {dataset.sample_shape(), outputs}, job.seed());
+  const std::int64_t outputs = classifies ? dataset.classes() : dataset.target_shape().numel();
+  return model_zoo::build(job::model_options(job.model()), {dataset.sample_shape(), outputs}, job.seed());
+}
+
+Network::Network(const job::Job& job, const data::Dataset& dataset, Device device)
+    : device_(device),
+      classifies_(job.train().loss() != job::MSE),
+      label_smoothing_(job.train().label_smoothing()),
+      model_(build_model(job, dataset)) {
   optimizer_ = job::make_optimizer(job.optimizer(), model_->parameters());
   amp::initialize(*model_, *optimizer_, job::amp_options(job.amp()), device);
 }

@@ -11,6 +11,10 @@
 
 namespace lockstep::train {
 
+/// The job's model, with its initial weights in float32 on the CPU, for samples like those of `dataset`. Throws
+/// UsageError where the loss does not suit the data.
+std::unique_ptr<nn::Module> build_model(const job::Job& job, const data::Dataset& dataset);
+
 /// A job's model at its opt level, with its loss: what training and evaluation share. The optimizer comes with it,
 /// because it owns the state that belongs to the weights.
 class Network {

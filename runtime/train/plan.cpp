@@ -204,23 +204,24 @@ class Planner {
   }
 
   void count_bytes(nn::Module& model, const optim::Optimizer& optimizer, std::int64_t tensors) {
-    const std::int64_t count = plan_.parameters;
-    const auto bytes = [count](DType dtype) { return count * static_cast<std::int64_t>(size_of(dtype)); };
+    const std::int64_t elements = nn::arena_elements(model.parameters());
+    const auto bytes = [elements](DType dtype) { return elements * static_cast<std::int64_t>(size_of(dtype)); };
     const DType compute = amp::properties_of(job::amp_options(job_.amp())).compute_dtype;
     const DType wire = job::ddp_options(job_.comm()).wire_dtype.value_or(compute);
-    plan_.memory.weights = count * kFloatBytes;
+    plan_.memory.weights = bytes(DType::kFloat32);
     plan_.memory.compute_copies = compute == DType::kFloat32 ? 0 : bytes(compute);
     plan_.memory.gradients = bytes(wire);
-    plan_.memory.gradient_sums = job_.train().accumulate() > 1 && is_reduced(wire) ? count * kFloatBytes : 0;
-    plan_.memory.optimizer_state = count * kFloatBytes * static_cast<std::int64_t>(optimizer.state_names().size());
+    plan_.memory.gradient_sums = job_.train().accumulate() > 1 && is_reduced(wire) ? bytes(DType::kFloat32) : 0;
+    plan_.memory.optimizer_state = static_cast<std::int64_t>(optimizer.state_bytes(elements));
 
     std::int64_t statistics = 0;
     for (const auto& [name, running] : model.statistics()) statistics += running->committed().numel();
     const std::int64_t steps = job_.train().steps();
     const std::int64_t every = job_.checkpoint().every_steps();
     plan_.checkpoints.count = every == 0 ? 1 : (steps + every - 1) / every;
-    plan_.checkpoints.bytes =
-        plan_.memory.weights + plan_.memory.optimizer_state + statistics * kFloatBytes + tensors * kStepCountBytes;
+    // Without the padding.
+    const auto state = static_cast<std::int64_t>(optimizer.state_bytes(plan_.parameters));
+    plan_.checkpoints.bytes = (plan_.parameters + statistics) * kFloatBytes + state + tensors * kStepCountBytes;
     plan_.checkpoints.directory = options_.run_dir / "checkpoints";
   }
 

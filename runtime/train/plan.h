@@ -24,7 +24,8 @@ struct PlanOptions {
   Device device = kCpu;
 };
 
-/// Bytes that the weights and what belongs to them take on each rank, without the padding between parameters.
+/// Bytes that the weights and what belongs to them take on each rank, the padding between parameters included: what the
+/// allocator gives for each purpose (memory_use()), to the byte.
 struct PlannedMemory {
   std::int64_t weights = 0;         ///< float32 masters
   std::int64_t compute_copies = 0;  ///< of the weights, in 16 bits

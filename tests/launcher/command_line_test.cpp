@@ -126,7 +126,7 @@ TEST_F(CommandLine, ValidateAcceptsASoundJob) {
   training      1,500 samples of [8,8,1] in 10 classes
   evaluation    297 samples, every 200 steps and at the end
   model         mlp, 26,122 parameters, O0 in FP32
-  memory        weights 102.0 KiB, gradients 102.0 KiB, optimizer state 204.1 KiB
+  memory        weights 102.1 KiB, gradients 102.1 KiB, optimizer state 204.2 KiB
   steps         600 of 64 samples: 24 steps an epoch, 25 epochs
   ranks         1
   checkpoints   1 of 306.2 KiB, at the end; in runs/digits_mlp/checkpoints
@@ -137,7 +137,7 @@ TEST_F(CommandLine, ValidateCountsTheRanksThatItIsTold) {
   const Ended two = run({"validate", kConvnetJob, "--nproc", "2", "--run-dir", "here"});
   EXPECT_EQ(two.code, 0) << two.err;
   EXPECT_THAT(two.out, HasSubstr("\n  ranks         2\n"));
-  EXPECT_THAT(two.out, HasSubstr("optimizer state 113.9 KiB on each rank\n"));
+  EXPECT_THAT(two.out, HasSubstr("optimizer state 114.0 KiB on each rank\n"));
   EXPECT_THAT(two.out,
               HasSubstr("6 of 228.6 KiB, every 100 steps and at the end; the newest 3 stay; in here/checkpoints"));
   const std::string fault = "fault={ kill { step: 1 rank: 1 } }";

@@ -4,13 +4,19 @@
 #include <gmock/gmock.h>
 #include <sys/resource.h>
 
+#include "amp/grad_scaler/opt_level.h"
 #include "comm/ddp/distributed_data_parallel.h"
 #include "comm/group/communicator.h"
+#include "model_zoo/build.h"
 #include "runtime/data/make_dataset.h"
 #include "runtime/job/data_options.h"
 #include "runtime/job/job.h"
+#include "runtime/job/make_optimizer.h"
+#include "runtime/job/model_options.h"
 #include "runtime/job/training_options.h"
 #include "runtime/step/saved_tensors.h"
+#include "runtime/tensor/memory.h"
+#include "runtime/train/dry_run.h"
 #include "runtime/train/network.h"
 
 namespace lockstep::train {
@@ -36,7 +42,8 @@ struct ReadyJob {
 
 class ReadyJobs : public testing::TestWithParam<ReadyJob> {};
 
-// By hand: weights of layers and their biases, gamma and beta of batch norm. 4 bytes a weight, 2 where it has 16 bits.
+// By hand: weights of layers and their biases, gamma and beta of batch norm. 4 bytes a weight, 2 where it has 16 bits;
+// a parameter's share of the memory is a multiple of 32 elements.
 TEST_P(ReadyJobs, ArePlannedExactly) {
   const ReadyJob& job = GetParam();
   const Plan planned = plan_of(job.file);
@@ -57,60 +64,123 @@ constexpr std::int64_t kMlp = 64 * 128 + 128 + 128 * 128 + 128 + 128 * 10 + 10;
 constexpr std::int64_t kWide = 3 * (4096 * 4096 + 4096);
 constexpr std::int64_t kNarrow = 3 * (1024 * 1024 + 1024);
 constexpr std::int64_t kResnet50 = 25557032;  // as published
+// With the padding behind the last layer's bias: of 10, and of 1000 elements.
+constexpr std::int64_t kConvnetMemory = kConvnet + 22, kMlpMemory = kMlp + 22, kResnet50Memory = kResnet50 + 24;
 
-INSTANTIATE_TEST_SUITE_P(Configs, ReadyJobs,
-                         testing::Values(ReadyJob{"digits_convnet.pbtxt", kConvnet, 1500, 24, 4 * kConvnet,
-                                                  2 * kConvnet, 2 * kConvnet, 4 * kConvnet},
-                                         ReadyJob{"digits_mlp.pbtxt", kMlp, 1500, 24, 4 * kMlp, 0, 4 * kMlp, 8 * kMlp},
-                                         ReadyJob{"mlp_4096.pbtxt", kWide, 25600, 50, 4 * kWide, 2 * kWide, 2 * kWide,
-                                                  0},
-                                         ReadyJob{"synthetic_mlp.pbtxt", kNarrow, 65536, 64, 4 * kNarrow, 2 * kNarrow,
-                                                  2 * kNarrow, 4 * kNarrow},
-                                         ReadyJob{"resnet50_synthetic.pbtxt", kResnet50, 12800, 50, 4 * kResnet50,
-                                                  2 * kResnet50, 2 * kResnet50, 4 * kResnet50}),
-                         [](const auto& which) { return which.param.file.substr(0, which.param.file.find('.')); });
+INSTANTIATE_TEST_SUITE_P(
+    Configs, ReadyJobs,
+    testing::Values(ReadyJob{"digits_convnet.pbtxt", kConvnet, 1500, 24, 4 * kConvnetMemory, 2 * kConvnetMemory,
+                             2 * kConvnetMemory, 4 * kConvnetMemory},
+                    ReadyJob{"digits_mlp.pbtxt", kMlp, 1500, 24, 4 * kMlpMemory, 0, 4 * kMlpMemory, 8 * kMlpMemory},
+                    ReadyJob{"mlp_4096.pbtxt", kWide, 25600, 50, 4 * kWide, 2 * kWide, 2 * kWide, 0},
+                    ReadyJob{"synthetic_mlp.pbtxt", kNarrow, 65536, 64, 4 * kNarrow, 2 * kNarrow, 2 * kNarrow,
+                             4 * kNarrow},
+                    ReadyJob{"resnet50_synthetic.pbtxt", kResnet50, 12800, 50, 4 * kResnet50Memory, 2 * kResnet50Memory,
+                             2 * kResnet50Memory, 4 * kResnet50Memory}),
+    [](const auto& which) { return which.param.file.substr(0, which.param.file.find('.')); });
 
-/// Elements that are not padding.
-std::int64_t bytes_of(const nn::Arena& arena, const Tensor& flat) {
-  std::int64_t count = 0;
-  for (const nn::Arena::Slot& slot : arena.slots()) count += slot.end - slot.begin;
-  return flat.defined() ? count * static_cast<std::int64_t>(size_of(flat.dtype())) : 0;
+/// "sgd { lr: 0.1 }" for each kind of optimizer that a job can name, and with what makes it keep more or less.
+std::vector<std::string> optimizers() {
+  std::vector<std::string> texts{"sgd { lr: 0.1 momentum: 0.9 } clip_norm: 1"};
+  const auto* kinds = job::Optimizer::descriptor()->FindOneofByName("kind");
+  for (int i = 0; i < kinds->field_count(); ++i) texts.push_back(kinds->field(i)->name() + " { lr: 0.1 }");
+  return texts;
 }
 
-TEST(Plan, StatesTheMemoryThatTrainingTakes) {
+const std::vector<std::string> kLevels{"", "opt_level: O1", "opt_level: O2 dtype: BF16", "opt_level: O3"};
+
+/// The bytes that the allocator holds for what a plan predicts.
+PlannedMemory held() {
+  const auto bytes = [](MemoryPurpose purpose) {
+    return static_cast<std::int64_t>(memory_use(kCpu, purpose).allocated);
+  };
+  return {bytes(MemoryPurpose::kMasterWeights), bytes(MemoryPurpose::kComputeCopies), bytes(MemoryPurpose::kGradients),
+          bytes(MemoryPurpose::kFloat32Gradients), bytes(MemoryPurpose::kOptimizerState)};
+}
+
+/// Compares the plan with what the allocator hands out to the model and optimizer of the job, values left out.
+void expect_planned_to_the_byte(const std::string& file, const std::vector<std::string>& overrides) {
+  const job::Job job = job::load(kConfigs + file, overrides);
+  const Plan planned = plan_of(file, overrides);
+  ASSERT_THAT(planned.errors, IsEmpty());
+  const PlannedMemory before = held();
+  ASSERT_EQ(before.weights, 0);
   comm::World world = comm::World::from_environment();
-  for (const std::string optimizer :
-       {"sgd { lr: 1 }", "sgd { lr: 1 momentum: 0.9 }", "adam { lr: 1 }", "adamw { lr: 1 }"}) {
-    for (const std::string amp : {"", "opt_level: O1", "opt_level: O2 dtype: BF16", "opt_level: O3"}) {
-      const std::vector<std::string> overrides{"optimizer={ " + optimizer + " }", "amp={ " + amp + " }"};
-      const Plan planned = plan_of("digits_convnet.pbtxt", overrides);
-      const job::Job job = job::load(kConfigs + "digits_convnet.pbtxt", overrides);
-      const data::DatasetPtr data = data::make_dataset(job::data_options(job.data()), data::Split::kTrain);
-      Network network(job, *data, kCpu);
-      const comm::DistributedDataParallel ddp(network.model(), world, job::ddp_options(job.comm()));
-      const nn::Arena& arena = network.arena();
-      EXPECT_EQ(planned.memory.weights, bytes_of(arena, arena.masters()));
-      EXPECT_EQ(planned.memory.compute_copies, bytes_of(arena, arena.copies())) << amp;
-      EXPECT_EQ(planned.memory.gradients, bytes_of(arena, arena.grads())) << amp;
-      std::int64_t state = 0;
-      std::vector<std::string> names;
-      for (const auto& [name, flat] : network.optimizer().state()) {
-        state += bytes_of(arena, flat);
-        names.push_back(name);
-      }
-      EXPECT_EQ(network.optimizer().state_names(), names);
-      EXPECT_EQ(planned.memory.optimizer_state, state) << optimizer;
-      std::int64_t saved = 0;
-      for (const auto& [name, tensor] : step::state_tensors(network.arena(), network.optimizer())) {
-        saved += tensor.numel() * static_cast<std::int64_t>(size_of(tensor.dtype()));
-      }
-      EXPECT_EQ(planned.checkpoints.bytes, saved) << optimizer;
+  const std::int64_t outputs = planned.train.classes > 0 ? planned.train.classes : planned.train.target_shape.numel();
+  const auto model = model_zoo::outline(job::model_options(job.model()), {planned.train.sample_shape, outputs});
+  const auto optimizer = job::make_optimizer(job.optimizer(), model->parameters());
+  amp::initialize(*model, *optimizer, job::amp_options(job.amp()));
+  const comm::DistributedDataParallel ddp(*model, world, job::ddp_options(job.comm()));
+  if (planned.memory.gradient_sums > 0) model->arena()->float32_grads();
+  const PlannedMemory now = held();
+  EXPECT_EQ(planned.memory.weights, now.weights);
+  EXPECT_EQ(planned.memory.compute_copies, now.compute_copies);
+  EXPECT_EQ(planned.memory.gradients, now.gradients);
+  EXPECT_EQ(planned.memory.gradient_sums, now.gradient_sums);
+  EXPECT_EQ(planned.memory.optimizer_state, now.optimizer_state);
+}
+
+TEST_P(ReadyJobs, ArePlannedToTheByteThatIsAllocatedAtEveryOptLevel) {
+  for (const std::string& amp : kLevels) {
+    SCOPED_TRACE(amp);
+    expect_planned_to_the_byte(GetParam().file, {"amp={ " + amp + " }", "comm.wire_dtype=unset"});
+  }
+}
+
+TEST(Plan, OfTheReadyJobWhoseDataAreNotHereIsToTheByteToo) {
+  const std::string data = "data={ global_batch: 8 train { synthetic { samples: 8 shape: [32, 32, 3] classes: 10 } } }";
+  for (const std::string& amp : kLevels) {
+    SCOPED_TRACE(amp);
+    expect_planned_to_the_byte("cifar10_resnet18.pbtxt",
+                               {data, "train.eval_every=0", "amp={ " + amp + " }", "comm.wire_dtype=unset"});
+  }
+}
+
+TEST(Plan, StatesTheMemoryOfEveryOptimizerToTheByte) {
+  for (const std::string& optimizer : optimizers()) {
+    for (const std::string& amp : kLevels) {
+      SCOPED_TRACE(optimizer + ", " + amp);
+      expect_planned_to_the_byte("digits_convnet.pbtxt",
+                                 {"optimizer={ " + optimizer + " }", "amp={ " + amp + " }", "train.accumulate=2"});
     }
   }
 }
 
+TEST(Plan, StatesWhatACheckpointHolds) {
+  for (const std::string& optimizer : optimizers()) {
+    const std::vector<std::string> overrides{"optimizer={ " + optimizer + " }"};
+    const job::Job job = job::load(kConfigs + "digits_convnet.pbtxt", overrides);
+    const data::DatasetPtr data = data::make_dataset(job::data_options(job.data()), data::Split::kTrain);
+    Network network(job, *data, kCpu);
+    std::int64_t saved = 0;
+    for (const auto& [name, tensor] : step::state_tensors(network.arena(), network.optimizer())) {
+      saved += static_cast<std::int64_t>(tensor.bytes());
+    }
+    EXPECT_EQ(plan_of("digits_convnet.pbtxt", overrides).checkpoints.bytes, saved) << optimizer;
+    std::vector<std::string> names;
+    for (const auto& [name, flat] : network.optimizer().state()) names.push_back(name);
+    EXPECT_EQ(network.optimizer().state_names(), names);
+  }
+}
+
+TEST(Plan, OfADryRunMeasuresActivationsAndWritesNothing) {
+  const auto measured = [](const std::vector<std::string>& overrides, int ranks) {
+    const job::Job job = job::load(kConfigs + "digits_convnet.pbtxt", overrides);
+    return dry_run(job, ranks, kCpu);
+  };
+  const DryRun whole = measured({}, 1);
+  EXPECT_GT(whole.activations, 0u);
+  EXPECT_GT(whole.activation_gradients, 0u);
+  EXPECT_GT(whole.peak, whole.activations);
+  EXPECT_LT(whole.peak, 64u << 20);
+  const DryRun share = measured({"fault={ kill { step: 1 } }"}, 2);
+  EXPECT_LT(share.activations, whole.activations * 3 / 4) << "half of the samples";
+  EXPECT_LT(measured({"train.accumulate=4"}, 1).activations, whole.activations / 2) << "a quarter at a time";
+  EXPECT_EQ(held().weights, 0) << "nothing is kept";
+}
+
 TEST(Plan, StatesWhatMicroBatchesAddUpIn) {
-  EXPECT_EQ(plan_of("digits_convnet.pbtxt", {"train.accumulate=4"}).memory.gradient_sums, 4 * kConvnet);
+  EXPECT_EQ(plan_of("digits_convnet.pbtxt", {"train.accumulate=4"}).memory.gradient_sums, 4 * kConvnetMemory);
   EXPECT_EQ(plan_of("digits_convnet.pbtxt", {"train.accumulate=4", "comm.wire_dtype=FP32"}).memory.gradient_sums, 0);
 }
 

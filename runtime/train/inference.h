@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "comm/group/world.h"
+#include "runtime/data/make_dataset.h"
+#include "runtime/job/job.h"
+#include "runtime/tensor/device.h"
+#include "runtime/tensor/dtype.h"
+
+namespace lockstep::train {
+
+struct InferOptions {
+  std::filesystem::path checkpoint;  ///< itself, or a run directory for its newest one
+  data::Split split = data::Split::kEval;
+  bool half = false;          ///< weights and operations in 16 bits: amp.dtype, or fp16 where that is FP32
+  std::filesystem::path out;  ///< where the predictions go; empty: nowhere
+  Device device = kCpu;
+};
+
+/// What a deployed model costs.
+struct ModelCost {
+  std::int64_t weight_bytes = 0;
+  double samples_per_s = 0.0;  ///< of forward passes alone, of all ranks together
+};
+
+/// How 16 bits compare with float32 on the same samples.
+struct Agreement {
+  std::optional<double> equal_classes;  ///< share of the samples; of classification
+  double largest_difference = 0.0;      ///< of a probability, or of a value of a regression
+  ModelCost float32;
+};
+
+struct InferResult {
+  std::int64_t samples = 0;
+  DType dtype = DType::kFloat32;
+  ModelCost cost;
+  std::optional<double> accuracy;  ///< of classification
+  std::int64_t not_finite = 0;     ///< samples with an inf or a NaN among their predictions
+  std::optional<Agreement> agreement;
+  std::string checkpoint;  ///< on rank 0
+};
+
+/// Predicts a data set of the job, without augmentation, with a checkpoint's weights. Blocks of data.eval_batch samples
+/// are dealt to the ranks, so that each number is computed alike however many ranks there are: the file is the same to
+/// the byte. Rank 0 writes it (prediction_file.h), whole, in the order of the samples. A collective; throws Error.
+InferResult infer(comm::World& world, const job::Job& job, const InferOptions& options);
+
+}  // namespace lockstep::train

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/train/prediction_file.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <bit>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <iterator>
+#include <span>
+#include <string>
+#include <system_error>
+
+#include "runtime/base/whole_file.h"
+#include "runtime/tensor/error.h"
+#include "runtime/train/prediction.h"
+
+namespace lockstep::train {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+template <class Line>
+void for_each_row(const Predictions& predictions, const Line& line) {
+  const auto columns = static_cast<std::size_t>(predictions.columns);
+  for (std::size_t i = 0; (i + 1) * columns <= predictions.values.size(); ++i) {
+    line(i, std::span<const float>(predictions.values).subspan(i * columns, columns));
+  }
+}
+
+// fmt prints the shortest number that reads back as the same float.
+
+std::string csv(const Predictions& predictions) {
+  std::string text = predictions.classifies ? "sample,class" : "sample";
+  for (std::int64_t c = 0; c < predictions.columns; ++c) {
+    fmt::format_to(std::back_inserter(text), ",{}{}", predictions.classifies ? "p" : "v", c);
+  }
+  text += '\n';
+  for_each_row(predictions, [&](std::size_t sample, std::span<const float> row) {
+    const auto out = std::back_inserter(text);
+    fmt::format_to(out, "{}", sample);
+    if (predictions.classifies) fmt::format_to(out, ",{}", class_of(row));
+    for (const float value : row) fmt::format_to(out, ",{}", value);
+    text += '\n';
+  });
+  return text;
+}
+
+std::string json_lines(const Predictions& predictions) {
+  std::string text;
+  for_each_row(predictions, [&](std::size_t sample, std::span<const float> row) {
+    const auto out = std::back_inserter(text);
+    fmt::format_to(out, "{{\"sample\":{}", sample);
+    if (predictions.classifies) fmt::format_to(out, ",\"class\":{}", class_of(row));
+    text += predictions.classifies ? ",\"probabilities\":[" : ",\"values\":[";
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      if (c > 0) text += ',';
+      // JSON has no NaN and no infinity.
+      if (std::isfinite(row[c])) {
+        fmt::format_to(out, "{}", row[c]);
+      } else {
+        text += "null";
+      }
+    }
+    text += "]}\n";
+  });
+  return text;
+}
+
+/// Version 1.0 of NumPy's format: magic, length of the header, header padded so that the data are aligned to 64 bytes.
+std::string npy(const Predictions& predictions) {
+  static_assert(std::endian::native == std::endian::little);
+  constexpr std::size_t kPrefix = 10;
+  const auto columns = static_cast<std::size_t>(predictions.columns);
+  const std::size_t rows = columns == 0 ? 0 : predictions.values.size() / columns;
+  std::string header = fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {}), }}", rows, columns);
+  header.append(63 - (kPrefix + header.size()) % 64, ' ');
+  header += '\n';
+  std::string bytes = std::string("\x93NUMPY\x01\x00", 8);
+  bytes += static_cast<char>(header.size() & 0xff);
+  bytes += static_cast<char>(header.size() >> 8);
+  bytes += header;
+  const std::size_t at = bytes.size();
+  bytes.resize(at + predictions.values.size() * sizeof(float));
+  std::memcpy(bytes.data() + at, predictions.values.data(), predictions.values.size() * sizeof(float));
+  return bytes;
+}
+
+[[noreturn]] void refuse(const fs::path& path, const std::string& reason) {
+  throw StorageError("cannot write " + path.string() + ": " + reason,
+                     "Check the space and the permissions there, or choose another --out.");
+}
+
+}  // namespace
+
+void require_prediction_format(const fs::path& path) {
+  const fs::path extension = path.extension();
+  if (extension == ".csv" || extension == ".jsonl" || extension == ".npy") return;
+  throw UsageError("--out " + path.string() + ": the name must end in .csv, .jsonl or .npy",
+                   "The end of the name chooses the format.");
+}
+
+void require_writable(const fs::path& path) {
+  if (fs::is_directory(path)) refuse(path, "it is a directory");
+  fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) refuse(path, error.message());
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) refuse(path, std::generic_category().message(errno));
+}
+
+void write_predictions(const fs::path& path, const Predictions& predictions) {
+  require_prediction_format(path);
+  const fs::path extension = path.extension();
+  const std::string content = extension == ".csv"     ? csv(predictions)
+                              : extension == ".jsonl" ? json_lines(predictions)
+                                                      : npy(predictions);
+  if (const std::error_code error = write_whole_file(path, content)) refuse(path, error.message());
+}
+
+}  // namespace lockstep::train
