@@ -12,7 +12,7 @@ const Backend& cpu_backend() {
   static_cast<void>(before_any_primitive);
   static const Backend backend{cpu::kElementwise,        cpu::kPointwise,  cpu::kReductions, cpu::kMatrixProducts,
                                cpu::kConvolution,        cpu::kPooling,    cpu::kSoftmax,    cpu::kLosses,
-                               cpu::kBatchNormalization, cpu::kArenaSteps, cpu::kDecisions,  "cpu"};
+                               cpu::kBatchNormalization, cpu::kNormalization, cpu::kEmbedding, cpu::kUpsampling, cpu::kArenaSteps, cpu::kDecisions,  "cpu"};
   return backend;
 }
 

@@ -9,7 +9,7 @@ const Backend& cuda_backend(Device device) {
   gpu::require(device);
   static const Backend backend{cuda::kElementwise,        cuda::kPointwise,  cuda::kReductions, cuda::kMatrixProducts,
                                cuda::kConvolution,        cuda::kPooling,    cuda::kSoftmax,    cuda::kLosses,
-                               cuda::kBatchNormalization, cuda::kArenaSteps, cuda::kDecisions,  "cuda"};
+                               cuda::kBatchNormalization, cuda::kNormalization, cuda::kEmbedding, cuda::kUpsampling, cuda::kArenaSteps, cuda::kDecisions,  "cuda"};
   return backend;
 }
 
