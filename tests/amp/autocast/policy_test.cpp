@@ -36,10 +36,18 @@ const std::map<Op, CastPolicy> kExpected = {
     {Op::kDropout, CastPolicy::kNone},
     {Op::kReshape, CastPolicy::kNone},
     {Op::kMean, CastPolicy::kNone},
+    // Normalisation, embedding, upsampling.
+    {Op::kLayerNorm, CastPolicy::kFloat32},
+    {Op::kRmsNorm, CastPolicy::kFloat32},
+    {Op::kGroupNorm, CastPolicy::kFloat32},
+    {Op::kInstanceNorm, CastPolicy::kNone},
+    {Op::kEmbedding, CastPolicy::kNone},
+    {Op::kUpsampleNearest, CastPolicy::kFloat32},
+    {Op::kUpsampleLinear, CastPolicy::kFloat32},
 };
 
 TEST(Policy, OfEveryOperationIsPyTorchs) {
-  ASSERT_EQ(kExpected.size(), static_cast<std::size_t>(Op::kSum) + 1) << "an operation is missing in this table";
+  ASSERT_EQ(kExpected.size(), static_cast<std::size_t>(Op::kUpsampleLinear) + 1) << "an operation is missing in this table";
   for (const auto& [op, policy] : kExpected) EXPECT_EQ(policy_of(op), policy) << name_of(op);
 }
 
