@@ -23,11 +23,6 @@ Tensor or_constant(const Tensor& tensor, std::int64_t channels, double value) {
   return constant;
 }
 
-/// Elements that a thread needs to widen a row of `tensor`.
-std::int64_t widened(const Tensor& tensor, std::int64_t channels) {
-  return tensor.dtype() == DType::kFloat32 ? 0 : channels;
-}
-
 void layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double epsilon, const Tensor& y,
                 const Tensor& mean, const Tensor& inv_std) {
   checks::layer_norm(x, weight, bias, y, mean, inv_std);
@@ -36,11 +31,10 @@ void layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, doubl
   }
   const std::int64_t channels = x.shape().back();
   const Tensor scales = or_constant(weight, channels, 1), shifts = or_constant(bias, channels, 0);
-  const ThreadBuffers buffers(widened(x, channels));
   parallel_rows(x.shape().rows(), channels, [&](std::int64_t first, std::int64_t rows) {
     loops().layer_norm(input(x).from(first * channels), {floats(scales), floats(shifts)}, epsilon,
                        output(y).from(first * channels), mean.defined() ? floats(mean) + first : nullptr,
-                       floats(inv_std) + first, rows, channels, buffers.mine());
+                       floats(inv_std) + first, rows, channels);
   });
 }
 
@@ -52,15 +46,13 @@ void layer_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& me
   }
   const std::int64_t channels = x.shape().back();
   const Tensor scales = or_constant(weight, channels, 1);
-  // One size for both: a loop finds dy's row behind x's.
-  const ThreadBuffers buffers(2 * std::max(widened(x, channels), widened(dy, channels)));
   const ChannelPartials partials(x.shape().rows(), channels, 2);
   partials.fill([&](std::int64_t chunk, std::int64_t begin, std::int64_t rows) {
     const std::int64_t first = begin / channels;
     loops().layer_norm_backward(input(x).from(begin), {floats(scales), nullptr},
                                 mean.defined() ? floats(mean) + first : nullptr, floats(inv_std) + first,
                                 input(dy).from(begin), dx.defined() ? output(dx).from(begin) : output(dx),
-                                partials.at(chunk, 0), partials.at(chunk, 1), rows, channels, buffers.mine());
+                                partials.at(chunk, 0), partials.at(chunk, 1), rows, channels);
   });
   if (dweight.defined()) round_to_float(partials.totals(0), dweight);
   if (dbias.defined()) round_to_float(partials.totals(1), dbias);

@@ -122,14 +122,14 @@ struct Loops {
                                     Input dy, Input y, Output dx, Output dresidual, std::int64_t rows,
                                     std::int64_t channels);
 
-  // Normalisation within a sample. 16-bit rows are widened into `buffer`, of `channels` elements for each input.
+  // Normalisation within a sample. y and dy have x's dtype or are float32.
   /// mean null: without mean.
   void (*layer_norm)(Input x, const LayerNormParameters& parameters, double epsilon, Output y, float* mean,
-                     float* inv_std, std::int64_t rows, std::int64_t channels, float* buffer);
+                     float* inv_std, std::int64_t rows, std::int64_t channels);
   /// dweight and dbias [channels] of these rows.
   void (*layer_norm_backward)(Input x, const LayerNormParameters& parameters, const float* mean, const float* inv_std,
                               Input dy, Output dx, float* dweight, float* dbias, std::int64_t rows,
-                              std::int64_t channels, float* buffers);
+                              std::int64_t channels);
   void (*group_norm_backward_apply)(Input x, const GroupNormSlopes& slopes, Input dy, Output dx, std::int64_t rows,
                                     std::int64_t channels);
 
