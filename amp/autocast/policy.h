@@ -72,6 +72,14 @@ enum class Op : std::uint8_t {
   kAddcdiv,
   kExpand,
   kSumTo,
+  // Normalisation, embedding, upsampling.
+  kLayerNorm,
+  kRmsNorm,
+  kGroupNorm,
+  kInstanceNorm,
+  kEmbedding,
+  kUpsampleNearest,
+  kUpsampleLinear,
 };
 
 enum class CastPolicy : std::uint8_t {
@@ -212,6 +220,21 @@ inline OpRow row_of(Op op) {
       return {"expand", CastPolicy::kNone};
     case Op::kSumTo:
       return {"sum_to", CastPolicy::kNone};
+    // Normalisation, embedding, upsampling.
+    case Op::kLayerNorm:
+      return {"layer_norm", CastPolicy::kFloat32};
+    case Op::kRmsNorm:
+      return {"rms_norm", CastPolicy::kFloat32};
+    case Op::kGroupNorm:
+      return {"group_norm", CastPolicy::kFloat32};
+    case Op::kInstanceNorm:
+      return {"instance_norm", CastPolicy::kNone};
+    case Op::kEmbedding:
+      return {"embedding", CastPolicy::kNone};
+    case Op::kUpsampleNearest:
+      return {"upsample_nearest", CastPolicy::kFloat32};
+    case Op::kUpsampleLinear:
+      return {"upsample_linear", CastPolicy::kFloat32};
   }
   throw UsageError("an operation without a row in the policy table");
 }

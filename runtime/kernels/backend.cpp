@@ -23,6 +23,7 @@ const Backend& reference_backend() {
   static const Backend backend{reference::kElementwise,    reference::kPointwise,   reference::kReductions,
                                reference::kMatrixProducts, reference::kConvolution, reference::kPooling,
                                reference::kSoftmax,        reference::kLosses,      reference::kBatchNormalization,
+                               reference::kNormalization,  reference::kEmbedding,   reference::kUpsampling,
                                reference::kArenaSteps,     cpu::kDecisions,         "reference"};
   return backend;
 }

@@ -8,12 +8,15 @@
 #include "runtime/kernels/convolution.h"
 #include "runtime/kernels/decisions.h"
 #include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/embedding.h"
 #include "runtime/kernels/losses.h"
 #include "runtime/kernels/matmul.h"
+#include "runtime/kernels/normalization.h"
 #include "runtime/kernels/pointwise.h"
 #include "runtime/kernels/pooling.h"
 #include "runtime/kernels/reductions.h"
 #include "runtime/kernels/softmax.h"
+#include "runtime/kernels/upsampling.h"
 
 namespace lockstep::kernels {
 
@@ -33,6 +36,9 @@ struct Backend : Elementwise,
                  Softmax,
                  Losses,
                  BatchNormalization,
+                 Normalization,
+                 Embedding,
+                 Upsampling,
                  ArenaSteps,
                  Decisions {
   std::string_view name;

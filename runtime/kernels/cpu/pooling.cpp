@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <omp.h>
-
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -9,6 +7,7 @@
 #include "runtime/kernels/cpu/families.h"
 #include "runtime/kernels/cpu/loops/loops.h"
 #include "runtime/kernels/cpu/parallel.h"
+#include "runtime/kernels/cpu/thread_buffers.h"
 #include "runtime/kernels/geometry/checks.h"
 #include "runtime/kernels/geometry/window.h"
 #include "runtime/kernels/reference/families.h"
@@ -29,10 +28,9 @@ std::int64_t image_numel(const Shape& shape) { return shape.numel() / shape.fron
 /// Calls body(image, buffer) for each image of x, in parallel; buffer has `buffer_elements` of the running thread.
 template <class Body>
 void for_each_image(const Shape& x, std::int64_t buffer_elements, Body body) {
-  const Tensor buffers = Tensor::empty({omp_get_max_threads(), buffer_elements}, DType::kFloat32);
-  float* const first = buffers.mutable_as<float>().data();
+  const ThreadBuffers buffers(buffer_elements);
   parallel_ranges(x.front(), kGrainElements / image_numel(x), [&](std::int64_t begin, std::int64_t end) {
-    float* const buffer = first + omp_get_thread_num() * buffer_elements;
+    float* const buffer = buffers.mine();
     for (std::int64_t image = begin; image < end; ++image) body(image, buffer);
   });
 }

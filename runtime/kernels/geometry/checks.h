@@ -64,6 +64,22 @@ void batch_norm_backward_apply(const Tensor& x, const Tensor& mean, const Tensor
                                const Tensor& sum_dy_xmu, const Tensor& count, const Tensor& dx,
                                const Tensor& dresidual);
 
+// Normalization, Embedding, Upsampling.
+void layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& y, const Tensor& mean,
+                const Tensor& inv_std);
+void layer_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& mean, const Tensor& inv_std,
+                         const Tensor& dy, const Tensor& dx, const Tensor& dweight, const Tensor& dbias);
+void group_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& y, const Tensor& mean,
+                const Tensor& inv_std);
+void group_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& mean, const Tensor& inv_std,
+                         const Tensor& dy, const Tensor& dx, const Tensor& dweight, const Tensor& dbias);
+void embedding(const Tensor& weight, const Tensor& indices, const Tensor& y);
+void embedding_backward(const Tensor& dy, const Tensor& indices, const Tensor& dweight);
+/// The error for indices[place] = value outside [0, rows).
+[[noreturn]] void index_out_of_range(std::int64_t place, std::int64_t value, std::int64_t rows);
+/// y, or dy, and x, or dx.
+void upsample(const UpsampleGeometry& geometry, const Tensor& x, const Tensor& y);
+
 /// Segments must be ascending and lie in [base, base + numel).
 void segments(std::string_view operation, std::int64_t base, std::int64_t numel,
               std::span<const ArenaSegment> segments);

@@ -16,6 +16,9 @@ extern const Pooling kPooling;
 extern const Softmax kSoftmax;
 extern const Losses kLosses;
 extern const BatchNormalization kBatchNormalization;
+extern const Normalization kNormalization;
+extern const Embedding kEmbedding;
+extern const Upsampling kUpsampling;
 extern const ArenaSteps kArenaSteps;
 
 }  // namespace lockstep::kernels::reference

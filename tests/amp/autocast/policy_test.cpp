@@ -74,10 +74,29 @@ const std::map<Op, CastPolicy> kExpected = {
     {Op::kAddcdiv, CastPolicy::kPromote},
     {Op::kExpand, CastPolicy::kNone},
     {Op::kSumTo, CastPolicy::kNone},
+    // Normalisation, embedding, upsampling.
+    {Op::kLayerNorm, CastPolicy::kFloat32},
+    {Op::kRmsNorm, CastPolicy::kFloat32},
+    {Op::kGroupNorm, CastPolicy::kFloat32},
+    {Op::kInstanceNorm, CastPolicy::kNone},
+    {Op::kEmbedding, CastPolicy::kNone},
+    {Op::kUpsampleNearest, CastPolicy::kFloat32},
+    {Op::kUpsampleLinear, CastPolicy::kFloat32},
 };
 
+/// How many operations there are: a number behind the last one has no row.
+std::size_t operations() {
+  for (std::uint8_t number = 0;; ++number) {
+    try {
+      row_of(static_cast<Op>(number));
+    } catch (const UsageError&) {
+      return number;
+    }
+  }
+}
+
 TEST(Policy, OfEveryOperationIsPyTorchs) {
-  ASSERT_EQ(kExpected.size(), static_cast<std::size_t>(Op::kSumTo) + 1) << "an operation is missing in this table";
+  EXPECT_EQ(kExpected.size(), operations()) << "an operation is missing in this table";
   for (const auto& [op, policy] : kExpected) EXPECT_EQ(policy_of(op), policy) << name_of(op);
 }
 

@@ -61,6 +61,28 @@ struct BatchNormSlopes {
   const float* slope;
 };
 
+/// Parameters of the layer normalisation, float32 [channels] each.
+struct LayerNormParameters {
+  const float* weight;
+  const float* bias;  ///< forward only
+};
+
+/// dx = scale dy - ((x - mean) slope + offset), float32 [channels] each.
+struct GroupNormSlopes {
+  const float* mean;
+  const float* scale;
+  const float* slope;
+  const float* offset;
+};
+
+/// Which pixels of a row one of another row is made of, and with which weights: entries [begin[i], begin[i + 1]) of
+/// `pixel` and `weight` are those of pixel i.
+struct PixelTaps {
+  const std::int32_t* begin;
+  const std::int32_t* pixel;
+  const float* weight;
+};
+
 /// The serial loops over contiguous elements, compiled for one instruction set. Threads and shapes are the callers'
 /// business. Data with channels is [rows, channels]; an Input or Output with null data is left out.
 struct Loops {
@@ -115,6 +137,24 @@ struct Loops {
   void (*batch_norm_backward_apply)(Input x, const BatchNormParameters& parameters, const BatchNormSlopes& slopes,
                                     Input dy, Input y, Output dx, Output dresidual, std::int64_t rows,
                                     std::int64_t channels);
+
+  // Normalisation within a sample. y and dy have x's dtype or are float32.
+  /// mean null: without mean.
+  void (*layer_norm)(Input x, const LayerNormParameters& parameters, double epsilon, Output y, float* mean,
+                     float* inv_std, std::int64_t rows, std::int64_t channels);
+  /// dweight and dbias [channels] of these rows.
+  void (*layer_norm_backward)(Input x, const LayerNormParameters& parameters, const float* mean, const float* inv_std,
+                              Input dy, Output dx, float* dweight, float* dbias, std::int64_t rows,
+                              std::int64_t channels);
+  void (*group_norm_backward_apply)(Input x, const GroupNormSlopes& slopes, Input dy, Output dx, std::int64_t rows,
+                                    std::int64_t channels);
+
+  // Upsampling.
+  /// sum [n] = the sum of `count` rows times their weights.
+  void (*weighted_sum)(const Input* rows, const float* weights, std::int64_t count, float* sum, std::int64_t n);
+  /// out [pixels, channels]
+  void (*resample_pixels)(const float* row, const PixelTaps& taps, std::int64_t pixels, std::int64_t channels,
+                          float* out);
 
   // The arena.
   /// out = in * *scalars.inverse_scale, clipped by scalars.clip_value; returns whether every element of out is finite.

@@ -8,11 +8,13 @@
 #include "runtime/kernels/cpu/loops/channels.inl.h"
 #include "runtime/kernels/cpu/loops/elementwise.inl.h"
 #include "runtime/kernels/cpu/loops/lanes.inl.h"
+#include "runtime/kernels/cpu/loops/normalization.inl.h"
 #include "runtime/kernels/cpu/loops/random.inl.h"
 #include "runtime/kernels/cpu/loops/rank_reduce.inl.h"
 #include "runtime/kernels/cpu/loops/reductions.inl.h"
 #include "runtime/kernels/cpu/loops/softmax.inl.h"
 #include "runtime/kernels/cpu/loops/unary.inl.h"
+#include "runtime/kernels/cpu/loops/upsampling.inl.h"
 
 namespace lockstep::kernels::cpu::LOCKSTEP_ISA {
 
@@ -42,6 +44,11 @@ const Loops kLoops{
     .batch_norm_apply = batch_norm_apply,
     .batch_norm_backward_reduce = batch_norm_backward_reduce,
     .batch_norm_backward_apply = batch_norm_backward_apply,
+    .layer_norm = layer_norm,
+    .layer_norm_backward = layer_norm_backward,
+    .group_norm_backward_apply = group_norm_backward_apply,
+    .weighted_sum = weighted_sum,
+    .resample_pixels = resample_pixels,
     .rescale = rescale,
     .sgd_step = sgd_step,
     .adam_step = adam_step,

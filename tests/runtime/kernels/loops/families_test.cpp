@@ -39,6 +39,9 @@ void expect_complete(const Backend& backend) {
   expect_complete<Softmax>(backend);
   expect_complete<Losses>(backend);
   expect_complete<BatchNormalization>(backend);
+  expect_complete<Normalization>(backend);
+  expect_complete<Embedding>(backend);
+  expect_complete<Upsampling>(backend);
   expect_complete<ArenaSteps>(backend);
   expect_complete<Decisions>(backend);
 }

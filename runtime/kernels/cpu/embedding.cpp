@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstring>
+#include <numeric>
+#include <vector>
+
+#include "runtime/kernels/cpu/families.h"
+#include "runtime/kernels/cpu/fast_dtypes.h"
+#include "runtime/kernels/cpu/loops/loops.h"
+#include "runtime/kernels/cpu/parallel.h"
+#include "runtime/kernels/cpu/thread_buffers.h"
+#include "runtime/kernels/geometry/checks.h"
+#include "runtime/kernels/reference/families.h"
+
+namespace lockstep::kernels::cpu {
+
+namespace {
+
+std::span<const std::int64_t> checked(const Tensor& indices, std::int64_t rows) {
+  const std::span<const std::int64_t> all = indices.as<std::int64_t>();
+  for (std::size_t place = 0; place < all.size(); ++place) {
+    if (all[place] < 0 || all[place] >= rows) {
+      checks::index_out_of_range(static_cast<std::int64_t>(place), all[place], rows);
+    }
+  }
+  return all;
+}
+
+void embedding(const Tensor& weight, const Tensor& indices, std::int64_t skipped, const Tensor& y) {
+  checks::embedding(weight, indices, y);
+  const std::int64_t* const index = checked(indices, weight.size(0)).data();
+  const std::size_t row_bytes = static_cast<std::size_t>(weight.size(1)) * size_of(weight.dtype());
+  const auto* const from = static_cast<const std::byte*>(weight.data());
+  auto* const to = static_cast<std::byte*>(y.data());
+  parallel_rows(indices.numel(), weight.size(1), [=](std::int64_t first, std::int64_t rows) {
+    for (std::int64_t place = first; place < first + rows; ++place) {
+      std::byte* const row = to + static_cast<std::size_t>(place) * row_bytes;
+      if (index[place] == skipped) {
+        std::memset(row, 0, row_bytes);
+      } else {
+        std::memcpy(row, from + static_cast<std::size_t>(index[place]) * row_bytes, row_bytes);
+      }
+    }
+  });
+}
+
+/// The places of each index, in their order: those of index i are order[begin[i]] up to order[begin[i + 1]].
+struct Places {
+  std::vector<std::int64_t> begin;
+  std::vector<std::int64_t> order;
+
+  Places(std::span<const std::int64_t> indices, std::int64_t rows, std::int64_t skipped)
+      : begin(static_cast<std::size_t>(rows) + 1, 0), order(indices.size()) {
+    for (const std::int64_t index : indices) begin[static_cast<std::size_t>(index) + 1] += index != skipped;
+    std::partial_sum(begin.begin(), begin.end(), begin.begin());
+    std::vector<std::int64_t> next(begin);
+    for (std::size_t place = 0; place < indices.size(); ++place) {
+      const auto index = static_cast<std::size_t>(indices[place]);
+      if (indices[place] != skipped) order[static_cast<std::size_t>(next[index]++)] = static_cast<std::int64_t>(place);
+    }
+  }
+
+  std::span<const std::int64_t> of(std::int64_t index) const {
+    const auto first = static_cast<std::size_t>(begin[static_cast<std::size_t>(index)]);
+    return {order.data() + first, static_cast<std::size_t>(begin[static_cast<std::size_t>(index) + 1]) - first};
+  }
+};
+
+/// Rows that are added up in float32; longer sums are sums of such.
+constexpr std::size_t kSummed = 256;
+
+/// `sum` [width] = the sum of these rows of dy. `part` has room for another such.
+void add_up(const Tensor& dy, std::span<const std::int64_t> places, std::int64_t width, Output sum, Output part) {
+  const auto row = [&](std::int64_t place) { return input(dy).from(place * width); };
+  for (std::size_t begin = 0; begin < places.size(); begin += kSummed) {
+    const std::span<const std::int64_t> chunk = places.subspan(begin, std::min(kSummed, places.size() - begin));
+    const Output to = begin == 0 ? sum : part;
+    loops().convert(row(chunk.front()), to, width);
+    for (const std::int64_t place : chunk.subspan(1)) loops().accumulate(row(place), to, width);
+    if (begin > 0) loops().accumulate({part.data, part.dtype}, sum, width);
+  }
+}
+
+void embedding_backward(const Tensor& dy, const Tensor& indices, std::int64_t skipped, bool accumulate,
+                        const Tensor& dweight) {
+  checks::embedding_backward(dy, indices, dweight);
+  if (!is_fast(dy) || !is_fast(dweight)) {
+    return reference::kEmbedding.embedding_backward(dy, indices, skipped, accumulate, dweight);
+  }
+  const std::int64_t rows = dweight.size(0), width = dweight.size(1);
+  const Places places(checked(indices, rows), rows, skipped);
+  const ThreadBuffers buffers(2 * width);
+  // A row is one thread's, so that its sum is added up in one order.
+  parallel_rows(rows, width, [&](std::int64_t first, std::int64_t count) {
+    const Output sum{buffers.mine(), DType::kFloat32};
+    for (std::int64_t index = first; index < first + count; ++index) {
+      const std::span<const std::int64_t> own = places.of(index);
+      const Output to = output(dweight).from(index * width);
+      if (own.empty()) {
+        if (!accumulate) std::memset(to.data, 0, static_cast<std::size_t>(width) * size_of(to.dtype));
+        continue;
+      }
+      Input from = input(dy).from(own.front() * width);
+      if (own.size() > 1) {
+        add_up(dy, own, width, sum, sum.from(width));
+        from = {sum.data, sum.dtype};
+      }
+      accumulate ? loops().accumulate(from, to, width) : loops().convert(from, to, width);
+    }
+  });
+}
+
+}  // namespace
+
+const Embedding kEmbedding{.embedding = embedding, .embedding_backward = embedding_backward};
+
+}  // namespace lockstep::kernels::cpu

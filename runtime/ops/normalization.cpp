@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/ops/normalization.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+#include "amp/autocast/autocast.h"
+#include "runtime/autograd/node.h"
+#include "runtime/kernels/backend.h"
+#include "runtime/ops/result.h"
+#include "runtime/tensor/error.h"
+
+namespace lockstep::ops {
+
+using autograd::BackwardContext;
+using autograd::GradTarget;
+using autograd::SavedTensor;
+using kernels::Backend;
+
+namespace {
+
+DType statistics_dtype(const Tensor& x) { return x.dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32; }
+
+/// A parameter as a line of the statistics' dtype, outside the graph; undefined where it is undefined.
+Tensor line_of(const Tensor& parameter, DType dtype) {
+  if (!parameter.defined()) return {};
+  const Tensor line = parameter.detach().reshaped({parameter.numel()});
+  if (line.dtype() == dtype) return line;
+  const Tensor widened = Tensor::empty(line.shape(), dtype, line.device());
+  kernels::backend(line.device()).cast(line, widened);
+  return widened;
+}
+
+/// Where a kernel puts the gradient of a parameter: into its target where that has the kernel's dtype and no value yet,
+/// otherwise beside it.
+class ParameterGradient {
+ public:
+  ParameterGradient(const BackwardContext& context, std::size_t i, const SavedTensor& parameter, DType dtype) {
+    if (!parameter.peek().defined() || !context.needs(i)) return;
+    target_ = context.target(i, parameter.peek());
+    const Shape line{target_.out.numel()};
+    direct_ = target_.out.dtype() == dtype && !target_.accumulate;
+    line_ = direct_ ? target_.out.reshaped(line) : Tensor::empty(line, dtype, target_.out.device());
+  }
+
+  const Tensor& line() const { return line_; }
+  /// Once the kernel has written line().
+  Tensor deliver() const {
+    if (!line_.defined() || direct_) return target_.out;
+    const Backend& backend = kernels::backend(line_.device());
+    const Tensor value = line_.reshaped(target_.out.shape());
+    target_.accumulate ? backend.accumulate(value, target_.out) : backend.cast(value, target_.out);
+    return target_.out;
+  }
+
+ private:
+  GradTarget target_;
+  Tensor line_;
+  bool direct_ = false;
+};
+
+/// A normalisation as its kernels see it: x as [rows, channels], or as [N, pixels, channels] where there are groups.
+struct Problem {
+  Shape x;
+  std::int64_t groups = 0;  ///< 0: over rows
+  bool centred = true;
+  double epsilon;
+
+  Shape statistics() const { return groups > 0 ? Shape{x.front(), groups} : Shape{x.front()}; }
+};
+
+/// What the backward pass keeps.
+struct Saved {
+  Problem problem;
+  SavedTensor x;
+  SavedTensor weight;
+  SavedTensor bias;
+  Tensor mean;
+  Tensor inv_std;
+};
+
+std::vector<Tensor> gradients(const Saved& saved, const Tensor& dy, const BackwardContext& context) {
+  const DType dtype = saved.inv_std.dtype();
+  const Tensor& x = context.saved(saved.x);
+  const Tensor dx = context.needs(0) ? empty_like(x) : Tensor();
+  const ParameterGradient dweight(context, 1, saved.weight, dtype), dbias(context, 2, saved.bias, dtype);
+  const Backend& backend = kernels::backend(dy.device());
+  const auto kernel = saved.problem.groups > 0 ? backend.group_norm_backward : backend.layer_norm_backward;
+  kernel(x.detach().reshaped(saved.problem.x), line_of(context.saved(saved.weight), dtype), saved.mean, saved.inv_std,
+         dy.reshaped(saved.problem.x), dx.defined() ? dx.reshaped(saved.problem.x) : dx, dweight.line(), dbias.line());
+  return {dx, dweight.deliver(), dbias.deliver()};
+}
+
+Tensor normalize(amp::Op op, const Problem& problem, const Tensor& input, const Tensor& weight, const Tensor& bias) {
+  // The kernel reads 16-bit x exactly and writes float32 where the policy asks for that: a cast would be a copy for
+  // nothing.
+  const DType result = amp::dtype_for(op, input);
+  const Tensor x = result == DType::kFloat32 ? input : amp::autocast(op, input);
+  const DType dtype = statistics_dtype(x);
+  const Tensor y = Tensor::empty(x.shape(), result, x.device());
+  const Tensor mean = problem.centred ? Tensor::empty(problem.statistics(), dtype, x.device()) : Tensor();
+  const Tensor inv_std = Tensor::empty(problem.statistics(), dtype, x.device());
+  const Backend& backend = kernels::backend(x.device());
+  const auto kernel = problem.groups > 0 ? backend.group_norm : backend.layer_norm;
+  kernel(x.detach().reshaped(problem.x), line_of(weight, dtype), line_of(bias, dtype), problem.epsilon,
+         y.reshaped(problem.x), mean, inv_std);
+  const Saved saved{problem, SavedTensor::in_graph(x), SavedTensor::in_graph(weight), SavedTensor(bias), mean, inv_std};
+  autograd::record(
+      y, name_of(op), {x, weight, bias},
+      {.fused = [saved](const Tensor& dy, const BackwardContext& context) { return gradients(saved, dy, context); }});
+  return y;
+}
+
+Problem over_last(amp::Op op, const Tensor& x, const Shape& normalized_shape, const Tensor& weight, const Tensor& bias,
+                  double epsilon) {
+  const std::string name(name_of(op));
+  const auto extents = x.shape().extents();
+  const auto own = normalized_shape.extents();
+  if (own.empty() || own.size() > extents.size() || !std::ranges::equal(extents.last(own.size()), own)) {
+    throw ShapeError(name + " over " + normalized_shape.str() + ": the last extents of x must be these, found " +
+                     describe(x));
+  }
+  for (const Tensor& parameter : {weight, bias}) {
+    if (parameter.defined() && parameter.shape() != normalized_shape) {
+      throw ShapeError(name + " over " + normalized_shape.str() + ": weight and bias must have that shape, found " +
+                       describe(parameter));
+    }
+  }
+  const std::int64_t channels = normalized_shape.numel();
+  std::int64_t rows = 1;
+  for (const std::int64_t extent : extents.first(extents.size() - own.size())) rows *= extent;
+  return {.x = {rows, channels}, .epsilon = epsilon};
+}
+
+Problem over_groups(amp::Op op, const Tensor& x, std::int64_t groups, const Tensor& weight, const Tensor& bias,
+                    double epsilon) {
+  const std::string name(name_of(op));
+  if (x.shape().rank() < 2) throw ShapeError(name + ": x must be [N, spatial..., C], found " + describe(x));
+  const std::int64_t channels = x.shape().back();
+  if (groups < 1 || channels % groups != 0) {
+    throw ShapeError(name + ": " + std::to_string(groups) + " groups must divide the channels of " + describe(x));
+  }
+  for (const Tensor& parameter : {weight, bias}) {
+    if (parameter.defined() && parameter.shape() != Shape{channels}) {
+      throw ShapeError(name + ": weight and bias must be [" + std::to_string(channels) + "], found " +
+                       describe(parameter));
+    }
+  }
+  std::int64_t pixels = 1;
+  for (int d = 1; d + 1 < x.shape().rank(); ++d) pixels *= x.size(d);
+  return {.x = {x.size(0), pixels, channels}, .groups = groups, .epsilon = epsilon};
+}
+
+}  // namespace
+
+Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight, const Tensor& bias,
+                  double epsilon) {
+  constexpr amp::Op kOp = amp::Op::kLayerNorm;
+  return normalize(kOp, over_last(kOp, x, normalized_shape, weight, bias, epsilon), x, weight, bias);
+}
+
+Tensor rms_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight, std::optional<double> epsilon) {
+  constexpr amp::Op kOp = amp::Op::kRmsNorm;
+  const double least = x.dtype() == DType::kFloat64 ? std::numeric_limits<double>::epsilon()
+                                                    : static_cast<double>(std::numeric_limits<float>::epsilon());
+  Problem problem = over_last(kOp, x, normalized_shape, weight, {}, epsilon.value_or(least));
+  problem.centred = false;
+  return normalize(kOp, problem, x, weight, {});
+}
+
+Tensor group_norm(const Tensor& x, std::int64_t groups, const Tensor& weight, const Tensor& bias, double epsilon) {
+  constexpr amp::Op kOp = amp::Op::kGroupNorm;
+  return normalize(kOp, over_groups(kOp, x, groups, weight, bias, epsilon), x, weight, bias);
+}
+
+Tensor instance_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double epsilon) {
+  constexpr amp::Op kOp = amp::Op::kInstanceNorm;
+  const Problem problem = over_groups(kOp, x, x.shape().rank() > 0 ? x.shape().back() : 0, weight, bias, epsilon);
+  if (problem.x[1] == 1) throw ShapeError("instance_norm: one pixel has no variance, found " + describe(x));
+  return normalize(kOp, problem, x, weight, bias);
+}
+
+}  // namespace lockstep::ops

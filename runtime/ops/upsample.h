@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/kernels/backend.h"
+#include "runtime/tensor/tensor.h"
+
+// PyTorch's interpolate(): x [N, spatial..., C] of 1 to 3 spatial dimensions at other extents. Under autocast in
+// float32, as every upsampling of PyTorch.
+
+namespace lockstep::ops {
+
+/// To the extents spatial' that are given.
+Tensor upsample(const Tensor& x, const std::vector<std::int64_t>& extents,
+                kernels::UpsampleMode mode = kernels::UpsampleMode::kNearest, bool align_corners = false);
+/// To spatial * scale_factor, rounded down; one factor for all dimensions or one for each. The pixels are placed by the
+/// factor, not by the quotient of the extents (PyTorch's recompute_scale_factor=False).
+Tensor upsample_by(const Tensor& x, const std::vector<double>& scale_factor,
+                   kernels::UpsampleMode mode = kernels::UpsampleMode::kNearest, bool align_corners = false);
+
+}  // namespace lockstep::ops

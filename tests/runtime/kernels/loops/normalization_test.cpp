@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/runtime/kernels/loops/loops_fixture.h"
+
+namespace lockstep::kernels {
+namespace {
+
+using namespace testing;
+
+template <class T>
+class NormalizationLoops : public KernelTest<T> {
+ protected:
+  /// What both directions of layer_norm write, for x and dy of these dtypes.
+  template <class Place>
+  static std::vector<Tensor> layer_norm(const Place& on, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                                        const Tensor& dy, bool centred) {
+    const std::int64_t rows = x.shape().rows(), channels = x.shape().back();
+    const Tensor y = on.empty(x.shape(), dy.dtype()), dx = on.empty(x.shape(), x.dtype());
+    const Tensor mean = centred ? on.empty({rows}, DType::kFloat32) : Tensor();
+    const Tensor inv_std = on.empty({rows}, DType::kFloat32);
+    const Tensor dweight = on.empty({channels}, DType::kFloat32), dbias = on.empty({channels}, DType::kFloat32);
+    on->layer_norm(on(x), on(weight), on(bias), 1e-5, y, mean, inv_std);
+    on->layer_norm_backward(on(x), on(weight), mean, inv_std, on(dy), dx, dweight, dbias);
+    std::vector all{y, inv_std, dx, dweight, dbias};
+    if (centred) all.push_back(mean);
+    return all;
+  }
+
+  template <class Place>
+  static std::vector<Tensor> group_norm(const Place& on, const Tensor& x, std::int64_t groups, const Tensor& weight,
+                                        const Tensor& bias, const Tensor& dy) {
+    const std::int64_t channels = x.shape().back();
+    const Tensor y = on.empty(x.shape(), dy.dtype()), dx = on.empty(x.shape(), x.dtype());
+    const Tensor mean = on.empty({x.size(0), groups}, DType::kFloat32);
+    const Tensor inv_std = on.empty({x.size(0), groups}, DType::kFloat32);
+    const Tensor dweight = on.empty({channels}, DType::kFloat32), dbias = on.empty({channels}, DType::kFloat32);
+    on->group_norm(on(x), on(weight), on(bias), 1e-5, y, mean, inv_std);
+    on->group_norm_backward(on(x), on(weight), mean, inv_std, on(dy), dx, dweight, dbias);
+    return {y, mean, inv_std, dx, dweight, dbias};
+  }
+
+  /// y's dtype, and float32 beside 16 bits.
+  static std::vector<DType> result_dtypes() {
+    std::vector dtypes{TestFixtureDType};
+    if (TestFixtureDType != DType::kFloat32) dtypes.push_back(DType::kFloat32);
+    return dtypes;
+  }
+
+ private:
+  static constexpr DType TestFixtureDType = T::dtype;
+};
+TYPED_TEST_SUITE(NormalizationLoops, FastTypes, OnName);
+
+TYPED_TEST(NormalizationLoops, OfRowsMatchesTheReference) {
+  for (const std::int64_t channels : {1, 2, 7, 16, 33, 64, 100, 512, 1300, 4099}) {
+    for (const std::int64_t rows : {0, 1, 5}) {
+      for (const DType result : this->result_dtypes()) {
+        SCOPED_TRACE(std::to_string(rows) + " rows of " + std::to_string(channels));
+        const Tensor x = this->random({rows, channels}, 1, -1, 3);
+        const Tensor dy = random_tensor({rows, channels}, result, 2);
+        const Tensor weight = this->random_wide({channels}, 3), bias = this->random_wide({channels}, 4);
+        // A row of one number has no variance: 1 / sqrt(epsilon) is the factor of its gradient.
+        const double magnitude = channels < 7 ? 400 : 4;
+        const auto compare = [&](const Tensor& gamma, const Tensor& beta, bool centred) {
+          this->expect_matches_reference(
+              [&](const auto& on) { return this->layer_norm(on, x, gamma, beta, dy, centred); },
+              this->bounds(20, magnitude));
+        };
+        compare(weight, bias, true);
+        compare(weight, {}, false);
+        compare({}, {}, true);
+      }
+    }
+  }
+}
+
+TYPED_TEST(NormalizationLoops, OfGroupsMatchesTheReference) {
+  struct Case {
+    Shape shape;
+    std::int64_t groups;
+  };
+  for (const Case& at :
+       {Case{{2, 3, 4, 6}, 3}, Case{{2, 5, 6}, 1}, Case{{3, 7, 5}, 5}, Case{{1, 700, 24}, 4}, Case{{2, 300, 130}, 130},
+        Case{{3, 12}, 4}, Case{{0, 3, 4}, 2}, Case{{2, 0, 4}, 2}, Case{{2, 1, 1, 2, 8}, 2}, Case{{1, 5, 600}, 3}}) {
+    for (const DType result : this->result_dtypes()) {
+      SCOPED_TRACE(at.shape.str() + " in " + std::to_string(at.groups) + " groups");
+      const std::int64_t channels = at.shape.back();
+      const Tensor x = this->random(at.shape, 1, -1, 3), dy = random_tensor(at.shape, result, 2);
+      const Tensor weight = this->random_wide({channels}, 3), bias = this->random_wide({channels}, 4);
+      const auto compare = [&](const Tensor& gamma, const Tensor& beta) {
+        this->expect_matches_reference(
+            [&](const auto& on) { return this->group_norm(on, x, at.groups, gamma, beta, dy); }, this->bounds(60, 4));
+      };
+      compare(weight, bias);
+      compare({}, {});
+    }
+  }
+}
+
+TYPED_TEST(NormalizationLoops, GradientsCanBeLeftOut) {
+  const Tensor x = this->random({4, 9, 6}, 1), dy = this->random({4, 9, 6}, 2);
+  const Tensor weight = this->random_wide({6}, 3);
+  this->expect_matches_reference(
+      [&](const auto& on) {
+        const Tensor y = on.empty({4, 9, 6}), dx = on.empty({4, 9, 6});
+        const Tensor row_mean = on.empty({36}, DType::kFloat32), row_scale = on.empty({36}, DType::kFloat32);
+        const Tensor mean = on.empty({4, 2}, DType::kFloat32), scale = on.empty({4, 2}, DType::kFloat32);
+        const Tensor of_rows = on.empty({6}, DType::kFloat32), of_groups = on.empty({6}, DType::kFloat32);
+        on->layer_norm(on(x), on(weight), {}, 1e-5, y, row_mean, row_scale);
+        on->layer_norm_backward(on(x), on(weight), row_mean, row_scale, on(dy), {}, of_rows, {});
+        on->group_norm(on(x), on(weight), {}, 1e-5, y, mean, scale);
+        on->group_norm_backward(on(x), on(weight), mean, scale, on(dy), {}, {}, of_groups);
+        on->layer_norm_backward(on(x), on(weight), row_mean, row_scale, on(dy), dx, {}, {});
+        return std::vector{of_rows, of_groups, dx};
+      },
+      this->bounds(40, 4));
+}
+
+// Far from 0 the difference of the mean of squares and the square of the mean would have no digit left.
+TYPED_TEST(NormalizationLoops, AMeanFarFromZeroCostsNoDigits) {
+  const double far = this->kDType == DType::kFloat32 ? 10000 : 100;
+  const Tensor x = this->random({3, 768}, 1, far, far + 8);
+  const Tensor dy = random_tensor({3, 768}, DType::kFloat32, 2);
+  // The mean itself is rounded: by so much of a standard deviation.
+  const Bounds bounds{.relative = 1e-4, .absolute = 2 * far * 0x1p-23};
+  this->expect_matches_reference([&](const auto& on) { return this->layer_norm(on, x, {}, {}, dy, true); }, bounds);
+  const Tensor images = x.reshaped({3, 96, 8}), slopes = dy.reshaped({3, 96, 8});
+  this->expect_matches_reference([&](const auto& on) { return this->group_norm(on, images, 2, {}, {}, slopes); },
+                                 bounds);
+}
+
+TYPED_TEST(NormalizationLoops, NaNStaysInItsRowAndItsGroup) {
+  std::vector<double> values(4 * 40, 0.25);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i % 7);
+  values[3] = kNaN;
+  const Tensor x = tensor_of(values, {4, 40}, this->kDType);
+  const auto on = this->tested();
+  const Tensor y = on.empty({4, 40}), mean = on.empty({4}, DType::kFloat32), scale = on.empty({4}, DType::kFloat32);
+  on->layer_norm(on(x), {}, {}, 1e-5, y, mean, scale);
+  const std::vector<double> rows = values_of(y);
+  const Tensor group_mean = on.empty({2, 2}, DType::kFloat32), group_scale = on.empty({2, 2}, DType::kFloat32);
+  const Tensor images = on.empty({2, 20, 4});
+  on->group_norm(on(x.reshaped({2, 20, 4})), {}, {}, 1e-5, images, group_mean, group_scale);
+  const std::vector<double> groups = values_of(images);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    EXPECT_EQ(std::isnan(rows[i]), i < 40) << i;
+    EXPECT_EQ(std::isnan(groups[i]), i < 80 && i % 4 >= 2) << i;
+  }
+}
+
+TYPED_TEST(NormalizationLoops, ThreadsChangeNothing) {
+  const Tensor x = this->random({6, 4001, 37}, 1), dy = this->random({6, 4001, 37}, 2);
+  const Tensor few = this->random({1, 12001, 37}, 3), slopes = this->random({1, 12001, 37}, 4);
+  const Tensor weight = this->random_wide({37}, 5), bias = this->random_wide({37}, 6);
+  expect_same_bits_on_any_number_of_threads([&, on = this->tested()] {
+    std::vector<Tensor> all = this->layer_norm(on, x, weight, bias, dy, true);
+    for (const auto& [images, gradients] : {std::pair(x, dy), std::pair(few, slopes)}) {
+      for (const Tensor& result : this->group_norm(on, images, 1, weight, bias, gradients)) all.push_back(result);
+    }
+    return all;
+  });
+}
+
+TEST(Normalization, RefusesWhatDoesNotFit) {
+  const Backend& on = backend(kCpu);
+  const auto zeros = [](const Shape& shape, DType dtype = DType::kFloat32) { return Tensor::zeros(shape, dtype); };
+  const Tensor x = zeros({4, 6}), y = zeros({4, 6}), mean = zeros({4}), scale = zeros({4});
+  EXPECT_THROW(on.layer_norm(x, zeros({5}), {}, 0, y, mean, scale), ShapeError);
+  EXPECT_THROW(on.layer_norm(x, zeros({6}, DType::kFloat16), {}, 0, y, mean, scale), ShapeError);
+  EXPECT_THROW(on.layer_norm(x, {}, {}, 0, zeros({4, 6}, DType::kFloat16), mean, scale), ShapeError);
+  EXPECT_THROW(on.layer_norm(x, {}, {}, 0, y, mean, {}), ShapeError);
+  EXPECT_THROW(on.layer_norm(x, {}, {}, 0, y, zeros({6}), scale), ShapeError);
+  EXPECT_THROW(on.group_norm(x, {}, {}, 0, y, zeros({4, 4}), zeros({4, 4})), ShapeError) << "4 groups of 6 channels";
+  EXPECT_THROW(on.group_norm(x, {}, {}, 0, y, {}, zeros({4, 2})), ShapeError);
+  EXPECT_THROW(on.group_norm_backward(x, {}, zeros({4, 2}), zeros({4, 2}), zeros({4, 5}), y, {}, {}), ShapeError);
+}
+
+}  // namespace
+}  // namespace lockstep::kernels
