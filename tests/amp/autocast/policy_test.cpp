@@ -7,6 +7,8 @@
 #include <set>
 #include <string_view>
 
+#include "runtime/tensor/error.h"
+
 namespace lockstep::amp {
 namespace {
 
