@@ -28,7 +28,7 @@ using ::testing::ThrowsMessage;
 std::unique_ptr<Sequential> small_model() {
   auto model = std::make_unique<Sequential>();
   model->add<Linear>("first", 5, 7);
-  model->add<BatchNorm>("norm", 7, true);
+  model->add<BatchNorm>("norm", 7, BatchNormOptions{.relu = true});
   model->add<Linear>("last", 7, 3);
   initialize(*model, 11);
   model->to(device());
