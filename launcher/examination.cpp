@@ -25,7 +25,9 @@ namespace {
 constexpr const char* kSharedMemory = "/dev/shm";
 /// The gradients of a model of 50 million parameters, in 16 bits, for each of two ranks.
 constexpr std::uint64_t kEnoughSharedMemory = std::uint64_t{200} << 20;
-constexpr int kOldestComputeCapability = 80;
+
+/// "7.5"
+std::string capability_text(int capability) { return fmt::format("{}.{}", capability / 10, capability % 10); }
 
 Json or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
@@ -65,10 +67,23 @@ class Examination {
     }
   }
 
+  static std::string float16_on_cpu() {
+    if (kernels::cpu::isa() == kernels::cpu::Isa::kBaseline) return "converted in software: slower than float32";
+    return "widened to float32 on the way: half the memory, about float32's speed";
+  }
+
+  static std::string bfloat16_on_cpu() {
+    if (!kernels::cpu::has_native_bfloat16()) return float16_on_cpu();
+    return "multiplied by the processor's instructions where that is faster than float32";
+  }
+
   void examine_processor() {
     found_["processor"] = {{"cores", usable_cores()},
                            {"isa", std::string(kernels::cpu::name_of(kernels::cpu::isa()))},
-                           {"native_bfloat16", kernels::cpu::has_native_bfloat16()}};
+                           {"native_bfloat16", kernels::cpu::has_native_bfloat16()},
+                           {"half_instructions", kernels::cpu::half_instructions()},
+                           {"float16", float16_on_cpu()},
+                           {"bfloat16", bfloat16_on_cpu()}};
     if (const auto problem = defect(kCpu)) {
       lacks("a processor that computes: " + *problem, "nothing can be trained on the CPU",
             "Reinstall oneDNN, and build for this machine.");
@@ -132,6 +147,9 @@ class Examination {
                 : "Build where CUDA, cuDNN and NCCL are installed.");
   }
 
+  /// What computes a 16-bit dtype; null where nothing does.
+  static Json units_of(int capability, int since) { return capability >= since ? Json("tensor cores") : Json(); }
+
   /// Whether it can be trained on.
   bool examine_device(Device device) {
     std::optional<std::string> problem;
@@ -140,12 +158,15 @@ class Examination {
       const int capability = description.compute_capability;
       found_["devices"].push_back({{"device", str(device)},
                                    {"name", description.name},
-                                   {"compute_capability", fmt::format("{}.{}", capability / 10, capability % 10)},
+                                   {"compute_capability", capability_text(capability)},
+                                   {"float16", units_of(capability, gpu::kFloat16TensorCores)},
+                                   {"bfloat16", units_of(capability, gpu::kBFloat16TensorCores)},
                                    {"multiprocessors", description.multiprocessors},
                                    {"memory_bytes", description.total_memory},
                                    {"free_bytes", description.free_memory}});
-      if (capability < kOldestComputeCapability) {
-        problem = "its compute capability is below 8.0";
+      if (capability < gpu::oldest_compute_capability()) {
+        problem = "its compute capability is " + capability_text(capability) + ", this build's kernels begin at " +
+                  capability_text(gpu::oldest_compute_capability());
       } else {
         problem = defect(device);
       }

@@ -7,8 +7,9 @@
 namespace lockstep::launcher {
 
 /// What this machine has, as `lockstep doctor --json` prints it: {"lockstep", "trains_on": ["cpu", "cuda"],
-/// "processor": {"cores", "isa", "native_bfloat16"}, "shared_memory": {"path", "bytes", "free_bytes"}, "mpirun",
-/// "libraries": {name: version}, "cuda_driver", "devices": [{"device", "name", "compute_capability", "multiprocessors",
+/// "processor": {"cores", "isa", "native_bfloat16", "half_instructions": [name], "float16", "bfloat16": what follows
+/// for speed}, "shared_memory": {"path", "bytes", "free_bytes"}, "mpirun", "libraries": {name: version}, "cuda_driver",
+/// "devices": [{"device", "name", "compute_capability", "float16" and "bfloat16" ("tensor cores"), "multiprocessors",
 /// "memory_bytes", "free_bytes"}], "findings": [{"missing", "consequence", "advice"}]}; null for what there is not.
 /// Each device is made to compute something.
 nlohmann::ordered_json examine();

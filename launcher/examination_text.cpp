@@ -28,14 +28,17 @@ std::string gibibytes(const Json& bytes) {
 }
 
 std::string device_text(const Json& device) {
-  return str(device["name"]) + ", compute capability " + str(device["compute_capability"]) + ", " +
-         gibibytes(device["free_bytes"]) + " of " + gibibytes(device["memory_bytes"]) + " free";
+  return str(device["name"]) + ", compute capability " + str(device["compute_capability"]) + ", tensor cores for " +
+         (device["float16"].is_null()    ? "none"
+          : device["bfloat16"].is_null() ? "float16, no bfloat16"
+                                         : "float16 and bfloat16") +
+         ", " + gibibytes(device["free_bytes"]) + " of " + gibibytes(device["memory_bytes"]) + " free";
 }
 
 std::string joined(const Json& names) {
   std::string text;
   for (const Json& name : names) text += (text.empty() ? "" : ", ") + str(name);
-  return text.empty() ? "nothing" : text;
+  return text.empty() ? "none" : text;
 }
 
 }  // namespace
@@ -46,7 +49,8 @@ std::string examination_text(const Json& examination) {
   std::string text =
       line("lockstep", str(examination["lockstep"])) + line("trains on", joined(examination["trains_on"]));
   text += line("processor", str(processor["cores"]) + " cores, " + str(processor["isa"]) +
-                                (processor["native_bfloat16"].get<bool>() ? ", bfloat16 instructions" : ""));
+                                ", 16-bit instructions: " + joined(processor["half_instructions"]));
+  for (const char* dtype : {"float16", "bfloat16"}) text += line(dtype, str(processor[dtype]));
   for (const Json& device : examination["devices"]) text += line(str(device["device"]), device_text(device));
   text += line("CUDA driver", str(examination["cuda_driver"]));
   for (const auto& [name, version] : examination["libraries"].items()) text += line(name, str(version));

@@ -101,8 +101,10 @@ train::Plan plan_of(const job::Checked& job, const LaunchOptions& launch, const 
   options.ranks_here = launch.hosts.empty() ? options.ranks : 0;
   options.cores = train::cores_of_this_machine();
   options.run_dir = run_dir;
-  // Looking for GPUs starts CUDA, which takes long; only what asks for one needs to know.
-  if (job.job.train().cuda_graph() == job::ON) options.device = launch.device_of(0);
+  // Looking for GPUs starts CUDA, which takes long; only what not every device can do needs to know.
+  const bool asks = job.job.train().cuda_graph() == job::ON || job.job.amp().dtype() == job::BF16 ||
+                    job.job.comm().wire_dtype() == job::BF16;
+  if (asks) options.device = launch.device_of(0);
   return train::plan(job.job, options, job.locations);
 }
 

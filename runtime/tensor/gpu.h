@@ -21,6 +21,11 @@ int device_count();
 /// Why device_count() is 0, in one line; empty where it is not.
 std::string why_none();
 
+/// Compute capabilities, 80 is 8.0, from which on GPUs multiply these on tensor cores; before, they have no bfloat16 at
+/// all.
+inline constexpr int kFloat16TensorCores = 70;
+inline constexpr int kBFloat16TensorCores = 80;
+
 struct Description {
   std::string name;
   int compute_capability = 0;  ///< 90 is 9.0
@@ -30,6 +35,9 @@ struct Description {
 };
 /// Throws EnvironmentError for a device that is not there.
 Description describe(Device device);
+
+/// The oldest compute capability for which this build has kernels; 0 where it has none.
+int oldest_compute_capability();
 
 /// "13.0" of what the build runs with; empty where there is none.
 std::string runtime_version();

@@ -162,6 +162,13 @@ class Planner {
 
   void look_at_device() {
     attempt("train.cuda_graph", [&] { require_graph_device(job_.train(), options_.device); });
+    if (options_.device == kCpu) return;
+    attempt("amp.dtype", [&] {
+      const DType dtype = amp::properties_of(job::amp_options(job_.amp())).compute_dtype;
+      const gpu::Description gpu = gpu::describe(options_.device);
+      require_dtype("amp.dtype", dtype, options_.device, gpu);
+      require_dtype("comm.wire_dtype", job::ddp_options(job_.comm()).wire_dtype.value_or(dtype), options_.device, gpu);
+    });
   }
 
   void look_at_model() {
@@ -235,6 +242,15 @@ class Planner {
 
 Plan plan(const job::Job& job, const PlanOptions& options, const job::Locations& locations) {
   return Planner(job, options, locations).run();
+}
+
+void require_dtype(const std::string& field, DType dtype, Device device, const gpu::Description& gpu) {
+  const int capability = gpu.compute_capability;
+  if (dtype != DType::kBFloat16 || capability >= gpu::kBFloat16TensorCores) return;
+  throw FieldError(field,
+                   "BF16 needs a GPU of compute capability 8.0 or newer; " + str(device) + ", " + gpu.name + ", has " +
+                       std::to_string(capability / 10) + "." + std::to_string(capability % 10),
+                   "Use FP16 there.");
 }
 
 int cores_of_this_machine() { return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)); }

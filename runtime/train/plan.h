@@ -11,7 +11,9 @@
 #include "runtime/job/diagnostic.h"
 #include "runtime/job/job.h"
 #include "runtime/tensor/device.h"
+#include "runtime/tensor/dtype.h"
 #include "runtime/tensor/error.h"
+#include "runtime/tensor/gpu.h"
 
 namespace lockstep::train {
 
@@ -65,6 +67,9 @@ struct Plan {
 /// `locations` tells where the job gives its fields. Training makes the same plan first, so what passes here passes
 /// there. Never throws for what the job says.
 Plan plan(const job::Job& job, const PlanOptions& options, const job::Locations& locations = {});
+
+/// Throws FieldError, for the field of a job that asks for it, where a GPU does not compute in `dtype`.
+void require_dtype(const std::string& field, DType dtype, Device device, const gpu::Description& gpu);
 
 int cores_of_this_machine();
 

@@ -5,7 +5,8 @@
 # Sets LOCKSTEP_GPU to the name of the folders that implement GPUs, cuda or no_cuda.
 set(LOCKSTEP_CUDA AUTO CACHE STRING "Build for NVIDIA GPUs: AUTO, ON or OFF")
 set_property(CACHE LOCKSTEP_CUDA PROPERTY STRINGS AUTO ON OFF)
-set(LOCKSTEP_CUDA_ARCHITECTURES "80;90" CACHE STRING "Compute capabilities to compile for")
+set(LOCKSTEP_CUDA_ARCHITECTURES "" CACHE STRING
+    "Compute capabilities to compile for; empty: 70, 75, 80 and 90, of which CUDA 13 has no 70")
 
 # Only the build needs these headers, so find_package(Lockstep) does not look for them.
 set(LOCKSTEP_CUDNN_FRONTEND "$ENV{LOCKSTEP_CUDNN_FRONTEND}" CACHE PATH
@@ -23,6 +24,15 @@ if(NOT LOCKSTEP_CUDA STREQUAL "OFF")
   include(CheckLanguage)
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER)
+    set(cuda_architectures ${LOCKSTEP_CUDA_ARCHITECTURES})
+    if(NOT cuda_architectures)
+      execute_process(COMMAND ${CMAKE_CUDA_COMPILER} --list-gpu-arch OUTPUT_VARIABLE known)
+      foreach(architecture 70 75 80 90)
+        if(known MATCHES "compute_${architecture}")
+          list(APPEND cuda_architectures ${architecture})
+        endif()
+      endforeach()
+    endif()
     include(scripts/cmake/LockstepCudaLibraries.cmake)
     if(NOT EXISTS ${cudnn_frontend_folder}/include/cudnn_frontend.h)
       list(APPEND LOCKSTEP_CUDA_MISSING "cudnn-frontend (run scripts/fetch_cudnn_frontend)")
@@ -38,14 +48,18 @@ if(NOT LOCKSTEP_CUDA STREQUAL "OFF")
   if(LOCKSTEP_CUDA_MISSING)
     message(STATUS "GPUs: no, these are missing: ${LOCKSTEP_CUDA_MISSING}")
   else()
-    message(STATUS "GPUs: yes, for compute capabilities ${LOCKSTEP_CUDA_ARCHITECTURES}")
+    message(STATUS "GPUs: yes, for compute capabilities ${cuda_architectures}")
   endif()
 endif()
 
 if(LOCKSTEP_GPU STREQUAL "cuda")
   # Functions that host and device share are constexpr in the standard library, which names no device.
   set(CMAKE_CUDA_FLAGS "${CMAKE_CUDA_FLAGS} --expt-relaxed-constexpr")
-  set(CMAKE_CUDA_ARCHITECTURES ${LOCKSTEP_CUDA_ARCHITECTURES})
+  set(CMAKE_CUDA_ARCHITECTURES ${cuda_architectures})
+  # "90a" and "80-real" begin with the number; doctor and plans ask for it.
+  string(REGEX MATCHALL "[0-9]+" numbers "${cuda_architectures}")
+  list(SORT numbers COMPARE NATURAL)
+  list(GET numbers 0 LOCKSTEP_OLDEST_ARCHITECTURE)
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
   enable_language(CUDA)
   # Debian 12's CMake, 3.25.1, does not know yet that nvcc 12 speaks C++20.

@@ -47,7 +47,7 @@ TEST_F(CommandLine, HelpAndVersionAreAnswers) {
 TEST_F(CommandLine, WrongUseIsOneBlockAndExitCodeTwo) {
   refused({}, 2, "subcommand is required");
   refused({"trian"}, 2, "there is no command \"trian\"; did you mean \"train\"?");
-  refused({"frobnicate"}, 2, "known: train, eval, validate, inspect, doctor");
+  refused({"frobnicate"}, 2, "known: train, eval, infer, validate, inspect, doctor");
   refused({"--nprocs", "2"}, 2, "lockstep --help");
   refused({"train"}, 2, "JOB is required");
   refused({"train", kMlpJob, "--nprocs", "2"}, 2, "there is no option --nprocs; did you mean \"--nproc\"?");
@@ -170,8 +170,8 @@ TEST_F(CommandLine, ValidateGivesJson) {
     "train": {"samples": 1500, "sample_shape": [8, 8, 1], "classes": 10},
     "eval": {"samples": 297, "sample_shape": [8, 8, 1], "classes": 10},
     "global_batch": 64, "steps": 600, "steps_per_epoch": 24, "epochs": 25.0, "eval_every": 200,
-    "memory": {"weights": 104488, "compute_copies": 0, "gradients": 104488, "gradient_sums": 0,
-               "optimizer_state": 208976},
+    "memory": {"weights": 104576, "compute_copies": 0, "gradients": 104576, "gradient_sums": 0,
+               "optimizer_state": 209152},
     "checkpoints": {"count": 1, "bytes": 313512, "every_steps": 0, "keep": 3,
                     "directory": "runs/digits_mlp/checkpoints"}})"));
   const json regression =

@@ -42,6 +42,14 @@ TEST_F(Doctor, NamesWhatTheMachineHas) {
   EXPECT_THAT(found["trains_on"].get<std::vector<std::string>>(), testing::Contains("cpu"));
   EXPECT_GT(found["processor"]["cores"].get<int>(), 0);
   EXPECT_THAT(found["processor"]["isa"].get<std::string>(), AnyOf("baseline", "avx2", "avx512"));
+  for (const char* dtype : {"float16", "bfloat16"}) {
+    EXPECT_THAT(found["processor"][dtype].get<std::string>(), AnyOf(HasSubstr("float32"), HasSubstr("instructions")));
+  }
+  for (const auto& name : found["processor"]["half_instructions"]) {
+    EXPECT_THAT(name.get<std::string>(), AnyOf("F16C", "AVX512_BF16", "AVX512_FP16", "AMX_BF16", "AMX_FP16"));
+  }
+  const bool native = found["processor"]["native_bfloat16"];
+  EXPECT_EQ(native, found["processor"]["bfloat16"] != found["processor"]["float16"]);
   for (const char* library : {"onednn", "protobuf"}) {
     EXPECT_THAT(found["libraries"][library].get<std::string>(), MatchesRegex("[0-9]+\\.[0-9]+\\.[0-9]+")) << library;
   }
@@ -72,6 +80,7 @@ TEST_F(Doctor, AMachineWithGpusListsThem) {
   const ordered_json& device = found["devices"][0];
   EXPECT_EQ(device["device"], "cuda:0");
   EXPECT_THAT(device["compute_capability"].get<std::string>(), MatchesRegex("[0-9]+\\.[0-9]"));
+  EXPECT_TRUE(device.contains("float16") && device.contains("bfloat16"));
   EXPECT_GE(device["memory_bytes"].get<double>(), device["free_bytes"].get<double>());
 }
 
@@ -87,13 +96,14 @@ TEST_F(Doctor, ANarrowProcessorIsTold) {
   const ordered_json found = examined({{"LOCKSTEP_CPU_ISA", "baseline"}});
   EXPECT_EQ(found["processor"]["isa"], "baseline");
   EXPECT_TRUE(lacks(found, "AVX2"));
+  EXPECT_THAT(found["processor"]["float16"].get<std::string>(), HasSubstr("in software"));
 }
 
 TEST_F(Doctor, SpeaksToAPersonToo) {
   const Ended ended = run({}, {{"PATH", folder_.path()}});
   EXPECT_EQ(ended.code, 0);
   EXPECT_THAT(ended.err, IsEmpty());
-  for (const char* part : {"trains on       cpu", "onednn", "protobuf",
+  for (const char* part : {"trains on       cpu", "16-bit instructions: ", "\nbfloat16        ", "onednn", "protobuf",
                            comm::mpi_version().empty() ? "missing: MPI\n  --nproc and --hosts"
                                                        : "missing: mpirun\n  --nproc and --hosts"}) {
     EXPECT_THAT(ended.out, HasSubstr(part));

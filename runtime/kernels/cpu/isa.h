@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 namespace lockstep::kernels::cpu {
 
@@ -16,6 +17,9 @@ enum class Isa {
 /// ("baseline", "avx2", "avx512"), which limits oneDNN too. Throws UsageError for another name.
 Isa isa();
 std::string_view name_of(Isa isa);
+/// Names of the 16-bit instructions that the processor has, whether or not isa() lets this process use them: of "F16C",
+/// "AVX512_BF16", "AVX512_FP16", "AMX_BF16", "AMX_FP16".
+std::vector<std::string_view> half_instructions();
 /// Whether oneDNN has bfloat16 primitives here: AVX-512 with bf16 instructions, and isa() is kAvx512.
 bool has_native_bfloat16();
 

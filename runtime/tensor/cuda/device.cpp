@@ -89,6 +89,8 @@ Description describe(Device device) {
   return description;
 }
 
+int oldest_compute_capability() { return LOCKSTEP_OLDEST_COMPUTE_CAPABILITY; }
+
 std::string runtime_version() {
   int version = 0;
   return cudaRuntimeGetVersion(&version) == cudaSuccess ? version_text(version) : "";

@@ -17,6 +17,7 @@ namespace {
 int device_count() { return 0; }
 std::string why_none() { return "this build has no CUDA"; }
 Description describe(Device) { refuse(); }
+int oldest_compute_capability() { return 0; }
 std::string runtime_version() { return {}; }
 std::string driver_version() { return {}; }
 Storage allocate(std::size_t, Device device) {

@@ -184,6 +184,21 @@ TEST(Plan, StatesWhatMicroBatchesAddUpIn) {
   EXPECT_EQ(plan_of("digits_convnet.pbtxt", {"train.accumulate=4", "comm.wire_dtype=FP32"}).memory.gradient_sums, 0);
 }
 
+TEST(Plan, RefusesBFloat16ByNameOnAGpuThatHasNone) {
+  const Device device{DeviceType::kCuda, 1};
+  const gpu::Description old{.name = "Tesla T4", .compute_capability = 75};
+  require_dtype("amp.dtype", DType::kFloat16, device, old);
+  require_dtype("amp.dtype", DType::kBFloat16, device, {.name = "A100", .compute_capability = 80});
+  try {
+    require_dtype("amp.dtype", DType::kBFloat16, device, old);
+    FAIL() << "bfloat16 was taken";
+  } catch (const FieldError& error) {
+    EXPECT_EQ(error.path(), "amp.dtype");
+    EXPECT_THAT(error.message(), HasSubstr("8.0 or newer; cuda:1, Tesla T4, has 7.5"));
+    EXPECT_THAT(error.advice(), HasSubstr("FP16"));
+  }
+}
+
 TEST(Plan, CountsCheckpoints) {
   const auto count = [](const std::string& every) {
     return plan_of("digits_convnet.pbtxt", {"checkpoint.every_steps=" + every}).checkpoints.count;

@@ -66,6 +66,7 @@ bool is_known(const void* data) {
 
 int device_count() { return 1; }
 std::string why_none() { return {}; }
+int oldest_compute_capability() { return 80; }
 std::string runtime_version() { return "emulated"; }
 std::string driver_version() { return "emulated"; }
 
@@ -74,7 +75,7 @@ Description describe(Device device) {
     throw EnvironmentError("there is no " + str(device) + "; there are 1 CUDA devices",
                            "Use --device cpu; lockstep doctor says more.");
   }
-  return {.name = "emulated", .compute_capability = 0, .multiprocessors = 1, .total_memory = 0, .free_memory = 0};
+  return {.name = "emulated", .compute_capability = 90, .multiprocessors = 1, .total_memory = 0, .free_memory = 0};
 }
 
 Storage allocate(std::size_t bytes, Device device) {

@@ -42,6 +42,23 @@ void limit_onednn(Isa isa) {
   if (isa == Isa::kAvx2) dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx2);
 }
 
+std::vector<std::string_view> half_instructions() {
+  __builtin_cpu_init();
+  const bool avx512 = __builtin_cpu_supports("avx512f");
+  unsigned features[4] = {}, more[4] = {};  // eax, ebx, ecx, edx
+  __get_cpuid_count(7, 0, &features[0], &features[1], &features[2], &features[3]);
+  __get_cpuid_count(7, 1, &more[0], &more[1], &more[2], &more[3]);
+  const auto bit = [](unsigned word, int number) { return (word >> number & 1) != 0; };
+  const bool amx = bit(features[3], 24);  // tiles
+  std::vector<std::string_view> names;
+  if (has_f16c()) names.push_back("F16C");
+  if (has_bfloat16_instructions()) names.push_back("AVX512_BF16");
+  if (avx512 && bit(features[3], 23)) names.push_back("AVX512_FP16");
+  if (amx && bit(features[3], 22)) names.push_back("AMX_BF16");
+  if (amx && bit(more[0], 21)) names.push_back("AMX_FP16");
+  return names;
+}
+
 bool has_bfloat16_instructions() { return __builtin_cpu_supports("avx512bf16"); }
 
 }  // namespace lockstep::kernels::cpu
