@@ -212,7 +212,9 @@ class Planner {
     plan_.memory.compute_copies = compute == DType::kFloat32 ? 0 : bytes(compute);
     plan_.memory.gradients = bytes(wire);
     plan_.memory.gradient_sums = job_.train().accumulate() > 1 && is_reduced(wire) ? count * kFloatBytes : 0;
-    plan_.memory.optimizer_state = count * kFloatBytes * static_cast<std::int64_t>(optimizer.state_names().size());
+    plan_.memory.optimizer_state =
+        kFloatBytes * (count * static_cast<std::int64_t>(optimizer.state_names().size()) +
+                       tensors * static_cast<std::int64_t>(optimizer.parameter_state_names().size()));
 
     std::int64_t statistics = 0;
     for (const auto& [name, running] : model.statistics()) statistics += running->committed().numel();

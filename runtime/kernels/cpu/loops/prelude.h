@@ -20,4 +20,5 @@
 #include "runtime/kernels/functors/batch_norm.h"
 #include "runtime/kernels/functors/dropout.h"
 #include "runtime/kernels/functors/exp.h"
+#include "runtime/kernels/functors/layer_optimizer.h"
 #include "runtime/kernels/functors/optimizer.h"

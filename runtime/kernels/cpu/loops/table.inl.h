@@ -7,6 +7,7 @@
 #include "runtime/kernels/cpu/loops/channels.inl.h"
 #include "runtime/kernels/cpu/loops/elementwise.inl.h"
 #include "runtime/kernels/cpu/loops/lanes.inl.h"
+#include "runtime/kernels/cpu/loops/layers.inl.h"
 #include "runtime/kernels/cpu/loops/rank_reduce.inl.h"
 #include "runtime/kernels/cpu/loops/reductions.inl.h"
 #include "runtime/kernels/cpu/loops/softmax.inl.h"
@@ -38,8 +39,14 @@ const Loops kLoops{
     .batch_norm_backward_reduce = batch_norm_backward_reduce,
     .batch_norm_backward_apply = batch_norm_backward_apply,
     .rescale = rescale,
+    .gradient_squares = gradient_squares,
+    .largest_gradient = largest_gradient,
     .sgd_step = sgd_step,
     .adam_step = adam_step,
+    .adagrad_step = adagrad_step,
+    .lamb_moments = lamb_moments,
+    .lamb_weights = lamb_weights,
+    .novograd_step = novograd_step,
     .rank_reduce = rank_reduce,
 };
 
