@@ -219,7 +219,7 @@ class Planner {
     plan_.memory.compute_copies = compute == DType::kFloat32 ? 0 : bytes(compute);
     plan_.memory.gradients = bytes(wire);
     plan_.memory.gradient_sums = job_.train().accumulate() > 1 && is_reduced(wire) ? bytes(DType::kFloat32) : 0;
-    plan_.memory.optimizer_state = static_cast<std::int64_t>(optimizer.state_bytes(elements));
+    plan_.memory.optimizer_state = static_cast<std::int64_t>(optimizer.state_bytes(elements, tensors));
 
     std::int64_t statistics = 0;
     for (const auto& [name, running] : model.statistics()) statistics += running->committed().numel();
@@ -227,7 +227,7 @@ class Planner {
     const std::int64_t every = job_.checkpoint().every_steps();
     plan_.checkpoints.count = every == 0 ? 1 : (steps + every - 1) / every;
     // Without the padding.
-    const auto state = static_cast<std::int64_t>(optimizer.state_bytes(plan_.parameters));
+    const auto state = static_cast<std::int64_t>(optimizer.state_bytes(plan_.parameters, tensors));
     plan_.checkpoints.bytes = (plan_.parameters + statistics) * kFloatBytes + state + tensors * kStepCountBytes;
     plan_.checkpoints.directory = options_.run_dir / "checkpoints";
   }
