@@ -45,7 +45,7 @@ Tensor GradScaler::scale(const Tensor& loss) {
 }
 
 void GradScaler::require_gradients(const char* operation, const optim::Optimizer& optimizer) {
-  if (optimizer.arena().has_new_gradients()) return;
+  if (optimizer.has_new_gradients()) return;
   throw UsageError(std::string(operation) +
                        ": no inf check can be recorded for this optimizer: no backward pass has given any of its "
                        "parameters a gradient since its last step or zero_grad()",
@@ -74,15 +74,15 @@ void GradScaler::require_scaled(const char* operation) const {
 }
 
 void GradScaler::agree_on(const Tensor& flags, const optim::Optimizer& optimizer, PerOptimizer& record) {
-  record.verdict = agree(flags, optimizer.arena().local_flags(), *communicator_);
+  record.verdict = agree(flags, optimizer.local_flags(), *communicator_);
   if (state_.device() != kCpu || record.verdict.data()->slot < 0) return;
   const auto slot = static_cast<std::size_t>(record.verdict.data()->slot);
-  record.bad_parameter = optimizer.arena().slots().at(slot).parameter.name;
+  record.bad_parameter = optimizer.slots().at(slot).parameter().name;
 }
 
 void GradScaler::unscale_(optim::Optimizer& optimizer) {
   require_scaled("unscale_()");
-  require_device(optimizer.arena().grads().device(), "the optimizer of unscale_()");
+  require_device(optimizer.device(), "the optimizer of unscale_()");
   PerOptimizer& record = record_of(optimizer);
   if (record.stage == Stage::kUnscaled) {
     throw UsageError("unscale_() has already been called on this optimizer since the last update()");
@@ -95,7 +95,7 @@ void GradScaler::unscale_(optim::Optimizer& optimizer) {
 
 DeviceValue<Verdict> GradScaler::step(optim::Optimizer& optimizer) {
   require_scaled("step()");
-  require_device(optimizer.arena().grads().device(), "the optimizer of step()");
+  require_device(optimizer.device(), "the optimizer of step()");
   PerOptimizer& record = record_of(optimizer);
   if (record.stage == Stage::kStepped) {
     throw UsageError("step() has already been called since the last update()");
@@ -111,7 +111,7 @@ DeviceValue<Verdict> GradScaler::step(optim::Optimizer& optimizer) {
   }
   const float* found_inf = &record.verdict.data()->found_inf;
   optimizer.step(unscaled ? nullptr : &state_.data()->inverse, found_inf);
-  optimizer.arena().commit_statistics(found_inf);
+  optimizer.commit_statistics(found_inf);
   record.stage = Stage::kStepped;
   return record.verdict;
 }

@@ -22,6 +22,7 @@ DistributedDataParallel::DistributedDataParallel(nn::Module& model, const World&
   const DType wire = options.wire_dtype.value_or(arena_->options().compute_dtype);
   const MemoryScope scope(MemoryPurpose::kGradients);
   arena_->place_gradients(communicator_->allocate(static_cast<std::size_t>(arena_->size()) * size_of(wire)), wire);
+  arena_->set_ranks(communicator_->size());
   nn::name_layers(model_);
   if (options.sync_batch_norm && communicator_->size() > 1) {
     synchronized_ = convert_sync_batch_norm(model_, *communicator_, options.sync_batch_norm_group);
