@@ -14,10 +14,15 @@ namespace {
 /// Computed in double, as PyTorch does.
 float inverse_of(float scale) { return static_cast<float>(1.0 / static_cast<double>(scale)); }
 
-/// How a device moves the scale. Throws FieldError for options out of range, before anything collective happens.
-kernels::LossScaleOptions rule_of(const GradScalerOptions& options) {
+/// Throws FieldError for options out of range, before anything collective happens.
+const GradScalerOptions& checked(const GradScalerOptions& options) {
   require_none(problems_of(options), "amp.loss_scale");
-  return {options.dynamic,
+  return options;
+}
+
+/// How a device moves the scale.
+kernels::LossScaleOptions rule_of(const GradScalerOptions& options) {
+  return {options.enabled && options.dynamic,
           options.growth_factor,
           options.backoff_factor,
           static_cast<std::int32_t>(options.growth_interval),
@@ -28,28 +33,73 @@ kernels::LossScaleOptions rule_of(const GradScalerOptions& options) {
 }  // namespace
 
 GradScaler::GradScaler(std::shared_ptr<comm::Communicator> communicator, const GradScalerOptions& options)
-    : options_(rule_of(options)),
-      max_consecutive_skips_(options.max_consecutive_skips),
+    : options_(checked(options)),
       communicator_(communicator->size() > 1 ? communicator->duplicate("loss_scale") : std::move(communicator)) {
-  initial_.scale = static_cast<float>(options.init);
+  initial_.scale = options.enabled ? static_cast<float>(options.init) : 1.0f;
   initial_.inverse = inverse_of(initial_.scale);
 }
 
+void GradScaler::set(const GradScalerOptions& options) {
+  options_ = checked(options);
+  if (rule_.defined()) rule_.write(rule_of(options_));
+}
+
+void GradScaler::set_growth_factor(double factor) {
+  GradScalerOptions options = options_;
+  options.growth_factor = factor;
+  set(options);
+}
+
+void GradScaler::set_backoff_factor(double factor) {
+  GradScalerOptions options = options_;
+  options.backoff_factor = factor;
+  set(options);
+}
+
+void GradScaler::set_growth_interval(std::uint32_t interval) {
+  GradScalerOptions options = options_;
+  options.growth_interval = interval;
+  set(options);
+}
+
+void GradScaler::place(Device device) {
+  if (state_.defined()) return;
+  state_ = DeviceValue(initial_, device);
+  rule_ = DeviceValue(rule_of(options_), device);
+}
+
 Tensor GradScaler::scale(const Tensor& loss) {
-  if (!state_.defined()) state_ = DeviceValue(initial_, loss.device());
+  place(loss.device());
   require_device(loss.device(), "the loss");
+  if (!options_.enabled) return loss;
   // 65536 times a float16 loss is infinite.
   const Tensor wide = is_reduced(loss.dtype()) ? ops::cast(loss, DType::kFloat32) : loss;
   scaled_ = true;
   return ops::scale_by(wide, &state_.data()->scale);
 }
 
-void GradScaler::require_gradients(const char* operation, const optim::Optimizer& optimizer) {
-  if (optimizer.arena().has_new_gradients()) return;
+std::vector<Tensor> GradScaler::scale(const std::vector<Tensor>& losses) {
+  std::vector<Tensor> scaled;
+  for (const Tensor& loss : losses) scaled.push_back(scale(loss));
+  return scaled;
+}
+
+void GradScaler::require_gradients(const char* operation, const optim::Optimizer& optimizer) const {
+  if (optimizer.has_new_gradients()) return;
   throw UsageError(std::string(operation) +
                        ": no inf check can be recorded for this optimizer: no backward pass has given any of its "
                        "parameters a gradient since its last step or zero_grad()",
                    "Call scaler.scale(loss).backward() before, on a loss that depends on them.");
+}
+
+void GradScaler::require_own(const char* operation, const optim::Optimizer& optimizer) const {
+  for (const nn::Arena* arena : optimizer.arenas()) {
+    if (arena->ranks() <= communicator_->size()) continue;
+    throw UsageError(std::string(operation) + ": " + std::to_string(arena->ranks()) +
+                         " ranks train the optimizer's model, " + std::to_string(communicator_->size()) +
+                         " agree in this GradScaler",
+                     "Give GradScaler the World of the model's DistributedDataParallel.");
+  }
 }
 
 GradScaler::PerOptimizer& GradScaler::record_of(const optim::Optimizer& optimizer) {
@@ -67,35 +117,39 @@ void GradScaler::require_device(Device device, const std::string& of) const {
 }
 
 void GradScaler::require_scaled(const char* operation) const {
-  if (!scaled_) {
+  if (!scaled_ && options_.enabled) {
     throw UsageError(std::string(operation) + " was called before any scale(loss)",
                      "Call scaler.scale(loss).backward() first.");
   }
 }
 
 void GradScaler::agree_on(const Tensor& flags, const optim::Optimizer& optimizer, PerOptimizer& record) {
-  record.verdict = agree(flags, optimizer.arena().local_flags(), *communicator_);
+  record.verdict = agree(flags, optimizer.local_flags(), *communicator_);
   if (state_.device() != kCpu || record.verdict.data()->slot < 0) return;
   const auto slot = static_cast<std::size_t>(record.verdict.data()->slot);
-  record.bad_parameter = optimizer.arena().slots().at(slot).parameter.name;
+  record.bad_parameter = optimizer.slots().at(slot).parameter().name;
 }
 
 void GradScaler::unscale_(optim::Optimizer& optimizer) {
+  if (!options_.enabled) return;
   require_scaled("unscale_()");
-  require_device(optimizer.arena().grads().device(), "the optimizer of unscale_()");
+  require_device(optimizer.device(), "the optimizer of unscale_()");
   PerOptimizer& record = record_of(optimizer);
   if (record.stage == Stage::kUnscaled) {
     throw UsageError("unscale_() has already been called on this optimizer since the last update()");
   }
   if (record.stage == Stage::kStepped) throw UsageError("unscale_() is being called after step()");
   require_gradients("unscale_()", optimizer);
+  require_own("unscale_()", optimizer);
   agree_on(optimizer.unscale_gradients(&state_.data()->inverse), optimizer, record);
+  for (const optim::Optimizer::Slot& slot : optimizer.slots()) slot.arena->note_unscaled(slot.number);
   record.stage = Stage::kUnscaled;
 }
 
 DeviceValue<Verdict> GradScaler::step(optim::Optimizer& optimizer) {
   require_scaled("step()");
-  require_device(optimizer.arena().grads().device(), "the optimizer of step()");
+  place(optimizer.device());
+  require_device(optimizer.device(), "the optimizer of step()");
   PerOptimizer& record = record_of(optimizer);
   if (record.stage == Stage::kStepped) {
     throw UsageError("step() has already been called since the last update()");
@@ -107,17 +161,44 @@ DeviceValue<Verdict> GradScaler::step(optim::Optimizer& optimizer) {
     optimizer.check_gradients();
   } else {
     require_gradients("step()", optimizer);
+    require_own("step()", optimizer);
     agree_on(optimizer.check_gradients(), optimizer, record);
   }
   const float* found_inf = &record.verdict.data()->found_inf;
   optimizer.step(unscaled ? nullptr : &state_.data()->inverse, found_inf);
-  optimizer.arena().commit_statistics(found_inf);
+  optimizer.commit_statistics(found_inf);
   record.stage = Stage::kStepped;
   return record.verdict;
 }
 
-void GradScaler::update() {
-  if (state_.defined() && state_.device() != kCpu) return adapt();
+void GradScaler::update() { finish_update({}); }
+
+void GradScaler::update(double new_scale) {
+  if (!options_.enabled) return update();
+  require_scaled("update()");
+  GradScalerOptions options = options_;
+  options.init = new_scale;
+  for (const FieldProblem& problem : problems_of(options)) {
+    throw FieldError("GradScaler::update(new_scale)", problem.message);
+  }
+  const Tensor scale = Tensor::empty({1}, DType::kFloat32, state_.device());
+  kernels::backend(scale.device()).fill(scale, new_scale);
+  finish_update(scale);
+}
+
+void GradScaler::update(const Tensor& new_scale) {
+  if (!options_.enabled) return update();
+  require_scaled("update()");
+  if (new_scale.dtype() != DType::kFloat32 || new_scale.numel() != 1 || new_scale.requires_grad()) {
+    throw UsageError("GradScaler::update(new_scale) takes one float32 number without a gradient, not " +
+                     describe(new_scale));
+  }
+  require_device(new_scale.device(), "the new scale");
+  finish_update(new_scale);
+}
+
+void GradScaler::finish_update(const Tensor& new_scale) {
+  if (state_.defined() && state_.device() != kCpu) return adapt(new_scale);
   std::string parameter;
   int rank = -1;
   for (const PerOptimizer& record : optimizers_) {
@@ -125,29 +206,38 @@ void GradScaler::update() {
     parameter = record.bad_parameter;
     rank = record.verdict.data()->rank;
   }
-  adapt();
-  require_progress(state_.read(), parameter, rank);
+  adapt(new_scale);
+  if (state_.defined()) require_progress(state_.read(), parameter, rank);
 }
 
-void GradScaler::adapt() {
-  require_scaled("update()");
-  const kernels::Backend& backend = kernels::backend(state_.device());
-  Tensor found_inf;  // above 0 where any optimizer's gradients were bad
+Tensor GradScaler::found_inf() const {
+  Tensor any;
   for (const PerOptimizer& record : optimizers_) {
     if (record.stage == Stage::kReady) continue;
     const Tensor mine = record.verdict.field(&Verdict::found_inf);
-    if (!found_inf.defined()) {
-      found_inf = mine;
+    if (!any.defined()) {
+      any = mine;
       continue;
     }
     const Tensor both = Tensor::empty({1}, DType::kFloat32, state_.device());
-    backend.add(found_inf, mine, both);
-    found_inf = both;
+    kernels::backend(state_.device()).add(any, mine, both);
+    any = both;
   }
-  if (!found_inf.defined()) {
+  return any;
+}
+
+void GradScaler::adapt(const Tensor& new_scale) {
+  require_scaled("update()");
+  const Tensor found = found_inf();
+  if (!found.defined() && !new_scale.defined()) {
+    if (!options_.enabled) return;
     throw UsageError("update() was called, but no inf check was recorded since the last one");
   }
-  backend.update_loss_scale(state_.device(), options_, static_cast<const float*>(found_inf.data()), state_.data());
+  const auto number = [](const Tensor& tensor) {
+    return tensor.defined() ? static_cast<const float*>(tensor.data()) : nullptr;
+  };
+  kernels::backend(state_.device())
+      .update_loss_scale(state_.device(), rule_.data(), number(found), number(new_scale), state_.data());
   optimizers_.clear();
 }
 
@@ -163,7 +253,7 @@ std::string origin_of(int rank) {
 
 void GradScaler::require_progress(const kernels::LossScaleState& state, const std::string& parameter, int rank) const {
   const auto skips = static_cast<std::uint32_t>(state.consecutive_skips);
-  if (max_consecutive_skips_ == 0 || skips < max_consecutive_skips_) return;
+  if (options_.max_consecutive_skips == 0 || skips < options_.max_consecutive_skips) return;
   throw NumericsError(std::to_string(skips) + " steps in a row were skipped: the gradient of " + parameter +
                           " is not finite" + origin_of(rank) + " (loss scale " + std::to_string(state.used) + ")",
                       "Lower the learning rate, look at the data, or set amp.dtype: BF16. The weights are those of the "
@@ -171,18 +261,20 @@ void GradScaler::require_progress(const kernels::LossScaleState& state, const st
 }
 
 GradScalerState GradScaler::state_dict() const {
+  if (!options_.enabled) return {};
   const kernels::LossScaleState state = now();
   return {.scale = state.scale,
           .growth_factor = options_.growth_factor,
           .backoff_factor = options_.backoff_factor,
-          .growth_interval = static_cast<std::uint32_t>(options_.growth_interval),
+          .growth_interval = options_.growth_interval,
           .growth_tracker = static_cast<std::uint32_t>(state.growth_tracker),
           .consecutive_skips = static_cast<std::uint32_t>(state.consecutive_skips),
           .skipped_steps = static_cast<std::uint64_t>(state.skipped_steps)};
 }
 
 void GradScaler::load_state_dict(const GradScalerState& saved) {
-  if (!(saved.scale > 0)) {
+  if (!options_.enabled) return;
+  if (saved.empty()) {
     throw UsageError("the state is empty: it comes from a disabled GradScaler or a checkpoint without one");
   }
   kernels::LossScaleState state = now();

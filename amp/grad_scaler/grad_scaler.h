@@ -7,25 +7,13 @@
 #include <vector>
 
 #include "amp/grad_scaler/grad_scaler_options.h"
+#include "amp/grad_scaler/grad_scaler_state.h"
 #include "amp/grad_scaler/verdict.h"
 #include "comm/group/world.h"
 #include "runtime/optim/optimizer.h"
 #include "runtime/tensor/tensor.h"
 
 namespace lockstep::amp {
-
-/// What a GradScaler has learned, to be saved and loaded; the factors are for information.
-struct GradScalerState {
-  float scale = 0.0f;  ///< 0: empty, of no scaler
-  double growth_factor = 0.0;
-  double backoff_factor = 0.0;
-  std::uint32_t growth_interval = 0;
-  std::uint32_t growth_tracker = 0;
-  std::uint32_t consecutive_skips = 0;
-  std::uint64_t skipped_steps = 0;
-
-  bool operator==(const GradScalerState&) const = default;
-};
 
 /// Scales the loss so that 16-bit gradients neither vanish nor overflow, and lets all ranks skip a step together when
 /// some gradient is not finite. PyTorch's GradScaler with, in addition, an agreement over ranks, a floor, a ceiling,
@@ -36,10 +24,13 @@ struct GradScalerState {
 /// finite (not above max). The verdict of update() is that of any optimizer since the last one.
 ///
 /// Static scaling (dynamic: false) leaves the scale alone, but gradients are checked and steps skipped all the same.
+///
+/// One scaler may serve several losses, models and optimizers. The gradients of one optimizer are of one scaler; losses
+/// that need scales of their own have optimizers of their own.
 class GradScaler {
  public:
-  /// A collective of several ranks: their verdicts travel on a channel of its own. Throws FieldError for an option out
-  /// of range.
+  /// A collective of several ranks: their verdicts travel on a channel of its own. These are all ranks that train a
+  /// model with it. Throws FieldError for an option out of range.
   explicit GradScaler(std::shared_ptr<comm::Communicator> communicator, const GradScalerOptions& options = {});
   explicit GradScaler(const comm::World& world, const GradScalerOptions& options = {})
       : GradScaler(world.communicator(), options) {}
@@ -48,26 +39,38 @@ class GradScaler {
   GradScaler(const GradScaler&) = delete;
   GradScaler& operator=(const GradScaler&) = delete;
 
-  /// loss * scale, as part of the graph; float32 for a 16-bit loss. Throws UsageError where an earlier loss was on
-  /// another device.
+  /// loss * scale, as part of the graph; float32 for a 16-bit loss. `loss` itself where the scaler is disabled. Throws
+  /// UsageError where an earlier loss was on another device.
   Tensor scale(const Tensor& loss);
+  /// The same of each.
+  std::vector<Tensor> scale(const std::vector<Tensor>& losses);
 
   /// Divides the optimizer's gradients by the scale now, so that they can be looked at, and clipped
   /// (optim::clip_grad_norm_). 16-bit gradients become float32, which takes 4 bytes a parameter from the first call on.
-  /// Agrees on the verdict. Throws UsageError when it was already called since the last update(), after step(), or
-  /// before any scale().
+  /// Agrees on the verdict. From then on until zero_grad() a backward pass into them is refused: it would add scaled
+  /// gradients to unscaled ones. Does nothing where the scaler is disabled. Throws UsageError when it was already
+  /// called since the last update(), after step(), before any scale(), and for gradients that another scaler has
+  /// scaled.
   void unscale_(optim::Optimizer& optimizer);
   /// Agrees on the verdict, applies or skips the optimizer's step and, with it, accepts or forgets the pending
   /// batch-norm statistics of the model. The verdict stays on the device: reading it waits for a GPU. Throws UsageError
   /// when called twice before update(), where no backward pass has given a parameter of the optimizer a gradient since
-  /// its last step, and for an optimizer on another device.
+  /// its last step, for an optimizer on another device, for gradients that another scaler has scaled, and for those of
+  /// a model that more ranks train than agree here.
   DeviceValue<Verdict> step(optim::Optimizer& optimizer);
   /// Adapts the scale and counts skips; those of several optimizers since the last update count as one. Throws
   /// UsageError when no optimizer was checked since then, or before any scale(); and, on the CPU, what
   /// require_progress() throws. On a GPU that would wait: whoever reads the state later calls it.
   void update();
+  /// Makes the scale `new_scale` instead; the growth tracker stays. Without a check since the last update() too. Throws
+  /// FieldError for one out of range: > 0, a float32, and where the scale is dynamic within min and max.
+  void update(double new_scale);
+  /// The same with a number that lies on the scale's device, float32, of one element and without a gradient; nobody
+  /// waits for it. The scale stays where it is not positive and finite, and keeps within min and max where it is
+  /// dynamic. Throws UsageError for another tensor.
+  void update(const Tensor& new_scale);
   /// update() for a loop that calls require_progress() itself, once it has told of the step.
-  void adapt();
+  void adapt() { adapt({}); }
   /// Throws NumericsError, on every rank alike, once max_consecutive_skips steps in a row were skipped. `state` as it
   /// is after update(); parameter and rank are those of the verdict, for the message.
   void require_progress(const kernels::LossScaleState& state, const std::string& parameter, int rank) const;
@@ -75,14 +78,26 @@ class GradScaler {
   /// The scale and what moves it, on the device; defined once a loss was scaled or a state was loaded.
   const DeviceValue<kernels::LossScaleState>& state() const { return state_; }
   // Each of these waits for a GPU.
-  float current_scale() const { return now().scale; }
+  float get_scale() const { return now().scale; }  ///< 1 where disabled
   std::uint32_t growth_tracker() const { return static_cast<std::uint32_t>(now().growth_tracker); }
   std::uint32_t consecutive_skips() const { return static_cast<std::uint32_t>(now().consecutive_skips); }
-  bool dynamic() const { return options_.dynamic; }
+  bool dynamic() const { return options_.enabled && options_.dynamic; }
+  bool is_enabled() const { return options_.enabled; }
 
+  double get_growth_factor() const { return options_.growth_factor; }
+  double get_backoff_factor() const { return options_.backoff_factor; }
+  std::uint32_t get_growth_interval() const { return options_.growth_interval; }
+  // From the next update() on, also of a captured step. Each waits for a GPU and throws FieldError for one out of
+  // range.
+  void set_growth_factor(double factor);
+  void set_backoff_factor(double factor);
+  void set_growth_interval(std::uint32_t interval);
+
+  /// Empty where the scaler is disabled. to_json() makes PyTorch's fields of it.
   GradScalerState state_dict() const;
   /// Takes over growth tracker, skip counts and, where it is dynamic, the scale, within min and max; what the options
-  /// say stays as this scaler's say it. Throws UsageError for an empty state.
+  /// say stays as this scaler's say it. Does nothing where the scaler is disabled. Throws UsageError for an empty
+  /// state.
   void load_state_dict(const GradScalerState& state);
 
  private:
@@ -94,18 +109,26 @@ class GradScaler {
     DeviceValue<Verdict> verdict;
   };
 
+  void set(const GradScalerOptions& options);
+  void place(Device device);
+  /// `new_scale` on the device; undefined: there is none.
+  void adapt(const Tensor& new_scale);
+  void finish_update(const Tensor& new_scale);
+  /// Above 0 where the gradients of any optimizer were bad; undefined where none was checked since the last update().
+  Tensor found_inf() const;
   kernels::LossScaleState now() const { return state_.defined() ? state_.read() : initial_; }
   PerOptimizer& record_of(const optim::Optimizer& optimizer);
   void agree_on(const Tensor& flags, const optim::Optimizer& optimizer, PerOptimizer& record);
   void require_device(Device device, const std::string& of) const;
   void require_scaled(const char* operation) const;
-  static void require_gradients(const char* operation, const optim::Optimizer& optimizer);
+  void require_gradients(const char* operation, const optim::Optimizer& optimizer) const;
+  void require_own(const char* operation, const optim::Optimizer& optimizer) const;
 
-  kernels::LossScaleOptions options_;
-  std::uint32_t max_consecutive_skips_;
+  GradScalerOptions options_;
   std::shared_ptr<comm::Communicator> communicator_;
   kernels::LossScaleState initial_;
-  DeviceValue<kernels::LossScaleState> state_;  ///< where the losses are
+  DeviceValue<kernels::LossScaleState> state_;   ///< where the losses are
+  DeviceValue<kernels::LossScaleOptions> rule_;  ///< options_, there
   bool scaled_ = false;
   std::vector<PerOptimizer> optimizers_;  ///< since the last update(), in the order of their first call: every rank's
 };

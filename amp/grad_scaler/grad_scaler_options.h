@@ -10,6 +10,9 @@ namespace lockstep::amp {
 /// How a GradScaler scales; the defaults are PyTorch's, for float16. With bfloat16 or float32, which need no scale:
 /// {.dynamic = false, .init = 1}.
 struct GradScalerOptions {
+  /// False: losses and gradients are left alone, as with a scale of 1 that stays; bad gradients skip the step all the
+  /// same. For a loop that runs with and without mixed precision.
+  bool enabled = true;
   bool dynamic = true;                   ///< false: the scale stays `init`; bad gradients skip the step all the same
   double init = 65536;                   ///< > 0, a float32; where dynamic within [min, max]
   double growth_factor = 2;              ///< > 1, at most 1e6: the scale grows by it after growth_interval steps

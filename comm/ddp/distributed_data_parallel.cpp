@@ -24,6 +24,7 @@ DistributedDataParallel::DistributedDataParallel(nn::Module& model, const World&
     const MemoryScope scope(MemoryPurpose::kGradients);
     arena_->place_gradients(communicator_->allocate(nn::gradient_bytes(arena_->size(), wire, false)), wire);
   }
+  arena_->set_ranks(communicator_->size());
   nn::name_layers(model_);
   if (options.sync_batch_norm && communicator_->size() > 1) {
     synchronized_ = convert_sync_batch_norm(model_, *communicator_, options.sync_batch_norm_group);

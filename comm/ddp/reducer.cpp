@@ -87,6 +87,8 @@ void Reducer::contribute_zero(std::size_t slot) {
 
 void Reducer::begin_pass() {
   if (!pass_.expired()) return;  // told by another parameter
+  // Sums that are rounded to the wire again would lose what unscale_() made of them.
+  arena_->require_scaled();
   // The pass keeps the token with its callback: one that an error cuts short is not taken for the next.
   const auto token = std::make_shared<int>();
   autograd::after_backward([this, token] { finish_pass(); });

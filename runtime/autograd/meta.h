@@ -34,6 +34,8 @@ struct Meta {
   /// Gradients that backward passes have written into the slot since it was emptied; none where its value has another
   /// origin.
   std::int64_t slot_gradients = 0;
+  /// Whether the slot's gradients were unscaled: another backward pass would add scaled ones.
+  bool slot_unscaled = false;
   /// The leaf's value in the compute dtype, which stands in for casts under autocast: written by the optimizer with the
   /// leaf, and by whoever reads it where the leaf was written since. Shares the leaf's version.
   Tensor compute_copy;
@@ -44,11 +46,17 @@ struct Meta {
   /// Called when a backward pass has added its last contribution to this leaf.
   std::function<void()> on_grad_ready;
 
-  /// Counts a gradient for the slot. Returns whether it is to be added to what lies there.
+  /// Counts a gradient for the slot. Returns whether it is to be added to what lies there. Throws UsageError where what
+  /// lies there was unscaled.
   bool enter_slot() {
+    require_scaled();
     ++slot_gradients;
     return std::exchange(slot_filled, true);
   }
+  void require_scaled() const {
+    if (slot_unscaled) refuse_gradient();
+  }
+  [[noreturn]] void refuse_gradient() const;
 };
 
 /// The meta of `tensor`, made if it has none.

@@ -22,6 +22,12 @@ Meta& meta_of(const Tensor& tensor) {
   return *tensor.autograd_meta();
 }
 
+void Meta::refuse_gradient() const {
+  throw UsageError("a backward pass after unscale_(): it would add a scaled gradient to the unscaled one of " +
+                       (name.empty() ? "a parameter" : name),
+                   "Call unscale_() behind the last backward pass of a step, and zero_grad() before the next one.");
+}
+
 bool is_recorded(const Tensor& tensor) { return grad_enabled() && tensor.defined() && tensor.requires_grad(); }
 
 const Tensor& BackwardContext::saved(const SavedTensor& tensor) const { return tensor.take(node_.name()); }

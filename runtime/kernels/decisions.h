@@ -7,7 +7,7 @@
 
 namespace lockstep::kernels {
 
-/// How the loss scale moves; PyTorch's GradScaler with a floor and a ceiling.
+/// How the loss scale moves; PyTorch's GradScaler with a floor and a ceiling. Lies on the device.
 struct LossScaleOptions {
   bool dynamic = true;  ///< false: the scale stays
   double growth_factor = 2.0;
@@ -62,9 +62,11 @@ struct Decisions {
   void (*clip_factor)(const Tensor& squares, const float* inverse_scale, const NormLimit& limit, float* norm,
                       float* factor);
   /// Moves the scale after a step: on *found_inf != 0 backs off, else counts and grows at the interval where the
-  /// product is finite; counts skips. `device`: the one that the pointers point to.
-  void (*update_loss_scale)(Device device, const LossScaleOptions& options, const float* found_inf,
-                            LossScaleState* state);
+  /// product is finite; counts skips. With a *new_scale, the scale becomes that instead, within min and max where it is
+  /// dynamic, and the tracker stays; one that is not positive and finite is ignored. `new_scale` may be null, and with
+  /// one `found_inf` too: then no step is counted. `device`: the one that the pointers point to.
+  void (*update_loss_scale)(Device device, const LossScaleOptions* options, const float* found_inf,
+                            const float* new_scale, LossScaleState* state);
   /// Counts the step as applied unless *found_inf != 0, and takes the next rate from rates [n] float32, which names one
   /// for each number of applied steps; the last one holds from there on. And counts it in steps [P] int64 for those of
   /// P parameters whose has_gradient [P] float32 is not 0.

@@ -49,6 +49,7 @@ Arena::Arena(Module& root, const ArenaOptions& options) : options_(options), sta
     slots_.push_back({std::move(parameter), size_, end});
     size_ = padded(end);
   }
+  used_.resize(slots_.size());
 
   const Device device = options_.device;
   for (const auto& [name, statistics] : statistics_) statistics->move_to(device);
@@ -152,9 +153,7 @@ void Arena::widen() {
   const Tensor from = grads_;
   const Tensor& to = float32_grads();
   if (from.is(to)) return;
-  const bool empty = std::ranges::none_of(
-      slots_, [](const Slot& slot) { return autograd::meta_of(slot.parameter.tensor).slot_filled; });
-  if (!empty) kernels::backend(from.device()).cast(from, to);
+  if (!holds_nothing()) kernels::backend(from.device()).cast(from, to);
   hold(to);
 }
 
@@ -163,12 +162,36 @@ void Arena::zero_grad() {
   reduced_ = false;
   local_flags_ = {};
   agreed_gradients_ = {};
-  used_ = 0;
-  for (const Slot& slot : slots_) {
-    autograd::Meta& meta = autograd::meta_of(slot.parameter.tensor);
-    meta.slot_filled = false;
-    meta.slot_gradients = 0;
+  for (std::size_t slot = 0; slot < slots_.size(); ++slot) forget_gradient(slot);
+}
+
+void Arena::zero_grad(std::span<const std::size_t> slots) {
+  for (const std::size_t slot : slots) forget_gradient(slot);
+  if (holds_nothing()) return zero_grad();
+  // What lies there may be bad, and a reduction of what the others hold would look at it.
+  const kernels::Backend& backend = kernels::backend(grads_.device());
+  for (const std::size_t slot : slots) {
+    backend.fill(meta_of_slot(slot).slot, 0.0);
+    const auto at = static_cast<std::int64_t>(slot);
+    for (const Tensor& flags : {local_flags_, agreed_gradients_}) {
+      if (flags.defined()) backend.fill(flags.rows(at, at + 1), 0.0);
+    }
   }
+}
+
+void Arena::forget_gradient(std::size_t slot) {
+  autograd::Meta& meta = meta_of_slot(slot);
+  meta.slot_filled = false;
+  meta.slot_gradients = 0;
+  meta.slot_unscaled = false;
+  used_[slot] = 0;
+}
+
+autograd::Meta& Arena::meta_of_slot(std::size_t slot) const { return autograd::meta_of(slots_[slot].parameter.tensor); }
+
+bool Arena::holds_nothing() const {
+  return std::ranges::none_of(slots_,
+                              [](const Slot& slot) { return autograd::meta_of(slot.parameter.tensor).slot_filled; });
 }
 
 void Arena::zero_missing_grads() const {
@@ -205,11 +228,15 @@ void Arena::write_own_gradients(const Tensor& flags) const {
   }
 }
 
-std::int64_t Arena::written() const {
-  std::int64_t sum = 0;
-  for (const Slot& slot : slots_) sum += autograd::meta_of(slot.parameter.tensor).slot_gradients;
-  return sum;
+void Arena::note_unscaled(std::size_t slot) { meta_of_slot(slot).slot_unscaled = true; }
+
+void Arena::require_scaled() const {
+  for (const Slot& slot : slots_) autograd::meta_of(slot.parameter.tensor).require_scaled();
 }
+
+bool Arena::has_new_gradient(std::size_t slot) const { return meta_of_slot(slot).slot_gradients != used_[slot]; }
+
+void Arena::use_gradient(std::size_t slot) { used_[slot] = meta_of_slot(slot).slot_gradients; }
 
 void Arena::refresh_copies() const {
   if (copies_.defined()) kernels::backend(masters_.device()).cast(masters_, copies_);
@@ -232,11 +259,7 @@ void Arena::take_over(const Slot& slot) const {
   meta.copied_version = tensor.version();
 }
 
-void Arena::note_update() const {
-  for (const Slot& slot : slots_) {
-    if (slot.parameter.tensor.requires_grad()) note_written(slot);
-  }
-}
+void Arena::note_update(std::size_t slot) const { note_written(slots_[slot]); }
 
 void Arena::note_written(const Slot& slot) const {
   slot.parameter.tensor.bump_version();

@@ -3,10 +3,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "runtime/nn/module.h"
+
+namespace lockstep::autograd {
+struct Meta;
+}
 
 namespace lockstep::nn {
 
@@ -75,6 +80,8 @@ class Arena {
   void widen();
   /// Forgets the gradients; those of the next backward pass are born in wire().
   void zero_grad();
+  /// Forgets those of some slots, given by their numbers; the others stay where they are.
+  void zero_grad(std::span<const std::size_t> slots);
   /// Whether the slot's compute copy is all there is of it: its master holds only what the compute dtype can represent.
   bool is_rounded(const Slot& slot) const;
   /// Writes zeros into the slots that hold nothing; they still count as empty.
@@ -92,10 +99,14 @@ class Arena {
   Tensor has_gradient() const;
   /// The same as far as this rank knows, into `flags`.
   void write_own_gradients(const Tensor& flags) const;
-  /// Whether a backward pass wrote a gradient since the last use_gradients() or zero_grad().
-  bool has_new_gradients() const { return written() != used_; }
-  /// An optimizer has stepped with the gradients.
-  void use_gradients() { used_ = written(); }
+  /// The slot's gradient was unscaled: until zero_grad() backward passes into the arena are refused by those who ask.
+  void note_unscaled(std::size_t slot);
+  /// Throws UsageError where a gradient was unscaled, which another backward pass would spoil.
+  void require_scaled() const;
+  /// Whether a backward pass wrote the slot's gradient since the last use_gradient() or zero_grad().
+  bool has_new_gradient(std::size_t slot) const;
+  /// An optimizer has stepped with the slot's gradient.
+  void use_gradient(std::size_t slot);
   /// Rounds the masters into the copies; after loading or broadcasting masters.
   void refresh_copies() const;
   /// Where a parameter was written (clipped, loaded, averaged) since its two dtypes were last alike, makes the master
@@ -103,8 +114,12 @@ class Arena {
   /// anyway, and a float32 parameter's forward pass renews its copy itself; a step that is launched as a graph asks
   /// nobody.
   void take_over_writes() const;
-  /// An optimizer has written the masters of the parameters that require a gradient, and rounded them into the copies.
-  void note_update() const;
+  /// An optimizer has written the slot's master, and rounded it into the copy.
+  void note_update(std::size_t slot) const;
+
+  /// How many ranks train the model together: 1 unless DistributedDataParallel says otherwise.
+  int ranks() const { return ranks_; }
+  void set_ranks(int ranks) { ranks_ = ranks; }
 
   /// Accepts the pending batch-norm statistics of the whole model, or forgets them where *found_inf (on the device) is
   /// not 0; null: accepts. Called with the verdict by whoever gives it: GradScaler::step(), Optimizer::step().
@@ -112,12 +127,13 @@ class Arena {
   const std::vector<std::pair<std::string, RunningStatistics*>>& statistics() const { return statistics_; }
 
  private:
+  autograd::Meta& meta_of_slot(std::size_t slot) const;
+  void forget_gradient(std::size_t slot);
+  bool holds_nothing() const;
   /// Whether the model sees the compute copy instead of the master.
   bool is_reduced(const Parameter& parameter) const;
   /// The parameters' parts of a flat tensor, in their shapes.
   std::vector<Tensor> slots_of(const Tensor& flat) const;
-  /// Gradients that backward passes wrote since zero_grad().
-  std::int64_t written() const;
   void take_over(const Slot& slot) const;
   /// The parameter was written, its other dtype with it.
   void note_written(const Slot& slot) const;
@@ -132,10 +148,11 @@ class Arena {
   Tensor float32_grads_;            ///< undefined until somebody asks
   std::vector<Tensor> wire_slots_;  ///< the parameters' parts of wire_, in their shapes
   std::vector<Tensor> float32_slots_;
+  int ranks_ = 1;
   bool reduced_ = false;
   Tensor local_flags_;
-  Tensor agreed_gradients_;  ///< has_gradient() where the ranks agreed on it
-  std::int64_t used_ = 0;    ///< written() at the last use_gradients()
+  Tensor agreed_gradients_;         ///< has_gradient() where the ranks agreed on it
+  std::vector<std::int64_t> used_;  ///< by slot, how many gradients it had at the last use_gradient()
   std::vector<std::pair<std::string, RunningStatistics*>> statistics_;
 };
 

@@ -24,6 +24,7 @@ struct Initializer {
   static Initializer constant(double value) { return {Kind::kConstant, value}; }
   static Initializer uniform(double bound) { return {Kind::kUniform, bound}; }
   static Initializer normal(double deviation) { return {Kind::kNormal, deviation}; }
+  bool operator==(const Initializer&) const = default;
 };
 
 /// A tensor that training changes. Copies share the tensor.
@@ -32,6 +33,11 @@ struct Parameter {
   Tensor tensor;
   ParameterKind kind = ParameterKind::kWeight;
   Initializer initializer;
+
+  /// Whether both are the same tensor under the same name.
+  bool operator==(const Parameter& other) const {
+    return tensor.is(other.tensor) && name == other.name && kind == other.kind && initializer == other.initializer;
+  }
 };
 
 }  // namespace lockstep::nn

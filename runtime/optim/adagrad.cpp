@@ -9,7 +9,7 @@ Adagrad::Adagrad(std::vector<nn::Parameter> parameters, const AdagradOptions& ad
       initial_accumulator_value_(adagrad.initial_accumulator_value) {}
 
 void Adagrad::update(const kernels::ArenaSlice& slice, const kernels::StepScalars& scalars) {
-  kernels::backend(slice.master.device()).adagrad_step(slice, rule_, scalars, sum_);
+  kernels::backend(slice.master.device()).adagrad_step(slice, rule_, scalars, in_slice(sum_));
 }
 
 std::unique_ptr<Optimizer> adagrad(std::vector<nn::Parameter> parameters, const AdagradOptions& options,

@@ -28,7 +28,8 @@ void Adam::allocate_state() {
 }
 
 void Adam::update(const kernels::ArenaSlice& slice, const kernels::StepScalars& scalars) {
-  kernels::backend(slice.master.device()).adam_step(slice, rule_, scalars, exp_avg_, exp_avg_sq_, max_exp_avg_sq_);
+  kernels::backend(slice.master.device())
+      .adam_step(slice, rule_, scalars, in_slice(exp_avg_), in_slice(exp_avg_sq_), in_slice(max_exp_avg_sq_));
 }
 
 std::unique_ptr<Optimizer> adam(std::vector<nn::Parameter> parameters, const AdamOptions& options,

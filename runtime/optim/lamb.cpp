@@ -21,7 +21,7 @@ void Lamb::allocate_state() {
 }
 
 void Lamb::update(const kernels::ArenaSlice& slice, const kernels::StepScalars& scalars) {
-  kernels::backend(slice.master.device()).lamb_step(slice, rule_, scalars, exp_avg_, exp_avg_sq_);
+  kernels::backend(slice.master.device()).lamb_step(slice, rule_, scalars, in_slice(exp_avg_), in_slice(exp_avg_sq_));
 }
 
 std::unique_ptr<Optimizer> lamb(std::vector<nn::Parameter> parameters, const LambOptions& options,

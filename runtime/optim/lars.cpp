@@ -16,7 +16,7 @@ std::vector<std::string> Lars::state_names() const {
 void Lars::allocate_state() { momentum_ = rule_.momentum != 0.0f ? add_state("momentum") : Tensor(); }
 
 void Lars::update(const kernels::ArenaSlice& slice, const kernels::StepScalars& scalars) {
-  kernels::backend(slice.master.device()).sgd_step(slice, rule_, scalars, momentum_);
+  kernels::backend(slice.master.device()).sgd_step(slice, rule_, scalars, in_slice(momentum_));
 }
 
 std::unique_ptr<Optimizer> lars(std::vector<nn::Parameter> parameters, const LarsOptions& options,

@@ -22,7 +22,7 @@ void Novograd::allocate_state() {
 }
 
 void Novograd::update(const kernels::ArenaSlice& slice, const kernels::StepScalars& scalars) {
-  kernels::backend(slice.master.device()).novograd_step(slice, rule_, scalars, exp_avg_, exp_avg_sq_);
+  kernels::backend(slice.master.device()).novograd_step(slice, rule_, scalars, in_slice(exp_avg_), exp_avg_sq_);
 }
 
 std::unique_ptr<Optimizer> novograd(std::vector<nn::Parameter> parameters, const NovogradOptions& options,

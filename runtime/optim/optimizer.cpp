@@ -22,7 +22,7 @@ Optimizer::Optimizer(std::vector<nn::Parameter> parameters, double lr, double we
                      const OptimizerOptions& options)
     : id_(next_id.fetch_add(1, std::memory_order_relaxed)),
       parameters_(std::move(parameters)),
-      per_parameter_(resolve_groups(checked(options, "optimizer").groups, parameters_, weight_decay)),
+      per_parameter_(resolve_groups(checked(options, "optimizer").groups, parameters_, lr, weight_decay)),
       clip_value_(options.clip_value),
       rates_{static_cast<float>(lr)} {
   if (options.clip_norm) norm_limit_ = {.max = *options.clip_norm};
@@ -38,28 +38,19 @@ void Optimizer::limit_norm(const kernels::NormLimit& limit) {
   if (!norm_limit_ || limit.max < norm_limit_->max) norm_limit_ = limit;
 }
 
-void Optimizer::attach(std::shared_ptr<nn::Arena> arena) {
-  if (arena->slots().size() != parameters_.size()) {
-    throw UsageError("the optimizer has " + std::to_string(parameters_.size()) + " parameters, the model " +
-                     std::to_string(arena->slots().size()));
+void Optimizer::attach(const std::vector<std::shared_ptr<nn::Arena>>& arenas) {
+  parts_.clear();
+  slots_.clear();
+  state_size_ = 0;
+  std::vector<bool> held(parameters_.size(), false);
+  for (const std::shared_ptr<nn::Arena>& arena : arenas) add_part(arena, held);
+  for (std::size_t i = 0; i < held.size(); ++i) {
+    if (held[i]) continue;
+    throw UsageError("no model here has the optimizer's parameter " + parameters_[i].name,
+                     "Give amp::initialize every model whose parameters the optimizer has.");
   }
-  segments_.clear();
-  for (const nn::Arena::Slot& slot : arena->slots()) {
-    const auto mine = std::ranges::find_if(
-        parameters_, [&slot](const nn::Parameter& parameter) { return parameter.tensor.is(slot.parameter.tensor); });
-    if (mine == parameters_.end()) throw UsageError("the optimizer does not know parameter " + slot.parameter.name);
-    const ParameterOptions& own = per_parameter_[static_cast<std::size_t>(mine - parameters_.begin())];
-    const bool adapts = own.layer_adaptation.value_or(this->adapts(slot.parameter, own.weight_decay));
-    segments_.push_back({.begin = slot.begin,
-                         .end = slot.end,
-                         .lr_scale = own.lr_scale,
-                         .weight_decay = own.weight_decay,
-                         .parameter = static_cast<std::int32_t>(segments_.size()),
-                         .adapts = adapts ? 1 : 0});
-  }
-  arena_ = std::move(arena);
-  const auto count = static_cast<std::int64_t>(segments_.size());
-  const Device device = arena_->masters().device();
+  const auto count = static_cast<std::int64_t>(slots_.size());
+  const Device device = this->device();
   flags_ = Tensor::zeros({count}, DType::kFloat32, device);
   squares_ = norm_limit_ ? Tensor::zeros({count}, DType::kFloat64, device) : Tensor();
   norm_ = Tensor::from<float>({0.0f, 1.0f, 1.0f}, {3}).to(device);
@@ -70,8 +61,8 @@ void Optimizer::attach(std::shared_ptr<nn::Arena> arena) {
   set_learning_rates(rates_);
   layer_rates_ = layer_rule_ ? Tensor::zeros({count, 2}, DType::kFloat32, device) : Tensor();
   state_.clear();
-  const MemoryScope scope(MemoryPurpose::kOptimizerState);
   parameter_state_.clear();
+  const MemoryScope scope(MemoryPurpose::kOptimizerState);
   allocate_state();
 }
 
@@ -81,32 +72,131 @@ std::size_t Optimizer::state_bytes(std::int64_t elements, std::int64_t parameter
   return floats * sizeof(float);
 }
 
-nn::Arena& Optimizer::arena() const {
-  if (!arena_) {
+void Optimizer::add_part(const std::shared_ptr<nn::Arena>& arena, std::vector<bool>& held) {
+  Part part{.arena = arena, .first = static_cast<std::int64_t>(slots_.size()), .state_begin = state_size_};
+  const std::vector<nn::Arena::Slot>& all = arena->slots();
+  for (std::size_t number = 0; number < all.size(); ++number) {
+    const nn::Arena::Slot& slot = all[number];
+    const auto mine = std::ranges::find_if(
+        parameters_, [&slot](const nn::Parameter& parameter) { return parameter.tensor.is(slot.parameter.tensor); });
+    if (mine == parameters_.end()) continue;
+    const auto at = static_cast<std::size_t>(mine - parameters_.begin());
+    const ParameterOptions& own = per_parameter_[at];
+    const bool adapts = own.layer_adaptation.value_or(this->adapts(slot.parameter, own.weight_decay));
+    held[at] = true;
+    if (part.segments.empty()) part.begin = slot.begin;
+    part.end = number + 1 < all.size() ? all[number + 1].begin : arena->size();
+    part.segments.push_back({.begin = slot.begin,
+                             .end = slot.end,
+                             .lr_scale = own.lr_scale,
+                             .weight_decay = own.weight_decay,
+                             .parameter = static_cast<std::int32_t>(slots_.size()),
+                             .adapts = adapts ? 1 : 0});
+    const std::int64_t begin = part.state_begin + slot.begin - part.begin;
+    slots_.push_back({arena.get(), number, begin, begin + slot.end - slot.begin});
+  }
+  if (part.segments.empty()) return;
+  part.last = static_cast<std::int64_t>(slots_.size());
+  part.whole = part.segments.size() == all.size();
+  state_size_ += part.end - part.begin;
+  if (!parts_.empty() && parts_[0].arena->options().device != arena->options().device) {
+    throw UsageError("an optimizer whose parameters lie on several devices, " + str(device()) + " and " +
+                         str(arena->options().device),
+                     "Give each device an optimizer of its own.");
+  }
+  parts_.push_back(std::move(part));
+}
+
+const std::vector<Optimizer::Part>& Optimizer::parts() const {
+  if (parts_.empty()) {
     throw UsageError("the optimizer has no arena yet", "Call amp::initialize(model, optimizer, ...) before training.");
   }
-  return *arena_;
+  return parts_;
+}
+
+nn::Arena& Optimizer::arena() const {
+  if (parts().size() > 1) {
+    throw UsageError("the optimizer updates " + std::to_string(parts_.size()) + " models, and one is asked for");
+  }
+  return *parts_[0].arena;
+}
+
+std::vector<nn::Arena*> Optimizer::arenas() const {
+  std::vector<nn::Arena*> all;
+  for (const Part& part : parts()) all.push_back(part.arena.get());
+  return all;
+}
+
+Device Optimizer::device() const { return parts()[0].arena->options().device; }
+
+std::vector<std::size_t> Optimizer::numbers_in(const Part& part) const {
+  std::vector<std::size_t> numbers;
+  for (std::int64_t i = part.first; i < part.last; ++i) numbers.push_back(slots_[static_cast<std::size_t>(i)].number);
+  return numbers;
+}
+
+Tensor Optimizer::gather(const std::function<Tensor(const nn::Arena&)>& of) const {
+  if (parts().size() == 1 && parts_[0].whole) return of(*parts_[0].arena);
+  const Tensor gathered = Tensor::empty({static_cast<std::int64_t>(slots_.size())}, DType::kFloat32, device());
+  for (const Part& part : parts_) {
+    const Tensor all = of(*part.arena);
+    if (!all.defined()) return {};
+    for (std::int64_t i = part.first; i < part.last; ++i) {
+      const auto number = static_cast<std::int64_t>(slots_[static_cast<std::size_t>(i)].number);
+      gathered.rows(i, i + 1).copy_from(all.rows(number, number + 1));
+    }
+  }
+  return gathered;
+}
+
+void Optimizer::zero_grad() {
+  for (const Part& part : parts()) {
+    if (part.whole) {
+      part.arena->zero_grad();
+    } else {
+      part.arena->zero_grad(numbers_in(part));
+    }
+  }
 }
 
 Tensor Optimizer::add_state(const std::string& name, double value) {
-  const Tensor tensor = Tensor::empty({arena_->size()}, DType::kFloat32, arena_->masters().device());
+  const Tensor tensor = Tensor::empty({state_size_}, DType::kFloat32, device());
   kernels::backend(tensor.device()).fill(tensor, value);
   state_.emplace_back(name, tensor);
   return tensor;
 }
 
 Tensor Optimizer::add_parameter_state(const std::string& name) {
-  const auto count = static_cast<std::int64_t>(segments_.size());
-  const Tensor tensor = Tensor::zeros({count}, DType::kFloat32, arena_->masters().device());
+  const Tensor tensor = Tensor::zeros({static_cast<std::int64_t>(slots_.size())}, DType::kFloat32, device());
   parameter_state_.emplace_back(name, tensor);
   return tensor;
 }
 
+Tensor Optimizer::in_slice(const Tensor& state) const {
+  if (!state.defined() || parts_.size() == 1) return state;
+  return state.rows(updated_->state_begin, updated_->state_begin + updated_->end - updated_->begin);
+}
+
+bool Optimizer::has_new_gradients() const {
+  return std::ranges::any_of(slots_, [](const Slot& slot) { return slot.arena->has_new_gradient(slot.number); });
+}
+
 const Tensor& Optimizer::check_gradients() {
-  arena().zero_missing_grads();
-  const Tensor& grads = arena().grads();
-  kernels::backend(grads.device()).check_finite(grads, 0, segments_, flags_, squares_);
+  for (const Part& part : parts()) {
+    part.arena->zero_missing_grads();
+    const Tensor& grads = part.arena->grads();
+    const Tensor squares = squares_.defined() ? squares_.rows(part.first, part.last) : Tensor();
+    kernels::backend(grads.device()).check_finite(grads, 0, part.segments, flags_.rows(part.first, part.last), squares);
+  }
   return flags_;
+}
+
+Tensor Optimizer::local_flags() const {
+  return gather([](const nn::Arena& arena) { return arena.local_flags(); });
+}
+
+void Optimizer::commit_statistics(const float* found_inf) const {
+  for (const Part& part : parts()) part.arena->commit_statistics(found_inf);
 }
 
 void Optimizer::set_learning_rates(const std::vector<float>& rates) {
@@ -135,7 +225,7 @@ void Optimizer::set_applied_steps(std::int64_t steps) {
 
 double Optimizer::gradient_norm() const { return squares_.defined() ? norm_.item(0) : 0.0; }
 
-void Optimizer::step() {
+DeviceValue<kernels::StepVerdict> Optimizer::step() {
   const Tensor& flags = check_gradients();
   const Device device = flags.device();
   const Tensor ballot = Tensor::empty({2 * flags.numel()}, DType::kFloat32, device);
@@ -143,9 +233,10 @@ void Optimizer::step() {
   kernels::backend(device).cast_ballot(flags, {}, 0, 1, ballot);
   kernels::backend(device).count_ballot(ballot, 1, verdict.data());
   step(nullptr, &verdict.data()->found_inf);
-  arena().commit_statistics(&verdict.data()->found_inf);
+  commit_statistics(&verdict.data()->found_inf);
   kernels::backend(device).accumulate(verdict.field(&kernels::StepVerdict::found_inf), skipped_);
   if (device == kCpu) say_skipped(skipped_steps());
+  return verdict;
 }
 
 std::int64_t Optimizer::skipped_steps() const {
@@ -164,14 +255,13 @@ void Optimizer::say_skipped(std::int64_t steps) const {
 }
 
 void Optimizer::step(float inverse_scale, float found_inf) {
-  const Tensor scalars = Tensor::from<float>({inverse_scale, found_inf}, {2}).to(arena().masters().device());
+  const Tensor scalars = Tensor::from<float>({inverse_scale, found_inf}, {2}).to(device());
   const auto* numbers = static_cast<const float*>(scalars.data());
   step(numbers, numbers + 1);
 }
 
 void Optimizer::step(const float* inverse_scale, const float* found_inf) {
-  nn::Arena& arena = this->arena();
-  const kernels::Backend& backend = kernels::backend(arena.masters().device());
+  const kernels::Backend& backend = kernels::backend(device());
   auto* numbers = static_cast<float*>(norm_.data());
   kernels::StepScalars scalars;
   scalars.inverse_scale = inverse_scale != nullptr ? inverse_scale : numbers + 2;
@@ -181,50 +271,63 @@ void Optimizer::step(const float* inverse_scale, const float* found_inf) {
   }
   scalars.found_inf = found_inf;
   scalars.learning_rate = &schedule_.data()->learning_rate;
-  const Tensor has_gradient = arena.has_gradient();
+  const Tensor has_gradient = gather([](const nn::Arena& arena) { return arena.has_gradient(); });
   scalars.has_gradient = static_cast<const float*>(has_gradient.data());
   scalars.steps = static_cast<const std::int64_t*>(parameter_steps_.data());
   scalars.clip_value = static_cast<float>(clip_value_.value_or(0.0));
 
-  kernels::ArenaSlice slice;
-  slice.master = arena.masters();
-  slice.grad = arena.grads();
-  slice.copy = arena.copies();
-  // What a master may hold differs where there are none in float32 (O3) but normalisations keep theirs.
-  for (const bool rounded : {false, true}) {
-    const std::vector<kernels::ArenaSegment> segments = segments_to_update(rounded);
-    if (segments.empty()) continue;
-    slice.segments = segments;
-    slice.master_precision = rounded ? arena.options().compute_dtype : DType::kFloat32;
-    if (layer_rule_) {
-      backend.layer_rates(slice, *layer_rule_, scalars, layer_rates_);
-      scalars.layer_rates = static_cast<const kernels::LayerRate*>(layer_rates_.data());
+  for (const Part& part : parts_) {
+    updated_ = &part;
+    const nn::Arena& arena = *part.arena;
+    kernels::ArenaSlice slice;
+    slice.master = arena.masters().rows(part.begin, part.end);
+    slice.grad = arena.grads().rows(part.begin, part.end);
+    if (arena.copies().defined()) slice.copy = arena.copies().rows(part.begin, part.end);
+    slice.base = part.begin;
+    // What a master may hold differs where there are none in float32 (O3) but normalisations keep theirs.
+    for (const bool rounded : {false, true}) {
+      const std::vector<kernels::ArenaSegment> segments = segments_to_update(part, rounded);
+      if (segments.empty()) continue;
+      slice.segments = segments;
+      slice.master_precision = rounded ? arena.options().compute_dtype : DType::kFloat32;
+      if (layer_rule_) {
+        backend.layer_rates(slice, *layer_rule_, scalars, layer_rates_);
+        scalars.layer_rates = static_cast<const kernels::LayerRate*>(layer_rates_.data());
+      }
+      update(slice, scalars);
     }
-    update(slice, scalars);
   }
   backend.advance_schedule(found_inf, device_rates_, has_gradient, parameter_steps_, schedule_.data());
-  arena.use_gradients();
-  // Whether the step was applied is known on the device alone.
-  arena.note_update();
+  for (const Slot& slot : slots_) {
+    slot.arena->use_gradient(slot.number);
+    // Whether the step was applied is known on the device alone.
+    if (slot.parameter().tensor.requires_grad()) slot.arena->note_update(slot.number);
+  }
 }
 
-std::vector<kernels::ArenaSegment> Optimizer::segments_to_update(bool rounded) const {
+std::vector<kernels::ArenaSegment> Optimizer::segments_to_update(const Part& part, bool rounded) const {
   std::vector<kernels::ArenaSegment> segments;
-  for (std::size_t i = 0; i < segments_.size(); ++i) {
-    const nn::Arena::Slot& slot = arena_->slots()[i];
+  for (const kernels::ArenaSegment& segment : part.segments) {
+    const Slot& mine = slots_[static_cast<std::size_t>(segment.parameter)];
+    const nn::Arena::Slot& slot = mine.arena->slots()[mine.number];
     const bool frozen = !slot.parameter.tensor.requires_grad();
-    if (!frozen && arena_->is_rounded(slot) == rounded) segments.push_back(segments_[i]);
+    if (!frozen && part.arena->is_rounded(slot) == rounded) segments.push_back(segment);
   }
   return segments;
 }
 
 const Tensor& Optimizer::unscale_gradients(const float* inverse_scale) {
-  nn::Arena& arena = this->arena();
-  arena.zero_missing_grads();
-  const Tensor scaled = arena.grads();
-  const Tensor& unscaled = arena.float32_grads();
-  kernels::backend(scaled.device()).rescale(scaled, inverse_scale, 0.0f, 0, segments_, unscaled, flags_);
-  arena.hold(unscaled);
+  for (const Part& part : parts()) {
+    nn::Arena& arena = *part.arena;
+    arena.zero_missing_grads();
+    // Those of other optimizers stay scaled.
+    if (!part.whole) arena.widen();
+    const Tensor scaled = arena.grads();
+    const Tensor& unscaled = arena.float32_grads();
+    kernels::backend(scaled.device())
+        .rescale(scaled, inverse_scale, 0.0f, 0, part.segments, unscaled, flags_.rows(part.first, part.last));
+    arena.hold(unscaled);
+  }
   return flags_;
 }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,11 +18,12 @@
 
 namespace lockstep::optim {
 
-/// Updates the arena's parameters, fused: one pass that unscales, clips, updates masters and state and rounds the
-/// compute copies. A step that is not accepted changes nothing: weights, state, step count and learning rate.
-/// A parameter without a gradient in the step, or that requires none, is left alone: by weight decay, by momentum, and
-/// in its count of steps, by which biases are corrected and momentum knows where it begins. As PyTorch does where grad
-/// is None.
+/// Updates parameters that lie in arenas, fused: one pass a model that unscales, clips, updates masters and state and
+/// rounds the compute copies. A step that is not accepted changes nothing: weights, state, step count and learning
+/// rate. It may have the parameters of several models, or some of a model's, the others of which are another
+/// optimizer's or stay as they are. A parameter without a gradient in the step, or that requires none, is left alone:
+/// by weight decay, by momentum, and in its count of steps, by which biases are corrected and momentum knows where
+/// it begins. As PyTorch does where grad is None.
 class Optimizer {
  public:
   /// `weight_decay` is that of weights that no group names. Throws FieldError for an option out of range and for a
@@ -41,13 +44,30 @@ class Optimizer {
   /// Bytes of both for an arena of so many elements, arena_elements(), and parameters, to the byte.
   std::size_t state_bytes(std::int64_t elements, std::int64_t parameters) const;
 
-  /// Binds the optimizer to the arena that holds its parameters; amp::initialize does it. Throws UsageError unless the
-  /// arena holds exactly these parameters.
-  void attach(std::shared_ptr<nn::Arena> arena);
-  /// Throws UsageError before attach().
+  /// Binds the optimizer to the arenas that hold its parameters; amp::initialize does it. Throws UsageError for a
+  /// parameter that none of them holds, and where they lie on several devices.
+  void attach(const std::vector<std::shared_ptr<nn::Arena>>& arenas);
+  void attach(std::shared_ptr<nn::Arena> arena) { attach(std::vector{std::move(arena)}); }
+  /// The arena that holds its parameters. Throws UsageError before attach(), and where there are several.
   nn::Arena& arena() const;
+  /// All that hold one of its parameters. Throws UsageError before attach().
+  std::vector<nn::Arena*> arenas() const;
+  /// Where its parameters lie. Throws UsageError before attach().
+  Device device() const;
 
-  void zero_grad() { arena().zero_grad(); }
+  /// One of its parameters: slots()[i] is the one whose flags and counts are number i.
+  struct Slot {
+    nn::Arena* arena = nullptr;
+    std::size_t number = 0;  ///< in the arena's slots()
+    std::int64_t begin = 0;  ///< its elements in each tensor of state()
+    std::int64_t end = 0;
+    const nn::Parameter& parameter() const { return arena->slots()[number].parameter; }
+  };
+  /// By arena, and within one in the arena's order.
+  const std::vector<Slot>& slots() const { return slots_; }
+
+  /// Forgets the gradients of its parameters.
+  void zero_grad();
 
   /// The rate of all steps from now on.
   void set_learning_rate(double lr) { set_learning_rates({static_cast<float>(lr)}); }
@@ -56,8 +76,8 @@ class Optimizer {
   void set_learning_rates(const std::vector<float>& rates);
   /// Which step comes next, on the device; defined after attach().
   const DeviceValue<kernels::ScheduleState>& schedule() const { return schedule_; }
-  /// By parameter, in the arena's order, how many steps were applied to it: int64 [parameters] on the device; restored
-  /// by writing into it.
+  /// By parameter, in the order of slots(), how many steps were applied to it: int64 [parameters] on the device;
+  /// restored by writing into it.
   const Tensor& parameter_steps() const { return parameter_steps_; }
   // Each of these waits for a GPU.
   double learning_rate() const;
@@ -65,19 +85,26 @@ class Optimizer {
   /// The schedule's count alone: each parameter has its own.
   void set_applied_steps(std::int64_t steps);
 
-  /// Looks for inf and NaN in the gradients: flags float32 [parameters], 1 where there is one, in the arena's order.
+  /// Whether a backward pass has given one of its parameters a gradient since the last step or zero_grad().
+  bool has_new_gradients() const;
+  /// Looks for inf and NaN in the gradients: flags float32 [parameters], 1 where there is one, in the order of slots().
   /// A parameter without a gradient is not flagged. Also measures what clipping by global norm needs.
   const Tensor& check_gradients();
+  /// nn::Arena::local_flags() of its parameters, in the order of slots(); undefined where somewhere nobody looked.
+  Tensor local_flags() const;
+  /// Accepts the pending batch-norm statistics of its models, or forgets them where *found_inf (on the device) is not
+  /// 0.
+  void commit_statistics(const float* found_inf) const;
   /// The update alone, with gradients multiplied by *inverse_scale first; nothing happens where *found_inf != 0. Both
   /// are device memory; a null inverse_scale is 1. Call check_gradients() before when clipping by norm. Pending
-  /// batch-norm statistics are left to whoever has given the verdict: nn::Arena::commit_statistics().
+  /// batch-norm statistics are left to whoever has given the verdict: commit_statistics().
   void step(const float* inverse_scale, const float* found_inf);
   /// The same with numbers of the host.
   void step(float inverse_scale, float found_inf);
   /// Without a GradScaler: the gradients are what they are. Accepts pending batch-norm statistics. Where a gradient is
   /// not finite nothing happens, and the statistics are forgotten; that is counted, and the first time said in the log:
   /// on the CPU at once, on a GPU by skipped_steps().
-  void step();
+  DeviceValue<kernels::StepVerdict> step();
   /// How many calls of step() were skipped since attach(); counts to 2^24. Waits for a GPU.
   std::int64_t skipped_steps() const;
 
@@ -87,15 +114,15 @@ class Optimizer {
   /// The same on the device: float32 [1]; undefined where nothing measures it.
   Tensor device_gradient_norm() const { return squares_.defined() ? norm_.rows(0, 1) : Tensor(); }
 
-  /// Flat float32 tensors beside the masters, by name; restored by writing into them.
+  /// Flat float32 tensors beside the masters, by name, in which slots() says where each parameter's elements are;
+  /// restored by writing into them.
   std::vector<std::pair<std::string, Tensor>> state() const { return state_; }
-
-  /// float32 tensors [parameters], in the arena's order, by name; restored by writing into them.
+  /// float32 tensors [parameters], in the order of slots(), by name; restored by writing into them.
   std::vector<std::pair<std::string, Tensor>> parameter_state() const { return parameter_state_; }
 
-  /// Multiplies the gradients by *inverse_scale (device memory) for code that wants to see them before step(); where
-  /// they are of 16 bits, they are float32 from then on (nn::Arena::float32_grads()). Returns check_gradients()' flags
-  /// of the result.
+  /// Multiplies the gradients of its parameters by *inverse_scale (device memory) for code that wants to see them
+  /// before step(); where they are of 16 bits, all of the model's are float32 from then on
+  /// (nn::Arena::float32_grads()). Returns check_gradients()' flags of the result.
   const Tensor& unscale_gradients(const float* inverse_scale);
 
  protected:
@@ -111,11 +138,33 @@ class Optimizer {
   /// State that starts at `value`.
   Tensor add_state(const std::string& name, double value = 0.0);
   Tensor add_parameter_state(const std::string& name);
+  /// Called for each arena, with the slice of it that holds the optimizer's parameters.
   virtual void update(const kernels::ArenaSlice& slice, const kernels::StepScalars& scalars) = 0;
+  /// Within update(): what of a tensor of state() belongs to the slice, as long as its master. Undefined where `state`
+  /// is.
+  Tensor in_slice(const Tensor& state) const;
 
  private:
+  /// The optimizer's parameters in one arena: slots [first, last).
+  struct Part {
+    std::shared_ptr<nn::Arena> arena;
+    std::int64_t first = 0;
+    std::int64_t last = 0;
+    bool whole = false;      ///< the arena holds no others
+    std::int64_t begin = 0;  ///< elements [begin, end) of the arena, from its first parameter to its last
+    std::int64_t end = 0;
+    std::int64_t state_begin = 0;                 ///< where they begin in the state's tensors
+    std::vector<kernels::ArenaSegment> segments;  ///< a parameter each
+  };
+
+  void add_part(const std::shared_ptr<nn::Arena>& arena, std::vector<bool>& held);
+  const std::vector<Part>& parts() const;
+  /// The numbers of a part's parameters in their arena.
+  std::vector<std::size_t> numbers_in(const Part& part) const;
+  /// What `of` says of each slot of an arena, float32 [slots], for the optimizer's parameters.
+  Tensor gather(const std::function<Tensor(const nn::Arena&)>& of) const;
   /// Those of parameters that require a gradient, with masters of the compute dtype or of float32.
-  std::vector<kernels::ArenaSegment> segments_to_update(bool rounded) const;
+  std::vector<kernels::ArenaSegment> segments_to_update(const Part& part, bool rounded) const;
   void say_skipped(std::int64_t steps) const;
 
   std::uint64_t id_;
@@ -128,8 +177,10 @@ class Optimizer {
   Tensor device_rates_;  ///< float32, rates_ on the device
   DeviceValue<kernels::ScheduleState> schedule_;
   Tensor parameter_steps_;
-  std::shared_ptr<nn::Arena> arena_;
-  std::vector<kernels::ArenaSegment> segments_;
+  std::vector<Part> parts_;
+  std::vector<Slot> slots_;
+  std::int64_t state_size_ = 0;
+  const Part* updated_ = nullptr;  ///< the one that update() is called for
   std::vector<std::pair<std::string, Tensor>> state_;
   std::vector<std::pair<std::string, Tensor>> parameter_state_;
   Tensor layer_rates_;  ///< float32 [parameters, 2]: kernels::LayerRate

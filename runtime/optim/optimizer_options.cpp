@@ -45,7 +45,14 @@ FieldProblems problems_of(const OptimizerOptions& options) {
     const std::string at = "group[" + std::to_string(i) + "].";
     checks.not_negative(group.lr_scale, at + "lr_scale");
     if (group.weight_decay) checks.not_negative(*group.weight_decay, at + "weight_decay");
-    check_match(group.match, at + "match", checks);
+    if (group.parameters.empty()) {
+      check_match(group.match, at + "match", checks);
+    } else if (!group.match.empty()) {
+      checks.error(at + "match", "names parameters of a group that has a list of them");
+    }
+    if (!group.lr) continue;
+    checks.not_negative(*group.lr, at + "lr");
+    if (group.lr_scale != 1) checks.error(at + "lr", "and lr_scale contradict each other", {at + "lr_scale"});
   }
   if (options.larc) {
     checks.positive(options.larc->trust_coefficient, "larc.trust_coefficient");

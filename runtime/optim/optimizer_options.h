@@ -5,15 +5,19 @@
 #include <string>
 #include <vector>
 
+#include "runtime/nn/parameter.h"
 #include "runtime/tensor/field_checks.h"
 
 namespace lockstep::optim {
 
-/// What some parameters have of their own.
+/// What some parameters have of their own. They are named in one of two ways: by `match` or by `parameters`.
 struct ParameterGroup {
-  std::string match = {};                   ///< a regular expression searched in the parameter's name, "\\.bias$"
-  double lr_scale = 1;                      ///< >= 0: factor of the learning rate
-  std::optional<double> weight_decay = {};  ///< >= 0; default: the optimizer's, and none for norms and biases
+  std::string match = {};                      ///< a regular expression searched in the parameter's name, "\\.bias$"
+  double lr_scale = 1;                         ///< >= 0: factor of the learning rate
+  std::optional<double> weight_decay = {};     ///< >= 0; default: the optimizer's, and none for norms and biases
+  std::vector<nn::Parameter> parameters = {};  ///< the parameters themselves: model->parameters() of a part of it
+  /// >= 0: a learning rate instead of lr_scale. It is kept as the ratio to the optimizer's, so a schedule moves both.
+  std::optional<double> lr = {};
   /// Whether their norms change their rate: LAMB, LARC, LARS. Default: under LAMB where they decay, or use_nvlamb is
   /// set; under LARC always; under LARS weights alone, not norms and biases.
   std::optional<bool> layer_adaptation = {};

@@ -16,9 +16,11 @@ struct ParameterOptions {
   std::optional<bool> layer_adaptation = {};  ///< default: the optimizer's
 };
 
-/// What the groups make of each parameter, in the parameters' order. `weight_decay` is that of weights that no group
-/// names. Throws FieldError for a group that matches none of the parameters that the groups before it left.
+/// What the groups make of each parameter, in the parameters' order. `lr` is the optimizer's, `weight_decay` that of
+/// weights that no group names. Throws FieldError for a group that names none of the parameters that the groups before
+/// it left, and for one with a parameter that the optimizer does not have.
 std::vector<ParameterOptions> resolve_groups(const std::vector<ParameterGroup>& groups,
-                                             const std::vector<nn::Parameter>& parameters, double weight_decay);
+                                             const std::vector<nn::Parameter>& parameters, double lr,
+                                             double weight_decay);
 
 }  // namespace lockstep::optim

@@ -16,7 +16,7 @@ std::vector<std::string> Sgd::state_names() const {
 void Sgd::allocate_state() { momentum_ = rule_.momentum != 0.0f ? add_state("momentum") : Tensor(); }
 
 void Sgd::update(const kernels::ArenaSlice& slice, const kernels::StepScalars& scalars) {
-  kernels::backend(slice.master.device()).sgd_step(slice, rule_, scalars, momentum_);
+  kernels::backend(slice.master.device()).sgd_step(slice, rule_, scalars, in_slice(momentum_));
 }
 
 std::unique_ptr<Optimizer> sgd(std::vector<nn::Parameter> parameters, const SgdOptions& options,

@@ -40,8 +40,9 @@ void clip_factor(const Tensor& squares, const float* inverse_scale, const NormLi
   *factor = kernels::clip_factor(value, limit);
 }
 
-void update_loss_scale(Device, const LossScaleOptions& options, const float* found_inf, LossScaleState* state) {
-  kernels::update_loss_scale(options, *found_inf != 0.0f, *state);
+void update_loss_scale(Device, const LossScaleOptions* options, const float* found_inf, const float* new_scale,
+                       LossScaleState* state) {
+  kernels::update_loss_scale(*options, found_inf, new_scale, *state);
 }
 
 void advance_schedule(const float* found_inf, const Tensor& rates, const Tensor& has_gradient, const Tensor& steps,

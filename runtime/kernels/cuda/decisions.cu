@@ -49,8 +49,9 @@ __global__ void __launch_bounds__(kThreads)
   *factor = kernels::clip_factor(value, limit);
 }
 
-__global__ void update_loss_scale_kernel(LossScaleOptions options, const float* found_inf, LossScaleState* state) {
-  kernels::update_loss_scale(options, *found_inf != 0.0f, *state);
+__global__ void update_loss_scale_kernel(const LossScaleOptions* options, const float* found_inf,
+                                         const float* new_scale, LossScaleState* state) {
+  kernels::update_loss_scale(*options, found_inf, new_scale, *state);
 }
 
 /// 20 bytes a parameter.
@@ -93,9 +94,10 @@ void clip_factor(const Tensor& squares, const float* inverse_scale, const NormLi
   check_launch("clip_factor");
 }
 
-void update_loss_scale(Device device, const LossScaleOptions& options, const float* found_inf, LossScaleState* state) {
+void update_loss_scale(Device device, const LossScaleOptions* options, const float* found_inf, const float* new_scale,
+                       LossScaleState* state) {
   const gpu::DeviceGuard guard(device);
-  update_loss_scale_kernel<<<1, 1, 0, gpu::current(device)>>>(options, found_inf, state);
+  update_loss_scale_kernel<<<1, 1, 0, gpu::current(device)>>>(options, found_inf, new_scale, state);
   check_launch("update_loss_scale");
 }
 

@@ -48,11 +48,16 @@ LOCKSTEP_HOST_DEVICE inline StepVerdict count_ballot(const float* ballot, std::i
   return verdict_of(ballot, parameters, slot, world_size);
 }
 
-LOCKSTEP_HOST_DEVICE inline void update_loss_scale(const LossScaleOptions& options, bool found_inf,
-                                                   LossScaleState& state) {
+/// Counts a step that was taken with the scale as it is.
+LOCKSTEP_HOST_DEVICE inline void count_step(bool found_inf, LossScaleState& state) {
   state.used = state.scale;
   state.skipped_steps += found_inf ? 1 : 0;
   state.consecutive_skips = found_inf ? state.consecutive_skips + 1 : 0;
+}
+
+LOCKSTEP_HOST_DEVICE inline void update_loss_scale(const LossScaleOptions& options, bool found_inf,
+                                                   LossScaleState& state) {
+  count_step(found_inf, state);
   if (!options.dynamic) return;
   const double scale = state.scale;
   if (found_inf) {
@@ -68,6 +73,22 @@ LOCKSTEP_HOST_DEVICE inline void update_loss_scale(const LossScaleOptions& optio
     ++state.growth_tracker;
   }
   state.inverse = static_cast<float>(1.0 / static_cast<double>(state.scale));
+}
+
+LOCKSTEP_HOST_DEVICE inline void set_loss_scale(const LossScaleOptions& options, float scale, LossScaleState& state) {
+  if (!(scale > 0.0f) || !std::isfinite(scale)) return;
+  const double value = scale;
+  const double floored = options.dynamic && value < options.min ? options.min : value;
+  state.scale = static_cast<float>(options.dynamic && floored > options.max ? options.max : floored);
+  state.inverse = static_cast<float>(1.0 / static_cast<double>(state.scale));
+}
+
+/// Either of the two; null where there is no such number.
+LOCKSTEP_HOST_DEVICE inline void update_loss_scale(const LossScaleOptions& options, const float* found_inf,
+                                                   const float* new_scale, LossScaleState& state) {
+  if (new_scale == nullptr) return update_loss_scale(options, *found_inf != 0.0f, state);
+  if (found_inf != nullptr) count_step(*found_inf != 0.0f, state);
+  set_loss_scale(options, *new_scale, state);
 }
 
 /// rates [count]: by number of applied steps.

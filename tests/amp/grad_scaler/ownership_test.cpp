@@ -27,7 +27,7 @@ TEST(OptimizersOfAScaler, MayBeGoneBeforeUpdate) {
     scaler.step(*model.optimizer);
   }
   EXPECT_THAT([&] { scaler.update(); }, ThrowsMessage<NumericsError>(HasSubstr("the gradient of ")));
-  EXPECT_EQ(scaler.current_scale(), 2);
+  EXPECT_EQ(scaler.get_scale(), 2);
 }
 
 TEST(OptimizersOfAScaler, AreNotTakenForOneThatIsGone) {

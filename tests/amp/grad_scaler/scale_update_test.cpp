@@ -19,7 +19,7 @@ std::vector<float> scales(const GradScalerOptions& options, const std::vector<bo
   std::vector<float> all;
   for (const bool good : finite) {
     model.train(scaler, good);
-    all.push_back(scaler.current_scale());
+    all.push_back(scaler.get_scale());
   }
   return all;
 }
@@ -42,14 +42,14 @@ TEST(ScaleUpdate, StopsAtTheFloorAndTheCeiling) {
 TEST(ScaleUpdate, DoesNotGrowToInfinity) {
   const float largest = 0x1p127f;
   GradScaler scaler = scaler_with({.init = 1.7014118346046923e38, .growth_interval = 1, .max = 1e300});
-  ASSERT_EQ(scaler.current_scale(), largest);
+  ASSERT_EQ(scaler.get_scale(), largest);
   // Scaled by as much, real gradients overflow: the gradients are dictated instead.
   ScaledModel model;
   scaler.scale(Tensor::zeros({}, DType::kFloat32, device()));
   model.SmallModel::backward(1);
   EXPECT_FALSE((*scaler.step(*model.optimizer)).found_inf);
   scaler.update();
-  EXPECT_EQ(scaler.current_scale(), largest);
+  EXPECT_EQ(scaler.get_scale(), largest);
   EXPECT_EQ(scaler.growth_tracker(), 0u);
 }
 
@@ -72,10 +72,10 @@ TEST(ScaleUpdate, StaticScalesStayButStepsAreSkippedAllTheSame) {
   const auto before = state_of(*model.optimizer);
   EXPECT_TRUE(model.train(scaler, false).found_inf);
   EXPECT_EQ(state_of(*model.optimizer), before);
-  EXPECT_EQ(scaler.current_scale(), 128);
+  EXPECT_EQ(scaler.get_scale(), 128);
   EXPECT_EQ(scaler.consecutive_skips(), 1u);
   model.train(scaler);
-  EXPECT_EQ(scaler.current_scale(), 128);
+  EXPECT_EQ(scaler.get_scale(), 128);
   EXPECT_EQ(model.optimizer->applied_steps(), 2);
 }
 
@@ -83,7 +83,7 @@ TEST(ScaleUpdate, OneOptimizersOverflowBacksOffWhileTheOtherSteps) {
   GradScaler scaler = scaler_with({.init = 64, .growth_interval = 1});
   ScaledModel good, bad;
   for (const auto& order : {std::pair{&good, &bad}, std::pair{&bad, &good}}) {
-    const float before = scaler.current_scale();
+    const float before = scaler.get_scale();
     const std::int64_t good_steps = good.optimizer->applied_steps();
     good.optimizer->zero_grad();
     bad.optimizer->zero_grad();
@@ -93,7 +93,7 @@ TEST(ScaleUpdate, OneOptimizersOverflowBacksOffWhileTheOtherSteps) {
     scaler.step(*order.first->optimizer);
     scaler.step(*order.second->optimizer);
     scaler.update();
-    EXPECT_EQ(scaler.current_scale(), before / 2);
+    EXPECT_EQ(scaler.get_scale(), before / 2);
     EXPECT_EQ(good.optimizer->applied_steps(), good_steps + 1);
     EXPECT_EQ(state_of(*bad.optimizer), bad_state);
   }

@@ -35,7 +35,7 @@ TEST(Skip, InEveryPositionOfAnAccumulationCycleChangesNothing) {
     const auto before = state_of(*model.optimizer);
     EXPECT_TRUE(cycle(model, scaler, bad).found_inf);
     EXPECT_EQ(state_of(*model.optimizer), before) << "weights, momentum, statistics, step count, rate";
-    EXPECT_EQ(scaler.current_scale(), 32) << "grown once, backed off once";
+    EXPECT_EQ(scaler.get_scale(), 32) << "grown once, backed off once";
     EXPECT_FALSE(cycle(model, scaler, -1).found_inf);
     EXPECT_EQ(state_of(*model.optimizer), state_of(*straight.optimizer)) << "scales are powers of two: the same bits";
   }

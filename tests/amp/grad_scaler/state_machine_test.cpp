@@ -138,7 +138,7 @@ TEST(ScalerStates, UpdateAfterUnscaleAloneUsesItsVerdict) {
   model.backward(scaler, false);
   scaler.unscale_(*model.optimizer);
   scaler.update();
-  EXPECT_EQ(scaler.current_scale(), 512);
+  EXPECT_EQ(scaler.get_scale(), 512);
 }
 
 TEST(ScalerStates, UnscaledGradientsMayBeChangedBeforeTheStep) {
@@ -230,7 +230,7 @@ TEST(ScalerState, RoundTrips) {
   GradScaler restored = scaler_with({.growth_interval = 5});
   restored.load_state_dict(state);
   EXPECT_EQ(restored.state_dict(), state);
-  EXPECT_EQ(restored.current_scale(), 128);
+  EXPECT_EQ(restored.get_scale(), 128);
 }
 
 TEST(ScalerState, KeepsWithinItsOwnJobsBounds) {
@@ -238,9 +238,9 @@ TEST(ScalerState, KeepsWithinItsOwnJobsBounds) {
   GradScaler lower = scaler_with({.init = 16, .max = 256}), higher = scaler_with({.init = 8192, .min = 4096}),
              fixed = scaler_with({.dynamic = false, .init = 128});
   for (GradScaler* scaler : {&lower, &higher, &fixed}) scaler->load_state_dict(saved.state_dict());
-  EXPECT_EQ(lower.current_scale(), 256);
-  EXPECT_EQ(higher.current_scale(), 4096);
-  EXPECT_EQ(fixed.current_scale(), 128) << "a static scale is the job's";
+  EXPECT_EQ(lower.get_scale(), 256);
+  EXPECT_EQ(higher.get_scale(), 4096);
+  EXPECT_EQ(fixed.get_scale(), 128) << "a static scale is the job's";
 }
 
 TEST(ScalerState, ContinuesWhereItWasSaved) {
@@ -251,7 +251,7 @@ TEST(ScalerState, ContinuesWhereItWasSaved) {
   model.train(scaler);
   restored.load_state_dict(scaler.state_dict());
   model.train(restored);
-  EXPECT_EQ(restored.current_scale(), 16);
+  EXPECT_EQ(restored.get_scale(), 16);
 }
 
 TEST(ScalerState, KeepsTheFactorsOfItsOwnJob) {
@@ -259,7 +259,7 @@ TEST(ScalerState, KeepsTheFactorsOfItsOwnJob) {
   scaler.load_state_dict(scaler_with({.init = 2, .growth_factor = 8, .growth_interval = 3}).state_dict());
   EXPECT_EQ(scaler.state_dict().growth_factor, 4);
   EXPECT_EQ(scaler.state_dict().growth_interval, 2000u);
-  EXPECT_EQ(scaler.current_scale(), 2);
+  EXPECT_EQ(scaler.get_scale(), 2);
 }
 
 TEST(ScalerState, ThatIsEmptyIsRefused) {

@@ -109,11 +109,11 @@ class Skips : public testing::Test {
   void expect_skip(const Verdict& expected) {
     const std::vector<std::string> before = bits_of(state_of(learner_));
     const std::int64_t applied = learner_.optimizer().applied_steps();
-    const float scale = learner_.scaler().current_scale();
+    const float scale = learner_.scaler().get_scale();
     expect_verdict(train(), expected);
     EXPECT_TRUE(bits_of(state_of(learner_)) == before);
     EXPECT_EQ(learner_.optimizer().applied_steps(), applied);
-    EXPECT_EQ(learner_.scaler().current_scale(), std::max(scale / 2, 1.0f));
+    EXPECT_EQ(learner_.scaler().get_scale(), std::max(scale / 2, 1.0f));
     EXPECT_EQ(learner_.scaler().growth_tracker(), 0u);
     EXPECT_EQ(learner_.scaler().consecutive_skips(), 1u);
   }

@@ -236,7 +236,7 @@ Moved step_of_branches(bool used, bool with_scaler) {
     scaler.step(*optimizer);
     scaler.update();
   } else {
-    optimizer->step(1.0f / scaler.current_scale(), 0.0f);
+    optimizer->step(1.0f / scaler.get_scale(), 0.0f);
   }
   require_equal_weights(arena, optimizer->state(), *world().communicator());
   Moved moved{weights(1) != narrow, weights(5) != wide, {}};

@@ -7,8 +7,8 @@
 
 #include "runtime/kernels/backend.h"
 #include "runtime/kernels/cpu/isa.h"
-#include "runtime/kernels/geometry/broadcast.h"
 #include "runtime/kernels/functors/layer_optimizer.h"
+#include "runtime/kernels/geometry/broadcast.h"
 #include "runtime/kernels/rank_reduce.h"
 
 namespace lockstep::kernels::cpu {

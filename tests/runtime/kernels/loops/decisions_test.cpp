@@ -55,17 +55,37 @@ TYPED_TEST(Decisions, TheClippingFactorIsThatOfTheUnscaledNorm) {
 }
 
 TYPED_TEST(Decisions, TheLossScaleMoves) {
-  const LossScaleOptions options{.growth_interval = 2, .min = 4, .max = 64};
   const auto on = this->tested();
+  const auto options = on.value(LossScaleOptions{.growth_interval = 2, .min = 4, .max = 64});
   const auto state = on.value(LossScaleState{.scale = 16, .inverse = 1.0f / 16});
   for (const auto& [found_inf, scale] : {std::pair{0.0f, 16.0f}, std::pair{0.0f, 32.0f}, std::pair{1.0f, 16.0f},
                                          std::pair{1.0f, 8.0f}, std::pair{1.0f, 4.0f}, std::pair{1.0f, 4.0f}}) {
-    on->update_loss_scale(on.device(), options, on.value(found_inf).data(), state.data());
+    on->update_loss_scale(on.device(), options.data(), on.value(found_inf).data(), nullptr, state.data());
     EXPECT_EQ(state.read().scale, scale);
     EXPECT_EQ(state.read().inverse, 1 / scale);
   }
   EXPECT_EQ(state.read().consecutive_skips, 4);
   EXPECT_EQ(state.read().skipped_steps, 4);
+}
+
+TYPED_TEST(Decisions, TheLossScaleIsSet) {
+  const auto on = this->tested();
+  const auto options = on.value(LossScaleOptions{.growth_interval = 9, .min = 4, .max = 64});
+  const auto state = on.value(LossScaleState{.scale = 16, .inverse = 1.0f / 16, .growth_tracker = 3});
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (const auto& [asked, scale] :
+       {std::pair{48.0f, 48.0f}, std::pair{1.0f, 4.0f}, std::pair{1e9f, 64.0f}, std::pair{-8.0f, 64.0f},
+        std::pair{kInfinity, 64.0f}, std::pair{std::nanf(""), 64.0f}}) {
+    on->update_loss_scale(on.device(), options.data(), nullptr, on.value(asked).data(), state.data());
+    EXPECT_EQ(state.read().scale, scale);
+    EXPECT_EQ(state.read().inverse, 1 / scale);
+  }
+  EXPECT_EQ(state.read().skipped_steps, 0);
+  on->update_loss_scale(on.device(), options.data(), on.value(1.0f).data(), on.value(8.0f).data(), state.data());
+  EXPECT_EQ(state.read().scale, 8);
+  EXPECT_EQ(state.read().used, 64);
+  EXPECT_EQ(state.read().skipped_steps, 1);
+  EXPECT_EQ(state.read().growth_tracker, 3);
 }
 
 TYPED_TEST(Decisions, TheScheduleFollowsTheAppliedSteps) {
