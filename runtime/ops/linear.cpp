@@ -4,7 +4,11 @@
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/node.h"
 #include "runtime/kernels/backend.h"
+#include "runtime/ops/both_backwards.h"
+#include "runtime/ops/broadcast.h"
 #include "runtime/ops/result.h"
+#include "runtime/ops/shape.h"
+#include "runtime/ops/unary.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::ops {
@@ -15,30 +19,70 @@ using autograd::SavedTensor;
 using kernels::Activation;
 using kernels::Epilogue;
 
-Tensor matmul(const Tensor& first, const Tensor& second) {
+namespace {
+
+/// y = op(a) op(b), and what its backward pass keeps.
+struct Product {
+  SavedTensor a;
+  bool transpose_a;
+  SavedTensor b;
+  bool transpose_b;
+
+  std::vector<Tensor> fused(const Tensor& dy, const BackwardContext& context) const {
+    const kernels::Backend& backend = kernels::backend(dy.device());
+    std::vector<Tensor> grads(2);
+    if (context.needs(0)) {
+      const GradTarget da = context.target(0, a.peek());
+      const Tensor& other = context.saved(b);
+      if (transpose_a) {
+        backend.matmul(other, transpose_b, dy, true, {}, da.accumulate, da.out);
+      } else {
+        backend.matmul(dy, false, other, !transpose_b, {}, da.accumulate, da.out);
+      }
+      grads[0] = da.out;
+    }
+    if (context.needs(1)) {
+      const GradTarget db = context.target(1, b.peek());
+      const Tensor& other = context.saved(a);
+      if (transpose_b) {
+        backend.matmul(dy, true, other, transpose_a, {}, db.accumulate, db.out);
+      } else {
+        backend.matmul(other, !transpose_a, dy, false, {}, db.accumulate, db.out);
+      }
+      grads[1] = db.out;
+    }
+    return grads;
+  }
+
+  std::vector<Tensor> recorded(const Tensor& dy, const BackwardContext& context) const {
+    std::vector<Tensor> grads(2);
+    if (context.needs(0)) {
+      const Tensor& other = context.saved(b);
+      grads[0] = transpose_a ? matmul(other, transpose_b, dy, true) : matmul(dy, false, other, !transpose_b);
+    }
+    if (context.needs(1)) {
+      const Tensor& other = context.saved(a);
+      grads[1] = transpose_b ? matmul(dy, true, other, transpose_a) : matmul(other, !transpose_a, dy, false);
+    }
+    return grads;
+  }
+};
+
+}  // namespace
+
+Tensor matmul(const Tensor& a, const Tensor& b) { return matmul(a, false, b, false); }
+
+Tensor matmul(const Tensor& first, bool transpose_a, const Tensor& second, bool transpose_b) {
   const Tensor a = amp::autocast(amp::Op::kMatmul, first);
   const Tensor b = amp::autocast(amp::Op::kMatmul, second);
   if (a.shape().rank() < 2 || b.shape().rank() != a.shape().rank()) {
     throw ShapeError("matmul of " + describe(a) + " and " + describe(b) + ": both need rank 2, or rank 3");
   }
-  const Tensor out = Tensor::empty(a.shape().with(-1, b.shape().back()), a.dtype(), a.device());
-  kernels::backend(a.device()).matmul(a, false, b, false, {}, false, out);
+  const Shape shape = a.shape().with(-2, a.size(transpose_a ? -1 : -2)).with(-1, b.size(transpose_b ? -2 : -1));
+  const Tensor out = Tensor::empty(shape, a.dtype(), a.device());
+  kernels::backend(a.device()).matmul(a, transpose_a, b, transpose_b, {}, false, out);
   autograd::record(out, "matmul", {a, b},
-                   {.fused = [a = SavedTensor(a), b = SavedTensor(b)](const Tensor& dy, const BackwardContext& ctx) {
-                     std::vector<Tensor> grads(2);
-                     const kernels::Backend& backend = kernels::backend(dy.device());
-                     if (ctx.needs(0)) {
-                       const GradTarget da = ctx.target(0, a.peek());
-                       backend.matmul(dy, false, ctx.saved(b), true, {}, da.accumulate, da.out);
-                       grads[0] = da.out;
-                     }
-                     if (ctx.needs(1)) {
-                       const GradTarget db = ctx.target(1, b.peek());
-                       backend.matmul(ctx.saved(a), true, dy, false, {}, db.accumulate, db.out);
-                       grads[1] = db.out;
-                     }
-                     return grads;
-                   }});
+                   both_of(Product{SavedTensor::in_graph(a), transpose_a, SavedTensor::in_graph(b), transpose_b}));
   return out;
 }
 
@@ -55,13 +99,13 @@ struct Linear {
   Shape x_rows() const { return {x.peek().shape().rows(), x.peek().shape().back()}; }
   Shape y_rows() const { return {x.peek().shape().rows(), weight.peek().size(0)}; }
 
-  std::vector<Tensor> operator()(const Tensor& grad, const BackwardContext& context) const {
+  std::vector<Tensor> fused(const Tensor& dy, const BackwardContext& context) const {
     std::vector<Tensor> grads(3);
-    const kernels::Backend& backend = kernels::backend(grad.device());
-    Tensor dz = grad;
+    const kernels::Backend& backend = kernels::backend(dy.device());
+    Tensor dz = dy;
     if (activation != Activation::kNone && !context.multiplied()) {
-      dz = empty_like(grad);
-      backend.activate_backward(activation, context.saved(at), grad, dz);
+      dz = empty_like(dy);
+      backend.activate_backward(activation, context.saved(at), dy, dz);
     }
     dz = dz.reshaped(y_rows());
     parameters(backend, dz, context, grads);
@@ -74,6 +118,17 @@ struct Linear {
       }
       backend.matmul(dz, false, context.saved(weight), false, epilogue, false, grads[0].reshaped(x_rows()));
     }
+    return grads;
+  }
+
+  std::vector<Tensor> recorded(const Tensor& dy, const BackwardContext& context) const {
+    std::vector<Tensor> grads(3);
+    const Tensor dz = reshape(recorded_dz(dy, context), y_rows());
+    if (context.needs(0)) {
+      grads[0] = reshape(matmul(dz, context.saved(weight)), x.peek().shape());
+    }
+    if (context.needs(1)) grads[1] = matmul(dz, true, reshape(context.saved(x), x_rows()), false);
+    if (context.needs(2)) grads[2] = sum_to(dz, bias.peek().shape());
     return grads;
   }
 
@@ -93,6 +148,15 @@ struct Linear {
     backend.matmul(dz, true, context.saved(x).reshaped(x_rows()), false, epilogue, dweight.accumulate, dweight.out);
     grads[1] = dweight.out;
   }
+
+  /// Where the derivative needs z, it is computed again, so that it has a place in the graph.
+  Tensor recorded_dz(const Tensor& dy, const BackwardContext& context) const {
+    if (activation == Activation::kNone) return dy;
+    const Tensor from = derivative_follows_from_output(activation)
+                            ? context.result(at)
+                            : linear(context.saved(x), context.saved(weight), context.saved(bias));
+    return activation_gradient(activation, from, dy);
+  }
 };
 
 }  // namespace
@@ -105,7 +169,7 @@ Tensor linear(const Tensor& input, const Tensor& weight_in, const Tensor& bias_i
     throw ShapeError("linear of " + describe(x) + " with weight " + weight.shape().str() +
                      ": the input's last dimension must be the weight's");
   }
-  Linear backward{SavedTensor(x), SavedTensor(weight), SavedTensor(bias), activation, {}};
+  Linear backward{SavedTensor::in_graph(x), SavedTensor::in_graph(weight), SavedTensor::in_graph(bias), activation, {}};
   const Tensor y = Tensor::empty(x.shape().with(-1, weight.size(0)), x.dtype(), x.device());
   Epilogue epilogue(bias);
   epilogue.activation = activation;
@@ -120,7 +184,7 @@ Tensor linear(const Tensor& input, const Tensor& weight_in, const Tensor& bias_i
       .matmul(x.reshaped(backward.x_rows()), false, weight, true, epilogue, false, y.reshaped(backward.y_rows()));
   backward.at = SavedTensor(at);
   const autograd::ActivationDerivative derivative{activation, backward.at};
-  autograd::record(y, "linear", {x, weight, bias}, {.fused = std::move(backward), .derivative = derivative});
+  autograd::record(y, "linear", {x, weight, bias}, both_of(std::move(backward), derivative));
   return y;
 }
 

@@ -25,4 +25,6 @@ Tensor flatten(const Tensor& x) {
 
 Tensor cast(const Tensor& x, DType dtype) { return autograd::cast(x, dtype); }
 
+Tensor widened(const Tensor& x) { return is_reduced(x.dtype()) ? cast(x, DType::kFloat32) : x; }
+
 }  // namespace lockstep::ops

@@ -11,6 +11,7 @@
 #include "runtime/ops/compare.h"
 #include "runtime/ops/elementwise.h"
 #include "runtime/ops/result.h"
+#include "runtime/ops/shape.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::ops {
@@ -126,6 +127,15 @@ bool has_constant_slopes(Unary function) {
   }
 }
 
+/// dy * function'(at), made of operations: the gradient of a function, which can be differentiated. Rounded once.
+Tensor gradient_of(const UnaryFunction& function, const Tensor& at, const Tensor& dy) {
+  if (has_constant_slopes(function.kind)) return times_constant_slope(function, at.detach(), dy);
+  const bool from_output = kernels::derivative_follows_from_output(function.kind);
+  const Tensor wide = widened(at);
+  const Tensor slope = derivative(function, from_output ? Tensor() : wide, from_output ? wide : Tensor());
+  return cast(mul(widened(dy), slope), dy.dtype());
+}
+
 /// `activation`: what the function is to a product that makes its gradient; kNone for others.
 Tensor unary(amp::Op op, const UnaryFunction& function, const Tensor& input,
              Activation activation = Activation::kNone) {
@@ -141,12 +151,7 @@ Tensor unary(amp::Op op, const UnaryFunction& function, const Tensor& input,
     return std::vector<Tensor>{dx};
   };
   const auto recorded = [function, at, from_output](const Tensor& dy, const BackwardContext& context) {
-    if (has_constant_slopes(function.kind)) {
-      return std::vector<Tensor>{times_constant_slope(function, context.saved(at), dy)};
-    }
-    const Tensor x_at = from_output ? Tensor() : context.saved(at);
-    const Tensor y_at = from_output ? context.result(at) : Tensor();
-    return std::vector<Tensor>{mul(dy, derivative(function, x_at, y_at))};
+    return std::vector<Tensor>{gradient_of(function, from_output ? context.result(at) : context.saved(at), dy)};
   };
   autograd::record(y, name_of(op), {x}, {.fused = fused, .recorded = recorded, .derivative = {activation, at}});
   return y;
@@ -175,6 +180,10 @@ amp::Op op_of(Activation activation) {
 Tensor activate(Activation activation, const Tensor& x) {
   if (activation == Activation::kNone) return x;
   return unary(op_of(activation), kernels::unary_of(activation), x, activation);
+}
+
+Tensor activation_gradient(Activation activation, const Tensor& at, const Tensor& dy) {
+  return activation == Activation::kNone ? dy : gradient_of(kernels::unary_of(activation), at, dy);
 }
 
 Tensor neg(const Tensor& x) { return unary(amp::Op::kNeg, Unary::kNeg, x); }

@@ -63,6 +63,10 @@ Tensor softplus(const Tensor& x, double beta = 1, double threshold = 20);
 /// UsageError where low > high.
 Tensor clamp(const Tensor& x, double low, double high = std::numeric_limits<double>::infinity());
 
+/// dy * activation'(at) of every element, made of operations: the gradient of an activation. `at` is its output where
+/// derivative_follows_from_output(activation), else its input.
+Tensor activation_gradient(kernels::Activation activation, const Tensor& at, const Tensor& dy);
+
 /// The operation that an activation is: its name in the graph and its row in autocast's policy table. Throws UsageError
 /// for kNone.
 amp::Op op_of(kernels::Activation activation);
