@@ -80,6 +80,14 @@ enum class Op : std::uint8_t {
   kEmbedding,
   kUpsampleNearest,
   kUpsampleLinear,
+  // Gradients that are operations of their own, so that they can be differentiated.
+  kConvWeightGradient,
+  kMaxPoolGradient,
+  kAveragePoolGradient,
+  kGlobalAveragePoolGradient,
+  kCrossEntropyGradient,
+  kBatchNormStatistics,
+  kSumOverRanks,
 };
 
 enum class CastPolicy : std::uint8_t {
@@ -235,6 +243,21 @@ inline OpRow row_of(Op op) {
       return {"upsample_nearest", CastPolicy::kFloat32};
     case Op::kUpsampleLinear:
       return {"upsample_linear", CastPolicy::kFloat32};
+    // Gradients that are operations of their own.
+    case Op::kConvWeightGradient:
+      return {"conv_weight_gradient", CastPolicy::kLowerPrecision};
+    case Op::kMaxPoolGradient:
+      return {"max_pool_gradient", CastPolicy::kNone};
+    case Op::kAveragePoolGradient:
+      return {"average_pool_gradient", CastPolicy::kNone};
+    case Op::kGlobalAveragePoolGradient:
+      return {"global_average_pool_gradient", CastPolicy::kNone};
+    case Op::kCrossEntropyGradient:
+      return {"cross_entropy_gradient", CastPolicy::kNone};
+    case Op::kBatchNormStatistics:
+      return {"batch_norm_statistics", CastPolicy::kNone};
+    case Op::kSumOverRanks:
+      return {"sum_over_ranks", CastPolicy::kNone};
   }
   throw UsageError("an operation without a row in the policy table");
 }

@@ -3,6 +3,8 @@
 
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/node.h"
+#include "runtime/ops/both_backwards.h"
+#include "runtime/ops/broadcast.h"
 #include "runtime/ops/result.h"
 
 namespace lockstep::ops {
@@ -12,6 +14,15 @@ using autograd::GradTarget;
 using autograd::SavedTensor;
 
 namespace {
+
+// <conv(x, w), y> is linear in each of x, w and y. Its gradients by them are a transposed convolution, the gradient of
+// a weight and a convolution, each of which is an operation that has the other two as its gradients.
+
+/// Transposed convolution to `shape`, one of those that the convolution maps to x's.
+Tensor transposed(const Tensor& x, const Tensor& weight, const Tensor& bias, const kernels::ConvGeometry& geometry,
+                  const Shape& shape);
+/// The gradient of a convolution by its weight, which has `shape`: x [N, spatial..., C], dy [N, spatial'..., O].
+Tensor weight_gradient(const Tensor& x, const Tensor& dy, const kernels::ConvGeometry& geometry, const Shape& shape);
 
 /// What the backward passes of a convolution and of a transposed one keep.
 struct Saved {
@@ -27,8 +38,8 @@ struct Saved {
   }
 };
 
-struct Backward : Saved {
-  std::vector<Tensor> operator()(const Tensor& dy, const BackwardContext& context) const {
+struct Conv : Saved {
+  std::vector<Tensor> fused(const Tensor& dy, const BackwardContext& context) const {
     const Tensor& input = x_for(context);
     const Tensor& kernel = weight_for(context);
     // Not a target: the kernel overwrites dx, and an input may be a parameter that holds a gradient.
@@ -47,10 +58,18 @@ struct Backward : Saved {
     }
     return {dx, dweight.out, dbias.out};
   }
+
+  std::vector<Tensor> recorded(const Tensor& dy, const BackwardContext& context) const {
+    std::vector<Tensor> grads(3);
+    if (context.needs(0)) grads[0] = transposed(dy, context.saved(weight), {}, geometry, x.peek().shape());
+    if (context.needs(1)) grads[1] = weight_gradient(context.saved(x), dy, geometry, weight.peek().shape());
+    if (context.needs(2)) grads[2] = sum_to(dy, bias.peek().shape());
+    return grads;
+  }
 };
 
-struct TransposeBackward : Saved {
-  std::vector<Tensor> operator()(const Tensor& dy, const BackwardContext& context) const {
+struct Transposed : Saved {
+  std::vector<Tensor> fused(const Tensor& dy, const BackwardContext& context) const {
     const Tensor& input = x_for(context);
     const Tensor& kernel = weight_for(context);
     const kernels::Backend& backend = kernels::backend(dy.device());
@@ -64,7 +83,49 @@ struct TransposeBackward : Saved {
     if (dx.defined()) backend.conv_forward(geometry, dy, kernel, {}, dx);
     return {dx, dweight.out, dbias.out};
   }
+
+  std::vector<Tensor> recorded(const Tensor& dy, const BackwardContext& context) const {
+    std::vector<Tensor> grads(3);
+    if (context.needs(0)) grads[0] = conv(dy, context.saved(weight), {}, geometry);
+    if (context.needs(1)) grads[1] = weight_gradient(dy, context.saved(x), geometry, weight.peek().shape());
+    if (context.needs(2)) grads[2] = sum_to(dy, bias.peek().shape());
+    return grads;
+  }
 };
+
+Tensor transposed(const Tensor& input, const Tensor& weight_in, const Tensor& bias_in,
+                  const kernels::ConvGeometry& geometry, const Shape& shape) {
+  const Tensor x = amp::autocast(amp::Op::kConvTranspose, input);
+  const Tensor weight = amp::autocast(amp::Op::kConvTranspose, weight_in);
+  const Tensor bias = amp::autocast(amp::Op::kConvTranspose, bias_in);
+  const Tensor y = Tensor::empty(shape, x.dtype(), x.device());
+  // Seen from the convolution, y is its input and x its output.
+  kernels::backend(x.device()).conv_backward(geometry, y, weight, x, y, {}, {}, false);
+  if (bias.defined()) kernels::backend(x.device()).add(y, bias, y);
+  autograd::record(
+      y, name_of(amp::Op::kConvTranspose), {x, weight, bias},
+      both_of(Transposed{{geometry, SavedTensor::in_graph(x), SavedTensor::in_graph(weight), SavedTensor(bias)}}));
+  return y;
+}
+
+Tensor weight_gradient(const Tensor& input, const Tensor& gradient, const kernels::ConvGeometry& geometry,
+                       const Shape& shape) {
+  const Tensor x = amp::autocast(amp::Op::kConvWeightGradient, input);
+  const Tensor dy = amp::autocast(amp::Op::kConvWeightGradient, gradient);
+  const Tensor dweight = Tensor::empty(shape, x.dtype(), x.device());
+  kernels::backend(x.device()).conv_backward(geometry, x, dweight, dy, {}, dweight, {}, false);
+  autograd::record(dweight, name_of(amp::Op::kConvWeightGradient), {x, dy},
+                   {.recorded = [geometry, x = SavedTensor::in_graph(x), dy = SavedTensor::in_graph(dy)](
+                                    const Tensor& weight, const BackwardContext& context) {
+                     std::vector<Tensor> grads(2);
+                     if (context.needs(0)) {
+                       grads[0] = transposed(context.saved(dy), weight, {}, geometry, x.peek().shape());
+                     }
+                     if (context.needs(1)) grads[1] = conv(context.saved(x), weight, {}, geometry);
+                     return grads;
+                   }});
+  return dweight;
+}
 
 }  // namespace
 
@@ -76,24 +137,16 @@ Tensor conv(const Tensor& input, const Tensor& weight_in, const Tensor& bias_in,
   const Tensor y =
       Tensor::empty(kernels::conv_output_shape(x.shape(), weight.shape(), geometry), x.dtype(), x.device());
   kernels::backend(x.device()).conv_forward(geometry, x, weight, bias, y);
-  autograd::record(y, "conv", {x, weight, bias},
-                   {.fused = Backward{geometry, SavedTensor(x), SavedTensor(weight), SavedTensor(bias)}});
+  autograd::record(
+      y, name_of(amp::Op::kConv), {x, weight, bias},
+      both_of(Conv{{geometry, SavedTensor::in_graph(x), SavedTensor::in_graph(weight), SavedTensor(bias)}}));
   return y;
 }
 
-Tensor conv_transpose(const Tensor& input, const Tensor& weight_in, const Tensor& bias_in,
-                      const kernels::ConvGeometry& geometry, const std::array<std::int64_t, 3>& output_padding) {
-  const Tensor x = amp::autocast(amp::Op::kConvTranspose, input);
-  const Tensor weight = amp::autocast(amp::Op::kConvTranspose, weight_in);
-  const Tensor bias = amp::autocast(amp::Op::kConvTranspose, bias_in);
-  const Shape shape = kernels::conv_transpose_output_shape(x.shape(), weight.shape(), geometry, output_padding);
-  const Tensor y = Tensor::empty(shape, x.dtype(), x.device());
-  // Seen from the convolution, y is its input and x its output.
-  kernels::backend(x.device()).conv_backward(geometry, y, weight, x, y, {}, {}, false);
-  if (bias.defined()) kernels::backend(x.device()).add(y, bias, y);
-  autograd::record(y, "conv_transpose", {x, weight, bias},
-                   {.fused = TransposeBackward{geometry, SavedTensor(x), SavedTensor(weight), SavedTensor(bias)}});
-  return y;
+Tensor conv_transpose(const Tensor& x, const Tensor& weight, const Tensor& bias, const kernels::ConvGeometry& geometry,
+                      const std::array<std::int64_t, 3>& output_padding) {
+  return transposed(x, weight, bias, geometry,
+                    kernels::conv_transpose_output_shape(x.shape(), weight.shape(), geometry, output_padding));
 }
 
 }  // namespace lockstep::ops

@@ -84,6 +84,14 @@ const std::map<Op, CastPolicy> kExpected = {
     {Op::kEmbedding, CastPolicy::kNone},
     {Op::kUpsampleNearest, CastPolicy::kFloat32},
     {Op::kUpsampleLinear, CastPolicy::kFloat32},
+    // Gradients that are operations of their own run as the operations do.
+    {Op::kConvWeightGradient, CastPolicy::kLowerPrecision},
+    {Op::kMaxPoolGradient, CastPolicy::kNone},
+    {Op::kAveragePoolGradient, CastPolicy::kNone},
+    {Op::kGlobalAveragePoolGradient, CastPolicy::kNone},
+    {Op::kCrossEntropyGradient, CastPolicy::kNone},
+    {Op::kBatchNormStatistics, CastPolicy::kNone},
+    {Op::kSumOverRanks, CastPolicy::kNone},
 };
 
 /// How many operations there are: a number behind the last one has no row.
@@ -99,6 +107,8 @@ std::size_t operations() {
 
 TEST(Policy, OfEveryOperationIsPyTorchs) {
   EXPECT_EQ(kExpected.size(), operations()) << "an operation is missing in this table";
+  ASSERT_EQ(kExpected.size(), static_cast<std::size_t>(Op::kSumOverRanks) + 1)
+      << "an operation is missing in this table";
   for (const auto& [op, policy] : kExpected) EXPECT_EQ(policy_of(op), policy) << name_of(op);
 }
 
