@@ -7,20 +7,26 @@
 
 namespace lockstep::ops {
 
-Tensor dropout(const Tensor& input, double p, const kernels::DropoutKey& key, std::int64_t first_sample) {
+namespace {
+
+/// x times the key's mask, whose gradient is multiplied by the same mask: made again from its key instead of being
+/// kept.
+Tensor masked(const Tensor& input, double p, const kernels::DropoutKey& key, std::int64_t first_element) {
   const Tensor x = amp::autocast(amp::Op::kDropout, input);
-  if (p == 0.0 || x.numel() == 0) return x;
-  const std::int64_t first_element = first_sample * (x.numel() / x.size(0));
   const Tensor y = empty_like(x);
   kernels::backend(x.device()).dropout(x, p, key, first_element, y);
-  // The mask is made again from its key instead of being kept.
   autograd::record(y, "dropout", {x},
-                   {.fused = [p, key, first_element](const Tensor& dy, const autograd::BackwardContext&) {
-                     const Tensor dx = empty_like(dy);
-                     kernels::backend(dy.device()).dropout(dy, p, key, first_element, dx);
-                     return std::vector<Tensor>{dx};
+                   {.recorded = [p, key, first_element](const Tensor& dy, const autograd::BackwardContext&) {
+                     return std::vector<Tensor>{masked(dy, p, key, first_element)};
                    }});
   return y;
+}
+
+}  // namespace
+
+Tensor dropout(const Tensor& x, double p, const kernels::DropoutKey& key, std::int64_t first_sample) {
+  if (p == 0.0 || x.numel() == 0) return amp::autocast(amp::Op::kDropout, x);
+  return masked(x, p, key, first_sample * (x.numel() / x.size(0)));
 }
 
 }  // namespace lockstep::ops
