@@ -7,11 +7,17 @@
 #include "runtime/autograd/cast.h"
 #include "runtime/autograd/node.h"
 #include "runtime/kernels/backend.h"
+#include "runtime/ops/both_backwards.h"
+#include "runtime/ops/operators.h"
+#include "runtime/ops/reduce.h"
 #include "runtime/ops/result.h"
+#include "runtime/ops/shape.h"
+#include "runtime/ops/softmax.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::ops {
 
+using autograd::BackwardContext;
 using autograd::SavedTensor;
 
 namespace {
@@ -23,6 +29,88 @@ double weight_of(const LossOptions& options, std::int64_t samples, double elemen
       options.divisor > 0 ? options.divisor : static_cast<double>(std::max<std::int64_t>(samples, 1));
   return 1.0 / (divisor * elements_per_sample);
 }
+
+/// What a cross entropy is of, beside the logits.
+struct Targets {
+  SavedTensor classes;  ///< [rows]
+  double smoothing;
+  double weight;
+};
+
+/// dloss * weight * (softmax(x) - smoothed targets) of x [rows, classes]: the gradient of cross_entropy, an operation
+/// of its own. log_sum_exp [rows] is that of x.
+Tensor cross_entropy_gradient(const Tensor& input, const Targets& targets, const Tensor& log_sum_exp,
+                              const Tensor& dloss) {
+  constexpr amp::Op op = amp::Op::kCrossEntropyGradient;
+  const Tensor x = amp::autocast(op, input);
+  const Tensor dx = empty_like(x);
+  kernels::backend(x.device())
+      .cross_entropy_backward(x, targets.classes.take(name_of(op)), targets.smoothing, targets.weight, log_sum_exp,
+                              dloss, dx);
+  autograd::record(
+      dx, name_of(op), {x, dloss},
+      {.recorded = [targets, x = SavedTensor::in_graph(x), log_sum_exp, dloss = SavedTensor::in_graph(dloss)](
+                       const Tensor& grad, const BackwardContext& context) {
+        std::vector<Tensor> grads(2);
+        if (context.needs(0)) {
+          const Tensor slope = softmax_gradient(softmax(widened(context.saved(x))), widened(grad));
+          grads[0] = slope * (context.saved(dloss) * targets.weight);
+        }
+        if (context.needs(1)) {
+          const Tensor one = empty_like(dloss.peek());
+          kernels::backend(one.device()).fill(one, 1);
+          const Tensor slope = cross_entropy_gradient(widened(context.saved(x)), targets, log_sum_exp, one);
+          grads[1] = sum(widened(grad) * slope);
+        }
+        return grads;
+      }});
+  return dx;
+}
+
+struct CrossEntropy {
+  SavedTensor logits;
+  Targets targets;
+  Tensor log_sum_exp;
+
+  Shape rows() const { return {logits.peek().shape().rows(), logits.peek().shape().back()}; }
+
+  std::vector<Tensor> fused(const Tensor& dloss, const BackwardContext& context) const {
+    const Tensor dx = empty_like(logits.peek());
+    kernels::backend(dx.device())
+        .cross_entropy_backward(context.saved(logits).reshaped(rows()), context.saved(targets.classes),
+                                targets.smoothing, targets.weight, log_sum_exp, dloss, dx.reshaped(rows()));
+    return {dx};
+  }
+
+  std::vector<Tensor> recorded(const Tensor& dloss, const BackwardContext& context) const {
+    context.saved(targets.classes);  // for the error that names the operation
+    const Tensor x = reshape(context.saved(logits), rows());
+    return {reshape(cross_entropy_gradient(x, targets, log_sum_exp, dloss), logits.peek().shape())};
+  }
+};
+
+struct MeanSquare {
+  SavedTensor x;
+  SavedTensor target;
+  double weight;
+
+  std::vector<Tensor> fused(const Tensor& dloss, const BackwardContext& context) const {
+    std::vector<Tensor> grads(2);
+    for (std::size_t i = 0; i < 2; ++i) {
+      if (!context.needs(i)) continue;
+      const Tensor& from = context.saved(i == 0 ? x : target);
+      const Tensor& to = context.saved(i == 0 ? target : x);
+      grads[i] = empty_like(from);
+      kernels::backend(from.device()).mse_backward(from, to, weight, dloss, grads[i]);
+    }
+    return grads;
+  }
+
+  std::vector<Tensor> recorded(const Tensor& dloss, const BackwardContext& context) const {
+    const Tensor dx = (context.saved(x) - context.saved(target)) * (dloss * (2 * weight));
+    return {dx, -dx};
+  }
+};
 
 }  // namespace
 
@@ -42,15 +130,9 @@ Tensor cross_entropy(const Tensor& input, const Tensor& targets, const LossOptio
   const Tensor log_sum_exp = Tensor::empty({rows}, loss_dtype(x), x.device());
   const double smoothing = options.label_smoothing;
   kernels::backend(x.device()).cross_entropy(x, classes, smoothing, weight, loss, log_sum_exp);
-  autograd::record(loss, "cross_entropy", {logits},
-                   {.fused = [x = SavedTensor(x), classes = SavedTensor(classes), smoothing, weight, log_sum_exp,
-                              shape = logits.shape()](const Tensor& dloss, const autograd::BackwardContext& context) {
-                     const Tensor dx = empty_like(x.peek());
-                     kernels::backend(dx.device())
-                         .cross_entropy_backward(context.saved(x), context.saved(classes), smoothing, weight,
-                                                 log_sum_exp, dloss, dx);
-                     return std::vector<Tensor>{dx.reshaped(shape)};
-                   }});
+  autograd::record(
+      loss, name_of(amp::Op::kCrossEntropy), {logits},
+      both_of(CrossEntropy{SavedTensor::in_graph(logits), {SavedTensor(classes), smoothing, weight}, log_sum_exp}));
   return loss;
 }
 
@@ -66,19 +148,8 @@ Tensor mse(const Tensor& input, const Tensor& target_in, const LossOptions& opti
   const double weight = weight_of(options, samples, std::max(elements, 1.0));
   const Tensor loss = Tensor::empty({}, loss_dtype(x), x.device());
   kernels::backend(x.device()).mse(x, target, weight, loss);
-  autograd::record(loss, "mse", {x, target},
-                   {.fused = [x = SavedTensor(x), target = SavedTensor(target), weight](
-                                 const Tensor& dloss, const autograd::BackwardContext& context) {
-                     std::vector<Tensor> grads(2);
-                     for (std::size_t i = 0; i < 2; ++i) {
-                       if (!context.needs(i)) continue;
-                       const Tensor& from = context.saved(i == 0 ? x : target);
-                       const Tensor& to = context.saved(i == 0 ? target : x);
-                       grads[i] = empty_like(from);
-                       kernels::backend(from.device()).mse_backward(from, to, weight, dloss, grads[i]);
-                     }
-                     return grads;
-                   }});
+  autograd::record(loss, name_of(amp::Op::kMse), {x, target},
+                   both_of(MeanSquare{SavedTensor::in_graph(x), SavedTensor::in_graph(target), weight}));
   return loss;
 }
 
