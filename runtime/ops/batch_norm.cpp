@@ -5,59 +5,22 @@
 #include "runtime/autograd/cast.h"
 #include "runtime/autograd/node.h"
 #include "runtime/kernels/backend.h"
+#include "runtime/ops/batch_norm_statistics.h"
+#include "runtime/ops/both_backwards.h"
+#include "runtime/ops/broadcast.h"
+#include "runtime/ops/operators.h"
 #include "runtime/ops/result.h"
-#include "runtime/tensor/error.h"
+#include "runtime/ops/unary.h"
 
 namespace lockstep::ops {
 
 using autograd::BackwardContext;
-using autograd::GradTarget;
 using autograd::SavedTensor;
 
 namespace {
 
-/// Elements [begin, begin + count) of a vector.
-Tensor part(const Tensor& vector, std::int64_t begin, std::int64_t count) { return vector.rows(begin, begin + count); }
-
-struct Statistics {
-  Tensor mean;
-  Tensor inv_std;
-  Tensor count;  ///< undefined where the statistics are constants
-};
-
-Statistics statistics_of(const Tensor& x, DType dtype, const Tensor& running, const Tensor& next_running,
-                         const BatchNormOptions& options) {
-  const kernels::Backend& backend = kernels::backend(x.device());
-  const std::int64_t channels = x.shape().back();
-  Tensor packed = Tensor::empty({2 * channels + 1}, dtype, x.device());
-  backend.batch_norm_statistics(x, part(packed, 0, channels), part(packed, channels, channels));
-  backend.fill(part(packed, 2 * channels, 1), static_cast<double>(x.shape().rows()));
-  packed = options.reducer ? options.reducer->gather(packed) : packed.reshaped({1, packed.numel()});
-  const Statistics statistics{Tensor::empty({channels}, dtype, x.device()),
-                              Tensor::empty({channels}, dtype, x.device()), Tensor::empty({}, dtype, x.device())};
-  backend.batch_norm_finalize(packed, options.epsilon, options.momentum, running, statistics.mean, statistics.inv_std,
-                              statistics.count, next_running);
-  return statistics;
-}
-
-Statistics statistics_of_running(const Tensor& running, const BatchNormOptions& options) {
-  // One share of one row whose variance is the running one.
-  const std::int64_t channels = running.size(1);
-  const kernels::Backend& backend = kernels::backend(running.device());
-  const Tensor packed = Tensor::empty({1, 2 * channels + 1}, running.dtype(), running.device());
-  const Tensor flat = packed.reshaped({2 * channels + 1});
-  backend.cast(running.reshaped({2 * channels}), part(flat, 0, 2 * channels));
-  backend.fill(part(flat, 2 * channels, 1), 1.0);
-  const Statistics statistics{Tensor::empty({channels}, running.dtype(), running.device()),
-                              Tensor::empty({channels}, running.dtype(), running.device()),
-                              {}};
-  const Tensor count = Tensor::empty({}, running.dtype(), running.device());
-  backend.batch_norm_finalize(packed, options.epsilon, 0.0, {}, statistics.mean, statistics.inv_std, count, {});
-  return statistics;
-}
-
 /// What the backward pass keeps.
-struct Backward {
+struct Normalization {
   SavedTensor x;
   SavedTensor y;  ///< undefined without relu
   SavedTensor gamma;
@@ -65,14 +28,14 @@ struct Backward {
   bool relu;
   StatisticsReducer* reducer;
 
-  std::vector<Tensor> operator()(const Tensor& dy, const BackwardContext& context) const {
+  std::vector<Tensor> fused(const Tensor& dy, const BackwardContext& context) const {
     const Tensor& input = context.saved(x);
     const Tensor& output = context.saved(y);
     const Tensor& weight = context.saved(gamma);
     const kernels::Backend& backend = kernels::backend(dy.device());
     const std::int64_t channels = weight.numel();
     const Tensor sums = Tensor::empty({2 * channels}, weight.dtype(), dy.device());
-    const Tensor sum_dy = part(sums, 0, channels), sum_dy_xmu = part(sums, channels, channels);
+    const Tensor sum_dy = sums.rows(0, channels), sum_dy_xmu = sums.rows(channels, 2 * channels);
     backend.batch_norm_backward_reduce(input, statistics.mean, dy, output, relu, sum_dy, sum_dy_xmu);
     // The parameters' gradients are this rank's share, like every other parameter's: taken before the sums are.
     std::vector<Tensor> grads(4);
@@ -91,6 +54,23 @@ struct Backward {
                                       sum_dy_xmu, statistics.count, grads[0], grads[3]);
     return grads;
   }
+
+  /// The formulas of kernels::BatchNormalization, in the statistics' dtype.
+  std::vector<Tensor> recorded(const Tensor& dy_in, const BackwardContext& context) const {
+    const bool training = statistics.count.defined();
+    const Tensor input = autograd::cast(context.saved(x), statistics.mean.dtype());
+    const Tensor masked = relu ? activation_gradient(kernels::Activation::kRelu, context.saved(y), dy_in) : dy_in;
+    const Tensor dy = autograd::cast(masked, statistics.mean.dtype());
+    const auto [mean, inv_std, count] = training ? in_graph_of(input, statistics, reducer) : statistics;
+    const Tensor xmu = input - mean;
+    const Tensor sum_dy = sum_to(dy, mean.shape()), sum_dy_xmu = sum_to(dy * xmu, mean.shape());
+    Tensor dx = dy;
+    if (training) {
+      const auto [all_dy, all_dy_xmu] = sum_over_ranks(sum_dy, sum_dy_xmu, reducer);
+      dx = dy - all_dy / count - xmu * (inv_std * inv_std * all_dy_xmu / count);
+    }
+    return {dx * (context.saved(gamma) * inv_std), sum_dy_xmu * inv_std, sum_dy, masked};
+  }
 };
 
 Tensor normalize(const Tensor& x, const Tensor& gamma_in, const Tensor& beta_in, const Tensor& residual_in,
@@ -101,9 +81,9 @@ Tensor normalize(const Tensor& x, const Tensor& gamma_in, const Tensor& beta_in,
   const bool relu = options.relu;
   const Tensor y = empty_like(x);
   kernels::backend(x.device()).batch_norm_apply(x, statistics.mean, statistics.inv_std, gamma, beta, residual, relu, y);
-  autograd::record(y, "batch_norm", {x, gamma, beta, residual},
-                   {.fused = Backward{SavedTensor(x), SavedTensor(relu ? y : Tensor()), SavedTensor(gamma), statistics,
-                                      relu, options.reducer}});
+  autograd::record(y, name_of(amp::Op::kBatchNorm), {x, gamma, beta, residual},
+                   both_of(Normalization{SavedTensor::in_graph(x), SavedTensor(relu ? y : Tensor()),
+                                         SavedTensor::in_graph(gamma), statistics, relu, options.reducer}));
   return y;
 }
 

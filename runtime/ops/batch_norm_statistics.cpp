@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/ops/batch_norm_statistics.h"
+
+#include "amp/autocast/policy.h"
+#include "runtime/autograd/node.h"
+#include "runtime/kernels/backend.h"
+#include "runtime/ops/operators.h"
+#include "runtime/ops/result.h"
+
+namespace lockstep::ops {
+
+using autograd::BackwardContext;
+using autograd::SavedTensor;
+
+namespace {
+
+/// Elements [begin, begin + count) of a vector.
+Tensor part(const Tensor& vector, std::int64_t begin, std::int64_t count) { return vector.rows(begin, begin + count); }
+
+Tensor or_zeros(const Tensor& gradient, const Tensor& like) {
+  return gradient.defined() ? gradient : Tensor::zeros(like.shape(), like.dtype(), like.device());
+}
+
+}  // namespace
+
+Statistics statistics_of(const Tensor& x, DType dtype, const Tensor& running, const Tensor& next_running,
+                         const BatchNormOptions& options) {
+  const kernels::Backend& backend = kernels::backend(x.device());
+  const std::int64_t channels = x.shape().back();
+  Tensor packed = Tensor::empty({2 * channels + 1}, dtype, x.device());
+  backend.batch_norm_statistics(x, part(packed, 0, channels), part(packed, channels, channels));
+  backend.fill(part(packed, 2 * channels, 1), static_cast<double>(x.shape().rows()));
+  packed = options.reducer ? options.reducer->gather(packed) : packed.reshaped({1, packed.numel()});
+  const Statistics statistics{Tensor::empty({channels}, dtype, x.device()),
+                              Tensor::empty({channels}, dtype, x.device()), Tensor::empty({}, dtype, x.device())};
+  backend.batch_norm_finalize(packed, options.epsilon, options.momentum, running, statistics.mean, statistics.inv_std,
+                              statistics.count, next_running);
+  return statistics;
+}
+
+Statistics statistics_of_running(const Tensor& running, const BatchNormOptions& options) {
+  // One share of one row whose variance is the running one.
+  const std::int64_t channels = running.size(1);
+  const kernels::Backend& backend = kernels::backend(running.device());
+  const Tensor packed = Tensor::empty({1, 2 * channels + 1}, running.dtype(), running.device());
+  const Tensor flat = packed.reshaped({2 * channels + 1});
+  backend.cast(running.reshaped({2 * channels}), part(flat, 0, 2 * channels));
+  backend.fill(part(flat, 2 * channels, 1), 1.0);
+  const Statistics statistics{Tensor::empty({channels}, running.dtype(), running.device()),
+                              Tensor::empty({channels}, running.dtype(), running.device()),
+                              {}};
+  const Tensor count = Tensor::empty({}, running.dtype(), running.device());
+  backend.batch_norm_finalize(packed, options.epsilon, 0.0, {}, statistics.mean, statistics.inv_std, count, {});
+  return statistics;
+}
+
+Statistics in_graph_of(const Tensor& x, const Statistics& statistics, StatisticsReducer* reducer) {
+  const Statistics results{statistics.mean.detach(), statistics.inv_std.detach(), statistics.count};
+  // d mean / dx = 1 / count and d inv_std / dx = -inv_std^3 (x - mean) / count, of every row of every rank.
+  autograd::record({results.mean, results.inv_std}, name_of(amp::Op::kBatchNormStatistics), {x},
+                   {.recorded = [x = SavedTensor::in_graph(x), mean = SavedTensor(results.mean),
+                                 inv_std = SavedTensor(results.inv_std), count = results.count,
+                                 reducer](const Tensor&, const BackwardContext& context) {
+                     const auto [of_mean, of_inv_std] =
+                         sum_over_ranks(or_zeros(context.gradients()[0], mean.peek()),
+                                        or_zeros(context.gradients()[1], mean.peek()), reducer);
+                     const Tensor scale = context.result(inv_std, 1);
+                     const Tensor xmu = context.saved(x) - context.result(mean, 0);
+                     return std::vector<Tensor>{of_mean / count - xmu * (scale * scale * scale * of_inv_std / count)};
+                   }});
+  return results;
+}
+
+std::array<Tensor, 2> sum_over_ranks(const Tensor& a, const Tensor& b, StatisticsReducer* reducer) {
+  if (reducer == nullptr) return {a, b};
+  const std::int64_t channels = a.numel();
+  const kernels::Backend& backend = kernels::backend(a.device());
+  const Tensor sums = Tensor::empty({2 * channels}, a.dtype(), a.device());
+  const std::array<Tensor, 2> results{part(sums, 0, channels), part(sums, channels, channels)};
+  backend.cast(a, results[0]);
+  backend.cast(b, results[1]);
+  reducer->sum(sums);
+  autograd::record({results[0], results[1]}, name_of(amp::Op::kSumOverRanks), {a, b},
+                   {.recorded = [shape = a.detach(), reducer](const Tensor&, const BackwardContext& context) {
+                     const auto [first, second] = sum_over_ranks(or_zeros(context.gradients()[0], shape),
+                                                                 or_zeros(context.gradients()[1], shape), reducer);
+                     return std::vector<Tensor>{first, second};
+                   }});
+  return results;
+}
+
+}  // namespace lockstep::ops
