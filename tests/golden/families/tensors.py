@@ -6,7 +6,7 @@ import torch
 
 def leaf(*shape):
     """Random numbers of four decimals, which float32 files would round but float64 ones hold, as a leaf."""
-    return torch.randn(*shape).round(decimals=4).requires_grad_()
+    return torch.randn(shape).round(decimals=4).requires_grad_()
 
 
 def tensor(values):

@@ -79,6 +79,7 @@ class Written : public ::testing::TestWithParam<Case> {
   }
 
   void backward() { autograd::backward(result_, tensor(result_.shape(), false), {.retain_graph = true}); }
+  void recorded_backward() { grad(result_, inputs_, tensor(result_.shape(), false), {.create_graph = true}); }
 
   std::vector<Tensor> inputs_;
   Tensor result_;
@@ -95,10 +96,10 @@ TEST_P(Written, InputIsAnErrorWhereItsValueIsNeeded) {
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     result_ = GetParam().forward(inputs_);
     inputs_[i].mutable_as<float>()[0] = 3;
+    const auto error = ThrowsMessage<UsageError>(HasSubstr("backward pass of '" + GetParam().operation));
     if (GetParam().needed[i]) {
-      EXPECT_THAT([&] { backward(); },
-                  ThrowsMessage<UsageError>(HasSubstr("backward pass of '" + GetParam().operation)))
-          << i;
+      EXPECT_THAT([&] { backward(); }, error) << i;
+      EXPECT_THAT([&] { recorded_backward(); }, error) << i;
     } else {
       EXPECT_NO_THROW(backward()) << i;
     }
@@ -107,8 +108,10 @@ TEST_P(Written, InputIsAnErrorWhereItsValueIsNeeded) {
 
 TEST_P(Written, ResultIsAnErrorWhereItsValueIsNeeded) {
   result_.mutable_as<float>()[0] = 3;
+  const auto error = ThrowsMessage<UsageError>(HasSubstr("backward pass of '" + GetParam().operation));
   if (GetParam().result_is_needed) {
-    EXPECT_THAT([&] { backward(); }, ThrowsMessage<UsageError>(HasSubstr("backward pass of '" + GetParam().operation)));
+    EXPECT_THAT([&] { backward(); }, error);
+    EXPECT_THAT([&] { recorded_backward(); }, error);
   } else {
     EXPECT_NO_THROW(backward());
   }
@@ -122,6 +125,16 @@ TEST(Written, ParameterIsNamed) {
   EXPECT_THAT([&] { y.backward(); },
               ThrowsMessage<UsageError>(AllOf(HasSubstr("parameter head.weight (float32 [4, 3] on cpu) was written"),
                                               HasSubstr("'linear'"))));
+}
+
+TEST(Written, ParameterIsNamedByTheGradientOfAGradient) {
+  const Tensor x = tensor({2, 3}), weight = tensor({4, 3});
+  meta_of(weight).name = "head.weight";
+  const Tensor y = ops::sum(ops::linear(x, weight, {}, kernels::Activation::kTanh));
+  const Tensor dx = grad(y, {x}, {}, {.create_graph = true}).front();
+  weight.copy_from(tensor({4, 3}));
+  EXPECT_THAT([&] { grad(ops::sum(ops::mul(dx, dx)), {weight}); },
+              ThrowsMessage<UsageError>(HasSubstr("parameter head.weight (float32 [4, 3] on cpu) was written")));
 }
 
 TEST(Written, ThroughAViewCounts) {

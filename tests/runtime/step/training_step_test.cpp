@@ -8,6 +8,9 @@
 #include "amp/grad_scaler/opt_level.h"
 #include "comm/group/world.h"
 #include "model_zoo/build.h"
+#include "runtime/autograd/engine.h"
+#include "runtime/ops/operators.h"
+#include "runtime/ops/ops.h"
 #include "runtime/optim/sgd.h"
 #include "runtime/tensor/error.h"
 #include "tests/support/devices.h"
@@ -124,6 +127,35 @@ TEST(TrainingStep, IsAGraphOnAGpuUnlessAnObserverActsWithinIt) {
       EXPECT_EQ(step.graph_launches(), launches ? 4u : 0u);
       EXPECT_EQ(step.outcome().schedule.applied_steps, 5);
     }
+  }
+}
+
+/// Cross entropy plus the sum of its squared gradients by every parameter.
+Loss with_gradient_penalty(const nn::Module& net) {
+  std::vector<Tensor> parameters;
+  for (const nn::Parameter& parameter : net.parameters()) parameters.push_back(parameter.tensor);
+  return [parameters](const Tensor& output, const Tensor& target, const ops::LossOptions& options) {
+    Tensor loss = ops::cross_entropy(output, target, options);
+    for (const Tensor& gradient : autograd::grad(loss, parameters, {}, {.create_graph = true})) {
+      loss = loss + ops::sum(gradient * gradient);
+    }
+    return loss;
+  };
+}
+
+TEST(TrainingStep, WithAGradientPenaltyIsAGraphOfTheSameBits) {
+  for (const amp::AmpOptions& amp : {amp::AmpOptions{}, amp::AmpOptions{.opt_level = amp::OptLevel::kO1}}) {
+    std::vector<Tensor> weights;
+    for (const Graph graph : {Graph::kAuto, Graph::kOff}) {
+      Model model(amp);
+      TrainingStep step(*model.ddp, *model.optimizer, *model.scaler, with_gradient_penalty(*model.net),
+                        {.graph = graph});
+      for (std::uint64_t number = 1; number <= 5; ++number) step.run(batch(number));
+      EXPECT_EQ(step.graph_launches(), device() != kCpu && graph == Graph::kAuto ? 4u : 0u);
+      EXPECT_FALSE(step.outcome().skipped());
+      weights.push_back(model.net->arena()->masters().to(kCpu));
+    }
+    EXPECT_THAT(weights[0].as<float>(), testing::ElementsAreArray(weights[1].as<float>()));
   }
 }
 
