@@ -41,18 +41,24 @@ std::string weights_digest(const nn::Arena& arena) {
 }
 
 void require_equal_weights(const nn::Arena& arena, const std::vector<std::pair<std::string, Tensor>>& state,
-                           Communicator& communicator) {
+                           Communicator& communicator,
+                           const std::vector<std::pair<std::string, Tensor>>& parameter_state) {
   std::vector<std::string> names;
   std::vector<std::int64_t> hashes;
   const auto add = [&](std::string name, const Tensor& tensor) {
     names.push_back(std::move(name));
     hashes.push_back(hash_of(tensor));
   };
+  std::int64_t number = 0;
   for (const nn::Arena::Slot& slot : arena.slots()) {
     add(slot.parameter.name, arena.master(slot));
     for (const auto& [name, tensor] : state) {
       add(slot.parameter.name + " (" + name + ")", tensor.rows(slot.begin, slot.end));
     }
+    for (const auto& [name, tensor] : parameter_state) {
+      add(slot.parameter.name + " (" + name + ")", tensor.rows(number, number + 1));
+    }
+    ++number;
   }
   for (const auto& [name, statistics] : arena.statistics()) add(name, statistics->committed());
 

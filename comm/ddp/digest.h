@@ -15,9 +15,11 @@ namespace lockstep::comm {
 /// equal digests trained to the same bits.
 std::string weights_digest(const nn::Arena& arena);
 
-/// Compares masters, batch-norm statistics and the flat optimizer `state` of all ranks, tensor by tensor. Throws
-/// PeerError on every rank naming the first tensor that differs and the ranks that hold the rarer bits. A collective.
+/// Compares masters, batch-norm statistics, the flat optimizer `state` and `parameter_state` (numbers in the order of
+/// the arena's slots) of all ranks, tensor by tensor. Throws PeerError on every rank naming the first tensor that
+/// differs and the ranks that hold the rarer bits. A collective.
 void require_equal_weights(const nn::Arena& arena, const std::vector<std::pair<std::string, Tensor>>& state,
-                           Communicator& communicator);
+                           Communicator& communicator,
+                           const std::vector<std::pair<std::string, Tensor>>& parameter_state = {});
 
 }  // namespace lockstep::comm

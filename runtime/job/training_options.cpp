@@ -39,6 +39,7 @@ Options adam_like(const Adam& adam) {
   take(adam.has_beta2(), adam.beta2(), options.beta2);
   take(adam.has_epsilon(), adam.epsilon(), options.epsilon);
   take(adam.has_weight_decay(), adam.weight_decay(), options.weight_decay);
+  take(adam.has_amsgrad(), adam.amsgrad(), options.amsgrad);
   return options;
 }
 
@@ -125,15 +126,97 @@ optim::AdamOptions adam_options(const Adam& adam) { return adam_like<optim::Adam
 
 optim::AdamwOptions adamw_options(const Adam& adamw) { return adam_like<optim::AdamwOptions>(adamw); }
 
+optim::AdagradOptions adagrad_options(const Adagrad& adagrad) {
+  optim::AdagradOptions options;
+  options.lr = adagrad.lr();
+  take(adagrad.has_lr_decay(), adagrad.lr_decay(), options.lr_decay);
+  take(adagrad.has_weight_decay(), adagrad.weight_decay(), options.weight_decay);
+  take(adagrad.has_initial_accumulator_value(), adagrad.initial_accumulator_value(), options.initial_accumulator_value);
+  take(adagrad.has_epsilon(), adagrad.epsilon(), options.epsilon);
+  take(adagrad.has_adagrad_w_mode(), adagrad.adagrad_w_mode(), options.adagrad_w_mode);
+  return options;
+}
+
+optim::LambOptions lamb_options(const Lamb& lamb) {
+  optim::LambOptions options;
+  options.lr = lamb.lr();
+  take(lamb.has_beta1(), lamb.beta1(), options.beta1);
+  take(lamb.has_beta2(), lamb.beta2(), options.beta2);
+  take(lamb.has_epsilon(), lamb.epsilon(), options.epsilon);
+  take(lamb.has_weight_decay(), lamb.weight_decay(), options.weight_decay);
+  take(lamb.has_bias_correction(), lamb.bias_correction(), options.bias_correction);
+  take(lamb.has_grad_averaging(), lamb.grad_averaging(), options.grad_averaging);
+  take(lamb.has_max_grad_norm(), lamb.max_grad_norm(), options.max_grad_norm);
+  take(lamb.has_use_nvlamb(), lamb.use_nvlamb(), options.use_nvlamb);
+  take(lamb.has_adam_w_mode(), lamb.adam_w_mode(), options.adam_w_mode);
+  return options;
+}
+
+optim::NovogradOptions novograd_options(const Novograd& novograd) {
+  optim::NovogradOptions options;
+  options.lr = novograd.lr();
+  take(novograd.has_beta1(), novograd.beta1(), options.beta1);
+  take(novograd.has_beta2(), novograd.beta2(), options.beta2);
+  take(novograd.has_epsilon(), novograd.epsilon(), options.epsilon);
+  take(novograd.has_weight_decay(), novograd.weight_decay(), options.weight_decay);
+  take(novograd.has_bias_correction(), novograd.bias_correction(), options.bias_correction);
+  take(novograd.has_grad_averaging(), novograd.grad_averaging(), options.grad_averaging);
+  take(novograd.has_reg_inside_moment(), novograd.reg_inside_moment(), options.reg_inside_moment);
+  take(novograd.norm() == LARGEST, optim::NovogradNorm::kLargest, options.norm);
+  take(novograd.has_init_zero(), novograd.init_zero(), options.init_zero);
+  return options;
+}
+
+optim::LarsOptions lars_options(const Lars& lars) {
+  optim::LarsOptions options;
+  options.lr = lars.lr();
+  take(lars.has_momentum(), lars.momentum(), options.momentum);
+  take(lars.has_weight_decay(), lars.weight_decay(), options.weight_decay);
+  take(lars.has_trust_coefficient(), lars.trust_coefficient(), options.trust_coefficient);
+  take(lars.has_epsilon(), lars.epsilon(), options.epsilon);
+  take(lars.has_nesterov(), lars.nesterov(), options.nesterov);
+  return options;
+}
+
+double learning_rate_of(const Optimizer& optimizer) {
+  switch (optimizer.kind_case()) {
+    case Optimizer::kSgd:
+      return optimizer.sgd().lr();
+    case Optimizer::kAdam:
+      return optimizer.adam().lr();
+    case Optimizer::kAdamw:
+      return optimizer.adamw().lr();
+    case Optimizer::kAdagrad:
+      return optimizer.adagrad().lr();
+    case Optimizer::kLamb:
+      return optimizer.lamb().lr();
+    case Optimizer::kNovograd:
+      return optimizer.novograd().lr();
+    case Optimizer::kLars:
+      return optimizer.lars().lr();
+    case Optimizer::KIND_NOT_SET:
+      break;
+  }
+  return 0;
+}
+
 optim::OptimizerOptions optimizer_options(const Optimizer& optimizer) {
   optim::OptimizerOptions options;
   take(optimizer.has_clip_norm(), optimizer.clip_norm(), options.clip_norm);
   take(optimizer.has_clip_value(), optimizer.clip_value(), options.clip_value);
+  if (optimizer.has_larc()) {
+    const Larc& larc = optimizer.larc();
+    optim::LarcOptions& own = options.larc.emplace();
+    take(larc.has_trust_coefficient(), larc.trust_coefficient(), own.trust_coefficient);
+    take(larc.has_clip(), larc.clip(), own.clip);
+    take(larc.has_epsilon(), larc.epsilon(), own.epsilon);
+  }
   for (const ParameterGroup& group : optimizer.group()) {
     optim::ParameterGroup& own = options.groups.emplace_back();
     own.match = group.match();
     take(group.has_lr_scale(), group.lr_scale(), own.lr_scale);
     take(group.has_weight_decay(), group.weight_decay(), own.weight_decay);
+    take(group.has_layer_adaptation(), group.layer_adaptation(), own.layer_adaptation);
   }
   return options;
 }

@@ -22,6 +22,12 @@ optim::ScheduleOptions schedule_options(const Schedule& schedule);
 optim::SgdOptions sgd_options(const Sgd& sgd);
 optim::AdamOptions adam_options(const Adam& adam);
 optim::AdamwOptions adamw_options(const Adam& adamw);
+optim::AdagradOptions adagrad_options(const Adagrad& adagrad);
+optim::LambOptions lamb_options(const Lamb& lamb);
+optim::NovogradOptions novograd_options(const Novograd& novograd);
+optim::LarsOptions lars_options(const Lars& lars);
+/// The kind's, whichever it is; 0 where none is named.
+double learning_rate_of(const Optimizer& optimizer);
 /// What stands beside the kind.
 optim::OptimizerOptions optimizer_options(const Optimizer& optimizer);
 

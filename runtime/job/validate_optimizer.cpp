@@ -25,14 +25,29 @@ void validate_optimizer(const Optimizer& optimizer, Checker& checker) {
     case Optimizer::kAdamw:
       check(adamw_options(optimizer.adamw()), "optimizer.adamw", checker);
       break;
+    case Optimizer::kAdagrad:
+      check(adagrad_options(optimizer.adagrad()), "optimizer.adagrad", checker);
+      break;
+    case Optimizer::kLamb:
+      check(lamb_options(optimizer.lamb()), "optimizer.lamb", checker);
+      break;
+    case Optimizer::kNovograd:
+      check(novograd_options(optimizer.novograd()), "optimizer.novograd", checker);
+      break;
+    case Optimizer::kLars:
+      check(lars_options(optimizer.lars()), "optimizer.lars", checker);
+      break;
     case Optimizer::KIND_NOT_SET:
-      checker.require(false, "optimizer", "one of sgd, adam, adamw");
+      checker.require(false, "optimizer", "one of sgd, adam, adamw, adagrad, lamb, novograd, lars");
   }
   for (int i = 0; i < optimizer.group_size(); ++i) {
     const std::string match = element_path("optimizer.group", i) + ".match";
     checker.require(!optimizer.group(i).match().empty(), match, "a regular expression for parameter names, \"bias$\"");
   }
   checker.adopt(problems_of(optimizer_options(optimizer)), "optimizer");
+  if (optimizer.has_lamb() || optimizer.has_lars() || optimizer.has_novograd()) {
+    checker.adopt(problems_beside_norms(optimizer_options(optimizer)), "optimizer");
+  }
 }
 
 void validate_schedule(const Schedule& schedule, Checker& checker) {

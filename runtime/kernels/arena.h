@@ -4,17 +4,19 @@
 #include <cstdint>
 #include <span>
 
+#include "runtime/kernels/optimizer_rules.h"
 #include "runtime/tensor/tensor.h"
 
 namespace lockstep::kernels {
 
-/// One contiguous range of the arena that shares hyperparameters; offsets in elements of the arena.
+/// One contiguous range of the arena that shares hyperparameters, a parameter; offsets in elements of the arena.
 struct ArenaSegment {
   std::int64_t begin = 0;
   std::int64_t end = 0;
   float lr_scale = 1.0f;
   float weight_decay = 0.0f;
-  std::int64_t parameter = 0;  ///< its number in StepScalars' lists
+  std::int32_t parameter = 0;  ///< its number in StepScalars' lists
+  std::int32_t adapts = 1;     ///< 0: its norms do not change its rate: LAMB, LARC, LARS
 };
 
 /// What every fused optimizer kernel reads and writes: slices of the arena with the same element count, 1-D.
@@ -36,24 +38,13 @@ struct StepScalars {
   const float* learning_rate = nullptr;
   /// By parameter, 0 where it has no gradient in this step: then nothing of it changes. Null: every one has.
   const float* has_gradient = nullptr;
-  /// By parameter, how many steps were applied to it before this one: for Adam's bias correction, and for the first
-  /// momentum. Plain SGD does not read it.
+  /// By parameter, how many steps were applied to it before this one: for bias corrections, for Adagrad's lr_decay, and
+  /// for what begins with the first one. Plain SGD does not read it.
   const std::int64_t* steps = nullptr;
+  /// By parameter, of those that adapt: takes the place of weight decay, coupled or not. Null: no LARC and no LARS.
+  /// sgd_step, adam_step and adagrad_step read it.
+  const LayerRate* layer_rates = nullptr;
   float clip_value = 0.0f;  ///< clipping by value after unscaling; 0 for none
-};
-
-struct SgdOptions {
-  float momentum = 0.0f;
-  float dampening = 0.0f;
-  bool nesterov = false;
-};
-
-/// In double, in which 1 - beta is computed: that of a float 0.999 is 5e-5 off.
-struct AdamOptions {
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double epsilon = 1e-8;
-  bool decoupled = false;  ///< AdamW: weight decay acts on the weight, not on the gradient
 };
 
 /// The fused passes over an arena of parameters.
@@ -69,13 +60,30 @@ struct ArenaSteps {
   /// (float32 [segments]) may be undefined. One pass. out may be in.
   void (*rescale)(const Tensor& in, const float* factor, float limit, std::int64_t base,
                   std::span<const ArenaSegment> segments, const Tensor& out, const Tensor& flags);
+  // The optimizers' steps. Norms are those of a segment, so that a segment has to be a whole parameter; they are summed
+  // in float64, in an order that the segment alone decides.
+
+  /// rates (float32 [parameters, 2], LayerRate) = those of the segments that adapt and have a gradient; the others
+  /// stay.
+  void (*layer_rates)(const ArenaSlice& slice, const LayerRateRule& rule, const StepScalars& scalars,
+                      const Tensor& rates);
   /// g = clip(grad * inverse_scale * clip) + weight_decay * master; PyTorch's SGD. momentum (float32, as long as
-  /// master) is undefined when options.momentum is 0; on a parameter's first applied step it becomes g.
-  void (*sgd_step)(const ArenaSlice& slice, const SgdOptions& options, const StepScalars& scalars,
-                   const Tensor& momentum);
-  /// PyTorch's Adam and AdamW; m and v are float32, as long as master.
-  void (*adam_step)(const ArenaSlice& slice, const AdamOptions& options, const StepScalars& scalars, const Tensor& m,
+  /// master) is undefined when the rule's is 0; on a parameter's first applied step it becomes g.
+  void (*sgd_step)(const ArenaSlice& slice, const SgdRule& rule, const StepScalars& scalars, const Tensor& momentum);
+  /// PyTorch's Adam and AdamW; m, v and max_v are float32, as long as master. max_v is undefined without amsgrad.
+  void (*adam_step)(const ArenaSlice& slice, const AdamRule& rule, const StepScalars& scalars, const Tensor& m,
+                    const Tensor& v, const Tensor& max_v);
+  /// PyTorch's Adagrad; sum is float32, as long as master.
+  void (*adagrad_step)(const ArenaSlice& slice, const AdagradRule& rule, const StepScalars& scalars, const Tensor& sum);
+  /// Apex's LAMB; m and v are float32, as long as master. Two passes: the moments with the norms of weight and update,
+  /// then the weights.
+  void (*lamb_step)(const ArenaSlice& slice, const LambRule& rule, const StepScalars& scalars, const Tensor& m,
                     const Tensor& v);
+  /// Apex's NovoGrad; m is float32, as long as master; norms float32 [parameters]: the second moment's root, or where
+  /// the rule has max_norm, its mean. On a parameter's first applied step it begins with the gradient, or at 0. Two
+  /// passes: the norms of the gradients, then moment and weights.
+  void (*novograd_step)(const ArenaSlice& slice, const NovogradRule& rule, const StepScalars& scalars, const Tensor& m,
+                        const Tensor& norms);
 };
 
 }  // namespace lockstep::kernels

@@ -37,6 +37,12 @@ struct StepVerdict {
   static constexpr std::int32_t kUnknown = -2;  ///< nobody looked at them before they were reduced
 };
 
+/// How large the norm of all gradients together may be.
+struct NormLimit {
+  double max;
+  double epsilon = 1e-6;  ///< added to the norm by PyTorch's clip_grad_norm_; 0 as in Apex's LAMB
+};
+
 /// Which optimizer step comes next. Lies on the device.
 struct ScheduleState {
   std::int64_t applied_steps = 0;
@@ -51,9 +57,10 @@ struct Decisions {
   void (*cast_ballot)(const Tensor& reduced, const Tensor& local, int rank, int world_size, const Tensor& ballot);
   /// The verdict of the ballot's maximum over ranks.
   void (*count_ballot)(const Tensor& ballot, int world_size, StepVerdict* verdict);
-  /// *norm = sqrt(sum of squares) * *inverse_scale (1 where null); *factor = min(1, clip_norm / (*norm + 1e-6)),
-  /// PyTorch's clip_grad_norm_. squares: float64 [segments].
-  void (*clip_factor)(const Tensor& squares, const float* inverse_scale, double clip_norm, float* norm, float* factor);
+  /// *norm = sqrt(sum of squares) * *inverse_scale (1 where null); *factor = min(1, limit.max / (*norm +
+  /// limit.epsilon)). squares: float64 [segments].
+  void (*clip_factor)(const Tensor& squares, const float* inverse_scale, const NormLimit& limit, float* norm,
+                      float* factor);
   /// Moves the scale after a step: on *found_inf != 0 backs off, else counts and grows at the interval where the
   /// product is finite; counts skips. `device`: the one that the pointers point to.
   void (*update_loss_scale)(Device device, const LossScaleOptions& options, const float* found_inf,

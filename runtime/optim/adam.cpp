@@ -3,31 +3,32 @@
 
 namespace lockstep::optim {
 
-namespace {
-
-template <class Options>
-const Options& checked(const Options& options, const char* path) {
-  require_none(problems_of(options), path);
-  return options;
-}
-
-}  // namespace
-
 Adam::Adam(std::vector<nn::Parameter> parameters, const AdamOptions& adam, const OptimizerOptions& options)
     : Optimizer(std::move(parameters), checked(adam, "optimizer.adam").lr, adam.weight_decay, options),
-      rule_{adam.beta1, adam.beta2, adam.epsilon, false} {}
+      rule_{.beta1 = adam.beta1, .beta2 = adam.beta2, .epsilon = adam.epsilon, .amsgrad = adam.amsgrad} {}
 
 Adam::Adam(std::vector<nn::Parameter> parameters, const AdamwOptions& adamw, const OptimizerOptions& options)
     : Optimizer(std::move(parameters), checked(adamw, "optimizer.adamw").lr, adamw.weight_decay, options),
-      rule_{adamw.beta1, adamw.beta2, adamw.epsilon, true} {}
+      rule_{.beta1 = adamw.beta1,
+            .beta2 = adamw.beta2,
+            .epsilon = adamw.epsilon,
+            .decoupled = true,
+            .amsgrad = adamw.amsgrad} {}
+
+std::vector<std::string> Adam::state_names() const {
+  std::vector<std::string> names{"exp_avg", "exp_avg_sq"};
+  if (rule_.amsgrad) names.emplace_back("max_exp_avg_sq");
+  return names;
+}
 
 void Adam::allocate_state() {
   exp_avg_ = add_state("exp_avg");
   exp_avg_sq_ = add_state("exp_avg_sq");
+  max_exp_avg_sq_ = rule_.amsgrad ? add_state("max_exp_avg_sq") : Tensor();
 }
 
 void Adam::update(const kernels::ArenaSlice& slice, const kernels::StepScalars& scalars) {
-  kernels::backend(slice.master.device()).adam_step(slice, rule_, scalars, exp_avg_, exp_avg_sq_);
+  kernels::backend(slice.master.device()).adam_step(slice, rule_, scalars, exp_avg_, exp_avg_sq_, max_exp_avg_sq_);
 }
 
 std::unique_ptr<Optimizer> adam(std::vector<nn::Parameter> parameters, const AdamOptions& options,

@@ -67,7 +67,8 @@ Tensor clip_grad_norm_(const std::vector<nn::Parameter>& parameters, double max_
     first = last;
   }
   const Tensor norm = Tensor::empty({1}, DType::kFloat32, device), factor = Tensor::empty({1}, DType::kFloat32, device);
-  backend.clip_factor(squares, nullptr, max_norm, static_cast<float*>(norm.data()), static_cast<float*>(factor.data()));
+  backend.clip_factor(squares, nullptr, {.max = max_norm}, static_cast<float*>(norm.data()),
+                      static_cast<float*>(factor.data()));
   for (const Gradients& group : groups) {
     backend.rescale(group.flat, static_cast<const float*>(factor.data()), 0.0f, 0, group.segments, group.flat, {});
   }

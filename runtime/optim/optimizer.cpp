@@ -16,21 +16,27 @@ namespace {
 
 std::atomic<std::uint64_t> next_id{1};
 
-const OptimizerOptions& checked(const OptimizerOptions& options) {
-  require_none(problems_of(options), "optimizer");
-  return options;
-}
-
 }  // namespace
 
 Optimizer::Optimizer(std::vector<nn::Parameter> parameters, double lr, double weight_decay,
                      const OptimizerOptions& options)
     : id_(next_id.fetch_add(1, std::memory_order_relaxed)),
       parameters_(std::move(parameters)),
-      per_parameter_(resolve_groups(checked(options).groups, parameters_, weight_decay)),
-      clip_norm_(options.clip_norm),
+      per_parameter_(resolve_groups(checked(options, "optimizer").groups, parameters_, weight_decay)),
       clip_value_(options.clip_value),
-      rates_{static_cast<float>(lr)} {}
+      rates_{static_cast<float>(lr)} {
+  if (options.clip_norm) norm_limit_ = {.max = *options.clip_norm};
+  if (options.larc) {
+    layer_rule_ = {.trust_coefficient = options.larc->trust_coefficient,
+                   .epsilon = options.larc->epsilon,
+                   .clip = options.larc->clip,
+                   .decay_without_norm = false};
+  }
+}
+
+void Optimizer::limit_norm(const kernels::NormLimit& limit) {
+  if (!norm_limit_ || limit.max < norm_limit_->max) norm_limit_ = limit;
+}
 
 void Optimizer::attach(std::shared_ptr<nn::Arena> arena) {
   if (arena->slots().size() != parameters_.size()) {
@@ -43,30 +49,36 @@ void Optimizer::attach(std::shared_ptr<nn::Arena> arena) {
         parameters_, [&slot](const nn::Parameter& parameter) { return parameter.tensor.is(slot.parameter.tensor); });
     if (mine == parameters_.end()) throw UsageError("the optimizer does not know parameter " + slot.parameter.name);
     const ParameterOptions& own = per_parameter_[static_cast<std::size_t>(mine - parameters_.begin())];
+    const bool adapts = own.layer_adaptation.value_or(this->adapts(slot.parameter, own.weight_decay));
     segments_.push_back({.begin = slot.begin,
                          .end = slot.end,
                          .lr_scale = own.lr_scale,
                          .weight_decay = own.weight_decay,
-                         .parameter = static_cast<std::int64_t>(segments_.size())});
+                         .parameter = static_cast<std::int32_t>(segments_.size()),
+                         .adapts = adapts ? 1 : 0});
   }
   arena_ = std::move(arena);
   const auto count = static_cast<std::int64_t>(segments_.size());
   const Device device = arena_->masters().device();
   flags_ = Tensor::zeros({count}, DType::kFloat32, device);
-  squares_ = clip_norm_ ? Tensor::zeros({count}, DType::kFloat64, device) : Tensor();
+  squares_ = norm_limit_ ? Tensor::zeros({count}, DType::kFloat64, device) : Tensor();
   norm_ = Tensor::from<float>({0.0f, 1.0f, 1.0f}, {3}).to(device);
   parameter_steps_ = Tensor::zeros({count}, DType::kInt64, device);
   device_rates_ = {};
   schedule_ = DeviceValue<kernels::ScheduleState>({}, device);
   skipped_ = Tensor::zeros({1}, DType::kFloat32, device);
   set_learning_rates(rates_);
+  layer_rates_ = layer_rule_ ? Tensor::zeros({count, 2}, DType::kFloat32, device) : Tensor();
   state_.clear();
+  parameter_state_.clear();
   const MemoryScope scope(MemoryPurpose::kOptimizerState);
   allocate_state();
 }
 
 std::size_t Optimizer::state_bytes(std::int64_t elements) const {
-  return state_names().size() * static_cast<std::size_t>(elements) * sizeof(float);
+  const std::size_t numbers = state_names().size() * static_cast<std::size_t>(elements) +
+                              parameter_state_names().size() * parameters_.size();
+  return numbers * sizeof(float);
 }
 
 nn::Arena& Optimizer::arena() const {
@@ -76,10 +88,17 @@ nn::Arena& Optimizer::arena() const {
   return *arena_;
 }
 
-Tensor Optimizer::add_state(const std::string& name) {
+Tensor Optimizer::add_state(const std::string& name, double value) {
   const Tensor tensor = Tensor::empty({arena_->size()}, DType::kFloat32, arena_->masters().device());
-  kernels::backend(tensor.device()).fill(tensor, 0.0);
+  kernels::backend(tensor.device()).fill(tensor, value);
   state_.emplace_back(name, tensor);
+  return tensor;
+}
+
+Tensor Optimizer::add_parameter_state(const std::string& name) {
+  const auto count = static_cast<std::int64_t>(segments_.size());
+  const Tensor tensor = Tensor::zeros({count}, DType::kFloat32, arena_->masters().device());
+  parameter_state_.emplace_back(name, tensor);
   return tensor;
 }
 
@@ -157,7 +176,7 @@ void Optimizer::step(const float* inverse_scale, const float* found_inf) {
   kernels::StepScalars scalars;
   scalars.inverse_scale = inverse_scale != nullptr ? inverse_scale : numbers + 2;
   if (squares_.defined()) {
-    backend.clip_factor(squares_, scalars.inverse_scale, *clip_norm_, numbers, numbers + 1);
+    backend.clip_factor(squares_, scalars.inverse_scale, *norm_limit_, numbers, numbers + 1);
     scalars.clip = numbers + 1;
   }
   scalars.found_inf = found_inf;
@@ -177,6 +196,10 @@ void Optimizer::step(const float* inverse_scale, const float* found_inf) {
     if (segments.empty()) continue;
     slice.segments = segments;
     slice.master_precision = rounded ? arena.options().compute_dtype : DType::kFloat32;
+    if (layer_rule_) {
+      backend.layer_rates(slice, *layer_rule_, scalars, layer_rates_);
+      scalars.layer_rates = static_cast<const kernels::LayerRate*>(layer_rates_.data());
+    }
     update(slice, scalars);
   }
   backend.advance_schedule(found_inf, device_rates_, has_gradient, parameter_steps_, schedule_.data());

@@ -19,8 +19,8 @@ namespace lockstep::optim {
 /// Updates the arena's parameters, fused: one pass that unscales, clips, updates masters and state and rounds the
 /// compute copies. A step that is not accepted changes nothing: weights, state, step count and learning rate.
 /// A parameter without a gradient in the step, or that requires none, is left alone: by weight decay, by momentum, and
-/// in its count of steps, from which Adam corrects its bias and momentum knows where it begins. As PyTorch does where
-/// grad is None.
+/// in its count of steps, by which biases are corrected and momentum knows where it begins. As PyTorch does where grad
+/// is None.
 class Optimizer {
  public:
   /// `weight_decay` is that of weights that no group names. Throws FieldError for an option out of range and for a
@@ -32,10 +32,12 @@ class Optimizer {
 
   /// Of this process, never given twice: unlike its address, it names no other optimizer later.
   std::uint64_t id() const { return id_; }
-  /// "sgd", "adam", "adamw"
+  /// "sgd", "adam", "adamw", "adagrad", "lamb", "novograd", "lars"
   virtual std::string name() const = 0;
   /// What attach() makes beside the masters, a float32 an element each: the names that state() then gives.
   virtual std::vector<std::string> state_names() const = 0;
+  /// The same, a float32 a parameter each: the names of parameter_state().
+  virtual std::vector<std::string> parameter_state_names() const { return {}; }
   /// Bytes of that for an arena of so many elements, arena_elements(), to the byte.
   std::size_t state_bytes(std::int64_t elements) const;
 
@@ -88,14 +90,27 @@ class Optimizer {
   /// Flat float32 tensors beside the masters, by name; restored by writing into them.
   std::vector<std::pair<std::string, Tensor>> state() const { return state_; }
 
+  /// float32 tensors [parameters], in the arena's order, by name; restored by writing into them.
+  std::vector<std::pair<std::string, Tensor>> parameter_state() const { return parameter_state_; }
+
   /// Multiplies the gradients by *inverse_scale (device memory) for code that wants to see them before step(); where
   /// they are of 16 bits, they are float32 from then on (nn::Arena::float32_grads()). Returns check_gradients()' flags
   /// of the result.
   const Tensor& unscale_gradients(const float* inverse_scale);
 
  protected:
+  // For the constructors of rules.
+  /// Limits the norm of all gradients, clip_norm or not; the smaller of the two holds.
+  void limit_norm(const kernels::NormLimit& limit);
+  /// Gives the parameters that adapt rates of their own.
+  void adapt_layers(const kernels::LayerRateRule& rule) { layer_rule_ = rule; }
+  /// Whether a parameter's norms change its rate where no group says so.
+  virtual bool adapts(const nn::Parameter&, float /*weight_decay*/) const { return true; }
+
   virtual void allocate_state() = 0;
-  Tensor add_state(const std::string& name);
+  /// State that starts at `value`.
+  Tensor add_state(const std::string& name, double value = 0.0);
+  Tensor add_parameter_state(const std::string& name);
   virtual void update(const kernels::ArenaSlice& slice, const kernels::StepScalars& scalars) = 0;
 
  private:
@@ -106,8 +121,9 @@ class Optimizer {
   std::uint64_t id_;
   std::vector<nn::Parameter> parameters_;
   std::vector<ParameterOptions> per_parameter_;
-  std::optional<double> clip_norm_;
+  std::optional<kernels::NormLimit> norm_limit_;
   std::optional<double> clip_value_;
+  std::optional<kernels::LayerRateRule> layer_rule_;
   std::vector<float> rates_;
   Tensor device_rates_;  ///< float32, rates_ on the device
   DeviceValue<kernels::ScheduleState> schedule_;
@@ -115,7 +131,9 @@ class Optimizer {
   std::shared_ptr<nn::Arena> arena_;
   std::vector<kernels::ArenaSegment> segments_;
   std::vector<std::pair<std::string, Tensor>> state_;
-  Tensor skipped_;  ///< float32 [1]: calls of step() that were skipped, exact up to 2^24
+  std::vector<std::pair<std::string, Tensor>> parameter_state_;
+  Tensor layer_rates_;  ///< float32 [parameters, 2]: kernels::LayerRate
+  Tensor skipped_;      ///< float32 [1]: calls of step() that were skipped, exact up to 2^24
   mutable bool said_skipped_ = false;
   Tensor flags_;
   Tensor squares_;

@@ -22,8 +22,9 @@ void check_match(const std::string& match, const std::string& field, FieldChecks
   }
 }
 
+/// Of Adam and its kin.
 template <class Options>
-FieldProblems problems_of_adam(const Options& options) {
+FieldProblems problems_of_moments(const Options& options) {
   FieldChecks checks;
   checks.positive(options.lr, "lr");
   checks.fraction(options.beta1, "beta1");
@@ -46,6 +47,10 @@ FieldProblems problems_of(const OptimizerOptions& options) {
     if (group.weight_decay) checks.not_negative(*group.weight_decay, at + "weight_decay");
     check_match(group.match, at + "match", checks);
   }
+  if (options.larc) {
+    checks.positive(options.larc->trust_coefficient, "larc.trust_coefficient");
+    checks.not_negative(options.larc->epsilon, "larc.epsilon");
+  }
   return checks.problems();
 }
 
@@ -61,7 +66,51 @@ FieldProblems problems_of(const SgdOptions& options) {
   return checks.problems();
 }
 
-FieldProblems problems_of(const AdamOptions& options) { return problems_of_adam(options); }
-FieldProblems problems_of(const AdamwOptions& options) { return problems_of_adam(options); }
+FieldProblems problems_of(const AdamOptions& options) { return problems_of_moments(options); }
+FieldProblems problems_of(const AdamwOptions& options) { return problems_of_moments(options); }
+
+FieldProblems problems_of(const AdagradOptions& options) {
+  FieldChecks checks;
+  checks.positive(options.lr, "lr");
+  checks.not_negative(options.lr_decay, "lr_decay");
+  checks.not_negative(options.weight_decay, "weight_decay");
+  checks.not_negative(options.initial_accumulator_value, "initial_accumulator_value");
+  checks.positive(options.epsilon, "epsilon");
+  return checks.problems();
+}
+
+FieldProblems problems_of(const LambOptions& options) {
+  FieldProblems problems = problems_of_moments(options);
+  FieldChecks checks;
+  checks.not_negative(options.max_grad_norm, "max_grad_norm");
+  problems.insert(problems.end(), checks.problems().begin(), checks.problems().end());
+  return problems;
+}
+
+FieldProblems problems_of(const NovogradOptions& options) { return problems_of_moments(options); }
+
+FieldProblems problems_of(const LarsOptions& options) {
+  FieldChecks checks;
+  checks.positive(options.lr, "lr");
+  checks.fraction(options.momentum, "momentum");
+  checks.not_negative(options.weight_decay, "weight_decay");
+  checks.positive(options.trust_coefficient, "trust_coefficient");
+  checks.not_negative(options.epsilon, "epsilon");
+  if (options.nesterov && options.momentum == 0) checks.error("nesterov", "needs momentum > 0", {"momentum"});
+  return checks.problems();
+}
+
+FieldProblems problems_beside_norms(const OptimizerOptions& options) {
+  FieldChecks checks;
+  if (options.larc) {
+    checks.error("larc", "needs sgd, adam, adamw or adagrad: lamb, lars and novograd look at norms themselves");
+  }
+  return checks.problems();
+}
+
+const OptimizerOptions& without_larc(const OptimizerOptions& options) {
+  require_none(problems_beside_norms(options), "optimizer");
+  return options;
+}
 
 }  // namespace lockstep::optim

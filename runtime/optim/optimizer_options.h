@@ -14,8 +14,22 @@ struct ParameterGroup {
   std::string match = {};                   ///< a regular expression searched in the parameter's name, "\\.bias$"
   double lr_scale = 1;                      ///< >= 0: factor of the learning rate
   std::optional<double> weight_decay = {};  ///< >= 0; default: the optimizer's, and none for norms and biases
+  /// Whether their norms change their rate: LAMB, LARC, LARS. Default: under LAMB where they decay, or use_nvlamb is
+  /// set; under LARC always; under LARS weights alone, not norms and biases.
+  std::optional<bool> layer_adaptation = {};
 
   bool operator==(const ParameterGroup&) const = default;
+};
+
+/// Apex's LARC (You et al.: arXiv 1708.03888), around an optimizer's rule: each parameter's gradient, weight decay
+/// included, is multiplied by a rate of its own, trust_coefficient * |weight| / (|gradient| + weight_decay * |weight| +
+/// epsilon). Where the weight or the gradient is 0, the rate is 1, and the weight does not decay.
+struct LarcOptions {
+  double trust_coefficient = 0.02;  ///< > 0
+  bool clip = true;                 ///< the rate limits lr: it is divided by it, and at most 1; false: it multiplies lr
+  double epsilon = 1e-8;            ///< >= 0
+
+  bool operator==(const LarcOptions&) const = default;
 };
 
 /// What every optimizer does beside its rule.
@@ -23,6 +37,8 @@ struct OptimizerOptions {
   std::optional<double> clip_norm = {};     ///< > 0: clips by global norm after unscaling; default: does not
   std::optional<double> clip_value = {};    ///< > 0: clips each element after unscaling; default: does not
   std::vector<ParameterGroup> groups = {};  ///< the first one that matches a parameter's name applies
+  /// Default: none. Refused by LAMB, LARS and NovoGrad, whose rules look at norms themselves.
+  std::optional<LarcOptions> larc = {};
 
   bool operator==(const OptimizerOptions&) const = default;
 };
@@ -45,6 +61,7 @@ struct AdamOptions {
   double beta2 = 0.999;     ///< >= 0 and < 1
   double epsilon = 1e-8;    ///< > 0
   double weight_decay = 0;  ///< >= 0
+  bool amsgrad = false;     ///< divides by the root of the largest second moment up to now
 
   bool operator==(const AdamOptions&) const = default;
 };
@@ -56,8 +73,72 @@ struct AdamwOptions {
   double beta2 = 0.999;        ///< >= 0 and < 1
   double epsilon = 1e-8;       ///< > 0
   double weight_decay = 0.01;  ///< >= 0
+  bool amsgrad = false;        ///< divides by the root of the largest second moment up to now
 
   bool operator==(const AdamwOptions&) const = default;
+};
+
+/// Adagrad as PyTorch defines it. Norms and biases never decay unless a group says so.
+struct AdagradOptions {
+  double lr = 0;                         ///< > 0: has to be given
+  double lr_decay = 0;                   ///< >= 0: lr is divided by 1 + lr_decay * the parameter's earlier steps
+  double weight_decay = 0;               ///< >= 0
+  double initial_accumulator_value = 0;  ///< >= 0: where the sums of squares start
+  double epsilon = 1e-10;                ///< > 0
+  bool adagrad_w_mode = false;           ///< as Apex has it: weight decay is decoupled from the gradient
+
+  bool operator==(const AdagradOptions&) const = default;
+};
+
+/// LAMB, with the names and defaults of Apex's FusedLAMB. Norms and biases never decay unless a group says so.
+struct LambOptions {
+  double lr = 0;                ///< > 0: has to be given
+  double beta1 = 0.9;           ///< >= 0 and < 1
+  double beta2 = 0.999;         ///< >= 0 and < 1
+  double epsilon = 1e-6;        ///< > 0
+  double weight_decay = 0.01;   ///< >= 0
+  bool bias_correction = true;  ///< of both moments, by the parameter's own steps
+  bool grad_averaging = true;   ///< 1 - beta1 of a gradient enters the first moment; false: all of it
+  /// >= 0: of all gradients together, unscaled; 0: no limit. With OptimizerOptions::clip_norm the smaller one holds.
+  double max_grad_norm = 1.0;
+  bool use_nvlamb = false;  ///< the trust ratio applies to parameters that do not decay, too
+  bool adam_w_mode = true;  ///< weight decay is part of the update; false: it is added to the gradient
+
+  bool operator==(const LambOptions&) const = default;
+};
+
+/// A gradient's norm.
+enum class NovogradNorm { kL2, kLargest };
+
+/// NovoGrad, with the names and defaults of Apex's FusedNovoGrad. Norms and biases never decay unless a group says so.
+struct NovogradOptions {
+  double lr = 0;                          ///< > 0: has to be given
+  double beta1 = 0.9;                     ///< >= 0 and < 1
+  double beta2 = 0.999;                   ///< >= 0 and < 1
+  double epsilon = 1e-8;                  ///< > 0
+  double weight_decay = 0;                ///< >= 0
+  bool bias_correction = true;            ///< of both moments, by the parameter's own steps
+  bool grad_averaging = true;             ///< 1 - beta1 of a gradient enters the first moment; false: all of it
+  bool reg_inside_moment = false;         ///< as in the paper: the moment is of normalised gradients with their decay
+  NovogradNorm norm = NovogradNorm::kL2;  ///< Apex's norm_type: 2, and 0 for kLargest, the largest magnitude
+  bool init_zero = false;                 ///< the second moment starts at 0; false: at the first gradient's
+
+  bool operator==(const NovogradOptions&) const = default;
+};
+
+/// LARS (You, Gitman, Ginsburg: arXiv 1708.03888): SGD whose momentum is of steps, so that it keeps the rate that each
+/// gradient came with, at a rate for each parameter of lr * trust_coefficient * |weight| / (|gradient| + weight_decay *
+/// |weight| + epsilon), and lr where one of the norms is 0. Norms and biases neither decay nor have rates of their own
+/// unless a group says so.
+struct LarsOptions {
+  double lr = 0;                     ///< > 0: has to be given
+  double momentum = 0.9;             ///< >= 0 and < 1
+  double weight_decay = 0;           ///< >= 0
+  double trust_coefficient = 0.001;  ///< > 0
+  double epsilon = 0;                ///< >= 0
+  bool nesterov = false;             ///< needs momentum > 0
+
+  bool operator==(const LarsOptions&) const = default;
 };
 
 // What an optimizer refuses; empty where the options can be used.
@@ -65,5 +146,21 @@ FieldProblems problems_of(const OptimizerOptions& options);
 FieldProblems problems_of(const SgdOptions& options);
 FieldProblems problems_of(const AdamOptions& options);
 FieldProblems problems_of(const AdamwOptions& options);
+FieldProblems problems_of(const AdagradOptions& options);
+FieldProblems problems_of(const LambOptions& options);
+FieldProblems problems_of(const NovogradOptions& options);
+FieldProblems problems_of(const LarsOptions& options);
+
+/// What an optimizer that looks at norms itself (LAMB, LARS, NovoGrad) refuses beside that: LARC.
+FieldProblems problems_beside_norms(const OptimizerOptions& options);
+/// `options`, unless they have such a problem: then throws FieldError.
+const OptimizerOptions& without_larc(const OptimizerOptions& options);
+
+/// `options`, unless they have problems: then throws FieldError for the first. `path`: require_none().
+template <class Options>
+const Options& checked(const Options& options, const std::string& path) {
+  require_none(problems_of(options), path);
+  return options;
+}
 
 }  // namespace lockstep::optim

@@ -20,6 +20,7 @@ std::vector<ParameterOptions> resolve_groups(const std::vector<ParameterGroup>& 
       if (!std::regex_search(parameter.name, patterns[i])) continue;
       options.lr_scale = static_cast<float>(groups[i].lr_scale);
       if (groups[i].weight_decay) options.weight_decay = static_cast<float>(*groups[i].weight_decay);
+      options.layer_adaptation = groups[i].layer_adaptation;
       used[i] = true;
       break;
     }

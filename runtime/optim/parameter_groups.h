@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "runtime/nn/parameter.h"
@@ -12,6 +13,7 @@ namespace lockstep::optim {
 struct ParameterOptions {
   float lr_scale = 1.0f;
   float weight_decay = 0.0f;
+  std::optional<bool> layer_adaptation = {};  ///< default: the optimizer's
 };
 
 /// What the groups make of each parameter, in the parameters' order. `weight_decay` is that of weights that no group

@@ -3,18 +3,11 @@
 
 namespace lockstep::optim {
 
-namespace {
-
-const SgdOptions& checked(const SgdOptions& options) {
-  require_none(problems_of(options), "optimizer.sgd");
-  return options;
-}
-
-}  // namespace
-
 Sgd::Sgd(std::vector<nn::Parameter> parameters, const SgdOptions& sgd, const OptimizerOptions& options)
-    : Optimizer(std::move(parameters), checked(sgd).lr, sgd.weight_decay, options),
-      rule_{static_cast<float>(sgd.momentum), static_cast<float>(sgd.dampening), sgd.nesterov} {}
+    : Optimizer(std::move(parameters), checked(sgd, "optimizer.sgd").lr, sgd.weight_decay, options),
+      rule_{.momentum = static_cast<float>(sgd.momentum),
+            .dampening = static_cast<float>(sgd.dampening),
+            .nesterov = sgd.nesterov} {}
 
 std::vector<std::string> Sgd::state_names() const {
   return rule_.momentum != 0.0f ? std::vector<std::string>{"momentum"} : std::vector<std::string>{};

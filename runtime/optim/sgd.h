@@ -20,7 +20,7 @@ class Sgd : public Optimizer {
   void update(const kernels::ArenaSlice& slice, const kernels::StepScalars& scalars) override;
 
  private:
-  kernels::SgdOptions rule_;
+  kernels::SgdRule rule_;
   Tensor momentum_;
 };
 

@@ -33,10 +33,14 @@ void copy_all(const std::map<std::string, Tensor>& targets, const std::map<std::
 std::map<std::string, Tensor> state_tensors(const nn::Arena& arena, const optim::Optimizer& optimizer) {
   std::map<std::string, Tensor> tensors;
   const auto optimizer_state = optimizer.state();
+  const auto parameter_state = optimizer.parameter_state();
   std::int64_t number = 0;
   for (const nn::Arena::Slot& slot : arena.slots()) {
     tensors[std::string(kOptimizerPrefix) + "step/" + slot.parameter.name] =
         optimizer.parameter_steps().rows(number, number + 1);
+    for (const auto& [name, numbers] : parameter_state) {
+      tensors[std::string(kOptimizerPrefix) + name + "/" + slot.parameter.name] = numbers.rows(number, number + 1);
+    }
     ++number;
     tensors["model/" + slot.parameter.name] = arena.master(slot);
     for (const auto& [name, flat] : optimizer_state) {
@@ -76,8 +80,8 @@ void restore_model(nn::Module& model, const checkpoint::Checkpoint& saved) {
 
 void broadcast_optimizer(optim::Optimizer& optimizer, comm::Communicator& communicator) {
   const Stream here = Stream::calling_thread();
-  for (const auto& [name, tensor] : optimizer.state()) {
-    communicator.broadcast(tensor, 0, Stream::current(tensor.device()));
+  for (const auto& state : {optimizer.state(), optimizer.parameter_state()}) {
+    for (const auto& [name, tensor] : state) communicator.broadcast(tensor, 0, Stream::current(tensor.device()));
   }
   const Tensor& parameter_steps = optimizer.parameter_steps();
   communicator.broadcast(parameter_steps, 0, Stream::current(parameter_steps.device()));

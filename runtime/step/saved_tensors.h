@@ -12,8 +12,8 @@
 namespace lockstep::step {
 
 /// The tensors of a checkpoint by logical name: "model/<parameter>" (float32 masters), "statistics/<name>",
-/// "optimizer/<state>/<parameter>", "optimizer/step/<parameter>" (int64 [1], the steps applied to it). They are views:
-/// writing into them restores.
+/// "optimizer/<state>/<parameter>" (its shape, or [1] for a number a parameter), "optimizer/step/<parameter>" (int64
+/// [1], the steps applied to it). They are views: writing into them restores.
 std::map<std::string, Tensor> state_tensors(const nn::Arena& arena, const optim::Optimizer& optimizer);
 
 /// The same on the CPU: the tensors themselves where they lie there.

@@ -14,11 +14,6 @@ step::Graph graph_of(const job::Train& train, Device device) {
   return train.cuda_graph() == job::ON ? step::Graph::kOn : step::Graph::kAuto;
 }
 
-double base_learning_rate(const job::Optimizer& optimizer) {
-  if (optimizer.has_sgd()) return optimizer.sgd().lr();
-  return optimizer.has_adamw() ? optimizer.adamw().lr() : optimizer.adam().lr();
-}
-
 }  // namespace
 
 void require_graph_device(const job::Train& train, Device device) {
@@ -35,6 +30,6 @@ JobStep::JobStep(const job::Job& job, comm::World& world, Network& network, Rank
               return faults_.in_loss(network.loss(output, target, options.divisor));
             },
             {.graph = graph_of(job.train(), network.device()), .observers = {&status, &faults_}}),
-      schedule_(job::schedule_options(job.schedule()), base_learning_rate(job.optimizer()), job.train().steps()) {}
+      schedule_(job::schedule_options(job.schedule()), job::learning_rate_of(job.optimizer()), job.train().steps()) {}
 
 }  // namespace lockstep::train

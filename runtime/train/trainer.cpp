@@ -119,7 +119,8 @@ void Trainer::require_finite(const StepReport& report) {
 
 void Trainer::compare_weights() {
   job_step_.ddp().share_statistics();
-  comm::require_equal_weights(network_.arena(), network_.optimizer().state(), *world_.communicator());
+  comm::require_equal_weights(network_.arena(), network_.optimizer().state(), *world_.communicator(),
+                              network_.optimizer().parameter_state());
   compared_step_ = step_;
 }
 

@@ -32,9 +32,9 @@ INSTANTIATE_TEST_SUITE_P(PyTorch, GoldenOptimizers, ::testing::ValuesIn(kCompute
 TEST_P(GoldenOptimizers, SgdIsPyTorchs) {
   for_each_case("sgd", [&](const json& stored) {
     const json& given = stored["options"];
-    const SgdOptions options{.momentum = given.value("momentum", 0.0f),
-                             .dampening = given.value("dampening", 0.0f),
-                             .nesterov = given.value("nesterov", false)};
+    const SgdRule options{.momentum = given.value("momentum", 0.0f),
+                          .dampening = given.value("dampening", 0.0f),
+                          .nesterov = given.value("nesterov", false)};
     // PyTorch's buffer starts as the first gradient, whatever lies here.
     const Tensor momentum = testing::random_tensor({4}, DType::kFloat32, 1).to(device());
     follow(stored, [&](const ArenaSlice& slice, const StepScalars& scalars) {
@@ -45,7 +45,7 @@ TEST_P(GoldenOptimizers, SgdIsPyTorchs) {
 
 TEST_P(GoldenOptimizers, AdamIsPyTorchs) {
   for_each_case("adam", [&](const json& stored) {
-    const AdamOptions options{.decoupled = &stored == &golden()["adam"]["adamw"]};
+    const AdamRule options{.decoupled = &stored == &golden()["adam"]["adamw"]};
     const Tensor m = Tensor::zeros({4}, DType::kFloat32, device()), v = Tensor::zeros({4}, DType::kFloat32, device());
     follow(stored, [&](const ArenaSlice& slice, const StepScalars& scalars) {
       backend().adam_step(slice, options, scalars, m, v);

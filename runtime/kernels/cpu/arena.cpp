@@ -3,37 +3,16 @@
 #include <cmath>
 #include <numeric>
 
+#include "runtime/kernels/cpu/arena_parts.h"
 #include "runtime/kernels/cpu/families.h"
-#include "runtime/kernels/cpu/fast_dtypes.h"
+#include "runtime/kernels/cpu/layer_steps.h"
 #include "runtime/kernels/cpu/loops/loops.h"
-#include "runtime/kernels/cpu/parallel.h"
-#include "runtime/kernels/functors/optimizer.h"
 #include "runtime/kernels/geometry/checks.h"
 #include "runtime/kernels/reference/families.h"
 
 namespace lockstep::kernels::cpu {
 
 namespace {
-
-constexpr std::int64_t kChunkElements = 16384;
-constexpr std::int64_t kGrainChunks = kGrainElements / kChunkElements;
-
-/// The loops compute in float32 and write what is at most that wide.
-bool has_loop(const ArenaSlice& slice) { return !slice.copy.defined() || is_fast(slice.copy); }
-
-bool skipped(const StepScalars& scalars) { return scalars.found_inf != nullptr && *scalars.found_inf != 0.0f; }
-
-/// Calls step(segment, begin, n) for all parts of the slice's segments that have a gradient, `begin` in elements of the
-/// slice.
-template <class Step>
-void for_each_part(const ArenaSlice& slice, const StepScalars& scalars, Step step) {
-  for (const ArenaSegment& segment : slice.segments) {
-    if (!has_gradient(scalars, segment)) continue;
-    parallel_elements(segment.end - segment.begin, [&](std::int64_t begin, std::int64_t n) {
-      step(segment, segment.begin - slice.base + begin, n);
-    });
-  }
-}
 
 void check_finite(const Tensor& grad, std::int64_t base, std::span<const ArenaSegment> segments, const Tensor& flags,
                   const Tensor& sum_of_squares) {
@@ -83,34 +62,53 @@ void rescale(const Tensor& in, const float* factor, float limit, std::int64_t ba
   }
 }
 
-void sgd_step(const ArenaSlice& slice, const SgdOptions& options, const StepScalars& scalars, const Tensor& momentum) {
+void sgd_step(const ArenaSlice& slice, const SgdRule& rule, const StepScalars& scalars, const Tensor& momentum) {
   checks::arena_slice("sgd_step", slice);
-  if (options.momentum != 0) checks::optimizer_state("sgd_step", "momentum", slice, momentum);
-  if (!has_loop(slice)) return reference::kArenaSteps.sgd_step(slice, options, scalars, momentum);
-  if (skipped(scalars)) return;
-  float* velocity = options.momentum != 0 ? momentum.mutable_as<float>().data() : nullptr;
-  for_each_part(slice, scalars, [&](const ArenaSegment& segment, std::int64_t begin, std::int64_t n) {
-    loops().sgd_step(slice, options, scalars, segment, velocity, begin, n);
+  if (rule.momentum != 0) checks::optimizer_state("sgd_step", "momentum", slice, momentum);
+  if (!has_loop(slice)) return reference::kArenaSteps.sgd_step(slice, rule, scalars, momentum);
+  float* const velocity = rule.momentum != 0 ? momentum.mutable_as<float>().data() : nullptr;
+  for_each_layer(slice, scalars, [&](const ArenaSegment& segment) {
+    for_each_part(slice, segment, [&](std::int64_t begin, std::int64_t n) {
+      loops().sgd_step(slice, rule, scalars, segment, velocity, begin, n);
+    });
   });
 }
 
-void adam_step(const ArenaSlice& slice, const AdamOptions& options, const StepScalars& scalars, const Tensor& m,
-               const Tensor& v) {
-  checks::arena_slice("adam_step", slice);
-  checks::optimizer_state("adam_step", "m", slice, m);
-  checks::optimizer_state("adam_step", "v", slice, v);
-  if (!has_loop(slice)) return reference::kArenaSteps.adam_step(slice, options, scalars, m, v);
-  if (skipped(scalars)) return;
+void adam_step(const ArenaSlice& slice, const AdamRule& rule, const StepScalars& scalars, const Tensor& m,
+               const Tensor& v, const Tensor& max_v) {
+  checks::adam_step(slice, rule, m, v, max_v);
+  if (!has_loop(slice)) return reference::kArenaSteps.adam_step(slice, rule, scalars, m, v, max_v);
   float* const mean = m.mutable_as<float>().data();
   float* const square = v.mutable_as<float>().data();
-  for_each_part(slice, scalars, [&](const ArenaSegment& segment, std::int64_t begin, std::int64_t n) {
-    loops().adam_step(slice, options, scalars, segment, mean, square, begin, n);
+  float* const largest = rule.amsgrad ? max_v.mutable_as<float>().data() : nullptr;
+  for_each_layer(slice, scalars, [&](const ArenaSegment& segment) {
+    for_each_part(slice, segment, [&](std::int64_t begin, std::int64_t n) {
+      loops().adam_step(slice, rule, scalars, segment, mean, square, largest, begin, n);
+    });
+  });
+}
+
+void adagrad_step(const ArenaSlice& slice, const AdagradRule& rule, const StepScalars& scalars, const Tensor& sum) {
+  checks::arena_slice("adagrad_step", slice);
+  checks::optimizer_state("adagrad_step", "sum", slice, sum);
+  if (!has_loop(slice)) return reference::kArenaSteps.adagrad_step(slice, rule, scalars, sum);
+  float* const squares = sum.mutable_as<float>().data();
+  for_each_layer(slice, scalars, [&](const ArenaSegment& segment) {
+    for_each_part(slice, segment, [&](std::int64_t begin, std::int64_t n) {
+      loops().adagrad_step(slice, rule, scalars, segment, squares, begin, n);
+    });
   });
 }
 
 }  // namespace
 
-const ArenaSteps kArenaSteps{
-    .check_finite = check_finite, .rescale = rescale, .sgd_step = sgd_step, .adam_step = adam_step};
+const ArenaSteps kArenaSteps{.check_finite = check_finite,
+                             .rescale = rescale,
+                             .layer_rates = layer_rates,
+                             .sgd_step = sgd_step,
+                             .adam_step = adam_step,
+                             .adagrad_step = adagrad_step,
+                             .lamb_step = lamb_step,
+                             .novograd_step = novograd_step};
 
 }  // namespace lockstep::kernels::cpu

@@ -30,13 +30,14 @@ void count_ballot(const Tensor& ballot, int world_size, StepVerdict* verdict) {
   *verdict = kernels::count_ballot(ballot.as<float>().data(), ballot.numel() / 2, world_size);
 }
 
-void clip_factor(const Tensor& squares, const float* inverse_scale, double clip_norm, float* norm, float* factor) {
+void clip_factor(const Tensor& squares, const float* inverse_scale, const NormLimit& limit, float* norm,
+                 float* factor) {
   checks::clip_factor(squares);
   const auto sums = squares.as<double>();
   const double value = std::sqrt(std::accumulate(sums.begin(), sums.end(), 0.0)) *
                        (inverse_scale != nullptr ? static_cast<double>(*inverse_scale) : 1.0);
   *norm = static_cast<float>(value);
-  *factor = kernels::clip_factor(value, clip_norm);
+  *factor = kernels::clip_factor(value, limit);
 }
 
 void update_loss_scale(Device, const LossScaleOptions& options, const float* found_inf, LossScaleState* state) {

@@ -3,13 +3,23 @@
 
 namespace lockstep::kernels::cuda {
 
-// check_finite.cu and optimizer_steps.cu define them.
+// check_finite.cu, optimizer_steps.cu and layer_steps.cu define them.
 Function<decltype(ArenaSteps::check_finite)> check_finite;
 Function<decltype(ArenaSteps::rescale)> rescale;
+Function<decltype(ArenaSteps::layer_rates)> layer_rates;
 Function<decltype(ArenaSteps::sgd_step)> sgd_step;
 Function<decltype(ArenaSteps::adam_step)> adam_step;
+Function<decltype(ArenaSteps::adagrad_step)> adagrad_step;
+Function<decltype(ArenaSteps::lamb_step)> lamb_step;
+Function<decltype(ArenaSteps::novograd_step)> novograd_step;
 
-const ArenaSteps kArenaSteps{
-    .check_finite = check_finite, .rescale = rescale, .sgd_step = sgd_step, .adam_step = adam_step};
+const ArenaSteps kArenaSteps{.check_finite = check_finite,
+                             .rescale = rescale,
+                             .layer_rates = layer_rates,
+                             .sgd_step = sgd_step,
+                             .adam_step = adam_step,
+                             .adagrad_step = adagrad_step,
+                             .lamb_step = lamb_step,
+                             .novograd_step = novograd_step};
 
 }  // namespace lockstep::kernels::cuda

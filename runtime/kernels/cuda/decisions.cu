@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(kThreads)
 
 /// 8 bytes a segment.
 __global__ void __launch_bounds__(kThreads)
-    clip_factor_kernel(std::int64_t segments, const double* squares, const float* inverse_scale, double clip_norm,
+    clip_factor_kernel(std::int64_t segments, const double* squares, const float* inverse_scale, NormLimit limit,
                        float* norm, float* factor) {
   double sum = 0;
   for (std::int64_t i = threadIdx.x; i < segments; i += kThreads) sum += squares[i];
@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(kThreads)
   if (threadIdx.x != 0) return;
   const double value = sqrt(sum) * (inverse_scale != nullptr ? static_cast<double>(*inverse_scale) : 1.0);
   *norm = static_cast<float>(value);
-  *factor = kernels::clip_factor(value, clip_norm);
+  *factor = kernels::clip_factor(value, limit);
 }
 
 __global__ void update_loss_scale_kernel(LossScaleOptions options, const float* found_inf, LossScaleState* state) {
@@ -83,12 +83,13 @@ void count_ballot(const Tensor& ballot, int world_size, StepVerdict* verdict) {
   check_launch("count_ballot");
 }
 
-void clip_factor(const Tensor& squares, const float* inverse_scale, double clip_norm, float* norm, float* factor) {
+void clip_factor(const Tensor& squares, const float* inverse_scale, const NormLimit& limit, float* norm,
+                 float* factor) {
   checks::clip_factor(squares);
   const Device device = squares.device();
   const gpu::DeviceGuard guard(device);
   clip_factor_kernel<<<1, kThreads, 0, gpu::current(device)>>>(squares.numel(), in<double>(squares), inverse_scale,
-                                                               clip_norm, norm, factor);
+                                                               limit, norm, factor);
   check_launch("clip_factor");
 }
 

@@ -82,9 +82,9 @@ LOCKSTEP_HOST_DEVICE inline std::int64_t advances(bool found_inf, float has_grad
   return !found_inf && has_gradient != 0.0f ? 1 : 0;
 }
 
-/// PyTorch's clip_grad_norm_.
-LOCKSTEP_HOST_DEVICE inline float clip_factor(double norm, double clip_norm) {
-  const double factor = clip_norm / (norm + 1e-6);
+/// What a gradient is multiplied by, so that the norm of all of them keeps to the limit.
+LOCKSTEP_HOST_DEVICE inline float clip_factor(double norm, const NormLimit& limit) {
+  const double factor = limit.max / (norm + limit.epsilon);
   return factor < 1.0 ? static_cast<float>(factor) : 1.0f;
 }
 

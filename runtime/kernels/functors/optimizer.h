@@ -7,10 +7,23 @@
 
 namespace lockstep::kernels {
 
+// The rules of the optimizers on one element of one segment. Each object is made once for a segment.
+
 /// Whether the segment's parameter has a gradient in this step; without, it is left alone.
 [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE inline bool has_gradient(const StepScalars& scalars,
                                                                      const ArenaSegment& segment) {
   return scalars.has_gradient == nullptr || scalars.has_gradient[segment.parameter] != 0.0f;
+}
+
+[[gnu::always_inline]] LOCKSTEP_HOST_DEVICE inline double learning_rate_of(const StepScalars& scalars,
+                                                                           const ArenaSegment& segment) {
+  return static_cast<double>(*scalars.learning_rate) * segment.lr_scale;
+}
+
+/// What an average that started at 0 has to be divided by: 1 - beta^step, counted by the parameter's own steps.
+[[gnu::always_inline]] LOCKSTEP_HOST_DEVICE inline double bias_correction(double beta, const StepScalars& scalars,
+                                                                          const ArenaSegment& segment) {
+  return 1.0 - std::pow(beta, static_cast<double>(scalars.steps[segment.parameter] + 1));
 }
 
 /// The gradient as an optimizer uses it: unscaled, then clipped.
@@ -29,38 +42,70 @@ struct UnscaledGradient {
   }
 };
 
-/// PyTorch's SGD on one element of one segment.
-struct Sgd {
+/// What LARC or LARS says of the segment's parameter; null: nothing.
+[[gnu::always_inline]] LOCKSTEP_HOST_DEVICE inline const LayerRate* layer_rate_of(const StepScalars& scalars,
+                                                                                  const ArenaSegment& segment) {
+  return scalars.layer_rates != nullptr && segment.adapts != 0 ? scalars.layer_rates + segment.parameter : nullptr;
+}
+
+/// Weight decay that acts on the weight itself: none where LARC has moved it into the gradient.
+[[gnu::always_inline]] LOCKSTEP_HOST_DEVICE inline float decoupled_decay(const StepScalars& scalars,
+                                                                         const ArenaSegment& segment) {
+  return layer_rate_of(scalars, segment) != nullptr ? 0.0f : segment.weight_decay;
+}
+
+/// The gradient with the weight decay that acts on it, at the layer's rate where there is one.
+struct DecayedGradient {
   UnscaledGradient unscale;
+  float decay;
+  float rate = 1.0f;
+
+  /// `coupled`: whether the rule's own weight decay acts on the gradient.
+  LOCKSTEP_HOST_DEVICE DecayedGradient(bool coupled, const StepScalars& scalars, const ArenaSegment& segment)
+      : unscale(scalars), decay(coupled ? segment.weight_decay : 0.0f) {
+    const LayerRate* const layer = layer_rate_of(scalars, segment);
+    if (layer == nullptr) return;
+    decay = layer->decay;
+    rate = layer->rate;
+  }
+
+  [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE float operator()(float master, float grad) const {
+    return rate * (unscale(grad) + decay * master);
+  }
+};
+
+struct Sgd {
+  DecayedGradient gradient;
   float learning_rate;
-  float weight_decay;
   float momentum;
   float gradient_share;  ///< of the gradient that enters the momentum: 1 on the first applied step, else 1 - dampening
   float memory;          ///< of the momentum that is kept: 0 on the first applied step
   bool nesterov;
 
-  LOCKSTEP_HOST_DEVICE Sgd(const SgdOptions& options, const StepScalars& scalars, const ArenaSegment& segment)
-      : unscale(scalars),
+  LOCKSTEP_HOST_DEVICE Sgd(const SgdRule& rule, const StepScalars& scalars, const ArenaSegment& segment)
+      : gradient(true, scalars, segment),
         learning_rate(*scalars.learning_rate * segment.lr_scale),
-        weight_decay(segment.weight_decay),
-        momentum(options.momentum),
-        gradient_share(is_first(options, scalars, segment) ? 1.0f : 1.0f - options.dampening),
-        memory(is_first(options, scalars, segment) ? 0.0f : options.momentum),
-        nesterov(options.nesterov) {}
+        momentum(rule.momentum),
+        gradient_share(is_first(rule, scalars, segment) ? 1.0f : 1.0f - rule.dampening),
+        memory(is_first(rule, scalars, segment) ? 0.0f : rule.momentum),
+        nesterov(rule.nesterov) {
+    if (!rule.rate_in_momentum) return;
+    gradient.rate *= learning_rate;
+    learning_rate = 1.0f;
+  }
 
   /// Whether the parameter's momentum begins with this step.
-  [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE static bool is_first(const SgdOptions& options,
-                                                                   const StepScalars& scalars,
+  [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE static bool is_first(const SgdRule& rule, const StepScalars& scalars,
                                                                    const ArenaSegment& segment) {
-    return options.momentum != 0.0f && scalars.steps[segment.parameter] == 0;
+    return rule.momentum != 0.0f && scalars.steps[segment.parameter] == 0;
   }
 
   [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE float operator()(float master, float grad) const {
-    return master - learning_rate * (unscale(grad) + weight_decay * master);
+    return master - learning_rate * gradient(master, grad);
   }
 
   [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE float operator()(float master, float grad, float& velocity) const {
-    const float g = unscale(grad) + weight_decay * master;
+    const float g = gradient(master, grad);
     // A select, not a product with 0: before the first step the buffer may hold anything.
     const float kept = memory == 0.0f ? 0.0f : memory * velocity;
     velocity = kept + gradient_share * g;
@@ -68,39 +113,72 @@ struct Sgd {
   }
 };
 
-/// PyTorch's Adam and AdamW on one element of one segment.
 struct Adam {
-  UnscaledGradient unscale;
+  DecayedGradient gradient;
   float beta1;
   float beta2;
   float new_share1;  ///< 1 - beta1
   float new_share2;  ///< 1 - beta2
   float epsilon;
-  float coupled_decay;    ///< weight decay that acts on the gradient
   float kept_weight;      ///< what decoupled weight decay leaves of the weight
   float step_size;        ///< learning rate / (1 - beta1^step)
   float root_correction;  ///< 1 / sqrt(1 - beta2^step)
 
-  LOCKSTEP_HOST_DEVICE Adam(const AdamOptions& options, const StepScalars& scalars, const ArenaSegment& segment)
-      : unscale(scalars),
-        beta1(static_cast<float>(options.beta1)),
-        beta2(static_cast<float>(options.beta2)),
-        new_share1(static_cast<float>(1.0 - options.beta1)),
-        new_share2(static_cast<float>(1.0 - options.beta2)),
-        epsilon(static_cast<float>(options.epsilon)) {
-    const double step = static_cast<double>(scalars.steps[segment.parameter] + 1);
-    const double rate = static_cast<double>(*scalars.learning_rate) * segment.lr_scale;
-    coupled_decay = options.decoupled ? 0.0f : segment.weight_decay;
-    kept_weight = options.decoupled ? static_cast<float>(1.0 - rate * segment.weight_decay) : 1.0f;
-    step_size = static_cast<float>(rate / (1.0 - std::pow(options.beta1, step)));
-    root_correction = static_cast<float>(1.0 / std::sqrt(1.0 - std::pow(options.beta2, step)));
+  LOCKSTEP_HOST_DEVICE Adam(const AdamRule& rule, const StepScalars& scalars, const ArenaSegment& segment)
+      : gradient(!rule.decoupled, scalars, segment),
+        beta1(static_cast<float>(rule.beta1)),
+        beta2(static_cast<float>(rule.beta2)),
+        new_share1(static_cast<float>(1.0 - rule.beta1)),
+        new_share2(static_cast<float>(1.0 - rule.beta2)),
+        epsilon(static_cast<float>(rule.epsilon)) {
+    const double rate = learning_rate_of(scalars, segment);
+    kept_weight = rule.decoupled ? static_cast<float>(1.0 - rate * decoupled_decay(scalars, segment)) : 1.0f;
+    step_size = static_cast<float>(rate / bias_correction(rule.beta1, scalars, segment));
+    root_correction = static_cast<float>(1.0 / std::sqrt(bias_correction(rule.beta2, scalars, segment)));
   }
 
   [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE float operator()(float master, float grad, float& m, float& v) const {
-    const float g = unscale(grad) + coupled_decay * master;
+    update_moments(gradient(master, grad), m, v);
+    return stepped(master, m, v);
+  }
+
+  /// With amsgrad.
+  [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE float operator()(float master, float grad, float& m, float& v,
+                                                               float& max_v) const {
+    update_moments(gradient(master, grad), m, v);
+    max_v = max_v < v ? v : max_v;
+    return stepped(master, m, max_v);
+  }
+
+ private:
+  [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE void update_moments(float g, float& m, float& v) const {
     m = beta1 * m + new_share1 * g;
     v = beta2 * v + new_share2 * g * g;
+  }
+
+  [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE float stepped(float master, float m, float v) const {
     return kept_weight * master - step_size * m / (std::sqrt(v) * root_correction + epsilon);
+  }
+};
+
+struct Adagrad {
+  DecayedGradient gradient;
+  float epsilon;
+  float kept_weight;  ///< what decoupled weight decay leaves of the weight
+  float step_size;    ///< learning rate / (1 + earlier steps * lr_decay)
+
+  LOCKSTEP_HOST_DEVICE Adagrad(const AdagradRule& rule, const StepScalars& scalars, const ArenaSegment& segment)
+      : gradient(!rule.decoupled, scalars, segment), epsilon(static_cast<float>(rule.epsilon)) {
+    const double earlier = static_cast<double>(scalars.steps[segment.parameter]);
+    const double rate = learning_rate_of(scalars, segment) / (1.0 + earlier * rule.lr_decay);
+    kept_weight = rule.decoupled ? static_cast<float>(1.0 - rate * decoupled_decay(scalars, segment)) : 1.0f;
+    step_size = static_cast<float>(rate);
+  }
+
+  [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE float operator()(float master, float grad, float& sum) const {
+    const float g = gradient(master, grad);
+    sum = sum + g * g;
+    return kept_weight * master - step_size * g / (std::sqrt(sum) + epsilon);
   }
 };
 

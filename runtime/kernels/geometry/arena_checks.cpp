@@ -58,6 +58,39 @@ void optimizer_state(std::string_view operation, std::string_view name, const Ar
       .numel(name, state, slice.master.numel());
 }
 
+namespace {
+
+/// `width` numbers a parameter, for those of the slice at least.
+void parameter_state(std::string_view operation, std::string_view name, const ArenaSlice& slice, const Tensor& state,
+                     std::int64_t width) {
+  Check(operation).defined("master", slice.master).dtype(name, state, DType::kFloat32);
+  for (const ArenaSegment& segment : slice.segments) {
+    Check(operation).that(segment.parameter >= 0 && width * (segment.parameter + 1) <= state.numel(),
+                          std::string(name) + " has " + std::to_string(state.numel() / width) +
+                              " parameters, a segment is of number " + std::to_string(segment.parameter));
+  }
+}
+
+}  // namespace
+
+void layer_rates(const ArenaSlice& slice, const Tensor& rates) {
+  arena_slice("layer_rates", slice);
+  parameter_state("layer_rates", "rates", slice, rates, 2);
+}
+
+void adam_step(const ArenaSlice& slice, const AdamRule& rule, const Tensor& m, const Tensor& v, const Tensor& max_v) {
+  arena_slice("adam_step", slice);
+  optimizer_state("adam_step", "m", slice, m);
+  optimizer_state("adam_step", "v", slice, v);
+  if (rule.amsgrad) optimizer_state("adam_step", "max_v", slice, max_v);
+}
+
+void novograd_step(const ArenaSlice& slice, const Tensor& m, const Tensor& norms) {
+  arena_slice("novograd_step", slice);
+  optimizer_state("novograd_step", "m", slice, m);
+  parameter_state("novograd_step", "norms", slice, norms, 1);
+}
+
 void cast_ballot(const Tensor& reduced, const Tensor& local, const Tensor& ballot) {
   const Check check("cast_ballot");
   check.dtype("reduced", reduced, DType::kFloat32);

@@ -91,6 +91,11 @@ void rescale(const Tensor& in, std::int64_t base, std::span<const ArenaSegment> 
 void arena_slice(std::string_view operation, const ArenaSlice& slice);
 /// A state tensor of an optimizer: float32, as long as the master weights.
 void optimizer_state(std::string_view operation, std::string_view name, const ArenaSlice& slice, const Tensor& state);
+/// The steps whose state is not the same in every case: rates is [parameters, 2], max_v undefined without amsgrad,
+/// norms [parameters].
+void layer_rates(const ArenaSlice& slice, const Tensor& rates);
+void adam_step(const ArenaSlice& slice, const AdamRule& rule, const Tensor& m, const Tensor& v, const Tensor& max_v);
+void novograd_step(const ArenaSlice& slice, const Tensor& m, const Tensor& norms);
 /// float32 [P], [P] where defined, and [2 P].
 void cast_ballot(const Tensor& reduced, const Tensor& local, const Tensor& ballot);
 void count_ballot(const Tensor& ballot);

@@ -40,8 +40,10 @@ TEST(Override, UnsetClears) {
   EXPECT_EQ(job.name(), "unset") << "a text is a text";
   EXPECT_EQ(job.model().mlp().hidden_size(), 0);
   EXPECT_EQ(job.fault_size(), 0);
-  EXPECT_THAT(errors_of(kSample, {"optimizer=unset"}),
-              ElementsAre("--set optimizer=unset: optimizer: is required: one of sgd, adam, adamw"));
+  EXPECT_THAT(
+      errors_of(kSample, {"optimizer=unset"}),
+      ElementsAre(
+          "--set optimizer=unset: optimizer: is required: one of sgd, adam, adamw, adagrad, lamb, novograd, lars"));
 }
 
 TEST(Override, AnEmptyValueIsRefused) {

@@ -30,17 +30,16 @@ bool rescale(Input in, const StepScalars& scalars, Output out, std::int64_t tota
   return largest < overflow_bits(out.dtype);
 }
 
-/// Calls update(master, grad, begin, n) for the blocks of [begin, begin + total) of the slice and stores the compute
-/// copy behind it.
+/// Calls update(master, begin, n) for the blocks of [first, first + total) of the slice and stores the compute copy
+/// behind it.
 template <class Update>
-void update_slice(const ArenaSlice& slice, std::int64_t first, std::int64_t total, Update update) {
+void update_weights(const ArenaSlice& slice, std::int64_t first, std::int64_t total, Update update) {
   float* master = static_cast<float*>(slice.master.data());
-  Reader grad(input(slice.grad));
   alignas(64) std::uint16_t rounded[kBlock];
   const Output rounding{rounded, slice.master_precision};
   for_each_block(total, [&](std::int64_t offset, std::int64_t n) {
     const std::int64_t begin = first + offset;
-    update(master + begin, grad(begin, n), begin, n);
+    update(master + begin, begin, n);
     if (is_reduced(slice.master_precision)) {
       narrow(master + begin, n, rounding);
       widen({rounded, slice.master_precision}, n, master + begin);
@@ -49,9 +48,17 @@ void update_slice(const ArenaSlice& slice, std::int64_t first, std::int64_t tota
   });
 }
 
-void sgd_step(const ArenaSlice& slice, const SgdOptions& options, const StepScalars& scalars,
-              const ArenaSegment& segment, float* momentum, std::int64_t first, std::int64_t total) {
-  const Sgd sgd(options, scalars, segment);
+/// The same with update(master, grad, begin, n).
+template <class Update>
+void update_slice(const ArenaSlice& slice, std::int64_t first, std::int64_t total, Update update) {
+  Reader grad(input(slice.grad));
+  update_weights(slice, first, total,
+                 [&](float* master, std::int64_t begin, std::int64_t n) { update(master, grad(begin, n), begin, n); });
+}
+
+void sgd_step(const ArenaSlice& slice, const SgdRule& rule, const StepScalars& scalars, const ArenaSegment& segment,
+              float* momentum, std::int64_t first, std::int64_t total) {
+  const Sgd sgd(rule, scalars, segment);
   if (momentum == nullptr) {
     update_slice(slice, first, total, [&sgd](float* master, const float* grad, std::int64_t, std::int64_t n) {
       transform_block(n, master, sgd, master, grad);
@@ -64,14 +71,27 @@ void sgd_step(const ArenaSlice& slice, const SgdOptions& options, const StepScal
   });
 }
 
-void adam_step(const ArenaSlice& slice, const AdamOptions& options, const StepScalars& scalars,
-               const ArenaSegment& segment, float* first_moments, float* second_moments, std::int64_t first,
-               std::int64_t total) {
-  const Adam adam(options, scalars, segment);
+void adam_step(const ArenaSlice& slice, const AdamRule& rule, const StepScalars& scalars, const ArenaSegment& segment,
+               float* first_moments, float* second_moments, float* largest, std::int64_t first, std::int64_t total) {
+  const Adam adam(rule, scalars, segment);
   update_slice(slice, first, total, [&](float* master, const float* grad, std::int64_t begin, std::int64_t n) {
     float* m = first_moments + begin;
     float* v = second_moments + begin;
-    LOCKSTEP_VECTORIZE for (std::int64_t i = 0; i < n; ++i) master[i] = adam(master[i], grad[i], m[i], v[i]);
+    if (largest == nullptr) {
+      LOCKSTEP_VECTORIZE for (std::int64_t i = 0; i < n; ++i) master[i] = adam(master[i], grad[i], m[i], v[i]);
+      return;
+    }
+    float* max_v = largest + begin;
+    LOCKSTEP_VECTORIZE for (std::int64_t i = 0; i < n; ++i) master[i] = adam(master[i], grad[i], m[i], v[i], max_v[i]);
+  });
+}
+
+void adagrad_step(const ArenaSlice& slice, const AdagradRule& rule, const StepScalars& scalars,
+                  const ArenaSegment& segment, float* sums, std::int64_t first, std::int64_t total) {
+  const Adagrad adagrad(rule, scalars, segment);
+  update_slice(slice, first, total, [&](float* master, const float* grad, std::int64_t begin, std::int64_t n) {
+    float* sum = sums + begin;
+    LOCKSTEP_VECTORIZE for (std::int64_t i = 0; i < n; ++i) master[i] = adagrad(master[i], grad[i], sum[i]);
   });
 }
 

@@ -7,6 +7,7 @@
 
 #include "runtime/kernels/backend.h"
 #include "runtime/kernels/cpu/isa.h"
+#include "runtime/kernels/functors/layer_optimizer.h"
 #include "runtime/kernels/geometry/broadcast.h"
 #include "runtime/kernels/rank_reduce.h"
 
@@ -159,11 +160,25 @@ struct Loops {
   // The arena.
   /// out = in * *scalars.inverse_scale, clipped by scalars.clip_value; returns whether every element of out is finite.
   bool (*rescale)(Input in, const StepScalars& scalars, Output out, std::int64_t n);
+  // A gradient, unscaled and clipped: its sum of squares, its largest magnitude.
+  double (*gradient_squares)(Input grad, const StepScalars& scalars, std::int64_t n);
+  float (*largest_gradient)(Input grad, const StepScalars& scalars, std::int64_t n);
   // One segment, whose part starts at element `begin` of the slice.
-  void (*sgd_step)(const ArenaSlice& slice, const SgdOptions& options, const StepScalars& scalars,
+  void (*sgd_step)(const ArenaSlice& slice, const SgdRule& rule, const StepScalars& scalars,
                    const ArenaSegment& segment, float* momentum, std::int64_t begin, std::int64_t n);
-  void (*adam_step)(const ArenaSlice& slice, const AdamOptions& options, const StepScalars& scalars,
-                    const ArenaSegment& segment, float* m, float* v, std::int64_t begin, std::int64_t n);
+  /// max_v: null without amsgrad.
+  void (*adam_step)(const ArenaSlice& slice, const AdamRule& rule, const StepScalars& scalars,
+                    const ArenaSegment& segment, float* m, float* v, float* max_v, std::int64_t begin, std::int64_t n);
+  void (*adagrad_step)(const ArenaSlice& slice, const AdagradRule& rule, const StepScalars& scalars,
+                       const ArenaSegment& segment, float* sum, std::int64_t begin, std::int64_t n);
+  /// The new moments of one chunk; returns the sums of squares of its weights and updates.
+  LayerSquares (*lamb_moments)(const ArenaSlice& slice, const LambRule& rule, const StepScalars& scalars,
+                               const ArenaSegment& segment, float* m, float* v, std::int64_t begin, std::int64_t n);
+  void (*lamb_weights)(const ArenaSlice& slice, const LambRule& rule, const StepScalars& scalars,
+                       const ArenaSegment& segment, double trust_ratio, const float* m, const float* v,
+                       std::int64_t begin, std::int64_t n);
+  void (*novograd_step)(const ArenaSlice& slice, const NovogradRule& rule, const StepScalars& scalars,
+                        const ArenaSegment& segment, float norm, float* m, std::int64_t begin, std::int64_t n);
 
   decltype(&kernels::rank_reduce) rank_reduce;
 };

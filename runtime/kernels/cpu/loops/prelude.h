@@ -20,6 +20,7 @@
 #include "runtime/kernels/functors/binary.h"
 #include "runtime/kernels/functors/dropout.h"
 #include "runtime/kernels/functors/exp.h"
+#include "runtime/kernels/functors/layer_optimizer.h"
 #include "runtime/kernels/functors/optimizer.h"
 #include "runtime/kernels/functors/random.h"
 #include "runtime/kernels/functors/unary.h"

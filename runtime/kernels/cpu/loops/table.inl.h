@@ -10,6 +10,7 @@
 #include "runtime/kernels/cpu/loops/lanes.inl.h"
 #include "runtime/kernels/cpu/loops/normalization.inl.h"
 #include "runtime/kernels/cpu/loops/random.inl.h"
+#include "runtime/kernels/cpu/loops/layers.inl.h"
 #include "runtime/kernels/cpu/loops/rank_reduce.inl.h"
 #include "runtime/kernels/cpu/loops/reductions.inl.h"
 #include "runtime/kernels/cpu/loops/softmax.inl.h"
@@ -50,8 +51,14 @@ const Loops kLoops{
     .weighted_sum = weighted_sum,
     .resample_pixels = resample_pixels,
     .rescale = rescale,
+    .gradient_squares = gradient_squares,
+    .largest_gradient = largest_gradient,
     .sgd_step = sgd_step,
     .adam_step = adam_step,
+    .adagrad_step = adagrad_step,
+    .lamb_moments = lamb_moments,
+    .lamb_weights = lamb_weights,
+    .novograd_step = novograd_step,
     .rank_reduce = rank_reduce,
 };
 

@@ -54,9 +54,8 @@ class ArenaLoops : public KernelTest<T> {
 TYPED_TEST_SUITE(ArenaLoops, FastTypes, OnName);
 
 TYPED_TEST(ArenaLoops, SgdMatchesTheReference) {
-  for (const SgdOptions& options :
-       {SgdOptions{}, SgdOptions{.momentum = 0.9f}, SgdOptions{.momentum = 0.9f, .dampening = 0.1f},
-        SgdOptions{.momentum = 0.9f, .nesterov = true}}) {
+  for (const SgdRule& options : {SgdRule{}, SgdRule{.momentum = 0.9f}, SgdRule{.momentum = 0.9f, .dampening = 0.1f},
+                                 SgdRule{.momentum = 0.9f, .nesterov = true}}) {
     for (const float clip_value : {0.0f, 0.3f}) {
       this->expect_matches_reference(
           [&](const auto& on) {

@@ -158,19 +158,19 @@ TEST(Ballot, OfARankCountsThoughTheSumIsFinite) {
 TEST(Ballot, OfNoParametersAppliesTheStep) { EXPECT_EQ(count_ballot(nullptr, 0, 4).found_inf, 0); }
 
 TEST(ClipFactor, ShrinksToTheNormAndNeverGrows) {
-  EXPECT_FLOAT_EQ(clip_factor(4.0, 1.0), 0.25f);
-  EXPECT_EQ(clip_factor(0.5, 1.0), 1.0f);
-  EXPECT_EQ(clip_factor(0.0, 1.0), 1.0f);
-  EXPECT_EQ(clip_factor(std::numeric_limits<double>::infinity(), 1.0), 0.0f);
+  EXPECT_FLOAT_EQ(clip_factor(4.0, {.max = 1.0}), 0.25f);
+  EXPECT_EQ(clip_factor(0.5, {.max = 1.0}), 1.0f);
+  EXPECT_EQ(clip_factor(0.0, {.max = 1.0}), 1.0f);
+  EXPECT_EQ(clip_factor(std::numeric_limits<double>::infinity(), {.max = 1.0}), 0.0f);
   // Where clip_norm is the norm, PyTorch's epsilon still takes a millionth.
-  EXPECT_EQ(clip_factor(1.0, 1.0), static_cast<float>(1.0 / 1.000001));
+  EXPECT_EQ(clip_factor(1.0, {.max = 1.0}), static_cast<float>(1.0 / 1.000001));
 }
 
 TEST(ClipFactor, TakesTheNormOfTheUnscaledGradient) {
   const Tensor squares = Tensor::from<double>({9 * 64.0, 16 * 64.0}, {2});
   const float inverse_scale = 1.0f / 8;
   float norm = 0, factor = 0;
-  reference_backend().clip_factor(squares, &inverse_scale, 2.5, &norm, &factor);
+  reference_backend().clip_factor(squares, &inverse_scale, {.max = 2.5}, &norm, &factor);
   EXPECT_EQ(norm, 5.0f);
   EXPECT_FLOAT_EQ(factor, 0.5f);
 }

@@ -45,7 +45,7 @@ TYPED_TEST(Decisions, TheClippingFactorIsThatOfTheUnscaledNorm) {
       this->expect_matches_reference(
           [&](const auto& on) {
             const Tensor norm = on.empty({1}), factor = on.empty({1});
-            on->clip_factor(on(squares), on.value(0.125f).data(), clip_norm, static_cast<float*>(norm.data()),
+            on->clip_factor(on(squares), on.value(0.125f).data(), {.max = clip_norm}, static_cast<float*>(norm.data()),
                             static_cast<float*>(factor.data()));
             return std::vector{norm, factor};
           },

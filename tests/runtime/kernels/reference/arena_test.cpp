@@ -45,11 +45,11 @@ class ReferenceOptimizer : public ::testing::Test {
             .steps = &step_,
             .clip_value = clip_value_};
   }
-  void sgd(const SgdOptions& options) {
+  void sgd(const SgdRule& options) {
     reference_backend().sgd_step(slice_, options, scalars(), options.momentum != 0 ? state_ : Tensor());
     ++step_;
   }
-  void adam(const AdamOptions& options) {
+  void adam(const AdamRule& options) {
     reference_backend().adam_step(slice_, options, scalars(), state_, second_state_);
     ++step_;
   }
@@ -93,7 +93,7 @@ TEST_F(ReferenceOptimizer, WeightDecayIsAddedBehindTheClipping) {
 }
 
 TEST_F(ReferenceOptimizer, MomentumStartsFromTheFirstGradientWithoutDampening) {
-  const SgdOptions options{.momentum = 0.9f, .dampening = 0.5f};
+  const SgdRule options{.momentum = 0.9f, .dampening = 0.5f};
   use({1, 2});
   sgd(options);
   expect_weights(0.9, -2.2);
@@ -105,7 +105,7 @@ TEST_F(ReferenceOptimizer, MomentumStartsFromTheFirstGradientWithoutDampening) {
 }
 
 TEST_F(ReferenceOptimizer, NesterovLooksAhead) {
-  const SgdOptions options{.momentum = 0.5f, .nesterov = true};
+  const SgdRule options{.momentum = 0.5f, .nesterov = true};
   use({1, 2});
   sgd(options);  // 1 + 0.5 * 1, 2 + 0.5 * 2
   expect_weights(0.85, -2.3);

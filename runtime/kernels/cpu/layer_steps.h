@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <type_traits>
+
+#include "runtime/kernels/arena.h"
+
+namespace lockstep::kernels::cpu {
+
+// The functions of kArenaSteps that need a parameter's norms.
+std::remove_pointer_t<decltype(ArenaSteps::layer_rates)> layer_rates;
+std::remove_pointer_t<decltype(ArenaSteps::lamb_step)> lamb_step;
+std::remove_pointer_t<decltype(ArenaSteps::novograd_step)> novograd_step;
+
+}  // namespace lockstep::kernels::cpu

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace lockstep::kernels {
+
+// The numbers of an optimizer's rule that hold for all parameters. Those from which 1 - beta or a power is computed are
+// doubles: 1 - 0.999 is 5e-5 off where 0.999 is a float.
+
+/// PyTorch's SGD, and the SGD of LARS.
+struct SgdRule {
+  float momentum = 0.0f;
+  float dampening = 0.0f;
+  bool nesterov = false;
+  bool rate_in_momentum = false;  ///< LARS: the momentum is of steps, not of gradients; the learning rate is in it
+};
+
+/// PyTorch's Adam and AdamW.
+struct AdamRule {
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  bool decoupled = false;  ///< AdamW: weight decay acts on the weight, not on the gradient
+  bool amsgrad = false;    ///< divides by the root of the largest second moment up to now
+};
+
+/// PyTorch's Adagrad.
+struct AdagradRule {
+  double lr_decay = 0.0;
+  double epsilon = 1e-10;
+  bool decoupled = false;  ///< weight decay acts on the weight, not on the gradient
+};
+
+/// LAMB (You et al.: arXiv 1904.00962) as Apex's FusedLAMB computes it.
+struct LambRule {
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-6;
+  bool decoupled = true;  ///< weight decay is added to the update, not to the gradient
+  bool bias_correction = true;
+  bool grad_averaging = true;  ///< 1 - beta1 of a gradient enters the first moment; false: all of it
+};
+
+/// NovoGrad (Ginsburg et al.: arXiv 1905.11286) as Apex's FusedNovoGrad computes it.
+struct NovogradRule {
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  bool bias_correction = true;
+  bool grad_averaging = true;      ///< 1 - beta1 of a gradient enters the first moment; false: all of it
+  bool reg_inside_moment = false;  ///< the first moment is of normalised gradients with their weight decay
+  bool max_norm = false;           ///< of a gradient: its largest magnitude, not its Euclidean norm
+  bool init_zero = false;          ///< the second moment starts at 0; false: at the first gradient's
+};
+
+/// How LARC and LARS (You et al.: arXiv 1708.03888) find a parameter's rate from its norm and that of its gradient:
+/// trust_coefficient * |weight| / (|gradient| + weight_decay * |weight| + epsilon).
+struct LayerRateRule {
+  double trust_coefficient = 0.001;
+  double epsilon = 0.0;
+  bool clip = false;  ///< LARC: the rate is divided by the learning rate, and is at most 1
+  /// Where a norm is 0 the rate is 1. Whether the weight decays then: it does under LARS, not under LARC.
+  bool decay_without_norm = false;
+};
+
+/// What such a rule makes of a parameter's gradient: rate * (gradient + decay * weight).
+struct LayerRate {
+  float rate = 1.0f;
+  float decay = 0.0f;
+};
+
+}  // namespace lockstep::kernels
