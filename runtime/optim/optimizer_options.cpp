@@ -58,6 +58,10 @@ FieldProblems problems_of(const OptimizerOptions& options) {
     checks.positive(options.larc->trust_coefficient, "larc.trust_coefficient");
     checks.not_negative(options.larc->epsilon, "larc.epsilon");
   }
+  if (options.larc) {
+    checks.positive(options.larc->trust_coefficient, "larc.trust_coefficient");
+    checks.not_negative(options.larc->epsilon, "larc.epsilon");
+  }
   return checks.problems();
 }
 

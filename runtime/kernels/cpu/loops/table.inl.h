@@ -11,6 +11,7 @@
 #include "runtime/kernels/cpu/loops/layers.inl.h"
 #include "runtime/kernels/cpu/loops/normalization.inl.h"
 #include "runtime/kernels/cpu/loops/random.inl.h"
+#include "runtime/kernels/cpu/loops/layers.inl.h"
 #include "runtime/kernels/cpu/loops/rank_reduce.inl.h"
 #include "runtime/kernels/cpu/loops/reductions.inl.h"
 #include "runtime/kernels/cpu/loops/softmax.inl.h"
