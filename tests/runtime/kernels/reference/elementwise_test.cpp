@@ -174,7 +174,7 @@ TEST(ReferenceElementwise, AShapeErrorSaysWhatWasExpectedAndFound) {
     reference_backend().activate(Activation::kRelu, empty({2, 3}), empty({3, 2}));
     FAIL() << "no error";
   } catch (const ShapeError& error) {
-    EXPECT_STREQ(error.what(), "activate: out must have shape [2, 3], found float64 [3, 2] on cpu");
+    EXPECT_STREQ(error.what(), "unary: out must have shape [2, 3], found float64 [3, 2] on cpu");
   }
 }
 
