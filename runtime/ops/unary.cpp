@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 #include <string>
+#include <utility>
 
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/node.h"
@@ -148,7 +149,9 @@ Tensor unary(amp::Op op, const UnaryFunction& function, const Tensor& input,
     const Tensor y_at = from_output ? context.result(at) : Tensor();
     return std::vector<Tensor>{mul(dy, derivative(function, x_at, y_at))};
   };
-  autograd::record(y, name_of(op), {x}, {.fused = fused, .recorded = recorded, .derivative = {activation, at}});
+  autograd::Backward backward{.fused = fused, .recorded = recorded};
+  if (activation != Activation::kNone) backward.derivative = {activation, at};
+  autograd::record(y, name_of(op), {x}, std::move(backward));
   return y;
 }
 
