@@ -84,6 +84,43 @@ const std::map<Op, CastPolicy> kExpected = {
     {Op::kEmbedding, CastPolicy::kNone},
     {Op::kUpsampleNearest, CastPolicy::kFloat32},
     {Op::kUpsampleLinear, CastPolicy::kFloat32},
+    // Structure.
+    {Op::kPermute, CastPolicy::kNone},
+    {Op::kFlip, CastPolicy::kNone},
+    {Op::kCat, CastPolicy::kPromote},
+    {Op::kSlice, CastPolicy::kNone},
+    {Op::kIndexSelect, CastPolicy::kNone},
+    {Op::kGather, CastPolicy::kNone},
+    {Op::kScatterAdd, CastPolicy::kPromote},
+    {Op::kVar, CastPolicy::kNone},
+    {Op::kMax, CastPolicy::kNone},
+    {Op::kMin, CastPolicy::kNone},
+    {Op::kAmax, CastPolicy::kNone},
+    {Op::kAmin, CastPolicy::kNone},
+    {Op::kArgmax, CastPolicy::kNone},
+    {Op::kArgmin, CastPolicy::kNone},
+    {Op::kStd, CastPolicy::kNone},
+    {Op::kProd, CastPolicy::kFloat32},
+    {Op::kCumsum, CastPolicy::kFloat32},
+    {Op::kCumprod, CastPolicy::kFloat32},
+    {Op::kRecurrence, CastPolicy::kNone},
+    {Op::kLogsumexp, CastPolicy::kFloat32},
+    {Op::kVectorNorm, CastPolicy::kFloat32},
+    {Op::kMatrixNorm, CastPolicy::kFloat32},
+    {Op::kCosineSimilarity, CastPolicy::kFloat32},
+    {Op::kMm, CastPolicy::kLowerPrecision},
+    {Op::kBmm, CastPolicy::kLowerPrecision},
+    {Op::kMv, CastPolicy::kLowerPrecision},
+    {Op::kVecdot, CastPolicy::kLowerPrecision},
+    {Op::kAddmm, CastPolicy::kLowerPrecision},
+    {Op::kAddmv, CastPolicy::kLowerPrecision},
+    {Op::kAddr, CastPolicy::kLowerPrecision},
+    {Op::kAddbmm, CastPolicy::kLowerPrecision},
+    {Op::kBaddbmm, CastPolicy::kLowerPrecision},
+    {Op::kChainMatmul, CastPolicy::kLowerPrecision},
+    {Op::kEinsum, CastPolicy::kLowerPrecision},
+    {Op::kDot, CastPolicy::kPromote},
+    {Op::kTensordot, CastPolicy::kPromote},
 };
 
 /// How many operations there are: a number behind the last one has no row.
@@ -99,6 +136,7 @@ std::size_t operations() {
 
 TEST(Policy, OfEveryOperationIsPyTorchs) {
   EXPECT_EQ(kExpected.size(), operations()) << "an operation is missing in this table";
+  ASSERT_EQ(kExpected.size(), static_cast<std::size_t>(Op::kTensordot) + 1) << "an operation is missing in this table";
   for (const auto& [op, policy] : kExpected) EXPECT_EQ(policy_of(op), policy) << name_of(op);
 }
 
