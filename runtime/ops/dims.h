@@ -14,9 +14,9 @@ namespace lockstep::ops {
 /// Dimensions that an operation works along: one, or a list. Negative ones count from the end.
 class Dims {
  public:
-  Dims(int dim) : dims_{dim} {}                                    // NOLINT(google-explicit-constructor)
-  Dims(std::initializer_list<int> dims) : dims_(dims) {}           // NOLINT(google-explicit-constructor)
-  Dims(std::vector<int> dims) : dims_(std::move(dims)) {}          // NOLINT(google-explicit-constructor)
+  Dims(int dim) : dims_{dim} {}                            // NOLINT(google-explicit-constructor)
+  Dims(std::initializer_list<int> dims) : dims_(dims) {}   // NOLINT(google-explicit-constructor)
+  Dims(std::vector<int> dims) : dims_(std::move(dims)) {}  // NOLINT(google-explicit-constructor)
 
   const std::vector<int>& list() const { return dims_; }
 

@@ -166,7 +166,8 @@ Tensor tensordot(const Tensor& first, const Tensor& second, const Dims& dims_of_
   const auto& list_a = dims_of_a.list();
   const auto& list_b = dims_of_b.list();
   if (list_a.size() != list_b.size()) {
-    throw ShapeError(fmt::format("tensordot: {} dimensions of the one and {} of the other", list_a.size(), list_b.size()));
+    throw ShapeError(
+        fmt::format("tensordot: {} dimensions of the one and {} of the other", list_a.size(), list_b.size()));
   }
   if (!list_a.empty()) {
     dims_of("tensordot", dims_of_a, a.shape().rank());
@@ -179,8 +180,8 @@ Tensor tensordot(const Tensor& first, const Tensor& second, const Dims& dims_of_
     const int in_a = dim_of("tensordot", list_a[i], a.shape().rank());
     const int in_b = dim_of("tensordot", list_b[i], b.shape().rank());
     if (a.size(in_a) != b.size(in_b)) {
-      throw ShapeError(fmt::format("tensordot of {} and {}: dimensions {} and {} differ", describe(a), describe(b), in_a,
-                                   in_b));
+      throw ShapeError(
+          fmt::format("tensordot of {} and {}: dimensions {} and {} differ", describe(a), describe(b), in_a, in_b));
     }
     of_b[static_cast<std::size_t>(in_b)] = of_a[static_cast<std::size_t>(in_a)];
   }

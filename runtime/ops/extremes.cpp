@@ -22,8 +22,8 @@ namespace {
 void require_elements(amp::Op op, const Tensor& x, const DimSet& dims) {
   for (int d = 0; d < x.shape().rank(); ++d) {
     if (dims[static_cast<std::size_t>(d)] && x.size(d) == 0) {
-      throw ShapeError(fmt::format("{} of {} over dimension {}: no elements have an extreme one", name_of(op),
-                                   describe(x), d));
+      throw ShapeError(
+          fmt::format("{} of {} over dimension {}: no elements have an extreme one", name_of(op), describe(x), d));
     }
   }
 }
@@ -47,12 +47,11 @@ Extremes extremes(amp::Op op, Extreme which, const Tensor& input, int dim_in, bo
   const Tensor values = Tensor::empty({around.outer, around.inner}, x.dtype(), x.device());
   const Tensor indices = Tensor::empty(values.shape(), DType::kInt64, x.device());
   kernels::backend(x.device()).extreme_dim(lines, which, values, indices);
-  autograd::record(
-      values, name_of(op), {lines},
-      {.recorded = [indices, around](const Tensor& dy, const BackwardContext&) {
-        return std::vector<Tensor>{
-            scatter_add(reshape(dy, around.with(1)), 1, indices.reshaped(around.with(1)), around.n)};
-      }});
+  autograd::record(values, name_of(op), {lines},
+                   {.recorded = [indices, around](const Tensor& dy, const BackwardContext&) {
+                     return std::vector<Tensor>{
+                         scatter_add(reshape(dy, around.with(1)), 1, indices.reshaped(around.with(1)), around.n)};
+                   }});
   const Shape shape = reduced_shape(x.shape(), one.set, keepdim);
   return {reshape(values, shape), indices.reshaped(shape)};
 }

@@ -33,13 +33,12 @@ Tensor picked(amp::Op op, const Tensor& x, int dim, const Tensor& indices, const
   const Around whole(x.shape(), dim);
   const Tensor y = Tensor::empty(shape, x.dtype(), x.device());
   const Shape part = whole.with(Around(shape, dim).n);
-  kernels::backend(x.device())
-      .gather(x.detach().reshaped(whole.shape()), as_middle(indices, part), y.reshaped(part));
-  autograd::record(
-      y, name_of(op), {x},
-      {.recorded = [indices = SavedTensor(indices), dim, n = whole.n](const Tensor& dy, const BackwardContext& context) {
-        return std::vector<Tensor>{scatter_add(dy, dim, context.saved(indices), n)};
-      }});
+  kernels::backend(x.device()).gather(x.detach().reshaped(whole.shape()), as_middle(indices, part), y.reshaped(part));
+  autograd::record(y, name_of(op), {x},
+                   {.recorded = [indices = SavedTensor(indices), dim, n = whole.n](const Tensor& dy,
+                                                                                   const BackwardContext& context) {
+                     return std::vector<Tensor>{scatter_add(dy, dim, context.saved(indices), n)};
+                   }});
   return y;
 }
 
@@ -66,9 +65,10 @@ Tensor gather(const Tensor& input, int dim_in, const Tensor& indices) {
     if (fits && indices.size(d) < x.size(d)) x = slice(x, d, 0, indices.size(d));
   }
   if (!fits) {
-    throw ShapeError(fmt::format("gather of {} along dimension {}: indices {} must have its rank and nowhere else a "
-                                 "larger extent",
-                                 describe(input), dim, describe(indices)));
+    throw ShapeError(
+        fmt::format("gather of {} along dimension {}: indices {} must have its rank and nowhere else a "
+                    "larger extent",
+                    describe(input), dim, describe(indices)));
   }
   return picked(amp::Op::kGather, x, dim, indices, indices.shape());
 }
@@ -86,11 +86,11 @@ Tensor scatter_add(const Tensor& input, int dim_in, const Tensor& indices, std::
       Tensor::empty(x.shape().rank() == 0 ? Shape{extent} : x.shape().with(dim, extent), x.dtype(), x.device());
   kernels::backend(x.device())
       .scatter_add(x.detach().reshaped(part.shape()), as_middle(indices, part.shape()), y.reshaped(part.with(extent)));
-  autograd::record(
-      y, name_of(amp::Op::kScatterAdd), {x},
-      {.recorded = [indices = SavedTensor(indices), dim, shape = x.shape()](const Tensor& dy, const BackwardContext& context) {
-        return std::vector<Tensor>{picked(amp::Op::kGather, dy, dim, context.saved(indices), shape)};
-      }});
+  autograd::record(y, name_of(amp::Op::kScatterAdd), {x},
+                   {.recorded = [indices = SavedTensor(indices), dim, shape = x.shape()](
+                                    const Tensor& dy, const BackwardContext& context) {
+                     return std::vector<Tensor>{picked(amp::Op::kGather, dy, dim, context.saved(indices), shape)};
+                   }});
   return y;
 }
 

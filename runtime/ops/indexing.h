@@ -12,8 +12,8 @@ namespace lockstep::ops {
 
 /// x at indices [m] along a dimension, whose extent becomes m. Any dtype.
 Tensor index_select(const Tensor& x, int dim, const Tensor& indices);
-/// Each element of the result, which has the shape of `indices`, is x at the same place but for dimension `dim`, where it
-/// is at the index. Other extents of `indices` may be smaller than x's. Any dtype.
+/// Each element of the result, which has the shape of `indices`, is x at the same place but for dimension `dim`, where
+/// it is at the index. Other extents of `indices` may be smaller than x's. Any dtype.
 Tensor gather(const Tensor& x, int dim, const Tensor& indices);
 /// The gradient of both: `extent` zeros along a dimension with x added at its indices, which are [m] or have x's shape.
 /// What meets in one place is added in the order of x, in float32, whatever the number of threads.

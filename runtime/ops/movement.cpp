@@ -44,21 +44,19 @@ Tensor put_slice(const Tensor& x, const Shape& shape, int dim, std::int64_t begi
   const kernels::Backend& backend = kernels::backend(x.device());
   backend.fill(y, 0);
   backend.copy_strided(x, kernels::dense_walk(x.shape()), x.shape(), y, slice_walk(shape, dim, begin, step));
-  autograd::record(
-      y, "put_slice", {x},
-      {.recorded = [dim, begin, step, count = x.size(dim)](const Tensor& dy, const BackwardContext&) {
-        return std::vector<Tensor>{take_slice(dy, dim, begin, step, count)};
-      }});
+  autograd::record(y, "put_slice", {x},
+                   {.recorded = [dim, begin, step, count = x.size(dim)](const Tensor& dy, const BackwardContext&) {
+                     return std::vector<Tensor>{take_slice(dy, dim, begin, step, count)};
+                   }});
   return y;
 }
 
 Tensor take_slice(const Tensor& x, int dim, std::int64_t begin, std::int64_t step, std::int64_t count) {
   const Tensor y = walked(x, slice_walk(x.shape(), dim, begin, step), x.shape().with(dim, count));
-  autograd::record(
-      y, name_of(amp::Op::kSlice), {x},
-      {.recorded = [shape = x.shape(), dim, begin, step](const Tensor& dy, const BackwardContext&) {
-        return std::vector<Tensor>{put_slice(dy, shape, dim, begin, step)};
-      }});
+  autograd::record(y, name_of(amp::Op::kSlice), {x},
+                   {.recorded = [shape = x.shape(), dim, begin, step](const Tensor& dy, const BackwardContext&) {
+                     return std::vector<Tensor>{put_slice(dy, shape, dim, begin, step)};
+                   }});
   return y;
 }
 
@@ -88,11 +86,10 @@ Tensor permute(const Tensor& input, const Dims& order) {
     inverse[static_cast<std::size_t>(from)] = d;
   }
   const Tensor y = walked(x, walk, Shape(extents));
-  autograd::record(
-      y, name_of(amp::Op::kPermute), {x},
-      {.recorded = [inverse](const Tensor& dy, const BackwardContext&) {
-        return std::vector<Tensor>{permute(dy, inverse)};
-      }});
+  autograd::record(y, name_of(amp::Op::kPermute), {x},
+                   {.recorded = [inverse](const Tensor& dy, const BackwardContext&) {
+                     return std::vector<Tensor>{permute(dy, inverse)};
+                   }});
   return y;
 }
 
@@ -116,9 +113,9 @@ Tensor flip(const Tensor& input, const Dims& dims) {
     stride(walk, d) = -stride(walk, d);
   }
   const Tensor y = walked(x, walk, x.shape());
-  autograd::record(
-      y, name_of(amp::Op::kFlip), {x},
-      {.recorded = [dims](const Tensor& dy, const BackwardContext&) { return std::vector<Tensor>{flip(dy, dims)}; }});
+  autograd::record(y, name_of(amp::Op::kFlip), {x}, {.recorded = [dims](const Tensor& dy, const BackwardContext&) {
+                     return std::vector<Tensor>{flip(dy, dims)};
+                   }});
   return y;
 }
 
@@ -167,16 +164,15 @@ Tensor cat(const std::vector<Tensor>& tensors, int dim_in) {
         .copy_strided(x, kernels::dense_walk(x.shape()), x.shape(), y, slice_walk(y.shape(), dim, begin, 1));
     begin += x.size(dim);
   }
-  autograd::record(
-      y, name_of(amp::Op::kCat), inputs,
-      {.recorded = [extents, dim](const Tensor& dy, const BackwardContext& context) {
-        std::vector<Tensor> grads;
-        std::int64_t from = 0;
-        for (std::size_t i = 0; i < extents.size(); from += extents[i++]) {
-          grads.push_back(context.needs(i) ? take_slice(dy, dim, from, 1, extents[i]) : Tensor());
-        }
-        return grads;
-      }});
+  autograd::record(y, name_of(amp::Op::kCat), inputs,
+                   {.recorded = [extents, dim](const Tensor& dy, const BackwardContext& context) {
+                     std::vector<Tensor> grads;
+                     std::int64_t from = 0;
+                     for (std::size_t i = 0; i < extents.size(); from += extents[i++]) {
+                       grads.push_back(context.needs(i) ? take_slice(dy, dim, from, 1, extents[i]) : Tensor());
+                     }
+                     return grads;
+                   }});
   return y;
 }
 
@@ -191,7 +187,9 @@ Tensor slice(const Tensor& input, int dim_in, std::int64_t begin, std::int64_t e
   const int dim = sliced_dim("slice", x, dim_in);
   if (step < 1) throw ShapeError(fmt::format("slice: step {}, expected 1 or more", step));
   const std::int64_t extent = x.size(dim);
-  const auto place = [extent](std::int64_t at) { return std::clamp<std::int64_t>(at < 0 ? at + extent : at, 0, extent); };
+  const auto place = [extent](std::int64_t at) {
+    return std::clamp<std::int64_t>(at < 0 ? at + extent : at, 0, extent);
+  };
   const std::int64_t first = place(begin);
   const std::int64_t length = std::max<std::int64_t>(place(end) - first, 0);
   return take_slice(x, dim, first, step, (length + step - 1) / step);

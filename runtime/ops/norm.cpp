@@ -43,25 +43,24 @@ Tensor length(amp::Op op, const Tensor& x, const DimSet& dims, DType dtype) {
   }
   const Tensor y = Tensor::empty(squares.shape(), dtype, x.device());
   kernels::backend(x.device()).cast(root, y);
-  autograd::record(
-      y, name_of(op), {x},
-      {.recorded = [x = SavedTensor::in_graph(x), y = SavedTensor(y)](const Tensor& dy,
-                                                                      const BackwardContext& context) {
-        const Tensor norm = context.result(y);
-        const Tensor none = eq(norm.detach(), 0);
-        const Tensor factor = where(none, 0, div(dy, where(none, 1, norm)));
-        return std::vector<Tensor>{mul(context.saved(x), factor)};
-      }});
+  autograd::record(y, name_of(op), {x},
+                   {.recorded = [x = SavedTensor::in_graph(x), y = SavedTensor(y)](const Tensor& dy,
+                                                                                   const BackwardContext& context) {
+                     const Tensor norm = context.result(y);
+                     const Tensor none = eq(norm.detach(), 0);
+                     const Tensor factor = where(none, 0, div(dy, where(none, 1, norm)));
+                     return std::vector<Tensor>{mul(context.saved(x), factor)};
+                   }});
   return y;
 }
 
 /// The sum of |x| over the marked dimensions, which stay.
 Tensor sum_of_sizes(amp::Op op, const Tensor& x, const DimSet& dims, DType dtype) {
   const Tensor y = sum_over(x, dims, Term::kAbsolute, 1.0, dtype);
-  autograd::record(
-      y, name_of(op), {x}, {.recorded = [x = SavedTensor(x)](const Tensor& dy, const BackwardContext& context) {
-        return std::vector<Tensor>{mul(sign_of(context.saved(x)), dy)};
-      }});
+  autograd::record(y, name_of(op), {x},
+                   {.recorded = [x = SavedTensor(x)](const Tensor& dy, const BackwardContext& context) {
+                     return std::vector<Tensor>{mul(sign_of(context.saved(x)), dy)};
+                   }});
   return y;
 }
 
@@ -90,7 +89,8 @@ Tensor vector_norm_of(amp::Op op, const Measured& measured, double order, const 
   if (order == kInfinity) return autograd::cast(amax(abs(x), dims, true), dtype);
   if (order == -kInfinity) return autograd::cast(amin(abs(x), dims, true), dtype);
   const Tensor wide = autograd::cast(x, wide_of(dtype));
-  if (order == 0) return autograd::cast(sum(where(ne(wide.detach(), 0), 1, zeros_like(wide)), dims, {.keepdim = true}), dtype);
+  if (order == 0)
+    return autograd::cast(sum(where(ne(wide.detach(), 0), 1, zeros_like(wide)), dims, {.keepdim = true}), dtype);
   return autograd::cast(sum_of_powers(wide, order, dims), dtype);
 }
 

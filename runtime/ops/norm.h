@@ -8,8 +8,8 @@
 #include "runtime/ops/dims.h"
 #include "runtime/tensor/tensor.h"
 
-// Lengths of vectors and matrices, and what is made of them. A named dtype is the result's, whatever autocast says; x is
-// read as that dtype.
+// Lengths of vectors and matrices, and what is made of them. A named dtype is the result's, whatever autocast says; x
+// is read as that dtype.
 
 namespace lockstep::ops {
 
@@ -18,8 +18,9 @@ struct NormOptions {
   std::optional<DType> dtype = {};
 };
 
-/// (sum |x|^order)^(1 / order) over the dimensions; an empty list names all. Order infinity is the largest |x|, -infinity
-/// the smallest, 0 the number of elements other than 0, which has no gradient. The gradient of order 2 at 0 is 0.
+/// (sum |x|^order)^(1 / order) over the dimensions; an empty list names all. Order infinity is the largest |x|,
+/// -infinity the smallest, 0 the number of elements other than 0, which has no gradient. The gradient of order 2 at 0
+/// is 0.
 Tensor vector_norm(const Tensor& x, double order = 2, const Dims& dims = {}, const NormOptions& options = {});
 
 /// The norm of 2, the largest singular value, and the nuclear norm need a decomposition that is not built.

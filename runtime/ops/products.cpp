@@ -46,8 +46,8 @@ Tensor combined(amp::Op op, const Tensor& input_in, const Tensor& product, const
   if (options.beta == 0) return scaled;
   const Tensor input = amp::autocast(op, input_in);
   if (input.dtype() != product.dtype()) {
-    throw ShapeError(fmt::format("{} of {} and a product {}: they need one dtype", name_of(op), describe(input),
-                                 describe(product)));
+    throw ShapeError(
+        fmt::format("{} of {} and a product {}: they need one dtype", name_of(op), describe(input), describe(product)));
   }
   return add(expand(options.beta == 1 ? input : scale(input, options.beta), product.shape()), scaled);
 }

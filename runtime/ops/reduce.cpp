@@ -21,12 +21,11 @@ namespace {
 Tensor sum_as(amp::Op op, const Tensor& input, const DimSet& dims, bool keepdim, double factor, DType dtype) {
   // The kernel reads narrower dtypes exactly: a cast to a wider one would be a copy for nothing.
   const Tensor x = promote(input.dtype(), dtype) == dtype ? input : autograd::cast(input, dtype);
-  const Tensor y =
-      sum_over(x, dims, Term::kValue, factor, dtype).reshaped(reduced_shape(x.shape(), dims, keepdim));
+  const Tensor y = sum_over(x, dims, Term::kValue, factor, dtype).reshaped(reduced_shape(x.shape(), dims, keepdim));
   autograd::record(
       y, name_of(op), {x},
       {.recorded = [factor, from = x.dtype(), shape = x.shape(), kept = reduced_shape(x.shape(), dims, true)](
-          const Tensor& dy, const BackwardContext&) {
+                       const Tensor& dy, const BackwardContext&) {
         const Tensor dsum = factor == 1.0 ? dy : scale(dy, factor);
         return std::vector<Tensor>{expand(reshape(autograd::cast(dsum, from), kept), shape)};
       }});

@@ -30,8 +30,7 @@ Tensor lines_of(amp::Op op, const Tensor& x, std::optional<DType> dtype) {
 Tensor running_sum(const Tensor& x, bool reverse) {
   const Tensor y = empty_like(x);
   kernels::backend(x.device()).scan({}, x, reverse, y);
-  autograd::record(y, name_of(amp::Op::kCumsum), {x},
-                   {.recorded = [reverse](const Tensor& dy, const BackwardContext&) {
+  autograd::record(y, name_of(amp::Op::kCumsum), {x}, {.recorded = [reverse](const Tensor& dy, const BackwardContext&) {
                      return std::vector<Tensor>{running_sum(dy, !reverse)};
                    }});
   return y;
@@ -51,7 +50,7 @@ Tensor recur(const Tensor& a, const Tensor& b, bool reverse) {
   autograd::record(
       y, name_of(amp::Op::kRecurrence), {a, b},
       {.recorded = [a = SavedTensor::in_graph(a), y = SavedTensor(y), reverse](const Tensor& dy,
-                                                                              const BackwardContext& context) {
+                                                                               const BackwardContext& context) {
         // What reaches y_k: its own gradient, and a_(k+1) times what reaches y_(k+1).
         const Tensor g = recur(before(context.saved(a), !reverse, 0), dy, !reverse);
         return std::vector<Tensor>{context.needs(0) ? mul(g, before(context.result(y), reverse, 0)) : Tensor(), g};
@@ -62,13 +61,12 @@ Tensor recur(const Tensor& a, const Tensor& b, bool reverse) {
 Tensor running_product(const Tensor& x, bool reverse) {
   const Tensor y = empty_like(x);
   kernels::backend(x.device()).scan(x, {}, reverse, y);
-  autograd::record(
-      y, name_of(amp::Op::kCumprod), {x},
-      {.recorded = [x = SavedTensor::in_graph(x), y = SavedTensor(y), reverse](const Tensor& dy,
-                                                                              const BackwardContext& context) {
-        const Tensor g = recur(before(context.saved(x), !reverse, 0), dy, !reverse);
-        return std::vector<Tensor>{mul(g, before(context.result(y), reverse, 1))};
-      }});
+  autograd::record(y, name_of(amp::Op::kCumprod), {x},
+                   {.recorded = [x = SavedTensor::in_graph(x), y = SavedTensor(y), reverse](
+                                    const Tensor& dy, const BackwardContext& context) {
+                     const Tensor g = recur(before(context.saved(x), !reverse, 0), dy, !reverse);
+                     return std::vector<Tensor>{mul(g, before(context.result(y), reverse, 1))};
+                   }});
   return y;
 }
 
@@ -85,15 +83,14 @@ Tensor whole_product(const Tensor& x) {
   last.offset = (x.size(1) - 1) * x.size(2);
   kernels::backend(x.device())
       .copy_strided(running, last, x.shape().with(1, 1), y, kernels::dense_walk(x.shape().with(1, 1)));
-  autograd::record(
-      y, name_of(amp::Op::kProd), {x},
-      {.recorded = [x = SavedTensor::in_graph(x)](const Tensor& dy, const BackwardContext& context) {
-        // The product of all the others: of those before it and of those behind it.
-        const Tensor& at = context.saved(x);
-        const Tensor left = before(running_product(at, false), false, 1);
-        const Tensor right = before(running_product(at, true), true, 1);
-        return std::vector<Tensor>{mul(reshape(dy, {at.size(0), 1, at.size(2)}), mul(left, right))};
-      }});
+  autograd::record(y, name_of(amp::Op::kProd), {x},
+                   {.recorded = [x = SavedTensor::in_graph(x)](const Tensor& dy, const BackwardContext& context) {
+                     // The product of all the others: of those before it and of those behind it.
+                     const Tensor& at = context.saved(x);
+                     const Tensor left = before(running_product(at, false), false, 1);
+                     const Tensor right = before(running_product(at, true), true, 1);
+                     return std::vector<Tensor>{mul(reshape(dy, {at.size(0), 1, at.size(2)}), mul(left, right))};
+                   }});
   return y;
 }
 
@@ -120,9 +117,7 @@ Tensor prod(const Tensor& input, int dim_in, const ProductOptions& options) {
                  reduced_shape(x.shape(), set, options.keepdim));
 }
 
-Tensor prod(const Tensor& x, std::optional<DType> dtype) {
-  return prod(reshape(x, {x.numel()}), 0, {.dtype = dtype});
-}
+Tensor prod(const Tensor& x, std::optional<DType> dtype) { return prod(reshape(x, {x.numel()}), 0, {.dtype = dtype}); }
 
 Tensor recurrence(const Tensor& first, const Tensor& second, int dim_in, bool reverse) {
   const Tensor a = amp::autocast(amp::Op::kRecurrence, first);

@@ -5,8 +5,8 @@
 
 namespace lockstep::ops {
 
-/// While it lives, the operations that another one is made of run in the dtypes that it hands them: it has asked its own
-/// row of the policy.
+/// While it lives, the operations that another one is made of run in the dtypes that it hands them: it has asked its
+/// own row of the policy.
 class WithoutAutocast {
  private:
   amp::Autocast off_{false};

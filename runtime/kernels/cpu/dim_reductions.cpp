@@ -19,8 +19,8 @@ namespace {
 
 using checks::Middle;
 
-/// How [outer, n, inner] is cut into pieces, by its extents alone, so that the order of additions does not depend on the
-/// number of threads. A loop reduces a piece to a row of partial results: a line where inner is 1, else columns.
+/// How [outer, n, inner] is cut into pieces, by its extents alone, so that the order of additions does not depend on
+/// the number of threads. A loop reduces a piece to a row of partial results: a line where inner is 1, else columns.
 struct Cut {
   explicit Cut(const Middle& x) : extents(x), tiles((x.inner + kMostColumns - 1) / kMostColumns) {
     // Few results of many elements: the middle is cut too, into work for as many threads as there may be.
@@ -77,7 +77,8 @@ std::array<std::vector<double>, kinds> sums_of(const Middle& x, Lines lines, Col
   };
   if (results == 0 || x.n == 0) return partial;
   if (x.inner == 1 && cut.pieces == 1) {
-    parallel_rows(x.outer, x.n, [&](std::int64_t first, std::int64_t n) { lines(first * x.n, first, n, x.n, at(first)); });
+    parallel_rows(x.outer, x.n,
+                  [&](std::int64_t first, std::int64_t n) { lines(first * x.n, first, n, x.n, at(first)); });
     return partial;
   }
   for_each_piece(cut, [&](std::int64_t o, std::int64_t p, std::int64_t column, std::int64_t width) {
@@ -183,9 +184,8 @@ void variance_dim(const Tensor& x, double divisor, const Tensor& variance) {
         add(begin, whole, copies);
         if (whole * copies < rows) add(begin + whole * copies * inner, 1, rows - whole * copies);
       });
-  store(variance.numel(), variance, [&, divisor](std::size_t i) {
-    return divisor > 0 ? (second[i] - first[i] * first[i] / n) / divisor : NAN;
-  });
+  store(variance.numel(), variance,
+        [&, divisor](std::size_t i) { return divisor > 0 ? (second[i] - first[i] * first[i] / n) / divisor : NAN; });
 }
 
 /// Extremes of [outer, n, inner] and where they are.
@@ -273,9 +273,7 @@ void extreme_shares(const Tensor& x, const Tensor& extremes, const Tensor& share
 
 }  // namespace
 
-const DimReductions kDimReductions{.sum_dim = sum_dim,
-                                   .variance_dim = variance_dim,
-                                   .extreme_dim = extreme_dim,
-                                   .extreme_shares = extreme_shares};
+const DimReductions kDimReductions{
+    .sum_dim = sum_dim, .variance_dim = variance_dim, .extreme_dim = extreme_dim, .extreme_shares = extreme_shares};
 
 }  // namespace lockstep::kernels::cpu

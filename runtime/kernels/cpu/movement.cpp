@@ -51,9 +51,8 @@ std::int64_t count_of(const CopyPlan& plan) {
 /// Calls f(from, to) for all indices of the outer loops, on several threads, where each call moves `inner` elements.
 template <class F>
 void parallel_indices(const CopyPlan& outer, std::int64_t inner, F f) {
-  parallel_rows(count_of(outer), inner, [&](std::int64_t begin, std::int64_t n) {
-    for_each_index(outer, begin, begin + n, f);
-  });
+  parallel_rows(count_of(outer), inner,
+                [&](std::int64_t begin, std::int64_t n) { for_each_index(outer, begin, begin + n, f); });
 }
 
 template <class T>
@@ -137,9 +136,8 @@ void copy_strided(const Tensor& in, const Walk& from, const Shape& extents, cons
     return copy_transposed(plan, columns, static_cast<const std::byte*>(in.data()), static_cast<std::byte*>(out.data()),
                            size_of(in.dtype()));
   }
-  visit_element(size_of(in.dtype()), [&]<class T>(T) {
-    copy_lines(plan, static_cast<const T*>(in.data()), static_cast<T*>(out.data()));
-  });
+  visit_element(size_of(in.dtype()),
+                [&]<class T>(T) { copy_lines(plan, static_cast<const T*>(in.data()), static_cast<T*>(out.data())); });
 }
 
 }  // namespace

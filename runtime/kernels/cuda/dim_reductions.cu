@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One kernel for all reductions of [outer, n, inner] over its middle. A block's threads lie along inner (lanes), n (lines)
-// and outer (teams); the lines fold what they found in halves. Where few results are made of many elements, n is cut into
-// pieces, and a second kernel joins those in their order. The shape alone decides how the work is cut.
+// One kernel for all reductions of [outer, n, inner] over its middle. A block's threads lie along inner (lanes), n
+// (lines) and outer (teams); the lines fold what they found in halves. Where few results are made of many elements, n
+// is cut into pieces, and a second kernel joins those in their order. The shape alone decides how the work is cut.
 #include <bit>
 
 #include "runtime/kernels/cuda/families.h"
@@ -149,7 +149,8 @@ void reduce(const char* name, const Tensor& x, const Middle& extents, Op op, Fin
   const gpu::DeviceGuard guard(device);
   const cudaStream_t stream = gpu::current(device);
   const std::int64_t states = cut.pieces > 1 ? cut.results() * cut.pieces : 0;
-  const Tensor memory = Tensor::empty({states * static_cast<std::int64_t>(sizeof(typename Op::State))}, DType::kUInt8, device);
+  const Tensor memory =
+      Tensor::empty({states * static_cast<std::int64_t>(sizeof(typename Op::State))}, DType::kUInt8, device);
   auto* partial = static_cast<typename Op::State*>(memory.data());
   visit_floating(name, x.dtype(), [&]<class T>() {
     reduce_kernel<<<cut.grid(), cut.block(), 0, stream>>>(cut, op, in<T>(x), partial, finish);
@@ -265,9 +266,7 @@ void extreme_shares(const Tensor& x, const Tensor& extremes, const Tensor& share
 
 }  // namespace
 
-const DimReductions kDimReductions{.sum_dim = sum_dim,
-                                   .variance_dim = variance_dim,
-                                   .extreme_dim = extreme_dim,
-                                   .extreme_shares = extreme_shares};
+const DimReductions kDimReductions{
+    .sum_dim = sum_dim, .variance_dim = variance_dim, .extreme_dim = extreme_dim, .extreme_shares = extreme_shares};
 
 }  // namespace lockstep::kernels::cuda

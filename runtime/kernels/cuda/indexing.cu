@@ -50,7 +50,8 @@ void gather(const Tensor& x, const Tensor& indices, const Tensor& target) {
   check_launch("gather");
 }
 
-/// What is added: `parts` rows of `width` neighbours, each at a place below `places`; `outer` times, with the same places.
+/// What is added: `parts` rows of `width` neighbours, each at a place below `places`; `outer` times, with the same
+/// places.
 struct Scatter {
   std::int64_t outer, parts, places, width;
 
@@ -62,8 +63,8 @@ struct Scatter {
 };
 
 /// The place of each part, `places` where it has none, and its number.
-__global__ void __launch_bounds__(kThreads)
-    places_kernel(Picking pick, Scatter scatter, const std::int64_t* indices, std::int64_t* places, std::int64_t* parts) {
+__global__ void __launch_bounds__(kThreads) places_kernel(Picking pick, Scatter scatter, const std::int64_t* indices,
+                                                          std::int64_t* places, std::int64_t* parts) {
   for (std::int64_t part = first(); part < scatter.parts; part += step()) {
     const std::int64_t index = indices[part];
     const bool there = index >= 0 && index < pick.n;
@@ -111,16 +112,17 @@ void scatter_add(const Tensor& x, const Tensor& indices, const Tensor& target) {
   std::size_t bytes = 0;
   const auto sort = [&](void* memory) {
     gpu::check(cub::DeviceRadixSort::SortPairs(memory, bytes, in<std::int64_t>(places), out<std::int64_t>(sorted),
-                                               in<std::int64_t>(parts), out<std::int64_t>(order), scatter.parts, 0, bits,
-                                               stream),
+                                               in<std::int64_t>(parts), out<std::int64_t>(order), scatter.parts, 0,
+                                               bits, stream),
                "scatter_add");
   };
   sort(nullptr);
-  const Tensor memory = Tensor::empty({static_cast<std::int64_t>(std::max<std::size_t>(bytes, 1))}, DType::kUInt8, device);
+  const Tensor memory =
+      Tensor::empty({static_cast<std::int64_t>(std::max<std::size_t>(bytes, 1))}, DType::kUInt8, device);
   sort(memory.data());
   visit_floating("scatter_add", x.dtype(), [&]<class T>() {
-    add_kernel<<<blocks_for(x.numel()), kThreads, 0, stream>>>(scatter, in<std::int64_t>(sorted), in<std::int64_t>(order),
-                                                               in<T>(x), out<T>(target));
+    add_kernel<<<blocks_for(x.numel()), kThreads, 0, stream>>>(scatter, in<std::int64_t>(sorted),
+                                                               in<std::int64_t>(order), in<T>(x), out<T>(target));
   });
   check_launch("scatter_add");
 }

@@ -37,7 +37,8 @@ struct Elements {
 
 /// A thread a column, one row after the other.
 template <class T>
-__global__ void __launch_bounds__(kThreads) scan_columns_kernel(Middle extents, Elements<T> elements, bool reverse, T* y) {
+__global__ void __launch_bounds__(kThreads)
+    scan_columns_kernel(Middle extents, Elements<T> elements, bool reverse, T* y) {
   for (std::int64_t column = first(); column < extents.outer * extents.inner; column += step()) {
     const std::int64_t begin = column / extents.inner * extents.n * extents.inner + column % extents.inner;
     double running = 0;
@@ -70,7 +71,8 @@ __device__ Affine compose_block(Affine map) {
 
 /// A block a line of neighbours, kThreads of them at a time.
 template <class T>
-__global__ void __launch_bounds__(kThreads) scan_lines_kernel(Middle extents, Elements<T> elements, bool reverse, T* y) {
+__global__ void __launch_bounds__(kThreads)
+    scan_lines_kernel(Middle extents, Elements<T> elements, bool reverse, T* y) {
   __shared__ double carried;
   for (std::int64_t line = blockIdx.x; line < extents.outer; line += gridDim.x) {
     double running = 0;

@@ -35,7 +35,8 @@ CopyPlan plan_copy(const Walk& from, const Shape& extents, const Walk& to) {
   CopyPlan plan{.elements = extents.numel(), .from = from.offset, .to = to.offset};
   for (int d = 0; d < extents.rank(); ++d) {
     const auto at = static_cast<std::size_t>(d);
-    if (extents[d] != 1) plan.dims[static_cast<std::size_t>(plan.rank++)] = {extents[d], from.strides[at], to.strides[at]};
+    if (extents[d] != 1)
+      plan.dims[static_cast<std::size_t>(plan.rank++)] = {extents[d], from.strides[at], to.strides[at]};
   }
   if (plan.elements == 0) return plan;
   std::stable_sort(plan.dims.begin(), plan.dims.begin() + plan.rank,

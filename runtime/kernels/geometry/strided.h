@@ -15,8 +15,8 @@ struct CopyDim {
   std::int64_t to = 0;
 };
 
-/// The loops of a strided copy, outermost first: those along which the target moves least come last, and neighbours that
-/// walk as one are one. No dimension of extent 1; none at all for a single element.
+/// The loops of a strided copy, outermost first: those along which the target moves least come last, and neighbours
+/// that walk as one are one. No dimension of extent 1; none at all for a single element.
 struct CopyPlan {
   int rank = 0;
   std::array<CopyDim, Shape::kMaxRank> dims{};

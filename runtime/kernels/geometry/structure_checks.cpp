@@ -87,12 +87,12 @@ Picking picking(std::string_view operation, const Tensor& whole, const Tensor& i
   const Middle from = middle(check, "the whole", whole);
   const Middle to = middle(check, "the part", picked);
   check.dtype("the part", picked, whole.dtype()).dtype("indices", indices, DType::kInt64);
-  check.that(from.outer == to.outer && from.inner == to.inner,
-             "the whole " + whole.shape().str() + " and the part " + picked.shape().str() +
-                 " may differ in the middle alone");
+  check.that(
+      from.outer == to.outer && from.inner == to.inner,
+      "the whole " + whole.shape().str() + " and the part " + picked.shape().str() + " may differ in the middle alone");
   const bool own = indices.shape() == picked.shape();
   check.that(own || indices.shape() == Shape{to.n}, "indices must be [" + std::to_string(to.n) + "] or " +
-                                                         picked.shape().str() + ", found " + describe(indices));
+                                                        picked.shape().str() + ", found " + describe(indices));
   return {from.outer, from.n, to.n, from.inner, own};
 }
 

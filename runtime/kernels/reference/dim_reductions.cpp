@@ -89,9 +89,7 @@ void extreme_shares(const Tensor& x, const Tensor& extremes, const Tensor& share
 
 }  // namespace
 
-const DimReductions kDimReductions{.sum_dim = sum_dim,
-                                   .variance_dim = variance_dim,
-                                   .extreme_dim = extreme_dim,
-                                   .extreme_shares = extreme_shares};
+const DimReductions kDimReductions{
+    .sum_dim = sum_dim, .variance_dim = variance_dim, .extreme_dim = extreme_dim, .extreme_shares = extreme_shares};
 
 }  // namespace lockstep::kernels::reference

@@ -40,9 +40,9 @@ TYPED_TEST(StructureTest, Flip) {
 }
 
 TYPED_TEST(StructureTest, ExpandAndItsSum) {
-  const std::pair<Shape, Shape> pairs[] = {{{3}, {4, 3}},          {{4, 1}, {4, 3}},       {{}, {2, 3}},
-                                           {{1, 3, 1}, {4, 3, 5}}, {{2, 1, 4, 1}, {2, 3, 4, 2}}, {{1}, {0}},
-                                           {{3, 1}, {0, 3, 2}},    {{1, 1}, {1, 1, 1}}};
+  const std::pair<Shape, Shape> pairs[] = {
+      {{3}, {4, 3}}, {{4, 1}, {4, 3}},    {{}, {2, 3}},       {{1, 3, 1}, {4, 3, 5}}, {{2, 1, 4, 1}, {2, 3, 4, 2}},
+      {{1}, {0}},    {{3, 1}, {0, 3, 2}}, {{1, 1}, {1, 1, 1}}};
   for (const auto& [from, to] : pairs) {
     SCOPED_TRACE(from.str() + " to " + to.str());
     this->check_twice([&, to = to](const auto& in) { return expand(in[0], to); }, {this->random(from, 1)},
@@ -69,7 +69,8 @@ TYPED_TEST(StructureTest, CatAndStack) {
     this->check_twice([&](const auto& in) { return cat(in, dim); }, parts);
   }
   for (const int dim : {0, 1, -1, -3}) {
-    this->check_twice([&](const auto& in) { return stack(in, dim); }, {this->random({3, 2}, 1), this->random({3, 2}, 2)});
+    this->check_twice([&](const auto& in) { return stack(in, dim); },
+                      {this->random({3, 2}, 1), this->random({3, 2}, 2)});
   }
   EXPECT_THROW(cat({this->random({3, 2}, 1), this->random({2, 3}, 1)}, 0), ShapeError);
   EXPECT_THROW(cat({}, 0), UsageError);

@@ -55,10 +55,9 @@ void add_columns(Input x, std::int64_t rows, std::int64_t stride, std::int64_t w
   for (double* total : totals) std::fill_n(total, width, 0.0);
   for (std::int64_t first = 0; first < rows; first += kFloatRows) {
     for (auto& sum : sums) std::fill_n(sum, width, 0.0f);
-    for_each_row_group(x.from(first * stride), std::min(kFloatRows, rows - first), stride, width,
-                       [&](const auto& block, std::int64_t, std::int64_t column, std::int64_t n) {
-                         add(sums, block, column, n);
-                       });
+    for_each_row_group(
+        x.from(first * stride), std::min(kFloatRows, rows - first), stride, width,
+        [&](const auto& block, std::int64_t, std::int64_t column, std::int64_t n) { add(sums, block, column, n); });
     for (std::size_t kind = 0; kind < kinds; ++kind) {
       const float* sum = sums[kind];
       double* total = totals[kind];
@@ -126,9 +125,8 @@ void for_each_line_block(Input x, std::int64_t lines, std::int64_t n, F f) {
   Reader reader(x);
   if (n >= kBlock) {
     for (std::int64_t line = 0; line < lines; ++line) {
-      for_each_block(n, [&](std::int64_t begin, std::int64_t count) {
-        f(line, reader(line * n + begin, count), begin, count);
-      });
+      for_each_block(
+          n, [&](std::int64_t begin, std::int64_t count) { f(line, reader(line * n + begin, count), begin, count); });
     }
     return;
   }
@@ -155,8 +153,8 @@ void deviation_lines(Input x, const float* centre, std::int64_t lines, std::int6
   for_each_line_block(x, lines, n, [&](std::int64_t line, const float* values, std::int64_t, std::int64_t count) {
     const float from = centre[line];
     sums[line] += static_cast<double>(short_sum(count, [=](std::int64_t i) { return values[i] - from; }));
-    squares[line] += static_cast<double>(
-        short_sum(count, [=](std::int64_t i) { return (values[i] - from) * (values[i] - from); }));
+    squares[line] +=
+        static_cast<double>(short_sum(count, [=](std::int64_t i) { return (values[i] - from) * (values[i] - from); }));
   });
 }
 
@@ -166,28 +164,26 @@ void extreme_columns_of(Input x, std::int64_t rows, std::int64_t stride, std::in
   alignas(64) std::int32_t places[indexed ? kMostColumns : 1];
   if constexpr (indexed) std::fill_n(places, width, 0);
   Reader first(x);
-  for_each_block(width, [&](std::int64_t column, std::int64_t n) {
-    std::copy_n(first(column, n), n, values + column);
-  });
-  for_each_row_group(
-      x.from(stride), rows - 1, stride, width,
-      [&](const auto& block, std::int64_t row, std::int64_t column, std::int64_t n) {
-        float* best = values + column;
-        std::int32_t* place = places + (indexed ? column : 0);
-        const auto at = static_cast<std::int32_t>(row + 1);
-        LOCKSTEP_VECTORIZE for (std::int64_t i = 0; i < n; ++i) {
-          float best_now = best[i];
-          std::int32_t place_now = indexed ? place[i] : 0;
-          for (std::size_t r = 0; r < block.size(); ++r) {
-            const float v = block[r][i];
-            const bool better = is_more_extreme(which, v, best_now);
-            best_now = better ? v : best_now;
-            if constexpr (indexed) place_now = better ? at + static_cast<std::int32_t>(r) : place_now;
-          }
-          best[i] = best_now;
-          if constexpr (indexed) place[i] = place_now;
-        }
-      });
+  for_each_block(width,
+                 [&](std::int64_t column, std::int64_t n) { std::copy_n(first(column, n), n, values + column); });
+  for_each_row_group(x.from(stride), rows - 1, stride, width,
+                     [&](const auto& block, std::int64_t row, std::int64_t column, std::int64_t n) {
+                       float* best = values + column;
+                       std::int32_t* place = places + (indexed ? column : 0);
+                       const auto at = static_cast<std::int32_t>(row + 1);
+                       LOCKSTEP_VECTORIZE for (std::int64_t i = 0; i < n; ++i) {
+                         float best_now = best[i];
+                         std::int32_t place_now = indexed ? place[i] : 0;
+                         for (std::size_t r = 0; r < block.size(); ++r) {
+                           const float v = block[r][i];
+                           const bool better = is_more_extreme(which, v, best_now);
+                           best_now = better ? v : best_now;
+                           if constexpr (indexed) place_now = better ? at + static_cast<std::int32_t>(r) : place_now;
+                         }
+                         best[i] = best_now;
+                         if constexpr (indexed) place[i] = place_now;
+                       }
+                     });
   if constexpr (indexed) std::copy_n(places, width, indices);
 }
 
@@ -213,16 +209,15 @@ float extreme_of_block(std::int64_t n, const float* values) {
 
 template <Extreme which>
 void extreme_lines_of(Input x, std::int64_t lines, std::int64_t n, float* values, std::int64_t* indices) {
-  for_each_line_block(
-      x, lines, n, [&](std::int64_t line, const float* block, std::int64_t begin, std::int64_t count) {
-        const float best = extreme_of_block<which>(count, block);
-        if (begin > 0 && !is_more_extreme(which, best, values[line])) return;
-        values[line] = best;
-        if (indices == nullptr) return;
-        std::int64_t i = 0;
-        while (!is_extreme(block[i], best)) ++i;
-        indices[line] = begin + i;
-      });
+  for_each_line_block(x, lines, n, [&](std::int64_t line, const float* block, std::int64_t begin, std::int64_t count) {
+    const float best = extreme_of_block<which>(count, block);
+    if (begin > 0 && !is_more_extreme(which, best, values[line])) return;
+    values[line] = best;
+    if (indices == nullptr) return;
+    std::int64_t i = 0;
+    while (!is_extreme(block[i], best)) ++i;
+    indices[line] = begin + i;
+  });
 }
 
 void extreme_columns(Input x, Extreme which, std::int64_t rows, std::int64_t stride, std::int64_t width, float* values,

@@ -171,8 +171,8 @@ struct Loops {
   decltype(&kernels::rank_reduce) rank_reduce;
 
   // Structure.
-  /// out [columns, rows] = in [rows, columns] transposed, of elements of so many bytes. Strides in elements, from row to
-  /// row.
+  /// out [columns, rows] = in [rows, columns] transposed, of elements of so many bytes. Strides in elements, from row
+  /// to row.
   void (*transpose)(const void* in, std::int64_t in_stride, void* out, std::int64_t out_stride, std::int64_t rows,
                     std::int64_t columns, std::size_t bytes);
   // Reductions of `width` <= kMostColumns columns over rows that lie `stride` apart, and of lines of n neighbours.

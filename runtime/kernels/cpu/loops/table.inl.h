@@ -15,9 +15,9 @@
 #include "runtime/kernels/cpu/loops/reductions.inl.h"
 #include "runtime/kernels/cpu/loops/scans.inl.h"
 #include "runtime/kernels/cpu/loops/softmax.inl.h"
+#include "runtime/kernels/cpu/loops/transpose.inl.h"
 #include "runtime/kernels/cpu/loops/unary.inl.h"
 #include "runtime/kernels/cpu/loops/upsampling.inl.h"
-#include "runtime/kernels/cpu/loops/transpose.inl.h"
 
 namespace lockstep::kernels::cpu::LOCKSTEP_ISA {
 

@@ -12,8 +12,8 @@ class StructureLoops : public KernelTest<T> {};
 TYPED_TEST_SUITE(StructureLoops, FastTypes, OnName);
 
 /// [outer, n, inner]: lines, short and long; columns, narrow, wide and ragged; cut into pieces; nothing.
-const Shape kMiddles[] = {{1, 1, 1},   {3, 7, 1},   {2, 1300, 1}, {1, 200000, 1}, {300, 5, 1}, {2, 9, 3},
-                          {1, 700, 3}, {2, 33, 70}, {3, 5, 513},  {1, 3, 2100},   {1, 9001, 17}, {0, 3, 2}, {2, 3, 0}};
+const Shape kMiddles[] = {{1, 1, 1},   {3, 7, 1},   {2, 1300, 1}, {1, 200000, 1}, {300, 5, 1}, {2, 9, 3}, {1, 700, 3},
+                          {2, 33, 70}, {3, 5, 513}, {1, 3, 2100}, {1, 9001, 17},  {0, 3, 2},   {2, 3, 0}};
 
 TYPED_TEST(StructureLoops, SumsMatchTheReference) {
   for (const Shape& shape : kMiddles) {
@@ -51,7 +51,8 @@ TYPED_TEST(StructureLoops, ExtremesAreTheReferences) {
   for (const Shape& shape : kMiddles) {
     SCOPED_TRACE(shape.str());
     // Few different values, so that there are equal ones.
-    const Tensor numbers = random_tensor(shape, DType::kFloat32, 1, -40, 40), whole = Tensor::empty(shape, DType::kInt64);
+    const Tensor numbers = random_tensor(shape, DType::kFloat32, 1, -40, 40),
+                 whole = Tensor::empty(shape, DType::kInt64);
     reference_backend().cast(numbers, whole);
     const Tensor x = Tensor::empty(shape, this->kDType);
     reference_backend().cast(whole, x);
@@ -71,8 +72,8 @@ TYPED_TEST(StructureLoops, ExtremesAreTheReferences) {
 }
 
 TYPED_TEST(StructureLoops, ScansMatchTheReference) {
-  for (const Shape& shape : {Shape{1, 1, 1}, Shape{3, 700, 1}, Shape{2, 9, 3}, Shape{2, 40, 600}, Shape{0, 2, 2},
-                             Shape{2, 0, 3}}) {
+  for (const Shape& shape :
+       {Shape{1, 1, 1}, Shape{3, 700, 1}, Shape{2, 9, 3}, Shape{2, 40, 600}, Shape{0, 2, 2}, Shape{2, 0, 3}}) {
     SCOPED_TRACE(shape.str());
     const Tensor a = this->random(shape, 1, -1.05, 1.05), b = this->random(shape, 2);
     for (const bool reverse : {false, true}) {
