@@ -30,14 +30,15 @@ Tensor zeros_like(const Tensor& like);
 Tensor new_full(const Tensor& like, const Shape& shape, double value);
 Tensor new_zeros(const Tensor& like, const Shape& shape);
 
-/// 0, 1, ..., n - 1.
+/// 0, 1, ..., n - 1. Made on the CPU and copied, as is eye(): neither belongs into a step that is captured.
 Tensor arange(std::int64_t n, const Placement& placement = {});
 /// The identity matrix [n, n].
 Tensor eye(std::int64_t n, const Placement& placement = {});
 
 /// Random numbers of a floating dtype, named by key and element: element i is number first_element + i of the key's
 /// stream. The same key gives the same numbers on every device, to rounding, and a rank that draws rows of a global
-/// tensor draws what one rank would. `high` itself may come by rounding.
+/// tensor draws what one rank would. A captured step repeats the numbers of the key that it was captured with. `high`
+/// itself may come by rounding.
 struct UniformOptions {
   double low = 0;
   double high = 1;

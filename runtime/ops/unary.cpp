@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 #include <string>
+#include <utility>
 
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/node.h"
@@ -153,7 +154,9 @@ Tensor unary(amp::Op op, const UnaryFunction& function, const Tensor& input,
   const auto recorded = [function, at, from_output](const Tensor& dy, const BackwardContext& context) {
     return std::vector<Tensor>{gradient_of(function, from_output ? context.result(at) : context.saved(at), dy)};
   };
-  autograd::record(y, name_of(op), {x}, {.fused = fused, .recorded = recorded, .derivative = {activation, at}});
+  autograd::Backward backward{.fused = fused, .recorded = recorded};
+  if (activation != Activation::kNone) backward.derivative = {activation, at};
+  autograd::record(y, name_of(op), {x}, std::move(backward));
   return y;
 }
 

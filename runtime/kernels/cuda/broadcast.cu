@@ -148,6 +148,15 @@ void binary_with_number(Binary which, const Tensor& x, double number, bool numbe
   const Device device = out.device();
   const gpu::DeviceGuard guard(device);
   const cudaStream_t stream = gpu::current(device);
+  if (which == Binary::kPow && !number_first) {
+    bool done = false;
+    visit_floating("pow", x.dtype(), [&]<class T>() {
+      done = visit_plain_power(number, [&]<class F>(F f) {
+        launch_map("pow", stream, x.numel(), cuda::out<T>(out), OnElements<T, F>{f}, in<T>(x));
+      });
+    });
+    if (done) return;
+  }
   visit_result(which, x.dtype(), [&]<class T, class Out>() {
     visit_giving<Out>(which, [&]<class Function>(Function) {
       using F = OnElements<Out, WithNumber<Function>>;

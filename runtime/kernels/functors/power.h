@@ -57,4 +57,28 @@ namespace lockstep::kernels {
 }
 inline double power(double a, double b) { return std::pow(a, b); }
 
+/// The powers that take no logarithm.
+struct FirstPower {
+  [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE inline float operator()(float x) const { return x; }
+};
+struct Square {
+  [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE inline float operator()(float x) const { return x * x; }
+};
+struct Cube {
+  [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE inline float operator()(float x) const { return x * x * x; }
+};
+struct Inverse {
+  [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE inline float operator()(float x) const { return 1.0f / x; }
+};
+
+/// Calls visit(f) where x^exponent is one of those; returns whether it is.
+template <class Visit>
+bool visit_plain_power(double exponent, Visit visit) {
+  if (exponent == 1) return visit(FirstPower()), true;
+  if (exponent == 2) return visit(Square()), true;
+  if (exponent == 3) return visit(Cube()), true;
+  if (exponent == -1) return visit(Inverse()), true;
+  return false;
+}
+
 }  // namespace lockstep::kernels

@@ -55,7 +55,11 @@ class BroadcastReader {
   /// Where the next elements are one that is repeated: that one, for the next n.
   float repeated(std::int64_t n) {
     float value;
-    widen(in_.from(at_), 1, &value);
+    if (in_.dtype == DType::kFloat32) {
+      value = static_cast<const float*>(in_.data)[at_];
+    } else {
+      widen(in_.from(at_), 1, &value);
+    }
     advance(n);
     return value;
   }
@@ -110,8 +114,10 @@ void transform_runs(std::int64_t begin, std::int64_t total, Output out, F f, con
   const std::int64_t extent = walk.extents[walk.rank - 1];
   BroadcastReader x_reader(x, begin), repeated_reader(repeated, begin);
   Writer writer(out);
+  std::int64_t left = extent - begin % extent;  // of the run
   for (std::int64_t at = 0; at < total;) {
-    const std::int64_t n = std::min({kBlock, total - at, extent - (begin + at) % extent});
+    const std::int64_t n = std::min({kBlock, total - at, left});
+    left = n < left ? left - n : extent;
     const float value = repeated_reader.repeated(n);
     transform_block(
         n, writer(at, n), [f, value](float v) { return f(v, value); }, x_reader(n));
@@ -173,12 +179,11 @@ void expand(const Operand& in, Output out, std::int64_t begin, std::int64_t n) {
 
 void binary_with_number(Binary which, Input x, float number, bool number_first, Output out, std::int64_t total) {
   if (which == Binary::kPow && !number_first) {
-    // The usual exponents, as PyTorch does.
-    const auto of_x = [&](auto f) { transform(total, out, f, Reader(x)); };
-    if (number == 2.0f) return of_x([](float v) { return v * v; });
-    if (number == 3.0f) return of_x([](float v) { return v * v * v; });
-    if (number == 1.0f) return of_x([](float v) { return v; });
-    if (number == -1.0f) return of_x([](float v) { return 1.0f / v; });
+    const bool done = visit_plain_power(static_cast<double>(number), [&]<class F>(F) {
+      transform(
+          total, out, [](float v) { return F{}(v); }, Reader(x));
+    });
+    if (done) return;
   }
   // A block of the number: in a loop with one that is the same in every turn, GCC makes vector code of fewer functions.
   alignas(64) float numbers[kBlock];
