@@ -5,7 +5,7 @@ import signal
 import subprocess
 import unittest
 
-from runs import FP32, LOCKSTEP, SAVE_ALWAYS, RunTest, faults
+from runs import DIGITS, FP32, LOCKSTEP, SAVE_ALWAYS, RunTest, faults
 
 # Two epochs of 15 steps and a last one with fewer samples each; accumulation, dropout, a scale that grows.
 SETTINGS = ("train.steps=32", "data.global_batch=96", "train.accumulate=2",
@@ -51,6 +51,18 @@ class Gpu(RunTest):
         one = self.on_gpu("1", *EXACT)
         for ranks in (2, 3):
             self.assert_same_to_rounding(self.on_gpu(str(ranks), *EXACT, ranks=ranks), one, 2e-3)
+
+    def test_infers_what_the_cpu_does_in_float32_and_sixteen_bits(self):
+        run = self.on_gpu("run", *SETTINGS)
+        for half in ((), ("--half",)):
+            rows = {}
+            for device in ("cpu", "cuda"):
+                out = self.folder / f"{device}{len(half)}.jsonl"
+                subprocess.run([LOCKSTEP, "infer", str(DIGITS), "--checkpoint", str(run.directory), "--device", device,
+                                "--out", str(out), *half], check=True, capture_output=True)
+                rows[device] = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+            for cpu, gpu in zip(rows["cpu"], rows["cuda"], strict=True):
+                self.assert_close(gpu["probabilities"], cpu["probabilities"], 0.02 if half else 1e-4, cpu["sample"])
 
     def test_two_runs_alike_are_bitwise_equal(self):
         for name, settings in (("fp32", EXACT), ("fp16", SETTINGS)):
