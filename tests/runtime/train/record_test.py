@@ -81,7 +81,7 @@ class Record(RunTest):
             # Windows that ranks share are counted as private memory is: each rank holds all weights and gradients.
             peaks = summary["peak_memory_of"]
             weights = peaks["master_weights"]
-            self.assertEqual((peaks["compute_copies"], peaks["optimizer_state"] > weights), (weights // 2, True))
+            self.assertEqual((peaks["compute_copies"], peaks["optimizer_state"]), (weights // 2, weights))
             self.assertEqual(peaks["gradients"], weights + weights // 2, "those of the arena, then those of the wire")
             self.assertGreater(peaks["activations"], 0)
             self.assertGreater(summary["peak_memory_bytes"], max(peaks.values()))
