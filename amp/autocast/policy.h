@@ -88,6 +88,43 @@ enum class Op : std::uint8_t {
   kCrossEntropyGradient,
   kBatchNormStatistics,
   kSumOverRanks,
+  // Structure.
+  kPermute,
+  kFlip,
+  kCat,
+  kSlice,
+  kIndexSelect,
+  kGather,
+  kScatterAdd,
+  kVar,
+  kMax,
+  kMin,
+  kAmax,
+  kAmin,
+  kArgmax,
+  kArgmin,
+  kStd,
+  kProd,
+  kCumsum,
+  kCumprod,
+  kRecurrence,
+  kLogsumexp,
+  kVectorNorm,
+  kMatrixNorm,
+  kCosineSimilarity,
+  kMm,
+  kBmm,
+  kMv,
+  kVecdot,
+  kAddmm,
+  kAddmv,
+  kAddr,
+  kAddbmm,
+  kBaddbmm,
+  kChainMatmul,
+  kEinsum,
+  kDot,
+  kTensordot,
 };
 
 enum class CastPolicy : std::uint8_t {
@@ -258,6 +295,79 @@ inline OpRow row_of(Op op) {
       return {"batch_norm_statistics", CastPolicy::kNone};
     case Op::kSumOverRanks:
       return {"sum_over_ranks", CastPolicy::kNone};
+    // Structure.
+    case Op::kPermute:
+      return {"permute", CastPolicy::kNone};
+    case Op::kFlip:
+      return {"flip", CastPolicy::kNone};
+    case Op::kCat:
+      return {"cat", CastPolicy::kPromote};
+    case Op::kSlice:
+      return {"slice", CastPolicy::kNone};
+    case Op::kIndexSelect:
+      return {"index_select", CastPolicy::kNone};
+    case Op::kGather:
+      return {"gather", CastPolicy::kNone};
+    case Op::kScatterAdd:
+      return {"scatter_add", CastPolicy::kPromote};
+    case Op::kVar:
+      return {"var", CastPolicy::kNone};
+    case Op::kMax:
+      return {"max", CastPolicy::kNone};
+    case Op::kMin:
+      return {"min", CastPolicy::kNone};
+    case Op::kAmax:
+      return {"amax", CastPolicy::kNone};
+    case Op::kAmin:
+      return {"amin", CastPolicy::kNone};
+    case Op::kArgmax:
+      return {"argmax", CastPolicy::kNone};
+    case Op::kArgmin:
+      return {"argmin", CastPolicy::kNone};
+    case Op::kStd:
+      return {"std", CastPolicy::kNone};
+    case Op::kProd:
+      return {"prod", CastPolicy::kFloat32};
+    case Op::kCumsum:
+      return {"cumsum", CastPolicy::kFloat32};
+    case Op::kCumprod:
+      return {"cumprod", CastPolicy::kFloat32};
+    case Op::kRecurrence:
+      return {"recurrence", CastPolicy::kNone};
+    case Op::kLogsumexp:
+      return {"logsumexp", CastPolicy::kFloat32};
+    case Op::kVectorNorm:
+      return {"vector_norm", CastPolicy::kFloat32};
+    case Op::kMatrixNorm:
+      return {"matrix_norm", CastPolicy::kFloat32};
+    case Op::kCosineSimilarity:
+      return {"cosine_similarity", CastPolicy::kFloat32};
+    case Op::kMm:
+      return {"mm", CastPolicy::kLowerPrecision};
+    case Op::kBmm:
+      return {"bmm", CastPolicy::kLowerPrecision};
+    case Op::kMv:
+      return {"mv", CastPolicy::kLowerPrecision};
+    case Op::kVecdot:
+      return {"vecdot", CastPolicy::kLowerPrecision};
+    case Op::kAddmm:
+      return {"addmm", CastPolicy::kLowerPrecision};
+    case Op::kAddmv:
+      return {"addmv", CastPolicy::kLowerPrecision};
+    case Op::kAddr:
+      return {"addr", CastPolicy::kLowerPrecision};
+    case Op::kAddbmm:
+      return {"addbmm", CastPolicy::kLowerPrecision};
+    case Op::kBaddbmm:
+      return {"baddbmm", CastPolicy::kLowerPrecision};
+    case Op::kChainMatmul:
+      return {"chain_matmul", CastPolicy::kLowerPrecision};
+    case Op::kEinsum:
+      return {"einsum", CastPolicy::kLowerPrecision};
+    case Op::kDot:
+      return {"dot", CastPolicy::kPromote};
+    case Op::kTensordot:
+      return {"tensordot", CastPolicy::kPromote};
   }
   throw UsageError("an operation without a row in the policy table");
 }

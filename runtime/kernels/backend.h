@@ -7,14 +7,18 @@
 #include "runtime/kernels/batch_norm.h"
 #include "runtime/kernels/convolution.h"
 #include "runtime/kernels/decisions.h"
+#include "runtime/kernels/dim_reductions.h"
 #include "runtime/kernels/elementwise.h"
 #include "runtime/kernels/embedding.h"
+#include "runtime/kernels/indexing.h"
 #include "runtime/kernels/losses.h"
 #include "runtime/kernels/matmul.h"
+#include "runtime/kernels/movement.h"
 #include "runtime/kernels/normalization.h"
 #include "runtime/kernels/pointwise.h"
 #include "runtime/kernels/pooling.h"
 #include "runtime/kernels/reductions.h"
+#include "runtime/kernels/scans.h"
 #include "runtime/kernels/softmax.h"
 #include "runtime/kernels/upsampling.h"
 
@@ -40,7 +44,11 @@ struct Backend : Elementwise,
                  Embedding,
                  Upsampling,
                  ArenaSteps,
-                 Decisions {
+                 Decisions,
+                 Movement,
+                 DimReductions,
+                 Scans,
+                 Indexing {
   std::string_view name;
 };
 

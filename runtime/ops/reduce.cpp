@@ -2,44 +2,62 @@
 #include "runtime/ops/reduce.h"
 
 #include "amp/autocast/autocast.h"
+#include "runtime/autograd/cast.h"
 #include "runtime/autograd/node.h"
 #include "runtime/kernels/backend.h"
+#include "runtime/ops/broadcast.h"
+#include "runtime/ops/dim_sums.h"
 #include "runtime/ops/elementwise.h"
+#include "runtime/ops/shape.h"
 
 namespace lockstep::ops {
 
+using autograd::BackwardContext;
+using kernels::Term;
+
 namespace {
 
-Tensor expand(const Tensor& scalar, const Shape& shape);
-
-Tensor reduce(std::string_view name, const Tensor& x, double factor) {
-  const Tensor y = Tensor::empty({}, x.dtype(), x.device());
-  kernels::backend(x.device()).sum(x, factor, y);
-  autograd::record(y, name, {x},
-                   {.recorded = [factor, shape = x.shape()](const Tensor& dy, const autograd::BackwardContext&) {
-                     return std::vector<Tensor>{expand(scale(dy, factor), shape)};
-                   }});
+/// factor * the sum over the marked dimensions, in `dtype`.
+Tensor sum_as(amp::Op op, const Tensor& input, const DimSet& dims, bool keepdim, double factor, DType dtype) {
+  // The kernel reads narrower dtypes exactly: a cast to a wider one would be a copy for nothing.
+  const Tensor x = promote(input.dtype(), dtype) == dtype ? input : autograd::cast(input, dtype);
+  const Tensor y = sum_over(x, dims, Term::kValue, factor, dtype).reshaped(reduced_shape(x.shape(), dims, keepdim));
+  autograd::record(
+      y, name_of(op), {x},
+      {.recorded = [factor, from = x.dtype(), shape = x.shape(), kept = reduced_shape(x.shape(), dims, true)](
+                       const Tensor& dy, const BackwardContext&) {
+        const Tensor dsum = factor == 1.0 ? dy : scale(dy, factor);
+        return std::vector<Tensor>{expand(reshape(autograd::cast(dsum, from), kept), shape)};
+      }});
   return y;
 }
 
-/// A tensor full of the scalar: the gradient of a sum, whose own gradient is a sum.
-Tensor expand(const Tensor& scalar, const Shape& shape) {
-  const Tensor out = Tensor::zeros(shape, scalar.dtype(), scalar.device());
-  const kernels::Backend& backend = kernels::backend(scalar.device());
-  backend.add(out.reshaped({shape.numel(), 1}), scalar.reshaped({1}), out.reshaped({shape.numel(), 1}));
-  autograd::record(out, "expand", {scalar}, {.recorded = [](const Tensor& dy, const autograd::BackwardContext&) {
-                     return std::vector<Tensor>{reduce("sum", dy, 1.0)};
-                   }});
-  return out;
+/// How many elements each result is made of.
+std::int64_t count_of(const Shape& shape, const DimSet& dims) {
+  std::int64_t count = 1;
+  for (int d = 0; d < shape.rank(); ++d) count *= dims[static_cast<std::size_t>(d)] ? shape[d] : 1;
+  return count;
 }
 
 }  // namespace
 
-Tensor sum(const Tensor& x) { return reduce("sum", amp::autocast(amp::Op::kSum, x), 1.0); }
+Tensor sum(const Tensor& x, const Dims& dims, const SumOptions& options) {
+  const DType dtype = options.dtype ? *options.dtype : amp::dtype_for(amp::Op::kSum, x);
+  return sum_as(amp::Op::kSum, x, dims_of("sum", dims, x.shape().rank()), options.keepdim, 1.0, dtype);
+}
+
+Tensor sum(const Tensor& x) { return sum(x, {}); }
+
+Tensor mean(const Tensor& x, const Dims& dims, bool keepdim) {
+  const DimSet set = dims_of("mean", dims, x.shape().rank());
+  const double factor = 1.0 / static_cast<double>(count_of(x.shape(), set));
+  return sum_as(amp::Op::kMean, x, set, keepdim, factor, amp::dtype_for(amp::Op::kMean, x));
+}
 
 Tensor mean(const Tensor& x) {
-  const double count = static_cast<double>(x.numel());
-  return reduce("mean", amp::autocast(amp::Op::kMean, x), count > 0 ? 1.0 / count : 0.0);
+  const double factor = x.numel() > 0 ? 1.0 / static_cast<double>(x.numel()) : 0.0;
+  return sum_as(amp::Op::kMean, x, dims_of("mean", {}, x.shape().rank()), false, factor,
+                amp::dtype_for(amp::Op::kMean, x));
 }
 
 }  // namespace lockstep::ops

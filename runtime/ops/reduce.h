@@ -1,12 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
+
+#include "runtime/ops/dims.h"
 #include "runtime/tensor/tensor.h"
+
+// Reductions over dimensions. An empty list of them names all; without them everything is reduced to a scalar. What is
+// reduced is gone from the result's shape, or stays with extent 1 where `keepdim`. Sums are accumulated in float32
+// (float64 for float64) in an order that the shape alone decides, and rounded once.
 
 namespace lockstep::ops {
 
 /// The sum, and the mean, of all elements, as a scalar of x's dtype. The mean of nothing is 0.
 Tensor sum(const Tensor& x);
 Tensor mean(const Tensor& x);
+
+struct SumOptions {
+  bool keepdim = false;
+  /// Of the result, whatever autocast says. x is cast to it before where that is the narrower one.
+  std::optional<DType> dtype = {};
+};
+Tensor sum(const Tensor& x, const Dims& dims, const SumOptions& options = {});
+/// The mean of no elements is NaN, as PyTorch's.
+Tensor mean(const Tensor& x, const Dims& dims, bool keepdim = false);
+
+struct VarianceOptions {
+  double correction = 1;  ///< the sum of squares is divided by the number of elements less this; NaN where that is <= 0
+  bool keepdim = false;
+};
+/// The variance around the mean, in two passes.
+Tensor var(const Tensor& x, const Dims& dims, const VarianceOptions& options = {});
+/// Its root, whose gradient is 0 where it is 0.
+Tensor std(const Tensor& x, const Dims& dims, const VarianceOptions& options = {});
+
+/// The extreme elements along a dimension and where each lies first, int64. A NaN is more extreme than any number. The
+/// gradient goes to that element. Throws ShapeError where there are no elements.
+struct Extremes {
+  Tensor values;
+  Tensor indices;
+};
+Extremes max(const Tensor& x, int dim, bool keepdim = false);
+Extremes min(const Tensor& x, int dim, bool keepdim = false);
+/// The extreme elements alone. Equal ones share the gradient evenly.
+Tensor amax(const Tensor& x, const Dims& dims, bool keepdim = false);
+Tensor amin(const Tensor& x, const Dims& dims, bool keepdim = false);
+Tensor max(const Tensor& x);
+Tensor min(const Tensor& x);
+/// Where the extreme element lies first along a dimension; without one, in x as a line. int64, without a gradient.
+Tensor argmax(const Tensor& x, int dim, bool keepdim = false);
+Tensor argmin(const Tensor& x, int dim, bool keepdim = false);
+Tensor argmax(const Tensor& x);
+Tensor argmin(const Tensor& x);
 
 }  // namespace lockstep::ops

@@ -9,6 +9,13 @@ namespace lockstep::ops {
 Tensor reshape(const Tensor& x, const Shape& shape);
 /// [N, ...] -> [N, everything else]; shares the data.
 Tensor flatten(const Tensor& x);
+/// A dimension of extent 1 before dimension `dim` of x, or behind the last one; shares the data. Negative: counted from
+/// the end of the result.
+Tensor unsqueeze(const Tensor& x, int dim);
+/// Without the dimensions of extent 1; shares the data.
+Tensor squeeze(const Tensor& x);
+/// Without dimension `dim` where its extent is 1, otherwise as it is; shares the data.
+Tensor squeeze(const Tensor& x, int dim);
 /// x in another floating dtype; the gradient is cast back. Shares the data where the dtype is the same.
 Tensor cast(const Tensor& x, DType dtype);
 /// x in float32 where it has 16 bits, else x: what a formula of several operations computes in, so that its result is

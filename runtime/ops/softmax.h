@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
+
 #include "runtime/tensor/tensor.h"
 
 namespace lockstep::ops {
@@ -10,5 +12,8 @@ Tensor softmax(const Tensor& x);
 Tensor log_softmax(const Tensor& x);
 /// The gradient of softmax, y (dy - sum of y dy), of its output y, made of operations.
 Tensor softmax_gradient(const Tensor& y, const Tensor& dy);
+/// Over any dimension. A named dtype is the result's, whatever autocast says; x is cast to it before.
+Tensor softmax(const Tensor& x, int dim, std::optional<DType> dtype = {});
+Tensor log_softmax(const Tensor& x, int dim, std::optional<DType> dtype = {});
 
 }  // namespace lockstep::ops

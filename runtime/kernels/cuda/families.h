@@ -30,5 +30,9 @@ extern const Embedding kEmbedding;
 extern const Upsampling kUpsampling;
 extern const ArenaSteps kArenaSteps;
 extern const Decisions kDecisions;
+extern const Movement kMovement;
+extern const DimReductions kDimReductions;
+extern const Scans kScans;
+extern const Indexing kIndexing;
 
 }  // namespace lockstep::kernels::cuda

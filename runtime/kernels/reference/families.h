@@ -20,5 +20,9 @@ extern const Normalization kNormalization;
 extern const Embedding kEmbedding;
 extern const Upsampling kUpsampling;
 extern const ArenaSteps kArenaSteps;
+extern const Movement kMovement;
+extern const DimReductions kDimReductions;
+extern const Scans kScans;
+extern const Indexing kIndexing;
 
 }  // namespace lockstep::kernels::reference

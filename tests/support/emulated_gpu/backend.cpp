@@ -139,6 +139,13 @@ const Backend& cuda_backend(Device) {
                 .clip_factor = on_stream<&Decisions::clip_factor>,
                 .update_loss_scale = on_stream<&Decisions::update_loss_scale>,
                 .advance_schedule = on_stream<&Decisions::advance_schedule>},
+      Movement{.copy_strided = on_stream<&Movement::copy_strided>},
+      DimReductions{.sum_dim = on_stream<&DimReductions::sum_dim>,
+                    .variance_dim = on_stream<&DimReductions::variance_dim>,
+                    .extreme_dim = on_stream<&DimReductions::extreme_dim>,
+                    .extreme_shares = on_stream<&DimReductions::extreme_shares>},
+      Scans{.scan = on_stream<&Scans::scan>},
+      Indexing{.gather = on_stream<&Indexing::gather>, .scatter_add = on_stream<&Indexing::scatter_add>},
       "emulated"};
   return backend;
 }

@@ -49,6 +49,9 @@ struct Operand {
   int number;  ///< of the walk's operands
 };
 
+/// The most columns that a loop reduces at once: their sums stay in the cache.
+inline constexpr std::int64_t kMostColumns = 2048;
+
 /// Parameters of the batch normalisation's passes, float32 [channels] each.
 struct BatchNormParameters {
   const float* mean;
@@ -181,6 +184,29 @@ struct Loops {
                         const ArenaSegment& segment, float norm, float* m, std::int64_t begin, std::int64_t n);
 
   decltype(&kernels::rank_reduce) rank_reduce;
+
+  // Structure.
+  /// out [columns, rows] = in [rows, columns] transposed, of elements of so many bytes. Strides in elements, from row
+  /// to row.
+  void (*transpose)(const void* in, std::int64_t in_stride, void* out, std::int64_t out_stride, std::int64_t rows,
+                    std::int64_t columns, std::size_t bytes);
+  // Reductions of `width` <= kMostColumns columns over rows that lie `stride` apart, and of lines of n neighbours.
+  void (*sum_columns)(Input x, Term term, std::int64_t rows, std::int64_t stride, std::int64_t width, double* sums);
+  void (*sum_lines)(Input x, Term term, std::int64_t lines, std::int64_t n, double* sums);
+  /// Sums of x - centre and of its squares.
+  void (*deviation_columns)(Input x, const float* centre, std::int64_t rows, std::int64_t stride, std::int64_t width,
+                            double* sums, double* squares);
+  void (*deviation_lines)(Input x, const float* centre, std::int64_t lines, std::int64_t n, double* sums,
+                          double* squares);
+  /// At least one row, or one element a line, and fewer than 2^31 rows. indices may be null.
+  void (*extreme_columns)(Input x, Extreme which, std::int64_t rows, std::int64_t stride, std::int64_t width,
+                          float* values, std::int64_t* indices);
+  void (*extreme_lines)(Input x, Extreme which, std::int64_t lines, std::int64_t n, float* values,
+                        std::int64_t* indices);
+  /// Scans::scan of one line, and of up to 512 columns.
+  void (*scan_line)(Input a, Input b, bool reverse, Output y, std::int64_t n);
+  void (*scan_columns)(Input a, Input b, bool reverse, Output y, std::int64_t rows, std::int64_t stride,
+                       std::int64_t width);
 };
 
 namespace baseline {

@@ -13,6 +13,7 @@
 #include <limits>
 #include <numeric>
 #include <type_traits>
+#include <utility>
 
 #include "runtime/kernels/cpu/compiler.h"
 #include "runtime/kernels/cpu/loops/loops.h"
@@ -20,6 +21,7 @@
 #include "runtime/kernels/functors/binary.h"
 #include "runtime/kernels/functors/dropout.h"
 #include "runtime/kernels/functors/exp.h"
+#include "runtime/kernels/functors/extreme.h"
 #include "runtime/kernels/functors/layer_optimizer.h"
 #include "runtime/kernels/functors/optimizer.h"
 #include "runtime/kernels/functors/random.h"

@@ -6,15 +6,17 @@
 #include "runtime/kernels/cpu/loops/block.inl.h"
 #include "runtime/kernels/cpu/loops/broadcast.inl.h"
 #include "runtime/kernels/cpu/loops/channels.inl.h"
+#include "runtime/kernels/cpu/loops/dim_reductions.inl.h"
 #include "runtime/kernels/cpu/loops/elementwise.inl.h"
 #include "runtime/kernels/cpu/loops/lanes.inl.h"
 #include "runtime/kernels/cpu/loops/layers.inl.h"
 #include "runtime/kernels/cpu/loops/normalization.inl.h"
 #include "runtime/kernels/cpu/loops/random.inl.h"
-#include "runtime/kernels/cpu/loops/layers.inl.h"
 #include "runtime/kernels/cpu/loops/rank_reduce.inl.h"
 #include "runtime/kernels/cpu/loops/reductions.inl.h"
+#include "runtime/kernels/cpu/loops/scans.inl.h"
 #include "runtime/kernels/cpu/loops/softmax.inl.h"
+#include "runtime/kernels/cpu/loops/transpose.inl.h"
 #include "runtime/kernels/cpu/loops/unary.inl.h"
 #include "runtime/kernels/cpu/loops/upsampling.inl.h"
 
@@ -61,6 +63,15 @@ const Loops kLoops{
     .lamb_weights = lamb_weights,
     .novograd_step = novograd_step,
     .rank_reduce = rank_reduce,
+    .transpose = transpose,
+    .sum_columns = sum_columns,
+    .sum_lines = sum_lines,
+    .deviation_columns = deviation_columns,
+    .deviation_lines = deviation_lines,
+    .extreme_columns = extreme_columns,
+    .extreme_lines = extreme_lines,
+    .scan_line = scan_line,
+    .scan_columns = scan_columns,
 };
 
 }  // namespace lockstep::kernels::cpu::LOCKSTEP_ISA

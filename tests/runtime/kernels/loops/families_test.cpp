@@ -44,6 +44,10 @@ void expect_complete(const Backend& backend) {
   expect_complete<Upsampling>(backend);
   expect_complete<ArenaSteps>(backend);
   expect_complete<Decisions>(backend);
+  expect_complete<Movement>(backend);
+  expect_complete<DimReductions>(backend);
+  expect_complete<Scans>(backend);
+  expect_complete<Indexing>(backend);
 }
 
 TYPED_TEST(Families, ADeviceHasEveryFunction) {

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/dim_reductions.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "runtime/kernels/cpu/families.h"
+#include "runtime/kernels/cpu/fast_dtypes.h"
+#include "runtime/kernels/cpu/loops/loops.h"
+#include "runtime/kernels/cpu/parallel.h"
+#include "runtime/kernels/functors/extreme.h"
+#include "runtime/kernels/geometry/structure_checks.h"
+#include "runtime/kernels/reference/families.h"
+
+namespace lockstep::kernels::cpu {
+
+namespace {
+
+using checks::Middle;
+
+/// How [outer, n, inner] is cut into pieces, by its extents alone, so that the order of additions does not depend on
+/// the number of threads. A loop reduces a piece to a row of partial results: a line where inner is 1, else columns.
+struct Cut {
+  explicit Cut(const Middle& x) : extents(x), tiles((x.inner + kMostColumns - 1) / kMostColumns) {
+    // Few results of many elements: the middle is cut too, into work for as many threads as there may be.
+    constexpr std::int64_t kMostItems = 64;
+    constexpr std::int64_t kItem = 65536;
+    const std::int64_t wanted = std::clamp<std::int64_t>(x.outer * x.n * x.inner / kItem, 1, kMostItems);
+    const std::int64_t cuts = (wanted + x.outer * tiles - 1) / std::max<std::int64_t>(x.outer * tiles, 1);
+    const std::int64_t fewest = std::max<std::int64_t>(256, 4096 / std::max<std::int64_t>(x.inner, 1));
+    piece = std::max((x.n + cuts - 1) / std::max<std::int64_t>(cuts, 1), fewest);
+    pieces = std::max<std::int64_t>((x.n + piece - 1) / piece, 1);
+  }
+
+  Middle extents;
+  std::int64_t tiles;   ///< of at most kMostColumns columns
+  std::int64_t piece;   ///< rows
+  std::int64_t pieces;  ///< of n
+
+  std::int64_t rows(std::int64_t p) const { return std::min(piece, extents.n - p * piece); }
+  /// The element where piece p of `o` begins.
+  std::int64_t begin(std::int64_t o, std::int64_t p) const { return (o * extents.n + p * piece) * extents.inner; }
+};
+
+/// Calls f(o, p, column, width) for the tiles of all pieces, on several threads.
+template <class F>
+void for_each_piece(const Cut& cut, F f) {
+  const std::int64_t inner = cut.extents.inner;
+  const std::int64_t elements = std::min(cut.piece, cut.extents.n) * std::min(inner, kMostColumns);
+  parallel_rows(cut.extents.outer * cut.pieces * cut.tiles, elements, [&](std::int64_t first, std::int64_t n) {
+    for (std::int64_t item = first; item < first + n; ++item) {
+      const std::int64_t column = item % cut.tiles * kMostColumns;
+      const std::int64_t of_piece = item / cut.tiles;
+      f(of_piece / cut.pieces, of_piece % cut.pieces, column, std::min(kMostColumns, inner - column));
+    }
+  });
+}
+
+/// Copies of narrow rows that make one row of a loop.
+std::int64_t copies_of(std::int64_t inner, std::int64_t rows) {
+  constexpr std::int64_t kEnough = 512;
+  return inner >= kEnough / 2 ? 1 : std::clamp<std::int64_t>(rows, 1, kEnough / inner);
+}
+
+/// Sums of one or two kinds: loops that add up a piece as lines and as columns.
+template <std::size_t kinds, class Lines, class Columns>
+std::array<std::vector<double>, kinds> sums_of(const Middle& x, Lines lines, Columns columns) {
+  const Cut cut(x);
+  const std::int64_t results = x.outer * x.inner;
+  std::array<std::vector<double>, kinds> partial;
+  for (auto& each : partial) each.assign(static_cast<std::size_t>(results * cut.pieces), 0.0);
+  const auto at = [&](std::int64_t result) {
+    std::array<double*, kinds> pointers;
+    for (std::size_t kind = 0; kind < kinds; ++kind) pointers[kind] = partial[kind].data() + result;
+    return pointers;
+  };
+  if (results == 0 || x.n == 0) return partial;
+  if (x.inner == 1 && cut.pieces == 1) {
+    parallel_rows(x.outer, x.n,
+                  [&](std::int64_t first, std::int64_t n) { lines(first * x.n, first, n, x.n, at(first)); });
+    return partial;
+  }
+  for_each_piece(cut, [&](std::int64_t o, std::int64_t p, std::int64_t column, std::int64_t width) {
+    const std::array<double*, kinds> to = at((o * cut.pieces + p) * x.inner + column);
+    if (x.inner == 1) return lines(cut.begin(o, p), o, 1, cut.rows(p), to);
+    columns(cut.begin(o, p) + column, o * x.inner + column, cut.rows(p), x.inner, width, to);
+  });
+  if (cut.pieces == 1) return partial;
+  std::array<std::vector<double>, kinds> total;
+  for (std::size_t kind = 0; kind < kinds; ++kind) {
+    total[kind].assign(static_cast<std::size_t>(results), 0.0);
+    for (std::int64_t o = 0; o < x.outer; ++o) {
+      for (std::int64_t p = 0; p < cut.pieces; ++p) {
+        for (std::int64_t i = 0; i < x.inner; ++i) {
+          total[kind][static_cast<std::size_t>(o * x.inner + i)] +=
+              partial[kind][static_cast<std::size_t>((o * cut.pieces + p) * x.inner + i)];
+        }
+      }
+    }
+  }
+  return total;
+}
+
+/// Adds `copies` copies of `inner` sums up into the first.
+void fold_sums(const double* wide, std::int64_t copies, std::int64_t inner, double* sums) {
+  for (std::int64_t copy = 0; copy < copies; ++copy) {
+    for (std::int64_t i = 0; i < inner; ++i) sums[i] += wide[copy * inner + i];
+  }
+}
+
+std::vector<double> sums_of(const Tensor& x, const Middle& extents, Term term) {
+  return sums_of<1>(
+      extents,
+      [&](std::int64_t begin, std::int64_t, std::int64_t lines, std::int64_t n, const auto& to) {
+        loops().sum_lines(input(x).from(begin), term, lines, n, to[0]);
+      },
+      [&](std::int64_t begin, std::int64_t, std::int64_t rows, std::int64_t inner, std::int64_t width, const auto& to) {
+        const std::int64_t copies = copies_of(inner, rows);
+        if (copies == 1) return loops().sum_columns(input(x).from(begin), term, rows, inner, width, to[0]);
+        double wide[kMostColumns];
+        const std::int64_t whole = rows / copies;
+        loops().sum_columns(input(x).from(begin), term, whole, copies * inner, copies * inner, wide);
+        fold_sums(wide, copies, inner, to[0]);
+        const std::int64_t rest = rows - whole * copies;
+        if (rest == 0) return;
+        loops().sum_columns(input(x).from(begin + whole * copies * inner), term, 1, rest * inner, rest * inner, wide);
+        fold_sums(wide, rest, inner, to[0]);
+      })[0];
+}
+
+/// Stores doubles, by way of float32, in any dtype that the loops write.
+template <class F>
+void store(std::int64_t n, const Tensor& out, F value_at) {
+  parallel_elements(n, [&](std::int64_t begin, std::int64_t count) {
+    constexpr std::int64_t kAtOnce = 512;
+    float values[kAtOnce];
+    for (std::int64_t first = begin; first < begin + count; first += kAtOnce) {
+      const std::int64_t some = std::min(kAtOnce, begin + count - first);
+      for (std::int64_t i = 0; i < some; ++i) {
+        values[i] = static_cast<float>(value_at(static_cast<std::size_t>(first + i)));
+      }
+      loops().convert({values, DType::kFloat32}, output(out).from(first), some);
+    }
+  });
+}
+
+void sum_dim(const Tensor& x, Term term, double factor, const Tensor& out) {
+  const Middle extents = checks::sum_dim(x, out);
+  if (!is_fast(x) || !is_fast(out)) return reference::kDimReductions.sum_dim(x, term, factor, out);
+  const std::vector<double> sums = sums_of(x, extents, term);
+  store(out.numel(), out, [&](std::size_t i) { return factor * sums[i]; });
+}
+
+void variance_dim(const Tensor& x, double divisor, const Tensor& variance) {
+  const Middle extents = checks::variance_dim(x, variance);
+  if (!is_fast(x) || !is_fast(variance)) return reference::kDimReductions.variance_dim(x, divisor, variance);
+  const auto n = static_cast<double>(extents.n);
+  const std::vector<double> sums = sums_of(x, extents, Term::kValue);
+  // Near the mean; what it is off by is taken out of the squares again.
+  std::vector<float> centre(sums.size());
+  std::ranges::transform(sums, centre.begin(), [n](double sum) { return static_cast<float>(sum / n); });
+  const auto [first, second] = sums_of<2>(
+      extents,
+      [&](std::int64_t begin, std::int64_t result, std::int64_t lines, std::int64_t length, const auto& to) {
+        loops().deviation_lines(input(x).from(begin), centre.data() + result, lines, length, to[0], to[1]);
+      },
+      [&](std::int64_t begin, std::int64_t result, std::int64_t rows, std::int64_t inner, std::int64_t width,
+          const auto& to) {
+        const std::int64_t copies = copies_of(inner, rows);
+        const float* of_columns = centre.data() + result;
+        if (copies == 1) {
+          return loops().deviation_columns(input(x).from(begin), of_columns, rows, inner, width, to[0], to[1]);
+        }
+        float repeated[kMostColumns];
+        for (std::int64_t i = 0; i < copies * inner; ++i) repeated[i] = of_columns[i % inner];
+        double wide[2][kMostColumns];
+        const auto add = [&](std::int64_t from, std::int64_t wide_rows, std::int64_t count) {
+          loops().deviation_columns(input(x).from(from), repeated, wide_rows, count * inner, count * inner, wide[0],
+                                    wide[1]);
+          for (std::size_t kind = 0; kind < 2; ++kind) fold_sums(wide[kind], count, inner, to[kind]);
+        };
+        const std::int64_t whole = rows / copies;
+        add(begin, whole, copies);
+        if (whole * copies < rows) add(begin + whole * copies * inner, 1, rows - whole * copies);
+      });
+  store(variance.numel(), variance,
+        [&, divisor](std::size_t i) { return divisor > 0 ? (second[i] - first[i] * first[i] / n) / divisor : NAN; });
+}
+
+/// Extremes of [outer, n, inner] and where they are.
+struct Extremes {
+  std::vector<float> values;
+  std::vector<std::int64_t> indices;
+};
+
+void extreme_dim(const Tensor& x, Extreme which, const Tensor& values, const Tensor& indices) {
+  const Middle extents = checks::extreme_dim(x, values, indices);
+  if (!is_fast(x)) return reference::kDimReductions.extreme_dim(x, which, values, indices);
+  const std::int64_t results = extents.outer * extents.inner;
+  if (results == 0) return;
+  const Cut cut(extents);
+  Extremes found{std::vector<float>(static_cast<std::size_t>(results * cut.pieces)), {}};
+  if (indices.defined()) found.indices.resize(found.values.size());
+  const auto value_at = [&](std::int64_t result) { return found.values.data() + result; };
+  const auto index_at = [&](std::int64_t result) {
+    return indices.defined() ? found.indices.data() + result : nullptr;
+  };
+  if (extents.inner == 1 && cut.pieces == 1) {
+    parallel_rows(extents.outer, extents.n, [&](std::int64_t first, std::int64_t n) {
+      loops().extreme_lines(input(x).from(first * extents.n), which, n, extents.n, value_at(first), index_at(first));
+    });
+  } else {
+    for_each_piece(cut, [&](std::int64_t o, std::int64_t p, std::int64_t column, std::int64_t width) {
+      const std::int64_t to = (o * cut.pieces + p) * extents.inner + column;
+      const Input from = input(x).from(cut.begin(o, p) + column);
+      if (extents.inner == 1) return loops().extreme_lines(from, which, 1, cut.rows(p), value_at(to), index_at(to));
+      loops().extreme_columns(from, which, cut.rows(p), extents.inner, width, value_at(to), index_at(to));
+    });
+  }
+  // Pieces in order, so that the first one of equals stays.
+  for (std::int64_t o = 0; o < extents.outer; ++o) {
+    for (std::int64_t p = 0; p < cut.pieces; ++p) {
+      for (std::int64_t i = 0; i < extents.inner; ++i) {
+        const auto to = static_cast<std::size_t>(o * extents.inner + i);
+        const auto from = static_cast<std::size_t>((o * cut.pieces + p) * extents.inner + i);
+        if (p > 0 && !is_more_extreme(which, found.values[from], found.values[to])) continue;
+        found.values[to] = found.values[from];
+        if (indices.defined()) found.indices[to] = found.indices[from] + p * cut.piece;
+      }
+    }
+  }
+  if (values.defined()) loops().convert({found.values.data(), DType::kFloat32}, output(values), results);
+  if (indices.defined()) std::copy_n(found.indices.data(), results, static_cast<std::int64_t*>(indices.data()));
+}
+
+template <class T>
+void shares_of(const Tensor& x, const Tensor& extremes, const Tensor& shares, const Middle& extents) {
+  const auto* values = static_cast<const T*>(x.data());
+  const auto* of = static_cast<const T*>(extremes.data());
+  auto* to = static_cast<T*>(shares.data());
+  const auto equal = [](T a, T b) { return is_extreme(static_cast<float>(a), static_cast<float>(b)); };
+  parallel_rows(extents.outer, extents.n * extents.inner, [&](std::int64_t first, std::int64_t count) {
+    std::vector<float> counts(static_cast<std::size_t>(extents.inner));
+    for (std::int64_t o = first; o < first + count; ++o) {
+      std::ranges::fill(counts, 0.0f);
+      const std::int64_t begin = o * extents.n * extents.inner;
+      const T* of_slice = of + o * extents.inner;
+      for (std::int64_t k = 0; k < extents.n; ++k) {
+        const T* row = values + begin + k * extents.inner;
+        for (std::int64_t i = 0; i < extents.inner; ++i) {
+          counts[static_cast<std::size_t>(i)] += equal(row[i], of_slice[i]) ? 1.0f : 0.0f;
+        }
+      }
+      for (std::int64_t k = 0; k < extents.n; ++k) {
+        const std::int64_t row = begin + k * extents.inner;
+        for (std::int64_t i = 0; i < extents.inner; ++i) {
+          const float share = equal(values[row + i], of_slice[i]) ? 1.0f / counts[static_cast<std::size_t>(i)] : 0.0f;
+          to[row + i] = static_cast<T>(share);
+        }
+      }
+    }
+  });
+}
+
+void extreme_shares(const Tensor& x, const Tensor& extremes, const Tensor& shares) {
+  const Middle extents = checks::extreme_shares(x, extremes, shares);
+  if (x.dtype() == DType::kFloat32) return shares_of<float>(x, extremes, shares, extents);
+  if (x.dtype() == DType::kFloat16) return shares_of<Half>(x, extremes, shares, extents);
+  if (x.dtype() == DType::kBFloat16) return shares_of<BFloat16>(x, extremes, shares, extents);
+  reference::kDimReductions.extreme_shares(x, extremes, shares);
+}
+
+}  // namespace
+
+const DimReductions kDimReductions{
+    .sum_dim = sum_dim, .variance_dim = variance_dim, .extreme_dim = extreme_dim, .extreme_shares = extreme_shares};
+
+}  // namespace lockstep::kernels::cpu

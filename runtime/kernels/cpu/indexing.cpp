@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/indexing.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/kernels/cpu/families.h"
+#include "runtime/kernels/cpu/fast_dtypes.h"
+#include "runtime/kernels/cpu/loops/loops.h"
+#include "runtime/kernels/cpu/parallel.h"
+#include "runtime/kernels/geometry/structure_checks.h"
+#include "runtime/kernels/reference/families.h"
+
+namespace lockstep::kernels::cpu {
+
+namespace {
+
+using checks::Picking;
+
+/// Whole rows of `inner` elements: indices [m].
+void gather_rows(const Picking& pick, const std::int64_t* indices, const std::byte* x, std::byte* out,
+                 std::size_t bytes) {
+  const std::size_t row = static_cast<std::size_t>(pick.inner) * bytes;
+  parallel_rows(pick.outer * pick.m, pick.inner, [&](std::int64_t first, std::int64_t count) {
+    for (std::int64_t r = first; r < first + count; ++r) {
+      const std::int64_t from = r / pick.m * pick.n + indices[r % pick.m];
+      std::memcpy(out + static_cast<std::size_t>(r) * row, x + static_cast<std::size_t>(from) * row, row);
+    }
+  });
+}
+
+template <class T>
+void gather_elements(const Picking& pick, const std::int64_t* indices, const T* x, T* out) {
+  parallel_rows(pick.outer * pick.m, pick.inner, [&](std::int64_t first, std::int64_t count) {
+    for (std::int64_t r = first; r < first + count; ++r) {
+      const T* slice = x + r / pick.m * pick.n * pick.inner;
+      const std::int64_t* own = pick.own_indices ? indices + r * pick.inner : nullptr;
+      const std::int64_t shared = own == nullptr ? indices[r % pick.m] : 0;
+      T* to = out + r * pick.inner;
+      for (std::int64_t i = 0; i < pick.inner; ++i) to[i] = slice[(own != nullptr ? own[i] : shared) * pick.inner + i];
+    }
+  });
+}
+
+void gather(const Tensor& x, const Tensor& indices, const Tensor& out) {
+  const Picking pick = checks::picking("gather", x, indices, out);
+  checks::indices_in_range("gather", indices, pick.n);
+  if (out.numel() == 0) return;
+  const auto* at = static_cast<const std::int64_t*>(indices.data());
+  const std::size_t bytes = size_of(x.dtype());
+  if (!pick.own_indices && static_cast<std::size_t>(pick.inner) * bytes > 64) {
+    return gather_rows(pick, at, static_cast<const std::byte*>(x.data()), static_cast<std::byte*>(out.data()), bytes);
+  }
+  const auto as = [&]<class T>(T) {
+    gather_elements(pick, at, static_cast<const T*>(x.data()), static_cast<T*>(out.data()));
+  };
+  if (bytes == 1) return as(std::uint8_t{});
+  if (bytes == 2) return as(std::uint16_t{});
+  if (bytes == 4) return as(std::uint32_t{});
+  as(std::uint64_t{});
+}
+
+/// Adds columns [begin, begin + width) of every slice of x at their places in the float32 sums.
+void add_columns(const Picking& pick, const Tensor& x, const std::int64_t* indices, float* sums, std::int64_t o,
+                 std::int64_t begin, std::int64_t width) {
+  for (std::int64_t k = 0; k < pick.m; ++k) {
+    const std::int64_t from = (o * pick.m + k) * pick.inner + begin;
+    float* slice = sums + o * pick.n * pick.inner + begin;
+    if (!pick.own_indices) {
+      float* to = slice + indices[k] * pick.inner;
+      loops().accumulate(input(x).from(from), {to, DType::kFloat32}, width);
+      continue;
+    }
+    constexpr std::int64_t kAtOnce = 512;
+    float values[kAtOnce];
+    for (std::int64_t first = 0; first < width; first += kAtOnce) {
+      const std::int64_t some = std::min(kAtOnce, width - first);
+      loops().convert(input(x).from(from + first), {values, DType::kFloat32}, some);
+      const std::int64_t* own = indices + from + first;
+      for (std::int64_t i = 0; i < some; ++i) slice[own[i] * pick.inner + first + i] += values[i];
+    }
+  }
+}
+
+void scatter_add(const Tensor& x, const Tensor& indices, const Tensor& out) {
+  const Picking pick = checks::picking("scatter_add", out, indices, x);
+  checks::indices_in_range("scatter_add", indices, pick.n);
+  if (!is_fast(x)) return reference::kIndexing.scatter_add(x, indices, out);
+  const Tensor sums = out.dtype() == DType::kFloat32 ? out : Tensor::empty(out.shape(), DType::kFloat32);
+  kElementwise.fill(sums, 0);
+  if (x.numel() > 0) {
+    const auto* at = static_cast<const std::int64_t*>(indices.data());
+    auto* to = static_cast<float*>(sums.data());
+    // A thread has columns of its own, so that what lands in one place is added in the order of k.
+    constexpr std::int64_t kColumns = 64;
+    const std::int64_t tiles = pick.outer > 1 ? 1 : (pick.inner + kColumns - 1) / kColumns;
+    parallel_rows(pick.outer * tiles, x.numel() / (pick.outer * tiles), [&](std::int64_t first, std::int64_t count) {
+      for (std::int64_t item = first; item < first + count;) {
+        // Neighbouring tiles of one slice are one.
+        const std::int64_t o = item / tiles;
+        const std::int64_t end = std::min(first + count, (o + 1) * tiles);
+        const std::int64_t begin = item % tiles * kColumns;
+        const std::int64_t behind = end == (o + 1) * tiles ? pick.inner : end % tiles * kColumns;
+        add_columns(pick, x, at, to, o, begin, behind - begin);
+        item = end;
+      }
+    });
+  }
+  if (!sums.is(out)) kElementwise.cast(sums, out);
+}
+
+}  // namespace
+
+const Indexing kIndexing{.gather = gather, .scatter_add = scatter_add};
+
+}  // namespace lockstep::kernels::cpu

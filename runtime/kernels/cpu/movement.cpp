@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/movement.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/kernels/cpu/families.h"
+#include "runtime/kernels/cpu/loops/loops.h"
+#include "runtime/kernels/cpu/parallel.h"
+#include "runtime/kernels/geometry/strided.h"
+#include "runtime/kernels/geometry/structure_checks.h"
+
+namespace lockstep::kernels::cpu {
+
+namespace {
+
+/// Calls f(from, to) for the indices [begin, end) of the plan's loops, in order.
+template <class F>
+void for_each_index(const CopyPlan& plan, std::int64_t begin, std::int64_t end, F f) {
+  std::array<std::int64_t, Shape::kMaxRank> index{};
+  std::int64_t from = plan.from;
+  std::int64_t to = plan.to;
+  std::int64_t rest = begin;
+  for (int d = plan.rank - 1; d >= 0; --d) {
+    const CopyDim& dim = plan.dims[static_cast<std::size_t>(d)];
+    index[static_cast<std::size_t>(d)] = rest % dim.extent;
+    from += rest % dim.extent * dim.from;
+    to += rest % dim.extent * dim.to;
+    rest /= dim.extent;
+  }
+  for (std::int64_t i = begin; i < end; ++i) {
+    f(from, to);
+    for (int d = plan.rank - 1; d >= 0; --d) {
+      const CopyDim& dim = plan.dims[static_cast<std::size_t>(d)];
+      from += dim.from;
+      to += dim.to;
+      if (++index[static_cast<std::size_t>(d)] < dim.extent) break;
+      from -= dim.extent * dim.from;
+      to -= dim.extent * dim.to;
+      index[static_cast<std::size_t>(d)] = 0;
+    }
+  }
+}
+
+std::int64_t count_of(const CopyPlan& plan) {
+  std::int64_t count = 1;
+  for (int d = 0; d < plan.rank; ++d) count *= plan.dims[static_cast<std::size_t>(d)].extent;
+  return count;
+}
+
+/// Calls f(from, to) for all indices of the outer loops, on several threads, where each call moves `inner` elements.
+template <class F>
+void parallel_indices(const CopyPlan& outer, std::int64_t inner, F f) {
+  parallel_rows(count_of(outer), inner,
+                [&](std::int64_t begin, std::int64_t n) { for_each_index(outer, begin, begin + n, f); });
+}
+
+template <class T>
+void copy_elements(const T* in, std::int64_t in_stride, T* out, std::int64_t out_stride, std::int64_t n) {
+  if (in_stride == 1 && out_stride == 1) {
+    std::memcpy(out, in, static_cast<std::size_t>(n) * sizeof(T));
+  } else if (in_stride == 0 && out_stride == 1) {
+    std::fill_n(out, n, *in);
+  } else {
+    for (std::int64_t i = 0; i < n; ++i) out[i * out_stride] = in[i * in_stride];
+  }
+}
+
+/// The innermost loop runs along neighbours of out, or strides as far as it must.
+template <class T>
+void copy_lines(CopyPlan plan, const T* in, T* out) {
+  const CopyDim line = plan.rank > 0 ? plan.take(plan.rank - 1) : CopyDim{};
+  // A long line is work for several threads.
+  constexpr std::int64_t kPiece = kGrainElements;
+  const std::int64_t pieces = (line.extent + kPiece - 1) / kPiece;
+  const std::int64_t outer = count_of(plan);
+  if (outer == 1 && pieces > 1) {
+    return parallel_ranges(pieces, 1, [&](std::int64_t begin, std::int64_t end) {
+      const std::int64_t first = begin * kPiece;
+      copy_elements(in + plan.from + first * line.from, line.from, out + plan.to + first * line.to, line.to,
+                    std::min(end * kPiece, line.extent) - first);
+    });
+  }
+  if (line.from == 1 && line.to == 1 && line.extent * static_cast<std::int64_t>(sizeof(T)) > 64) {
+    return parallel_indices(plan, line.extent, [&](std::int64_t from, std::int64_t to) {
+      std::memcpy(out + to, in + from, static_cast<std::size_t>(line.extent) * sizeof(T));
+    });
+  }
+  // A short loop that is not left for every few elements.
+  const CopyDim next = plan.rank > 0 ? plan.take(plan.rank - 1) : CopyDim{};
+  parallel_indices(plan, line.extent * next.extent, [&](std::int64_t from, std::int64_t to) {
+    for (std::int64_t j = 0; j < next.extent; ++j) {
+      const T* const source = in + from + j * next.from;
+      T* const target = out + to + j * next.to;
+      for (std::int64_t i = 0; i < line.extent; ++i) target[i * line.to] = source[i * line.from];
+    }
+  });
+}
+
+/// Matrices whose rows are those of `rows` and whose columns are the innermost loop's.
+void copy_transposed(CopyPlan plan, int columns_at, const std::byte* in, std::byte* out, std::size_t bytes) {
+  const CopyDim rows = plan.take(plan.rank - 1);
+  const CopyDim columns = plan.take(columns_at);
+  // Stripes of rows are independent; a line of out, 64 bytes, belongs to one of them.
+  constexpr std::int64_t kStripe = 256;
+  const std::int64_t stripes = (rows.extent + kStripe - 1) / kStripe;
+  plan.dims[static_cast<std::size_t>(plan.rank++)] = {stripes, kStripe * rows.from, kStripe};
+  const std::int64_t count = count_of(plan);
+  parallel_ranges(count, std::max<std::int64_t>(kGrainElements / (kStripe * columns.extent), 1),
+                  [&](std::int64_t begin, std::int64_t end) {
+                    std::int64_t i = begin;
+                    for_each_index(plan, begin, end, [&](std::int64_t from, std::int64_t to) {
+                      const std::int64_t first = i++ % stripes * kStripe;
+                      loops().transpose(in + static_cast<std::size_t>(from) * bytes, rows.from,
+                                        out + static_cast<std::size_t>(to) * bytes, columns.to,
+                                        std::min(kStripe, rows.extent - first), columns.extent, bytes);
+                    });
+                  });
+}
+
+template <class F>
+void visit_element(std::size_t bytes, F f) {
+  if (bytes == 1) return f(std::uint8_t{});
+  if (bytes == 2) return f(std::uint16_t{});
+  if (bytes == 4) return f(std::uint32_t{});
+  f(std::uint64_t{});
+}
+
+void copy_strided(const Tensor& in, const Walk& from, const Shape& extents, const Tensor& out, const Walk& to) {
+  checks::copy_strided(in, from, extents, out, to);
+  const CopyPlan plan = plan_copy(from, extents, to);
+  if (plan.elements == 0) return;
+  constexpr std::int64_t kWorthTransposing = 2;
+  const int columns = plan.transposed_with(kWorthTransposing);
+  if (columns >= 0) {
+    return copy_transposed(plan, columns, static_cast<const std::byte*>(in.data()), static_cast<std::byte*>(out.data()),
+                           size_of(in.dtype()));
+  }
+  visit_element(size_of(in.dtype()),
+                [&]<class T>(T) { copy_lines(plan, static_cast<const T*>(in.data()), static_cast<T*>(out.data())); });
+}
+
+}  // namespace
+
+const Movement kMovement{.copy_strided = copy_strided};
+
+}  // namespace lockstep::kernels::cpu

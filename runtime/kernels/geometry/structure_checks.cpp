@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/geometry/structure_checks.h"
+
+#include <string>
+
+#include "runtime/kernels/geometry/check.h"
+#include "runtime/tensor/error.h"
+
+namespace lockstep::kernels::checks {
+
+namespace {
+
+/// Whether all places of a walk lie in `numel` elements.
+bool inside(const Walk& walk, const Shape& extents, std::int64_t numel) {
+  std::int64_t first = walk.offset;
+  std::int64_t last = walk.offset;
+  for (int d = 0; d < extents.rank(); ++d) {
+    const std::int64_t reach = (extents[d] - 1) * walk.strides[static_cast<std::size_t>(d)];
+    (reach < 0 ? first : last) += reach;
+  }
+  return first >= 0 && last < numel;
+}
+
+Middle middle(const Check& check, std::string_view name, const Tensor& x) {
+  check.defined(name, x);
+  check.that(x.shape().rank() == 3, std::string(name) + " must be [outer, n, inner], found " + describe(x));
+  return {x.size(0), x.size(1), x.size(2)};
+}
+
+}  // namespace
+
+void copy_strided(const Tensor& in, const Walk& from, const Shape& extents, const Tensor& out, const Walk& to) {
+  const Check check("copy_strided");
+  check.defined("in", in).dtype("out", out, in.dtype());
+  if (extents.numel() == 0) return;
+  for (int d = 0; d < extents.rank(); ++d) {
+    check.that(extents[d] == 1 || to.strides[static_cast<std::size_t>(d)] > 0, "out's strides must be positive");
+  }
+  check.that(inside(from, extents, in.numel()), "the walk over " + extents.str() + " leaves in " + describe(in));
+  check.that(inside(to, extents, out.numel()), "the walk over " + extents.str() + " leaves out " + describe(out));
+}
+
+Middle sum_dim(const Tensor& x, const Tensor& out) {
+  const Check check("sum_dim");
+  const Middle extents = middle(check, "x", x);
+  check.floating("x", x).floating("out", out).shape("out", out, {extents.outer, extents.inner});
+  return extents;
+}
+
+Middle variance_dim(const Tensor& x, const Tensor& variance) {
+  const Check check("variance_dim");
+  const Middle extents = middle(check, "x", x);
+  check.floating("x", x).floating("variance", variance).shape("variance", variance, {extents.outer, extents.inner});
+  return extents;
+}
+
+Middle extreme_dim(const Tensor& x, const Tensor& values, const Tensor& indices) {
+  const Check check("extreme_dim");
+  const Middle extents = middle(check, "x", x);
+  check.floating("x", x).that(extents.n > 0 || x.numel() > 0 || extents.outer * extents.inner == 0,
+                              "there is no extreme of no elements, found " + describe(x));
+  const Shape shape{extents.outer, extents.inner};
+  if (values.defined()) check.dtype("values", values, x.dtype()).shape("values", values, shape);
+  if (indices.defined()) check.dtype("indices", indices, DType::kInt64).shape("indices", indices, shape);
+  return extents;
+}
+
+Middle extreme_shares(const Tensor& x, const Tensor& extremes, const Tensor& shares) {
+  const Check check("extreme_shares");
+  const Middle extents = middle(check, "x", x);
+  check.floating("x", x).dtype("extremes", extremes, x.dtype());
+  check.shape("extremes", extremes, {extents.outer, extents.inner}).like("shares", shares, x);
+  return extents;
+}
+
+Middle scan(const Tensor& a, const Tensor& b, const Tensor& y) {
+  const Check check("scan");
+  const Middle extents = middle(check, "y", y);
+  check.floating("y", y).that(a.defined() || b.defined(), "a or b must be defined");
+  if (a.defined()) check.like("a", a, y);
+  if (b.defined()) check.like("b", b, y);
+  return extents;
+}
+
+Picking picking(std::string_view operation, const Tensor& whole, const Tensor& indices, const Tensor& picked) {
+  const Check check(operation);
+  const Middle from = middle(check, "the whole", whole);
+  const Middle to = middle(check, "the part", picked);
+  check.dtype("the part", picked, whole.dtype()).dtype("indices", indices, DType::kInt64);
+  check.that(
+      from.outer == to.outer && from.inner == to.inner,
+      "the whole " + whole.shape().str() + " and the part " + picked.shape().str() + " may differ in the middle alone");
+  const bool own = indices.shape() == picked.shape();
+  check.that(own || indices.shape() == Shape{to.n}, "indices must be [" + std::to_string(to.n) + "] or " +
+                                                        picked.shape().str() + ", found " + describe(indices));
+  return {from.outer, from.n, to.n, from.inner, own};
+}
+
+void index_out_of_range(std::string_view operation, std::int64_t at, std::int64_t value, std::int64_t n) {
+  throw UsageError(std::string(operation) + ": index " + std::to_string(at) + " is " + std::to_string(value) +
+                   ", outside [0, " + std::to_string(n) + ")");
+}
+
+void indices_in_range(std::string_view operation, const Tensor& indices, std::int64_t n) {
+  const auto* values = static_cast<const std::int64_t*>(indices.data());
+  for (std::int64_t at = 0; at < indices.numel(); ++at) {
+    if (values[at] < 0 || values[at] >= n) index_out_of_range(operation, at, values[at], n);
+  }
+}
+
+}  // namespace lockstep::kernels::checks

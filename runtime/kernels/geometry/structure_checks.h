@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "runtime/kernels/backend.h"
+
+/// What the families of structure (movement, dim_reductions, scans, indexing) refuse: as checks.h for the others.
+namespace lockstep::kernels::checks {
+
+void copy_strided(const Tensor& in, const Walk& from, const Shape& extents, const Tensor& out, const Walk& to);
+
+/// [outer, n, inner], whose middle a function works along.
+struct Middle {
+  std::int64_t outer, n, inner;
+};
+Middle sum_dim(const Tensor& x, const Tensor& out);
+Middle variance_dim(const Tensor& x, const Tensor& variance);
+Middle extreme_dim(const Tensor& x, const Tensor& values, const Tensor& indices);
+Middle extreme_shares(const Tensor& x, const Tensor& extremes, const Tensor& shares);
+Middle scan(const Tensor& a, const Tensor& b, const Tensor& y);
+
+/// x [outer, n, inner] and picked [outer, m, inner]; whether each (o, i) has indices of its own.
+struct Picking {
+  std::int64_t outer, n, m, inner;
+  bool own_indices;
+
+  /// Which index element (o, k, i) of `picked` has.
+  std::int64_t index_at(std::int64_t o, std::int64_t k, std::int64_t i) const {
+    return own_indices ? (o * m + k) * inner + i : k;
+  }
+};
+/// gather, and scatter_add with the two tensors exchanged.
+Picking picking(std::string_view operation, const Tensor& whole, const Tensor& indices, const Tensor& picked);
+/// The error for indices[at] = value outside [0, n).
+[[noreturn]] void index_out_of_range(std::string_view operation, std::int64_t at, std::int64_t value, std::int64_t n);
+/// Throws it for the first one of the indices, which lie on the CPU.
+void indices_in_range(std::string_view operation, const Tensor& indices, std::int64_t n);
+
+}  // namespace lockstep::kernels::checks

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "runtime/tensor/tensor.h"
+
+namespace lockstep::kernels {
+
+/// Reading and adding at places that int64 indices name. They are [m], the same for every (o, i), or [outer, m, inner].
+/// An index outside [0, n) is a UsageError on the CPU. A GPU, where an error would make the host wait, reads NaN there
+/// (-1 of an integer dtype) and adds nothing.
+struct Indexing {
+  /// out [outer, m, inner] = x [outer, n, inner] at (o, indices(o, k, i), i). One dtype, any of them.
+  void (*gather)(const Tensor& x, const Tensor& indices, const Tensor& out);
+  /// out [outer, n, inner]: the sum of those elements of x [outer, m, inner] whose index it is, added in ascending k; 0
+  /// where there are none. One floating dtype.
+  void (*scatter_add)(const Tensor& x, const Tensor& indices, const Tensor& out);
+};
+
+}  // namespace lockstep::kernels

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/indexing.h"
+
+#include <cstring>
+
+#include "runtime/kernels/geometry/structure_checks.h"
+#include "runtime/kernels/reference/families.h"
+#include "runtime/kernels/reference/values.h"
+
+namespace lockstep::kernels::reference {
+
+namespace {
+
+/// Calls f(place in the whole, place in the part) for every element of the part, in its order.
+template <class F>
+void for_each_pick(const checks::Picking& pick, const Tensor& indices, F f) {
+  const auto values = indices.as<std::int64_t>();
+  for (std::int64_t o = 0; o < pick.outer; ++o) {
+    for (std::int64_t k = 0; k < pick.m; ++k) {
+      for (std::int64_t i = 0; i < pick.inner; ++i) {
+        const std::int64_t index = values[static_cast<std::size_t>(pick.index_at(o, k, i))];
+        f(static_cast<std::size_t>((o * pick.n + index) * pick.inner + i),
+          static_cast<std::size_t>((o * pick.m + k) * pick.inner + i));
+      }
+    }
+  }
+}
+
+void gather(const Tensor& x, const Tensor& indices, const Tensor& out) {
+  const checks::Picking pick = checks::picking("gather", x, indices, out);
+  checks::indices_in_range("gather", indices, pick.n);
+  const std::size_t bytes = size_of(x.dtype());
+  for_each_pick(pick, indices, [&](std::size_t whole, std::size_t part) {
+    std::memcpy(static_cast<std::byte*>(out.data()) + part * bytes,
+                static_cast<const std::byte*>(x.data()) + whole * bytes, bytes);
+  });
+}
+
+void scatter_add(const Tensor& x, const Tensor& indices, const Tensor& out) {
+  const checks::Picking pick = checks::picking("scatter_add", out, indices, x);
+  checks::indices_in_range("scatter_add", indices, pick.n);
+  const Values values = load(x);
+  Values sums(static_cast<std::size_t>(out.numel()), 0.0);
+  for_each_pick(pick, indices, [&](std::size_t whole, std::size_t part) { sums[whole] += values[part]; });
+  store(sums, out);
+}
+
+}  // namespace
+
+const Indexing kIndexing{.gather = gather, .scatter_add = scatter_add};
+
+}  // namespace lockstep::kernels::reference

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Movement, reductions over dimensions, indexing, products of matrices, norms, scans."""
+
+import torch
+from torch.nn import functional as F
+
+from families.tensors import leaf, tensor
+
+
+def case(function, *inputs):
+    """y, its gradients, and the gradients of the sum of their squares."""
+    y = function(*inputs)
+    dy = torch.randn(y.shape).round(decimals=4)
+    gradients = torch.autograd.grad(y, inputs, dy, create_graph=True)
+    stored = {"inputs": [tensor(x) for x in inputs], "y": tensor(y), "dy": tensor(dy),
+              "gradients": [tensor(g) for g in gradients]}
+    squares = sum((g * g).sum() for g in gradients)
+    if squares.requires_grad:
+        second = torch.autograd.grad(squares, inputs, allow_unused=True)
+        stored["second"] = [tensor(torch.zeros_like(x) + (0 if g is None else g)) for x, g in zip(inputs, second)]
+    return stored
+
+
+def ties():
+    return torch.tensor([[1.0, 3, 3, 2], [-1, -1, 0, -1], [5, 4, 5, 5]]).requires_grad_()
+
+
+def cases():
+    index = torch.tensor([2, 0, 2, 1])
+    places = torch.tensor([[2, 0, 2, 1], [1, 1, 0, 0]])
+    zeros = torch.tensor([[2.0, 0, 3, 4], [0, 2, 0, 3]]).requires_grad_()
+    return {
+        "movement": {
+            "permute": case(lambda x: x.permute(2, 0, 1), leaf(2, 3, 4)),
+            "flip": case(lambda x: x.flip(0, 2), leaf(2, 3, 4)),
+            "expand": case(lambda x: x.expand(2, 3, 4), leaf(3, 1)),
+            "sum_to": case(lambda x: x.sum_to_size(3, 1), leaf(2, 3, 4)),
+            "repeat": case(lambda x: x.repeat(2, 1, 3), leaf(2, 3)),
+            "cat": case(lambda a, b, c: torch.cat([a, b, c], 1), leaf(2, 1, 3), leaf(2, 0, 3), leaf(2, 4, 3)),
+            "stack": case(lambda a, b: torch.stack([a, b], -1), leaf(2, 3), leaf(2, 3)),
+            "slice": case(lambda x: x[:, 1:7:2], leaf(3, 8)),
+            "select": case(lambda x: x.select(1, -2), leaf(3, 4, 2)),
+            "index_select": case(lambda x: x.index_select(1, index), leaf(2, 3, 2)),
+            "gather": case(lambda x: x.gather(1, places), leaf(3, 3)),
+        },
+        "reduction": {
+            "sum": case(lambda x: x.sum((0, 2), keepdim=True), leaf(3, 4, 2)),
+            "sum_of_nothing": case(lambda x: x.sum(1), leaf(3, 0, 2)),
+            "mean": case(lambda x: x.mean(1), leaf(3, 4, 2)),
+            "var": case(lambda x: x.var((0, 2)), leaf(3, 4, 2)),
+            "var_of_the_whole": case(lambda x: x.var(1, correction=0), leaf(3, 4)),
+            "std": case(lambda x: x.std(-1), leaf(3, 4)),
+            "max": case(lambda x: x.max(1).values, ties()),
+            "min": case(lambda x: x.min(0).values, ties()),
+            "amax": case(lambda x: x.amax(1), ties()),
+            "amin": case(lambda x: x.amin((0, 1)), ties()),
+            "logsumexp": case(lambda x: x.logsumexp((0, 2)), leaf(3, 4, 2)),
+            "prod": case(lambda x: x.prod(1), leaf(3, 4)),
+            "prod_of_zeros": case(lambda x: x.prod(1), zeros),
+            "cumsum": case(lambda x: x.cumsum(1), leaf(2, 4, 3)),
+            "cumprod": case(lambda x: x.cumprod(1), leaf(2, 4, 3)),
+            "cumprod_of_zeros": case(lambda x: x.cumprod(1), zeros),
+            "softmax": case(lambda x: x.softmax(1), leaf(2, 4, 3)),
+            "log_softmax": case(lambda x: x.log_softmax(0), leaf(2, 4)),
+        },
+        "norm": {
+            "two": case(lambda x: torch.linalg.vector_norm(x, 2, (0, 2)), leaf(3, 4, 2)),
+            "one": case(lambda x: torch.linalg.vector_norm(x, 1, 1), leaf(3, 4)),
+            "three": case(lambda x: torch.linalg.vector_norm(x, 3, 1), leaf(3, 4)),
+            "infinity": case(lambda x: torch.linalg.vector_norm(x, float("inf"), 1), leaf(3, 4)),
+            "frobenius": case(lambda x: torch.linalg.matrix_norm(x), leaf(2, 3, 4)),
+            "matrix_one": case(lambda x: torch.linalg.matrix_norm(x, 1), leaf(2, 3, 4)),
+            "matrix_infinity": case(lambda x: torch.linalg.matrix_norm(x, float("inf")), leaf(2, 3, 4)),
+            "cosine_similarity": case(lambda a, b: F.cosine_similarity(a, b, 1), leaf(3, 4, 2), leaf(3, 4, 2)),
+        },
+        "product": {
+            "mm": case(torch.mm, leaf(3, 4), leaf(4, 2)),
+            "bmm": case(torch.bmm, leaf(2, 3, 4), leaf(2, 4, 2)),
+            "mv": case(torch.mv, leaf(3, 4), leaf(4)),
+            "dot": case(torch.dot, leaf(4), leaf(4)),
+            "vecdot": case(torch.linalg.vecdot, leaf(3, 4), leaf(3, 4)),
+            "addmm": case(lambda c, a, b: torch.addmm(c, a, b, beta=0.5, alpha=2), leaf(2), leaf(3, 4), leaf(4, 2)),
+            "addmv": case(lambda c, a, b: torch.addmv(c, a, b, beta=0.5, alpha=2), leaf(3), leaf(3, 4), leaf(4)),
+            "addr": case(lambda c, a, b: torch.addr(c, a, b, beta=0.5, alpha=2), leaf(3, 4), leaf(3), leaf(4)),
+            "addbmm": case(lambda c, a, b: torch.addbmm(c, a, b, beta=0.5, alpha=2), leaf(3, 2), leaf(2, 3, 4),
+                           leaf(2, 4, 2)),
+            "baddbmm": case(lambda c, a, b: torch.baddbmm(c, a, b, beta=0.5, alpha=2), leaf(2, 3, 2), leaf(2, 3, 4),
+                            leaf(2, 4, 2)),
+            "chain_matmul": case(lambda *x: torch.linalg.multi_dot(x), leaf(3, 5), leaf(5, 2), leaf(2, 4)),
+            "einsum": case(lambda a, b: torch.einsum("bik,ckj->jbi", a, b), leaf(2, 3, 4), leaf(2, 4, 2)),
+            "tensordot": case(lambda a, b: torch.tensordot(a, b, ([2, 0], [0, 2])), leaf(2, 3, 4), leaf(4, 3, 2)),
+        },
+    }

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Movement, reductions, products, norms and scans: results, gradients, and gradients of these.
+#include <functional>
+#include <limits>
+
+#include "runtime/autograd/engine.h"
+#include "runtime/ops/ops.h"
+#include "tests/golden/golden_fixture.h"
+
+namespace lockstep::kernels {
+namespace {
+
+using Tensors = std::vector<Tensor>;
+using Cases = std::map<std::string, std::function<Tensor(const Tensors&)>>;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr ops::AddOptions kAdd{.beta = 0.5, .alpha = 2};
+
+Tensor on(const Tensor& model, const std::vector<std::int64_t>& indices, const Shape& shape) {
+  return Tensor::from(indices, shape).to(model.device());
+}
+
+const Cases kMovementCases{{"permute",
+                            [](const Tensors& x) {
+                              return ops::permute(x[0], {2, 0, 1});
+                            }},
+                           {"flip",
+                            [](const Tensors& x) {
+                              return ops::flip(x[0], {0, 2});
+                            }},
+                           {"expand",
+                            [](const Tensors& x) {
+                              return ops::expand(x[0], {2, 3, 4});
+                            }},
+                           {"sum_to",
+                            [](const Tensors& x) {
+                              return ops::sum_to(x[0], {3, 1});
+                            }},
+                           {"repeat",
+                            [](const Tensors& x) {
+                              return ops::repeat(x[0], {2, 1, 3});
+                            }},
+                           {"cat", [](const Tensors& x) { return ops::cat(x, 1); }},
+                           {"stack", [](const Tensors& x) { return ops::stack(x, -1); }},
+                           {"slice", [](const Tensors& x) { return ops::slice(x[0], 1, 1, 7, 2); }},
+                           {"select", [](const Tensors& x) { return ops::select(x[0], 1, -2); }},
+                           {"index_select",
+                            [](const Tensors& x) {
+                              return ops::index_select(x[0], 1, on(x[0], {2, 0, 2, 1}, {4}));
+                            }},
+                           {"gather", [](const Tensors& x) {
+                              return ops::gather(x[0], 1, on(x[0], {2, 0, 2, 1, 1, 1, 0, 0}, {2, 4}));
+                            }}};
+
+const Cases kReductionCases{{"sum",
+                             [](const Tensors& x) {
+                               return ops::sum(x[0], {0, 2}, {.keepdim = true});
+                             }},
+                            {"sum_of_nothing", [](const Tensors& x) { return ops::sum(x[0], 1); }},
+                            {"mean", [](const Tensors& x) { return ops::mean(x[0], 1); }},
+                            {"var",
+                             [](const Tensors& x) {
+                               return ops::var(x[0], {0, 2});
+                             }},
+                            {"var_of_the_whole", [](const Tensors& x) { return ops::var(x[0], 1, {.correction = 0}); }},
+                            {"std", [](const Tensors& x) { return ops::std(x[0], -1); }},
+                            {"max", [](const Tensors& x) { return ops::max(x[0], 1).values; }},
+                            {"min", [](const Tensors& x) { return ops::min(x[0], 0).values; }},
+                            {"amax", [](const Tensors& x) { return ops::amax(x[0], 1); }},
+                            {"amin",
+                             [](const Tensors& x) {
+                               return ops::amin(x[0], {0, 1});
+                             }},
+                            {"logsumexp",
+                             [](const Tensors& x) {
+                               return ops::logsumexp(x[0], {0, 2});
+                             }},
+                            {"prod", [](const Tensors& x) { return ops::prod(x[0], 1); }},
+                            {"prod_of_zeros", [](const Tensors& x) { return ops::prod(x[0], 1); }},
+                            {"cumsum", [](const Tensors& x) { return ops::cumsum(x[0], 1); }},
+                            {"cumprod", [](const Tensors& x) { return ops::cumprod(x[0], 1); }},
+                            {"cumprod_of_zeros", [](const Tensors& x) { return ops::cumprod(x[0], 1); }},
+                            {"softmax", [](const Tensors& x) { return ops::softmax(x[0], 1); }},
+                            {"log_softmax", [](const Tensors& x) { return ops::log_softmax(x[0], 0); }}};
+
+const Cases kNormCases{
+    {"two",
+     [](const Tensors& x) {
+       return ops::vector_norm(x[0], 2, {0, 2});
+     }},
+    {"one", [](const Tensors& x) { return ops::vector_norm(x[0], 1, 1); }},
+    {"three", [](const Tensors& x) { return ops::vector_norm(x[0], 3, 1); }},
+    {"infinity", [](const Tensors& x) { return ops::vector_norm(x[0], kInfinity, 1); }},
+    {"frobenius", [](const Tensors& x) { return ops::matrix_norm(x[0]); }},
+    {"matrix_one", [](const Tensors& x) { return ops::matrix_norm(x[0], ops::MatrixNorm::kOne); }},
+    {"matrix_infinity", [](const Tensors& x) { return ops::matrix_norm(x[0], ops::MatrixNorm::kInfinity); }},
+    {"cosine_similarity", [](const Tensors& x) { return ops::cosine_similarity(x[0], x[1], 1); }}};
+
+const Cases kProductCases{{"mm", [](const Tensors& x) { return ops::mm(x[0], x[1]); }},
+                          {"bmm", [](const Tensors& x) { return ops::bmm(x[0], x[1]); }},
+                          {"mv", [](const Tensors& x) { return ops::mv(x[0], x[1]); }},
+                          {"dot", [](const Tensors& x) { return ops::dot(x[0], x[1]); }},
+                          {"vecdot", [](const Tensors& x) { return ops::vecdot(x[0], x[1]); }},
+                          {"addmm", [](const Tensors& x) { return ops::addmm(x[0], x[1], x[2], kAdd); }},
+                          {"addmv", [](const Tensors& x) { return ops::addmv(x[0], x[1], x[2], kAdd); }},
+                          {"addr", [](const Tensors& x) { return ops::addr(x[0], x[1], x[2], kAdd); }},
+                          {"addbmm", [](const Tensors& x) { return ops::addbmm(x[0], x[1], x[2], kAdd); }},
+                          {"baddbmm", [](const Tensors& x) { return ops::baddbmm(x[0], x[1], x[2], kAdd); }},
+                          {"chain_matmul", [](const Tensors& x) { return ops::chain_matmul(x); }},
+                          {"einsum", [](const Tensors& x) { return ops::einsum("bik,ckj->jbi", x[0], x[1]); }},
+                          {"tensordot", [](const Tensors& x) {
+                             return ops::tensordot(x[0], x[1], {2, 0}, {0, 2});
+                           }}};
+
+class GoldenStructure : public GoldenTest {
+ protected:
+  void expect_all(const std::string& group, const Cases& cases, bool twice = true) const {
+    const ScopedBackend computer(device() == kCpu ? backend() : kernels::backend(kCpu));
+    const json& stored_cases = golden("structure").at(group);
+    ASSERT_EQ(stored_cases.size(), cases.size());
+    for (const auto& [name, function] : cases) {
+      SCOPED_TRACE(name);
+      const json& stored = stored_cases.at(name);
+      Tensors inputs;
+      for (const json& input : stored["inputs"]) {
+        inputs.push_back(read(input));
+        inputs.back().set_requires_grad(true);
+      }
+      const Tensor y = function(inputs);
+      expect(y, stored["y"]);
+      const Tensor dy = read(stored["dy"]);
+      const auto first = autograd::grad(y, inputs, dy, {.retain_graph = true});
+      for (std::size_t i = 0; i < inputs.size(); ++i) expect(first[i], stored["gradients"][i]);
+      if (twice && stored.contains("second")) expect_second(y, dy, inputs, stored);
+    }
+  }
+
+ private:
+  void expect_second(const Tensor& y, const Tensor& dy, const Tensors& inputs, const json& stored) const {
+    const auto gradients = autograd::grad(y, inputs, dy, {.create_graph = true});
+    Tensor squares;
+    for (const Tensor& gradient : gradients) {
+      if (!gradient.requires_grad()) continue;
+      const Tensor square = ops::sum(ops::mul(gradient, gradient));
+      squares = squares.defined() ? ops::add(squares, square) : square;
+    }
+    if (!squares.defined()) return;
+    const auto second = autograd::grad(squares, inputs);
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (second[i].defined()) expect(second[i], stored["second"][i]);
+    }
+  }
+};
+INSTANTIATE_TEST_SUITE_P(PyTorch, GoldenStructure, ::testing::ValuesIn(kComputers), name_of_computer);
+
+TEST_P(GoldenStructure, MovementIsPyTorchs) { expect_all("movement", kMovementCases); }
+TEST_P(GoldenStructure, ReductionsArePyTorchs) { expect_all("reduction", kReductionCases); }
+TEST_P(GoldenStructure, NormsArePyTorchs) { expect_all("norm", kNormCases); }
+TEST_P(GoldenStructure, ProductsArePyTorchs) { expect_all("product", kProductCases); }
+
+}  // namespace
+}  // namespace lockstep::kernels

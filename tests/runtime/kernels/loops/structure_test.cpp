@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// Movement, reductions over dimensions, scans and indexing against the reference.
+#include "tests/runtime/kernels/loops/loops_fixture.h"
+
+namespace lockstep::kernels {
+namespace {
+
+using namespace testing;
+
+template <class T>
+class StructureLoops : public KernelTest<T> {};
+TYPED_TEST_SUITE(StructureLoops, FastTypes, OnName);
+
+/// [outer, n, inner]: lines, short and long; columns, narrow, wide and ragged; cut into pieces; nothing.
+const Shape kMiddles[] = {{1, 1, 1},   {3, 7, 1},   {2, 1300, 1}, {1, 200000, 1}, {300, 5, 1}, {2, 9, 3}, {1, 700, 3},
+                          {2, 33, 70}, {3, 5, 513}, {1, 3, 2100}, {1, 9001, 17},  {0, 3, 2},   {2, 3, 0}};
+
+TYPED_TEST(StructureLoops, SumsMatchTheReference) {
+  for (const Shape& shape : kMiddles) {
+    SCOPED_TRACE(shape.str());
+    const Tensor x = this->random(shape, 1);
+    for (const Term term : {Term::kValue, Term::kAbsolute, Term::kSquare}) {
+      this->expect_matches_reference(
+          [&](const auto& on) {
+            const Tensor same = on.empty({shape[0], shape[2]}), wide = on.empty(same.shape(), DType::kFloat32);
+            on->sum_dim(on(x), term, 0.25, same);
+            on->sum_dim(on(x), term, 0.25, wide);
+            return std::vector{same, wide};
+          },
+          this->bounds(300));
+    }
+  }
+}
+
+TYPED_TEST(StructureLoops, VariancesMatchTheReference) {
+  for (const Shape& shape : kMiddles) {
+    if (shape[1] < 2) continue;
+    SCOPED_TRACE(shape.str());
+    const Tensor x = this->random(shape, 1, 2, 3);
+    this->expect_matches_reference(
+        [&](const auto& on) {
+          const Tensor variance = on.empty({shape[0], shape[2]});
+          on->variance_dim(on(x), static_cast<double>(shape[1]), variance);
+          return std::vector{variance};
+        },
+        this->bounds(10));
+  }
+}
+
+TYPED_TEST(StructureLoops, ExtremesAreTheReferences) {
+  for (const Shape& shape : kMiddles) {
+    SCOPED_TRACE(shape.str());
+    // Few different values, so that there are equal ones.
+    const Tensor numbers = random_tensor(shape, DType::kFloat32, 1, -40, 40),
+                 whole = Tensor::empty(shape, DType::kInt64);
+    reference_backend().cast(numbers, whole);
+    const Tensor x = Tensor::empty(shape, this->kDType);
+    reference_backend().cast(whole, x);
+    for (const Extreme which : {Extreme::kLargest, Extreme::kSmallest}) {
+      this->expect_matches_reference(
+          [&](const auto& on) {
+            const Tensor values = on.empty({shape[0], shape[2]}), alone = on.empty(values.shape()),
+                         indices = on.empty(values.shape(), DType::kInt64), shares = on.empty(shape);
+            on->extreme_dim(on(x), which, values, indices);
+            on->extreme_dim(on(x), which, alone, {});
+            on->extreme_shares(on(x), values, shares);
+            return std::vector{values, alone, indices, shares};
+          },
+          {.relative = epsilon_of(this->kDType)});
+    }
+  }
+}
+
+TYPED_TEST(StructureLoops, ScansMatchTheReference) {
+  for (const Shape& shape :
+       {Shape{1, 1, 1}, Shape{3, 700, 1}, Shape{2, 9, 3}, Shape{2, 40, 600}, Shape{0, 2, 2}, Shape{2, 0, 3}}) {
+    SCOPED_TRACE(shape.str());
+    const Tensor a = this->random(shape, 1, -1.05, 1.05), b = this->random(shape, 2);
+    for (const bool reverse : {false, true}) {
+      this->expect_matches_reference(
+          [&](const auto& on) {
+            const Tensor sums = on.empty(shape), products = on.empty(shape), both = on.empty(shape);
+            on->scan({}, on(b), reverse, sums);
+            on->scan(on(a), {}, reverse, products);
+            on->scan(on(a), on(b), reverse, both);
+            return std::vector{sums, products, both};
+          },
+          this->bounds(40));
+    }
+  }
+}
+
+TYPED_TEST(StructureLoops, TranspositionsAreTheReferences) {
+  for (const Shape& shape : {Shape{1, 1, 1}, Shape{2, 3, 5}, Shape{1, 64, 64}, Shape{2, 65, 33}, Shape{1, 300, 3},
+                             Shape{3, 3, 300}, Shape{33, 2, 70}, Shape{0, 2, 3}}) {
+    for (const std::array<int, 3>& order : {std::array{0, 2, 1}, {2, 1, 0}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}}) {
+      for (const DType dtype : {this->kDType, DType::kUInt8, DType::kInt64}) {
+        const Tensor x = random_tensor(shape, dtype, 1, 0, 250);
+        this->expect_matches_reference(
+            [&](const auto& on) {
+              Walk from;
+              const Walk dense = dense_walk(shape);
+              std::array<std::int64_t, 3> extents{};
+              for (std::size_t d = 0; d < 3; ++d) {
+                extents[d] = shape[order[d]];
+                from.strides[d] = dense.strides[static_cast<std::size_t>(order[d])];
+              }
+              const Tensor y = on.empty(Shape(extents), dtype);
+              on->copy_strided(on(x), from, y.shape(), y, dense_walk(y.shape()));
+              return std::vector{y};
+            },
+            {});
+      }
+    }
+  }
+}
+
+TYPED_TEST(StructureLoops, WalksAreTheReferences) {
+  const Tensor x = this->random({7, 40, 30}, 1);
+  struct Case {
+    Walk from;
+    Shape extents;
+    Walk to;
+  };
+  const Case cases[] = {
+      {{.offset = 31, .strides = {1200, 60, 1}}, {7, 20, 17}, {.offset = 5, .strides = {340, 17, 1}}},
+      {{.offset = 29, .strides = {30, -1}}, {280, 30}, {.strides = {30, 1}}},
+      {{.strides = {0, 1}}, {5, 30}, {.strides = {30, 1}}},
+      {{.strides = {1, 0}}, {30, 50}, {.strides = {50, 1}}},
+      {{.strides = {30, 1}}, {280, 3}, {.offset = 2, .strides = {30, 7}}},
+      {{.offset = 8399}, {}, {.offset = 8399}},
+  };
+  for (const Case& c : cases) {
+    this->expect_matches_reference(
+        [&](const auto& on) {
+          const Tensor y = on.copy(x);
+          on->copy_strided(on(x), c.from, c.extents, y, c.to);
+          return std::vector{y};
+        },
+        {});
+  }
+  const Tensor y = Tensor::zeros({8}, this->kDType);
+  EXPECT_THROW(backend(kCpu).copy_strided(x, {.offset = 8393, .strides = {1}}, {8}, y, {.strides = {1}}), ShapeError);
+  EXPECT_THROW(backend(kCpu).copy_strided(x, {.offset = 2, .strides = {-1}}, {8}, y, {.strides = {1}}), ShapeError);
+  EXPECT_THROW(backend(kCpu).copy_strided(x, {.strides = {1}}, {9}, y, {.strides = {1}}), ShapeError);
+  EXPECT_THROW(backend(kCpu).copy_strided(x, {.strides = {1}}, {8}, y, {.strides = {0}}), ShapeError);
+}
+
+TYPED_TEST(StructureLoops, IndexingMatchesTheReference) {
+  for (const Shape& part : {Shape{1, 50, 1}, Shape{1, 300, 70}, Shape{5, 20, 3}, Shape{4, 9, 130}, Shape{2, 0, 3}}) {
+    constexpr std::int64_t kPlaces = 11;
+    const Shape whole = part.with(1, kPlaces);
+    const Tensor x = this->random(whole, 1), dy = this->random(part, 2);
+    for (const Shape& shape : {Shape{part[1]}, part}) {
+      const Tensor indices = random_tensor(shape, DType::kInt64, 3, 0, kPlaces);
+      this->expect_matches_reference(
+          [&](const auto& on) {
+            const Tensor y = on.empty(part), dx = on.empty(whole);
+            on->gather(on(x), on(indices), y);
+            on->scatter_add(on(dy), on(indices), dx);
+            return std::vector{y, dx};
+          },
+          this->bounds(300));
+    }
+  }
+}
+
+TYPED_TEST(StructureLoops, ThreadsChangeNothing) {
+  const auto on = this->tested();
+  const Tensor columns = on(this->random({3, 9001, 17}, 1)), line = on(this->random({1, 500000, 1}, 2)),
+               rows = on(this->random({1, 9001, 70}, 3));
+  const Tensor indices = on(random_tensor({9001}, DType::kInt64, 4, 0, 50));
+  expect_same_bits_on_any_number_of_threads([&] {
+    const Tensor sums = on.empty({3, 17}), variance = on.empty({3, 17}), total = on.empty({1, 1}),
+                 scan = on.empty(columns.shape()), added = on.empty({1, 50, 70}), turned = on.empty({3, 17, 9001});
+    on->sum_dim(columns, Term::kSquare, 1, sums);
+    on->variance_dim(columns, 9000, variance);
+    on->sum_dim(line, Term::kValue, 1, total);
+    on->scan({}, columns, false, scan);
+    on->scatter_add(rows, indices, added);
+    on->copy_strided(columns, {.strides = {9001 * 17, 1, 17}}, turned.shape(), turned, dense_walk(turned.shape()));
+    return std::vector{sums, variance, total, scan, added, turned};
+  });
+}
+
+}  // namespace
+}  // namespace lockstep::kernels

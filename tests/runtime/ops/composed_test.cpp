@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products, contractions, norms, scans and softmax over a dimension.
+#include <cmath>
+
+#include "amp/autocast/autocast.h"
+#include "tests/runtime/ops/operation_fixture.h"
+
+namespace lockstep::ops {
+namespace {
+
+using ops::testing::AllTypes;
+using ops::testing::OnName;
+
+template <class T>
+class ComposedTest : public ops::testing::OperationTest<T> {};
+TYPED_TEST_SUITE(ComposedTest, AllTypes, OnName);
+
+std::vector<double> values(const Tensor& tensor) { return kernels::testing::values_of(tensor); }
+
+TYPED_TEST(ComposedTest, Products) {
+  for (const std::int64_t m : {3, 1, 0}) {
+    this->check_twice([](const auto& in) { return mm(in[0], in[1]); },
+                      {this->random({m, 4}, 1), this->random({4, 2}, 2)}, {.terms = 8});
+    this->check_twice([](const auto& in) { return bmm(in[0], in[1]); },
+                      {this->random({m, 2, 4}, 1), this->random({m, 4, 3}, 2)}, {.terms = 8});
+    this->check_twice([](const auto& in) { return mv(in[0], in[1]); }, {this->random({m, 4}, 1), this->random({4}, 2)},
+                      {.terms = 8});
+    this->check_twice([](const auto& in) { return dot(in[0], in[1]); }, {this->random({m}, 1), this->random({m}, 2)},
+                      {.terms = 4});
+    this->check_twice([](const auto& in) { return vecdot(in[0], in[1]); },
+                      {this->random({m, 4}, 1), this->random({4}, 2)}, {.terms = 16, .intermediate = 4});
+  }
+  EXPECT_THROW(mm(this->random({3}, 1), this->random({3, 2}, 1)), ShapeError);
+  EXPECT_THROW(dot(this->random({3}, 1), this->random({2}, 1)), ShapeError);
+}
+
+TYPED_TEST(ComposedTest, ProductsWithASummand) {
+  for (const AddOptions& options : {AddOptions{}, AddOptions{.beta = 0.5, .alpha = 2}}) {
+    const ops::testing::Accuracy accuracy{.terms = 32, .magnitude = 2, .intermediate = 8};
+    const Tensor a = this->random({3, 4}, 1), b = this->random({4, 2}, 2), v = this->random({4}, 3);
+    this->check_twice([&](const auto& in) { return addmm(in[0], in[1], in[2], options); },
+                      {this->random({3, 2}, 4), a, b}, accuracy);
+    this->check_twice([&](const auto& in) { return addmm(in[0], in[1], in[2], options); }, {this->random({2}, 4), a, b},
+                      accuracy);
+    this->check_twice([&](const auto& in) { return addmv(in[0], in[1], in[2], options); }, {this->random({3}, 4), a, v},
+                      accuracy);
+    this->check_twice([&](const auto& in) { return addr(in[0], in[1], in[2], options); },
+                      {this->random({3, 4}, 4), this->random({3}, 5), v}, accuracy);
+    const Tensor batch_a = this->random({2, 3, 4}, 6), batch_b = this->random({2, 4, 2}, 7);
+    this->check_twice([&](const auto& in) { return addbmm(in[0], in[1], in[2], options); },
+                      {this->random({3, 2}, 4), batch_a, batch_b}, accuracy);
+    this->check_twice([&](const auto& in) { return baddbmm(in[0], in[1], in[2], options); },
+                      {this->random({2, 3, 2}, 4), batch_a, batch_b}, accuracy);
+  }
+  const Tensor nan = kernels::testing::tensor_of({NAN}, {1}, this->kDType).to(this->kDevice);
+  EXPECT_FALSE(std::isnan(
+      addmm(nan, this->random({1, 2}, 1).to(this->kDevice), this->random({2, 1}, 2).to(this->kDevice), {.beta = 0})
+          .item()));
+}
+
+TYPED_TEST(ComposedTest, ChainsOfMatrices) {
+  const ops::testing::Accuracy accuracy{.terms = 200, .magnitude = 8, .intermediate = 40};
+  this->check_twice(
+      [](const auto& in) { return chain_matmul(in); },
+      {this->random({3, 5}, 1), this->random({5, 2}, 2), this->random({2, 4}, 3), this->random({4, 1}, 4)}, accuracy);
+  this->check_twice([](const auto& in) { return chain_matmul(in); },
+                    {this->random({5}, 1), this->random({5, 2}, 2), this->random({2}, 3)}, accuracy);
+  EXPECT_THROW(chain_matmul({this->random({3, 2}, 1), this->random({3, 2}, 1)}), ShapeError);
+}
+
+TYPED_TEST(ComposedTest, Einsum) {
+  struct Case {
+    const char* equation;
+    Shape a, b, result;
+  };
+  const Case cases[] = {{"ij,jk->ik", {3, 4}, {4, 2}, {3, 2}},
+                        {"bij,bjk->bik", {2, 3, 4}, {2, 4, 3}, {2, 3, 3}},
+                        {"ij, kj", {3, 4}, {2, 4}, {3, 2}},
+                        {"bhid,bhjd->bhij", {2, 2, 3, 4}, {2, 2, 5, 4}, {2, 2, 3, 5}},
+                        {"i,j->ji", {3}, {2}, {2, 3}},
+                        {"i,i->", {3}, {3}, {}},
+                        {"ijk,kl->jl", {2, 3, 4}, {4, 2}, {3, 2}},
+                        {"ij,kj->i", {3, 4}, {2, 4}, {3}},
+                        {"ib,bj->bji", {3, 2}, {2, 4}, {2, 4, 3}},
+                        {"ij,ij->ij", {3, 4}, {3, 4}, {3, 4}},
+                        {"ij,->ji", {3, 4}, {}, {4, 3}},
+                        {"ij,jk->ik", {3, 0}, {0, 2}, {3, 2}}};
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.equation);
+    const Tensor a = this->random(c.a, 1), b = this->random(c.b, 2);
+    EXPECT_EQ(einsum(c.equation, a, b).shape(), c.result);
+    this->check_twice([&](const auto& in) { return einsum(c.equation, in[0], in[1]); }, {a, b},
+                      {.terms = 32, .magnitude = 2, .intermediate = 8});
+  }
+  const Tensor a = this->random({3, 3}, 1);
+  for (const char* bad :
+       {"...i,ij->j", "ii,ij->j", "ij,jk,kl->il", "ij->ji", "ij,jk->iz", "i,jk->ik", "ij,jk->ii", "1j,jk"}) {
+    EXPECT_THROW(einsum(bad, a, a), UsageError) << bad;
+  }
+  EXPECT_THROW(einsum("ij,jk->ik", a, this->random({2, 3}, 1)), ShapeError);
+}
+
+TYPED_TEST(ComposedTest, Tensordot) {
+  this->check_twice([](const auto& in) { return tensordot(in[0], in[1], 2); },
+                    {this->random({2, 3, 4}, 1), this->random({3, 4, 2}, 2)}, {.terms = 24});
+  this->check_twice(
+      [](const auto& in) {
+        return tensordot(in[0], in[1], {2, 0}, {0, -1});
+      },
+      {this->random({2, 3, 4}, 1), this->random({4, 3, 2}, 2)}, {.terms = 24});
+  this->check_twice([](const auto& in) { return tensordot(in[0], in[1], 0); },
+                    {this->random({2}, 1), this->random({3}, 2)}, {.terms = 8});
+  EXPECT_THROW(tensordot(this->random({2, 3}, 1), this->random({2, 3}, 1), 1), ShapeError);
+}
+
+TYPED_TEST(ComposedTest, LogSumExp) {
+  for (const Shape& shape : {Shape{5, 3, 4}, Shape{1, 3, 1}}) {
+    for (const Dims& dims : {Dims(1), Dims({0, 2}), Dims(-1), Dims({})}) {
+      this->check_twice([&](const auto& in) { return logsumexp(in[0], dims); }, {this->random(shape, 1, -3, 3)},
+                        {.terms = 60, .magnitude = 4});
+    }
+  }
+  const double inf = INFINITY;
+  const Tensor x =
+      kernels::testing::tensor_of({30000, 30000, -inf, -inf, inf, 0}, {3, 2}, this->kDType).to(this->kDevice);
+  const Tensor y = logsumexp(x, 1);
+  kernels::testing::expect_close(y, std::vector<double>{30000 + std::log(2.0), -inf, inf}, {.relative = 0.01});
+  EXPECT_EQ(logsumexp(Tensor::zeros({2, 0}, this->kDType, this->kDevice), 1).item(), -INFINITY);
+}
+
+TYPED_TEST(ComposedTest, VectorNorms) {
+  for (const Shape& shape : {Shape{5, 3, 4}, Shape{1, 3, 1}}) {
+    const Tensor x = this->random(shape, 1);
+    for (const Dims& dims : {Dims(1), Dims({0, 2}), Dims(-1), Dims({})}) {
+      for (const double order : {2.0, 1.0, static_cast<double>(INFINITY), -static_cast<double>(INFINITY), 3.0}) {
+        this->check_twice([&](const auto& in) { return vector_norm(in[0], order, dims); }, {x},
+                          {.terms = 120, .magnitude = 2, .intermediate = 2});
+      }
+    }
+  }
+  const Tensor x = kernels::testing::tensor_of({3, 4, 0, 0}, {2, 2}, this->kDType).to(this->kDevice);
+  EXPECT_EQ(values(vector_norm(x, 2, -1)), (std::vector<double>{5, 0}));
+  EXPECT_EQ(values(vector_norm(x, 0, -1)), (std::vector<double>{2, 0}));
+  x.set_requires_grad(true);
+  const Tensor dx = autograd::grad(sum(vector_norm(x, 2, -1)), {x})[0];
+  EXPECT_EQ(dx.item(2), 0);
+  kernels::testing::expect_close(dx, std::vector<double>{0.6, 0.8, 0, 0}, {.relative = 0.01});
+}
+
+TYPED_TEST(ComposedTest, MatrixNorms) {
+  for (const MatrixNorm norm : {MatrixNorm::kFrobenius, MatrixNorm::kOne, MatrixNorm::kInfinity}) {
+    this->check_twice([&](const auto& in) { return matrix_norm(in[0], norm); }, {this->random({2, 3, 4}, 1)},
+                      {.terms = 32, .magnitude = 2, .intermediate = 2});
+  }
+  EXPECT_THROW(matrix_norm(this->random({3}, 1)), ShapeError);
+}
+
+TYPED_TEST(ComposedTest, CosineSimilarity) {
+  this->check_twice([](const auto& in) { return cosine_similarity(in[0], in[1]); },
+                    {this->random({3, 4, 2}, 1), this->random({3, 4, 2}, 2)}, {.terms = 40, .magnitude = 2});
+  this->check_twice([](const auto& in) { return cosine_similarity(in[0], in[1], -1); },
+                    {this->random({3, 4}, 1), this->random({4}, 2)}, {.terms = 40, .magnitude = 4});
+  EXPECT_EQ(cosine_similarity(Tensor::zeros({1, 2}, this->kDType), this->random({1, 2}, 1)).item(), 0);
+}
+
+TYPED_TEST(ComposedTest, RunningSumsAndProducts) {
+  for (const Shape& shape : {Shape{5, 3, 4}, Shape{1, 3, 1}, Shape{2, 0, 3}}) {
+    const Tensor x = this->random(shape, 1);
+    for (const int dim : {0, 1, -1}) {
+      this->check_twice([&](const auto& in) { return cumsum(in[0], dim); }, {x}, {.terms = 20});
+      this->check_twice([&](const auto& in) { return cumprod(in[0], dim); }, {x}, {.terms = 60, .intermediate = 8});
+      this->check_twice([&](const auto& in) { return prod(in[0], dim); }, {x}, {.terms = 60, .intermediate = 4});
+      this->check_twice([&](const auto& in) { return recurrence(in[0], in[1], dim, true); },
+                        {x, this->random(shape, 2)}, {.terms = 60, .intermediate = 16});
+    }
+  }
+  this->check_twice([](const auto& in) { return prod(in[0]); }, {this->random({2, 3}, 1)},
+                    {.terms = 20, .intermediate = 4});
+}
+
+TYPED_TEST(ComposedTest, ProductsOfZeros) {
+  for (const std::vector<double>& numbers : {std::vector<double>{2, 0, 3, 4}, {0, 2, 0, 3}}) {
+    const Tensor x = kernels::testing::tensor_of(numbers, {4}, this->kDType);
+    this->check_twice([](const auto& in) { return prod(in[0], 0); }, {x}, {.terms = 20, .magnitude = 20});
+    this->check_twice([](const auto& in) { return cumprod(in[0], 0); }, {x},
+                      {.terms = 20, .magnitude = 40, .intermediate = 40});
+  }
+}
+
+TYPED_TEST(ComposedTest, SoftmaxOverADimension) {
+  for (const int dim : {0, 1, -1}) {
+    this->check_twice([&](const auto& in) { return softmax(in[0], dim); }, {this->random({5, 3, 4}, 1, -3, 3)},
+                      {.terms = 8, .intermediate = 1.5});
+    this->check_twice([&](const auto& in) { return log_softmax(in[0], dim); }, {this->random({5, 3, 4}, 1, -3, 3)},
+                      {.terms = 8, .magnitude = 12, .intermediate = 2});
+  }
+  EXPECT_EQ(softmax(this->random({}, 1), 0).item(), 1);
+}
+
+TYPED_TEST(ComposedTest, StandardDeviation) {
+  this->check_twice([](const auto& in) { return std(in[0], 1); }, {this->random({3, 5}, 1)},
+                    {.terms = 40, .magnitude = 2, .intermediate = 2});
+  const Tensor x = kernels::testing::tensor_of({2, 2, 2}, {1, 3}, this->kDType);
+  x.set_requires_grad(true);
+  EXPECT_EQ(values(autograd::grad(sum(std(x, 1)), {x})[0]), (std::vector<double>{0, 0, 0}));
+}
+
+TYPED_TEST(ComposedTest, MaskedFill) {
+  const Tensor mask = kernels::testing::tensor_of({0, 1, 0, 1}, {4}, DType::kBool);
+  this->check_twice([&](const auto& in) { return masked_fill(in[0], mask.to(in[0].device()), -2); },
+                    {this->random({3, 4}, 1)});
+}
+
+/// The dtype of a result under autocast is its policy's; a named dtype overrides it.
+TEST(Composed, DtypesUnderAutocast) {
+  const Tensor matrix = kernels::testing::random_tensor({4, 4}, DType::kFloat32, 1), vector = matrix.reshaped({16}),
+               batch = matrix.reshaped({1, 4, 4}), half = Tensor::zeros({4, 4}, DType::kFloat16),
+               row = matrix.rows(0, 1).reshaped({4});
+  const amp::Autocast autocast(DType::kFloat16);
+  for (const Tensor& lower :
+       {mm(matrix, matrix), bmm(batch, batch), mv(matrix, row), vecdot(matrix, matrix), addmm(matrix, matrix, matrix),
+        addmv(row, matrix, row), addr(matrix, row, row), addbmm(matrix, batch, batch), baddbmm(batch, batch, batch),
+        chain_matmul({matrix, matrix, matrix}), einsum("ij,jk->ik", matrix, matrix),
+        einsum("ij,kl->k", matrix, matrix)}) {
+    EXPECT_EQ(lower.dtype(), DType::kFloat16);
+  }
+  const Tensor half_row = half.rows(0, 1).reshaped({4});
+  for (const Tensor& wide :
+       {dot(row, half_row), tensordot(matrix, half, 1), logsumexp(half, 0), cosine_similarity(half, half),
+        prod(half, 0), softmax(half, 0), log_softmax(half, 1), cumsum(half, 0), cumprod(half, 0), vector_norm(half),
+        matrix_norm(half), sum(half, 0), sum(half)}) {
+    EXPECT_EQ(wide.dtype(), DType::kFloat32);
+  }
+  for (const Tensor& same : {dot(half_row, half_row), mean(half, 0), var(half, 0), std(half, 0), amax(half, 0),
+                             permute(half, {1, 0}), cat({half, half}), slice(half, 0, 0, 2)}) {
+    EXPECT_EQ(same.dtype(), DType::kFloat16);
+  }
+  constexpr DType kNamed = DType::kBFloat16;
+  for (const Tensor& named :
+       {sum(matrix, 0, {.dtype = kNamed}), prod(matrix, 0, {.dtype = kNamed}), cumsum(matrix, 0, kNamed),
+        cumprod(matrix, 0, kNamed), softmax(matrix, 0, kNamed), log_softmax(matrix, 1, kNamed),
+        vector_norm(matrix, 2, {}, {.dtype = kNamed}), matrix_norm(matrix, MatrixNorm::kOne, {.dtype = kNamed})}) {
+    EXPECT_EQ(named.dtype(), kNamed);
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::ops
