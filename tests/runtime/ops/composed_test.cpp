@@ -19,14 +19,14 @@ std::vector<double> values(const Tensor& tensor) { return kernels::testing::valu
 
 TYPED_TEST(ComposedTest, Products) {
   for (const std::int64_t m : {3, 1, 0}) {
-    this->check([](const auto& in) { return mm(in[0], in[1]); }, {this->random({m, 4}, 1), this->random({4, 2}, 2)},
-                {.terms = 8});
-    this->check([](const auto& in) { return bmm(in[0], in[1]); },
-                {this->random({m, 2, 4}, 1), this->random({m, 4, 3}, 2)}, {.terms = 8});
-    this->check([](const auto& in) { return mv(in[0], in[1]); }, {this->random({m, 4}, 1), this->random({4}, 2)},
-                {.terms = 8});
-    this->check([](const auto& in) { return dot(in[0], in[1]); }, {this->random({m}, 1), this->random({m}, 2)},
-                {.terms = 4});
+    this->check_twice([](const auto& in) { return mm(in[0], in[1]); },
+                      {this->random({m, 4}, 1), this->random({4, 2}, 2)}, {.terms = 8});
+    this->check_twice([](const auto& in) { return bmm(in[0], in[1]); },
+                      {this->random({m, 2, 4}, 1), this->random({m, 4, 3}, 2)}, {.terms = 8});
+    this->check_twice([](const auto& in) { return mv(in[0], in[1]); }, {this->random({m, 4}, 1), this->random({4}, 2)},
+                      {.terms = 8});
+    this->check_twice([](const auto& in) { return dot(in[0], in[1]); }, {this->random({m}, 1), this->random({m}, 2)},
+                      {.terms = 4});
     this->check_twice([](const auto& in) { return vecdot(in[0], in[1]); },
                       {this->random({m, 4}, 1), this->random({4}, 2)}, {.terms = 16, .intermediate = 4});
   }
@@ -38,19 +38,19 @@ TYPED_TEST(ComposedTest, ProductsWithASummand) {
   for (const AddOptions& options : {AddOptions{}, AddOptions{.beta = 0.5, .alpha = 2}}) {
     const ops::testing::Accuracy accuracy{.terms = 32, .magnitude = 2, .intermediate = 8};
     const Tensor a = this->random({3, 4}, 1), b = this->random({4, 2}, 2), v = this->random({4}, 3);
-    this->check([&](const auto& in) { return addmm(in[0], in[1], in[2], options); }, {this->random({3, 2}, 4), a, b},
-                accuracy);
-    this->check([&](const auto& in) { return addmm(in[0], in[1], in[2], options); }, {this->random({2}, 4), a, b},
-                accuracy);
-    this->check([&](const auto& in) { return addmv(in[0], in[1], in[2], options); }, {this->random({3}, 4), a, v},
-                accuracy);
+    this->check_twice([&](const auto& in) { return addmm(in[0], in[1], in[2], options); },
+                      {this->random({3, 2}, 4), a, b}, accuracy);
+    this->check_twice([&](const auto& in) { return addmm(in[0], in[1], in[2], options); }, {this->random({2}, 4), a, b},
+                      accuracy);
+    this->check_twice([&](const auto& in) { return addmv(in[0], in[1], in[2], options); }, {this->random({3}, 4), a, v},
+                      accuracy);
     this->check_twice([&](const auto& in) { return addr(in[0], in[1], in[2], options); },
                       {this->random({3, 4}, 4), this->random({3}, 5), v}, accuracy);
     const Tensor batch_a = this->random({2, 3, 4}, 6), batch_b = this->random({2, 4, 2}, 7);
-    this->check([&](const auto& in) { return addbmm(in[0], in[1], in[2], options); },
-                {this->random({3, 2}, 4), batch_a, batch_b}, accuracy);
-    this->check([&](const auto& in) { return baddbmm(in[0], in[1], in[2], options); },
-                {this->random({2, 3, 2}, 4), batch_a, batch_b}, accuracy);
+    this->check_twice([&](const auto& in) { return addbmm(in[0], in[1], in[2], options); },
+                      {this->random({3, 2}, 4), batch_a, batch_b}, accuracy);
+    this->check_twice([&](const auto& in) { return baddbmm(in[0], in[1], in[2], options); },
+                      {this->random({2, 3, 2}, 4), batch_a, batch_b}, accuracy);
   }
   const Tensor nan = kernels::testing::tensor_of({NAN}, {1}, this->kDType).to(this->kDevice);
   EXPECT_FALSE(std::isnan(
@@ -60,11 +60,11 @@ TYPED_TEST(ComposedTest, ProductsWithASummand) {
 
 TYPED_TEST(ComposedTest, ChainsOfMatrices) {
   const ops::testing::Accuracy accuracy{.terms = 200, .magnitude = 8, .intermediate = 40};
-  this->check([](const auto& in) { return chain_matmul(in); },
-              {this->random({3, 5}, 1), this->random({5, 2}, 2), this->random({2, 4}, 3), this->random({4, 1}, 4)},
-              accuracy);
-  this->check([](const auto& in) { return chain_matmul(in); },
-              {this->random({5}, 1), this->random({5, 2}, 2), this->random({2}, 3)}, accuracy);
+  this->check_twice(
+      [](const auto& in) { return chain_matmul(in); },
+      {this->random({3, 5}, 1), this->random({5, 2}, 2), this->random({2, 4}, 3), this->random({4, 1}, 4)}, accuracy);
+  this->check_twice([](const auto& in) { return chain_matmul(in); },
+                    {this->random({5}, 1), this->random({5, 2}, 2), this->random({2}, 3)}, accuracy);
   EXPECT_THROW(chain_matmul({this->random({3, 2}, 1), this->random({3, 2}, 1)}), ShapeError);
 }
 
@@ -89,8 +89,8 @@ TYPED_TEST(ComposedTest, Einsum) {
     SCOPED_TRACE(c.equation);
     const Tensor a = this->random(c.a, 1), b = this->random(c.b, 2);
     EXPECT_EQ(einsum(c.equation, a, b).shape(), c.result);
-    this->check([&](const auto& in) { return einsum(c.equation, in[0], in[1]); }, {a, b},
-                {.terms = 32, .magnitude = 2, .intermediate = 8});
+    this->check_twice([&](const auto& in) { return einsum(c.equation, in[0], in[1]); }, {a, b},
+                      {.terms = 32, .magnitude = 2, .intermediate = 8});
   }
   const Tensor a = this->random({3, 3}, 1);
   for (const char* bad :
@@ -101,15 +101,15 @@ TYPED_TEST(ComposedTest, Einsum) {
 }
 
 TYPED_TEST(ComposedTest, Tensordot) {
-  this->check([](const auto& in) { return tensordot(in[0], in[1], 2); },
-              {this->random({2, 3, 4}, 1), this->random({3, 4, 2}, 2)}, {.terms = 24});
-  this->check(
+  this->check_twice([](const auto& in) { return tensordot(in[0], in[1], 2); },
+                    {this->random({2, 3, 4}, 1), this->random({3, 4, 2}, 2)}, {.terms = 24});
+  this->check_twice(
       [](const auto& in) {
         return tensordot(in[0], in[1], {2, 0}, {0, -1});
       },
       {this->random({2, 3, 4}, 1), this->random({4, 3, 2}, 2)}, {.terms = 24});
-  this->check([](const auto& in) { return tensordot(in[0], in[1], 0); }, {this->random({2}, 1), this->random({3}, 2)},
-              {.terms = 8});
+  this->check_twice([](const auto& in) { return tensordot(in[0], in[1], 0); },
+                    {this->random({2}, 1), this->random({3}, 2)}, {.terms = 8});
   EXPECT_THROW(tensordot(this->random({2, 3}, 1), this->random({2, 3}, 1), 1), ShapeError);
 }
 
@@ -189,10 +189,10 @@ TYPED_TEST(ComposedTest, ProductsOfZeros) {
 
 TYPED_TEST(ComposedTest, SoftmaxOverADimension) {
   for (const int dim : {0, 1, -1}) {
-    this->check([&](const auto& in) { return softmax(in[0], dim); }, {this->random({5, 3, 4}, 1, -3, 3)},
-                {.terms = 8, .intermediate = 1.5});
-    this->check([&](const auto& in) { return log_softmax(in[0], dim); }, {this->random({5, 3, 4}, 1, -3, 3)},
-                {.terms = 8, .magnitude = 12, .intermediate = 2});
+    this->check_twice([&](const auto& in) { return softmax(in[0], dim); }, {this->random({5, 3, 4}, 1, -3, 3)},
+                      {.terms = 8, .intermediate = 1.5});
+    this->check_twice([&](const auto& in) { return log_softmax(in[0], dim); }, {this->random({5, 3, 4}, 1, -3, 3)},
+                      {.terms = 8, .magnitude = 12, .intermediate = 2});
   }
   EXPECT_EQ(softmax(this->random({}, 1), 0).item(), 1);
 }
