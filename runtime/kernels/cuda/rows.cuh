@@ -84,4 +84,34 @@ __device__ void for_each_row(Team team, std::int64_t rows, Visit visit) {
   }
 }
 
+/// Elements of a row that a thread holds in registers, and the largest blocks that do so: rows up to their product are
+/// read once.
+constexpr int kHeld = 32;
+constexpr unsigned kHoldingThreads = 512;
+/// Longer rows are read twice. Two such blocks on a multiprocessor leave the second reading mostly to the L2 cache.
+constexpr unsigned kStreamingThreads = 1024;
+
+/// Threads that hold a row of more than kWarpRow: four accesses each where the row is short, and all of kHeld in the
+/// end. 0: the row is too long.
+template <int W>
+unsigned holding_threads(std::int64_t channels) {
+  if (channels > static_cast<std::int64_t>(kHeld) * kHoldingThreads) return 0;
+  const std::int64_t wanted = std::max<std::int64_t>((channels + 4 * W - 1) / (4 * W), 32);
+  return std::min(std::bit_ceil(static_cast<unsigned>(wanted)), kHoldingThreads);
+}
+
+/// Calls launch(grid, team) for a kernel that holds rows, or launch_streamed(grid, team).
+template <int W, class Launch, class LaunchStreamed>
+void choose_row_kernel(std::int64_t rows, std::int64_t channels, Launch launch, LaunchStreamed launch_streamed) {
+  const unsigned threads = holding_threads<W>(channels);
+  const RowGrid grid = grid_of_rows<W>(rows, channels, threads > 0 ? threads : kStreamingThreads);
+  if (grid.of_warps(channels)) {
+    launch(grid, Lanes{grid.team});
+  } else if (threads > 0) {
+    launch(grid, WholeBlock{grid.team});
+  } else {
+    launch_streamed(grid, WholeBlock{grid.team});
+  }
+}
+
 }  // namespace lockstep::kernels::cuda
