@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/nn/forward.h"
 
+#include <optional>
+
 #include "amp/autocast/autocast.h"
 #include "runtime/nn/arena.h"
 #include "runtime/ops/shape.h"
@@ -14,12 +16,12 @@ Tensor forward(Module& model, const Tensor& input) {
   const TraceRange trace("forward");
   if (!model.arena()) return model.forward(input);
   const ArenaOptions& level = model.arena()->options();
-  if (level.reduced_parameters) {
-    return ops::cast(model.forward(ops::cast(input, level.compute_dtype)), DType::kFloat32);
-  }
-  if (!is_reduced(level.compute_dtype)) return model.forward(input);
-  const amp::Autocast autocast(level.compute_dtype);
-  return model.forward(input);
+  const bool cast_operations = level.autocast.value_or(!level.reduced_parameters && is_reduced(level.compute_dtype));
+  std::optional<amp::Autocast> autocast;
+  if (cast_operations) autocast.emplace(level.compute_dtype);
+  const Tensor output = model.forward(level.reduced_parameters ? ops::cast(input, level.compute_dtype) : input);
+  if (level.output_dtype) return ops::cast(output, *level.output_dtype);
+  return level.reduced_parameters ? ops::cast(output, DType::kFloat32) : output;
 }
 
 }  // namespace lockstep::nn
