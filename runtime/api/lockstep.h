@@ -6,6 +6,7 @@
 // Tensors and operations on them, differentiated.
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/engine.h"
+#include "runtime/autograd/function.h"
 #include "runtime/autograd/grad_mode.h"
 #include "runtime/autograd/node.h"
 #include "runtime/autograd/saved_tensor.h"
@@ -34,4 +35,5 @@
 #include "runtime/optim/schedule.h"
 #include "runtime/optim/sgd.h"
 #include "runtime/step/checkpoints.h"
+#include "runtime/step/replicas.h"
 #include "runtime/step/training_step.h"
