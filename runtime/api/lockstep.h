@@ -12,6 +12,7 @@
 #include "runtime/autograd/saved_tensor.h"
 #include "runtime/ops/ops.h"
 #include "runtime/tensor/error.h"
+#include "runtime/tensor/memory.h"
 #include "runtime/tensor/tensor.h"
 
 // Models and the data that they learn from.
@@ -34,6 +35,7 @@
 #include "runtime/optim/clip.h"
 #include "runtime/optim/schedule.h"
 #include "runtime/optim/sgd.h"
+#include "runtime/optim/state_dict.h"
 #include "runtime/step/checkpoints.h"
 #include "runtime/step/replicas.h"
 #include "runtime/step/training_step.h"

@@ -67,7 +67,8 @@ TEST(InitializeOverrides, ThatContradictTheLevelAreRefused) {
           "amp.cast_model_type: must be float32 or the compute dtype, float16, is bfloat16");
   refused({.opt_level = OptLevel::kO1, .cast_model_outputs = DType::kInt64},
           "amp.cast_model_outputs: must be a floating dtype, is int64");
-  refused({.opt_level = OptLevel::kO1, .keep_batch_norm_fp32 = false}, "keep_batch_norm_fp32: cannot be false under O1");
+  refused({.opt_level = OptLevel::kO1, .keep_batch_norm_fp32 = false},
+          "keep_batch_norm_fp32: cannot be false under O1");
   EXPECT_NO_THROW(properties_of({.opt_level = OptLevel::kO3, .keep_batch_norm_fp32 = true}));
 }
 
@@ -102,8 +103,11 @@ TEST(InitializeLists, RefuseWhatDoesNotBelongTogether) {
   EXPECT_FALSE(one.arena());
   EXPECT_THAT([&] { initialize({&one, &one}, {}); }, ThrowsMessage<UsageError>(HasSubstr("share parameter")));
   initialize({&one}, {});
-  EXPECT_THAT([&] { initialize({&two, &one}, {of_two.get()}); },
-              ThrowsMessage<UsageError>(HasSubstr("called on this model before")));
+  EXPECT_THAT(
+      [&] {
+        initialize({&two, &one}, {of_two.get()});
+      },
+      ThrowsMessage<UsageError>(HasSubstr("called on this model before")));
   EXPECT_FALSE(two.arena());
 }
 
