@@ -23,7 +23,9 @@ class Autocast {
   /// The dtype of lower-precision operations where enabled.
   static DType dtype();
 
-  /// What a guard changes.
+  /// What a guard changes. A new thread starts with autocast off; a worker enters its caller's scope by
+  ///   const auto scope = amp::Autocast::state();
+  ///   std::thread worker([scope] { const amp::Autocast here(scope); ... });
   using State = autograd::AutocastState;
   static State state();
   explicit Autocast(State state);

@@ -26,6 +26,12 @@ struct AmpOptions {
   std::optional<bool> keep_batch_norm_fp32 = {};
   /// The optimizer updates float32 weights. Default: false under O3, else true. False needs O2 or O3.
   std::optional<bool> master_weights = {};
+  /// Dtype of the model's weights, float32 or `dtype`. Default: `dtype` under O2 and O3, else float32.
+  std::optional<DType> cast_model_type = {};
+  /// Operations are cast by policy (Apex's patch_torch_functions). Default: true under O1, else false.
+  std::optional<bool> autocast = {};
+  /// Dtype of what the model gives. Default: float32 where the weights are of 16 bits, else whatever comes out.
+  std::optional<DType> cast_model_outputs = {};
 
   bool operator==(const AmpOptions&) const = default;
 };
@@ -40,6 +46,7 @@ struct OptLevelProperties {
   bool reduced_parameters = false;  ///< the model's weights are 16-bit (O2, O3)
   bool keep_batch_norm_fp32 = true;
   bool master_weights = true;
+  std::optional<DType> output_dtype = {};  ///< of what the model gives; nothing: as nn::ArenaOptions says
 
   bool operator==(const OptLevelProperties&) const = default;
 };

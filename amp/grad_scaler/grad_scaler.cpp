@@ -2,7 +2,9 @@
 #include "amp/grad_scaler/grad_scaler.h"
 
 #include <algorithm>
+#include <atomic>
 
+#include "runtime/autograd/node.h"
 #include "runtime/ops/elementwise.h"
 #include "runtime/ops/shape.h"
 #include "runtime/tensor/error.h"
@@ -10,6 +12,8 @@
 namespace lockstep::amp {
 
 namespace {
+
+std::atomic<std::uint64_t> next_id{1};
 
 /// Computed in double, as PyTorch does.
 float inverse_of(float scale) { return static_cast<float>(1.0 / static_cast<double>(scale)); }
@@ -33,7 +37,8 @@ kernels::LossScaleOptions rule_of(const GradScalerOptions& options) {
 }  // namespace
 
 GradScaler::GradScaler(std::shared_ptr<comm::Communicator> communicator, const GradScalerOptions& options)
-    : options_(checked(options)),
+    : id_(next_id.fetch_add(1, std::memory_order_relaxed)),
+      options_(checked(options)),
       communicator_(communicator->size() > 1 ? communicator->duplicate("loss_scale") : std::move(communicator)) {
   initial_.scale = options.enabled ? static_cast<float>(options.init) : 1.0f;
   initial_.inverse = inverse_of(initial_.scale);
@@ -75,7 +80,15 @@ Tensor GradScaler::scale(const Tensor& loss) {
   // 65536 times a float16 loss is infinite.
   const Tensor wide = is_reduced(loss.dtype()) ? ops::cast(loss, DType::kFloat32) : loss;
   scaled_ = true;
-  return ops::scale_by(wide, &state_.data()->scale);
+  const Tensor scaled = ops::scale_by(wide, &state_.data()->scale);
+  // The gradients that come of it are known to be this scaler's.
+  const Tensor marked = scaled.detach();
+  autograd::record(marked, "loss_scale", {scaled},
+                   {.recorded = [id = id_](const Tensor& grad, const autograd::BackwardContext& context) {
+                     context.note_scaler(id);
+                     return std::vector<Tensor>{grad};
+                   }});
+  return marked;
 }
 
 std::vector<Tensor> GradScaler::scale(const std::vector<Tensor>& losses) {
@@ -93,6 +106,13 @@ void GradScaler::require_gradients(const char* operation, const optim::Optimizer
 }
 
 void GradScaler::require_own(const char* operation, const optim::Optimizer& optimizer) const {
+  for (const optim::Optimizer::Slot& slot : optimizer.slots()) {
+    const std::uint64_t scaler = slot.arena->scaler_of(slot.number);
+    if (scaler == 0 || scaler == id_) continue;
+    throw UsageError(
+        std::string(operation) + ": another GradScaler has scaled the gradient of " + slot.parameter().name,
+        "Step an optimizer with the scaler of its losses.");
+  }
   for (const nn::Arena* arena : optimizer.arenas()) {
     if (arena->ranks() <= communicator_->size()) continue;
     throw UsageError(std::string(operation) + ": " + std::to_string(arena->ranks()) +

@@ -124,6 +124,7 @@ class GradScaler {
   void require_gradients(const char* operation, const optim::Optimizer& optimizer) const;
   void require_own(const char* operation, const optim::Optimizer& optimizer) const;
 
+  std::uint64_t id_;  ///< of this process, never given twice
   GradScalerOptions options_;
   std::shared_ptr<comm::Communicator> communicator_;
   kernels::LossScaleState initial_;

@@ -1,22 +1,65 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "amp/grad_scaler/opt_level.h"
 
+#include <memory>
+#include <unordered_set>
+
 #include "runtime/tensor/error.h"
 
 namespace lockstep::amp {
 
-void initialize(nn::Module& model, optim::Optimizer& optimizer, const AmpOptions& options, Device device) {
+namespace {
+
+/// The parameters of all models, each by its place in the graph. Throws where a model was initialized before, or two
+/// have one parameter.
+std::unordered_set<const void*> parameters_of(const std::vector<nn::Module*>& models) {
+  std::unordered_set<const void*> known;
+  for (const nn::Module* model : models) {
+    if (model->arena()) throw UsageError("amp::initialize was called on this model before");
+    for (const nn::Parameter& parameter : model->parameters()) {
+      if (known.insert(parameter.tensor.autograd_meta().get()).second) continue;
+      throw UsageError("two models given to amp::initialize share parameter " + parameter.name,
+                       "Make them parts of one model.");
+    }
+  }
+  return known;
+}
+
+nn::ArenaOptions arena_options(const OptLevelProperties& properties, Device device) {
+  nn::ArenaOptions options;
+  options.compute_dtype = properties.compute_dtype;
+  options.reduced_parameters = properties.reduced_parameters;
+  options.autocast = properties.autocast;
+  options.output_dtype = properties.output_dtype;
+  options.keep_norm_float32 = properties.keep_batch_norm_fp32;
+  options.master_weights = properties.master_weights;
+  options.device = device;
+  return options;
+}
+
+}  // namespace
+
+void initialize(const std::vector<nn::Module*>& models, const std::vector<optim::Optimizer*>& optimizers,
+                const AmpOptions& options, Device device) {
   const OptLevelProperties properties = properties_of(options);
-  nn::ArenaOptions arena_options;
-  arena_options.compute_dtype = properties.compute_dtype;
-  arena_options.reduced_parameters = properties.reduced_parameters;
-  arena_options.keep_norm_float32 = properties.keep_batch_norm_fp32;
-  arena_options.master_weights = properties.master_weights;
-  arena_options.device = device;
-  if (model.arena()) throw UsageError("amp::initialize was called on this model before");
-  const auto arena = std::make_shared<nn::Arena>(model, arena_options);
-  model.set_arena(arena);
-  optimizer.attach(arena);
+  const std::unordered_set<const void*> known = parameters_of(models);
+  for (const optim::Optimizer* optimizer : optimizers) {
+    for (const nn::Parameter& parameter : optimizer->parameters()) {
+      if (known.contains(parameter.tensor.autograd_meta().get())) continue;
+      throw UsageError("no model given to amp::initialize has the optimizer's parameter " + parameter.name,
+                       "Give it every model whose parameters the optimizer has.");
+    }
+  }
+  std::vector<std::shared_ptr<nn::Arena>> arenas;
+  for (nn::Module* model : models) {
+    arenas.push_back(std::make_shared<nn::Arena>(*model, arena_options(properties, device)));
+    model->set_arena(arenas.back());
+  }
+  for (optim::Optimizer* optimizer : optimizers) optimizer->attach(arenas);
+}
+
+void initialize(nn::Module& model, optim::Optimizer& optimizer, const AmpOptions& options, Device device) {
+  initialize(std::vector{&model}, {&optimizer}, options, device);
 }
 
 }  // namespace lockstep::amp

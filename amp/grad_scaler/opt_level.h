@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <vector>
+
 #include "amp/grad_scaler/amp_options.h"
 #include "runtime/nn/arena.h"
 #include "runtime/nn/module.h"
@@ -13,5 +15,11 @@ namespace lockstep::amp {
 /// DistributedDataParallel. Throws FieldError for options that contradict each other, UsageError where the model was
 /// initialized before.
 void initialize(nn::Module& model, optim::Optimizer& optimizer, const AmpOptions& options = {}, Device device = kCpu);
+
+/// The same for several models and the optimizers that have their parameters, one or more of them of one model or of
+/// several; a model that is not trained needs none. Throws also where two models share a parameter, and where an
+/// optimizer has a parameter that is in no model; nothing has changed then.
+void initialize(const std::vector<nn::Module*>& models, const std::vector<optim::Optimizer*>& optimizers,
+                const AmpOptions& options = {}, Device device = kCpu);
 
 }  // namespace lockstep::amp

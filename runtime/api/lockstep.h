@@ -6,11 +6,13 @@
 // Tensors and operations on them, differentiated.
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/engine.h"
+#include "runtime/autograd/function.h"
 #include "runtime/autograd/grad_mode.h"
 #include "runtime/autograd/node.h"
 #include "runtime/autograd/saved_tensor.h"
 #include "runtime/ops/ops.h"
 #include "runtime/tensor/error.h"
+#include "runtime/tensor/memory.h"
 #include "runtime/tensor/tensor.h"
 
 // Models and the data that they learn from.
@@ -40,5 +42,7 @@
 #include "runtime/optim/novograd.h"
 #include "runtime/optim/schedule.h"
 #include "runtime/optim/sgd.h"
+#include "runtime/optim/state_dict.h"
 #include "runtime/step/checkpoints.h"
+#include "runtime/step/replicas.h"
 #include "runtime/step/training_step.h"

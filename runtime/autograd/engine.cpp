@@ -171,7 +171,7 @@ class Pass {
     if (leaf.slot.defined()) {
       if (grad.aliases(leaf.slot)) return;  // the operation wrote it there
       const kernels::Backend& backend = kernels::backend(leaf.slot.device());
-      if (leaf.enter_slot()) {
+      if (leaf.enter_slot(state_.scaler)) {
         backend.accumulate(grad, leaf.slot);
       } else {
         backend.cast(grad, leaf.slot);

@@ -36,6 +36,8 @@ struct Meta {
   std::int64_t slot_gradients = 0;
   /// Whether the slot's gradients were unscaled: another backward pass would add scaled ones.
   bool slot_unscaled = false;
+  /// Whose scale the slot's gradients are multiplied by: BackwardContext::note_scaler(). 0: nobody's that is known.
+  std::uint64_t slot_scaler = 0;
   /// The leaf's value in the compute dtype, which stands in for casts under autocast: written by the optimizer with the
   /// leaf, and by whoever reads it where the leaf was written since. Shares the leaf's version.
   Tensor compute_copy;
@@ -47,9 +49,13 @@ struct Meta {
   std::function<void()> on_grad_ready;
 
   /// Counts a gradient for the slot. Returns whether it is to be added to what lies there. Throws UsageError where what
-  /// lies there was unscaled.
-  bool enter_slot() {
+  /// lies there was unscaled, or is of another scaler than the pass.
+  bool enter_slot(std::uint64_t scaler) {
     require_scaled();
+    if (scaler != 0) {
+      if (slot_scaler != 0 && slot_scaler != scaler) refuse_scaler();
+      slot_scaler = scaler;
+    }
     ++slot_gradients;
     return std::exchange(slot_filled, true);
   }
@@ -57,6 +63,7 @@ struct Meta {
     if (slot_unscaled) refuse_gradient();
   }
   [[noreturn]] void refuse_gradient() const;
+  [[noreturn]] void refuse_scaler() const;
 };
 
 /// The meta of `tensor`, made if it has none.

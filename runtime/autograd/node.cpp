@@ -28,6 +28,12 @@ void Meta::refuse_gradient() const {
                    "Call unscale_() behind the last backward pass of a step, and zero_grad() before the next one.");
 }
 
+void Meta::refuse_scaler() const {
+  throw UsageError("the gradient of " + (name.empty() ? "a parameter" : name) +
+                       " would be the sum of gradients that two GradScalers have scaled",
+                   "Scale all losses of an optimizer by one scaler, or give each loss an optimizer of its own.");
+}
+
 bool is_recorded(const Tensor& tensor) { return grad_enabled() && tensor.defined() && tensor.requires_grad(); }
 
 const Tensor& BackwardContext::saved(const SavedTensor& tensor) const { return tensor.take(node_.name()); }
@@ -49,7 +55,15 @@ GradTarget BackwardContext::target(std::size_t i, const Tensor& input) const {
   const Tensor& slot = meta->slot;
   const bool writable = slot.defined() && (slot.dtype() == DType::kFloat32 || slot.dtype() == input.dtype());
   if (!writable || !pass_.into_slots) return {Tensor::empty(input.shape(), input.dtype(), input.device()), false};
-  return {slot, meta->enter_slot()};
+  return {slot, meta->enter_slot(pass_.scaler)};
+}
+
+void BackwardContext::note_scaler(std::uint64_t scaler) const {
+  if (pass_.scaler != 0 && pass_.scaler != scaler) {
+    throw UsageError("a backward pass through losses that two GradScalers have scaled",
+                     "Call backward() for each scaler's losses.");
+  }
+  pass_.scaler = scaler;
 }
 
 std::optional<ActivationDerivative> BackwardContext::take_derivative(std::size_t i) const {

@@ -43,6 +43,8 @@ struct PassState {
   bool partial = false;
   std::unordered_set<const Meta*> wanted;
   std::unordered_set<const Node*> needed;
+  /// Whose scale the pass's gradients are multiplied by; 0: nobody's.
+  std::uint64_t scaler = 0;
   /// How many gradients arrive at an operation's result; whoever asked for that gradient counts as well.
   std::unordered_map<const Node*, int> consumers;
   /// The operations whose gradient arrives multiplied by their ActivationDerivative.
@@ -81,6 +83,9 @@ class BackwardContext {
   std::optional<ActivationDerivative> take_derivative(std::size_t i) const;
   /// Whether the gradient that arrived is multiplied by this operation's own ActivationDerivative already.
   bool multiplied() const { return pass_.multiplied.contains(&node_); }
+  /// For the backward of a scaled loss: all gradients of the pass are multiplied by the scale of `scaler`, any number
+  /// but 0. Throws UsageError where they are multiplied by another's.
+  void note_scaler(std::uint64_t scaler) const;
 
  private:
   const Node& node_;

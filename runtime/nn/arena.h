@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,6 +21,11 @@ struct ArenaOptions {
   DType compute_dtype = DType::kFloat32;
   /// The model's parameters are the compute copies (O2, O3) instead of the float32 masters (O0, O1).
   bool reduced_parameters = false;
+  /// The forward pass runs under autocast to the compute dtype. Default: where that is of 16 bits and the model's
+  /// parameters are not.
+  std::optional<bool> autocast = {};
+  /// Dtype of what the forward pass gives. Default: float32 with reduced_parameters, else whatever comes out.
+  std::optional<DType> output_dtype = {};
   /// With reduced_parameters: parameters of normalisations stay float32.
   bool keep_norm_float32 = true;
   /// False: the masters hold only what the compute dtype can represent, as if there were none (O3).
@@ -101,6 +107,8 @@ class Arena {
   void write_own_gradients(const Tensor& flags) const;
   /// The slot's gradient was unscaled: until zero_grad() backward passes into the arena are refused by those who ask.
   void note_unscaled(std::size_t slot);
+  /// Whose scale the slot's gradient is multiplied by: autograd::Meta::slot_scaler.
+  std::uint64_t scaler_of(std::size_t slot) const;
   /// Throws UsageError where a gradient was unscaled, which another backward pass would spoil.
   void require_scaled() const;
   /// Whether a backward pass wrote the slot's gradient since the last use_gradient() or zero_grad().

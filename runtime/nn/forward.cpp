@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/nn/forward.h"
 
+#include <optional>
+
 #include "amp/autocast/autocast.h"
 #include "runtime/nn/arena.h"
 #include "runtime/ops/shape.h"
@@ -25,10 +27,13 @@ Tensor forward(Module& model, const Tensor& input) {
     return amp::Autocast::enabled() ? model.forward(input) : forward_in(model.dtype(), model, input);
   }
   const ArenaOptions& level = model.arena()->options();
-  if (level.reduced_parameters) return forward_in(level.compute_dtype, model, input);
-  if (!is_reduced(level.compute_dtype)) return model.forward(input);
-  const amp::Autocast autocast(level.compute_dtype);
-  return model.forward(input);
+  const bool cast_operations = level.autocast.value_or(!level.reduced_parameters && is_reduced(level.compute_dtype));
+  std::optional<amp::Autocast> autocast;
+  if (cast_operations) autocast.emplace(level.compute_dtype);
+  const bool cast_input = level.reduced_parameters && is_floating(input.dtype());
+  const Tensor output = model.forward(cast_input ? ops::cast(input, level.compute_dtype) : input);
+  if (level.output_dtype) return ops::cast(output, *level.output_dtype);
+  return level.reduced_parameters ? ops::cast(output, DType::kFloat32) : output;
 }
 
 }  // namespace lockstep::nn

@@ -2,9 +2,14 @@
 #include "runtime/optim/clip.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <string>
 
+#include "runtime/autograd/autocast_state.h"
+#include "runtime/autograd/grad_mode.h"
 #include "runtime/kernels/backend.h"
+#include "runtime/ops/ops.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::optim {
@@ -46,16 +51,8 @@ std::vector<Gradients> gradients_of(const std::vector<nn::Parameter>& parameters
   return groups;
 }
 
-}  // namespace
-
-Tensor clip_grad_norm_(const std::vector<nn::Parameter>& parameters, double max_norm) {
-  if (!(max_norm >= 0)) throw UsageError("clip_grad_norm_: max_norm must be >= 0, not " + std::to_string(max_norm));
-  const std::vector<Gradients> groups = gradients_of(parameters);
-  if (groups.empty()) {
-    return Tensor::zeros({1}, DType::kFloat32, parameters.empty() ? kCpu : parameters[0].tensor.device());
-  }
-  const Device device = groups[0].flat.device();
-  const kernels::Backend& backend = kernels::backend(device);
+/// The square of each segment's Euclidean norm, float64 [segments].
+Tensor squares_of(const std::vector<Gradients>& groups, Device device) {
   std::int64_t count = 0;
   for (const Gradients& group : groups) count += static_cast<std::int64_t>(group.segments.size());
   const Tensor flags = Tensor::empty({count}, DType::kFloat32, device);
@@ -63,12 +60,63 @@ Tensor clip_grad_norm_(const std::vector<nn::Parameter>& parameters, double max_
   std::int64_t first = 0;
   for (const Gradients& group : groups) {
     const std::int64_t last = first + static_cast<std::int64_t>(group.segments.size());
-    backend.check_finite(group.flat, 0, group.segments, flags.rows(first, last), squares.rows(first, last));
+    kernels::backend(device).check_finite(group.flat, 0, group.segments, flags.rows(first, last),
+                                          squares.rows(first, last));
     first = last;
   }
+  return squares;
+}
+
+/// The largest element, NaN where there is one: halves that overlap in the middle are compared until one is left.
+Tensor largest_of(Tensor values) {
+  while (values.numel() > 1) {
+    const std::int64_t count = values.numel(), half = (count + 1) / 2;
+    values = ops::maximum(values.rows(0, half), values.rows(count - half, count));
+  }
+  return values;
+}
+
+/// The square of the sum, or of the largest, of all absolute values: float64 [1].
+Tensor square_of(const std::vector<Gradients>& groups, Device device, bool sum) {
+  const kernels::Backend& backend = kernels::backend(device);
+  Tensor norm;
+  for (const Gradients& group : groups) {
+    for (const kernels::ArenaSegment& segment : group.segments) {
+      const Tensor values = ops::abs(ops::cast(group.flat.rows(segment.begin, segment.end), DType::kFloat32));
+      const Tensor own = sum ? ops::reshape(ops::sum(values), {1}) : largest_of(values);
+      norm = !norm.defined() ? own : sum ? ops::add(norm, own) : ops::maximum(norm, own);
+    }
+  }
+  const Tensor wide = Tensor::empty({1}, DType::kFloat64, device), square = Tensor::empty({1}, DType::kFloat64, device);
+  backend.cast(norm, wide);
+  backend.multiply(wide, wide, square);
+  return square;
+}
+
+}  // namespace
+
+Tensor clip_grad_norm_(const std::vector<nn::Parameter>& parameters, double max_norm, const ClipNormOptions& options) {
+  const bool euclidean = options.norm_type == 2;
+  if (!euclidean && options.norm_type != 1 && options.norm_type != std::numeric_limits<double>::infinity()) {
+    throw UsageError("clip_grad_norm_: norm_type must be 1, 2 or infinity, not " + std::to_string(options.norm_type));
+  }
+  if (!(max_norm >= 0)) throw UsageError("clip_grad_norm_: max_norm must be >= 0, not " + std::to_string(max_norm));
+  const std::vector<Gradients> groups = gradients_of(parameters);
+  if (groups.empty()) {
+    return Tensor::zeros({1}, DType::kFloat32, parameters.empty() ? kCpu : parameters[0].tensor.device());
+  }
+  const Device device = groups[0].flat.device();
+  const kernels::Backend& backend = kernels::backend(device);
+  const autograd::NoGrad unrecorded;
+  const autograd::ScopedAutocastState off({});
+  const Tensor squares = euclidean ? squares_of(groups, device) : square_of(groups, device, options.norm_type == 1);
   const Tensor norm = Tensor::empty({1}, DType::kFloat32, device), factor = Tensor::empty({1}, DType::kFloat32, device);
   backend.clip_factor(squares, nullptr, {.max = max_norm}, static_cast<float*>(norm.data()),
                       static_cast<float*>(factor.data()));
+  if (options.error_if_nonfinite && !std::isfinite(norm.item())) {
+    throw NumericsError("clip_grad_norm_: the norm of the gradients is not finite",
+                        "Leave error_if_nonfinite out where a GradScaler skips such a step.");
+  }
   for (const Gradients& group : groups) {
     backend.rescale(group.flat, static_cast<const float*>(factor.data()), 0.0f, 0, group.segments, group.flat, {});
   }

@@ -43,7 +43,13 @@ void Checkpoints::save(const Progress& progress, std::uint32_t keep) {
     const checkpoint::Store store(directory_);
     store.save(describe(progress, ddp_, optimizer_, scaler_),
                host_copies(state_tensors(optimizer_.arena(), optimizer_)));
-    store.prune(keep);
+    try {
+      store.prune(keep);
+    } catch (const StorageError& error) {
+      // The new one is safe; an old one that cannot be deleted is no reason to stop.
+      if (!prune_failed_) spdlog::warn("old checkpoints stay: {}", error.what());
+      prune_failed_ = true;
+    }
   });
 }
 

@@ -26,7 +26,8 @@ class Checkpoints {
   /// changed, and StorageError where all are damaged. A collective.
   Progress resume();
   /// Writes the checkpoint of `progress` and deletes those older than the newest `keep`; 0 keeps all. Throws
-  /// StorageError. A collective; waits for a GPU.
+  /// StorageError where it cannot be written; old ones that cannot be deleted stay, which the log says once. A
+  /// collective; waits for a GPU.
   void save(const Progress& progress, std::uint32_t keep = 3);
 
  private:
@@ -34,6 +35,7 @@ class Checkpoints {
   comm::DistributedDataParallel& ddp_;
   optim::Optimizer& optimizer_;
   amp::GradScaler& scaler_;
+  bool prune_failed_ = false;
 };
 
 }  // namespace lockstep::step

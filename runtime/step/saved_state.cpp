@@ -11,7 +11,7 @@ namespace {
 
 checkpoint::ScalerState to_message(const amp::GradScalerState& state) {
   checkpoint::ScalerState message;
-  message.set_enabled(true);
+  message.set_enabled(!state.empty());
   message.set_scale(state.scale);
   message.set_growth_factor(state.growth_factor);
   message.set_backoff_factor(state.backoff_factor);

@@ -34,18 +34,19 @@ std::map<std::string, Tensor> state_tensors(const nn::Arena& arena, const optim:
   std::map<std::string, Tensor> tensors;
   const auto optimizer_state = optimizer.state();
   const auto parameter_state = optimizer.parameter_state();
+  for (const nn::Arena::Slot& slot : arena.slots()) tensors["model/" + slot.parameter.name] = arena.master(slot);
   std::int64_t number = 0;
-  for (const nn::Arena::Slot& slot : arena.slots()) {
-    tensors[std::string(kOptimizerPrefix) + "step/" + slot.parameter.name] =
-        optimizer.parameter_steps().rows(number, number + 1);
+  for (const optim::Optimizer::Slot& slot : optimizer.slots()) {
+    const std::int64_t at = number++;
+    if (slot.arena != &arena) continue;
+    const nn::Parameter& parameter = slot.parameter();
+    tensors[std::string(kOptimizerPrefix) + "step/" + parameter.name] = optimizer.parameter_steps().rows(at, at + 1);
     for (const auto& [name, numbers] : parameter_state) {
-      tensors[std::string(kOptimizerPrefix) + name + "/" + slot.parameter.name] = numbers.rows(number, number + 1);
+      tensors[std::string(kOptimizerPrefix) + name + "/" + parameter.name] = numbers.rows(at, at + 1);
     }
-    ++number;
-    tensors["model/" + slot.parameter.name] = arena.master(slot);
     for (const auto& [name, flat] : optimizer_state) {
-      tensors[std::string(kOptimizerPrefix) + name + "/" + slot.parameter.name] =
-          flat.rows(slot.begin, slot.end).reshaped(slot.parameter.tensor.shape());
+      tensors[std::string(kOptimizerPrefix) + name + "/" + parameter.name] =
+          flat.rows(slot.begin, slot.end).reshaped(parameter.tensor.shape());
     }
   }
   for (const auto& [name, statistics] : arena.statistics()) tensors["statistics/" + name] = statistics->committed();

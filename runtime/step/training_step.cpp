@@ -62,7 +62,7 @@ bool TrainingStep::needs_phases(std::uint64_t step) const {
 }
 
 void TrainingStep::compute(const StepInputs& inputs) {
-  optimizer_.zero_grad();
+  arena_.zero_grad();
   const Tensor loss_and_stop = outcome_.field(&StepOutcome::loss, 2);
   const Tensor loss = loss_and_stop.rows(0, 1);
   kernels::backend(device_).fill(loss, 0.0);
@@ -115,7 +115,7 @@ StepOutcome TrainingStep::outcome() const {
 
 std::string TrainingStep::bad_parameter(const StepOutcome& outcome) const {
   if (!outcome.skipped()) return {};
-  return arena_.slots().at(static_cast<std::size_t>(outcome.verdict.slot)).parameter.name;
+  return optimizer_.slots().at(static_cast<std::size_t>(outcome.verdict.slot)).parameter().name;
 }
 
 }  // namespace lockstep::step

@@ -51,6 +51,52 @@ TEST(ClipGradNorm, IsPyTorchs) {
   }
 }
 
+TEST(ClipGradNorm, MayBeTheSumOrTheLargestOfAllModels) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  for (const DType wire : {DType::kFloat32, DType::kFloat16}) {
+    for (const double type : {1.0, kInfinity}) {
+      SmallModel one(with_sgd({.lr = 0.1})), two(with_sgd({.lr = 0.1}));
+      for (SmallModel* model : {&one, &two}) {
+        model->arena->place_gradients(
+            Storage::allocate(static_cast<std::size_t>(model->arena->size()) * size_of(wire), device()), wire);
+      }
+      one.backward(1);
+      two.backward(2);
+      std::vector<nn::Parameter> all = one.parameters();
+      for (const nn::Parameter& parameter : two.parameters()) all.push_back(parameter);
+      const std::vector<std::vector<double>> before = gradients_of(all);
+      double sum = 0, largest = 0;
+      for (const std::vector<double>& gradient : before) {
+        for (const double value : gradient) {
+          sum += std::abs(value);
+          largest = std::max(largest, std::abs(value));
+        }
+      }
+      const double norm = type == 1 ? sum : largest;
+      expect_close(clip_grad_norm_(all, 0.5, {.norm_type = type}), {norm}, {.relative = 1e-6});
+      expect_close(gradients_of(all)[5],
+                   [&] {
+                     std::vector<double> scaled = before[5];
+                     for (double& value : scaled) value *= 0.5 / (norm + 1e-6);
+                     return scaled;
+                   }(),
+                   {.relative = kernels::testing::epsilon_of(wire), .absolute = 1e-7});
+      two.spoil(0, 3, std::nan(""));
+      EXPECT_TRUE(std::isnan(clip_grad_norm_(all, 1e9, {.norm_type = type}).item()));
+    }
+  }
+}
+
+TEST(ClipGradNorm, RefusesWhatItIsAskedTo) {
+  SmallModel model(with_sgd({.lr = 0.1}));
+  model.backward(1);
+  model.spoil(1, 0, std::numeric_limits<double>::infinity());
+  const std::vector<std::vector<double>> before = gradients_of(model.parameters());
+  EXPECT_THROW(clip_grad_norm_(model.parameters(), 1, {.error_if_nonfinite = true}), NumericsError);
+  EXPECT_EQ(gradients_of(model.parameters()), before);
+  EXPECT_THROW(clip_grad_norm_(model.parameters(), 1, {.norm_type = 3}), UsageError);
+}
+
 TEST(ClipGradNorm, IsThatOfTheParametersThatAreNamed) {
   SmallModel model(with_sgd({.lr = 0.1}));
   model.backward(1);

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/autograd/function.h"
+
+#include <gmock/gmock.h>
+
+#include "amp/autocast/autocast.h"
+#include "runtime/autograd/engine.h"
+#include "runtime/ops/ops.h"
+#include "runtime/tensor/error.h"
+#include "tests/runtime/kernels/kernel_fixture.h"
+
+namespace lockstep::autograd {
+namespace {
+
+using kernels::testing::expect_close;
+using kernels::testing::random_tensor;
+using kernels::testing::values_of;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+Tensor leaf(const Shape& shape, std::uint32_t seed, DType dtype = DType::kFloat64) {
+  const Tensor tensor = random_tensor(shape, dtype, seed);
+  tensor.set_requires_grad(true);
+  return tensor;
+}
+
+Tensor product(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b) {
+  const Tensor out = Tensor::empty({a.size(transpose_a ? 1 : 0), b.size(transpose_b ? 0 : 1)}, a.dtype(), a.device());
+  kernels::backend(a.device()).matmul(a, transpose_a, b, transpose_b, {}, false, out);
+  return out;
+}
+
+/// The dtypes that the passes of the last call met.
+struct Seen {
+  DType forward;
+  DType backward;
+  bool autocast_in_backward;
+};
+Seen seen;
+
+/// PyTorch's notes: a function that works under autocast without more.
+struct MyMM : Function<MyMM> {
+  static Tensor forward(FunctionContext& context, const Tensor& a, const Tensor& b) {
+    context.save_for_backward({a, b});
+    const Tensor c = ops::matmul(a, b);
+    seen.forward = c.dtype();
+    return c;
+  }
+  static std::vector<Tensor> backward(FunctionContext& context, const std::vector<Tensor>& grads) {
+    const std::vector<Tensor> saved = context.saved_tensors();
+    seen.backward = grads[0].dtype();
+    seen.autocast_in_backward = amp::Autocast::enabled();
+    const Tensor a = cast(saved[0], grads[0].dtype()), b = cast(saved[1], grads[0].dtype());
+    return {product(grads[0], false, b, true), product(a, true, grads[0], false)};
+  }
+};
+
+/// PyTorch's notes: one that needs float32.
+struct MyFloat32Func : Function<MyFloat32Func> {
+  static constexpr DType kCastInputs = DType::kFloat32;
+  static Tensor forward(FunctionContext& context, const Tensor& input) {
+    context.save_for_backward({input});
+    seen.forward = input.dtype();
+    EXPECT_FALSE(amp::Autocast::enabled());
+    return ops::mul(input, input);
+  }
+  static std::vector<Tensor> backward(FunctionContext& context, const std::vector<Tensor>& grads) {
+    seen.backward = grads[0].dtype();
+    seen.autocast_in_backward = amp::Autocast::enabled();
+    return {ops::mul(grads[0], ops::scale(context.saved_tensors()[0], 2))};
+  }
+};
+
+/// y = x^2 + p and z = 3 x, by operations; the index of nothing; p is no tensor.
+struct Several : Function<Several> {
+  static std::vector<Tensor> forward(FunctionContext& context, const Tensor& x, double p, const Tensor& unused) {
+    context.save_for_backward({x});
+    context.saved_data["p"] = p;
+    EXPECT_TRUE(context.needs_input_grad(0));
+    EXPECT_FALSE(context.needs_input_grad(1));
+    EXPECT_FALSE(context.needs_input_grad(2));
+    const Tensor mark = Tensor::zeros(x.shape(), x.dtype());
+    context.mark_non_differentiable({mark});
+    return {ops::add(ops::mul(x, x), ops::scale(unused, p)), mark, ops::scale(x, 3)};
+  }
+  static std::vector<Tensor> backward(FunctionContext& context, const std::vector<Tensor>& grads) {
+    EXPECT_EQ(std::any_cast<double>(context.saved_data.at("p")), 0.5);
+    EXPECT_EQ(grads.size(), 3u);
+    EXPECT_TRUE(context.needs_input_grad(0));
+    EXPECT_FALSE(context.needs_input_grad(2));
+    const Tensor x = context.saved_tensors()[0];
+    return {ops::add(ops::mul(grads[0], ops::scale(x, 2)), ops::scale(grads[2], 3)), {}, {}};
+  }
+};
+
+/// Its backward reads its result, as that of exp would.
+struct Tanh : Function<Tanh> {
+  static Tensor forward(FunctionContext& context, const Tensor& x) {
+    const Tensor y = ops::tanh(x);
+    context.save_for_backward({y});
+    return y;
+  }
+  static std::vector<Tensor> backward(FunctionContext& context, const std::vector<Tensor>& grads) {
+    const Tensor y = context.saved_tensors()[0];
+    return {ops::add(grads[0], ops::scale(ops::mul(grads[0], ops::mul(y, y)), -1))};
+  }
+};
+
+TEST(Function, HasTheGradientsThatItsBackwardGives) {
+  const Tensor a = leaf({3, 4}, 1), b = leaf({4, 2}, 2), weights = random_tensor({3, 2}, DType::kFloat64, 3);
+  const auto found = grad(MyMM::apply(a, b), {a, b}, weights);
+  const auto expected = grad(ops::matmul(a, b), {a, b}, weights);
+  for (int i = 0; i < 2; ++i) expect_close(found[i], values_of(expected[i]), {1e-12, 1e-12});
+}
+
+TEST(Function, RunsItsForwardInTheCallersAutocastStateAndItsBackwardInTheForwards) {
+  const Tensor a = leaf({3, 4}, 1, DType::kFloat32), b = leaf({4, 2}, 2, DType::kFloat32);
+  Tensor sum;
+  {
+    const amp::Autocast autocast(DType::kBFloat16);
+    sum = ops::sum(MyMM::apply(a, b));
+  }
+  EXPECT_EQ(seen.forward, DType::kBFloat16);
+  sum.backward();
+  EXPECT_EQ(seen.backward, DType::kBFloat16);
+  EXPECT_TRUE(seen.autocast_in_backward);
+  EXPECT_EQ(a.grad().dtype(), DType::kFloat32);
+  const Tensor plain = ops::sum(MyMM::apply(a, b));
+  const amp::Autocast autocast(DType::kBFloat16);
+  plain.backward();
+  EXPECT_EQ(seen.backward, DType::kFloat32);
+  EXPECT_FALSE(seen.autocast_in_backward);
+}
+
+TEST(Function, CastsItsInputsUnderAutocastWhereItSaysSo) {
+  const Tensor x = leaf({4}, 1, DType::kFloat16);
+  {
+    const amp::Autocast autocast(DType::kFloat16);
+    const Tensor y = MyFloat32Func::apply(x);
+    EXPECT_EQ(y.dtype(), DType::kFloat32);
+    EXPECT_EQ(seen.forward, DType::kFloat32);
+    EXPECT_TRUE(amp::Autocast::enabled());
+    ops::sum(y).backward();
+  }
+  EXPECT_EQ(seen.backward, DType::kFloat32);
+  EXPECT_FALSE(seen.autocast_in_backward);
+  EXPECT_EQ(x.grad().dtype(), DType::kFloat16);
+  std::vector<double> expected = values_of(x);
+  for (double& value : expected) value *= 2;
+  expect_close(x.grad(), expected, {1e-3, 1e-3});
+  EXPECT_EQ(MyFloat32Func::apply(x).dtype(), DType::kFloat16) << "outside autocast nothing is cast";
+}
+
+TEST(Function, MayHaveSeveralArgumentsAndResults) {
+  const Tensor x = leaf({3}, 1), unused = random_tensor({3}, DType::kFloat64, 2);
+  const std::vector<Tensor> results = Several::apply(x, 0.5, unused);
+  ASSERT_EQ(results.size(), 3u);
+  EXPECT_FALSE(results[1].requires_grad());
+  const std::vector<double> at = values_of(x);
+  const auto both = grad(ops::add(ops::sum(results[0]), ops::sum(results[2])), {x}, {}, {.retain_graph = true});
+  expect_close(both[0], {2 * at[0] + 3, 2 * at[1] + 3, 2 * at[2] + 3}, {1e-12, 1e-12});
+  const auto last = grad(ops::sum(results[2]), {x});
+  EXPECT_THAT(values_of(last[0]), ElementsAre(3, 3, 3)) << "the gradient of the other result is zero";
+}
+
+TEST(Function, MadeOfOperationsIsDifferentiatedTwice) {
+  const Tensor x = leaf({5}, 1);
+  const std::vector<double> at = values_of(x);
+  const Tensor plain = ops::tanh(x);
+  const auto second = [&](const Tensor& y) {
+    const Tensor first = grad(ops::sum(y), {x}, {}, {.create_graph = true})[0];
+    return values_of(grad(ops::sum(ops::mul(first, first)), {x})[0]);
+  };
+  const std::vector<double> expected = second(plain);
+  expect_close(Tensor::from(second(Tanh::apply(x)), {5}), expected, {1e-12, 1e-12});
+}
+
+TEST(Function, RefusesASavedTensorThatWasWritten) {
+  const Tensor a = leaf({2, 2}, 1), b = leaf({2, 2}, 2);
+  const Tensor sum = ops::sum(MyMM::apply(a, b));
+  b.mutable_as<double>()[0] = 7;
+  EXPECT_THAT([&] { sum.backward(); }, ThrowsMessage<UsageError>(HasSubstr("was written between the forward and")));
+}
+
+TEST(Function, OfNothingThatNeedsAGradientIsNotRecorded) {
+  const Tensor a = random_tensor({2, 2}, DType::kFloat64, 1);
+  EXPECT_FALSE(MyMM::apply(a, a).requires_grad());
+}
+
+}  // namespace
+}  // namespace lockstep::autograd
