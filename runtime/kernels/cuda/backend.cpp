@@ -7,10 +7,14 @@ namespace lockstep::kernels {
 
 const Backend& cuda_backend(Device device) {
   gpu::require(device);
-  static const Backend backend{
-      cuda::kElementwise, cuda::kPointwise,  cuda::kReductions, cuda::kMatrixProducts,     cuda::kConvolution,
-      cuda::kPooling,     cuda::kSoftmax,    cuda::kLosses,     cuda::kBatchNormalization, cuda::kNormalization,
-      cuda::kEmbedding,   cuda::kUpsampling, cuda::kArenaSteps, cuda::kDecisions,          "cuda"};
+  static const Backend backend{cuda::kElementwise,   cuda::kPointwise,
+                               cuda::kReductions,    cuda::kMatrixProducts,
+                               cuda::kConvolution,   cuda::kPooling,
+                               cuda::kSoftmax,       cuda::kLosses,
+                               cuda::kAttention,     cuda::kBatchNormalization,
+                               cuda::kNormalization, cuda::kEmbedding,
+                               cuda::kUpsampling,    cuda::kArenaSteps,
+                               cuda::kDecisions,     "cuda"};
   return backend;
 }
 
