@@ -34,6 +34,8 @@ enum class Op : std::uint8_t {
   kMse,
   kMean,
   kSum,
+  // Attention.
+  kScaledDotProductAttention,
   // pointwise
   kNeg,
   kAbs,
@@ -188,6 +190,9 @@ inline OpRow row_of(Op op) {
       return {"mse", CastPolicy::kFloat32};
     case Op::kMean:
       return {"mean", CastPolicy::kNone};
+    // Attention.
+    case Op::kScaledDotProductAttention:
+      return {"scaled_dot_product_attention", CastPolicy::kLowerPrecision};
     case Op::kSum:
       return {"sum", CastPolicy::kFloat32};
     // pointwise

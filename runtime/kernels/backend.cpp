@@ -20,25 +20,16 @@ const Backend& backend(Device device) {
 }
 
 const Backend& reference_backend() {
-  static const Backend backend{reference::kElementwise,
-                               reference::kPointwise,
-                               reference::kReductions,
-                               reference::kMatrixProducts,
-                               reference::kConvolution,
-                               reference::kPooling,
-                               reference::kSoftmax,
-                               reference::kLosses,
-                               reference::kBatchNormalization,
-                               reference::kNormalization,
-                               reference::kEmbedding,
-                               reference::kUpsampling,
-                               reference::kArenaSteps,
-                               cpu::kDecisions,
-                               reference::kMovement,
-                               reference::kDimReductions,
-                               reference::kScans,
-                               reference::kIndexing,
-                               "reference"};
+  static const Backend backend{reference::kElementwise,   reference::kPointwise,
+                               reference::kReductions,    reference::kMatrixProducts,
+                               reference::kConvolution,   reference::kPooling,
+                               reference::kSoftmax,       reference::kLosses,
+                               reference::kAttention,     reference::kBatchNormalization,
+                               reference::kNormalization, reference::kEmbedding,
+                               reference::kUpsampling,    reference::kArenaSteps,
+                               cpu::kDecisions,           reference::kMovement,
+                               reference::kDimReductions, reference::kScans,
+                               reference::kIndexing,      "reference"};
   return backend;
 }
 

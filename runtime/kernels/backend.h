@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "runtime/kernels/arena.h"
+#include "runtime/kernels/attention.h"
 #include "runtime/kernels/batch_norm.h"
 #include "runtime/kernels/convolution.h"
 #include "runtime/kernels/decisions.h"
@@ -39,6 +40,7 @@ struct Backend : Elementwise,
                  Pooling,
                  Softmax,
                  Losses,
+                 Attention,
                  BatchNormalization,
                  Normalization,
                  Embedding,

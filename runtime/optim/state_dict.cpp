@@ -20,6 +20,9 @@ nn::StateDict state_dict(const Optimizer& optimizer) {
     const std::string prefix = arenas.size() > 1 ? std::to_string(model) + "/" : std::string();
     const nn::Parameter& parameter = slot.parameter();
     state[prefix + "step/" + parameter.name] = optimizer.parameter_steps().rows(number, number + 1);
+    for (const auto& [name, numbers] : optimizer.parameter_state()) {
+      state[prefix + name + "/" + parameter.name] = numbers.rows(number, number + 1);
+    }
     ++number;
     for (const auto& [name, flat] : optimizer.state()) {
       state[prefix + name + "/" + parameter.name] = flat.rows(slot.begin, slot.end).reshaped(parameter.tensor.shape());

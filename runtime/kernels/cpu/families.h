@@ -16,6 +16,7 @@ extern const Convolution kConvolution;
 extern const Pooling kPooling;
 extern const Softmax kSoftmax;
 extern const Losses kLosses;
+extern const Attention kAttention;
 extern const BatchNormalization kBatchNormalization;
 extern const Normalization kNormalization;
 extern const Embedding kEmbedding;

@@ -44,6 +44,17 @@ void pool_backward(const PoolGeometry& geometry, const Tensor& dy, const Tensor&
 /// x [N, spatial..., C] and its mean over the spatial dimensions [N, C].
 void global_average_pool(const Tensor& x, const Tensor& y);
 
+/// kernels::Attention's shapes.
+struct AttentionExtents {
+  std::int64_t batch, heads, kv_heads, queries, keys, channels, value_channels;
+};
+AttentionExtents attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionScores& scores,
+                           const Tensor& out, const Tensor& log_sum_exp);
+/// Undefined gradients are not looked at.
+AttentionExtents attention_backward(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionScores& scores,
+                                    const Tensor& out, const Tensor& log_sum_exp, const Tensor& dout, const Tensor& dq,
+                                    const Tensor& dk, const Tensor& dv);
+
 void softmax(const Tensor& x, const Tensor& y);
 void softmax_backward(const Tensor& y, const Tensor& dy, const Tensor& dx);
 void cross_entropy(const Tensor& logits, const Tensor& targets, double label_smoothing, const Tensor& loss,

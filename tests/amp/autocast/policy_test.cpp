@@ -38,6 +38,8 @@ const std::map<Op, CastPolicy> kExpected = {
     {Op::kDropout, CastPolicy::kNone},
     {Op::kReshape, CastPolicy::kNone},
     {Op::kMean, CastPolicy::kNone},
+    // Attention.
+    {Op::kScaledDotProductAttention, CastPolicy::kLowerPrecision},
     // pointwise
     {Op::kNeg, CastPolicy::kNone},
     {Op::kAbs, CastPolicy::kNone},

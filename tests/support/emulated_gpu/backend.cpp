@@ -43,6 +43,13 @@ struct Kept<Epilogue> {
 };
 
 template <>
+struct Kept<AttentionScores> {
+  explicit Kept(const AttentionScores& argument) : value(argument) { value.mask = gpu::emulation::on_host(value.mask); }
+  const AttentionScores& get() const { return value; }
+  AttentionScores value;
+};
+
+template <>
 struct Kept<std::span<const ArenaSegment>> {
   explicit Kept(std::span<const ArenaSegment> argument) : value(argument.begin(), argument.end()) {}
   std::span<const ArenaSegment> get() const { return value; }
@@ -113,6 +120,8 @@ const Backend& cuda_backend(Device) {
              .cross_entropy_backward = on_stream<&Losses::cross_entropy_backward>,
              .mse = on_stream<&Losses::mse>,
              .mse_backward = on_stream<&Losses::mse_backward>},
+      Attention{.attention = on_stream<&Attention::attention>,
+                .attention_backward = on_stream<&Attention::attention_backward>},
       BatchNormalization{.batch_norm_statistics = on_stream<&BatchNormalization::batch_norm_statistics>,
                          .batch_norm_finalize = on_stream<&BatchNormalization::batch_norm_finalize>,
                          .batch_norm_apply = on_stream<&BatchNormalization::batch_norm_apply>,

@@ -12,6 +12,9 @@ constexpr std::int64_t kLanes = 1;
 
 Lanes load_float(const float* in) { return *in; }
 void store_float(float* out, Lanes x) { *out = x; }
+Lanes broadcast(float x) { return x; }
+/// a * b + c
+Lanes multiply_add(Lanes a, Lanes b, Lanes c) { return a * b + c; }
 Lanes load_half(const std::uint16_t* in) { return half_bits_to_float(*in); }
 void store_half(std::uint16_t* out, Lanes x) { *out = float_to_half_bits(x); }
 Lanes load_bfloat16(const std::uint16_t* in) { return bfloat16_bits_to_float(*in); }

@@ -87,6 +87,36 @@ struct PixelTaps {
   const float* weight;
 };
 
+/// One head of an attention. Its queries [queries, channels], keys [keys, channels], values [keys, value_channels].
+struct AttentionHead {
+  /// A block of queries, and of keys: their scores and the rows that they are made of fit the caches.
+  static constexpr std::int64_t kQueries = 64;
+  static constexpr std::int64_t kKeys = 96;
+  /// Floats that one call may use beside its results, whatever the numbers of queries and keys.
+  static std::int64_t scratch(std::int64_t channels, std::int64_t value_channels) {
+    return 2 * kKeys * kQueries + 6 * (kQueries + kKeys) * (channels + value_channels + 16);
+  }
+
+  Input q, k, v;
+  std::int64_t queries, keys, channels, value_channels;
+  float scale;
+  bool causal;
+  // The mask of query i and key j lies at i * mask_step + j: one of the two, or neither.
+  const bool* allowed;
+  Input bias;
+  std::int64_t mask_step;
+};
+
+/// What the backward pass of a head reads beside it, and what it writes where there is data.
+struct AttentionGradients {
+  Input out, dout;
+  const float* log_sum_exp;
+  Output dq;
+  // [keys, channels padded to a multiple of 16], added to; and of value_channels.
+  float* dk;
+  float* dv;
+};
+
 /// The serial loops over contiguous elements, compiled for one instruction set. Threads and shapes are the callers'
 /// business. Data with channels is [rows, channels]; an Input or Output with null data is left out.
 struct Loops {
@@ -128,6 +158,12 @@ struct Loops {
                                  float factor, Output dlogits, std::int64_t rows, std::int64_t channels);
   /// dx = factor * (x - target)
   void (*mse_backward)(Input x, Input target, float factor, Output dx, std::int64_t n);
+
+  // Attention. `scratch` holds AttentionHead::scratch() floats, aligned to a cache line.
+  /// Queries [first, first + n) of a head, n <= kQueries: their rows of `out`, and of log_sum_exp.
+  void (*attention)(const AttentionHead& head, std::int64_t first, std::int64_t n, Output out, float* log_sum_exp,
+                    float* scratch);
+  void (*attention_backward)(const AttentionHead& head, const AttentionGradients& gradients, float* scratch);
 
   // Batch normalisation.
   /// Over one chunk: pivot [channels] = a value near its mean, sum and sum_of_squares [channels] those of x - pivot.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/kernels/cpu/loops/arena.inl.h"
+#include "runtime/kernels/cpu/loops/attention.inl.h"
 #include "runtime/kernels/cpu/loops/batch_norm.inl.h"
 #include "runtime/kernels/cpu/loops/block.inl.h"
 #include "runtime/kernels/cpu/loops/broadcast.inl.h"
@@ -44,6 +45,8 @@ const Loops kLoops{
     .cross_entropy = cross_entropy,
     .cross_entropy_backward = cross_entropy_backward,
     .mse_backward = mse_backward,
+    .attention = attention,
+    .attention_backward = attention_backward,
     .batch_norm_statistics = batch_norm_statistics,
     .batch_norm_apply = batch_norm_apply,
     .batch_norm_backward_reduce = batch_norm_backward_reduce,

@@ -16,6 +16,9 @@ constexpr std::int64_t kLanes = 8;
 
 Lanes load_float(const float* in) { return _mm256_loadu_ps(in); }
 void store_float(float* out, Lanes x) { _mm256_storeu_ps(out, x); }
+Lanes broadcast(float x) { return _mm256_set1_ps(x); }
+/// a * b + c, rounded once.
+Lanes multiply_add(Lanes a, Lanes b, Lanes c) { return _mm256_fmadd_ps(a, b, c); }
 
 __m128i load_bits(const std::uint16_t* in) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(in)); }
 void store_bits(std::uint16_t* out, __m128i bits) { _mm_storeu_si128(reinterpret_cast<__m128i*>(out), bits); }

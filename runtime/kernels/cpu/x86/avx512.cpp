@@ -19,6 +19,9 @@ constexpr __mmask16 kAll = 0xffff;
 
 Lanes load_float(const float* in) { return _mm512_loadu_ps(in); }
 void store_float(float* out, Lanes x) { _mm512_storeu_ps(out, x); }
+Lanes broadcast(float x) { return _mm512_set1_ps(x); }
+/// a * b + c, rounded once.
+Lanes multiply_add(Lanes a, Lanes b, Lanes c) { return _mm512_fmadd_ps(a, b, c); }
 
 __m256i load_bits(const std::uint16_t* in) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(in)); }
 void store_bits(std::uint16_t* out, __m256i bits) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), bits); }

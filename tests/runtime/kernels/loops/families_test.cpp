@@ -38,6 +38,7 @@ void expect_complete(const Backend& backend) {
   expect_complete<Pooling>(backend);
   expect_complete<Softmax>(backend);
   expect_complete<Losses>(backend);
+  expect_complete<Attention>(backend);
   expect_complete<BatchNormalization>(backend);
   expect_complete<Normalization>(backend);
   expect_complete<Embedding>(backend);

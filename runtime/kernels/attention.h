@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/base/host_device.h"
+#include "runtime/tensor/tensor.h"
+
+namespace lockstep::kernels {
+
+/// Which keys a query sees, and how a score is made of their product.
+struct AttentionScores {
+  double scale = 1.0;   ///< of q . k
+  bool causal = false;  ///< query i sees keys 0 to i only
+  /// [batch or 1, heads or 1, Tq or 1, Tk], broadcast where an extent is 1; may be undefined. bool: which keys take
+  /// part. Of q's dtype: added to the scaled products, -inf taking a key out.
+  Tensor mask;
+};
+
+/// Where an element of a mask lies: steps of 0 broadcast.
+struct MaskSteps {
+  std::int64_t batch = 0;
+  std::int64_t head = 0;
+  std::int64_t query = 0;
+
+  MaskSteps() = default;
+  explicit MaskSteps(const Tensor& mask)
+      : batch(mask.size(0) == 1 ? 0 : mask.size(1) * mask.size(2) * mask.size(3)),
+        head(mask.size(1) == 1 ? 0 : mask.size(2) * mask.size(3)),
+        query(mask.size(2) == 1 ? 0 : mask.size(3)) {}
+  /// Of the first element for a head.
+  LOCKSTEP_HOST_DEVICE std::int64_t offset(std::int64_t b, std::int64_t h) const { return b * batch + h * head; }
+};
+
+/// Softmax attention, by blocks of queries and keys: no device stores a matrix of Tq x Tk, forward or backward. The
+/// softmax is computed block by block with a running maximum and sum (Dao et al.: "FlashAttention", NeurIPS 2022), in
+/// float32 for 16-bit inputs, whose results are rounded once.
+///
+/// Shapes: q [batch, heads, Tq, d]; k [batch, kv_heads, Tk, d]; v [batch, kv_heads, Tk, dv], kv_heads a divisor of
+/// heads: query head h reads head h / (heads / kv_heads) of k and v. out [batch, heads, Tq, dv]. One floating dtype.
+struct Attention {
+  /// out_i = sum_j p_ij v_j, p_i = softmax_j(scale q_i . k_j + mask_ij). A query that sees no key gives 0, as
+  /// PyTorch's. log_sum_exp [batch, heads, Tq], float32 (float64 for float64), is kept for the backward pass: the
+  /// logarithm of the sum of exponentials, and +inf of a query that sees no key.
+  void (*attention)(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionScores& scores, const Tensor& out,
+                    const Tensor& log_sum_exp);
+  /// The gradients like q, k and v; each may be undefined, which leaves it out. The mask has none. Scores are computed
+  /// again from q, k and log_sum_exp. Sums over queries and over the heads that share a key run in a fixed order.
+  void (*attention_backward)(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionScores& scores,
+                             const Tensor& out, const Tensor& log_sum_exp, const Tensor& dout, const Tensor& dq,
+                             const Tensor& dk, const Tensor& dv);
+};
+
+}  // namespace lockstep::kernels

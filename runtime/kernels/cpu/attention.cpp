@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <atomic>
+
+#include "runtime/kernels/cpu/families.h"
+#include "runtime/kernels/cpu/fast_dtypes.h"
+#include "runtime/kernels/cpu/loops/loops.h"
+#include "runtime/kernels/cpu/parallel.h"
+#include "runtime/kernels/cpu/threads.h"
+#include "runtime/kernels/geometry/checks.h"
+#include "runtime/kernels/reference/families.h"
+
+namespace lockstep::kernels::cpu {
+
+namespace {
+
+/// Multiply-adds that are worth a thread.
+constexpr std::int64_t kGrain = std::int64_t{1} << 21;
+
+/// Scratch memory for as many threads as share `tasks`: it does not grow with the number of queries.
+class Scratch {
+ public:
+  Scratch(std::int64_t tasks, std::int64_t floats)
+      : floats_((floats + 15) / 16 * 16),
+        memory_(Tensor::empty({std::min<std::int64_t>(threads(), tasks), floats_}, DType::kFloat32)) {}
+  /// A thread's part, for a range of tasks.
+  float* claim() { return static_cast<float*>(memory_.data()) + claimed_.fetch_add(1) * floats_; }
+
+ private:
+  std::int64_t floats_;
+  Tensor memory_;
+  std::atomic<std::int64_t> claimed_ = 0;
+};
+
+/// The heads of an attention, one by one.
+struct Heads {
+  const Tensor &q, &k, &v;
+  const AttentionScores& scores;
+  checks::AttentionExtents extents;
+
+  std::int64_t count() const { return extents.batch * extents.heads; }
+  /// The head of k and v that head `h` reads.
+  std::int64_t kv_head(std::int64_t h) const { return h / (extents.heads / extents.kv_heads); }
+
+  AttentionHead operator[](std::int64_t h) const {
+    AttentionHead head{
+        .q = input(q).from(h * extents.queries * extents.channels),
+        .k = input(k).from(kv_head(h) * extents.keys * extents.channels),
+        .v = input(v).from(kv_head(h) * extents.keys * extents.value_channels),
+        .queries = extents.queries,
+        .keys = extents.keys,
+        .channels = extents.channels,
+        .value_channels = extents.value_channels,
+        .scale = static_cast<float>(scores.scale),
+        .causal = scores.causal,
+        .allowed = nullptr,
+        .bias = {nullptr, DType::kFloat32},
+        .mask_step = 0,
+    };
+    if (const Tensor& mask = scores.mask; mask.defined()) {
+      const MaskSteps steps(mask);
+      const std::int64_t first = steps.offset(h / extents.heads, h % extents.heads);
+      head.mask_step = steps.query;
+      if (mask.dtype() == DType::kBool) {
+        head.allowed = static_cast<const bool*>(mask.data()) + first;
+      } else {
+        head.bias = input(mask).from(first);
+      }
+    }
+    return head;
+  }
+};
+
+void attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionScores& scores, const Tensor& out,
+               const Tensor& log_sum_exp) {
+  const checks::AttentionExtents extents = checks::attention(q, k, v, scores, out, log_sum_exp);
+  if (!is_fast(q)) return reference::kAttention.attention(q, k, v, scores, out, log_sum_exp);
+  const Heads heads{q, k, v, scores, extents};
+  constexpr std::int64_t kQueries = AttentionHead::kQueries;
+  const std::int64_t blocks = (extents.queries + kQueries - 1) / kQueries;
+  const std::int64_t tasks = heads.count() * blocks;
+  Scratch scratch(tasks, AttentionHead::scratch(extents.channels, extents.value_channels));
+  const std::int64_t of_block = kQueries * extents.keys * (extents.channels + extents.value_channels);
+  parallel_ranges(tasks, kGrain / (of_block + 1) + 1, [&](std::int64_t begin, std::int64_t end) {
+    float* const memory = scratch.claim();
+    for (std::int64_t task = begin; task < end; ++task) {
+      const std::int64_t h = task / blocks;
+      const std::int64_t first = task % blocks * kQueries;
+      const std::int64_t row = h * extents.queries + first;
+      loops().attention(heads[h], first, std::min(kQueries, extents.queries - first),
+                        output(out).from(row * extents.value_channels), static_cast<float*>(log_sum_exp.data()) + row,
+                        memory);
+    }
+  });
+}
+
+/// float32 sums [rows, columns padded to whole vectors] for a result in its own dtype.
+class PaddedSums {
+ public:
+  static std::int64_t floats(std::int64_t rows, std::int64_t columns) { return rows * width(columns); }
+
+  PaddedSums(const Tensor& result, float* sums, std::int64_t rows, std::int64_t columns)
+      : result_(output(result)), sums_(result.defined() ? sums : nullptr), rows_(rows), columns_(columns) {
+    if (sums_ != nullptr) std::fill_n(sums_, floats(rows, columns), 0.0f);
+  }
+  float* data() const { return sums_; }
+  /// Rounds them into the result from row `first` on.
+  void store(std::int64_t first) const {
+    if (sums_ == nullptr) return;
+    const Input sums{sums_, DType::kFloat32};
+    for (std::int64_t r = 0; r < rows_; ++r) {
+      loops().convert(sums.from(r * width(columns_)), result_.from((first + r) * columns_), columns_);
+    }
+  }
+
+ private:
+  static std::int64_t width(std::int64_t columns) { return (columns + 15) / 16 * 16; }
+
+  Output result_;
+  float* sums_;
+  std::int64_t rows_;
+  std::int64_t columns_;
+};
+
+void attention_backward(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionScores& scores,
+                        const Tensor& out, const Tensor& log_sum_exp, const Tensor& dout, const Tensor& dq,
+                        const Tensor& dk, const Tensor& dv) {
+  const checks::AttentionExtents extents =
+      checks::attention_backward(q, k, v, scores, out, log_sum_exp, dout, dq, dk, dv);
+  if (!is_fast(q)) {
+    return reference::kAttention.attention_backward(q, k, v, scores, out, log_sum_exp, dout, dq, dk, dv);
+  }
+  const Heads heads{q, k, v, scores, extents};
+  const std::int64_t of_dk = PaddedSums::floats(extents.keys, extents.channels);
+  const std::int64_t of_dv = PaddedSums::floats(extents.keys, extents.value_channels);
+  const std::int64_t tasks = extents.batch * extents.kv_heads;
+  Scratch scratch(tasks, AttentionHead::scratch(extents.channels, extents.value_channels) + of_dk + of_dv);
+  const std::int64_t sharing = extents.heads / extents.kv_heads;
+  // A thread has a head of k and v with all heads of q that share it, so that sums have one order.
+  const std::int64_t of_task = sharing * extents.queries * extents.keys * (extents.channels + extents.value_channels);
+  parallel_ranges(tasks, kGrain / (of_task + 1) + 1, [&](std::int64_t begin, std::int64_t end) {
+    float* const memory = scratch.claim();
+    for (std::int64_t kv = begin; kv < end; ++kv) {
+      const PaddedSums sums_dk(dk, memory, extents.keys, extents.channels);
+      const PaddedSums sums_dv(dv, memory + of_dk, extents.keys, extents.value_channels);
+      for (std::int64_t h = kv * sharing; h < (kv + 1) * sharing; ++h) {
+        const std::int64_t row = h * extents.queries;
+        loops().attention_backward(heads[h],
+                                   {.out = input(out).from(row * extents.value_channels),
+                                    .dout = input(dout).from(row * extents.value_channels),
+                                    .log_sum_exp = static_cast<const float*>(log_sum_exp.data()) + row,
+                                    .dq = dq.defined() ? output(dq).from(row * extents.channels) : output(dq),
+                                    .dk = sums_dk.data(),
+                                    .dv = sums_dv.data()},
+                                   memory + of_dk + of_dv);
+      }
+      sums_dk.store(kv * extents.keys);
+      sums_dv.store(kv * extents.keys);
+    }
+  });
+}
+
+}  // namespace
+
+const Attention kAttention{.attention = attention, .attention_backward = attention_backward};
+
+}  // namespace lockstep::kernels::cpu

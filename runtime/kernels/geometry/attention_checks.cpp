@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/geometry/check.h"
+#include "runtime/kernels/geometry/checks.h"
+
+namespace lockstep::kernels::checks {
+
+namespace {
+
+AttentionExtents extents_of(const Check& check, const Tensor& q, const Tensor& k, const Tensor& v,
+                            const AttentionScores& scores) {
+  check.floating("q", q).dtype("k", k, q.dtype()).dtype("v", v, q.dtype());
+  check.that(q.shape().rank() == 4 && k.shape().rank() == 4 && v.shape().rank() == 4,
+             "q " + q.shape().str() + ", k " + k.shape().str() + " and v " + v.shape().str() +
+                 " must be [batch, heads, T, channels]");
+  const AttentionExtents extents{.batch = q.size(0),
+                                 .heads = q.size(1),
+                                 .kv_heads = k.size(1),
+                                 .queries = q.size(2),
+                                 .keys = k.size(2),
+                                 .channels = q.size(3),
+                                 .value_channels = v.size(3)};
+  check.that(extents.kv_heads == extents.heads || (extents.kv_heads > 0 && extents.heads % extents.kv_heads == 0),
+             "the heads of k " + k.shape().str() + " must divide those of q " + q.shape().str());
+  check.shape("k", k, {extents.batch, extents.kv_heads, extents.keys, extents.channels});
+  check.shape("v", v, {extents.batch, extents.kv_heads, extents.keys, extents.value_channels});
+  const Tensor& mask = scores.mask;
+  if (!mask.defined()) return extents;
+  const Shape whole{extents.batch, extents.heads, extents.queries, extents.keys};
+  bool broadcasts = mask.shape().rank() == 4 && mask.size(3) == extents.keys;
+  for (int d = 0; broadcasts && d < 3; ++d) broadcasts = mask.size(d) == 1 || mask.size(d) == whole[d];
+  check.defined("mask", mask);
+  check.that(broadcasts, "a mask " + mask.shape().str() + " does not broadcast to " + whole.str() +
+                             "; its last extent must be the number of keys");
+  if (mask.dtype() != DType::kBool) check.dtype("mask, unless it is bool,", mask, q.dtype());
+  return extents;
+}
+
+void results(const Check& check, const AttentionExtents& extents, const Tensor& q, const Tensor& out,
+             const Tensor& log_sum_exp) {
+  check.dtype("out", out, q.dtype())
+      .shape("out", out, {extents.batch, extents.heads, extents.queries, extents.value_channels})
+      .dtype("log_sum_exp", log_sum_exp, accumulation_dtype(q.dtype()))
+      .shape("log_sum_exp", log_sum_exp, {extents.batch, extents.heads, extents.queries});
+}
+
+}  // namespace
+
+AttentionExtents attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionScores& scores,
+                           const Tensor& out, const Tensor& log_sum_exp) {
+  const Check check("attention");
+  const AttentionExtents extents = extents_of(check, q, k, v, scores);
+  results(check, extents, q, out, log_sum_exp);
+  return extents;
+}
+
+AttentionExtents attention_backward(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionScores& scores,
+                                    const Tensor& out, const Tensor& log_sum_exp, const Tensor& dout, const Tensor& dq,
+                                    const Tensor& dk, const Tensor& dv) {
+  const Check check("attention_backward");
+  const AttentionExtents extents = extents_of(check, q, k, v, scores);
+  results(check, extents, q, out, log_sum_exp);
+  check.like("dout", dout, out);
+  if (dq.defined()) check.like("dq", dq, q);
+  if (dk.defined()) check.like("dk", dk, k);
+  if (dv.defined()) check.like("dv", dv, v);
+  return extents;
+}
+
+}  // namespace lockstep::kernels::checks

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
+#include "runtime/kernels/geometry/checks.h"
+#include "runtime/kernels/reference/families.h"
+#include "runtime/kernels/reference/softmax.h"
+#include "runtime/kernels/reference/values.h"
+
+namespace lockstep::kernels::reference {
+
+namespace {
+
+/// One row of scores at a time: a query of a head against all keys.
+class Scores {
+ public:
+  Scores(const checks::AttentionExtents& extents, const AttentionScores& scores, const Tensor& q, const Tensor& k)
+      : extents_(extents),
+        scores_(scores),
+        q_(load(q)),
+        k_(load(k)),
+        mask_(scores.mask.defined() ? load(scores.mask) : Values()),
+        row_(static_cast<std::size_t>(extents.keys)) {}
+
+  /// Where row t of head h begins in a tensor of the queries' heads, and the row that it meets in one of the keys'.
+  std::size_t of_query(std::int64_t h, std::int64_t t, std::int64_t channels) const {
+    return static_cast<std::size_t>((h * extents_.queries + t) * channels);
+  }
+  std::size_t of_key(std::int64_t h, std::int64_t t, std::int64_t channels) const {
+    const std::int64_t kv_head = h / (extents_.heads / extents_.kv_heads);
+    return static_cast<std::size_t>((kv_head * extents_.keys + t) * channels);
+  }
+
+  double q(std::int64_t h, std::int64_t i, std::size_t c) const { return q_[of_query(h, i, extents_.channels) + c]; }
+  double k(std::int64_t h, std::int64_t j, std::size_t c) const { return k_[of_key(h, j, extents_.channels) + c]; }
+
+  const Values& row(std::int64_t h, std::int64_t i) {
+    for (std::int64_t j = 0; j < extents_.keys; ++j) {
+      double product = 0;
+      for (std::size_t c = 0; c < static_cast<std::size_t>(extents_.channels); ++c) product += q(h, i, c) * k(h, j, c);
+      row_[static_cast<std::size_t>(j)] = scores_.causal && j > i ? -INFINITY : scores_.scale * product + mask(h, i, j);
+    }
+    return row_;
+  }
+
+ private:
+  double mask(std::int64_t h, std::int64_t i, std::int64_t j) const {
+    if (mask_.empty()) return 0;
+    const MaskSteps steps(scores_.mask);
+    const std::int64_t row = steps.offset(h / extents_.heads, h % extents_.heads) + i * steps.query;
+    const double value = mask_[static_cast<std::size_t>(row + j)];
+    if (scores_.mask.dtype() != DType::kBool) return value;
+    return value != 0 ? 0 : -INFINITY;
+  }
+
+  const checks::AttentionExtents& extents_;
+  const AttentionScores& scores_;
+  Values q_, k_, mask_, row_;
+};
+
+/// Calls visit(head, query) for every query.
+template <class Visit>
+void for_each_query(const checks::AttentionExtents& extents, Visit visit) {
+  for (std::int64_t h = 0; h < extents.batch * extents.heads; ++h) {
+    for (std::int64_t i = 0; i < extents.queries; ++i) visit(h, i);
+  }
+}
+
+void attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionScores& scores, const Tensor& out,
+               const Tensor& log_sum_exp) {
+  const checks::AttentionExtents extents = checks::attention(q, k, v, scores, out, log_sum_exp);
+  Scores rows(extents, scores, q, k);
+  const Values values = load(v);
+  Values result(static_cast<std::size_t>(out.numel()), 0.0);
+  Values norms;
+  for_each_query(extents, [&](std::int64_t h, std::int64_t i) {
+    const Values& row = rows.row(h, i);
+    const double norm = reference::log_sum_exp(row);
+    // A query that sees no key.
+    norms.push_back(norm == -INFINITY ? INFINITY : norm);
+    const std::size_t to = rows.of_query(h, i, extents.value_channels);
+    for (std::int64_t j = 0; j < extents.keys; ++j) {
+      const double probability = std::exp(row[static_cast<std::size_t>(j)] - norms.back());
+      const std::size_t from = rows.of_key(h, j, extents.value_channels);
+      for (std::size_t c = 0; c < static_cast<std::size_t>(extents.value_channels); ++c) {
+        result[to + c] += probability * values[from + c];
+      }
+    }
+  });
+  store(result, out);
+  store(norms, log_sum_exp);
+}
+
+void attention_backward(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionScores& scores,
+                        const Tensor& out, const Tensor& log_sum_exp, const Tensor& dout, const Tensor& dq,
+                        const Tensor& dk, const Tensor& dv) {
+  const checks::AttentionExtents extents =
+      checks::attention_backward(q, k, v, scores, out, log_sum_exp, dout, dq, dk, dv);
+  Scores rows(extents, scores, q, k);
+  const Values values = load(v), result = load(out), slope = load(dout), norms = load(log_sum_exp);
+  Values of_q(static_cast<std::size_t>(q.numel()), 0.0), of_k(static_cast<std::size_t>(k.numel()), 0.0),
+      of_v(static_cast<std::size_t>(v.numel()), 0.0);
+  const auto channels = static_cast<std::size_t>(extents.channels);
+  const auto value_channels = static_cast<std::size_t>(extents.value_channels);
+  for_each_query(extents, [&](std::int64_t h, std::int64_t i) {
+    const Values& row = rows.row(h, i);
+    const double norm = norms[rows.of_query(h, i, 1)];
+    const std::size_t at = rows.of_query(h, i, extents.value_channels);
+    double mean = 0;  // of the probabilities' slopes
+    for (std::size_t c = 0; c < value_channels; ++c) mean += slope[at + c] * result[at + c];
+    for (std::int64_t j = 0; j < extents.keys; ++j) {
+      const double probability = std::exp(row[static_cast<std::size_t>(j)] - norm);
+      const std::size_t value = rows.of_key(h, j, extents.value_channels);
+      double of_probability = 0;
+      for (std::size_t c = 0; c < value_channels; ++c) {
+        of_probability += slope[at + c] * values[value + c];
+        of_v[value + c] += probability * slope[at + c];
+      }
+      const double of_score = scores.scale * probability * (of_probability - mean);
+      for (std::size_t c = 0; c < channels; ++c) {
+        of_q[rows.of_query(h, i, extents.channels) + c] += of_score * rows.k(h, j, c);
+        of_k[rows.of_key(h, j, extents.channels) + c] += of_score * rows.q(h, i, c);
+      }
+    }
+  });
+  if (dq.defined()) store(of_q, dq);
+  if (dk.defined()) store(of_k, dk);
+  if (dv.defined()) store(of_v, dv);
+}
+
+}  // namespace
+
+const Attention kAttention{.attention = attention, .attention_backward = attention_backward};
+
+}  // namespace lockstep::kernels::reference

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/ops/attention.h"
+
+#include <cmath>
+
+#include "amp/autocast/autocast.h"
+#include "runtime/autograd/cast.h"
+#include "runtime/autograd/node.h"
+#include "runtime/kernels/backend.h"
+#include "runtime/ops/broadcast.h"
+#include "runtime/ops/compare.h"
+#include "runtime/ops/elementwise.h"
+#include "runtime/ops/factories.h"
+#include "runtime/ops/result.h"
+#include "runtime/ops/shape.h"
+#include "runtime/tensor/error.h"
+
+namespace lockstep::ops {
+
+using autograd::BackwardContext;
+using autograd::SavedTensor;
+
+namespace {
+
+/// The sizes of one call, and the shapes in which the kernel and the composition see its tensors.
+struct Extents {
+  std::int64_t batch, heads, kv_heads, queries, keys, channels, value_channels;
+
+  Shape q() const { return {batch, heads, queries, channels}; }
+  Shape k() const { return {batch, kv_heads, keys, channels}; }
+  Shape v() const { return {batch, kv_heads, keys, value_channels}; }
+  Shape out() const { return {batch, heads, queries, value_channels}; }
+  Shape scores() const { return {batch, heads, queries, keys}; }
+  Shape norms() const { return {batch, heads, queries}; }
+  /// Batches of matrices: the heads of q that share a head of k lie one behind the other.
+  Shape rows(std::int64_t columns) const {
+    return {batch * kv_heads, kv_heads > 0 ? heads / kv_heads * queries : 0, columns};
+  }
+  Shape columns(std::int64_t of_row) const { return {batch * kv_heads, keys, of_row}; }
+};
+
+std::int64_t leading(const Shape& shape, int dims) {
+  std::int64_t product = 1;
+  for (int d = 0; d < dims; ++d) product *= shape[d];
+  return product;
+}
+
+Extents extents_of(const Tensor& q, const Tensor& k, const Tensor& v) {
+  const int rank = q.shape().rank();
+  bool fit = rank >= 2 && k.shape().rank() == rank && v.shape().rank() == rank;
+  for (int d = 0; fit && d < rank - 3; ++d) fit = k.size(d) == q.size(d) && v.size(d) == q.size(d);
+  if (!fit) {
+    throw ShapeError("scaled_dot_product_attention of q " + describe(q) + ", k " + describe(k) + " and v " +
+                     describe(v) + ": all three need the same dimensions [..., heads, T, channels]");
+  }
+  const bool has_heads = rank >= 3;
+  return {.batch = leading(q.shape(), rank - 3),
+          .heads = has_heads ? q.size(-3) : 1,
+          .kv_heads = has_heads ? k.size(-3) : 1,
+          .queries = q.size(-2),
+          .keys = k.size(-2),
+          .channels = q.size(-1),
+          .value_channels = v.size(-1)};
+}
+
+/// The mask's shape as [batch or 1, heads or 1, Tq or 1, Tk].
+Shape mask_shape(const Tensor& mask, const Tensor& q, const Extents& extents) {
+  const int rank = q.shape().rank();
+  const int missing = rank - mask.shape().rank();
+  const auto extent = [&](int d) { return d < missing || d < 0 ? 1 : mask.size(d - missing); };
+  bool all = true, none = true;
+  for (int d = 0; d < rank - 3; ++d) {
+    all = all && extent(d) == q.size(d);
+    none = none && extent(d) == 1;
+  }
+  if (missing < 0 || mask.shape().rank() < 1 || !(all || none)) {
+    throw ShapeError("scaled_dot_product_attention: a mask " + mask.shape().str() + " does not broadcast to " +
+                     extents.scores().str());
+  }
+  return {none ? 1 : extents.batch, extent(rank - 3), extent(rank - 2), extent(rank - 1)};
+}
+
+/// op(a) op(b) of batches of matrices in their dtype, differentiable any number of times.
+Tensor product(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b) {
+  const Tensor out =
+      Tensor::empty({a.size(0), a.size(transpose_a ? 2 : 1), b.size(transpose_b ? 1 : 2)}, a.dtype(), a.device());
+  kernels::backend(a.device()).matmul(a, transpose_a, b, transpose_b, {}, false, out);
+  autograd::record(
+      out, "matmul", {a, b},
+      {.recorded = [a = SavedTensor::in_graph(a), b = SavedTensor::in_graph(b), transpose_a, transpose_b](
+                       const Tensor& dy, const BackwardContext& context) {
+        std::vector<Tensor> grads(2);
+        if (context.needs(0)) {
+          const Tensor& right = context.saved(b);
+          grads[0] = transpose_a ? product(right, transpose_b, dy, true) : product(dy, false, right, !transpose_b);
+        }
+        if (context.needs(1)) {
+          const Tensor& left = context.saved(a);
+          grads[1] = transpose_b ? product(dy, true, left, transpose_a) : product(left, !transpose_a, dy, false);
+        }
+        return grads;
+      }});
+  return out;
+}
+
+/// Attention made of operations, in float32 or float64.
+struct Composition {
+  Extents extents;
+  double scale;
+  bool causal;
+
+  /// p = e^(s - n) / sum e^(s - n), [batch * kv_heads, rows, keys], with n the known log sum e^s: a constant, since p
+  /// does not depend on it.
+  Tensor probabilities(const Tensor& q, const Tensor& k, const Tensor& mask, const Tensor& log_sum_exp) const {
+    const Tensor products = product(as_rows(q), false, as_columns(k), true);
+    Tensor scores = ops::scale(reshape(products, extents.scores()), scale);
+    if (mask.defined()) {
+      scores = mask.dtype() == DType::kBool ? where(mask, scores, -INFINITY) : add(scores, mask);
+    }
+    if (causal) {
+      const Placement placement{scores.dtype(), scores.device()};
+      const Tensor keys = arange(extents.keys, placement).reshaped({1, 1, 1, extents.keys});
+      const Tensor queries = arange(extents.queries, placement).reshaped({1, 1, extents.queries, 1});
+      scores = where(le(keys, queries), scores, -INFINITY);
+    }
+    const Shape one_a_query{extents.batch, extents.heads, extents.queries, 1};
+    const Tensor exponentials = exp(sub(scores, log_sum_exp.reshaped(one_a_query)));
+    const Tensor sums = sum_to(exponentials, one_a_query);
+    // A query that sees no key has no probabilities.
+    return reshape(div(exponentials, where(eq(sums, 0), 1.0, sums)), extents.rows(extents.keys));
+  }
+
+  std::vector<Tensor> gradients(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask,
+                                const Tensor& log_sum_exp, const Tensor& dout) const {
+    const Tensor p = probabilities(q, k, mask, log_sum_exp);
+    const Tensor slope = reshape(dout, extents.rows(extents.value_channels));
+    const Tensor of_p = product(slope, false, as_columns(v), true);
+    const Tensor mean = sum_to(mul(p, of_p), extents.rows(1));
+    const Tensor of_products = ops::scale(mul(p, sub(of_p, mean)), scale);
+    return {product(of_products, false, as_columns(k), false), product(of_products, true, as_rows(q), false),
+            product(p, true, slope, false)};
+  }
+
+  Tensor as_rows(const Tensor& x) const { return reshape(x, extents.rows(x.shape().back())); }
+  Tensor as_columns(const Tensor& x) const { return reshape(x, extents.columns(x.shape().back())); }
+};
+
+/// 16-bit values are widened before a composition, so that only its results are rounded.
+Tensor wide(const Tensor& x) { return x.defined() && is_reduced(x.dtype()) ? autograd::cast(x, DType::kFloat32) : x; }
+
+}  // namespace
+
+Tensor scaled_dot_product_attention(const Tensor& queries, const Tensor& keys, const Tensor& values,
+                                    const AttentionOptions& options) {
+  constexpr amp::Op kOp = amp::Op::kScaledDotProductAttention;
+  const Tensor q = amp::autocast(kOp, queries), k = amp::autocast(kOp, keys), v = amp::autocast(kOp, values);
+  const Extents extents = extents_of(q, k, v);
+  const double scale =
+      options.scale.value_or(1.0 / std::sqrt(static_cast<double>(std::max<std::int64_t>(extents.channels, 1))));
+  const Tensor given = amp::autocast(kOp, options.mask);
+  const Tensor mask = given.defined() ? reshape(given, mask_shape(given, q, extents)) : given;
+
+  const DType wide_dtype = q.dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
+  const Tensor log_sum_exp = Tensor::empty(extents.norms(), wide_dtype, q.device());
+  const Tensor y = Tensor::empty(q.shape().with(-1, extents.value_channels), q.dtype(), q.device());
+  const kernels::AttentionScores scores{.scale = scale, .causal = options.causal, .mask = mask};
+  kernels::backend(q.device())
+      .attention(q.reshaped(extents.q()), k.reshaped(extents.k()), v.reshaped(extents.v()), scores,
+                 y.reshaped(extents.out()), log_sum_exp);
+  const Composition composition{extents, scale, options.causal};
+  if (mask.defined() && autograd::is_recorded(mask)) {
+    const Tensor p = composition.probabilities(wide(q), wide(k), wide(mask), log_sum_exp);
+    return autograd::cast(reshape(product(p, false, composition.as_columns(wide(v)), false), y.shape()), q.dtype());
+  }
+
+  const auto saved_q = SavedTensor::in_graph(q), saved_k = SavedTensor::in_graph(k), saved_v = SavedTensor::in_graph(v);
+  const SavedTensor saved_mask(mask), result(y);
+  autograd::record(y, name_of(kOp), {q, k, v},
+                   {.fused =
+                        [=](const Tensor& dout, const BackwardContext& context) {
+                          std::vector<Tensor> grads(3);
+                          const auto target = [&](std::size_t i, const SavedTensor& input, const Shape& shape) {
+                            if (!context.needs(i)) return Tensor();
+                            grads[i] = empty_like(input.peek());
+                            return grads[i].reshaped(shape);
+                          };
+                          const Tensor dq = target(0, saved_q, extents.q()), dk = target(1, saved_k, extents.k()),
+                                       dv = target(2, saved_v, extents.v());
+                          const kernels::AttentionScores again{
+                              .scale = scale, .causal = composition.causal, .mask = context.saved(saved_mask)};
+                          kernels::backend(dout.device())
+                              .attention_backward(context.saved(saved_q).reshaped(extents.q()),
+                                                  context.saved(saved_k).reshaped(extents.k()),
+                                                  context.saved(saved_v).reshaped(extents.v()), again,
+                                                  context.saved(result).reshaped(extents.out()), log_sum_exp,
+                                                  dout.reshaped(extents.out()), dq, dk, dv);
+                          return grads;
+                        },
+                    .recorded =
+                        [=](const Tensor& dout, const BackwardContext& context) {
+                          std::vector<Tensor> grads = composition.gradients(
+                              wide(context.saved(saved_q)), wide(context.saved(saved_k)), wide(context.saved(saved_v)),
+                              wide(context.saved(saved_mask)), log_sum_exp, wide(dout));
+                          grads[0] = reshape(grads[0], saved_q.peek().shape());
+                          grads[1] = reshape(grads[1], saved_k.peek().shape());
+                          grads[2] = reshape(grads[2], saved_v.peek().shape());
+                          return grads;
+                        }});
+  return y;
+}
+
+}  // namespace lockstep::ops

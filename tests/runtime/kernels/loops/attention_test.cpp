@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/tensor/memory.h"
+#include "tests/runtime/kernels/loops/loops_fixture.h"
+
+namespace lockstep::kernels {
+namespace {
+
+using namespace testing;
+
+struct Extents {
+  std::int64_t batch = 1, heads = 1, kv_heads = 1, queries = 1, keys = 1, channels = 4, value_channels = 4;
+
+  Shape q() const { return {batch, heads, queries, channels}; }
+  Shape k() const { return {batch, kv_heads, keys, channels}; }
+  Shape v() const { return {batch, kv_heads, keys, value_channels}; }
+  Shape out() const { return {batch, heads, queries, value_channels}; }
+  Shape norms() const { return {batch, heads, queries}; }
+};
+
+template <class T>
+class AttentionLoops : public KernelTest<T> {
+ protected:
+  /// Both passes on the device against the reference. The mask lies where the run computes.
+  void expect_like_reference(const Extents& extents, AttentionScores scores) {
+    SCOPED_TRACE("q " + extents.q().str() + " k " + extents.k().str() + " v " + extents.v().str());
+    const Tensor q = this->random(extents.q(), 1), k = this->random(extents.k(), 2), v = this->random(extents.v(), 3);
+    const Tensor dout = this->random(extents.out(), 4);
+    const auto out = this->reference().empty(extents.out());
+    const auto norms = this->reference().empty(extents.norms(), this->kWide);
+    this->reference()->attention(q, k, v, scores, out, norms);
+    const Tensor mask = scores.mask;
+    // The backward pass starts from the rounded result, whatever made it.
+    this->expect_matches_reference(
+        [&](const auto& on) {
+          AttentionScores there = scores;
+          there.mask = on(mask);
+          const Tensor y = on.empty(extents.out()), norm = on.empty(extents.norms(), this->kWide);
+          const Tensor dq = on.empty(extents.q()), dk = on.empty(extents.k()), dv = on.empty(extents.v());
+          on->attention(on(q), on(k), on(v), there, y, norm);
+          on->attention_backward(on(q), on(k), on(v), there, on(out), on(norms), on(dout), dq, dk, dv);
+          return std::vector{y, norm, dq, dk, dv};
+        },
+        this->bounds(4 * (extents.queries + extents.keys) * extents.heads / extents.kv_heads));
+  }
+
+  static Tensor some_allowed(const Shape& shape) {
+    const Tensor mask = Tensor::empty(shape, DType::kBool);
+    std::int64_t i = 0;
+    for (bool& allowed : mask.template mutable_as<bool>()) allowed = i++ * 7 % 5 < 3;
+    return mask;
+  }
+};
+TYPED_TEST_SUITE(AttentionLoops, FastTypes, OnName);
+
+TYPED_TEST(AttentionLoops, MatchesTheReferenceForEveryLength) {
+  for (const std::int64_t queries : {1, 2, 7, 64, 65, 257}) {
+    for (const std::int64_t keys : {1, 2, 7, 64, 65, 257}) {
+      if (queries != keys && queries + keys > 130) continue;  // The reference is slow.
+      for (const bool causal : {false, true}) {
+        this->expect_like_reference({.queries = queries, .keys = keys, .channels = 5, .value_channels = 3},
+                                    {.scale = 0.7, .causal = causal});
+      }
+    }
+  }
+}
+
+TYPED_TEST(AttentionLoops, MatchesTheReferenceForEveryNumberOfChannels) {
+  for (const std::int64_t channels : {1, 6, 16, 33, 64, 100}) {
+    this->expect_like_reference({.batch = 2,
+                                 .heads = 2,
+                                 .kv_heads = 2,
+                                 .queries = 9,
+                                 .keys = 11,
+                                 .channels = channels,
+                                 .value_channels = 105 - channels},
+                                {.scale = 0.3});
+  }
+}
+
+TYPED_TEST(AttentionLoops, HeadsOfQueriesShareHeadsOfKeys) {
+  for (const std::int64_t kv_heads : {1, 2, 6}) {
+    this->expect_like_reference({.batch = 2, .heads = 6, .kv_heads = kv_heads, .queries = 5, .keys = 8},
+                                {.scale = 1.0, .causal = true});
+  }
+}
+
+TYPED_TEST(AttentionLoops, MasksAreBroadcast) {
+  const Extents extents{.batch = 2, .heads = 3, .kv_heads = 3, .queries = 70, .keys = 101};
+  for (const Shape& shape : {Shape{2, 3, 70, 101}, Shape{1, 1, 70, 101}, Shape{2, 1, 1, 101}, Shape{1, 3, 1, 101}}) {
+    SCOPED_TRACE(shape.str());
+    for (const bool causal : {false, true}) {
+      this->expect_like_reference(extents, {.scale = 0.5, .causal = causal, .mask = this->random(shape, 9, -3, 3)});
+      this->expect_like_reference(extents, {.scale = 0.5, .causal = causal, .mask = this->some_allowed(shape)});
+    }
+  }
+}
+
+TYPED_TEST(AttentionLoops, AQueryThatSeesNoKeyGivesNothing) {
+  const Tensor mask = Tensor::zeros({1, 1, 66, 3}, DType::kBool);
+  mask.template mutable_as<bool>()[3 * 65] = true;
+  this->expect_like_reference({.queries = 66, .keys = 3}, {.scale = 1.0, .mask = mask});
+  // No key at all, no query, no head, no channels.
+  this->expect_like_reference({.queries = 5, .keys = 0}, {.scale = 1.0});
+  this->expect_like_reference({.queries = 0, .keys = 5}, {.scale = 1.0, .causal = true});
+  this->expect_like_reference({.batch = 0, .queries = 5, .keys = 5}, {.scale = 1.0});
+  this->expect_like_reference({.queries = 5, .keys = 5, .channels = 0}, {.scale = 1.0});
+}
+
+TYPED_TEST(AttentionLoops, LargeScoresDoNotOverflow) {
+  const auto on = this->tested();
+  const Tensor q = on(tensor_of({100, 100}, {1, 1, 2, 1}, this->kDType));
+  const Tensor k = on(tensor_of({-100, 50, 100}, {1, 1, 3, 1}, this->kDType));
+  const Tensor v = on(tensor_of({1, 2, 4}, {1, 1, 3, 1}, this->kDType));
+  const Tensor out = on.empty({1, 1, 2, 1}), norms = on.empty({1, 1, 2}, DType::kFloat32);
+  on->attention(q, k, v, {}, out, norms);
+  EXPECT_EQ(values_of(out), (std::vector<double>{4, 4}));
+  EXPECT_EQ(values_of(norms), (std::vector<double>{10000, 10000}));
+}
+
+TYPED_TEST(AttentionLoops, NaNReachesTheResultsThatItConcerns) {
+  const auto on = this->tested();
+  const Tensor q = on(tensor_of({1, kNaN}, {1, 1, 2, 1}, this->kDType));
+  const Tensor k = on(tensor_of({1, 2, 3}, {1, 1, 3, 1}, this->kDType));
+  const Tensor out = on.empty({1, 1, 2, 1}), norms = on.empty({1, 1, 2}, DType::kFloat32);
+  on->attention(q, k, k, {}, out, norms);
+  EXPECT_FALSE(std::isnan(out.to(kCpu).item(0)));
+  EXPECT_TRUE(std::isnan(out.to(kCpu).item(1)));
+}
+
+TYPED_TEST(AttentionLoops, GradientsThatNobodyWantsAreLeftOut) {
+  const Extents extents{.heads = 2, .kv_heads = 1, .queries = 5, .keys = 7};
+  const auto on = this->tested();
+  const Tensor q = on(this->random(extents.q(), 1)), k = on(this->random(extents.k(), 2)),
+               v = on(this->random(extents.v(), 3)), dout = on(this->random(extents.out(), 4));
+  const Tensor out = on.empty(extents.out()), norms = on.empty(extents.norms(), DType::kFloat32);
+  on->attention(q, k, v, {}, out, norms);
+  const auto backward = [&](bool with_dq, bool with_dk, bool with_dv) {
+    const Tensor dq = with_dq ? on.empty(extents.q()) : Tensor(), dk = with_dk ? on.empty(extents.k()) : Tensor(),
+                 dv = with_dv ? on.empty(extents.v()) : Tensor();
+    on->attention_backward(q, k, v, {}, out, norms, dout, dq, dk, dv);
+    return std::vector{bytes_of(dq), bytes_of(dk), bytes_of(dv)};
+  };
+  const auto all = backward(true, true, true);
+  EXPECT_EQ(backward(true, false, false)[0], all[0]);
+  EXPECT_EQ(backward(false, true, false)[1], all[1]);
+  EXPECT_EQ(backward(false, false, true)[2], all[2]);
+}
+
+TYPED_TEST(AttentionLoops, ResultsDoNotDependOnTheNumberOfThreads) {
+  const Extents extents{
+      .batch = 2, .heads = 4, .kv_heads = 2, .queries = 257, .keys = 200, .channels = 32, .value_channels = 32};
+  const auto on = this->tested();
+  const Tensor q = on(this->random(extents.q(), 1)), k = on(this->random(extents.k(), 2)),
+               v = on(this->random(extents.v(), 3)), dout = on(this->random(extents.out(), 4));
+  expect_same_bits_on_any_number_of_threads([&] {
+    const Tensor out = on.empty(extents.out()), norms = on.empty(extents.norms(), DType::kFloat32);
+    const Tensor dq = on.empty(extents.q()), dk = on.empty(extents.k()), dv = on.empty(extents.v());
+    const AttentionScores scores{.scale = 0.2, .causal = true};
+    on->attention(q, k, v, scores, out, norms);
+    on->attention_backward(q, k, v, scores, out, norms, dout, dq, dk, dv);
+    return std::vector{out, norms, dq, dk, dv};
+  });
+}
+
+TYPED_TEST(AttentionLoops, WrongShapesAreRefused) {
+  const auto on = this->tested();
+  const auto attention = [&](const Shape& q, const Shape& k, const Shape& v, const Tensor& mask) {
+    const Tensor out = on.empty(Shape{q[0], q[1], q[2], v[3]}), norms = on.empty({q[0], q[1], q[2]}, DType::kFloat32);
+    on->attention(on(this->random(q, 1)), on(this->random(k, 2)), on(this->random(v, 3)), {.mask = mask}, out, norms);
+  };
+  attention({2, 4, 3, 5}, {2, 2, 6, 5}, {2, 2, 6, 7}, {});
+  EXPECT_THROW(attention({2, 4, 3, 5}, {2, 3, 6, 5}, {2, 3, 6, 7}, {}), ShapeError);
+  EXPECT_THROW(attention({2, 4, 3, 5}, {2, 4, 6, 4}, {2, 4, 6, 7}, {}), ShapeError);
+  EXPECT_THROW(attention({2, 4, 3, 5}, {2, 4, 6, 5}, {2, 4, 5, 7}, {}), ShapeError);
+  EXPECT_THROW(attention({2, 4, 3, 5}, {1, 4, 6, 5}, {1, 4, 6, 7}, {}), ShapeError);
+  const auto masked = [&](const Shape& mask, DType dtype) {
+    attention({2, 4, 3, 5}, {2, 4, 6, 5}, {2, 4, 6, 7}, on.zeros(mask, dtype));
+  };
+  masked({2, 1, 3, 6}, DType::kBool);
+  EXPECT_THROW(masked({2, 2, 3, 6}, DType::kBool), ShapeError);
+  EXPECT_THROW(masked({2, 4, 3, 1}, DType::kBool), ShapeError);
+  EXPECT_THROW(masked({3, 6}, DType::kBool), ShapeError);
+  EXPECT_THROW(masked({2, 1, 3, 6}, DType::kInt64), ShapeError);
+}
+
+// The whole matrix of scores would take 16 MiB, and the backward pass two.
+TEST(AttentionMemory, GrowsWithTheLengthAndNotWithItsSquare) {
+  constexpr std::int64_t kLength = 2048, kChannels = 8;
+  const Shape shape{1, 1, kLength, kChannels};
+  const auto tensor = [&] { return random_tensor(shape, DType::kFloat16, 1); };
+  const Tensor q = tensor(), k = tensor(), v = tensor(), dout = tensor(), dq = tensor(), dk = tensor(), dv = tensor();
+  const Tensor out = tensor(), norms = Tensor::empty({1, 1, kLength}, DType::kFloat32);
+  const Backend& cpu = backend(kCpu);
+  reset_peak(kCpu);
+  const std::size_t before = memory_statistics(kCpu).peak;
+  cpu.attention(q, k, v, {.causal = true}, out, norms);
+  cpu.attention_backward(q, k, v, {.causal = true}, out, norms, dout, dq, dk, dv);
+  EXPECT_LT(memory_statistics(kCpu).peak - before, std::size_t{1} << 20);
+}
+
+}  // namespace
+}  // namespace lockstep::kernels

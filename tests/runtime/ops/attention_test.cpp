@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "amp/autocast/autocast.h"
+#include "tests/runtime/ops/operation_fixture.h"
+
+namespace lockstep::ops {
+namespace {
+
+using kernels::testing::expect_close;
+using kernels::testing::random_tensor;
+using kernels::testing::values_of;
+using lockstep::testing::expect_second_gradients;
+using ops::testing::AllTypes;
+using ops::testing::OnName;
+
+template <class T>
+class AttentionTest : public ops::testing::OperationTest<T> {};
+TYPED_TEST_SUITE(AttentionTest, AllTypes, OnName);
+
+Tensor attention(const std::vector<Tensor>& in, const AttentionOptions& options = {}) {
+  return scaled_dot_product_attention(in[0], in[1], in[2], options);
+}
+
+// The result that the backward pass reads is rounded.
+constexpr testing::Accuracy accuracy(std::int64_t terms) { return {.terms = terms, .intermediate = 1}; }
+
+TYPED_TEST(AttentionTest, OfEveryLength) {
+  for (const auto& [queries, keys] : {std::pair{1, 1}, {2, 7}, {65, 3}, {3, 65}, {5, 0}, {0, 5}}) {
+    for (const bool causal : {false, true}) {
+      this->check([causal](const auto& in) { return attention(in, {.causal = causal}); },
+                  {this->random({2, queries, 3}, 1), this->random({2, keys, 3}, 2), this->random({2, keys, 2}, 3)},
+                  accuracy(4 * (queries + keys)));
+    }
+  }
+}
+
+TYPED_TEST(AttentionTest, OfAnyLeadingDimensions) {
+  for (const Shape& shape : {Shape{4, 3}, Shape{2, 4, 3}, Shape{2, 1, 4, 3}, Shape{2, 1, 3, 4, 3}, Shape{0, 2, 4, 3}}) {
+    this->check([](const auto& in) { return attention(in, {.scale = 0.3}); },
+                {this->random(shape, 1), this->random(shape, 2), this->random(shape, 3)}, accuracy(32));
+  }
+}
+
+TYPED_TEST(AttentionTest, HeadsOfQueriesShareHeadsOfKeys) {
+  this->check([](const auto& in) { return attention(in, {.causal = true}); },
+              {this->random({2, 4, 3, 3}, 1), this->random({2, 2, 5, 3}, 2), this->random({2, 2, 5, 2}, 3)},
+              accuracy(64));
+}
+
+TYPED_TEST(AttentionTest, WithMasks) {
+  const Tensor q = this->random({2, 2, 3, 4}, 1), k = this->random({2, 2, 5, 4}, 2), v = this->random({2, 2, 5, 4}, 3);
+  for (const Shape& shape : {Shape{2, 2, 3, 5}, Shape{3, 5}, Shape{2, 1, 1, 5}, Shape{5}}) {
+    SCOPED_TRACE(shape.str());
+    const Tensor bias = this->random(shape, 4);
+    this->check([&](const auto& in) { return attention(in, {.mask = TestFixture::like(in[0], bias)}); }, {q, k, v},
+                accuracy(32));
+    this->check(
+        [&](const auto& in) { return attention(in, {.mask = gt(TestFixture::like(in[0], bias), 0), .causal = true}); },
+        {q, k, v}, accuracy(32));
+  }
+}
+
+TYPED_TEST(AttentionTest, AMaskThatRequiresAGradientGetsIt) {
+  this->check([](const auto& in) { return attention(in, {.mask = in[3]}); },
+              {this->random({2, 2, 3, 4}, 1), this->random({2, 2, 5, 4}, 2), this->random({2, 2, 5, 4}, 3),
+               this->random({2, 1, 3, 5}, 4)},
+              accuracy(64));
+}
+
+TEST(Attention, SecondGradients) {
+  const auto tensor = [](const Shape& shape, std::uint32_t seed) {
+    return random_tensor(shape, DType::kFloat64, seed);
+  };
+  const std::vector<Tensor> inputs{tensor({1, 2, 3, 2}, 1), tensor({1, 1, 4, 2}, 2), tensor({1, 1, 4, 3}, 3)};
+  const Tensor bias = tensor({3, 4}, 4);
+  expect_second_gradients([](const auto& in) { return attention(in); }, inputs);
+  expect_second_gradients([](const auto& in) { return attention(in, {.causal = true, .scale = 0.7}); }, inputs);
+  expect_second_gradients([&](const auto& in) { return attention(in, {.mask = bias}); }, inputs);
+  expect_second_gradients([&](const auto& in) { return attention(in, {.mask = gt(bias, -0.2)}); }, inputs);
+}
+
+TEST(Attention, TheRecordedBackwardGivesTheFusedOnesGradients) {
+  for (const DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
+    std::vector<Tensor> inputs;
+    for (const std::uint32_t seed : {1u, 2u, 3u}) inputs.push_back(random_tensor({2, 7, 4}, dtype, seed));
+    for (const Tensor& input : inputs) input.set_requires_grad(true);
+    const Tensor dy = random_tensor({2, 7, 4}, dtype, 4);
+    const std::vector<Tensor> fused = autograd::grad(attention(inputs, {.causal = true}), inputs, dy);
+    const std::vector<Tensor> recorded =
+        autograd::grad(attention(inputs, {.causal = true}), inputs, dy, {.create_graph = true});
+    for (std::size_t i = 0; i < 3; ++i) {
+      EXPECT_EQ(recorded[i].dtype(), dtype);
+      expect_close(recorded[i], fused[i], testing::bounds_of(dtype, accuracy(32)));
+    }
+  }
+}
+
+TEST(Attention, RunsInAutocastsDtype) {
+  const Tensor q = random_tensor({3, 4}, DType::kFloat32, 1), mask = random_tensor({3, 3}, DType::kFloat32, 2);
+  q.set_requires_grad(true);
+  const amp::Autocast autocast(DType::kBFloat16);
+  const Tensor y = scaled_dot_product_attention(q, q, q, {.mask = mask});
+  EXPECT_EQ(y.dtype(), DType::kBFloat16);
+  EXPECT_EQ(autograd::grad(sum(y), {q})[0].dtype(), DType::kFloat32);
+}
+
+TEST(Attention, AQueryThatSeesNoKeyGivesNothingAndTakesNoGradient) {
+  const Tensor q = random_tensor({2, 3}, DType::kFloat32, 1), k = random_tensor({2, 3}, DType::kFloat32, 2);
+  for (const Tensor& input : {q, k}) input.set_requires_grad(true);
+  const Tensor mask = lt(Tensor::from<float>({0, 0, 1, 0}, {2, 2}), -1);
+  for (const bool create_graph : {false, true}) {
+    const Tensor y = scaled_dot_product_attention(q, k, k, {.mask = mask});
+    EXPECT_EQ(values_of(y), std::vector<double>(6, 0.0));
+    for (const Tensor& gradient : autograd::grad(sum(y), {q, k}, {}, {.create_graph = create_graph})) {
+      EXPECT_EQ(values_of(gradient), std::vector<double>(6, 0.0));
+    }
+  }
+}
+
+TEST(Attention, RefusesWhatDoesNotFit) {
+  const auto tensor = [](const Shape& shape, DType dtype = DType::kFloat32) { return Tensor::zeros(shape, dtype); };
+  const Tensor q = tensor({2, 2, 3, 4});
+  EXPECT_THROW(scaled_dot_product_attention(q, tensor({2, 3, 4}), q), ShapeError);
+  EXPECT_THROW(scaled_dot_product_attention(q, tensor({1, 2, 3, 4}), tensor({1, 2, 3, 4})), ShapeError);
+  EXPECT_THROW(scaled_dot_product_attention(q, tensor({2, 2, 3, 5}), q), ShapeError);
+  EXPECT_THROW(scaled_dot_product_attention(q, q, tensor({2, 2, 5, 4})), ShapeError);
+  EXPECT_THROW(scaled_dot_product_attention(q, q, tensor({2, 2, 3, 4}, DType::kFloat16)), ShapeError);
+  EXPECT_THROW(scaled_dot_product_attention(q, q, q, {.mask = tensor({3, 4})}), ShapeError);
+  EXPECT_THROW(scaled_dot_product_attention(q, q, q, {.mask = tensor({3, 3}, DType::kInt64)}), ShapeError);
+  EXPECT_THROW(scaled_dot_product_attention(q, q, q, {.mask = tensor({2, 2, 2, 3, 3})}), ShapeError);
+  EXPECT_THROW(scaled_dot_product_attention(tensor({4}), tensor({4}), tensor({4})), ShapeError);
+}
+
+}  // namespace
+}  // namespace lockstep::ops
