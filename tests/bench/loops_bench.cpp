@@ -180,7 +180,7 @@ const std::vector<Loop>& loops() {
       {"sgd_step", 1,
        [](const Backend& on, const Data& d) { on.sgd_step(d.slice(), {.momentum = 0.9f}, scalars(), d.first); }},
       {"adam_step", 1,
-       [](const Backend& on, const Data& d) { on.adam_step(d.slice(), {}, scalars(), d.first, d.second); }},
+       [](const Backend& on, const Data& d) { on.adam_step(d.slice(), {}, scalars(), d.first, d.second, {}); }},
   };
   return all;
 }

@@ -48,7 +48,7 @@ TEST_P(GoldenOptimizers, AdamIsPyTorchs) {
     const AdamRule options{.decoupled = &stored == &golden()["adam"]["adamw"]};
     const Tensor m = Tensor::zeros({4}, DType::kFloat32, device()), v = Tensor::zeros({4}, DType::kFloat32, device());
     follow(stored, [&](const ArenaSlice& slice, const StepScalars& scalars) {
-      backend().adam_step(slice, options, scalars, m, v);
+      backend().adam_step(slice, options, scalars, m, v, {});
     });
   });
 }

@@ -76,12 +76,12 @@ TEST(Backend, TensorsOnSeveralDevicesAreNamedWithBoth) {
       {"adam_step: grad must lie on cpu like master",
        [&](const Backend& b) {
          b.adam_step({.master = here({4}), .grad = elsewhere({4}), .segments = {&all, 1}}, {}, scalars, here({4}),
-                     here({4}));
+                     here({4}), {});
        }},
       {"adam_step: v must lie on cpu like master",
        [&](const Backend& b) {
          b.adam_step({.master = here({4}), .grad = here({4}), .segments = {&all, 1}}, {}, scalars, here({4}),
-                     elsewhere({4}));
+                     elsewhere({4}), {});
        }},
   };
   for (const Backend* tested : {&backend(kCpu), &reference_backend()}) {

@@ -93,7 +93,7 @@ TYPED_TEST(ArenaLoops, AdamMatchesTheReference) {
           return this->run(
               on, DType::kFloat32, 0, 0,
               [&](const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& m,
-                  const Tensor& v) { backend.adam_step(slice, {.decoupled = decoupled}, scalars, m, v); });
+                  const Tensor& v) { backend.adam_step(slice, {.decoupled = decoupled}, scalars, m, v, {}); });
         },
         this->stepped());
   }
@@ -106,7 +106,7 @@ TYPED_TEST(ArenaLoops, ASegmentWithoutAGradientChangesNoBit) {
         [&](const Backend& backend, const ArenaSlice& slice, StepScalars scalars, const Tensor& m, const Tensor& v) {
           const DeviceValue<std::array<float, 2>> has({0.0f, 1.0f}, this->kDevice);
           scalars.has_gradient = has.data()->data();
-          if (adam) return backend.adam_step(slice, {}, scalars, m, v);
+          if (adam) return backend.adam_step(slice, {}, scalars, m, v, {});
           backend.sgd_step(slice, {.momentum = 0.9f}, scalars, m);
         });
   };
@@ -141,7 +141,7 @@ TYPED_TEST(ArenaLoops, SkippedStepChangesNoBit) {
                                  [](const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars,
                                     const Tensor& m, const Tensor& v) {
                                    backend.sgd_step(slice, {.momentum = 0.9f}, scalars, m);
-                                   backend.adam_step(slice, {}, scalars, m, v);
+                                   backend.adam_step(slice, {}, scalars, m, v, {});
                                  });
   for (std::size_t i = 0; i < skipped.size(); ++i) EXPECT_TRUE(bytes_of(skipped[i]) == bytes_of(untouched[i])) << i;
 }
@@ -225,7 +225,7 @@ TYPED_TEST(ArenaLoops, ThreadsChangeNothing) {
     slice.grad = on(grad);
     slice.segments = segments;
     const Tensor m = on.zeros({450001}, DType::kFloat32), v = on.zeros({450001}, DType::kFloat32);
-    on->adam_step(slice, {}, {.inverse_scale = one.data(), .learning_rate = one.data(), .steps = steps.data()}, m, v);
+    on->adam_step(slice, {}, {.inverse_scale = one.data(), .learning_rate = one.data(), .steps = steps.data()}, m, v, {});
     return std::vector{flags, sums, slice.master, m, v};
   });
 }

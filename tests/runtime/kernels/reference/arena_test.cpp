@@ -50,7 +50,7 @@ class ReferenceOptimizer : public ::testing::Test {
     ++step_;
   }
   void adam(const AdamRule& options) {
-    reference_backend().adam_step(slice_, options, scalars(), state_, second_state_);
+    reference_backend().adam_step(slice_, options, scalars(), state_, second_state_, {});
     ++step_;
   }
   void expect_weights(double first, double second) { expect_close(slice_.master, {first, second}, kBounds); }
