@@ -95,8 +95,10 @@ std::vector<Tensor> FunctionCall::run(std::vector<Tensor> arguments, const DType
   }
   context->non_differentiable_.clear();
   if (differentiable.empty()) return results;
+  std::vector<DType> dtypes;
+  for (const Tensor& argument : arguments) dtypes.push_back(argument.defined() ? argument.dtype() : DType::kFloat32);
   record(differentiable, "function", arguments,
-         {.recorded = [context, backward = std::move(backward), like, numbers](const Tensor&,
+         {.recorded = [context, backward = std::move(backward), like, numbers, dtypes](const Tensor&,
                                                                                const BackwardContext& pass) {
            std::vector<Tensor> gradients;
            for (std::size_t i = 0; i < like.size(); ++i) {
@@ -108,6 +110,8 @@ std::vector<Tensor> FunctionCall::run(std::vector<Tensor> arguments, const DType
            std::vector<Tensor> grads = backward(*context, gradients);
            for (std::size_t i = 0; i < grads.size() && i < context->recorded_.size(); ++i) {
              if (!pass.needs(i)) grads[i] = {};
+             // As the argument is: a leaf's gradient has the leaf's dtype.
+             if (grads[i].defined()) grads[i] = cast(grads[i], dtypes[i]);
            }
            return grads;
          }});

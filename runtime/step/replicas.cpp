@@ -4,10 +4,10 @@
 #include <exception>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/engine.h"
-#include "runtime/autograd/grad_mode.h"
 #include "runtime/autograd/meta.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/tensor/error.h"

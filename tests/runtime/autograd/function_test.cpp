@@ -51,7 +51,7 @@ struct MyMM : Function<MyMM> {
     const std::vector<Tensor> saved = context.saved_tensors();
     seen.backward = grads[0].dtype();
     seen.autocast_in_backward = amp::Autocast::enabled();
-    const Tensor a = cast(saved[0], grads[0].dtype()), b = cast(saved[1], grads[0].dtype());
+    const Tensor a = ops::cast(saved[0], grads[0].dtype()), b = ops::cast(saved[1], grads[0].dtype());
     return {product(grads[0], false, b, true), product(a, true, grads[0], false)};
   }
 };

@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include "runtime/tensor/error.h"
 #include "tests/runtime/optim/small_model.h"
 
@@ -49,6 +51,7 @@ TEST(StateDict, OfModelAndOptimizerRestoresATraining) {
 TEST(StateDict, RoundsSixteenBitWeightsAnew) {
   SmallModel from(with_sgd({.lr = 1})),
       into(with_sgd({.lr = 1}), {.compute_dtype = DType::kFloat16, .reduced_parameters = true});
+  into.net.set_arena(into.arena);
   from.backward(1);
   from.optimizer->step();
   nn::load_state_dict(into.net, nn::state_dict(from.net));
