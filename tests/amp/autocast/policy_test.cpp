@@ -144,8 +144,6 @@ std::size_t operations() {
 
 TEST(Policy, OfEveryOperationIsPyTorchs) {
   EXPECT_EQ(kExpected.size(), operations()) << "an operation is missing in this table";
-  ASSERT_EQ(kExpected.size(), static_cast<std::size_t>(Op::kSumOverRanks) + 1)
-      << "an operation is missing in this table";
   for (const auto& [op, policy] : kExpected) EXPECT_EQ(policy_of(op), policy) << name_of(op);
 }
 
