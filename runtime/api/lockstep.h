@@ -18,10 +18,13 @@
 #include "runtime/data/eval_batches.h"
 #include "runtime/data/loader.h"
 #include "runtime/data/make_dataset.h"
+#include "runtime/nn/embedding.h"
 #include "runtime/nn/forward.h"
 #include "runtime/nn/layers.h"
 #include "runtime/nn/module.h"
+#include "runtime/nn/normalization.h"
 #include "runtime/nn/step_context.h"
+#include "runtime/nn/upsample.h"
 
 // Training: ranks, mixed precision, optimizers.
 #include "amp/grad_scaler/grad_scaler.h"

@@ -13,7 +13,8 @@ namespace lockstep::nn {
 enum class ParameterKind : std::uint8_t {
   kWeight,
   kBias,
-  kNorm,  ///< gamma or beta of a normalisation: stays float32 under O2, never decays by default
+  kNorm,  ///< gamma or beta of a batch norm: stays float32 under O2, never decays by default
+  kGain,  ///< gamma of another normalisation: never decays by default
 };
 
 /// How a parameter starts.

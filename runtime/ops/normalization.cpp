@@ -6,9 +6,13 @@
 #include <string>
 
 #include "amp/autocast/autocast.h"
+#include "runtime/autograd/cast.h"
 #include "runtime/autograd/node.h"
 #include "runtime/kernels/backend.h"
+#include "runtime/ops/broadcast.h"
+#include "runtime/ops/elementwise.h"
 #include "runtime/ops/result.h"
+#include "runtime/ops/shape.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::ops {
@@ -68,6 +72,11 @@ struct Problem {
   double epsilon;
 
   Shape statistics() const { return groups > 0 ? Shape{x.front(), groups} : Shape{x.front()}; }
+  /// x with the dimensions that share statistics apart from the others: [rows, channels], or [N, pixels, groups,
+  /// channels of a group].
+  Shape by_set() const { return groups > 0 ? Shape{x[0], x[1], groups, x[2] / groups} : x; }
+  /// Elements that share statistics.
+  std::int64_t set_size() const { return groups > 0 ? x[1] * (x[2] / groups) : x[1]; }
 };
 
 /// What the backward pass keeps.
@@ -92,6 +101,35 @@ std::vector<Tensor> gradients(const Saved& saved, const Tensor& dy, const Backwa
   return {dx, dweight.deliver(), dbias.deliver()};
 }
 
+/// The same made of operations, the statistics included, so that it can be differentiated again.
+std::vector<Tensor> recorded_gradients(const Saved& saved, const Tensor& grad, const BackwardContext& context) {
+  const Problem& problem = saved.problem;
+  const DType dtype = saved.inv_std.dtype();
+  const Shape whole = problem.by_set();
+  const Shape sets = problem.groups > 0 ? Shape{whole[0], 1, whole[2], 1} : Shape{whole[0], 1};
+  const Shape parameters = problem.groups > 0 ? Shape{whole[2], whole[3]} : Shape{whole[1]};
+  const double share = 1.0 / static_cast<double>(std::max<std::int64_t>(problem.set_size(), 1));
+  const auto average = [&](const Tensor& values) { return scale(sum_to(values, sets), share); };
+  const auto wide = [&](const Tensor& values, const Shape& shape) {
+    return reshape(autograd::cast(values, dtype), shape);
+  };
+
+  const Tensor x = wide(context.saved(saved.x), whole), dy = wide(grad, whole);
+  const Tensor distance = problem.centred ? sub(x, average(x)) : x;
+  const Tensor inv_std = rsqrt(add(average(mul(distance, distance)), problem.epsilon));
+  const Tensor normal = mul(distance, inv_std);
+  std::vector<Tensor> grads(3);
+  const Tensor& weight = context.saved(saved.weight);
+  if (context.needs(1)) grads[1] = reshape(sum_to(mul(dy, normal), parameters), weight.shape());
+  if (context.needs(2)) grads[2] = reshape(sum_to(dy, parameters), saved.bias.peek().shape());
+  if (!context.needs(0)) return grads;
+  const Tensor own = weight.defined() ? mul(dy, wide(weight, parameters)) : dy;
+  const Tensor centred = problem.centred ? sub(own, average(own)) : own;
+  const Tensor dx = mul(sub(centred, mul(normal, average(mul(own, normal)))), inv_std);
+  grads[0] = reshape(dx, saved.x.peek().shape());
+  return grads;
+}
+
 Tensor normalize(amp::Op op, const Problem& problem, const Tensor& input, const Tensor& weight, const Tensor& bias) {
   // The kernel reads 16-bit x exactly and writes float32 where the policy asks for that: a cast would be a copy for
   // nothing.
@@ -108,7 +146,9 @@ Tensor normalize(amp::Op op, const Problem& problem, const Tensor& input, const 
   const Saved saved{problem, SavedTensor::in_graph(x), SavedTensor::in_graph(weight), SavedTensor(bias), mean, inv_std};
   autograd::record(
       y, name_of(op), {x, weight, bias},
-      {.fused = [saved](const Tensor& dy, const BackwardContext& context) { return gradients(saved, dy, context); }});
+      {.fused = [saved](const Tensor& dy, const BackwardContext& context) { return gradients(saved, dy, context); },
+       .recorded = [saved](const Tensor& dy,
+                           const BackwardContext& context) { return recorded_gradients(saved, dy, context); }});
   return y;
 }
 

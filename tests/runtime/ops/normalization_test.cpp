@@ -120,6 +120,23 @@ TYPED_TEST(NormalizationOperations, AddToAGradientThatIsThere) {
   EXPECT_EQ(once(), expected);
 }
 
+TEST(Normalization, SecondGradients) {
+  using lockstep::testing::expect_second_gradients;
+  const Tensor x = random_tensor({2, 3, 4}, DType::kFloat64, 1), weight = random_tensor({4}, DType::kFloat64, 2);
+  const Tensor bias = random_tensor({4}, DType::kFloat64, 3);
+  // Numbers whose derivatives are of the order of 1.
+  constexpr double kEpsilon = 0.1;
+  const auto cube = [](const Tensor& y) { return mul(y, mul(y, y)); };
+  expect_second_gradients([&](const auto& in) { return cube(layer_norm(in[0], {4}, in[1], in[2], kEpsilon)); },
+                          {x, weight, bias});
+  expect_second_gradients([&](const auto& in) { return cube(layer_norm(in[0], {3, 4}, {}, {}, kEpsilon)); }, {x});
+  expect_second_gradients([&](const auto& in) { return cube(rms_norm(in[0], {4}, in[1], kEpsilon)); }, {x, weight});
+  expect_second_gradients([&](const auto& in) { return cube(group_norm(in[0], 2, in[1], in[2], kEpsilon)); },
+                          {x, weight, bias});
+  expect_second_gradients([&](const auto& in) { return cube(instance_norm(in[0], in[1], in[2], kEpsilon)); },
+                          {x, weight, bias});
+}
+
 TEST(Normalization, RefusesWhatDoesNotFit) {
   const auto zeros = [](const Shape& shape) { return Tensor::zeros(shape, DType::kFloat32); };
   const Tensor x = zeros({2, 3, 6});

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "runtime/kernels/backend.h"
+#include "runtime/nn/module.h"
+
+namespace lockstep::nn {
+
+/// x [N, spatial..., C] with its extents times `scale_factor`, one for all dimensions or one for each:
+/// ops::upsample_by.
+class Upsample : public Module {
+ public:
+  explicit Upsample(std::vector<double> scale_factor, kernels::UpsampleMode mode = kernels::UpsampleMode::kNearest,
+                    bool align_corners = false);
+  Tensor forward(const Tensor& x) override;
+
+ private:
+  std::vector<double> scale_factor_;
+  kernels::UpsampleMode mode_;
+  bool align_corners_;
+};
+
+}  // namespace lockstep::nn
