@@ -99,7 +99,7 @@ std::vector<Tensor> FunctionCall::run(std::vector<Tensor> arguments, const DType
   for (const Tensor& argument : arguments) dtypes.push_back(argument.defined() ? argument.dtype() : DType::kFloat32);
   record(differentiable, "function", arguments,
          {.recorded = [context, backward = std::move(backward), like, numbers, dtypes](const Tensor&,
-                                                                               const BackwardContext& pass) {
+                                                                                       const BackwardContext& pass) {
            std::vector<Tensor> gradients;
            for (std::size_t i = 0; i < like.size(); ++i) {
              Tensor arrived = numbers[i] < pass.gradients().size() ? pass.gradients()[numbers[i]] : Tensor();

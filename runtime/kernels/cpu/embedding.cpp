@@ -101,7 +101,9 @@ void embedding_backward(const Tensor& dy, const Tensor& indices, std::int64_t sk
       }
       Input from = input(dy).from(own.front() * width);
       if (own.size() > 1) {
-        add_up(dy, own, width, sum, sum.from(width));
+        const bool in_place = !accumulate && to.dtype == DType::kFloat32;
+        add_up(dy, own, width, in_place ? to : sum, sum.from(width));
+        if (in_place) continue;
         from = {sum.data, sum.dtype};
       }
       accumulate ? loops().accumulate(from, to, width) : loops().convert(from, to, width);

@@ -225,7 +225,8 @@ TYPED_TEST(ArenaLoops, ThreadsChangeNothing) {
     slice.grad = on(grad);
     slice.segments = segments;
     const Tensor m = on.zeros({450001}, DType::kFloat32), v = on.zeros({450001}, DType::kFloat32);
-    on->adam_step(slice, {}, {.inverse_scale = one.data(), .learning_rate = one.data(), .steps = steps.data()}, m, v, {});
+    on->adam_step(slice, {}, {.inverse_scale = one.data(), .learning_rate = one.data(), .steps = steps.data()}, m, v,
+                  {});
     return std::vector{flags, sums, slice.master, m, v};
   });
 }
