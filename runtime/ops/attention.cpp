@@ -11,6 +11,7 @@
 #include "runtime/ops/compare.h"
 #include "runtime/ops/elementwise.h"
 #include "runtime/ops/factories.h"
+#include "runtime/ops/linear.h"
 #include "runtime/ops/result.h"
 #include "runtime/ops/shape.h"
 #include "runtime/tensor/error.h"
@@ -80,30 +81,7 @@ Shape mask_shape(const Tensor& mask, const Tensor& q, const Extents& extents) {
   return {none ? 1 : extents.batch, extent(rank - 3), extent(rank - 2), extent(rank - 1)};
 }
 
-/// op(a) op(b) of batches of matrices in their dtype, differentiable any number of times.
-Tensor product(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b) {
-  const Tensor out =
-      Tensor::empty({a.size(0), a.size(transpose_a ? 2 : 1), b.size(transpose_b ? 1 : 2)}, a.dtype(), a.device());
-  kernels::backend(a.device()).matmul(a, transpose_a, b, transpose_b, {}, false, out);
-  autograd::record(
-      out, "matmul", {a, b},
-      {.recorded = [a = SavedTensor::in_graph(a), b = SavedTensor::in_graph(b), transpose_a, transpose_b](
-                       const Tensor& dy, const BackwardContext& context) {
-        std::vector<Tensor> grads(2);
-        if (context.needs(0)) {
-          const Tensor& right = context.saved(b);
-          grads[0] = transpose_a ? product(right, transpose_b, dy, true) : product(dy, false, right, !transpose_b);
-        }
-        if (context.needs(1)) {
-          const Tensor& left = context.saved(a);
-          grads[1] = transpose_b ? product(dy, true, left, transpose_a) : product(left, !transpose_a, dy, false);
-        }
-        return grads;
-      }});
-  return out;
-}
-
-/// Attention made of operations, in float32 or float64.
+/// Attention made of operations, in float32 or float64: autocast is off for them.
 struct Composition {
   Extents extents;
   double scale;
@@ -112,7 +90,7 @@ struct Composition {
   /// p = e^(s - n) / sum e^(s - n), [batch * kv_heads, rows, keys], with n the known log sum e^s: a constant, since p
   /// does not depend on it.
   Tensor probabilities(const Tensor& q, const Tensor& k, const Tensor& mask, const Tensor& log_sum_exp) const {
-    const Tensor products = product(as_rows(q), false, as_columns(k), true);
+    const Tensor products = matmul(as_rows(q), false, as_columns(k), true);
     Tensor scores = ops::scale(reshape(products, extents.scores()), scale);
     if (mask.defined()) {
       scores = mask.dtype() == DType::kBool ? where(mask, scores, -INFINITY) : add(scores, mask);
@@ -132,13 +110,14 @@ struct Composition {
 
   std::vector<Tensor> gradients(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask,
                                 const Tensor& log_sum_exp, const Tensor& dout) const {
+    const amp::Autocast off(false);
     const Tensor p = probabilities(q, k, mask, log_sum_exp);
     const Tensor slope = reshape(dout, extents.rows(extents.value_channels));
-    const Tensor of_p = product(slope, false, as_columns(v), true);
+    const Tensor of_p = matmul(slope, false, as_columns(v), true);
     const Tensor mean = sum_to(mul(p, of_p), extents.rows(1));
     const Tensor of_products = ops::scale(mul(p, sub(of_p, mean)), scale);
-    return {product(of_products, false, as_columns(k), false), product(of_products, true, as_rows(q), false),
-            product(p, true, slope, false)};
+    return {matmul(of_products, false, as_columns(k), false), matmul(of_products, true, as_rows(q), false),
+            matmul(p, true, slope, false)};
   }
 
   Tensor as_rows(const Tensor& x) const { return reshape(x, extents.rows(x.shape().back())); }
@@ -169,8 +148,9 @@ Tensor scaled_dot_product_attention(const Tensor& queries, const Tensor& keys, c
                  y.reshaped(extents.out()), log_sum_exp);
   const Composition composition{extents, scale, options.causal};
   if (mask.defined() && autograd::is_recorded(mask)) {
+    const amp::Autocast off(false);
     const Tensor p = composition.probabilities(wide(q), wide(k), wide(mask), log_sum_exp);
-    return autograd::cast(reshape(product(p, false, composition.as_columns(wide(v)), false), y.shape()), q.dtype());
+    return autograd::cast(reshape(matmul(p, false, composition.as_columns(wide(v)), false), y.shape()), q.dtype());
   }
 
   const auto saved_q = SavedTensor::in_graph(q), saved_k = SavedTensor::in_graph(k), saved_v = SavedTensor::in_graph(v);
