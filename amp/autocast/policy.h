@@ -97,6 +97,9 @@ enum class Op : std::uint8_t {
   kEmbedding,
   kUpsampleNearest,
   kUpsampleLinear,
+  kRnnCell,
+  kGruCell,
+  kLstmCell,
   // Gradients that are operations of their own, so that they can be differentiated.
   kConvWeightGradient,
   kMaxPoolGradient,
@@ -330,6 +333,12 @@ inline OpRow row_of(Op op) {
       return {"upsample_nearest", CastPolicy::kFloat32};
     case Op::kUpsampleLinear:
       return {"upsample_linear", CastPolicy::kFloat32};
+    case Op::kRnnCell:
+      return {"rnn_cell", CastPolicy::kLowerPrecision};
+    case Op::kGruCell:
+      return {"gru_cell", CastPolicy::kLowerPrecision};
+    case Op::kLstmCell:
+      return {"lstm_cell", CastPolicy::kLowerPrecision};
     // Gradients that are operations of their own.
     case Op::kConvWeightGradient:
       return {"conv_weight_gradient", CastPolicy::kLowerPrecision};

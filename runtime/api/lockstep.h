@@ -25,6 +25,7 @@
 #include "runtime/nn/layers.h"
 #include "runtime/nn/module.h"
 #include "runtime/nn/normalization.h"
+#include "runtime/nn/recurrent.h"
 #include "runtime/nn/step_context.h"
 #include "runtime/nn/upsample.h"
 

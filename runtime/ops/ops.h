@@ -21,6 +21,7 @@
 #include "runtime/ops/operators.h"
 #include "runtime/ops/pool.h"
 #include "runtime/ops/products.h"
+#include "runtime/ops/recurrent.h"
 #include "runtime/ops/reduce.h"
 #include "runtime/ops/scan.h"
 #include "runtime/ops/shape.h"

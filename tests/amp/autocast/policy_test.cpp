@@ -101,6 +101,9 @@ const std::map<Op, CastPolicy> kExpected = {
     {Op::kEmbedding, CastPolicy::kNone},
     {Op::kUpsampleNearest, CastPolicy::kFloat32},
     {Op::kUpsampleLinear, CastPolicy::kFloat32},
+    {Op::kRnnCell, CastPolicy::kLowerPrecision},
+    {Op::kGruCell, CastPolicy::kLowerPrecision},
+    {Op::kLstmCell, CastPolicy::kLowerPrecision},
     // Gradients that are operations of their own run as the operations do.
     {Op::kConvWeightGradient, CastPolicy::kLowerPrecision},
     {Op::kMaxPoolGradient, CastPolicy::kNone},
