@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Twenty steps of each optimizer as a job names it, weights and state behind each, beside PyTorch's or, where PyTorch has
-// none, the papers' and Apex's formulas. families/optimizers.py says which parameters have no gradient when.
+// Twenty steps of each optimizer as a job names it, weights and state behind each, beside PyTorch's or, where PyTorch
+// has none, the papers' and Apex's formulas. families/optimizers.py says which parameters have no gradient when.
 #include <google/protobuf/text_format.h>
 
 #include <cmath>

@@ -117,11 +117,10 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-/// sums [samples, 2, channels] of the chunks' partials, and averages [samples, groups, 2]: over a group, of dy weight and
-/// of dy weight (x - mean) inv_std. A lane keeps to its channels, so that each sum is written once.
-__global__ void __launch_bounds__(kThreads)
-    average_gradients(const float* partials, const float* weight, Samples of, std::int64_t chunks, float* sums,
-                      float* averages) {
+/// sums [samples, 2, channels] of the chunks' partials, and averages [samples, groups, 2]: over a group, of dy weight
+/// and of dy weight (x - mean) inv_std. A lane keeps to its channels, so that each sum is written once.
+__global__ void __launch_bounds__(kThreads) average_gradients(const float* partials, const float* weight, Samples of,
+                                                              std::int64_t chunks, float* sums, float* averages) {
   for_each_group(of, [&](std::int64_t sample, std::int64_t group) {
     double through_mean = 0;
     double through_scale = 0;
@@ -152,8 +151,8 @@ __global__ void __launch_bounds__(kThreads)
 /// Moves 6 bytes an element of 16-bit types and 12 of float32.
 template <class T, class Y, int W>
 __global__ void __launch_bounds__(kThreads)
-    group_norm_dx(const T* x, const float* weight, GroupStatistics statistics, const float* averages, const Y* dy, T* dx,
-                  std::int64_t rows, std::int64_t channels) {
+    group_norm_dx(const T* x, const float* weight, GroupStatistics statistics, const float* averages, const Y* dy,
+                  T* dx, std::int64_t rows, std::int64_t channels) {
   const std::int64_t channel = first_channel<W>();
   if (channel >= channels) return;
   const std::int64_t offset = blockIdx.z * rows * channels + channel;
@@ -214,8 +213,8 @@ void group_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, doubl
           of.for_each_slice([&](std::int64_t first, unsigned count) {
             grid.z = count;
             const std::int64_t offset = first * of.rows * of.channels;
-            const GroupStatistics statistics{in<float>(mean) + first * of.groups, in<float>(inv_std) + first * of.groups,
-                                             of.groups, of.width()};
+            const GroupStatistics statistics{in<float>(mean) + first * of.groups,
+                                             in<float>(inv_std) + first * of.groups, of.groups, of.width()};
             group_norm_apply<T, Y, W><<<grid, tiling.threads, 0, stream>>>(in<T>(x) + offset, pointer_of(weight),
                                                                            pointer_of(bias), statistics,
                                                                            out<Y>(y) + offset, of.rows, of.channels);
@@ -253,9 +252,8 @@ void group_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& me
               out<float>(partials) + first * chunks.count * 2 * of.channels);
     });
     check_launch("group_norm_backward, sums");
-    average_gradients<<<blocks_of_groups(of), kThreads, 0, stream>>>(in<float>(partials), pointer_of(weight), of,
-                                                                     chunks.count, out<float>(sums),
-                                                                     out<float>(averages));
+    average_gradients<<<blocks_of_groups(of), kThreads, 0, stream>>>(
+        in<float>(partials), pointer_of(weight), of, chunks.count, out<float>(sums), out<float>(averages));
     check_launch("group_norm_backward, averages");
     if (!dx.defined()) return;
     dim3 grid = grid_over_rows(tiling, of.rows, 1);
@@ -271,9 +269,7 @@ void group_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& me
   if (of.samples > 0) {
     visit_channels(
         "group_norm_backward", x.dtype(), of.channels,
-        [&]<class T, int W>() {
-          visit_result<T>(dy, [&]<class Y>() { launch.template operator()<T, Y, W>(); });
-        },
+        [&]<class T, int W>() { visit_result<T>(dy, [&]<class Y>() { launch.template operator()<T, Y, W>(); }); },
         x.data(), dy.data(), to, pointer_of(weight));
   }
   if (dweight.defined() || dbias.defined()) launch_fold_gradient_sums(sums, of.channels, dweight, dbias, stream);

@@ -164,8 +164,8 @@ struct GradientPack {
   }
 };
 
-/// Rows that are short enough are read once: 6 bytes an element of 16-bit types and 12 of float32 are moved; longer ones
-/// twice. A pack is read anew for writing where it is not held.
+/// Rows that are short enough are read once: 6 bytes an element of 16-bit types and 12 of float32 are moved; longer
+/// ones twice. A pack is read anew for writing where it is not held.
 template <class T, class Y, int W, class Team, bool held>
 __global__ void __launch_bounds__(held ? kHoldingThreads : kStreamingThreads)
     layer_norm_dx(const T* x, const float* weight, RowStatistics statistics, const Y* dy, T* dx, Rows rows, Team team) {
@@ -231,12 +231,12 @@ void layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, doubl
           choose_row_kernel<W>(
               rows.count, rows.channels,
               [&]<class Team>(const RowGrid& grid, Team team) {
-                layer_norm_held<T, Y, W, Team><<<grid.blocks, grid.threads, 0, stream>>>(in<T>(x), parameters, out<Y>(y),
-                                                                                         statistics, rows, team);
+                layer_norm_held<T, Y, W, Team>
+                    <<<grid.blocks, grid.threads, 0, stream>>>(in<T>(x), parameters, out<Y>(y), statistics, rows, team);
               },
               [&](const RowGrid& grid, WholeBlock team) {
-                layer_norm_streamed<T, Y, W><<<grid.blocks, grid.threads, 0, stream>>>(in<T>(x), parameters, out<Y>(y),
-                                                                                       statistics, rows, team);
+                layer_norm_streamed<T, Y, W>
+                    <<<grid.blocks, grid.threads, 0, stream>>>(in<T>(x), parameters, out<Y>(y), statistics, rows, team);
               });
         });
         check_launch("layer_norm");

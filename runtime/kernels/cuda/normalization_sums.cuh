@@ -39,9 +39,9 @@ struct GroupStatistics {
 /// partials [grid.z, chunks, 2, channels]: the sums over each chunk's rows of dy and of dy (x - mean) inv_std, of as
 /// many tensors behind each other as grid.z says. Reads 4 bytes an element of 16-bit types and 8 of float32.
 template <class T, class Y, int W, class Statistics>
-__global__ void __launch_bounds__(kThreads) gradient_sums_of_chunks(const T* x, const Y* dy, Statistics statistics,
-                                                                    std::int64_t channels, Chunks chunks,
-                                                                    float* partials) {
+__global__ void __launch_bounds__(kThreads)
+    gradient_sums_of_chunks(const T* x, const Y* dy, Statistics statistics, std::int64_t channels, Chunks chunks,
+                            float* partials) {
   __shared__ float shared_sums[W][kThreads];
   __shared__ float shared_products[W][kThreads];
   x += blockIdx.z * chunks.rows * channels;
@@ -112,8 +112,8 @@ __global__ void __launch_bounds__(kFoldLanes* kFoldLines)
 inline void launch_fold_gradient_sums(const Tensor& partials, std::int64_t channels, const Tensor& dweight,
                                       const Tensor& dbias, cudaStream_t stream) {
   fold_gradient_sums<float><<<fold_blocks(channels), dim3(kFoldLanes, kFoldLines), 0, stream>>>(
-      in<float>(partials), channels, partials.numel() / (2 * channels), dweight.defined() ? out<float>(dweight) : nullptr,
-      dbias.defined() ? out<float>(dbias) : nullptr);
+      in<float>(partials), channels, partials.numel() / (2 * channels),
+      dweight.defined() ? out<float>(dweight) : nullptr, dbias.defined() ? out<float>(dbias) : nullptr);
   check_launch("the gradients of a normalisation's parameters");
 }
 
