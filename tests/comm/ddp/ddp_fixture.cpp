@@ -140,6 +140,7 @@ std::vector<Tensor> state_of(Learner& learner) {
   std::vector<Tensor> tensors{learner.arena().masters()};
   if (learner.arena().copies().defined()) tensors.push_back(learner.arena().copies());
   for (const auto& [name, tensor] : learner.optimizer().state()) tensors.push_back(tensor);
+  for (const auto& [name, tensor] : learner.optimizer().parameter_state()) tensors.push_back(tensor);
   for (const auto& [name, statistics] : learner.arena().statistics()) tensors.push_back(statistics->committed());
   return tensors;
 }

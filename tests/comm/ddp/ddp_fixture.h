@@ -27,7 +27,11 @@ using kernels::Activation;
 using model_zoo::ConvnetOptions;
 using model_zoo::MlpOptions;
 using optim::testing::MakeOptimizer;
+using optim::testing::with_adagrad;
 using optim::testing::with_adamw;
+using optim::testing::with_lamb;
+using optim::testing::with_lars;
+using optim::testing::with_novograd;
 using optim::testing::with_sgd;
 
 /// For gradients that need no scale.

@@ -19,6 +19,13 @@ const MakeOptimizer kSgd = with_sgd({.lr = 0.05, .momentum = 0.9, .weight_decay 
 const MakeOptimizer kAdamw = with_adamw({.lr = 0.005, .epsilon = 0.01, .weight_decay = 0.1});
 const MakeOptimizer kClipped = with_sgd({.lr = 0.05, .momentum = 0.9}, {.clip_norm = 0.1});
 
+// Norms of a parameter and of its gradient, which lie in several buckets.
+const MakeOptimizer kLamb = with_lamb({.lr = 0.01, .epsilon = 0.01, .weight_decay = 0.1});
+const MakeOptimizer kNovograd = with_novograd({.lr = 0.01, .weight_decay = 0.1});
+const MakeOptimizer kLars = with_lars({.lr = 1, .weight_decay = 0.01, .trust_coefficient = 0.05});
+const MakeOptimizer kLarc = with_adagrad({.lr = 0.01, .weight_decay = 0.01, .epsilon = 0.01},
+                                         {.larc = optim::LarcOptions{.trust_coefficient = 0.05}});
+
 const ConvnetOptions kConvnet{
     .blocks = {{.channels = 6, .activation = Activation::kGelu, .dropout = 0.2}, {.channels = 8, .stride = 2}},
     .dropout = 0.3,
@@ -68,6 +75,11 @@ std::vector<Case> cases() {
        2,
        Shares::kGrowing,
        {.bucket_mb = 1e-5, .first_bucket_mb = 1e-5, .reduction_streams = 2}},
+      {"ConvnetLamb", kConvnet, kLamb, 23},
+      {"ConvnetNovogradUneven", kConvnet, kNovograd, 23, 1, Shares::kGrowing},
+      {"ConvnetLarsRankWithoutSample", kConvnet, kLars, 21, 1, Shares::kLastIdle},
+      {"MlpLarcTwoMicroBatches", kMlp, kLarc, 23, 2},
+      {"MlpLambManyBuckets", kMlp, kLamb, 23, 1, Shares::kEven, {.bucket_mb = 1e-5, .first_bucket_mb = 1e-5}},
       {"MlpManyBuckets", kMlp, kSgd, 23, 1, Shares::kEven, {.bucket_mb = 1e-5, .first_bucket_mb = 1e-5}},
   };
 }
@@ -110,7 +122,8 @@ TEST_P(RankCount, ChangesNothingButRounding) {
           << path;
     }
   }
-  require_equal_weights(mine.arena(), mine.optimizer().state(), *world().communicator());
+  require_equal_weights(mine.arena(), mine.optimizer().state(), *world().communicator(),
+                        mine.optimizer().parameter_state());
 }
 
 // The same with a loss that knows nothing but its own samples.

@@ -55,10 +55,20 @@ TEST(Defaults, OfOptimizersAreThoseOfTheirOptions) {
   EXPECT_EQ(sgd_options(of("sgd").sgd()), optim::SgdOptions{.lr = 0.5});
   EXPECT_EQ(adam_options(of("adam").adam()), optim::AdamOptions{.lr = 0.5});
   EXPECT_EQ(adamw_options(of("adamw").adamw()), optim::AdamwOptions{.lr = 0.5});
+  EXPECT_EQ(adagrad_options(of("adagrad").adagrad()), optim::AdagradOptions{.lr = 0.5});
+  EXPECT_EQ(lamb_options(of("lamb").lamb()), optim::LambOptions{.lr = 0.5});
+  EXPECT_EQ(novograd_options(of("novograd").novograd()), optim::NovogradOptions{.lr = 0.5});
+  EXPECT_EQ(lars_options(of("lars").lars()), optim::LarsOptions{.lr = 0.5});
   EXPECT_EQ(optimizer_options(of("sgd")), optim::OptimizerOptions{});
   EXPECT_EQ(sgd_options({}), optim::SgdOptions{});
   EXPECT_EQ(adam_options({}), optim::AdamOptions{});
   EXPECT_EQ(adamw_options({}), optim::AdamwOptions{});
+  EXPECT_EQ(adagrad_options({}), optim::AdagradOptions{});
+  EXPECT_EQ(lamb_options({}), optim::LambOptions{});
+  EXPECT_EQ(novograd_options({}), optim::NovogradOptions{});
+  EXPECT_EQ(lars_options({}), optim::LarsOptions{});
+  const auto larc = optim::OptimizerOptions{.larc = optim::LarcOptions{}};
+  EXPECT_EQ(optimizer_options(resolved("optimizer { sgd { lr: 1 } larc { } }").optimizer()), larc);
   const auto grouped = optimizer_options(resolved("optimizer { group { match: \"a\" } }").optimizer());
   EXPECT_EQ(grouped, (optim::OptimizerOptions{.groups = {{.match = "a"}}}));
 }
@@ -123,11 +133,63 @@ TEST(Translation, TakesEveryFieldOfOptimizers) {
             (optim::OptimizerOptions{
                 .clip_norm = 3, .clip_value = 4, .groups = {{.match = "x", .lr_scale = 5, .weight_decay = 6}}}));
   const Adam adam =
-      resolved("optimizer { adam { lr: 1 beta1: 0.5 beta2: 0.25 epsilon: 2 weight_decay: 3 } }").optimizer().adam();
-  EXPECT_EQ(adam_options(adam),
-            (optim::AdamOptions{.lr = 1, .beta1 = 0.5, .beta2 = 0.25, .epsilon = 2, .weight_decay = 3}));
-  EXPECT_EQ(adamw_options(adam),
-            (optim::AdamwOptions{.lr = 1, .beta1 = 0.5, .beta2 = 0.25, .epsilon = 2, .weight_decay = 3}));
+      resolved("optimizer { adam { lr: 1 beta1: 0.5 beta2: 0.25 epsilon: 2 weight_decay: 3 amsgrad: true } }")
+          .optimizer()
+          .adam();
+  EXPECT_EQ(
+      adam_options(adam),
+      (optim::AdamOptions{.lr = 1, .beta1 = 0.5, .beta2 = 0.25, .epsilon = 2, .weight_decay = 3, .amsgrad = true}));
+  EXPECT_EQ(
+      adamw_options(adam),
+      (optim::AdamwOptions{.lr = 1, .beta1 = 0.5, .beta2 = 0.25, .epsilon = 2, .weight_decay = 3, .amsgrad = true}));
+  const Adagrad adagrad = resolved(R"(optimizer { adagrad { lr: 1 lr_decay: 2 weight_decay: 3
+      initial_accumulator_value: 4 epsilon: 5 adagrad_w_mode: true } })")
+                              .optimizer()
+                              .adagrad();
+  EXPECT_EQ(adagrad_options(adagrad), (optim::AdagradOptions{.lr = 1,
+                                                             .lr_decay = 2,
+                                                             .weight_decay = 3,
+                                                             .initial_accumulator_value = 4,
+                                                             .epsilon = 5,
+                                                             .adagrad_w_mode = true}));
+  const Lamb lamb = resolved(R"(optimizer { lamb { lr: 1 beta1: 0.5 beta2: 0.25 epsilon: 2 weight_decay: 3
+      bias_correction: false grad_averaging: false max_grad_norm: 4 use_nvlamb: true adam_w_mode: false } })")
+                        .optimizer()
+                        .lamb();
+  EXPECT_EQ(lamb_options(lamb), (optim::LambOptions{.lr = 1,
+                                                    .beta1 = 0.5,
+                                                    .beta2 = 0.25,
+                                                    .epsilon = 2,
+                                                    .weight_decay = 3,
+                                                    .bias_correction = false,
+                                                    .grad_averaging = false,
+                                                    .max_grad_norm = 4,
+                                                    .use_nvlamb = true,
+                                                    .adam_w_mode = false}));
+  const Novograd novograd = resolved(R"(optimizer { novograd { lr: 1 beta1: 0.5 beta2: 0.25 epsilon: 2 weight_decay: 3
+      bias_correction: false grad_averaging: false reg_inside_moment: true norm: LARGEST init_zero: true } })")
+                                .optimizer()
+                                .novograd();
+  EXPECT_EQ(novograd_options(novograd), (optim::NovogradOptions{.lr = 1,
+                                                                .beta1 = 0.5,
+                                                                .beta2 = 0.25,
+                                                                .epsilon = 2,
+                                                                .weight_decay = 3,
+                                                                .bias_correction = false,
+                                                                .grad_averaging = false,
+                                                                .reg_inside_moment = true,
+                                                                .norm = optim::NovogradNorm::kLargest,
+                                                                .init_zero = true}));
+  const Optimizer lars = resolved(R"(optimizer { lars { lr: 1 momentum: 0.5 weight_decay: 2 trust_coefficient: 3
+      epsilon: 4 nesterov: true } larc { trust_coefficient: 5 clip: false epsilon: 6 }
+      group { match: "x" layer_adaptation: false } })")
+                             .optimizer();
+  EXPECT_EQ(lars_options(lars.lars()),
+            (optim::LarsOptions{
+                .lr = 1, .momentum = 0.5, .weight_decay = 2, .trust_coefficient = 3, .epsilon = 4, .nesterov = true}));
+  EXPECT_EQ(optimizer_options(lars),
+            (optim::OptimizerOptions{.groups = {{.match = "x", .layer_adaptation = false}},
+                                     .larc = optim::LarcOptions{.trust_coefficient = 5, .clip = false, .epsilon = 6}}));
 }
 
 TEST(Translation, TakesEveryFieldOfSchedules) {
@@ -156,11 +218,12 @@ std::string refusal(const std::string& text) {
 
 TEST(MakeOptimizer, MakesTheOneThatTheJobNames) {
   const nn::Linear layer(2, 2);
-  for (const std::string kind : {"sgd", "adam", "adamw"}) {
-    const auto made =
-        make_optimizer(resolved("optimizer { " + kind + " { lr: 0.5 } }").optimizer(), layer.parameters());
+  for (const std::string kind : {"sgd", "adam", "adamw", "adagrad", "lamb", "novograd", "lars"}) {
+    const Optimizer optimizer = resolved("optimizer { " + kind + " { lr: 0.5 } }").optimizer();
+    const auto made = make_optimizer(optimizer, layer.parameters());
     EXPECT_EQ(made->name(), kind);
     EXPECT_EQ(made->learning_rate(), 0.5);
+    EXPECT_EQ(learning_rate_of(optimizer), 0.5);
   }
 }
 
@@ -169,6 +232,11 @@ TEST(MakeOptimizer, NamesTheJobsField) {
   EXPECT_EQ(refusal("sgd {}"), "optimizer.sgd.lr: must be > 0, is 0");
   EXPECT_EQ(refusal("adam { lr: 1 beta1: 2 }"), "optimizer.adam.beta1: must be >= 0 and < 1, is 2");
   EXPECT_EQ(refusal("adamw { lr: 1 epsilon: 0 }"), "optimizer.adamw.epsilon: must be > 0, is 0");
+  EXPECT_EQ(refusal("adagrad { lr: 1 epsilon: 0 }"), "optimizer.adagrad.epsilon: must be > 0, is 0");
+  EXPECT_EQ(refusal("lamb { lr: 1 max_grad_norm: -1 }"), "optimizer.lamb.max_grad_norm: must be >= 0, is -1");
+  EXPECT_EQ(refusal("novograd { lr: 1 beta2: 1 }"), "optimizer.novograd.beta2: must be >= 0 and < 1, is 1");
+  EXPECT_EQ(refusal("lars { lr: 1 trust_coefficient: 0 }"), "optimizer.lars.trust_coefficient: must be > 0, is 0");
+  EXPECT_THAT(refusal("lamb { lr: 1 } larc { }"), HasSubstr("optimizer.larc: needs sgd, adam"));
   EXPECT_EQ(refusal("sgd { lr: 1 } clip_norm: -1"), "optimizer.clip_norm: must be > 0, is -1");
   EXPECT_THAT(refusal("sgd { lr: 1 } group { match: \"weight\" } group { match: \"gamma\" }"),
               HasSubstr("optimizer.group[1].match: \"gamma\" matches no parameter"));

@@ -3,6 +3,7 @@
 #include <spdlog/sinks/ostream_sink.h>
 #include <spdlog/spdlog.h>
 
+#include <cmath>
 #include <limits>
 #include <sstream>
 
@@ -16,12 +17,17 @@ namespace lockstep::optim {
 namespace {
 
 using optim::testing::device;
+using optim::testing::every_optimizer;
 using optim::testing::MakeOptimizer;
 using optim::testing::SmallModel;
 using optim::testing::state_of;
 using optim::testing::values_of;
+using optim::testing::with_adagrad;
 using optim::testing::with_adam;
 using optim::testing::with_adamw;
+using optim::testing::with_lamb;
+using optim::testing::with_lars;
+using optim::testing::with_novograd;
 using optim::testing::with_sgd;
 using ::testing::Each;
 using ::testing::ElementsAre;
@@ -92,6 +98,16 @@ TEST(Optimizer, NamesItsState) {
   EXPECT_THAT(names(with_sgd({.lr = 1})), ElementsAre());
   EXPECT_THAT(names(with_sgd({.lr = 1, .momentum = 0.9})), ElementsAre("momentum"));
   EXPECT_THAT(names(with_adam({.lr = 1})), ElementsAre("exp_avg", "exp_avg_sq"));
+  EXPECT_THAT(names(with_adamw({.lr = 1, .amsgrad = true})), ElementsAre("exp_avg", "exp_avg_sq", "max_exp_avg_sq"));
+  EXPECT_THAT(names(with_adagrad({.lr = 1})), ElementsAre("sum"));
+  EXPECT_THAT(names(with_lamb({.lr = 1})), ElementsAre("exp_avg", "exp_avg_sq"));
+  EXPECT_THAT(names(with_lars({.lr = 1})), ElementsAre("momentum"));
+  EXPECT_THAT(names(with_lars({.lr = 1, .momentum = 0})), ElementsAre());
+  EXPECT_THAT(names(with_novograd({.lr = 1})), ElementsAre("exp_avg"));
+  const SmallModel novograd(with_novograd({.lr = 1}));
+  ASSERT_EQ(novograd.optimizer->parameter_state().size(), 1u);
+  EXPECT_EQ(novograd.optimizer->parameter_state()[0].first, "exp_avg_sq");
+  EXPECT_EQ(novograd.optimizer->parameter_state()[0].second.numel(), 4);
 }
 
 TEST(Optimizer, IsOfNoUseBeforeItHasItsArena) {
@@ -144,9 +160,7 @@ TEST_P(SkipTest, OfTheVeryFirstStepLeavesTheStateFresh) {
   EXPECT_EQ(state_of(*model.optimizer), state_of(*straight.optimizer));
 }
 
-INSTANTIATE_TEST_SUITE_P(Optimizers, SkipTest,
-                         ::testing::Values(with_sgd({.lr = 0.1, .momentum = 0.9, .dampening = 0.5}, {.clip_norm = 1}),
-                                           with_adam({.lr = 0.1}, {.clip_value = 0.5}), with_adamw({.lr = 0.1})),
+INSTANTIATE_TEST_SUITE_P(Optimizers, SkipTest, ::testing::ValuesIn(every_optimizer()),
                          [](const auto& instance) { return std::string(instance.param.name); });
 
 TEST(Optimizer, CheckGradientsFlagsTheBadParametersInTheArenasOrder) {
@@ -206,12 +220,8 @@ TEST(Optimizer, AGradientThatNoBackwardPassWroteIsZeroNotThatOfAnEarlierStep) {
 }
 
 class MissingGradient : public ::testing::TestWithParam<MakeOptimizer> {};
-INSTANTIATE_TEST_SUITE_P(
-    Optimizers, MissingGradient,
-    ::testing::Values(with_sgd({.lr = 0.1, .momentum = 0.9, .weight_decay = 0.1, .dampening = 0.5}),
-                      with_adam({.lr = 0.1, .weight_decay = 0.1}, {.clip_norm = 1}),
-                      with_adamw({.lr = 0.1, .weight_decay = 0.1})),
-    [](const auto& instance) { return std::string(instance.param.name); });
+INSTANTIATE_TEST_SUITE_P(Optimizers, MissingGradient, ::testing::ValuesIn(every_optimizer()),
+                         [](const auto& instance) { return std::string(instance.param.name); });
 
 /// A step in which only the dense layer's bias has a gradient.
 void step_bias_alone(SmallModel& model, double gradient) {
@@ -232,6 +242,10 @@ TEST_P(MissingGradient, LeavesWeightDecayMomentumAndStepCountAlone) {
   const auto state = [&](std::size_t slot) {
     std::vector<std::vector<double>> all{part(model.arena->masters(), slot)};
     for (const auto& [name, tensor] : model.optimizer->state()) all.push_back(part(tensor, slot));
+    const auto row = static_cast<std::int64_t>(slot);
+    for (const auto& [name, tensor] : model.optimizer->parameter_state()) {
+      all.push_back(values_of(tensor.rows(row, row + 1)));
+    }
     return all;
   };
   std::vector<std::vector<std::vector<double>>> before;
@@ -331,32 +345,56 @@ TEST(Optimizer, UnscalingSixteenBitGradientsKeepsWhatTheyCannotHold) {
   }
 }
 
-TEST(Optimizer, O3KeepsTheMastersAtWhatSixteenBitsCanHold) {
-  SmallModel model(with_adam({.lr = 0.01}), {.compute_dtype = DType::kFloat16,
-                                             .reduced_parameters = true,
-                                             .keep_norm_float32 = false,
-                                             .master_weights = false});
-  for (int step = 1; step <= 3; ++step) {
-    model.backward(step);
-    model.optimizer->step();
-  }
-  for (const nn::Arena::Slot& slot : model.arena->slots()) {
-    EXPECT_EQ(values_of(model.arena->master(slot)), values_of(slot.parameter.tensor)) << slot.parameter.name;
+class EveryOptimizer : public ::testing::TestWithParam<MakeOptimizer> {};
+INSTANTIATE_TEST_SUITE_P(Optimizers, EveryOptimizer, ::testing::ValuesIn(every_optimizer()),
+                         [](const auto& instance) { return std::string(instance.param.name); });
+
+TEST_P(EveryOptimizer, UnderO3KeepsTheMastersAtWhatSixteenBitsCanHold) {
+  for (const bool keep_norm : {false, true}) {
+    SmallModel model(GetParam(), {.compute_dtype = DType::kFloat16,
+                                  .reduced_parameters = true,
+                                  .keep_norm_float32 = keep_norm,
+                                  .master_weights = false});
+    for (int step = 1; step <= 3; ++step) {
+      model.backward(step);
+      model.optimizer->step();
+    }
+    for (const nn::Arena::Slot& slot : model.arena->slots()) {
+      EXPECT_EQ(values_of(model.arena->master(slot)), values_of(slot.parameter.tensor)) << slot.parameter.name;
+    }
   }
 }
 
-TEST(Optimizer, RestoredStateContinuesToTheSameBits) {
-  SmallModel through(with_adam({.lr = 0.01}));
+TEST_P(EveryOptimizer, TakesScaledSixteenBitGradients) {
+  SmallModel plain(GetParam()), scaled(GetParam());
+  const std::size_t bytes = static_cast<std::size_t>(scaled.arena->size()) * 2;
+  scaled.arena->place_gradients(Storage::allocate(bytes, device()), DType::kFloat16);
+  for (int step = 1; step <= 3; ++step) {
+    plain.backward(step);
+    scaled.backward(step, 256);  // exactly
+    for (auto& [model, inverse] : {std::pair{&plain, 1.0f}, std::pair{&scaled, 1.0f / 256}}) {
+      model->optimizer->check_gradients();
+      model->optimizer->step(inverse, 0.0f);
+    }
+  }
+  EXPECT_EQ(state_of(*scaled.optimizer), state_of(*plain.optimizer));
+}
+
+TEST_P(EveryOptimizer, ContinuesFromRestoredStateToTheSameBits) {
+  SmallModel through(GetParam());
   const auto step = [](SmallModel& model, int number) {
     model.backward(number);
     model.optimizer->step();
   };
   for (int number = 1; number <= 3; ++number) step(through, number);
-  SmallModel resumed(with_adam({.lr = 0.01}));
+  SmallModel resumed(GetParam());
   const kernels::Backend& backend = kernels::backend(device());
   backend.cast(through.arena->masters(), resumed.arena->masters());
   for (std::size_t i = 0; i < through.optimizer->state().size(); ++i) {
     backend.cast(through.optimizer->state()[i].second, resumed.optimizer->state()[i].second);
+  }
+  for (std::size_t i = 0; i < through.optimizer->parameter_state().size(); ++i) {
+    resumed.optimizer->parameter_state()[i].second.copy_from(through.optimizer->parameter_state()[i].second);
   }
   resumed.optimizer->parameter_steps().copy_from(through.optimizer->parameter_steps());
   resumed.optimizer->set_applied_steps(through.optimizer->applied_steps());
@@ -365,9 +403,82 @@ TEST(Optimizer, RestoredStateContinuesToTheSameBits) {
   EXPECT_EQ(state_of(*resumed.optimizer), state_of(*through.optimizer));
 }
 
+/// How far one step takes the dense layer's weight, and its bias, with a group.
+std::pair<double, double> distances(const MakeOptimizer& optimizer) {
+  SmallModel model(optimizer);
+  const auto moved = [&model](std::size_t parameter, const std::vector<double>& before) {
+    const std::vector<double> after = values_of(model.parameters()[parameter].tensor);
+    double sum = 0;
+    for (std::size_t i = 0; i < after.size(); ++i) sum += (after[i] - before[i]) * (after[i] - before[i]);
+    return std::sqrt(sum);
+  };
+  const std::vector<double> weight = values_of(model.parameters()[0].tensor);
+  const std::vector<double> bias = values_of(model.parameters()[1].tensor);
+  model.backward(1);
+  model.optimizer->check_gradients();
+  model.optimizer->step(1.0f, 0.0f);
+  return {moved(0, weight), moved(1, bias)};
+}
+
+double norm_of(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value * value;
+  return std::sqrt(sum);
+}
+
+TEST(LayerAdaptation, IsOfWeightsUnlessAGroupSaysSo) {
+  const SmallModel start(with_lars({.lr = 1}));
+  const double weight = norm_of(values_of(start.parameters()[0].tensor));
+  const double bias = norm_of(values_of(start.parameters()[1].tensor));
+  const double weight_gradient = norm_of(start.gradient_of(0, 1)), bias_gradient = norm_of(start.gradient_of(1, 1));
+  const auto pair = [](double first, double second) { return ::testing::Pair(Nearly(first), Nearly(second)); };
+  const auto lars = [](std::optional<bool> adapts) {
+    return distances(with_lars({.lr = 0.125, .trust_coefficient = 0.5},
+                               {.groups = {{.match = "dense", .layer_adaptation = adapts}}}));
+  };
+  EXPECT_THAT(lars({}), pair(0.0625 * weight, 0.125 * bias_gradient));
+  EXPECT_THAT(lars(true), pair(0.0625 * weight, 0.0625 * bias));
+  EXPECT_THAT(lars(false), pair(0.125 * weight_gradient, 0.125 * bias_gradient));
+  const auto larc = [](std::optional<bool> adapts) {
+    return distances(with_sgd({.lr = 0.125}, {.groups = {{.match = "dense", .layer_adaptation = adapts}},
+                                              .larc = LarcOptions{.trust_coefficient = 0.5, .clip = false}}));
+  };
+  EXPECT_THAT(larc({}), pair(0.0625 * weight, 0.0625 * bias));
+  EXPECT_THAT(larc(false), pair(0.125 * weight_gradient, 0.125 * bias_gradient));
+  // Adam's first step goes lr, in each element.
+  const auto lamb = [](std::optional<bool> adapts) {
+    return distances(with_lamb({.lr = 0.125, .epsilon = 1e-12, .weight_decay = 0},
+                               {.groups = {{.match = "dense", .layer_adaptation = adapts}}}));
+  };
+  EXPECT_THAT(lamb({}), pair(0.125 * std::sqrt(35), 0.125 * std::sqrt(7)));
+  EXPECT_THAT(lamb(true), pair(0.125 * weight, 0.125 * bias));
+}
+
+TEST(LayerAdaptation, LarcIsAtMostTheLearningRate) {
+  const SmallModel start(with_sgd({.lr = 1}));
+  const double gradient = norm_of(start.gradient_of(0, 1));
+  const auto [weight, bias] = distances(with_sgd({.lr = 0.001}, {.larc = LarcOptions{.trust_coefficient = 1}}));
+  EXPECT_NEAR(weight, 0.001 * gradient, 1e-7);
+}
+
+TEST(Lamb, KeepsToTheSmallerLimitOfTheGradientsNorm) {
+  const auto second_moment = [](double max_grad_norm, std::optional<double> clip_norm) {
+    SmallModel model(with_lamb({.lr = 0.1, .max_grad_norm = max_grad_norm}, {.clip_norm = clip_norm}));
+    model.backward(1);
+    model.optimizer->check_gradients();
+    model.optimizer->step(1.0f, 0.0f);
+    double sum = 0;
+    for (const double value : values_of(model.optimizer->state()[1].second)) sum += value;
+    return sum / (1 - 0.999);  // of the squares of the clipped gradients
+  };
+  EXPECT_NEAR(second_moment(0.5, {}), 0.25, 1e-6);
+  EXPECT_NEAR(second_moment(0.5, 2.0), 0.25, 1e-6);
+  EXPECT_NEAR(second_moment(2, 0.5), 0.25, 1e-6);
+  EXPECT_GT(second_moment(0, {}), 10);
+}
+
 TEST(Frozen, ParametersAreLeftAlone) {
-  for (const MakeOptimizer& optimizer :
-       {with_sgd({.lr = 0.1, .momentum = 0.9, .weight_decay = 0.1}), with_adamw({.lr = 0.1, .weight_decay = 0.1})}) {
+  for (const MakeOptimizer& optimizer : every_optimizer()) {
     SmallModel model(optimizer);
     model.backward(1);
     model.optimizer->step();

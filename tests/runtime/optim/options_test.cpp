@@ -4,7 +4,11 @@
 #include <cmath>
 
 #include "runtime/nn/layers.h"
+#include "runtime/optim/adagrad.h"
 #include "runtime/optim/adam.h"
+#include "runtime/optim/lamb.h"
+#include "runtime/optim/lars.h"
+#include "runtime/optim/novograd.h"
 #include "runtime/optim/sgd.h"
 #include "runtime/tensor/error.h"
 
@@ -26,6 +30,18 @@ void expect_refused(const AdamOptions& options, const char* message) {
 }
 void expect_refused(const AdamwOptions& options, const char* message) {
   EXPECT_THAT([&] { adamw(parameters(), options); }, ThrowsMessage<FieldError>(message));
+}
+void expect_refused(const AdagradOptions& options, const char* message) {
+  EXPECT_THAT([&] { adagrad(parameters(), options); }, ThrowsMessage<FieldError>(message));
+}
+void expect_refused(const LambOptions& options, const char* message) {
+  EXPECT_THAT([&] { lamb(parameters(), options); }, ThrowsMessage<FieldError>(message));
+}
+void expect_refused(const NovogradOptions& options, const char* message) {
+  EXPECT_THAT([&] { novograd(parameters(), options); }, ThrowsMessage<FieldError>(message));
+}
+void expect_refused(const LarsOptions& options, const char* message) {
+  EXPECT_THAT([&] { lars(parameters(), options); }, ThrowsMessage<FieldError>(message));
 }
 void expect_refused(const OptimizerOptions& options, const std::string& message) {
   EXPECT_THAT([&] { sgd(parameters(), {.lr = 1}, options); },
@@ -52,6 +68,51 @@ TEST(AdamOptions, AreCheckedWhereTheOptimizerIsMade) {
   expect_refused(AdamOptions{.lr = 1, .epsilon = 0}, "optimizer.adam.epsilon: must be > 0, is 0");
   expect_refused(AdamOptions{.lr = 1, .weight_decay = -1}, "optimizer.adam.weight_decay: must be >= 0, is -1");
   expect_refused(AdamwOptions{.lr = 1, .beta2 = 1}, "optimizer.adamw.beta2: must be >= 0 and < 1, is 1");
+}
+
+TEST(AdagradOptions, AreCheckedWhereTheOptimizerIsMade) {
+  expect_refused(AdagradOptions{}, "optimizer.adagrad.lr: must be > 0, is 0");
+  expect_refused(AdagradOptions{.lr = 1, .lr_decay = -1}, "optimizer.adagrad.lr_decay: must be >= 0, is -1");
+  expect_refused(AdagradOptions{.lr = 1, .weight_decay = -1}, "optimizer.adagrad.weight_decay: must be >= 0, is -1");
+  expect_refused(AdagradOptions{.lr = 1, .initial_accumulator_value = -1},
+                 "optimizer.adagrad.initial_accumulator_value: must be >= 0, is -1");
+  expect_refused(AdagradOptions{.lr = 1, .epsilon = 0}, "optimizer.adagrad.epsilon: must be > 0, is 0");
+}
+
+TEST(LambOptions, AreCheckedWhereTheOptimizerIsMade) {
+  expect_refused(LambOptions{}, "optimizer.lamb.lr: must be > 0, is 0");
+  expect_refused(LambOptions{.lr = 1, .beta1 = 1}, "optimizer.lamb.beta1: must be >= 0 and < 1, is 1");
+  expect_refused(LambOptions{.lr = 1, .beta2 = 1}, "optimizer.lamb.beta2: must be >= 0 and < 1, is 1");
+  expect_refused(LambOptions{.lr = 1, .epsilon = 0}, "optimizer.lamb.epsilon: must be > 0, is 0");
+  expect_refused(LambOptions{.lr = 1, .weight_decay = -1}, "optimizer.lamb.weight_decay: must be >= 0, is -1");
+  expect_refused(LambOptions{.lr = 1, .max_grad_norm = -1}, "optimizer.lamb.max_grad_norm: must be >= 0, is -1");
+}
+
+TEST(NovogradOptions, AreCheckedWhereTheOptimizerIsMade) {
+  expect_refused(NovogradOptions{}, "optimizer.novograd.lr: must be > 0, is 0");
+  expect_refused(NovogradOptions{.lr = 1, .beta1 = -1}, "optimizer.novograd.beta1: must be >= 0 and < 1, is -1");
+  expect_refused(NovogradOptions{.lr = 1, .epsilon = -1}, "optimizer.novograd.epsilon: must be > 0, is -1");
+}
+
+TEST(LarsOptions, AreCheckedWhereTheOptimizerIsMade) {
+  expect_refused(LarsOptions{}, "optimizer.lars.lr: must be > 0, is 0");
+  expect_refused(LarsOptions{.lr = 1, .momentum = 1}, "optimizer.lars.momentum: must be >= 0 and < 1, is 1");
+  expect_refused(LarsOptions{.lr = 1, .weight_decay = -1}, "optimizer.lars.weight_decay: must be >= 0, is -1");
+  expect_refused(LarsOptions{.lr = 1, .trust_coefficient = 0}, "optimizer.lars.trust_coefficient: must be > 0, is 0");
+  expect_refused(LarsOptions{.lr = 1, .epsilon = -1}, "optimizer.lars.epsilon: must be >= 0, is -1");
+  expect_refused(LarsOptions{.lr = 1, .momentum = 0, .nesterov = true}, "optimizer.lars.nesterov: needs momentum > 0");
+}
+
+TEST(LarcOptions, AreCheckedAndRefusedBesideRulesThatLookAtNorms) {
+  expect_refused(OptimizerOptions{.larc = LarcOptions{.trust_coefficient = 0}},
+                 "larc.trust_coefficient: must be > 0, is 0");
+  expect_refused(OptimizerOptions{.larc = LarcOptions{.epsilon = -1}}, "larc.epsilon: must be >= 0, is -1");
+  const OptimizerOptions larc{.larc = LarcOptions{}};
+  const auto refused = ThrowsMessage<FieldError>(::testing::StartsWith("optimizer.larc: needs sgd, adam"));
+  EXPECT_THAT([&] { lamb(parameters(), {.lr = 1}, larc); }, refused);
+  EXPECT_THAT([&] { lars(parameters(), {.lr = 1}, larc); }, refused);
+  EXPECT_THAT([&] { novograd(parameters(), {.lr = 1}, larc); }, refused);
+  EXPECT_NO_THROW(adagrad(parameters(), {.lr = 1}, larc));
 }
 
 TEST(OptimizerOptions, AreCheckedWhereTheOptimizerIsMade) {

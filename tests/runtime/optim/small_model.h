@@ -71,6 +71,8 @@ class SmallModel {
 inline std::vector<std::vector<std::byte>> state_of(const Optimizer& optimizer) {
   std::vector<std::vector<std::byte>> all{bytes_of(optimizer.arena().masters()), bytes_of(optimizer.arena().copies())};
   for (const auto& [name, tensor] : optimizer.state()) all.push_back(bytes_of(tensor));
+  for (const auto& [name, tensor] : optimizer.parameter_state()) all.push_back(bytes_of(tensor));
+  all.push_back(bytes_of(optimizer.parameter_steps()));
   for (const auto& [name, statistics] : optimizer.arena().statistics())
     all.push_back(bytes_of(statistics->committed()));
   all.push_back(bytes_of(Tensor::from<std::int64_t>({optimizer.applied_steps()}, {})));

@@ -15,14 +15,17 @@
 #include "model_zoo/build.h"
 #include "runtime/data/loader.h"
 #include "runtime/data/make_dataset.h"
-#include "runtime/optim/adam.h"
-#include "runtime/optim/sgd.h"
+#include "runtime/step/saved_tensors.h"
 #include "runtime/step/training_step.h"
 #include "runtime/tensor/error.h"
+#include "tests/runtime/optim/make_optimizer.h"
 
 namespace lockstep::step {
 namespace {
 
+using optim::testing::MakeOptimizer;
+using optim::testing::with_adam;
+using optim::testing::with_sgd;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
@@ -36,12 +39,11 @@ class CheckpointsOfALoop : public testing::Test {
 
 /// A loop of one's own, with everything that has to be saved: dropout, running statistics, momentum, a loss scale.
 struct Loop {
-  explicit Loop(const std::string& folder, bool adam = false) {
+  explicit Loop(const std::string& folder, const MakeOptimizer& make = with_sgd({.lr = 0.05, .momentum = 0.9})) {
     const data::SyntheticOptions samples{.samples = 40, .shape = {8}, .classes = 3};
     dataset = data::make_dataset({.train = samples}, data::Split::kTrain);
     model = model_zoo::build(model_zoo::MlpOptions{.hidden = {12}, .dropout = 0.2, .batch_norm = true}, {{8}, 3}, 1);
-    optimizer = adam ? optim::adam(model->parameters(), {.lr = 0.01})
-                     : optim::sgd(model->parameters(), {.lr = 0.05, .momentum = 0.9});
+    optimizer = make.of(model->parameters());
     amp::initialize(*model, *optimizer, {.opt_level = amp::OptLevel::kO1, .dtype = DType::kFloat16});
     ddp.emplace(*model, world);
     // Overflows at first, and grows often enough to do so again.
@@ -89,6 +91,24 @@ TEST_F(CheckpointsOfALoop, LeadToTheBitsOfOneThatWasNotInterrupted) {
   }
 }
 
+TEST_F(CheckpointsOfALoop, HoldAllStateOfEveryOptimizer) {
+  for (const MakeOptimizer& make : optim::testing::every_optimizer()) {
+    SCOPED_TRACE(make.name);
+    const std::string folder = folder_ + "/" + make.name;
+    Loop whole(folder + "-whole", make);
+    whole.train(12);
+    Loop(folder, make).train(7);
+    Loop resumed(folder, make);
+    resumed.train(12);
+    const auto expected = state_tensors(*whole.model->arena(), *whole.optimizer);
+    for (const auto& [name, found] : state_tensors(*resumed.model->arena(), *resumed.optimizer)) {
+      const auto* const bytes = static_cast<const std::byte*>(found.data());
+      EXPECT_TRUE(std::equal(bytes, bytes + found.bytes(), static_cast<const std::byte*>(expected.at(name).data())))
+          << name;
+    }
+  }
+}
+
 TEST_F(CheckpointsOfALoop, BeginAtStepZeroWhereThereIsNone) {
   Loop loop(folder_);
   const std::string before = loop.digest();
@@ -98,7 +118,7 @@ TEST_F(CheckpointsOfALoop, BeginAtStepZeroWhereThereIsNone) {
 
 TEST_F(CheckpointsOfALoop, RefuseAnotherOptimizerAndChangeNothing) {
   Loop(folder_).train(3);
-  Loop other(folder_, true);
+  Loop other(folder_, with_adam({.lr = 0.01}));
   const std::string before = other.digest();
   EXPECT_THAT([&] { other.checkpoints->resume(); },
               ThrowsMessage<UsageError>(HasSubstr("was saved with optimizer sgd, this one is adam")));

@@ -127,27 +127,44 @@ INSTANTIATE_TEST_SUITE_P(Levels, Pieces,
                                          Level{"O3Bf16", {.opt_level = amp::OptLevel::kO3, .dtype = DType::kBFloat16}}),
                          [](const auto& at) { return at.param.name; });
 
+/// Four steps of a TrainingStep, which a GPU captures as a graph, and of its pieces, called one by one.
+void expect_the_bits_of_pieces(const comm::LearnerOptions& options, int micro_batches) {
+  Learner whole(options, 8, 2), by_hand(options, 8, 2);
+  whole.join();
+  by_hand.join();
+  TrainingStep step(whole.ddp(), whole.optimizer(), whole.scaler(), ops::cross_entropy);
+  for (std::uint64_t number = 1; number <= 4; ++number) {
+    const Samples samples = comm::make_samples(23, 8, 2, number);
+    const std::vector<data::Batch> batches = batches_of(samples, number, micro_batches, Shares::kGrowing);
+    step.run(batches);
+    const amp::Verdict verdict = step_by_hand(by_hand, batches);
+    EXPECT_EQ(step.outcome().verdict.found_inf, verdict.found_inf);
+    ASSERT_TRUE(comm::bits_of(comm::state_of(whole)) == comm::bits_of(comm::state_of(by_hand))) << "step " << number;
+  }
+  EXPECT_EQ(comm::weights_digest(whole.arena()), comm::weights_digest(by_hand.arena()));
+}
+
 TEST_P(Pieces, CalledOneByOneGiveTheSameBits) {
   for (const int micro_batches : {1, 2}) {
     SCOPED_TRACE(std::to_string(micro_batches) + " micro-batches");
-    const comm::LearnerOptions options{.model = kConvnet,
-                                       .optimizer = kClipped,
-                                       .amp = GetParam().amp,
-                                       .scaler = {.dynamic = GetParam().amp.dtype == DType::kFloat16, .init = 1024},
-                                       .seed = 7};
-    Learner whole(options, 8, 2), by_hand(options, 8, 2);
-    whole.join();
-    by_hand.join();
-    TrainingStep step(whole.ddp(), whole.optimizer(), whole.scaler(), ops::cross_entropy);
-    for (std::uint64_t number = 1; number <= 4; ++number) {
-      const Samples samples = comm::make_samples(23, 8, 2, number);
-      const std::vector<data::Batch> batches = batches_of(samples, number, micro_batches, Shares::kGrowing);
-      step.run(batches);
-      const amp::Verdict verdict = step_by_hand(by_hand, batches);
-      EXPECT_EQ(step.outcome().verdict.found_inf, verdict.found_inf);
-      ASSERT_TRUE(comm::bits_of(comm::state_of(whole)) == comm::bits_of(comm::state_of(by_hand))) << "step " << number;
-    }
-    EXPECT_EQ(comm::weights_digest(whole.arena()), comm::weights_digest(by_hand.arena()));
+    expect_the_bits_of_pieces({.model = kConvnet,
+                               .optimizer = kClipped,
+                               .amp = GetParam().amp,
+                               .scaler = {.dynamic = GetParam().amp.dtype == DType::kFloat16, .init = 1024},
+                               .seed = 7},
+                              micro_batches);
+  }
+}
+
+TEST(Pieces, OfEveryOptimizerGiveTheSameBits) {
+  for (const comm::MakeOptimizer& optimizer : optim::testing::every_optimizer()) {
+    SCOPED_TRACE(optimizer.name);
+    expect_the_bits_of_pieces({.model = kMlp,
+                               .optimizer = optimizer,
+                               .amp = {.opt_level = amp::OptLevel::kO2, .dtype = DType::kFloat16},
+                               .scaler = {.init = 1024},
+                               .seed = 7},
+                              1);
   }
 }
 

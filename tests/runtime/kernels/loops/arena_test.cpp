@@ -99,26 +99,188 @@ TYPED_TEST(ArenaLoops, AdamMatchesTheReference) {
   }
 }
 
-TYPED_TEST(ArenaLoops, ASegmentWithoutAGradientChangesNoBit) {
-  const auto run = [&](bool adam) {
+TYPED_TEST(ArenaLoops, AmsgradAndAdagradMatchTheReference) {
+  for (const bool decoupled : {false, true}) {
+    this->expect_matches_reference(
+        [&](const auto& on) {
+          const Tensor largest = on.zeros({kLength}, DType::kFloat32);
+          bool first = true;
+          std::vector<Tensor> all =
+              this->run(on, DType::kFloat32, 0, 0,
+                        [&](const Backend& backend, ArenaSlice slice, const StepScalars& scalars, const Tensor& m,
+                            const Tensor& v) {
+                          // Smaller ones, so that the largest second moment is an earlier one.
+                          if (!first) slice.grad = on.zeros({kLength});
+                          first = false;
+                          backend.adam_step(slice, {.beta2 = 0.5, .decoupled = decoupled, .amsgrad = true}, scalars, m,
+                                            v, largest);
+                        });
+          all.push_back(largest);
+          return all;
+        },
+        this->stepped());
+    this->expect_matches_reference(
+        [&](const auto& on) {
+          return this->run(on, DType::kFloat32, 0, 0.3f,
+                           [&](const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars,
+                               const Tensor& sum, const Tensor&) {
+                             backend.adagrad_step(slice, {.lr_decay = 0.5, .decoupled = decoupled}, scalars, sum);
+                           });
+        },
+        this->stepped());
+  }
+}
+
+/// LARC's rule and LARS's.
+const LayerRateRule kLayerRules[] = {
+    {.trust_coefficient = 0.02, .epsilon = 1e-8, .clip = true, .decay_without_norm = false},
+    {.trust_coefficient = 0.5, .epsilon = 0, .clip = false, .decay_without_norm = true}};
+
+TYPED_TEST(ArenaLoops, LayerRatesMatchTheReferenceAndStepsTakeThem) {
+  for (const LayerRateRule& rule : kLayerRules) {
+    for (const float clip_value : {0.0f, 0.3f}) {
+      this->expect_matches_reference(
+          [&](const auto& on) {
+            const Tensor rates = on.zeros({2, 2}, DType::kFloat32);
+            std::vector<Tensor> all =
+                this->run(on, DType::kFloat32, 0, clip_value,
+                          [&](const Backend& backend, const ArenaSlice& slice, StepScalars scalars, const Tensor& first,
+                              const Tensor& second) {
+                            backend.layer_rates(slice, rule, scalars, rates);
+                            scalars.layer_rates = static_cast<const LayerRate*>(rates.data());
+                            const SgdRule sgd{.momentum = 0.9f, .rate_in_momentum = rule.decay_without_norm};
+                            backend.sgd_step(slice, sgd, scalars, first);
+                            backend.adagrad_step(slice, {.decoupled = true}, scalars, second);
+                          });
+            all.push_back(rates);
+            return all;
+          },
+          this->stepped());
+    }
+  }
+}
+
+TYPED_TEST(ArenaLoops, ALayerThatDoesNotAdaptHasTheStepOfItsRule) {
+  const auto step = [&](bool with_rates, DType dtype) {
+    std::vector<ArenaSegment> segments = kSegments;
+    for (ArenaSegment& segment : segments) segment.adapts = 0;
+    const auto on = this->tested();
+    const Tensor rates = on.zeros({2, 2}, DType::kFloat32);
     return this->run(
-        this->tested(), DType::kFloat16, 0, 0,
+        on, dtype, 0, 0,
+        [&](const Backend& backend, ArenaSlice slice, StepScalars scalars, const Tensor& m, const Tensor& v) {
+          slice.segments = segments;
+          if (with_rates) {
+            backend.layer_rates(slice, kLayerRules[0], scalars, rates);
+            scalars.layer_rates = static_cast<const LayerRate*>(rates.data());
+          }
+          backend.adam_step(slice, {.decoupled = true}, scalars, m, v, {});
+        });
+  };
+  const auto plain = step(false, DType::kFloat32), rated = step(true, DType::kFloat32);
+  for (std::size_t i = 0; i < plain.size(); ++i) EXPECT_TRUE(bytes_of(plain[i]) == bytes_of(rated[i])) << i;
+}
+
+TYPED_TEST(ArenaLoops, WithoutANormTheRateIsOne) {
+  for (const LayerRateRule& rule : kLayerRules) {
+    for (const double weight : {0.0, 2.0}) {
+      const auto on = this->tested();
+      const std::vector<ArenaSegment> segments{{.begin = 0, .end = 8, .weight_decay = 0.5f}};
+      const ArenaSlice slice{.master = on(tensor_of(std::vector(8, weight), {8}, DType::kFloat32)),
+                             .grad = on(tensor_of(std::vector(8, 2.0 - weight), {8}, this->kDType)),
+                             .segments = segments};
+      const auto one = on.value(1.0f);
+      const Tensor rates = on.zeros({1, 2}, DType::kFloat32);
+      on->layer_rates(slice, rule, {.inverse_scale = one.data(), .learning_rate = one.data()}, rates);
+      expect_close(rates, {1, rule.decay_without_norm ? 0.5 : 0}, {});
+    }
+  }
+}
+
+TYPED_TEST(ArenaLoops, LambMatchesTheReference) {
+  for (const LambRule& rule :
+       {LambRule{}, LambRule{.decoupled = false, .bias_correction = false, .grad_averaging = false}}) {
+    for (const std::int32_t adapts : {0, 1}) {
+      std::vector<ArenaSegment> segments = kSegments;
+      segments[0].adapts = adapts;
+      this->expect_matches_reference(
+          [&](const auto& on) {
+            return this->run(on, DType::kFloat32, 0, 0,
+                             [&](const Backend& backend, ArenaSlice slice, const StepScalars& scalars, const Tensor& m,
+                                 const Tensor& v) {
+                               slice.segments = segments;
+                               backend.lamb_step(slice, rule, scalars, m, v);
+                             });
+          },
+          this->stepped());
+    }
+  }
+}
+
+TYPED_TEST(ArenaLoops, NovogradMatchesTheReference) {
+  for (const NovogradRule& rule :
+       {NovogradRule{}, NovogradRule{.grad_averaging = false, .reg_inside_moment = true},
+        NovogradRule{.bias_correction = false, .max_norm = true}, NovogradRule{.init_zero = true}}) {
+    for (const float clip_value : {0.0f, 0.3f}) {
+      this->expect_matches_reference(
+          [&](const auto& on) {
+            // What the first step must not read.
+            const Tensor norms = on.copy(tensor_of({kNaN, 3}, {2}, DType::kFloat32));
+            std::vector<Tensor> all = this->run(
+                on, DType::kFloat32, 0, clip_value,
+                [&](const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& m,
+                    const Tensor&) { backend.novograd_step(slice, rule, scalars, m, norms); });
+            all.push_back(norms);
+            return all;
+          },
+          this->stepped());
+    }
+  }
+}
+
+/// A step of each kind with the tensors that run() has, and a third one of as many elements.
+using AnyStep = void (*)(const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a,
+                         const Tensor& b, const Tensor& c);
+const AnyStep kEveryStep[] = {
+    [](const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a, const Tensor&,
+       const Tensor&) { backend.sgd_step(slice, {.momentum = 0.9f}, scalars, a); },
+    [](const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a, const Tensor& b,
+       const Tensor&) { backend.adam_step(slice, {}, scalars, a, b, {}); },
+    [](const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a, const Tensor& b,
+       const Tensor& c) { backend.adam_step(slice, {.amsgrad = true}, scalars, a, b, c); },
+    [](const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a, const Tensor&,
+       const Tensor&) { backend.adagrad_step(slice, {}, scalars, a); },
+    [](const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a, const Tensor& b,
+       const Tensor&) { backend.lamb_step(slice, {}, scalars, a, b); },
+    [](const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a, const Tensor&,
+       const Tensor& c) { backend.novograd_step(slice, {}, scalars, a, c); },
+    [](const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a, const Tensor&,
+       const Tensor& c) {
+      backend.layer_rates(slice, kLayerRules[1], scalars, c);
+      StepScalars with_rates = scalars;
+      with_rates.layer_rates = static_cast<const LayerRate*>(c.data());
+      backend.sgd_step(slice, {.momentum = 0.9f}, with_rates, a);
+    }};
+
+TYPED_TEST(ArenaLoops, ASegmentWithoutAGradientChangesNoBit) {
+  const auto on = this->tested();
+  const auto untouched = this->run(on, DType::kFloat32, 0, 0, [](auto&&...) {});
+  for (const AnyStep step : kEveryStep) {
+    const Tensor third = on.zeros({kLength}, DType::kFloat32);
+    const auto stepped = this->run(
+        on, DType::kFloat16, 0, 0,
         [&](const Backend& backend, const ArenaSlice& slice, StepScalars scalars, const Tensor& m, const Tensor& v) {
           const DeviceValue<std::array<float, 2>> has({0.0f, 1.0f}, this->kDevice);
           scalars.has_gradient = has.data()->data();
-          if (adam) return backend.adam_step(slice, {}, scalars, m, v, {});
-          backend.sgd_step(slice, {.momentum = 0.9f}, scalars, m);
+          step(backend, slice, scalars, m, v, third);
         });
-  };
-  const auto untouched = this->run(this->tested(), DType::kFloat32, 0, 0, [](auto&&...) {});
-  for (const bool adam : {false, true}) {
-    const auto stepped = run(adam);
     for (std::size_t i = 0; i < stepped.size(); ++i) {
       // kSegments[0] belongs to the first parameter, kSegments[2] to the second.
       EXPECT_TRUE(bytes_of(stepped[i].rows(3, 10)) == bytes_of(untouched[i].rows(3, 10))) << i;
-      const bool state_of_adam_alone = i == 3 && !adam;
-      EXPECT_EQ(bytes_of(stepped[i].rows(31, 1699)) == bytes_of(untouched[i].rows(31, 1699)), state_of_adam_alone) << i;
     }
+    EXPECT_FALSE(bytes_of(stepped[0].rows(31, 1699)) == bytes_of(untouched[0].rows(31, 1699)));
+    EXPECT_FALSE(bytes_of(stepped[2].rows(31, 1699)) == bytes_of(untouched[2].rows(31, 1699)));
+    EXPECT_EQ(third.to(kCpu).item(0), 0) << "the first parameter's norm or rate";
   }
 }
 
@@ -137,13 +299,15 @@ TYPED_TEST(ArenaLoops, RoundsTheMasterWhereThereIsNoFloat32One) {
 
 TYPED_TEST(ArenaLoops, SkippedStepChangesNoBit) {
   const auto untouched = this->run(this->tested(), DType::kFloat32, 1, 0, [](auto&&...) {});
-  const auto skipped = this->run(this->tested(), DType::kFloat16, 1, 0,
-                                 [](const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars,
-                                    const Tensor& m, const Tensor& v) {
-                                   backend.sgd_step(slice, {.momentum = 0.9f}, scalars, m);
-                                   backend.adam_step(slice, {}, scalars, m, v, {});
+  const auto on = this->tested();
+  const Tensor third = on.zeros({kLength}, DType::kFloat32);
+  const auto skipped = this->run(on, DType::kFloat16, 1, 0,
+                                 [&](const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars,
+                                     const Tensor& m, const Tensor& v) {
+                                   for (const AnyStep step : kEveryStep) step(backend, slice, scalars, m, v, third);
                                  });
   for (std::size_t i = 0; i < skipped.size(); ++i) EXPECT_TRUE(bytes_of(skipped[i]) == bytes_of(untouched[i])) << i;
+  EXPECT_TRUE(bytes_of(third) == bytes_of(on.zeros({kLength}, DType::kFloat32)));
 }
 
 TYPED_TEST(ArenaLoops, CheckFiniteFlagsTheSegmentThatHoldsInfinityOrNaN) {
@@ -224,10 +388,15 @@ TYPED_TEST(ArenaLoops, ThreadsChangeNothing) {
     slice.master = on.copy(random_tensor({450001}, DType::kFloat32, 3));
     slice.grad = on(grad);
     slice.segments = segments;
-    const Tensor m = on.zeros({450001}, DType::kFloat32), v = on.zeros({450001}, DType::kFloat32);
-    on->adam_step(slice, {}, {.inverse_scale = one.data(), .learning_rate = one.data(), .steps = steps.data()}, m, v,
-                  {});
-    return std::vector{flags, sums, slice.master, m, v};
+    const StepScalars scalars{.inverse_scale = one.data(), .learning_rate = one.data(), .steps = steps.data()};
+    std::vector<Tensor> all{flags, sums};
+    for (const AnyStep step : kEveryStep) {
+      const Tensor m = on.zeros({450001}, DType::kFloat32), v = on.zeros({450001}, DType::kFloat32);
+      const Tensor third = on.zeros({450001}, DType::kFloat32);
+      step(*on.operator->(), slice, scalars, m, v, third);
+      for (const Tensor& tensor : {slice.master, m, v, third}) all.push_back(on.copy(tensor.to(kCpu)));
+    }
+    return all;
   });
 }
 
