@@ -73,16 +73,17 @@ Tensor running_product(const Tensor& x, bool reverse) {
 /// The product over the middle, [outer, inner].
 Tensor whole_product(const Tensor& x) {
   const Tensor y = Tensor::empty({x.size(0), x.size(2)}, x.dtype(), x.device());
+  const kernels::Backend& backend = kernels::backend(x.device());
   if (x.size(1) == 0) {
-    kernels::backend(x.device()).fill(y, 1);
-    return y;
+    backend.fill(y, 1);
+  } else {
+    const Tensor running = empty_like(x);
+    backend.scan(x, {}, false, running);
+    const Shape row = x.shape().with(1, 1);
+    kernels::Walk last = kernels::dense_walk(x.shape());
+    last.offset = (x.size(1) - 1) * x.size(2);
+    backend.copy_strided(running, last, row, y, kernels::dense_walk(row));
   }
-  const Tensor running = empty_like(x);
-  kernels::backend(x.device()).scan(x, {}, false, running);
-  kernels::Walk last = kernels::dense_walk(x.shape());
-  last.offset = (x.size(1) - 1) * x.size(2);
-  kernels::backend(x.device())
-      .copy_strided(running, last, x.shape().with(1, 1), y, kernels::dense_walk(x.shape().with(1, 1)));
   autograd::record(y, name_of(amp::Op::kProd), {x},
                    {.recorded = [x = SavedTensor::in_graph(x)](const Tensor& dy, const BackwardContext& context) {
                      // The product of all the others: of those before it and of those behind it.
