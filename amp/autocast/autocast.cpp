@@ -26,6 +26,10 @@ Autocast::State reduced(DType dtype) {
 /// What the table says.
 DType decided(Op op, const Tensor& input, const Tensor& other) {
   const DType dtype = input.dtype();
+  if (policy_of(op) == CastPolicy::kRefused && Autocast::enabled()) {
+    throw UsageError(std::string(name_of(op)) + " is refused under autocast: 16-bit probabilities lose what it needs",
+                     "Use " + std::string(name_of(op)) + "_with_logits on what the sigmoid takes, or Autocast(false).");
+  }
   if (!is_floating(dtype) || dtype == DType::kFloat64) return dtype;
   switch (policy_of(op)) {
     case CastPolicy::kLowerPrecision:
@@ -36,6 +40,7 @@ DType decided(Op op, const Tensor& input, const Tensor& other) {
       // Type promotion holds with and without a guard.
       return other.defined() && is_floating(other.dtype()) ? promote(dtype, other.dtype()) : dtype;
     case CastPolicy::kNone:
+    case CastPolicy::kRefused:
       return dtype;
   }
   throw UsageError("an autocast policy without a dtype");

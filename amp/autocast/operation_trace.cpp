@@ -23,6 +23,8 @@ std::string_view decided_by(Op op) {
       return "promote";
     case CastPolicy::kNone:
       return "none";
+    case CastPolicy::kRefused:
+      return "refused under autocast";
   }
   throw UsageError("an autocast policy without a name");
 }

@@ -36,6 +36,21 @@ enum class Op : std::uint8_t {
   kSum,
   // Attention.
   kScaledDotProductAttention,
+  // Losses made of operations.
+  kNll,
+  kBinaryCrossEntropyWithLogits,
+  kKlDiv,
+  kL1,
+  kSmoothL1,
+  kHuber,
+  kHingeEmbedding,
+  kSoftMargin,
+  kMarginRanking,
+  kTripletMargin,
+  kCosineEmbedding,
+  kPoissonNll,
+  kDice,
+  kBinaryCrossEntropy,
   // pointwise
   kNeg,
   kAbs,
@@ -134,6 +149,7 @@ enum class CastPolicy : std::uint8_t {
   kFloat32,         ///< run in float32
   kPromote,         ///< run in the widest input's dtype
   kNone,            ///< run in whatever comes in
+  kRefused,         ///< an error under autocast
 };
 
 /// An operation in the policy table.
@@ -193,6 +209,35 @@ inline OpRow row_of(Op op) {
     // Attention.
     case Op::kScaledDotProductAttention:
       return {"scaled_dot_product_attention", CastPolicy::kLowerPrecision};
+    // Losses made of operations.
+    case Op::kNll:
+      return {"nll", CastPolicy::kFloat32};
+    case Op::kBinaryCrossEntropyWithLogits:
+      return {"binary_cross_entropy_with_logits", CastPolicy::kFloat32};
+    case Op::kKlDiv:
+      return {"kl_div", CastPolicy::kFloat32};
+    case Op::kL1:
+      return {"l1", CastPolicy::kFloat32};
+    case Op::kSmoothL1:
+      return {"smooth_l1", CastPolicy::kFloat32};
+    case Op::kHuber:
+      return {"huber", CastPolicy::kFloat32};
+    case Op::kHingeEmbedding:
+      return {"hinge_embedding", CastPolicy::kFloat32};
+    case Op::kSoftMargin:
+      return {"soft_margin", CastPolicy::kFloat32};
+    case Op::kMarginRanking:
+      return {"margin_ranking", CastPolicy::kFloat32};
+    case Op::kTripletMargin:
+      return {"triplet_margin", CastPolicy::kFloat32};
+    case Op::kCosineEmbedding:
+      return {"cosine_embedding", CastPolicy::kFloat32};
+    case Op::kPoissonNll:
+      return {"poisson_nll", CastPolicy::kFloat32};
+    case Op::kDice:
+      return {"dice", CastPolicy::kFloat32};
+    case Op::kBinaryCrossEntropy:
+      return {"binary_cross_entropy", CastPolicy::kRefused};
     case Op::kSum:
       return {"sum", CastPolicy::kFloat32};
     // pointwise

@@ -6,6 +6,7 @@
 #include "runtime/ops/batch_norm.h"
 #include "runtime/ops/broadcast.h"
 #include "runtime/ops/compare.h"
+#include "runtime/ops/composed_losses.h"
 #include "runtime/ops/conv.h"
 #include "runtime/ops/dropout.h"
 #include "runtime/ops/elementwise.h"

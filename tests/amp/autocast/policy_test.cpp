@@ -40,6 +40,21 @@ const std::map<Op, CastPolicy> kExpected = {
     {Op::kMean, CastPolicy::kNone},
     // Attention.
     {Op::kScaledDotProductAttention, CastPolicy::kLowerPrecision},
+    // Losses made of operations.
+    {Op::kNll, CastPolicy::kFloat32},
+    {Op::kBinaryCrossEntropyWithLogits, CastPolicy::kFloat32},
+    {Op::kKlDiv, CastPolicy::kFloat32},
+    {Op::kL1, CastPolicy::kFloat32},
+    {Op::kSmoothL1, CastPolicy::kFloat32},
+    {Op::kHuber, CastPolicy::kFloat32},
+    {Op::kHingeEmbedding, CastPolicy::kFloat32},
+    {Op::kSoftMargin, CastPolicy::kFloat32},
+    {Op::kMarginRanking, CastPolicy::kFloat32},
+    {Op::kTripletMargin, CastPolicy::kFloat32},
+    {Op::kCosineEmbedding, CastPolicy::kFloat32},
+    {Op::kPoissonNll, CastPolicy::kFloat32},
+    {Op::kDice, CastPolicy::kFloat32},
+    {Op::kBinaryCrossEntropy, CastPolicy::kRefused},
     // pointwise
     {Op::kNeg, CastPolicy::kNone},
     {Op::kAbs, CastPolicy::kNone},

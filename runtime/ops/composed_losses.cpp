@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/ops/composed_losses.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <string>
+#include <utility>
+
+#include "amp/autocast/autocast.h"
+#include "runtime/autograd/cast.h"
+#include "runtime/autograd/grad_mode.h"
+#include "runtime/autograd/node.h"
+#include "runtime/kernels/backend.h"
+#include "runtime/ops/broadcast.h"
+#include "runtime/ops/compare.h"
+#include "runtime/ops/elementwise.h"
+#include "runtime/ops/factories.h"
+#include "runtime/ops/reduce.h"
+#include "runtime/ops/result.h"
+#include "runtime/ops/shape.h"
+#include "runtime/tensor/error.h"
+
+namespace lockstep::ops {
+
+namespace {
+
+/// An input of a loss: cast as the policy says, and never left in 16 bits.
+Tensor wide(amp::Op op, const Tensor& input) {
+  const Tensor x = amp::autocast(op, input);
+  return x.defined() && is_reduced(x.dtype()) ? autograd::cast(x, DType::kFloat32) : x;
+}
+
+/// The other input, in x's dtype.
+Tensor beside(amp::Op op, const Tensor& x, const Tensor& input) {
+  return input.defined() ? autograd::cast(wide(op, input), x.dtype()) : input;
+}
+
+void require_same_shape(amp::Op op, const Tensor& a, const Tensor& b) {
+  if (a.shape() != b.shape()) {
+    throw ShapeError(std::string(name_of(op)) + " of " + describe(a) + " and " + describe(b) + ": they need one shape");
+  }
+}
+
+std::int64_t samples_of(const Shape& shape) { return shape.rank() == 0 ? 1 : shape[0]; }
+
+Tensor reduced(const Tensor& terms, const LossReduction& reduction) {
+  if (reduction.reduction == Reduction::kNone) return terms;
+  const Tensor total = sum(terms);
+  if (reduction.reduction == Reduction::kSum) return total;
+  const double samples = static_cast<double>(std::max<std::int64_t>(samples_of(terms.shape()), 1));
+  const double elements = static_cast<double>(std::max<std::int64_t>(terms.numel(), 1)) / samples;
+  return scale(total, 1.0 / ((reduction.divisor > 0 ? reduction.divisor : samples) * elements));
+}
+
+Tensor distance(amp::Op op, const Tensor& input, const Tensor& target) {
+  const Tensor x = wide(op, input);
+  const Tensor t = beside(op, x, target);
+  require_same_shape(op, x, t);
+  return abs(sub(x, t));
+}
+
+/// log(1 + e^x); the threshold lies where the two agree in every dtype.
+Tensor log_one_plus_exp(const Tensor& x) { return softplus(x, 1.0, 40.0); }
+
+/// The sum over the last dimension, which stays as 1.
+Tensor sum_of_rows(const Tensor& x) { return sum_to(x, x.shape().with(-1, 1)); }
+
+/// The same without the last dimension.
+Tensor without_last(const Tensor& x) {
+  const auto extents = x.shape().extents();
+  return reshape(x, Shape(extents.first(extents.size() - 1)));
+}
+
+Tensor weighted(const Tensor& terms, const Tensor& weight) { return weight.defined() ? mul(terms, weight) : terms; }
+
+}  // namespace
+
+Tensor l1(const Tensor& x, const Tensor& target, const LossReduction& reduction) {
+  return reduced(distance(amp::Op::kL1, x, target), reduction);
+}
+
+Tensor smooth_l1(const Tensor& x, const Tensor& target, double beta, const LossReduction& reduction) {
+  if (beta < 0) throw UsageError("smooth_l1: beta must not be negative, found " + std::to_string(beta));
+  const Tensor d = distance(amp::Op::kSmoothL1, x, target);
+  if (beta == 0) return reduced(d, reduction);
+  return reduced(where(lt(d, beta), scale(mul(d, d), 0.5 / beta), sub(d, 0.5 * beta)), reduction);
+}
+
+Tensor huber(const Tensor& x, const Tensor& target, double delta, const LossReduction& reduction) {
+  if (!(delta > 0)) throw UsageError("huber: delta must be positive, found " + std::to_string(delta));
+  const Tensor d = distance(amp::Op::kHuber, x, target);
+  return reduced(where(le(d, delta), scale(mul(d, d), 0.5), scale(sub(d, 0.5 * delta), delta)), reduction);
+}
+
+Tensor kl_div(const Tensor& input, const Tensor& target, bool log_target, const LossReduction& reduction) {
+  constexpr amp::Op kOp = amp::Op::kKlDiv;
+  const Tensor x = wide(kOp, input);
+  const Tensor t = beside(kOp, x, target);
+  require_same_shape(kOp, x, t);
+  if (log_target) return reduced(mul(exp(t), sub(t, x)), reduction);
+  // t log t is 0 at 0, and so is its share of the gradient.
+  const Tensor positive = where(gt(t, 0), t, 1.0);
+  return reduced(sub(mul(positive, log(positive)), mul(t, x)), reduction);
+}
+
+Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& target,
+                                        const BinaryCrossEntropyOptions& options) {
+  constexpr amp::Op kOp = amp::Op::kBinaryCrossEntropyWithLogits;
+  const Tensor x = wide(kOp, input);
+  const Tensor t = beside(kOp, x, target);
+  require_same_shape(kOp, x, t);
+  Tensor of_positive = log_one_plus_exp(neg(x));
+  if (options.pos_weight.defined()) {
+    const Tensor pos_weight = beside(kOp, x, options.pos_weight);
+    of_positive = mul(add(mul(sub(pos_weight, 1), t), 1), of_positive);
+  }
+  const Tensor terms = add(mul(sub(1, t), x), of_positive);
+  return reduced(weighted(terms, beside(kOp, x, options.weight)), options);
+}
+
+Tensor binary_cross_entropy(const Tensor& probabilities, const Tensor& target,
+                            const BinaryCrossEntropyOptions& options) {
+  constexpr amp::Op kOp = amp::Op::kBinaryCrossEntropy;
+  const Tensor p = wide(kOp, probabilities);
+  const Tensor t = beside(kOp, p, target);
+  require_same_shape(kOp, p, t);
+  if (options.pos_weight.defined()) throw UsageError("binary_cross_entropy has no pos_weight");
+  constexpr double kLeastLogarithm = -100.0;
+  constexpr double kLeastVariance = 1e-12f;  // PyTorch's constant, a float for every dtype
+  const auto logarithms = [kLeastLogarithm](const Tensor& at) {
+    return std::pair(clamp(log(at), kLeastLogarithm), clamp(log1p(neg(at)), kLeastLogarithm));
+  };
+  Tensor terms;
+  {
+    const autograd::NoGrad no_grad;
+    const auto [log_p, log_rest] = logarithms(p);
+    terms = neg(add(mul(t, log_p), mul(sub(1, t), log_rest)));
+  }
+  // Where a logarithm was cut off, the composition's gradient would be 0; PyTorch's is that of the uncut loss.
+  autograd::record(
+      terms, name_of(kOp), {p, t},
+      {.recorded = [saved_p = autograd::SavedTensor::in_graph(p), saved_t = autograd::SavedTensor::in_graph(t),
+                    logarithms](const Tensor& dy, const autograd::BackwardContext& context) {
+        const Tensor& at = context.saved(saved_p);
+        std::vector<Tensor> grads(2);
+        if (context.needs(0)) {
+          const Tensor variance = clamp(mul(at, sub(1, at)), kLeastVariance);
+          grads[0] = mul(dy, div(sub(at, context.saved(saved_t)), variance));
+        }
+        if (context.needs(1)) {
+          const auto [log_p, log_rest] = logarithms(at);
+          grads[1] = mul(dy, sub(log_rest, log_p));
+        }
+        return grads;
+      }});
+  return reduced(weighted(terms, beside(kOp, p, options.weight)), options);
+}
+
+namespace {
+
+void require_classes(const Tensor& targets, std::int64_t classes, const std::optional<std::int64_t>& ignored) {
+  const auto labels = targets.as<std::int64_t>();
+  for (std::size_t row = 0; row < labels.size(); ++row) {
+    if (labels[row] == ignored || (labels[row] >= 0 && labels[row] < classes)) continue;
+    throw UsageError("nll: the target of row " + std::to_string(row) + " is " + std::to_string(labels[row]) +
+                         ", outside [0, " + std::to_string(classes) + ")",
+                     "Check the labels of the data set, or name ignore_index.");
+  }
+}
+
+}  // namespace
+
+Tensor nll(const Tensor& input, const Tensor& targets, const NllOptions& options) {
+  constexpr amp::Op kOp = amp::Op::kNll;
+  const Tensor x = wide(kOp, input);
+  if (x.shape().rank() < 1 || targets.dtype() != DType::kInt64 || targets.numel() != x.shape().rows()) {
+    throw ShapeError("nll of " + describe(x) + " needs an int64 target a row, found " + describe(targets));
+  }
+  const std::int64_t rows = x.shape().rows(), classes = x.shape().back();
+  if (targets.device() == kCpu) require_classes(targets, classes, options.ignore_index);
+  const Tensor labels = Tensor::empty({rows, 1}, x.dtype(), x.device());
+  kernels::backend(x.device()).cast(targets.reshaped({rows, 1}), labels);
+  const Tensor ignored =
+      eq(labels, static_cast<double>(options.ignore_index.value_or(std::numeric_limits<std::int64_t>::min())));
+  const Tensor one_a_class = arange(classes, {x.dtype(), x.device()}).reshaped({1, classes});
+  const Tensor is_target = eq(where(ignored, -1.0, labels), one_a_class);
+  const Tensor weight = options.weight.defined() ? beside(kOp, x, options.weight) : new_full(x, {classes}, 1.0);
+  if (weight.numel() != classes) {
+    throw ShapeError("nll of " + describe(x) + " needs a weight a class, found " + describe(weight));
+  }
+  const Tensor of_targets = sum_of_rows(where(is_target, reshape(weight, {1, classes}), 0.0));
+  const Tensor chosen = sum_of_rows(where(is_target, reshape(x, {rows, classes}), 0.0));
+  const Tensor no_class =
+      where(lt(labels, 0), 1.0, where(ge(labels, static_cast<double>(classes)), 1.0, zeros_like(labels)));
+  const Tensor checked = where(gt(no_class, 0), std::numeric_limits<double>::quiet_NaN(), neg(mul(chosen, of_targets)));
+  const Tensor terms = where(ignored, 0.0, checked);
+  if (options.reduction == Reduction::kMean && !(options.divisor > 0)) return div(sum(terms), sum(of_targets));
+  if (options.reduction == Reduction::kMean) return scale(sum(terms), 1.0 / options.divisor);
+  return options.reduction == Reduction::kSum ? sum(terms) : reshape(terms, targets.shape());
+}
+
+Tensor hinge_embedding(const Tensor& input, const Tensor& target, double margin, const LossReduction& reduction) {
+  constexpr amp::Op kOp = amp::Op::kHingeEmbedding;
+  const Tensor x = wide(kOp, input);
+  const Tensor t = beside(kOp, x, target);
+  require_same_shape(kOp, x, t);
+  const Tensor of_positive = where(ne(t, -1), x, 0.0);
+  return reduced(add(where(ne(t, 1), clamp(sub(margin, x), 0.0), 0.0), of_positive), reduction);
+}
+
+Tensor soft_margin(const Tensor& input, const Tensor& target, const LossReduction& reduction) {
+  constexpr amp::Op kOp = amp::Op::kSoftMargin;
+  const Tensor x = wide(kOp, input);
+  const Tensor t = beside(kOp, x, target);
+  require_same_shape(kOp, x, t);
+  return reduced(log_one_plus_exp(neg(mul(t, x))), reduction);
+}
+
+Tensor margin_ranking(const Tensor& first, const Tensor& second, const Tensor& target, double margin,
+                      const LossReduction& reduction) {
+  constexpr amp::Op kOp = amp::Op::kMarginRanking;
+  const Tensor a = wide(kOp, first);
+  const Tensor b = beside(kOp, a, second), t = beside(kOp, a, target);
+  require_same_shape(kOp, a, b);
+  require_same_shape(kOp, a, t);
+  return reduced(clamp(sub(margin, mul(t, sub(a, b))), 0.0), reduction);
+}
+
+Tensor cosine_embedding(const Tensor& first, const Tensor& second, const Tensor& target, double margin,
+                        const LossReduction& reduction) {
+  constexpr amp::Op kOp = amp::Op::kCosineEmbedding;
+  const Tensor a = wide(kOp, first);
+  const Tensor b = beside(kOp, a, second), t = beside(kOp, a, target);
+  require_same_shape(kOp, a, b);
+  if (a.shape().rank() < 1 || t.numel() != a.shape().rows()) {
+    throw ShapeError("cosine_embedding of " + describe(a) + " needs a target a row, found " + describe(t));
+  }
+  constexpr double kEps = 1e-12;  // PyTorch's
+  const auto square = [kEps](const Tensor& x) { return add(sum_of_rows(mul(x, x)), kEps); };
+  const Tensor cosine = div(sum_of_rows(mul(a, b)), sqrt(mul(square(a), square(b))));
+  const Tensor sign = reshape(t, cosine.shape());
+  const Tensor terms =
+      add(where(eq(sign, 1), sub(1, cosine), 0.0), where(eq(sign, -1), clamp(sub(cosine, margin), 0.0), 0.0));
+  return reduced(without_last(terms), reduction);
+}
+
+Tensor triplet_margin(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
+                      const TripletMarginOptions& options) {
+  constexpr amp::Op kOp = amp::Op::kTripletMargin;
+  const Tensor a = wide(kOp, anchor);
+  const Tensor near = beside(kOp, a, positive), far = beside(kOp, a, negative);
+  require_same_shape(kOp, a, near);
+  require_same_shape(kOp, a, far);
+  if (a.shape().rank() < 1) throw ShapeError("triplet_margin needs rows of channels, found " + describe(a));
+  const auto between = [&](const Tensor& x, const Tensor& y) {
+    const Tensor difference = add(sub(x, y), options.eps);
+    if (options.p == 2) return sqrt(sum_of_rows(mul(difference, difference)));
+    return pow(sum_of_rows(pow(abs(difference), options.p)), 1.0 / options.p);
+  };
+  Tensor to_far = between(a, far);
+  if (options.swap) to_far = minimum(to_far, between(near, far));
+  return reduced(without_last(clamp(add(sub(between(a, near), to_far), options.margin), 0.0)), options);
+}
+
+Tensor poisson_nll(const Tensor& input, const Tensor& target, const PoissonNllOptions& options) {
+  constexpr amp::Op kOp = amp::Op::kPoissonNll;
+  const Tensor x = wide(kOp, input);
+  const Tensor t = beside(kOp, x, target);
+  require_same_shape(kOp, x, t);
+  Tensor terms = options.log_input ? sub(exp(x), mul(t, x)) : sub(x, mul(t, log(add(x, options.eps))));
+  if (options.full) {
+    const Tensor large = where(gt(t, 1), t, 1.0);
+    const Tensor logarithm = log(large);
+    const Tensor stirling =
+        add(sub(mul(large, logarithm), large), scale(add(logarithm, std::log(2 * std::numbers::pi)), 0.5));
+    terms = add(terms, where(gt(t, 1), stirling, 0.0));
+  }
+  return reduced(terms, options);
+}
+
+Tensor dice(const Tensor& probabilities, const Tensor& target, double smooth, const LossReduction& reduction) {
+  constexpr amp::Op kOp = amp::Op::kDice;
+  const Tensor p = wide(kOp, probabilities);
+  const Tensor t = beside(kOp, p, target);
+  require_same_shape(kOp, p, t);
+  if (p.shape().rank() < 1) throw ShapeError("dice needs samples [N, ...], found " + describe(p));
+  const std::int64_t samples = p.size(0);
+  const Shape rows{samples, samples > 0 ? p.numel() / samples : 0};
+  const auto total = [&](const Tensor& x) { return sum_of_rows(reshape(x, rows)); };
+  const Tensor overlap = add(scale(total(mul(p, t)), 2.0), smooth);
+  return reduced(without_last(sub(1, div(overlap, add(add(total(p), total(t)), smooth)))), reduction);
+}
+
+}  // namespace lockstep::ops

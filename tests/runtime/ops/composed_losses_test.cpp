@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include "amp/autocast/autocast.h"
+#include "tests/runtime/ops/operation_fixture.h"
+
+namespace lockstep::ops {
+namespace {
+
+using kernels::testing::random_tensor;
+using kernels::testing::values_of;
+using lockstep::testing::expect_second_gradients;
+using ops::testing::AllTypes;
+using ops::testing::OnName;
+using ::testing::Each;
+
+template <class T>
+class ComposedLosses : public ops::testing::OperationTest<T> {
+ protected:
+  /// 1 or -1, where the model lies.
+  static Tensor signs(const Tensor& model, const Shape& shape) {
+    using Fixture = ops::testing::OperationTest<T>;
+    const Tensor numbers = Fixture::like(model, random_tensor(shape, DType::kFloat64, 9));
+    return where(gt(numbers, 0), 1.0, full_like(numbers, -1.0));
+  }
+};
+TYPED_TEST_SUITE(ComposedLosses, AllTypes, OnName);
+
+constexpr LossReduction kReductions[] = {{}, {.divisor = 7}, {.reduction = Reduction::kSum}, {Reduction::kNone}};
+
+TYPED_TEST(ComposedLosses, OfTwoTensors) {
+  for (const Shape& shape : {Shape{3, 5}, Shape{1, 1}, Shape{0, 4}, Shape{2, 3, 2}}) {
+    for (const LossReduction& reduction : kReductions) {
+      const Tensor x = this->random(shape, 1, -2, 2), target = this->random(shape, 2, -2, 2);
+      const Tensor p = this->random(shape, 3, 0.1, 0.9), t = this->random(shape, 4, 0.1, 0.9);
+      const ops::testing::Accuracy accuracy{.terms = 64, .magnitude = 4};
+      this->check([&](const auto& in) { return l1(in[0], in[1], reduction); }, {x, target}, accuracy);
+      this->check([&](const auto& in) { return smooth_l1(in[0], in[1], 0.5, reduction); }, {x, target}, accuracy);
+      this->check([&](const auto& in) { return huber(in[0], in[1], 0.5, reduction); }, {x, target}, accuracy);
+      this->check([&](const auto& in) { return kl_div(in[0], in[1], false, reduction); }, {x, t}, accuracy);
+      this->check([&](const auto& in) { return kl_div(in[0], in[1], true, reduction); }, {x, target}, accuracy);
+      this->check(
+          [&](const auto& in) {
+            return binary_cross_entropy_with_logits(in[0], in[1], {reduction, {}, {}});
+          },
+          {x, t}, accuracy);
+      this->check(
+          [&](const auto& in) {
+            return binary_cross_entropy(in[0], in[1], {reduction, {}, {}});
+          },
+          {p, t}, accuracy);
+      this->check([&](const auto& in) { return poisson_nll(in[0], in[1], {reduction}); }, {x, t}, accuracy);
+      this->check([&](const auto& in) { return dice(in[0], in[1], 1.0, reduction); }, {p, t}, accuracy);
+      this->check([&](const auto& in) { return triplet_margin(in[0], in[1], in[2], {reduction}); },
+                  {x, target, this->random(shape, 5, -2, 2)}, accuracy);
+    }
+  }
+}
+
+TYPED_TEST(ComposedLosses, OfSigns) {
+  const Shape shape{3, 5};
+  const Tensor x = this->random(shape, 1, -2, 2), y = this->random(shape, 2, -2, 2);
+  const ops::testing::Accuracy accuracy{.terms = 64, .magnitude = 4};
+  this->check([&](const auto& in) { return hinge_embedding(in[0], this->signs(in[0], shape)); }, {x}, accuracy);
+  this->check([&](const auto& in) { return soft_margin(in[0], this->signs(in[0], shape)); }, {x}, accuracy);
+  this->check([&](const auto& in) { return margin_ranking(in[0], in[1], this->signs(in[0], shape), 0.2); }, {x, y},
+              accuracy);
+  this->check([&](const auto& in) { return cosine_embedding(in[0], in[1], this->signs(in[0], {3}), 0.2); }, {x, y},
+              accuracy);
+}
+
+TYPED_TEST(ComposedLosses, OfClasses) {
+  const Tensor x = this->random({2, 2, 5}, 1, -3, 0), weight = this->random({5}, 2, 0.5, 1);
+  const auto targets = [](const Tensor& model) {
+    return Tensor::from<std::int64_t>({4, 0, 2, 2}, {2, 2}).to(model.device());
+  };
+  for (const LossReduction& reduction : kReductions) {
+    this->check(
+        [&](const auto& in) {
+          return nll(in[0], targets(in[0]), {reduction, {}, std::nullopt});
+        },
+        {x}, {.terms = 32});
+    this->check(
+        [&](const auto& in) {
+          return nll(in[0], targets(in[0]), {reduction, TestFixture::like(in[0], weight), 2});
+        },
+        {x}, {.terms = 32});
+  }
+}
+
+TEST(LossesOfOperations, SecondGradients) {
+  const Tensor x = random_tensor({3, 4}, DType::kFloat64, 1, 0.1, 0.9),
+               t = random_tensor({3, 4}, DType::kFloat64, 2, 0.1, 0.9);
+  expect_second_gradients([](const auto& in) { return huber(in[0], in[1], 0.3); }, {x, t});
+  expect_second_gradients([](const auto& in) { return kl_div(in[0], in[1]); }, {x, t});
+  expect_second_gradients([](const auto& in) { return binary_cross_entropy_with_logits(in[0], in[1]); }, {x, t});
+  expect_second_gradients([](const auto& in) { return binary_cross_entropy(in[0], in[1]); }, {x, t});
+  expect_second_gradients([](const auto& in) { return dice(in[0], in[1]); }, {x, t});
+}
+
+TEST(LossesOfOperations, LogitsOfAnySizeGiveFiniteLosses) {
+  const Tensor x = Tensor::from<float>({1000, -1000, 1000, -1000, 0}, {5});
+  const Tensor t = Tensor::from<float>({1, 0, 0, 1, 1}, {5});
+  x.set_requires_grad(true);
+  const Tensor loss = binary_cross_entropy_with_logits(x, t, {Reduction::kNone});
+  EXPECT_EQ(values_of(loss), (std::vector<double>{0, 0, 1000, 1000, values_of(loss)[4]}));
+  EXPECT_NEAR(loss.item(4), std::log(2), 1e-6);
+  EXPECT_EQ(values_of(autograd::grad(sum(loss), {x})[0]), (std::vector<double>{0, 0, 1, -1, -0.5}));
+}
+
+TEST(LossesOfOperations, RunInFloat32) {
+  const Tensor x = random_tensor({3, 4}, DType::kBFloat16, 1, 0.1, 0.9), t = random_tensor({3, 4}, DType::kBFloat16, 2);
+  EXPECT_EQ(l1(x, t).dtype(), DType::kFloat32);
+  const amp::Autocast autocast(DType::kBFloat16);
+  for (const Tensor& loss : {l1(x, t), kl_div(x, t), binary_cross_entropy_with_logits(x, t), dice(x, t)}) {
+    EXPECT_EQ(loss.dtype(), DType::kFloat32);
+  }
+}
+
+TEST(LossesOfOperations, BinaryCrossEntropyIsRefusedUnderAutocast) {
+  const Tensor p = random_tensor({3}, DType::kFloat32, 1, 0.1, 0.9);
+  binary_cross_entropy(p, p);
+  const amp::Autocast autocast(DType::kFloat16);
+  try {
+    binary_cross_entropy(p, p);
+    FAIL() << "not refused";
+  } catch (const UsageError& error) {
+    EXPECT_THAT(error.advice(), ::testing::HasSubstr("binary_cross_entropy_with_logits"));
+  }
+  const amp::Autocast off(false);
+  binary_cross_entropy(p, p);
+}
+
+TEST(LossesOfOperations, SharesOfABatchAddUpToItsLoss) {
+  const Tensor x = random_tensor({6, 3}, DType::kFloat64, 1), t = random_tensor({6, 3}, DType::kFloat64, 2);
+  double shares = 0;
+  for (const auto& [begin, end] : {std::pair{0, 1}, {1, 6}, {6, 6}}) {
+    shares += huber(x.rows(begin, end), t.rows(begin, end), 1.0, {.divisor = 6}).item();
+  }
+  EXPECT_NEAR(shares, huber(x, t).item(), 1e-12);
+}
+
+TEST(LossesOfOperations, RefuseWhatMeansNothing) {
+  const Tensor x = Tensor::zeros({3, 4}, DType::kFloat32), other = Tensor::zeros({4, 3}, DType::kFloat32);
+  EXPECT_THROW(l1(x, other), ShapeError);
+  EXPECT_THROW(kl_div(x, other), ShapeError);
+  EXPECT_THROW(binary_cross_entropy_with_logits(x, other), ShapeError);
+  EXPECT_THROW(huber(x, x, 0.0), UsageError);
+  EXPECT_THROW(smooth_l1(x, x, -1.0), UsageError);
+  EXPECT_THROW(nll(x, Tensor::from<std::int64_t>({0, 1}, {2})), ShapeError);
+  EXPECT_THROW(nll(x, Tensor::from<std::int64_t>({0, 1, 4}, {3})), UsageError);
+  EXPECT_THROW(nll(x, Tensor::from<std::int64_t>({0, 1, -100}, {3})), UsageError);
+  nll(x, Tensor::from<std::int64_t>({0, 1, -100}, {3}), {{}, {}, -100});
+  EXPECT_THROW(cosine_embedding(x, x, other), ShapeError);
+}
+
+}  // namespace
+}  // namespace lockstep::ops
