@@ -128,6 +128,7 @@ Tensor binary_cross_entropy(const Tensor& probabilities, const Tensor& target,
   require_same_shape(kOp, p, t);
   if (options.pos_weight.defined()) throw UsageError("binary_cross_entropy has no pos_weight");
   constexpr double kLeastLogarithm = -100.0;
+  constexpr double kLeastVariance = 1e-12f;  // PyTorch's constant, a float for every dtype
   const auto logarithms = [kLeastLogarithm](const Tensor& at) {
     return std::pair(clamp(log(at), kLeastLogarithm), clamp(log1p(neg(at)), kLeastLogarithm));
   };
@@ -145,7 +146,7 @@ Tensor binary_cross_entropy(const Tensor& probabilities, const Tensor& target,
         const Tensor& at = context.saved(saved_p);
         std::vector<Tensor> grads(2);
         if (context.needs(0)) {
-          const Tensor variance = clamp(mul(at, sub(1, at)), 1e-12);
+          const Tensor variance = clamp(mul(at, sub(1, at)), kLeastVariance);
           grads[0] = mul(dy, div(sub(at, context.saved(saved_t)), variance));
         }
         if (context.needs(1)) {
