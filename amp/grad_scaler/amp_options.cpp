@@ -40,7 +40,9 @@ void check_casts(const AmpOptions& options, const OptLevelProperties& properties
   if (properties.autocast && !reduced) {
     checks.error("autocast", "casts to 16 bits, and the compute dtype is " + compute + "; use O1", {"opt_level"});
   }
-  if (reduced && !properties.autocast && !properties.reduced_parameters) {
+  // A level that contradicts its dtype was said above.
+  const bool overridden = options.autocast || options.cast_model_type;
+  if (overridden && reduced && !properties.autocast && !properties.reduced_parameters) {
     checks.error(options.autocast ? "autocast" : "cast_model_type",
                  "leaves nothing in " + compute + ": neither operations nor weights; use O0", {"opt_level", "dtype"});
   }

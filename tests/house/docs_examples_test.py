@@ -80,6 +80,7 @@ class Examples(unittest.TestCase):
                 "model { mlp {} } data { train {} } optimizer { sgd {} group {} } schedule { step {} } fault { kill {} }",
                 "model { convnet {} } data { train { idx {} } } optimizer { adam {} }",
                 "model { convnet { block {} } } data { train { cifar {} } } optimizer { adamw {} }",
+                *(f"optimizer {{ {kind} {{}} }}" for kind in ("adagrad", "lamb", "novograd", "lars")),
                 "model { resnet {} } data { train { synthetic {} } eval {} } fault { delay { phase: INIT } }"]
         asked = set()
         for job in jobs:

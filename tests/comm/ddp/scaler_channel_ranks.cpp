@@ -2,6 +2,7 @@
 // A scaler's verdicts travel on a channel of their own. Run as 1 to 4 ranks.
 #include <gtest/gtest.h>
 
+#include "runtime/ops/ops.h"
 #include "tests/comm/ddp/ddp_fixture.h"
 
 namespace lockstep::comm {
@@ -47,8 +48,8 @@ TEST(ScalerChannel, IsItsOwnWhereThereAreSeveralRanks) {
   const auto watched = std::make_shared<Watched>();
   Learner learner({.model = MlpOptions{.hidden = {4}}}, 8, 2);
   amp::GradScaler scaler(watched);
-  learner.backward(make_samples(8, 8, 2, 1), part_of(8, 1, 0, 1, Shares::kEven), 1);
-  scaler.scale(Tensor::zeros({}, DType::kFloat32, rank_device()));
+  const Tensor x = Tensor::zeros({4, 8}, DType::kFloat32, rank_device());
+  scaler.scale(ops::mean(learner.model().forward(x))).backward();
   EXPECT_EQ((*scaler.step(learner.optimizer())).found_inf, 0.0f);
   scaler.update();
   const bool several = world().size() > 1;

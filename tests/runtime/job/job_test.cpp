@@ -53,7 +53,7 @@ TEST(Defaults, EveryFieldWithADefaultHasAValue) {
     }
   }
   EXPECT_THAT(unset, ElementsAre("ConvBlock.max_pool", "Mlp.outputs", "Optimizer.clip_norm", "Optimizer.clip_value",
-                                 "ParameterGroup.weight_decay"));
+                                 "ParameterGroup.layer_adaptation", "ParameterGroup.weight_decay"));
 }
 
 TEST(Defaults, FollowFromOneAnother) {
