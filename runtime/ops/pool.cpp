@@ -3,6 +3,8 @@
 
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/node.h"
+#include "runtime/ops/indexing.h"
+#include "runtime/ops/shape.h"
 
 namespace lockstep::ops {
 
@@ -10,17 +12,48 @@ using autograd::BackwardContext;
 
 namespace {
 
+/// What max pooling chose: the places of the maxima in their images, int64 [N, pixels', C].
+struct Chosen {
+  kernels::PoolGeometry geometry;
+  Tensor indices;  ///< int32, y's shape
+  Shape x;
+
+  Tensor places() const {
+    const Tensor wide = Tensor::empty(as_pixels(indices.shape()), DType::kInt64, indices.device());
+    kernels::backend(indices.device()).cast(indices.reshaped(wide.shape()), wide);
+    return wide;
+  }
+  static Shape as_pixels(const Shape& shape) {
+    std::int64_t pixels = 1;
+    for (int d = 1; d + 1 < shape.rank(); ++d) pixels *= shape[d];
+    return {shape.front(), pixels, shape.back()};
+  }
+};
+
+/// [N, spatial'..., C] -> [N, spatial..., C]: each gradient added where its maximum lies. Its own gradient is gathered
+/// there.
+Tensor max_pool_gradient(const Tensor& input, const Chosen& chosen) {
+  const Tensor dy = amp::autocast(amp::Op::kMaxPoolGradient, input);
+  const Tensor dx = Tensor::empty(chosen.x, dy.dtype(), dy.device());
+  kernels::backend(dy.device()).pool_backward(chosen.geometry, dy, chosen.indices, dx);
+  autograd::record(dx, name_of(amp::Op::kMaxPoolGradient), {dy},
+                   {.recorded = [chosen](const Tensor& grad, const BackwardContext&) {
+                     const Tensor pixels = reshape(grad, Chosen::as_pixels(chosen.x));
+                     return std::vector<Tensor>{reshape(gather(pixels, 1, chosen.places()), chosen.indices.shape())};
+                   }});
+  return dx;
+}
+
 Tensor max_pool(const Tensor& input, const kernels::PoolGeometry& geometry) {
   const Tensor x = amp::autocast(amp::Op::kMaxPool, input);
   const Tensor y = Tensor::empty(kernels::pool_output_shape(x.shape(), geometry), x.dtype(), x.device());
   const Tensor indices = Tensor::empty(y.shape(), DType::kInt32, x.device());
   kernels::backend(x.device()).pool_forward(geometry, x, y, indices);
-  autograd::record(y, name_of(amp::Op::kMaxPool), {x},
-                   {.fused = [geometry, indices, shape = x.shape()](const Tensor& dy, const BackwardContext&) {
-                     const Tensor dx = Tensor::empty(shape, dy.dtype(), dy.device());
-                     kernels::backend(dy.device()).pool_backward(geometry, dy, indices, dx);
-                     return std::vector<Tensor>{dx};
-                   }});
+  autograd::record(
+      y, name_of(amp::Op::kMaxPool), {x},
+      {.recorded = [chosen = Chosen{geometry, indices, x.shape()}](const Tensor& dy, const BackwardContext&) {
+        return std::vector<Tensor>{max_pool_gradient(dy, chosen)};
+      }});
   return y;
 }
 

@@ -27,9 +27,10 @@ inline Bounds bounds_of(DType dtype, const Accuracy& accuracy) {
   return bounds;
 }
 
-/// The one test of an operation, for each device and dtype. In float64 its gradients are compared with central
-/// differences; in the other dtypes its output and gradients on the device are compared with the float64 run on the
-/// CPU. The function is given its inputs where it is to compute; what it reads beside them it makes like() one of them.
+/// The one test of an operation, for each device and dtype. In float64 its first and second gradients are compared with
+/// central differences; in the other dtypes its output and gradients on the device, those of the recorded backward too,
+/// are compared with the float64 run on the CPU. The function is given its inputs where it is to compute; what it reads
+/// beside them it makes like() one of them.
 ///
 ///   TYPED_TEST(OperationTest, Relu) {
 ///     this->check([](const auto& in) { return relu(in[0]); }, {this->random({4, 3}, 1)});
@@ -70,6 +71,7 @@ class OperationTest : public ::testing::Test {
     const ::testing::ScopedTrace trace(where.file_name(), static_cast<int>(where.line()), "check");
     if (kDType == DType::kFloat64) {
       lockstep::testing::expect_gradients(function, inputs, {.relative = 1e-6, .absolute = 1e-7}, where);
+      lockstep::testing::expect_second_gradients(function, inputs, {.relative = 1e-6, .absolute = 1e-6}, where);
     } else {
       expect_like_float64(function, inputs, bounds_of(kDType, accuracy), where);
     }
@@ -106,6 +108,13 @@ class OperationTest : public ::testing::Test {
     }
     const std::vector<Tensor> found = output_and_gradients(function, there, {});
     const std::vector<Tensor> expected = output_and_gradients(function, exact, found[1]);
+    const std::vector<Tensor> recorded = autograd::grad(function(there), there, found[1], {.create_graph = true});
+    for (std::size_t i = 0; i < recorded.size(); ++i) {
+      SCOPED_TRACE("recorded gradient of input " + std::to_string(i));
+      ASSERT_TRUE(recorded[i].defined());
+      EXPECT_EQ(recorded[i].dtype(), inputs[i].dtype());
+      kernels::testing::expect_close(recorded[i], expected[i + 2], bounds, where);
+    }
     for (std::size_t i = 0; i < found.size(); ++i) {
       SCOPED_TRACE(i == 0 ? "output" : i == 1 ? "output gradient" : "gradient of input " + std::to_string(i - 2));
       ASSERT_TRUE(found[i].defined() && expected[i].defined());
