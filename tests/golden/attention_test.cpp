@@ -10,7 +10,7 @@ class GoldenAttention : public GoldenTest {};
 INSTANTIATE_TEST_SUITE_P(PyTorch, GoldenAttention, ::testing::ValuesIn(kComputers), name_of_computer);
 
 TEST_P(GoldenAttention, ResultsAndBothGradientsArePyTorchs) {
-  const ScopedBackend computer(backend());
+  const ScopedBackend computer(device() == kCpu ? backend() : kernels::backend(kCpu));
   for_each_case(
       "attention",
       [&](const json& stored) {

@@ -12,7 +12,7 @@ class GoldenCells : public GoldenTest {
   /// Runs run(x, h, c, parameters) for each case, and compares its result and all gradients.
   template <class Run>
   void expect_cells(const std::string& group, Run run) const {
-    const ScopedBackend computer(backend());
+    const ScopedBackend computer(device() == kCpu ? backend() : kernels::backend(kCpu));
     for (const auto& [name, stored] : golden("cells").at(group).items()) {
       SCOPED_TRACE(group + "." + name);
       std::vector<Tensor> inputs;

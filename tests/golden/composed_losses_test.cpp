@@ -26,7 +26,7 @@ class GoldenLosses : public GoldenTest {
 
   /// Calls loss(inputs and constants, stored case) for every case of its name.
   void expect_pytorchs(const std::string& name, const std::function<Tensor(const Tensors&, const json&)>& loss) const {
-    const ScopedBackend computer(backend());
+    const ScopedBackend computer(device() == kCpu ? backend() : kernels::backend(kCpu));
     for_each_case(
         name,
         [&](const json& stored) {

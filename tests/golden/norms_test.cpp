@@ -51,7 +51,7 @@ class GoldenNorms : public GoldenTest {
 INSTANTIATE_TEST_SUITE_P(PyTorch, GoldenNorms, ::testing::ValuesIn(kComputers), name_of_computer);
 
 TEST_P(GoldenNorms, LayerNormIsPyTorchs) {
-  const ScopedBackend computer(backend());
+  const ScopedBackend computer(device() == kCpu ? backend() : kernels::backend(kCpu));
   for_each("layer_norm", [&](const json& stored) {
     expect_norm(stored, [&](const Tensor& x, const Tensor& weight, const Tensor& bias) {
       return ops::layer_norm(x, shape_in(stored["normalized_shape"]), weight, bias, stored["epsilon"]);
@@ -60,7 +60,7 @@ TEST_P(GoldenNorms, LayerNormIsPyTorchs) {
 }
 
 TEST_P(GoldenNorms, RmsNormIsPyTorchs) {
-  const ScopedBackend computer(backend());
+  const ScopedBackend computer(device() == kCpu ? backend() : kernels::backend(kCpu));
   for_each("rms_norm", [&](const json& stored) {
     std::optional<double> epsilon;
     if (!stored["epsilon"].is_null()) epsilon = stored["epsilon"].get<double>();
@@ -71,7 +71,7 @@ TEST_P(GoldenNorms, RmsNormIsPyTorchs) {
 }
 
 TEST_P(GoldenNorms, GroupNormIsPyTorchs) {
-  const ScopedBackend computer(backend());
+  const ScopedBackend computer(device() == kCpu ? backend() : kernels::backend(kCpu));
   for_each("group_norm", [&](const json& stored) {
     expect_norm(stored, [&](const Tensor& x, const Tensor& weight, const Tensor& bias) {
       return ops::group_norm(x, stored["groups"], weight, bias);
@@ -80,7 +80,7 @@ TEST_P(GoldenNorms, GroupNormIsPyTorchs) {
 }
 
 TEST_P(GoldenNorms, InstanceNormIsPyTorchs) {
-  const ScopedBackend computer(backend());
+  const ScopedBackend computer(device() == kCpu ? backend() : kernels::backend(kCpu));
   for_each("instance_norm", [&](const json& stored) {
     expect_norm(stored, [&](const Tensor& x, const Tensor& weight, const Tensor& bias) {
       return ops::instance_norm(x, weight, bias);
@@ -89,7 +89,7 @@ TEST_P(GoldenNorms, InstanceNormIsPyTorchs) {
 }
 
 TEST_P(GoldenNorms, EmbeddingIsPyTorchs) {
-  const ScopedBackend computer(backend());
+  const ScopedBackend computer(device() == kCpu ? backend() : kernels::backend(kCpu));
   for_each("embedding", [&](const json& stored) {
     const Tensor weight = leaf(stored, "weight"), indices = read(stored["indices"], DType::kInt64);
     std::optional<std::int64_t> padding;
@@ -101,7 +101,7 @@ TEST_P(GoldenNorms, EmbeddingIsPyTorchs) {
 }
 
 TEST_P(GoldenNorms, UpsampleIsPyTorchs) {
-  const ScopedBackend computer(backend());
+  const ScopedBackend computer(device() == kCpu ? backend() : kernels::backend(kCpu));
   for_each("upsample", [&](const json& stored) {
     const Tensor x = leaf(stored, "x");
     const UpsampleMode mode = stored["linear"] ? UpsampleMode::kLinear : UpsampleMode::kNearest;

@@ -15,7 +15,7 @@ using Function = std::function<Tensor(const Inputs&)>;
 class GoldenPointwise : public GoldenTest {
  protected:
   void check(const Function& function, const json& stored) const {
-    const ScopedBackend computer(backend());
+    const ScopedBackend computer(device() == kCpu ? backend() : kernels::backend(kCpu));
     Inputs inputs, directions;
     for (const json& input : stored["inputs"]) {
       inputs.push_back(read(input));

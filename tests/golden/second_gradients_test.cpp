@@ -16,7 +16,7 @@ class SecondGradients : public GoldenTest {
  protected:
   /// `function_of` gives the operation of a stored case.
   void check(const std::string& group, const std::function<Function(const json& stored)>& function_of) const {
-    const ScopedBackend computer(backend());
+    const ScopedBackend computer(device() == kCpu ? backend() : kernels::backend(kCpu));
     for_each_case(
         group, [&](const json& stored) { check(function_of(stored), stored); }, "second_gradients");
   }

@@ -86,7 +86,8 @@ TEST(Buckets, OfSixteenBitsAddInFloat32OnTheCpuEitherWay) {
   const std::vector<float> plain = gradients(options);
   options.reduce_in_float32 = true;
   const std::vector<float> widened = gradients(options);
-  if (rank_device() == kCpu) {
+  // Between nodes, of which only four ranks may have two, the wire's dtype rounds once more.
+  if (rank_device() == kCpu && world().size() < 4) {
     EXPECT_EQ(widened, plain);
   } else {
     EXPECT_THAT(widened, testing::Pointwise(testing::FloatNear(1e-3f), plain));

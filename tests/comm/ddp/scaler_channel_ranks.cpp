@@ -48,7 +48,7 @@ TEST(ScalerChannel, IsItsOwnWhereThereAreSeveralRanks) {
   const auto watched = std::make_shared<Watched>();
   Learner learner({.model = MlpOptions{.hidden = {4}}}, 8, 2);
   amp::GradScaler scaler(watched);
-  const Tensor x = Tensor::zeros({4, 8}, DType::kFloat32, rank_device());
+  const Tensor x = Tensor::zeros({4, 128}, DType::kFloat32, rank_device());
   scaler.scale(ops::mean(learner.model().forward(x))).backward();
   EXPECT_EQ((*scaler.step(learner.optimizer())).found_inf, 0.0f);
   scaler.update();
