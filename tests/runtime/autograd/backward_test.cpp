@@ -173,5 +173,28 @@ TEST(RequiresGrad, IsForFloatingLeaves) {
   EXPECT_FALSE(ops::scale(x, 2).requires_grad());
 }
 
+/// Two models and two losses of both: the first backward pass keeps the graphs for the second.
+TEST(RetainGraph, TwoLossesOfTwoModelsAddUp) {
+  const Tensor x = Tensor::from<double>({1, -2, 3, 0.5}, {2, 2});
+  const Tensor w0 = leaf({0.5, -1}), w1 = leaf({2, 0.25});
+  const auto model = [&x](const Tensor& w) {
+    return ops::linear(x, ops::reshape(w, {1, 2}), {}, kernels::Activation::kTanh);
+  };
+  const auto losses = [&] {
+    const Tensor a = model(w0), b = model(w1);
+    return std::vector<Tensor>{ops::sum(ops::add(ops::scale(a, 2), ops::scale(b, 3))),
+                               ops::sum(ops::mul(ops::scale(a, 3), ops::scale(b, -5)))};
+  };
+  const std::vector<Tensor> expected = grad(losses(), {w0, w1});
+  const std::vector<Tensor> both = losses();
+  backward(both[0], {}, {.retain_graph = true});
+  backward(both[1]);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const std::vector<double> found = values_of((i == 0 ? w0 : w1).grad()), sum = values_of(expected[i]);
+    for (std::size_t at = 0; at < sum.size(); ++at) EXPECT_NEAR(found[at], sum[at], 1e-14);
+  }
+  EXPECT_THROW(backward(both[0]), UsageError);
+}
+
 }  // namespace
 }  // namespace lockstep::autograd
