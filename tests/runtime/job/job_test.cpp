@@ -44,7 +44,8 @@ TEST(Defaults, EveryFieldWithADefaultHasAValue) {
   std::set<std::string> unset;
   for (const std::string model : {"mlp {}", "convnet { block { channels: 1 } }", "resnet { depth: 18 }"}) {
     for (const std::string optimizer :
-         {"sgd { lr: 1 } group { match: \"bias\" }", "adam { lr: 1 }", "adamw { lr: 1 }"}) {
+         {"sgd { lr: 1 } larc { } group { match: \"bias\" }", "adam { lr: 1 }", "adamw { lr: 1 }", "adagrad { lr: 1 }",
+          "lamb { lr: 1 }", "novograd { lr: 1 }", "lars { lr: 1 }"}) {
       for (const std::string schedule : {"", "step { milestones: 1 }", "cosine {}", "linear {}"}) {
         collect_unset(sample({"model={" + model + "}", "optimizer={" + optimizer + "}", "schedule={" + schedule + "}",
                               "fault={ delay { step: 1 } }"}),

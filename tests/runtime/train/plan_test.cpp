@@ -71,6 +71,8 @@ INSTANTIATE_TEST_SUITE_P(
     Configs, ReadyJobs,
     testing::Values(ReadyJob{"digits_convnet.pbtxt", kConvnet, 1500, 24, 4 * kConvnetMemory, 2 * kConvnetMemory,
                              2 * kConvnetMemory, 4 * kConvnetMemory},
+                    ReadyJob{"digits_lars.pbtxt", kConvnet, 1500, 3, 4 * kConvnetMemory, 2 * kConvnetMemory,
+                             2 * kConvnetMemory, 4 * kConvnetMemory},
                     ReadyJob{"digits_mlp.pbtxt", kMlp, 1500, 24, 4 * kMlpMemory, 0, 4 * kMlpMemory, 8 * kMlpMemory},
                     ReadyJob{"mlp_4096.pbtxt", kWide, 25600, 50, 4 * kWide, 2 * kWide, 2 * kWide, 0},
                     ReadyJob{"synthetic_mlp.pbtxt", kNarrow, 65536, 64, 4 * kNarrow, 2 * kNarrow, 2 * kNarrow,
