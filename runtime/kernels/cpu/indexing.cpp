@@ -32,12 +32,20 @@ void gather_rows(const Picking& pick, const std::int64_t* indices, const std::by
 template <class T>
 void gather_elements(const Picking& pick, const std::int64_t* indices, const T* x, T* out) {
   parallel_rows(pick.outer * pick.m, pick.inner, [&](std::int64_t first, std::int64_t count) {
+    const T* slice = x + first / pick.m * pick.n * pick.inner;
+    std::int64_t k = first % pick.m;
     for (std::int64_t r = first; r < first + count; ++r) {
-      const T* slice = x + r / pick.m * pick.n * pick.inner;
-      const std::int64_t* own = pick.own_indices ? indices + r * pick.inner : nullptr;
-      const std::int64_t shared = own == nullptr ? indices[r % pick.m] : 0;
       T* to = out + r * pick.inner;
-      for (std::int64_t i = 0; i < pick.inner; ++i) to[i] = slice[(own != nullptr ? own[i] : shared) * pick.inner + i];
+      if (pick.own_indices) {
+        const std::int64_t* own = indices + r * pick.inner;
+        for (std::int64_t i = 0; i < pick.inner; ++i) to[i] = slice[own[i] * pick.inner + i];
+      } else {
+        const T* row = slice + indices[k] * pick.inner;
+        for (std::int64_t i = 0; i < pick.inner; ++i) to[i] = row[i];
+      }
+      if (++k < pick.m) continue;
+      k = 0;
+      slice += pick.n * pick.inner;
     }
   });
 }

@@ -48,52 +48,52 @@ std::int64_t count_of(const CopyPlan& plan) {
   return count;
 }
 
-/// Calls f(from, to) for all indices of the outer loops, on several threads, where each call moves `inner` elements.
-template <class F>
-void parallel_indices(const CopyPlan& outer, std::int64_t inner, F f) {
-  parallel_rows(count_of(outer), inner,
-                [&](std::int64_t begin, std::int64_t n) { for_each_index(outer, begin, begin + n, f); });
-}
-
 template <class T>
 void copy_elements(const T* in, std::int64_t in_stride, T* out, std::int64_t out_stride, std::int64_t n) {
   if (in_stride == 1 && out_stride == 1) {
     std::memcpy(out, in, static_cast<std::size_t>(n) * sizeof(T));
   } else if (in_stride == 0 && out_stride == 1) {
     std::fill_n(out, n, *in);
+  } else if (in_stride == -1 && out_stride == 1) {
+    std::reverse_copy(in - n + 1, in + 1, out);
   } else {
     for (std::int64_t i = 0; i < n; ++i) out[i * out_stride] = in[i * in_stride];
   }
 }
 
-/// The innermost loop runs along neighbours of out, or strides as far as it must.
+/// `count` lines, one after the other along the loop `next`.
 template <class T>
-void copy_lines(CopyPlan plan, const T* in, T* out) {
-  const CopyDim line = plan.rank > 0 ? plan.take(plan.rank - 1) : CopyDim{};
-  // A long line is work for several threads.
-  constexpr std::int64_t kPiece = kGrainElements;
-  const std::int64_t pieces = (line.extent + kPiece - 1) / kPiece;
-  const std::int64_t outer = count_of(plan);
-  if (outer == 1 && pieces > 1) {
-    return parallel_ranges(pieces, 1, [&](std::int64_t begin, std::int64_t end) {
-      const std::int64_t first = begin * kPiece;
-      copy_elements(in + plan.from + first * line.from, line.from, out + plan.to + first * line.to, line.to,
-                    std::min(end * kPiece, line.extent) - first);
-    });
-  }
-  if (line.from == 1 && line.to == 1 && line.extent * static_cast<std::int64_t>(sizeof(T)) > 64) {
-    return parallel_indices(plan, line.extent, [&](std::int64_t from, std::int64_t to) {
-      std::memcpy(out + to, in + from, static_cast<std::size_t>(line.extent) * sizeof(T));
-    });
-  }
-  // A short loop that is not left for every few elements.
-  const CopyDim next = plan.rank > 0 ? plan.take(plan.rank - 1) : CopyDim{};
-  parallel_indices(plan, line.extent * next.extent, [&](std::int64_t from, std::int64_t to) {
-    for (std::int64_t j = 0; j < next.extent; ++j) {
-      const T* const source = in + from + j * next.from;
-      T* const target = out + to + j * next.to;
-      for (std::int64_t i = 0; i < line.extent; ++i) target[i * line.to] = source[i * line.from];
+void copy_lines(const CopyDim& next, std::int64_t count, const CopyDim& line, const T* in, T* out) {
+  constexpr std::int64_t kShort = 64 / sizeof(T);
+  for (std::int64_t j = 0; j < count; ++j, in += next.from, out += next.to) {
+    if (line.extent > kShort) {
+      copy_elements(in, line.from, out, line.to, line.extent);
+    } else {
+      for (std::int64_t i = 0; i < line.extent; ++i) out[i * line.to] = in[i * line.from];
     }
+  }
+}
+
+template <class T>
+void copy_as(CopyPlan plan, const T* in, T* out) {
+  const CopyDim line = plan.rank > 0 ? plan.take(plan.rank - 1) : CopyDim{};
+  const CopyDim next = plan.rank > 0 ? plan.take(plan.rank - 1) : CopyDim{};
+  if (plan.rank == 0 && next.extent == 1) {
+    // One line is work for several threads.
+    return parallel_elements(line.extent, [&](std::int64_t begin, std::int64_t n) {
+      copy_elements(in + plan.from + begin * line.from, line.from, out + plan.to + begin * line.to, line.to, n);
+    });
+  }
+  // Threads share the lines; those of one index of the outer loops are copied in one go.
+  parallel_rows(count_of(plan) * next.extent, line.extent, [&](std::int64_t first, std::int64_t n) {
+    std::int64_t at = first;
+    for_each_index(plan, first / next.extent, (first + n + next.extent - 1) / next.extent,
+                   [&](std::int64_t from, std::int64_t to) {
+                     const std::int64_t j = at % next.extent;
+                     const std::int64_t count = std::min(next.extent - j, first + n - at);
+                     copy_lines(next, count, line, in + from + j * next.from, out + to + j * next.to);
+                     at += count;
+                   });
   });
 }
 
@@ -137,7 +137,7 @@ void copy_strided(const Tensor& in, const Walk& from, const Shape& extents, cons
                            size_of(in.dtype()));
   }
   visit_element(size_of(in.dtype()),
-                [&]<class T>(T) { copy_lines(plan, static_cast<const T*>(in.data()), static_cast<T*>(out.data())); });
+                [&]<class T>(T) { copy_as(plan, static_cast<const T*>(in.data()), static_cast<T*>(out.data())); });
 }
 
 }  // namespace

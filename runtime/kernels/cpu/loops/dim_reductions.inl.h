@@ -17,11 +17,11 @@ template <class F>
 void visit_term(Term term, F f) {
   switch (term) {
     case Term::kValue:
-      return f([](float x) { return x; });
+      return f([](auto x) { return x; });
     case Term::kAbsolute:
-      return f([](float x) { return std::fabs(x); });
+      return f([](auto x) { return x < 0 ? -x : x; });
     case Term::kSquare:
-      return f([](float x) { return x * x; });
+      return f([](auto x) { return x * x; });
   }
 }
 
@@ -103,21 +103,36 @@ void deviation_columns(Input x, const float* centre, std::int64_t rows, std::int
               });
 }
 
-/// The sum over a block of term(i), in as many partial sums as hide the latency of an addition.
-template <class Term>
-float short_sum(std::int64_t n, Term term) {
-  const std::int64_t quarter = n / 4;
-  float a = 0, b = 0, c = 0, d = 0;
-#pragma omp simd reduction(+ : a, b, c, d)
-  for (std::int64_t i = 0; i < quarter; ++i) {
-    a += term(i);
-    b += term(quarter + i);
-    c += term(2 * quarter + i);
-    d += term(3 * quarter + i);
+/// Shorter lines are left to scalar sums, several of which the processor works on at once.
+constexpr std::int64_t kShortLine = 32;
+
+/// Partial sums of a line, as many as hide the latency of an addition. They are added up where the line ends, because
+/// that takes as long as hundreds of elements.
+class LineSum {
+ public:
+  /// Adds term(x) of n neighbours.
+  template <class Term>
+  void add(const float* x, std::int64_t n, Term term) {
+    Lanes sums[kSums];
+    for (int s = 0; s < kSums; ++s) sums[s] = load_float(parts_ + s * kLanes);
+    std::int64_t i = 0;
+    for (; i + kSums * kLanes <= n; i += kSums * kLanes) {
+      for (int s = 0; s < kSums; ++s) sums[s] += term(load_float(x + i + s * kLanes));
+    }
+    for (int s = 0; s < kSums; ++s) store_float(parts_ + s * kLanes, sums[s]);
+    for (std::int64_t s = 0; i < n; ++i, ++s) parts_[s] += term(x[i]);
   }
-  for (std::int64_t i = 4 * quarter; i < n; ++i) a += term(i);
-  return (a + b) + (c + d);
-}
+  /// Their sum; the next line begins.
+  double take() {
+    double sum = 0;
+    for (float& part : parts_) sum += static_cast<double>(std::exchange(part, 0.0f));
+    return sum;
+  }
+
+ private:
+  static constexpr int kSums = 4;
+  alignas(64) float parts_[kSums * kLanes] = {};
+};
 
 /// Calls f(line, values, n) for the blocks of each line of n elements. Short lines come from one block.
 template <class F>
@@ -138,24 +153,42 @@ void for_each_line_block(Input x, std::int64_t lines, std::int64_t n, F f) {
   }
 }
 
-void sum_lines(Input x, Term term, std::int64_t lines, std::int64_t n, double* sums) {
-  std::fill_n(sums, lines, 0.0);
-  visit_term(term, [&](auto term_of) {
-    for_each_line_block(x, lines, n, [&](std::int64_t line, const float* values, std::int64_t, std::int64_t count) {
-      sums[line] += static_cast<double>(short_sum(count, [=](std::int64_t i) { return term_of(values[i]); }));
-    });
+/// totals[line] = the sum of term_of_line(line)(x) over each line.
+template <class Term>
+void add_lines(Input x, std::int64_t lines, std::int64_t n, double* totals, Term term_of_line) {
+  // The partial sums of a line stay in float32 for so many elements.
+  constexpr std::int64_t kFloatElements = 32768;
+  LineSum sum;
+  if (n == 0) std::fill_n(totals, lines, 0.0);
+  for_each_line_block(x, lines, n, [&](std::int64_t line, const float* values, std::int64_t begin, std::int64_t count) {
+    const auto term = term_of_line(line);
+    if (n < kShortLine) {
+      float total = 0;
+      for (std::int64_t i = 0; i < n; ++i) total += term(values[i]);
+      totals[line] = static_cast<double>(total);
+      return;
+    }
+    sum.add(values, count, term);
+    if (begin == 0) totals[line] = 0;
+    if ((begin + count) % kFloatElements == 0 || begin + count == n) totals[line] += sum.take();
   });
 }
 
+void sum_lines(Input x, Term term, std::int64_t lines, std::int64_t n, double* sums) {
+  visit_term(term, [&](auto term_of) { add_lines(x, lines, n, sums, [=](std::int64_t) { return term_of; }); });
+}
+
 void deviation_lines(Input x, const float* centre, std::int64_t lines, std::int64_t n, double* sums, double* squares) {
-  std::fill_n(sums, lines, 0.0);
-  std::fill_n(squares, lines, 0.0);
-  for_each_line_block(x, lines, n, [&](std::int64_t line, const float* values, std::int64_t, std::int64_t count) {
-    const float from = centre[line];
-    sums[line] += static_cast<double>(short_sum(count, [=](std::int64_t i) { return values[i] - from; }));
-    squares[line] +=
-        static_cast<double>(short_sum(count, [=](std::int64_t i) { return (values[i] - from) * (values[i] - from); }));
-  });
+  add_lines(x, lines, n, sums, [=](std::int64_t line) { return [c = centre[line]](auto v) { return v - c; }; });
+  add_lines(x, lines, n, squares,
+            [=](std::int64_t line) { return [c = centre[line]](auto v) { return (v - c) * (v - c); }; });
+}
+
+template <Extreme which>
+[[gnu::always_inline]] inline void take_more_extreme(float v, std::int32_t at, float& best, std::int32_t& place) {
+  const bool better = is_more_extreme(which, v, best);
+  best = better ? v : best;
+  place = better ? at : place;
 }
 
 template <Extreme which, bool indexed>
@@ -166,24 +199,24 @@ void extreme_columns_of(Input x, std::int64_t rows, std::int64_t stride, std::in
   Reader first(x);
   for_each_block(width,
                  [&](std::int64_t column, std::int64_t n) { std::copy_n(first(column, n), n, values + column); });
-  for_each_row_group(x.from(stride), rows - 1, stride, width,
-                     [&](const auto& block, std::int64_t row, std::int64_t column, std::int64_t n) {
-                       float* best = values + column;
-                       std::int32_t* place = places + (indexed ? column : 0);
-                       const auto at = static_cast<std::int32_t>(row + 1);
-                       LOCKSTEP_VECTORIZE for (std::int64_t i = 0; i < n; ++i) {
-                         float best_now = best[i];
-                         std::int32_t place_now = indexed ? place[i] : 0;
-                         for (std::size_t r = 0; r < block.size(); ++r) {
-                           const float v = block[r][i];
-                           const bool better = is_more_extreme(which, v, best_now);
-                           best_now = better ? v : best_now;
-                           if constexpr (indexed) place_now = better ? at + static_cast<std::int32_t>(r) : place_now;
-                         }
-                         best[i] = best_now;
-                         if constexpr (indexed) place[i] = place_now;
-                       }
-                     });
+  for_each_row_group(
+      x.from(stride), rows - 1, stride, width,
+      [&](const auto& block, std::int64_t row, std::int64_t column, std::int64_t n) {
+        float* best = values + column;
+        std::int32_t* place = places + (indexed ? column : 0);
+        const auto at = static_cast<std::int32_t>(row + 1);
+        LOCKSTEP_VECTORIZE for (std::int64_t i = 0; i < n; ++i) {
+          float best_now = best[i];
+          std::int32_t place_now = indexed ? place[i] : 0;
+          // Written out: with a loop inside, this one would not become vector code.
+          [&]<std::size_t... r>(std::index_sequence<r...>) {
+            (take_more_extreme<which>(block[r][i], at + static_cast<std::int32_t>(r), best_now, place_now), ...);
+          }
+          (std::make_index_sequence<std::tuple_size_v<std::remove_cvref_t<decltype(block)>>>());
+          best[i] = best_now;
+          if constexpr (indexed) place[i] = place_now;
+        }
+      });
   if constexpr (indexed) std::copy_n(places, width, indices);
 }
 
@@ -210,6 +243,16 @@ float extreme_of_block(std::int64_t n, const float* values) {
 template <Extreme which>
 void extreme_lines_of(Input x, std::int64_t lines, std::int64_t n, float* values, std::int64_t* indices) {
   for_each_line_block(x, lines, n, [&](std::int64_t line, const float* block, std::int64_t begin, std::int64_t count) {
+    if (n < kShortLine) {
+      float short_best = block[0];
+      std::int32_t place = 0;
+      for (std::int32_t i = 1; i < static_cast<std::int32_t>(n); ++i) {
+        take_more_extreme<which>(block[i], i, short_best, place);
+      }
+      values[line] = short_best;
+      if (indices != nullptr) indices[line] = place;
+      return;
+    }
     const float best = extreme_of_block<which>(count, block);
     if (begin > 0 && !is_more_extreme(which, best, values[line])) return;
     values[line] = best;
