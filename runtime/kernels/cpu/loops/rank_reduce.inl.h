@@ -63,6 +63,17 @@ T weighted(double weight, T value) {
 }
 
 /// The types that no gradient has, block by block.
+/// a + b; integers wrap around, since what a peer sends may be anything.
+template <class T>
+T wrapped_sum(T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    using Bits = std::make_unsigned_t<T>;
+    return static_cast<T>(static_cast<Bits>(a) + static_cast<Bits>(b));
+  } else {
+    return a + b;
+  }
+}
+
 template <class T>
 void reduce_others(const RankReduce& job) {
   alignas(64) T result[kBlock];
@@ -77,7 +88,7 @@ void reduce_others(const RankReduce& job) {
       } else {
         const float weight = job.premultiply[r];
         for (std::int64_t i = 0; i < n; ++i)
-          result[i] = (r == 0 ? T{0} : result[i]) + weighted(static_cast<double>(weight), values[i]);
+          result[i] = wrapped_sum(r == 0 ? T{0} : result[i], weighted(static_cast<double>(weight), values[i]));
       }
     }
     if (job.reduction == RankReduction::kSum) {
