@@ -64,6 +64,7 @@ class Pass {
     state_.into_slots = wanted_.empty() && !options_.create_graph;
     state_.recorded = options_.create_graph;
     collect();
+    if (options_.create_graph && wanted_.empty()) require_no_slots();
   }
 
   /// `gradients`: one an output.
@@ -121,6 +122,16 @@ class Pass {
     }
     std::ranges::sort(order_, [](const auto& a, const auto& b) { return a->sequence() > b->sequence(); });
     if (!wanted_.empty()) keep_what_is_needed();
+  }
+
+  /// A gradient in an arena is numbers, without a graph.
+  void require_no_slots() const {
+    for (const auto& [leaf, uses] : leaf_uses_) {
+      if (!leaf->slot.defined()) continue;
+      throw UsageError("backward() with create_graph into " + (leaf->name.empty() ? "a parameter" : leaf->name) +
+                           ", whose gradient lies in an arena and can have no graph",
+                       "Call autograd::grad() with create_graph: it returns the gradients with their graph.");
+    }
   }
 
   /// Leaves out the operations that lead to no wanted gradient.

@@ -40,7 +40,7 @@ const Tensor& BackwardContext::saved(const SavedTensor& tensor) const { return t
 
 Tensor BackwardContext::result(const SavedTensor& tensor, std::size_t i) const {
   const Tensor result = saved(tensor).detach();
-  result.set_autograd_meta(node_.results().at(i).meta.lock());
+  result.set_autograd_meta(node_.meta_of_result(i));
   return result;
 }
 
@@ -90,6 +90,16 @@ void Node::add_result(const std::shared_ptr<Node>& node, const Tensor& tensor) {
   meta.producer = node;
   meta.result = node->results_.size();
   node->results_.push_back({tensor.autograd_meta(), tensor.dtype()});
+}
+
+std::shared_ptr<Meta> Node::meta_of_result(std::size_t i) {
+  Result& result = results_.at(i);
+  std::shared_ptr<Meta> meta = result.meta.lock();
+  if (!meta) {
+    meta = std::make_shared<Meta>(Meta{.requires_grad = true, .producer = shared_from_this(), .result = i});
+    result.meta = meta;
+  }
+  return meta;
 }
 
 Node::~Node() {
