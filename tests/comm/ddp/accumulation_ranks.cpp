@@ -64,8 +64,8 @@ TEST_P(MicroBatches, AddUpAsExactlyAsOneOnA16BitWire) {
   EXPECT_EQ(learner.arena().grads().dtype(), rounded ? DType::kFloat16 : DType::kFloat32);
 }
 
-/// Under autocast with a float16 wire, the gradient of 1, 4 or 64 micro-batches is no worse than PyTorch's float32 .grad
-/// under autocast. Errors are norms of the difference from the float64 gradient.
+/// Under autocast with a float16 wire, the gradient of 1, 4 or 64 micro-batches is no worse than PyTorch's float32
+/// .grad under autocast. Errors are norms of the difference from the float64 gradient.
 TEST(Accumulation, IsAsExactAsPyTorchsFloat32Gradient) {
   const kernels::json& stored = kernels::golden("levels").at("accumulation");
   const double scale = kernels::golden("levels").at("start").at("convnet").at("scale");
