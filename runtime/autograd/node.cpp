@@ -143,19 +143,28 @@ void Node::release() {
   inputs_.clear();
 }
 
-void record(const Tensor& result, std::string_view name, const std::vector<Tensor>& inputs, Backward backward) {
-  record(std::vector<Tensor>{result}, name, inputs, std::move(backward));
-}
+namespace {
 
-void record(const std::vector<Tensor>& results, std::string_view name, const std::vector<Tensor>& inputs,
-            Backward backward) {
-  if (record_observer != nullptr) record_observer->recorded(name, results, inputs);
+void record_results(std::span<const Tensor> results, std::string_view name, const std::vector<Tensor>& inputs,
+                    Backward backward) {
+  if (record_observer != nullptr) record_observer->recorded(name, {results.begin(), results.end()}, inputs);
   if (std::ranges::none_of(inputs, is_recorded)) return;
   std::vector<std::shared_ptr<Meta>> metas;
   metas.reserve(inputs.size());
   for (const Tensor& input : inputs) metas.push_back(is_recorded(input) ? input.autograd_meta() : nullptr);
   const auto node = std::make_shared<Node>(name, std::move(metas), std::move(backward));
   for (const Tensor& result : results) Node::add_result(node, result);
+}
+
+}  // namespace
+
+void record(const Tensor& result, std::string_view name, const std::vector<Tensor>& inputs, Backward backward) {
+  record_results({&result, 1}, name, inputs, std::move(backward));
+}
+
+void record(const std::vector<Tensor>& results, std::string_view name, const std::vector<Tensor>& inputs,
+            Backward backward) {
+  record_results(results, name, inputs, std::move(backward));
 }
 
 }  // namespace lockstep::autograd

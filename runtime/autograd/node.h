@@ -70,6 +70,8 @@ class BackwardContext {
   /// The saved result number `i` of this operation with its place in the graph, for a recorded backward. Throws as
   /// saved() does.
   Tensor result(const SavedTensor& tensor, std::size_t i = 0) const;
+  /// Whether the pass is itself recorded: then a function that serves for both ways has to compute by operations.
+  bool recorded() const { return pass_.recorded; }
   /// Whether this pass needs a gradient of input `i`.
   bool needs(std::size_t i) const;
   /// Memory for the gradient of input `i`, whose value is `input`: the slice of the gradient arena where the input is a
