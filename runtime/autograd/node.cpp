@@ -105,19 +105,18 @@ std::shared_ptr<Meta> Node::meta_of_result(std::size_t i) {
 Node::~Node() {
   // The list keeps the producers alive while the saved tensors, which may own them too, are dropped.
   std::vector<std::shared_ptr<Node>> orphans;
-  const auto detach_inputs = [&orphans](Node& node) {
+  const auto empty = [&orphans](Node& node) {
     for (const std::shared_ptr<Meta>& input : node.inputs_) {
       if (input && input->producer) orphans.push_back(input->producer);
     }
+    node.release();
+    node.inputs_.clear();
   };
-  detach_inputs(*this);
-  release();
+  empty(*this);
   while (!orphans.empty()) {
     const std::shared_ptr<Node> node = std::move(orphans.back());
     orphans.pop_back();
-    if (node.use_count() > 1) continue;
-    detach_inputs(*node);
-    node->release();
+    if (node.use_count() == 1) empty(*node);
   }
 }
 
@@ -140,7 +139,6 @@ std::vector<Tensor> Node::backward(std::span<const Tensor> gradients, PassState&
 void Node::release() {
   released_ = true;
   backward_ = {};
-  inputs_.clear();
 }
 
 namespace {

@@ -146,7 +146,7 @@ class Node : public std::enable_shared_from_this<Node> {
   /// `gradients`: one a result, undefined where none arrived. Runs in the autocast state of the forward pass. Throws
   /// UsageError when released.
   std::vector<Tensor> backward(std::span<const Tensor> gradients, PassState& pass);
-  /// Drops the saved activations and the way to the inputs.
+  /// Drops the saved activations.
   void release();
 
  private:
