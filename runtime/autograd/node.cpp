@@ -40,7 +40,7 @@ const Tensor& BackwardContext::saved(const SavedTensor& tensor) const { return t
 
 Tensor BackwardContext::result(const SavedTensor& tensor, std::size_t i) const {
   const Tensor result = saved(tensor).detach();
-  result.set_autograd_meta(node_.results().at(i).meta.lock());
+  result.set_autograd_meta(node_.meta_of_result(i));
   return result;
 }
 
@@ -92,22 +92,31 @@ void Node::add_result(const std::shared_ptr<Node>& node, const Tensor& tensor) {
   node->results_.push_back({tensor.autograd_meta(), tensor.dtype()});
 }
 
+std::shared_ptr<Meta> Node::meta_of_result(std::size_t i) {
+  Result& result = results_.at(i);
+  std::shared_ptr<Meta> meta = result.meta.lock();
+  if (!meta) {
+    meta = std::make_shared<Meta>(Meta{.requires_grad = true, .producer = shared_from_this(), .result = i});
+    result.meta = meta;
+  }
+  return meta;
+}
+
 Node::~Node() {
   // The list keeps the producers alive while the saved tensors, which may own them too, are dropped.
   std::vector<std::shared_ptr<Node>> orphans;
-  const auto detach_inputs = [&orphans](Node& node) {
+  const auto empty = [&orphans](Node& node) {
     for (const std::shared_ptr<Meta>& input : node.inputs_) {
       if (input && input->producer) orphans.push_back(input->producer);
     }
+    node.release();
+    node.inputs_.clear();
   };
-  detach_inputs(*this);
-  release();
+  empty(*this);
   while (!orphans.empty()) {
     const std::shared_ptr<Node> node = std::move(orphans.back());
     orphans.pop_back();
-    if (node.use_count() > 1) continue;
-    detach_inputs(*node);
-    node->release();
+    if (node.use_count() == 1) empty(*node);
   }
 }
 
@@ -130,7 +139,6 @@ std::vector<Tensor> Node::backward(std::span<const Tensor> gradients, PassState&
 void Node::release() {
   released_ = true;
   backward_ = {};
-  inputs_.clear();
 }
 
 namespace {
