@@ -17,8 +17,6 @@ using autograd::SavedTensor;
 
 namespace {
 
-Tensor sum_over_last(const Tensor& x) { return sum_to(x, x.shape().with(-1, 1)); }
-
 struct Normalized {
   bool log;
   SavedTensor y;
@@ -31,7 +29,7 @@ struct Normalized {
 
   std::vector<Tensor> recorded(const Tensor& gradient, const BackwardContext& context) const {
     const Tensor result = widened(context.result(y)), dy = widened(gradient);
-    return {log ? dy - exp(result) * sum_over_last(dy) : softmax_gradient(result, dy)};
+    return {log ? dy - exp(result) * sum_of_rows(dy) : softmax_gradient(result, dy)};
   }
 };
 
@@ -45,7 +43,7 @@ Tensor softmax(amp::Op op, bool log, const Tensor& input) {
 
 }  // namespace
 
-Tensor softmax_gradient(const Tensor& y, const Tensor& dy) { return y * (dy - sum_over_last(y * dy)); }
+Tensor softmax_gradient(const Tensor& y, const Tensor& dy) { return y * (dy - sum_of_rows(y * dy)); }
 
 Tensor softmax(const Tensor& x) { return softmax(amp::Op::kSoftmax, false, x); }
 Tensor log_softmax(const Tensor& x) { return softmax(amp::Op::kLogSoftmax, true, x); }
