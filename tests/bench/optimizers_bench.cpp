@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A fused step of each optimizer over float32 gradients, as milliseconds, and as GB/s of what it has to read and write:
+// A fused step of each optimizer over float32 gradients, as lines NAME float32 MILLISECONDS GB/S, of what it has to
+// read and write:
 //   OMP_NUM_THREADS=1 build/release/bin/optimizers_bench [NAME...]
-// tests/bench/pytorch_optimizers.py runs it beside PyTorch.
+// tests/bench/beside_pytorch.py runs it beside PyTorch.
 
 #include <fmt/format.h>
 
@@ -90,10 +91,9 @@ int main(int argc, char** argv) {
       const std::string name = fmt::format("{}/{}", step.name, size);
       if (!wanted.empty() && std::ranges::find(wanted, name) == wanted.end()) continue;
       Model model(width, layers);
-      const double seconds = bench::seconds_of(
-          kCpu, [&] { step.run(backend(kCpu), model); }, 0.05, 5);
+      const double milliseconds = bench::milliseconds_of([&] { step.run(backend(kCpu), model); });
       const double bytes = 4.0 * step.passes * static_cast<double>(model.master.numel());
-      fmt::print("{} {:.6f} {:.3f}\n", name, 1e3 * seconds, 1e-9 * bytes / seconds);
+      fmt::print("{} float32 {:.6f} {:.3f}\n", name, milliseconds, 1e-6 * bytes / milliseconds);
     }
   }
 }

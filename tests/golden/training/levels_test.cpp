@@ -4,7 +4,6 @@
 
 #include "amp/grad_scaler/grad_scaler.h"
 #include "amp/grad_scaler/opt_level.h"
-#include "comm/ddp/distributed_data_parallel.h"
 #include "runtime/nn/forward.h"
 #include "runtime/nn/layers.h"
 #include "runtime/ops/ops.h"
@@ -82,45 +81,13 @@ void expect_losses(amp::OptLevel level, const char* name, double bound) {
   const std::vector<double> found = losses(level);
   ASSERT_EQ(found.size(), expected.size());
   for (std::size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], bound) << "step " << i;
+  // The first one comes before any update; without the level's roundings it is 9e-6 away.
+  EXPECT_NEAR(found[0], expected[0], 1e-6);
 }
 
 TEST(GoldenLevels, O0TrainsAsPyTorchInFloat32) { expect_losses(amp::OptLevel::kO0, "O0", 1e-5); }
 TEST(GoldenLevels, O1TrainsAsPyTorchsAutocast) { expect_losses(amp::OptLevel::kO1, "O1", std::ldexp(1.0, -8)); }
 TEST(GoldenLevels, O2TrainsAsApexDoes) { expect_losses(amp::OptLevel::kO2, "O2", std::ldexp(1.0, -8)); }
-
-/// Under autocast with a float16 wire, the gradient of 1, 4 or 64 micro-batches is no worse than PyTorch's float32
-/// .grad under autocast. Errors are norms of the difference from the float64 gradient.
-TEST(GoldenAccumulation, IsAsExactAsPyTorchsFloat32Gradient) {
-  const json& stored = golden("levels").at("accumulation");
-  const double scale = golden("levels").at("start").at("convnet").at("scale");
-  const Tensor x = tensor_in(stored.at("x"), DType::kFloat32).to(device());
-  const Tensor target = tensor_in(stored.at("target"), DType::kFloat32).to(device());
-  const Tensor exact = tensor_in(stored.at("gradient"), DType::kFloat64);
-  for (const auto& [name, expected_error] : stored.at("errors").items()) {
-    SCOPED_TRACE(name + " micro-batches");
-    nn::Linear model(x.size(1), target.size(1), false);
-    nn::initialize(model, 1);
-    model.parameters().front().tensor.copy_from(tensor_in(stored.at("weight"), DType::kFloat32));
-    const auto optimizer = optim::sgd(model.parameters(), {.lr = 0.1});
-    amp::initialize(model, *optimizer, {.opt_level = amp::OptLevel::kO1}, device());
-    const comm::World world = comm::World::from_environment();
-    comm::DistributedDataParallel ddp(model, world, {.wire_dtype = DType::kFloat16});
-    amp::GradScaler scaler(world.communicator(), {.dynamic = false, .init = scale});
-    const std::int64_t parts = std::stoll(name), rows = x.size(0) / parts;
-    optimizer->zero_grad();
-    for (std::int64_t part = 0; part < parts; ++part) {
-      const auto local = ddp.no_sync(part + 1 < parts);
-      const Tensor y = ddp.forward(x.rows(part * rows, (part + 1) * rows));
-      EXPECT_EQ(y.dtype(), DType::kFloat16);
-      const Tensor wanted = target.rows(part * rows, (part + 1) * rows);
-      scaler.scale(ops::mse(y, wanted, {.divisor = static_cast<double>(x.size(0))})).backward();
-    }
-    const Tensor found = model.parameters().front().tensor.grad();
-    double squares = 0;
-    for (std::int64_t i = 0; i < exact.numel(); ++i) squares += std::pow(found.item(i) / scale - exact.item(i), 2);
-    EXPECT_LE(std::sqrt(squares), 1.5 * expected_error.get<double>());
-  }
-}
 
 }  // namespace
 }  // namespace lockstep

@@ -56,6 +56,12 @@ void for_each_block(std::int64_t total, F f) {
   for (std::int64_t begin = 0; begin < total; begin += kBlock) f(begin, std::min(kBlock, total - begin));
 }
 
+/// n copies of a value in a buffer; may write kLanes - 1 elements more, which the buffer has room for.
+inline void fill_lanes(float* to, std::int64_t n, float value) {
+  const Lanes same = broadcast(value);
+  for (std::int64_t i = 0; i < n; i += kLanes) store_float(to + i, same);
+}
+
 template <class Out, class F, class... In>
 void transform_block(std::int64_t n, Out* out, F f, const In*... in) {
   LOCKSTEP_VECTORIZE for (std::int64_t i = 0; i < n; ++i) out[i] = f(in[i]...);

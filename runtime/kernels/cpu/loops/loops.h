@@ -229,6 +229,8 @@ struct Loops {
   // Reductions of `width` <= kMostColumns columns over rows that lie `stride` apart, and of lines of n neighbours.
   void (*sum_columns)(Input x, Term term, std::int64_t rows, std::int64_t stride, std::int64_t width, double* sums);
   void (*sum_lines)(Input x, Term term, std::int64_t lines, std::int64_t n, double* sums);
+  /// out = factor * sums
+  void (*scale_sums)(const double* sums, double factor, Output out, std::int64_t n);
   /// Sums of x - centre and of its squares.
   void (*deviation_columns)(Input x, const float* centre, std::int64_t rows, std::int64_t stride, std::int64_t width,
                             double* sums, double* squares);
@@ -239,8 +241,8 @@ struct Loops {
                           float* values, std::int64_t* indices);
   void (*extreme_lines)(Input x, Extreme which, std::int64_t lines, std::int64_t n, float* values,
                         std::int64_t* indices);
-  /// Scans::scan of one line, and of up to 512 columns.
-  void (*scan_line)(Input a, Input b, bool reverse, Output y, std::int64_t n);
+  /// Scans::scan of lines of n neighbours, and of up to 512 columns.
+  void (*scan_lines)(Input a, Input b, bool reverse, Output y, std::int64_t lines, std::int64_t n);
   void (*scan_columns)(Input a, Input b, bool reverse, Output y, std::int64_t rows, std::int64_t stride,
                        std::int64_t width);
 };

@@ -69,11 +69,12 @@ const Loops kLoops{
     .transpose = transpose,
     .sum_columns = sum_columns,
     .sum_lines = sum_lines,
+    .scale_sums = scale_sums,
     .deviation_columns = deviation_columns,
     .deviation_lines = deviation_lines,
     .extreme_columns = extreme_columns,
     .extreme_lines = extreme_lines,
-    .scan_line = scan_line,
+    .scan_lines = scan_lines,
     .scan_columns = scan_columns,
 };
 

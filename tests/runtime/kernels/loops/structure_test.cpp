@@ -11,9 +11,11 @@ template <class T>
 class StructureLoops : public KernelTest<T> {};
 TYPED_TEST_SUITE(StructureLoops, FastTypes, OnName);
 
-/// [outer, n, inner]: lines, short and long; columns, narrow, wide and ragged; cut into pieces; nothing.
-const Shape kMiddles[] = {{1, 1, 1},   {3, 7, 1},   {2, 1300, 1}, {1, 200000, 1}, {300, 5, 1}, {2, 9, 3}, {1, 700, 3},
-                          {2, 33, 70}, {3, 5, 513}, {1, 3, 2100}, {1, 9001, 17},  {0, 3, 2},   {2, 3, 0}};
+/// [outer, n, inner]: lines, short and long, alone and in groups; columns, narrow, wide and ragged; cut into pieces;
+/// nothing.
+const Shape kMiddles[] = {{1, 1, 1},   {3, 7, 1},   {2, 1300, 1}, {1, 200000, 1}, {300, 5, 1},   {2, 9, 3},
+                          {1, 700, 3}, {2, 33, 70}, {3, 5, 513},  {1, 3, 2100},   {1, 9001, 17}, {0, 3, 2},
+                          {2, 3, 0},   {35, 31, 1}, {6, 40, 1},   {7, 129, 1},    {4, 12, 64},   {2, 20, 128}};
 
 TYPED_TEST(StructureLoops, SumsMatchTheReference) {
   for (const Shape& shape : kMiddles) {
@@ -71,9 +73,29 @@ TYPED_TEST(StructureLoops, ExtremesAreTheReferences) {
   }
 }
 
+TYPED_TEST(StructureLoops, ExtremesOfNaNAreTheFirst) {
+  for (const Shape& shape : {Shape{20, 10, 1}, Shape{5, 70, 1}, Shape{1, 300, 1}, Shape{2, 40, 20}, Shape{1, 9, 150}}) {
+    SCOPED_TRACE(shape.str());
+    std::vector<double> values = values_of(this->random(shape, 3));
+    for (std::size_t i = 5; i < values.size(); i += 3) values[i] = kNaN;
+    const Tensor x = tensor_of(values, shape, this->kDType);
+    for (const Extreme which : {Extreme::kLargest, Extreme::kSmallest}) {
+      this->expect_matches_reference(
+          [&](const auto& on) {
+            const Tensor of_both = on.empty({shape[0], shape[2]}), alone = on.empty(of_both.shape()),
+                         indices = on.empty(of_both.shape(), DType::kInt64);
+            on->extreme_dim(on(x), which, of_both, indices);
+            on->extreme_dim(on(x), which, alone, {});
+            return std::vector{of_both, alone, indices};
+          },
+          {});
+    }
+  }
+}
+
 TYPED_TEST(StructureLoops, ScansMatchTheReference) {
-  for (const Shape& shape :
-       {Shape{1, 1, 1}, Shape{3, 700, 1}, Shape{2, 9, 3}, Shape{2, 40, 600}, Shape{0, 2, 2}, Shape{2, 0, 3}}) {
+  for (const Shape& shape : {Shape{1, 1, 1}, Shape{3, 700, 1}, Shape{9, 700, 1}, Shape{19, 10, 1}, Shape{60, 10, 1},
+                             Shape{17, 64, 1}, Shape{2, 9, 3}, Shape{2, 40, 600}, Shape{0, 2, 2}, Shape{2, 0, 3}}) {
     SCOPED_TRACE(shape.str());
     const Tensor a = this->random(shape, 1, -1.05, 1.05), b = this->random(shape, 2);
     for (const bool reverse : {false, true}) {
