@@ -47,6 +47,20 @@ Middle sum_dim(const Tensor& x, const Tensor& out) {
   return extents;
 }
 
+Middle softmax_middle(const Tensor& x, const Tensor& y) {
+  const Check check("softmax_middle");
+  const Middle extents = middle(check, "x", x);
+  check.floating("x", x).like("y", y, x);
+  return extents;
+}
+
+Middle softmax_middle_backward(const Tensor& y, const Tensor& dy, const Tensor& dx) {
+  const Check check("softmax_middle_backward");
+  const Middle extents = middle(check, "y", y);
+  check.floating("y", y).like("dy", dy, y).like("dx", dx, y);
+  return extents;
+}
+
 Middle variance_dim(const Tensor& x, const Tensor& variance) {
   const Check check("variance_dim");
   const Middle extents = middle(check, "x", x);

@@ -32,11 +32,17 @@ class BroadcastReader {
       return block;
     }
     const int last = walk_.rank - 1;
+    if (is_in_buffer(n)) {
+      advance(last - 1, n / walk_.extents[last]);
+      return buffer_;
+    }
     if (strides_[last] == 1 && place_[last] + n <= walk_.extents[last]) {
       const float* block = in_place_or_widened(n);
       advance(last, n);
       return block;
     }
+    in_buffer_at_ = place_[last] == 0 ? at_ : -1;
+    in_buffer_ = n;
     for (std::int64_t done = 0; done < n;) {
       const std::int64_t extent = walk_.extents[last];
       if (place_[last] > 0 || n - done < extent) {
@@ -84,6 +90,14 @@ class BroadcastReader {
   }
 
  private:
+  /// Whether the next n elements are whole runs, each the same one, that the buffer has already.
+  bool is_in_buffer(std::int64_t n) const {
+    const int last = walk_.rank - 1;
+    if (last == 0 || strides_[last - 1] != 0 || at_ != in_buffer_at_ || n > in_buffer_) return false;
+    const std::int64_t extent = walk_.extents[last];
+    return place_[last] == 0 && n % extent == 0 && n / extent <= walk_.extents[last - 1] - place_[last - 1];
+  }
+
   const float* in_place_or_widened(std::int64_t n) {
     if (in_.dtype == DType::kFloat32) return static_cast<const float*>(in_.data) + at_;
     widen(in_.from(at_), n, buffer_);
@@ -130,6 +144,8 @@ class BroadcastReader {
   bool is_whole_;
   std::int64_t at_;                           ///< the element that comes next, counted from the operand's first
   std::int64_t place_[Shape::kMaxRank] = {};  ///< of that in the output
+  std::int64_t in_buffer_at_ = -1;  ///< where the runs begin of which the buffer has the first elements; or -1
+  std::int64_t in_buffer_ = 0;      ///< elements
   alignas(64) float buffer_[kBlock + kLanes];
 };
 
@@ -211,28 +227,49 @@ void binary(Binary which, const Operand& a, const Operand& b, Output out, std::i
   });
 }
 
-/// out[i] = condition[i] ? a[i] : b[i], whatever the bits mean.
+/// holds ? x : y, whatever the bits mean. Not a choice, for which GCC would branch; and a byte, because of bool it
+/// makes no vector code.
 template <class Bits>
-void select(const void* condition, const void* a, const void* b, void* out, std::int64_t n) {
-  transform_block(
-      n, static_cast<Bits*>(out),
-      [](std::uint8_t holds, Bits x, Bits y) {
-        // Not a choice, for which GCC would branch; and bytes, because of bool it makes no vector code.
-        return static_cast<Bits>(y ^ ((x ^ y) & static_cast<Bits>(-static_cast<Bits>(holds))));
-      },
-      static_cast<const std::uint8_t*>(condition), static_cast<const Bits*>(a), static_cast<const Bits*>(b));
+[[gnu::always_inline]] inline Bits choose(std::uint8_t holds, Bits x, Bits y) {
+  return static_cast<Bits>(y ^ ((x ^ y) & static_cast<Bits>(-static_cast<Bits>(holds))));
+}
+
+/// out[i] = condition[i] ? a[i] : b[i]
+template <class Bits>
+void select(const std::uint8_t* condition, const void* a, const void* b, void* out, std::int64_t n) {
+  transform_block(n, static_cast<Bits*>(out), choose<Bits>, condition, static_cast<const Bits*>(a),
+                  static_cast<const Bits*>(b));
+}
+
+/// The same where a or b is broadcast.
+void select_broadcast(const std::uint8_t* condition, const Operand& a, const Operand& b, Output out, std::int64_t begin,
+                      std::int64_t total) {
+  BroadcastReader a_reader(a, begin), b_reader(b, begin);
+  Writer writer(out);
+  for_each_block(total, [&](std::int64_t at, std::int64_t n) {
+    transform_block(
+        n, writer(at, n),
+        [](std::uint8_t holds, float x, float y) {
+          return std::bit_cast<float>(choose(holds, std::bit_cast<std::uint32_t>(x), std::bit_cast<std::uint32_t>(y)));
+        },
+        condition + at, a_reader(n), b_reader(n));
+    writer.commit();
+  });
 }
 
 void ternary(const TernaryFunction& which, const Operand& a, const Operand& b, const Operand& c, Output out,
              std::int64_t begin, std::int64_t n) {
-  const bool are_whole = is_whole(a) && is_whole(b) && is_whole(c);
-  if (which.kind == Ternary::kWhere && are_whole) {
+  if (which.kind == Ternary::kWhere && is_whole(a)) {
+    const auto* condition = static_cast<const std::uint8_t*>(a.in.data) + begin;
+    if (!is_whole(b) || !is_whole(c)) return select_broadcast(condition, b, c, out, begin, n);
     const auto select_bits = size_of(out.dtype) == 2 ? select<std::uint16_t> : select<std::uint32_t>;
-    return select_bits(a.in.from(begin).data, b.in.from(begin).data, c.in.from(begin).data, out.data, n);
+    return select_bits(condition, b.in.from(begin).data, c.in.from(begin).data, out.data, n);
   }
   visit_ternary(which, [&]<class Function>(Function function) {
     const auto value = [function](float x, float y, float z) { return function.value(x, y, z); };
-    if (are_whole) return transform(n, out, value, a.in.from(begin), b.in.from(begin), c.in.from(begin));
+    if (is_whole(a) && is_whole(b) && is_whole(c)) {
+      return transform(n, out, value, a.in.from(begin), b.in.from(begin), c.in.from(begin));
+    }
     transform_broadcast(begin, n, out, value, a, b, c);
   });
 }

@@ -150,6 +150,10 @@ struct Loops {
   // Softmax and cross-entropy.
   void (*softmax)(Input x, bool log, Output y, std::int64_t rows, std::int64_t channels);
   void (*softmax_backward)(Input y, bool log, Input dy, Output dx, std::int64_t rows, std::int64_t channels);
+  /// Of up to 512 columns, over rows that lie `stride` apart.
+  void (*softmax_columns)(Input x, bool log, Output y, std::int64_t rows, std::int64_t stride, std::int64_t width);
+  void (*softmax_backward_columns)(Input y, bool log, Input dy, Output dx, std::int64_t rows, std::int64_t stride,
+                                   std::int64_t width);
   /// Returns the sum of the rows' losses.
   double (*cross_entropy)(Input logits, const std::int64_t* targets, float smoothing, float* log_sum_exp,
                           std::int64_t rows, std::int64_t channels);

@@ -43,6 +43,8 @@ const Loops kLoops{
     .squared_distance = squared_distance,
     .softmax = softmax,
     .softmax_backward = softmax_backward,
+    .softmax_columns = softmax_columns,
+    .softmax_backward_columns = softmax_backward_columns,
     .cross_entropy = cross_entropy,
     .cross_entropy_backward = cross_entropy_backward,
     .mse_backward = mse_backward,
