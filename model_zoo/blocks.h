@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
+#include <string>
+
 #include "model_zoo/model_input.h"
 #include "runtime/nn/layers.h"
 #include "runtime/tensor/error.h"
@@ -39,11 +42,20 @@ inline kernels::PoolGeometry pool_geometry(kernels::PoolKind kind, std::int64_t 
   return geometry;
 }
 
-/// Appends batch norm and activation to `net`; ReLU is fused into the batch norm.
+/// The batch norm that the options of a model ask for.
+template <class Options>
+nn::BatchNormOptions batch_norm_options(const Options& options) {
+  return {.momentum = options.batch_norm_momentum, .epsilon = options.batch_norm_epsilon};
+}
+
+/// Appends batch norm, unless there is none, and activation to `net`; ReLU is fused into the batch norm.
 inline void add_norm_and_activation(nn::Sequential& net, const std::string& prefix, std::int64_t channels,
-                                    bool batch_norm, kernels::Activation activation) {
+                                    std::optional<nn::BatchNormOptions> batch_norm, kernels::Activation activation) {
   const bool fused = batch_norm && activation == kernels::Activation::kRelu;
-  if (batch_norm) net.add<nn::BatchNorm>(prefix + "norm", channels, nn::BatchNormOptions{.relu = fused});
+  if (batch_norm) {
+    batch_norm->relu = fused;
+    net.add<nn::BatchNorm>(prefix + "norm", channels, *batch_norm);
+  }
   if (!fused) net.add<nn::Activation>(prefix + "activation", activation);
 }
 

@@ -19,7 +19,8 @@ Shape shape_behind(const std::string& path, const Shape& input, F&& output_shape
 }
 
 /// Appends block i; `shape` is that of a batch of one sample, [1, H, W, C], before and then behind it.
-void add_block(nn::Sequential& net, const ConvBlockOptions& block, std::size_t i, Shape& shape) {
+void add_block(nn::Sequential& net, const ConvnetOptions& model, std::size_t i, Shape& shape) {
+  const ConvBlockOptions& block = model.blocks[i];
   const std::string prefix = "block" + std::to_string(i) + "_";
   const std::string path = "model.convnet.block[" + std::to_string(i) + "]";
   const std::int64_t channels = block.channels;
@@ -28,7 +29,9 @@ void add_block(nn::Sequential& net, const ConvBlockOptions& block, std::size_t i
   const Shape weight{channels, options.kernel, options.kernel, shape.back()};
   net.add<nn::Conv>(prefix + "conv", shape.back(), channels, options);
   shape = shape_behind(path, shape, [&] { return kernels::conv_output_shape(shape, weight, options.geometry); });
-  add_norm_and_activation(net, prefix, channels, block.batch_norm, block.activation);
+  std::optional<nn::BatchNormOptions> norm;
+  if (block.batch_norm) norm = batch_norm_options(model);
+  add_norm_and_activation(net, prefix, channels, norm, block.activation);
   if (block.max_pool > 0) {
     const auto pool = pool_geometry(kernels::PoolKind::kMax, block.max_pool, block.max_pool, 0);
     net.add<nn::Pool>(prefix + "pool", pool);
@@ -44,7 +47,7 @@ std::unique_ptr<nn::Module> make_convnet(const ConvnetOptions& options, const Mo
   require_images(input, "model.convnet");
   auto net = std::make_unique<nn::Sequential>();
   Shape shape{1, input.sample_shape[0], input.sample_shape[1], input.sample_shape[2]};
-  for (std::size_t i = 0; i < options.blocks.size(); ++i) add_block(*net, options.blocks[i], i, shape);
+  for (std::size_t i = 0; i < options.blocks.size(); ++i) add_block(*net, options, i, shape);
   const bool global = options.head_pool == HeadPool::kGlobalAverage;
   if (global) {
     net->add<nn::GlobalAveragePool>("head_pool");

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "model_zoo/batch_norm_checks.h"
+
 namespace lockstep::model_zoo {
 
 namespace {
@@ -27,6 +29,7 @@ FieldProblems problems_of(const ConvnetOptions& options) {
   for (std::size_t i = 0; i < options.hidden.size(); ++i) {
     checks.at_least_one(static_cast<double>(options.hidden[i]), fmt::format("hidden[{}]", i));
   }
+  check_batch_norm(checks, options);
   return checks.problems();
 }
 

@@ -30,6 +30,8 @@ struct ConvnetOptions {
   double dropout = 0;                         ///< before the classifier; in [0, 1)
   std::vector<std::int64_t> hidden = {};      ///< widths of linear layers before the classifier
   HeadPool head_pool = HeadPool::kFlatten;
+  double batch_norm_momentum = 0.1;  ///< of nn::BatchNormOptions
+  double batch_norm_epsilon = 1e-5;
 
   bool operator==(const ConvnetOptions&) const = default;
 };

@@ -30,7 +30,7 @@ std::unique_ptr<nn::Module> make_mlp(const MlpOptions& options, const ModelInput
     if (options.batch_norm) {
       // It subtracts the mean, a bias before it would be lost.
       net->add<nn::Linear>(prefix + "linear", width, hidden, false);
-      add_norm_and_activation(*net, prefix, hidden, true, options.activation);
+      add_norm_and_activation(*net, prefix, hidden, batch_norm_options(options), options.activation);
     } else {
       net->add<nn::Linear>(prefix + "linear", width, hidden, true, options.activation);
     }

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "model_zoo/batch_norm_checks.h"
+
 namespace lockstep::model_zoo {
 
 FieldProblems problems_of(const MlpOptions& options) {
@@ -12,6 +14,7 @@ FieldProblems problems_of(const MlpOptions& options) {
   }
   checks.fraction(options.dropout, "dropout");
   if (options.outputs) checks.at_least_one(static_cast<double>(*options.outputs), "outputs");
+  check_batch_norm(checks, options);
   return checks.problems();
 }
 

@@ -16,6 +16,8 @@ struct MlpOptions {
   double dropout = 0;                        ///< after each hidden layer; in [0, 1)
   std::optional<std::int64_t> outputs = {};  ///< default: as many as the data needs
   bool batch_norm = false;                   ///< after each hidden linear layer
+  double batch_norm_momentum = 0.1;          ///< of nn::BatchNormOptions
+  double batch_norm_epsilon = 1e-5;
 
   bool operator==(const MlpOptions&) const = default;
 };

@@ -20,7 +20,9 @@ nn::ConvOptions residual_conv(std::int64_t kernel, std::int64_t stride) {
 /// Convolutions with batch norm and a shortcut around them; addition and ReLU are fused into the last batch norm.
 class ResidualBlock : public nn::Module {
  public:
-  ResidualBlock(std::int64_t in, std::int64_t width, std::int64_t stride, bool bottleneck, bool zero_init) {
+  ResidualBlock(std::int64_t in, std::int64_t width, std::int64_t stride, bool bottleneck, const ResnetOptions& options)
+      : norm_options_(batch_norm_options(options)) {
+    const bool zero_init = options.zero_init_residual;
     const std::int64_t out = bottleneck ? 4 * width : width;
     if (bottleneck) {
       add_stage("0", in, width, 1, 1, 1.0);
@@ -32,7 +34,7 @@ class ResidualBlock : public nn::Module {
     }
     if (stride != 1 || in != out) {
       shortcut_conv_ = &add_module<nn::Conv>("shortcut_conv", in, out, residual_conv(1, stride));
-      shortcut_norm_ = &add_module<nn::BatchNorm>("shortcut_norm", out);
+      shortcut_norm_ = &add_module<nn::BatchNorm>("shortcut_norm", out, norm_options_);
     }
   }
 
@@ -50,10 +52,13 @@ class ResidualBlock : public nn::Module {
   void add_stage(const std::string& suffix, std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t stride,
                  double gamma) {
     convs_.push_back(&add_module<nn::Conv>("conv" + suffix, in, out, residual_conv(kernel, stride)));
-    norms_.push_back(
-        &add_module<nn::BatchNorm>("norm" + suffix, out, nn::BatchNormOptions{.relu = true, .initial_gamma = gamma}));
+    nn::BatchNormOptions options = norm_options_;
+    options.relu = true;
+    options.initial_gamma = gamma;
+    norms_.push_back(&add_module<nn::BatchNorm>("norm" + suffix, out, options));
   }
 
+  nn::BatchNormOptions norm_options_;
   std::vector<nn::Conv*> convs_;
   std::vector<nn::BatchNorm*> norms_;
   nn::Conv* shortcut_conv_ = nullptr;
@@ -89,12 +94,14 @@ std::unique_ptr<nn::Module> make_resnet(const ResnetOptions& options, const Mode
   const Architecture architecture = architecture_of(options.depth);
   auto net = std::make_unique<nn::Sequential>();
   std::int64_t width = options.width;
+  nn::BatchNormOptions stem_norm = batch_norm_options(options);
+  stem_norm.relu = true;
   if (options.stem == ResnetStem::kCifar) {
     net->add<nn::Conv>("stem_conv", input.sample_shape.back(), width, residual_conv(3, 1));
-    net->add<nn::BatchNorm>("stem_norm", width, nn::BatchNormOptions{.relu = true});
+    net->add<nn::BatchNorm>("stem_norm", width, stem_norm);
   } else {
     net->add<nn::Conv>("stem_conv", input.sample_shape.back(), width, residual_conv(7, 2));
-    net->add<nn::BatchNorm>("stem_norm", width, nn::BatchNormOptions{.relu = true});
+    net->add<nn::BatchNorm>("stem_norm", width, stem_norm);
     net->add<nn::Pool>("stem_pool", pool_geometry(kernels::PoolKind::kMax, 3, 2, 1));
   }
   std::int64_t in = width;
@@ -102,7 +109,7 @@ std::unique_ptr<nn::Module> make_resnet(const ResnetOptions& options, const Mode
     for (int block = 0; block < architecture.blocks[stage]; ++block) {
       const std::int64_t stride = stage > 0 && block == 0 ? 2 : 1;
       net->add<ResidualBlock>("stage" + std::to_string(stage) + "_block" + std::to_string(block), in, width, stride,
-                              architecture.bottleneck, options.zero_init_residual);
+                              architecture.bottleneck, options);
       in = architecture.bottleneck ? 4 * width : width;
     }
     width *= 2;

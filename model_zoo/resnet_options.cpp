@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "model_zoo/batch_norm_checks.h"
+
 namespace lockstep::model_zoo {
 
 FieldProblems problems_of(const ResnetOptions& options) {
@@ -12,6 +14,7 @@ FieldProblems problems_of(const ResnetOptions& options) {
   const bool known = std::ranges::find(kDepths, options.depth) != kDepths.end();
   checks.check(known, "depth", "one of 18, 34, 50, 101, 152", static_cast<double>(options.depth));
   checks.at_least_one(static_cast<double>(options.width), "width");
+  check_batch_norm(checks, options);
   return checks.problems();
 }
 

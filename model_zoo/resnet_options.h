@@ -15,8 +15,10 @@ enum class ResnetStem {
 struct ResnetOptions {
   std::int64_t depth = 0;  ///< 18, 34, 50, 101 or 152; has to be given
   ResnetStem stem = ResnetStem::kImagenet;
-  std::int64_t width = 64;          ///< channels of the first stage
-  bool zero_init_residual = false;  ///< the last batch norm of a block starts at gamma 0
+  std::int64_t width = 64;           ///< channels of the first stage
+  bool zero_init_residual = false;   ///< the last batch norm of a block starts at gamma 0
+  double batch_norm_momentum = 0.1;  ///< of nn::BatchNormOptions
+  double batch_norm_epsilon = 1e-5;
 
   bool operator==(const ResnetOptions&) const = default;
 };

@@ -25,6 +25,8 @@ model_zoo::MlpOptions translate(const Mlp& mlp) {
   if (mlp.has_dropout()) options.dropout = mlp.dropout();
   if (mlp.has_outputs()) options.outputs = mlp.outputs();
   if (mlp.has_batch_norm()) options.batch_norm = mlp.batch_norm();
+  if (mlp.has_batch_norm_momentum()) options.batch_norm_momentum = mlp.batch_norm_momentum();
+  if (mlp.has_batch_norm_epsilon()) options.batch_norm_epsilon = mlp.batch_norm_epsilon();
   return options;
 }
 
@@ -46,6 +48,8 @@ model_zoo::ConvnetOptions translate(const Convnet& convnet) {
   if (convnet.has_dropout()) options.dropout = convnet.dropout();
   options.hidden = {convnet.hidden().begin(), convnet.hidden().end()};
   if (convnet.head_pool() == GLOBAL_AVERAGE) options.head_pool = model_zoo::HeadPool::kGlobalAverage;
+  if (convnet.has_batch_norm_momentum()) options.batch_norm_momentum = convnet.batch_norm_momentum();
+  if (convnet.has_batch_norm_epsilon()) options.batch_norm_epsilon = convnet.batch_norm_epsilon();
   return options;
 }
 
@@ -55,6 +59,8 @@ model_zoo::ResnetOptions translate(const Resnet& resnet) {
   if (resnet.stem() == CIFAR) options.stem = model_zoo::ResnetStem::kCifar;
   if (resnet.has_width()) options.width = resnet.width();
   if (resnet.has_zero_init_residual()) options.zero_init_residual = resnet.zero_init_residual();
+  if (resnet.has_batch_norm_momentum()) options.batch_norm_momentum = resnet.batch_norm_momentum();
+  if (resnet.has_batch_norm_epsilon()) options.batch_norm_epsilon = resnet.batch_norm_epsilon();
   return options;
 }
 

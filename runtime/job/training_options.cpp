@@ -51,6 +51,9 @@ amp::AmpOptions amp_options(const Amp& amp) {
   options.dtype = dtype_of(amp.dtype());
   take(amp.has_keep_batch_norm_fp32(), amp.keep_batch_norm_fp32(), options.keep_batch_norm_fp32);
   take(amp.has_master_weights(), amp.master_weights(), options.master_weights);
+  options.cast_model_type = dtype_of(amp.cast_model_type());
+  take(amp.has_autocast(), amp.autocast(), options.autocast);
+  options.cast_model_outputs = dtype_of(amp.cast_model_outputs());
   return options;
 }
 

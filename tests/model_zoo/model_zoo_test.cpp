@@ -298,5 +298,35 @@ TEST(Dropouts, OfAModelHaveMasksOfTheirOwn) {
   EXPECT_NE(masks[0], masks[1]);
 }
 
+TEST(BatchNormOfAModel, TakesItsMomentumAndEpsilon) {
+  // Running means begin at 0: a step moves each by the momentum times the batch's mean.
+  const auto means = [](double momentum) {
+    std::vector<double> all;
+    const std::vector<ModelOptions> models = {
+        MlpOptions{.hidden = {3}, .batch_norm = true, .batch_norm_momentum = momentum},
+        ConvnetOptions{.blocks = {{.channels = 3}}, .batch_norm_momentum = momentum},
+        ResnetOptions{.depth = 18, .stem = ResnetStem::kCifar, .width = 2, .batch_norm_momentum = momentum}};
+    for (const ModelOptions& options : models) {
+      const auto model = make(options, {8, 8, 1});
+      model->forward(random_tensor({4, 8, 8, 1}, DType::kFloat32, 1));
+      model->commit_statistics();
+      for (const auto& [name, statistics] : model->statistics()) {
+        for (const double mean : values_of(statistics->committed().rows(0, 1))) all.push_back(mean);
+      }
+    }
+    return all;
+  };
+  const std::vector<double> slow = means(0.1), fast = means(0.5);
+  ASSERT_FALSE(slow.empty());
+  for (std::size_t i = 0; i < slow.size(); ++i) EXPECT_NEAR(fast[i], 5 * slow[i], 1e-6) << i;
+
+  const auto output = [](double epsilon) {
+    const auto model = make(MlpOptions{.hidden = {3}, .batch_norm = true, .batch_norm_epsilon = epsilon}, {4});
+    return values_of(model->forward(random_tensor({4, 4}, DType::kFloat32, 1)));
+  };
+  EXPECT_EQ(output(1e-5), output(1e-5));
+  EXPECT_NE(output(1e-5), output(0.5));
+}
+
 }  // namespace
 }  // namespace lockstep::model_zoo

@@ -45,9 +45,15 @@ model_zoo::ModelOptions options_of(const std::string& model) {
 }
 
 TEST(ModelOptions, TakeEveryFieldOfTheJob) {
-  const model_zoo::MlpOptions mlp{
-      .hidden = {3, 4}, .activation = kernels::Activation::kGelu, .dropout = 0.5, .outputs = 6, .batch_norm = true};
-  EXPECT_EQ(options_of("mlp { hidden: [3, 4] activation: GELU dropout: 0.5 outputs: 6 batch_norm: true }"),
+  const model_zoo::MlpOptions mlp{.hidden = {3, 4},
+                                  .activation = kernels::Activation::kGelu,
+                                  .dropout = 0.5,
+                                  .outputs = 6,
+                                  .batch_norm = true,
+                                  .batch_norm_momentum = 0.2,
+                                  .batch_norm_epsilon = 0.5};
+  EXPECT_EQ(options_of("mlp { hidden: [3, 4] activation: GELU dropout: 0.5 outputs: 6 batch_norm: true "
+                       "batch_norm_momentum: 0.2 batch_norm_epsilon: 0.5 }"),
             model_zoo::ModelOptions(mlp));
   const model_zoo::ConvnetOptions convnet{.blocks = {{.channels = 2,
                                                       .kernel = 5,
@@ -59,14 +65,21 @@ TEST(ModelOptions, TakeEveryFieldOfTheJob) {
                                                      {.channels = 7}},
                                           .dropout = 0.5,
                                           .hidden = {8},
-                                          .head_pool = model_zoo::HeadPool::kGlobalAverage};
+                                          .head_pool = model_zoo::HeadPool::kGlobalAverage,
+                                          .batch_norm_momentum = 0.2,
+                                          .batch_norm_epsilon = 0.5};
   EXPECT_EQ(options_of("convnet { block { channels: 2 kernel: 5 stride: 2 batch_norm: false activation: GELU_TANH "
                        "max_pool: 3 dropout: 0.25 } block { channels: 7 } dropout: 0.5 hidden: 8 "
-                       "head_pool: GLOBAL_AVERAGE }"),
+                       "head_pool: GLOBAL_AVERAGE batch_norm_momentum: 0.2 batch_norm_epsilon: 0.5 }"),
             model_zoo::ModelOptions(convnet));
-  const model_zoo::ResnetOptions resnet{
-      .depth = 34, .stem = model_zoo::ResnetStem::kCifar, .width = 8, .zero_init_residual = true};
-  EXPECT_EQ(options_of("resnet { depth: 34 stem: CIFAR width: 8 zero_init_residual: true }"),
+  const model_zoo::ResnetOptions resnet{.depth = 34,
+                                        .stem = model_zoo::ResnetStem::kCifar,
+                                        .width = 8,
+                                        .zero_init_residual = true,
+                                        .batch_norm_momentum = 0.2,
+                                        .batch_norm_epsilon = 0.5};
+  EXPECT_EQ(options_of("resnet { depth: 34 stem: CIFAR width: 8 zero_init_residual: true batch_norm_momentum: 0.2 "
+                       "batch_norm_epsilon: 0.5 }"),
             model_zoo::ModelOptions(resnet));
 }
 
@@ -84,14 +97,17 @@ TEST(ModelKind, IsTheFieldThatNamesIt) {
 /// What the reader refuses with a line, the options refuse too, for whoever gives them without a job, and name the same
 /// field.
 TEST(ModelOptions, RefuseWhatTheJobsReaderRefuses) {
-  for (const std::string field : {"model.mlp.hidden=[4, 0]", "model.mlp.dropout=1", "model.mlp.dropout=nan",
-                                  "model.mlp.outputs=0", "model={ convnet { } }", "model={ convnet { block { } } }",
-                                  "model={ convnet { block { channels: 8 kernel: 4 } } }",
-                                  "model={ convnet { block { channels: 8 stride: 0 } } }",
-                                  "model={ convnet { block { channels: 8 dropout: 2 } } }",
-                                  "model={ convnet { block { channels: 8 } dropout: 1 } }",
-                                  "model={ convnet { block { channels: 8 } hidden: 0 } }", "model={ resnet { } }",
-                                  "model.resnet.depth=20", "model={ resnet { depth: 18 width: 0 } }"}) {
+  for (const std::string field :
+       {"model.mlp.hidden=[4, 0]", "model.mlp.dropout=1", "model.mlp.dropout=nan", "model.mlp.outputs=0",
+        "model={ convnet { } }", "model={ convnet { block { } } }",
+        "model={ convnet { block { channels: 8 kernel: 4 } } }",
+        "model={ convnet { block { channels: 8 stride: 0 } } }",
+        "model={ convnet { block { channels: 8 dropout: 2 } } }",
+        "model={ convnet { block { channels: 8 } dropout: 1 } }",
+        "model={ convnet { block { channels: 8 } hidden: 0 } }", "model={ resnet { } }", "model.resnet.depth=20",
+        "model={ resnet { depth: 18 width: 0 } }", "model.mlp.batch_norm_momentum=1.5",
+        "model.mlp.batch_norm_epsilon=0", "model={ convnet { block { channels: 8 } batch_norm_epsilon: -1 } }",
+        "model={ resnet { depth: 18 batch_norm_momentum: -0.1 } }"}) {
     const Checked checked = check_text(kSample, "job.pbtxt", std::vector<std::string>{field}, "/data");
     ASSERT_EQ(checked.diagnostics.size(), 1u) << field;
     try {

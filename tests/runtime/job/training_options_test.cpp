@@ -86,13 +86,17 @@ TEST(Defaults, OfSchedulesAreThoseOfTheirOptions) {
 
 TEST(Translation, TakesEveryFieldOfPrecision) {
   const Amp amp = resolved(R"(amp { opt_level: O3 dtype: BF16 keep_batch_norm_fp32: true master_weights: true
+      cast_model_type: BF16 autocast: true cast_model_outputs: FP16
       loss_scale { init: 8 growth_factor: 3 backoff_factor: 0.25 growth_interval: 7 min: 2 max: 64
                    max_consecutive_skips: 5 dynamic: false } })")
                       .amp();
   EXPECT_EQ(amp_options(amp), (amp::AmpOptions{.opt_level = amp::OptLevel::kO3,
                                                .dtype = DType::kBFloat16,
                                                .keep_batch_norm_fp32 = true,
-                                               .master_weights = true}));
+                                               .master_weights = true,
+                                               .cast_model_type = DType::kBFloat16,
+                                               .autocast = true,
+                                               .cast_model_outputs = DType::kFloat16}));
   EXPECT_EQ(grad_scaler_options(amp.loss_scale()), (amp::GradScalerOptions{.dynamic = false,
                                                                            .init = 8,
                                                                            .growth_factor = 3,
