@@ -146,7 +146,8 @@ namespace {
 void record_results(std::span<const Tensor> results, std::string_view name, const std::vector<Tensor>& inputs,
                     Backward backward) {
   if (record_observer != nullptr) record_observer->recorded(name, {results.begin(), results.end()}, inputs);
-  if (std::ranges::none_of(inputs, is_recorded)) return;
+  const auto is_differentiable = [](const Tensor& result) { return is_floating(result.dtype()); };
+  if (std::ranges::none_of(inputs, is_recorded) || std::ranges::none_of(results, is_differentiable)) return;
   std::vector<std::shared_ptr<Meta>> metas;
   metas.reserve(inputs.size());
   for (const Tensor& input : inputs) metas.push_back(is_recorded(input) ? input.autograd_meta() : nullptr);

@@ -159,8 +159,8 @@ class Node : public std::enable_shared_from_this<Node> {
   bool released_ = false;
 };
 
-/// Makes `result` the result of an operation on `inputs`, if any of them is recorded; otherwise does nothing. `name`
-/// must be a string literal.
+/// Makes `result` the result of an operation on `inputs`, if any of them is recorded and it is floating; otherwise
+/// tells the thread's observer alone. `name` must be a string literal.
 void record(const Tensor& result, std::string_view name, const std::vector<Tensor>& inputs, Backward backward);
 /// The same for an operation with several results, of which integer ones have no gradient.
 void record(const std::vector<Tensor>& results, std::string_view name, const std::vector<Tensor>& inputs,

@@ -22,8 +22,6 @@ using autograd::SavedTensor;
 
 namespace {
 
-DType loss_dtype(const Tensor& x) { return x.dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32; }
-
 double weight_of(const LossOptions& options, std::int64_t samples, double elements_per_sample) {
   const double divisor =
       options.divisor > 0 ? options.divisor : static_cast<double>(std::max<std::int64_t>(samples, 1));
@@ -126,8 +124,8 @@ Tensor cross_entropy(const Tensor& input, const Tensor& targets, const LossOptio
                      describe(targets));
   }
   const Tensor classes = targets.reshaped({rows});
-  const Tensor loss = Tensor::empty({}, loss_dtype(x), x.device());
-  const Tensor log_sum_exp = Tensor::empty({rows}, loss_dtype(x), x.device());
+  const Tensor loss = Tensor::empty({}, wide_of(x.dtype()), x.device());
+  const Tensor log_sum_exp = Tensor::empty({rows}, wide_of(x.dtype()), x.device());
   const double smoothing = options.label_smoothing;
   kernels::backend(x.device()).cross_entropy(x, classes, smoothing, weight, loss, log_sum_exp);
   autograd::record(
@@ -138,15 +136,14 @@ Tensor cross_entropy(const Tensor& input, const Tensor& targets, const LossOptio
 
 Tensor mse(const Tensor& input, const Tensor& target_in, const LossOptions& options) {
   // Differences of 16-bit values need more than their precision: float32 even outside autocast.
-  const Tensor in = amp::autocast(amp::Op::kMse, input);
-  const Tensor x = is_reduced(in.dtype()) ? autograd::cast(in, DType::kFloat32) : in;
+  const Tensor x = widened(amp::autocast(amp::Op::kMse, input));
   const Tensor target = autograd::cast(amp::autocast(amp::Op::kMse, target_in), x.dtype());
   if (x.shape() != target.shape()) throw ShapeError("mse of " + describe(x) + " and " + describe(target));
   const std::int64_t samples = x.shape().rank() == 0 ? 1 : x.size(0);
   double elements = 1;
   for (int d = 1; d < x.shape().rank(); ++d) elements *= static_cast<double>(x.size(d));
   const double weight = weight_of(options, samples, std::max(elements, 1.0));
-  const Tensor loss = Tensor::empty({}, loss_dtype(x), x.device());
+  const Tensor loss = Tensor::empty({}, wide_of(x.dtype()), x.device());
   kernels::backend(x.device()).mse(x, target, weight, loss);
   autograd::record(loss, name_of(amp::Op::kMse), {x, target},
                    both_of(MeanSquare{SavedTensor::in_graph(x), SavedTensor::in_graph(target), weight}));

@@ -22,7 +22,9 @@ namespace {
 /// Along which dimension kernels work: the last one, or the middle of three.
 enum class Along { kLast, kMiddle };
 
-Tensor sum_along(const Tensor& x, Along along) { return sum_to(x, x.shape().with(along == Along::kLast ? -1 : 1, 1)); }
+Tensor sum_along(const Tensor& x, Along along) {
+  return along == Along::kLast ? sum_of_rows(x) : sum_to(x, x.shape().with(1, 1));
+}
 
 Tensor gradient_along(const Tensor& y, const Tensor& dy, Along along) { return y * (dy - sum_along(y * dy, along)); }
 

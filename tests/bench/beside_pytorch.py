@@ -81,7 +81,8 @@ def table(bin_dir, suite_name, only, rounds):
             continue
         found = compare(suite, bin_dir / f"{suite_name}_bench", name, rounds)
         dtypes = list(dict.fromkeys(dtype for _, dtype in found))
-        if heading is None:
+        if heading != dtypes:
+            print(end="" if heading is None else "\n")
             heading = dtypes
             print(f"| case | {' | '.join(heading)} |\n|---|{'---|' * len(heading)}")
         for figure in dict.fromkeys(figure for figure, _ in found):

@@ -22,8 +22,8 @@ MOVEMENT = {
     "heads/8x128x8x64": lambda x: x.permute(0, 2, 1, 3).contiguous(),
     "channels_first/8x32x32x64": lambda x: x.permute(0, 3, 1, 2).contiguous(),
     "channels_last/8x64x32x32": lambda x: x.permute(0, 2, 3, 1).contiguous(),
-    "cat_first/1024x128": lambda x: torch.cat((x, x), 0),
-    "cat_last/1024x128": lambda x: torch.cat((x, x), 1),
+    "cat_first/1024x128": lambda x, y: torch.cat((x, y), 0),
+    "cat_last/1024x128": lambda x, y: torch.cat((x, y), 1),
     "slice_last/1024x256": lambda x: x[:, 32:224].contiguous(),
     "index_select/1000x128": lambda x: x.index_select(0, ROWS),
     "gather/2048x64": lambda x: x.gather(1, PLACES),
@@ -48,7 +48,7 @@ def cases():
         function, *shapes = name.split("/")
         yield name, (getattr(torch, function), list(map(sizes, shapes)))
     for name, operation in MOVEMENT.items():
-        yield name, (operation, [sizes(name.split("/")[1])])
+        yield name, (operation, [sizes(name.split("/")[1])] * operation.__code__.co_argcount)
     for shape, targets in CROSS_ENTROPIES.items():
         yield f"cross_entropy/{shape}", (lambda x, targets=targets: F.cross_entropy(x, targets), [sizes(shape)])
     for name, loss in LOSSES.items():

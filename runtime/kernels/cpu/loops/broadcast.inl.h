@@ -195,6 +195,9 @@ void transform_runs(std::int64_t begin, std::int64_t total, Output out, F f, con
   transform_broadcast(begin + done, total - done, out.from(done), f, x, repeated);
 }
 
+/// Whether the operand's elements lie as those of the output do.
+bool is_whole(const Operand& operand) { return operand.walk->is_whole(operand.number); }
+
 /// Whether the operand repeats an element over a last dimension long enough for transform_runs().
 bool repeats(const Operand& operand) {
   const BroadcastWalk& walk = *operand.walk;
@@ -204,6 +207,10 @@ bool repeats(const Operand& operand) {
 
 void binary(Binary which, const Operand& a, const Operand& b, Output out, std::int64_t begin, std::int64_t n) {
   visit_binary(which, [&]<class Function>(Function) {
+    if (is_whole(a) && is_whole(b)) {
+      return transform(
+          n, out, [](float x, float y) { return Function::value(x, y); }, a.in.from(begin), b.in.from(begin));
+    }
     // Of a power with one exponent for all of a loop GCC makes no vector code.
     if constexpr (Function::kBinary != Binary::kPow) {
       if (repeats(b)) {
@@ -252,16 +259,17 @@ void select_broadcast(const std::uint8_t* condition, const Operand& a, const Ope
 
 void ternary(const TernaryFunction& which, const Operand& a, const Operand& b, const Operand& c, Output out,
              std::int64_t begin, std::int64_t n) {
-  const auto is_whole = [](const Operand& operand) { return operand.walk->is_whole(operand.number); };
+  const bool are_whole = is_whole(a) && is_whole(b) && is_whole(c);
   if (which.kind == Ternary::kWhere && is_whole(a)) {
     const auto* condition = static_cast<const std::uint8_t*>(a.in.data) + begin;
-    if (!is_whole(b) || !is_whole(c)) return select_broadcast(condition, b, c, out, begin, n);
+    if (!are_whole) return select_broadcast(condition, b, c, out, begin, n);
     const auto select_bits = size_of(out.dtype) == 2 ? select<std::uint16_t> : select<std::uint32_t>;
     return select_bits(condition, b.in.from(begin).data, c.in.from(begin).data, out.data, n);
   }
   visit_ternary(which, [&]<class Function>(Function function) {
-    transform_broadcast(
-        begin, n, out, [function](float x, float y, float z) { return function.value(x, y, z); }, a, b, c);
+    const auto value = [function](float x, float y, float z) { return function.value(x, y, z); };
+    if (are_whole) return transform(n, out, value, a.in.from(begin), b.in.from(begin), c.in.from(begin));
+    transform_broadcast(begin, n, out, value, a, b, c);
   });
 }
 
@@ -274,7 +282,7 @@ void binary_with_number(Binary which, Input x, float number, bool number_first, 
   if (which == Binary::kPow && !number_first) {
     const bool done = visit_plain_power(static_cast<double>(number), [&]<class F>(F) {
       transform(
-          total, out, [](float v) { return F{}(v); }, Reader(x));
+          total, out, [](float v) { return F{}(v); }, x);
     });
     if (done) return;
   }
@@ -285,9 +293,9 @@ void binary_with_number(Binary which, Input x, float number, bool number_first, 
   visit_binary(which, [&]<class Function>(Function) {
     constexpr auto kValue = [](float a, float b) { return Function::value(a, b); };
     if (number_first) {
-      transform(total, out, kValue, same, Reader(x));
+      transform_blocks(total, out, kValue, same, Reader(x));
     } else {
-      transform(total, out, kValue, Reader(x), same);
+      transform_blocks(total, out, kValue, Reader(x), same);
     }
   });
 }

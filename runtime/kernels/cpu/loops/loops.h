@@ -226,6 +226,12 @@ struct Loops {
   decltype(&kernels::rank_reduce) rank_reduce;
 
   // Structure.
+  /// Lines of so many bytes, which lie strides of so many bytes apart.
+  void (*copy_lines)(const void* in, std::int64_t in_stride, void* out, std::int64_t out_stride, std::int64_t bytes,
+                     std::int64_t lines);
+  /// out [lines, bytes]: those of `in` [.., bytes] at the indices.
+  void (*pick_lines)(const void* in, const std::int64_t* indices, std::int64_t bytes, std::int64_t lines, void* out);
+  void (*pick_pixels)(const void* in, const std::int32_t* indices, std::int64_t bytes, std::int64_t lines, void* out);
   /// out [columns, rows] = in [rows, columns] transposed, of elements of so many bytes. Strides in elements, from row
   /// to row.
   void (*transpose)(const void* in, std::int64_t in_stride, void* out, std::int64_t out_stride, std::int64_t rows,

@@ -304,7 +304,7 @@ void cross_entropy_backward(Input logits, const std::int64_t* targets, float smo
 
 void mse_backward(Input x, Input target, float factor, Output dx, std::int64_t n) {
   transform(
-      n, dx, [factor](float v, float t) { return factor * (v - t); }, Reader(x), Reader(target));
+      n, dx, [factor](float v, float t) { return factor * (v - t); }, x, target);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "runtime/kernels/cpu/loops/block.inl.h"
 #include "runtime/kernels/cpu/loops/broadcast.inl.h"
 #include "runtime/kernels/cpu/loops/channels.inl.h"
+#include "runtime/kernels/cpu/loops/copy.inl.h"
 #include "runtime/kernels/cpu/loops/dim_reductions.inl.h"
 #include "runtime/kernels/cpu/loops/elementwise.inl.h"
 #include "runtime/kernels/cpu/loops/lanes.inl.h"
@@ -68,6 +69,9 @@ const Loops kLoops{
     .lamb_weights = lamb_weights,
     .novograd_step = novograd_step,
     .rank_reduce = rank_reduce,
+    .copy_lines = copy_lines,
+    .pick_lines = pick_lines<std::int64_t>,
+    .pick_pixels = pick_lines<std::int32_t>,
     .transpose = transpose,
     .sum_columns = sum_columns,
     .sum_lines = sum_lines,

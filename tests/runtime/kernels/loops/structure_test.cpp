@@ -114,7 +114,7 @@ TYPED_TEST(StructureLoops, ScansMatchTheReference) {
 
 TYPED_TEST(StructureLoops, TranspositionsAreTheReferences) {
   for (const Shape& shape : {Shape{1, 1, 1}, Shape{2, 3, 5}, Shape{1, 64, 64}, Shape{2, 65, 33}, Shape{1, 300, 3},
-                             Shape{3, 3, 300}, Shape{33, 2, 70}, Shape{0, 2, 3}}) {
+                             Shape{3, 3, 300}, Shape{33, 2, 70}, Shape{1, 2048, 33}, Shape{0, 2, 3}}) {
     for (const std::array<int, 3>& order : {std::array{0, 2, 1}, {2, 1, 0}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}}) {
       for (const DType dtype : {this->kDType, DType::kUInt8, DType::kInt64}) {
         const Tensor x = random_tensor(shape, dtype, 1, 0, 250);
@@ -184,6 +184,29 @@ TYPED_TEST(StructureLoops, IndexingMatchesTheReference) {
           },
           this->bounds(300));
     }
+  }
+}
+
+TYPED_TEST(StructureLoops, LinesOfEveryLengthAreTheReferences) {
+  for (std::int64_t n = 1; n < 150; ++n) {
+    SCOPED_TRACE(n);
+    const Tensor x = this->random({1, 6, n}, 1), indices = random_tensor({9}, DType::kInt64, 3, 0, 6);
+    this->expect_matches_reference(
+        [&](const auto& on) {
+          const Tensor picked = on.empty({1, 9, n}), beside = on.copy(this->random({6, 151}, 2));
+          on->gather(on(x), on(indices), picked);
+          on->copy_strided(on(x), {.strides = {n, 1}}, {6, n}, beside, {.offset = 1, .strides = {151, 1}});
+          return std::vector{picked, beside};
+        },
+        {});
+  }
+}
+
+TYPED_TEST(StructureLoops, IndicesOutOfRangeAreRefused) {
+  const Tensor x = this->random({1, 6, 1}, 1), y = Tensor::empty({1, 3, 1}, this->kDType);
+  for (const std::int64_t bad : {-1, 6}) {
+    EXPECT_THROW(backend(kCpu).gather(x, Tensor::from<std::int64_t>({0, bad, 5}, {1, 3, 1}), y), UsageError);
+    EXPECT_THROW(backend(kCpu).gather(x, Tensor::from<std::int64_t>({0, bad, 5}, {3}), y), UsageError);
   }
 }
 
