@@ -40,7 +40,7 @@ void softmax_backward(const Tensor& y, bool log, const Tensor& dy, const Tensor&
 /// than once, so that it should fit the cache, and has few enough columns for a loop.
 template <class F>
 void for_each_tile(const checks::Middle& extents, F f) {
-  constexpr std::int64_t kElements = 65536;
+  constexpr std::int64_t kElements = 131072;
   constexpr std::int64_t kFewest = 64;
   constexpr std::int64_t kMost = 512;
   const std::int64_t wanted = std::clamp(kElements / extents.n, kFewest, kMost) / kFewest * kFewest;

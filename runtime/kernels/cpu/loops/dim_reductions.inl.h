@@ -115,21 +115,21 @@ constexpr std::int64_t kShortLinesAtOnce = kBlock / kShortLine;
 
 /// columns [n, kShortLinesAtOnce] = lines [kShortLinesAtOnce, n] transposed.
 void transpose_short_lines(const float* lines, std::int64_t n, float (*columns)[kShortLinesAtOnce]) {
-  constexpr int kTile = Quarter<float>::kCount;
-  if (n < kTile) {
+  constexpr int kSide = Quarter<float>::kCount;
+  if (n < kSide) {
     for (std::int64_t k = 0; k < n; ++k) {
       for (std::int64_t line = 0; line < kShortLinesAtOnce; ++line) columns[k][line] = lines[line * n + k];
     }
     return;
   }
   // The last tile may repeat columns of the one before it.
-  for (std::int64_t next = 0; next < n; next += kTile) {
-    const std::int64_t k = std::min(next, n - kTile);
-    for (std::int64_t line = 0; line < kShortLinesAtOnce; line += kTile) {
-      Quarter<float>::Vector tile[kTile];
-      for (int i = 0; i < kTile; ++i) std::memcpy(&tile[i], lines + (line + i) * n + k, sizeof(tile[i]));
+  for (std::int64_t next = 0; next < n; next += kSide) {
+    const std::int64_t k = std::min(next, n - kSide);
+    for (std::int64_t line = 0; line < kShortLinesAtOnce; line += kSide) {
+      Quarter<float>::Vector tile[kSide];
+      for (int i = 0; i < kSide; ++i) std::memcpy(&tile[i], lines + (line + i) * n + k, sizeof(tile[i]));
       transpose_vectors<float>(tile);
-      for (int i = 0; i < kTile; ++i) std::memcpy(columns[k + i] + line, &tile[i], sizeof(tile[i]));
+      for (int i = 0; i < kSide; ++i) std::memcpy(columns[k + i] + line, &tile[i], sizeof(tile[i]));
     }
   }
 }
