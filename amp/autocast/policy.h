@@ -49,6 +49,8 @@ enum class Op : std::uint8_t {
   kTripletMargin,
   kCosineEmbedding,
   kPoissonNll,
+  kMultiMargin,
+  kMultilabelMargin,
   kDice,
   kBinaryCrossEntropy,
   // pointwise
@@ -237,6 +239,10 @@ inline OpRow row_of(Op op) {
       return {"cosine_embedding", CastPolicy::kFloat32};
     case Op::kPoissonNll:
       return {"poisson_nll", CastPolicy::kFloat32};
+    case Op::kMultiMargin:
+      return {"multi_margin", CastPolicy::kFloat32};
+    case Op::kMultilabelMargin:
+      return {"multilabel_margin", CastPolicy::kFloat32};
     case Op::kDice:
       return {"dice", CastPolicy::kFloat32};
     case Op::kBinaryCrossEntropy:

@@ -53,6 +53,8 @@ const std::map<Op, CastPolicy> kExpected = {
     {Op::kTripletMargin, CastPolicy::kFloat32},
     {Op::kCosineEmbedding, CastPolicy::kFloat32},
     {Op::kPoissonNll, CastPolicy::kFloat32},
+    {Op::kMultiMargin, CastPolicy::kFloat32},
+    {Op::kMultilabelMargin, CastPolicy::kFloat32},
     {Op::kDice, CastPolicy::kFloat32},
     {Op::kBinaryCrossEntropy, CastPolicy::kRefused},
     // pointwise

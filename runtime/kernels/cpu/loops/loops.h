@@ -49,6 +49,19 @@ struct Operand {
   int number;  ///< of the walk's operands
 };
 
+/// Targets of a cross entropy whose classes and rows have weights; a row of weight 0 counts for nothing.
+struct WeightedTargets {
+  const std::int64_t* classes;  ///< [rows]
+  const float* row_weights;     ///< [rows]
+  const float* class_weights;   ///< [channels]
+  float sum_of_class_weights;
+  float smoothing;
+
+  WeightedTargets from(std::int64_t row) const {
+    return {classes + row, row_weights + row, class_weights, sum_of_class_weights, smoothing};
+  }
+};
+
 /// The most columns that a loop reduces at once: their sums stay in the cache.
 inline constexpr std::int64_t kMostColumns = 2048;
 
@@ -156,6 +169,10 @@ struct Loops {
   /// dlogits = factor * (softmax - smoothed target)
   void (*cross_entropy_backward)(Input logits, const std::int64_t* targets, float smoothing, const float* log_sum_exp,
                                  float factor, Output dlogits, std::int64_t rows, std::int64_t channels);
+  double (*weighted_cross_entropy)(Input logits, const WeightedTargets& targets, float* log_sum_exp, std::int64_t rows,
+                                   std::int64_t channels);
+  void (*weighted_cross_entropy_backward)(Input logits, const WeightedTargets& targets, const float* log_sum_exp,
+                                          float factor, Output dlogits, std::int64_t rows, std::int64_t channels);
   /// dx = factor * (x - target)
   void (*mse_backward)(Input x, Input target, float factor, Output dx, std::int64_t n);
 

@@ -20,6 +20,7 @@
 #include "runtime/kernels/cpu/loops/transpose.inl.h"
 #include "runtime/kernels/cpu/loops/unary.inl.h"
 #include "runtime/kernels/cpu/loops/upsampling.inl.h"
+#include "runtime/kernels/cpu/loops/weighted_cross_entropy.inl.h"
 
 namespace lockstep::kernels::cpu::LOCKSTEP_ISA {
 
@@ -44,6 +45,8 @@ const Loops kLoops{
     .softmax_backward = softmax_backward,
     .cross_entropy = cross_entropy,
     .cross_entropy_backward = cross_entropy_backward,
+    .weighted_cross_entropy = weighted_cross_entropy,
+    .weighted_cross_entropy_backward = weighted_cross_entropy_backward,
     .mse_backward = mse_backward,
     .attention = attention,
     .attention_backward = attention_backward,
