@@ -107,7 +107,7 @@ struct AttentionHead {
   static constexpr std::int64_t kKeys = 96;
   /// Floats that one call may use beside its results, whatever the numbers of queries and keys.
   static std::int64_t scratch(std::int64_t channels, std::int64_t value_channels) {
-    return 2 * kKeys * kQueries + 6 * (kQueries + kKeys) * (channels + value_channels + 16);
+    return 3 * kKeys * kQueries + 6 * (kQueries + kKeys) * (channels + value_channels + 16);
   }
 
   Input q, k, v;
@@ -118,6 +118,8 @@ struct AttentionHead {
   const bool* allowed;
   Input bias;
   std::int64_t mask_step;
+  /// Its first element is that of query 0 and key 0 of this head; the key's position is added already.
+  AttentionDropout dropout;
 };
 
 /// What the backward pass of a head reads beside it, and what it writes where there is data.
