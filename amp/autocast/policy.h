@@ -147,6 +147,9 @@ enum class Op : std::uint8_t {
   kEinsum,
   kDot,
   kTensordot,
+  kVdot,
+  kBilinear,
+  kDist,
 };
 
 enum class CastPolicy : std::uint8_t {
@@ -433,6 +436,12 @@ inline OpRow row_of(Op op) {
       return {"dot", CastPolicy::kPromote};
     case Op::kTensordot:
       return {"tensordot", CastPolicy::kPromote};
+    case Op::kVdot:
+      return {"vdot", CastPolicy::kPromote};
+    case Op::kBilinear:
+      return {"bilinear", CastPolicy::kPromote};
+    case Op::kDist:
+      return {"dist", CastPolicy::kFloat32};
   }
   throw UsageError("an operation without a row in the policy table");
 }

@@ -151,6 +151,9 @@ const std::map<Op, CastPolicy> kExpected = {
     {Op::kEinsum, CastPolicy::kLowerPrecision},
     {Op::kDot, CastPolicy::kPromote},
     {Op::kTensordot, CastPolicy::kPromote},
+    {Op::kVdot, CastPolicy::kPromote},
+    {Op::kBilinear, CastPolicy::kPromote},
+    {Op::kDist, CastPolicy::kFloat32},
 };
 
 /// How many operations there are: a number behind the last one has no row.
