@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations of one's own, with a backward of their own: one that runs under autocast as it is, and one that needs
-// float32. A network made of them is trained. Ends with 0 when it has learned.
+// The custom functions of PyTorch's notes: MyMM runs under autocast as its caller does, MyFloat32Func needs float32
+// whatever its caller does. A network made of them is trained. Ends with 0 when it has learned.
 #include <lockstep/lockstep.h>
 
 #include <cstdio>
 
 using namespace lockstep;
 
-/// Every row of x [n, k] times gain [k].
-struct Rows : autograd::Function<Rows> {
-  static Tensor forward(autograd::FunctionContext& context, const Tensor& x, const Tensor& gain) {
-    context.save_for_backward({x, gain});
-    return x * gain;
+/// custom_fwd and custom_bwd are what every Function does: backward() runs in the autocast state of forward().
+struct MyMM : autograd::Function<MyMM> {
+  static Tensor forward(autograd::FunctionContext& context, const Tensor& a, const Tensor& b) {
+    context.save_for_backward({a, b});
+    return ops::matmul(a, b);
   }
   static std::vector<Tensor> backward(autograd::FunctionContext& context, const std::vector<Tensor>& grads) {
     const auto saved = context.saved_tensors();
-    return {grads[0] * saved[1],
-            context.needs_input_grad(1) ? ops::sum_to(grads[0] * saved[0], saved[1].shape()) : Tensor()};
+    return {ops::matmul(grads[0], false, saved[1], true), ops::matmul(saved[0], true, grads[0], false)};
   }
 };
 
-/// x^2, whose range float16 lacks: under autocast its input is cast, and autocast is off inside.
-struct Square : autograd::Function<Square> {
+/// custom_fwd(cast_inputs=torch.float32): under autocast its input is cast, and autocast is off inside. Computes x^2,
+/// whose range float16 lacks.
+struct MyFloat32Func : autograd::Function<MyFloat32Func> {
   static constexpr DType kCastInputs = DType::kFloat32;
-  static Tensor forward(autograd::FunctionContext& context, const Tensor& x) {
-    context.save_for_backward({x});
-    return x * x;
+  static Tensor forward(autograd::FunctionContext& context, const Tensor& input) {
+    context.save_for_backward({input});
+    return input * input;
   }
   static std::vector<Tensor> backward(autograd::FunctionContext& context, const std::vector<Tensor>& grads) {
     return {grads[0] * context.saved_tensors()[0] * 2};
@@ -33,10 +33,9 @@ struct Square : autograd::Function<Square> {
 };
 
 struct Network : nn::Module {
-  Tensor gain = add_parameter("gain", {32}, nn::ParameterKind::kWeight, nn::Initializer::constant(1));
-  nn::Linear& in = add_module<nn::Linear>("in", 8, 32);
+  Tensor weight = add_parameter("weight", {8, 32}, nn::ParameterKind::kWeight, nn::Initializer::uniform(0.35));
   nn::Linear& out = add_module<nn::Linear>("out", 32, 4);
-  Tensor forward(const Tensor& x) override { return out.forward(Square::apply(Rows::apply(in.forward(x), gain))); }
+  Tensor forward(const Tensor& x) override { return out.forward(MyFloat32Func::apply(MyMM::apply(x, weight))); }
 };
 
 int main() try {

@@ -9,7 +9,7 @@
 #include "runtime/checkpoint/safetensors.h"
 #include "runtime/checkpoint/store.h"
 #include "runtime/job/job.h"
-#include "runtime/train/compute_environment.h"
+#include "runtime/step/compute_environment.h"
 
 namespace lockstep::launcher {
 
@@ -51,28 +51,42 @@ Json inspect_safetensors(const fs::path& path) {
   return result;
 }
 
+/// The value of the one part of a kind, or those of several by their names. `value_of` takes a part's number.
+template <class Named, class ValueOf>
+Json by_name(const Named& parts, const ValueOf& value_of) {
+  if (parts.size() == 1 && parts[0].name().empty()) return value_of(0);
+  Json values = Json::object();
+  for (int i = 0; i < parts.size(); ++i) values[parts[i].name()] = value_of(i);
+  return values;
+}
+
+Json describe_scaler(const checkpoint::ScalerState& scaler) {
+  return {{"enabled", scaler.enabled()},
+          {"scale", scaler.scale()},
+          {"growth_tracker", scaler.growth_tracker()},
+          {"growth_interval", scaler.growth_interval()},
+          {"consecutive_skips", scaler.consecutive_skips()},
+          {"skipped_steps", scaler.skipped_steps()}};
+}
+
 Json describe_state(const checkpoint::TrainingState& state) {
-  const checkpoint::ScalerState& scaler = state.scaler();
+  const auto& models = state.bucket_plan();
+  const auto& optimizers = state.schedule();
   return {
       {"lockstep_version", state.lockstep_version()},
       {"job", state.job().name()},
       {"job_hash", state.job_hash()},
       {"step", state.step()},
-      {"applied_steps", state.applied_steps()},
+      {"applied_steps", by_name(optimizers, [&](int i) { return optimizers[i].applied_steps(); })},
       {"epoch", state.epoch()},
       {"sampler",
        {{"seed", state.sampler().seed()}, {"epoch", state.sampler().epoch()}, {"cursor", state.sampler().cursor()}}},
       {"world_size", state.world_size()},
-      {"optimizer", state.optimizer()},
-      {"scaler",
-       {{"enabled", scaler.enabled()},
-        {"scale", scaler.scale()},
-        {"growth_tracker", scaler.growth_tracker()},
-        {"growth_interval", scaler.growth_interval()},
-        {"consecutive_skips", scaler.consecutive_skips()},
-        {"skipped_steps", scaler.skipped_steps()}}},
-      {"weights_digest", state.weights_digest()},
-      {"environment", Json::parse(train::to_json(state.environment()))}};
+      {"optimizer", by_name(optimizers, [&](int i) { return i < state.optimizer_size() ? state.optimizer(i) : ""; })},
+      {"scaler", by_name(state.scaler(), [&](int i) { return describe_scaler(state.scaler(i)); })},
+      {"weights_digest",
+       by_name(models, [&](int i) { return i < state.weights_digest_size() ? state.weights_digest(i) : ""; })},
+      {"environment", Json::parse(step::to_json(state.environment()))}};
 }
 
 Json inspect_checkpoint(const fs::path& path) {

@@ -48,17 +48,33 @@ std::string environment_lines(const Json& environment) {
   return text.empty() ? "" : line("computed with", text);
 }
 
+/// A value, or those of several parts: "generator adam, critic sgd".
+std::string of_parts(const Json& value) {
+  if (!value.is_object()) return str(value);
+  std::string text;
+  for (const auto& [name, of_part] : value.items()) text += (text.empty() ? "" : ", ") + name + " " + str(of_part);
+  return text.empty() ? "none" : text;
+}
+
+std::string scaler_line(const std::string& title, const Json& scaler) {
+  return line(title, str(scaler["scale"]) + ", " + str(scaler["growth_tracker"]) + " of " +
+                         str(scaler["growth_interval"]) + " good steps to its growth, " + str(scaler["skipped_steps"]) +
+                         " steps skipped (" + str(scaler["consecutive_skips"]) + " in a row now)");
+}
+
+std::string scaler_lines(const Json& scaler) {
+  if (scaler.contains("scale")) return scaler_line("loss scale", scaler);
+  std::string text;
+  for (const auto& [name, of_part] : scaler.items()) text += scaler_line("scale of " + name, of_part);
+  return text;
+}
+
 std::string state_lines(const Json& state) {
-  const Json& scaler = state["scaler"];
   return line("job", str(state["job"]) + ", hash " + str(state["job_hash"])) +
-         line("step", str(state["step"]) + ", " + str(state["applied_steps"]) + " of them applied") +
+         line("step", str(state["step"]) + ", " + of_parts(state["applied_steps"]) + " of them applied") +
          line("epoch", str(state["epoch"]) + ", " + str(state["sampler"]["cursor"]) + " samples into it") +
-         line("world size", str(state["world_size"])) + line("optimizer", str(state["optimizer"])) +
-         line("loss scale", str(scaler["scale"]) + ", " + str(scaler["growth_tracker"]) + " of " +
-                                str(scaler["growth_interval"]) + " good steps to its growth, " +
-                                str(scaler["skipped_steps"]) + " steps skipped (" + str(scaler["consecutive_skips"]) +
-                                " in a row now)") +
-         line("weights", str(state["weights_digest"])) +
+         line("world size", str(state["world_size"])) + line("optimizer", of_parts(state["optimizer"])) +
+         scaler_lines(state["scaler"]) + line("weights", of_parts(state["weights_digest"])) +
          line("written by", "lockstep " + str(state["lockstep_version"])) + environment_lines(state["environment"]);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "amp/autocast/operation_trace.h"
 
+#include <algorithm>
 #include <ranges>
 #include <utility>
 
@@ -72,22 +73,24 @@ OperationTrace::~OperationTrace() {
 }
 
 std::vector<TracedOperation> OperationTrace::operations() {
-  finish({}, {});
+  while (!pending_.empty()) finish({}, {});
   return operations_;
 }
 
 void OperationTrace::asked(Op op, const Tensor& input, DType dtype, bool casts) {
-  // An operation that is made of others has asked as well as they.
-  if (pending_ && pending_->op != op) finish({}, {});
-  if (!pending_) pending_ = Pending{op, scope_(), decided_by(op), {}, {}};
-  std::vector<Question>& questions = pending_->questions;
+  if (!asking() || pending_.back().op != op) {
+    if (!pending_.empty()) pending_.back().runs_others = true;
+    pending_.push_back({op, operations_.size(), scope_(), decided_by(op)});
+    operations_.emplace_back();
+  }
+  std::vector<Question>& questions = pending_.back().questions;
   // Who first asks for the dtype alone may then have the same tensor cast.
   if (!questions.empty() && !questions.back().casts && questions.back().input.is(input)) questions.pop_back();
   questions.push_back({input, dtype, casts});
 }
 
 void OperationTrace::note_cast(const Tensor& from, DType to) {
-  if (!pending_) {
+  if (!asking()) {
     operations_.push_back({.layer = scope_(),
                            .name = "cast",
                            .inputs = {from.dtype()},
@@ -96,20 +99,26 @@ void OperationTrace::note_cast(const Tensor& from, DType to) {
                            .casts = {{parameter_of(from), from.dtype(), to, "cast"}}});
     return;
   }
-  for (Question& question : pending_->questions) {
+  for (Question& question : pending_.back().questions) {
     if (question.casts && !question.cast && question.input.is(from) && question.dtype == to) {
       question.cast = true;
       return;
     }
   }
-  pending_->other_casts.push_back({parameter_of(from), from.dtype(), to, "cast"});
+  pending_.back().other_casts.push_back({parameter_of(from), from.dtype(), to, "cast"});
 }
 
 void OperationTrace::recorded(std::string_view name, const std::vector<Tensor>& results,
                               const std::vector<Tensor>& inputs) {
   if (name == "cast") return note_cast(inputs.front(), results.front().dtype());
-  if (pending_ && name_of(pending_->op) == name) return finish(results, inputs);
-  finish({}, {});
+  const auto asked = std::ranges::find_if(pending_.rbegin(), pending_.rend(),
+                                          [name](const Pending& pending) { return name_of(pending.op) == name; });
+  if (asked != pending_.rend()) {
+    const auto depth = static_cast<std::size_t>(pending_.rend() - asked);
+    while (pending_.size() > depth) finish({}, {});
+    return finish(results, inputs);
+  }
+  if (!pending_.empty()) pending_.back().runs_others = true;
   operations_.push_back({.layer = layer_of(scope_(), inputs),
                          .name = std::string(name),
                          .inputs = dtypes_of(inputs),
@@ -119,9 +128,8 @@ void OperationTrace::recorded(std::string_view name, const std::vector<Tensor>& 
 }
 
 void OperationTrace::finish(const std::vector<Tensor>& results, const std::vector<Tensor>& inputs) {
-  if (!pending_) return;
-  const Pending done = std::move(*pending_);
-  pending_.reset();
+  const Pending done = std::move(pending_.back());
+  pending_.pop_back();
   TracedOperation operation{.layer = {},
                             .name = std::string(name_of(done.op)),
                             .inputs = {},
@@ -150,7 +158,7 @@ void OperationTrace::finish(const std::vector<Tensor>& results, const std::vecto
   read.insert(read.end(), inputs.begin(), inputs.end());
   if (results.empty()) operation.results = {done.questions.front().dtype};
   operation.layer = layer_of(done.scope, read);
-  operations_.push_back(std::move(operation));
+  operations_[done.line] = std::move(operation);
 }
 
 }  // namespace lockstep::amp

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <functional>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,7 +51,8 @@ class OperationTrace final : private autograd::RecordObserver {
 
   /// For the policy table. Null: there is none on this thread.
   static OperationTrace* current();
-  /// `op` has asked in which dtype it reads `input` and was told `dtype`. `casts`: it lets the table cast it.
+  /// `op` has asked in which dtype it reads `input` and was told `dtype`. `casts`: it lets the table cast it. An
+  /// operation asks for all of its inputs before it runs others; one that asks later counts as the next of its kind.
   void asked(Op op, const Tensor& input, DType dtype, bool casts);
 
  private:
@@ -61,21 +62,26 @@ class OperationTrace final : private autograd::RecordObserver {
     bool casts;
     bool cast = false;  ///< that was recorded
   };
+  /// An operation that has asked and is not recorded yet. One that is made of others may never be.
   struct Pending {
     Op op;
+    std::size_t line;  ///< its place in operations_
     std::string scope;
     std::string_view decided;
-    std::vector<Question> questions;
-    std::vector<TracedCast> other_casts;
+    std::vector<Question> questions = {};
+    std::vector<TracedCast> other_casts = {};
+    bool runs_others = false;  ///< another operation came: it has asked for all of its inputs
   };
 
   void recorded(std::string_view name, const std::vector<Tensor>& results, const std::vector<Tensor>& inputs) override;
   void note_cast(const Tensor& from, DType to);
-  /// `inputs`: all that the operation reads, which may be more than it asked for.
+  /// Whether the last one that is pending is still asking.
+  bool asking() const { return !pending_.empty() && !pending_.back().runs_others; }
+  /// Writes the last pending one's line. `inputs`: all that it reads, which may be more than it asked for.
   void finish(const std::vector<Tensor>& results, const std::vector<Tensor>& inputs);
 
   std::function<std::string()> scope_;
-  std::optional<Pending> pending_;
+  std::vector<Pending> pending_;  ///< each one within the one before, or behind one that is never recorded
   std::vector<TracedOperation> operations_;
   OperationTrace* outer_;
   autograd::RecordObserver* outer_observer_;

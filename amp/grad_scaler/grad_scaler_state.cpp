@@ -27,11 +27,14 @@ const json& field_of(const json& state, const char* name, const json* fallback =
   return *fallback;
 }
 
+/// What a message says of a value: a text may nest deeper than a stack is to print it.
+std::string shown(const json& value) { return value.is_number() ? value.dump() : value.type_name(); }
+
 double positive(const json& state, const char* name) {
   const json& value = field_of(state, name);
   const double number = value.is_number() ? value.get<double>() : 0;
   if (!(number > 0) || number > std::numeric_limits<float>::max()) {
-    refuse(fmt::format("\"{}\" must be a positive float32 number, is {}", name, value.dump()));
+    refuse(fmt::format("\"{}\" must be a positive float32 number, is {}", name, shown(value)));
   }
   return number;
 }
@@ -40,7 +43,7 @@ template <class Integer>
 Integer count(const json& state, const char* name, const json* fallback = nullptr) {
   const json& value = field_of(state, name, fallback);
   if (!value.is_number_unsigned() || value.get<std::uint64_t>() > std::numeric_limits<std::int32_t>::max()) {
-    refuse(fmt::format("\"{}\" must be a whole number from 0 to 2147483647, is {}", name, value.dump()));
+    refuse(fmt::format("\"{}\" must be a whole number from 0 to 2147483647, is {}", name, shown(value)));
   }
   return value.get<Integer>();
 }

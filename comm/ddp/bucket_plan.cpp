@@ -7,15 +7,10 @@ namespace lockstep::comm {
 
 namespace {
 
-void require_parameters(const std::vector<std::string>& names, const nn::Arena& arena) {
-  FieldChecks checks;
-  for (const std::string& name : names) {
-    const auto is_it = [&name](const nn::Arena::Slot& slot) { return slot.parameter.name == name; };
-    if (std::ranges::none_of(arena.slots(), is_it)) {
-      checks.error("bucket_ends", "the model has no parameter \"" + name + "\"");
-    }
-  }
-  require_none(checks.problems(), "comm");
+std::vector<std::string> names_in(const nn::Arena& arena) {
+  std::vector<std::string> names;
+  for (const nn::Arena::Slot& slot : arena.slots()) names.push_back(slot.parameter.name);
+  return names;
 }
 
 }  // namespace
@@ -25,7 +20,7 @@ std::vector<Bucket> plan_buckets(const nn::Arena& arena, const DdpOptions& optio
   const auto elements = [element_bytes](double mebibytes) {
     return static_cast<std::int64_t>(mebibytes * 1024 * 1024 / element_bytes);
   };
-  require_parameters(options.bucket_ends, arena);
+  require_bucket_ends(options, names_in(arena));
   const bool by_name = !options.bucket_ends.empty();
   std::vector<Bucket> buckets;
   std::int64_t limit = elements(options.first_bucket_mb);
@@ -47,9 +42,7 @@ std::vector<Bucket> plan_buckets(const nn::Arena& arena, const DdpOptions& optio
 }
 
 BucketPlan describe_plan(const std::vector<Bucket>& buckets, const nn::Arena& arena) {
-  BucketPlan plan{.buckets = buckets, .parameters = {}, .wire_dtype = arena.wire().dtype()};
-  for (const nn::Arena::Slot& slot : arena.slots()) plan.parameters.push_back(slot.parameter.name);
-  return plan;
+  return {.buckets = buckets, .parameters = names_in(arena), .wire_dtype = arena.wire().dtype()};
 }
 
 }  // namespace lockstep::comm

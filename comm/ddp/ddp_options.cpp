@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/ddp/ddp_options.h"
 
+#include <algorithm>
+
 namespace lockstep::comm {
 
 FieldProblems problems_of(const DdpOptions& options) {
@@ -14,6 +16,25 @@ FieldProblems problems_of(const DdpOptions& options) {
     checks.error("wire_dtype", "must be float32, float16 or bfloat16, is " + std::string(name_of(*options.wire_dtype)));
   }
   return checks.problems();
+}
+
+void require_bucket_ends(const DdpOptions& options, const std::vector<std::string>& parameters) {
+  FieldChecks checks;
+  for (const std::string& name : options.bucket_ends) {
+    if (std::ranges::count(parameters, name) == 0) {
+      checks.error("bucket_ends", "the model has no parameter \"" + name + "\"");
+    }
+  }
+  require_none(checks.problems(), "comm");
+}
+
+void require_group(int group, int ranks) {
+  FieldChecks checks;
+  if (group > 0 && ranks % group != 0) {
+    checks.error("sync_batch_norm_group",
+                 "must divide the number of ranks, " + std::to_string(ranks) + ", is " + std::to_string(group));
+  }
+  require_none(checks.problems(), "comm");
 }
 
 std::string describe(const DdpOptions& options) {

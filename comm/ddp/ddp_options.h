@@ -22,7 +22,7 @@ struct DdpOptions {
   /// Of gradients, in memory and on the wire: float32, float16 or bfloat16. Default: the compute dtype.
   std::optional<DType> wire_dtype = {};
   /// Widen 16-bit gradients to float32 while they are reduced; in memory they keep their dtype. Collectives of the CPU
-  /// add in float32 either way; NCCL's round a 16-bit sum at each rank.
+  /// add in float32 either way, and round a 16-bit sum once a machine; NCCL's round it at each rank.
   bool reduce_in_float32 = false;
   bool sync_batch_norm = true;           ///< statistics over the global batch
   int sync_batch_norm_group = 0;         ///< over so many consecutive ranks, which divide the world size; 0: over all
@@ -35,6 +35,11 @@ struct DdpOptions {
 
 /// What DistributedDataParallel refuses; empty where the options can be used.
 FieldProblems problems_of(const DdpOptions& options);
+
+/// Throws FieldError for a name of bucket_ends that is none of the parameters.
+void require_bucket_ends(const DdpOptions& options, const std::vector<std::string>& parameters);
+/// Throws FieldError unless sync_batch_norm_group `group` is 0 or divides the number of ranks.
+void require_group(int group, int ranks);
 
 /// A line a field, "bucket_mb: 25\n", by which ranks compare their options.
 std::string describe(const DdpOptions& options);

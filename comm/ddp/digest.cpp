@@ -23,7 +23,7 @@ std::span<const std::byte> bytes_of(const Tensor& host) {
 std::int64_t hash_of(const Tensor& tensor) {
   Hash128 hash;
   hash.update(bytes_of(tensor.to(kCpu)));
-  return static_cast<std::int64_t>(std::stoull(hash.hex().substr(0, 16), nullptr, 16));
+  return static_cast<std::int64_t>(hash.high64());
 }
 
 }  // namespace

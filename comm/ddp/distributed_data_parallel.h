@@ -117,7 +117,6 @@ class DistributedDataParallel {
   std::shared_ptr<nn::Arena> arena_;
   std::shared_ptr<Communicator> communicator_;
   bool average_;
-  std::optional<Share> share_;          ///< of the last forward pass that recorded a graph
   std::shared_ptr<void> synchronized_;  ///< batch norm, while this lives; null where each rank normalises by itself
   bool one_statistics_ = false;         ///< whether all ranks have the same running statistics
   std::unique_ptr<Reducer> reducer_;

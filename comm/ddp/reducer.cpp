@@ -27,17 +27,18 @@ Reducer::Reducer(std::shared_ptr<nn::Arena> arena, std::shared_ptr<Communicator>
       local_flags_(flags()),
       found_(flags()),
       clean_(flags()) {
-  for (std::size_t i = 0; i < arena_->slots().size(); ++i) {
-    autograd::Meta& meta = autograd::meta_of(arena_->slots()[i].parameter.tensor);
-    meta.on_pass_begin = [this] { begin_pass(); };
-    meta.on_grad_ready = [this, i] { gradient_ready(i); };
-  }
   for (int i = 0; i < (alone() ? 1 : options.reduction_streams); ++i) lanes_.push_back(make_lane(i, options));
   for (std::size_t b = 0; b < buckets_.size(); ++b) {
     for (int i = buckets_[b].first_slot; i < buckets_[b].last_slot; ++i) {
       const nn::Arena::Slot& slot = arena_->slots()[static_cast<std::size_t>(i)];
       segments_[b].push_back({.begin = slot.begin, .end = slot.end});
     }
+  }
+  // Last: the parameters would keep the hooks of a reducer whose construction failed.
+  for (std::size_t i = 0; i < arena_->slots().size(); ++i) {
+    autograd::Meta& meta = autograd::meta_of(arena_->slots()[i].parameter.tensor);
+    meta.on_pass_begin = [this] { begin_pass(); };
+    meta.on_grad_ready = [this, i] { gradient_ready(i); };
   }
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/ddp/sync_batch_norm.h"
 
+#include "comm/ddp/ddp_options.h"
 #include "runtime/nn/layers.h"
 #include "runtime/ops/batch_norm.h"
-#include "runtime/tensor/field_checks.h"
 
 namespace lockstep::comm {
 
@@ -37,12 +37,7 @@ void synchronize(nn::Module& model, ops::StatisticsReducer* reducer) {
 std::shared_ptr<Communicator> channel_of(Communicator& communicator, int group_size) {
   const int world = communicator.size();
   if (group_size == 0 || group_size == world) return communicator.duplicate("sync_batch_norm");
-  if (world % group_size != 0) {
-    FieldChecks checks;
-    checks.error("sync_batch_norm_group",
-                 "must divide the number of ranks, " + std::to_string(world) + ", is " + std::to_string(group_size));
-    require_none(checks.problems(), "comm");
-  }
+  require_group(group_size, world);
   return communicator.split(communicator.rank() / group_size, communicator.rank(), "sync_batch_norm");
 }
 

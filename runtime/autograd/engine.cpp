@@ -64,6 +64,7 @@ class Pass {
     state_.into_slots = wanted_.empty() && !options_.create_graph;
     state_.recorded = options_.create_graph;
     collect();
+    if (options_.create_graph && wanted_.empty()) require_no_slots();
   }
 
   /// `gradients`: one an output.
@@ -112,7 +113,6 @@ class Pass {
     while (!open.empty()) {
       std::shared_ptr<Node> node = std::move(open.back());
       open.pop_back();
-      if (node->released()) node->backward({}, state_);  // throws: this graph was walked before
       for (const std::shared_ptr<Meta>& input : node->inputs()) reach(input);
       order_.push_back(std::move(node));
     }
@@ -121,6 +121,19 @@ class Pass {
     }
     std::ranges::sort(order_, [](const auto& a, const auto& b) { return a->sequence() > b->sequence(); });
     if (!wanted_.empty()) keep_what_is_needed();
+    for (const std::shared_ptr<Node>& node : order_) {
+      if (node->released()) node->backward({}, state_);  // throws: it was walked before
+    }
+  }
+
+  /// A gradient in an arena is numbers, without a graph.
+  void require_no_slots() const {
+    for (const auto& [leaf, uses] : leaf_uses_) {
+      if (!leaf->slot.defined()) continue;
+      throw UsageError("backward() with create_graph into " + (leaf->name.empty() ? "a parameter" : leaf->name) +
+                           ", whose gradient lies in an arena and can have no graph",
+                       "Call autograd::grad() with create_graph: it returns the gradients with their graph.");
+    }
   }
 
   /// Leaves out the operations that lead to no wanted gradient.
@@ -144,7 +157,7 @@ class Pass {
       grads = node.backward(gradients, state_);
       if (options_.create_graph && !node.differentiable()) forbid_second_derivative(node, gradients, grads);
     }
-    const std::vector<std::shared_ptr<Meta>> inputs = node.inputs();
+    const std::vector<std::shared_ptr<Meta>>& inputs = node.inputs();
     if (!options_.retain_graph && !options_.create_graph) node.release();
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       if (!inputs[i]) continue;

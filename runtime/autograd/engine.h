@@ -11,7 +11,7 @@ namespace lockstep::autograd {
 struct BackwardOptions {
   bool retain_graph = false;  ///< keep saved activations, so that the graph can be walked again
   /// Record the backward pass; implies retain_graph. backward() then leaves gradients whose graph holds the leaf that
-  /// holds them, so prefer grad(), which makes no such cycle.
+  /// holds them, so prefer grad(), which makes no such cycle. Into parameters of an arena backward() refuses it.
   bool create_graph = false;
 };
 
@@ -32,9 +32,9 @@ void after_backward(std::function<void()> callback);
 
 /// The gradients of `output` with respect to `inputs` (leaves or results), without touching any leaf's grad(). An input
 /// that output does not depend on gets an undefined tensor. Operations that lead to none of the inputs do not run and
-/// keep what they saved. A gradient has its input's dtype: float32 for a float32
-/// parameter, also where autocast let the operations read its 16-bit compute copy. With create_graph the gradients can
-/// be differentiated again; walking through an operation whose backward cannot throws UsageError naming it.
+/// keep what they saved. A gradient has its input's dtype: float32 for a float32 parameter, also where autocast let the
+/// operations read its 16-bit compute copy. With create_graph the gradients can be differentiated again; walking
+/// through an operation whose backward cannot throws UsageError naming it.
 std::vector<Tensor> grad(const Tensor& output, const std::vector<Tensor>& inputs, const Tensor& grad_output = {},
                          const BackwardOptions& options = {});
 /// The gradients of the sum of several outputs, each weighted by its gradient in `grad_outputs` (one an output, or

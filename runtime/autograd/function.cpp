@@ -18,12 +18,14 @@ std::size_t place_in(const std::vector<Tensor>& tensors, const Tensor& tensor) {
       tensors.begin());
 }
 
-/// What a gradient of zeros is made from.
+/// What a gradient of a tensor looks like.
 struct Like {
   Shape shape;
-  DType dtype;
+  DType dtype = DType::kFloat32;
   Device device;
 };
+
+Like like(const Tensor& tensor) { return {tensor.shape(), tensor.dtype(), tensor.device()}; }
 
 /// Tells a context of its backward pass.
 class Within {
@@ -72,14 +74,14 @@ std::vector<Tensor> FunctionCall::run(std::vector<Tensor> arguments, const DType
   }
   std::vector<Tensor> differentiable;
   std::vector<std::size_t> numbers;  // of each result among those; that of none: their count
-  std::vector<Like> like;
+  std::vector<Like> outputs;
   for (Tensor& result : results) {
     if (!result.defined()) throw UsageError("a Function whose forward() gives an undefined tensor");
     const bool has_none = place_in(context->non_differentiable_, result) < context->non_differentiable_.size();
     // An argument that is handed on keeps its own place in the graph.
     const bool handed_on = place_in(arguments, result) < arguments.size();
     if (handed_on) result = result.detach();
-    like.push_back({result.shape(), result.dtype(), result.device()});
+    outputs.push_back(like(result));
     numbers.push_back(has_none ? static_cast<std::size_t>(-1) : differentiable.size());
     if (!has_none) differentiable.push_back(result);
   }
@@ -95,23 +97,28 @@ std::vector<Tensor> FunctionCall::run(std::vector<Tensor> arguments, const DType
   }
   context->non_differentiable_.clear();
   if (differentiable.empty()) return results;
-  std::vector<DType> dtypes;
-  for (const Tensor& argument : arguments) dtypes.push_back(argument.defined() ? argument.dtype() : DType::kFloat32);
+  std::vector<Like> inputs;
+  for (const Tensor& argument : arguments) inputs.push_back(argument.defined() ? like(argument) : Like{});
   record(differentiable, "function", arguments,
-         {.recorded = [context, backward = std::move(backward), like, numbers, dtypes](const Tensor&,
-                                                                                       const BackwardContext& pass) {
+         {.recorded = [context, backward = std::move(backward), outputs, numbers, inputs](const Tensor&,
+                                                                                          const BackwardContext& pass) {
            std::vector<Tensor> gradients;
-           for (std::size_t i = 0; i < like.size(); ++i) {
+           for (std::size_t i = 0; i < outputs.size(); ++i) {
              Tensor arrived = numbers[i] < pass.gradients().size() ? pass.gradients()[numbers[i]] : Tensor();
-             if (!arrived.defined()) arrived = Tensor::zeros(like[i].shape, like[i].dtype, like[i].device);
+             if (!arrived.defined()) arrived = Tensor::zeros(outputs[i].shape, outputs[i].dtype, outputs[i].device);
              gradients.push_back(std::move(arrived));
            }
            const Within here(context->backward_, pass);
            std::vector<Tensor> grads = backward(*context, gradients);
            for (std::size_t i = 0; i < grads.size() && i < context->recorded_.size(); ++i) {
              if (!pass.needs(i)) grads[i] = {};
+             if (!grads[i].defined()) continue;
+             if (grads[i].shape() != inputs[i].shape) {
+               throw ShapeError("the backward() of a Function gives its argument " + std::to_string(i) + ", of shape " +
+                                inputs[i].shape.str() + ", a gradient of shape " + grads[i].shape().str());
+             }
              // As the argument is: a leaf's gradient has the leaf's dtype.
-             if (grads[i].defined()) grads[i] = cast(grads[i], dtypes[i]);
+             grads[i] = cast(grads[i], inputs[i].dtype);
            }
            return grads;
          }});

@@ -66,7 +66,7 @@ class FunctionCall {
 ///     }
 ///     static std::vector<Tensor> backward(autograd::FunctionContext& context, const std::vector<Tensor>& grads) {
 ///       const std::vector<Tensor> saved = context.saved_tensors();
-///       return {ops::matmul(grads[0], saved[1], false, true), ops::matmul(saved[0], grads[0], true, false)};
+///       return {ops::matmul(grads[0], false, saved[1], true), ops::matmul(saved[0], true, grads[0], false)};
 ///     }
 ///   };
 ///   const Tensor c = MyMM::apply(a, b);

@@ -40,7 +40,7 @@ const Tensor& BackwardContext::saved(const SavedTensor& tensor) const { return t
 
 Tensor BackwardContext::result(const SavedTensor& tensor, std::size_t i) const {
   const Tensor result = saved(tensor).detach();
-  result.set_autograd_meta(node_.results().at(i).meta.lock());
+  result.set_autograd_meta(node_.meta_of_result(i));
   return result;
 }
 
@@ -92,22 +92,31 @@ void Node::add_result(const std::shared_ptr<Node>& node, const Tensor& tensor) {
   node->results_.push_back({tensor.autograd_meta(), tensor.dtype()});
 }
 
+std::shared_ptr<Meta> Node::meta_of_result(std::size_t i) {
+  Result& result = results_.at(i);
+  std::shared_ptr<Meta> meta = result.meta.lock();
+  if (!meta) {
+    meta = std::make_shared<Meta>(Meta{.requires_grad = true, .producer = shared_from_this(), .result = i});
+    result.meta = meta;
+  }
+  return meta;
+}
+
 Node::~Node() {
   // The list keeps the producers alive while the saved tensors, which may own them too, are dropped.
   std::vector<std::shared_ptr<Node>> orphans;
-  const auto detach_inputs = [&orphans](Node& node) {
+  const auto empty = [&orphans](Node& node) {
     for (const std::shared_ptr<Meta>& input : node.inputs_) {
       if (input && input->producer) orphans.push_back(input->producer);
     }
+    node.release();
+    node.inputs_.clear();
   };
-  detach_inputs(*this);
-  release();
+  empty(*this);
   while (!orphans.empty()) {
     const std::shared_ptr<Node> node = std::move(orphans.back());
     orphans.pop_back();
-    if (node.use_count() > 1) continue;
-    detach_inputs(*node);
-    node->release();
+    if (node.use_count() == 1) empty(*node);
   }
 }
 
@@ -130,22 +139,31 @@ std::vector<Tensor> Node::backward(std::span<const Tensor> gradients, PassState&
 void Node::release() {
   released_ = true;
   backward_ = {};
-  inputs_.clear();
 }
 
-void record(const Tensor& result, std::string_view name, const std::vector<Tensor>& inputs, Backward backward) {
-  record(std::vector<Tensor>{result}, name, inputs, std::move(backward));
-}
+namespace {
 
-void record(const std::vector<Tensor>& results, std::string_view name, const std::vector<Tensor>& inputs,
-            Backward backward) {
-  if (record_observer != nullptr) record_observer->recorded(name, results, inputs);
-  if (std::ranges::none_of(inputs, is_recorded)) return;
+void record_results(std::span<const Tensor> results, std::string_view name, const std::vector<Tensor>& inputs,
+                    Backward backward) {
+  if (record_observer != nullptr) record_observer->recorded(name, {results.begin(), results.end()}, inputs);
+  const auto is_differentiable = [](const Tensor& result) { return is_floating(result.dtype()); };
+  if (std::ranges::none_of(inputs, is_recorded) || std::ranges::none_of(results, is_differentiable)) return;
   std::vector<std::shared_ptr<Meta>> metas;
   metas.reserve(inputs.size());
   for (const Tensor& input : inputs) metas.push_back(is_recorded(input) ? input.autograd_meta() : nullptr);
   const auto node = std::make_shared<Node>(name, std::move(metas), std::move(backward));
   for (const Tensor& result : results) Node::add_result(node, result);
+}
+
+}  // namespace
+
+void record(const Tensor& result, std::string_view name, const std::vector<Tensor>& inputs, Backward backward) {
+  record_results({&result, 1}, name, inputs, std::move(backward));
+}
+
+void record(const std::vector<Tensor>& results, std::string_view name, const std::vector<Tensor>& inputs,
+            Backward backward) {
+  record_results(results, name, inputs, std::move(backward));
 }
 
 }  // namespace lockstep::autograd

@@ -59,7 +59,7 @@ struct PassState {
 /// What an operation's backward may ask.
 class BackwardContext {
  public:
-  BackwardContext(const Node& node, std::span<const Tensor> gradients, PassState& pass)
+  BackwardContext(Node& node, std::span<const Tensor> gradients, PassState& pass)
       : node_(node), gradients_(gradients), pass_(pass) {}
 
   /// The gradient of each result, undefined where none arrived; at least one did.
@@ -70,6 +70,8 @@ class BackwardContext {
   /// The saved result number `i` of this operation with its place in the graph, for a recorded backward. Throws as
   /// saved() does.
   Tensor result(const SavedTensor& tensor, std::size_t i = 0) const;
+  /// Whether the pass is itself recorded: then a function that serves for both ways has to compute by operations.
+  bool recorded() const { return pass_.recorded; }
   /// Whether this pass needs a gradient of input `i`.
   bool needs(std::size_t i) const;
   /// Memory for the gradient of input `i`, whose value is `input`: the slice of the gradient arena where the input is a
@@ -88,7 +90,7 @@ class BackwardContext {
   void note_scaler(std::uint64_t scaler) const;
 
  private:
-  const Node& node_;
+  Node& node_;
   std::span<const Tensor> gradients_;
   PassState& pass_;
 };
@@ -111,7 +113,7 @@ struct Backward {
 
 /// One recorded operation. What its backward needs is captured by the functions, values as SavedTensors, and dropped
 /// when it ran.
-class Node {
+class Node : public std::enable_shared_from_this<Node> {
  public:
   Node(std::string_view name, std::vector<std::shared_ptr<Meta>> inputs, Backward backward);
   /// Iterative, so that a deep graph does not overflow the stack.
@@ -133,6 +135,8 @@ class Node {
     DType dtype;
   };
   const std::vector<Result>& results() const { return results_; }
+  /// The place in the graph of result `i`, also where nobody holds that result any more.
+  std::shared_ptr<Meta> meta_of_result(std::size_t i);
   /// Makes `tensor` the next result.
   static void add_result(const std::shared_ptr<Node>& node, const Tensor& tensor);
 
@@ -142,7 +146,7 @@ class Node {
   /// `gradients`: one a result, undefined where none arrived. Runs in the autocast state of the forward pass. Throws
   /// UsageError when released.
   std::vector<Tensor> backward(std::span<const Tensor> gradients, PassState& pass);
-  /// Drops the saved activations and the way to the inputs.
+  /// Drops the saved activations.
   void release();
 
  private:
@@ -155,8 +159,8 @@ class Node {
   bool released_ = false;
 };
 
-/// Makes `result` the result of an operation on `inputs`, if any of them is recorded; otherwise does nothing. `name`
-/// must be a string literal.
+/// Makes `result` the result of an operation on `inputs`, if any of them is recorded and it is floating; otherwise
+/// tells the thread's observer alone. `name` must be a string literal.
 void record(const Tensor& result, std::string_view name, const std::vector<Tensor>& inputs, Backward backward);
 /// The same for an operation with several results, of which integer ones have no gradient.
 void record(const std::vector<Tensor>& results, std::string_view name, const std::vector<Tensor>& inputs,

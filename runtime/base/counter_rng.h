@@ -8,6 +8,15 @@
 
 namespace lockstep {
 
+/// The numbers of Philox4x32-10.
+struct Philox {
+  static constexpr int kRounds = 10;
+  static constexpr std::uint32_t kMultiplier0 = 0xD2511F53u;
+  static constexpr std::uint32_t kMultiplier1 = 0xCD9E8D57u;
+  static constexpr std::uint32_t kKeyStep0 = 0x9E3779B9u;
+  static constexpr std::uint32_t kKeyStep1 = 0xBB67AE85u;
+};
+
 /// Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC 2011): four random
 /// words that depend on nothing but the key and the counter, so that a mask is the same on every rank, device and
 /// thread.
@@ -19,17 +28,17 @@ LOCKSTEP_HOST_DEVICE inline std::array<std::uint32_t, 4> philox(std::uint64_t ke
   std::uint32_t c1 = static_cast<std::uint32_t>(counter_low >> 32);
   std::uint32_t c2 = static_cast<std::uint32_t>(counter_high);
   std::uint32_t c3 = static_cast<std::uint32_t>(counter_high >> 32);
-  for (int round = 0; round < 10; ++round) {
-    const std::uint64_t product0 = std::uint64_t{0xD2511F53u} * c0;
-    const std::uint64_t product1 = std::uint64_t{0xCD9E8D57u} * c2;
+  for (int round = 0; round < Philox::kRounds; ++round) {
+    const std::uint64_t product0 = std::uint64_t{Philox::kMultiplier0} * c0;
+    const std::uint64_t product1 = std::uint64_t{Philox::kMultiplier1} * c2;
     const std::uint32_t n0 = static_cast<std::uint32_t>(product1 >> 32) ^ c1 ^ k0;
     const std::uint32_t n2 = static_cast<std::uint32_t>(product0 >> 32) ^ c3 ^ k1;
     c1 = static_cast<std::uint32_t>(product1);
     c3 = static_cast<std::uint32_t>(product0);
     c0 = n0;
     c2 = n2;
-    k0 += 0x9E3779B9u;
-    k1 += 0xBB67AE85u;
+    k0 += Philox::kKeyStep0;
+    k1 += Philox::kKeyStep1;
   }
   return {c0, c1, c2, c3};
 }
@@ -65,6 +74,9 @@ class CounterRng {
   LOCKSTEP_HOST_DEVICE std::array<std::uint32_t, 4> block(std::uint64_t block) const {
     return philox(key_, block, high_);
   }
+  /// What philox() makes the blocks of: the key and the upper half of the counter.
+  std::uint64_t key() const { return key_; }
+  std::uint64_t high() const { return high_; }
   LOCKSTEP_HOST_DEVICE std::uint32_t at(std::uint64_t index) const { return block(index / 4)[index % 4]; }
   LOCKSTEP_HOST_DEVICE float uniform(std::uint64_t index) const { return uniform_from_bits(at(index)); }
 

@@ -30,6 +30,8 @@ std::string Hash128::hex() const {
   return text;
 }
 
+std::uint64_t Hash128::high64() const { return XXH3_128bits_digest(state_.get()).high64; }
+
 std::string hash128_of(std::string_view text) {
   Hash128 hash;
   hash.update(text);

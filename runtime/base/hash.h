@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -19,6 +20,8 @@ class Hash128 {
   void update(std::string_view text) { update(std::as_bytes(std::span(text))); }
   /// Of the bytes so far: 32 hexadecimal digits, the highest first.
   std::string hex() const;
+  /// The high half of the hash: the first 16 of those digits as a number.
+  std::uint64_t high64() const;
 
  private:
   struct Free {

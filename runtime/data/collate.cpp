@@ -31,12 +31,14 @@ Batch collate(const Dataset& dataset, const BatchPlan& plan, std::span<const std
   const auto input_size = static_cast<std::size_t>(dataset.sample_shape().numel());
   const auto target_size = static_cast<std::size_t>(classes ? 0 : dataset.target_shape().numel());
   const std::span<float> inputs = batch.input.mutable_as<float>();
+  const std::span<std::int64_t> labels = classes ? batch.target.mutable_as<std::int64_t>() : std::span<std::int64_t>();
+  const std::span<float> values = classes ? std::span<float>() : batch.target.mutable_as<float>();
   for (std::size_t row = 0; row < static_cast<std::size_t>(rows); ++row) {
     const std::int64_t index = indices[static_cast<std::size_t>(plan.rank.begin) + row];
     Target target;
-    if (!classes) target.values = batch.target.mutable_as<float>().subspan(row * target_size, target_size);
+    if (!classes) target.values = values.subspan(row * target_size, target_size);
     dataset.get({index, plan.epoch, plan.seed}, inputs.subspan(row * input_size, input_size), target);
-    if (classes) batch.target.mutable_as<std::int64_t>()[row] = target.label;
+    if (classes) labels[row] = target.label;
   }
   return batch;
 }

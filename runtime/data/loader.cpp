@@ -39,6 +39,7 @@ Loader::Loader(DatasetPtr dataset, const LoaderOptions& options)
                 .drop_last = options.drop_last},
                options.start),
       next_step_(options.first_step) {
+  state_.seed = options.seed;
   if (options_.prefetch > 0) {
     thread_ = std::jthread([this](const std::stop_token& stop) { work(stop); });
   }

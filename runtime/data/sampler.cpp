@@ -16,6 +16,10 @@ Range share(Range whole, std::int64_t index, std::int64_t parts) {
   return {whole.begin + index * whole.size() / parts, whole.begin + (index + 1) * whole.size() / parts};
 }
 
+bool goes_on(const SamplerState& state, std::uint64_t seed) {
+  return state.cursor == 0 || state.seed.value_or(seed) == seed;
+}
+
 Sampler::Sampler(const Options& options, const SamplerState& start) : options_(options), state_(start) {
   if (options_.size <= 0 || options_.size > std::int64_t{1} << 32) {
     throw UsageError("a data set of " + std::to_string(options_.size) + " samples cannot be sampled");
@@ -26,6 +30,14 @@ Sampler::Sampler(const Options& options, const SamplerState& start) : options_(o
                                  start.cursor, options_.size),
                      "Resume with the data set that the run began with.");
   }
+  if (options_.shuffle && !goes_on(start, options_.seed)) {
+    throw UsageError(
+        fmt::format("the data position to resume from lies amid an epoch whose samples are ordered by seed "
+                    "{}, this seed is {}",
+                    *start.seed, options_.seed),
+        fmt::format("Resume with seed {}, or begin at another epoch.", *start.seed));
+  }
+  state_.seed = options_.seed;
   options_.global_batch = std::min(options_.global_batch, options_.size);
   order_.resize(static_cast<std::size_t>(options_.size));
   permute();
@@ -48,7 +60,7 @@ StepPlan Sampler::next() {
   const std::uint64_t epoch = state_.epoch;
   state_.cursor += count;
   const std::int64_t rest = options_.size - state_.cursor;
-  if (rest == 0 || (options_.drop_last && rest < options_.global_batch)) state_ = {epoch + 1, 0};
+  if (rest == 0 || (options_.drop_last && rest < options_.global_batch)) state_ = {epoch + 1, 0, options_.seed};
   return {epoch, samples, state_};
 }
 

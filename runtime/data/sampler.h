@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -22,10 +23,14 @@ Range share(Range whole, std::int64_t index, std::int64_t parts);
 /// All that a checkpoint has to keep of the order of samples.
 struct SamplerState {
   std::uint64_t epoch = 0;
-  std::int64_t cursor = 0;  ///< position of the next step's first sample in the epoch's permutation
+  std::int64_t cursor = 0;                 ///< position of the next step's first sample in the epoch's permutation
+  std::optional<std::uint64_t> seed = {};  ///< that orders the samples, where it is known
 
   friend bool operator==(const SamplerState&, const SamplerState&) = default;
 };
+
+/// Whether a sampler with this seed goes on in the order that `state` is a place of: between two epochs any does.
+bool goes_on(const SamplerState& state, std::uint64_t seed);
 
 /// Steps that an epoch of `size` samples takes. A global batch larger than the data set is the whole epoch.
 std::int64_t steps_per_epoch(std::int64_t size, std::int64_t global_batch, bool drop_last);
@@ -48,7 +53,8 @@ class Sampler {
     bool shuffle = true;
     bool drop_last = false;
   };
-  /// Throws UsageError when `start` lies outside the data set: it belongs to another one.
+  /// Throws UsageError when `start` lies outside the data set, as it belongs to another one, and where it lies amid an
+  /// epoch that another seed orders.
   explicit Sampler(const Options& options, const SamplerState& start = {});
 
   StepPlan next();

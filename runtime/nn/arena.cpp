@@ -67,9 +67,6 @@ Arena::Arena(Module& root, const ArenaOptions& options) : options_(options), sta
                               static_cast<std::size_t>(size_) * size_of(options_.compute_dtype), device);
     copies_ = Tensor::view(copy_storage, 0, {size_}, options_.compute_dtype);
     refresh_copies();
-    for (const Slot& slot : slots_) {
-      if (is_rounded(slot)) backend.cast(flat_slice(copies_, slot), flat_slice(masters_, slot));
-    }
   }
 
   for (const Slot& slot : slots_) {
@@ -185,8 +182,10 @@ void Arena::forget_gradient(std::size_t slot) {
   meta.slot_gradients = 0;
   meta.slot_unscaled = false;
   meta.slot_scaler = 0;
-  used_[slot] = 0;
+  used_[slot] = gradients_of(slot);
 }
+
+std::int64_t Arena::gradients_of(std::size_t slot) const { return meta_of_slot(slot).slot_gradients + agreements_; }
 
 autograd::Meta& Arena::meta_of_slot(std::size_t slot) const { return autograd::meta_of(slots_[slot].parameter.tensor); }
 
@@ -206,6 +205,7 @@ void Arena::note_reduction(const Tensor& local_flags, const Tensor& has_gradient
   reduced_ = true;
   local_flags_ = local_flags;
   agreed_gradients_ = has_gradient;
+  if (has_gradient.defined()) ++agreements_;
 }
 
 Tensor Arena::has_gradient() const {
@@ -237,13 +237,17 @@ void Arena::require_scaled() const {
   for (const Slot& slot : slots_) autograd::meta_of(slot.parameter.tensor).require_scaled();
 }
 
-bool Arena::has_new_gradient(std::size_t slot) const { return meta_of_slot(slot).slot_gradients != used_[slot]; }
+bool Arena::has_new_gradient(std::size_t slot) const { return gradients_of(slot) != used_[slot]; }
 
-void Arena::use_gradient(std::size_t slot) { used_[slot] = meta_of_slot(slot).slot_gradients; }
+void Arena::use_gradient(std::size_t slot) { used_[slot] = gradients_of(slot); }
 
 void Arena::refresh_copies() const {
-  if (copies_.defined()) kernels::backend(masters_.device()).cast(masters_, copies_);
-  for (const Slot& slot : slots_) note_written(slot);
+  const kernels::Backend& backend = kernels::backend(masters_.device());
+  if (copies_.defined()) backend.cast(masters_, copies_);
+  for (const Slot& slot : slots_) {
+    if (is_rounded(slot)) backend.cast(flat_slice(copies_, slot), flat_slice(masters_, slot));
+    note_written(slot);
+  }
 }
 
 void Arena::take_over_writes() const {

@@ -111,11 +111,13 @@ class Arena {
   std::uint64_t scaler_of(std::size_t slot) const;
   /// Throws UsageError where a gradient was unscaled, which another backward pass would spoil.
   void require_scaled() const;
-  /// Whether a backward pass wrote the slot's gradient since the last use_gradient() or zero_grad().
+  /// Whether a backward pass wrote the slot's gradient since the last use_gradient() or zero_grad(). Where the ranks
+  /// agreed on which parameters have one, any may, so that all ranks go on alike.
   bool has_new_gradient(std::size_t slot) const;
   /// An optimizer has stepped with the slot's gradient.
   void use_gradient(std::size_t slot);
-  /// Rounds the masters into the copies; after loading or broadcasting masters.
+  /// Rounds the masters into the copies, and those that is_rounded() tells of themselves; after loading or broadcasting
+  /// masters.
   void refresh_copies() const;
   /// Where a parameter was written (clipped, loaded, averaged) since its two dtypes were last alike, makes the master
   /// that of a 16-bit parameter, and the copy that of a float32 one. Whoever asks for masters() or copies() gets that
@@ -136,6 +138,8 @@ class Arena {
 
  private:
   autograd::Meta& meta_of_slot(std::size_t slot) const;
+  /// Grows with every gradient that the slot may have got.
+  std::int64_t gradients_of(std::size_t slot) const;
   void forget_gradient(std::size_t slot);
   bool holds_nothing() const;
   /// Whether the model sees the compute copy instead of the master.
@@ -160,7 +164,8 @@ class Arena {
   bool reduced_ = false;
   Tensor local_flags_;
   Tensor agreed_gradients_;         ///< has_gradient() where the ranks agreed on it
-  std::vector<std::int64_t> used_;  ///< by slot, how many gradients it had at the last use_gradient()
+  std::int64_t agreements_ = 0;     ///< reductions in which the ranks agreed on which parameters have a gradient
+  std::vector<std::int64_t> used_;  ///< by slot, gradients_of() at the last use_gradient()
   std::vector<std::pair<std::string, RunningStatistics*>> statistics_;
 };
 

@@ -13,7 +13,7 @@ RunningStatistics::RunningStatistics(std::int64_t channels)
 }
 
 void RunningStatistics::commit(const float* found_inf) {
-  if (!pending_.defined()) return;
+  if (!has_pending()) return;
   if (found_inf != nullptr) {
     kernels::backend(committed_.device()).copy_unless(found_inf, pending_, committed_);
   } else {

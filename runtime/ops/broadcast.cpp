@@ -9,8 +9,8 @@
 namespace lockstep::ops {
 
 Tensor expand(const Tensor& input, const Shape& shape) {
+  if (input.shape() == shape) return input;
   const Tensor x = amp::autocast(amp::Op::kExpand, input);
-  if (x.shape() == shape) return x;
   const Tensor y = Tensor::empty(shape, x.dtype(), x.device());
   kernels::backend(x.device()).expand(x, y);
   autograd::record(y, "expand", {x},
@@ -21,8 +21,8 @@ Tensor expand(const Tensor& input, const Shape& shape) {
 }
 
 Tensor sum_to(const Tensor& input, const Shape& shape) {
+  if (input.shape() == shape) return input;
   const Tensor x = amp::autocast(amp::Op::kSumTo, input);
-  if (x.shape() == shape) return x;
   const Tensor y = Tensor::empty(shape, x.dtype(), x.device());
   sum_broadcast(x, false, y);
   autograd::record(y, "sum_to", {x},
@@ -31,5 +31,7 @@ Tensor sum_to(const Tensor& input, const Shape& shape) {
                    }});
   return y;
 }
+
+Tensor sum_of_rows(const Tensor& x) { return sum_to(x, x.shape().with(-1, 1)); }
 
 }  // namespace lockstep::ops

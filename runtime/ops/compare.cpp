@@ -22,6 +22,7 @@ Tensor compare(Binary function, const Tensor& first, const Tensor& second) {
   const Shape shape = kernels::broadcast_shape(name_of(function), a.shape(), b.shape());
   const Tensor out = Tensor::empty(shape, DType::kBool, a.device());
   kernels::backend(a.device()).binary(function, a, b, out);
+  autograd::record(out, name_of(amp::Op::kCompare), {a, b}, {});
   return out;
 }
 
@@ -29,6 +30,7 @@ Tensor compare(Binary function, const Tensor& first, double second) {
   const Tensor a = amp::autocast(amp::Op::kCompare, first);
   const Tensor out = Tensor::empty(a.shape(), DType::kBool, a.device());
   kernels::backend(a.device()).binary_with_number(function, a, second, false, out);
+  autograd::record(out, name_of(amp::Op::kCompare), {a}, {});
   return out;
 }
 

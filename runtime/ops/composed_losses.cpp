@@ -18,6 +18,7 @@
 #include "runtime/ops/elementwise.h"
 #include "runtime/ops/factories.h"
 #include "runtime/ops/indexing.h"
+#include "runtime/ops/norm.h"
 #include "runtime/ops/reduce.h"
 #include "runtime/ops/result.h"
 #include "runtime/ops/scan.h"
@@ -29,10 +30,7 @@ namespace lockstep::ops {
 namespace {
 
 /// An input of a loss: cast as the policy says, and never left in 16 bits.
-Tensor wide(amp::Op op, const Tensor& input) {
-  const Tensor x = amp::autocast(op, input);
-  return x.defined() && is_reduced(x.dtype()) ? autograd::cast(x, DType::kFloat32) : x;
-}
+Tensor wide(amp::Op op, const Tensor& input) { return widened(amp::autocast(op, input)); }
 
 /// The other input, in x's dtype.
 Tensor beside(amp::Op op, const Tensor& x, const Tensor& input) {
@@ -56,20 +54,18 @@ Tensor reduced(const Tensor& terms, const LossReduction& reduction) {
   return scale(total, 1.0 / ((reduction.divisor > 0 ? reduction.divisor : samples) * elements));
 }
 
-Tensor distance(amp::Op op, const Tensor& input, const Tensor& target) {
+/// x - target
+Tensor residual(amp::Op op, const Tensor& input, const Tensor& target) {
   const Tensor x = wide(op, input);
   const Tensor t = beside(op, x, target);
   require_same_shape(op, x, t);
-  return abs(sub(x, t));
+  return sub(x, t);
 }
 
 /// log(1 + e^x); the threshold lies where the two agree in every dtype.
 Tensor log_one_plus_exp(const Tensor& x) { return softplus(x, 1.0, 40.0); }
 
-/// The sum over the last dimension, which stays as 1.
-Tensor sum_of_rows(const Tensor& x) { return sum_to(x, x.shape().with(-1, 1)); }
-
-/// The same without the last dimension.
+/// x, whose last extent is 1, without that dimension.
 Tensor without_last(const Tensor& x) {
   const auto extents = x.shape().extents();
   return reshape(x, Shape(extents.first(extents.size() - 1)));
@@ -80,20 +76,20 @@ Tensor weighted(const Tensor& terms, const Tensor& weight) { return weight.defin
 }  // namespace
 
 Tensor l1(const Tensor& x, const Tensor& target, const LossReduction& reduction) {
-  return reduced(distance(amp::Op::kL1, x, target), reduction);
+  return reduced(abs(residual(amp::Op::kL1, x, target)), reduction);
 }
 
 Tensor smooth_l1(const Tensor& x, const Tensor& target, double beta, const LossReduction& reduction) {
   if (beta < 0) throw UsageError("smooth_l1: beta must not be negative, found " + std::to_string(beta));
-  const Tensor d = distance(amp::Op::kSmoothL1, x, target);
+  const Tensor r = residual(amp::Op::kSmoothL1, x, target), d = abs(r);
   if (beta == 0) return reduced(d, reduction);
-  return reduced(where(lt(d, beta), scale(mul(d, d), 0.5 / beta), sub(d, 0.5 * beta)), reduction);
+  return reduced(where(lt(d, beta), scale(mul(r, r), 0.5 / beta), sub(d, 0.5 * beta)), reduction);
 }
 
 Tensor huber(const Tensor& x, const Tensor& target, double delta, const LossReduction& reduction) {
   if (!(delta > 0)) throw UsageError("huber: delta must be positive, found " + std::to_string(delta));
-  const Tensor d = distance(amp::Op::kHuber, x, target);
-  return reduced(where(le(d, delta), scale(mul(d, d), 0.5), scale(sub(d, 0.5 * delta), delta)), reduction);
+  const Tensor r = residual(amp::Op::kHuber, x, target), d = abs(r);
+  return reduced(where(le(d, delta), scale(mul(r, r), 0.5), scale(sub(d, 0.5 * delta), delta)), reduction);
 }
 
 Tensor kl_div(const Tensor& input, const Tensor& target, bool log_target, const LossReduction& reduction) {
@@ -113,13 +109,13 @@ Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& targe
   const Tensor x = wide(kOp, input);
   const Tensor t = beside(kOp, x, target);
   require_same_shape(kOp, x, t);
+  const Tensor pos_weight = beside(kOp, x, options.pos_weight), weight = beside(kOp, x, options.weight);
   Tensor of_positive = log_one_plus_exp(neg(x));
-  if (options.pos_weight.defined()) {
-    const Tensor pos_weight = beside(kOp, x, options.pos_weight);
+  if (pos_weight.defined()) {
     of_positive = mul(add(mul(sub(pos_weight, 1), t), 1), of_positive);
   }
   const Tensor terms = add(mul(sub(1, t), x), of_positive);
-  return reduced(weighted(terms, beside(kOp, x, options.weight)), options);
+  return reduced(weighted(terms, weight), options);
 }
 
 Tensor binary_cross_entropy(const Tensor& probabilities, const Tensor& target,
@@ -129,6 +125,7 @@ Tensor binary_cross_entropy(const Tensor& probabilities, const Tensor& target,
   const Tensor t = beside(kOp, p, target);
   require_same_shape(kOp, p, t);
   if (options.pos_weight.defined()) throw UsageError("binary_cross_entropy has no pos_weight");
+  const Tensor weight = beside(kOp, p, options.weight);
   constexpr double kLeastLogarithm = -100.0;
   constexpr double kLeastVariance = 1e-12f;  // PyTorch's constant, a float for every dtype
   const auto logarithms = [kLeastLogarithm](const Tensor& at) {
@@ -157,7 +154,7 @@ Tensor binary_cross_entropy(const Tensor& probabilities, const Tensor& target,
         }
         return grads;
       }});
-  return reduced(weighted(terms, beside(kOp, p, options.weight)), options);
+  return reduced(weighted(terms, weight), options);
 }
 
 Tensor nll(const Tensor& input, const Tensor& targets, const NllOptions& options) {
@@ -232,9 +229,7 @@ Tensor triplet_margin(const Tensor& anchor, const Tensor& positive, const Tensor
   require_same_shape(kOp, a, far);
   if (a.shape().rank() < 1) throw ShapeError("triplet_margin needs rows of channels, found " + describe(a));
   const auto between = [&](const Tensor& x, const Tensor& y) {
-    const Tensor difference = add(sub(x, y), options.eps);
-    if (options.p == 2) return sqrt(sum_of_rows(mul(difference, difference)));
-    return pow(sum_of_rows(pow(abs(difference), options.p)), 1.0 / options.p);
+    return vector_norm(add(sub(x, y), options.eps), options.p, -1, {.keepdim = true});
   };
   Tensor to_far = between(a, far);
   if (options.swap) to_far = minimum(to_far, between(near, far));

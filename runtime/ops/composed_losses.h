@@ -39,7 +39,8 @@ struct BinaryCrossEntropyOptions : LossReduction {
 Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor& target,
                                         const BinaryCrossEntropyOptions& options = {});
 /// -(t log p + (1 - t) log(1 - p)) of probabilities p in [0, 1], logarithms being at least -100 and the denominator of
-/// the gradient at least 1e-12. Throws UsageError under autocast.
+/// the gradient at least 1e-12. Throws UsageError under autocast. A p outside [0, 1] gives NaN, no error, as a check
+/// would wait for the device.
 Tensor binary_cross_entropy(const Tensor& p, const Tensor& target, const BinaryCrossEntropyOptions& options = {});
 
 struct NllOptions : LossReduction {

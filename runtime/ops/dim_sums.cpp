@@ -2,6 +2,7 @@
 #include "runtime/ops/dim_sums.h"
 
 #include "runtime/kernels/backend.h"
+#include "runtime/ops/shape.h"
 
 namespace lockstep::ops {
 
@@ -17,7 +18,7 @@ Tensor sum_over(const Tensor& x, const DimSet& dims, Term term, double factor, D
     return out;
   }
   // Neighbouring dimensions are summed over at once, the last ones first; sums between stay wide.
-  const DType wide = x.dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
+  const DType wide = wide_of(x.dtype());
   Tensor sums = x;
   Shape now = shape;
   const auto marked = [&](int d) { return dims[static_cast<std::size_t>(d)] || now[d] == 1; };

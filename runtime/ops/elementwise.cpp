@@ -13,6 +13,7 @@
 #include "runtime/ops/factories.h"
 #include "runtime/ops/promoted.h"
 #include "runtime/ops/result.h"
+#include "runtime/ops/shape.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::ops {
@@ -268,7 +269,11 @@ Tensor clamp(const Tensor& x, const Tensor& low, const Tensor& high) {
 }
 
 Tensor prelu(const Tensor& input, const Tensor& weight_in) {
-  const auto [x, weight] = Operands(amp::Op::kPrelu, input, weight_in);
+  const Operands operands(amp::Op::kPrelu, input, weight_in);
+  const Tensor& x = operands.a;
+  // One number has any rank, and the result has x's.
+  const bool deeper = operands.b.numel() == 1 && operands.b.shape().rank() > x.shape().rank();
+  const Tensor weight = deeper ? reshape(operands.b, {}) : operands.b;
   const bool fits = weight.numel() == 1 || (x.shape().rank() > 0 && weight.shape() == Shape{x.shape().back()});
   if (!fits)
     throw ShapeError("prelu of " + describe(x) + ": the weight must be one number or [channels], found " +

@@ -47,11 +47,12 @@ Extremes extremes(amp::Op op, Extreme which, const Tensor& input, int dim_in, bo
   const Tensor values = Tensor::empty({around.outer, around.inner}, x.dtype(), x.device());
   const Tensor indices = Tensor::empty(values.shape(), DType::kInt64, x.device());
   kernels::backend(x.device()).extreme_dim(lines, which, values, indices);
-  autograd::record(values, name_of(op), {lines},
-                   {.recorded = [indices, around](const Tensor& dy, const BackwardContext&) {
-                     return std::vector<Tensor>{
-                         scatter_add(reshape(dy, around.with(1)), 1, indices.reshaped(around.with(1)), around.n)};
-                   }});
+  autograd::record(
+      values, name_of(op), {lines},
+      {.recorded = [indices = SavedTensor(indices), around](const Tensor& dy, const BackwardContext& context) {
+        const Tensor at = context.saved(indices).reshaped(around.with(1));
+        return std::vector<Tensor>{scatter_add(reshape(dy, around.with(1)), 1, at, around.n)};
+      }});
   const Shape shape = reduced_shape(x.shape(), one.set, keepdim);
   return {reshape(values, shape), indices.reshaped(shape)};
 }
@@ -80,6 +81,7 @@ Tensor places(amp::Op op, Extreme which, const Tensor& input, int dim_in, bool k
   const Around around(x.shape(), one.dim);
   const Tensor indices = Tensor::empty({around.outer, around.inner}, DType::kInt64, x.device());
   kernels::backend(x.device()).extreme_dim(x.reshaped(around.shape()), which, {}, indices);
+  autograd::record(indices, name_of(op), {x}, {});
   return indices.reshaped(reduced_shape(x.shape(), one.set, keepdim));
 }
 

@@ -11,6 +11,8 @@ namespace lockstep::ops {
 
 namespace {
 
+constexpr std::int64_t kExactInFloat32 = 1 << 24;
+
 Tensor filled(const Tensor& tensor, double value) {
   kernels::backend(tensor.device()).fill(tensor, value);
   return tensor;
@@ -54,6 +56,16 @@ Tensor new_zeros(const Tensor& like, const Shape& shape) { return Tensor::zeros(
 
 Tensor arange(std::int64_t n, const Placement& placement) {
   const Shape shape{n};  // refuses a negative n
+  if (placement.device != kCpu && n > 0 && n <= kExactInFloat32) {
+    // A running sum of 0, 1, 1, ...: a step that is being captured may copy nothing from the host.
+    const Tensor steps = ones(shape, {DType::kFloat32, placement.device}), sums = empty_like(steps);
+    filled(steps.rows(0, 1), 0);
+    kernels::backend(placement.device).scan({}, steps, false, sums);
+    if (placement.dtype == DType::kFloat32) return sums;
+    const Tensor numbers = empty(shape, placement);
+    kernels::backend(placement.device).cast(sums, numbers);
+    return numbers;
+  }
   std::vector<double> values(static_cast<std::size_t>(n));
   std::iota(values.begin(), values.end(), 0.0);
   return placed(values, shape, placement);

@@ -30,9 +30,9 @@ Tensor zeros_like(const Tensor& like);
 Tensor new_full(const Tensor& like, const Shape& shape, double value);
 Tensor new_zeros(const Tensor& like, const Shape& shape);
 
-/// 0, 1, ..., n - 1. Made on the CPU and copied, as is eye(): neither belongs into a step that is captured.
+/// 0, 1, ..., n - 1. A step that is captured can make up to 2^24 of them; more are made on the CPU and copied.
 Tensor arange(std::int64_t n, const Placement& placement = {});
-/// The identity matrix [n, n].
+/// The identity matrix [n, n]; made on the CPU and copied, which a step that is captured cannot do.
 Tensor eye(std::int64_t n, const Placement& placement = {});
 
 /// Random numbers of a floating dtype, named by key and element: element i is number first_element + i of the key's

@@ -55,7 +55,7 @@ Tensor index_select(const Tensor& input, int dim_in, const Tensor& indices) {
 }
 
 Tensor gather(const Tensor& input, int dim_in, const Tensor& indices) {
-  Tensor x = amp::autocast(amp::Op::kGather, input);
+  Tensor x = input;
   require_indices("gather", indices);
   const int dim = dim_of("gather", dim_in, x.shape().rank());
   bool fits = x.shape().rank() == indices.shape().rank();
@@ -70,7 +70,7 @@ Tensor gather(const Tensor& input, int dim_in, const Tensor& indices) {
                     "larger extent",
                     describe(input), dim, describe(indices)));
   }
-  return picked(amp::Op::kGather, x, dim, indices, indices.shape());
+  return picked(amp::Op::kGather, amp::autocast(amp::Op::kGather, x), dim, indices, indices.shape());
 }
 
 Tensor scatter_add(const Tensor& input, int dim_in, const Tensor& indices, std::int64_t extent) {

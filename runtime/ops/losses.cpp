@@ -24,8 +24,6 @@ using autograd::SavedTensor;
 
 namespace {
 
-DType loss_dtype(const Tensor& x) { return x.dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32; }
-
 double weight_of(const LossOptions& options, std::int64_t samples, double elements_per_sample) {
   const double divisor =
       options.divisor > 0 ? options.divisor : static_cast<double>(std::max<std::int64_t>(samples, 1));
@@ -146,15 +144,15 @@ Tensor cross_entropy(const Tensor& input, const Tensor& targets, const LossOptio
   // The kernel reads 16-bit logits exactly and computes in float32: a cast to that would be a copy for nothing.
   const bool kernel_widens = amp::dtype_for(amp::Op::kCrossEntropy, input) == DType::kFloat32;
   const Tensor logits = kernel_widens ? input : amp::autocast(amp::Op::kCrossEntropy, input);
-  ClassTargets of(amp::Op::kCrossEntropy, logits, loss_dtype(logits), targets,
+  ClassTargets of(amp::Op::kCrossEntropy, logits, wide_of(logits.dtype()), targets,
                   {options.weight, options.sample_weight, options.ignore_index});
   of.targets.label_smoothing = options.label_smoothing;
   const std::int64_t rows = logits.shape().rows();
   const bool divides_by_weights = of.targets.weighted() && !(options.divisor > 0);
   const double weight = divides_by_weights ? 1.0 : weight_of(options, rows, 1.0);
   const Tensor x = logits.detach().reshaped({rows, logits.shape().back()});
-  const Tensor loss = Tensor::empty({}, loss_dtype(x), x.device());
-  const Tensor log_sum_exp = Tensor::empty({rows}, loss_dtype(x), x.device());
+  const Tensor loss = Tensor::empty({}, wide_of(x.dtype()), x.device());
+  const Tensor log_sum_exp = Tensor::empty({rows}, wide_of(x.dtype()), x.device());
   kernels::backend(x.device()).cross_entropy(x, of.targets, weight, loss, log_sum_exp);
   autograd::record(loss, name_of(amp::Op::kCrossEntropy), {logits},
                    both_of(CrossEntropy{SavedTensor::in_graph(logits), Targets(of.targets, weight), log_sum_exp}));
@@ -166,15 +164,14 @@ Tensor mse(const Tensor& input, const Tensor& target_in, const LossOptions& opti
     throw UsageError("mse: class weights, sample weights and an ignored class are cross_entropy's");
   }
   // Differences of 16-bit values need more than their precision: float32 even outside autocast.
-  const Tensor in = amp::autocast(amp::Op::kMse, input);
-  const Tensor x = is_reduced(in.dtype()) ? autograd::cast(in, DType::kFloat32) : in;
+  const Tensor x = widened(amp::autocast(amp::Op::kMse, input));
   const Tensor target = autograd::cast(amp::autocast(amp::Op::kMse, target_in), x.dtype());
   if (x.shape() != target.shape()) throw ShapeError("mse of " + describe(x) + " and " + describe(target));
   const std::int64_t samples = x.shape().rank() == 0 ? 1 : x.size(0);
   double elements = 1;
   for (int d = 1; d < x.shape().rank(); ++d) elements *= static_cast<double>(x.size(d));
   const double weight = weight_of(options, samples, std::max(elements, 1.0));
-  const Tensor loss = Tensor::empty({}, loss_dtype(x), x.device());
+  const Tensor loss = Tensor::empty({}, wide_of(x.dtype()), x.device());
   kernels::backend(x.device()).mse(x, target, weight, loss);
   autograd::record(loss, name_of(amp::Op::kMse), {x, target},
                    both_of(MeanSquare{SavedTensor::in_graph(x), SavedTensor::in_graph(target), weight}));

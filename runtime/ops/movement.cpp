@@ -105,7 +105,7 @@ Tensor transpose(const Tensor& x, int first, int second) {
 
 Tensor flip(const Tensor& input, const Dims& dims) {
   const Tensor x = amp::autocast(amp::Op::kFlip, input);
-  const DimSet set = dims_of("flip", dims, x.shape().rank());
+  const DimSet set = dims.list().empty() ? DimSet{} : dims_of("flip", dims, x.shape().rank());
   Walk walk = kernels::dense_walk(x.shape());
   for (int d = 0; d < x.shape().rank(); ++d) {
     if (!set[static_cast<std::size_t>(d)]) continue;
@@ -147,8 +147,11 @@ Tensor cat(const std::vector<Tensor>& tensors, int dim_in) {
   std::vector<Tensor> inputs;
   std::vector<std::int64_t> extents;
   for (const Tensor& tensor : tensors) {
-    if (tensor.shape().rank() != first.shape().rank() || tensor.shape().with(dim, first.size(dim)) != first.shape() ||
-        is_floating(tensor.dtype()) != is_floating(dtype)) {
+    if (tensor.dtype() != dtype && !(is_floating(tensor.dtype()) && is_floating(dtype))) {
+      throw UsageError(fmt::format("cat of {} and {}: they need one dtype", describe(first), describe(tensor)),
+                       "cast() one of them.");
+    }
+    if (tensor.shape().rank() != first.shape().rank() || tensor.shape().with(dim, first.size(dim)) != first.shape()) {
       throw ShapeError(fmt::format("cat along dimension {} of {} and {}: they may differ in that extent alone", dim,
                                    describe(first), describe(tensor)));
     }

@@ -17,14 +17,15 @@ namespace lockstep::ops {
 Tensor permute(const Tensor& x, const Dims& order);
 /// x with two dimensions exchanged.
 Tensor transpose(const Tensor& x, int first, int second);
-/// The elements along the dimensions in reverse order.
+/// The elements along the dimensions in reverse order; an empty list names none.
 Tensor flip(const Tensor& x, const Dims& dims);
 
 /// x, times[d] times one behind the other along dimension d. `times` has a number for each dimension of x, or more: the
 /// first ones are then of new dimensions.
 Tensor repeat(const Tensor& x, const std::vector<std::int64_t>& times);
 
-/// The tensors one behind the other along a dimension; their other extents are the same. Floating dtypes are promoted.
+/// The tensors one behind the other along a dimension; their other extents are the same. Floating dtypes are promoted;
+/// others differ from none. Throws UsageError where they do.
 Tensor cat(const std::vector<Tensor>& tensors, int dim = 0);
 /// Tensors of one shape along a new dimension.
 Tensor stack(const std::vector<Tensor>& tensors, int dim = 0);

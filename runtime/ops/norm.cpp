@@ -7,6 +7,7 @@
 #include "runtime/autograd/grad_mode.h"
 #include "runtime/autograd/node.h"
 #include "runtime/kernels/backend.h"
+#include "runtime/kernels/geometry/broadcast.h"
 #include "runtime/ops/broadcast.h"
 #include "runtime/ops/compare.h"
 #include "runtime/ops/dim_sums.h"
@@ -130,13 +131,17 @@ Tensor matrix_norm(const Tensor& input, MatrixNorm norm, const NormOptions& opti
   return reshape(y, reduced_shape(shape, both, options.keepdim));
 }
 
-Tensor cosine_similarity(const Tensor& first, const Tensor& second, int dim, double epsilon) {
+Tensor cosine_similarity(const Tensor& first, const Tensor& second, int dim_in, double epsilon) {
   const Tensor a = amp::autocast(amp::Op::kCosineSimilarity, first);
   const Tensor b = amp::autocast(amp::Op::kCosineSimilarity, second);
   const DType dtype = promote(a.dtype(), b.dtype());
+  const Shape shape = kernels::broadcast_shape("cosine_similarity", a.shape(), b.shape());
+  const int dim = dim_of("cosine_similarity", dim_in, shape.rank());
   const WithoutAutocast as_they_are;
   const auto direction = [&](const Tensor& x) {
-    const Tensor wide = autograd::cast(x, wide_of(dtype));
+    // What is repeated along the dimension counts each time; what is repeated along others has the same direction.
+    const bool whole = x.shape().rank() == shape.rank() && (shape.rank() == 0 || x.size(dim) == shape[dim]);
+    const Tensor numbers = autograd::cast(x, wide_of(dtype)), wide = whole ? numbers : expand(numbers, shape);
     return div(wide, clamp(vector_norm(wide, 2, dim, {.keepdim = true}), epsilon));
   };
   return autograd::cast(sum(mul(direction(a), direction(b)), dim), dtype);

@@ -24,8 +24,6 @@ using kernels::Backend;
 
 namespace {
 
-DType statistics_dtype(const Tensor& x) { return x.dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32; }
-
 /// A parameter as a line of the statistics' dtype, outside the graph; undefined where it is undefined.
 Tensor line_of(const Tensor& parameter, DType dtype) {
   if (!parameter.defined()) return {};
@@ -135,7 +133,7 @@ Tensor normalize(amp::Op op, const Problem& problem, const Tensor& input, const 
   // nothing.
   const DType result = amp::dtype_for(op, input);
   const Tensor x = result == DType::kFloat32 ? input : amp::autocast(op, input);
-  const DType dtype = statistics_dtype(x);
+  const DType dtype = wide_of(x.dtype());
   const Tensor y = Tensor::empty(x.shape(), result, x.device());
   const Tensor mean = problem.centred ? Tensor::empty(problem.statistics(), dtype, x.device()) : Tensor();
   const Tensor inv_std = Tensor::empty(problem.statistics(), dtype, x.device());

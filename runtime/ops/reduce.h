@@ -12,13 +12,15 @@
 
 namespace lockstep::ops {
 
-/// The sum, and the mean, of all elements, as a scalar of x's dtype. The mean of nothing is 0.
+/// The sum, and the mean, of all elements, as a scalar of x's dtype. The mean of nothing is 0. Sums of integers and of
+/// bool, which count, are int64, and exact up to 2^53; their mean throws UsageError: cast() them.
 Tensor sum(const Tensor& x);
 Tensor mean(const Tensor& x);
 
 struct SumOptions {
   bool keepdim = false;
-  /// Of the result, whatever autocast says. x is cast to it before where that is the narrower one.
+  /// Of the result, whatever autocast says. x is cast to it before where that is the narrower one or x is no floating
+  /// one.
   std::optional<DType> dtype = {};
 };
 Tensor sum(const Tensor& x, const Dims& dims, const SumOptions& options = {});

@@ -8,6 +8,7 @@
 #include "runtime/ops/dims.h"
 #include "runtime/ops/elementwise.h"
 #include "runtime/ops/factories.h"
+#include "runtime/ops/integers.h"
 #include "runtime/ops/movement.h"
 #include "runtime/ops/result.h"
 #include "runtime/ops/shape.h"
@@ -98,18 +99,29 @@ Tensor whole_product(const Tensor& x) {
 }  // namespace
 
 Tensor cumsum(const Tensor& input, int dim, std::optional<DType> dtype) {
+  if (counts_in_integers(input, dtype)) {
+    return in_integers(input, dtype, [&](const Tensor& wide) { return cumsum(wide, dim, DType::kFloat64); });
+  }
   const Tensor x = lines_of(amp::Op::kCumsum, input, dtype);
   const Around around(x.shape(), dim_of("cumsum", dim, x.shape().rank()));
   return reshape(running_sum(reshape(x, around.shape()), false), x.shape());
 }
 
 Tensor cumprod(const Tensor& input, int dim, std::optional<DType> dtype) {
+  if (counts_in_integers(input, dtype)) {
+    return in_integers(input, dtype, [&](const Tensor& wide) { return cumprod(wide, dim, DType::kFloat64); });
+  }
   const Tensor x = lines_of(amp::Op::kCumprod, input, dtype);
   const Around around(x.shape(), dim_of("cumprod", dim, x.shape().rank()));
   return reshape(running_product(reshape(x, around.shape()), false), x.shape());
 }
 
 Tensor prod(const Tensor& input, int dim_in, const ProductOptions& options) {
+  if (counts_in_integers(input, options.dtype)) {
+    return in_integers(input, options.dtype, [&](const Tensor& wide) {
+      return prod(wide, dim_in, {.keepdim = options.keepdim, .dtype = DType::kFloat64});
+    });
+  }
   const Tensor x = lines_of(amp::Op::kProd, input, options.dtype);
   const int dim = dim_of("prod", dim_in, x.shape().rank());
   DimSet set{};

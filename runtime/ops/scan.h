@@ -6,7 +6,8 @@
 #include "runtime/tensor/tensor.h"
 
 // Running sums and products along a dimension, accumulated in float64 and rounded once. A named dtype is the result's,
-// whatever autocast says; x is cast to it before. Gradients hold where factors are 0, too.
+// whatever autocast says; x is cast to it before. Those of integers and of bool are int64 where none is named, and
+// exact up to 2^53. Gradients hold where factors are 0, too.
 
 namespace lockstep::ops {
 

@@ -49,6 +49,6 @@ Tensor squeeze(const Tensor& x, int dim) {
 
 Tensor cast(const Tensor& x, DType dtype) { return autograd::cast(x, dtype); }
 
-Tensor widened(const Tensor& x) { return is_reduced(x.dtype()) ? cast(x, DType::kFloat32) : x; }
+Tensor widened(const Tensor& x) { return cast(x, wide_of(x.dtype())); }
 
 }  // namespace lockstep::ops

@@ -18,8 +18,10 @@ Tensor squeeze(const Tensor& x);
 Tensor squeeze(const Tensor& x, int dim);
 /// x in another floating dtype; the gradient is cast back. Shares the data where the dtype is the same.
 Tensor cast(const Tensor& x, DType dtype);
-/// x in float32 where it has 16 bits, else x: what a formula of several operations computes in, so that its result is
-/// rounded once.
+/// float32 for the 16-bit dtypes, else the dtype: what a formula of several operations computes in, so that its result
+/// is rounded once.
+inline DType wide_of(DType dtype) { return is_reduced(dtype) ? DType::kFloat32 : dtype; }
+/// x in that dtype.
 Tensor widened(const Tensor& x);
 
 }  // namespace lockstep::ops

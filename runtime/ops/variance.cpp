@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "amp/autocast/autocast.h"
-#include "runtime/autograd/cast.h"
 #include "runtime/autograd/node.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/ops/compare.h"
@@ -12,30 +11,42 @@
 
 namespace lockstep::ops {
 
-Tensor var(const Tensor& input, const Dims& dims, const VarianceOptions& options) {
-  const DimSet set = dims_of("var", dims, input.shape().rank());
-  const Tensor x = together(amp::autocast(amp::Op::kVar, input), set);
-  const double divisor = static_cast<double>(x.size(1)) - options.correction;
-  const Tensor y = Tensor::empty({x.size(0), x.size(2)}, x.dtype(), x.device());
+namespace {
+
+/// Of the middle of [outer, n, inner]: [outer, inner] in `dtype`.
+Tensor variance(const Tensor& x, double correction, DType dtype) {
+  const double divisor = static_cast<double>(x.size(1)) - correction;
+  const Tensor y = Tensor::empty({x.size(0), x.size(2)}, dtype, x.device());
   kernels::backend(x.device()).variance_dim(x, divisor, y);
   autograd::record(y, name_of(amp::Op::kVar), {x},
                    {.recorded = [x = autograd::SavedTensor::in_graph(x), divisor](
                                     const Tensor& dy, const autograd::BackwardContext& context) {
                      // The distances from the mean are small numbers where the numbers themselves are large.
-                     const Tensor& at = context.saved(x);
-                     const Tensor wide = is_reduced(at.dtype()) ? autograd::cast(at, DType::kFloat32) : at;
+                     const Tensor wide = widened(context.saved(x));
                      const Tensor centred = add(wide, spread(scale(mean(wide, 1), -1), wide.shape()));
-                     const Tensor factor = scale(autograd::cast(dy, wide.dtype()), 2 / divisor);
+                     const Tensor factor = scale(cast(dy, wide.dtype()), 2 / divisor);
                      return std::vector<Tensor>{mul(spread(factor, wide.shape()), centred)};
                    }});
-  return reshape(y, reduced_shape(input.shape(), set, options.keepdim));
+  return y;
+}
+
+}  // namespace
+
+Tensor var(const Tensor& input, const Dims& dims, const VarianceOptions& options) {
+  const DimSet set = dims_of("var", dims, input.shape().rank());
+  const Tensor x = together(amp::autocast(amp::Op::kVar, input), set);
+  return reshape(variance(x, options.correction, x.dtype()), reduced_shape(input.shape(), set, options.keepdim));
 }
 
 Tensor std(const Tensor& input, const Dims& dims, const VarianceOptions& options) {
-  const Tensor variance = var(amp::autocast(amp::Op::kStd, input), dims, options);
+  const DimSet set = dims_of("std", dims, input.shape().rank());
+  const Tensor x = together(amp::autocast(amp::Op::kStd, input), set);
   const WithoutAutocast as_it_is;
-  const Tensor none = eq(variance.detach(), 0);
-  return where(none, 0, sqrt(where(none, 1, variance)));
+  // A square may leave the range of the 16-bit dtype in which its root lies.
+  const Tensor square = variance(x, options.correction, wide_of(x.dtype()));
+  const Tensor none = eq(square.detach(), 0);
+  const Tensor root = where(none, 0, sqrt(where(none, 1, square)));
+  return reshape(cast(root, x.dtype()), reduced_shape(input.shape(), set, options.keepdim));
 }
 
 }  // namespace lockstep::ops

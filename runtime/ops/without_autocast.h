@@ -12,7 +12,4 @@ class WithoutAutocast {
   amp::Autocast off_{false};
 };
 
-/// float32 for the 16-bit dtypes, else the dtype: in what an operation of several steps computes between them.
-inline DType wide_of(DType dtype) { return is_reduced(dtype) ? DType::kFloat32 : dtype; }
-
 }  // namespace lockstep::ops

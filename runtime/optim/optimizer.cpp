@@ -16,12 +16,22 @@ namespace {
 
 std::atomic<std::uint64_t> next_id{1};
 
+std::vector<nn::Parameter> each_once(std::vector<nn::Parameter> parameters) {
+  for (auto one = parameters.begin(); one != parameters.end(); ++one) {
+    const auto same = [one](const nn::Parameter& other) { return other.tensor.is(one->tensor); };
+    if (std::any_of(parameters.begin(), one, same)) {
+      throw UsageError("an optimizer is given parameter " + one->name + " twice", "List each parameter once.");
+    }
+  }
+  return parameters;
+}
+
 }  // namespace
 
 Optimizer::Optimizer(std::vector<nn::Parameter> parameters, double lr, double weight_decay,
                      const OptimizerOptions& options)
     : id_(next_id.fetch_add(1, std::memory_order_relaxed)),
-      parameters_(std::move(parameters)),
+      parameters_(each_once(std::move(parameters))),
       per_parameter_(resolve_groups(checked(options, "optimizer").groups, parameters_, lr, weight_decay)),
       clip_value_(options.clip_value),
       rates_{static_cast<float>(lr)} {

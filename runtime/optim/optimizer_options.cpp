@@ -22,6 +22,14 @@ void check_match(const std::string& match, const std::string& field, FieldChecks
   }
 }
 
+/// Of SGD and LARS.
+template <class Options>
+void check_momentum(const Options& options, FieldChecks& checks) {
+  checks.positive(options.lr, "lr");
+  checks.fraction(options.momentum, "momentum");
+  checks.not_negative(options.weight_decay, "weight_decay");
+}
+
 /// Of Adam and its kin.
 template <class Options>
 FieldProblems problems_of_moments(const Options& options) {
@@ -58,18 +66,12 @@ FieldProblems problems_of(const OptimizerOptions& options) {
     checks.positive(options.larc->trust_coefficient, "larc.trust_coefficient");
     checks.not_negative(options.larc->epsilon, "larc.epsilon");
   }
-  if (options.larc) {
-    checks.positive(options.larc->trust_coefficient, "larc.trust_coefficient");
-    checks.not_negative(options.larc->epsilon, "larc.epsilon");
-  }
   return checks.problems();
 }
 
 FieldProblems problems_of(const SgdOptions& options) {
   FieldChecks checks;
-  checks.positive(options.lr, "lr");
-  checks.fraction(options.momentum, "momentum");
-  checks.not_negative(options.weight_decay, "weight_decay");
+  check_momentum(options, checks);
   checks.fraction(options.dampening, "dampening");
   if (options.nesterov && (options.momentum == 0 || options.dampening != 0)) {
     checks.error("nesterov", "needs momentum > 0 and dampening 0", {"momentum", "dampening"});
@@ -102,9 +104,7 @@ FieldProblems problems_of(const NovogradOptions& options) { return problems_of_m
 
 FieldProblems problems_of(const LarsOptions& options) {
   FieldChecks checks;
-  checks.positive(options.lr, "lr");
-  checks.fraction(options.momentum, "momentum");
-  checks.not_negative(options.weight_decay, "weight_decay");
+  check_momentum(options, checks);
   checks.positive(options.trust_coefficient, "trust_coefficient");
   checks.not_negative(options.epsilon, "epsilon");
   if (options.nesterov && options.momentum == 0) checks.error("nesterov", "needs momentum > 0", {"momentum"});

@@ -3,54 +3,33 @@
 
 #include <spdlog/spdlog.h>
 
-#include "runtime/checkpoint/store.h"
-#include "runtime/step/replicated.h"
+#include <utility>
+
+#include "runtime/step/loop_store.h"
 #include "runtime/step/saved_state.h"
-#include "runtime/step/saved_tensors.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::step {
 
+Checkpoints::Checkpoints(std::string directory, LoopParts parts)
+    : parts_(parts), store_(std::make_unique<LoopStore>(std::move(directory), std::move(parts))) {}
+
+Checkpoints::~Checkpoints() = default;
+
 Progress Checkpoints::resume() {
-  comm::Communicator& communicator = ddp_.communicator();
-  std::string text;
-  on_rank_zero(communicator, [&] {
-    const auto found = checkpoint::Store(directory_).latest();
-    if (!found) return;
+  const auto restored = store_->resume([&] {
+    auto found = store_->files().latest();
+    if (!found) return found;
     for (const std::string& notice : found->notices) spdlog::warn(notice);
-    if (found->state.optimizer() != optimizer_.name()) {
-      throw UsageError(
-          found->path + " was saved with optimizer " + found->state.optimizer() + ", this one is " + optimizer_.name(),
-          "Resume with the same optimizer, or from another directory.");
-    }
-    restore_tensors(optimizer_.arena(), optimizer_, *found, true);
-    optimizer_.set_applied_steps(static_cast<std::int64_t>(found->state.applied_steps()));
-    text = found->state.SerializeAsString();
+    store_->restore(*found);
+    store_->warn_of_changes(found->state);
+    return found;
   });
-  text = communicator.broadcast_text(text, 0);
-  if (text.empty()) return {};
-  checkpoint::TrainingState saved;
-  saved.ParseFromString(text);
-  ddp_.broadcast_weights();
-  broadcast_optimizer(optimizer_, communicator);
-  scaler_.load_state_dict(scaler_of(saved));
-  return progress_of(saved);
+  if (!restored) return {};
+  int number = 0;
+  for (const auto& [name, scaler] : parts_.scalers) scaler.load_state_dict(state_of(restored->scaler(number++)));
+  return progress_of(*restored);
 }
 
-void Checkpoints::save(const Progress& progress, std::uint32_t keep) {
-  ddp_.share_statistics();
-  on_rank_zero(ddp_.communicator(), [&] {
-    const checkpoint::Store store(directory_);
-    store.save(describe(progress, ddp_, optimizer_, scaler_),
-               host_copies(state_tensors(optimizer_.arena(), optimizer_)));
-    try {
-      store.prune(keep);
-    } catch (const StorageError& error) {
-      // The new one is safe; an old one that cannot be deleted is no reason to stop.
-      if (!prune_failed_) spdlog::warn("old checkpoints stay: {}", error.what());
-      prune_failed_ = true;
-    }
-  });
-}
+void Checkpoints::save(const Progress& progress, std::uint32_t keep) { store_->save(progress, keep); }
 
 }  // namespace lockstep::step

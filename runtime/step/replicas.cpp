@@ -67,6 +67,11 @@ Replicas::Replicas(nn::Module& model, const std::function<std::unique_ptr<nn::Mo
 void Replicas::give_weights(nn::Module& replica) const {
   const std::vector<nn::Parameter> from = model_.parameters(), to = replica.parameters();
   for (std::size_t i = 0; i < from.size(); ++i) {
+    if (from[i].tensor.dtype() != to[i].tensor.dtype()) {
+      throw UsageError(
+          "a replica's " + to[i].name + " is " + describe(to[i].tensor) + ", the model's " + describe(from[i].tensor),
+          "Give replicas the dtype of the model's weights, by Module::to() where they are built.");
+    }
     copy(from[i].tensor, to[i].tensor);
     to[i].tensor.set_requires_grad(from[i].tensor.requires_grad());
     autograd::meta_of(to[i].tensor).grad = {};
@@ -84,7 +89,7 @@ std::vector<Tensor> Replicas::backward(const Loss& loss) {
   std::vector<Tensor> losses(size());
   std::vector<std::exception_ptr> errors(size());
   for (const auto& replica : replicas_) give_weights(*replica);
-  std::vector<std::thread> threads;
+  std::vector<std::jthread> threads;
   for (std::size_t i = 0; i < size(); ++i) {
     threads.emplace_back([&, i] {
       try {
@@ -97,7 +102,7 @@ std::vector<Tensor> Replicas::backward(const Loss& loss) {
       }
     });
   }
-  for (std::thread& thread : threads) thread.join();
+  for (std::jthread& thread : threads) thread.join();
   for (const std::exception_ptr& error : errors) {
     if (error) std::rethrow_exception(error);
   }

@@ -21,7 +21,8 @@ class Replicas {
   using Loss = std::function<Tensor(nn::Module& replica, std::size_t i)>;
 
   /// `build` makes a model like `model`, on the CPU: the same parameters and statistics under the same names. `model`,
-  /// which amp::initialize may have got, must outlive this. Throws UsageError where they differ, and unless count >= 1.
+  /// which amp::initialize may have got, must outlive this. Where that made its weights 16-bit (O2, O3), `build` makes
+  /// such ones too. Throws UsageError where they differ, and unless count >= 1.
   Replicas(nn::Module& model, const std::function<std::unique_ptr<nn::Module>()>& build, std::size_t count);
 
   std::size_t size() const { return replicas_.size(); }

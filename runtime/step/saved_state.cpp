@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/step/saved_state.h"
 
+#include <fmt/format.h>
+
 #include "comm/ddp/bucket_plan.h"
 #include "comm/ddp/digest.h"
 #include "runtime/job/precision.h"
+#include "runtime/tensor/error.h"
 
 namespace lockstep::step {
 
@@ -34,42 +37,93 @@ checkpoint::BucketPlan to_message(const comm::BucketPlan& plan) {
   return message;
 }
 
+/// "sgd", or "critic: sgd" of a part with a name.
+std::string titled(const std::string& name, const std::string& kind) {
+  return name.empty() ? kind : name + ": " + kind;
+}
+
+/// "optimizers a: sgd, b: adam", or "no optimizer".
+std::string listed(const std::string& kind, const std::vector<std::string>& titles) {
+  if (titles.empty()) return "no " + kind;
+  return fmt::format("{}{} {}", kind, titles.size() > 1 ? "s" : "", fmt::join(titles, ", "));
+}
+
 }  // namespace
 
-checkpoint::TrainingState describe(const Progress& progress, comm::DistributedDataParallel& ddp,
-                                   const optim::Optimizer& optimizer, const amp::GradScaler& scaler) {
-  const nn::Arena& arena = optimizer.arena();
+checkpoint::TrainingState describe(const Progress& progress, const LoopParts& parts) {
   checkpoint::TrainingState state;
   state.set_lockstep_version(LOCKSTEP_VERSION);
   state.set_step(progress.step);
-  state.set_applied_steps(static_cast<std::uint64_t>(optimizer.applied_steps()));
   state.set_epoch(progress.sampler.epoch);
   state.mutable_sampler()->set_epoch(progress.sampler.epoch);
   state.mutable_sampler()->set_cursor(static_cast<std::uint64_t>(progress.sampler.cursor));
-  *state.mutable_scaler() = to_message(scaler.state_dict());
-  state.mutable_schedule()->set_applied_steps(state.applied_steps());
-  state.mutable_schedule()->set_last_learning_rate(static_cast<float>(optimizer.learning_rate()));
-  *state.mutable_bucket_plan() = to_message(comm::describe_plan(ddp.reducer().buckets(), arena));
-  state.set_world_size(static_cast<std::uint32_t>(ddp.communicator().size()));
-  state.set_optimizer(optimizer.name());
-  state.set_weights_digest(comm::weights_digest(arena));
+  if (progress.sampler.seed) state.mutable_sampler()->set_seed(*progress.sampler.seed);
+  for (const auto& [name, scaler] : parts.scalers) {
+    checkpoint::ScalerState& entry = *state.add_scaler();
+    entry = to_message(scaler.state_dict());
+    entry.set_name(name);
+  }
+  for (const auto& [name, optimizer] : parts.optimizers) {
+    state.add_optimizer(optimizer.name());
+    checkpoint::ScheduleState& entry = *state.add_schedule();
+    entry.set_name(name);
+    entry.set_applied_steps(static_cast<std::uint64_t>(optimizer.applied_steps()));
+    entry.set_last_learning_rate(static_cast<float>(optimizer.learning_rate()));
+  }
+  for (const auto& [name, ddp] : parts.models) {
+    const nn::Arena& arena = *ddp.model().arena();
+    checkpoint::BucketPlan& entry = *state.add_bucket_plan();
+    entry = to_message(comm::describe_plan(ddp.reducer().buckets(), arena));
+    entry.set_name(name);
+    state.add_weights_digest(comm::weights_digest(arena));
+  }
+  state.set_world_size(static_cast<std::uint32_t>(parts.models.front().object.communicator().size()));
   return state;
 }
 
 Progress progress_of(const checkpoint::TrainingState& saved) {
-  return {saved.step(), {saved.sampler().epoch(), static_cast<std::int64_t>(saved.sampler().cursor())}};
+  const checkpoint::SamplerState& sampler = saved.sampler();
+  Progress progress{saved.step(), {sampler.epoch(), static_cast<std::int64_t>(sampler.cursor())}};
+  if (sampler.has_seed()) progress.sampler.seed = sampler.seed();
+  return progress;
 }
 
-amp::GradScalerState scaler_of(const checkpoint::TrainingState& saved) {
-  const checkpoint::ScalerState& scaler = saved.scaler();
-  if (!scaler.enabled()) return {};
-  return {.scale = scaler.scale(),
-          .growth_factor = scaler.growth_factor(),
-          .backoff_factor = scaler.backoff_factor(),
-          .growth_interval = scaler.growth_interval(),
-          .growth_tracker = scaler.growth_tracker(),
-          .consecutive_skips = scaler.consecutive_skips(),
-          .skipped_steps = scaler.skipped_steps()};
+amp::GradScalerState state_of(const checkpoint::ScalerState& saved) {
+  if (!saved.enabled()) return {};
+  return {.scale = saved.scale(),
+          .growth_factor = saved.growth_factor(),
+          .backoff_factor = saved.backoff_factor(),
+          .growth_interval = saved.growth_interval(),
+          .growth_tracker = saved.growth_tracker(),
+          .consecutive_skips = saved.consecutive_skips(),
+          .skipped_steps = saved.skipped_steps()};
+}
+
+void require_same_parts(const LoopParts& parts, const checkpoint::Checkpoint& saved) {
+  const checkpoint::TrainingState& state = saved.state;
+  std::vector<std::string> before, now;
+  for (int i = 0; i < state.optimizer_size(); ++i) {
+    before.push_back(titled(i < state.schedule_size() ? state.schedule(i).name() : "", state.optimizer(i)));
+  }
+  for (const auto& [name, optimizer] : parts.optimizers) now.push_back(titled(name, optimizer.name()));
+  if (before != now) {
+    throw UsageError(fmt::format("{} was saved with {}, this loop has {}", saved.path, listed("optimizer", before),
+                                 listed("optimizer", now)),
+                     "Resume with the same optimizers, or from another directory.");
+  }
+  before.clear(), now.clear();
+  for (const checkpoint::ScalerState& scaler : state.scaler()) before.push_back(titled(scaler.name(), "GradScaler"));
+  for (const auto& [name, scaler] : parts.scalers) now.push_back(titled(name, "GradScaler"));
+  if (before != now) {
+    throw UsageError(fmt::format("{} was saved with {}, this loop has {}", saved.path, listed("scaler", before),
+                                 listed("scaler", now)),
+                     "Resume with the same scalers, or from another directory.");
+  }
+  for (std::size_t i = 0; i < parts.scalers.size(); ++i) {
+    if (!parts.scalers[i].object.is_enabled() || state.scaler(static_cast<int>(i)).enabled()) continue;
+    throw UsageError(fmt::format("{} was saved with a disabled {}, this one is enabled", saved.path, now[i]),
+                     "Disable it, or begin in another directory.");
+  }
 }
 
 }  // namespace lockstep::step

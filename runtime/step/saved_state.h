@@ -3,21 +3,23 @@
 
 #include <cstdint>
 
-#include "amp/grad_scaler/grad_scaler.h"
-#include "comm/ddp/distributed_data_parallel.h"
+#include "amp/grad_scaler/grad_scaler_state.h"
 #include "runtime/checkpoint/checkpoint.h"
-#include "runtime/optim/optimizer.h"
+#include "runtime/step/loop_parts.h"
 #include "runtime/step/progress.h"
 
 namespace lockstep::step {
 
-/// What a checkpoint's state file says of these three and of the place in the data, for a run that has come to
+/// What a checkpoint's state file says of the parts of a loop and of its place in the data, once it has come to
 /// `progress`. Waits for a GPU.
-checkpoint::TrainingState describe(const Progress& progress, comm::DistributedDataParallel& ddp,
-                                   const optim::Optimizer& optimizer, const amp::GradScaler& scaler);
+checkpoint::TrainingState describe(const Progress& progress, const LoopParts& parts);
 
 Progress progress_of(const checkpoint::TrainingState& saved);
-/// Empty where the checkpoint has none.
-amp::GradScalerState scaler_of(const checkpoint::TrainingState& saved);
+/// Empty for a scaler that was disabled.
+amp::GradScalerState state_of(const checkpoint::ScalerState& saved);
+
+/// Throws UsageError where the saved optimizers and scalers have other names or rules than those of the loop, or where
+/// a scaler that is enabled has no state.
+void require_same_parts(const LoopParts& parts, const checkpoint::Checkpoint& saved);
 
 }  // namespace lockstep::step

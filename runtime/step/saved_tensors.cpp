@@ -12,6 +12,9 @@ namespace {
 
 constexpr std::string_view kOptimizerPrefix = "optimizer/";
 
+/// "generator/" of a part's name; empty for a part without one.
+std::string folder(const std::string& name) { return name.empty() ? name : name + "/"; }
+
 bool is_optimizer(const std::string& name) { return name.starts_with(kOptimizerPrefix); }
 
 std::map<std::string, Tensor> without_optimizer(std::map<std::string, Tensor> tensors) {
@@ -30,27 +33,44 @@ void copy_all(const std::map<std::string, Tensor>& targets, const std::map<std::
 
 }  // namespace
 
-std::map<std::string, Tensor> state_tensors(const nn::Arena& arena, const optim::Optimizer& optimizer) {
+std::map<std::string, Tensor> state_tensors(const std::vector<Named<nn::Arena>>& models,
+                                            const std::vector<Named<optim::Optimizer>>& optimizers) {
   std::map<std::string, Tensor> tensors;
-  const auto optimizer_state = optimizer.state();
-  const auto parameter_state = optimizer.parameter_state();
-  for (const nn::Arena::Slot& slot : arena.slots()) tensors["model/" + slot.parameter.name] = arena.master(slot);
-  std::int64_t number = 0;
-  for (const optim::Optimizer::Slot& slot : optimizer.slots()) {
-    const std::int64_t at = number++;
-    if (slot.arena != &arena) continue;
-    const nn::Parameter& parameter = slot.parameter();
-    tensors[std::string(kOptimizerPrefix) + "step/" + parameter.name] = optimizer.parameter_steps().rows(at, at + 1);
-    for (const auto& [name, numbers] : parameter_state) {
-      tensors[std::string(kOptimizerPrefix) + name + "/" + parameter.name] = numbers.rows(at, at + 1);
+  std::map<const nn::Arena*, std::string> name_of;
+  for (const auto& [name, arena] : models) {
+    const std::string model = folder(name);
+    name_of[&arena] = model;
+    for (const nn::Arena::Slot& slot : arena.slots()) {
+      tensors["model/" + model + slot.parameter.name] = arena.master(slot);
     }
-    for (const auto& [name, flat] : optimizer_state) {
-      tensors[std::string(kOptimizerPrefix) + name + "/" + parameter.name] =
-          flat.rows(slot.begin, slot.end).reshaped(parameter.tensor.shape());
+    for (const auto& [path, statistics] : arena.statistics()) {
+      tensors["statistics/" + model + path] = statistics->committed();
     }
   }
-  for (const auto& [name, statistics] : arena.statistics()) tensors["statistics/" + name] = statistics->committed();
+  for (const auto& [name, optimizer] : optimizers) {
+    const std::string prefix = std::string(kOptimizerPrefix) + folder(name);
+    const auto optimizer_state = optimizer.state();
+    const auto parameter_state = optimizer.parameter_state();
+    std::int64_t at = 0;
+    for (const optim::Optimizer::Slot& slot : optimizer.slots()) {
+      const std::string parameter = "/" + name_of.at(slot.arena) + slot.parameter().name;
+      tensors[prefix + "step" + parameter] = optimizer.parameter_steps().rows(at, at + 1);
+      for (const auto& [state, numbers] : parameter_state) {
+        tensors[prefix + state + parameter] = numbers.rows(at, at + 1);
+      }
+      for (const auto& [state, flat] : optimizer_state) {
+        tensors[prefix + state + parameter] = flat.rows(slot.begin, slot.end).reshaped(slot.parameter().tensor.shape());
+      }
+      ++at;
+    }
+  }
   return tensors;
+}
+
+std::map<std::string, Tensor> state_tensors(const LoopParts& parts) {
+  std::vector<Named<nn::Arena>> models;
+  for (const auto& [name, ddp] : parts.models) models.push_back({name, *ddp.model().arena()});
+  return state_tensors(models, parts.optimizers);
 }
 
 std::map<std::string, Tensor> host_copies(const std::map<std::string, Tensor>& tensors) {
@@ -59,14 +79,13 @@ std::map<std::string, Tensor> host_copies(const std::map<std::string, Tensor>& t
   return copies;
 }
 
-void restore_tensors(nn::Arena& arena, optim::Optimizer& optimizer, const checkpoint::Checkpoint& saved,
-                     bool with_optimizer) {
-  const std::map<std::string, Tensor> targets = state_tensors(arena, optimizer);
-  if (with_optimizer) {
-    copy_all(targets, saved.tensors, saved.path);
-  } else {
-    copy_all(without_optimizer(targets), without_optimizer(saved.tensors), saved.path);
-  }
+void restore_tensors(const LoopParts& parts, const checkpoint::Checkpoint& saved) {
+  copy_all(state_tensors(parts), saved.tensors, saved.path);
+  for (const auto& [name, ddp] : parts.models) ddp.model().arena()->refresh_copies();
+}
+
+void restore_weights(nn::Arena& arena, const checkpoint::Checkpoint& saved) {
+  copy_all(state_tensors({{"", arena}}, {}), without_optimizer(saved.tensors), saved.path);
   arena.refresh_copies();
 }
 

@@ -3,27 +3,33 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "comm/group/communicator.h"
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/nn/arena.h"
 #include "runtime/optim/optimizer.h"
+#include "runtime/step/loop_parts.h"
 
 namespace lockstep::step {
 
 /// The tensors of a checkpoint by logical name: "model/<parameter>" (float32 masters), "statistics/<name>",
 /// "optimizer/<state>/<parameter>" (its shape, or [1] for a number a parameter), "optimizer/step/<parameter>" (int64
-/// [1], the steps applied to it). They are views: writing into them restores.
-std::map<std::string, Tensor> state_tensors(const nn::Arena& arena, const optim::Optimizer& optimizer);
+/// [1], the steps applied to it). The names of parts that have one stand between: "model/<model>/<parameter>",
+/// "optimizer/<optimizer>/<state>/<model>/<parameter>". They are views: writing into them restores.
+std::map<std::string, Tensor> state_tensors(const std::vector<Named<nn::Arena>>& models,
+                                            const std::vector<Named<optim::Optimizer>>& optimizers);
+std::map<std::string, Tensor> state_tensors(const LoopParts& parts);
 
 /// The same on the CPU: the tensors themselves where they lie there.
 std::map<std::string, Tensor> host_copies(const std::map<std::string, Tensor>& tensors);
 
-/// Writes a checkpoint's tensors into the model and the optimizer of rank 0. Throws UsageError that lists every
-/// missing, extra and misshaped name before anything is written. `with_optimizer` false: evaluation, the optimizer's
-/// are left out.
-void restore_tensors(nn::Arena& arena, optim::Optimizer& optimizer, const checkpoint::Checkpoint& saved,
-                     bool with_optimizer);
+/// Writes a checkpoint's tensors into the models and optimizers of rank 0. Throws UsageError that lists every missing,
+/// extra and misshaped name before anything is written.
+void restore_tensors(const LoopParts& parts, const checkpoint::Checkpoint& saved);
+
+/// Writes those of the model alone, for evaluation. Throws as above.
+void restore_weights(nn::Arena& arena, const checkpoint::Checkpoint& saved);
 
 /// Writes a checkpoint's weights and running statistics into a model without an arena. Throws as above.
 void restore_model(nn::Module& model, const checkpoint::Checkpoint& saved);

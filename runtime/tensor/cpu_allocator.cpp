@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdlib>
 #include <mutex>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "runtime/tensor/error.h"
@@ -32,14 +32,21 @@ std::size_t size_class(std::size_t bytes) {
   if (bytes <= kAlignment) return kAlignment;
   const std::size_t step = std::max(std::bit_floor(bytes) / 4, kAlignment);
   if (bytes > static_cast<std::size_t>(-1) - step) return bytes;
-  return (bytes + step - 1) / step * step;
+  return (bytes + step - 1) & ~(step - 1);
 }
+
+/// A number for each size class, below kClasses.
+std::size_t class_number(std::size_t size) {
+  const auto width = static_cast<std::size_t>(std::bit_width(size));
+  return 4 * width + ((size >> (width - 3)) & 3);
+}
+constexpr std::size_t kClasses = 4 * (8 * sizeof(std::size_t) + 1);
 
 }  // namespace
 
 struct CpuAllocator::State {
   mutable std::mutex mutex;
-  std::unordered_map<std::size_t, std::vector<void*>> free;
+  std::array<std::vector<void*>, kClasses> free;
   std::size_t reserved = 0;
 };
 
@@ -54,7 +61,7 @@ void* CpuAllocator::allocate(std::size_t bytes) {
   const std::size_t size = size_class(bytes);
   const std::lock_guard lock(state_->mutex);
   void* data = nullptr;
-  std::vector<void*>& cached = state_->free[size];
+  std::vector<void*>& cached = state_->free[class_number(size)];
   if (!cached.empty()) {
     data = cached.back();
     cached.pop_back();
@@ -74,7 +81,7 @@ void CpuAllocator::deallocate(void* data, std::size_t bytes) noexcept {
   const std::size_t size = size_class(bytes);
   const std::lock_guard lock(state_->mutex);
   if (kCache) {
-    state_->free[size].push_back(data);
+    state_->free[class_number(size)].push_back(data);
   } else {
     state_->reserved -= size;
     std::free(data);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -72,7 +73,8 @@ void MemoryCounters::Counter::reset_peak() noexcept {
 
 MemoryCounters& MemoryCounters::of(Device device) {
   // Never destroyed: static tensors may outlive every other static object.
-  static MemoryCounters& cpu = *new MemoryCounters;
+  static_assert(std::is_trivially_destructible_v<MemoryCounters>);
+  static constinit MemoryCounters cpu;
   if (device == kCpu) return cpu;
   static std::mutex& mutex = *new std::mutex;
   static auto& others = *new std::map<int, MemoryCounters>;

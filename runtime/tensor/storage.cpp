@@ -7,19 +7,23 @@
 
 namespace lockstep {
 
+Storage::Block::Block(void* data_in, std::size_t bytes_in, Device device_in, std::function<void()> release_in,
+                      std::optional<MemoryPurpose> purpose_in)
+    : data(data_in), bytes(bytes_in), device(device_in), release(std::move(release_in)), purpose(purpose_in) {
+  if (purpose) MemoryCounters::of(device).take(*purpose, bytes);
+}
+
 Storage::Block::~Block() {
   if (release) release();
   if (purpose) MemoryCounters::of(device).give_back(*purpose, bytes);
 }
 
 Storage::Storage(void* data, std::size_t bytes, Device device, std::function<void()> release)
-    : block_(new Block{data, bytes, device, std::move(release), {}}) {}
+    : block_(std::make_shared<const Block>(data, bytes, device, std::move(release), std::nullopt)) {}
 
 Storage Storage::counted(void* data, std::size_t bytes, Device device, std::function<void()> release) {
   Storage storage;
-  const MemoryPurpose purpose = MemoryCounters::purpose();
-  storage.block_.reset(new Block{data, bytes, device, std::move(release), purpose});
-  MemoryCounters::of(device).take(purpose, bytes);
+  storage.block_ = std::make_shared<const Block>(data, bytes, device, std::move(release), MemoryCounters::purpose());
   return storage;
 }
 

@@ -42,7 +42,11 @@ class Storage {
     std::function<void()> release;
     std::optional<MemoryPurpose> purpose;  ///< under which it is counted
     mutable std::atomic<std::uint64_t> writes{0};
+    Block(void* data_in, std::size_t bytes_in, Device device_in, std::function<void()> release_in,
+          std::optional<MemoryPurpose> purpose_in);
     ~Block();
+    Block(const Block&) = delete;
+    Block& operator=(const Block&) = delete;
   };
   std::shared_ptr<const Block> block_;
 };

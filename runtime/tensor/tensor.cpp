@@ -39,6 +39,12 @@ Tensor Tensor::from(const std::vector<T>& values, const Shape& shape) {
 }
 
 Tensor Tensor::view(Storage storage, std::size_t byte_offset, const Shape& shape, DType dtype) {
+  std::shared_ptr<std::atomic<std::uint64_t>> writes = storage.writes();
+  return view(std::move(storage), byte_offset, shape, dtype, std::move(writes));
+}
+
+Tensor Tensor::view(Storage storage, std::size_t byte_offset, const Shape& shape, DType dtype,
+                    std::shared_ptr<std::atomic<std::uint64_t>> writes) {
   const std::size_t bytes = static_cast<std::size_t>(shape.numel()) * size_of(dtype);
   if (byte_offset > storage.bytes() || bytes > storage.bytes() - byte_offset) {
     throw ShapeError(
@@ -47,7 +53,7 @@ Tensor Tensor::view(Storage storage, std::size_t byte_offset, const Shape& shape
   Tensor tensor;
   tensor.impl_ = std::make_shared<Impl>();
   tensor.impl_->data = static_cast<std::byte*>(storage.data()) + byte_offset;
-  tensor.impl_->writes = storage.writes();
+  tensor.impl_->writes = std::move(writes);
   tensor.impl_->storage = std::move(storage);
   tensor.impl_->shape = shape;
   tensor.impl_->dtype = dtype;
@@ -119,9 +125,7 @@ void Tensor::copy_from(const Tensor& from) const {
 
 Tensor Tensor::part(std::size_t byte_offset, const Shape& shape) const {
   const std::size_t offset = static_cast<std::size_t>(impl_->data - static_cast<std::byte*>(impl_->storage.data()));
-  const Tensor tensor = view(impl_->storage, offset + byte_offset, shape, dtype());
-  tensor.share_version(*this);
-  return tensor;
+  return view(impl_->storage, offset + byte_offset, shape, dtype(), impl_->writes);
 }
 
 Tensor Tensor::reshaped(const Shape& shape) const {

@@ -100,6 +100,9 @@ class Tensor {
   void set_autograd_meta(std::shared_ptr<autograd::Meta> meta) const { impl_->meta = std::move(meta); }
 
  private:
+  /// A view of `storage` that counts writes in `writes`.
+  static Tensor view(Storage storage, std::size_t byte_offset, const Shape& shape, DType dtype,
+                     std::shared_ptr<std::atomic<std::uint64_t>> writes);
   /// A view of this tensor's memory from `byte_offset` bytes behind its first element on.
   Tensor part(std::size_t byte_offset, const Shape& shape) const;
 

@@ -123,7 +123,7 @@ class Inference {
       if (mine < blocks.size()) predict(blocks[mine], rows);
       collect(rows);
     }
-    if (communicator_.rank() == 0) {
+    if (communicator_.rank() == 0 && !options_.out.empty()) {
       // The last blocks of the last round may hold fewer samples, or none.
       predictions_.values.resize(static_cast<std::size_t>(dataset_->size() * columns_));
     }

@@ -188,6 +188,11 @@ class Planner {
       names.push_back(parameter.name);
       plan_.parameters += parameter.tensor.numel();
     }
+    const comm::DdpOptions ddp = job::ddp_options(job_.comm());
+    attempt("comm.bucket_ends", [&] { comm::require_bucket_ends(ddp, names); });
+    if (ddp.sync_batch_norm) {
+      attempt("comm.sync_batch_norm_group", [&] { comm::require_group(ddp.sync_batch_norm_group, options_.ranks); });
+    }
     for (int i = 0; i < job_.fault_size(); ++i) {
       attempt("fault", [&] { require_possible(job_.fault(i), i, names, options_.ranks); });
     }

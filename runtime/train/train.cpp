@@ -7,10 +7,10 @@
 #include "runtime/data/make_dataset.h"
 #include "runtime/job/data_options.h"
 #include "runtime/job/training_options.h"
+#include "runtime/step/compute_environment.h"
 #include "runtime/step/replicated.h"
 #include "runtime/step/saved_tensors.h"
 #include "runtime/tensor/as_error.h"
-#include "runtime/train/compute_environment.h"
 #include "runtime/train/evaluator.h"
 #include "runtime/train/plan.h"
 #include "runtime/train/progress.h"
@@ -91,9 +91,9 @@ ExitCode train(comm::World& world, const TrainOptions& options) {
     }
     trainer.emplace(world, options, observers);
     step::on_rank_zero(communicator, [&] {
-      const Checkpointer& checkpointer = trainer->checkpointer();
+      Checkpointer& checkpointer = trainer->checkpointer();
       record->begin(trainer->step(), trainer->applied_steps(), trainer->skipped_steps(), checkpointer.resumed_from(),
-                    to_json(checkpointer.environment()));
+                    step::to_json(checkpointer.environment()));
     });
     if (progress) progress->header(trainer->facts());
     const ExitCode code = trainer->run();
@@ -123,7 +123,7 @@ EvalResult evaluate(comm::World& world, const job::Job& job, const std::filesyst
   step::on_rank_zero(communicator, [&] {
     const checkpoint::Checkpoint found = find_checkpoint(checkpoint);
     for (const std::string& notice : found.notices) spdlog::warn(notice);
-    restore_for(job, found, [&] { step::restore_tensors(network.arena(), network.optimizer(), found, false); });
+    restore_for(job, found, [&] { step::restore_weights(network.arena(), found); });
     path = found.path;
   });
   // Rank 0's weights on every rank.

@@ -32,7 +32,7 @@ Trainer::Trainer(comm::World& world, const TrainOptions& options, std::vector<Ru
       data_(job_),
       network_(job_, *data_.train(), options_.device),
       job_step_(job_, world, network_, status_),
-      checkpointer_(options_, world, network_, job_step_, observers_),
+      checkpointer_(options_, network_, job_step_, observers_),
       in_flight_(network_, job_step_, *world.communicator()) {
   status_.set(RankPhase::kInit, 0);
   job_step_.faults().at(job::INIT);

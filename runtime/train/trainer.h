@@ -37,7 +37,7 @@ class Trainer {
   std::uint64_t step() const { return current_step_; }
   /// "in step 5"
   std::string place() const;
-  const Checkpointer& checkpointer() const { return checkpointer_; }
+  Checkpointer& checkpointer() { return checkpointer_; }
   std::uint64_t applied_steps();
   std::uint64_t skipped_steps();
   std::string weights_digest() const;

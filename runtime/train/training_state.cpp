@@ -2,6 +2,7 @@
 #include "runtime/train/training_state.h"
 
 #include "runtime/checkpoint/store.h"
+#include "runtime/data/sampler.h"
 #include "runtime/job/model_options.h"
 #include "runtime/step/saved_state.h"
 #include "runtime/tensor/error.h"
@@ -17,12 +18,14 @@ std::string title(const job::Job& job) { return "\"" + job.name() + "\" with mod
 
 void require_resumable(const checkpoint::Checkpoint& saved, const job::Job& job, const std::string& optimizer) {
   const checkpoint::TrainingState& state = saved.state;
-  if (state.optimizer() != optimizer) {
-    throw UsageError(saved.path + " was saved with optimizer " + state.optimizer() + ", the job names " + optimizer,
+  const std::string before = state.optimizer_size() == 1 ? state.optimizer(0) : "several or none";
+  if (before != optimizer) {
+    throw UsageError(saved.path + " was saved with optimizer " + before + ", the job names " + optimizer,
                      "Resume with the same optimizer, or start anew with --resume never.");
   }
-  if (state.sampler().seed() != job.seed() && state.sampler().cursor() > 0) {
-    const std::string seed = std::to_string(state.sampler().seed());
+  const data::SamplerState sampler = step::progress_of(state).sampler;
+  if (!data::goes_on(sampler, job.seed())) {
+    const std::string seed = std::to_string(*sampler.seed);
     throw UsageError(saved.path + " lies in the middle of an epoch whose samples are ordered by seed " + seed +
                          ", the job's seed is " + std::to_string(job.seed()),
                      "Resume with --set seed=" + seed + ", or start anew with --resume never.");
@@ -42,8 +45,8 @@ void restore_for(const job::Job& job, const checkpoint::Checkpoint& saved, const
 }
 
 amp::GradScalerState scaler_state(const checkpoint::TrainingState& saved, const job::Job& job) {
-  amp::GradScalerState state = step::scaler_of(saved);
-  if (!saved.scaler().enabled()) return state;
+  amp::GradScalerState state = step::state_of(saved.scaler(0));
+  if (state.empty()) return state;
   const job::Amp& before = saved.job().amp();
   if (before.dtype() != job.amp().dtype() || !before.loss_scale().dynamic()) {
     state.scale = static_cast<float>(job.amp().loss_scale().init());

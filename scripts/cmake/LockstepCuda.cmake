@@ -32,7 +32,20 @@ if(NOT LOCKSTEP_CUDA STREQUAL "OFF")
           list(APPEND cuda_architectures ${architecture})
         endif()
       endforeach()
+      if(NOT cuda_architectures)
+        message(FATAL_ERROR "${CMAKE_CUDA_COMPILER} knows none of the compute capabilities 7.0, 7.5, 8.0 and 9.0. Set "
+                            "LOCKSTEP_CUDA_ARCHITECTURES to those to compile for, or LOCKSTEP_CUDA to OFF.")
+      endif()
     endif()
+    # "90a" and "80-real" begin with the number; doctor and plans ask for the oldest. "native" and "all-major" are words
+    # of CMake's, which do not say it.
+    string(REGEX MATCHALL "[0-9]+" numbers "${cuda_architectures}")
+    if(NOT numbers)
+      message(FATAL_ERROR "LOCKSTEP_CUDA_ARCHITECTURES is \"${cuda_architectures}\"; it must be a list of numbers such as "
+                          "\"80;90\"")
+    endif()
+    list(SORT numbers COMPARE NATURAL)
+    list(GET numbers 0 LOCKSTEP_OLDEST_ARCHITECTURE)
     include(scripts/cmake/LockstepCudaLibraries.cmake)
     if(NOT EXISTS ${cudnn_frontend_folder}/include/cudnn_frontend.h)
       list(APPEND LOCKSTEP_CUDA_MISSING "cudnn-frontend (run scripts/fetch_cudnn_frontend)")
@@ -56,10 +69,6 @@ if(LOCKSTEP_GPU STREQUAL "cuda")
   # Functions that host and device share are constexpr in the standard library, which names no device.
   set(CMAKE_CUDA_FLAGS "${CMAKE_CUDA_FLAGS} --expt-relaxed-constexpr")
   set(CMAKE_CUDA_ARCHITECTURES ${cuda_architectures})
-  # "90a" and "80-real" begin with the number; doctor and plans ask for it.
-  string(REGEX MATCHALL "[0-9]+" numbers "${cuda_architectures}")
-  list(SORT numbers COMPARE NATURAL)
-  list(GET numbers 0 LOCKSTEP_OLDEST_ARCHITECTURE)
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
   enable_language(CUDA)
   # Debian 12's CMake, 3.25.1, does not know yet that nvcc 12 speaks C++20.

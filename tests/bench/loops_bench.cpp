@@ -77,7 +77,7 @@ StepScalars scalars() {
   return {.inverse_scale = &one, .found_inf = &none, .learning_rate = &none, .steps = &step};
 }
 
-/// A function of one number, as tests/bench/pytorch_loops.py measures it.
+/// A function of one number, as beside PyTorch (tests/bench/pytorch_loops.py).
 void map(const Backend& on, const UnaryFunction& function, const Data& d) { on.unary(function, d.positive, d.y); }
 
 struct Loop {

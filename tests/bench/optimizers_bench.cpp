@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A fused step of each optimizer over float32 gradients, as milliseconds, and as GB/s of what it has to read and write:
+// A fused step of each optimizer over float32 gradients, and a whole mixed precision step (the check of 16-bit
+// gradients with their norm, then one pass that unscales, clips, updates and writes the 16-bit copy), as lines NAME
+// DTYPE MILLISECONDS GB/S, of what it has to read and write:
 //   OMP_NUM_THREADS=1 build/release/bin/optimizers_bench [NAME...]
-// tests/bench/pytorch_optimizers.py runs it beside PyTorch.
+// tests/bench/beside_pytorch.py runs it beside PyTorch.
 
 #include <fmt/format.h>
 
@@ -33,14 +35,25 @@ struct Model {
     backend(kCpu).fill(steps, 3);
     rates = Tensor::zeros({2 * layers, 2}, DType::kFloat32);
     slice = {.master = master, .grad = grad, .segments = segments};
+    flags = Tensor::empty({2 * layers}, DType::kFloat32);
+    squares = Tensor::empty({2 * layers}, DType::kFloat64);
+    clipping = Tensor::empty({2}, DType::kFloat32);
     scalars = {.inverse_scale = &one,
                .found_inf = &zero,
                .learning_rate = &tiny,
                .steps = static_cast<const std::int64_t*>(steps.data())};
   }
 
+  /// From now on gradients and a copy of the weights are of this dtype.
+  void reduce_to(DType dtype) {
+    slice.grad = Tensor::empty(master.shape(), dtype);
+    slice.copy = Tensor::empty(master.shape(), dtype);
+    backend(kCpu).cast(grad, slice.grad);
+    backend(kCpu).cast(master, slice.copy);
+  }
+
   std::vector<ArenaSegment> segments;
-  Tensor master, grad, a, b, c, steps, rates;
+  Tensor master, grad, a, b, c, steps, rates, flags, squares, clipping;
   ArenaSlice slice;
   StepScalars scalars;
   float one = 1.0f, zero = 0.0f, tiny = 1e-6f;
@@ -57,6 +70,25 @@ void layered_sgd(const Backend& on, Model& m, const LayerRateRule& layers, const
   StepScalars scalars = m.scalars;
   scalars.layer_rates = static_cast<const LayerRate*>(m.rates.data());
   on.sgd_step(m.slice, rule, scalars, m.a);
+}
+
+/// The scalars of a step whose gradients were checked and whose norm is limited to 1.
+StepScalars checked(const Backend& on, const Model& m) {
+  on.check_finite(m.slice.grad, 0, m.segments, m.flags, m.squares);
+  auto* const norm = static_cast<float*>(m.clipping.data());
+  on.clip_factor(m.squares, m.scalars.inverse_scale, {.max = 1}, norm, norm + 1);
+  StepScalars scalars = m.scalars;
+  scalars.clip = norm + 1;
+  return scalars;
+}
+
+const std::vector<Step>& mixed_steps() {
+  static const std::vector<Step> all{
+      {"mixed_sgd", 6,
+       [](const Backend& on, Model& m) { on.sgd_step(m.slice, {.momentum = 0.9f}, checked(on, m), m.a); }},
+      {"mixed_adam", 8, [](const Backend& on, Model& m) { on.adam_step(m.slice, {}, checked(on, m), m.a, m.b, {}); }},
+  };
+  return all;
 }
 
 const std::vector<Step>& steps() {
@@ -85,15 +117,22 @@ int main(int argc, char** argv) {
   using namespace lockstep;
   using namespace lockstep::kernels;
   const std::vector<std::string> wanted(argv + 1, argv + argc);
+  const auto measure = [&](const Step& step, const std::string& name, std::int64_t width, int layers, DType dtype) {
+    if (!wanted.empty() && std::ranges::find(wanted, name) == wanted.end()) return;
+    Model model(width, layers);
+    if (dtype != DType::kFloat32) model.reduce_to(dtype);
+    const double milliseconds = bench::milliseconds_of([&] { step.run(backend(kCpu), model); });
+    const double bytes = 4.0 * step.passes * static_cast<double>(model.master.numel());
+    fmt::print("{} {} {:.6f} {:.3f}\n", name, name_of(dtype), milliseconds, 1e-6 * bytes / milliseconds);
+  };
   for (const auto& [size, width, layers] : {std::tuple{"small", 128, 4}, {"large", 1024, 12}}) {
     for (const Step& step : steps()) {
-      const std::string name = fmt::format("{}/{}", step.name, size);
-      if (!wanted.empty() && std::ranges::find(wanted, name) == wanted.end()) continue;
-      Model model(width, layers);
-      const double seconds = bench::seconds_of(
-          kCpu, [&] { step.run(backend(kCpu), model); }, 0.05, 5);
-      const double bytes = 4.0 * step.passes * static_cast<double>(model.master.numel());
-      fmt::print("{} {:.6f} {:.3f}\n", name, 1e3 * seconds, 1e-9 * bytes / seconds);
+      measure(step, fmt::format("{}/{}", step.name, size), width, layers, DType::kFloat32);
+    }
+    for (const Step& step : mixed_steps()) {
+      for (const DType dtype : {DType::kBFloat16, DType::kFloat16}) {
+        measure(step, fmt::format("{}/{}", step.name, size), width, layers, dtype);
+      }
     }
   }
 }

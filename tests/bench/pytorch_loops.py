@@ -1,20 +1,15 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch's pointwise operations on one thread, as loops_bench measures Lockstep's, in ns of processor time an element. With the output of
-loops_bench --benchmark_format=json as argument, both side by side.
-
-Run it where torch is installed. Results are written into a tensor that is there (out=), as a kernel's are.
-"""
-
+"""The pointwise loops of loops_bench for beside_pytorch.py. Results are written into a tensor that is there (out=), as
+a kernel's are."""
 import json
-import sys
-import time
+import os
+import subprocess
 
 import torch
 
-torch.set_num_threads(1)
-DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
-SHAPE = (50000, 256) if "--memory" in sys.argv else (2048, 64)
+FIGURES = {"": 0}
+TARGET = 1
+SHAPE = (2048, 64)
 
 
 def operations(dtype):
@@ -23,7 +18,6 @@ def operations(dtype):
     steps = torch.arange(SHAPE[0] * SHAPE[1]) * 2654435761 % 1000 / 1000
     positive, mixed = ((low + (1 - low) * steps).reshape(SHAPE).to(dtype) for low in (0.1, -1))
     row, column = torch.ones(SHAPE[1], dtype=dtype), torch.ones((SHAPE[0], 1), dtype=dtype)
-    functional = torch.nn.functional
     for name in ("neg", "abs", "sqrt", "rsqrt", "reciprocal", "exp", "expm1", "log", "log1p", "log2", "log10", "sin",
                  "cos", "tan", "sinh", "cosh", "asin", "acos", "erf", "tanh", "sigmoid"):
         yield name, lambda f=getattr(torch, name): f(positive, out=z)
@@ -51,44 +45,19 @@ def operations(dtype):
     yield "normal", lambda: z.normal_()
 
 
-def ns_an_element(run):
-    """The median of trains of about 20 ms."""
-    elements = SHAPE[0] * SHAPE[1]
-    run()
-    start = time.process_time()
-    run()
-    runs = max(1, int(0.02 / max(time.process_time() - start, 1e-7)))
-    times = []
-    for _ in range(7):
-        start = time.process_time()
-        for _ in range(runs):
-            run()
-        times.append((time.process_time() - start) / runs)
-    return 1e9 * sorted(times)[len(times) // 2] / elements
+NAMES = [name for name, _ in operations(torch.float32)]
 
 
-def lockstep(path):
-    """ns an element by (name, dtype), the median where there are several runs."""
-    found = {}
-    with open(path) as file:
-        for run in json.load(file)["benchmarks"]:
-            name, shape, dtype = run["run_name"].split("/")
-            if shape == str(list(SHAPE)) and run.get("aggregate_name", "median") == "median":
-                found[name, dtype] = run["cpu_time"] / (SHAPE[0] * SHAPE[1])
-    return found
+def runs(name, dtype):
+    return [dict(operations(dtype))[name]]
 
 
-def main():
-    paths = [argument for argument in sys.argv[1:] if not argument.startswith("--")]
-    ours = lockstep(paths[0]) if paths else {}
-    with torch.no_grad():
-        for dtype, torch_dtype in DTYPES.items():
-            for name, run in operations(torch_dtype):
-                theirs = ns_an_element(run)
-                mine = ours.get((name, dtype))
-                beside = f"  lockstep {mine:7.3f}  {theirs / mine:5.2f}x" if mine else ""
-                print(f"{name:20} {dtype:9} pytorch {theirs:7.3f}{beside}", flush=True)
-
-
-if __name__ == "__main__":
-    main()
+def figures(program, name):
+    """Milliseconds by dtype, from Google Benchmark's report."""
+    only = f"^{name}/.{', '.join(map(str, SHAPE))}./"
+    report = subprocess.run([program, f"--benchmark_filter={only}", "--benchmark_format=json",
+                             "--benchmark_min_time=0.1", "--benchmark_repetitions=5",
+                             "--benchmark_report_aggregates_only"],
+                            check=True, capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"}).stdout
+    return {run["run_name"].split("/")[2]: [1e-6 * run["cpu_time"]] for run in json.loads(report)["benchmarks"]
+            if run["aggregate_name"] == "median"}

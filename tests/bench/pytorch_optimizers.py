@@ -1,22 +1,11 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The steps of optimizers_bench beside PyTorch's, one thread each, in turns:
-  pytorch_optimizers.py build/release/bin/optimizers_bench
-
-Prints the milliseconds of a step, the GB/s of Lockstep's, and how many times PyTorch's foreach and fused ones are that.
-Medians over the rounds. PyTorch has no LAMB, NovoGrad, LARS and LARC: those stand beside the copy alone.
-"""
-
-import os
-import statistics
-import subprocess
-import sys
-import time
-
+"""The steps of optimizers_bench for beside_pytorch.py, beside PyTorch's foreach and fused ones. PyTorch has no LAMB,
+NovoGrad, LARS and LARC. A mixed one is what a step of PyTorch's recipe does behind backward(): GradScaler.unscale_(),
+clip_grad_norm_(), GradScaler.step() and the casts of the weights that autocast makes for the next forward pass."""
 import torch
 
-torch.set_num_threads(1)
-ROUNDS = int(os.environ.get("ROUNDS", "5"))
+FIGURES = {"beside foreach": 0, "beside fused": 0}
+TARGET = 1.5
 SIZES = {"small": (128, 4), "large": (1024, 12)}
 OPTIMIZERS = {
     "sgd": lambda parameters, **how: torch.optim.SGD(parameters, lr=1e-6, momentum=0.9, weight_decay=0.01, **how),
@@ -24,49 +13,36 @@ OPTIMIZERS = {
     "amsgrad": lambda parameters, **how: torch.optim.Adam(parameters, lr=1e-6, weight_decay=0.01, amsgrad=True, **how),
     "adagrad": lambda parameters, **how: torch.optim.Adagrad(parameters, lr=1e-6, weight_decay=0.01, **how),
 }
-NAMES = ["copy", *OPTIMIZERS, "lamb", "novograd", "lars", "larc"]
+MIXED = {f"mixed_{name}": OPTIMIZERS[name] for name in ("sgd", "adam")}
+NAMES = [f"{name}/{size}" for group in (OPTIMIZERS, MIXED) for size in SIZES for name in group]
 
 
-def seconds(run):
-    run(), run()
-    start = time.perf_counter()
-    run()
-    runs = max(1, min(10000, int(0.05 / (time.perf_counter() - start))))
-    trains = []
-    for _ in range(5):
-        start = time.perf_counter()
-        for _ in range(runs):
-            run()
-        trains.append((time.perf_counter() - start) / runs)
-    return statistics.median(trains)
-
-
-def milliseconds(name, size, how):
+def runs(name, dtype):
+    optimizer, size = name.split("/")
     width, layers = SIZES[size]
-    parameters = [torch.full(shape, 0.01, requires_grad=True) for _ in range(layers) for shape in ((width, width), (width,))]
-    for parameter in parameters:
-        parameter.grad = torch.full_like(parameter, 0.01)
-    return 1e3 * seconds(OPTIMIZERS[name](parameters, **{how: True}).step)
+    for how in ("foreach", "fused"):
+        # Under autocast parameters and their gradients are float32.
+        parameters = [torch.full(shape, 0.01, requires_grad=True)
+                      for _ in range(layers) for shape in ((width, width), (width,))]
+        for parameter in parameters:
+            parameter.grad = torch.full_like(parameter, 0.01)
+        if optimizer in OPTIMIZERS:
+            yield OPTIMIZERS[optimizer](parameters, **{how: True}).step
+        else:
+            yield mixed(parameters, MIXED[optimizer](parameters, **{how: True}), dtype)
 
 
-def main():
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    print(f"{'step':16} {'ms':>9} {'GB/s':>6} {'foreach':>8} {'fused':>6}")
-    for size in SIZES:
-        for name in NAMES:
-            ours, theirs = [], {"foreach": [], "fused": []}
-            for _ in range(ROUNDS):
-                line = subprocess.run([sys.argv[1], f"{name}/{size}"], env=environment, check=True, capture_output=True,
-                                      text=True).stdout.split()
-                ours.append((float(line[1]), float(line[2])))
-                for how, times in theirs.items():
-                    if name in OPTIMIZERS:
-                        times.append(milliseconds(name, size, how))
-            mine = statistics.median(time for time, _ in ours)
-            rate = statistics.median(rate for _, rate in ours)
-            ratios = [f"{statistics.median(times) / mine:.2f}x" if times else "" for times in theirs.values()]
-            print(f"{name + '/' + size:16} {mine:9.4f} {rate:6.1f} {ratios[0]:>8} {ratios[1]:>6}", flush=True)
+def mixed(parameters, optimizer, dtype):
+    # A scale of 1, so that unscaling the same gradients again and again leaves them alone.
+    scaler = torch.amp.GradScaler("cpu", init_scale=1.0, growth_interval=10**9)
+    scaler.scale(torch.zeros(()))
+    copies = []
 
+    def step():
+        scaler.unscale_(optimizer)
+        torch.nn.utils.clip_grad_norm_(parameters, 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+        copies[:] = [parameter.detach().to(dtype) for parameter in parameters]
 
-if __name__ == "__main__":
-    main()
+    return step

@@ -27,6 +27,14 @@ class Pages(unittest.TestCase):
         for example in sorted((ROOT / "examples").glob("*.cpp")):
             self.assertLessEqual(len(example.read_text().splitlines()), 60, example.name)
 
+    def test_every_example_is_listed_and_built(self):
+        page = (ROOT / "docs/cpp.md").read_text()
+        built = re.search(r"foreach\(example (.*?)\)", (ROOT / "examples/CMakeLists.txt").read_text(), re.DOTALL)[1].split()
+        examples = sorted(path.stem for path in (ROOT / "examples").glob("*.cpp"))
+        self.assertEqual(sorted(built), examples)
+        for example in examples:
+            self.assertIn(f"(../examples/{example}.cpp)", page)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -6,18 +6,22 @@
 
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "amp/grad_scaler/grad_scaler_state.h"
 #include "comm/group/tcp/meetings.h"
 #include "runtime/checkpoint/manifest.h"
 #include "runtime/checkpoint/safetensors.h"
 #include "runtime/data/idx.h"
 #include "runtime/job/job.h"
+#include "runtime/tensor/error.h"
 
-// What a fuzzer calls with any bytes: each parser may refuse them with a StorageError, and do nothing else but succeed.
+// What a fuzzer calls with any bytes: each parser may refuse them with a StorageError, that of
+// a GradScaler's state with a UsageError, and do nothing else but succeed.
 
 namespace lockstep::fuzz {
 
@@ -78,6 +82,15 @@ inline void fuzz_manifest(std::string_view bytes) {
       checkpoint::parse_manifest(text, "manifest.json");
     } catch (const StorageError&) {
     }
+  }
+}
+
+/// The state of a GradScaler; what is taken is written and read again as the same.
+inline void fuzz_scaler(std::string_view bytes) {
+  try {
+    const amp::GradScalerState state = amp::grad_scaler_state_from_json(bytes);
+    if (amp::grad_scaler_state_from_json(amp::to_json(state)) != state) std::abort();
+  } catch (const UsageError&) {
   }
 }
 

@@ -90,6 +90,14 @@ TEST(Mutations, OfAnIdxFileNeverHarm) {
   for (const std::string& file : idx_seeds()) run_mutations(file, [](const std::string& text) { fuzz_idx(text); });
 }
 
+TEST(Mutations, OfTheStateOfAScalerNeverHarm) {
+  for (const std::string& state : scaler_seeds()) {
+    run_mutations(state, [](const std::string& text) { fuzz_scaler(text); });
+  }
+  // Deeper than a stack.
+  fuzz_scaler(R"({"scale":)" + std::string(1 << 20, '[') + std::string(1 << 20, ']') + "}");
+}
+
 TEST(Mutations, OfFramesBetweenRanksNeverHarm) {
   for (const std::string& frames : tcp_seeds()) {
     run_mutations(

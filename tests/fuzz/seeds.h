@@ -37,6 +37,13 @@ inline std::vector<std::string> idx_seeds() {
           std::string("\0\0\x08\x01", 4) + std::string("\0\0\0\2", 4) + "\1\2"};
 }
 
+/// As this project and as PyTorch writes them.
+inline std::vector<std::string> scaler_seeds() {
+  const std::string state = R"({"scale":65536.0,"growth_factor":2.0,"backoff_factor":0.5,"growth_interval":2000,)";
+  return {state + R"("_growth_tracker":3,"consecutive_skips":1,"skipped_steps":4})", state + R"("_growth_tracker":0})",
+          "{}"};
+}
+
 /// A frame of each kind of operation.
 inline std::vector<std::string> tcp_seeds() {
   using comm::OperationKind;

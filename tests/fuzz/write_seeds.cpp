@@ -22,6 +22,7 @@ int main(int argc, char** argv) {
   write(folder / "idx", lockstep::fuzz::idx_seeds());
   write(folder / "manifest", lockstep::fuzz::manifest_seeds());
   write(folder / "safetensors", lockstep::fuzz::safetensors_seeds());
+  write(folder / "scaler", lockstep::fuzz::scaler_seeds());
   write(folder / "tcp", lockstep::fuzz::tcp_seeds());
   return 0;
 }

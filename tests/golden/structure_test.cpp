@@ -158,10 +158,10 @@ class GoldenStructure : public GoldenTest {
       const Tensor square = ops::sum(ops::mul(gradient, gradient));
       squares = squares.defined() ? ops::add(squares, square) : square;
     }
-    if (!squares.defined()) return;
-    const auto second = autograd::grad(squares, inputs);
+    std::vector<Tensor> second(inputs.size());
+    if (squares.defined()) second = autograd::grad(squares, inputs);
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      if (second[i].defined()) expect(second[i], stored["second"][i]);
+      expect(second[i].defined() ? second[i] : ops::zeros_like(inputs[i]), stored["second"][i]);
     }
   }
 };

@@ -36,6 +36,11 @@ class BenchLevels(unittest.TestCase):
         self.assertEqual(self.bench("--set", "train.steps=3").returncode, 2)
         self.assertEqual(self.bench("--levels", "--rounds", 0).returncode, 2)
 
+    def test_refuses_operations_without_a_peer(self):
+        done = self.bench("--operations")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--pytorch", done.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -25,12 +25,13 @@ class Inspection : public testing::Test {
   std::string save(std::uint64_t step) const {
     checkpoint::TrainingState state;
     state.set_step(step);
-    state.set_applied_steps(step - 1);
+    state.add_schedule()->set_applied_steps(step - 1);
     state.set_epoch(2);
     state.set_job_hash("0123abcd");
     state.set_world_size(2);
-    state.mutable_scaler()->set_scale(1024.0f);
-    state.mutable_scaler()->set_skipped_steps(1);
+    checkpoint::ScalerState& scaler = *state.add_scaler();
+    scaler.set_scale(1024.0f);
+    scaler.set_skipped_steps(1);
     return checkpoint::Store(folder_ / "run/checkpoints").save(state, kTensors);
   }
   static void damage(const std::string& checkpoint) {
@@ -63,6 +64,27 @@ TEST_F(Inspection, OfACheckpointTellsStateAndTensors) {
   EXPECT_THAT(text, HasSubstr("7, 6 of them applied"));
   EXPECT_THAT(text, HasSubstr("model/weight"));
   EXPECT_THAT(text, HasSubstr("1 not finite"));
+}
+
+TEST_F(Inspection, NamesTheOptimizersAndScalersOfACheckpointThatHasSeveral) {
+  checkpoint::TrainingState state;
+  state.set_step(3);
+  for (const char* name : {"generator", "critic"}) {
+    checkpoint::ScheduleState& schedule = *state.add_schedule();
+    schedule.set_name(name);
+    schedule.set_applied_steps(2);
+    state.add_optimizer("adam");
+    checkpoint::ScalerState& scaler = *state.add_scaler();
+    scaler.set_name(name);
+    scaler.set_scale(8);
+  }
+  const auto found = inspect(checkpoint::Store(folder_ / "several").save(state, kTensors));
+  EXPECT_EQ(found["optimizer"]["critic"], "adam");
+  EXPECT_EQ(found["scaler"]["generator"]["scale"], 8.0);
+  const std::string text = inspection_text(found);
+  EXPECT_THAT(text, HasSubstr("generator 2, critic 2 of them applied"));
+  EXPECT_THAT(text, HasSubstr("generator adam, critic adam"));
+  EXPECT_THAT(text, HasSubstr("scale of critic"));
 }
 
 TEST_F(Inspection, OfADamagedCheckpointSaysWhatIsDamaged) {

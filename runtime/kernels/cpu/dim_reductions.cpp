@@ -59,8 +59,10 @@ void for_each_piece(const Cut& cut, F f) {
 
 /// Copies of narrow rows that make one row of a loop.
 std::int64_t copies_of(std::int64_t inner, std::int64_t rows) {
-  constexpr std::int64_t kEnough = 512;
-  return inner >= kEnough / 2 ? 1 : std::clamp<std::int64_t>(rows, 1, kEnough / inner);
+  constexpr std::int64_t kEnough = 128;
+  constexpr std::int64_t kFewRows = 16;
+  if (inner >= kEnough || (inner >= kEnough / 8 && rows < kFewRows)) return 1;
+  return std::clamp<std::int64_t>(rows, 1, 4 * kEnough / inner);
 }
 
 /// Sums of one or two kinds: loops that add up a piece as lines and as columns.
@@ -109,6 +111,22 @@ void fold_sums(const double* wide, std::int64_t copies, std::int64_t inner, doub
   }
 }
 
+/// sums [width] of columns that begin at element `begin`.
+void sum_columns(const Tensor& x, Term term, std::int64_t begin, std::int64_t rows, std::int64_t inner,
+                 std::int64_t width, double* sums) {
+  const std::int64_t copies = copies_of(inner, rows);
+  if (copies == 1) return loops().sum_columns(input(x).from(begin), term, rows, inner, width, sums);
+  std::fill_n(sums, width, 0.0);
+  double wide[kMostColumns];
+  const std::int64_t whole = rows / copies;
+  loops().sum_columns(input(x).from(begin), term, whole, copies * inner, copies * inner, wide);
+  fold_sums(wide, copies, inner, sums);
+  const std::int64_t rest = rows - whole * copies;
+  if (rest == 0) return;
+  loops().sum_columns(input(x).from(begin + whole * copies * inner), term, 1, rest * inner, rest * inner, wide);
+  fold_sums(wide, rest, inner, sums);
+}
+
 std::vector<double> sums_of(const Tensor& x, const Middle& extents, Term term) {
   return sums_of<1>(
       extents,
@@ -116,16 +134,7 @@ std::vector<double> sums_of(const Tensor& x, const Middle& extents, Term term) {
         loops().sum_lines(input(x).from(begin), term, lines, n, to[0]);
       },
       [&](std::int64_t begin, std::int64_t, std::int64_t rows, std::int64_t inner, std::int64_t width, const auto& to) {
-        const std::int64_t copies = copies_of(inner, rows);
-        if (copies == 1) return loops().sum_columns(input(x).from(begin), term, rows, inner, width, to[0]);
-        double wide[kMostColumns];
-        const std::int64_t whole = rows / copies;
-        loops().sum_columns(input(x).from(begin), term, whole, copies * inner, copies * inner, wide);
-        fold_sums(wide, copies, inner, to[0]);
-        const std::int64_t rest = rows - whole * copies;
-        if (rest == 0) return;
-        loops().sum_columns(input(x).from(begin + whole * copies * inner), term, 1, rest * inner, rest * inner, wide);
-        fold_sums(wide, rest, inner, to[0]);
+        sum_columns(x, term, begin, rows, inner, width, to[0]);
       })[0];
 }
 
@@ -145,11 +154,34 @@ void store(std::int64_t n, const Tensor& out, F value_at) {
   });
 }
 
+/// sum_dim() of a middle that is in one piece: sums are stored as soon as they are there.
+void sum_whole(const Tensor& x, Term term, double factor, const Tensor& out, const Cut& cut) {
+  const Middle& extents = cut.extents;
+  if (extents.inner > 1) {
+    return for_each_piece(cut, [&](std::int64_t o, std::int64_t, std::int64_t column, std::int64_t width) {
+      double sums[kMostColumns];
+      sum_columns(x, term, cut.begin(o, 0) + column, extents.n, extents.inner, width, sums);
+      loops().scale_sums(sums, factor, output(out).from(o * extents.inner + column), width);
+    });
+  }
+  parallel_rows(extents.outer, extents.n, [&](std::int64_t begin, std::int64_t lines) {
+    constexpr std::int64_t kLines = 512;
+    double sums[kLines];
+    for (std::int64_t first = begin; first < begin + lines; first += kLines) {
+      const std::int64_t some = std::min(kLines, begin + lines - first);
+      loops().sum_lines(input(x).from(first * extents.n), term, some, extents.n, sums);
+      loops().scale_sums(sums, factor, output(out).from(first), some);
+    }
+  });
+}
+
 void sum_dim(const Tensor& x, Term term, double factor, const Tensor& out) {
   const Middle extents = checks::sum_dim(x, out);
   if (!is_fast(x) || !is_fast(out)) return reference::kDimReductions.sum_dim(x, term, factor, out);
+  const Cut cut(extents);
+  if (cut.pieces == 1 && x.numel() > 0) return sum_whole(x, term, factor, out, cut);
   const std::vector<double> sums = sums_of(x, extents, term);
-  store(out.numel(), out, [&](std::size_t i) { return factor * sums[i]; });
+  loops().scale_sums(sums.data(), factor, output(out), out.numel());
 }
 
 void variance_dim(const Tensor& x, double divisor, const Tensor& variance) {
@@ -188,36 +220,26 @@ void variance_dim(const Tensor& x, double divisor, const Tensor& variance) {
         [&, divisor](std::size_t i) { return divisor > 0 ? (second[i] - first[i] * first[i] / n) / divisor : NAN; });
 }
 
-/// Extremes of [outer, n, inner] and where they are.
+/// Extremes of pieces and where they are.
 struct Extremes {
   std::vector<float> values;
   std::vector<std::int64_t> indices;
 };
 
-void extreme_dim(const Tensor& x, Extreme which, const Tensor& values, const Tensor& indices) {
-  const Middle extents = checks::extreme_dim(x, values, indices);
-  if (!is_fast(x)) return reference::kDimReductions.extreme_dim(x, which, values, indices);
+/// extreme_dim() of a middle that is in several pieces.
+void extreme_of_pieces(const Tensor& x, Extreme which, const Tensor& values, const Tensor& indices, const Cut& cut) {
+  const Middle& extents = cut.extents;
   const std::int64_t results = extents.outer * extents.inner;
-  if (results == 0) return;
-  const Cut cut(extents);
   Extremes found{std::vector<float>(static_cast<std::size_t>(results * cut.pieces)), {}};
   if (indices.defined()) found.indices.resize(found.values.size());
-  const auto value_at = [&](std::int64_t result) { return found.values.data() + result; };
-  const auto index_at = [&](std::int64_t result) {
-    return indices.defined() ? found.indices.data() + result : nullptr;
-  };
-  if (extents.inner == 1 && cut.pieces == 1) {
-    parallel_rows(extents.outer, extents.n, [&](std::int64_t first, std::int64_t n) {
-      loops().extreme_lines(input(x).from(first * extents.n), which, n, extents.n, value_at(first), index_at(first));
-    });
-  } else {
-    for_each_piece(cut, [&](std::int64_t o, std::int64_t p, std::int64_t column, std::int64_t width) {
-      const std::int64_t to = (o * cut.pieces + p) * extents.inner + column;
-      const Input from = input(x).from(cut.begin(o, p) + column);
-      if (extents.inner == 1) return loops().extreme_lines(from, which, 1, cut.rows(p), value_at(to), index_at(to));
-      loops().extreme_columns(from, which, cut.rows(p), extents.inner, width, value_at(to), index_at(to));
-    });
-  }
+  for_each_piece(cut, [&](std::int64_t o, std::int64_t p, std::int64_t column, std::int64_t width) {
+    const std::int64_t to = (o * cut.pieces + p) * extents.inner + column;
+    const Input from = input(x).from(cut.begin(o, p) + column);
+    float* values_to = found.values.data() + to;
+    std::int64_t* indices_to = indices.defined() ? found.indices.data() + to : nullptr;
+    if (extents.inner == 1) return loops().extreme_lines(from, which, 1, cut.rows(p), values_to, indices_to);
+    loops().extreme_columns(from, which, cut.rows(p), extents.inner, width, values_to, indices_to);
+  });
   // Pieces in order, so that the first one of equals stays.
   for (std::int64_t o = 0; o < extents.outer; ++o) {
     for (std::int64_t p = 0; p < cut.pieces; ++p) {
@@ -232,6 +254,38 @@ void extreme_dim(const Tensor& x, Extreme which, const Tensor& values, const Ten
   }
   if (values.defined()) loops().convert({found.values.data(), DType::kFloat32}, output(values), results);
   if (indices.defined()) std::copy_n(found.indices.data(), results, static_cast<std::int64_t*>(indices.data()));
+}
+
+void extreme_dim(const Tensor& x, Extreme which, const Tensor& values, const Tensor& indices) {
+  const Middle extents = checks::extreme_dim(x, values, indices);
+  if (!is_fast(x)) return reference::kDimReductions.extreme_dim(x, which, values, indices);
+  if (x.numel() == 0) return;
+  const Cut cut(extents);
+  if (cut.pieces > 1) return extreme_of_pieces(x, which, values, indices, cut);
+  const auto indices_at = [&](std::int64_t result) {
+    return indices.defined() ? static_cast<std::int64_t*>(indices.data()) + result : nullptr;
+  };
+  const auto finish = [&](const float* found, std::int64_t result, std::int64_t count) {
+    if (values.defined()) loops().convert({found, DType::kFloat32}, output(values).from(result), count);
+  };
+  if (extents.inner > 1) {
+    return for_each_piece(cut, [&](std::int64_t o, std::int64_t, std::int64_t column, std::int64_t width) {
+      float found[kMostColumns];
+      const std::int64_t result = o * extents.inner + column;
+      loops().extreme_columns(input(x).from(cut.begin(o, 0) + column), which, extents.n, extents.inner, width, found,
+                              indices_at(result));
+      finish(found, result, width);
+    });
+  }
+  parallel_rows(extents.outer, extents.n, [&](std::int64_t begin, std::int64_t lines) {
+    constexpr std::int64_t kLines = 512;
+    float found[kLines];
+    for (std::int64_t first = begin; first < begin + lines; first += kLines) {
+      const std::int64_t some = std::min(kLines, begin + lines - first);
+      loops().extreme_lines(input(x).from(first * extents.n), which, some, extents.n, found, indices_at(first));
+      finish(found, first, some);
+    }
+  });
 }
 
 template <class T>

@@ -28,17 +28,14 @@ std::span<const std::int64_t> checked(const Tensor& indices, std::int64_t rows) 
 void embedding(const Tensor& weight, const Tensor& indices, std::int64_t skipped, const Tensor& y) {
   checks::embedding(weight, indices, y);
   const std::int64_t* const index = checked(indices, weight.size(0)).data();
-  const std::size_t row_bytes = static_cast<std::size_t>(weight.size(1)) * size_of(weight.dtype());
+  const std::int64_t row_bytes = weight.size(1) * static_cast<std::int64_t>(size_of(weight.dtype()));
   const auto* const from = static_cast<const std::byte*>(weight.data());
   auto* const to = static_cast<std::byte*>(y.data());
   parallel_rows(indices.numel(), weight.size(1), [=](std::int64_t first, std::int64_t rows) {
+    loops().pick_lines(from, index + first, row_bytes, rows, to + first * row_bytes);
+    if (skipped < 0) return;
     for (std::int64_t place = first; place < first + rows; ++place) {
-      std::byte* const row = to + static_cast<std::size_t>(place) * row_bytes;
-      if (index[place] == skipped) {
-        std::memset(row, 0, row_bytes);
-      } else {
-        std::memcpy(row, from + static_cast<std::size_t>(index[place]) * row_bytes, row_bytes);
-      }
+      if (index[place] == skipped) std::memset(to + place * row_bytes, 0, static_cast<std::size_t>(row_bytes));
     }
   });
 }

@@ -2,12 +2,13 @@
 #include "runtime/kernels/indexing.h"
 
 #include <algorithm>
-#include <cstring>
+#include <atomic>
 
 #include "runtime/kernels/cpu/families.h"
 #include "runtime/kernels/cpu/fast_dtypes.h"
 #include "runtime/kernels/cpu/loops/loops.h"
 #include "runtime/kernels/cpu/parallel.h"
+#include "runtime/kernels/cpu/visit_element.h"
 #include "runtime/kernels/geometry/structure_checks.h"
 #include "runtime/kernels/reference/families.h"
 
@@ -20,13 +21,38 @@ using checks::Picking;
 /// Whole rows of `inner` elements: indices [m].
 void gather_rows(const Picking& pick, const std::int64_t* indices, const std::byte* x, std::byte* out,
                  std::size_t bytes) {
-  const std::size_t row = static_cast<std::size_t>(pick.inner) * bytes;
+  const std::int64_t row = pick.inner * static_cast<std::int64_t>(bytes);
   parallel_rows(pick.outer * pick.m, pick.inner, [&](std::int64_t first, std::int64_t count) {
-    for (std::int64_t r = first; r < first + count; ++r) {
-      const std::int64_t from = r / pick.m * pick.n + indices[r % pick.m];
-      std::memcpy(out + static_cast<std::size_t>(r) * row, x + static_cast<std::size_t>(from) * row, row);
+    for (std::int64_t r = first; r < first + count;) {
+      const std::int64_t slice = r / pick.m, k = r % pick.m;
+      const std::int64_t some = std::min(pick.m - k, first + count - r);
+      loops().pick_lines(x + slice * pick.n * row, indices + k, row, some, out + r * row);
+      r += some;
     }
   });
+}
+
+/// Along the last dimension, each line with indices of its own. Returns whether all of them are in range: these are as
+/// many as the elements, and reading them twice would cost as much as the copy.
+template <class T>
+bool gather_checked(const Picking& pick, const std::int64_t* indices, const T* x, T* out) {
+  std::atomic<bool> good = true;
+  parallel_rows(pick.outer, pick.m, [&](std::int64_t first, std::int64_t count) {
+    bool bad = false;
+    for (std::int64_t o = first; o < first + count; ++o) {
+      const T* const line = x + o * pick.n;
+      const std::int64_t* const own = indices + o * pick.m;
+      T* const to = out + o * pick.m;
+      for (std::int64_t k = 0; k < pick.m; ++k) {
+        // A negative one is large without its sign.
+        const bool outside = static_cast<std::uint64_t>(own[k]) >= static_cast<std::uint64_t>(pick.n);
+        bad |= outside;
+        to[k] = line[outside ? 0 : own[k]];
+      }
+    }
+    if (bad) good = false;
+  });
+  return good;
 }
 
 template <class T>
@@ -52,20 +78,24 @@ void gather_elements(const Picking& pick, const std::int64_t* indices, const T* 
 
 void gather(const Tensor& x, const Tensor& indices, const Tensor& out) {
   const Picking pick = checks::picking("gather", x, indices, out);
-  checks::indices_in_range("gather", indices, pick.n);
-  if (out.numel() == 0) return;
   const auto* at = static_cast<const std::int64_t*>(indices.data());
   const std::size_t bytes = size_of(x.dtype());
+  if (pick.own_indices && pick.inner == 1 && pick.n > 0) {
+    bool good = true;
+    visit_element(bytes, [&]<class T>(T) {
+      good = gather_checked(pick, at, static_cast<const T*>(x.data()), static_cast<T*>(out.data()));
+    });
+    if (!good) checks::indices_in_range("gather", indices, pick.n);
+    return;
+  }
+  checks::indices_in_range("gather", indices, pick.n);
+  if (out.numel() == 0) return;
   if (!pick.own_indices && static_cast<std::size_t>(pick.inner) * bytes > 64) {
     return gather_rows(pick, at, static_cast<const std::byte*>(x.data()), static_cast<std::byte*>(out.data()), bytes);
   }
-  const auto as = [&]<class T>(T) {
+  visit_element(bytes, [&]<class T>(T) {
     gather_elements(pick, at, static_cast<const T*>(x.data()), static_cast<T*>(out.data()));
-  };
-  if (bytes == 1) return as(std::uint8_t{});
-  if (bytes == 2) return as(std::uint16_t{});
-  if (bytes == 4) return as(std::uint32_t{});
-  as(std::uint64_t{});
+  });
 }
 
 /// Adds columns [begin, begin + width) of every slice of x at their places in the float32 sums.

@@ -2,11 +2,12 @@
 #include "runtime/kernels/movement.h"
 
 #include <algorithm>
-#include <cstring>
+#include <array>
 
 #include "runtime/kernels/cpu/families.h"
 #include "runtime/kernels/cpu/loops/loops.h"
 #include "runtime/kernels/cpu/parallel.h"
+#include "runtime/kernels/cpu/visit_element.h"
 #include "runtime/kernels/geometry/strided.h"
 #include "runtime/kernels/geometry/structure_checks.h"
 
@@ -51,7 +52,7 @@ std::int64_t count_of(const CopyPlan& plan) {
 template <class T>
 void copy_elements(const T* in, std::int64_t in_stride, T* out, std::int64_t out_stride, std::int64_t n) {
   if (in_stride == 1 && out_stride == 1) {
-    std::memcpy(out, in, static_cast<std::size_t>(n) * sizeof(T));
+    loops().copy_lines(in, 0, out, 0, n * static_cast<std::int64_t>(sizeof(T)), 1);
   } else if (in_stride == 0 && out_stride == 1) {
     std::fill_n(out, n, *in);
   } else if (in_stride == -1 && out_stride == 1) {
@@ -64,7 +65,11 @@ void copy_elements(const T* in, std::int64_t in_stride, T* out, std::int64_t out
 /// `count` lines, one after the other along the loop `next`.
 template <class T>
 void copy_lines(const CopyDim& next, std::int64_t count, const CopyDim& line, const T* in, T* out) {
-  constexpr std::int64_t kShort = 64 / sizeof(T);
+  constexpr std::int64_t kBytes = sizeof(T);
+  if (line.from == 1 && line.to == 1) {
+    return loops().copy_lines(in, next.from * kBytes, out, next.to * kBytes, line.extent * kBytes, count);
+  }
+  constexpr std::int64_t kShort = 64 / kBytes;
   for (std::int64_t j = 0; j < count; ++j, in += next.from, out += next.to) {
     if (line.extent > kShort) {
       copy_elements(in, line.from, out, line.to, line.extent);
@@ -116,14 +121,6 @@ void copy_transposed(CopyPlan plan, int columns_at, const std::byte* in, std::by
                                         std::min(kStripe, rows.extent - first), columns.extent, bytes);
                     });
                   });
-}
-
-template <class F>
-void visit_element(std::size_t bytes, F f) {
-  if (bytes == 1) return f(std::uint8_t{});
-  if (bytes == 2) return f(std::uint16_t{});
-  if (bytes == 4) return f(std::uint32_t{});
-  f(std::uint64_t{});
 }
 
 void copy_strided(const Tensor& in, const Walk& from, const Shape& extents, const Tensor& out, const Walk& to) {

@@ -21,6 +21,12 @@ void scan(const Tensor& a, const Tensor& b, bool reverse, const Tensor& y) {
   const auto from = [](const Tensor& tensor, std::int64_t begin) {
     return tensor.defined() ? input(tensor).from(begin) : input(tensor);
   };
+  if (extents.inner == 1) {
+    return parallel_rows(extents.outer, extents.n, [&](std::int64_t first, std::int64_t lines) {
+      const std::int64_t begin = first * extents.n;
+      loops().scan_lines(from(a, begin), from(b, begin), reverse, output(y).from(begin), lines, extents.n);
+    });
+  }
   constexpr std::int64_t kColumns = 512;
   const std::int64_t tiles = (extents.inner + kColumns - 1) / kColumns;
   parallel_rows(extents.outer * tiles, extents.n * std::min(kColumns, extents.inner),
@@ -28,12 +34,8 @@ void scan(const Tensor& a, const Tensor& b, bool reverse, const Tensor& y) {
                   for (std::int64_t item = first; item < first + n; ++item) {
                     const std::int64_t column = item % tiles * kColumns;
                     const std::int64_t begin = item / tiles * extents.n * extents.inner + column;
-                    if (extents.inner == 1) {
-                      loops().scan_line(from(a, begin), from(b, begin), reverse, output(y).from(begin), extents.n);
-                    } else {
-                      loops().scan_columns(from(a, begin), from(b, begin), reverse, output(y).from(begin), extents.n,
-                                           extents.inner, std::min(kColumns, extents.inner - column));
-                    }
+                    loops().scan_columns(from(a, begin), from(b, begin), reverse, output(y).from(begin), extents.n,
+                                         extents.inner, std::min(kColumns, extents.inner - column));
                   }
                 });
 }

@@ -2,7 +2,6 @@
 #include "runtime/kernels/geometry/upsampling.h"
 
 #include <algorithm>
-#include <cstring>
 #include <vector>
 
 #include "runtime/kernels/cpu/families.h"
@@ -83,7 +82,7 @@ void resample(const std::array<Taps, 3>& taps, const std::array<std::int64_t, 3>
     return std::ranges::all_of(of.weight, [](float weight) { return weight == 1.0f; }) &&
            of.pixels() == static_cast<std::int64_t>(of.pixel.size());
   });
-  const auto element = size_of(in.dtype());
+  const auto pixel_bytes = channels * static_cast<std::int64_t>(size_of(in.dtype()));
   parallel_rows(in.size(0) * out_rows, out_row, [&](std::int64_t first, std::int64_t count) {
     RowSources sources;
     float* const blended = buffers.mine();
@@ -100,12 +99,7 @@ void resample(const std::array<Taps, 3>& taps, const std::array<std::int64_t, 3>
       });
       const Output to = output(out).from(row * out_row);
       if (copies) {
-        const auto pixel_bytes = static_cast<std::size_t>(channels) * element;
-        auto* next = static_cast<std::byte*>(to.data);
-        for (const std::int32_t pixel : taps[2].pixel) {
-          std::memcpy(next, sources.rows.front().from(pixel * channels).data, pixel_bytes);
-          next += pixel_bytes;
-        }
+        loops().pick_pixels(sources.rows.front().data, taps[2].pixel.data(), pixel_bytes, taps[2].pixels(), to.data);
         continue;
       }
       const bool as_it_lies =

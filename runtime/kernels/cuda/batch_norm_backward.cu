@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/kernels/cuda/channel_tiles.cuh"
 #include "runtime/kernels/cuda/families.h"
+#include "runtime/kernels/cuda/normalization_sums.cuh"
 #include "runtime/kernels/functors/activation.h"
 #include "runtime/kernels/functors/batch_norm.h"
 #include "runtime/kernels/geometry/checks.h"
@@ -91,24 +91,6 @@ __global__ void __launch_bounds__(kThreads) sums_of_chunks(const T* x, const flo
   }
 }
 
-__global__ void __launch_bounds__(kFoldLanes* kFoldLines)
-    fold_sums(const float* partials, std::int64_t channels, std::int64_t chunks, float* sum_dy, float* sum_dy_xmu) {
-  const std::int64_t channel = first_channel<1>();
-  const bool live = channel < channels;
-  double sum = 0;
-  double product = 0;
-  for (std::int64_t chunk = threadIdx.y; live && chunk < chunks; chunk += kFoldLines) {
-    const float* const partial = partials + chunk * 2 * channels + channel;
-    sum += static_cast<double>(partial[0]);
-    product += static_cast<double>(partial[channels]);
-  }
-  sum = sum_lines(sum);
-  product = sum_lines(product);
-  if (threadIdx.y != 0 || !live) return;
-  sum_dy[channel] = static_cast<float>(sum);
-  sum_dy_xmu[channel] = static_cast<float>(product);
-}
-
 struct Parameters {
   const float* mean;
   const float* inv_std;
@@ -189,9 +171,7 @@ void batch_norm_backward_reduce(const Tensor& x, const Tensor& mean, const Tenso
         };
         relu ? launch(&sums_of_chunks<T, W, true>) : launch(&sums_of_chunks<T, W, false>);
         check_launch("batch_norm_backward_reduce");
-        fold_sums<<<fold_blocks(channels), dim3(kFoldLanes, kFoldLines), 0, stream>>>(
-            in<float>(partials), channels, chunks.count, out<float>(sum_dy), out<float>(sum_dy_xmu));
-        check_launch("batch_norm_backward_reduce, the chunks joined");
+        launch_fold_gradient_sums(partials, channels, sum_dy_xmu, sum_dy, stream);
       },
       x.data(), dy.data(), output);
 }

@@ -10,8 +10,7 @@ namespace lockstep::kernels::cuda {
 constexpr int kStatisticsBatch = 4;
 
 /// partials [grid.z, chunks, 2, channels]: mean and m2 of each chunk's rows, of as many tensors behind each other as
-/// grid.z says. Reads each element once: 2 bytes of 16-bit types,
-/// 4 of float32.
+/// grid.z says. Reads each element once: 2 bytes of 16-bit types, 4 of float32.
 template <class T, int W>
 __global__ void __launch_bounds__(kThreads)
     statistics_of_chunks(const T* x, std::int64_t channels, Chunks chunks, float* partials) {

@@ -15,6 +15,9 @@ namespace {
 
 using checks::Middle;
 
+/// The extent of a block in z that a GPU allows.
+constexpr unsigned kMostTeams = 64;
+
 struct Cut {
   Middle x;
   unsigned lanes, lines, teams;
@@ -27,7 +30,7 @@ struct Cut {
     // Four elements a thread or more, where there are so many.
     const auto wanted = std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>((x.n + 3) / 4, 1)));
     lines = static_cast<unsigned>(std::min<std::uint64_t>(kThreads / lanes, wanted));
-    teams = kThreads / lanes / lines;
+    teams = std::min(kThreads / lanes / lines, kMostTeams);
     tiles = (x.inner + lanes - 1) / lanes;
     const std::int64_t blocks = tiles * ((x.outer + teams - 1) / teams);
     const std::int64_t most = std::max<std::int64_t>(x.n / (16 * static_cast<std::int64_t>(lines)), 1);

@@ -62,17 +62,11 @@ struct MeasureGradients {
 };
 
 /// LAMB's moments, with the norms of weight and update: 20 bytes and sizeof(T) an element.
-struct LambMoments {
-  using Rule = Lamb;
+struct LambMoments : StepOf<Lamb, LambRule> {
   using Measured = LayerSquares;
-  LambRule rule;
   const float* master;
   float* m;
   float* v;
-
-  __device__ Rule make(const StepScalars& scalars, const ArenaSegment& segment, std::int64_t) const {
-    return {rule, scalars, segment};
-  }
 
   template <int W, class T>
   __device__ void add(const Rule& lamb, const Values<T, W>& grad, std::int64_t at, LayerSquares& squares) const {

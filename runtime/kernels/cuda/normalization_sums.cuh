@@ -114,7 +114,7 @@ inline void launch_fold_gradient_sums(const Tensor& partials, std::int64_t chann
   fold_gradient_sums<float><<<fold_blocks(channels), dim3(kFoldLanes, kFoldLines), 0, stream>>>(
       in<float>(partials), channels, partials.numel() / (2 * channels),
       dweight.defined() ? out<float>(dweight) : nullptr, dbias.defined() ? out<float>(dbias) : nullptr);
-  check_launch("the gradients of a normalisation's parameters");
+  check_launch("the sums of a normalisation's backward");
 }
 
 /// Elements of a vector of parameters, or `otherwise` where there is none.

@@ -6,14 +6,7 @@ namespace lockstep::kernels::cuda {
 
 namespace {
 
-struct PlainSgd {
-  using Rule = Sgd;
-  SgdRule rule;
-
-  __device__ Rule make(const StepScalars& scalars, const ArenaSegment& segment, std::int64_t) const {
-    return {rule, scalars, segment};
-  }
-
+struct PlainSgd : StepOf<Sgd, SgdRule> {
   template <int W, class T>
   __device__ void update(const Rule& sgd, Values<float, W>& master, const Values<T, W>& grad, std::int64_t) const {
 #pragma unroll
@@ -21,14 +14,8 @@ struct PlainSgd {
   }
 };
 
-struct MomentumSgd {
-  using Rule = Sgd;
-  SgdRule rule;
+struct MomentumSgd : StepOf<Sgd, SgdRule> {
   float* momentum;
-
-  __device__ Rule make(const StepScalars& scalars, const ArenaSegment& segment, std::int64_t) const {
-    return {rule, scalars, segment};
-  }
 
   template <int W, class T>
   __device__ void update(const Rule& sgd, Values<float, W>& master, const Values<T, W>& grad, std::int64_t at) const {
@@ -41,15 +28,9 @@ struct MomentumSgd {
   }
 };
 
-struct AdamStep {
-  using Rule = Adam;
-  AdamRule rule;
+struct AdamStep : StepOf<Adam, AdamRule> {
   float* m;
   float* v;
-
-  __device__ Rule make(const StepScalars& scalars, const ArenaSegment& segment, std::int64_t) const {
-    return {rule, scalars, segment};
-  }
 
   template <int W, class T>
   __device__ void update(const Rule& adam, Values<float, W>& master, const Values<T, W>& grad, std::int64_t at) const {
@@ -64,16 +45,10 @@ struct AdamStep {
   }
 };
 
-struct AmsgradStep {
-  using Rule = Adam;
-  AdamRule rule;
+struct AmsgradStep : StepOf<Adam, AdamRule> {
   float* m;
   float* v;
   float* max_v;
-
-  __device__ Rule make(const StepScalars& scalars, const ArenaSegment& segment, std::int64_t) const {
-    return {rule, scalars, segment};
-  }
 
   template <int W, class T>
   __device__ void update(const Rule& adam, Values<float, W>& master, const Values<T, W>& grad, std::int64_t at) const {
@@ -91,14 +66,8 @@ struct AmsgradStep {
   }
 };
 
-struct AdagradStep {
-  using Rule = Adagrad;
-  AdagradRule rule;
+struct AdagradStep : StepOf<Adagrad, AdagradRule> {
   float* sum;
-
-  __device__ Rule make(const StepScalars& scalars, const ArenaSegment& segment, std::int64_t) const {
-    return {rule, scalars, segment};
-  }
 
   template <int W, class T>
   __device__ void update(const Rule& adagrad, Values<float, W>& master, const Values<T, W>& grad,

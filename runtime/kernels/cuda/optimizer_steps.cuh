@@ -35,6 +35,17 @@ __device__ inline float rounded(float value, DType precision) {
   return value;
 }
 
+/// A step whose rule R is made of its options, the step's scalars and the segment.
+template <class R, class Options>
+struct StepOf {
+  using Rule = R;
+  Options rule;
+
+  __device__ Rule make(const StepScalars& scalars, const ArenaSegment& segment, std::int64_t) const {
+    return {rule, scalars, segment};
+  }
+};
+
 template <class T, int W>
 __device__ void store_copy(const Values<float, W>& master, void* copy, std::int64_t at) {
   Values<T, W> narrow;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cfloat>
+
 #include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/cuda/launch.cuh"
 #include "runtime/kernels/geometry/structure_checks.h"
@@ -9,13 +11,22 @@ namespace {
 
 using checks::Middle;
 
+/// a * b, which stays finite where both are: factors are multiplied before the value that they are meant for, which may
+/// be 0.
+__device__ double finite_product(double a, double b) {
+  const double product = a * b;
+  return isinf(product) && !isinf(a) && !isinf(b) ? copysign(DBL_MAX, product) : product;
+}
+
 /// x -> factor * x + term: what some neighbours make of the value before them.
 struct Affine {
   double factor;
   double term;
 
   /// This one first, then `next`.
-  __device__ Affine then(const Affine& next) const { return {next.factor * factor, next.factor * term + next.term}; }
+  __device__ Affine then(const Affine& next) const {
+    return {finite_product(next.factor, factor), next.factor * term + next.term};
+  }
 };
 
 /// The map of one element; null pointers stand for 1 and 0.

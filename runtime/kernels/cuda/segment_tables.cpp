@@ -58,7 +58,7 @@ SegmentTables::Uploaded SegmentTables::upload(std::int64_t base, std::span<const
     first_tile.push_back(static_cast<std::int64_t>(tiles.size()));
     const std::int64_t end = segment.end - base;
     for (std::int64_t begin = segment.begin - base; begin < end;) {
-      const std::int64_t next = std::min(end, (begin / kTileElements + 1) * kTileElements);
+      const std::int64_t next = std::min(end, begin + kTileElements);
       tiles.push_back({.begin = begin,
                        .count = static_cast<std::int32_t>(next - begin),
                        .segment = static_cast<std::int32_t>(first_tile.size() - 1)});

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/kernels/cuda/families.h"
+#include "runtime/kernels/cuda/launch.cuh"
 #include "runtime/kernels/cuda/rows.cuh"
 #include "runtime/kernels/functors/exponentials.h"
 #include "runtime/kernels/geometry/checks.h"
+#include "runtime/kernels/geometry/structure_checks.h"
 
 namespace lockstep::kernels::cuda {
 
@@ -158,6 +160,45 @@ __global__ void __launch_bounds__(kStreamingThreads)
   });
 }
 
+/// Where a column of [outer, n, inner] begins.
+__device__ inline std::int64_t begin_of(const checks::Middle& extents, std::int64_t column) {
+  return column / extents.inner * extents.n * extents.inner + column % extents.inner;
+}
+
+/// A thread a column: neighbours read neighbours.
+template <class T>
+__global__ void __launch_bounds__(kThreads) softmax_columns(const T* x, bool log, T* y, checks::Middle extents) {
+  for (std::int64_t column = first(); column < extents.outer * extents.inner; column += step()) {
+    const std::int64_t begin = begin_of(extents, column);
+    const std::int64_t end = begin + extents.n * extents.inner;
+    float max = Exponentials().max;
+    for (std::int64_t at = begin; at < end; at += extents.inner) max = fmaxf(max, to_float(x[at]));
+    float sum = 0;
+    for (std::int64_t at = begin; at < end; at += extents.inner) sum += fast_exp(to_float(x[at]) - max);
+    const float norm = log ? logf(sum) : 1.0f / sum;
+    for (std::int64_t at = begin; at < end; at += extents.inner) {
+      const float distance = to_float(x[at]) - max;
+      y[at] = from_float<T>(log ? distance - norm : fast_exp(distance) * norm);
+    }
+  }
+}
+
+template <class T>
+__global__ void __launch_bounds__(kThreads)
+    backward_columns(const T* y, bool log, const T* dy, T* dx, checks::Middle extents) {
+  for (std::int64_t column = first(); column < extents.outer * extents.inner; column += step()) {
+    const std::int64_t begin = begin_of(extents, column);
+    const std::int64_t end = begin + extents.n * extents.inner;
+    float sum = 0;
+    for (std::int64_t at = begin; at < end; at += extents.inner) {
+      sum += summand(log, to_float(y[at]), to_float(dy[at]));
+    }
+    for (std::int64_t at = begin; at < end; at += extents.inner) {
+      dx[at] = from_float<T>(gradient(log, to_float(y[at]), to_float(dy[at]), sum));
+    }
+  }
+}
+
 void softmax(const Tensor& x, bool log, const Tensor& y) {
   checks::softmax(x, y);
   if (x.numel() == 0) return;
@@ -210,8 +251,35 @@ void softmax_backward(const Tensor& y, bool log, const Tensor& dy, const Tensor&
       y.data(), dy.data(), dx.data());
 }
 
+void softmax_middle(const Tensor& x, bool log, const Tensor& y) {
+  const checks::Middle extents = checks::softmax_middle(x, y);
+  if (x.numel() == 0) return;
+  const Device device = y.device();
+  const gpu::DeviceGuard guard(device);
+  visit_floating("softmax_middle", x.dtype(), [&]<class T>() {
+    softmax_columns<<<blocks_for(extents.outer * extents.inner), kThreads, 0, gpu::current(device)>>>(
+        in<T>(x), log, out<T>(y), extents);
+  });
+  check_launch("softmax_middle");
+}
+
+void softmax_middle_backward(const Tensor& y, bool log, const Tensor& dy, const Tensor& dx) {
+  const checks::Middle extents = checks::softmax_middle_backward(y, dy, dx);
+  if (y.numel() == 0) return;
+  const Device device = dx.device();
+  const gpu::DeviceGuard guard(device);
+  visit_floating("softmax_middle_backward", y.dtype(), [&]<class T>() {
+    backward_columns<<<blocks_for(extents.outer * extents.inner), kThreads, 0, gpu::current(device)>>>(
+        in<T>(y), log, in<T>(dy), out<T>(dx), extents);
+  });
+  check_launch("softmax_middle_backward");
+}
+
 }  // namespace
 
-const Softmax kSoftmax{.softmax = softmax, .softmax_backward = softmax_backward};
+const Softmax kSoftmax{.softmax = softmax,
+                       .softmax_backward = softmax_backward,
+                       .softmax_middle = softmax_middle,
+                       .softmax_middle_backward = softmax_middle_backward};
 
 }  // namespace lockstep::kernels::cuda

@@ -54,10 +54,9 @@ struct Normal {
   return {0.398942280f * gaussian, x < 0.0f ? tail : 1.0f - tail};
 }
 
-/// Within 3 units of the last place: x + x P(x^2) below 1, and 1 - e^(-Q(x)) from there on, up to 4.1, behind which it
-/// is
-/// 1. P and Q minimise the largest relative error of erf (3e-9 and 2e-9; found by iteratively reweighted least squares
-/// against 40-digit values).
+/// Within 3 units of the last place: x + x P(x^2) below 1, 1 - e^(-Q(x)) from there to 4.1, and 1 behind it. P and Q
+/// minimise the largest relative error of erf (3e-9 and 2e-9; found by iteratively reweighted least squares against
+/// 40-digit values).
 struct Erf {
   static constexpr Unary kUnary = Unary::kErf;
 

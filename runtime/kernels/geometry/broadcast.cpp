@@ -58,6 +58,13 @@ BroadcastWalk::BroadcastWalk(const Shape& out, std::initializer_list<Shape> oper
   }
 }
 
-bool BroadcastWalk::is_whole(int operand) const { return rank == 0 || (rank == 1 && strides[operand][0] == 1); }
+bool BroadcastWalk::is_whole(int operand) const {
+  std::int64_t dense = 1;
+  for (int d = rank - 1; d >= 0; --d) {
+    if (strides[operand][d] != dense) return false;
+    dense *= extents[d];
+  }
+  return true;
+}
 
 }  // namespace lockstep::kernels

@@ -47,6 +47,20 @@ Middle sum_dim(const Tensor& x, const Tensor& out) {
   return extents;
 }
 
+Middle softmax_middle(const Tensor& x, const Tensor& y) {
+  const Check check("softmax_middle");
+  const Middle extents = middle(check, "x", x);
+  check.floating("x", x).like("y", y, x);
+  return extents;
+}
+
+Middle softmax_middle_backward(const Tensor& y, const Tensor& dy, const Tensor& dx) {
+  const Check check("softmax_middle_backward");
+  const Middle extents = middle(check, "y", y);
+  check.floating("y", y).like("dy", dy, y).like("dx", dx, y);
+  return extents;
+}
+
 Middle variance_dim(const Tensor& x, const Tensor& variance) {
   const Check check("variance_dim");
   const Middle extents = middle(check, "x", x);
@@ -103,11 +117,16 @@ void index_out_of_range(std::string_view operation, std::int64_t at, std::int64_
 
 void indices_in_range(std::string_view operation, const Tensor& indices, std::int64_t n) {
   const auto* values = static_cast<const std::int64_t*>(indices.data());
-  // A negative one is large without its sign: one test an index, and the loop has no other end.
-  bool bad = false;
-  const auto places = static_cast<std::uint64_t>(n);
-  for (std::int64_t at = 0; at < indices.numel(); ++at) bad |= static_cast<std::uint64_t>(values[at]) >= places;
-  for (std::int64_t at = 0; bad && at < indices.numel(); ++at) {
+  // The sign of any of them, or of what is left to the last: a loop of vector instructions that every processor has.
+  std::uint64_t signs = 0;
+  const auto last = static_cast<std::uint64_t>(n) - 1;
+  const std::int64_t count = indices.numel();
+  for (std::int64_t at = 0; at < count; ++at) {
+    const auto value = static_cast<std::uint64_t>(values[at]);
+    signs |= value | (last - value);
+  }
+  const bool bad = signs >> 63 != 0;
+  for (std::int64_t at = 0; bad && at < count; ++at) {
     if (values[at] < 0 || values[at] >= n) index_out_of_range(operation, at, values[at], n);
   }
 }

@@ -3,7 +3,8 @@
 
 #include "runtime/kernels/backend.h"
 
-/// What the families of structure (movement, dim_reductions, scans, indexing) refuse: as checks.h for the others.
+/// What the families of structure (movement, dim_reductions, scans, softmax over a middle, indexing) refuse: as
+/// checks.h for the others.
 namespace lockstep::kernels::checks {
 
 void copy_strided(const Tensor& in, const Walk& from, const Shape& extents, const Tensor& out, const Walk& to);
@@ -17,6 +18,8 @@ Middle variance_dim(const Tensor& x, const Tensor& variance);
 Middle extreme_dim(const Tensor& x, const Tensor& values, const Tensor& indices);
 Middle extreme_shares(const Tensor& x, const Tensor& extremes, const Tensor& shares);
 Middle scan(const Tensor& a, const Tensor& b, const Tensor& y);
+Middle softmax_middle(const Tensor& x, const Tensor& y);
+Middle softmax_middle_backward(const Tensor& y, const Tensor& dy, const Tensor& dx);
 
 /// x [outer, n, inner] and picked [outer, m, inner]; whether each (o, i) has indices of its own.
 struct Picking {

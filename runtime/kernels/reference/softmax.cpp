@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "runtime/kernels/geometry/checks.h"
+#include "runtime/kernels/geometry/structure_checks.h"
 #include "runtime/kernels/reference/families.h"
 #include "runtime/kernels/reference/values.h"
 
@@ -21,13 +22,22 @@ double log_sum_exp(std::span<const double> row) {
 
 namespace {
 
+void normalize(std::span<double> row, bool log) {
+  const double norm = log_sum_exp(row);
+  for (double& value : row) value = log ? value - norm : std::exp(value - norm);
+}
+
+/// The gradient takes the place of dy.
+void normalize_backward(std::span<const double> y, bool log, std::span<double> dy) {
+  double sum = 0;
+  for (std::size_t c = 0; c < y.size(); ++c) sum += log ? dy[c] : dy[c] * y[c];
+  for (std::size_t c = 0; c < y.size(); ++c) dy[c] = log ? dy[c] - std::exp(y[c]) * sum : y[c] * (dy[c] - sum);
+}
+
 void softmax(const Tensor& x, bool log, const Tensor& y) {
   checks::softmax(x, y);
   Values values = load(x);
-  for_each_row(values, x.shape().back(), [&](std::size_t, std::span<double> row) {
-    const double norm = log_sum_exp(row);
-    for (double& value : row) value = log ? value - norm : std::exp(value - norm);
-  });
+  for_each_row(values, x.shape().back(), [&](std::size_t, std::span<double> row) { normalize(row, log); });
   store(values, y);
 }
 
@@ -36,18 +46,61 @@ void softmax_backward(const Tensor& y, bool log, const Tensor& dy, const Tensor&
   const Values output = load(y);
   Values gradient = load(dy);
   for_each_row(gradient, y.shape().back(), [&](std::size_t first, std::span<double> row) {
-    const double* out = output.data() + first;
-    double sum = 0;
-    for (std::size_t c = 0; c < row.size(); ++c) sum += log ? row[c] : row[c] * out[c];
-    for (std::size_t c = 0; c < row.size(); ++c) {
-      row[c] = log ? row[c] - std::exp(out[c]) * sum : out[c] * (row[c] - sum);
+    normalize_backward({output.data() + first, row.size()}, log, row);
+  });
+  store(gradient, dx);
+}
+
+/// The elements (o, k, i) of all k, one behind the other.
+Values column_of(const Values& values, const checks::Middle& extents, std::int64_t o, std::int64_t i) {
+  Values column;
+  for (std::int64_t k = 0; k < extents.n; ++k) {
+    column.push_back(values[static_cast<std::size_t>((o * extents.n + k) * extents.inner + i)]);
+  }
+  return column;
+}
+
+/// values(o, k, i) = of_column(o, i)[k]
+template <class F>
+void set_columns(Values& values, const checks::Middle& extents, F of_column) {
+  for (std::int64_t o = 0; o < extents.outer; ++o) {
+    for (std::int64_t i = 0; i < extents.inner; ++i) {
+      const Values column = of_column(o, i);
+      for (std::int64_t k = 0; k < extents.n; ++k) {
+        values[static_cast<std::size_t>((o * extents.n + k) * extents.inner + i)] = column[static_cast<std::size_t>(k)];
+      }
     }
+  }
+}
+
+void softmax_middle(const Tensor& x, bool log, const Tensor& y) {
+  const checks::Middle extents = checks::softmax_middle(x, y);
+  Values values = load(x);
+  set_columns(values, extents, [&](std::int64_t o, std::int64_t i) {
+    Values column = column_of(values, extents, o, i);
+    normalize(column, log);
+    return column;
+  });
+  store(values, y);
+}
+
+void softmax_middle_backward(const Tensor& y, bool log, const Tensor& dy, const Tensor& dx) {
+  const checks::Middle extents = checks::softmax_middle_backward(y, dy, dx);
+  const Values output = load(y);
+  Values gradient = load(dy);
+  set_columns(gradient, extents, [&](std::int64_t o, std::int64_t i) {
+    Values column = column_of(gradient, extents, o, i);
+    normalize_backward(column_of(output, extents, o, i), log, column);
+    return column;
   });
   store(gradient, dx);
 }
 
 }  // namespace
 
-const Softmax kSoftmax{.softmax = softmax, .softmax_backward = softmax_backward};
+const Softmax kSoftmax{.softmax = softmax,
+                       .softmax_backward = softmax_backward,
+                       .softmax_middle = softmax_middle,
+                       .softmax_middle_backward = softmax_middle_backward};
 
 }  // namespace lockstep::kernels::reference

@@ -127,6 +127,60 @@ TEST(OperationTrace, TellsOperationsThatHaveNotAskedAndThoseThatAreNotRecorded) 
   EXPECT_THAT(operations[1].results, ElementsAre(DType::kFloat32));
 }
 
+TEST(OperationTrace, HasALineForEveryOperationWithoutAGradient) {
+  const Tensor x = ones({2, 3});
+  x.set_requires_grad(true);
+  OperationTrace trace;
+  const Tensor equal = ops::eq(x, x);
+  ops::lt(x, 0);
+  ops::argmax(x, 1);
+  ops::argmax(x, 1);
+  const auto operations = trace.operations();
+  EXPECT_THAT(names(operations), ElementsAre("compare", "compare", "argmax", "argmax"));
+  EXPECT_THAT(operations[0].inputs, ElementsAre(DType::kFloat32, DType::kFloat32));
+  EXPECT_THAT(operations[0].results, ElementsAre(DType::kBool));
+  EXPECT_FALSE(equal.requires_grad());
+  EXPECT_TRUE(!equal.autograd_meta() || !equal.autograd_meta()->producer) << "a comparison keeps no graph";
+}
+
+TEST(OperationTrace, HasNoLineForWhatDoesNothing) {
+  const Tensor x = ones({2, 3});
+  OperationTrace trace;
+  ops::sum_to(x, x.shape());
+  ops::expand(x, x.shape());
+  ops::dropout(x, 0, {}, 0);
+  EXPECT_THAT(trace.operations(), IsEmpty());
+}
+
+TEST(OperationTrace, HasOneLineForAnOperationBesideTheOnesThatItRuns) {
+  const Tensor x = ones({1, 2}), h = ones({1, 2});
+  const ops::CellParameters parameters{ones({8, 2}), ones({8, 2}), ones({8}), ones({8})};
+  const Autocast autocast(DType::kFloat16);
+  OperationTrace trace;
+  ops::lstm_cell(x, {h, h}, parameters);
+  ops::lstm_cell(x, {h, h}, parameters);
+  const auto count = [](const std::vector<TracedOperation>& operations, const std::string& name) {
+    const std::vector<std::string> all = names(operations);
+    return std::ranges::count(all, name);
+  };
+  const auto operations = trace.operations();
+  EXPECT_EQ(count(operations, "lstm_cell"), 2);
+  EXPECT_EQ(count(operations, "linear"), 4);
+  EXPECT_EQ(operations[0].name, "lstm_cell");
+  EXPECT_EQ(operations[0].inputs.size(), 7u);
+  EXPECT_EQ(operations[1].name, "linear");
+}
+
+TEST(OperationTrace, KnowsTheResultOfAnOperationThatRunsOthersBefore) {
+  const Tensor x = ones({2, 3, 2});
+  OperationTrace trace;
+  ops::var(x, {0, 2});
+  const auto operations = trace.operations();
+  EXPECT_THAT(names(operations), ElementsAre("var", "permute", "reshape", "reshape"));
+  EXPECT_EQ(operations[0].decided, "none");
+  EXPECT_THAT(operations[0].results, ElementsAre(DType::kFloat32));
+}
+
 TEST(OperationTrace, CountsAnOperationToTheModuleThatRuns) {
   nn::Sequential model;
   model.add<nn::Linear>("first", 3, 3);

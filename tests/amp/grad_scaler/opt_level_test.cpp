@@ -6,6 +6,7 @@
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/engine.h"
 #include "runtime/nn/forward.h"
+#include "runtime/nn/state_dict.h"
 #include "runtime/tensor/error.h"
 #include "tests/amp/grad_scaler/scaled_model.h"
 
@@ -191,6 +192,26 @@ TEST_P(EveryLevel, UsesAndKeepsAWeightThatTheUserWrote) {
   model.optimizer->step();
   EXPECT_TRUE(is_bias_alone(output()));
   EXPECT_THAT(amp::testing::values_of(weight), ::testing::Each(0));
+}
+
+TEST(OptLevel, WithoutMastersRoundsWhatIsLoaded) {
+  Classifier model({.opt_level = OptLevel::kO3});
+  nn::StateDict state;
+  for (const auto& [name, tensor] : nn::state_dict(model.net)) {
+    state[name] = Tensor::empty(tensor.shape(), tensor.dtype());
+    kernels::backend(kCpu).fill(state[name], 1.0001);
+  }
+  nn::load_state_dict(model.net, state);
+  const nn::StateDict loaded = nn::state_dict(model.net);
+  for (const nn::Parameter& parameter : model.net.parameters()) {
+    EXPECT_THAT(amp::testing::values_of(loaded.at(parameter.name)), ::testing::Each(1)) << parameter.name;
+  }
+}
+
+TEST_P(EveryLevel, RefusesGradientsWithAGraphInItsArena) {
+  Classifier model(GetParam().options);
+  EXPECT_THAT([&] { autograd::backward(model.loss(), {}, {.create_graph = true}); },
+              ::testing::ThrowsMessage<UsageError>(::testing::HasSubstr("lies in an arena and can have no graph")));
 }
 
 TEST_P(EveryLevel, LetsGradientsAddUpAndOptimizersTakeTurns) {

@@ -44,10 +44,14 @@ class Spy : public Communicator {
   void all_gather(const Tensor&, const Tensor&, const Stream&) override {}
   void reduce_scatter(const Tensor&, const Tensor&, ReduceOp, const Stream&) override {}
   void barrier(const Stream&) override {}
-  std::shared_ptr<Communicator> duplicate(const std::string&) override { return {std::shared_ptr<void>(), this}; }
+  std::shared_ptr<Communicator> duplicate(const std::string& name) override {
+    if (name == lost_at) throw PeerError("rank 0 is gone", "");
+    return {std::shared_ptr<void>(), this};
+  }
   std::shared_ptr<Communicator> split(int, int, const std::string&) override { return nullptr; }
 
   std::vector<Call> calls;
+  std::string lost_at;  ///< a channel's name
 };
 
 /// An operation of two inputs whose backward has no gradient for the second.
@@ -137,6 +141,14 @@ TEST_F(ReducerCalls, ReduceEachBucketInPlaceAndInOrder) {
     const nn::Arena::Slot& slot = arena_->slots()[b];
     EXPECT_EQ(slot.parameter.tensor.grad().data(), memory + slot.begin);
   }
+}
+
+TEST_F(ReducerCalls, LeaveTheParametersAloneWhereARankIsLostAtTheStart) {
+  const std::vector<float> local = local_grads();
+  spy_->lost_at = "buckets";
+  EXPECT_THROW(make_reducer(), PeerError);
+  backward();
+  EXPECT_EQ(grads(), local);
 }
 
 TEST_F(ReducerCalls, StartWhileBackwardGoesOn) {
@@ -260,6 +272,10 @@ TEST_F(ReducerCalls, TakeAnUnusedParameterForZeroWhereTheJobSaysSo) {
     ASSERT_EQ(spy_->calls.size(), arena_->slots().size() + 1);
     EXPECT_EQ(spy_->calls.back().op, ReduceOp::kMax);
     EXPECT_THAT(arena_->has_gradient().as<float>(), ElementsAre(1, 1, 0, 1, 1));
+    // Another rank may have one: an optimizer of this parameter alone steps there, so that it steps here.
+    EXPECT_TRUE(arena_->has_new_gradient(2));
+    arena_->use_gradient(2);
+    EXPECT_FALSE(arena_->has_new_gradient(2));
     spy_->calls.clear();
   }
 }

@@ -86,22 +86,25 @@ def weights_of(model):
     return {name: stored(parameter) for name, parameter in model.named_parameters()}
 
 
-def accumulation(micro_batches):
-    """The gradient of a linear layer summed over micro-batches: exactly, and as PyTorch's float32 .grad."""
-    rows = 256
-    x, target = torch.randn(rows, 6).round(decimals=3), torch.randn(rows, 3).round(decimals=3)
-    weight = torch.randn(3, 6).round(decimals=3)
+def accumulation():
+    """A linear layer's gradient summed over micro-batches: exactly, and the error of autocast's float32 .grad."""
+    rows, inputs, outputs = 128, 16, 8
+    x, target = torch.randn(rows, inputs).round(decimals=2), torch.randn(rows, outputs).round(decimals=2)
+    weight = torch.randn(outputs, inputs).round(decimals=2)
 
-    def gradient(dtype):
+    def gradient(micro_batches, dtype, half):
         leaf = weight.to(dtype).detach().clone().requires_grad_()
         for part, wanted in zip(x.to(dtype).chunk(micro_batches), target.to(dtype).chunk(micro_batches)):
-            (F.mse_loss(F.linear(part, leaf), wanted) / micro_batches).backward()
-        return leaf.grad.double()
+            with torch.autocast("cpu", dtype=torch.float16, enabled=half):
+                y = F.linear(part, leaf)
+            (F.mse_loss(y.to(dtype), wanted) * (SCALE / micro_batches)).backward()
+        return leaf.grad.double() / SCALE
 
-    exact = gradient(torch.float64)
-    error = (gradient(torch.float32) - exact).abs().max() / exact.abs().max()
-    return {"micro_batches": micro_batches, "x": tensor(x), "target": tensor(target), "weight": tensor(weight),
-            "gradient": tensor(exact), "float32_error": number(error.item())}
+    exact = gradient(1, torch.float64, False)
+    def error(micro_batches):
+        return number((gradient(micro_batches, torch.float32, True) - exact).norm().item())
+    return {"x": tensor(x), "target": tensor(target), "weight": tensor(weight), "gradient": tensor(exact),
+            "errors": {str(count): error(count) for count in (1, 4, 64)}}
 
 
 def cases():
@@ -116,5 +119,5 @@ def cases():
             "O1": list(autocast(copy.deepcopy(model), images, classes, torch.float16)),
             "O2": list(half_weights(copy.deepcopy(model), images, classes, torch.float16)),
         },
-        "accumulation": {str(count): accumulation(count) for count in (1, 4, 64)},
+        "accumulation": accumulation(),
     }

@@ -4,7 +4,6 @@
 
 #include "amp/grad_scaler/grad_scaler.h"
 #include "amp/grad_scaler/opt_level.h"
-#include "comm/ddp/distributed_data_parallel.h"
 #include "runtime/nn/forward.h"
 #include "runtime/nn/layers.h"
 #include "runtime/ops/ops.h"
@@ -82,44 +81,13 @@ void expect_losses(amp::OptLevel level, const char* name, double bound) {
   const std::vector<double> found = losses(level);
   ASSERT_EQ(found.size(), expected.size());
   for (std::size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], bound) << "step " << i;
+  // The first one comes before any update; without the level's roundings it is 9e-6 away.
+  EXPECT_NEAR(found[0], expected[0], 1e-6);
 }
 
 TEST(GoldenLevels, O0TrainsAsPyTorchInFloat32) { expect_losses(amp::OptLevel::kO0, "O0", 1e-5); }
 TEST(GoldenLevels, O1TrainsAsPyTorchsAutocast) { expect_losses(amp::OptLevel::kO1, "O1", std::ldexp(1.0, -8)); }
 TEST(GoldenLevels, O2TrainsAsApexDoes) { expect_losses(amp::OptLevel::kO2, "O2", std::ldexp(1.0, -8)); }
-
-/// Micro-batches add up in float32 under a 16-bit wire: no worse than PyTorch's float32 gradients do.
-TEST(GoldenAccumulation, IsAsExactAsPyTorchsFloat32Gradient) {
-  for (const auto& [name, stored] : golden("levels").at("accumulation").items()) {
-    SCOPED_TRACE(name + " micro-batches");
-    nn::Linear model(6, 3, false);
-    nn::initialize(model, 1);
-    model.parameters().front().tensor.copy_from(tensor_in(stored.at("weight"), DType::kFloat32));
-    const auto optimizer = optim::sgd(model.parameters(), {.lr = 0.1});
-    amp::initialize(model, *optimizer, {}, device());
-    const comm::World world = comm::World::from_environment();
-    comm::DistributedDataParallel ddp(model, world, {.wire_dtype = DType::kFloat16});
-    const Tensor x = tensor_in(stored.at("x"), DType::kFloat32).to(device());
-    const Tensor target = tensor_in(stored.at("target"), DType::kFloat32).to(device());
-    const std::int64_t parts = stored.at("micro_batches"), rows = x.size(0) / parts;
-    optimizer->zero_grad();
-    for (std::int64_t part = 0; part < parts; ++part) {
-      const auto local = ddp.no_sync(part + 1 < parts);
-      const Tensor y = ddp.forward(x.rows(part * rows, (part + 1) * rows));
-      ops::mse(y, target.rows(part * rows, (part + 1) * rows), {.divisor = static_cast<double>(x.size(0))}).backward();
-    }
-    const Tensor expected = tensor_in(stored.at("gradient"), DType::kFloat64);
-    const Tensor found = model.parameters().front().tensor.grad();
-    double error = 0, largest = 0;
-    for (std::int64_t i = 0; i < expected.numel(); ++i) {
-      error = std::max(error, std::abs(found.item(i) - expected.item(i)));
-      largest = std::max(largest, std::abs(expected.item(i)));
-    }
-    // The gradient of a single pass is born in the wire's dtype: one rounding to it.
-    const double wire = parts == 1 ? std::ldexp(1.0, -11) : 0.0;
-    EXPECT_LE(error / largest, 1.5 * stored.at("float32_error").get<double>() + wire);
-  }
-}
 
 }  // namespace
 }  // namespace lockstep

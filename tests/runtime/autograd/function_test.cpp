@@ -176,6 +176,38 @@ TEST(Function, MadeOfOperationsIsDifferentiatedTwice) {
   expect_close(Tensor::from(second(Tanh::apply(x)), {5}), expected, {1e-12, 1e-12});
 }
 
+/// e^x and 2 e^x, whose backward reads the second.
+struct TwoExponentials : Function<TwoExponentials> {
+  static std::vector<Tensor> forward(FunctionContext& context, const Tensor& x) {
+    const Tensor one = ops::exp(x), two = ops::scale(one, 2);
+    context.save_for_backward({two});
+    return {one, two};
+  }
+  static std::vector<Tensor> backward(FunctionContext& context, const std::vector<Tensor>& grads) {
+    return {ops::mul(context.saved_tensors()[0], ops::add(ops::scale(grads[0], 0.5), grads[1]))};
+  }
+};
+
+TEST(Function, IsDifferentiatedTwiceThroughAResultThatNobodyKept) {
+  const Tensor x = leaf({5}, 1);
+  const Tensor y = TwoExponentials::apply(x)[0];
+  const Tensor first = grad(ops::sum(y), {x}, {}, {.create_graph = true})[0];
+  expect_close(grad(ops::sum(first), {x})[0], values_of(y), {1e-12, 1e-12});
+}
+
+struct OfTheWrongShape : Function<OfTheWrongShape> {
+  static Tensor forward(FunctionContext&, const Tensor&, const Tensor& x) { return ops::scale(x, 2); }
+  static std::vector<Tensor> backward(FunctionContext&, const std::vector<Tensor>& grads) {
+    return {Tensor(), ops::sum(grads[0])};
+  }
+};
+
+TEST(Function, WhoseGradientHasAnotherShapeThanItsArgumentIsAnError) {
+  const Tensor x = leaf({5}, 1);
+  EXPECT_THAT([&] { ops::sum(OfTheWrongShape::apply(leaf({2}, 2), x)).backward(); },
+              ThrowsMessage<ShapeError>(HasSubstr("gives its argument 1, of shape [5], a gradient of shape []")));
+}
+
 TEST(Function, RefusesASavedTensorThatWasWritten) {
   const Tensor a = leaf({2, 2}, 1), b = leaf({2, 2}, 2);
   const Tensor sum = ops::sum(MyMM::apply(a, b));

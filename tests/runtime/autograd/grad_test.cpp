@@ -74,6 +74,14 @@ TEST(Grad, RunsOnlyWhatLeadsToAnInput) {
   EXPECT_EQ(grad(other, {w}).front().item(), 2);  // its operations kept what they need
 }
 
+TEST(Grad, NeedsNoOperationThatAnotherPassHasUsedUp) {
+  const Tensor x = leaf({2, 1}), y = leaf({3, 4}), h = ops::exp(x);
+  ops::sum(h).backward();
+  const Tensor product = ops::sum(ops::mul(h, y));
+  EXPECT_EQ(values_of(grad(product, {y}, {}, {.retain_graph = true}).front()), values_of(h));
+  EXPECT_THAT([&] { grad(product, {x}); }, ThrowsMessage<UsageError>(HasSubstr("'exp' a second time")));
+}
+
 TEST(Grad, OfOneInputNamedTwiceIsTheSameTwice) {
   const Tensor x = leaf({2});
   const std::vector<Tensor> grads = grad(ops::mul(x, x), {x, x});

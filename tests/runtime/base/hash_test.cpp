@@ -12,6 +12,9 @@ namespace {
 TEST(Hash128, IsXxh3) {
   EXPECT_EQ(hash128_of(""), "99aa06d3014798d86001c324468d497f");
   EXPECT_EQ(hash128_of("lockstep"), "b4ead11c934f0a1e75345b2b871d8c38");
+  Hash128 hash;
+  hash.update("lockstep");
+  EXPECT_EQ(hash.high64(), 0xb4ead11c934f0a1eU);
 }
 
 TEST(Hash128, OfPiecesIsThatOfTheWhole) {

@@ -73,7 +73,7 @@ inline TrainingState state_at(std::uint64_t step) {
   TrainingState state;
   state.set_lockstep_version("test");
   state.set_step(step);
-  state.mutable_scaler()->set_scale(static_cast<float>(step) + 0.5f);
+  state.add_scaler()->set_scale(static_cast<float>(step) + 0.5f);
   state.mutable_sampler()->set_cursor(step * 32);
   return state;
 }

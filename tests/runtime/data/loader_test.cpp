@@ -138,7 +138,7 @@ TEST(Loader, RethrowsWhatTheDataSetThrewAfterTheGoodBatches) {
     EXPECT_THAT(labels(loader.next()), testing::ElementsAre(3, 4, 5));
     EXPECT_THROW(loader.next(), StorageError);
     EXPECT_THROW(loader.next(), StorageError);
-    EXPECT_EQ(loader.state(), (SamplerState{0, 6}));
+    EXPECT_EQ(loader.state(), (SamplerState{0, 6, 0}));
   }
 }
 

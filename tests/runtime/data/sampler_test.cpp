@@ -103,5 +103,14 @@ TEST(Sampler, RefusesAStateOfAnotherDataSet) {
   EXPECT_THROW(Sampler({.size = 0}), UsageError);
 }
 
+TEST(Sampler, RefusesAnEpochThatAnotherSeedOrders) {
+  const Sampler::Options options{.size = 10, .global_batch = 5, .seed = 2};
+  EXPECT_THROW(Sampler(options, {.cursor = 5, .seed = 1}), UsageError);
+  Sampler(options, {.cursor = 5, .seed = 2});
+  Sampler(options, {.cursor = 5});                                               // a state that does not know its seed
+  Sampler(options, {.epoch = 1, .cursor = 0, .seed = 1});                        // between two epochs
+  Sampler({.size = 10, .seed = 2, .shuffle = false}, {.cursor = 5, .seed = 1});  // no seed orders these
+}
+
 }  // namespace
 }  // namespace lockstep::data

@@ -5,6 +5,7 @@
 
 #include "runtime/nn/arena.h"
 #include "runtime/nn/layers.h"
+#include "runtime/nn/state_dict.h"
 #include "runtime/ops/ops.h"
 #include "runtime/tensor/error.h"
 #include "tests/runtime/kernels/kernel_fixture.h"
@@ -52,6 +53,23 @@ TEST_F(RunningStatisticsTest, AreForgottenWithASkippedStep) {
   forward(10);
   commit(0);
   EXPECT_NEAR(committed()[0], 1, 1e-6) << "nothing of the skipped batch is left";
+}
+
+TEST_F(RunningStatisticsTest, ThatAreLoadedReplaceThePendingOnes) {
+  const auto load = [this] {
+    StateDict state = state_dict(norm_);
+    state.at("running") = Tensor::from<float>({50, 3}, {2, 1}).to(device());
+    load_state_dict(norm_, state);
+  };
+  forward(10);
+  load();
+  forward(10);
+  commit(0);
+  EXPECT_NEAR(committed()[0], 0.9 * 50 + 0.1 * 10, 1e-5);
+  forward(10);
+  load();
+  commit(0);
+  EXPECT_THAT(committed(), ElementsAre(50, 3));
 }
 
 TEST_F(RunningStatisticsTest, OfAnAccumulationCycleBuildOnEachOther) {

@@ -186,6 +186,33 @@ TEST(LossesOfOperations, SecondGradients) {
   expect_second_gradients([](const auto& in) { return dice(in[0], in[1]); }, {x, t});
 }
 
+TEST(LossesOfOperations, SquaresHaveTheirSecondDerivativeAtZeroToo) {
+  const Tensor x = Tensor::zeros({1}, DType::kFloat64), t = Tensor::zeros({1}, DType::kFloat64);
+  x.set_requires_grad(true);
+  for (const auto& [loss, second] : {std::pair(huber(x, t, 2.0), 1.0), {smooth_l1(x, t, 0.5), 2.0}}) {
+    const Tensor dx = autograd::grad(loss, {x}, {}, {.create_graph = true})[0];
+    EXPECT_EQ(dx.item(), 0);
+    EXPECT_EQ(autograd::grad(dx, {x}, ones_like(dx))[0].item(), second);
+  }
+}
+
+/// With p = infinity the distance is the largest difference.
+TYPED_TEST(ComposedLosses, TripletMarginOfAnyNorm) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  for (const double p : {1.0, 3.0, kInfinity}) {
+    this->check(
+        [&](const auto& in) {
+          return triplet_margin(in[0], in[1], in[2], {{}, 5.0, p});
+        },
+        {this->random({3, 4}, 1), this->random({3, 4}, 2), this->random({3, 4}, 3)}, {.terms = 40, .magnitude = 4});
+  }
+  const auto row = [&](const std::vector<double>& numbers) {
+    return kernels::testing::tensor_of(numbers, {1, 3}, this->kDType).to(this->kDevice);
+  };
+  const Tensor loss = triplet_margin(row({0, 0, 0}), row({1, -3, 2}), row({1, 1, 1}), {{}, 0.5, kInfinity, 0.0});
+  EXPECT_EQ(loss.item(), 2.5);
+}
+
 TEST(LossesOfOperations, LogitsOfAnySizeGiveFiniteLosses) {
   const Tensor x = Tensor::from<float>({1000, -1000, 1000, -1000, 0}, {5});
   const Tensor t = Tensor::from<float>({1, 0, 0, 1, 1}, {5});

@@ -19,16 +19,16 @@ std::vector<double> values(const Tensor& tensor) { return kernels::testing::valu
 
 TYPED_TEST(ComposedTest, Products) {
   for (const std::int64_t m : {3, 1, 0}) {
-    this->check_twice([](const auto& in) { return mm(in[0], in[1]); },
-                      {this->random({m, 4}, 1), this->random({4, 2}, 2)}, {.terms = 8});
-    this->check_twice([](const auto& in) { return bmm(in[0], in[1]); },
-                      {this->random({m, 2, 4}, 1), this->random({m, 4, 3}, 2)}, {.terms = 8});
-    this->check_twice([](const auto& in) { return mv(in[0], in[1]); }, {this->random({m, 4}, 1), this->random({4}, 2)},
-                      {.terms = 8});
-    this->check_twice([](const auto& in) { return dot(in[0], in[1]); }, {this->random({m}, 1), this->random({m}, 2)},
-                      {.terms = 4});
-    this->check_twice([](const auto& in) { return vecdot(in[0], in[1]); },
-                      {this->random({m, 4}, 1), this->random({4}, 2)}, {.terms = 16});
+    this->check([](const auto& in) { return mm(in[0], in[1]); }, {this->random({m, 4}, 1), this->random({4, 2}, 2)},
+                {.terms = 8});
+    this->check([](const auto& in) { return bmm(in[0], in[1]); },
+                {this->random({m, 2, 4}, 1), this->random({m, 4, 3}, 2)}, {.terms = 8});
+    this->check([](const auto& in) { return mv(in[0], in[1]); }, {this->random({m, 4}, 1), this->random({4}, 2)},
+                {.terms = 8});
+    this->check([](const auto& in) { return dot(in[0], in[1]); }, {this->random({m}, 1), this->random({m}, 2)},
+                {.terms = 4});
+    this->check([](const auto& in) { return vecdot(in[0], in[1]); }, {this->random({m, 4}, 1), this->random({4}, 2)},
+                {.terms = 16});
   }
   EXPECT_THROW(mm(this->random({3}, 1), this->random({3, 2}, 1)), ShapeError);
   EXPECT_THROW(dot(this->random({3}, 1), this->random({2}, 1)), ShapeError);
@@ -38,19 +38,19 @@ TYPED_TEST(ComposedTest, ProductsWithASummand) {
   for (const AddOptions& options : {AddOptions{}, AddOptions{.beta = 0.3, .alpha = 1.7}}) {
     const ops::testing::Accuracy accuracy{.terms = 32, .magnitude = 2};
     const Tensor a = this->random({3, 4}, 1), b = this->random({4, 2}, 2), v = this->random({4}, 3);
-    this->check_twice([&](const auto& in) { return addmm(in[0], in[1], in[2], options); },
-                      {this->random({3, 2}, 4), a, b}, accuracy);
-    this->check_twice([&](const auto& in) { return addmm(in[0], in[1], in[2], options); }, {this->random({2}, 4), a, b},
-                      accuracy);
-    this->check_twice([&](const auto& in) { return addmv(in[0], in[1], in[2], options); }, {this->random({3}, 4), a, v},
-                      accuracy);
-    this->check_twice([&](const auto& in) { return addr(in[0], in[1], in[2], options); },
-                      {this->random({3, 4}, 4), this->random({3}, 5), v}, accuracy);
+    this->check([&](const auto& in) { return addmm(in[0], in[1], in[2], options); }, {this->random({3, 2}, 4), a, b},
+                accuracy);
+    this->check([&](const auto& in) { return addmm(in[0], in[1], in[2], options); }, {this->random({2}, 4), a, b},
+                accuracy);
+    this->check([&](const auto& in) { return addmv(in[0], in[1], in[2], options); }, {this->random({3}, 4), a, v},
+                accuracy);
+    this->check([&](const auto& in) { return addr(in[0], in[1], in[2], options); },
+                {this->random({3, 4}, 4), this->random({3}, 5), v}, accuracy);
     const Tensor batch_a = this->random({2, 3, 4}, 6), batch_b = this->random({2, 4, 2}, 7);
-    this->check_twice([&](const auto& in) { return addbmm(in[0], in[1], in[2], options); },
-                      {this->random({3, 2}, 4), batch_a, batch_b}, accuracy);
-    this->check_twice([&](const auto& in) { return baddbmm(in[0], in[1], in[2], options); },
-                      {this->random({2, 3, 2}, 4), batch_a, batch_b}, accuracy);
+    this->check([&](const auto& in) { return addbmm(in[0], in[1], in[2], options); },
+                {this->random({3, 2}, 4), batch_a, batch_b}, accuracy);
+    this->check([&](const auto& in) { return baddbmm(in[0], in[1], in[2], options); },
+                {this->random({2, 3, 2}, 4), batch_a, batch_b}, accuracy);
   }
   const Tensor nan = kernels::testing::tensor_of({NAN}, {1}, this->kDType).to(this->kDevice);
   EXPECT_FALSE(std::isnan(
@@ -60,11 +60,11 @@ TYPED_TEST(ComposedTest, ProductsWithASummand) {
 
 TYPED_TEST(ComposedTest, ChainsOfMatrices) {
   const ops::testing::Accuracy accuracy{.terms = 200, .magnitude = 8, .intermediate = 40};
-  this->check_twice(
-      [](const auto& in) { return chain_matmul(in); },
-      {this->random({3, 5}, 1), this->random({5, 2}, 2), this->random({2, 4}, 3), this->random({4, 1}, 4)}, accuracy);
-  this->check_twice([](const auto& in) { return chain_matmul(in); },
-                    {this->random({5}, 1), this->random({5, 2}, 2), this->random({2}, 3)}, accuracy);
+  this->check([](const auto& in) { return chain_matmul(in); },
+              {this->random({3, 5}, 1), this->random({5, 2}, 2), this->random({2, 4}, 3), this->random({4, 1}, 4)},
+              accuracy);
+  this->check([](const auto& in) { return chain_matmul(in); },
+              {this->random({5}, 1), this->random({5, 2}, 2), this->random({2}, 3)}, accuracy);
   EXPECT_THROW(chain_matmul({this->random({3, 2}, 1), this->random({3, 2}, 1)}), ShapeError);
 }
 
@@ -102,8 +102,8 @@ TYPED_TEST(ComposedTest, Einsum) {
     SCOPED_TRACE(c.equation);
     const Tensor a = this->random(c.a, 1), b = this->random(c.b, 2);
     EXPECT_EQ(einsum(c.equation, a, b).shape(), c.result);
-    this->check_twice([&](const auto& in) { return einsum(c.equation, in[0], in[1]); }, {a, b},
-                      {.terms = 32, .magnitude = 2});
+    this->check([&](const auto& in) { return einsum(c.equation, in[0], in[1]); }, {a, b},
+                {.terms = 32, .magnitude = 2});
   }
   const Tensor a = this->random({3, 3}, 1);
   for (const char* bad : {"...i...,ij->j", "ijk...,ij->j", "..i,ij->j", "ij,jk,kl->il", "ij->ji", "ij,jk->iz",
@@ -140,23 +140,23 @@ TYPED_TEST(ComposedTest, DistancesOfTensors) {
 }
 
 TYPED_TEST(ComposedTest, Tensordot) {
-  this->check_twice([](const auto& in) { return tensordot(in[0], in[1], 2); },
-                    {this->random({2, 3, 4}, 1), this->random({3, 4, 2}, 2)}, {.terms = 24});
-  this->check_twice(
+  this->check([](const auto& in) { return tensordot(in[0], in[1], 2); },
+              {this->random({2, 3, 4}, 1), this->random({3, 4, 2}, 2)}, {.terms = 24});
+  this->check(
       [](const auto& in) {
         return tensordot(in[0], in[1], {2, 0}, {0, -1});
       },
       {this->random({2, 3, 4}, 1), this->random({4, 3, 2}, 2)}, {.terms = 24});
-  this->check_twice([](const auto& in) { return tensordot(in[0], in[1], 0); },
-                    {this->random({2}, 1), this->random({3}, 2)}, {.terms = 8});
+  this->check([](const auto& in) { return tensordot(in[0], in[1], 0); }, {this->random({2}, 1), this->random({3}, 2)},
+              {.terms = 8});
   EXPECT_THROW(tensordot(this->random({2, 3}, 1), this->random({2, 3}, 1), 1), ShapeError);
 }
 
 TYPED_TEST(ComposedTest, LogSumExp) {
   for (const Shape& shape : {Shape{5, 3, 4}, Shape{1, 3, 1}}) {
     for (const Dims& dims : {Dims(1), Dims({0, 2}), Dims(-1), Dims({})}) {
-      this->check_twice([&](const auto& in) { return logsumexp(in[0], dims); }, {this->random(shape, 1, -3, 3)},
-                        {.terms = 60, .magnitude = 4});
+      this->check([&](const auto& in) { return logsumexp(in[0], dims); }, {this->random(shape, 1, -3, 3)},
+                  {.terms = 60, .magnitude = 4});
     }
   }
   const double inf = INFINITY;
@@ -172,8 +172,8 @@ TYPED_TEST(ComposedTest, VectorNorms) {
     const Tensor x = this->random(shape, 1);
     for (const Dims& dims : {Dims(1), Dims({0, 2}), Dims(-1), Dims({})}) {
       for (const double order : {2.0, 1.0, static_cast<double>(INFINITY), -static_cast<double>(INFINITY), 3.0}) {
-        this->check_twice([&](const auto& in) { return vector_norm(in[0], order, dims); }, {x},
-                          {.terms = 120, .magnitude = 2});
+        this->check([&](const auto& in) { return vector_norm(in[0], order, dims); }, {x},
+                    {.terms = 120, .magnitude = 2});
       }
     }
   }
@@ -188,64 +188,97 @@ TYPED_TEST(ComposedTest, VectorNorms) {
 
 TYPED_TEST(ComposedTest, MatrixNorms) {
   for (const MatrixNorm norm : {MatrixNorm::kFrobenius, MatrixNorm::kOne, MatrixNorm::kInfinity}) {
-    this->check_twice([&](const auto& in) { return matrix_norm(in[0], norm); }, {this->random({2, 3, 4}, 1)},
-                      {.terms = 32, .magnitude = 2});
+    this->check([&](const auto& in) { return matrix_norm(in[0], norm); }, {this->random({2, 3, 4}, 1)},
+                {.terms = 32, .magnitude = 2});
   }
   EXPECT_THROW(matrix_norm(this->random({3}, 1)), ShapeError);
 }
 
 TYPED_TEST(ComposedTest, CosineSimilarity) {
-  this->check_twice([](const auto& in) { return cosine_similarity(in[0], in[1]); },
-                    {this->random({3, 4, 2}, 1), this->random({3, 4, 2}, 2)}, {.terms = 40, .magnitude = 2});
-  this->check_twice([](const auto& in) { return cosine_similarity(in[0], in[1], -1); },
-                    {this->random({3, 4}, 1), this->random({4}, 2)}, {.terms = 40, .magnitude = 4});
+  this->check([](const auto& in) { return cosine_similarity(in[0], in[1]); },
+              {this->random({3, 4, 2}, 1), this->random({3, 4, 2}, 2)}, {.terms = 40, .magnitude = 2});
+  this->check([](const auto& in) { return cosine_similarity(in[0], in[1], -1); },
+              {this->random({3, 4}, 1), this->random({4}, 2)}, {.terms = 40, .magnitude = 4});
   EXPECT_EQ(cosine_similarity(Tensor::zeros({1, 2}, this->kDType), this->random({1, 2}, 1)).item(), 0);
+  // Broadcast along the dimension itself, too.
+  for (const auto& [one, other] : {std::pair(Shape{3, 1}, Shape{3, 4}), {{2, 1, 3}, {2, 4, 3}}, {{4}, {3, 4}}}) {
+    const Tensor a = this->random(one, 1, 0.5, 1), b = this->random(other, 2);
+    this->check([](const auto& in) { return cosine_similarity(in[0], in[1]); }, {a, b}, {.terms = 40, .magnitude = 4});
+    EXPECT_EQ(values(cosine_similarity(a, b)), values(cosine_similarity(expand(a, other), b)));
+  }
 }
 
 TYPED_TEST(ComposedTest, RunningSumsAndProducts) {
   for (const Shape& shape : {Shape{5, 3, 4}, Shape{1, 3, 1}, Shape{2, 0, 3}}) {
     const Tensor x = this->random(shape, 1);
     for (const int dim : {0, 1, -1}) {
-      this->check_twice([&](const auto& in) { return cumsum(in[0], dim); }, {x}, {.terms = 20});
-      this->check_twice([&](const auto& in) { return cumprod(in[0], dim); }, {x}, {.terms = 60});
-      this->check_twice([&](const auto& in) { return prod(in[0], dim); }, {x}, {.terms = 60});
-      this->check_twice([&](const auto& in) { return recurrence(in[0], in[1], dim, true); },
-                        {x, this->random(shape, 2)}, {.terms = 60});
+      this->check([&](const auto& in) { return cumsum(in[0], dim); }, {x}, {.terms = 20});
+      this->check([&](const auto& in) { return cumprod(in[0], dim); }, {x}, {.terms = 60});
+      this->check([&](const auto& in) { return prod(in[0], dim); }, {x}, {.terms = 60});
+      this->check([&](const auto& in) { return recurrence(in[0], in[1], dim, true); }, {x, this->random(shape, 2)},
+                  {.terms = 60});
     }
   }
-  this->check_twice([](const auto& in) { return prod(in[0]); }, {this->random({2, 3}, 1)}, {.terms = 20});
+  this->check([](const auto& in) { return prod(in[0]); }, {this->random({2, 3}, 1)}, {.terms = 20});
+}
+
+TYPED_TEST(ComposedTest, ProductsOfIntegersAreIntegers) {
+  const Tensor x = Tensor::from<std::int64_t>({3, -2, 4, 5}, {2, 2}).to(this->kDevice);
+  for (const Tensor& whole : {cumsum(x, 1), cumprod(x, 1), prod(x, 1), prod(x)}) {
+    EXPECT_EQ(whole.dtype(), DType::kInt64);
+  }
+  EXPECT_EQ(values(cumsum(x, 1)), (std::vector<double>{3, 1, 4, 9}));
+  EXPECT_EQ(values(cumprod(x, 0)), (std::vector<double>{3, -2, 12, -10}));
+  EXPECT_EQ(values(prod(x, 1, {.keepdim = true})), (std::vector<double>{-6, 20}));
+  EXPECT_EQ(prod(x).item(), -120);
+  EXPECT_EQ(prod(x, this->kDType).dtype(), this->kDType);
 }
 
 TYPED_TEST(ComposedTest, ProductsOfZeros) {
   for (const std::vector<double>& numbers : {std::vector<double>{2, 0, 3, 4}, {0, 2, 0, 3}}) {
     const Tensor x = kernels::testing::tensor_of(numbers, {4}, this->kDType);
-    this->check_twice([](const auto& in) { return prod(in[0], 0); }, {x}, {.terms = 20, .magnitude = 20});
-    this->check_twice([](const auto& in) { return cumprod(in[0], 0); }, {x}, {.terms = 20, .magnitude = 40});
+    this->check([](const auto& in) { return prod(in[0], 0); }, {x}, {.terms = 20, .magnitude = 20});
+    this->check([](const auto& in) { return cumprod(in[0], 0); }, {x}, {.terms = 20, .magnitude = 40});
   }
 }
 
 TYPED_TEST(ComposedTest, SoftmaxOverADimension) {
   for (const int dim : {0, 1, -1}) {
-    this->check_twice([&](const auto& in) { return softmax(in[0], dim); }, {this->random({5, 3, 4}, 1, -3, 3)},
-                      {.terms = 8, .intermediate = 1.5});
-    this->check_twice([&](const auto& in) { return log_softmax(in[0], dim); }, {this->random({5, 3, 4}, 1, -3, 3)},
-                      {.terms = 8, .magnitude = 12, .intermediate = 2});
+    this->check([&](const auto& in) { return softmax(in[0], dim); }, {this->random({5, 3, 4}, 1, -3, 3)},
+                {.terms = 8, .intermediate = 1.5});
+    this->check([&](const auto& in) { return log_softmax(in[0], dim); }, {this->random({5, 3, 4}, 1, -3, 3)},
+                {.terms = 8, .magnitude = 12, .intermediate = 2});
   }
   EXPECT_EQ(softmax(this->random({}, 1), 0).item(), 1);
 }
 
 TYPED_TEST(ComposedTest, StandardDeviation) {
-  this->check_twice([](const auto& in) { return std(in[0], 1); }, {this->random({3, 5}, 1)},
-                    {.terms = 40, .magnitude = 2});
+  this->check([](const auto& in) { return std(in[0], 1); }, {this->random({3, 5}, 1)}, {.terms = 40, .magnitude = 2});
   const Tensor x = kernels::testing::tensor_of({2, 2, 2}, {1, 3}, this->kDType);
   x.set_requires_grad(true);
   EXPECT_EQ(values(autograd::grad(sum(std(x, 1)), {x})[0]), (std::vector<double>{0, 0, 0}));
 }
 
+/// The squares of both lie outside float16's range.
+TYPED_TEST(ComposedTest, StandardDeviationWhoseSquareTheDTypeDoesNotHold) {
+  for (const double size : {600.0, 2e-4}) {
+    const Tensor x = kernels::testing::tensor_of({0, size}, {1, 2}, this->kDType).to(this->kDevice);
+    x.set_requires_grad(true);
+    const double half = std::sqrt(0.5);
+    const Tensor y = std(x, 1);
+    EXPECT_EQ(y.dtype(), this->kDType);
+    kernels::testing::expect_close(y, std::vector<double>{half * x.item(1)}, {.relative = 0.01});
+    for (const bool create_graph : {false, true}) {
+      const Tensor dx = autograd::grad(std(x, 1), {x}, {}, {.create_graph = create_graph})[0];
+      kernels::testing::expect_close(dx, std::vector<double>{-half, half}, {.relative = 0.01});
+    }
+  }
+}
+
 TYPED_TEST(ComposedTest, MaskedFill) {
   const Tensor mask = kernels::testing::tensor_of({0, 1, 0, 1}, {4}, DType::kBool);
-  this->check_twice([&](const auto& in) { return masked_fill(in[0], mask.to(in[0].device()), -2); },
-                    {this->random({3, 4}, 1)});
+  this->check([&](const auto& in) { return masked_fill(in[0], mask.to(in[0].device()), -2); },
+              {this->random({3, 4}, 1)});
 }
 
 /// The dtype of a result under autocast is its policy's; a named dtype overrides it.

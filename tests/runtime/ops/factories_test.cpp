@@ -42,6 +42,7 @@ TEST(Factories, FillEveryDtype) {
 
 TEST(Factories, CountAndIdentity) {
   EXPECT_THAT(values_of(arange(4, as(DType::kInt64))), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(values_of(arange(4, as(DType::kFloat16))), ElementsAre(0, 1, 2, 3));
   EXPECT_EQ(arange(0, as(DType::kFloat32)).numel(), 0);
   EXPECT_THAT(values_of(eye(2, as(DType::kFloat16))), ElementsAre(1, 0, 0, 1));
   EXPECT_THROW(arange(-1), ShapeError);

@@ -110,16 +110,6 @@ class OperationTest : public ::testing::Test {
     }
   }
 
-  /// check(), and in float64 the second gradients by differences.
-  static void check_twice(const lockstep::testing::Function& function, const std::vector<Tensor>& inputs,
-                          const Accuracy& accuracy = {},
-                          const std::source_location& where = std::source_location::current()) {
-    check(function, inputs, accuracy, where);
-    if (kDType != DType::kFloat64) return;
-    const ::testing::ScopedTrace trace(where.file_name(), static_cast<int>(where.line()), "second gradients");
-    lockstep::testing::expect_second_gradients(function, inputs, {.relative = 1e-6, .absolute = 1e-6}, where);
-  }
-
  private:
   static std::vector<Tensor> output_and_gradients(const lockstep::testing::Function& function,
                                                   const std::vector<Tensor>& inputs, const Tensor& output_gradient) {

@@ -90,6 +90,26 @@ TEST(Pointwise, ClampKeepsNaN) {
   EXPECT_TRUE(std::isnan(clamp(floats({std::numeric_limits<float>::quiet_NaN()}, {1}), 0, 1).item()));
 }
 
+TEST(Pointwise, WhatEqualsABoundSharesTheGradientWithIt) {
+  const Tensor x = leaf({-2, -1, 0, 1, 2}, {5}), low = leaf({-1}, {1}), high = leaf({1}, {1});
+  const std::vector<Tensor> grads = autograd::grad(sum(clamp(x, low, high)), {x, low, high});
+  EXPECT_THAT(values_of(grads[0]), ElementsAre(0, 0.5, 1, 0.5, 0));  // PyTorch's
+  EXPECT_EQ(grads[1].item(), 1.5);
+  EXPECT_EQ(grads[2].item(), 1.5);
+}
+
+TEST(Pointwise, PreluKeepsTheShapeWhateverTheRankOfItsWeight) {
+  for (const Shape& shape : {Shape{1, 2}, Shape{2}, Shape{}}) {
+    const Tensor x = full(shape, -2, {DType::kFloat32, device()}), weight = leaf({0.5}, {1, 1, 1, 1});
+    const Tensor y = prelu(x, weight);
+    EXPECT_EQ(y.shape(), shape);
+    EXPECT_THAT(values_of(y), Each(-1));
+    const Tensor dweight = autograd::grad(sum(y), {weight})[0];
+    EXPECT_EQ(dweight.shape(), weight.shape());
+    EXPECT_EQ(dweight.item(), -2.0 * static_cast<double>(shape.numel()));
+  }
+}
+
 TEST(Pointwise, BroadcastParameterCollectsItsSum) {
   // In leaves of every shape that broadcasts to [2, 3].
   for (const Shape& shape : {Shape{3}, Shape{2, 1}, Shape{1, 3}, Shape{}, Shape{1, 1}}) {

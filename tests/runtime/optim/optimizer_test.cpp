@@ -118,6 +118,14 @@ TEST(Optimizer, IsOfNoUseBeforeItHasItsArena) {
               ThrowsMessage<UsageError>(HasSubstr("no model here has the optimizer's parameter weight")));
 }
 
+TEST(Optimizer, RefusesAParameterThatIsListedTwice) {
+  nn::Linear layer(2, 2);
+  std::vector<nn::Parameter> parameters = layer.parameters();
+  parameters.push_back(parameters[0]);
+  EXPECT_THAT([&] { sgd(parameters, {.lr = 1}); },
+              ThrowsMessage<UsageError>(HasSubstr("an optimizer is given parameter weight twice")));
+}
+
 class SkipTest : public ::testing::TestWithParam<MakeOptimizer> {};
 
 TEST_P(SkipTest, ChangesNothing) {

@@ -107,6 +107,7 @@ TEST(LarcOptions, AreCheckedAndRefusedBesideRulesThatLookAtNorms) {
   expect_refused(OptimizerOptions{.larc = LarcOptions{.trust_coefficient = 0}},
                  "larc.trust_coefficient: must be > 0, is 0");
   expect_refused(OptimizerOptions{.larc = LarcOptions{.epsilon = -1}}, "larc.epsilon: must be >= 0, is -1");
+  EXPECT_EQ(problems_of(OptimizerOptions{.larc = LarcOptions{.trust_coefficient = 0, .epsilon = -1}}).size(), 2u);
   const OptimizerOptions larc{.larc = LarcOptions{}};
   const auto refused = ThrowsMessage<FieldError>(::testing::StartsWith("optimizer.larc: needs sgd, adam"));
   EXPECT_THAT([&] { lamb(parameters(), {.lr = 1}, larc); }, refused);

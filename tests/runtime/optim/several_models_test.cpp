@@ -13,7 +13,11 @@ using kernels::testing::values_of;
 using lockstep::devices::device;
 using optim::testing::MakeOptimizer;
 using optim::testing::SmallModel;
+using optim::testing::with_adagrad;
 using optim::testing::with_adam;
+using optim::testing::with_lamb;
+using optim::testing::with_lars;
+using optim::testing::with_novograd;
 using optim::testing::with_sgd;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
@@ -56,6 +60,11 @@ TEST_P(SeveralModels, OfOneOptimizerTrainAsEachWithItsOwn) {
       EXPECT_EQ(together[8 * state + i], apart[4 * state + i]);
       EXPECT_EQ(together[8 * state + 4 + i], rest[4 * state + i]);
     }
+  }
+  for (std::size_t state = 0; state < both->parameter_state().size(); ++state) {
+    std::vector<double> numbers = values_of(first.optimizer->parameter_state()[state].second);
+    for (const double number : values_of(second.optimizer->parameter_state()[state].second)) numbers.push_back(number);
+    EXPECT_EQ(values_of(both->parameter_state()[state].second), numbers);
   }
   EXPECT_EQ(both->applied_steps(), 3);
 }
@@ -114,7 +123,12 @@ TEST_P(SeveralModels, AnOptimizersZeroGradLeavesTheGradientsOfOthers) {
 INSTANTIATE_TEST_SUITE_P(Optimizers, SeveralModels,
                          ::testing::Values(with_sgd({.lr = 0.1, .momentum = 0.9, .weight_decay = 0.01}),
                                            with_adam({.lr = 0.01, .weight_decay = 0.1}),
-                                           with_sgd({.lr = 0.1, .momentum = 0.9}, {.clip_value = 0.5})),
+                                           with_sgd({.lr = 0.1, .momentum = 0.9}, {.clip_value = 0.5}),
+                                           with_adagrad({.lr = 0.1, .lr_decay = 0.1}),
+                                           with_lamb({.lr = 0.1, .weight_decay = 0.1, .max_grad_norm = 0}),
+                                           with_novograd({.lr = 0.1, .weight_decay = 0.1}),
+                                           with_lars({.lr = 1, .weight_decay = 0.1, .trust_coefficient = 0.1}),
+                                           with_sgd({.lr = 0.1, .momentum = 0.9}, {.larc = LarcOptions{}})),
                          [](const auto& test) { return std::string(test.param.name) + std::to_string(test.index); });
 
 TEST(SeveralModelsOfAnOptimizer, AreClippedByTheirCommonNorm) {

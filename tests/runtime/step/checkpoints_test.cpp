@@ -2,19 +2,25 @@
 #include "runtime/step/checkpoints.h"
 
 #include <gmock/gmock.h>
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <sstream>
 
 #include "amp/grad_scaler/opt_level.h"
 #include "comm/ddp/digest.h"
 #include "comm/group/world.h"
 #include "model_zoo/build.h"
+#include "runtime/checkpoint/store.h"
 #include "runtime/data/loader.h"
 #include "runtime/data/make_dataset.h"
+#include "runtime/ops/ops.h"
 #include "runtime/step/saved_tensors.h"
 #include "runtime/step/training_step.h"
 #include "runtime/tensor/error.h"
@@ -100,8 +106,8 @@ TEST_F(CheckpointsOfALoop, HoldAllStateOfEveryOptimizer) {
     Loop(folder, make).train(7);
     Loop resumed(folder, make);
     resumed.train(12);
-    const auto expected = state_tensors(*whole.model->arena(), *whole.optimizer);
-    for (const auto& [name, found] : state_tensors(*resumed.model->arena(), *resumed.optimizer)) {
+    const auto expected = state_tensors({{"", *whole.model->arena()}}, {{"", *whole.optimizer}});
+    for (const auto& [name, found] : state_tensors({{"", *resumed.model->arena()}}, {{"", *resumed.optimizer}})) {
       const auto* const bytes = static_cast<const std::byte*>(found.data());
       EXPECT_TRUE(std::equal(bytes, bytes + found.bytes(), static_cast<const std::byte*>(expected.at(name).data())))
           << name;
@@ -121,8 +127,193 @@ TEST_F(CheckpointsOfALoop, RefuseAnotherOptimizerAndChangeNothing) {
   Loop other(folder_, with_adam({.lr = 0.01}));
   const std::string before = other.digest();
   EXPECT_THAT([&] { other.checkpoints->resume(); },
-              ThrowsMessage<UsageError>(HasSubstr("was saved with optimizer sgd, this one is adam")));
+              ThrowsMessage<UsageError>(HasSubstr("was saved with optimizer sgd, this loop has optimizer adam")));
   EXPECT_EQ(other.digest(), before);
+}
+
+/// Two models and a third optimizer that has parameters of both; names of parameters are the same in each model.
+struct SeveralParts {
+  explicit SeveralParts(const std::string& folder, bool second_scaler = true) {
+    for (const std::uint64_t seed : {1, 2}) {
+      models.push_back(model_zoo::build(model_zoo::MlpOptions{.hidden = {6}, .batch_norm = true}, {{4}, 3}, seed));
+    }
+    std::vector<nn::Parameter> weights, others;
+    for (const auto& model : models) {
+      for (const nn::Parameter& parameter : model->parameters()) {
+        (parameter.kind == nn::ParameterKind::kWeight ? weights : others).push_back(parameter);
+      }
+    }
+    of_weights = optim::novograd(weights, {.lr = 0.02});
+    of_others = optim::sgd(others, {.lr = 0.05, .momentum = 0.9});
+    amp::initialize({models[0].get(), models[1].get()}, {of_weights.get(), of_others.get()},
+                    {.opt_level = amp::OptLevel::kO1, .dtype = DType::kFloat16});
+    for (const auto& model : models) ddps.push_back(std::make_unique<comm::DistributedDataParallel>(*model, world));
+    scaler.emplace(world, amp::GradScalerOptions{.init = 16777216, .growth_interval = 2});
+    idle.emplace(world, amp::GradScalerOptions{.enabled = false});
+    LoopParts parts{.models = {{"left", *ddps[0]}, {"right", *ddps[1]}},
+                    .optimizers = {{"weights", *of_weights}, {"others", *of_others}},
+                    .scalers = {{"main", *scaler}}};
+    if (second_scaler) parts.scalers.push_back({"idle", *idle});
+    checkpoints.emplace(folder, parts);
+  }
+  void train(std::uint64_t last) {
+    const Progress start = checkpoints->resume();
+    data::Loader loader(dataset, {.global_batch = 8, .start = start.sampler, .first_step = start.step + 1});
+    for (std::uint64_t i = start.step; i < last; ++i) {
+      const data::Batch batch = loader.next();
+      of_weights->zero_grad();
+      of_others->zero_grad();
+      const Tensor both = ops::add(ddps[0]->forward(batch), ddps[1]->forward(batch));
+      scaler->scale(ops::cross_entropy(both, batch.target, {.divisor = ddps[0]->loss_divisor(batch)})).backward();
+      scaler->step(*of_weights);
+      scaler->step(*of_others);
+      scaler->update();
+    }
+    checkpoints->save({last, loader.state()});
+  }
+  std::string digests() const {
+    return comm::weights_digest(*models[0]->arena()) + comm::weights_digest(*models[1]->arena());
+  }
+
+  comm::World world = comm::World::from_environment();
+  data::DatasetPtr dataset = data::make_dataset(
+      {.train = data::SyntheticOptions{.samples = 40, .shape = {4}, .classes = 3}}, data::Split::kTrain);
+  std::vector<std::unique_ptr<nn::Module>> models;
+  std::unique_ptr<optim::Optimizer> of_weights, of_others;
+  std::vector<std::unique_ptr<comm::DistributedDataParallel>> ddps;
+  std::optional<amp::GradScaler> scaler, idle;
+  std::optional<Checkpoints> checkpoints;
+};
+
+TEST_F(CheckpointsOfALoop, HoldAnyNumberOfModelsOptimizersAndScalers) {
+  SeveralParts whole(folder_ + "/whole");
+  whole.train(14);
+  EXPECT_GT(whole.scaler->state_dict().skipped_steps, 0u);
+  SeveralParts(folder_).train(9);
+  SeveralParts resumed(folder_);
+  resumed.train(14);
+  EXPECT_EQ(resumed.digests(), whole.digests());
+  EXPECT_EQ(resumed.scaler->state_dict(), whole.scaler->state_dict());
+  EXPECT_EQ(resumed.of_others->applied_steps(), whole.of_others->applied_steps());
+  const auto tensors_of = [](const SeveralParts& loop) {
+    return state_tensors({{"left", *loop.models[0]->arena()}, {"right", *loop.models[1]->arena()}},
+                         {{"weights", *loop.of_weights}, {"others", *loop.of_others}});
+  };
+  const auto expected = tensors_of(whole);
+  EXPECT_TRUE(expected.contains("model/right/output.weight"));
+  EXPECT_TRUE(expected.contains("optimizer/weights/step/left/output.weight"));
+  for (const auto& [name, found] : tensors_of(resumed)) {
+    const auto* const bytes = static_cast<const std::byte*>(found.data());
+    EXPECT_TRUE(std::equal(bytes, bytes + found.bytes(), static_cast<const std::byte*>(expected.at(name).data())))
+        << name;
+  }
+}
+
+TEST_F(CheckpointsOfALoop, RefuseOtherPartsAndChangeNothing) {
+  SeveralParts(folder_).train(3);
+  SeveralParts fewer(folder_, false);
+  const std::string before = fewer.digests();
+  EXPECT_THAT([&] { fewer.checkpoints->resume(); },
+              ThrowsMessage<UsageError>(HasSubstr("was saved with scalers main: GradScaler, idle: GradScaler, this "
+                                                  "loop has scaler main: GradScaler")));
+  EXPECT_EQ(fewer.digests(), before);
+  Loop one(folder_);
+  EXPECT_THAT([&] { one.checkpoints->resume(); },
+              ThrowsMessage<UsageError>(
+                  HasSubstr("was saved with optimizers weights: novograd, others: sgd, this loop has optimizer sgd")));
+}
+
+TEST_F(CheckpointsOfALoop, NeedNamesThatTellTheirPartsApart) {
+  SeveralParts loop(folder_);
+  const auto refuses = [&](const LoopParts& parts, const std::string& why) {
+    EXPECT_THAT([&] { Checkpoints(folder_, parts); }, ThrowsMessage<UsageError>(HasSubstr(why)));
+  };
+  comm::DistributedDataParallel &left = *loop.ddps[0], &right = *loop.ddps[1];
+  refuses({.models = {}}, "needs a model");
+  refuses({.models = {{"a", left}, {"", right}}}, "one of several models has no name");
+  refuses({.models = {{"a", left}, {"a", right}}}, "two models have the name \"a\"");
+  refuses({.models = {{"a/b", left}}}, "names have no '/'");
+  refuses({.models = {{"", left}}, .optimizers = {{"", *loop.of_weights}}}, "a parameter of none of the models");
+}
+
+/// What the log says while `work` runs.
+std::string log_of(const std::function<void()>& work) {
+  std::ostringstream words;
+  const auto before = spdlog::default_logger();
+  spdlog::set_default_logger(
+      std::make_shared<spdlog::logger>("test", std::make_shared<spdlog::sinks::ostream_sink_mt>(words)));
+  work();
+  spdlog::set_default_logger(before);
+  return words.str();
+}
+
+/// Writes the newest checkpoint anew, changed.
+void change(const std::string& folder, const std::function<void(checkpoint::TrainingState&)>& with) {
+  const checkpoint::Store store(folder);
+  checkpoint::Checkpoint found = *store.latest();
+  std::filesystem::remove_all(found.path);
+  with(found.state);
+  store.save(found.state, found.tensors);
+}
+
+TEST_F(CheckpointsOfALoop, WarnOfAnotherComputingEnvironment) {
+  Loop(folder_).train(3);
+  EXPECT_EQ(log_of([&] { Loop(folder_).checkpoints->resume(); }), "");
+  change(folder_, [](checkpoint::TrainingState& state) {
+    state.mutable_environment()->set_threads(state.environment().threads() + 1);
+    state.set_world_size(4);
+  });
+  const std::string words = log_of([&] { Loop(folder_).checkpoints->resume(); });
+  EXPECT_THAT(words, HasSubstr("the bits may differ from those of an uninterrupted run: ranks 4 -> 1; threads "));
+}
+
+TEST_F(CheckpointsOfALoop, RefuseAnotherOrderOfSamplesWithinAnEpoch) {
+  Loop loop(folder_);
+  loop.train(4);  // an epoch has 3 steps
+  const Progress within = loop.checkpoints->resume();
+  EXPECT_EQ(within.sampler, (data::SamplerState{.epoch = 1, .cursor = 16, .seed = 0}));
+  const auto go_on = [&](const data::SamplerState& start, std::uint64_t seed) {
+    return data::Loader(loop.dataset, {.global_batch = 16, .seed = seed, .start = start}).state();
+  };
+  EXPECT_THAT(
+      [&] { go_on(within.sampler, 7); },
+      ThrowsMessage<UsageError>(HasSubstr("amid an epoch whose samples are ordered by seed 0, this seed is 7")));
+  EXPECT_EQ(go_on(within.sampler, 0), within.sampler);
+  EXPECT_EQ(go_on({.epoch = 1, .cursor = 0, .seed = 0}, 7), (data::SamplerState{.epoch = 1, .cursor = 0, .seed = 7}));
+}
+
+TEST_F(CheckpointsOfALoop, RefuseOneWithoutTheLossScale) {
+  Loop(folder_).train(3);
+  change(folder_, [](checkpoint::TrainingState& state) { state.clear_scaler(); });
+  Loop loop(folder_);
+  const std::string before = loop.digest();
+  EXPECT_THAT([&] { loop.checkpoints->resume(); },
+              ThrowsMessage<UsageError>(HasSubstr("was saved with no scaler, this loop has scaler GradScaler")));
+  EXPECT_EQ(loop.digest(), before);
+}
+
+TEST_F(CheckpointsOfALoop, RefuseTheStateOfADisabledScaler) {
+  Loop(folder_).train(3);
+  change(folder_, [](checkpoint::TrainingState& state) { state.mutable_scaler(0)->set_enabled(false); });
+  Loop loop(folder_);
+  const std::string before = loop.digest();
+  EXPECT_THAT([&] { loop.checkpoints->resume(); },
+              ThrowsMessage<UsageError>(HasSubstr("was saved with a disabled GradScaler, this one is enabled")));
+  EXPECT_EQ(loop.digest(), before);
+}
+
+TEST_F(CheckpointsOfALoop, WarnOnceOfOldOnesThatCannotBeDeleted) {
+  Loop loop(folder_);
+  loop.checkpoints->save({.step = 1}, 1);
+  // What is no checkpoint's is not deleted.
+  std::filesystem::create_directory(checkpoint::Store(folder_).latest()->path + "/notes");
+  const std::string words = log_of([&] {
+    loop.checkpoints->save({.step = 2}, 1);
+    loop.checkpoints->save({.step = 3}, 1);
+  });
+  EXPECT_EQ(words.find("old checkpoints stay"), words.rfind("old checkpoints stay"));
+  EXPECT_THAT(words, HasSubstr("old checkpoints stay"));
+  EXPECT_EQ(checkpoint::Store(folder_).latest()->state.step(), 3u);
 }
 
 TEST_F(CheckpointsOfALoop, KeepTheNewest) {

@@ -7,6 +7,7 @@
 #include "amp/grad_scaler/grad_scaler.h"
 #include "amp/grad_scaler/opt_level.h"
 #include "model_zoo/build.h"
+#include "runtime/autograd/cast.h"
 #include "runtime/nn/forward.h"
 #include "runtime/ops/ops.h"
 #include "runtime/optim/sgd.h"
@@ -91,6 +92,25 @@ TEST(Replicas, RunInTheCallersAutocastState) {
     alone.train();
   }
   expect_close(parts.model->arena()->masters(), alone.weights(), {0x1p-8, 1e-3});
+}
+
+TEST(Replicas, HaveTheModelsDtype) {
+  Training training(2, amp::OptLevel::kO2);
+  EXPECT_THAT([&] { training.train(); },
+              ThrowsMessage<UsageError>(HasSubstr("a replica's hidden0_linear.weight is float32 [16, 6]")));
+  const auto half = [] {
+    auto replica = make();
+    replica->half();
+    return replica;
+  };
+  Training alone(0, amp::OptLevel::kO2);
+  training.parts.emplace(*training.model, half, 2);
+  training.x = autograd::cast(training.x, DType::kFloat16);
+  for (int step = 0; step < 5; ++step) {
+    training.train();
+    alone.train();
+  }
+  expect_close(training.model->arena()->masters(), alone.weights(), {0x1p-8, 1e-3});
 }
 
 TEST(Replicas, ThatFailLeaveTheModelAlone) {

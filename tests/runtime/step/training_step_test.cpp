@@ -159,6 +159,23 @@ TEST(TrainingStep, WithAGradientPenaltyIsAGraphOfTheSameBits) {
   }
 }
 
+TEST(TrainingStep, WithAComposedLossIsAGraphOfTheSameBits) {
+  const auto nll = [](const Tensor& output, const Tensor& target, const ops::LossOptions& options) {
+    ops::NllOptions same;
+    same.divisor = options.divisor;
+    return ops::nll(ops::log_softmax(output), target, same);
+  };
+  std::vector<Tensor> weights;
+  for (const Graph graph : {Graph::kAuto, Graph::kOff}) {
+    Model model;
+    TrainingStep step(*model.ddp, *model.optimizer, *model.scaler, nll, {.graph = graph});
+    for (std::uint64_t number = 1; number <= 4; ++number) step.run(batch(number));
+    EXPECT_EQ(step.graph_launches(), device() != kCpu && graph == Graph::kAuto ? 3u : 0u);
+    weights.push_back(model.net->arena()->masters().to(kCpu));
+  }
+  EXPECT_THAT(weights[0].as<float>(), testing::ElementsAreArray(weights[1].as<float>()));
+}
+
 TEST(TrainingStep, RefusesWhatCannotTrain) {
   Model model, other;
   EXPECT_THAT([&] { TrainingStep(*model.ddp, *other.optimizer, *model.scaler, ops::cross_entropy); },

@@ -155,7 +155,7 @@ TEST(Plan, StatesWhatACheckpointHolds) {
     const data::DatasetPtr data = data::make_dataset(job::data_options(job.data()), data::Split::kTrain);
     Network network(job, *data, kCpu);
     std::int64_t saved = 0;
-    for (const auto& [name, tensor] : step::state_tensors(network.arena(), network.optimizer())) {
+    for (const auto& [name, tensor] : step::state_tensors({{"", network.arena()}}, {{"", network.optimizer()}})) {
       saved += static_cast<std::int64_t>(tensor.bytes());
     }
     EXPECT_EQ(plan_of("digits_convnet.pbtxt", overrides).checkpoints.bytes, saved) << optimizer;

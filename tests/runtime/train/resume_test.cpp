@@ -127,13 +127,13 @@ TEST_F(Resume, NeedsEveryFieldOfTheState) {
   using State = checkpoint::TrainingState;
   const std::vector<std::tuple<const char*, std::uint64_t, std::function<void(State&)>>> omissions = {
       {"step", 40, [](State& state) { state.clear_step(); }},
-      {"applied_steps", 40, [](State& state) { state.clear_applied_steps(); }},
+      {"schedule.applied_steps", 40, [](State& state) { state.mutable_schedule(0)->clear_applied_steps(); }},
       {"sampler.epoch", 40, [](State& state) { state.mutable_sampler()->clear_epoch(); }},
       {"sampler.cursor", 40, [](State& state) { state.mutable_sampler()->clear_cursor(); }},
-      {"scaler.growth_tracker", 40, [](State& state) { state.mutable_scaler()->clear_growth_tracker(); }},
-      {"scaler.skipped_steps", 40, [](State& state) { state.mutable_scaler()->clear_skipped_steps(); }},
-      {"scaler.consecutive_skips", 49, [](State& state) { state.mutable_scaler()->clear_consecutive_skips(); }},
-      {"scaler.scale", 40, [](State& state) { state.mutable_scaler()->set_scale(65536); }},
+      {"scaler.growth_tracker", 40, [](State& state) { state.mutable_scaler(0)->clear_growth_tracker(); }},
+      {"scaler.skipped_steps", 40, [](State& state) { state.mutable_scaler(0)->clear_skipped_steps(); }},
+      {"scaler.consecutive_skips", 49, [](State& state) { state.mutable_scaler(0)->clear_consecutive_skips(); }},
+      {"scaler.scale", 40, [](State& state) { state.mutable_scaler(0)->set_scale(65536); }},
   };
   // What a run goes on without: records for people and tools (inspect, the list of what changed), and what is checked
   // against the job instead of being taken over.
@@ -146,8 +146,9 @@ TEST_F(Resume, NeedsEveryFieldOfTheState) {
                                  "weights_digest",
                                  "environment",
                                  "bucket_plan",
-                                 "schedule.applied_steps",
                                  "schedule.last_learning_rate",
+                                 "schedule.name",
+                                 "scaler.name",
                                  "sampler.seed",
                                  "optimizer",
                                  "scaler.enabled",

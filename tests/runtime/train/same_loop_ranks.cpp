@@ -81,7 +81,7 @@ std::string digest_of_trainer(comm::World& world, const job::Job& job) {
   EXPECT_EQ(train(world, options), ExitCode::kDone);
   std::string digest;
   if (world.rank() == 0) {
-    digest = checkpoint::Store((folder / "checkpoints").string()).latest()->state.weights_digest();
+    digest = checkpoint::Store((folder / "checkpoints").string()).latest()->state.weights_digest(0);
     std::filesystem::remove_all(folder);
   }
   return world.communicator()->broadcast_text(digest, 0);

@@ -20,6 +20,20 @@ void store_half(std::uint16_t* out, Lanes x) { *out = float_to_half_bits(x); }
 Lanes load_bfloat16(const std::uint16_t* in) { return bfloat16_bits_to_float(*in); }
 void store_bfloat16(std::uint16_t* out, Lanes x) { *out = float_to_bfloat16_bits(x); }
 
+/// A 64-bit number.
+using Words = std::uint64_t;
+constexpr std::int64_t kWords = 1;
+
+Words count_from(std::uint64_t first) { return first; }
+/// The product of the low half with k.
+Words low_product(Words a, std::uint32_t k) { return std::uint64_t{k} * static_cast<std::uint32_t>(a); }
+void store_pairs(std::uint32_t* out, Words a, Words b) {
+  for (int i = 0; i < 2; ++i) {
+    out[i] = static_cast<std::uint32_t>(a >> (32 * i));
+    out[i + 2] = static_cast<std::uint32_t>(b >> (32 * i));
+  }
+}
+
 }  // namespace
 }  // namespace lockstep::kernels::cpu::baseline
 

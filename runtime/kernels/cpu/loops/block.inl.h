@@ -56,19 +56,86 @@ void for_each_block(std::int64_t total, F f) {
   for (std::int64_t begin = 0; begin < total; begin += kBlock) f(begin, std::min(kBlock, total - begin));
 }
 
+/// n copies of a value in a buffer; may write kLanes - 1 elements more, which the buffer has room for.
+inline void fill_lanes(float* to, std::int64_t n, float value) {
+  const Lanes same = broadcast(value);
+  for (std::int64_t i = 0; i < n; i += kLanes) store_float(to + i, same);
+}
+
 template <class Out, class F, class... In>
 void transform_block(std::int64_t n, Out* out, F f, const In*... in) {
   LOCKSTEP_VECTORIZE for (std::int64_t i = 0; i < n; ++i) out[i] = f(in[i]...);
 }
 
-/// out[i] = f(in[i]...)
+constexpr std::int64_t kTile = 32;  ///< of 16-bit elements, some vectors
+
+/// A tile whose elements are widened, computed on and rounded in registers: the compiler makes whole vectors of each of
+/// these arrays and never stores them.
+template <class Format, class F, class... In>
+[[gnu::always_inline]] inline void transform_tile(std::uint16_t* out, F f, const In*... in) {
+  alignas(64) float wide[sizeof...(In)][kTile];
+  alignas(64) float result[kTile];
+  std::size_t operand = 0;
+  const auto widen_tile = [&](const std::uint16_t* from) __attribute__((always_inline)) {
+    for (std::int64_t i = 0; i < kTile; i += kLanes) store_float(wide[operand] + i, Format::load(from + i));
+    ++operand;
+  };
+  (widen_tile(in), ...);
+  [&]<std::size_t... k>(std::index_sequence<k...>) __attribute__((always_inline)) {
+    LOCKSTEP_VECTORIZE for (std::int64_t i = 0; i < kTile; ++i) result[i] = f(wide[k][i]...);
+  }
+  (std::index_sequence_for<In...>{});
+  for (std::int64_t i = 0; i < kTile; i += kLanes) Format::store(out + i, load_float(result + i));
+}
+
+/// n < kTile elements.
+template <class Format, class F, class... In>
+void transform_end(std::int64_t n, std::uint16_t* out, F f, const In*... in) {
+  std::uint16_t padded[sizeof...(In)][kTile] = {};
+  std::uint16_t result[kTile];
+  std::size_t operand = 0;
+  (std::copy_n(in, n, padded[operand++]), ...);
+  [&]<std::size_t... k>(std::index_sequence<k...>) { transform_tile<Format>(result, f, padded[k]...); }
+  (std::index_sequence_for<In...>{});
+  std::copy_n(result, n, out);
+}
+
+template <class Format, class F, class... In>
+void transform_tiles(std::int64_t n, std::uint16_t* out, F f, const In*... in) {
+  std::int64_t i = 0;
+  for (; i + kTile <= n; i += kTile) transform_tile<Format>(out + i, f, (in + i)...);
+  if (i < n) transform_end<Format>(n - i, out + i, f, (in + i)...);
+}
+
+/// out[i] = f(in[i]...) where all are of one 16-bit floating dtype. Returns whether they are.
+template <class F, class... Inputs>
+bool transform_reduced(std::int64_t n, Output out, F f, const Inputs&... in) {
+  if (!is_reduced(out.dtype) || ((in.dtype != out.dtype) || ...)) return false;
+  const auto transform_as = [&]<class Format>(Format) {
+    transform_tiles<Format>(n, static_cast<std::uint16_t*>(out.data), f, static_cast<const std::uint16_t*>(in.data)...);
+  };
+  if (out.dtype == DType::kFloat16) {
+    transform_as(HalfLanes{});
+  } else {
+    transform_as(BFloat16Lanes{});
+  }
+  return true;
+}
+
+/// out[i] = f(in[i]...), block by block.
 template <class F, class... Readers>
-void transform(std::int64_t total, Output out, F f, Readers&&... in) {
+void transform_blocks(std::int64_t total, Output out, F f, Readers&&... in) {
   Writer writer(out);
   for_each_block(total, [&](std::int64_t begin, std::int64_t n) {
     transform_block(n, writer(begin, n), f, in(begin, n)...);
     writer.commit();
   });
+}
+
+/// out[i] = f(in[i]...)
+template <class F, class... Inputs>
+void transform(std::int64_t total, Output out, F f, const Inputs&... in) {
+  if (!transform_reduced(total, out, f, in...)) transform_blocks(total, out, f, Reader(in)...);
 }
 
 }  // namespace

@@ -32,50 +32,105 @@ class BroadcastReader {
       return block;
     }
     const int last = walk_.rank - 1;
+    if (is_in_buffer(n)) {
+      advance(last - 1, n / walk_.extents[last]);
+      return buffer_;
+    }
     if (strides_[last] == 1 && place_[last] + n <= walk_.extents[last]) {
       const float* block = in_place_or_widened(n);
-      advance(n);
+      advance(last, n);
       return block;
     }
+    in_buffer_at_ = place_[last] == 0 ? at_ : -1;
+    in_buffer_ = n;
     for (std::int64_t done = 0; done < n;) {
-      const std::int64_t run = std::min(n - done, walk_.extents[last] - place_[last]);
-      if (strides_[last] == 1) {
-        widen(in_.from(at_), run, buffer_ + done);
+      const std::int64_t extent = walk_.extents[last];
+      if (place_[last] > 0 || n - done < extent) {
+        const std::int64_t run = std::min(n - done, extent - place_[last]);
+        bring_runs(buffer_ + done, 1, run, 0);
+        advance(last, run);
+        done += run;
+      } else if (last == 0) {
+        bring_runs(buffer_ + done, 1, extent, 0);
+        done += extent;
       } else {
-        float value;
-        widen(in_.from(at_), 1, &value);
-        std::fill_n(buffer_ + done, run, value);
+        // Whole runs, as far as the dimension before goes.
+        const std::int64_t runs = std::min((n - done) / extent, walk_.extents[last - 1] - place_[last - 1]);
+        bring_runs(buffer_ + done, runs, extent, strides_[last - 1]);
+        advance(last - 1, runs);
+        done += runs * extent;
       }
-      advance(run);
-      done += run;
     }
     return buffer_;
   }
 
-  /// Where the next elements are one that is repeated: that one, for the next n.
-  float repeated(std::int64_t n) {
-    float value;
-    if (in_.dtype == DType::kFloat32) {
-      value = static_cast<const float*>(in_.data)[at_];
-    } else {
-      widen(in_.from(at_), 1, &value);
+  /// Where the operand repeats an element over the last dimension and stands at the beginning of a run: those of the
+  /// next `runs` <= kBlock runs, past which it goes; valid until the next call.
+  const float* elements_of_runs(std::int64_t runs) {
+    const int before = walk_.rank - 2;
+    for (std::int64_t done = 0; done < runs;) {
+      const std::int64_t some = before < 0 ? 1 : std::min(runs - done, walk_.extents[before] - place_[before]);
+      const std::int64_t step = before < 0 ? 0 : strides_[before];
+      if (step == 1) {
+        widen(in_.from(at_), some, buffer_ + done);
+      } else {
+        widen(in_.from(at_), 1, buffer_ + done);
+        for (std::int64_t r = 1; r < some; ++r) {
+          if (step == 0) {
+            buffer_[done + r] = buffer_[done];
+          } else {
+            widen(in_.from(at_ + r * step), 1, buffer_ + done + r);
+          }
+        }
+      }
+      if (before >= 0) advance(before, some);
+      done += some;
     }
-    advance(n);
-    return value;
+    return buffer_;
   }
 
  private:
+  /// Whether the next n elements are whole runs, each the same one, that the buffer has already.
+  bool is_in_buffer(std::int64_t n) const {
+    const int last = walk_.rank - 1;
+    if (last == 0 || strides_[last - 1] != 0 || at_ != in_buffer_at_ || n > in_buffer_) return false;
+    const std::int64_t extent = walk_.extents[last];
+    return place_[last] == 0 && n % extent == 0 && n / extent <= walk_.extents[last - 1] - place_[last - 1];
+  }
+
   const float* in_place_or_widened(std::int64_t n) {
     if (in_.dtype == DType::kFloat32) return static_cast<const float*>(in_.data) + at_;
     widen(in_.from(at_), n, buffer_);
     return buffer_;
   }
 
-  /// Past `run` elements of the last dimension, at most to its end.
-  void advance(std::int64_t run) {
-    int d = walk_.rank - 1;
-    place_[d] += run;
-    at_ += run * strides_[d];
+  /// Runs of `run` elements of the last dimension, one behind the other; they begin `step` apart. Runs of few elements
+  /// are written in whole vectors, the last of which the next run overwrites.
+  void bring_runs(float* to, std::int64_t runs, std::int64_t run, std::int64_t step) {
+    if (strides_[walk_.rank - 1] == 0) {
+      alignas(64) float values[kBlock];
+      const bool neighbours = runs == 1 || step == 1;
+      if (neighbours) widen(in_.from(at_), runs, values);
+      for (std::int64_t r = 0; r < runs; ++r, to += run) {
+        if (!neighbours) widen(in_.from(at_ + r * step), 1, values + r);
+        fill_lanes(to, run, values[r]);
+      }
+      return;
+    }
+    const float* const first = to;
+    for (std::int64_t r = 0; r < runs; ++r, to += run) {
+      if (r == 0 || step != 0) {
+        widen(in_.from(at_ + r * step), run, to);
+      } else {
+        for (std::int64_t i = 0; i < run; i += kLanes) store_float(to + i, load_float(first + i));
+      }
+    }
+  }
+
+  /// Past so many places of dimension d, at most to its end.
+  void advance(int d, std::int64_t places) {
+    place_[d] += places;
+    at_ += places * strides_[d];
     for (; d > 0 && place_[d] == walk_.extents[d]; --d) {
       at_ += strides_[d - 1] - walk_.extents[d] * strides_[d];
       place_[d] = 0;
@@ -89,7 +144,9 @@ class BroadcastReader {
   bool is_whole_;
   std::int64_t at_;                           ///< the element that comes next, counted from the operand's first
   std::int64_t place_[Shape::kMaxRank] = {};  ///< of that in the output
-  alignas(64) float buffer_[kBlock];
+  std::int64_t in_buffer_at_ = -1;  ///< where the runs begin of which the buffer has the first elements; or -1
+  std::int64_t in_buffer_ = 0;      ///< elements
+  alignas(64) float buffer_[kBlock + kLanes];
 };
 
 /// out[i] = f(operands at begin + i...)
@@ -105,26 +162,41 @@ void transform_broadcast(std::int64_t begin, std::int64_t total, Output out, F f
   transform_with(BroadcastReader(operands, begin)...);
 }
 
-/// transform_broadcast() where one operand repeats an element over the last dimension: run by run of that, f(x,
-/// repeated).
+/// transform_broadcast() where one operand repeats an element over the last dimension, f(x, repeated): whole runs of
+/// that are read and written a block at a time, what is left of a run at either end of the elements as
+/// transform_broadcast() would.
 template <class F>
 void transform_runs(std::int64_t begin, std::int64_t total, Output out, F f, const Operand& x,
                     const Operand& repeated) {
   const BroadcastWalk& walk = *x.walk;
-  const std::int64_t extent = walk.extents[walk.rank - 1];
-  BroadcastReader x_reader(x, begin), repeated_reader(repeated, begin);
+  const std::int64_t run = walk.extents[walk.rank - 1];
+  const std::int64_t lead = std::min((run - begin % run) % run, total);
+  const std::int64_t runs = (total - lead) / run;
+  transform_broadcast(begin, lead, out, f, x, repeated);
+  BroadcastReader x_reader(x, begin + lead), repeated_reader(repeated, begin + lead);
   Writer writer(out);
-  std::int64_t left = extent - begin % extent;  // of the run
-  for (std::int64_t at = 0; at < total;) {
-    const std::int64_t n = std::min({kBlock, total - at, left});
-    left = n < left ? left - n : extent;
-    const float value = repeated_reader.repeated(n);
-    transform_block(
-        n, writer(at, n), [f, value](float v) { return f(v, value); }, x_reader(n));
-    writer.commit();
-    at += n;
+  const std::int64_t at_once = std::max<std::int64_t>(kBlock / run, 1);
+  for (std::int64_t first = 0; first < runs; first += at_once) {
+    const std::int64_t count = std::min(at_once, runs - first);
+    const float* elements = repeated_reader.elements_of_runs(count);
+    for_each_block(count * run, [&](std::int64_t at, std::int64_t n) {
+      float* to = writer(lead + first * run + at, n);
+      const float* from = x_reader(n);
+      // A block has several whole runs, or a run several blocks.
+      const std::int64_t extent = std::min(run, n);
+      for (std::int64_t done = 0; done < n; done += extent) {
+        transform_block(
+            extent, to + done, [f, value = elements[done / extent]](float v) { return f(v, value); }, from + done);
+      }
+      writer.commit();
+    });
   }
+  const std::int64_t done = lead + runs * run;
+  transform_broadcast(begin + done, total - done, out.from(done), f, x, repeated);
 }
+
+/// Whether the operand's elements lie as those of the output do.
+bool is_whole(const Operand& operand) { return operand.walk->is_whole(operand.number); }
 
 /// Whether the operand repeats an element over a last dimension long enough for transform_runs().
 bool repeats(const Operand& operand) {
@@ -135,6 +207,10 @@ bool repeats(const Operand& operand) {
 
 void binary(Binary which, const Operand& a, const Operand& b, Output out, std::int64_t begin, std::int64_t n) {
   visit_binary(which, [&]<class Function>(Function) {
+    if (is_whole(a) && is_whole(b)) {
+      return transform(
+          n, out, [](float x, float y) { return Function::value(x, y); }, a.in.from(begin), b.in.from(begin));
+    }
     // Of a power with one exponent for all of a loop GCC makes no vector code.
     if constexpr (Function::kBinary != Binary::kPow) {
       if (repeats(b)) {
@@ -151,24 +227,49 @@ void binary(Binary which, const Operand& a, const Operand& b, Output out, std::i
   });
 }
 
-/// out[i] = condition[i] ? a[i] : b[i], whatever the bits mean.
+/// holds ? x : y, whatever the bits mean. Not a choice, for which GCC would branch; and a byte, because of bool it
+/// makes no vector code.
 template <class Bits>
-void select(const void* condition, const void* a, const void* b, void* out, std::int64_t n) {
-  transform_block(
-      n, static_cast<Bits*>(out), [](bool holds, Bits x, Bits y) { return holds ? x : y; },
-      static_cast<const bool*>(condition), static_cast<const Bits*>(a), static_cast<const Bits*>(b));
+[[gnu::always_inline]] inline Bits choose(std::uint8_t holds, Bits x, Bits y) {
+  return static_cast<Bits>(y ^ ((x ^ y) & static_cast<Bits>(-static_cast<Bits>(holds))));
+}
+
+/// out[i] = condition[i] ? a[i] : b[i]
+template <class Bits>
+void select(const std::uint8_t* condition, const void* a, const void* b, void* out, std::int64_t n) {
+  transform_block(n, static_cast<Bits*>(out), choose<Bits>, condition, static_cast<const Bits*>(a),
+                  static_cast<const Bits*>(b));
+}
+
+/// The same where a or b is broadcast.
+void select_broadcast(const std::uint8_t* condition, const Operand& a, const Operand& b, Output out, std::int64_t begin,
+                      std::int64_t total) {
+  BroadcastReader a_reader(a, begin), b_reader(b, begin);
+  Writer writer(out);
+  for_each_block(total, [&](std::int64_t at, std::int64_t n) {
+    transform_block(
+        n, writer(at, n),
+        [](std::uint8_t holds, float x, float y) {
+          return std::bit_cast<float>(choose(holds, std::bit_cast<std::uint32_t>(x), std::bit_cast<std::uint32_t>(y)));
+        },
+        condition + at, a_reader(n), b_reader(n));
+    writer.commit();
+  });
 }
 
 void ternary(const TernaryFunction& which, const Operand& a, const Operand& b, const Operand& c, Output out,
              std::int64_t begin, std::int64_t n) {
-  const auto is_whole = [](const Operand& operand) { return operand.walk->is_whole(operand.number); };
-  if (which.kind == Ternary::kWhere && is_whole(a) && is_whole(b) && is_whole(c)) {
+  const bool are_whole = is_whole(a) && is_whole(b) && is_whole(c);
+  if (which.kind == Ternary::kWhere && is_whole(a)) {
+    const auto* condition = static_cast<const std::uint8_t*>(a.in.data) + begin;
+    if (!are_whole) return select_broadcast(condition, b, c, out, begin, n);
     const auto select_bits = size_of(out.dtype) == 2 ? select<std::uint16_t> : select<std::uint32_t>;
-    return select_bits(a.in.from(begin).data, b.in.from(begin).data, c.in.from(begin).data, out.data, n);
+    return select_bits(condition, b.in.from(begin).data, c.in.from(begin).data, out.data, n);
   }
   visit_ternary(which, [&]<class Function>(Function function) {
-    transform_broadcast(
-        begin, n, out, [function](float x, float y, float z) { return function.value(x, y, z); }, a, b, c);
+    const auto value = [function](float x, float y, float z) { return function.value(x, y, z); };
+    if (are_whole) return transform(n, out, value, a.in.from(begin), b.in.from(begin), c.in.from(begin));
+    transform_broadcast(begin, n, out, value, a, b, c);
   });
 }
 
@@ -181,7 +282,7 @@ void binary_with_number(Binary which, Input x, float number, bool number_first, 
   if (which == Binary::kPow && !number_first) {
     const bool done = visit_plain_power(static_cast<double>(number), [&]<class F>(F) {
       transform(
-          total, out, [](float v) { return F{}(v); }, Reader(x));
+          total, out, [](float v) { return F{}(v); }, x);
     });
     if (done) return;
   }
@@ -192,9 +293,9 @@ void binary_with_number(Binary which, Input x, float number, bool number_first, 
   visit_binary(which, [&]<class Function>(Function) {
     constexpr auto kValue = [](float a, float b) { return Function::value(a, b); };
     if (number_first) {
-      transform(total, out, kValue, same, Reader(x));
+      transform_blocks(total, out, kValue, same, Reader(x));
     } else {
-      transform(total, out, kValue, Reader(x), same);
+      transform_blocks(total, out, kValue, Reader(x), same);
     }
   });
 }

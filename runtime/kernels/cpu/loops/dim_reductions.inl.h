@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/kernels/cpu/loops/block.inl.h"
+#include "runtime/kernels/cpu/loops/transpose.inl.h"
 
 // Reductions of columns, whose elements lie `stride` apart, and of lines, whose elements are neighbours.
 
@@ -10,8 +11,6 @@ namespace {
 
 /// Rows whose sum is left in float32.
 constexpr std::int64_t kFloatRows = 256;
-/// Rows that are added to the sums of their columns at once, which are then loaded and stored once for all of them.
-constexpr std::int64_t kRowsAtOnce = 4;
 
 template <class F>
 void visit_term(Term term, F f) {
@@ -25,152 +24,208 @@ void visit_term(Term term, F f) {
   }
 }
 
-/// Calls f(count, rows..., first row) for groups of rows: blocks of up to kBlock columns of kRowsAtOnce rows, then of
-/// single ones. f(std::array<const float*, count>, row, column, n).
+/// Calls f(Format) for the format of a floating dtype.
 template <class F>
-void for_each_row_group(Input x, std::int64_t rows, std::int64_t stride, std::int64_t width, F f) {
-  Reader readers[kRowsAtOnce] = {Reader(x), Reader(x), Reader(x), Reader(x)};
-  std::int64_t row = 0;
-  for (; row + kRowsAtOnce <= rows; row += kRowsAtOnce) {
-    for_each_block(width, [&](std::int64_t column, std::int64_t n) {
-      std::array<const float*, kRowsAtOnce> block;
-      for (std::int64_t r = 0; r < kRowsAtOnce; ++r) {
-        block[static_cast<std::size_t>(r)] = readers[r]((row + r) * stride + column, n);
-      }
-      f(block, row, column, n);
-    });
-  }
-  for (; row < rows; ++row) {
-    for_each_block(width, [&](std::int64_t column, std::int64_t n) {
-      f(std::array<const float*, 1>{readers[0](row * stride + column, n)}, row, column, n);
-    });
-  }
+void visit_format(DType dtype, F f) {
+  if (dtype == DType::kFloat16) return f(HalfLanes{});
+  if (dtype == DType::kBFloat16) return f(BFloat16Lanes{});
+  f(FloatLanes{});
 }
 
-/// Sums of several kinds over columns: add(sums of each kind, values of a column) in float32, by kFloatRows rows.
-template <std::size_t kinds, class Add>
+template <class Format>
+const typename Format::Element* elements(Input x) {
+  return static_cast<const typename Format::Element*>(x.data);
+}
+
+/// Calls f(vectors, column, live) for groups of columns that stay in registers: `vectors` vectors, each with `live`
+/// columns. The last group may repeat columns of the one before it.
+template <class F>
+void for_each_column_group(std::int64_t width, F f) {
+  // As many as hide the latency of an addition.
+  constexpr int kMany = 8;
+  std::int64_t column = 0;
+  for (; column + kMany * kLanes <= width; column += kMany * kLanes) {
+    f(std::integral_constant<int, kMany>{}, column, kLanes);
+  }
+  for (; column + kLanes <= width; column += kLanes) f(std::integral_constant<int, 1>{}, column, kLanes);
+  if (column == width) return;
+  f(std::integral_constant<int, 1>{}, std::max<std::int64_t>(width - kLanes, 0), std::min(width, kLanes));
+}
+
+template <class Format>
+[[gnu::always_inline]] inline Lanes load_live(const typename Format::Element* from, std::int64_t live) {
+  if constexpr (kLanes > 1) {
+    if (live < kLanes) return load_some<Format>(from, live);
+  }
+  return Format::load(from);
+}
+
+/// Sums of several kinds over columns, in float32 by kFloatRows rows: add(x, column, sums of each kind).
+template <int kinds, class Add>
 void add_columns(Input x, std::int64_t rows, std::int64_t stride, std::int64_t width, double* const (&totals)[kinds],
                  Add add) {
-  alignas(64) float sums[kinds][kMostColumns];
-  for (double* total : totals) std::fill_n(total, width, 0.0);
-  for (std::int64_t first = 0; first < rows; first += kFloatRows) {
-    for (auto& sum : sums) std::fill_n(sum, width, 0.0f);
-    for_each_row_group(
-        x.from(first * stride), std::min(kFloatRows, rows - first), stride, width,
-        [&](const auto& block, std::int64_t, std::int64_t column, std::int64_t n) { add(sums, block, column, n); });
-    for (std::size_t kind = 0; kind < kinds; ++kind) {
-      const float* sum = sums[kind];
-      double* total = totals[kind];
-      LOCKSTEP_VECTORIZE for (std::int64_t i = 0; i < width; ++i) total[i] += static_cast<double>(sum[i]);
-    }
-  }
+  visit_format(x.dtype, [&]<class Format>(Format) {
+    for_each_column_group(width, [&](auto vectors, std::int64_t column, std::int64_t live) {
+      constexpr int kVectors = decltype(vectors)::value;
+      const auto* row = elements<Format>(x) + column;
+      for (std::int64_t first = 0; first < rows; first += kFloatRows) {
+        Lanes sums[kVectors][kinds] = {};
+        for (std::int64_t n = std::min(kFloatRows, rows - first); n > 0; --n, row += stride) {
+          for (int v = 0; v < kVectors; ++v) {
+            add(load_live<Format>(row + v * kLanes, live), column + v * kLanes, sums[v]);
+          }
+        }
+        for (int v = 0; v < kVectors; ++v) {
+          for (int kind = 0; kind < kinds; ++kind) {
+            alignas(64) float part[kLanes];
+            store_float(part, sums[v][kind]);
+            double* total = totals[kind] + column + v * kLanes;
+            if (first == 0) std::fill_n(total, live, 0.0);
+            LOCKSTEP_VECTORIZE for (std::int64_t i = 0; i < live; ++i) total[i] += static_cast<double>(part[i]);
+          }
+        }
+      }
+    });
+  });
 }
 
 void sum_columns(Input x, Term term, std::int64_t rows, std::int64_t stride, std::int64_t width, double* sums) {
   double* const totals[] = {sums};
   visit_term(term, [&](auto term_of) {
     add_columns(x, rows, stride, width, totals,
-                [term_of](auto& sum, const auto& block, std::int64_t column, std::int64_t n) {
-                  float* to = sum[0] + column;
-                  LOCKSTEP_VECTORIZE for (std::int64_t i = 0; i < n; ++i) {
-                    float of_group = 0;
-                    for (const float* row : block) of_group += term_of(row[i]);
-                    to[i] += of_group;
-                  }
-                });
+                [term_of](Lanes values, std::int64_t, Lanes* sum) { sum[0] += term_of(values); });
   });
 }
 
 void deviation_columns(Input x, const float* centre, std::int64_t rows, std::int64_t stride, std::int64_t width,
                        double* sums, double* squares) {
   double* const totals[] = {sums, squares};
-  add_columns(x, rows, stride, width, totals,
-              [centre](auto& both, const auto& block, std::int64_t column, std::int64_t n) {
-                float* sum = both[0] + column;
-                float* square = both[1] + column;
-                const float* from = centre + column;
-                LOCKSTEP_VECTORIZE for (std::int64_t i = 0; i < n; ++i) {
-                  float of_group = 0;
-                  float squares_of_group = 0;
-                  for (const float* row : block) {
-                    const float d = row[i] - from[i];
-                    of_group += d;
-                    squares_of_group += d * d;
-                  }
-                  sum[i] += of_group;
-                  square[i] += squares_of_group;
-                }
-              });
+  alignas(64) float padded[kLanes] = {};
+  if (width < kLanes) centre = std::copy_n(centre, width, padded) - width;
+  add_columns(x, rows, stride, width, totals, [centre](Lanes values, std::int64_t column, Lanes* both) {
+    const Lanes d = values - load_float(centre + column);
+    both[0] += d;
+    both[1] += d * d;
+  });
 }
 
-/// Shorter lines are left to scalar sums, several of which the processor works on at once.
+/// Shorter lines are worked on as columns, many at a time.
 constexpr std::int64_t kShortLine = 32;
+constexpr std::int64_t kShortLinesAtOnce = kBlock / kShortLine;
 
-/// Partial sums of a line, as many as hide the latency of an addition. They are added up where the line ends, because
-/// that takes as long as hundreds of elements.
-class LineSum {
- public:
-  /// Adds term(x) of n neighbours.
-  template <class Term>
-  void add(const float* x, std::int64_t n, Term term) {
-    Lanes sums[kSums];
-    for (int s = 0; s < kSums; ++s) sums[s] = load_float(parts_ + s * kLanes);
-    std::int64_t i = 0;
-    for (; i + kSums * kLanes <= n; i += kSums * kLanes) {
-      for (int s = 0; s < kSums; ++s) sums[s] += term(load_float(x + i + s * kLanes));
-    }
-    for (int s = 0; s < kSums; ++s) store_float(parts_ + s * kLanes, sums[s]);
-    for (std::int64_t s = 0; i < n; ++i, ++s) parts_[s] += term(x[i]);
-  }
-  /// Their sum; the next line begins.
-  double take() {
-    double sum = 0;
-    for (float& part : parts_) sum += static_cast<double>(std::exchange(part, 0.0f));
-    return sum;
-  }
-
- private:
-  static constexpr int kSums = 4;
-  alignas(64) float parts_[kSums * kLanes] = {};
-};
-
-/// Calls f(line, values, n) for the blocks of each line of n elements. Short lines come from one block.
-template <class F>
-void for_each_line_block(Input x, std::int64_t lines, std::int64_t n, F f) {
-  Reader reader(x);
-  if (n >= kBlock) {
-    for (std::int64_t line = 0; line < lines; ++line) {
-      for_each_block(
-          n, [&](std::int64_t begin, std::int64_t count) { f(line, reader(line * n + begin, count), begin, count); });
+/// columns [n, kShortLinesAtOnce] = lines [kShortLinesAtOnce, n] transposed.
+void transpose_short_lines(const float* lines, std::int64_t n, float (*columns)[kShortLinesAtOnce]) {
+  constexpr int kSide = Quarter<float>::kCount;
+  if (n < kSide) {
+    for (std::int64_t k = 0; k < n; ++k) {
+      for (std::int64_t line = 0; line < kShortLinesAtOnce; ++line) columns[k][line] = lines[line * n + k];
     }
     return;
   }
-  const std::int64_t at_once = n > 0 ? kBlock / n : lines;
-  for (std::int64_t first = 0; first < lines; first += at_once) {
-    const std::int64_t count = std::min(at_once, lines - first);
+  // The last tile may repeat columns of the one before it.
+  for (std::int64_t next = 0; next < n; next += kSide) {
+    const std::int64_t k = std::min(next, n - kSide);
+    for (std::int64_t line = 0; line < kShortLinesAtOnce; line += kSide) {
+      Quarter<float>::Vector tile[kSide];
+      for (int i = 0; i < kSide; ++i) std::memcpy(&tile[i], lines + (line + i) * n + k, sizeof(tile[i]));
+      transpose_vectors<float>(tile);
+      for (int i = 0; i < kSide; ++i) std::memcpy(columns[k + i] + line, &tile[i], sizeof(tile[i]));
+    }
+  }
+}
+
+/// Calls f(first line, count, columns) for groups of up to kShortLinesAtOnce lines; columns beyond `count` are zero.
+template <class F>
+void for_each_short_lines(Input x, std::int64_t lines, std::int64_t n, F f) {
+  Reader reader(x);
+  alignas(64) float columns[kShortLine][kShortLinesAtOnce];
+  for (std::int64_t first = 0; first < lines; first += kShortLinesAtOnce) {
+    const std::int64_t count = std::min(kShortLinesAtOnce, lines - first);
     const float* values = reader(first * n, count * n);
-    for (std::int64_t line = 0; line < count; ++line) f(first + line, values + line * n, std::int64_t{0}, n);
+    alignas(64) float padded[kBlock];
+    if (count < kShortLinesAtOnce) {
+      std::fill(std::copy_n(values, count * n, padded), padded + kShortLinesAtOnce * n, 0.0f);
+      values = padded;
+    }
+    transpose_short_lines(values, n, columns);
+    f(first, count, columns);
+  }
+}
+
+/// Partial sums of term(x) over n neighbours.
+template <class Format, class Term>
+[[gnu::always_inline]] inline Lanes partial_sums_of_line(const typename Format::Element* x, std::int64_t n, Term term) {
+  // As many as hide the latency of an addition.
+  constexpr int kSums = 4;
+  Lanes sums[kSums] = {};
+  std::int64_t i = 0;
+  for (; i + kSums * kLanes <= n; i += kSums * kLanes) {
+    for (int s = 0; s < kSums; ++s) sums[s] += term(Format::load(x + i + s * kLanes));
+  }
+  for (; i + kLanes <= n; i += kLanes) sums[0] += term(Format::load(x + i));
+  if (i < n) {
+    float rest[kLanes];
+    store_float(rest, term(load_some<Format>(x + i, n - i)));
+    std::fill(rest + (n - i), rest + kLanes, 0.0f);
+    sums[1] += load_float(rest);
+  }
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
+/// Combines the lanes of each of four vectors into one number.
+template <class Combine>
+[[gnu::always_inline]] inline void fold_lanes(const float (&vectors)[4][kLanes], float (&results)[4], Combine combine) {
+  using Four = Quarter<float>::Vector;
+  if constexpr (kLanes == 1) {
+    for (int v = 0; v < 4; ++v) results[v] = vectors[v][0];
+  } else {
+    Four folded[4];
+    for (int v = 0; v < 4; ++v) {
+      std::memcpy(&folded[v], vectors[v], sizeof(Four));
+      for (std::int64_t i = 4; i < kLanes; i += 4) {
+        Four more;
+        std::memcpy(&more, vectors[v] + i, sizeof(more));
+        folded[v] = combine(folded[v], more);
+      }
+    }
+    transpose_vectors<float>(folded);
+    const Four result = combine(combine(folded[0], folded[1]), combine(folded[2], folded[3]));
+    std::memcpy(results, &result, sizeof(result));
   }
 }
 
 /// totals[line] = the sum of term_of_line(line)(x) over each line.
-template <class Term>
-void add_lines(Input x, std::int64_t lines, std::int64_t n, double* totals, Term term_of_line) {
+template <class TermOfLine>
+void add_lines(Input x, std::int64_t lines, std::int64_t n, double* totals, TermOfLine term_of_line) {
   // The partial sums of a line stay in float32 for so many elements.
   constexpr std::int64_t kFloatElements = 32768;
-  LineSum sum;
-  if (n == 0) std::fill_n(totals, lines, 0.0);
-  for_each_line_block(x, lines, n, [&](std::int64_t line, const float* values, std::int64_t begin, std::int64_t count) {
-    const auto term = term_of_line(line);
-    if (n < kShortLine) {
-      float total = 0;
-      for (std::int64_t i = 0; i < n; ++i) total += term(values[i]);
-      totals[line] = static_cast<double>(total);
-      return;
+  if (n < kShortLine) {
+    for_each_short_lines(x, lines, n, [&](std::int64_t first, std::int64_t count, const auto& columns) {
+      float sums[kShortLinesAtOnce] = {};
+      for (std::int64_t k = 0; k < n; ++k) {
+        LOCKSTEP_VECTORIZE for (std::int64_t i = 0; i < count; ++i) sums[i] += term_of_line(first + i)(columns[k][i]);
+      }
+      for (std::int64_t i = 0; i < count; ++i) totals[first + i] = static_cast<double>(sums[i]);
+    });
+    return;
+  }
+  visit_format(x.dtype, [&]<class Format>(Format) {
+    for (std::int64_t first = 0; first < lines; first += 4) {
+      const std::int64_t count = std::min<std::int64_t>(4, lines - first);
+      double sums[4] = {};
+      for (std::int64_t begin = 0; begin < n; begin += kFloatElements) {
+        alignas(64) float partial[4][kLanes] = {};
+        for (std::int64_t line = 0; line < count; ++line) {
+          const auto* from = elements<Format>(x) + (first + line) * n + begin;
+          store_float(partial[line], partial_sums_of_line<Format>(from, std::min(kFloatElements, n - begin),
+                                                                  term_of_line(first + line)));
+        }
+        float of_piece[4];
+        fold_lanes(partial, of_piece, [](auto a, auto b) { return a + b; });
+        for (int line = 0; line < 4; ++line) sums[line] += static_cast<double>(of_piece[line]);
+      }
+      std::copy_n(sums, count, totals + first);
     }
-    sum.add(values, count, term);
-    if (begin == 0) totals[line] = 0;
-    if ((begin + count) % kFloatElements == 0 || begin + count == n) totals[line] += sum.take();
   });
 }
 
@@ -184,98 +239,189 @@ void deviation_lines(Input x, const float* centre, std::int64_t lines, std::int6
             [=](std::int64_t line) { return [c = centre[line]](auto v) { return (v - c) * (v - c); }; });
 }
 
-template <Extreme which>
-[[gnu::always_inline]] inline void take_more_extreme(float v, std::int32_t at, float& best, std::int32_t& place) {
-  const bool better = is_more_extreme(which, v, best);
-  best = better ? v : best;
-  place = better ? at : place;
+void scale_sums(const double* sums, double factor, Output out, std::int64_t n) {
+  Writer writer(out);
+  for_each_block(n, [&](std::int64_t begin, std::int64_t count) {
+    float* to = writer(begin, count);
+    const double* from = sums + begin;
+    LOCKSTEP_VECTORIZE for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(factor * from[i]);
+    writer.commit();
+  });
 }
+
+using LaneFlags = decltype(Lanes{} != Lanes{});
+using LaneIntegers = std::conditional_t<kLanes == 1, std::int32_t, LaneFlags>;
+
+/// The extreme element of each lane, and where it came first if `indexed`: take() is told in ascending order.
+template <Extreme which, bool indexed>
+class LaneExtremes {
+ public:
+  [[gnu::always_inline]] explicit LaneExtremes(Lanes first) : best_(first), is_nan_(first != first) {}
+
+  [[gnu::always_inline]] void take(Lanes x, std::int32_t at) {
+    const LaneFlags beats = which == Extreme::kLargest ? x > best_ : x < best_;
+    if constexpr (indexed) {
+      const LaneFlags better = beats | ((x != x) & (best_ == best_));
+      best_ = better ? x : best_;
+      place_ = better ? LaneIntegers{} + at : place_;
+    } else {
+      best_ = beats ? x : best_;
+      is_nan_ |= x != x;
+    }
+  }
+  /// Not indexed.
+  [[gnu::always_inline]] void take(const LaneExtremes& other) {
+    take(other.best_, 0);
+    is_nan_ |= other.is_nan_;
+  }
+
+  [[gnu::always_inline]] void store_values(float* to) const {
+    store_float(to, indexed ? best_ : is_nan_ ? broadcast(std::numeric_limits<float>::quiet_NaN()) : best_);
+  }
+  [[gnu::always_inline]] void store_places(std::int32_t* to) const { std::memcpy(to, &place_, sizeof(place_)); }
+
+ private:
+  Lanes best_;
+  LaneFlags is_nan_;  ///< a NaN was taken; of no use where indexed
+  LaneIntegers place_ = {};
+};
 
 template <Extreme which, bool indexed>
 void extreme_columns_of(Input x, std::int64_t rows, std::int64_t stride, std::int64_t width, float* values,
                         std::int64_t* indices) {
-  alignas(64) std::int32_t places[indexed ? kMostColumns : 1];
-  if constexpr (indexed) std::fill_n(places, width, 0);
-  Reader first(x);
-  for_each_block(width,
-                 [&](std::int64_t column, std::int64_t n) { std::copy_n(first(column, n), n, values + column); });
-  for_each_row_group(
-      x.from(stride), rows - 1, stride, width,
-      [&](const auto& block, std::int64_t row, std::int64_t column, std::int64_t n) {
-        float* best = values + column;
-        std::int32_t* place = places + (indexed ? column : 0);
-        const auto at = static_cast<std::int32_t>(row + 1);
-        LOCKSTEP_VECTORIZE for (std::int64_t i = 0; i < n; ++i) {
-          float best_now = best[i];
-          std::int32_t place_now = indexed ? place[i] : 0;
-          // Written out: with a loop inside, this one would not become vector code.
-          [&]<std::size_t... r>(std::index_sequence<r...>) {
-            (take_more_extreme<which>(block[r][i], at + static_cast<std::int32_t>(r), best_now, place_now), ...);
-          }
-          (std::make_index_sequence<std::tuple_size_v<std::remove_cvref_t<decltype(block)>>>());
-          best[i] = best_now;
-          if constexpr (indexed) place[i] = place_now;
+  visit_format(x.dtype, [&]<class Format>(Format) {
+    for_each_column_group(width, [&](auto vectors, std::int64_t column, std::int64_t live) {
+      constexpr int kVectors = decltype(vectors)::value;
+      const auto* row = elements<Format>(x) + column;
+      const auto load = [&](int v) { return load_live<Format>(row + v * kLanes, live); };
+      [&]<int... v>(std::integer_sequence<int, v...>) {
+        LaneExtremes<which, indexed> best[] = {LaneExtremes<which, indexed>(load(v))...};
+        for (std::int64_t k = 1; k < rows; ++k) {
+          row += stride;
+          (best[v].take(load(v), static_cast<std::int32_t>(k)), ...);
         }
-      });
-  if constexpr (indexed) std::copy_n(places, width, indices);
+        for (int i = 0; i < kVectors; ++i) {
+          if (live == kLanes) {
+            best[i].store_values(values + column + i * kLanes);
+          } else {
+            float found[kLanes];
+            best[i].store_values(found);
+            std::copy_n(found, live, values + column);
+          }
+          if constexpr (indexed) {
+            std::int32_t places[kLanes];
+            best[i].store_places(places);
+            std::copy_n(places, live, indices + column + i * kLanes);
+          }
+        }
+      }
+      (std::make_integer_sequence<int, kVectors>());
+    });
+  });
 }
 
-template <Extreme which>
-float extreme_of_block(std::int64_t n, const float* values) {
-  float best = values[0];
-  std::uint32_t nan = 0;
-  if constexpr (which == Extreme::kLargest) {
-#pragma omp simd reduction(max : best) reduction(| : nan)
-    for (std::int64_t i = 0; i < n; ++i) {
-      best = values[i] > best ? values[i] : best;
-      nan |= values[i] != values[i] ? 1u : 0u;
-    }
-  } else {
-#pragma omp simd reduction(min : best) reduction(| : nan)
-    for (std::int64_t i = 0; i < n; ++i) {
-      best = values[i] < best ? values[i] : best;
-      nan |= values[i] != values[i] ? 1u : 0u;
+/// The extreme elements of each lane of n >= kLanes neighbours.
+template <Extreme which, bool indexed, class Format>
+[[gnu::always_inline]] inline LaneExtremes<which, indexed> lane_extremes_of_line(const typename Format::Element* x,
+                                                                                 std::int64_t n) {
+  using Best = LaneExtremes<which, indexed>;
+  Best best(Format::load(x));
+  std::int64_t i = kLanes;
+  if constexpr (!indexed) {
+    // As many as hide the latency of a comparison.
+    constexpr int kAtOnce = 4;
+    if (n >= 2 * kAtOnce * kLanes) {
+      Best more[kAtOnce] = {best, best, best, best};
+      for (; i + kAtOnce * kLanes <= n; i += kAtOnce * kLanes) {
+        for (int k = 0; k < kAtOnce; ++k) more[k].take(Format::load(x + i + k * kLanes), 0);
+      }
+      for (const Best& each : more) best.take(each);
     }
   }
-  return nan != 0 ? std::numeric_limits<float>::quiet_NaN() : best;
+  for (; i < n; i += kLanes) {
+    // The last ones may be looked at twice: they do not take the place of themselves.
+    const std::int64_t at = std::min(i, n - kLanes);
+    best.take(Format::load(x + at), static_cast<std::int32_t>(at));
+  }
+  return best;
 }
 
-template <Extreme which>
-void extreme_lines_of(Input x, std::int64_t lines, std::int64_t n, float* values, std::int64_t* indices) {
-  for_each_line_block(x, lines, n, [&](std::int64_t line, const float* block, std::int64_t begin, std::int64_t count) {
-    if (n < kShortLine) {
-      float short_best = block[0];
-      std::int32_t place = 0;
-      for (std::int32_t i = 1; i < static_cast<std::int32_t>(n); ++i) {
-        take_more_extreme<which>(block[i], i, short_best, place);
-      }
-      values[line] = short_best;
-      if (indices != nullptr) indices[line] = place;
-      return;
+template <Extreme which, bool indexed>
+void extreme_short_lines(Input x, std::int64_t lines, std::int64_t n, float* values, std::int64_t* indices) {
+  for_each_short_lines(x, lines, n, [&](std::int64_t first, std::int64_t count, const auto& columns) {
+    alignas(64) float found[kShortLinesAtOnce];
+    alignas(64) std::int32_t places[kShortLinesAtOnce];
+    for (std::int64_t line = 0; line < kShortLinesAtOnce; line += kLanes) {
+      LaneExtremes<which, indexed> best(load_float(columns[0] + line));
+      for (std::int64_t k = 1; k < n; ++k) best.take(load_float(columns[k] + line), static_cast<std::int32_t>(k));
+      best.store_values(found + line);
+      if constexpr (indexed) best.store_places(places + line);
     }
-    const float best = extreme_of_block<which>(count, block);
-    if (begin > 0 && !is_more_extreme(which, best, values[line])) return;
-    values[line] = best;
-    if (indices == nullptr) return;
-    std::int64_t i = 0;
-    while (!is_extreme(block[i], best)) ++i;
-    indices[line] = begin + i;
+    std::copy_n(found, count, values + first);
+    if constexpr (indexed) std::copy_n(places, count, indices + first);
   });
+}
+
+template <Extreme which, bool indexed>
+void extreme_lines_of(Input x, std::int64_t lines, std::int64_t n, float* values, std::int64_t* indices) {
+  if (n < kShortLine) return extreme_short_lines<which, indexed>(x, lines, n, values, indices);
+  visit_format(x.dtype, [&]<class Format>(Format) {
+    const auto* from = elements<Format>(x);
+    if constexpr (indexed) {
+      for (std::int64_t line = 0; line < lines; ++line) {
+        const auto best = lane_extremes_of_line<which, true, Format>(from + line * n, n);
+        float found[kLanes];
+        std::int32_t places[kLanes];
+        best.store_values(found);
+        best.store_places(places);
+        std::int64_t lane = 0;
+        for (std::int32_t i = 0; i < static_cast<std::int32_t>(kLanes); ++i) {
+          places[i] += i;
+          const bool is_first = is_extreme(found[i], found[lane]) & (places[i] < places[lane]);
+          lane = is_more_extreme(which, found[i], found[lane]) | is_first ? i : lane;
+        }
+        values[line] = found[lane];
+        indices[line] = places[lane];
+      }
+    } else {
+      const auto more_extreme = [](auto a, auto b) {
+        return (which == Extreme::kLargest ? a > b : a < b) | (a != a) ? a : b;
+      };
+      for (std::int64_t first = 0; first < lines; first += 4) {
+        const std::int64_t count = std::min<std::int64_t>(4, lines - first);
+        alignas(64) float lanes[4][kLanes] = {};
+        for (std::int64_t line = 0; line < count; ++line) {
+          lane_extremes_of_line<which, false, Format>(from + (first + line) * n, n).store_values(lanes[line]);
+        }
+        float found[4];
+        fold_lanes(lanes, found, more_extreme);
+        std::copy_n(found, count, values + first);
+      }
+    }
+  });
+}
+
+template <class F>
+void visit_extreme(Extreme which, const std::int64_t* indices, F f) {
+  if (which == Extreme::kLargest) {
+    return indices != nullptr ? f.template operator()<Extreme::kLargest, true>()
+                              : f.template operator()<Extreme::kLargest, false>();
+  }
+  indices != nullptr ? f.template operator()<Extreme::kSmallest, true>()
+                     : f.template operator()<Extreme::kSmallest, false>();
 }
 
 void extreme_columns(Input x, Extreme which, std::int64_t rows, std::int64_t stride, std::int64_t width, float* values,
                      std::int64_t* indices) {
-  const auto run = [&]<Extreme extreme>() {
-    if (indices != nullptr) return extreme_columns_of<extreme, true>(x, rows, stride, width, values, indices);
-    extreme_columns_of<extreme, false>(x, rows, stride, width, values, indices);
-  };
-  if (which == Extreme::kLargest) return run.template operator()<Extreme::kLargest>();
-  run.template operator()<Extreme::kSmallest>();
+  visit_extreme(which, indices, [&]<Extreme extreme, bool indexed>() {
+    extreme_columns_of<extreme, indexed>(x, rows, stride, width, values, indices);
+  });
 }
 
 void extreme_lines(Input x, Extreme which, std::int64_t lines, std::int64_t n, float* values, std::int64_t* indices) {
-  if (which == Extreme::kLargest) return extreme_lines_of<Extreme::kLargest>(x, lines, n, values, indices);
-  extreme_lines_of<Extreme::kSmallest>(x, lines, n, values, indices);
+  visit_extreme(which, indices, [&]<Extreme extreme, bool indexed>() {
+    extreme_lines_of<extreme, indexed>(x, lines, n, values, indices);
+  });
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/kernels/cpu/loops/block.inl.h"
+#include "runtime/kernels/cpu/loops/words.inl.h"
 
 namespace lockstep::kernels::cpu::LOCKSTEP_ISA {
 namespace {
@@ -14,12 +15,12 @@ void convert(Input in, Output out, std::int64_t total) {
 
 void accumulate(Input in, Output out, std::int64_t n) {
   transform(
-      n, out, [](float a, float b) { return a + b; }, Reader({out.data, out.dtype}), Reader(in));
+      n, out, [](float a, float b) { return a + b; }, Input{out.data, out.dtype}, in);
 }
 
 void scale(Input in, float factor, Output out, std::int64_t n) {
   transform(
-      n, out, [factor](float x) { return x * factor; }, Reader(in));
+      n, out, [factor](float x) { return x * factor; }, in);
 }
 
 void dropout(Input x, double p, const DropoutKey& key, std::int64_t first, Output y, std::int64_t total) {
@@ -27,16 +28,13 @@ void dropout(Input x, double p, const DropoutKey& key, std::int64_t first, Outpu
   const Dropout dropout_of(p);
   Reader x_block(x);
   Writer y_block(y);
-  alignas(64) std::uint32_t bits[kBlock + 4];
+  alignas(64) std::uint32_t bits[kBlock + 4 * kWords];
   for_each_block(total, [&](std::int64_t begin, std::int64_t n) {
     // Numbers come in groups of four, whose borders are the global tensor's.
     const std::uint64_t number = static_cast<std::uint64_t>(first + begin);
     const std::uint32_t* own = bits + number % 4;
     const std::int64_t groups = (n + static_cast<std::int64_t>(number % 4) + 3) / 4;
-    LOCKSTEP_VECTORIZE for (std::int64_t g = 0; g < groups; ++g) {
-      const std::array<std::uint32_t, 4> words = rng.block(number / 4 + static_cast<std::uint64_t>(g));
-      for (std::size_t k = 0; k < 4; ++k) bits[4 * g + static_cast<std::int64_t>(k)] = words[k];
-    }
+    random_words(rng, number / 4, groups, bits);
     const float* from = x_block(begin, n);
     float* to = y_block(begin, n);
     LOCKSTEP_VECTORIZE for (std::int64_t i = 0; i < n; ++i) to[i] = dropout_of(own[i], from[i]);

@@ -42,7 +42,7 @@ void store_some(typename Format::Element* out, Lanes x, std::int64_t n) {
 }
 
 template <class From, class To>
-void convert_lanes(const void* from, std::int64_t n, void* to) {
+[[gnu::always_inline]] inline void convert_lanes(const void* from, std::int64_t n, void* to) {
   const auto* in = static_cast<const typename From::Element*>(from);
   auto* out = static_cast<typename To::Element*>(to);
   std::int64_t i = 0;
@@ -50,22 +50,25 @@ void convert_lanes(const void* from, std::int64_t n, void* to) {
   if (i < n) store_some<To>(out + i, load_some<From>(in + i, n - i), n - i);
 }
 
-void widen_bool(const bool* in, std::int64_t n, float* out) {
+[[gnu::noinline]] void widen_bool(const bool* in, std::int64_t n, float* out) {
   LOCKSTEP_VECTORIZE for (std::int64_t i = 0; i < n; ++i) out[i] = in[i] ? 1.0f : 0.0f;
 }
 
-void narrow_to_bool(const float* in, std::int64_t n, bool* out) {
+[[gnu::noinline]] void narrow_to_bool(const float* in, std::int64_t n, bool* out) {
   LOCKSTEP_VECTORIZE for (std::int64_t i = 0; i < n; ++i) out[i] = in[i] != 0.0f;
 }
 
-void widen(Input in, std::int64_t n, float* out) {
+// Two functions that every loop calls, with their loops inside: left to choose, the compiler copies the choice of a
+// loop into the callers and calls the loop itself.
+
+[[gnu::noinline]] void widen(Input in, std::int64_t n, float* out) {
   if (in.dtype == DType::kFloat16) return convert_lanes<HalfLanes, FloatLanes>(in.data, n, out);
   if (in.dtype == DType::kBFloat16) return convert_lanes<BFloat16Lanes, FloatLanes>(in.data, n, out);
   if (in.dtype == DType::kBool) return widen_bool(static_cast<const bool*>(in.data), n, out);
   std::memcpy(out, in.data, static_cast<std::size_t>(n) * sizeof(float));
 }
 
-void narrow(const float* in, std::int64_t n, Output out) {
+[[gnu::noinline]] void narrow(const float* in, std::int64_t n, Output out) {
   if (out.dtype == DType::kFloat16) return convert_lanes<FloatLanes, HalfLanes>(in, n, out.data);
   if (out.dtype == DType::kBFloat16) return convert_lanes<FloatLanes, BFloat16Lanes>(in, n, out.data);
   if (out.dtype == DType::kBool) return narrow_to_bool(in, n, static_cast<bool*>(out.data));

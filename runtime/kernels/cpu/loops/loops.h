@@ -165,6 +165,10 @@ struct Loops {
   // Softmax and cross-entropy.
   void (*softmax)(Input x, bool log, Output y, std::int64_t rows, std::int64_t channels);
   void (*softmax_backward)(Input y, bool log, Input dy, Output dx, std::int64_t rows, std::int64_t channels);
+  /// Of up to 512 columns, over rows that lie `stride` apart.
+  void (*softmax_columns)(Input x, bool log, Output y, std::int64_t rows, std::int64_t stride, std::int64_t width);
+  void (*softmax_backward_columns)(Input y, bool log, Input dy, Output dx, std::int64_t rows, std::int64_t stride,
+                                   std::int64_t width);
   /// Returns the sum of the rows' losses.
   double (*cross_entropy)(Input logits, const std::int64_t* targets, float smoothing, float* log_sum_exp,
                           std::int64_t rows, std::int64_t channels);
@@ -241,6 +245,12 @@ struct Loops {
   decltype(&kernels::rank_reduce) rank_reduce;
 
   // Structure.
+  /// Lines of so many bytes, which lie strides of so many bytes apart.
+  void (*copy_lines)(const void* in, std::int64_t in_stride, void* out, std::int64_t out_stride, std::int64_t bytes,
+                     std::int64_t lines);
+  /// out [lines, bytes]: those of `in` [.., bytes] at the indices.
+  void (*pick_lines)(const void* in, const std::int64_t* indices, std::int64_t bytes, std::int64_t lines, void* out);
+  void (*pick_pixels)(const void* in, const std::int32_t* indices, std::int64_t bytes, std::int64_t lines, void* out);
   /// out [columns, rows] = in [rows, columns] transposed, of elements of so many bytes. Strides in elements, from row
   /// to row.
   void (*transpose)(const void* in, std::int64_t in_stride, void* out, std::int64_t out_stride, std::int64_t rows,
@@ -248,6 +258,8 @@ struct Loops {
   // Reductions of `width` <= kMostColumns columns over rows that lie `stride` apart, and of lines of n neighbours.
   void (*sum_columns)(Input x, Term term, std::int64_t rows, std::int64_t stride, std::int64_t width, double* sums);
   void (*sum_lines)(Input x, Term term, std::int64_t lines, std::int64_t n, double* sums);
+  /// out = factor * sums
+  void (*scale_sums)(const double* sums, double factor, Output out, std::int64_t n);
   /// Sums of x - centre and of its squares.
   void (*deviation_columns)(Input x, const float* centre, std::int64_t rows, std::int64_t stride, std::int64_t width,
                             double* sums, double* squares);
@@ -258,8 +270,8 @@ struct Loops {
                           float* values, std::int64_t* indices);
   void (*extreme_lines)(Input x, Extreme which, std::int64_t lines, std::int64_t n, float* values,
                         std::int64_t* indices);
-  /// Scans::scan of one line, and of up to 512 columns.
-  void (*scan_line)(Input a, Input b, bool reverse, Output y, std::int64_t n);
+  /// Scans::scan of lines of n neighbours, and of up to 512 columns.
+  void (*scan_lines)(Input a, Input b, bool reverse, Output y, std::int64_t lines, std::int64_t n);
   void (*scan_columns)(Input a, Input b, bool reverse, Output y, std::int64_t rows, std::int64_t stride,
                        std::int64_t width);
 };

@@ -62,7 +62,6 @@ T weighted(double weight, T value) {
   }
 }
 
-/// The types that no gradient has, block by block.
 /// a + b; integers wrap around, since what a peer sends may be anything.
 template <class T>
 T wrapped_sum(T a, T b) {
@@ -74,6 +73,7 @@ T wrapped_sum(T a, T b) {
   }
 }
 
+/// The types that no gradient has, block by block.
 template <class T>
 void reduce_others(const RankReduce& job) {
   alignas(64) T result[kBlock];

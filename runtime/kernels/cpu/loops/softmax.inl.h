@@ -41,7 +41,62 @@ Exponentials sum_exponentials(Reader& x, std::int64_t first, std::int64_t channe
   return row;
 }
 
+/// A number for each of the lines of a block, next to their elements.
+class OfLines {
+ public:
+  void set(std::int64_t line, std::int64_t n, float value) { fill_lanes(values_ + line * n, n, value); }
+  const float* values() const { return values_; }
+
+ private:
+  alignas(64) float values_[kBlock + kLanes];
+};
+
+/// Calls f(first, lines) for as many whole lines of n <= kBlock elements as fit a block.
+template <class F>
+void for_each_lines(std::int64_t lines, std::int64_t n, F f) {
+  const std::int64_t at_once = kBlock / n;
+  for (std::int64_t first = 0; first < lines; first += at_once) f(first, std::min(at_once, lines - first));
+}
+
+/// softmax() of rows that fit a block. What is done element by element is done for all rows of a block at once.
+void softmax_of_short(Input x, bool log, Output y, std::int64_t rows, std::int64_t channels) {
+  Reader x_block(x);
+  Writer y_block(y);
+  OfLines of_row;
+  for_each_lines(rows, channels, [&](std::int64_t first, std::int64_t count) {
+    const std::int64_t n = count * channels;
+    const float* values = x_block(first * channels, n);
+    float* to = y_block(first * channels, n);
+    for (std::int64_t row = 0; row < count; ++row) {
+      of_row.set(row, channels, std::max(Exponentials().max, max_block(channels, values + row * channels)));
+    }
+    if (log) {
+      transform_block(
+          n, to, [](float v, float max) { return v - max; }, values, of_row.values());
+      for (std::int64_t row = 0; row < count; ++row) {
+        const float* distances = to + row * channels;
+        const float sum = float_sum_block(channels, [=](std::int64_t i) { return fast_exp(distances[i]); });
+        of_row.set(row, channels, std::log(sum));
+      }
+      transform_block(
+          n, to, [](float distance, float log_sum) { return distance - log_sum; }, to, of_row.values());
+    } else {
+      transform_block(
+          n, to, [](float v, float max) { return fast_exp(v - max); }, values, of_row.values());
+      for (std::int64_t row = 0; row < count; ++row) {
+        const float* exponentials = to + row * channels;
+        const float sum = float_sum_block(channels, [=](std::int64_t i) { return exponentials[i]; });
+        of_row.set(row, channels, 1.0f / sum);
+      }
+      transform_block(
+          n, to, [](float exponential, float inverse) { return exponential * inverse; }, to, of_row.values());
+    }
+    y_block.commit();
+  });
+}
+
 void softmax(Input x, bool log, Output y, std::int64_t rows, std::int64_t channels) {
+  if (channels <= kBlock) return softmax_of_short(x, log, y, rows, channels);
   Reader x_block(x);
   Writer y_block(y);
   for (std::int64_t first = 0; first < rows * channels; first += channels) {
@@ -60,30 +115,147 @@ void softmax(Input x, bool log, Output y, std::int64_t rows, std::int64_t channe
   }
 }
 
-void softmax_backward(Input y, bool log, Input dy, Output dx, std::int64_t rows, std::int64_t channels) {
+/// Rows of width <= kBlock columns that lie `stride` apart: how many pass through a buffer at once. Where they are
+/// neighbours, as many as fit.
+struct RowGroups {
+  RowGroups(std::int64_t all_rows, std::int64_t row_stride, std::int64_t row_width)
+      : rows(all_rows), stride(row_stride), width(row_width), at_once(stride == width ? kBlock / width : 1) {}
+
+  /// Calls f(first element, rows, elements) for the groups.
+  template <class F>
+  void for_each(F f) const {
+    for (std::int64_t k = 0; k < rows; k += at_once) {
+      const std::int64_t count = std::min(at_once, rows - k);
+      f(k * stride, count, count * width);
+    }
+  }
+
+  std::int64_t rows, stride, width, at_once;
+};
+
+/// softmax() over the rows of width <= kBlock columns; rows lie `stride` apart.
+void softmax_columns(Input x, bool log, Output y, std::int64_t rows, std::int64_t stride, std::int64_t width) {
+  const RowGroups groups(rows, stride, width);
+  Reader x_block(x);
+  Writer y_block(y);
+  alignas(64) float max[kBlock], norm[kBlock];
+  std::fill_n(max, width, Exponentials().max);
+  std::fill_n(norm, width, 0.0f);
+  groups.for_each([&](std::int64_t first, std::int64_t count, std::int64_t n) {
+    const float* row = x_block(first, n);
+    for (std::int64_t r = 0; r < count; ++r, row += width) {
+      LOCKSTEP_VECTORIZE for (std::int64_t i = 0; i < width; ++i) max[i] = row[i] > max[i] ? row[i] : max[i];
+    }
+  });
+  groups.for_each([&](std::int64_t first, std::int64_t count, std::int64_t n) {
+    const float* row = x_block(first, n);
+    for (std::int64_t r = 0; r < count; ++r, row += width) {
+      LOCKSTEP_VECTORIZE for (std::int64_t i = 0; i < width; ++i) norm[i] += fast_exp(row[i] - max[i]);
+    }
+  });
+  const auto write = [&](auto probability) {
+    groups.for_each([&](std::int64_t first, std::int64_t count, std::int64_t n) {
+      const float* row = x_block(first, n);
+      float* to = y_block(first, n);
+      for (std::int64_t r = 0; r < count; ++r) {
+        transform_block(width, to + r * width, probability, row + r * width, &max[0], &norm[0]);
+      }
+      y_block.commit();
+    });
+  };
+  if (log) {
+    transform_block(
+        width, norm, [](float sum) { return Log::value(sum); }, &norm[0]);
+    write([](float v, float largest, float log_sum) { return (v - largest) - log_sum; });
+  } else {
+    transform_block(
+        width, norm, [](float sum) { return 1.0f / sum; }, &norm[0]);
+    write([](float v, float largest, float inverse) { return fast_exp(v - largest) * inverse; });
+  }
+}
+
+/// Calls f(gradient, summand) with the functions of (y, dy, sum) and of (y, dy).
+template <class F>
+void visit_softmax_backward(bool log, F f) {
+  if (log) {
+    return f([](float v, float d, float sum) { return d - fast_exp(v) * sum; }, [](float, float d) { return d; });
+  }
+  f([](float v, float d, float sum) { return v * (d - sum); }, [](float v, float d) { return d * v; });
+}
+
+/// softmax_backward() of rows that fit a block.
+void softmax_backward_of_short(Input y, bool log, Input dy, Output dx, std::int64_t rows, std::int64_t channels) {
   Reader y_block(y);
   Reader dy_block(dy);
   Writer dx_block(dx);
-  for (std::int64_t first = 0; first < rows * channels; first += channels) {
-    float sum = 0;
-    for_each_block(channels, [&](std::int64_t begin, std::int64_t n) {
-      const float* ys = y_block(first + begin, n);
-      const float* dys = dy_block(first + begin, n);
-      sum += log ? float_sum_block(n, [=](std::int64_t i) { return dys[i]; })
-                 : float_sum_block(n, [=](std::int64_t i) { return dys[i] * ys[i]; });
+  OfLines sums;
+  visit_softmax_backward(log, [&](auto gradient, auto summand) {
+    for_each_lines(rows, channels, [&](std::int64_t first, std::int64_t count) {
+      const std::int64_t n = count * channels;
+      const float* ys = y_block(first * channels, n);
+      const float* dys = dy_block(first * channels, n);
+      for (std::int64_t row = 0; row < count; ++row) {
+        const float* ys_of_row = ys + row * channels;
+        const float* dys_of_row = dys + row * channels;
+        sums.set(row, channels,
+                 float_sum_block(channels, [=](std::int64_t i) { return summand(ys_of_row[i], dys_of_row[i]); }));
+      }
+      transform_block(n, dx_block(first * channels, n), gradient, ys, dys, sums.values());
+      dx_block.commit();
     });
-    const auto write = [&](auto gradient) {
+  });
+}
+
+void softmax_backward(Input y, bool log, Input dy, Output dx, std::int64_t rows, std::int64_t channels) {
+  if (channels <= kBlock) return softmax_backward_of_short(y, log, dy, dx, rows, channels);
+  Reader y_block(y);
+  Reader dy_block(dy);
+  Writer dx_block(dx);
+  visit_softmax_backward(log, [&](auto gradient, auto summand) {
+    for (std::int64_t first = 0; first < rows * channels; first += channels) {
+      float sum = 0;
       for_each_block(channels, [&](std::int64_t begin, std::int64_t n) {
-        transform_block(n, dx_block(first + begin, n), gradient, y_block(first + begin, n), dy_block(first + begin, n));
+        const float* ys = y_block(first + begin, n);
+        const float* dys = dy_block(first + begin, n);
+        sum += float_sum_block(n, [=](std::int64_t i) { return summand(ys[i], dys[i]); });
+      });
+      for_each_block(channels, [&](std::int64_t begin, std::int64_t n) {
+        transform_block(
+            n, dx_block(first + begin, n), [=](float v, float d) { return gradient(v, d, sum); },
+            y_block(first + begin, n), dy_block(first + begin, n));
         dx_block.commit();
       });
-    };
-    if (log) {
-      write([sum](float v, float d) { return d - fast_exp(v) * sum; });
-    } else {
-      write([sum](float v, float d) { return v * (d - sum); });
     }
-  }
+  });
+}
+
+/// softmax_backward() over the rows of width <= kBlock columns.
+void softmax_backward_columns(Input y, bool log, Input dy, Output dx, std::int64_t rows, std::int64_t stride,
+                              std::int64_t width) {
+  const RowGroups groups(rows, stride, width);
+  Reader y_block(y);
+  Reader dy_block(dy);
+  Writer dx_block(dx);
+  alignas(64) float sums[kBlock];
+  std::fill_n(sums, width, 0.0f);
+  visit_softmax_backward(log, [&](auto gradient, auto summand) {
+    groups.for_each([&](std::int64_t first, std::int64_t count, std::int64_t n) {
+      const float* ys = y_block(first, n);
+      const float* dys = dy_block(first, n);
+      for (std::int64_t r = 0; r < count; ++r, ys += width, dys += width) {
+        LOCKSTEP_VECTORIZE for (std::int64_t i = 0; i < width; ++i) sums[i] += summand(ys[i], dys[i]);
+      }
+    });
+    groups.for_each([&](std::int64_t first, std::int64_t count, std::int64_t n) {
+      const float* ys = y_block(first, n);
+      const float* dys = dy_block(first, n);
+      float* to = dx_block(first, n);
+      for (std::int64_t r = 0; r < count; ++r) {
+        transform_block(width, to + r * width, gradient, ys + r * width, dys + r * width, &sums[0]);
+      }
+      dx_block.commit();
+    });
+  });
 }
 
 double cross_entropy(Input logits, const std::int64_t* targets, float smoothing, float* log_sum_exp, std::int64_t rows,
@@ -132,7 +304,7 @@ void cross_entropy_backward(Input logits, const std::int64_t* targets, float smo
 
 void mse_backward(Input x, Input target, float factor, Output dx, std::int64_t n) {
   transform(
-      n, dx, [factor](float v, float t) { return factor * (v - t); }, Reader(x), Reader(target));
+      n, dx, [factor](float v, float t) { return factor * (v - t); }, x, target);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "runtime/kernels/cpu/loops/block.inl.h"
 #include "runtime/kernels/cpu/loops/broadcast.inl.h"
 #include "runtime/kernels/cpu/loops/channels.inl.h"
+#include "runtime/kernels/cpu/loops/copy.inl.h"
 #include "runtime/kernels/cpu/loops/dim_reductions.inl.h"
 #include "runtime/kernels/cpu/loops/elementwise.inl.h"
 #include "runtime/kernels/cpu/loops/lanes.inl.h"
@@ -43,6 +44,8 @@ const Loops kLoops{
     .squared_distance = squared_distance,
     .softmax = softmax,
     .softmax_backward = softmax_backward,
+    .softmax_columns = softmax_columns,
+    .softmax_backward_columns = softmax_backward_columns,
     .cross_entropy = cross_entropy,
     .cross_entropy_backward = cross_entropy_backward,
     .weighted_cross_entropy = weighted_cross_entropy,
@@ -69,14 +72,18 @@ const Loops kLoops{
     .lamb_weights = lamb_weights,
     .novograd_step = novograd_step,
     .rank_reduce = rank_reduce,
+    .copy_lines = copy_lines,
+    .pick_lines = pick_lines<std::int64_t>,
+    .pick_pixels = pick_lines<std::int32_t>,
     .transpose = transpose,
     .sum_columns = sum_columns,
     .sum_lines = sum_lines,
+    .scale_sums = scale_sums,
     .deviation_columns = deviation_columns,
     .deviation_lines = deviation_lines,
     .extreme_columns = extreme_columns,
     .extreme_lines = extreme_lines,
-    .scan_line = scan_line,
+    .scan_lines = scan_lines,
     .scan_columns = scan_columns,
 };
 

@@ -38,21 +38,29 @@ void transpose_vectors(typename Quarter<T>::Vector (&rows)[Quarter<T>::kCount]) 
 }
 
 /// A square whose rows are cache lines. Each line of `in` is read once and at once, each of `out` filled at once:
-/// strides of a power of two, whose lines share a place in the cache, do no harm.
+/// strides of a power of two, whose lines share a place in the cache, do no harm. Where all lines of `out` share one
+/// place of the first-level cache, even the four that are filled side by side are too many.
 template <class T>
 void transpose_tile(const T* in, std::int64_t in_stride, T* out, std::int64_t out_stride) {
   constexpr int n = Quarter<T>::kCount;
   constexpr int tile = 4 * n;
   alignas(64) T lines[tile][tile];
+  alignas(64) T turned[tile][tile];
+  constexpr std::int64_t kCachePlaces = 4096;  // bytes
+  const bool line_by_line = out_stride * static_cast<std::int64_t>(sizeof(T)) % kCachePlaces == 0;
+  T* const to = line_by_line ? turned[0] : out;
+  const std::int64_t stride = line_by_line ? tile : out_stride;
   for (int r = 0; r < tile; ++r) std::memcpy(lines[r], in + r * in_stride, sizeof(lines[r]));
   for (int c = 0; c < tile; c += n) {
     for (int r = 0; r < tile; r += n) {
       typename Quarter<T>::Vector rows[n];
       for (int i = 0; i < n; ++i) std::memcpy(&rows[i], &lines[r + i][c], sizeof(rows[i]));
       transpose_vectors<T>(rows);
-      for (int i = 0; i < n; ++i) std::memcpy(out + (c + i) * out_stride + r, &rows[i], sizeof(rows[i]));
+      for (int i = 0; i < n; ++i) std::memcpy(to + (c + i) * stride + r, &rows[i], sizeof(rows[i]));
     }
   }
+  if (!line_by_line) return;
+  for (int c = 0; c < tile; ++c) std::memcpy(out + c * out_stride, turned[c], sizeof(turned[c]));
 }
 
 template <class T>

@@ -26,14 +26,15 @@ void unary(const UnaryFunction& which, Input x, Output y, std::int64_t total) {
             static_cast<const std::uint16_t*>(x.data));
       }
     }
+    const auto value = [function](float v) { return function.value(v); };
+    if constexpr (!HasLimit<Function>) return transform(total, y, value, x);
     Reader x_block(x);
     Writer y_block(y);
     for_each_block(total, [&](std::int64_t begin, std::int64_t n) {
       const float* in = x_block(begin, n);
       float* out = y_block(begin, n);
       if (is_within_limit<Function>(in, n)) {
-        transform_block(
-            n, out, [function](float v) { return function.value(v); }, in);
+        transform_block(n, out, value, in);
       } else {
         for (std::int64_t i = 0; i < n; ++i) out[i] = static_cast<float>(function.exact(static_cast<double>(in[i])));
       }
@@ -44,6 +45,8 @@ void unary(const UnaryFunction& which, Input x, Output y, std::int64_t total) {
 
 void unary_backward(const UnaryFunction& which, Input at, Input dy, Output dx, std::int64_t total) {
   visit_unary(which, [&]<class Function>(Function function) {
+    const auto gradient = [function](float v, float d) { return function.backward(v, d); };
+    if constexpr (!HasLimit<Function>) return transform(total, dx, gradient, at, dy);
     Reader at_block(at), dy_block(dy);
     Writer dx_block(dx);
     for_each_block(total, [&](std::int64_t begin, std::int64_t n) {
@@ -51,8 +54,7 @@ void unary_backward(const UnaryFunction& which, Input at, Input dy, Output dx, s
       const float* gradients = dy_block(begin, n);
       float* out = dx_block(begin, n);
       if (is_within_limit<Function>(places, n)) {
-        transform_block(
-            n, out, [function](float v, float d) { return function.backward(v, d); }, places, gradients);
+        transform_block(n, out, gradient, places, gradients);
       } else {
         for (std::int64_t i = 0; i < n; ++i) {
           const double slope = function.exact_derivative(static_cast<double>(places[i]));

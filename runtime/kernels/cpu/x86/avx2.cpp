@@ -43,6 +43,25 @@ void store_bfloat16(std::uint16_t* out, Lanes x) {
   store_bits(out, _mm256_castsi256_si128(packed));
 }
 
+/// A vector register of 64-bit numbers.
+using Words = std::uint64_t __attribute__((vector_size(32)));
+constexpr std::int64_t kWords = 4;
+
+Words count_from(std::uint64_t first) { return first + Words{0, 1, 2, 3}; }
+/// The products of the low halves with k.
+Words low_product(Words a, std::uint32_t k) {
+  return reinterpret_cast<Words>(_mm256_mul_epu32(reinterpret_cast<__m256i>(a), _mm256_set1_epi64x(k)));
+}
+/// a[0], b[0], a[1], b[1], ...
+void store_pairs(std::uint32_t* out, Words a, Words b) {
+  // Unpacking works within each half of the register.
+  const __m256i even = _mm256_unpacklo_epi64(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b));
+  const __m256i odd = _mm256_unpackhi_epi64(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b));
+  auto* to = reinterpret_cast<__m256i*>(out);
+  _mm256_storeu_si256(to, _mm256_permute2x128_si256(even, odd, 0x20));
+  _mm256_storeu_si256(to + 1, _mm256_permute2x128_si256(even, odd, 0x31));
+}
+
 }  // namespace
 }  // namespace lockstep::kernels::cpu::avx2
 

@@ -46,6 +46,23 @@ void store_bfloat16(std::uint16_t* out, Lanes x) {
   store_bits(out, _mm512_maskz_cvtepi32_epi16(kAll, upper));
 }
 
+/// A vector register of 64-bit numbers.
+using Words = std::uint64_t __attribute__((vector_size(64)));
+constexpr std::int64_t kWords = 8;
+
+Words count_from(std::uint64_t first) { return first + Words{0, 1, 2, 3, 4, 5, 6, 7}; }
+/// The products of the low halves with k.
+Words low_product(Words a, std::uint32_t k) {
+  return reinterpret_cast<Words>(_mm512_maskz_mul_epu32(0xff, reinterpret_cast<__m512i>(a), _mm512_set1_epi64(k)));
+}
+/// a[0], b[0], a[1], b[1], ...
+void store_pairs(std::uint32_t* out, Words a, Words b) {
+  const __m512i x = reinterpret_cast<__m512i>(a);
+  const __m512i y = reinterpret_cast<__m512i>(b);
+  _mm512_storeu_si512(out, _mm512_permutex2var_epi64(x, _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11), y));
+  _mm512_storeu_si512(out + 16, _mm512_permutex2var_epi64(x, _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15), y));
+}
+
 }  // namespace
 }  // namespace lockstep::kernels::cpu::avx512
 

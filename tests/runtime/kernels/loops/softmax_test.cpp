@@ -18,7 +18,7 @@ class SoftmaxLoops : public KernelTest<T> {
 TYPED_TEST_SUITE(SoftmaxLoops, FastTypes, OnName);
 
 TYPED_TEST(SoftmaxLoops, MatchesTheReferenceForwardAndBackward) {
-  for (const std::int64_t classes : {1, 2, 10, 16, 33, 512, 1300}) {
+  for (const std::int64_t classes : {1, 2, 10, 16, 33, 200, 512, 1300}) {
     SCOPED_TRACE(classes);
     for (const bool log : {false, true}) {
       const Tensor x = this->random({5, classes}, 1, -9, 9), dy = this->random({5, classes}, 2);
@@ -34,6 +34,34 @@ TYPED_TEST(SoftmaxLoops, MatchesTheReferenceForwardAndBackward) {
           this->bounds(40));
     }
   }
+}
+
+TYPED_TEST(SoftmaxLoops, MatchesTheReferenceOverAMiddle) {
+  for (const Shape& shape : {Shape{1, 1, 1}, Shape{2, 10, 3}, Shape{3, 5, 64}, Shape{1, 300, 17}, Shape{2, 7, 1100},
+                             Shape{2, 0, 3}, Shape{0, 2, 3}, Shape{2, 3, 0}}) {
+    SCOPED_TRACE(shape.str());
+    for (const bool log : {false, true}) {
+      const Tensor x = this->random(shape, 1, -9, 9), dy = this->random(shape, 2);
+      const Tensor y = this->reference().empty(shape);
+      this->reference()->softmax_middle(x, log, y);
+      this->expect_matches_reference(
+          [&](const auto& on) {
+            const Tensor out = on.empty(shape), dx = on.empty(shape);
+            on->softmax_middle(on(x), log, out);
+            on->softmax_middle_backward(on(y), log, on(dy), dx);
+            return std::vector{out, dx};
+          },
+          this->bounds(40));
+    }
+  }
+}
+
+TYPED_TEST(SoftmaxLoops, RefusesWhatIsNoMiddle) {
+  const auto on = this->tested();
+  const Tensor flat = on.empty({2, 3}), x = on.empty({2, 3, 4}), other = on.empty({2, 4, 3});
+  EXPECT_THROW(on->softmax_middle(flat, false, flat), ShapeError);
+  EXPECT_THROW(on->softmax_middle(x, false, other), ShapeError);
+  EXPECT_THROW(on->softmax_middle_backward(x, false, other, x), ShapeError);
 }
 
 TYPED_TEST(SoftmaxLoops, MasksOfMinusInfinityAndNaNBehaveAsInTheReference) {

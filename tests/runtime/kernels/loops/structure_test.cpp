@@ -11,9 +11,11 @@ template <class T>
 class StructureLoops : public KernelTest<T> {};
 TYPED_TEST_SUITE(StructureLoops, FastTypes, OnName);
 
-/// [outer, n, inner]: lines, short and long; columns, narrow, wide and ragged; cut into pieces; nothing.
-const Shape kMiddles[] = {{1, 1, 1},   {3, 7, 1},   {2, 1300, 1}, {1, 200000, 1}, {300, 5, 1}, {2, 9, 3}, {1, 700, 3},
-                          {2, 33, 70}, {3, 5, 513}, {1, 3, 2100}, {1, 9001, 17},  {0, 3, 2},   {2, 3, 0}};
+/// [outer, n, inner]: lines, short and long, alone and in groups; columns, narrow, wide and ragged; cut into pieces;
+/// nothing.
+const Shape kMiddles[] = {{1, 1, 1},   {3, 7, 1},   {2, 1300, 1}, {1, 200000, 1}, {300, 5, 1},   {2, 9, 3},
+                          {1, 700, 3}, {2, 33, 70}, {3, 5, 513},  {1, 3, 2100},   {1, 9001, 17}, {0, 3, 2},
+                          {2, 3, 0},   {35, 31, 1}, {6, 40, 1},   {7, 129, 1},    {4, 12, 64},   {2, 20, 128}};
 
 TYPED_TEST(StructureLoops, SumsMatchTheReference) {
   for (const Shape& shape : kMiddles) {
@@ -71,9 +73,29 @@ TYPED_TEST(StructureLoops, ExtremesAreTheReferences) {
   }
 }
 
+TYPED_TEST(StructureLoops, ExtremesOfNaNAreTheFirst) {
+  for (const Shape& shape : {Shape{20, 10, 1}, Shape{5, 70, 1}, Shape{1, 300, 1}, Shape{2, 40, 20}, Shape{1, 9, 150}}) {
+    SCOPED_TRACE(shape.str());
+    std::vector<double> values = values_of(this->random(shape, 3));
+    for (std::size_t i = 5; i < values.size(); i += 3) values[i] = kNaN;
+    const Tensor x = tensor_of(values, shape, this->kDType);
+    for (const Extreme which : {Extreme::kLargest, Extreme::kSmallest}) {
+      this->expect_matches_reference(
+          [&](const auto& on) {
+            const Tensor of_both = on.empty({shape[0], shape[2]}), alone = on.empty(of_both.shape()),
+                         indices = on.empty(of_both.shape(), DType::kInt64);
+            on->extreme_dim(on(x), which, of_both, indices);
+            on->extreme_dim(on(x), which, alone, {});
+            return std::vector{of_both, alone, indices};
+          },
+          {});
+    }
+  }
+}
+
 TYPED_TEST(StructureLoops, ScansMatchTheReference) {
-  for (const Shape& shape :
-       {Shape{1, 1, 1}, Shape{3, 700, 1}, Shape{2, 9, 3}, Shape{2, 40, 600}, Shape{0, 2, 2}, Shape{2, 0, 3}}) {
+  for (const Shape& shape : {Shape{1, 1, 1}, Shape{3, 700, 1}, Shape{9, 700, 1}, Shape{19, 10, 1}, Shape{60, 10, 1},
+                             Shape{17, 64, 1}, Shape{2, 9, 3}, Shape{2, 40, 600}, Shape{0, 2, 2}, Shape{2, 0, 3}}) {
     SCOPED_TRACE(shape.str());
     const Tensor a = this->random(shape, 1, -1.05, 1.05), b = this->random(shape, 2);
     for (const bool reverse : {false, true}) {
@@ -92,7 +114,7 @@ TYPED_TEST(StructureLoops, ScansMatchTheReference) {
 
 TYPED_TEST(StructureLoops, TranspositionsAreTheReferences) {
   for (const Shape& shape : {Shape{1, 1, 1}, Shape{2, 3, 5}, Shape{1, 64, 64}, Shape{2, 65, 33}, Shape{1, 300, 3},
-                             Shape{3, 3, 300}, Shape{33, 2, 70}, Shape{0, 2, 3}}) {
+                             Shape{3, 3, 300}, Shape{33, 2, 70}, Shape{1, 2048, 33}, Shape{0, 2, 3}}) {
     for (const std::array<int, 3>& order : {std::array{0, 2, 1}, {2, 1, 0}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}}) {
       for (const DType dtype : {this->kDType, DType::kUInt8, DType::kInt64}) {
         const Tensor x = random_tensor(shape, dtype, 1, 0, 250);
@@ -162,6 +184,29 @@ TYPED_TEST(StructureLoops, IndexingMatchesTheReference) {
           },
           this->bounds(300));
     }
+  }
+}
+
+TYPED_TEST(StructureLoops, LinesOfEveryLengthAreTheReferences) {
+  for (std::int64_t n = 1; n < 150; ++n) {
+    SCOPED_TRACE(n);
+    const Tensor x = this->random({1, 6, n}, 1), indices = random_tensor({9}, DType::kInt64, 3, 0, 6);
+    this->expect_matches_reference(
+        [&](const auto& on) {
+          const Tensor picked = on.empty({1, 9, n}), beside = on.copy(this->random({6, 151}, 2));
+          on->gather(on(x), on(indices), picked);
+          on->copy_strided(on(x), {.strides = {n, 1}}, {6, n}, beside, {.offset = 1, .strides = {151, 1}});
+          return std::vector{picked, beside};
+        },
+        {});
+  }
+}
+
+TYPED_TEST(StructureLoops, IndicesOutOfRangeAreRefused) {
+  const Tensor x = this->random({1, 6, 1}, 1), y = Tensor::empty({1, 3, 1}, this->kDType);
+  for (const std::int64_t bad : {-1, 6}) {
+    EXPECT_THROW(backend(kCpu).gather(x, Tensor::from<std::int64_t>({0, bad, 5}, {1, 3, 1}), y), UsageError);
+    EXPECT_THROW(backend(kCpu).gather(x, Tensor::from<std::int64_t>({0, bad, 5}, {3}), y), UsageError);
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/train/compute_environment.h"
+#include "runtime/step/compute_environment.h"
 
 #include <google/protobuf/util/json_util.h>
 #include <spdlog/spdlog.h>
@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <fstream>
 #include <map>
+#include <set>
 
 #include "comm/group/rank_names.h"
+#include "comm/group/seating.h"
 #include "comm/group/versions.h"
 #include "runtime/kernels/cpu/isa.h"
 #include "runtime/kernels/cpu/threads.h"
@@ -17,7 +19,7 @@
 #include "runtime/tensor/error.h"
 #include "runtime/tensor/gpu.h"
 
-namespace lockstep::train {
+namespace lockstep::step {
 
 using checkpoint::ComputeEnvironment;
 using google::protobuf::FieldDescriptor;
@@ -91,21 +93,21 @@ ComputeEnvironment compute_environment(Device device) {
   return environment;
 }
 
-ComputeEnvironment environment_of_run(const comm::World& world, Device device) {
+ComputeEnvironment environment_of_run(comm::Communicator& communicator, Device device) {
   const ComputeEnvironment own = compute_environment(device);
-  // The first rank of each machine counts it.
-  const std::string machine = world.local_rank() == 0 ? "1" : "0";
+  const std::string machine = comm::Seat::of_this_process().machine;
   std::vector<ComputeEnvironment> ranks;
-  std::uint32_t machines = 0;
-  for (const std::string& text : world.communicator()->all_gather_text(machine + own.SerializeAsString())) {
-    machines += text.front() == '1' ? 1 : 0;
-    ranks.emplace_back().ParseFromString(text.substr(1));
+  std::set<std::string> machines;
+  for (const std::string& text : communicator.all_gather_text(machine + '\n' + own.SerializeAsString())) {
+    const std::size_t end = text.find('\n');
+    machines.insert(text.substr(0, end));
+    ranks.emplace_back().ParseFromString(text.substr(end + 1));
   }
   require_one_rounding(ranks);
-  if (const auto lines = disagreements(ranks); !lines.empty() && world.rank() == 0) {
+  if (const auto lines = disagreements(ranks); !lines.empty() && communicator.rank() == 0) {
     spdlog::warn("the ranks compute differently, so the bits depend on which rank runs where: {}", joined(lines));
   }
-  ranks.front().set_machines(machines);
+  ranks.front().set_machines(static_cast<std::uint32_t>(machines.size()));
   return ranks.front();
 }
 
@@ -164,4 +166,4 @@ std::string to_json(const ComputeEnvironment& environment) {
   return status.ok() ? text : "{}";
 }
 
-}  // namespace lockstep::train
+}  // namespace lockstep::step

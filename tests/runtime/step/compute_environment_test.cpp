@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/train/compute_environment.h"
+#include "runtime/step/compute_environment.h"
 
 #include <gmock/gmock.h>
 
+#include "comm/group/world.h"
 #include "runtime/kernels/cpu/isa.h"
 #include "runtime/kernels/cpu/threads.h"
 #include "runtime/tensor/error.h"
 
-namespace lockstep::train {
+namespace lockstep::step {
 namespace {
 
 using checkpoint::ComputeEnvironment;
@@ -51,7 +52,7 @@ TEST(ComputeEnvironment, OfTheCpuNamesItsThreadsAndInstructionSet) {
 
 TEST(ComputeEnvironment, OfARunCountsItsMachines) {
   const comm::World world = comm::World::from_environment();
-  EXPECT_EQ(environment_of_run(world, kCpu).machines(), 1u);
+  EXPECT_EQ(environment_of_run(*world.communicator(), kCpu).machines(), 1u);
 }
 
 TEST(ComputeEnvironment, DifferencesNameTheFieldAndBothValues) {
@@ -98,4 +99,4 @@ TEST(ComputeEnvironment, IsWrittenAsJsonWithTheFieldsThatCount) {
 }
 
 }  // namespace
-}  // namespace lockstep::train
+}  // namespace lockstep::step

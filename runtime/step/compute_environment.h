@@ -4,18 +4,18 @@
 #include <string>
 #include <vector>
 
-#include "comm/group/world.h"
+#include "comm/group/communicator.h"
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/tensor/device.h"
 
-namespace lockstep::train {
+namespace lockstep::step {
 
 /// What this rank computes with on `device`; `machines` is left to environment_of_run().
 checkpoint::ComputeEnvironment compute_environment(Device device);
 
 /// Rank 0's, for the checkpoint, with the number of machines. Rank 0 warns of ranks that differ from it. A collective.
 /// Throws PeerError where require_one_rounding() does.
-checkpoint::ComputeEnvironment environment_of_run(const comm::World& world, Device device);
+checkpoint::ComputeEnvironment environment_of_run(comm::Communicator& communicator, Device device);
 
 /// What differs between two environments: "threads 2 -> 1". Of two devices, the device alone.
 std::vector<std::string> differences(const checkpoint::ComputeEnvironment& before,
@@ -35,4 +35,4 @@ std::string resume_warning(const checkpoint::TrainingState& saved, const checkpo
 /// {"device": "cpu", "threads": 2, ...}: the fields that are set.
 std::string to_json(const checkpoint::ComputeEnvironment& environment);
 
-}  // namespace lockstep::train
+}  // namespace lockstep::step

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "amp/grad_scaler/grad_scaler.h"
+#include "comm/ddp/distributed_data_parallel.h"
+#include "runtime/optim/optimizer.h"
+
+namespace lockstep::step {
+
+template <class T>
+struct Named {
+  std::string name;
+  T& object;
+};
+
+/// What a loop trains and trains with. Names tell those of a kind apart; one that is alone needs none.
+struct LoopParts {
+  std::vector<Named<comm::DistributedDataParallel>> models;
+  std::vector<Named<optim::Optimizer>> optimizers = {};
+  std::vector<Named<amp::GradScaler>> scalers = {};
+};
+
+/// Throws UsageError where there is no model, where several of a kind have one name or one has none, for a name with a
+/// '/', and for an optimizer with a parameter of none of the models.
+void require_parts(const LoopParts& parts);
+
+}  // namespace lockstep::step
