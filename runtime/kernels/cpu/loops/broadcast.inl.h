@@ -259,16 +259,17 @@ void select_broadcast(const std::uint8_t* condition, const Operand& a, const Ope
 
 void ternary(const TernaryFunction& which, const Operand& a, const Operand& b, const Operand& c, Output out,
              std::int64_t begin, std::int64_t n) {
-  const bool are_whole = is_whole(a) && is_whole(b) && is_whole(c);
   if (which.kind == Ternary::kWhere && is_whole(a)) {
     const auto* condition = static_cast<const std::uint8_t*>(a.in.data) + begin;
-    if (!are_whole) return select_broadcast(condition, b, c, out, begin, n);
+    if (!is_whole(b) || !is_whole(c)) return select_broadcast(condition, b, c, out, begin, n);
     const auto select_bits = size_of(out.dtype) == 2 ? select<std::uint16_t> : select<std::uint32_t>;
     return select_bits(condition, b.in.from(begin).data, c.in.from(begin).data, out.data, n);
   }
   visit_ternary(which, [&]<class Function>(Function function) {
     const auto value = [function](float x, float y, float z) { return function.value(x, y, z); };
-    if (are_whole) return transform(n, out, value, a.in.from(begin), b.in.from(begin), c.in.from(begin));
+    if (is_whole(a) && is_whole(b) && is_whole(c)) {
+      return transform(n, out, value, a.in.from(begin), b.in.from(begin), c.in.from(begin));
+    }
     transform_broadcast(begin, n, out, value, a, b, c);
   });
 }
