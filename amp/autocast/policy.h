@@ -49,6 +49,8 @@ enum class Op : std::uint8_t {
   kTripletMargin,
   kCosineEmbedding,
   kPoissonNll,
+  kMultiMargin,
+  kMultilabelMargin,
   kDice,
   kBinaryCrossEntropy,
   // pointwise
@@ -145,6 +147,9 @@ enum class Op : std::uint8_t {
   kEinsum,
   kDot,
   kTensordot,
+  kVdot,
+  kBilinear,
+  kDist,
 };
 
 enum class CastPolicy : std::uint8_t {
@@ -237,6 +242,10 @@ inline OpRow row_of(Op op) {
       return {"cosine_embedding", CastPolicy::kFloat32};
     case Op::kPoissonNll:
       return {"poisson_nll", CastPolicy::kFloat32};
+    case Op::kMultiMargin:
+      return {"multi_margin", CastPolicy::kFloat32};
+    case Op::kMultilabelMargin:
+      return {"multilabel_margin", CastPolicy::kFloat32};
     case Op::kDice:
       return {"dice", CastPolicy::kFloat32};
     case Op::kBinaryCrossEntropy:
@@ -427,6 +436,12 @@ inline OpRow row_of(Op op) {
       return {"dot", CastPolicy::kPromote};
     case Op::kTensordot:
       return {"tensordot", CastPolicy::kPromote};
+    case Op::kVdot:
+      return {"vdot", CastPolicy::kPromote};
+    case Op::kBilinear:
+      return {"bilinear", CastPolicy::kPromote};
+    case Op::kDist:
+      return {"dist", CastPolicy::kFloat32};
   }
   throw UsageError("an operation without a row in the policy table");
 }

@@ -4,17 +4,28 @@
 #include <cstdint>
 
 #include "runtime/base/host_device.h"
+#include "runtime/kernels/pointwise.h"
 #include "runtime/tensor/tensor.h"
 
 namespace lockstep::kernels {
 
-/// Which keys a query sees, and how a score is made of their product.
+/// Dropout of the probabilities. Element (b, h, i, j) of [batch, heads, Tq, Tk] is number first_element + its index in
+/// row-major order of the key's numbers, as Pointwise::dropout has it.
+struct AttentionDropout {
+  double p = 0;  ///< in [0, 1]; 0: none
+  DropoutKey key = {};
+  std::int64_t first_element = 0;
+  std::int64_t elements_of_sample = 0;  ///< what a sample of key.position counts
+};
+
+/// Which keys a query sees, how a score is made of their product, and which probabilities are dropped.
 struct AttentionScores {
   double scale = 1.0;   ///< of q . k
   bool causal = false;  ///< query i sees keys 0 to i only
   /// [batch or 1, heads or 1, Tq or 1, Tk], broadcast where an extent is 1; may be undefined. bool: which keys take
   /// part. Of q's dtype: added to the scaled products, -inf taking a key out.
-  Tensor mask;
+  Tensor mask = {};
+  AttentionDropout dropout = {};
 };
 
 /// Where an element of a mask lies: steps of 0 broadcast.
@@ -39,8 +50,8 @@ struct MaskSteps {
 /// Shapes: q [batch, heads, Tq, d]; k [batch, kv_heads, Tk, d]; v [batch, kv_heads, Tk, dv], kv_heads a divisor of
 /// heads: query head h reads head h / (heads / kv_heads) of k and v. out [batch, heads, Tq, dv]. One floating dtype.
 struct Attention {
-  /// out_i = sum_j p_ij v_j, p_i = softmax_j(scale q_i . k_j + mask_ij). A query that sees no key gives 0, as
-  /// PyTorch's. log_sum_exp [batch, heads, Tq], float32 (float64 for float64), is kept for the backward pass: the
+  /// out_i = sum_j p_ij v_j, p_i = softmax_j(scale q_i . k_j + mask_ij), after dropout. A query that sees no key gives
+  /// 0, as PyTorch's. log_sum_exp [batch, heads, Tq], float32 (float64 for float64), is kept for the backward pass: the
   /// logarithm of the sum of exponentials, and +inf of a query that sees no key.
   void (*attention)(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionScores& scores, const Tensor& out,
                     const Tensor& log_sum_exp);

@@ -9,6 +9,7 @@
 #include "runtime/kernels/backend.h"
 #include "runtime/ops/broadcast.h"
 #include "runtime/ops/compare.h"
+#include "runtime/ops/dropout.h"
 #include "runtime/ops/elementwise.h"
 #include "runtime/ops/factories.h"
 #include "runtime/ops/linear.h"
@@ -86,6 +87,7 @@ struct Composition {
   Extents extents;
   double scale;
   bool causal;
+  kernels::AttentionDropout dropout;
 
   /// p = e^(s - n) / sum e^(s - n), [batch * kv_heads, rows, keys], with n the known log sum e^s: a constant, since p
   /// does not depend on it.
@@ -108,16 +110,25 @@ struct Composition {
     return reshape(div(exponentials, where(eq(sums, 0), 1.0, sums)), extents.rows(extents.keys));
   }
 
+  /// What dropout makes of numbers that go with the probabilities, [batch * kv_heads, rows, keys].
+  Tensor dropped(const Tensor& x) const {
+    if (dropout.p == 0 || x.numel() == 0) return x;
+    // Rows of one sample each, as the place of a captured step counts them.
+    const Tensor samples = reshape(x, {x.numel() / dropout.elements_of_sample, dropout.elements_of_sample});
+    const std::int64_t first_sample = dropout.first_element / dropout.elements_of_sample;
+    return reshape(ops::dropout(samples, dropout.p, dropout.key, first_sample), x.shape());
+  }
+
   std::vector<Tensor> gradients(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask,
                                 const Tensor& log_sum_exp, const Tensor& dout) const {
     const amp::Autocast off(false);
     const Tensor p = probabilities(q, k, mask, log_sum_exp);
     const Tensor slope = reshape(dout, extents.rows(extents.value_channels));
-    const Tensor of_p = matmul(slope, false, as_columns(v), true);
+    const Tensor of_p = dropped(matmul(slope, false, as_columns(v), true));
     const Tensor mean = sum_to(mul(p, of_p), extents.rows(1));
     const Tensor of_products = ops::scale(mul(p, sub(of_p, mean)), scale);
     return {matmul(of_products, false, as_columns(k), false), matmul(of_products, true, as_rows(q), false),
-            matmul(p, true, slope, false)};
+            matmul(dropped(p), true, slope, false)};
   }
 
   Tensor as_rows(const Tensor& x) const { return reshape(x, extents.rows(x.shape().back())); }
@@ -142,15 +153,22 @@ Tensor scaled_dot_product_attention(const Tensor& queries, const Tensor& keys, c
   const DType wide_dtype = q.dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
   const Tensor log_sum_exp = Tensor::empty(extents.norms(), wide_dtype, q.device());
   const Tensor y = Tensor::empty(q.shape().with(-1, extents.value_channels), q.dtype(), q.device());
-  const kernels::AttentionScores scores{.scale = scale, .causal = options.causal, .mask = mask};
+  const std::int64_t samples = q.shape().rank() >= 3 ? std::max<std::int64_t>(q.size(0), 1) : 1;
+  const std::int64_t of_sample = extents.scores().numel() / samples;
+  const kernels::AttentionDropout dropout{.p = options.dropout,
+                                          .key = options.dropout_key,
+                                          .first_element = options.first_sample * of_sample,
+                                          .elements_of_sample = of_sample};
+  const kernels::AttentionScores scores{.scale = scale, .causal = options.causal, .mask = mask, .dropout = dropout};
   kernels::backend(q.device())
       .attention(q.reshaped(extents.q()), k.reshaped(extents.k()), v.reshaped(extents.v()), scores,
                  y.reshaped(extents.out()), log_sum_exp);
-  const Composition composition{extents, scale, options.causal};
+  const Composition composition{extents, scale, options.causal, dropout};
   if (mask.defined() && autograd::is_recorded(mask)) {
     const amp::Autocast off(false);
     const Tensor p = composition.probabilities(wide(q), wide(k), wide(mask), log_sum_exp);
-    return autograd::cast(reshape(matmul(p, false, composition.as_columns(wide(v)), false), y.shape()), q.dtype());
+    return autograd::cast(
+        reshape(matmul(composition.dropped(p), false, composition.as_columns(wide(v)), false), y.shape()), q.dtype());
   }
 
   const auto saved_q = SavedTensor::in_graph(q), saved_k = SavedTensor::in_graph(k), saved_v = SavedTensor::in_graph(v);
@@ -166,8 +184,10 @@ Tensor scaled_dot_product_attention(const Tensor& queries, const Tensor& keys, c
                           };
                           const Tensor dq = target(0, saved_q, extents.q()), dk = target(1, saved_k, extents.k()),
                                        dv = target(2, saved_v, extents.v());
-                          const kernels::AttentionScores again{
-                              .scale = scale, .causal = composition.causal, .mask = context.saved(saved_mask)};
+                          const kernels::AttentionScores again{.scale = scale,
+                                                               .causal = composition.causal,
+                                                               .mask = context.saved(saved_mask),
+                                                               .dropout = composition.dropout};
                           kernels::backend(dout.device())
                               .attention_backward(context.saved(saved_q).reshaped(extents.q()),
                                                   context.saved(saved_k).reshaped(extents.k()),

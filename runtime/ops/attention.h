@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
+#include "runtime/kernels/pointwise.h"
 #include "runtime/tensor/tensor.h"
 
 namespace lockstep::ops {
@@ -14,9 +16,15 @@ struct AttentionOptions {
   Tensor mask = {};
   bool causal = false;                         ///< query i sees keys 0 to i; goes with a mask too
   std::optional<double> scale = std::nullopt;  ///< of q . k; 1 / sqrt(d) where it is not given
+  /// The probability with which an element of the softmax is zeroed; the others are multiplied by 1 / (1 - dropout).
+  double dropout = 0;
+  /// What its mask is named by, together with the place of q's first row [N, ...] in the global batch: the same for
+  /// every number of ranks, for every device, and in every backward pass (dropout.h). Never stored.
+  kernels::DropoutKey dropout_key = {};
+  std::int64_t first_sample = 0;
 };
 
-/// softmax(scale q k^T + mask) v, PyTorch's scaled_dot_product_attention without dropout.
+/// dropout(softmax(scale q k^T + mask)) v, PyTorch's scaled_dot_product_attention.
 ///
 /// q [..., Tq, d], k [..., Tk, d], v [..., Tk, dv] -> [..., Tq, dv]: any leading dimensions, of which the last are
 /// heads: [N, heads, T, d], [N, T, d] of sequences with one head, [T, d]. Heads of k and v may be fewer by a whole

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numbers>
 #include <string>
 #include <utility>
@@ -14,12 +13,15 @@
 #include "runtime/autograd/node.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/ops/broadcast.h"
+#include "runtime/ops/class_targets.h"
 #include "runtime/ops/compare.h"
 #include "runtime/ops/elementwise.h"
 #include "runtime/ops/factories.h"
+#include "runtime/ops/indexing.h"
 #include "runtime/ops/norm.h"
 #include "runtime/ops/reduce.h"
 #include "runtime/ops/result.h"
+#include "runtime/ops/scan.h"
 #include "runtime/ops/shape.h"
 #include "runtime/tensor/error.h"
 
@@ -155,47 +157,22 @@ Tensor binary_cross_entropy(const Tensor& probabilities, const Tensor& target,
   return reduced(weighted(terms, weight), options);
 }
 
-namespace {
-
-void require_classes(const Tensor& targets, std::int64_t classes, const std::optional<std::int64_t>& ignored) {
-  const auto labels = targets.as<std::int64_t>();
-  for (std::size_t row = 0; row < labels.size(); ++row) {
-    if (labels[row] == ignored || (labels[row] >= 0 && labels[row] < classes)) continue;
-    throw UsageError("nll: the target of row " + std::to_string(row) + " is " + std::to_string(labels[row]) +
-                         ", outside [0, " + std::to_string(classes) + ")",
-                     "Check the labels of the data set, or name ignore_index.");
-  }
-}
-
-}  // namespace
-
 Tensor nll(const Tensor& input, const Tensor& targets, const NllOptions& options) {
   constexpr amp::Op kOp = amp::Op::kNll;
   const Tensor x = wide(kOp, input);
-  if (x.shape().rank() < 1 || targets.dtype() != DType::kInt64 || targets.numel() != x.shape().rows()) {
-    throw ShapeError("nll of " + describe(x) + " needs an int64 target a row, found " + describe(targets));
-  }
+  const ClassTargets of(kOp, x, x.dtype(), targets, {options.weight, options.sample_weight, options.ignore_index});
   const std::int64_t rows = x.shape().rows(), classes = x.shape().back();
-  if (targets.device() == kCpu) require_classes(targets, classes, options.ignore_index);
-  const Tensor weight = options.weight.defined() ? beside(kOp, x, options.weight) : new_full(x, {classes}, 1.0);
-  if (weight.numel() != classes) {
-    throw ShapeError("nll of " + describe(x) + " needs a weight a class, found " + describe(weight));
-  }
-  const Tensor labels = Tensor::empty({rows, 1}, x.dtype(), x.device());
-  kernels::backend(x.device()).cast(targets.reshaped({rows, 1}), labels);
-  const Tensor ignored =
-      eq(labels, static_cast<double>(options.ignore_index.value_or(std::numeric_limits<std::int64_t>::min())));
-  const Tensor one_a_class = arange(classes, {x.dtype(), x.device()}).reshaped({1, classes});
-  const Tensor is_target = eq(where(ignored, -1.0, labels), one_a_class);
-  const Tensor of_targets = sum_of_rows(where(is_target, reshape(weight, {1, classes}), 0.0));
-  const Tensor chosen = sum_of_rows(where(is_target, reshape(x, {rows, classes}), 0.0));
-  const Tensor no_class =
-      where(lt(labels, 0), 1.0, where(ge(labels, static_cast<double>(classes)), 1.0, zeros_like(labels)));
-  const Tensor checked = where(gt(no_class, 0), std::numeric_limits<double>::quiet_NaN(), neg(mul(chosen, of_targets)));
-  const Tensor terms = where(ignored, 0.0, checked);
-  if (options.reduction == Reduction::kMean && !(options.divisor > 0)) return div(sum(terms), sum(of_targets));
-  if (options.reduction == Reduction::kMean) return scale(sum(terms), 1.0 / options.divisor);
-  return options.reduction == Reduction::kSum ? sum(terms) : reshape(terms, targets.shape());
+  const Tensor chosen = gather(reshape(x, {rows, classes}), 1, of.targets.classes.reshaped({rows, 1}));
+  const Tensor weights = of.row_weights();
+  Tensor terms = neg(reshape(chosen, {rows}));
+  if (weights.defined()) terms = mul(terms, weights);
+  // A row that counts for nothing may hold what it likes.
+  if (of.targets.row_weights.defined()) terms = where(eq(of.targets.row_weights, 0), 0.0, terms);
+  if (options.reduction == Reduction::kNone) return reshape(terms, targets.shape());
+  const Tensor total = sum(terms);
+  if (options.reduction == Reduction::kSum) return total;
+  if (options.divisor > 0) return scale(total, 1.0 / options.divisor);
+  return weights.defined() ? div(total, sum(weights)) : scale(total, 1.0 / static_cast<double>(rows));
 }
 
 Tensor hinge_embedding(const Tensor& input, const Tensor& target, double margin, const LossReduction& reduction) {
@@ -273,6 +250,61 @@ Tensor poisson_nll(const Tensor& input, const Tensor& target, const PoissonNllOp
     terms = add(terms, where(gt(t, 1), stirling, 0.0));
   }
   return reduced(terms, options);
+}
+
+namespace {
+
+/// max(0, x), whose gradient at 0 is 0.
+Tensor positive_part(const Tensor& x) { return where(gt(x, 0), x, 0.0); }
+
+}  // namespace
+
+Tensor multi_margin(const Tensor& input, const Tensor& targets, const MultiMarginOptions& options) {
+  constexpr amp::Op kOp = amp::Op::kMultiMargin;
+  if (options.p != 1 && options.p != 2) {
+    throw UsageError("multi_margin: p must be 1 or 2, found " + std::to_string(options.p));
+  }
+  const Tensor x = wide(kOp, input);
+  const ClassTargets of(kOp, x, x.dtype(), targets, {options.weight, {}, {}});
+  const std::int64_t rows = x.shape().rows(), classes = x.shape().back();
+  const Tensor scores = reshape(x, {rows, classes});
+  const Tensor chosen = gather(scores, 1, of.targets.classes.reshaped({rows, 1}));
+  Tensor distances = positive_part(add(sub(scores, chosen), options.margin));
+  if (options.p == 2) distances = mul(distances, distances);
+  const Tensor others = sub(1, one_hot(of.targets.classes, classes, x.dtype()));
+  const Tensor sums = reshape(sum_of_rows(mul(distances, others)), {rows});
+  const Tensor terms = scale(weighted(sums, of.row_weights()), 1.0 / static_cast<double>(classes));
+  return reduced(reshape(terms, targets.shape()), options);
+}
+
+Tensor multilabel_margin(const Tensor& input, const Tensor& targets, const LossReduction& reduction) {
+  constexpr amp::Op kOp = amp::Op::kMultilabelMargin;
+  const Tensor x = wide(kOp, input);
+  if (x.shape().rank() < 1 || targets.dtype() != DType::kInt64 || targets.shape() != x.shape()) {
+    throw ShapeError("multilabel_margin of " + describe(x) + " needs int64 targets of its shape, found " +
+                     describe(targets));
+  }
+  const std::int64_t rows = x.shape().rows(), classes = x.shape().back();
+  if (targets.device() == kCpu) {
+    for (const std::int64_t target : targets.as<std::int64_t>()) {
+      if (target >= -1 && target < classes) continue;
+      throw UsageError("multilabel_margin: the target " + std::to_string(target) + " is outside [-1, " +
+                       std::to_string(classes) + ")");
+    }
+  }
+  const Tensor numbers = converted(targets.reshaped({rows, classes}), x.dtype());
+  // 1 as long as no -1 came.
+  const Tensor listed = cumprod(where(ge(numbers, 0), 1.0, zeros_like(numbers)), 1);
+  const Tensor labels = converted(where(gt(listed, 0), numbers, 0.0), DType::kInt64);
+  const Tensor others = where(gt(scatter_add(listed, 1, labels, classes), 0), 0.0, ones_like(numbers));
+  const Tensor scores = reshape(x, {rows, classes});
+  const Tensor chosen = reshape(gather(scores, 1, labels), {rows, classes, 1});
+  const Tensor distances = positive_part(add(sub(reshape(scores, {rows, 1, classes}), chosen), 1));
+  const Tensor counted = mul(reshape(listed, {rows, classes, 1}), reshape(others, {rows, 1, classes}));
+  const Tensor sums = reshape(sum_of_rows(reshape(mul(distances, counted), {rows, classes * classes})), {rows});
+  const auto extents = x.shape().extents();
+  const Tensor terms = scale(sums, 1.0 / static_cast<double>(classes));
+  return reduced(reshape(terms, Shape(extents.first(extents.size() - 1))), reduction);
 }
 
 Tensor dice(const Tensor& probabilities, const Tensor& target, double smooth, const LossReduction& reduction) {

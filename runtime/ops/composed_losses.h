@@ -44,12 +44,13 @@ Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor& target,
 Tensor binary_cross_entropy(const Tensor& p, const Tensor& target, const BinaryCrossEntropyOptions& options = {});
 
 struct NllOptions : LossReduction {
-  Tensor weight = {};                        ///< of each class, [classes]; may be undefined
-  std::optional<std::int64_t> ignore_index;  ///< a target that counts for nothing
+  Tensor weight = {};                             ///< of each class, [classes]; may be undefined
+  std::optional<std::int64_t> ignore_index = {};  ///< a target that counts for nothing
+  Tensor sample_weight = {};                      ///< of each target, of its shape; may be undefined
 };
 /// -weight[t] x[t], x [..., classes] log-probabilities, targets int64 [...]. The mean divides by the sum of the
-/// targets' weights unless there is a divisor. With log_softmax(x) it is a cross entropy with class weights. A target
-/// outside [0, classes) throws UsageError on the CPU and makes the loss NaN on a GPU.
+/// targets' weights (class_targets.h) unless there is a divisor. A target outside [0, classes) throws UsageError on the
+/// CPU and makes the loss NaN on a GPU. Weights have no gradient.
 Tensor nll(const Tensor& x, const Tensor& targets, const NllOptions& options = {});
 
 /// x where target is 1, max(0, margin - x) where it is -1.
@@ -81,6 +82,18 @@ struct PoissonNllOptions : LossReduction {
 };
 /// e^x - target x, or x - target log(x + eps).
 Tensor poisson_nll(const Tensor& x, const Tensor& target, const PoissonNllOptions& options = {});
+
+struct MultiMarginOptions : LossReduction {
+  int p = 1;  ///< 1 or 2
+  double margin = 1.0;
+  Tensor weight = {};  ///< of each class, [classes]; may be undefined. The mean divides by the number of samples
+};
+/// sum over c but the target of max(0, margin - x[t] + x[c])^p weight[t] / classes; x [..., classes], targets int64
+/// [...]. A target outside [0, classes) is answered as by nll.
+Tensor multi_margin(const Tensor& x, const Tensor& targets, const MultiMarginOptions& options = {});
+/// sum over the targets t and the classes c that are none of max(0, 1 - x[t] + x[c]) / classes; x [..., classes],
+/// targets int64 of x's shape: classes, up to the first -1 of a row. Takes memory for classes^2 numbers a row.
+Tensor multilabel_margin(const Tensor& x, const Tensor& targets, const LossReduction& reduction = {});
 
 /// 1 - (2 sum p t + smooth) / (sum p + sum t + smooth), sums over a sample of p and t [N, ...]: a term a sample.
 /// PyTorch has none.

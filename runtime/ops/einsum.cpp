@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 
+#include "runtime/autograd/cast.h"
 #include "runtime/ops/linear.h"
 #include "runtime/ops/movement.h"
 #include "runtime/ops/products.h"
@@ -19,8 +20,10 @@ namespace lockstep::ops {
 
 namespace {
 
-/// A name for each dimension.
+/// A name for each dimension: a letter, or a number from 1 on for those of an ellipsis, the last of which is 1.
 using Labels = std::string;
+/// Stands for all dimensions of an ellipsis as long as nobody knows how many there are.
+constexpr char kEllipsis = '.';
 
 bool has(const Labels& labels, char label) { return labels.find(label) != Labels::npos; }
 
@@ -28,6 +31,49 @@ bool has(const Labels& labels, char label) { return labels.find(label) != Labels
 struct Labelled {
   Tensor x;
   Labels labels;
+
+  /// Leaves the diagonal of dimensions that share a label.
+  void take_diagonals() {
+    for (std::size_t d = 0; d < labels.size();) {
+      const std::size_t again = labels.find(labels[d], d + 1);
+      if (again == Labels::npos) {
+        ++d;
+        continue;
+      }
+      std::vector<int> order{static_cast<int>(d), static_cast<int>(again)};
+      Labels left{labels[d]};
+      std::vector<std::int64_t> extents{x.size(order[0])};
+      for (std::size_t other = 0; other < labels.size(); ++other) {
+        if (other == d || other == again) continue;
+        order.push_back(static_cast<int>(other));
+        left += labels[other];
+        extents.push_back(x.size(static_cast<int>(other)));
+      }
+      const std::int64_t n = extents[0];
+      extents[0] = n * n;
+      x = slice(reshape(permute(x, order), Shape(extents)), 0, 0, n * n, n + 1);
+      labels = left;
+      d = 0;
+    }
+  }
+
+  /// Without the dimensions of extent 1 whose label has another extent: multiplying broadcasts them.
+  void drop_broadcast(const std::map<char, std::int64_t>& extents) {
+    Labels left;
+    std::vector<std::int64_t> shape;
+    for (std::size_t d = 0; d < labels.size(); ++d) {
+      const std::int64_t extent = x.size(static_cast<int>(d));
+      if (extent != extents.at(labels[d])) continue;
+      left += labels[d];
+      shape.push_back(extent);
+    }
+    if (left != labels) x = reshape(x, Shape(shape));
+    labels = left;
+  }
+
+  bool has_lone(const Labels& other, const Labels& result) const {
+    return std::ranges::any_of(labels, [&](char label) { return !has(other, label) && !has(result, label); });
+  }
 
   /// Sums over the labels that neither of two others has.
   void sum_lone(const Labels& other, const Labels& result) {
@@ -62,6 +108,11 @@ std::int64_t product_of(const Extents& extents, const Labels& labels) {
 }
 
 Tensor contract(Labelled a, Labelled b, const Labels& result) {
+  const DType dtype = a.x.dtype();
+  if (a.has_lone(b.labels, result) || b.has_lone(a.labels, result)) {
+    // What is summed before the product is not rounded in between.
+    for (Labelled* operand : {&a, &b}) operand->x = autograd::cast(operand->x, wide_of(dtype));
+  }
   const Labels labels_of_a = a.labels;
   a.sum_lone(b.labels, result);
   b.sum_lone(labels_of_a, result);
@@ -85,15 +136,34 @@ Tensor contract(Labelled a, Labelled b, const Labels& result) {
   const Labels order = batch + of_a + of_b;
   std::vector<std::int64_t> shape;
   for (const char label : order) shape.push_back(extents.at(label));
-  return Labelled{reshape(product, Shape(shape)), order}.ordered(result);
+  return autograd::cast(Labelled{reshape(product, Shape(shape)), order}.ordered(result), dtype);
 }
 
 struct Equation {
   Labels a, b, result;
+  bool names_result = true;  ///< otherwise the result has what occurs once
 };
 
 [[noreturn]] void refuse(std::string_view equation, const std::string& why) {
   throw UsageError(fmt::format("einsum \"{}\": {}", equation, why));
+}
+
+/// The letters of one operand or of the result, with kEllipsis for "...".
+Labels labels_of(std::string_view equation, std::string_view text) {
+  Labels labels;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char label = text[i];
+    if (text.substr(i, 3) == "...") {
+      if (has(labels, kEllipsis)) refuse(equation, fmt::format("two ellipses in \"{}\"", text));
+      labels += kEllipsis;
+      i += 2;
+    } else if ((label >= 'a' && label <= 'z') || (label >= 'A' && label <= 'Z')) {
+      labels += label;
+    } else {
+      refuse(equation, fmt::format("'{}' is no label; labels are letters", label));
+    }
+  }
+  return labels;
 }
 
 Equation parsed(std::string_view equation) {
@@ -101,34 +171,19 @@ Equation parsed(std::string_view equation) {
   for (const char c : equation) {
     if (c != ' ') text += c;
   }
-  if (text.find("...") != std::string::npos) refuse(equation, "an ellipsis is not built; name every dimension");
   const std::size_t arrow = text.find("->");
   const std::string operands = text.substr(0, arrow);
   const std::size_t comma = operands.find(',');
   if (comma == std::string::npos || operands.find(',', comma + 1) != std::string::npos) {
     refuse(equation, "expected two operands");
   }
-  Equation result{operands.substr(0, comma), operands.substr(comma + 1), {}};
-  for (const Labels& labels : {result.a, result.b}) {
-    for (const char label : labels) {
-      if (!((label >= 'a' && label <= 'z') || (label >= 'A' && label <= 'Z'))) {
-        refuse(equation, fmt::format("'{}' is no label; labels are letters", label));
-      }
-      if (std::ranges::count(labels, label) > 1) {
-        refuse(equation, fmt::format("label '{}' twice in one operand is not built", label));
-      }
-    }
-  }
-  if (arrow == std::string::npos) {
-    for (const char label : result.a + result.b) {
-      if (has(result.a, label) != has(result.b, label)) result.result += label;
-    }
-    std::ranges::sort(result.result);
-    return result;
-  }
-  result.result = text.substr(arrow + 2);
+  Equation result{labels_of(equation, std::string_view(operands).substr(0, comma)),
+                  labels_of(equation, std::string_view(operands).substr(comma + 1)),
+                  {},
+                  arrow != std::string::npos};
+  if (result.names_result) result.result = labels_of(equation, std::string_view(text).substr(arrow + 2));
   for (const char label : result.result) {
-    if (!has(result.a, label) && !has(result.b, label)) {
+    if (label != kEllipsis && !has(result.a, label) && !has(result.b, label)) {
       refuse(equation, fmt::format("no operand has the result's label '{}'", label));
     }
     if (std::ranges::count(result.result, label) > 1) {
@@ -138,27 +193,71 @@ Equation parsed(std::string_view equation) {
   return result;
 }
 
+/// How many dimensions of x an ellipsis stands for; 0 where there is none.
+std::size_t of_ellipsis(std::string_view equation, const Labels& labels, const Tensor& x) {
+  const auto rank = static_cast<std::size_t>(x.shape().rank());
+  const bool some = has(labels, kEllipsis);
+  const std::size_t named = labels.size() - (some ? 1 : 0);
+  if (some ? rank < named : rank != named) {
+    refuse(equation, fmt::format("its {} labels{} do not name the dimensions of {}", named,
+                                 some ? " and an ellipsis" : "", describe(x)));
+  }
+  return rank - named;
+}
+
+/// With a name for each of `dims` dimensions of the ellipsis, so that the last ones of all operands meet.
+Labels expanded(Labels labels, std::size_t dims) {
+  const std::size_t at = labels.find(kEllipsis);
+  if (at == Labels::npos) return labels;
+  Labels names;
+  for (std::size_t d = dims; d > 0; --d) names += static_cast<char>(d);
+  return labels.replace(at, 1, names);
+}
+
 }  // namespace
 
 Tensor einsum(std::string_view equation, const Tensor& first, const Tensor& second) {
-  const Tensor a = amp::autocast(amp::Op::kEinsum, first);
-  const Tensor b = amp::autocast(amp::Op::kEinsum, second);
-  const Equation labels = parsed(equation);
-  Extents extents;
-  for (const auto& [x, names] : {std::pair{&a, &labels.a}, std::pair{&b, &labels.b}}) {
-    if (static_cast<int>(names->size()) != x->shape().rank()) {
-      refuse(equation, fmt::format("\"{}\" does not name the dimensions of {}", *names, describe(*x)));
+  const Equation given = parsed(equation);
+  Labelled a{amp::autocast(amp::Op::kEinsum, first), {}}, b{amp::autocast(amp::Op::kEinsum, second), {}};
+  const std::size_t dims_of_a = of_ellipsis(equation, given.a, a.x), dims_of_b = of_ellipsis(equation, given.b, b.x);
+  a.labels = expanded(given.a, dims_of_a);
+  b.labels = expanded(given.b, dims_of_b);
+  const Labels ellipsis = expanded({kEllipsis}, std::max(dims_of_a, dims_of_b));
+  Labels result = ellipsis;
+  if (given.names_result) {
+    result = expanded(given.result, ellipsis.size());
+  } else {
+    Labels once;
+    for (const char label : given.a + given.b) {
+      if (label != kEllipsis && std::ranges::count(given.a + given.b, label) == 1) once += label;
     }
-    for (std::size_t d = 0; d < names->size(); ++d) {
-      const std::int64_t extent = x->size(static_cast<int>(d));
-      if (const auto [known, is_new] = extents.emplace((*names)[d], extent); !is_new && known->second != extent) {
-        throw ShapeError(fmt::format("einsum \"{}\" of {} and {}: label '{}' has the extents {} and {}", equation,
-                                     describe(a), describe(b), (*names)[d], known->second, extent));
+    std::ranges::sort(once);
+    result += once;
+  }
+  Extents extents;
+  for (const Labelled* operand : {&a, &b}) {
+    Extents own;
+    for (std::size_t d = 0; d < operand->labels.size(); ++d) {
+      const char label = operand->labels[d];
+      const std::int64_t extent = operand->x.size(static_cast<int>(d));
+      // A diagonal has one extent; between operands, 1 is broadcast.
+      const auto [of_label, is_new] = own.emplace(label, extent);
+      const auto [known, is_first] = extents.emplace(label, extent);
+      if (of_label->second != extent || (known->second != extent && known->second != 1 && extent != 1)) {
+        throw ShapeError(fmt::format(
+            "einsum \"{}\" of {} and {}: {} has the extents {} and {}", equation, describe(a.x), describe(b.x),
+            has(ellipsis, label) ? std::string("a dimension of the ellipsis") : fmt::format("label '{}'", label),
+            of_label->second != extent ? of_label->second : known->second, extent));
       }
+      if (known->second == 1) known->second = extent;
     }
   }
   const WithoutAutocast as_they_are;
-  return contract({a, labels.a}, {b, labels.b}, labels.result);
+  for (Labelled* operand : {&a, &b}) {
+    operand->take_diagonals();
+    operand->drop_broadcast(extents);
+  }
+  return contract(a, b, result);
 }
 
 Tensor tensordot(const Tensor& first, const Tensor& second, const Dims& dims_of_a, const Dims& dims_of_b) {

@@ -8,6 +8,8 @@
 #include "runtime/autograd/node.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/ops/both_backwards.h"
+#include "runtime/ops/class_targets.h"
+#include "runtime/ops/indexing.h"
 #include "runtime/ops/operators.h"
 #include "runtime/ops/reduce.h"
 #include "runtime/ops/result.h"
@@ -31,9 +33,33 @@ double weight_of(const LossOptions& options, std::int64_t samples, double elemen
 /// What a cross entropy is of, beside the logits.
 struct Targets {
   SavedTensor classes;  ///< [rows]
+  SavedTensor class_weights;
+  SavedTensor row_weights;
   double smoothing;
   double weight;
+
+  Targets(const kernels::CrossEntropyTargets& targets, double weight_in)
+      : classes(targets.classes),
+        class_weights(targets.class_weights),
+        row_weights(targets.row_weights),
+        smoothing(targets.label_smoothing),
+        weight(weight_in) {}
+
+  kernels::CrossEntropyTargets take(std::string_view operation) const {
+    return {classes.take(operation), smoothing, class_weights.take(operation), row_weights.take(operation)};
+  }
 };
+
+/// What the softmax of each row [rows, 1] is multiplied by in the gradient; undefined where that is 1.
+Tensor shares_of_rows(const kernels::CrossEntropyTargets& targets) {
+  const Shape column{targets.classes.numel(), 1};
+  const Tensor rows = targets.row_weights.defined() ? targets.row_weights.reshaped(column) : Tensor();
+  if (!targets.class_weights.defined()) return rows;
+  const double classes = static_cast<double>(targets.class_weights.numel());
+  const Tensor of_targets = index_select(targets.class_weights, 0, targets.classes) * (1 - targets.label_smoothing);
+  const Tensor shares = reshape(of_targets + sum(targets.class_weights) * (targets.label_smoothing / classes), column);
+  return rows.defined() ? shares * rows : shares;
+}
 
 /// dloss * weight * (softmax(x) - smoothed targets) of x [rows, classes]: the gradient of cross_entropy, an operation
 /// of its own. log_sum_exp [rows] is that of x.
@@ -43,16 +69,16 @@ Tensor cross_entropy_gradient(const Tensor& input, const Targets& targets, const
   const Tensor x = amp::autocast(op, input);
   const Tensor dx = empty_like(x);
   kernels::backend(x.device())
-      .cross_entropy_backward(x, targets.classes.take(name_of(op)), targets.smoothing, targets.weight, log_sum_exp,
-                              dloss, dx);
+      .cross_entropy_backward(x, targets.take(name_of(op)), targets.weight, log_sum_exp, dloss, dx);
   autograd::record(
       dx, name_of(op), {x, dloss},
       {.recorded = [targets, x = SavedTensor::in_graph(x), log_sum_exp, dloss = SavedTensor::in_graph(dloss)](
                        const Tensor& grad, const BackwardContext& context) {
         std::vector<Tensor> grads(2);
         if (context.needs(0)) {
+          const Tensor shares = shares_of_rows(targets.take(name_of(op)));
           const Tensor slope = softmax_gradient(softmax(widened(context.saved(x))), widened(grad));
-          grads[0] = slope * (context.saved(dloss) * targets.weight);
+          grads[0] = (shares.defined() ? slope * shares : slope) * (context.saved(dloss) * targets.weight);
         }
         if (context.needs(1)) {
           const Tensor one = empty_like(dloss.peek());
@@ -66,6 +92,8 @@ Tensor cross_entropy_gradient(const Tensor& input, const Targets& targets, const
 }
 
 struct CrossEntropy {
+  static constexpr std::string_view kName = "cross_entropy";
+
   SavedTensor logits;
   Targets targets;
   Tensor log_sum_exp;
@@ -75,13 +103,13 @@ struct CrossEntropy {
   std::vector<Tensor> fused(const Tensor& dloss, const BackwardContext& context) const {
     const Tensor dx = empty_like(logits.peek());
     kernels::backend(dx.device())
-        .cross_entropy_backward(context.saved(logits).reshaped(rows()), context.saved(targets.classes),
-                                targets.smoothing, targets.weight, log_sum_exp, dloss, dx.reshaped(rows()));
+        .cross_entropy_backward(context.saved(logits).reshaped(rows()), targets.take(kName), targets.weight,
+                                log_sum_exp, dloss, dx.reshaped(rows()));
     return {dx};
   }
 
   std::vector<Tensor> recorded(const Tensor& dloss, const BackwardContext& context) const {
-    context.saved(targets.classes);  // for the error that names the operation
+    targets.take(kName);  // for the error that names the operation
     const Tensor x = reshape(context.saved(logits), rows());
     return {reshape(cross_entropy_gradient(x, targets, log_sum_exp, dloss), logits.peek().shape())};
   }
@@ -116,25 +144,25 @@ Tensor cross_entropy(const Tensor& input, const Tensor& targets, const LossOptio
   // The kernel reads 16-bit logits exactly and computes in float32: a cast to that would be a copy for nothing.
   const bool kernel_widens = amp::dtype_for(amp::Op::kCrossEntropy, input) == DType::kFloat32;
   const Tensor logits = kernel_widens ? input : amp::autocast(amp::Op::kCrossEntropy, input);
+  ClassTargets of(amp::Op::kCrossEntropy, logits, wide_of(logits.dtype()), targets,
+                  {options.weight, options.sample_weight, options.ignore_index});
+  of.targets.label_smoothing = options.label_smoothing;
   const std::int64_t rows = logits.shape().rows();
-  const double weight = weight_of(options, rows, 1.0);
+  const bool divides_by_weights = of.targets.weighted() && !(options.divisor > 0);
+  const double weight = divides_by_weights ? 1.0 : weight_of(options, rows, 1.0);
   const Tensor x = logits.detach().reshaped({rows, logits.shape().back()});
-  if (targets.numel() != rows) {
-    throw ShapeError("cross_entropy of " + describe(logits) + " needs " + std::to_string(rows) + " targets, not " +
-                     describe(targets));
-  }
-  const Tensor classes = targets.reshaped({rows});
   const Tensor loss = Tensor::empty({}, wide_of(x.dtype()), x.device());
   const Tensor log_sum_exp = Tensor::empty({rows}, wide_of(x.dtype()), x.device());
-  const double smoothing = options.label_smoothing;
-  kernels::backend(x.device()).cross_entropy(x, classes, smoothing, weight, loss, log_sum_exp);
-  autograd::record(
-      loss, name_of(amp::Op::kCrossEntropy), {logits},
-      both_of(CrossEntropy{SavedTensor::in_graph(logits), {SavedTensor(classes), smoothing, weight}, log_sum_exp}));
-  return loss;
+  kernels::backend(x.device()).cross_entropy(x, of.targets, weight, loss, log_sum_exp);
+  autograd::record(loss, name_of(amp::Op::kCrossEntropy), {logits},
+                   both_of(CrossEntropy{SavedTensor::in_graph(logits), Targets(of.targets, weight), log_sum_exp}));
+  return divides_by_weights ? loss / sum(of.row_weights()) : loss;
 }
 
 Tensor mse(const Tensor& input, const Tensor& target_in, const LossOptions& options) {
+  if (options.weight.defined() || options.sample_weight.defined() || options.ignore_index) {
+    throw UsageError("mse: class weights, sample weights and an ignored class are cross_entropy's");
+  }
   // Differences of 16-bit values need more than their precision: float32 even outside autocast.
   const Tensor x = widened(amp::autocast(amp::Op::kMse, input));
   const Tensor target = autograd::cast(amp::autocast(amp::Op::kMse, target_in), x.dtype());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "runtime/tensor/tensor.h"
 
@@ -12,10 +13,17 @@ struct LossOptions {
   /// What the sum over samples is divided by; 0: the number of samples here (the mean), or 1 where there are none. A
   /// rank's share of a global batch divides by the global count, so that the ranks' losses add up to the batch's.
   double divisor = 0.0;
+  // What each target counts, cross_entropy only: class_targets.h. The mean divides by the sum of the targets' weights
+  // unless there is a divisor.
+  Tensor weight = {};                             ///< of each class, [classes]; may be undefined
+  Tensor sample_weight = {};                      ///< of each target, of its shape; may be undefined
+  std::optional<std::int64_t> ignore_index = {};  ///< a target that counts for nothing
 };
 
 /// logits [..., classes], targets int64 class indices [...] -> float32 scalar. Logits may be 16-bit: they are read
-/// exactly and computed in float32, as autocast's float32 policy asks, without a copy.
+/// exactly and computed in float32, as autocast's float32 policy asks, without a copy. A target t of weight w[t] v adds
+/// v (-(1 - s) w[t] log p[t] - s / classes sum_c w[c] log p[c]), s = label_smoothing, as PyTorch's does. A target
+/// outside [0, classes) throws UsageError on the CPU and makes the loss NaN on a GPU. Weights have no gradient.
 Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const LossOptions& options = {});
 /// Mean of (x - target)^2 over all elements; x [N, ...] and target of the same shape -> float32 scalar. `divisor`
 /// counts samples: the sum is divided by divisor times the elements of a sample.

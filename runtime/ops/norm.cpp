@@ -13,6 +13,7 @@
 #include "runtime/ops/dim_sums.h"
 #include "runtime/ops/elementwise.h"
 #include "runtime/ops/factories.h"
+#include "runtime/ops/promoted.h"
 #include "runtime/ops/reduce.h"
 #include "runtime/ops/shape.h"
 #include "runtime/ops/without_autocast.h"
@@ -105,6 +106,13 @@ Tensor vector_norm(const Tensor& input, double order, const Dims& dims, const No
   const WithoutAutocast as_it_is;
   return reshape(vector_norm_of(amp::Op::kVectorNorm, measured, order, set, dims),
                  reduced_shape(shape, set, options.keepdim));
+}
+
+Tensor dist(const Tensor& first, const Tensor& second, double order) {
+  const auto [a, b] = Operands(amp::Op::kDist, first, second);
+  const WithoutAutocast as_they_are;
+  const DType wide = wide_of(a.dtype());
+  return autograd::cast(vector_norm(sub(autograd::cast(a, wide), autograd::cast(b, wide)), order), a.dtype());
 }
 
 Tensor matrix_norm(const Tensor& input, MatrixNorm norm, const NormOptions& options) {

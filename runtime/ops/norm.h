@@ -23,6 +23,9 @@ struct NormOptions {
 /// is 0.
 Tensor vector_norm(const Tensor& x, double order = 2, const Dims& dims = {}, const NormOptions& options = {});
 
+/// vector_norm(a - b, order) of all elements, a scalar; broadcast.
+Tensor dist(const Tensor& a, const Tensor& b, double order = 2);
+
 /// The norm of 2, the largest singular value, and the nuclear norm need a decomposition that is not built.
 enum class MatrixNorm : std::uint8_t {
   kFrobenius,  ///< the root of the sum of squares

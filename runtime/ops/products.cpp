@@ -6,6 +6,9 @@
 #include <limits>
 
 #include "runtime/autograd/cast.h"
+#include "runtime/autograd/node.h"
+#include "runtime/kernels/backend.h"
+#include "runtime/ops/both_backwards.h"
 #include "runtime/ops/broadcast.h"
 #include "runtime/ops/elementwise.h"
 #include "runtime/ops/linear.h"
@@ -17,6 +20,9 @@
 #include "runtime/tensor/error.h"
 
 namespace lockstep::ops {
+
+using autograd::BackwardContext;
+using autograd::SavedTensor;
 
 namespace {
 
@@ -41,15 +47,69 @@ Tensor column(const Tensor& v) { return reshape(v, {v.numel(), 1}); }
 
 Tensor times_column(const Tensor& a, const Tensor& v) { return reshape(matmul(a, column(v)), {a.size(0)}); }
 
-Tensor combined(amp::Op op, const Tensor& input_in, const Tensor& product, const AddOptions& options) {
-  const Tensor scaled = options.alpha == 1 ? product : scale(product, options.alpha);
-  if (options.beta == 0) return scaled;
-  const Tensor input = amp::autocast(op, input_in);
-  if (input.dtype() != product.dtype()) {
-    throw ShapeError(
-        fmt::format("{} of {} and a product {}: they need one dtype", name_of(op), describe(input), describe(product)));
+/// alpha a b of matrices or batches of them, float32 for 16-bit operands: neither it nor its gradients are rounded
+/// before the factor.
+Tensor wide_product(const Tensor& a, const Tensor& b, double alpha);
+
+/// What the backward pass of wide_product keeps.
+struct WideProduct {
+  SavedTensor a;
+  SavedTensor b;
+  double alpha;
+
+  std::vector<Tensor> fused(const Tensor& dy, const BackwardContext& context) const {
+    std::vector<Tensor> grads(2);
+    const kernels::Backend& backend = kernels::backend(dy.device());
+    Tensor slope = dy;
+    if (dy.dtype() != a.peek().dtype()) {  // it comes from a 16-bit sum, whose dtype holds it exactly
+      slope = Tensor::empty(dy.shape(), a.peek().dtype(), dy.device());
+      backend.cast(dy, slope);
+    }
+    const auto gradient = [&](const Tensor& of, const Tensor& left, bool transpose_left, const Tensor& right,
+                              bool transpose_right) {
+      const Tensor wide = Tensor::empty(of.shape(), wide_of(of.dtype()), of.device());
+      backend.matmul(left, transpose_left, right, transpose_right, {}, false, wide);
+      if (alpha != 1) backend.scale(wide, alpha, nullptr, wide);
+      return wide;
+    };
+    if (context.needs(0)) grads[0] = gradient(a.peek(), slope, false, context.saved(b), true);
+    if (context.needs(1)) grads[1] = gradient(b.peek(), context.saved(a), true, slope, false);
+    return grads;
   }
-  return add(expand(options.beta == 1 ? input : scale(input, options.beta), product.shape()), scaled);
+
+  std::vector<Tensor> recorded(const Tensor& dy, const BackwardContext& context) const {
+    std::vector<Tensor> grads(2);
+    const auto gradient = [&](const Tensor& product) { return alpha == 1 ? product : scale(product, alpha); };
+    const DType wide = wide_of(a.peek().dtype());
+    if (context.needs(0)) grads[0] = gradient(matmul(dy, false, autograd::cast(context.saved(b), wide), true));
+    if (context.needs(1)) grads[1] = gradient(matmul(autograd::cast(context.saved(a), wide), true, dy, false));
+    return grads;
+  }
+};
+
+Tensor wide_product(const Tensor& a, const Tensor& b, double alpha) {
+  const int rank = a.shape().rank();
+  if (b.shape().rank() != rank || a.size(-1) != b.size(-2) || (rank == 3 && a.size(0) != b.size(0))) {
+    throw ShapeError("a product of " + describe(a) + " and " + describe(b));
+  }
+  const Tensor y = Tensor::empty(a.shape().with(-1, b.size(-1)), wide_of(a.dtype()), a.device());
+  const kernels::Backend& backend = kernels::backend(a.device());
+  backend.matmul(a, false, b, false, {}, false, y);
+  if (alpha != 1) backend.scale(y, alpha, nullptr, y);
+  autograd::record(y, name_of(amp::Op::kMatmul), {a, b},
+                   both_of(WideProduct{SavedTensor::in_graph(a), SavedTensor::in_graph(b), alpha}));
+  return y;
+}
+
+/// The wide product plus beta times the input, rounded to the operands' dtype.
+Tensor sum_of(amp::Op op, const Tensor& input, const Tensor& product, DType dtype, double beta) {
+  if (beta == 0) return autograd::cast(product, dtype);
+  if (input.dtype() != dtype) {
+    throw ShapeError(fmt::format("{} of {} and a product of {}: they need one dtype", name_of(op), describe(input),
+                                 lockstep::name_of(dtype)));
+  }
+  const Tensor summand = autograd::cast(input, product.dtype());
+  return autograd::cast(add(expand(beta == 1 ? summand : scale(summand, beta), product.shape()), product), dtype);
 }
 
 }  // namespace
@@ -72,12 +132,41 @@ Tensor mv(const Tensor& first, const Tensor& second) {
   return times_column(a, v);
 }
 
-Tensor dot(const Tensor& first, const Tensor& second) {
-  const auto [a, b] = Operands(amp::Op::kDot, first, second);
-  require_rank(amp::Op::kDot, a, 1);
-  require_rank(amp::Op::kDot, b, 1);
+namespace {
+
+Tensor dot(amp::Op op, const Tensor& first, const Tensor& second) {
+  const auto [a, b] = Operands(op, first, second);
+  require_rank(op, a, 1);
+  require_rank(op, b, 1);
   const WithoutAutocast as_they_are;
   return reshape(matmul(reshape(a, {1, a.numel()}), column(b)), {});
+}
+
+}  // namespace
+
+Tensor dot(const Tensor& a, const Tensor& b) { return dot(amp::Op::kDot, a, b); }
+Tensor vdot(const Tensor& a, const Tensor& b) { return dot(amp::Op::kVdot, a, b); }
+
+Tensor bilinear(const Tensor& first, const Tensor& second, const Tensor& weight_in, const Tensor& bias_in) {
+  constexpr amp::Op kOp = amp::Op::kBilinear;
+  const auto [a, b] = Operands(kOp, first, second);
+  const auto [with_weight, weight] = Operands(kOp, a, weight_in);
+  const DType dtype = weight.dtype();
+  const bool fits = a.shape().rank() >= 1 && b.shape().rank() == a.shape().rank() && weight.shape().rank() == 3 &&
+                    a.size(-1) == weight.size(1) && b.size(-1) == weight.size(2) &&
+                    b.shape().with(-1, 1) == a.shape().with(-1, 1);
+  if (!fits || (bias_in.defined() && bias_in.numel() != weight.size(0))) {
+    throw ShapeError("bilinear of " + describe(first) + " and " + describe(second) + " with a weight " +
+                     describe(weight_in) + (bias_in.defined() ? " and a bias " + describe(bias_in) : ""));
+  }
+  const WithoutAutocast as_they_are;
+  const DType wide = wide_of(dtype);
+  const std::int64_t rows = a.shape().rows();
+  const auto as_rows = [&](const Tensor& x) { return reshape(autograd::cast(x, wide), {rows, x.size(-1)}); };
+  const Tensor of_a = einsum("ni,oij->noj", as_rows(a), autograd::cast(weight, wide));
+  Tensor y = reshape(einsum("noj,nj->no", of_a, as_rows(b)), a.shape().with(-1, weight.size(0)));
+  if (bias_in.defined()) y = add(y, autograd::cast(bias_in, wide));
+  return autograd::cast(y, dtype);
 }
 
 Tensor vecdot(const Tensor& first, const Tensor& second, int dim) {
@@ -94,21 +183,25 @@ Tensor addmm(const Tensor& input, const Tensor& first, const Tensor& second, con
   const auto [a, b] = Factors(amp::Op::kAddmm, first, 2, second, 2);
   const Tensor summand = amp::autocast(amp::Op::kAddmm, input);
   const WithoutAutocast as_they_are;
-  return combined(amp::Op::kAddmm, summand, matmul(a, b), options);
+  return sum_of(amp::Op::kAddmm, summand, wide_product(a, b, options.alpha), a.dtype(), options.beta);
 }
 
 Tensor addmv(const Tensor& input, const Tensor& first, const Tensor& second, const AddOptions& options) {
   const auto [a, v] = Factors(amp::Op::kAddmv, first, 2, second, 1);
   const Tensor summand = amp::autocast(amp::Op::kAddmv, input);
   const WithoutAutocast as_they_are;
-  return combined(amp::Op::kAddmv, summand, times_column(a, v), options);
+  const Tensor product = reshape(wide_product(a, column(v), options.alpha), {a.size(0)});
+  return sum_of(amp::Op::kAddmv, summand, product, a.dtype(), options.beta);
 }
 
 Tensor addr(const Tensor& input, const Tensor& first, const Tensor& second, const AddOptions& options) {
   const auto [u, v] = Factors(amp::Op::kAddr, first, 1, second, 1);
   const Tensor summand = amp::autocast(amp::Op::kAddr, input);
   const WithoutAutocast as_they_are;
-  return combined(amp::Op::kAddr, summand, mul(column(u), reshape(v, {1, v.numel()})), options);
+  const DType wide = wide_of(u.dtype());
+  const Tensor product = mul(autograd::cast(column(u), wide), autograd::cast(reshape(v, {1, v.numel()}), wide));
+  const Tensor scaled = options.alpha == 1 ? product : scale(product, options.alpha);
+  return sum_of(amp::Op::kAddr, summand, scaled, u.dtype(), options.beta);
 }
 
 Tensor addbmm(const Tensor& input, const Tensor& first, const Tensor& second, const AddOptions& options) {
@@ -120,15 +213,16 @@ Tensor addbmm(const Tensor& input, const Tensor& first, const Tensor& second, co
   const WithoutAutocast as_they_are;
   // The batch is a part of what is summed over.
   const std::int64_t inner = a.size(0) * a.size(2);
-  const Tensor wide = reshape(permute(a, {1, 0, 2}), {a.size(1), inner});
-  return combined(amp::Op::kAddbmm, summand, matmul(wide, reshape(b, {inner, b.size(2)})), options);
+  const Tensor side_by_side = reshape(permute(a, {1, 0, 2}), {a.size(1), inner});
+  const Tensor product = wide_product(side_by_side, reshape(b, {inner, b.size(2)}), options.alpha);
+  return sum_of(amp::Op::kAddbmm, summand, product, a.dtype(), options.beta);
 }
 
 Tensor baddbmm(const Tensor& input, const Tensor& first, const Tensor& second, const AddOptions& options) {
   const auto [a, b] = Factors(amp::Op::kBaddbmm, first, 3, second, 3);
   const Tensor summand = amp::autocast(amp::Op::kBaddbmm, input);
   const WithoutAutocast as_they_are;
-  return combined(amp::Op::kBaddbmm, summand, matmul(a, b), options);
+  return sum_of(amp::Op::kBaddbmm, summand, wide_product(a, b, options.alpha), a.dtype(), options.beta);
 }
 
 namespace {

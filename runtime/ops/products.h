@@ -18,10 +18,15 @@ Tensor bmm(const Tensor& a, const Tensor& b);
 Tensor mv(const Tensor& a, const Tensor& v);
 /// The scalar product of a [K] and b [K], a scalar.
 Tensor dot(const Tensor& a, const Tensor& b);
+/// The same: numbers are real.
+Tensor vdot(const Tensor& a, const Tensor& b);
+/// y[..., o] = sum_ij a[..., i] weight[o, i, j] b[..., j] + bias[o]; the bias may be undefined.
+Tensor bilinear(const Tensor& a, const Tensor& b, const Tensor& weight, const Tensor& bias = {});
 /// The sums of a * b, broadcast, over a dimension.
 Tensor vecdot(const Tensor& a, const Tensor& b, int dim = -1);
 
-/// What the add... operations multiply their summands with. A beta of 0 leaves the input out, NaN included.
+/// What the add... operations multiply their summands with. A beta of 0 leaves the input out, NaN included. Sums of
+/// 16-bit operands are float32 and rounded once.
 struct AddOptions {
   double beta = 1;   ///< the input
   double alpha = 1;  ///< the product
@@ -42,9 +47,11 @@ Tensor baddbmm(const Tensor& input, const Tensor& a, const Tensor& b, const AddO
 /// Algorithms, matrix-chain multiplication.)
 Tensor chain_matmul(const std::vector<Tensor>& matrices);
 
-/// Sums of products by labels, as "bij,bjk->bik": a letter names a dimension of a and b; those that the result does not
-/// name are summed over. Without "->" the result has the labels that occur once, in alphabetical order. A label has one
-/// extent. Throws UsageError for an ellipsis and for a label twice in one operand, which are not built.
+/// Sums of products by labels, PyTorch's of two operands, as "bij,bjk->bik": a letter names a dimension of a and b;
+/// those that the result does not name are summed over. A letter twice in one operand names its diagonal. "..." stands
+/// for the dimensions that have no letter; they are broadcast, the last ones of a and b with each other. Without "->"
+/// the result has those of the ellipsis and then the letters that occur once, in alphabetical order. A letter has one
+/// extent; 1 is broadcast. Throws UsageError for what is no such equation.
 Tensor einsum(std::string_view equation, const Tensor& a, const Tensor& b);
 /// Sums over dimensions of a paired with dimensions of b; the result has a's others, then b's.
 Tensor tensordot(const Tensor& a, const Tensor& b, const Dims& dims_of_a, const Dims& dims_of_b);

@@ -8,10 +8,12 @@
 
 #include "runtime/tensor/error.h"
 #include "runtime/tensor/gpu.h"
+#include "runtime/tensor/gpu_dtypes.h"
 
 namespace lockstep {
 
 Tensor Tensor::empty(const Shape& shape, DType dtype, Device device) {
+  gpu::require_dtype(dtype, device);
   const std::size_t bytes = static_cast<std::size_t>(shape.numel()) * size_of(dtype);
   return view(Storage::allocate(bytes, device), 0, shape, dtype);
 }

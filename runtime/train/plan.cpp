@@ -19,6 +19,7 @@
 #include "runtime/job/training_options.h"
 #include "runtime/ops/losses.h"
 #include "runtime/optim/optimizer.h"
+#include "runtime/tensor/gpu_dtypes.h"
 #include "runtime/train/faults.h"
 #include "runtime/train/job_step.h"
 
@@ -250,12 +251,8 @@ Plan plan(const job::Job& job, const PlanOptions& options, const job::Locations&
 }
 
 void require_dtype(const std::string& field, DType dtype, Device device, const gpu::Description& gpu) {
-  const int capability = gpu.compute_capability;
-  if (dtype != DType::kBFloat16 || capability >= gpu::kBFloat16TensorCores) return;
-  throw FieldError(field,
-                   "BF16 needs a GPU of compute capability 8.0 or newer; " + str(device) + ", " + gpu.name + ", has " +
-                       std::to_string(capability / 10) + "." + std::to_string(capability % 10),
-                   "Use FP16 there.");
+  const std::string why = gpu::why_no_dtype(dtype, device, gpu);
+  if (!why.empty()) throw FieldError(field, why, "Use FP16 there.");
 }
 
 int cores_of_this_machine() { return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)); }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <functional>
+#include <optional>
 
 #include "runtime/autograd/engine.h"
 #include "runtime/ops/ops.h"
@@ -24,6 +25,14 @@ class GoldenLosses : public GoldenTest {
     return {name == "mean" ? ops::Reduction::kMean : name == "sum" ? ops::Reduction::kSum : ops::Reduction::kNone};
   }
 
+  static bool of_classes(const std::string& name) {
+    return name == "nll" || name == "cross_entropy" || name == "multi_margin" || name == "multilabel_margin";
+  }
+  static std::optional<std::int64_t> ignore_index(const json& stored) {
+    if (!stored["options"].contains("ignore_index")) return {};
+    return stored["options"]["ignore_index"].get<std::int64_t>();
+  }
+
   /// Calls loss(inputs and constants, stored case) for every case of its name.
   void expect_pytorchs(const std::string& name, const std::function<Tensor(const Tensors&, const json&)>& loss) const {
     const ScopedBackend computer(device() == kCpu ? backend() : kernels::backend(kCpu));
@@ -35,7 +44,7 @@ class GoldenLosses : public GoldenTest {
           for (const Tensor& input : inputs) input.set_requires_grad(true);
           all = inputs;
           for (const json& constant : stored["constants"]) {
-            all.push_back(read(constant, name == "nll" ? DType::kInt64 : dtype()));
+            all.push_back(read(constant, of_classes(name) ? DType::kInt64 : dtype()));
           }
           const Tensor dy = read(stored["dy"]);
           const Tensor y = loss(all, stored);
@@ -82,9 +91,14 @@ TEST_P(GoldenLosses, EntropiesArePyTorchs) {
     return ops::binary_cross_entropy(in[0], in[1], {reduction(c), tensor_option(c, "weight"), {}});
   });
   expect_pytorchs("nll", [&](const Tensors& in, const json& c) {
-    ops::NllOptions options{reduction(c), tensor_option(c, "weight"), std::nullopt};
-    if (c["options"].contains("ignore_index")) options.ignore_index = c["options"]["ignore_index"].get<std::int64_t>();
-    return ops::nll(in[0], in[1], options);
+    return ops::nll(in[0], in[1], {reduction(c), tensor_option(c, "weight"), ignore_index(c)});
+  });
+  expect_pytorchs("cross_entropy", [&](const Tensors& in, const json& c) {
+    return ops::cross_entropy(in[0], in[1],
+                              {.label_smoothing = option(c, "label_smoothing", 0),
+                               .divisor = c["reduction"] == "sum" ? 1.0 : 0.0,
+                               .weight = tensor_option(c, "weight"),
+                               .ignore_index = ignore_index(c)});
   });
   expect_pytorchs("poisson_nll", [&](const Tensors& in, const json& c) {
     return ops::poisson_nll(in[0], in[1],
@@ -96,6 +110,13 @@ TEST_P(GoldenLosses, MarginsArePyTorchs) {
   expect_pytorchs("hinge_embedding", [&](const Tensors& in, const json& c) {
     return ops::hinge_embedding(in[0], in[1], option(c, "margin", 1), reduction(c));
   });
+  expect_pytorchs("multi_margin", [&](const Tensors& in, const json& c) {
+    return ops::multi_margin(
+        in[0], in[1],
+        {reduction(c), static_cast<int>(option(c, "p", 1)), option(c, "margin", 1), tensor_option(c, "weight")});
+  });
+  expect_pytorchs("multilabel_margin",
+                  [](const Tensors& in, const json& c) { return ops::multilabel_margin(in[0], in[1], reduction(c)); });
   expect_pytorchs("soft_margin",
                   [](const Tensors& in, const json& c) { return ops::soft_margin(in[0], in[1], reduction(c)); });
   expect_pytorchs("margin_ranking", [&](const Tensors& in, const json& c) {

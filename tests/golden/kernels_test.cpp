@@ -77,9 +77,9 @@ TEST_P(GoldenKernels, CrossEntropyIsPyTorchs) {
     const Tensor loss = scalar(0), log_sum_exp = empty(targets.shape(), dtype()), dlogits = empty_like(logits);
     const double smoothing = stored["label_smoothing"];
     const double weight = 1.0 / static_cast<double>(targets.numel());
-    backend().cross_entropy(logits, targets, smoothing, weight, loss, log_sum_exp);
+    backend().cross_entropy(logits, {targets, smoothing}, weight, loss, log_sum_exp);
     testing::expect_close(loss, std::vector{stored["loss"].get<double>()}, GetParam().bounds);
-    backend().cross_entropy_backward(logits, targets, smoothing, weight, log_sum_exp, scalar(1), dlogits);
+    backend().cross_entropy_backward(logits, {targets, smoothing}, weight, log_sum_exp, scalar(1), dlogits);
     expect(dlogits, stored["dlogits"]);
   });
 }

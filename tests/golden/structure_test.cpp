@@ -112,6 +112,20 @@ const Cases kProductCases{{"mm", [](const Tensors& x) { return ops::mm(x[0], x[1
                              return ops::tensordot(x[0], x[1], {2, 0}, {0, 2});
                            }}};
 
+Cases::value_type einsum(const std::string& name, const std::string& equation) {
+  return {name, [equation](const Tensors& x) { return ops::einsum(equation, x[0], x[1]); }};
+}
+
+const Cases kContractionCases{einsum("ellipsis", "...ij,j...k->i...k"),
+                              einsum("ellipsis_without_arrow", "j...,kj"),
+                              einsum("ellipsis_summed", "...i,i->i"),
+                              einsum("broadcast", "...ij,...jk"),
+                              einsum("diagonal", "iji,jk->ki"),
+                              einsum("trace", "ii,j"),
+                              {"vdot", [](const Tensors& x) { return ops::vdot(x[0], x[1]); }},
+                              {"dist", [](const Tensors& x) { return ops::dist(x[0], x[1], 3); }},
+                              {"bilinear", [](const Tensors& x) { return ops::bilinear(x[0], x[1], x[2], x[3]); }}};
+
 class GoldenStructure : public GoldenTest {
  protected:
   void expect_all(const std::string& group, const Cases& cases, bool twice = true) const {
@@ -157,6 +171,7 @@ TEST_P(GoldenStructure, MovementIsPyTorchs) { expect_all("movement", kMovementCa
 TEST_P(GoldenStructure, ReductionsArePyTorchs) { expect_all("reduction", kReductionCases); }
 TEST_P(GoldenStructure, NormsArePyTorchs) { expect_all("norm", kNormCases); }
 TEST_P(GoldenStructure, ProductsArePyTorchs) { expect_all("product", kProductCases); }
+TEST_P(GoldenStructure, ContractionsArePyTorchs) { expect_all("contraction", kContractionCases); }
 
 }  // namespace
 }  // namespace lockstep::kernels

@@ -37,6 +37,16 @@ struct Heads {
   const Tensor &q, &k, &v;
   const AttentionScores& scores;
   checks::AttentionExtents extents;
+  AttentionDropout dropout = here(scores.dropout);
+
+  /// Moved to where the step stands when it runs.
+  static AttentionDropout here(AttentionDropout dropout) {
+    if (const StepPosition* const position = dropout.key.position) {
+      dropout.key.step += position->step;
+      dropout.first_element += position->first_sample * dropout.elements_of_sample;
+    }
+    return dropout;
+  }
 
   std::int64_t count() const { return extents.batch * extents.heads; }
   /// The head of k and v that head `h` reads.
@@ -56,7 +66,9 @@ struct Heads {
         .allowed = nullptr,
         .bias = {nullptr, DType::kFloat32},
         .mask_step = 0,
+        .dropout = dropout,
     };
+    head.dropout.first_element += h * extents.queries * extents.keys;
     if (const Tensor& mask = scores.mask; mask.defined()) {
       const MaskSteps steps(mask);
       const std::int64_t first = steps.offset(h / extents.heads, h % extents.heads);
@@ -75,7 +87,7 @@ void attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attentio
                const Tensor& log_sum_exp) {
   const checks::AttentionExtents extents = checks::attention(q, k, v, scores, out, log_sum_exp);
   if (!is_fast(q)) return reference::kAttention.attention(q, k, v, scores, out, log_sum_exp);
-  const Heads heads{q, k, v, scores, extents};
+  const Heads heads{.q = q, .k = k, .v = v, .scores = scores, .extents = extents};
   constexpr std::int64_t kQueries = AttentionHead::kQueries;
   const std::int64_t blocks = (extents.queries + kQueries - 1) / kQueries;
   const std::int64_t tasks = heads.count() * blocks;
@@ -130,7 +142,7 @@ void attention_backward(const Tensor& q, const Tensor& k, const Tensor& v, const
   if (!is_fast(q)) {
     return reference::kAttention.attention_backward(q, k, v, scores, out, log_sum_exp, dout, dq, dk, dv);
   }
-  const Heads heads{q, k, v, scores, extents};
+  const Heads heads{.q = q, .k = k, .v = v, .scores = scores, .extents = extents};
   const std::int64_t of_dk = PaddedSums::floats(extents.keys, extents.channels);
   const std::int64_t of_dv = PaddedSums::floats(extents.keys, extents.value_channels);
   const std::int64_t tasks = extents.batch * extents.kv_heads;

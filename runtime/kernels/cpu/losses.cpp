@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <numeric>
+#include <vector>
 
 #include "runtime/kernels/cpu/families.h"
 #include "runtime/kernels/cpu/fast_dtypes.h"
@@ -26,40 +28,79 @@ const std::int64_t* checked_targets(const Tensor& targets, std::int64_t classes)
 constexpr std::int64_t kChunkElements = 8192;
 constexpr std::int64_t kGrainChunks = kGrainElements / kChunkElements;
 
-void cross_entropy(const Tensor& logits, const Tensor& targets, double label_smoothing, double weight,
-                   const Tensor& loss, const Tensor& log_sum_exp) {
-  checks::cross_entropy(logits, targets, label_smoothing, loss, log_sum_exp);
-  if (!is_fast(logits)) {
-    return reference::kLosses.cross_entropy(logits, targets, label_smoothing, weight, loss, log_sum_exp);
+/// What the loops read where there are weights: ones in place of those that were left out.
+class Weights {
+ public:
+  explicit Weights(const CrossEntropyTargets& targets, std::int64_t classes)
+      : ones_(static_cast<std::size_t>(std::max(classes, targets.classes.numel())), 1.0f),
+        row_weights_(values_or_ones(targets.row_weights)),
+        class_weights_(values_or_ones(targets.class_weights)),
+        sum_(std::accumulate(class_weights_, class_weights_ + classes, 0.0)) {}
+
+  WeightedTargets of(const std::int64_t* labels, double smoothing) const {
+    return {labels, row_weights_, class_weights_, static_cast<float>(sum_), static_cast<float>(smoothing)};
   }
+
+ private:
+  const float* values_or_ones(const Tensor& weights) const {
+    return weights.defined() ? weights.as<float>().data() : ones_.data();
+  }
+
+  std::vector<float> ones_;
+  const float* row_weights_;
+  const float* class_weights_;
+  double sum_;
+};
+
+void cross_entropy(const Tensor& logits, const CrossEntropyTargets& targets, double weight, const Tensor& loss,
+                   const Tensor& log_sum_exp) {
+  checks::cross_entropy(logits, targets, loss, log_sum_exp);
+  if (!is_fast(logits)) return reference::kLosses.cross_entropy(logits, targets, weight, loss, log_sum_exp);
   const std::int64_t classes = logits.shape().back();
-  const std::int64_t* labels = checked_targets(targets, classes);
+  const std::int64_t* labels = checked_targets(targets.classes, classes);
+  auto* const norms = static_cast<float*>(log_sum_exp.data());
   const std::int64_t chunk_rows = std::max<std::int64_t>(1, kChunkElements / std::max<std::int64_t>(classes, 1));
-  const auto sums =
-      reduce_chunks(logits.shape().rows(), chunk_rows, kGrainChunks, [&](std::int64_t first, std::int64_t rows) {
-        return loops().cross_entropy(input(logits).from(first * classes), labels + first,
-                                     static_cast<float>(label_smoothing),
-                                     static_cast<float*>(log_sum_exp.data()) + first, rows, classes);
-      });
-  kElementwise.fill(loss, weight * std::accumulate(sums.begin(), sums.end(), 0.0));
+  const auto sum_over_rows = [&](auto of_rows) {
+    const auto sums = reduce_chunks(logits.shape().rows(), chunk_rows, kGrainChunks, of_rows);
+    kElementwise.fill(loss, weight * std::accumulate(sums.begin(), sums.end(), 0.0));
+  };
+  if (!targets.weighted()) {
+    return sum_over_rows([&](std::int64_t first, std::int64_t rows) {
+      return loops().cross_entropy(input(logits).from(first * classes), labels + first,
+                                   static_cast<float>(targets.label_smoothing), norms + first, rows, classes);
+    });
+  }
+  const Weights weights(targets, classes);
+  const WeightedTargets weighted = weights.of(labels, targets.label_smoothing);
+  sum_over_rows([&](std::int64_t first, std::int64_t rows) {
+    return loops().weighted_cross_entropy(input(logits).from(first * classes), weighted.from(first), norms + first,
+                                          rows, classes);
+  });
 }
 
-void cross_entropy_backward(const Tensor& logits, const Tensor& targets, double label_smoothing, double weight,
+void cross_entropy_backward(const Tensor& logits, const CrossEntropyTargets& targets, double weight,
                             const Tensor& log_sum_exp, const Tensor& dloss, const Tensor& dlogits) {
-  checks::cross_entropy(logits, targets, label_smoothing, dloss, log_sum_exp);
+  checks::cross_entropy(logits, targets, dloss, log_sum_exp);
   checks::same("cross_entropy_backward", logits, dlogits);
   if (!is_fast(logits)) {
-    return reference::kLosses.cross_entropy_backward(logits, targets, label_smoothing, weight, log_sum_exp, dloss,
-                                                     dlogits);
+    return reference::kLosses.cross_entropy_backward(logits, targets, weight, log_sum_exp, dloss, dlogits);
   }
   const std::int64_t classes = logits.shape().back();
-  const std::int64_t* labels = checked_targets(targets, classes);
+  const std::int64_t* labels = checked_targets(targets.classes, classes);
+  const auto* const norms = static_cast<const float*>(log_sum_exp.data());
   const float factor = static_cast<float>(dloss.item() * weight);
+  if (!targets.weighted()) {
+    return parallel_rows(logits.shape().rows(), classes, [&](std::int64_t first, std::int64_t rows) {
+      loops().cross_entropy_backward(input(logits).from(first * classes), labels + first,
+                                     static_cast<float>(targets.label_smoothing), norms + first, factor,
+                                     output(dlogits).from(first * classes), rows, classes);
+    });
+  }
+  const Weights weights(targets, classes);
+  const WeightedTargets weighted = weights.of(labels, targets.label_smoothing);
   parallel_rows(logits.shape().rows(), classes, [&](std::int64_t first, std::int64_t rows) {
-    loops().cross_entropy_backward(input(logits).from(first * classes), labels + first,
-                                   static_cast<float>(label_smoothing),
-                                   static_cast<const float*>(log_sum_exp.data()) + first, factor,
-                                   output(dlogits).from(first * classes), rows, classes);
+    loops().weighted_cross_entropy_backward(input(logits).from(first * classes), weighted.from(first), norms + first,
+                                            factor, output(dlogits).from(first * classes), rows, classes);
   });
 }
 

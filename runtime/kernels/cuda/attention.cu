@@ -3,6 +3,7 @@
 
 #include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/cuda/rows.cuh"
+#include "runtime/kernels/functors/dropout.h"
 #include "runtime/kernels/functors/exp.h"
 #include "runtime/kernels/geometry/checks.h"
 
@@ -42,6 +43,8 @@ struct Problem {
   const bool* allowed;  ///< or
   const T* bias;        ///< or neither
   MaskSteps steps;
+  AttentionDropout dropout;
+  Dropout drop;
 
   __device__ Rows<T> q_of(std::int64_t head) const { return q.of_head(head); }
   __device__ Rows<T> k_of(std::int64_t head) const { return k.of_head(head / sharing); }
@@ -59,6 +62,18 @@ struct Problem {
     const std::int64_t at = steps.offset(head / heads, head % heads) + query * steps.query + key;
     if (allowed != nullptr) return allowed[at] ? scale * product : -INFINITY;
     return scale * product + (bias != nullptr ? to_float(bias[at]) : 0.0f);
+  }
+
+  /// What dropout makes of a number that goes with (query, key): its mask is made again from the key wherever it is
+  /// needed.
+  __device__ float kept(std::int64_t head, std::int64_t query, std::int64_t key, float value) const {
+    if (!(dropout.p > 0)) return value;
+    StepPosition moved;
+    if (dropout.key.position != nullptr) moved = *dropout.key.position;
+    const CounterRng rng(dropout.key.seed, CounterRng::Purpose::kDropout, dropout.key.layer,
+                         dropout.key.step + moved.step, dropout.key.call);
+    const std::int64_t first = dropout.first_element + moved.first_sample * dropout.elements_of_sample;
+    return drop(rng.at(static_cast<std::uint64_t>(first + (head * q.count + query) * k.count + key)), value);
   }
 };
 
@@ -169,7 +184,7 @@ __global__ void __launch_bounds__(kTileThreads) attention_forward(Problem<T> pro
         const float factor = fast_exp(max[r] - next);
         sum[r] = sum[r] * factor + Lanes{32}.sum(probability);
         max[r] = next;
-        weights[own_row() + r][lane()] = probability;
+        weights[own_row() + r][lane()] = problem.kept(head, first + own_row() + r, key + lane(), probability);
 #pragma unroll
         for (int m = 0; m < Chunks; ++m) sums[r][m] *= factor;
       }
@@ -236,7 +251,8 @@ __global__ void __launch_bounds__(kTileThreads) attention_dq(Problem<T> problem,
       for (int r = 0; r < kRows; ++r) {
         const std::int64_t query = first + own_row() + r;
         float probability, slope;
-        slopes(head, query, problem.score(head, query, key + lane(), scores[r]), of_probability[r], probability, slope);
+        slopes(head, query, problem.score(head, query, key + lane(), scores[r]),
+               problem.kept(head, query, key + lane(), of_probability[r]), probability, slope);
         weights[own_row() + r][lane()] = slope;
       }
       add_weighted(weights, k, key, right, sums);
@@ -268,9 +284,9 @@ __global__ void __launch_bounds__(kTileThreads) attention_dk_dv(Problem<T> probl
         for (int r = 0; r < kRows; ++r) {
           const std::int64_t key = first + own_row() + r;
           float probability, slope;
-          slopes(head, query + lane(), problem.score(head, query + lane(), key, scores[r]), of_probability[r],
-                 probability, slope);
-          weights[own_row() + r][lane()] = probability;
+          slopes(head, query + lane(), problem.score(head, query + lane(), key, scores[r]),
+                 problem.kept(head, query + lane(), key, of_probability[r]), probability, slope);
+          weights[own_row() + r][lane()] = problem.kept(head, query + lane(), key, probability);
           slope_weights[own_row() + r][lane()] = slope;
         }
         if (dv != nullptr) add_weighted(weights, dout, query, right, of_v);
@@ -302,7 +318,9 @@ Problem<T> problem_of(const checks::AttentionExtents& extents, const Tensor& q, 
           .causal = scores.causal,
           .allowed = is_bool ? in<bool>(mask) : nullptr,
           .bias = mask.defined() && !is_bool ? in<T>(mask) : nullptr,
-          .steps = mask.defined() ? MaskSteps(mask) : MaskSteps()};
+          .steps = mask.defined() ? MaskSteps(mask) : MaskSteps(),
+          .dropout = scores.dropout,
+          .drop = Dropout(scores.dropout.p)};
 }
 
 /// Calls f.template operator()<T, Chunks>(): elements of q's dtype, and how many times 32 channels a row has at most.

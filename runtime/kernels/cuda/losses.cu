@@ -18,11 +18,53 @@ __global__ void __launch_bounds__(kThreads)
   if (threadIdx.x == 0) *loss = static_cast<float>(weight * sum);
 }
 
-/// partials [blocks]: the sum over each block's rows. Reads each logit once: 2 bytes of 16-bit types, 4 of float32.
-template <class T, int W, class Team>
+/// CrossEntropyTargets as kernels take them: weights that are not there are null.
+struct Targets {
+  const std::int64_t* classes;
+  const float* class_weights;
+  const float* row_weights;
+  const float* all_classes;  ///< the sum of class_weights
+  float smoothing;
+
+  /// sum: of the class weights, a float32 scalar where there are some.
+  Targets(const CrossEntropyTargets& targets, const Tensor& sum)
+      : classes(in<std::int64_t>(targets.classes)),
+        class_weights(targets.class_weights.defined() ? in<float>(targets.class_weights) : nullptr),
+        row_weights(targets.row_weights.defined() ? in<float>(targets.row_weights) : nullptr),
+        all_classes(sum.defined() ? in<float>(sum) : nullptr),
+        smoothing(static_cast<float>(targets.label_smoothing)) {}
+
+  __device__ float of_row(std::int64_t row) const { return row_weights == nullptr ? 1.0f : row_weights[row]; }
+  __device__ float of_class(std::int64_t c) const { return class_weights == nullptr ? 1.0f : class_weights[c]; }
+  __device__ float of_all(std::int64_t classes_in_all) const {
+    return class_weights == nullptr ? static_cast<float>(classes_in_all) : *all_classes;
+  }
+};
+
+/// One block: *sum = the sum of n weights.
+__global__ void __launch_bounds__(kThreads) sum_weights(const float* weights, std::int64_t n, float* sum) {
+  double part = 0;
+  for (std::int64_t i = threadIdx.x; i < n; i += kThreads) part += weights[i];
+  part = block_sum(part);
+  if (threadIdx.x == 0) *sum = static_cast<float>(part);
+}
+
+/// The sum of the class weights as a scalar of the device, undefined where there are none.
+Tensor sum_of_class_weights(const CrossEntropyTargets& targets, cudaStream_t stream) {
+  if (!targets.class_weights.defined()) return {};
+  const Tensor sum = Tensor::empty({}, DType::kFloat32, targets.class_weights.device());
+  sum_weights<<<1, kThreads, 0, stream>>>(in<float>(targets.class_weights), targets.class_weights.numel(),
+                                          out<float>(sum));
+  check_launch("cross_entropy, the sum of the class weights");
+  return sum;
+}
+
+/// partials [blocks]: the sum over each block's rows. Reads each logit once: 2 bytes of 16-bit types, 4 of float32;
+/// twice where classes are weighted and labels smoothed.
+template <class T, int W, bool weighted, class Team>
 __global__ void __launch_bounds__(kThreads)
-    losses_of_rows(const T* logits, const std::int64_t* targets, float smoothing, float* log_sum_exp, double* partials,
-                   std::int64_t rows, std::int64_t channels, Team team) {
+    losses_of_rows(const T* logits, const Targets targets, float* log_sum_exp, double* partials, std::int64_t rows,
+                   std::int64_t channels, Team team) {
   double loss = 0;
   for_each_row(team, rows, [&](std::int64_t row, bool live) {
     const T* const from = logits + row * channels;
@@ -31,7 +73,7 @@ __global__ void __launch_bounds__(kThreads)
     // Read first, so that it is there when the sums are. A target that is no class makes the loss NaN.
     float of_target = NAN;
     if (leads) {
-      const std::int64_t target = targets[row];
+      const std::int64_t target = targets.classes[row];
       if (target >= 0 && target < channels) of_target = to_float(from[target]);
     }
     Exponentials part;
@@ -47,37 +89,65 @@ __global__ void __launch_bounds__(kThreads)
     }
     part.raise(team.max(part.max));
     const float sum = team.sum(part.sum);
-    const float distance = team.sum(part.distance);
+    float distance = team.sum(part.distance);
+    if (weighted && targets.class_weights != nullptr && targets.smoothing > 0) {
+      distance = 0;
+      for (std::int64_t c = team.rank(); c < n; c += team.size) {
+        distance += targets.class_weights[c] * (part.max - to_float(from[c]));
+      }
+      distance = team.sum(distance);
+    }
     if (!leads) return;
     const float log_sum = logf(sum);
     log_sum_exp[row] = part.max + log_sum;
-    loss += static_cast<double>(
-        kernels::cross_entropy(part.max - of_target, distance, static_cast<float>(channels), log_sum, smoothing));
+    if constexpr (weighted) {
+      const float of_row = targets.of_row(row);
+      if (of_row == 0) return;
+      // No class has no weight: the target's is looked up only where there is one.
+      float term = part.max - of_target + log_sum;
+      if (!isnan(of_target)) term *= (1 - targets.smoothing) * targets.of_class(targets.classes[row]);
+      if (targets.smoothing > 0) {
+        term += targets.smoothing / static_cast<float>(channels) * (distance + targets.of_all(channels) * log_sum);
+      }
+      loss += static_cast<double>(of_row) * static_cast<double>(term);
+    } else {
+      loss += static_cast<double>(kernels::cross_entropy(part.max - of_target, distance, static_cast<float>(channels),
+                                                         log_sum, targets.smoothing));
+    }
   });
   loss = block_sum(loss);
   if (threadIdx.x == 0) partials[blockIdx.x] = loss;
 }
 
 /// Moves 4 bytes an element of 16-bit types and 8 of float32. The gradient of a loss that is NaN is NaN.
-template <class T, int W>
+template <class T, int W, bool weighted>
 __global__ void __launch_bounds__(kThreads)
-    gradients_of_rows(const T* logits, const std::int64_t* targets, float smoothing, double weight,
-                      const float* log_sum_exp, const float* dloss, T* dlogits, std::int64_t rows,
-                      std::int64_t channels, Lanes team) {
+    gradients_of_rows(const T* logits, const Targets targets, double weight, const float* log_sum_exp,
+                      const float* dloss, T* dlogits, std::int64_t rows, std::int64_t channels, Lanes team) {
   const float factor = static_cast<float>(static_cast<double>(*dloss) * weight);
-  const float everywhere = smoothing / static_cast<float>(channels);
+  const float everywhere = targets.smoothing / static_cast<float>(channels);
+  const float all_classes = weighted ? targets.of_all(channels) : 0.0f;
   for_each_row(team, rows, [&](std::int64_t row, bool live) {
     if (!live) return;
-    const std::int64_t target = targets[row];
-    const float log_sum = target >= 0 && target < channels ? log_sum_exp[row] : NAN;
+    const std::int64_t target = targets.classes[row];
+    const bool is_class = target >= 0 && target < channels;
+    const float log_sum = is_class ? log_sum_exp[row] : NAN;
+    const float of_row = weighted ? targets.of_row(row) : 1.0f;
+    const float of_target = (1.0f - targets.smoothing) * (weighted && is_class ? targets.of_class(target) : 1.0f);
+    const float share = weighted ? of_target + everywhere * all_classes : 1.0f;
     const std::int64_t stride = static_cast<std::int64_t>(team.size) * W;
     for (std::int64_t c = static_cast<std::int64_t>(team.rank()) * W; c < channels; c += stride) {
       Values<T, W> values = load<W>(logits + row * channels + c);
 #pragma unroll
       for (int w = 0; w < W; ++w) {
-        float g = fast_exp(to_float(values.values[w]) - log_sum) - everywhere;
-        if (c + w == target) g -= 1.0f - smoothing;
-        values.values[w] = from_float<T>(factor * g);
+        float g = fast_exp(to_float(values.values[w]) - log_sum);
+        if constexpr (weighted) {
+          g = share * g - everywhere * targets.of_class(c + w);
+        } else {
+          g -= everywhere;
+        }
+        if (c + w == target) g -= of_target;
+        values.values[w] = from_float<T>(of_row == 0 ? 0.0f : factor * of_row * g);
       }
       store(values, dlogits + row * channels + c);
     }
@@ -130,25 +200,29 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-void cross_entropy(const Tensor& logits, const Tensor& targets, double label_smoothing, double weight,
-                   const Tensor& loss, const Tensor& log_sum_exp) {
-  checks::cross_entropy(logits, targets, label_smoothing, loss, log_sum_exp);
+void cross_entropy(const Tensor& logits, const CrossEntropyTargets& targets, double weight, const Tensor& loss,
+                   const Tensor& log_sum_exp) {
+  checks::cross_entropy(logits, targets, loss, log_sum_exp);
   const Device device = loss.device();
   const gpu::DeviceGuard guard(device);
   const cudaStream_t stream = gpu::current(device);
   const std::int64_t rows = logits.shape().rows();
   const std::int64_t channels = logits.shape().back();
+  const Tensor all_classes = sum_of_class_weights(targets, stream);
   visit_channels(
       "cross_entropy", logits.dtype(), channels,
       [&]<class T, int W>() {
         const RowGrid grid = grid_of_rows<W>(rows, channels, kThreads);
         const Tensor partials = Tensor::empty({static_cast<std::int64_t>(grid.blocks)}, DType::kFloat64, device);
-        const auto launch = [&]<class Team>(Team team) {
-          losses_of_rows<T, W, Team><<<grid.blocks, kThreads, 0, stream>>>(
-              in<T>(logits), in<std::int64_t>(targets), static_cast<float>(label_smoothing), out<float>(log_sum_exp),
-              out<double>(partials), rows, channels, team);
+        const auto launch = [&]<bool weighted, class Team>(Team team) {
+          losses_of_rows<T, W, weighted, Team><<<grid.blocks, kThreads, 0, stream>>>(
+              in<T>(logits), Targets(targets, all_classes), out<float>(log_sum_exp), out<double>(partials), rows,
+              channels, team);
         };
-        grid.of_warps(channels) ? launch(Lanes{grid.team}) : launch(WholeBlock{grid.team});
+        const auto launch_for = [&](auto team) {
+          targets.weighted() ? launch.template operator()<true>(team) : launch.template operator()<false>(team);
+        };
+        grid.of_warps(channels) ? launch_for(Lanes{grid.team}) : launch_for(WholeBlock{grid.team});
         check_launch("cross_entropy");
         finish_loss<<<1, kThreads, 0, stream>>>(in<double>(partials), grid.blocks, weight, out<float>(loss));
         check_launch("cross_entropy, the rows added up");
@@ -156,22 +230,26 @@ void cross_entropy(const Tensor& logits, const Tensor& targets, double label_smo
       logits.data());
 }
 
-void cross_entropy_backward(const Tensor& logits, const Tensor& targets, double label_smoothing, double weight,
+void cross_entropy_backward(const Tensor& logits, const CrossEntropyTargets& targets, double weight,
                             const Tensor& log_sum_exp, const Tensor& dloss, const Tensor& dlogits) {
-  checks::cross_entropy(logits, targets, label_smoothing, dloss, log_sum_exp);
+  checks::cross_entropy(logits, targets, dloss, log_sum_exp);
   checks::same("cross_entropy_backward", logits, dlogits);
   if (logits.numel() == 0) return;
   const Device device = dlogits.device();
   const gpu::DeviceGuard guard(device);
   const std::int64_t rows = logits.shape().rows();
   const std::int64_t channels = logits.shape().back();
+  const Tensor all_classes = sum_of_class_weights(targets, gpu::current(device));
   visit_channels(
       "cross_entropy_backward", logits.dtype(), channels,
       [&]<class T, int W>() {
         const RowGrid grid = grid_of_rows<W>(rows, channels, kThreads);
-        gradients_of_rows<T, W><<<grid.blocks, kThreads, 0, gpu::current(device)>>>(
-            in<T>(logits), in<std::int64_t>(targets), static_cast<float>(label_smoothing), weight,
-            in<float>(log_sum_exp), in<float>(dloss), out<T>(dlogits), rows, channels, Lanes{grid.team});
+        const auto launch = [&]<bool weighted>() {
+          gradients_of_rows<T, W, weighted><<<grid.blocks, kThreads, 0, gpu::current(device)>>>(
+              in<T>(logits), Targets(targets, all_classes), weight, in<float>(log_sum_exp), in<float>(dloss),
+              out<T>(dlogits), rows, channels, Lanes{grid.team});
+        };
+        targets.weighted() ? launch.template operator()<true>() : launch.template operator()<false>();
         check_launch("cross_entropy_backward");
       },
       logits.data(), dlogits.data());

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <string>
+
 #include "runtime/kernels/geometry/check.h"
 #include "runtime/kernels/geometry/checks.h"
+#include "runtime/tensor/error.h"
 
 namespace lockstep::kernels::checks {
 
@@ -23,6 +26,9 @@ AttentionExtents extents_of(const Check& check, const Tensor& q, const Tensor& k
              "the heads of k " + k.shape().str() + " must divide those of q " + q.shape().str());
   check.shape("k", k, {extents.batch, extents.kv_heads, extents.keys, extents.channels});
   check.shape("v", v, {extents.batch, extents.kv_heads, extents.keys, extents.value_channels});
+  if (!(scores.dropout.p >= 0 && scores.dropout.p <= 1)) {
+    throw UsageError("attention: dropout's p must be in [0, 1], found " + std::to_string(scores.dropout.p));
+  }
   const Tensor& mask = scores.mask;
   if (!mask.defined()) return extents;
   const Shape whole{extents.batch, extents.heads, extents.queries, extents.keys};

@@ -119,17 +119,25 @@ void softmax_backward(const Tensor& y, const Tensor& dy, const Tensor& dx) {
   Check("softmax_backward").floating("y", y).rank_at_least("y", y, 1).like("dy", dy, y).like("dx", dx, y);
 }
 
-void cross_entropy(const Tensor& logits, const Tensor& targets, double label_smoothing, const Tensor& loss,
+void cross_entropy(const Tensor& logits, const CrossEntropyTargets& targets, const Tensor& loss,
                    const Tensor& log_sum_exp) {
   const Check check("cross_entropy");
   check.floating("logits", logits).rank_at_least("logits", logits, 1);
   const std::int64_t rows = logits.shape().rows();
   const DType dtype = accumulation_dtype(logits.dtype());
-  check.dtype("targets", targets, DType::kInt64).numel("targets", targets, rows);
+  check.dtype("targets", targets.classes, DType::kInt64).numel("targets", targets.classes, rows);
+  if (targets.class_weights.defined()) {
+    check.dtype("class_weights", targets.class_weights, dtype)
+        .numel("class_weights", targets.class_weights, logits.shape().back());
+  }
+  if (targets.row_weights.defined()) {
+    check.dtype("row_weights", targets.row_weights, dtype).numel("row_weights", targets.row_weights, rows);
+  }
   check.dtype("loss", loss, dtype).numel("loss", loss, 1);
   check.dtype("log_sum_exp", log_sum_exp, dtype).numel("log_sum_exp", log_sum_exp, rows);
-  if (!(label_smoothing >= 0 && label_smoothing <= 1)) {
-    throw UsageError("cross_entropy: label_smoothing must be in [0, 1], found " + std::to_string(label_smoothing));
+  if (!(targets.label_smoothing >= 0 && targets.label_smoothing <= 1)) {
+    throw UsageError("cross_entropy: label_smoothing must be in [0, 1], found " +
+                     std::to_string(targets.label_smoothing));
   }
 }
 

@@ -57,7 +57,7 @@ AttentionExtents attention_backward(const Tensor& q, const Tensor& k, const Tens
 
 void softmax(const Tensor& x, const Tensor& y);
 void softmax_backward(const Tensor& y, const Tensor& dy, const Tensor& dx);
-void cross_entropy(const Tensor& logits, const Tensor& targets, double label_smoothing, const Tensor& loss,
+void cross_entropy(const Tensor& logits, const CrossEntropyTargets& targets, const Tensor& loss,
                    const Tensor& log_sum_exp);
 /// The error for targets[row] = value outside [0, classes).
 [[noreturn]] void target_out_of_range(std::int64_t row, std::int64_t value, std::int64_t classes);

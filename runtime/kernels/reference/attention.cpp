@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
+#include "runtime/base/counter_rng.h"
 #include "runtime/kernels/geometry/checks.h"
 #include "runtime/kernels/reference/families.h"
 #include "runtime/kernels/reference/softmax.h"
@@ -19,6 +20,9 @@ class Scores {
         q_(load(q)),
         k_(load(k)),
         mask_(scores.mask.defined() ? load(scores.mask) : Values()),
+        moved_(scores.dropout.key.position != nullptr ? *scores.dropout.key.position : StepPosition{}),
+        rng_(scores.dropout.key.seed, CounterRng::Purpose::kDropout, scores.dropout.key.layer,
+             scores.dropout.key.step + moved_.step, scores.dropout.key.call),
         row_(static_cast<std::size_t>(extents.keys)) {}
 
   /// Where row t of head h begins in a tensor of the queries' heads, and the row that it meets in one of the keys'.
@@ -42,6 +46,17 @@ class Scores {
     return row_;
   }
 
+  /// What dropout multiplies a probability with.
+  double kept(std::int64_t h, std::int64_t i, std::int64_t j) const {
+    const AttentionDropout& dropout = scores_.dropout;
+    if (dropout.p == 0) return 1;
+    const std::int64_t first = dropout.first_element + moved_.first_sample * dropout.elements_of_sample;
+    const std::int64_t number = first + (h * extents_.queries + i) * extents_.keys + j;
+    // Compared in float, in which the number is drawn: every backend must keep the same elements.
+    const bool keep = rng_.uniform(static_cast<std::uint64_t>(number)) >= static_cast<float>(dropout.p);
+    return keep ? 1 / (1 - dropout.p) : 0;
+  }
+
  private:
   double mask(std::int64_t h, std::int64_t i, std::int64_t j) const {
     if (mask_.empty()) return 0;
@@ -54,7 +69,10 @@ class Scores {
 
   const checks::AttentionExtents& extents_;
   const AttentionScores& scores_;
-  Values q_, k_, mask_, row_;
+  Values q_, k_, mask_;
+  StepPosition moved_;
+  CounterRng rng_;
+  Values row_;
 };
 
 /// Calls visit(head, query) for every query.
@@ -79,7 +97,7 @@ void attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attentio
     norms.push_back(norm == -INFINITY ? INFINITY : norm);
     const std::size_t to = rows.of_query(h, i, extents.value_channels);
     for (std::int64_t j = 0; j < extents.keys; ++j) {
-      const double probability = std::exp(row[static_cast<std::size_t>(j)] - norms.back());
+      const double probability = rows.kept(h, i, j) * std::exp(row[static_cast<std::size_t>(j)] - norms.back());
       const std::size_t from = rows.of_key(h, j, extents.value_channels);
       for (std::size_t c = 0; c < static_cast<std::size_t>(extents.value_channels); ++c) {
         result[to + c] += probability * values[from + c];
@@ -109,13 +127,14 @@ void attention_backward(const Tensor& q, const Tensor& k, const Tensor& v, const
     for (std::size_t c = 0; c < value_channels; ++c) mean += slope[at + c] * result[at + c];
     for (std::int64_t j = 0; j < extents.keys; ++j) {
       const double probability = std::exp(row[static_cast<std::size_t>(j)] - norm);
+      const double kept = rows.kept(h, i, j);
       const std::size_t value = rows.of_key(h, j, extents.value_channels);
       double of_probability = 0;
       for (std::size_t c = 0; c < value_channels; ++c) {
         of_probability += slope[at + c] * values[value + c];
-        of_v[value + c] += probability * slope[at + c];
+        of_v[value + c] += kept * probability * slope[at + c];
       }
-      const double of_score = scores.scale * probability * (of_probability - mean);
+      const double of_score = scores.scale * probability * (kept * of_probability - mean);
       for (std::size_t c = 0; c < channels; ++c) {
         of_q[rows.of_query(h, i, extents.channels) + c] += of_score * rows.k(h, j, c);
         of_k[rows.of_key(h, j, extents.channels) + c] += of_score * rows.q(h, i, c);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
+#include <numeric>
 
 #include "runtime/kernels/geometry/checks.h"
 #include "runtime/kernels/reference/families.h"
@@ -10,6 +11,20 @@ namespace lockstep::kernels::reference {
 
 namespace {
 
+/// Weights of classes and of rows, ones where there are none.
+struct Weights {
+  Values classes;
+  Values rows;
+  double sum_of_classes;
+
+  Weights(const CrossEntropyTargets& targets, std::int64_t n)
+      : classes(targets.class_weights.defined() ? load(targets.class_weights)
+                                                : Values(static_cast<std::size_t>(n), 1.0)),
+        rows(targets.row_weights.defined() ? load(targets.row_weights)
+                                           : Values(static_cast<std::size_t>(targets.classes.numel()), 1.0)),
+        sum_of_classes(std::accumulate(classes.begin(), classes.end(), 0.0)) {}
+};
+
 std::size_t checked_target(std::span<const std::int64_t> targets, std::size_t row, std::int64_t classes) {
   const std::int64_t target = targets[row];
   if (target < 0 || target >= classes) {
@@ -18,11 +33,13 @@ std::size_t checked_target(std::span<const std::int64_t> targets, std::size_t ro
   return static_cast<std::size_t>(target);
 }
 
-void cross_entropy(const Tensor& logits, const Tensor& targets, double label_smoothing, double weight,
-                   const Tensor& loss, const Tensor& log_sum_exp) {
-  checks::cross_entropy(logits, targets, label_smoothing, loss, log_sum_exp);
+void cross_entropy(const Tensor& logits, const CrossEntropyTargets& targets, double weight, const Tensor& loss,
+                   const Tensor& log_sum_exp) {
+  checks::cross_entropy(logits, targets, loss, log_sum_exp);
   const std::int64_t classes = logits.shape().back();
-  const std::span<const std::int64_t> labels = targets.as<std::int64_t>();
+  const std::span<const std::int64_t> labels = targets.classes.as<std::int64_t>();
+  const double smoothing = targets.label_smoothing;
+  const Weights weights(targets, classes);
   const Values values = load(logits);
   Values norms(labels.size());
   double total = 0;
@@ -31,31 +48,39 @@ void cross_entropy(const Tensor& logits, const Tensor& targets, double label_smo
     const std::span<const double> row(values.data() + r * static_cast<std::size_t>(classes),
                                       static_cast<std::size_t>(classes));
     norms[r] = reference::log_sum_exp(row);
-    total -= (1 - label_smoothing) * (row[target] - norms[r]);
+    if (weights.rows[r] == 0) continue;
+    double of_row = (1 - smoothing) * weights.classes[target] * (norms[r] - row[target]);
     // Guarded, so that a logit of -inf in another class costs nothing without smoothing.
-    if (label_smoothing > 0) {
-      for (const double logit : row) total -= label_smoothing / static_cast<double>(classes) * (logit - norms[r]);
+    if (smoothing > 0) {
+      for (std::size_t c = 0; c < row.size(); ++c) {
+        of_row += smoothing / static_cast<double>(classes) * weights.classes[c] * (norms[r] - row[c]);
+      }
     }
+    total += weights.rows[r] * of_row;
   }
   store({weight * total}, loss);
   store(norms, log_sum_exp);
 }
 
-void cross_entropy_backward(const Tensor& logits, const Tensor& targets, double label_smoothing, double weight,
+void cross_entropy_backward(const Tensor& logits, const CrossEntropyTargets& targets, double weight,
                             const Tensor& log_sum_exp, const Tensor& dloss, const Tensor& dlogits) {
-  checks::cross_entropy(logits, targets, label_smoothing, dloss, log_sum_exp);
+  checks::cross_entropy(logits, targets, dloss, log_sum_exp);
   checks::same("cross_entropy_backward", logits, dlogits);
   const std::int64_t classes = logits.shape().back();
-  const std::span<const std::int64_t> labels = targets.as<std::int64_t>();
+  const std::span<const std::int64_t> labels = targets.classes.as<std::int64_t>();
+  const Weights weights(targets, classes);
   const Values norms = load(log_sum_exp);
-  const double factor = dloss.item() * weight;
+  const double everywhere = targets.label_smoothing / static_cast<double>(classes);
   Values values = load(logits);
   for_each_row(values, classes, [&](std::size_t first, std::span<double> row) {
     const std::size_t r = first / row.size();
     const std::size_t target = checked_target(labels, r, classes);
+    const double of_target = (1 - targets.label_smoothing) * weights.classes[target];
+    const double factor = dloss.item() * weight * weights.rows[r];
     for (std::size_t c = 0; c < row.size(); ++c) {
-      const double wanted = (c == target ? 1 - label_smoothing : 0) + label_smoothing / static_cast<double>(classes);
-      row[c] = factor * (std::exp(row[c] - norms[r]) - wanted);
+      const double wanted = (c == target ? of_target : 0) + everywhere * weights.classes[c];
+      const double share = (of_target + everywhere * weights.sum_of_classes) * std::exp(row[c] - norms[r]);
+      row[c] = weights.rows[r] == 0 ? 0 : factor * (share - wanted);
     }
   });
   store(values, dlogits);

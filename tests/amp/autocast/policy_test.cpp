@@ -53,6 +53,8 @@ const std::map<Op, CastPolicy> kExpected = {
     {Op::kTripletMargin, CastPolicy::kFloat32},
     {Op::kCosineEmbedding, CastPolicy::kFloat32},
     {Op::kPoissonNll, CastPolicy::kFloat32},
+    {Op::kMultiMargin, CastPolicy::kFloat32},
+    {Op::kMultilabelMargin, CastPolicy::kFloat32},
     {Op::kDice, CastPolicy::kFloat32},
     {Op::kBinaryCrossEntropy, CastPolicy::kRefused},
     // pointwise
@@ -149,6 +151,9 @@ const std::map<Op, CastPolicy> kExpected = {
     {Op::kEinsum, CastPolicy::kLowerPrecision},
     {Op::kDot, CastPolicy::kPromote},
     {Op::kTensordot, CastPolicy::kPromote},
+    {Op::kVdot, CastPolicy::kPromote},
+    {Op::kBilinear, CastPolicy::kPromote},
+    {Op::kDist, CastPolicy::kFloat32},
 };
 
 /// How many operations there are: a number behind the last one has no row.

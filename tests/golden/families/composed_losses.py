@@ -7,13 +7,14 @@ from torch.nn import functional as F
 from families.tensors import leaf, tensor
 
 
-def case(loss, floating, constants=(), reduction="mean", **options):
-    """`floating`: inputs that get gradients. Second gradients are those of the sum of all first ones."""
+def case(loss, floating, constants=(), reduction="mean", twice=True, **options):
+    """`floating`: inputs that get gradients. Second gradients are those of the sum of all first ones, unless PyTorch
+    has none (`twice`)."""
     y = loss(*floating, *constants, reduction=reduction, **options)
     dy = leaf(*y.shape)
-    first = torch.autograd.grad(y, floating, dy, create_graph=True)
+    first = torch.autograd.grad(y, floating, dy, create_graph=twice)
     total = sum(gradient.sum() for gradient in first)
-    second = torch.autograd.grad(total, (*floating, dy), allow_unused=True) if total.requires_grad else []
+    second = torch.autograd.grad(total, (*floating, dy), allow_unused=True) if twice and total.requires_grad else []
     return {
         "reduction": reduction,
         "options": {name: tensor(value) if torch.is_tensor(value) else value for name, value in options.items()},
@@ -74,6 +75,27 @@ def cases():
         result["poisson_nll"][reduction] = case(F.poisson_nll_loss, (leaf(3, 5),), (counts(3, 5),), full=True, **of)
         result["poisson_nll"][reduction + "_rate"] = case(F.poisson_nll_loss, (probabilities(3, 5),), (counts(3, 5),),
                                                           log_input=False, **of)
+    result |= {name: {} for name in ("cross_entropy", "multi_margin", "multilabel_margin")}
+    weights, targets = torch.rand(5) + 0.5, torch.tensor([4, 0, 2, -100, 2])
+    for reduction in ("mean", "sum"):
+        of = {"reduction": reduction}
+        for smoothing in (0.0, 0.2):
+            name = reduction + ("_smoothed" if smoothing > 0 else "")
+            smoothed = of | {"label_smoothing": smoothing}
+            result["cross_entropy"][name + "_ignored"] = case(
+                F.cross_entropy, (leaf(5, 5),), (targets,), ignore_index=-100, **smoothed)
+            result["cross_entropy"][name + "_weights"] = case(
+                F.cross_entropy, (leaf(3, 5),), (targets[:3],), weight=weights, **smoothed)
+            result["cross_entropy"][name + "_weights_ignored"] = case(
+                F.cross_entropy, (leaf(5, 5),), (targets.abs() % 5,), weight=weights, ignore_index=2, **smoothed)
+    for reduction in reductions:
+        of = {"reduction": reduction, "twice": False}
+        result["multi_margin"][reduction] = case(F.multi_margin_loss, (leaf(4, 5),), (torch.tensor([4, 0, 2, 2]),), **of)
+        result["multi_margin"][reduction + "_square"] = case(
+            F.multi_margin_loss, (leaf(4, 5),), (torch.tensor([4, 0, 2, 2]),), p=2, margin=0.6, weight=weights, **of)
+        result["multilabel_margin"][reduction] = case(
+            F.multilabel_margin_loss, (leaf(4, 4),),
+            (torch.tensor([[3, 0, -1, 1], [-1, 2, 1, 0], [2, -1, 0, -1], [0, 1, 2, 3]]),), **of)
     # Saturated probabilities: logarithms are cut off at -100.
     p = torch.tensor([0.0, 1.0, 0.0, 1.0], requires_grad=True)
     t = torch.tensor([0.0, 1.0, 1.0, 0.0])

@@ -90,4 +90,15 @@ def cases():
             "einsum": case(lambda a, b: torch.einsum("bik,ckj->jbi", a, b), leaf(2, 3, 4), leaf(2, 4, 2)),
             "tensordot": case(lambda a, b: torch.tensordot(a, b, ([2, 0], [0, 2])), leaf(2, 3, 4), leaf(4, 3, 2)),
         },
+        "contraction": {
+            "ellipsis": case(lambda a, b: torch.einsum("...ij,j...k->i...k", a, b), leaf(2, 3, 4), leaf(4, 2, 2)),
+            "ellipsis_without_arrow": case(lambda a, b: torch.einsum("j...,kj", a, b), leaf(4, 2, 3), leaf(2, 4)),
+            "ellipsis_summed": case(lambda a, b: torch.einsum("...i,i->i", a, b), leaf(2, 3), leaf(3)),
+            "broadcast": case(lambda a, b: torch.einsum("...ij,...jk", a, b), leaf(3, 1, 2, 4), leaf(2, 4, 2)),
+            "diagonal": case(lambda a, b: torch.einsum("iji,jk->ki", a, b), leaf(3, 2, 3), leaf(2, 4)),
+            "trace": case(lambda a, b: torch.einsum("ii,j", a, b), leaf(3, 3), leaf(2)),
+            "vdot": case(torch.vdot, leaf(4), leaf(4)),
+            "dist": case(lambda a, b: torch.dist(a, b, 3), leaf(3, 4), leaf(4)),
+            "bilinear": case(F.bilinear, leaf(5, 3), leaf(5, 2), leaf(4, 3, 2), leaf(4)),
+        },
     }

@@ -67,7 +67,7 @@ TEST(Backend, TensorsOnSeveralDevicesAreNamedWithBoth) {
        }},
       {"cross_entropy: targets must lie on cpu like logits",
        [&](const Backend& b) {
-         b.cross_entropy(here({2, 3}), elsewhere({2}, DType::kInt64), 0, 1, here({}), here({2}));
+         b.cross_entropy(here({2, 3}), {elsewhere({2}, DType::kInt64)}, 1, here({}), here({2}));
        }},
       {"batch_norm_apply: gamma must lie on cpu like x",
        [&](const Backend& b) {

@@ -5,7 +5,6 @@
 namespace lockstep::ops {
 namespace {
 
-using kernels::testing::expect_close;
 using kernels::testing::random_tensor;
 using kernels::testing::values_of;
 using lockstep::testing::expect_second_gradients;
@@ -66,6 +65,52 @@ TYPED_TEST(AttentionTest, AMaskThatRequiresAGradientGetsIt) {
               accuracy(64));
 }
 
+TYPED_TEST(AttentionTest, WithDropout) {
+  for (const auto& [queries, keys] : {std::pair{1, 1}, {3, 7}, {70, 5}, {5, 101}}) {
+    for (const bool causal : {false, true}) {
+      const AttentionOptions options{
+          .causal = causal, .dropout = 0.3, .dropout_key = {.seed = 7, .step = 3, .layer = 2}, .first_sample = 5};
+      this->check([&](const auto& in) { return attention(in, options); },
+                  {this->random({2, queries, 3}, 1), this->random({2, keys, 3}, 2), this->random({2, keys, 2}, 3)},
+                  {.terms = 8 * (queries + keys), .magnitude = 2, .intermediate = 2});
+    }
+  }
+}
+
+// What is made of operations with ops::dropout, whose mask is the same.
+TYPED_TEST(AttentionTest, DropoutsMaskIsThatOfTheOperation) {
+  const Tensor q = this->random({2, 2, 3, 4}, 1), k = this->random({2, 2, 5, 4}, 2), v = this->random({2, 2, 5, 4}, 3);
+  const kernels::DropoutKey key{.seed = 11, .step = 4, .layer = 1, .call = 2};
+  for (const double p : {0.5, 1.0}) {
+    const auto composed = [&](const Tensor& a, const Tensor& b, const Tensor& c) {
+      const auto wide = [](const Tensor& x) { return x.reshaped({4, x.size(2), 4}); };
+      const Tensor products = scale(matmul(wide(a), false, wide(b), true), 0.5);
+      const Tensor dropped = dropout(softmax(products).reshaped({2, 30}), p, key, 9);
+      return matmul(dropped.reshaped({4, 3, 5}), wide(c)).reshaped({2, 2, 3, 4});
+    };
+    const Tensor there = scaled_dot_product_attention(q.to(this->kDevice), k.to(this->kDevice), v.to(this->kDevice),
+                                                      {.dropout = p, .dropout_key = key, .first_sample = 9});
+    const auto exact = [](const Tensor& x) {
+      return kernels::testing::tensor_of(values_of(x), x.shape(), DType::kFloat64);
+    };
+    testing::expect_accurate(there, composed(exact(q), exact(k), exact(v)), this->kDType, {.terms = 32});
+  }
+}
+
+// A rank that has the second half of a batch drops what one rank would drop there.
+TEST(Attention, DropoutDependsOnThePlaceInTheGlobalBatch) {
+  const Tensor x = random_tensor({4, 2, 5, 3}, DType::kFloat32, 1);
+  const kernels::DropoutKey key{.seed = 3};
+  const auto part = [&](std::int64_t begin, std::int64_t end) {
+    const Tensor own = x.rows(begin, end);
+    return values_of(
+        scaled_dot_product_attention(own, own, own, {.dropout = 0.4, .dropout_key = key, .first_sample = begin}));
+  };
+  std::vector<double> halves = part(0, 1);
+  for (const double value : part(1, 4)) halves.push_back(value);
+  EXPECT_EQ(halves, part(0, 4));
+}
+
 TEST(Attention, SecondGradients) {
   const auto tensor = [](const Shape& shape, std::uint32_t seed) {
     return random_tensor(shape, DType::kFloat64, seed);
@@ -75,6 +120,9 @@ TEST(Attention, SecondGradients) {
   expect_second_gradients([](const auto& in) { return attention(in); }, inputs);
   expect_second_gradients([](const auto& in) { return attention(in, {.causal = true, .scale = 0.7}); }, inputs);
   expect_second_gradients([&](const auto& in) { return attention(in, {.mask = bias}); }, inputs);
+  expect_second_gradients(
+      [&](const auto& in) { return attention(in, {.mask = bias, .dropout = 0.3, .dropout_key = {.seed = 5}}); },
+      inputs);
   expect_second_gradients([&](const auto& in) { return attention(in, {.mask = gt(bias, -0.2)}); }, inputs);
 }
 
@@ -89,7 +137,7 @@ TEST(Attention, TheRecordedBackwardGivesTheFusedOnesGradients) {
         autograd::grad(attention(inputs, {.causal = true}), inputs, dy, {.create_graph = true});
     for (std::size_t i = 0; i < 3; ++i) {
       EXPECT_EQ(recorded[i].dtype(), dtype);
-      expect_close(recorded[i], fused[i], testing::bounds_of(dtype, accuracy(32)));
+      testing::expect_accurate(recorded[i], fused[i], dtype, accuracy(32));
     }
   }
 }
@@ -127,6 +175,7 @@ TEST(Attention, RefusesWhatDoesNotFit) {
   EXPECT_THROW(scaled_dot_product_attention(q, q, q, {.mask = tensor({3, 4})}), ShapeError);
   EXPECT_THROW(scaled_dot_product_attention(q, q, q, {.mask = tensor({3, 3}, DType::kInt64)}), ShapeError);
   EXPECT_THROW(scaled_dot_product_attention(q, q, q, {.mask = tensor({2, 2, 2, 3, 3})}), ShapeError);
+  EXPECT_THROW(scaled_dot_product_attention(q, q, q, {.dropout = 1.5}), UsageError);
   EXPECT_THROW(scaled_dot_product_attention(tensor({4}), tensor({4}), tensor({4})), ShapeError);
 }
 

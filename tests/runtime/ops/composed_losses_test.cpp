@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
+#include <cmath>
+#include <limits>
+
 #include "amp/autocast/autocast.h"
 #include "tests/runtime/ops/operation_fixture.h"
 
@@ -86,6 +89,91 @@ TYPED_TEST(ComposedLosses, OfClasses) {
         },
         {x}, {.terms = 32});
   }
+}
+
+TYPED_TEST(ComposedLosses, CrossEntropyOfWeightedClasses) {
+  const Tensor x = this->random({2, 3, 5}, 1, -3, 3);
+  const Tensor weight = this->random({5}, 2, 0.5, 1.5), of_samples = this->random({2, 3}, 3, 0.1, 2);
+  const Tensor targets = Tensor::from<std::int64_t>({4, 0, -100, 2, 2, 1}, {2, 3});
+  for (const double smoothing : {0.0, 0.3}) {
+    for (const double divisor : {0.0, 7.0}) {
+      const ops::testing::Accuracy accuracy{.terms = 64, .magnitude = 8};
+      this->check(
+          [&](const auto& in) {
+            return cross_entropy(in[0], targets.to(in[0].device()),
+                                 {.label_smoothing = smoothing, .divisor = divisor, .ignore_index = -100});
+          },
+          {x}, accuracy);
+      this->check(
+          [&](const auto& in) {
+            return cross_entropy(in[0], targets.to(in[0].device()),
+                                 {.label_smoothing = smoothing,
+                                  .divisor = divisor,
+                                  .weight = TestFixture::like(in[0], weight),
+                                  .sample_weight = TestFixture::like(in[0], of_samples),
+                                  .ignore_index = -100});
+          },
+          {x}, accuracy);
+      this->check(
+          [&](const auto& in) {
+            return cross_entropy(
+                in[0], targets.to(in[0].device()).reshaped({6}).rows(3, 6),
+                {.label_smoothing = smoothing, .divisor = divisor, .weight = TestFixture::like(in[0], weight)});
+          },
+          {this->random({3, 5}, 4, -3, 3)}, accuracy);
+    }
+  }
+}
+
+TYPED_TEST(ComposedLosses, MarginsOfClasses) {
+  const Tensor weight = this->random({5}, 2, 0.5, 1.5);
+  const Tensor targets = Tensor::from<std::int64_t>({4, 0, 2, 2}, {2, 2});
+  const Tensor lists = Tensor::from<std::int64_t>({4, 0, -1, 2, 2, -1, 1, 1, 1, 1, 0, 3, 2, 4, 1}, {3, 5});
+  for (const LossReduction& reduction : kReductions) {
+    const ops::testing::Accuracy accuracy{.terms = 64, .magnitude = 8};
+    for (const int p : {1, 2}) {
+      this->check(
+          [&](const auto& in) {
+            return multi_margin(in[0], targets.to(in[0].device()),
+                                {reduction, p, 0.7, TestFixture::like(in[0], weight)});
+          },
+          {this->random({2, 2, 5}, 1, -2, 2)}, accuracy);
+    }
+    this->check([&](const auto& in) { return multilabel_margin(in[0], lists.to(in[0].device()), reduction); },
+                {this->random({3, 5}, 1, -2, 2)}, accuracy);
+  }
+}
+
+// The logits of a row that counts for nothing are not looked at, and all rows together may count for nothing.
+TYPED_TEST(ComposedLosses, AnIgnoredRowHasNeitherLossNorGradient) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const Tensor x = kernels::testing::tensor_of({1, 2, infinity, -infinity}, {2, 2}, this->kDType).to(this->kDevice);
+  const Tensor targets = Tensor::from<std::int64_t>({1, -100}, {2}).to(this->kDevice);
+  x.set_requires_grad(true);
+  for (const double smoothing : {0.0, 0.1}) {
+    const Tensor loss = cross_entropy(x, targets, {.label_smoothing = smoothing, .ignore_index = -100});
+    const Tensor of_first = cross_entropy(x.detach().rows(0, 1), targets.rows(0, 1), {.label_smoothing = smoothing});
+    EXPECT_NEAR(loss.item(), of_first.item(), 1e-6);
+    const std::vector<double> gradient = values_of(autograd::grad(loss, {x})[0]);
+    EXPECT_EQ(gradient[2], 0);
+    EXPECT_EQ(gradient[3], 0);
+  }
+  const Tensor of_nothing = cross_entropy(x.detach().rows(1, 2), targets.rows(1, 2), {.ignore_index = -100});
+  EXPECT_TRUE(std::isnan(of_nothing.item()));  // 0 / 0, as PyTorch's
+}
+
+// What a loop over cross_entropy's rows and a sum of their losses gives.
+TEST(LossesOfOperations, SampleWeightsWeighTheRows) {
+  const Tensor x = random_tensor({3, 4}, DType::kFloat64, 1), weights = random_tensor({3}, DType::kFloat64, 2, 0, 2);
+  const Tensor targets = Tensor::from<std::int64_t>({3, 0, 1}, {3});
+  double sum = 0, total = 0;
+  for (std::int64_t row = 0; row < 3; ++row) {
+    sum += weights.item(row) * cross_entropy(x.rows(row, row + 1), targets.rows(row, row + 1)).item();
+    total += weights.item(row);
+  }
+  EXPECT_NEAR(cross_entropy(x, targets, {.sample_weight = weights}).item(), sum / total, 1e-12);
+  EXPECT_NEAR(cross_entropy(x, targets, {.divisor = 3, .sample_weight = weights}).item(), sum / 3, 1e-12);
+  EXPECT_NEAR(nll(log_softmax(x), targets, {{}, {}, {}, weights}).item(), sum / total, 1e-12);
 }
 
 TEST(LossesOfOperations, SecondGradients) {
@@ -179,6 +267,14 @@ TEST(LossesOfOperations, RefuseWhatMeansNothing) {
   EXPECT_THROW(nll(x, Tensor::from<std::int64_t>({0, 1, -100}, {3})), UsageError);
   nll(x, Tensor::from<std::int64_t>({0, 1, -100}, {3}), {{}, {}, -100});
   EXPECT_THROW(cosine_embedding(x, x, other), ShapeError);
+  const Tensor targets = Tensor::zeros({3}, DType::kInt64);
+  EXPECT_THROW(cross_entropy(x, targets, {.weight = other}), ShapeError);
+  EXPECT_THROW(cross_entropy(x, targets, {.sample_weight = other}), ShapeError);
+  EXPECT_THROW(cross_entropy(x, Tensor::from<std::int64_t>({0, 1, -100}, {3}), {.ignore_index = -1}), UsageError);
+  EXPECT_THROW(mse(x, x, {.ignore_index = 0}), UsageError);
+  EXPECT_THROW(multi_margin(x, targets, {{}, 3}), UsageError);
+  EXPECT_THROW(multilabel_margin(x, targets), ShapeError);
+  EXPECT_THROW(multilabel_margin(x, Tensor::from(std::vector<std::int64_t>(12, 4), {3, 4})), UsageError);
 }
 
 }  // namespace

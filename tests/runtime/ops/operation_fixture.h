@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -12,25 +14,56 @@ namespace lockstep::ops::testing {
 using kernels::testing::Bounds;
 using kernels::testing::epsilon_of;
 
-/// What an operation's result and gradients may differ by from exact ones.
+/// What an operation's result and gradients may differ by from exact ones: 4 ulp sqrt(terms) of float32, and of a
+/// 16-bit dtype one rounding and 2 ulp beside that.
 struct Accuracy {
   std::int64_t terms = 1;  ///< the longest sum behind one element, accumulated in float32
   double magnitude = 1;    ///< of its terms
-  /// The magnitude of what is rounded to the dtype on the way to a gradient and then combined; 0 where each element is
-  /// rounded once, when it is stored.
+  /// The magnitude of what is rounded to a 16-bit dtype on the way to a gradient and then combined. 0 but for what is
+  /// defined as a chain of 16-bit operations; the test says which.
   double intermediate = 0;
 };
 
-inline Bounds bounds_of(DType dtype, const Accuracy& accuracy) {
-  Bounds bounds = kernels::testing::bounds_for(dtype, accuracy.terms, accuracy.magnitude);
-  bounds.absolute += epsilon_of(dtype) * accuracy.intermediate;
-  return bounds;
+/// The distance between neighbouring numbers of a dtype at a value.
+inline double ulp_of(DType dtype, double value) {
+  const double smallest = dtype == DType::kFloat16 ? 0x1p-24 : 0x1p-133;
+  return value == 0 ? smallest : std::max(smallest, std::ldexp(epsilon_of(dtype), std::ilogb(value)));
+}
+
+/// The largest difference of a result from the exact value, of an operation on inputs of dtype `of_inputs`.
+inline double allowed_difference(DType dtype, DType of_inputs, double exact, const Accuracy& accuracy) {
+  if (!std::isfinite(exact)) return 0;
+  const double terms = static_cast<double>(std::max<std::int64_t>(accuracy.terms, 1));
+  const double sums = 4 * ulp_of(DType::kFloat32, std::max(std::abs(exact), accuracy.magnitude)) * std::sqrt(terms);
+  const double intermediate = is_reduced(of_inputs) ? epsilon_of(of_inputs) * accuracy.intermediate : 0;
+  return sums + intermediate + (is_reduced(dtype) ? 2.5 * ulp_of(dtype, exact) : 0);
+}
+
+/// Fails with the element that differs most, measured by what is allowed.
+inline void expect_accurate(const Tensor& found, const Tensor& exact, DType of_inputs, const Accuracy& accuracy,
+                            const std::source_location& where = std::source_location::current()) {
+  const ::testing::ScopedTrace trace(where.file_name(), static_cast<int>(where.line()), "expect_accurate");
+  ASSERT_EQ(found.shape(), exact.shape());
+  const std::vector<double> values = kernels::testing::values_of(found), wanted = kernels::testing::values_of(exact);
+  double worst = 1;
+  std::size_t at = values.size();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double allowed = allowed_difference(found.dtype(), of_inputs, wanted[i], accuracy);
+    if (kernels::testing::is_close(values[i], wanted[i], {.relative = 0, .absolute = allowed})) continue;
+    const double excess = std::abs(values[i] - wanted[i]) / allowed;
+    if (at != values.size() && !(excess > worst)) continue;
+    worst = excess;
+    at = i;
+  }
+  if (at == values.size()) return;
+  ADD_FAILURE() << "element " << at << " of " << values.size() << ": expected " << wanted[at] << ", found "
+                << values[at] << ", " << worst << " times what " << lockstep::name_of(found.dtype()) << " allows";
 }
 
 /// The one test of an operation, for each device and dtype. In float64 its first and second gradients are compared with
 /// central differences; in the other dtypes its output and gradients on the device, those of the recorded backward too,
-/// are compared with the float64 run on the CPU. The function is given its inputs where it is to compute; what it reads
-/// beside them it makes like() one of them.
+/// are compared with the float64 run on the CPU; on the CPU those of the reference as well. The function is given its
+/// inputs where it is to compute; what it reads beside them it makes like() one of them.
 ///
 ///   TYPED_TEST(OperationTest, Relu) {
 ///     this->check([](const auto& in) { return relu(in[0]); }, {this->random({4, 3}, 1)});
@@ -73,7 +106,7 @@ class OperationTest : public ::testing::Test {
       lockstep::testing::expect_gradients(function, inputs, {.relative = 1e-6, .absolute = 1e-7}, where);
       lockstep::testing::expect_second_gradients(function, inputs, {.relative = 1e-6, .absolute = 1e-6}, where);
     } else {
-      expect_like_float64(function, inputs, bounds_of(kDType, accuracy), where);
+      expect_like_float64(function, inputs, accuracy, where);
     }
   }
 
@@ -90,7 +123,7 @@ class OperationTest : public ::testing::Test {
   }
 
   static void expect_like_float64(const lockstep::testing::Function& function, const std::vector<Tensor>& inputs,
-                                  const Bounds& bounds, const std::source_location& where) {
+                                  const Accuracy& accuracy, const std::source_location& where) {
     std::vector<Tensor> there, exact;
     for (const Tensor& input : inputs) {
       there.push_back(input.to(kDevice));
@@ -98,18 +131,34 @@ class OperationTest : public ::testing::Test {
     }
     const std::vector<Tensor> found = output_and_gradients(function, there, {});
     const std::vector<Tensor> expected = output_and_gradients(function, exact, found[1]);
-    const std::vector<Tensor> recorded = autograd::grad(function(there), there, found[1], {.create_graph = true});
+    expect_accurate(found, expected, accuracy, where);
+    expect_recorded(function, there, expected, found[1], accuracy, where);
+    if (kDevice != kCpu) return;
+    const ::testing::ScopedTrace trace(where.file_name(), static_cast<int>(where.line()), "reference");
+    const kernels::ScopedBackend reference(kernels::reference_backend());
+    expect_accurate(output_and_gradients(function, there, found[1]), expected, accuracy, where);
+    expect_recorded(function, there, expected, found[1], accuracy, where);
+  }
+
+  /// Output, its gradient, and the inputs' gradients.
+  static void expect_accurate(const std::vector<Tensor>& found, const std::vector<Tensor>& expected,
+                              const Accuracy& accuracy, const std::source_location& where) {
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      SCOPED_TRACE(i == 0 ? "output" : i == 1 ? "output gradient" : "gradient of input " + std::to_string(i - 2));
+      ASSERT_TRUE(found[i].defined() && expected[i].defined());
+      testing::expect_accurate(found[i], expected[i], kDType, accuracy, where);
+    }
+  }
+
+  static void expect_recorded(const lockstep::testing::Function& function, const std::vector<Tensor>& inputs,
+                              const std::vector<Tensor>& expected, const Tensor& seed, const Accuracy& accuracy,
+                              const std::source_location& where) {
+    const std::vector<Tensor> recorded = autograd::grad(function(inputs), inputs, seed, {.create_graph = true});
     for (std::size_t i = 0; i < recorded.size(); ++i) {
       SCOPED_TRACE("recorded gradient of input " + std::to_string(i));
       ASSERT_TRUE(recorded[i].defined());
       EXPECT_EQ(recorded[i].dtype(), inputs[i].dtype());
-      kernels::testing::expect_close(recorded[i], expected[i + 2], bounds, where);
-    }
-    for (std::size_t i = 0; i < found.size(); ++i) {
-      SCOPED_TRACE(i == 0 ? "output" : i == 1 ? "output gradient" : "gradient of input " + std::to_string(i - 2));
-      ASSERT_TRUE(found[i].defined() && expected[i].defined());
-      EXPECT_TRUE(i < 2 || found[i].dtype() == inputs[i - 2].dtype());
-      kernels::testing::expect_close(found[i], expected[i], bounds, where);
+      testing::expect_accurate(recorded[i], expected[i + 2], kDType, accuracy, where);
     }
   }
 };

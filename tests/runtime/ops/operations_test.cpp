@@ -312,8 +312,8 @@ TYPED_TEST(OperationTest, CrossEntropy) {
   for (const std::int64_t rows : kRows) {
     const std::vector<std::int64_t> all{3, 0, 6, 6, 2};
     const Tensor classes = Tensor::from(std::vector(all.begin(), all.begin() + rows), {rows});
-    for (const LossOptions options : {LossOptions{}, LossOptions{.label_smoothing = 0.1}, LossOptions{.divisor = 32},
-                                      LossOptions{.label_smoothing = 1, .divisor = 0.5}}) {
+    for (const LossOptions& options : {LossOptions{}, LossOptions{.label_smoothing = 0.1}, LossOptions{.divisor = 32},
+                                       LossOptions{.label_smoothing = 1, .divisor = 0.5}}) {
       this->check([&](const auto& in) { return cross_entropy(in[0], classes.to(in[0].device()), options); },
                   {this->random({rows, 7}, 1, -4, 4)}, {.terms = 35, .magnitude = 12});
     }

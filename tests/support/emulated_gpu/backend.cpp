@@ -50,6 +50,17 @@ struct Kept<AttentionScores> {
 };
 
 template <>
+struct Kept<CrossEntropyTargets> {
+  explicit Kept(const CrossEntropyTargets& argument) : value(argument) {
+    for (Tensor* tensor : {&value.classes, &value.class_weights, &value.row_weights}) {
+      *tensor = gpu::emulation::on_host(*tensor);
+    }
+  }
+  const CrossEntropyTargets& get() const { return value; }
+  CrossEntropyTargets value;
+};
+
+template <>
 struct Kept<std::span<const ArenaSegment>> {
   explicit Kept(std::span<const ArenaSegment> argument) : value(argument.begin(), argument.end()) {}
   std::span<const ArenaSegment> get() const { return value; }

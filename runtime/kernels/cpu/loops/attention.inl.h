@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/kernels/cpu/loops/block.inl.h"
+#include "runtime/kernels/cpu/loops/elementwise.inl.h"
 #include "runtime/kernels/cpu/loops/products.inl.h"
 
 // Attention of one head, a block of queries against a block of keys at a time. Queries lie in the lanes: scores are
@@ -86,6 +87,22 @@ void mask_scores(const AttentionHead& head, const ScoreBlock& block, float* scor
   }
 }
 
+/// What dropout multiplies the probabilities of a block with, as [keys, kQueries]. Other lanes stay as they are.
+void dropout_factors(const AttentionHead& head, const ScoreBlock& block, float* factors) {
+  float ones[kKeys], row[kKeys];
+  std::fill_n(ones, kKeys, 1.0f);
+  for (std::int64_t i = 0; i < block.queries; ++i) {
+    const std::int64_t first = head.dropout.first_element + (block.first_query + i) * head.keys + block.first_key;
+    dropout({ones, DType::kFloat32}, head.dropout.p, head.dropout.key, first, {row, DType::kFloat32}, block.keys);
+    for (std::int64_t j = 0; j < block.keys; ++j) factors[j * kQueries + i] = row[j];
+  }
+}
+
+void multiply_block(const ScoreBlock& block, const float* factors, float* values) {
+  const std::int64_t n = block.keys * kQueries;
+  LOCKSTEP_VECTORIZE for (std::int64_t i = 0; i < n; ++i) values[i] *= factors[i];
+}
+
 /// Calls f(block) for the blocks of keys that the queries see.
 template <class F>
 void for_each_key_block(const AttentionHead& head, std::int64_t first_query, std::int64_t queries, F f) {
@@ -118,8 +135,11 @@ void attention(const AttentionHead& head, std::int64_t first, std::int64_t count
   float* const queries = pieces.take(d * kQueries);
   float* const sums = pieces.take(dv * kQueries);
   float* const scores = pieces.take(kKeys * kQueries);
+  float* const factors = pieces.take(kKeys * kQueries);
   float* const wide_keys = pieces.take(std::max(kKeys, kQueries) * d);
   float* const wide_values = pieces.take(std::max(kKeys, kQueries) * dv);
+  const bool drops = head.dropout.p > 0;
+  if (drops) std::fill_n(factors, kKeys * kQueries, 1.0f);
   transpose_into(rows_of(head.q, first, count, d, wide_keys), count, d, head.scale, queries);
 
   alignas(64) float max[kQueries], sum[kQueries], next[kQueries], factor[kQueries];
@@ -151,6 +171,10 @@ void attention(const AttentionHead& head, std::int64_t first, std::int64_t count
     for (std::int64_t c = 0; c < dv; ++c) {
       float* const of_channel = sums + c * kQueries;
       LOCKSTEP_VECTORIZE for (std::int64_t i = 0; i < lanes; ++i) of_channel[i] *= factor[i];
+    }
+    if (drops) {
+      dropout_factors(head, block, factors);
+      multiply_block(block, factors, scores);
     }
     const float* const values = rows_of(head.v, block.first_key, block.keys, dv, wide_values);
     multiply_matrices(true, dv, lanes, block.keys, {values, 1, dv}, scores, kQueries, sums, kQueries);
@@ -185,11 +209,14 @@ void attention_backward(const AttentionHead& head, const AttentionGradients& gra
   float* const query_slopes = pieces.take(d * kQueries);
   float* const scores = pieces.take(kKeys * kQueries);
   float* const score_slopes = pieces.take(kKeys * kQueries);
+  float* const factors = pieces.take(kKeys * kQueries);
   float* const wide_keys = pieces.take(std::max(kKeys, kQueries) * d);
   float* const wide_values = pieces.take(std::max(kKeys, kQueries) * dv);
   float* const wide_out = pieces.take(kQueries * dv);
   alignas(64) float delta[kQueries], norm[kQueries], scales[kQueries];
   std::fill_n(scales, kQueries, head.scale);
+  const bool drops = head.dropout.p > 0;
+  if (drops) std::fill_n(factors, kKeys * kQueries, 1.0f);
 
   for (std::int64_t first = 0; first < head.queries; first += kQueries) {
     const std::int64_t count = std::min(kQueries, head.queries - first);
@@ -213,6 +240,10 @@ void attention_backward(const AttentionHead& head, const AttentionGradients& gra
       multiply_matrices(false, block.keys, lanes, d, {keys, d, 1}, queries, kQueries, scores, kQueries);
       mask_scores(head, block, scores);
       multiply_matrices(false, block.keys, lanes, dv, {values, dv, 1}, slopes, kQueries, score_slopes, kQueries);
+      if (drops) {
+        dropout_factors(head, block, factors);
+        multiply_block(block, factors, score_slopes);
+      }
       for (std::int64_t j = 0; j < block.keys; ++j) {
         float* const of_key = scores + j * kQueries;
         float* const slope = score_slopes + j * kQueries;
@@ -221,6 +252,7 @@ void attention_backward(const AttentionHead& head, const AttentionGradients& gra
           slope[i] = of_key[i] * (slope[i] - delta[i]);
         }
       }
+      if (drops) multiply_block(block, factors, scores);
       if (gradients.dv != nullptr) {
         multiply_matrices(true, block.keys, padded(dv), count, {scores, kQueries, 1}, slope_rows, padded(dv),
                           gradients.dv + block.first_key * padded(dv), padded(dv));

@@ -49,6 +49,19 @@ struct Operand {
   int number;  ///< of the walk's operands
 };
 
+/// Targets of a cross entropy whose classes and rows have weights; a row of weight 0 counts for nothing.
+struct WeightedTargets {
+  const std::int64_t* classes;  ///< [rows]
+  const float* row_weights;     ///< [rows]
+  const float* class_weights;   ///< [channels]
+  float sum_of_class_weights;
+  float smoothing;
+
+  WeightedTargets from(std::int64_t row) const {
+    return {classes + row, row_weights + row, class_weights, sum_of_class_weights, smoothing};
+  }
+};
+
 /// The most columns that a loop reduces at once: their sums stay in the cache.
 inline constexpr std::int64_t kMostColumns = 2048;
 
@@ -94,7 +107,7 @@ struct AttentionHead {
   static constexpr std::int64_t kKeys = 96;
   /// Floats that one call may use beside its results, whatever the numbers of queries and keys.
   static std::int64_t scratch(std::int64_t channels, std::int64_t value_channels) {
-    return 2 * kKeys * kQueries + 6 * (kQueries + kKeys) * (channels + value_channels + 16);
+    return 3 * kKeys * kQueries + 6 * (kQueries + kKeys) * (channels + value_channels + 16);
   }
 
   Input q, k, v;
@@ -105,6 +118,8 @@ struct AttentionHead {
   const bool* allowed;
   Input bias;
   std::int64_t mask_step;
+  /// Its first element is that of query 0 and key 0 of this head; the key's position is added already.
+  AttentionDropout dropout;
 };
 
 /// What the backward pass of a head reads beside it, and what it writes where there is data.
@@ -160,6 +175,10 @@ struct Loops {
   /// dlogits = factor * (softmax - smoothed target)
   void (*cross_entropy_backward)(Input logits, const std::int64_t* targets, float smoothing, const float* log_sum_exp,
                                  float factor, Output dlogits, std::int64_t rows, std::int64_t channels);
+  double (*weighted_cross_entropy)(Input logits, const WeightedTargets& targets, float* log_sum_exp, std::int64_t rows,
+                                   std::int64_t channels);
+  void (*weighted_cross_entropy_backward)(Input logits, const WeightedTargets& targets, const float* log_sum_exp,
+                                          float factor, Output dlogits, std::int64_t rows, std::int64_t channels);
   /// dx = factor * (x - target)
   void (*mse_backward)(Input x, Input target, float factor, Output dx, std::int64_t n);
 

@@ -21,6 +21,7 @@
 #include "runtime/kernels/cpu/loops/transpose.inl.h"
 #include "runtime/kernels/cpu/loops/unary.inl.h"
 #include "runtime/kernels/cpu/loops/upsampling.inl.h"
+#include "runtime/kernels/cpu/loops/weighted_cross_entropy.inl.h"
 
 namespace lockstep::kernels::cpu::LOCKSTEP_ISA {
 
@@ -47,6 +48,8 @@ const Loops kLoops{
     .softmax_backward_columns = softmax_backward_columns,
     .cross_entropy = cross_entropy,
     .cross_entropy_backward = cross_entropy_backward,
+    .weighted_cross_entropy = weighted_cross_entropy,
+    .weighted_cross_entropy_backward = weighted_cross_entropy_backward,
     .mse_backward = mse_backward,
     .attention = attention,
     .attention_backward = attention_backward,

@@ -94,11 +94,38 @@ TYPED_TEST(SoftmaxLoops, CrossEntropyMatchesTheReference) {
             [&](const auto& on) {
               const Tensor loss = on.empty({}, DType::kFloat32), norms = on.empty({rows}, DType::kFloat32);
               const Tensor dx = on.empty({rows, classes});
-              on->cross_entropy(on(x), on(labels), smoothing, 1.0 / 65, loss, norms);
-              on->cross_entropy_backward(on(x), on(labels), smoothing, 1.0 / 65, norms, on(dloss), dx);
+              on->cross_entropy(on(x), {on(labels), smoothing}, 1.0 / 65, loss, norms);
+              on->cross_entropy_backward(on(x), {on(labels), smoothing}, 1.0 / 65, norms, on(dloss), dx);
               return std::vector{loss, norms, dx};
             },
             this->bounds(40));
+      }
+    }
+  }
+}
+
+TYPED_TEST(SoftmaxLoops, WeightedCrossEntropyMatchesTheReference) {
+  for (const std::int64_t classes : {1, 5, 37, 1500}) {
+    for (const std::int64_t rows : {0, 1, 65}) {
+      for (const double smoothing : {0.0, 0.1}) {
+        for (const int weighted : {1, 2, 3}) {
+          SCOPED_TRACE(classes);
+          const Tensor x = this->random({rows, classes}, 1, -9, 9), labels = this->targets(rows, classes);
+          const Tensor of_classes = weighted & 1 ? random_tensor({classes}, DType::kFloat32, 3, 0.5, 1.5) : Tensor();
+          const Tensor of_rows = weighted & 2 ? random_tensor({rows}, DType::kFloat32, 4, 0, 1) : Tensor();
+          if (of_rows.defined() && rows > 1) of_rows.mutable_as<float>()[1] = 0;
+          const Tensor dloss = tensor_of({64}, {}, DType::kFloat32);
+          this->expect_matches_reference(
+              [&](const auto& on) {
+                const Tensor loss = on.empty({}, DType::kFloat32), norms = on.empty({rows}, DType::kFloat32);
+                const Tensor dx = on.empty({rows, classes});
+                const CrossEntropyTargets targets{on(labels), smoothing, on(of_classes), on(of_rows)};
+                on->cross_entropy(on(x), targets, 1.0 / 65, loss, norms);
+                on->cross_entropy_backward(on(x), targets, 1.0 / 65, norms, on(dloss), dx);
+                return std::vector{loss, norms, dx};
+              },
+              this->bounds(60));
+        }
       }
     }
   }
@@ -110,9 +137,9 @@ TYPED_TEST(SoftmaxLoops, CrossEntropyDoesNotOverlookATargetOutOfRange) {
     const auto on = this->tested();
     const Tensor loss = on.empty({}, DType::kFloat32), norms = on.empty({2}, DType::kFloat32);
     if (this->kDevice == kCpu) {
-      EXPECT_THROW(on->cross_entropy(on(x), on(labels), 0, 1, loss, norms), UsageError);
+      EXPECT_THROW(on->cross_entropy(on(x), {on(labels)}, 1, loss, norms), UsageError);
     } else {  // nobody waits for a GPU to hear of it
-      on->cross_entropy(on(x), on(labels), 0, 1, loss, norms);
+      on->cross_entropy(on(x), {on(labels)}, 1, loss, norms);
       EXPECT_TRUE(std::isnan(loss.item()));
     }
   }
@@ -139,7 +166,7 @@ TYPED_TEST(SoftmaxLoops, ThreadsChangeNothing) {
   expect_same_bits_on_any_number_of_threads([&, on = this->tested()] {
     const Tensor loss = on.empty({}, DType::kFloat32), norms = on.empty({12001}, DType::kFloat32);
     const Tensor y = on.empty({12001, 37}), error = on.empty({}, DType::kFloat32);
-    on->cross_entropy(on(x), on(labels), 0.1, 1, loss, norms);
+    on->cross_entropy(on(x), {on(labels), 0.1}, 1, loss, norms);
     on->softmax(on(x), true, y);
     on->mse(on(x), on(target), 1, error);
     return std::vector{loss, norms, y, error};

@@ -58,10 +58,10 @@ TEST(ReferenceCrossEntropy, IsMinusTheLogOfTheTargetsShare) {
   const Tensor logits = Tensor::from<double>({0, std::log(3), std::log(4), 0}, {2, 2});
   const Tensor targets = Tensor::from<std::int64_t>({1, 1}, {2});
   const Tensor loss = empty({}), log_sum_exp = empty({2});
-  reference_backend().cross_entropy(logits, targets, 0, 0.5, loss, log_sum_exp);
+  reference_backend().cross_entropy(logits, {targets}, 0.5, loss, log_sum_exp);
   expect_close(loss, {-0.5 * (std::log(0.75) + std::log(0.2))}, {.relative = 1e-14});
   expect_close(log_sum_exp, {std::log(4), std::log(5)}, {.relative = 1e-14});
-  reference_backend().cross_entropy(logits, targets, 0.2, 1, loss, log_sum_exp);
+  reference_backend().cross_entropy(logits, {targets, 0.2}, 1, loss, log_sum_exp);
   const double smoothed = -0.9 * std::log(0.75) - 0.1 * std::log(0.25) - 0.9 * std::log(0.2) - 0.1 * std::log(0.8);
   expect_close(loss, {smoothed}, {.relative = 1e-14});
 }
@@ -72,12 +72,12 @@ TEST(ReferenceCrossEntropy, HasItsNumericGradient) {
     const Tensor targets = Tensor::from<std::int64_t>({0, 5, 2, 2}, {4});
     const Tensor loss = empty({}), log_sum_exp = empty({4}), dlogits = empty({4, 6});
     const auto value = [&] {
-      reference_backend().cross_entropy(logits, targets, smoothing, 0.25, loss, log_sum_exp);
+      reference_backend().cross_entropy(logits, {targets, smoothing}, 0.25, loss, log_sum_exp);
       return 3 * loss.item();
     };
     const std::vector<double> expected = numeric_gradient(value, logits);
     value();
-    reference_backend().cross_entropy_backward(logits, targets, smoothing, 0.25, log_sum_exp, scalar(3), dlogits);
+    reference_backend().cross_entropy_backward(logits, {targets, smoothing}, 0.25, log_sum_exp, scalar(3), dlogits);
     expect_close(dlogits, expected, {.absolute = 1e-9});
   }
 }
@@ -88,7 +88,7 @@ TEST(ReferenceCrossEntropy, ATargetOutsideTheClassesIsNamed) {
   for (const std::int64_t wrong : {std::int64_t{5}, std::int64_t{-1}}) {
     const Tensor targets = Tensor::from<std::int64_t>({0, wrong, 4}, {3});
     try {
-      reference_backend().cross_entropy(logits, targets, 0, 1, loss, log_sum_exp);
+      reference_backend().cross_entropy(logits, {targets}, 1, loss, log_sum_exp);
       FAIL() << "no error";
     } catch (const UsageError& error) {
       EXPECT_THAT(error.what(), ::testing::HasSubstr("row 1 is " + std::to_string(wrong)));
@@ -100,21 +100,21 @@ TEST(ReferenceCrossEntropy, ARankWithoutSamplesHasNoLoss) {
   const Tensor logits = empty({0, 5});
   const Tensor targets = Tensor::empty({0}, DType::kInt64);
   const Tensor loss = scalar(7);
-  reference_backend().cross_entropy(logits, targets, 0.1, 1, loss, empty({0}));
+  reference_backend().cross_entropy(logits, {targets, 0.1}, 1, loss, empty({0}));
   EXPECT_EQ(loss.item(), 0);
-  reference_backend().cross_entropy_backward(logits, targets, 0.1, 1, empty({0}), scalar(1), logits);
+  reference_backend().cross_entropy_backward(logits, {targets, 0.1}, 1, empty({0}), scalar(1), logits);
 }
 
 TEST(ReferenceCrossEntropy, WrongShapesAndDtypesAreRefused) {
   const Tensor logits = empty({3, 5}), loss = empty({}), log_sum_exp = empty({3});
   const Tensor targets = Tensor::zeros({3}, DType::kInt64);
   const Backend& backend = reference_backend();
-  EXPECT_NO_THROW(backend.cross_entropy(Tensor::zeros({3, 5}, k64), targets, 0, 1, loss, log_sum_exp));
-  EXPECT_THROW(backend.cross_entropy(logits, Tensor::zeros({3}, DType::kInt32), 0, 1, loss, log_sum_exp), ShapeError);
-  EXPECT_THROW(backend.cross_entropy(logits, Tensor::zeros({2}, DType::kInt64), 0, 1, loss, log_sum_exp), ShapeError);
-  EXPECT_THROW(backend.cross_entropy(logits, targets, 0, 1, Tensor::empty({}, DType::kFloat32), log_sum_exp),
+  EXPECT_NO_THROW(backend.cross_entropy(Tensor::zeros({3, 5}, k64), {targets}, 1, loss, log_sum_exp));
+  EXPECT_THROW(backend.cross_entropy(logits, {Tensor::zeros({3}, DType::kInt32)}, 1, loss, log_sum_exp), ShapeError);
+  EXPECT_THROW(backend.cross_entropy(logits, {Tensor::zeros({2}, DType::kInt64)}, 1, loss, log_sum_exp), ShapeError);
+  EXPECT_THROW(backend.cross_entropy(logits, {targets}, 1, Tensor::empty({}, DType::kFloat32), log_sum_exp),
                ShapeError);
-  EXPECT_THROW(backend.cross_entropy(logits, targets, 1.5, 1, loss, log_sum_exp), UsageError);
+  EXPECT_THROW(backend.cross_entropy(logits, {targets, 1.5}, 1, loss, log_sum_exp), UsageError);
 }
 
 TEST(ReferenceMse, IsTheWeightedSumOfSquaresWithItsGradient) {
