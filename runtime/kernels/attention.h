@@ -51,14 +51,15 @@ struct MaskSteps {
 /// heads: query head h reads head h / (heads / kv_heads) of k and v. out [batch, heads, Tq, dv]. One floating dtype.
 struct Attention {
   /// out_i = sum_j p_ij v_j, p_i = softmax_j(scale q_i . k_j + mask_ij), after dropout. A query that sees no key gives
-  /// 0, as PyTorch's. log_sum_exp [batch, heads, Tq], float32 (float64 for float64), is kept for the backward pass: the
-  /// logarithm of the sum of exponentials, and +inf of a query that sees no key.
+  /// 0, as PyTorch's. norms [batch, heads, Tq, 2], float32 (float64 for float64), is kept for the backward pass: of a
+  /// query's scores s the largest, m, and log sum_j e^(s_j - m). Their sum would lose the second where a mask makes m
+  /// large. Of a query that sees no key: 0 and +inf.
   void (*attention)(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionScores& scores, const Tensor& out,
-                    const Tensor& log_sum_exp);
+                    const Tensor& norms);
   /// The gradients like q, k and v; each may be undefined, which leaves it out. The mask has none. Scores are computed
-  /// again from q, k and log_sum_exp. Sums over queries and over the heads that share a key run in a fixed order.
+  /// again from q, k and norms. Sums over queries and over the heads that share a key run in a fixed order.
   void (*attention_backward)(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionScores& scores,
-                             const Tensor& out, const Tensor& log_sum_exp, const Tensor& dout, const Tensor& dq,
+                             const Tensor& out, const Tensor& norms, const Tensor& dout, const Tensor& dq,
                              const Tensor& dk, const Tensor& dv);
 };
 

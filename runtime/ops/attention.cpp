@@ -13,6 +13,7 @@
 #include "runtime/ops/elementwise.h"
 #include "runtime/ops/factories.h"
 #include "runtime/ops/linear.h"
+#include "runtime/ops/movement.h"
 #include "runtime/ops/result.h"
 #include "runtime/ops/shape.h"
 #include "runtime/tensor/error.h"
@@ -33,7 +34,7 @@ struct Extents {
   Shape v() const { return {batch, kv_heads, keys, value_channels}; }
   Shape out() const { return {batch, heads, queries, value_channels}; }
   Shape scores() const { return {batch, heads, queries, keys}; }
-  Shape norms() const { return {batch, heads, queries}; }
+  Shape norms() const { return {batch, heads, queries, 2}; }
   /// Batches of matrices: the heads of q that share a head of k lie one behind the other.
   Shape rows(std::int64_t columns) const {
     return {batch * kv_heads, kv_heads > 0 ? heads / kv_heads * queries : 0, columns};
@@ -51,9 +52,11 @@ Extents extents_of(const Tensor& q, const Tensor& k, const Tensor& v) {
   const int rank = q.shape().rank();
   bool fit = rank >= 2 && k.shape().rank() == rank && v.shape().rank() == rank;
   for (int d = 0; fit && d < rank - 3; ++d) fit = k.size(d) == q.size(d) && v.size(d) == q.size(d);
+  if (fit && rank >= 3) fit = v.size(-3) == k.size(-3);
+  fit = fit && k.size(-1) == q.size(-1) && v.size(-2) == k.size(-2);
   if (!fit) {
     throw ShapeError("scaled_dot_product_attention of q " + describe(q) + ", k " + describe(k) + " and v " +
-                     describe(v) + ": all three need the same dimensions [..., heads, T, channels]");
+                     describe(v) + ": q [..., heads, Tq, d], k [..., kv_heads, Tk, d], v [..., kv_heads, Tk, dv]");
   }
   const bool has_heads = rank >= 3;
   return {.batch = leading(q.shape(), rank - 3),
@@ -89,9 +92,9 @@ struct Composition {
   bool causal;
   kernels::AttentionDropout dropout;
 
-  /// p = e^(s - n) / sum e^(s - n), [batch * kv_heads, rows, keys], with n the known log sum e^s: a constant, since p
+  /// p = e^(s - m) / sum e^(s - m), [batch * kv_heads, rows, keys], with m the known largest s: a constant, since p
   /// does not depend on it.
-  Tensor probabilities(const Tensor& q, const Tensor& k, const Tensor& mask, const Tensor& log_sum_exp) const {
+  Tensor probabilities(const Tensor& q, const Tensor& k, const Tensor& mask, const Tensor& norms) const {
     const Tensor products = matmul(as_rows(q), false, as_columns(k), true);
     Tensor scores = ops::scale(reshape(products, extents.scores()), scale);
     if (mask.defined()) {
@@ -104,7 +107,7 @@ struct Composition {
       scores = where(le(keys, queries), scores, -INFINITY);
     }
     const Shape one_a_query{extents.batch, extents.heads, extents.queries, 1};
-    const Tensor exponentials = exp(sub(scores, log_sum_exp.reshaped(one_a_query)));
+    const Tensor exponentials = exp(sub(scores, slice(norms, -1, 0, 1)));
     const Tensor sums = sum_to(exponentials, one_a_query);
     // A query that sees no key has no probabilities.
     return reshape(div(exponentials, where(eq(sums, 0), 1.0, sums)), extents.rows(extents.keys));
@@ -120,9 +123,9 @@ struct Composition {
   }
 
   std::vector<Tensor> gradients(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask,
-                                const Tensor& log_sum_exp, const Tensor& dout) const {
+                                const Tensor& norms, const Tensor& dout) const {
     const amp::Autocast off(false);
-    const Tensor p = probabilities(q, k, mask, log_sum_exp);
+    const Tensor p = probabilities(q, k, mask, norms);
     const Tensor slope = reshape(dout, extents.rows(extents.value_channels));
     const Tensor of_p = dropped(matmul(slope, false, as_columns(v), true));
     const Tensor mean = sum_to(mul(p, of_p), extents.rows(1));
@@ -151,7 +154,7 @@ Tensor scaled_dot_product_attention(const Tensor& queries, const Tensor& keys, c
   const Tensor mask = given.defined() ? reshape(given, mask_shape(given, q, extents)) : given;
 
   const DType wide_dtype = q.dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
-  const Tensor log_sum_exp = Tensor::empty(extents.norms(), wide_dtype, q.device());
+  const Tensor norms = Tensor::empty(extents.norms(), wide_dtype, q.device());
   const Tensor y = Tensor::empty(q.shape().with(-1, extents.value_channels), q.dtype(), q.device());
   const std::int64_t samples = q.shape().rank() >= 3 ? std::max<std::int64_t>(q.size(0), 1) : 1;
   const std::int64_t of_sample = extents.scores().numel() / samples;
@@ -162,11 +165,11 @@ Tensor scaled_dot_product_attention(const Tensor& queries, const Tensor& keys, c
   const kernels::AttentionScores scores{.scale = scale, .causal = options.causal, .mask = mask, .dropout = dropout};
   kernels::backend(q.device())
       .attention(q.reshaped(extents.q()), k.reshaped(extents.k()), v.reshaped(extents.v()), scores,
-                 y.reshaped(extents.out()), log_sum_exp);
+                 y.reshaped(extents.out()), norms);
   const Composition composition{extents, scale, options.causal, dropout};
   if (mask.defined() && autograd::is_recorded(mask)) {
     const amp::Autocast off(false);
-    const Tensor p = composition.probabilities(wide(q), wide(k), wide(mask), log_sum_exp);
+    const Tensor p = composition.probabilities(wide(q), wide(k), wide(mask), norms);
     return autograd::cast(
         reshape(matmul(composition.dropped(p), false, composition.as_columns(wide(v)), false), y.shape()), q.dtype());
   }
@@ -192,7 +195,7 @@ Tensor scaled_dot_product_attention(const Tensor& queries, const Tensor& keys, c
                               .attention_backward(context.saved(saved_q).reshaped(extents.q()),
                                                   context.saved(saved_k).reshaped(extents.k()),
                                                   context.saved(saved_v).reshaped(extents.v()), again,
-                                                  context.saved(result).reshaped(extents.out()), log_sum_exp,
+                                                  context.saved(result).reshaped(extents.out()), norms,
                                                   dout.reshaped(extents.out()), dq, dk, dv);
                           return grads;
                         },
@@ -200,7 +203,7 @@ Tensor scaled_dot_product_attention(const Tensor& queries, const Tensor& keys, c
                         [=](const Tensor& dout, const BackwardContext& context) {
                           std::vector<Tensor> grads = composition.gradients(
                               wide(context.saved(saved_q)), wide(context.saved(saved_k)), wide(context.saved(saved_v)),
-                              wide(context.saved(saved_mask)), log_sum_exp, wide(dout));
+                              wide(context.saved(saved_mask)), norms, wide(dout));
                           grads[0] = reshape(grads[0], saved_q.peek().shape());
                           grads[1] = reshape(grads[1], saved_k.peek().shape());
                           grads[2] = reshape(grads[2], saved_v.peek().shape());

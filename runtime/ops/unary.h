@@ -59,7 +59,7 @@ Tensor leaky_relu(const Tensor& x, double slope = 0.01);
 Tensor elu(const Tensor& x, double alpha = 1);
 /// log(1 + e^(beta x)) / beta; x where beta x > threshold. Throws UsageError for beta 0.
 Tensor softplus(const Tensor& x, double beta = 1, double threshold = 20);
-/// x, but at least `low` and at most `high`; NaN stays. The derivative is 1 within, ends included, else 0. Throws
+/// x, but at least `low` and at most `high`; NaN stays. The derivative is 1 between the two, else 0. Throws
 /// UsageError where low > high.
 Tensor clamp(const Tensor& x, double low, double high = std::numeric_limits<double>::infinity());
 

@@ -35,14 +35,14 @@ void measure(const std::string& name, DType dtype) {
   const auto tensor = [&](std::uint32_t seed) { return testing::random_tensor(shape, dtype, seed); };
   const Tensor q = tensor(1), k = tensor(2), v = tensor(3), dout = tensor(4);
   const Tensor out = tensor(5), dq = tensor(6), dk = tensor(7), dv = tensor(8);
-  const Tensor log_sum_exp = Tensor::empty({problem.batch, problem.heads, problem.length}, DType::kFloat32);
+  const Tensor norms = Tensor::empty({problem.batch, problem.heads, problem.length, 2}, DType::kFloat32);
   const AttentionScores scores{.scale = 1.0 / std::sqrt(static_cast<double>(problem.channels)),
                                .causal = problem.causal};
   const Backend& cpu = backend(kCpu);
-  const auto forward = [&] { cpu.attention(q, k, v, scores, out, log_sum_exp); };
+  const auto forward = [&] { cpu.attention(q, k, v, scores, out, norms); };
   const auto both = [&] {
     forward();
-    cpu.attention_backward(q, k, v, scores, out, log_sum_exp, dout, dq, dk, dv);
+    cpu.attention_backward(q, k, v, scores, out, norms, dout, dq, dk, dv);
   };
   std::printf("%s %s %.6f %.6f\n", name.c_str(), std::string(name_of(dtype)).c_str(), bench::milliseconds_of(forward),
               bench::milliseconds_of(both));

@@ -84,9 +84,9 @@ struct Heads {
 };
 
 void attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionScores& scores, const Tensor& out,
-               const Tensor& log_sum_exp) {
-  const checks::AttentionExtents extents = checks::attention(q, k, v, scores, out, log_sum_exp);
-  if (!is_fast(q)) return reference::kAttention.attention(q, k, v, scores, out, log_sum_exp);
+               const Tensor& norms) {
+  const checks::AttentionExtents extents = checks::attention(q, k, v, scores, out, norms);
+  if (!is_fast(q)) return reference::kAttention.attention(q, k, v, scores, out, norms);
   const Heads heads{.q = q, .k = k, .v = v, .scores = scores, .extents = extents};
   constexpr std::int64_t kQueries = AttentionHead::kQueries;
   const std::int64_t blocks = (extents.queries + kQueries - 1) / kQueries;
@@ -100,7 +100,7 @@ void attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attentio
       const std::int64_t first = task % blocks * kQueries;
       const std::int64_t row = h * extents.queries + first;
       loops().attention(heads[h], first, std::min(kQueries, extents.queries - first),
-                        output(out).from(row * extents.value_channels), static_cast<float*>(log_sum_exp.data()) + row,
+                        output(out).from(row * extents.value_channels), static_cast<float*>(norms.data()) + 2 * row,
                         memory);
     }
   });
@@ -135,19 +135,18 @@ class PaddedSums {
 };
 
 void attention_backward(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionScores& scores,
-                        const Tensor& out, const Tensor& log_sum_exp, const Tensor& dout, const Tensor& dq,
-                        const Tensor& dk, const Tensor& dv) {
-  const checks::AttentionExtents extents =
-      checks::attention_backward(q, k, v, scores, out, log_sum_exp, dout, dq, dk, dv);
+                        const Tensor& out, const Tensor& norms, const Tensor& dout, const Tensor& dq, const Tensor& dk,
+                        const Tensor& dv) {
+  const checks::AttentionExtents extents = checks::attention_backward(q, k, v, scores, out, norms, dout, dq, dk, dv);
   if (!is_fast(q)) {
-    return reference::kAttention.attention_backward(q, k, v, scores, out, log_sum_exp, dout, dq, dk, dv);
+    return reference::kAttention.attention_backward(q, k, v, scores, out, norms, dout, dq, dk, dv);
   }
   const Heads heads{.q = q, .k = k, .v = v, .scores = scores, .extents = extents};
   const std::int64_t of_dk = PaddedSums::floats(extents.keys, extents.channels);
   const std::int64_t of_dv = PaddedSums::floats(extents.keys, extents.value_channels);
   const std::int64_t tasks = extents.batch * extents.kv_heads;
   Scratch scratch(tasks, AttentionHead::scratch(extents.channels, extents.value_channels) + of_dk + of_dv);
-  const std::int64_t sharing = extents.heads / extents.kv_heads;
+  const std::int64_t sharing = extents.heads / std::max<std::int64_t>(extents.kv_heads, 1);
   // A thread has a head of k and v with all heads of q that share it, so that sums have one order.
   const std::int64_t of_task = sharing * extents.queries * extents.keys * (extents.channels + extents.value_channels);
   parallel_ranges(tasks, kGrain / (of_task + 1) + 1, [&](std::int64_t begin, std::int64_t end) {
@@ -160,7 +159,7 @@ void attention_backward(const Tensor& q, const Tensor& k, const Tensor& v, const
         loops().attention_backward(heads[h],
                                    {.out = input(out).from(row * extents.value_channels),
                                     .dout = input(dout).from(row * extents.value_channels),
-                                    .log_sum_exp = static_cast<const float*>(log_sum_exp.data()) + row,
+                                    .norms = static_cast<const float*>(norms.data()) + 2 * row,
                                     .dq = dq.defined() ? output(dq).from(row * extents.channels) : output(dq),
                                     .dk = sums_dk.data(),
                                     .dv = sums_dv.data()},

@@ -295,21 +295,23 @@ void shares_of(const Tensor& x, const Tensor& extremes, const Tensor& shares, co
   auto* to = static_cast<T*>(shares.data());
   const auto equal = [](T a, T b) { return is_extreme(static_cast<float>(a), static_cast<float>(b)); };
   parallel_rows(extents.outer, extents.n * extents.inner, [&](std::int64_t first, std::int64_t count) {
-    std::vector<float> counts(static_cast<std::size_t>(extents.inner));
+    std::vector<double> counts(static_cast<std::size_t>(extents.inner));
     for (std::int64_t o = first; o < first + count; ++o) {
-      std::ranges::fill(counts, 0.0f);
+      std::ranges::fill(counts, 0.0);
       const std::int64_t begin = o * extents.n * extents.inner;
       const T* of_slice = of + o * extents.inner;
       for (std::int64_t k = 0; k < extents.n; ++k) {
         const T* row = values + begin + k * extents.inner;
         for (std::int64_t i = 0; i < extents.inner; ++i) {
-          counts[static_cast<std::size_t>(i)] += equal(row[i], of_slice[i]) ? 1.0f : 0.0f;
+          counts[static_cast<std::size_t>(i)] += equal(row[i], of_slice[i]) ? 1.0 : 0.0;
         }
       }
       for (std::int64_t k = 0; k < extents.n; ++k) {
         const std::int64_t row = begin + k * extents.inner;
         for (std::int64_t i = 0; i < extents.inner; ++i) {
-          const float share = equal(values[row + i], of_slice[i]) ? 1.0f / counts[static_cast<std::size_t>(i)] : 0.0f;
+          const float share = equal(values[row + i], of_slice[i])
+                                  ? static_cast<float>(1.0 / counts[static_cast<std::size_t>(i)])
+                                  : 0.0f;
           to[row + i] = static_cast<T>(share);
         }
       }

@@ -156,7 +156,7 @@ __device__ void store_rows(const float (&sums)[kRows][Chunks], T* out, std::int6
 }
 
 template <class T, int Chunks>
-__global__ void __launch_bounds__(kTileThreads) attention_forward(Problem<T> problem, T* out, float* log_sum_exp) {
+__global__ void __launch_bounds__(kTileThreads) attention_forward(Problem<T> problem, T* out, float* norms) {
   __shared__ Tile left, right, weights;
   const std::int64_t tiles = problem.query_tiles();
   for (std::int64_t task = blockIdx.x; task < problem.batch * problem.heads * tiles; task += gridDim.x) {
@@ -196,7 +196,9 @@ __global__ void __launch_bounds__(kTileThreads) attention_forward(Problem<T> pro
     for (int r = 0; r < kRows; ++r) {
       const std::int64_t query = first + own_row() + r;
       if (lane() == 0 && query < q.count) {
-        log_sum_exp[head * q.count + query] = sum[r] == 0 ? INFINITY : max[r] + logf(sum[r]);
+        const bool blind = sum[r] == 0;
+        norms[2 * (head * q.count + query)] = blind ? 0.0f : max[r];
+        norms[2 * (head * q.count + query) + 1] = blind ? INFINITY : logf(sum[r]);
       }
     }
   }
@@ -206,7 +208,7 @@ __global__ void __launch_bounds__(kTileThreads) attention_forward(Problem<T> pro
 template <class T>
 struct Slopes {
   Rows<T> dout;
-  const float* log_sum_exp;
+  const float* norms;
   const float* delta;  ///< sum over channels of dout * out
 
   /// The probability of a score and the score's slope, given the probability's.
@@ -214,7 +216,7 @@ struct Slopes {
                              float& probability, float& slope) const {
     const std::int64_t at = head * dout.count + query;
     const bool exists = query < dout.count;
-    probability = exists ? fast_exp(score - log_sum_exp[at]) : 0.0f;
+    probability = exists ? fast_exp(score - norms[2 * at] - norms[2 * at + 1]) : 0.0f;
     slope = exists ? probability * (of_probability - delta[at]) : 0.0f;
   }
 };
@@ -340,32 +342,31 @@ void visit_problem(std::string_view operation, DType dtype, const checks::Attent
 }
 
 void attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionScores& scores, const Tensor& out_rows,
-               const Tensor& log_sum_exp) {
-  const checks::AttentionExtents extents = checks::attention(q, k, v, scores, out_rows, log_sum_exp);
-  if (log_sum_exp.numel() == 0) return;
+               const Tensor& norms) {
+  const checks::AttentionExtents extents = checks::attention(q, k, v, scores, out_rows, norms);
+  if (norms.numel() == 0) return;
   const Device device = out_rows.device();
   const gpu::DeviceGuard guard(device);
   visit_problem("attention", q.dtype(), extents, [&]<class T, int Chunks>() {
     const auto problem = problem_of<T>(extents, q, k, v, scores);
     attention_forward<T, Chunks><<<blocks_for(extents.batch * extents.heads * problem.query_tiles(), 1), kTileThreads,
-                                   0, gpu::current(device)>>>(problem, out<T>(out_rows), out<float>(log_sum_exp));
+                                   0, gpu::current(device)>>>(problem, out<T>(out_rows), out<float>(norms));
     check_launch("attention");
   });
 }
 
 void attention_backward(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionScores& scores,
-                        const Tensor& out_rows, const Tensor& log_sum_exp, const Tensor& dout, const Tensor& dq,
+                        const Tensor& out_rows, const Tensor& norms, const Tensor& dout, const Tensor& dq,
                         const Tensor& dk, const Tensor& dv) {
   const checks::AttentionExtents extents =
-      checks::attention_backward(q, k, v, scores, out_rows, log_sum_exp, dout, dq, dk, dv);
+      checks::attention_backward(q, k, v, scores, out_rows, norms, dout, dq, dk, dv);
   const Device device = q.device();
   const gpu::DeviceGuard guard(device);
   const cudaStream_t stream = gpu::current(device);
-  const Tensor delta = Tensor::empty(log_sum_exp.shape(), DType::kFloat32, device);
+  const Tensor delta = Tensor::empty({extents.batch, extents.heads, extents.queries}, DType::kFloat32, device);
   visit_problem("attention_backward", q.dtype(), extents, [&]<class T, int Chunks>() {
     const auto problem = problem_of<T>(extents, q, k, v, scores);
-    const Slopes<T> slopes{
-        {in<T>(dout), extents.queries, extents.value_channels}, in<float>(log_sum_exp), in<float>(delta)};
+    const Slopes<T> slopes{{in<T>(dout), extents.queries, extents.value_channels}, in<float>(norms), in<float>(delta)};
     if (delta.numel() > 0) {
       multiply_rows<T><<<blocks_for(delta.numel(), kThreads / 32), kThreads, 0, stream>>>(
           in<T>(out_rows), in<T>(dout), out<float>(delta), delta.numel(), extents.value_channels, Lanes{32});

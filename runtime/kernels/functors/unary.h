@@ -96,7 +96,7 @@ struct Reciprocal {
   static double exact_derivative(double at) { return -at * at; }
 };
 
-/// NaN stays NaN. The derivative is 1 at the ends, as PyTorch's.
+/// NaN stays NaN. The derivative is 0 at the ends, as PyTorch's.
 struct Clamp {
   static constexpr Unary kUnary = Unary::kClamp;
 
@@ -110,13 +110,13 @@ struct Clamp {
     return raised > static_cast<float>(high) ? static_cast<float>(high) : raised;
   }
   [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE inline float backward(float at, float dy) const {
-    return at >= static_cast<float>(low) && at <= static_cast<float>(high) ? dy : 0.0f;
+    return at > static_cast<float>(low) && at < static_cast<float>(high) ? dy : 0.0f;
   }
   double exact(double x) const {
     const double raised = x < low ? low : x;
     return raised > high ? high : raised;
   }
-  double exact_derivative(double at) const { return at >= low && at <= high ? 1 : 0; }
+  double exact_derivative(double at) const { return at > low && at < high ? 1 : 0; }
 };
 
 template <class... Function>

@@ -42,29 +42,29 @@ AttentionExtents extents_of(const Check& check, const Tensor& q, const Tensor& k
 }
 
 void results(const Check& check, const AttentionExtents& extents, const Tensor& q, const Tensor& out,
-             const Tensor& log_sum_exp) {
+             const Tensor& norms) {
   check.dtype("out", out, q.dtype())
       .shape("out", out, {extents.batch, extents.heads, extents.queries, extents.value_channels})
-      .dtype("log_sum_exp", log_sum_exp, accumulation_dtype(q.dtype()))
-      .shape("log_sum_exp", log_sum_exp, {extents.batch, extents.heads, extents.queries});
+      .dtype("norms", norms, accumulation_dtype(q.dtype()))
+      .shape("norms", norms, {extents.batch, extents.heads, extents.queries, 2});
 }
 
 }  // namespace
 
 AttentionExtents attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionScores& scores,
-                           const Tensor& out, const Tensor& log_sum_exp) {
+                           const Tensor& out, const Tensor& norms) {
   const Check check("attention");
   const AttentionExtents extents = extents_of(check, q, k, v, scores);
-  results(check, extents, q, out, log_sum_exp);
+  results(check, extents, q, out, norms);
   return extents;
 }
 
 AttentionExtents attention_backward(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionScores& scores,
-                                    const Tensor& out, const Tensor& log_sum_exp, const Tensor& dout, const Tensor& dq,
+                                    const Tensor& out, const Tensor& norms, const Tensor& dout, const Tensor& dq,
                                     const Tensor& dk, const Tensor& dv) {
   const Check check("attention_backward");
   const AttentionExtents extents = extents_of(check, q, k, v, scores);
-  results(check, extents, q, out, log_sum_exp);
+  results(check, extents, q, out, norms);
   check.like("dout", dout, out);
   if (dq.defined()) check.like("dq", dq, q);
   if (dk.defined()) check.like("dk", dk, k);

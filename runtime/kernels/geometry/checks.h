@@ -49,10 +49,10 @@ struct AttentionExtents {
   std::int64_t batch, heads, kv_heads, queries, keys, channels, value_channels;
 };
 AttentionExtents attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionScores& scores,
-                           const Tensor& out, const Tensor& log_sum_exp);
+                           const Tensor& out, const Tensor& norms);
 /// Undefined gradients are not looked at.
 AttentionExtents attention_backward(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionScores& scores,
-                                    const Tensor& out, const Tensor& log_sum_exp, const Tensor& dout, const Tensor& dq,
+                                    const Tensor& out, const Tensor& norms, const Tensor& dout, const Tensor& dq,
                                     const Tensor& dk, const Tensor& dv);
 
 void softmax(const Tensor& x, const Tensor& y);

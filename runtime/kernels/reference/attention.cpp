@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cmath>
 
 #include "runtime/base/counter_rng.h"
 #include "runtime/kernels/geometry/checks.h"
 #include "runtime/kernels/reference/families.h"
-#include "runtime/kernels/reference/softmax.h"
 #include "runtime/kernels/reference/values.h"
 
 namespace lockstep::kernels::reference {
@@ -84,20 +84,24 @@ void for_each_query(const checks::AttentionExtents& extents, Visit visit) {
 }
 
 void attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionScores& scores, const Tensor& out,
-               const Tensor& log_sum_exp) {
-  const checks::AttentionExtents extents = checks::attention(q, k, v, scores, out, log_sum_exp);
+               const Tensor& norms) {
+  const checks::AttentionExtents extents = checks::attention(q, k, v, scores, out, norms);
   Scores rows(extents, scores, q, k);
   const Values values = load(v);
   Values result(static_cast<std::size_t>(out.numel()), 0.0);
-  Values norms;
+  Values kept_norms;
   for_each_query(extents, [&](std::int64_t h, std::int64_t i) {
     const Values& row = rows.row(h, i);
-    const double norm = reference::log_sum_exp(row);
-    // A query that sees no key.
-    norms.push_back(norm == -INFINITY ? INFINITY : norm);
+    const double max = row.empty() ? -INFINITY : std::ranges::max(row);
+    const bool blind = max == -INFINITY;
+    double sum = 0;
+    for (const double score : row) sum += blind ? 0 : std::exp(score - max);
+    kept_norms.push_back(blind ? 0 : max);
+    kept_norms.push_back(blind ? INFINITY : std::log(sum));
     const std::size_t to = rows.of_query(h, i, extents.value_channels);
     for (std::int64_t j = 0; j < extents.keys; ++j) {
-      const double probability = rows.kept(h, i, j) * std::exp(row[static_cast<std::size_t>(j)] - norms.back());
+      const double probability =
+          rows.kept(h, i, j) * (blind ? 0 : std::exp(row[static_cast<std::size_t>(j)] - max) / sum);
       const std::size_t from = rows.of_key(h, j, extents.value_channels);
       for (std::size_t c = 0; c < static_cast<std::size_t>(extents.value_channels); ++c) {
         result[to + c] += probability * values[from + c];
@@ -105,28 +109,27 @@ void attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attentio
     }
   });
   store(result, out);
-  store(norms, log_sum_exp);
+  store(kept_norms, norms);
 }
 
 void attention_backward(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionScores& scores,
-                        const Tensor& out, const Tensor& log_sum_exp, const Tensor& dout, const Tensor& dq,
-                        const Tensor& dk, const Tensor& dv) {
-  const checks::AttentionExtents extents =
-      checks::attention_backward(q, k, v, scores, out, log_sum_exp, dout, dq, dk, dv);
+                        const Tensor& out, const Tensor& norms, const Tensor& dout, const Tensor& dq, const Tensor& dk,
+                        const Tensor& dv) {
+  const checks::AttentionExtents extents = checks::attention_backward(q, k, v, scores, out, norms, dout, dq, dk, dv);
   Scores rows(extents, scores, q, k);
-  const Values values = load(v), result = load(out), slope = load(dout), norms = load(log_sum_exp);
+  const Values values = load(v), result = load(out), slope = load(dout), kept_norms = load(norms);
   Values of_q(static_cast<std::size_t>(q.numel()), 0.0), of_k(static_cast<std::size_t>(k.numel()), 0.0),
       of_v(static_cast<std::size_t>(v.numel()), 0.0);
   const auto channels = static_cast<std::size_t>(extents.channels);
   const auto value_channels = static_cast<std::size_t>(extents.value_channels);
   for_each_query(extents, [&](std::int64_t h, std::int64_t i) {
     const Values& row = rows.row(h, i);
-    const double norm = norms[rows.of_query(h, i, 1)];
+    const std::size_t norm = rows.of_query(h, i, 2);
     const std::size_t at = rows.of_query(h, i, extents.value_channels);
     double mean = 0;  // of the probabilities' slopes
     for (std::size_t c = 0; c < value_channels; ++c) mean += slope[at + c] * result[at + c];
     for (std::int64_t j = 0; j < extents.keys; ++j) {
-      const double probability = std::exp(row[static_cast<std::size_t>(j)] - norm);
+      const double probability = std::exp(row[static_cast<std::size_t>(j)] - kept_norms[norm] - kept_norms[norm + 1]);
       const double kept = rows.kept(h, i, j);
       const std::size_t value = rows.of_key(h, j, extents.value_channels);
       double of_probability = 0;

@@ -164,6 +164,36 @@ TEST(Attention, AQueryThatSeesNoKeyGivesNothingAndTakesNoGradient) {
   }
 }
 
+/// A mask of large finite numbers, as models have it in place of -inf: where it covers a whole row, every key counts
+/// alike.
+TYPED_TEST(AttentionTest, ARowThatAFiniteMaskCoversIsTheMeanOfItsValues) {
+  const Tensor mask = ops::full({2, 4}, this->kDType == DType::kFloat16 ? -6e4 : -1e9, {this->kDType, this->kDevice});
+  std::vector<Tensor> inputs{this->random({2, 3}, 1), this->random({4, 3}, 2), this->random({4, 3}, 3)};
+  for (Tensor& input : inputs) {
+    input = cast(input, this->kDType).to(this->kDevice);
+    if (&input != &inputs[2]) input = scale(input, 0x1p-10).detach();
+    input.set_requires_grad(true);
+  }
+  const Tensor dy = ops::ones({2, 3}, {this->kDType, this->kDevice});
+  for (const bool create_graph : {false, true}) {
+    const Tensor y = attention(inputs, {.mask = mask});
+    const Tensor of_values = autograd::grad(y, {inputs[2]}, dy, {.create_graph = create_graph})[0];
+    for (const double value : values_of(of_values)) EXPECT_NEAR(value, 0.5, 2e-3);
+    const std::vector<double> means = values_of(mean(inputs[2], {0})), found = values_of(y);
+    for (std::size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], means[i % 3], 1e-2);
+  }
+}
+
+TEST(Attention, OfNoHeadsIsEmpty) {
+  const Tensor x = random_tensor({2, 0, 3, 4}, DType::kFloat32, 1);
+  x.set_requires_grad(true);
+  for (const bool create_graph : {false, true}) {
+    const Tensor y = scaled_dot_product_attention(x, x, x);
+    EXPECT_EQ(y.shape(), x.shape());
+    EXPECT_EQ(autograd::grad(sum(y), {x}, {}, {.create_graph = create_graph})[0].shape(), x.shape());
+  }
+}
+
 TEST(Attention, RefusesWhatDoesNotFit) {
   const auto tensor = [](const Shape& shape, DType dtype = DType::kFloat32) { return Tensor::zeros(shape, dtype); };
   const Tensor q = tensor({2, 2, 3, 4});
@@ -171,6 +201,8 @@ TEST(Attention, RefusesWhatDoesNotFit) {
   EXPECT_THROW(scaled_dot_product_attention(q, tensor({1, 2, 3, 4}), tensor({1, 2, 3, 4})), ShapeError);
   EXPECT_THROW(scaled_dot_product_attention(q, tensor({2, 2, 3, 5}), q), ShapeError);
   EXPECT_THROW(scaled_dot_product_attention(q, q, tensor({2, 2, 5, 4})), ShapeError);
+  // As many elements as fit, in another order.
+  EXPECT_THROW(scaled_dot_product_attention(q, tensor({2, 1, 6, 4}), tensor({2, 2, 3, 4})), ShapeError);
   EXPECT_THROW(scaled_dot_product_attention(q, q, tensor({2, 2, 3, 4}, DType::kFloat16)), ShapeError);
   EXPECT_THROW(scaled_dot_product_attention(q, q, q, {.mask = tensor({3, 4})}), ShapeError);
   EXPECT_THROW(scaled_dot_product_attention(q, q, q, {.mask = tensor({3, 3}, DType::kInt64)}), ShapeError);

@@ -86,6 +86,12 @@ TEST(Pointwise, WhatWhereDoesNotChooseHasNoInfluence) {
   EXPECT_THAT(values_of(grads[1]), ElementsAre(1, 0));
 }
 
+TEST(Pointwise, ClampHasNoSlopeAtItsEnds) {
+  const Tensor x = floats({0, 0.5, 1}, {3});
+  x.set_requires_grad(true);
+  EXPECT_THAT(values_of(autograd::grad(sum(clamp(x, 0, 1)), {x}).front()), ElementsAre(0, 1, 0));
+}
+
 TEST(Pointwise, ClampKeepsNaN) {
   EXPECT_TRUE(std::isnan(clamp(floats({std::numeric_limits<float>::quiet_NaN()}, {1}), 0, 1).item()));
 }

@@ -126,7 +126,7 @@ class Pieces {
   float* next_;
 };
 
-void attention(const AttentionHead& head, std::int64_t first, std::int64_t count, Output out, float* log_sum_exp,
+void attention(const AttentionHead& head, std::int64_t first, std::int64_t count, Output out, float* norms,
                float* scratch) {
   const std::int64_t d = head.channels;
   const std::int64_t dv = head.value_channels;
@@ -183,7 +183,8 @@ void attention(const AttentionHead& head, std::int64_t first, std::int64_t count
   for (std::int64_t i = 0; i < count; ++i) {
     const bool blind = sum[i] == 0.0f;
     factor[i] = blind ? 0.0f : 1.0f / sum[i];
-    log_sum_exp[i] = blind ? std::numeric_limits<float>::infinity() : max[i] + std::log(sum[i]);
+    norms[2 * i] = blind ? 0.0f : max[i];
+    norms[2 * i + 1] = blind ? std::numeric_limits<float>::infinity() : std::log(sum[i]);
   }
   transpose_out(sums, count, dv, factor, out, wide_values);
 }
@@ -213,7 +214,7 @@ void attention_backward(const AttentionHead& head, const AttentionGradients& gra
   float* const wide_keys = pieces.take(std::max(kKeys, kQueries) * d);
   float* const wide_values = pieces.take(std::max(kKeys, kQueries) * dv);
   float* const wide_out = pieces.take(kQueries * dv);
-  alignas(64) float delta[kQueries], norm[kQueries], scales[kQueries];
+  alignas(64) float delta[kQueries], max[kQueries], log_sum[kQueries], scales[kQueries];
   std::fill_n(scales, kQueries, head.scale);
   const bool drops = head.dropout.p > 0;
   if (drops) std::fill_n(factors, kKeys * kQueries, 1.0f);
@@ -228,9 +229,13 @@ void attention_backward(const AttentionHead& head, const AttentionGradients& gra
     transpose_into(rows, count, dv, 1.0f, slopes);
     pad_rows(rows, count, dv, 1.0f, slope_rows);
     multiply_rows(rows, rows_of(gradients.out, first, count, dv, wide_out), count, dv, delta);
-    std::copy_n(gradients.log_sum_exp + first, count, norm);
+    for (std::int64_t i = 0; i < count; ++i) {
+      max[i] = gradients.norms[2 * (first + i)];
+      log_sum[i] = gradients.norms[2 * (first + i) + 1];
+    }
     // Lanes without a query have probability 0.
-    std::fill(norm + count, norm + lanes, std::numeric_limits<float>::infinity());
+    std::fill(max + count, max + lanes, 0.0f);
+    std::fill(log_sum + count, log_sum + lanes, std::numeric_limits<float>::infinity());
     std::fill(delta + count, delta + lanes, 0.0f);
     std::fill_n(query_slopes, d * kQueries, 0.0f);
 
@@ -248,7 +253,7 @@ void attention_backward(const AttentionHead& head, const AttentionGradients& gra
         float* const of_key = scores + j * kQueries;
         float* const slope = score_slopes + j * kQueries;
         LOCKSTEP_VECTORIZE for (std::int64_t i = 0; i < lanes; ++i) {
-          of_key[i] = fast_exp(of_key[i] - norm[i]);
+          of_key[i] = fast_exp(of_key[i] - max[i] - log_sum[i]);
           slope[i] = of_key[i] * (slope[i] - delta[i]);
         }
       }

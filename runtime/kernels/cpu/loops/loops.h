@@ -125,7 +125,7 @@ struct AttentionHead {
 /// What the backward pass of a head reads beside it, and what it writes where there is data.
 struct AttentionGradients {
   Input out, dout;
-  const float* log_sum_exp;
+  const float* norms;
   Output dq;
   // [keys, channels padded to a multiple of 16], added to; and of value_channels.
   float* dk;
@@ -183,8 +183,8 @@ struct Loops {
   void (*mse_backward)(Input x, Input target, float factor, Output dx, std::int64_t n);
 
   // Attention. `scratch` holds AttentionHead::scratch() floats, aligned to a cache line.
-  /// Queries [first, first + n) of a head, n <= kQueries: their rows of `out`, and of log_sum_exp.
-  void (*attention)(const AttentionHead& head, std::int64_t first, std::int64_t n, Output out, float* log_sum_exp,
+  /// Queries [first, first + n) of a head, n <= kQueries: their rows of `out`, and of norms.
+  void (*attention)(const AttentionHead& head, std::int64_t first, std::int64_t n, Output out, float* norms,
                     float* scratch);
   void (*attention_backward)(const AttentionHead& head, const AttentionGradients& gradients, float* scratch);
 
