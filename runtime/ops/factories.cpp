@@ -58,12 +58,12 @@ Tensor arange(std::int64_t n, const Placement& placement) {
   const Shape shape{n};  // refuses a negative n
   if (placement.device != kCpu && n > 0 && n <= kExactInFloat32) {
     // A running sum of 0, 1, 1, ...: a step that is being captured may copy nothing from the host.
-    const Tensor steps = ones(shape, {DType::kFloat32, placement.device}), sums = empty_like(steps);
-    filled(steps.rows(0, 1), 0);
+    const Tensor steps = ones({1, n, 1}, {DType::kFloat32, placement.device}), sums = empty_like(steps);
+    filled(steps.reshaped(shape).rows(0, 1), 0);
     kernels::backend(placement.device).scan({}, steps, false, sums);
-    if (placement.dtype == DType::kFloat32) return sums;
+    if (placement.dtype == DType::kFloat32) return sums.reshaped(shape);
     const Tensor numbers = empty(shape, placement);
-    kernels::backend(placement.device).cast(sums, numbers);
+    kernels::backend(placement.device).cast(sums.reshaped(shape), numbers);
     return numbers;
   }
   std::vector<double> values(static_cast<std::size_t>(n));

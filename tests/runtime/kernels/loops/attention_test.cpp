@@ -14,7 +14,7 @@ struct Extents {
   Shape k() const { return {batch, kv_heads, keys, channels}; }
   Shape v() const { return {batch, kv_heads, keys, value_channels}; }
   Shape out() const { return {batch, heads, queries, value_channels}; }
-  Shape norms() const { return {batch, heads, queries}; }
+  Shape norms() const { return {batch, heads, queries, 2}; }
 };
 
 template <class T>
@@ -111,17 +111,17 @@ TYPED_TEST(AttentionLoops, LargeScoresDoNotOverflow) {
   const Tensor q = on(tensor_of({100, 100}, {1, 1, 2, 1}, this->kDType));
   const Tensor k = on(tensor_of({-100, 50, 100}, {1, 1, 3, 1}, this->kDType));
   const Tensor v = on(tensor_of({1, 2, 4}, {1, 1, 3, 1}, this->kDType));
-  const Tensor out = on.empty({1, 1, 2, 1}), norms = on.empty({1, 1, 2}, DType::kFloat32);
+  const Tensor out = on.empty({1, 1, 2, 1}), norms = on.empty({1, 1, 2, 2}, DType::kFloat32);
   on->attention(q, k, v, {}, out, norms);
   EXPECT_EQ(values_of(out), (std::vector<double>{4, 4}));
-  EXPECT_EQ(values_of(norms), (std::vector<double>{10000, 10000}));
+  EXPECT_EQ(values_of(norms), (std::vector<double>{10000, 0, 10000, 0}));
 }
 
 TYPED_TEST(AttentionLoops, NaNReachesTheResultsThatItConcerns) {
   const auto on = this->tested();
   const Tensor q = on(tensor_of({1, kNaN}, {1, 1, 2, 1}, this->kDType));
   const Tensor k = on(tensor_of({1, 2, 3}, {1, 1, 3, 1}, this->kDType));
-  const Tensor out = on.empty({1, 1, 2, 1}), norms = on.empty({1, 1, 2}, DType::kFloat32);
+  const Tensor out = on.empty({1, 1, 2, 1}), norms = on.empty({1, 1, 2, 2}, DType::kFloat32);
   on->attention(q, k, k, {}, out, norms);
   EXPECT_FALSE(std::isnan(out.to(kCpu).item(0)));
   EXPECT_TRUE(std::isnan(out.to(kCpu).item(1)));
@@ -165,7 +165,8 @@ TYPED_TEST(AttentionLoops, ResultsDoNotDependOnTheNumberOfThreads) {
 TYPED_TEST(AttentionLoops, WrongShapesAreRefused) {
   const auto on = this->tested();
   const auto attention = [&](const Shape& q, const Shape& k, const Shape& v, const Tensor& mask) {
-    const Tensor out = on.empty(Shape{q[0], q[1], q[2], v[3]}), norms = on.empty({q[0], q[1], q[2]}, DType::kFloat32);
+    const Tensor out = on.empty(Shape{q[0], q[1], q[2], v[3]}),
+                 norms = on.empty({q[0], q[1], q[2], 2}, DType::kFloat32);
     on->attention(on(this->random(q, 1)), on(this->random(k, 2)), on(this->random(v, 3)), {.mask = mask}, out, norms);
   };
   attention({2, 4, 3, 5}, {2, 2, 6, 5}, {2, 2, 6, 7}, {});
@@ -189,7 +190,7 @@ TEST(AttentionMemory, GrowsWithTheLengthAndNotWithItsSquare) {
   const Shape shape{1, 1, kLength, kChannels};
   const auto tensor = [&] { return random_tensor(shape, DType::kFloat16, 1); };
   const Tensor q = tensor(), k = tensor(), v = tensor(), dout = tensor(), dq = tensor(), dk = tensor(), dv = tensor();
-  const Tensor out = tensor(), norms = Tensor::empty({1, 1, kLength}, DType::kFloat32);
+  const Tensor out = tensor(), norms = Tensor::empty({1, 1, kLength, 2}, DType::kFloat32);
   const Backend& cpu = backend(kCpu);
   reset_peak(kCpu);
   const std::size_t before = memory_statistics(kCpu).peak;
