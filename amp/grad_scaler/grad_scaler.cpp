@@ -68,6 +68,7 @@ void GradScaler::set_growth_interval(std::uint32_t interval) {
 }
 
 void GradScaler::place(Device device) {
+  const std::lock_guard lock(placing_);
   if (state_.defined()) return;
   state_ = DeviceValue(initial_, device);
   rule_ = DeviceValue(rule_of(options_), device);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -40,7 +42,8 @@ class GradScaler {
   GradScaler& operator=(const GradScaler&) = delete;
 
   /// loss * scale, as part of the graph; float32 for a 16-bit loss. `loss` itself where the scaler is disabled. Throws
-  /// UsageError where an earlier loss was on another device.
+  /// UsageError where an earlier loss was on another device. Several threads may call it at a time, each for losses of
+  /// its own, as step::Replicas does; everything else is for one thread.
   Tensor scale(const Tensor& loss);
   /// The same of each.
   std::vector<Tensor> scale(const std::vector<Tensor>& losses);
@@ -130,7 +133,8 @@ class GradScaler {
   kernels::LossScaleState initial_;
   DeviceValue<kernels::LossScaleState> state_;   ///< where the losses are
   DeviceValue<kernels::LossScaleOptions> rule_;  ///< options_, there
-  bool scaled_ = false;
+  std::mutex placing_;
+  std::atomic<bool> scaled_ = false;
   std::vector<PerOptimizer> optimizers_;  ///< since the last update(), in the order of their first call: every rank's
 };
 
