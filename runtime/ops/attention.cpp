@@ -138,9 +138,6 @@ struct Composition {
   Tensor as_columns(const Tensor& x) const { return reshape(x, extents.columns(x.shape().back())); }
 };
 
-/// 16-bit values are widened before a composition, so that only its results are rounded.
-Tensor wide(const Tensor& x) { return x.defined() && is_reduced(x.dtype()) ? autograd::cast(x, DType::kFloat32) : x; }
-
 }  // namespace
 
 Tensor scaled_dot_product_attention(const Tensor& queries, const Tensor& keys, const Tensor& values,
@@ -153,8 +150,7 @@ Tensor scaled_dot_product_attention(const Tensor& queries, const Tensor& keys, c
   const Tensor given = amp::autocast(kOp, options.mask);
   const Tensor mask = given.defined() ? reshape(given, mask_shape(given, q, extents)) : given;
 
-  const DType wide_dtype = q.dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
-  const Tensor norms = Tensor::empty(extents.norms(), wide_dtype, q.device());
+  const Tensor norms = Tensor::empty(extents.norms(), wide_of(q.dtype()), q.device());
   const Tensor y = Tensor::empty(q.shape().with(-1, extents.value_channels), q.dtype(), q.device());
   const std::int64_t samples = q.shape().rank() >= 3 ? std::max<std::int64_t>(q.size(0), 1) : 1;
   const std::int64_t of_sample = extents.scores().numel() / samples;
@@ -169,9 +165,10 @@ Tensor scaled_dot_product_attention(const Tensor& queries, const Tensor& keys, c
   const Composition composition{extents, scale, options.causal, dropout};
   if (mask.defined() && autograd::is_recorded(mask)) {
     const amp::Autocast off(false);
-    const Tensor p = composition.probabilities(wide(q), wide(k), wide(mask), norms);
+    const Tensor p = composition.probabilities(widened(q), widened(k), widened(mask), norms);
     return autograd::cast(
-        reshape(matmul(composition.dropped(p), false, composition.as_columns(wide(v)), false), y.shape()), q.dtype());
+        reshape(matmul(composition.dropped(p), false, composition.as_columns(widened(v)), false), y.shape()),
+        q.dtype());
   }
 
   const auto saved_q = SavedTensor::in_graph(q), saved_k = SavedTensor::in_graph(k), saved_v = SavedTensor::in_graph(v);
@@ -201,9 +198,10 @@ Tensor scaled_dot_product_attention(const Tensor& queries, const Tensor& keys, c
                         },
                     .recorded =
                         [=](const Tensor& dout, const BackwardContext& context) {
-                          std::vector<Tensor> grads = composition.gradients(
-                              wide(context.saved(saved_q)), wide(context.saved(saved_k)), wide(context.saved(saved_v)),
-                              wide(context.saved(saved_mask)), norms, wide(dout));
+                          std::vector<Tensor> grads =
+                              composition.gradients(widened(context.saved(saved_q)), widened(context.saved(saved_k)),
+                                                    widened(context.saved(saved_v)), widened(context.saved(saved_mask)),
+                                                    norms, widened(dout));
                           grads[0] = reshape(grads[0], saved_q.peek().shape());
                           grads[1] = reshape(grads[1], saved_k.peek().shape());
                           grads[2] = reshape(grads[2], saved_v.peek().shape());

@@ -49,6 +49,6 @@ Tensor squeeze(const Tensor& x, int dim) {
 
 Tensor cast(const Tensor& x, DType dtype) { return autograd::cast(x, dtype); }
 
-Tensor widened(const Tensor& x) { return cast(x, wide_of(x.dtype())); }
+Tensor widened(const Tensor& x) { return x.defined() ? cast(x, wide_of(x.dtype())) : x; }
 
 }  // namespace lockstep::ops

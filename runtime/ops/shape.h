@@ -21,7 +21,7 @@ Tensor cast(const Tensor& x, DType dtype);
 /// float32 for the 16-bit dtypes, else the dtype: what a formula of several operations computes in, so that its result
 /// is rounded once.
 inline DType wide_of(DType dtype) { return is_reduced(dtype) ? DType::kFloat32 : dtype; }
-/// x in that dtype.
+/// x in that dtype; undefined where x is.
 Tensor widened(const Tensor& x);
 
 }  // namespace lockstep::ops
