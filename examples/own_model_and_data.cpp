@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstdio>
 #include <memory>
-#include <span>
 
 using namespace lockstep;
 
@@ -16,9 +15,9 @@ class Sine final : public data::Dataset {
   Shape sample_shape() const override { return {1}; }
   std::int64_t classes() const override { return 0; }  // regression
   Shape target_shape() const override { return {1}; }
-  void get(const data::SampleKey& key, std::span<float> input, data::Target& target) const override {
-    input[0] = 6.0f * static_cast<float>(key.index) / static_cast<float>(size()) - 3.0f;
-    target.values[0] = std::sin(input[0]);
+  void get(const data::SampleKey& key, const data::Sample& sample) const override {
+    sample.values[0] = 6.0f * static_cast<float>(key.index) / static_cast<float>(size()) - 3.0f;
+    sample.target[0] = std::sin(sample.values[0]);
   }
 };
 

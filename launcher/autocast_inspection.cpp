@@ -33,7 +33,7 @@ std::vector<amp::TracedOperation> forward_pass(const job::Job& job) {
     const auto found = paths.find(nn::LayerScope::current());
     return found == paths.end() ? std::string() : found->second;
   });
-  network.loss(network.forward(batch.input), batch.target, static_cast<double>(batch.input.size(0)));
+  network.task().loss(network.forward(batch.input), batch.target, static_cast<double>(batch.input.size(0)));
   return trace.operations();
 }
 

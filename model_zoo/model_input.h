@@ -9,8 +9,10 @@ namespace lockstep::model_zoo {
 
 /// What a model is built to fit.
 struct ModelInput {
-  Shape sample_shape = {};   ///< of one sample, channels last: [8, 8, 1]
-  std::int64_t outputs = 0;  ///< classes, or the size of a regression's target
+  Shape sample_shape = {};      ///< of one sample, channels last: [8, 8, 1]; or [T] tokens
+  std::int64_t outputs = 0;     ///< classes, or the size of a regression's target
+  std::int64_t vocabulary = 0;  ///< samples are tokens below it; 0: they are numbers
+  Shape target_shape = {};      ///< of one target; a scalar's where a sample has one label
 };
 
 }  // namespace lockstep::model_zoo

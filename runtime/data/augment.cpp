@@ -63,7 +63,7 @@ PadCrop::PadCrop(DatasetPtr base, std::int64_t pad) : Transform(std::move(base))
   channels_ = sample_shape()[2];
 }
 
-void PadCrop::apply(const SampleKey& key, std::span<float> input) const {
+void PadCrop::apply(const SampleKey& key, const Sample& sample) const {
   const std::array<std::uint32_t, 4> words = draw(key, kPadCrop);
   const std::int64_t down = shift_from_bits(words[0], pad_);
   const std::int64_t right = shift_from_bits(words[1], pad_);
@@ -71,12 +71,12 @@ void PadCrop::apply(const SampleKey& key, std::span<float> input) const {
   // Rows are taken in the order in which none is overwritten before it is read.
   for (std::int64_t i = 0; i < height_; ++i) {
     const std::int64_t y = down >= 0 ? i : height_ - 1 - i;
-    float* out = input.data() + y * row;
+    float* out = sample.values.data() + y * row;
     const std::int64_t source = y + down;
     if (source < 0 || source >= height_) {
       std::fill(out, out + row, 0.0f);
     } else {
-      move_row(out, input.data() + source * row, row, right * channels_);
+      move_row(out, sample.values.data() + source * row, row, right * channels_);
     }
   }
 }
@@ -87,11 +87,11 @@ Flip::Flip(DatasetPtr base) : Transform(std::move(base)) {
   channels_ = static_cast<std::size_t>(sample_shape()[2]);
 }
 
-void Flip::apply(const SampleKey& key, std::span<float> input) const {
+void Flip::apply(const SampleKey& key, const Sample& sample) const {
   if ((draw(key, kFlip)[0] & 1) == 0) return;
   const std::size_t row = width_ * channels_;
-  for (std::size_t begin = 0; begin < input.size(); begin += row) {
-    float* pixels = input.data() + begin;
+  for (std::size_t begin = 0; begin < sample.values.size(); begin += row) {
+    float* pixels = sample.values.data() + begin;
     for (std::size_t left = 0, right = width_ - 1; left < right; ++left, --right) {
       std::swap_ranges(pixels + left * channels_, pixels + (left + 1) * channels_, pixels + right * channels_);
     }

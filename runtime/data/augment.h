@@ -24,7 +24,7 @@ class PadCrop : public Transform {
   PadCrop(DatasetPtr base, std::int64_t pad);
 
  private:
-  void apply(const SampleKey& key, std::span<float> input) const override;
+  void apply(const SampleKey& key, const Sample& sample) const override;
 
   std::int64_t pad_;
   std::int64_t height_;
@@ -39,7 +39,7 @@ class Flip : public Transform {
   explicit Flip(DatasetPtr base);
 
  private:
-  void apply(const SampleKey& key, std::span<float> input) const override;
+  void apply(const SampleKey& key, const Sample& sample) const override;
 
   std::size_t width_;
   std::size_t channels_;

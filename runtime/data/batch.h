@@ -9,8 +9,8 @@ namespace lockstep::data {
 
 /// One rank's share of one micro-batch. A rank may have no sample: then the first extents are 0.
 struct Batch {
-  Tensor input = {};                ///< float32 [n, sample shape...]
-  Tensor target = {};               ///< int64 [n] class indices, or float32 [n, target size] for regression
+  Tensor input = {};                ///< float32, or int64 tokens [n, sample shape...]
+  Tensor target = {};               ///< int64 class indices, or float32 [n, target shape...]
   std::uint64_t step = 0;           ///< that it belongs to, counted from 1; 0: not known
   std::uint64_t epoch = 0;          ///< counted from 0
   std::int64_t first_sample = 0;    ///< position of row 0 in the step's global batch: names dropout masks

@@ -22,11 +22,12 @@ ByteDataset::ByteDataset(std::vector<std::uint8_t> images, std::vector<std::uint
   require_labels(labels_, classes_, labels_from);
 }
 
-void ByteDataset::get(const SampleKey& key, std::span<float> input, Target& target) const {
+void ByteDataset::get(const SampleKey& key, const Sample& sample) const {
+  const std::span<float> input = sample.values;
   const auto at = static_cast<std::size_t>(key.index);
   const std::uint8_t* bytes = images_.data() + at * input.size();
   for (std::size_t i = 0; i < input.size(); ++i) input[i] = static_cast<float>(bytes[i]) * (1.0f / 255.0f);
-  target.label = labels_[at];
+  sample.labels[0] = labels_[at];
 }
 
 }  // namespace lockstep::data

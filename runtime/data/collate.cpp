@@ -14,31 +14,34 @@ Shape batched(std::int64_t rows, const Shape& shape) {
   return Shape(std::span<const std::int64_t>(extents.data(), static_cast<std::size_t>(shape.rank()) + 1));
 }
 
+/// A row of a tensor of one of two dtypes.
+template <class T>
+std::span<T> row_of(const Tensor& rows, DType dtype, std::int64_t row, std::int64_t size) {
+  if (rows.dtype() != dtype) return {};
+  return rows.mutable_as<T>().subspan(static_cast<std::size_t>(row * size), static_cast<std::size_t>(size));
+}
+
 }  // namespace
 
 Batch collate(const Dataset& dataset, const BatchPlan& plan, std::span<const std::int64_t> indices) {
   const std::int64_t rows = plan.rank.size();
-  const bool classes = dataset.classes() > 0;
+  const auto dtype = [](std::int64_t count) { return count > 0 ? DType::kInt64 : DType::kFloat32; };
   Batch batch;
-  batch.input = Tensor::empty(batched(rows, dataset.sample_shape()), DType::kFloat32);
-  batch.target = classes ? Tensor::empty({rows}, DType::kInt64)
-                         : Tensor::empty(batched(rows, dataset.target_shape()), DType::kFloat32);
+  batch.input = Tensor::empty(batched(rows, dataset.sample_shape()), dtype(dataset.vocabulary()));
+  batch.target = Tensor::empty(batched(rows, dataset.target_shape()), dtype(dataset.classes()));
   batch.epoch = plan.epoch;
   batch.first_sample = plan.rank.begin;
   batch.global_samples = plan.micro.size();
   batch.step_samples = plan.step.size();
 
-  const auto input_size = static_cast<std::size_t>(dataset.sample_shape().numel());
-  const auto target_size = static_cast<std::size_t>(classes ? 0 : dataset.target_shape().numel());
-  const std::span<float> inputs = batch.input.mutable_as<float>();
-  const std::span<std::int64_t> labels = classes ? batch.target.mutable_as<std::int64_t>() : std::span<std::int64_t>();
-  const std::span<float> values = classes ? std::span<float>() : batch.target.mutable_as<float>();
-  for (std::size_t row = 0; row < static_cast<std::size_t>(rows); ++row) {
-    const std::int64_t index = indices[static_cast<std::size_t>(plan.rank.begin) + row];
-    Target target;
-    if (!classes) target.values = values.subspan(row * target_size, target_size);
-    dataset.get({index, plan.epoch, plan.seed}, inputs.subspan(row * input_size, input_size), target);
-    if (classes) labels[row] = target.label;
+  const std::int64_t input_size = dataset.sample_shape().numel();
+  const std::int64_t target_size = dataset.target_shape().numel();
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const Sample sample{.values = row_of<float>(batch.input, DType::kFloat32, row, input_size),
+                        .tokens = row_of<std::int64_t>(batch.input, DType::kInt64, row, input_size),
+                        .target = row_of<float>(batch.target, DType::kFloat32, row, target_size),
+                        .labels = row_of<std::int64_t>(batch.target, DType::kInt64, row, target_size)};
+    dataset.get({indices[static_cast<std::size_t>(plan.rank.begin + row)], plan.epoch, plan.seed}, sample);
   }
   return batch;
 }

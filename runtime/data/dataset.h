@@ -16,25 +16,35 @@ struct SampleKey {
   std::uint64_t seed = 0;
 };
 
-/// What the model should answer for one sample.
-struct Target {
-  std::int64_t label = 0;   ///< class index
-  std::span<float> values;  ///< regression: where the data set writes the target
+/// Where a data set writes one sample. Of inputs and of targets one span each has elements.
+struct Sample {
+  std::span<float> values = {};         ///< input of numbers
+  std::span<std::int64_t> tokens = {};  ///< input of a data set with a vocabulary
+  std::span<float> target = {};         ///< what the model should answer, without classes
+  std::span<std::int64_t> labels = {};  ///< the same with classes: one of the sample, or one of each of its positions
 };
+
+/// A label that counts for nothing: neither for the loss nor for what is counted of the answers. PyTorch's.
+inline constexpr std::int64_t kIgnoredLabel = -100;
 
 /// Samples of one fixed shape. get() is const and may be called from several threads at once.
 class Dataset {
  public:
   virtual ~Dataset() = default;
   virtual std::int64_t size() const = 0;
-  /// Of one sample, channels last.
+  /// Of one sample: channels last, or [T] tokens.
   virtual Shape sample_shape() const = 0;
-  /// Number of classes; 0 for regression.
+  /// Samples are tokens (int64) below this number; 0: they are numbers (float32).
+  virtual std::int64_t vocabulary() const { return 0; }
+  /// Targets are classes (int64) below this number; 0: they are numbers (float32).
   virtual std::int64_t classes() const = 0;
-  /// Of one regression target; a scalar's shape where there are classes.
+  /// Of one target. With classes: a scalar's where a sample has one label, else that of its positions.
   virtual Shape target_shape() const { return {}; }
-  /// Writes one sample: sample_shape().numel() floats, and the label or target_shape().numel() values.
-  virtual void get(const SampleKey& key, std::span<float> input, Target& target) const = 0;
+  /// How many of a sample's targets count, the same number of each sample: all that are not kIgnoredLabel.
+  virtual std::int64_t targets_per_sample() const { return classes() > 0 ? target_shape().numel() : 1; }
+  /// Writes one sample: sample_shape().numel() values or tokens, and target_shape().numel() numbers or labels. Labels
+  /// are below classes(), or kIgnoredLabel.
+  virtual void get(const SampleKey& key, const Sample& sample) const = 0;
 };
 
 using DatasetPtr = std::shared_ptr<const Dataset>;
@@ -45,15 +55,17 @@ class Transform : public Dataset {
   explicit Transform(DatasetPtr base) : base_(std::move(base)) {}
   std::int64_t size() const final { return base_->size(); }
   Shape sample_shape() const final { return base_->sample_shape(); }
+  std::int64_t vocabulary() const final { return base_->vocabulary(); }
   std::int64_t classes() const final { return base_->classes(); }
   Shape target_shape() const final { return base_->target_shape(); }
-  void get(const SampleKey& key, std::span<float> input, Target& target) const final {
-    base_->get(key, input, target);
-    apply(key, input);
+  std::int64_t targets_per_sample() const final { return base_->targets_per_sample(); }
+  void get(const SampleKey& key, const Sample& sample) const final {
+    base_->get(key, sample);
+    apply(key, sample);
   }
 
  private:
-  virtual void apply(const SampleKey& key, std::span<float> input) const = 0;
+  virtual void apply(const SampleKey& key, const Sample& sample) const = 0;
 
   DatasetPtr base_;
 };

@@ -25,7 +25,12 @@ std::string plural(std::int64_t count, const std::string& what) {
 }  // namespace
 
 Description describe(const Dataset& dataset) {
-  return {dataset.size(), dataset.sample_shape(), dataset.classes(), dataset.target_shape(), {}};
+  return {.samples = dataset.size(),
+          .sample_shape = dataset.sample_shape(),
+          .vocabulary = dataset.vocabulary(),
+          .classes = dataset.classes(),
+          .target_shape = dataset.target_shape(),
+          .targets_per_sample = dataset.targets_per_sample()};
 }
 
 void require_alike(const Description& eval, const Description& train) {
@@ -34,6 +39,8 @@ void require_alike(const Description& eval, const Description& train) {
   };
   require(eval.sample_shape == train.sample_shape, "its samples are", eval.sample_shape.str(),
           train.sample_shape.str());
+  require((eval.vocabulary > 0) == (train.vocabulary > 0) && eval.vocabulary <= train.vocabulary, "its vocabulary is",
+          std::to_string(eval.vocabulary), std::to_string(train.vocabulary));
   require((eval.classes > 0) == (train.classes > 0) && eval.classes <= train.classes, "its classes are",
           std::to_string(eval.classes), std::to_string(train.classes));
   require(eval.target_shape == train.target_shape, "its targets are", eval.target_shape.str(),

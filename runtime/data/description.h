@@ -12,10 +12,12 @@ namespace lockstep::data {
 /// What a data set is like, known without its samples.
 struct Description {
   std::int64_t samples = 0;
-  Shape sample_shape;                ///< of one sample, channels last
-  std::int64_t classes = 0;          ///< 0: regression
-  Shape target_shape;                ///< of one regression target; a scalar's where there are classes
-  std::vector<std::uint8_t> labels;  ///< of all samples; empty where only drawing them would tell
+  Shape sample_shape = {};                ///< of one sample: channels last, or [T] tokens
+  std::int64_t vocabulary = 0;            ///< 0: samples are numbers
+  std::int64_t classes = 0;               ///< 0: targets are numbers
+  Shape target_shape = {};                ///< of one target; a scalar's where there is one label a sample
+  std::int64_t targets_per_sample = 1;    ///< that count
+  std::vector<std::uint8_t> labels = {};  ///< of all samples; empty where only drawing them would tell
 };
 
 /// The same of an open data set, without the labels.

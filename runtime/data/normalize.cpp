@@ -56,7 +56,8 @@ Normalize::Normalize(DatasetPtr base, const NormalizeOptions& options) : Transfo
   }
 }
 
-void Normalize::apply(const SampleKey&, std::span<float> input) const {
+void Normalize::apply(const SampleKey&, const Sample& sample) const {
+  const std::span<float> input = sample.values;
   const std::size_t channels = scale_.size();
   if (channels == 1) {
     const float scale = scale_[0];

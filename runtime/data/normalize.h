@@ -25,7 +25,7 @@ class Normalize : public Transform {
   Normalize(DatasetPtr base, const NormalizeOptions& options);
 
  private:
-  void apply(const SampleKey& key, std::span<float> input) const override;
+  void apply(const SampleKey& key, const Sample& sample) const override;
 
   // x * scale + shift, as often as there are channels
   std::vector<float> scale_;

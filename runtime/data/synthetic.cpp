@@ -52,7 +52,10 @@ void require_sound(const SyntheticOptions& options, const std::string& path) {
 
 Description SyntheticDataset::describe(const SyntheticOptions& options) {
   require_sound(options, "synthetic");
-  return {options.samples, options.shape, options.classes, target_shape_of(options), {}};
+  return {.samples = options.samples,
+          .sample_shape = options.shape,
+          .classes = options.classes,
+          .target_shape = target_shape_of(options)};
 }
 
 SyntheticDataset::SyntheticDataset(const SyntheticOptions& options) : options_(options) {
@@ -65,18 +68,19 @@ SyntheticDataset::SyntheticDataset(const SyntheticOptions& options) : options_(o
 
 Shape SyntheticDataset::target_shape() const { return target_shape_of(options_); }
 
-void SyntheticDataset::get(const SampleKey& key, std::span<float> input, Target& target) const {
+void SyntheticDataset::get(const SampleKey& key, const Sample& sample) const {
+  const std::span<float> input = sample.values;
   const CounterRng random(kDatasetSeed, CounterRng::Purpose::kSynthetic, kSamples);
   const auto words = random.block(static_cast<std::uint64_t>(options_.first_sample + key.index));
   const std::size_t label = options_.classes > 0 ? words[0] % static_cast<std::uint64_t>(options_.classes) : 0;
   const float* pattern = patterns_.data() + label * input.size();
   const float* noise = noise_.data() + words[1] % kOffsets;
   for (std::size_t i = 0; i < input.size(); ++i) input[i] = pattern[i] + noise[i];
-  target.label = static_cast<std::int64_t>(label);
+  if (options_.classes > 0) sample.labels[0] = static_cast<std::int64_t>(label);
   // Target t is the difference of elements t and t + n / 2, counted round.
   std::size_t plus = 0;
   std::size_t minus = input.size() / 2;
-  for (float& value : target.values) {
+  for (float& value : sample.target) {
     value = input[plus] - input[minus];
     if (++plus == input.size()) plus = 0;
     if (++minus == input.size()) minus = 0;

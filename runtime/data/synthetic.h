@@ -37,7 +37,7 @@ class SyntheticDataset : public Dataset {
   Shape sample_shape() const override { return options_.shape; }
   std::int64_t classes() const override { return options_.classes; }
   Shape target_shape() const override;
-  void get(const SampleKey& key, std::span<float> input, Target& target) const override;
+  void get(const SampleKey& key, const Sample& sample) const override;
 
  private:
   SyntheticOptions options_;

@@ -12,7 +12,7 @@ namespace lockstep::train {
 
 namespace {
 
-/// How many rows have their highest logit at the target (on the CPU).
+/// How many targets (on the CPU) have the highest logit. Ignored ones have none.
 std::int64_t count_correct(const Tensor& device_logits, const Tensor& targets) {
   const Tensor logits = device_logits.to(kCpu);
   const Tensor values = Tensor::empty(logits.shape(), DType::kFloat32);
@@ -50,8 +50,8 @@ std::optional<EvalResult> Evaluator::run(const std::function<bool()>& stop) {
     const data::Batch share = batches[i];
     if (stopped || share.input.size(0) == 0) continue;
     const Tensor output = network_.forward(share.input.to(network_.device()));
-    loss_sum += network_.loss(output, share.target.to(network_.device()), 1.0).item();
-    if (network_.classifies()) correct += count_correct(output, share.target);
+    loss_sum += network_.task().loss(output, share.target.to(network_.device()), 1.0).item();
+    if (network_.task().classifies()) correct += count_correct(output, share.target);
     samples += share.input.size(0);
   }
   network_.model().train(true);
@@ -61,7 +61,9 @@ std::optional<EvalResult> Evaluator::run(const std::function<bool()>& stop) {
   EvalResult result;
   result.samples = static_cast<std::int64_t>(sums.item(2));
   result.loss = sums.item(0) / sums.item(2);
-  if (network_.classifies()) result.accuracy = sums.item(1) / sums.item(2);
+  if (network_.task().classifies()) {
+    result.accuracy = sums.item(1) / (sums.item(2) * static_cast<double>(network_.task().targets_per_sample()));
+  }
   return result;
 }
 

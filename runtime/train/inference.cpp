@@ -34,7 +34,12 @@ data::DatasetPtr dataset_of(const job::Job& job, data::Split split) {
   }
   data::DataOptions options = job::data_options(job.data());
   options.augment = {};
-  return data::make_dataset(options, split);
+  data::DatasetPtr dataset = data::make_dataset(options, split);
+  if (dataset->classes() > 0 && dataset->target_shape().rank() > 0) {
+    throw UsageError("infer predicts one class or vector a sample; the targets of this data set have the shape " +
+                     dataset->target_shape().str());
+  }
+  return dataset;
 }
 
 /// A model that is not trained, with the weights of rank 0's checkpoint.
@@ -42,7 +47,7 @@ class Deployed {
  public:
   Deployed(const job::Job& job, const data::Dataset& dataset, const checkpoint::Checkpoint& saved, DType dtype,
            Device device, comm::Communicator& communicator)
-      : model_(build_model(job, dataset)) {
+      : model_(build_model(job, Task(job.train(), data::describe(dataset)))) {
     step::on_rank_zero(communicator, [&] { restore_for(job, saved, [&] { step::restore_model(*model_, saved); }); });
     const auto share = [&](const Tensor& tensor) { communicator.broadcast(tensor, 0, Stream::calling_thread()); };
     for (const nn::Parameter& parameter : model_->parameters()) share(parameter.tensor.detach());

@@ -27,7 +27,7 @@ JobStep::JobStep(const job::Job& job, comm::World& world, Network& network, Rank
       scaler_(world, job::grad_scaler_options(job.amp().loss_scale())),
       step_(ddp_, network.optimizer(), scaler_,
             [this, &network](const Tensor& output, const Tensor& target, const ops::LossOptions& options) {
-              return faults_.in_loss(network.loss(output, target, options.divisor));
+              return faults_.in_loss(network.task().loss(output, target, options.divisor));
             },
             {.graph = graph_of(job.train(), network.device()), .observers = {&status, &faults_}}),
       schedule_(job::schedule_options(job.schedule()), job::learning_rate_of(job.optimizer()), job.train().steps()) {}

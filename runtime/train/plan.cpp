@@ -17,11 +17,11 @@
 #include "runtime/job/make_optimizer.h"
 #include "runtime/job/model_options.h"
 #include "runtime/job/training_options.h"
-#include "runtime/ops/losses.h"
 #include "runtime/optim/optimizer.h"
 #include "runtime/tensor/gpu_dtypes.h"
 #include "runtime/train/faults.h"
 #include "runtime/train/job_step.h"
+#include "runtime/train/task.h"
 
 namespace lockstep::train {
 
@@ -175,10 +175,10 @@ class Planner {
   void look_at_model() {
     std::unique_ptr<nn::Module> model;
     std::unique_ptr<optim::Optimizer> optimizer;
-    const std::int64_t outputs = plan_.train.classes > 0 ? plan_.train.classes : plan_.train.target_shape.numel();
     const bool built = attempt("model", [&] {
-      model = model_zoo::outline(job::model_options(job_.model()), {plan_.train.sample_shape, outputs});
-      run_without_samples(*model);
+      const Task task(job_.train(), plan_.train);
+      model = model_zoo::outline(job::model_options(job_.model()), task.model_input());
+      run_without_samples(*model, task);
     });
     if (!built) return;
     const std::vector<nn::Parameter> parameters = model->parameters();
@@ -200,20 +200,16 @@ class Planner {
   }
 
   /// A forward pass and the loss on no samples at all: every operation checks its shapes, and none computes anything.
-  void run_without_samples(nn::Module& model) const {
-    const auto batch_of_none = [](const Shape& sample) {
+  void run_without_samples(nn::Module& model, const Task& task) const {
+    const auto batch_of_none = [](const Shape& sample, std::int64_t count) {
       std::vector<std::int64_t> extents{0};
       extents.insert(extents.end(), sample.extents().begin(), sample.extents().end());
-      return Shape(std::span<const std::int64_t>(extents));
+      return Tensor::empty(Shape(std::span<const std::int64_t>(extents)), count > 0 ? DType::kInt64 : DType::kFloat32);
     };
     const autograd::NoGrad no_grad;
     model.train(false);
-    const Tensor output = model.forward(Tensor::empty(batch_of_none(plan_.train.sample_shape), DType::kFloat32));
-    if (job_.train().loss() == job::MSE) {
-      ops::mse(output, Tensor::empty(batch_of_none(plan_.train.target_shape), DType::kFloat32), {});
-    } else {
-      ops::cross_entropy(output, Tensor::empty({0}, DType::kInt64), {job_.train().label_smoothing(), 1.0});
-    }
+    const Tensor output = model.forward(batch_of_none(plan_.train.sample_shape, plan_.train.vocabulary));
+    task.loss(output, batch_of_none(plan_.train.target_shape, plan_.train.classes), 1.0);
   }
 
   void count_bytes(nn::Module& model, const optim::Optimizer& optimizer, std::int64_t tensors) {

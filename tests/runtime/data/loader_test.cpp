@@ -125,9 +125,9 @@ TEST(Loader, EndsInEveryState) {
 class Failing : public Counting {
  public:
   using Counting::Counting;
-  void get(const SampleKey& key, std::span<float> input, Target& target) const override {
+  void get(const SampleKey& key, const Sample& sample) const override {
     if (key.index == 7) throw StorageError("sample 7 is damaged");
-    Counting::get(key, input, target);
+    Counting::get(key, sample);
   }
 };
 
@@ -150,11 +150,11 @@ TEST(Loader, EndsBehindAFailureThatNobodySaw) {
 class Gated : public Counting {
  public:
   using Counting::Counting;
-  void get(const SampleKey& key, std::span<float> input, Target& target) const override {
+  void get(const SampleKey& key, const Sample& sample) const override {
     entered.store(true);
     entered.notify_all();
     open.wait(false);
-    Counting::get(key, input, target);
+    Counting::get(key, sample);
   }
   mutable std::atomic<bool> entered = false;
   mutable std::atomic<bool> open = false;

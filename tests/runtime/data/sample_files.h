@@ -68,17 +68,18 @@ inline Bytes gzipped(const Bytes& bytes) {
 
 inline std::vector<float> sample(const Dataset& dataset, const SampleKey& key) {
   std::vector<float> values(static_cast<std::size_t>(dataset.sample_shape().numel()));
-  std::vector<float> answer(static_cast<std::size_t>(dataset.target_shape().numel()));
-  Target target{.values = answer};
-  dataset.get(key, values, target);
+  const auto targets = static_cast<std::size_t>(dataset.target_shape().numel());
+  std::vector<float> answer(dataset.classes() > 0 ? 0 : targets);
+  std::vector<std::int64_t> labels(dataset.classes() > 0 ? targets : 0);
+  dataset.get(key, {.values = values, .target = answer, .labels = labels});
   return values;
 }
 
 inline std::int64_t label(const Dataset& dataset, std::int64_t index) {
   std::vector<float> values(static_cast<std::size_t>(dataset.sample_shape().numel()));
-  Target target;
-  dataset.get({.index = index}, values, target);
-  return target.label;
+  std::int64_t label = -1;
+  dataset.get({.index = index}, {.values = values, .labels = std::span(&label, 1)});
+  return label;
 }
 
 /// Sample i is the number i, its label too: shows which samples a loader gives.
@@ -88,9 +89,9 @@ class Counting : public Dataset {
   std::int64_t size() const override { return size_; }
   Shape sample_shape() const override { return {1}; }
   std::int64_t classes() const override { return size_; }
-  void get(const SampleKey& key, std::span<float> input, Target& target) const override {
-    input[0] = static_cast<float>(key.index);
-    target.label = key.index;
+  void get(const SampleKey& key, const Sample& sample) const override {
+    sample.values[0] = static_cast<float>(key.index);
+    sample.labels[0] = key.index;
   }
 
  private:

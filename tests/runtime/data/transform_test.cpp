@@ -21,9 +21,9 @@ class Ramp : public Dataset {
   std::int64_t size() const override { return 1 << 20; }
   Shape sample_shape() const override { return shape_; }
   std::int64_t classes() const override { return 2; }
-  void get(const SampleKey&, std::span<float> input, Target& target) const override {
-    std::iota(input.begin(), input.end(), 1.0f);
-    target.label = 1;
+  void get(const SampleKey&, const Sample& sample) const override {
+    std::iota(sample.values.begin(), sample.values.end(), 1.0f);
+    sample.labels[0] = 1;
   }
 
  private:
@@ -149,8 +149,7 @@ TEST(Synthetic, RegressionTargetsAreAFunctionOfTheSample) {
   EXPECT_EQ(set.target_shape(), (Shape{3}));
   std::vector<float> input(6);
   std::vector<float> answer(3);
-  Target target{.values = answer};
-  set.get({.index = 4}, input, target);
+  set.get({.index = 4}, {.values = input, .target = answer});
   for (std::size_t t = 0; t < 3; ++t) EXPECT_EQ(answer[t], input[t] - input[t + 3]);
 }
 

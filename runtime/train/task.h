@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "model_zoo/model_input.h"
+#include "runtime/data/description.h"
+#include "runtime/job/job.h"
+#include "runtime/tensor/tensor.h"
+
+namespace lockstep::train {
+
+/// What a job has its model learn of its data: what the model must fit, and the loss.
+class Task {
+ public:
+  /// Throws UsageError where the loss does not suit the data.
+  Task(const job::Train& train, const data::Description& data);
+
+  const model_zoo::ModelInput& model_input() const { return input_; }
+  /// Whether targets are classes.
+  bool classifies() const { return classifies_; }
+  /// How many targets of a sample count.
+  std::int64_t targets_per_sample() const { return targets_; }
+
+  /// The sum of the samples' losses divided by `divisor`; a sample's is the mean over its targets. output [n, ...] and
+  /// target [n, target shape...] as the data has it -> float32 scalar.
+  Tensor loss(const Tensor& output, const Tensor& target, double divisor) const;
+
+ private:
+  bool classifies_;
+  double label_smoothing_;
+  std::int64_t targets_;
+  model_zoo::ModelInput input_;
+};
+
+}  // namespace lockstep::train
