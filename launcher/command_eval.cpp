@@ -9,6 +9,7 @@
 #include "launcher/rank.h"
 #include "launcher/run_directory.h"
 #include "runtime/job/job.h"
+#include "runtime/train/confusion_file.h"
 #include "runtime/train/status_board.h"
 #include "runtime/train/train.h"
 
@@ -20,6 +21,7 @@ struct EvalCommand {
   JobOptions job;
   LaunchOptions launch;
   std::string checkpoint;
+  std::vector<std::string> confusion;
   bool json = false;
 };
 
@@ -28,25 +30,28 @@ std::vector<std::string> rank_arguments(const EvalCommand& command) {
   for (const std::string& argument : command.job.arguments()) arguments.push_back(argument);
   arguments.insert(arguments.end(), {"--device", command.launch.device});
   if (!command.checkpoint.empty()) arguments.insert(arguments.end(), {"--checkpoint", command.checkpoint});
+  for (const std::string& path : command.confusion) arguments.insert(arguments.end(), {"--confusion", path});
   if (command.json) arguments.push_back("--json");
   return arguments;
 }
 
 void print(const train::EvalResult& result, bool json) {
   if (json) {
-    nlohmann::ordered_json object{{"samples", result.samples}, {"loss", result.loss}};
-    if (result.accuracy) object["accuracy"] = *result.accuracy;
+    nlohmann::ordered_json object = to_json(result);
     object["checkpoint"] = result.checkpoint;
     std::printf("%s\n", object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
     return;
   }
   std::printf("checkpoint  %s\n", result.checkpoint.c_str());
   std::printf("samples     %lld\nloss        %.6f\n", static_cast<long long>(result.samples), result.loss);
-  if (result.accuracy) std::printf("accuracy    %.2f %%\n", 100.0 * *result.accuracy);
+  for (const train::Metric& metric : result.metrics) {
+    std::printf("%-11s %s\n", metric.name.c_str(), text_of(metric).c_str());
+  }
 }
 
 ExitCode run(const EvalCommand& command) {
   command.launch.require_device();
+  for (const std::string& path : command.confusion) train::require_confusion_format(path);
   if (must_start_ranks(command.launch)) {
     job::load(command.job.job, command.job.overrides);  // a wrong job is one error, not one a rank
     return launch(command.launch, {.arguments = [&](int) { return rank_arguments(command); }});
@@ -54,8 +59,13 @@ ExitCode run(const EvalCommand& command) {
   return run_rank(command.job, command.launch, [&](comm::World& world, const job::Checked& checked, Device device) {
     const job::Job& job = checked.job;
     train::StatusBoard::from_environment().set(world.rank(), train::RankPhase::kEval, 0);
-    const train::EvalResult result = train::evaluate(world, job, run_directory(command.checkpoint, job), device);
-    if (world.rank() == 0) print(result, command.json);
+    const train::EvalResult result = train::evaluate(world, job,
+                                                     {.checkpoint = run_directory(command.checkpoint, job),
+                                                      .device = device,
+                                                      .confusion = !command.confusion.empty()});
+    if (world.rank() != 0) return ExitCode::kDone;
+    for (const std::string& path : command.confusion) train::write_confusion(path, *result.confusion);
+    print(result, command.json);
     return ExitCode::kDone;
   });
 }
@@ -68,6 +78,10 @@ void add_eval(CLI::App& app, Action& chosen) {
   command->job.add_to(eval);
   command->launch.add_to(eval, false);
   add_checkpoint(eval, command->checkpoint);
+  eval.add_option("--confusion", command->confusion,
+                  "write how often each class was taken for each: FILE.json, or a picture, FILE.svg")
+      ->type_name("FILE")
+      ->take_all();
   eval.add_flag("--json", command->json, "print the result as JSON");
   eval.callback([command, &chosen] { chosen = [command] { return run(*command); }; });
 }

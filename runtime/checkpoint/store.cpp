@@ -134,6 +134,20 @@ void Store::prune(std::uint32_t keep) const {
   });
 }
 
+void Store::keep_only(std::uint64_t step) const {
+  with_retries(retries_, [&] {
+    remove_abandoned();
+    const std::vector<Place> all = places();
+    const auto kept = std::ranges::find(all, step, &Place::step);
+    if (kept == all.end() || !damage_of(*kept, verify_checkpoint).empty()) {
+      throw StorageError(directory_ + " has no whole checkpoint of step " + std::to_string(step));
+    }
+    for (const Place& place : all) {
+      if (place.step != step) remove_checkpoint(place.path);
+    }
+  });
+}
+
 void Store::remove_abandoned() const {
   for (const std::string& name : list_directory(directory_)) {
     if (is_abandoned(directory_, name)) remove_checkpoint(directory_ + "/" + name);

@@ -47,6 +47,9 @@ class Store {
   /// Deletes the checkpoints older than the newest `keep` whole ones (0: none), remains of interrupted deletions, and
   /// temporary directories of dead writers. Never deletes the newest whole checkpoint or one that is newer.
   void prune(std::uint32_t keep) const;
+  /// Deletes all but the whole checkpoint of this step, and what prune() deletes beside. Throws StorageError, with
+  /// nothing deleted, where there is none.
+  void keep_only(std::uint64_t step) const;
 
  private:
   struct Place {

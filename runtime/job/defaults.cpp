@@ -115,6 +115,8 @@ constexpr Default kDefaults[] = {
     {"Train", "label_smoothing", "0"},
     {"Train", "log_every", "50"},
     {"Train", "cuda_graph", "AUTO"},
+    {"EarlyStopping", "patience", "5"},
+    {"EarlyStopping", "min_delta", "0"},
     {"Checkpoint", "every_steps", "0"},
     {"Checkpoint", "keep", "3"},
     {"FaultPoint", "phase", "BACKWARD"},

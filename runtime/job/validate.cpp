@@ -30,6 +30,16 @@ void validate_comm(const Comm& comm, Checker& checker) {
   checker.positive(comm.timeout_s(), "comm.timeout_s");
 }
 
+void validate_early_stopping(const Job& job, Checker& checker) {
+  const EarlyStopping& early = job.train().early_stopping();
+  checker.require(!early.metric().empty(), "train.early_stopping.metric", "a metric of the evaluations, \"eval.loss\"");
+  checker.at_least_one(early.patience(), "train.early_stopping.patience");
+  checker.not_negative(early.min_delta(), "train.early_stopping.min_delta");
+  if (job.train().eval_every() == 0 && checker.trusts({"train.eval_every"})) {
+    checker.error("train.early_stopping", "needs train.eval_every");
+  }
+}
+
 void validate_train(const Job& job, Checker& checker) {
   const Train& train = job.train();
   const bool regression = job.data().train().has_synthetic() && job.data().train().synthetic().classes() == 0;
@@ -42,6 +52,10 @@ void validate_train(const Job& job, Checker& checker) {
   }
   if (train.eval_every() > 0 && !job.data().has_eval() && checker.trusts({"data.eval"}))
     checker.error("train.eval_every", "needs data.eval");
+  if (train.has_early_stopping()) validate_early_stopping(job, checker);
+  if (!job.checkpoint().best().empty() && !job.data().has_eval() && checker.trusts({"data.eval"})) {
+    checker.error("checkpoint.best", "needs data.eval");
+  }
   checker.fraction(train.label_smoothing(), "train.label_smoothing");
   if (!checker.trusts({"train.loss", "data.train"})) return;
   if (train.loss() == CROSS_ENTROPY && regression) {

@@ -56,6 +56,16 @@ void LoopStore::warn_of_changes(const checkpoint::TrainingState& saved) {
 
 std::string LoopStore::save(const Progress& progress, std::uint32_t keep,
                             const std::function<void(checkpoint::TrainingState&)>& complete) {
+  return write(progress, complete, [&] { store_.prune(keep); });
+}
+
+std::string LoopStore::save_only(const Progress& progress,
+                                 const std::function<void(checkpoint::TrainingState&)>& complete) {
+  return write(progress, complete, [&] { store_.keep_only(progress.step); });
+}
+
+std::string LoopStore::write(const Progress& progress, const std::function<void(checkpoint::TrainingState&)>& complete,
+                             const std::function<void()>& deletion) {
   environment();
   for (const auto& [name, ddp] : parts_.models) ddp.share_statistics();
   std::string path;
@@ -64,14 +74,14 @@ std::string LoopStore::save(const Progress& progress, std::uint32_t keep,
     *state.mutable_environment() = *environment_;
     if (complete) complete(state);
     path = store_.save(state, host_copies(state_tensors(parts_)));
-    prune(keep);
+    prune(deletion);
   });
   return path;
 }
 
-void LoopStore::prune(std::uint32_t keep) {
+void LoopStore::prune(const std::function<void()>& deletion) {
   try {
-    store_.prune(keep);
+    deletion();
   } catch (const StorageError& error) {
     if (!prune_failed_) spdlog::warn("old checkpoints stay: {}", error.what());
     prune_failed_ = true;

@@ -39,9 +39,13 @@ class LoopStore {
   /// path, on rank 0. A collective; throws StorageError where it cannot be written.
   std::string save(const Progress& progress, std::uint32_t keep,
                    const std::function<void(checkpoint::TrainingState&)>& complete = {});
+  /// The same for a store of one checkpoint: deletes all others, later ones too.
+  std::string save_only(const Progress& progress, const std::function<void(checkpoint::TrainingState&)>& complete = {});
 
  private:
-  void prune(std::uint32_t keep);
+  std::string write(const Progress& progress, const std::function<void(checkpoint::TrainingState&)>& complete,
+                    const std::function<void()>& deletion);
+  void prune(const std::function<void()>& deletion);
 
   LoopParts parts_;
   checkpoint::Store store_;

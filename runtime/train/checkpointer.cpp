@@ -13,19 +13,31 @@
 
 namespace lockstep::train {
 
-Checkpointer::Checkpointer(const TrainOptions& options, Network& network, JobStep& step, RunObserver& observers)
+namespace {
+
+step::LoopParts parts_of(Network& network, JobStep& step) {
+  return {{{"", step.ddp()}}, {{"", network.optimizer()}}, {{"", step.scaler()}}};
+}
+
+}  // namespace
+
+Checkpointer::Checkpointer(const TrainOptions& options, Network& network, JobStep& step, Goals& goals,
+                           RunObserver& observers)
     : options_(options),
       job_(options.job),
       network_(network),
       step_(step),
+      goals_(goals),
       observers_(observers),
-      store_((options.run_dir / "checkpoints").string(),
-             {{{"", step.ddp()}}, {{"", network.optimizer()}}, {{"", step.scaler()}}}) {}
+      store_((options.run_dir / "checkpoints").string(), parts_of(network, step)) {
+  if (!job_.checkpoint().best().empty()) best_.emplace((options.run_dir / "best").string(), parts_of(network, step));
+}
 
 step::Progress Checkpointer::resume() {
   const auto saved = store_.resume([&] { return restore(); });
   if (!saved) return {};
   step_.scaler().load_state_dict(scaler_state(*saved, job_));
+  goals_.load(*saved);
   saved_step_ = saved->step();
   return step::progress_of(*saved);
 }
@@ -61,17 +73,30 @@ void Checkpointer::remark_on(const checkpoint::Checkpoint& found) {
   }
 }
 
+void Checkpointer::complete(checkpoint::TrainingState& state) const {
+  state.set_rng_seed(job_.seed());
+  *state.mutable_job() = job_;
+  state.set_job_hash(job::hash(job_));
+  goals_.save(state);
+}
+
 void Checkpointer::save(const step::Progress& progress) {
   const auto begin = std::chrono::steady_clock::now();
   const std::string path = store_.save(progress, job_.checkpoint().keep(), [&](checkpoint::TrainingState& state) {
     observers_.saving(progress.step);
-    state.set_rng_seed(job_.seed());
-    *state.mutable_job() = job_;
-    state.set_job_hash(job::hash(job_));
+    complete(state);
   });
   saved_step_ = progress.step;
   observers_.saved(progress.step, path,
                    std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+}
+
+void Checkpointer::save_best(const step::Progress& progress) {
+  const std::string path = best_->save_only(progress, [&](checkpoint::TrainingState& state) {
+    observers_.saving(progress.step);
+    complete(state);
+  });
+  observers_.best(progress.step, goals_.best().metric(), goals_.best().best(), path);
 }
 
 }  // namespace lockstep::train

@@ -9,6 +9,7 @@
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/step/loop_store.h"
 #include "runtime/step/progress.h"
+#include "runtime/train/goals.h"
 #include "runtime/train/job_step.h"
 #include "runtime/train/network.h"
 #include "runtime/train/run_observer.h"
@@ -20,13 +21,15 @@ namespace lockstep::train {
 class Checkpointer {
  public:
   /// All must outlive this.
-  Checkpointer(const TrainOptions& options, Network& network, JobStep& step, RunObserver& observers);
+  Checkpointer(const TrainOptions& options, Network& network, JobStep& step, Goals& goals, RunObserver& observers);
 
   /// Resumes where there is something to resume from, and only then changes what lies in the run directory: a resume
   /// that is refused leaves it as it was. A collective.
   step::Progress resume();
   /// Writes the checkpoint of a run that has come to `progress`. A collective; throws StorageError.
   void save(const step::Progress& progress);
+  /// The same in best/, for the one checkpoint of the goals' best value.
+  void save_best(const step::Progress& progress);
 
   /// Of the newest checkpoint.
   std::uint64_t saved_step() const { return saved_step_; }
@@ -41,13 +44,17 @@ class Checkpointer {
   /// Rank 0's part: the checkpoint to resume from, restored; none for a run that starts anew.
   std::optional<checkpoint::Checkpoint> restore();
   void remark_on(const checkpoint::Checkpoint& found);
+  /// What a run's checkpoint says beside the loop's own state.
+  void complete(checkpoint::TrainingState& state) const;
 
   const TrainOptions& options_;
   const job::Job& job_;
   Network& network_;
   JobStep& step_;
+  Goals& goals_;
   RunObserver& observers_;
   step::LoopStore store_;
+  std::optional<step::LoopStore> best_;  ///< where the job keeps the best one
   std::uint64_t saved_step_ = 0;
   std::string resumed_from_;
   std::vector<std::string> remarks_;

@@ -7,8 +7,8 @@
 
 #include "comm/group/communicator.h"
 #include "runtime/data/dataset.h"
+#include "runtime/train/answers.h"
 #include "runtime/train/network.h"
-#include "runtime/train/train.h"
 
 namespace lockstep::train {
 
@@ -20,7 +20,8 @@ class Evaluator {
 
   /// Exact averages over the data set, whatever the ranks' shares; nothing where `stop` said on any rank that it must
   /// end. A collective; leaves the model in training mode.
-  std::optional<EvalResult> run(const std::function<bool()>& stop);
+  std::optional<EvalResult> run(const std::function<bool()>& stop,
+                                Answers::Confusion confusion = Answers::Confusion::kNotCounted);
 
  private:
   Network& network_;

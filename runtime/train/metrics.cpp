@@ -16,7 +16,11 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 /// Whether the line belongs to steps that are trained again, rather than to the run's history.
-bool is_of_steps(const Json& line) { return !line.contains("event") || line["event"] == "eval"; }
+bool is_of_steps(const Json& line) {
+  if (!line.contains("event")) return true;
+  const Json& event = line["event"];
+  return event == "eval" || event == "best" || event == "stopped_early";
+}
 
 /// Keeps the lines of steps up to `last`; what a killed process left half-written goes too. The last step's loss.
 double drop_later_lines(const std::filesystem::path& path, std::uint64_t last) {
@@ -81,13 +85,11 @@ void Metrics::step(const StepReport& report) {
 
 void Metrics::evaluation(std::uint64_t step, const EvalResult& result) {
   Json line = event_line("eval", step);
-  line["samples"] = result.samples;
-  line["loss"] = result.loss;
-  if (result.accuracy) line["accuracy"] = *result.accuracy;
+  line.update(to_json(result));
   add(line);
   tensorboard_.scalar("eval/loss", static_cast<std::int64_t>(step), static_cast<float>(result.loss));
-  if (result.accuracy) {
-    tensorboard_.scalar("eval/accuracy", static_cast<std::int64_t>(step), static_cast<float>(*result.accuracy));
+  for (const Metric& metric : result.metrics) {
+    tensorboard_.scalar("eval/" + metric.name, static_cast<std::int64_t>(step), static_cast<float>(metric.value));
   }
   flush();
 }

@@ -19,7 +19,9 @@
 #include "runtime/job/training_options.h"
 #include "runtime/optim/optimizer.h"
 #include "runtime/tensor/gpu_dtypes.h"
+#include "runtime/train/answers.h"
 #include "runtime/train/faults.h"
+#include "runtime/train/goals.h"
 #include "runtime/train/job_step.h"
 #include "runtime/train/task.h"
 
@@ -179,6 +181,7 @@ class Planner {
       const Task task(job_.train(), plan_.train);
       model = model_zoo::outline(job::model_options(job_.model()), task.model_input());
       run_without_samples(*model, task);
+      Goals::require_known(job_, Answers::metrics_of(task));
     });
     if (!built) return;
     const std::vector<nn::Parameter> parameters = model->parameters();

@@ -29,9 +29,11 @@ std::string line(std::string name, const std::string& value) {
   return "\n" + name + value;
 }
 
-std::string accuracy_text(const EvalResult& result) {
-  const std::string loss = format("loss %.4f", result.loss);
-  return result.accuracy ? loss + format(", accuracy %.2f %%", 100.0 * *result.accuracy) : loss;
+/// "loss 0.0412, accuracy 98.99 %"
+std::string result_text(const EvalResult& result) {
+  std::string text = format("loss %.4f", result.loss);
+  for (const Metric& metric : result.metrics) text += ", " + metric.name + " " + text_of(metric);
+  return text;
 }
 
 }  // namespace
@@ -111,12 +113,20 @@ void Progress::tell_of_skip(const StepReport& report) {
 }
 
 void Progress::evaluation(std::uint64_t step, const EvalResult& result) {
-  note("eval at step " + std::to_string(step) + ": " + accuracy_text(result));
+  note("eval at step " + std::to_string(step) + ": " + result_text(result));
 }
 
 void Progress::saved(std::uint64_t step, const std::string& path, double seconds) {
   saved_path_ = path;
   note("saved at step " + std::to_string(step) + format(" in %.0f ms: ", 1e3 * seconds) + path);
+}
+
+void Progress::best(std::uint64_t step, const std::string& metric, double value, const std::string& path) {
+  note("best at step " + std::to_string(step) + format(": %s %.6g: ", metric.c_str(), value) + path);
+}
+
+void Progress::stopped_early(std::uint64_t step, const std::string& reason) {
+  note("stopped early after step " + std::to_string(step) + ": " + reason);
 }
 
 void Progress::note(const std::string& text) {
@@ -137,7 +147,7 @@ void Progress::result(const RunEnd& end, const Summary& summary, const std::stri
     }
     if (summary.skipped_steps > 0) text += ", " + grouped(summary.skipped_steps) + " skipped";
   }
-  if (summary.eval) text += line("eval", accuracy_text(*summary.eval));
+  if (summary.eval) text += line("eval", result_text(*summary.eval));
   if (!saved_path_.empty()) text += line("saved", saved_path_);
   text += line("record", (facts_.run_dir / "summary.json").string());
   if (end.status == RunEnd::Status::kDone) text += line("next", colored(kBold, next));

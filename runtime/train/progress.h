@@ -27,6 +27,8 @@ class Progress final : public RunObserver {
   void step(const StepReport& report) override;
   void evaluation(std::uint64_t step, const EvalResult& result) override;
   void saved(std::uint64_t step, const std::string& path, double seconds) override;
+  void best(std::uint64_t step, const std::string& metric, double value, const std::string& path) override;
+  void stopped_early(std::uint64_t step, const std::string& reason) override;
   void note(const std::string& text) override;
   /// Of a run that ended as it should: "done" or "preempted". `next`: what to do now.
   void result(const RunEnd& end, const Summary& summary, const std::string& next);

@@ -64,6 +64,20 @@ void RunDirectory::evaluation(std::uint64_t step, const EvalResult& result) {
   metrics_->evaluation(step, result);
 }
 
+void RunDirectory::best(std::uint64_t step, const std::string& metric, double value, const std::string& path) {
+  nlohmann::ordered_json line = event_line("best", step);
+  line["metric"] = metric;
+  line["value"] = value;
+  line["detail"] = path;
+  metrics_->event(line);
+}
+
+void RunDirectory::stopped_early(std::uint64_t step, const std::string& reason) {
+  nlohmann::ordered_json line = event_line("stopped_early", step);
+  line["detail"] = reason;
+  metrics_->event(line);
+}
+
 void RunDirectory::saving(std::uint64_t) { metrics_->flush(); }
 
 Summary RunDirectory::end(const RunEnd& end, const std::string& weights_digest, const std::optional<GpuSummary>& gpu) {

@@ -30,6 +30,8 @@ class RunDirectory final : public RunObserver {
 
   void step(const StepReport& report) override;
   void evaluation(std::uint64_t step, const EvalResult& result) override;
+  void best(std::uint64_t step, const std::string& metric, double value, const std::string& path) override;
+  void stopped_early(std::uint64_t step, const std::string& reason) override;
   /// Throws StorageError where the run directory was deleted or replaced: the checkpoint would be lost with it.
   void saving(std::uint64_t step) override;
 

@@ -22,6 +22,11 @@ class RunObserver {
   /// made.
   virtual void saving(std::uint64_t /*step*/) {}
   virtual void saved(std::uint64_t /*step*/, const std::string& /*path*/, double /*seconds*/) {}
+  /// The evaluation behind the step gave the best value of a metric so far; the weights were saved.
+  virtual void best(std::uint64_t /*step*/, const std::string& /*metric*/, double /*value*/,
+                    const std::string& /*path*/) {}
+  /// The run ends before its steps are done.
+  virtual void stopped_early(std::uint64_t /*step*/, const std::string& /*reason*/) {}
   /// A remark for a person.
   virtual void note(const std::string& /*text*/) {}
 };
@@ -42,6 +47,12 @@ class RunObservers final : public RunObserver {
   }
   void saved(std::uint64_t step, const std::string& path, double seconds) override {
     for (RunObserver* const each : all_) each->saved(step, path, seconds);
+  }
+  void best(std::uint64_t step, const std::string& metric, double value, const std::string& path) override {
+    for (RunObserver* const each : all_) each->best(step, metric, value, path);
+  }
+  void stopped_early(std::uint64_t step, const std::string& reason) override {
+    for (RunObserver* const each : all_) each->stopped_early(step, reason);
   }
   void note(const std::string& text) override {
     for (RunObserver* const each : all_) each->note(text);

@@ -38,8 +38,8 @@ void set_aside(const fs::path& run_dir, const fs::path& directory,
 void set_aside_earlier_run(const fs::path& run_dir) {
   if (!fs::exists(run_dir / "checkpoints") && !fs::exists(run_dir / "metrics.jsonl")) return;
   set_aside(run_dir, "", [](const std::string& name) {
-    return name == "checkpoints" || name == "metrics.jsonl" || name == "summary.json" || name == "job.pbtxt" ||
-           name.starts_with("events.out.tfevents.");
+    return name == "checkpoints" || name == "best" || name == "metrics.jsonl" || name == "summary.json" ||
+           name == "job.pbtxt" || name.starts_with("events.out.tfevents.");
   });
 }
 

@@ -30,10 +30,7 @@ nlohmann::ordered_json to_json(const Summary& summary) {
                               {"precision", summary.precision},         {"steps", summary.steps},
                               {"applied_steps", summary.applied_steps}, {"skipped_steps", summary.skipped_steps},
                               {"final_loss", summary.final_loss}};
-  if (summary.eval) {
-    json["eval"] = {{"samples", summary.eval->samples}, {"loss", summary.eval->loss}};
-    if (summary.eval->accuracy) json["eval"]["accuracy"] = *summary.eval->accuracy;
-  }
+  if (summary.eval) json["eval"] = to_json(*summary.eval);
   json["samples_per_s"] = summary.samples_per_s;
   json["step_ms_p50"] = summary.step_ms_p50;
   json["time_to_first_step_ms"] = summary.time_to_first_step_ms;

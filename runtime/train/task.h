@@ -19,6 +19,8 @@ class Task {
   const model_zoo::ModelInput& model_input() const { return input_; }
   /// Whether targets are classes.
   bool classifies() const { return classifies_; }
+  /// Whether the loss is not what the targets' likelihood alone makes it.
+  bool smooths_labels() const { return label_smoothing_ > 0; }
   /// How many targets of a sample count.
   std::int64_t targets_per_sample() const { return targets_; }
 

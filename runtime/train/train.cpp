@@ -113,15 +113,16 @@ ExitCode train(comm::World& world, const TrainOptions& options) {
   }
 }
 
-EvalResult evaluate(comm::World& world, const job::Job& job, const std::filesystem::path& checkpoint, Device device) {
+EvalResult evaluate(comm::World& world, const job::Job& job, const EvalOptions& options) {
   if (!job.data().has_eval())
     throw UsageError("data.eval: the job names no evaluation data", "Add data { eval { ... } }.");
   const data::DatasetPtr dataset = data::make_dataset(job::data_options(job.data()), data::Split::kEval);
-  Network network(job, *dataset, device);
+  Network network(job, *dataset, options.device);
+  const auto confusion = options.confusion ? Answers::Confusion::kCounted : Answers::Confusion::kNotCounted;
   comm::Communicator& communicator = *world.communicator();
   std::string path;
   step::on_rank_zero(communicator, [&] {
-    const checkpoint::Checkpoint found = find_checkpoint(checkpoint);
+    const checkpoint::Checkpoint found = find_checkpoint(options.checkpoint);
     for (const std::string& notice : found.notices) spdlog::warn(notice);
     restore_for(job, found, [&] { step::restore_weights(network.arena(), found); });
     path = found.path;
@@ -129,7 +130,7 @@ EvalResult evaluate(comm::World& world, const job::Job& job, const std::filesyst
   // Rank 0's weights on every rank.
   const comm::DistributedDataParallel ddp(network.model(), world, job::ddp_options(job.comm()));
   Evaluator evaluator(network, dataset, job.data().eval_batch(), communicator);
-  EvalResult result = *evaluator.run([] { return false; });
+  EvalResult result = *evaluator.run([] { return false; }, confusion);
   result.checkpoint = path;
   return result;
 }

@@ -4,13 +4,13 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <string>
 
 #include "comm/group/world.h"
 #include "runtime/job/diagnostic.h"
 #include "runtime/job/job.h"
 #include "runtime/tensor/error.h"
+#include "runtime/train/eval_result.h"
 
 namespace lockstep::train {
 
@@ -36,16 +36,13 @@ struct TrainOptions {
 /// the run directory. A collective; throws Error.
 ExitCode train(comm::World& world, const TrainOptions& options);
 
-/// Averages over a whole data set, exact whatever the ranks' shares.
-struct EvalResult {
-  std::int64_t samples = 0;
-  double loss = 0.0;
-  std::optional<double> accuracy;  ///< of classification
-  std::string checkpoint;          ///< what was evaluated, on rank 0; empty within a training run
+struct EvalOptions {
+  std::filesystem::path checkpoint;  ///< itself, or a run directory for its newest one
+  Device device = kCpu;
+  bool confusion = false;  ///< count how often each class is taken for each
 };
 
 /// Evaluates a checkpoint on the job's evaluation data. A collective; throws Error.
-EvalResult evaluate(comm::World& world, const job::Job& job, const std::filesystem::path& checkpoint,
-                    Device device = kCpu);
+EvalResult evaluate(comm::World& world, const job::Job& job, const EvalOptions& options);
 
 }  // namespace lockstep::train

@@ -32,7 +32,8 @@ Trainer::Trainer(comm::World& world, const TrainOptions& options, std::vector<Ru
       data_(job_),
       network_(job_, *data_.train(), options_.device),
       job_step_(job_, world, network_, status_),
-      checkpointer_(options_, network_, job_step_, observers_),
+      goals_(job_),
+      checkpointer_(options_, network_, job_step_, goals_, observers_),
       in_flight_(network_, job_step_, *world.communicator()) {
   status_.set(RankPhase::kInit, 0);
   job_step_.faults().at(job::INIT);
@@ -65,19 +66,23 @@ ExitCode Trainer::run() {
   const std::uint64_t steps = job_.train().steps();
   const std::uint32_t eval_every = job_.train().eval_every();
   const std::uint32_t save_every = job_.checkpoint().every_steps();
-  while (launched_ < steps && !stop_requested_) {
+  if (missed_evaluation()) evaluate();
+  while (launched_ < steps && !stop_requested_ && !goals_.reached()) {
     launch_step();
     while (in_flight_.size() > in_flight_.ahead()) finish_step();
     if (!due(launched_)) continue;
     finish_steps();
     if (step_ == steps || stop_requested_) break;
-    // Saved first: an evaluation may take long.
+    const bool evaluates = eval_every > 0 && step_ % eval_every == 0;
+    // Saved first, as an evaluation may take long; but what follows from one stands in the checkpoint of its step.
+    if (evaluates && goals_.any()) evaluate();
     if (save_every > 0 && step_ % save_every == 0) save();
-    if (eval_every > 0 && step_ % eval_every == 0) evaluate();
+    if (evaluates && !goals_.any()) evaluate();
   }
   finish_steps();
+  if (goals_.reached()) observers_.stopped_early(step_, goals_.reason());
   if (step_ > checkpointer_.saved_step()) save();
-  const bool done = step_ >= steps && evaluate_at_end();
+  const bool done = (step_ >= steps || goals_.reached()) && evaluate_at_end();
   return done ? ExitCode::kDone : ExitCode::kPreempted;
 }
 
@@ -132,6 +137,12 @@ void Trainer::evaluate(bool heeds_stop) {
   if (!result) return;
   evaluated_step_ = step_;
   observers_.evaluation(step_, *result);
+  if (goals_.add(step_, *result)) checkpointer_.save_best({step_, data_.state()});
+}
+
+bool Trainer::missed_evaluation() const {
+  const std::uint32_t every = job_.train().eval_every();
+  return goals_.any() && every > 0 && step_ > 0 && step_ % every == 0 && goals_.evaluated_step() != step_;
 }
 
 bool Trainer::evaluate_at_end() {

@@ -8,6 +8,7 @@
 
 #include "runtime/train/checkpointer.h"
 #include "runtime/train/evaluator.h"
+#include "runtime/train/goals.h"
 #include "runtime/train/job_step.h"
 #include "runtime/train/network.h"
 #include "runtime/train/rank_status.h"
@@ -57,6 +58,8 @@ class Trainer {
   /// Sets stop_requested_ where a rank was told to stop meanwhile; then there is no result. `heeds_stop`: whether it
   /// looks.
   void evaluate(bool heeds_stop = true);
+  /// Whether step_ has an evaluation that goals depend on and that was cut off when the run was stopped.
+  bool missed_evaluation() const;
   /// The evaluation behind the last step, and whether it came to its end.
   bool evaluate_at_end();
   bool any_rank_was_told_to_stop();
@@ -71,6 +74,7 @@ class Trainer {
   TrainingData data_;
   Network network_;
   JobStep job_step_;
+  Goals goals_;
   Checkpointer checkpointer_;
   std::optional<Evaluator> evaluator_;  ///< where the job has evaluation data
   StepsInFlight in_flight_;

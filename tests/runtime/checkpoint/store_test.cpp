@@ -81,6 +81,15 @@ TEST_F(StoreTest, PruneKeepsTheNewest) {
   EXPECT_EQ(names_in(path_), (std::vector<std::string>{"step-00000004", "step-00000005"}));
 }
 
+TEST_F(StoreTest, KeepsOnlyOne) {
+  for (const std::uint64_t step : {3, 5, 8}) save(path_, step);
+  store_.keep_only(5);
+  EXPECT_EQ(names_in(path_).size(), 1u);
+  expect_content(*store_.latest(), 5);
+  EXPECT_THROW(store_.keep_only(8), StorageError);
+  EXPECT_EQ(names_in(path_).size(), 1u);
+}
+
 TEST_F(StoreTest, PruneDoesNotCountADamagedCheckpoint) {
   for (std::uint64_t step = 1; step <= 3; ++step) save(path_, step);
   flip_bit(path_ + "/step-00000003/tensors.safetensors", 280, 0);

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/train/answers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include "runtime/kernels/backend.h"
+#include "runtime/tensor/error.h"
+#include "runtime/train/prediction.h"
+
+namespace lockstep::train {
+
+namespace {
+
+constexpr std::int64_t kFew = 5;
+
+/// A table of more is neither read nor drawn.
+constexpr std::int64_t kMostConfused = 1000;
+
+bool has_one_label(const Task& task) { return task.classifies() && task.model_input().target_shape.rank() == 0; }
+
+bool counts_five(const Task& task) { return has_one_label(task) && task.model_input().outputs > kFew; }
+
+bool has_perplexity(const Task& task) {
+  return task.classifies() && task.model_input().vocabulary > 0 && !task.smooths_labels();
+}
+
+/// Whether fewer than five classes come before the target's; a NaN comes before all.
+bool is_among_five(std::span<const float> row, std::int64_t target) {
+  const float value = row[static_cast<std::size_t>(target)];
+  if (std::isnan(value)) return false;
+  std::int64_t before = 0;
+  for (std::size_t c = 0; c < row.size(); ++c) {
+    const bool first = row[c] == value && c < static_cast<std::size_t>(target);
+    if (!(row[c] <= value) || first) ++before;
+  }
+  return before < kFew;
+}
+
+}  // namespace
+
+Answers::Answers(const Task& task, Confusion confusion) : task_(task) {
+  if (confusion == Confusion::kNotCounted) return;
+  if (!has_one_label(task)) throw UsageError("a confusion matrix needs samples of one class each");
+  const std::int64_t classes = task.model_input().outputs;
+  if (classes > kMostConfused) {
+    throw UsageError("a confusion matrix of " + std::to_string(classes) + " classes is too large; at most " +
+                     std::to_string(kMostConfused) + " are drawn up");
+  }
+  confusion_.resize(static_cast<std::size_t>(classes * classes));
+}
+
+std::vector<std::string> Answers::metrics_of(const Task& task) {
+  std::vector<std::string> names;
+  if (task.classifies()) names.emplace_back("accuracy");
+  if (counts_five(task)) names.emplace_back("top5_accuracy");
+  if (has_perplexity(task)) names.emplace_back("perplexity");
+  return names;
+}
+
+void Answers::add(const Tensor& output, const Tensor& target, double loss_sum) {
+  loss_sum_ += loss_sum;
+  samples_ += target.size(0);
+  if (task_.classifies()) count_classes(output, target);
+}
+
+void Answers::count_classes(const Tensor& output, const Tensor& target) {
+  const Tensor logits = output.to(kCpu);
+  const Tensor values = Tensor::empty(logits.shape(), DType::kFloat32);
+  kernels::backend(kCpu).cast(logits, values);
+  const auto classes = static_cast<std::size_t>(logits.shape().back());
+  const auto labels = target.as<std::int64_t>();
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    if (labels[i] == data::kIgnoredLabel) continue;
+    const auto row = values.as<float>().subspan(i * classes, classes);
+    const std::int64_t answer = class_of(row);
+    if (answer == labels[i]) ++correct_;
+    if (counts_five(task_) && is_among_five(row, labels[i])) ++among_five_;
+    if (!confusion_.empty() && answer >= 0)
+      ++confusion_[static_cast<std::size_t>(labels[i]) * classes + static_cast<std::size_t>(answer)];
+  }
+}
+
+EvalResult Answers::total(comm::Communicator& communicator) const {
+  std::vector<double> sums{loss_sum_, static_cast<double>(samples_), static_cast<double>(correct_),
+                           static_cast<double>(among_five_)};
+  const auto counts = static_cast<std::ptrdiff_t>(sums.size());
+  sums.insert(sums.end(), confusion_.begin(), confusion_.end());
+  const Tensor all = Tensor::from(sums, {static_cast<std::int64_t>(sums.size())});
+  communicator.all_reduce(all, comm::ReduceOp::kSum, 1.0f, Stream::calling_thread());
+  const auto values = all.as<double>();
+
+  EvalResult result;
+  result.samples = static_cast<std::int64_t>(values[1]);
+  result.loss = values[0] / values[1];
+  if (task_.classifies()) {
+    const double targets = values[1] * static_cast<double>(task_.targets_per_sample());
+    result.metrics.push_back({"accuracy", values[2] / targets});
+  }
+  if (counts_five(task_)) result.metrics.push_back({"top5_accuracy", values[3] / values[1]});
+  if (has_perplexity(task_)) result.metrics.push_back({"perplexity", std::exp(result.loss), false});
+  if (confusion_.empty()) return result;
+  ConfusionMatrix& confusion = result.confusion.emplace();
+  confusion.classes = task_.model_input().outputs;
+  const std::span<const double> table(values.begin() + counts, values.end());
+  for (const double count : table) confusion.counts.push_back(static_cast<std::int64_t>(count));
+  return result;
+}
+
+}  // namespace lockstep::train

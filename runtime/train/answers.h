@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "comm/group/communicator.h"
+#include "runtime/tensor/tensor.h"
+#include "runtime/train/eval_result.h"
+#include "runtime/train/task.h"
+
+namespace lockstep::train {
+
+/// Counts what a model answers to samples, on this rank, and what that makes over all ranks: exact averages, whatever
+/// the ranks' shares.
+///
+///   accuracy       share of the targets whose class has the highest output, the first one on ties
+///   top5_accuracy  share of those whose class is among the five highest; of one label a sample and more than 5 classes
+///   perplexity     e to the loss, of tokens, without label smoothing
+class Answers {
+ public:
+  enum class Confusion { kNotCounted, kCounted };
+
+  /// Throws UsageError for a confusion of what has not one label a sample, or too many classes to draw up a table.
+  explicit Answers(const Task& task, Confusion confusion = Confusion::kNotCounted);
+
+  /// Names of the metrics that the result will have.
+  static std::vector<std::string> metrics_of(const Task& task);
+
+  /// Adds `samples` samples with the sum of their losses. `output` is on any device, `target` on the CPU.
+  void add(const Tensor& output, const Tensor& target, double loss_sum);
+  /// The result of all ranks. A collective.
+  EvalResult total(comm::Communicator& communicator) const;
+
+ private:
+  void count_classes(const Tensor& output, const Tensor& target);
+
+  const Task& task_;
+  double loss_sum_ = 0;
+  std::int64_t samples_ = 0;
+  std::int64_t correct_ = 0;
+  std::int64_t among_five_ = 0;
+  std::vector<double> confusion_;  ///< whole numbers; empty where they are not counted
+};
+
+}  // namespace lockstep::train

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace lockstep::train {
+
+/// A number that tells how good a model is.
+struct Metric {
+  std::string name;  ///< "accuracy"
+  double value = 0.0;
+  bool is_share = true;  ///< of what could be right: between 0 and 1
+};
+
+/// How often targets of each class were taken for each.
+struct ConfusionMatrix {
+  std::int64_t classes = 0;
+  std::vector<std::int64_t> counts;  ///< [target * classes + answer]
+
+  std::int64_t count(std::int64_t target, std::int64_t answer) const {
+    return counts[static_cast<std::size_t>(target * classes + answer)];
+  }
+};
+
+/// What an evaluation came to.
+struct EvalResult {
+  std::int64_t samples = 0;
+  double loss = 0.0;
+  std::vector<Metric> metrics = {};  ///< those of the task, in its order
+  std::optional<ConfusionMatrix> confusion = {};
+  std::string checkpoint = {};  ///< what was evaluated, on rank 0; empty within a training run
+};
+
+/// The value of "eval.loss" or "eval.accuracy"; none where the result has no such number.
+std::optional<double> value_of(const EvalResult& result, const std::string& name);
+/// Whether a lower value of it is the better one: of losses and perplexity.
+bool is_better_lower(const std::string& name);
+
+/// {"samples", "loss", and the metrics by name}
+nlohmann::ordered_json to_json(const EvalResult& result);
+/// "98.99 %", "3.4821"
+std::string text_of(const Metric& metric);
+
+}  // namespace lockstep::train

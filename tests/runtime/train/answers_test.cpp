@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/train/answers.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "comm/group/world.h"
+#include "runtime/tensor/error.h"
+#include "runtime/train/confusion_file.h"
+#include "tests/launcher/program.h"
+
+namespace lockstep::train {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Task classifier(std::int64_t classes) {
+  job::Train train;
+  train.set_loss(job::CROSS_ENTROPY);
+  return {train, {.sample_shape = {1}, .classes = classes}};
+}
+
+EvalResult total(const Answers& answers) {
+  auto world = comm::World::from_environment();
+  return answers.total(*world.communicator());
+}
+
+TEST(Answers, CountTheHighestClassAndTheFiveHighest) {
+  const Task task = classifier(7);
+  EXPECT_THAT(Answers::metrics_of(task), ElementsAre("accuracy", "top5_accuracy"));
+  Answers answers(task);
+  const std::vector<float> row{7, 6, 5, 4, 3, 2, 1};
+  std::vector<float> rows;
+  for (int i = 0; i < 7; ++i) rows.insert(rows.end(), row.begin(), row.end());
+  answers.add(Tensor::from<float>(rows, {7, 7}), Tensor::from<std::int64_t>({0, 1, 2, 3, 4, 5, 6}, {7}), 14);
+  const EvalResult result = total(answers);
+  EXPECT_EQ(result.samples, 7);
+  EXPECT_EQ(result.loss, 2);
+  EXPECT_EQ(value_of(result, "eval.accuracy"), 1.0 / 7);
+  EXPECT_EQ(value_of(result, "eval.top5_accuracy"), 5.0 / 7);
+  EXPECT_FALSE(value_of(result, "eval.perplexity"));
+}
+
+TEST(Answers, TiesGoToTheFirstClassesAndNaNToNone) {
+  const Task task = classifier(6);
+  Answers ties(task);
+  ties.add(Tensor::zeros({2, 6}, DType::kFloat32), Tensor::from<std::int64_t>({4, 5}, {2}), 0);
+  EXPECT_EQ(value_of(total(ties), "eval.top5_accuracy"), 0.5);
+  Answers nan(task);
+  nan.add(Tensor::from<float>(std::vector<float>(6, NAN), {1, 6}), Tensor::from<std::int64_t>({0}, {1}), NAN);
+  EXPECT_EQ(value_of(total(nan), "eval.top5_accuracy"), 0.0);
+  EXPECT_EQ(value_of(total(nan), "eval.accuracy"), 0.0);
+}
+
+TEST(Answers, OfTokensCountPositionsAndHaveAPerplexity) {
+  job::Train train;
+  train.set_loss(job::CROSS_ENTROPY);
+  const Task task(train,
+                  {.sample_shape = {3}, .vocabulary = 2, .classes = 2, .target_shape = {3}, .targets_per_sample = 2});
+  EXPECT_THAT(Answers::metrics_of(task), ElementsAre("accuracy", "perplexity"));
+  Answers answers(task);
+  answers.add(Tensor::from<float>({1, 0, 1, 0, 1, 0}, {1, 3, 2}),
+              Tensor::from<std::int64_t>({0, data::kIgnoredLabel, 1}, {1, 3}), std::log(3.0));
+  const EvalResult result = total(answers);
+  EXPECT_EQ(value_of(result, "eval.accuracy"), 0.5);
+  EXPECT_NEAR(*value_of(result, "eval.perplexity"), 3, 1e-12);
+  train.set_label_smoothing(0.1);
+  EXPECT_THAT(
+      Answers::metrics_of(Task(train, {.sample_shape = {3}, .vocabulary = 2, .classes = 2, .target_shape = {3}})),
+      ElementsAre("accuracy"))
+      << "a smoothed loss is no likelihood";
+}
+
+TEST(Answers, TheConfusionIsWrittenAsNumbersAndAsAPicture) {
+  const Task task = classifier(3);
+  Answers answers(task, Answers::Confusion::kCounted);
+  answers.add(Tensor::from<float>({1, 0, 0, 0, 1, 0, 0, 1, 0, 0, 1, 0}, {4, 3}),
+              Tensor::from<std::int64_t>({0, 0, 1, 1}, {4}), 0);
+  const EvalResult result = total(answers);
+  ASSERT_TRUE(result.confusion);
+  EXPECT_THAT(result.confusion->counts, ElementsAre(1, 1, 0, 0, 2, 0, 0, 0, 0));
+  const launcher::Folder folder;
+  const auto text_of_file = [&](const std::string& name) {
+    write_confusion(folder / name, *result.confusion);
+    std::ifstream in(folder / name);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  };
+  const auto json = nlohmann::json::parse(text_of_file("confusion.json"));
+  EXPECT_EQ(json["matrix"], nlohmann::json::parse("[[1,1,0],[0,2,0],[0,0,0]]"));
+  EXPECT_EQ(json["per_class"][0]["accuracy"], 0.5);
+  EXPECT_EQ(json["per_class"][1]["precision"], 2.0 / 3);
+  EXPECT_TRUE(json["per_class"][2]["accuracy"].is_null());
+  const std::string picture = text_of_file("confusion.svg");
+  EXPECT_THAT(picture, HasSubstr("<svg "));
+  EXPECT_THAT(picture, HasSubstr(">2</text>"));
+  EXPECT_THROW(write_confusion(folder / "confusion.png", *result.confusion), UsageError);
+}
+
+TEST(Answers, RefuseAConfusionThatNobodyCouldRead) {
+  EXPECT_THROW(Answers(classifier(1001), Answers::Confusion::kCounted), UsageError);
+  job::Train train;
+  train.set_loss(job::MSE);
+  EXPECT_THROW(Answers(Task(train, {.sample_shape = {1}, .target_shape = {1}}), Answers::Confusion::kCounted),
+               UsageError);
+}
+
+}  // namespace
+}  // namespace lockstep::train

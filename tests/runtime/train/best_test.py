@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The best checkpoint is kept, and a run that no longer improves ends."""
+import unittest
+
+from runs import RANK_COUNTS, RunTest
+
+EVALUATED = ("train.eval_every=10", "data.eval_batch=50")
+BEST = ("checkpoint.best=eval.accuracy",)
+PATIENT = ("train.early_stopping.metric=eval.loss", "train.early_stopping.patience=2",
+           "train.early_stopping.min_delta=0.15")
+
+
+def events(run, name):
+    return [line for line in run.lines if line.get("event") == name]
+
+
+def best_folders(run):
+    return sorted(path.name for path in (run.directory / "best").iterdir())
+
+
+class Best(RunTest):
+    def test_the_best_weights_are_kept_on_any_number_of_ranks(self):
+        for ranks in RANK_COUNTS:
+            with self.subTest(ranks=ranks):
+                run = self.train(f"run{ranks}", "train.steps=60", *EVALUATED, *BEST, ranks=ranks)
+                evaluations = {line["step"]: line["accuracy"] for line in events(run, "eval")}
+                best = max(evaluations, key=lambda step: (evaluations[step], -step))
+                self.assertEqual(best_folders(run), [f"step-{best:08}"])
+                self.assertEqual((events(run, "best")[-1]["step"], events(run, "best")[-1]["value"]),
+                                 (best, evaluations[best]))
+
+    def test_a_run_that_no_longer_improves_ends_and_stays_ended(self):
+        run = self.train("run", "train.steps=400", *EVALUATED, *PATIENT)
+        step = run.summary["steps"]
+        self.assertLess(step, 400)
+        self.assertEqual((run.summary["status"], step % 10), ("done", 0))
+        self.assertEqual([line["step"] for line in events(run, "stopped_early")], [step])
+        again = self.train("run", "train.steps=400", *EVALUATED, *PATIENT)
+        self.assertEqual((again.summary["steps"], again.digest), (step, run.digest))
+
+    def test_a_resumed_run_keeps_and_ends_as_the_uninterrupted_one(self):
+        settings = ("train.steps=400", "checkpoint.every_steps=10", "checkpoint.keep=0", *EVALUATED, *BEST, *PATIENT)
+        whole = self.train("whole", *settings)
+        # Killed where the checkpoint of a step is written, behind its evaluation.
+        self.start("cut", *settings, "fault=[{kill{step:20 phase:SAVE}}]").finish()
+        resumed = self.train("cut", *settings)
+        self.assertEqual(resumed.digest, whole.digest)
+        self.assertEqual(resumed.summary["steps"], whole.summary["steps"])
+        self.assertEqual(best_folders(resumed), best_folders(whole))
+        self.assertEqual([(line["step"], line["loss"]) for line in events(resumed, "eval")],
+                         [(line["step"], line["loss"]) for line in events(whole, "eval")])
+
+    def test_an_evaluation_that_the_checkpoint_does_not_know_is_made_up_for(self):
+        self.train("run", "train.steps=20", *EVALUATED)
+        run = self.train("run", "train.steps=30", *EVALUATED, *BEST)
+        self.assertEqual(events(run, "best")[0]["step"], 20)
+
+    def test_a_metric_that_there_is_not_is_refused_before_anything_is_made(self):
+        run = self.train("run", "checkpoint.best=eval.acuracy", code=2)
+        self.assertIn("there are eval.loss, eval.accuracy", run.output)
+        self.assertFalse(run.directory.exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
