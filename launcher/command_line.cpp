@@ -6,6 +6,7 @@
 
 #include "launcher/command_doctor.h"
 #include "launcher/command_eval.h"
+#include "launcher/command_export.h"
 #include "launcher/command_infer.h"
 #include "launcher/command_inspect.h"
 #include "launcher/command_train.h"
@@ -68,6 +69,7 @@ Action parse(int argc, const char* const* argv) {
   add_train(app, chosen);
   add_eval(app, chosen);
   add_infer(app, chosen);
+  add_export(app, chosen);
   add_validate(app, chosen);
   add_inspect(app, chosen);
   add_doctor(app, chosen);

@@ -107,6 +107,7 @@ constexpr Default kDefaults[] = {
     {"Larc", "clip", "true"},
     {"Larc", "epsilon", "1e-8"},
     {"ParameterGroup", "lr_scale", "1"},
+    {"ParameterGroup", "frozen", "false"},
     {"StepSchedule", "gamma", "0.1"},
     {"CosineSchedule", "final_fraction", "0"},
     {"LinearSchedule", "final_fraction", "0"},
@@ -213,6 +214,7 @@ void fill_defaults(Job& job, const std::filesystem::path& file, const std::files
     job.mutable_train()->set_loss(is_regression(job.data().train()) ? MSE : CROSS_ENTROPY);
   }
   if (job.has_data() && !job.data().has_eval_batch()) job.mutable_data()->set_eval_batch(job.data().global_batch());
+  if (job.has_init_from()) make_absolute(*job.mutable_init_from()->mutable_path(), folder);
   if (job.data().has_train()) make_absolute(*job.mutable_data()->mutable_train(), folder);
   if (job.data().has_eval()) make_absolute(*job.mutable_data()->mutable_eval(), folder);
 }

@@ -220,6 +220,7 @@ optim::OptimizerOptions optimizer_options(const Optimizer& optimizer) {
     take(group.has_lr_scale(), group.lr_scale(), own.lr_scale);
     take(group.has_weight_decay(), group.weight_decay(), own.weight_decay);
     take(group.has_layer_adaptation(), group.layer_adaptation(), own.layer_adaptation);
+    take(group.has_frozen(), group.frozen(), own.frozen);
   }
   return options;
 }

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <filesystem>
+#include <regex>
 
 #include "runtime/job/fault_point.h"
 #include "runtime/job/training_options.h"
@@ -28,6 +30,24 @@ void validate_name(const std::string& name, Checker& checker) {
 void validate_comm(const Comm& comm, Checker& checker) {
   checker.adopt(problems_of(ddp_options(comm)), "comm");
   checker.positive(comm.timeout_s(), "comm.timeout_s");
+}
+
+void validate_init_from(const InitFrom& from, Checker& checker) {
+  if (checker.require(!from.path().empty(), "init_from.path", "a checkpoint, a run directory or a file of weights")) {
+    const bool there = std::filesystem::exists(from.path());
+    if (!there) checker.error("init_from.path", "there is nothing at \"" + from.path() + "\"");
+  }
+  const auto check = [&checker](const auto& patterns, const std::string& field) {
+    for (int i = 0; i < patterns.size(); ++i) {
+      try {
+        const std::regex pattern(patterns[i]);
+      } catch (const std::regex_error& wrong) {
+        checker.error(element_path("init_from." + field, i), std::string("is no regular expression: ") + wrong.what());
+      }
+    }
+  };
+  check(from.match(), "match");
+  check(from.except(), "except");
 }
 
 void validate_early_stopping(const Job& job, Checker& checker) {
@@ -98,6 +118,7 @@ void validate(const Job& resolved, const Job& written, const Locations& location
   validate_optimizer(resolved.optimizer(), checker);
   validate_schedule(resolved.schedule(), checker);
   validate_train(resolved, checker);
+  if (resolved.has_init_from()) validate_init_from(resolved.init_from(), checker);
   for (int i = 0; i < resolved.fault_size(); ++i) {
     validate_fault(resolved.fault(i), element_path("fault", i), resolved.train(), checker);
   }

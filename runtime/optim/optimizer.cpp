@@ -35,6 +35,9 @@ Optimizer::Optimizer(std::vector<nn::Parameter> parameters, double lr, double we
       per_parameter_(resolve_groups(checked(options, "optimizer").groups, parameters_, lr, weight_decay)),
       clip_value_(options.clip_value),
       rates_{static_cast<float>(lr)} {
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    if (per_parameter_[i].frozen) parameters_[i].tensor.set_requires_grad(false);
+  }
   if (options.clip_norm) norm_limit_ = {.max = *options.clip_norm};
   if (options.larc) {
     layer_rule_ = {.trust_coefficient = options.larc->trust_coefficient,

@@ -21,6 +21,7 @@ struct ParameterGroup {
   /// Whether their norms change their rate: LAMB, LARC, LARS. Default: under LAMB where they decay, or use_nvlamb is
   /// set; under LARC always; under LARS weights alone, not norms and biases.
   std::optional<bool> layer_adaptation = {};
+  bool frozen = false;  ///< they require no gradient from then on, and stay as they are until they do
 
   bool operator==(const ParameterGroup&) const = default;
 };

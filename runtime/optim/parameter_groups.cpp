@@ -68,6 +68,7 @@ std::vector<ParameterOptions> resolve_groups(const std::vector<ParameterGroup>& 
       options.lr_scale = static_cast<float>(groups[i].lr ? *groups[i].lr / lr : groups[i].lr_scale);
       if (groups[i].weight_decay) options.weight_decay = static_cast<float>(*groups[i].weight_decay);
       options.layer_adaptation = groups[i].layer_adaptation;
+      options.frozen = groups[i].frozen;
       used[i] = true;
       break;
     }

@@ -14,6 +14,7 @@ struct ParameterOptions {
   float lr_scale = 1.0f;
   float weight_decay = 0.0f;
   std::optional<bool> layer_adaptation = {};  ///< default: the optimizer's
+  bool frozen = false;
 };
 
 /// What the groups make of each parameter, in the parameters' order. `lr` is the optimizer's, `weight_decay` that of

@@ -7,7 +7,9 @@
 
 #include "runtime/job/differences.h"
 #include "runtime/job/job.h"
+#include "runtime/step/replicated.h"
 #include "runtime/step/saved_state.h"
+#include "runtime/train/initial_weights.h"
 #include "runtime/train/set_aside.h"
 #include "runtime/train/training_state.h"
 
@@ -35,11 +37,20 @@ Checkpointer::Checkpointer(const TrainOptions& options, Network& network, JobSte
 
 step::Progress Checkpointer::resume() {
   const auto saved = store_.resume([&] { return restore(); });
-  if (!saved) return {};
+  if (!saved) {
+    begin_anew();
+    return {};
+  }
   step_.scaler().load_state_dict(scaler_state(*saved, job_));
   goals_.load(*saved);
   saved_step_ = saved->step();
   return step::progress_of(*saved);
+}
+
+void Checkpointer::begin_anew() {
+  if (!job_.has_init_from()) return;
+  step::on_rank_zero(store_.communicator(), [&] { remarks_ = load_initial_weights(job_, network_.model()); });
+  step_.ddp().broadcast_weights();
 }
 
 std::optional<checkpoint::Checkpoint> Checkpointer::restore() {

@@ -23,8 +23,8 @@ class Checkpointer {
   /// All must outlive this.
   Checkpointer(const TrainOptions& options, Network& network, JobStep& step, Goals& goals, RunObserver& observers);
 
-  /// Resumes where there is something to resume from, and only then changes what lies in the run directory: a resume
-  /// that is refused leaves it as it was. A collective.
+  /// Resumes where there is something to resume from, or loads the weights that a new run starts from, and only then
+  /// changes what lies in the run directory: a resume that is refused leaves it as it was. A collective.
   step::Progress resume();
   /// Writes the checkpoint of a run that has come to `progress`. A collective; throws StorageError.
   void save(const step::Progress& progress);
@@ -41,6 +41,8 @@ class Checkpointer {
   const checkpoint::ComputeEnvironment& environment() { return store_.environment(); }
 
  private:
+  /// Of a new run: the weights that the job starts from. A collective.
+  void begin_anew();
   /// Rank 0's part: the checkpoint to resume from, restored; none for a run that starts anew.
   std::optional<checkpoint::Checkpoint> restore();
   void remark_on(const checkpoint::Checkpoint& found);

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/train/export_weights.h"
+
+#include <spdlog/spdlog.h>
+
+#include <vector>
+
+#include "model_zoo/exchange.h"
+#include "runtime/autograd/grad_mode.h"
+#include "runtime/checkpoint/safetensors.h"
+#include "runtime/data/make_dataset.h"
+#include "runtime/job/data_options.h"
+#include "runtime/job/model_options.h"
+#include "runtime/job/training_options.h"
+#include "runtime/ops/shape.h"
+#include "runtime/step/saved_tensors.h"
+#include "runtime/tensor/error.h"
+#include "runtime/train/task.h"
+#include "runtime/train/training_state.h"
+
+namespace lockstep::train {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+DType dtype_of(const job::Job& job, bool half) {
+  if (!half) return DType::kFloat32;
+  const DType compute = job::amp_options(job.amp()).dtype.value_or(DType::kFloat32);
+  return is_reduced(compute) ? compute : DType::kFloat16;
+}
+
+/// Beside the file first, so that it is there whole or not at all.
+void write(const fs::path& path, const std::vector<checkpoint::NamedTensor>& tensors) {
+  const fs::path beside = path.string() + ".tmp";
+  std::error_code error;
+  if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);
+  fs::remove(beside, error);
+  checkpoint::write_safetensors(beside.string(), tensors, {{"format", "pt"}});
+  fs::rename(beside, path, error);
+  if (error) throw StorageError("cannot write " + path.string() + ": " + error.message());
+}
+
+}  // namespace
+
+void require_export_format(const fs::path& path) {
+  if (path.extension() == ".safetensors") return;
+  throw UsageError("--out " + path.string() + ": the name must end in .safetensors");
+}
+
+ExportResult export_weights(const job::Job& job, const ExportOptions& options) {
+  require_export_format(options.out);
+  const checkpoint::Checkpoint saved = find_checkpoint(options.checkpoint);
+  for (const std::string& notice : saved.notices) spdlog::warn(notice);
+  const Task task(job.train(), data::describe(job::data_options(job.data()), data::Split::kTrain));
+  const auto model_options = job::model_options(job.model());
+  const auto model = model_zoo::outline(model_options, task.model_input());
+  restore_for(job, saved, [&] { step::restore_model(*model, saved); });
+
+  const autograd::NoGrad no_grad;
+  ExportResult result{.checkpoint = saved.path, .dtype = dtype_of(job, options.half)};
+  std::vector<checkpoint::NamedTensor> tensors;
+  for (const auto& [name, tensor] : model_zoo::to_pytorch(model_options, *model)) {
+    // Running statistics too: PyTorch's half() rounds them.
+    tensors.push_back({name, is_floating(tensor.dtype()) ? ops::cast(tensor, result.dtype) : tensor});
+    result.bytes += static_cast<std::int64_t>(tensors.back().tensor.bytes());
+  }
+  result.tensors = static_cast<std::int64_t>(tensors.size());
+  write(options.out, tensors);
+  return result;
+}
+
+}  // namespace lockstep::train

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "runtime/job/job.h"
+#include "runtime/tensor/dtype.h"
+
+namespace lockstep::train {
+
+struct ExportOptions {
+  std::filesystem::path checkpoint;  ///< itself, or a run directory for its newest one
+  std::filesystem::path out;         ///< .safetensors
+  bool half = false;                 ///< weights rounded to amp.dtype, or to fp16 where that is FP32
+};
+
+struct ExportResult {
+  std::string checkpoint;  ///< what was exported
+  std::int64_t tensors = 0;
+  std::int64_t bytes = 0;
+  DType dtype = DType::kFloat32;
+};
+
+/// Throws UsageError unless the name ends in .safetensors.
+void require_export_format(const std::filesystem::path& path);
+
+/// Writes a checkpoint's weights and running statistics as PyTorch's implementation of the model names and lays them
+/// out (model_zoo/exchange.h), whole. Throws UsageError where the checkpoint is of another model, StorageError.
+ExportResult export_weights(const job::Job& job, const ExportOptions& options);
+
+}  // namespace lockstep::train

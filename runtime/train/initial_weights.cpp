@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/train/initial_weights.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <regex>
+#include <span>
+
+#include "model_zoo/exchange.h"
+#include "runtime/job/model_options.h"
+#include "runtime/nn/arena.h"
+#include "runtime/nn/state_dict.h"
+#include "runtime/tensor/error.h"
+#include "runtime/train/training_state.h"
+#include "runtime/train/weight_file.h"
+
+namespace lockstep::train {
+
+namespace {
+
+/// Of a longer list the first ones are named.
+constexpr std::size_t kNamed = 8;
+
+std::string list_of(const std::vector<std::string>& names) {
+  std::string text = fmt::format("{}", fmt::join(std::span(names).first(std::min(names.size(), kNamed)), ", "));
+  if (names.size() > kNamed) text += fmt::format(" and {} more", names.size() - kNamed);
+  return text;
+}
+
+/// A checkpoint's weights and running statistics by the model's own names.
+nn::StateDict weights_of(const checkpoint::Checkpoint& saved) {
+  nn::StateDict weights;
+  for (const auto& [name, tensor] : saved.tensors) {
+    for (const std::string_view prefix : {"model/", "statistics/"}) {
+      if (name.starts_with(prefix)) weights[name.substr(prefix.size())] = tensor;
+    }
+  }
+  return weights;
+}
+
+class Choice {
+ public:
+  explicit Choice(const job::InitFrom& from) {
+    for (const std::string& pattern : from.match()) match_.emplace_back(pattern);
+    for (const std::string& pattern : from.except()) except_.emplace_back(pattern);
+  }
+  bool is_all() const { return match_.empty() && except_.empty(); }
+  bool takes(const std::string& name) const { return (match_.empty() || any(match_, name)) && !any(except_, name); }
+
+ private:
+  static bool any(const std::vector<std::regex>& patterns, const std::string& name) {
+    return std::ranges::any_of(patterns, [&name](const std::regex& each) { return std::regex_search(name, each); });
+  }
+  std::vector<std::regex> match_;
+  std::vector<std::regex> except_;
+};
+
+}  // namespace
+
+std::vector<std::string> load_initial_weights(const job::Job& job, nn::Module& model) {
+  const std::filesystem::path path = job.init_from().path();
+  const nn::StateDict found = std::filesystem::is_directory(path)
+                                  ? weights_of(find_checkpoint(path))
+                                  : model_zoo::from_pytorch(job::model_options(job.model()), model, read_weights(path));
+  const nn::StateDict all = nn::state_dict(model);
+  const Choice choice(job.init_from());
+  if (choice.is_all()) {
+    nn::load_state_dict(model, found);
+    return {fmt::format("weights from {}: all {} tensors", path.string(), all.size())};
+  }
+  nn::StateDict into;
+  std::vector<std::string> kept, unused;
+  for (const auto& [name, tensor] : all) choice.takes(name) ? void(into.emplace(name, tensor)) : kept.push_back(name);
+  if (into.empty())
+    throw FieldError("init_from", "its patterns choose none of the model's tensors", "They are " + list_of(kept) + ".");
+  nn::StateDict chosen;
+  for (const auto& [name, tensor] : found) {
+    into.contains(name) ? void(chosen.emplace(name, tensor)) : unused.push_back(name);
+  }
+  nn::load_state(into, chosen, true, "what init_from chooses of the model");
+  if (model.arena()) model.arena()->refresh_copies();
+  std::vector<std::string> remarks{
+      fmt::format("weights from {}: {} of {} tensors", path.string(), into.size(), all.size())};
+  if (!kept.empty()) remarks.push_back("  initial values stay in " + list_of(kept));
+  if (!unused.empty()) remarks.push_back("  not used: " + list_of(unused));
+  return remarks;
+}
+
+}  // namespace lockstep::train

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/train/weight_file.h"
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "runtime/checkpoint/durable_file.h"
+#include "runtime/checkpoint/safetensors.h"
+#include "runtime/checkpoint/torch_file.h"
+#include "runtime/tensor/error.h"
+
+namespace lockstep::train {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::uint64_t kMostIndexBytes = 64 << 20;
+
+/// Those of `names`, or all where there are none.
+void read_safetensors(const fs::path& path, const std::set<std::string>* names, nn::StateDict& into) {
+  const checkpoint::SafetensorsFile file(path.string());
+  for (const checkpoint::TensorEntry& entry : file.tensors()) {
+    if (names == nullptr || names->contains(entry.name)) into[entry.name] = file.read(entry);
+  }
+}
+
+nn::StateDict read_index(const fs::path& path) {
+  const auto fail = [&path](const std::string& what) { throw StorageError(path.string() + ": " + what); };
+  const auto index = nlohmann::json::parse(checkpoint::read_file(path.string(), kMostIndexBytes), nullptr, false);
+  if (!index.is_object() || !index.contains("weight_map") || !index["weight_map"].is_object()) {
+    fail("is no index of safetensors files: there is no \"weight_map\"");
+  }
+  std::map<std::string, std::set<std::string>> names_of;
+  for (const auto& [name, file] : index["weight_map"].items()) {
+    // A name of a file beside the index, and no way out of the folder.
+    if (!file.is_string() || fs::path(file.get<std::string>()).filename() != file.get<std::string>()) {
+      fail("tensor '" + name + "' lies in no file beside it");
+    }
+    names_of[file.get<std::string>()].insert(name);
+  }
+  nn::StateDict tensors;
+  for (const auto& [file, names] : names_of) {
+    read_safetensors(path.parent_path() / file, &names, tensors);
+    for (const std::string& name : names) {
+      if (!tensors.contains(name)) fail("tensor '" + name + "' is not in " + file);
+    }
+  }
+  return tensors;
+}
+
+}  // namespace
+
+nn::StateDict read_weights(const fs::path& path) {
+  nn::StateDict tensors;
+  if (path.extension() == ".json") return read_index(path);
+  if (path.extension() != ".safetensors") return checkpoint::read_torch_file(path.string());
+  read_safetensors(path, nullptr, tensors);
+  return tensors;
+}
+
+}  // namespace lockstep::train
