@@ -25,12 +25,18 @@ struct Free {
   throw StorageError(path + ": " + what, "The file is damaged, or no file that torch.save wrote.");
 }
 
+/// The library tells of some failures alone that there was one.
+std::string reason_of(archive* reader) {
+  const char* const reason = archive_error_string(reader);
+  return reason != nullptr ? reason : "is no readable archive";
+}
+
 std::string content_of(archive* reader, const std::string& path, const std::string& name, std::uint64_t size) {
   std::string content(size, '\0');
   std::size_t at = 0;
   while (at < content.size()) {
     const la_ssize_t count = archive_read_data(reader, content.data() + at, content.size() - at);
-    if (count < 0) fail(path, "entry '" + name + "': " + archive_error_string(reader));
+    if (count < 0) fail(path, "entry '" + name + "': " + reason_of(reader));
     if (count == 0) fail(path, fmt::format("entry '{}' ends after {} of {} bytes", name, at, size));
     at += static_cast<std::size_t>(count);
   }
@@ -46,7 +52,7 @@ std::map<std::string, std::string> read_zip_entries(const std::string& path) {
   const std::unique_ptr<archive, Free> reader(archive_read_new());
   archive_read_support_format_zip_seekable(reader.get());
   if (archive_read_open_filename(reader.get(), path.c_str(), kBlockBytes) != ARCHIVE_OK) {
-    fail(path, archive_error_string(reader.get()));
+    fail(path, reason_of(reader.get()));
   }
   std::map<std::string, std::string> entries;
   std::uint64_t left = archive_bytes;
@@ -54,7 +60,7 @@ std::map<std::string, std::string> read_zip_entries(const std::string& path) {
     archive_entry* entry = nullptr;
     const int status = archive_read_next_header(reader.get(), &entry);
     if (status == ARCHIVE_EOF) return entries;
-    if (status < ARCHIVE_WARN) fail(path, archive_error_string(reader.get()));
+    if (status < ARCHIVE_WARN) fail(path, reason_of(reader.get()));
     const char* const full = archive_entry_pathname(entry);
     if (full == nullptr || archive_entry_filetype(entry) != AE_IFREG) continue;
     std::string name = full;

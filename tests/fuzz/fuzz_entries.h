@@ -15,7 +15,9 @@
 #include "amp/grad_scaler/grad_scaler_state.h"
 #include "comm/group/tcp/meetings.h"
 #include "runtime/checkpoint/manifest.h"
+#include "runtime/checkpoint/pickle.h"
 #include "runtime/checkpoint/safetensors.h"
+#include "runtime/checkpoint/torch_file.h"
 #include "runtime/data/idx.h"
 #include "runtime/job/job.h"
 #include "runtime/tensor/error.h"
@@ -43,6 +45,16 @@ inline void fuzz_safetensors(std::string_view bytes) {
     const checkpoint::SafetensorsFile file(path);
     for (const checkpoint::TensorEntry& entry : file.tensors()) file.read(entry);
   });
+}
+
+/// As a whole file, and as the pickle in one, since without a valid archive nothing reaches that.
+inline void fuzz_torch(std::string_view bytes) {
+  with_file(bytes, [](const std::string& path) { checkpoint::read_torch_file(path); });
+  try {
+    const checkpoint::Pickle pickle(
+        bytes, "data.pkl", {"collections OrderedDict", "torch._utils _rebuild_tensor_v2", "torch FloatStorage"});
+  } catch (const StorageError&) {
+  }
 }
 
 /// The bytes are both files: labels differ from images in a byte of the header alone.

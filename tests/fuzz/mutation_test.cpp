@@ -80,6 +80,15 @@ TEST(Mutations, OfASafetensorsHeaderBehindItsRightLengthNeverHarm) {
                 [](const std::string& header) { fuzz_safetensors(safetensors_file(header, kSafetensorsData)); });
 }
 
+TEST(Mutations, OfAPickleNeverHarm) {
+  for (const std::string& pickle : torch_seeds()) {
+    EXPECT_NO_THROW(checkpoint::Pickle(
+        pickle, "data.pkl", {"collections OrderedDict", "torch._utils _rebuild_tensor_v2", "torch FloatStorage"}))
+        << "the seed itself is one";
+    run_mutations(pickle, [](const std::string& text) { fuzz_torch(text); });
+  }
+}
+
 TEST(Mutations, OfAManifestNeverHarm) {
   for (const std::string& body : manifest_seeds()) {
     run_mutations(body, [](const std::string& text) { fuzz_manifest(text); });

@@ -44,6 +44,18 @@ inline std::vector<std::string> scaler_seeds() {
           "{}"};
 }
 
+/// The pickle that torch.save writes of one tensor, within an archive "data.pkl".
+inline std::vector<std::string> torch_seeds() {
+  const auto text = [](const std::string& value) {
+    return 'X' + std::string(1, static_cast<char>(value.size())) + std::string(3, '\0') + value;
+  };
+  const std::string storage = "((" + text("storage") + "ctorch\nFloatStorage\n" + text("0") + text("cpu") + "K\1tQ";
+  const std::string tensor = "ctorch._utils\n_rebuild_tensor_v2\n" + storage + "K" + std::string(1, '\0') +
+                             "K\1K\1\x86K\1K\1\x86\x89"
+                             "ccollections\nOrderedDict\n)RtR";
+  return {"\x80\2}(" + text("weight") + tensor + "u}" + text("_metadata") + "Nsb."};
+}
+
 /// A frame of each kind of operation.
 inline std::vector<std::string> tcp_seeds() {
   using comm::OperationKind;

@@ -24,5 +24,6 @@ int main(int argc, char** argv) {
   write(folder / "safetensors", lockstep::fuzz::safetensors_seeds());
   write(folder / "scaler", lockstep::fuzz::scaler_seeds());
   write(folder / "tcp", lockstep::fuzz::tcp_seeds());
+  write(folder / "torch", lockstep::fuzz::torch_seeds());
   return 0;
 }

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run starts from weights that are there; frozen ones stay; what was exported comes back."""
+import subprocess
+import unittest
+
+from runs import DIGITS, LOCKSTEP, RANK_COUNTS, RunTest
+
+CLASSIFIER = "model/classifier."
+
+
+def model_tensors(run, step=None):
+    return {name: values for name, values in run.tensors(step).items() if name.startswith("model/")}
+
+
+class Weights(RunTest):
+    def setUp(self):
+        super().setUp()
+        self.first = self.train("first", "train.steps=20", "seed=1")
+
+    def export(self, name):
+        out = self.folder / name
+        subprocess.run([LOCKSTEP, "export", str(DIGITS), "--checkpoint", str(self.first.directory), "--out", str(out)],
+                       check=True, capture_output=True)
+        return out
+
+    def test_a_run_starts_from_an_exported_file_as_from_the_run_itself(self):
+        exported = self.export("weights.safetensors")
+        self.assertIn("block0_norm.running_mean", read_header(exported))
+        for ranks in RANK_COUNTS:
+            with self.subTest(ranks=ranks):
+                runs = [self.train(f"{name}{ranks}", "train.steps=3", "seed=2", f"init_from.path={source}", ranks=ranks)
+                        for name, source in (("file", exported), ("run", self.first.directory))]
+                self.assertEqual(runs[0].digest, runs[1].digest)
+                self.assertIn("weights from", runs[0].output)
+        fresh = self.train("fresh", "train.steps=3", "seed=2")
+        self.assertNotEqual(fresh.digest, self.train("again", "train.steps=3", "seed=2", f"init_from.path={exported}").digest)
+
+    def test_chosen_weights_are_taken_and_frozen_ones_stay(self):
+        run = self.train("run", "train.steps=5", "seed=2", f"init_from.path={self.first.directory}",
+                         "init_from.except=['^classifier']", "optimizer.group=[{match:'^block' frozen:true}]")
+        before, after = model_tensors(self.first), model_tensors(run)
+        for name, values in after.items():
+            if name.startswith(CLASSIFIER):
+                self.assertNotEqual(values, before[name], name)
+            elif name.startswith("model/block"):
+                self.assertEqual(values, before[name], name)
+        self.assertIn("initial values stay in classifier.bias, classifier.weight", run.output)
+
+    def test_a_resumed_run_keeps_its_own_weights(self):
+        settings = ("seed=2", f"init_from.path={self.first.directory}")
+        whole = self.train("whole", "train.steps=6", *settings)
+        self.train("cut2", "train.steps=6", *settings, "fault=[{kill{step:5}}]", "checkpoint.every_steps=3", code=-9)
+        resumed = self.train("cut2", "train.steps=6", *settings, "checkpoint.every_steps=3")
+        self.assertEqual(resumed.digest, whole.digest)
+
+    def test_weights_that_do_not_fit_are_refused_with_every_name(self):
+        run = self.train("run", "train.steps=1", f"init_from.path={self.first.directory}", "model.convnet.block[0].channels=4",
+                         code=2)
+        self.assertIn("misshaped: block0_conv.weight", run.output)
+        missing = self.train("none", f"init_from.path={self.folder}/nowhere.pth", code=2)
+        self.assertIn("init_from.path", missing.output)
+
+
+def read_header(path):
+    content = path.read_bytes()
+    return content[8:8 + int.from_bytes(content[:8], "little")].decode()
+
+
+if __name__ == "__main__":
+    unittest.main()
