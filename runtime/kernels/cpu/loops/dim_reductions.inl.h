@@ -24,19 +24,6 @@ void visit_term(Term term, F f) {
   }
 }
 
-/// Calls f(Format) for the format of a floating dtype.
-template <class F>
-void visit_format(DType dtype, F f) {
-  if (dtype == DType::kFloat16) return f(HalfLanes{});
-  if (dtype == DType::kBFloat16) return f(BFloat16Lanes{});
-  f(FloatLanes{});
-}
-
-template <class Format>
-const typename Format::Element* elements(Input x) {
-  return static_cast<const typename Format::Element*>(x.data);
-}
-
 /// Calls f(vectors, column, live) for groups of columns that stay in registers: `vectors` vectors, each with `live`
 /// columns. The last group may repeat columns of the one before it.
 template <class F>
