@@ -310,10 +310,5 @@ void cross_entropy_backward(Input logits, const std::int64_t* targets, float smo
   }
 }
 
-void mse_backward(Input x, Input target, float factor, Output dx, std::int64_t n) {
-  transform(
-      n, dx, [factor](float v, float t) { return factor * (v - t); }, x, target);
-}
-
 }  // namespace
 }  // namespace lockstep::kernels::cpu::LOCKSTEP_ISA
