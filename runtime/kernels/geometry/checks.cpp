@@ -147,8 +147,8 @@ void target_out_of_range(std::int64_t row, std::int64_t value, std::int64_t clas
                    "Check the labels of the data set against the model's number of classes.");
 }
 
-void mse(const Tensor& x, const Tensor& target, const Tensor& loss) {
-  Check("mse")
+void pair_loss(const Tensor& x, const Tensor& target, const Tensor& loss) {
+  Check("pair_loss")
       .floating("x", x)
       .like("target", target, x)
       .numel("loss", loss, 1)

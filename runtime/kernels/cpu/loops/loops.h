@@ -167,7 +167,6 @@ struct Loops {
   void (*sum_rows)(Input x, std::int64_t rows, std::int64_t channels, float* sums);
   double (*sum_of_squares)(Input x, std::int64_t n);
   bool (*all_finite)(Input x, std::int64_t n);
-  double (*squared_distance)(Input x, Input target, std::int64_t n);
 
   // Softmax and cross-entropy.
   void (*softmax)(Input x, bool log, Output y, std::int64_t rows, std::int64_t channels);
@@ -186,8 +185,11 @@ struct Loops {
                                    std::int64_t channels);
   void (*weighted_cross_entropy_backward)(Input logits, const WeightedTargets& targets, const float* log_sum_exp,
                                           float factor, Output dlogits, std::int64_t rows, std::int64_t channels);
-  /// dx = factor * (x - target)
-  void (*mse_backward)(Input x, Input target, float factor, Output dx, std::int64_t n);
+  /// Returns the sum of one chunk.
+  double (*pair_loss)(const PairLossFunction& function, Input x, Input target, std::int64_t n);
+  /// gradient = factor * the derivative by the side
+  void (*pair_loss_backward)(const PairLossFunction& function, Input x, Input target, PairSide side, float factor,
+                             Output gradient, std::int64_t n);
 
   // Attention. `scratch` holds AttentionHead::scratch() floats, aligned to a cache line.
   /// Queries [first, first + n) of a head, n <= kQueries: their rows of `out`, and of norms.

@@ -13,6 +13,7 @@
 #include "runtime/kernels/cpu/loops/lanes.inl.h"
 #include "runtime/kernels/cpu/loops/layers.inl.h"
 #include "runtime/kernels/cpu/loops/normalization.inl.h"
+#include "runtime/kernels/cpu/loops/pair_loss.inl.h"
 #include "runtime/kernels/cpu/loops/random.inl.h"
 #include "runtime/kernels/cpu/loops/rank_reduce.inl.h"
 #include "runtime/kernels/cpu/loops/reductions.inl.h"
@@ -41,7 +42,6 @@ const Loops kLoops{
     .sum_rows = sum_rows,
     .sum_of_squares = sum_of_squares,
     .all_finite = all_finite,
-    .squared_distance = squared_distance,
     .softmax = softmax,
     .softmax_backward = softmax_backward,
     .softmax_columns = softmax_columns,
@@ -50,7 +50,8 @@ const Loops kLoops{
     .cross_entropy_backward = cross_entropy_backward,
     .weighted_cross_entropy = weighted_cross_entropy,
     .weighted_cross_entropy_backward = weighted_cross_entropy_backward,
-    .mse_backward = mse_backward,
+    .pair_loss = pair_loss,
+    .pair_loss_backward = pair_loss_backward,
     .attention = attention,
     .attention_backward = attention_backward,
     .batch_norm_statistics = batch_norm_statistics,
