@@ -67,43 +67,47 @@ void transform_block(std::int64_t n, Out* out, F f, const In*... in) {
   LOCKSTEP_VECTORIZE for (std::int64_t i = 0; i < n; ++i) out[i] = f(in[i]...);
 }
 
-constexpr std::int64_t kReducedTile = 32;  ///< of 16-bit elements, some vectors
+constexpr std::int64_t kTile = 32;  ///< elements: some vectors
 
 /// A tile whose elements are widened, computed on and rounded in registers: the compiler makes whole vectors of each of
 /// these arrays and never stores them.
 template <class Format, class F, class... In>
-[[gnu::always_inline]] inline void transform_tile(std::uint16_t* out, F f, const In*... in) {
-  alignas(64) float wide[sizeof...(In)][kReducedTile];
-  alignas(64) float result[kReducedTile];
+[[gnu::always_inline]] inline void transform_tile(typename Format::Element* out, F f, const In*... in) {
+  alignas(64) float wide[sizeof...(In)][kTile];
+  alignas(64) float result[kTile];
   std::size_t operand = 0;
-  const auto widen_tile = [&](const std::uint16_t* from) __attribute__((always_inline)) {
-    for (std::int64_t i = 0; i < kReducedTile; i += kLanes) store_float(wide[operand] + i, Format::load(from + i));
+  const auto widen_tile = [&](const typename Format::Element* from) __attribute__((always_inline)) {
+    for (std::int64_t i = 0; i < kTile; i += kLanes) store_float(wide[operand] + i, Format::load(from + i));
     ++operand;
   };
   (widen_tile(in), ...);
   [&]<std::size_t... k>(std::index_sequence<k...>) __attribute__((always_inline)) {
-    LOCKSTEP_VECTORIZE for (std::int64_t i = 0; i < kReducedTile; ++i) result[i] = f(wide[k][i]...);
+    LOCKSTEP_VECTORIZE for (std::int64_t i = 0; i < kTile; ++i) result[i] = f(wide[k][i]...);
   }
   (std::index_sequence_for<In...>{});
-  for (std::int64_t i = 0; i < kReducedTile; i += kLanes) Format::store(out + i, load_float(result + i));
+  for (std::int64_t i = 0; i < kTile; i += kLanes) Format::store(out + i, load_float(result + i));
 }
 
-/// n < kReducedTile elements.
+/// n < kTile elements.
 template <class Format, class F, class... In>
-void transform_end(std::int64_t n, std::uint16_t* out, F f, const In*... in) {
-  std::uint16_t padded[sizeof...(In)][kReducedTile] = {};
-  std::uint16_t result[kReducedTile];
-  std::size_t operand = 0;
-  (std::copy_n(in, n, padded[operand++]), ...);
-  [&]<std::size_t... k>(std::index_sequence<k...>) { transform_tile<Format>(result, f, padded[k]...); }
-  (std::index_sequence_for<In...>{});
-  std::copy_n(result, n, out);
+void transform_end(std::int64_t n, typename Format::Element* out, F f, const In*... in) {
+  if constexpr (std::is_same_v<Format, FloatLanes>) {
+    transform_block(n, out, f, in...);
+  } else {
+    std::uint16_t padded[sizeof...(In)][kTile] = {};
+    std::uint16_t result[kTile];
+    std::size_t operand = 0;
+    (std::copy_n(in, n, padded[operand++]), ...);
+    [&]<std::size_t... k>(std::index_sequence<k...>) { transform_tile<Format>(result, f, padded[k]...); }
+    (std::index_sequence_for<In...>{});
+    std::copy_n(result, n, out);
+  }
 }
 
 template <class Format, class F, class... In>
-void transform_tiles(std::int64_t n, std::uint16_t* out, F f, const In*... in) {
+void transform_tiles(std::int64_t n, typename Format::Element* out, F f, const In*... in) {
   std::int64_t i = 0;
-  for (; i + kReducedTile <= n; i += kReducedTile) transform_tile<Format>(out + i, f, (in + i)...);
+  for (; i + kTile <= n; i += kTile) transform_tile<Format>(out + i, f, (in + i)...);
   if (i < n) transform_end<Format>(n - i, out + i, f, (in + i)...);
 }
 
@@ -112,7 +116,7 @@ template <class F, class... Inputs>
 bool transform_reduced(std::int64_t n, Output out, F f, const Inputs&... in) {
   if (!is_reduced(out.dtype) || ((in.dtype != out.dtype) || ...)) return false;
   const auto transform_as = [&]<class Format>(Format) {
-    transform_tiles<Format>(n, static_cast<std::uint16_t*>(out.data), f, static_cast<const std::uint16_t*>(in.data)...);
+    transform_tiles<Format>(n, elements<Format>(out), f, elements<Format>(in)...);
   };
   if (out.dtype == DType::kFloat16) {
     transform_as(HalfLanes{});

@@ -24,19 +24,6 @@ void visit_term(Term term, F f) {
   }
 }
 
-/// Calls f(Format) for the format of a floating dtype.
-template <class F>
-void visit_format(DType dtype, F f) {
-  if (dtype == DType::kFloat16) return f(HalfLanes{});
-  if (dtype == DType::kBFloat16) return f(BFloat16Lanes{});
-  f(FloatLanes{});
-}
-
-template <class Format>
-const typename Format::Element* elements(Input x) {
-  return static_cast<const typename Format::Element*>(x.data);
-}
-
 /// Calls f(vectors, column, live) for groups of columns that stay in registers: `vectors` vectors, each with `live`
 /// columns. The last group may repeat columns of the one before it.
 template <class F>
@@ -256,7 +243,7 @@ using LaneIntegers = std::conditional_t<kLanes == 1, std::int32_t, LaneFlags>;
 template <Extreme which, bool indexed>
 class LaneExtremes {
  public:
-  [[gnu::always_inline]] explicit LaneExtremes(Lanes first) : best_(first), is_nan_(first != first) {}
+  [[gnu::always_inline]] explicit LaneExtremes(Lanes first) : best_(first), nan_(first) {}
 
   [[gnu::always_inline]] void take(Lanes x, std::int32_t at) {
     const LaneFlags beats = which == Extreme::kLargest ? x > best_ : x < best_;
@@ -266,23 +253,24 @@ class LaneExtremes {
       place_ = better ? LaneIntegers{} + at : place_;
     } else {
       best_ = beats ? x : best_;
-      is_nan_ |= x != x;
+      nan_ = x != x ? x : nan_;
     }
   }
   /// Not indexed.
   [[gnu::always_inline]] void take(const LaneExtremes& other) {
     take(other.best_, 0);
-    is_nan_ |= other.is_nan_;
+    nan_ = other.nan_ != other.nan_ ? other.nan_ : nan_;
   }
 
   [[gnu::always_inline]] void store_values(float* to) const {
-    store_float(to, indexed ? best_ : is_nan_ ? broadcast(std::numeric_limits<float>::quiet_NaN()) : best_);
+    const Lanes quiet = broadcast(std::numeric_limits<float>::quiet_NaN());
+    store_float(to, indexed ? best_ : nan_ != nan_ ? quiet : best_);
   }
   [[gnu::always_inline]] void store_places(std::int32_t* to) const { std::memcpy(to, &place_, sizeof(place_)); }
 
  private:
   Lanes best_;
-  LaneFlags is_nan_;  ///< a NaN was taken; of no use where indexed
+  Lanes nan_;  ///< a NaN if one was taken; of no use where indexed
   LaneIntegers place_ = {};
 };
 

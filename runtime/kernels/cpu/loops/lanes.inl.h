@@ -26,6 +26,24 @@ struct BFloat16Lanes {
   static void store(std::uint16_t* out, Lanes x) { store_bfloat16(out, x); }
 };
 
+/// Calls f(Format) for the format of a floating dtype.
+template <class F>
+void visit_format(DType dtype, F f) {
+  if (dtype == DType::kFloat16) return f(HalfLanes{});
+  if (dtype == DType::kBFloat16) return f(BFloat16Lanes{});
+  f(FloatLanes{});
+}
+
+template <class Format>
+const typename Format::Element* elements(Input x) {
+  return static_cast<const typename Format::Element*>(x.data);
+}
+
+template <class Format>
+typename Format::Element* elements(Output x) {
+  return static_cast<typename Format::Element*>(x.data);
+}
+
 /// n < kLanes elements; the others are zero.
 template <class Format>
 Lanes load_some(const typename Format::Element* in, std::int64_t n) {

@@ -27,3 +27,4 @@
 #include "runtime/kernels/functors/optimizer.h"
 #include "runtime/kernels/functors/random.h"
 #include "runtime/kernels/functors/unary.h"
+#include "runtime/kernels/geometry/visit_element.h"
