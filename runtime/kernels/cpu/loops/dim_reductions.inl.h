@@ -25,14 +25,16 @@ void visit_term(Term term, F f) {
 }
 
 /// Calls f(vectors, column, live) for groups of columns that stay in registers: `vectors` vectors, each with `live`
-/// columns. The last group may repeat columns of the one before it.
+/// columns. Of several vectors the compiler knows that they are whole, or it would keep them in memory. The last group
+/// may repeat columns of the one before it.
 template <class F>
 void for_each_column_group(std::int64_t width, F f) {
   // As many as hide the latency of an addition.
   constexpr int kMany = 8;
+  constexpr std::integral_constant<std::int64_t, kLanes> kWhole;
   std::int64_t column = 0;
   for (; column + kMany * kLanes <= width; column += kMany * kLanes) {
-    f(std::integral_constant<int, kMany>{}, column, kLanes);
+    f(std::integral_constant<int, kMany>{}, column, kWhole);
   }
   for (; column + kLanes <= width; column += kLanes) f(std::integral_constant<int, 1>{}, column, kLanes);
   if (column == width) return;
@@ -52,7 +54,7 @@ template <int kinds, class Add>
 void add_columns(Input x, std::int64_t rows, std::int64_t stride, std::int64_t width, double* const (&totals)[kinds],
                  Add add) {
   visit_format(x.dtype, [&]<class Format>(Format) {
-    for_each_column_group(width, [&](auto vectors, std::int64_t column, std::int64_t live) {
+    for_each_column_group(width, [&](auto vectors, std::int64_t column, auto live) {
       constexpr int kVectors = decltype(vectors)::value;
       const auto* row = elements<Format>(x) + column;
       for (std::int64_t first = 0; first < rows; first += kFloatRows) {
@@ -67,8 +69,9 @@ void add_columns(Input x, std::int64_t rows, std::int64_t stride, std::int64_t w
             alignas(64) float part[kLanes];
             store_float(part, sums[v][kind]);
             double* total = totals[kind] + column + v * kLanes;
-            if (first == 0) std::fill_n(total, live, 0.0);
-            LOCKSTEP_VECTORIZE for (std::int64_t i = 0; i < live; ++i) total[i] += static_cast<double>(part[i]);
+            const std::int64_t columns = live;
+            if (first == 0) std::fill_n(total, columns, 0.0);
+            LOCKSTEP_VECTORIZE for (std::int64_t i = 0; i < columns; ++i) total[i] += static_cast<double>(part[i]);
           }
         }
       }
@@ -278,7 +281,7 @@ template <Extreme which, bool indexed>
 void extreme_columns_of(Input x, std::int64_t rows, std::int64_t stride, std::int64_t width, float* values,
                         std::int64_t* indices) {
   visit_format(x.dtype, [&]<class Format>(Format) {
-    for_each_column_group(width, [&](auto vectors, std::int64_t column, std::int64_t live) {
+    for_each_column_group(width, [&](auto vectors, std::int64_t column, auto live) {
       constexpr int kVectors = decltype(vectors)::value;
       const auto* row = elements<Format>(x) + column;
       const auto load = [&](int v) { return load_live<Format>(row + v * kLanes, live); };
@@ -294,12 +297,12 @@ void extreme_columns_of(Input x, std::int64_t rows, std::int64_t stride, std::in
           } else {
             float found[kLanes];
             best[i].store_values(found);
-            std::copy_n(found, live, values + column);
+            std::copy_n(found, std::int64_t{live}, values + column);
           }
           if constexpr (indexed) {
             std::int32_t places[kLanes];
             best[i].store_places(places);
-            std::copy_n(places, live, indices + column + i * kLanes);
+            std::copy_n(places, std::int64_t{live}, indices + column + i * kLanes);
           }
         }
       }

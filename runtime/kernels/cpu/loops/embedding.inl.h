@@ -11,7 +11,7 @@ void sum_picked(Input x, const std::int64_t* places, std::int64_t count, std::in
   // The lines lie anywhere: they are asked for so many lines before they are added.
   constexpr std::int64_t kAhead = 4;
   visit_format(x.dtype, [&]<class Format>(Format) {
-    for_each_column_group(n, [&](auto vectors, std::int64_t column, std::int64_t live) {
+    for_each_column_group(n, [&](auto vectors, std::int64_t column, auto live) {
       constexpr int kVectors = decltype(vectors)::value;
       const auto* const from = elements<Format>(x) + column;
       Lanes sum[kVectors];
@@ -30,7 +30,7 @@ void sum_picked(Input x, const std::int64_t* places, std::int64_t count, std::in
         } else {
           float part[kLanes];
           store_float(part, sum[v]);
-          std::copy_n(part, live, sums + column);
+          std::copy_n(part, std::int64_t{live}, sums + column);
         }
       }
     });
