@@ -29,6 +29,24 @@ struct BFloat16Lanes {
   static void stream(std::uint16_t* out, Lanes x) { stream_bfloat16(out, x); }
 };
 
+/// Calls f(Format) for the format of a floating dtype.
+template <class F>
+void visit_format(DType dtype, F f) {
+  if (dtype == DType::kFloat16) return f(HalfLanes{});
+  if (dtype == DType::kBFloat16) return f(BFloat16Lanes{});
+  f(FloatLanes{});
+}
+
+template <class Format>
+const typename Format::Element* elements(Input x) {
+  return static_cast<const typename Format::Element*>(x.data);
+}
+
+template <class Format>
+typename Format::Element* elements(Output x) {
+  return static_cast<typename Format::Element*>(x.data);
+}
+
 /// n < kLanes elements; the others are zero.
 template <class Format>
 Lanes load_some(const typename Format::Element* in, std::int64_t n) {
@@ -66,24 +84,6 @@ void for_each_lanes(std::int64_t begin, std::int64_t end, F f) {
   std::int64_t i = begin;
   for (; i + kLanes <= end; i += kLanes) f(i, kLanes);
   if (i < end) f(i, end - i);
-}
-
-/// Calls f(Format) for the format of a floating dtype.
-template <class F>
-void visit_format(DType dtype, F f) {
-  if (dtype == DType::kFloat16) return f(HalfLanes{});
-  if (dtype == DType::kBFloat16) return f(BFloat16Lanes{});
-  f(FloatLanes{});
-}
-
-template <class Format>
-const typename Format::Element* elements(Input in) {
-  return static_cast<const typename Format::Element*>(in.data);
-}
-
-template <class Format>
-typename Format::Element* elements(Output out) {
-  return static_cast<typename Format::Element*>(out.data);
 }
 
 /// Calls f.template operator()<In, Result>() with the formats of a loop's input and of its result, which has the same

@@ -221,6 +221,12 @@ struct Loops {
   void (*group_norm_backward_apply)(Input x, const GroupNormSlopes& slopes, Input dy, Output dx, std::int64_t rows,
                                     std::int64_t channels);
 
+  // Embedding.
+  /// sums [n] = the lines of x [.., n] at the first `count` >= 1 of `all` places, added up in their order. The others
+  /// are those that are read next.
+  void (*sum_picked)(Input x, const std::int64_t* places, std::int64_t count, std::int64_t all, std::int64_t n,
+                     float* sums);
+
   // Upsampling.
   /// sum [n] = the sum of `count` rows times their weights.
   void (*weighted_sum)(const Input* rows, const float* weights, std::int64_t count, float* sum, std::int64_t n);
@@ -260,6 +266,10 @@ struct Loops {
   /// out [lines, bytes]: those of `in` [.., bytes] at the indices.
   void (*pick_lines)(const void* in, const std::int64_t* indices, std::int64_t bytes, std::int64_t lines, void* out);
   void (*pick_pixels)(const void* in, const std::int32_t* indices, std::int64_t bytes, std::int64_t lines, void* out);
+  /// out [lines, n]: elements of `in` [lines, extent] at indices [lines, n], which name places in their own line. Of so
+  /// many bytes. Returns whether all indices are in [0, extent); reads nothing at another one.
+  bool (*pick_elements)(const void* in, std::int64_t extent, const std::int64_t* indices, std::int64_t n,
+                        std::int64_t lines, void* out, std::size_t bytes);
   /// out [columns, rows] = in [rows, columns] transposed, of elements of so many bytes. Strides in elements, from row
   /// to row.
   void (*transpose)(const void* in, std::int64_t in_stride, void* out, std::int64_t out_stride, std::int64_t rows,

@@ -28,3 +28,4 @@
 #include "runtime/kernels/functors/pair_loss.h"
 #include "runtime/kernels/functors/random.h"
 #include "runtime/kernels/functors/unary.h"
+#include "runtime/kernels/geometry/visit_element.h"

@@ -10,6 +10,7 @@
 #include "runtime/kernels/cpu/loops/copy.inl.h"
 #include "runtime/kernels/cpu/loops/dim_reductions.inl.h"
 #include "runtime/kernels/cpu/loops/elementwise.inl.h"
+#include "runtime/kernels/cpu/loops/embedding.inl.h"
 #include "runtime/kernels/cpu/loops/lanes.inl.h"
 #include "runtime/kernels/cpu/loops/layers.inl.h"
 #include "runtime/kernels/cpu/loops/normalization.inl.h"
@@ -61,6 +62,7 @@ const Loops kLoops{
     .layer_norm = layer_norm,
     .layer_norm_backward = layer_norm_backward,
     .group_norm_backward_apply = group_norm_backward_apply,
+    .sum_picked = sum_picked,
     .weighted_sum = weighted_sum,
     .resample_pixels = resample_pixels,
     .rescale = rescale,
@@ -76,6 +78,7 @@ const Loops kLoops{
     .copy_lines = copy_lines,
     .pick_lines = pick_lines<std::int64_t>,
     .pick_pixels = pick_lines<std::int32_t>,
+    .pick_elements = pick_elements,
     .transpose = transpose,
     .sum_columns = sum_columns,
     .sum_lines = sum_lines,
