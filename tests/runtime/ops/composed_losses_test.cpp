@@ -186,6 +186,15 @@ TEST(LossesOfOperations, SecondGradients) {
   expect_second_gradients([](const auto& in) { return dice(in[0], in[1]); }, {x, t});
 }
 
+/// What reaches x through the target is not counted twice.
+TEST(LossesOfOperations, SecondGradientsWhereTheTargetIsComputedFromTheInput) {
+  const Tensor x = random_tensor({3, 4}, DType::kFloat64, 1, 0.1, 0.9);
+  expect_second_gradients([](const auto& in) { return mse(in[0], mul(in[0], in[0])); }, {x});
+  expect_second_gradients([](const auto& in) { return huber(exp(in[0]), in[0], 1.4); }, {x});
+  expect_second_gradients([](const auto& in) { return kl_div(in[0], mul(in[0], in[0])); }, {x});
+  expect_second_gradients([](const auto& in) { return kl_div(mul(in[0], in[0]), in[0], true); }, {x});
+}
+
 TEST(LossesOfOperations, SquaresHaveTheirSecondDerivativeAtZeroToo) {
   const Tensor x = Tensor::zeros({1}, DType::kFloat64), t = Tensor::zeros({1}, DType::kFloat64);
   x.set_requires_grad(true);
