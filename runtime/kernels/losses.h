@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+
 #include "runtime/tensor/tensor.h"
 
 namespace lockstep::kernels {
@@ -16,7 +18,28 @@ struct CrossEntropyTargets {
   bool weighted() const { return class_weights.defined() || row_weights.defined(); }
 };
 
-/// Losses over the last dimension. Each is a sum; the caller's weight makes a mean of it.
+/// The losses of a number x and its target t that kernels add up over all elements. functors/pair_loss.h lists their
+/// formulas.
+enum class PairLoss : std::uint8_t {
+  kSquare,              ///< (x - t)^2
+  kAbsolute,            ///< |x - t|
+  kHuber,               ///< (x - t)^2 / 2 where |x - t| <= parameter, else parameter (|x - t| - parameter / 2)
+  kKlDivergence,        ///< t (log t - x); -t x where t <= 0
+  kKlDivergenceOfLogs,  ///< e^t (t - x)
+};
+
+/// A loss of pairs and its parameter.
+struct PairLossFunction {
+  PairLoss kind = PairLoss::kSquare;
+  double parameter = 1;
+
+  constexpr PairLossFunction(PairLoss loss, double loss_parameter = 1) : kind(loss), parameter(loss_parameter) {}
+};
+
+/// Which of a pair a gradient is of.
+enum class PairSide : std::uint8_t { kX, kTarget };
+
+/// Losses over the last dimension, and of pairs. Each is a sum; the caller's weight makes a mean of it.
 struct Losses {
   /// loss (scalar float32, or float64 for float64 logits) = weight * sum over rows of
   /// v (-(1 - s) w[target] log p[target] - s / C sum_c w[c] log p[c]). log_sum_exp [rows] of loss's dtype is kept for
@@ -27,9 +50,12 @@ struct Losses {
   /// dloss is a scalar of loss's dtype.
   void (*cross_entropy_backward)(const Tensor& logits, const CrossEntropyTargets& targets, double weight,
                                  const Tensor& log_sum_exp, const Tensor& dloss, const Tensor& dlogits);
-  /// loss (scalar float32, or float64) = weight * sum of (x - target)^2; target has x's shape and dtype.
-  void (*mse)(const Tensor& x, const Tensor& target, double weight, const Tensor& loss);
-  void (*mse_backward)(const Tensor& x, const Tensor& target, double weight, const Tensor& dloss, const Tensor& dx);
+  /// loss (scalar float32, or float64 for float64 x) = weight * sum of the function; target has x's shape and dtype.
+  void (*pair_loss)(const PairLossFunction& function, const Tensor& x, const Tensor& target, double weight,
+                    const Tensor& loss);
+  /// gradient (x's dtype) = *dloss * weight * the function's derivative by the side. dloss is a scalar of loss's dtype.
+  void (*pair_loss_backward)(const PairLossFunction& function, const Tensor& x, const Tensor& target, PairSide side,
+                             double weight, const Tensor& dloss, const Tensor& gradient);
 };
 
 }  // namespace lockstep::kernels

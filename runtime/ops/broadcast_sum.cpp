@@ -3,6 +3,8 @@
 
 #include "runtime/kernels/backend.h"
 #include "runtime/ops/dim_sums.h"
+#include "runtime/ops/result.h"
+#include "runtime/ops/shape.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::ops {
@@ -39,6 +41,12 @@ std::int64_t leading_rows(const Shape& shape, const DimSet& dims) {
   return rows;
 }
 
+/// out = sums, or out += sums
+void put(const Tensor& sums, bool accumulate, const Tensor& out) {
+  const kernels::Backend& backend = kernels::backend(out.device());
+  accumulate ? backend.accumulate(sums, out) : backend.cast(sums, out);
+}
+
 }  // namespace
 
 void sum_broadcast(const Tensor& x, bool accumulate, const Tensor& out) {
@@ -56,11 +64,28 @@ void sum_broadcast(const Tensor& x, bool accumulate, const Tensor& out) {
   const DType wide = x.dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
   const Tensor sums =
       sum_over(x, dims, kernels::Term::kValue, 1.0, accumulate ? wide : out.dtype()).reshaped(out.shape());
-  if (accumulate) {
-    backend.accumulate(sums, out);
-  } else {
-    backend.cast(sums, out);
+  put(sums, accumulate, out);
+}
+
+void sum_of_products(const Tensor& a, const Tensor& b, bool accumulate, const Tensor& out) {
+  const kernels::Backend& backend = kernels::backend(a.device());
+  const DType wide = wide_of(a.dtype());
+  const std::int64_t channels = out.numel();
+  const std::int64_t rows =
+      a.numel() > 0 && a.shape() == b.shape() ? leading_rows(a.shape(), repeated(a.shape(), out.shape())) : 0;
+  if (wide != a.dtype() && rows > 0) {
+    // In one pass: the sums by channel that batch norm's backward needs, about a mean of 0.
+    const Tensor mean = Tensor::zeros({channels}, wide, a.device()), sums = empty_like(mean),
+                 products = empty_like(mean);
+    const Shape matrix{rows, channels};
+    backend.batch_norm_backward_reduce(b.detach().reshaped(matrix), mean, a.detach().reshaped(matrix), {}, false, sums,
+                                       products);
+    return put(products.reshaped(out.shape()), accumulate, out);
   }
+  const Tensor products = Tensor::empty(a.shape(), wide, a.device());
+  const auto widened = [wide](const Tensor& x) { return x.dtype() == wide ? x : converted(x, wide); };
+  backend.multiply(widened(a), widened(b), products);
+  sum_broadcast(products, accumulate, out);
 }
 
 }  // namespace lockstep::ops

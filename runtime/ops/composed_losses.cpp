@@ -19,6 +19,7 @@
 #include "runtime/ops/factories.h"
 #include "runtime/ops/indexing.h"
 #include "runtime/ops/norm.h"
+#include "runtime/ops/pair_loss.h"
 #include "runtime/ops/reduce.h"
 #include "runtime/ops/result.h"
 #include "runtime/ops/scan.h"
@@ -45,21 +46,44 @@ void require_same_shape(amp::Op op, const Tensor& a, const Tensor& b) {
 
 std::int64_t samples_of(const Shape& shape) { return shape.rank() == 0 ? 1 : shape[0]; }
 
+/// What the sum over terms of this shape is multiplied by.
+double weight_of(const LossReduction& reduction, const Shape& terms) {
+  if (reduction.reduction == Reduction::kSum) return 1.0;
+  const double samples = static_cast<double>(std::max<std::int64_t>(samples_of(terms), 1));
+  const double elements = static_cast<double>(std::max<std::int64_t>(terms.numel(), 1)) / samples;
+  return 1.0 / ((reduction.divisor > 0 ? reduction.divisor : samples) * elements);
+}
+
 Tensor reduced(const Tensor& terms, const LossReduction& reduction) {
   if (reduction.reduction == Reduction::kNone) return terms;
   const Tensor total = sum(terms);
   if (reduction.reduction == Reduction::kSum) return total;
-  const double samples = static_cast<double>(std::max<std::int64_t>(samples_of(terms.shape()), 1));
-  const double elements = static_cast<double>(std::max<std::int64_t>(terms.numel(), 1)) / samples;
-  return scale(total, 1.0 / ((reduction.divisor > 0 ? reduction.divisor : samples) * elements));
+  return scale(total, weight_of(reduction, terms.shape()));
 }
 
-/// x - target
-Tensor residual(amp::Op op, const Tensor& input, const Tensor& target) {
+/// factor * a loss of pairs that a kernel computes too.
+Tensor loss_of_pairs(amp::Op op, const kernels::PairLossFunction& function, double factor, const Tensor& input,
+                     const Tensor& target, const LossReduction& reduction, const PairTerms& terms) {
   const Tensor x = wide(op, input);
   const Tensor t = beside(op, x, target);
   require_same_shape(op, x, t);
-  return sub(x, t);
+  if (reduction.reduction == Reduction::kNone) return factor == 1.0 ? terms(x, t) : scale(terms(x, t), factor);
+  return sum_of_pairs(op, function, x, t, factor * weight_of(reduction, x.shape()), terms);
+}
+
+Tensor absolute_loss(amp::Op op, const Tensor& x, const Tensor& target, const LossReduction& reduction) {
+  return loss_of_pairs(op, kernels::PairLoss::kAbsolute, 1.0, x, target, reduction,
+                       [](const Tensor& found, const Tensor& wanted) { return abs(sub(found, wanted)); });
+}
+
+/// factor * huber
+Tensor huber_loss(amp::Op op, double delta, double factor, const Tensor& x, const Tensor& target,
+                  const LossReduction& reduction) {
+  return loss_of_pairs(op, {kernels::PairLoss::kHuber, delta}, factor, x, target, reduction,
+                       [delta](const Tensor& found, const Tensor& wanted) {
+                         const Tensor r = sub(found, wanted), d = abs(r);
+                         return where(le(d, delta), scale(mul(r, r), 0.5), scale(sub(d, 0.5 * delta), delta));
+                       });
 }
 
 /// log(1 + e^x); the threshold lies where the two agree in every dtype.
@@ -76,31 +100,32 @@ Tensor weighted(const Tensor& terms, const Tensor& weight) { return weight.defin
 }  // namespace
 
 Tensor l1(const Tensor& x, const Tensor& target, const LossReduction& reduction) {
-  return reduced(abs(residual(amp::Op::kL1, x, target)), reduction);
+  return absolute_loss(amp::Op::kL1, x, target, reduction);
 }
 
 Tensor smooth_l1(const Tensor& x, const Tensor& target, double beta, const LossReduction& reduction) {
   if (beta < 0) throw UsageError("smooth_l1: beta must not be negative, found " + std::to_string(beta));
-  const Tensor r = residual(amp::Op::kSmoothL1, x, target), d = abs(r);
-  if (beta == 0) return reduced(d, reduction);
-  return reduced(where(lt(d, beta), scale(mul(r, r), 0.5 / beta), sub(d, 0.5 * beta)), reduction);
+  if (beta == 0) return absolute_loss(amp::Op::kSmoothL1, x, target, reduction);
+  return huber_loss(amp::Op::kSmoothL1, beta, 1.0 / beta, x, target, reduction);
 }
 
 Tensor huber(const Tensor& x, const Tensor& target, double delta, const LossReduction& reduction) {
   if (!(delta > 0)) throw UsageError("huber: delta must be positive, found " + std::to_string(delta));
-  const Tensor r = residual(amp::Op::kHuber, x, target), d = abs(r);
-  return reduced(where(le(d, delta), scale(mul(r, r), 0.5), scale(sub(d, 0.5 * delta), delta)), reduction);
+  return huber_loss(amp::Op::kHuber, delta, 1.0, x, target, reduction);
 }
 
-Tensor kl_div(const Tensor& input, const Tensor& target, bool log_target, const LossReduction& reduction) {
+Tensor kl_div(const Tensor& x, const Tensor& target, bool log_target, const LossReduction& reduction) {
   constexpr amp::Op kOp = amp::Op::kKlDiv;
-  const Tensor x = wide(kOp, input);
-  const Tensor t = beside(kOp, x, target);
-  require_same_shape(kOp, x, t);
-  if (log_target) return reduced(mul(exp(t), sub(t, x)), reduction);
-  // t log t is 0 at 0, and so is its share of the gradient.
-  const Tensor positive = where(gt(t, 0), t, 1.0);
-  return reduced(sub(mul(positive, log(positive)), mul(t, x)), reduction);
+  if (log_target) {
+    return loss_of_pairs(kOp, kernels::PairLoss::kKlDivergenceOfLogs, 1.0, x, target, reduction,
+                         [](const Tensor& found, const Tensor& t) { return mul(exp(t), sub(t, found)); });
+  }
+  return loss_of_pairs(kOp, kernels::PairLoss::kKlDivergence, 1.0, x, target, reduction,
+                       [](const Tensor& found, const Tensor& t) {
+                         // t log t is 0 at 0, and so is its share of the gradient.
+                         const Tensor positive = where(gt(t, 0), t, 1.0);
+                         return sub(mul(positive, log(positive)), mul(t, found));
+                       });
 }
 
 Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& target,

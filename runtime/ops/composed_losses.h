@@ -6,9 +6,10 @@
 
 #include "runtime/tensor/tensor.h"
 
-// PyTorch's losses as compositions of operations, so that they are differentiable any number of times. Under autocast
-// all of them run in float32, and 16-bit inputs are widened to float32 without it too. x [N, ...] and target have one
-// shape unless a loss says otherwise; targets may require a gradient where they are floating.
+// PyTorch's losses as compositions of operations, so that they are differentiable any number of times. The sums of l1,
+// smooth_l1, huber and kl_div, and their gradients, are a kernel's; operations serve where a gradient is recorded.
+// Under autocast all of them run in float32, and 16-bit inputs are widened to float32 without it too. x [N, ...] and
+// target have one shape unless a loss says otherwise; targets may require a gradient where they are floating.
 
 namespace lockstep::ops {
 

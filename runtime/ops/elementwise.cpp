@@ -4,13 +4,16 @@
 #include <cmath>
 
 #include "amp/autocast/autocast.h"
+#include "runtime/autograd/cast.h"
 #include "runtime/autograd/node.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/kernels/geometry/broadcast.h"
+#include "runtime/ops/both_backwards.h"
 #include "runtime/ops/broadcast.h"
 #include "runtime/ops/broadcast_sum.h"
 #include "runtime/ops/compare.h"
 #include "runtime/ops/factories.h"
+#include "runtime/ops/operand_gradients.h"
 #include "runtime/ops/promoted.h"
 #include "runtime/ops/result.h"
 #include "runtime/ops/shape.h"
@@ -42,48 +45,6 @@ Tensor apply_with_number(Binary function, const Tensor& x, double number, bool n
   return out;
 }
 
-/// The gradient of operand number i for every element of the result; what was broadcast is summed afterwards.
-using OperandGradient = std::function<Tensor(const Tensor& grad, const BackwardContext& context, std::size_t i)>;
-
-/// What the backward needs to know of an operand that was broadcast; of another one nothing is kept.
-SavedTensor if_broadcast(const Tensor& operand, const Tensor& result) {
-  return operand.shape() == result.shape() ? SavedTensor() : SavedTensor(operand);
-}
-
-/// The backward of an operation on operands that may have been broadcast.
-autograd::Backward backward_of(const std::vector<Tensor>& operands, const Tensor& result, OperandGradient gradient) {
-  std::vector<SavedTensor> broadcast;
-  bool any = false;
-  for (const Tensor& operand : operands) {
-    broadcast.push_back(if_broadcast(operand, result));
-    any = any || broadcast.back().peek().defined();
-  }
-  const auto recorded = [broadcast, gradient](const Tensor& grad, const BackwardContext& context) {
-    std::vector<Tensor> grads(broadcast.size());
-    for (std::size_t i = 0; i < grads.size(); ++i) {
-      if (!context.needs(i)) continue;
-      grads[i] = gradient(grad, context, i);
-      if (broadcast[i].peek().defined()) grads[i] = sum_to(grads[i], broadcast[i].peek().shape());
-    }
-    return grads;
-  };
-  if (!any) return {.recorded = recorded};
-  // Sums go where a parameter's gradient belongs.
-  const auto fused = [broadcast, gradient](const Tensor& grad, const BackwardContext& context) {
-    std::vector<Tensor> grads(broadcast.size());
-    for (std::size_t i = 0; i < grads.size(); ++i) {
-      if (!context.needs(i)) continue;
-      grads[i] = gradient(grad, context, i);
-      if (!broadcast[i].peek().defined()) continue;
-      const GradTarget target = context.target(i, broadcast[i].peek());
-      sum_broadcast(grads[i], target.accumulate, target.out);
-      grads[i] = target.out;
-    }
-    return grads;
-  };
-  return {.fused = fused, .recorded = recorded};
-}
-
 /// The backward of an operation on one tensor whose gradient is made of operations.
 autograd::Backward backward_of(std::function<Tensor(const Tensor& grad, const BackwardContext& context)> gradient) {
   return {.recorded = [gradient = std::move(gradient)](const Tensor& grad, const BackwardContext& context) {
@@ -106,9 +67,9 @@ Tensor scaled(const Tensor& input, double factor, const float* device_factor) {
 Tensor add(const Tensor& first, const Tensor& second) {
   const auto [a, b] = Operands(amp::Op::kAdd, first, second);
   const Tensor out = apply(Binary::kAdd, a, b);
-  autograd::record(
-      out, "add", {a, b},
-      backward_of({a, b}, out, [](const Tensor& grad, const BackwardContext&, std::size_t) { return grad; }));
+  autograd::record(out, "add", {a, b},
+                   backward_of({a, b}, out, Wide::kNever,
+                               [](const Tensor& grad, const BackwardContext&, std::size_t) { return grad; }));
   return out;
 }
 
@@ -122,10 +83,10 @@ Tensor add(const Tensor& first, double b) {
 Tensor sub(const Tensor& first, const Tensor& second) {
   const auto [a, b] = Operands(amp::Op::kSub, first, second);
   const Tensor out = apply(Binary::kSub, a, b);
-  autograd::record(out, "sub", {a, b},
-                   backward_of({a, b}, out, [](const Tensor& grad, const BackwardContext&, std::size_t i) {
-                     return i == 0 ? grad : neg(grad);
-                   }));
+  autograd::record(
+      out, "sub", {a, b},
+      backward_of({a, b}, out, Wide::kNever,
+                  [](const Tensor& grad, const BackwardContext&, std::size_t i) { return i == 0 ? grad : neg(grad); }));
   return out;
 }
 
@@ -138,16 +99,54 @@ Tensor sub(double a, const Tensor& second) {
   return out;
 }
 
+namespace {
+
+/// The backward of a product.
+struct OfFactors {
+  SavedTensor a;
+  SavedTensor b;
+  Shape shape;  ///< of the product
+
+  const SavedTensor& factor(std::size_t i) const { return i == 0 ? a : b; }
+
+  std::vector<Tensor> recorded(const Tensor& grad, const BackwardContext& context) const {
+    std::vector<Tensor> grads(2);
+    for (std::size_t i = 0; i < 2; ++i) {
+      if (!context.needs(i)) continue;
+      const Shape& own = factor(i).peek().shape();
+      const Tensor& other = context.saved(factor(1 - i));
+      grads[i] = own == shape ? mul(grad, other)
+                              : autograd::cast(sum_to(mul(widened(grad), widened(other)), own), grad.dtype());
+    }
+    return grads;
+  }
+
+  std::vector<Tensor> fused(const Tensor& grad, const BackwardContext& context) const {
+    std::vector<Tensor> grads(2);
+    for (std::size_t i = 0; i < 2; ++i) {
+      if (!context.needs(i)) continue;
+      const Tensor& other = context.saved(factor(1 - i));
+      if (factor(i).peek().shape() == shape) {
+        grads[i] = mul(grad, other);
+        continue;
+      }
+      // The sum goes where a parameter's gradient belongs.
+      const GradTarget target = context.target(i, factor(i).peek());
+      sum_of_products(grad, other, target.accumulate, target.out);
+      grads[i] = target.out;
+    }
+    return grads;
+  }
+};
+
+}  // namespace
+
 Tensor mul(const Tensor& first, const Tensor& second) {
   const auto [a, b] = Operands(amp::Op::kMul, first, second);
   const Tensor out = apply(Binary::kMul, a, b);
   // The operands keep their place in the graph, so that the backward can be differentiated.
   autograd::record(out, "mul", {a, b},
-                   backward_of({a, b}, out,
-                               [a = SavedTensor::in_graph(a), b = SavedTensor::in_graph(b)](
-                                   const Tensor& grad, const BackwardContext& context, std::size_t i) {
-                                 return mul(grad, context.saved(i == 0 ? b : a));
-                               }));
+                   both_of(OfFactors{SavedTensor::in_graph(a), SavedTensor::in_graph(b), out.shape()}));
   return out;
 }
 
@@ -157,12 +156,12 @@ Tensor div(const Tensor& first, const Tensor& second) {
   const auto [a, b] = Operands(amp::Op::kDiv, first, second);
   const Tensor out = apply(Binary::kDiv, a, b);
   autograd::record(out, "div", {a, b},
-                   backward_of({a, b}, out,
+                   backward_of({a, b}, out, Wide::kSummed,
                                [a = SavedTensor::in_graph(a), b = SavedTensor::in_graph(b)](
                                    const Tensor& grad, const BackwardContext& context, std::size_t i) {
-                                 const Tensor& divisor = context.saved(b);
+                                 const Tensor divisor = operand(b, grad, context);
                                  if (i == 0) return div(grad, divisor);
-                                 return neg(mul(grad, div(div(context.saved(a), divisor), divisor)));
+                                 return neg(mul(grad, div(div(operand(a, grad, context), divisor), divisor)));
                                }));
   return out;
 }
@@ -189,19 +188,22 @@ Tensor div(double a, const Tensor& second) {
 Tensor pow(const Tensor& first, const Tensor& second) {
   const auto [a, b] = Operands(amp::Op::kPow, first, second);
   const Tensor out = apply(Binary::kPow, a, b);
+  // A 16-bit result is computed again: it is rounded.
+  const SavedTensor y = is_reduced(out.dtype()) ? SavedTensor() : SavedTensor(out);
   autograd::record(out, "pow", {a, b},
-                   backward_of({a, b}, out,
-                               [a = SavedTensor::in_graph(a), b = SavedTensor::in_graph(b), y = SavedTensor(out)](
+                   backward_of({a, b}, out, Wide::kAlways,
+                               [a = SavedTensor::in_graph(a), b = SavedTensor::in_graph(b), y](
                                    const Tensor& grad, const BackwardContext& context, std::size_t i) {
-                                 const Tensor& base = context.saved(a);
-                                 const Tensor& exponent = context.saved(b);
+                                 const Tensor base = operand(a, grad, context);
+                                 const Tensor exponent = operand(b, grad, context);
                                  if (i == 0) {
                                    const Tensor slope = mul(exponent, pow(base, sub(exponent, 1)));
                                    return mul(grad, where(eq(exponent, 0), 0, slope));
                                  }
                                  // 0^b is 0 next to b too, where the logarithm has no number.
                                  const Tensor without_slope = ge(where(eq(base, 0), exponent, -1), 0);
-                                 return mul(grad, where(without_slope, 0, mul(context.result(y), log(base))));
+                                 const Tensor power = y.peek().defined() ? context.result(y) : pow(base, exponent);
+                                 return mul(grad, where(without_slope, 0, mul(power, log(base))));
                                }));
   return out;
 }
@@ -248,7 +250,7 @@ Tensor extremum(amp::Op op, Binary function, const Tensor& first, const Tensor& 
   const Tensor out = apply(function, a, b);
   const bool largest = function == Binary::kMaximum;
   autograd::record(out, name_of(op), {a, b},
-                   backward_of({a, b}, out,
+                   backward_of({a, b}, out, Wide::kNever,
                                [largest, a = SavedTensor(a), b = SavedTensor(b)](
                                    const Tensor& grad, const BackwardContext& context, std::size_t i) {
                                  const bool a_first = (i == 0) == largest;
@@ -285,7 +287,7 @@ Tensor prelu(const Tensor& input, const Tensor& weight_in) {
     const Tensor& slope = context.saved(weight);
     std::vector<Tensor> grads(2);
     if (context.needs(0)) grads[0] = where(gt(at, 0), grad, mul(grad, slope));
-    if (context.needs(1)) grads[1] = sum_to(mul(grad, clamp(at, -kInfinity, 0)), slope.shape());
+    if (context.needs(1)) grads[1] = sum_to(mul(widened(grad), widened(clamp(at, -kInfinity, 0))), slope.shape());
     return grads;
   };
   const auto fused = [x = SavedTensor(x), weight = SavedTensor(weight)](const Tensor& grad,
@@ -298,7 +300,7 @@ Tensor prelu(const Tensor& input, const Tensor& weight_in) {
     }
     if (context.needs(1)) {
       const GradTarget target = context.target(1, weight.peek());
-      sum_broadcast(mul(grad, clamp(at, -kInfinity, 0)), target.accumulate, target.out);
+      sum_of_products(grad, clamp(at, -kInfinity, 0), target.accumulate, target.out);
       grads[1] = target.out;
     }
     return grads;
@@ -329,12 +331,12 @@ Tensor lerp(const Tensor& first, const Tensor& second, const Tensor& weight) {
   const Tensor out = apply(amp::Op::kLerp, {Ternary::kLerp}, a, b, w);
   autograd::record(
       out, "lerp", {a, b, w},
-      backward_of({a, b, w}, out,
+      backward_of({a, b, w}, out, Wide::kSummed,
                   [a = SavedTensor::in_graph(a), b = SavedTensor::in_graph(b), w = SavedTensor::in_graph(w)](
                       const Tensor& grad, const BackwardContext& context, std::size_t i) {
-                    if (i == 0) return mul(grad, sub(1, context.saved(w)));
-                    if (i == 1) return mul(grad, context.saved(w));
-                    return mul(grad, sub(context.saved(b), context.saved(a)));
+                    if (i == 0) return mul(grad, sub(1, operand(w, grad, context)));
+                    if (i == 1) return mul(grad, operand(w, grad, context));
+                    return mul(grad, sub(operand(b, grad, context), operand(a, grad, context)));
                   }));
   return out;
 }
@@ -345,11 +347,11 @@ Tensor addcmul(const Tensor& first, const Tensor& second, const Tensor& third, d
   Tensor a = first, b = second, c = third;
   const Tensor out = apply(amp::Op::kAddcmul, {Ternary::kAddcmul, value}, a, b, c);
   autograd::record(out, "addcmul", {a, b, c},
-                   backward_of({a, b, c}, out,
+                   backward_of({a, b, c}, out, Wide::kSummed,
                                [value, b = SavedTensor::in_graph(b), c = SavedTensor::in_graph(c)](
                                    const Tensor& grad, const BackwardContext& context, std::size_t i) {
                                  if (i == 0) return grad;
-                                 return scale(mul(grad, context.saved(i == 1 ? c : b)), value);
+                                 return scale(mul(grad, operand(i == 1 ? c : b, grad, context)), value);
                                }));
   return out;
 }
@@ -358,13 +360,13 @@ Tensor addcdiv(const Tensor& first, const Tensor& second, const Tensor& third, d
   Tensor a = first, b = second, c = third;
   const Tensor out = apply(amp::Op::kAddcdiv, {Ternary::kAddcdiv, value}, a, b, c);
   autograd::record(out, "addcdiv", {a, b, c},
-                   backward_of({a, b, c}, out,
+                   backward_of({a, b, c}, out, Wide::kAlways,
                                [value, b = SavedTensor::in_graph(b), c = SavedTensor::in_graph(c)](
                                    const Tensor& grad, const BackwardContext& context, std::size_t i) {
                                  if (i == 0) return grad;
-                                 const Tensor& divisor = context.saved(c);
+                                 const Tensor divisor = operand(c, grad, context);
                                  if (i == 1) return scale(div(grad, divisor), value);
-                                 return scale(mul(grad, div(div(context.saved(b), divisor), divisor)), -value);
+                                 return scale(mul(grad, div(div(operand(b, grad, context), divisor), divisor)), -value);
                                }));
   return out;
 }

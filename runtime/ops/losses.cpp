@@ -11,6 +11,7 @@
 #include "runtime/ops/class_targets.h"
 #include "runtime/ops/indexing.h"
 #include "runtime/ops/operators.h"
+#include "runtime/ops/pair_loss.h"
 #include "runtime/ops/reduce.h"
 #include "runtime/ops/result.h"
 #include "runtime/ops/shape.h"
@@ -115,29 +116,6 @@ struct CrossEntropy {
   }
 };
 
-struct MeanSquare {
-  SavedTensor x;
-  SavedTensor target;
-  double weight;
-
-  std::vector<Tensor> fused(const Tensor& dloss, const BackwardContext& context) const {
-    std::vector<Tensor> grads(2);
-    for (std::size_t i = 0; i < 2; ++i) {
-      if (!context.needs(i)) continue;
-      const Tensor& from = context.saved(i == 0 ? x : target);
-      const Tensor& to = context.saved(i == 0 ? target : x);
-      grads[i] = empty_like(from);
-      kernels::backend(from.device()).mse_backward(from, to, weight, dloss, grads[i]);
-    }
-    return grads;
-  }
-
-  std::vector<Tensor> recorded(const Tensor& dloss, const BackwardContext& context) const {
-    const Tensor dx = (context.saved(x) - context.saved(target)) * (dloss * (2 * weight));
-    return {dx, -dx};
-  }
-};
-
 }  // namespace
 
 Tensor cross_entropy(const Tensor& input, const Tensor& targets, const LossOptions& options) {
@@ -171,11 +149,11 @@ Tensor mse(const Tensor& input, const Tensor& target_in, const LossOptions& opti
   double elements = 1;
   for (int d = 1; d < x.shape().rank(); ++d) elements *= static_cast<double>(x.size(d));
   const double weight = weight_of(options, samples, std::max(elements, 1.0));
-  const Tensor loss = Tensor::empty({}, wide_of(x.dtype()), x.device());
-  kernels::backend(x.device()).mse(x, target, weight, loss);
-  autograd::record(loss, name_of(amp::Op::kMse), {x, target},
-                   both_of(MeanSquare{SavedTensor::in_graph(x), SavedTensor::in_graph(target), weight}));
-  return loss;
+  return sum_of_pairs(amp::Op::kMse, kernels::PairLoss::kSquare, x, target, weight,
+                      [](const Tensor& found, const Tensor& wanted) {
+                        const Tensor distance = found - wanted;
+                        return distance * distance;
+                      });
 }
 
 }  // namespace lockstep::ops

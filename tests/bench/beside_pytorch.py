@@ -9,7 +9,7 @@ SUITE_bench, and a module, pytorch_SUITE.py, with
 
   NAMES      cases that both have
   FIGURES    a column's name, and which of the numbers after name and dtype in the program's line stands beside it
-  TARGET     how many times as fast as PyTorch the program is meant to be
+  target     target(name): how many times as fast as PyTorch the program is meant to be at a case
   runs       runs(name, dtype): a function for each of FIGURES that computes the case with PyTorch
 
 Times are of the processor, which other programs change less than they do the clock's: the median of trains in a
@@ -73,20 +73,21 @@ def cell(pairs, target):
 
 def table(bin_dir, suite_name, only, rounds):
     suite = importlib.import_module(f"pytorch_{suite_name}")
-    target = "not slower" if suite.TARGET == 1 else f"{suite.TARGET} times as fast"
-    print(f"## {SUITES[suite_name]}\n\nTarget: {target}.\n")
-    heading = None
+    print(f"## {SUITES[suite_name]}")
+    last_target = last_dtypes = None
     for name in suite.NAMES:
         if only not in name:
             continue
         found = compare(suite, bin_dir / f"{suite_name}_bench", name, rounds)
+        target = suite.target(name)
         dtypes = list(dict.fromkeys(dtype for _, dtype in found))
-        if heading != dtypes:
-            print(end="" if heading is None else "\n")
-            heading = dtypes
-            print(f"| case | {' | '.join(heading)} |\n|---|{'---|' * len(heading)}")
+        if target != last_target:
+            print(f"\nTarget: {'not slower' if target == 1 else f'{target} times as fast'}.")
+        if (target, dtypes) != (last_target, last_dtypes):
+            print(f"\n| case | {' | '.join(dtypes)} |\n|---|{'---|' * len(dtypes)}")
+        last_target, last_dtypes = target, dtypes
         for figure in dict.fromkeys(figure for figure, _ in found):
-            cells = [cell(found[figure, dtype], suite.TARGET) for dtype in heading]
+            cells = [cell(found[figure, dtype], target) for dtype in dtypes]
             print(f"| {name}{', ' + figure if figure else ''} | {' | '.join(cells)} |", flush=True)
     print()
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <fstream>
 #include <limits>
@@ -59,7 +60,20 @@ struct Computer {
   DType dtype;
   Device device;
   const Backend& (*backend)();
-  testing::Bounds bounds;
+};
+
+/// How many numbers are added up for one element.
+struct Sums {
+  std::int64_t terms = 1;
+
+  /// No sum of a case with these tensors is longer than the largest of them.
+  static Sums over(const std::vector<Tensor>& tensors) {
+    Sums sums;
+    for (const Tensor& tensor : tensors) sums.terms = std::max(sums.terms, tensor.numel());
+    return sums;
+  }
+  /// Of gradients of gradients, which add up what was added up before.
+  Sums twice() const { return {2 * terms}; }
 };
 
 /// A test that runs each case of its groups on each computer.
@@ -87,21 +101,33 @@ class GoldenTest : public ::testing::TestWithParam<Computer> {
   Tensor empty_like(const Tensor& tensor) const { return empty(tensor.shape(), tensor.dtype()); }
   Tensor scalar(double value) const { return testing::tensor_of({value}, {}, dtype()).to(device()); }
 
-  void expect(const Tensor& found, const json& stored,
+  /// float64 within 1e-9; float32 as sums of `sums.terms` numbers are.
+  void expect(const Tensor& found, const Tensor& exact, const Sums& sums = {},
               const std::source_location& where = std::source_location::current()) const {
-    testing::expect_close(found, tensor_in(stored, DType::kFloat64), GetParam().bounds, where);
+    if (dtype() == DType::kFloat64) {
+      return testing::expect_close(found, exact, {.relative = 1e-9, .absolute = 1e-9}, where);
+    }
+    const ::testing::ScopedTrace trace(where.file_name(), static_cast<int>(where.line()), "expect");
+    ASSERT_EQ(found.shape(), exact.shape());
+    const std::vector<double> values = testing::values_of(found), wanted = testing::values_of(exact);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const double bound = testing::float32_bound(wanted[i], sums.terms, 1);
+      EXPECT_TRUE(testing::is_close(values[i], wanted[i], {.relative = 0, .absolute = bound}))
+          << "element " << i << " of " << values.size() << ": expected " << wanted[i] << ", found " << values[i]
+          << ", allowed " << bound;
+    }
+  }
+  void expect(const Tensor& found, const json& stored, const Sums& sums = {},
+              const std::source_location& where = std::source_location::current()) const {
+    expect(found, tensor_in(stored, DType::kFloat64), sums, where);
   }
 };
 
-// The files hold 15 digits; the reference adds in another order than PyTorch.
 inline const Computer kComputers[] = {
-    {"reference_float64", DType::kFloat64, kCpu, reference_backend, {.relative = 1e-9, .absolute = 1e-9}},
-    {"cpu_float32", DType::kFloat32, kCpu, []() -> const Backend& { return kernels::backend(kCpu); }, {1e-5, 1e-5}},
-    {"cuda_float32",
-     DType::kFloat32,
-     devices::kGpu,
-     []() -> const Backend& { return kernels::backend(devices::kGpu); },
-     {1e-5, 1e-5}}};
+    {"reference_float64", DType::kFloat64, kCpu, reference_backend},
+    {"cpu_float32", DType::kFloat32, kCpu, []() -> const Backend& { return kernels::backend(kCpu); }},
+    {"cuda_float32", DType::kFloat32, devices::kGpu,
+     []() -> const Backend& { return kernels::backend(devices::kGpu); }}};
 
 inline std::string name_of_computer(const ::testing::TestParamInfo<Computer>& computer) { return computer.param.name; }
 

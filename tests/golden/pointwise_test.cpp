@@ -23,13 +23,14 @@ class GoldenPointwise : public GoldenTest {
     }
     const Tensor y = function(inputs), dy = read(stored["dy"]);
     expect(y, stored["y"]);
+    const Sums sums = Sums::over({y});  // over what was broadcast
     const Inputs gradients = autograd::grad(y, inputs, dy, {.retain_graph = true});
     const Inputs recorded = autograd::grad(y, inputs, dy, {.create_graph = true});
     Inputs outputs, seeds;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       SCOPED_TRACE("input " + std::to_string(i));
-      expect(gradients[i], stored["gradients"][i]);
-      expect(recorded[i], stored["gradients"][i]);
+      expect(gradients[i], stored["gradients"][i], sums);
+      expect(recorded[i], stored["gradients"][i], sums);
       if (!recorded[i].requires_grad()) continue;  // a constant
       outputs.push_back(recorded[i]);
       seeds.push_back(read(stored["directions"][i]));
@@ -39,7 +40,7 @@ class GoldenPointwise : public GoldenTest {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       SCOPED_TRACE("second gradient, of input " + std::to_string(i));
       const Tensor found = second[i].defined() ? second[i] : ops::zeros_like(inputs[i]);
-      expect(found, stored["second_gradients"][i]);
+      expect(found, stored["second_gradients"][i], sums.twice());
     }
   }
 

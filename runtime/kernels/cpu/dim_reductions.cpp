@@ -49,10 +49,17 @@ void for_each_piece(const Cut& cut, F f) {
   const std::int64_t inner = cut.extents.inner;
   const std::int64_t elements = std::min(cut.piece, cut.extents.n) * std::min(inner, kMostColumns);
   parallel_rows(cut.extents.outer * cut.pieces * cut.tiles, elements, [&](std::int64_t first, std::int64_t n) {
-    for (std::int64_t item = first; item < first + n; ++item) {
-      const std::int64_t column = item % cut.tiles * kMostColumns;
-      const std::int64_t of_piece = item / cut.tiles;
-      f(of_piece / cut.pieces, of_piece % cut.pieces, column, std::min(kMostColumns, inner - column));
+    std::int64_t tile = first % cut.tiles;
+    std::int64_t p = first / cut.tiles % cut.pieces;
+    std::int64_t o = first / cut.tiles / cut.pieces;
+    for (std::int64_t i = 0; i < n; ++i) {
+      const std::int64_t column = tile * kMostColumns;
+      f(o, p, column, std::min(kMostColumns, inner - column));
+      if (++tile < cut.tiles) continue;
+      tile = 0;
+      if (++p < cut.pieces) continue;
+      p = 0;
+      ++o;
     }
   });
 }
@@ -265,15 +272,21 @@ void extreme_dim(const Tensor& x, Extreme which, const Tensor& values, const Ten
   const auto indices_at = [&](std::int64_t result) {
     return indices.defined() ? static_cast<std::int64_t*>(indices.data()) + result : nullptr;
   };
+  // float32 is found where it belongs.
+  const bool in_place = values.defined() && values.dtype() == DType::kFloat32;
+  const auto place = [&](float* found, std::int64_t result) {
+    return in_place ? static_cast<float*>(values.data()) + result : found;
+  };
   const auto finish = [&](const float* found, std::int64_t result, std::int64_t count) {
-    if (values.defined()) loops().convert({found, DType::kFloat32}, output(values).from(result), count);
+    if (!values.defined() || in_place) return;
+    loops().convert({found, DType::kFloat32}, output(values).from(result), count);
   };
   if (extents.inner > 1) {
     return for_each_piece(cut, [&](std::int64_t o, std::int64_t, std::int64_t column, std::int64_t width) {
       float found[kMostColumns];
       const std::int64_t result = o * extents.inner + column;
-      loops().extreme_columns(input(x).from(cut.begin(o, 0) + column), which, extents.n, extents.inner, width, found,
-                              indices_at(result));
+      loops().extreme_columns(input(x).from(cut.begin(o, 0) + column), which, extents.n, extents.inner, width,
+                              place(found, result), indices_at(result));
       finish(found, result, width);
     });
   }
@@ -282,7 +295,8 @@ void extreme_dim(const Tensor& x, Extreme which, const Tensor& values, const Ten
     float found[kLines];
     for (std::int64_t first = begin; first < begin + lines; first += kLines) {
       const std::int64_t some = std::min(kLines, begin + lines - first);
-      loops().extreme_lines(input(x).from(first * extents.n), which, some, extents.n, found, indices_at(first));
+      loops().extreme_lines(input(x).from(first * extents.n), which, some, extents.n, place(found, first),
+                            indices_at(first));
       finish(found, first, some);
     }
   });

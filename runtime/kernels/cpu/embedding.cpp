@@ -9,6 +9,7 @@
 #include "runtime/kernels/cpu/parallel.h"
 #include "runtime/kernels/cpu/thread_buffers.h"
 #include "runtime/kernels/geometry/checks.h"
+#include "runtime/kernels/geometry/structure_checks.h"
 #include "runtime/kernels/reference/families.h"
 
 namespace lockstep::kernels::cpu {
@@ -17,11 +18,8 @@ namespace {
 
 std::span<const std::int64_t> checked(const Tensor& indices, std::int64_t rows) {
   const std::span<const std::int64_t> all = indices.as<std::int64_t>();
-  for (std::size_t place = 0; place < all.size(); ++place) {
-    if (all[place] < 0 || all[place] >= rows) {
-      checks::index_out_of_range(static_cast<std::int64_t>(place), all[place], rows);
-    }
-  }
+  const std::int64_t place = checks::first_outside(all, rows);
+  if (place >= 0) checks::index_out_of_range(place, all[static_cast<std::size_t>(place)], rows);
   return all;
 }
 
@@ -60,20 +58,27 @@ struct Places {
     const auto first = static_cast<std::size_t>(begin[static_cast<std::size_t>(index)]);
     return {order.data() + first, static_cast<std::size_t>(begin[static_cast<std::size_t>(index) + 1]) - first};
   }
+  /// How many the indices [first, end) have.
+  std::int64_t count(std::int64_t first, std::int64_t end) const {
+    return begin[static_cast<std::size_t>(end)] - begin[static_cast<std::size_t>(first)];
+  }
+  /// Those of this index and of all behind it.
+  std::span<const std::int64_t> from(std::int64_t index) const {
+    return std::span(order).subspan(static_cast<std::size_t>(begin[static_cast<std::size_t>(index)]));
+  }
 };
 
 /// Rows that are added up in float32; longer sums are sums of such.
 constexpr std::size_t kSummed = 256;
 
-/// `sum` [width] = the sum of these rows of dy. `part` has room for another such.
-void add_up(const Tensor& dy, std::span<const std::int64_t> places, std::int64_t width, Output sum, Output part) {
-  const auto row = [&](std::int64_t place) { return input(dy).from(place * width); };
-  for (std::size_t begin = 0; begin < places.size(); begin += kSummed) {
-    const std::span<const std::int64_t> chunk = places.subspan(begin, std::min(kSummed, places.size() - begin));
-    const Output to = begin == 0 ? sum : part;
-    loops().convert(row(chunk.front()), to, width);
-    for (const std::int64_t place : chunk.subspan(1)) loops().accumulate(row(place), to, width);
-    if (begin > 0) loops().accumulate({part.data, part.dtype}, sum, width);
+/// `sum` [width] = the sum of the rows of dy at `own`, the first of `places`. `part` has room for another such.
+void add_up(const Tensor& dy, std::span<const std::int64_t> own, std::span<const std::int64_t> places,
+            std::int64_t width, float* sum, float* part) {
+  for (std::size_t begin = 0; begin < own.size(); begin += kSummed) {
+    const std::size_t count = std::min(kSummed, own.size() - begin);
+    loops().sum_picked(input(dy), places.data() + begin, static_cast<std::int64_t>(count),
+                       static_cast<std::int64_t>(places.size() - begin), width, begin == 0 ? sum : part);
+    if (begin > 0) loops().accumulate({part, DType::kFloat32}, {sum, DType::kFloat32}, width);
   }
 }
 
@@ -88,21 +93,26 @@ void embedding_backward(const Tensor& dy, const Tensor& indices, std::int64_t sk
   const ThreadBuffers buffers(2 * width);
   // A row is one thread's, so that its sum is added up in one order.
   parallel_rows(rows, width, [&](std::int64_t first, std::int64_t count) {
-    const Output sum{buffers.mine(), DType::kFloat32};
+    float* const sum = buffers.mine();
+    const auto set_to_zero = [&](std::int64_t row, std::int64_t n) {
+      std::memset(output(dweight).from(row * width).data, 0,
+                  static_cast<std::size_t>(n * width) * size_of(dweight.dtype()));
+    };
+    // Where few rows get a sum, one write of zeros to all of them is several times as fast as one to each of the
+    // others.
+    const bool zeroed = !accumulate && 2 * places.count(first, first + count) < count;
+    if (zeroed) set_to_zero(first, count);
     for (std::int64_t index = first; index < first + count; ++index) {
       const std::span<const std::int64_t> own = places.of(index);
       const Output to = output(dweight).from(index * width);
       if (own.empty()) {
-        if (!accumulate) std::memset(to.data, 0, static_cast<std::size_t>(width) * size_of(to.dtype));
+        if (!accumulate && !zeroed) set_to_zero(index, 1);
         continue;
       }
-      Input from = input(dy).from(own.front() * width);
-      if (own.size() > 1) {
-        const bool in_place = !accumulate && to.dtype == DType::kFloat32;
-        add_up(dy, own, width, in_place ? to : sum, sum.from(width));
-        if (in_place) continue;
-        from = {sum.data, sum.dtype};
-      }
+      const bool in_place = !accumulate && to.dtype == DType::kFloat32;
+      add_up(dy, own, places.from(index), width, in_place ? static_cast<float*>(to.data) : sum, sum + width);
+      if (in_place) continue;
+      const Input from{sum, DType::kFloat32};
       accumulate ? loops().accumulate(from, to, width) : loops().convert(from, to, width);
     }
   });

@@ -8,8 +8,8 @@
 #include "runtime/kernels/cpu/fast_dtypes.h"
 #include "runtime/kernels/cpu/loops/loops.h"
 #include "runtime/kernels/cpu/parallel.h"
-#include "runtime/kernels/cpu/visit_element.h"
 #include "runtime/kernels/geometry/structure_checks.h"
+#include "runtime/kernels/geometry/visit_element.h"
 #include "runtime/kernels/reference/families.h"
 
 namespace lockstep::kernels::cpu {
@@ -32,27 +32,18 @@ void gather_rows(const Picking& pick, const std::int64_t* indices, const std::by
   });
 }
 
-/// Along the last dimension, each line with indices of its own. Returns whether all of them are in range: these are as
-/// many as the elements, and reading them twice would cost as much as the copy.
-template <class T>
-bool gather_checked(const Picking& pick, const std::int64_t* indices, const T* x, T* out) {
+/// Along the last dimension, each line with indices of its own.
+void gather_in_lines(const Picking& pick, const Tensor& indices, const std::byte* x, std::byte* out,
+                     std::size_t bytes) {
+  const auto* const at = static_cast<const std::int64_t*>(indices.data());
+  const auto place = [bytes](std::int64_t element) { return static_cast<std::size_t>(element) * bytes; };
   std::atomic<bool> good = true;
   parallel_rows(pick.outer, pick.m, [&](std::int64_t first, std::int64_t count) {
-    bool bad = false;
-    for (std::int64_t o = first; o < first + count; ++o) {
-      const T* const line = x + o * pick.n;
-      const std::int64_t* const own = indices + o * pick.m;
-      T* const to = out + o * pick.m;
-      for (std::int64_t k = 0; k < pick.m; ++k) {
-        // A negative one is large without its sign.
-        const bool outside = static_cast<std::uint64_t>(own[k]) >= static_cast<std::uint64_t>(pick.n);
-        bad |= outside;
-        to[k] = line[outside ? 0 : own[k]];
-      }
-    }
-    if (bad) good = false;
+    const bool all = loops().pick_elements(x + place(first * pick.n), pick.n, at + first * pick.m, pick.m, count,
+                                           out + place(first * pick.m), bytes);
+    if (!all) good = false;
   });
-  return good;
+  if (!good) checks::indices_in_range("gather", indices, pick.n);
 }
 
 template <class T>
@@ -79,19 +70,14 @@ void gather_elements(const Picking& pick, const std::int64_t* indices, const T* 
 void gather(const Tensor& x, const Tensor& indices, const Tensor& out) {
   const Picking pick = checks::picking("gather", x, indices, out);
   const auto* at = static_cast<const std::int64_t*>(indices.data());
+  const auto* from = static_cast<const std::byte*>(x.data());
+  auto* to = static_cast<std::byte*>(out.data());
   const std::size_t bytes = size_of(x.dtype());
-  if (pick.own_indices && pick.inner == 1 && pick.n > 0) {
-    bool good = true;
-    visit_element(bytes, [&]<class T>(T) {
-      good = gather_checked(pick, at, static_cast<const T*>(x.data()), static_cast<T*>(out.data()));
-    });
-    if (!good) checks::indices_in_range("gather", indices, pick.n);
-    return;
-  }
+  if (pick.own_indices && pick.inner == 1 && out.numel() > 0) return gather_in_lines(pick, indices, from, to, bytes);
   checks::indices_in_range("gather", indices, pick.n);
   if (out.numel() == 0) return;
   if (!pick.own_indices && static_cast<std::size_t>(pick.inner) * bytes > 64) {
-    return gather_rows(pick, at, static_cast<const std::byte*>(x.data()), static_cast<std::byte*>(out.data()), bytes);
+    return gather_rows(pick, at, from, to, bytes);
   }
   visit_element(bytes, [&]<class T>(T) {
     gather_elements(pick, at, static_cast<const T*>(x.data()), static_cast<T*>(out.data()));

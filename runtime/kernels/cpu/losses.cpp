@@ -104,22 +104,25 @@ void cross_entropy_backward(const Tensor& logits, const CrossEntropyTargets& tar
   });
 }
 
-void mse(const Tensor& x, const Tensor& target, double weight, const Tensor& loss) {
-  checks::mse(x, target, loss);
-  if (!is_fast(x)) return reference::kLosses.mse(x, target, weight, loss);
+void pair_loss(const PairLossFunction& function, const Tensor& x, const Tensor& target, double weight,
+               const Tensor& loss) {
+  checks::pair_loss(x, target, loss);
+  if (!is_fast(x)) return reference::kLosses.pair_loss(function, x, target, weight, loss);
   const auto sums = reduce_chunks(x.numel(), kChunkElements, kGrainChunks, [&](std::int64_t first, std::int64_t n) {
-    return loops().squared_distance(input(x).from(first), input(target).from(first), n);
+    return loops().pair_loss(function, input(x).from(first), input(target).from(first), n);
   });
   kElementwise.fill(loss, weight * std::accumulate(sums.begin(), sums.end(), 0.0));
 }
 
-void mse_backward(const Tensor& x, const Tensor& target, double weight, const Tensor& dloss, const Tensor& dx) {
-  checks::mse(x, target, dloss);
-  checks::same("mse_backward", x, dx);
-  if (!is_fast(x)) return reference::kLosses.mse_backward(x, target, weight, dloss, dx);
-  const float factor = static_cast<float>(2 * dloss.item() * weight);
+void pair_loss_backward(const PairLossFunction& function, const Tensor& x, const Tensor& target, PairSide side,
+                        double weight, const Tensor& dloss, const Tensor& gradient) {
+  checks::pair_loss(x, target, dloss);
+  checks::same("pair_loss_backward", x, gradient);
+  if (!is_fast(x)) return reference::kLosses.pair_loss_backward(function, x, target, side, weight, dloss, gradient);
+  const float factor = static_cast<float>(dloss.item() * weight);
   parallel_elements(x.numel(), [&](std::int64_t begin, std::int64_t n) {
-    loops().mse_backward(input(x).from(begin), input(target).from(begin), factor, output(dx).from(begin), n);
+    loops().pair_loss_backward(function, input(x).from(begin), input(target).from(begin), side, factor,
+                               output(gradient).from(begin), n);
   });
 }
 
@@ -127,7 +130,7 @@ void mse_backward(const Tensor& x, const Tensor& target, double weight, const Te
 
 const Losses kLosses{.cross_entropy = cross_entropy,
                      .cross_entropy_backward = cross_entropy_backward,
-                     .mse = mse,
-                     .mse_backward = mse_backward};
+                     .pair_loss = pair_loss,
+                     .pair_loss_backward = pair_loss_backward};
 
 }  // namespace lockstep::kernels::cpu

@@ -7,9 +7,9 @@
 #include "runtime/kernels/cpu/families.h"
 #include "runtime/kernels/cpu/loops/loops.h"
 #include "runtime/kernels/cpu/parallel.h"
-#include "runtime/kernels/cpu/visit_element.h"
 #include "runtime/kernels/geometry/strided.h"
 #include "runtime/kernels/geometry/structure_checks.h"
+#include "runtime/kernels/geometry/visit_element.h"
 
 namespace lockstep::kernels::cpu {
 

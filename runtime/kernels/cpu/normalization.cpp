@@ -87,12 +87,16 @@ struct Samples {
       for (std::int64_t sample = begin; sample < end; ++sample) f(sample);
     });
   }
-  /// Calls f(chunk, its first element in the tensor, its rows).
+  enum class Order { kForwards, kBackwards };
+
+  /// Calls f(chunk, its first element in the tensor, its rows). Backwards, a second pass finds in the cache what the
+  /// first one read last.
   template <class F>
-  void for_each_chunk(std::int64_t sample, F f) const {
+  void for_each_chunk(std::int64_t sample, Order order, F f) const {
     const std::int64_t grain = std::max<std::int64_t>(1, kGrainElements / (chunk_rows * channels));
     parallel_ranges(chunks, grain, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t chunk = begin; chunk < end; ++chunk) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        const std::int64_t chunk = order == Order::kForwards ? i : begin + end - 1 - i;
         f(chunk, sample * numel() + chunk * chunk_rows * channels, rows_of(chunk));
       }
     });
@@ -139,11 +143,12 @@ void group_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, doubl
     float* const means = buffers.mine();
     float* const factors = means + at.channels;
     float* const partials = factors + at.channels;
-    at.for_each_chunk(sample, [&](std::int64_t chunk, std::int64_t begin, std::int64_t rows) {
-      float* const pivot = partials + chunk * 3 * at.channels;
-      loops().batch_norm_statistics(input(x).from(begin), rows, at.channels, pivot, pivot + at.channels,
-                                    pivot + 2 * at.channels);
-    });
+    at.for_each_chunk(sample, Samples::Order::kForwards,
+                      [&](std::int64_t chunk, std::int64_t begin, std::int64_t rows) {
+                        float* const pivot = partials + chunk * 3 * at.channels;
+                        loops().batch_norm_statistics(input(x).from(begin), rows, at.channels, pivot,
+                                                      pivot + at.channels, pivot + 2 * at.channels);
+                      });
     for (std::int64_t group = 0; group < at.groups; ++group) {
       const auto [center, scale] = group_statistics(at, partials, group, epsilon);
       floats(mean)[sample * at.groups + group] = center;
@@ -153,7 +158,7 @@ void group_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, doubl
         factors[c] = scale * floats(scales)[c];
       }
     }
-    at.for_each_chunk(sample, [&](std::int64_t, std::int64_t begin, std::int64_t rows) {
+    at.for_each_chunk(sample, Samples::Order::kBackwards, [&](std::int64_t, std::int64_t begin, std::int64_t rows) {
       loops().batch_norm_apply(input(x).from(begin), {means, factors, floats(shifts)}, input({}), false,
                                output(y).from(begin), rows, at.channels);
     });
@@ -178,11 +183,12 @@ void group_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& me
     float* const offsets = slopes + at.channels;
     float* const partials = offsets + at.channels;
     for (std::int64_t c = 0; c < at.channels; ++c) means[c] = floats(mean)[sample * at.groups + c / at.width()];
-    at.for_each_chunk(sample, [&](std::int64_t chunk, std::int64_t begin, std::int64_t rows) {
-      float* const sum_dy = partials + chunk * 2 * at.channels;
-      loops().batch_norm_backward_reduce(input(x).from(begin), means, input(dy).from(begin), input({}), rows,
-                                         at.channels, sum_dy, sum_dy + at.channels);
-    });
+    at.for_each_chunk(sample, Samples::Order::kForwards,
+                      [&](std::int64_t chunk, std::int64_t begin, std::int64_t rows) {
+                        float* const sum_dy = partials + chunk * 2 * at.channels;
+                        loops().batch_norm_backward_reduce(input(x).from(begin), means, input(dy).from(begin),
+                                                           input({}), rows, at.channels, sum_dy, sum_dy + at.channels);
+                      });
     float* const sum_dy = floats(sums) + sample * 2 * at.channels;
     float* const sum_dy_normal = sum_dy + at.channels;
     for (std::int64_t group = 0; group < at.groups; ++group) {
@@ -211,7 +217,7 @@ void group_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& me
       }
     }
     if (!dx.defined()) return;
-    at.for_each_chunk(sample, [&](std::int64_t, std::int64_t begin, std::int64_t rows) {
+    at.for_each_chunk(sample, Samples::Order::kBackwards, [&](std::int64_t, std::int64_t begin, std::int64_t rows) {
       loops().group_norm_backward_apply(input(x).from(begin), {means, factors, slopes, offsets}, input(dy).from(begin),
                                         output(dx).from(begin), rows, at.channels);
     });

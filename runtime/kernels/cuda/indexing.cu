@@ -5,6 +5,7 @@
 #include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/cuda/launch.cuh"
 #include "runtime/kernels/geometry/structure_checks.h"
+#include "runtime/kernels/geometry/visit_element.h"
 
 namespace lockstep::kernels::cuda {
 
@@ -30,23 +31,10 @@ void gather(const Tensor& x, const Tensor& indices, const Tensor& target) {
   if (target.numel() == 0) return;
   const Device device = target.device();
   const gpu::DeviceGuard guard(device);
-  const auto as = [&]<class T>() {
+  visit_element(size_of(x.dtype()), [&]<class T>(T) {
     gather_kernel<<<blocks_for(target.numel()), kThreads, 0, gpu::current(device)>>>(
         pick, in<T>(x), in<std::int64_t>(indices), out<T>(target));
-  };
-  switch (size_of(x.dtype())) {
-    case 1:
-      as.template operator()<std::uint8_t>();
-      break;
-    case 2:
-      as.template operator()<std::uint16_t>();
-      break;
-    case 4:
-      as.template operator()<std::uint32_t>();
-      break;
-    default:
-      as.template operator()<std::uint64_t>();
-  }
+  });
   check_launch("gather");
 }
 

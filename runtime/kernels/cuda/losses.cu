@@ -3,6 +3,7 @@
 #include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/cuda/rows.cuh"
 #include "runtime/kernels/functors/exponentials.h"
+#include "runtime/kernels/functors/pair_loss.h"
 #include "runtime/kernels/geometry/checks.h"
 
 namespace lockstep::kernels::cuda {
@@ -154,10 +155,10 @@ __global__ void __launch_bounds__(kThreads)
   });
 }
 
-/// partials [blocks]: the sums of (x - target)^2. Reads 4 bytes an element of 16-bit types and 8 of float32.
-template <class T, int W>
+/// partials [blocks]: the sums of value(x, target). Reads 4 bytes an element of 16-bit types and 8 of float32.
+template <class T, int W, class Function>
 __global__ void __launch_bounds__(kThreads)
-    squared_distances(const T* x, const T* target, std::int64_t n, double* partials) {
+    pair_losses(Function function, const T* x, const T* target, std::int64_t n, double* partials) {
   double sum = 0;
   const std::int64_t packs = n / W;
 #pragma unroll 2
@@ -166,37 +167,33 @@ __global__ void __launch_bounds__(kThreads)
     const Values<T, W> wanted = load<W>(target + i * W);
     float of_pack = 0;
 #pragma unroll
-    for (int w = 0; w < W; ++w) {
-      const float distance = to_float(found.values[w]) - to_float(wanted.values[w]);
-      of_pack += distance * distance;
-    }
+    for (int w = 0; w < W; ++w) of_pack += function.value(to_float(found.values[w]), to_float(wanted.values[w]));
     sum += static_cast<double>(of_pack);
   }
   for (std::int64_t i = packs * W + first(); i < n; i += step()) {
-    const float distance = to_float(x[i]) - to_float(target[i]);
-    sum += static_cast<double>(distance * distance);
+    sum += static_cast<double>(function.value(to_float(x[i]), to_float(target[i])));
   }
   sum = block_sum(sum);
   if (threadIdx.x == 0) partials[blockIdx.x] = sum;
 }
 
 /// Moves 6 bytes an element of 16-bit types and 12 of float32.
-template <class T, int W>
-__global__ void __launch_bounds__(kThreads)
-    distances(const T* x, const T* target, const float* dloss, double weight, T* dx, std::int64_t n) {
-  const float factor = static_cast<float>(2 * static_cast<double>(*dloss) * weight);
+template <class T, int W, class Slope>
+__global__ void __launch_bounds__(kThreads) pair_gradients(Slope slope, const T* x, const T* target, const float* dloss,
+                                                           double weight, T* gradient, std::int64_t n) {
+  const float factor = static_cast<float>(static_cast<double>(*dloss) * weight);
   const std::int64_t packs = n / W;
   for (std::int64_t i = first(); i < packs; i += step()) {
     Values<T, W> found = load<W>(x + i * W);
     const Values<T, W> wanted = load<W>(target + i * W);
 #pragma unroll
     for (int w = 0; w < W; ++w) {
-      found.values[w] = from_float<T>(factor * (to_float(found.values[w]) - to_float(wanted.values[w])));
+      found.values[w] = from_float<T>(factor * slope(to_float(found.values[w]), to_float(wanted.values[w])));
     }
-    store(found, dx + i * W);
+    store(found, gradient + i * W);
   }
   for (std::int64_t i = packs * W + first(); i < n; i += step()) {
-    dx[i] = from_float<T>(factor * (to_float(x[i]) - to_float(target[i])));
+    gradient[i] = from_float<T>(factor * slope(to_float(x[i]), to_float(target[i])));
   }
 }
 
@@ -255,47 +252,54 @@ void cross_entropy_backward(const Tensor& logits, const CrossEntropyTargets& tar
       logits.data(), dlogits.data());
 }
 
-void mse(const Tensor& x, const Tensor& target, double weight, const Tensor& loss) {
-  checks::mse(x, target, loss);
+void pair_loss(const PairLossFunction& which, const Tensor& x, const Tensor& target, double weight,
+               const Tensor& loss) {
+  checks::pair_loss(x, target, loss);
   const Device device = loss.device();
   const gpu::DeviceGuard guard(device);
   const cudaStream_t stream = gpu::current(device);
   const std::int64_t n = x.numel();
-  visit_channels(
-      "mse", x.dtype(), 0,
-      [&]<class T, int W>() {
-        const unsigned blocks = blocks_for((n + W - 1) / W);
-        const Tensor partials = Tensor::empty({static_cast<std::int64_t>(blocks)}, DType::kFloat64, device);
-        squared_distances<T, W><<<blocks, kThreads, 0, stream>>>(in<T>(x), in<T>(target), n, out<double>(partials));
-        check_launch("mse");
-        finish_loss<<<1, kThreads, 0, stream>>>(in<double>(partials), blocks, weight, out<float>(loss));
-        check_launch("mse, the blocks added up");
-      },
-      x.data(), target.data());
+  visit_pair_loss(which, [&](auto function) {
+    visit_channels(
+        "pair_loss", x.dtype(), 0,
+        [&]<class T, int W>() {
+          const unsigned blocks = blocks_for((n + W - 1) / W);
+          const Tensor partials = Tensor::empty({static_cast<std::int64_t>(blocks)}, DType::kFloat64, device);
+          pair_losses<T, W>
+              <<<blocks, kThreads, 0, stream>>>(function, in<T>(x), in<T>(target), n, out<double>(partials));
+          check_launch("pair_loss");
+          finish_loss<<<1, kThreads, 0, stream>>>(in<double>(partials), blocks, weight, out<float>(loss));
+          check_launch("pair_loss, the blocks added up");
+        },
+        x.data(), target.data());
+  });
 }
 
-void mse_backward(const Tensor& x, const Tensor& target, double weight, const Tensor& dloss, const Tensor& dx) {
-  checks::mse(x, target, dloss);
-  checks::same("mse_backward", x, dx);
+void pair_loss_backward(const PairLossFunction& which, const Tensor& x, const Tensor& target, PairSide side,
+                        double weight, const Tensor& dloss, const Tensor& gradient) {
+  checks::pair_loss(x, target, dloss);
+  checks::same("pair_loss_backward", x, gradient);
   if (x.numel() == 0) return;
-  const Device device = dx.device();
+  const Device device = gradient.device();
   const gpu::DeviceGuard guard(device);
   const std::int64_t n = x.numel();
-  visit_channels(
-      "mse_backward", x.dtype(), 0,
-      [&]<class T, int W>() {
-        distances<T, W><<<blocks_for((n + W - 1) / W), kThreads, 0, gpu::current(device)>>>(
-            in<T>(x), in<T>(target), in<float>(dloss), weight, out<T>(dx), n);
-        check_launch("mse_backward");
-      },
-      x.data(), target.data(), dx.data());
+  visit_pair_slope(which, side, [&](auto slope) {
+    visit_channels(
+        "pair_loss_backward", x.dtype(), 0,
+        [&]<class T, int W>() {
+          pair_gradients<T, W><<<blocks_for((n + W - 1) / W), kThreads, 0, gpu::current(device)>>>(
+              slope, in<T>(x), in<T>(target), in<float>(dloss), weight, out<T>(gradient), n);
+          check_launch("pair_loss_backward");
+        },
+        x.data(), target.data(), gradient.data());
+  });
 }
 
 }  // namespace
 
 const Losses kLosses{.cross_entropy = cross_entropy,
                      .cross_entropy_backward = cross_entropy_backward,
-                     .mse = mse,
-                     .mse_backward = mse_backward};
+                     .pair_loss = pair_loss,
+                     .pair_loss_backward = pair_loss_backward};
 
 }  // namespace lockstep::kernels::cuda

@@ -3,6 +3,7 @@
 #include "runtime/kernels/cuda/launch.cuh"
 #include "runtime/kernels/geometry/strided.h"
 #include "runtime/kernels/geometry/structure_checks.h"
+#include "runtime/kernels/geometry/visit_element.h"
 
 namespace lockstep::kernels::cuda {
 
@@ -129,14 +130,6 @@ void transpose_as(CopyPlan plan, int columns_at, const Tensor& source, const Ten
   check_launch("copy_strided");
 }
 
-template <class F>
-void visit_element(std::size_t bytes, F&& f) {
-  if (bytes == 1) return f.template operator()<std::uint8_t>();
-  if (bytes == 2) return f.template operator()<std::uint16_t>();
-  if (bytes == 4) return f.template operator()<std::uint32_t>();
-  f.template operator()<std::uint64_t>();
-}
-
 void copy_strided(const Tensor& source, const Walk& from, const Shape& extents, const Tensor& target, const Walk& to) {
   checks::copy_strided(source, from, extents, target, to);
   CopyPlan plan = plan_copy(from, extents, to);
@@ -147,12 +140,12 @@ void copy_strided(const Tensor& source, const Walk& from, const Shape& extents, 
   const std::size_t bytes = size_of(source.dtype());
   constexpr std::int64_t kWorthTransposing = 4;
   if (const int columns = plan.transposed_with(kWorthTransposing); columns >= 0) {
-    return visit_element(bytes, [&]<class T>() { transpose_as<T>(plan, columns, source, target, stream); });
+    return visit_element(bytes, [&]<class T>(T) { transpose_as<T>(plan, columns, source, target, stream); });
   }
   if (aligned(source.data(), target.data()) && widen(plan, static_cast<std::int64_t>(16 / bytes))) {
     return copy_as<uint4>(plan, source, target, stream);
   }
-  visit_element(bytes, [&]<class T>() { copy_as<T>(plan, source, target, stream); });
+  visit_element(bytes, [&]<class T>(T) { copy_as<T>(plan, source, target, stream); });
 }
 
 }  // namespace

@@ -38,6 +38,21 @@ struct ExpArgument {
   return std::bit_cast<float>((static_cast<std::uint32_t>(n) << 23) + 0x3f800000u);
 }
 
+/// 2^x for -126 <= x < 127.5, within 2 units of the last place; elsewhere, NaN included, any number. The polynomial is
+/// 1 at 0 and minimises the largest relative error of 2^r, |r| <= 1/2 (9e-8; found by iteratively reweighted least
+/// squares).
+[[gnu::always_inline]] LOCKSTEP_HOST_DEVICE inline float bounded_exp2(float x) {
+  const float shifted = x + ExpArgument::kRound;
+  const float r = x - (shifted - ExpArgument::kRound);
+  float p = 0.001326472712f;
+  p = p * r + 0.009671512645f;
+  p = p * r + 0.05550733743f;
+  p = p * r + 0.2402224209f;
+  p = p * r + 0.6931469776f;
+  p = p * r + 1.0f;
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(p) + (std::bit_cast<std::uint32_t>(shifted) << 23));
+}
+
 /// e^x for x <= 88, within 2 units of the last place; 0 where the result would be subnormal; NaN stays NaN.
 [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE inline float fast_exp(float x) {
   const ExpArgument of(x);

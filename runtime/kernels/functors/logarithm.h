@@ -14,6 +14,21 @@
 
 namespace lockstep::kernels {
 
+/// x = 2^k m with sqrt(1/2) <= m < sqrt 2, for 0 < x < inf.
+struct BinaryParts {
+  std::int32_t k;
+  float m;
+
+  [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE explicit inline BinaryParts(float x) {
+    const bool is_subnormal = x < 0x1p-126f;
+    const std::uint32_t bits = std::bit_cast<std::uint32_t>(is_subnormal ? x * 0x1p23f : x);
+    constexpr std::uint32_t kRootHalf = 0x3f3504f3u;
+    const std::int32_t exponent = static_cast<std::int32_t>(bits - kRootHalf) >> 23;
+    k = is_subnormal ? exponent - 23 : exponent;
+    m = std::bit_cast<float>(bits - (static_cast<std::uint32_t>(exponent) << 23));
+  }
+};
+
 /// x = 2^k (1 + f) with sqrt(1/2) <= 1 + f < sqrt 2, for 0 < x < inf; log(1 + f) = f + rest.
 struct LogParts {
   float k;
@@ -23,12 +38,9 @@ struct LogParts {
   /// rest = -f^2 / 2 + f^3 P(f). P minimises the largest relative error of log(1 + f) (3e-9; found by iteratively
   /// reweighted least squares against 40-digit values).
   [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE explicit inline LogParts(float x) {
-    const bool is_subnormal = x < 0x1p-126f;
-    const std::uint32_t bits = std::bit_cast<std::uint32_t>(is_subnormal ? x * 0x1p23f : x);
-    constexpr std::uint32_t kRootHalf = 0x3f3504f3u;
-    const std::int32_t exponent = static_cast<std::int32_t>(bits - kRootHalf) >> 23;
-    k = static_cast<float>(is_subnormal ? exponent - 23 : exponent);
-    f = std::bit_cast<float>(bits - (static_cast<std::uint32_t>(exponent) << 23)) - 1.0f;
+    const BinaryParts of(x);
+    k = static_cast<float>(of.k);
+    f = of.m - 1.0f;
     float p = 0.06746640056f;
     p = p * f - 0.1167565212f;
     p = p * f + 0.1188816205f;

@@ -11,9 +11,11 @@ void segments(std::string_view operation, std::int64_t base, std::int64_t numel,
   std::int64_t previous = base;
   for (const ArenaSegment& segment : segments) {
     Check(operation).that(previous <= segment.begin && segment.begin <= segment.end && segment.end <= base + numel,
-                          "segments must ascend inside [" + std::to_string(base) + ", " + std::to_string(base + numel) +
-                              "), found [" + std::to_string(segment.begin) + ", " + std::to_string(segment.end) +
-                              ") behind " + std::to_string(previous));
+                          [&] {
+                            return "segments must ascend inside [" + std::to_string(base) + ", " +
+                                   std::to_string(base + numel) + "), found [" + std::to_string(segment.begin) + ", " +
+                                   std::to_string(segment.end) + ") behind " + std::to_string(previous);
+                          });
     previous = segment.end;
   }
 }
@@ -65,9 +67,10 @@ void parameter_state(std::string_view operation, std::string_view name, const Ar
                      std::int64_t width) {
   Check(operation).defined("master", slice.master).dtype(name, state, DType::kFloat32);
   for (const ArenaSegment& segment : slice.segments) {
-    Check(operation).that(segment.parameter >= 0 && width * (segment.parameter + 1) <= state.numel(),
-                          std::string(name) + " has " + std::to_string(state.numel() / width) +
-                              " parameters, a segment is of number " + std::to_string(segment.parameter));
+    Check(operation).that(segment.parameter >= 0 && width * (segment.parameter + 1) <= state.numel(), [&] {
+      return std::string(name) + " has " + std::to_string(state.numel() / width) +
+             " parameters, a segment is of number " + std::to_string(segment.parameter);
+    });
   }
 }
 

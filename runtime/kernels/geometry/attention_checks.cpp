@@ -12,9 +12,10 @@ namespace {
 AttentionExtents extents_of(const Check& check, const Tensor& q, const Tensor& k, const Tensor& v,
                             const AttentionScores& scores) {
   check.floating("q", q).dtype("k", k, q.dtype()).dtype("v", v, q.dtype());
-  check.that(q.shape().rank() == 4 && k.shape().rank() == 4 && v.shape().rank() == 4,
-             "q " + q.shape().str() + ", k " + k.shape().str() + " and v " + v.shape().str() +
-                 " must be [batch, heads, T, channels]");
+  check.that(q.shape().rank() == 4 && k.shape().rank() == 4 && v.shape().rank() == 4, [&] {
+    return "q " + q.shape().str() + ", k " + k.shape().str() + " and v " + v.shape().str() +
+           " must be [batch, heads, T, channels]";
+  });
   const AttentionExtents extents{.batch = q.size(0),
                                  .heads = q.size(1),
                                  .kv_heads = k.size(1),
@@ -23,7 +24,7 @@ AttentionExtents extents_of(const Check& check, const Tensor& q, const Tensor& k
                                  .channels = q.size(3),
                                  .value_channels = v.size(3)};
   check.that(extents.kv_heads == extents.heads || (extents.kv_heads > 0 && extents.heads % extents.kv_heads == 0),
-             "the heads of k " + k.shape().str() + " must divide those of q " + q.shape().str());
+             [&] { return "the heads of k " + k.shape().str() + " must divide those of q " + q.shape().str(); });
   check.shape("k", k, {extents.batch, extents.kv_heads, extents.keys, extents.channels});
   check.shape("v", v, {extents.batch, extents.kv_heads, extents.keys, extents.value_channels});
   if (!(scores.dropout.p >= 0 && scores.dropout.p <= 1)) {
@@ -35,8 +36,10 @@ AttentionExtents extents_of(const Check& check, const Tensor& q, const Tensor& k
   bool broadcasts = mask.shape().rank() == 4 && mask.size(3) == extents.keys;
   for (int d = 0; broadcasts && d < 3; ++d) broadcasts = mask.size(d) == 1 || mask.size(d) == whole[d];
   check.defined("mask", mask);
-  check.that(broadcasts, "a mask " + mask.shape().str() + " does not broadcast to " + whole.str() +
-                             "; its last extent must be the number of keys");
+  check.that(broadcasts, [&] {
+    return "a mask " + mask.shape().str() + " does not broadcast to " + whole.str() +
+           "; its last extent must be the number of keys";
+  });
   if (mask.dtype() != DType::kBool) check.dtype("mask, unless it is bool,", mask, q.dtype());
   return extents;
 }

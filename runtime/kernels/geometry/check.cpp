@@ -41,8 +41,8 @@ const Check& Check::like(std::string_view name, const Tensor& tensor, const Tens
   return shape(name, tensor, model.shape()).dtype(name, tensor, model.dtype());
 }
 
-const Check& Check::that(bool holds, std::string_view requirement) const {
-  if (!holds) throw ShapeError(std::string(operation_) + ": " + std::string(requirement));
+const Check& Check::that(bool holds, const char* requirement) const {
+  if (!holds) throw ShapeError(std::string(operation_) + ": " + requirement);
   return *this;
 }
 

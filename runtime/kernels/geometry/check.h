@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -26,7 +27,12 @@ class Check {
   const Check& rank_at_least(std::string_view name, const Tensor& tensor, int expected) const;
   /// The shape and dtype of `model`.
   const Check& like(std::string_view name, const Tensor& tensor, const Tensor& model) const;
-  const Check& that(bool holds, std::string_view requirement) const;
+  const Check& that(bool holds, const char* requirement) const;
+  /// For a text that is made of something: it is made when it is needed. Making it takes as long as a small operation.
+  template <std::invocable Text>
+  const Check& that(bool holds, Text requirement) const {
+    return holds ? *this : that(false, std::string(requirement()).c_str());
+  }
 
  private:
   [[noreturn]] void fail(std::string_view name, const std::string& expected, const Tensor& found) const;

@@ -96,15 +96,18 @@ MatmulExtents matmul(const Tensor& a, bool transpose_a, const Tensor& b, bool tr
   const Check check("matmul");
   check.floating("a", a).rank_at_least("a", a, 2).dtype("b", b, a.dtype()).rank_at_least("b", b, 2);
   const bool batched = a.shape().rank() == 3;
-  const std::string operands = "a " + a.shape().str() + (transpose_a ? " transposed" : "") + " and b " +
-                               b.shape().str() + (transpose_b ? " transposed" : "");
+  const auto operands = [&](const char* fault) {
+    return "a " + a.shape().str() + (transpose_a ? " transposed" : "") + " and b " + b.shape().str() +
+           (transpose_b ? " transposed" : "") + fault;
+  };
   check.that(a.shape().rank() <= 3 && a.shape().rank() == b.shape().rank() && (!batched || a.size(0) == b.size(0)),
-             operands + " must both have rank 2, or rank 3 with equal first extents");
+             [&] { return operands(" must both have rank 2, or rank 3 with equal first extents"); });
   const MatmulExtents extents{.batch = batched ? a.size(0) : 1,
                               .m = a.size(transpose_a ? -1 : -2),
                               .n = b.size(transpose_b ? -2 : -1),
                               .k = a.size(transpose_a ? -2 : -1)};
-  check.that(b.size(transpose_b ? -1 : -2) == extents.k, operands + " differ in the dimension that is summed over");
+  check.that(b.size(transpose_b ? -1 : -2) == extents.k,
+             [&] { return operands(" differ in the dimension that is summed over"); });
   check.shape("out", out, batched ? Shape{extents.batch, extents.m, extents.n} : Shape{extents.m, extents.n});
   if (out.dtype() != DType::kFloat32) check.dtype("out", out, a.dtype());
   epilogue_of(check, epilogue, extents, transpose_a, accumulate, a, out);
@@ -147,8 +150,8 @@ void target_out_of_range(std::int64_t row, std::int64_t value, std::int64_t clas
                    "Check the labels of the data set against the model's number of classes.");
 }
 
-void mse(const Tensor& x, const Tensor& target, const Tensor& loss) {
-  Check("mse")
+void pair_loss(const Tensor& x, const Tensor& target, const Tensor& loss) {
+  Check("pair_loss")
       .floating("x", x)
       .like("target", target, x)
       .numel("loss", loss, 1)

@@ -61,7 +61,7 @@ void cross_entropy(const Tensor& logits, const CrossEntropyTargets& targets, con
                    const Tensor& log_sum_exp);
 /// The error for targets[row] = value outside [0, classes).
 [[noreturn]] void target_out_of_range(std::int64_t row, std::int64_t value, std::int64_t classes);
-void mse(const Tensor& x, const Tensor& target, const Tensor& loss);
+void pair_loss(const Tensor& x, const Tensor& target, const Tensor& loss);
 
 void batch_norm_statistics(const Tensor& x, const Tensor& mean, const Tensor& m2);
 void batch_norm_finalize(const Tensor& packed, const Tensor& running, const Tensor& mean, const Tensor& inv_std,

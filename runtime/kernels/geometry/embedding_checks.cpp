@@ -14,13 +14,15 @@ namespace {
 void rows_by_index(const Check& check, const Tensor& table, const Tensor& indices, std::string_view name,
                    const Tensor& values) {
   check.floating("weight", table).rank_at_least("weight", table, 2).dtype("indices", indices, DType::kInt64);
-  check.that(table.shape().rank() == 2, "the table must be [rows, width], found " + describe(table));
+  check.that(table.shape().rank() == 2, [&] { return "the table must be [rows, width], found " + describe(table); });
   check.floating(name, values).rank_at_least(name, values, 1);
   check.that(values.shape().rank() == indices.shape().rank() + 1 && values.shape().back() == table.size(1) &&
                  std::ranges::equal(values.shape().extents().first(static_cast<std::size_t>(indices.shape().rank())),
                                     indices.shape().extents()),
-             std::string(name) + " must be " + indices.shape().str() + " rows of " + std::to_string(table.size(1)) +
-                 ", found " + describe(values));
+             [&] {
+               return std::string(name) + " must be " + indices.shape().str() + " rows of " +
+                      std::to_string(table.size(1)) + ", found " + describe(values);
+             });
 }
 
 }  // namespace

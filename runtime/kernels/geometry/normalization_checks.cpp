@@ -41,7 +41,7 @@ Shape groups_of(const Check& check, const Tensor& x, const Tensor& mean, const T
   check.rank_at_least("inv_std", inv_std, 2).like("mean", mean, inv_std);
   const std::int64_t groups = inv_std.shape().back();
   check.that(groups > 0 && x.shape().back() % groups == 0,
-             std::to_string(groups) + " groups must divide the channels of " + describe(x));
+             [&] { return std::to_string(groups) + " groups must divide the channels of " + describe(x); });
   return {x.size(0), groups};
 }
 

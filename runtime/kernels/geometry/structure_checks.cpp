@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/kernels/geometry/structure_checks.h"
 
+#include <algorithm>
 #include <string>
 
 #include "runtime/kernels/geometry/check.h"
@@ -23,7 +24,8 @@ bool inside(const Walk& walk, const Shape& extents, std::int64_t numel) {
 
 Middle middle(const Check& check, std::string_view name, const Tensor& x) {
   check.defined(name, x);
-  check.that(x.shape().rank() == 3, std::string(name) + " must be [outer, n, inner], found " + describe(x));
+  check.that(x.shape().rank() == 3,
+             [&] { return std::string(name) + " must be [outer, n, inner], found " + describe(x); });
   return {x.size(0), x.size(1), x.size(2)};
 }
 
@@ -36,8 +38,11 @@ void copy_strided(const Tensor& in, const Walk& from, const Shape& extents, cons
   for (int d = 0; d < extents.rank(); ++d) {
     check.that(extents[d] == 1 || to.strides[static_cast<std::size_t>(d)] > 0, "out's strides must be positive");
   }
-  check.that(inside(from, extents, in.numel()), "the walk over " + extents.str() + " leaves in " + describe(in));
-  check.that(inside(to, extents, out.numel()), "the walk over " + extents.str() + " leaves out " + describe(out));
+  const auto leaves = [&](std::string_view name, const Tensor& tensor) {
+    return "the walk over " + extents.str() + " leaves " + std::string(name) + " " + describe(tensor);
+  };
+  check.that(inside(from, extents, in.numel()), [&] { return leaves("in", in); });
+  check.that(inside(to, extents, out.numel()), [&] { return leaves("out", out); });
 }
 
 Middle sum_dim(const Tensor& x, const Tensor& out) {
@@ -72,7 +77,7 @@ Middle extreme_dim(const Tensor& x, const Tensor& values, const Tensor& indices)
   const Check check("extreme_dim");
   const Middle extents = middle(check, "x", x);
   check.floating("x", x).that(extents.n > 0 || x.numel() > 0 || extents.outer * extents.inner == 0,
-                              "there is no extreme of no elements, found " + describe(x));
+                              [&] { return "there is no extreme of no elements, found " + describe(x); });
   const Shape shape{extents.outer, extents.inner};
   if (values.defined()) check.dtype("values", values, x.dtype()).shape("values", values, shape);
   if (indices.defined()) check.dtype("indices", indices, DType::kInt64).shape("indices", indices, shape);
@@ -101,34 +106,35 @@ Picking picking(std::string_view operation, const Tensor& whole, const Tensor& i
   const Middle from = middle(check, "the whole", whole);
   const Middle to = middle(check, "the part", picked);
   check.dtype("the part", picked, whole.dtype()).dtype("indices", indices, DType::kInt64);
-  check.that(
-      from.outer == to.outer && from.inner == to.inner,
-      "the whole " + whole.shape().str() + " and the part " + picked.shape().str() + " may differ in the middle alone");
+  check.that(from.outer == to.outer && from.inner == to.inner, [&] {
+    return "the whole " + whole.shape().str() + " and the part " + picked.shape().str() +
+           " may differ in the middle alone";
+  });
   const bool own = indices.shape() == picked.shape();
-  check.that(own || indices.shape() == Shape{to.n}, "indices must be [" + std::to_string(to.n) + "] or " +
-                                                        picked.shape().str() + ", found " + describe(indices));
+  check.that(own || indices.shape() == Shape{to.n}, [&] {
+    return "indices must be [" + std::to_string(to.n) + "] or " + picked.shape().str() + ", found " + describe(indices);
+  });
   return {from.outer, from.n, to.n, from.inner, own};
 }
 
-void index_out_of_range(std::string_view operation, std::int64_t at, std::int64_t value, std::int64_t n) {
-  throw UsageError(std::string(operation) + ": index " + std::to_string(at) + " is " + std::to_string(value) +
-                   ", outside [0, " + std::to_string(n) + ")");
-}
-
-void indices_in_range(std::string_view operation, const Tensor& indices, std::int64_t n) {
-  const auto* values = static_cast<const std::int64_t*>(indices.data());
+std::int64_t first_outside(std::span<const std::int64_t> indices, std::int64_t n) {
   // The sign of any of them, or of what is left to the last: a loop of vector instructions that every processor has.
   std::uint64_t signs = 0;
   const auto last = static_cast<std::uint64_t>(n) - 1;
-  const std::int64_t count = indices.numel();
-  for (std::int64_t at = 0; at < count; ++at) {
-    const auto value = static_cast<std::uint64_t>(values[at]);
+  for (const std::int64_t index : indices) {
+    const auto value = static_cast<std::uint64_t>(index);
     signs |= value | (last - value);
   }
-  const bool bad = signs >> 63 != 0;
-  for (std::int64_t at = 0; bad && at < count; ++at) {
-    if (values[at] < 0 || values[at] >= n) index_out_of_range(operation, at, values[at], n);
-  }
+  if (signs >> 63 == 0) return -1;
+  return std::ranges::find_if(indices, [n](std::int64_t index) { return index < 0 || index >= n; }) - indices.begin();
+}
+
+void indices_in_range(std::string_view operation, const Tensor& indices, std::int64_t n) {
+  const std::span all(static_cast<const std::int64_t*>(indices.data()), static_cast<std::size_t>(indices.numel()));
+  const std::int64_t at = first_outside(all, n);
+  if (at < 0) return;
+  throw UsageError(std::string(operation) + ": index " + std::to_string(at) + " is " +
+                   std::to_string(all[static_cast<std::size_t>(at)]) + ", outside [0, " + std::to_string(n) + ")");
 }
 
 }  // namespace lockstep::kernels::checks

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <span>
+
 #include "runtime/kernels/backend.h"
 
 /// What the families of structure (movement, dim_reductions, scans, softmax over a middle, indexing) refuse: as
@@ -33,9 +35,9 @@ struct Picking {
 };
 /// gather, and scatter_add with the two tensors exchanged.
 Picking picking(std::string_view operation, const Tensor& whole, const Tensor& indices, const Tensor& picked);
-/// The error for indices[at] = value outside [0, n).
-[[noreturn]] void index_out_of_range(std::string_view operation, std::int64_t at, std::int64_t value, std::int64_t n);
-/// Throws it for the first one of the indices, which lie on the CPU.
+/// The place of the first index outside [0, n); -1 where there is none.
+std::int64_t first_outside(std::span<const std::int64_t> indices, std::int64_t n);
+/// Throws an error that names it. The indices lie on the CPU.
 void indices_in_range(std::string_view operation, const Tensor& indices, std::int64_t n);
 
 }  // namespace lockstep::kernels::checks

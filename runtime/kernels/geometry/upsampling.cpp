@@ -43,11 +43,11 @@ void upsample(const UpsampleGeometry& geometry, const Tensor& x, const Tensor& y
   check.floating("x", x).dtype("y", y, x.dtype());
   require_images(x.shape(), geometry.spatial_rank);
   require_images(y.shape(), geometry.spatial_rank);
+  const auto both = [&](const char* must) { return "x " + x.shape().str() + " and y " + y.shape().str() + must; };
   check.that(x.size(0) == y.size(0) && x.shape().back() == y.shape().back(),
-             "x " + x.shape().str() + " and y " + y.shape().str() + " must agree in samples and channels");
+             [&] { return both(" must agree in samples and channels"); });
   for (int d = 1; d <= geometry.spatial_rank; ++d) {
-    check.that(x.size(d) > 0 && y.size(d) > 0,
-               "x " + x.shape().str() + " and y " + y.shape().str() + " must have pixels");
+    check.that(x.size(d) > 0 && y.size(d) > 0, [&] { return both(" must have pixels"); });
   }
 }
 

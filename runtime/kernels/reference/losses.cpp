@@ -2,6 +2,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "runtime/kernels/functors/pair_loss.h"
 #include "runtime/kernels/geometry/checks.h"
 #include "runtime/kernels/reference/families.h"
 #include "runtime/kernels/reference/softmax.h"
@@ -86,30 +87,36 @@ void cross_entropy_backward(const Tensor& logits, const CrossEntropyTargets& tar
   store(values, dlogits);
 }
 
-void mse(const Tensor& x, const Tensor& target, double weight, const Tensor& loss) {
-  checks::mse(x, target, loss);
+void pair_loss(const PairLossFunction& function, const Tensor& x, const Tensor& target, double weight,
+               const Tensor& loss) {
+  checks::pair_loss(x, target, loss);
   const Values found = load(x);
   const Values wanted = load(target);
   double total = 0;
-  for (std::size_t i = 0; i < found.size(); ++i) total += (found[i] - wanted[i]) * (found[i] - wanted[i]);
+  visit_pair_loss(function, [&](auto f) {
+    for (std::size_t i = 0; i < found.size(); ++i) total += f.value(found[i], wanted[i]);
+  });
   store({weight * total}, loss);
 }
 
-void mse_backward(const Tensor& x, const Tensor& target, double weight, const Tensor& dloss, const Tensor& dx) {
-  checks::mse(x, target, dloss);
-  checks::same("mse_backward", x, dx);
+void pair_loss_backward(const PairLossFunction& function, const Tensor& x, const Tensor& target, PairSide side,
+                        double weight, const Tensor& dloss, const Tensor& gradient) {
+  checks::pair_loss(x, target, dloss);
+  checks::same("pair_loss_backward", x, gradient);
   const Values wanted = load(target);
   const double factor = dloss.item() * weight;
   Values values = load(x);
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = 2 * factor * (values[i] - wanted[i]);
-  store(values, dx);
+  visit_pair_slope(function, side, [&](auto slope) {
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = factor * slope(values[i], wanted[i]);
+  });
+  store(values, gradient);
 }
 
 }  // namespace
 
 const Losses kLosses{.cross_entropy = cross_entropy,
                      .cross_entropy_backward = cross_entropy_backward,
-                     .mse = mse,
-                     .mse_backward = mse_backward};
+                     .pair_loss = pair_loss,
+                     .pair_loss_backward = pair_loss_backward};
 
 }  // namespace lockstep::kernels::reference

@@ -75,6 +75,19 @@ inline double epsilon_of(DType dtype) {
   }
 }
 
+/// The distance between neighbouring numbers of a dtype at a value.
+inline double ulp_of(DType dtype, double value) {
+  const double smallest = dtype == DType::kFloat16 ? 0x1p-24 : 0x1p-133;
+  return value == 0 ? smallest : std::max(smallest, std::ldexp(epsilon_of(dtype), std::ilogb(value)));
+}
+
+/// What an operation's result may differ by from the exact one, for which `terms` numbers of up to `magnitude` are
+/// added up in float32: 4 ulp sqrt(terms).
+inline double float32_bound(double exact, std::int64_t terms, double magnitude) {
+  const double count = static_cast<double>(std::max<std::int64_t>(terms, 1));
+  return 4 * ulp_of(DType::kFloat32, std::max(std::abs(exact), magnitude)) * std::sqrt(count);
+}
+
 /// What a kernel may differ from exact arithmetic that stores `dtype` after accumulating `terms` products, each of
 /// magnitude up to `magnitude`, in float32 (float64 for float64).
 inline Bounds bounds_for(DType dtype, std::int64_t terms = 1, double magnitude = 1) {

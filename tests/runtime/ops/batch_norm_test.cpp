@@ -27,7 +27,7 @@ class BatchNormTest : public ops::testing::OperationTest<T> {
   }
 
   /// Statistics over 20 rows; the normalised values, and with them the terms of the backward's sums, are below 3.
-  static constexpr ops::testing::Accuracy kAccuracy{.terms = 60, .magnitude = 6};
+  static constexpr ops::testing::Accuracy kAccuracy{.terms = 20, .magnitude = 3};
 };
 
 TYPED_TEST_SUITE(BatchNormTest, kernels::testing::AllTypes, OnName);

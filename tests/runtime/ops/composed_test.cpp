@@ -20,15 +20,15 @@ std::vector<double> values(const Tensor& tensor) { return kernels::testing::valu
 TYPED_TEST(ComposedTest, Products) {
   for (const std::int64_t m : {3, 1, 0}) {
     this->check([](const auto& in) { return mm(in[0], in[1]); }, {this->random({m, 4}, 1), this->random({4, 2}, 2)},
-                {.terms = 8});
-    this->check([](const auto& in) { return bmm(in[0], in[1]); },
-                {this->random({m, 2, 4}, 1), this->random({m, 4, 3}, 2)}, {.terms = 8});
-    this->check([](const auto& in) { return mv(in[0], in[1]); }, {this->random({m, 4}, 1), this->random({4}, 2)},
-                {.terms = 8});
-    this->check([](const auto& in) { return dot(in[0], in[1]); }, {this->random({m}, 1), this->random({m}, 2)},
                 {.terms = 4});
+    this->check([](const auto& in) { return bmm(in[0], in[1]); },
+                {this->random({m, 2, 4}, 1), this->random({m, 4, 3}, 2)}, {.terms = 4});
+    this->check([](const auto& in) { return mv(in[0], in[1]); }, {this->random({m, 4}, 1), this->random({4}, 2)},
+                {.terms = 4});
+    this->check([](const auto& in) { return dot(in[0], in[1]); }, {this->random({m}, 1), this->random({m}, 2)},
+                {.terms = 3});
     this->check([](const auto& in) { return vecdot(in[0], in[1]); }, {this->random({m, 4}, 1), this->random({4}, 2)},
-                {.terms = 16});
+                {.terms = 4});
   }
   EXPECT_THROW(mm(this->random({3}, 1), this->random({3, 2}, 1)), ShapeError);
   EXPECT_THROW(dot(this->random({3}, 1), this->random({2}, 1)), ShapeError);
@@ -36,7 +36,7 @@ TYPED_TEST(ComposedTest, Products) {
 
 TYPED_TEST(ComposedTest, ProductsWithASummand) {
   for (const AddOptions& options : {AddOptions{}, AddOptions{.beta = 0.3, .alpha = 1.7}}) {
-    const ops::testing::Accuracy accuracy{.terms = 32, .magnitude = 2};
+    const ops::testing::Accuracy accuracy{.terms = 9};
     const Tensor a = this->random({3, 4}, 1), b = this->random({4, 2}, 2), v = this->random({4}, 3);
     this->check([&](const auto& in) { return addmm(in[0], in[1], in[2], options); }, {this->random({3, 2}, 4), a, b},
                 accuracy);
@@ -59,7 +59,8 @@ TYPED_TEST(ComposedTest, ProductsWithASummand) {
 }
 
 TYPED_TEST(ComposedTest, ChainsOfMatrices) {
-  const ops::testing::Accuracy accuracy{.terms = 200, .magnitude = 8, .intermediate = 40};
+  // Each product of the chain is rounded, as PyTorch's.
+  const ops::testing::Accuracy accuracy{.terms = 5, .intermediate = 0.5};
   this->check([](const auto& in) { return chain_matmul(in); },
               {this->random({3, 5}, 1), this->random({5, 2}, 2), this->random({2, 4}, 3), this->random({4, 1}, 4)},
               accuracy);
@@ -102,8 +103,7 @@ TYPED_TEST(ComposedTest, Einsum) {
     SCOPED_TRACE(c.equation);
     const Tensor a = this->random(c.a, 1), b = this->random(c.b, 2);
     EXPECT_EQ(einsum(c.equation, a, b).shape(), c.result);
-    this->check([&](const auto& in) { return einsum(c.equation, in[0], in[1]); }, {a, b},
-                {.terms = 32, .magnitude = 2});
+    this->check([&](const auto& in) { return einsum(c.equation, in[0], in[1]); }, {a, b}, {.terms = 12});
   }
   const Tensor a = this->random({3, 3}, 1);
   for (const char* bad : {"...i...,ij->j", "ijk...,ij->j", "..i,ij->j", "ij,jk,kl->il", "ij->ji", "ij,jk->iz",
@@ -124,9 +124,9 @@ TYPED_TEST(ComposedTest, Bilinear) {
       return this->random(Shape(extents), seed);
     };
     this->check([](const auto& in) { return bilinear(in[0], in[1], in[2], in[3]); }, {of(3, 1), of(4, 2), weight, bias},
-                {.terms = 60, .magnitude = 2});
+                {.terms = 13});
     this->check([](const auto& in) { return bilinear(in[0], in[1], in[2]); }, {of(3, 1), of(4, 2), weight},
-                {.terms = 60, .magnitude = 2});
+                {.terms = 12});
   }
   EXPECT_THROW(bilinear(this->random({5, 3}, 1), this->random({5, 3}, 2), weight), ShapeError);
 }
@@ -134,21 +134,21 @@ TYPED_TEST(ComposedTest, Bilinear) {
 TYPED_TEST(ComposedTest, DistancesOfTensors) {
   const Tensor a = this->random({3, 4}, 1), b = this->random({4}, 2);
   for (const double order : {1.0, 2.0, 3.0}) {
-    this->check([order](const auto& in) { return dist(in[0], in[1], order); }, {a, b}, {.terms = 60, .magnitude = 2});
+    this->check([order](const auto& in) { return dist(in[0], in[1], order); }, {a, b}, {.terms = 12});
   }
-  this->check([](const auto& in) { return vdot(in[0], in[1]); }, {b, this->random({4}, 3)}, {.terms = 8});
+  this->check([](const auto& in) { return vdot(in[0], in[1]); }, {b, this->random({4}, 3)}, {.terms = 4});
 }
 
 TYPED_TEST(ComposedTest, Tensordot) {
   this->check([](const auto& in) { return tensordot(in[0], in[1], 2); },
-              {this->random({2, 3, 4}, 1), this->random({3, 4, 2}, 2)}, {.terms = 24});
+              {this->random({2, 3, 4}, 1), this->random({3, 4, 2}, 2)}, {.terms = 12});
   this->check(
       [](const auto& in) {
         return tensordot(in[0], in[1], {2, 0}, {0, -1});
       },
-      {this->random({2, 3, 4}, 1), this->random({4, 3, 2}, 2)}, {.terms = 24});
+      {this->random({2, 3, 4}, 1), this->random({4, 3, 2}, 2)}, {.terms = 8});
   this->check([](const auto& in) { return tensordot(in[0], in[1], 0); }, {this->random({2}, 1), this->random({3}, 2)},
-              {.terms = 8});
+              {.terms = 3});
   EXPECT_THROW(tensordot(this->random({2, 3}, 1), this->random({2, 3}, 1), 1), ShapeError);
 }
 
@@ -156,7 +156,7 @@ TYPED_TEST(ComposedTest, LogSumExp) {
   for (const Shape& shape : {Shape{5, 3, 4}, Shape{1, 3, 1}}) {
     for (const Dims& dims : {Dims(1), Dims({0, 2}), Dims(-1), Dims({})}) {
       this->check([&](const auto& in) { return logsumexp(in[0], dims); }, {this->random(shape, 1, -3, 3)},
-                  {.terms = 60, .magnitude = 4});
+                  {.terms = 60});
     }
   }
   const double inf = INFINITY;
@@ -172,8 +172,7 @@ TYPED_TEST(ComposedTest, VectorNorms) {
     const Tensor x = this->random(shape, 1);
     for (const Dims& dims : {Dims(1), Dims({0, 2}), Dims(-1), Dims({})}) {
       for (const double order : {2.0, 1.0, static_cast<double>(INFINITY), -static_cast<double>(INFINITY), 3.0}) {
-        this->check([&](const auto& in) { return vector_norm(in[0], order, dims); }, {x},
-                    {.terms = 120, .magnitude = 2});
+        this->check([&](const auto& in) { return vector_norm(in[0], order, dims); }, {x}, {.terms = 60});
       }
     }
   }
@@ -188,22 +187,21 @@ TYPED_TEST(ComposedTest, VectorNorms) {
 
 TYPED_TEST(ComposedTest, MatrixNorms) {
   for (const MatrixNorm norm : {MatrixNorm::kFrobenius, MatrixNorm::kOne, MatrixNorm::kInfinity}) {
-    this->check([&](const auto& in) { return matrix_norm(in[0], norm); }, {this->random({2, 3, 4}, 1)},
-                {.terms = 32, .magnitude = 2});
+    this->check([&](const auto& in) { return matrix_norm(in[0], norm); }, {this->random({2, 3, 4}, 1)}, {.terms = 12});
   }
   EXPECT_THROW(matrix_norm(this->random({3}, 1)), ShapeError);
 }
 
 TYPED_TEST(ComposedTest, CosineSimilarity) {
   this->check([](const auto& in) { return cosine_similarity(in[0], in[1]); },
-              {this->random({3, 4, 2}, 1), this->random({3, 4, 2}, 2)}, {.terms = 40, .magnitude = 2});
+              {this->random({3, 4, 2}, 1), this->random({3, 4, 2}, 2)}, {.terms = 4});
   this->check([](const auto& in) { return cosine_similarity(in[0], in[1], -1); },
-              {this->random({3, 4}, 1), this->random({4}, 2)}, {.terms = 40, .magnitude = 4});
+              {this->random({3, 4}, 1), this->random({4}, 2)}, {.terms = 12});
   EXPECT_EQ(cosine_similarity(Tensor::zeros({1, 2}, this->kDType), this->random({1, 2}, 1)).item(), 0);
   // Broadcast along the dimension itself, too.
   for (const auto& [one, other] : {std::pair(Shape{3, 1}, Shape{3, 4}), {{2, 1, 3}, {2, 4, 3}}, {{4}, {3, 4}}}) {
     const Tensor a = this->random(one, 1, 0.5, 1), b = this->random(other, 2);
-    this->check([](const auto& in) { return cosine_similarity(in[0], in[1]); }, {a, b}, {.terms = 40, .magnitude = 4});
+    this->check([](const auto& in) { return cosine_similarity(in[0], in[1]); }, {a, b}, {.terms = 12});
     EXPECT_EQ(values(cosine_similarity(a, b)), values(cosine_similarity(expand(a, other), b)));
   }
 }
@@ -212,14 +210,14 @@ TYPED_TEST(ComposedTest, RunningSumsAndProducts) {
   for (const Shape& shape : {Shape{5, 3, 4}, Shape{1, 3, 1}, Shape{2, 0, 3}}) {
     const Tensor x = this->random(shape, 1);
     for (const int dim : {0, 1, -1}) {
-      this->check([&](const auto& in) { return cumsum(in[0], dim); }, {x}, {.terms = 20});
-      this->check([&](const auto& in) { return cumprod(in[0], dim); }, {x}, {.terms = 60});
-      this->check([&](const auto& in) { return prod(in[0], dim); }, {x}, {.terms = 60});
+      this->check([&](const auto& in) { return cumsum(in[0], dim); }, {x}, {.terms = 5});
+      this->check([&](const auto& in) { return cumprod(in[0], dim); }, {x}, {.terms = 25});
+      this->check([&](const auto& in) { return prod(in[0], dim); }, {x}, {.terms = 5});
       this->check([&](const auto& in) { return recurrence(in[0], in[1], dim, true); }, {x, this->random(shape, 2)},
-                  {.terms = 60});
+                  {.terms = 25});
     }
   }
-  this->check([](const auto& in) { return prod(in[0]); }, {this->random({2, 3}, 1)}, {.terms = 20});
+  this->check([](const auto& in) { return prod(in[0]); }, {this->random({2, 3}, 1)}, {.terms = 6});
 }
 
 TYPED_TEST(ComposedTest, ProductsOfIntegersAreIntegers) {
@@ -237,23 +235,24 @@ TYPED_TEST(ComposedTest, ProductsOfIntegersAreIntegers) {
 TYPED_TEST(ComposedTest, ProductsOfZeros) {
   for (const std::vector<double>& numbers : {std::vector<double>{2, 0, 3, 4}, {0, 2, 0, 3}}) {
     const Tensor x = kernels::testing::tensor_of(numbers, {4}, this->kDType);
-    this->check([](const auto& in) { return prod(in[0], 0); }, {x}, {.terms = 20, .magnitude = 20});
-    this->check([](const auto& in) { return cumprod(in[0], 0); }, {x}, {.terms = 20, .magnitude = 40});
+    this->check([](const auto& in) { return prod(in[0], 0); }, {x}, {.terms = 4});
+    this->check([](const auto& in) { return cumprod(in[0], 0); }, {x}, {.terms = 4});
   }
 }
 
 TYPED_TEST(ComposedTest, SoftmaxOverADimension) {
+  // The backward pass reads the rounded output, which PyTorch keeps too.
   for (const int dim : {0, 1, -1}) {
     this->check([&](const auto& in) { return softmax(in[0], dim); }, {this->random({5, 3, 4}, 1, -3, 3)},
-                {.terms = 8, .intermediate = 1.5});
+                {.terms = 5, .intermediate = 0.5});
     this->check([&](const auto& in) { return log_softmax(in[0], dim); }, {this->random({5, 3, 4}, 1, -3, 3)},
-                {.terms = 8, .magnitude = 12, .intermediate = 2});
+                {.terms = 5, .intermediate = 1.5});
   }
   EXPECT_EQ(softmax(this->random({}, 1), 0).item(), 1);
 }
 
 TYPED_TEST(ComposedTest, StandardDeviation) {
-  this->check([](const auto& in) { return std(in[0], 1); }, {this->random({3, 5}, 1)}, {.terms = 40, .magnitude = 2});
+  this->check([](const auto& in) { return std(in[0], 1); }, {this->random({3, 5}, 1)}, {.terms = 5});
   const Tensor x = kernels::testing::tensor_of({2, 2, 2}, {1, 3}, this->kDType);
   x.set_requires_grad(true);
   EXPECT_EQ(values(autograd::grad(sum(std(x, 1)), {x})[0]), (std::vector<double>{0, 0, 0}));

@@ -15,10 +15,16 @@ void store_float(float* out, Lanes x) { *out = x; }
 Lanes broadcast(float x) { return x; }
 /// a * b + c
 Lanes multiply_add(Lanes a, Lanes b, Lanes c) { return a * b + c; }
+float sum_of_lanes(Lanes x) { return x; }
 Lanes load_half(const std::uint16_t* in) { return half_bits_to_float(*in); }
 void store_half(std::uint16_t* out, Lanes x) { *out = float_to_half_bits(x); }
 Lanes load_bfloat16(const std::uint16_t* in) { return bfloat16_bits_to_float(*in); }
 void store_bfloat16(std::uint16_t* out, Lanes x) { *out = float_to_bfloat16_bits(x); }
+// Without instructions that store past the caches.
+void stream_float(float* out, Lanes x) { store_float(out, x); }
+void stream_half(std::uint16_t* out, Lanes x) { store_half(out, x); }
+void stream_bfloat16(std::uint16_t* out, Lanes x) { store_bfloat16(out, x); }
+void drain_streams() {}
 
 /// A 64-bit number.
 using Words = std::uint64_t;

@@ -19,54 +19,58 @@ void batch_norm_statistics(Input x, std::int64_t rows, std::int64_t channels, fl
   const TiledParameter pivots(pivot, tiling);
   TiledSum first(sum, tiling);
   TiledSum second(sum_of_squares, tiling);
-  TileGroupReader x_tiles(x, tiling);
-  for_each_tile_group(tiling, [&](auto count, std::int64_t begin, std::int64_t column, std::int64_t n) {
-    const auto xs = x_tiles.template read<count>(begin, n);
-    const float* p = pivots.data() + column;
-    float* first_sum = first.data() + column;
-    float* second_sum = second.data() + column;
-    LOCKSTEP_VECTORIZE for (std::int64_t i = 0; i < n; ++i) {
-      float distance = 0;
-      float square = 0;
-      for (const float* tile : xs) {
-        const float d = tile[i] - p[i];
-        distance += d;
-        square += d * d;
-      }
-      first_sum[i] += distance;
-      second_sum[i] += square;
-    }
+  visit_format(x.dtype, [&]<class X>(X) {
+    const auto* const from = elements<X>(x);
+    for_each_tile_group(tiling, [&](auto count, std::int64_t begin, std::int64_t column, std::int64_t n) {
+      const auto* const tiles = from + begin;
+      const std::int64_t width = tiling.width;
+      const float* const p = pivots.data() + column;
+      float* const first_sum = first.data() + column;
+      float* const second_sum = second.data() + column;
+      for_each_lanes(
+          0, n, [=](std::int64_t i, std::int64_t k) __attribute__((always_inline)) {
+            const Lanes about = load_lanes<FloatLanes>(p + i, k);
+            Lanes distance{};
+            Lanes square{};
+            for (std::int64_t t = 0; t < count; ++t) {
+              const Lanes d = load_lanes<X>(tiles + t * width + i, k) - about;
+              distance += d;
+              square += d * d;
+            }
+            add_lanes(first_sum + i, distance, k);
+            add_lanes(second_sum + i, square, k);
+          });
+    });
   });
   first.fold();
   second.fold();
 }
 
-template <class Finish, class... Readers>
+template <class Finish, class... Residual>
 void batch_norm_apply_as(Finish finish, Input x, const BatchNormParameters& parameters, Output y, std::int64_t rows,
-                         std::int64_t channels, Readers&&... residual) {
+                         std::int64_t channels, Residual... residual) {
   const Tiling tiling(rows, channels);
   const TiledParameter means(parameters.mean, tiling);
   const TiledParameter scales(parameters.scale, tiling);
   const TiledParameter shifts(parameters.shift, tiling);
-  Reader x_block(x);
-  Writer y_block(y);
-  for_each_tile(tiling, [&](std::int64_t begin, std::int64_t column, std::int64_t n) {
-    transform_block(
-        n, y_block(begin, n),
-        [finish](float v, float mean, float scale, float shift, auto... added) {
-          return finish((batch_norm(v, mean, scale, shift) + ... + added));
-        },
-        x_block(begin, n), means.data() + column, scales.data() + column, shifts.data() + column,
-        residual(begin, n)...);
-    y_block.commit();
+  visit_formats(x.dtype, y.dtype, [&]<class X, class Y>() {
+    for_each_tile(tiling, [&](std::int64_t begin, std::int64_t column, std::int64_t n) {
+      transform_tiles<Y>(
+          n, elements<Y>(y) + begin, y.past_caches,
+          [finish](float v, float mean, float scale, float shift, auto... added) {
+            return finish((batch_norm(v, mean, scale, shift) + ... + added));
+          },
+          source<X>(x, begin), means.at(column), scales.at(column), shifts.at(column), source<X>(residual, begin)...);
+    });
   });
+  if (y.past_caches) drain_streams();
 }
 
 void batch_norm_apply(Input x, const BatchNormParameters& parameters, Input residual, bool with_relu, Output y,
                       std::int64_t rows, std::int64_t channels) {
   const auto apply = [&](auto finish) {
     if (residual.data != nullptr) {
-      batch_norm_apply_as(finish, x, parameters, y, rows, channels, Reader(residual));
+      batch_norm_apply_as(finish, x, parameters, y, rows, channels, residual);
     } else {
       batch_norm_apply_as(finish, x, parameters, y, rows, channels);
     }
@@ -84,31 +88,34 @@ void batch_norm_backward_reduce(Input x, const float* mean, Input dy, Input y, s
   const TiledParameter means(mean, tiling);
   TiledSum first(sum_dy, tiling);
   TiledSum second(sum_dy_xmu, tiling);
-  TileGroupReader x_tiles(x, tiling);
-  TileGroupReader dy_tiles(dy, tiling);
-  TileGroupReader y_tiles(y, tiling);
-  for_each_tile_group(tiling, [&](auto count, std::int64_t begin, std::int64_t column, std::int64_t n) {
-    const auto xs = x_tiles.template read<count>(begin, n);
-    const auto dys = dy_tiles.template read<count>(begin, n);
-    const float* m = means.data() + column;
-    float* first_sum = first.data() + column;
-    float* second_sum = second.data() + column;
-    const auto add_group = [&](auto masked_dy) {
-      LOCKSTEP_VECTORIZE for (std::int64_t i = 0; i < n; ++i) {
-        float sum = 0;
-        float product = 0;
-        for (std::size_t t = 0; t < count; ++t) {
-          const float d = masked_dy(t, i);
-          sum += d;
-          product += d * (xs[t][i] - m[i]);
-        }
-        first_sum[i] += sum;
-        second_sum[i] += product;
-      }
+  visit_formats(x.dtype, dy.dtype, [&]<class X, class D>() {
+    const auto add_tiles = [&](auto is_masked) {
+      for_each_tile_group(tiling, [&](auto count, std::int64_t begin, std::int64_t column, std::int64_t n) {
+        const auto* const xs = elements<X>(x) + begin;
+        const auto* const dys = elements<D>(dy) + begin;
+        const auto* const ys = is_masked ? elements<X>(y) + begin : nullptr;
+        const std::int64_t width = tiling.width;
+        const float* const m = means.data() + column;
+        float* const first_sum = first.data() + column;
+        float* const second_sum = second.data() + column;
+        for_each_lanes(
+            0, n, [=](std::int64_t i, std::int64_t k) __attribute__((always_inline)) {
+              const Lanes center = load_lanes<FloatLanes>(m + i, k);
+              Lanes sum{};
+              Lanes product{};
+              for (std::int64_t t = 0; t < count; ++t) {
+                const std::int64_t at = t * width + i;
+                Lanes d = load_lanes<D>(dys + at, k);
+                if constexpr (is_masked) d = load_lanes<X>(ys + at, k) > 0.0f ? d : Lanes{};
+                sum += d;
+                product += d * (load_lanes<X>(xs + at, k) - center);
+              }
+              add_lanes(first_sum + i, sum, k);
+              add_lanes(second_sum + i, product, k);
+            });
+      });
     };
-    if (y.data == nullptr) return add_group([&](std::size_t t, std::int64_t i) { return dys[t][i]; });
-    const auto ys = y_tiles.template read<count>(begin, n);
-    add_group([&](std::size_t t, std::int64_t i) { return Relu::backward(ys[t][i], dys[t][i]); });
+    y.data != nullptr ? add_tiles(std::true_type()) : add_tiles(std::false_type());
   });
   first.fold();
   second.fold();

@@ -67,44 +67,68 @@ void transform_block(std::int64_t n, Out* out, F f, const In*... in) {
   LOCKSTEP_VECTORIZE for (std::int64_t i = 0; i < n; ++i) out[i] = f(in[i]...);
 }
 
-constexpr std::int64_t kReducedTile = 32;  ///< of 16-bit elements, some vectors
+/// Elements of a format that a loop reads.
+template <class F>
+struct Source {
+  using Format = F;
+  const typename F::Element* data;
+
+  Source from(std::int64_t element) const { return {data + element}; }
+};
+
+template <class F>
+Source<F> source(Input in, std::int64_t element) {
+  return {elements<F>(in) + element};
+}
+
+constexpr std::int64_t kRegisterTile = 32;  ///< elements, some vectors
 
 /// A tile whose elements are widened, computed on and rounded in registers: the compiler makes whole vectors of each of
 /// these arrays and never stores them.
-template <class Format, class F, class... In>
-[[gnu::always_inline]] inline void transform_tile(std::uint16_t* out, F f, const In*... in) {
-  alignas(64) float wide[sizeof...(In)][kReducedTile];
-  alignas(64) float result[kReducedTile];
+template <class Out, bool kPastCaches, class F, class... In>
+[[gnu::always_inline]] inline void transform_tile(typename Out::Element* out, F f, Source<In>... in) {
+  alignas(64) float wide[sizeof...(In)][kRegisterTile];
+  alignas(64) float result[kRegisterTile];
   std::size_t operand = 0;
-  const auto widen_tile = [&](const std::uint16_t* from) __attribute__((always_inline)) {
-    for (std::int64_t i = 0; i < kReducedTile; i += kLanes) store_float(wide[operand] + i, Format::load(from + i));
+  const auto widen_tile = [&]<class Format>(Source<Format> from) __attribute__((always_inline)) {
+    for (std::int64_t i = 0; i < kRegisterTile; i += kLanes) {
+      store_float(wide[operand] + i, Format::load(from.data + i));
+    }
     ++operand;
   };
   (widen_tile(in), ...);
   [&]<std::size_t... k>(std::index_sequence<k...>) __attribute__((always_inline)) {
-    LOCKSTEP_VECTORIZE for (std::int64_t i = 0; i < kReducedTile; ++i) result[i] = f(wide[k][i]...);
+    LOCKSTEP_VECTORIZE for (std::int64_t i = 0; i < kRegisterTile; ++i) result[i] = f(wide[k][i]...);
   }
   (std::index_sequence_for<In...>{});
-  for (std::int64_t i = 0; i < kReducedTile; i += kLanes) Format::store(out + i, load_float(result + i));
+  for (std::int64_t i = 0; i < kRegisterTile; i += kLanes) {
+    const Lanes x = load_float(result + i);
+    kPastCaches ? Out::stream(out + i, x) : Out::store(out + i, x);
+  }
 }
 
-/// n < kReducedTile elements.
-template <class Format, class F, class... In>
-void transform_end(std::int64_t n, std::uint16_t* out, F f, const In*... in) {
-  std::uint16_t padded[sizeof...(In)][kReducedTile] = {};
-  std::uint16_t result[kReducedTile];
-  std::size_t operand = 0;
-  (std::copy_n(in, n, padded[operand++]), ...);
-  [&]<std::size_t... k>(std::index_sequence<k...>) { transform_tile<Format>(result, f, padded[k]...); }
+/// n < kRegisterTile elements.
+template <class Out, class F, class... In>
+void transform_end(std::int64_t n, typename Out::Element* out, F f, Source<In>... in) {
+  std::tuple<std::array<typename In::Element, kRegisterTile>...> padded{};
+  typename Out::Element result[kRegisterTile];
+  [&]<std::size_t... k>(std::index_sequence<k...>) {
+    (std::copy_n(in.data, n, std::get<k>(padded).data()), ...);
+    transform_tile<Out, false>(result, f, Source<In>{std::get<k>(padded).data()}...);
+  }
   (std::index_sequence_for<In...>{});
   std::copy_n(result, n, out);
 }
 
-template <class Format, class F, class... In>
-void transform_tiles(std::int64_t n, std::uint16_t* out, F f, const In*... in) {
+/// out[i] = f(in[i]...). Past the caches where `past_caches` and the address allows it.
+template <class Out, class F, class... In>
+void transform_tiles(std::int64_t n, typename Out::Element* out, bool past_caches, F f, Source<In>... in) {
   std::int64_t i = 0;
-  for (; i + kReducedTile <= n; i += kReducedTile) transform_tile<Format>(out + i, f, (in + i)...);
-  if (i < n) transform_end<Format>(n - i, out + i, f, (in + i)...);
+  if (past_caches && reinterpret_cast<std::uintptr_t>(out) % 64 == 0) {
+    for (; i + kRegisterTile <= n; i += kRegisterTile) transform_tile<Out, true>(out + i, f, in.from(i)...);
+  }
+  for (; i + kRegisterTile <= n; i += kRegisterTile) transform_tile<Out, false>(out + i, f, in.from(i)...);
+  if (i < n) transform_end<Out>(n - i, out + i, f, in.from(i)...);
 }
 
 /// out[i] = f(in[i]...) where all are of one 16-bit floating dtype. Returns whether they are.
@@ -112,7 +136,8 @@ template <class F, class... Inputs>
 bool transform_reduced(std::int64_t n, Output out, F f, const Inputs&... in) {
   if (!is_reduced(out.dtype) || ((in.dtype != out.dtype) || ...)) return false;
   const auto transform_as = [&]<class Format>(Format) {
-    transform_tiles<Format>(n, static_cast<std::uint16_t*>(out.data), f, static_cast<const std::uint16_t*>(in.data)...);
+    transform_tiles<Format>(n, static_cast<std::uint16_t*>(out.data), false, f,
+                            Source<Format>{static_cast<const std::uint16_t*>(in.data)}...);
   };
   if (out.dtype == DType::kFloat16) {
     transform_as(HalfLanes{});

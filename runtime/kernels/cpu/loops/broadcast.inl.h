@@ -162,9 +162,11 @@ void transform_broadcast(std::int64_t begin, std::int64_t total, Output out, F f
   transform_with(BroadcastReader(operands, begin)...);
 }
 
+/// Whether the operand's elements lie as those of the output do.
+bool is_whole(const Operand& operand) { return operand.walk->is_whole(operand.number); }
+
 /// transform_broadcast() where one operand repeats an element over the last dimension, f(x, repeated): whole runs of
-/// that are read and written a block at a time, what is left of a run at either end of the elements as
-/// transform_broadcast() would.
+/// that one after the other, what is left of a run at either end of the elements as transform_broadcast() would.
 template <class F>
 void transform_runs(std::int64_t begin, std::int64_t total, Output out, F f, const Operand& x,
                     const Operand& repeated) {
@@ -173,20 +175,33 @@ void transform_runs(std::int64_t begin, std::int64_t total, Output out, F f, con
   const std::int64_t lead = std::min((run - begin % run) % run, total);
   const std::int64_t runs = (total - lead) / run;
   transform_broadcast(begin, lead, out, f, x, repeated);
+  const bool in_registers = x.in.dtype == out.dtype && is_whole(x);
   BroadcastReader x_reader(x, begin + lead), repeated_reader(repeated, begin + lead);
   Writer writer(out);
-  const std::int64_t at_once = std::max<std::int64_t>(kBlock / run, 1);
+  // Otherwise a block has several whole runs, or a run several blocks.
+  const std::int64_t at_once = in_registers ? kBlock : std::max<std::int64_t>(kBlock / run, 1);
   for (std::int64_t first = 0; first < runs; first += at_once) {
     const std::int64_t count = std::min(at_once, runs - first);
-    const float* elements = repeated_reader.elements_of_runs(count);
+    const std::int64_t done = lead + first * run;
+    const float* const values = repeated_reader.elements_of_runs(count);
+    const auto with = [f](float value) { return [f, value](float v) { return f(v, value); }; };
+    if (in_registers) {
+      visit_format(out.dtype, [&]<class Format>(Format) {
+        const auto* from = elements<Format>(x.in) + begin + done;
+        auto* to = elements<Format>(out) + done;
+        for (std::int64_t r = 0; r < count; ++r) {
+          transform_tiles<Format>(run, to + r * run, false, with(values[r]), Source<Format>{from + r * run});
+        }
+      });
+      continue;
+    }
     for_each_block(count * run, [&](std::int64_t at, std::int64_t n) {
-      float* to = writer(lead + first * run + at, n);
+      float* to = writer(done + at, n);
       const float* from = x_reader(n);
-      // A block has several whole runs, or a run several blocks.
       const std::int64_t extent = std::min(run, n);
-      for (std::int64_t done = 0; done < n; done += extent) {
-        transform_block(
-            extent, to + done, [f, value = elements[done / extent]](float v) { return f(v, value); }, from + done);
+      const float* value = values;
+      for (std::int64_t i = 0; i < n; i += extent) {
+        transform_tiles<FloatLanes>(extent, to + i, false, with(*value++), Source<FloatLanes>{from + i});
       }
       writer.commit();
     });
@@ -194,9 +209,6 @@ void transform_runs(std::int64_t begin, std::int64_t total, Output out, F f, con
   const std::int64_t done = lead + runs * run;
   transform_broadcast(begin + done, total - done, out.from(done), f, x, repeated);
 }
-
-/// Whether the operand's elements lie as those of the output do.
-bool is_whole(const Operand& operand) { return operand.walk->is_whole(operand.number); }
 
 /// Whether the operand repeats an element over a last dimension long enough for transform_runs().
 bool repeats(const Operand& operand) {

@@ -42,6 +42,7 @@ class TiledParameter {
   TiledParameter& operator=(const TiledParameter&) = delete;
 
   const float* data() const { return data_; }
+  Source<FloatLanes> at(std::int64_t column) const { return {data_ + column}; }
 
  private:
   const float* data_;

@@ -24,28 +24,17 @@ void visit_term(Term term, F f) {
   }
 }
 
-/// Calls f(Format) for the format of a floating dtype.
-template <class F>
-void visit_format(DType dtype, F f) {
-  if (dtype == DType::kFloat16) return f(HalfLanes{});
-  if (dtype == DType::kBFloat16) return f(BFloat16Lanes{});
-  f(FloatLanes{});
-}
-
-template <class Format>
-const typename Format::Element* elements(Input x) {
-  return static_cast<const typename Format::Element*>(x.data);
-}
-
 /// Calls f(vectors, column, live) for groups of columns that stay in registers: `vectors` vectors, each with `live`
-/// columns. The last group may repeat columns of the one before it.
+/// columns. Of several vectors the compiler knows that they are whole, or it would keep them in memory. The last group
+/// may repeat columns of the one before it.
 template <class F>
 void for_each_column_group(std::int64_t width, F f) {
   // As many as hide the latency of an addition.
   constexpr int kMany = 8;
+  constexpr std::integral_constant<std::int64_t, kLanes> kWhole;
   std::int64_t column = 0;
   for (; column + kMany * kLanes <= width; column += kMany * kLanes) {
-    f(std::integral_constant<int, kMany>{}, column, kLanes);
+    f(std::integral_constant<int, kMany>{}, column, kWhole);
   }
   for (; column + kLanes <= width; column += kLanes) f(std::integral_constant<int, 1>{}, column, kLanes);
   if (column == width) return;
@@ -65,7 +54,7 @@ template <int kinds, class Add>
 void add_columns(Input x, std::int64_t rows, std::int64_t stride, std::int64_t width, double* const (&totals)[kinds],
                  Add add) {
   visit_format(x.dtype, [&]<class Format>(Format) {
-    for_each_column_group(width, [&](auto vectors, std::int64_t column, std::int64_t live) {
+    for_each_column_group(width, [&](auto vectors, std::int64_t column, auto live) {
       constexpr int kVectors = decltype(vectors)::value;
       const auto* row = elements<Format>(x) + column;
       for (std::int64_t first = 0; first < rows; first += kFloatRows) {
@@ -80,8 +69,9 @@ void add_columns(Input x, std::int64_t rows, std::int64_t stride, std::int64_t w
             alignas(64) float part[kLanes];
             store_float(part, sums[v][kind]);
             double* total = totals[kind] + column + v * kLanes;
-            if (first == 0) std::fill_n(total, live, 0.0);
-            LOCKSTEP_VECTORIZE for (std::int64_t i = 0; i < live; ++i) total[i] += static_cast<double>(part[i]);
+            const std::int64_t columns = live;
+            if (first == 0) std::fill_n(total, columns, 0.0);
+            LOCKSTEP_VECTORIZE for (std::int64_t i = 0; i < columns; ++i) total[i] += static_cast<double>(part[i]);
           }
         }
       }
@@ -256,7 +246,7 @@ using LaneIntegers = std::conditional_t<kLanes == 1, std::int32_t, LaneFlags>;
 template <Extreme which, bool indexed>
 class LaneExtremes {
  public:
-  [[gnu::always_inline]] explicit LaneExtremes(Lanes first) : best_(first), is_nan_(first != first) {}
+  [[gnu::always_inline]] explicit LaneExtremes(Lanes first) : best_(first), nan_(first) {}
 
   [[gnu::always_inline]] void take(Lanes x, std::int32_t at) {
     const LaneFlags beats = which == Extreme::kLargest ? x > best_ : x < best_;
@@ -266,23 +256,24 @@ class LaneExtremes {
       place_ = better ? LaneIntegers{} + at : place_;
     } else {
       best_ = beats ? x : best_;
-      is_nan_ |= x != x;
+      nan_ = x != x ? x : nan_;
     }
   }
   /// Not indexed.
   [[gnu::always_inline]] void take(const LaneExtremes& other) {
     take(other.best_, 0);
-    is_nan_ |= other.is_nan_;
+    nan_ = other.nan_ != other.nan_ ? other.nan_ : nan_;
   }
 
   [[gnu::always_inline]] void store_values(float* to) const {
-    store_float(to, indexed ? best_ : is_nan_ ? broadcast(std::numeric_limits<float>::quiet_NaN()) : best_);
+    const Lanes quiet = broadcast(std::numeric_limits<float>::quiet_NaN());
+    store_float(to, indexed ? best_ : nan_ != nan_ ? quiet : best_);
   }
   [[gnu::always_inline]] void store_places(std::int32_t* to) const { std::memcpy(to, &place_, sizeof(place_)); }
 
  private:
   Lanes best_;
-  LaneFlags is_nan_;  ///< a NaN was taken; of no use where indexed
+  Lanes nan_;  ///< a NaN if one was taken; of no use where indexed
   LaneIntegers place_ = {};
 };
 
@@ -290,7 +281,7 @@ template <Extreme which, bool indexed>
 void extreme_columns_of(Input x, std::int64_t rows, std::int64_t stride, std::int64_t width, float* values,
                         std::int64_t* indices) {
   visit_format(x.dtype, [&]<class Format>(Format) {
-    for_each_column_group(width, [&](auto vectors, std::int64_t column, std::int64_t live) {
+    for_each_column_group(width, [&](auto vectors, std::int64_t column, auto live) {
       constexpr int kVectors = decltype(vectors)::value;
       const auto* row = elements<Format>(x) + column;
       const auto load = [&](int v) { return load_live<Format>(row + v * kLanes, live); };
@@ -306,12 +297,12 @@ void extreme_columns_of(Input x, std::int64_t rows, std::int64_t stride, std::in
           } else {
             float found[kLanes];
             best[i].store_values(found);
-            std::copy_n(found, live, values + column);
+            std::copy_n(found, std::int64_t{live}, values + column);
           }
           if constexpr (indexed) {
             std::int32_t places[kLanes];
             best[i].store_places(places);
-            std::copy_n(places, live, indices + column + i * kLanes);
+            std::copy_n(places, std::int64_t{live}, indices + column + i * kLanes);
           }
         }
       }

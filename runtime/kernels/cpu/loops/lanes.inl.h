@@ -12,19 +12,40 @@ struct FloatLanes {
   using Element = float;
   static Lanes load(const float* in) { return load_float(in); }
   static void store(float* out, Lanes x) { store_float(out, x); }
+  static void stream(float* out, Lanes x) { stream_float(out, x); }
 };
 
 struct HalfLanes {
   using Element = std::uint16_t;
   static Lanes load(const std::uint16_t* in) { return load_half(in); }
   static void store(std::uint16_t* out, Lanes x) { store_half(out, x); }
+  static void stream(std::uint16_t* out, Lanes x) { stream_half(out, x); }
 };
 
 struct BFloat16Lanes {
   using Element = std::uint16_t;
   static Lanes load(const std::uint16_t* in) { return load_bfloat16(in); }
   static void store(std::uint16_t* out, Lanes x) { store_bfloat16(out, x); }
+  static void stream(std::uint16_t* out, Lanes x) { stream_bfloat16(out, x); }
 };
+
+/// Calls f(Format) for the format of a floating dtype.
+template <class F>
+void visit_format(DType dtype, F f) {
+  if (dtype == DType::kFloat16) return f(HalfLanes{});
+  if (dtype == DType::kBFloat16) return f(BFloat16Lanes{});
+  f(FloatLanes{});
+}
+
+template <class Format>
+const typename Format::Element* elements(Input x) {
+  return static_cast<const typename Format::Element*>(x.data);
+}
+
+template <class Format>
+typename Format::Element* elements(Output x) {
+  return static_cast<typename Format::Element*>(x.data);
+}
 
 /// n < kLanes elements; the others are zero.
 template <class Format>
@@ -39,6 +60,43 @@ void store_some(typename Format::Element* out, Lanes x, std::int64_t n) {
   typename Format::Element padded[kLanes];
   Format::store(padded, x);
   std::copy_n(padded, n, out);
+}
+
+/// n <= kLanes elements; the others are zero.
+template <class Format>
+Lanes load_lanes(const typename Format::Element* in, std::int64_t n) {
+  return n == kLanes ? Format::load(in) : load_some<Format>(in, n);
+}
+
+template <class Format>
+void store_lanes(typename Format::Element* out, Lanes x, std::int64_t n) {
+  n == kLanes ? Format::store(out, x) : store_some<Format>(out, x, n);
+}
+
+/// Adds n <= kLanes numbers.
+void add_lanes(float* sums, Lanes x, std::int64_t n) {
+  store_lanes<FloatLanes>(sums, load_lanes<FloatLanes>(sums, n) + x, n);
+}
+
+/// Calls f(i, n) for the vectors of [begin, end): n elements from i on.
+template <class F>
+void for_each_lanes(std::int64_t begin, std::int64_t end, F f) {
+  std::int64_t i = begin;
+  for (; i + kLanes <= end; i += kLanes) f(i, kLanes);
+  if (i < end) f(i, end - i);
+}
+
+/// Calls f.template operator()<In, Result>() with the formats of a loop's input and of its result, which has the same
+/// dtype or is float32.
+template <class F>
+void visit_formats(DType in, DType result, F f) {
+  if (in == DType::kFloat32) return f.template operator()<FloatLanes, FloatLanes>();
+  const bool wide = result == DType::kFloat32;
+  if (in == DType::kFloat16) {
+    return wide ? f.template operator()<HalfLanes, FloatLanes>() : f.template operator()<HalfLanes, HalfLanes>();
+  }
+  return wide ? f.template operator()<BFloat16Lanes, FloatLanes>()
+              : f.template operator()<BFloat16Lanes, BFloat16Lanes>();
 }
 
 template <class From, class To>

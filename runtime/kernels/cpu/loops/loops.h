@@ -23,14 +23,19 @@ struct Input {
   }
 };
 
+/// A result as large as this, and what it is made of, is more than a third-level cache keeps until its reader comes.
+/// A loop that stores it past the caches saves reading its lines first, and leaves the inputs where they are.
+inline constexpr std::size_t kBytesPastCaches = std::size_t{8} << 20;
+
 /// Elements that a loop writes, also bool where the function is a comparison. They may be those of an input, element
 /// for element.
 struct Output {
   void* data;
   DType dtype;
+  bool past_caches = false;  ///< for loops that store in either way; the results are the same
 
   Output from(std::int64_t element) const {
-    return {static_cast<std::byte*>(data) + static_cast<std::size_t>(element) * size_of(dtype), dtype};
+    return {static_cast<std::byte*>(data) + static_cast<std::size_t>(element) * size_of(dtype), dtype, past_caches};
   }
 };
 
@@ -39,7 +44,9 @@ inline Input input(const Tensor& tensor) {
   return tensor.defined() ? Input{tensor.data(), tensor.dtype()} : Input{nullptr, DType::kFloat32};
 }
 inline Output output(const Tensor& tensor) {
-  return tensor.defined() ? Output{tensor.data(), tensor.dtype()} : Output{nullptr, DType::kFloat32};
+  if (!tensor.defined()) return {nullptr, DType::kFloat32};
+  const std::size_t bytes = static_cast<std::size_t>(tensor.numel()) * size_of(tensor.dtype());
+  return {tensor.data(), tensor.dtype(), bytes >= kBytesPastCaches};
 }
 
 /// An operand that may be broadcast.
@@ -160,7 +167,6 @@ struct Loops {
   void (*sum_rows)(Input x, std::int64_t rows, std::int64_t channels, float* sums);
   double (*sum_of_squares)(Input x, std::int64_t n);
   bool (*all_finite)(Input x, std::int64_t n);
-  double (*squared_distance)(Input x, Input target, std::int64_t n);
 
   // Softmax and cross-entropy.
   void (*softmax)(Input x, bool log, Output y, std::int64_t rows, std::int64_t channels);
@@ -179,8 +185,11 @@ struct Loops {
                                    std::int64_t channels);
   void (*weighted_cross_entropy_backward)(Input logits, const WeightedTargets& targets, const float* log_sum_exp,
                                           float factor, Output dlogits, std::int64_t rows, std::int64_t channels);
-  /// dx = factor * (x - target)
-  void (*mse_backward)(Input x, Input target, float factor, Output dx, std::int64_t n);
+  /// Returns the sum of one chunk.
+  double (*pair_loss)(const PairLossFunction& function, Input x, Input target, std::int64_t n);
+  /// gradient = factor * the derivative by the side
+  void (*pair_loss_backward)(const PairLossFunction& function, Input x, Input target, PairSide side, float factor,
+                             Output gradient, std::int64_t n);
 
   // Attention. `scratch` holds AttentionHead::scratch() floats, aligned to a cache line.
   /// Queries [first, first + n) of a head, n <= kQueries: their rows of `out`, and of norms.
@@ -211,6 +220,12 @@ struct Loops {
                               std::int64_t channels);
   void (*group_norm_backward_apply)(Input x, const GroupNormSlopes& slopes, Input dy, Output dx, std::int64_t rows,
                                     std::int64_t channels);
+
+  // Embedding.
+  /// sums [n] = the lines of x [.., n] at the first `count` >= 1 of `all` places, added up in their order. The others
+  /// are those that are read next.
+  void (*sum_picked)(Input x, const std::int64_t* places, std::int64_t count, std::int64_t all, std::int64_t n,
+                     float* sums);
 
   // Upsampling.
   /// sum [n] = the sum of `count` rows times their weights.
@@ -251,6 +266,10 @@ struct Loops {
   /// out [lines, bytes]: those of `in` [.., bytes] at the indices.
   void (*pick_lines)(const void* in, const std::int64_t* indices, std::int64_t bytes, std::int64_t lines, void* out);
   void (*pick_pixels)(const void* in, const std::int32_t* indices, std::int64_t bytes, std::int64_t lines, void* out);
+  /// out [lines, n]: elements of `in` [lines, extent] at indices [lines, n], which name places in their own line. Of so
+  /// many bytes. Returns whether all indices are in [0, extent); reads nothing at another one.
+  bool (*pick_elements)(const void* in, std::int64_t extent, const std::int64_t* indices, std::int64_t n,
+                        std::int64_t lines, void* out, std::size_t bytes);
   /// out [columns, rows] = in [rows, columns] transposed, of elements of so many bytes. Strides in elements, from row
   /// to row.
   void (*transpose)(const void* in, std::int64_t in_stride, void* out, std::int64_t out_stride, std::int64_t rows,

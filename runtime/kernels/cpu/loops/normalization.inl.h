@@ -9,34 +9,6 @@ namespace {
 // Rows are passed over several times while they are in the cache, in whole vectors: 16-bit elements are widened anew
 // each time, which is less work than keeping them as float32.
 
-/// n <= kLanes elements; the others are zero.
-template <class Format>
-Lanes load_lanes(const typename Format::Element* in, std::int64_t n) {
-  return n == kLanes ? Format::load(in) : load_some<Format>(in, n);
-}
-
-template <class Format>
-void store_lanes(typename Format::Element* out, Lanes x, std::int64_t n) {
-  n == kLanes ? Format::store(out, x) : store_some<Format>(out, x, n);
-}
-
-float sum_of_lanes(Lanes x) {
-  float lanes[kLanes];
-  store_float(lanes, x);
-  for (std::int64_t width = kLanes / 2; width > 0; width /= 2) {
-    for (std::int64_t i = 0; i < width; ++i) lanes[i] += lanes[i + width];
-  }
-  return lanes[0];
-}
-
-/// Calls f(i, n) for the vectors of [begin, end): n elements from i on.
-template <class F>
-void for_each_lanes(std::int64_t begin, std::int64_t end, F f) {
-  std::int64_t i = begin;
-  for (; i + kLanes <= end; i += kLanes) f(i, kLanes);
-  if (i < end) f(i, end - i);
-}
-
 /// Terms of a row that are added up in float32; longer sums are sums of such.
 constexpr std::int64_t kSummed = 4096;
 
@@ -75,56 +47,60 @@ void prefetch(const Element* row, std::int64_t begin, std::int64_t n) {
   for (std::int64_t i = begin; i < begin + n; i += kLine) __builtin_prefetch(row + i);
 }
 
-/// Calls f.template operator()<In, Result>() with the formats of a loop's input and of its result, which has the same
-/// dtype or is float32.
-template <class F>
-void visit_formats(DType in, DType result, F f) {
-  if (in == DType::kFloat32) return f.template operator()<FloatLanes, FloatLanes>();
-  const bool wide = result == DType::kFloat32;
-  if (in == DType::kFloat16) {
-    return wide ? f.template operator()<HalfLanes, FloatLanes>() : f.template operator()<HalfLanes, HalfLanes>();
-  }
-  return wide ? f.template operator()<BFloat16Lanes, FloatLanes>()
-              : f.template operator()<BFloat16Lanes, BFloat16Lanes>();
+/// Calls f(count, row) for groups of `Rows` rows, and for each of those left; count is a constant.
+template <int Rows, class F>
+void for_each_rows(std::int64_t rows, F f) {
+  std::int64_t row = 0;
+  for (; row + Rows <= rows; row += Rows) f(std::integral_constant<int, Rows>(), row);
+  for (; row < rows; ++row) f(std::integral_constant<int, 1>(), row);
 }
 
-// Two passes for the statistics: no distance between the mean and 0 costs digits of the variance.
-template <class X, class Y>
-void layer_norm_as(const typename X::Element* x, const LayerNormParameters& parameters, double epsilon,
-                   typename Y::Element* y, float* mean, float* inv_std, std::int64_t rows, std::int64_t channels) {
+/// `Rows` rows at once: the root of one row's statistics need not be there before the next row is added up. Two passes
+/// for the statistics: no distance between the mean and 0 costs digits of the variance.
+template <int Rows, class X, class Y>
+void layer_norm_of(const typename X::Element* x, const LayerNormParameters& parameters, double epsilon,
+                   typename Y::Element* y, float* mean, float* inv_std, std::int64_t channels, bool more) {
   const double count = static_cast<double>(channels);
-  for (std::int64_t row = 0; row < rows; ++row, x += channels, y += channels) {
-    float center = 0;
-    if (mean != nullptr) {
-      center = static_cast<float>(
-          row_sum(channels, [x](std::int64_t i, std::int64_t n) { return load_lanes<X>(x + i, n); }) / count);
-      mean[row] = center;
-    }
-    const double squares = row_sum(channels, [x, center](std::int64_t i, std::int64_t n) {
-      Lanes distance = load_lanes<X>(x + i, n) - center;
+  float center[Rows] = {};
+  float scale[Rows];
+  for (int r = 0; mean != nullptr && r < Rows; ++r) {
+    const auto* const row = x + r * channels;
+    const double sum = row_sum(channels, [row](std::int64_t i, std::int64_t n) { return load_lanes<X>(row + i, n); });
+    mean[r] = center[r] = static_cast<float>(sum / count);
+  }
+  for (int r = 0; r < Rows; ++r) {
+    const auto* const row = x + r * channels;
+    const double squares = row_sum(channels, [row, from = center[r]](std::int64_t i, std::int64_t n) {
+      Lanes distance = load_lanes<X>(row + i, n) - from;
       if (n < kLanes) distance *= first_lanes(n);
       return distance * distance;
     });
-    const float scale = static_cast<float>(1.0 / std::sqrt(squares / count + epsilon));
-    inv_std[row] = scale;
-    const bool more = row + 1 < rows;
-    for_each_block(channels, [&](std::int64_t block, std::int64_t width) {
-      if (more) prefetch(x + channels, block, width);
-      for_each_lanes(block, block + width, [&](std::int64_t i, std::int64_t n) {
-        const Lanes normal = (load_lanes<X>(x + i, n) - center) * scale;
-        const Lanes weight = load_lanes<FloatLanes>(parameters.weight + i, n);
-        const Lanes bias = load_lanes<FloatLanes>(parameters.bias + i, n);
-        store_lanes<Y>(y + i, normal * weight + bias, n);
-      });
-    });
+    inv_std[r] = scale[r] = static_cast<float>(1.0 / std::sqrt(squares / count + epsilon));
   }
+  for_each_block(channels, [&](std::int64_t block, std::int64_t width) {
+    for (int r = 0; more && r < Rows; ++r) prefetch(x + (Rows + r) * channels, block, width);
+    for_each_lanes(block, block + width, [&](std::int64_t i, std::int64_t n) {
+      const Lanes weight = load_lanes<FloatLanes>(parameters.weight + i, n);
+      const Lanes bias = load_lanes<FloatLanes>(parameters.bias + i, n);
+      for (int r = 0; r < Rows; ++r) {
+        const Lanes normal = (load_lanes<X>(x + r * channels + i, n) - center[r]) * scale[r];
+        store_lanes<Y>(y + r * channels + i, normal * weight + bias, n);
+      }
+    });
+  });
 }
 
 void layer_norm(Input x, const LayerNormParameters& parameters, double epsilon, Output y, float* mean, float* inv_std,
                 std::int64_t rows, std::int64_t channels) {
+  constexpr std::int64_t kShort = 1024;  // several such rows fit the first-level cache
   visit_formats(x.dtype, y.dtype, [&]<class X, class Y>() {
-    layer_norm_as<X, Y>(static_cast<const typename X::Element*>(x.data), parameters, epsilon,
-                        static_cast<typename Y::Element*>(y.data), mean, inv_std, rows, channels);
+    const auto pass = [&]<int count>(std::integral_constant<int, count>, std::int64_t row) {
+      const std::int64_t first = row * channels;
+      layer_norm_of<count, X, Y>(elements<X>(x) + first, parameters, epsilon, elements<Y>(y) + first,
+                                 mean != nullptr ? mean + row : nullptr, inv_std + row, channels,
+                                 row + 2 * count <= rows);
+    };
+    channels <= kShort ? for_each_rows<4>(rows, pass) : for_each_rows<1>(rows, pass);
   });
 }
 
@@ -189,17 +165,13 @@ void layer_norm_backward(Input x, const LayerNormParameters& parameters, const f
   visit_formats(x.dtype, dy.dtype, [&]<class X, class Y>() {
     const auto pass = [&]<int count>(std::integral_constant<int, count>, std::int64_t row) {
       const std::int64_t first = row * channels;
-      auto* const to = static_cast<typename X::Element*>(dx.data);
-      layer_norm_backward_of<count, X, Y>(static_cast<const typename X::Element*>(x.data) + first, parameters.weight,
+      auto* const to = elements<X>(dx);
+      layer_norm_backward_of<count, X, Y>(elements<X>(x) + first, parameters.weight,
                                           mean != nullptr ? mean + row : nullptr, inv_std + row,
-                                          static_cast<const typename Y::Element*>(dy.data) + first,
-                                          to != nullptr ? to + first : nullptr, dweight, dbias, channels,
-                                          row + 2 * count <= rows);
+                                          elements<Y>(dy) + first, to != nullptr ? to + first : nullptr, dweight, dbias,
+                                          channels, row + 2 * count <= rows);
     };
-    constexpr std::integral_constant<int, 4> kGroup;
-    std::int64_t row = 0;
-    for (; row + kGroup <= rows; row += kGroup) pass(kGroup, row);
-    for (; row < rows; ++row) pass(std::integral_constant<int, 1>(), row);
+    for_each_rows<4>(rows, pass);
   });
 }
 
@@ -210,19 +182,18 @@ void group_norm_backward_apply(Input x, const GroupNormSlopes& slopes, Input dy,
   const TiledParameter scales(slopes.scale, tiling);
   const TiledParameter slope_values(slopes.slope, tiling);
   const TiledParameter offsets(slopes.offset, tiling);
-  Reader x_block(x);
-  Reader dy_block(dy);
-  Writer dx_block(dx);
-  for_each_tile(tiling, [&](std::int64_t begin, std::int64_t column, std::int64_t n) {
-    transform_block(
-        n, dx_block(begin, n),
-        [](float v, float d, float mean, float scale, float slope, float offset) {
-          return scale * d - ((v - mean) * slope + offset);
-        },
-        x_block(begin, n), dy_block(begin, n), means.data() + column, scales.data() + column,
-        slope_values.data() + column, offsets.data() + column);
-    dx_block.commit();
+  visit_formats(x.dtype, dy.dtype, [&]<class X, class D>() {
+    for_each_tile(tiling, [&](std::int64_t begin, std::int64_t column, std::int64_t n) {
+      transform_tiles<X>(
+          n, elements<X>(dx) + begin, dx.past_caches,
+          [](float v, float d, float mean, float scale, float slope, float offset) {
+            return scale * d - ((v - mean) * slope + offset);
+          },
+          source<X>(x, begin), source<D>(dy, begin), means.at(column), scales.at(column), slope_values.at(column),
+          offsets.at(column));
+    });
   });
+  if (dx.past_caches) drain_streams();
 }
 
 }  // namespace

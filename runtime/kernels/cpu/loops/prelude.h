@@ -25,5 +25,7 @@
 #include "runtime/kernels/functors/extreme.h"
 #include "runtime/kernels/functors/layer_optimizer.h"
 #include "runtime/kernels/functors/optimizer.h"
+#include "runtime/kernels/functors/pair_loss.h"
 #include "runtime/kernels/functors/random.h"
 #include "runtime/kernels/functors/unary.h"
+#include "runtime/kernels/geometry/visit_element.h"

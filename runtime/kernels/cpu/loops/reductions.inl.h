@@ -65,20 +65,5 @@ bool all_finite(Input x, std::int64_t total) {
   return largest < kInfinity;
 }
 
-double squared_distance(Input x, Input target, std::int64_t total) {
-  Reader x_block(x);
-  Reader target_block(target);
-  double sum = 0;
-  for_each_block(total, [&](std::int64_t begin, std::int64_t n) {
-    const float* xs = x_block(begin, n);
-    const float* targets = target_block(begin, n);
-    sum += sum_block(n, [xs, targets](std::int64_t i) {
-      const double difference = static_cast<double>(xs[i] - targets[i]);
-      return difference * difference;
-    });
-  });
-  return sum;
-}
-
 }  // namespace
 }  // namespace lockstep::kernels::cpu::LOCKSTEP_ISA

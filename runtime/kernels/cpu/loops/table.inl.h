@@ -10,9 +10,11 @@
 #include "runtime/kernels/cpu/loops/copy.inl.h"
 #include "runtime/kernels/cpu/loops/dim_reductions.inl.h"
 #include "runtime/kernels/cpu/loops/elementwise.inl.h"
+#include "runtime/kernels/cpu/loops/embedding.inl.h"
 #include "runtime/kernels/cpu/loops/lanes.inl.h"
 #include "runtime/kernels/cpu/loops/layers.inl.h"
 #include "runtime/kernels/cpu/loops/normalization.inl.h"
+#include "runtime/kernels/cpu/loops/pair_loss.inl.h"
 #include "runtime/kernels/cpu/loops/random.inl.h"
 #include "runtime/kernels/cpu/loops/rank_reduce.inl.h"
 #include "runtime/kernels/cpu/loops/reductions.inl.h"
@@ -41,7 +43,6 @@ const Loops kLoops{
     .sum_rows = sum_rows,
     .sum_of_squares = sum_of_squares,
     .all_finite = all_finite,
-    .squared_distance = squared_distance,
     .softmax = softmax,
     .softmax_backward = softmax_backward,
     .softmax_columns = softmax_columns,
@@ -50,7 +51,8 @@ const Loops kLoops{
     .cross_entropy_backward = cross_entropy_backward,
     .weighted_cross_entropy = weighted_cross_entropy,
     .weighted_cross_entropy_backward = weighted_cross_entropy_backward,
-    .mse_backward = mse_backward,
+    .pair_loss = pair_loss,
+    .pair_loss_backward = pair_loss_backward,
     .attention = attention,
     .attention_backward = attention_backward,
     .batch_norm_statistics = batch_norm_statistics,
@@ -60,6 +62,7 @@ const Loops kLoops{
     .layer_norm = layer_norm,
     .layer_norm_backward = layer_norm_backward,
     .group_norm_backward_apply = group_norm_backward_apply,
+    .sum_picked = sum_picked,
     .weighted_sum = weighted_sum,
     .resample_pixels = resample_pixels,
     .rescale = rescale,
@@ -75,6 +78,7 @@ const Loops kLoops{
     .copy_lines = copy_lines,
     .pick_lines = pick_lines<std::int64_t>,
     .pick_pixels = pick_lines<std::int32_t>,
+    .pick_elements = pick_elements,
     .transpose = transpose,
     .sum_columns = sum_columns,
     .sum_lines = sum_lines,

@@ -100,13 +100,9 @@ void transpose_of(const T* in, std::int64_t in_stride, T* out, std::int64_t out_
 
 void transpose(const void* in, std::int64_t in_stride, void* out, std::int64_t out_stride, std::int64_t rows,
                std::int64_t columns, std::size_t bytes) {
-  const auto as = [&]<class T>(T) {
+  visit_element(bytes, [&]<class T>(T) {
     transpose_of(static_cast<const T*>(in), in_stride, static_cast<T*>(out), out_stride, rows, columns);
-  };
-  if (bytes == 1) return as(std::uint8_t{});
-  if (bytes == 2) return as(std::uint16_t{});
-  if (bytes == 4) return as(std::uint32_t{});
-  as(std::uint64_t{});
+  });
 }
 
 }  // namespace

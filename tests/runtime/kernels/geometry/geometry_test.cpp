@@ -1,11 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "runtime/kernels/backend.h"
+#include "runtime/kernels/geometry/check.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::kernels {
 namespace {
+
+TEST(Check, MakesATextWhenItIsNeeded) {
+  int made = 0;
+  const auto text = [&made] { return "number " + std::to_string(++made); };
+  Check("test").that(true, text).that(true, "a literal");
+  EXPECT_EQ(made, 0);
+  try {
+    Check("test").that(false, text);
+    FAIL();
+  } catch (const ShapeError& error) {
+    EXPECT_NE(std::string(error.what()).find("test: number 1"), std::string::npos) << error.what();
+  }
+}
 
 TEST(Geometry, OutputExtentRoundsDown) {
   EXPECT_EQ(output_extent(8, 3, 1, 1, 1), 8);

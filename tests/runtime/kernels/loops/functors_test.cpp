@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <bit>
 #include <cmath>
 #include <numbers>
 
@@ -43,6 +44,16 @@ TEST(NormalDistribution, IsWithinTwoTenMillionths) {
   EXPECT_LT(worst, 2e-7);
   EXPECT_LT(worst_density, 1e-7);
   EXPECT_LT(worst_tail, 4e-6);
+}
+
+TEST(GeluFunctor, KeepsItsLimitsAndNaN) {
+  for (const float huge : {13.3f, 1e30f, INFINITY}) EXPECT_EQ(Gelu::value(huge), huge);
+  for (const float huge : {-13.3f, -1e30f}) EXPECT_EQ(Gelu::value(huge), 0);
+  // Of every payload: 2^x is made of bits.
+  for (const std::uint32_t nan : {0x7f800001u, 0x7fc00000u, 0xffffffffu}) {
+    EXPECT_TRUE(std::isnan(Gelu::value(std::bit_cast<float>(nan))));
+    EXPECT_TRUE(std::isnan(Erf::value(std::bit_cast<float>(nan))));
+  }
 }
 
 TEST(GeluTanhFunctor, IsExactToFloatsAndKeepsItsLimits) {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstring>
+
 #include "tests/runtime/kernels/loops/loops_fixture.h"
 
 namespace lockstep::kernels {
@@ -158,6 +160,37 @@ TYPED_TEST(NormalizationLoops, ThreadsChangeNothing) {
     }
     return all;
   });
+}
+
+// Whether a result is stored past the caches is a matter of its size; channels decide whether its tiles are aligned.
+TEST(Normalization, AResultLargerThanTheCachesIsTheSame) {
+  const Backend& on = backend(kCpu);
+  for (const DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
+    for (const std::int64_t channels : {128, 129}) {
+      SCOPED_TRACE(std::string(name_of(dtype)) + ", " + std::to_string(channels) + " channels");
+      const Shape shape{5, 6600, channels};
+      const Tensor x = Tensor::empty(shape, dtype), some = random_tensor({997, channels}, dtype, 1);
+      for (std::int64_t row = 0; row < 5 * 6600; ++row) {
+        const std::size_t bytes = static_cast<std::size_t>(channels) * size_of(dtype);
+        std::memcpy(static_cast<std::byte*>(x.data()) + static_cast<std::size_t>(row) * bytes,
+                    some.rows(row % 997, row % 997 + 1).data(), bytes);
+      }
+      const Tensor y = Tensor::empty(shape, dtype), dx = Tensor::empty(shape, dtype);
+      const Tensor mean = Tensor::empty({5, 1}, DType::kFloat32), inv_std = Tensor::empty({5, 1}, DType::kFloat32);
+      const auto run = [&](std::int64_t begin, std::int64_t end, const Tensor& result, const Tensor& gradient) {
+        const Tensor means = mean.rows(begin, end), scales = inv_std.rows(begin, end);
+        on.group_norm(x.rows(begin, end), {}, {}, 1e-5, result, means, scales);
+        on.group_norm_backward(x.rows(begin, end), {}, means, scales, x.rows(begin, end), gradient, {}, {});
+      };
+      run(0, 5, y, dx);
+      const Tensor own_y = Tensor::empty({1, 6600, channels}, dtype), own_dx = Tensor::empty(own_y.shape(), dtype);
+      for (std::int64_t sample = 0; sample < 5; ++sample) {
+        run(sample, sample + 1, own_y, own_dx);
+        EXPECT_TRUE(bytes_of(y.rows(sample, sample + 1)) == bytes_of(own_y)) << sample;
+        EXPECT_TRUE(bytes_of(dx.rows(sample, sample + 1)) == bytes_of(own_dx)) << sample;
+      }
+    }
+  }
 }
 
 TEST(Normalization, RefusesWhatDoesNotFit) {

@@ -145,18 +145,27 @@ TYPED_TEST(SoftmaxLoops, CrossEntropyDoesNotOverlookATargetOutOfRange) {
   }
 }
 
-TYPED_TEST(SoftmaxLoops, MeanSquaredErrorMatchesTheReference) {
-  for (const std::int64_t n : {0, 1, 7, 513, 9001}) {
-    const Tensor x = this->random({n}, 1), target = this->random({n}, 2);
-    const Tensor dloss = tensor_of({64}, {}, DType::kFloat32);
-    this->expect_matches_reference(
-        [&](const auto& on) {
-          const Tensor loss = on.empty({}, DType::kFloat32), dx = on.empty({n});
-          on->mse(on(x), on(target), 0.01, loss);
-          on->mse_backward(on(x), on(target), 0.01, on(dloss), dx);
-          return std::vector{loss, dx};
-        },
-        this->bounds(10));
+TYPED_TEST(SoftmaxLoops, LossesOfPairsMatchTheReference) {
+  const PairLossFunction functions[] = {PairLoss::kSquare,
+                                        PairLoss::kAbsolute,
+                                        {PairLoss::kHuber, 0.4},
+                                        PairLoss::kKlDivergence,
+                                        PairLoss::kKlDivergenceOfLogs};
+  for (const PairLossFunction& function : functions) {
+    for (const std::int64_t n : {0, 1, 7, 513, 9001}) {
+      SCOPED_TRACE(std::to_string(static_cast<int>(function.kind)) + " of " + std::to_string(n));
+      const Tensor x = this->random({n}, 1), target = this->random({n}, 2);
+      const Tensor dloss = tensor_of({64}, {}, DType::kFloat32);
+      this->expect_matches_reference(
+          [&](const auto& on) {
+            const Tensor loss = on.empty({}, DType::kFloat32), dx = on.empty({n}), dtarget = on.empty({n});
+            on->pair_loss(function, on(x), on(target), 0.01, loss);
+            on->pair_loss_backward(function, on(x), on(target), PairSide::kX, 0.01, on(dloss), dx);
+            on->pair_loss_backward(function, on(x), on(target), PairSide::kTarget, 0.01, on(dloss), dtarget);
+            return std::vector{loss, dx, dtarget};
+          },
+          this->bounds(10));
+    }
   }
 }
 
@@ -168,7 +177,7 @@ TYPED_TEST(SoftmaxLoops, ThreadsChangeNothing) {
     const Tensor y = on.empty({12001, 37}), error = on.empty({}, DType::kFloat32);
     on->cross_entropy(on(x), {on(labels), 0.1}, 1, loss, norms);
     on->softmax(on(x), true, y);
-    on->mse(on(x), on(target), 1, error);
+    on->pair_loss(PairLoss::kSquare, on(x), on(target), 1, error);
     return std::vector{loss, norms, y, error};
   });
 }

@@ -169,7 +169,8 @@ TYPED_TEST(StructureLoops, WalksAreTheReferences) {
 }
 
 TYPED_TEST(StructureLoops, IndexingMatchesTheReference) {
-  for (const Shape& part : {Shape{1, 50, 1}, Shape{1, 300, 70}, Shape{5, 20, 3}, Shape{4, 9, 130}, Shape{2, 0, 3}}) {
+  for (const Shape& part : {Shape{1, 50, 1}, Shape{700, 3, 1}, Shape{3, 1300, 1}, Shape{1, 300, 70}, Shape{5, 20, 3},
+                            Shape{4, 9, 130}, Shape{2, 0, 3}, Shape{2, 0, 1}}) {
     constexpr std::int64_t kPlaces = 11;
     const Shape whole = part.with(1, kPlaces);
     const Tensor x = this->random(whole, 1), dy = this->random(part, 2);
@@ -207,6 +208,15 @@ TYPED_TEST(StructureLoops, IndicesOutOfRangeAreRefused) {
   for (const std::int64_t bad : {-1, 6}) {
     EXPECT_THROW(backend(kCpu).gather(x, Tensor::from<std::int64_t>({0, bad, 5}, {1, 3, 1}), y), UsageError);
     EXPECT_THROW(backend(kCpu).gather(x, Tensor::from<std::int64_t>({0, bad, 5}, {3}), y), UsageError);
+    const Tensor lines = this->random({700, 6, 1}, 1), picked = Tensor::empty({700, 3, 1}, this->kDType);
+    std::vector<std::int64_t> indices(2100, 5);
+    for (const std::size_t place : {0u, 1024u, 2099u}) {
+      indices[place] = bad;
+      EXPECT_THROW(backend(kCpu).gather(lines, Tensor::from(indices, {700, 3, 1}), picked), UsageError);
+      indices[place] = 5;
+    }
+    const Tensor none = Tensor::empty({1, 0, 1}, this->kDType);
+    EXPECT_THROW(backend(kCpu).gather(none, Tensor::from<std::int64_t>({0, bad, 5}, {1, 3, 1}), y), UsageError);
   }
 }
 

@@ -117,15 +117,28 @@ TEST(ReferenceCrossEntropy, WrongShapesAndDtypesAreRefused) {
   EXPECT_THROW(backend.cross_entropy(logits, {targets, 1.5}, 1, loss, log_sum_exp), UsageError);
 }
 
-TEST(ReferenceMse, IsTheWeightedSumOfSquaresWithItsGradient) {
+TEST(ReferencePairLoss, IsTheWeightedSumOfItsTermsWithItsGradients) {
   const Tensor x = Tensor::from<double>({1, 2, 3}, {3});
   const Tensor target = Tensor::from<double>({0, 4, 3}, {3});
-  const Tensor loss = empty({}), dx = empty({3});
-  reference_backend().mse(x, target, 0.5, loss);
-  EXPECT_EQ(loss.item(), 2.5);
-  reference_backend().mse_backward(x, target, 0.5, scalar(10), dx);
-  EXPECT_EQ(values_of(dx), (std::vector<double>{10, -20, 0}));
-  EXPECT_THROW(reference_backend().mse(x, empty({2}), 1, loss), ShapeError);
+  const Tensor loss = empty({}), dx = empty({3}), dtarget = empty({3});
+  struct Case {
+    PairLossFunction function;
+    double loss;
+    std::vector<double> dx;
+  };
+  const Case cases[] = {{PairLoss::kSquare, 2.5, {10, -20, 0}},
+                        {PairLoss::kAbsolute, 1.5, {5, -5, 0}},
+                        {{PairLoss::kHuber, 1.5}, 1.1875, {5, -7.5, 0}}};
+  for (const Case& one : cases) {
+    reference_backend().pair_loss(one.function, x, target, 0.5, loss);
+    EXPECT_EQ(loss.item(), one.loss);
+    reference_backend().pair_loss_backward(one.function, x, target, PairSide::kX, 0.5, scalar(10), dx);
+    EXPECT_EQ(values_of(dx), one.dx);
+    reference_backend().pair_loss_backward(one.function, x, target, PairSide::kTarget, 0.5, scalar(10), dtarget);
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(values_of(dtarget)[i], -one.dx[i]);
+  }
+  EXPECT_THROW(reference_backend().pair_loss(PairLoss::kSquare, x, empty({2}), 1, loss), ShapeError);
+  EXPECT_THROW(reference_backend().pair_loss(static_cast<PairLoss>(99), x, target, 1, loss), UsageError);
 }
 
 }  // namespace
