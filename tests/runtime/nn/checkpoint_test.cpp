@@ -178,6 +178,21 @@ TEST(Checkpoint, RunsAgainWithinAGuardToo) {
   EXPECT_TRUE(found[0] == found[1]);
 }
 
+TEST(Checkpoint, TakesNoCastOfAWeightThatIsReadOutsideTheBlockToo) {
+  Linear first(kWidth, kWidth, false);
+  initialize(first, 1);
+  first.to(device());
+  Linear block(first.parameters().front(), false);
+  const amp::Autocast autocast(DType::kBFloat16);
+  const Tensor y = ops::sum(first.forward(checkpoint(block, first.forward(input()))));
+  autograd::backward(y, {}, {.retain_graph = true});
+  const std::vector<double> once = values_of(first.parameters()[0].tensor.grad());
+  // Had the block taken the cast of the last layer, its own walk would have ended that of the graph.
+  y.backward();
+  const std::vector<double> twice = values_of(first.parameters()[0].tensor.grad());
+  for (std::size_t i = 0; i < once.size(); ++i) EXPECT_NEAR(twice[i], 2 * once[i], 1e-3);
+}
+
 TEST(Checkpoint, GivesTheGradientsThatAreAskedForAlone) {
   Net plain(false, transformer), again(true, transformer);
   std::vector<std::vector<std::vector<double>>> found;
