@@ -18,18 +18,19 @@ std::unique_ptr<nn::LayerNorm> make_norm(const GptOptions& options) {
 }
 
 std::unique_ptr<nn::TransformerBlock> make_block(const GptOptions& options) {
-  return std::make_unique<nn::TransformerBlock>(nn::TransformerBlock::Parts{
-      .attention_norm = make_norm(options),
-      .attention = std::make_unique<nn::MultiHeadAttention>(nn::AttentionOptions{.width = options.width,
-                                                                                 .heads = options.heads,
-                                                                                 .input_bias = options.bias,
-                                                                                 .output_bias = options.bias,
-                                                                                 .causal = true,
-                                                                                 .dropout = options.dropout}),
-      .feed_forward_norm = make_norm(options),
-      .feed_forward = std::make_unique<nn::FeedForward>(options.width, options.hidden.value_or(4 * options.width),
-                                                        kernels::Activation::kGeluTanh, options.bias),
-      .dropout = options.dropout});
+  nn::TransformerBlock::Parts parts;
+  parts.attention_norm = make_norm(options);
+  parts.attention = std::make_unique<nn::MultiHeadAttention>(nn::AttentionOptions{.width = options.width,
+                                                                                  .heads = options.heads,
+                                                                                  .input_bias = options.bias,
+                                                                                  .output_bias = options.bias,
+                                                                                  .causal = true,
+                                                                                  .dropout = options.dropout});
+  parts.feed_forward_norm = make_norm(options);
+  parts.feed_forward = std::make_unique<nn::FeedForward>(options.width, options.hidden.value_or(4 * options.width),
+                                                         kernels::Activation::kGeluTanh, options.bias);
+  parts.dropout = options.dropout;
+  return std::make_unique<nn::TransformerBlock>(std::move(parts));
 }
 
 /// As the paper's: what 2 layers of branches add to the residual has the variance of one.

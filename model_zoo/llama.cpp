@@ -22,17 +22,18 @@ std::int64_t hidden_of(const LlamaOptions& options) {
 
 std::unique_ptr<nn::TransformerBlock> make_block(const LlamaOptions& options,
                                                  const std::shared_ptr<nn::RotaryPositions>& rotary) {
-  return std::make_unique<nn::TransformerBlock>(nn::TransformerBlock::Parts{
-      .attention_norm = make_norm(options),
-      .attention = std::make_unique<nn::MultiHeadAttention>(nn::AttentionOptions{.width = options.width,
-                                                                                 .heads = options.heads,
-                                                                                 .kv_heads = options.kv_heads,
-                                                                                 .input_bias = options.attention_bias,
-                                                                                 .output_bias = options.attention_bias,
-                                                                                 .causal = true,
-                                                                                 .rotary = rotary}),
-      .feed_forward_norm = make_norm(options),
-      .feed_forward = std::make_unique<nn::GatedFeedForward>(options.width, hidden_of(options))});
+  nn::TransformerBlock::Parts parts;
+  parts.attention_norm = make_norm(options);
+  parts.attention = std::make_unique<nn::MultiHeadAttention>(nn::AttentionOptions{.width = options.width,
+                                                                                  .heads = options.heads,
+                                                                                  .kv_heads = options.kv_heads,
+                                                                                  .input_bias = options.attention_bias,
+                                                                                  .output_bias = options.attention_bias,
+                                                                                  .causal = true,
+                                                                                  .rotary = rotary});
+  parts.feed_forward_norm = make_norm(options);
+  parts.feed_forward = std::make_unique<nn::GatedFeedForward>(options.width, hidden_of(options));
+  return std::make_unique<nn::TransformerBlock>(std::move(parts));
 }
 
 nn::Initializer initializer_of(const nn::Parameter& parameter, const LlamaOptions& options) {
