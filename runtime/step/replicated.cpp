@@ -7,6 +7,7 @@
 #include <string>
 
 #include "runtime/tensor/error.h"
+#include "runtime/tensor/gpu_streams.h"
 
 namespace lockstep::step {
 
@@ -46,9 +47,13 @@ void on_rank_zero(comm::Communicator& communicator, const std::function<void()>&
   if (communicator.size() == 1) {
     work();
   } else if (communicator.rank() == 0) {
-    std::future<std::optional<Error>> result = std::async(std::launch::async, failure_of, work);
+    // What it appends to a GPU's stream is work of this thread: it reads what is there and does not outrun it.
+    gpu::StreamsOfThread streams;
+    std::future<std::optional<Error>> result =
+        std::async(std::launch::async, [&] { return failure_of([&] { streams.run(work); }); });
     while (result.wait_for(kSignOfLife) == std::future_status::timeout) communicator.broadcast_text(kStillWorking, 0);
     failure = result.get();
+    streams.adopt();
     communicator.broadcast_text(encode(failure), 0);
   } else {
     std::string text;

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <utility>
 
+#include "runtime/tensor/gpu_streams.h"
 #include "runtime/tensor/gpu_waits.h"
 
 namespace lockstep::gpu {
@@ -47,6 +48,22 @@ ScopedStream::ScopedStream(const Stream& stream) : previous_(current_stream(stre
 }
 
 ScopedStream::~ScopedStream() { streams_of_thread().at(previous_.device().index) = previous_; }
+
+StreamsOfThread::StreamsOfThread() : streams_(streams_of_thread()) {}
+
+void StreamsOfThread::run(const std::function<void()>& work) {
+  struct Exchange {
+    std::map<int, Stream>& streams;
+    explicit Exchange(std::map<int, Stream>& mine) : streams(mine) { streams.swap(streams_of_thread()); }
+    ~Exchange() { streams.swap(streams_of_thread()); }
+    Exchange(const Exchange&) = delete;
+    Exchange& operator=(const Exchange&) = delete;
+  };
+  const Exchange here(streams_);
+  work();
+}
+
+void StreamsOfThread::adopt() const { streams_of_thread() = streams_; }
 
 void set_failure(Device device, std::exception_ptr failure) {
   const std::lock_guard lock(failures().mutex);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work that rank 0 does for all. Run as 2 ranks.
+// Work that rank 0 does for all. Run as 2 ranks, on an emulated GPU too.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -7,7 +7,9 @@
 
 #include "comm/group/world.h"
 #include "runtime/step/replicated.h"
+#include "runtime/tensor/device_value.h"
 #include "runtime/tensor/error.h"
+#include "runtime/tensor/gpu.h"
 
 namespace lockstep::step {
 namespace {
@@ -37,6 +39,27 @@ TEST_F(OnRankZero, AnErrorIsThrownByEveryRankAlike) {
 
 TEST_F(OnRankZero, MayTakeLongerThanTheTimeout) {
   on_rank_zero(group_, [] { std::this_thread::sleep_for(std::chrono::seconds(6)); });
+}
+
+TEST_F(OnRankZero, WhatItAppendsToAGpuIsOrderedWithTheCallersWork) {
+  if (gpu::device_count() == 0) GTEST_SKIP() << "there is no GPU";
+  const Device device{DeviceType::kCuda, 0};
+  constexpr std::size_t kBytes = std::size_t{64} << 20;
+  const Storage memory = Storage::allocate(kBytes, device);
+  const auto take_long = [&] {
+    for (int i = 0; i < 8; ++i) gpu::zero(memory.data(), kBytes, Stream::current(device));
+  };
+  const DeviceValue<int> value(1, device);
+  take_long();
+  value.write(2);
+  int seen = 2;
+  on_rank_zero(group_, [&] {
+    seen = value.read();
+    take_long();
+    value.write(3);
+  });
+  EXPECT_EQ(seen, 2);
+  EXPECT_EQ(value.read(), group_.rank() == 0 ? 3 : 2);
 }
 
 }  // namespace
