@@ -17,6 +17,14 @@ std::unique_ptr<nn::Module> make(const ResnetOptions& options, const ModelInput&
   return make_resnet(options, input);
 }
 
+std::unique_ptr<nn::Module> make(const GptOptions& options, const ModelInput& input) {
+  return make_gpt(options, input);
+}
+
+std::unique_ptr<nn::Module> make(const LlamaOptions& options, const ModelInput& input) {
+  return make_llama(options, input);
+}
+
 std::unique_ptr<nn::Module> make(const ModelOptions& options, const ModelInput& input) {
   return std::visit([&input](const auto& kind) { return make(kind, input); }, options);
 }
@@ -26,6 +34,10 @@ std::string name(const MlpOptions&) { return "mlp"; }
 std::string name(const ConvnetOptions&) { return "convnet"; }
 
 std::string name(const ResnetOptions& options) { return "resnet" + std::to_string(options.depth); }
+
+std::string name(const GptOptions&) { return "gpt"; }
+
+std::string name(const LlamaOptions&) { return "llama"; }
 
 }  // namespace
 

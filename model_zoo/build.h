@@ -7,6 +7,8 @@
 #include <variant>
 
 #include "model_zoo/convnet.h"
+#include "model_zoo/gpt.h"
+#include "model_zoo/llama.h"
 #include "model_zoo/mlp.h"
 #include "model_zoo/model_input.h"
 #include "model_zoo/resnet.h"
@@ -14,7 +16,7 @@
 
 namespace lockstep::model_zoo {
 
-using ModelOptions = std::variant<MlpOptions, ConvnetOptions, ResnetOptions>;
+using ModelOptions = std::variant<MlpOptions, ConvnetOptions, ResnetOptions, GptOptions, LlamaOptions>;
 
 /// The model, its parameters initialised from `seed`. Throws FieldError, naming the option as a job would
 /// ("model.convnet.block[1].kernel"), for options without a meaning and for a model that does not fit the samples.
@@ -23,7 +25,7 @@ std::unique_ptr<nn::Module> build(const ModelOptions& options, const ModelInput&
 /// The same model with parameters that have no values, and take no memory for them: for names, shapes and counts.
 std::unique_ptr<nn::Module> outline(const ModelOptions& options, const ModelInput& input);
 
-/// "mlp", "convnet", "resnet50"
+/// "mlp", "convnet", "resnet50", "gpt", "llama"
 std::string name_of(const ModelOptions& options);
 
 }  // namespace lockstep::model_zoo

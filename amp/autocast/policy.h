@@ -150,6 +150,10 @@ enum class Op : std::uint8_t {
   kVdot,
   kBilinear,
   kDist,
+  // Transformers.
+  kRotary,
+  kSplitHeads,
+  kJoinHeads,
 };
 
 enum class CastPolicy : std::uint8_t {
@@ -442,6 +446,13 @@ inline OpRow row_of(Op op) {
       return {"bilinear", CastPolicy::kPromote};
     case Op::kDist:
       return {"dist", CastPolicy::kFloat32};
+    // Transformers.
+    case Op::kRotary:
+      return {"rotary", CastPolicy::kNone};
+    case Op::kSplitHeads:
+      return {"split_heads", CastPolicy::kNone};
+    case Op::kJoinHeads:
+      return {"join_heads", CastPolicy::kNone};
   }
   throw UsageError("an operation without a row in the policy table");
 }

@@ -58,28 +58,49 @@ thread_local std::vector<std::function<void()>>* callbacks = nullptr;
 class Pass {
  public:
   Pass(const std::vector<Tensor>& outputs, BackwardOptions options, Wanted wanted)
-      : options_(options), wanted_(std::move(wanted)) {
+      : options_(options), wanted_(std::move(wanted)), adds_to_leaves_(wanted_.empty()) {
     for (const Tensor& output : outputs) roots_.push_back(output.autograd_meta());
     // A gradient that will itself be differentiated must stay a value of its own.
-    state_.into_slots = wanted_.empty() && !options_.create_graph;
+    state_.into_slots = adds_to_leaves_ && !options_.create_graph;
     state_.recorded = options_.create_graph;
     collect();
-    if (options_.create_graph && wanted_.empty()) require_no_slots();
+    if (options_.create_graph && adds_to_leaves_) require_no_slots();
+  }
+
+  /// A part of the pass `whole`, for walk_again(): its leaves' hooks are left to that.
+  Pass(const Tensor& output, Wanted wanted, const PassState& whole)
+      : wanted_(std::move(wanted)), roots_{output.autograd_meta()}, adds_to_leaves_(!whole.partial), is_part_(true) {
+    state_.into_slots = whole.into_slots;
+    state_.scaler = whole.scaler;
+    collect();
+  }
+
+  /// Throws UsageError unless the operations are newer than `sequence` and every leaf is one of `inputs`.
+  void require_within(std::uint64_t sequence, const std::vector<Tensor>& inputs) const {
+    const auto refuse = [](const std::string& what) {
+      throw UsageError("a part of the network that runs again in the backward pass reads " + what +
+                           ", which is neither its input nor one of its parameters",
+                       "Hand it over as the input, or run this part without checkpointing its activations.");
+    };
+    for (const std::shared_ptr<Node>& node : order_) {
+      if (node->sequence() < sequence) refuse("a result of '" + std::string(node->name()) + "'");
+    }
+    for (const auto& [leaf, uses] : leaf_uses_) {
+      const auto is_leaf = [leaf = leaf](const Tensor& input) { return input.autograd_meta().get() == leaf; };
+      if (std::ranges::none_of(inputs, is_leaf)) refuse(leaf->name.empty() ? "a tensor" : leaf->name);
+    }
   }
 
   /// `gradients`: one an output.
   void run(const std::vector<Tensor>& gradients) {
     const GradMode mode(options_.create_graph);
     const MemoryScope purpose(MemoryPurpose::kActivationGradients);
+    if (is_part_) return walk(gradients);
     const TraceRange trace("backward");
     std::vector<std::function<void()>> at_end;
     const CallbackScope scope(&at_end);
     begin_leaves();
-    for (std::size_t i = 0; i < roots_.size(); ++i) arrive(roots_[i], gradients[i]);
-    for (const std::shared_ptr<Meta>& root : roots_) {
-      if (!root->producer) finish_use_of(*root);
-    }
-    for (const std::shared_ptr<Node>& node : order_) visit(*node);
+    walk(gradients);
     // By index: a callback may ask for another one.
     for (std::size_t i = 0; i < at_end.size(); ++i) std::exchange(at_end[i], nullptr)();
   }
@@ -97,6 +118,14 @@ class Pass {
     CallbackScope& operator=(const CallbackScope&) = delete;
     std::vector<std::function<void()>>* outer;
   };
+
+  void walk(const std::vector<Tensor>& gradients) {
+    for (std::size_t i = 0; i < roots_.size(); ++i) arrive(roots_[i], gradients[i]);
+    for (const std::shared_ptr<Meta>& root : roots_) {
+      if (!root->producer) finish_use_of(*root);
+    }
+    for (const std::shared_ptr<Node>& node : order_) visit(*node);
+  }
 
   /// Finds the nodes below the roots, newest first, and how often each leaf and each result is an input.
   void collect() {
@@ -120,7 +149,7 @@ class Pass {
       if (meta->producer) ++state_.consumers[meta->producer.get()];
     }
     std::ranges::sort(order_, [](const auto& a, const auto& b) { return a->sequence() > b->sequence(); });
-    if (!wanted_.empty()) keep_what_is_needed();
+    if (!adds_to_leaves_) keep_what_is_needed();
     for (const std::shared_ptr<Node>& node : order_) {
       if (node->released()) node->backward({}, state_);  // throws: it was walked before
     }
@@ -167,7 +196,8 @@ class Pass {
   }
 
   void arrive(const std::shared_ptr<Meta>& meta, const Tensor& grad) {
-    if (const auto wanted = wanted_.find(meta.get()); wanted != wanted_.end()) {
+    const auto wanted = wanted_.find(meta.get());
+    if (wanted != wanted_.end()) {
       results_[meta.get()].add(cast(grad, wanted->second), options_.create_graph);
     }
     if (meta->producer) {
@@ -175,7 +205,7 @@ class Pass {
       std::vector<Pending>& pending = pending_[meta->producer.get()];
       pending.resize(results.size());
       pending[meta->result].add(cast(grad, results[meta->result].dtype), options_.create_graph);
-    } else if (wanted_.empty()) {
+    } else if (adds_to_leaves_ && wanted == wanted_.end()) {
       add_to_leaf(*meta, grad);
     }
   }
@@ -202,14 +232,14 @@ class Pass {
   }
 
   void begin_leaves() const {
-    if (!wanted_.empty()) return;
+    if (!adds_to_leaves_) return;
     for (const auto& [leaf, uses] : leaf_uses_) {
       if (leaf->on_pass_begin) leaf->on_pass_begin();
     }
   }
 
   void finish_use_of(Meta& leaf) {
-    if (--leaf_uses_[&leaf] == 0 && wanted_.empty() && leaf.on_grad_ready) leaf.on_grad_ready();
+    if (--leaf_uses_[&leaf] == 0 && adds_to_leaves_ && !is_part_ && leaf.on_grad_ready) leaf.on_grad_ready();
   }
 
   /// Makes each of `grads` a result of what it depends on, whose gradient is an error that names the operation.
@@ -234,6 +264,8 @@ class Pass {
   BackwardOptions options_;
   Wanted wanted_;
   std::vector<std::shared_ptr<Meta>> roots_;
+  bool adds_to_leaves_ = true;  ///< otherwise only wanted gradients are computed
+  bool is_part_ = false;        ///< of a pass that calls the leaves' hooks
   PassState state_;
   std::vector<std::shared_ptr<Node>> order_;
   std::unordered_map<const Meta*, int> leaf_uses_;
@@ -306,6 +338,26 @@ std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<T
   pass.run(start);
   std::vector<Tensor> grads;
   for (const Tensor& input : inputs) grads.push_back(pass.gradient_of(input));
+  return grads;
+}
+
+std::vector<Tensor> walk_again(const BackwardContext& context, const Tensor& output, const Tensor& grad,
+                               const std::vector<Tensor>& inputs) {
+  std::vector<Tensor> grads(inputs.size());
+  if (!output.requires_grad()) return grads;
+  const std::vector<std::shared_ptr<Meta>>& places = context.node_.inputs();
+  Wanted wanted;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!places.at(i) || !context.needs(i)) continue;
+    const std::shared_ptr<Meta>& meta = inputs[i].autograd_meta();
+    if (context.pass_.partial || meta != places[i]) wanted.emplace(meta.get(), inputs[i].dtype());
+  }
+  Pass pass(output, wanted, context.pass_);
+  pass.require_within(context.node_.sequence(), inputs);
+  pass.run({grad});
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].defined() && wanted.contains(inputs[i].autograd_meta().get())) grads[i] = pass.gradient_of(inputs[i]);
+  }
   return grads;
 }
 

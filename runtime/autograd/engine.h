@@ -8,6 +8,8 @@
 
 namespace lockstep::autograd {
 
+class BackwardContext;
+
 struct BackwardOptions {
   bool retain_graph = false;  ///< keep saved activations, so that the graph can be walked again
   /// Record the backward pass; implies retain_graph. backward() then leaves gradients whose graph holds the leaf that
@@ -41,5 +43,13 @@ std::vector<Tensor> grad(const Tensor& output, const std::vector<Tensor>& inputs
 /// none).
 std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
                          const std::vector<Tensor>& grad_outputs = {}, const BackwardOptions& options = {});
+
+/// For an operation whose backward runs its forward pass again, recorded this time: walks the graph from `output`, with
+/// the gradient `grad`, as a part of the pass of `context`. Returns a gradient for each of the operation's inputs, as
+/// its backward does. `inputs`: they as the graph has them, each the input itself or a leaf in its place. Leaves that
+/// are the inputs themselves get their gradients where the pass puts them, into the slots of an arena too: for these an
+/// undefined tensor is returned. Throws UsageError where the graph leads anywhere but to the inputs.
+std::vector<Tensor> walk_again(const BackwardContext& context, const Tensor& output, const Tensor& grad,
+                               const std::vector<Tensor>& inputs);
 
 }  // namespace lockstep::autograd

@@ -90,6 +90,9 @@ class BackwardContext {
   void note_scaler(std::uint64_t scaler) const;
 
  private:
+  friend std::vector<Tensor> walk_again(const BackwardContext&, const Tensor&, const Tensor&,
+                                        const std::vector<Tensor>&);
+
   Node& node_;
   std::span<const Tensor> gradients_;
   PassState& pass_;

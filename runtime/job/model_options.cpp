@@ -64,6 +64,41 @@ model_zoo::ResnetOptions translate(const Resnet& resnet) {
   return options;
 }
 
+model_zoo::GptOptions translate(const Gpt& gpt) {
+  model_zoo::GptOptions options;
+  if (gpt.has_layers()) options.layers = gpt.layers();
+  if (gpt.has_heads()) options.heads = gpt.heads();
+  if (gpt.has_width()) options.width = gpt.width();
+  if (gpt.has_hidden()) options.hidden = gpt.hidden();
+  if (gpt.has_context()) options.context = gpt.context();
+  if (gpt.has_vocabulary()) options.vocabulary = gpt.vocabulary();
+  if (gpt.has_dropout()) options.dropout = gpt.dropout();
+  if (gpt.has_bias()) options.bias = gpt.bias();
+  if (gpt.has_tied_head()) options.tied_head = gpt.tied_head();
+  if (gpt.has_norm_epsilon()) options.norm_epsilon = gpt.norm_epsilon();
+  if (gpt.has_initial_deviation()) options.initial_deviation = gpt.initial_deviation();
+  if (gpt.has_checkpoint_activations()) options.checkpoint_activations = gpt.checkpoint_activations();
+  return options;
+}
+
+model_zoo::LlamaOptions translate(const Llama& llama) {
+  model_zoo::LlamaOptions options;
+  if (llama.has_layers()) options.layers = llama.layers();
+  if (llama.has_heads()) options.heads = llama.heads();
+  if (llama.has_kv_heads()) options.kv_heads = llama.kv_heads();
+  if (llama.has_width()) options.width = llama.width();
+  if (llama.has_hidden()) options.hidden = llama.hidden();
+  if (llama.has_context()) options.context = llama.context();
+  if (llama.has_vocabulary()) options.vocabulary = llama.vocabulary();
+  if (llama.has_rope_theta()) options.rope_theta = llama.rope_theta();
+  if (llama.has_attention_bias()) options.attention_bias = llama.attention_bias();
+  if (llama.has_tied_head()) options.tied_head = llama.tied_head();
+  if (llama.has_norm_epsilon()) options.norm_epsilon = llama.norm_epsilon();
+  if (llama.has_initial_deviation()) options.initial_deviation = llama.initial_deviation();
+  if (llama.has_checkpoint_activations()) options.checkpoint_activations = llama.checkpoint_activations();
+  return options;
+}
+
 }  // namespace
 
 model_zoo::ModelOptions model_options(const Model& model) {
@@ -74,10 +109,14 @@ model_zoo::ModelOptions model_options(const Model& model) {
       return translate(model.convnet());
     case Model::kResnet:
       return translate(model.resnet());
+    case Model::kGpt:
+      return translate(model.gpt());
+    case Model::kLlama:
+      return translate(model.llama());
     case Model::KIND_NOT_SET:
       break;
   }
-  throw FieldError("model", "none is named", "Name one of mlp, convnet, resnet.");
+  throw FieldError("model", "none is named", "Name one of mlp, convnet, resnet, gpt, llama.");
 }
 
 std::string model_kind(const Model& model) {

@@ -28,8 +28,11 @@ void validate_model(const Model& model, Checker& checker) {
     case Model::kResnet:
       checker.require_value("model.resnet.depth", "one of 18, 34, 50, 101, 152");
       break;
+    case Model::kGpt:
+    case Model::kLlama:
+      break;
     case Model::KIND_NOT_SET:
-      checker.require(false, "model", "one of mlp, convnet, resnet");
+      checker.require(false, "model", "one of mlp, convnet, resnet, gpt, llama");
       return;
   }
   const auto adopt = [&](const auto& options) { checker.adopt(problems_of(options), "model." + model_kind(model)); };

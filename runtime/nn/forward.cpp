@@ -13,25 +13,31 @@ namespace lockstep::nn {
 
 namespace {
 
-Tensor forward_in(DType dtype, Module& model, const Tensor& input) {
-  const Tensor output = model.forward(is_floating(input.dtype()) ? ops::cast(input, dtype) : input);
+using Run = std::function<Tensor(const Tensor&)>;
+
+Tensor forward_in(DType dtype, const Tensor& input, const Run& run) {
+  const Tensor output = run(is_floating(input.dtype()) ? ops::cast(input, dtype) : input);
   return is_reduced(dtype) ? ops::cast(output, DType::kFloat32) : output;
 }
 
 }  // namespace
 
 Tensor forward(Module& model, const Tensor& input) {
+  return forward(model, input, [&model](const Tensor& x) { return model.forward(x); });
+}
+
+Tensor forward(Module& model, const Tensor& input, const Run& run) {
   const MemoryScope scope(MemoryPurpose::kActivations);
   const TraceRange trace("forward");
   if (!model.arena()) {
-    return amp::Autocast::enabled() ? model.forward(input) : forward_in(model.dtype(), model, input);
+    return amp::Autocast::enabled() ? run(input) : forward_in(model.dtype(), input, run);
   }
   const ArenaOptions& level = model.arena()->options();
   const bool cast_operations = level.autocast.value_or(!level.reduced_parameters && is_reduced(level.compute_dtype));
   std::optional<amp::Autocast> autocast;
   if (cast_operations) autocast.emplace(level.compute_dtype);
   const bool cast_input = level.reduced_parameters && is_floating(input.dtype());
-  const Tensor output = model.forward(cast_input ? ops::cast(input, level.compute_dtype) : input);
+  const Tensor output = run(cast_input ? ops::cast(input, level.compute_dtype) : input);
   if (level.output_dtype) return ops::cast(output, *level.output_dtype);
   return level.reduced_parameters ? ops::cast(output, DType::kFloat32) : output;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
+
 #include "runtime/nn/module.h"
 
 namespace lockstep::nn {
@@ -10,5 +12,8 @@ namespace lockstep::nn {
 /// Module::dtype(): the input is cast to it, and a 16-bit result back to float32; within the caller's own Autocast it
 /// runs as it is. Integer inputs stay as they are.
 Tensor forward(Module& model, const Tensor& input);
+
+/// The same with a forward pass of the model that takes more than its input: `run` is given that as the opt level asks.
+Tensor forward(Module& model, const Tensor& input, const std::function<Tensor(const Tensor& input)>& run);
 
 }  // namespace lockstep::nn

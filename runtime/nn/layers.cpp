@@ -112,18 +112,13 @@ Tensor BatchNorm::forward(const Tensor& x, const Tensor& residual) {
   }
   const Tensor next = Tensor::empty(running_.committed().shape(), DType::kFloat32, x.device());
   const Tensor y = ops::batch_norm(x, gamma_, beta_, residual, running_.latest(), next, options_);
-  running_.set_pending(next);
+  if (!StepContext::current().again) running_.set_pending(next);
   return y;
 }
 
 Tensor Dropout::forward(const Tensor& x) {
   if (!training()) return x;
-  const StepContext::Values at = StepContext::current();
-  const kernels::DropoutKey key =
-      at.named ? kernels::DropoutKey{at.seed.value_or(random_name().seed), at.step, random_name().layer,
-                                     StepContext::next_call(random_name().layer), at.position}
-               : kernels::DropoutKey{random_name().seed, random_name().calls++, random_name().layer};
-  return ops::dropout(x, p_, key, at.first_sample);
+  return ops::dropout(x, p_, next_random_key(), StepContext::current().first_sample);
 }
 
 Tensor Activation::forward(const Tensor& x) { return ops::activate(activation_, x); }

@@ -2,6 +2,7 @@
 #include "runtime/nn/module.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numbers>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include "runtime/base/counter_rng.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/nn/name_hash.h"
+#include "runtime/nn/step_context.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::nn {
@@ -114,6 +116,36 @@ void Module::walk(const std::string& path, const std::function<void(const std::s
   for (const auto& [name, child] : children_) child->walk(path.empty() ? name : path + "." + name, visit);
 }
 
+std::vector<std::uint64_t> Module::random_calls() {
+  std::vector<std::uint64_t> calls;
+  for_each([&calls](const std::string&, Module& module) { calls.push_back(module.random_name_.calls); });
+  return calls;
+}
+
+void Module::set_random_calls(std::span<const std::uint64_t> calls) {
+  std::size_t i = 0;
+  for_each([&](const std::string&, Module& module) {
+    if (i < calls.size()) module.random_name_.calls = calls[i++];
+  });
+}
+
+kernels::DropoutKey Module::next_random_key() {
+  const StepContext::Values at = StepContext::current();
+  if (!at.named) return {random_name_.seed, random_name_.calls++, random_name_.layer};
+  return {at.seed.value_or(random_name_.seed), at.step, random_name_.layer, StepContext::next_call(random_name_.layer),
+          at.position};
+}
+
+void Module::choose_initializers(const std::function<Initializer(const Parameter&)>& choose) {
+  for_each([&choose](const std::string& path, Module& module) {
+    for (Parameter& parameter : module.parameters_) {
+      Parameter named = parameter;
+      if (!path.empty()) named.name = path + "." + named.name;
+      parameter.initializer = choose(named);
+    }
+  });
+}
+
 Tensor Module::add_parameter(std::string name, const Shape& shape, ParameterKind kind, Initializer initializer) {
   const Tensor tensor = Tensor::empty(shape, DType::kFloat32);
   const double value = initializer.kind == Initializer::Kind::kConstant ? initializer.value : 0;
@@ -154,13 +186,15 @@ void initialize(Module& root, std::uint64_t seed) {
                               static_cast<float>(initializer.value));
     const CounterRng rng(seed, CounterRng::Purpose::kInitialization, name_hash(parameter.name));
     for (std::size_t i = 0; i < values.size() && initializer.kind != Initializer::Kind::kConstant; ++i) {
-      const double u = rng.uniform(2 * i);
+      // Numbers 2 i and 2 i + 1 of the stream, which lie in one block.
+      const std::array<std::uint32_t, 4> block = rng.block(i / 2);
+      const double u = uniform_from_bits(block[i % 2 * 2]);
       if (initializer.kind == Initializer::Kind::kUniform) {
         values[i] = static_cast<float>((2.0 * u - 1.0) * initializer.value);
       } else {
         // Box and Muller: "A note on the generation of random normal deviates", 1958.
         const double radius = std::sqrt(-2.0 * std::log1p(-u));
-        const double angle = 2.0 * std::numbers::pi * static_cast<double>(rng.uniform(2 * i + 1));
+        const double angle = 2.0 * std::numbers::pi * static_cast<double>(uniform_from_bits(block[i % 2 * 2 + 1]));
         values[i] = static_cast<float>(initializer.value * radius * std::cos(angle));
       }
     }

@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "runtime/kernels/pointwise.h"
 #include "runtime/nn/parameter.h"
 #include "runtime/nn/running_statistics.h"
 
@@ -76,6 +78,14 @@ class Module {
   /// Whether the next forward pass of this module itself, not of its children, draws random numbers that depend on the
   /// place of its input in the global batch.
   virtual bool draws_random_numbers() const { return false; }
+  /// How often this module and each below it, in the order of for_each(), have drawn random numbers outside a
+  /// StepContext since initialize().
+  std::vector<std::uint64_t> random_calls();
+  void set_random_calls(std::span<const std::uint64_t> calls);
+
+  /// Replaces how the parameters from this module down start, before initialize(): `choose` is given each with its
+  /// path.
+  void choose_initializers(const std::function<Initializer(const Parameter& parameter)>& choose);
 
   /// Calls `visit` for this module ("" is its path) and, depth first, for all below it.
   void for_each(const std::function<void(const std::string& path, Module& module)>& visit);
@@ -85,13 +95,9 @@ class Module {
   void set_arena(std::shared_ptr<Arena> arena) { arena_ = std::move(arena); }
 
  protected:
-  /// What names the random numbers of this module's forward pass.
-  struct RandomName {
-    std::uint64_t seed = 0;
-    std::uint32_t layer = 0;
-    std::uint64_t calls = 0;  ///< since initialize(); counted by the module
-  };
-  RandomName& random_name() { return random_name_; }
+  /// Names the next random numbers of this module's forward pass: by the StepContext where there is one, otherwise by
+  /// the number of the call. The rows' place in the global batch comes beside it: StepContext::current().
+  kernels::DropoutKey next_random_key();
 
   /// A float32 leaf that requires a gradient; filled by initialize().
   Tensor add_parameter(std::string name, const Shape& shape, ParameterKind kind, Initializer initializer);
@@ -119,6 +125,13 @@ class Module {
   std::vector<std::pair<std::string, std::unique_ptr<Module>>> children_;
   friend void initialize(Module& root, std::uint64_t seed);
   friend void name_layers(Module& root);
+
+  /// What names the random numbers of this module's forward pass.
+  struct RandomName {
+    std::uint64_t seed = 0;
+    std::uint32_t layer = 0;
+    std::uint64_t calls = 0;  ///< since initialize()
+  };
 
   bool training_ = true;
   RandomName random_name_;

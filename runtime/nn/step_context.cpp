@@ -22,6 +22,11 @@ StepContext::StepContext(std::uint64_t seed, std::uint64_t step, std::int64_t fi
 StepContext::StepContext(const kernels::StepPosition* position)
     : StepContext(Values{.named = true, .position = position}) {}
 
+StepContext::StepContext(const Place& place) : StepContext(place.values) {
+  on_this_thread.again = true;
+  calls_ = place.calls;
+}
+
 StepContext::~StepContext() {
   on_this_thread = previous_;
   innermost = outer_;
@@ -30,6 +35,10 @@ StepContext::~StepContext() {
 StepContext::Values StepContext::current() { return on_this_thread; }
 
 std::uint32_t StepContext::next_call(std::uint32_t layer) { return innermost ? innermost->calls_[layer]++ : 0; }
+
+StepContext::Place StepContext::place() {
+  return {on_this_thread, innermost ? innermost->calls_ : decltype(Place::calls){}};
+}
 
 FirstSample::FirstSample(std::int64_t first_sample)
     : previous_(std::exchange(on_this_thread.first_sample, first_sample)) {}

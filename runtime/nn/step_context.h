@@ -32,11 +32,22 @@ class StepContext {
     std::uint64_t step = 0;
     std::int64_t first_sample = 0;
     const kernels::StepPosition* position = nullptr;  ///< null: nothing is added to the others
+    /// Layers run a second time, for what their backward needs: they repeat their random numbers and change no state.
+    bool again = false;
   };
   /// Those of this thread's innermost context.
   static Values current();
   /// How often it was called for `layer` within the innermost context before.
   static std::uint32_t next_call(std::uint32_t layer);
+
+  /// Where a part of a forward pass stood.
+  struct Place {
+    Values values;
+    std::map<std::uint32_t, std::uint32_t> calls;  ///< of each layer so far
+  };
+  static Place place();
+  /// That part runs again.
+  explicit StepContext(const Place& place);
 
  private:
   explicit StepContext(const Values& values);

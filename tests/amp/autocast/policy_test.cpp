@@ -154,6 +154,10 @@ const std::map<Op, CastPolicy> kExpected = {
     {Op::kVdot, CastPolicy::kPromote},
     {Op::kBilinear, CastPolicy::kPromote},
     {Op::kDist, CastPolicy::kFloat32},
+    // Transformers.
+    {Op::kRotary, CastPolicy::kNone},
+    {Op::kSplitHeads, CastPolicy::kNone},
+    {Op::kJoinHeads, CastPolicy::kNone},
 };
 
 /// How many operations there are: a number behind the last one has no row.

@@ -27,6 +27,8 @@ TEST(ModelOptions, OfAResolvedDefaultJobAreTheStructsDefaults) {
             model_zoo::ConvnetOptions());
   EXPECT_EQ(resolved<model_zoo::ResnetOptions>([](Model& model) { model.mutable_resnet(); }),
             model_zoo::ResnetOptions());
+  EXPECT_EQ(resolved<model_zoo::GptOptions>([](Model& model) { model.mutable_gpt(); }), model_zoo::GptOptions());
+  EXPECT_EQ(resolved<model_zoo::LlamaOptions>([](Model& model) { model.mutable_llama(); }), model_zoo::LlamaOptions());
   const auto block =
       resolved<model_zoo::ConvnetOptions>([](Model& model) { model.mutable_convnet()->add_block(); }).blocks.at(0);
   const model_zoo::ConvBlockOptions defaults;
@@ -83,6 +85,42 @@ TEST(ModelOptions, TakeEveryFieldOfTheJob) {
             model_zoo::ModelOptions(resnet));
 }
 
+TEST(ModelOptions, TakeEveryFieldOfALanguageModel) {
+  const model_zoo::GptOptions gpt{.layers = 2,
+                                  .heads = 3,
+                                  .width = 6,
+                                  .hidden = 5,
+                                  .context = 7,
+                                  .vocabulary = 11,
+                                  .dropout = 0.25,
+                                  .bias = false,
+                                  .tied_head = false,
+                                  .norm_epsilon = 0.5,
+                                  .initial_deviation = 0.1,
+                                  .checkpoint_activations = true};
+  EXPECT_EQ(
+      options_of("gpt { layers: 2 heads: 3 width: 6 hidden: 5 context: 7 vocabulary: 11 dropout: 0.25 bias: false "
+                 "tied_head: false norm_epsilon: 0.5 initial_deviation: 0.1 checkpoint_activations: true }"),
+      model_zoo::ModelOptions(gpt));
+  const model_zoo::LlamaOptions llama{.layers = 2,
+                                      .heads = 4,
+                                      .kv_heads = 2,
+                                      .width = 8,
+                                      .hidden = 5,
+                                      .context = 7,
+                                      .vocabulary = 11,
+                                      .rope_theta = 500,
+                                      .attention_bias = true,
+                                      .tied_head = true,
+                                      .norm_epsilon = 0.5,
+                                      .initial_deviation = 0.1,
+                                      .checkpoint_activations = true};
+  EXPECT_EQ(options_of("llama { layers: 2 heads: 4 kv_heads: 2 width: 8 hidden: 5 context: 7 vocabulary: 11 "
+                       "rope_theta: 500 attention_bias: true tied_head: true norm_epsilon: 0.5 initial_deviation: 0.1 "
+                       "checkpoint_activations: true }"),
+            model_zoo::ModelOptions(llama));
+}
+
 TEST(ModelOptions, NeedANamedModel) {
   EXPECT_THAT([] { model_options(Model()); }, ThrowsMessage<FieldError>(HasSubstr("model: none is named")));
 }
@@ -97,17 +135,36 @@ TEST(ModelKind, IsTheFieldThatNamesIt) {
 /// What the reader refuses with a line, the options refuse too, for whoever gives them without a job, and name the same
 /// field.
 TEST(ModelOptions, RefuseWhatTheJobsReaderRefuses) {
-  for (const std::string field :
-       {"model.mlp.hidden=[4, 0]", "model.mlp.dropout=1", "model.mlp.dropout=nan", "model.mlp.outputs=0",
-        "model={ convnet { } }", "model={ convnet { block { } } }",
-        "model={ convnet { block { channels: 8 kernel: 4 } } }",
-        "model={ convnet { block { channels: 8 stride: 0 } } }",
-        "model={ convnet { block { channels: 8 dropout: 2 } } }",
-        "model={ convnet { block { channels: 8 } dropout: 1 } }",
-        "model={ convnet { block { channels: 8 } hidden: 0 } }", "model={ resnet { } }", "model.resnet.depth=20",
-        "model={ resnet { depth: 18 width: 0 } }", "model.mlp.batch_norm_momentum=1.5",
-        "model.mlp.batch_norm_epsilon=0", "model={ convnet { block { channels: 8 } batch_norm_epsilon: -1 } }",
-        "model={ resnet { depth: 18 batch_norm_momentum: -0.1 } }"}) {
+  for (const std::string field : {"model.mlp.hidden=[4, 0]",
+                                  "model.mlp.dropout=1",
+                                  "model.mlp.dropout=nan",
+                                  "model.mlp.outputs=0",
+                                  "model={ convnet { } }",
+                                  "model={ convnet { block { } } }",
+                                  "model={ convnet { block { channels: 8 kernel: 4 } } }",
+                                  "model={ convnet { block { channels: 8 stride: 0 } } }",
+                                  "model={ convnet { block { channels: 8 dropout: 2 } } }",
+                                  "model={ convnet { block { channels: 8 } dropout: 1 } }",
+                                  "model={ convnet { block { channels: 8 } hidden: 0 } }",
+                                  "model={ resnet { } }",
+                                  "model.resnet.depth=20",
+                                  "model={ resnet { depth: 18 width: 0 } }",
+                                  "model.mlp.batch_norm_momentum=1.5",
+                                  "model.mlp.batch_norm_epsilon=0",
+                                  "model={ convnet { block { channels: 8 } batch_norm_epsilon: -1 } }",
+                                  "model={ resnet { depth: 18 batch_norm_momentum: -0.1 } }",
+                                  "model={ gpt { layers: 0 } }",
+                                  "model={ gpt { width: 10 heads: 4 } }",
+                                  "model={ gpt { dropout: 1 } }",
+                                  "model={ gpt { hidden: 0 } }",
+                                  "model={ gpt { context: 0 } }",
+                                  "model={ gpt { vocabulary: 0 } }",
+                                  "model={ gpt { norm_epsilon: 0 } }",
+                                  "model={ gpt { initial_deviation: -1 } }",
+                                  "model={ llama { kv_heads: 5 } }",
+                                  "model={ llama { kv_heads: 0 } }",
+                                  "model={ llama { width: 24 heads: 8 } }",
+                                  "model={ llama { rope_theta: 0 } }"}) {
     const Checked checked = check_text(kSample, "job.pbtxt", std::vector<std::string>{field}, "/data");
     ASSERT_EQ(checked.diagnostics.size(), 1u) << field;
     try {

@@ -18,6 +18,7 @@
 #include "comm/group/world.h"
 #include "model_zoo/build.h"
 #include "runtime/checkpoint/store.h"
+#include "runtime/data/description.h"
 #include "runtime/data/loader.h"
 #include "runtime/data/make_dataset.h"
 #include "runtime/ops/ops.h"
@@ -45,10 +46,15 @@ class CheckpointsOfALoop : public testing::Test {
 
 /// A loop of one's own, with everything that has to be saved: dropout, running statistics, momentum, a loss scale.
 struct Loop {
-  explicit Loop(const std::string& folder, const MakeOptimizer& make = with_sgd({.lr = 0.05, .momentum = 0.9})) {
-    const data::SyntheticOptions samples{.samples = 40, .shape = {8}, .classes = 3};
-    dataset = data::make_dataset({.train = samples}, data::Split::kTrain);
-    model = model_zoo::build(model_zoo::MlpOptions{.hidden = {12}, .dropout = 0.2, .batch_norm = true}, {{8}, 3}, 1);
+  explicit Loop(const std::string& folder, const MakeOptimizer& make = with_sgd({.lr = 0.05, .momentum = 0.9}),
+                const model_zoo::ModelOptions& options = model_zoo::MlpOptions{.hidden = {12},
+                                                                               .dropout = 0.2,
+                                                                               .batch_norm = true},
+                data::DatasetPtr samples = data::make_dataset(
+                    {.train = data::SyntheticOptions{.samples = 40, .shape = {8}, .classes = 3}}, data::Split::kTrain))
+      : dataset(std::move(samples)) {
+    const data::Description data = data::describe(*dataset);
+    model = model_zoo::build(options, {data.sample_shape, data.classes, data.vocabulary, data.target_shape}, 1);
     optimizer = make.of(model->parameters());
     amp::initialize(*model, *optimizer, {.opt_level = amp::OptLevel::kO1, .dtype = DType::kFloat16});
     ddp.emplace(*model, world);
@@ -95,6 +101,44 @@ TEST_F(CheckpointsOfALoop, LeadToTheBitsOfOneThatWasNotInterrupted) {
       EXPECT_TRUE(std::equal(mine.begin(), mine.end(), truth.begin()));
     }
   }
+}
+
+/// Counting modulo 7 from anywhere: the token behind each is its label.
+class Counting final : public data::Dataset {
+ public:
+  std::int64_t size() const override { return 40; }
+  Shape sample_shape() const override { return {5}; }
+  std::int64_t vocabulary() const override { return 7; }
+  std::int64_t classes() const override { return 7; }
+  Shape target_shape() const override { return {5}; }
+  void get(const data::SampleKey& key, const data::Sample& sample) const override {
+    for (std::int64_t t = 0; t < 5; ++t) {
+      sample.tokens[static_cast<std::size_t>(t)] = (key.index + t) % 7;
+      sample.labels[static_cast<std::size_t>(t)] = (key.index + t + 1) % 7;
+    }
+  }
+};
+
+TEST_F(CheckpointsOfALoop, OfALanguageModelSaveATiedWeightOnceAndLeadToTheSameBits) {
+  const model_zoo::GptOptions gpt{
+      .layers = 2, .heads = 2, .width = 8, .context = 8, .dropout = 0.2, .checkpoint_activations = true};
+  const auto loop = [&](const std::string& name) {
+    auto made =
+        std::make_unique<Loop>(folder_ + "/" + name, with_adam({.lr = 0.01}), gpt, std::make_shared<Counting>());
+    return made;
+  };
+  const auto whole = loop("whole");
+  whole->train(12);
+  loop("stopped")->train(5);
+  const auto resumed = loop("stopped");
+  resumed->train(12);
+  EXPECT_EQ(resumed->digest(), whole->digest());
+  int tied = 0;
+  for (const auto& [name, tensor] : state_tensors({{"", *whole->model->arena()}}, {})) {
+    tied += name.ends_with("token_embedding.weight") ? 1 : 0;
+    EXPECT_FALSE(name.ends_with("head.weight"));
+  }
+  EXPECT_EQ(tied, 1);
 }
 
 TEST_F(CheckpointsOfALoop, HoldAllStateOfEveryOptimizer) {

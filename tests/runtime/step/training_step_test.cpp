@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "amp/grad_scaler/opt_level.h"
+#include "comm/ddp/digest.h"
 #include "comm/group/world.h"
 #include "model_zoo/build.h"
 #include "runtime/autograd/engine.h"
@@ -25,9 +26,11 @@ using testing::ThrowsMessage;
 
 /// A small model in training on the device under test, on one rank.
 struct Model {
-  explicit Model(const amp::AmpOptions& amp = {}, const amp::GradScalerOptions& scaling = {.dynamic = false, .init = 1})
+  explicit Model(const amp::AmpOptions& amp = {}, const amp::GradScalerOptions& scaling = {.dynamic = false, .init = 1},
+                 const model_zoo::ModelOptions& options = model_zoo::MlpOptions{.hidden = {4}, .batch_norm = true},
+                 const model_zoo::ModelInput& input = {.sample_shape = {5}, .outputs = 3})
       : world(comm::World::from_environment({.device = device()})),
-        net(model_zoo::build(model_zoo::MlpOptions{.hidden = {4}, .batch_norm = true}, {Shape{5}, 3}, 3)),
+        net(model_zoo::build(options, input, 3)),
         optimizer(optim::sgd(net->parameters(), {.lr = 0.1})) {
     amp::initialize(*net, *optimizer, amp, device());
     ddp.emplace(*net, world);
@@ -174,6 +177,43 @@ TEST(TrainingStep, WithAComposedLossIsAGraphOfTheSameBits) {
     weights.push_back(model.net->arena()->masters().to(kCpu));
   }
   EXPECT_THAT(weights[0].as<float>(), testing::ElementsAreArray(weights[1].as<float>()));
+}
+
+TEST(TrainingStep, OfALanguageModelIsAGraphOfTheSameBits) {
+  constexpr std::int64_t kWords = 7, kLength = 4, kSamples = 3;
+  const model_zoo::ModelInput texts{
+      .sample_shape = {kLength}, .outputs = kWords, .vocabulary = kWords, .target_shape = {kLength}};
+  const auto text_batch = [&](std::uint64_t step) {
+    std::vector<std::int64_t> tokens, labels;
+    for (std::int64_t i = 0; i < kSamples * kLength; ++i) {
+      tokens.push_back((i * i + static_cast<std::int64_t>(step)) % kWords);
+      labels.push_back((i * 3) % kWords);
+    }
+    return data::Batch{.input = Tensor::from(tokens, {kSamples, kLength}),
+                       .target = Tensor::from(labels, {kSamples, kLength}),
+                       .step = step,
+                       .step_samples = kSamples};
+  };
+  const model_zoo::GptOptions gpt{
+      .layers = 2, .heads = 2, .width = 8, .context = 8, .dropout = 0.3, .checkpoint_activations = true};
+  const model_zoo::LlamaOptions llama{.layers = 2, .heads = 2, .kv_heads = 1, .width = 8, .hidden = 6, .context = 8};
+  for (const model_zoo::ModelOptions& options : {model_zoo::ModelOptions(gpt), model_zoo::ModelOptions(llama)}) {
+    std::vector<std::string> digests;
+    std::vector<float> losses;
+    for (const Graph graph : {Graph::kAuto, Graph::kOff}) {
+      Model model({.opt_level = amp::OptLevel::kO1, .dtype = DType::kBFloat16}, {.dynamic = false, .init = 1}, options,
+                  texts);
+      TrainingStep step(*model.ddp, *model.optimizer, *model.scaler, ops::cross_entropy, {.graph = graph});
+      for (std::uint64_t i = 1; i <= 5; ++i) {
+        step.run(text_batch(i));
+        losses.push_back(step.outcome().loss);
+      }
+      EXPECT_EQ(step.graph_launches(), device() != kCpu && graph == Graph::kAuto ? 4u : 0u);
+      digests.push_back(comm::weights_digest(*model.net->arena()));
+    }
+    EXPECT_EQ(digests[0], digests[1]);
+    for (std::size_t i = 0; i < 5; ++i) EXPECT_EQ(losses[i], losses[i + 5]);
+  }
 }
 
 TEST(TrainingStep, RefusesWhatCannotTrain) {

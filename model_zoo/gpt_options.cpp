@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model_zoo/gpt_options.h"
+
+#include "model_zoo/decoder_checks.h"
+
+namespace lockstep::model_zoo {
+
+FieldProblems problems_of(const GptOptions& options) {
+  FieldChecks checks;
+  check_decoder(checks, options);
+  checks.fraction(options.dropout, "dropout");
+  return checks.problems();
+}
+
+}  // namespace lockstep::model_zoo

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model_zoo/llama.h"
+
+#include <utility>
+
+#include "model_zoo/decoder.h"
+#include "runtime/nn/feed_forward.h"
+#include "runtime/nn/normalization.h"
+
+namespace lockstep::model_zoo {
+
+namespace {
+
+std::unique_ptr<nn::RmsNorm> make_norm(const LlamaOptions& options) {
+  return std::make_unique<nn::RmsNorm>(Shape{options.width}, options.norm_epsilon);
+}
+
+std::int64_t hidden_of(const LlamaOptions& options) {
+  constexpr std::int64_t kMultiple = 256;
+  return options.hidden.value_or((8 * options.width / 3 + kMultiple - 1) / kMultiple * kMultiple);
+}
+
+std::unique_ptr<nn::TransformerBlock> make_block(const LlamaOptions& options,
+                                                 const std::shared_ptr<nn::RotaryPositions>& rotary) {
+  nn::TransformerBlock::Parts parts;
+  parts.attention_norm = make_norm(options);
+  parts.attention = std::make_unique<nn::MultiHeadAttention>(nn::AttentionOptions{.width = options.width,
+                                                                                  .heads = options.heads,
+                                                                                  .kv_heads = options.kv_heads,
+                                                                                  .input_bias = options.attention_bias,
+                                                                                  .output_bias = options.attention_bias,
+                                                                                  .causal = true,
+                                                                                  .rotary = rotary});
+  parts.feed_forward_norm = make_norm(options);
+  parts.feed_forward = std::make_unique<nn::GatedFeedForward>(options.width, hidden_of(options));
+  return std::make_unique<nn::TransformerBlock>(std::move(parts));
+}
+
+nn::Initializer initializer_of(const nn::Parameter& parameter, const LlamaOptions& options) {
+  if (parameter.kind == nn::ParameterKind::kBias) return nn::Initializer::constant(0);
+  if (parameter.kind != nn::ParameterKind::kWeight) return parameter.initializer;
+  return nn::Initializer::normal(options.initial_deviation);
+}
+
+}  // namespace
+
+std::unique_ptr<LanguageModel> make_llama(const LlamaOptions& options, const ModelInput& input) {
+  require_none(problems_of(options), "model.llama");
+  const std::int64_t vocabulary = vocabulary_for(input, options.context, options.vocabulary, "model.llama");
+  const auto rotary =
+      std::make_shared<nn::RotaryPositions>(options.context, options.width / options.heads, options.rope_theta);
+  DecoderParts parts{.vocabulary = vocabulary,
+                     .width = options.width,
+                     .context = options.context,
+                     .norm = make_norm(options),
+                     .tied_head = options.tied_head,
+                     .checkpoint_activations = options.checkpoint_activations};
+  for (std::int64_t i = 0; i < options.layers; ++i) parts.blocks.push_back(make_block(options, rotary));
+  auto model = std::make_unique<Decoder>(std::move(parts));
+  model->choose_initializers([&](const nn::Parameter& parameter) { return initializer_of(parameter, options); });
+  return model;
+}
+
+}  // namespace lockstep::model_zoo

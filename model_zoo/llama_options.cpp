@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model_zoo/llama_options.h"
+
+#include "model_zoo/decoder_checks.h"
+
+namespace lockstep::model_zoo {
+
+FieldProblems problems_of(const LlamaOptions& options) {
+  FieldChecks checks;
+  check_decoder(checks, options);
+  if (options.heads >= 1 && options.width >= 1 && options.width % options.heads == 0) {
+    checks.check(options.width / options.heads % 2 == 0, "width", "heads times an even number of channels",
+                 static_cast<double>(options.width), {"heads"});
+  }
+  if (options.kv_heads && checks.at_least_one(static_cast<double>(*options.kv_heads), "kv_heads") &&
+      options.heads >= 1) {
+    checks.check(options.heads % *options.kv_heads == 0, "kv_heads", "a divisor of heads",
+                 static_cast<double>(*options.kv_heads), {"heads"});
+  }
+  checks.positive(options.rope_theta, "rope_theta");
+  return checks.problems();
+}
+
+}  // namespace lockstep::model_zoo

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "runtime/tensor/field_checks.h"
+
+namespace lockstep::model_zoo {
+
+/// The defaults are Llama 2's smallest size, of 7 billion parameters. (Touvron et al.: "Llama 2: Open Foundation and
+/// Fine-Tuned Chat Models", 2023.)
+struct LlamaOptions {
+  std::int64_t layers = 32;
+  std::int64_t heads = 32;                    ///< of the queries
+  std::optional<std::int64_t> kv_heads = {};  ///< of keys and values, a divisor of heads; default: heads
+  std::int64_t width = 4096;                  ///< a multiple of heads, and width / heads is even
+  /// Width of a feed-forward layer; default: 8/3 width, rounded up to a multiple of 256.
+  std::optional<std::int64_t> hidden = {};
+  std::int64_t context = 4096;                  ///< the longest text
+  std::optional<std::int64_t> vocabulary = {};  ///< default: the data's; a larger one leaves tokens unused
+  double rope_theta = 10000;                    ///< base of the rotary positions' wavelengths
+  bool attention_bias = false;                  ///< of all four projections
+  bool tied_head = false;                       ///< the head's weight is the embedding's
+  double norm_epsilon = 1e-5;
+  double initial_deviation = 0.02;      ///< of all weights
+  bool checkpoint_activations = false;  ///< of blocks: nn::checkpoint()
+
+  bool operator==(const LlamaOptions&) const = default;
+};
+
+/// All that is wrong with the options, by the names of the job's fields.
+FieldProblems problems_of(const LlamaOptions& options);
+
+}  // namespace lockstep::model_zoo

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/nn/attention.h"
+
+#include <string>
+#include <utility>
+
+#include "runtime/autograd/meta.h"
+#include "runtime/nn/step_context.h"
+#include "runtime/ops/ops.h"
+#include "runtime/tensor/error.h"
+
+namespace lockstep::nn {
+
+namespace {
+
+const AttentionOptions& checked(const AttentionOptions& options) {
+  const std::int64_t kv_heads = options.kv_heads.value_or(options.heads);
+  const bool fits = options.width >= 1 && options.heads >= 1 && kv_heads >= 1 && options.heads % kv_heads == 0 &&
+                    (options.channels ? *options.channels >= 1 : options.width % options.heads == 0);
+  if (fits) return options;
+  throw ShapeError("attention of width " + std::to_string(options.width) + " cannot have " +
+                   std::to_string(options.heads) + " heads, which must divide it, with " + std::to_string(kv_heads) +
+                   " of keys and values, which must divide those");
+}
+
+/// bool [queries, keys]: a query sees the keys up to its own position, the queries being the last of the keys.
+Tensor seen(std::int64_t queries, std::int64_t keys, Device device) {
+  const ops::Placement placement{DType::kFloat32, device};
+  const Tensor last =
+      ops::add(ops::arange(queries, placement).reshaped({queries, 1}), static_cast<double>(keys - queries));
+  return ops::le(ops::arange(keys, placement).reshaped({1, keys}), last);
+}
+
+}  // namespace
+
+MultiHeadAttention::MultiHeadAttention(const AttentionOptions& options)
+    : options_(checked(options)),
+      channels_(options.channels.value_or(options.width / options.heads)),
+      kv_heads_(options.kv_heads.value_or(options.heads)),
+      input_(
+          add_module<Linear>("input", options.width, (options.heads + 2 * kv_heads_) * channels_, options.input_bias)),
+      output_(add_module<Linear>("output", options.heads * channels_, options.width, options.output_bias)) {}
+
+Tensor MultiHeadAttention::forward(const Tensor& x, KeyValues* past) {
+  const std::vector<Tensor> parts =
+      ops::split_heads(input_.forward(x), {options_.heads, kv_heads_, kv_heads_}, channels_);
+  Tensor q = parts[0], k = parts[1], v = parts[2];
+  const std::int64_t first = past == nullptr ? 0 : past->length();
+  if (options_.rotary) {
+    q = options_.rotary->apply(q, first);
+    k = options_.rotary->apply(k, first);
+  }
+  if (past != nullptr) {
+    if (autograd::is_recorded(k)) {
+      throw UsageError("attention with past keys and values in a pass that records gradients",
+                       "Keep them under autograd::NoGrad.");
+    }
+    if (first > 0) {
+      k = ops::cat({past->keys, k}, 2);
+      v = ops::cat({past->values, v}, 2);
+    }
+    *past = {k, v};
+  }
+  ops::AttentionOptions attention{.causal = options_.causal && first == 0};
+  if (options_.causal && first > 0 && x.size(1) > 1) attention.mask = seen(x.size(1), k.size(2), x.device());
+  if (draws_random_numbers()) {
+    attention.dropout = options_.dropout;
+    attention.dropout_key = next_random_key();
+    attention.first_sample = StepContext::current().first_sample;
+  }
+  return output_.forward(ops::join_heads({ops::scaled_dot_product_attention(q, k, v, attention)}));
+}
+
+}  // namespace lockstep::nn

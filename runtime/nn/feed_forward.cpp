@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/nn/feed_forward.h"
+
+#include "runtime/ops/elementwise.h"
+#include "runtime/ops/unary.h"
+
+namespace lockstep::nn {
+
+FeedForward::FeedForward(std::int64_t width, std::int64_t hidden, kernels::Activation activation, bool bias)
+    : hidden_(add_module<Linear>("hidden", width, hidden, bias, activation)),
+      output_(add_module<Linear>("output", hidden, width, bias)) {}
+
+Tensor FeedForward::forward(const Tensor& x) { return output_.forward(hidden_.forward(x)); }
+
+GatedFeedForward::GatedFeedForward(std::int64_t width, std::int64_t hidden, bool bias)
+    : gate_(add_module<Linear>("gate", width, hidden, bias)),
+      up_(add_module<Linear>("up", width, hidden, bias)),
+      output_(add_module<Linear>("output", hidden, width, bias)) {}
+
+Tensor GatedFeedForward::forward(const Tensor& x) {
+  return output_.forward(ops::mul(ops::silu(gate_.forward(x)), up_.forward(x)));
+}
+
+}  // namespace lockstep::nn

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/nn/layers.h"
+
+namespace lockstep::nn {
+
+/// output(activation(hidden(x))): [..., width] -> [..., width].
+class FeedForward : public Module {
+ public:
+  FeedForward(std::int64_t width, std::int64_t hidden, kernels::Activation activation = kernels::Activation::kGeluTanh,
+              bool bias = true);
+  Tensor forward(const Tensor& x) override;
+
+ private:
+  Linear& hidden_;
+  Linear& output_;
+};
+
+/// SwiGLU: output(silu(gate(x)) * up(x)), without biases unless asked for. (Shazeer: "GLU Variants Improve
+/// Transformer", 2020.)
+class GatedFeedForward : public Module {
+ public:
+  GatedFeedForward(std::int64_t width, std::int64_t hidden, bool bias = false);
+  Tensor forward(const Tensor& x) override;
+
+ private:
+  Linear& gate_;
+  Linear& up_;
+  Linear& output_;
+};
+
+}  // namespace lockstep::nn

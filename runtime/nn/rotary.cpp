@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/nn/rotary.h"
+
+#include <string>
+
+#include "runtime/ops/shape.h"
+#include "runtime/tensor/error.h"
+
+namespace lockstep::nn {
+
+RotaryPositions::RotaryPositions(std::int64_t context, std::int64_t channels, double theta)
+    : context_(context), channels_(channels), theta_(theta) {
+  ops::rotary_table(0, channels, theta);  // refuses what has no meaning
+}
+
+Tensor RotaryPositions::apply(const Tensor& x, std::int64_t first) {
+  const std::int64_t length = x.size(-2);
+  if (first < 0 || first + length > context_) {
+    throw ShapeError("rotary positions " + std::to_string(first) + " to " + std::to_string(first + length) +
+                     " of a context of " + std::to_string(context_));
+  }
+  const ops::RotaryTable table = table_for(x);
+  if (length == context_) return ops::rotary(x, table);
+  return ops::rotary(x, {table.cos.rows(first, first + length), table.sin.rows(first, first + length)});
+}
+
+ops::RotaryTable RotaryPositions::table_for(const Tensor& x) {
+  const std::scoped_lock lock(mutex_);
+  const DType dtype = ops::wide_of(x.dtype());
+  if (!table_.cos.defined() || table_.cos.device() != x.device() || table_.cos.dtype() != dtype) {
+    const ops::RotaryTable made = ops::rotary_table(context_, channels_, theta_, dtype);
+    table_ = {made.cos.to(x.device()), made.sin.to(x.device())};
+  }
+  return table_;
+}
+
+}  // namespace lockstep::nn

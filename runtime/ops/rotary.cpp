@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/ops/rotary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "amp/autocast/autocast.h"
+#include "runtime/autograd/grad_mode.h"
+#include "runtime/autograd/node.h"
+#include "runtime/ops/elementwise.h"
+#include "runtime/ops/movement.h"
+#include "runtime/ops/result.h"
+#include "runtime/ops/shape.h"
+#include "runtime/ops/without_autocast.h"
+#include "runtime/tensor/error.h"
+
+namespace lockstep::ops {
+
+namespace {
+
+/// x cos + direction (x with its halves exchanged) sin.
+Tensor turned(const Tensor& x, const RotaryTable& table, double direction) {
+  const autograd::NoGrad unrecorded;
+  const WithoutAutocast as_given;
+  const std::int64_t half = x.shape().back() / 2;
+  const Tensor halves = flip(x.reshaped({x.numel() / std::max<std::int64_t>(2 * half, 1), 2, half}), {1});
+  const Tensor y = addcmul(mul(x, table.cos), halves.reshaped(x.shape()), table.sin, direction);
+  return y.dtype() == x.dtype() ? y : converted(y, x.dtype());
+}
+
+Tensor turn(const Tensor& input, const RotaryTable& table, double direction) {
+  const Tensor x = amp::autocast(amp::Op::kRotary, input);
+  const Tensor y = turned(x, table, direction);
+  autograd::record(y, name_of(amp::Op::kRotary), {x},
+                   {.recorded = [table, direction](const Tensor& dy, const autograd::BackwardContext&) {
+                     return std::vector<Tensor>{turn(dy, table, -direction)};
+                   }});
+  return y;
+}
+
+}  // namespace
+
+RotaryTable rotary_table(std::int64_t length, std::int64_t channels, double theta, DType dtype) {
+  if (channels < 2 || channels % 2 != 0 || !(theta > 0)) {
+    throw UsageError(
+        fmt::format("rotary positions of {} channels with theta {}: expected an even number of channels "
+                    "and theta > 0",
+                    channels, theta));
+  }
+  const std::int64_t half = channels / 2;
+  std::vector<double> frequencies;
+  for (std::int64_t i = 0; i < half; ++i) {
+    frequencies.push_back(std::pow(theta, -static_cast<double>(i) / static_cast<double>(half)));
+  }
+  std::vector<double> cos, sin;
+  for (std::int64_t t = 0; t < length; ++t) {
+    for (const double sign : {-1.0, 1.0}) {
+      for (const double frequency : frequencies) {
+        cos.push_back(std::cos(static_cast<double>(t) * frequency));
+        sin.push_back(sign * std::sin(static_cast<double>(t) * frequency));
+      }
+    }
+  }
+  const Shape shape{length, channels};
+  const auto as_dtype = [dtype](const Tensor& exact) {
+    return dtype == DType::kFloat64 ? exact : converted(exact, dtype);
+  };
+  return {as_dtype(Tensor::from(cos, shape)), as_dtype(Tensor::from(sin, shape))};
+}
+
+Tensor rotary(const Tensor& x, const RotaryTable& table) {
+  const Tensor& cos = table.cos;
+  const bool fits = x.shape().rank() >= 2 && cos.shape() == Shape{x.size(-2), x.size(-1)} &&
+                    table.sin.shape() == cos.shape() && x.size(-1) % 2 == 0 && cos.dtype() == wide_of(x.dtype());
+  if (!fits) throw ShapeError(fmt::format("rotary of {} with the angles {}", describe(x), describe(cos)));
+  return turn(x, table, 1);
+}
+
+}  // namespace lockstep::ops

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Heads and rotary positions.
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "amp/autocast/autocast.h"
+#include "runtime/tensor/error.h"
+#include "tests/runtime/ops/operation_fixture.h"
+
+namespace lockstep::ops {
+namespace {
+
+using kernels::testing::values_of;
+using ops::testing::AllTypes;
+using ops::testing::OnName;
+
+template <class T>
+class TransformerTest : public ops::testing::OperationTest<T> {};
+TYPED_TEST_SUITE(TransformerTest, AllTypes, OnName);
+
+TYPED_TEST(TransformerTest, SplitHeads) {
+  for (const Shape& shape : {Shape{2, 3, 12}, Shape{1, 1, 12}, Shape{0, 3, 12}, Shape{2, 0, 12}}) {
+    for (std::size_t part = 0; part < 3; ++part) {
+      this->check([part](const auto& in) { return split_heads(in[0], {3, 1, 2}, 2)[part]; }, {this->random(shape, 1)});
+    }
+    this->check(
+        [](const auto& in) {
+          const std::vector<Tensor> parts = split_heads(in[0], {3, 3}, 2);
+          return mul(parts[0], parts[1]);
+        },
+        {this->random(shape, 1)});
+  }
+}
+
+TYPED_TEST(TransformerTest, JoinHeads) {
+  for (const auto& [samples, length] : {std::pair{2, 3}, {1, 1}, {0, 3}, {2, 0}}) {
+    this->check(
+        [](const auto& in) {
+          return join_heads({in[0], in[1]});
+        },
+        {this->random({samples, 3, length, 2}, 1), this->random({samples, 1, length, 2}, 2)});
+  }
+}
+
+TYPED_TEST(TransformerTest, JoinedHeadsAreWhatWasSplit) {
+  const Tensor x = this->random({2, 5, 12}, 1).to(this->kDevice);
+  const std::vector<Tensor> parts = split_heads(x, {1, 2, 1}, 3);
+  EXPECT_EQ(parts[1].shape(), (Shape{2, 2, 5, 3}));
+  EXPECT_EQ(parts[1].to(kCpu).item(3), x.to(kCpu).item(12 + 3));  // sample 0, head 1, position 1, channel 0
+  EXPECT_EQ(values_of(join_heads(parts)), values_of(x));
+}
+
+RotaryTable table_for(const Tensor& x, double theta = 100) {
+  const RotaryTable table = rotary_table(x.size(-2), x.size(-1), theta, wide_of(x.dtype()));
+  return {table.cos.to(x.device()), table.sin.to(x.device())};
+}
+
+TYPED_TEST(TransformerTest, Rotary) {
+  for (const Shape& shape : {Shape{2, 3, 5, 4}, Shape{1, 2}, Shape{3, 1, 6}, Shape{2, 0, 4}, Shape{0, 3, 8}}) {
+    this->check([](const auto& in) { return rotary(in[0], table_for(in[0])); }, {this->random(shape, 1)},
+                {.terms = 2, .magnitude = 1});
+  }
+}
+
+TYPED_TEST(TransformerTest, RotaryTurnsEachPairOfHalvesByItsAngle) {
+  const Tensor x = this->random({3, 4}, 1);
+  const std::vector<double> in = values_of(x),
+                            out = values_of(rotary(x.to(this->kDevice), table_for(x.to(this->kDevice))));
+  const double accuracy = 4 * kernels::testing::epsilon_of(this->kDType);
+  for (std::size_t t = 0; t < 3; ++t) {
+    for (std::size_t i = 0; i < 2; ++i) {
+      const double angle = static_cast<double>(t) * std::pow(100.0, -static_cast<double>(i) / 2);
+      const double a = in[4 * t + i], b = in[4 * t + i + 2];
+      EXPECT_NEAR(out[4 * t + i], a * std::cos(angle) - b * std::sin(angle), accuracy);
+      EXPECT_NEAR(out[4 * t + i + 2], b * std::cos(angle) + a * std::sin(angle), accuracy);
+    }
+  }
+}
+
+TEST(Transformer, OperationsStayInTheDtypeThatComesInUnderAutocast) {
+  const amp::Autocast autocast(DType::kBFloat16);
+  for (const DType dtype : {DType::kFloat32, DType::kFloat16}) {
+    const Tensor x = kernels::testing::random_tensor({2, 3, 4}, dtype, 1);
+    EXPECT_EQ(rotary(x, table_for(x)).dtype(), dtype);
+    EXPECT_EQ(join_heads(split_heads(x, {1, 1}, 2)).dtype(), dtype);
+  }
+}
+
+TEST(Transformer, RefusesWhatDoesNotFit) {
+  const Tensor x = Tensor::zeros({2, 3, 4}, DType::kFloat32);
+  EXPECT_THROW(split_heads(x, {1, 1}, 3), ShapeError);
+  EXPECT_THROW(split_heads(x, {3, -1}, 2), ShapeError);
+  EXPECT_THROW(split_heads(x, {}, 4), ShapeError);
+  EXPECT_THROW(split_heads(Tensor::zeros({3, 4}, DType::kFloat32), {1}, 4), ShapeError);
+  EXPECT_THROW(join_heads({}), UsageError);
+  EXPECT_THROW(join_heads({Tensor::zeros({2, 1, 3, 4}, DType::kFloat32), Tensor::zeros({2, 1, 2, 4}, DType::kFloat32)}),
+               ShapeError);
+  EXPECT_THROW(rotary_table(3, 5, 100), UsageError);
+  EXPECT_THROW(rotary_table(3, 4, 0), UsageError);
+  EXPECT_THROW(rotary(x, rotary_table(2, 4, 100)), ShapeError);
+  EXPECT_THROW(rotary(x, rotary_table(3, 4, 100, DType::kFloat64)), ShapeError);
+}
+
+}  // namespace
+}  // namespace lockstep::ops
