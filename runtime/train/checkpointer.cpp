@@ -5,6 +5,8 @@
 
 #include <chrono>
 
+#include "runtime/data/make_dataset.h"
+#include "runtime/job/data_options.h"
 #include "runtime/job/differences.h"
 #include "runtime/job/job.h"
 #include "runtime/step/saved_state.h"
@@ -12,6 +14,28 @@
 #include "runtime/train/training_state.h"
 
 namespace lockstep::train {
+
+namespace {
+
+std::vector<data::DataFile> saved_files(const checkpoint::TrainingState& state) {
+  std::vector<data::DataFile> files;
+  for (const checkpoint::DataFile& file : state.data_file()) {
+    files.push_back({file.path(), file.bytes(), file.modified(), file.digest()});
+  }
+  return files;
+}
+
+void save_files(const std::vector<data::DataFile>& files, checkpoint::TrainingState& state) {
+  for (const data::DataFile& file : files) {
+    checkpoint::DataFile& saved = *state.add_data_file();
+    saved.set_path(file.path);
+    saved.set_bytes(file.bytes);
+    saved.set_modified(file.modified);
+    saved.set_digest(file.digest);
+  }
+}
+
+}  // namespace
 
 Checkpointer::Checkpointer(const TrainOptions& options, Network& network, JobStep& step, RunObserver& observers)
     : options_(options),
@@ -31,6 +55,7 @@ step::Progress Checkpointer::resume() {
 }
 
 std::optional<checkpoint::Checkpoint> Checkpointer::restore() {
+  data_files_ = data::look_at_files(job::data_options(job_.data()).train);
   if (options_.resume == "never") {
     set_aside_earlier_run(options_.run_dir);
     return std::nullopt;
@@ -55,6 +80,9 @@ void Checkpointer::remark_on(const checkpoint::Checkpoint& found) {
   for (const job::Difference& change : job::differences(found.state.job(), job_)) {
     remarks_.push_back("  the job changed: " + change.path + ": " + change.before + " -> " + change.after);
   }
+  for (const std::string& change : data::changes(saved_files(found.state), data_files_)) {
+    remarks_.push_back("  the data changed: " + change);
+  }
   if (found.state.step() >= job_.train().steps()) {
     remarks_.push_back("all " + std::to_string(found.state.step()) +
                        " steps are done; --set train.steps=N trains on, another --run-dir starts anew");
@@ -68,6 +96,7 @@ void Checkpointer::save(const step::Progress& progress) {
     state.set_rng_seed(job_.seed());
     *state.mutable_job() = job_;
     state.set_job_hash(job::hash(job_));
+    save_files(data_files_, state);
   });
   saved_step_ = progress.step;
   observers_.saved(progress.step, path,
