@@ -18,11 +18,9 @@ Json extents(const Shape& shape) { return std::vector<std::int64_t>(shape.extent
 
 Json describe(const data::Description& data) {
   Json result{{"samples", data.samples}, {"sample_shape", extents(data.sample_shape)}};
-  if (data.classes > 0) {
-    result["classes"] = data.classes;
-  } else {
-    result["target_shape"] = extents(data.target_shape);
-  }
+  if (data.vocabulary > 0) result["vocabulary"] = data.vocabulary;
+  if (data.classes > 0) result["classes"] = data.classes;
+  if (data.classes == 0 || data.target_shape.rank() > 0) result["target_shape"] = extents(data.target_shape);
   return result;
 }
 
@@ -52,9 +50,12 @@ std::string line(const std::string& name, const std::string& value) {
 }
 
 std::string data_text(const Json& data) {
-  const std::string answer = data.contains("classes") ? " in " + number(data["classes"]) + " classes"
-                                                      : ", targets " + data["target_shape"].dump();
-  return counted(data["samples"], "sample") + " of " + data["sample_shape"].dump() + answer;
+  std::string text = counted(data["samples"], "sample") + " of ";
+  text += data.contains("vocabulary")
+              ? counted(data["sample_shape"][0], "token") + " from a vocabulary of " + number(data["vocabulary"])
+              : data["sample_shape"].dump();
+  if (data.contains("classes")) text += " in " + number(data["classes"]) + " classes";
+  return data.contains("target_shape") ? text + ", targets " + data["target_shape"].dump() : text;
 }
 
 std::string eval_text(const Json& plan) {

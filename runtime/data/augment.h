@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
+
+#include "runtime/data/color_jitter.h"
 #include "runtime/data/dataset.h"
+#include "runtime/data/image_folder_options.h"
 
 namespace lockstep::data {
 
@@ -10,6 +14,8 @@ namespace lockstep::data {
 struct AugmentOptions {
   std::int64_t pad_crop = 0;  ///< pixels of PadCrop; 0: none
   bool flip = false;
+  std::optional<RandomResizedCropOptions> random_resized_crop = {};  ///< of an ImageFolder, in place of its center crop
+  ColorJitterOptions color_jitter = {};                              ///< none where all are 0
 
   bool operator==(const AugmentOptions&) const = default;
 };

@@ -17,6 +17,8 @@ class ByteReader {
   /// The next `count` bytes. What a damaged header promises is not allocated before it has been read. A file that ends
   /// too early gives an error that names the bytes expected and found.
   std::vector<std::uint8_t> read(std::uint64_t count);
+  /// Fills as much of `out` as the file has, and returns how much.
+  std::size_t read_some(std::span<std::uint8_t> out);
   /// Big-endian.
   std::uint32_t read_uint32();
   /// Throws unless the file ends here.
@@ -29,8 +31,6 @@ class ByteReader {
   struct Close {
     void operator()(void* file) const;
   };
-  /// Fills as much of `out` as the file has.
-  std::size_t read_some(std::span<std::uint8_t> out);
   /// Calls `take` with the next `count` bytes, a piece at a time.
   template <class Take>
   void read_pieces(std::uint64_t count, Take&& take);

@@ -106,9 +106,11 @@ Description describe_cifar(const CifarOptions& options) {
   require_sound(options, "cifar");
   const Layout layout = layout_of(options.labels);
   Description description{.samples = 0, .sample_shape = {32, 32, 3}, .classes = layout.classes};
-  for (const std::string& file : options.files) append_labels(file, layout, description.labels);
-  description.samples = static_cast<std::int64_t>(description.labels.size());
-  require_labels(description.labels, layout.classes, fmt::format("{}", fmt::join(options.files, ", ")));
+  std::vector<std::uint8_t> labels;
+  for (const std::string& file : options.files) append_labels(file, layout, labels);
+  description.labels.assign(labels.begin(), labels.end());
+  description.samples = std::ssize(labels);
+  require_labels(labels, layout.classes, fmt::format("{}", fmt::join(options.files, ", ")));
   return description;
 }
 

@@ -50,18 +50,18 @@ void require_alike(const Description& eval, const Description& train) {
 std::vector<std::string> strange_labels(const Description& description, bool counted) {
   if (description.labels.empty()) return {};
   std::vector<std::int64_t> samples(static_cast<std::size_t>(description.classes));
-  for (const std::uint8_t label : description.labels) ++samples[label];
+  for (const std::int64_t label : description.labels) ++samples[static_cast<std::size_t>(label)];
   std::vector<std::size_t> empty;
   for (std::size_t c = 0; c < samples.size(); ++c) {
     if (samples[c] == 0) empty.push_back(c);
   }
   if (empty.empty()) return {};
 
-  const std::size_t highest = *std::ranges::max_element(description.labels);
+  const auto highest = static_cast<std::size_t>(*std::ranges::max_element(description.labels));
   std::size_t next = 0;
   for (std::size_t c = 0; c < highest; ++c) next = samples[c] > 0 ? c : next;
   if (counted && highest - next - 1 > std::max(next + 1, kMostSkipped)) {
-    const auto first = std::ranges::find(description.labels, highest) - description.labels.begin();
+    const auto first = std::ranges::max_element(description.labels) - description.labels.begin();
     return {
         fmt::format("label {} ({}, the first at index {}) is far above the others, which end at {}, and makes {} "
                     "classes; if the file is damaged, mend it; otherwise give the number of classes",

@@ -17,7 +17,7 @@ struct Description {
   std::int64_t classes = 0;               ///< 0: targets are numbers
   Shape target_shape = {};                ///< of one target; a scalar's where there is one label a sample
   std::int64_t targets_per_sample = 1;    ///< that count
-  std::vector<std::uint8_t> labels = {};  ///< of all samples; empty where only drawing them would tell
+  std::vector<std::int64_t> labels = {};  ///< of all samples; empty where only drawing them would tell
 };
 
 /// The same of an open data set, without the labels.

@@ -60,17 +60,19 @@ std::int64_t highest_class(const std::vector<std::uint8_t>& labels) {
 /// Images and labels that belong together; the pixels are still to be read.
 struct Pair {
   IdxFile images;
+  std::vector<std::uint8_t> labels;
   Description description;
 };
 
 Pair open_pair(const IdxOptions& options) {
   require_sound(options, "idx");
   const auto& [images, labels, classes] = options;
-  Pair pair{open_array(images, {3, 4}), {}};
+  Pair pair{open_array(images, {3, 4}), {}, {}};
   std::vector<std::int64_t>& extents = pair.images.extents;
   Description& description = pair.description;
-  description.labels = open_array(labels, {1}).read();
-  description.samples = static_cast<std::int64_t>(description.labels.size());
+  pair.labels = open_array(labels, {1}).read();
+  description.labels.assign(pair.labels.begin(), pair.labels.end());
+  description.samples = std::ssize(pair.labels);
   if (extents[0] != description.samples) {
     throw StorageError(
         fmt::format("{} holds {} images, but {} holds {} labels", images, extents[0], labels, description.samples),
@@ -81,8 +83,8 @@ Pair open_pair(const IdxOptions& options) {
   if (description.sample_shape.numel() == 0) {
     throw StorageError(images + ": its images have no pixels: " + description.sample_shape.str());
   }
-  description.classes = classes == 0 ? highest_class(description.labels) : classes;
-  require_labels(description.labels, description.classes, labels);
+  description.classes = classes == 0 ? highest_class(pair.labels) : classes;
+  require_labels(pair.labels, description.classes, labels);
   return pair;
 }
 
@@ -97,7 +99,7 @@ void require_sound(const IdxOptions& options, const std::string& path) {
 DatasetPtr open_idx(const IdxOptions& options) {
   Pair pair = open_pair(options);
   Description& about = pair.description;
-  return std::make_shared<ByteDataset>(pair.images.read(), std::move(about.labels), about.sample_shape, about.classes,
+  return std::make_shared<ByteDataset>(pair.images.read(), std::move(pair.labels), about.sample_shape, about.classes,
                                        options.labels);
 }
 

@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/data/make_dataset.h"
 
+#include <fmt/format.h>
+
+#include "runtime/data/arrays.h"
+#include "runtime/data/color_jitter.h"
+#include "runtime/data/csv.h"
+#include "runtime/data/image_folder.h"
+#include "runtime/data/tokens.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::data {
@@ -13,12 +20,55 @@ constexpr std::int64_t kFirstEvalSample = std::int64_t{1} << 40;
 std::string path_of(const IdxOptions&, const std::string& path) { return path + ".idx"; }
 std::string path_of(const CifarOptions&, const std::string& path) { return path + ".cifar"; }
 std::string path_of(const SyntheticOptions&, const std::string& path) { return path + ".synthetic"; }
+std::string path_of(const TokensOptions&, const std::string& path) { return path + ".tokens"; }
+std::string path_of(const ArraysOptions&, const std::string& path) { return path + ".arrays"; }
+std::string path_of(const CsvOptions&, const std::string& path) { return path + ".csv"; }
+std::string path_of(const ImageFolderOptions&, const std::string& path) { return path + ".image_folder"; }
 
-/// An evaluation set may lack the highest class: without a number in its options, the training set's labels tell.
-std::int64_t classes_of_training(const DatasetOptions& train) {
-  const auto* const idx = std::get_if<IdxOptions>(&train);
-  if (idx == nullptr) return 0;
-  return idx->classes > 0 ? idx->classes : count_idx_classes(idx->labels);
+/// Throws FieldError for options without a meaning.
+template <class Options>
+void check(const Options& options, const std::string& path) {
+  if constexpr (requires { problems_of(options); }) {
+    require_none(problems_of(options), path);
+  } else {
+    require_sound(options, path);
+  }
+}
+
+// An evaluation set may lack a class: without a number or names in its options, the training set's labels tell.
+
+void take_classes(IdxOptions& eval, const IdxOptions& train) {
+  if (eval.classes == 0) eval.classes = train.classes > 0 ? train.classes : count_idx_classes(train.labels);
+}
+
+void take_classes(ArraysOptions& eval, const ArraysOptions& train) {
+  if (eval.classes > 0 || eval.target_kind == TargetKind::kNumbers || train.target_kind == TargetKind::kNumbers) return;
+  eval.classes = train.classes > 0 ? train.classes : count_array_classes(train.targets);
+}
+
+void take_classes(CsvOptions& eval, const CsvOptions& train) {
+  if (eval.classes > 0 || eval.target_kind == TargetKind::kNumbers || train.target_kind == TargetKind::kNumbers) return;
+  const CsvDataset dataset(train);
+  eval.classes = dataset.classes();
+  eval.class_names = dataset.class_names();
+}
+
+void take_classes(ImageFolderOptions& eval, const ImageFolderOptions& train) {
+  eval.class_names = list_classes(train.folder);
+}
+
+/// Of other kinds, each file says it alone.
+template <class Options>
+void take_classes(Options&, const Options&) {}
+
+/// Images are cropped where they are decoded.
+void take_crop(DatasetOptions& train, const AugmentOptions& augment) {
+  if (!augment.random_resized_crop) return;
+  const char* const path = "data.augment.random_resized_crop";
+  require_none(problems_of(*augment.random_resized_crop), path);
+  auto* const images = std::get_if<ImageFolderOptions>(&train);
+  if (images == nullptr) throw FieldError(path, "is for data.train.image_folder");
+  images->random_resized_crop = augment.random_resized_crop;
 }
 
 /// The options of one split, checked, with what they take from the other one.
@@ -27,25 +77,69 @@ DatasetOptions options_of(const DataOptions& options, Split split) {
   const std::string path = training ? "data.train" : "data.eval";
   if (!training && !options.eval) throw FieldError(path, "names no data set");
   DatasetOptions chosen = training ? options.train : *options.eval;
-  std::visit([&path](const auto& kind) { require_sound(kind, path_of(kind, path)); }, chosen);
-  if (auto* const idx = std::get_if<IdxOptions>(&chosen); idx != nullptr && idx->classes == 0) {
-    idx->classes = classes_of_training(options.train);
+  std::visit([&path](const auto& kind) { check(kind, path_of(kind, path)); }, chosen);
+  if (training) {
+    take_crop(chosen, options.augment);
+    return chosen;
   }
-  if (auto* const synthetic = std::get_if<SyntheticOptions>(&chosen); synthetic != nullptr && !training) {
-    synthetic->first_sample += kFirstEvalSample;
-  }
+  const auto take = [&options]<class Options>(Options& eval) {
+    if (const auto* const train = std::get_if<Options>(&options.train)) take_classes(eval, *train);
+  };
+  std::visit(take, chosen);
+  if (auto* const synthetic = std::get_if<SyntheticOptions>(&chosen)) synthetic->first_sample += kFirstEvalSample;
   return chosen;
 }
 
 DatasetPtr open(const IdxOptions& options) { return open_idx(options); }
 DatasetPtr open(const CifarOptions& options) { return open_cifar(options); }
 DatasetPtr open(const SyntheticOptions& options) { return std::make_shared<SyntheticDataset>(options); }
+DatasetPtr open(const TokensOptions& options) { return std::make_shared<TokensDataset>(options); }
+DatasetPtr open(const ArraysOptions& options) { return std::make_shared<ArraysDataset>(options); }
+DatasetPtr open(const CsvOptions& options) { return std::make_shared<CsvDataset>(options); }
+DatasetPtr open(const ImageFolderOptions& options) { return std::make_shared<ImageFolderDataset>(options); }
 
 Description describe(const IdxOptions& options) { return describe_idx(options); }
 Description describe(const CifarOptions& options) { return describe_cifar(options); }
 Description describe(const SyntheticOptions& options) { return SyntheticDataset::describe(options); }
+Description describe(const TokensOptions& options) { return describe(TokensDataset(options)); }
+Description describe(const ArraysOptions& options) { return ArraysDataset(options).describe(); }
+Description describe(const CsvOptions& options) { return CsvDataset(options).describe(); }
+Description describe(const ImageFolderOptions& options) { return ImageFolderDataset(options).describe(); }
+
+std::vector<NamedFile> list(const std::vector<std::string>& files) {
+  std::vector<NamedFile> named;
+  for (std::size_t i = 0; i < files.size(); ++i) named.push_back({fmt::format("files[{}]", i), files[i]});
+  return named;
+}
+
+std::vector<NamedFile> files_of(const IdxOptions& options) {
+  return {{"images", options.images}, {"labels", options.labels}};
+}
+std::vector<NamedFile> files_of(const CifarOptions& options) { return list(options.files); }
+std::vector<NamedFile> files_of(const SyntheticOptions&) { return {}; }
+std::vector<NamedFile> files_of(const TokensOptions& options) {
+  std::vector<NamedFile> files = list(options.files);
+  if (!options.vocab_file.empty()) files.push_back({"vocab_file", options.vocab_file});
+  if (!options.merges_file.empty()) files.push_back({"merges_file", options.merges_file});
+  return files;
+}
+std::vector<NamedFile> files_of(const ArraysOptions& options) {
+  return {{"features", options.features}, {"targets", options.targets}};
+}
+std::vector<NamedFile> files_of(const CsvOptions& options) { return list(options.files); }
+std::vector<NamedFile> files_of(const ImageFolderOptions& options) { return {{"folder", options.folder}}; }
 
 }  // namespace
+
+std::vector<NamedFile> files_of(const DatasetOptions& options) {
+  return std::visit([](const auto& kind) { return files_of(kind); }, options);
+}
+
+std::vector<DataFile> look_at_files(const DatasetOptions& options) {
+  std::vector<DataFile> files;
+  for (const NamedFile& file : files_of(options)) files.push_back(look_at(file.path));
+  return files;
+}
 
 Description describe(const DataOptions& options, Split split) {
   return std::visit([](const auto& kind) { return describe(kind); }, options_of(options, split));
@@ -58,6 +152,9 @@ DatasetPtr make_dataset(const DataOptions& options, Split split) {
     require_augment(options.augment, dataset->sample_shape());
     if (options.augment.pad_crop > 0) dataset = std::make_shared<PadCrop>(dataset, options.augment.pad_crop);
     if (options.augment.flip) dataset = std::make_shared<Flip>(dataset);
+    if (options.augment.color_jitter != ColorJitterOptions()) {
+      dataset = std::make_shared<ColorJitter>(dataset, options.augment.color_jitter);
+    }
   }
   if (options.normalize != NormalizeOptions()) dataset = std::make_shared<Normalize>(dataset, options.normalize);
   return dataset;

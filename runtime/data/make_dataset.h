@@ -2,19 +2,27 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <variant>
+#include <vector>
 
+#include "runtime/data/arrays_options.h"
 #include "runtime/data/augment.h"
 #include "runtime/data/cifar.h"
+#include "runtime/data/csv_options.h"
+#include "runtime/data/data_file.h"
 #include "runtime/data/dataset.h"
 #include "runtime/data/description.h"
 #include "runtime/data/idx.h"
+#include "runtime/data/image_folder_options.h"
 #include "runtime/data/normalize.h"
 #include "runtime/data/synthetic.h"
+#include "runtime/data/tokens_options.h"
 
 namespace lockstep::data {
 
-using DatasetOptions = std::variant<IdxOptions, CifarOptions, SyntheticOptions>;
+using DatasetOptions = std::variant<IdxOptions, CifarOptions, SyntheticOptions, TokensOptions, ArraysOptions,
+                                    CsvOptions, ImageFolderOptions>;
 
 /// The data that a model is trained on and evaluated with.
 struct DataOptions {
@@ -32,10 +40,20 @@ enum class Split { kTrain, kEval };
 /// them; whether augmentation and normalisation fit is for require_augment() and require_normalize().
 Description describe(const DataOptions& options, Split split);
 
-/// The data set: normalised, and for training augmented. Evaluation data of IDX files that give no number of classes
-/// have those of the training data; generated evaluation samples differ from the training samples. Throws FieldError,
-/// naming the option as a job would ("data.train.idx.images"), for options without a meaning and for those that do not
-/// fit the samples, and StorageError for files that cannot be read.
+/// A file of a data set and the field of the options that names it: "images", "files[1]".
+struct NamedFile {
+  std::string field;
+  std::string path;
+};
+std::vector<NamedFile> files_of(const DatasetOptions& options);
+
+/// What tells whether the files change. Throws StorageError for one that cannot be read.
+std::vector<DataFile> look_at_files(const DatasetOptions& options);
+
+/// The data set: normalised, and for training augmented. Evaluation data of the training data's kind that say nothing
+/// of their classes have those of the training data; generated evaluation samples differ from the training samples.
+/// Throws FieldError, naming the option as a job would ("data.train.idx.images"), for options without a meaning and for
+/// those that do not fit the samples, and StorageError for files that cannot be read.
 DatasetPtr make_dataset(const DataOptions& options, Split split);
 
 }  // namespace lockstep::data

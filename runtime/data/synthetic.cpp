@@ -15,6 +15,7 @@ constexpr std::uint64_t kDatasetSeed = 0;
 constexpr std::uint32_t kPatterns = 0;
 constexpr std::uint32_t kNoise = 1;
 constexpr std::uint32_t kSamples = 2;
+constexpr std::uint32_t kTokens = 3;
 
 /// A sample's noise starts at one of so many places.
 constexpr std::size_t kOffsets = std::size_t{1} << 16;
@@ -30,6 +31,7 @@ std::vector<float> table(std::uint32_t kind, std::size_t count, float scale) {
 }
 
 Shape target_shape_of(const SyntheticOptions& options) {
+  if (options.vocabulary > 0) return options.shape;
   return options.classes > 0 ? Shape{} : Shape{options.target_size};
 }
 
@@ -43,9 +45,14 @@ void require_sound(const SyntheticOptions& options, const std::string& path) {
   require(options.shape.rank() >= 1 && options.shape.numel() >= 1, ".shape", "of at least one element",
           options.shape.str());
   require(options.classes >= 0, ".classes", ">= 0", std::to_string(options.classes));
-  const bool regression = options.classes == 0;
+  require(options.vocabulary >= 0, ".vocabulary", ">= 0", std::to_string(options.vocabulary));
+  if (options.vocabulary > 0) {
+    require(options.shape.rank() == 1, ".shape", "of 1 extent where samples are tokens", options.shape.str());
+    require(options.classes == 0, ".classes", "0 where samples are tokens", std::to_string(options.classes));
+  }
+  const bool regression = options.classes == 0 && options.vocabulary == 0;
   require(regression ? options.target_size >= 1 : options.target_size == 0, ".target_size",
-          regression ? ">= 1 where there are no classes" : "0 where there are classes",
+          regression ? ">= 1 where there are no classes" : "0 where targets are classes",
           std::to_string(options.target_size));
   require(options.first_sample >= 0, ".first_sample", ">= 0", std::to_string(options.first_sample));
 }
@@ -54,12 +61,15 @@ Description SyntheticDataset::describe(const SyntheticOptions& options) {
   require_sound(options, "synthetic");
   return {.samples = options.samples,
           .sample_shape = options.shape,
-          .classes = options.classes,
-          .target_shape = target_shape_of(options)};
+          .vocabulary = options.vocabulary,
+          .classes = options.vocabulary > 0 ? options.vocabulary : options.classes,
+          .target_shape = target_shape_of(options),
+          .targets_per_sample = options.vocabulary > 0 ? options.shape.numel() : 1};
 }
 
 SyntheticDataset::SyntheticDataset(const SyntheticOptions& options) : options_(options) {
   describe(options);
+  if (options.vocabulary > 0) return;
   const auto numel = static_cast<std::size_t>(options.shape.numel());
   const auto patterns = static_cast<std::size_t>(std::max<std::int64_t>(options.classes, 1));
   patterns_ = table(kPatterns, patterns * numel, 0.5f);
@@ -68,7 +78,24 @@ SyntheticDataset::SyntheticDataset(const SyntheticOptions& options) : options_(o
 
 Shape SyntheticDataset::target_shape() const { return target_shape_of(options_); }
 
+void SyntheticDataset::get_tokens(const SampleKey& key, const Sample& sample) const {
+  const CounterRng random(kDatasetSeed, CounterRng::Purpose::kSynthetic, kTokens,
+                          static_cast<std::uint64_t>(options_.first_sample + key.index));
+  const auto vocabulary = static_cast<std::uint64_t>(options_.vocabulary);
+  const auto any = [vocabulary](std::uint32_t bits) { return (bits >> 3) * vocabulary >> 29; };
+  std::array<std::uint32_t, 4> words = random.block(0);
+  std::uint64_t token = any(words[0]);
+  for (std::size_t i = 0; i < sample.tokens.size(); ++i) {
+    sample.tokens[i] = static_cast<std::int64_t>(token);
+    if ((i + 1) % 4 == 0) words = random.block((i + 1) / 4);
+    const std::uint32_t bits = words[(i + 1) % 4];
+    token = bits % 8 == 0 ? any(bits) : (5 * token + 3) % vocabulary;
+    sample.labels[i] = static_cast<std::int64_t>(token);
+  }
+}
+
 void SyntheticDataset::get(const SampleKey& key, const Sample& sample) const {
+  if (options_.vocabulary > 0) return get_tokens(key, sample);
   const std::span<float> input = sample.values;
   const CounterRng random(kDatasetSeed, CounterRng::Purpose::kSynthetic, kSamples);
   const auto words = random.block(static_cast<std::uint64_t>(options_.first_sample + key.index));

@@ -14,6 +14,7 @@ struct SyntheticOptions {
   Shape shape = {};               ///< of one sample, channels last: [32, 32, 3], or [1024]; has to be given
   std::int64_t classes = 0;       ///< 0: regression
   std::int64_t target_size = 0;   ///< of a regression target
+  std::int64_t vocabulary = 0;    ///< samples are `shape` [T] tokens below it, targets the next ones; 0: numbers
   std::int64_t first_sample = 0;  ///< where the samples begin in an endless sequence: keeps training and test apart
 
   bool operator==(const SyntheticOptions&) const = default;
@@ -24,8 +25,9 @@ struct SyntheticOptions {
 void require_sound(const SyntheticOptions& options, const std::string& path);
 
 /// Generated samples in [0, 1) that a model can learn. With classes, each has a pattern that its samples show under
-/// noise. Without, the target is a linear function of the sample. Drawing a sample costs an addition an element:
-/// patterns and noise are tables, and the sample's index chooses among them.
+/// noise. Without, the target is a linear function of the sample. With a vocabulary, the token after one is most often
+/// the same: 5 times it and 3 more, modulo the vocabulary; one of eight is any. Drawing a sample costs an addition an
+/// element: patterns and noise are tables, and the sample's index chooses among them.
 class SyntheticDataset : public Dataset {
  public:
   /// Both throw as require_sound() does.
@@ -35,11 +37,14 @@ class SyntheticDataset : public Dataset {
 
   std::int64_t size() const override { return options_.samples; }
   Shape sample_shape() const override { return options_.shape; }
-  std::int64_t classes() const override { return options_.classes; }
+  std::int64_t vocabulary() const override { return options_.vocabulary; }
+  std::int64_t classes() const override { return options_.vocabulary > 0 ? options_.vocabulary : options_.classes; }
   Shape target_shape() const override;
   void get(const SampleKey& key, const Sample& sample) const override;
 
  private:
+  void get_tokens(const SampleKey& key, const Sample& sample) const;
+
   SyntheticOptions options_;
   std::vector<float> patterns_;  // [max(classes, 1), numel]
   std::vector<float> noise_;     // a sample's noise is a window of it

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/job/data_options.h"
 
+#include <algorithm>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -44,8 +46,95 @@ data::SyntheticOptions translate(const Synthetic& synthetic) {
   options.shape = Shape(std::span<const std::int64_t>(extents));
   options.classes = synthetic.classes();
   options.target_size = synthetic.target_size();
+  options.vocabulary = synthetic.vocabulary();
   return options;
 }
+
+data::TokenFormat translate(TokenFormat format) {
+  switch (format) {
+    case BYTES:
+      return data::TokenFormat::kBytes;
+    case BPE:
+      return data::TokenFormat::kBpe;
+    case UINT16:
+      return data::TokenFormat::kUint16;
+    case LLM_C:
+      return data::TokenFormat::kLlmC;
+    default:  // an open enum: no value, or a number that validation has refused
+      return data::TokenFormat::kByName;
+  }
+}
+
+data::TargetKind translate(TargetKind kind) {
+  return kind == NUMBERS ? data::TargetKind::kNumbers : data::TargetKind::kClasses;
+}
+
+}  // namespace
+
+data::TokensOptions tokens_options(const Tokens& tokens) {
+  data::TokensOptions options;
+  options.files = {tokens.files().begin(), tokens.files().end()};
+  options.format = translate(tokens.format());
+  options.context = tokens.context();
+  if (tokens.has_stride()) options.stride = tokens.stride();
+  options.begin = tokens.begin();
+  if (tokens.has_end()) options.end = tokens.end();
+  if (tokens.has_vocabulary()) options.vocabulary = tokens.vocabulary();
+  options.vocab_file = tokens.vocab_file();
+  options.merges_file = tokens.merges_file();
+  return options;
+}
+
+data::ArraysOptions arrays_options(const Arrays& arrays) {
+  data::ArraysOptions options;
+  options.features = arrays.features();
+  options.targets = arrays.targets();
+  options.target_kind = translate(arrays.target_kind());
+  if (arrays.has_classes()) options.classes = arrays.classes();
+  return options;
+}
+
+data::CsvOptions csv_options(const Csv& csv) {
+  data::CsvOptions options;
+  options.files = {csv.files().begin(), csv.files().end()};
+  options.target = csv.target();
+  options.features = {csv.features().begin(), csv.features().end()};
+  if (csv.has_header()) options.header = csv.header();
+  if (!csv.delimiter().empty()) options.delimiter = csv.delimiter();
+  options.target_kind = translate(csv.target_kind());
+  if (csv.has_classes()) options.classes = csv.classes();
+  return options;
+}
+
+data::ImageFolderOptions image_folder_options(const ImageFolder& images) {
+  data::ImageFolderOptions options;
+  options.folder = images.folder();
+  if (images.has_size()) options.size = images.size();
+  if (images.has_resize()) options.resize = images.resize();
+  // A number beyond the other type's range is a limit that no image reaches.
+  constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  if (images.has_max_pixels()) options.max_pixels = static_cast<std::int64_t>(std::min(images.max_pixels(), kMost));
+  return options;
+}
+
+data::AugmentOptions augment_options(const Augment& augment) {
+  data::AugmentOptions options;
+  options.pad_crop = augment.pad_crop();
+  options.flip = augment.flip();
+  if (augment.has_random_resized_crop()) {
+    const RandomResizedCrop& crop = augment.random_resized_crop();
+    data::RandomResizedCropOptions& translated = options.random_resized_crop.emplace();
+    if (crop.has_min_area()) translated.min_area = crop.min_area();
+    if (crop.has_max_area()) translated.max_area = crop.max_area();
+    if (crop.has_min_aspect()) translated.min_aspect = crop.min_aspect();
+    if (crop.has_max_aspect()) translated.max_aspect = crop.max_aspect();
+  }
+  const ColorJitter& jitter = augment.color_jitter();
+  options.color_jitter = {jitter.brightness(), jitter.contrast(), jitter.saturation(), jitter.hue()};
+  return options;
+}
+
+namespace {
 
 data::DatasetOptions translate(const Dataset& dataset, const std::string& path) {
   switch (dataset.kind_case()) {
@@ -55,10 +144,18 @@ data::DatasetOptions translate(const Dataset& dataset, const std::string& path) 
       return translate(dataset.cifar());
     case Dataset::kSynthetic:
       return translate(dataset.synthetic());
+    case Dataset::kTokens:
+      return tokens_options(dataset.tokens());
+    case Dataset::kArrays:
+      return arrays_options(dataset.arrays());
+    case Dataset::kCsv:
+      return csv_options(dataset.csv());
+    case Dataset::kImageFolder:
+      return image_folder_options(dataset.image_folder());
     case Dataset::KIND_NOT_SET:
       break;
   }
-  throw FieldError(path, "names no data set", "Name one of idx, cifar, synthetic.");
+  throw FieldError(path, "names no data set", "Name one of " + list_of_kinds() + ".");
 }
 
 }  // namespace
@@ -69,9 +166,20 @@ data::DataOptions data_options(const Data& data) {
   if (data.has_eval()) options.eval = translate(data.eval(), "data.eval");
   options.normalize.mean = {data.normalize().mean().begin(), data.normalize().mean().end()};
   options.normalize.std = {data.normalize().std().begin(), data.normalize().std().end()};
-  options.augment.pad_crop = data.augment().pad_crop();
-  options.augment.flip = data.augment().flip();
+  options.augment = augment_options(data.augment());
   return options;
+}
+
+bool learns_numbers(const Dataset& dataset) {
+  if (dataset.has_synthetic()) return dataset.synthetic().classes() == 0 && dataset.synthetic().vocabulary() == 0;
+  return dataset.arrays().target_kind() == NUMBERS || dataset.csv().target_kind() == NUMBERS;
+}
+
+std::string list_of_kinds() {
+  std::string names;
+  const auto* const kinds = Dataset::descriptor()->FindOneofByName("kind");
+  for (int i = 0; i < kinds->field_count(); ++i) names += (i == 0 ? "" : ", ") + kinds->field(i)->name();
+  return names;
 }
 
 data::LoaderOptions loader_options(const Job& job) {

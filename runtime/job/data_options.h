@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
+
 #include "configs/job.pb.h"
 #include "runtime/data/loader.h"
 #include "runtime/data/make_dataset.h"
@@ -11,6 +13,18 @@ namespace lockstep::job {
 
 /// Throws FieldError where no data set is named.
 data::DataOptions data_options(const Data& data);
+
+data::TokensOptions tokens_options(const Tokens& tokens);
+data::ArraysOptions arrays_options(const Arrays& arrays);
+data::CsvOptions csv_options(const Csv& csv);
+data::ImageFolderOptions image_folder_options(const ImageFolder& images);
+data::AugmentOptions augment_options(const Augment& augment);
+
+/// Whether the targets are values rather than classes.
+bool learns_numbers(const Dataset& dataset);
+
+/// The fields of Dataset.kind, for messages: "idx, cifar, ...".
+std::string list_of_kinds();
 
 /// For one rank of one, from the start: the caller fills in `rank`, `world_size` and `start`.
 data::LoaderOptions loader_options(const Job& job);

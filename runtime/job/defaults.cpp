@@ -9,6 +9,8 @@
 #include <cctype>
 #include <string_view>
 
+#include "runtime/job/data_options.h"
+
 namespace lockstep::job {
 
 namespace {
@@ -67,6 +69,16 @@ constexpr Default kDefaults[] = {
     {"Data", "shuffle", "true"},
     {"Data", "drop_last", "false"},
     {"Cifar", "labels", "CIFAR10"},
+    {"Tokens", "end", "1"},
+    {"Arrays", "target_kind", "CLASSES"},
+    {"Csv", "header", "true"},
+    {"Csv", "target_kind", "CLASSES"},
+    {"ImageFolder", "size", "224"},
+    {"ImageFolder", "max_pixels", "67108864"},
+    {"RandomResizedCrop", "min_area", "0.08"},
+    {"RandomResizedCrop", "max_area", "1"},
+    {"RandomResizedCrop", "min_aspect", "0.75"},
+    {"RandomResizedCrop", "max_aspect", "1.3333333333333333"},
     {"Amp", "opt_level", "O0"},
     {"LossScale", "growth_factor", "2"},
     {"LossScale", "backoff_factor", "0.5"},
@@ -208,10 +220,33 @@ void make_absolute(Dataset& dataset, const std::filesystem::path& folder) {
     make_absolute(*dataset.mutable_idx()->mutable_labels(), folder);
   } else if (dataset.has_cifar()) {
     for (std::string& file : *dataset.mutable_cifar()->mutable_files()) make_absolute(file, folder);
+  } else if (dataset.has_tokens()) {
+    for (std::string& file : *dataset.mutable_tokens()->mutable_files()) make_absolute(file, folder);
+    make_absolute(*dataset.mutable_tokens()->mutable_vocab_file(), folder);
+    make_absolute(*dataset.mutable_tokens()->mutable_merges_file(), folder);
+  } else if (dataset.has_arrays()) {
+    make_absolute(*dataset.mutable_arrays()->mutable_features(), folder);
+    make_absolute(*dataset.mutable_arrays()->mutable_targets(), folder);
+  } else if (dataset.has_csv()) {
+    for (std::string& file : *dataset.mutable_csv()->mutable_files()) make_absolute(file, folder);
+  } else if (dataset.has_image_folder()) {
+    make_absolute(*dataset.mutable_image_folder()->mutable_folder(), folder);
   }
 }
 
-bool is_regression(const Dataset& dataset) { return dataset.has_synthetic() && dataset.synthetic().classes() == 0; }
+void fill_dataset(Dataset& dataset) {
+  if (dataset.has_tokens()) {
+    Tokens& tokens = *dataset.mutable_tokens();
+    if (!tokens.has_stride()) tokens.set_stride(tokens.context());
+  } else if (dataset.has_csv()) {
+    Csv& csv = *dataset.mutable_csv();
+    if (csv.delimiter().empty()) csv.set_delimiter(",");
+  } else if (dataset.has_image_folder()) {
+    ImageFolder& images = *dataset.mutable_image_folder();
+    const std::uint64_t resize = std::uint64_t{images.size()} * 256 / 224;
+    if (!images.has_resize()) images.set_resize(static_cast<std::uint32_t>(resize));
+  }
+}
 
 }  // namespace
 
@@ -231,12 +266,16 @@ void fill_defaults(Job& job, const std::filesystem::path& file, const std::files
 
   if (job.comm().wire_dtype() == PRECISION_DEFAULT) job.mutable_comm()->set_wire_dtype(job.amp().dtype());
   if (job.train().loss() == LOSS_DEFAULT) {
-    job.mutable_train()->set_loss(is_regression(job.data().train()) ? MSE : CROSS_ENTROPY);
+    job.mutable_train()->set_loss(learns_numbers(job.data().train()) ? MSE : CROSS_ENTROPY);
   }
   if (job.has_data() && !job.data().has_eval_batch()) job.mutable_data()->set_eval_batch(job.data().global_batch());
   if (job.has_init_from()) make_absolute(*job.mutable_init_from()->mutable_path(), folder);
-  if (job.data().has_train()) make_absolute(*job.mutable_data()->mutable_train(), folder);
-  if (job.data().has_eval()) make_absolute(*job.mutable_data()->mutable_eval(), folder);
+  const auto fill = [&folder](Dataset& dataset) {
+    fill_dataset(dataset);
+    make_absolute(dataset, folder);
+  };
+  if (job.data().has_train()) fill(*job.mutable_data()->mutable_train());
+  if (job.data().has_eval()) fill(*job.mutable_data()->mutable_eval());
 }
 
 }  // namespace lockstep::job

@@ -158,7 +158,7 @@ std::string set_text(Message& message, const FieldDescriptor& field, const std::
   return {};
 }
 
-std::string read_scalar(Tokens& tokens, Message& message, const FieldDescriptor& field) {
+std::string read_scalar(TextTokens& tokens, Message& message, const FieldDescriptor& field) {
   const bool is_text = field.cpp_type() == FieldDescriptor::CPPTYPE_STRING;
   if (is_text && tokens.peek().type == TokenType::TYPE_STRING) {
     std::string text;

@@ -14,7 +14,7 @@ namespace lockstep::job {
 /// Reads one value for a scalar field and sets it, or appends it where the field is repeated. Returns what is wrong,
 /// `expected a number, found "fast"`, and then leaves the field alone; an empty text means that it is set.
 /// Behind an error the value is passed over.
-std::string read_scalar(Tokens& tokens, google::protobuf::Message& message,
+std::string read_scalar(TextTokens& tokens, google::protobuf::Message& message,
                         const google::protobuf::FieldDescriptor& field);
 
 /// The same for a text given without quotes.

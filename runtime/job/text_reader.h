@@ -42,7 +42,7 @@ class TextReader {
   std::string source_;
   Locations& locations_;
   Diagnostics& diagnostics_;
-  Tokens tokens_;
+  TextTokens tokens_;
   bool broken_ = false;
 };
 

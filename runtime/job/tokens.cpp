@@ -42,7 +42,7 @@ bool closes(const std::string& text) { return text == "}" || text == ">" || text
 
 }  // namespace
 
-Tokens::Tokens(std::string_view text, const std::string& source, Diagnostics& diagnostics) {
+TextTokens::TextTokens(std::string_view text, const std::string& source, Diagnostics& diagnostics) {
   const auto refuse = [&](int line, int column, const std::string& message) {
     diagnostics.emplace_back(Position{source, line, column}, "", message);
     tokens_.assign(1, {TokenType::TYPE_END, "", line, column});
@@ -73,25 +73,25 @@ Tokens::Tokens(std::string_view text, const std::string& source, Diagnostics& di
   tokens_.push_back({TokenType::TYPE_END, "", tokenizer.current().line + 1, tokenizer.current().column + 1});
 }
 
-const Token& Tokens::peek(std::size_t ahead) const { return tokens_[std::min(next_ + ahead, tokens_.size() - 1)]; }
+const Token& TextTokens::peek(std::size_t ahead) const { return tokens_[std::min(next_ + ahead, tokens_.size() - 1)]; }
 
-const Token& Tokens::take() {
+const Token& TextTokens::take() {
   const Token& token = peek();
   if (!at_end()) ++next_;
   return token;
 }
 
-bool Tokens::at(std::string_view symbol, std::size_t ahead) const {
+bool TextTokens::at(std::string_view symbol, std::size_t ahead) const {
   return peek(ahead).type == TokenType::TYPE_SYMBOL && peek(ahead).text == symbol;
 }
 
-bool Tokens::take_if(std::string_view symbol) {
+bool TextTokens::take_if(std::string_view symbol) {
   if (!at(symbol)) return false;
   take();
   return true;
 }
 
-void Tokens::skip_value() {
+void TextTokens::skip_value() {
   take_if(":");
   if (peek().type == TokenType::TYPE_SYMBOL && opens(peek().text)) {
     int depth = 0;

@@ -24,11 +24,11 @@ struct Token {
 };
 
 /// The tokens of a protobuf text, in order, and a place in them. The last one is TYPE_END and is never passed.
-class Tokens {
+class TextTokens {
  public:
   /// Adds what is wrong with the characters to `diagnostics`, positions naming `source`. A text that is too long,
   /// not a text at all or too deeply nested gives no tokens: reading it recursively could overflow the stack.
-  Tokens(std::string_view text, const std::string& source, Diagnostics& diagnostics);
+  TextTokens(std::string_view text, const std::string& source, Diagnostics& diagnostics);
 
   const Token& peek(std::size_t ahead = 0) const;
   const Token& take();

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <regex>
 
+#include "runtime/job/data_options.h"
 #include "runtime/job/fault_point.h"
 #include "runtime/job/training_options.h"
 #include "runtime/job/validate_parts.h"
@@ -62,7 +63,7 @@ void validate_early_stopping(const Job& job, Checker& checker) {
 
 void validate_train(const Job& job, Checker& checker) {
   const Train& train = job.train();
-  const bool regression = job.data().train().has_synthetic() && job.data().train().synthetic().classes() == 0;
+  const bool regression = learns_numbers(job.data().train());
   checker.required_positive(train.steps(), "train.steps", "the number of optimizer steps");
   checker.at_least_one(train.accumulate(), "train.accumulate");
   checker.at_least_one(train.log_every(), "train.log_every");

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "runtime/job/data_options.h"
 #include "runtime/job/scalar.h"
 #include "runtime/job/validate_parts.h"
 
@@ -14,18 +15,25 @@ namespace {
 constexpr std::uint32_t kMostPrefetch = 1024;
 constexpr int kMostSampleDimensions = 4;
 
-void check_file(const std::string& resolved, const std::string& written, const std::string& path, Checker& checker) {
-  if (!checker.require(!resolved.empty(), path, "the path of a file")) return;
+enum class Kind { kFile, kFolder };
+
+/// `resolved` is there and of its kind.
+void check_file(const std::string& resolved, const std::string& written, const std::string& path, Checker& checker,
+                Kind kind = Kind::kFile) {
+  const bool folder = kind == Kind::kFolder;
+  if (!checker.require(!resolved.empty(), path, folder ? "the path of a folder" : "the path of a file")) return;
   const std::string shown = "\"" + written + "\"" + (written == resolved ? "" : " (" + resolved + ")");
   std::error_code failure;
   const std::filesystem::file_status status = std::filesystem::status(resolved, failure);
   if (status.type() == std::filesystem::file_type::not_found) {
-    checker.error(path, "no such file: " + shown);
-  } else if (status.type() == std::filesystem::file_type::directory) {
+    checker.error(path, (folder ? "no such folder: " : "no such file: ") + shown);
+  } else if (folder && status.type() != std::filesystem::file_type::directory && std::filesystem::exists(status)) {
+    checker.error(path, "is no folder: " + shown);
+  } else if (!folder && status.type() == std::filesystem::file_type::directory) {
     checker.error(path, "is a directory, not a file: " + shown);
   } else if (!std::filesystem::exists(status)) {
     checker.error(path, "cannot be reached: " + shown + ": " + failure.message());
-  } else if (status.type() != std::filesystem::file_type::regular) {
+  } else if (!folder && status.type() != std::filesystem::file_type::regular) {
     checker.error(path, "is no regular file: " + shown);
   }
   // A checkpoint holds the resolved job.
@@ -40,14 +48,72 @@ void check_synthetic(const Synthetic& synthetic, const std::string& path, Checke
   for (int i = 0; i < synthetic.shape_size(); ++i) {
     checker.at_least_one(synthetic.shape(i), element_path(path + ".shape", i));
   }
-  if (!checker.trusts({path + ".classes", path + ".target_size"})) return;
-  if (synthetic.classes() == 0) {
+  if (!checker.trusts({path + ".classes", path + ".target_size", path + ".vocabulary"})) return;
+  if (synthetic.vocabulary() > 0) {
+    checker.check(synthetic.shape_size() == 1, path + ".shape", "of 1 extent where samples are tokens",
+                  synthetic.shape_size());
+    checker.check(synthetic.classes() == 0, path + ".classes", "absent where samples are tokens", synthetic.classes());
+    checker.check(synthetic.target_size() == 0, path + ".target_size", "absent where samples are tokens",
+                  synthetic.target_size());
+  } else if (synthetic.classes() == 0) {
     checker.required_positive(synthetic.target_size(), path + ".target_size",
                               "the length of a regression target (or give the number of classes)");
   } else {
     checker.check(synthetic.target_size() == 0, path + ".target_size", "absent where there are classes",
                   synthetic.target_size());
   }
+}
+
+/// Written as they were in the job, and as resolved.
+template <class Files>
+void check_files(const Files& resolved, const Files& written, const std::string& path, Checker& checker) {
+  for (int i = 0; i < resolved.size(); ++i) check_file(resolved[i], written[i], element_path(path, i), checker);
+}
+
+void check_tokens(const Tokens& resolved, const Tokens& written, const std::string& path, Checker& checker) {
+  checker.require(resolved.files_size() > 0, path + ".files", "the files of tokens, [\"train.bin\"]");
+  check_files(resolved.files(), written.files(), path + ".files", checker);
+  if (!resolved.vocab_file().empty()) {
+    check_file(resolved.vocab_file(), written.vocab_file(), path + ".vocab_file", checker);
+  }
+  if (!resolved.merges_file().empty()) {
+    check_file(resolved.merges_file(), written.merges_file(), path + ".merges_file", checker);
+  }
+  checker.require_value(path + ".context", "the tokens of a sample");
+  if (written.has_stride()) checker.at_least_one(written.stride(), path + ".stride");
+  if (written.has_vocabulary()) checker.at_least_one(written.vocabulary(), path + ".vocabulary");
+  checker.adopt(data::problems_of(tokens_options(resolved)), path);
+}
+
+void check_arrays(const Arrays& resolved, const Arrays& written, const std::string& path, Checker& checker) {
+  check_file(resolved.features(), written.features(), path + ".features", checker);
+  check_file(resolved.targets(), written.targets(), path + ".targets", checker);
+  if (written.has_classes()) checker.at_least_one(written.classes(), path + ".classes");
+  checker.adopt(data::problems_of(arrays_options(resolved)), path);
+}
+
+void check_csv(const Csv& resolved, const Csv& written, const std::string& path, Checker& checker) {
+  checker.require(resolved.files_size() > 0, path + ".files", "the files, [\"train.csv\"]");
+  check_files(resolved.files(), written.files(), path + ".files", checker);
+  if (written.has_classes()) checker.at_least_one(written.classes(), path + ".classes");
+  checker.adopt(data::problems_of(csv_options(resolved)), path);
+}
+
+void check_image_folder(const ImageFolder& resolved, const ImageFolder& written, const std::string& path,
+                        Checker& checker) {
+  check_file(resolved.folder(), written.folder(), path + ".folder", checker, Kind::kFolder);
+  if (written.has_resize()) checker.at_least_one(written.resize(), path + ".resize");
+  checker.adopt(data::problems_of(image_folder_options(resolved)), path);
+}
+
+void check_augment(const Data& data, Checker& checker) {
+  const data::AugmentOptions options = augment_options(data.augment());
+  checker.adopt(data::problems_of(options.color_jitter), "data.augment.color_jitter");
+  if (!options.random_resized_crop) return;
+  const std::string path = "data.augment.random_resized_crop";
+  checker.adopt(data::problems_of(*options.random_resized_crop), path);
+  if (!checker.trusts({"data.train"}) || !data.has_train() || data.train().has_image_folder()) return;
+  checker.error(path, "is for data.train.image_folder; pad_crop crops images of one size");
 }
 
 void check_dataset(const Dataset& resolved, const Dataset& written, const std::string& path, Checker& checker) {
@@ -59,15 +125,19 @@ void check_dataset(const Dataset& resolved, const Dataset& written, const std::s
       return;
     case Dataset::kCifar:
       checker.require(resolved.cifar().files_size() > 0, path + ".cifar.files", "the binary files, [\"train.bin\"]");
-      for (int i = 0; i < resolved.cifar().files_size(); ++i) {
-        check_file(resolved.cifar().files(i), written.cifar().files(i), element_path(path + ".cifar.files", i),
-                   checker);
-      }
-      return;
+      return check_files(resolved.cifar().files(), written.cifar().files(), path + ".cifar.files", checker);
     case Dataset::kSynthetic:
       return check_synthetic(resolved.synthetic(), path + ".synthetic", checker);
+    case Dataset::kTokens:
+      return check_tokens(resolved.tokens(), written.tokens(), path + ".tokens", checker);
+    case Dataset::kArrays:
+      return check_arrays(resolved.arrays(), written.arrays(), path + ".arrays", checker);
+    case Dataset::kCsv:
+      return check_csv(resolved.csv(), written.csv(), path + ".csv", checker);
+    case Dataset::kImageFolder:
+      return check_image_folder(resolved.image_folder(), written.image_folder(), path + ".image_folder", checker);
     case Dataset::KIND_NOT_SET:
-      checker.require(false, path, "one of idx, cifar, synthetic");
+      checker.require(false, path, "one of " + list_of_kinds());
   }
 }
 
@@ -92,6 +162,7 @@ void validate_data(const Data& resolved, const Data& written, Checker& checker) 
   checker.required_positive(resolved.global_batch(), "data.global_batch", "the samples a step over all ranks");
   check_dataset(resolved.train(), written.train(), "data.train", checker);
   if (resolved.has_eval()) check_dataset(resolved.eval(), written.eval(), "data.eval", checker);
+  if (resolved.has_augment()) check_augment(resolved, checker);
   if (resolved.has_normalize()) check_normalize(resolved.normalize(), checker);
   checker.check(resolved.prefetch() <= kMostPrefetch, "data.prefetch", "<= 1024", resolved.prefetch());
   if (written.has_eval_batch()) checker.at_least_one(written.eval_batch(), "data.eval_batch");

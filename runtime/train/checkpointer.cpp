@@ -5,6 +5,8 @@
 
 #include <chrono>
 
+#include "runtime/data/make_dataset.h"
+#include "runtime/job/data_options.h"
 #include "runtime/job/differences.h"
 #include "runtime/job/job.h"
 #include "runtime/step/replicated.h"
@@ -16,6 +18,24 @@
 namespace lockstep::train {
 
 namespace {
+
+std::vector<data::DataFile> saved_files(const checkpoint::TrainingState& state) {
+  std::vector<data::DataFile> files;
+  for (const checkpoint::DataFile& file : state.data_file()) {
+    files.push_back({file.path(), file.bytes(), file.modified(), file.digest()});
+  }
+  return files;
+}
+
+void save_files(const std::vector<data::DataFile>& files, checkpoint::TrainingState& state) {
+  for (const data::DataFile& file : files) {
+    checkpoint::DataFile& saved = *state.add_data_file();
+    saved.set_path(file.path);
+    saved.set_bytes(file.bytes);
+    saved.set_modified(file.modified);
+    saved.set_digest(file.digest);
+  }
+}
 
 step::LoopParts parts_of(Network& network, JobStep& step) {
   return {{{"", step.ddp()}}, {{"", network.optimizer()}}, {{"", step.scaler()}}};
@@ -54,6 +74,7 @@ void Checkpointer::begin_anew() {
 }
 
 std::optional<checkpoint::Checkpoint> Checkpointer::restore() {
+  data_files_ = data::look_at_files(job::data_options(job_.data()).train);
   if (options_.resume == "never") {
     set_aside_earlier_run(options_.run_dir);
     return std::nullopt;
@@ -78,6 +99,9 @@ void Checkpointer::remark_on(const checkpoint::Checkpoint& found) {
   for (const job::Difference& change : job::differences(found.state.job(), job_)) {
     remarks_.push_back("  the job changed: " + change.path + ": " + change.before + " -> " + change.after);
   }
+  for (const std::string& change : data::changes(saved_files(found.state), data_files_)) {
+    remarks_.push_back("  the data changed: " + change);
+  }
   if (found.state.step() >= job_.train().steps()) {
     remarks_.push_back("all " + std::to_string(found.state.step()) +
                        " steps are done; --set train.steps=N trains on, another --run-dir starts anew");
@@ -89,6 +113,7 @@ void Checkpointer::complete(checkpoint::TrainingState& state) const {
   *state.mutable_job() = job_;
   state.set_job_hash(job::hash(job_));
   goals_.save(state);
+  save_files(data_files_, state);
 }
 
 void Checkpointer::save(const step::Progress& progress) {

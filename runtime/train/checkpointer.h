@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/checkpoint/checkpoint.h"
+#include "runtime/data/data_file.h"
 #include "runtime/step/loop_store.h"
 #include "runtime/step/progress.h"
 #include "runtime/train/goals.h"
@@ -60,6 +61,7 @@ class Checkpointer {
   std::uint64_t saved_step_ = 0;
   std::string resumed_from_;
   std::vector<std::string> remarks_;
+  std::vector<data::DataFile> data_files_;  // of the training data as the run found them, on rank 0
 };
 
 }  // namespace lockstep::train

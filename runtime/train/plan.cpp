@@ -41,16 +41,10 @@ std::string path_of(const job::Dataset& dataset, const std::string& path) {
 
 /// The field of the one file that an error of reading a data set names; that of the whole data set where it names none
 /// or several. `path` is that of the data set's kind, "data.train.idx".
-std::string path_of_file(const job::Dataset& dataset, const std::string& path, const std::string& error) {
-  std::vector<std::pair<std::string, std::string>> files;
-  if (dataset.has_idx()) {
-    files = {{path + ".images", dataset.idx().images()}, {path + ".labels", dataset.idx().labels()}};
-  }
-  for (int i = 0; i < dataset.cifar().files_size(); ++i) {
-    files.emplace_back(job::element_path(path + ".files", i), dataset.cifar().files(i));
-  }
-  std::erase_if(files, [&error](const auto& file) { return error.find(file.second) == std::string::npos; });
-  return files.size() == 1 ? files.front().first : path;
+std::string path_of_file(const data::DatasetOptions& dataset, const std::string& path, const std::string& error) {
+  std::vector<data::NamedFile> files = data::files_of(dataset);
+  std::erase_if(files, [&error](const auto& file) { return error.find(file.path) == std::string::npos; });
+  return files.size() == 1 ? path + "." + files.front().field : path;
 }
 
 /// The field of the schedule's warm-up and its value.
@@ -138,7 +132,7 @@ class Planner {
         return false;
       } catch (const Error& error) {
         const std::string kind = path_of(dataset, path);
-        add(path_of_file(dataset, kind, error.what()), error.what(), error);
+        add(path_of_file(training ? options.train : *options.eval, kind, error.what()), error.what(), error);
         return false;
       }
     };
@@ -157,7 +151,10 @@ class Planner {
                std::to_string(plan_.train.samples) + " samples of data.train: every step takes all of them" +
                (data.drop_last() ? ", and nothing is dropped" : ""));
     }
-    const bool counted = data.train().has_idx() && !data.train().idx().has_classes();
+    const job::Dataset& train = data.train();
+    const bool counted = (train.has_idx() && !train.idx().has_classes()) ||
+                         (train.has_arrays() && !train.arrays().has_classes()) ||
+                         (train.has_csv() && !train.csv().has_classes());
     for (const std::string& strange : data::strange_labels(plan_.train, counted)) {
       warn(data.train().has_idx() ? "data.train.idx.labels" : path_of(data.train(), "data.train"), strange);
     }

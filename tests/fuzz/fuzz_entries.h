@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -11,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "amp/grad_scaler/grad_scaler_state.h"
 #include "comm/group/tcp/meetings.h"
@@ -18,7 +20,13 @@
 #include "runtime/checkpoint/pickle.h"
 #include "runtime/checkpoint/safetensors.h"
 #include "runtime/checkpoint/torch_file.h"
+#include "runtime/data/arrays.h"
+#include "runtime/data/byte_pairs.h"
+#include "runtime/data/csv.h"
 #include "runtime/data/idx.h"
+#include "runtime/data/image.h"
+#include "runtime/data/resample.h"
+#include "runtime/data/tokens.h"
 #include "runtime/job/job.h"
 #include "runtime/tensor/error.h"
 
@@ -61,6 +69,65 @@ inline void fuzz_torch(std::string_view bytes) {
 inline void fuzz_idx(std::string_view bytes) {
   with_file(bytes, [](const std::string& path) { data::count_idx_classes(path); });
   with_file(bytes, [](const std::string& path) { data::open_idx({path, path, 10}); });
+}
+
+/// The bytes are features and targets.
+inline void fuzz_npy(std::string_view bytes) {
+  for (const data::TargetKind kind : {data::TargetKind::kClasses, data::TargetKind::kNumbers}) {
+    with_file(bytes, [kind](const std::string& path) {
+      const data::ArraysDataset set({path, path, kind});
+      std::vector<float> values(static_cast<std::size_t>(set.sample_shape().numel()));
+      const auto targets = static_cast<std::size_t>(set.target_shape().numel());
+      std::vector<float> target(set.classes() > 0 ? 0 : targets);
+      std::vector<std::int64_t> labels(set.classes() > 0 ? targets : 0);
+      set.get({.index = set.size() - 1}, {.values = values, .target = target, .labels = labels});
+    });
+  }
+}
+
+inline void fuzz_csv(std::string_view bytes) {
+  for (const bool header : {true, false}) {
+    with_file(bytes, [header](const std::string& path) {
+      data::CsvDataset({.files = {path}, .header = header});
+      data::CsvDataset({.files = {path}, .header = header, .target_kind = data::TargetKind::kNumbers});
+    });
+  }
+}
+
+/// As a file of each format, and as vocabulary and merges.
+inline void fuzz_tokens(std::string_view bytes) {
+  for (const data::TokenFormat format :
+       {data::TokenFormat::kBytes, data::TokenFormat::kUint16, data::TokenFormat::kLlmC}) {
+    with_file(bytes, [format](const std::string& path) {
+      const data::TokensDataset set({.files = {path}, .format = format, .context = 4});
+      std::vector<std::int64_t> tokens(4);
+      std::vector<std::int64_t> labels(4);
+      set.get({.index = set.size() - 1}, {.tokens = tokens, .labels = labels});
+    });
+  }
+}
+
+/// The first line is merges.txt, where '|' ends a line; the rest is vocab.json, and the text.
+inline void fuzz_byte_pairs(std::string_view bytes) {
+  const std::size_t end = std::min(bytes.find('\n'), bytes.size());
+  std::string merges(bytes.substr(0, end));
+  std::ranges::replace(merges, '|', '\n');
+  const std::string rest(bytes.substr(end));
+  with_file(rest, [&](const std::string& vocab) {
+    with_file(merges, [&](const std::string& path) { data::BytePairs(vocab, path).encode(rest); });
+  });
+}
+
+/// What is decoded is scaled, too.
+inline void fuzz_image(std::string_view bytes) {
+  const auto choose = [](std::int64_t width, std::int64_t height) {
+    return data::ImageView{0, 0, static_cast<double>(width), static_cast<double>(height), {0, 0, width, height}, 8};
+  };
+  try {
+    std::vector<float> out(8 * 8 * 3);
+    data::resample(data::decode_image(std::as_bytes(std::span(bytes)), 1 << 16, choose, "image"), out);
+  } catch (const StorageError&) {
+  }
 }
 
 /// As a job, and as the value of an override; neither may throw whatever it says.

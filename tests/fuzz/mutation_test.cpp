@@ -99,6 +99,33 @@ TEST(Mutations, OfAnIdxFileNeverHarm) {
   for (const std::string& file : idx_seeds()) run_mutations(file, [](const std::string& text) { fuzz_idx(text); });
 }
 
+TEST(Mutations, OfAnArrayNeverHarm) {
+  for (const std::string& file : npy_seeds()) run_mutations(file, [](const std::string& text) { fuzz_npy(text); });
+}
+
+TEST(Mutations, OfATableNeverHarm) {
+  for (const std::string& file : csv_seeds()) {
+    run_mutations(
+        file, [](const std::string& text) { fuzz_csv(text); }, 10'000);
+  }
+}
+
+TEST(Mutations, OfTokensNeverHarm) {
+  for (const std::string& file : tokens_seeds())
+    run_mutations(file, [](const std::string& text) { fuzz_tokens(text); });
+}
+
+TEST(Mutations, OfAVocabularyNeverHarm) {
+  for (const std::string& file : byte_pairs_seeds()) {
+    run_mutations(
+        file, [](const std::string& text) { fuzz_byte_pairs(text); }, 10'000);
+  }
+}
+
+TEST(Mutations, OfAnImageNeverHarm) {
+  for (const std::string& file : image_seeds()) run_mutations(file, [](const std::string& text) { fuzz_image(text); });
+}
+
 TEST(Mutations, OfTheStateOfAScalerNeverHarm) {
   for (const std::string& state : scaler_seeds()) {
     run_mutations(state, [](const std::string& text) { fuzz_scaler(text); });

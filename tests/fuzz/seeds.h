@@ -37,6 +37,63 @@ inline std::vector<std::string> idx_seeds() {
           std::string("\0\0\x08\x01", 4) + std::string("\0\0\0\2", 4) + "\1\2"};
 }
 
+/// An array of three bytes, which is features and targets at once.
+inline std::vector<std::string> npy_seeds() {
+  const std::string text = "{'descr': '|u1', 'fortran_order': False, 'shape': (3,), }\n";
+  return {std::string("\x93NUMPY\1\0", 8) + static_cast<char>(text.size()) + '\0' + text + "\1\2\1"};
+}
+
+inline std::vector<std::string> csv_seeds() {
+  return {"length,\"a \"\"kind\"\"\"\r\n1.5,cat\r\n-2e3,\"d,og\"\r\n", "1,2,3\n4,5,6\n"};
+}
+
+/// Numbers of two bytes, and such behind llm.c's header.
+inline std::vector<std::string> tokens_seeds() {
+  const std::string tokens("\1\0\2\0\3\0\4\0\5\0\6\0", 12);
+  std::string header("\x88\xd8\x34\x01\1\0\0\0\6\0\0\0", 12);
+  header.resize(1024);
+  return {tokens, header + tokens};
+}
+
+/// A token for each byte and two that merges make.
+inline std::vector<std::string> byte_pairs_seeds() {
+  std::string vocab = "{";
+  int number = 0;
+  const auto add = [&](unsigned code) {
+    std::string name(1, static_cast<char>(code));
+    if (code == '"' || code == '\\') name = "\\" + name;
+    if (code >= 0x80) name = {static_cast<char>(0xc0 | code >> 6), static_cast<char>(0x80 | (code & 0x3f))};
+    vocab += "\"" + name + "\":" + std::to_string(number++) + ",";
+  };
+  for (unsigned code = 0x21; code < 0x100; ++code) {
+    if (code <= 0x7e || (code >= 0xa1 && code != 0xad)) add(code);
+  }
+  for (unsigned code = 0x100; code < 0x100 + 68; ++code) add(code);
+  return {"a b|ab c\n" + vocab + "\"ab\":256,\"abc\":257}"};
+}
+
+/// A JPEG and a PNG of 8 x 8 pixels, in hexadecimal digits.
+inline const std::string kJpeg =
+    "ffd8ffe000104a46494600010100000100010000ffdb0043000d090a0b0a080d0b0a0b0e0e0d0f13201513121213271c1e17202e2931302e"
+    "292d2c333a4a3e333646372c2d405741464c4e525352323e5a615a50604a51524fffdb0043010e0e0e131113261515264f352d354f4f4f4f"
+    "4f4f4f4f4f4f4f4f4f4f4f4f4f4f4f4f4f4f4f4f4f4f4f4f4f4f4f4f4f4f4f4f4f4f4f4f4f4f4f4f4f4f4f4f4f4fffc00011080008000803"
+    "012200021101031101ffc4001500010100000000000000000000000000000004ffc400191001000203000000000000000000000000000506"
+    "2231a1ffc4001501010100000000000000000000000000000305ffc4001c1100010305000000000000000000000000030001040512132131"
+    "ffda000c03010002110311003f008236bfac380269a516eea5a6cd3606daffd9";
+inline const std::string kPng =
+    "89504e470d0a1a0a0000000d49484452000000080000000808020000004b6d29dc000000194944415478da63646088926360c0442c0c720c"
+    "58c1e09400003b9b021caa4390bb0000000049454e44ae426082";
+
+inline std::vector<std::string> image_seeds() {
+  const auto bytes_of = [](const std::string& digits) {
+    std::string bytes;
+    for (std::size_t i = 0; i < digits.size(); i += 2)
+      bytes += static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16));
+    return bytes;
+  };
+  return {bytes_of(kJpeg), bytes_of(kPng)};
+}
+
 /// As this project and as PyTorch writes them.
 inline std::vector<std::string> scaler_seeds() {
   const std::string state = R"({"scale":65536.0,"growth_factor":2.0,"backoff_factor":0.5,"growth_interval":2000,)";

@@ -19,11 +19,16 @@ void write(const std::filesystem::path& folder, const std::vector<std::string>& 
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
   const std::filesystem::path folder(argv[1]);
+  write(folder / "byte_pairs", lockstep::fuzz::byte_pairs_seeds());
+  write(folder / "csv", lockstep::fuzz::csv_seeds());
   write(folder / "idx", lockstep::fuzz::idx_seeds());
+  write(folder / "image", lockstep::fuzz::image_seeds());
   write(folder / "manifest", lockstep::fuzz::manifest_seeds());
+  write(folder / "npy", lockstep::fuzz::npy_seeds());
   write(folder / "safetensors", lockstep::fuzz::safetensors_seeds());
   write(folder / "scaler", lockstep::fuzz::scaler_seeds());
   write(folder / "tcp", lockstep::fuzz::tcp_seeds());
+  write(folder / "tokens", lockstep::fuzz::tokens_seeds());
   write(folder / "torch", lockstep::fuzz::torch_seeds());
   return 0;
 }

@@ -104,7 +104,7 @@ TEST(Description, OfGeneratedDataMakesNoTables) {
   EXPECT_EQ(description.classes, 1 << 20);
 }
 
-Description with_labels(std::vector<std::uint8_t> labels, std::int64_t classes) {
+Description with_labels(std::vector<std::int64_t> labels, std::int64_t classes) {
   Description description;
   description.classes = classes;
   description.labels = std::move(labels);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
-#include <functional>
 #include <random>
 
 #include "runtime/data/cifar.h"
@@ -13,16 +12,6 @@ namespace lockstep::data {
 namespace {
 
 using ::testing::HasSubstr;
-
-/// What the StorageError says that `open` throws.
-std::string error_of(const std::function<void()>& open) {
-  try {
-    open();
-  } catch (const StorageError& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 TEST(Idx, ReadsPlainAndGzippedImages) {
   const TemporaryFolder folder;

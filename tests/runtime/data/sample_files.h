@@ -7,11 +7,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <numeric>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/data/dataset.h"
+#include "runtime/tensor/error.h"
 
 namespace lockstep::data {
 
@@ -31,6 +34,9 @@ class TemporaryFolder {
     std::ofstream(path, std::ios::binary)
         .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
     return path;
+  }
+  std::string write_text(const std::string& name, std::string_view text) const {
+    return write(name, Bytes(text.begin(), text.end()));
   }
   std::string path(const std::string& name) const { return path_ / name; }
 
@@ -64,6 +70,36 @@ inline Bytes gzipped(const Bytes& bytes) {
   out.resize(stream.total_out);
   deflateEnd(&stream);
   return out;
+}
+
+/// What the StorageError says that `open` throws.
+inline std::string error_of(const std::function<void()>& open) {
+  try {
+    open();
+  } catch (const StorageError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+/// One sample, whatever it is made of.
+struct Drawn {
+  std::vector<float> values;
+  std::vector<std::int64_t> tokens;
+  std::vector<float> target;
+  std::vector<std::int64_t> labels;
+
+  bool operator==(const Drawn&) const = default;
+};
+
+inline Drawn drawn(const Dataset& dataset, const SampleKey& key) {
+  const auto inputs = static_cast<std::size_t>(dataset.sample_shape().numel());
+  const auto targets = static_cast<std::size_t>(dataset.target_shape().numel());
+  Drawn sample;
+  (dataset.vocabulary() > 0 ? sample.tokens.resize(inputs) : sample.values.resize(inputs));
+  (dataset.classes() > 0 ? sample.labels.resize(targets) : sample.target.resize(targets));
+  dataset.get(key, {sample.values, sample.tokens, sample.target, sample.labels});
+  return sample;
 }
 
 inline std::vector<float> sample(const Dataset& dataset, const SampleKey& key) {

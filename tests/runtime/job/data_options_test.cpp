@@ -30,6 +30,24 @@ TEST(DataOptions, OfAResolvedDefaultJobAreTheStructsDefaults) {
   EXPECT_EQ(std::get<data::SyntheticOptions>(synthetic.train), data::SyntheticOptions());
 }
 
+TEST(DataOptions, OfUsersFilesInAResolvedDefaultJobAreTheStructsDefaults) {
+  const auto train = [](void (*name_kind)(Dataset&)) { return data_options(resolved(name_kind).data()).train; };
+  EXPECT_EQ(train([](Dataset& set) { set.mutable_tokens(); }), data::DatasetOptions(data::TokensOptions()));
+  EXPECT_EQ(train([](Dataset& set) { set.mutable_arrays(); }), data::DatasetOptions(data::ArraysOptions()));
+  EXPECT_EQ(train([](Dataset& set) { set.mutable_csv(); }), data::DatasetOptions(data::CsvOptions()));
+  // The job says the number that the struct's 0 stands for.
+  const data::ImageFolderOptions images{.resize = 256};
+  EXPECT_EQ(train([](Dataset& set) { set.mutable_image_folder(); }), data::DatasetOptions(images));
+
+  Data data;
+  data.mutable_augment()->mutable_random_resized_crop();
+  const Job job = resolved([](Dataset& set) { set.mutable_image_folder(); });
+  data::AugmentOptions augment;
+  augment.random_resized_crop.emplace();
+  EXPECT_EQ(augment_options(data.augment()), augment);
+  EXPECT_EQ(augment_options(job.data().augment()), data::AugmentOptions());
+}
+
 TEST(LoaderOptions, OfAResolvedDefaultJobAreTheStructsDefaults) {
   Job job = resolved([](Dataset& set) { set.mutable_synthetic(); });
   job.mutable_data()->set_global_batch(1);  // has to be given
@@ -77,6 +95,68 @@ TEST(DataOptions, TakeEveryFieldOfTheJob) {
   EXPECT_EQ(data_options(data).train, data::DatasetOptions(generated));
 }
 
+TEST(DataOptions, TakeEveryFieldOfUsersFiles) {
+  const auto train = [](const std::string& text) {
+    const std::string job = "data { train { " + text + " } }";
+    return data_options(check_text(job, "job.pbtxt", {}, "/data").job.data()).train;
+  };
+  EXPECT_EQ(train("tokens { files: ['a', '/b'] format: BPE context: 8 stride: 3 begin: 0.25 end: 0.5 vocabulary: 9 "
+                  "vocab_file: 'v' merges_file: 'm' }"),
+            data::DatasetOptions(data::TokensOptions{.files = {"/data/a", "/b"},
+                                                     .format = data::TokenFormat::kBpe,
+                                                     .context = 8,
+                                                     .stride = 3,
+                                                     .begin = 0.25,
+                                                     .end = 0.5,
+                                                     .vocabulary = 9,
+                                                     .vocab_file = "/data/v",
+                                                     .merges_file = "/data/m"}));
+  EXPECT_EQ(train("tokens { files: 'a' format: LLM_C context: 8 }"),
+            data::DatasetOptions(data::TokensOptions{
+                .files = {"/data/a"}, .format = data::TokenFormat::kLlmC, .context = 8, .stride = 8}));
+  EXPECT_EQ(train("arrays { features: 'x' targets: 'y' target_kind: NUMBERS classes: 3 }"),
+            data::DatasetOptions(data::ArraysOptions{"/data/x", "/data/y", data::TargetKind::kNumbers, 3}));
+  EXPECT_EQ(train("csv { files: 'a' target: 't' features: ['u', '1'] header: false delimiter: ';' "
+                  "target_kind: NUMBERS classes: 4 }"),
+            data::DatasetOptions(data::CsvOptions{.files = {"/data/a"},
+                                                  .target = "t",
+                                                  .features = {"u", "1"},
+                                                  .header = false,
+                                                  .delimiter = ";",
+                                                  .target_kind = data::TargetKind::kNumbers,
+                                                  .classes = 4}));
+  EXPECT_EQ(
+      train("image_folder { folder: 'i' size: 32 resize: 40 max_pixels: 100 }"),
+      data::DatasetOptions(data::ImageFolderOptions{.folder = "/data/i", .size = 32, .resize = 40, .max_pixels = 100}));
+  EXPECT_EQ(train("synthetic { samples: 2 shape: 4 vocabulary: 7 }"),
+            data::DatasetOptions(data::SyntheticOptions{.samples = 2, .shape = {4}, .vocabulary = 7}));
+
+  Augment augment;
+  augment.mutable_random_resized_crop()->set_min_area(0.1);
+  augment.mutable_random_resized_crop()->set_max_area(0.2);
+  augment.mutable_random_resized_crop()->set_min_aspect(0.5);
+  augment.mutable_random_resized_crop()->set_max_aspect(2);
+  augment.mutable_color_jitter()->set_brightness(0.1);
+  augment.mutable_color_jitter()->set_contrast(0.2);
+  augment.mutable_color_jitter()->set_saturation(0.3);
+  augment.mutable_color_jitter()->set_hue(0.4);
+  const data::AugmentOptions expected{.random_resized_crop = data::RandomResizedCropOptions{0.1, 0.2, 0.5, 2},
+                                      .color_jitter = {0.1, 0.2, 0.3, 0.4}};
+  EXPECT_EQ(augment_options(augment), expected);
+}
+
+TEST(DataOptions, LossesFollowTheKindOfTargets) {
+  const auto loss = [](const std::string& text) {
+    return check_text("data { train { " + text + " } }", "job.pbtxt", {}, "/data").job.train().loss();
+  };
+  EXPECT_EQ(loss("tokens {}"), CROSS_ENTROPY);
+  EXPECT_EQ(loss("arrays {}"), CROSS_ENTROPY);
+  EXPECT_EQ(loss("arrays { target_kind: NUMBERS }"), MSE);
+  EXPECT_EQ(loss("csv { target_kind: NUMBERS }"), MSE);
+  EXPECT_EQ(loss("synthetic { vocabulary: 5 }"), CROSS_ENTROPY);
+  EXPECT_EQ(loss("synthetic { target_size: 5 }"), MSE);
+}
+
 TEST(LoaderOptions, TakeEveryFieldOfTheJob) {
   const Job job = sample({"train.accumulate=2", "data.shuffle=false", "data.drop_last=true", "data.prefetch=5"});
   const data::LoaderOptions expected{
@@ -104,7 +184,9 @@ TEST(DataOptions, OfTheReadyDigitsJobGiveItsSamples) {
 TEST(DataOptions, RefuseWhatTheJobsReaderRefuses) {
   for (const std::string field :
        {"data.train.synthetic.samples=0", "data.train.synthetic.target_size=2", "data.normalize={ std: [1, 0] }",
-        "data.normalize={ mean: inf }", "data.train.cifar.files=[]", "data.train.idx={ labels: \"a\" }"}) {
+        "data.normalize={ mean: inf }", "data.train.cifar.files=[]", "data.train.idx={ labels: \"a\" }",
+        "data.train.synthetic.vocabulary=4", "data.train.tokens={ context: 4 }", "data.train.arrays={ classes: 2 }",
+        "data.train.csv={ delimiter: \",\" }", "data.train.image_folder={ size: 3 }"}) {
     const Checked checked = check_text(kSample, "job.pbtxt", std::vector<std::string>{field}, "/data");
     ASSERT_FALSE(checked.diagnostics.empty()) << field;
     try {

@@ -112,7 +112,8 @@ void collect_fields(const google::protobuf::Descriptor& message, const std::stri
   for (int i = 0; i < message.field_count(); ++i) {
     const google::protobuf::FieldDescriptor& field = *message.field(i);
     const std::string name = prefix + field.name();
-    if (field.message_type() == nullptr || name == "job" || name == "bucket_plan" || name == "environment") {
+    if (field.message_type() == nullptr || name == "job" || name == "bucket_plan" || name == "environment" ||
+        name == "data_file") {
       names.insert(name);
     } else {
       collect_fields(*field.message_type(), name + ".", names);
@@ -145,6 +146,7 @@ TEST_F(Resume, NeedsEveryFieldOfTheState) {
                                  "world_size",
                                  "weights_digest",
                                  "environment",
+                                 "data_file",
                                  "bucket_plan",
                                  "schedule.last_learning_rate",
                                  "schedule.name",

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/data/arrays.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "runtime/tensor/error.h"
+
+namespace lockstep::data {
+
+namespace {
+
+/// Labels are looked at so many at a time.
+constexpr std::size_t kPiece = 4096;
+
+NpyArray open_sound(const ArraysOptions& options) {
+  require_none(problems_of(options), "arrays");
+  return NpyArray(options.features);
+}
+
+std::string text_of(const NpyArray& array) { return fmt::format("[{}]", fmt::join(array.extents(), ", ")); }
+
+/// All extents but the first.
+Shape row_shape(const NpyArray& array) {
+  const std::span<const std::int64_t> extents(array.extents());
+  // A batch has one dimension more.
+  if (extents.empty() || extents.size() > Shape::kMaxRank) {
+    throw StorageError(fmt::format("{}: expected an array of 1 to {} dimensions, found {}", array.path(),
+                                   Shape::kMaxRank, text_of(array)));
+  }
+  return Shape(extents.subspan(1));
+}
+
+void require_label(const NpyArray& targets, std::int64_t label, std::int64_t sample, std::int64_t classes) {
+  if (label >= 0 && label < classes) return;
+  throw StorageError(
+      fmt::format("{}: label {} of sample {} is outside the {} classes", targets.path(), label, sample, classes),
+      "Check that the file belongs to this data set, or set the number of classes.");
+}
+
+std::int64_t highest_class(const NpyArray& targets) {
+  std::int64_t highest = 0;
+  std::vector<std::int64_t> labels(kPiece);
+  for (std::int64_t at = 0; at < targets.numel(); at += std::ssize(labels)) {
+    labels.resize(std::min(kPiece, static_cast<std::size_t>(targets.numel() - at)));
+    targets.read(at, labels);
+    highest = std::max(highest, *std::ranges::max_element(labels));
+  }
+  if (highest < kMostCountedClasses) return highest + 1;
+  throw StorageError(fmt::format("{}: label {} is too high for a class", targets.path(), highest),
+                     "If the file is damaged, mend it; otherwise give the number of classes.");
+}
+
+void require_classes(const NpyArray& targets) {
+  if (targets.kind() != NpyArray::Kind::kFloat) return;
+  throw StorageError(
+      fmt::format("{}: classes are integers, found elements of type '{}'", targets.path(), targets.dtype()),
+      "Say target_kind: NUMBERS to learn numbers.");
+}
+
+/// A label a sample, or one a position: all dimensions of a sample but its channels.
+Shape positions_of(const NpyArray& features, const NpyArray& targets, const Shape& sample) {
+  const Shape row = row_shape(targets);
+  if (row.numel() == 1 && row.rank() <= 1) return {};
+  const std::span<const std::int64_t> positions = sample.extents().first(static_cast<std::size_t>(sample.rank()) - 1);
+  if (std::ranges::equal(row.extents(), positions)) return row;
+  throw StorageError(
+      fmt::format("{} holds labels {}, but {} samples {}: expected one a sample, or one a position: [{}]",
+                  targets.path(), text_of(targets), features.path(), text_of(features),
+                  fmt::join(features.extents().begin(), features.extents().end() - 1, ", ")),
+      "Features have channels last: [N, positions..., channels].");
+}
+
+Shape numbers_or_one(const Shape& row) { return row.rank() == 0 ? Shape{1} : row; }
+
+}  // namespace
+
+ArraysDataset::ArraysDataset(const ArraysOptions& options)
+    : features_(open_sound(options)), targets_(options.targets), sample_shape_(numbers_or_one(row_shape(features_))) {
+  const Shape target = row_shape(targets_);
+  if (targets_.extents()[0] != size()) {
+    throw StorageError(fmt::format("{} holds {} samples, but {} holds {} targets", features_.path(), size(),
+                                   targets_.path(), targets_.extents()[0]),
+                       "Check that the two files belong together.");
+  }
+  if (size() == 0) throw StorageError(features_.path() + ": holds no samples");
+  if (sample_shape_.numel() == 0 || target.numel() == 0) {
+    const NpyArray& empty = target.numel() == 0 ? targets_ : features_;
+    throw StorageError(empty.path() + ": its rows have no elements: " + text_of(empty));
+  }
+  if (options.target_kind == TargetKind::kNumbers) {
+    target_shape_ = numbers_or_one(target);
+    return;
+  }
+  require_classes(targets_);
+  target_shape_ = positions_of(features_, targets_, sample_shape_);
+  classes_ = options.classes > 0 ? options.classes : highest_class(targets_);
+  describe();  // whose labels are checked
+}
+
+Description ArraysDataset::describe() const {
+  Description description = data::describe(*this);
+  if (classes_ == 0 || target_shape_.rank() > 0) return description;
+  description.labels.resize(static_cast<std::size_t>(size()));
+  targets_.read(0, description.labels);
+  for (std::int64_t i = 0; i < size(); ++i) {
+    require_label(targets_, description.labels[static_cast<std::size_t>(i)], i, classes_);
+  }
+  return description;
+}
+
+void ArraysDataset::get(const SampleKey& key, const Sample& sample) const {
+  features_.read(key.index * sample_shape_.numel(), sample.values);
+  const std::int64_t first = key.index * target_shape_.numel();
+  if (classes_ == 0) return targets_.read(first, sample.target);
+  targets_.read(first, sample.labels);
+  for (const std::int64_t label : sample.labels) require_label(targets_, label, key.index, classes_);
+}
+
+std::int64_t count_array_classes(const std::string& targets) {
+  const NpyArray array(targets);
+  require_classes(array);
+  return highest_class(array);
+}
+
+}  // namespace lockstep::data

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "runtime/data/arrays_options.h"
+#include "runtime/data/dataset.h"
+#include "runtime/data/description.h"
+#include "runtime/data/npy.h"
+
+namespace lockstep::data {
+
+/// Rows of two .npy arrays. Features of any type are float32 samples with the same values. With classes, targets are
+/// integers or bools: [N], or [N, positions...] for features [N, positions..., channels]. Without, they are of any
+/// type: [N, ...], or [N] for one number each. The arrays stay on disk.
+class ArraysDataset : public Dataset {
+ public:
+  /// Throws FieldError for options without a meaning, and StorageError that names the file and what is wrong with it.
+  explicit ArraysDataset(const ArraysOptions& options);
+
+  /// With the labels where there is one a sample.
+  Description describe() const;
+
+  std::int64_t size() const override { return features_.extents()[0]; }
+  Shape sample_shape() const override { return sample_shape_; }
+  std::int64_t classes() const override { return classes_; }
+  Shape target_shape() const override { return target_shape_; }
+  /// Throws StorageError that names file and index of a label outside the classes.
+  void get(const SampleKey& key, const Sample& sample) const override;
+
+ private:
+  NpyArray features_;
+  NpyArray targets_;
+  Shape sample_shape_;
+  Shape target_shape_;
+  std::int64_t classes_ = 0;
+};
+
+/// The highest target of a file + 1. Throws as the data set does.
+std::int64_t count_array_classes(const std::string& targets);
+
+}  // namespace lockstep::data

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "runtime/data/dataset.h"
+#include "runtime/tensor/field_checks.h"
+
+namespace lockstep::data {
+
+/// Random changes of colour as torchvision's ColorJitter defines them: a factor is drawn between 1 - x, at least 0, and
+/// 1 + x.
+struct ColorJitterOptions {
+  double brightness = 0;  ///< of the factor that multiplies a pixel
+  double contrast = 0;    ///< of the factor around the mean grey of the image
+  double saturation = 0;  ///< of the factor around a pixel's grey
+  double hue = 0;         ///< the turn of the hue is drawn between -hue and hue, at most 0.5
+
+  bool operator==(const ColorJitterOptions&) const = default;
+};
+
+FieldProblems problems_of(const ColorJitterOptions& options);
+
+/// Throws FieldError for options without a meaning and where samples of this shape are no images of 3 channels.
+void require_color_jitter(const ColorJitterOptions& options, const Shape& sample);
+
+/// Changes images [H, W, 3] of values in [0, 1], in an order that is drawn, too. A value is kept within [0, 1].
+class ColorJitter : public Transform {
+ public:
+  /// Throws as require_color_jitter() does.
+  ColorJitter(DatasetPtr base, const ColorJitterOptions& options);
+
+ private:
+  void apply(const SampleKey& key, const Sample& sample) const override;
+
+  ColorJitterOptions options_;
+};
+
+}  // namespace lockstep::data

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/data/csv.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include "runtime/data/class_column.h"
+#include "runtime/data/csv_reader.h"
+#include "runtime/tensor/error.h"
+
+namespace lockstep::data {
+
+namespace {
+
+/// Which columns count, and what messages call them.
+struct Columns {
+  std::vector<std::string> names;  ///< of all; none without a header
+  std::size_t count = 0;
+  std::vector<std::size_t> features;
+  std::size_t target = 0;
+
+  std::string title(std::size_t column) const {
+    return names.empty() ? std::to_string(column) : fmt::format("\"{}\"", names[column]);
+  }
+};
+
+std::size_t find_column(const Columns& columns, const std::string& text, const CsvReader& reader) {
+  const auto found = std::ranges::find(columns.names, text);
+  if (found != columns.names.end()) {
+    if (std::find(found + 1, columns.names.end(), text) != columns.names.end()) {
+      reader.refuse(fmt::format("two columns are named \"{}\"", text),
+                    "Name the column by its number, counted from 0.");
+    }
+    return static_cast<std::size_t>(found - columns.names.begin());
+  }
+  std::size_t number = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (failure == std::errc() && end == text.data() + text.size() && number < columns.count) return number;
+  reader.refuse(columns.names.empty()
+                    ? fmt::format("no column {}: there are {}, counted from 0", text, columns.count)
+                    : fmt::format("no column \"{}\": there are {}", text, fmt::join(columns.names, ", ")));
+}
+
+/// `first` holds the cells of the first line: names, or those of a sample.
+Columns columns_of(const CsvOptions& options, const std::vector<std::string>& first, const CsvReader& reader) {
+  Columns columns;
+  columns.count = first.size();
+  if (options.header) columns.names = first;
+  columns.target = options.target.empty() ? first.size() - 1 : find_column(columns, options.target, reader);
+  for (const std::string& feature : options.features) {
+    columns.features.push_back(find_column(columns, feature, reader));
+    if (columns.features.back() == columns.target) reader.refuse("the target is among the features");
+  }
+  for (std::size_t column = 0; options.features.empty() && column < columns.count; ++column) {
+    if (column != columns.target) columns.features.push_back(column);
+  }
+  if (columns.features.empty()) reader.refuse("no column is left beside the target", "Check the delimiter.");
+  return columns;
+}
+
+float number_of(const std::string& cell, const Columns& columns, std::size_t column, const CsvReader& reader) {
+  std::string_view text = cell;
+  text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
+  text = text.substr(0, text.find_last_not_of(" \t") + 1);
+  if (text.starts_with('+')) text.remove_prefix(1);
+  double value = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = failure == std::errc() && end == text.data() + text.size();
+  if (whole && std::isfinite(static_cast<float>(value))) return static_cast<float>(value);
+  reader.refuse(fmt::format("column {}: expected a number, found \"{}\"", columns.title(column), cell),
+                "Mend the cell, or name the columns to learn from in `features`.");
+}
+
+}  // namespace
+
+CsvDataset::CsvDataset(const CsvOptions& options) {
+  require_none(problems_of(options), "csv");
+  const bool numbers = options.target_kind == TargetKind::kNumbers;
+  std::optional<Columns> columns;
+  ClassColumn classes;
+  std::vector<std::string> cells;
+  for (const std::string& file : options.files) {
+    CsvReader reader(file, options.delimiter[0]);
+    bool header = options.header;
+    while (reader.next(cells)) {
+      if (!columns) columns = columns_of(options, cells, reader);
+      if (cells.size() != columns->count) {
+        reader.refuse(fmt::format("expected {} cells, found {}", columns->count, cells.size()));
+      }
+      if (header) {
+        if (cells != columns->names) reader.refuse("the columns differ from those of " + options.files[0]);
+        header = false;
+        continue;
+      }
+      for (const std::size_t column : columns->features) {
+        features_.push_back(number_of(cells[column], *columns, column, reader));
+      }
+      const std::size_t target = columns->target;
+      if (numbers) {
+        numbers_.push_back(number_of(cells[target], *columns, target, reader));
+      } else if (cells[target].empty()) {
+        reader.refuse(fmt::format("column {}: expected a class, found an empty cell", columns->title(target)));
+      } else if (!classes.add(cells[target],
+                              fmt::format("{}:{}: column {}", file, reader.line(), columns->title(target)))) {
+        reader.refuse(fmt::format("column {} has too many different classes", columns->title(target)),
+                      "Say target_kind: NUMBERS to learn numbers.");
+      }
+      ++rows_;
+    }
+  }
+  if (rows_ == 0) throw StorageError(fmt::format("{}: holds no samples", fmt::join(options.files, ", ")));
+  columns_ = std::ssize(columns->features);
+  if (numbers) return;
+  ClassColumn::Classes found = classes.finish(options.class_names, options.classes);
+  classes_ = found.count;
+  class_names_ = std::move(found.names);
+  labels_ = std::move(found.labels);
+}
+
+Description CsvDataset::describe() const {
+  Description description = data::describe(*this);
+  description.labels = labels_;
+  return description;
+}
+
+void CsvDataset::get(const SampleKey& key, const Sample& sample) const {
+  std::copy_n(features_.begin() + key.index * columns_, columns_, sample.values.begin());
+  const auto at = static_cast<std::size_t>(key.index);
+  if (classes_ > 0) {
+    sample.labels[0] = labels_[at];
+  } else {
+    sample.target[0] = numbers_[at];
+  }
+}
+
+}  // namespace lockstep::data

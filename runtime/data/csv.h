@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runtime/data/csv_options.h"
+#include "runtime/data/dataset.h"
+#include "runtime/data/description.h"
+
+namespace lockstep::data {
+
+/// The rows of tables, held in memory: a sample is the numbers of the feature columns [F], a target the class or number
+/// [1] of the target column.
+class CsvDataset : public Dataset {
+ public:
+  /// Throws FieldError for options without a meaning, and StorageError that names file, line and column of what cannot
+  /// be read.
+  explicit CsvDataset(const CsvOptions& options);
+
+  Description describe() const;
+  /// In the order of the classes; none where the target column has numbers.
+  const std::vector<std::string>& class_names() const { return class_names_; }
+
+  std::int64_t size() const override { return rows_; }
+  Shape sample_shape() const override { return {columns_}; }
+  std::int64_t classes() const override { return classes_; }
+  Shape target_shape() const override { return classes_ > 0 ? Shape{} : Shape{1}; }
+  void get(const SampleKey& key, const Sample& sample) const override;
+
+ private:
+  std::int64_t rows_ = 0;
+  std::int64_t columns_ = 0;
+  std::int64_t classes_ = 0;
+  std::vector<std::string> class_names_;
+  std::vector<float> features_;  // [rows, columns]
+  std::vector<float> numbers_;   // [rows], without classes
+  std::vector<std::int64_t> labels_;
+};
+
+}  // namespace lockstep::data

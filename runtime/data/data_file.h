@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace lockstep::data {
+
+/// What tells whether a file or folder of data has changed, known without reading it.
+struct DataFile {
+  std::string path;
+  std::uint64_t bytes = 0;    ///< of a folder: how many files are below it
+  std::int64_t modified = 0;  ///< nanoseconds since 1970; of a folder: the latest of it and the folders below
+  std::string digest;         ///< of the first 4096 bytes; of a folder: of the names below it
+
+  bool operator==(const DataFile&) const = default;
+};
+
+/// The file or folder as it is now. An image that is overwritten in its place does not show in its folder. Throws
+/// StorageError.
+DataFile look_at(const std::string& path);
+
+/// What differs of files that have the same places in both lists, a sentence each. That they lie elsewhere counts for
+/// nothing.
+std::vector<std::string> changes(const std::vector<DataFile>& before, const std::vector<DataFile>& now);
+
+}  // namespace lockstep::data

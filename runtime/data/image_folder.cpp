@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/data/image_folder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+
+#include "runtime/data/image_view.h"
+#include "runtime/data/resample.h"
+#include "runtime/data/stored_file.h"
+#include "runtime/tensor/error.h"
+
+namespace lockstep::data {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Of a compressed image.
+constexpr std::uint64_t kMostFileBytes = std::uint64_t{256} << 20;
+
+bool is_image(const fs::path& path) {
+  std::string extension = path.extension().string();
+  std::ranges::transform(extension, extension.begin(), [](unsigned char c) { return std::tolower(c); });
+  return extension == ".jpg" || extension == ".jpeg" || extension == ".png";
+}
+
+/// The images below `folder`/`name`, by their paths below `folder`.
+std::vector<std::string> list_images(const fs::path& folder, const std::string& name) {
+  std::vector<std::string> files;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder / name)) {
+    if (is_image(entry.path()) && entry.is_regular_file()) {
+      files.push_back(entry.path().lexically_relative(folder).string());
+    }
+  }
+  std::ranges::sort(files);
+  return files;
+}
+
+template <class List>
+auto listing(const std::string& folder, const List& list) {
+  try {
+    return list();
+  } catch (const fs::filesystem_error& error) {
+    throw StorageError("cannot list " + folder + ": " + error.what());
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> list_classes(const std::string& folder) {
+  std::vector<std::string> names = listing(folder, [&] {
+    std::vector<std::string> found;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+      const std::string name = entry.path().filename().string();
+      if (entry.is_directory() && !name.starts_with('.')) found.push_back(name);
+    }
+    return found;
+  });
+  if (names.empty()) throw StorageError(folder + ": holds no folders", "Give each class a folder of its images there.");
+  std::ranges::sort(names);
+  return names;
+}
+
+ImageFolderDataset::ImageFolderDataset(const ImageFolderOptions& options) : options_(options) {
+  require_none(problems_of(options), "image_folder");
+  if (options_.resize == 0) options_.resize = options_.size * 256 / 224;
+  const std::vector<std::string> found = list_classes(options_.folder);
+  class_names_ = options.class_names.empty() ? found : options.class_names;
+  for (const std::string& name : found) {
+    const auto place = std::ranges::find(class_names_, name);
+    if (place == class_names_.end()) {
+      throw StorageError(fmt::format("{}: the folder \"{}\" is none of the {} classes of the training data",
+                                     options_.folder, name, class_names_.size()));
+    }
+    for (std::string& file : listing(options_.folder, [&] { return list_images(options_.folder, name); })) {
+      files_.push_back({std::move(file), place - class_names_.begin()});
+    }
+  }
+  if (files_.empty()) {
+    throw StorageError(options_.folder + ": its folders hold no image", "Images are files *.jpg, *.jpeg and *.png.");
+  }
+}
+
+Description ImageFolderDataset::describe() const {
+  Description description = data::describe(*this);
+  for (const File& file : files_) description.labels.push_back(file.label);
+  return description;
+}
+
+void ImageFolderDataset::get(const SampleKey& key, const Sample& sample) const {
+  const File& file = files_[static_cast<std::size_t>(key.index)];
+  const std::string path = options_.folder + "/" + file.path;
+  const std::string content = StoredFile(path).read_text(kMostFileBytes);
+  const auto choose = [&](std::int64_t width, std::int64_t height) {
+    if (!options_.random_resized_crop) return center_view(width, height, options_.resize, options_.size);
+    return random_view(width, height, *options_.random_resized_crop, options_.size, key);
+  };
+  const std::string from = fmt::format("{} (sample {})", path, key.index);
+  resample(decode_image(std::as_bytes(std::span(content)), options_.max_pixels, choose, from), sample.values);
+  sample.labels[0] = file.label;
+}
+
+}  // namespace lockstep::data

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runtime/data/dataset.h"
+#include "runtime/data/description.h"
+#include "runtime/data/image_folder_options.h"
+
+namespace lockstep::data {
+
+/// The images below a folder that holds a folder a class, as torchvision's ImageFolder takes them: *.jpg, *.jpeg and
+/// *.png in any case, in folders within those too, sorted by path. Samples are [size, size, 3] of values in [0, 1],
+/// decoded when they are drawn.
+class ImageFolderDataset : public Dataset {
+ public:
+  /// Lists the files. Throws FieldError for options without a meaning, and StorageError for folders that cannot be
+  /// read, that hold no image, or that are none of the class names given.
+  explicit ImageFolderDataset(const ImageFolderOptions& options);
+
+  Description describe() const;
+  const std::vector<std::string>& class_names() const { return class_names_; }
+
+  std::int64_t size() const override { return std::ssize(files_); }
+  Shape sample_shape() const override { return {options_.size, options_.size, 3}; }
+  std::int64_t classes() const override { return std::ssize(class_names_); }
+  /// Throws StorageError that names the file and index of an image that is damaged or too large.
+  void get(const SampleKey& key, const Sample& sample) const override;
+
+ private:
+  struct File {
+    std::string path;  ///< below the folder
+    std::int64_t label;
+  };
+
+  ImageFolderOptions options_;
+  std::vector<std::string> class_names_;
+  std::vector<File> files_;
+};
+
+/// The names of the classes' folders, sorted. Throws as the data set does.
+std::vector<std::string> list_classes(const std::string& folder);
+
+}  // namespace lockstep::data

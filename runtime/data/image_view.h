@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "runtime/data/dataset.h"
+#include "runtime/data/image.h"
+#include "runtime/data/image_folder_options.h"
+
+namespace lockstep::data {
+
+// Which part of an image a sample shows, as torchvision's transforms choose it.
+
+/// CenterCrop(size) of what Resize(resize) makes of an image of width x height.
+ImageView center_view(std::int64_t width, std::int64_t height, std::int64_t resize, std::int64_t size);
+
+/// RandomResizedCrop(size). What is drawn depends on the sample's key alone.
+ImageView random_view(std::int64_t width, std::int64_t height, const RandomResizedCropOptions& options,
+                      std::int64_t size, const SampleKey& key);
+
+}  // namespace lockstep::data

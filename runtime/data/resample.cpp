@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/data/resample.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace lockstep::data {
+
+namespace {
+
+constexpr std::int64_t kChannels = 3;
+
+/// Which pixels of a line make an output pixel, and by what weights.
+struct Taps {
+  std::int64_t first = 0;
+  std::vector<float> weights;
+};
+
+/// The line's part [begin, begin + length) becomes `size` pixels, of the pixels low .. high - 1.
+std::vector<Taps> taps_of(double begin, double length, std::int64_t size, std::int64_t low, std::int64_t high) {
+  const double scale = length / static_cast<double>(size);
+  const double width = std::max(scale, 1.0);
+  std::vector<Taps> all(static_cast<std::size_t>(size));
+  for (std::int64_t i = 0; i < size; ++i) {
+    Taps& taps = all[static_cast<std::size_t>(i)];
+    const double center = begin + (static_cast<double>(i) + 0.5) * scale;
+    const auto from = static_cast<std::int64_t>(std::floor(center - width + 0.5));
+    const auto to = static_cast<std::int64_t>(std::floor(center + width + 0.5));
+    taps.first = std::clamp(from, low, high - 1);
+    const std::int64_t last = std::clamp(to, taps.first + 1, high);
+    double sum = 0;
+    std::vector<double> weights;
+    for (std::int64_t x = taps.first; x < last; ++x) {
+      weights.push_back(std::max(0.0, 1 - std::abs((static_cast<double>(x) + 0.5 - center) / width)));
+      sum += weights.back();
+    }
+    for (const double weight : weights) taps.weights.push_back(static_cast<float>(sum > 0 ? weight / sum : 1.0));
+  }
+  return all;
+}
+
+}  // namespace
+
+void resample(const DecodedImage& image, std::span<float> out) {
+  const ImageView& view = image.view;
+  const PixelBox& seen = view.seen;
+  const std::vector<Taps> columns = taps_of(view.left, view.width, view.size, seen.left, seen.left + seen.width);
+  const std::vector<Taps> rows = taps_of(view.top, view.height, view.size, seen.top, seen.top + seen.height);
+  const std::int64_t begin = columns.front().first;
+  const std::int64_t end = columns.back().first + std::ssize(columns.back().weights);
+  // Rows are added first: that is one loop over neighbours in memory.
+  std::vector<float> line(static_cast<std::size_t>((end - begin) * kChannels));
+  float* pixel = out.data();
+  for (const Taps& row : rows) {
+    std::ranges::fill(line, 0.0f);
+    for (std::size_t k = 0; k < row.weights.size(); ++k) {
+      const std::int64_t y = row.first + static_cast<std::int64_t>(k);
+      const std::uint8_t* const source = image.pixels.data() + (y * image.width + begin) * kChannels;
+      const float weight = row.weights[k] * (1.0f / 255.0f);
+      for (std::size_t i = 0; i < line.size(); ++i) line[i] += weight * static_cast<float>(source[i]);
+    }
+    for (const Taps& column : columns) {
+      const float* source = line.data() + (column.first - begin) * kChannels;
+      float sum[kChannels] = {};
+      for (const float weight : column.weights) {
+        for (std::int64_t c = 0; c < kChannels; ++c) sum[c] += weight * source[c];
+        source += kChannels;
+      }
+      for (std::int64_t c = 0; c < kChannels; ++c) *pixel++ = sum[c];
+    }
+  }
+}
+
+}  // namespace lockstep::data

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/data/token_source.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <optional>
+
+#include "runtime/data/byte_pairs.h"
+#include "runtime/data/pre_tokens.h"
+#include "runtime/data/stored_file.h"
+#include "runtime/tensor/error.h"
+
+namespace lockstep::data {
+
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "files hold little-endian numbers");
+
+constexpr std::int64_t kByteValues = 256;
+constexpr std::int64_t kGpt2Tokens = 50257;
+
+/// Encoded text lies in memory.
+constexpr std::uint64_t kMostTextBytes = std::uint64_t{1} << 32;
+
+/// llm.c's header.
+constexpr std::size_t kHeaderBytes = 256 * sizeof(std::int32_t);
+constexpr std::int32_t kMagic = 20240520;
+constexpr std::int32_t kVersion = 1;
+
+/// Tokens of type T on disk.
+template <class T>
+class StoredTokens : public TokenSource {
+ public:
+  StoredTokens(StoredFile file, std::uint64_t header_bytes, std::int64_t count)
+      : file_(std::move(file)), header_bytes_(header_bytes), count_(count) {}
+
+  std::int64_t size() const override { return count_; }
+
+  void read(std::int64_t first, std::span<std::int64_t> out) const override {
+    // The stored tokens go to the end of `out`, where each is read before it is overwritten.
+    const auto bytes = std::as_writable_bytes(out).last(out.size() * sizeof(T));
+    file_.read(header_bytes_ + static_cast<std::uint64_t>(first) * sizeof(T), bytes);
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      T token;
+      std::memcpy(&token, bytes.data() + i * sizeof(T), sizeof(T));
+      out[i] = token;
+    }
+  }
+
+ private:
+  StoredFile file_;
+  std::uint64_t header_bytes_;
+  std::int64_t count_;
+};
+
+class EncodedTokens : public TokenSource {
+ public:
+  explicit EncodedTokens(std::vector<std::uint32_t> tokens) : tokens_(std::move(tokens)) {}
+
+  std::int64_t size() const override { return static_cast<std::int64_t>(tokens_.size()); }
+
+  void read(std::int64_t first, std::span<std::int64_t> out) const override {
+    std::copy_n(tokens_.begin() + first, out.size(), out.begin());
+  }
+
+ private:
+  std::vector<std::uint32_t> tokens_;
+};
+
+struct Header {
+  std::int32_t magic = 0;
+  std::int32_t version = 0;
+  std::int32_t count = 0;
+};
+
+/// None where the file is too short to have one.
+std::optional<Header> read_header(const StoredFile& file) {
+  if (file.size() < kHeaderBytes) return std::nullopt;
+  std::array<std::int32_t, 3> words{};
+  file.read(0, std::as_writable_bytes(std::span(words)));
+  return Header{words[0], words[1], words[2]};
+}
+
+TokenFormat format_of(const TokensOptions& options, const StoredFile& file) {
+  if (options.format != TokenFormat::kByName) return options.format;
+  if (!options.vocab_file.empty()) return TokenFormat::kBpe;
+  if (!file.path().ends_with(".bin")) return TokenFormat::kBytes;
+  const std::optional<Header> header = read_header(file);
+  return header && header->magic == kMagic ? TokenFormat::kLlmC : TokenFormat::kUint16;
+}
+
+std::unique_ptr<TokenSource> open_uint16(StoredFile file) {
+  if (file.size() % sizeof(std::uint16_t) != 0) {
+    throw StorageError(fmt::format("{}: expected tokens of 2 bytes, found {} bytes", file.path(), file.size()),
+                       "Check that the file is whole; data.train.tokens.format names another format.");
+  }
+  const auto count = static_cast<std::int64_t>(file.size() / sizeof(std::uint16_t));
+  return std::make_unique<StoredTokens<std::uint16_t>>(std::move(file), 0, count);
+}
+
+std::unique_ptr<TokenSource> open_llm_c(StoredFile file) {
+  const auto refuse = [&file](const std::string& why) { throw StorageError(file.path() + ": " + why); };
+  const std::optional<Header> header = read_header(file);
+  if (!header) refuse(fmt::format("expected a header of {} bytes, found {} bytes", kHeaderBytes, file.size()));
+  if (header->magic != kMagic) {
+    refuse(fmt::format("expected llm.c's magic number {} at byte 0, found {}", kMagic, header->magic));
+  }
+  if (header->version != kVersion) {
+    refuse(fmt::format("expected version {} of the format at byte 4, found {}", kVersion, header->version));
+  }
+  const std::uint64_t bytes = file.size() - kHeaderBytes;
+  if (header->count < 0 || bytes != static_cast<std::uint64_t>(header->count) * sizeof(std::uint16_t)) {
+    refuse(
+        fmt::format("the header at byte 8 counts {} tokens of 2 bytes, but {} bytes follow it", header->count, bytes));
+  }
+  return std::make_unique<StoredTokens<std::uint16_t>>(std::move(file), kHeaderBytes, header->count);
+}
+
+std::unique_ptr<TokenSource> encode(const StoredFile& file, const BytePairs& pairs) {
+  const std::string text = file.read_text(kMostTextBytes);
+  if (const std::optional<std::size_t> wrong = find_invalid_utf8(text)) {
+    throw StorageError(fmt::format("{}: byte {} is not UTF-8 text", file.path(), *wrong),
+                       "Convert the file, for example with iconv, or take format: BYTES.");
+  }
+  return std::make_unique<EncodedTokens>(pairs.encode(text));
+}
+
+}  // namespace
+
+TokenSources open_tokens(const TokensOptions& options) {
+  TokenSources sources;
+  std::optional<BytePairs> pairs;
+  for (const std::string& path : options.files) {
+    StoredFile file(path);
+    std::int64_t vocabulary = kGpt2Tokens;
+    switch (format_of(options, file)) {
+      case TokenFormat::kByName:
+      case TokenFormat::kBytes: {
+        const auto count = static_cast<std::int64_t>(file.size());
+        sources.files.push_back(std::make_unique<StoredTokens<std::uint8_t>>(std::move(file), 0, count));
+        vocabulary = kByteValues;
+        break;
+      }
+      case TokenFormat::kBpe:
+        if (!pairs) pairs.emplace(options.vocab_file, options.merges_file);
+        sources.files.push_back(encode(file, *pairs));
+        vocabulary = pairs->vocabulary();
+        break;
+      case TokenFormat::kUint16:
+        sources.files.push_back(open_uint16(std::move(file)));
+        break;
+      case TokenFormat::kLlmC:
+        sources.files.push_back(open_llm_c(std::move(file)));
+        break;
+    }
+    sources.vocabulary = std::max(sources.vocabulary, vocabulary);
+  }
+  if (options.vocabulary > 0) sources.vocabulary = options.vocabulary;
+  return sources;
+}
+
+}  // namespace lockstep::data

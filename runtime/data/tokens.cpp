@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/data/tokens.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runtime/tensor/error.h"
+
+namespace lockstep::data {
+
+namespace {
+
+TokenSources open_sound(const TokensOptions& options) {
+  require_none(problems_of(options), "tokens");
+  return open_tokens(options);
+}
+
+}  // namespace
+
+TokensDataset::TokensDataset(const TokensOptions& options)
+    : files_(options.files),
+      sources_(open_sound(options)),
+      context_(options.context),
+      stride_(options.stride > 0 ? options.stride : options.context) {
+  std::int64_t total = 0;
+  for (const auto& file : sources_.files) total += file->size();
+  const auto place = [total](double share) {
+    return share >= 1 ? total : static_cast<std::int64_t>(share * static_cast<double>(total));
+  };
+  const std::int64_t begin = place(options.begin);
+  const std::int64_t end = place(options.end);
+  std::int64_t start = 0;  // of the file, among all tokens
+  for (std::size_t file = 0; file < sources_.files.size(); ++file) {
+    const std::int64_t size = sources_.files[file]->size();
+    const std::int64_t first = std::clamp<std::int64_t>(begin - start, 0, size);
+    const std::int64_t last = std::clamp<std::int64_t>(end - start, 0, size);
+    start += size;
+    // A window takes the token behind it, too.
+    const std::int64_t rest = last - first - context_ - 1;
+    if (rest < 0) continue;
+    parts_.push_back({file, samples_, first});
+    samples_ += rest / stride_ + 1;
+  }
+  if (samples_ > 0) return;
+  throw StorageError(fmt::format("{}: no sample of {} tokens and the next one in tokens {} to {} of {}",
+                                 fmt::join(files_, ", "), context_, begin, end, total),
+                     "Give a shorter context, a larger share of the tokens, or more text.");
+}
+
+void TokensDataset::get(const SampleKey& key, const Sample& sample) const {
+  const auto behind = std::ranges::upper_bound(parts_, key.index, {}, &Part::first_sample);
+  const Part& part = *std::prev(behind);
+  const std::int64_t first = part.first_token + (key.index - part.first_sample) * stride_;
+  std::vector<std::int64_t> tokens(static_cast<std::size_t>(context_) + 1);
+  sources_.files[part.file]->read(first, tokens);
+  const auto outside = std::ranges::find_if(tokens, [this](std::int64_t token) { return token >= vocabulary(); });
+  if (outside != tokens.end()) {
+    throw StorageError(fmt::format("{}: token {} at position {} is outside the vocabulary of {}", files_[part.file],
+                                   *outside, first + (outside - tokens.begin()), vocabulary()),
+                       "Check that the file belongs to this vocabulary, or set the vocabulary.");
+  }
+  std::copy_n(tokens.begin(), context_, sample.tokens.begin());
+  std::copy_n(tokens.begin() + 1, context_, sample.labels.begin());
+}
+
+}  // namespace lockstep::data

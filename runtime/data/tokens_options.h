@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "runtime/tensor/field_checks.h"
+
+namespace lockstep::data {
+
+enum class TokenFormat {
+  kByName,  ///< kBpe with a vocab_file; for *.bin kLlmC or kUint16, as the first bytes say; kBytes otherwise
+  kBytes,   ///< each byte is a token
+  kBpe,     ///< UTF-8 text, encoded as GPT-2 does it
+  kUint16,  ///< nanoGPT's .bin: little-endian numbers of 2 bytes
+  kLlmC,    ///< llm.c's .bin: 256 little-endian int32, which begin with 20240520, 1 and the count, and such numbers
+};
+
+/// Files of tokens. A sample is `context` tokens of one file; its targets are the token after each.
+struct TokensOptions {
+  std::vector<std::string> files = {};  ///< at least one
+  TokenFormat format = TokenFormat::kByName;
+  std::int64_t context = 0;      ///< has to be given
+  std::int64_t stride = 0;       ///< tokens between the starts of two samples; 0: `context`
+  double begin = 0;              ///< share of all tokens before the first sample
+  double end = 1;                ///< share of all tokens at which the last sample ends
+  std::int64_t vocabulary = 0;   ///< 0: 256 for bytes, that of vocab_file for BPE, GPT-2's 50257 for the others
+  std::string vocab_file = {};   ///< GPT-2's vocab.json, for BPE
+  std::string merges_file = {};  ///< GPT-2's merges.txt, for BPE
+
+  bool operator==(const TokensOptions&) const = default;
+};
+
+/// By field; what is in the files is looked at when they are opened.
+FieldProblems problems_of(const TokensOptions& options);
+
+}  // namespace lockstep::data
