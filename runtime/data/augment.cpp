@@ -4,26 +4,12 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/base/counter_rng.h"
+#include "runtime/data/draw.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::data {
 
 namespace {
-
-// The layer word of the counter tells the augmentations of one sample apart.
-constexpr std::uint32_t kPadCrop = 0;
-constexpr std::uint32_t kFlip = 1;
-
-std::array<std::uint32_t, 4> draw(const SampleKey& key, std::uint32_t augmentation) {
-  const CounterRng random(key.seed, CounterRng::Purpose::kAugmentation, augmentation, key.epoch);
-  return random.block(static_cast<std::uint64_t>(key.index));
-}
-
-/// Uniform in [-pad, pad].
-std::int64_t shift_from_bits(std::uint32_t bits, std::int64_t pad) {
-  return static_cast<std::int64_t>(std::uint64_t{bits} * static_cast<std::uint64_t>(2 * pad + 1) >> 32) - pad;
-}
 
 void require_image(const Shape& shape, const char* path) {
   if (shape.rank() == 3) return;
@@ -64,9 +50,9 @@ PadCrop::PadCrop(DatasetPtr base, std::int64_t pad) : Transform(std::move(base))
 }
 
 void PadCrop::apply(const SampleKey& key, const Sample& sample) const {
-  const std::array<std::uint32_t, 4> words = draw(key, kPadCrop);
-  const std::int64_t down = shift_from_bits(words[0], pad_);
-  const std::int64_t right = shift_from_bits(words[1], pad_);
+  const std::array<std::uint32_t, 4> words = draw(key, Augmentation::kPadCrop);
+  const std::int64_t down = below(words[0], 2 * pad_ + 1) - pad_;
+  const std::int64_t right = below(words[1], 2 * pad_ + 1) - pad_;
   const std::int64_t row = width_ * channels_;
   // Rows are taken in the order in which none is overwritten before it is read.
   for (std::int64_t i = 0; i < height_; ++i) {
@@ -88,7 +74,7 @@ Flip::Flip(DatasetPtr base) : Transform(std::move(base)) {
 }
 
 void Flip::apply(const SampleKey& key, const Sample& sample) const {
-  if ((draw(key, kFlip)[0] & 1) == 0) return;
+  if ((draw(key, Augmentation::kFlip)[0] & 1) == 0) return;
   const std::size_t row = width_ * channels_;
   for (std::size_t begin = 0; begin < sample.values.size(); begin += row) {
     float* pixels = sample.values.data() + begin;

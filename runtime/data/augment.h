@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/data/dataset.h"
+#include "runtime/data/volume_augment.h"
 
 namespace lockstep::data {
 
@@ -10,6 +11,7 @@ namespace lockstep::data {
 struct AugmentOptions {
   std::int64_t pad_crop = 0;  ///< pixels of PadCrop; 0: none
   bool flip = false;
+  VolumeAugmentOptions volume = {};
 
   bool operator==(const AugmentOptions&) const = default;
 };

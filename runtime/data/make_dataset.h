@@ -10,11 +10,12 @@
 #include "runtime/data/description.h"
 #include "runtime/data/idx.h"
 #include "runtime/data/normalize.h"
+#include "runtime/data/spheres.h"
 #include "runtime/data/synthetic.h"
 
 namespace lockstep::data {
 
-using DatasetOptions = std::variant<IdxOptions, CifarOptions, SyntheticOptions>;
+using DatasetOptions = std::variant<IdxOptions, CifarOptions, SyntheticOptions, SpheresOptions>;
 
 /// The data that a model is trained on and evaluated with.
 struct DataOptions {
@@ -29,10 +30,12 @@ struct DataOptions {
 enum class Split { kTrain, kEval };
 
 /// What make_dataset() would give, known from the headers and labels of its files. Throws what that would throw for
-/// them; whether augmentation and normalisation fit is for require_augment() and require_normalize().
+/// them; whether augmentation and normalisation fit is for require_augment(), require_volume_augment() and
+/// require_normalize().
 Description describe(const DataOptions& options, Split split);
 
-/// The data set: normalised, and for training augmented. Evaluation data of IDX files that give no number of classes
+/// The data set: normalised, and for training augmented; of volumes that are trained on in patches, evaluation data are
+/// the patches in the middle. Evaluation data of IDX files that give no number of classes
 /// have those of the training data; generated evaluation samples differ from the training samples. Throws FieldError,
 /// naming the option as a job would ("data.train.idx.images"), for options without a meaning and for those that do not
 /// fit the samples, and StorageError for files that cannot be read.
