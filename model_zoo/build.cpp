@@ -17,6 +17,10 @@ std::unique_ptr<nn::Module> make(const ResnetOptions& options, const ModelInput&
   return make_resnet(options, input);
 }
 
+std::unique_ptr<nn::Module> make(const Unet3dOptions& options, const ModelInput& input) {
+  return make_unet3d(options, input);
+}
+
 std::unique_ptr<nn::Module> make(const ModelOptions& options, const ModelInput& input) {
   return std::visit([&input](const auto& kind) { return make(kind, input); }, options);
 }
@@ -26,6 +30,8 @@ std::string name(const MlpOptions&) { return "mlp"; }
 std::string name(const ConvnetOptions&) { return "convnet"; }
 
 std::string name(const ResnetOptions& options) { return "resnet" + std::to_string(options.depth); }
+
+std::string name(const Unet3dOptions&) { return "unet3d"; }
 
 }  // namespace
 
