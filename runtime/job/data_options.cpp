@@ -47,6 +47,32 @@ data::SyntheticOptions translate(const Synthetic& synthetic) {
   return options;
 }
 
+}  // namespace
+
+data::SpheresOptions spheres_options(const Spheres& spheres) {
+  const std::vector<std::int64_t> extents(spheres.shape().begin(), spheres.shape().end());
+  data::SpheresOptions options;
+  options.samples = spheres.samples();
+  options.shape = Shape(std::span<const std::int64_t>(extents));
+  if (spheres.has_most()) options.most = spheres.most();
+  if (spheres.has_min_radius()) options.min_radius = spheres.min_radius();
+  if (spheres.has_max_radius()) options.max_radius = spheres.max_radius();
+  if (spheres.has_noise()) options.noise = spheres.noise();
+  return options;
+}
+
+data::VolumeAugmentOptions volume_augment_options(const Augment& augment) {
+  data::VolumeAugmentOptions options;
+  const std::vector<std::int64_t> patch(augment.patch().begin(), augment.patch().end());
+  if (!patch.empty()) options.patch = Shape(std::span<const std::int64_t>(patch));
+  options.mirror = augment.mirror();
+  options.intensity_scale = augment.intensity_scale();
+  options.intensity_shift = augment.intensity_shift();
+  return options;
+}
+
+namespace {
+
 data::DatasetOptions translate(const Dataset& dataset, const std::string& path) {
   switch (dataset.kind_case()) {
     case Dataset::kIdx:
@@ -55,10 +81,12 @@ data::DatasetOptions translate(const Dataset& dataset, const std::string& path) 
       return translate(dataset.cifar());
     case Dataset::kSynthetic:
       return translate(dataset.synthetic());
+    case Dataset::kSpheres:
+      return spheres_options(dataset.spheres());
     case Dataset::KIND_NOT_SET:
       break;
   }
-  throw FieldError(path, "names no data set", "Name one of idx, cifar, synthetic.");
+  throw FieldError(path, "names no data set", "Name one of idx, cifar, synthetic, spheres.");
 }
 
 }  // namespace
@@ -71,6 +99,7 @@ data::DataOptions data_options(const Data& data) {
   options.normalize.std = {data.normalize().std().begin(), data.normalize().std().end()};
   options.augment.pad_crop = data.augment().pad_crop();
   options.augment.flip = data.augment().flip();
+  options.augment.volume = volume_augment_options(data.augment());
   return options;
 }
 

@@ -43,10 +43,23 @@ constexpr Default kDefaults[] = {
     {"Resnet", "zero_init_residual", "false"},
     {"Resnet", "batch_norm_momentum", "0.1"},
     {"Resnet", "batch_norm_epsilon", "1e-5"},
+    {"Unet3d", "levels", "4"},
+    {"Unet3d", "channels", "32"},
+    {"Unet3d", "convolutions", "2"},
+    {"Unet3d", "up", "TRANSPOSED"},
+    {"Unet3d", "norm", "BATCH"},
+    {"Unet3d", "groups", "8"},
+    {"Unet3d", "activation", "RELU"},
+    {"Unet3d", "batch_norm_momentum", "0.1"},
+    {"Unet3d", "batch_norm_epsilon", "1e-5"},
     {"Data", "prefetch", "2"},
     {"Data", "shuffle", "true"},
     {"Data", "drop_last", "false"},
     {"Cifar", "labels", "CIFAR10"},
+    {"Spheres", "most", "3"},
+    {"Spheres", "min_radius", "3"},
+    {"Spheres", "max_radius", "8"},
+    {"Spheres", "noise", "0.5"},
     {"Amp", "opt_level", "O0"},
     {"LossScale", "growth_factor", "2"},
     {"LossScale", "backoff_factor", "0.5"},
@@ -191,7 +204,10 @@ void make_absolute(Dataset& dataset, const std::filesystem::path& folder) {
   }
 }
 
-bool is_regression(const Dataset& dataset) { return dataset.has_synthetic() && dataset.synthetic().classes() == 0; }
+LossKind loss_of(const Dataset& dataset) {
+  if (dataset.has_spheres()) return BCE_DICE;
+  return dataset.has_synthetic() && dataset.synthetic().classes() == 0 ? MSE : CROSS_ENTROPY;
+}
 
 }  // namespace
 
@@ -210,9 +226,7 @@ void fill_defaults(Job& job, const std::filesystem::path& file, const std::files
   for (Fault& fault : *job.mutable_fault()) fill_fault(fault, job.train());
 
   if (job.comm().wire_dtype() == PRECISION_DEFAULT) job.mutable_comm()->set_wire_dtype(job.amp().dtype());
-  if (job.train().loss() == LOSS_DEFAULT) {
-    job.mutable_train()->set_loss(is_regression(job.data().train()) ? MSE : CROSS_ENTROPY);
-  }
+  if (job.train().loss() == LOSS_DEFAULT) job.mutable_train()->set_loss(loss_of(job.data().train()));
   if (job.has_data() && !job.data().has_eval_batch()) job.mutable_data()->set_eval_batch(job.data().global_batch());
   if (job.has_init_from()) make_absolute(*job.mutable_init_from()->mutable_path(), folder);
   if (job.data().has_train()) make_absolute(*job.mutable_data()->mutable_train(), folder);

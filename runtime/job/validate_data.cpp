@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "runtime/job/data_options.h"
 #include "runtime/job/scalar.h"
 #include "runtime/job/validate_parts.h"
 
@@ -50,6 +51,29 @@ void check_synthetic(const Synthetic& synthetic, const std::string& path, Checke
   }
 }
 
+void check_spheres(const Spheres& spheres, const std::string& path, Checker& checker) {
+  checker.required_positive(spheres.samples(), path + ".samples", "the number of samples");
+  const std::string shape = path + ".shape";
+  const bool fits = checker.require(spheres.shape_size() > 0, shape, "the extents of one sample, [32, 32, 32, 1]") &&
+                    checker.check(spheres.shape_size() == 4, shape, "of 4 extents", spheres.shape_size());
+  for (int i = 0; i < spheres.shape_size(); ++i) {
+    if (!checker.at_least_one(spheres.shape(i), element_path(shape, i))) return;
+  }
+  if (fits) checker.adopt(data::problems_of(spheres_options(spheres)), path);
+}
+
+void check_augment(const Augment& augment, Checker& checker) {
+  const std::string path = "data.augment";
+  if (augment.patch_size() > 0) {
+    checker.check(augment.patch_size() == 3, path + ".patch", "of 3 extents", augment.patch_size());
+    for (int i = 0; i < augment.patch_size(); ++i) {
+      checker.at_least_one(augment.patch(i), element_path(path + ".patch", i));
+    }
+  }
+  checker.fraction(augment.intensity_scale(), path + ".intensity_scale");
+  checker.not_negative(augment.intensity_shift(), path + ".intensity_shift");
+}
+
 void check_dataset(const Dataset& resolved, const Dataset& written, const std::string& path, Checker& checker) {
   switch (resolved.kind_case()) {
     case Dataset::kIdx:
@@ -66,8 +90,10 @@ void check_dataset(const Dataset& resolved, const Dataset& written, const std::s
       return;
     case Dataset::kSynthetic:
       return check_synthetic(resolved.synthetic(), path + ".synthetic", checker);
+    case Dataset::kSpheres:
+      return check_spheres(resolved.spheres(), path + ".spheres", checker);
     case Dataset::KIND_NOT_SET:
-      checker.require(false, path, "one of idx, cifar, synthetic");
+      checker.require(false, path, "one of idx, cifar, synthetic, spheres");
   }
 }
 
@@ -93,6 +119,7 @@ void validate_data(const Data& resolved, const Data& written, Checker& checker) 
   check_dataset(resolved.train(), written.train(), "data.train", checker);
   if (resolved.has_eval()) check_dataset(resolved.eval(), written.eval(), "data.eval", checker);
   if (resolved.has_normalize()) check_normalize(resolved.normalize(), checker);
+  if (resolved.has_augment()) check_augment(resolved.augment(), checker);
   checker.check(resolved.prefetch() <= kMostPrefetch, "data.prefetch", "<= 1024", resolved.prefetch());
   if (written.has_eval_batch()) checker.at_least_one(written.eval_batch(), "data.eval_batch");
 }

@@ -21,6 +21,7 @@ void check(const Convnet& convnet, Checker& checker) {
 void validate_model(const Model& model, Checker& checker) {
   switch (model.kind_case()) {
     case Model::kMlp:
+    case Model::kUnet3D:
       break;
     case Model::kConvnet:
       check(model.convnet(), checker);
@@ -29,7 +30,7 @@ void validate_model(const Model& model, Checker& checker) {
       checker.require_value("model.resnet.depth", "one of 18, 34, 50, 101, 152");
       break;
     case Model::KIND_NOT_SET:
-      checker.require(false, "model", "one of mlp, convnet, resnet");
+      checker.require(false, "model", "one of mlp, convnet, resnet, unet3d");
       return;
   }
   const auto adopt = [&](const auto& options) { checker.adopt(problems_of(options), "model." + model_kind(model)); };

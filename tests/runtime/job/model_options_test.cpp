@@ -27,6 +27,8 @@ TEST(ModelOptions, OfAResolvedDefaultJobAreTheStructsDefaults) {
             model_zoo::ConvnetOptions());
   EXPECT_EQ(resolved<model_zoo::ResnetOptions>([](Model& model) { model.mutable_resnet(); }),
             model_zoo::ResnetOptions());
+  EXPECT_EQ(resolved<model_zoo::Unet3dOptions>([](Model& model) { model.mutable_unet3d(); }),
+            model_zoo::Unet3dOptions());
   const auto block =
       resolved<model_zoo::ConvnetOptions>([](Model& model) { model.mutable_convnet()->add_block(); }).blocks.at(0);
   const model_zoo::ConvBlockOptions defaults;
@@ -81,6 +83,18 @@ TEST(ModelOptions, TakeEveryFieldOfTheJob) {
   EXPECT_EQ(options_of("resnet { depth: 34 stem: CIFAR width: 8 zero_init_residual: true batch_norm_momentum: 0.2 "
                        "batch_norm_epsilon: 0.5 }"),
             model_zoo::ModelOptions(resnet));
+  const model_zoo::Unet3dOptions unet3d{.levels = 2,
+                                        .channels = 6,
+                                        .convolutions = 3,
+                                        .up = model_zoo::Unet3dUp::kTrilinear,
+                                        .norm = model_zoo::Unet3dNorm::kGroup,
+                                        .groups = 3,
+                                        .activation = kernels::Activation::kGelu,
+                                        .batch_norm_momentum = 0.2,
+                                        .batch_norm_epsilon = 0.5};
+  EXPECT_EQ(options_of("unet3d { levels: 2 channels: 6 convolutions: 3 up: TRILINEAR norm: GROUP groups: 3 "
+                       "activation: GELU batch_norm_momentum: 0.2 batch_norm_epsilon: 0.5 }"),
+            model_zoo::ModelOptions(unet3d));
 }
 
 TEST(ModelOptions, NeedANamedModel) {
@@ -97,17 +111,29 @@ TEST(ModelKind, IsTheFieldThatNamesIt) {
 /// What the reader refuses with a line, the options refuse too, for whoever gives them without a job, and name the same
 /// field.
 TEST(ModelOptions, RefuseWhatTheJobsReaderRefuses) {
-  for (const std::string field :
-       {"model.mlp.hidden=[4, 0]", "model.mlp.dropout=1", "model.mlp.dropout=nan", "model.mlp.outputs=0",
-        "model={ convnet { } }", "model={ convnet { block { } } }",
-        "model={ convnet { block { channels: 8 kernel: 4 } } }",
-        "model={ convnet { block { channels: 8 stride: 0 } } }",
-        "model={ convnet { block { channels: 8 dropout: 2 } } }",
-        "model={ convnet { block { channels: 8 } dropout: 1 } }",
-        "model={ convnet { block { channels: 8 } hidden: 0 } }", "model={ resnet { } }", "model.resnet.depth=20",
-        "model={ resnet { depth: 18 width: 0 } }", "model.mlp.batch_norm_momentum=1.5",
-        "model.mlp.batch_norm_epsilon=0", "model={ convnet { block { channels: 8 } batch_norm_epsilon: -1 } }",
-        "model={ resnet { depth: 18 batch_norm_momentum: -0.1 } }"}) {
+  for (const std::string field : {"model.mlp.hidden=[4, 0]",
+                                  "model.mlp.dropout=1",
+                                  "model.mlp.dropout=nan",
+                                  "model.mlp.outputs=0",
+                                  "model={ convnet { } }",
+                                  "model={ convnet { block { } } }",
+                                  "model={ convnet { block { channels: 8 kernel: 4 } } }",
+                                  "model={ convnet { block { channels: 8 stride: 0 } } }",
+                                  "model={ convnet { block { channels: 8 dropout: 2 } } }",
+                                  "model={ convnet { block { channels: 8 } dropout: 1 } }",
+                                  "model={ convnet { block { channels: 8 } hidden: 0 } }",
+                                  "model={ resnet { } }",
+                                  "model.resnet.depth=20",
+                                  "model={ resnet { depth: 18 width: 0 } }",
+                                  "model.mlp.batch_norm_momentum=1.5",
+                                  "model.mlp.batch_norm_epsilon=0",
+                                  "model={ convnet { block { channels: 8 } batch_norm_epsilon: -1 } }",
+                                  "model={ resnet { depth: 18 batch_norm_momentum: -0.1 } }",
+                                  "model={ unet3d { levels: 0 } }",
+                                  "model={ unet3d { channels: 0 } }",
+                                  "model={ unet3d { convolutions: 0 } }",
+                                  "model={ unet3d { norm: GROUP groups: 5 } }",
+                                  "model={ unet3d { batch_norm_epsilon: 0 } }"}) {
     const Checked checked = check_text(kSample, "job.pbtxt", std::vector<std::string>{field}, "/data");
     ASSERT_EQ(checked.diagnostics.size(), 1u) << field;
     try {
