@@ -16,25 +16,25 @@ inline void require_images(const ModelInput& input, const std::string& path) {
   throw FieldError(path, "needs samples [height, width, channels], the data has " + input.sample_shape.str());
 }
 
-/// A convolution over two dimensions whose padding keeps the extent at stride 1.
-inline nn::ConvOptions conv_options(std::int64_t kernel, std::int64_t stride) {
+/// A convolution whose padding keeps the extent at stride 1.
+inline nn::ConvOptions conv_options(std::int64_t kernel, std::int64_t stride, int spatial_rank = 2) {
   nn::ConvOptions options;
   options.kernel = kernel;
-  options.geometry.spatial_rank = 2;
-  for (std::size_t d = 0; d < 2; ++d) {
+  options.geometry.spatial_rank = spatial_rank;
+  for (std::size_t d = 0; d < static_cast<std::size_t>(spatial_rank); ++d) {
     options.geometry.stride[d] = stride;
     options.geometry.padding[d] = kernel / 2;
   }
   return options;
 }
 
-/// Square pooling over two dimensions.
+/// Pooling of windows with equal extents.
 inline kernels::PoolGeometry pool_geometry(kernels::PoolKind kind, std::int64_t window, std::int64_t stride,
-                                           std::int64_t padding) {
+                                           std::int64_t padding, int spatial_rank = 2) {
   kernels::PoolGeometry geometry;
   geometry.kind = kind;
-  geometry.spatial_rank = 2;
-  for (std::size_t d = 0; d < 2; ++d) {
+  geometry.spatial_rank = spatial_rank;
+  for (std::size_t d = 0; d < static_cast<std::size_t>(spatial_rank); ++d) {
     geometry.window[d] = window;
     geometry.stride[d] = stride;
     geometry.padding[d] = padding;

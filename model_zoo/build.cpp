@@ -25,6 +25,10 @@ std::unique_ptr<nn::Module> make(const LlamaOptions& options, const ModelInput& 
   return make_llama(options, input);
 }
 
+std::unique_ptr<nn::Module> make(const Unet3dOptions& options, const ModelInput& input) {
+  return make_unet3d(options, input);
+}
+
 std::unique_ptr<nn::Module> make(const ModelOptions& options, const ModelInput& input) {
   return std::visit([&input](const auto& kind) { return make(kind, input); }, options);
 }
@@ -38,6 +42,8 @@ std::string name(const ResnetOptions& options) { return "resnet" + std::to_strin
 std::string name(const GptOptions&) { return "gpt"; }
 
 std::string name(const LlamaOptions&) { return "llama"; }
+
+std::string name(const Unet3dOptions&) { return "unet3d"; }
 
 }  // namespace
 

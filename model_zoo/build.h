@@ -12,11 +12,13 @@
 #include "model_zoo/mlp.h"
 #include "model_zoo/model_input.h"
 #include "model_zoo/resnet.h"
+#include "model_zoo/unet3d.h"
 #include "runtime/nn/module.h"
 
 namespace lockstep::model_zoo {
 
-using ModelOptions = std::variant<MlpOptions, ConvnetOptions, ResnetOptions, GptOptions, LlamaOptions>;
+using ModelOptions =
+    std::variant<MlpOptions, ConvnetOptions, ResnetOptions, GptOptions, LlamaOptions, Unet3dOptions>;
 
 /// The model, its parameters initialised from `seed`. Throws FieldError, naming the option as a job would
 /// ("model.convnet.block[1].kernel"), for options without a meaning and for a model that does not fit the samples.

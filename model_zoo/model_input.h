@@ -13,6 +13,7 @@ struct ModelInput {
   std::int64_t outputs = 0;     ///< classes, or the size of a regression's target
   std::int64_t vocabulary = 0;  ///< samples are tokens below it; 0: they are numbers
   Shape target_shape = {};      ///< of one target; a scalar's where a sample has one label
+  std::int64_t classes = 0;     ///< targets are classes below it; 0: they are numbers
 };
 
 }  // namespace lockstep::model_zoo

@@ -6,6 +6,7 @@
 #include "runtime/data/color_jitter.h"
 #include "runtime/data/dataset.h"
 #include "runtime/data/image_folder_options.h"
+#include "runtime/data/volume_augment.h"
 
 namespace lockstep::data {
 
@@ -16,6 +17,7 @@ struct AugmentOptions {
   bool flip = false;
   std::optional<RandomResizedCropOptions> random_resized_crop = {};  ///< of an ImageFolder, in place of its center crop
   ColorJitterOptions color_jitter = {};                              ///< none where all are 0
+  VolumeAugmentOptions volume = {};
 
   bool operator==(const AugmentOptions&) const = default;
 };

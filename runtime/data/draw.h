@@ -10,7 +10,15 @@
 namespace lockstep::data {
 
 /// What random numbers of a sample are for: the layer word of the counter tells them apart.
-enum class Augmentation : std::uint32_t { kPadCrop = 0, kFlip = 1, kResizedCrop = 2, kColorJitter = 3 };
+enum class Augmentation : std::uint32_t {
+  kPadCrop = 0,
+  kFlip = 1,
+  kResizedCrop = 2,
+  kColorJitter = 3,
+  kPatch = 4,
+  kMirror = 5,
+  kIntensity = 6
+};
 
 /// Four random words that depend on the sample's key alone. `call` tells several draws apart.
 inline std::array<std::uint32_t, 4> draw(const SampleKey& key, Augmentation what, std::uint32_t call = 0) {

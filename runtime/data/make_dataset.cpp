@@ -24,6 +24,7 @@ std::string path_of(const TokensOptions&, const std::string& path) { return path
 std::string path_of(const ArraysOptions&, const std::string& path) { return path + ".arrays"; }
 std::string path_of(const CsvOptions&, const std::string& path) { return path + ".csv"; }
 std::string path_of(const ImageFolderOptions&, const std::string& path) { return path + ".image_folder"; }
+std::string path_of(const SpheresOptions&, const std::string& path) { return path + ".spheres"; }
 
 /// Throws FieldError for options without a meaning.
 template <class Options>
@@ -87,6 +88,7 @@ DatasetOptions options_of(const DataOptions& options, Split split) {
   };
   std::visit(take, chosen);
   if (auto* const synthetic = std::get_if<SyntheticOptions>(&chosen)) synthetic->first_sample += kFirstEvalSample;
+  if (auto* const spheres = std::get_if<SpheresOptions>(&chosen)) spheres->first_sample += kFirstEvalSample;
   return chosen;
 }
 
@@ -97,6 +99,7 @@ DatasetPtr open(const TokensOptions& options) { return std::make_shared<TokensDa
 DatasetPtr open(const ArraysOptions& options) { return std::make_shared<ArraysDataset>(options); }
 DatasetPtr open(const CsvOptions& options) { return std::make_shared<CsvDataset>(options); }
 DatasetPtr open(const ImageFolderOptions& options) { return std::make_shared<ImageFolderDataset>(options); }
+DatasetPtr open(const SpheresOptions& options) { return std::make_shared<SpheresDataset>(options); }
 
 Description describe(const IdxOptions& options) { return describe_idx(options); }
 Description describe(const CifarOptions& options) { return describe_cifar(options); }
@@ -105,6 +108,7 @@ Description describe(const TokensOptions& options) { return describe(TokensDatas
 Description describe(const ArraysOptions& options) { return ArraysDataset(options).describe(); }
 Description describe(const CsvOptions& options) { return CsvDataset(options).describe(); }
 Description describe(const ImageFolderOptions& options) { return ImageFolderDataset(options).describe(); }
+Description describe(const SpheresOptions& options) { return describe(SpheresDataset(options)); }
 
 std::vector<NamedFile> list(const std::vector<std::string>& files) {
   std::vector<NamedFile> named;
@@ -117,6 +121,7 @@ std::vector<NamedFile> files_of(const IdxOptions& options) {
 }
 std::vector<NamedFile> files_of(const CifarOptions& options) { return list(options.files); }
 std::vector<NamedFile> files_of(const SyntheticOptions&) { return {}; }
+std::vector<NamedFile> files_of(const SpheresOptions&) { return {}; }
 std::vector<NamedFile> files_of(const TokensOptions& options) {
   std::vector<NamedFile> files = list(options.files);
   if (!options.vocab_file.empty()) files.push_back({"vocab_file", options.vocab_file});
@@ -142,11 +147,18 @@ std::vector<DataFile> look_at_files(const DatasetOptions& options) {
 }
 
 Description describe(const DataOptions& options, Split split) {
-  return std::visit([](const auto& kind) { return describe(kind); }, options_of(options, split));
+  Description data = std::visit([](const auto& kind) { return describe(kind); }, options_of(options, split));
+  const std::optional<Shape>& patch = options.augment.volume.patch;
+  return patch ? patched(std::move(data), *patch) : data;
 }
 
 DatasetPtr make_dataset(const DataOptions& options, Split split) {
   DatasetPtr dataset = std::visit([](const auto& kind) { return open(kind); }, options_of(options, split));
+  const VolumeAugmentOptions& volume = options.augment.volume;
+  if (volume.patch) {
+    const Patch::Place place = split == Split::kTrain ? Patch::Place::kRandom : Patch::Place::kMiddle;
+    dataset = std::make_shared<Patch>(dataset, *volume.patch, place);
+  }
   if (split == Split::kTrain) {
     // Padding is black, so it comes before the normalisation.
     require_augment(options.augment, dataset->sample_shape());
@@ -154,6 +166,11 @@ DatasetPtr make_dataset(const DataOptions& options, Split split) {
     if (options.augment.flip) dataset = std::make_shared<Flip>(dataset);
     if (options.augment.color_jitter != ColorJitterOptions()) {
       dataset = std::make_shared<ColorJitter>(dataset, options.augment.color_jitter);
+    }
+    require_volume_augment(volume, describe(*dataset));
+    if (volume.mirror) dataset = std::make_shared<Mirror>(dataset);
+    if (volume.intensity_scale > 0 || volume.intensity_shift > 0) {
+      dataset = std::make_shared<Intensity>(dataset, volume.intensity_scale, volume.intensity_shift);
     }
   }
   if (options.normalize != NormalizeOptions()) dataset = std::make_shared<Normalize>(dataset, options.normalize);

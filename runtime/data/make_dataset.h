@@ -16,13 +16,14 @@
 #include "runtime/data/idx.h"
 #include "runtime/data/image_folder_options.h"
 #include "runtime/data/normalize.h"
+#include "runtime/data/spheres.h"
 #include "runtime/data/synthetic.h"
 #include "runtime/data/tokens_options.h"
 
 namespace lockstep::data {
 
 using DatasetOptions = std::variant<IdxOptions, CifarOptions, SyntheticOptions, TokensOptions, ArraysOptions,
-                                    CsvOptions, ImageFolderOptions>;
+                                    CsvOptions, ImageFolderOptions, SpheresOptions>;
 
 /// The data that a model is trained on and evaluated with.
 struct DataOptions {
@@ -37,7 +38,8 @@ struct DataOptions {
 enum class Split { kTrain, kEval };
 
 /// What make_dataset() would give, known from the headers and labels of its files. Throws what that would throw for
-/// them; whether augmentation and normalisation fit is for require_augment() and require_normalize().
+/// them; whether augmentation and normalisation fit is for require_augment(), require_volume_augment() and
+/// require_normalize().
 Description describe(const DataOptions& options, Split split);
 
 /// A file of a data set and the field of the options that names it: "images", "files[1]".
@@ -50,7 +52,8 @@ std::vector<NamedFile> files_of(const DatasetOptions& options);
 /// What tells whether the files change. Throws StorageError for one that cannot be read.
 std::vector<DataFile> look_at_files(const DatasetOptions& options);
 
-/// The data set: normalised, and for training augmented. Evaluation data of the training data's kind that say nothing
+/// The data set: normalised, and for training augmented; of volumes that are trained on in patches, evaluation data are
+/// the patches in the middle. Evaluation data of the training data's kind that say nothing
 /// of their classes have those of the training data; generated evaluation samples differ from the training samples.
 /// Throws FieldError, naming the option as a job would ("data.train.idx.images"), for options without a meaning and for
 /// those that do not fit the samples, and StorageError for files that cannot be read.

@@ -117,6 +117,28 @@ data::ImageFolderOptions image_folder_options(const ImageFolder& images) {
   return options;
 }
 
+data::SpheresOptions spheres_options(const Spheres& spheres) {
+  const std::vector<std::int64_t> extents(spheres.shape().begin(), spheres.shape().end());
+  data::SpheresOptions options;
+  options.samples = spheres.samples();
+  options.shape = Shape(std::span<const std::int64_t>(extents));
+  if (spheres.has_most()) options.most = spheres.most();
+  if (spheres.has_min_radius()) options.min_radius = spheres.min_radius();
+  if (spheres.has_max_radius()) options.max_radius = spheres.max_radius();
+  if (spheres.has_noise()) options.noise = spheres.noise();
+  return options;
+}
+
+data::VolumeAugmentOptions volume_augment_options(const Augment& augment) {
+  data::VolumeAugmentOptions options;
+  const std::vector<std::int64_t> patch(augment.patch().begin(), augment.patch().end());
+  if (!patch.empty()) options.patch = Shape(std::span<const std::int64_t>(patch));
+  options.mirror = augment.mirror();
+  options.intensity_scale = augment.intensity_scale();
+  options.intensity_shift = augment.intensity_shift();
+  return options;
+}
+
 data::AugmentOptions augment_options(const Augment& augment) {
   data::AugmentOptions options;
   options.pad_crop = augment.pad_crop();
@@ -131,6 +153,7 @@ data::AugmentOptions augment_options(const Augment& augment) {
   }
   const ColorJitter& jitter = augment.color_jitter();
   options.color_jitter = {jitter.brightness(), jitter.contrast(), jitter.saturation(), jitter.hue()};
+  options.volume = volume_augment_options(augment);
   return options;
 }
 
@@ -152,6 +175,8 @@ data::DatasetOptions translate(const Dataset& dataset, const std::string& path) 
       return csv_options(dataset.csv());
     case Dataset::kImageFolder:
       return image_folder_options(dataset.image_folder());
+    case Dataset::kSpheres:
+      return spheres_options(dataset.spheres());
     case Dataset::KIND_NOT_SET:
       break;
   }
@@ -171,6 +196,7 @@ data::DataOptions data_options(const Data& data) {
 }
 
 bool learns_numbers(const Dataset& dataset) {
+  if (dataset.has_spheres()) return true;
   if (dataset.has_synthetic()) return dataset.synthetic().classes() == 0 && dataset.synthetic().vocabulary() == 0;
   return dataset.arrays().target_kind() == NUMBERS || dataset.csv().target_kind() == NUMBERS;
 }

@@ -11,6 +11,9 @@ namespace lockstep::job {
 
 // What a job says of its data, as the options of runtime/data. A field without a value gives the option's own default.
 
+data::SpheresOptions spheres_options(const Spheres& spheres);
+data::VolumeAugmentOptions volume_augment_options(const Augment& augment);
+
 /// Throws FieldError where no data set is named.
 data::DataOptions data_options(const Data& data);
 

@@ -65,6 +65,15 @@ constexpr Default kDefaults[] = {
     {"Llama", "norm_epsilon", "1e-5"},
     {"Llama", "initial_deviation", "0.02"},
     {"Llama", "checkpoint_activations", "false"},
+    {"Unet3d", "levels", "4"},
+    {"Unet3d", "channels", "32"},
+    {"Unet3d", "convolutions", "2"},
+    {"Unet3d", "up", "TRANSPOSED"},
+    {"Unet3d", "norm", "BATCH"},
+    {"Unet3d", "groups", "8"},
+    {"Unet3d", "activation", "RELU"},
+    {"Unet3d", "batch_norm_momentum", "0.1"},
+    {"Unet3d", "batch_norm_epsilon", "1e-5"},
     {"Data", "prefetch", "2"},
     {"Data", "shuffle", "true"},
     {"Data", "drop_last", "false"},
@@ -79,6 +88,10 @@ constexpr Default kDefaults[] = {
     {"RandomResizedCrop", "max_area", "1"},
     {"RandomResizedCrop", "min_aspect", "0.75"},
     {"RandomResizedCrop", "max_aspect", "1.3333333333333333"},
+    {"Spheres", "most", "3"},
+    {"Spheres", "min_radius", "3"},
+    {"Spheres", "max_radius", "8"},
+    {"Spheres", "noise", "0.5"},
     {"Amp", "opt_level", "O0"},
     {"LossScale", "growth_factor", "2"},
     {"LossScale", "backoff_factor", "0.5"},
@@ -248,6 +261,11 @@ void fill_dataset(Dataset& dataset) {
   }
 }
 
+LossKind loss_of(const Dataset& dataset) {
+  if (dataset.has_spheres()) return BCE_DICE;
+  return learns_numbers(dataset) ? MSE : CROSS_ENTROPY;
+}
+
 }  // namespace
 
 void fill_defaults(Job& job, const std::filesystem::path& file, const std::filesystem::path& folder) {
@@ -265,9 +283,7 @@ void fill_defaults(Job& job, const std::filesystem::path& file, const std::files
   for (Fault& fault : *job.mutable_fault()) fill_fault(fault, job.train());
 
   if (job.comm().wire_dtype() == PRECISION_DEFAULT) job.mutable_comm()->set_wire_dtype(job.amp().dtype());
-  if (job.train().loss() == LOSS_DEFAULT) {
-    job.mutable_train()->set_loss(learns_numbers(job.data().train()) ? MSE : CROSS_ENTROPY);
-  }
+  if (job.train().loss() == LOSS_DEFAULT) job.mutable_train()->set_loss(loss_of(job.data().train()));
   if (job.has_data() && !job.data().has_eval_batch()) job.mutable_data()->set_eval_batch(job.data().global_batch());
   if (job.has_init_from()) make_absolute(*job.mutable_init_from()->mutable_path(), folder);
   const auto fill = [&folder](Dataset& dataset) {

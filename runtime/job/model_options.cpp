@@ -99,6 +99,21 @@ model_zoo::LlamaOptions translate(const Llama& llama) {
   return options;
 }
 
+model_zoo::Unet3dOptions translate(const Unet3d& unet) {
+  model_zoo::Unet3dOptions options;
+  if (unet.has_levels()) options.levels = unet.levels();
+  if (unet.has_channels()) options.channels = unet.channels();
+  if (unet.has_convolutions()) options.convolutions = unet.convolutions();
+  if (unet.up() == TRILINEAR) options.up = model_zoo::Unet3dUp::kTrilinear;
+  if (unet.norm() == INSTANCE) options.norm = model_zoo::Unet3dNorm::kInstance;
+  if (unet.norm() == GROUP) options.norm = model_zoo::Unet3dNorm::kGroup;
+  if (unet.has_groups()) options.groups = unet.groups();
+  options.activation = translate(unet.activation());
+  if (unet.has_batch_norm_momentum()) options.batch_norm_momentum = unet.batch_norm_momentum();
+  if (unet.has_batch_norm_epsilon()) options.batch_norm_epsilon = unet.batch_norm_epsilon();
+  return options;
+}
+
 }  // namespace
 
 model_zoo::ModelOptions model_options(const Model& model) {
@@ -113,10 +128,12 @@ model_zoo::ModelOptions model_options(const Model& model) {
       return translate(model.gpt());
     case Model::kLlama:
       return translate(model.llama());
+    case Model::kUnet3D:
+      return translate(model.unet3d());
     case Model::KIND_NOT_SET:
       break;
   }
-  throw FieldError("model", "none is named", "Name one of mlp, convnet, resnet, gpt, llama.");
+  throw FieldError("model", "none is named", "Name one of mlp, convnet, resnet, gpt, llama, unet3d.");
 }
 
 std::string model_kind(const Model& model) {

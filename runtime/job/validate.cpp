@@ -63,7 +63,8 @@ void validate_early_stopping(const Job& job, Checker& checker) {
 
 void validate_train(const Job& job, Checker& checker) {
   const Train& train = job.train();
-  const bool regression = learns_numbers(job.data().train());
+  const Dataset& data = job.data().train();
+  const bool regression = learns_numbers(data);
   checker.required_positive(train.steps(), "train.steps", "the number of optimizer steps");
   checker.at_least_one(train.accumulate(), "train.accumulate");
   checker.at_least_one(train.log_every(), "train.log_every");
@@ -79,12 +80,15 @@ void validate_train(const Job& job, Checker& checker) {
   }
   checker.fraction(train.label_smoothing(), "train.label_smoothing");
   if (!checker.trusts({"train.loss", "data.train"})) return;
-  if (train.loss() == CROSS_ENTROPY && regression) {
-    checker.error("train.loss", "CROSS_ENTROPY needs classes, but data.train is regression data; use MSE");
-  } else if (train.loss() == MSE && !regression && job.data().has_train()) {
-    checker.error("train.loss", "MSE needs regression data, but data.train has classes; use CROSS_ENTROPY");
+  const bool of_classes = train.loss() == CROSS_ENTROPY;
+  if (of_classes && regression) {
+    checker.error("train.loss", "CROSS_ENTROPY needs classes, but data.train is regression data; use " +
+                                    std::string(data.has_spheres() ? "BCE_DICE" : "MSE"));
+  } else if (!of_classes && !regression && job.data().has_train()) {
+    checker.error("train.loss", LossKind_Name(train.loss()) +
+                                    " needs regression data, but data.train has classes; use CROSS_ENTROPY");
   }
-  if (train.loss() == MSE && train.label_smoothing() > 0) {
+  if (!of_classes && train.label_smoothing() > 0) {
     checker.error("train.label_smoothing", "needs loss CROSS_ENTROPY");
   }
 }

@@ -64,6 +64,29 @@ void check_synthetic(const Synthetic& synthetic, const std::string& path, Checke
   }
 }
 
+void check_spheres(const Spheres& spheres, const std::string& path, Checker& checker) {
+  checker.required_positive(spheres.samples(), path + ".samples", "the number of samples");
+  const std::string shape = path + ".shape";
+  const bool fits = checker.require(spheres.shape_size() > 0, shape, "the extents of one sample, [32, 32, 32, 1]") &&
+                    checker.check(spheres.shape_size() == 4, shape, "of 4 extents", spheres.shape_size());
+  for (int i = 0; i < spheres.shape_size(); ++i) {
+    if (!checker.at_least_one(spheres.shape(i), element_path(shape, i))) return;
+  }
+  if (fits) checker.adopt(data::problems_of(spheres_options(spheres)), path);
+}
+
+void check_volume_augment(const Augment& augment, Checker& checker) {
+  const std::string path = "data.augment";
+  if (augment.patch_size() > 0) {
+    checker.check(augment.patch_size() == 3, path + ".patch", "of 3 extents", augment.patch_size());
+    for (int i = 0; i < augment.patch_size(); ++i) {
+      checker.at_least_one(augment.patch(i), element_path(path + ".patch", i));
+    }
+  }
+  checker.fraction(augment.intensity_scale(), path + ".intensity_scale");
+  checker.not_negative(augment.intensity_shift(), path + ".intensity_shift");
+}
+
 /// Written as they were in the job, and as resolved.
 template <class Files>
 void check_files(const Files& resolved, const Files& written, const std::string& path, Checker& checker) {
@@ -107,6 +130,7 @@ void check_image_folder(const ImageFolder& resolved, const ImageFolder& written,
 }
 
 void check_augment(const Data& data, Checker& checker) {
+  check_volume_augment(data.augment(), checker);
   const data::AugmentOptions options = augment_options(data.augment());
   checker.adopt(data::problems_of(options.color_jitter), "data.augment.color_jitter");
   if (!options.random_resized_crop) return;
@@ -136,6 +160,8 @@ void check_dataset(const Dataset& resolved, const Dataset& written, const std::s
       return check_csv(resolved.csv(), written.csv(), path + ".csv", checker);
     case Dataset::kImageFolder:
       return check_image_folder(resolved.image_folder(), written.image_folder(), path + ".image_folder", checker);
+    case Dataset::kSpheres:
+      return check_spheres(resolved.spheres(), path + ".spheres", checker);
     case Dataset::KIND_NOT_SET:
       checker.require(false, path, "one of " + list_of_kinds());
   }

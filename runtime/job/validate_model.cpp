@@ -21,6 +21,7 @@ void check(const Convnet& convnet, Checker& checker) {
 void validate_model(const Model& model, Checker& checker) {
   switch (model.kind_case()) {
     case Model::kMlp:
+    case Model::kUnet3D:
       break;
     case Model::kConvnet:
       check(model.convnet(), checker);
@@ -32,7 +33,7 @@ void validate_model(const Model& model, Checker& checker) {
     case Model::kLlama:
       break;
     case Model::KIND_NOT_SET:
-      checker.require(false, "model", "one of mlp, convnet, resnet, gpt, llama");
+      checker.require(false, "model", "one of mlp, convnet, resnet, gpt, llama, unet3d");
       return;
   }
   const auto adopt = [&](const auto& options) { checker.adopt(problems_of(options), "model." + model_kind(model)); };

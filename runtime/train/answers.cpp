@@ -26,6 +26,23 @@ bool has_perplexity(const Task& task) {
   return task.classifies() && task.model_input().vocabulary > 0 && !task.smooths_labels();
 }
 
+bool has_dice(const Task& task) {
+  const model_zoo::ModelInput& input = task.model_input();
+  return task.learns_masks() || (task.classifies() && input.vocabulary == 0 && input.target_shape.rank() > 0);
+}
+
+double dice_of(std::int64_t both, std::int64_t answered, std::int64_t expected) {
+  return answered + expected == 0 ? 1.0 : 2.0 * static_cast<double>(both) / static_cast<double>(answered + expected);
+}
+
+/// float32 values on the CPU.
+Tensor float32_of(const Tensor& output) {
+  const Tensor there = output.to(kCpu);
+  const Tensor values = Tensor::empty(there.shape(), DType::kFloat32);
+  kernels::backend(kCpu).cast(there, values);
+  return values;
+}
+
 /// Whether fewer than five classes come before the target's; a NaN comes before all.
 bool is_among_five(std::span<const float> row, std::int64_t target) {
   const float value = row[static_cast<std::size_t>(target)];
@@ -56,24 +73,69 @@ std::vector<std::string> Answers::metrics_of(const Task& task) {
   if (task.classifies()) names.emplace_back("accuracy");
   if (counts_five(task)) names.emplace_back("top5_accuracy");
   if (has_perplexity(task)) names.emplace_back("perplexity");
+  if (has_dice(task)) names.emplace_back("dice");
   return names;
 }
 
 void Answers::add(const Tensor& output, const Tensor& target, double loss_sum) {
   loss_sum_ += loss_sum;
   samples_ += target.size(0);
-  if (task_.classifies()) count_classes(output, target);
+  if (!task_.classifies() && !has_dice(task_)) return;
+  const Tensor values = float32_of(output);
+  if (task_.classifies()) count_classes(values.as<float>(), target.as<std::int64_t>());
+  if (!has_dice(task_)) return;
+  for (std::int64_t i = 0; i < target.size(0); ++i) {
+    const auto row = values.rows(i, i + 1).as<float>();
+    const Tensor expected = target.rows(i, i + 1);
+    if (task_.classifies()) {
+      add_dice_of_classes(row, expected.as<std::int64_t>());
+    } else {
+      add_dice_of_masks(row, expected.as<float>());
+    }
+  }
 }
 
-void Answers::count_classes(const Tensor& output, const Tensor& target) {
-  const Tensor logits = output.to(kCpu);
-  const Tensor values = Tensor::empty(logits.shape(), DType::kFloat32);
-  kernels::backend(kCpu).cast(logits, values);
-  const auto classes = static_cast<std::size_t>(logits.shape().back());
-  const auto labels = target.as<std::int64_t>();
+void Answers::add_dice_of_masks(std::span<const float> output, std::span<const float> target) {
+  std::int64_t both = 0, answered = 0, expected = 0;
+  for (std::size_t i = 0; i < target.size(); ++i) {
+    const bool answer = output[i] > 0;  // a logit
+    const bool truth = target[i] > 0.5f;
+    both += answer && truth ? 1 : 0;
+    answered += answer ? 1 : 0;
+    expected += truth ? 1 : 0;
+  }
+  dice_sum_ += dice_of(both, answered, expected);
+}
+
+void Answers::add_dice_of_classes(std::span<const float> output, std::span<const std::int64_t> labels) {
+  struct Counts {
+    std::int64_t both = 0, answered = 0, expected = 0;
+  };
+  const auto classes = static_cast<std::size_t>(task_.model_input().outputs);
+  std::vector<Counts> counts(classes);
   for (std::size_t i = 0; i < labels.size(); ++i) {
     if (labels[i] == data::kIgnoredLabel) continue;
-    const auto row = values.as<float>().subspan(i * classes, classes);
+    const std::int64_t answer = class_of(output.subspan(i * classes, classes));
+    Counts& expected = counts[static_cast<std::size_t>(labels[i])];
+    ++expected.expected;
+    if (answer == labels[i]) ++expected.both;
+    if (answer >= 0) ++counts[static_cast<std::size_t>(answer)].answered;
+  }
+  double sum = 0;
+  int occurring = 0;
+  for (const Counts& count : std::span(counts).subspan(1)) {
+    if (count.answered + count.expected == 0) continue;
+    sum += dice_of(count.both, count.answered, count.expected);
+    ++occurring;
+  }
+  dice_sum_ += occurring > 0 ? sum / occurring : 1.0;
+}
+
+void Answers::count_classes(std::span<const float> output, std::span<const std::int64_t> labels) {
+  const auto classes = static_cast<std::size_t>(task_.model_input().outputs);
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    if (labels[i] == data::kIgnoredLabel) continue;
+    const auto row = output.subspan(i * classes, classes);
     const std::int64_t answer = class_of(row);
     if (answer == labels[i]) ++correct_;
     if (counts_five(task_) && is_among_five(row, labels[i])) ++among_five_;
@@ -84,7 +146,7 @@ void Answers::count_classes(const Tensor& output, const Tensor& target) {
 
 EvalResult Answers::total(comm::Communicator& communicator) const {
   std::vector<double> sums{loss_sum_, static_cast<double>(samples_), static_cast<double>(correct_),
-                           static_cast<double>(among_five_)};
+                           static_cast<double>(among_five_), dice_sum_};
   const auto counts = static_cast<std::ptrdiff_t>(sums.size());
   sums.insert(sums.end(), confusion_.begin(), confusion_.end());
   const Tensor all = Tensor::from(sums, {static_cast<std::int64_t>(sums.size())});
@@ -100,6 +162,7 @@ EvalResult Answers::total(comm::Communicator& communicator) const {
   }
   if (counts_five(task_)) result.metrics.push_back({"top5_accuracy", values[3] / values[1]});
   if (has_perplexity(task_)) result.metrics.push_back({"perplexity", std::exp(result.loss), false});
+  if (has_dice(task_)) result.metrics.push_back({"dice", values[4] / values[1]});
   if (confusion_.empty()) return result;
   ConfusionMatrix& confusion = result.confusion.emplace();
   confusion.classes = task_.model_input().outputs;

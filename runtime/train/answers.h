@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,9 @@ namespace lockstep::train {
 ///   accuracy       share of the targets whose class has the highest output, the first one on ties
 ///   top5_accuracy  share of those whose class is among the five highest; of one label a sample and more than 5 classes
 ///   perplexity     e to the loss, of tokens, without label smoothing
+///   dice           mean over the samples of 2 |A and B| / (|A| + |B|), 1 where both are empty: of masks, A being where
+///                  the answer's probability is above 0.5 and B where the target is; of classes a position in volumes
+///                  or images, the mean over those classes but 0, the background, that occur in answer or target
 class Answers {
  public:
   enum class Confusion { kNotCounted, kCounted };
@@ -34,13 +38,16 @@ class Answers {
   EvalResult total(comm::Communicator& communicator) const;
 
  private:
-  void count_classes(const Tensor& output, const Tensor& target);
+  void count_classes(std::span<const float> output, std::span<const std::int64_t> labels);
+  void add_dice_of_masks(std::span<const float> output, std::span<const float> target);
+  void add_dice_of_classes(std::span<const float> output, std::span<const std::int64_t> labels);
 
   const Task& task_;
   double loss_sum_ = 0;
   std::int64_t samples_ = 0;
   std::int64_t correct_ = 0;
   std::int64_t among_five_ = 0;
+  double dice_sum_ = 0;
   std::vector<double> confusion_;  ///< whole numbers; empty where they are not counted
 };
 

@@ -34,20 +34,21 @@ data::DatasetPtr dataset_of(const job::Job& job, data::Split split) {
   }
   data::DataOptions options = job::data_options(job.data());
   options.augment = {};
-  data::DatasetPtr dataset = data::make_dataset(options, split);
-  if (dataset->classes() > 0 && dataset->target_shape().rank() > 0) {
-    throw UsageError("infer predicts one class or vector a sample; the targets of this data set have the shape " +
-                     dataset->target_shape().str());
-  }
-  return dataset;
+  return data::make_dataset(options, split);
+}
+
+AnswerKind kind_of(const Task& task) {
+  if (task.learns_masks()) return AnswerKind::kMask;
+  if (!task.classifies()) return AnswerKind::kValues;
+  return task.model_input().target_shape.rank() == 0 ? AnswerKind::kProbabilities : AnswerKind::kClasses;
 }
 
 /// A model that is not trained, with the weights of rank 0's checkpoint.
 class Deployed {
  public:
-  Deployed(const job::Job& job, const data::Dataset& dataset, const checkpoint::Checkpoint& saved, DType dtype,
-           Device device, comm::Communicator& communicator)
-      : model_(build_model(job, Task(job.train(), data::describe(dataset)))) {
+  Deployed(const job::Job& job, const Task& task, const checkpoint::Checkpoint& saved, DType dtype, Device device,
+           comm::Communicator& communicator)
+      : model_(build_model(job, task)) {
     step::on_rank_zero(communicator, [&] { restore_for(job, saved, [&] { step::restore_model(*model_, saved); }); });
     const auto share = [&](const Tensor& tensor) { communicator.broadcast(tensor, 0, Stream::calling_thread()); };
     for (const nn::Parameter& parameter : model_->parameters()) share(parameter.tensor.detach());
@@ -87,6 +88,7 @@ class Deployed {
 /// What a rank has counted; sums over ranks do not depend on their number.
 struct Counts {
   std::int64_t samples = 0;
+  std::int64_t targets = 0;  ///< that count, of classes
   std::int64_t correct = 0;
   std::int64_t equal = 0;
   std::int64_t not_finite = 0;
@@ -103,9 +105,12 @@ class Inference {
       : communicator_(*world.communicator()),
         options_(options),
         dataset_(dataset_of(job, options.split)),
-        classifies_(dataset_->classes() > 0),
-        columns_(classifies_ ? dataset_->classes() : dataset_->target_shape().numel()),
+        task_(job.train(), data::describe(*dataset_)),
+        predictions_{.shape = task_.model_input().target_shape, .kind = kind_of(task_), .values = {}},
         block_(job.data().eval_batch()) {
+    if (predictions_.kind == AnswerKind::kProbabilities) predictions_.shape = {task_.model_input().outputs};
+    columns_ = predictions_.shape.numel();
+    if (!options.out.empty()) require_prediction_shape(options.out, predictions_.shape);
     step::on_rank_zero(communicator_, [&] {
       if (!options.out.empty()) require_writable(options.out);
       saved_ = find_checkpoint(options.checkpoint);
@@ -113,9 +118,9 @@ class Inference {
     });
     const DType compute = job::amp_options(job.amp()).dtype.value_or(DType::kFloat32);
     if (options.half) dtype_ = is_reduced(compute) ? compute : DType::kFloat16;
-    model_ = std::make_unique<Deployed>(job, *dataset_, saved_, dtype_, options.device, communicator_);
+    model_ = std::make_unique<Deployed>(job, task_, saved_, dtype_, options.device, communicator_);
     if (options.half) {
-      float32_ = std::make_unique<Deployed>(job, *dataset_, saved_, DType::kFloat32, options.device, communicator_);
+      float32_ = std::make_unique<Deployed>(job, task_, saved_, DType::kFloat32, options.device, communicator_);
     }
   }
 
@@ -146,21 +151,58 @@ class Inference {
     const auto columns = static_cast<std::size_t>(columns_);
     for (std::size_t i = 0; i < static_cast<std::size_t>(input.size(0)); ++i) {
       const auto row = rows.mutable_as<float>().subspan(i * columns, columns);
-      std::ranges::copy(output.as<float>().subspan(i * columns, columns), row.begin());
-      if (classifies_) softmax(row);
+      const std::vector<float> numbers = numbers_of(output, i);
+      answer(numbers, row);
       ++counts_.samples;
-      if (!all_finite(row)) ++counts_.not_finite;
-      if (classifies_ && class_of(row) == block.target.as<std::int64_t>()[i]) ++counts_.correct;
-      if (float32_) compare(row, reference.as<float>().subspan(i * columns, columns));
+      if (!all_finite(numbers)) ++counts_.not_finite;
+      if (task_.classifies()) count(numbers, block.target, i);
+      if (float32_) compare(numbers, numbers_of(reference, i));
     }
   }
 
-  void compare(std::span<const float> row, std::span<const float> reference) {
-    std::vector<float> expected(reference.begin(), reference.end());
-    if (classifies_) softmax(expected);
-    if (class_of(row) == class_of(expected)) ++counts_.equal;
-    for (std::size_t c = 0; c < row.size(); ++c) {
-      const double difference = std::abs(static_cast<double>(row[c]) - static_cast<double>(expected[c]));
+  /// What the model says of a sample: probabilities of classes, a class after the other of each position, or values.
+  std::vector<float> numbers_of(const Tensor& output, std::size_t sample) const {
+    const auto size = static_cast<std::size_t>(output.numel() / output.size(0));
+    const auto of_sample = output.as<float>().subspan(sample * size, size);
+    std::vector<float> numbers(of_sample.begin(), of_sample.end());
+    if (predictions_.kind == AnswerKind::kMask) sigmoid(numbers);
+    if (task_.classifies()) for_each_position(std::span<float>(numbers), [](std::size_t, auto row) { softmax(row); });
+    return numbers;
+  }
+
+  /// Calls `visit` with the number of each position of a sample and what is said of its classes.
+  template <class T, class Visit>
+  void for_each_position(std::span<T> numbers, const Visit& visit) const {
+    const auto classes = static_cast<std::size_t>(task_.model_input().outputs);
+    for (std::size_t i = 0; i * classes < numbers.size(); ++i) visit(i, numbers.subspan(i * classes, classes));
+  }
+
+  void answer(std::span<const float> numbers, std::span<float> row) const {
+    if (predictions_.kind != AnswerKind::kClasses) {
+      std::ranges::copy(numbers, row.begin());
+      return;
+    }
+    for_each_position(numbers, [&](std::size_t i, auto position) { row[i] = static_cast<float>(class_of(position)); });
+  }
+
+  void count(std::span<const float> numbers, const Tensor& targets, std::size_t sample) {
+    const auto size = static_cast<std::size_t>(targets.numel() / targets.size(0));
+    const auto labels = targets.as<std::int64_t>().subspan(sample * size, size);
+    for_each_position(numbers, [&](std::size_t i, auto position) {
+      if (labels[i] == data::kIgnoredLabel) return;
+      ++counts_.targets;
+      if (class_of(position) == labels[i]) ++counts_.correct;
+    });
+  }
+
+  void compare(std::span<const float> numbers, std::span<const float> expected) {
+    if (task_.classifies()) {
+      for_each_position(numbers, [&](std::size_t i, auto position) {
+        if (class_of(position) == class_of(expected.subspan(i * position.size(), position.size()))) ++counts_.equal;
+      });
+    }
+    for (std::size_t c = 0; c < numbers.size(); ++c) {
+      const double difference = std::abs(static_cast<double>(numbers[c]) - static_cast<double>(expected[c]));
       if (difference > counts_.largest_difference) counts_.largest_difference = difference;
     }
   }
@@ -181,10 +223,11 @@ class Inference {
   }
 
   InferResult result() {
-    const Tensor sums = reduced(
-        {static_cast<double>(counts_.samples), static_cast<double>(counts_.correct), static_cast<double>(counts_.equal),
-         static_cast<double>(counts_.not_finite), model_->samples_per_s(), float32_ ? float32_->samples_per_s() : 0.0},
-        comm::ReduceOp::kSum);
+    const Tensor sums =
+        reduced({static_cast<double>(counts_.samples), static_cast<double>(counts_.correct),
+                 static_cast<double>(counts_.equal), static_cast<double>(counts_.not_finite), model_->samples_per_s(),
+                 float32_ ? float32_->samples_per_s() : 0.0, static_cast<double>(counts_.targets)},
+                comm::ReduceOp::kSum);
     const double difference = reduced({counts_.largest_difference}, comm::ReduceOp::kMax).item(0);
     const double samples = sums.item(0);
     InferResult result{.samples = static_cast<std::int64_t>(samples),
@@ -194,10 +237,12 @@ class Inference {
                        .not_finite = static_cast<std::int64_t>(sums.item(3)),
                        .agreement = {},
                        .checkpoint = saved_.path};
-    if (classifies_) result.accuracy = sums.item(1) / samples;
+    if (task_.classifies()) result.accuracy = sums.item(1) / sums.item(6);
     if (!float32_) return result;
     Agreement& agreement = result.agreement.emplace();
-    if (classifies_) agreement.equal_classes = sums.item(2) / samples;
+    // All positions, those without a label too.
+    const double positions = samples * static_cast<double>(task_.model_input().target_shape.numel());
+    if (task_.classifies()) agreement.equal_classes = sums.item(2) / positions;
     agreement.largest_difference = difference;
     agreement.float32 = {float32_->weight_bytes(), sums.item(5)};
     return result;
@@ -206,15 +251,15 @@ class Inference {
   comm::Communicator& communicator_;
   const InferOptions& options_;
   data::DatasetPtr dataset_;
-  bool classifies_;
-  std::int64_t columns_;
+  Task task_;
+  Predictions predictions_;   ///< on rank 0
+  std::int64_t columns_ = 0;  ///< numbers of an answer
   std::int64_t block_;
   checkpoint::Checkpoint saved_;  ///< on rank 0
   DType dtype_ = DType::kFloat32;
   std::unique_ptr<Deployed> model_;
   std::unique_ptr<Deployed> float32_;  ///< to compare with
   Counts counts_;
-  Predictions predictions_{.columns = columns_, .classifies = classifies_, .values = {}};  ///< on rank 0
 };
 
 }  // namespace

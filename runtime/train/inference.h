@@ -30,7 +30,7 @@ struct ModelCost {
 
 /// How 16 bits compare with float32 on the same samples.
 struct Agreement {
-  std::optional<double> equal_classes;  ///< share of the samples; of classification
+  std::optional<double> equal_classes;  ///< share of the answers; of classification
   double largest_difference = 0.0;      ///< of a probability, or of a value of a regression
   ModelCost float32;
 };
@@ -39,7 +39,7 @@ struct InferResult {
   std::int64_t samples = 0;
   DType dtype = DType::kFloat32;
   ModelCost cost;
-  std::optional<double> accuracy;  ///< of classification
+  std::optional<double> accuracy;  ///< of classification: share of the targets that count
   std::int64_t not_finite = 0;     ///< samples with an inf or a NaN among their predictions
   std::optional<Agreement> agreement;
   std::string checkpoint;  ///< on rank 0

@@ -142,7 +142,10 @@ class Planner {
     }
     if (!known) return;
     const Shape& sample = plan_.train.sample_shape;
-    attempt("data.augment", [&] { data::require_augment(options.augment, sample); });
+    attempt("data.augment", [&] {
+      data::require_augment(options.augment, sample);
+      data::require_volume_augment(options.augment.volume, plan_.train);
+    });
     attempt("data.normalize", [&] { data::require_normalize(options.normalize, sample); });
     plan_.steps_per_epoch = data::steps_per_epoch(plan_.train.samples, data.global_batch(), data.drop_last());
     if (data.global_batch() > plan_.train.samples) {

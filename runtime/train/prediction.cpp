@@ -21,4 +21,8 @@ void softmax(std::span<float> values) {
   for (float& value : values) value = static_cast<float>(std::exp(static_cast<double>(value) - highest) / sum);
 }
 
+void sigmoid(std::span<float> values) {
+  for (float& value : values) value = static_cast<float>(1 / (1 + std::exp(-static_cast<double>(value))));
+}
+
 }  // namespace lockstep::train

@@ -12,4 +12,7 @@ std::int64_t class_of(std::span<const float> values);
 /// Turns logits into probabilities, in place; each is rounded once.
 void softmax(std::span<float> values);
 
+/// Turns the logits of a mask into probabilities, in place; each is rounded once.
+void sigmoid(std::span<float> values);
+
 }  // namespace lockstep::train

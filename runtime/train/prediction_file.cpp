@@ -25,7 +25,7 @@ namespace {
 
 template <class Line>
 void for_each_row(const Predictions& predictions, const Line& line) {
-  const auto columns = static_cast<std::size_t>(predictions.columns);
+  const auto columns = static_cast<std::size_t>(predictions.shape.numel());
   for (std::size_t i = 0; (i + 1) * columns <= predictions.values.size(); ++i) {
     line(i, std::span<const float>(predictions.values).subspan(i * columns, columns));
   }
@@ -34,15 +34,16 @@ void for_each_row(const Predictions& predictions, const Line& line) {
 // fmt prints the shortest number that reads back as the same float.
 
 std::string csv(const Predictions& predictions) {
-  std::string text = predictions.classifies ? "sample,class" : "sample";
-  for (std::int64_t c = 0; c < predictions.columns; ++c) {
-    fmt::format_to(std::back_inserter(text), ",{}{}", predictions.classifies ? "p" : "v", c);
+  const bool classifies = predictions.kind == AnswerKind::kProbabilities;
+  std::string text = classifies ? "sample,class" : "sample";
+  for (std::int64_t c = 0; c < predictions.shape.numel(); ++c) {
+    fmt::format_to(std::back_inserter(text), ",{}{}", classifies ? "p" : "v", c);
   }
   text += '\n';
   for_each_row(predictions, [&](std::size_t sample, std::span<const float> row) {
     const auto out = std::back_inserter(text);
     fmt::format_to(out, "{}", sample);
-    if (predictions.classifies) fmt::format_to(out, ",{}", class_of(row));
+    if (classifies) fmt::format_to(out, ",{}", class_of(row));
     for (const float value : row) fmt::format_to(out, ",{}", value);
     text += '\n';
   });
@@ -50,12 +51,13 @@ std::string csv(const Predictions& predictions) {
 }
 
 std::string json_lines(const Predictions& predictions) {
+  const bool classifies = predictions.kind == AnswerKind::kProbabilities;
   std::string text;
   for_each_row(predictions, [&](std::size_t sample, std::span<const float> row) {
     const auto out = std::back_inserter(text);
     fmt::format_to(out, "{{\"sample\":{}", sample);
-    if (predictions.classifies) fmt::format_to(out, ",\"class\":{}", class_of(row));
-    text += predictions.classifies ? ",\"probabilities\":[" : ",\"values\":[";
+    if (classifies) fmt::format_to(out, ",\"class\":{}", class_of(row));
+    text += classifies ? ",\"probabilities\":[" : ",\"values\":[";
     for (std::size_t c = 0; c < row.size(); ++c) {
       if (c > 0) text += ',';
       // JSON has no NaN and no infinity.
@@ -70,22 +72,37 @@ std::string json_lines(const Predictions& predictions) {
   return text;
 }
 
+template <class T>
+void append(std::string& bytes, std::span<const T> values) {
+  const std::size_t at = bytes.size();
+  bytes.resize(at + values.size_bytes());
+  std::memcpy(bytes.data() + at, values.data(), values.size_bytes());
+}
+
 /// Version 1.0 of NumPy's format: magic, length of the header, header padded so that the data are aligned to 64 bytes.
 std::string npy(const Predictions& predictions) {
   static_assert(std::endian::native == std::endian::little);
   constexpr std::size_t kPrefix = 10;
-  const auto columns = static_cast<std::size_t>(predictions.columns);
-  const std::size_t rows = columns == 0 ? 0 : predictions.values.size() / columns;
-  std::string header = fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {}), }}", rows, columns);
+  const auto numbers = static_cast<std::size_t>(predictions.shape.numel());
+  const bool classes = predictions.kind == AnswerKind::kClasses;
+  std::string shape = std::to_string(numbers == 0 ? 0 : predictions.values.size() / numbers);
+  for (const std::int64_t extent : predictions.shape.extents()) shape += ", " + std::to_string(extent);
+  if (predictions.shape.rank() == 0) shape += ",";
+  std::string header =
+      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", classes ? "<i8" : "<f4", shape);
   header.append(63 - (kPrefix + header.size()) % 64, ' ');
   header += '\n';
   std::string bytes = std::string("\x93NUMPY\x01\x00", 8);
   bytes += static_cast<char>(header.size() & 0xff);
   bytes += static_cast<char>(header.size() >> 8);
   bytes += header;
-  const std::size_t at = bytes.size();
-  bytes.resize(at + predictions.values.size() * sizeof(float));
-  std::memcpy(bytes.data() + at, predictions.values.data(), predictions.values.size() * sizeof(float));
+  if (!classes) {
+    append(bytes, std::span<const float>(predictions.values));
+    return bytes;
+  }
+  std::vector<std::int64_t> labels;
+  for (const float value : predictions.values) labels.push_back(static_cast<std::int64_t>(value));
+  append(bytes, std::span<const std::int64_t>(labels));
   return bytes;
 }
 
@@ -103,6 +120,12 @@ void require_prediction_format(const fs::path& path) {
                    "The end of the name chooses the format.");
 }
 
+void require_prediction_shape(const fs::path& path, const Shape& shape) {
+  if (shape.rank() <= 1 || path.extension() == ".npy") return;
+  throw UsageError("--out " + path.string() + ": answers of shape " + shape.str() + " have no place in a row of text",
+                   "Choose a name that ends in .npy.");
+}
+
 void require_writable(const fs::path& path) {
   if (fs::is_directory(path)) refuse(path, "it is a directory");
   fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
@@ -114,6 +137,7 @@ void require_writable(const fs::path& path) {
 
 void write_predictions(const fs::path& path, const Predictions& predictions) {
   require_prediction_format(path);
+  require_prediction_shape(path, predictions.shape);
   const fs::path extension = path.extension();
   const std::string content = extension == ".csv"     ? csv(predictions)
                               : extension == ".jsonl" ? json_lines(predictions)

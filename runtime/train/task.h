@@ -18,18 +18,23 @@ class Task {
 
   const model_zoo::ModelInput& model_input() const { return input_; }
   /// Whether targets are classes.
-  bool classifies() const { return classifies_; }
+  bool classifies() const { return input_.classes > 0; }
+  /// Whether targets are numbers in [0, 1] of which the model gives the logits.
+  bool learns_masks() const;
   /// Whether the loss is not what the targets' likelihood alone makes it.
   bool smooths_labels() const { return label_smoothing_ > 0; }
   /// How many targets of a sample count.
   std::int64_t targets_per_sample() const { return targets_; }
 
-  /// The sum of the samples' losses divided by `divisor`; a sample's is the mean over its targets. output [n, ...] and
-  /// target [n, target shape...] as the data has it -> float32 scalar.
+  /// The sum of the samples' losses divided by `divisor`; a sample's is the mean over its targets, and Dice is of a
+  /// sample as a whole. output [n, ...] and target [n, target shape...] as the data has it -> float32 scalar. A mask
+  /// with a number outside [0, 1] throws UsageError on the CPU.
   Tensor loss(const Tensor& output, const Tensor& target, double divisor) const;
 
  private:
-  bool classifies_;
+  Tensor loss_of_masks(const Tensor& output, const Tensor& target, double divisor) const;
+
+  job::LossKind loss_;
   double label_smoothing_;
   std::int64_t targets_;
   model_zoo::ModelInput input_;

@@ -28,6 +28,8 @@ TEST(DataOptions, OfAResolvedDefaultJobAreTheStructsDefaults) {
   EXPECT_EQ(std::get<data::CifarOptions>(cifar.train), data::CifarOptions());
   const data::DataOptions synthetic = data_options(resolved([](Dataset& set) { set.mutable_synthetic(); }).data());
   EXPECT_EQ(std::get<data::SyntheticOptions>(synthetic.train), data::SyntheticOptions());
+  const data::DataOptions spheres = data_options(resolved([](Dataset& set) { set.mutable_spheres(); }).data());
+  EXPECT_EQ(std::get<data::SpheresOptions>(spheres.train), data::SpheresOptions());
 }
 
 TEST(DataOptions, OfUsersFilesInAResolvedDefaultJobAreTheStructsDefaults) {
@@ -93,6 +95,54 @@ TEST(DataOptions, TakeEveryFieldOfTheJob) {
   synthetic.set_target_size(5);
   const data::SyntheticOptions generated{.samples = 9, .shape = {3, 2}, .classes = 4, .target_size = 5};
   EXPECT_EQ(data_options(data).train, data::DatasetOptions(generated));
+
+  Spheres& spheres = *data.mutable_train()->mutable_spheres();
+  spheres.set_samples(9);
+  for (const std::uint32_t extent : {4, 5, 6, 2}) spheres.add_shape(extent);
+  spheres.set_most(7);
+  spheres.set_min_radius(1.5);
+  spheres.set_max_radius(2.5);
+  spheres.set_noise(0.125);
+  const data::SpheresOptions volumes{
+      .samples = 9, .shape = {4, 5, 6, 2}, .most = 7, .min_radius = 1.5, .max_radius = 2.5, .noise = 0.125};
+  EXPECT_EQ(data_options(data).train, data::DatasetOptions(volumes));
+  Augment& augment = *data.mutable_augment();
+  for (const std::uint32_t extent : {2, 3, 4}) augment.add_patch(extent);
+  augment.set_mirror(true);
+  augment.set_intensity_scale(0.25);
+  augment.set_intensity_shift(0.5);
+  const data::VolumeAugmentOptions volume{
+      .patch = Shape{2, 3, 4}, .mirror = true, .intensity_scale = 0.25, .intensity_shift = 0.5};
+  EXPECT_EQ(data_options(data).augment.volume, volume);
+}
+
+TEST(DataOptions, OfVolumesAreRefusedWithTheirField) {
+  const auto first = [](const std::string& field) {
+    const Checked checked = check_text(kSample, "job.pbtxt", std::vector<std::string>{field}, "/data");
+    return checked.diagnostics.empty() ? std::string() : checked.diagnostics[0].path;
+  };
+  const std::string set = "data.train={ spheres { samples: 4 ";
+  EXPECT_EQ(first(set + "} }"), "data.train.spheres.shape");
+  EXPECT_EQ(first(set + "shape: [4, 4, 4] } }"), "data.train.spheres.shape");
+  EXPECT_EQ(first(set + "shape: [4, 0, 4, 1] } }"), "data.train.spheres.shape[1]");
+  EXPECT_EQ(first(set + "shape: [4, 4, 4, 1] min_radius: 0 } }"), "data.train.spheres.min_radius");
+  EXPECT_EQ(first(set + "shape: [4, 4, 4, 1] max_radius: 1 } }"), "data.train.spheres.max_radius");
+  EXPECT_EQ(first("data.augment={ patch: [4, 4] }"), "data.augment.patch");
+  EXPECT_EQ(first("data.augment={ patch: [4, 0, 4] }"), "data.augment.patch[1]");
+  EXPECT_EQ(first("data.augment={ intensity_scale: 1 }"), "data.augment.intensity_scale");
+  EXPECT_EQ(first("data.augment={ intensity_shift: -1 }"), "data.augment.intensity_shift");
+}
+
+TEST(DataOptions, MasksHaveTheirLosses) {
+  const std::string spheres = "data.train={ spheres { samples: 4 shape: [4, 4, 4, 1] } }";
+  EXPECT_EQ(resolved([](Dataset& set) { set.mutable_spheres(); }).train().loss(), BCE_DICE);
+  const auto path = [&](const std::string& loss) {
+    const Checked checked =
+        check_text(kSample, "job.pbtxt", std::vector<std::string>{spheres, "train.loss=" + loss}, "/data");
+    return checked.diagnostics.empty() ? std::string() : checked.diagnostics[0].path;
+  };
+  for (const std::string loss : {"BCE_WITH_LOGITS", "DICE", "BCE_DICE", "MSE"}) EXPECT_EQ(path(loss), "") << loss;
+  EXPECT_EQ(path("CROSS_ENTROPY"), "train.loss");
 }
 
 TEST(DataOptions, TakeEveryFieldOfUsersFiles) {

@@ -29,6 +29,8 @@ TEST(ModelOptions, OfAResolvedDefaultJobAreTheStructsDefaults) {
             model_zoo::ResnetOptions());
   EXPECT_EQ(resolved<model_zoo::GptOptions>([](Model& model) { model.mutable_gpt(); }), model_zoo::GptOptions());
   EXPECT_EQ(resolved<model_zoo::LlamaOptions>([](Model& model) { model.mutable_llama(); }), model_zoo::LlamaOptions());
+  EXPECT_EQ(resolved<model_zoo::Unet3dOptions>([](Model& model) { model.mutable_unet3d(); }),
+            model_zoo::Unet3dOptions());
   const auto block =
       resolved<model_zoo::ConvnetOptions>([](Model& model) { model.mutable_convnet()->add_block(); }).blocks.at(0);
   const model_zoo::ConvBlockOptions defaults;
@@ -83,6 +85,18 @@ TEST(ModelOptions, TakeEveryFieldOfTheJob) {
   EXPECT_EQ(options_of("resnet { depth: 34 stem: CIFAR width: 8 zero_init_residual: true batch_norm_momentum: 0.2 "
                        "batch_norm_epsilon: 0.5 }"),
             model_zoo::ModelOptions(resnet));
+  const model_zoo::Unet3dOptions unet3d{.levels = 2,
+                                        .channels = 6,
+                                        .convolutions = 3,
+                                        .up = model_zoo::Unet3dUp::kTrilinear,
+                                        .norm = model_zoo::Unet3dNorm::kGroup,
+                                        .groups = 3,
+                                        .activation = kernels::Activation::kGelu,
+                                        .batch_norm_momentum = 0.2,
+                                        .batch_norm_epsilon = 0.5};
+  EXPECT_EQ(options_of("unet3d { levels: 2 channels: 6 convolutions: 3 up: TRILINEAR norm: GROUP groups: 3 "
+                       "activation: GELU batch_norm_momentum: 0.2 batch_norm_epsilon: 0.5 }"),
+            model_zoo::ModelOptions(unet3d));
 }
 
 TEST(ModelOptions, TakeEveryFieldOfALanguageModel) {
@@ -164,7 +178,12 @@ TEST(ModelOptions, RefuseWhatTheJobsReaderRefuses) {
                                   "model={ llama { kv_heads: 5 } }",
                                   "model={ llama { kv_heads: 0 } }",
                                   "model={ llama { width: 24 heads: 8 } }",
-                                  "model={ llama { rope_theta: 0 } }"}) {
+                                  "model={ llama { rope_theta: 0 } }",
+                                  "model={ unet3d { levels: 0 } }",
+                                  "model={ unet3d { channels: 0 } }",
+                                  "model={ unet3d { convolutions: 0 } }",
+                                  "model={ unet3d { norm: GROUP groups: 5 } }",
+                                  "model={ unet3d { batch_norm_epsilon: 0 } }"}) {
     const Checked checked = check_text(kSample, "job.pbtxt", std::vector<std::string>{field}, "/data");
     ASSERT_EQ(checked.diagnostics.size(), 1u) << field;
     try {

@@ -75,6 +75,41 @@ TEST(Answers, OfTokensCountPositionsAndHaveAPerplexity) {
       << "a smoothed loss is no likelihood";
 }
 
+TEST(Answers, OfMasksHaveTheMeanDiceOfTheSamples) {
+  job::Train train;
+  train.set_loss(job::BCE_DICE);
+  const Task task(train, {.sample_shape = {2, 2}, .target_shape = {2, 2}});
+  EXPECT_THAT(Answers::metrics_of(task), ElementsAre("dice"));
+  Answers answers(task);
+  // Half of it found; nothing there and nothing found; a NaN finds nothing.
+  answers.add(Tensor::from<float>({1, 1, -1, 0}, {1, 2, 2}), Tensor::from<float>({1, 0, 0.6f, 0.5f}, {1, 2, 2}), 3);
+  answers.add(Tensor::from<float>({-1, -2, -1, -3, NAN, 4, -1, -1}, {2, 2, 2}),
+              Tensor::from<float>({0, 0, 0, 0, 1, 0, 0, 0}, {2, 2, 2}), 3);
+  const EvalResult result = total(answers);
+  EXPECT_EQ(result.loss, 2);
+  EXPECT_NEAR(*value_of(result, "eval.dice"), (0.5 + 1 + 0) / 3, 1e-12);
+  EXPECT_FALSE(is_better_lower("eval.dice"));
+}
+
+TEST(Answers, OfClassesAPositionHaveTheMeanDiceOfThoseButTheBackground) {
+  job::Train train;
+  train.set_loss(job::CROSS_ENTROPY);
+  const Task task(train, {.sample_shape = {4, 1}, .classes = 4, .target_shape = {4}, .targets_per_sample = 4});
+  EXPECT_THAT(Answers::metrics_of(task), ElementsAre("accuracy", "dice"));
+  Answers answers(task);
+  const auto row = [](std::vector<std::int64_t> classes) {
+    std::vector<float> values;
+    for (const std::int64_t at : classes) {
+      for (std::int64_t c = 0; c < 4; ++c) values.push_back(c == at ? 1.0f : 0.0f);
+    }
+    return Tensor::from(values, {1, 4, 4});
+  };
+  // Class 1: 2 of 1 + 2; class 2: nothing of 1; class 3 does not occur.
+  answers.add(row({0, 1, 2, 1}), Tensor::from<std::int64_t>({0, 1, 0, 0}, {1, 4}), 0);
+  answers.add(row({0, 0, 0, 0}), Tensor::from<std::int64_t>({0, 0, 0, data::kIgnoredLabel}, {1, 4}), 0);
+  EXPECT_NEAR(*value_of(total(answers), "eval.dice"), ((2.0 / 3 + 0) / 2 + 1) / 2, 1e-12);
+}
+
 TEST(Answers, TheConfusionIsWrittenAsNumbersAndAsAPicture) {
   const Task task = classifier(3);
   Answers answers(task, Answers::Confusion::kCounted);

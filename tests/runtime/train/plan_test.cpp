@@ -18,6 +18,7 @@
 #include "runtime/tensor/memory.h"
 #include "runtime/train/dry_run.h"
 #include "runtime/train/network.h"
+#include "runtime/train/task.h"
 
 namespace lockstep::train {
 namespace {
@@ -64,6 +65,12 @@ constexpr std::int64_t kMlp = 64 * 128 + 128 + 128 * 128 + 128 + 128 * 10 + 10;
 constexpr std::int64_t kWide = 3 * (4096 * 4096 + 4096);
 constexpr std::int64_t kNarrow = 3 * (1024 * 1024 + 1024);
 constexpr std::int64_t kResnet50 = 25557032;  // as published
+/// Of two 3x3x3 convolutions of a level and their batch norms.
+constexpr std::int64_t level(std::int64_t in, std::int64_t out) { return 27 * (in * out + out * out) + 4 * out; }
+constexpr std::int64_t kUnet3d = level(1, 8) + level(8, 16) + level(16, 32) + (8 * 32 * 16 + 16) + level(32, 16) +
+                                 (8 * 16 * 8 + 8) + level(16, 8) + (8 + 1);
+// Tensors of 8 elements, 16 and so on, each padded to 32.
+constexpr std::int64_t kUnet3dMemory = kUnet3d + 10 * 24 + 9 * 16 + 8 + 31;
 // With the padding behind the last layer's bias: of 10, and of 1000 elements.
 constexpr std::int64_t kConvnetMemory = kConvnet + 22, kMlpMemory = kMlp + 22, kResnet50Memory = kResnet50 + 24;
 
@@ -78,7 +85,9 @@ INSTANTIATE_TEST_SUITE_P(
                     ReadyJob{"synthetic_mlp.pbtxt", kNarrow, 65536, 64, 4 * kNarrow, 2 * kNarrow, 2 * kNarrow,
                              4 * kNarrow},
                     ReadyJob{"resnet50_synthetic.pbtxt", kResnet50, 12800, 50, 4 * kResnet50Memory, 2 * kResnet50Memory,
-                             2 * kResnet50Memory, 4 * kResnet50Memory}),
+                             2 * kResnet50Memory, 4 * kResnet50Memory},
+                    ReadyJob{"unet3d_synthetic.pbtxt", kUnet3d, 400, 100, 4 * kUnet3dMemory, 2 * kUnet3dMemory,
+                             2 * kUnet3dMemory, 8 * kUnet3dMemory}),
     [](const auto& which) { return which.param.file.substr(0, which.param.file.find('.')); });
 
 /// "sgd { lr: 0.1 }" for each kind of optimizer that a job can name, and with what makes it keep more or less.
@@ -108,8 +117,8 @@ void expect_planned_to_the_byte(const std::string& file, const std::vector<std::
   const PlannedMemory before = held();
   ASSERT_EQ(before.weights, 0);
   comm::World world = comm::World::from_environment();
-  const std::int64_t outputs = planned.train.classes > 0 ? planned.train.classes : planned.train.target_shape.numel();
-  const auto model = model_zoo::outline(job::model_options(job.model()), {planned.train.sample_shape, outputs});
+  const auto model =
+      model_zoo::outline(job::model_options(job.model()), Task(job.train(), planned.train).model_input());
   const auto optimizer = job::make_optimizer(job.optimizer(), model->parameters());
   amp::initialize(*model, *optimizer, job::amp_options(job.amp()));
   const comm::DistributedDataParallel ddp(*model, world, job::ddp_options(job.comm()));

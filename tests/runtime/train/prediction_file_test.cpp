@@ -37,22 +37,22 @@ class PredictionFile : public ::testing::Test {
 };
 
 TEST_F(PredictionFile, AsCsvHasALineASampleInOrder) {
-  EXPECT_EQ(written("p.csv", {2, true, {0.25f, 0.75f, 1.0f, 0.0f, kNan, kNan}}),
+  EXPECT_EQ(written("p.csv", {{2}, AnswerKind::kProbabilities, {0.25f, 0.75f, 1.0f, 0.0f, kNan, kNan}}),
             "sample,class,p0,p1\n0,1,0.25,0.75\n1,0,1,0\n2,-1,nan,nan\n");
-  EXPECT_EQ(written("v.csv", {1, false, {-1.5f, 3.0f}}), "sample,v0\n0,-1.5\n1,3\n");
-  EXPECT_EQ(written("none.csv", {2, true, {}}), "sample,class,p0,p1\n");
+  EXPECT_EQ(written("v.csv", {{1}, AnswerKind::kValues, {-1.5f, 3.0f}}), "sample,v0\n0,-1.5\n1,3\n");
+  EXPECT_EQ(written("none.csv", {{2}, AnswerKind::kProbabilities, {}}), "sample,class,p0,p1\n");
 }
 
 TEST_F(PredictionFile, AsJsonLinesHasAnObjectASample) {
-  EXPECT_EQ(written("p.jsonl", {2, true, {0.25f, 0.75f, kNan, 1.0f}}),
+  EXPECT_EQ(written("p.jsonl", {{2}, AnswerKind::kProbabilities, {0.25f, 0.75f, kNan, 1.0f}}),
             "{\"sample\":0,\"class\":1,\"probabilities\":[0.25,0.75]}\n"
             "{\"sample\":1,\"class\":-1,\"probabilities\":[null,1]}\n");
-  EXPECT_EQ(written("v.jsonl", {2, false, {2.0f, -0.5f}}), "{\"sample\":0,\"values\":[2,-0.5]}\n");
+  EXPECT_EQ(written("v.jsonl", {{2}, AnswerKind::kValues, {2.0f, -0.5f}}), "{\"sample\":0,\"values\":[2,-0.5]}\n");
 }
 
 TEST_F(PredictionFile, AsTextReadsBackToTheSameNumbers) {
   std::vector<float> values{0.1f, 1.0f / 3.0f, 1e-38f, 0.99999994f};
-  const std::string text = written("p.csv", {4, false, values});
+  const std::string text = written("p.csv", {{4}, AnswerKind::kValues, values});
   const char* at = text.c_str() + text.find("\n0,") + 3;
   for (const float value : values) {
     char* end = nullptr;
@@ -63,7 +63,7 @@ TEST_F(PredictionFile, AsTextReadsBackToTheSameNumbers) {
 
 TEST_F(PredictionFile, AsNpyIsWhatNumpyReads) {
   const std::vector<float> values{1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f};
-  const std::string bytes = written("p.npy", {3, true, values});
+  const std::string bytes = written("p.npy", {{3}, AnswerKind::kProbabilities, values});
   EXPECT_EQ(bytes.substr(0, 8), std::string("\x93NUMPY\x01\x00", 8));
   const std::size_t header = static_cast<unsigned char>(bytes[8]) + 256 * static_cast<unsigned char>(bytes[9]);
   EXPECT_EQ((10 + header) % 64, 0u);
@@ -71,6 +71,21 @@ TEST_F(PredictionFile, AsNpyIsWhatNumpyReads) {
   EXPECT_EQ(bytes[9 + header], '\n');
   ASSERT_EQ(bytes.size(), 10 + header + 24);
   EXPECT_EQ(std::memcmp(bytes.data() + 10 + header, values.data(), 24), 0);
+}
+
+TEST_F(PredictionFile, OfAnswersAPositionIsAnArrayOfTheirShape) {
+  const auto header = [](const std::string& bytes) { return bytes.substr(10, bytes.find('}') - 9); };
+  const std::string masks = written("m.npy", {{2, 1, 2}, AnswerKind::kMask, {0.5f, 1, 0, 0.25f, 1, 1, 1, 1}});
+  EXPECT_EQ(header(masks), "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2, 1, 2), }");
+  const std::string classes = written("c.npy", {{2, 2}, AnswerKind::kClasses, {0, 3, -1, 7}});
+  EXPECT_EQ(header(classes), "{'descr': '<i8', 'fortran_order': False, 'shape': (1, 2, 2), }");
+  const std::vector<std::int64_t> labels{0, 3, -1, 7};
+  ASSERT_EQ(classes.size() % 64, 32u);
+  EXPECT_EQ(std::memcmp(classes.data() + classes.size() - 32, labels.data(), 32), 0);
+  EXPECT_EQ(header(written("s.npy", {{}, AnswerKind::kValues, {1, 2}})),
+            "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }");
+  EXPECT_THAT([&] { require_prediction_shape("m.csv", {2, 1, 2}); }, ThrowsMessage<UsageError>(HasSubstr("[2, 1, 2]")));
+  EXPECT_NO_THROW(require_prediction_shape("m.csv", {4}));
 }
 
 TEST_F(PredictionFile, OfAnotherNameIsAnErrorThatNamesTheFormats) {
@@ -96,6 +111,9 @@ TEST(Prediction, IsTheHighestValueTheFirstOnTiesAndNoneForANan) {
   std::vector<float> logits{1000.0f, 1000.0f, -1000.0f};
   softmax(logits);
   EXPECT_EQ(logits, (std::vector<float>{0.5f, 0.5f, 0.0f}));
+  std::vector<float> mask{0.0f, 1000.0f, -1000.0f};
+  sigmoid(mask);
+  EXPECT_EQ(mask, (std::vector<float>{0.5f, 1.0f, 0.0f}));
 }
 
 }  // namespace

@@ -36,7 +36,53 @@ TEST(Task, TheLossOfASampleIsTheMeanOverItsTargetsThatCount) {
   EXPECT_NEAR(task.loss(output, target, 1).item(), first + second, 1e-6);
 }
 
+/// -(t log s + (1 - t) log(1 - s)) of a logit.
+double cross_entropy_of(double logit, double target) { return std::log1p(std::exp(-logit)) + (1 - target) * logit; }
+
+double probability(double logit) { return 1 / (1 + std::exp(-logit)); }
+
+TEST(Task, TheLossOfAMaskIsTheMeanOverItsElementsAndDiceOfTheSample) {
+  const Tensor output = Tensor::from<float>({2, -1, 0, 3}, {2, 2});
+  const Tensor target = Tensor::from<float>({1, 0, 0.5f, 0}, {2, 2});
+  const double entropies =
+      (cross_entropy_of(2, 1) + cross_entropy_of(-1, 0)) / 2 + (cross_entropy_of(0, 0.5) + cross_entropy_of(3, 0)) / 2;
+  const double first = 1 - (2 * probability(2) + 1) / (probability(2) + probability(-1) + 1 + 1);
+  const double second = 1 - (2 * 0.5 * 0.5 + 1) / (0.5 + probability(3) + 0.5 + 1);
+  const data::Description masks{.sample_shape = {2}, .target_shape = {2}};
+  const auto loss = [&](job::LossKind kind, double divisor) {
+    return Task(with_loss(kind), masks).loss(output, target, divisor).item();
+  };
+  for (const double divisor : {1.0, 2.0, 7.0}) {
+    EXPECT_NEAR(loss(job::BCE_WITH_LOGITS, divisor), entropies / divisor, 1e-6);
+    EXPECT_NEAR(loss(job::DICE, divisor), (first + second) / divisor, 1e-6);
+    EXPECT_NEAR(loss(job::BCE_DICE, divisor), (entropies + first + second) / divisor, 1e-6);
+  }
+  EXPECT_TRUE(Task(with_loss(job::DICE), masks).learns_masks());
+  EXPECT_FALSE(Task(with_loss(job::MSE), masks).learns_masks());
+}
+
+TEST(Task, TheLossOfNoMaskIsZeroAndHasAGradient) {
+  for (const job::LossKind kind : {job::BCE_WITH_LOGITS, job::DICE, job::BCE_DICE}) {
+    const Task task(with_loss(kind), {.sample_shape = {2, 2, 2, 1}, .target_shape = {2, 2, 2}});
+    const Tensor output = Tensor::empty({0, 2, 2, 2}, DType::kFloat32);
+    output.set_requires_grad(true);
+    const Tensor loss = task.loss(output, Tensor::empty({0, 2, 2, 2}, DType::kFloat32), 5);
+    EXPECT_EQ(loss.item(), 0);
+    loss.backward();
+    EXPECT_TRUE(output.grad().defined());
+  }
+}
+
+TEST(Task, RefusesMasksOutsideZeroToOne) {
+  const Task task(with_loss(job::BCE_DICE), {.sample_shape = {2}, .target_shape = {2}});
+  const Tensor output = Tensor::zeros({1, 2}, DType::kFloat32);
+  for (const float wrong : {255.0f, -0.5f, NAN}) {
+    EXPECT_THROW(task.loss(output, Tensor::from<float>({0, wrong}, {1, 2}), 1), UsageError) << wrong;
+  }
+}
+
 TEST(Task, RefusesALossThatDoesNotSuitTheData) {
+  EXPECT_THROW(Task(with_loss(job::BCE_DICE), {.sample_shape = {3}, .classes = 2}), UsageError);
   EXPECT_THROW(Task(with_loss(job::MSE), {.sample_shape = {3}, .classes = 2}), UsageError);
   EXPECT_THROW(Task(with_loss(job::CROSS_ENTROPY), {.sample_shape = {3}, .target_shape = {2}}), UsageError);
 }

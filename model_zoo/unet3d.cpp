@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model_zoo/unet3d.h"
+
+#include <string>
+#include <vector>
+
+#include "model_zoo/blocks.h"
+#include "runtime/nn/layer_scope.h"
+#include "runtime/nn/normalization.h"
+#include "runtime/nn/upsample.h"
+#include "runtime/ops/movement.h"
+#include "runtime/ops/pool.h"
+#include "runtime/ops/shape.h"
+
+namespace lockstep::model_zoo {
+
+namespace {
+
+constexpr int kSpatialRank = 3;
+constexpr const char* kPath = "model.unet3d";
+
+/// How many numbers answer to a voxel. Throws FieldError for data without a target a voxel.
+std::int64_t outputs_of(const ModelInput& input) {
+  const Shape& sample = input.sample_shape;
+  const Shape& target = input.target_shape;
+  bool fits = sample.rank() == kSpatialRank + 1 && target.rank() >= kSpatialRank;
+  for (int d = 0; fits && d < kSpatialRank; ++d) fits = sample[d] == target[d];
+  if (fits && target.rank() == kSpatialRank) return input.classes > 0 ? input.classes : 1;
+  if (fits && target.rank() == kSpatialRank + 1 && input.classes == 0) return target.back();
+  throw FieldError(kPath,
+                   "needs samples [depth, height, width, channels] with a target a voxel, the data has samples " +
+                       sample.str() + " and targets " + target.str());
+}
+
+void require_extents(const Unet3dOptions& options, const Shape& sample) {
+  const std::int64_t multiple = std::int64_t{1} << options.levels;
+  std::int64_t lowest = 1;
+  for (int d = 0; d < kSpatialRank; ++d) {
+    lowest *= sample[d] / multiple;
+    if (sample[d] % multiple == 0) continue;
+    throw FieldError(std::string(kPath) + ".levels",
+                     std::to_string(options.levels) + " levels need extents that are multiples of " +
+                         std::to_string(multiple) + ", samples have the shape " + sample.str(),
+                     "Take fewer levels, or windows of other extents with data.augment.patch.");
+  }
+  if (options.norm != Unet3dNorm::kInstance || lowest > 1) return;
+  throw FieldError(std::string(kPath) + ".norm",
+                   "INSTANCE needs more than one voxel on the lowest level; samples have the shape " + sample.str() +
+                       " and " + std::to_string(options.levels) + " levels",
+                   "Take fewer levels, or another norm.");
+}
+
+void add_norm(nn::Sequential& net, const std::string& prefix, std::int64_t channels, const Unet3dOptions& options) {
+  if (options.norm == Unet3dNorm::kBatch) {
+    return add_norm_and_activation(net, prefix, channels, batch_norm_options(options), options.activation);
+  }
+  if (options.norm == Unet3dNorm::kInstance) {
+    net.add<nn::InstanceNorm>(prefix + "norm", channels, nn::NormOptions());
+  } else {
+    net.add<nn::GroupNorm>(prefix + "norm", options.groups, channels);
+  }
+  net.add<nn::Activation>(prefix + "activation", options.activation);
+}
+
+/// The convolutions of a level, on the way down or up, each with its norm and activation.
+class Level : public nn::Sequential {
+ public:
+  Level(std::int64_t in, std::int64_t out, const Unet3dOptions& options) {
+    for (std::int64_t i = 0; i < options.convolutions; ++i) {
+      const std::string prefix = "stage" + std::to_string(i) + "_";
+      nn::ConvOptions conv = conv_options(3, 1, kSpatialRank);
+      // Batch and instance norm subtract the mean of each channel: a bias before them would be lost.
+      conv.bias = options.norm == Unet3dNorm::kGroup;
+      add<nn::Conv>(prefix + "conv", i == 0 ? in : out, out, conv);
+      add_norm(*this, prefix, out, options);
+    }
+  }
+};
+
+/// [N, spatial..., in] -> [N, 2 spatial..., out]
+class Up : public nn::Sequential {
+ public:
+  Up(std::int64_t in, std::int64_t out, Unet3dUp kind) {
+    if (kind == Unet3dUp::kTrilinear) {
+      // Both are linear, and the convolution costs an eighth before the interpolation.
+      add<nn::Conv>("conv", in, out, conv_options(1, 1, kSpatialRank));
+      add<nn::Upsample>("upsample", std::vector<double>{2.0}, kernels::UpsampleMode::kLinear);
+      return;
+    }
+    nn::ConvOptions options = conv_options(2, 2, kSpatialRank);
+    options.geometry.padding = {};
+    add<nn::ConvTranspose>("conv", in, out, options);
+  }
+};
+
+class Unet3d : public nn::Module {
+ public:
+  Unet3d(const Unet3dOptions& options, const ModelInput& input)
+      : drops_last_(input.classes == 0 && input.target_shape.rank() == kSpatialRank),
+        pool_(pool_geometry(kernels::PoolKind::kMax, 2, 2, 0, kSpatialRank)) {
+    std::int64_t in = input.sample_shape.back();
+    std::int64_t channels = options.channels;
+    for (std::int64_t level = 0; level < options.levels; ++level) {
+      down_.push_back(&add_module<Level>("down" + std::to_string(level), in, channels, options));
+      in = channels;
+      channels *= 2;
+    }
+    bottom_ = &add_module<Level>("bottom", in, channels, options);
+    for (std::int64_t level = options.levels - 1; level >= 0; --level) {
+      const std::string suffix = std::to_string(level);
+      double_.push_back(&add_module<Up>("double" + suffix, channels, channels / 2, options.up));
+      channels /= 2;
+      up_.push_back(&add_module<Level>("up" + suffix, 2 * channels, channels, options));
+    }
+    head_ = &add_module<nn::Conv>("head", channels, outputs_of(input), conv_options(1, 1, kSpatialRank));
+  }
+
+  Tensor forward(const Tensor& x) override {
+    std::vector<Tensor> skipped;
+    Tensor y = x;
+    for (Level* const level : down_) {
+      skipped.push_back(level->forward(y));
+      y = ops::pool(skipped.back(), pool_);
+    }
+    y = bottom_->forward(y);
+    for (std::size_t i = 0; i < up_.size(); ++i) {
+      y = up_[i]->forward(ops::cat({skipped.back(), double_[i]->forward(y)}, -1));
+      skipped.pop_back();
+    }
+    const nn::LayerScope scope(*head_);
+    y = head_->forward(y);
+    return drops_last_ ? ops::reshape(y, Shape(y.shape().extents().first(kSpatialRank + 1))) : y;
+  }
+
+ private:
+  bool drops_last_;  ///< the answer has no dimension of channels
+  kernels::PoolGeometry pool_;
+  std::vector<Level*> down_;
+  Level* bottom_ = nullptr;
+  std::vector<Up*> double_;  ///< from the lowest level on
+  std::vector<Level*> up_;
+  nn::Conv* head_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<nn::Module> make_unet3d(const Unet3dOptions& options, const ModelInput& input) {
+  require_none(problems_of(options), kPath);
+  outputs_of(input);
+  require_extents(options, input.sample_shape);
+  return std::make_unique<Unet3d>(options, input);
+}
+
+}  // namespace lockstep::model_zoo
