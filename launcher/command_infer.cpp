@@ -9,6 +9,7 @@
 #include "launcher/rank.h"
 #include "launcher/run_directory.h"
 #include "runtime/job/job.h"
+#include "runtime/train/generation.h"
 #include "runtime/train/inference.h"
 #include "runtime/train/prediction_file.h"
 #include "runtime/train/status_board.h"
@@ -27,6 +28,7 @@ struct InferCommand {
   std::string out;
   bool half = false;
   bool json = false;
+  train::GenerateOptions text;  ///< with --prompt
 };
 
 std::vector<std::string> rank_arguments(const InferCommand& command) {
@@ -82,8 +84,37 @@ void print_text(const train::InferResult& result, const std::string& out) {
   if (!out.empty()) std::printf("written     %s\n", out.c_str());
 }
 
+/// Each piece of the text is shown at once.
+ExitCode write_text(const InferCommand& command) {
+  const job::Job job = job::load(command.job.job, command.job.overrides);
+  train::GenerateOptions options = command.text;
+  options.checkpoint = run_directory(command.checkpoint, job);
+  options.device = command.launch.device_of(0);
+  std::string text;
+  const auto emit = [&](std::string_view piece) {
+    text += piece;
+    if (command.json) return;
+    std::fwrite(piece.data(), 1, piece.size(), stdout);
+    std::fflush(stdout);
+  };
+  if (!command.json) std::fputs(options.prompt.c_str(), stdout);
+  const train::GenerateResult result = train::generate(job, options, emit);
+  if (command.json) {
+    const Json object{{"prompt", options.prompt},
+                      {"text", text},
+                      {"tokens", result.tokens},
+                      {"tokens_per_s", result.tokens_per_s},
+                      {"checkpoint", result.checkpoint}};
+    std::printf("%s\n", object.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
+  } else {
+    std::printf("\n");
+  }
+  return ExitCode::kDone;
+}
+
 ExitCode run(const InferCommand& command) {
   command.launch.require_device();
+  if (!command.text.prompt.empty()) return write_text(command);
   if (!command.out.empty()) train::require_prediction_format(command.out);
   if (must_start_ranks(command.launch)) {
     job::load(command.job.job, command.job.overrides);  // a wrong job is one error, not one a rank
@@ -119,6 +150,19 @@ void add_infer(CLI::App& app, Action& chosen) {
   infer.add_option("--out", command->out, "where the predictions go: a name that ends in .csv, .jsonl or .npy")
       ->type_name("FILE")
       ->check(not_empty());
+  infer.add_option("--prompt", command->text.prompt, "write on from this text, with a language model")
+      ->type_name("TEXT")
+      ->check(not_empty());
+  infer.add_option("--tokens", command->text.tokens, "how many tokens to write behind --prompt")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  infer.add_option("--temperature", command->text.sampling.temperature, "0: the likeliest token; 1: as the model says")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  infer.add_option("--top-k", command->text.sampling.top_k, "draw among so many of the likeliest tokens; 0: among all")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  infer.add_option("--seed", command->text.seed, "of the draws")->capture_default_str();
   infer.add_flag("--json", command->json, "print the result as JSON");
   infer.callback([command, &chosen] { chosen = [command] { return run(*command); }; });
 }

@@ -17,8 +17,7 @@
 
 namespace lockstep::model_zoo {
 
-using ModelOptions =
-    std::variant<MlpOptions, ConvnetOptions, ResnetOptions, GptOptions, LlamaOptions, Unet3dOptions>;
+using ModelOptions = std::variant<MlpOptions, ConvnetOptions, ResnetOptions, GptOptions, LlamaOptions, Unet3dOptions>;
 
 /// The model, its parameters initialised from `seed`. Throws FieldError, naming the option as a job would
 /// ("model.convnet.block[1].kernel"), for options without a meaning and for a model that does not fit the samples.

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -41,6 +42,23 @@ std::array<std::string, 256> byte_names() {
   return names;
 }
 
+/// What the files write as `text`; a token like "<|endoftext|>" is written as it is.
+std::string bytes_of(std::string_view text, const std::array<std::string, 256>& names) {
+  std::string bytes;
+  while (!text.empty()) {
+    const std::size_t length = (static_cast<unsigned char>(text[0]) & 0xe0) == 0xc0 ? 2 : 1;
+    const std::string_view name = text.substr(0, length);
+    const auto found = std::ranges::find(names, name);
+    if (found == names.end()) {
+      bytes += name;
+    } else {
+      bytes += static_cast<char>(found - names.begin());
+    }
+    text.remove_prefix(name.size());
+  }
+  return bytes;
+}
+
 Vocabulary read_vocabulary(const std::string& path) {
   const auto refuse = [&path](const std::string& why) {
     throw StorageError(path + ": " + why, "It should be GPT-2's vocab.json: an object of tokens' texts and numbers.");
@@ -72,7 +90,10 @@ BytePairs::BytePairs(const std::string& vocab_file, const std::string& merges_fi
     }
     byte_tokens_[byte] = found->second;
   }
-  for (const auto& [text, token] : vocabulary) vocabulary_ = std::max(vocabulary_, std::int64_t{token} + 1);
+  for (const auto& [text, token] : vocabulary) {
+    vocabulary_ = std::max(vocabulary_, std::int64_t{token} + 1);
+    texts_.emplace(token, bytes_of(text, names));
+  }
   if (const auto end = vocabulary.find(std::string(kEndOfText)); end != vocabulary.end()) end_of_text_ = end->second;
 
   const std::string merges = StoredFile(merges_file).read_text(kMostFileBytes);
@@ -97,6 +118,11 @@ BytePairs::BytePairs(const std::string& vocab_file, const std::string& merges_fi
     const std::uint64_t pair = std::uint64_t{token(left)} << 32 | token(right);
     merges_.emplace(pair, Merge{number, token(left + right)});
   }
+}
+
+std::string BytePairs::text_of(std::uint32_t token) const {
+  const auto found = texts_.find(token);
+  return found == texts_.end() ? std::string() : found->second;
 }
 
 const BytePairs::Merge* BytePairs::find_merge(std::uint32_t left, std::uint32_t right) const {

@@ -23,6 +23,8 @@ class BytePairs {
   std::int64_t vocabulary() const { return vocabulary_; }
   /// The tokens of a text in UTF-8.
   std::vector<std::uint32_t> encode(std::string_view text) const;
+  /// The bytes of a token; empty for one that there is not.
+  std::string text_of(std::uint32_t token) const;
 
  private:
   struct Merge {
@@ -37,6 +39,7 @@ class BytePairs {
   std::array<std::uint32_t, 256> byte_tokens_{};
   std::unordered_map<std::uint64_t, Merge> merges_;  // by left << 32 | right
   std::optional<std::uint32_t> end_of_text_;
+  std::unordered_map<std::uint32_t, std::string> texts_;
 };
 
 }  // namespace lockstep::data

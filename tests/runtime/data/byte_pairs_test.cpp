@@ -61,6 +61,9 @@ TEST_F(BytePairsTest, EncodeAsHuggingFacesTokenizers) {
   EXPECT_EQ(pairs.vocabulary(), std::ssize(vocab_));
   for (const auto& [name, text] : golden()["texts"].items()) {
     EXPECT_EQ(pairs.encode(text["text"].get<std::string>()), text["tokens"].get<std::vector<std::uint32_t>>()) << name;
+    std::string back;
+    for (const std::uint32_t token : pairs.encode(text["text"].get<std::string>())) back += pairs.text_of(token);
+    EXPECT_EQ(back, text["text"].get<std::string>()) << name;
   }
 }
 

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "runtime/job/job.h"
+#include "runtime/nn/sampling.h"
+#include "runtime/tensor/device.h"
+
+namespace lockstep::train {
+
+struct GenerateOptions {
+  std::filesystem::path checkpoint;  ///< itself, or a run directory for its newest one
+  std::string prompt;                ///< at least one token
+  std::int64_t tokens = 200;         ///< to add
+  nn::SamplingOptions sampling = {};
+  std::uint64_t seed = 0;  ///< of the draws
+  Device device = kCpu;
+};
+
+struct GenerateResult {
+  std::string checkpoint;
+  std::int64_t tokens = 0;    ///< that were added
+  double tokens_per_s = 0.0;  ///< of these
+};
+
+/// Goes on with a text as the job's language model would, in float32: `emit` is given the bytes of each token as it is
+/// drawn. What one position costs does not grow with the text: keys and values are kept. A text that outgrows the
+/// model's context goes on from its second half. The same seed gives the same text. One process; throws Error, and
+/// UsageError where the model is none of language or its tokens have no text.
+GenerateResult generate(const job::Job& job, const GenerateOptions& options,
+                        const std::function<void(std::string_view)>& emit);
+
+}  // namespace lockstep::train
