@@ -62,10 +62,14 @@ Columns columns_of(const CsvOptions& options, const std::vector<std::string>& fi
   return columns;
 }
 
-float number_of(const std::string& cell, const Columns& columns, std::size_t column, const CsvReader& reader) {
-  std::string_view text = cell;
+/// A cell without the blanks around it.
+std::string_view trimmed(std::string_view text) {
   text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
-  text = text.substr(0, text.find_last_not_of(" \t") + 1);
+  return text.substr(0, text.find_last_not_of(" \t") + 1);
+}
+
+float number_of(const std::string& cell, const Columns& columns, std::size_t column, const CsvReader& reader) {
+  std::string_view text = trimmed(cell);
   if (text.starts_with('+')) text.remove_prefix(1);
   double value = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -102,9 +106,9 @@ CsvDataset::CsvDataset(const CsvOptions& options) {
       const std::size_t target = columns->target;
       if (numbers) {
         numbers_.push_back(number_of(cells[target], *columns, target, reader));
-      } else if (cells[target].empty()) {
+      } else if (trimmed(cells[target]).empty()) {
         reader.refuse(fmt::format("column {}: expected a class, found an empty cell", columns->title(target)));
-      } else if (!classes.add(cells[target],
+      } else if (!classes.add(std::string(trimmed(cells[target])),
                               fmt::format("{}:{}: column {}", file, reader.line(), columns->title(target)))) {
         reader.refuse(fmt::format("column {} has too many different classes", columns->title(target)),
                       "Say target_kind: NUMBERS to learn numbers.");

@@ -25,7 +25,7 @@ FieldProblems problems_of(const CsvOptions& options) {
     }
   }
   const bool is_separator =
-      options.delimiter.size() == 1 && options.delimiter.find_first_of("\"\r\n.+-0123456789") != 0;
+      options.delimiter.size() == 1 && options.delimiter.find_first_of("\"\r\n.+-eE0123456789") != 0;
   if (!is_separator) {
     checks.error("delimiter", fmt::format("must be one character that is no part of a number, no quote and no end of "
                                           "line; is \"{}\"",

@@ -41,6 +41,15 @@ void heed_warning(j_common_ptr info, int level) {
   }
 }
 
+/// A progressive image has some ten scans; a small file may hold millions, each of which costs a pass over the image.
+void limit_scans(j_common_ptr info) {
+  constexpr int kMostScans = 500;
+  if (reinterpret_cast<j_decompress_ptr>(info)->input_scan_number <= kMostScans) return;
+  auto* const errors = static_cast<ErrorManager*>(info->err);
+  std::snprintf(errors->message, sizeof errors->message, "more than %d scans", kMostScans);
+  std::longjmp(errors->jump, 1);
+}
+
 class Decoder {
  public:
   explicit Decoder(const std::string& from) : from_(from) {
@@ -48,6 +57,8 @@ class Decoder {
     errors_.error_exit = leave;
     errors_.emit_message = heed_warning;
     attempt([this] { jpeg_create_decompress(&info_); });
+    progress_.progress_monitor = limit_scans;
+    info_.progress = &progress_;
   }
   ~Decoder() { jpeg_destroy_decompress(&info_); }
   Decoder(const Decoder&) = delete;
@@ -70,6 +81,7 @@ class Decoder {
   const std::string& from_;
   jpeg_decompress_struct info_{};
   ErrorManager errors_{};
+  jpeg_progress_mgr progress_{};
 };
 
 /// So many times smaller than the file's, and still no smaller than what is asked for.

@@ -116,8 +116,10 @@ NpyArray::NpyArray(const std::string& path) : file_(path) {
     refuse("the array lies in Fortran order", "Write it with numpy.save(path, numpy.ascontiguousarray(array)).");
   }
   std::uint64_t bytes = element_bytes_;
+  std::int64_t row = 1;  // without the extents of 0, beside which any number would fit
   for (const std::int64_t extent : extents_) {
-    const bool overflows = __builtin_mul_overflow(bytes, static_cast<std::uint64_t>(extent), &bytes);
+    bool overflows = __builtin_mul_overflow(bytes, static_cast<std::uint64_t>(extent), &bytes);
+    overflows |= __builtin_mul_overflow(row, std::max<std::int64_t>(extent, 1), &row);
     if (overflows || __builtin_mul_overflow(numel_, extent, &numel_)) refuse("the extents in its header overflow", "");
   }
   if (file_.size() - data_begin_ == bytes) return;

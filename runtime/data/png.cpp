@@ -26,7 +26,7 @@ class Decoder {
     }
     png_set_read_fn(png_, this, read);
     png_set_chunk_malloc_max(png_, kMostChunkBytes);
-    png_set_chunk_cache_max(png_, 128);
+    png_set_chunk_cache_max(png_, 8);
   }
   ~Decoder() { png_destroy_read_struct(&png_, &info_, nullptr); }
   Decoder(const Decoder&) = delete;

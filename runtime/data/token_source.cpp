@@ -23,12 +23,13 @@ constexpr std::int64_t kByteValues = 256;
 constexpr std::int64_t kGpt2Tokens = 50257;
 
 /// Encoded text lies in memory.
-constexpr std::uint64_t kMostTextBytes = std::uint64_t{1} << 32;
+constexpr std::uint64_t kMostTextBytes = std::uint64_t{1} << 31;
 
 /// llm.c's header.
 constexpr std::size_t kHeaderBytes = 256 * sizeof(std::int32_t);
 constexpr std::int32_t kMagic = 20240520;
 constexpr std::int32_t kVersion = 1;
+constexpr std::int32_t kMagicOfFourBytes = 20240801;
 
 /// Tokens of type T on disk.
 template <class T>
@@ -89,13 +90,16 @@ TokenFormat format_of(const TokensOptions& options, const StoredFile& file) {
   if (!options.vocab_file.empty()) return TokenFormat::kBpe;
   if (!file.path().ends_with(".bin")) return TokenFormat::kBytes;
   const std::optional<Header> header = read_header(file);
+  if (header && header->magic == kMagicOfFourBytes) {
+    throw StorageError(file.path() + ": holds llm.c's tokens of 4 bytes, which are not read");
+  }
   return header && header->magic == kMagic ? TokenFormat::kLlmC : TokenFormat::kUint16;
 }
 
 std::unique_ptr<TokenSource> open_uint16(StoredFile file) {
   if (file.size() % sizeof(std::uint16_t) != 0) {
     throw StorageError(fmt::format("{}: expected tokens of 2 bytes, found {} bytes", file.path(), file.size()),
-                       "Check that the file is whole; data.train.tokens.format names another format.");
+                       "Check that the file is whole; `format` of the tokens names another format.");
   }
   const auto count = static_cast<std::int64_t>(file.size() / sizeof(std::uint16_t));
   return std::make_unique<StoredTokens<std::uint16_t>>(std::move(file), 0, count);

@@ -40,6 +40,18 @@ void check_file(const std::string& resolved, const std::string& written, const s
   if (!is_clean_utf8(resolved)) checker.error(path, "must lie in a folder whose name is UTF-8 text");
 }
 
+/// Whether a shape of these extents has a number of elements that a tensor can have.
+template <class Extents>
+bool check_elements(const Extents& extents, const std::string& path, Checker& checker) {
+  std::int64_t count = 1;
+  for (const auto extent : extents) {
+    if (!__builtin_mul_overflow(count, static_cast<std::int64_t>(extent), &count)) continue;
+    checker.error(path, "has more elements than can be counted");
+    return false;
+  }
+  return true;
+}
+
 void check_synthetic(const Synthetic& synthetic, const std::string& path, Checker& checker) {
   checker.required_positive(synthetic.samples(), path + ".samples", "the number of samples");
   checker.require(synthetic.shape_size() > 0, path + ".shape", "the extents of one sample, [32, 32, 3] or [1024]");
@@ -48,6 +60,7 @@ void check_synthetic(const Synthetic& synthetic, const std::string& path, Checke
   for (int i = 0; i < synthetic.shape_size(); ++i) {
     checker.at_least_one(synthetic.shape(i), element_path(path + ".shape", i));
   }
+  check_elements(synthetic.shape(), path + ".shape", checker);
   if (!checker.trusts({path + ".classes", path + ".target_size", path + ".vocabulary"})) return;
   if (synthetic.vocabulary() > 0) {
     checker.check(synthetic.shape_size() == 1, path + ".shape", "of 1 extent where samples are tokens",
@@ -72,19 +85,22 @@ void check_spheres(const Spheres& spheres, const std::string& path, Checker& che
   for (int i = 0; i < spheres.shape_size(); ++i) {
     if (!checker.at_least_one(spheres.shape(i), element_path(shape, i))) return;
   }
-  if (fits) checker.adopt(data::problems_of(spheres_options(spheres)), path);
+  if (fits && check_elements(spheres.shape(), shape, checker)) checker.adopt(data::problems_of(spheres_options(spheres)), path);
 }
 
-void check_volume_augment(const Augment& augment, Checker& checker) {
+/// Whether the patch, where there is one, is a shape.
+bool check_volume_augment(const Augment& augment, Checker& checker) {
   const std::string path = "data.augment";
+  bool is_shape = check_elements(augment.patch(), path + ".patch", checker);
   if (augment.patch_size() > 0) {
-    checker.check(augment.patch_size() == 3, path + ".patch", "of 3 extents", augment.patch_size());
+    is_shape &= checker.check(augment.patch_size() == 3, path + ".patch", "of 3 extents", augment.patch_size());
     for (int i = 0; i < augment.patch_size(); ++i) {
       checker.at_least_one(augment.patch(i), element_path(path + ".patch", i));
     }
   }
   checker.fraction(augment.intensity_scale(), path + ".intensity_scale");
   checker.not_negative(augment.intensity_shift(), path + ".intensity_shift");
+  return is_shape;
 }
 
 /// Written as they were in the job, and as resolved.
@@ -130,9 +146,13 @@ void check_image_folder(const ImageFolder& resolved, const ImageFolder& written,
 }
 
 void check_augment(const Data& data, Checker& checker) {
-  check_volume_augment(data.augment(), checker);
+  if (!check_volume_augment(data.augment(), checker)) return;
   const data::AugmentOptions options = augment_options(data.augment());
   checker.adopt(data::problems_of(options.color_jitter), "data.augment.color_jitter");
+  if (data.augment().has_color_jitter() && data.train().has_arrays()) {
+    // It keeps values between 0 and 1, as those of images are; arrays are taken as they stand.
+    checker.error("data.augment.color_jitter", "is for images, not for data.train.arrays");
+  }
   if (!options.random_resized_crop) return;
   const std::string path = "data.augment.random_resized_crop";
   checker.adopt(data::problems_of(*options.random_resized_crop), path);
