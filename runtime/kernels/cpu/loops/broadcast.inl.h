@@ -165,6 +165,13 @@ void transform_broadcast(std::int64_t begin, std::int64_t total, Output out, F f
 /// Whether the operand's elements lie as those of the output do.
 bool is_whole(const Operand& operand) { return operand.walk->is_whole(operand.number); }
 
+/// Whether the operand's elements are one row of the output that comes again and again.
+bool is_one_row(const Operand& operand) {
+  const std::int64_t* const strides = operand.walk->strides[operand.number];
+  const int last = operand.walk->rank - 1;
+  return strides[last] == 1 && std::all_of(strides, strides + last, [](std::int64_t stride) { return stride == 0; });
+}
+
 /// transform_broadcast() where one operand repeats an element over the last dimension, f(x, repeated): whole runs of
 /// that one after the other, what is left of a run at either end of the elements as transform_broadcast() would.
 template <class F>
@@ -175,7 +182,8 @@ void transform_runs(std::int64_t begin, std::int64_t total, Output out, F f, con
   const std::int64_t lead = std::min((run - begin % run) % run, total);
   const std::int64_t runs = (total - lead) / run;
   transform_broadcast(begin, lead, out, f, x, repeated);
-  const bool in_registers = x.in.dtype == out.dtype && is_whole(x);
+  const bool one_row = is_one_row(x);
+  const bool in_registers = x.in.dtype == out.dtype && (one_row || is_whole(x));
   BroadcastReader x_reader(x, begin + lead), repeated_reader(repeated, begin + lead);
   Writer writer(out);
   // Otherwise a block has several whole runs, or a run several blocks.
@@ -187,10 +195,10 @@ void transform_runs(std::int64_t begin, std::int64_t total, Output out, F f, con
     const auto with = [f](float value) { return [f, value](float v) { return f(v, value); }; };
     if (in_registers) {
       visit_format(out.dtype, [&]<class Format>(Format) {
-        const auto* from = elements<Format>(x.in) + begin + done;
+        const auto* from = elements<Format>(x.in) + (one_row ? 0 : begin + done);
         auto* to = elements<Format>(out) + done;
-        for (std::int64_t r = 0; r < count; ++r) {
-          transform_tiles<Format>(run, to + r * run, false, with(values[r]), Source<Format>{from + r * run});
+        for (std::int64_t r = 0; r < count; ++r, from += one_row ? 0 : run, to += run) {
+          transform_tiles<Format>(run, to, false, with(values[r]), Source<Format>{from});
         }
       });
       continue;
