@@ -76,13 +76,14 @@ class TorchFile {
 
   /// The dictionary of the tensors: the whole, or a part of it.
   const PickleValue& state_of(const PickleValue& root) const {
-    if (holds_tensors(root)) return root;
+    // Beside a state there may be tensors of other meaning: an accuracy, a generator's state.
     for (const std::string_view key : {"state_dict", "model_state_dict", "model", "module"}) {
       if (root.kind != Kind::kDictionary) break;
       for (std::size_t i = 0; i + 1 < root.items.size(); i += 2) {
         if (root.items[i]->text == key && holds_tensors(*root.items[i + 1])) return *root.items[i + 1];
       }
     }
+    if (holds_tensors(root)) return root;
     fail("it holds no state_dict");
   }
 
@@ -128,6 +129,7 @@ class TorchFile {
     const std::vector<std::int64_t> strides = numbers(name, argument(name, value, 3, Kind::kSequence));
     const std::uint64_t elements = bytes->size() / size_of(dtype);
     if (strides.size() != extents.size()) fail("tensor '" + name + "' is malformed");
+    if (std::ranges::find(extents, 0) != extents.end()) return without_elements(name, dtype, extents);
     if (!lies_within(extents, strides, offset, elements)) fail("tensor '" + name + "' lies outside its storage");
     const Tensor tensor = gathered(dtype, *bytes, offset, extents, strides);
     // A bool of any other byte is undefined behaviour when it is read.
@@ -142,7 +144,6 @@ class TorchFile {
   /// Whether the last element does; nothing overflows on the way.
   static bool lies_within(const std::vector<std::int64_t>& extents, const std::vector<std::int64_t>& strides,
                           std::uint64_t offset, std::uint64_t elements) {
-    if (std::ranges::find(extents, 0) != extents.end()) return true;
     if (offset >= elements) return false;
     std::uint64_t last = offset;
     std::uint64_t count = 1;
@@ -164,6 +165,15 @@ class TorchFile {
       if (extents[d] > 1 && strides[d] != step) return false;
     }
     return true;
+  }
+
+  Tensor without_elements(const std::string& name, DType dtype, const std::vector<std::int64_t>& extents) const {
+    std::int64_t count = 1;
+    for (const std::int64_t extent : extents) {
+      if (__builtin_mul_overflow(count, std::max<std::int64_t>(extent, 1), &count))
+        fail("tensor '" + name + "' is malformed");
+    }
+    return Tensor::empty(Shape(std::span<const std::int64_t>(extents)), dtype);
   }
 
   static Tensor gathered(DType dtype, const std::string& bytes, std::uint64_t offset,

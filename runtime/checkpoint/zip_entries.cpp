@@ -40,6 +40,11 @@ std::string content_of(archive* reader, const std::string& path, const std::stri
     if (count == 0) fail(path, fmt::format("entry '{}' ends after {} of {} bytes", name, at, size));
     at += static_cast<std::size_t>(count);
   }
+  // The checksum is compared behind the last byte.
+  char more = 0;
+  const la_ssize_t end = archive_read_data(reader, &more, 1);
+  if (end < 0) fail(path, "entry '" + name + "': " + reason_of(reader));
+  if (end > 0) fail(path, "entry '" + name + "' is longer than it tells");
   return content;
 }
 

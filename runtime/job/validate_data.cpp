@@ -85,7 +85,8 @@ void check_spheres(const Spheres& spheres, const std::string& path, Checker& che
   for (int i = 0; i < spheres.shape_size(); ++i) {
     if (!checker.at_least_one(spheres.shape(i), element_path(shape, i))) return;
   }
-  if (fits && check_elements(spheres.shape(), shape, checker)) checker.adopt(data::problems_of(spheres_options(spheres)), path);
+  if (fits && check_elements(spheres.shape(), shape, checker))
+    checker.adopt(data::problems_of(spheres_options(spheres)), path);
 }
 
 /// Whether the patch, where there is one, is a shape.

@@ -43,6 +43,11 @@ Tensor float32_of(const Tensor& output) {
   return values;
 }
 
+/// Outputs a target. A model may have more than the data has classes.
+std::size_t width_of(std::span<const float> output, std::span<const std::int64_t> labels) {
+  return labels.empty() ? 0 : output.size() / labels.size();
+}
+
 /// Whether fewer than five classes come before the target's; a NaN comes before all.
 bool is_among_five(std::span<const float> row, std::int64_t target) {
   const float value = row[static_cast<std::size_t>(target)];
@@ -111,11 +116,11 @@ void Answers::add_dice_of_classes(std::span<const float> output, std::span<const
   struct Counts {
     std::int64_t both = 0, answered = 0, expected = 0;
   };
-  const auto classes = static_cast<std::size_t>(task_.model_input().outputs);
-  std::vector<Counts> counts(classes);
+  const std::size_t width = width_of(output, labels);
+  std::vector<Counts> counts(std::max(width, std::size_t{1}));
   for (std::size_t i = 0; i < labels.size(); ++i) {
     if (labels[i] == data::kIgnoredLabel) continue;
-    const std::int64_t answer = class_of(output.subspan(i * classes, classes));
+    const std::int64_t answer = class_of(output.subspan(i * width, width));
     Counts& expected = counts[static_cast<std::size_t>(labels[i])];
     ++expected.expected;
     if (answer == labels[i]) ++expected.both;
@@ -132,15 +137,17 @@ void Answers::add_dice_of_classes(std::span<const float> output, std::span<const
 }
 
 void Answers::count_classes(std::span<const float> output, std::span<const std::int64_t> labels) {
-  const auto classes = static_cast<std::size_t>(task_.model_input().outputs);
+  const std::size_t width = width_of(output, labels);
+  const std::int64_t classes = task_.model_input().outputs;
   for (std::size_t i = 0; i < labels.size(); ++i) {
     if (labels[i] == data::kIgnoredLabel) continue;
-    const auto row = output.subspan(i * classes, classes);
+    const auto row = output.subspan(i * width, width);
     const std::int64_t answer = class_of(row);
     if (answer == labels[i]) ++correct_;
     if (counts_five(task_) && is_among_five(row, labels[i])) ++among_five_;
-    if (!confusion_.empty() && answer >= 0)
-      ++confusion_[static_cast<std::size_t>(labels[i]) * classes + static_cast<std::size_t>(answer)];
+    if (!confusion_.empty() && answer >= 0 && answer < classes) {
+      ++confusion_[static_cast<std::size_t>(labels[i] * classes + answer)];
+    }
   }
 }
 

@@ -9,7 +9,6 @@
 #include "runtime/job/data_options.h"
 #include "runtime/job/differences.h"
 #include "runtime/job/job.h"
-#include "runtime/step/replicated.h"
 #include "runtime/step/saved_state.h"
 #include "runtime/train/initial_weights.h"
 #include "runtime/train/set_aside.h"
@@ -58,7 +57,7 @@ Checkpointer::Checkpointer(const TrainOptions& options, Network& network, JobSte
 step::Progress Checkpointer::resume() {
   const auto saved = store_.resume([&] { return restore(); });
   if (!saved) {
-    begin_anew();
+    if (job_.has_init_from()) step_.ddp().broadcast_weights();
     return {};
   }
   step_.scaler().load_state_dict(scaler_state(*saved, job_));
@@ -68,30 +67,41 @@ step::Progress Checkpointer::resume() {
 }
 
 void Checkpointer::begin_anew() {
-  if (!job_.has_init_from()) return;
-  step::on_rank_zero(store_.communicator(), [&] { remarks_ = load_initial_weights(job_, network_.model()); });
-  step_.ddp().broadcast_weights();
+  if (job_.has_init_from()) remarks_ = load_initial_weights(job_, network_.model());
 }
 
 std::optional<checkpoint::Checkpoint> Checkpointer::restore() {
   data_files_ = data::look_at_files(job::data_options(job_.data()).train);
   if (options_.resume == "never") {
+    begin_anew();
     set_aside_earlier_run(options_.run_dir);
     return std::nullopt;
   }
   const bool automatic = options_.resume == "auto";
   std::optional<checkpoint::Checkpoint> found = automatic ? store_.files().latest() : find_checkpoint(options_.resume);
-  if (!found) return std::nullopt;
+  if (!found) {
+    begin_anew();
+    set_aside_later_best(options_.run_dir, 0);
+    return std::nullopt;
+  }
   for (const std::string& notice : found->notices) spdlog::warn(notice);
   restore_for(job_, *found, [&] {
     require_resumable(*found, job_, network_.optimizer().name());
     store_.restore(*found);
   });
+  set_aside_later_best(options_.run_dir, found->state.step());
+  take_kept_best(found->state);
   resumed_from_ = found->path;
   if (!automatic) set_aside_later_checkpoints(options_.run_dir, found->state.step());
   remark_on(*found);
   store_.warn_of_changes(found->state);
   return found;
+}
+
+void Checkpointer::take_kept_best(checkpoint::TrainingState& state) const {
+  if (!best_) return;
+  const auto kept = best_->files().latest();
+  if (kept && kept->state.best().metric() == job_.checkpoint().best()) *state.mutable_best() = kept->state.best();
 }
 
 void Checkpointer::remark_on(const checkpoint::Checkpoint& found) {

@@ -42,8 +42,10 @@ class Checkpointer {
   const checkpoint::ComputeEnvironment& environment() { return store_.environment(); }
 
  private:
-  /// Of a new run: the weights that the job starts from. A collective.
+  /// Rank 0's part of a new run: the weights that the job starts from.
   void begin_anew();
+  /// The best value is that of the weights in best/: an evaluation at a run's end comes behind its last checkpoint.
+  void take_kept_best(checkpoint::TrainingState& state) const;
   /// Rank 0's part: the checkpoint to resume from, restored; none for a run that starts anew.
   std::optional<checkpoint::Checkpoint> restore();
   void remark_on(const checkpoint::Checkpoint& found);

@@ -32,7 +32,8 @@ data::TextCodec codec_of(const data::DataOptions& data) {
 /// A language model and the text that it has seen.
 class Writer {
  public:
-  Writer(model_zoo::LanguageModel& model, Device device) : model_(model), device_(device) {}
+  Writer(model_zoo::LanguageModel& model, std::int64_t known, Device device)
+      : model_(model), known_(static_cast<std::size_t>(known)), device_(device) {}
 
   /// Logits of the token behind `tokens`, which go on from those before.
   std::vector<float> next(std::span<const std::int64_t> tokens) {
@@ -47,12 +48,14 @@ class Writer {
                                       {1, static_cast<std::int64_t>(unseen.size())});
     const Tensor logits = model_zoo::forward(model_, input.to(device_), cache_).to(kCpu);
     const auto all = logits.as<float>();
-    const auto last = all.last(static_cast<std::size_t>(model_.vocabulary()));
+    // Without those of tokens that the data does not have.
+    const auto last = all.last(static_cast<std::size_t>(model_.vocabulary())).first(known_);
     return {last.begin(), last.end()};
   }
 
  private:
   model_zoo::LanguageModel& model_;
+  std::size_t known_;  ///< tokens of the data
   Device device_;
   nn::KeyValueCache cache_;
   std::vector<std::int64_t> text_;
@@ -69,7 +72,13 @@ GenerateResult generate(const job::Job& job, const GenerateOptions& options,
   if (prompt.empty()) throw UsageError("--prompt: is empty", "Give the text to go on with.");
   const checkpoint::Checkpoint saved = find_checkpoint(options.checkpoint);
   for (const std::string& notice : saved.notices) spdlog::warn(notice);
-  const std::unique_ptr<nn::Module> model = build_model(job, Task(job.train(), describe(data, data::Split::kTrain)));
+  const data::Description description = describe(data, data::Split::kTrain);
+  for (const std::int64_t token : prompt) {
+    if (token < description.vocabulary) continue;
+    throw UsageError("--prompt: token " + std::to_string(token) + " is outside the data's vocabulary of " +
+                     std::to_string(description.vocabulary));
+  }
+  const std::unique_ptr<nn::Module> model = build_model(job, Task(job.train(), description));
   auto* const language = dynamic_cast<model_zoo::LanguageModel*>(model.get());
   if (language == nullptr) throw UsageError("the job's model is none of language: it answers samples, not texts");
   restore_for(job, saved, [&] { step::restore_model(*model, saved); });
@@ -77,7 +86,7 @@ GenerateResult generate(const job::Job& job, const GenerateOptions& options,
 
   const autograd::NoGrad no_grad;
   const CounterRng random(options.seed, CounterRng::Purpose::kUser);
-  Writer writer(*language, options.device);
+  Writer writer(*language, description.vocabulary, options.device);
   const auto begin = std::chrono::steady_clock::now();
   std::vector<std::int64_t> unseen = prompt;
   for (std::int64_t i = 0; i < options.tokens; ++i) {

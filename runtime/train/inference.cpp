@@ -173,13 +173,15 @@ class Inference {
   /// Calls `visit` with the number of each position of a sample and what is said of its classes.
   template <class T, class Visit>
   void for_each_position(std::span<T> numbers, const Visit& visit) const {
-    const auto classes = static_cast<std::size_t>(task_.model_input().outputs);
-    for (std::size_t i = 0; i * classes < numbers.size(); ++i) visit(i, numbers.subspan(i * classes, classes));
+    // A model may have more outputs than the data has classes.
+    const auto positions = static_cast<std::size_t>(task_.model_input().target_shape.numel());
+    const std::size_t width = numbers.size() / positions;
+    for (std::size_t i = 0; i < positions; ++i) visit(i, numbers.subspan(i * width, width));
   }
 
   void answer(std::span<const float> numbers, std::span<float> row) const {
     if (predictions_.kind != AnswerKind::kClasses) {
-      std::ranges::copy(numbers, row.begin());
+      std::ranges::copy(numbers.first(row.size()), row.begin());
       return;
     }
     for_each_position(numbers, [&](std::size_t i, auto position) { row[i] = static_cast<float>(class_of(position)); });

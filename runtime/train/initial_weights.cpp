@@ -46,10 +46,24 @@ class Choice {
     for (const std::string& pattern : from.match()) match_.emplace_back(pattern);
     for (const std::string& pattern : from.except()) except_.emplace_back(pattern);
   }
+  /// Throws FieldError for a pattern that none of the model's tensors has.
+  void require_used(const nn::StateDict& all) const {
+    require_used(match_, "match", all);
+    require_used(except_, "except", all);
+  }
   bool is_all() const { return match_.empty() && except_.empty(); }
   bool takes(const std::string& name) const { return (match_.empty() || any(match_, name)) && !any(except_, name); }
 
  private:
+  static void require_used(const std::vector<std::regex>& patterns, const std::string& field,
+                           const nn::StateDict& all) {
+    for (std::size_t i = 0; i < patterns.size(); ++i) {
+      const auto has = [&](const auto& entry) { return std::regex_search(entry.first, patterns[i]); };
+      if (std::ranges::none_of(all, has)) {
+        throw FieldError(fmt::format("init_from.{}[{}]", field, i), "is in none of the names of the model's tensors");
+      }
+    }
+  }
   static bool any(const std::vector<std::regex>& patterns, const std::string& name) {
     return std::ranges::any_of(patterns, [&name](const std::regex& each) { return std::regex_search(name, each); });
   }
@@ -66,6 +80,7 @@ std::vector<std::string> load_initial_weights(const job::Job& job, nn::Module& m
                                   : model_zoo::from_pytorch(job::model_options(job.model()), model, read_weights(path));
   const nn::StateDict all = nn::state_dict(model);
   const Choice choice(job.init_from());
+  choice.require_used(all);
   if (choice.is_all()) {
     nn::load_state_dict(model, found);
     return {fmt::format("weights from {}: all {} tensors", path.string(), all.size())};

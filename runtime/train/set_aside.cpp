@@ -33,6 +33,15 @@ void set_aside(const fs::path& run_dir, const fs::path& directory,
   for (const fs::path& name : names) fs::rename(run_dir / name, aside / name);
 }
 
+/// Names of checkpoints of steps behind `step`.
+std::function<bool(const std::string&)> later_than(std::uint64_t step) {
+  return [step](const std::string& name) {
+    unsigned long long number = 0;
+    char rest = 0;
+    return std::sscanf(name.c_str(), "step-%llu%c", &number, &rest) == 1 && number > step;
+  };
+}
+
 }  // namespace
 
 void set_aside_earlier_run(const fs::path& run_dir) {
@@ -44,11 +53,9 @@ void set_aside_earlier_run(const fs::path& run_dir) {
 }
 
 void set_aside_later_checkpoints(const fs::path& run_dir, std::uint64_t step) {
-  set_aside(run_dir, "checkpoints", [step](const std::string& name) {
-    unsigned long long number = 0;
-    char rest = 0;
-    return std::sscanf(name.c_str(), "step-%llu%c", &number, &rest) == 1 && number > step;
-  });
+  set_aside(run_dir, "checkpoints", later_than(step));
 }
+
+void set_aside_later_best(const fs::path& run_dir, std::uint64_t step) { set_aside(run_dir, "best", later_than(step)); }
 
 }  // namespace lockstep::train

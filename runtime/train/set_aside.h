@@ -12,5 +12,7 @@ void set_aside_earlier_run(const std::filesystem::path& run_dir);
 /// The same for the checkpoints of steps behind `step` alone, from which a run goes on: they belong to another
 /// continuation, and neither may they be resumed from nor stand where this one is about to save.
 void set_aside_later_checkpoints(const std::filesystem::path& run_dir, std::uint64_t step);
+/// The same for the best weights of steps behind `step`: what they are the best of is trained again.
+void set_aside_later_best(const std::filesystem::path& run_dir, std::uint64_t step);
 
 }  // namespace lockstep::train

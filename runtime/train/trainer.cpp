@@ -137,7 +137,10 @@ void Trainer::evaluate(bool heeds_stop) {
   if (!result) return;
   evaluated_step_ = step_;
   observers_.evaluation(step_, *result);
-  if (goals_.add(step_, *result)) checkpointer_.save_best({step_, data_.state()});
+  if (!goals_.add(step_, *result)) return;
+  require_agreement();
+  status_.set(RankPhase::kSave, step_);
+  checkpointer_.save_best({step_, data_.state()});
 }
 
 bool Trainer::missed_evaluation() const {
@@ -158,9 +161,12 @@ bool Trainer::any_rank_was_told_to_stop() {
   return told.as<float>()[0] > 0.0f;
 }
 
-void Trainer::save() {
-  // What the ranks do not agree on must not become what they resume from.
+void Trainer::require_agreement() {
   if (job_.comm().digest_every() > 0 && compared_step_ != step_) compare_weights();
+}
+
+void Trainer::save() {
+  require_agreement();
   status_.set(RankPhase::kSave, step_);
   job_step_.faults().at(job::SAVE);
   checkpointer_.save({step_, data_.state()});

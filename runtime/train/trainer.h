@@ -55,6 +55,8 @@ class Trainer {
   bool due(std::uint64_t step) const;
   /// Throws PeerError where the ranks no longer hold the same weights.
   void compare_weights();
+  /// The same where it was not yet asked of this step: what the ranks do not agree on must not be saved.
+  void require_agreement();
   /// Sets stop_requested_ where a rank was told to stop meanwhile; then there is no result. `heeds_stop`: whether it
   /// looks.
   void evaluate(bool heeds_stop = true);

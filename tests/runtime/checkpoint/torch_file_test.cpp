@@ -107,6 +107,13 @@ TEST_F(TorchFile, EveryCutAndEveryFlippedByteEndsWell) {
     damaged[at] = static_cast<char>(damaged[at] ^ 0x55);
     refusal(damaged);
   }
+  // The first tensor's elements, 0 to 23: their checksum tells.
+  const float last = 23;
+  std::string damaged = whole;
+  const std::size_t element = whole.find(std::string(reinterpret_cast<const char*>(&last), sizeof last));
+  ASSERT_NE(element, std::string::npos);
+  damaged[element] = static_cast<char>(damaged[element] ^ 1);
+  EXPECT_THAT(refusal(damaged), HasSubstr("entry 'data/"));
 }
 
 TEST(Pickle, ValuesThatHoldThemselvesEndAsOthersDo) {

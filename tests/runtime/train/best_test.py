@@ -55,6 +55,21 @@ class Best(RunTest):
         run = self.train("run", "train.steps=30", *EVALUATED, *BEST)
         self.assertEqual(events(run, "best")[0]["step"], 20)
 
+    def test_the_best_weights_are_those_of_the_run_that_goes_on(self):
+        settings = ("checkpoint.every_steps=10", "checkpoint.keep=0", *EVALUATED, *BEST)
+        whole = self.train("run", "train.steps=40", *settings)
+        # From step 10 on with other rates: what was best behind it is not this run's.
+        other = self.train("run", "train.steps=20", *settings, "optimizer.sgd.lr=1e-6", resume=whole.checkpoint(10))
+        self.assertTrue(all(int(name.removeprefix("step-")) <= 20 for name in best_folders(other)), best_folders(other))
+
+    def test_the_evaluation_at_a_runs_end_counts_when_it_goes_on(self):
+        first = self.train("run", "train.steps=25", *EVALUATED, *BEST)
+        best = events(first, "best")[-1]
+        later = self.train("run", "train.steps=40", *EVALUATED, *BEST)
+        for line in events(later, "best"):
+            if line["step"] > 25:
+                self.assertGreater(line["value"], best["value"])
+
     def test_a_metric_that_there_is_not_is_refused_before_anything_is_made(self):
         run = self.train("run", "checkpoint.best=eval.acuracy", code=2)
         self.assertIn("there are eval.loss, eval.accuracy", run.output)

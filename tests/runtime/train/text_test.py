@@ -60,6 +60,12 @@ class Text(RunTest):
         written = json.loads(self.infer(run, "--prompt", "The", "--tokens", "3", "--json"))
         self.assertEqual((written["prompt"], written["tokens"], len(written["text"])), ("The", 3, 3))
 
+    def test_a_model_of_more_tokens_than_the_data_has(self):
+        run = self.train("run", "train.steps=60", "model.gpt.dropout=0", "model.gpt.vocabulary=300", job=self.job)
+        # Most letters of a text that repeats are soon known; rows of another width would give noise.
+        self.assertGreater(run.summary["eval"]["accuracy"], 0.5)
+        self.infer(run, "--prompt", "The", "--tokens", "20", "--set", "model.gpt.vocabulary=300")
+
     def test_a_text_is_for_language_models(self):
         run = self.train("digits", "train.steps=1")
         command = [LOCKSTEP, "infer", str(run.directory / "job.pbtxt"), "--checkpoint", str(run.directory),

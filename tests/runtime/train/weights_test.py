@@ -53,6 +53,13 @@ class Weights(RunTest):
         resumed = self.train("cut2", "train.steps=6", *settings, "checkpoint.every_steps=3")
         self.assertEqual(resumed.digest, whole.digest)
 
+    def test_a_refused_start_leaves_the_earlier_run_where_it_is(self):
+        before = sorted(path.name for path in self.first.directory.iterdir())
+        run = self.train("first", "train.steps=1", f"init_from.path={self.first.directory}", "init_from.match=['^nothing']",
+                         resume="never", code=2)
+        self.assertIn("init_from.match[0]", run.output)
+        self.assertEqual(sorted(path.name for path in self.first.directory.iterdir()), before)
+
     def test_weights_that_do_not_fit_are_refused_with_every_name(self):
         run = self.train("run", "train.steps=1", f"init_from.path={self.first.directory}", "model.convnet.block[0].channels=4",
                          code=2)
