@@ -82,7 +82,8 @@ class Examples(unittest.TestCase):
                 "model { convnet { block {} } } data { train { cifar {} } } optimizer { adamw {} }",
                 *(f"optimizer {{ {kind} {{}} }}" for kind in ("adagrad", "lamb", "novograd", "lars")),
                 *(f"model {{ mlp {{}} }} data {{ train {{ {kind} {{}} }} }}"
-                  for kind in ("tokens", "arrays", "csv", "image_folder")),
+                  for kind in ("tokens", "arrays", "csv", "image_folder", "spheres")),
+                "init_from {} train { early_stopping {} }",
                 "model { resnet {} } data { train { synthetic {} } eval {} } fault { delay { phase: INIT } }"]
         asked = set()
         for job in jobs:

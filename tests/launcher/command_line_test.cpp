@@ -47,7 +47,7 @@ TEST_F(CommandLine, HelpAndVersionAreAnswers) {
 TEST_F(CommandLine, WrongUseIsOneBlockAndExitCodeTwo) {
   refused({}, 2, "subcommand is required");
   refused({"trian"}, 2, "there is no command \"trian\"; did you mean \"train\"?");
-  refused({"frobnicate"}, 2, "known: train, eval, infer, validate, inspect, doctor");
+  refused({"frobnicate"}, 2, "known: train, eval, infer, export, validate, inspect, doctor");
   refused({"--nprocs", "2"}, 2, "lockstep --help");
   refused({"train"}, 2, "JOB is required");
   refused({"train", kMlpJob, "--nprocs", "2"}, 2, "there is no option --nprocs; did you mean \"--nproc\"?");

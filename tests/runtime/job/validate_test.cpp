@@ -132,8 +132,9 @@ TEST(Validate, ShippedJobsAreSound) {
     if (entry.path().extension() != ".pbtxt") continue;
     ++jobs;
     for (const Diagnostic& wrong : check(entry.path()).diagnostics) {
+      const auto is_of = [&wrong](const char* kind) { return wrong.path.find(kind) != std::string::npos; };
       const bool fetched_by_the_user =
-          wrong.message.starts_with("no such file") && wrong.path.find("cifar") != std::string::npos;
+          wrong.message.starts_with("no such file") && (is_of(".cifar.") || is_of(".tokens."));
       EXPECT_TRUE(fetched_by_the_user) << wrong.str();
     }
   }

@@ -11,7 +11,7 @@ name: "text" seed: 3
 model { gpt { layers: 2 heads: 2 width: 32 context: 16 dropout: %s } }
 data {
   global_batch: 12
-  train { tokens { files: "%s" context: 16 stride: 5 end: 0.9 } }
+  train { tokens { files: "%s" context: 16 stride: 7 end: 0.9 } }
   eval { tokens { files: "%s" context: 16 begin: 0.9 } }
 }
 optimizer { adamw { lr: 0.01 } }
@@ -30,14 +30,16 @@ class Text(RunTest):
 
     def infer(self, run, *arguments, code=0):
         command = [LOCKSTEP, "infer", str(self.job), "--checkpoint", str(run.directory), "--device", "cpu", *arguments]
-        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        result = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace", check=False)
         self.assertEqual(result.returncode, code, result.stderr)
         return result.stdout if code == 0 else result.stderr
 
     def test_one_and_two_ranks_learn_alike(self):
-        one = self.train("1", job=self.job)
+        # The gradient of the keys' bias is 0 but for rounding, which Adam would make steps of.
+        sgd = "optimizer={sgd {lr: 0.1}}"
+        one = self.train("1", sgd, job=self.job)
         for ranks in RANK_COUNTS[1:]:
-            self.assert_same_to_rounding(self.train(str(ranks), job=self.job, ranks=ranks), one, 1e-4)
+            self.assert_same_to_rounding(self.train(str(ranks), sgd, job=self.job, ranks=ranks), one, 1e-4)
         result = one.summary["eval"]
         self.assertEqual(set(result), {"samples", "loss", "accuracy", "perplexity"})
 
@@ -48,7 +50,7 @@ class Text(RunTest):
             self.assertEqual(self.train(f"cut{ranks}", job=self.job, ranks=ranks).digest, whole.digest)
 
     def test_it_writes_the_text_that_it_has_learnt(self):
-        run = self.train("run", "train.steps=200", "model.gpt.dropout=0", job=self.job)
+        run = self.train("run", "train.steps=400", "model.gpt.dropout=0", job=self.job)
         # Longer than the context.
         likeliest = self.infer(run, "--prompt", "The quick ", "--tokens", "40", "--temperature", "0")
         self.assertTrue(likeliest.startswith("The quick brown fox jumps over the lazy dog. The"), likeliest)
