@@ -13,6 +13,7 @@
 namespace lockstep::checkpoint {
 namespace {
 
+using namespace std::string_literals;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -86,10 +87,9 @@ TEST_F(TorchFile, RefusesWhatIsNoTensor) {
 
 TEST_F(TorchFile, RefusesAPickleThatWouldRunSomething) {
   // os.system("true"), as pickle.dumps() of an object with __reduce__ says it.
-  const std::string evil = std::string(
+  const std::string evil =
       "\x80\x02"
-      "cos\nsystem\nq\0X\x04\0\0\0trueq\x01\x85q\x02Rq\x03.",
-      39);
+      "cos\nsystem\nq\0X\x04\0\0\0trueq\x01\x85q\x02Rq\x03."s;
   const std::vector<std::string_view> globals{"collections OrderedDict"};
   try {
     const Pickle pickle(evil, "evil.pth", globals);
