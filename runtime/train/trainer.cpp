@@ -36,6 +36,7 @@ Trainer::Trainer(comm::World& world, const TrainOptions& options, std::vector<Ru
       checkpointer_(options_, network_, job_step_, goals_, observers_),
       in_flight_(network_, job_step_, *world.communicator()) {
   status_.set(RankPhase::kInit, 0);
+  data_.require_same(*world_.communicator());
   job_step_.faults().at(job::INIT);
   const step::Progress start = checkpointer_.resume();
   launched_ = step_ = current_step_ = start.step;

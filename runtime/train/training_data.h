@@ -21,6 +21,10 @@ class TrainingData {
   /// Null where the job has none.
   const data::DatasetPtr& eval() const { return eval_; }
 
+  /// Throws UsageError on every rank where one sees data of another size or kind than rank 0: the ranks would take
+  /// different samples for the same. A collective.
+  void require_same(comm::Communicator& communicator) const;
+
   /// The next batches are those of step `first_step`, from `start` on. Before everything below.
   void begin(const job::Job& job, const comm::World& world, std::uint64_t first_step, const data::SamplerState& start);
   /// This rank's shares of the next step's micro-batches.

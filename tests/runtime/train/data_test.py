@@ -6,7 +6,7 @@ import time
 import unittest
 import zlib
 
-from runs import LOCKSTEP, SAVE_ALWAYS, RunTest
+from runs import LOCKSTEP, SAVE_ALWAYS, RunTest, require_mpi
 
 SAMPLES = 50  # of which a step takes 8: an epoch ends within the seventh
 STEPS = 12
@@ -124,6 +124,20 @@ class OwnFiles(RunTest):
         self.write("images/b/49.png", b"\x89PNG damaged")
         run = self.train("run", job=job, code=4)
         self.assertIn("images/b/49.png (sample 49): cannot be decoded", run.output)
+
+    def test_ranks_that_see_other_data_are_refused_at_once(self):
+        require_mpi()
+        lines = [f"{i % 7},{i % 3}" for i in range(SAMPLES)]
+        for rank, count in ((0, SAMPLES), (1, SAMPLES - 1)):
+            self.write(f"rank{rank}/t.csv", "u,kind\n" + "\n".join(lines[:count]) + "\n")
+        job = self.job('csv { files: "/proc/self/cwd/t.csv" classes: 3 }')
+        train = [LOCKSTEP, "train", str(job), "--run-dir", str(self.folder / "run"), "--device", "cpu"]
+        command = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]
+        for rank in (0, 1):
+            command += [":"] * rank + ["-n", "1", "--wdir", str(self.folder / f"rank{rank}"), *train]
+        run = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        self.assertEqual(run.returncode, 2, run.stdout)
+        self.assertIn("rank 1 sees other data than rank 0: 49 samples", run.stdout)
 
 
 if __name__ == "__main__":
