@@ -91,13 +91,19 @@ ExitCode write_text(const InferCommand& command) {
   options.checkpoint = run_directory(command.checkpoint, job);
   options.device = command.launch.device_of(0);
   std::string text;
-  const auto emit = [&](std::string_view piece) {
-    text += piece;
+  bool begun = false;
+  const auto show = [&](std::string_view piece) {
     if (command.json) return;
     std::fwrite(piece.data(), 1, piece.size(), stdout);
     std::fflush(stdout);
   };
-  if (!command.json) std::fputs(options.prompt.c_str(), stdout);
+  const auto emit = [&](std::string_view piece) {
+    // Behind all that may be refused.
+    if (!begun) show(options.prompt);
+    begun = true;
+    text += piece;
+    show(piece);
+  };
   const train::GenerateResult result = train::generate(job, options, emit);
   if (command.json) {
     const Json object{{"prompt", options.prompt},
@@ -114,7 +120,11 @@ ExitCode write_text(const InferCommand& command) {
 
 ExitCode run(const InferCommand& command) {
   command.launch.require_device();
-  if (!command.text.prompt.empty()) return write_text(command);
+  if (!command.text.prompt.empty()) {
+    if (must_start_ranks(command.launch))
+      throw UsageError("--prompt: one process writes a text", "Leave out --nproc and --hosts.");
+    return write_text(command);
+  }
   if (!command.out.empty()) train::require_prediction_format(command.out);
   if (must_start_ranks(command.launch)) {
     job::load(command.job.job, command.job.overrides);  // a wrong job is one error, not one a rank
@@ -150,19 +160,24 @@ void add_infer(CLI::App& app, Action& chosen) {
   infer.add_option("--out", command->out, "where the predictions go: a name that ends in .csv, .jsonl or .npy")
       ->type_name("FILE")
       ->check(not_empty());
-  infer.add_option("--prompt", command->text.prompt, "write on from this text, with a language model")
-      ->type_name("TEXT")
-      ->check(not_empty());
+  CLI::Option* const prompt =
+      infer.add_option("--prompt", command->text.prompt, "write on from this text, with a language model")
+          ->type_name("TEXT")
+          ->check(not_empty())
+          ->excludes("--data", "--half", "--out");
   infer.add_option("--tokens", command->text.tokens, "how many tokens to write behind --prompt")
+      ->needs(prompt)
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
   infer.add_option("--temperature", command->text.sampling.temperature, "0: the likeliest token; 1: as the model says")
+      ->needs(prompt)
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
   infer.add_option("--top-k", command->text.sampling.top_k, "draw among so many of the likeliest tokens; 0: among all")
+      ->needs(prompt)
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
-  infer.add_option("--seed", command->text.seed, "of the draws")->capture_default_str();
+  infer.add_option("--seed", command->text.seed, "of the draws")->needs(prompt)->capture_default_str();
   infer.add_flag("--json", command->json, "print the result as JSON");
   infer.callback([command, &chosen] { chosen = [command] { return run(*command); }; });
 }

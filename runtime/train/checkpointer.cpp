@@ -10,6 +10,7 @@
 #include "runtime/job/differences.h"
 #include "runtime/job/job.h"
 #include "runtime/step/saved_state.h"
+#include "runtime/tensor/error.h"
 #include "runtime/train/initial_weights.h"
 #include "runtime/train/set_aside.h"
 #include "runtime/train/training_state.h"
@@ -100,8 +101,13 @@ std::optional<checkpoint::Checkpoint> Checkpointer::restore() {
 
 void Checkpointer::take_kept_best(checkpoint::TrainingState& state) const {
   if (!best_) return;
-  const auto kept = best_->files().latest();
-  if (kept && kept->state.best().metric() == job_.checkpoint().best()) *state.mutable_best() = kept->state.best();
+  try {
+    const auto kept = best_->files().latest();
+    if (kept && kept->state.best().metric() == job_.checkpoint().best()) *state.mutable_best() = kept->state.best();
+  } catch (const StorageError& error) {
+    // The run itself has what it needs.
+    spdlog::warn("the best weights are lost: {}", error.what());
+  }
 }
 
 void Checkpointer::remark_on(const checkpoint::Checkpoint& found) {

@@ -36,9 +36,14 @@ void write(const fs::path& path, const std::vector<checkpoint::NamedTensor>& ten
   std::error_code error;
   if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);
   fs::remove(beside, error);
-  checkpoint::write_safetensors(beside.string(), tensors, {{"format", "pt"}});
-  fs::rename(beside, path, error);
-  if (error) throw StorageError("cannot write " + path.string() + ": " + error.message());
+  try {
+    checkpoint::write_safetensors(beside.string(), tensors, {{"format", "pt"}});
+    fs::rename(beside, path, error);
+    if (error) throw StorageError("cannot write " + path.string() + ": " + error.message());
+  } catch (const StorageError&) {
+    fs::remove(beside, error);
+    throw;
+  }
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ class Writer {
 
 GenerateResult generate(const job::Job& job, const GenerateOptions& options,
                         const std::function<void(std::string_view)>& emit) {
-  require_none(problems_of(options.sampling), "--sampling");
+  require_none(problems_of(options.sampling), "infer");
   const data::DataOptions data = job::data_options(job.data());
   const data::TextCodec codec = codec_of(data);
   const std::vector<std::int64_t> prompt = codec.encode(options.prompt);

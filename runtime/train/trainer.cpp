@@ -67,6 +67,7 @@ ExitCode Trainer::run() {
   const std::uint64_t steps = job_.train().steps();
   const std::uint32_t eval_every = job_.train().eval_every();
   const std::uint32_t save_every = job_.checkpoint().every_steps();
+  const bool had_ended = goals_.reached();
   if (missed_evaluation()) evaluate();
   while (launched_ < steps && !stop_requested_ && !goals_.reached()) {
     launch_step();
@@ -81,7 +82,7 @@ ExitCode Trainer::run() {
     if (evaluates && !goals_.any()) evaluate();
   }
   finish_steps();
-  if (goals_.reached()) observers_.stopped_early(step_, goals_.reason());
+  if (goals_.reached() && !had_ended) observers_.stopped_early(step_, goals_.reason());
   if (step_ > checkpointer_.saved_step()) save();
   const bool done = (step_ >= steps || goals_.reached()) && evaluate_at_end();
   return done ? ExitCode::kDone : ExitCode::kPreempted;

@@ -37,6 +37,7 @@ class Best(RunTest):
         self.assertEqual([line["step"] for line in events(run, "stopped_early")], [step])
         again = self.train("run", "train.steps=400", *EVALUATED, *PATIENT)
         self.assertEqual((again.summary["steps"], again.digest), (step, run.digest))
+        self.assertEqual(len(events(again, "stopped_early")), 1)
 
     def test_a_resumed_run_keeps_and_ends_as_the_uninterrupted_one(self):
         settings = ("train.steps=400", "checkpoint.every_steps=10", "checkpoint.keep=0", *EVALUATED, *BEST, *PATIENT)
@@ -61,6 +62,14 @@ class Best(RunTest):
         # From step 10 on with other rates: what was best behind it is not this run's.
         other = self.train("run", "train.steps=20", *settings, "optimizer.sgd.lr=1e-6", resume=whole.checkpoint(10))
         self.assertTrue(all(int(name.removeprefix("step-")) <= 20 for name in best_folders(other)), best_folders(other))
+
+    def test_damaged_best_weights_do_not_stop_a_resume(self):
+        first = self.train("run", "train.steps=20", *EVALUATED, *BEST)
+        for manifest in (first.directory / "best").glob("*/manifest.json"):
+            manifest.write_text("{", encoding="utf-8")
+        again = self.train("run", "train.steps=30", *EVALUATED, *BEST)
+        self.assertEqual(again.summary["steps"], 30)
+        self.assertIn("the best weights are lost", again.output)
 
     def test_the_evaluation_at_a_runs_end_counts_when_it_goes_on(self):
         first = self.train("run", "train.steps=25", *EVALUATED, *BEST)

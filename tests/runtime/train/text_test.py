@@ -68,6 +68,12 @@ class Text(RunTest):
         self.assertGreater(run.summary["eval"]["accuracy"], 0.5)
         self.infer(run, "--prompt", "The", "--tokens", "20", "--set", "model.gpt.vocabulary=300")
 
+    def test_what_a_text_has_no_use_for_is_refused(self):
+        run = self.train("run", "train.steps=1", job=self.job)
+        self.infer(run, "--prompt", "T", "--half", code=2)
+        self.infer(run, "--tokens", "3", code=2)
+        self.infer(run, "--prompt", "T", "--nproc", "2", code=2)
+
     def test_a_text_is_for_language_models(self):
         run = self.train("digits", "train.steps=1")
         command = [LOCKSTEP, "infer", str(run.directory / "job.pbtxt"), "--checkpoint", str(run.directory),
