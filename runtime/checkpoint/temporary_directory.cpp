@@ -139,10 +139,24 @@ bool is_abandoned(const std::string& parent, const std::string& name) {
   return !error && std::filesystem::file_time_type::clock::now() - written > kForeignWriterLimit;
 }
 
+bool is_flat_directory(const std::string& path) {
+  std::error_code error;
+  const auto is_real = [&error](const std::filesystem::path& each) {
+    return std::filesystem::is_directory(std::filesystem::symlink_status(each, error));
+  };
+  if (!is_real(path)) return false;
+  std::filesystem::directory_iterator entry(path, error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    if (is_real(entry->path())) return false;
+  }
+  return !error;
+}
+
 void remove_checkpoint(const std::string& path) {
   const std::vector<std::string> names = list_directory(path);
   for (const std::string& name : names) {
-    if (!std::filesystem::is_directory(path + "/" + name)) continue;
+    std::error_code error;
+    if (!std::filesystem::is_directory(std::filesystem::symlink_status(path + "/" + name, error))) continue;
     throw StorageError("cannot delete " + path + ": it holds a directory, " + name + ", that is no checkpoint's",
                        "Move it elsewhere.");
   }

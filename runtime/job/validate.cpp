@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
-#include <regex>
 
+#include "runtime/base/name_pattern.h"
 #include "runtime/job/data_options.h"
 #include "runtime/job/fault_point.h"
 #include "runtime/job/training_options.h"
@@ -40,10 +40,9 @@ void validate_init_from(const InitFrom& from, Checker& checker) {
   }
   const auto check = [&checker](const auto& patterns, const std::string& field) {
     for (int i = 0; i < patterns.size(); ++i) {
-      try {
-        const std::regex pattern(patterns[i]);
-      } catch (const std::regex_error& wrong) {
-        checker.error(element_path("init_from." + field, i), std::string("is no regular expression: ") + wrong.what());
+      const std::string problem = NamePattern::problem_of(patterns[i]);
+      if (!problem.empty()) {
+        checker.error(element_path("init_from." + field, i), "is no regular expression: " + problem);
       }
     }
   };

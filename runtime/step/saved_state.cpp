@@ -6,6 +6,7 @@
 #include "comm/ddp/bucket_plan.h"
 #include "comm/ddp/digest.h"
 #include "runtime/job/precision.h"
+#include "runtime/step/state_fields.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::step {
@@ -52,6 +53,7 @@ std::string listed(const std::string& kind, const std::vector<std::string>& titl
 
 checkpoint::TrainingState describe(const Progress& progress, const LoopParts& parts) {
   checkpoint::TrainingState state;
+  state.set_format(kStateFormat);
   state.set_lockstep_version(LOCKSTEP_VERSION);
   state.set_step(progress.step);
   state.set_epoch(progress.sampler.epoch);

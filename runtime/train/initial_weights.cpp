@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <regex>
 #include <span>
 
 #include "model_zoo/exchange.h"
+#include "runtime/base/name_pattern.h"
 #include "runtime/job/model_options.h"
 #include "runtime/nn/arena.h"
 #include "runtime/nn/state_dict.h"
@@ -55,20 +55,20 @@ class Choice {
   bool takes(const std::string& name) const { return (match_.empty() || any(match_, name)) && !any(except_, name); }
 
  private:
-  static void require_used(const std::vector<std::regex>& patterns, const std::string& field,
+  static void require_used(const std::vector<NamePattern>& patterns, const std::string& field,
                            const nn::StateDict& all) {
     for (std::size_t i = 0; i < patterns.size(); ++i) {
-      const auto has = [&](const auto& entry) { return std::regex_search(entry.first, patterns[i]); };
+      const auto has = [&](const auto& entry) { return patterns[i].is_in(entry.first); };
       if (std::ranges::none_of(all, has)) {
         throw FieldError(fmt::format("init_from.{}[{}]", field, i), "is in none of the names of the model's tensors");
       }
     }
   }
-  static bool any(const std::vector<std::regex>& patterns, const std::string& name) {
-    return std::ranges::any_of(patterns, [&name](const std::regex& each) { return std::regex_search(name, each); });
+  static bool any(const std::vector<NamePattern>& patterns, const std::string& name) {
+    return std::ranges::any_of(patterns, [&name](const NamePattern& each) { return each.is_in(name); });
   }
-  std::vector<std::regex> match_;
-  std::vector<std::regex> except_;
+  std::vector<NamePattern> match_;
+  std::vector<NamePattern> except_;
 };
 
 }  // namespace
