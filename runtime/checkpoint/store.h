@@ -30,8 +30,9 @@ class Store {
   const std::string& directory() const { return directory_; }
 
   /// Saves under `state.step()` and returns the path once the checkpoint is durable. Where a whole one of that step is
-  /// there, it stays and this one is dropped; a damaged one is replaced, and what is none is moved aside. Tensors are on the CPU. Throws FileError when
-  /// the disk keeps refusing; what was saved before is intact then and the temporary files are gone.
+  /// there, it stays and this one is dropped; a damaged one is replaced, and what is none is moved aside. Tensors are
+  /// on the CPU. Throws FileError when the disk keeps refusing; what was saved before is intact then and the temporary
+  /// files are gone.
   std::string save(const TrainingState& state, const std::map<std::string, Tensor>& tensors) const;
 
   /// Every checkpoint with all its checksums verified, newest first.

@@ -197,9 +197,9 @@ TEST_F(StoreTest, SavesWhereSomethingElseStands) {
     save(path_, step);
     expect_content(*store_.latest(), step);
   }
-  EXPECT_EQ(names_in(path_), (std::vector<std::string>{"step-00000005", "step-00000005.was-here", "step-00000006",
-                                                       "step-00000006.was-here", "step-00000007",
-                                                       "step-00000007.was-here"}));
+  EXPECT_EQ(names_in(path_),
+            (std::vector<std::string>{"step-00000005", "step-00000005.was-here", "step-00000006",
+                                      "step-00000006.was-here", "step-00000007", "step-00000007.was-here"}));
   EXPECT_TRUE(fs::is_directory(path_ + "/step-00000007.was-here/inside"));
 }
 
