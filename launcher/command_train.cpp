@@ -72,8 +72,11 @@ ExitCode start_ranks(const TrainCommand& command, std::chrono::system_clock::tim
   const auto ended = [&](const Outcome& outcome, int restart, std::chrono::system_clock::time_point since) {
     record(outcome, run_dir, restart, since, command.output.json);
   };
-  return launch(command.launch,
-                {.arguments = arguments, .ended = ended, .saves_on_request = true, .output = command.output});
+  return launch(command.launch, {.arguments = arguments,
+                                 .ended = ended,
+                                 .saves_on_request = true,
+                                 .output = command.output,
+                                 .timeout = timeout_of(checked.job.comm())});
 }
 
 /// Until training listens to signals there is nothing to save: asked to stop, the process just ends.

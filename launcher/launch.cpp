@@ -63,7 +63,8 @@ Outcome start(int ranks, const LaunchOptions& options, const RankCommand& comman
   return Supervisor(mpirun, board, inbox,
                     {.one_machine = options.hosts.empty(),
                      .saves_on_request = command.saves_on_request,
-                     .output = command.output})
+                     .output = command.output,
+                     .timeout = command.timeout})
       .run();
 }
 
