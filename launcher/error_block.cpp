@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "comm/group/launch_environment.h"
+#include "runtime/base/printable.h"
 #include "runtime/train/terminal.h"
 
 namespace lockstep::launcher {
@@ -41,7 +42,7 @@ std::string kind_of(ExitCode code) {
 }
 
 std::string indented(const std::string& text, const std::string& first, const std::string& rest) {
-  std::istringstream lines(text);
+  std::istringstream lines(printable(text));
   std::string result;
   for (std::string line; std::getline(lines, line);) result += (result.empty() ? first : rest) + line + "\n";
   return result;

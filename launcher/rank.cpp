@@ -35,10 +35,11 @@ void obey_supervisor() {
   std::signal(SIGUSR1, SIG_IGN);
 }
 
-comm::CommunicatorOptions communicator_options(const job::Comm& comm, Device device) {
+comm::CommunicatorOptions communicator_options(const job::Job& job, Device device) {
   comm::CommunicatorOptions options;
-  options.timeout = timeout_of(comm);
-  options.shared_memory = comm.shared_memory();
+  options.timeout = timeout_of(job.comm());
+  options.shared_memory = job.comm().shared_memory();
+  options.job = job.name();
   options.device = device;
   return options;
 }
@@ -79,7 +80,7 @@ ExitCode run_rank(const JobOptions& options, const LaunchOptions& launch, const 
     const job::Job& job = checked.job;
     const Device device = launch.device_of(environment.local_rank);
     set_phase(RankPhase::kJoin);
-    world.emplace(comm::World::from_environment(communicator_options(job.comm(), device)));
+    world.emplace(comm::World::from_environment(communicator_options(job, device)));
     if (world->size() > 1) require_same_job(*world->communicator(), job);
     set_phase(RankPhase::kJoined);
     const ExitCode code = work(*world, checked, device);
