@@ -123,8 +123,24 @@ std::vector<ScanEntry> Store::scan() const {
 }
 
 std::optional<Checkpoint> Store::latest(std::uint64_t limit) const {
-  std::vector<std::string> damages;
-  for (const Place& place : places()) {
+  for (std::vector<Place> found = places();;) {
+    std::vector<std::string> damages;
+    if (std::optional<Checkpoint> checkpoint = newest_of(found, limit, damages)) return checkpoint;
+    if (damages.empty()) return std::nullopt;
+    // A run that saves may have deleted them meanwhile, and has a newer one then.
+    std::vector<Place> now = places();
+    const bool same = std::ranges::equal(found, now, {}, &Place::path, &Place::path);
+    found = std::move(now);
+    if (!same) continue;
+    std::string text = "no checkpoint in " + directory_ + " is whole:";
+    for (const std::string& damage : damages) text += "\n  " + damage;
+    throw StorageError(text, "Restore one from a copy, or start anew with --resume never.");
+  }
+}
+
+std::optional<Checkpoint> Store::newest_of(const std::vector<Place>& places, std::uint64_t limit,
+                                           std::vector<std::string>& damages) const {
+  for (const Place& place : places) {
     if (place.step >= limit) continue;
     try {
       Checkpoint checkpoint = load(place.path);
@@ -137,10 +153,7 @@ std::optional<Checkpoint> Store::latest(std::uint64_t limit) const {
       damages.emplace_back(error.what());
     }
   }
-  if (damages.empty()) return std::nullopt;
-  std::string text = "no checkpoint in " + directory_ + " is whole:";
-  for (const std::string& damage : damages) text += "\n  " + damage;
-  throw StorageError(text, "Restore one from a copy, or start anew with --resume never.");
+  return std::nullopt;
 }
 
 Checkpoint Store::load(const std::string& path) const {

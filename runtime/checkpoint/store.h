@@ -60,6 +60,9 @@ class Store {
   };
 
   std::vector<Place> places() const;
+  /// None where all of a step below `limit` are damaged; then `damages` says how.
+  std::optional<Checkpoint> newest_of(const std::vector<Place>& places, std::uint64_t limit,
+                                      std::vector<std::string>& damages) const;
   std::string damage_of(const Place& place, Manifest (*check)(const std::string&)) const;
   void commit(const std::string& prepared, const Place& target) const;
   void clear(const Place& target) const;

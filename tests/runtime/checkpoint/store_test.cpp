@@ -226,5 +226,27 @@ TEST_F(StoreTest, SavesBesideRemainsThatCannotBeDeleted) {
   expect_content(*store_.latest(), 4);
 }
 
+// What the reader has found is gone by the time that it reads it.
+TEST_F(StoreTest, ReadsBesideARunThatKeepsOne) {
+  save(path_, 1);
+  const pid_t saver = ::fork();
+  if (saver == 0) {
+    ::_exit(in_child([&] {
+      for (std::uint64_t step = 2; step <= 300; ++step) {
+        save(path_, step);
+        store_in(path_).prune(1);
+      }
+    }));
+  }
+  int status = 0;
+  while (::waitpid(saver, &status, WNOHANG) == 0) {
+    std::optional<Checkpoint> latest;
+    EXPECT_NO_THROW(latest = store_.latest());
+    ASSERT_TRUE(latest.has_value());
+    expect_content(*latest, latest->state.step());
+  }
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
 }  // namespace
 }  // namespace lockstep::checkpoint
