@@ -11,6 +11,7 @@
 
 #include "comm/group/launch_environment.h"
 #include "runtime/base/printable.h"
+#include "runtime/train/stdout_relay.h"
 #include "runtime/train/terminal.h"
 
 namespace lockstep::launcher {
@@ -79,6 +80,7 @@ void print_error(const Error& error, const std::string& where) {
   train::end_live_line();
   const std::string block = error_block(error, where, train::shows_color(stderr));
   std::fflush(stdout);
+  train::StdoutRelay::settle();
   std::fwrite(block.data(), 1, block.size(), stderr);
   std::fflush(stderr);
 }

@@ -16,6 +16,7 @@
 #include "launcher/restart_pause.h"
 #include "launcher/scratch_directory.h"
 #include "launcher/supervisor.h"
+#include "runtime/train/stdout_relay.h"
 #include "runtime/train/terminal.h"
 
 namespace lockstep::launcher {
@@ -53,7 +54,7 @@ Outcome start(int ranks, const LaunchOptions& options, const RankCommand& comman
       {"LOCKSTEP_RESTART_COUNT", std::to_string(restart)},
       // The ranks' stdout leads to mpirun; whether a person looks at ours, and through what, is known here.
       {"LOCKSTEP_PROGRESS", train::Terminal::shows_live_line(stdout) ? "bar" : "lines"},
-      {"LOCKSTEP_COLUMNS", std::to_string(train::terminal_columns(STDOUT_FILENO))}};
+      {"LOCKSTEP_COLUMNS", std::to_string(train::terminal_columns(train::StdoutRelay::descriptor()))}};
   if (options.hosts.empty() && scratch.in_memory()) {
     // Open MPI's own files would stay behind where mpirun itself is killed.
     variables.emplace("OMPI_MCA_orte_tmpdir_base", scratch.path().string());

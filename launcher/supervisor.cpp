@@ -13,6 +13,7 @@
 #include "runtime/base/process.h"
 #include "runtime/train/progress.h"
 #include "runtime/train/signals.h"
+#include "runtime/train/stdout_relay.h"
 #include "runtime/train/terminal.h"
 
 namespace lockstep::launcher {
@@ -75,14 +76,14 @@ Supervisor::Supervisor(const MpirunCommand& command, const train::StatusBoard& b
       board_(board),
       ranks_(board),
       rank_silence_(supervised.timeout + kRanksFirst) {
-  board_.set_columns(train::terminal_columns(STDOUT_FILENO));
+  board_.set_columns(train::terminal_columns(train::StdoutRelay::descriptor()));
 }
 
 Outcome Supervisor::run() {
   while (!mpirun_.ended()) {
     wait();
     while (const int signal = inbox_.take()) {
-      if (signal == SIGWINCH) board_.set_columns(train::terminal_columns(STDOUT_FILENO));
+      if (signal == SIGWINCH) board_.set_columns(train::terminal_columns(train::StdoutRelay::descriptor()));
       if (signal != SIGCHLD && signal != SIGWINCH) on_stop_request();
     }
     pass_output();
@@ -120,7 +121,9 @@ void Supervisor::pass_output() {
   drain(mpirun_.output(), output_open_, [this](std::string_view text) { output_.pass(text); });
   drain(mpirun_.messages(), messages_open_, [this](std::string_view text) {
     const std::string passed = messages_.feed(text);
-    if (!passed.empty()) output_.end_live_line();
+    if (passed.empty()) return;
+    output_.end_live_line();
+    train::StdoutRelay::settle();
     std::fwrite(passed.data(), 1, passed.size(), stderr);
   });
 }
