@@ -183,6 +183,8 @@ void check_dataset(const Dataset& resolved, const Dataset& written, const std::s
       return check_image_folder(resolved.image_folder(), written.image_folder(), path + ".image_folder", checker);
     case Dataset::kSpheres:
       return check_spheres(resolved.spheres(), path + ".spheres", checker);
+    case Dataset::kShards:
+    case Dataset::kVolumes:
     case Dataset::KIND_NOT_SET:
       checker.require(false, path, "one of " + list_of_kinds());
   }
