@@ -21,6 +21,8 @@ std::string quoted(const std::string& text) {
     const auto byte = static_cast<unsigned char>(c);
     if (c == '"' || c == '\\') {
       result += std::string("\\") + c;
+    } else if (c == '\t') {
+      result += "\\t";
     } else if (byte < 0x20 || byte == 0x7f) {
       result += fmt::format("\\{:03o}", byte);
     } else {

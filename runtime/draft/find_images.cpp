@@ -40,10 +40,11 @@ std::vector<fs::path> images_below(const fs::path& folder, std::size_t most) {
   return found;
 }
 
-/// Whether each of its folders, one at least, is a class.
-bool holds_classes(const fs::path& folder) {
-  const std::vector<fs::path> classes = folders_in(folder);
-  return std::ranges::any_of(classes, [](const fs::path& path) { return !images_below(path, 1).empty(); });
+/// Its folders that hold images, each a class.
+std::vector<fs::path> classes_in(const fs::path& folder) {
+  std::vector<fs::path> classes = folders_in(folder);
+  std::erase_if(classes, [](const fs::path& path) { return images_below(path, 1).empty(); });
+  return classes;
 }
 
 std::int64_t shorter_side(const fs::path& image) {
@@ -61,7 +62,7 @@ std::int64_t shorter_side(const fs::path& image) {
 
 /// The median of the shorter sides of some images of each class.
 std::int64_t usual_side(const fs::path& folder) {
-  const std::vector<fs::path> classes = folders_in(folder);
+  const std::vector<fs::path> classes = classes_in(folder);
   const std::size_t of_each = std::max<std::size_t>(1, kLookedAt / classes.size());
   std::vector<std::int64_t> sides;
   for (const fs::path& name : classes) {
@@ -95,14 +96,20 @@ FoundData found_in(const fs::path& train, const std::optional<fs::path>& eval) {
 std::optional<FoundData> find_images(const fs::path& folder) {
   std::optional<fs::path> train, eval;
   for (const fs::path& part : folders_in(folder)) {
-    if (!holds_classes(part)) continue;
+    if (classes_in(part).empty()) continue;
     const int rank = evaluation_rank(part);
     const std::string name = part.filename().string();
     if (rank > 0 && (!eval || rank < evaluation_rank(*eval))) eval = part;
     if (name == "train" || name == "training") train = part;
   }
   if (train) return found_in(*train, eval);
-  if (holds_classes(folder)) return found_in(folder, std::nullopt);
+  const std::vector<fs::path> classes = classes_in(folder);
+  if (classes.size() > 1) return found_in(folder, std::nullopt);
+  if (classes.size() == 1 && !classes_in(classes[0]).empty()) return find_images(classes[0]);
+  if (classes.size() == 1) {
+    throw UsageError(folder.string() + " holds images of one class alone, " + classes[0].filename().string(),
+                     "Move the images of each class into a folder that has its name.");
+  }
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     if (entry.is_regular_file() && is_image(entry.path())) {
       throw UsageError(folder.string() + " holds images, but no folder of a class",

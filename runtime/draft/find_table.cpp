@@ -75,6 +75,12 @@ class Column {
   std::set<std::string> cells_;  // the different ones
 };
 
+/// Whether the file's columns are those of the training data, whose first line is given.
+bool has_columns(const std::string& file, char delimiter, const Row& first, bool header) {
+  const std::vector<Row> rows = first_rows(file, delimiter, 1);
+  return !rows.empty() && (header ? rows[0] == first : rows[0].size() == first.size());
+}
+
 std::size_t target_column(const Row& names, bool header, const std::string& target) {
   if (target.empty()) return names.size() - 1;
   const auto named = std::ranges::find(names, target);
@@ -120,9 +126,11 @@ FoundData find_table(const Split& files, const std::string& target) {
   if (!left_out.empty()) {
     found.notes.push_back(fmt::format("left out, because they are no numbers: {}", fmt::join(left_out, ", ")));
   }
-  if (!files.eval.empty()) {
+  if (!files.eval.empty() && has_columns(files.eval[0], delimiter, first, header)) {
     options.files = files.eval;
     found.options.eval = options;
+  } else if (!files.eval.empty()) {
+    found.notes.push_back("no evaluation on " + files.eval[0] + ": its columns are others");
   }
   return found;
 }

@@ -88,6 +88,9 @@ class Init(unittest.TestCase):
         (self.folder / "t.csv").write_text("a,b,kind\n" + "".join(f"{i},{i % 7},{'even' if i % 2 else 'odd'}\n"
                                                                    for i in range(100)), encoding="utf-8")
         self.expect_trains("t.csv", has=["mlp {", 'files: "t.csv"', "mean: [49.5,"])
+        (self.folder / "job.pbtxt").unlink()
+        (self.folder / "a\"b.tsv").write_text("".join(f"{i}\t{i / 7}\n" for i in range(100)), encoding="utf-8")
+        self.expect_trains("a\"b.tsv", has=["header: false", "target_kind: NUMBERS", 'files: "a\\"b.tsv"'])
 
     def test_texts(self):
         (self.folder / "my text.txt").write_text("to be or not to be, " * 300, encoding="utf-8")

@@ -73,11 +73,17 @@ TEST_F(FindDataTest, FoldersOfClassesAreImagesOfAboutTheirSize) {
 }
 
 TEST_F(FindDataTest, LargeImagesAreCroppedTo224) {
-  make("cat");
-  folder_.write("cat/a.jpg", data::jpeg_bytes(data::gradient(500, 300)));
-  const FoundData found = find({""});
-  EXPECT_EQ(std::get<data::ImageFolderOptions>(found.options.train), (data::ImageFolderOptions{.folder = at("")}));
-  EXPECT_FALSE(found.options.eval);
+  make("images/cat");
+  make("images/dog");
+  folder_.write("images/cat/a.jpg", data::jpeg_bytes(data::gradient(500, 300)));
+  EXPECT_THAT(refusal({"images"}), HasSubstr("of one class alone, cat"));
+  folder_.write("images/dog/a.jpg", data::jpeg_bytes(data::gradient(300, 500)));
+  for (const char* name : {"", "images"}) {
+    const FoundData found = find({name});
+    EXPECT_EQ(std::get<data::ImageFolderOptions>(found.options.train),
+              (data::ImageFolderOptions{.folder = at("images")}));
+    EXPECT_FALSE(found.options.eval);
+  }
 }
 
 TEST_F(FindDataTest, ImagesWithoutAFolderOfTheirClassAreRefused) {
@@ -165,6 +171,14 @@ TEST_F(FindDataTest, ATableOfNumbersHasNoHeader) {
   EXPECT_EQ(std::get<data::CsvOptions>(find({"train.csv"}, {.target = "0"}).options.train).target_kind,
             data::TargetKind::kClasses);
   EXPECT_THAT(refusal({"train.csv"}, {.target = "x"}), HasSubstr("no column \"x\""));
+}
+
+TEST_F(FindDataTest, ATableWithoutTheTargetDoesNotEvaluate) {
+  folder_.write_text("train.csv", "a,b,y\n1,2.5,0\n3,4.5,1\n");
+  folder_.write_text("test.csv", "a,b\n1,2.5\n");
+  const FoundData found = find({""});
+  EXPECT_FALSE(found.options.eval);
+  EXPECT_THAT(found.notes, ::testing::Contains(HasSubstr("its columns are others")));
 }
 
 TEST_F(FindDataTest, ATableWithoutNumbersToLearnFromIsRefused) {
