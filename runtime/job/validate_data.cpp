@@ -26,7 +26,7 @@ void check_file(const std::string& resolved, const std::string& written, const s
   std::error_code failure;
   const std::filesystem::file_status status = std::filesystem::status(resolved, failure);
   if (status.type() == std::filesystem::file_type::not_found) {
-    checker.error(path, (folder ? "no such folder: " : "no such file: ") + shown);
+    checker.error(path, std::string(kMissing) + (folder ? "folder: " : "file: ") + shown);
   } else if (folder && status.type() != std::filesystem::file_type::directory && std::filesystem::exists(status)) {
     checker.error(path, "is no folder: " + shown);
   } else if (!folder && status.type() == std::filesystem::file_type::directory) {
