@@ -59,4 +59,4 @@ class TensorBoard(RunTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)  # says why it is skipped
