@@ -15,6 +15,9 @@ namespace lockstep::draft {
 
 namespace {
 
+/// Of a language model, unless a pass over the text takes more.
+constexpr std::int64_t kMostSteps = 20000;
+
 /// The batch that is usual, or fewer: an epoch of a small data set still has some steps.
 std::int64_t batch_of(const data::Description& data, std::int64_t usual) {
   constexpr std::int64_t kLeast = 4;
@@ -80,7 +83,8 @@ Recipe language_model(const std::string& kind, const data::Description& data) {
           .optimizer = "adamw { lr: 1e-3 beta2: 0.99 weight_decay: 0.1 } clip_norm: 1.0",
           .metric = "eval.loss",
           .batch = batch_of(data, 32),
-          .epochs = 5};
+          // A long text needs no second pass.
+          .epochs = std::clamp<std::int64_t>(kMostSteps * 32 / std::max<std::int64_t>(1, data.samples), 1, 10)};
 }
 
 Recipe unet3d(const FoundData& found, const data::Description& data) {
