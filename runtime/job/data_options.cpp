@@ -177,6 +177,8 @@ data::DatasetOptions translate(const Dataset& dataset, const std::string& path) 
       return image_folder_options(dataset.image_folder());
     case Dataset::kSpheres:
       return spheres_options(dataset.spheres());
+    case Dataset::kShards:
+    case Dataset::kVolumes:
     case Dataset::KIND_NOT_SET:
       break;
   }

@@ -130,6 +130,8 @@ model_zoo::ModelOptions model_options(const Model& model) {
       return translate(model.llama());
     case Model::kUnet3D:
       return translate(model.unet3d());
+    case Model::kBert:
+    case Model::kVit:
     case Model::KIND_NOT_SET:
       break;
   }

@@ -26,7 +26,7 @@ void check_file(const std::string& resolved, const std::string& written, const s
   std::error_code failure;
   const std::filesystem::file_status status = std::filesystem::status(resolved, failure);
   if (status.type() == std::filesystem::file_type::not_found) {
-    checker.error(path, (folder ? "no such folder: " : "no such file: ") + shown);
+    checker.error(path, std::string(kMissing) + (folder ? "folder: " : "file: ") + shown);
   } else if (folder && status.type() != std::filesystem::file_type::directory && std::filesystem::exists(status)) {
     checker.error(path, "is no folder: " + shown);
   } else if (!folder && status.type() == std::filesystem::file_type::directory) {
@@ -183,6 +183,8 @@ void check_dataset(const Dataset& resolved, const Dataset& written, const std::s
       return check_image_folder(resolved.image_folder(), written.image_folder(), path + ".image_folder", checker);
     case Dataset::kSpheres:
       return check_spheres(resolved.spheres(), path + ".spheres", checker);
+    case Dataset::kShards:
+    case Dataset::kVolumes:
     case Dataset::KIND_NOT_SET:
       checker.require(false, path, "one of " + list_of_kinds());
   }

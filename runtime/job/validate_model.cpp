@@ -32,6 +32,8 @@ void validate_model(const Model& model, Checker& checker) {
     case Model::kGpt:
     case Model::kLlama:
       break;
+    case Model::kBert:
+    case Model::kVit:
     case Model::KIND_NOT_SET:
       checker.require(false, "model", "one of mlp, convnet, resnet, gpt, llama, unet3d");
       return;

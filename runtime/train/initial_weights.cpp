@@ -12,6 +12,7 @@
 #include "runtime/job/model_options.h"
 #include "runtime/nn/arena.h"
 #include "runtime/nn/state_dict.h"
+#include "runtime/tensor/cpu_allocator.h"
 #include "runtime/tensor/error.h"
 #include "runtime/train/training_state.h"
 #include "runtime/train/weight_file.h"
@@ -71,9 +72,7 @@ class Choice {
   std::vector<NamePattern> except_;
 };
 
-}  // namespace
-
-std::vector<std::string> load_initial_weights(const job::Job& job, nn::Module& model) {
+std::vector<std::string> load(const job::Job& job, nn::Module& model) {
   const std::filesystem::path path = job.init_from().path();
   const nn::StateDict found = std::filesystem::is_directory(path)
                                   ? weights_of(find_checkpoint(path))
@@ -100,6 +99,15 @@ std::vector<std::string> load_initial_weights(const job::Job& job, nn::Module& m
       fmt::format("weights from {}: {} of {} tensors", path.string(), into.size(), all.size())};
   if (!kept.empty()) remarks.push_back("  initial values stay in " + list_of(kept));
   if (!unused.empty()) remarks.push_back("  not used: " + list_of(unused));
+  return remarks;
+}
+
+}  // namespace
+
+std::vector<std::string> load_initial_weights(const job::Job& job, nn::Module& model) {
+  std::vector<std::string> remarks = load(job, model);
+  // What the file's tensors took is of no use to a step.
+  CpuAllocator::instance().release_cached();
   return remarks;
 }
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of whole runs share: training through the command, and reading what a run leaves behind."""
 import array
+import ast
 import json
 import os
 import resource
@@ -54,6 +55,15 @@ def read_tensors(path):
         begin, end = (8 + size + offset for offset in entry["data_offsets"])
         tensors[name] = array.array("f", content[begin:end])
     return tensors
+
+
+def read_npy(path):
+    """The dtype, the shape and the numbers of a .npy file of version 1.0."""
+    content = path.read_bytes()
+    size = int.from_bytes(content[8:10], "little")
+    header = ast.literal_eval(content[10:10 + size].decode())
+    code = {"<f4": "f", "<i8": "q"}[header["descr"]]
+    return header["descr"], header["shape"], array.array(code, content[10 + size:])
 
 
 class Run:
