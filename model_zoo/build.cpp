@@ -33,6 +33,10 @@ std::unique_ptr<nn::Module> make(const VitOptions& options, const ModelInput& in
   return make_vit(options, input);
 }
 
+std::unique_ptr<nn::Module> make(const BertOptions& options, const ModelInput& input) {
+  return make_bert(options, input);
+}
+
 std::unique_ptr<nn::Module> make(const ModelOptions& options, const ModelInput& input) {
   return std::visit([&input](const auto& kind) { return make(kind, input); }, options);
 }
@@ -50,6 +54,8 @@ std::string name(const LlamaOptions&) { return "llama"; }
 std::string name(const Unet3dOptions&) { return "unet3d"; }
 
 std::string name(const VitOptions&) { return "vit"; }
+
+std::string name(const BertOptions&) { return "bert"; }
 
 }  // namespace
 

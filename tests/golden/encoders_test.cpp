@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vision transformer beside torchvision's, whose parameters the file names.
+// The vision transformer beside torchvision's, and BERT beside Hugging Face's, whose parameters the files name.
+#include "model_zoo/bert.h"
 #include "model_zoo/vit.h"
+#include "runtime/data/dataset.h"
 #include "runtime/ops/losses.h"
 #include "tests/golden/their_parameters.h"
 
@@ -34,6 +36,34 @@ Theirs in_vit(const std::string& name) {
                                                   {"feed_forward_norm", "ln_2"},
                                                   {"feed_forward.hidden", "mlp.0"},
                                                   {"feed_forward.output", "mlp.3"}};
+  return {{block + layers.at(in.layer) + in.kind}};
+}
+
+Theirs in_bert(const std::string& name) {
+  const std::map<std::string, std::string> modules{{"token_embedding", "bert.embeddings.word_embeddings"},
+                                                   {"position_embedding", "bert.embeddings.position_embeddings"},
+                                                   {"token_type_embedding", "bert.embeddings.token_type_embeddings"},
+                                                   {"embedding_norm", "bert.embeddings.LayerNorm"},
+                                                   {"transform", "cls.predictions.transform.dense"},
+                                                   {"transform_norm", "cls.predictions.transform.LayerNorm"},
+                                                   {"head", "cls.predictions"},
+                                                   {"pooler", "bert.pooler.dense"},
+                                                   {"classifier", "classifier"}};
+  if (!name.starts_with("block")) {
+    const std::size_t dot = name.find('.');
+    return {{modules.at(name.substr(0, dot)) + name.substr(dot)}};
+  }
+  const InBlock in(name);
+  const std::string block = "bert.encoder.layer." + in.number + ".";
+  if (in.layer == "attention.input") {
+    const std::string self = block + "attention.self.";
+    return {{self + "query" + in.kind, self + "key" + in.kind, self + "value" + in.kind}};
+  }
+  const std::map<std::string, std::string> layers{{"attention.output", "attention.output.dense"},
+                                                  {"attention_norm", "attention.output.LayerNorm"},
+                                                  {"feed_forward.hidden", "intermediate.dense"},
+                                                  {"feed_forward.output", "output.dense"},
+                                                  {"feed_forward_norm", "output.LayerNorm"}};
   return {{block + layers.at(in.layer) + in.kind}};
 }
 
@@ -71,6 +101,34 @@ TEST_P(GoldenEncoders, VitIsTorchvisions) {
         expect_gradients(*model, in_vit, stored["gradients"], bounds());
       },
       "vit");
+}
+
+TEST_P(GoldenEncoders, BertIsHuggingFaces) {
+  const ScopedBackend computer(device() == kCpu ? backend() : kernels::backend(kCpu));
+  for (const char* const group : {"masked", "classes"}) {
+    for_each_case(
+        group,
+        [&](const json& stored) {
+          const Tensor tokens = read(stored["tokens"], DType::kInt64), labels = read(stored["labels"], DType::kInt64);
+          model_zoo::ModelInput input{.sample_shape = {tokens.size(1)}, .outputs = 13, .vocabulary = 13, .classes = 13};
+          if (labels.shape().rank() == 1) {
+            input.outputs = input.classes = 3;
+          } else {
+            input.target_shape = input.sample_shape;
+          }
+          const auto model = model_zoo::make_bert(
+              {.layers = 2, .heads = 3, .width = 12, .hidden = 20, .context = 10, .dropout = 0, .pad_token = 0}, input);
+          model->to(device()).to(dtype());
+          take_parameters(*model, in_bert, stored["parameters"]);
+          const Tensor logits = model->forward(tokens);
+          testing::expect_close(logits, tensor_in(stored["logits"], DType::kFloat64), bounds());
+          const Tensor loss = ops::cross_entropy(logits, labels, {.ignore_index = data::kIgnoredLabel});
+          EXPECT_NEAR(loss.item(), stored["loss"]["values"][0].get<double>(), 1e-5);
+          loss.backward();
+          expect_gradients(*model, in_bert, stored["gradients"], bounds());
+        },
+        "bert");
+  }
 }
 
 }  // namespace
