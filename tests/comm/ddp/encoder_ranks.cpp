@@ -33,11 +33,8 @@ model_zoo::VitOptions vit(bool checkpointed = false) {
 }
 
 constexpr std::int64_t kWords = 11, kLength = 6, kHidden = 2;
-const model_zoo::ModelInput kMaskedTexts{.sample_shape = {kLength},
-                                         .outputs = kWords,
-                                         .vocabulary = kWords,
-                                         .target_shape = {kLength},
-                                         .classes = kWords};
+const model_zoo::ModelInput kMaskedTexts{
+    .sample_shape = {kLength}, .outputs = kWords, .vocabulary = kWords, .target_shape = {kLength}, .classes = kWords};
 const model_zoo::ModelInput kLabelledTexts{
     .sample_shape = {kLength}, .outputs = kClasses, .vocabulary = kWords, .classes = kClasses};
 

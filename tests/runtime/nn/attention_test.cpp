@@ -167,12 +167,12 @@ TEST(LearnedPositions, GoOnFromTheFirst) {
 TEST(TransformerBlock, NormalisesBeforeItsBranchesOrBehindTheirSums) {
   const Tensor x = sequence();
   for (const NormPlace place : {NormPlace::kBefore, NormPlace::kBehind}) {
-    TransformerBlock block({.attention_norm = std::make_unique<LayerNorm>(Shape{kWidth}),
-                            .attention = std::make_unique<MultiHeadAttention>(
-                                AttentionOptions{.width = kWidth, .heads = 2}),
-                            .feed_forward_norm = std::make_unique<LayerNorm>(Shape{kWidth}),
-                            .feed_forward = std::make_unique<FeedForward>(kWidth, 2 * kWidth),
-                            .norm_place = place});
+    TransformerBlock block(
+        {.attention_norm = std::make_unique<LayerNorm>(Shape{kWidth}),
+         .attention = std::make_unique<MultiHeadAttention>(AttentionOptions{.width = kWidth, .heads = 2}),
+         .feed_forward_norm = std::make_unique<LayerNorm>(Shape{kWidth}),
+         .feed_forward = std::make_unique<FeedForward>(kWidth, 2 * kWidth),
+         .norm_place = place});
     MultiHeadAttention attention({.width = kWidth, .heads = 2});
     FeedForward feed_forward(kWidth, 2 * kWidth);
     initialize(block, 1);
