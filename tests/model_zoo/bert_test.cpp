@@ -202,6 +202,19 @@ TEST(BertModel, IsOfBertsSizes) {
   EXPECT_EQ(parameters_of({.layers = 24, .heads = 16, .width = 1024}, Head::kClasses), 335141888 + 3 * 1025);
 }
 
+TEST(BertModel, LearnsNothingOfTheTokenThatFillsTextsUp) {
+  const auto gradient_of_first_token = [](std::optional<std::int64_t> pad_token) {
+    BertOptions options = kSmall;
+    options.pad_token = pad_token;
+    const auto model = build(options, texts(Head::kClasses), 1);
+    // A text of which the classifier reads what fills it up.
+    ops::sum(model->forward(Tensor::from(std::vector<std::int64_t>{4, 1, 2, 3}, {1, 4}))).backward();
+    return values_of(model->parameters().front().tensor.grad().rows(4, 5));
+  };
+  EXPECT_THAT(gradient_of_first_token(4), Each(0));
+  EXPECT_THAT(gradient_of_first_token({}), Contains(Not(0.0)));
+}
+
 TEST(BertModel, GivesTheNumbersOfARegression) {
   const auto model =
       build(kSmall, {.sample_shape = {kLength}, .outputs = 1, .vocabulary = kWords, .target_shape = {1}}, 1);
