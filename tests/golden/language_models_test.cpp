@@ -5,16 +5,10 @@
 #include "model_zoo/llama.h"
 #include "runtime/data/dataset.h"
 #include "runtime/ops/losses.h"
-#include "tests/golden/golden_fixture.h"
+#include "tests/golden/their_parameters.h"
 
 namespace lockstep::kernels {
 namespace {
-
-/// A parameter as Hugging Face has it: one of theirs, or several whose rows lie one behind the other.
-struct Theirs {
-  std::vector<std::string> names;
-  bool transposed = false;  ///< GPT-2's linear layers have weights [in, out]
-};
 
 Theirs in_gpt(const std::string& name) {
   if (name == "token_embedding.weight") return {{"transformer.wte.weight"}};
@@ -26,7 +20,9 @@ Theirs in_gpt(const std::string& name) {
   const std::map<std::string, std::string> layers{
       {"attention_norm", "ln_1"},    {"attention.input", "attn.c_attn"},  {"attention.output", "attn.c_proj"},
       {"feed_forward_norm", "ln_2"}, {"feed_forward.hidden", "mlp.c_fc"}, {"feed_forward.output", "mlp.c_proj"}};
-  return {{block + layers.at(layer) + kind}, !layer.ends_with("norm") && kind == ".weight"};
+  // Linear layers are transposed there.
+  const bool transposed = !layer.ends_with("norm") && kind == ".weight";
+  return {{block + layers.at(layer) + kind}, transposed ? Theirs::Layout::kTransposed : Theirs::Layout::kSame};
 }
 
 Theirs in_llama(const std::string& name) {
@@ -48,53 +44,23 @@ Theirs in_llama(const std::string& name) {
   return {{block + layers.at(layer) + kind}};
 }
 
-/// The stored numbers in our order.
-std::vector<double> values_in(const json& stored, const Theirs& theirs) {
-  std::vector<double> values;
-  for (const std::string& name : theirs.names) {
-    const std::vector<double> part = testing::values_of(tensor_in(stored.at(name), DType::kFloat64));
-    if (!theirs.transposed) {
-      values.insert(values.end(), part.begin(), part.end());
-      continue;
-    }
-    const std::size_t rows = stored.at(name)["shape"][0], columns = stored.at(name)["shape"][1];
-    for (std::size_t c = 0; c < columns; ++c) {
-      for (std::size_t r = 0; r < rows; ++r) values.push_back(part[r * columns + c]);
-    }
-  }
-  return values;
-}
-
 class GoldenLanguageModels : public GoldenTest {
  protected:
   testing::Bounds bounds() const {
     return dtype() == DType::kFloat64 ? testing::Bounds{1e-9, 1e-9} : testing::Bounds{1e-5, 2e-5};
   }
 
-  void expect_alike(nn::Module& model, Theirs (*theirs)(const std::string&), const json& stored) const {
+  void expect_alike(nn::Module& model, Correspondence theirs, const json& stored) const {
     model.to(device());
     model.to(dtype());
-    std::size_t known = 0;
-    for (const nn::Parameter& parameter : model.parameters()) {
-      const Theirs from = theirs(parameter.name);
-      known += from.names.size();
-      const std::vector<double> values = values_in(stored["parameters"], from);
-      ASSERT_EQ(static_cast<std::int64_t>(values.size()), parameter.tensor.numel()) << parameter.name;
-      parameter.tensor.copy_from(testing::tensor_of(values, parameter.tensor.shape(), dtype()));
-    }
-    EXPECT_EQ(known, stored["parameters"].size());
-
+    take_parameters(model, theirs, stored["parameters"]);
     const Tensor logits = model.forward(read(stored["tokens"], DType::kInt64));
     testing::expect_close(logits, tensor_in(stored["logits"], DType::kFloat64), bounds());
     const Tensor loss =
         ops::cross_entropy(logits, read(stored["labels"], DType::kInt64), {.ignore_index = data::kIgnoredLabel});
     EXPECT_NEAR(loss.item(), stored["loss"]["values"][0].get<double>(), 1e-5);
     loss.backward();
-    for (const nn::Parameter& parameter : model.parameters()) {
-      SCOPED_TRACE(parameter.name);
-      testing::expect_close(testing::values_of(parameter.tensor.grad()),
-                            values_in(stored["gradients"], theirs(parameter.name)), bounds());
-    }
+    expect_gradients(model, theirs, stored["gradients"], bounds());
   }
 
   static model_zoo::ModelInput texts(std::int64_t length) {

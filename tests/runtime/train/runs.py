@@ -66,6 +66,13 @@ def read_npy(path):
     return header["descr"], header["shape"], array.array(code, content[10 + size:])
 
 
+def npy(descr, shape, content):
+    """A .npy file of version 1.0."""
+    text = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}".encode()
+    text += b" " * (-(len(text) + 11) % 64) + b"\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + content
+
+
 class Run:
     """A run's directory after its process has ended."""
 
