@@ -44,7 +44,8 @@ struct OwnCasts {
 /// A forward pass of a block that can be run again.
 class Run {
  public:
-  explicit Run(Module& block) : block_(block), place_(StepContext::place()) {
+  Run(Module& block, std::function<Tensor(const Tensor&)> forward)
+      : block_(block), forward_(std::move(forward)), place_(StepContext::place()) {
     if (!place_.values.named) random_calls_ = block.random_calls();
   }
 
@@ -53,13 +54,14 @@ class Run {
     const autograd::GradMode recorded(true);
     const StepContext context(place_);
     const OwnCasts casts;
-    if (place_.values.named) return block_.forward(x);
+    if (place_.values.named) return forward_(x);
     const RandomCalls as_before(block_, random_calls_);
-    return block_.forward(x);
+    return forward_(x);
   }
 
  private:
   Module& block_;
+  std::function<Tensor(const Tensor&)> forward_;
   StepContext::Place place_;
   std::vector<std::uint64_t> random_calls_;
 };
@@ -67,17 +69,21 @@ class Run {
 }  // namespace
 
 Tensor checkpoint(Module& block, const Tensor& x) {
-  if (!autograd::grad_enabled()) return block.forward(x);
+  return checkpoint(block, x, [&block](const Tensor& input) { return block.forward(input); });
+}
+
+Tensor checkpoint(Module& block, const Tensor& x, const std::function<Tensor(const Tensor& x)>& forward) {
+  if (!autograd::grad_enabled()) return forward(x);
   std::vector<Tensor> inputs{x};
   for (const Parameter& parameter : block.parameters()) inputs.push_back(parameter.tensor);
-  if (std::ranges::none_of(inputs, autograd::is_recorded)) return block.forward(x);
+  if (std::ranges::none_of(inputs, autograd::is_recorded)) return forward(x);
 
-  const Run run(block);
+  const Run run(block, forward);
   Tensor y;
   {
     const autograd::NoGrad unrecorded;
     // A block may hand on its input, which has a place in the graph of its own.
-    y = block.forward(x).detach();
+    y = forward(x).detach();
   }
   std::vector<SavedTensor> saved;
   for (const Tensor& input : inputs) saved.push_back(SavedTensor::in_graph(input));
