@@ -82,6 +82,12 @@ data::TokensOptions tokens_options(const Tokens& tokens) {
   if (tokens.has_vocabulary()) options.vocabulary = tokens.vocabulary();
   options.vocab_file = tokens.vocab_file();
   options.merges_file = tokens.merges_file();
+  if (tokens.has_masked()) {
+    const MaskedTokens& masked = tokens.masked();
+    data::MaskedTokensOptions& translated = options.masked.emplace();
+    if (masked.has_share()) translated.share = masked.share();
+    if (masked.has_mask_token()) translated.mask_token = masked.mask_token();
+  }
   return options;
 }
 
@@ -91,6 +97,7 @@ data::ArraysOptions arrays_options(const Arrays& arrays) {
   options.targets = arrays.targets();
   options.target_kind = translate(arrays.target_kind());
   if (arrays.has_classes()) options.classes = arrays.classes();
+  options.vocabulary = arrays.vocabulary();
   return options;
 }
 

@@ -113,7 +113,7 @@ TEST_P(Bert, CheckpointsItsBlocksBitForBit) {
   for (const std::optional<DType> dtype : {std::optional<DType>(), std::optional(DType::kFloat16)}) {
     BertOptions options = kSmall;
     options.dropout = 0.2;
-    options.pad_token = 4;
+    options.pad_token = 1;  // the first of all texts
     const auto plain = gradients_of(*make(options), loss, dtype);
     options.checkpoint_activations = true;
     EXPECT_EQ(gradients_of(*make(options), loss, dtype), plain);
