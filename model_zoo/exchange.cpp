@@ -10,6 +10,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,6 +52,13 @@ Tensor channels_last(const Tensor& weight) {
 
 Tensor transposed(const Tensor& matrix) { return ops::permute(matrix, {1, 0}); }
 
+/// [extents...] -> [1, ..., extents...]
+Tensor with_leading(const Tensor& tensor, int ones) {
+  std::vector<std::int64_t> extents(static_cast<std::size_t>(ones), 1);
+  extents.insert(extents.end(), tensor.shape().extents().begin(), tensor.shape().extents().end());
+  return tensor.reshaped(Shape(std::span<const std::int64_t>(extents)));
+}
+
 bool are_equal(const Tensor& a, const Tensor& b) {
   return a.shape() == b.shape() && a.dtype() == b.dtype() && std::memcmp(a.data(), b.data(), a.bytes()) == 0;
 }
@@ -66,7 +74,7 @@ std::string list_of(const std::vector<std::string>& names) { return fmt::format(
 class Exchange {
  public:
   Exchange(const ModelOptions& options, nn::Module& model)
-      : ours_(nn::state_dict(model)), file_(pytorch_file(options)) {
+      : ours_(nn::state_dict(model)), file_(pytorch_file(options, ours_)) {
     for (const auto& [name, tensor] : ours_) theirs_[name] = pytorch_tensor(options, name);
   }
 
@@ -118,7 +126,10 @@ class Exchange {
 
   void give(const std::string& name, const Tensor& tensor, nn::StateDict& theirs) const {
     const PyTorchTensor& of = theirs_.at(name);
-    const Tensor whole = is_convolution(tensor) ? channels_second(tensor) : of.transposed ? transposed(tensor) : tensor;
+    const Tensor whole = with_leading(is_convolution(tensor) ? channels_second(tensor)
+                                      : of.transposed        ? transposed(tensor)
+                                                             : tensor,
+                                      of.leading);
     if (of.names.size() == 1) {
       theirs[of.names.front()] = whole;
       return;
@@ -144,6 +155,9 @@ class Exchange {
     const Tensor found = stacked(of.names, theirs, [](const std::vector<Tensor>& rows) {
       return rows.size() == 1 ? rows.front() : ops::cat(rows, 0);
     });
+    if (of.leading > 0 && found.defined() && found.shape() == with_leading(tensor, of.leading).shape()) {
+      return found.reshaped(tensor.shape());
+    }
     // Another rank is told as it lies there.
     if (!found.defined() || found.shape().rank() != tensor.shape().rank()) return found;
     return is_convolution(tensor) ? channels_last(found) : of.transposed ? transposed(found) : found;
@@ -173,19 +187,30 @@ class Exchange {
     return join(parts);
   }
 
-  /// In a file of the model without its head, names lack the prefix.
+  /// The file's tensors under the names that today's have: one of the model without its head lacks the prefix.
   nn::StateDict with_known_names(const nn::StateDict& given) const {
+    nn::StateDict renamed;
+    for (const auto& [name, tensor] : given) renamed[of_today(name)] = tensor;
     const auto has_prefix = [&](const auto& entry) { return entry.first.starts_with(file_.prefix); };
-    if (std::ranges::any_of(given, has_prefix)) return given;
+    if (std::ranges::any_of(renamed, has_prefix)) return renamed;
     std::set<std::string> known;
     for (const auto& [name, of] : theirs_) {
       known.insert(of.names.begin(), of.names.end());
       known.insert(of.bias);
     }
     nn::StateDict theirs;
-    for (const auto& [name, tensor] : given)
-      theirs[known.contains(file_.prefix + name) ? file_.prefix + name : name] = tensor;
+    for (const auto& [name, tensor] : renamed) {
+      const std::string whole = file_.prefix + name;
+      theirs[known.contains(whole) ? whole : name] = tensor;
+    }
     return theirs;
+  }
+
+  std::string of_today(const std::string& name) const {
+    for (const auto& [old, today] : file_.ends) {
+      if (name.ends_with(old)) return name.substr(0, name.size() - old.size()) + today;
+    }
+    return name;
   }
 
   /// A file may hold either of two tied tensors, or both.

@@ -112,21 +112,78 @@ PyTorchTensor tensor_of(const LlamaOptions& options, const std::string& module, 
   return theirs;
 }
 
+/// torchvision.models.VisionTransformer
+PyTorchTensor tensor_of(const VitOptions&, const std::string& module, const std::string& leaf) {
+  constexpr std::pair<std::string_view, std::string_view> kWhole[] = {
+      {"patches", "conv_proj"}, {"norm", "encoder.ln"}, {"classifier", "heads.head"}};
+  constexpr std::pair<std::string_view, std::string_view> kOfBlock[] = {{"attention_norm", "ln_1"},
+                                                                        {"attention.output", "self_attention.out_proj"},
+                                                                        {"feed_forward_norm", "ln_2"},
+                                                                        {"feed_forward.hidden", "mlp.0"},
+                                                                        {"feed_forward.output", "mlp.3"}};
+  if (module == "class_token") return {.names = {module}, .leading = 2};
+  if (module == "position_embedding") return {.names = {"encoder.pos_embedding"}, .leading = 1};
+  const InBlock of = in_block(module);
+  if (of.number < 0) return {.names = {in_table(kWhole, module) + leaf}};
+  const std::string block = fmt::format("encoder.layers.encoder_layer_{}.", of.number);
+  if (of.module == "attention.input") return {.names = {block + "self_attention.in_proj_" + leaf.substr(1)}};
+  return {.names = {block + in_table(kOfBlock, of.module) + leaf}};
+}
+
+/// transformers' BertForMaskedLM and BertForSequenceClassification
+PyTorchTensor tensor_of(const BertOptions&, const std::string& module, const std::string& leaf) {
+  constexpr std::pair<std::string_view, std::string_view> kWhole[] = {
+      {"token_embedding", "bert.embeddings.word_embeddings"},
+      {"position_embedding", "bert.embeddings.position_embeddings"},
+      {"token_type_embedding", "bert.embeddings.token_type_embeddings"},
+      {"embedding_norm", "bert.embeddings.LayerNorm"},
+      {"transform", "cls.predictions.transform.dense"},
+      {"transform_norm", "cls.predictions.transform.LayerNorm"},
+      {"head", "cls.predictions"},
+      {"pooler", "bert.pooler.dense"}};
+  constexpr std::pair<std::string_view, std::string_view> kOfBlock[] = {
+      {"attention.output", "attention.output.dense"},
+      {"attention_norm", "attention.output.LayerNorm"},
+      {"feed_forward.hidden", "intermediate.dense"},
+      {"feed_forward.output", "output.dense"},
+      {"feed_forward_norm", "output.LayerNorm"}};
+  const InBlock of = in_block(module);
+  if (of.number < 0) return {.names = {in_table(kWhole, module) + leaf}};
+  const std::string block = fmt::format("bert.encoder.layer.{}.", of.number);
+  if (of.module != "attention.input") return {.names = {block + in_table(kOfBlock, of.module) + leaf}};
+  PyTorchTensor theirs{.shares = {1, 1, 1}};
+  for (const char* const part : {"query", "key", "value"}) {
+    theirs.names.push_back(fmt::format("{}attention.self.{}{}", block, part, leaf));
+  }
+  return theirs;
+}
+
 template <class Options>
-PyTorchFile file_of(const Options&) {
+PyTorchFile file_of(const Options&, const nn::StateDict&) {
   return {};
 }
 
 /// The causal mask is a buffer of files that are older than 2023.
-PyTorchFile file_of(const GptOptions& options) {
+PyTorchFile file_of(const GptOptions& options, const nn::StateDict&) {
   PyTorchFile file{.prefix = "transformer.", .buffers = {".attn.bias", ".attn.masked_bias"}};
   if (options.tied_head) file.copies = {{"lm_head.weight", "transformer.wte.weight"}};
   return file;
 }
 
-PyTorchFile file_of(const LlamaOptions& options) {
+PyTorchFile file_of(const LlamaOptions& options, const nn::StateDict&) {
   PyTorchFile file{.prefix = "model.", .buffers = {".rotary_emb.inv_freq"}};
   if (options.tied_head) file.copies = {{"lm_head.weight", "model.embed_tokens.weight"}};
+  return file;
+}
+
+PyTorchFile file_of(const BertOptions&, const nn::StateDict& ours) {
+  PyTorchFile file{.prefix = "bert.",
+                   .buffers = {"embeddings.position_ids"},
+                   .ends = {{"LayerNorm.gamma", "LayerNorm.weight"}, {"LayerNorm.beta", "LayerNorm.bias"}}};
+  if (ours.contains("head.bias")) {
+    file.copies = {{"cls.predictions.decoder.weight", "bert.embeddings.word_embeddings.weight"},
+                   {"cls.predictions.decoder.bias", "cls.predictions.bias"}};
+  }
   return file;
 }
 
@@ -134,13 +191,12 @@ PyTorchFile file_of(const LlamaOptions& options) {
 
 PyTorchTensor pytorch_tensor(const ModelOptions& options, const std::string& name) {
   const auto [module, leaf] = split(name);
-  return std::visit([&, &module = module,
-                     &leaf = leaf](const auto& kind) { return tensor_of(kind, module, leaf == kRunning ? "" : leaf); },
-                    options);
+  const std::string part = leaf == kRunning ? "" : leaf;
+  return std::visit([&, &whole = module](const auto& kind) { return tensor_of(kind, whole, part); }, options);
 }
 
-PyTorchFile pytorch_file(const ModelOptions& options) {
-  return std::visit([](const auto& kind) { return file_of(kind); }, options);
+PyTorchFile pytorch_file(const ModelOptions& options, const nn::StateDict& ours) {
+  return std::visit([&ours](const auto& kind) { return file_of(kind, ours); }, options);
 }
 
 }  // namespace lockstep::model_zoo

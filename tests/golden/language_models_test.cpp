@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // GPT-2 and Llama beside Hugging Face's, whose parameters the file names.
 
-#include "model_zoo/exchange.h"
 #include "runtime/data/dataset.h"
 #include "runtime/ops/losses.h"
-#include "tests/golden/golden_fixture.h"
+#include "tests/golden/their_parameters.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -15,43 +14,19 @@ class GoldenLanguageModels : public GoldenTest {
     return dtype() == DType::kFloat64 ? testing::Bounds{1e-9, 1e-9} : testing::Bounds{1e-5, 2e-5};
   }
 
-  /// By their names there.
-  static nn::StateDict stored_tensors(const json& stored, DType dtype) {
-    nn::StateDict tensors;
-    for (const auto& [name, tensor] : stored.items()) tensors[name] = tensor_in(tensor, dtype);
-    return tensors;
-  }
-
   void expect_alike(const model_zoo::ModelOptions& options, const model_zoo::ModelInput& input,
                     const json& stored) const {
     const auto net = model_zoo::build(options, input, 1);
     nn::Module& model = *net;
-    model.to(device());
-    model.to(dtype());
-    const nn::StateDict theirs = stored_tensors(stored["parameters"], dtype());
-    nn::load_state_dict(model, model_zoo::from_pytorch(options, model, theirs));
-    const nn::StateDict back = model_zoo::to_pytorch(options, model);
-    for (const auto& [name, tensor] : theirs) {
-      SCOPED_TRACE(name);
-      ASSERT_TRUE(back.contains(name));
-      testing::expect_close(back.at(name), tensor, {1e-6, 1e-6});
-    }
-    // A strict load there asks for a tied head too.
-    EXPECT_TRUE(back.contains("lm_head.weight"));
-    EXPECT_EQ(back.size(), theirs.size() + (theirs.contains("lm_head.weight") ? 0 : 1));
-
+    model.to(device()).to(dtype());
+    take_parameters(options, model, stored["parameters"]);
     const Tensor logits = model.forward(read(stored["tokens"], DType::kInt64));
     testing::expect_close(logits, tensor_in(stored["logits"], DType::kFloat64), bounds());
     const Tensor loss =
         ops::cross_entropy(logits, read(stored["labels"], DType::kInt64), {.ignore_index = data::kIgnoredLabel});
     EXPECT_NEAR(loss.item(), stored["loss"]["values"][0].get<double>(), 1e-5);
     loss.backward();
-    const nn::StateDict gradients =
-        model_zoo::from_pytorch(options, model, stored_tensors(stored["gradients"], DType::kFloat64));
-    for (const nn::Parameter& parameter : model.parameters()) {
-      SCOPED_TRACE(parameter.name);
-      testing::expect_close(parameter.tensor.grad(), gradients.at(parameter.name), bounds());
-    }
+    expect_gradients(options, model, stored["gradients"], bounds());
   }
 
   static model_zoo::ModelInput texts(std::int64_t length) {

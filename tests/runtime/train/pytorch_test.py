@@ -21,6 +21,11 @@ IMAGES = 'arrays { features: "images.npy" targets: "classes.npy" }'
 ROWS = 'arrays { features: "rows.npy" targets: "values.npy" target_kind: NUMBERS }'
 MASKS = 'arrays { features: "volumes.npy" targets: "masks.npy" target_kind: NUMBERS }'
 VOXELS = 'arrays { features: "volumes.npy" targets: "voxels.npy" }'
+LABELLED_TEXT = 'arrays { features: "tokens.npy" targets: "labels.npy" vocabulary: 120 }'
+BERT = "bert { layers: 2 heads: 2 width: 16 hidden: 24 context: 20 dropout: 0 }"
+BERT_CONFIG = {"vocab_size": 120, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2,
+               "intermediate_size": 24, "max_position_embeddings": 20, "hidden_dropout_prob": 0,
+               "attention_probs_dropout_prob": 0, "layer_norm_eps": 1e-12}
 TEXT = 'tokens { files: "text.txt" context: 16 vocabulary: 120 }'
 JOB = """
 name: "bridge" seed: 5
@@ -122,6 +127,32 @@ class Weights(Bridge):
         self.check_both_ways("llama { layers: 2 heads: 4 kv_heads: 2 width: 16 hidden: 24 context: 16 }",
                              "LlamaForCausalLM", config, TEXT, "tokens.npy", "argmax")
 
+    def test_vit_is_torchvisions(self):
+        config = {"image_size": 32, "patch_size": 8, "num_layers": 2, "num_heads": 2, "hidden_dim": 16, "mlp_dim": 24,
+                  "num_classes": 5}
+        self.check_both_ways("vit { patch: 8 layers: 2 heads: 2 width: 16 hidden: 24 }", "VisionTransformer", config, IMAGES,
+                             "images.npy", "softmax")
+
+    def test_a_vit_with_another_classifier_says_what_it_has_left(self):
+        config = {"image_size": 32, "patch_size": 8, "num_layers": 1, "num_heads": 2, "hidden_dim": 16, "mlp_dim": 24,
+                  "num_classes": 7}
+        self.side("save", "VisionTransformer", json.dumps(config), self.folder, self.folder / "images.npy",
+                  self.folder / "logits.npy")
+        source = f"init_from.path={self.folder}/model.safetensors"
+        model = "vit { patch: 8 layers: 1 heads: 2 width: 16 hidden: 24 }"
+        run = self.trained(model, IMAGES, "", source, "init_from.except=['^classifier']")
+        self.assertIn("initial values stay in classifier.bias, classifier.weight", run.output)
+        self.assertIn("not used: classifier.bias, classifier.weight", run.output)
+        refused = self.train("refused", source, job=self.job, code=2)
+        self.assertIn("misshaped: classifier.weight", refused.output)
+
+    def test_bert_of_masked_tokens_is_hugging_faces(self):
+        self.check_both_ways(BERT, "BertForMaskedLM", BERT_CONFIG, TEXT, "tokens.npy", "argmax")
+
+    def test_bert_of_classes_is_hugging_faces(self):
+        self.check_both_ways(BERT, "BertForSequenceClassification", {**BERT_CONFIG, "num_labels": 3}, LABELLED_TEXT,
+                             "tokens.npy", "softmax")
+
 
 class Onnx(Bridge):
     MODULES = ("onnx", "onnxruntime")
@@ -162,6 +193,15 @@ class Onnx(Bridge):
 
     def test_unet3d_with_instance_norms(self):
         self.check("unet3d { levels: 1 channels: 4 norm: INSTANCE }", VOXELS, "volumes.npy", "argmax")
+
+    def test_vit(self):
+        self.check("vit { patch: 8 layers: 2 heads: 2 width: 16 dropout: 0.1 }", IMAGES, "images.npy", "softmax")
+
+    def test_bert_of_tokens(self):
+        self.check(BERT, TEXT, "tokens.npy", "argmax")
+
+    def test_bert_of_padded_texts(self):
+        self.check(BERT.replace("dropout: 0", "pad_token: 100"), TEXT, "tokens.npy", "argmax")
 
 
 if __name__ == "__main__":
