@@ -132,7 +132,7 @@ void attention(const Emitter& emitter) {
     const bool chooses = emitter.value(3).dtype == DType::kBool;
     scores = chooses ? only(emitter.in(3)) : emitter.node("Add", {scores, emitter.in(3)});
   }
-  if (options.causal) scores = only(emitter.stored(causal_mask(q[2], k[2]), "causal_mask"));
+  if (options.causal) scores = only(emitter.shared(causal_mask(q[2], k[2]), "causal_mask"));
   std::string weights = emitter.node("Softmax", {scores}, {{"axis", kLastAxis}});
   if (shared) weights = emitter.reshaped(weights, {0, k[1], -1, k[2]});
   std::string y = emitter.node("MatMul", {weights, emitter.in(2)});

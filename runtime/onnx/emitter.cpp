@@ -9,11 +9,11 @@ std::string Emitter::weight(int input, const std::vector<int>& order) const {
 }
 
 std::string Emitter::ints(const std::vector<std::int64_t>& values) const {
-  return writer_.constant(Tensor::from(values, {static_cast<std::int64_t>(values.size())}), named("shape"));
+  return shared(Tensor::from(values, {static_cast<std::int64_t>(values.size())}), "integers");
 }
 
 std::string Emitter::floats(const std::vector<float>& values, const Shape& shape) const {
-  return writer_.constant(Tensor::from(values, shape), named("number"));
+  return shared(Tensor::from(values, shape), "numbers");
 }
 
 std::vector<std::int64_t> Emitter::target(const Value& value) const {

@@ -47,8 +47,13 @@ class Emitter {
   std::string ints(const std::vector<std::int64_t>& values) const;
   std::string floats(const std::vector<float>& values, const Shape& shape) const;
   std::string number(double value) const { return floats({static_cast<float>(value)}, {}); }
+  /// A constant that is named after the layer.
   std::string stored(const Tensor& tensor, const std::string& what) const {
     return writer_.constant(tensor, named(what));
+  }
+  /// One that layers share.
+  std::string shared(const Tensor& tensor, const std::string& what) const {
+    return writer_.shared_constant(tensor, what);
   }
 
   /// A node with one result, which is named after the layer.

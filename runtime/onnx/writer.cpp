@@ -133,6 +133,13 @@ std::string Writer::constant(const Tensor& tensor, const std::string& name) {
   return stored.name();
 }
 
+std::string Writer::shared_constant(const Tensor& tensor, const std::string& name) {
+  std::string& stored = shared_[{std::string(static_cast<const char*>(tensor.data()), tensor.bytes()),
+                                 extents_of(tensor.shape()), tensor.dtype()}];
+  if (stored.empty()) stored = constant(tensor, name);
+  return stored;
+}
+
 std::vector<std::string> Writer::node(const std::string& type, const std::vector<std::string>& inputs,
                                       const std::vector<Attribute>& attributes, const std::string& name, int results) {
   NodeProto& node = *graph_.add_node();

@@ -50,6 +50,8 @@ class Writer {
   std::string constant(int value, const std::vector<int>& order, const std::string& fallback_name);
   /// A constant of its own.
   std::string constant(const Tensor& tensor, const std::string& name);
+  /// One for all that are equal: numbers, shapes, masks.
+  std::string shared_constant(const Tensor& tensor, const std::string& name);
 
   /// Adds a node whose first result is named after `name`. Returns the names of its results.
   std::vector<std::string> node(const std::string& type, const std::vector<std::string>& inputs,
@@ -76,6 +78,7 @@ class Writer {
   GraphProto& graph_;
   std::map<int, Forms> forms_;
   std::map<Memory, Stored> constants_;
+  std::map<std::tuple<std::string, std::vector<std::int64_t>, DType>, std::string> shared_;  ///< by their bytes
   std::set<std::string> taken_;
 };
 
