@@ -7,7 +7,8 @@ differs.
   load KIND CONFIG WEIGHTS IN ANSWERS FORM  a strict load into KIND of CONFIG; its answers to IN are ANSWERS
   save KIND CONFIG FOLDER IN OUT            random weights of KIND into FOLDER, its answers to IN into OUT
   same LOGITS ANSWERS FORM                  LOGITS are those of ANSWERS
-  onnx MODEL IN ANSWERS FORM                ONNX's checker, and onnxruntime's answers beside those of lockstep infer
+  onnx MODEL IN ANSWERS FORM OUT            ONNX's checker, and onnxruntime's answers beside those of lockstep infer
+  loss LOGITS LABELS LOSS                   LOSS is the mean cross entropy of LOGITS
 KIND: a function of torchvision.models, or a class of transformers. CONFIG: JSON. IN: .npy of images, channels last, or
 of tokens. FORM: what the answers are: logits, softmax, sigmoid or argmax.
 """
@@ -58,6 +59,7 @@ def arrays(folder):
     text = random.integers(97, 107, 20 * 16 + 1).astype("u1")
     text.tofile(f"{folder}/text.txt")
     numpy.save(f"{folder}/tokens.npy", text[:-1].reshape(20, 16).astype("i8"))
+    numpy.save(f"{folder}/next.npy", text[1:].reshape(20, 16).astype("i8"))
     numpy.save(f"{folder}/labels.npy", numpy.arange(20) % 3)
 
 
@@ -98,8 +100,8 @@ def save(kind, config, folder, samples, out):
 
     model = model_of(kind, json.loads(config))
     for parameter in model.parameters():
-        # Not all zeros and ones.
-        parameter.data += 0.02 * torch.randn_like(parameter)
+        # Not all zeros and ones, and so large that what is computed with them counts.
+        parameter.data += (0.3 if hasattr(model, "save_pretrained") else 0.02) * torch.randn_like(parameter)
     if hasattr(model, "save_pretrained"):
         # As published files are: several, with an index.
         model.save_pretrained(folder, max_shard_size="20KB")
@@ -112,7 +114,7 @@ def same(logits, answers, form):
     compare(numpy.load(logits), numpy.load(answers), form)
 
 
-def onnx(model, samples, answers, form):
+def onnx(model, samples, answers, form, out):
     import onnx
     import onnxruntime
 
@@ -130,7 +132,14 @@ def onnx(model, samples, answers, form):
     y = numpy.concatenate([session.run(None, {"input": x[:1]})[0], session.run(None, {"input": x[1:]})[0]])
     if y.ndim == x.ndim and y.ndim >= 4:
         y = numpy.moveaxis(y, 1, -1)
+    numpy.save(out, y)
     compare(y, numpy.load(answers), form)
+
+
+def loss(logits, labels, expected):
+    probabilities = answers_in_form(numpy.load(logits).astype(numpy.float64), "softmax")
+    of_labels = numpy.take_along_axis(probabilities, numpy.load(labels)[..., None], -1)
+    close(-numpy.log(of_labels).mean(), numpy.float64(expected))
 
 
 def has(*modules):
@@ -141,7 +150,7 @@ def has(*modules):
             sys.exit(str(error))
 
 
-COMMANDS = {"has": has, "arrays": arrays, "load": load, "save": save, "same": same, "onnx": onnx}
+COMMANDS = {"has": has, "arrays": arrays, "load": load, "save": save, "same": same, "onnx": onnx, "loss": loss}
 
 if __name__ == "__main__":
     COMMANDS[sys.argv[1]](*sys.argv[2:])

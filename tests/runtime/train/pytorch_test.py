@@ -22,11 +22,14 @@ ROWS = 'arrays { features: "rows.npy" targets: "values.npy" target_kind: NUMBERS
 MASKS = 'arrays { features: "volumes.npy" targets: "masks.npy" target_kind: NUMBERS }'
 VOXELS = 'arrays { features: "volumes.npy" targets: "voxels.npy" }'
 LABELLED_TEXT = 'arrays { features: "tokens.npy" targets: "labels.npy" vocabulary: 120 }'
-BERT = "bert { layers: 2 heads: 2 width: 16 hidden: 24 context: 20 dropout: 0 }"
+BERT = "bert { layers: 2 heads: 2 width: 16 hidden: 24 context: 20 dropout: 0 initial_deviation: 0.3 }"
 BERT_CONFIG = {"vocab_size": 120, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2,
                "intermediate_size": 24, "max_position_embeddings": 20, "hidden_dropout_prob": 0,
                "attention_probs_dropout_prob": 0, "layer_norm_eps": 1e-12}
 TEXT = 'tokens { files: "text.txt" context: 16 vocabulary: 120 }'
+# Data, samples, what the answers are, labels.
+OF_TEXT = (TEXT, "tokens.npy", "argmax", "next.npy")
+OF_VOXELS = (VOXELS, "volumes.npy", "argmax", "voxels.npy")
 JOB = """
 name: "bridge" seed: 5
 model { %s }
@@ -102,18 +105,21 @@ class Weights(Bridge):
         source = index if index.exists() else folder / "model.safetensors"
         into = self.train("into", *STILL, f"init_from.path={source}", job=self.job)
         self.side("same", logits, self.answers(into), form)
+        if form == "argmax":
+            self.side("loss", logits, self.folder / "next.npy", into.summary["eval"]["loss"])
 
     def test_resnet_is_torchvisions(self):
         self.check_both_ways("resnet { depth: 18 width: 64 stem: IMAGENET batch_norm_momentum: 0 }", "resnet18",
                              {"num_classes": 5}, IMAGES, "images.npy", "softmax")
 
     def test_gpt_is_hugging_faces(self):
-        self.check_both_ways("gpt { layers: 2 heads: 2 width: 16 context: 24 }", "GPT2LMHeadModel",
+        self.check_both_ways("gpt { layers: 2 heads: 2 width: 16 context: 24 initial_deviation: 0.3 }", "GPT2LMHeadModel",
                              {"vocab_size": 120, "n_positions": 24, "n_embd": 16, "n_layer": 2, "n_head": 2}, TEXT,
                              "tokens.npy", "argmax")
 
     def test_a_gpt_without_biases_is_hugging_faces(self):
-        run = self.trained("gpt { layers: 1 heads: 2 width: 16 context: 16 bias: false tied_head: false }", TEXT)
+        run = self.trained("gpt { layers: 1 heads: 2 width: 16 context: 16 bias: false tied_head: false "
+                           "initial_deviation: 0.3 }", TEXT)
         exported = self.folder / "exported.safetensors"
         self.lockstep("export", "--checkpoint", run.directory, "--out", exported)
         config = {"vocab_size": 120, "n_positions": 16, "n_embd": 16, "n_layer": 1, "n_head": 2,
@@ -124,7 +130,8 @@ class Weights(Bridge):
     def test_llama_is_hugging_faces(self):
         config = {"vocab_size": 120, "max_position_embeddings": 16, "hidden_size": 16, "intermediate_size": 24,
                   "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "rms_norm_eps": 1e-5}
-        self.check_both_ways("llama { layers: 2 heads: 4 kv_heads: 2 width: 16 hidden: 24 context: 16 }",
+        self.check_both_ways("llama { layers: 2 heads: 4 kv_heads: 2 width: 16 hidden: 24 context: 16 "
+                   "initial_deviation: 0.3 }",
                              "LlamaForCausalLM", config, TEXT, "tokens.npy", "argmax")
 
     def test_vit_is_torchvisions(self):
@@ -157,11 +164,14 @@ class Weights(Bridge):
 class Onnx(Bridge):
     MODULES = ("onnx", "onnxruntime")
 
-    def check(self, model, data, samples, form, settings=""):
+    def check(self, model, data, samples, form, labels=None, settings=""):
         run = self.trained(model, data, settings)
-        graph = self.folder / "graph.onnx"
+        graph, logits = self.folder / "graph.onnx", self.folder / "logits.npy"
         self.lockstep("export", "--checkpoint", run.directory, "--onnx", graph)
-        self.side("onnx", graph, self.folder / samples, self.answers(run), form)
+        self.side("onnx", graph, self.folder / samples, self.answers(run), form, logits)
+        if labels:
+            # Of answers that are classes the logits are told by their loss.
+            self.side("loss", logits, self.folder / labels, run.summary["eval"]["loss"])
 
     def test_mlp(self):
         self.check("mlp { hidden: [9, 8] activation: GELU batch_norm: true dropout: 0.1 }", ROWS, "rows.npy", "logits")
@@ -180,28 +190,29 @@ class Onnx(Bridge):
         self.check("resnet { depth: 50 width: 8 stem: CIFAR }", IMAGES, "images.npy", "softmax")
 
     def test_gpt(self):
-        self.check("gpt { layers: 2 heads: 2 width: 16 context: 24 dropout: 0.1 }", TEXT, "tokens.npy", "argmax")
+        self.check("gpt { layers: 2 heads: 2 width: 16 context: 24 dropout: 0.1 initial_deviation: 0.3 }", *OF_TEXT)
 
     def test_llama(self):
-        self.check("llama { layers: 2 heads: 4 kv_heads: 2 width: 16 hidden: 24 context: 16 }", TEXT, "tokens.npy", "argmax")
+        self.check("llama { layers: 2 heads: 4 kv_heads: 2 width: 16 hidden: 24 context: 16 "
+                   "initial_deviation: 0.3 }", *OF_TEXT)
 
     def test_unet3d_of_masks(self):
-        self.check("unet3d { levels: 2 channels: 4 }", MASKS, "volumes.npy", "sigmoid", "loss: BCE_DICE")
+        self.check("unet3d { levels: 2 channels: 4 }", MASKS, "volumes.npy", "sigmoid", settings="loss: BCE_DICE")
 
     def test_unet3d_of_classes(self):
-        self.check("unet3d { levels: 1 channels: 4 up: TRILINEAR norm: GROUP groups: 2 }", VOXELS, "volumes.npy", "argmax")
+        self.check("unet3d { levels: 1 channels: 4 up: TRILINEAR norm: GROUP groups: 2 }", *OF_VOXELS)
 
     def test_unet3d_with_instance_norms(self):
-        self.check("unet3d { levels: 1 channels: 4 norm: INSTANCE }", VOXELS, "volumes.npy", "argmax")
+        self.check("unet3d { levels: 1 channels: 4 norm: INSTANCE }", *OF_VOXELS)
 
     def test_vit(self):
         self.check("vit { patch: 8 layers: 2 heads: 2 width: 16 dropout: 0.1 }", IMAGES, "images.npy", "softmax")
 
     def test_bert_of_tokens(self):
-        self.check(BERT, TEXT, "tokens.npy", "argmax")
+        self.check(BERT, *OF_TEXT)
 
     def test_bert_of_padded_texts(self):
-        self.check(BERT.replace("dropout: 0", "pad_token: 100"), TEXT, "tokens.npy", "argmax")
+        self.check(BERT.replace("dropout: 0", "pad_token: 100"), *OF_TEXT)
 
 
 if __name__ == "__main__":
