@@ -6,7 +6,7 @@ import time
 import unittest
 import zlib
 
-from runs import LOCKSTEP, SAVE_ALWAYS, RunTest, require_mpi
+from runs import LOCKSTEP, SAVE_ALWAYS, RunTest, npy, require_mpi
 
 SAMPLES = 50  # of which a step takes 8: an epoch ends within the seventh
 STEPS = 12
@@ -18,12 +18,6 @@ data {{ global_batch: 8 train {{ {data} }} {rest} }}
 optimizer {{ sgd {{ lr: 0.05 momentum: 0.9 }} }}
 train {{ steps: %d }}
 """ % STEPS
-
-
-def npy(descr, shape, content):
-    text = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}".encode()
-    text += b" " * (-(len(text) + 11) % 64) + b"\n"
-    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + content
 
 
 def png(width, height, pixel):

@@ -3,6 +3,10 @@
 
 #include <gmock/gmock.h>
 #include <sys/resource.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
 
 #include "amp/grad_scaler/opt_level.h"
 #include "comm/ddp/distributed_data_parallel.h"
@@ -145,6 +149,38 @@ TEST(Plan, OfTheReadyJobWhoseDataAreNotHereIsToTheByteToo) {
     expect_planned_to_the_byte("cifar10_resnet18.pbtxt",
                                {data, "train.eval_every=0", "amp={ " + amp + " }", "comm.wire_dtype=unset"});
   }
+}
+
+/// What a ready job would run, its data but for their files as it says.
+Plan sound_plan_of(const std::string& file, const std::vector<std::string>& overrides) {
+  const Plan planned = plan_of(file, overrides);
+  EXPECT_THAT(planned.errors, IsEmpty());
+  EXPECT_THAT(planned.warnings, IsEmpty());
+  return planned;
+}
+
+TEST(Plan, OfVitB16HasItsPublishedSize) {
+  const std::string images = "={ synthetic { samples: 8192 shape: [224, 224, 3] classes: 1000 } }";
+  const Plan planned = sound_plan_of(
+      "vit_b16.pbtxt", {"data.train" + images, "data.eval" + images, "data.augment.random_resized_crop=unset"});
+  EXPECT_EQ(planned.parameters, 86567656);
+}
+
+TEST(Plan, OfBertLargeHasItsPublishedSizeAndTargets) {
+  const std::filesystem::path tokens =
+      std::filesystem::temp_directory_path() / ("lockstep-plan-" + std::to_string(getpid()) + ".bin");
+  std::ofstream(tokens, std::ios::binary) << std::string(2 * 5000, '\0');
+  std::vector<std::string> overrides;
+  for (const std::string split : {"train", "eval"}) {
+    overrides.push_back("data." + split + ".tokens.files=['" + tokens.string() + "']");
+    overrides.push_back("data." + split + ".tokens.stride=1");
+  }
+  const Plan planned = sound_plan_of("bert_large.pbtxt", overrides);
+  std::filesystem::remove(tokens);
+  // Hugging Face's bert-large-uncased with the masked-token head, and a vocabulary of 70 tokens more.
+  EXPECT_EQ(planned.parameters, 335174458 + 70 * (1024 + 1));
+  EXPECT_EQ(planned.train.targets_per_sample, 19);
+  EXPECT_EQ(planned.train.vocabulary, 30522);
 }
 
 TEST(Plan, StatesTheMemoryOfEveryOptimizerToTheByte) {

@@ -56,6 +56,13 @@ def read_tensors(path):
     return tensors
 
 
+def npy(descr, shape, content):
+    """A .npy file of version 1.0."""
+    text = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}".encode()
+    text += b" " * (-(len(text) + 11) % 64) + b"\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + content
+
+
 class Run:
     """A run's directory after its process has ended."""
 
