@@ -122,7 +122,9 @@ class ExchangeOfTexts : public testing::Test {
  protected:
   static constexpr std::int64_t kLength = 6;
   std::unique_ptr<nn::Module> model(const ModelOptions& options) const {
-    return build(options, {.sample_shape = {kLength}, .outputs = 9, .vocabulary = 9, .target_shape = {kLength}}, 1);
+    return build(options,
+                 {.sample_shape = {kLength}, .outputs = 9, .vocabulary = 9, .target_shape = {kLength}, .classes = 9},
+                 1);
   }
   /// What the file gives `options`' model comes back as the file has it.
   void expect_loads(const ModelOptions& options, const nn::StateDict& file, const nn::StateDict& expected) const {
@@ -198,6 +200,36 @@ TEST_F(ExchangeOfTexts, QueriesKeysAndValuesAreThreeOfLlama) {
   } catch (const UsageError& error) {
     EXPECT_THAT(error.what(), testing::HasSubstr("there is no model.layers.1.self_attn.k_proj.weight"));
   }
+}
+
+TEST_F(ExchangeOfTexts, AnOlderFileOfBertIsTheSame) {
+  const BertOptions options = small<BertOptions>();
+  const nn::StateDict whole = to_pytorch(options, *model(options));
+  ASSERT_TRUE(whole.contains("cls.predictions.decoder.bias"));
+  EXPECT_EQ(whole.at("bert.encoder.layer.1.attention.self.key.weight").shape(), (Shape{8, 8}));
+  nn::StateDict file;
+  for (const auto& [name, tensor] : whole) {
+    if (name.starts_with("cls.predictions.decoder.")) continue;
+    const std::size_t norm = name.find("LayerNorm.");
+    const std::string ending = name.ends_with("weight") ? "LayerNorm.gamma" : "LayerNorm.beta";
+    file[norm == std::string::npos ? name : name.substr(0, norm) + ending] = tensor;
+  }
+  ASSERT_TRUE(file.contains("bert.embeddings.LayerNorm.gamma"));
+  file["bert.embeddings.position_ids"] = Tensor::zeros({1, 6}, DType::kInt64);
+  expect_loads(options, file, whole);
+}
+
+TEST(Exchange, TorchvisionsVitHasExtentsOfOneBeforeItsTokens) {
+  VitOptions options;
+  options.layers = options.heads = 1;
+  options.width = options.patch = 4;
+  const auto net = build(options, {.sample_shape = {8, 8, 3}, .outputs = 2, .classes = 2}, 1);
+  const nn::StateDict theirs = to_pytorch(options, *net);
+  EXPECT_EQ(theirs.at("class_token").shape(), (Shape{1, 1, 4}));
+  EXPECT_EQ(theirs.at("encoder.pos_embedding").shape(), (Shape{1, 5, 4}));
+  EXPECT_EQ(theirs.at("conv_proj.weight").shape(), (Shape{4, 3, 4, 4}));
+  EXPECT_TRUE(theirs.contains("encoder.layers.encoder_layer_0.self_attention.in_proj_weight"));
+  EXPECT_NO_THROW(nn::load_state_dict(*net, from_pytorch(options, *net, theirs)));
 }
 
 }  // namespace
