@@ -84,7 +84,7 @@ class Bert : public nn::Module {
     Tensor mask;
     if (pad_token_) {
       const Tensor seen = ops::ne(ops::cast(tokens, DType::kFloat32), static_cast<double>(*pad_token_));
-      mask = seen.reshaped({tokens.size(0), 1, 1, tokens.size(1)});
+      mask = ops::reshape(seen, {tokens.size(0), 1, 1, tokens.size(1)});
     }
     for (nn::TransformerBlock* const block : blocks_) {
       const nn::LayerScope scope(*block);

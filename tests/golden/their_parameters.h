@@ -2,61 +2,42 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
-#include "runtime/nn/module.h"
-#include "runtime/ops/movement.h"
+#include "model_zoo/exchange.h"
 #include "tests/golden/golden_fixture.h"
 
 namespace lockstep::kernels {
 
-/// A parameter as PyTorch's implementation of a model has it: one of theirs, or several whose rows lie one behind the
-/// other.
-struct Theirs {
-  enum class Layout {
-    kSame,          ///< but for dimensions of extent 1
-    kTransposed,    ///< [in, out] there
-    kChannelsLast,  ///< a convolution's weight, [out, in, kernel...] there
-  };
-  std::vector<std::string> names;
-  Layout layout = Layout::kSame;
-};
-
-/// What a parameter of ours is there.
-using Correspondence = Theirs (*)(const std::string& name);
-
-/// The stored numbers in our order.
-inline std::vector<double> values_in(const json& stored, const Theirs& theirs) {
-  std::vector<double> values;
-  for (const std::string& name : theirs.names) {
-    Tensor part = tensor_in(stored.at(name), DType::kFloat64);
-    if (theirs.layout == Theirs::Layout::kTransposed) part = ops::transpose(part, 0, 1);
-    if (theirs.layout == Theirs::Layout::kChannelsLast) part = ops::permute(part, {0, 2, 3, 1});
-    const std::vector<double> numbers = testing::values_of(part);
-    values.insert(values.end(), numbers.begin(), numbers.end());
-  }
-  return values;
+/// Tensors by the names that PyTorch's implementation of a model has for them.
+inline nn::StateDict stored_tensors(const json& stored, DType dtype) {
+  nn::StateDict tensors;
+  for (const auto& [name, tensor] : stored.items()) tensors[name] = tensor_in(tensor, dtype);
+  return tensors;
 }
 
-/// Gives the model their weights, all of them.
-inline void take_parameters(nn::Module& model, Correspondence theirs, const json& stored) {
-  std::size_t known = 0;
-  for (const nn::Parameter& parameter : model.parameters()) {
-    const Theirs from = theirs(parameter.name);
-    known += from.names.size();
-    const std::vector<double> values = values_in(stored, from);
-    ASSERT_EQ(static_cast<std::int64_t>(values.size()), parameter.tensor.numel()) << parameter.name;
-    parameter.tensor.copy_from(testing::tensor_of(values, parameter.tensor.shape(), parameter.tensor.dtype()));
+/// Gives the model their weights, all of them, and expects them back.
+inline void take_parameters(const model_zoo::ModelOptions& options, nn::Module& model, const json& stored) {
+  const nn::StateDict theirs = stored_tensors(stored, model.dtype());
+  nn::load_state_dict(model, model_zoo::from_pytorch(options, model, theirs));
+  const nn::StateDict back = model_zoo::to_pytorch(options, model);
+  for (const auto& [name, tensor] : theirs) {
+    SCOPED_TRACE(name);
+    ASSERT_TRUE(back.contains(name));
+    testing::expect_close(back.at(name), tensor, {1e-6, 1e-6});
   }
-  EXPECT_EQ(known, stored.size());
+  // Beyond the parameters a strict load there asks for tied ones under both names.
+  for (const auto& [name, tensor] : back) {
+    const bool is_tied = name == "lm_head.weight" || name.starts_with("cls.predictions.decoder.");
+    EXPECT_TRUE(theirs.contains(name) || is_tied) << name;
+  }
 }
 
-inline void expect_gradients(const nn::Module& model, Correspondence theirs, const json& stored,
+inline void expect_gradients(const model_zoo::ModelOptions& options, nn::Module& model, const json& stored,
                              const testing::Bounds& bounds) {
+  const nn::StateDict gradients = model_zoo::from_pytorch(options, model, stored_tensors(stored, DType::kFloat64));
   for (const nn::Parameter& parameter : model.parameters()) {
     SCOPED_TRACE(parameter.name);
-    testing::expect_close(testing::values_of(parameter.tensor.grad()), values_in(stored, theirs(parameter.name)),
-                          bounds);
+    testing::expect_close(parameter.tensor.grad(), gradients.at(parameter.name), bounds);
   }
 }
 
