@@ -80,6 +80,7 @@ constexpr Default kDefaults[] = {
     {"Data", "shuffle", "true"},
     {"Data", "drop_last", "false"},
     {"Cifar", "labels", "CIFAR10"},
+    {"Synthetic", "resident", "false"},
     {"Tokens", "end", "1"},
     {"Arrays", "target_kind", "CLASSES"},
     {"Csv", "header", "true"},
@@ -163,6 +164,7 @@ constexpr Default kDefaults[] = {
     {"Train", "label_smoothing", "0"},
     {"Train", "log_every", "50"},
     {"Train", "cuda_graph", "AUTO"},
+    {"Ema", "decay", "0.999"},
     {"EarlyStopping", "patience", "5"},
     {"EarlyStopping", "min_delta", "0"},
     {"Checkpoint", "every_steps", "0"},
@@ -242,6 +244,7 @@ void make_absolute(Dataset& dataset, const std::filesystem::path& folder) {
   } else if (dataset.has_arrays()) {
     make_absolute(*dataset.mutable_arrays()->mutable_features(), folder);
     make_absolute(*dataset.mutable_arrays()->mutable_targets(), folder);
+    make_absolute(*dataset.mutable_arrays()->mutable_weights(), folder);
   } else if (dataset.has_csv()) {
     for (std::string& file : *dataset.mutable_csv()->mutable_files()) make_absolute(file, folder);
   } else if (dataset.has_image_folder()) {

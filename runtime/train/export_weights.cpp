@@ -60,10 +60,12 @@ ExportResult export_weights(const job::Job& job, const ExportOptions& options) {
   const Task task(job.train(), data::describe(job::data_options(job.data()), data::Split::kTrain));
   const auto model_options = job::model_options(job.model());
   const auto model = model_zoo::outline(model_options, task.model_input());
-  restore_for(job, saved, [&] { step::restore_model(*model, saved); });
+  restore_for(job, saved, [&] { step::restore_model(*model, saved, weights_of(options.raw_weights)); });
 
   const autograd::NoGrad no_grad;
-  ExportResult result{.checkpoint = saved.path, .dtype = dtype_of(job, options.half)};
+  ExportResult result{.checkpoint = saved.path,
+                      .of_mean = !options.raw_weights && step::has_mean(saved),
+                      .dtype = dtype_of(job, options.half)};
   std::vector<checkpoint::NamedTensor> tensors;
   for (const auto& [name, tensor] : model_zoo::to_pytorch(model_options, *model)) {
     // Running statistics too: PyTorch's half() rounds them.

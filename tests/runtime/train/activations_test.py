@@ -51,7 +51,7 @@ class Activations(RunTest):
 
     def test_a_unet3d_of_every_norm_trains_to_the_same_bits(self):
         for norm in ("BATCH", "INSTANCE", "GROUP"):
-            job = self.write(UNET % norm + ("" if norm != "GROUP" else ""))
+            job = self.write(UNET % norm)
             settings = ("model.unet3d.groups=2",) if norm == "GROUP" else ()
             self.expect_same_bits(job, "model.unet3d.checkpoint_activations", levels=LEVELS[:2], settings=settings)
             for path in self.folder.iterdir():
@@ -59,17 +59,15 @@ class Activations(RunTest):
                     path.rename(path.with_name(f"{norm}-{path.name}"))
 
     def test_a_step_takes_less_memory(self):
-        for text, field, settings in ((RESNET, "model.resnet.checkpoint_activations", ()),
-                                      (UNET % "BATCH", "model.unet3d.checkpoint_activations", ())):
+        for text, field, most in ((RESNET, "model.resnet.checkpoint_activations", 0.75),
+                                  (UNET % "BATCH", "model.unet3d.checkpoint_activations", 0.9)):
             peak = {}
             for again in ("false", "true"):
                 command = [LOCKSTEP, "validate", str(self.write(text)), "--dry-run", "--device", "cpu", "--json",
                            "--set", f"{field}={again}"]
-                for setting in settings:
-                    command += ["--set", setting]
                 done = subprocess.run(command, capture_output=True, text=True, check=True)
                 peak[again] = json.loads(done.stdout)["measured"]["activations"]
-            self.assertLess(peak["true"], 0.6 * peak["false"], (field, peak))
+            self.assertLess(peak["true"], most * peak["false"], (field, peak))
 
 
 if __name__ == "__main__":
