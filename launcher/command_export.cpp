@@ -23,22 +23,29 @@ struct ExportCommand {
   std::string out;
   std::string onnx;
   bool half = false;
+  bool raw_weights = false;
   bool json = false;
 };
 
 using Json = nlohmann::ordered_json;
 
-void print(const ExportCommand& command, const Json& result, const std::string& checkpoint, const std::string& what) {
+void print(const ExportCommand& command, Json result, bool of_mean, const std::string& checkpoint,
+           const std::string& what) {
+  if (of_mean) result["weights"] = "mean";
   if (command.json) {
     std::printf("%s\n", result.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
   } else {
-    std::printf("checkpoint  %s\nwritten     %s\n", checkpoint.c_str(), what.c_str());
+    std::printf("checkpoint  %s%s\nwritten     %s\n", checkpoint.c_str(),
+                of_mean ? "\nweights     their running mean" : "", what.c_str());
   }
 }
 
 ExitCode run_weights(const ExportCommand& command, const job::Job& job) {
   const train::ExportResult result = train::export_weights(
-      job, {.checkpoint = run_directory(command.checkpoint, job), .out = command.out, .half = command.half});
+      job, {.checkpoint = run_directory(command.checkpoint, job),
+            .out = command.out,
+            .half = command.half,
+            .raw_weights = command.raw_weights});
   const std::string dtype(name_of(result.dtype));
   print(command,
         {{"tensors", result.tensors},
@@ -46,15 +53,16 @@ ExitCode run_weights(const ExportCommand& command, const job::Job& job) {
          {"dtype", dtype},
          {"checkpoint", result.checkpoint},
          {"out", command.out}},
-        result.checkpoint,
+        result.of_mean, result.checkpoint,
         fmt::format("{}: {} tensors of {}, {} bytes", command.out, result.tensors, dtype, result.bytes));
   return ExitCode::kDone;
 }
 
 ExitCode run_graph(const ExportCommand& command, const job::Job& job) {
-  const train::GraphResult result = train::export_graph(job, run_directory(command.checkpoint, job), command.onnx);
+  const train::GraphResult result = train::export_graph(job, run_directory(command.checkpoint, job), command.onnx,
+                                                               command.raw_weights);
   print(command, {{"bytes", result.bytes}, {"checkpoint", result.checkpoint}, {"onnx", command.onnx}},
-        result.checkpoint, fmt::format("{}: {} bytes", command.onnx, result.bytes));
+        result.of_mean, result.checkpoint, fmt::format("{}: {} bytes", command.onnx, result.bytes));
   return ExitCode::kDone;
 }
 
@@ -71,6 +79,7 @@ void add_export(CLI::App& app, Action& chosen) {
   CLI::App& exporting = *app.add_subcommand("export", "write a checkpoint's weights for PyTorch, or its graph as ONNX");
   command->job.add_to(exporting);
   add_checkpoint(exporting, command->checkpoint);
+  add_raw_weights(exporting, command->raw_weights);
   CLI::Option* const out =
       exporting.add_option("--out", command->out, "where the weights go: a name that ends in .safetensors")
           ->type_name("FILE")

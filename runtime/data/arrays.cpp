@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "runtime/tensor/error.h"
 
@@ -84,6 +85,25 @@ void require_texts(const NpyArray& features) {
   throw StorageError(fmt::format("{}: expected texts [N, T], found {}", features.path(), text_of(features)));
 }
 
+/// A weight for each of so many samples, all of which can be used.
+NpyArray open_weights(const std::string& path, const NpyArray& features, std::int64_t samples) {
+  NpyArray weights(path);
+  if (weights.extents() != std::vector{samples}) {
+    throw StorageError(fmt::format("{} holds weights {}, but {} holds {} samples: expected [{}]", path,
+                                   text_of(weights), features.path(), samples, samples));
+  }
+  std::vector<float> piece(kPiece);
+  for (std::int64_t at = 0; at < samples; at += std::ssize(piece)) {
+    piece.resize(std::min(kPiece, static_cast<std::size_t>(samples - at)));
+    weights.read(at, piece);
+    const auto wrong = std::ranges::find_if(piece, [](float w) { return !(w >= 0 && std::isfinite(w)); });
+    if (wrong == piece.end()) continue;
+    throw StorageError(
+        fmt::format("{}: weight {} of sample {} is no number >= 0", path, *wrong, at + (wrong - piece.begin())));
+  }
+  return weights;
+}
+
 Shape numbers_or_one(const Shape& row) { return row.rank() == 0 ? Shape{1} : row; }
 
 }  // namespace
@@ -105,6 +125,7 @@ ArraysDataset::ArraysDataset(const ArraysOptions& options)
     const NpyArray& empty = target.numel() == 0 ? targets_ : features_;
     throw StorageError(empty.path() + ": its rows have no elements: " + text_of(empty));
   }
+  if (!options.weights.empty()) weights_ = open_weights(options.weights, features_, size());
   if (options.target_kind == TargetKind::kNumbers) {
     target_shape_ = numbers_or_one(target);
     return;
@@ -139,6 +160,7 @@ void ArraysDataset::get(const SampleKey& key, const Sample& sample) const {
                          "Check that the file belongs to this vocabulary, or set the vocabulary.");
     }
   }
+  if (weights_) weights_->read(key.index, sample.weight);
   const std::int64_t first = key.index * target_shape_.numel();
   if (classes_ == 0) return targets_.read(first, sample.target);
   targets_.read(first, sample.labels);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
+
 #include "runtime/data/arrays_options.h"
 #include "runtime/data/dataset.h"
 #include "runtime/data/description.h"
@@ -25,6 +27,7 @@ class ArraysDataset : public Dataset {
   std::int64_t classes() const override { return classes_; }
   std::int64_t vocabulary() const override { return vocabulary_; }
   Shape target_shape() const override { return target_shape_; }
+  bool weighted() const override { return weights_.has_value(); }
   /// Throws StorageError that names file and index of a token outside the vocabulary, or of a label outside the
   /// classes.
   void get(const SampleKey& key, const Sample& sample) const override;
@@ -32,6 +35,7 @@ class ArraysDataset : public Dataset {
  private:
   NpyArray features_;
   NpyArray targets_;
+  std::optional<NpyArray> weights_;
   Shape sample_shape_;
   Shape target_shape_;
   std::int64_t classes_ = 0;

@@ -18,6 +18,7 @@ enum class Augmentation : std::uint32_t {
   kPatch = 4,
   kMirror = 5,
   kIntensity = 6,
+  kMixup = 7,
   kMaskedTokens = 8
 };
 

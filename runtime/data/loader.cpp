@@ -28,16 +28,19 @@ LoaderOptions checked(const LoaderOptions& options) {
 
 }  // namespace
 
+Sampler::Options sampler_options(const LoaderOptions& options, std::int64_t size) {
+  return {.size = size,
+          .global_batch = options.global_batch,
+          .seed = options.seed,
+          .shuffle = options.shuffle,
+          .drop_last = options.drop_last};
+}
+
 Loader::Loader(DatasetPtr dataset, const LoaderOptions& options)
     : dataset_(std::move(dataset)),
       options_(checked(options)),
       state_(options.start),
-      sampler_({.size = dataset_->size(),
-                .global_batch = options.global_batch,
-                .seed = options.seed,
-                .shuffle = options.shuffle,
-                .drop_last = options.drop_last},
-               options.start),
+      sampler_(sampler_options(options, dataset_->size()), options.start),
       next_step_(options.first_step) {
   state_.seed = options.seed;
   if (options_.prefetch > 0) {

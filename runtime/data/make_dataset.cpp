@@ -8,6 +8,7 @@
 #include "runtime/data/csv.h"
 #include "runtime/data/image_folder.h"
 #include "runtime/data/masked_tokens.h"
+#include "runtime/data/mixup.h"
 #include "runtime/data/tokens.h"
 #include "runtime/tensor/error.h"
 
@@ -145,7 +146,9 @@ std::vector<NamedFile> files_of(const TokensOptions& options) {
   return files;
 }
 std::vector<NamedFile> files_of(const ArraysOptions& options) {
-  return {{"features", options.features}, {"targets", options.targets}};
+  std::vector<NamedFile> files{{"features", options.features}, {"targets", options.targets}};
+  if (!options.weights.empty()) files.push_back({"weights", options.weights});
+  return files;
 }
 std::vector<NamedFile> files_of(const CsvOptions& options) { return list(options.files); }
 std::vector<NamedFile> files_of(const ImageFolderOptions& options) { return {{"folder", options.folder}}; }
@@ -190,6 +193,10 @@ DatasetPtr make_dataset(const DataOptions& options, Split split) {
     }
   }
   if (options.normalize != NormalizeOptions()) dataset = std::make_shared<Normalize>(dataset, options.normalize);
+  // The other sample is one that was augmented, too.
+  if (split == Split::kTrain && options.augment.mixup != 0) {
+    dataset = std::make_shared<Mixup>(dataset, options.augment.mixup);
+  }
   return dataset;
 }
 

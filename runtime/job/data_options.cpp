@@ -95,6 +95,7 @@ data::ArraysOptions arrays_options(const Arrays& arrays) {
   data::ArraysOptions options;
   options.features = arrays.features();
   options.targets = arrays.targets();
+  options.weights = arrays.weights();
   options.target_kind = translate(arrays.target_kind());
   if (arrays.has_classes()) options.classes = arrays.classes();
   options.vocabulary = arrays.vocabulary();
@@ -106,6 +107,7 @@ data::CsvOptions csv_options(const Csv& csv) {
   options.files = {csv.files().begin(), csv.files().end()};
   options.target = csv.target();
   options.features = {csv.features().begin(), csv.features().end()};
+  options.weight = csv.weight();
   if (csv.has_header()) options.header = csv.header();
   if (!csv.delimiter().empty()) options.delimiter = csv.delimiter();
   options.target_kind = translate(csv.target_kind());
@@ -161,6 +163,7 @@ data::AugmentOptions augment_options(const Augment& augment) {
   const ColorJitter& jitter = augment.color_jitter();
   options.color_jitter = {jitter.brightness(), jitter.contrast(), jitter.saturation(), jitter.hue()};
   options.volume = volume_augment_options(augment);
+  options.mixup = augment.mixup();
   return options;
 }
 

@@ -45,6 +45,7 @@ constexpr Default kDefaults[] = {
     {"Resnet", "zero_init_residual", "false"},
     {"Resnet", "batch_norm_momentum", "0.1"},
     {"Resnet", "batch_norm_epsilon", "1e-5"},
+    {"Resnet", "checkpoint_activations", "false"},
     {"Gpt", "layers", "12"},
     {"Gpt", "heads", "12"},
     {"Gpt", "width", "768"},
@@ -74,6 +75,7 @@ constexpr Default kDefaults[] = {
     {"Unet3d", "activation", "RELU"},
     {"Unet3d", "batch_norm_momentum", "0.1"},
     {"Unet3d", "batch_norm_epsilon", "1e-5"},
+    {"Unet3d", "checkpoint_activations", "false"},
     {"Bert", "layers", "12"},
     {"Bert", "heads", "12"},
     {"Bert", "width", "768"},
@@ -94,6 +96,7 @@ constexpr Default kDefaults[] = {
     {"Data", "shuffle", "true"},
     {"Data", "drop_last", "false"},
     {"Cifar", "labels", "CIFAR10"},
+    {"Synthetic", "resident", "false"},
     {"Tokens", "end", "1"},
     {"MaskedTokens", "share", "0.15"},
     {"Arrays", "target_kind", "CLASSES"},
@@ -178,6 +181,7 @@ constexpr Default kDefaults[] = {
     {"Train", "label_smoothing", "0"},
     {"Train", "log_every", "50"},
     {"Train", "cuda_graph", "AUTO"},
+    {"Ema", "decay", "0.999"},
     {"EarlyStopping", "patience", "5"},
     {"EarlyStopping", "min_delta", "0"},
     {"Checkpoint", "every_steps", "0"},
@@ -257,6 +261,7 @@ void make_absolute(Dataset& dataset, const std::filesystem::path& folder) {
   } else if (dataset.has_arrays()) {
     make_absolute(*dataset.mutable_arrays()->mutable_features(), folder);
     make_absolute(*dataset.mutable_arrays()->mutable_targets(), folder);
+    make_absolute(*dataset.mutable_arrays()->mutable_weights(), folder);
   } else if (dataset.has_csv()) {
     for (std::string& file : *dataset.mutable_csv()->mutable_files()) make_absolute(file, folder);
   } else if (dataset.has_image_folder()) {

@@ -61,6 +61,7 @@ model_zoo::ResnetOptions translate(const Resnet& resnet) {
   if (resnet.has_zero_init_residual()) options.zero_init_residual = resnet.zero_init_residual();
   if (resnet.has_batch_norm_momentum()) options.batch_norm_momentum = resnet.batch_norm_momentum();
   if (resnet.has_batch_norm_epsilon()) options.batch_norm_epsilon = resnet.batch_norm_epsilon();
+  if (resnet.has_checkpoint_activations()) options.checkpoint_activations = resnet.checkpoint_activations();
   return options;
 }
 
@@ -111,6 +112,7 @@ model_zoo::Unet3dOptions translate(const Unet3d& unet) {
   options.activation = translate(unet.activation());
   if (unet.has_batch_norm_momentum()) options.batch_norm_momentum = unet.batch_norm_momentum();
   if (unet.has_batch_norm_epsilon()) options.batch_norm_epsilon = unet.batch_norm_epsilon();
+  if (unet.has_checkpoint_activations()) options.checkpoint_activations = unet.checkpoint_activations();
   return options;
 }
 

@@ -78,6 +78,10 @@ void validate_train(const Job& job, Checker& checker) {
     checker.error("checkpoint.best", "needs data.eval");
   }
   checker.fraction(train.label_smoothing(), "train.label_smoothing");
+  if (train.has_ema()) checker.adopt(optim::problems_of(weight_mean_options(train.ema())), "train.ema");
+  for (int i = 0; i < train.class_weight_size(); ++i) {
+    checker.not_negative(train.class_weight(i), element_path("train.class_weight", i));
+  }
   if (!checker.trusts({"train.loss", "data.train"})) return;
   const bool of_classes = train.loss() == CROSS_ENTROPY;
   if (of_classes && regression) {
@@ -89,6 +93,9 @@ void validate_train(const Job& job, Checker& checker) {
   }
   if (!of_classes && train.label_smoothing() > 0) {
     checker.error("train.label_smoothing", "needs loss CROSS_ENTROPY");
+  }
+  if (!of_classes && train.class_weight_size() > 0) {
+    checker.error("train.class_weight", "needs loss CROSS_ENTROPY");
   }
 }
 

@@ -128,6 +128,7 @@ void check_tokens(const Tokens& resolved, const Tokens& written, const std::stri
 void check_arrays(const Arrays& resolved, const Arrays& written, const std::string& path, Checker& checker) {
   check_file(resolved.features(), written.features(), path + ".features", checker);
   check_file(resolved.targets(), written.targets(), path + ".targets", checker);
+  if (!resolved.weights().empty()) check_file(resolved.weights(), written.weights(), path + ".weights", checker);
   if (written.has_classes()) checker.at_least_one(written.classes(), path + ".classes");
   checker.adopt(data::problems_of(arrays_options(resolved)), path);
 }
@@ -147,6 +148,7 @@ void check_image_folder(const ImageFolder& resolved, const ImageFolder& written,
 }
 
 void check_augment(const Data& data, Checker& checker) {
+  checker.not_negative(data.augment().mixup(), "data.augment.mixup");
   if (!check_volume_augment(data.augment(), checker)) return;
   const data::AugmentOptions options = augment_options(data.augment());
   checker.adopt(data::problems_of(options.color_jitter), "data.augment.color_jitter");

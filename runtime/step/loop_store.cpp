@@ -39,6 +39,9 @@ std::optional<checkpoint::TrainingState> LoopStore::resume(
   state.ParseFromString(text);
   for (const auto& [name, ddp] : parts_.models) ddp.broadcast_weights();
   for (const auto& [name, optimizer] : parts_.optimizers) broadcast_optimizer(optimizer, communicator());
+  for (const auto& [name, mean] : parts_.means) {
+    communicator().broadcast(mean.values(), 0, Stream::current(mean.values().device()));
+  }
   return state;
 }
 

@@ -24,7 +24,7 @@ bool counts_five(const Task& task) { return has_one_label(task) && task.model_in
 
 bool has_perplexity(const Task& task) {
   const bool finds_tokens = task.model_input().vocabulary > 0 && task.model_input().target_shape.rank() > 0;
-  return task.classifies() && finds_tokens && !task.smooths_labels();
+  return task.classifies() && finds_tokens && task.learns_likelihood();
 }
 
 bool has_dice(const Task& task) {

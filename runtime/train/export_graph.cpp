@@ -29,17 +29,19 @@ void require_graph_format(const fs::path& path) {
   throw UsageError("--onnx " + path.string() + ": the name must end in .onnx");
 }
 
-GraphResult export_graph(const job::Job& job, const fs::path& checkpoint, const fs::path& out) {
+GraphResult export_graph(const job::Job& job, const fs::path& checkpoint, const fs::path& out, bool raw_weights) {
   require_graph_format(out);
   require_writable(out);
-  const RestoredModel restored = restored_model(job, checkpoint);
+  const RestoredModel restored = restored_model(job, checkpoint, raw_weights);
   const std::string file = onnx::exported(
       *restored.model,
       {.sample_shape = sample_shape(job), .vocabulary = restored.task.model_input().vocabulary, .name = job.name()});
   if (const std::error_code error = write_whole_file(out, file)) {
     throw StorageError("cannot write " + out.string() + ": " + error.message());
   }
-  return {.checkpoint = restored.checkpoint, .bytes = static_cast<std::int64_t>(file.size())};
+  return {.checkpoint = restored.checkpoint,
+          .of_mean = restored.of_mean,
+          .bytes = static_cast<std::int64_t>(file.size())};
 }
 
 }  // namespace lockstep::train

@@ -11,6 +11,7 @@ namespace lockstep::train {
 
 struct GraphResult {
   std::string checkpoint;  ///< what was exported
+  bool of_mean = false;    ///< the running mean of its weights
   std::int64_t bytes = 0;
 };
 
@@ -20,7 +21,7 @@ void require_graph_format(const std::filesystem::path& path);
 /// Writes the inference graph of the job's model with a checkpoint's weights, whole (runtime/onnx/export.h), for
 /// samples as `lockstep infer` predicts them: of the evaluation data where the job has some. Throws UsageError where
 /// the checkpoint is of another model or the graph is too large for one file, StorageError.
-GraphResult export_graph(const job::Job& job, const std::filesystem::path& checkpoint,
-                         const std::filesystem::path& out);
+GraphResult export_graph(const job::Job& job, const std::filesystem::path& checkpoint, const std::filesystem::path& out,
+                         bool raw_weights = false);
 
 }  // namespace lockstep::train

@@ -18,7 +18,8 @@ struct GenerateOptions {
   std::string prompt;                ///< at least one token
   std::int64_t tokens = 200;         ///< to add
   nn::SamplingOptions sampling = {};
-  std::uint64_t seed = 0;  ///< of the draws
+  std::uint64_t seed = 0;    ///< of the draws
+  bool raw_weights = false;  ///< not their running mean, where the checkpoint has one
   Device device = kCpu;
 };
 

@@ -12,6 +12,7 @@
 #include "runtime/job/model_options.h"
 #include "runtime/nn/arena.h"
 #include "runtime/nn/state_dict.h"
+#include "runtime/step/saved_tensors.h"
 #include "runtime/tensor/cpu_allocator.h"
 #include "runtime/tensor/error.h"
 #include "runtime/train/training_state.h"
@@ -30,13 +31,11 @@ std::string list_of(const std::vector<std::string>& names) {
   return text;
 }
 
-/// A checkpoint's weights and running statistics by the model's own names.
-nn::StateDict weights_of(const checkpoint::Checkpoint& saved) {
+/// A checkpoint's weights, their running mean where it has one, and running statistics by the model's own names.
+nn::StateDict by_own_names(const checkpoint::Checkpoint& saved) {
   nn::StateDict weights;
-  for (const auto& [name, tensor] : saved.tensors) {
-    for (const std::string_view prefix : {"model/", "statistics/"}) {
-      if (name.starts_with(prefix)) weights[name.substr(prefix.size())] = tensor;
-    }
+  for (const auto& [name, tensor] : step::weights_of(saved, step::Weights::kMean)) {
+    weights[name.substr(name.find('/') + 1)] = tensor;
   }
   return weights;
 }
@@ -75,7 +74,7 @@ class Choice {
 std::vector<std::string> load(const job::Job& job, nn::Module& model) {
   const std::filesystem::path path = job.init_from().path();
   const nn::StateDict found = std::filesystem::is_directory(path)
-                                  ? weights_of(find_checkpoint(path))
+                                  ? by_own_names(find_checkpoint(path))
                                   : model_zoo::from_pytorch(job::model_options(job.model()), model, read_weights(path));
   const nn::StateDict all = nn::state_dict(model);
   const Choice choice(job.init_from());

@@ -11,15 +11,16 @@
 
 namespace lockstep::train {
 
-RestoredModel restored_model(const job::Job& job, const std::filesystem::path& checkpoint) {
+RestoredModel restored_model(const job::Job& job, const std::filesystem::path& checkpoint, bool raw_weights) {
   const checkpoint::Checkpoint saved = find_checkpoint(checkpoint);
   for (const std::string& notice : saved.notices) spdlog::warn(notice);
   RestoredModel restored{.checkpoint = saved.path,
+                         .of_mean = !raw_weights && step::has_mean(saved),
                          .options = job::model_options(job.model()),
                          .task = Task(job.train(), data::describe(job::data_options(job.data()), data::Split::kTrain)),
                          .model = {}};
   restored.model = model_zoo::outline(restored.options, restored.task.model_input());
-  restore_for(job, saved, [&] { step::restore_model(*restored.model, saved); });
+  restore_for(job, saved, [&] { step::restore_model(*restored.model, saved, weights_of(raw_weights)); });
   return restored;
 }
 

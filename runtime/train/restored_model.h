@@ -15,13 +15,14 @@ namespace lockstep::train {
 /// A job's model with a checkpoint's weights and running statistics, float32 on the CPU.
 struct RestoredModel {
   std::string checkpoint;  ///< the one that was read
+  bool of_mean = false;    ///< the weights are their running mean
   model_zoo::ModelOptions options;
   Task task;
   std::unique_ptr<nn::Module> model;
 };
 
-/// `checkpoint`: itself, or a run directory for its newest one. Throws UsageError where it is of another model,
-/// StorageError.
-RestoredModel restored_model(const job::Job& job, const std::filesystem::path& checkpoint);
+/// `checkpoint`: itself, or a run directory for its newest one. `raw_weights`: not their running mean where the
+/// checkpoint has one. Throws UsageError where it is of another model, StorageError.
+RestoredModel restored_model(const job::Job& job, const std::filesystem::path& checkpoint, bool raw_weights);
 
 }  // namespace lockstep::train

@@ -232,5 +232,29 @@ TEST_F(ArraysTest, WhatDoesNotFitIsNamed) {
   EXPECT_THAT(error_of([&] { drawn(set, {.index = 2}); }), HasSubstr("label 9 of sample 2 is outside the 2 classes"));
 }
 
+TEST(ArraysDataset, SamplesHaveTheWeightsOfAFile) {
+  const TemporaryFolder folder;
+  const auto options = [&](const std::string& shape, const std::vector<float>& weights) {
+    return ArraysOptions{
+        .features = folder.write("x.npy", npy_bytes("<f4", "(3, 2)", elements_of<float>({1, 2, 3, 4, 5, 6}))),
+        .targets = folder.write("y.npy", npy_bytes("<i4", "(3,)", elements_of<std::int32_t>({0, 1, 1}))),
+        .weights = folder.write("w.npy", npy_bytes("<f4", shape, elements_of(weights)))};
+  };
+  const ArraysDataset dataset(options("(3,)", {0.5f, 0, 2}));
+  EXPECT_TRUE(dataset.weighted());
+  EXPECT_TRUE(dataset.describe().weighted);
+  EXPECT_THAT(drawn(dataset, {.index = 2}).weight, ElementsAre(2));
+  EXPECT_THAT(drawn(dataset, {.index = 1}).weight, ElementsAre(0));
+  EXPECT_THAT(drawn(dataset, {.index = 1}).values, ElementsAre(3, 4));
+  const auto error = [&](const std::string& shape, const std::vector<float>& weights) {
+    return error_of([&] { const ArraysDataset refused(options(shape, weights)); });
+  };
+  EXPECT_THAT(error("(2,)", {1, 1}), HasSubstr("holds weights [2]"));
+  EXPECT_THAT(error("(3, 1)", {1, 1, 1}), HasSubstr("holds weights [3, 1]"));
+  EXPECT_THAT(error("(3,)", {1, -1, 1}), HasSubstr("weight -1 of sample 1 is no number >= 0"));
+  EXPECT_THAT(error("(3,)", {1, 1, NAN}), HasSubstr("weight nan of sample 2"));
+  EXPECT_THAT(error("(3,)", {1, INFINITY, 1}), HasSubstr("weight inf of sample 1"));
+}
+
 }  // namespace
 }  // namespace lockstep::data

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs on users' own files: on several ranks, resumed in mid-epoch, and refused where the files do not fit."""
+import json
 import struct
 import subprocess
 import time
@@ -132,6 +133,16 @@ class OwnFiles(RunTest):
         run = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         self.assertEqual(run.returncode, 2, run.stdout)
         self.assertIn("rank 1 sees other data than rank 0: 49 samples", run.stdout)
+
+    def test_an_evaluation_set_that_lacks_a_class_is_answered_by_the_trained_model(self):
+        data = "synthetic { samples: 40 shape: 8 classes: %d }"
+        job = self.job(data % 10, "eval { " + data % 9 + " }")
+        run = self.train("run", job=job)
+        command = [str(job), "--device", "cpu", "--checkpoint", str(run.directory), "--json"]
+        for verb in ("eval", "infer"):
+            done = subprocess.run([LOCKSTEP, verb, *command], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(json.loads(done.stdout)["accuracy"], run.summary["eval"]["accuracy"])
 
 
 if __name__ == "__main__":

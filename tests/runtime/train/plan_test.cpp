@@ -241,7 +241,7 @@ TEST(Plan, StatesWhatACheckpointHolds) {
     const std::vector<std::string> overrides{"optimizer={ " + optimizer + " }"};
     const job::Job job = job::load(kConfigs + "digits_convnet.pbtxt", overrides);
     const data::DatasetPtr data = data::make_dataset(job::data_options(job.data()), data::Split::kTrain);
-    Network network(job, *data, kCpu);
+    Network network(job, data::describe(*data), kCpu);
     std::int64_t saved = 0;
     for (const auto& [name, tensor] : step::state_tensors({{"", network.arena()}}, {{"", network.optimizer()}})) {
       saved += static_cast<std::int64_t>(tensor.bytes());
