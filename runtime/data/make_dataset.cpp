@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include "runtime/data/arrays.h"
+#include "runtime/data/brace_expansion.h"
 #include "runtime/data/color_jitter.h"
 #include "runtime/data/csv.h"
 #include "runtime/data/image_folder.h"
+#include "runtime/data/shards.h"
 #include "runtime/data/tokens.h"
 #include "runtime/tensor/error.h"
 
@@ -25,6 +27,7 @@ std::string path_of(const ArraysOptions&, const std::string& path) { return path
 std::string path_of(const CsvOptions&, const std::string& path) { return path + ".csv"; }
 std::string path_of(const ImageFolderOptions&, const std::string& path) { return path + ".image_folder"; }
 std::string path_of(const SpheresOptions&, const std::string& path) { return path + ".spheres"; }
+std::string path_of(const ShardsOptions&, const std::string& path) { return path + ".shards"; }
 
 /// Throws FieldError for options without a meaning.
 template <class Options>
@@ -58,6 +61,10 @@ void take_classes(ImageFolderOptions& eval, const ImageFolderOptions& train) {
   eval.class_names = list_classes(train.folder);
 }
 
+void take_classes(ShardsOptions& eval, const ShardsOptions& train) {
+  if (eval.classes == 0) eval.classes = train.classes > 0 ? train.classes : count_shard_classes(train);
+}
+
 /// Of other kinds, each file says it alone.
 template <class Options>
 void take_classes(Options&, const Options&) {}
@@ -67,9 +74,14 @@ void take_crop(DatasetOptions& train, const AugmentOptions& augment) {
   if (!augment.random_resized_crop) return;
   const char* const path = "data.augment.random_resized_crop";
   require_none(problems_of(*augment.random_resized_crop), path);
-  auto* const images = std::get_if<ImageFolderOptions>(&train);
-  if (images == nullptr) throw FieldError(path, "is for data.train.image_folder");
-  images->random_resized_crop = augment.random_resized_crop;
+  const auto take = [&]<class Options>(Options& options) {
+    if constexpr (requires { options.random_resized_crop; }) {
+      options.random_resized_crop = augment.random_resized_crop;
+    } else {
+      throw FieldError(path, "is for data.train.image_folder and data.train.shards");
+    }
+  };
+  std::visit(take, train);
 }
 
 /// The options of one split, checked, with what they take from the other one.
@@ -100,6 +112,7 @@ DatasetPtr open(const ArraysOptions& options) { return std::make_shared<ArraysDa
 DatasetPtr open(const CsvOptions& options) { return std::make_shared<CsvDataset>(options); }
 DatasetPtr open(const ImageFolderOptions& options) { return std::make_shared<ImageFolderDataset>(options); }
 DatasetPtr open(const SpheresOptions& options) { return std::make_shared<SpheresDataset>(options); }
+DatasetPtr open(const ShardsOptions& options) { return std::make_shared<ShardsDataset>(options); }
 
 Description describe(const IdxOptions& options) { return describe_idx(options); }
 Description describe(const CifarOptions& options) { return describe_cifar(options); }
@@ -109,6 +122,7 @@ Description describe(const ArraysOptions& options) { return ArraysDataset(option
 Description describe(const CsvOptions& options) { return CsvDataset(options).describe(); }
 Description describe(const ImageFolderOptions& options) { return ImageFolderDataset(options).describe(); }
 Description describe(const SpheresOptions& options) { return describe(SpheresDataset(options)); }
+Description describe(const ShardsOptions& options) { return ShardsDataset(options).describe(); }
 
 std::vector<NamedFile> list(const std::vector<std::string>& files) {
   std::vector<NamedFile> named;
@@ -132,6 +146,15 @@ std::vector<NamedFile> files_of(const ArraysOptions& options) {
   return {{"features", options.features}, {"targets", options.targets}};
 }
 std::vector<NamedFile> files_of(const CsvOptions& options) { return list(options.files); }
+std::vector<NamedFile> files_of(const ShardsOptions& options) {
+  std::vector<NamedFile> named;
+  for (std::size_t i = 0; i < options.files.size(); ++i) {
+    for (std::string& path : expand_braces(options.files[i])) {
+      named.push_back({fmt::format("files[{}]", i), std::move(path)});
+    }
+  }
+  return named;
+}
 std::vector<NamedFile> files_of(const ImageFolderOptions& options) { return {{"folder", options.folder}}; }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "runtime/data/idx.h"
 #include "runtime/data/image_folder_options.h"
 #include "runtime/data/normalize.h"
+#include "runtime/data/shards_options.h"
 #include "runtime/data/spheres.h"
 #include "runtime/data/synthetic.h"
 #include "runtime/data/tokens_options.h"
@@ -23,7 +24,7 @@
 namespace lockstep::data {
 
 using DatasetOptions = std::variant<IdxOptions, CifarOptions, SyntheticOptions, TokensOptions, ArraysOptions,
-                                    CsvOptions, ImageFolderOptions, SpheresOptions>;
+                                    CsvOptions, ImageFolderOptions, SpheresOptions, ShardsOptions>;
 
 /// The data that a model is trained on and evaluated with.
 struct DataOptions {

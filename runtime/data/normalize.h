@@ -27,7 +27,7 @@ class Normalize : public Transform {
  private:
   void apply(const SampleKey& key, const Sample& sample) const override;
 
-  // x * scale + shift, as often as there are channels
+  // x * scale + shift: a value, or that of each channel, repeated so that a register can take several
   std::vector<float> scale_;
   std::vector<float> shift_;
 };

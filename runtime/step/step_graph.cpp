@@ -16,7 +16,7 @@ bool StepGraph::Key::operator==(const Key& other) const {
 }
 
 StepGraph::Key StepGraph::key_of(const StepInputs& inputs) {
-  Key key{{inputs.positions, inputs.stop}, {}};
+  Key key{{inputs.positions, inputs.told}, {}};
   for (const data::Batch& batch : inputs.micro_batches) {
     key.tensors.insert(key.tensors.end(), {batch.input, batch.target});
     // The same on all ranks, so that all of them capture, and launch, at the same step.

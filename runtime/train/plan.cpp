@@ -157,7 +157,8 @@ class Planner {
     const job::Dataset& train = data.train();
     const bool counted = (train.has_idx() && !train.idx().has_classes()) ||
                          (train.has_arrays() && !train.arrays().has_classes()) ||
-                         (train.has_csv() && !train.csv().has_classes());
+                         (train.has_csv() && !train.csv().has_classes()) ||
+                         (train.has_shards() && !train.shards().has_classes());
     for (const std::string& strange : data::strange_labels(plan_.train, counted)) {
       warn(data.train().has_idx() ? "data.train.idx.labels" : path_of(data.train(), "data.train"), strange);
     }

@@ -29,6 +29,8 @@ class TrainingData {
   void begin(const job::Job& job, const comm::World& world, std::uint64_t first_step, const data::SamplerState& start);
   /// This rank's shares of the next step's micro-batches.
   std::vector<data::Batch> next_step();
+  /// Batches that are decoded and wait for next_step().
+  std::int64_t ready() const { return loader_->ready(); }
   /// Where the step after the last one begins.
   data::SamplerState state() const { return loader_->state(); }
   std::int64_t steps_per_epoch() const { return loader_->steps_per_epoch(); }
