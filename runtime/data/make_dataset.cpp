@@ -10,6 +10,7 @@
 #include "runtime/data/image_folder.h"
 #include "runtime/data/shards.h"
 #include "runtime/data/tokens.h"
+#include "runtime/data/volumes.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::data {
@@ -28,6 +29,7 @@ std::string path_of(const CsvOptions&, const std::string& path) { return path + 
 std::string path_of(const ImageFolderOptions&, const std::string& path) { return path + ".image_folder"; }
 std::string path_of(const SpheresOptions&, const std::string& path) { return path + ".spheres"; }
 std::string path_of(const ShardsOptions&, const std::string& path) { return path + ".shards"; }
+std::string path_of(const VolumesOptions&, const std::string& path) { return path + ".volumes"; }
 
 /// Throws FieldError for options without a meaning.
 template <class Options>
@@ -65,6 +67,11 @@ void take_classes(ShardsOptions& eval, const ShardsOptions& train) {
   if (eval.classes == 0) eval.classes = train.classes > 0 ? train.classes : count_shard_classes(train);
 }
 
+void take_classes(VolumesOptions& eval, const VolumesOptions& train) {
+  if (eval.classes > 0 || eval.target_kind == TargetKind::kNumbers || train.target_kind == TargetKind::kNumbers) return;
+  eval.classes = train.classes > 0 ? train.classes : count_volume_classes(train);
+}
+
 /// Of other kinds, each file says it alone.
 template <class Options>
 void take_classes(Options&, const Options&) {}
@@ -84,6 +91,18 @@ void take_crop(DatasetOptions& train, const AugmentOptions& augment) {
   std::visit(take, train);
 }
 
+/// Volumes may differ in extents, so that each is cut when it is read.
+void take_patch(DatasetOptions& chosen, const AugmentOptions& augment, Split split) {
+  auto* const volumes = std::get_if<VolumesOptions>(&chosen);
+  if (volumes == nullptr || !augment.volume.patch) return;
+  require_patch(*augment.volume.patch);
+  volumes->patch = augment.volume.patch;
+  volumes->place = split == Split::kTrain ? WindowPlace::kRandom : WindowPlace::kMiddle;
+}
+
+/// Whether the patch is the data set's own to cut.
+bool cuts_itself(const DatasetOptions& options) { return std::holds_alternative<VolumesOptions>(options); }
+
 /// The options of one split, checked, with what they take from the other one.
 DatasetOptions options_of(const DataOptions& options, Split split) {
   const bool training = split == Split::kTrain;
@@ -91,6 +110,7 @@ DatasetOptions options_of(const DataOptions& options, Split split) {
   if (!training && !options.eval) throw FieldError(path, "names no data set");
   DatasetOptions chosen = training ? options.train : *options.eval;
   std::visit([&path](const auto& kind) { check(kind, path_of(kind, path)); }, chosen);
+  take_patch(chosen, options.augment, split);
   if (training) {
     take_crop(chosen, options.augment);
     return chosen;
@@ -112,6 +132,7 @@ DatasetPtr open(const ArraysOptions& options) { return std::make_shared<ArraysDa
 DatasetPtr open(const CsvOptions& options) { return std::make_shared<CsvDataset>(options); }
 DatasetPtr open(const ImageFolderOptions& options) { return std::make_shared<ImageFolderDataset>(options); }
 DatasetPtr open(const SpheresOptions& options) { return std::make_shared<SpheresDataset>(options); }
+DatasetPtr open(const VolumesOptions& options) { return std::make_shared<VolumesDataset>(options); }
 DatasetPtr open(const ShardsOptions& options) { return std::make_shared<ShardsDataset>(options); }
 
 Description describe(const IdxOptions& options) { return describe_idx(options); }
@@ -122,6 +143,7 @@ Description describe(const ArraysOptions& options) { return ArraysDataset(option
 Description describe(const CsvOptions& options) { return CsvDataset(options).describe(); }
 Description describe(const ImageFolderOptions& options) { return ImageFolderDataset(options).describe(); }
 Description describe(const SpheresOptions& options) { return describe(SpheresDataset(options)); }
+Description describe(const VolumesOptions& options) { return describe(VolumesDataset(options)); }
 Description describe(const ShardsOptions& options) { return ShardsDataset(options).describe(); }
 
 std::vector<NamedFile> list(const std::vector<std::string>& files) {
@@ -146,6 +168,9 @@ std::vector<NamedFile> files_of(const ArraysOptions& options) {
   return {{"features", options.features}, {"targets", options.targets}};
 }
 std::vector<NamedFile> files_of(const CsvOptions& options) { return list(options.files); }
+std::vector<NamedFile> files_of(const VolumesOptions& options) {
+  return {{"images", options.images}, {"masks", options.masks}};
+}
 std::vector<NamedFile> files_of(const ShardsOptions& options) {
   std::vector<NamedFile> named;
   for (std::size_t i = 0; i < options.files.size(); ++i) {
@@ -170,15 +195,17 @@ std::vector<DataFile> look_at_files(const DatasetOptions& options) {
 }
 
 Description describe(const DataOptions& options, Split split) {
-  Description data = std::visit([](const auto& kind) { return describe(kind); }, options_of(options, split));
+  const DatasetOptions chosen = options_of(options, split);
+  Description data = std::visit([](const auto& kind) { return describe(kind); }, chosen);
   const std::optional<Shape>& patch = options.augment.volume.patch;
-  return patch ? patched(std::move(data), *patch) : data;
+  return patch && !cuts_itself(chosen) ? patched(std::move(data), *patch) : data;
 }
 
 DatasetPtr make_dataset(const DataOptions& options, Split split) {
-  DatasetPtr dataset = std::visit([](const auto& kind) { return open(kind); }, options_of(options, split));
+  const DatasetOptions chosen = options_of(options, split);
+  DatasetPtr dataset = std::visit([](const auto& kind) { return open(kind); }, chosen);
   const VolumeAugmentOptions& volume = options.augment.volume;
-  if (volume.patch) {
+  if (volume.patch && !cuts_itself(chosen)) {
     const Patch::Place place = split == Split::kTrain ? Patch::Place::kRandom : Patch::Place::kMiddle;
     dataset = std::make_shared<Patch>(dataset, *volume.patch, place);
   }

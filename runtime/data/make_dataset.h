@@ -20,11 +20,12 @@
 #include "runtime/data/spheres.h"
 #include "runtime/data/synthetic.h"
 #include "runtime/data/tokens_options.h"
+#include "runtime/data/volumes_options.h"
 
 namespace lockstep::data {
 
 using DatasetOptions = std::variant<IdxOptions, CifarOptions, SyntheticOptions, TokensOptions, ArraysOptions,
-                                    CsvOptions, ImageFolderOptions, SpheresOptions, ShardsOptions>;
+                                    CsvOptions, ImageFolderOptions, SpheresOptions, ShardsOptions, VolumesOptions>;
 
 /// The data that a model is trained on and evaluated with.
 struct DataOptions {

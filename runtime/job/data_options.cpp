@@ -131,6 +131,17 @@ data::ShardsOptions shards_options(const Shards& shards) {
   return options;
 }
 
+data::VolumesOptions volumes_options(const Volumes& volumes) {
+  data::VolumesOptions options;
+  options.images = volumes.images();
+  options.masks = volumes.masks();
+  // The default is the other one than that of arrays.
+  options.target_kind = volumes.target_kind() == CLASSES ? data::TargetKind::kClasses : data::TargetKind::kNumbers;
+  if (volumes.has_classes()) options.classes = volumes.classes();
+  if (volumes.has_max_voxels()) options.max_voxels = limit_of(volumes.max_voxels());
+  return options;
+}
+
 data::SpheresOptions spheres_options(const Spheres& spheres) {
   const std::vector<std::int64_t> extents(spheres.shape().begin(), spheres.shape().end());
   data::SpheresOptions options;
@@ -194,6 +205,7 @@ data::DatasetOptions translate(const Dataset& dataset, const std::string& path) 
     case Dataset::kShards:
       return shards_options(dataset.shards());
     case Dataset::kVolumes:
+      return volumes_options(dataset.volumes());
     case Dataset::KIND_NOT_SET:
       break;
   }
@@ -214,6 +226,7 @@ data::DataOptions data_options(const Data& data) {
 
 bool learns_numbers(const Dataset& dataset) {
   if (dataset.has_spheres()) return true;
+  if (dataset.has_volumes()) return dataset.volumes().target_kind() != CLASSES;
   if (dataset.has_synthetic()) return dataset.synthetic().classes() == 0 && dataset.synthetic().vocabulary() == 0;
   return dataset.arrays().target_kind() == NUMBERS || dataset.csv().target_kind() == NUMBERS;
 }

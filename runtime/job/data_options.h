@@ -22,6 +22,7 @@ data::ArraysOptions arrays_options(const Arrays& arrays);
 data::CsvOptions csv_options(const Csv& csv);
 data::ImageFolderOptions image_folder_options(const ImageFolder& images);
 data::ShardsOptions shards_options(const Shards& shards);
+data::VolumesOptions volumes_options(const Volumes& volumes);
 data::AugmentOptions augment_options(const Augment& augment);
 
 /// Whether the targets are values rather than classes.

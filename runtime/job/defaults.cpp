@@ -279,7 +279,7 @@ void fill_dataset(Dataset& dataset) {
 }
 
 LossKind loss_of(const Dataset& dataset) {
-  if (dataset.has_spheres()) return BCE_DICE;
+  if (dataset.has_spheres() || (dataset.has_volumes() && learns_numbers(dataset))) return BCE_DICE;
   return learns_numbers(dataset) ? MSE : CROSS_ENTROPY;
 }
 

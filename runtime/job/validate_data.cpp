@@ -166,6 +166,13 @@ void check_shards(const Shards& resolved, const Shards& written, const std::stri
   }
 }
 
+void check_volumes(const Volumes& resolved, const Volumes& written, const std::string& path, Checker& checker) {
+  check_file(resolved.images(), written.images(), path + ".images", checker, Kind::kFolder);
+  check_file(resolved.masks(), written.masks(), path + ".masks", checker, Kind::kFolder);
+  if (written.has_classes()) checker.at_least_one(written.classes(), path + ".classes");
+  checker.adopt(data::problems_of(volumes_options(resolved)), path);
+}
+
 void check_augment(const Data& data, Checker& checker) {
   if (!check_volume_augment(data.augment(), checker)) return;
   const data::AugmentOptions options = augment_options(data.augment());
@@ -207,6 +214,7 @@ void check_dataset(const Dataset& resolved, const Dataset& written, const std::s
     case Dataset::kShards:
       return check_shards(resolved.shards(), written.shards(), path + ".shards", checker);
     case Dataset::kVolumes:
+      return check_volumes(resolved.volumes(), written.volumes(), path + ".volumes", checker);
     case Dataset::KIND_NOT_SET:
       checker.require(false, path, "one of " + list_of_kinds());
   }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs on users' own files: on several ranks, resumed in mid-epoch, and refused where the files do not fit."""
+import gzip
 import io
 import json
 import struct
@@ -22,11 +23,31 @@ optimizer {{ sgd {{ lr: 0.05 momentum: 0.9 }} }}
 train {{ steps: %d }}
 """ % STEPS
 
+VOLUMES_JOB = """
+seed: 5
+model { unet3d { levels: 2 channels: 4 } }
+data { global_batch: 8 train { volumes { images: "images" masks: "masks" } } augment { patch: [8, 8, 8] mirror: true } }
+optimizer { sgd { lr: 0.05 momentum: 0.9 } }
+amp { opt_level: O0 dtype: FP32 }
+train { steps: %d }
+""" % STEPS
+
 
 def npy(descr, shape, content):
     text = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}".encode()
     text += b" " * (-(len(text) + 11) % 64) + b"\n"
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + content
+
+
+def nifti(extents, values):
+    """int16 of these extents, x first, that stand for half of what is stored."""
+    header = bytearray(352)
+    struct.pack_into(">i", header, 0, 348)
+    struct.pack_into(">8h", header, 40, len(extents), *extents, *[1] * (7 - len(extents)))
+    struct.pack_into(">2h", header, 70, 4, 16)
+    struct.pack_into(">3f", header, 108, 352, 0.5, 0)
+    header[344:347] = b"n+1"
+    return bytes(header) + struct.pack(f">{len(values)}h", *values)
 
 
 def png(width, height, pixel):
@@ -82,6 +103,17 @@ class OwnFiles(RunTest):
         return self.job('shards { files: "t-{000..%03d}.tar" size: 8 }' % (files - 1),
                         "augment { random_resized_crop {} flip: true color_jitter { brightness: 0.3 hue: 0.1 } }")
 
+    def volumes(self):
+        """Boxes of 2 in noise of 0 and 1, in volumes of several extents."""
+        for i in range(SAMPLES // 2):
+            extents = (8 + i % 3, 9 + i % 2, 8)
+            places = [(x, y, z) for z in range(extents[2]) for y in range(extents[1]) for x in range(extents[0])]
+            mask = [int(max(abs(x - 4), abs(y - 4), abs(z - 4 + i % 2)) <= 2) for x, y, z in places]
+            image = [2 * (2 * inside + (x * 7 + y * 3 + z + i) % 2) for inside, (x, y, z) in zip(mask, places)]
+            self.write(f"images/{i:02}.nii.gz", gzip.compress(nifti(extents, image), mtime=0))
+            self.write(f"masks/{i:02}.nii.gz", gzip.compress(nifti(extents, [2 * inside for inside in mask]), mtime=0))
+        return self.write("job.pbtxt", VOLUMES_JOB)
+
     def expect_bits(self, job):
         """Two ranks resume to the bits of a run that never stopped, and draw what one rank draws."""
         whole = self.train("whole", *SAVE_ALWAYS, job=job, ranks=2)
@@ -104,6 +136,9 @@ class OwnFiles(RunTest):
 
     def test_two_ranks_train_on_shards(self):
         self.expect_bits(self.shards())
+
+    def test_two_ranks_train_on_patches_of_volumes(self):
+        self.expect_bits(self.volumes())
 
     def test_shards_hold_what_a_folder_holds(self):
         losses = self.train("shards", job=self.shards()).column("loss")
