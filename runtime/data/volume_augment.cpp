@@ -80,7 +80,7 @@ void require_volume_augment(const VolumeAugmentOptions& options, const Descripti
 void require_patch(const Shape& patch) {
   if (patch.rank() != kSpatialRank) throw FieldError(kPatchPath, "must be three extents, is " + patch.str());
   for (int d = 0; d < kSpatialRank; ++d) {
-    if (patch[d] < 1) throw FieldError(kPatchPath, "must be extents of at least 1, is " + patch.str());
+    if (patch[d] < 1) throw FieldError(kPatchPath, patch.str() + " is no window: extents are at least 1");
   }
 }
 
