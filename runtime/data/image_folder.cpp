@@ -19,7 +19,8 @@ namespace fs = std::filesystem;
 /// The images below `folder`/`name`, by their paths below `folder`.
 std::vector<std::string> list_images(const fs::path& folder, const std::string& name) {
   std::vector<std::string> files;
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder / name)) {
+  for (const fs::directory_entry& entry :
+       fs::recursive_directory_iterator(folder / name, fs::directory_options::follow_directory_symlink)) {
     if (is_image_extension(entry.path().extension().string()) && entry.is_regular_file()) {
       files.push_back(entry.path().lexically_relative(folder).string());
     }
@@ -82,8 +83,8 @@ void ImageFolderDataset::get(const SampleKey& key, const Sample& sample) const {
   const File& file = files_[static_cast<std::size_t>(key.index)];
   const std::string path = options_.folder + "/" + file.path;
   const std::string content = StoredFile(path).read_text(kMostImageBytes);
-  write_image(std::as_bytes(std::span(content)), crop_of(options_), key,
-              fmt::format("{} (sample {})", path, key.index), sample.values);
+  write_image(std::as_bytes(std::span(content)), crop_of(options_), key, fmt::format("{} (sample {})", path, key.index),
+              sample.values);
   sample.labels[0] = file.label;
 }
 

@@ -52,9 +52,12 @@ void take_classes(ArraysOptions& eval, const ArraysOptions& train) {
   eval.classes = train.classes > 0 ? train.classes : count_array_classes(train.targets);
 }
 
+/// Columns are the training data's by name, whatever their order in the evaluation data's files.
 void take_classes(CsvOptions& eval, const CsvOptions& train) {
-  if (eval.classes > 0 || eval.target_kind == TargetKind::kNumbers || train.target_kind == TargetKind::kNumbers) return;
   const CsvDataset dataset(train);
+  if (eval.header && eval.features.empty()) eval.features = dataset.feature_names();
+  if (eval.header && eval.target.empty()) eval.target = dataset.target_name();
+  if (eval.classes > 0 || eval.target_kind == TargetKind::kNumbers || train.target_kind == TargetKind::kNumbers) return;
   eval.classes = dataset.classes();
   eval.class_names = dataset.class_names();
 }
@@ -211,7 +214,7 @@ DatasetPtr make_dataset(const DataOptions& options, Split split) {
   }
   if (split == Split::kTrain) {
     // Padding is black, so it comes before the normalisation.
-    require_augment(options.augment, dataset->sample_shape());
+    require_augment(options.augment, describe(*dataset));
     if (options.augment.pad_crop > 0) dataset = std::make_shared<PadCrop>(dataset, options.augment.pad_crop);
     if (options.augment.flip) dataset = std::make_shared<Flip>(dataset);
     if (options.augment.color_jitter != ColorJitterOptions()) {

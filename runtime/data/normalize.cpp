@@ -40,7 +40,11 @@ void require_one_or_a_channel(const std::vector<float>& values, const std::strin
 
 }  // namespace
 
-void require_normalize(const NormalizeOptions& options, const Shape& sample) {
+void require_normalize(const NormalizeOptions& options, const Description& data) {
+  const Shape& sample = data.sample_shape;
+  if (data.vocabulary > 0 && options != NormalizeOptions()) {
+    throw FieldError("data.normalize", "needs samples of numbers, but they are tokens");
+  }
   require_each(options.mean, "data.normalize.mean", "finite", [](float value) { return std::isfinite(value); });
   require_each(options.std, "data.normalize.std", "> 0", [](float value) { return value > 0 && std::isfinite(value); });
   require_one_or_a_channel(options.mean, "data.normalize.mean", sample);
@@ -48,7 +52,7 @@ void require_normalize(const NormalizeOptions& options, const Shape& sample) {
 }
 
 Normalize::Normalize(DatasetPtr base, const NormalizeOptions& options) : Transform(std::move(base)) {
-  require_normalize(options, sample_shape());
+  require_normalize(options, describe(*this));
   const auto& [mean, std] = options;
   const std::size_t channels = channels_of(sample_shape());
   // A single pair of values needs no walk by channels.
