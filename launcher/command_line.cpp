@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <string_view>
 
+#include "launcher/command_bench.h"
 #include "launcher/command_doctor.h"
 #include "launcher/command_eval.h"
 #include "launcher/command_export.h"
@@ -74,6 +75,7 @@ Action parse(int argc, const char* const* argv) {
   add_export(app, chosen);
   add_validate(app, chosen);
   add_inspect(app, chosen);
+  add_bench(app, chosen);
   add_doctor(app, chosen);
   try {
     app.parse(argc, argv);

@@ -11,7 +11,6 @@
 #include "launcher/error_block.h"
 #include "launcher/openmp_settings.h"
 #include "launcher/same_job.h"
-#include "runtime/tensor/cores.h"
 #include "runtime/train/heartbeat.h"
 #include "runtime/train/status_board.h"
 
@@ -21,12 +20,6 @@ namespace {
 
 using train::RankPhase;
 using train::StatusBoard;
-
-/// The cores of this rank. Ranks that a foreign mpirun or srun has started unbound share those that they all see.
-int own_cores(const comm::LaunchEnvironment& environment) {
-  const bool bound = std::getenv("OMPI_MCA_orte_bound_at_launch") != nullptr;
-  return bound ? usable_cores() : usable_cores() / environment.local_size;
-}
 
 /// A rank must not outlive the mpirun that our supervisor watches, nor miss a beat when the supervisor asks too early
 /// for a save.
@@ -63,7 +56,7 @@ std::chrono::milliseconds timeout_of(const job::Comm& comm) {
 
 ExitCode run_rank(const JobOptions& options, const LaunchOptions& launch, const RankWork& work) {
   const comm::LaunchEnvironment environment = comm::launch_environment();
-  settle_openmp(own_cores(environment));
+  settle_openmp(comm::own_cores(environment));
   const StatusBoard board = StatusBoard::from_environment();
   if (board.ranks() > 0) obey_supervisor();
   const auto set_phase = [&](RankPhase phase) { board.set(environment.rank, phase, board.get(environment.rank).step); };

@@ -95,6 +95,8 @@ constexpr Default kDefaults[] = {
     {"Data", "prefetch", "2"},
     {"Data", "shuffle", "true"},
     {"Data", "drop_last", "false"},
+    {"Data", "on_error", "FAIL"},
+    {"Data", "max_skipped", "100"},
     {"Cifar", "labels", "CIFAR10"},
     {"Synthetic", "resident", "false"},
     {"Tokens", "end", "1"},
@@ -104,6 +106,10 @@ constexpr Default kDefaults[] = {
     {"Csv", "target_kind", "CLASSES"},
     {"ImageFolder", "size", "224"},
     {"ImageFolder", "max_pixels", "67108864"},
+    {"Shards", "size", "224"},
+    {"Shards", "max_pixels", "67108864"},
+    {"Volumes", "target_kind", "NUMBERS"},
+    {"Volumes", "max_voxels", "268435456"},
     {"RandomResizedCrop", "min_area", "0.08"},
     {"RandomResizedCrop", "max_area", "1"},
     {"RandomResizedCrop", "min_aspect", "0.75"},
@@ -266,7 +272,18 @@ void make_absolute(Dataset& dataset, const std::filesystem::path& folder) {
     for (std::string& file : *dataset.mutable_csv()->mutable_files()) make_absolute(file, folder);
   } else if (dataset.has_image_folder()) {
     make_absolute(*dataset.mutable_image_folder()->mutable_folder(), folder);
+  } else if (dataset.has_shards()) {
+    for (std::string& file : *dataset.mutable_shards()->mutable_files()) make_absolute(file, folder);
+  } else if (dataset.has_volumes()) {
+    make_absolute(*dataset.mutable_volumes()->mutable_images(), folder);
+    make_absolute(*dataset.mutable_volumes()->mutable_masks(), folder);
   }
+}
+
+template <class Images>
+void fill_resize(Images& images) {
+  const std::uint64_t resize = std::uint64_t{images.size()} * 256 / 224;
+  if (!images.has_resize()) images.set_resize(static_cast<std::uint32_t>(resize));
 }
 
 void fill_dataset(Dataset& dataset) {
@@ -277,14 +294,14 @@ void fill_dataset(Dataset& dataset) {
     Csv& csv = *dataset.mutable_csv();
     if (csv.delimiter().empty()) csv.set_delimiter(",");
   } else if (dataset.has_image_folder()) {
-    ImageFolder& images = *dataset.mutable_image_folder();
-    const std::uint64_t resize = std::uint64_t{images.size()} * 256 / 224;
-    if (!images.has_resize()) images.set_resize(static_cast<std::uint32_t>(resize));
+    fill_resize(*dataset.mutable_image_folder());
+  } else if (dataset.has_shards()) {
+    fill_resize(*dataset.mutable_shards());
   }
 }
 
 LossKind loss_of(const Dataset& dataset) {
-  if (dataset.has_spheres()) return BCE_DICE;
+  if (dataset.has_spheres() || (dataset.has_volumes() && learns_numbers(dataset))) return BCE_DICE;
   return learns_numbers(dataset) ? MSE : CROSS_ENTROPY;
 }
 

@@ -86,7 +86,7 @@ void validate_train(const Job& job, Checker& checker) {
   const bool of_classes = train.loss() == CROSS_ENTROPY;
   if (of_classes && regression) {
     checker.error("train.loss", "CROSS_ENTROPY needs classes, but data.train is regression data; use " +
-                                    std::string(data.has_spheres() ? "BCE_DICE" : "MSE"));
+                                    std::string(data.has_spheres() || data.has_volumes() ? "BCE_DICE" : "MSE"));
   } else if (!of_classes && !regression && job.data().has_train()) {
     checker.error("train.loss", LossKind_Name(train.loss()) +
                                     " needs regression data, but data.train has classes; use CROSS_ENTROPY");

@@ -216,9 +216,16 @@ TEST(DataOptions, LossesFollowTheKindOfTargets) {
 }
 
 TEST(LoaderOptions, TakeEveryFieldOfTheJob) {
-  const Job job = sample({"train.accumulate=2", "data.shuffle=false", "data.drop_last=true", "data.prefetch=5"});
-  const data::LoaderOptions expected{
-      .global_batch = 8, .accumulate = 2, .seed = 3, .shuffle = false, .drop_last = true, .prefetch = 5};
+  const Job job = sample({"train.accumulate=2", "data.shuffle=false", "data.drop_last=true", "data.prefetch=5",
+                          "data.decode_threads=4", "data.on_error=SKIP", "data.max_skipped=7"});
+  const data::LoaderOptions expected{.global_batch = 8,
+                                     .accumulate = 2,
+                                     .seed = 3,
+                                     .shuffle = false,
+                                     .drop_last = true,
+                                     .prefetch = 5,
+                                     .decode_threads = 4,
+                                     .errors = {data::OnError::kSkip, 7}};
   EXPECT_EQ(loader_options(job), expected);
 }
 
