@@ -41,11 +41,10 @@ void print(const ExportCommand& command, Json result, bool of_mean, const std::s
 }
 
 ExitCode run_weights(const ExportCommand& command, const job::Job& job) {
-  const train::ExportResult result = train::export_weights(
-      job, {.checkpoint = run_directory(command.checkpoint, job),
-            .out = command.out,
-            .half = command.half,
-            .raw_weights = command.raw_weights});
+  const train::ExportResult result = train::export_weights(job, {.checkpoint = run_directory(command.checkpoint, job),
+                                                                 .out = command.out,
+                                                                 .half = command.half,
+                                                                 .raw_weights = command.raw_weights});
   const std::string dtype(name_of(result.dtype));
   print(command,
         {{"tensors", result.tensors},
@@ -59,10 +58,10 @@ ExitCode run_weights(const ExportCommand& command, const job::Job& job) {
 }
 
 ExitCode run_graph(const ExportCommand& command, const job::Job& job) {
-  const train::GraphResult result = train::export_graph(job, run_directory(command.checkpoint, job), command.onnx,
-                                                               command.raw_weights);
-  print(command, {{"bytes", result.bytes}, {"checkpoint", result.checkpoint}, {"onnx", command.onnx}},
-        result.of_mean, result.checkpoint, fmt::format("{}: {} bytes", command.onnx, result.bytes));
+  const train::GraphResult result =
+      train::export_graph(job, run_directory(command.checkpoint, job), command.onnx, command.raw_weights);
+  print(command, {{"bytes", result.bytes}, {"checkpoint", result.checkpoint}, {"onnx", command.onnx}}, result.of_mean,
+        result.checkpoint, fmt::format("{}: {} bytes", command.onnx, result.bytes));
   return ExitCode::kDone;
 }
 

@@ -39,9 +39,8 @@ GraphResult export_graph(const job::Job& job, const fs::path& checkpoint, const 
   if (const std::error_code error = write_whole_file(out, file)) {
     throw StorageError("cannot write " + out.string() + ": " + error.message());
   }
-  return {.checkpoint = restored.checkpoint,
-          .of_mean = restored.of_mean,
-          .bytes = static_cast<std::int64_t>(file.size())};
+  return {
+      .checkpoint = restored.checkpoint, .of_mean = restored.of_mean, .bytes = static_cast<std::int64_t>(file.size())};
 }
 
 }  // namespace lockstep::train

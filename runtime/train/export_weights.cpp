@@ -50,7 +50,8 @@ ExportResult export_weights(const job::Job& job, const ExportOptions& options) {
   require_export_format(options.out);
   const RestoredModel restored = restored_model(job, options.checkpoint, options.raw_weights);
   const autograd::NoGrad no_grad;
-  ExportResult result{.checkpoint = restored.checkpoint, .of_mean = restored.of_mean, .dtype = dtype_of(job, options.half)};
+  ExportResult result{
+      .checkpoint = restored.checkpoint, .of_mean = restored.of_mean, .dtype = dtype_of(job, options.half)};
   std::vector<checkpoint::NamedTensor> tensors;
   for (const auto& [name, tensor] : model_zoo::to_pytorch(restored.options, *restored.model)) {
     // Running statistics too: PyTorch's half() rounds them.

@@ -7,8 +7,6 @@
 
 #include <filesystem>
 #include <fstream>
-
-#include <fstream>
 #include <sstream>
 
 #include "amp/grad_scaler/opt_level.h"
