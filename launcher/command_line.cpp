@@ -4,10 +4,12 @@
 #include <cstdio>
 #include <string_view>
 
+#include "launcher/command_bench.h"
 #include "launcher/command_doctor.h"
 #include "launcher/command_eval.h"
 #include "launcher/command_export.h"
 #include "launcher/command_infer.h"
+#include "launcher/command_init.h"
 #include "launcher/command_inspect.h"
 #include "launcher/command_train.h"
 #include "launcher/command_validate.h"
@@ -66,12 +68,14 @@ Action parse(int argc, const char* const* argv) {
   CLI::App app("Data-parallel mixed-precision training of a job on one or many ranks.", "lockstep");
   app.set_version_flag("--version", std::string("lockstep ") + LOCKSTEP_VERSION);
   app.require_subcommand(1);
+  add_init(app, chosen);
   add_train(app, chosen);
   add_eval(app, chosen);
   add_infer(app, chosen);
   add_export(app, chosen);
   add_validate(app, chosen);
   add_inspect(app, chosen);
+  add_bench(app, chosen);
   add_doctor(app, chosen);
   try {
     app.parse(argc, argv);

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "comm/group/launcher_variables.h"
+#include "runtime/tensor/cores.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::comm {
@@ -84,6 +85,11 @@ LaunchEnvironment launch_environment() {
   if (integer_in("WORLD_SIZE", 1) > 1 || integer_in("RANK", 0) > 0) return torchrun_environment();
   refuse_half_of_slurm();
   return {};
+}
+
+int own_cores(const LaunchEnvironment& environment) {
+  const bool bound = std::getenv("OMPI_MCA_orte_bound_at_launch") != nullptr;
+  return bound ? usable_cores() : usable_cores() / environment.local_size;
 }
 
 }  // namespace lockstep::comm

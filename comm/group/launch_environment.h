@@ -16,4 +16,8 @@ struct LaunchEnvironment {
 /// Throws UsageError for variables of several ranks that do not say which one this is: each would train alone.
 LaunchEnvironment launch_environment();
 
+/// The cores of this rank, 0 where there are fewer than ranks. Ranks that a foreign mpirun or srun has started unbound
+/// share those that they all see.
+int own_cores(const LaunchEnvironment& environment);
+
 }  // namespace lockstep::comm

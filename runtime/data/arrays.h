@@ -10,9 +10,10 @@
 
 namespace lockstep::data {
 
-/// Rows of two .npy arrays. Features of any type are float32 samples with the same values. With classes, targets are
-/// integers or bools: [N], or [N, positions...] for features [N, positions..., channels]. Without, they are of any
-/// type: [N, ...], or [N] for one number each. The arrays stay on disk.
+/// Rows of two .npy arrays. Features of any type are float32 samples with the same values; with a vocabulary features
+/// [N, T] are integers, texts of T tokens. With classes, targets are integers or bools: [N], or [N, positions...] for
+/// features [N, positions..., channels] or texts [N, positions]. Without, they are of any type: [N, ...], or [N] for
+/// one number each. The arrays stay on disk.
 class ArraysDataset : public Dataset {
  public:
   /// Throws FieldError for options without a meaning, and StorageError that names the file and what is wrong with it.
@@ -24,9 +25,11 @@ class ArraysDataset : public Dataset {
   std::int64_t size() const override { return features_.extents()[0]; }
   Shape sample_shape() const override { return sample_shape_; }
   std::int64_t classes() const override { return classes_; }
+  std::int64_t vocabulary() const override { return vocabulary_; }
   Shape target_shape() const override { return target_shape_; }
   bool weighted() const override { return weights_.has_value(); }
-  /// Throws StorageError that names file and index of a label outside the classes.
+  /// Throws StorageError that names file and index of a token outside the vocabulary, or of a label outside the
+  /// classes.
   void get(const SampleKey& key, const Sample& sample) const override;
 
  private:
@@ -36,6 +39,7 @@ class ArraysDataset : public Dataset {
   Shape sample_shape_;
   Shape target_shape_;
   std::int64_t classes_ = 0;
+  std::int64_t vocabulary_;
 };
 
 /// The highest target of a file + 1. Throws as the data set does.

@@ -24,6 +24,13 @@ void require_pad(std::int64_t pad, const Shape& sample) {
   throw FieldError(path, std::to_string(pad) + " is more than the images' extent, " + sample.str());
 }
 
+/// Targets a position would have to move with the pixels.
+void require_target_a_sample(const Description& data, const char* path) {
+  if (data.target_shape.rank() <= (data.classes > 0 ? 0 : 1)) return;
+  throw FieldError(path, "needs one target a sample, but they have shape " + data.target_shape.str() + " for samples " +
+                             data.sample_shape.str());
+}
+
 /// Moves n floats of a row by `shift` places to the left (negative: right) and fills up with zeros. In place or into
 /// another row.
 void move_row(float* out, const float* in, std::int64_t n, std::int64_t shift) {
@@ -37,9 +44,16 @@ void move_row(float* out, const float* in, std::int64_t n, std::int64_t shift) {
 
 }  // namespace
 
-void require_augment(const AugmentOptions& options, const Shape& sample) {
-  if (options.pad_crop != 0) require_pad(options.pad_crop, sample);
-  if (options.flip) require_image(sample, "data.augment.flip");
+void require_augment(const AugmentOptions& options, const Description& data) {
+  const Shape& sample = data.sample_shape;
+  if (options.pad_crop != 0) {
+    require_pad(options.pad_crop, sample);
+    require_target_a_sample(data, "data.augment.pad_crop");
+  }
+  if (options.flip) {
+    require_image(sample, "data.augment.flip");
+    require_target_a_sample(data, "data.augment.flip");
+  }
   if (options.color_jitter != ColorJitterOptions()) require_color_jitter(options.color_jitter, sample);
 }
 

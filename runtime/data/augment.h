@@ -5,6 +5,7 @@
 
 #include "runtime/data/color_jitter.h"
 #include "runtime/data/dataset.h"
+#include "runtime/data/description.h"
 #include "runtime/data/image_folder_options.h"
 #include "runtime/data/volume_augment.h"
 
@@ -23,8 +24,9 @@ struct AugmentOptions {
   bool operator==(const AugmentOptions&) const = default;
 };
 
-/// Throws FieldError for options that do not fit samples of this shape.
-void require_augment(const AugmentOptions& options, const Shape& sample);
+/// Throws FieldError for options that do not fit such data: images that move need targets that stay where they are, one
+/// label or vector a sample. Those of volumes are require_volume_augment()'s.
+void require_augment(const AugmentOptions& options, const Description& data);
 
 /// Pads each side with `pad` pixels of zeros and crops a random window of the original size.
 class PadCrop : public Transform {

@@ -20,6 +20,8 @@ struct Batch {
   std::int64_t first_sample = 0;    ///< position of row 0 in the step's global batch: names dropout masks
   std::int64_t global_samples = 0;  ///< of this micro-batch, over all ranks
   std::int64_t step_samples = 0;    ///< of the whole step, over all ranks and micro-batches
+  /// Of this rank's share: samples that could not be read, so that others took their place; see OnError::kSkip.
+  std::int64_t skipped_samples = 0;
 
   /// The same with its tensors on `device`, where a model's forward pass needs them.
   Batch to(Device device) const {

@@ -14,16 +14,22 @@ Shape batched(std::int64_t rows, const Shape& shape) {
   return Shape(std::span<const std::int64_t>(extents.data(), static_cast<std::size_t>(shape.rank()) + 1));
 }
 
-/// A row of a tensor of one of two dtypes; nothing where it is of the other one, or undefined.
+/// Of a tensor of one of two dtypes; nothing where it is of the other one, or undefined.
 template <class T>
-std::span<T> row_of(const Tensor& rows, DType dtype, std::int64_t row, std::int64_t size) {
+std::span<T> elements_of(const Tensor& rows, DType dtype) {
   if (!rows.defined() || rows.dtype() != dtype) return {};
-  return rows.mutable_as<T>().subspan(static_cast<std::size_t>(row * size), static_cast<std::size_t>(size));
+  return rows.mutable_as<T>();
+}
+
+/// Nothing of what a sample does not have.
+template <class T>
+std::span<T> row_of(std::span<T> all, std::int64_t row, std::size_t size) {
+  return all.empty() ? all : all.subspan(static_cast<std::size_t>(row) * size, size);
 }
 
 }  // namespace
 
-Batch collate(const Dataset& dataset, const BatchPlan& plan, std::span<const std::int64_t> indices) {
+Batch make_batch(const Dataset& dataset, const BatchPlan& plan) {
   const std::int64_t rows = plan.rank.size();
   const auto dtype = [](std::int64_t count) { return count > 0 ? DType::kInt64 : DType::kFloat32; };
   Batch batch;
@@ -38,18 +44,36 @@ Batch collate(const Dataset& dataset, const BatchPlan& plan, std::span<const std
   batch.first_sample = plan.rank.begin;
   batch.global_samples = plan.micro.size();
   batch.step_samples = plan.step.size();
+  return batch;
+}
 
-  const std::int64_t input_size = dataset.sample_shape().numel();
-  const std::int64_t target_size = dataset.target_shape().numel();
-  for (std::int64_t row = 0; row < rows; ++row) {
-    const Sample sample{.values = row_of<float>(batch.input, DType::kFloat32, row, input_size),
-                        .tokens = row_of<std::int64_t>(batch.input, DType::kInt64, row, input_size),
-                        .target = row_of<float>(batch.target, DType::kFloat32, row, target_size),
-                        .labels = row_of<std::int64_t>(batch.target, DType::kInt64, row, target_size),
-                        .weight = row_of<float>(batch.weight, DType::kFloat32, row, 1),
-                        .other_label = row_of<std::int64_t>(batch.other_target, DType::kInt64, row, 1),
-                        .other_weight = row_of<float>(batch.other_weight, DType::kFloat32, row, 1)};
-    dataset.get({indices[static_cast<std::size_t>(plan.rank.begin + row)], plan.epoch, plan.seed}, sample);
+BatchRows::BatchRows(const Dataset& dataset, const Batch& batch)
+    : all_{.values = elements_of<float>(batch.input, DType::kFloat32),
+           .tokens = elements_of<std::int64_t>(batch.input, DType::kInt64),
+           .target = elements_of<float>(batch.target, DType::kFloat32),
+           .labels = elements_of<std::int64_t>(batch.target, DType::kInt64),
+           .weight = elements_of<float>(batch.weight, DType::kFloat32),
+           .other_label = elements_of<std::int64_t>(batch.other_target, DType::kInt64),
+           .other_weight = elements_of<float>(batch.other_weight, DType::kFloat32)},
+      input_size_(static_cast<std::size_t>(dataset.sample_shape().numel())),
+      target_size_(static_cast<std::size_t>(dataset.target_shape().numel())) {}
+
+Sample BatchRows::operator[](std::int64_t row) const {
+  return {.values = row_of(all_.values, row, input_size_),
+          .tokens = row_of(all_.tokens, row, input_size_),
+          .target = row_of(all_.target, row, target_size_),
+          .labels = row_of(all_.labels, row, target_size_),
+          .weight = row_of(all_.weight, row, 1),
+          .other_label = row_of(all_.other_label, row, 1),
+          .other_weight = row_of(all_.other_weight, row, 1)};
+}
+
+Batch collate(const SampleReader& reader, const BatchPlan& plan, std::span<const std::int64_t> indices) {
+  Batch batch = make_batch(reader.dataset(), plan);
+  const BatchRows rows(reader.dataset(), batch);
+  for (std::int64_t row = 0; row < plan.rank.size(); ++row) {
+    const std::int64_t index = indices[static_cast<std::size_t>(plan.rank.begin + row)];
+    batch.skipped_samples += reader.read({index, plan.epoch, plan.seed}, rows[row]);
   }
   return batch;
 }

@@ -3,6 +3,7 @@
 
 #include "runtime/data/batch.h"
 #include "runtime/data/dataset.h"
+#include "runtime/data/sample_reader.h"
 #include "runtime/data/sampler.h"
 
 namespace lockstep::data {
@@ -16,7 +17,23 @@ struct BatchPlan {
   Range rank;   ///< this rank's part of the micro-batch
 };
 
+/// A batch for rows `plan.rank`, not yet written.
+Batch make_batch(const Dataset& dataset, const BatchPlan& plan);
+
+/// The rows of a batch as samples to write; several threads may write different ones. The batch must outlive this.
+class BatchRows {
+ public:
+  BatchRows() = default;
+  BatchRows(const Dataset& dataset, const Batch& batch);
+  Sample operator[](std::int64_t row) const;
+
+ private:
+  Sample all_;
+  std::size_t input_size_ = 0;
+  std::size_t target_size_ = 0;
+};
+
 /// Decodes rows `plan.rank` into tensors. `indices` holds the data set's index of each row of the step.
-Batch collate(const Dataset& dataset, const BatchPlan& plan, std::span<const std::int64_t> indices);
+Batch collate(const SampleReader& reader, const BatchPlan& plan, std::span<const std::int64_t> indices);
 
 }  // namespace lockstep::data

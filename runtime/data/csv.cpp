@@ -24,6 +24,15 @@ struct Columns {
   std::size_t target = 0;
   std::optional<std::size_t> weight = {};
 
+  /// None where one of them is empty or names several columns.
+  std::vector<std::string> names_of(const std::vector<std::size_t>& chosen) const {
+    std::vector<std::string> found;
+    for (const std::size_t column : chosen) {
+      if (names.empty() || names[column].empty() || std::ranges::count(names, names[column]) > 1) return {};
+      found.push_back(names[column]);
+    }
+    return found;
+  }
   std::string title(std::size_t column) const {
     return names.empty() ? std::to_string(column) : fmt::format("\"{}\"", names[column]);
   }
@@ -129,6 +138,8 @@ CsvDataset::CsvDataset(const CsvOptions& options) {
   }
   if (rows_ == 0) throw StorageError(fmt::format("{}: holds no samples", fmt::join(options.files, ", ")));
   columns_ = std::ssize(columns->features);
+  feature_names_ = columns->names_of(columns->features);
+  if (const auto target = columns->names_of({columns->target}); !target.empty()) target_name_ = target.front();
   if (numbers) return;
   ClassColumn::Classes found = classes.finish(options.class_names, options.classes);
   classes_ = found.count;

@@ -19,6 +19,10 @@ class CsvDataset : public Dataset {
   explicit CsvDataset(const CsvOptions& options);
 
   Description describe() const;
+  /// Names of the feature columns in the samples' order, and of the target; none without a header, or where a name is
+  /// not that of one column.
+  const std::vector<std::string>& feature_names() const { return feature_names_; }
+  const std::string& target_name() const { return target_name_; }
   /// In the order of the classes; none where the target column has numbers.
   const std::vector<std::string>& class_names() const { return class_names_; }
 
@@ -33,6 +37,8 @@ class CsvDataset : public Dataset {
   std::int64_t rows_ = 0;
   std::int64_t columns_ = 0;
   std::int64_t classes_ = 0;
+  std::vector<std::string> feature_names_;
+  std::string target_name_;
   std::vector<std::string> class_names_;
   std::vector<float> features_;  // [rows, columns]
   std::vector<float> numbers_;   // [rows], without classes

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::size_t kLongestCell = 1 << 16;
 constexpr std::size_t kMostCells = 1 << 18;
+constexpr std::size_t kLongestRecord = 1 << 24;
 
 }  // namespace
 
@@ -54,7 +55,8 @@ bool CsvReader::take_end_of_line() {
   return true;
 }
 
-void CsvReader::append(std::string& cell, int c) const {
+void CsvReader::append(std::string& cell, int c) {
+  if (++record_bytes_ > kLongestRecord) refuse(fmt::format("a line of more than {} bytes", kLongestRecord));
   if (cell.size() == kLongestCell) refuse(fmt::format("a cell of more than {} bytes", kLongestCell));
   cell += static_cast<char>(c);
 }
@@ -86,6 +88,7 @@ void CsvReader::read_cell(std::string& cell) {
 
 bool CsvReader::next(std::vector<std::string>& cells) {
   cells.clear();
+  record_bytes_ = 0;
   record_line_ = line_;
   while (take_end_of_line()) record_line_ = line_;
   if (peek() == kEnd) return false;

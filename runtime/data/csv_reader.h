@@ -33,7 +33,7 @@ class CsvReader {
   void skip_byte_order_mark();
   void read_cell(std::string& cell);
   void read_quoted(std::string& cell);
-  void append(std::string& cell, int c) const;
+  void append(std::string& cell, int c);
   /// Passes the end of a line; false where none is here.
   bool take_end_of_line();
 
@@ -43,7 +43,8 @@ class CsvReader {
   std::array<std::uint8_t, 1 << 16> buffer_{};
   std::size_t filled_ = 0;
   std::size_t at_ = 0;
-  std::int64_t line_ = 1;  // of the next character
+  std::size_t record_bytes_ = 0;  // of the cells that came last
+  std::int64_t line_ = 1;         // of the next character
   std::int64_t record_line_ = 1;
 };
 

@@ -33,7 +33,8 @@ std::int64_t modified_at(const std::string& path) {
 DataFile look_at_folder(const std::string& path) {
   DataFile folder{.path = path, .modified = modified_at(path)};
   std::vector<std::string> names;
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(path)) {
+  for (const fs::directory_entry& entry :
+       fs::recursive_directory_iterator(path, fs::directory_options::follow_directory_symlink)) {
     names.push_back(entry.path().lexically_relative(path).string());
     // Asking each file for its time would take minutes on a shared disk.
     if (entry.is_directory()) folder.modified = std::max(folder.modified, modified_at(entry.path()));

@@ -18,7 +18,8 @@ enum class Augmentation : std::uint32_t {
   kPatch = 4,
   kMirror = 5,
   kIntensity = 6,
-  kMixup = 7
+  kMixup = 7,
+  kMaskedTokens = 8
 };
 
 /// Four random words that depend on the sample's key alone. `call` tells several draws apart.

@@ -5,6 +5,7 @@
 
 #include "runtime/data/batch.h"
 #include "runtime/data/dataset.h"
+#include "runtime/data/sample_reader.h"
 
 namespace lockstep::data {
 
@@ -13,14 +14,15 @@ namespace lockstep::data {
 class EvalBatches {
  public:
   /// Throws FieldError for a batch of no samples.
-  EvalBatches(DatasetPtr dataset, std::int64_t global_batch, std::int64_t rank, std::int64_t world_size);
+  EvalBatches(DatasetPtr dataset, std::int64_t global_batch, std::int64_t rank, std::int64_t world_size,
+              const SampleErrors& errors = {});
 
   /// Number of batches.
   std::int64_t size() const;
   Batch operator[](std::int64_t at) const;
 
  private:
-  DatasetPtr dataset_;
+  SampleReader reader_;
   std::int64_t global_batch_;
   std::int64_t rank_;
   std::int64_t world_size_;

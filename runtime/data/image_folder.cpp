@@ -4,11 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 
-#include "runtime/data/image_view.h"
-#include "runtime/data/resample.h"
+#include "runtime/data/image_sample.h"
 #include "runtime/data/stored_file.h"
 #include "runtime/tensor/error.h"
 
@@ -18,20 +16,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Of a compressed image.
-constexpr std::uint64_t kMostFileBytes = std::uint64_t{256} << 20;
-
-bool is_image(const fs::path& path) {
-  std::string extension = path.extension().string();
-  std::ranges::transform(extension, extension.begin(), [](unsigned char c) { return std::tolower(c); });
-  return extension == ".jpg" || extension == ".jpeg" || extension == ".png";
-}
-
 /// The images below `folder`/`name`, by their paths below `folder`.
 std::vector<std::string> list_images(const fs::path& folder, const std::string& name) {
   std::vector<std::string> files;
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder / name)) {
-    if (is_image(entry.path()) && entry.is_regular_file()) {
+  for (const fs::directory_entry& entry :
+       fs::recursive_directory_iterator(folder / name, fs::directory_options::follow_directory_symlink)) {
+    if (is_image_extension(entry.path().extension().string()) && entry.is_regular_file()) {
       files.push_back(entry.path().lexically_relative(folder).string());
     }
   }
@@ -66,7 +56,6 @@ std::vector<std::string> list_classes(const std::string& folder) {
 
 ImageFolderDataset::ImageFolderDataset(const ImageFolderOptions& options) : options_(options) {
   require_none(problems_of(options), "image_folder");
-  if (options_.resize == 0) options_.resize = options_.size * 256 / 224;
   const std::vector<std::string> found = list_classes(options_.folder);
   class_names_ = options.class_names.empty() ? found : options.class_names;
   for (const std::string& name : found) {
@@ -93,13 +82,9 @@ Description ImageFolderDataset::describe() const {
 void ImageFolderDataset::get(const SampleKey& key, const Sample& sample) const {
   const File& file = files_[static_cast<std::size_t>(key.index)];
   const std::string path = options_.folder + "/" + file.path;
-  const std::string content = StoredFile(path).read_text(kMostFileBytes);
-  const auto choose = [&](std::int64_t width, std::int64_t height) {
-    if (!options_.random_resized_crop) return center_view(width, height, options_.resize, options_.size);
-    return random_view(width, height, *options_.random_resized_crop, options_.size, key);
-  };
-  const std::string from = fmt::format("{} (sample {})", path, key.index);
-  resample(decode_image(std::as_bytes(std::span(content)), options_.max_pixels, choose, from), sample.values);
+  const std::string content = StoredFile(path).read_text(kMostImageBytes);
+  write_image(std::as_bytes(std::span(content)), crop_of(options_), key, fmt::format("{} (sample {})", path, key.index),
+              sample.values);
   sample.labels[0] = file.label;
 }
 

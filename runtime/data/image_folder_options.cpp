@@ -21,14 +21,17 @@ FieldProblems problems_of(const RandomResizedCropOptions& options) {
   return checks.problems();
 }
 
+void check_image_size(std::int64_t size, std::int64_t resize, std::int64_t max_pixels, FieldChecks& checks) {
+  checks.check(size >= 1 && size <= kLargestSize, "size", ">= 1 and <= 4096", static_cast<double>(size));
+  const bool fits = resize == 0 || (resize >= size && resize <= 2 * kLargestSize);
+  checks.check(fits, "resize", ">= size and <= 8192", static_cast<double>(resize), {"size"});
+  checks.at_least_one(static_cast<double>(max_pixels), "max_pixels");
+}
+
 FieldProblems problems_of(const ImageFolderOptions& options) {
   FieldChecks checks;
   if (options.folder.empty()) checks.error("folder", "is required: the path of a folder");
-  checks.check(options.size >= 1 && options.size <= kLargestSize, "size", ">= 1 and <= 4096",
-               static_cast<double>(options.size));
-  const bool fits = options.resize == 0 || (options.resize >= options.size && options.resize <= 2 * kLargestSize);
-  checks.check(fits, "resize", ">= size and <= 8192", static_cast<double>(options.resize), {"size"});
-  checks.at_least_one(static_cast<double>(options.max_pixels), "max_pixels");
+  check_image_size(options.size, options.resize, options.max_pixels, checks);
   return checks.problems();
 }
 

@@ -36,6 +36,9 @@ struct ImageFolderOptions {
   bool operator==(const ImageFolderOptions&) const = default;
 };
 
+/// The rules of an image's extents, as kinds of data sets share them. `resize`: 0 where it follows from the size.
+void check_image_size(std::int64_t size, std::int64_t resize, std::int64_t max_pixels, FieldChecks& checks);
+
 /// By field; what is in the folder is looked at when it is opened.
 FieldProblems problems_of(const ImageFolderOptions& options);
 

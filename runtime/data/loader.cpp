@@ -3,10 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
-#include "runtime/data/collate.h"
+#include "runtime/tensor/cores.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::data {
@@ -23,7 +24,14 @@ LoaderOptions checked(const LoaderOptions& options) {
   require(options.global_batch >= 1, "data.global_batch", ">= 1", options.global_batch);
   require(options.accumulate >= 1, "train.accumulate", ">= 1", options.accumulate);
   require(options.prefetch >= 0, "data.prefetch", ">= 0", options.prefetch);
+  require(options.decode_threads >= 0, "data.decode_threads", ">= 0", options.decode_threads);
   return options;
+}
+
+std::int64_t thread_count(const LoaderOptions& options) {
+  if (options.prefetch == 0) return 0;
+  if (options.decode_threads > 0) return options.decode_threads;
+  return std::min<std::int64_t>(usable_cores(), kMostDefaultDecodeThreads);
 }
 
 }  // namespace
@@ -37,69 +45,125 @@ Sampler::Options sampler_options(const LoaderOptions& options, std::int64_t size
 }
 
 Loader::Loader(DatasetPtr dataset, const LoaderOptions& options)
-    : dataset_(std::move(dataset)),
+    : reader_(std::move(dataset), options.errors),
       options_(checked(options)),
       state_(options.start),
-      sampler_(sampler_options(options, dataset_->size()), options.start),
+      sampler_(sampler_options(options, reader_.dataset().size()), options.start),
       next_step_(options.first_step) {
   state_.seed = options.seed;
-  if (options_.prefetch > 0) {
-    thread_ = std::jthread([this](const std::stop_token& stop) { work(stop); });
+  const std::int64_t threads = thread_count(options_);
+  options_.decode_threads = threads;
+  for (std::int64_t i = 0; i < threads; ++i) {
+    threads_.emplace_back([this](const std::stop_token& stop) { run_thread(stop); });
   }
 }
 
-Loader::~Loader() = default;
+Loader::~Loader() {
+  // All at once: each may still have a sample to decode.
+  for (std::jthread& thread : threads_) thread.request_stop();
+}
 
 Batch Loader::next() {
-  Item item;
-  if (options_.prefetch > 0) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return !ready_.empty() || failure_; });
-    if (ready_.empty()) std::rethrow_exception(failure_);
-    item = std::move(ready_.front());
-    ready_.pop_front();
-    changed_.notify_one();
-  } else {
-    if (failure_) std::rethrow_exception(failure_);
-    try {
-      item = produce();
-    } catch (...) {
-      failure_ = std::current_exception();
-      throw;
-    }
+  std::unique_lock lock(mutex_);
+  if (!threads_.empty()) {
+    finished_.wait(lock, [this] { return !works_.empty() && works_.front().unfinished == 0; });
+  } else if (works_.empty()) {
+    Work& work = works_.emplace_back(plan());
+    const Range all{0, work.size()};
+    finish(work, all, decode(work, all));
   }
-  state_ = item.after;
-  return std::move(item.batch);
+  if (works_.front().failure) std::rethrow_exception(works_.front().failure);
+  state_ = works_.front().after;
+  Batch batch = std::move(works_.front().batch);
+  works_.pop_front();
+  changed_.notify_all();
+  return batch;
 }
 
-Loader::Item Loader::produce() {
+std::int64_t Loader::ready() const {
+  const std::lock_guard lock(mutex_);
+  const auto unfinished = std::ranges::find_if(works_, [](const Work& work) { return work.unfinished > 0; });
+  return unfinished - works_.begin();
+}
+
+Loader::Work Loader::plan() {
   if (micro_batch_ == 0) {
     plan_ = sampler_.next();
     ++next_step_;
   }
   const Range step{0, static_cast<std::int64_t>(plan_.samples.size())};
   const Range micro = share(step, micro_batch_, options_.accumulate);
-  const BatchPlan batch{plan_.epoch, options_.seed, step, micro, share(micro, options_.rank, options_.world_size)};
-  Item item{collate(*dataset_, batch, plan_.samples), plan_.after};
-  item.batch.step = next_step_ - 1;
+  const Range rank = share(micro, options_.rank, options_.world_size);
   micro_batch_ = (micro_batch_ + 1) % options_.accumulate;
-  return item;
+  Work work{make_batch(reader_.dataset(), {plan_.epoch, options_.seed, step, micro, rank}), plan_.after, plan_.epoch};
+  work.batch.step = next_step_ - 1;
+  work.indices.assign(plan_.samples.begin() + rank.begin, plan_.samples.begin() + rank.end);
+  work.rows = BatchRows(reader_.dataset(), work.batch);
+  work.unfinished = work.size();
+  return work;
 }
 
-void Loader::work(const std::stop_token& stop) {
+Loader::Decoded Loader::decode(const Work& work, Range rows) const {
+  Decoded decoded;
+  std::int64_t row = rows.begin;
   try {
-    while (!stop.stop_requested()) {
-      Item item = produce();
-      std::unique_lock lock(mutex_);
-      const auto has_room = [&] { return std::ssize(ready_) < options_.prefetch; };
-      if (!changed_.wait(lock, stop, has_room)) return;
-      ready_.push_back(std::move(item));
-      changed_.notify_one();
+    for (; row < rows.end; ++row) {
+      const std::int64_t index = work.indices[static_cast<std::size_t>(row)];
+      decoded.skipped += reader_.read({index, work.epoch, options_.seed}, work.rows[row]);
     }
   } catch (...) {
-    const std::lock_guard lock(mutex_);
-    failure_ = std::current_exception();
-    changed_.notify_one();
+    decoded.failure = std::current_exception();
+    decoded.failed_row = row;
+  }
+  return decoded;
+}
+
+void Loader::finish(Work& work, Range rows, const Decoded& decoded) {
+  work.unfinished -= rows.size();
+  work.batch.skipped_samples += decoded.skipped;
+  if (!decoded.failure || (work.failure && work.failed_row < decoded.failed_row)) return;
+  work.failure = decoded.failure;
+  work.failed_row = decoded.failed_row;
+}
+
+Loader::Work* Loader::with_rows() {
+  const auto found = std::ranges::find_if(works_, [](const Work& work) { return work.next_row < work.size(); });
+  return found == works_.end() ? nullptr : &*found;
+}
+
+bool Loader::has_room() const { return !failed_ && std::ssize(works_) < options_.prefetch; }
+
+void Loader::plan_ahead() {
+  try {
+    works_.push_back(plan());
+  } catch (...) {
+    works_.push_back({.batch = {}, .after = state_, .failure = std::current_exception()});
+    failed_ = true;
+  }
+  // The share of a rank may be empty, and is finished then.
+  finished_.notify_one();
+}
+
+void Loader::run_thread(const std::stop_token& stop) {
+  std::unique_lock lock(mutex_);
+  while (changed_.wait(lock, stop, [this] { return with_rows() != nullptr || has_room(); })) {
+    if (stop.stop_requested()) return;
+    Work* const work = with_rows();
+    if (work == nullptr) {
+      plan_ahead();
+      changed_.notify_all();
+      continue;
+    }
+    // So few that threads end a batch together, so many that small samples do not wait for the mutex.
+    const std::int64_t some = std::max<std::int64_t>(work->size() / (4 * options_.decode_threads), 1);
+    const Range rows{work->next_row, std::min(work->next_row + some, work->size())};
+    work->next_row = rows.end;
+    lock.unlock();
+    const Decoded decoded = decode(*work, rows);
+    lock.lock();
+    finish(*work, rows, decoded);
+    failed_ = failed_ || decoded.failure;
+    if (work->unfinished == 0) finished_.notify_one();
   }
 }
 

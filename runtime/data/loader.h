@@ -5,13 +5,20 @@
 #include <deque>
 #include <exception>
 #include <mutex>
+#include <stop_token>
 #include <thread>
+#include <vector>
 
 #include "runtime/data/batch.h"
+#include "runtime/data/collate.h"
 #include "runtime/data/dataset.h"
+#include "runtime/data/sample_reader.h"
 #include "runtime/data/sampler.h"
 
 namespace lockstep::data {
+
+/// Threads that decode where nobody says how many.
+inline constexpr std::int64_t kMostDefaultDecodeThreads = 16;
 
 struct LoaderOptions {
   std::int64_t global_batch = 1;  ///< samples a step, over all ranks and micro-batches
@@ -21,7 +28,9 @@ struct LoaderOptions {
   std::uint64_t seed = 0;
   bool shuffle = true;
   bool drop_last = false;
-  std::int64_t prefetch = 2;     ///< batches decoded ahead by a thread; 0 decodes in next(), without one
+  std::int64_t prefetch = 2;        ///< batches decoded ahead by threads; 0 decodes in next(), without one
+  std::int64_t decode_threads = 0;  ///< 0: as many as the process may use cores, at most 16
+  SampleErrors errors = {};
   SamplerState start = {};       ///< where to begin: a new run, or what a checkpoint holds
   std::uint64_t first_step = 1;  ///< the number of the step that begins there
 
@@ -32,8 +41,9 @@ struct LoaderOptions {
 Sampler::Options sampler_options(const LoaderOptions& options, std::int64_t size);
 
 /// Gives one rank its share of each micro-batch, step after step, without end. Micro-batch m of k takes rows
-/// [m G / k, (m + 1) G / k) of the step's G samples; rank r of W takes its part of those likewise. Only the thread that
-/// owns the loader may call it; destroying it ends its thread, whatever that one is doing.
+/// [m G / k, (m + 1) G / k) of the step's G samples; rank r of W takes its part of those likewise. Threads decode the
+/// samples ahead, several a batch; what they write does not depend on their number. Only the thread that owns the
+/// loader may call it; destroying it ends its threads, whatever they are doing.
 class Loader {
  public:
   /// Throws FieldError for options without a meaning and UsageError for a state outside the data set.
@@ -42,35 +52,61 @@ class Loader {
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
-  /// The next micro-batch's share. Rethrows what the data set threw when decoding it; so does every later call.
+  /// The next micro-batch's share. Rethrows what the data set threw when decoding it, of several samples that of the
+  /// first row; so does every later call.
   Batch next();
+  /// Batches that are decoded and wait for next().
+  std::int64_t ready() const;
   /// The start of the step after that of the batch last returned; before the first batch, LoaderOptions::start.
   SamplerState state() const { return state_; }
   std::int64_t steps_per_epoch() const { return sampler_.steps_per_epoch(); }
 
  private:
-  struct Item {
+  /// A batch that is being decoded. Threads take its rows in order.
+  struct Work {
     Batch batch;
     SamplerState after;
-  };
-  Item produce();
-  void work(const std::stop_token& stop);
+    std::uint64_t epoch = 0;
+    std::vector<std::int64_t> indices = {};  ///< of the rows
+    BatchRows rows = {};
+    std::int64_t next_row = 0;
+    std::int64_t unfinished = 0;  ///< rows
+    std::exception_ptr failure = nullptr;
+    std::int64_t failed_row = 0;
 
-  DatasetPtr dataset_;
+    std::int64_t size() const { return static_cast<std::int64_t>(indices.size()); }
+  };
+  /// Some rows of a batch, decoded by one thread.
+  struct Decoded {
+    std::int64_t skipped = 0;
+    std::exception_ptr failure = nullptr;
+    std::int64_t failed_row = 0;
+  };
+
+  Work plan();
+  Decoded decode(const Work& work, Range rows) const;
+  static void finish(Work& work, Range rows, const Decoded& decoded);
+  /// The first batch with rows that no thread has taken; null where there is none.
+  Work* with_rows();
+  bool has_room() const;
+  void plan_ahead();
+  void run_thread(const std::stop_token& stop);
+
+  SampleReader reader_;
   LoaderOptions options_;
   SamplerState state_;
 
-  // Of the producer: the loader's thread, or next() when there is none.
+  // With threads, all below are guarded by the mutex, but for what a thread has taken of a batch.
+  mutable std::mutex mutex_;
   Sampler sampler_;
   StepPlan plan_;
   std::int64_t micro_batch_ = 0;  // the next one of plan_
   std::uint64_t next_step_;       // after plan_
-
-  std::mutex mutex_;
+  std::deque<Work> works_;        // in the order of next()
+  bool failed_ = false;           // nothing is planned behind a failure
   std::condition_variable_any changed_;
-  std::deque<Item> ready_;
-  std::exception_ptr failure_;
-  std::jthread thread_;  // last: it ends before what it uses
+  std::condition_variable finished_;
+  std::vector<std::jthread> threads_;  // last: they end before what they use
 };
 
 }  // namespace lockstep::data

@@ -16,14 +16,16 @@
 #include "runtime/data/idx.h"
 #include "runtime/data/image_folder_options.h"
 #include "runtime/data/normalize.h"
+#include "runtime/data/shards_options.h"
 #include "runtime/data/spheres.h"
 #include "runtime/data/synthetic.h"
 #include "runtime/data/tokens_options.h"
+#include "runtime/data/volumes_options.h"
 
 namespace lockstep::data {
 
 using DatasetOptions = std::variant<IdxOptions, CifarOptions, SyntheticOptions, TokensOptions, ArraysOptions,
-                                    CsvOptions, ImageFolderOptions, SpheresOptions>;
+                                    CsvOptions, ImageFolderOptions, SpheresOptions, ShardsOptions, VolumesOptions>;
 
 /// The data that a model is trained on and evaluated with.
 struct DataOptions {

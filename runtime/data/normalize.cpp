@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "runtime/tensor/error.h"
@@ -10,6 +11,8 @@
 namespace lockstep::data {
 
 namespace {
+
+constexpr std::size_t kRepeats = 16;
 
 std::size_t channels_of(const Shape& sample) {
   return static_cast<std::size_t>(sample.rank() == 0 ? 1 : sample.back());
@@ -37,7 +40,11 @@ void require_one_or_a_channel(const std::vector<float>& values, const std::strin
 
 }  // namespace
 
-void require_normalize(const NormalizeOptions& options, const Shape& sample) {
+void require_normalize(const NormalizeOptions& options, const Description& data) {
+  const Shape& sample = data.sample_shape;
+  if (data.vocabulary > 0 && options != NormalizeOptions()) {
+    throw FieldError("data.normalize", "needs samples of numbers, but they are tokens");
+  }
   require_each(options.mean, "data.normalize.mean", "finite", [](float value) { return std::isfinite(value); });
   require_each(options.std, "data.normalize.std", "> 0", [](float value) { return value > 0 && std::isfinite(value); });
   require_one_or_a_channel(options.mean, "data.normalize.mean", sample);
@@ -45,12 +52,14 @@ void require_normalize(const NormalizeOptions& options, const Shape& sample) {
 }
 
 Normalize::Normalize(DatasetPtr base, const NormalizeOptions& options) : Transform(std::move(base)) {
-  require_normalize(options, sample_shape());
+  require_normalize(options, describe(*this));
   const auto& [mean, std] = options;
   const std::size_t channels = channels_of(sample_shape());
   // A single pair of values needs no walk by channels.
-  const std::size_t count = mean.size() <= 1 && std.size() <= 1 ? 1 : channels;
-  for (std::size_t c = 0; c < count; ++c) {
+  const bool one = mean.size() <= 1 && std.size() <= 1;
+  const std::size_t count = one ? 1 : channels * kRepeats;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t c = i % channels;
     scale_.push_back(1.0f / channel_value(std, c, 1.0f));
     shift_.push_back(-channel_value(mean, c, 0.0f) * scale_.back());
   }
@@ -58,15 +67,19 @@ Normalize::Normalize(DatasetPtr base, const NormalizeOptions& options) : Transfo
 
 void Normalize::apply(const SampleKey&, const Sample& sample) const {
   const std::span<float> input = sample.values;
-  const std::size_t channels = scale_.size();
-  if (channels == 1) {
+  const std::size_t block = scale_.size();
+  if (block == 1) {
     const float scale = scale_[0];
     const float shift = shift_[0];
     for (float& x : input) x = x * scale + shift;
     return;
   }
-  for (std::size_t i = 0; i < input.size(); i += channels) {
-    for (std::size_t c = 0; c < channels; ++c) input[i + c] = input[i + c] * scale_[c] + shift_[c];
+  const float* const scale = scale_.data();
+  const float* const shift = shift_.data();
+  for (std::size_t i = 0; i < input.size(); i += block) {
+    float* const x = input.data() + i;
+    const std::size_t count = std::min(block, input.size() - i);
+    for (std::size_t k = 0; k < count; ++k) x[k] = x[k] * scale[k] + shift[k];
   }
 }
 

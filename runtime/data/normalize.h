@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "runtime/data/dataset.h"
+#include "runtime/data/description.h"
 
 namespace lockstep::data {
 
@@ -15,9 +16,9 @@ struct NormalizeOptions {
   bool operator==(const NormalizeOptions&) const = default;
 };
 
-/// Throws FieldError for values that are not finite, for a std that is not > 0, and where the number of values is
-/// neither one nor that of the samples' channels.
-void require_normalize(const NormalizeOptions& options, const Shape& sample);
+/// Throws FieldError for values that are not finite, for a std that is not > 0, where the number of values is neither
+/// one nor that of the samples' channels, and for samples of tokens.
+void require_normalize(const NormalizeOptions& options, const Description& data);
 
 class Normalize : public Transform {
  public:
@@ -27,7 +28,7 @@ class Normalize : public Transform {
  private:
   void apply(const SampleKey& key, const Sample& sample) const override;
 
-  // x * scale + shift, as often as there are channels
+  // x * scale + shift: a value, or that of each channel, repeated so that a register can take several
   std::vector<float> scale_;
   std::vector<float> shift_;
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 namespace lockstep::data {
 
@@ -10,11 +11,20 @@ namespace {
 
 constexpr std::int64_t kChannels = 3;
 
+/// A pixel's channels and a lane that is not used: a register.
+using Lanes = float __attribute__((vector_size(16)));
+
 /// Which pixels of a line make an output pixel, and by what weights.
 struct Taps {
   std::int64_t first = 0;
   std::vector<float> weights;
 };
+
+Lanes load(const float* from) {
+  Lanes lanes;
+  std::memcpy(&lanes, from, sizeof lanes);
+  return lanes;
+}
 
 /// The line's part [begin, begin + length) becomes `size` pixels, of the pixels low .. high - 1.
 std::vector<Taps> taps_of(double begin, double length, std::int64_t size, std::int64_t low, std::int64_t high) {
@@ -49,25 +59,30 @@ void resample(const DecodedImage& image, std::span<float> out) {
   const std::int64_t begin = columns.front().first;
   const std::int64_t end = columns.back().first + std::ssize(columns.back().weights);
   // Rows are added first: that is one loop over neighbours in memory.
-  std::vector<float> line(static_cast<std::size_t>((end - begin) * kChannels));
-  float* pixel = out.data();
+  const auto width = static_cast<std::size_t>((end - begin) * kChannels);
+  std::vector<float> line(width + 1);  // a register's last lane reads, and writes, one behind a pixel
+  std::vector<float> pixels(static_cast<std::size_t>(view.size * kChannels + 1));
+  float* to = out.data();
   for (const Taps& row : rows) {
     std::ranges::fill(line, 0.0f);
     for (std::size_t k = 0; k < row.weights.size(); ++k) {
       const std::int64_t y = row.first + static_cast<std::int64_t>(k);
       const std::uint8_t* const source = image.pixels.data() + (y * image.width + begin) * kChannels;
       const float weight = row.weights[k] * (1.0f / 255.0f);
-      for (std::size_t i = 0; i < line.size(); ++i) line[i] += weight * static_cast<float>(source[i]);
+      for (std::size_t i = 0; i < width; ++i) line[i] += weight * static_cast<float>(source[i]);
     }
+    float* pixel = pixels.data();
     for (const Taps& column : columns) {
       const float* source = line.data() + (column.first - begin) * kChannels;
-      float sum[kChannels] = {};
+      Lanes sum{};
       for (const float weight : column.weights) {
-        for (std::int64_t c = 0; c < kChannels; ++c) sum[c] += weight * source[c];
+        sum += weight * load(source);
         source += kChannels;
       }
-      for (std::int64_t c = 0; c < kChannels; ++c) *pixel++ = sum[c];
+      std::memcpy(pixel, &sum, sizeof sum);
+      pixel += kChannels;
     }
+    to = std::copy_n(pixels.data(), view.size * kChannels, to);
   }
 }
 

@@ -19,13 +19,6 @@ constexpr int kSpatialRank = 3;
 constexpr int kVolumeRank = 4;
 constexpr const char* kPatchPath = "data.augment.patch";
 
-using Extents = std::array<std::size_t, kSpatialRank>;
-
-/// Of the first three dimensions.
-Extents extents_of(const Shape& shape) {
-  return {static_cast<std::size_t>(shape[0]), static_cast<std::size_t>(shape[1]), static_cast<std::size_t>(shape[2])};
-}
-
 void require_volumes(const Description& data, const std::string& path) {
   if (data.vocabulary == 0 && data.sample_shape.rank() == kVolumeRank) return;
   throw FieldError(path, "needs volumes [D, H, W, C], but samples have shape " + data.sample_shape.str());
@@ -45,20 +38,6 @@ std::size_t numbers_of(const Shape& shape) {
 Shape with_extents(Shape shape, const Shape& patch) {
   for (int d = 0; d < kSpatialRank; ++d) shape = shape.with(d, patch[d]);
   return shape;
-}
-
-/// Copies the window at `from`; a voxel has `numbers` elements.
-template <class T>
-void copy_window(std::span<const T> volume, const Extents& extents, const Extents& from, const Extents& patch,
-                 std::size_t numbers, std::span<T> out) {
-  const std::size_t row = patch[2] * numbers;
-  for (std::size_t z = 0; z < patch[0]; ++z) {
-    for (std::size_t y = 0; y < patch[1]; ++y) {
-      const std::size_t begin = ((from[0] + z) * extents[1] + from[1] + y) * extents[2] + from[2];
-      std::ranges::copy(volume.subspan(begin * numbers, row), out.begin());
-      out = out.subspan(row);
-    }
-  }
 }
 
 /// Reverses one axis of a volume whose voxels have `numbers` elements.
@@ -98,11 +77,18 @@ void require_volume_augment(const VolumeAugmentOptions& options, const Descripti
   require(shift >= 0 && std::isfinite(shift), "intensity_shift", ">= 0", shift);
 }
 
-Description patched(Description data, const Shape& patch) {
-  require_volumes(data, kPatchPath);
+void require_patch(const Shape& patch) {
   if (patch.rank() != kSpatialRank) throw FieldError(kPatchPath, "must be three extents, is " + patch.str());
   for (int d = 0; d < kSpatialRank; ++d) {
-    if (patch[d] >= 1 && patch[d] <= data.sample_shape[d]) continue;
+    if (patch[d] < 1) throw FieldError(kPatchPath, patch.str() + " is no window: extents are at least 1");
+  }
+}
+
+Description patched(Description data, const Shape& patch) {
+  require_volumes(data, kPatchPath);
+  require_patch(patch);
+  for (int d = 0; d < kSpatialRank; ++d) {
+    if (patch[d] <= data.sample_shape[d]) continue;
     throw FieldError(kPatchPath, patch.str() + " is no window of samples of shape " + data.sample_shape.str());
   }
   const bool per_voxel = is_per_voxel(data.sample_shape, data.target_shape);
@@ -138,13 +124,7 @@ void Patch::get(const SampleKey& key, const Sample& sample) const {
 
   const Extents extents = extents_of(whole);
   const Extents patch = extents_of(description_.sample_shape);
-  const std::array<std::uint32_t, 4> words = draw(key, Augmentation::kPatch);
-  Extents from{};
-  for (std::size_t d = 0; d < kSpatialRank; ++d) {
-    const std::size_t room = extents[d] - patch[d];
-    from[d] = place_ == Place::kMiddle ? room / 2
-                                       : static_cast<std::size_t>(below(words[d], static_cast<std::int64_t>(room) + 1));
-  }
+  const Extents from = window_begin(extents, patch, place_, key);
   copy_window<float>(values, extents, from, patch, numbers_of(whole), sample.values);
   if (!numbers.empty()) copy_window<float>(numbers, extents, from, patch, numbers_of(target), sample.target);
   if (!labels.empty()) copy_window<std::int64_t>(labels, extents, from, patch, 1, sample.labels);

@@ -5,6 +5,7 @@
 
 #include "runtime/data/dataset.h"
 #include "runtime/data/description.h"
+#include "runtime/data/window.h"
 
 namespace lockstep::data {
 
@@ -23,6 +24,9 @@ struct VolumeAugmentOptions {
 /// Throws FieldError for options that do not fit such data. Patches are patched()'s to check.
 void require_volume_augment(const VolumeAugmentOptions& options, const Description& data);
 
+/// Throws FieldError for a patch that is not three extents of at least 1.
+void require_patch(const Shape& patch);
+
 /// What windows of these data are like. Throws FieldError where there is none of these extents, where targets are
 /// neither one a sample nor one a voxel, and where only some of a sample's targets count: a window has another number
 /// of them.
@@ -31,7 +35,7 @@ Description patched(Description data, const Shape& patch);
 /// A window of each volume.
 class Patch : public Dataset {
  public:
-  enum class Place { kRandom, kMiddle };
+  using Place = WindowPlace;
 
   /// Throws as patched() does.
   Patch(DatasetPtr base, const Shape& patch, Place place);

@@ -65,6 +65,12 @@ data::TokenFormat translate(TokenFormat format) {
   }
 }
 
+/// A number beyond the other type's range is a limit that nothing reaches.
+std::int64_t limit_of(std::uint64_t number) {
+  constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  return static_cast<std::int64_t>(std::min(number, kMost));
+}
+
 data::TargetKind translate(TargetKind kind) {
   return kind == NUMBERS ? data::TargetKind::kNumbers : data::TargetKind::kClasses;
 }
@@ -82,6 +88,12 @@ data::TokensOptions tokens_options(const Tokens& tokens) {
   if (tokens.has_vocabulary()) options.vocabulary = tokens.vocabulary();
   options.vocab_file = tokens.vocab_file();
   options.merges_file = tokens.merges_file();
+  if (tokens.has_masked()) {
+    const MaskedTokens& masked = tokens.masked();
+    data::MaskedTokensOptions& translated = options.masked.emplace();
+    if (masked.has_share()) translated.share = masked.share();
+    if (masked.has_mask_token()) translated.mask_token = masked.mask_token();
+  }
   return options;
 }
 
@@ -92,6 +104,7 @@ data::ArraysOptions arrays_options(const Arrays& arrays) {
   options.weights = arrays.weights();
   options.target_kind = translate(arrays.target_kind());
   if (arrays.has_classes()) options.classes = arrays.classes();
+  options.vocabulary = arrays.vocabulary();
   return options;
 }
 
@@ -113,9 +126,28 @@ data::ImageFolderOptions image_folder_options(const ImageFolder& images) {
   options.folder = images.folder();
   if (images.has_size()) options.size = images.size();
   if (images.has_resize()) options.resize = images.resize();
-  // A number beyond the other type's range is a limit that no image reaches.
-  constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-  if (images.has_max_pixels()) options.max_pixels = static_cast<std::int64_t>(std::min(images.max_pixels(), kMost));
+  if (images.has_max_pixels()) options.max_pixels = limit_of(images.max_pixels());
+  return options;
+}
+
+data::ShardsOptions shards_options(const Shards& shards) {
+  data::ShardsOptions options;
+  options.files = {shards.files().begin(), shards.files().end()};
+  if (shards.has_size()) options.size = shards.size();
+  if (shards.has_resize()) options.resize = shards.resize();
+  if (shards.has_max_pixels()) options.max_pixels = limit_of(shards.max_pixels());
+  if (shards.has_classes()) options.classes = shards.classes();
+  return options;
+}
+
+data::VolumesOptions volumes_options(const Volumes& volumes) {
+  data::VolumesOptions options;
+  options.images = volumes.images();
+  options.masks = volumes.masks();
+  // The default is the other one than that of arrays.
+  options.target_kind = volumes.target_kind() == CLASSES ? data::TargetKind::kClasses : data::TargetKind::kNumbers;
+  if (volumes.has_classes()) options.classes = volumes.classes();
+  if (volumes.has_max_voxels()) options.max_voxels = limit_of(volumes.max_voxels());
   return options;
 }
 
@@ -181,7 +213,9 @@ data::DatasetOptions translate(const Dataset& dataset, const std::string& path) 
     case Dataset::kSpheres:
       return spheres_options(dataset.spheres());
     case Dataset::kShards:
+      return shards_options(dataset.shards());
     case Dataset::kVolumes:
+      return volumes_options(dataset.volumes());
     case Dataset::KIND_NOT_SET:
       break;
   }
@@ -202,6 +236,7 @@ data::DataOptions data_options(const Data& data) {
 
 bool learns_numbers(const Dataset& dataset) {
   if (dataset.has_spheres()) return true;
+  if (dataset.has_volumes()) return dataset.volumes().target_kind() != CLASSES;
   if (dataset.has_synthetic()) return dataset.synthetic().classes() == 0 && dataset.synthetic().vocabulary() == 0;
   return dataset.arrays().target_kind() == NUMBERS || dataset.csv().target_kind() == NUMBERS;
 }
@@ -213,6 +248,13 @@ std::string list_of_kinds() {
   return names;
 }
 
+data::SampleErrors sample_errors(const Data& data) {
+  data::SampleErrors errors;
+  errors.on_error = data.on_error() == SKIP ? data::OnError::kSkip : data::OnError::kFail;
+  if (data.has_max_skipped()) errors.max_skipped = data.max_skipped();
+  return errors;
+}
+
 data::LoaderOptions loader_options(const Job& job) {
   data::LoaderOptions options;
   options.global_batch = job.data().global_batch();
@@ -221,6 +263,8 @@ data::LoaderOptions loader_options(const Job& job) {
   if (job.data().has_shuffle()) options.shuffle = job.data().shuffle();
   if (job.data().has_drop_last()) options.drop_last = job.data().drop_last();
   if (job.data().has_prefetch()) options.prefetch = job.data().prefetch();
+  if (job.data().has_decode_threads()) options.decode_threads = job.data().decode_threads();
+  options.errors = sample_errors(job.data());
   return options;
 }
 

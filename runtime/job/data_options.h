@@ -21,6 +21,8 @@ data::TokensOptions tokens_options(const Tokens& tokens);
 data::ArraysOptions arrays_options(const Arrays& arrays);
 data::CsvOptions csv_options(const Csv& csv);
 data::ImageFolderOptions image_folder_options(const ImageFolder& images);
+data::ShardsOptions shards_options(const Shards& shards);
+data::VolumesOptions volumes_options(const Volumes& volumes);
 data::AugmentOptions augment_options(const Augment& augment);
 
 /// Whether the targets are values rather than classes.
@@ -28,6 +30,8 @@ bool learns_numbers(const Dataset& dataset);
 
 /// The fields of Dataset.kind, for messages: "idx, cifar, ...".
 std::string list_of_kinds();
+
+data::SampleErrors sample_errors(const Data& data);
 
 /// For one rank of one, from the start: the caller fills in `rank`, `world_size` and `start`.
 data::LoaderOptions loader_options(const Job& job);

@@ -76,17 +76,40 @@ constexpr Default kDefaults[] = {
     {"Unet3d", "batch_norm_momentum", "0.1"},
     {"Unet3d", "batch_norm_epsilon", "1e-5"},
     {"Unet3d", "checkpoint_activations", "false"},
+    {"Bert", "layers", "12"},
+    {"Bert", "heads", "12"},
+    {"Bert", "width", "768"},
+    {"Bert", "context", "512"},
+    {"Bert", "dropout", "0.1"},
+    {"Bert", "norm_epsilon", "1e-12"},
+    {"Bert", "initial_deviation", "0.02"},
+    {"Bert", "checkpoint_activations", "false"},
+    {"Vit", "patch", "16"},
+    {"Vit", "layers", "12"},
+    {"Vit", "heads", "12"},
+    {"Vit", "width", "768"},
+    {"Vit", "dropout", "0"},
+    {"Vit", "attention_dropout", "0"},
+    {"Vit", "norm_epsilon", "1e-6"},
+    {"Vit", "checkpoint_activations", "false"},
     {"Data", "prefetch", "2"},
     {"Data", "shuffle", "true"},
     {"Data", "drop_last", "false"},
+    {"Data", "on_error", "FAIL"},
+    {"Data", "max_skipped", "100"},
     {"Cifar", "labels", "CIFAR10"},
     {"Synthetic", "resident", "false"},
     {"Tokens", "end", "1"},
+    {"MaskedTokens", "share", "0.15"},
     {"Arrays", "target_kind", "CLASSES"},
     {"Csv", "header", "true"},
     {"Csv", "target_kind", "CLASSES"},
     {"ImageFolder", "size", "224"},
     {"ImageFolder", "max_pixels", "67108864"},
+    {"Shards", "size", "224"},
+    {"Shards", "max_pixels", "67108864"},
+    {"Volumes", "target_kind", "NUMBERS"},
+    {"Volumes", "max_voxels", "268435456"},
     {"RandomResizedCrop", "min_area", "0.08"},
     {"RandomResizedCrop", "max_area", "1"},
     {"RandomResizedCrop", "min_aspect", "0.75"},
@@ -249,7 +272,18 @@ void make_absolute(Dataset& dataset, const std::filesystem::path& folder) {
     for (std::string& file : *dataset.mutable_csv()->mutable_files()) make_absolute(file, folder);
   } else if (dataset.has_image_folder()) {
     make_absolute(*dataset.mutable_image_folder()->mutable_folder(), folder);
+  } else if (dataset.has_shards()) {
+    for (std::string& file : *dataset.mutable_shards()->mutable_files()) make_absolute(file, folder);
+  } else if (dataset.has_volumes()) {
+    make_absolute(*dataset.mutable_volumes()->mutable_images(), folder);
+    make_absolute(*dataset.mutable_volumes()->mutable_masks(), folder);
   }
+}
+
+template <class Images>
+void fill_resize(Images& images) {
+  const std::uint64_t resize = std::uint64_t{images.size()} * 256 / 224;
+  if (!images.has_resize()) images.set_resize(static_cast<std::uint32_t>(resize));
 }
 
 void fill_dataset(Dataset& dataset) {
@@ -260,14 +294,14 @@ void fill_dataset(Dataset& dataset) {
     Csv& csv = *dataset.mutable_csv();
     if (csv.delimiter().empty()) csv.set_delimiter(",");
   } else if (dataset.has_image_folder()) {
-    ImageFolder& images = *dataset.mutable_image_folder();
-    const std::uint64_t resize = std::uint64_t{images.size()} * 256 / 224;
-    if (!images.has_resize()) images.set_resize(static_cast<std::uint32_t>(resize));
+    fill_resize(*dataset.mutable_image_folder());
+  } else if (dataset.has_shards()) {
+    fill_resize(*dataset.mutable_shards());
   }
 }
 
 LossKind loss_of(const Dataset& dataset) {
-  if (dataset.has_spheres()) return BCE_DICE;
+  if (dataset.has_spheres() || (dataset.has_volumes() && learns_numbers(dataset))) return BCE_DICE;
   return learns_numbers(dataset) ? MSE : CROSS_ENTROPY;
 }
 

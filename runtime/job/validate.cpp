@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
-#include <regex>
 
+#include "runtime/base/name_pattern.h"
 #include "runtime/job/data_options.h"
 #include "runtime/job/fault_point.h"
 #include "runtime/job/training_options.h"
@@ -40,10 +40,9 @@ void validate_init_from(const InitFrom& from, Checker& checker) {
   }
   const auto check = [&checker](const auto& patterns, const std::string& field) {
     for (int i = 0; i < patterns.size(); ++i) {
-      try {
-        const std::regex pattern(patterns[i]);
-      } catch (const std::regex_error& wrong) {
-        checker.error(element_path("init_from." + field, i), std::string("is no regular expression: ") + wrong.what());
+      const std::string problem = NamePattern::problem_of(patterns[i]);
+      if (!problem.empty()) {
+        checker.error(element_path("init_from." + field, i), "is no regular expression: " + problem);
       }
     }
   };
@@ -87,7 +86,7 @@ void validate_train(const Job& job, Checker& checker) {
   const bool of_classes = train.loss() == CROSS_ENTROPY;
   if (of_classes && regression) {
     checker.error("train.loss", "CROSS_ENTROPY needs classes, but data.train is regression data; use " +
-                                    std::string(data.has_spheres() ? "BCE_DICE" : "MSE"));
+                                    std::string(data.has_spheres() || data.has_volumes() ? "BCE_DICE" : "MSE"));
   } else if (!of_classes && !regression && job.data().has_train()) {
     checker.error("train.loss", LossKind_Name(train.loss()) +
                                     " needs regression data, but data.train has classes; use CROSS_ENTROPY");

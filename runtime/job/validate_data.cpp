@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
+#include "runtime/data/brace_expansion.h"
 #include "runtime/job/data_options.h"
 #include "runtime/job/scalar.h"
 #include "runtime/job/validate_parts.h"
@@ -13,6 +15,7 @@ namespace lockstep::job {
 namespace {
 
 constexpr std::uint32_t kMostPrefetch = 1024;
+constexpr std::uint32_t kMostDecodeThreads = 256;
 constexpr int kMostSampleDimensions = 4;
 
 enum class Kind { kFile, kFolder };
@@ -26,7 +29,7 @@ void check_file(const std::string& resolved, const std::string& written, const s
   std::error_code failure;
   const std::filesystem::file_status status = std::filesystem::status(resolved, failure);
   if (status.type() == std::filesystem::file_type::not_found) {
-    checker.error(path, (folder ? "no such folder: " : "no such file: ") + shown);
+    checker.error(path, std::string(kMissing) + (folder ? "folder: " : "file: ") + shown);
   } else if (folder && status.type() != std::filesystem::file_type::directory && std::filesystem::exists(status)) {
     checker.error(path, "is no folder: " + shown);
   } else if (!folder && status.type() == std::filesystem::file_type::directory) {
@@ -147,6 +150,30 @@ void check_image_folder(const ImageFolder& resolved, const ImageFolder& written,
   checker.adopt(data::problems_of(image_folder_options(resolved)), path);
 }
 
+void check_shards(const Shards& resolved, const Shards& written, const std::string& path, Checker& checker) {
+  const data::ShardsOptions options = shards_options(resolved);
+  const FieldProblems problems = data::problems_of(options);
+  if (written.has_resize()) checker.at_least_one(written.resize(), path + ".resize");
+  if (written.has_classes()) checker.at_least_one(written.classes(), path + ".classes");
+  checker.adopt(problems, path);
+  for (int i = 0; i < resolved.files_size(); ++i) {
+    const std::string field = element_path("files", i);
+    if (std::ranges::any_of(problems, [&field](const FieldProblem& problem) { return problem.field == field; })) {
+      continue;
+    }
+    for (const std::string& file : data::expand_braces(resolved.files(i))) {
+      check_file(file, file == resolved.files(i) ? written.files(i) : file, path + "." + field, checker);
+    }
+  }
+}
+
+void check_volumes(const Volumes& resolved, const Volumes& written, const std::string& path, Checker& checker) {
+  check_file(resolved.images(), written.images(), path + ".images", checker, Kind::kFolder);
+  check_file(resolved.masks(), written.masks(), path + ".masks", checker, Kind::kFolder);
+  if (written.has_classes()) checker.at_least_one(written.classes(), path + ".classes");
+  checker.adopt(data::problems_of(volumes_options(resolved)), path);
+}
+
 void check_augment(const Data& data, Checker& checker) {
   checker.not_negative(data.augment().mixup(), "data.augment.mixup");
   if (!check_volume_augment(data.augment(), checker)) return;
@@ -159,8 +186,9 @@ void check_augment(const Data& data, Checker& checker) {
   if (!options.random_resized_crop) return;
   const std::string path = "data.augment.random_resized_crop";
   checker.adopt(data::problems_of(*options.random_resized_crop), path);
-  if (!checker.trusts({"data.train"}) || !data.has_train() || data.train().has_image_folder()) return;
-  checker.error(path, "is for data.train.image_folder; pad_crop crops images of one size");
+  if (!checker.trusts({"data.train"}) || !data.has_train()) return;
+  if (data.train().has_image_folder() || data.train().has_shards()) return;
+  checker.error(path, "is for data.train.image_folder and data.train.shards; pad_crop crops images of one size");
 }
 
 void check_dataset(const Dataset& resolved, const Dataset& written, const std::string& path, Checker& checker) {
@@ -186,7 +214,9 @@ void check_dataset(const Dataset& resolved, const Dataset& written, const std::s
     case Dataset::kSpheres:
       return check_spheres(resolved.spheres(), path + ".spheres", checker);
     case Dataset::kShards:
+      return check_shards(resolved.shards(), written.shards(), path + ".shards", checker);
     case Dataset::kVolumes:
+      return check_volumes(resolved.volumes(), written.volumes(), path + ".volumes", checker);
     case Dataset::KIND_NOT_SET:
       checker.require(false, path, "one of " + list_of_kinds());
   }
@@ -216,6 +246,10 @@ void validate_data(const Data& resolved, const Data& written, Checker& checker) 
   if (resolved.has_augment()) check_augment(resolved, checker);
   if (resolved.has_normalize()) check_normalize(resolved.normalize(), checker);
   checker.check(resolved.prefetch() <= kMostPrefetch, "data.prefetch", "<= 1024", resolved.prefetch());
+  if (written.has_decode_threads()) {
+    checker.check(written.decode_threads() >= 1 && written.decode_threads() <= kMostDecodeThreads,
+                  "data.decode_threads", ">= 1 and <= 256", written.decode_threads());
+  }
   if (written.has_eval_batch()) checker.at_least_one(written.eval_batch(), "data.eval_batch");
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
+
 #include "runtime/nn/module.h"
 
 namespace lockstep::nn {
@@ -19,5 +21,8 @@ namespace lockstep::nn {
 /// What requires a gradient and the block reads is x or one of its parameters; otherwise backward() throws UsageError,
 /// as it does where one was written since. The block outlives the graph. Its gradients cannot be differentiated again.
 Tensor checkpoint(Module& block, const Tensor& x);
+
+/// The same of `forward`, a forward pass of the block that also reads what needs no gradient, as a mask does.
+Tensor checkpoint(Module& block, const Tensor& x, const std::function<Tensor(const Tensor& x)>& forward);
 
 }  // namespace lockstep::nn

@@ -7,6 +7,7 @@
 #include "comm/ddp/digest.h"
 #include "runtime/job/precision.h"
 #include "runtime/step/saved_tensors.h"
+#include "runtime/step/state_fields.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::step {
@@ -53,10 +54,13 @@ std::string listed(const std::string& kind, const std::vector<std::string>& titl
 
 checkpoint::TrainingState describe(const Progress& progress, const LoopParts& parts) {
   checkpoint::TrainingState state;
+  state.set_format(kStateFormat);
   state.set_lockstep_version(LOCKSTEP_VERSION);
   state.set_step(progress.step);
   state.set_epoch(progress.sampler.epoch);
   state.mutable_sampler()->set_epoch(progress.sampler.epoch);
+  state.set_skipped_samples(progress.skipped_samples);
+  state.set_epoch_skipped_samples(progress.epoch_skipped_samples);
   state.mutable_sampler()->set_cursor(static_cast<std::uint64_t>(progress.sampler.cursor));
   if (progress.sampler.seed) state.mutable_sampler()->set_seed(*progress.sampler.seed);
   for (const auto& [name, scaler] : parts.scalers) {
@@ -86,6 +90,8 @@ Progress progress_of(const checkpoint::TrainingState& saved) {
   const checkpoint::SamplerState& sampler = saved.sampler();
   Progress progress{saved.step(), {sampler.epoch(), static_cast<std::int64_t>(sampler.cursor())}};
   if (sampler.has_seed()) progress.sampler.seed = sampler.seed();
+  progress.skipped_samples = saved.skipped_samples();
+  progress.epoch_skipped_samples = saved.epoch_skipped_samples();
   return progress;
 }
 

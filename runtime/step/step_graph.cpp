@@ -16,7 +16,7 @@ bool StepGraph::Key::operator==(const Key& other) const {
 }
 
 StepGraph::Key StepGraph::key_of(const StepInputs& inputs) {
-  Key key{{inputs.positions, inputs.stop}, {}};
+  Key key{{inputs.positions, inputs.told}, {}};
   for (data::Batch batch : inputs.micro_batches) {
     for (const Tensor* const tensor : batch.tensors()) key.tensors.push_back(*tensor);
     // The same on all ranks, so that all of them capture, and launch, at the same step.

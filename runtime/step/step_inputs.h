@@ -15,7 +15,8 @@ struct StepInputs {
   std::uint64_t step = 0;                  ///< counted from 1
   std::vector<data::Batch> micro_batches;  ///< this rank's shares
   Tensor positions;                        ///< uint8: kernels::StepPosition [micro-batches]
-  Tensor stop;                             ///< float32 [1]: 1 where this rank was told to stop
+  /// float32 [2], which ranks add up: 1 where this rank was told to stop, and its skipped samples.
+  Tensor told;
 
   const kernels::StepPosition* position(std::size_t micro_batch) const {
     return static_cast<const kernels::StepPosition*>(positions.data()) + micro_batch;

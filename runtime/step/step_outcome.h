@@ -14,11 +14,13 @@ struct StepOutcome {
   kernels::ScheduleState schedule;  ///< after the step
   float loss = 0.0f;                ///< mean over the step's samples on all ranks
   float stop = 0.0f;                ///< how many ranks asked to stop
+  float skipped_samples = 0.0f;     ///< of the step's batches on all ranks: Batch::skipped_samples
   float grad_norm = 0.0f;           ///< of the unscaled gradients, where clipping by norm measures it
 
   bool skipped() const { return verdict.found_inf != 0.0f; }
 };
-// One collective adds both up over ranks.
+// One collective adds the three up over ranks.
 static_assert(offsetof(StepOutcome, stop) == offsetof(StepOutcome, loss) + sizeof(float));
+static_assert(offsetof(StepOutcome, skipped_samples) == offsetof(StepOutcome, stop) + sizeof(float));
 
 }  // namespace lockstep::step

@@ -65,10 +65,10 @@ bool TrainingStep::needs_phases(std::uint64_t step) const {
 
 void TrainingStep::compute(const StepInputs& inputs) {
   arena_.zero_grad();
-  const Tensor loss_and_stop = outcome_.field(&StepOutcome::loss, 2);
-  const Tensor loss = loss_and_stop.rows(0, 1);
+  const Tensor sums = outcome_.field(&StepOutcome::loss, 3);
+  const Tensor loss = sums.rows(0, 1);
   kernels::backend(device_).fill(loss, 0.0);
-  loss_and_stop.rows(1, 2).copy_from(inputs.stop);
+  sums.rows(1, 3).copy_from(inputs.told);
   const std::size_t last = inputs.micro_batches.size() - 1;
   for (std::size_t m = 0; m <= last; ++m) {
     const auto no_sync = ddp_.no_sync(m < last);
@@ -80,8 +80,9 @@ void TrainingStep::compute(const StepInputs& inputs) {
   const DeviceValue<amp::Verdict> verdict = scaler_.step(optimizer_);
   if (mean_ != nullptr) mean_->update(verdict);
   scaler_.adapt();
-  // What every rank must know alike: the step's loss, and whether any of them asked to stop.
-  ddp_.communicator().all_reduce(loss_and_stop, comm::ReduceOp::kSum, 1.0f, Stream::current(device_));
+  // What every rank must know alike: the step's loss, whether any of them asked to stop, and how many samples were
+  // skipped.
+  ddp_.communicator().all_reduce(sums, comm::ReduceOp::kSum, 1.0f, Stream::current(device_));
   outcome_.part(&StepOutcome::verdict).copy_from(verdict);
   outcome_.part(&StepOutcome::scale).copy_from(scaler_.state());
   outcome_.part(&StepOutcome::schedule).copy_from(optimizer_.schedule());

@@ -28,11 +28,13 @@ class Layout {
   std::size_t end_ = 0;
 };
 
-/// The step's inputs as the host has them: positions and the wish to stop as tensors beside the batches.
+/// The step's inputs as the host has them: positions and what ranks add up as tensors beside the batches.
 StepInputs on_host(std::uint64_t step, std::vector<data::Batch> micro_batches, bool stop) {
   StepInputs inputs;
   inputs.step = step;
-  inputs.stop = Tensor::from<float>({stop ? 1.0f : 0.0f}, {1});
+  std::int64_t skipped = 0;
+  for (const data::Batch& batch : micro_batches) skipped += batch.skipped_samples;
+  inputs.told = Tensor::from<float>({stop ? 1.0f : 0.0f, static_cast<float>(skipped)}, {2});
   const auto bytes = static_cast<std::int64_t>(micro_batches.size() * sizeof(kernels::StepPosition));
   inputs.positions = Tensor::empty({bytes}, DType::kUInt8);
   auto* position = static_cast<kernels::StepPosition*>(inputs.positions.data());
@@ -43,7 +45,7 @@ StepInputs on_host(std::uint64_t step, std::vector<data::Batch> micro_batches, b
 
 /// Puts each of the inputs' tensors where `place` says.
 void move_tensors(StepInputs& inputs, const std::function<Tensor(const Tensor&)>& place) {
-  inputs.stop = place(inputs.stop);
+  inputs.told = place(inputs.told);
   inputs.positions = place(inputs.positions);
   for (data::Batch& batch : inputs.micro_batches) {
     for (Tensor* const tensor : batch.tensors()) *tensor = place(*tensor);

@@ -33,6 +33,8 @@ struct EvalResult {
   std::vector<Metric> metrics = {};  ///< those of the task, in its order
   std::optional<ConfusionMatrix> confusion = {};
   bool of_mean = false;         ///< what was evaluated is the running mean of the weights
+  /// Samples that could not be read, so that others took their place; nothing where such a sample ends the run.
+  std::optional<std::uint64_t> skipped_samples = {};
   std::string checkpoint = {};  ///< what was evaluated, on rank 0; empty within a training run
 };
 

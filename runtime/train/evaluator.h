@@ -7,6 +7,7 @@
 
 #include "comm/group/communicator.h"
 #include "runtime/data/dataset.h"
+#include "runtime/data/sample_reader.h"
 #include "runtime/train/answers.h"
 #include "runtime/train/network.h"
 
@@ -16,10 +17,12 @@ namespace lockstep::train {
 class Evaluator {
  public:
   /// `batch`: samples at a time, over all ranks.
-  Evaluator(Network& network, data::DatasetPtr dataset, std::int64_t batch, comm::Communicator& communicator);
+  Evaluator(Network& network, data::DatasetPtr dataset, std::int64_t batch, comm::Communicator& communicator,
+            const data::SampleErrors& errors);
 
   /// Exact averages over the data set, whatever the ranks' shares; nothing where `stop` said on any rank that it must
-  /// end. A collective; leaves the model in training mode.
+  /// end. Throws StorageError, on every rank, where more samples were skipped than may be. A collective; leaves the
+  /// model in training mode.
   std::optional<EvalResult> run(const std::function<bool()>& stop,
                                 Answers::Confusion confusion = Answers::Confusion::kNotCounted);
 
@@ -28,6 +31,7 @@ class Evaluator {
   data::DatasetPtr dataset_;
   std::int64_t batch_;
   comm::Communicator& communicator_;
+  data::SampleErrors errors_;
 };
 
 }  // namespace lockstep::train

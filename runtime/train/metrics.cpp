@@ -65,9 +65,11 @@ void Metrics::step(const StepReport& report) {
             {"skipped", report.skipped},
             {"samples_per_s", rate},
             {"step_ms", 1e3 * report.seconds},
-            {"wait_data_ms", 1e3 * report.data_seconds}};
+            {"wait_data_ms", 1e3 * report.data_seconds},
+            {"queue_depth", report.queue_depth}};
   if (report.rank_seconds) line["wait_ranks_ms"] = 1e3 * *report.rank_seconds;
   if (report.grad_norm) line["grad_norm"] = *report.grad_norm;
+  if (report.skipped_samples) line["skipped_samples"] = *report.skipped_samples;
   if (report.skipped) {
     line["parameter"] = report.parameter;
     line["rank"] = report.rank >= 0 ? Json(report.rank) : Json(nullptr);
@@ -79,6 +81,11 @@ void Metrics::step(const StepReport& report) {
   tensorboard_.scalar("train/loss_scale", at, static_cast<float>(report.loss_scale));
   tensorboard_.scalar("train/skipped", at, report.skipped ? 1.0f : 0.0f);
   tensorboard_.scalar("train/samples_per_s", at, static_cast<float>(rate));
+  tensorboard_.scalar("data/wait_ms", at, static_cast<float>(1e3 * report.data_seconds));
+  tensorboard_.scalar("data/queue_depth", at, static_cast<float>(report.queue_depth));
+  if (report.skipped_samples) {
+    tensorboard_.scalar("data/skipped_samples", at, static_cast<float>(*report.skipped_samples));
+  }
   if (report.grad_norm) tensorboard_.scalar("train/grad_norm", at, static_cast<float>(*report.grad_norm));
   if (std::chrono::steady_clock::now() - flushed_ >= std::chrono::seconds(1)) flush();
 }

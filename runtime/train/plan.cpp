@@ -142,13 +142,12 @@ class Planner {
       attempt("data.eval", [&] { data::require_alike(*plan_.eval, plan_.train); });
     }
     if (!known) return;
-    const Shape& sample = plan_.train.sample_shape;
     attempt("data.augment", [&] {
-      data::require_augment(options.augment, sample);
+      data::require_augment(options.augment, plan_.train);
       data::require_volume_augment(options.augment.volume, plan_.train);
       if (options.augment.mixup != 0) data::require_mixup(options.augment.mixup, plan_.train);
     });
-    attempt("data.normalize", [&] { data::require_normalize(options.normalize, sample); });
+    attempt("data.normalize", [&] { data::require_normalize(options.normalize, plan_.train); });
     plan_.steps_per_epoch = data::steps_per_epoch(plan_.train.samples, data.global_batch(), data.drop_last());
     if (data.global_batch() > plan_.train.samples) {
       warn(data.drop_last() ? "data.drop_last" : "data.global_batch",
@@ -157,9 +156,9 @@ class Planner {
                (data.drop_last() ? ", and nothing is dropped" : ""));
     }
     const job::Dataset& train = data.train();
-    const bool counted = (train.has_idx() && !train.idx().has_classes()) ||
-                         (train.has_arrays() && !train.arrays().has_classes()) ||
-                         (train.has_csv() && !train.csv().has_classes());
+    const bool counted =
+        (train.has_idx() && !train.idx().has_classes()) || (train.has_arrays() && !train.arrays().has_classes()) ||
+        (train.has_csv() && !train.csv().has_classes()) || (train.has_shards() && !train.shards().has_classes());
     for (const std::string& strange : data::strange_labels(plan_.train, counted)) {
       warn(data.train().has_idx() ? "data.train.idx.labels" : path_of(data.train(), "data.train"), strange);
     }

@@ -22,12 +22,14 @@ RunDirectory::RunDirectory(const TrainOptions& options, int world_size, double m
 }
 
 void RunDirectory::begin(std::uint64_t step, std::uint64_t applied, std::uint64_t skipped,
-                         const std::string& resumed_from, const std::string& environment) {
+                         std::optional<std::uint64_t> skipped_samples, const std::string& resumed_from,
+                         const std::string& environment) {
   write_text(options_.run_dir / "job.pbtxt", job::to_text(options_.job));
   metrics_.emplace(options_.run_dir, step, options_.output.json);
   summary_.steps = step;
   summary_.applied_steps = applied;
   summary_.skipped_steps = skipped;
+  summary_.skipped_samples = skipped_samples;
   summary_.final_loss = metrics_->last_loss();
   summary_.environment = environment;
   if (const int restarts = restart_count(); restarts > 0) {
@@ -50,9 +52,12 @@ void RunDirectory::step(const StepReport& report) {
     summary_.training_seconds += report.seconds;
   }
   step_ms_.push_back(static_cast<float>(report.seconds * 1e3));
+  wait_data_ms_.push_back(static_cast<float>(report.data_seconds * 1e3));
+  queue_depth_.push_back(static_cast<float>(report.queue_depth));
   summary_.steps = report.step;
   summary_.applied_steps = report.applied_steps;
   summary_.skipped_steps = report.skipped_steps;
+  summary_.skipped_samples = report.skipped_samples;
   summary_.final_loss = report.loss;
   metrics_->step(report);
   // What may end the run stands in its metrics before.
@@ -94,6 +99,8 @@ Summary RunDirectory::end(const RunEnd& end, const std::string& weights_digest, 
 void RunDirectory::write(const RunEnd& end) {
   summary_.samples_per_s = summary_.training_seconds > 0 ? samples_ / summary_.training_seconds : 0.0;
   summary_.step_ms_p50 = median(step_ms_);
+  summary_.wait_data_ms_p50 = median(wait_data_ms_);
+  summary_.queue_depth_p50 = median(queue_depth_);
   summary_.memory = memory_peaks(options_.device);
   write_summary(options_.run_dir, end, to_json(summary_), options_.process_start);
   if (metrics_) {

@@ -23,9 +23,10 @@ class RunDirectory final : public RunObserver {
   /// Takes possession of the run directory. Throws UsageError where another run is training there, StorageError.
   RunDirectory(const TrainOptions& options, int world_size, double mpi_init_ms);
 
-  /// Writes the job: the run is ready to train what follows `step`, with so many steps applied and skipped before.
-  /// `resumed_from`: the checkpoint, or nothing. `environment`: the ComputeEnvironment as JSON.
-  void begin(std::uint64_t step, std::uint64_t applied, std::uint64_t skipped, const std::string& resumed_from,
+  /// Writes the job: the run is ready to train what follows `step`, with so many steps applied and skipped before,
+  /// and samples skipped. `resumed_from`: the checkpoint, or nothing. `environment`: the ComputeEnvironment as JSON.
+  void begin(std::uint64_t step, std::uint64_t applied, std::uint64_t skipped,
+             std::optional<std::uint64_t> skipped_samples, const std::string& resumed_from,
              const std::string& environment);
 
   void step(const StepReport& report) override;
@@ -49,6 +50,8 @@ class RunDirectory final : public RunObserver {
   Summary summary_;
   double samples_ = 0.0;
   std::vector<float> step_ms_;
+  std::vector<float> wait_data_ms_;
+  std::vector<float> queue_depth_;
 };
 
 }  // namespace lockstep::train

@@ -22,9 +22,12 @@ struct StepReport {
   std::optional<double> grad_norm;  ///< of the unscaled gradients, where clipping by norm measures it
   double seconds = 0.0;
   double data_seconds = 0.0;           ///< of these, waiting for data
+  std::int64_t queue_depth = 0;        ///< batches that were decoded when the step asked for its first
   std::optional<double> rank_seconds;  ///< of these, waiting for other ranks; nothing on a GPU, which waits unseen
   std::uint64_t applied_steps = 0;     ///< of the run so far
   std::uint64_t skipped_steps = 0;     ///< of the run so far
+  /// Of the run so far, over all ranks; nothing where a sample that cannot be read ends the run.
+  std::optional<std::uint64_t> skipped_samples = {};
 
   double samples_per_second() const { return seconds > 0 ? static_cast<double>(samples) / seconds : 0.0; }
 };

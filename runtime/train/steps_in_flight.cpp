@@ -22,6 +22,7 @@ void StepsInFlight::launch(std::uint64_t number, TrainingData& data, const StopS
   step.waited = communicator_.waited();
   step.report.step = number;
   step.readback = &readbacks_[number % readbacks_.size()];
+  step.report.queue_depth = data.ready();
   const std::vector<data::Batch> micro_batches = data.next_step();
   step.report.epoch = micro_batches.back().epoch;
   step.report.samples = micro_batches.back().step_samples;

@@ -30,9 +30,12 @@ nlohmann::ordered_json to_json(const Summary& summary) {
                               {"precision", summary.precision},         {"steps", summary.steps},
                               {"applied_steps", summary.applied_steps}, {"skipped_steps", summary.skipped_steps},
                               {"final_loss", summary.final_loss}};
+  if (summary.skipped_samples) json["skipped_samples"] = *summary.skipped_samples;
   if (summary.eval) json["eval"] = to_json(*summary.eval);
   json["samples_per_s"] = summary.samples_per_s;
   json["step_ms_p50"] = summary.step_ms_p50;
+  json["wait_data_ms_p50"] = summary.wait_data_ms_p50;
+  json["queue_depth_p50"] = summary.queue_depth_p50;
   json["time_to_first_step_ms"] = summary.time_to_first_step_ms;
   json["mpi_init_ms"] = summary.mpi_init_ms;
   json["peak_memory_bytes"] = summary.memory.all;

@@ -36,11 +36,14 @@ struct Summary {
   std::uint64_t steps = 0;
   std::uint64_t applied_steps = 0;
   std::uint64_t skipped_steps = 0;
-  double final_loss = 0.0;  ///< NaN, null in the file, where there was no step
+  std::optional<std::uint64_t> skipped_samples = {};  ///< nothing where a sample that cannot be read ends the run
+  double final_loss = 0.0;                            ///< NaN, null in the file, where there was no step
   std::optional<EvalResult> eval;
   double training_seconds = 0.0;  ///< of this process, without its first step; not in the file
   double samples_per_s = 0.0;
   double step_ms_p50 = 0.0;
+  double wait_data_ms_p50 = 0.0;       ///< of that, waiting for data
+  double queue_depth_p50 = 0.0;        ///< batches that were decoded when a step asked for its first
   double time_to_first_step_ms = 0.0;  ///< from the start of the process
   double mpi_init_ms = 0.0;            ///< of that, inside MPI_Init
   std::string weights_digest;          ///< empty, null in the file, where the run failed

@@ -93,8 +93,8 @@ ExitCode train(comm::World& world, const TrainOptions& options) {
     trainer.emplace(world, options, observers);
     step::on_rank_zero(communicator, [&] {
       Checkpointer& checkpointer = trainer->checkpointer();
-      record->begin(trainer->step(), trainer->applied_steps(), trainer->skipped_steps(), checkpointer.resumed_from(),
-                    step::to_json(checkpointer.environment()));
+      record->begin(trainer->step(), trainer->applied_steps(), trainer->skipped_steps(), trainer->skipped_samples(),
+                    checkpointer.resumed_from(), step::to_json(checkpointer.environment()));
     });
     if (progress) progress->header(trainer->facts());
     const ExitCode code = trainer->run();
@@ -134,7 +134,7 @@ EvalResult evaluate(comm::World& world, const job::Job& job, const EvalOptions& 
   });
   // Rank 0's weights on every rank.
   const comm::DistributedDataParallel ddp(network.model(), world, job::ddp_options(job.comm()));
-  Evaluator evaluator(network, dataset, job.data().eval_batch(), communicator);
+  Evaluator evaluator(network, dataset, job.data().eval_batch(), communicator, job::sample_errors(job.data()));
   EvalResult result = *evaluator.run([] { return false; }, confusion);
   result.checkpoint = path;
   result.of_mean = of_mean;

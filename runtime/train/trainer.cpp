@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "comm/ddp/digest.h"
+#include "runtime/job/data_options.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::train {
@@ -30,6 +31,7 @@ Trainer::Trainer(comm::World& world, const TrainOptions& options, std::vector<Ru
       status_(world.rank()),
       signals_(stop_notice(options_, world_, status_)),
       data_(job_),
+      sample_errors_(job::sample_errors(job_.data())),
       network_(job_, data::describe(*data_.train()), options_.device),
       job_step_(job_, world, network_, status_),
       goals_(job_),
@@ -40,8 +42,11 @@ Trainer::Trainer(comm::World& world, const TrainOptions& options, std::vector<Ru
   job_step_.faults().at(job::INIT);
   const step::Progress start = checkpointer_.resume();
   launched_ = step_ = current_step_ = start.step;
+  skipped_samples_.restore(start);
   data_.begin(job_, world_, start.step + 1, start.sampler, network_.device());
-  if (data_.eval()) evaluator_.emplace(network_, data_.eval(), job_.data().eval_batch(), *world_.communicator());
+  if (data_.eval()) {
+    evaluator_.emplace(network_, data_.eval(), job_.data().eval_batch(), *world_.communicator(), sample_errors_);
+  }
   status_.set(RankPhase::kInit, step_);
 }
 
@@ -54,6 +59,11 @@ std::string Trainer::place() const {
 std::uint64_t Trainer::applied_steps() { return static_cast<std::uint64_t>(network_.optimizer().applied_steps()); }
 
 std::uint64_t Trainer::skipped_steps() { return job_step_.scaler().state_dict().skipped_steps; }
+
+std::optional<std::uint64_t> Trainer::skipped_samples() const {
+  if (sample_errors_.on_error == data::OnError::kFail) return std::nullopt;
+  return skipped_samples_.of_run();
+}
 
 std::string Trainer::weights_digest() const { return comm::weights_digest(network_.arena()); }
 
@@ -99,12 +109,15 @@ void Trainer::finish_steps() {
 
 void Trainer::finish_step() {
   current_step_ = in_flight_.oldest();
-  const auto [report, outcome] = in_flight_.finish();
+  auto [report, outcome] = in_flight_.finish();
+  skipped_samples_.add(report.epoch, static_cast<std::uint64_t>(outcome.skipped_samples));
+  report.skipped_samples = skipped_samples();
   stop_requested_ = stop_requested_ || outcome.stop > 0.0f;
   step_ = report.step;
   observers_.step(report);
   // What ends the run stands in its metrics before.
   job_step_.scaler().require_progress(outcome.scale, report.parameter, report.rank);
+  require_few(skipped_samples_.of_epoch(), sample_errors_, "epoch " + std::to_string(report.epoch));
   require_finite(report);
   const std::uint32_t digest_every = job_.comm().digest_every();
   if (digest_every > 0 && step_ % digest_every == 0) compare_weights();
@@ -147,7 +160,7 @@ void Trainer::evaluate(bool heeds_stop) {
   if (!goals_.add(step_, *result)) return;
   require_agreement();
   status_.set(RankPhase::kSave, step_);
-  checkpointer_.save_best({step_, data_.state()});
+  checkpointer_.save_best(progress());
 }
 
 bool Trainer::missed_evaluation() const {
@@ -172,11 +185,17 @@ void Trainer::require_agreement() {
   if (job_.comm().digest_every() > 0 && compared_step_ != step_) compare_weights();
 }
 
+step::Progress Trainer::progress() const {
+  step::Progress progress{.step = step_, .sampler = data_.state()};
+  skipped_samples_.save(progress);
+  return progress;
+}
+
 void Trainer::save() {
   require_agreement();
   status_.set(RankPhase::kSave, step_);
   job_step_.faults().at(job::SAVE);
-  checkpointer_.save({step_, data_.state()});
+  checkpointer_.save(progress());
 }
 
 }  // namespace lockstep::train

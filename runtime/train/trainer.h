@@ -15,6 +15,7 @@
 #include "runtime/train/run_facts.h"
 #include "runtime/train/run_observer.h"
 #include "runtime/train/signals.h"
+#include "runtime/train/skipped_samples.h"
 #include "runtime/train/steps_in_flight.h"
 #include "runtime/train/train.h"
 #include "runtime/train/training_data.h"
@@ -41,6 +42,8 @@ class Trainer {
   Checkpointer& checkpointer() { return checkpointer_; }
   std::uint64_t applied_steps();
   std::uint64_t skipped_steps();
+  /// Nothing where a sample that cannot be read ends the run.
+  std::optional<std::uint64_t> skipped_samples() const;
   std::string weights_digest() const;
   std::optional<GpuSummary> gpu_summary() const { return in_flight_.gpu_summary(); }
 
@@ -65,6 +68,8 @@ class Trainer {
   /// The evaluation behind the last step, and whether it came to its end.
   bool evaluate_at_end();
   bool any_rank_was_told_to_stop();
+  /// Where the run has come to.
+  step::Progress progress() const;
   void save();
 
   comm::World& world_;
@@ -74,6 +79,8 @@ class Trainer {
   RankStatus status_;
   StopSignals signals_;
   TrainingData data_;
+  data::SampleErrors sample_errors_;
+  SkippedSamples skipped_samples_;
   Network network_;
   JobStep job_step_;
   Goals goals_;

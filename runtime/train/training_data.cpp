@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "comm/group/launch_environment.h"
 #include "runtime/data/description.h"
 #include "runtime/data/make_dataset.h"
 #include "runtime/job/data_options.h"
@@ -52,6 +55,10 @@ void TrainingData::begin(const job::Job& job, const comm::World& world, std::uin
   }
   options.start = start;
   options.first_step = first_step;
+  if (options.decode_threads == 0) {
+    const std::int64_t cores = comm::own_cores(comm::launch_environment());
+    options.decode_threads = std::clamp<std::int64_t>(cores, 1, data::kMostDefaultDecodeThreads);
+  }
   loader_.emplace(train_, options);
 }
 

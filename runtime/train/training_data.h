@@ -31,6 +31,8 @@ class TrainingData {
              Device device);
   /// This rank's shares of the next step's micro-batches.
   std::vector<data::Batch> next_step();
+  /// Batches that are decoded and wait for next_step().
+  std::int64_t ready() const { return loader_ ? loader_->ready() : std::ssize(resident_->batches); }
   /// Where the step after the last one begins.
   data::SamplerState state() const { return loader_ ? loader_->state() : resident_->place; }
   std::int64_t steps_per_epoch() const {

@@ -25,7 +25,9 @@
 #include "runtime/data/csv.h"
 #include "runtime/data/idx.h"
 #include "runtime/data/image.h"
+#include "runtime/data/nifti.h"
 #include "runtime/data/resample.h"
+#include "runtime/data/shards.h"
 #include "runtime/data/tokens.h"
 #include "runtime/job/job.h"
 #include "runtime/tensor/error.h"
@@ -128,6 +130,25 @@ inline void fuzz_image(std::string_view bytes) {
     data::resample(data::decode_image(std::as_bytes(std::span(bytes)), 1 << 16, choose, "image"), out);
   } catch (const StorageError&) {
   }
+}
+
+/// What is taken of the volume is as large as its header says, which is bounded.
+inline void fuzz_nifti(std::string_view bytes) {
+  with_file(bytes, [](const std::string& path) {
+    const data::NiftiHeader header = data::read_nifti_header(path, 1 << 16);
+    std::vector<float> values(static_cast<std::size_t>(header.shape.numel()));
+    data::read_nifti(path, header, values);
+  });
+}
+
+/// The last sample is drawn, too.
+inline void fuzz_shards(std::string_view bytes) {
+  with_file(bytes, [](const std::string& path) {
+    const data::ShardsDataset set({.files = {path}, .size = 8, .max_pixels = 1 << 16});
+    std::vector<float> values(8 * 8 * 3);
+    std::int64_t label = 0;
+    set.get({.index = set.size() - 1}, {.values = values, .labels = std::span(&label, 1)});
+  });
 }
 
 /// As a job, and as the value of an override; neither may throw whatever it says.

@@ -126,6 +126,29 @@ TEST(Mutations, OfAnImageNeverHarm) {
   for (const std::string& file : image_seeds()) run_mutations(file, [](const std::string& text) { fuzz_image(text); });
 }
 
+TEST(Mutations, OfAVolumeNeverHarm) {
+  for (const std::string& file : nifti_seeds()) run_mutations(file, [](const std::string& text) { fuzz_nifti(text); });
+}
+
+/// With checksums that fit, since without one nothing behind a header's is reached.
+TEST(Mutations, OfAShardNeverHarm) {
+  for (const std::string& file : shards_seeds()) {
+    const auto mend_and_read = [](std::string text) {
+      for (std::size_t at = 0; at + 512 <= text.size(); at += 512) {
+        if (text.compare(at + 257, 5, "ustar") != 0) continue;
+        text.replace(at + 148, 8, 8, ' ');
+        unsigned sum = 0;
+        for (std::size_t i = at; i < at + 512; ++i) sum += static_cast<unsigned char>(text[i]);
+        for (std::size_t digit = at + 154; digit > at + 148; sum /= 8) text[--digit] = static_cast<char>('0' + sum % 8);
+        text[at + 154] = '\0';
+      }
+      fuzz_shards(text);
+    };
+    EXPECT_NO_THROW(mend_and_read(file));
+    run_mutations(file, mend_and_read, 10'000);
+  }
+}
+
 TEST(Mutations, OfTheStateOfAScalerNeverHarm) {
   for (const std::string& state : scaler_seeds()) {
     run_mutations(state, [](const std::string& text) { fuzz_scaler(text); });

@@ -94,6 +94,41 @@ inline std::vector<std::string> image_seeds() {
   return {bytes_of(kJpeg), bytes_of(kPng)};
 }
 
+/// A volume of 2 x 1 x 1 numbers of two bytes.
+inline std::vector<std::string> nifti_seeds() {
+  std::string bytes(352, '\0');
+  bytes.replace(0, 2, "\x5c\x01");
+  bytes.replace(40, 8, std::string("\3\0\2\0\1\0\1\0", 8));
+  bytes.replace(70, 3, std::string("\4\0\x10", 3));
+  bytes.replace(108, 12, std::string("\0\0\xb0\x43\0\0\0\x40\0\0\x80\x3f", 12));
+  bytes.replace(344, 3, "n+1");
+  return {bytes + std::string("\1\0\2\0", 4)};
+}
+
+/// An image and its label, behind pax records.
+inline std::vector<std::string> shards_seeds() {
+  const auto member = [](const std::string& name, const std::string& content, char type) {
+    std::string header(512, '\0');
+    header.replace(0, name.size(), name);
+    std::string size(11, '0');
+    for (std::size_t rest = content.size(), at = size.size(); rest > 0; rest /= 8)
+      size[--at] += static_cast<char>(rest % 8);
+    header.replace(124, size.size(), size);
+    header[156] = type;
+    header.replace(257, 5, "ustar");
+    header.replace(148, 8, 8, ' ');
+    unsigned sum = 0;
+    for (const char c : header) sum += static_cast<unsigned char>(c);
+    for (std::size_t at = 154; at > 148; sum /= 8) header[--at] = static_cast<char>('0' + sum % 8);
+    header[154] = '\0';
+    std::string whole = header + content;
+    whole.resize((whole.size() + 511) / 512 * 512);
+    return whole;
+  };
+  return {member("x", "14 path=a.jpg\n", 'x') + member("b.jpg", image_seeds()[0], '0') + member("a.cls", "3", '0') +
+          std::string(1024, '\0')};
+}
+
 /// As this project and as PyTorch writes them.
 inline std::vector<std::string> scaler_seeds() {
   const std::string state = R"({"scale":65536.0,"growth_factor":2.0,"backoff_factor":0.5,"growth_interval":2000,)";

@@ -24,9 +24,11 @@ int main(int argc, char** argv) {
   write(folder / "idx", lockstep::fuzz::idx_seeds());
   write(folder / "image", lockstep::fuzz::image_seeds());
   write(folder / "manifest", lockstep::fuzz::manifest_seeds());
+  write(folder / "nifti", lockstep::fuzz::nifti_seeds());
   write(folder / "npy", lockstep::fuzz::npy_seeds());
   write(folder / "safetensors", lockstep::fuzz::safetensors_seeds());
   write(folder / "scaler", lockstep::fuzz::scaler_seeds());
+  write(folder / "shards", lockstep::fuzz::shards_seeds());
   write(folder / "tcp", lockstep::fuzz::tcp_seeds());
   write(folder / "tokens", lockstep::fuzz::tokens_seeds());
   write(folder / "torch", lockstep::fuzz::torch_seeds());

@@ -173,6 +173,31 @@ TEST_F(ArraysTest, FeaturesOfOneNumberAreAVectorOfOne) {
   EXPECT_EQ(drawn(set, {.index = 1}).values, std::vector<float>{2});
 }
 
+TEST_F(ArraysTest, WithAVocabularyFeaturesAreTexts) {
+  ArraysOptions options = of(npy_bytes("<u2", "(2, 3)", elements_of<std::uint16_t>({1, 2, 0, 300, 4, 0})),
+                             npy_bytes("|u1", "(2,)", {1, 0}));
+  options.vocabulary = 301;
+  const ArraysDataset one_label(options);
+  EXPECT_EQ(one_label.vocabulary(), 301);
+  EXPECT_EQ(one_label.sample_shape(), (Shape{3}));
+  EXPECT_EQ(one_label.target_shape(), Shape());
+  EXPECT_EQ(one_label.describe().vocabulary, 301);
+  EXPECT_EQ(drawn(one_label, {.index = 1}), (Drawn{.tokens = {300, 4, 0}, .labels = {0}}));
+  options.targets = folder_.write("z.npy", npy_bytes("|u1", "(2, 3)", {0, 1, 2, 0, 0, 1}));
+  const ArraysDataset labelled(options);
+  EXPECT_EQ(labelled.target_shape(), (Shape{3}));
+  EXPECT_EQ(drawn(labelled, {.index = 0}), (Drawn{.tokens = {1, 2, 0}, .labels = {0, 1, 2}}));
+
+  options.vocabulary = 300;
+  const ArraysDataset damaged(options);
+  EXPECT_THAT(error_of([&] { drawn(damaged, {.index = 1}); }),
+              HasSubstr("x.npy: token 300 of sample 1 is outside the vocabulary of 300"));
+  options.features = folder_.write("f.npy", npy_bytes("<f4", "(2, 1)", elements_of<float>({1, 2})));
+  EXPECT_THAT(error(options), HasSubstr("f.npy: tokens are integers, found elements of type '<f4'"));
+  options.features = folder_.write("v.npy", npy_bytes("|u1", "(2, 1, 1)", {1, 2}));
+  EXPECT_THAT(error(options), HasSubstr("v.npy: expected texts [N, T], found [2, 1, 1]"));
+}
+
 TEST_F(ArraysTest, EvaluationHasTheClassesOfTheTraining) {
   const std::string x = folder_.write("x.npy", features_);
   const std::string y = folder_.write("y.npy", npy_bytes("|u1", "(3,)", {0, 1, 6}));

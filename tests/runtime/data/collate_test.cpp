@@ -28,9 +28,11 @@ class NextToken final : public Dataset {
   }
 };
 
+SampleReader reader_of_tokens() { return {std::make_shared<NextToken>(), {}}; }
+
 TEST(Collate, TokensWithALabelAPosition) {
   const std::vector<std::int64_t> indices{5, 1, 4, 2};
-  const Batch batch = collate(NextToken(), {.step = {0, 4}, .micro = {0, 4}, .rank = {1, 3}}, indices);
+  const Batch batch = collate(reader_of_tokens(), {.step = {0, 4}, .micro = {0, 4}, .rank = {1, 3}}, indices);
   EXPECT_EQ(batch.input.shape(), (Shape{2, 3}));
   EXPECT_EQ(batch.target.shape(), (Shape{2, 3}));
   EXPECT_THAT(batch.input.as<std::int64_t>(), ElementsAre(1, 2, 3, 4, 5, 6));
@@ -39,7 +41,7 @@ TEST(Collate, TokensWithALabelAPosition) {
 
 TEST(Collate, TokensOfNoSample) {
   const Batch batch =
-      collate(NextToken(), {.step = {0, 1}, .micro = {0, 1}, .rank = {1, 1}}, std::vector<std::int64_t>{3});
+      collate(reader_of_tokens(), {.step = {0, 1}, .micro = {0, 1}, .rank = {1, 1}}, std::vector<std::int64_t>{3});
   EXPECT_EQ(batch.input.shape(), (Shape{0, 3}));
   EXPECT_EQ(batch.input.dtype(), DType::kInt64);
 }

@@ -112,6 +112,16 @@ TEST_F(CsvTest, EvaluationHasTheClassesOfTheTraining) {
               HasSubstr("eval.csv:3: column \"y\": \"cow\" is none of the 3 classes of the training data"));
 }
 
+TEST_F(CsvTest, EvaluationHasTheColumnsOfTheTrainingByName) {
+  const std::string train = folder_.write_text("train.csv", "kind,length,width\n0,1,2\n1,3,4\n");
+  const std::string eval = folder_.write_text("eval.csv", "width,kind,length,id\n4,1,3,x\n");
+  for (const TargetKind kind : {TargetKind::kClasses, TargetKind::kNumbers}) {
+    const DataOptions both{.train = CsvOptions{.files = {train}, .target = "kind", .target_kind = kind},
+                           .eval = CsvOptions{.files = {eval}, .target_kind = kind}};
+    EXPECT_THAT(drawn(*make_dataset(both, Split::kEval), {}).values, ElementsAre(3, 4));
+  }
+}
+
 TEST_F(CsvTest, ABadCellNamesFileLineAndColumn) {
   EXPECT_THAT(error("x,y\n1,0\nabc,1\n"), HasSubstr("t.csv:3: column \"x\": expected a number, found \"abc\""));
   EXPECT_THAT(error("x,y\n,1\n"), HasSubstr("t.csv:2: column \"x\": expected a number, found \"\""));
@@ -129,6 +139,9 @@ TEST_F(CsvTest, ABadCellNamesFileLineAndColumn) {
   EXPECT_THAT(error(""), HasSubstr("t.csv: holds no samples"));
   EXPECT_THAT(error("x\n1\n"), HasSubstr("no column is left beside the target"));
   EXPECT_THAT(error("x,y\n" + std::string(100'000, '1') + ",1\n"), HasSubstr("a cell of more than 65536 bytes"));
+  std::string line;
+  for (int i = 0; i < 300; ++i) line += std::string(60'000, '1') + ",";
+  EXPECT_THAT(error("x,y\n" + line), HasSubstr("a line of more than 16777216 bytes"));
   CsvOptions unknown = of("x,y\n1,0\n");
   unknown.target = "z";
   EXPECT_THAT(error(unknown), HasSubstr("t.csv:1: no column \"z\": there are x, y"));

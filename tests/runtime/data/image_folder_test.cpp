@@ -52,6 +52,13 @@ TEST_F(ImageFolderTest, ClassesAreTheSortedFolders) {
   }
 }
 
+TEST_F(ImageFolderTest, LinksToFoldersAreFollowed) {
+  std::filesystem::create_directory_symlink(folder_.path("eval/dog"), folder_.path("train/dog/linked"));
+  const ImageFolderDataset set(train());
+  EXPECT_THAT(set.describe().labels, ElementsAre(0, 0, 1, 1, 1));
+  EXPECT_EQ(look_at(folder_.path("train")).bytes, 6u) << "files, notes among them";
+}
+
 TEST_F(ImageFolderTest, EvaluationHasTheClassesOfTheTraining) {
   const DatasetPtr eval = make_dataset(both(), Split::kEval);
   EXPECT_EQ(eval->classes(), 2);

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
 #include <atomic>
 #include <map>
 
@@ -102,6 +103,98 @@ TEST(Loader, ResumesAfterEveryStepWithEveryPrefetch) {
   }
 }
 
+/// Shows the key that it was drawn with, at a pace of its own each.
+class Keyed : public Dataset {
+ public:
+  std::int64_t size() const override { return 41; }
+  Shape sample_shape() const override { return {3}; }
+  std::int64_t classes() const override { return 0; }
+  Shape target_shape() const override { return {2}; }
+  void get(const SampleKey& key, const Sample& sample) const override {
+    for (std::int64_t i = 0; i < key.index % 5; ++i) std::this_thread::yield();
+    const auto index = static_cast<float>(key.index);
+    std::ranges::copy(std::array{index, static_cast<float>(key.epoch), static_cast<float>(key.seed)},
+                      sample.values.begin());
+    std::ranges::fill(sample.target, -index);
+  }
+};
+
+TEST(Loader, TheNumberOfThreadsChangesNothing) {
+  const LoaderOptions options{.global_batch = 13, .accumulate = 2, .rank = 1, .world_size = 2, .seed = 6};
+  LoaderOptions alone_options = options;
+  alone_options.prefetch = 0;
+  for (const std::int64_t threads : {1, 2, 5, 16}) {
+    for (const std::int64_t prefetch : {1, 2, 6}) {
+      LoaderOptions threaded_options = options;
+      threaded_options.decode_threads = threads;
+      threaded_options.prefetch = prefetch;
+      Loader alone(std::make_shared<Keyed>(), alone_options);
+      Loader threaded(std::make_shared<Keyed>(), threaded_options);
+      for (int i = 0; i < 24; ++i) {
+        const Batch expected = alone.next();
+        const Batch batch = threaded.next();
+        ASSERT_THAT(batch.input.as<float>(), testing::ElementsAreArray(expected.input.as<float>()));
+        ASSERT_THAT(batch.target.as<float>(), testing::ElementsAreArray(expected.target.as<float>()));
+        EXPECT_EQ(threaded.state(), alone.state());
+      }
+    }
+  }
+}
+
+TEST(Loader, CountsTheBatchesThatAreReady) {
+  Loader loader(std::make_shared<Counting>(100), {.global_batch = 4, .prefetch = 3, .decode_threads = 2});
+  while (loader.ready() < 3) std::this_thread::yield();
+  EXPECT_EQ(labels(loader.next()).size(), 4u);
+  Loader without(std::make_shared<Counting>(100), {.global_batch = 4, .prefetch = 0});
+  EXPECT_EQ(without.ready(), 0);
+}
+
+/// Cannot read every fifth sample, and the two behind sample 10.
+class Damaged : public Keyed {
+ public:
+  static bool has(std::int64_t index) { return index % 5 == 0 || index == 11 || index == 12; }
+  void get(const SampleKey& key, const Sample& sample) const override {
+    std::ranges::fill(sample.values, -7.0f);
+    if (has(key.index)) throw StorageError("sample " + std::to_string(key.index) + " is damaged");
+    Keyed::get(key, sample);
+  }
+};
+
+TEST(Loader, TheNextReadableSampleTakesThePlaceOfADamagedOne) {
+  const SampleErrors errors{.on_error = OnError::kSkip, .max_skipped = 5};
+  for (const std::int64_t ranks : {1, 2, 3}) {
+    std::int64_t skipped = 0;
+    for (std::int64_t rank = 0; rank < ranks; ++rank) {
+      LoaderOptions options{.global_batch = 41, .rank = rank, .world_size = ranks, .shuffle = false, .errors = errors};
+      Loader loader(std::make_shared<Damaged>(), options);
+      for (std::uint64_t epoch = 0; epoch < 2; ++epoch) {
+        const Batch batch = loader.next();
+        skipped += batch.skipped_samples;
+        for (std::int64_t row = 0; row < batch.input.size(0); ++row) {
+          std::int64_t index = batch.first_sample + row;
+          while (Damaged::has(index)) index = (index + 1) % 41;
+          const auto values = batch.input.as<float>().subspan(static_cast<std::size_t>(row) * 3, 3);
+          EXPECT_THAT(values, testing::ElementsAre(static_cast<float>(index), static_cast<float>(epoch), 0));
+        }
+      }
+    }
+    EXPECT_EQ(skipped, 2 * 11) << ranks << " ranks";
+  }
+}
+
+TEST(Loader, ASearchForAReadableSampleEndsAndIsCounted) {
+  const auto dataset = std::make_shared<Damaged>();
+  Loader loader(dataset, {.global_batch = 11, .shuffle = false, .errors = {OnError::kSkip, 2}});
+  EXPECT_EQ(loader.next().skipped_samples, 3 + 2) << "0 and 5 are replaced, the three from 10 on are too many";
+  EXPECT_THROW(Loader(dataset, {.errors = {OnError::kSkip, -1}}), FieldError);
+}
+
+TEST(EvalBatches, SkipWhatCannotBeRead) {
+  const EvalBatches batches(std::make_shared<Damaged>(), 41, 0, 1, {.on_error = OnError::kSkip});
+  EXPECT_EQ(batches[0].skipped_samples, 11);
+  EXPECT_THROW(EvalBatches(std::make_shared<Damaged>(), 41, 0, 1)[0], StorageError);
+}
+
 TEST(Loader, ARankWithoutSamplesGetsEmptyBatches) {
   Loader loader(std::make_shared<Counting>(10), {.global_batch = 2, .rank = 0, .world_size = 3});
   const Batch batch = loader.next();
@@ -139,6 +232,14 @@ TEST(Loader, RethrowsWhatTheDataSetThrewAfterTheGoodBatches) {
     EXPECT_THROW(loader.next(), StorageError);
     EXPECT_THROW(loader.next(), StorageError);
     EXPECT_EQ(loader.state(), (SamplerState{0, 6, 0}));
+  }
+}
+
+TEST(Loader, OfSeveralFailuresTheFirstRowsIsThrown) {
+  for (const std::int64_t threads : {1, 4}) {
+    Loader loader(std::make_shared<Damaged>(), {.global_batch = 41, .shuffle = false, .decode_threads = threads});
+    EXPECT_THAT([&] { loader.next(); }, testing::ThrowsMessage<StorageError>("sample 0 is damaged"));
+    EXPECT_THAT([&] { loader.next(); }, testing::ThrowsMessage<StorageError>("sample 0 is damaged"));
   }
 }
 

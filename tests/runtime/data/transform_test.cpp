@@ -107,6 +107,24 @@ TEST(Augmentation, NeedsImages) {
   EXPECT_THROW(PadCrop(std::make_shared<Ramp>(Shape{2, 9, 1}), 3), UsageError);
 }
 
+TEST(Augmentation, DoesNotMoveImagesWhoseTargetsStay) {
+  for (const AugmentOptions& options : {AugmentOptions{.pad_crop = 1}, AugmentOptions{.flip = true}}) {
+    Description data{.sample_shape = {8, 8, 3}, .classes = 4};
+    EXPECT_NO_THROW(require_augment(options, data));
+    data.target_shape = {8, 8};
+    EXPECT_THROW(require_augment(options, data), FieldError);
+    data.classes = 0;
+    EXPECT_THROW(require_augment(options, data), FieldError);
+    data.target_shape = {5};
+    EXPECT_NO_THROW(require_augment(options, data));
+  }
+}
+
+TEST(Normalize, IsForNumbers) {
+  EXPECT_THROW(require_normalize({.mean = {0.5f}}, {.sample_shape = {8}, .vocabulary = 4}), FieldError);
+  EXPECT_NO_THROW(require_normalize({}, {.sample_shape = {8}, .vocabulary = 4}));
+}
+
 TEST(Normalize, WorksByChannelOrForAll) {
   const auto ramp = std::make_shared<Ramp>(Shape{1, 2, 2});
   EXPECT_THAT(sample(Normalize(ramp, {{1}, {2}}), {}), testing::ElementsAre(0, 0.5, 1, 1.5));

@@ -55,7 +55,7 @@ TEST(Defaults, EveryFieldWithADefaultHasAValue) {
   }
   // The amp section's overrides follow from the others, so that an error names the field that was written.
   EXPECT_THAT(unset, ElementsAre("Amp.autocast", "Amp.cast_model_outputs", "Amp.cast_model_type", "ConvBlock.max_pool",
-                                 "Mlp.outputs", "Optimizer.clip_norm", "Optimizer.clip_value",
+                                 "Data.decode_threads", "Mlp.outputs", "Optimizer.clip_norm", "Optimizer.clip_value",
                                  "ParameterGroup.layer_adaptation", "ParameterGroup.weight_decay"));
 }
 

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs on users' own files: on several ranks, resumed in mid-epoch, and refused where the files do not fit."""
+import gzip
+import io
 import json
 import struct
 import subprocess
+import tarfile
 import time
 import unittest
 import zlib
 
-from runs import LOCKSTEP, SAVE_ALWAYS, RunTest, require_mpi
+from runs import LOCKSTEP, SAVE_ALWAYS, RunTest, npy, require_mpi
 
 SAMPLES = 50  # of which a step takes 8: an epoch ends within the seventh
 STEPS = 12
@@ -20,11 +23,25 @@ optimizer {{ sgd {{ lr: 0.05 momentum: 0.9 }} }}
 train {{ steps: %d }}
 """ % STEPS
 
+VOLUMES_JOB = """
+seed: 5
+model { unet3d { levels: 2 channels: 4 } }
+data { global_batch: 8 train { volumes { images: "images" masks: "masks" } } augment { patch: [8, 8, 8] mirror: true } }
+optimizer { sgd { lr: 0.05 momentum: 0.9 } }
+amp { opt_level: O0 dtype: FP32 }
+train { steps: %d }
+""" % STEPS
 
-def npy(descr, shape, content):
-    text = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}".encode()
-    text += b" " * (-(len(text) + 11) % 64) + b"\n"
-    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + content
+
+def nifti(extents, values):
+    """int16 of these extents, x first, that stand for half of what is stored."""
+    header = bytearray(352)
+    struct.pack_into(">i", header, 0, 348)
+    struct.pack_into(">8h", header, 40, len(extents), *extents, *[1] * (7 - len(extents)))
+    struct.pack_into(">2h", header, 70, 4, 16)
+    struct.pack_into(">3f", header, 108, 352, 0.5, 0)
+    header[344:347] = b"n+1"
+    return bytes(header) + struct.pack(f">{len(values)}h", *values)
 
 
 def png(width, height, pixel):
@@ -66,6 +83,31 @@ class OwnFiles(RunTest):
         return self.job('image_folder { folder: "images" size: 8 }',
                         "augment { random_resized_crop {} flip: true color_jitter { brightness: 0.3 hue: 0.1 } }")
 
+    def shards(self, files=3):
+        """As webdataset's TarWriter writes them: pax headers that hold a fraction of a second."""
+        for number in range(files):
+            with tarfile.open(self.folder / f"t-{number:03}.tar", "w", format=tarfile.PAX_FORMAT) as tar:
+                for i in range(number * SAMPLES // files, (number + 1) * SAMPLES // files):
+                    label = i % 2
+                    image = png(20 + i % 3, 24, lambda x, y: (10 * x % 256, (10 * y + i) % 256, 200 * label))
+                    for extension, content in (("cls", str(label).encode()), ("png", image)):
+                        member = tarfile.TarInfo(f"{i:06}.{extension}")
+                        member.size, member.mtime = len(content), 1350244992.25
+                        tar.addfile(member, io.BytesIO(content))
+        return self.job('shards { files: "t-{000..%03d}.tar" size: 8 }' % (files - 1),
+                        "augment { random_resized_crop {} flip: true color_jitter { brightness: 0.3 hue: 0.1 } }")
+
+    def volumes(self):
+        """Boxes of 2 in noise of 0 and 1, in volumes of several extents."""
+        for i in range(SAMPLES // 2):
+            extents = (8 + i % 3, 9 + i % 2, 8)
+            places = [(x, y, z) for z in range(extents[2]) for y in range(extents[1]) for x in range(extents[0])]
+            mask = [int(max(abs(x - 4), abs(y - 4), abs(z - 4 + i % 2)) <= 2) for x, y, z in places]
+            image = [2 * (2 * inside + (x * 7 + y * 3 + z + i) % 2) for inside, (x, y, z) in zip(mask, places)]
+            self.write(f"images/{i:02}.nii.gz", gzip.compress(nifti(extents, image), mtime=0))
+            self.write(f"masks/{i:02}.nii.gz", gzip.compress(nifti(extents, [2 * inside for inside in mask]), mtime=0))
+        return self.write("job.pbtxt", VOLUMES_JOB)
+
     def expect_bits(self, job):
         """Two ranks resume to the bits of a run that never stopped, and draw what one rank draws."""
         whole = self.train("whole", *SAVE_ALWAYS, job=job, ranks=2)
@@ -85,6 +127,63 @@ class OwnFiles(RunTest):
 
     def test_two_ranks_train_on_images(self):
         self.expect_bits(self.images())
+
+    def test_two_ranks_train_on_shards(self):
+        self.expect_bits(self.shards())
+
+    def test_two_ranks_train_on_patches_of_volumes(self):
+        self.expect_bits(self.volumes())
+
+    def test_shards_hold_what_a_folder_holds(self):
+        losses = self.train("shards", job=self.shards()).column("loss")
+        # A folder is sorted by classes, and shards are not: the order of samples differs, and the classes do not.
+        self.assertEqual(len(losses), STEPS)
+        self.assert_close(losses, self.train("one-shard", job=self.shards(files=1)).column("loss"), 0)
+
+    def test_damaged_samples_are_skipped_alike_on_any_number_of_ranks(self):
+        job = self.images()
+        for number in (7, 8, 31):
+            self.write(f"images/{'ab'[number % 2]}/{number:02}.png", b"\x89PNG damaged")
+        skip = ("data.on_error=SKIP", *SAVE_ALWAYS)
+        one = self.train("one", *skip, job=job)
+        for number in (7, 8, 31):
+            name = f"{number:02}.png (sample"
+            self.assertEqual(one.output.count(name), 1, one.output)
+        self.assertEqual(one.summary["skipped_samples"], one.column("skipped_samples")[-1])
+        self.assertGreaterEqual(one.summary["skipped_samples"], 3)
+        for ranks in (2, 3):
+            several = self.train(f"of-{ranks}", *skip, job=job, ranks=ranks)
+            self.assertEqual(several.column("skipped_samples"), one.column("skipped_samples"))
+            self.assert_close(several.column("loss"), one.column("loss"), 5e-5)
+        rest = self.train("rest", *skip, job=job, resume=one.checkpoint(5))
+        self.assertEqual(rest.digest, one.digest)
+        self.assertEqual(rest.column("skipped_samples"), one.column("skipped_samples")[5:])
+
+    def test_too_many_damaged_samples_end_the_run_on_every_rank_at_one_step(self):
+        job = self.images()
+        for number in (7, 8, 31):
+            self.write(f"images/{'ab'[number % 2]}/{number:02}.png", b"\x89PNG damaged")
+        steps = []
+        for ranks in (1, 2, 3):
+            run = self.train(f"of-{ranks}", "data.on_error=SKIP", "data.max_skipped=2", job=job, ranks=ranks, code=4)
+            self.assertIn("more than 2 samples of epoch 0 could not be read", run.output)
+            steps.append(run.summary["step"])
+        self.assertEqual(steps, steps[:1] * 3)
+
+    def test_the_number_of_decode_threads_changes_no_bit(self):
+        job = self.images()
+        runs = [self.train(f"threads-{threads}", f"data.decode_threads={threads}", job=job) for threads in (1, 3)]
+        self.assertEqual(runs[0].digest, runs[1].digest)
+        self.assertIn("queue_depth_p50", runs[0].summary)
+        self.assertEqual(len(runs[0].column("queue_depth")), STEPS)
+
+    def test_bench_measures_the_training_data(self):
+        run = subprocess.run([LOCKSTEP, "bench", "--data", self.images(), "--seconds", "0.05", "--json", "--set",
+                              "data.decode_threads=2"], capture_output=True, text=True, check=True)
+        result = json.loads(run.stdout)
+        self.assertEqual((result["samples"], result["batch"]), (SAMPLES, 8))
+        self.assertEqual([speed["threads"] for speed in result["speeds"]], [1, 2])
+        self.assertTrue(all(speed["samples_per_core_s"] > 0 for speed in result["speeds"]))
 
     def test_data_that_changed_are_named_on_resume(self):
         job = self.table()

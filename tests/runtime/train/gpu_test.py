@@ -104,6 +104,22 @@ class Gpu(RunTest):
                 # The first step, and the two that end an epoch, run without.
                 self.assertEqual(graph.summary["gpu"]["graph_launches"], 32 - 3)
 
+    def test_a_captured_step_of_an_encoder_has_the_bits_of_an_eager_one(self):
+        encoders = {"vit { patch: 2 layers: 2 heads: 2 width: 16 dropout: 0.1 attention_dropout: 0.1 }":
+                        "shape: [8, 8, 1] classes: 4",
+                    "bert { layers: 2 heads: 2 width: 16 pad_token: 3 checkpoint_activations: true }":
+                        "shape: 8 vocabulary: 11"}
+        for model, samples in encoders.items():
+            name = model.split()[0]
+            job = self.folder / f"{name}.pbtxt"
+            job.write_text("model { %s } data { global_batch: 8 train { synthetic { samples: 32 %s } } } "
+                           "amp { opt_level: O1 dtype: BF16 } optimizer { adamw { lr: 0.01 } } train { steps: 6 }"
+                           % (model, samples), encoding="utf-8")
+            eager = self.on_gpu(f"{name}-eager", "train.cuda_graph=OFF", job=job)
+            graph = self.on_gpu(f"{name}-graph", "train.cuda_graph=ON", job=job)
+            self.assert_same_bits(graph, eager)
+            self.assertGreater(graph.summary["gpu"]["graph_launches"], 0)
+
     def test_a_step_never_makes_the_host_wait(self):
         for mode in ("ON", "OFF"):
             for ranks in (1, 2):

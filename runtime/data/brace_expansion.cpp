@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/data/brace_expansion.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "runtime/tensor/error.h"
+
+namespace lockstep::data {
+
+namespace {
+
+constexpr std::size_t kMostTexts = 1'000'000;
+
+[[noreturn]] void refuse(const std::string& pattern, const std::string& what) {
+  throw UsageError(fmt::format("\"{}\": {}", pattern, what), "A brace is {000..146} or {a,b}.");
+}
+
+std::optional<std::uint32_t> number_of(std::string_view digits) {
+  std::uint32_t number = 0;
+  const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (digits.empty() || failure != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+  return number;
+}
+
+std::vector<std::string> alternatives(std::string_view inside, const std::string& pattern) {
+  std::vector<std::string> texts;
+  if (const std::size_t dots = inside.find(".."); dots != std::string_view::npos) {
+    const std::string_view from = inside.substr(0, dots), to = inside.substr(dots + 2);
+    const std::optional<std::uint32_t> first = number_of(from), last = number_of(to);
+    if (!first || !last || *last < *first) refuse(pattern, fmt::format("{{{}}} does not count up", inside));
+    if (*last - *first >= kMostTexts) refuse(pattern, fmt::format("more than {} files", kMostTexts));
+    const std::size_t width = std::max(from.size(), to.size());
+    for (std::uint64_t i = *first; i <= *last; ++i) texts.push_back(fmt::format("{:0{}}", i, width));
+    return texts;
+  }
+  if (inside.find(',') == std::string_view::npos) refuse(pattern, fmt::format("{{{}}} names no alternatives", inside));
+  for (;;) {
+    const std::size_t comma = inside.find(',');
+    texts.emplace_back(inside.substr(0, comma));
+    if (comma == std::string_view::npos) return texts;
+    inside.remove_prefix(comma + 1);
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> expand_braces(const std::string& pattern) {
+  std::vector<std::string> texts{""};
+  const auto append = [&](const std::vector<std::string>& endings) {
+    if (texts.size() * endings.size() > kMostTexts) refuse(pattern, fmt::format("more than {} files", kMostTexts));
+    std::vector<std::string> longer;
+    longer.reserve(texts.size() * endings.size());
+    for (const std::string& text : texts) {
+      for (const std::string& ending : endings) longer.push_back(text + ending);
+    }
+    texts = std::move(longer);
+  };
+  for (std::string_view rest = pattern; !rest.empty();) {
+    const std::size_t open = std::min(rest.find('{'), rest.size());
+    append({std::string(rest.substr(0, open))});
+    rest.remove_prefix(open);
+    if (rest.empty()) break;
+    const std::size_t close = rest.find('}');
+    if (close == std::string_view::npos) refuse(pattern, "a brace is not closed");
+    append(alternatives(rest.substr(1, close - 1), pattern));
+    rest.remove_prefix(close + 1);
+  }
+  return texts;
+}
+
+}  // namespace lockstep::data

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <mutex>
+#include <unordered_set>
+
+#include "runtime/data/dataset.h"
+
+namespace lockstep::data {
+
+/// What a sample that cannot be read does.
+enum class OnError {
+  kFail,  ///< its StorageError reaches the caller
+  kSkip,  ///< the next readable sample takes its place
+};
+
+struct SampleErrors {
+  OnError on_error = OnError::kFail;
+  /// Samples that may be skipped in a pass over the data, over all ranks. The data only count: who runs the loop ends
+  /// it.
+  std::int64_t max_skipped = 100;
+
+  bool operator==(const SampleErrors&) const = default;
+};
+
+/// Draws samples of a data set, and others in the place of those that cannot be read. Thread-safe.
+class SampleReader {
+ public:
+  /// Throws FieldError for a negative max_skipped.
+  SampleReader(DatasetPtr dataset, const SampleErrors& errors);
+
+  const Dataset& dataset() const { return *dataset_; }
+
+  /// Writes the sample that `key` names. With OnError::kSkip, one that cannot be read is replaced by the first readable
+  /// one of the indices behind it, counted around the end and drawn with the same epoch and seed; the log names it
+  /// once. Returns how many were skipped: 0 or 1, and max_skipped + 1 where the search met so many that cannot be read
+  /// and gave up; the sample is zeros then.
+  std::int64_t read(const SampleKey& key, const Sample& sample) const;
+
+ private:
+  std::int64_t skip(SampleKey key, const Sample& sample, const char* error) const;
+  void say_once(std::int64_t index, const char* error) const;
+
+  DatasetPtr dataset_;
+  SampleErrors errors_;
+  mutable std::mutex mutex_;
+  mutable std::unordered_set<std::int64_t> said_;  ///< indices that the log has named
+};
+
+}  // namespace lockstep::data

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/data/shards.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <unordered_set>
+
+#include "runtime/data/arrays_options.h"
+#include "runtime/data/brace_expansion.h"
+#include "runtime/data/tar_index.h"
+#include "runtime/tensor/error.h"
+
+namespace lockstep::data {
+
+namespace {
+
+/// Further files are opened for each sample: a process may have about a thousand open.
+constexpr std::size_t kMostOpen = 256;
+
+/// Digits and the spaces around them.
+constexpr std::uint64_t kMostLabelBytes = 32;
+
+[[noreturn]] void refuse(const StoredFile& file, std::uint64_t at, const std::string& what, const std::string& advice) {
+  throw StorageError(fmt::format("{} at byte {}: {}", file.path(), at, what), advice);
+}
+
+/// "n01/dog.7.jpg" is of the key "n01/dog" with the extension ".7.jpg".
+struct Name {
+  explicit Name(const std::string& member) {
+    const std::size_t slash = member.rfind('/');
+    const std::size_t base = slash == std::string::npos ? 0 : slash + 1;
+    const std::size_t dot = std::min(member.find('.', base), member.size());
+    key = member.substr(0, dot);
+    extension = member.substr(dot);
+  }
+
+  std::string key;
+  std::string extension;
+};
+
+std::int64_t label_of(std::string_view text, const StoredFile& file, const TarMember& member) {
+  const auto is_space = [](char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; };
+  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+  std::int64_t label = -1;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), label);
+  if (failure == std::errc() && end == text.data() + text.size() && label >= 0) return label;
+  refuse(file, member.header, fmt::format("\"{}\" holds no label, a whole number from 0 on", member.name),
+         "Write the class's number as text.");
+}
+
+/// The members of one key.
+struct Together {
+  std::string key;
+  std::optional<TarMember> image;
+  std::optional<TarMember> label_member;
+  std::int64_t label = 0;
+};
+
+}  // namespace
+
+std::vector<std::string> shard_paths(const ShardsOptions& options) {
+  std::vector<std::string> paths;
+  for (const std::string& pattern : options.files) std::ranges::move(expand_braces(pattern), std::back_inserter(paths));
+  return paths;
+}
+
+ShardsDataset::ShardsDataset(const ShardsOptions& options) : crop_(crop_of(options)) {
+  require_none(problems_of(options), "shards");
+  paths_ = shard_paths(options);
+  for (std::uint32_t i = 0; i < paths_.size(); ++i) {
+    auto file = std::make_unique<const StoredFile>(paths_[i]);
+    add_file(*file, i);
+    if (i < kMostOpen) open_.push_back(std::move(file));
+  }
+  if (samples_.empty()) {
+    throw StorageError(paths_.front() + ": holds no sample", "A sample is KEY.jpg or KEY.png, and KEY.cls.");
+  }
+  const Place& highest = *std::ranges::max_element(samples_, {}, &Place::label);
+  classes_ = options.classes > 0 ? options.classes : highest.label + 1;
+  const bool counts = options.classes == 0 && highest.label >= kMostCountedClasses;
+  if (!counts && highest.label < classes_) return;
+  throw StorageError(
+      fmt::format("{}: label {} of sample {} {}", paths_[highest.file], highest.label, &highest - samples_.data(),
+                  counts ? "is too high for a class" : fmt::format("is outside the {} classes", classes_)),
+      "Check that the file belongs to this data set, or set the number of classes.");
+}
+
+void ShardsDataset::add_file(const StoredFile& file, std::uint32_t number) {
+  std::unordered_set<std::string> keys;
+  Together open;
+  const auto close = [&] {
+    if (open.image.has_value() != open.label_member.has_value()) {
+      const TarMember& alone = open.image ? *open.image : *open.label_member;
+      refuse(file, alone.header, fmt::format("the key \"{}\" has {}", open.key, open.image ? "no .cls" : "no image"),
+             "A sample is KEY.jpg or KEY.png, and KEY.cls, one behind the other.");
+    }
+    if (!open.image) return;
+    if (!keys.insert(open.key).second) {
+      refuse(file, open.image->header, fmt::format("the key \"{}\" comes twice", open.key),
+             "Keys of a file differ, and the members of one stand together.");
+    }
+    samples_.push_back({open.image->offset, static_cast<std::uint32_t>(open.image->size), number, open.label});
+  };
+  const auto hold = [&file](std::optional<TarMember>& place, const TarMember& member, std::uint64_t most) {
+    if (place) {
+      refuse(file, member.header, fmt::format("\"{}\" is the second of its kind for its key", member.name),
+             "A key has one image and one .cls.");
+    }
+    if (member.size > most) {
+      refuse(file, member.header,
+             fmt::format("\"{}\" has {} bytes, more than the {} that are taken", member.name, member.size, most),
+             "Write smaller members.");
+    }
+    place = member;
+  };
+  read_tar_index(file, [&](const TarMember& member, const auto& read) {
+    const Name name(member.name);
+    const bool image = is_image_extension(name.extension);
+    if (!image && name.extension != ".cls") return;
+    if (name.key != open.key) {
+      close();
+      open = {.key = name.key, .image = {}, .label_member = {}};
+    }
+    if (image) return hold(open.image, member, kMostImageBytes);
+    hold(open.label_member, member, kMostLabelBytes);
+    std::string text(member.size, '\0');
+    read(member.offset, std::as_writable_bytes(std::span(text)));
+    open.label = label_of(text, file, member);
+  });
+  close();
+}
+
+Description ShardsDataset::describe() const {
+  Description description = data::describe(*this);
+  for (const Place& place : samples_) description.labels.push_back(place.label);
+  return description;
+}
+
+void ShardsDataset::get(const SampleKey& key, const Sample& sample) const {
+  const Place& place = samples_[static_cast<std::size_t>(key.index)];
+  const std::string& path = paths_[place.file];
+  std::vector<std::byte> content(place.bytes);
+  if (place.file < open_.size()) {
+    open_[place.file]->read(place.offset, content);
+  } else {
+    StoredFile(path).read(place.offset, content);
+  }
+  write_image(content, crop_, key, fmt::format("{} at byte {} (sample {})", path, place.offset, key.index),
+              sample.values);
+  sample.labels[0] = place.label;
+}
+
+std::int64_t count_shard_classes(const ShardsOptions& options) { return ShardsDataset(options).classes(); }
+
+}  // namespace lockstep::data

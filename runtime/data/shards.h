@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/data/dataset.h"
+#include "runtime/data/description.h"
+#include "runtime/data/image_sample.h"
+#include "runtime/data/shards_options.h"
+#include "runtime/data/stored_file.h"
+
+namespace lockstep::data {
+
+/// Tar files as WebDataset writes them: members KEY.jpg, KEY.jpeg or KEY.png hold an image and KEY.cls its label, a
+/// whole number in ASCII; a key is the name up to the first dot behind the last slash, and its members stand together.
+/// Other members are passed over. Samples are [size, size, 3] of values in [0, 1], in the files' order. The files'
+/// headers are read once; images are read where they lie, when they are drawn.
+class ShardsDataset : public Dataset {
+ public:
+  /// Throws FieldError for options without a meaning, and StorageError that names file and byte for what is wrong with
+  /// a file: read_tar_index()'s errors, an image without a label or the other way round, a key that comes twice.
+  explicit ShardsDataset(const ShardsOptions& options);
+
+  Description describe() const;
+
+  std::int64_t size() const override { return std::ssize(samples_); }
+  Shape sample_shape() const override { return {crop_.size, crop_.size, 3}; }
+  std::int64_t classes() const override { return classes_; }
+  /// Throws StorageError that names file, byte and index of an image that is damaged or too large.
+  void get(const SampleKey& key, const Sample& sample) const override;
+
+ private:
+  struct Place {
+    std::uint64_t offset;
+    std::uint32_t bytes;
+    std::uint32_t file;
+    std::int64_t label;
+  };
+
+  void add_file(const StoredFile& file, std::uint32_t number);
+
+  ImageCrop crop_;
+  std::vector<std::string> paths_;
+  std::vector<std::unique_ptr<const StoredFile>> open_;  // the first of paths_
+  std::vector<Place> samples_;
+  std::int64_t classes_ = 0;
+};
+
+/// The files' paths, braces expanded.
+std::vector<std::string> shard_paths(const ShardsOptions& options);
+
+/// The highest label of the files + 1. Throws as the data set does.
+std::int64_t count_shard_classes(const ShardsOptions& options);
+
+}  // namespace lockstep::data

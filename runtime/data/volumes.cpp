@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/data/volumes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "runtime/data/volume_file.h"
+#include "runtime/tensor/error.h"
+
+namespace lockstep::data {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The names of a folder's volumes, sorted.
+std::vector<std::string> list_volumes(const std::string& folder) {
+  std::vector<std::string> names;
+  try {
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+      std::string name = entry.path().filename().string();
+      if (!name.starts_with('.') && is_volume_file(name) && entry.is_regular_file()) names.push_back(std::move(name));
+    }
+  } catch (const fs::filesystem_error& error) {
+    throw StorageError("cannot list " + folder + ": " + error.what());
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+Shape with_patch(Shape shape, const Shape& patch) {
+  for (int d = 0; d < 3; ++d) shape = shape.with(d, patch[d]);
+  return shape;
+}
+
+}  // namespace
+
+VolumesDataset::VolumesDataset(const VolumesOptions& options) : options_(options) {
+  require_none(problems_of(options), "volumes");
+  pair_up();
+  const Shape& first = pairs_.front().shape;
+  sample_shape_ = options_.patch ? with_patch(first, *options_.patch) : first;
+  for (const Pair& pair : pairs_) require_fitting(pair);
+  if (options_.target_kind == TargetKind::kNumbers) return;
+  classes_ = options_.classes > 0 ? options_.classes : count_classes();
+}
+
+void VolumesDataset::pair_up() {
+  const std::vector<std::string> images = list_volumes(options_.images), masks = list_volumes(options_.masks);
+  if (images.empty()) {
+    throw StorageError(options_.images + ": holds no volume", "Volumes are files *.nii, *.nii.gz and *.npy.");
+  }
+  std::vector<std::string> alone;
+  std::ranges::set_symmetric_difference(images, masks, std::back_inserter(alone));
+  if (!alone.empty()) {
+    const bool image = std::ranges::binary_search(images, alone.front());
+    throw StorageError(fmt::format("{}/{} has no partner in {}", image ? options_.images : options_.masks,
+                                   alone.front(), image ? options_.masks : options_.images),
+                       "A volume and its mask have the same file name.");
+  }
+  for (const std::string& name : images) {
+    pairs_.push_back({name, volume_shape(options_.images + "/" + name, options_.max_voxels)});
+  }
+}
+
+void VolumesDataset::require_fitting(const Pair& pair) const {
+  const std::string path = options_.images + "/" + pair.name;
+  const std::string mask_path = options_.masks + "/" + pair.name;
+  const Shape mask = volume_shape(mask_path, options_.max_voxels);
+  if (mask != pair.shape.with(3, 1)) {
+    throw StorageError(fmt::format("{} has shape {}, but its image {}: expected {}", mask_path, mask.str(),
+                                   pair.shape.str(), pair.shape.with(3, 1).str()),
+                       "A mask has one number a voxel.");
+  }
+  if (!options_.patch && pair.shape != sample_shape_) {
+    throw StorageError(
+        fmt::format("{} has shape {}, but {} has {}", path, pair.shape.str(), pairs_.front().name, sample_shape_.str()),
+        "Volumes of several shapes need patches: data { augment { patch: [64, 64, 64] } }.");
+  }
+  const bool holds = pair.shape[0] >= sample_shape_[0] && pair.shape[1] >= sample_shape_[1] &&
+                     pair.shape[2] >= sample_shape_[2] && pair.shape[3] == sample_shape_[3];
+  if (holds) return;
+  throw StorageError(
+      fmt::format("{} has shape {}, which holds no patch {}", path, pair.shape.str(), sample_shape_.str()),
+      "Set a smaller patch, or leave the volume out.");
+}
+
+std::vector<float> VolumesDataset::mask_of(const Pair& pair) const {
+  const Shape shape = pair.shape.with(3, 1);
+  std::vector<float> mask(static_cast<std::size_t>(shape.numel()));
+  read_volume(options_.masks + "/" + pair.name, shape, mask);
+  return mask;
+}
+
+std::int64_t VolumesDataset::count_classes() const {
+  float highest = 0;
+  for (const Pair& pair : pairs_) {
+    const std::vector<float> mask = mask_of(pair);
+    highest = std::max(highest, *std::ranges::max_element(mask));
+    if (highest < static_cast<float>(kMostCountedClasses)) continue;
+    throw StorageError(fmt::format("{}/{}: label {} is too high for a class", options_.masks, pair.name, highest),
+                       "If the file is damaged, mend it; otherwise give the number of classes.");
+  }
+  return static_cast<std::int64_t>(highest) + 1;
+}
+
+void VolumesDataset::get(const SampleKey& key, const Sample& sample) const {
+  const Pair& pair = pairs_[static_cast<std::size_t>(key.index)];
+  const std::string path = options_.images + "/" + pair.name;
+  if (!options_.patch) {
+    read_volume(path, pair.shape, sample.values);
+    return write_mask(key, pair, {}, sample);
+  }
+  const Extents extents = extents_of(pair.shape), patch = extents_of(sample_shape_);
+  const Extents from = window_begin(extents, patch, options_.place, key);
+  std::vector<float> volume(static_cast<std::size_t>(pair.shape.numel()));
+  read_volume(path, pair.shape, volume);
+  copy_window<float>(volume, extents, from, patch, static_cast<std::size_t>(sample_shape_[3]), sample.values);
+  write_mask(key, pair, from, sample);
+}
+
+void VolumesDataset::write_mask(const SampleKey& key, const Pair& pair, const Extents& from,
+                                const Sample& sample) const {
+  const std::vector<float> whole = mask_of(pair);
+  std::vector<float> mask(static_cast<std::size_t>(target_shape().numel()));
+  copy_window<float>(whole, extents_of(pair.shape), from, extents_of(sample_shape_), 1, mask);
+  const auto is_sound = [this](float value) {
+    return classes_ > 0 ? value >= 0 && value < static_cast<float>(classes_) && value == std::floor(value)
+                        : value >= 0 && value <= 1;
+  };
+  if (const auto wrong = std::ranges::find_if_not(mask, is_sound); wrong != mask.end()) {
+    throw StorageError(
+        fmt::format("{}/{} (sample {}): the mask holds {}, which is {}", options_.masks, pair.name, key.index, *wrong,
+                    classes_ > 0 ? fmt::format("none of the {} classes", classes_) : "outside [0, 1]"),
+        "Check target_kind and the number of classes.");
+  }
+  if (classes_ == 0) {
+    std::ranges::copy(mask, sample.target.begin());
+    return;
+  }
+  std::ranges::transform(mask, sample.labels.begin(), [](float value) { return static_cast<std::int64_t>(value); });
+}
+
+std::int64_t count_volume_classes(const VolumesOptions& options) { return VolumesDataset(options).classes(); }
+
+}  // namespace lockstep::data

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runtime/data/dataset.h"
+#include "runtime/data/volumes_options.h"
+
+namespace lockstep::data {
+
+/// Volumes [D, H, W, C] and their masks [D, H, W]: the same file name in both folders is a pair, sorted by name. A
+/// NIfTI file's dimensions x, y, z are W, H, D, its fourth is C; its values are those after scl_slope and scl_inter.
+/// Files are read when their sample is drawn; only headers are read before, and masks where their classes are counted.
+/// With a patch a sample is a window of each volume, else all volumes have one shape.
+class VolumesDataset : public Dataset {
+ public:
+  /// Throws FieldError for options without a meaning, and StorageError that names the file for a volume without a
+  /// partner, of other extents than its mask, smaller than the patch or, without one, of another shape than the first.
+  explicit VolumesDataset(const VolumesOptions& options);
+
+  std::int64_t size() const override { return std::ssize(pairs_); }
+  Shape sample_shape() const override { return sample_shape_; }
+  std::int64_t classes() const override { return classes_; }
+  Shape target_shape() const override { return Shape(sample_shape_.extents().first(3)); }
+  /// Throws StorageError that names file and index of a volume that is damaged, and of a mask with a value that is
+  /// neither a class nor, without classes, within [0, 1].
+  void get(const SampleKey& key, const Sample& sample) const override;
+
+ private:
+  struct Pair {
+    std::string name;  ///< in both folders
+    Shape shape;       ///< of the image
+  };
+
+  void pair_up();
+  void require_fitting(const Pair& pair) const;
+  std::vector<float> mask_of(const Pair& pair) const;
+  std::int64_t count_classes() const;
+  void write_mask(const SampleKey& key, const Pair& pair, const Extents& from, const Sample& sample) const;
+
+  VolumesOptions options_;
+  std::vector<Pair> pairs_;
+  Shape sample_shape_;
+  std::int64_t classes_ = 0;
+};
+
+/// The highest label of the masks + 1. Throws as the data set does.
+std::int64_t count_volume_classes(const VolumesOptions& options);
+
+}  // namespace lockstep::data
