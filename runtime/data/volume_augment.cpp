@@ -120,7 +120,8 @@ void Patch::get(const SampleKey& key, const Sample& sample) const {
   std::vector<std::int64_t> labels(classes() > 0 ? targets : 0);
   base_->get(key, {.values = values,
                    .target = per_voxel ? std::span<float>(numbers) : sample.target,
-                   .labels = per_voxel ? std::span<std::int64_t>(labels) : sample.labels});
+                   .labels = per_voxel ? std::span<std::int64_t>(labels) : sample.labels,
+                   .weight = sample.weight});
 
   const Extents extents = extents_of(whole);
   const Extents patch = extents_of(description_.sample_shape);

@@ -46,6 +46,7 @@ class Patch : public Dataset {
   std::int64_t classes() const override { return description_.classes; }
   Shape target_shape() const override { return description_.target_shape; }
   std::int64_t targets_per_sample() const override { return description_.targets_per_sample; }
+  bool weighted() const override { return base_->weighted(); }
   void get(const SampleKey& key, const Sample& sample) const override;
 
  private:

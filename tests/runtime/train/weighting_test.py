@@ -108,6 +108,29 @@ class Weighting(RunTest):
         path.write_text(JOB % (table, table, "", ""), encoding="utf-8")
         self.expect_alike(path)
 
+    def test_weights_stay_with_the_windows_of_volumes(self):
+        volumes, extent = 6, 4 * 4 * 4
+        voxels = range(volumes * extent)
+        (self.folder / "x.npy").write_bytes(npy("|u1", (volumes, 4, 4, 4, 1), bytes(i % 7 for i in voxels)))
+        (self.folder / "y.npy").write_bytes(npy("|u1", (volumes, 4, 4, 4), bytes(i % 2 for i in voxels)))
+        (self.folder / "w.npy").write_bytes(npy("|u1", (volumes,), bytes([3] * volumes)))
+        loss = {}
+        for weights in ("", 'weights: "w.npy"'):
+            job = self.folder / f"windows{len(weights)}.pbtxt"
+            job.write_text(f"""
+seed: 5
+model {{ unet3d {{ levels: 1 channels: 2 }} }}
+data {{
+  global_batch: 3
+  train {{ arrays {{ features: "x.npy" targets: "y.npy" target_kind: NUMBERS {weights} }} }}
+  augment {{ patch: [2, 4, 2] }}
+}}
+optimizer {{ sgd {{ lr: 0.05 }} }}
+train {{ steps: 1 loss: BCE_DICE }}
+""", encoding="utf-8")
+            loss[weights] = self.train(job.stem, *FP32, job=job).column("loss")[0]
+        self.assertAlmostEqual(loss['weights: "w.npy"'], 3 * loss[""], delta=1e-5)
+
     def test_wrong_weights_are_refused(self):
         for job, words in ((self.job(train="class_weight: [1, 2]"), "train.class_weight"),
                            (self.job(train="class_weight: [1, -2, 1]"), "train.class_weight[1]"),
