@@ -116,7 +116,8 @@ nn::Initializer initializer_of(const nn::Parameter& parameter) {
   }
   if (parameter.kind == nn::ParameterKind::kBias) return nn::Initializer::constant(0);
   if (name == "patches.weight") {
-    return nn::Initializer::normal(1 / std::sqrt(static_cast<double>(shape.numel() / shape.front())));
+    const std::int64_t fan_in = shape.numel() / shape.front();
+    return nn::Initializer::normal(1 / std::sqrt(static_cast<double>(fan_in)));
   }
   const bool xavier = name.find(".feed_forward.") != std::string::npos || name.ends_with(".attention.input.weight");
   if (!xavier) return parameter.initializer;
