@@ -24,7 +24,7 @@ constexpr std::int64_t kSamples = 2;
 
 std::vector<amp::TracedOperation> forward_pass(const job::Job& job) {
   const data::DatasetPtr dataset = data::make_dataset(job::data_options(job.data()), data::Split::kTrain);
-  train::Network network(job, *dataset, kCpu);
+  train::Network network(job, data::describe(*dataset), kCpu);
   std::map<const nn::Module*, std::string> paths;
   network.model().for_each([&](const std::string& path, nn::Module& module) { paths.emplace(&module, path); });
   const data::Batch batch = data::EvalBatches(dataset, kSamples, 0, 1)[0];
@@ -33,7 +33,7 @@ std::vector<amp::TracedOperation> forward_pass(const job::Job& job) {
     const auto found = paths.find(nn::LayerScope::current());
     return found == paths.end() ? std::string() : found->second;
   });
-  network.task().loss(network.forward(batch.input), batch.target, static_cast<double>(batch.input.size(0)));
+  network.task().loss(network.forward(batch.input), batch, static_cast<double>(batch.input.size(0)));
   return trace.operations();
 }
 

@@ -22,6 +22,7 @@ struct EvalCommand {
   LaunchOptions launch;
   std::string checkpoint;
   std::vector<std::string> confusion;
+  bool raw_weights = false;
   bool json = false;
 };
 
@@ -31,6 +32,7 @@ std::vector<std::string> rank_arguments(const EvalCommand& command) {
   arguments.insert(arguments.end(), {"--device", command.launch.device});
   if (!command.checkpoint.empty()) arguments.insert(arguments.end(), {"--checkpoint", command.checkpoint});
   for (const std::string& path : command.confusion) arguments.insert(arguments.end(), {"--confusion", path});
+  if (command.raw_weights) arguments.push_back("--raw-weights");
   if (command.json) arguments.push_back("--json");
   return arguments;
 }
@@ -43,6 +45,7 @@ void print(const train::EvalResult& result, bool json) {
     return;
   }
   std::printf("checkpoint  %s\n", result.checkpoint.c_str());
+  if (result.of_mean) std::printf("weights     their running mean\n");
   std::printf("samples     %lld\nloss        %.6f\n", static_cast<long long>(result.samples), result.loss);
   for (const train::Metric& metric : result.metrics) {
     std::printf("%-11s %s\n", metric.name.c_str(), text_of(metric).c_str());
@@ -62,7 +65,8 @@ ExitCode run(const EvalCommand& command) {
     const train::EvalResult result = train::evaluate(world, job,
                                                      {.checkpoint = run_directory(command.checkpoint, job),
                                                       .device = device,
-                                                      .confusion = !command.confusion.empty()});
+                                                      .confusion = !command.confusion.empty(),
+                                                      .raw_weights = command.raw_weights});
     if (world.rank() != 0) return ExitCode::kDone;
     for (const std::string& path : command.confusion) train::write_confusion(path, *result.confusion);
     print(result, command.json);
@@ -78,6 +82,7 @@ void add_eval(CLI::App& app, Action& chosen) {
   command->job.add_to(eval);
   command->launch.add_to(eval, false);
   add_checkpoint(eval, command->checkpoint);
+  add_raw_weights(eval, command->raw_weights);
   eval.add_option("--confusion", command->confusion,
                   "write how often each class was taken for each: FILE.json, or a picture, FILE.svg")
       ->type_name("FILE")

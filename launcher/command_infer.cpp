@@ -27,6 +27,7 @@ struct InferCommand {
   std::string data = "eval";
   std::string out;
   bool half = false;
+  bool raw_weights = false;
   bool json = false;
   train::GenerateOptions text;  ///< with --prompt
 };
@@ -38,6 +39,7 @@ std::vector<std::string> rank_arguments(const InferCommand& command) {
   if (!command.checkpoint.empty()) arguments.insert(arguments.end(), {"--checkpoint", command.checkpoint});
   if (!command.out.empty()) arguments.insert(arguments.end(), {"--out", command.out});
   if (command.half) arguments.push_back("--half");
+  if (command.raw_weights) arguments.push_back("--raw-weights");
   if (command.json) arguments.push_back("--json");
   return arguments;
 }
@@ -57,6 +59,7 @@ void print_json(const train::InferResult& result, const std::string& out) {
     float32["weight_bytes"] = agreement.float32.weight_bytes;
     float32["samples_per_s"] = agreement.float32.samples_per_s;
   }
+  if (result.of_mean) object["weights"] = "mean";
   object["checkpoint"] = result.checkpoint;
   object["out"] = out.empty() ? Json() : Json(out);
   std::printf("%s\n", object.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
@@ -69,6 +72,7 @@ void print_cost(const char* name, const train::ModelCost& cost) {
 
 void print_text(const train::InferResult& result, const std::string& out) {
   std::printf("checkpoint  %s\nsamples     %lld\n", result.checkpoint.c_str(), static_cast<long long>(result.samples));
+  if (result.of_mean) std::printf("weights     their running mean\n");
   if (result.accuracy) std::printf("accuracy    %.2f %%\n", 100.0 * *result.accuracy);
   if (result.not_finite > 0) {
     std::printf("not finite  %lld of them\n", static_cast<long long>(result.not_finite));
@@ -89,6 +93,7 @@ ExitCode write_text(const InferCommand& command) {
   const job::Job job = job::load(command.job.job, command.job.overrides);
   train::GenerateOptions options = command.text;
   options.checkpoint = run_directory(command.checkpoint, job);
+  options.raw_weights = command.raw_weights;
   options.device = command.launch.device_of(0);
   std::string text;
   bool begun = false;
@@ -138,6 +143,7 @@ ExitCode run(const InferCommand& command) {
                      {.checkpoint = run_directory(command.checkpoint, job),
                       .split = command.data == "train" ? data::Split::kTrain : data::Split::kEval,
                       .half = command.half,
+                      .raw_weights = command.raw_weights,
                       .out = command.out,
                       .device = device});
     if (world.rank() == 0) command.json ? print_json(result, command.out) : print_text(result, command.out);
@@ -153,6 +159,7 @@ void add_infer(CLI::App& app, Action& chosen) {
   command->job.add_to(infer);
   command->launch.add_to(infer, false);
   add_checkpoint(infer, command->checkpoint);
+  add_raw_weights(infer, command->raw_weights);
   infer.add_option("--data", command->data, "which data of the job to predict")
       ->capture_default_str()
       ->check(CLI::IsMember({"eval", "train"}));

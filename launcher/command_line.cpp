@@ -9,6 +9,7 @@
 #include "launcher/command_eval.h"
 #include "launcher/command_export.h"
 #include "launcher/command_infer.h"
+#include "launcher/command_init.h"
 #include "launcher/command_inspect.h"
 #include "launcher/command_train.h"
 #include "launcher/command_validate.h"
@@ -67,6 +68,7 @@ Action parse(int argc, const char* const* argv) {
   CLI::App app("Data-parallel mixed-precision training of a job on one or many ranks.", "lockstep");
   app.set_version_flag("--version", std::string("lockstep ") + LOCKSTEP_VERSION);
   app.require_subcommand(1);
+  add_init(app, chosen);
   add_train(app, chosen);
   add_eval(app, chosen);
   add_infer(app, chosen);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launcher/command_train.h"
 
+#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <memory>
+#include <optional>
 
 #include "launcher/job_plan.h"
 #include "launcher/launch.h"
@@ -15,6 +17,8 @@
 #include "runtime/job/job.h"
 #include "runtime/tensor/gpu.h"
 #include "runtime/train/run_end.h"
+#include "runtime/train/status_board.h"
+#include "runtime/train/stdout_relay.h"
 #include "runtime/train/train.h"
 
 namespace lockstep::launcher {
@@ -72,8 +76,11 @@ ExitCode start_ranks(const TrainCommand& command, std::chrono::system_clock::tim
   const auto ended = [&](const Outcome& outcome, int restart, std::chrono::system_clock::time_point since) {
     record(outcome, run_dir, restart, since, command.output.json);
   };
-  return launch(command.launch,
-                {.arguments = arguments, .ended = ended, .saves_on_request = true, .output = command.output});
+  return launch(command.launch, {.arguments = arguments,
+                                 .ended = ended,
+                                 .saves_on_request = true,
+                                 .output = command.output,
+                                 .timeout = timeout_of(checked.job.comm())});
 }
 
 /// Until training listens to signals there is nothing to save: asked to stop, the process just ends.
@@ -87,6 +94,10 @@ ExitCode run(const TrainCommand& command) {
   const auto process_start = std::chrono::system_clock::now();
   end_on_request();
   command.launch.require_device();
+  // The output of ranks that our launcher has started is its to pass on.
+  std::optional<train::StdoutRelay> relay;
+  if (train::StatusBoard::from_environment().ranks() == 0)
+    relay.emplace([](const std::string& loss) { spdlog::warn(loss); });
   if (must_start_ranks(command.launch)) return start_ranks(command, process_start);
   return run_rank(command.job, command.launch, [&](comm::World& world, const job::Checked& checked, Device device) {
     // A build for GPUs that finds none says why, and trains.

@@ -80,11 +80,12 @@ Json describe(const Validation& found, const ValidateCommand& command) {
   return result;
 }
 
-void print_errors(const std::vector<train::Finding>& errors, const std::string& job) {
+void print_errors(const std::vector<train::Finding>& errors, const std::string& note, const std::string& job) {
   for (const train::Finding& error : errors) {
     std::fprintf(stderr, "%s\n", error.at.str().c_str());
     if (!error.advice.empty()) std::fprintf(stderr, "  → %s\n", error.advice.c_str());
   }
+  if (!note.empty()) std::fprintf(stderr, "%s\n", note.c_str());
   std::fprintf(stderr, "%s: %zu error%s\n", job.c_str(), errors.size(), errors.size() == 1 ? "" : "s");
 }
 
@@ -98,7 +99,7 @@ ExitCode run(const ValidateCommand& command) {
   }
   train::print_warnings(found.plan);
   if (found.code() != ExitCode::kDone) {
-    print_errors(found.plan.errors, command.job.job);
+    print_errors(found.plan.errors, found.checked.data_note, command.job.job);
   } else if (command.print) {
     std::fputs(job::to_text(found.checked.job).c_str(), stdout);
   } else {

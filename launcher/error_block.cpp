@@ -10,6 +10,8 @@
 #include <thread>
 
 #include "comm/group/launch_environment.h"
+#include "runtime/base/printable.h"
+#include "runtime/train/stdout_relay.h"
 #include "runtime/train/terminal.h"
 
 namespace lockstep::launcher {
@@ -41,7 +43,7 @@ std::string kind_of(ExitCode code) {
 }
 
 std::string indented(const std::string& text, const std::string& first, const std::string& rest) {
-  std::istringstream lines(text);
+  std::istringstream lines(printable(text));
   std::string result;
   for (std::string line; std::getline(lines, line);) result += (result.empty() ? first : rest) + line + "\n";
   return result;
@@ -78,6 +80,7 @@ void print_error(const Error& error, const std::string& where) {
   train::end_live_line();
   const std::string block = error_block(error, where, train::shows_color(stderr));
   std::fflush(stdout);
+  train::StdoutRelay::settle();
   std::fwrite(block.data(), 1, block.size(), stderr);
   std::fflush(stderr);
 }

@@ -2,16 +2,21 @@
 #include "launcher/launch.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <spdlog/spdlog.h>
 
+#include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <map>
 
 #include "comm/group/launch_environment.h"
 #include "comm/group/versions.h"
 #include "launcher/error_block.h"
+#include "launcher/restart_pause.h"
 #include "launcher/scratch_directory.h"
 #include "launcher/supervisor.h"
+#include "runtime/train/stdout_relay.h"
 #include "runtime/train/terminal.h"
 
 namespace lockstep::launcher {
@@ -49,7 +54,7 @@ Outcome start(int ranks, const LaunchOptions& options, const RankCommand& comman
       {"LOCKSTEP_RESTART_COUNT", std::to_string(restart)},
       // The ranks' stdout leads to mpirun; whether a person looks at ours, and through what, is known here.
       {"LOCKSTEP_PROGRESS", train::Terminal::shows_live_line(stdout) ? "bar" : "lines"},
-      {"LOCKSTEP_COLUMNS", std::to_string(train::terminal_columns(STDOUT_FILENO))}};
+      {"LOCKSTEP_COLUMNS", std::to_string(train::terminal_columns(train::StdoutRelay::descriptor()))}};
   if (options.hosts.empty() && scratch.in_memory()) {
     // Open MPI's own files would stay behind where mpirun itself is killed.
     variables.emplace("OMPI_MCA_orte_tmpdir_base", scratch.path().string());
@@ -59,7 +64,8 @@ Outcome start(int ranks, const LaunchOptions& options, const RankCommand& comman
   return Supervisor(mpirun, board, inbox,
                     {.one_machine = options.hosts.empty(),
                      .saves_on_request = command.saves_on_request,
-                     .output = command.output})
+                     .output = command.output,
+                     .timeout = command.timeout})
       .run();
 }
 
@@ -69,6 +75,21 @@ Outcome try_to_start(int ranks, const LaunchOptions& options, const RankCommand&
     return start(ranks, options, command, restart, inbox);
   } catch (const Error& error) {
     return {.code = error.code(), .error = error};
+  }
+}
+
+/// Waits, and returns whether no request to stop has come meanwhile.
+bool pass(std::chrono::seconds pause, const SignalInbox& inbox) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point end = Clock::now() + pause;
+  for (;;) {
+    while (const int signal = inbox.take()) {
+      if (signal != SIGCHLD && signal != SIGWINCH) return false;
+    }
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now());
+    if (left.count() <= 0) return true;
+    pollfd watched{inbox.descriptor(), POLLIN, 0};
+    poll(&watched, 1, static_cast<int>(left.count()));
   }
 }
 
@@ -100,6 +121,7 @@ ExitCode launch(const LaunchOptions& options, const RankCommand& command) {
   const int ranks = ranks_to_start(options);
   require_mpi(ranks);
   const SignalInbox inbox;
+  RestartPause pauses;
   for (int restart = 0;; ++restart) {
     const auto since = std::chrono::system_clock::now();
     const Outcome outcome = try_to_start(ranks, options, command, restart, inbox);
@@ -110,7 +132,13 @@ ExitCode launch(const LaunchOptions& options, const RankCommand& command) {
       return outcome.code;
     }
     if (outcome.error) print_error(*outcome.error);
-    spdlog::warn("starting the ranks again: restart {} of {}", restart + 1, options.max_restarts);
+    const std::chrono::seconds pause = pauses.after(outcome.step);
+    spdlog::warn("starting the ranks again{}: restart {} of {}",
+                 pause.count() > 0 ? fmt::format(" in {} s", pause.count()) : "", restart + 1, options.max_restarts);
+    if (!pass(pause, inbox)) {
+      throw Error(ExitCode::kPreempted, "stopped, as asked, before the ranks were started again",
+                  "Run the same command again; a training run resumes from its newest checkpoint.");
+    }
   }
 }
 

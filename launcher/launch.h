@@ -20,6 +20,7 @@ struct RankCommand {
   std::function<void(const Outcome&, int restart, std::chrono::system_clock::time_point since)> ended = {};
   bool saves_on_request = false;
   train::TrainOutput output = {};
+  std::chrono::milliseconds timeout{60'000};  ///< of a silent rank
 };
 
 /// How many ranks the options ask for, or there are where this process is one. Throws UsageError.

@@ -214,6 +214,11 @@ void MpirunProcess::signal(int number) const {
   if (!status_) signal_child(pid_, number);
 }
 
+bool MpirunProcess::stopped() const {
+  const std::optional<ProcessFacts> facts = status_ ? std::nullopt : process_facts(pid_);
+  return facts && (facts->state == 'T' || facts->state == 't');
+}
+
 bool MpirunProcess::ended() {
   int status = 0;
   if (!status_ && waitpid(pid_, &status, WNOHANG) == pid_) status_ = status;

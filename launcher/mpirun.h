@@ -47,6 +47,8 @@ class MpirunProcess {
   int output() const { return output_.get(); }
   int messages() const { return messages_.get(); }
   void signal(int number) const;
+  /// Whether it is stopped, as by SIGSTOP.
+  bool stopped() const;
   /// Whether it has ended. From then on exit_code() may be called.
   bool ended();
   /// As a shell gives it: the exit code, or 128 + the signal that ended it.

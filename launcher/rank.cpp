@@ -11,6 +11,7 @@
 #include "launcher/error_block.h"
 #include "launcher/openmp_settings.h"
 #include "launcher/same_job.h"
+#include "runtime/train/heartbeat.h"
 #include "runtime/train/status_board.h"
 
 namespace lockstep::launcher {
@@ -27,15 +28,31 @@ void obey_supervisor() {
   std::signal(SIGUSR1, SIG_IGN);
 }
 
-comm::CommunicatorOptions communicator_options(const job::Comm& comm, Device device) {
+comm::CommunicatorOptions communicator_options(const job::Job& job, Device device) {
   comm::CommunicatorOptions options;
-  options.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(comm.timeout_s() * 1e3));
-  options.shared_memory = comm.shared_memory();
+  options.timeout = timeout_of(job.comm());
+  options.shared_memory = job.comm().shared_memory();
+  options.job = job.name();
   options.device = device;
   return options;
 }
 
+/// MPI ends a process that cannot join the others by exit(), without a word to us; one that is killed comes not here.
+void note_where_it_cannot_join(const StatusBoard& board, int rank) {
+  static StatusBoard own_board;
+  static int own_rank;
+  own_board = board;
+  own_rank = rank;
+  std::atexit([] {
+    if (own_board.get(own_rank).phase == RankPhase::kJoin) own_board.set(own_rank, RankPhase::kNotJoined, 0);
+  });
+}
+
 }  // namespace
+
+std::chrono::milliseconds timeout_of(const job::Comm& comm) {
+  return std::chrono::milliseconds(static_cast<std::int64_t>(comm.timeout_s() * 1e3));
+}
 
 ExitCode run_rank(const JobOptions& options, const LaunchOptions& launch, const RankWork& work) {
   const comm::LaunchEnvironment environment = comm::launch_environment();
@@ -43,23 +60,31 @@ ExitCode run_rank(const JobOptions& options, const LaunchOptions& launch, const 
   const StatusBoard board = StatusBoard::from_environment();
   if (board.ranks() > 0) obey_supervisor();
   const auto set_phase = [&](RankPhase phase) { board.set(environment.rank, phase, board.get(environment.rank).step); };
+  const auto set_end = [&](RankPhase phase, int code) {
+    set_phase(phase);
+    board.set_exit_code(environment.rank, code);
+  };
   set_phase(RankPhase::kNone);
+  const train::Heartbeat heartbeat(board, environment.rank);
+  note_where_it_cannot_join(board, environment.rank);
   std::optional<comm::World> world;
   try {
     const job::Checked checked = job::load_checked(options.job, options.overrides);
     const job::Job& job = checked.job;
     const Device device = launch.device_of(environment.local_rank);
-    world.emplace(comm::World::from_environment(communicator_options(job.comm(), device)));
+    set_phase(RankPhase::kJoin);
+    world.emplace(comm::World::from_environment(communicator_options(job, device)));
     if (world->size() > 1) require_same_job(*world->communicator(), job);
+    set_phase(RankPhase::kJoined);
     const ExitCode code = work(*world, checked, device);
-    set_phase(RankPhase::kDone);
+    set_end(RankPhase::kDone, static_cast<int>(code));
     return code;
   } catch (const std::exception& exception) {
     const Error error = as_error(exception);
     // The supervisor looks for the rank that was lost among those that don't report an error of their own.
     if (error.code() != ExitCode::kPeerLost) set_phase(RankPhase::kFailed);
     give_way(error, world.has_value());
-    set_phase(RankPhase::kFailed);
+    set_end(RankPhase::kFailed, static_cast<int>(error.code()));
     const int code = report(error);
     if (world) world->abort(code);
     return static_cast<ExitCode>(code);

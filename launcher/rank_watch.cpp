@@ -2,6 +2,7 @@
 #include "launcher/rank_watch.h"
 
 #include <csignal>
+#include <optional>
 #include <utility>
 
 namespace lockstep::launcher {
@@ -10,13 +11,17 @@ using train::RankPhase;
 
 void RankWatch::find_started() {
   for (int rank = 0; rank < board_.ranks(); ++rank) {
-    const auto pid = static_cast<pid_t>(board_.get(rank).pid);
+    const train::StatusBoard::Entry entry = board_.get(rank);
+    const auto pid = static_cast<pid_t>(entry.pid);
     // 0 until the rank has started; and no rank that mpirun starts is the machine's first process.
     if (pid <= 1 || !started_.insert(rank).second) continue;
     ProcessWatch process(pid);
-    if (process.descriptor() >= 0) {
+    // A later process may have got the number of one that has ended.
+    const std::optional<ProcessFacts> facts = process_facts(pid);
+    const bool other = facts && facts->started != entry.started && entry.started != 0;
+    if (process.descriptor() >= 0 && !other) {
       running_.emplace(rank, std::move(process));
-    } else if (!process_exists(pid)) {
+    } else if (other || !process_exists(pid)) {
       ended_.push_back(rank);
     }
   }
@@ -51,7 +56,13 @@ bool RankWatch::any(Predicate&& predicate) const {
 }
 
 bool RankWatch::any_at_work() const {
-  return any([](RankPhase phase) { return phase != RankPhase::kNone; });
+  return any([](RankPhase phase) { return phase > RankPhase::kJoined && phase != RankPhase::kNotJoined; });
+}
+
+std::vector<int> RankWatch::running() const {
+  std::vector<int> ranks;
+  for (const auto& [rank, process] : running_) ranks.push_back(rank);
+  return ranks;
 }
 
 bool RankWatch::any_failed() const {

@@ -20,12 +20,15 @@ class RankWatch {
   /// Watches ranks that have started since the last call.
   void find_started();
   bool any_started() const { return !started_.empty(); }
+  int ranks() const { return board_.ranks(); }
   bool all_started() const { return static_cast<int>(started_.size()) == board_.ranks(); }
 
   /// For poll(): readable when a rank ends.
   std::vector<pollfd> descriptors() const;
   /// Ranks that have ended since the last call.
   std::vector<int> take_ended();
+  /// Ranks that have started and not ended.
+  std::vector<int> running() const;
   /// Kills every rank that still runs.
   void kill_all() const;
 

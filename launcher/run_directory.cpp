@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <system_error>
 
+#include "runtime/checkpoint/durable_file.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::launcher {
@@ -15,11 +16,13 @@ fs::path run_directory(const std::string& given, const job::Job& job) {
 }
 
 void make_run_directory(const fs::path& directory) {
-  std::error_code error;
-  fs::create_directories(directory, error);
-  if (!error && fs::is_directory(directory)) return;
-  throw StorageError("cannot make the run directory " + directory.string() + (error ? ": " + error.message() : ""),
-                     "Check the space and the permissions there, or choose another --run-dir.");
+  try {
+    checkpoint::make_directories(directory.string());
+  } catch (const checkpoint::FileError& error) {
+    throw StorageError(
+        "cannot make the run directory " + directory.string() + ": " + std::generic_category().message(error.error()),
+        "Check the space and the permissions there, or choose another --run-dir.");
+  }
 }
 
 bool saved_since(const fs::path& directory, fs::file_time_type time) {

@@ -16,10 +16,13 @@ namespace {
 
 std::string encode(const RankIdentity& identity) { return identity.version + "\n" + identity.job.SerializeAsString(); }
 
-RankIdentity decode(const std::string& text) {
+RankIdentity decode(const std::string& text, std::size_t rank) {
   const std::size_t end = text.find('\n');
   RankIdentity identity{text.substr(0, end), {}};
-  identity.job.ParseFromString(text.substr(end + 1));
+  if (end == std::string::npos || !identity.job.ParseFromString(text.substr(end + 1))) {
+    throw PeerError(fmt::format("what rank {} says of its job cannot be read", rank),
+                    "Start every rank with the same program.");
+  }
   return identity;
 }
 
@@ -44,7 +47,7 @@ std::vector<std::string> disagreements(const std::vector<RankIdentity>& ranks) {
 void require_same_job(comm::Communicator& communicator, const job::Job& job) {
   std::vector<RankIdentity> ranks;
   for (const std::string& text : communicator.all_gather_text(encode({LOCKSTEP_VERSION, job}))) {
-    ranks.push_back(decode(text));
+    ranks.push_back(decode(text, ranks.size()));
   }
   const std::vector<std::string> lines = disagreements(ranks);
   if (lines.empty()) return;

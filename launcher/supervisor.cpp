@@ -13,6 +13,7 @@
 #include "runtime/base/process.h"
 #include "runtime/train/progress.h"
 #include "runtime/train/signals.h"
+#include "runtime/train/stdout_relay.h"
 #include "runtime/train/terminal.h"
 
 namespace lockstep::launcher {
@@ -24,6 +25,10 @@ namespace {
 
 /// How often to look for ranks that have started. The end of a rank that was found is noticed at once.
 constexpr milliseconds kStartPoll{20};
+/// How often to look whether the ranks and mpirun go on.
+constexpr milliseconds kLook{250};
+/// From what the ranks notice themselves, by their own timeout, to what the supervisor has to.
+constexpr milliseconds kRanksFirst{1000};
 /// How long mpirun may take to notice which rank died first, and how, before the others are killed.
 constexpr milliseconds kNoticeTime{1000};
 constexpr milliseconds kNoticePoll{5};
@@ -69,20 +74,22 @@ Supervisor::Supervisor(const MpirunCommand& command, const train::StatusBoard& b
       output_(stdout, train::Progress::is_live(supervised.output)),
       mpirun_(command),
       board_(board),
-      ranks_(board) {
-  board_.set_columns(train::terminal_columns(STDOUT_FILENO));
+      ranks_(board),
+      rank_silence_(supervised.timeout + kRanksFirst) {
+  board_.set_columns(train::terminal_columns(train::StdoutRelay::descriptor()));
 }
 
 Outcome Supervisor::run() {
   while (!mpirun_.ended()) {
     wait();
     while (const int signal = inbox_.take()) {
-      if (signal == SIGWINCH) board_.set_columns(train::terminal_columns(STDOUT_FILENO));
+      if (signal == SIGWINCH) board_.set_columns(train::terminal_columns(train::StdoutRelay::descriptor()));
       if (signal != SIGCHLD && signal != SIGWINCH) on_stop_request();
     }
     pass_output();
     ranks_.find_started();
     on_ranks_ended(ranks_.take_ended());
+    look_for_silence();
     if (next_stage_ && Clock::now() >= *next_stage_) escalate();
   }
   ranks_.find_started();
@@ -102,20 +109,21 @@ void Supervisor::wait() {
   watched.push_back({inbox_.descriptor(), POLLIN, 0});
   if (output_open_) watched.push_back({mpirun_.output(), POLLIN, 0});
   if (messages_open_) watched.push_back({mpirun_.messages(), POLLIN, 0});
-  milliseconds patience = ranks_.all_started() ? milliseconds::max() : kStartPoll;
+  milliseconds patience = ranks_.all_started() ? kLook : kStartPoll;
   if (next_stage_) {
     const auto left = std::chrono::ceil<milliseconds>(*next_stage_ - Clock::now());
     patience = std::min(patience, std::max(left, milliseconds::zero()));
   }
-  const int timeout = patience == milliseconds::max() ? -1 : static_cast<int>(patience.count());
-  poll(watched.data(), watched.size(), timeout);
+  poll(watched.data(), watched.size(), static_cast<int>(patience.count()));
 }
 
 void Supervisor::pass_output() {
   drain(mpirun_.output(), output_open_, [this](std::string_view text) { output_.pass(text); });
   drain(mpirun_.messages(), messages_open_, [this](std::string_view text) {
     const std::string passed = messages_.feed(text);
-    if (!passed.empty()) output_.end_live_line();
+    if (passed.empty()) return;
+    output_.end_live_line();
+    train::StdoutRelay::settle();
     std::fwrite(passed.data(), 1, passed.size(), stderr);
   });
 }
@@ -154,13 +162,48 @@ void Supervisor::on_ranks_ended(const std::vector<int>& ranks) {
   if (!suspects_.empty() || stage_ > 0) return;
   for (const int rank : ranks) {
     const RankPhase phase = ranks_.entry(rank).phase;
-    if (phase != RankPhase::kDone && phase != RankPhase::kFailed) suspects_.push_back(rank);
+    if (phase == RankPhase::kNotJoined) {
+      some_not_joined_ = true;
+    } else if (phase != RankPhase::kDone && phase != RankPhase::kFailed) {
+      suspects_.push_back(rank);
+    }
   }
   // A rank that reports an error ends the others.
   if (ranks_.any_failed()) suspects_.clear();
   if (suspects_.empty()) return;
   suspects_ended_ = Clock::now();
   take_down(kNoticePoll);
+}
+
+void Supervisor::look_for_silence() {
+  const Clock::time_point now = Clock::now();
+  const auto elapsed = std::chrono::duration_cast<milliseconds>(now - last_look_);
+  if (elapsed < kLook || !supervised_.one_machine) return;
+  last_look_ = now;
+  if (stage_ > 0 || next_stage_) return;
+  silence_ = silence(elapsed);
+  // mpirun may wait for ever for somebody who has connected to it and says nothing.
+  without_ranks_ = code_of_ranks() && ranks_.running().empty() ? without_ranks_ + elapsed : milliseconds::zero();
+  mpirun_hung_ = without_ranks_ > kMpirunTime;
+  if (silence_ || mpirun_hung_) take_down(milliseconds::zero());
+}
+
+std::optional<Error> Supervisor::silence(milliseconds elapsed) {
+  mpirun_stopped_ = mpirun_.stopped() ? mpirun_stopped_ + std::min(elapsed, 4 * kLook) : milliseconds::zero();
+  if (mpirun_stopped_ >= supervised_.timeout) {
+    return PeerError("mpirun, which holds the ranks, has been stopped (SIGSTOP)", advice());
+  }
+  return rank_silence_.look(ranks_, elapsed);
+}
+
+std::optional<int> Supervisor::code_of_ranks() const {
+  int code = 0;
+  for (int rank = 0; rank < board_.ranks(); ++rank) {
+    const int own = board_.get(rank).exit_code;
+    if (own < 0) return std::nullopt;
+    code = std::max(code, own);
+  }
+  return code;
 }
 
 void Supervisor::take_down(milliseconds delay) {
@@ -188,13 +231,19 @@ void Supervisor::escalate() {
   }
   stop_forced_ = stop_requested_ && suspects_.empty();
   ranks_.kill_all();
+  if (mpirun_hung_) {
+    mpirun_.signal(SIGKILL);
+    next_stage_.reset();
+    return;
+  }
   // mpirun ends by itself once a rank has, and may crash or hang if told to meanwhile; ranks elsewhere are its to end.
   if (!ranks_.any_started() || !supervised_.one_machine) mpirun_.signal(SIGTERM);
   next_stage_ = Clock::now() + kMpirunTime;
 }
 
 Outcome Supervisor::outcome() const {
-  const int code = mpirun_.exit_code();
+  const int code = mpirun_hung_ ? code_of_ranks().value() : mpirun_.exit_code();
+  if (silence_ && !stop_requested_) return because(*silence_);
   // Whoever tells mpirun to stop as well has it end the ranks before they have saved.
   if (stop_forced_ || (stop_requested_ && !suspects_.empty())) {
     return because(Error(ExitCode::kPreempted, "stopped, as asked, without saving",
@@ -235,9 +284,9 @@ Error Supervisor::lost(int rank) const {
   const bool killed = signal != messages_.signals().end();
   const std::string how = killed ? fmt::format("was killed (signal {})", signal->second) : "ended unexpectedly";
   const std::string what = fmt::format("rank {}{} {} {}", rank, process, how, train::str(entry));
-  if (messages_.signals().empty() && entry.phase == RankPhase::kNone) {
-    if (!messages_.remarks().empty()) return EnvironmentError(what + quoted_remarks());
-    // It may have been killed just as well.
+  if (messages_.signals().empty() && entry.phase < RankPhase::kJoined) {
+    // Of ranks that cannot join the others the first one ends by itself; mpirun ends those that are left.
+    if (some_not_joined_ && !messages_.remarks().empty()) return EnvironmentError(what + quoted_remarks());
     return PeerError(what, "Open MPI has not said why; it now and then loses its last words: try again.");
   }
   const bool may_be_memory = killed && signal->second == SIGKILL;

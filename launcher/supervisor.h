@@ -9,6 +9,7 @@
 #include "launcher/mpirun.h"
 #include "launcher/mpirun_messages.h"
 #include "launcher/rank_output.h"
+#include "launcher/rank_silence.h"
 #include "launcher/rank_watch.h"
 #include "launcher/signal_inbox.h"
 #include "runtime/tensor/error.h"
@@ -31,10 +32,12 @@ struct Supervised {
   bool one_machine = true;        ///< every rank is on this machine
   bool saves_on_request = false;  ///< SIGUSR1 makes them save and exit
   train::TrainOutput output = {};
+  /// How long a rank of this machine may be silent, and start-up stand still.
+  std::chrono::milliseconds timeout{60'000};
 };
 
-/// Runs mpirun once. Prints what the ranks print, names a lost rank and ends the others, passes requests to stop on to
-/// the ranks, and leaves no process behind.
+/// Runs mpirun once. Prints what the ranks print, names a rank that is lost, silent or never starts and ends the
+/// others, passes requests to stop on to the ranks, and leaves no process behind.
 class Supervisor {
  public:
   Supervisor(const MpirunCommand& command, const train::StatusBoard& board, const SignalInbox& inbox,
@@ -52,6 +55,10 @@ class Supervisor {
   void acknowledge_stop();
   void on_stop_request();
   void on_ranks_ended(const std::vector<int>& ranks);
+  void look_for_silence();
+  std::optional<Error> silence(std::chrono::milliseconds elapsed);
+  /// What the ranks have ended with, once all have; mpirun may never say.
+  std::optional<int> code_of_ranks() const;
   void take_down(std::chrono::milliseconds delay);
   bool mpirun_has_noticed() const;
   void escalate();
@@ -79,10 +86,17 @@ class Supervisor {
   /// one that was killed.
   std::vector<int> suspects_;
   Clock::time_point suspects_ended_;
-  bool settled_ = false;  ///< mpirun knows how the suspects ended
+  bool some_not_joined_ = false;  ///< by themselves, before the suspects were noticed
+  bool settled_ = false;          ///< mpirun knows how the suspects ended
   bool stop_requested_ = false;
   bool stop_forced_ = false;  ///< the ranks were ended before they had saved
-  int stage_ = 0;             ///< of taking the ranks down
+  RankSilence rank_silence_;
+  std::chrono::milliseconds mpirun_stopped_{0};
+  std::chrono::milliseconds without_ranks_{0};  ///< that mpirun has gone on
+  Clock::time_point last_look_ = Clock::now();
+  std::optional<Error> silence_;  ///< of a rank or of mpirun, which ended the ranks
+  bool mpirun_hung_ = false;      ///< at the end, and was ended
+  int stage_ = 0;                 ///< of taking the ranks down
   std::optional<Clock::time_point> next_stage_;
 };
 

@@ -29,6 +29,14 @@ std::unique_ptr<nn::Module> make(const Unet3dOptions& options, const ModelInput&
   return make_unet3d(options, input);
 }
 
+std::unique_ptr<nn::Module> make(const VitOptions& options, const ModelInput& input) {
+  return make_vit(options, input);
+}
+
+std::unique_ptr<nn::Module> make(const BertOptions& options, const ModelInput& input) {
+  return make_bert(options, input);
+}
+
 std::unique_ptr<nn::Module> make(const ModelOptions& options, const ModelInput& input) {
   return std::visit([&input](const auto& kind) { return make(kind, input); }, options);
 }
@@ -44,6 +52,10 @@ std::string name(const GptOptions&) { return "gpt"; }
 std::string name(const LlamaOptions&) { return "llama"; }
 
 std::string name(const Unet3dOptions&) { return "unet3d"; }
+
+std::string name(const VitOptions&) { return "vit"; }
+
+std::string name(const BertOptions&) { return "bert"; }
 
 }  // namespace
 

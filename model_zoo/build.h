@@ -6,6 +6,7 @@
 #include <string>
 #include <variant>
 
+#include "model_zoo/bert.h"
 #include "model_zoo/convnet.h"
 #include "model_zoo/gpt.h"
 #include "model_zoo/llama.h"
@@ -13,11 +14,13 @@
 #include "model_zoo/model_input.h"
 #include "model_zoo/resnet.h"
 #include "model_zoo/unet3d.h"
+#include "model_zoo/vit.h"
 #include "runtime/nn/module.h"
 
 namespace lockstep::model_zoo {
 
-using ModelOptions = std::variant<MlpOptions, ConvnetOptions, ResnetOptions, GptOptions, LlamaOptions, Unet3dOptions>;
+using ModelOptions = std::variant<MlpOptions, ConvnetOptions, ResnetOptions, GptOptions, LlamaOptions, Unet3dOptions,
+                                  VitOptions, BertOptions>;
 
 /// The model, its parameters initialised from `seed`. Throws FieldError, naming the option as a job would
 /// ("model.convnet.block[1].kernel"), for options without a meaning and for a model that does not fit the samples.
@@ -26,7 +29,7 @@ std::unique_ptr<nn::Module> build(const ModelOptions& options, const ModelInput&
 /// The same model with parameters that have no values, and take no memory for them: for names, shapes and counts.
 std::unique_ptr<nn::Module> outline(const ModelOptions& options, const ModelInput& input);
 
-/// "mlp", "convnet", "resnet50", "gpt", "llama"
+/// "mlp", "convnet", "resnet50", "gpt", "llama", "vit", "bert"
 std::string name_of(const ModelOptions& options);
 
 }  // namespace lockstep::model_zoo

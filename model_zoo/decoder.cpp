@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "runtime/nn/checkpoint.h"
@@ -13,16 +12,6 @@
 #include "runtime/tensor/error.h"
 
 namespace lockstep::model_zoo {
-
-namespace {
-
-template <class Run>
-Tensor within(const nn::Module& layer, Run run) {
-  const nn::LayerScope scope(layer);
-  return run();
-}
-
-}  // namespace
 
 Decoder::Decoder(DecoderParts parts)
     : context_(parts.context), vocabulary_(parts.vocabulary), checkpoint_activations_(parts.checkpoint_activations) {
@@ -53,44 +42,26 @@ Tensor Decoder::forward(const Tensor& tokens, nn::KeyValueCache* cache) {
                                  context_));
   }
   if (cache != nullptr) cache->layers.resize(blocks_.size());
-  Tensor x = within(*token_embedding_, [&] { return token_embedding_->forward(tokens); });
+  Tensor x = nn::run_layer(*token_embedding_, tokens);
   if (position_embedding_ != nullptr) {
-    x = within(*position_embedding_, [&] { return position_embedding_->forward(x, first); });
+    const nn::LayerScope scope(*position_embedding_);
+    x = position_embedding_->forward(x, first);
   }
-  if (dropout_ != nullptr) x = within(*dropout_, [&] { return dropout_->forward(x); });
+  if (dropout_ != nullptr) x = nn::run_layer(*dropout_, x);
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     nn::TransformerBlock& block = *blocks_[i];
-    x = within(block, [&] {
-      if (cache != nullptr) return block.forward(x, &cache->layers[i]);
-      return checkpoint_activations_ ? nn::checkpoint(block, x) : block.forward(x);
-    });
+    const nn::LayerScope scope(block);
+    if (cache != nullptr) {
+      x = block.forward(x, &cache->layers[i]);
+    } else {
+      x = checkpoint_activations_ ? nn::checkpoint(block, x) : block.forward(x);
+    }
   }
-  x = within(*norm_, [&] { return norm_->forward(x); });
-  return within(*head_, [&] { return head_->forward(x); });
+  return nn::run_layer(*head_, nn::run_layer(*norm_, x));
 }
 
 Tensor forward(LanguageModel& model, const Tensor& tokens, nn::KeyValueCache& cache) {
   return nn::forward(model, tokens, [&](const Tensor& input) { return model.forward(input, &cache); });
-}
-
-std::int64_t vocabulary_for(const ModelInput& input, std::int64_t context, std::optional<std::int64_t> vocabulary,
-                            const std::string& path) {
-  if (input.vocabulary == 0 || input.sample_shape.rank() != 1 || input.target_shape != input.sample_shape) {
-    throw FieldError(path, fmt::format("needs texts with a label a position; the data has {} {} with targets {}",
-                                       input.vocabulary > 0 ? "tokens" : "numbers", input.sample_shape.str(),
-                                       input.target_shape.str()));
-  }
-  if (input.sample_shape[0] > context) {
-    throw FieldError(path + ".context",
-                     fmt::format("{} is shorter than the data's texts: {}", context, input.sample_shape[0]));
-  }
-  const std::int64_t needed = std::max(input.vocabulary, input.outputs);
-  if (vocabulary.value_or(needed) < needed) {
-    throw FieldError(path + ".vocabulary",
-                     fmt::format("{} are fewer tokens than the data has: {}", *vocabulary, needed),
-                     "Leave vocabulary out, and the model fits itself to the data.");
-  }
-  return vocabulary.value_or(needed);
 }
 
 }  // namespace lockstep::model_zoo

@@ -3,12 +3,9 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
-#include <string>
 #include <vector>
 
 #include "model_zoo/language_model.h"
-#include "model_zoo/model_input.h"
 #include "runtime/nn/positions.h"
 #include "runtime/nn/transformer_block.h"
 
@@ -49,11 +46,5 @@ class Decoder : public LanguageModel {
   nn::Module* norm_ = nullptr;
   nn::Module* head_ = nullptr;
 };
-
-/// The vocabulary of a language model for this data: the model's own where that is given, else the data's. Throws
-/// FieldError, below `path`, the model's in a job, for samples that are no texts with a label a position, for texts
-/// beyond the context, and for a smaller vocabulary than the data's.
-std::int64_t vocabulary_for(const ModelInput& input, std::int64_t context, std::optional<std::int64_t> vocabulary,
-                            const std::string& path);
 
 }  // namespace lockstep::model_zoo

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "model_zoo/decoder.h"
+#include "model_zoo/text_input.h"
 #include "runtime/nn/feed_forward.h"
 #include "runtime/nn/normalization.h"
 
@@ -28,7 +29,7 @@ std::unique_ptr<nn::TransformerBlock> make_block(const GptOptions& options) {
                                                                                   .dropout = options.dropout});
   parts.feed_forward_norm = make_norm(options);
   parts.feed_forward = std::make_unique<nn::FeedForward>(options.width, options.hidden.value_or(4 * options.width),
-                                                         kernels::Activation::kGeluTanh, options.bias);
+                                                         nn::FeedForwardOptions{.bias = options.bias});
   parts.dropout = options.dropout;
   return std::make_unique<nn::TransformerBlock>(std::move(parts));
 }
@@ -46,6 +47,7 @@ nn::Initializer initializer_of(const nn::Parameter& parameter, const GptOptions&
 
 std::unique_ptr<LanguageModel> make_gpt(const GptOptions& options, const ModelInput& input) {
   require_none(problems_of(options), "model.gpt");
+  require_label_a_position(input, "model.gpt");
   const std::int64_t vocabulary = vocabulary_for(input, options.context, options.vocabulary, "model.gpt");
   DecoderParts parts{.vocabulary = vocabulary,
                      .width = options.width,

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model_zoo/gpt_options.h"
 
-#include "model_zoo/decoder_checks.h"
+#include "model_zoo/transformer_checks.h"
 
 namespace lockstep::model_zoo {
 
 FieldProblems problems_of(const GptOptions& options) {
   FieldChecks checks;
-  check_decoder(checks, options);
+  check_text_transformer(checks, options);
   checks.fraction(options.dropout, "dropout");
   return checks.problems();
 }

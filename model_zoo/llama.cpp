@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "model_zoo/decoder.h"
+#include "model_zoo/text_input.h"
 #include "runtime/nn/feed_forward.h"
 #include "runtime/nn/normalization.h"
 
@@ -46,6 +47,7 @@ nn::Initializer initializer_of(const nn::Parameter& parameter, const LlamaOption
 
 std::unique_ptr<LanguageModel> make_llama(const LlamaOptions& options, const ModelInput& input) {
   require_none(problems_of(options), "model.llama");
+  require_label_a_position(input, "model.llama");
   const std::int64_t vocabulary = vocabulary_for(input, options.context, options.vocabulary, "model.llama");
   const auto rotary =
       std::make_shared<nn::RotaryPositions>(options.context, options.width / options.heads, options.rope_theta);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model_zoo/llama_options.h"
 
-#include "model_zoo/decoder_checks.h"
+#include "model_zoo/transformer_checks.h"
 
 namespace lockstep::model_zoo {
 
 FieldProblems problems_of(const LlamaOptions& options) {
   FieldChecks checks;
-  check_decoder(checks, options);
+  check_text_transformer(checks, options);
   if (options.heads >= 1 && options.width >= 1 && options.width % options.heads == 0) {
     checks.check(options.width / options.heads % 2 == 0, "width", "heads times an even number of channels",
                  static_cast<double>(options.width), {"heads"});

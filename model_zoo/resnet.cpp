@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "model_zoo/blocks.h"
+#include "runtime/nn/checkpoint.h"
 
 namespace lockstep::model_zoo {
 
@@ -65,6 +66,20 @@ class ResidualBlock : public nn::Module {
   nn::BatchNorm* shortcut_norm_ = nullptr;
 };
 
+class Resnet : public nn::Sequential {
+ public:
+  explicit Resnet(bool checkpoint_activations) : checkpoint_activations_(checkpoint_activations) {}
+
+ protected:
+  Tensor run(nn::Module& module, const Tensor& x) override {
+    const bool again = checkpoint_activations_ && dynamic_cast<const ResidualBlock*>(&module) != nullptr;
+    return again ? nn::checkpoint(module, x) : module.forward(x);
+  }
+
+ private:
+  bool checkpoint_activations_;
+};
+
 struct Architecture {
   std::array<int, 4> blocks;
   bool bottleneck;
@@ -92,7 +107,7 @@ std::unique_ptr<nn::Module> make_resnet(const ResnetOptions& options, const Mode
   require_none(problems_of(options), "model.resnet");
   require_images(input, "model.resnet");
   const Architecture architecture = architecture_of(options.depth);
-  auto net = std::make_unique<nn::Sequential>();
+  auto net = std::make_unique<Resnet>(options.checkpoint_activations);
   std::int64_t width = options.width;
   nn::BatchNormOptions stem_norm = batch_norm_options(options);
   stem_norm.relu = true;

@@ -19,6 +19,7 @@ struct ResnetOptions {
   bool zero_init_residual = false;   ///< the last batch norm of a block starts at gamma 0
   double batch_norm_momentum = 0.1;  ///< of nn::BatchNormOptions
   double batch_norm_epsilon = 1e-5;
+  bool checkpoint_activations = false;  ///< of residual blocks: nn::checkpoint()
 
   bool operator==(const ResnetOptions&) const = default;
 };

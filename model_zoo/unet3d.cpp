@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "model_zoo/blocks.h"
+#include "runtime/nn/checkpoint.h"
 #include "runtime/nn/layer_scope.h"
 #include "runtime/nn/normalization.h"
 #include "runtime/nn/upsample.h"
@@ -96,7 +97,8 @@ class Up : public nn::Sequential {
 class Unet3d : public nn::Module {
  public:
   Unet3d(const Unet3dOptions& options, const ModelInput& input)
-      : drops_last_(input.classes == 0 && input.target_shape.rank() == kSpatialRank),
+      : checkpoint_activations_(options.checkpoint_activations),
+        drops_last_(input.classes == 0 && input.target_shape.rank() == kSpatialRank),
         pool_(pool_geometry(kernels::PoolKind::kMax, 2, 2, 0, kSpatialRank)) {
     std::int64_t in = input.sample_shape.back();
     std::int64_t channels = options.channels;
@@ -119,12 +121,12 @@ class Unet3d : public nn::Module {
     std::vector<Tensor> skipped;
     Tensor y = x;
     for (Level* const level : down_) {
-      skipped.push_back(level->forward(y));
+      skipped.push_back(run(*level, y));
       y = ops::pool(skipped.back(), pool_);
     }
-    y = bottom_->forward(y);
+    y = run(*bottom_, y);
     for (std::size_t i = 0; i < up_.size(); ++i) {
-      y = up_[i]->forward(ops::cat({skipped.back(), double_[i]->forward(y)}, -1));
+      y = run(*up_[i], ops::cat({skipped.back(), double_[i]->forward(y)}, -1));
       skipped.pop_back();
     }
     const nn::LayerScope scope(*head_);
@@ -133,6 +135,11 @@ class Unet3d : public nn::Module {
   }
 
  private:
+  Tensor run(Level& level, const Tensor& x) const {
+    return checkpoint_activations_ ? nn::checkpoint(level, x) : level.forward(x);
+  }
+
+  bool checkpoint_activations_;
   bool drops_last_;  ///< the answer has no dimension of channels
   kernels::PoolGeometry pool_;
   std::vector<Level*> down_;

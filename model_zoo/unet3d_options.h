@@ -26,6 +26,7 @@ struct Unet3dOptions {
   kernels::Activation activation = kernels::Activation::kRelu;
   double batch_norm_momentum = 0.1;  ///< of nn::BatchNormOptions
   double batch_norm_epsilon = 1e-5;
+  bool checkpoint_activations = false;  ///< of levels: nn::checkpoint()
 
   bool operator==(const Unet3dOptions&) const = default;
 };

@@ -75,6 +75,12 @@ void require_equal_weights(const nn::Arena& arena, const std::vector<std::pair<s
     if (holders.size() == 1) continue;
     const auto most =
         std::ranges::max_element(holders, {}, [](const auto& entry) { return entry.second.size(); })->first;
+    if (std::ranges::count(holders, holders[most].size(), [](const auto& entry) { return entry.second.size(); }) > 1) {
+      throw PeerError("the ranks no longer hold the same " + names[i] + ": no value of it has most of the " +
+                          std::to_string(communicator.size()) + " ranks, so which of them is wrong cannot be told",
+                      "Resume from the last checkpoint; if it happens again, suspect the memory of the machines. Three "
+                      "ranks can tell which one differs.");
+    }
     std::vector<int> odd;
     for (const auto& [value, ranks] : holders) {
       if (value != most) odd.insert(odd.end(), ranks.begin(), ranks.end());

@@ -25,6 +25,8 @@ struct CommunicatorOptions {
   /// Where this rank's tensors lie beside the CPU: its GPU, which the caller chooses by
   /// launch_environment().local_rank.
   Device device = kCpu;
+  /// The name of what the ranks do together; ranks over TCP pass by those that do something else.
+  std::string job = {};
 };
 
 /// Collectives between the ranks of a group.

@@ -50,6 +50,7 @@
 #include "runtime/optim/schedule.h"
 #include "runtime/optim/sgd.h"
 #include "runtime/optim/state_dict.h"
+#include "runtime/optim/weight_mean.h"
 #include "runtime/step/checkpoints.h"
 #include "runtime/step/replicas.h"
 #include "runtime/step/training_step.h"

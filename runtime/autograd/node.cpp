@@ -12,10 +12,11 @@ namespace lockstep::autograd {
 
 namespace {
 std::atomic<std::uint64_t> next_sequence{1};
-thread_local RecordObserver* record_observer = nullptr;
+thread_local RecordObserver* this_threads_observer = nullptr;
 }  // namespace
 
-RecordObserver* observe_records(RecordObserver* observer) { return std::exchange(record_observer, observer); }
+RecordObserver* observe_records(RecordObserver* observer) { return std::exchange(this_threads_observer, observer); }
+RecordObserver* record_observer() { return this_threads_observer; }
 
 Meta& meta_of(const Tensor& tensor) {
   if (!tensor.autograd_meta()) tensor.set_autograd_meta(std::make_shared<Meta>());
@@ -145,7 +146,9 @@ namespace {
 
 void record_results(std::span<const Tensor> results, std::string_view name, const std::vector<Tensor>& inputs,
                     Backward backward) {
-  if (record_observer != nullptr) record_observer->recorded(name, {results.begin(), results.end()}, inputs);
+  if (RecordObserver* const observer = record_observer()) {
+    observer->recorded(name, {results.begin(), results.end()}, inputs);
+  }
   const auto is_differentiable = [](const Tensor& result) { return is_floating(result.dtype()); };
   if (std::ranges::none_of(inputs, is_recorded) || std::ranges::none_of(results, is_differentiable)) return;
   std::vector<std::shared_ptr<Meta>> metas;

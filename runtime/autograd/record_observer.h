@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <any>
 #include <string_view>
 #include <vector>
 
@@ -14,9 +15,22 @@ class RecordObserver {
   virtual ~RecordObserver() = default;
   virtual void recorded(std::string_view name, const std::vector<Tensor>& results,
                         const std::vector<Tensor>& inputs) = 0;
+  /// The operation with this first result, recorded before, has these options, and has also read `others`, which have
+  /// no gradients; undefined where one is left out.
+  virtual void noted(const Tensor& result, const std::any& options, const std::vector<Tensor>& others) {
+    static_cast<void>(result), static_cast<void>(options), static_cast<void>(others);
+  }
 };
 
 /// Makes `observer` this thread's, null for none. Returns the one before.
 RecordObserver* observe_records(RecordObserver* observer);
+/// This thread's; null for none.
+RecordObserver* record_observer();
+
+/// An operation's word to the observer behind record(): what it was told besides tensors, as a type of its own.
+template <class Options, class... Others>
+void note_options(const Tensor& result, const Options& options, const Others&... others) {
+  if (RecordObserver* const observer = record_observer()) observer->noted(result, options, {others...});
+}
 
 }  // namespace lockstep::autograd

@@ -9,8 +9,13 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <sstream>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace lockstep {
 
@@ -33,6 +38,17 @@ void signal_child(pid_t child, int number) {
 }
 
 bool process_exists(pid_t pid) { return pid > 0 && (::kill(pid, 0) == 0 || errno == EPERM); }
+
+std::optional<ProcessFacts> process_facts(pid_t pid) {
+  std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
+  const std::string text{std::istreambuf_iterator<char>(stat), {}};
+  const std::size_t name_end = text.rfind(')');  // the name before it may hold anything
+  if (name_end == std::string::npos) return std::nullopt;
+  std::istringstream fields(text.substr(name_end + 1));
+  const std::vector<std::string> values{std::istream_iterator<std::string>(fields), {}};
+  if (values.size() < 20) return std::nullopt;
+  return ProcessFacts{values[0].front(), std::strtoull(values[19].c_str(), nullptr, 10)};
+}
 
 ProcessWatch::ProcessWatch(pid_t pid) : pid_(pid), descriptor_(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))) {}
 

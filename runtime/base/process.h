@@ -3,6 +3,9 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
+#include <optional>
+
 #include "runtime/base/descriptor.h"
 
 namespace lockstep {
@@ -17,6 +20,14 @@ void signal_child(pid_t child, int number);
 /// Whether there is a process of this number, if only one that waits for its parent to take note of its end. False for
 /// 0 and negative numbers.
 bool process_exists(pid_t pid);
+
+/// What /proc says of a process.
+struct ProcessFacts {
+  char state = '?';           ///< 'R' runs, 'S' sleeps, 'D' waits for a device, 'T' stopped, 'Z' has ended, ...
+  std::uint64_t started = 0;  ///< clock ticks from the boot; with the number it names one process
+};
+/// None where there is no such process, or it cannot be seen.
+std::optional<ProcessFacts> process_facts(pid_t pid);
 
 /// Watches another process of this machine, which need not be a child.
 class ProcessWatch {

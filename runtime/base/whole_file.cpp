@@ -51,7 +51,9 @@ std::filesystem::path temporary_beside(const std::filesystem::path& path) {
 
 bool write_and_rename(const std::filesystem::path& path, const std::filesystem::path& temporary,
                       std::string_view content) {
-  Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  // Not through a link that somebody has put there.
+  ::unlink(temporary.c_str());
+  Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (!file || !write_all(file.get(), content) || !sync(file.get())) return false;
   // A network file system may report a failed write only here.
   if (::close(file.release()) != 0 && errno != EINTR) return false;

@@ -96,7 +96,8 @@ void write_checkpoint(const std::string& path, const TrainingState& state,
 
 Manifest check_sizes(const std::string& path) {
   const std::string manifest_path = path + "/" + kManifestFile;
-  if (!std::filesystem::exists(manifest_path)) {
+  std::error_code error;
+  if (!std::filesystem::exists(manifest_path, error) && !error) {
     throw StorageError(path + " has no " + kManifestFile + ": not a checkpoint, or one whose deletion was interrupted");
   }
   Manifest manifest = parse_manifest(read_file(manifest_path, kMaxManifestBytes), manifest_path);

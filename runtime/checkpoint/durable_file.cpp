@@ -168,7 +168,7 @@ void remove_file(const std::string& path) {
 bool rename_directory(const std::string& from, const std::string& to) {
   const ssize_t result = attempt(kRename, from, [&](std::size_t) { return std::rename(from.c_str(), to.c_str()); });
   if (result == 0) return true;
-  if (result == -ENOTEMPTY || result == -EEXIST) return false;
+  if (result == -ENOTEMPTY || result == -EEXIST || result == -ENOTDIR) return false;
   fail(kRename, from + " to " + to, static_cast<int>(-result));
 }
 

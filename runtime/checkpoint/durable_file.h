@@ -72,7 +72,8 @@ void make_directory(const std::string& path);
 void remove_directory(const std::string& path);
 /// Removes a file. One that is not there is fine.
 void remove_file(const std::string& path);
-/// Renames a directory over nothing or over an empty directory; false when `to` is a directory with content.
+/// Renames a directory over nothing or over an empty directory; false when `to` is a directory with content or no
+/// directory.
 bool rename_directory(const std::string& from, const std::string& to);
 /// Makes the directory's entries durable.
 void sync_directory(const std::string& path);

@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kMaxDepth = 3;
+constexpr std::size_t kMaxDepth = 3;
 constexpr const char* kFormat = "lockstep checkpoint";
 constexpr std::string_view kChecksumField = ",\n  \"checksum\": \"";
 
@@ -38,19 +38,44 @@ std::map<std::string, Digest> to_digests(const json& object) {
   return digests;
 }
 
-/// Refuses deep nesting while it is read, and keys given twice, of which a map would silently drop one.
+/// Refuses deep nesting before it is built, and keys given twice, of which a map would silently drop one. Syntax errors
+/// are left to json::parse(). (Its own callback looks at all members of an object after each of them.)
+class Strictness : public nlohmann::json_sax<json> {
+ public:
+  explicit Strictness(const std::string& path) : path_(path) {}
+
+  bool start_object(std::size_t) override { return keys_.emplace_back(), shallow(); }
+  bool start_array(std::size_t) override { return keys_.emplace_back(), shallow(); }
+  bool end_object() override { return keys_.pop_back(), true; }
+  bool end_array() override { return keys_.pop_back(), true; }
+  bool key(std::string& name) override {
+    if (keys_.back().insert(name).second) return true;
+    throw StorageError(path_ + " has the key " + json(name).dump() + " twice");
+  }
+
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const std::string&) override { return true; }
+  bool string(std::string&) override { return true; }
+  bool binary(json::binary_t&) override { return true; }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override { return false; }
+
+ private:
+  bool shallow() const {
+    if (keys_.size() <= kMaxDepth) return true;
+    throw StorageError(path_ + " is nested too deeply");
+  }
+
+  const std::string& path_;
+  std::vector<std::set<std::string>> keys_;  // of the objects and arrays around
+};
+
 json parse_strictly(std::string_view text, const std::string& path) {
-  std::vector<std::set<std::string>> keys;
-  return json::parse(text, [&](int depth, json::parse_event_t event, json& parsed) {
-    const bool opens = event == json::parse_event_t::object_start || event == json::parse_event_t::array_start;
-    if (opens && depth >= kMaxDepth) throw StorageError(path + " is nested too deeply");
-    if (event == json::parse_event_t::object_start) keys.emplace_back();
-    if (event == json::parse_event_t::object_end) keys.pop_back();
-    if (event == json::parse_event_t::key && !keys.back().insert(parsed.get<std::string>()).second) {
-      throw StorageError(path + " has the key " + parsed.dump() + " twice");
-    }
-    return true;
-  });
+  Strictness strictness(path);
+  json::sax_parse(text, &strictness);
+  return json::parse(text);
 }
 
 }  // namespace

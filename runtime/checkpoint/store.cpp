@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <exception>
 #include <filesystem>
 #include <iomanip>
 #include <sstream>
@@ -34,6 +35,25 @@ void require_step(const std::string& path, std::uint64_t expected, std::uint64_t
   if (found != expected) throw StorageError(path + " holds step " + std::to_string(found) + ", not its name's");
 }
 
+/// Deletions of which one that fails stops no other.
+class Removals {
+ public:
+  void remove(const std::string& path) {
+    try {
+      remove_checkpoint(path);
+    } catch (const StorageError&) {
+      if (!failure_) failure_ = std::current_exception();
+    }
+  }
+  /// Throws what the first one that failed threw.
+  void require_done() const {
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+ private:
+  std::exception_ptr failure_;
+};
+
 }  // namespace
 
 Store::Store(std::string directory, RetryPolicy retries) : directory_(std::move(directory)), retries_(retries) {}
@@ -43,7 +63,9 @@ std::vector<Store::Place> Store::places() const {
   for (const std::string& name : list_directory(directory_)) {
     const std::string path = directory_ + "/" + name;
     const std::optional<std::uint64_t> step = step_of(name);
-    if (step && std::filesystem::is_directory(path)) places.push_back({*step, path});
+    // What cannot be looked at is a damaged checkpoint, not an absent one.
+    std::error_code error;
+    if (step && (std::filesystem::is_directory(path, error) || error)) places.push_back({*step, path});
   }
   std::ranges::sort(places, std::ranges::greater(), &Place::step);
   return places;
@@ -63,7 +85,8 @@ std::string Store::save(const TrainingState& state, const std::map<std::string, 
   const Place target{state.step(), directory_ + "/" + name};
   with_retries(retries_, [&] {
     make_directories(directory_);
-    remove_abandoned();
+    Removals leftovers;  // what cannot be deleted is in no save's way
+    for (const std::string& path : abandoned()) leftovers.remove(path);
     const TemporaryDirectory temporary(directory_, name);
     write_checkpoint(temporary.path(), state, tensors);
     commit(temporary.path(), target);
@@ -74,10 +97,21 @@ std::string Store::save(const TrainingState& state, const std::map<std::string, 
 void Store::commit(const std::string& prepared, const Place& target) const {
   while (!rename_directory(prepared, target.path)) {
     if (damage_of(target, verify_checkpoint).empty()) break;
-    const TemporaryDirectory aside(directory_, name_of_step(target.step));
-    rename_directory(target.path, aside.path());
+    clear(target);
   }
   sync_directory(directory_);
+}
+
+void Store::clear(const Place& target) const {
+  if (is_flat_directory(target.path)) {
+    const TemporaryDirectory aside(directory_, name_of_step(target.step));
+    rename_directory(target.path, aside.path());
+    return;
+  }
+  // No checkpoint, so somebody's: it is kept.
+  std::string free = target.path + ".was-here";
+  while (std::filesystem::exists(std::filesystem::symlink_status(free))) free += '+';
+  rename_directory(target.path, free);
 }
 
 std::vector<ScanEntry> Store::scan() const {
@@ -89,8 +123,24 @@ std::vector<ScanEntry> Store::scan() const {
 }
 
 std::optional<Checkpoint> Store::latest(std::uint64_t limit) const {
-  std::vector<std::string> damages;
-  for (const Place& place : places()) {
+  for (std::vector<Place> found = places();;) {
+    std::vector<std::string> damages;
+    if (std::optional<Checkpoint> checkpoint = newest_of(found, limit, damages)) return checkpoint;
+    if (damages.empty()) return std::nullopt;
+    // A run that saves may have deleted them meanwhile, and has a newer one then.
+    std::vector<Place> now = places();
+    const bool same = std::ranges::equal(found, now, {}, &Place::path, &Place::path);
+    found = std::move(now);
+    if (!same) continue;
+    std::string text = "no checkpoint in " + directory_ + " is whole:";
+    for (const std::string& damage : damages) text += "\n  " + damage;
+    throw StorageError(text, "Restore one from a copy, or start anew with --resume never.");
+  }
+}
+
+std::optional<Checkpoint> Store::newest_of(const std::vector<Place>& places, std::uint64_t limit,
+                                           std::vector<std::string>& damages) const {
+  for (const Place& place : places) {
     if (place.step >= limit) continue;
     try {
       Checkpoint checkpoint = load(place.path);
@@ -103,10 +153,7 @@ std::optional<Checkpoint> Store::latest(std::uint64_t limit) const {
       damages.emplace_back(error.what());
     }
   }
-  if (damages.empty()) return std::nullopt;
-  std::string text = "no checkpoint in " + directory_ + " is whole:";
-  for (const std::string& damage : damages) text += "\n  " + damage;
-  throw StorageError(text, "Restore one from a copy, or start anew with --resume never.");
+  return std::nullopt;
 }
 
 Checkpoint Store::load(const std::string& path) const {
@@ -115,11 +162,12 @@ Checkpoint Store::load(const std::string& path) const {
 
 void Store::prune(std::uint32_t keep) const {
   with_retries(retries_, [&] {
-    remove_abandoned();
+    Removals removals;
+    for (const std::string& path : abandoned()) removals.remove(path);
     std::uint32_t whole = 0;
     for (const Place& place : places()) {
       if (keep > 0 && whole >= keep) {
-        remove_checkpoint(place.path);
+        removals.remove(place.path);
         continue;
       }
       // The newest whole one is read to its last byte, since it is what a resumed run needs; the others only have their
@@ -127,31 +175,36 @@ void Store::prune(std::uint32_t keep) const {
       const bool is_whole = damage_of(place, whole == 0 ? verify_checkpoint : check_sizes).empty();
       if (is_whole) {
         ++whole;
-      } else if (!std::filesystem::exists(place.path + "/manifest.json")) {
-        remove_checkpoint(place.path);
+      } else if (is_flat_directory(place.path) && !std::filesystem::exists(place.path + "/manifest.json")) {
+        removals.remove(place.path);
       }
     }
+    removals.require_done();
   });
 }
 
 void Store::keep_only(std::uint64_t step) const {
   with_retries(retries_, [&] {
-    remove_abandoned();
+    Removals removals;
+    for (const std::string& path : abandoned()) removals.remove(path);
     const std::vector<Place> all = places();
     const auto kept = std::ranges::find(all, step, &Place::step);
     if (kept == all.end() || !damage_of(*kept, verify_checkpoint).empty()) {
       throw StorageError(directory_ + " has no whole checkpoint of step " + std::to_string(step));
     }
     for (const Place& place : all) {
-      if (place.step != step) remove_checkpoint(place.path);
+      if (place.step != step) removals.remove(place.path);
     }
+    removals.require_done();
   });
 }
 
-void Store::remove_abandoned() const {
+std::vector<std::string> Store::abandoned() const {
+  std::vector<std::string> paths;
   for (const std::string& name : list_directory(directory_)) {
-    if (is_abandoned(directory_, name)) remove_checkpoint(directory_ + "/" + name);
+    if (is_abandoned(directory_, name)) paths.push_back(directory_ + "/" + name);
   }
+  return paths;
 }
 
 }  // namespace lockstep::checkpoint

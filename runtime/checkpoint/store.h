@@ -30,8 +30,9 @@ class Store {
   const std::string& directory() const { return directory_; }
 
   /// Saves under `state.step()` and returns the path once the checkpoint is durable. Where a whole one of that step is
-  /// there, it stays and this one is dropped; a damaged one is replaced. Tensors are on the CPU. Throws FileError when
-  /// the disk keeps refusing; what was saved before is intact then and the temporary files are gone.
+  /// there, it stays and this one is dropped; a damaged one is replaced, and what is none is moved aside. Tensors are
+  /// on the CPU. Throws FileError when the disk keeps refusing; what was saved before is intact then and the temporary
+  /// files are gone.
   std::string save(const TrainingState& state, const std::map<std::string, Tensor>& tensors) const;
 
   /// Every checkpoint with all its checksums verified, newest first.
@@ -45,7 +46,8 @@ class Store {
   Checkpoint load(const std::string& path) const;
 
   /// Deletes the checkpoints older than the newest `keep` whole ones (0: none), remains of interrupted deletions, and
-  /// temporary directories of dead writers. Never deletes the newest whole checkpoint or one that is newer.
+  /// temporary directories of dead writers. Never deletes the newest whole checkpoint or one that is newer. Throws
+  /// StorageError once all else is done where something cannot be deleted.
   void prune(std::uint32_t keep) const;
   /// Deletes all but the whole checkpoint of this step, and what prune() deletes beside. Throws StorageError, with
   /// nothing deleted, where there is none.
@@ -58,9 +60,13 @@ class Store {
   };
 
   std::vector<Place> places() const;
+  /// None where all of a step below `limit` are damaged; then `damages` says how.
+  std::optional<Checkpoint> newest_of(const std::vector<Place>& places, std::uint64_t limit,
+                                      std::vector<std::string>& damages) const;
   std::string damage_of(const Place& place, Manifest (*check)(const std::string&)) const;
   void commit(const std::string& prepared, const Place& target) const;
-  void remove_abandoned() const;
+  void clear(const Place& target) const;
+  std::vector<std::string> abandoned() const;
 
   std::string directory_;
   RetryPolicy retries_;

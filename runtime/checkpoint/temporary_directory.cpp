@@ -10,12 +10,9 @@
 #include <charconv>
 #include <chrono>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <mutex>
 #include <optional>
 #include <set>
-#include <sstream>
 #include <string_view>
 #include <system_error>
 #include <vector>
@@ -30,17 +27,12 @@ namespace {
 constexpr std::string_view kMark = ".tmp-";
 constexpr std::chrono::hours kForeignWriterLimit{24};
 
-/// When a process started, in clock ticks since boot, as /proc says; "0" where that cannot be read, "dead" for a
-/// process that has ended and only waits for its parent.
+/// When a process started, as text; "0" where that cannot be seen, "dead" for a process that has ended and only waits
+/// for its parent.
 std::string start_time(pid_t pid) {
-  std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
-  const std::string text{std::istreambuf_iterator<char>(stat), {}};
-  const std::size_t name_end = text.rfind(')');  // the name before it may hold anything
-  if (name_end == std::string::npos) return "0";
-  std::istringstream fields(text.substr(name_end + 1));
-  const std::vector<std::string> values{std::istream_iterator<std::string>(fields), {}};
-  if (values.size() < 20) return "0";
-  return values[0] == "Z" || values[0] == "X" ? "dead" : values[19];
+  const std::optional<ProcessFacts> facts = process_facts(pid);
+  if (!facts) return "0";
+  return facts->state == 'Z' || facts->state == 'X' ? "dead" : std::to_string(facts->started);
 }
 
 bool is_running(pid_t pid, const std::string& started) {
@@ -139,10 +131,24 @@ bool is_abandoned(const std::string& parent, const std::string& name) {
   return !error && std::filesystem::file_time_type::clock::now() - written > kForeignWriterLimit;
 }
 
+bool is_flat_directory(const std::string& path) {
+  std::error_code error;
+  const auto is_real = [&error](const std::filesystem::path& each) {
+    return std::filesystem::is_directory(std::filesystem::symlink_status(each, error));
+  };
+  if (!is_real(path)) return false;
+  std::filesystem::directory_iterator entry(path, error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    if (is_real(entry->path())) return false;
+  }
+  return !error;
+}
+
 void remove_checkpoint(const std::string& path) {
   const std::vector<std::string> names = list_directory(path);
   for (const std::string& name : names) {
-    if (!std::filesystem::is_directory(path + "/" + name)) continue;
+    std::error_code error;
+    if (!std::filesystem::is_directory(std::filesystem::symlink_status(path + "/" + name, error))) continue;
     throw StorageError("cannot delete " + path + ": it holds a directory, " + name + ", that is no checkpoint's",
                        "Move it elsewhere.");
   }

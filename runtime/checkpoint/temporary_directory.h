@@ -25,6 +25,9 @@ class TemporaryDirectory {
 /// host that ended, or one of another host that has created nothing there for a day.
 bool is_abandoned(const std::string& parent, const std::string& name);
 
+/// Whether there is a directory, no link to one, and none inside it: what remove_checkpoint() can delete.
+bool is_flat_directory(const std::string& path);
+
 /// Deletes the directory: manifest.json first and for good, so that no half of a checkpoint passes for a whole one.
 void remove_checkpoint(const std::string& path);
 

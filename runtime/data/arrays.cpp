@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "runtime/tensor/error.h"
 
@@ -60,17 +61,47 @@ void require_classes(const NpyArray& targets) {
       "Say target_kind: NUMBERS to learn numbers.");
 }
 
-/// A label a sample, or one a position: all dimensions of a sample but its channels.
-Shape positions_of(const NpyArray& features, const NpyArray& targets, const Shape& sample) {
+/// A label a sample, or one a position: all dimensions of a sample but its channels, where it has those.
+Shape positions_of(const NpyArray& features, const NpyArray& targets, const Shape& sample, bool has_channels) {
   const Shape row = row_shape(targets);
   if (row.numel() == 1 && row.rank() <= 1) return {};
-  const std::span<const std::int64_t> positions = sample.extents().first(static_cast<std::size_t>(sample.rank()) - 1);
+  const std::size_t channels = has_channels ? 1 : 0;
+  const auto positions = sample.extents().first(static_cast<std::size_t>(sample.rank()) - channels);
   if (std::ranges::equal(row.extents(), positions)) return row;
   throw StorageError(
       fmt::format("{} holds labels {}, but {} samples {}: expected one a sample, or one a position: [{}]",
                   targets.path(), text_of(targets), features.path(), text_of(features),
-                  fmt::join(features.extents().begin(), features.extents().end() - 1, ", ")),
-      "Features have channels last: [N, positions..., channels].");
+                  fmt::join(features.extents().begin(), features.extents().end() - static_cast<int>(channels), ", ")),
+      has_channels ? "Features have channels last: [N, positions..., channels]." : "");
+}
+
+void require_texts(const NpyArray& features) {
+  if (features.kind() == NpyArray::Kind::kFloat || features.kind() == NpyArray::Kind::kBool) {
+    throw StorageError(
+        fmt::format("{}: tokens are integers, found elements of type '{}'", features.path(), features.dtype()),
+        "Leave the vocabulary out to learn from numbers.");
+  }
+  if (features.extents().size() == 2) return;
+  throw StorageError(fmt::format("{}: expected texts [N, T], found {}", features.path(), text_of(features)));
+}
+
+/// A weight for each of so many samples, all of which can be used.
+NpyArray open_weights(const std::string& path, const NpyArray& features, std::int64_t samples) {
+  NpyArray weights(path);
+  if (weights.extents() != std::vector{samples}) {
+    throw StorageError(fmt::format("{} holds weights {}, but {} holds {} samples: expected [{}]", path,
+                                   text_of(weights), features.path(), samples, samples));
+  }
+  std::vector<float> piece(kPiece);
+  for (std::int64_t at = 0; at < samples; at += std::ssize(piece)) {
+    piece.resize(std::min(kPiece, static_cast<std::size_t>(samples - at)));
+    weights.read(at, piece);
+    const auto wrong = std::ranges::find_if(piece, [](float w) { return !(w >= 0 && std::isfinite(w)); });
+    if (wrong == piece.end()) continue;
+    throw StorageError(
+        fmt::format("{}: weight {} of sample {} is no number >= 0", path, *wrong, at + (wrong - piece.begin())));
+  }
+  return weights;
 }
 
 Shape numbers_or_one(const Shape& row) { return row.rank() == 0 ? Shape{1} : row; }
@@ -78,7 +109,11 @@ Shape numbers_or_one(const Shape& row) { return row.rank() == 0 ? Shape{1} : row
 }  // namespace
 
 ArraysDataset::ArraysDataset(const ArraysOptions& options)
-    : features_(open_sound(options)), targets_(options.targets), sample_shape_(numbers_or_one(row_shape(features_))) {
+    : features_(open_sound(options)),
+      targets_(options.targets),
+      sample_shape_(numbers_or_one(row_shape(features_))),
+      vocabulary_(options.vocabulary) {
+  if (vocabulary_ > 0) require_texts(features_);
   const Shape target = row_shape(targets_);
   if (targets_.extents()[0] != size()) {
     throw StorageError(fmt::format("{} holds {} samples, but {} holds {} targets", features_.path(), size(),
@@ -90,12 +125,13 @@ ArraysDataset::ArraysDataset(const ArraysOptions& options)
     const NpyArray& empty = target.numel() == 0 ? targets_ : features_;
     throw StorageError(empty.path() + ": its rows have no elements: " + text_of(empty));
   }
+  if (!options.weights.empty()) weights_ = open_weights(options.weights, features_, size());
   if (options.target_kind == TargetKind::kNumbers) {
     target_shape_ = numbers_or_one(target);
     return;
   }
   require_classes(targets_);
-  target_shape_ = positions_of(features_, targets_, sample_shape_);
+  target_shape_ = positions_of(features_, targets_, sample_shape_, vocabulary_ == 0);
   classes_ = options.classes > 0 ? options.classes : highest_class(targets_);
   describe();  // whose labels are checked
 }
@@ -112,7 +148,19 @@ Description ArraysDataset::describe() const {
 }
 
 void ArraysDataset::get(const SampleKey& key, const Sample& sample) const {
-  features_.read(key.index * sample_shape_.numel(), sample.values);
+  const std::int64_t begin = key.index * sample_shape_.numel();
+  if (vocabulary_ == 0) {
+    features_.read(begin, sample.values);
+  } else {
+    features_.read(begin, sample.tokens);
+    for (const std::int64_t token : sample.tokens) {
+      if (token >= 0 && token < vocabulary_) continue;
+      throw StorageError(fmt::format("{}: token {} of sample {} is outside the vocabulary of {}", features_.path(),
+                                     token, key.index, vocabulary_),
+                         "Check that the file belongs to this vocabulary, or set the vocabulary.");
+    }
+  }
+  if (weights_) weights_->read(key.index, sample.weight);
   const std::int64_t first = key.index * target_shape_.numel();
   if (classes_ == 0) return targets_.read(first, sample.target);
   targets_.read(first, sample.labels);

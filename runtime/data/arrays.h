@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
+
 #include "runtime/data/arrays_options.h"
 #include "runtime/data/dataset.h"
 #include "runtime/data/description.h"
@@ -8,9 +10,10 @@
 
 namespace lockstep::data {
 
-/// Rows of two .npy arrays. Features of any type are float32 samples with the same values. With classes, targets are
-/// integers or bools: [N], or [N, positions...] for features [N, positions..., channels]. Without, they are of any
-/// type: [N, ...], or [N] for one number each. The arrays stay on disk.
+/// Rows of two .npy arrays. Features of any type are float32 samples with the same values; with a vocabulary features
+/// [N, T] are integers, texts of T tokens. With classes, targets are integers or bools: [N], or [N, positions...] for
+/// features [N, positions..., channels] or texts [N, positions]. Without, they are of any type: [N, ...], or [N] for
+/// one number each. The arrays stay on disk.
 class ArraysDataset : public Dataset {
  public:
   /// Throws FieldError for options without a meaning, and StorageError that names the file and what is wrong with it.
@@ -22,16 +25,21 @@ class ArraysDataset : public Dataset {
   std::int64_t size() const override { return features_.extents()[0]; }
   Shape sample_shape() const override { return sample_shape_; }
   std::int64_t classes() const override { return classes_; }
+  std::int64_t vocabulary() const override { return vocabulary_; }
   Shape target_shape() const override { return target_shape_; }
-  /// Throws StorageError that names file and index of a label outside the classes.
+  bool weighted() const override { return weights_.has_value(); }
+  /// Throws StorageError that names file and index of a token outside the vocabulary, or of a label outside the
+  /// classes.
   void get(const SampleKey& key, const Sample& sample) const override;
 
  private:
   NpyArray features_;
   NpyArray targets_;
+  std::optional<NpyArray> weights_;
   Shape sample_shape_;
   Shape target_shape_;
   std::int64_t classes_ = 0;
+  std::int64_t vocabulary_;
 };
 
 /// The highest target of a file + 1. Throws as the data set does.

@@ -8,6 +8,7 @@ FieldProblems problems_of(const ArraysOptions& options) {
   if (options.features.empty()) checks.error("features", "is required: the path of a file");
   if (options.targets.empty()) checks.error("targets", "is required: the path of a file");
   checks.not_negative(static_cast<double>(options.classes), "classes");
+  checks.not_negative(static_cast<double>(options.vocabulary), "vocabulary");
   if (options.target_kind == TargetKind::kNumbers && options.classes > 0) {
     checks.error("classes", "must be absent where targets are NUMBERS", {"target_kind"});
   }

@@ -22,7 +22,9 @@ struct ArraysOptions {
   std::string features = {};  ///< file of [N, ...], channels last
   std::string targets = {};   ///< file of [N], or of [N, ...] with a target a position
   TargetKind target_kind = TargetKind::kClasses;
-  std::int64_t classes = 0;  ///< 0: the highest target + 1; make_dataset() takes the training set's
+  std::int64_t classes = 0;     ///< 0: the highest target + 1; make_dataset() takes the training set's
+  std::int64_t vocabulary = 0;  ///< features [N, T] are integers, tokens below this; 0: they are numbers
+  std::string weights = {};  ///< file of [N], numbers >= 0: what each sample's loss is multiplied by; none: 1 each
 
   bool operator==(const ArraysOptions&) const = default;
 };

@@ -19,6 +19,7 @@ struct AugmentOptions {
   std::optional<RandomResizedCropOptions> random_resized_crop = {};  ///< of an ImageFolder, in place of its center crop
   ColorJitterOptions color_jitter = {};                              ///< none where all are 0
   VolumeAugmentOptions volume = {};
+  double mixup = 0;  ///< alpha of Mixup; 0: none
 
   bool operator==(const AugmentOptions&) const = default;
 };

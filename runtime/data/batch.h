@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "runtime/tensor/tensor.h"
 
@@ -11,6 +12,9 @@ namespace lockstep::data {
 struct Batch {
   Tensor input = {};                ///< float32, or int64 tokens [n, sample shape...]
   Tensor target = {};               ///< int64 class indices, or float32 [n, target shape...]
+  Tensor weight = {};               ///< float32 [n]: what each sample's loss is multiplied by; undefined: 1
+  Tensor other_target = {};         ///< of mixtures, the second label: int64 [n]; undefined without
+  Tensor other_weight = {};         ///< float32 [n]: what the loss of the second label is multiplied by
   std::uint64_t step = 0;           ///< that it belongs to, counted from 1; 0: not known
   std::uint64_t epoch = 0;          ///< counted from 0
   std::int64_t first_sample = 0;    ///< position of row 0 in the step's global batch: names dropout masks
@@ -22,9 +26,17 @@ struct Batch {
   /// The same with its tensors on `device`, where a model's forward pass needs them.
   Batch to(Device device) const {
     Batch there = *this;
-    there.input = input.to(device);
-    there.target = target.to(device);
+    for (Tensor* const tensor : there.tensors()) *tensor = tensor->to(device);
     return there;
+  }
+
+  /// Those that it has.
+  std::vector<Tensor*> tensors() {
+    std::vector<Tensor*> all{&target, &input};
+    for (Tensor* const tensor : {&weight, &other_target, &other_weight}) {
+      if (tensor->defined()) all.push_back(tensor);
+    }
+    return all;
   }
 };
 

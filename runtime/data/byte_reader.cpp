@@ -66,7 +66,10 @@ void ByteReader::read_pieces(std::uint64_t count, Take&& take) {
 
 std::vector<std::uint8_t> ByteReader::read(std::uint64_t count) {
   std::vector<std::uint8_t> bytes;
-  read_pieces(count, [&bytes](std::size_t size) {
+  read_pieces(count, [&bytes, count](std::size_t size) {
+    if (bytes.size() + size > bytes.capacity()) {
+      bytes.reserve(static_cast<std::size_t>(std::min<std::uint64_t>(count, 2 * (bytes.size() + size))));
+    }
     bytes.resize(bytes.size() + size);
     return std::span(bytes).last(size);
   });

@@ -14,10 +14,10 @@ Shape batched(std::int64_t rows, const Shape& shape) {
   return Shape(std::span<const std::int64_t>(extents.data(), static_cast<std::size_t>(shape.rank()) + 1));
 }
 
-/// A tensor of one of two dtypes.
+/// Of a tensor of one of two dtypes; nothing where it is of the other one, or undefined.
 template <class T>
 std::span<T> elements_of(const Tensor& rows, DType dtype) {
-  if (rows.dtype() != dtype) return {};
+  if (!rows.defined() || rows.dtype() != dtype) return {};
   return rows.mutable_as<T>();
 }
 
@@ -35,6 +35,11 @@ Batch make_batch(const Dataset& dataset, const BatchPlan& plan) {
   Batch batch;
   batch.input = Tensor::empty(batched(rows, dataset.sample_shape()), dtype(dataset.vocabulary()));
   batch.target = Tensor::empty(batched(rows, dataset.target_shape()), dtype(dataset.classes()));
+  if (dataset.weighted() || dataset.mixed()) batch.weight = Tensor::empty({rows}, DType::kFloat32);
+  if (dataset.mixed()) {
+    batch.other_target = Tensor::empty({rows}, DType::kInt64);
+    batch.other_weight = Tensor::empty({rows}, DType::kFloat32);
+  }
   batch.epoch = plan.epoch;
   batch.first_sample = plan.rank.begin;
   batch.global_samples = plan.micro.size();
@@ -46,7 +51,10 @@ BatchRows::BatchRows(const Dataset& dataset, const Batch& batch)
     : all_{.values = elements_of<float>(batch.input, DType::kFloat32),
            .tokens = elements_of<std::int64_t>(batch.input, DType::kInt64),
            .target = elements_of<float>(batch.target, DType::kFloat32),
-           .labels = elements_of<std::int64_t>(batch.target, DType::kInt64)},
+           .labels = elements_of<std::int64_t>(batch.target, DType::kInt64),
+           .weight = elements_of<float>(batch.weight, DType::kFloat32),
+           .other_label = elements_of<std::int64_t>(batch.other_target, DType::kInt64),
+           .other_weight = elements_of<float>(batch.other_weight, DType::kFloat32)},
       input_size_(static_cast<std::size_t>(dataset.sample_shape().numel())),
       target_size_(static_cast<std::size_t>(dataset.target_shape().numel())) {}
 
@@ -54,7 +62,10 @@ Sample BatchRows::operator[](std::int64_t row) const {
   return {.values = row_of(all_.values, row, input_size_),
           .tokens = row_of(all_.tokens, row, input_size_),
           .target = row_of(all_.target, row, target_size_),
-          .labels = row_of(all_.labels, row, target_size_)};
+          .labels = row_of(all_.labels, row, target_size_),
+          .weight = row_of(all_.weight, row, 1),
+          .other_label = row_of(all_.other_label, row, 1),
+          .other_weight = row_of(all_.other_weight, row, 1)};
 }
 
 Batch collate(const SampleReader& reader, const BatchPlan& plan, std::span<const std::int64_t> indices) {

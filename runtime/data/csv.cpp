@@ -22,6 +22,7 @@ struct Columns {
   std::size_t count = 0;
   std::vector<std::size_t> features;
   std::size_t target = 0;
+  std::optional<std::size_t> weight = {};
 
   /// None where one of them is empty or names several columns.
   std::vector<std::string> names_of(const std::vector<std::size_t>& chosen) const {
@@ -60,12 +61,15 @@ Columns columns_of(const CsvOptions& options, const std::vector<std::string>& fi
   columns.count = first.size();
   if (options.header) columns.names = first;
   columns.target = options.target.empty() ? first.size() - 1 : find_column(columns, options.target, reader);
+  if (!options.weight.empty()) columns.weight = find_column(columns, options.weight, reader);
+  if (columns.weight == columns.target) reader.refuse("the target is the weight");
   for (const std::string& feature : options.features) {
     columns.features.push_back(find_column(columns, feature, reader));
     if (columns.features.back() == columns.target) reader.refuse("the target is among the features");
+    if (columns.features.back() == columns.weight) reader.refuse("the weight is among the features");
   }
   for (std::size_t column = 0; options.features.empty() && column < columns.count; ++column) {
-    if (column != columns.target) columns.features.push_back(column);
+    if (column != columns.target && column != columns.weight) columns.features.push_back(column);
   }
   if (columns.features.empty()) reader.refuse("no column is left beside the target", "Check the delimiter.");
   return columns;
@@ -112,6 +116,13 @@ CsvDataset::CsvDataset(const CsvOptions& options) {
       for (const std::size_t column : columns->features) {
         features_.push_back(number_of(cells[column], *columns, column, reader));
       }
+      if (columns->weight) {
+        weights_.push_back(number_of(cells[*columns->weight], *columns, *columns->weight, reader));
+        if (weights_.back() < 0) {
+          reader.refuse(fmt::format("column {}: expected a weight >= 0, found \"{}\"", columns->title(*columns->weight),
+                                    cells[*columns->weight]));
+        }
+      }
       const std::size_t target = columns->target;
       if (numbers) {
         numbers_.push_back(number_of(cells[target], *columns, target, reader));
@@ -145,6 +156,7 @@ Description CsvDataset::describe() const {
 void CsvDataset::get(const SampleKey& key, const Sample& sample) const {
   std::copy_n(features_.begin() + key.index * columns_, columns_, sample.values.begin());
   const auto at = static_cast<std::size_t>(key.index);
+  if (!sample.weight.empty()) sample.weight[0] = weights_[at];
   if (classes_ > 0) {
     sample.labels[0] = labels_[at];
   } else {

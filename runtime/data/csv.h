@@ -30,6 +30,7 @@ class CsvDataset : public Dataset {
   Shape sample_shape() const override { return {columns_}; }
   std::int64_t classes() const override { return classes_; }
   Shape target_shape() const override { return classes_ > 0 ? Shape{} : Shape{1}; }
+  bool weighted() const override { return !weights_.empty(); }
   void get(const SampleKey& key, const Sample& sample) const override;
 
  private:
@@ -42,6 +43,7 @@ class CsvDataset : public Dataset {
   std::vector<float> features_;  // [rows, columns]
   std::vector<float> numbers_;   // [rows], without classes
   std::vector<std::int64_t> labels_;
+  std::vector<float> weights_;  // [rows]; none without a column of them
 };
 
 }  // namespace lockstep::data

@@ -24,6 +24,12 @@ FieldProblems problems_of(const CsvOptions& options) {
       checks.error(field, fmt::format("\"{}\" is named twice", options.features[i]));
     }
   }
+  if (!options.weight.empty() && options.weight == options.target) {
+    checks.error("weight", fmt::format("\"{}\" is the target", options.target), {"target"});
+  }
+  if (!options.weight.empty() && std::ranges::find(options.features, options.weight) != options.features.end()) {
+    checks.error("weight", fmt::format("\"{}\" is among the features", options.weight), {"features"});
+  }
   const bool is_separator =
       options.delimiter.size() == 1 && options.delimiter.find_first_of("\"\r\n.+-eE0123456789") != 0;
   if (!is_separator) {

@@ -14,6 +14,7 @@ struct CsvOptions {
   std::vector<std::string> files = {};     ///< with the same columns, plain or gzipped; at least one
   std::string target = {};                 ///< the column to learn; none: the last one
   std::vector<std::string> features = {};  ///< the columns to learn it from; none: all others
+  std::string weight = {};                 ///< the column of what each sample's loss is multiplied by; none: 1 each
   bool header = true;                      ///< the first line of each file names the columns
   std::string delimiter = ",";             ///< one character between cells
   TargetKind target_kind = TargetKind::kClasses;

@@ -22,6 +22,9 @@ struct Sample {
   std::span<std::int64_t> tokens = {};  ///< input of a data set with a vocabulary
   std::span<float> target = {};         ///< what the model should answer, without classes
   std::span<std::int64_t> labels = {};  ///< the same with classes: one of the sample, or one of each of its positions
+  std::span<float> weight = {};         ///< one number, where the data set is weighted() or mixed()
+  std::span<std::int64_t> other_label = {};  ///< one, where the data set is mixed()
+  std::span<float> other_weight = {};        ///< one number, where the data set is mixed()
 };
 
 /// A label that counts for nothing: neither for the loss nor for what is counted of the answers. PyTorch's.
@@ -42,8 +45,12 @@ class Dataset {
   virtual Shape target_shape() const { return {}; }
   /// How many of a sample's targets count, the same number of each sample: all that are not kIgnoredLabel.
   virtual std::int64_t targets_per_sample() const { return classes() > 0 ? target_shape().numel() : 1; }
+  /// Whether each sample has a weight, at least 0, which its loss is multiplied by.
+  virtual bool weighted() const { return false; }
+  /// Whether a sample is a mixture of two: then it has two labels, and each a weight, which its loss is multiplied by.
+  virtual bool mixed() const { return false; }
   /// Writes one sample: sample_shape().numel() values or tokens, and target_shape().numel() numbers or labels. Labels
-  /// are below classes(), or kIgnoredLabel.
+  /// are below classes(), or kIgnoredLabel. And the weights that there are.
   virtual void get(const SampleKey& key, const Sample& sample) const = 0;
 };
 
@@ -59,6 +66,8 @@ class Transform : public Dataset {
   std::int64_t classes() const final { return base_->classes(); }
   Shape target_shape() const final { return base_->target_shape(); }
   std::int64_t targets_per_sample() const final { return base_->targets_per_sample(); }
+  bool weighted() const final { return base_->weighted(); }
+  bool mixed() const final { return base_->mixed(); }
   void get(const SampleKey& key, const Sample& sample) const final {
     base_->get(key, sample);
     apply(key, sample);

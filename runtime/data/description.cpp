@@ -22,6 +22,17 @@ std::string plural(std::int64_t count, const std::string& what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
+void require(bool fits, const std::string& what, const std::string& found, const std::string& expected) {
+  if (!fits) throw FieldError("data.eval", what + " " + found + ", but those of data.train " + expected);
+}
+
+void require_answers_alike(const Description& eval, const Description& train) {
+  require((eval.vocabulary > 0) == (train.vocabulary > 0) && eval.vocabulary <= train.vocabulary, "its vocabulary is",
+          std::to_string(eval.vocabulary), std::to_string(train.vocabulary));
+  require((eval.classes > 0) == (train.classes > 0) && eval.classes <= train.classes, "its classes are",
+          std::to_string(eval.classes), std::to_string(train.classes));
+}
+
 }  // namespace
 
 Description describe(const Dataset& dataset) {
@@ -30,19 +41,21 @@ Description describe(const Dataset& dataset) {
           .vocabulary = dataset.vocabulary(),
           .classes = dataset.classes(),
           .target_shape = dataset.target_shape(),
-          .targets_per_sample = dataset.targets_per_sample()};
+          .targets_per_sample = dataset.targets_per_sample(),
+          .weighted = dataset.weighted()};
+}
+
+Description as_trained(Description some, const Description& train) {
+  require_answers_alike(some, train);
+  some.classes = train.classes;
+  some.vocabulary = train.vocabulary;
+  return some;
 }
 
 void require_alike(const Description& eval, const Description& train) {
-  const auto require = [](bool fits, const std::string& what, const std::string& found, const std::string& expected) {
-    if (!fits) throw FieldError("data.eval", what + " " + found + ", but those of data.train " + expected);
-  };
   require(eval.sample_shape == train.sample_shape, "its samples are", eval.sample_shape.str(),
           train.sample_shape.str());
-  require((eval.vocabulary > 0) == (train.vocabulary > 0) && eval.vocabulary <= train.vocabulary, "its vocabulary is",
-          std::to_string(eval.vocabulary), std::to_string(train.vocabulary));
-  require((eval.classes > 0) == (train.classes > 0) && eval.classes <= train.classes, "its classes are",
-          std::to_string(eval.classes), std::to_string(train.classes));
+  require_answers_alike(eval, train);
   require(eval.target_shape == train.target_shape, "its targets are", eval.target_shape.str(),
           train.target_shape.str());
 }

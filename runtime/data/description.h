@@ -17,6 +17,7 @@ struct Description {
   std::int64_t classes = 0;               ///< 0: targets are numbers
   Shape target_shape = {};                ///< of one target; a scalar's where there is one label a sample
   std::int64_t targets_per_sample = 1;    ///< that count
+  bool weighted = false;                  ///< each sample has a weight
   std::vector<std::int64_t> labels = {};  ///< of all samples; empty where only drawing them would tell
 };
 
@@ -25,6 +26,10 @@ Description describe(const Dataset& dataset);
 
 /// Throws FieldError where the evaluation data do not fit what the model is trained on.
 void require_alike(const Description& eval, const Description& train);
+
+/// `some` data with the classes and the vocabulary of the training data, which made the model: an evaluation set may
+/// lack a class. Throws FieldError where they have more, or are of another kind.
+Description as_trained(Description some, const Description& train);
 
 /// What is strange about training labels, a sentence each: classes without a sample, or one label far above the others,
 /// as a damaged byte gives it. `counted`: the number of classes was taken from the highest label.

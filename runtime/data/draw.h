@@ -17,7 +17,9 @@ enum class Augmentation : std::uint32_t {
   kColorJitter = 3,
   kPatch = 4,
   kMirror = 5,
-  kIntensity = 6
+  kIntensity = 6,
+  kMixup = 7,
+  kMaskedTokens = 8
 };
 
 /// Four random words that depend on the sample's key alone. `call` tells several draws apart.

@@ -2,6 +2,7 @@
 #include "runtime/data/idx.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <vector>
@@ -53,6 +54,18 @@ IdxFile open_array(const std::string& path, std::initializer_list<std::uint32_t>
   return file;
 }
 
+/// Each rank holds the content in memory.
+void require_room(const IdxFile& file, const std::string& path) {
+  const auto memory =
+      static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  if (file.bytes <= memory / 2) return;
+  constexpr double kGiB = 1 << 30;
+  throw StorageError(fmt::format("{} holds {:.1f} GiB; each rank would hold that in memory, of which the machine has "
+                                 "{:.1f} GiB",
+                                 path, static_cast<double>(file.bytes) / kGiB, static_cast<double>(memory) / kGiB),
+                     "Save the data as .npy arrays, which are read as they are drawn.");
+}
+
 std::int64_t highest_class(const std::vector<std::uint8_t>& labels) {
   return labels.empty() ? 1 : std::int64_t{*std::ranges::max_element(labels)} + 1;
 }
@@ -68,16 +81,19 @@ Pair open_pair(const IdxOptions& options) {
   require_sound(options, "idx");
   const auto& [images, labels, classes] = options;
   Pair pair{open_array(images, {3, 4}), {}, {}};
+  IdxFile label_file = open_array(labels, {1});
   std::vector<std::int64_t>& extents = pair.images.extents;
   Description& description = pair.description;
-  pair.labels = open_array(labels, {1}).read();
-  description.labels.assign(pair.labels.begin(), pair.labels.end());
-  description.samples = std::ssize(pair.labels);
+  description.samples = label_file.extents[0];
+  // Before anything is unpacked: a small gzipped file may promise, and hold, more than the machine has.
   if (extents[0] != description.samples) {
     throw StorageError(
         fmt::format("{} holds {} images, but {} holds {} labels", images, extents[0], labels, description.samples),
         "Check that the two files belong together.");
   }
+  require_room(pair.images, images);
+  pair.labels = label_file.read();
+  description.labels.assign(pair.labels.begin(), pair.labels.end());
   if (extents.size() == 3) extents.push_back(1);
   description.sample_shape = Shape(std::span<const std::int64_t>(extents).subspan(1));
   if (description.sample_shape.numel() == 0) {

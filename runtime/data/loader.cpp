@@ -36,16 +36,19 @@ std::int64_t thread_count(const LoaderOptions& options) {
 
 }  // namespace
 
+Sampler::Options sampler_options(const LoaderOptions& options, std::int64_t size) {
+  return {.size = size,
+          .global_batch = options.global_batch,
+          .seed = options.seed,
+          .shuffle = options.shuffle,
+          .drop_last = options.drop_last};
+}
+
 Loader::Loader(DatasetPtr dataset, const LoaderOptions& options)
     : reader_(std::move(dataset), options.errors),
       options_(checked(options)),
       state_(options.start),
-      sampler_({.size = reader_.dataset().size(),
-                .global_batch = options.global_batch,
-                .seed = options.seed,
-                .shuffle = options.shuffle,
-                .drop_last = options.drop_last},
-               options.start),
+      sampler_(sampler_options(options, reader_.dataset().size()), options.start),
       next_step_(options.first_step) {
   state_.seed = options.seed;
   const std::int64_t threads = thread_count(options_);

@@ -37,6 +37,9 @@ struct LoaderOptions {
   bool operator==(const LoaderOptions&) const = default;
 };
 
+/// The order in which a loader of these options takes `size` samples.
+Sampler::Options sampler_options(const LoaderOptions& options, std::int64_t size);
+
 /// Gives one rank its share of each micro-batch, step after step, without end. Micro-batch m of k takes rows
 /// [m G / k, (m + 1) G / k) of the step's G samples; rank r of W takes its part of those likewise. Threads decode the
 /// samples ahead, several a batch; what they write does not depend on their number. Only the thread that owns the

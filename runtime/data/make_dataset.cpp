@@ -8,6 +8,8 @@
 #include "runtime/data/color_jitter.h"
 #include "runtime/data/csv.h"
 #include "runtime/data/image_folder.h"
+#include "runtime/data/masked_tokens.h"
+#include "runtime/data/mixup.h"
 #include "runtime/data/shards.h"
 #include "runtime/data/tokens.h"
 #include "runtime/data/volumes.h"
@@ -79,6 +81,15 @@ void take_classes(VolumesOptions& eval, const VolumesOptions& train) {
 template <class Options>
 void take_classes(Options&, const Options&) {}
 
+/// Texts hide tokens as those do that are trained on.
+void take_masks(TokensOptions& eval, const TokensOptions& train) {
+  if (eval.masked && !train.masked) {
+    throw FieldError("data.eval.tokens.masked", "the targets of data.train.tokens are the tokens after each");
+  }
+  if (!eval.masked) eval.masked = train.masked;
+  if (eval.masked && !eval.masked->mask_token) eval.masked->mask_token = train.masked->mask_token;
+}
+
 /// Images are cropped where they are decoded.
 void take_crop(DatasetOptions& train, const AugmentOptions& augment) {
   if (!augment.random_resized_crop) return;
@@ -122,6 +133,9 @@ DatasetOptions options_of(const DataOptions& options, Split split) {
     if (const auto* const train = std::get_if<Options>(&options.train)) take_classes(eval, *train);
   };
   std::visit(take, chosen);
+  auto* const tokens = std::get_if<TokensOptions>(&chosen);
+  const auto* const trained = std::get_if<TokensOptions>(&options.train);
+  if (tokens != nullptr && trained != nullptr) take_masks(*tokens, *trained);
   if (auto* const synthetic = std::get_if<SyntheticOptions>(&chosen)) synthetic->first_sample += kFirstEvalSample;
   if (auto* const spheres = std::get_if<SpheresOptions>(&chosen)) spheres->first_sample += kFirstEvalSample;
   return chosen;
@@ -130,7 +144,10 @@ DatasetOptions options_of(const DataOptions& options, Split split) {
 DatasetPtr open(const IdxOptions& options) { return open_idx(options); }
 DatasetPtr open(const CifarOptions& options) { return open_cifar(options); }
 DatasetPtr open(const SyntheticOptions& options) { return std::make_shared<SyntheticDataset>(options); }
-DatasetPtr open(const TokensOptions& options) { return std::make_shared<TokensDataset>(options); }
+DatasetPtr open(const TokensOptions& options) {
+  const auto tokens = std::make_shared<TokensDataset>(options);
+  return options.masked ? std::make_shared<MaskedTokens>(tokens, *options.masked) : DatasetPtr(tokens);
+}
 DatasetPtr open(const ArraysOptions& options) { return std::make_shared<ArraysDataset>(options); }
 DatasetPtr open(const CsvOptions& options) { return std::make_shared<CsvDataset>(options); }
 DatasetPtr open(const ImageFolderOptions& options) { return std::make_shared<ImageFolderDataset>(options); }
@@ -141,7 +158,7 @@ DatasetPtr open(const ShardsOptions& options) { return std::make_shared<ShardsDa
 Description describe(const IdxOptions& options) { return describe_idx(options); }
 Description describe(const CifarOptions& options) { return describe_cifar(options); }
 Description describe(const SyntheticOptions& options) { return SyntheticDataset::describe(options); }
-Description describe(const TokensOptions& options) { return describe(TokensDataset(options)); }
+Description describe(const TokensOptions& options) { return describe(*open(options)); }
 Description describe(const ArraysOptions& options) { return ArraysDataset(options).describe(); }
 Description describe(const CsvOptions& options) { return CsvDataset(options).describe(); }
 Description describe(const ImageFolderOptions& options) { return ImageFolderDataset(options).describe(); }
@@ -168,7 +185,9 @@ std::vector<NamedFile> files_of(const TokensOptions& options) {
   return files;
 }
 std::vector<NamedFile> files_of(const ArraysOptions& options) {
-  return {{"features", options.features}, {"targets", options.targets}};
+  std::vector<NamedFile> files{{"features", options.features}, {"targets", options.targets}};
+  if (!options.weights.empty()) files.push_back({"weights", options.weights});
+  return files;
 }
 std::vector<NamedFile> files_of(const CsvOptions& options) { return list(options.files); }
 std::vector<NamedFile> files_of(const VolumesOptions& options) {
@@ -227,6 +246,10 @@ DatasetPtr make_dataset(const DataOptions& options, Split split) {
     }
   }
   if (options.normalize != NormalizeOptions()) dataset = std::make_shared<Normalize>(dataset, options.normalize);
+  // The other sample is one that was augmented, too.
+  if (split == Split::kTrain && options.augment.mixup != 0) {
+    dataset = std::make_shared<Mixup>(dataset, options.augment.mixup);
+  }
   return dataset;
 }
 

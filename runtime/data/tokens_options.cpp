@@ -3,7 +3,23 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 namespace lockstep::data {
+
+std::int64_t masked_targets(const MaskedTokensOptions& options, std::int64_t context) {
+  return std::llround(options.share * static_cast<double>(context));
+}
+
+FieldProblems problems_of(const MaskedTokensOptions& options, std::int64_t context) {
+  FieldChecks checks;
+  const bool is_share = checks.check(options.share > 0 && options.share <= 1, "share", "> 0 and <= 1", options.share);
+  if (is_share && context > 0 && masked_targets(options, context) < 1) {
+    checks.error("share", fmt::format("leaves a sample of {} tokens without a target", context));
+  }
+  if (options.mask_token) checks.not_negative(static_cast<double>(*options.mask_token), "mask_token");
+  return checks.problems();
+}
 
 FieldProblems problems_of(const TokensOptions& options) {
   FieldChecks checks;
@@ -23,7 +39,13 @@ FieldProblems problems_of(const TokensOptions& options) {
   if (has_pairs && options.format != TokenFormat::kBpe && options.format != TokenFormat::kByName) {
     checks.error("vocab_file", "is for the format BPE alone", {"format"});
   }
-  return checks.problems();
+  FieldProblems problems = checks.problems();
+  if (!options.masked) return problems;
+  for (FieldProblem& problem : problems_of(*options.masked, options.context)) {
+    problem.field = "masked." + problem.field;
+    problems.push_back(std::move(problem));
+  }
+  return problems;
 }
 
 }  // namespace lockstep::data

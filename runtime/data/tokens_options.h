@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,21 @@ enum class TokenFormat {
   kLlmC,    ///< llm.c's .bin: 256 little-endian int32, which begin with 20240520, 1 and the count, and such numbers
 };
 
+/// Which tokens of a sample are hidden: MaskedTokens.
+struct MaskedTokensOptions {
+  double share = 0.15;  ///< of a sample's tokens that are targets; in (0, 1]
+  std::optional<std::int64_t> mask_token =
+      {};  ///< stands for a hidden token; default: one token more than the data has
+
+  bool operator==(const MaskedTokensOptions&) const = default;
+};
+
+/// How many of `context` tokens are targets: round(share * context).
+std::int64_t masked_targets(const MaskedTokensOptions& options, std::int64_t context);
+
+/// By field, for samples of `context` tokens.
+FieldProblems problems_of(const MaskedTokensOptions& options, std::int64_t context);
+
 /// Files of tokens. A sample is `context` tokens of one file; its targets are the token after each.
 struct TokensOptions {
   std::vector<std::string> files = {};  ///< at least one
@@ -28,6 +44,8 @@ struct TokensOptions {
   std::int64_t vocabulary = 0;   ///< 0: 256 for bytes, that of vocab_file for BPE, GPT-2's 50257 for the others
   std::string vocab_file = {};   ///< GPT-2's vocab.json, for BPE
   std::string merges_file = {};  ///< GPT-2's merges.txt, for BPE
+  /// The targets are tokens that the sample hides; otherwise the token after each.
+  std::optional<MaskedTokensOptions> masked = {};
 
   bool operator==(const TokensOptions&) const = default;
 };

@@ -88,6 +88,12 @@ data::TokensOptions tokens_options(const Tokens& tokens) {
   if (tokens.has_vocabulary()) options.vocabulary = tokens.vocabulary();
   options.vocab_file = tokens.vocab_file();
   options.merges_file = tokens.merges_file();
+  if (tokens.has_masked()) {
+    const MaskedTokens& masked = tokens.masked();
+    data::MaskedTokensOptions& translated = options.masked.emplace();
+    if (masked.has_share()) translated.share = masked.share();
+    if (masked.has_mask_token()) translated.mask_token = masked.mask_token();
+  }
   return options;
 }
 
@@ -95,8 +101,10 @@ data::ArraysOptions arrays_options(const Arrays& arrays) {
   data::ArraysOptions options;
   options.features = arrays.features();
   options.targets = arrays.targets();
+  options.weights = arrays.weights();
   options.target_kind = translate(arrays.target_kind());
   if (arrays.has_classes()) options.classes = arrays.classes();
+  options.vocabulary = arrays.vocabulary();
   return options;
 }
 
@@ -105,6 +113,7 @@ data::CsvOptions csv_options(const Csv& csv) {
   options.files = {csv.files().begin(), csv.files().end()};
   options.target = csv.target();
   options.features = {csv.features().begin(), csv.features().end()};
+  options.weight = csv.weight();
   if (csv.has_header()) options.header = csv.header();
   if (!csv.delimiter().empty()) options.delimiter = csv.delimiter();
   options.target_kind = translate(csv.target_kind());
@@ -179,6 +188,7 @@ data::AugmentOptions augment_options(const Augment& augment) {
   const ColorJitter& jitter = augment.color_jitter();
   options.color_jitter = {jitter.brightness(), jitter.contrast(), jitter.saturation(), jitter.hue()};
   options.volume = volume_augment_options(augment);
+  options.mixup = augment.mixup();
   return options;
 }
 

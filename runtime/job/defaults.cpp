@@ -45,6 +45,7 @@ constexpr Default kDefaults[] = {
     {"Resnet", "zero_init_residual", "false"},
     {"Resnet", "batch_norm_momentum", "0.1"},
     {"Resnet", "batch_norm_epsilon", "1e-5"},
+    {"Resnet", "checkpoint_activations", "false"},
     {"Gpt", "layers", "12"},
     {"Gpt", "heads", "12"},
     {"Gpt", "width", "768"},
@@ -74,13 +75,32 @@ constexpr Default kDefaults[] = {
     {"Unet3d", "activation", "RELU"},
     {"Unet3d", "batch_norm_momentum", "0.1"},
     {"Unet3d", "batch_norm_epsilon", "1e-5"},
+    {"Unet3d", "checkpoint_activations", "false"},
+    {"Bert", "layers", "12"},
+    {"Bert", "heads", "12"},
+    {"Bert", "width", "768"},
+    {"Bert", "context", "512"},
+    {"Bert", "dropout", "0.1"},
+    {"Bert", "norm_epsilon", "1e-12"},
+    {"Bert", "initial_deviation", "0.02"},
+    {"Bert", "checkpoint_activations", "false"},
+    {"Vit", "patch", "16"},
+    {"Vit", "layers", "12"},
+    {"Vit", "heads", "12"},
+    {"Vit", "width", "768"},
+    {"Vit", "dropout", "0"},
+    {"Vit", "attention_dropout", "0"},
+    {"Vit", "norm_epsilon", "1e-6"},
+    {"Vit", "checkpoint_activations", "false"},
     {"Data", "prefetch", "2"},
     {"Data", "shuffle", "true"},
     {"Data", "drop_last", "false"},
     {"Data", "on_error", "FAIL"},
     {"Data", "max_skipped", "100"},
     {"Cifar", "labels", "CIFAR10"},
+    {"Synthetic", "resident", "false"},
     {"Tokens", "end", "1"},
+    {"MaskedTokens", "share", "0.15"},
     {"Arrays", "target_kind", "CLASSES"},
     {"Csv", "header", "true"},
     {"Csv", "target_kind", "CLASSES"},
@@ -167,6 +187,7 @@ constexpr Default kDefaults[] = {
     {"Train", "label_smoothing", "0"},
     {"Train", "log_every", "50"},
     {"Train", "cuda_graph", "AUTO"},
+    {"Ema", "decay", "0.999"},
     {"EarlyStopping", "patience", "5"},
     {"EarlyStopping", "min_delta", "0"},
     {"Checkpoint", "every_steps", "0"},
@@ -246,6 +267,7 @@ void make_absolute(Dataset& dataset, const std::filesystem::path& folder) {
   } else if (dataset.has_arrays()) {
     make_absolute(*dataset.mutable_arrays()->mutable_features(), folder);
     make_absolute(*dataset.mutable_arrays()->mutable_targets(), folder);
+    make_absolute(*dataset.mutable_arrays()->mutable_weights(), folder);
   } else if (dataset.has_csv()) {
     for (std::string& file : *dataset.mutable_csv()->mutable_files()) make_absolute(file, folder);
   } else if (dataset.has_image_folder()) {

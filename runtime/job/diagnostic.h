@@ -36,6 +36,9 @@ struct Diagnostic {
 
 using Diagnostics = std::vector<Diagnostic>;
 
+/// What the message of a file or folder that is not there begins with.
+inline constexpr std::string_view kMissing = "no such ";
+
 /// Reading stops after so many: a file that is no job could give an error for each character.
 inline constexpr std::size_t kMaxErrors = 50;
 

@@ -2,6 +2,7 @@
 #include "runtime/job/differences.h"
 
 #include <google/protobuf/text_format.h>
+#include <google/protobuf/unknown_field_set.h>
 
 #include <map>
 
@@ -30,10 +31,25 @@ void collect(const Message& message, const FieldDescriptor& field, int index, co
   google::protobuf::TextFormat::PrintFieldValueToString(message, &field, index, &leaves[path]);
 }
 
+/// A field of another version: its number is known, and its value but for the type. A repeated one has several values.
+void collect(const google::protobuf::UnknownField& field, const std::string& path, Leaves& leaves) {
+  google::protobuf::UnknownFieldSet alone;
+  alone.AddField(field);
+  google::protobuf::TextFormat::Printer printer;
+  printer.SetSingleLineMode(true);
+  std::string text;
+  printer.PrintUnknownFieldsToString(alone, &text);
+  while (text.ends_with(' ')) text.pop_back();
+  std::string& leaf = leaves[join_path(path, "field " + std::to_string(field.number()))];
+  leaf += (leaf.empty() ? "" : " ") + text;
+}
+
 void collect(const Message& message, const std::string& path, Leaves& leaves) {
   std::vector<const FieldDescriptor*> fields;
   message.GetReflection()->ListFields(message, &fields);
-  if (fields.empty()) leaves[path] = "{}";
+  const auto& unknown = message.GetReflection()->GetUnknownFields(message);
+  if (fields.empty() && unknown.empty()) leaves[path] = "{}";
+  for (int i = 0; i < unknown.field_count(); ++i) collect(unknown.field(i), path, leaves);
   for (const FieldDescriptor* field : fields) {
     const std::string name = join_path(path, field->name());
     if (!field->is_repeated()) {

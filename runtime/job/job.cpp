@@ -3,11 +3,13 @@
 
 #include <google/protobuf/text_format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <fstream>
 #include <system_error>
 
 #include "runtime/base/hash.h"
+#include "runtime/job/data_note.h"
 #include "runtime/job/defaults.h"
 #include "runtime/job/overrides.h"
 #include "runtime/job/text_reader.h"
@@ -49,7 +51,8 @@ Checked sound(Checked checked, const std::filesystem::path& file) {
   if (checked.diagnostics.size() >= kMaxErrors) lines += "\nThere may be more errors behind these.";
   // What nobody could read, validate cannot either.
   const bool read = checked.locations.contains("");
-  throw UsageError(lines, read ? "Correct the job, then check it with: lockstep validate " + file.string()
+  const std::string note = checked.data_note.empty() ? "" : checked.data_note + "\n";
+  throw UsageError(lines, read ? note + "Correct the job, then check it with: lockstep validate " + file.string()
                                : "Name a job's file, *.pbtxt.");
 }
 
@@ -78,6 +81,8 @@ Checked check_text(std::string_view text, const std::filesystem::path& file, std
   const Job written = checked.job;
   fill_defaults(checked.job, file, folder);
   validate(checked.job, written, locations, checked.diagnostics);
+  const auto is_missing = [](const Diagnostic& found) { return found.message.starts_with(kMissing); };
+  if (std::ranges::any_of(checked.diagnostics, is_missing)) checked.data_note = data_note(text);
   return checked;
 }
 

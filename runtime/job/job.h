@@ -16,7 +16,8 @@ namespace lockstep::job {
 struct Checked {
   Job job;
   Diagnostics diagnostics;
-  Locations locations;  ///< what gave each field its value
+  Locations locations;    ///< what gave each field its value
+  std::string data_note;  ///< where files that are missing come from, if the job says so: runtime/job/data_note.h
 };
 
 /// Reads a job file, applies overrides ("train.steps=10"; later ones win), fills in the defaults and checks the values.

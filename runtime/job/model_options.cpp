@@ -61,6 +61,7 @@ model_zoo::ResnetOptions translate(const Resnet& resnet) {
   if (resnet.has_zero_init_residual()) options.zero_init_residual = resnet.zero_init_residual();
   if (resnet.has_batch_norm_momentum()) options.batch_norm_momentum = resnet.batch_norm_momentum();
   if (resnet.has_batch_norm_epsilon()) options.batch_norm_epsilon = resnet.batch_norm_epsilon();
+  if (resnet.has_checkpoint_activations()) options.checkpoint_activations = resnet.checkpoint_activations();
   return options;
 }
 
@@ -111,6 +112,37 @@ model_zoo::Unet3dOptions translate(const Unet3d& unet) {
   options.activation = translate(unet.activation());
   if (unet.has_batch_norm_momentum()) options.batch_norm_momentum = unet.batch_norm_momentum();
   if (unet.has_batch_norm_epsilon()) options.batch_norm_epsilon = unet.batch_norm_epsilon();
+  if (unet.has_checkpoint_activations()) options.checkpoint_activations = unet.checkpoint_activations();
+  return options;
+}
+
+model_zoo::VitOptions translate(const Vit& vit) {
+  model_zoo::VitOptions options;
+  if (vit.has_patch()) options.patch = vit.patch();
+  if (vit.has_layers()) options.layers = vit.layers();
+  if (vit.has_heads()) options.heads = vit.heads();
+  if (vit.has_width()) options.width = vit.width();
+  if (vit.has_hidden()) options.hidden = vit.hidden();
+  if (vit.has_dropout()) options.dropout = vit.dropout();
+  if (vit.has_attention_dropout()) options.attention_dropout = vit.attention_dropout();
+  if (vit.has_norm_epsilon()) options.norm_epsilon = vit.norm_epsilon();
+  if (vit.has_checkpoint_activations()) options.checkpoint_activations = vit.checkpoint_activations();
+  return options;
+}
+
+model_zoo::BertOptions translate(const Bert& bert) {
+  model_zoo::BertOptions options;
+  if (bert.has_layers()) options.layers = bert.layers();
+  if (bert.has_heads()) options.heads = bert.heads();
+  if (bert.has_width()) options.width = bert.width();
+  if (bert.has_hidden()) options.hidden = bert.hidden();
+  if (bert.has_context()) options.context = bert.context();
+  if (bert.has_vocabulary()) options.vocabulary = bert.vocabulary();
+  if (bert.has_dropout()) options.dropout = bert.dropout();
+  if (bert.has_norm_epsilon()) options.norm_epsilon = bert.norm_epsilon();
+  if (bert.has_initial_deviation()) options.initial_deviation = bert.initial_deviation();
+  if (bert.has_pad_token()) options.pad_token = bert.pad_token();
+  if (bert.has_checkpoint_activations()) options.checkpoint_activations = bert.checkpoint_activations();
   return options;
 }
 
@@ -130,12 +162,14 @@ model_zoo::ModelOptions model_options(const Model& model) {
       return translate(model.llama());
     case Model::kUnet3D:
       return translate(model.unet3d());
-    case Model::kBert:
     case Model::kVit:
+      return translate(model.vit());
+    case Model::kBert:
+      return translate(model.bert());
     case Model::KIND_NOT_SET:
       break;
   }
-  throw FieldError("model", "none is named", "Name one of mlp, convnet, resnet, gpt, llama, unet3d.");
+  throw FieldError("model", "none is named", "Name one of mlp, convnet, resnet, gpt, llama, unet3d, bert, vit.");
 }
 
 std::string model_kind(const Model& model) {

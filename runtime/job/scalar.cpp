@@ -139,7 +139,8 @@ bool is_clean_utf8(std::string_view text) {
                                : lead >= 0xE0 && lead < 0xF0 ? 3
                                : lead >= 0xF0 && lead < 0xF5 ? 4
                                                              : 0;
-    if (length == 0 || lead < 0x20 || lead == 0x7F || i + length > text.size()) return false;
+    // A tab separates the cells of some tables.
+    if (length == 0 || (lead < 0x20 && lead != '\t') || lead == 0x7F || i + length > text.size()) return false;
     for (std::size_t k = 1; k < length; ++k) {
       if ((static_cast<unsigned char>(text[i + k]) & 0xC0) != 0x80) return false;
     }
@@ -153,7 +154,7 @@ bool is_clean_utf8(std::string_view text) {
 }
 
 std::string set_text(Message& message, const FieldDescriptor& field, const std::string& text) {
-  if (!is_clean_utf8(text)) return "expected UTF-8 text without control characters";
+  if (!is_clean_utf8(text)) return "expected UTF-8 text without control characters other than tabs";
   LOCKSTEP_ASSIGN(String, text);
   return {};
 }

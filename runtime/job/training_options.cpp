@@ -57,6 +57,13 @@ amp::AmpOptions amp_options(const Amp& amp) {
   return options;
 }
 
+optim::WeightMeanOptions weight_mean_options(const Ema& ema) {
+  optim::WeightMeanOptions options;
+  if (ema.has_decay()) options.decay = ema.decay();
+  options.warmup = ema.warmup();
+  return options;
+}
+
 amp::GradScalerOptions grad_scaler_options(const LossScale& scale) {
   amp::GradScalerOptions options;
   take(scale.has_dynamic(), scale.dynamic(), options.dynamic);

@@ -7,6 +7,7 @@
 #include "configs/job.pb.h"
 #include "runtime/optim/optimizer_options.h"
 #include "runtime/optim/schedule.h"
+#include "runtime/optim/weight_mean.h"
 
 namespace lockstep::job {
 
@@ -16,6 +17,7 @@ namespace lockstep::job {
 amp::AmpOptions amp_options(const Amp& amp);
 amp::GradScalerOptions grad_scaler_options(const LossScale& scale);
 comm::DdpOptions ddp_options(const Comm& comm);
+optim::WeightMeanOptions weight_mean_options(const Ema& ema);
 /// A constant rate where the schedule names none.
 optim::ScheduleOptions schedule_options(const Schedule& schedule);
 

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
-#include <regex>
 
+#include "runtime/base/name_pattern.h"
 #include "runtime/job/data_options.h"
 #include "runtime/job/fault_point.h"
 #include "runtime/job/training_options.h"
@@ -40,10 +40,9 @@ void validate_init_from(const InitFrom& from, Checker& checker) {
   }
   const auto check = [&checker](const auto& patterns, const std::string& field) {
     for (int i = 0; i < patterns.size(); ++i) {
-      try {
-        const std::regex pattern(patterns[i]);
-      } catch (const std::regex_error& wrong) {
-        checker.error(element_path("init_from." + field, i), std::string("is no regular expression: ") + wrong.what());
+      const std::string problem = NamePattern::problem_of(patterns[i]);
+      if (!problem.empty()) {
+        checker.error(element_path("init_from." + field, i), "is no regular expression: " + problem);
       }
     }
   };
@@ -79,6 +78,10 @@ void validate_train(const Job& job, Checker& checker) {
     checker.error("checkpoint.best", "needs data.eval");
   }
   checker.fraction(train.label_smoothing(), "train.label_smoothing");
+  if (train.has_ema()) checker.adopt(optim::problems_of(weight_mean_options(train.ema())), "train.ema");
+  for (int i = 0; i < train.class_weight_size(); ++i) {
+    checker.not_negative(train.class_weight(i), element_path("train.class_weight", i));
+  }
   if (!checker.trusts({"train.loss", "data.train"})) return;
   const bool of_classes = train.loss() == CROSS_ENTROPY;
   if (of_classes && regression) {
@@ -90,6 +93,9 @@ void validate_train(const Job& job, Checker& checker) {
   }
   if (!of_classes && train.label_smoothing() > 0) {
     checker.error("train.label_smoothing", "needs loss CROSS_ENTROPY");
+  }
+  if (!of_classes && train.class_weight_size() > 0) {
+    checker.error("train.class_weight", "needs loss CROSS_ENTROPY");
   }
 }
 

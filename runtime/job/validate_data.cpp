@@ -29,7 +29,7 @@ void check_file(const std::string& resolved, const std::string& written, const s
   std::error_code failure;
   const std::filesystem::file_status status = std::filesystem::status(resolved, failure);
   if (status.type() == std::filesystem::file_type::not_found) {
-    checker.error(path, (folder ? "no such folder: " : "no such file: ") + shown);
+    checker.error(path, std::string(kMissing) + (folder ? "folder: " : "file: ") + shown);
   } else if (folder && status.type() != std::filesystem::file_type::directory && std::filesystem::exists(status)) {
     checker.error(path, "is no folder: " + shown);
   } else if (!folder && status.type() == std::filesystem::file_type::directory) {
@@ -131,6 +131,7 @@ void check_tokens(const Tokens& resolved, const Tokens& written, const std::stri
 void check_arrays(const Arrays& resolved, const Arrays& written, const std::string& path, Checker& checker) {
   check_file(resolved.features(), written.features(), path + ".features", checker);
   check_file(resolved.targets(), written.targets(), path + ".targets", checker);
+  if (!resolved.weights().empty()) check_file(resolved.weights(), written.weights(), path + ".weights", checker);
   if (written.has_classes()) checker.at_least_one(written.classes(), path + ".classes");
   checker.adopt(data::problems_of(arrays_options(resolved)), path);
 }
@@ -174,6 +175,7 @@ void check_volumes(const Volumes& resolved, const Volumes& written, const std::s
 }
 
 void check_augment(const Data& data, Checker& checker) {
+  checker.not_negative(data.augment().mixup(), "data.augment.mixup");
   if (!check_volume_augment(data.augment(), checker)) return;
   const data::AugmentOptions options = augment_options(data.augment());
   checker.adopt(data::problems_of(options.color_jitter), "data.augment.color_jitter");

@@ -31,11 +31,11 @@ void validate_model(const Model& model, Checker& checker) {
       break;
     case Model::kGpt:
     case Model::kLlama:
-      break;
     case Model::kBert:
     case Model::kVit:
+      break;
     case Model::KIND_NOT_SET:
-      checker.require(false, "model", "one of mlp, convnet, resnet, gpt, llama, unet3d");
+      checker.require(false, "model", "one of mlp, convnet, resnet, gpt, llama, unet3d, bert, vit");
       return;
   }
   const auto adopt = [&](const auto& options) { checker.adopt(problems_of(options), "model." + model_kind(model)); };

@@ -84,6 +84,10 @@ struct ArenaSteps {
   /// passes: the norms of the gradients, then moment and weights.
   void (*novograd_step)(const ArenaSlice& slice, const NovogradRule& rule, const StepScalars& scalars, const Tensor& m,
                         const Tensor& norms);
+  /// mean += (1 - d) (weights - mean) with the rule's d, unless *found_inf != 0; *applied_steps counts this step too.
+  /// Both pointers are to device memory. mean and weights: float32, of one size.
+  void (*mean_step)(const Tensor& weights, const MeanRule& rule, const std::int64_t* applied_steps,
+                    const float* found_inf, const Tensor& mean);
 };
 
 }  // namespace lockstep::kernels

@@ -68,4 +68,11 @@ struct LayerRate {
   float decay = 0.0f;
 };
 
+/// A running mean of weights: mean = d mean + (1 - d) weights, where d is `decay`, and with a warm-up at most
+/// (1 + n) / (warmup + n) at the n-th applied step, counted from 1.
+struct MeanRule {
+  double decay = 0.999;
+  double warmup = 0;  ///< 0: none
+};
+
 }  // namespace lockstep::kernels

@@ -41,34 +41,46 @@ MultiHeadAttention::MultiHeadAttention(const AttentionOptions& options)
           add_module<Linear>("input", options.width, (options.heads + 2 * kv_heads_) * channels_, options.input_bias)),
       output_(add_module<Linear>("output", options.heads * channels_, options.width, options.output_bias)) {}
 
+Tensor MultiHeadAttention::forward(const Tensor& x, const Tensor& mask) {
+  return attend(heads_of(x, 0), {.mask = mask, .causal = options_.causal});
+}
+
 Tensor MultiHeadAttention::forward(const Tensor& x, KeyValues* past) {
+  if (past == nullptr) return forward(x);
+  const std::int64_t first = past->length();
+  Heads heads = heads_of(x, first);
+  if (autograd::is_recorded(heads.k)) {
+    throw UsageError("attention with past keys and values in a pass that records gradients",
+                     "Keep them under autograd::NoGrad.");
+  }
+  if (first > 0) {
+    heads.k = ops::cat({past->keys, heads.k}, 2);
+    heads.v = ops::cat({past->values, heads.v}, 2);
+  }
+  *past = {heads.k, heads.v};
+  ops::AttentionOptions attention{.causal = options_.causal && first == 0};
+  if (options_.causal && first > 0 && x.size(1) > 1) attention.mask = seen(x.size(1), heads.k.size(2), x.device());
+  return attend(heads, attention);
+}
+
+MultiHeadAttention::Heads MultiHeadAttention::heads_of(const Tensor& x, std::int64_t first) {
   const std::vector<Tensor> parts =
       ops::split_heads(input_.forward(x), {options_.heads, kv_heads_, kv_heads_}, channels_);
-  Tensor q = parts[0], k = parts[1], v = parts[2];
-  const std::int64_t first = past == nullptr ? 0 : past->length();
+  Heads heads{parts[0], parts[1], parts[2]};
   if (options_.rotary) {
-    q = options_.rotary->apply(q, first);
-    k = options_.rotary->apply(k, first);
+    heads.q = options_.rotary->apply(heads.q, first);
+    heads.k = options_.rotary->apply(heads.k, first);
   }
-  if (past != nullptr) {
-    if (autograd::is_recorded(k)) {
-      throw UsageError("attention with past keys and values in a pass that records gradients",
-                       "Keep them under autograd::NoGrad.");
-    }
-    if (first > 0) {
-      k = ops::cat({past->keys, k}, 2);
-      v = ops::cat({past->values, v}, 2);
-    }
-    *past = {k, v};
-  }
-  ops::AttentionOptions attention{.causal = options_.causal && first == 0};
-  if (options_.causal && first > 0 && x.size(1) > 1) attention.mask = seen(x.size(1), k.size(2), x.device());
+  return heads;
+}
+
+Tensor MultiHeadAttention::attend(const Heads& heads, ops::AttentionOptions attention) {
   if (draws_random_numbers()) {
     attention.dropout = options_.dropout;
     attention.dropout_key = next_random_key();
     attention.first_sample = StepContext::current().first_sample;
   }
-  return output_.forward(ops::join_heads({ops::scaled_dot_product_attention(q, k, v, attention)}));
+  return output_.forward(ops::join_heads({ops::scaled_dot_product_attention(heads.q, heads.k, heads.v, attention)}));
 }
 
 }  // namespace lockstep::nn

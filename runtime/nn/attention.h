@@ -8,6 +8,7 @@
 #include "runtime/nn/key_value_cache.h"
 #include "runtime/nn/layers.h"
 #include "runtime/nn/rotary.h"
+#include "runtime/ops/attention.h"
 
 namespace lockstep::nn {
 
@@ -30,13 +31,23 @@ class MultiHeadAttention : public Module {
  public:
   /// Throws ShapeError for heads that divide nothing.
   explicit MultiHeadAttention(const AttentionOptions& options);
-  Tensor forward(const Tensor& x) override { return forward(x, nullptr); }
+  Tensor forward(const Tensor& x) override { return forward(x, Tensor()); }
+  /// `mask` is broadcast to [N, heads, T, T] as ops::AttentionOptions has it: of texts that are filled up, bool
+  /// [N, 1, 1, T] says which positions are seen. May be undefined.
+  Tensor forward(const Tensor& x, const Tensor& mask);
   /// x goes on from the positions in `past`, which it is added to; null: x is the whole sequence. `past` is for
   /// evaluation: throws UsageError where a gradient would be needed. Then a causal query sees all of the past too.
   Tensor forward(const Tensor& x, KeyValues* past);
   bool draws_random_numbers() const override { return training() && options_.dropout > 0; }
 
  private:
+  struct Heads {
+    Tensor q, k, v;  ///< [N, heads or kv_heads, T, channels]
+  };
+  /// Of positions `first` and on.
+  Heads heads_of(const Tensor& x, std::int64_t first);
+  Tensor attend(const Heads& heads, ops::AttentionOptions attention);
+
   AttentionOptions options_;
   std::int64_t channels_;
   std::int64_t kv_heads_;

@@ -6,11 +6,15 @@
 
 namespace lockstep::nn {
 
-FeedForward::FeedForward(std::int64_t width, std::int64_t hidden, kernels::Activation activation, bool bias)
-    : hidden_(add_module<Linear>("hidden", width, hidden, bias, activation)),
-      output_(add_module<Linear>("output", hidden, width, bias)) {}
+FeedForward::FeedForward(std::int64_t width, std::int64_t hidden, const FeedForwardOptions& options)
+    : hidden_(add_module<Linear>("hidden", width, hidden, options.bias, options.activation)),
+      dropout_(options.dropout > 0 ? &add_module<Dropout>("dropout", options.dropout) : nullptr),
+      output_(add_module<Linear>("output", hidden, width, options.bias)) {}
 
-Tensor FeedForward::forward(const Tensor& x) { return output_.forward(hidden_.forward(x)); }
+Tensor FeedForward::forward(const Tensor& x) {
+  const Tensor y = hidden_.forward(x);
+  return output_.forward(dropout_ == nullptr ? y : dropout_->forward(y));
+}
 
 GatedFeedForward::GatedFeedForward(std::int64_t width, std::int64_t hidden, bool bias)
     : gate_(add_module<Linear>("gate", width, hidden, bias)),

@@ -7,15 +7,21 @@
 
 namespace lockstep::nn {
 
-/// output(activation(hidden(x))): [..., width] -> [..., width].
+struct FeedForwardOptions {
+  kernels::Activation activation = kernels::Activation::kGeluTanh;
+  bool bias = true;
+  double dropout = 0;  ///< of what the activation gives
+};
+
+/// output(dropout(activation(hidden(x)))): [..., width] -> [..., width].
 class FeedForward : public Module {
  public:
-  FeedForward(std::int64_t width, std::int64_t hidden, kernels::Activation activation = kernels::Activation::kGeluTanh,
-              bool bias = true);
+  FeedForward(std::int64_t width, std::int64_t hidden, const FeedForwardOptions& options = {});
   Tensor forward(const Tensor& x) override;
 
  private:
   Linear& hidden_;
+  Dropout* dropout_;
   Linear& output_;
 };
 

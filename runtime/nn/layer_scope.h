@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "runtime/tensor/tensor.h"
+
 namespace lockstep::nn {
 
 class Module;
@@ -20,5 +22,8 @@ class LayerScope {
  private:
   const Module* outer_;
 };
+
+/// layer.forward(x) in a scope of its own.
+Tensor run_layer(Module& layer, const Tensor& x);
 
 }  // namespace lockstep::nn

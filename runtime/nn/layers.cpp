@@ -110,9 +110,10 @@ Tensor BatchNorm::forward(const Tensor& x, const Tensor& residual) {
   if (!training()) {
     return ops::batch_norm_inference(x, gamma_, beta_, residual, running_.committed(), options_);
   }
-  const Tensor next = Tensor::empty(running_.committed().shape(), DType::kFloat32, x.device());
+  const bool again = StepContext::current().again;
+  const Tensor next = again ? Tensor() : Tensor::empty(running_.committed().shape(), DType::kFloat32, x.device());
   const Tensor y = ops::batch_norm(x, gamma_, beta_, residual, running_.latest(), next, options_);
-  if (!StepContext::current().again) running_.set_pending(next);
+  if (!again) running_.set_pending(next);
   return y;
 }
 
@@ -131,7 +132,7 @@ Tensor Sequential::forward(const Tensor& x) {
   Tensor y = x;
   for (Module* module : order_) {
     const LayerScope scope(*module);
-    y = module->forward(y);
+    y = run(*module, y);
   }
   return y;
 }

@@ -154,6 +154,10 @@ class Sequential : public Module {
   }
   Tensor forward(const Tensor& x) override;
 
+ protected:
+  /// One of them.
+  virtual Tensor run(Module& module, const Tensor& x) { return module.forward(x); }
+
  private:
   std::vector<Module*> order_;
 };

@@ -14,6 +14,8 @@ class LearnedPositions : public Module {
   Tensor forward(const Tensor& x) override { return forward(x, 0); }
   /// x is of positions first, ..., first + T - 1. Throws ShapeError beyond the context.
   Tensor forward(const Tensor& x, std::int64_t first);
+  /// [length, width]: the vectors of positions first and on. Throws ShapeError beyond the context.
+  Tensor rows(std::int64_t length, std::int64_t first = 0);
 
  private:
   Tensor weight_;

@@ -9,7 +9,8 @@
 namespace lockstep::nn {
 
 TransformerBlock::TransformerBlock(Parts parts)
-    : attention_norm_(take("attention_norm", std::move(parts.attention_norm))),
+    : norm_place_(parts.norm_place),
+      attention_norm_(take("attention_norm", std::move(parts.attention_norm))),
       attention_(take("attention", std::move(parts.attention))),
       attention_dropout_(parts.dropout > 0 ? &add_module<Dropout>("attention_dropout", parts.dropout) : nullptr),
       feed_forward_norm_(take("feed_forward_norm", std::move(parts.feed_forward_norm))),
@@ -17,20 +18,32 @@ TransformerBlock::TransformerBlock(Parts parts)
       feed_forward_dropout_(parts.dropout > 0 ? &add_module<Dropout>("feed_forward_dropout", parts.dropout) : nullptr) {
 }
 
-Tensor TransformerBlock::forward(const Tensor& x, KeyValues* past) {
+template <class Attend>
+Tensor TransformerBlock::run(const Tensor& x, Attend attend) {
   const auto dropped = [](Dropout* dropout, const Tensor& y) { return dropout == nullptr ? y : dropout->forward(y); };
-  const auto run = [](Module& layer, const Tensor& input) {
-    const LayerScope scope(layer);
-    return layer.forward(input);
+  const auto attended = [&](const Tensor& input) {
+    Tensor y;
+    {
+      const LayerScope scope(attention_);
+      y = attend(input);
+    }
+    return dropped(attention_dropout_, y);
   };
-  const Tensor normed = run(attention_norm_, x);
-  Tensor attended;
-  {
-    const LayerScope scope(attention_);
-    attended = attention_.forward(normed, past);
+  const auto fed = [&](const Tensor& input) { return dropped(feed_forward_dropout_, run_layer(feed_forward_, input)); };
+  if (norm_place_ == NormPlace::kBehind) {
+    const Tensor y = run_layer(attention_norm_, ops::add(x, attended(x)));
+    return run_layer(feed_forward_norm_, ops::add(y, fed(y)));
   }
-  const Tensor y = ops::add(x, dropped(attention_dropout_, attended));
-  return ops::add(y, dropped(feed_forward_dropout_, run(feed_forward_, run(feed_forward_norm_, y))));
+  const Tensor y = ops::add(x, attended(run_layer(attention_norm_, x)));
+  return ops::add(y, fed(run_layer(feed_forward_norm_, y)));
+}
+
+Tensor TransformerBlock::forward(const Tensor& x, const Tensor& mask) {
+  return run(x, [&](const Tensor& input) { return attention_.forward(input, mask); });
+}
+
+Tensor TransformerBlock::forward(const Tensor& x, KeyValues* past) {
+  return run(x, [&](const Tensor& input) { return attention_.forward(input, past); });
 }
 
 }  // namespace lockstep::nn

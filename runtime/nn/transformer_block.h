@@ -7,9 +7,14 @@
 
 namespace lockstep::nn {
 
-/// The pre-norm block of a transformer, x [N, T, width] -> [N, T, width]: x plus the attention of its norm, then plus
-/// the feed-forward layer of the sum's norm. Dropout acts on what is added. Its parts are attention_norm, attention,
-/// feed_forward_norm and feed_forward.
+/// Where a block of a transformer normalises.
+enum class NormPlace {
+  kBefore,  ///< what attention and feed-forward layer read: y = x + attention(norm(x)), y + feed_forward(norm(y))
+  kBehind,  ///< the sums: y = norm(x + attention(x)), norm(y + feed_forward(y))
+};
+
+/// The block of a transformer, x [N, T, width] -> [N, T, width]. Dropout acts on what is added. Its parts are
+/// attention_norm, attention, feed_forward_norm and feed_forward.
 class TransformerBlock : public Module {
  public:
   struct Parts {
@@ -18,10 +23,12 @@ class TransformerBlock : public Module {
     std::unique_ptr<Module> feed_forward_norm;
     std::unique_ptr<Module> feed_forward;
     double dropout = 0;
+    NormPlace norm_place = NormPlace::kBefore;
   };
   explicit TransformerBlock(Parts parts);
-  Tensor forward(const Tensor& x) override { return forward(x, nullptr); }
-  /// As MultiHeadAttention::forward().
+  Tensor forward(const Tensor& x) override { return forward(x, Tensor()); }
+  // As MultiHeadAttention's.
+  Tensor forward(const Tensor& x, const Tensor& mask);
   Tensor forward(const Tensor& x, KeyValues* past);
 
  private:
@@ -32,6 +39,11 @@ class TransformerBlock : public Module {
     return taken;
   }
 
+  /// `attend` is the attention of what it is given.
+  template <class Attend>
+  Tensor run(const Tensor& x, Attend attend);
+
+  NormPlace norm_place_;
   Module& attention_norm_;
   MultiHeadAttention& attention_;
   Dropout* attention_dropout_;

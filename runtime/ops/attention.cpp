@@ -6,6 +6,7 @@
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/cast.h"
 #include "runtime/autograd/node.h"
+#include "runtime/autograd/record_observer.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/ops/broadcast.h"
 #include "runtime/ops/compare.h"
@@ -14,6 +15,7 @@
 #include "runtime/ops/factories.h"
 #include "runtime/ops/linear.h"
 #include "runtime/ops/movement.h"
+#include "runtime/ops/operation_options.h"
 #include "runtime/ops/result.h"
 #include "runtime/ops/shape.h"
 #include "runtime/tensor/error.h"
@@ -207,6 +209,7 @@ Tensor scaled_dot_product_attention(const Tensor& queries, const Tensor& keys, c
                           grads[2] = reshape(grads[2], saved_v.peek().shape());
                           return grads;
                         }});
+  autograd::note_options(y, ScoreOptions{scale, options.causal}, mask);
   return y;
 }
 

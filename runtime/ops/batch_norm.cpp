@@ -4,10 +4,12 @@
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/cast.h"
 #include "runtime/autograd/node.h"
+#include "runtime/autograd/record_observer.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/ops/batch_norm_statistics.h"
 #include "runtime/ops/both_backwards.h"
 #include "runtime/ops/broadcast.h"
+#include "runtime/ops/operation_options.h"
 #include "runtime/ops/operators.h"
 #include "runtime/ops/result.h"
 #include "runtime/ops/unary.h"
@@ -99,7 +101,9 @@ Tensor batch_norm(const Tensor& input, const Tensor& gamma, const Tensor& beta, 
 Tensor batch_norm_inference(const Tensor& input, const Tensor& gamma, const Tensor& beta, const Tensor& residual,
                             const Tensor& running, const BatchNormOptions& options) {
   const Tensor x = amp::autocast(amp::Op::kBatchNorm, input);
-  return normalize(x, gamma, beta, residual, statistics_of_running(running, options), options);
+  const Tensor y = normalize(x, gamma, beta, residual, statistics_of_running(running, options), options);
+  autograd::note_options(y, InferenceNormOptions{options.epsilon, options.relu}, running);
+  return y;
 }
 
 }  // namespace lockstep::ops

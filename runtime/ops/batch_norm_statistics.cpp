@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/ops/batch_norm_statistics.h"
 
+#include <utility>
+
 #include "amp/autocast/policy.h"
 #include "runtime/autograd/node.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/ops/operators.h"
 #include "runtime/ops/result.h"
+#include "runtime/tensor/error.h"
 
 namespace lockstep::ops {
 
@@ -23,8 +26,12 @@ Tensor or_zeros(const Tensor& gradient, const Tensor& like) {
 
 }  // namespace
 
-Statistics statistics_of(const Tensor& x, DType dtype, const Tensor& running, const Tensor& next_running,
-                         const BatchNormOptions& options) {
+namespace {
+
+thread_local KeptStatistics* innermost = nullptr;
+
+Statistics measured(const Tensor& x, DType dtype, const Tensor& running, const Tensor& next_running,
+                    const BatchNormOptions& options) {
   const kernels::Backend& backend = kernels::backend(x.device());
   const std::int64_t channels = x.shape().back();
   Tensor packed = Tensor::empty({2 * channels + 1}, dtype, x.device());
@@ -36,6 +43,33 @@ Statistics statistics_of(const Tensor& x, DType dtype, const Tensor& running, co
   backend.batch_norm_finalize(packed, options.epsilon, options.momentum, running, statistics.mean, statistics.inv_std,
                               statistics.count, next_running);
   return statistics;
+}
+
+}  // namespace
+
+KeptStatistics::KeptStatistics(Use use, std::vector<Statistics>& list)
+    : use_(use), list_(list), outer_(std::exchange(innermost, this)) {}
+
+KeptStatistics::~KeptStatistics() { innermost = outer_; }
+
+Statistics KeptStatistics::next(const std::function<Statistics()>& compute) {
+  return innermost == nullptr ? compute() : innermost->here(compute);
+}
+
+Statistics KeptStatistics::here(const std::function<Statistics()>& compute) {
+  if (use_ == Use::kKeep) {
+    // A block within a block that runs again takes what that one kept.
+    list_.push_back(outer_ == nullptr ? compute() : outer_->here(compute));
+    return list_.back();
+  }
+  if (at_ < list_.size()) return list_[at_++];
+  throw UsageError("batch_norm: a block that runs again for its gradients calls more batch norms than the first time",
+                   "A block that is checkpointed does the same each time.");
+}
+
+Statistics statistics_of(const Tensor& x, DType dtype, const Tensor& running, const Tensor& next_running,
+                         const BatchNormOptions& options) {
+  return KeptStatistics::next([&] { return measured(x, dtype, running, next_running, options); });
 }
 
 Statistics statistics_of_running(const Tensor& running, const BatchNormOptions& options) {

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
+#include <functional>
+#include <vector>
 
 #include "runtime/ops/batch_norm.h"
 #include "runtime/tensor/tensor.h"
@@ -15,7 +18,35 @@ struct Statistics {
   Tensor count;    ///< scalar, the rows of all ranks; undefined where the statistics are constants
 };
 
-/// Of the rows of x on all ranks, in `dtype`; no part of the graph. next_running as in batch_norm().
+/// The statistics of the batch norms of a forward pass, in the order of their calls, for a second run of the same pass:
+/// it normalises with them, computes none and asks no other rank. Holds for the thread that makes it, while it lives.
+class KeptStatistics {
+ public:
+  enum class Use : std::uint8_t {
+    kKeep,  ///< the first run: adds them to the list
+    kTake,  ///< the second run: takes them from it
+  };
+  /// `list` outlives this.
+  KeptStatistics(Use use, std::vector<Statistics>& list);
+  ~KeptStatistics();
+  KeptStatistics(const KeptStatistics&) = delete;
+  KeptStatistics& operator=(const KeptStatistics&) = delete;
+
+  /// Those of the next call of a batch norm: of the list, or what `compute` gives. Throws UsageError for a second run
+  /// that calls more of them.
+  static Statistics next(const std::function<Statistics()>& compute);
+
+ private:
+  Statistics here(const std::function<Statistics()>& compute);
+
+  Use use_;
+  std::vector<Statistics>& list_;
+  std::size_t at_ = 0;
+  KeptStatistics* outer_;
+};
+
+/// Of the rows of x on all ranks, in `dtype`; no part of the graph. next_running as in batch_norm(); it stays as it is
+/// where the statistics are KeptStatistics.
 Statistics statistics_of(const Tensor& x, DType dtype, const Tensor& running, const Tensor& next_running,
                          const BatchNormOptions& options);
 /// The running statistics as constants.

@@ -3,10 +3,12 @@
 
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/node.h"
+#include "runtime/autograd/record_observer.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/kernels/geometry/broadcast.h"
 #include "runtime/ops/broadcast.h"
 #include "runtime/ops/factories.h"
+#include "runtime/ops/operation_options.h"
 #include "runtime/ops/promoted.h"
 
 namespace lockstep::ops {
@@ -23,6 +25,7 @@ Tensor compare(Binary function, const Tensor& first, const Tensor& second) {
   const Tensor out = Tensor::empty(shape, DType::kBool, a.device());
   kernels::backend(a.device()).binary(function, a, b, out);
   autograd::record(out, name_of(amp::Op::kCompare), {a, b}, {});
+  autograd::note_options(out, BinaryOptions{.function = function});
   return out;
 }
 
@@ -31,6 +34,7 @@ Tensor compare(Binary function, const Tensor& first, double second) {
   const Tensor out = Tensor::empty(a.shape(), DType::kBool, a.device());
   kernels::backend(a.device()).binary_with_number(function, a, second, false, out);
   autograd::record(out, name_of(amp::Op::kCompare), {a}, {});
+  autograd::note_options(out, BinaryOptions{function, true, second, false});
   return out;
 }
 

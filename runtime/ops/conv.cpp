@@ -3,6 +3,7 @@
 
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/node.h"
+#include "runtime/autograd/record_observer.h"
 #include "runtime/ops/both_backwards.h"
 #include "runtime/ops/broadcast.h"
 #include "runtime/ops/result.h"
@@ -105,6 +106,7 @@ Tensor transposed(const Tensor& input, const Tensor& weight_in, const Tensor& bi
   autograd::record(
       y, name_of(amp::Op::kConvTranspose), {x, weight, bias},
       both_of(Transposed{{geometry, SavedTensor::in_graph(x), SavedTensor::in_graph(weight), SavedTensor(bias)}}));
+  autograd::note_options(y, geometry);
   return y;
 }
 
@@ -140,6 +142,7 @@ Tensor conv(const Tensor& input, const Tensor& weight_in, const Tensor& bias_in,
   autograd::record(
       y, name_of(amp::Op::kConv), {x, weight, bias},
       both_of(Conv{{geometry, SavedTensor::in_graph(x), SavedTensor::in_graph(weight), SavedTensor(bias)}}));
+  autograd::note_options(y, geometry);
   return y;
 }
 

@@ -6,6 +6,7 @@
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/cast.h"
 #include "runtime/autograd/node.h"
+#include "runtime/autograd/record_observer.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/kernels/geometry/broadcast.h"
 #include "runtime/ops/both_backwards.h"
@@ -14,6 +15,7 @@
 #include "runtime/ops/compare.h"
 #include "runtime/ops/factories.h"
 #include "runtime/ops/operand_gradients.h"
+#include "runtime/ops/operation_options.h"
 #include "runtime/ops/promoted.h"
 #include "runtime/ops/result.h"
 #include "runtime/ops/shape.h"
@@ -59,6 +61,7 @@ Tensor scaled(const Tensor& input, double factor, const float* device_factor) {
   autograd::record(y, "scale", {x}, {.recorded = [factor, device_factor](const Tensor& grad, const BackwardContext&) {
                      return std::vector<Tensor>{scaled(grad, factor, device_factor)};
                    }});
+  if (device_factor == nullptr) autograd::note_options(y, ScaleOptions{factor});
   return y;
 }
 
@@ -77,6 +80,7 @@ Tensor add(const Tensor& first, double b) {
   const Tensor a = amp::autocast(amp::Op::kAdd, first);
   const Tensor out = apply_with_number(Binary::kAdd, a, b, false);
   autograd::record(out, "add", {a}, backward_of([](const Tensor& grad, const BackwardContext&) { return grad; }));
+  autograd::note_options(out, BinaryOptions{Binary::kAdd, true, b, false});
   return out;
 }
 
@@ -96,6 +100,7 @@ Tensor sub(double a, const Tensor& second) {
   const Tensor b = amp::autocast(amp::Op::kSub, second);
   const Tensor out = apply_with_number(Binary::kSub, b, a, true);
   autograd::record(out, "sub", {b}, backward_of([](const Tensor& grad, const BackwardContext&) { return neg(grad); }));
+  autograd::note_options(out, BinaryOptions{Binary::kSub, true, a, true});
   return out;
 }
 

@@ -5,7 +5,9 @@
 
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/node.h"
+#include "runtime/autograd/record_observer.h"
 #include "runtime/kernels/backend.h"
+#include "runtime/ops/operation_options.h"
 #include "runtime/ops/result.h"
 #include "runtime/tensor/error.h"
 
@@ -47,6 +49,7 @@ Tensor rows_by_index(const Tensor& weight, const Tensor& indices, std::int64_t s
                                                                                      const BackwardContext& context) {
              return std::vector<Tensor>{sums_by_index(dy, context.saved(indices), rows, without_gradient)};
            }});
+  autograd::note_options(y, EmbeddingOptions(), indices);
   return y;
 }
 

@@ -5,10 +5,12 @@
 
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/node.h"
+#include "runtime/autograd/record_observer.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/ops/compare.h"
 #include "runtime/ops/dims.h"
 #include "runtime/ops/movement.h"
+#include "runtime/ops/operation_options.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::ops {
@@ -39,6 +41,7 @@ Tensor picked(amp::Op op, const Tensor& x, int dim, const Tensor& indices, const
                                                                                    const BackwardContext& context) {
                      return std::vector<Tensor>{scatter_add(dy, dim, context.saved(indices), n)};
                    }});
+  autograd::note_options(y, AlongOptions{dim}, indices);
   return y;
 }
 

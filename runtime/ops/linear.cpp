@@ -3,9 +3,11 @@
 
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/node.h"
+#include "runtime/autograd/record_observer.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/ops/both_backwards.h"
 #include "runtime/ops/broadcast.h"
+#include "runtime/ops/operation_options.h"
 #include "runtime/ops/result.h"
 #include "runtime/ops/shape.h"
 #include "runtime/ops/unary.h"
@@ -83,6 +85,7 @@ Tensor matmul(const Tensor& first, bool transpose_a, const Tensor& second, bool 
   kernels::backend(a.device()).matmul(a, transpose_a, b, transpose_b, {}, false, out);
   autograd::record(out, "matmul", {a, b},
                    both_of(Product{SavedTensor::in_graph(a), transpose_a, SavedTensor::in_graph(b), transpose_b}));
+  autograd::note_options(out, MatmulOptions{transpose_a, transpose_b});
   return out;
 }
 
@@ -185,6 +188,7 @@ Tensor linear(const Tensor& input, const Tensor& weight_in, const Tensor& bias_i
   backward.at = SavedTensor(at);
   const autograd::ActivationDerivative derivative{activation, backward.at};
   autograd::record(y, "linear", {x, weight, bias}, both_of(std::move(backward), derivative));
+  autograd::note_options(y, activation);
   return y;
 }
 

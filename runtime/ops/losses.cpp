@@ -2,6 +2,8 @@
 #include "runtime/ops/losses.h"
 
 #include <algorithm>
+#include <span>
+#include <vector>
 
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/cast.h"
@@ -137,9 +139,23 @@ Tensor cross_entropy(const Tensor& input, const Tensor& targets, const LossOptio
   return divides_by_weights ? loss / sum(of.row_weights()) : loss;
 }
 
+namespace {
+
+/// Weights [N] as constants [N, 1, ...] beside x [N, ...], in its dtype.
+Tensor column(const Tensor& weights, const Tensor& x) {
+  std::vector<std::int64_t> extents(static_cast<std::size_t>(std::max(x.shape().rank(), 1)), 1);
+  extents[0] = x.shape().rank() == 0 ? 1 : x.size(0);
+  if (weights.numel() != extents[0]) {
+    throw ShapeError("mse of " + describe(x) + " needs a weight a sample, found " + describe(weights));
+  }
+  return converted(weights.detach(), x.dtype()).reshaped(Shape(std::span<const std::int64_t>(extents)));
+}
+
+}  // namespace
+
 Tensor mse(const Tensor& input, const Tensor& target_in, const LossOptions& options) {
-  if (options.weight.defined() || options.sample_weight.defined() || options.ignore_index) {
-    throw UsageError("mse: class weights, sample weights and an ignored class are cross_entropy's");
+  if (options.weight.defined() || options.ignore_index) {
+    throw UsageError("mse: class weights and an ignored class are cross_entropy's");
   }
   // Differences of 16-bit values need more than their precision: float32 even outside autocast.
   const Tensor x = widened(amp::autocast(amp::Op::kMse, input));
@@ -149,6 +165,10 @@ Tensor mse(const Tensor& input, const Tensor& target_in, const LossOptions& opti
   double elements = 1;
   for (int d = 1; d < x.shape().rank(); ++d) elements *= static_cast<double>(x.size(d));
   const double weight = weight_of(options, samples, std::max(elements, 1.0));
+  if (options.sample_weight.defined()) {
+    const Tensor distance = x - target;
+    return sum(distance * distance * column(options.sample_weight, x)) * weight;
+  }
   return sum_of_pairs(amp::Op::kMse, kernels::PairLoss::kSquare, x, target, weight,
                       [](const Tensor& found, const Tensor& wanted) {
                         const Tensor distance = found - wanted;

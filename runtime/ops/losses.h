@@ -13,11 +13,12 @@ struct LossOptions {
   /// What the sum over samples is divided by; 0: the number of samples here (the mean), or 1 where there are none. A
   /// rank's share of a global batch divides by the global count, so that the ranks' losses add up to the batch's.
   double divisor = 0.0;
-  // What each target counts, cross_entropy only: class_targets.h. The mean divides by the sum of the targets' weights
+  // What each target counts: class_targets.h. The mean of cross_entropy divides by the sum of the targets' weights
   // unless there is a divisor.
-  Tensor weight = {};                             ///< of each class, [classes]; may be undefined
-  Tensor sample_weight = {};                      ///< of each target, of its shape; may be undefined
-  std::optional<std::int64_t> ignore_index = {};  ///< a target that counts for nothing
+  Tensor weight = {};  ///< of each class, [classes]; may be undefined. cross_entropy only
+  /// cross_entropy: of each target, of its shape. mse: of each sample, [N]. May be undefined.
+  Tensor sample_weight = {};
+  std::optional<std::int64_t> ignore_index = {};  ///< a target that counts for nothing; cross_entropy only
 };
 
 /// logits [..., classes], targets int64 class indices [...] -> float32 scalar. Logits may be 16-bit: they are read
@@ -26,7 +27,8 @@ struct LossOptions {
 /// outside [0, classes) throws UsageError on the CPU and makes the loss NaN on a GPU. Weights have no gradient.
 Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const LossOptions& options = {});
 /// Mean of (x - target)^2 over all elements; x [N, ...] and target of the same shape -> float32 scalar. `divisor`
-/// counts samples: the sum is divided by divisor times the elements of a sample.
+/// counts samples: the sum is divided by divisor times the elements of a sample. With a sample_weight [N], which has no
+/// gradient, the squares of each sample count times its weight; the mean still divides by the number of samples.
 Tensor mse(const Tensor& x, const Tensor& target, const LossOptions& options = {});
 
 }  // namespace lockstep::ops

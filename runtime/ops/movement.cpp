@@ -8,7 +8,9 @@
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/cast.h"
 #include "runtime/autograd/node.h"
+#include "runtime/autograd/record_observer.h"
 #include "runtime/kernels/backend.h"
+#include "runtime/ops/operation_options.h"
 #include "runtime/ops/shape.h"
 #include "runtime/tensor/error.h"
 
@@ -57,6 +59,7 @@ Tensor take_slice(const Tensor& x, int dim, std::int64_t begin, std::int64_t ste
                    {.recorded = [shape = x.shape(), dim, begin, step](const Tensor& dy, const BackwardContext&) {
                      return std::vector<Tensor>{put_slice(dy, shape, dim, begin, step)};
                    }});
+  autograd::note_options(y, SliceOptions{dim, begin, step});
   return y;
 }
 
@@ -78,18 +81,20 @@ Tensor permute(const Tensor& input, const Dims& order) {
   const Walk dense = kernels::dense_walk(x.shape());
   Walk walk;
   std::vector<std::int64_t> extents;
-  std::vector<int> inverse(static_cast<std::size_t>(rank));
+  std::vector<int> inverse(static_cast<std::size_t>(rank)), sources;
   for (int d = 0; d < rank; ++d) {
     const int from = dim_of("permute", order.list()[static_cast<std::size_t>(d)], rank);
     extents.push_back(x.size(from));
     stride(walk, d) = dense.strides[static_cast<std::size_t>(from)];
     inverse[static_cast<std::size_t>(from)] = d;
+    sources.push_back(from);
   }
   const Tensor y = walked(x, walk, Shape(extents));
   autograd::record(y, name_of(amp::Op::kPermute), {x},
                    {.recorded = [inverse](const Tensor& dy, const BackwardContext&) {
                      return std::vector<Tensor>{permute(dy, inverse)};
                    }});
+  autograd::note_options(y, PermuteOptions{sources});
   return y;
 }
 
@@ -176,6 +181,7 @@ Tensor cat(const std::vector<Tensor>& tensors, int dim_in) {
                      }
                      return grads;
                    }});
+  autograd::note_options(y, AlongOptions{dim});
   return y;
 }
 

@@ -8,9 +8,11 @@
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/cast.h"
 #include "runtime/autograd/node.h"
+#include "runtime/autograd/record_observer.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/ops/broadcast.h"
 #include "runtime/ops/elementwise.h"
+#include "runtime/ops/operation_options.h"
 #include "runtime/ops/result.h"
 #include "runtime/ops/shape.h"
 #include "runtime/tensor/error.h"
@@ -68,6 +70,7 @@ struct Problem {
   std::int64_t groups = 0;  ///< 0: over rows
   bool centred = true;
   double epsilon;
+  int dims = 0;  ///< that x normalises over, the last ones, where there are no groups
 
   Shape statistics() const { return groups > 0 ? Shape{x.front(), groups} : Shape{x.front()}; }
   /// x with the dimensions that share statistics apart from the others: [rows, channels], or [N, pixels, groups,
@@ -147,6 +150,7 @@ Tensor normalize(amp::Op op, const Problem& problem, const Tensor& input, const 
       {.fused = [saved](const Tensor& dy, const BackwardContext& context) { return gradients(saved, dy, context); },
        .recorded = [saved](const Tensor& dy,
                            const BackwardContext& context) { return recorded_gradients(saved, dy, context); }});
+  autograd::note_options(y, NormalizationOptions{problem.epsilon, problem.dims, problem.groups});
   return y;
 }
 
@@ -168,7 +172,7 @@ Problem over_last(amp::Op op, const Tensor& x, const Shape& normalized_shape, co
   const std::int64_t channels = normalized_shape.numel();
   std::int64_t rows = 1;
   for (const std::int64_t extent : extents.first(extents.size() - own.size())) rows *= extent;
-  return {.x = {rows, channels}, .epsilon = epsilon};
+  return {.x = {rows, channels}, .epsilon = epsilon, .dims = normalized_shape.rank()};
 }
 
 Problem over_groups(amp::Op op, const Tensor& x, std::int64_t groups, const Tensor& weight, const Tensor& bias,

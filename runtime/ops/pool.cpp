@@ -3,6 +3,7 @@
 
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/node.h"
+#include "runtime/autograd/record_observer.h"
 #include "runtime/ops/indexing.h"
 #include "runtime/ops/shape.h"
 
@@ -54,6 +55,7 @@ Tensor max_pool(const Tensor& input, const kernels::PoolGeometry& geometry) {
       {.recorded = [chosen = Chosen{geometry, indices, x.shape()}](const Tensor& dy, const BackwardContext&) {
         return std::vector<Tensor>{max_pool_gradient(dy, chosen)};
       }});
+  autograd::note_options(y, geometry);
   return y;
 }
 
@@ -77,6 +79,7 @@ Tensor average_pool(const Tensor& input, const kernels::PoolGeometry& geometry) 
                    {.recorded = [geometry, shape = x.shape()](const Tensor& dy, const BackwardContext&) {
                      return std::vector<Tensor>{average_pool_gradient(dy, geometry, shape)};
                    }});
+  autograd::note_options(y, geometry);
   return y;
 }
 

@@ -10,8 +10,10 @@
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/grad_mode.h"
 #include "runtime/autograd/node.h"
+#include "runtime/autograd/record_observer.h"
 #include "runtime/ops/elementwise.h"
 #include "runtime/ops/movement.h"
+#include "runtime/ops/operation_options.h"
 #include "runtime/ops/result.h"
 #include "runtime/ops/shape.h"
 #include "runtime/ops/without_autocast.h"
@@ -76,7 +78,9 @@ Tensor rotary(const Tensor& x, const RotaryTable& table) {
   const bool fits = x.shape().rank() >= 2 && cos.shape() == Shape{x.size(-2), x.size(-1)} &&
                     table.sin.shape() == cos.shape() && x.size(-1) % 2 == 0 && cos.dtype() == wide_of(x.dtype());
   if (!fits) throw ShapeError(fmt::format("rotary of {} with the angles {}", describe(x), describe(cos)));
-  return turn(x, table, 1);
+  const Tensor y = turn(x, table, 1);
+  autograd::note_options(y, RotaryOptions(), table.cos, table.sin);
+  return y;
 }
 
 }  // namespace lockstep::ops

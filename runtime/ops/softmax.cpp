@@ -4,10 +4,12 @@
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/cast.h"
 #include "runtime/autograd/node.h"
+#include "runtime/autograd/record_observer.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/ops/both_backwards.h"
 #include "runtime/ops/broadcast.h"
 #include "runtime/ops/dims.h"
+#include "runtime/ops/operation_options.h"
 #include "runtime/ops/operators.h"
 #include "runtime/ops/result.h"
 #include "runtime/ops/shape.h"
@@ -53,6 +55,7 @@ Tensor normalized(amp::Op op, const Tensor& x, Along along) {
   const kernels::Backend& backend = kernels::backend(x.device());
   (along == Along::kLast ? backend.softmax : backend.softmax_middle)(x, log, y);
   autograd::record(y, name_of(op), {x}, both_of(Normalized{log, along, SavedTensor(y)}));
+  autograd::note_options(y, SoftmaxOptions{along == Along::kLast});
   return y;
 }
 

@@ -8,6 +8,7 @@
 
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/node.h"
+#include "runtime/autograd/record_observer.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/ops/compare.h"
 #include "runtime/ops/elementwise.h"
@@ -157,6 +158,7 @@ Tensor unary(amp::Op op, const UnaryFunction& function, const Tensor& input,
   autograd::Backward backward{.fused = fused, .recorded = recorded};
   if (activation != Activation::kNone) backward.derivative = {activation, at};
   autograd::record(y, name_of(op), {x}, std::move(backward));
+  autograd::note_options(y, function);
   return y;
 }
 

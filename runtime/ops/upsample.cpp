@@ -6,6 +6,7 @@
 
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/node.h"
+#include "runtime/autograd/record_observer.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::ops {
@@ -25,6 +26,7 @@ Tensor resample(amp::Op op, const UpsampleGeometry& geometry, const Tensor& x, c
                    {.recorded = [geometry, shape = x.shape()](const Tensor& dy, const BackwardContext&) {
                      return std::vector<Tensor>{upsample_gradient(geometry, dy, shape)};
                    }});
+  autograd::note_options(y, geometry);
   return y;
 }
 

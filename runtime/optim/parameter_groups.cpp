@@ -2,8 +2,8 @@
 #include "runtime/optim/parameter_groups.h"
 
 #include <algorithm>
-#include <regex>
 
+#include "runtime/base/name_pattern.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::optim {
@@ -20,12 +20,12 @@ class Members {
   explicit Members(const ParameterGroup& group) : group_(group), pattern_(group.match) {}
   bool contain(const nn::Parameter& parameter) const {
     if (!group_.parameters.empty()) return contains(group_.parameters, parameter);
-    return std::regex_search(parameter.name, pattern_);
+    return pattern_.is_in(parameter.name);
   }
 
  private:
   const ParameterGroup& group_;
-  std::regex pattern_;
+  NamePattern pattern_;
 };
 
 std::string path_of(std::size_t group) { return "optimizer.group[" + std::to_string(group) + "]."; }

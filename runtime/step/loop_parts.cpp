@@ -32,11 +32,17 @@ void require_parts(const LoopParts& parts) {
   require_names(parts.models, "model");
   require_names(parts.optimizers, "optimizer");
   require_names(parts.scalers, "scaler");
+  require_names(parts.means, "mean");
+  const auto is_known = [&](const nn::Arena* arena) {
+    return std::ranges::any_of(parts.models,
+                               [&](const auto& model) { return model.object.model().arena().get() == arena; });
+  };
+  for (const auto& [name, mean] : parts.means) {
+    if (!is_known(&mean.arena())) throw UsageError("a mean of the weights of none of the models that are named");
+  }
   for (const auto& [name, optimizer] : parts.optimizers) {
     for (const optim::Optimizer::Slot& slot : optimizer.slots()) {
-      const bool known = std::ranges::any_of(
-          parts.models, [&](const auto& model) { return model.object.model().arena().get() == slot.arena; });
-      if (known) continue;
+      if (is_known(slot.arena)) continue;
       throw UsageError("the optimizer " + optimizer.name() + " has " + slot.parameter().name +
                            ", a parameter of none of the models that are named",
                        "Name every model of its parameters.");

@@ -7,6 +7,7 @@
 #include "amp/grad_scaler/grad_scaler.h"
 #include "comm/ddp/distributed_data_parallel.h"
 #include "runtime/optim/optimizer.h"
+#include "runtime/optim/weight_mean.h"
 
 namespace lockstep::step {
 
@@ -21,10 +22,11 @@ struct LoopParts {
   std::vector<Named<comm::DistributedDataParallel>> models;
   std::vector<Named<optim::Optimizer>> optimizers = {};
   std::vector<Named<amp::GradScaler>> scalers = {};
+  std::vector<Named<optim::WeightMean>> means = {};
 };
 
 /// Throws UsageError where there is no model, where several of a kind have one name or one has none, for a name with a
-/// '/', and for an optimizer with a parameter of none of the models.
+/// '/', and for an optimizer with a parameter, or a mean, of none of the models.
 void require_parts(const LoopParts& parts);
 
 }  // namespace lockstep::step

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/step/loop_store.h"
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <utility>
@@ -9,6 +10,7 @@
 #include "runtime/step/replicated.h"
 #include "runtime/step/saved_state.h"
 #include "runtime/step/saved_tensors.h"
+#include "runtime/step/state_fields.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::step {
@@ -37,10 +39,14 @@ std::optional<checkpoint::TrainingState> LoopStore::resume(
   state.ParseFromString(text);
   for (const auto& [name, ddp] : parts_.models) ddp.broadcast_weights();
   for (const auto& [name, optimizer] : parts_.optimizers) broadcast_optimizer(optimizer, communicator());
+  for (const auto& [name, mean] : parts_.means) {
+    communicator().broadcast(mean.values(), 0, Stream::current(mean.values().device()));
+  }
   return state;
 }
 
 void LoopStore::restore(const checkpoint::Checkpoint& saved) {
+  require_complete(saved);
   require_same_parts(parts_, saved);
   restore_tensors(parts_, saved);
   int number = 0;
@@ -52,6 +58,10 @@ void LoopStore::restore(const checkpoint::Checkpoint& saved) {
 void LoopStore::warn_of_changes(const checkpoint::TrainingState& saved) {
   const std::string warning = resume_warning(saved, environment(), communicator().size());
   if (!warning.empty()) spdlog::warn(warning);
+  const std::vector<std::string> unknown = unknown_fields(saved);
+  if (unknown.empty()) return;
+  spdlog::warn("the checkpoint holds what this version does not know, and goes on without: {}",
+               fmt::join(unknown, ", "));
 }
 
 std::string LoopStore::save(const Progress& progress, std::uint32_t keep,

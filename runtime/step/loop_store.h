@@ -24,8 +24,9 @@ class LoopStore {
   /// What the loop computes with: environment_of_run(). The first call is a collective.
   const checkpoint::ComputeEnvironment& environment();
 
-  /// `restored` runs on rank 0 and says which checkpoint it gave to restore(), or none. Then every rank's models and
-  /// optimizers become those of rank 0; scalers are left to the caller. Returns the state, on every rank. A collective.
+  /// `restored` runs on rank 0 and says which checkpoint it gave to restore(), or none. Then every rank's models,
+  /// optimizers and means become those of rank 0; scalers are left to the caller. Returns the state, on every rank. A
+  /// collective.
   std::optional<checkpoint::TrainingState> resume(
       const std::function<std::optional<checkpoint::Checkpoint>()>& restored);
   /// Within resume(): writes tensors and counts of a checkpoint into rank 0's parts. Throws UsageError before anything

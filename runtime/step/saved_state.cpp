@@ -6,6 +6,8 @@
 #include "comm/ddp/bucket_plan.h"
 #include "comm/ddp/digest.h"
 #include "runtime/job/precision.h"
+#include "runtime/step/saved_tensors.h"
+#include "runtime/step/state_fields.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::step {
@@ -52,6 +54,7 @@ std::string listed(const std::string& kind, const std::vector<std::string>& titl
 
 checkpoint::TrainingState describe(const Progress& progress, const LoopParts& parts) {
   checkpoint::TrainingState state;
+  state.set_format(kStateFormat);
   state.set_lockstep_version(LOCKSTEP_VERSION);
   state.set_step(progress.step);
   state.set_epoch(progress.sampler.epoch);
@@ -122,6 +125,11 @@ void require_same_parts(const LoopParts& parts, const checkpoint::Checkpoint& sa
     throw UsageError(fmt::format("{} was saved with {}, this loop has {}", saved.path, listed("scaler", before),
                                  listed("scaler", now)),
                      "Resume with the same scalers, or from another directory.");
+  }
+  if (has_mean(saved) != !parts.means.empty()) {
+    throw UsageError(has_mean(saved) ? saved.path + " was saved with a mean of the weights, this loop has none"
+                                     : saved.path + " was saved without a mean of the weights, this loop has one",
+                     "Resume with train.ema as it was, or start a new run with init_from.");
   }
   for (std::size_t i = 0; i < parts.scalers.size(); ++i) {
     if (!parts.scalers[i].object.is_enabled() || state.scaler(static_cast<int>(i)).enabled()) continue;

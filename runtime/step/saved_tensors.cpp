@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/step/saved_tensors.h"
 
+#include <algorithm>
 #include <string_view>
 
 #include "runtime/checkpoint/tensor_match.h"
@@ -10,17 +11,13 @@ namespace lockstep::step {
 
 namespace {
 
+constexpr std::string_view kModelPrefix = "model/";
+constexpr std::string_view kStatisticsPrefix = "statistics/";
 constexpr std::string_view kOptimizerPrefix = "optimizer/";
+constexpr std::string_view kMeanPrefix = "mean/";
 
 /// "generator/" of a part's name; empty for a part without one.
 std::string folder(const std::string& name) { return name.empty() ? name : name + "/"; }
-
-bool is_optimizer(const std::string& name) { return name.starts_with(kOptimizerPrefix); }
-
-std::map<std::string, Tensor> without_optimizer(std::map<std::string, Tensor> tensors) {
-  std::erase_if(tensors, [](const auto& entry) { return is_optimizer(entry.first); });
-  return tensors;
-}
 
 /// Copies all or, where names or shapes differ, none.
 void copy_all(const std::map<std::string, Tensor>& targets, const std::map<std::string, Tensor>& found,
@@ -34,7 +31,8 @@ void copy_all(const std::map<std::string, Tensor>& targets, const std::map<std::
 }  // namespace
 
 std::map<std::string, Tensor> state_tensors(const std::vector<Named<nn::Arena>>& models,
-                                            const std::vector<Named<optim::Optimizer>>& optimizers) {
+                                            const std::vector<Named<optim::Optimizer>>& optimizers,
+                                            const std::vector<Named<optim::WeightMean>>& means) {
   std::map<std::string, Tensor> tensors;
   std::map<const nn::Arena*, std::string> name_of;
   for (const auto& [name, arena] : models) {
@@ -64,13 +62,17 @@ std::map<std::string, Tensor> state_tensors(const std::vector<Named<nn::Arena>>&
       ++at;
     }
   }
+  for (const auto& [name, mean] : means) {
+    const std::string prefix = std::string(kMeanPrefix) + folder(name) + name_of.at(&mean.arena());
+    for (const nn::Arena::Slot& slot : mean.arena().slots()) tensors[prefix + slot.parameter.name] = mean.of(slot);
+  }
   return tensors;
 }
 
 std::map<std::string, Tensor> state_tensors(const LoopParts& parts) {
   std::vector<Named<nn::Arena>> models;
   for (const auto& [name, ddp] : parts.models) models.push_back({name, *ddp.model().arena()});
-  return state_tensors(models, parts.optimizers);
+  return state_tensors(models, parts.optimizers, parts.means);
 }
 
 std::map<std::string, Tensor> host_copies(const std::map<std::string, Tensor>& tensors) {
@@ -84,18 +86,33 @@ void restore_tensors(const LoopParts& parts, const checkpoint::Checkpoint& saved
   for (const auto& [name, ddp] : parts.models) ddp.model().arena()->refresh_copies();
 }
 
-void restore_weights(nn::Arena& arena, const checkpoint::Checkpoint& saved) {
-  copy_all(state_tensors({{"", arena}}, {}), without_optimizer(saved.tensors), saved.path);
+bool has_mean(const checkpoint::Checkpoint& saved) {
+  return std::ranges::any_of(saved.tensors, [](const auto& entry) { return entry.first.starts_with(kMeanPrefix); });
+}
+
+std::map<std::string, Tensor> weights_of(const checkpoint::Checkpoint& saved, Weights which) {
+  const bool takes_mean = which == Weights::kMean && has_mean(saved);
+  const std::string_view from = takes_mean ? kMeanPrefix : kModelPrefix;
+  std::map<std::string, Tensor> weights;
+  for (const auto& [name, tensor] : saved.tensors) {
+    if (name.starts_with(kStatisticsPrefix)) weights[name] = tensor;
+    if (name.starts_with(from)) weights[std::string(kModelPrefix) + name.substr(from.size())] = tensor;
+  }
+  return weights;
+}
+
+void restore_weights(nn::Arena& arena, const checkpoint::Checkpoint& saved, Weights which) {
+  copy_all(state_tensors({{"", arena}}, {}), weights_of(saved, which), saved.path);
   arena.refresh_copies();
 }
 
-void restore_model(nn::Module& model, const checkpoint::Checkpoint& saved) {
+void restore_model(nn::Module& model, const checkpoint::Checkpoint& saved, Weights which) {
   std::map<std::string, Tensor> targets;
   for (const nn::Parameter& parameter : model.parameters()) {
     targets["model/" + parameter.name] = parameter.tensor.detach();
   }
   for (const auto& [name, statistics] : model.statistics()) targets["statistics/" + name] = statistics->committed();
-  copy_all(targets, without_optimizer(saved.tensors), saved.path);
+  copy_all(targets, weights_of(saved, which), saved.path);
 }
 
 void broadcast_optimizer(optim::Optimizer& optimizer, comm::Communicator& communicator) {

@@ -17,8 +17,8 @@ bool StepGraph::Key::operator==(const Key& other) const {
 
 StepGraph::Key StepGraph::key_of(const StepInputs& inputs) {
   Key key{{inputs.positions, inputs.told}, {}};
-  for (const data::Batch& batch : inputs.micro_batches) {
-    key.tensors.insert(key.tensors.end(), {batch.input, batch.target});
+  for (data::Batch batch : inputs.micro_batches) {
+    for (const Tensor* const tensor : batch.tensors()) key.tensors.push_back(*tensor);
     // The same on all ranks, so that all of them capture, and launch, at the same step.
     key.samples.push_back(batch.step_samples);
   }

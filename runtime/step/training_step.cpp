@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "runtime/nn/step_context.h"
+#include "runtime/ops/elementwise.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::step {
@@ -17,6 +18,7 @@ TrainingStep::TrainingStep(comm::DistributedDataParallel& ddp, optim::Optimizer&
       arena_(*ddp.model().arena()),
       loss_(std::move(loss)),
       observers_(std::move(options.observers)),
+      mean_(options.mean),
       device_(arena_.options().device),
       uploader_(device_),
       outcome_(StepOutcome{}, device_) {
@@ -76,6 +78,7 @@ void TrainingStep::compute(const StepInputs& inputs) {
     observer.phase_begins(Phase::kUpdate, inputs.step, static_cast<std::uint32_t>(last));
   });
   const DeviceValue<amp::Verdict> verdict = scaler_.step(optimizer_);
+  if (mean_ != nullptr) mean_->update(verdict);
   scaler_.adapt();
   // What every rank must know alike: the step's loss, whether any of them asked to stop, and how many samples were
   // skipped.
@@ -98,7 +101,7 @@ void TrainingStep::forward_and_backward(const StepInputs& inputs, std::size_t mi
   enter(Phase::kForward);
   const nn::StepContext context(inputs.position(micro_batch));
   const comm::Share share = ddp_.share(batch.step_samples);
-  const Tensor loss = loss_(ddp_.forward(batch), batch.target, {.divisor = share.loss_divisor});
+  const Tensor loss = loss_of(batch, ddp_.forward(batch), share.loss_divisor);
   const kernels::Backend& backend = kernels::backend(device_);
   const Tensor part = Tensor::empty({1}, DType::kFloat32, device_);
   backend.scale(loss.reshaped({1}), share.loss_factor, nullptr, part);
@@ -106,6 +109,12 @@ void TrainingStep::forward_and_backward(const StepInputs& inputs, std::size_t mi
 
   enter(Phase::kBackward);
   scaler_.scale(loss).backward();
+}
+
+Tensor TrainingStep::loss_of(const data::Batch& batch, const Tensor& output, double divisor) const {
+  const Tensor loss = loss_(output, batch.target, {.divisor = divisor, .sample_weight = batch.weight});
+  if (!batch.other_target.defined()) return loss;
+  return ops::add(loss, loss_(output, batch.other_target, {.divisor = divisor, .sample_weight = batch.other_weight}));
 }
 
 StepOutcome TrainingStep::outcome() const {

@@ -14,6 +14,7 @@
 #include "runtime/nn/arena.h"
 #include "runtime/ops/losses.h"
 #include "runtime/optim/optimizer.h"
+#include "runtime/optim/weight_mean.h"
 #include "runtime/step/step_graph.h"
 #include "runtime/step/step_inputs.h"
 #include "runtime/step/step_observer.h"
@@ -24,7 +25,9 @@
 namespace lockstep::step {
 
 /// A float32 scalar: the sum of the samples' losses divided by options.divisor, on this rank's `output` and `target`.
-/// ops::cross_entropy and ops::mse are such functions.
+/// Where batches have weights, options.sample_weight is a number a sample, which its loss counts times. ops::mse is
+/// such a function, and so is ops::cross_entropy for one label a sample. It is called twice for mixtures, once for each
+/// of their labels.
 using Loss = std::function<Tensor(const Tensor& output, const Tensor& target, const ops::LossOptions& options)>;
 
 /// Whether a step becomes a CUDA graph once its shapes have come twice in a row; the same bits either way.
@@ -37,6 +40,7 @@ enum class Graph {
 struct TrainingStepOptions {
   Graph graph = Graph::kAuto;
   std::vector<StepObserver*> observers = {};  ///< told in this order
+  optim::WeightMean* mean = nullptr;          ///< of the weights, updated with them
 };
 
 /// One step of training from a batch to updated weights: forward at the model's opt level, loss, backward with the
@@ -45,15 +49,16 @@ struct TrainingStepOptions {
 /// wait for the device.
 class TrainingStep {
  public:
-  /// `optimizer` updates the model of `ddp`. All three, and the observers, must outlive this. Throws UsageError where
-  /// the optimizer updates another model, and for Graph::kOn on a CPU.
+  /// `optimizer` updates the model of `ddp`. All three, the observers and the mean must outlive this. Throws UsageError
+  /// where the optimizer updates another model, and for Graph::kOn on a CPU.
   TrainingStep(comm::DistributedDataParallel& ddp, optim::Optimizer& optimizer, amp::GradScaler& scaler, Loss loss,
                TrainingStepOptions options = {});
   ~TrainingStep();
   TrainingStep(const TrainingStep&) = delete;
   TrainingStep& operator=(const TrainingStep&) = delete;
 
-  /// Trains on this rank's share of one batch, on the CPU, as data::Loader gives it; a rank may have no sample. Batches
+  /// Trains on this rank's share of one batch, on the CPU, as data::Loader gives it, or on the device, where it then
+  /// stays as it is; a rank may have no sample. Batches
   /// that do not name their step are of the one after the last. `stop`: this rank's wish to stop, which the outcome
   /// adds up over ranks. A collective.
   void run(const data::Batch& batch, bool stop = false) { run(std::span(&batch, 1), stop); }
@@ -76,6 +81,7 @@ class TrainingStep {
  private:
   void compute(const StepInputs& inputs);
   void forward_and_backward(const StepInputs& inputs, std::size_t micro_batch, const Tensor& loss_sum);
+  Tensor loss_of(const data::Batch& batch, const Tensor& output, double divisor) const;
   bool needs_phases(std::uint64_t step) const;
   template <class Tell>
   void tell(Tell&& tell) const {
@@ -88,6 +94,7 @@ class TrainingStep {
   nn::Arena& arena_;
   Loss loss_;
   std::vector<StepObserver*> observers_;
+  optim::WeightMean* mean_;
   Device device_;
   Uploader uploader_;
   DeviceValue<StepOutcome> outcome_;

@@ -48,8 +48,7 @@ void move_tensors(StepInputs& inputs, const std::function<Tensor(const Tensor&)>
   inputs.told = place(inputs.told);
   inputs.positions = place(inputs.positions);
   for (data::Batch& batch : inputs.micro_batches) {
-    batch.target = place(batch.target);
-    batch.input = place(batch.input);
+    for (Tensor* const tensor : batch.tensors()) *tensor = place(*tensor);
   }
 }
 
@@ -64,7 +63,7 @@ StepInputs Uploader::upload(std::uint64_t step, std::vector<data::Batch> micro_b
   if (device_ == kCpu) return inputs;
   Layout layout;
   move_tensors(inputs, [&](const Tensor& tensor) {
-    layout.add(tensor.bytes());
+    if (tensor.device() == kCpu) layout.add(tensor.bytes());
     return tensor;
   });
   Slot& slot = slots_[next_];
@@ -80,6 +79,7 @@ StepInputs Uploader::upload(std::uint64_t step, std::vector<data::Batch> micro_b
   }
   Layout filled;
   move_tensors(inputs, [&](const Tensor& tensor) {
+    if (tensor.device() != kCpu) return tensor;
     const std::size_t offset = filled.add(tensor.bytes());
     std::memcpy(static_cast<std::byte*>(slot.memory.data()) + offset, tensor.data(), tensor.bytes());
     return Tensor::view(inputs_, offset, tensor.shape(), tensor.dtype());

@@ -14,7 +14,7 @@ namespace lockstep::step {
 
 /// Brings a step's inputs to the device while it computes the step before: in one copy from page-locked memory on a
 /// stream of its own, and from there, when their turn has come, to where every step finds them. On the CPU batches stay
-/// where they are.
+/// where they are, and so do tensors that lie on the device.
 class Uploader {
  public:
   explicit Uploader(Device device);

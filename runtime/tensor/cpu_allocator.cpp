@@ -42,11 +42,17 @@ std::size_t class_number(std::size_t size) {
 }
 constexpr std::size_t kClasses = 4 * (8 * sizeof(std::size_t) + 1);
 
+/// A block that is free now.
+struct Cached {
+  void* data;
+  std::size_t size;
+};
+
 }  // namespace
 
 struct CpuAllocator::State {
   mutable std::mutex mutex;
-  std::array<std::vector<void*>, kClasses> free;
+  std::array<std::vector<Cached>, kClasses> free;
   std::size_t reserved = 0;
 };
 
@@ -61,9 +67,9 @@ void* CpuAllocator::allocate(std::size_t bytes) {
   const std::size_t size = size_class(bytes);
   const std::lock_guard lock(state_->mutex);
   void* data = nullptr;
-  std::vector<void*>& cached = state_->free[class_number(size)];
+  std::vector<Cached>& cached = state_->free[class_number(size)];
   if (!cached.empty()) {
-    data = cached.back();
+    data = cached.back().data;
     cached.pop_back();
   } else {
     data = std::aligned_alloc(kAlignment, size);
@@ -81,10 +87,21 @@ void CpuAllocator::deallocate(void* data, std::size_t bytes) noexcept {
   const std::size_t size = size_class(bytes);
   const std::lock_guard lock(state_->mutex);
   if (kCache) {
-    state_->free[class_number(size)].push_back(data);
+    state_->free[class_number(size)].push_back({data, size});
   } else {
     state_->reserved -= size;
     std::free(data);
+  }
+}
+
+void CpuAllocator::release_cached() {
+  const std::lock_guard lock(state_->mutex);
+  for (std::vector<Cached>& blocks : state_->free) {
+    for (const Cached& block : blocks) {
+      state_->reserved -= block.size;
+      std::free(block.data);
+    }
+    blocks.clear();
   }
 }
 

@@ -14,6 +14,8 @@ class CpuAllocator {
   /// Throws MemoryError that names the bytes asked for, the bytes held, and for what.
   void* allocate(std::size_t bytes);
   void deallocate(void* data, std::size_t bytes) noexcept;
+  /// Gives the blocks that nothing holds back to the system: after work that a step does not repeat, such as loading.
+  void release_cached();
   /// Bytes taken from the system, cached blocks included.
   std::size_t reserved() const;
 

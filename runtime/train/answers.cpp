@@ -23,7 +23,8 @@ bool has_one_label(const Task& task) { return task.classifies() && task.model_in
 bool counts_five(const Task& task) { return has_one_label(task) && task.model_input().outputs > kFew; }
 
 bool has_perplexity(const Task& task) {
-  return task.classifies() && task.model_input().vocabulary > 0 && !task.smooths_labels();
+  const bool finds_tokens = task.model_input().vocabulary > 0 && task.model_input().target_shape.rank() > 0;
+  return task.classifies() && finds_tokens && task.learns_likelihood();
 }
 
 bool has_dice(const Task& task) {

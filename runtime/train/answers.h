@@ -18,7 +18,7 @@ namespace lockstep::train {
 ///
 ///   accuracy       share of the targets whose class has the highest output, the first one on ties
 ///   top5_accuracy  share of those whose class is among the five highest; of one label a sample and more than 5 classes
-///   perplexity     e to the loss, of tokens, without label smoothing
+///   perplexity     e to the loss, of a label a token, without label smoothing
 ///   dice           mean over the samples of 2 |A and B| / (|A| + |B|), 1 where both are empty: of masks, A being where
 ///                  the answer's probability is above 0.5 and B where the target is; of classes a position in volumes
 ///                  or images, the mean over those classes but 0, the background, that occur in answer or target

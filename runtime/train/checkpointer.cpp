@@ -38,7 +38,9 @@ void save_files(const std::vector<data::DataFile>& files, checkpoint::TrainingSt
 }
 
 step::LoopParts parts_of(Network& network, JobStep& step) {
-  return {{{"", step.ddp()}}, {{"", network.optimizer()}}, {{"", step.scaler()}}};
+  step::LoopParts parts{{{"", step.ddp()}}, {{"", network.optimizer()}}, {{"", step.scaler()}}};
+  if (step.mean() != nullptr) parts.means.push_back({"", *step.mean()});
+  return parts;
 }
 
 }  // namespace
@@ -59,6 +61,7 @@ step::Progress Checkpointer::resume() {
   const auto saved = store_.resume([&] { return restore(); });
   if (!saved) {
     if (job_.has_init_from()) step_.ddp().broadcast_weights();
+    if (job_.has_init_from() && step_.mean() != nullptr) step_.mean()->restart();
     return {};
   }
   step_.scaler().load_state_dict(scaler_state(*saved, job_));

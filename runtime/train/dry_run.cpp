@@ -29,7 +29,7 @@ DryRun dry_run(const job::Job& given, int ranks, Device device) {
   data::LoaderOptions options = job::loader_options(job);
   options.world_size = ranks;
   data::Loader loader(dataset, options);
-  Network network(job, *dataset, device);
+  Network network(job, data::describe(*dataset), device);
   RankStatus status(0);
   JobStep step(job, world, network, status);
   std::vector<data::Batch> batches;

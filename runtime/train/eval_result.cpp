@@ -20,6 +20,7 @@ bool is_better_lower(const std::string& name) { return name == "eval.loss" || na
 nlohmann::ordered_json to_json(const EvalResult& result) {
   nlohmann::ordered_json json{{"samples", result.samples}, {"loss", result.loss}};
   for (const Metric& metric : result.metrics) json[metric.name] = metric.value;
+  if (result.of_mean) json["weights"] = "mean";
   if (result.skipped_samples) json["skipped_samples"] = *result.skipped_samples;
   return json;
 }

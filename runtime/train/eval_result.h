@@ -32,6 +32,7 @@ struct EvalResult {
   double loss = 0.0;
   std::vector<Metric> metrics = {};  ///< those of the task, in its order
   std::optional<ConfusionMatrix> confusion = {};
+  bool of_mean = false;         ///< what was evaluated is the running mean of the weights
   /// Samples that could not be read, so that others took their place; nothing where such a sample ends the run.
   std::optional<std::uint64_t> skipped_samples = {};
   std::string checkpoint = {};  ///< what was evaluated, on rank 0; empty within a training run
@@ -42,7 +43,7 @@ std::optional<double> value_of(const EvalResult& result, const std::string& name
 /// Whether a lower value of it is the better one: of losses and perplexity.
 bool is_better_lower(const std::string& name);
 
-/// {"samples", "loss", and the metrics by name}
+/// {"samples", "loss", and the metrics by name}, and "weights": "mean" where it is of their mean
 nlohmann::ordered_json to_json(const EvalResult& result);
 /// "98.99 %", "3.4821"
 std::string text_of(const Metric& metric);

@@ -41,8 +41,9 @@ std::optional<EvalResult> Evaluator::run(const std::function<bool()>& stop, Answ
     const data::Batch share = batches[i];
     skipped += share.skipped_samples;
     if (stopped || share.input.size(0) == 0) continue;
-    const Tensor output = network_.forward(share.input.to(network_.device()));
-    answers.add(output, share.target, task.loss(output, share.target.to(network_.device()), 1.0).item());
+    const data::Batch there = share.to(network_.device());
+    const Tensor output = network_.forward(there.input);
+    answers.add(output, share.target, task.loss(output, there, 1.0).item());
   }
   network_.model().train(true);
   if (stopped) return std::nullopt;

@@ -1,22 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/export_weights.h"
 
-#include <spdlog/spdlog.h>
-
 #include <vector>
 
 #include "model_zoo/exchange.h"
 #include "runtime/autograd/grad_mode.h"
 #include "runtime/checkpoint/safetensors.h"
-#include "runtime/data/make_dataset.h"
-#include "runtime/job/data_options.h"
-#include "runtime/job/model_options.h"
 #include "runtime/job/training_options.h"
 #include "runtime/ops/shape.h"
-#include "runtime/step/saved_tensors.h"
 #include "runtime/tensor/error.h"
-#include "runtime/train/task.h"
-#include "runtime/train/training_state.h"
+#include "runtime/train/restored_model.h"
 
 namespace lockstep::train {
 
@@ -55,17 +48,11 @@ void require_export_format(const fs::path& path) {
 
 ExportResult export_weights(const job::Job& job, const ExportOptions& options) {
   require_export_format(options.out);
-  const checkpoint::Checkpoint saved = find_checkpoint(options.checkpoint);
-  for (const std::string& notice : saved.notices) spdlog::warn(notice);
-  const Task task(job.train(), data::describe(job::data_options(job.data()), data::Split::kTrain));
-  const auto model_options = job::model_options(job.model());
-  const auto model = model_zoo::outline(model_options, task.model_input());
-  restore_for(job, saved, [&] { step::restore_model(*model, saved); });
-
+  const RestoredModel restored = restored_model(job, options.checkpoint, options.raw_weights);
   const autograd::NoGrad no_grad;
-  ExportResult result{.checkpoint = saved.path, .dtype = dtype_of(job, options.half)};
+  ExportResult result{.checkpoint = restored.checkpoint, .of_mean = restored.of_mean, .dtype = dtype_of(job, options.half)};
   std::vector<checkpoint::NamedTensor> tensors;
-  for (const auto& [name, tensor] : model_zoo::to_pytorch(model_options, *model)) {
+  for (const auto& [name, tensor] : model_zoo::to_pytorch(restored.options, *restored.model)) {
     // Running statistics too: PyTorch's half() rounds them.
     tensors.push_back({name, is_floating(tensor.dtype()) ? ops::cast(tensor, result.dtype) : tensor});
     result.bytes += static_cast<std::int64_t>(tensors.back().tensor.bytes());

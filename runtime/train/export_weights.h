@@ -14,10 +14,12 @@ struct ExportOptions {
   std::filesystem::path checkpoint;  ///< itself, or a run directory for its newest one
   std::filesystem::path out;         ///< .safetensors
   bool half = false;                 ///< weights rounded to amp.dtype, or to fp16 where that is FP32
+  bool raw_weights = false;          ///< not their running mean, where the checkpoint has one
 };
 
 struct ExportResult {
   std::string checkpoint;  ///< what was exported
+  bool of_mean = false;    ///< the running mean of the weights
   std::int64_t tensors = 0;
   std::int64_t bytes = 0;
   DType dtype = DType::kFloat32;

@@ -80,8 +80,8 @@ GenerateResult generate(const job::Job& job, const GenerateOptions& options,
   }
   const std::unique_ptr<nn::Module> model = build_model(job, Task(job.train(), description));
   auto* const language = dynamic_cast<model_zoo::LanguageModel*>(model.get());
-  if (language == nullptr) throw UsageError("the job's model is none of language: it answers samples, not texts");
-  restore_for(job, saved, [&] { step::restore_model(*model, saved); });
+  if (language == nullptr) throw UsageError("the job's model writes no texts: gpt and llama do");
+  restore_for(job, saved, [&] { step::restore_model(*model, saved, weights_of(options.raw_weights)); });
   model->to(options.device).train(false);
 
   const autograd::NoGrad no_grad;

@@ -18,7 +18,8 @@ struct GenerateOptions {
   std::string prompt;                ///< at least one token
   std::int64_t tokens = 200;         ///< to add
   nn::SamplingOptions sampling = {};
-  std::uint64_t seed = 0;  ///< of the draws
+  std::uint64_t seed = 0;    ///< of the draws
+  bool raw_weights = false;  ///< not their running mean, where the checkpoint has one
   Device device = kCpu;
 };
 
@@ -31,7 +32,7 @@ struct GenerateResult {
 /// Goes on with a text as the job's language model would, in float32: `emit` is given the bytes of each token as it is
 /// drawn. What one position costs does not grow with the text: keys and values are kept. A text that outgrows the
 /// model's context goes on from its second half. The same seed gives the same text. One process; throws Error, and
-/// UsageError where the model is none of language or its tokens have no text.
+/// UsageError where the model writes no texts or its tokens have no text.
 GenerateResult generate(const job::Job& job, const GenerateOptions& options,
                         const std::function<void(std::string_view)>& emit);
 

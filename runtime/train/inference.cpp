@@ -37,6 +37,13 @@ data::DatasetPtr dataset_of(const job::Job& job, data::Split split) {
   return data::make_dataset(options, split);
 }
 
+/// What the model was made for: the training data's classes. Samples may have other extents than those.
+data::Description description_of(const job::Job& job, const data::Dataset& dataset, data::Split split) {
+  const data::Description data = data::describe(dataset);
+  if (split == data::Split::kTrain) return data;
+  return data::as_trained(data, data::describe(job::data_options(job.data()), data::Split::kTrain));
+}
+
 AnswerKind kind_of(const Task& task) {
   if (task.learns_masks()) return AnswerKind::kMask;
   if (!task.classifies()) return AnswerKind::kValues;
@@ -46,10 +53,11 @@ AnswerKind kind_of(const Task& task) {
 /// A model that is not trained, with the weights of rank 0's checkpoint.
 class Deployed {
  public:
-  Deployed(const job::Job& job, const Task& task, const checkpoint::Checkpoint& saved, DType dtype, Device device,
-           comm::Communicator& communicator)
+  Deployed(const job::Job& job, const Task& task, const checkpoint::Checkpoint& saved, step::Weights weights,
+           DType dtype, Device device, comm::Communicator& communicator)
       : model_(build_model(job, task)) {
-    step::on_rank_zero(communicator, [&] { restore_for(job, saved, [&] { step::restore_model(*model_, saved); }); });
+    step::on_rank_zero(communicator,
+                       [&] { restore_for(job, saved, [&] { step::restore_model(*model_, saved, weights); }); });
     const auto share = [&](const Tensor& tensor) { communicator.broadcast(tensor, 0, Stream::calling_thread()); };
     for (const nn::Parameter& parameter : model_->parameters()) share(parameter.tensor.detach());
     for (const auto& [name, statistics] : model_->statistics()) share(statistics->committed());
@@ -105,7 +113,7 @@ class Inference {
       : communicator_(*world.communicator()),
         options_(options),
         dataset_(dataset_of(job, options.split)),
-        task_(job.train(), data::describe(*dataset_)),
+        task_(job.train(), description_of(job, *dataset_, options.split)),
         predictions_{.shape = task_.model_input().target_shape, .kind = kind_of(task_), .values = {}},
         block_(job.data().eval_batch()) {
     if (predictions_.kind == AnswerKind::kProbabilities) predictions_.shape = {task_.model_input().outputs};
@@ -118,10 +126,12 @@ class Inference {
     });
     const DType compute = job::amp_options(job.amp()).dtype.value_or(DType::kFloat32);
     if (options.half) dtype_ = is_reduced(compute) ? compute : DType::kFloat16;
-    model_ = std::make_unique<Deployed>(job, task_, saved_, dtype_, options.device, communicator_);
-    if (options.half) {
-      float32_ = std::make_unique<Deployed>(job, task_, saved_, DType::kFloat32, options.device, communicator_);
-    }
+    const auto deployed = [&](DType dtype) {
+      return std::make_unique<Deployed>(job, task_, saved_, weights_of(options.raw_weights), dtype, options.device,
+                                        communicator_);
+    };
+    model_ = deployed(dtype_);
+    if (options.half) float32_ = deployed(DType::kFloat32);
   }
 
   InferResult run() {
@@ -238,6 +248,7 @@ class Inference {
                        .accuracy = {},
                        .not_finite = static_cast<std::int64_t>(sums.item(3)),
                        .agreement = {},
+                       .of_mean = !options_.raw_weights && step::has_mean(saved_),
                        .checkpoint = saved_.path};
     if (task_.classifies()) result.accuracy = sums.item(1) / sums.item(6);
     if (!float32_) return result;

@@ -18,6 +18,7 @@ struct InferOptions {
   std::filesystem::path checkpoint;  ///< itself, or a run directory for its newest one
   data::Split split = data::Split::kEval;
   bool half = false;          ///< weights and operations in 16 bits: amp.dtype, or fp16 where that is FP32
+  bool raw_weights = false;   ///< not their running mean, where the checkpoint has one
   std::filesystem::path out;  ///< where the predictions go; empty: nowhere
   Device device = kCpu;
 };
@@ -42,6 +43,7 @@ struct InferResult {
   std::optional<double> accuracy;  ///< of classification: share of the targets that count
   std::int64_t not_finite = 0;     ///< samples with an inf or a NaN among their predictions
   std::optional<Agreement> agreement;
+  bool of_mean = false;    ///< predicted with the running mean of the weights, on rank 0
   std::string checkpoint;  ///< on rank 0
 };
 

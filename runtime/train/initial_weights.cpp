@@ -5,13 +5,15 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <regex>
 #include <span>
 
 #include "model_zoo/exchange.h"
+#include "runtime/base/name_pattern.h"
 #include "runtime/job/model_options.h"
 #include "runtime/nn/arena.h"
 #include "runtime/nn/state_dict.h"
+#include "runtime/step/saved_tensors.h"
+#include "runtime/tensor/cpu_allocator.h"
 #include "runtime/tensor/error.h"
 #include "runtime/train/training_state.h"
 #include "runtime/train/weight_file.h"
@@ -29,13 +31,11 @@ std::string list_of(const std::vector<std::string>& names) {
   return text;
 }
 
-/// A checkpoint's weights and running statistics by the model's own names.
-nn::StateDict weights_of(const checkpoint::Checkpoint& saved) {
+/// A checkpoint's weights, their running mean where it has one, and running statistics by the model's own names.
+nn::StateDict by_own_names(const checkpoint::Checkpoint& saved) {
   nn::StateDict weights;
-  for (const auto& [name, tensor] : saved.tensors) {
-    for (const std::string_view prefix : {"model/", "statistics/"}) {
-      if (name.starts_with(prefix)) weights[name.substr(prefix.size())] = tensor;
-    }
+  for (const auto& [name, tensor] : step::weights_of(saved, step::Weights::kMean)) {
+    weights[name.substr(name.find('/') + 1)] = tensor;
   }
   return weights;
 }
@@ -55,28 +55,26 @@ class Choice {
   bool takes(const std::string& name) const { return (match_.empty() || any(match_, name)) && !any(except_, name); }
 
  private:
-  static void require_used(const std::vector<std::regex>& patterns, const std::string& field,
+  static void require_used(const std::vector<NamePattern>& patterns, const std::string& field,
                            const nn::StateDict& all) {
     for (std::size_t i = 0; i < patterns.size(); ++i) {
-      const auto has = [&](const auto& entry) { return std::regex_search(entry.first, patterns[i]); };
+      const auto has = [&](const auto& entry) { return patterns[i].is_in(entry.first); };
       if (std::ranges::none_of(all, has)) {
         throw FieldError(fmt::format("init_from.{}[{}]", field, i), "is in none of the names of the model's tensors");
       }
     }
   }
-  static bool any(const std::vector<std::regex>& patterns, const std::string& name) {
-    return std::ranges::any_of(patterns, [&name](const std::regex& each) { return std::regex_search(name, each); });
+  static bool any(const std::vector<NamePattern>& patterns, const std::string& name) {
+    return std::ranges::any_of(patterns, [&name](const NamePattern& each) { return each.is_in(name); });
   }
-  std::vector<std::regex> match_;
-  std::vector<std::regex> except_;
+  std::vector<NamePattern> match_;
+  std::vector<NamePattern> except_;
 };
 
-}  // namespace
-
-std::vector<std::string> load_initial_weights(const job::Job& job, nn::Module& model) {
+std::vector<std::string> load(const job::Job& job, nn::Module& model) {
   const std::filesystem::path path = job.init_from().path();
   const nn::StateDict found = std::filesystem::is_directory(path)
-                                  ? weights_of(find_checkpoint(path))
+                                  ? by_own_names(find_checkpoint(path))
                                   : model_zoo::from_pytorch(job::model_options(job.model()), model, read_weights(path));
   const nn::StateDict all = nn::state_dict(model);
   const Choice choice(job.init_from());
@@ -100,6 +98,15 @@ std::vector<std::string> load_initial_weights(const job::Job& job, nn::Module& m
       fmt::format("weights from {}: {} of {} tensors", path.string(), into.size(), all.size())};
   if (!kept.empty()) remarks.push_back("  initial values stay in " + list_of(kept));
   if (!unused.empty()) remarks.push_back("  not used: " + list_of(unused));
+  return remarks;
+}
+
+}  // namespace
+
+std::vector<std::string> load_initial_weights(const job::Job& job, nn::Module& model) {
+  std::vector<std::string> remarks = load(job, model);
+  // What the file's tensors took is of no use to a step.
+  CpuAllocator::instance().release_cached();
   return remarks;
 }
 

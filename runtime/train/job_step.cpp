@@ -14,6 +14,12 @@ step::Graph graph_of(const job::Train& train, Device device) {
   return train.cuda_graph() == job::ON ? step::Graph::kOn : step::Graph::kAuto;
 }
 
+/// Behind the DistributedDataParallel that gives every rank the same weights.
+std::optional<optim::WeightMean> mean_of(const job::Train& train, optim::Optimizer& optimizer) {
+  if (!train.has_ema()) return std::nullopt;
+  return std::optional<optim::WeightMean>(std::in_place, optimizer, job::weight_mean_options(train.ema()));
+}
+
 }  // namespace
 
 void require_graph_device(const job::Train& train, Device device) {
@@ -25,11 +31,12 @@ JobStep::JobStep(const job::Job& job, comm::World& world, Network& network, Rank
     : faults_(job, world.rank(), world.size(), network.arena()),
       ddp_(network.model(), world, job::ddp_options(job.comm())),
       scaler_(world, job::grad_scaler_options(job.amp().loss_scale())),
+      mean_(mean_of(job.train(), network.optimizer())),
       step_(ddp_, network.optimizer(), scaler_,
             [this, &network](const Tensor& output, const Tensor& target, const ops::LossOptions& options) {
-              return faults_.in_loss(network.task().loss(output, target, options.divisor));
+              return faults_.in_loss(network.task().loss(output, target, options.divisor, options.sample_weight));
             },
-            {.graph = graph_of(job.train(), network.device()), .observers = {&status, &faults_}}),
+            {.graph = graph_of(job.train(), network.device()), .observers = {&status, &faults_}, .mean = mean()}),
       schedule_(job::schedule_options(job.schedule()), job::learning_rate_of(job.optimizer()), job.train().steps()) {}
 
 }  // namespace lockstep::train

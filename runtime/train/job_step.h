@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
+
 #include "amp/grad_scaler/grad_scaler.h"
 #include "comm/ddp/distributed_data_parallel.h"
 #include "comm/group/world.h"
 #include "runtime/job/job.h"
 #include "runtime/optim/schedule.h"
+#include "runtime/optim/weight_mean.h"
 #include "runtime/step/training_step.h"
 #include "runtime/train/faults.h"
 #include "runtime/train/network.h"
@@ -29,11 +32,14 @@ class JobStep {
   const Faults& faults() const { return faults_; }
   step::TrainingStep& step() { return step_; }
   const optim::Schedule& schedule() const { return schedule_; }
+  /// Of the weights; null where the job asks for none.
+  optim::WeightMean* mean() { return mean_ ? &*mean_ : nullptr; }
 
  private:
   Faults faults_;
   comm::DistributedDataParallel ddp_;
   amp::GradScaler scaler_;
+  std::optional<optim::WeightMean> mean_;
   step::TrainingStep step_;
   optim::Schedule schedule_;
 };

@@ -25,6 +25,10 @@ StorageError cannot_write(const std::filesystem::path& path) {
 LineFile::LineFile(std::filesystem::path path)
     : path_(std::move(path)), file_(open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666)) {
   if (!file_) throw cannot_write(path_);
+  struct stat status {};
+  if (fstat(file_.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
+    throw StorageError(path_.string() + " is no regular file", "Move it elsewhere, or choose another --run-dir.");
+  }
   // Half a line that a full disk has left stays by itself.
   char last = '\n';
   const off_t end = lseek(file_.get(), 0, SEEK_END);

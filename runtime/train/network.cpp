@@ -13,8 +13,8 @@ std::unique_ptr<nn::Module> build_model(const job::Job& job, const Task& task) {
   return model_zoo::build(job::model_options(job.model()), task.model_input(), job.seed());
 }
 
-Network::Network(const job::Job& job, const data::Dataset& dataset, Device device)
-    : device_(device), task_(job.train(), data::describe(dataset)), model_(build_model(job, task_)) {
+Network::Network(const job::Job& job, const data::Description& data, Device device)
+    : device_(device), task_(job.train(), data, device), model_(build_model(job, task_)) {
   optimizer_ = job::make_optimizer(job.optimizer(), model_->parameters());
   amp::initialize(*model_, *optimizer_, job::amp_options(job.amp()), device);
 }

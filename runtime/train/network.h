@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "runtime/data/dataset.h"
+#include "runtime/data/description.h"
 #include "runtime/job/job.h"
 #include "runtime/nn/arena.h"
 #include "runtime/nn/forward.h"
@@ -19,8 +19,8 @@ std::unique_ptr<nn::Module> build_model(const job::Job& job, const Task& task);
 /// because it owns the state that belongs to the weights.
 class Network {
  public:
-  /// Builds what `job` describes for samples like those of `dataset`, to train on `device`.
-  Network(const job::Job& job, const data::Dataset& dataset, Device device);
+  /// Builds what `job` describes for samples like these, to train on `device`.
+  Network(const job::Job& job, const data::Description& data, Device device);
 
   nn::Module& model() { return *model_; }
   optim::Optimizer& optimizer() { return *optimizer_; }

@@ -12,6 +12,7 @@
 #include "model_zoo/build.h"
 #include "runtime/autograd/grad_mode.h"
 #include "runtime/data/make_dataset.h"
+#include "runtime/data/mixup.h"
 #include "runtime/data/sampler.h"
 #include "runtime/job/data_options.h"
 #include "runtime/job/make_optimizer.h"
@@ -144,6 +145,7 @@ class Planner {
     attempt("data.augment", [&] {
       data::require_augment(options.augment, plan_.train);
       data::require_volume_augment(options.augment.volume, plan_.train);
+      if (options.augment.mixup != 0) data::require_mixup(options.augment.mixup, plan_.train);
     });
     attempt("data.normalize", [&] { data::require_normalize(options.normalize, plan_.train); });
     plan_.steps_per_epoch = data::steps_per_epoch(plan_.train.samples, data.global_batch(), data.drop_last());
@@ -223,7 +225,9 @@ class Planner {
     plan_.memory.compute_copies = compute == DType::kFloat32 ? 0 : bytes(compute);
     plan_.memory.gradients = bytes(wire);
     plan_.memory.gradient_sums = job_.train().accumulate() > 1 && is_reduced(wire) ? bytes(DType::kFloat32) : 0;
-    plan_.memory.optimizer_state = static_cast<std::int64_t>(optimizer.state_bytes(elements, tensors));
+    const std::int64_t mean_bytes = job_.train().has_ema() ? kFloatBytes : 0;  // a parameter
+    plan_.memory.optimizer_state =
+        static_cast<std::int64_t>(optimizer.state_bytes(elements, tensors)) + mean_bytes * elements;
 
     std::int64_t statistics = 0;
     for (const auto& [name, running] : model.statistics()) statistics += running->committed().numel();
@@ -231,7 +235,8 @@ class Planner {
     const std::int64_t every = job_.checkpoint().every_steps();
     plan_.checkpoints.count = every == 0 ? 1 : (steps + every - 1) / every;
     // Without the padding.
-    const auto state = static_cast<std::int64_t>(optimizer.state_bytes(plan_.parameters, tensors));
+    const auto state =
+        static_cast<std::int64_t>(optimizer.state_bytes(plan_.parameters, tensors)) + mean_bytes * plan_.parameters;
     plan_.checkpoints.bytes = (plan_.parameters + statistics) * kFloatBytes + state + tensors * kStepCountBytes;
     plan_.checkpoints.directory = options_.run_dir / "checkpoints";
   }

@@ -14,6 +14,7 @@
 #include <system_error>
 
 #include "runtime/base/descriptor.h"
+#include "runtime/base/process.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::train {
@@ -25,6 +26,9 @@ struct alignas(64) Line {
   std::atomic<std::int64_t> pid;
   std::atomic<std::uint64_t> step;
   std::atomic<RankPhase> phase;
+  std::atomic<std::uint32_t> beats;
+  std::atomic<std::uint64_t> started;
+  std::atomic<std::int32_t> code_and_one;  // 0: it has not ended
 };
 /// The file's last line is the launcher's.
 struct alignas(64) LauncherLine {
@@ -33,8 +37,18 @@ struct alignas(64) LauncherLine {
 static_assert(sizeof(LauncherLine) == sizeof(Line));
 static_assert(sizeof(Line) == 64 && std::atomic<RankPhase>::is_always_lock_free);
 
-constexpr std::array<const char*, 9> kPhases{
-    "before the first step", "start-up", "forward", "backward", "update", "checkpoint", "evaluation", "done", "failed"};
+constexpr std::array<const char*, 12> kPhases{"before the first step",
+                                              "before the first step",
+                                              "before the first step",
+                                              "start-up",
+                                              "forward",
+                                              "backward",
+                                              "update",
+                                              "checkpoint",
+                                              "evaluation",
+                                              "done",
+                                              "failed",
+                                              "before the first step"};
 
 Line* map(const Descriptor& file, std::size_t bytes) {
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
@@ -53,6 +67,7 @@ struct StatusBoard::Mapping {
   Line* lines;
   int ranks;
   std::int64_t pid = getpid();
+  std::uint64_t started = process_facts(getpid()).value_or(ProcessFacts{}).started;
 
   Mapping(Line* memory, int count) : lines(memory), ranks(count) {}
   Mapping(const Mapping&) = delete;
@@ -96,6 +111,7 @@ void StatusBoard::set(int rank, RankPhase phase, std::uint64_t step) const {
   Line& line = mapping_->lines[rank];
   line.step.store(step, std::memory_order_relaxed);
   line.phase.store(phase, std::memory_order_relaxed);
+  line.started.store(mapping_->started, std::memory_order_relaxed);
   line.pid.store(mapping_->pid, std::memory_order_release);
 }
 
@@ -106,7 +122,20 @@ StatusBoard::Entry StatusBoard::get(int rank) const {
   entry.pid = line.pid.load(std::memory_order_acquire);
   entry.step = line.step.load(std::memory_order_relaxed);
   entry.phase = line.phase.load(std::memory_order_relaxed);
+  entry.started = line.started.load(std::memory_order_relaxed);
+  entry.beats = line.beats.load(std::memory_order_relaxed);
+  entry.exit_code = line.code_and_one.load(std::memory_order_relaxed) - 1;
   return entry;
+}
+
+void StatusBoard::beat(int rank) const {
+  if (rank < 0 || rank >= ranks()) return;
+  mapping_->lines[rank].beats.fetch_add(1, std::memory_order_relaxed);
+}
+
+void StatusBoard::set_exit_code(int rank, int code) const {
+  if (rank < 0 || rank >= ranks()) return;
+  mapping_->lines[rank].code_and_one.store(code + 1, std::memory_order_relaxed);
 }
 
 void StatusBoard::set_columns(int columns) const {
@@ -120,7 +149,8 @@ int StatusBoard::ranks() const { return mapping_ ? mapping_->ranks : 0; }
 std::string str(const StatusBoard::Entry& entry) {
   const auto phase = static_cast<std::size_t>(entry.phase);
   const std::string name = phase < kPhases.size() ? kPhases[phase] : "unknown";
-  if (entry.phase == RankPhase::kNone) return name;
+  const bool joined = entry.phase > RankPhase::kJoined && entry.phase != RankPhase::kNotJoined;
+  if (!joined) return name;
   if (entry.phase == RankPhase::kInit) return "during " + name;
   return "in step " + std::to_string(entry.step) + ", " + name;
 }

@@ -9,8 +9,22 @@
 
 namespace lockstep::train {
 
-/// What a rank is doing, for whoever has to say which rank died or hangs.
-enum class RankPhase : std::uint32_t { kNone, kInit, kForward, kBackward, kStep, kSave, kEval, kDone, kFailed };
+/// What a rank is doing, for whoever has to say which rank died or hangs. kNone: it reads its job; kJoin: it joins the
+/// other ranks; kJoined: it has; kNotJoined: it could not, and ends; kFailed: it ends and has said why.
+enum class RankPhase : std::uint32_t {
+  kNone,
+  kJoin,
+  kJoined,
+  kInit,
+  kForward,
+  kBackward,
+  kStep,
+  kSave,
+  kEval,
+  kDone,
+  kFailed,
+  kNotJoined
+};
 
 /// A small file that the ranks of a node map into memory: each keeps its process id, step and phase in a line of its
 /// own, which stays readable when the rank is gone; the launcher keeps the width of its terminal there. Writing costs a
@@ -22,6 +36,9 @@ class StatusBoard {
     std::int64_t pid = 0;  ///< 0: the rank has not started
     std::uint64_t step = 0;
     RankPhase phase = RankPhase::kNone;
+    std::uint64_t started = 0;  ///< when the process was, as ProcessFacts has it
+    std::uint32_t beats = 0;    ///< rises as long as the process runs
+    int exit_code = -1;         ///< that it ends with by itself; -1: not yet
   };
 
   /// Makes the file for `ranks` ranks. Throws StorageError.
@@ -30,6 +47,9 @@ class StatusBoard {
   static StatusBoard from_environment();
 
   void set(int rank, RankPhase phase, std::uint64_t step) const;
+  /// Another heartbeat of this process.
+  void beat(int rank) const;
+  void set_exit_code(int rank, int code) const;
   Entry get(int rank) const;
   int ranks() const;
 

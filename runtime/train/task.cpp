@@ -2,10 +2,14 @@
 #include "runtime/train/task.h"
 
 #include <algorithm>
+#include <span>
+#include <vector>
 
+#include "runtime/ops/broadcast.h"
 #include "runtime/ops/composed_losses.h"
 #include "runtime/ops/elementwise.h"
 #include "runtime/ops/losses.h"
+#include "runtime/ops/reduce.h"
 #include "runtime/ops/shape.h"
 #include "runtime/ops/unary.h"
 #include "runtime/tensor/error.h"
@@ -23,11 +27,31 @@ void require_masks(const Tensor& target) {
                    "Scale the targets, or choose another loss.");
 }
 
+Tensor class_weight_of(const job::Train& train, Device device) {
+  std::vector<float> weights;
+  for (const double weight : train.class_weight()) weights.push_back(static_cast<float>(weight));
+  return weights.empty() ? Tensor() : Tensor::from(weights, {std::ssize(weights)}).to(device);
+}
+
+/// Weights [n] as a tensor [n, 1, ...] of this rank.
+Tensor column(const Tensor& weights, int rank) {
+  std::vector<std::int64_t> extents(static_cast<std::size_t>(rank), 1);
+  extents.front() = weights.numel();
+  return weights.reshaped(Shape(std::span<const std::int64_t>(extents)));
+}
+
+Tensor weighted_dice(const Tensor& probabilities, const Tensor& target, double divisor, const Tensor& sample_weight) {
+  const Tensor terms = ops::dice(probabilities, target, 1.0, {.reduction = ops::Reduction::kNone});
+  return ops::scale(ops::sum(ops::mul(terms, sample_weight)), 1.0 / divisor);
+}
+
 }  // namespace
 
-Task::Task(const job::Train& train, const data::Description& data)
+Task::Task(const job::Train& train, const data::Description& data, Device device)
     : loss_(train.loss()),
       label_smoothing_(train.label_smoothing()),
+      class_weight_(class_weight_of(train, device)),
+      learns_likelihood_(label_smoothing_ == 0 && !class_weight_.defined() && !data.weighted),
       targets_(data.targets_per_sample),
       input_{.sample_shape = data.sample_shape,
              .outputs = data.classes > 0 ? data.classes : data.target_shape.numel(),
@@ -35,6 +59,10 @@ Task::Task(const job::Train& train, const data::Description& data)
              .target_shape = data.target_shape,
              .classes = data.classes} {
   const bool needs_classes = loss_ != job::MSE && !learns_masks();
+  if (needs_classes && classifies() && class_weight_.defined() && class_weight_.numel() != data.classes) {
+    throw FieldError("train.class_weight", "has " + std::to_string(class_weight_.numel()) + " numbers, but the data " +
+                                               std::to_string(data.classes) + " classes");
+  }
   if (needs_classes == classifies()) return;
   const std::string name = job::LossKind_Name(loss_);
   throw UsageError("train.loss: " + name +
@@ -46,22 +74,40 @@ bool Task::learns_masks() const {
   return loss_ == job::BCE_WITH_LOGITS || loss_ == job::DICE || loss_ == job::BCE_DICE;
 }
 
-Tensor Task::loss(const Tensor& output, const Tensor& target, double divisor) const {
-  if (learns_masks()) return loss_of_masks(output, target, divisor);
-  if (!classifies()) return ops::mse(output, target, {0.0, divisor});
-  ops::LossOptions options{label_smoothing_, divisor * static_cast<double>(targets_)};
-  // One label a sample always counts.
-  if (target.shape().rank() > 1) options.ignore_index = data::kIgnoredLabel;
+Tensor Task::loss(const Tensor& output, const Tensor& target, double divisor, const Tensor& sample_weight) const {
+  if (learns_masks()) return loss_of_masks(output, target, divisor, sample_weight);
+  if (!classifies()) return ops::mse(output, target, {.divisor = divisor, .sample_weight = sample_weight});
+  ops::LossOptions options{.label_smoothing = label_smoothing_,
+                           .divisor = divisor * static_cast<double>(targets_),
+                           .weight = class_weight_,
+                           .sample_weight = sample_weight};
+  if (target.shape().rank() > 1) {
+    // One label a sample always counts.
+    options.ignore_index = data::kIgnoredLabel;
+    if (sample_weight.defined()) {
+      options.sample_weight = ops::expand(column(sample_weight, target.shape().rank()), target.shape());
+    }
+  }
   return ops::cross_entropy(output, target, options);
 }
 
-Tensor Task::loss_of_masks(const Tensor& output, const Tensor& target, double divisor) const {
+Tensor Task::loss(const Tensor& output, const data::Batch& batch, double divisor) const {
+  const Tensor loss = this->loss(output, batch.target, divisor, batch.weight);
+  if (!batch.other_target.defined()) return loss;
+  return ops::add(loss, this->loss(output, batch.other_target, divisor, batch.other_weight));
+}
+
+Tensor Task::loss_of_masks(const Tensor& output, const Tensor& target, double divisor,
+                           const Tensor& sample_weight) const {
   require_masks(target);
   ops::BinaryCrossEntropyOptions options;
   options.divisor = divisor;
+  if (sample_weight.defined()) options.weight = column(sample_weight, output.shape().rank());
   if (loss_ == job::BCE_WITH_LOGITS) return ops::binary_cross_entropy_with_logits(output, target, options);
   // Probabilities of 16 bits would round before they are added up.
-  const Tensor dice = ops::dice(ops::sigmoid(ops::widened(output)), target, 1.0, options);
+  const Tensor probabilities = ops::sigmoid(ops::widened(output));
+  const Tensor dice = sample_weight.defined() ? weighted_dice(probabilities, target, divisor, sample_weight)
+                                              : ops::dice(probabilities, target, 1.0, options);
   return loss_ == job::DICE ? dice : ops::add(ops::binary_cross_entropy_with_logits(output, target, options), dice);
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "model_zoo/model_input.h"
+#include "runtime/data/batch.h"
 #include "runtime/data/description.h"
 #include "runtime/job/job.h"
 #include "runtime/tensor/tensor.h"
@@ -13,29 +14,35 @@ namespace lockstep::train {
 /// What a job has its model learn of its data: what the model must fit, and the loss.
 class Task {
  public:
-  /// Throws UsageError where the loss does not suit the data.
-  Task(const job::Train& train, const data::Description& data);
+  /// Throws UsageError where the loss does not suit the data, and FieldError where the weights of classes are not one a
+  /// class. `device`: where losses are computed.
+  Task(const job::Train& train, const data::Description& data, Device device = kCpu);
 
   const model_zoo::ModelInput& model_input() const { return input_; }
   /// Whether targets are classes.
   bool classifies() const { return input_.classes > 0; }
   /// Whether targets are numbers in [0, 1] of which the model gives the logits.
   bool learns_masks() const;
-  /// Whether the loss is not what the targets' likelihood alone makes it.
-  bool smooths_labels() const { return label_smoothing_ > 0; }
+  /// Whether the loss of classes is what the targets' likelihood alone makes it: no smoothing, no weights.
+  bool learns_likelihood() const { return learns_likelihood_; }
   /// How many targets of a sample count.
   std::int64_t targets_per_sample() const { return targets_; }
 
-  /// The sum of the samples' losses divided by `divisor`; a sample's is the mean over its targets, and Dice is of a
-  /// sample as a whole. output [n, ...] and target [n, target shape...] as the data has it -> float32 scalar. A mask
-  /// with a number outside [0, 1] throws UsageError on the CPU.
-  Tensor loss(const Tensor& output, const Tensor& target, double divisor) const;
+  /// The sum of the samples' losses divided by `divisor`; a sample's is the mean over its targets, each times the
+  /// weight of its class, and Dice is of a sample as a whole. output [n, ...] and target [n, target shape...] as the
+  /// data has it -> float32 scalar. `sample_weight` [n] float32, what each sample's loss is multiplied by, may be
+  /// undefined. A mask with a number outside [0, 1] throws UsageError on the CPU.
+  Tensor loss(const Tensor& output, const Tensor& target, double divisor, const Tensor& sample_weight = {}) const;
+  /// The same of a batch, of both labels where its samples are mixtures.
+  Tensor loss(const Tensor& output, const data::Batch& batch, double divisor) const;
 
  private:
-  Tensor loss_of_masks(const Tensor& output, const Tensor& target, double divisor) const;
+  Tensor loss_of_masks(const Tensor& output, const Tensor& target, double divisor, const Tensor& sample_weight) const;
 
   job::LossKind loss_;
   double label_smoothing_;
+  Tensor class_weight_;  ///< float32 [classes] on the device; undefined: 1 each
+  bool learns_likelihood_;
   std::int64_t targets_;
   model_zoo::ModelInput input_;
 };

@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "runtime/train/stdout_relay.h"
+
 namespace lockstep::train {
 
 namespace {
@@ -17,6 +19,9 @@ constexpr int kUnknownColumns = 80;
 /// The stream on which a live line is drawn, by its descriptor; -1: none. Of the process, as the terminal is.
 std::atomic<int> live_descriptor{-1};
 static_assert(std::atomic<int>::is_always_lock_free);
+
+/// Where the stream leads in the end.
+int descriptor_of(std::FILE* stream) { return stream == stdout ? StdoutRelay::descriptor() : fileno(stream); }
 
 std::string_view variable(const char* name) {
   const char* value = std::getenv(name);
@@ -33,7 +38,7 @@ bool is_dumb() {
 bool Terminal::shows_live_line(std::FILE* stream) {
   const std::string_view said = variable("LOCKSTEP_PROGRESS");
   if (!said.empty()) return stream == stdout && said == "bar";
-  return variable("OMPI_COMM_WORLD_RANK").empty() && isatty(fileno(stream)) == 1 && !is_dumb();
+  return variable("OMPI_COMM_WORLD_RANK").empty() && isatty(descriptor_of(stream)) == 1 && !is_dumb();
 }
 
 Terminal::Terminal(std::FILE* stream, bool live)
@@ -44,7 +49,7 @@ Terminal::~Terminal() { end_live_line(); }
 int Terminal::columns() const {
   if (const int told = board_.columns(); told > 0) return told;
   if (const int told = std::atoi(std::string(variable("LOCKSTEP_COLUMNS")).c_str()); told > 0) return told;
-  const int found = terminal_columns(fileno(stream_));
+  const int found = terminal_columns(descriptor_of(stream_));
   return found > 0 ? found : kUnknownColumns;
 }
 

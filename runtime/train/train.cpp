@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include "comm/group/launch_environment.h"
+#include "runtime/data/description.h"
 #include "runtime/data/make_dataset.h"
 #include "runtime/job/data_options.h"
 #include "runtime/job/training_options.h"
@@ -116,22 +117,27 @@ ExitCode train(comm::World& world, const TrainOptions& options) {
 EvalResult evaluate(comm::World& world, const job::Job& job, const EvalOptions& options) {
   if (!job.data().has_eval())
     throw UsageError("data.eval: the job names no evaluation data", "Add data { eval { ... } }.");
-  const data::DatasetPtr dataset = data::make_dataset(job::data_options(job.data()), data::Split::kEval);
-  Network network(job, *dataset, options.device);
+  const data::DataOptions data = job::data_options(job.data());
+  const data::DatasetPtr dataset = data::make_dataset(data, data::Split::kEval);
+  Network network(job, data::as_trained(data::describe(*dataset), data::describe(data, data::Split::kTrain)),
+                  options.device);
   const auto confusion = options.confusion ? Answers::Confusion::kCounted : Answers::Confusion::kNotCounted;
   comm::Communicator& communicator = *world.communicator();
   std::string path;
+  bool of_mean = false;  // on rank 0
   step::on_rank_zero(communicator, [&] {
     const checkpoint::Checkpoint found = find_checkpoint(options.checkpoint);
     for (const std::string& notice : found.notices) spdlog::warn(notice);
-    restore_for(job, found, [&] { step::restore_weights(network.arena(), found); });
+    restore_for(job, found, [&] { step::restore_weights(network.arena(), found, weights_of(options.raw_weights)); });
     path = found.path;
+    of_mean = !options.raw_weights && step::has_mean(found);
   });
   // Rank 0's weights on every rank.
   const comm::DistributedDataParallel ddp(network.model(), world, job::ddp_options(job.comm()));
   Evaluator evaluator(network, dataset, job.data().eval_batch(), communicator, job::sample_errors(job.data()));
   EvalResult result = *evaluator.run([] { return false; }, confusion);
   result.checkpoint = path;
+  result.of_mean = of_mean;
   return result;
 }
 

@@ -39,7 +39,8 @@ ExitCode train(comm::World& world, const TrainOptions& options);
 struct EvalOptions {
   std::filesystem::path checkpoint;  ///< itself, or a run directory for its newest one
   Device device = kCpu;
-  bool confusion = false;  ///< count how often each class is taken for each
+  bool confusion = false;    ///< count how often each class is taken for each
+  bool raw_weights = false;  ///< not their running mean, where the checkpoint has one
 };
 
 /// Evaluates a checkpoint on the job's evaluation data. A collective; throws Error.

@@ -32,7 +32,7 @@ Trainer::Trainer(comm::World& world, const TrainOptions& options, std::vector<Ru
       signals_(stop_notice(options_, world_, status_)),
       data_(job_),
       sample_errors_(job::sample_errors(job_.data())),
-      network_(job_, *data_.train(), options_.device),
+      network_(job_, data::describe(*data_.train()), options_.device),
       job_step_(job_, world, network_, status_),
       goals_(job_),
       checkpointer_(options_, network_, job_step_, goals_, observers_),
@@ -43,7 +43,7 @@ Trainer::Trainer(comm::World& world, const TrainOptions& options, std::vector<Ru
   const step::Progress start = checkpointer_.resume();
   launched_ = step_ = current_step_ = start.step;
   skipped_samples_.restore(start);
-  data_.begin(job_, world_, start.step + 1, start.sampler);
+  data_.begin(job_, world_, start.step + 1, start.sampler, network_.device());
   if (data_.eval()) {
     evaluator_.emplace(network_, data_.eval(), job_.data().eval_batch(), *world_.communicator(), sample_errors_);
   }
@@ -139,15 +139,20 @@ void Trainer::require_finite(const StepReport& report) {
 
 void Trainer::compare_weights() {
   job_step_.ddp().share_statistics();
-  comm::require_equal_weights(network_.arena(), network_.optimizer().state(), *world_.communicator(),
-                              network_.optimizer().parameter_state());
+  std::vector<std::pair<std::string, Tensor>> state = network_.optimizer().state();
+  if (const optim::WeightMean* const mean = job_step_.mean()) state.emplace_back("mean", mean->values());
+  comm::require_equal_weights(network_.arena(), state, *world_.communicator(), network_.optimizer().parameter_state());
   compared_step_ = step_;
 }
 
 void Trainer::evaluate(bool heeds_stop) {
   status_.set(RankPhase::kEval, step_);
   job_step_.ddp().share_statistics();
-  const auto result = evaluator_->run([&] { return heeds_stop && signals_.requested(); });
+  std::optional<optim::WeightMean::InPlace> mean;
+  if (job_step_.mean() != nullptr) mean.emplace(*job_step_.mean());
+  auto result = evaluator_->run([&] { return heeds_stop && signals_.requested(); });
+  if (result) result->of_mean = mean.has_value();
+  mean.reset();
   stop_requested_ = !result;
   if (!result) return;
   evaluated_step_ = step_;

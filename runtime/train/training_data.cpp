@@ -39,10 +39,20 @@ void TrainingData::require_same(comm::Communicator& communicator) const {
 }
 
 void TrainingData::begin(const job::Job& job, const comm::World& world, std::uint64_t first_step,
-                         const data::SamplerState& start) {
+                         const data::SamplerState& start, Device device) {
   data::LoaderOptions options = job::loader_options(job);
   options.rank = world.rank();
   options.world_size = world.size();
+  if (job.data().train().synthetic().resident()) {
+    data::Loader loader(train_, options);
+    std::vector<data::Batch> batches;
+    for (std::uint32_t m = 0; m < micro_batches_; ++m) batches.push_back(loader.next().to(device));
+    resident_ = Resident{.batches = std::move(batches),
+                         .sampler = data::Sampler(data::sampler_options(options, train_->size()), start),
+                         .place = {start.epoch, start.cursor, job.seed()},
+                         .step = first_step};
+    return;
+  }
   options.start = start;
   options.first_step = first_step;
   if (options.decode_threads == 0) {
@@ -53,9 +63,21 @@ void TrainingData::begin(const job::Job& job, const comm::World& world, std::uin
 }
 
 std::vector<data::Batch> TrainingData::next_step() {
+  if (resident_) return next_resident();
   std::vector<data::Batch> batches;
   for (std::uint32_t m = 0; m < micro_batches_; ++m) batches.push_back(loader_->next());
   return batches;
+}
+
+std::vector<data::Batch> TrainingData::next_resident() {
+  const data::StepPlan plan = resident_->sampler.next();
+  resident_->place = plan.after;
+  for (data::Batch& batch : resident_->batches) {
+    batch.step = resident_->step;
+    batch.epoch = plan.epoch;
+  }
+  ++resident_->step;
+  return resident_->batches;
 }
 
 }  // namespace lockstep::train

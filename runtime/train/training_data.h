@@ -25,21 +25,35 @@ class TrainingData {
   /// different samples for the same. A collective.
   void require_same(comm::Communicator& communicator) const;
 
-  /// The next batches are those of step `first_step`, from `start` on. Before everything below.
-  void begin(const job::Job& job, const comm::World& world, std::uint64_t first_step, const data::SamplerState& start);
+  /// The next batches are those of step `first_step`, from `start` on. Before everything below. Data that are resident
+  /// are loaded here, onto `device`: those of the run's first step.
+  void begin(const job::Job& job, const comm::World& world, std::uint64_t first_step, const data::SamplerState& start,
+             Device device);
   /// This rank's shares of the next step's micro-batches.
   std::vector<data::Batch> next_step();
   /// Batches that are decoded and wait for next_step().
-  std::int64_t ready() const { return loader_->ready(); }
+  std::int64_t ready() const { return loader_ ? loader_->ready() : std::ssize(resident_->batches); }
   /// Where the step after the last one begins.
-  data::SamplerState state() const { return loader_->state(); }
-  std::int64_t steps_per_epoch() const { return loader_->steps_per_epoch(); }
+  data::SamplerState state() const { return loader_ ? loader_->state() : resident_->place; }
+  std::int64_t steps_per_epoch() const {
+    return loader_ ? loader_->steps_per_epoch() : resident_->sampler.steps_per_epoch();
+  }
 
  private:
+  std::vector<data::Batch> next_resident();
+
   data::DatasetPtr train_;
   data::DatasetPtr eval_;
   std::uint32_t micro_batches_;
+  /// Batches that every step takes. The place in the data goes on as if it were loaded.
+  struct Resident {
+    std::vector<data::Batch> batches;
+    data::Sampler sampler;
+    data::SamplerState place;
+    std::uint64_t step;  ///< the next one
+  };
   std::optional<data::Loader> loader_;
+  std::optional<Resident> resident_;  ///< in place of the loader
 };
 
 }  // namespace lockstep::train

@@ -8,12 +8,16 @@
 #include "amp/grad_scaler/grad_scaler.h"
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/job/job.h"
+#include "runtime/step/saved_tensors.h"
 
 namespace lockstep::train {
 
 /// The checkpoint that `path` names: itself, or the newest whole one of a run directory or a checkpoint store. Throws
 /// StorageError.
 checkpoint::Checkpoint find_checkpoint(const std::filesystem::path& path);
+
+/// What `--raw-weights` asks for.
+inline step::Weights weights_of(bool raw) { return raw ? step::Weights::kRaw : step::Weights::kMean; }
 
 /// Throws UsageError where a run of `job` cannot go on from the checkpoint: another optimizer, or another seed, and
 /// with it another order of samples, in the middle of an epoch.

@@ -11,7 +11,7 @@ from gpu.process import run
 
 DIGITS = "configs/digits_convnet.pbtxt"
 # Job and steps of a run of the command, by workload.
-JOBS = {"mlp": ("configs/mlp_4096.pbtxt", 100), "digits": (DIGITS, 400),
+JOBS = {"mlp": ("configs/recipe_mlp.pbtxt", 100), "digits": (DIGITS, 400),
         "resnet50": ("configs/resnet50_synthetic.pbtxt", 30)}
 VARIANTS = {"graph": "train.cuda_graph=ON", "no graph": "train.cuda_graph=OFF"}
 BOTH = list(VARIANTS)

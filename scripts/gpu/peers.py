@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that wait for their turn: tests/bench/step_bench.cpp and tests/bench/pytorch_gpu.py.
+"""Programs that wait for their turn: tests/bench/step_bench.cpp, tests/bench/pytorch_gpu.py and pytorch_models.py.
 
 Once warmed up they print a JSON line, and then one for each line that they read, after a round of steps.
 """
@@ -49,6 +49,10 @@ class Peer:
         self.ready = self._answer(limit)
 
     def take_turn(self, limit=60):
+        self.start_turn()
+        self.end_turn(limit)
+
+    def start_turn(self):
         if self.problem:
             return
         try:
@@ -56,7 +60,9 @@ class Peer:
             self.process.stdin.flush()
         except OSError:
             pass  # its end says why
-        result = self._answer(limit)
+
+    def end_turn(self, limit=60):
+        result = None if self.problem else self._answer(limit)
         if result:
             self.rounds.append(result)
 

@@ -62,13 +62,38 @@ class Examples(unittest.TestCase):
     def test_own_data_are_written_and_learned(self):
         page = "docs/train-your-own-data.md"
         self.job_of(page)
-        program = blocks(page, "python")
-        self.assertEqual(1, len(program))
-        subprocess.run([sys.executable, "-c", program[0]], cwd=self.folder, check=True)
+        program = next(block for block in blocks(page, "python") if "write_idx" in block)
+        subprocess.run([sys.executable, "-c", program], cwd=self.folder, check=True)
         self.assertIn("400 samples of [8,8,1] in 2 classes", self.expect_done("validate", "job.pbtxt"))
         self.expect_done("train", "job.pbtxt")
         accuracy = re.search(r"accuracy\s+([\d.]+) %", self.expect_done("eval", "job.pbtxt"))
         self.assertGreater(float(accuracy[1]), 90)
+
+    def walk(self, at):
+        """Runs the number `at` of the walks of docs/train-your-own-data.md; the output of its commands, each by its word."""
+        page = "docs/train-your-own-data.md"
+        subprocess.run([sys.executable, "-c", blocks(page, "python")[at]], cwd=self.folder, check=True)
+        commands = [block for block in blocks(page, "") if block.startswith("lockstep init")][at]
+        found = {}
+        for line in commands.splitlines():
+            _, word, *options = shlex.split(line, comments=True)
+            found[word] = self.expect_done(word, *options)
+        return found
+
+    def test_the_walk_through_images(self):
+        found = self.walk(0)
+        self.assertIn("120 samples of [24,24,3] in 2 classes", found["validate"])
+        self.assertGreater(float(re.search(r"accuracy\s+([\d.]+) %", found["eval"])[1]), 90)
+        self.assertEqual(41, len((self.folder / "predictions.csv").read_text(encoding="utf-8").splitlines()))
+        self.assertIn("<svg", (self.folder / "confusion.svg").read_text(encoding="utf-8"))
+
+    def test_the_walk_through_arrays(self):
+        found = self.walk(1)
+        self.assertGreater(float(re.search(r"accuracy\s+([\d.]+) %", found["eval"])[1]), 85)
+        self.assertTrue((self.folder / "probabilities.npy").exists())
+
+    def test_the_walk_through_a_text(self):
+        self.assertIn("one two three four five", self.walk(2)["infer"])
 
     def test_jobs_stand_where_a_test_trains_them(self):
         self.assertEqual(["README.md", "docs/train-your-own-data.md"],

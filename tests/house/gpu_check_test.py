@@ -346,7 +346,7 @@ class WholeCheck(unittest.TestCase):
     def test_a_bench_that_crashes_is_a_failure(self):
         done = self.check("--bench", "--rounds", "1", "--quick", STAND_IN_TRAIN="crashes")
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
-        self.assertTrue(any("lockstep train configs/mlp_4096.pbtxt" in text for text in self.report()["failures"]))
+        self.assertTrue(any("lockstep train configs/recipe_mlp.pbtxt" in text for text in self.report()["failures"]))
 
     def test_a_step_that_was_not_captured_is_a_failure(self):
         done = self.check("--parts", "build,bench", "--rounds", "1", STAND_IN_GRAPH_SHARE="0.5")

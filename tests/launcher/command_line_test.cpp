@@ -47,7 +47,7 @@ TEST_F(CommandLine, HelpAndVersionAreAnswers) {
 TEST_F(CommandLine, WrongUseIsOneBlockAndExitCodeTwo) {
   refused({}, 2, "subcommand is required");
   refused({"trian"}, 2, "there is no command \"trian\"; did you mean \"train\"?");
-  refused({"frobnicate"}, 2, "known: train, eval, infer, export, validate, inspect, bench, doctor");
+  refused({"frobnicate"}, 2, "known: init, train, eval, infer, export, validate, inspect, bench, doctor");
   refused({"--nprocs", "2"}, 2, "lockstep --help");
   refused({"train"}, 2, "JOB is required");
   refused({"train", kMlpJob, "--nprocs", "2"}, 2, "there is no option --nprocs; did you mean \"--nproc\"?");
@@ -175,7 +175,7 @@ TEST_F(CommandLine, ValidateGivesJson) {
     "checkpoints": {"count": 1, "bytes": 313512, "every_steps": 0, "keep": 3,
                     "directory": "runs/digits_mlp/checkpoints"}})"));
   const json regression =
-      json::parse(run({"validate", LOCKSTEP_SOURCE_DIR "/configs/mlp_4096.pbtxt", "--json"}).out)["plan"];
+      json::parse(run({"validate", LOCKSTEP_SOURCE_DIR "/configs/recipe_mlp.pbtxt", "--json"}).out)["plan"];
   EXPECT_EQ(regression["train"], json::parse(R"({"samples": 25600, "sample_shape": [4096], "target_shape": [4096]})"));
   EXPECT_TRUE(regression["eval"].is_null());
 

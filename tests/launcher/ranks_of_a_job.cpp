@@ -99,6 +99,14 @@ TEST_F(Ranks, ALostRankIsNamedOnceAndRestarted) {
   EXPECT_THAT(restarted.out, HasSubstr("resuming from"));
 }
 
+// No rank is left that could say so.
+TEST_F(Ranks, ThatAreAllStoppedAreNamed) {
+  const Ended stopped = run(train({"--set", "train.steps=8", "--set", "comm.timeout_s=2", "--set",
+                                   "fault=[{stop{step:5 rank:0}}, {stop{step:5 rank:1}}]"}));
+  EXPECT_EQ(stopped.code, 7);
+  EXPECT_THAT(stopped.err, ContainsRegex("ranks 0, 1 have been stopped for [0-9]+ s, in step 5, backward"));
+}
+
 TEST_F(Ranks, ThatCannotStartMpiSayWhyAndAreNotRestarted) {
   const Ended ended = run(train({"--max-restarts", "2"}), {{"OMPI_MCA_btl", "none-such"}});
   EXPECT_THAT(ended.err, HasSubstr("before the first step"));

@@ -2,12 +2,20 @@
 #include "launcher/supervisor.h"
 
 #include <gmock/gmock.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <csignal>
+#include <fstream>
+#include <string>
+
+#include "launcher/rank_silence.h"
 #include "tests/launcher/program.h"
 
 namespace lockstep::launcher {
 namespace {
 
+using std::chrono::milliseconds;
 using testing::HasSubstr;
 using train::RankPhase;
 using train::StatusBoard;
@@ -57,13 +65,133 @@ TEST(Supervisor, NamesTheRankThatMpirunSawEndBeforeItCouldBeWatched) {
 }
 
 TEST(Supervisor, BlamesTheMachineForARankThatNeverStartedOnlyWhereMpirunDoes) {
-  const Error blamed = verdict_on({0}, "A requested component was not found", RankPhase::kNone);
+  const Error blamed = verdict_on({0}, "A requested component was not found", RankPhase::kNotJoined);
   EXPECT_EQ(blamed.code(), ExitCode::kEnvironment);
   EXPECT_THAT(blamed.what(), HasSubstr("A requested component was not found"));
   const Error unexplained = verdict_on(
       {0}, "Primary job  terminated normally, but 1 process returned\na non-zero exit code.", RankPhase::kNone);
   EXPECT_EQ(unexplained.code(), ExitCode::kPeerLost);
   EXPECT_THAT(unexplained.what(), HasSubstr("ended unexpectedly before the first step"));
+}
+
+/// A rank that comes to `phase` and stays there, until it is killed. It has no heartbeat of its own.
+class StayingRank {
+ public:
+  StayingRank(const Folder& folder, const StatusBoard& board, int rank, RankPhase phase) {
+    setenv("LOCKSTEP_STATUS_BOARD", (folder / "status").c_str(), 1);
+    pid_ = fork();
+    if (pid_ == 0) {
+      StatusBoard::from_environment().set(rank, phase, 7);
+      for (;;) pause();
+    }
+    while (board.get(rank).pid == 0) usleep(1000);
+  }
+  ~StayingRank() {
+    signal_child(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+
+ private:
+  pid_t pid_;
+};
+
+/// What is found within `looks` looks of half a second at ranks of which those in `beating` run.
+std::string found(const StatusBoard& board, const std::vector<int>& beating, int looks, milliseconds limit) {
+  RankWatch ranks(board);
+  RankSilence silence(limit);
+  ranks.find_started();
+  for (int look = 0; look < looks; ++look) {
+    for (const int rank : beating) board.beat(rank);
+    if (const auto error = silence.look(ranks, milliseconds(500))) return error->what();
+  }
+  return "nothing";
+}
+
+TEST(RankSilence, NamesRanksThatNeverJoinTheOthers) {
+  const Folder folder;
+  const StatusBoard board = StatusBoard::create(folder / "status", 3);
+  const StayingRank joined(folder, board, 0, RankPhase::kJoined);
+  const StayingRank joining(folder, board, 2, RankPhase::kJoin);
+  const StayingRank also_joining(folder, board, 1, RankPhase::kJoin);
+  EXPECT_EQ(found(board, {0, 1, 2}, 10, milliseconds(5000)), "nothing");
+  EXPECT_EQ(found(board, {0, 1, 2}, 11, milliseconds(5000)), "ranks 1, 2 have not joined the others for 5 s");
+}
+
+TEST(RankSilence, NamesRanksThatNeverStart) {
+  const Folder folder;
+  const StatusBoard board = StatusBoard::create(folder / "status", 2);
+  const StayingRank rank(folder, board, 0, RankPhase::kJoin);
+  EXPECT_EQ(found(board, {0}, 11, milliseconds(5000)), "rank 1 has not started for 5 s");
+}
+
+TEST(RankSilence, NamesRanksThatNoLongerRun) {
+  const Folder folder;
+  const StatusBoard board = StatusBoard::create(folder / "status", 2);
+  const StayingRank rank(folder, board, 0, RankPhase::kBackward);
+  const StayingRank silent(folder, board, 1, RankPhase::kBackward);
+  EXPECT_EQ(found(board, {0, 1}, 100, milliseconds(5000)), "nothing");
+  EXPECT_EQ(found(board, {0}, 11, milliseconds(5000)), "rank 1 has been without a sign for 5 s, in step 7, backward");
+  EXPECT_THAT(found(board, {}, 11, milliseconds(5000)), HasSubstr("ranks 0, 1 have been without a sign"));
+}
+
+// A machine that sleeps, or a supervisor that is stopped, tells nothing of the ranks.
+TEST(RankSilence, DoesNotCountTimeInWhichNobodyRan) {
+  const Folder folder;
+  const StatusBoard board = StatusBoard::create(folder / "status", 1);
+  const StayingRank rank(folder, board, 0, RankPhase::kBackward);
+  RankWatch ranks(board);
+  RankSilence silence(milliseconds(5000));
+  ranks.find_started();
+  silence.look(ranks, milliseconds(500));
+  EXPECT_FALSE(silence.look(ranks, std::chrono::hours(8)));
+}
+
+/// A supervisor whose mpirun stays until it is ended, and what it makes of the ranks.
+Outcome outcome_of(const StatusBoard& board) {
+  const SignalInbox inbox;
+  const MpirunCommand command{{"/bin/sleep", "600"}, {}};
+  return Supervisor(command, board, inbox, {.timeout = milliseconds(300)}).run();
+}
+
+TEST(Supervisor, EndsRanksOfWhichOneNeverStarts) {
+  const Folder folder;
+  const StatusBoard board = StatusBoard::create(folder / "status", 2);
+  const StayingRank rank(folder, board, 0, RankPhase::kJoin);
+  const Outcome outcome = outcome_of(board);
+  EXPECT_EQ(outcome.code, ExitCode::kPeerLost);
+  EXPECT_TRUE(outcome.error);
+}
+
+// Who has connected to mpirun and says nothing holds it for ever.
+TEST(Supervisor, EndsAnMpirunThatGoesOnWithoutRanks) {
+  const Folder folder;
+  const StatusBoard board = StatusBoard::create(folder / "status", 2);
+  run_and_end(folder, {0, 1}, RankPhase::kDone);
+  for (const int rank : {0, 1}) board.set_exit_code(rank, 0);
+  const Outcome outcome = outcome_of(board);
+  EXPECT_EQ(outcome.code, ExitCode::kDone);
+  EXPECT_FALSE(outcome.error);
+}
+
+/// Of the start of a rank's process, in its line of the board's file.
+constexpr int kOffsetOfStarted = 24;
+
+// The board's number may be another process's by the time that the supervisor looks.
+TEST(RankWatch, LeavesALaterProcessOfTheSameNumberAlone) {
+  const Folder folder;
+  const StatusBoard board = StatusBoard::create(folder / "status", 1);
+  const StayingRank rank(folder, board, 0, RankPhase::kForward);
+  const std::filesystem::path file = folder / "status";
+  std::fstream line(file, std::ios::in | std::ios::out | std::ios::binary);
+  const std::uint64_t earlier = board.get(0).started - 1;
+  line.seekp(kOffsetOfStarted);
+  line.write(reinterpret_cast<const char*>(&earlier), sizeof earlier);
+  line.close();
+  ASSERT_EQ(board.get(0).started, earlier);
+  RankWatch watch(board);
+  watch.find_started();
+  EXPECT_EQ(watch.take_ended(), std::vector<int>{0});
+  EXPECT_TRUE(watch.running().empty());
 }
 
 }  // namespace

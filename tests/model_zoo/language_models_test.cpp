@@ -3,13 +3,12 @@
 
 #include <cmath>
 
-#include "amp/autocast/autocast.h"
 #include "model_zoo/build.h"
 #include "runtime/autograd/grad_mode.h"
 #include "runtime/base/counter_rng.h"
-#include "runtime/nn/step_context.h"
 #include "runtime/ops/ops.h"
 #include "runtime/tensor/error.h"
+#include "tests/model_zoo/gradients.h"
 #include "tests/runtime/kernels/kernel_fixture.h"
 
 namespace lockstep::model_zoo {
@@ -62,6 +61,10 @@ double deviation_of(const nn::Module& model, const std::string& name) {
     return std::sqrt(squares / static_cast<double>(parameter.tensor.numel()));
   }
   return -1;
+}
+
+Tensor loss_of_texts(nn::Module& model) {
+  return ops::cross_entropy(model.forward(tokens(4, kLength)), tokens(4, kLength));
 }
 
 struct Kind {
@@ -138,48 +141,16 @@ TEST_P(LanguageModels, CheckpointTheirBlocksBitForBit) {
     if (auto* llama = std::get_if<LlamaOptions>(&options)) llama->checkpoint_activations = checkpointed;
     return make(options);
   };
-  for (const bool reduced : {false, true}) {
-    std::vector<std::vector<double>> gradients[2];
-    for (const bool checkpointed : {false, true}) {
-      const auto model = with(GetParam().options, checkpointed);
-      {
-        const nn::StepContext context(1, 0);
-        const std::unique_ptr<amp::Autocast> autocast =
-            reduced ? std::make_unique<amp::Autocast>(DType::kFloat16) : nullptr;
-        const Tensor y = model->forward(tokens(3, kLength));
-        ops::cross_entropy(y, tokens(3, kLength)).backward();
-      }
-      for (const nn::Parameter& parameter : model->parameters()) {
-        gradients[checkpointed].push_back(values_of(parameter.tensor.grad()));
-      }
-    }
-    EXPECT_EQ(gradients[0], gradients[1]);
+  for (const std::optional<DType> dtype : {std::optional<DType>(), std::optional(DType::kFloat16)}) {
+    EXPECT_EQ(gradients_of(*with(GetParam().options, true), loss_of_texts, dtype),
+              gradients_of(*with(GetParam().options, false), loss_of_texts, dtype));
   }
 }
 
-/// The largest difference of a model's gradients in 16 bits from those in float32, beside the gradient's norm.
+/// How far a model's gradients in 16 bits are from those in float32.
 double error_of(const ModelOptions& options, DType dtype) {
-  std::vector<std::vector<double>> gradients[2];
-  for (const bool reduced : {false, true}) {
-    const auto model = make(options);
-    const std::unique_ptr<amp::Autocast> autocast = reduced ? std::make_unique<amp::Autocast>(dtype) : nullptr;
-    // fp16 keeps its digits where a scale keeps gradients out of the subnormal numbers.
-    constexpr double kScale = 1024;
-    ops::scale(ops::cross_entropy(model->forward(tokens(4, kLength)), tokens(4, kLength)), kScale).backward();
-    for (const nn::Parameter& parameter : model->parameters()) {
-      gradients[reduced].push_back(values_of(parameter.tensor.grad()));
-    }
-  }
-  double worst = 0;
-  for (std::size_t i = 0; i < gradients[0].size(); ++i) {
-    double norm = 0, distance = 0;
-    for (std::size_t j = 0; j < gradients[0][i].size(); ++j) {
-      norm += gradients[0][i][j] * gradients[0][i][j];
-      distance += std::pow(gradients[1][i][j] - gradients[0][i][j], 2);
-    }
-    worst = std::max(worst, std::sqrt(distance / norm));
-  }
-  return worst;
+  return distance_between(gradients_of(*make(options), loss_of_texts),
+                          gradients_of(*make(options), loss_of_texts, dtype));
 }
 
 // A gradient passes some 20 operations, each of which rounds once: 2^-11 or 2^-8 of its size.

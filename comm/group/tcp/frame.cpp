@@ -5,6 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include "runtime/base/printable.h"
+
 namespace lockstep::comm {
 
 namespace {
@@ -20,7 +22,7 @@ ShortText ShortText::of(const std::string& text) {
   return result;
 }
 
-std::string ShortText::str() const { return {text, strnlen(text, sizeof text)}; }
+std::string ShortText::str() const { return printable({text, strnlen(text, sizeof text)}); }
 
 Payload payload_of(const void* data, std::size_t bytes) {
   const auto* const begin = static_cast<const std::byte*>(data);
@@ -45,7 +47,7 @@ Payload encode(const PeerError& error) { return payload_of(std::string(error.wha
 PeerError decode_error(const Payload& payload) {
   const std::string text = text_of(payload);
   const std::size_t end = std::min(text.find('\0'), text.size());
-  return PeerError(text.substr(0, end), end == text.size() ? "" : text.substr(end + 1));
+  return PeerError(printable(text.substr(0, end)), end == text.size() ? "" : printable(text.substr(end + 1)));
 }
 
 bool FrameReader::fill(const Socket& socket, void* data, std::size_t bytes) {

@@ -20,6 +20,8 @@ using std::chrono::milliseconds;
 
 /// How long a connection may take to say who it is.
 constexpr auto kGreeting = std::chrono::seconds(10);
+/// How many connections may be about to say who they are: the oldest one makes room for the next.
+constexpr std::ptrdiff_t kMostGreeting = 64;
 /// How long the last words may take, at the end and before an abort.
 constexpr auto kLastWords = std::chrono::seconds(1);
 constexpr auto kAbortWords = milliseconds(500);
@@ -107,7 +109,11 @@ void TcpHub::wait() {
 }
 
 void TcpHub::accept_all() {
-  while (listener_) {
+  for (std::ptrdiff_t taken = 0; listener_ && taken < kMostGreeting; ++taken) {
+    const auto greeting = [](const Connection& connection) { return connection.rank < 0; };
+    if (std::ranges::count_if(connections_, greeting) >= kMostGreeting) {
+      connections_.erase(std::ranges::find_if(connections_, greeting));
+    }
     Socket socket = listener_.accept();
     if (!socket) return;
     Connection& connection = connections_.emplace_back();
@@ -235,6 +241,8 @@ bool TcpHub::all_sent() const {
 
 void TcpHub::abort_all(int origin, std::int64_t exit_code) {
   if (abort_) return;
+  // A run that a rank gives up is not done, whatever number came.
+  if (exit_code < 1 || exit_code > 255) exit_code = static_cast<std::int64_t>(ExitCode::kPeerLost);
   abort_ = {origin, exit_code, Clock::now() + kAbortWords};
   for (const Connection& connection : connections_) {
     // Rank 0 goes last: the hub ends with it.

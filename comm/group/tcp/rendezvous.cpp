@@ -2,8 +2,8 @@
 #include "comm/group/tcp/rendezvous.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <optional>
 #include <system_error>
@@ -12,6 +12,8 @@
 
 #include "comm/group/launcher_variables.h"
 #include "comm/group/liveness/peer_errors.h"
+#include "comm/group/tcp/search.h"
+#include "runtime/base/hash.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::comm {
@@ -24,8 +26,6 @@ constexpr int kFirstPort = 1024;
 constexpr int kLastPort = 65535;
 /// How long rank 0 waits for a port: a connection that came to nothing may hold it for a moment.
 constexpr auto kListening = std::chrono::seconds(2);
-/// How long one port, which may be a stranger's, gets to connect and to answer.
-constexpr auto kAnswer = std::chrono::seconds(2);
 constexpr auto kNap = std::chrono::milliseconds(20);
 
 int port_in(const char* name) {
@@ -44,17 +44,23 @@ std::vector<std::uint16_t> ports_from(int first) {
   return ports;
 }
 
-/// The hub's answer to `hello`; none where nothing answers, or something that is no hub.
-std::optional<TcpRendezvous::Joined> greet(Socket socket, const Hello& hello, Clock::time_point end) {
-  Welcome welcome;
-  if (!socket.send_all(&hello, sizeof hello, end)) return std::nullopt;
-  if (!socket.receive_all(&welcome, sizeof welcome, end) || welcome.magic != kWelcomeMagic) return std::nullopt;
-  return TcpRendezvous::Joined{std::move(socket), welcome};
+/// The same of all ranks of a run, and of no others'. A digest, since LOCKSTEP_SECRET is in it.
+std::string name_of_run(const LaunchEnvironment& environment, int master_port, const std::string& job) {
+  std::string name = fmt::format("{}/{}", master_port, job);
+  for (const char* variable : {"TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "LOCKSTEP_SECRET"}) {
+    name += '/';
+    if (is_set(variable)) name += text_in(variable);
+  }
+  // The process of torchrun's that started them tells apart runs that nobody has named.
+  if (is_set("TORCHELASTIC_RUN_ID") && environment.local_size == environment.size) {
+    name += fmt::format("/{}", getppid());
+  }
+  return hash128_of(name);
 }
 
 }  // namespace
 
-TcpRendezvous TcpRendezvous::from_environment(const LaunchEnvironment& environment) {
+TcpRendezvous TcpRendezvous::from_environment(const LaunchEnvironment& environment, const std::string& job) {
   TcpRendezvous where;
   const std::string address = text_in("MASTER_ADDR");
   const int master_port = port_in("MASTER_PORT");
@@ -65,11 +71,7 @@ TcpRendezvous TcpRendezvous::from_environment(const LaunchEnvironment& environme
     const bool taken = is_set("TORCHELASTIC_USE_AGENT_STORE") && text_in("TORCHELASTIC_USE_AGENT_STORE") == "True";
     where.ports = ports_from(master_port + (taken ? 1 : 0));
   }
-  where.run = std::to_string(master_port);
-  for (const char* name : {"TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT"}) {
-    where.run += '/';
-    if (is_set(name)) where.run += text_in(name);
-  }
+  where.run = name_of_run(environment, master_port, job);
   return where;
 }
 
@@ -103,30 +105,19 @@ TcpRendezvous::Joined TcpRendezvous::join(const Hello& hello, std::chrono::milli
     }
     if (!address.empty()) places.emplace_back(address, port);
   }
-  std::string met;     // somebody else there
-  std::string reason;  // why a port is none
-  do {
-    for (const auto& [host, port] : places) {
-      const auto patience = std::min(end, Clock::now() + kAnswer);
-      Socket socket = connect_to(host, port, patience, reason);
-      if (!socket) continue;
-      std::optional<Joined> joined = greet(std::move(socket), hello, patience);
-      if (!joined) {
-        if (met.empty()) met = "whoever answers is not rank 0 of a run";
-      } else if (joined->welcome.answer == Welcome::Answer::kWelcome) {
-        return *std::move(joined);
-      } else if (joined->welcome.answer == Welcome::Answer::kRefused) {
-        throw EnvironmentError(fmt::format("rank 0 refuses rank {}: {}", hello.rank, joined->welcome.reason.str()),
-                               "Start every rank with the same program and WORLD_SIZE, and with a RANK of its own.");
-      } else {
-        met = joined->welcome.reason.str();
-      }
+  HubSearch search(std::move(places), hello);
+  std::string other_run;
+  while (std::optional<Joined> joined = search.next(end)) {
+    if (joined->welcome.answer == Welcome::Answer::kWelcome) return *std::move(joined);
+    if (joined->welcome.answer == Welcome::Answer::kRefused) {
+      throw EnvironmentError(fmt::format("rank 0 refuses rank {}: {}", hello.rank, joined->welcome.reason.str()),
+                             "Start every rank with the same program and WORLD_SIZE, and with a RANK of its own.");
     }
-    std::this_thread::sleep_for(kNap);
-  } while (Clock::now() < end);
+    other_run = joined->welcome.reason.str();
+  }
   const PeerError error = late("start of the run at " + str(), "rank 0", timeout);
   throw PeerError(
-      error.what() + (" (" + (met.empty() ? reason : met) + ")"),
+      error.what() + (" (" + (other_run.empty() ? search.reason() : other_run) + ")"),
       "Look for an error of rank 0. It must be reachable there: see MASTER_ADDR, MASTER_PORT and firewalls; "
       "LOCKSTEP_MASTER_PORT names a port that is open.");
 }

@@ -9,6 +9,7 @@
 #include "comm/group/communicator.h"
 #include "comm/group/launch_environment.h"
 #include "comm/group/tcp/frame.h"
+#include "comm/group/tcp/search.h"
 #include "comm/group/tcp/socket.h"
 
 namespace lockstep::comm {
@@ -25,10 +26,11 @@ struct TcpRendezvous {
 
   std::string address;  ///< empty for this machine
   std::vector<std::uint16_t> ports;
-  std::string run;  ///< what distinguishes this run of this job from others
+  std::string run;  ///< what distinguishes this run of this job from others; LOCKSTEP_SECRET is part of it
 
-  /// From the environment variables. Throws UsageError that names one that is missing or wrong.
-  static TcpRendezvous from_environment(const LaunchEnvironment& environment);
+  /// From the environment variables, for ranks that train `job`. Throws UsageError that names one that is missing or
+  /// wrong.
+  static TcpRendezvous from_environment(const LaunchEnvironment& environment, const std::string& job = "");
 
   /// "10.0.0.1, port 29500 to 29515"
   std::string str() const;
@@ -37,10 +39,7 @@ struct TcpRendezvous {
   Socket listen() const;
   /// For the others: a connection to the hub that has welcomed `hello`. Throws PeerError where it is not found within
   /// the timeout, EnvironmentError where it refuses this rank.
-  struct Joined {
-    Socket socket;
-    Welcome welcome;
-  };
+  using Joined = HubSearch::Found;
   Joined join(const Hello& hello, std::chrono::milliseconds timeout) const;
 };
 

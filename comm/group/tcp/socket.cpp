@@ -88,18 +88,6 @@ Socket listen_in(int family, std::uint16_t port, bool this_machine_only) {
   return listener;
 }
 
-Socket connect_to(const addrinfo& address, Clock::time_point end, int& error) {
-  Socket connection(socket(address.ai_family, SOCK_STREAM | kFlags, 0));
-  if (connection && connect(connection.descriptor(), address.ai_addr, address.ai_addrlen) == 0) return connection;
-  error = errno;
-  if (!connection || error != EINPROGRESS) return {};
-  error = ETIMEDOUT;
-  if (!wait_for(connection.descriptor(), POLLOUT, end)) return {};
-  socklen_t length = sizeof error;
-  getsockopt(connection.descriptor(), SOL_SOCKET, SO_ERROR, &error, &length);
-  return error == 0 ? std::move(connection) : Socket();
-}
-
 }  // namespace
 
 std::uint16_t Socket::port() const {
@@ -140,6 +128,12 @@ bool Socket::receive_all(void* data, std::size_t bytes, Clock::time_point end) c
   return true;
 }
 
+int Socket::connect_error() const {
+  int error = 0;
+  socklen_t length = sizeof error;
+  return getsockopt(descriptor(), SOL_SOCKET, SO_ERROR, &error, &length) == 0 ? error : errno;
+}
+
 void Socket::shut_down() const { shutdown(descriptor(), SHUT_RDWR); }
 
 void Socket::end_sending() const { shutdown(descriptor(), SHUT_WR); }
@@ -161,7 +155,7 @@ Socket listen_at(std::uint16_t port, bool this_machine_only) {
                          "Give this process a network, if only the loopback interface.");
 }
 
-Socket connect_to(const std::string& address, std::uint16_t port, Clock::time_point end, std::string& reason) {
+std::vector<Socket> begin_connecting(const std::string& address, std::uint16_t port, std::string& reason) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_NUMERICSERV;
@@ -172,14 +166,25 @@ Socket connect_to(const std::string& address, std::uint16_t port, Clock::time_po
     return {};
   }
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> addresses(found, &freeaddrinfo);
-  int error = 0;
+  std::vector<Socket> attempts;
   for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
-    if (Socket connection = connect_to(*each, end, error)) {
-      prepare_connection(connection.descriptor());
-      return connection;
+    Socket attempt(socket(each->ai_family, SOCK_STREAM | kFlags, 0));
+    if (!attempt || (connect(attempt.descriptor(), each->ai_addr, each->ai_addrlen) != 0 && errno != EINPROGRESS)) {
+      reason = text_of(errno);
+      continue;
     }
+    prepare_connection(attempt.descriptor());
+    attempts.push_back(std::move(attempt));
   }
-  reason = text_of(error);
+  return attempts;
+}
+
+Socket connect_to(const std::string& address, std::uint16_t port, Clock::time_point end, std::string& reason) {
+  for (Socket& attempt : begin_connecting(address, port, reason)) {
+    const int error = wait_for(attempt.descriptor(), POLLOUT, end) ? attempt.connect_error() : ETIMEDOUT;
+    if (error == 0) return std::move(attempt);
+    reason = text_of(error);
+  }
   return {};
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "runtime/base/descriptor.h"
 
@@ -30,6 +31,8 @@ class Socket {
   /// All of it, or false where the connection is gone or time is up.
   bool send_all(const void* data, std::size_t bytes, Clock::time_point end) const;
   bool receive_all(void* data, std::size_t bytes, Clock::time_point end) const;
+  /// Why an attempt to connect has failed; 0 where it has not, once the socket is ready to send.
+  int connect_error() const;
   /// Ends the connection for both sides: their waits end with an error.
   void shut_down() const;
   /// Ends the connection for the other side, which may still send.
@@ -48,6 +51,10 @@ Socket listen_at(std::uint16_t port, bool this_machine_only);
 
 /// A connection to the port at `address`, a name or number of either family. None until `end`, with the reason.
 Socket connect_to(const std::string& address, std::uint16_t port, Socket::Clock::time_point end, std::string& reason);
+
+/// Attempts to connect to the port at each number that `address` has; each is ready to send once it has come to an end.
+/// Empty, with the reason, where `address` has none.
+std::vector<Socket> begin_connecting(const std::string& address, std::uint16_t port, std::string& reason);
 
 /// The two ends of a connection inside this process.
 std::pair<Socket, Socket> connected_pair();

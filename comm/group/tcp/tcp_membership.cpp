@@ -31,7 +31,7 @@ TcpMembership::TcpMembership(const LaunchEnvironment& environment, const Communi
       size_(environment.size),
       timeout_(options.timeout),
       peers_(rank_, [this] { link_->fail(); }) {
-  const TcpRendezvous where = TcpRendezvous::from_environment(environment);
+  const TcpRendezvous where = TcpRendezvous::from_environment(environment, options.job);
   const Hello hello = hello_of(environment, where);
   Socket socket;
   std::string hub = "rank 0";

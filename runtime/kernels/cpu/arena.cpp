@@ -7,6 +7,7 @@
 #include "runtime/kernels/cpu/families.h"
 #include "runtime/kernels/cpu/layer_steps.h"
 #include "runtime/kernels/cpu/loops/loops.h"
+#include "runtime/kernels/functors/running_mean.h"
 #include "runtime/kernels/geometry/checks.h"
 #include "runtime/kernels/reference/families.h"
 
@@ -100,6 +101,18 @@ void adagrad_step(const ArenaSlice& slice, const AdagradRule& rule, const StepSc
   });
 }
 
+void mean_step(const Tensor& weights, const MeanRule& rule, const std::int64_t* applied_steps, const float* found_inf,
+               const Tensor& mean) {
+  checks::mean_step(weights, mean);
+  if (*found_inf != 0.0f) return;
+  const RunningMean running(rule, *applied_steps);
+  const float* const from = weights.as<float>().data();
+  float* const to = mean.mutable_as<float>().data();
+  parallel_elements(mean.numel(), [&](std::int64_t begin, std::int64_t n) {
+    loops().mean_step(from + begin, running, to + begin, n);
+  });
+}
+
 }  // namespace
 
 const ArenaSteps kArenaSteps{.check_finite = check_finite,
@@ -109,6 +122,7 @@ const ArenaSteps kArenaSteps{.check_finite = check_finite,
                              .adam_step = adam_step,
                              .adagrad_step = adagrad_step,
                              .lamb_step = lamb_step,
-                             .novograd_step = novograd_step};
+                             .novograd_step = novograd_step,
+                             .mean_step = mean_step};
 
 }  // namespace lockstep::kernels::cpu

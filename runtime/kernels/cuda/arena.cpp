@@ -3,7 +3,7 @@
 
 namespace lockstep::kernels::cuda {
 
-// check_finite.cu, optimizer_steps.cu and layer_steps.cu define them.
+// check_finite.cu, optimizer_steps.cu, layer_steps.cu and mean_step.cu define them.
 Function<decltype(ArenaSteps::check_finite)> check_finite;
 Function<decltype(ArenaSteps::rescale)> rescale;
 Function<decltype(ArenaSteps::layer_rates)> layer_rates;
@@ -12,6 +12,7 @@ Function<decltype(ArenaSteps::adam_step)> adam_step;
 Function<decltype(ArenaSteps::adagrad_step)> adagrad_step;
 Function<decltype(ArenaSteps::lamb_step)> lamb_step;
 Function<decltype(ArenaSteps::novograd_step)> novograd_step;
+Function<decltype(ArenaSteps::mean_step)> mean_step;
 
 const ArenaSteps kArenaSteps{.check_finite = check_finite,
                              .rescale = rescale,
@@ -20,6 +21,7 @@ const ArenaSteps kArenaSteps{.check_finite = check_finite,
                              .adam_step = adam_step,
                              .adagrad_step = adagrad_step,
                              .lamb_step = lamb_step,
-                             .novograd_step = novograd_step};
+                             .novograd_step = novograd_step,
+                             .mean_step = mean_step};
 
 }  // namespace lockstep::kernels::cuda

@@ -42,6 +42,13 @@ void rescale(const Tensor& in, std::int64_t base, std::span<const ArenaSegment> 
   segments("rescale", base, in.numel(), arena_segments);
 }
 
+void mean_step(const Tensor& weights, const Tensor& mean) {
+  Check("mean_step")
+      .dtype("weights", weights, DType::kFloat32)
+      .dtype("mean", mean, DType::kFloat32)
+      .numel("mean", mean, weights.numel());
+}
+
 void arena_slice(std::string_view operation, const ArenaSlice& slice) {
   const Check check(operation);
   check.dtype("master", slice.master, DType::kFloat32);

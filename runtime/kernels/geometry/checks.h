@@ -100,6 +100,7 @@ void rescale(const Tensor& in, std::int64_t base, std::span<const ArenaSegment> 
              const Tensor& flags);
 /// The tensors and segments of an optimizer's step.
 void arena_slice(std::string_view operation, const ArenaSlice& slice);
+void mean_step(const Tensor& weights, const Tensor& mean);
 /// A state tensor of an optimizer: float32, as long as the master weights.
 void optimizer_state(std::string_view operation, std::string_view name, const ArenaSlice& slice, const Tensor& state);
 /// The steps whose state is not the same in every case: rates is [parameters, 2], max_v undefined without amsgrad,

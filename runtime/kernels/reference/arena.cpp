@@ -52,6 +52,21 @@ void rescale(const Tensor& in, const float* factor, float limit, std::int64_t ba
   if (flags.defined()) store(found, flags);
 }
 
+void mean_step(const Tensor& weights, const MeanRule& rule, const std::int64_t* applied_steps, const float* found_inf,
+               const Tensor& mean) {
+  checks::mean_step(weights, mean);
+  if (*found_inf != 0) return;
+  double decay = rule.decay;
+  if (rule.warmup > 0) {
+    const auto steps = static_cast<double>(*applied_steps);
+    decay = std::min(decay, (1 + steps) / (rule.warmup + steps));
+  }
+  const Values from = load(weights);
+  Values to = load(mean);
+  for (std::size_t i = 0; i < to.size(); ++i) to[i] = decay * to[i] + (1 - decay) * from[i];
+  store(to, mean);
+}
+
 }  // namespace
 
 const ArenaSteps kArenaSteps{.check_finite = check_finite,
@@ -61,6 +76,7 @@ const ArenaSteps kArenaSteps{.check_finite = check_finite,
                              .adam_step = adam_step,
                              .adagrad_step = adagrad_step,
                              .lamb_step = lamb_step,
-                             .novograd_step = novograd_step};
+                             .novograd_step = novograd_step,
+                             .mean_step = mean_step};
 
 }  // namespace lockstep::kernels::reference

@@ -20,6 +20,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr auto kSoon = 60s;  // far beyond what is needed
 
@@ -121,6 +122,46 @@ TEST_F(Tcp, StrangersAtTheFirstPortsAreNoObstacle) {
   });
   done = true;
   chatting.join();
+}
+
+// Each of them, asked alone, would take 2 s.
+TEST_F(Tcp, SilentStrangersAtAllPortsButOneAreAskedSideBySide) {
+  const int base = std::stoi(store_.port()) + 1;
+  std::vector<Socket> silent;
+  for (int i = 0; i + 1 < TcpRendezvous::kPorts; ++i) {
+    silent.push_back(listen_at(static_cast<std::uint16_t>(base + i), true));
+  }
+  as_ranks(3, [](const std::shared_ptr<TcpMembership>& membership) {
+    TcpTransport(membership).meet({.kind = OperationKind::kBarrier});
+  });
+}
+
+TEST_F(Tcp, RunsOfOnePortPassEachOtherBy) {
+  const auto run = [&](const std::string& job) {
+    std::vector<std::future<void>> ranks;
+    for (int rank = 0; rank < 2; ++rank) {
+      ranks.push_back(std::async(std::launch::async, [=] {
+        const auto membership =
+            std::make_shared<TcpMembership>(environment(rank, 2), CommunicatorOptions{.timeout = kSoon, .job = job});
+        TcpTransport(membership).meet({.kind = OperationKind::kBarrier});
+      }));
+    }
+    return ranks;
+  };
+  std::vector<std::future<void>> first = run("first");
+  for (std::future<void>& rank : run("second")) rank.get();
+  for (std::future<void>& rank : first) rank.get();
+}
+
+TEST_F(Tcp, ARunHasTheNameOfItsJobAndSecret) {
+  const auto run = [&](const char* job) { return TcpRendezvous::from_environment(environment(0, 2), job).run; };
+  const std::string open = run("job");
+  EXPECT_EQ(run("job"), open);
+  EXPECT_NE(run("other"), open);
+  variables({{"LOCKSTEP_SECRET", "known to the ranks"}});
+  EXPECT_NE(run("job"), open);
+  EXPECT_THAT(run("job"), Not(HasSubstr("known")));
+  unsetenv("LOCKSTEP_SECRET");
 }
 
 TEST_F(Tcp, APortOfOnesOwnChoice) {
@@ -259,6 +300,28 @@ TEST_F(Hub, BytesOfStrangersAreNobodys) {
   EXPECT_EQ(barrier(), "passed");
 }
 
+// More than a process may have open, were all of them kept.
+TEST_F(Hub, ConnectionsThatSayNothingAreBounded) {
+  std::vector<Socket> silent;
+  for (int i = 0; i < 200; ++i) silent.push_back(connect());
+  EXPECT_TRUE(is_closed(silent.front()));
+  const Socket rank = rank1();
+  send(rank, {.kind = FrameKind::kContribution, .operation = {.kind = OperationKind::kBarrier}});
+  EXPECT_EQ(barrier(), "passed");
+}
+
+TEST_F(Hub, AStrangerWithoutTheSecretIsNoRank) {
+  const Socket stranger = connect();
+  Hello hello = hello_of(1, 2);
+  hello.run = ShortText::of("guessed");
+  Welcome welcome;
+  EXPECT_TRUE(stranger.send_all(&hello, sizeof hello, soon()));
+  EXPECT_TRUE(stranger.receive_all(&welcome, sizeof welcome, soon()));
+  EXPECT_EQ(welcome.answer, Welcome::Answer::kOtherRun);
+  EXPECT_TRUE(is_closed(stranger));
+  rank1();
+}
+
 TEST_F(Hub, OneThatWasWelcomeAndLeftWithoutAWordMayComeAgain) {
   rank1();
   Socket again;
@@ -313,6 +376,26 @@ TEST_F(Hub, AnUnknownChannelOrAmountIsAnErrorOfAll) {
   } catch (const PeerError& error) {
     EXPECT_THAT(error.what(), HasSubstr("rank 1 (process 0) has sent another amount of data"));
   }
+}
+
+// The run is not done, whatever number came.
+TEST(HubAlone, MakesNoSuccessOfAnAbort) {
+  Socket listener = listen_at(0, true);
+  const std::uint16_t port = listener.port();
+  std::pair<Socket, Socket> ends = connected_pair();
+  const TcpHub hub(std::move(listener), std::move(ends.first), hello_of(0, 2), kSoon);
+  std::string reason;
+  const Socket rank = connect_to("127.0.0.1", port, soon(), reason);
+  const Hello hello = hello_of(1, 2);
+  const FrameHeader abort{.kind = FrameKind::kAbort, .number = 0};
+  Welcome welcome;
+  EXPECT_TRUE(rank.send_all(&hello, sizeof hello, soon()));
+  EXPECT_TRUE(rank.receive_all(&welcome, sizeof welcome, soon()));
+  EXPECT_TRUE(rank.send_all(&abort, sizeof abort, soon()));
+  FrameHeader told;
+  EXPECT_TRUE(ends.second.receive_all(&told, sizeof told, soon()));
+  EXPECT_EQ(told.kind, FrameKind::kAbort);
+  EXPECT_EQ(told.number, static_cast<std::int64_t>(ExitCode::kPeerLost));
 }
 
 TEST(FrameReader, TakesNoHarmFromAnyBytes) {

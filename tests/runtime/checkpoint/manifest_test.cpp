@@ -62,6 +62,13 @@ TEST(ManifestText, ThatIsSealedButWrongIsRefused) {
   EXPECT_THAT(error_of(sealed("[1")), HasSubstr("is malformed"));
 }
 
+// A parser that takes the square of their number would need minutes.
+TEST(ManifestText, MayListManyTensors) {
+  Manifest manifest = sample();
+  for (int i = 0; i < 100'000; ++i) manifest.tensors["tensor" + std::to_string(i)] = {8, "00"};
+  EXPECT_EQ(parse_manifest(format_manifest(manifest), "x").tensors.size(), manifest.tensors.size());
+}
+
 TEST(ManifestText, OfADepthBombIsRefused) {
   EXPECT_THAT(error_of(sealed("{\"files\": " + std::string(1'000'000, '['))), HasSubstr("is nested too deeply"));
 }

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/checkpoint/store.h"
 
+#include <gmock/gmock.h>
+
+#include "runtime/checkpoint/temporary_directory.h"
 #include "tests/runtime/checkpoint/checkpoint_support.h"
 
 namespace lockstep::checkpoint {
 namespace {
+
+using testing::HasSubstr;
+using testing::ThrowsMessage;
 
 class StoreTest : public testing::Test {
  protected:
@@ -168,6 +174,78 @@ TEST_F(StoreTest, RefusesAManifestOfAnotherVersionAndKeepsTheCheckpoint) {
   EXPECT_NE(store_.scan()[0].damage.find("format version 2; this program reads 1"), std::string::npos);
   store_.prune(1);
   EXPECT_EQ(names_in(path_).size(), 1u);
+}
+
+// A checkpoint that cannot be looked at (here a link that leads to itself; EACCES and EIO likewise) is a damaged one.
+TEST_F(StoreTest, FallsBackFromOneThatCannotBeLookedAt) {
+  save(path_, 4);
+  fs::create_symlink(path_ + "/step-00000005", path_ + "/step-00000005");
+  spill(path_ + "/step-00000006", "a file");
+  fs::create_directories(path_ + "/step-00000007/manifest.json");
+  const std::optional<Checkpoint> latest = store_.latest();
+  ASSERT_TRUE(latest.has_value());
+  EXPECT_EQ(latest->state.step(), 4u);
+  EXPECT_EQ(latest->notices.size(), 2u) << "a file is no checkpoint";
+}
+
+TEST_F(StoreTest, SavesWhereSomethingElseStands) {
+  fs::create_directories(path_);
+  spill(path_ + "/step-00000005", "a file");
+  fs::create_symlink(path_ + "/step-00000006", path_ + "/step-00000006");
+  fs::create_directories(path_ + "/step-00000007/inside");
+  for (const std::uint64_t step : {5u, 6u, 7u}) {
+    save(path_, step);
+    expect_content(*store_.latest(), step);
+  }
+  EXPECT_EQ(names_in(path_),
+            (std::vector<std::string>{"step-00000005", "step-00000005.was-here", "step-00000006",
+                                      "step-00000006.was-here", "step-00000007", "step-00000007.was-here"}));
+  EXPECT_TRUE(fs::is_directory(path_ + "/step-00000007.was-here/inside"));
+}
+
+TEST_F(StoreTest, DeletesTheOthersOfOneThatCannotBeDeleted) {
+  for (std::uint64_t step = 1; step <= 4; ++step) save(path_, step);
+  fs::create_directories(path_ + "/step-00000002/inside");
+  EXPECT_THAT([&] { store_.prune(1); }, ThrowsMessage<StorageError>(HasSubstr("step-00000002: it holds a directory")));
+  EXPECT_EQ(names_in(path_), (std::vector<std::string>{"step-00000002", "step-00000004"}));
+  save(path_, 5);
+  EXPECT_THROW(store_.keep_only(5), StorageError);
+  EXPECT_EQ(names_in(path_), (std::vector<std::string>{"step-00000002", "step-00000005"}));
+}
+
+// What a dead writer left behind may hold what no checkpoint does.
+TEST_F(StoreTest, SavesBesideRemainsThatCannotBeDeleted) {
+  ASSERT_EQ(in_child([&] {
+              fs::create_directories(path_);
+              const TemporaryDirectory work(path_, "step-00000003");
+              fs::create_directories(work.path() + "/inside");
+            }),
+            0);
+  ASSERT_EQ(names_in(path_).size(), 1u);
+  save(path_, 4);
+  expect_content(*store_.latest(), 4);
+}
+
+// What the reader has found is gone by the time that it reads it.
+TEST_F(StoreTest, ReadsBesideARunThatKeepsOne) {
+  save(path_, 1);
+  const pid_t saver = ::fork();
+  if (saver == 0) {
+    ::_exit(in_child([&] {
+      for (std::uint64_t step = 2; step <= 300; ++step) {
+        save(path_, step);
+        store_in(path_).prune(1);
+      }
+    }));
+  }
+  int status = 0;
+  while (::waitpid(saver, &status, WNOHANG) == 0) {
+    std::optional<Checkpoint> latest;
+    EXPECT_NO_THROW(latest = store_.latest());
+    ASSERT_TRUE(latest.has_value());
+    expect_content(*latest, latest->state.step());
+  }
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 }  // namespace

@@ -173,6 +173,31 @@ TEST_F(ArraysTest, FeaturesOfOneNumberAreAVectorOfOne) {
   EXPECT_EQ(drawn(set, {.index = 1}).values, std::vector<float>{2});
 }
 
+TEST_F(ArraysTest, WithAVocabularyFeaturesAreTexts) {
+  ArraysOptions options = of(npy_bytes("<u2", "(2, 3)", elements_of<std::uint16_t>({1, 2, 0, 300, 4, 0})),
+                             npy_bytes("|u1", "(2,)", {1, 0}));
+  options.vocabulary = 301;
+  const ArraysDataset one_label(options);
+  EXPECT_EQ(one_label.vocabulary(), 301);
+  EXPECT_EQ(one_label.sample_shape(), (Shape{3}));
+  EXPECT_EQ(one_label.target_shape(), Shape());
+  EXPECT_EQ(one_label.describe().vocabulary, 301);
+  EXPECT_EQ(drawn(one_label, {.index = 1}), (Drawn{.tokens = {300, 4, 0}, .labels = {0}}));
+  options.targets = folder_.write("z.npy", npy_bytes("|u1", "(2, 3)", {0, 1, 2, 0, 0, 1}));
+  const ArraysDataset labelled(options);
+  EXPECT_EQ(labelled.target_shape(), (Shape{3}));
+  EXPECT_EQ(drawn(labelled, {.index = 0}), (Drawn{.tokens = {1, 2, 0}, .labels = {0, 1, 2}}));
+
+  options.vocabulary = 300;
+  const ArraysDataset damaged(options);
+  EXPECT_THAT(error_of([&] { drawn(damaged, {.index = 1}); }),
+              HasSubstr("x.npy: token 300 of sample 1 is outside the vocabulary of 300"));
+  options.features = folder_.write("f.npy", npy_bytes("<f4", "(2, 1)", elements_of<float>({1, 2})));
+  EXPECT_THAT(error(options), HasSubstr("f.npy: tokens are integers, found elements of type '<f4'"));
+  options.features = folder_.write("v.npy", npy_bytes("|u1", "(2, 1, 1)", {1, 2}));
+  EXPECT_THAT(error(options), HasSubstr("v.npy: expected texts [N, T], found [2, 1, 1]"));
+}
+
 TEST_F(ArraysTest, EvaluationHasTheClassesOfTheTraining) {
   const std::string x = folder_.write("x.npy", features_);
   const std::string y = folder_.write("y.npy", npy_bytes("|u1", "(3,)", {0, 1, 6}));
@@ -205,6 +230,30 @@ TEST_F(ArraysTest, WhatDoesNotFitIsNamed) {
   later.classes = 2;
   const ArraysDataset set(later);  // labels of positions are looked at as they come
   EXPECT_THAT(error_of([&] { drawn(set, {.index = 2}); }), HasSubstr("label 9 of sample 2 is outside the 2 classes"));
+}
+
+TEST(ArraysDataset, SamplesHaveTheWeightsOfAFile) {
+  const TemporaryFolder folder;
+  const auto options = [&](const std::string& shape, const std::vector<float>& weights) {
+    return ArraysOptions{
+        .features = folder.write("x.npy", npy_bytes("<f4", "(3, 2)", elements_of<float>({1, 2, 3, 4, 5, 6}))),
+        .targets = folder.write("y.npy", npy_bytes("<i4", "(3,)", elements_of<std::int32_t>({0, 1, 1}))),
+        .weights = folder.write("w.npy", npy_bytes("<f4", shape, elements_of(weights)))};
+  };
+  const ArraysDataset dataset(options("(3,)", {0.5f, 0, 2}));
+  EXPECT_TRUE(dataset.weighted());
+  EXPECT_TRUE(dataset.describe().weighted);
+  EXPECT_THAT(drawn(dataset, {.index = 2}).weight, ElementsAre(2));
+  EXPECT_THAT(drawn(dataset, {.index = 1}).weight, ElementsAre(0));
+  EXPECT_THAT(drawn(dataset, {.index = 1}).values, ElementsAre(3, 4));
+  const auto error = [&](const std::string& shape, const std::vector<float>& weights) {
+    return error_of([&] { const ArraysDataset refused(options(shape, weights)); });
+  };
+  EXPECT_THAT(error("(2,)", {1, 1}), HasSubstr("holds weights [2]"));
+  EXPECT_THAT(error("(3, 1)", {1, 1, 1}), HasSubstr("holds weights [3, 1]"));
+  EXPECT_THAT(error("(3,)", {1, -1, 1}), HasSubstr("weight -1 of sample 1 is no number >= 0"));
+  EXPECT_THAT(error("(3,)", {1, 1, NAN}), HasSubstr("weight nan of sample 2"));
+  EXPECT_THAT(error("(3,)", {1, INFINITY, 1}), HasSubstr("weight inf of sample 1"));
 }
 
 }  // namespace

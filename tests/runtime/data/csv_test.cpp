@@ -168,5 +168,25 @@ TEST(CsvOptionsTest, WithoutAMeaningAreRefused) {
   EXPECT_EQ(field({.target_kind = TargetKind::kNumbers, .classes = 2}), "classes");
 }
 
+TEST_F(CsvTest, AColumnOfWeightsIsNoFeature) {
+  CsvOptions options = of("a,w,b,label\n1,0.5,2,0\n3,0,4,1\n");
+  options.weight = "w";
+  const CsvDataset dataset(options);
+  EXPECT_TRUE(dataset.weighted());
+  EXPECT_EQ(dataset.sample_shape(), (Shape{2}));
+  EXPECT_EQ(drawn(dataset, {.index = 0}), (Drawn{.values = {1, 2}, .labels = {0}, .weight = {0.5f}}));
+  EXPECT_EQ(drawn(dataset, {.index = 1}), (Drawn{.values = {3, 4}, .labels = {1}, .weight = {0}}));
+  options = of("a,w,label\n1,-2,0\n");
+  options.weight = "w";
+  EXPECT_THAT(error(options), HasSubstr("t.csv:2: column \"w\": expected a weight >= 0, found \"-2\""));
+  options.weight = "none";
+  EXPECT_THAT(error(options), HasSubstr("no column \"none\""));
+  options.weight = "label";
+  EXPECT_THAT(error(options), HasSubstr("the target is the weight"));
+  options.weight = "a";
+  options.features = {"0", "w"};
+  EXPECT_THAT(error(options), HasSubstr("the weight is among the features"));
+}
+
 }  // namespace
 }  // namespace lockstep::data

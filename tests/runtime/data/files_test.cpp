@@ -79,6 +79,18 @@ TEST_F(IdxDamage, HugeExtentsNeitherOverflowNorAllocate) {
   }
 }
 
+// A small packed file may hold as much; nothing of it is unpacked.
+TEST_F(IdxDamage, MoreThanTheMachineHoldsIsRefusedUnread) {
+  Bytes images;
+  append_uint32(images, 0x803);
+  for (const std::uint32_t extent : {4u, 1u << 23, 1u << 23}) append_uint32(images, extent);
+  EXPECT_THAT(error(gzipped(images), labels_), HasSubstr("images holds 262144.0 GiB; each rank would hold that"));
+  Bytes labels;
+  append_uint32(labels, 0x801);
+  append_uint32(labels, 0xffffffffu);
+  EXPECT_THAT(error(images_, gzipped(labels)), HasSubstr("holds 4 images, but"));
+}
+
 TEST_F(IdxDamage, AnUnpackedSizeIsBoundedByTheHeader) {
   Bytes images = images_;
   images.resize(std::size_t{64} << 20);

@@ -88,6 +88,9 @@ struct Drawn {
   std::vector<std::int64_t> tokens;
   std::vector<float> target;
   std::vector<std::int64_t> labels;
+  std::vector<float> weight;
+  std::vector<std::int64_t> other_label;
+  std::vector<float> other_weight;
 
   bool operator==(const Drawn&) const = default;
 };
@@ -98,7 +101,10 @@ inline Drawn drawn(const Dataset& dataset, const SampleKey& key) {
   Drawn sample;
   (dataset.vocabulary() > 0 ? sample.tokens.resize(inputs) : sample.values.resize(inputs));
   (dataset.classes() > 0 ? sample.labels.resize(targets) : sample.target.resize(targets));
-  dataset.get(key, {sample.values, sample.tokens, sample.target, sample.labels});
+  if (dataset.weighted() || dataset.mixed()) sample.weight.resize(1);
+  if (dataset.mixed()) sample.other_label.resize(1), sample.other_weight.resize(1);
+  dataset.get(key, {sample.values, sample.tokens, sample.target, sample.labels, sample.weight, sample.other_label,
+                    sample.other_weight});
   return sample;
 }
 

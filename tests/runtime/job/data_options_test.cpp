@@ -151,7 +151,7 @@ TEST(DataOptions, TakeEveryFieldOfUsersFiles) {
     return data_options(check_text(job, "job.pbtxt", {}, "/data").job.data()).train;
   };
   EXPECT_EQ(train("tokens { files: ['a', '/b'] format: BPE context: 8 stride: 3 begin: 0.25 end: 0.5 vocabulary: 9 "
-                  "vocab_file: 'v' merges_file: 'm' }"),
+                  "vocab_file: 'v' merges_file: 'm' masked { share: 0.5 mask_token: 4 } }"),
             data::DatasetOptions(data::TokensOptions{.files = {"/data/a", "/b"},
                                                      .format = data::TokenFormat::kBpe,
                                                      .context = 8,
@@ -160,12 +160,20 @@ TEST(DataOptions, TakeEveryFieldOfUsersFiles) {
                                                      .end = 0.5,
                                                      .vocabulary = 9,
                                                      .vocab_file = "/data/v",
-                                                     .merges_file = "/data/m"}));
+                                                     .merges_file = "/data/m",
+                                                     .masked = data::MaskedTokensOptions{0.5, 4}}));
+  EXPECT_EQ(train("tokens { files: 'a' context: 8 masked {} }"),
+            data::DatasetOptions(data::TokensOptions{
+                .files = {"/data/a"}, .context = 8, .stride = 8, .masked = data::MaskedTokensOptions()}));
   EXPECT_EQ(train("tokens { files: 'a' format: LLM_C context: 8 }"),
             data::DatasetOptions(data::TokensOptions{
                 .files = {"/data/a"}, .format = data::TokenFormat::kLlmC, .context = 8, .stride = 8}));
-  EXPECT_EQ(train("arrays { features: 'x' targets: 'y' target_kind: NUMBERS classes: 3 }"),
-            data::DatasetOptions(data::ArraysOptions{"/data/x", "/data/y", data::TargetKind::kNumbers, 3}));
+  EXPECT_EQ(train("arrays { features: 'x' targets: 'y' target_kind: NUMBERS classes: 3 vocabulary: 5 }"),
+            data::DatasetOptions(data::ArraysOptions{.features = "/data/x",
+                                                     .targets = "/data/y",
+                                                     .target_kind = data::TargetKind::kNumbers,
+                                                     .classes = 3,
+                                                     .vocabulary = 5}));
   EXPECT_EQ(train("csv { files: 'a' target: 't' features: ['u', '1'] header: false delimiter: ';' "
                   "target_kind: NUMBERS classes: 4 }"),
             data::DatasetOptions(data::CsvOptions{.files = {"/data/a"},

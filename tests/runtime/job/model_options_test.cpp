@@ -31,6 +31,8 @@ TEST(ModelOptions, OfAResolvedDefaultJobAreTheStructsDefaults) {
   EXPECT_EQ(resolved<model_zoo::LlamaOptions>([](Model& model) { model.mutable_llama(); }), model_zoo::LlamaOptions());
   EXPECT_EQ(resolved<model_zoo::Unet3dOptions>([](Model& model) { model.mutable_unet3d(); }),
             model_zoo::Unet3dOptions());
+  EXPECT_EQ(resolved<model_zoo::VitOptions>([](Model& model) { model.mutable_vit(); }), model_zoo::VitOptions());
+  EXPECT_EQ(resolved<model_zoo::BertOptions>([](Model& model) { model.mutable_bert(); }), model_zoo::BertOptions());
   const auto block =
       resolved<model_zoo::ConvnetOptions>([](Model& model) { model.mutable_convnet()->add_block(); }).blocks.at(0);
   const model_zoo::ConvBlockOptions defaults;
@@ -97,6 +99,18 @@ TEST(ModelOptions, TakeEveryFieldOfTheJob) {
   EXPECT_EQ(options_of("unet3d { levels: 2 channels: 6 convolutions: 3 up: TRILINEAR norm: GROUP groups: 3 "
                        "activation: GELU batch_norm_momentum: 0.2 batch_norm_epsilon: 0.5 }"),
             model_zoo::ModelOptions(unet3d));
+  const model_zoo::VitOptions vit{.patch = 4,
+                                  .layers = 2,
+                                  .heads = 3,
+                                  .width = 6,
+                                  .hidden = 5,
+                                  .dropout = 0.25,
+                                  .attention_dropout = 0.5,
+                                  .norm_epsilon = 0.125,
+                                  .checkpoint_activations = true};
+  EXPECT_EQ(options_of("vit { patch: 4 layers: 2 heads: 3 width: 6 hidden: 5 dropout: 0.25 attention_dropout: 0.5 "
+                       "norm_epsilon: 0.125 checkpoint_activations: true }"),
+            model_zoo::ModelOptions(vit));
 }
 
 TEST(ModelOptions, TakeEveryFieldOfALanguageModel) {
@@ -133,6 +147,20 @@ TEST(ModelOptions, TakeEveryFieldOfALanguageModel) {
                        "rope_theta: 500 attention_bias: true tied_head: true norm_epsilon: 0.5 initial_deviation: 0.1 "
                        "checkpoint_activations: true }"),
             model_zoo::ModelOptions(llama));
+  const model_zoo::BertOptions bert{.layers = 2,
+                                    .heads = 3,
+                                    .width = 6,
+                                    .hidden = 5,
+                                    .context = 7,
+                                    .vocabulary = 11,
+                                    .dropout = 0.25,
+                                    .norm_epsilon = 0.5,
+                                    .initial_deviation = 0.1,
+                                    .pad_token = 0,
+                                    .checkpoint_activations = true};
+  EXPECT_EQ(options_of("bert { layers: 2 heads: 3 width: 6 hidden: 5 context: 7 vocabulary: 11 dropout: 0.25 "
+                       "norm_epsilon: 0.5 initial_deviation: 0.1 pad_token: 0 checkpoint_activations: true }"),
+            model_zoo::ModelOptions(bert));
 }
 
 TEST(ModelOptions, NeedANamedModel) {

@@ -104,6 +104,10 @@ TEST(Reader, StopsAfterManyErrors) {
 TEST(Reader, RefusesTextThatIsNotUtf8) {
   EXPECT_THAT(errors_of(kSample + "name: \"\\377\""), ElementsAre(HasSubstr("expected UTF-8 text")));
   EXPECT_THAT(errors_of(kSample + "name: \"a\\000b\""), ElementsAre(HasSubstr("expected UTF-8 text")));
+  EXPECT_THAT(errors_of("data { train { csv { delimiter: \"\\033\" } } }"),
+              testing::Contains(HasSubstr("expected UTF-8 text")));
+  EXPECT_THAT(errors_of("data { train { csv { delimiter: \"\\t\" } } }"),
+              testing::Not(testing::Contains(HasSubstr("expected UTF-8 text"))));
 }
 
 // Noise, cut and changed jobs give errors or a job, never a crash or a hang.

@@ -6,8 +6,10 @@
 
 #include "runtime/autograd/grad_mode.h"
 #include "runtime/nn/feed_forward.h"
+#include "runtime/nn/normalization.h"
 #include "runtime/nn/positions.h"
 #include "runtime/nn/step_context.h"
+#include "runtime/nn/transformer_block.h"
 #include "runtime/ops/ops.h"
 #include "runtime/tensor/error.h"
 #include "tests/runtime/kernels/kernel_fixture.h"
@@ -123,6 +125,19 @@ TEST(MultiHeadAttention, DropsTheSameOfASampleHoweverTheBatchIsSplit) {
   EXPECT_EQ(values_of(run(x, 5)), values_of(run(x, 9)));
 }
 
+TEST(MultiHeadAttention, SeesOnlyWhatAMaskLeaves) {
+  Layer layer({.width = kWidth, .heads = 2});
+  const Tensor x = sequence(2);
+  std::vector<bool> seen(2 * kLength, true);
+  for (std::int64_t at = 4; at < kLength; ++at) seen[static_cast<std::size_t>(kLength + at)] = false;
+  Tensor mask = Tensor::empty({2, 1, 1, kLength}, DType::kBool);
+  std::ranges::copy(seen, mask.mutable_as<bool>().begin());
+  const Tensor y = layer.attention.forward(x, mask.to(device()));
+  expect_close(y.rows(0, 1), layer.attention.forward(x).rows(0, 1), kRounding);
+  const Tensor second = x.rows(1, 2);
+  expect_close(ops::slice(y.rows(1, 2), 1, 0, 4), layer.attention.forward(ops::slice(second, 1, 0, 4)), kRounding);
+}
+
 TEST(MultiHeadAttention, RefusesHeadsThatDivideNothing) {
   for (const AttentionOptions& options :
        {AttentionOptions{.width = 10, .heads = 4}, AttentionOptions{.width = 12, .heads = 4, .kv_heads = 3},
@@ -147,6 +162,48 @@ TEST(LearnedPositions, GoOnFromTheFirst) {
   const Tensor x = sequence(), whole = positions.forward(x);
   EXPECT_EQ(values_of(positions.forward(ops::slice(x, 1, 3, 5), 3)), values_of(ops::slice(whole, 1, 3, 5)));
   EXPECT_THROW(positions.forward(x, 1), ShapeError);
+}
+
+TEST(TransformerBlock, NormalisesBeforeItsBranchesOrBehindTheirSums) {
+  const Tensor x = sequence();
+  for (const NormPlace place : {NormPlace::kBefore, NormPlace::kBehind}) {
+    TransformerBlock block(
+        {.attention_norm = std::make_unique<LayerNorm>(Shape{kWidth}),
+         .attention = std::make_unique<MultiHeadAttention>(AttentionOptions{.width = kWidth, .heads = 2}),
+         .feed_forward_norm = std::make_unique<LayerNorm>(Shape{kWidth}),
+         .feed_forward = std::make_unique<FeedForward>(kWidth, 2 * kWidth),
+         .norm_place = place});
+    MultiHeadAttention attention({.width = kWidth, .heads = 2});
+    FeedForward feed_forward(kWidth, 2 * kWidth);
+    initialize(block, 1);
+    block.to(device());
+    const std::vector<Parameter> all = block.parameters();
+    const auto take = [&](Module& part, std::size_t first) {
+      part.to(device());
+      for (const Parameter& parameter : part.parameters()) parameter.tensor.copy_from(all[first++].tensor);
+    };
+    take(attention, 2);
+    take(feed_forward, 8);
+    // The gains are ones and the biases zeros.
+    const auto norm = [](const Tensor& y) { return ops::layer_norm(y, {kWidth}, {}, {}, 1e-5); };
+    const bool before = place == NormPlace::kBefore;
+    const Tensor sum = ops::add(x, attention.forward(before ? norm(x) : x));
+    const Tensor y = before ? sum : norm(sum);
+    const Tensor end = ops::add(y, feed_forward.forward(before ? norm(y) : y));
+    expect_close(block.forward(x), before ? end : norm(end), kRounding);
+  }
+}
+
+TEST(FeedForward, DropsBetweenItsLayers) {
+  FeedForward layer(4, 6, {.activation = kernels::Activation::kGelu, .dropout = 0.5});
+  initialize(layer, 1);
+  layer.to(device());
+  const Tensor x = random_tensor({3, 4}, DType::kFloat32, 2).to(device());
+  EXPECT_NE(values_of(layer.forward(x)), values_of(layer.forward(x)));
+  layer.train(false);
+  const std::vector<Parameter> p = layer.parameters();
+  expect_close(layer.forward(x),
+               ops::linear(ops::gelu(ops::linear(x, p[0].tensor, p[1].tensor)), p[2].tensor, p[3].tensor), kRounding);
 }
 
 TEST(FeedForward, IsTwoLinearLayersOrThreeWithAGate) {

@@ -15,6 +15,7 @@
 #include "runtime/nn/attention.h"
 #include "runtime/nn/embedding.h"
 #include "runtime/nn/feed_forward.h"
+#include "runtime/nn/layers.h"
 #include "runtime/nn/normalization.h"
 #include "runtime/nn/step_context.h"
 #include "runtime/nn/transformer_block.h"
@@ -127,6 +128,56 @@ TEST(Checkpoint, GradientsAreTheSameBits) {
       }
     }
   }
+}
+
+/// Counts what batch norms ask other ranks for; there are none.
+class Counts final : public ops::StatisticsReducer {
+ public:
+  Tensor gather(const Tensor& packed) override {
+    ++gathers;
+    return packed.reshaped({1, packed.numel()});
+  }
+  void sum(const Tensor&) override { ++sums; }
+  int gathers = 0;
+  int sums = 0;
+};
+
+/// A block within a block: both run again.
+class Nested : public Module {
+ public:
+  Tensor forward(const Tensor& x) override { return checkpoint(inner_, norm_.forward(checkpoint(inner_, x))); }
+
+ private:
+  NormBlock& inner_ = add_module<NormBlock>("inner");
+  BatchNorm& norm_ = add_module<BatchNorm>("norm", kWidth);
+};
+
+TEST(Checkpoint, StatisticsAreExchangedOnceAndRunningOnesUpdatedOnce) {
+  Counts plain_counts, again_counts;
+  std::vector<std::vector<double>> results[2];
+  for (const bool checkpointed : {false, true}) {
+    Net net(checkpointed, norm_block, {0, 1});
+    net.for_each([&](const std::string&, Module& module) {
+      auto* const norm = dynamic_cast<BatchNorm*>(&module);
+      if (norm != nullptr) norm->synchronize(checkpointed ? &again_counts : &plain_counts);
+    });
+    results[checkpointed] = passes(net, true, std::nullopt);
+  }
+  EXPECT_TRUE(results[1] == results[0]);
+  EXPECT_EQ(again_counts.gathers, 4) << "two blocks, two passes";
+  EXPECT_EQ(again_counts.gathers, plain_counts.gathers);
+  EXPECT_EQ(again_counts.sums, plain_counts.sums);
+}
+
+TEST(Checkpoint, BlocksWithinBlocksExchangeStatisticsOnce) {
+  Counts counts;
+  Net net(true, [] { return std::make_unique<Nested>(); }, {0, 1});
+  net.for_each([&](const std::string&, Module& module) {
+    if (auto* const norm = dynamic_cast<BatchNorm*>(&module)) norm->synchronize(&counts);
+  });
+  Net plain(false, [] { return std::make_unique<Nested>(); }, {0, 1});
+  EXPECT_TRUE(passes(net, true, std::nullopt) == passes(plain, true, std::nullopt));
+  EXPECT_EQ(counts.gathers, 2 * 2 * 3) << "two passes of two blocks with three calls of a batch norm";
 }
 
 /// The gradients in an arena, whose hooks tell when each is complete.

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/tensor/cpu_allocator.h"
 #include "runtime/tensor/tensor.h"
 #include "tests/support/devices.h"
 
@@ -32,6 +33,20 @@ class Memory : public ::testing::TestWithParam<bool> {
 
   MemoryStatistics before_;
 };
+
+TEST(CpuMemory, WhatIsCachedGoesBackToTheSystemOnRequest) {
+  CpuAllocator& allocator = CpuAllocator::instance();
+  allocator.release_cached();
+  const std::size_t before = allocator.reserved();
+  void* const held = allocator.allocate(kBytes);
+  allocator.deallocate(allocator.allocate(kBytes), kBytes);
+  allocator.release_cached();
+  EXPECT_GE(allocator.reserved(), before + kBytes);
+  EXPECT_LT(allocator.reserved(), before + 2 * kBytes);
+  allocator.deallocate(held, kBytes);
+  allocator.release_cached();
+  EXPECT_EQ(allocator.reserved(), before);
+}
 
 TEST_P(Memory, IsCountedToTheByteThatWasAskedFor) {
   {

@@ -73,6 +73,10 @@ TEST(Answers, OfTokensCountPositionsAndHaveAPerplexity) {
       Answers::metrics_of(Task(train, {.sample_shape = {3}, .vocabulary = 2, .classes = 2, .target_shape = {3}})),
       ElementsAre("accuracy"))
       << "a smoothed loss is no likelihood";
+  train.set_label_smoothing(0);
+  EXPECT_THAT(Answers::metrics_of(Task(train, {.sample_shape = {3}, .vocabulary = 2, .classes = 2})),
+              ElementsAre("accuracy"))
+      << "a class of a text is no token";
 }
 
 TEST(Answers, OfMasksHaveTheMeanDiceOfTheSamples) {

@@ -10,7 +10,7 @@ import time
 import unittest
 import zlib
 
-from runs import LOCKSTEP, SAVE_ALWAYS, RunTest, require_mpi
+from runs import LOCKSTEP, SAVE_ALWAYS, RunTest, npy, require_mpi
 
 SAMPLES = 50  # of which a step takes 8: an epoch ends within the seventh
 STEPS = 12
@@ -31,12 +31,6 @@ optimizer { sgd { lr: 0.05 momentum: 0.9 } }
 amp { opt_level: O0 dtype: FP32 }
 train { steps: %d }
 """ % STEPS
-
-
-def npy(descr, shape, content):
-    text = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}".encode()
-    text += b" " * (-(len(text) + 11) % 64) + b"\n"
-    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + content
 
 
 def nifti(extents, values):
@@ -244,6 +238,16 @@ class OwnFiles(RunTest):
         run = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         self.assertEqual(run.returncode, 2, run.stdout)
         self.assertIn("rank 1 sees other data than rank 0: 49 samples", run.stdout)
+
+    def test_an_evaluation_set_that_lacks_a_class_is_answered_by_the_trained_model(self):
+        data = "synthetic { samples: 40 shape: 8 classes: %d }"
+        job = self.job(data % 10, "eval { " + data % 9 + " }")
+        run = self.train("run", job=job)
+        command = [str(job), "--device", "cpu", "--checkpoint", str(run.directory), "--json"]
+        for verb in ("eval", "infer"):
+            done = subprocess.run([LOCKSTEP, verb, *command], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(json.loads(done.stdout)["accuracy"], run.summary["eval"]["accuracy"])
 
 
 if __name__ == "__main__":

@@ -13,6 +13,30 @@ SETTINGS = ("train.steps=32", "data.global_batch=96", "train.accumulate=2",
 EXACT = (*SETTINGS, *FP32)
 
 
+TOKENS = "train { synthetic { samples: 40 shape: 12 vocabulary: 17 } }"
+VOLUMES = "train { spheres { samples: 40 shape: [16, 16, 16, 1] max_radius: 6 } }"
+IMAGES = ("train { synthetic { samples: 40 shape: [16, 16, 3] classes: 4%s } } "
+          "eval { synthetic { samples: 9 shape: [16, 16, 3] classes: 4 } }")
+JOB = """
+seed: 3
+model { %s }
+data { global_batch: 8 %s }
+optimizer { sgd { lr: 0.01 momentum: 0.9 } }
+train { steps: 7 %s }
+"""
+# 40 samples make five equal steps an epoch, so that all but the first one are graphs. A model, its data, and what of
+# training belongs to it.
+MODELS = {
+    "gpt": ("gpt { layers: 2 heads: 2 width: 16 context: 12 dropout: 0.1 checkpoint_activations: true }", TOKENS, ""),
+    "llama": ("llama { layers: 2 heads: 4 kv_heads: 2 width: 16 hidden: 24 context: 12 }", TOKENS, ""),
+    "unet3d": ("unet3d { levels: 2 channels: 4 checkpoint_activations: true }", VOLUMES, ""),
+    "unet3d_of_groups": ("unet3d { levels: 2 channels: 4 norm: GROUP groups: 2 up: TRILINEAR }", VOLUMES, ""),
+    "resnet": ("resnet { depth: 18 stem: CIFAR width: 8 checkpoint_activations: true }",
+               IMAGES % "" + " augment { mixup: 0.4 }", "ema { decay: 0.9 warmup: 3 } class_weight: [0.5, 2, 1, 1]"),
+    "resident": ("resnet { depth: 18 stem: CIFAR width: 8 }", IMAGES % " resident: true", "accumulate: 2"),
+}
+
+
 def gpus():
     doctor = subprocess.run([LOCKSTEP, "doctor", "--json"], capture_output=True, text=True, check=True)
     return json.loads(doctor.stdout)["devices"]
@@ -80,6 +104,22 @@ class Gpu(RunTest):
                 # The first step, and the two that end an epoch, run without.
                 self.assertEqual(graph.summary["gpu"]["graph_launches"], 32 - 3)
 
+    def test_a_captured_step_of_an_encoder_has_the_bits_of_an_eager_one(self):
+        encoders = {"vit { patch: 2 layers: 2 heads: 2 width: 16 dropout: 0.1 attention_dropout: 0.1 }":
+                        "shape: [8, 8, 1] classes: 4",
+                    "bert { layers: 2 heads: 2 width: 16 pad_token: 3 checkpoint_activations: true }":
+                        "shape: 8 vocabulary: 11"}
+        for model, samples in encoders.items():
+            name = model.split()[0]
+            job = self.folder / f"{name}.pbtxt"
+            job.write_text("model { %s } data { global_batch: 8 train { synthetic { samples: 32 %s } } } "
+                           "amp { opt_level: O1 dtype: BF16 } optimizer { adamw { lr: 0.01 } } train { steps: 6 }"
+                           % (model, samples), encoding="utf-8")
+            eager = self.on_gpu(f"{name}-eager", "train.cuda_graph=OFF", job=job)
+            graph = self.on_gpu(f"{name}-graph", "train.cuda_graph=ON", job=job)
+            self.assert_same_bits(graph, eager)
+            self.assertGreater(graph.summary["gpu"]["graph_launches"], 0)
+
     def test_a_step_never_makes_the_host_wait(self):
         for mode in ("ON", "OFF"):
             for ranks in (1, 2):
@@ -108,6 +148,34 @@ class Gpu(RunTest):
         self.assert_close(rest.column("loss"), whole.column("loss")[16:], 2e-3, "GPU to CPU")
         back = self.on_gpu("back", *settings, resume=rest.checkpoint(24))
         self.assert_close(back.column("loss"), whole.column("loss")[24:], 2e-3, "CPU to GPU")
+
+    def jobs_of_models(self):
+        for name, (model, data, training) in MODELS.items():
+            job = self.folder / f"{name}.pbtxt"
+            job.write_text(JOB % (model, data, training), encoding="utf-8")
+            yield name, job
+
+    def test_every_model_agrees_with_the_cpu_on_one_rank_and_two(self):
+        for name, job in self.jobs_of_models():
+            cpu = self.train(f"{name}-cpu", *FP32, job=job)
+            for ranks in (1, 2):
+                with self.subTest(model=name, ranks=ranks):
+                    gpu = self.on_gpu(f"{name}-{ranks}", *FP32, job=job, ranks=ranks)
+                    self.assert_same_to_rounding(gpu, cpu, 2e-3)
+
+    def test_every_models_captured_step_has_the_bits_of_an_eager_one(self):
+        settings = ("amp={opt_level:O1 dtype:FP16}",)
+        for name, job in self.jobs_of_models():
+            for ranks in (1, 2):
+                with self.subTest(model=name, ranks=ranks):
+                    eager = self.on_gpu(f"{name}-{ranks}-eager", *settings, "train.cuda_graph=OFF", job=job,
+                                        ranks=ranks)
+                    graph = self.on_gpu(f"{name}-{ranks}-graph", *settings, "train.cuda_graph=ON", job=job,
+                                        ranks=ranks)
+                    self.assert_same_bits(graph, eager)
+                    self.assertEqual(graph.tensors(), eager.tensors())
+                    self.assertEqual(graph.summary["gpu"]["graph_launches"], 7 - 1)
+                    self.assertEqual(graph.summary["gpu"]["host_waits"], 0)
 
     def test_asked_to_stop_it_saves(self):
         live = self.start("run", "train.steps=1000000", "checkpoint.every_steps=10", ranks=2, device="cuda")

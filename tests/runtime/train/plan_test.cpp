@@ -3,6 +3,13 @@
 
 #include <gmock/gmock.h>
 #include <sys/resource.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include <fstream>
+#include <sstream>
 
 #include "amp/grad_scaler/opt_level.h"
 #include "comm/ddp/distributed_data_parallel.h"
@@ -39,6 +46,7 @@ struct ReadyJob {
   std::string file;
   std::int64_t parameters, samples, steps_per_epoch;
   std::int64_t weights, compute_copies, gradients, optimizer_state;
+  std::vector<std::string> overrides = {};  ///< made samples instead of the user's files
 };
 
 class ReadyJobs : public testing::TestWithParam<ReadyJob> {};
@@ -47,7 +55,7 @@ class ReadyJobs : public testing::TestWithParam<ReadyJob> {};
 // a parameter's share of the memory is a multiple of 32 elements.
 TEST_P(ReadyJobs, ArePlannedExactly) {
   const ReadyJob& job = GetParam();
-  const Plan planned = plan_of(job.file);
+  const Plan planned = plan_of(job.file, job.overrides);
   EXPECT_THAT(planned.errors, IsEmpty());
   EXPECT_THAT(planned.warnings, IsEmpty());
   EXPECT_EQ(planned.parameters, job.parameters);
@@ -74,21 +82,58 @@ constexpr std::int64_t kUnet3dMemory = kUnet3d + 10 * 24 + 9 * 16 + 8 + 31;
 // With the padding behind the last layer's bias: of 10, and of 1000 elements.
 constexpr std::int64_t kConvnetMemory = kConvnet + 22, kMlpMemory = kMlp + 22, kResnet50Memory = kResnet50 + 24;
 
+constexpr std::int64_t kMnist = 9 * 32 + 2 * 32 + 9 * 32 * 64 + 2 * 64 + 9 * 64 * 64 + 2 * 64 + 7 * 7 * 64 * 10 + 10;
+constexpr std::int64_t kMnistMemory = kMnist + 22;
+constexpr std::int64_t kResnet18 = 11173962, kResnet18Memory = kResnet18 + 22;  // for 32x32 images in 10 classes
+
+/// Samples as those of the user's files.
+std::vector<std::string> made(std::int64_t samples, const std::string& shape_and_classes) {
+  return {"data.train={ synthetic { samples: " + std::to_string(samples) + " " + shape_and_classes + " } }",
+          "data.eval={ synthetic { samples: 1000 " + shape_and_classes + " } }", "data.augment={ flip: true }"};
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Configs, ReadyJobs,
-    testing::Values(ReadyJob{"digits_convnet.pbtxt", kConvnet, 1500, 24, 4 * kConvnetMemory, 2 * kConvnetMemory,
-                             2 * kConvnetMemory, 4 * kConvnetMemory},
-                    ReadyJob{"digits_lars.pbtxt", kConvnet, 1500, 3, 4 * kConvnetMemory, 2 * kConvnetMemory,
-                             2 * kConvnetMemory, 4 * kConvnetMemory},
-                    ReadyJob{"digits_mlp.pbtxt", kMlp, 1500, 24, 4 * kMlpMemory, 0, 4 * kMlpMemory, 8 * kMlpMemory},
-                    ReadyJob{"mlp_4096.pbtxt", kWide, 25600, 50, 4 * kWide, 2 * kWide, 2 * kWide, 0},
-                    ReadyJob{"synthetic_mlp.pbtxt", kNarrow, 65536, 64, 4 * kNarrow, 2 * kNarrow, 2 * kNarrow,
-                             4 * kNarrow},
-                    ReadyJob{"resnet50_synthetic.pbtxt", kResnet50, 12800, 50, 4 * kResnet50Memory, 2 * kResnet50Memory,
-                             2 * kResnet50Memory, 4 * kResnet50Memory},
-                    ReadyJob{"unet3d_synthetic.pbtxt", kUnet3d, 400, 100, 4 * kUnet3dMemory, 2 * kUnet3dMemory,
-                             2 * kUnet3dMemory, 8 * kUnet3dMemory}),
+    testing::Values(
+        ReadyJob{"digits_convnet.pbtxt", kConvnet, 1500, 24, 4 * kConvnetMemory, 2 * kConvnetMemory, 2 * kConvnetMemory,
+                 4 * kConvnetMemory},
+        ReadyJob{"digits_lars.pbtxt", kConvnet, 1500, 3, 4 * kConvnetMemory, 2 * kConvnetMemory, 2 * kConvnetMemory,
+                 4 * kConvnetMemory},
+        ReadyJob{"digits_mlp.pbtxt", kMlp, 1500, 24, 4 * kMlpMemory, 0, 4 * kMlpMemory, 8 * kMlpMemory},
+        ReadyJob{"recipe_mlp.pbtxt", kWide, 25600, 50, 4 * kWide, 2 * kWide, 2 * kWide, 0},
+        ReadyJob{"synthetic_mlp.pbtxt", kNarrow, 65536, 64, 4 * kNarrow, 2 * kNarrow, 2 * kNarrow, 4 * kNarrow},
+        ReadyJob{"resnet50_synthetic.pbtxt", kResnet50, 12800, 50, 4 * kResnet50Memory, 2 * kResnet50Memory,
+                 2 * kResnet50Memory, 4 * kResnet50Memory},
+        ReadyJob{"unet3d_synthetic.pbtxt", kUnet3d, 400, 100, 4 * kUnet3dMemory, 2 * kUnet3dMemory, 2 * kUnet3dMemory,
+                 8 * kUnet3dMemory},
+        ReadyJob{"mnist_convnet.pbtxt", kMnist, 60000, 468, 4 * kMnistMemory, 2 * kMnistMemory, 2 * kMnistMemory,
+                 4 * kMnistMemory, made(60000, "shape: [28, 28, 1] classes: 10")},
+        ReadyJob{"cifar10_resnet18.pbtxt", kResnet18, 50000, 97, 4 * kResnet18Memory, 2 * kResnet18Memory,
+                 2 * kResnet18Memory, 4 * kResnet18Memory, made(50000, "shape: [32, 32, 3] classes: 10")},
+        ReadyJob{"imagenet_resnet50.pbtxt", kResnet50, 1281167, 1252, 4 * kResnet50Memory, 2 * kResnet50Memory,
+                 2 * kResnet50Memory, 4 * kResnet50Memory, made(1281167, "shape: [224, 224, 3] classes: 1000")}),
     [](const auto& which) { return which.param.file.substr(0, which.param.file.find('.')); });
+
+TEST(JobsForTheUsersFiles, SayWhichAreMissingAndWhereTheyComeFrom) {
+  for (const char* name : {"mnist_convnet", "cifar10_resnet18", "imagenet_resnet50", "shakespeare_gpt", "gpt2_124m"}) {
+    SCOPED_TRACE(name);
+    std::ostringstream text;
+    text << std::ifstream(kConfigs + name + ".pbtxt").rdbuf();
+    const job::Checked checked = job::check_text(text.str(), "job.pbtxt", {}, "/absent");
+    EXPECT_FALSE(checked.diagnostics.empty());
+    for (const job::Diagnostic& found : checked.diagnostics) {
+      EXPECT_THAT(found.message, testing::AllOf(testing::StartsWith("no such "), HasSubstr("(/absent/data/")));
+    }
+    EXPECT_THAT(checked.data_note, testing::AllOf(testing::StartsWith("Data: "), HasSubstr("https://"),
+                                                  testing::Not(HasSubstr("lockstep train"))));
+    try {
+      job::load_text(text.str(), "job.pbtxt", {}, "/absent");
+      ADD_FAILURE() << "trains on nothing";
+    } catch (const UsageError& error) {
+      EXPECT_THAT(error.advice(), HasSubstr(checked.data_note));
+    }
+  }
+}
 
 /// "sgd { lr: 0.1 }" for each kind of optimizer that a job can name, and with what makes it keep more or less.
 std::vector<std::string> optimizers() {
@@ -134,7 +179,9 @@ void expect_planned_to_the_byte(const std::string& file, const std::vector<std::
 TEST_P(ReadyJobs, ArePlannedToTheByteThatIsAllocatedAtEveryOptLevel) {
   for (const std::string& amp : kLevels) {
     SCOPED_TRACE(amp);
-    expect_planned_to_the_byte(GetParam().file, {"amp={ " + amp + " }", "comm.wire_dtype=unset"});
+    std::vector<std::string> overrides = GetParam().overrides;
+    overrides.insert(overrides.end(), {"amp={ " + amp + " }", "comm.wire_dtype=unset"});
+    expect_planned_to_the_byte(GetParam().file, overrides);
   }
 }
 
@@ -145,6 +192,38 @@ TEST(Plan, OfTheReadyJobWhoseDataAreNotHereIsToTheByteToo) {
     expect_planned_to_the_byte("cifar10_resnet18.pbtxt",
                                {data, "train.eval_every=0", "amp={ " + amp + " }", "comm.wire_dtype=unset"});
   }
+}
+
+/// What a ready job would run, its data but for their files as it says.
+Plan sound_plan_of(const std::string& file, const std::vector<std::string>& overrides) {
+  const Plan planned = plan_of(file, overrides);
+  EXPECT_THAT(planned.errors, IsEmpty());
+  EXPECT_THAT(planned.warnings, IsEmpty());
+  return planned;
+}
+
+TEST(Plan, OfVitB16HasItsPublishedSize) {
+  const std::string images = "={ synthetic { samples: 8192 shape: [224, 224, 3] classes: 1000 } }";
+  const Plan planned = sound_plan_of(
+      "vit_b16.pbtxt", {"data.train" + images, "data.eval" + images, "data.augment.random_resized_crop=unset"});
+  EXPECT_EQ(planned.parameters, 86567656);
+}
+
+TEST(Plan, OfBertLargeHasItsPublishedSizeAndTargets) {
+  const std::filesystem::path tokens =
+      std::filesystem::temp_directory_path() / ("lockstep-plan-" + std::to_string(getpid()) + ".bin");
+  std::ofstream(tokens, std::ios::binary) << std::string(2 * 5000, '\0');
+  std::vector<std::string> overrides;
+  for (const std::string split : {"train", "eval"}) {
+    overrides.push_back("data." + split + ".tokens.files=['" + tokens.string() + "']");
+    overrides.push_back("data." + split + ".tokens.stride=1");
+  }
+  const Plan planned = sound_plan_of("bert_large.pbtxt", overrides);
+  std::filesystem::remove(tokens);
+  // Hugging Face's bert-large-uncased with the masked-token head, and a vocabulary of 70 tokens more.
+  EXPECT_EQ(planned.parameters, 335174458 + 70 * (1024 + 1));
+  EXPECT_EQ(planned.train.targets_per_sample, 19);
+  EXPECT_EQ(planned.train.vocabulary, 30522);
 }
 
 TEST(Plan, StatesTheMemoryOfEveryOptimizerToTheByte) {
@@ -162,7 +241,7 @@ TEST(Plan, StatesWhatACheckpointHolds) {
     const std::vector<std::string> overrides{"optimizer={ " + optimizer + " }"};
     const job::Job job = job::load(kConfigs + "digits_convnet.pbtxt", overrides);
     const data::DatasetPtr data = data::make_dataset(job::data_options(job.data()), data::Split::kTrain);
-    Network network(job, *data, kCpu);
+    Network network(job, data::describe(*data), kCpu);
     std::int64_t saved = 0;
     for (const auto& [name, tensor] : step::state_tensors({{"", network.arena()}}, {{"", network.optimizer()}})) {
       saved += static_cast<std::int64_t>(tensor.bytes());
@@ -278,7 +357,7 @@ long most_memory() {
 
 TEST(Plan, TakesNoMemoryForTheWeights) {
   const long before = most_memory();
-  const Plan planned = plan_of("mlp_4096.pbtxt", {"model.mlp.hidden=[4096, 65536]"});
+  const Plan planned = plan_of("recipe_mlp.pbtxt", {"model.mlp.hidden=[4096, 65536]"});
   EXPECT_LT(most_memory() - before, 256 * 1024) << "KiB, of 2 GiB of weights";
   EXPECT_THAT(planned.errors, IsEmpty());
   EXPECT_EQ(planned.parameters, 4096 * 4096 + 4096 + 4096 * 65536 + 65536 + 65536 * 4096 + 4096);

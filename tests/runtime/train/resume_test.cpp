@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A resumed run is the run that was never interrupted, bit for bit; and it needs everything that a checkpoint holds.
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -16,12 +16,15 @@
 #include "runtime/checkpoint/checksum.h"
 #include "runtime/checkpoint/store.h"
 #include "runtime/job/job.h"
+#include "runtime/tensor/error.h"
 #include "runtime/train/train.h"
 
 namespace lockstep::train {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
 
 constexpr std::uint64_t kSteps = 50;
 
@@ -139,6 +142,7 @@ TEST_F(Resume, NeedsEveryFieldOfTheState) {
   // What a run goes on without: records for people and tools (inspect, the list of what changed), and what is checked
   // against the job instead of being taken over.
   std::set<std::string> known = {"lockstep_version",
+                                 "format",
                                  "epoch",
                                  "rng_seed",
                                  "job",
@@ -167,8 +171,49 @@ TEST_F(Resume, NeedsEveryFieldOfTheState) {
   collect_fields(*State::descriptor(), "", all);
   EXPECT_EQ(known, all) << "a new field is either needed or a record";
   for (const auto& [field, step, drop] : omissions) {
-    EXPECT_NE(outcome_after(step, [&](checkpoint::Checkpoint& saved) { drop(saved.state); }), expected) << field;
+    const auto edit = [&](checkpoint::Checkpoint& saved) {
+      drop(saved.state);
+      saved.state.clear_format();  // which would have the omission refused
+    };
+    EXPECT_NE(outcome_after(step, edit), expected) << field;
   }
+}
+
+// The bits would be others without a word.
+TEST_F(Resume, RefusesAStateThatLacksAField) {
+  using State = checkpoint::TrainingState;
+  const std::vector<std::pair<const char*, std::function<void(State&)>>> omissions = {
+      {"sampler", [](State& state) { state.clear_sampler(); }},
+      {"sampler.epoch", [](State& state) { state.mutable_sampler()->clear_epoch(); }},
+      {"sampler.cursor", [](State& state) { state.mutable_sampler()->clear_cursor(); }},
+      {"scaler[0].enabled", [](State& state) { state.mutable_scaler(0)->clear_enabled(); }},
+      {"scaler[0].scale", [](State& state) { state.mutable_scaler(0)->clear_scale(); }},
+      {"scaler[0].growth_factor", [](State& state) { state.mutable_scaler(0)->clear_growth_factor(); }},
+      {"scaler[0].backoff_factor", [](State& state) { state.mutable_scaler(0)->clear_backoff_factor(); }},
+      {"scaler[0].growth_interval", [](State& state) { state.mutable_scaler(0)->clear_growth_interval(); }},
+      {"scaler[0].growth_tracker", [](State& state) { state.mutable_scaler(0)->clear_growth_tracker(); }},
+      {"scaler[0].consecutive_skips", [](State& state) { state.mutable_scaler(0)->clear_consecutive_skips(); }},
+      {"scaler[0].skipped_steps", [](State& state) { state.mutable_scaler(0)->clear_skipped_steps(); }},
+      {"schedule[0].applied_steps", [](State& state) { state.mutable_schedule(0)->clear_applied_steps(); }},
+  };
+  for (const auto& [field, drop] : omissions) {
+    const auto resumed = [&] { outcome_after(40, [&](checkpoint::Checkpoint& saved) { drop(saved.state); }); };
+    EXPECT_THAT(resumed, ThrowsMessage<StorageError>(HasSubstr(std::string(" lacks ") + field + "; lockstep ")));
+  }
+}
+
+// As saved by a later version: fields of the state, of messages in it and of the job that this one does not know.
+TEST_F(Resume, GoesOnFromAStateWithUnknownFields) {
+  const auto add = [](google::protobuf::Message& message) {
+    message.GetReflection()->MutableUnknownFields(&message)->AddVarint(1999, 7);
+  };
+  const auto edit = [&](checkpoint::Checkpoint& saved) {
+    add(saved.state);
+    add(*saved.state.mutable_sampler());
+    add(*saved.state.mutable_job());
+    add(*saved.state.mutable_job()->mutable_model());
+  };
+  EXPECT_EQ(outcome_after(40, edit), outcome("reference"));
 }
 
 TEST_F(Resume, NeedsEveryTensor) {

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -134,6 +135,12 @@ TEST_F(RunEnds, StandInWholeLinesBehindAHalfWrittenOne) {
   std::getline(in, first);
   std::getline(in, second);
   EXPECT_EQ(second, "{}");
+}
+
+// Writing to it would wait for a reader for ever.
+TEST_F(RunEnds, AreNotWrittenIntoAPipe) {
+  ASSERT_EQ(mkfifo((run_dir_ / "metrics.jsonl").c_str(), 0600), 0);
+  EXPECT_THROW(LineFile(run_dir_ / "metrics.jsonl"), StorageError);
 }
 
 TEST_F(RunEnds, AreNotWrittenIntoAFileThatIsGone) {

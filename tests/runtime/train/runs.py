@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of whole runs share: training through the command, and reading what a run leaves behind."""
 import array
+import ast
 import json
 import os
 import resource
@@ -54,6 +55,22 @@ def read_tensors(path):
         begin, end = (8 + size + offset for offset in entry["data_offsets"])
         tensors[name] = array.array("f", content[begin:end])
     return tensors
+
+
+def read_npy(path):
+    """The dtype, the shape and the numbers of a .npy file of version 1.0."""
+    content = path.read_bytes()
+    size = int.from_bytes(content[8:10], "little")
+    header = ast.literal_eval(content[10:10 + size].decode())
+    code = {"<f4": "f", "<i8": "q"}[header["descr"]]
+    return header["descr"], header["shape"], array.array(code, content[10 + size:])
+
+
+def npy(descr, shape, content):
+    """A .npy file of version 1.0."""
+    text = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}".encode()
+    text += b" " * (-(len(text) + 11) % 64) + b"\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + content
 
 
 class Run:

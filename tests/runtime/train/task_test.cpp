@@ -81,6 +81,68 @@ TEST(Task, RefusesMasksOutsideZeroToOne) {
   }
 }
 
+TEST(Task, EachTargetCountsTheWeightOfItsClassAndTheDivisorStays) {
+  job::Train train = with_loss(job::CROSS_ENTROPY);
+  train.add_class_weight(0.5);
+  train.add_class_weight(3);
+  const Task task(train, {.sample_shape = {3}, .classes = 2});
+  const Tensor output = Tensor::from<float>({0, 0, 1, 3, 1, 3}, {3, 2});
+  const Tensor target = Tensor::from<std::int64_t>({0, 1, 0}, {3});
+  const double sum = 0.5 * std::log(2.0) + 3 * std::log1p(std::exp(-2.0)) + 0.5 * std::log1p(std::exp(2.0));
+  EXPECT_NEAR(task.loss(output, target, 3).item(), sum / 3, 1e-6);
+  EXPECT_FALSE(task.learns_likelihood());
+  EXPECT_TRUE(Task(with_loss(job::CROSS_ENTROPY), {.sample_shape = {3}, .classes = 2}).learns_likelihood());
+}
+
+TEST(Task, EachSampleCountsItsWeightInEveryLoss) {
+  const Tensor weights = Tensor::from<float>({2, 0.5f}, {2});
+  const auto expect_weighted = [&](const Task& task, const Tensor& output, const Tensor& target) {
+    double sum = 0;
+    for (std::int64_t i = 0; i < 2; ++i) {
+      sum += weights.item(i) * task.loss(output.rows(i, i + 1), target.rows(i, i + 1), 1).item();
+    }
+    EXPECT_NEAR(task.loss(output, target, 2, weights).item(), sum / 2, 1e-6);
+    const Tensor both = Tensor::from<float>({1, 1}, {2});
+    EXPECT_NEAR(task.loss(output, target, 2, both).item(), task.loss(output, target, 2).item(), 1e-6);
+  };
+  const Tensor output = Tensor::from<float>({2, -1, 0, 3}, {2, 2});
+  expect_weighted(Task(with_loss(job::CROSS_ENTROPY), {.sample_shape = {3}, .classes = 2}), output,
+                  Tensor::from<std::int64_t>({0, 1}, {2}));
+  const Task positions(with_loss(job::CROSS_ENTROPY),
+                       {.sample_shape = {3}, .classes = 2, .target_shape = {3}, .targets_per_sample = 2});
+  expect_weighted(positions, Tensor::from<float>({0, 0, 9, 9, 0, 0, 1, 3, 9, 9, 1, 3}, {2, 3, 2}),
+                  Tensor::from<std::int64_t>({0, data::kIgnoredLabel, 1, 0, data::kIgnoredLabel, 1}, {2, 3}));
+  expect_weighted(Task(with_loss(job::MSE), {.sample_shape = {3}, .target_shape = {2}}), output,
+                  Tensor::from<float>({1, 0, 0.5f, 7}, {2, 2}));
+  for (const job::LossKind kind : {job::BCE_WITH_LOGITS, job::DICE, job::BCE_DICE}) {
+    expect_weighted(Task(with_loss(kind), {.sample_shape = {2}, .target_shape = {2}}), output,
+                    Tensor::from<float>({1, 0, 0.5f, 0}, {2, 2}));
+  }
+}
+
+TEST(Task, AMixtureHasTheLossesOfBothLabels) {
+  job::Train train = with_loss(job::CROSS_ENTROPY);
+  train.set_label_smoothing(0.1);
+  train.add_class_weight(0.5);
+  train.add_class_weight(3);
+  const Task task(train, {.sample_shape = {3}, .classes = 2});
+  const Tensor output = Tensor::from<float>({2, -1, 0, 3}, {2, 2});
+  const data::Batch batch{.target = Tensor::from<std::int64_t>({0, 1}, {2}),
+                          .weight = Tensor::from<float>({0.75f, 0.5f}, {2}),
+                          .other_target = Tensor::from<std::int64_t>({1, 1}, {2}),
+                          .other_weight = Tensor::from<float>({0.25f, 0.5f}, {2})};
+  const auto of = [&](std::int64_t row, std::int64_t label) {
+    return task.loss(output.rows(row, row + 1), Tensor::from<std::int64_t>({label}, {1}), 1).item();
+  };
+  EXPECT_NEAR(task.loss(output, batch, 2).item(), (0.75 * of(0, 0) + 0.25 * of(0, 1) + of(1, 1)) / 2, 1e-6);
+}
+
+TEST(Task, RefusesWeightsThatAreNotOneAClass) {
+  job::Train train = with_loss(job::CROSS_ENTROPY);
+  train.add_class_weight(1);
+  EXPECT_THROW(Task(train, {.sample_shape = {3}, .classes = 2}), FieldError);
+}
+
 TEST(Task, RefusesALossThatDoesNotSuitTheData) {
   EXPECT_THROW(Task(with_loss(job::BCE_DICE), {.sample_shape = {3}, .classes = 2}), UsageError);
   EXPECT_THROW(Task(with_loss(job::MSE), {.sample_shape = {3}, .classes = 2}), UsageError);

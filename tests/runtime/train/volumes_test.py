@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A 3D U-Net finds spheres: alike on any number of ranks and in every precision, resumed to the same bits."""
-import array
-import ast
 import json
 import subprocess
 import unittest
 
-from runs import CONFIGS, FP32, HAS_MPI, LOCKSTEP, RANK_COUNTS, RunTest, read_tensors
+from runs import CONFIGS, FP32, HAS_MPI, LOCKSTEP, RANK_COUNTS, RunTest, read_npy, read_tensors
 
 JOB = CONFIGS / "unet3d_synthetic.pbtxt"
 SMALL = ("data.train.spheres.samples=20", "data.train.spheres.shape=[16,16,16,1]", "data.train.spheres.max_radius=6",
@@ -17,15 +15,6 @@ SHORT = (*SMALL, "train.steps=6", "train.eval_every=0")
 ROUNDING = 5e-5
 # Where a gradient is next to nothing, Adam would blow its rounding up to a whole step.
 SGD = "optimizer={sgd{lr:0.02 momentum:0.9}}"
-
-
-def read_npy(path):
-    """The dtype, the shape and the numbers of a .npy file of version 1.0."""
-    content = path.read_bytes()
-    size = int.from_bytes(content[8:10], "little")
-    header = ast.literal_eval(content[10:10 + size].decode())
-    code = {"<f4": "f", "<i8": "q"}[header["descr"]]
-    return header["descr"], header["shape"], array.array(code, content[10 + size:])
 
 
 class Volumes(RunTest):

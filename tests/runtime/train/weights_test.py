@@ -60,6 +60,31 @@ class Weights(RunTest):
         self.assertIn("init_from.match[0]", run.output)
         self.assertEqual(sorted(path.name for path in self.first.directory.iterdir()), before)
 
+    def refused_export(self, *arguments, code):
+        before = sorted(self.folder.rglob("*"))
+        result = subprocess.run([LOCKSTEP, "export", str(DIGITS), "--checkpoint", str(self.first.directory), *arguments],
+                                capture_output=True, encoding="utf-8", check=False)
+        self.assertEqual(result.returncode, code, result.stderr)
+        self.assertEqual(sorted(self.folder.rglob("*")), before)
+        return result.stderr
+
+    def test_a_graph_is_written_whole_or_not_at_all(self):
+        graph = self.folder / "graph.onnx"
+        self.assertIn(".onnx", self.refused_export("--onnx", str(self.folder / "graph.pb"), code=2))
+        self.assertIn("it is a directory", self.refused_export("--onnx", str(self.make_directory("folder.onnx")), code=4))
+        self.assertIn("another job", self.refused_export("--onnx", str(graph), "--set", "model={mlp{hidden:[3]}}", code=2))
+        self.refused_export("--onnx", str(self.first.directory / "job.pbtxt" / "graph.onnx"), code=4)
+        self.assertIn("excludes", self.refused_export("--onnx", str(graph), "--out", "w.safetensors", code=2))
+        self.assertIn("--out or --onnx", self.refused_export(code=2))
+        self.assertIn("--out", self.refused_export("--onnx", str(graph), "--half", code=2))
+        subprocess.run([LOCKSTEP, "export", str(DIGITS), "--checkpoint", str(self.first.directory), "--onnx", str(graph)],
+                       check=True, capture_output=True)
+        self.assertIn(b"BatchNormalization", graph.read_bytes())
+
+    def make_directory(self, name):
+        (self.folder / name).mkdir()
+        return self.folder / name
+
     def test_weights_that_do_not_fit_are_refused_with_every_name(self):
         run = self.train("run", "train.steps=1", f"init_from.path={self.first.directory}", "model.convnet.block[0].channels=4",
                          code=2)

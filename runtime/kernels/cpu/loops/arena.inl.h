@@ -95,5 +95,9 @@ void adagrad_step(const ArenaSlice& slice, const AdagradRule& rule, const StepSc
   });
 }
 
+void mean_step(const float* weights, const RunningMean& running, float* mean, std::int64_t n) {
+  transform_block(n, mean, running, mean, weights);
+}
+
 }  // namespace
 }  // namespace lockstep::kernels::cpu::LOCKSTEP_ISA

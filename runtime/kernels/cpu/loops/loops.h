@@ -8,6 +8,7 @@
 #include "runtime/kernels/backend.h"
 #include "runtime/kernels/cpu/isa.h"
 #include "runtime/kernels/functors/layer_optimizer.h"
+#include "runtime/kernels/functors/running_mean.h"
 #include "runtime/kernels/geometry/broadcast.h"
 #include "runtime/kernels/rank_reduce.h"
 
@@ -256,6 +257,7 @@ struct Loops {
                        std::int64_t begin, std::int64_t n);
   void (*novograd_step)(const ArenaSlice& slice, const NovogradRule& rule, const StepScalars& scalars,
                         const ArenaSegment& segment, float norm, float* m, std::int64_t begin, std::int64_t n);
+  void (*mean_step)(const float* weights, const RunningMean& running, float* mean, std::int64_t n);
 
   decltype(&kernels::rank_reduce) rank_reduce;
 

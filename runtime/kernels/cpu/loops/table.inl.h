@@ -74,6 +74,7 @@ const Loops kLoops{
     .lamb_moments = lamb_moments,
     .lamb_weights = lamb_weights,
     .novograd_step = novograd_step,
+    .mean_step = mean_step,
     .rank_reduce = rank_reduce,
     .copy_lines = copy_lines,
     .pick_lines = pick_lines<std::int64_t>,

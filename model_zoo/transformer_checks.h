@@ -5,9 +5,9 @@
 
 namespace lockstep::model_zoo {
 
-/// Of what the options of every decoder have.
+/// Of what the options of every transformer have.
 template <class Options>
-void check_decoder(FieldChecks& checks, const Options& options) {
+void check_transformer(FieldChecks& checks, const Options& options) {
   const auto at_least_one = [&checks](std::int64_t value, const char* field) {
     return checks.at_least_one(static_cast<double>(value), field);
   };
@@ -18,9 +18,15 @@ void check_decoder(FieldChecks& checks, const Options& options) {
                  {"width"});
   }
   if (options.hidden) at_least_one(*options.hidden, "hidden");
-  at_least_one(options.context, "context");
-  if (options.vocabulary) at_least_one(*options.vocabulary, "vocabulary");
   checks.positive(options.norm_epsilon, "norm_epsilon");
+}
+
+/// Of what the options of every model of texts have.
+template <class Options>
+void check_text_transformer(FieldChecks& checks, const Options& options) {
+  check_transformer(checks, options);
+  checks.at_least_one(static_cast<double>(options.context), "context");
+  if (options.vocabulary) checks.at_least_one(static_cast<double>(*options.vocabulary), "vocabulary");
   checks.not_negative(options.initial_deviation, "initial_deviation");
 }
 

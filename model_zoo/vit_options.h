@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "runtime/tensor/field_checks.h"
+
+namespace lockstep::model_zoo {
+
+/// The defaults are ViT-B/16. (Dosovitskiy et al.: "An Image is Worth 16x16 Words", ICLR 2021, arXiv 2010.11929.)
+struct VitOptions {
+  std::int64_t patch = 16;  ///< extent of the squares that become a position each; a divisor of the images' extents
+  std::int64_t layers = 12;
+  std::int64_t heads = 12;
+  std::int64_t width = 768;                 ///< a multiple of heads
+  std::optional<std::int64_t> hidden = {};  ///< width of a feed-forward layer; default: 4 width
+  double dropout = 0;                       ///< of embeddings, feed-forward layers and what blocks add; in [0, 1)
+  double attention_dropout = 0;             ///< of the attention's probabilities; in [0, 1)
+  double norm_epsilon = 1e-6;
+  bool checkpoint_activations = false;  ///< of blocks: nn::checkpoint()
+
+  bool operator==(const VitOptions&) const = default;
+};
+
+/// All that is wrong with the options, by the names of the job's fields.
+FieldProblems problems_of(const VitOptions& options);
+
+}  // namespace lockstep::model_zoo

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/draft/dataset_text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <vector>
+
+#include "runtime/tensor/error.h"
+
+namespace lockstep::draft {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// As protobuf text has it.
+std::string quoted(const std::string& text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      result += std::string("\\") + c;
+    } else if (c == '\t') {
+      result += "\\t";
+    } else if (byte < 0x20 || byte == 0x7f) {
+      result += fmt::format("\\{:03o}", byte);
+    } else {
+      result += c;
+    }
+  }
+  return result + '"';
+}
+
+/// The fields within a message.
+class Writer {
+ public:
+  explicit Writer(const fs::path& base) : base_(fs::weakly_canonical(base)) {}
+
+  std::string path(const std::string& path) const {
+    return quoted(fs::weakly_canonical(path).lexically_proximate(base_).string());
+  }
+  std::string paths(const std::vector<std::string>& paths) const {
+    std::vector<std::string> texts;
+    for (const std::string& each : paths) texts.push_back(path(each));
+    return texts.size() == 1 ? texts[0] : fmt::format("[{}]", fmt::join(texts, ", "));
+  }
+
+  std::string operator()(const data::IdxOptions& options) const {
+    return fmt::format("idx {{ images: {} labels: {} }}", path(options.images), path(options.labels));
+  }
+  std::string operator()(const data::CifarOptions& options) const {
+    const bool ten = options.labels == data::CifarLabels::kCifar10;
+    return fmt::format("cifar {{ files: {}{} }}", paths(options.files), ten ? "" : " labels: CIFAR100_FINE");
+  }
+  std::string operator()(const data::TokensOptions& options) const {
+    std::string text = fmt::format("tokens {{ files: {} context: {}", paths(options.files), options.context);
+    if (options.begin > 0) text += fmt::format(" begin: {}", options.begin);
+    if (options.end < 1) text += fmt::format(" end: {}", options.end);
+    return text + " }";
+  }
+  std::string operator()(const data::ArraysOptions& options) const {
+    return fmt::format("arrays {{ features: {} targets: {}{} }}", path(options.features), path(options.targets),
+                       kind(options.target_kind));
+  }
+  std::string operator()(const data::CsvOptions& options) const {
+    std::string text = "csv { files: " + paths(options.files);
+    if (!options.target.empty()) text += " target: " + quoted(options.target);
+    for (const std::string& feature : options.features) text += " features: " + quoted(feature);
+    if (!options.header) text += " header: false";
+    if (options.delimiter != ",") text += " delimiter: " + quoted(options.delimiter);
+    return text + kind(options.target_kind) + " }";
+  }
+  std::string operator()(const data::ImageFolderOptions& options) const {
+    std::string text = fmt::format("image_folder {{ folder: {} size: {}", path(options.folder), options.size);
+    if (options.resize > 0) text += fmt::format(" resize: {}", options.resize);
+    return text + " }";
+  }
+  template <class Other>
+  std::string operator()(const Other&) const {
+    throw UsageError("init does not write a job for data of this kind");
+  }
+
+ private:
+  static std::string kind(data::TargetKind kind) {
+    return kind == data::TargetKind::kNumbers ? " target_kind: NUMBERS" : "";
+  }
+
+  fs::path base_;
+};
+
+}  // namespace
+
+std::string dataset_text(const data::DatasetOptions& options, const fs::path& base) {
+  return std::visit(Writer(base), options);
+}
+
+}  // namespace lockstep::draft

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/draft/find_table.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <set>
+
+#include "runtime/data/csv_reader.h"
+#include "runtime/tensor/error.h"
+
+namespace lockstep::draft {
+
+namespace {
+
+constexpr std::size_t kLookedAt = 10000;   ///< rows
+constexpr std::size_t kMostClasses = 100;  ///< of whole numbers
+
+using Row = std::vector<std::string>;
+
+std::optional<double> number_of(std::string_view cell) {
+  while (!cell.empty() && (cell.front() == ' ' || cell.front() == '\t' || cell.front() == '+')) cell.remove_prefix(1);
+  while (!cell.empty() && (cell.back() == ' ' || cell.back() == '\t')) cell.remove_suffix(1);
+  double value = 0;
+  const auto [end, failure] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+  if (failure != std::errc() || end != cell.data() + cell.size() || !std::isfinite(value)) return std::nullopt;
+  return value;
+}
+
+std::vector<Row> first_rows(const std::string& file, char delimiter, std::size_t most) {
+  data::CsvReader reader(file, delimiter);
+  std::vector<Row> rows;
+  for (Row cells; rows.size() < most && reader.next(cells);) rows.push_back(cells);
+  return rows;
+}
+
+char delimiter_of(const std::string& file) {
+  char best = ',';
+  std::size_t most = 1;
+  for (const char delimiter : {',', ';', '\t', '|'}) {
+    const std::vector<Row> rows = first_rows(file, delimiter, 1);
+    if (!rows.empty() && rows[0].size() > most) {
+      best = delimiter;
+      most = rows[0].size();
+    }
+  }
+  return best;
+}
+
+/// Cells of one column, without the header's.
+class Column {
+ public:
+  Column(const std::vector<Row>& rows, std::size_t first, std::size_t column) {
+    for (std::size_t i = first; i < rows.size(); ++i) {
+      if (column < rows[i].size()) cells_.insert(rows[i][column]);
+    }
+  }
+  bool is_numbers() const {
+    return std::ranges::all_of(cells_, [](const auto& cell) { return !!number_of(cell); });
+  }
+  /// Words, or few whole numbers from 0 on.
+  bool is_classes() const {
+    const auto is_class = [](const std::string& cell) {
+      const auto value = number_of(cell);
+      return value && *value >= 0 && *value < 1000 && cell.find_first_not_of("0123456789 ") == std::string::npos;
+    };
+    return !is_numbers() || (cells_.size() <= kMostClasses && std::ranges::all_of(cells_, is_class));
+  }
+
+ private:
+  std::set<std::string> cells_;  // the different ones
+};
+
+/// Whether the file's columns are those of the training data, whose first line is given.
+bool has_columns(const std::string& file, char delimiter, const Row& first, bool header) {
+  const std::vector<Row> rows = first_rows(file, delimiter, 1);
+  return !rows.empty() && (header ? rows[0] == first : rows[0].size() == first.size());
+}
+
+std::size_t target_column(const Row& names, bool header, const std::string& target) {
+  if (target.empty()) return names.size() - 1;
+  const auto named = std::ranges::find(names, target);
+  if (header && named != names.end()) return static_cast<std::size_t>(named - names.begin());
+  std::size_t number = 0;
+  const auto [end, failure] = std::from_chars(target.data(), target.data() + target.size(), number);
+  if (failure == std::errc() && end == target.data() + target.size() && number < names.size()) return number;
+  throw UsageError(fmt::format("the table has no column \"{}\"; it has {}", target,
+                               header ? fmt::format("{}", fmt::join(names, ", ")) : std::to_string(names.size())));
+}
+
+}  // namespace
+
+FoundData find_table(const Split& files, const std::string& target) {
+  const char delimiter = delimiter_of(files.train[0]);
+  const std::vector<Row> rows = first_rows(files.train[0], delimiter, kLookedAt);
+  if (rows.size() < 2) throw UsageError(files.train[0] + " has no two lines");
+  const Row& first = rows[0];
+  bool header = false;
+  for (std::size_t c = 0; c < first.size(); ++c) header |= !number_of(first[c]) && Column(rows, 1, c).is_numbers();
+  // A table of words alone has a header too, as RFC 4180 recommends one.
+  header |= std::ranges::none_of(first, [](const std::string& cell) { return !!number_of(cell); });
+
+  const std::size_t at = target_column(first, header, target);
+  std::vector<std::string> features, left_out;
+  for (std::size_t c = 0; c < first.size(); ++c) {
+    if (c == at) continue;
+    const bool numbers = Column(rows, header ? 1 : 0, c).is_numbers();
+    (numbers ? features : left_out).push_back(header ? first[c] : std::to_string(c));
+  }
+  if (features.empty()) {
+    throw UsageError(files.train[0] + " has no column of numbers beside the target",
+                     "A job learns from numbers: give words a column of numbers each.");
+  }
+  const bool classes = Column(rows, header ? 1 : 0, at).is_classes();
+  data::CsvOptions options{.files = files.train, .header = header, .delimiter = std::string(1, delimiter)};
+  if (!target.empty()) options.target = target;
+  if (!left_out.empty()) options.features = features;
+  options.target_kind = classes ? data::TargetKind::kClasses : data::TargetKind::kNumbers;
+  FoundData found{"a table", {.train = options}};
+  found.notes.push_back(fmt::format("the target is column {}, {}", header ? '"' + first[at] + '"' : std::to_string(at),
+                                    classes ? "classes" : "numbers"));
+  if (!left_out.empty()) {
+    found.notes.push_back(fmt::format("left out, because they are no numbers: {}", fmt::join(left_out, ", ")));
+  }
+  if (!files.eval.empty() && has_columns(files.eval[0], delimiter, first, header)) {
+    options.files = files.eval;
+    found.options.eval = options;
+  } else if (!files.eval.empty()) {
+    found.notes.push_back("no evaluation on " + files.eval[0] + ": its columns are others");
+  }
+  return found;
+}
+
+}  // namespace lockstep::draft

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/draft/find_text.h"
+
+#include <filesystem>
+
+#include "runtime/tensor/error.h"
+
+namespace lockstep::draft {
+
+namespace {
+
+constexpr std::int64_t kLeastContext = 4;
+
+std::int64_t bytes_of(const std::vector<std::string>& files) {
+  std::int64_t bytes = 0;
+  for (const std::string& file : files) bytes += static_cast<std::int64_t>(std::filesystem::file_size(file));
+  return bytes;
+}
+
+}  // namespace
+
+FoundData find_text(const Split& files, bool tokens, std::int64_t context) {
+  const std::int64_t width = tokens ? 2 : 1;
+  const std::int64_t least =
+      files.eval.empty() ? bytes_of(files.train) / 10 : std::min(bytes_of(files.train), bytes_of(files.eval));
+  while (context > kLeastContext && least / width < 2 * context) context /= 2;
+  if (least / width < 2 * context) throw UsageError(files.train[0] + " is too short to learn from");
+  data::TokensOptions options{.files = files.train, .context = context};
+  FoundData found{tokens ? "tokens" : "text, a token a byte"};
+  data::TokensOptions eval = options;
+  if (files.eval.empty()) {
+    options.end = eval.begin = 0.9;
+    found.notes.emplace_back("the last tenth of the text is for evaluation");
+  } else {
+    eval.files = files.eval;
+  }
+  found.options.train = options;
+  found.options.eval = eval;
+  return found;
+}
+
+}  // namespace lockstep::draft

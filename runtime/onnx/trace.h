@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <any>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "runtime/nn/module.h"
+#include "runtime/tensor/tensor.h"
+
+namespace lockstep::onnx {
+
+constexpr int kNone = -1;
+
+/// A tensor of a forward pass.
+struct Value {
+  Shape shape;
+  DType dtype = DType::kFloat32;
+  int producer = kNone;   ///< the operation that makes it of the model's input; kNone: the input itself, or a constant
+  Tensor constant = {};   ///< what does not depend on the model's input; undefined otherwise
+  std::string name = {};  ///< of a parameter
+  unsigned of_batch = 0;  ///< bit d: extent d is a multiple of the batch's samples; from trace_batches()
+};
+
+/// An operation that computes with the model's input.
+struct Operation {
+  std::string name;              ///< as the policy table has it
+  std::string layer;             ///< path of the module that it runs in
+  std::vector<int> inputs = {};  ///< values; kNone where one is left out
+  std::vector<int> results = {};
+  std::any options = {};  ///< what it notes: runtime/ops/operation_options.h
+};
+
+/// What a forward pass computes its output of.
+struct Trace {
+  std::vector<Value> values;
+  std::vector<Operation> operations;  ///< in their order
+  int input = kNone;
+  int output = kNone;
+};
+
+/// Runs the model in evaluation mode, without gradients, and notes what leads from its input to its output. Operations
+/// on constants alone are constants; `expand` is none, as its shape may be the batch's. Tensors that the pass computes
+/// are not kept.
+Trace trace(nn::Module& model, const Tensor& input);
+
+constexpr std::int64_t kTracedBatch = 2;  ///< samples of the batch that trace_batches() returns the trace of
+
+/// The trace of a batch of kTracedBatch samples, compared with that of a larger one: which extents are the batch's, and
+/// that nothing else differs. `batch_of` makes a batch of so many samples; two batches should hold other numbers.
+/// Throws UsageError for a model that computes something with other tensors than it records.
+Trace trace_batches(nn::Module& model, const std::function<Tensor(std::int64_t samples)>& batch_of);
+
+}  // namespace lockstep::onnx

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/kernels/binary.h"
+
+// What operations are told besides tensors, as they note it for whoever writes their graph down
+// (autograd::note_options). linear notes its kernels::Activation; conv and conv_transpose their ConvGeometry; pooling
+// and upsampling theirs; a function of one number its kernels::UnaryFunction. What else there is:
+
+namespace lockstep::ops {
+
+/// matmul
+struct MatmulOptions {
+  bool transpose_a = false;
+  bool transpose_b = false;
+};
+
+/// batch_norm with running statistics, [2, C], which it notes as another input.
+struct InferenceNormOptions {
+  double epsilon = 0;
+  bool relu = false;
+};
+
+/// layer_norm, rms_norm: over the last `dims` dimensions. group_norm, instance_norm: `groups` of the channels.
+struct NormalizationOptions {
+  double epsilon = 0;
+  int dims = 0;
+  std::int64_t groups = 0;
+};
+
+/// scaled_dot_product_attention; its mask, [batch or 1, heads or 1, Tq or 1, Tk], is another input.
+struct ScoreOptions {
+  double scale = 1;
+  bool causal = false;
+};
+
+/// slice
+struct SliceOptions {
+  int dim = 0;
+  std::int64_t begin = 0;
+  std::int64_t step = 1;
+};
+
+/// cat, index_select, gather; the two last note their indices as another input.
+struct AlongOptions {
+  int dim = 0;
+};
+
+/// softmax, log_softmax
+struct SoftmaxOptions {
+  bool last = true;  ///< along the last dimension; else along the middle one of three
+};
+
+/// permute
+struct PermuteOptions {
+  std::vector<int> order;
+};
+
+/// A function of two numbers, of which one may be no tensor: add, sub, mul, div, pow, compare.
+struct BinaryOptions {
+  kernels::Binary function = kernels::Binary::kAdd;
+  bool with_number = false;
+  double number = 0;
+  bool number_first = false;
+};
+
+/// scale
+struct ScaleOptions {
+  double factor = 1;
+};
+
+/// embedding: its indices are another input.
+struct EmbeddingOptions {};
+
+/// rotary: x * cos + x with its halves exchanged * sin; the two are other inputs.
+struct RotaryOptions {};
+
+}  // namespace lockstep::ops

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/step/state_fields.h"
+
+#include <fmt/format.h>
+#include <google/protobuf/unknown_field_set.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "runtime/job/diagnostic.h"
+#include "runtime/tensor/error.h"
+
+namespace lockstep::step {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+
+namespace {
+
+/// Calls visit(message, path) for a message and those in it, all but jobs, which resuming does not read.
+void for_each_message(const Message& message, const std::string& path,
+                      const std::function<void(const Message&, const std::string&)>& visit) {
+  if (message.GetDescriptor() == job::Job::descriptor()) return;
+  visit(message, path);
+  std::vector<const FieldDescriptor*> fields;
+  const google::protobuf::Reflection& reflection = *message.GetReflection();
+  reflection.ListFields(message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    if (field->message_type() == nullptr) continue;
+    const std::string name = job::join_path(path, field->name());
+    if (!field->is_repeated()) {
+      for_each_message(reflection.GetMessage(message, field), name, visit);
+      continue;
+    }
+    for (int i = 0; i < reflection.FieldSize(message, field); ++i) {
+      for_each_message(reflection.GetRepeatedMessage(message, field, i), job::element_path(name, i), visit);
+    }
+  }
+}
+
+}  // namespace
+
+void require_complete(const checkpoint::Checkpoint& saved) {
+  if (saved.state.format() == 0) return;
+  std::vector<std::string> lacking;
+  if (!saved.state.has_sampler()) lacking.emplace_back("sampler");
+  for_each_message(saved.state, "", [&](const Message& message, const std::string& path) {
+    for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
+      const FieldDescriptor& field = *message.GetDescriptor()->field(i);
+      const std::string name = job::join_path(path, field.name());
+      if (!field.has_optional_keyword() || name == "sampler.seed") continue;
+      if (!message.GetReflection()->HasField(message, &field)) lacking.push_back(name);
+    }
+  });
+  if (lacking.empty()) return;
+  throw StorageError(fmt::format("{} lacks {}; lockstep {} saved it, this is {}", saved.path, fmt::join(lacking, ", "),
+                                 saved.state.lockstep_version(), LOCKSTEP_VERSION),
+                     "Resume with the version that saved it, or start anew with --resume never.");
+}
+
+std::vector<std::string> unknown_fields(const checkpoint::TrainingState& state) {
+  std::vector<std::string> names;
+  for_each_message(state, "", [&](const Message& message, const std::string& path) {
+    const google::protobuf::UnknownFieldSet& unknown = message.GetReflection()->GetUnknownFields(message);
+    for (int i = 0; i < unknown.field_count(); ++i) {
+      const std::string name = job::join_path(path, fmt::format("field {}", unknown.field(i).number()));
+      if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+    }
+  });
+  return names;
+}
+
+}  // namespace lockstep::step

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "runtime/checkpoint/checkpoint.h"
+
+namespace lockstep::step {
+
+// Which fields a checkpoint's state has. Another version of Lockstep may have saved it, with fields of its own or
+// without some of ours.
+
+/// TrainingState.format of the states that this version saves.
+inline constexpr std::uint32_t kStateFormat = 1;
+
+/// Throws StorageError that names each field which resuming reads and the state lacks. A state of format 0 is taken to
+/// have them all.
+void require_complete(const checkpoint::Checkpoint& saved);
+
+/// "sampler.field 9": what the state has and this version does not know, the job in it left aside.
+std::vector<std::string> unknown_fields(const checkpoint::TrainingState& state);
+
+}  // namespace lockstep::step

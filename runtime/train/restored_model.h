@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "model_zoo/build.h"
+#include "runtime/job/job.h"
+#include "runtime/nn/module.h"
+#include "runtime/train/task.h"
+
+namespace lockstep::train {
+
+/// A job's model with a checkpoint's weights and running statistics, float32 on the CPU.
+struct RestoredModel {
+  std::string checkpoint;  ///< the one that was read
+  bool of_mean = false;    ///< the weights are their running mean
+  model_zoo::ModelOptions options;
+  Task task;
+  std::unique_ptr<nn::Module> model;
+};
+
+/// `checkpoint`: itself, or a run directory for its newest one. `raw_weights`: not their running mean where the
+/// checkpoint has one. Throws UsageError where it is of another model, StorageError.
+RestoredModel restored_model(const job::Job& job, const std::filesystem::path& checkpoint, bool raw_weights);
+
+}  // namespace lockstep::train

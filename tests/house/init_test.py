@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""lockstep init: the jobs that it writes are sound and train, whatever the data are."""
+import os
+import random
+import struct
+import subprocess
+import tempfile
+import unittest
+import zlib
+from pathlib import Path
+
+LOCKSTEP = os.environ["LOCKSTEP_BINARY"]
+
+
+def write_npy(path, descr, extents, values):
+    """values: bytes."""
+    header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': ({', '.join(map(str, extents))},), }}"
+    header = header.ljust(118 - 1) + "\n"
+    path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + values)
+
+
+def write_png(path, width, height, pixel):
+    """pixel(x, y): three bytes."""
+    rows = b"".join(b"\0" + bytes(byte for x in range(width) for byte in pixel(x, y)) for y in range(height))
+
+    def chunk(kind, content):
+        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)) +
+                     chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+
+
+class Init(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.folder = Path(scratch.name)
+        self.random = random.Random(1)
+
+    def lockstep(self, *arguments):
+        return subprocess.run([LOCKSTEP, *map(str, arguments)], cwd=self.folder, capture_output=True, text=True, check=False)
+
+    def expect_done(self, *arguments):
+        done = self.lockstep(*arguments)
+        self.assertEqual(0, done.returncode, f"{arguments}\n{done.stdout}{done.stderr}")
+        return done.stdout + done.stderr
+
+    def expect_trains(self, *arguments, has=()):
+        """The text of the job that init writes for the arguments."""
+        self.expect_done("init", *arguments, "--out", "job.pbtxt")
+        self.assertNotIn("warning", self.expect_done("validate", "job.pbtxt"))
+        self.expect_done("train", "job.pbtxt", "--set", "train.steps=2", "--set", "schedule=unset", "--quiet",
+                         "--resume", "never")
+        text = (self.folder / "job.pbtxt").read_text(encoding="utf-8")
+        for part in has:
+            self.assertIn(part, text)
+        return text
+
+    def numbers(self, count):
+        return struct.pack(f"<{count}f", *(self.random.gauss(3, 2) for _ in range(count)))
+
+    def test_images(self):
+        for split, count in (("train", 6), ("val", 2)):
+            for name in ("cat", "dog"):
+                (self.folder / "pets" / split / name).mkdir(parents=True)
+                for i in range(count):
+                    write_png(self.folder / "pets" / split / name / f"{i}.png", 40, 32,
+                              lambda x, y: (self.random.randrange(256), 10, 20))
+        self.expect_trains("pets", has=["resnet { depth: 18 stem: CIFAR }", 'folder: "pets/train" size: 32', "flip: true",
+                                        "eval { image_folder", "measured on 12 training samples", 'best: "eval.accuracy"'])
+
+    def test_arrays_of_classes_and_of_numbers(self):
+        write_npy(self.folder / "x.npy", "<f4", (80, 5), self.numbers(400))
+        write_npy(self.folder / "y.npy", "<i8", (80,), struct.pack("<80q", *(i % 3 for i in range(80))))
+        write_npy(self.folder / "z.npy", "<f4", (80, 2), self.numbers(160))
+        text = self.expect_trains("x.npy", "y.npy", has=["mlp {", "no data to evaluate on were found"])
+        self.assertNotIn("eval_every", text)
+        (self.folder / "job.pbtxt").unlink()
+        self.expect_trains("x.npy", "z.npy", has=["target_kind: NUMBERS"])
+
+    def test_volumes_with_masks(self):
+        (self.folder / "scans").mkdir()
+        write_npy(self.folder / "scans/images.npy", "<f4", (6, 8, 9, 8, 1), self.numbers(6 * 576))
+        write_npy(self.folder / "scans/masks.npy", "|u1", (6, 8, 9, 8), bytes(i % 2 for i in range(6 * 576)))
+        self.expect_trains("scans", has=["unet3d { levels: 1", "patch: [8, 8, 8]", "loss: BCE_DICE"])
+
+    def test_tables(self):
+        (self.folder / "t.csv").write_text("a,b,kind\n" + "".join(f"{i},{i % 7},{'even' if i % 2 else 'odd'}\n"
+                                                                   for i in range(100)), encoding="utf-8")
+        self.expect_trains("t.csv", has=["mlp {", 'files: "t.csv"', "mean: [49.5,"])
+        (self.folder / "job.pbtxt").unlink()
+        (self.folder / "a\"b.tsv").write_text("".join(f"{i}\t{i / 7}\n" for i in range(100)), encoding="utf-8")
+        self.expect_trains("a\"b.tsv", has=["header: false", "target_kind: NUMBERS", 'files: "a\\"b.tsv"'])
+
+    def test_texts(self):
+        (self.folder / "my text.txt").write_text("to be or not to be, " * 300, encoding="utf-8")
+        self.expect_trains("my text.txt", "--context", 16, has=["gpt {", "context: 16", "end: 0.9", "begin: 0.9"])
+        (self.folder / "job.pbtxt").unlink()
+        self.expect_trains("my text.txt", "--model", "llama", "--epochs", 1, has=["llama {", "# 1 epoch of"])
+
+    def test_idx_and_cifar(self):
+        self.expect_trains(Path(__file__).resolve().parents[2] / "configs/data/digits",
+                           has=["convnet {", "test-images-idx3-ubyte.gz", "measured on 512 training samples, spread over all"])
+        (self.folder / "job.pbtxt").unlink()
+        for name, count in (("data_batch_1.bin", 20), ("test_batch.bin", 5)):
+            (self.folder / name).write_bytes(b"".join(bytes([i % 10]) + self.random.randbytes(3072) for i in range(count)))
+        self.expect_trains("data_batch_1.bin", "test_batch.bin", "--model", "convnet", has=["cifar {", "pad_crop"])
+
+    def test_writes_over_no_file_and_names_the_job_after_the_data(self):
+        (self.folder / "a.b-c d.txt").write_text("to be or not to be, " * 300, encoding="utf-8")
+        self.expect_done("init", "a.b-c d.txt")
+        self.assertIn('name: "a"', (self.folder / "a.pbtxt").read_text(encoding="utf-8"))
+        again = self.lockstep("init", "a.b-c d.txt")
+        self.assertEqual(2, again.returncode)
+        self.assertIn("a.pbtxt exists already", again.stderr)
+
+    def test_a_model_that_does_not_fit_is_refused_and_nothing_is_written(self):
+        write_npy(self.folder / "x.npy", "<f4", (80, 5), self.numbers(400))
+        write_npy(self.folder / "y.npy", "<i8", (80,), bytes(640))
+        for model, why in (("resnet50", "needs images"), ("gpt", "learns texts"), ("vgg", "no model \"vgg\"")):
+            refused = self.lockstep("init", "x.npy", "y.npy", "--model", model)
+            self.assertEqual(2, refused.returncode, refused.stdout)
+            self.assertIn(why, refused.stderr)
+        self.assertEqual([], list(self.folder.glob("*.pbtxt")))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graphs of every model: whole, in order, of any batch; and what has no graph.
+#include "runtime/onnx/export.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "configs/onnx.pb.h"
+#include "model_zoo/build.h"
+#include "runtime/ops/ops.h"
+#include "runtime/tensor/error.h"
+
+namespace lockstep::onnx {
+namespace {
+
+using testing::HasSubstr;
+
+struct Case {
+  const char* name;
+  model_zoo::ModelOptions options;
+  model_zoo::ModelInput input;
+  std::vector<std::string> input_extents;
+  std::vector<std::string> output_extents;
+};
+
+model_zoo::ModelInput images() { return {.sample_shape = {8, 8, 3}, .outputs = 5, .classes = 5}; }
+
+model_zoo::ModelInput texts(bool label_a_position) {
+  model_zoo::ModelInput input{.sample_shape = {6}, .outputs = 9, .vocabulary = 9, .classes = 9};
+  if (label_a_position) input.target_shape = {6};
+  return input;
+}
+
+model_zoo::ModelInput volumes() {
+  return {.sample_shape = {4, 4, 4, 2}, .outputs = 3, .target_shape = {4, 4, 4}, .classes = 3};
+}
+
+template <class Options>
+Options small() {
+  Options options;
+  options.layers = 2;
+  options.heads = 2;
+  options.width = 8;
+  return options;
+}
+
+std::vector<Case> cases() {
+  model_zoo::ConvnetOptions convnet;
+  convnet.blocks = {{.channels = 4}, {.channels = 6}};
+  auto gpt = small<model_zoo::GptOptions>();
+  gpt.context = 10;
+  auto llama = small<model_zoo::LlamaOptions>();
+  llama.kv_heads = 1;
+  llama.context = 6;
+  auto vit = small<model_zoo::VitOptions>();
+  vit.patch = 4;
+  auto bert = small<model_zoo::BertOptions>();
+  bert.pad_token = 0;
+  const std::vector<std::string> of_images{"batch", "3", "8", "8"}, of_texts{"batch", "6"}, of_classes{"batch", "5"};
+  return {
+      {"mlp", model_zoo::MlpOptions{.hidden = {7}}, images(), of_images, of_classes},
+      {"convnet", convnet, images(), of_images, of_classes},
+      {"resnet", model_zoo::ResnetOptions{.depth = 18, .width = 4}, images(), of_images, of_classes},
+      {"gpt", gpt, texts(true), of_texts, {"batch", "6", "9"}},
+      {"llama", llama, texts(true), of_texts, {"batch", "6", "9"}},
+      {"unet3d",
+       model_zoo::Unet3dOptions{.levels = 1, .channels = 4},
+       volumes(),
+       {"batch", "2", "4", "4", "4"},
+       {"batch", "3", "4", "4", "4"}},
+      {"vit", vit, images(), of_images, of_classes},
+      {"bert_masked", bert, texts(true), of_texts, {"batch", "6", "9"}},
+      {"bert_classes", bert, texts(false), of_texts, {"batch", "9"}},
+  };
+}
+
+ModelProto exported_file(nn::Module& model, const model_zoo::ModelInput& input) {
+  ModelProto file;
+  EXPECT_TRUE(file.ParseFromString(
+      exported(model, {.sample_shape = input.sample_shape, .vocabulary = input.vocabulary, .name = "test"})));
+  return file;
+}
+
+std::vector<std::string> extents_of(const ValueInfoProto& info) {
+  std::vector<std::string> extents;
+  for (const auto& dim : info.type().tensor_type().shape().dim()) {
+    extents.push_back(dim.has_dim_param() ? dim.dim_param() : std::to_string(dim.dim_value()));
+  }
+  return extents;
+}
+
+/// Every name is made once and before it is read, everything is read, and constants are whole.
+void expect_whole(const GraphProto& graph) {
+  std::set<std::string> known, read;
+  const auto make = [&known](const std::string& name) { EXPECT_TRUE(known.insert(name).second) << name << " twice"; };
+  for (const auto& input : graph.input()) make(input.name());
+  for (const auto& tensor : graph.initializer()) {
+    make(tensor.name());
+    std::int64_t bytes = tensor.data_type() == TensorProto::FLOAT   ? 4
+                         : tensor.data_type() == TensorProto::INT64 ? 8
+                                                                    : 1;
+    for (const std::int64_t extent : tensor.dims()) bytes *= extent;
+    EXPECT_EQ(static_cast<std::int64_t>(tensor.raw_data().size()), bytes) << tensor.name();
+  }
+  for (const auto& node : graph.node()) {
+    for (const std::string& input : node.input()) {
+      if (input.empty()) continue;
+      EXPECT_TRUE(known.contains(input)) << node.name() << " reads " << input << ", which nothing has made";
+      read.insert(input);
+    }
+    for (const std::string& output : node.output()) make(output);
+  }
+  for (const auto& output : graph.output()) EXPECT_TRUE(known.contains(output.name())) << output.name();
+  for (const auto& tensor : graph.initializer()) EXPECT_TRUE(read.contains(tensor.name())) << tensor.name();
+}
+
+class OnnxExport : public testing::TestWithParam<Case> {};
+
+TEST_P(OnnxExport, IsWholeAndOfAnyBatch) {
+  const auto model = model_zoo::build(GetParam().options, GetParam().input, 1);
+  const ModelProto file = exported_file(*model, GetParam().input);
+  EXPECT_EQ(file.opset_import(0).version(), 17);
+  expect_whole(file.graph());
+  ASSERT_EQ(file.graph().input_size(), 1);
+  ASSERT_EQ(file.graph().output_size(), 1);
+  EXPECT_EQ(file.graph().input(0).name(), "input");
+  EXPECT_EQ(file.graph().output(0).name(), "output");
+  EXPECT_EQ(extents_of(file.graph().input(0)), GetParam().input_extents);
+  EXPECT_EQ(extents_of(file.graph().output(0)), GetParam().output_extents);
+}
+
+TEST_P(OnnxExport, HoldsEachParameterOnceUnderItsName) {
+  const auto model = model_zoo::build(GetParam().options, GetParam().input, 1);
+  const ModelProto file = exported_file(*model, GetParam().input);
+  std::map<std::string, int> constants;
+  for (const auto& tensor : file.graph().initializer()) ++constants[tensor.name()];
+  for (const nn::Parameter& parameter : model->parameters()) {
+    // What no sample reaches is folded into a constant.
+    if (parameter.name.find("position_embedding") != std::string::npos ||
+        parameter.name.find("token_type") != std::string::npos) {
+      continue;
+    }
+    EXPECT_EQ(constants[parameter.name], 1) << parameter.name;
+  }
+}
+
+TEST_P(OnnxExport, SaysTheSameTwice) {
+  const auto once = [] {
+    const auto model = model_zoo::build(GetParam().options, GetParam().input, 1);
+    return exported(
+        *model,
+        {.sample_shape = GetParam().input.sample_shape, .vocabulary = GetParam().input.vocabulary, .name = "test"});
+  };
+  EXPECT_EQ(once(), once());
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, OnnxExport, testing::ValuesIn(cases()),
+                         [](const auto& each) { return std::string(each.param.name); });
+
+int count(const GraphProto& graph, const std::string& type) {
+  return static_cast<int>(
+      std::ranges::count_if(graph.node(), [&type](const NodeProto& node) { return node.op_type() == type; }));
+}
+
+TEST(OnnxGraph, OfAResnetMovesNoImages) {
+  const auto model = model_zoo::build(model_zoo::ResnetOptions{.depth = 18, .width = 4}, images(), 1);
+  const GraphProto graph = exported_file(*model, images()).graph();
+  EXPECT_EQ(count(graph, "Transpose"), 0);
+  EXPECT_EQ(count(graph, "Conv"), 20);
+  EXPECT_EQ(count(graph, "BatchNormalization"), 20);
+}
+
+TEST(OnnxGraph, HasNoDropout) {
+  model_zoo::ConvnetOptions convnet;
+  convnet.blocks = {{.channels = 4, .dropout = 0.5}};
+  convnet.dropout = 0.5;
+  const auto model = model_zoo::build(convnet, images(), 1);
+  model->train();
+  const GraphProto graph = exported_file(*model, images()).graph();
+  EXPECT_EQ(count(graph, "Dropout") + count(graph, "Mul"), 0);
+}
+
+/// A model made of a function.
+class Of : public nn::Module {
+ public:
+  explicit Of(std::function<Tensor(const Tensor&)> function) : function_(std::move(function)) {}
+  Tensor forward(const Tensor& x) override { return function_(x); }
+
+ private:
+  std::function<Tensor(const Tensor&)> function_;
+};
+
+void expect_refused(const std::function<Tensor(const Tensor&)>& function, const std::string& words) {
+  Of model(function);
+  try {
+    exported(model, {.sample_shape = {4}});
+    FAIL() << "was exported";
+  } catch (const UsageError& error) {
+    EXPECT_THAT(error.what(), HasSubstr(words));
+  }
+}
+
+TEST(OnnxGraph, RefusesWhatIsNotRecorded) {
+  // A view of what the batch made looks like a constant, which differs from batch to batch.
+  expect_refused(
+      [](const Tensor& x) {
+        return ops::add(ops::relu(x), ops::relu(x).reshaped({x.size(0), 4}));
+      },
+      "add does not run in the same way for every batch");
+  expect_refused([](const Tensor& x) { return ops::relu(x.reshaped({x.numel()})); }, "does not come from its input");
+}
+
+TEST(OnnxGraph, NamesAnOperationThatItDoesNotKnow) {
+  expect_refused([](const Tensor& x) { return ops::cumsum(x, 1); }, "cumsum: ONNX export knows no such operation");
+}
+
+TEST(OnnxGraph, OfWeightsBeyondTheFormatIsRefusedAtOnce) {
+  // 7 billion parameters without values.
+  const model_zoo::ModelInput input{
+      .sample_shape = {8}, .outputs = 32000, .vocabulary = 32000, .target_shape = {8}, .classes = 32000};
+  const auto model = model_zoo::outline(model_zoo::LlamaOptions(), input);
+  try {
+    exported(*model, {.sample_shape = input.sample_shape, .vocabulary = input.vocabulary});
+    FAIL() << "was exported";
+  } catch (const UsageError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("2 GiB"));
+    EXPECT_THAT(error.advice(), HasSubstr("safetensors"));
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::onnx

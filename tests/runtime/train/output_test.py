@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nobody reads what a run prints: a stopped terminal, a log collector that hangs. The run does not wait."""
+import os
+import signal
+import subprocess
+import time
+import unittest
+
+from runs import RANK_COUNTS, RunTest
+
+# More than a pipe holds.
+TALKATIVE = ("train.log_every=1", "train.steps=1000", "checkpoint.every_steps=0", "train.eval_every=0")
+
+
+class UnreadOutput(RunTest):
+    def start_unread(self, name, *settings, ranks=1):
+        command = self.command(name, *settings) + (["--nproc", str(ranks)] if ranks > 1 else [])
+        reading, writing = os.pipe()
+        self.addCleanup(os.close, reading)
+        process = subprocess.Popen(command, stdout=writing, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+        os.close(writing)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.kill)
+        return process
+
+    def test_a_run_ends_all_the_same(self):
+        for ranks in RANK_COUNTS:
+            process = self.start_unread(f"run-{ranks}", *TALKATIVE, ranks=ranks)
+            error = process.stderr.read().decode()
+            self.assertEqual(process.wait(), 0, error)
+            self.assertIn("lines of output were dropped: nobody read them", error)
+            lines = (self.folder / f"run-{ranks}" / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+            self.assertEqual(sum('"event"' not in line for line in lines), 1000)
+
+    def test_a_request_to_stop_is_obeyed(self):
+        for ranks in RANK_COUNTS:
+            settings = [*TALKATIVE, "train.steps=10000000", "checkpoint.every_steps=500"]
+            process = self.start_unread(f"run-{ranks}", *settings, ranks=ranks)
+            while not (self.folder / f"run-{ranks}" / "checkpoints" / "step-00001000").exists():
+                self.assertIsNone(process.poll())
+                time.sleep(0.01)
+            process.send_signal(signal.SIGTERM)
+            error = process.stderr.read().decode()
+            self.assertEqual(process.wait(), 75, error)
+
+
+if __name__ == "__main__":
+    unittest.main()

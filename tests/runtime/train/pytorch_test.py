@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Weights go to PyTorch's own implementations and come from them, and graphs to ONNX; answers agree.
+
+Needs a Python that has torch, torchvision, transformers, safetensors, onnx and onnxruntime: the variable
+LOCKSTEP_PYTHON_WITH_PYTORCH names one, else it is python3. Without one the tests are skipped."""
+import functools
+import json
+import os
+import subprocess
+import unittest
+from pathlib import Path
+
+from runs import FP32, LOCKSTEP, RunTest
+
+PYTHON = os.environ.get("LOCKSTEP_PYTHON_WITH_PYTORCH", "python3")
+SIDE = Path(__file__).resolve().parents[2] / "support" / "pytorch_side.py"
+# Weights stay what they were: 1 - 1e-30 is 1 in float32.
+STILL = ("train.steps=1", "optimizer={sgd {lr: 1e-30}}", *FP32)
+
+IMAGES = 'arrays { features: "images.npy" targets: "classes.npy" }'
+ROWS = 'arrays { features: "rows.npy" targets: "values.npy" target_kind: NUMBERS }'
+MASKS = 'arrays { features: "volumes.npy" targets: "masks.npy" target_kind: NUMBERS }'
+VOXELS = 'arrays { features: "volumes.npy" targets: "voxels.npy" }'
+LABELLED_TEXT = 'arrays { features: "tokens.npy" targets: "labels.npy" vocabulary: 120 }'
+BERT = "bert { layers: 2 heads: 2 width: 16 hidden: 24 context: 20 dropout: 0 initial_deviation: 0.3 }"
+BERT_CONFIG = {"vocab_size": 120, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2,
+               "intermediate_size": 24, "max_position_embeddings": 20, "hidden_dropout_prob": 0,
+               "attention_probs_dropout_prob": 0, "layer_norm_eps": 1e-12}
+TEXT = 'tokens { files: "text.txt" context: 16 vocabulary: 120 }'
+# Data, samples, what the answers are, labels.
+OF_TEXT = (TEXT, "tokens.npy", "argmax", "next.npy")
+OF_VOXELS = (VOXELS, "volumes.npy", "argmax", "voxels.npy")
+JOB = """
+name: "bridge" seed: 5
+model { %s }
+data { global_batch: 4 train { %s } eval { %s } }
+amp { opt_level: O0 dtype: FP32 }
+optimizer { sgd { lr: 0.05 } }
+train { steps: 3 %s }
+"""
+
+
+def side(*arguments):
+    return subprocess.run([PYTHON, SIDE, *map(str, arguments)], capture_output=True, encoding="utf-8", check=False,
+                          env={**os.environ, "OMP_NUM_THREADS": "1", "TRANSFORMERS_VERBOSITY": "error"})
+
+
+@functools.cache
+def why_not(*modules):
+    """Why the Python at hand will not do, or empty."""
+    try:
+        result = side("has", *modules)
+    except OSError as error:
+        return str(error)
+    return result.stdout + result.stderr if result.returncode else ""
+
+
+class Bridge(RunTest):
+    MODULES = ("numpy",)
+
+    def setUp(self):
+        super().setUp()
+        reason = why_not(*self.MODULES)
+        if reason:
+            self.skipTest(f"{PYTHON}: {reason}")
+        self.side("arrays", self.folder)
+
+    def side(self, *arguments):
+        result = side(*arguments)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+
+    def lockstep(self, command, *arguments, code=0):
+        result = subprocess.run([LOCKSTEP, command, str(self.job), *map(str, arguments)], capture_output=True,
+                                encoding="utf-8", check=False)
+        self.assertEqual(result.returncode, code, result.stdout + result.stderr)
+        return result.stdout + result.stderr
+
+    def trained(self, model, data, settings="", *overrides):
+        self.job = self.folder / "job.pbtxt"
+        self.job.write_text(JOB % (model, data, data, settings), encoding="utf-8")
+        return self.train("run", *overrides, job=self.job)
+
+    def answers(self, run):
+        out = self.folder / "answers.npy"
+        self.lockstep("infer", "--checkpoint", run.directory, "--device", "cpu", "--out", out)
+        return out
+
+
+class Weights(Bridge):
+    MODULES = ("torch", "torchvision", "transformers", "safetensors.torch")
+
+    def check_both_ways(self, model, kind, config, data, samples, form):
+        # Out: what was trained here answers there as here.
+        run = self.trained(model, data)
+        exported = self.folder / "exported.safetensors"
+        self.lockstep("export", "--checkpoint", run.directory, "--out", exported)
+        samples = self.folder / samples
+        self.side("load", kind, json.dumps(config), exported, samples, self.answers(run), form)
+        # In: what was made there answers here as there.
+        folder = self.folder / "theirs"
+        folder.mkdir()
+        logits = self.folder / "logits.npy"
+        self.side("save", kind, json.dumps(config), folder, samples, logits)
+        index = folder / "model.safetensors.index.json"
+        source = index if index.exists() else folder / "model.safetensors"
+        into = self.train("into", *STILL, f"init_from.path={source}", job=self.job)
+        self.side("same", logits, self.answers(into), form)
+        if form == "argmax":
+            self.side("loss", logits, self.folder / "next.npy", into.summary["eval"]["loss"])
+
+    def test_resnet_is_torchvisions(self):
+        self.check_both_ways("resnet { depth: 18 width: 64 stem: IMAGENET batch_norm_momentum: 0 }", "resnet18",
+                             {"num_classes": 5}, IMAGES, "images.npy", "softmax")
+
+    def test_gpt_is_hugging_faces(self):
+        self.check_both_ways("gpt { layers: 2 heads: 2 width: 16 context: 24 initial_deviation: 0.3 }", "GPT2LMHeadModel",
+                             {"vocab_size": 120, "n_positions": 24, "n_embd": 16, "n_layer": 2, "n_head": 2}, TEXT,
+                             "tokens.npy", "argmax")
+
+    def test_a_gpt_without_biases_is_hugging_faces(self):
+        run = self.trained("gpt { layers: 1 heads: 2 width: 16 context: 16 bias: false tied_head: false "
+                           "initial_deviation: 0.3 }", TEXT)
+        exported = self.folder / "exported.safetensors"
+        self.lockstep("export", "--checkpoint", run.directory, "--out", exported)
+        config = {"vocab_size": 120, "n_positions": 16, "n_embd": 16, "n_layer": 1, "n_head": 2,
+                  "tie_word_embeddings": False}
+        self.side("load", "GPT2LMHeadModel", json.dumps(config), exported, self.folder / "tokens.npy", self.answers(run),
+                  "argmax")
+
+    def test_llama_is_hugging_faces(self):
+        config = {"vocab_size": 120, "max_position_embeddings": 16, "hidden_size": 16, "intermediate_size": 24,
+                  "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "rms_norm_eps": 1e-5}
+        self.check_both_ways("llama { layers: 2 heads: 4 kv_heads: 2 width: 16 hidden: 24 context: 16 "
+                   "initial_deviation: 0.3 }",
+                             "LlamaForCausalLM", config, TEXT, "tokens.npy", "argmax")
+
+    def test_vit_is_torchvisions(self):
+        config = {"image_size": 32, "patch_size": 8, "num_layers": 2, "num_heads": 2, "hidden_dim": 16, "mlp_dim": 24,
+                  "num_classes": 5}
+        self.check_both_ways("vit { patch: 8 layers: 2 heads: 2 width: 16 hidden: 24 }", "VisionTransformer", config, IMAGES,
+                             "images.npy", "softmax")
+
+    def test_a_vit_with_another_classifier_says_what_it_has_left(self):
+        config = {"image_size": 32, "patch_size": 8, "num_layers": 1, "num_heads": 2, "hidden_dim": 16, "mlp_dim": 24,
+                  "num_classes": 7}
+        self.side("save", "VisionTransformer", json.dumps(config), self.folder, self.folder / "images.npy",
+                  self.folder / "logits.npy")
+        source = f"init_from.path={self.folder}/model.safetensors"
+        model = "vit { patch: 8 layers: 1 heads: 2 width: 16 hidden: 24 }"
+        run = self.trained(model, IMAGES, "", source, "init_from.except=['^classifier']")
+        self.assertIn("initial values stay in classifier.bias, classifier.weight", run.output)
+        self.assertIn("not used: classifier.bias, classifier.weight", run.output)
+        refused = self.train("refused", source, job=self.job, code=2)
+        self.assertIn("misshaped: classifier.weight", refused.output)
+
+    def test_bert_of_masked_tokens_is_hugging_faces(self):
+        self.check_both_ways(BERT, "BertForMaskedLM", BERT_CONFIG, TEXT, "tokens.npy", "argmax")
+
+    def test_bert_of_classes_is_hugging_faces(self):
+        self.check_both_ways(BERT, "BertForSequenceClassification", {**BERT_CONFIG, "num_labels": 3}, LABELLED_TEXT,
+                             "tokens.npy", "softmax")
+
+
+class Onnx(Bridge):
+    MODULES = ("onnx", "onnxruntime")
+
+    def check(self, model, data, samples, form, labels=None, settings=""):
+        run = self.trained(model, data, settings)
+        graph, logits = self.folder / "graph.onnx", self.folder / "logits.npy"
+        self.lockstep("export", "--checkpoint", run.directory, "--onnx", graph)
+        self.side("onnx", graph, self.folder / samples, self.answers(run), form, logits)
+        if labels:
+            # Of answers that are classes the logits are told by their loss.
+            self.side("loss", logits, self.folder / labels, run.summary["eval"]["loss"])
+
+    def test_mlp(self):
+        self.check("mlp { hidden: [9, 8] activation: GELU batch_norm: true dropout: 0.1 }", ROWS, "rows.npy", "logits")
+
+    def test_mlp_of_images(self):
+        self.check("mlp { hidden: [9] activation: GELU_TANH }", IMAGES, "images.npy", "softmax")
+
+    def test_convnet(self):
+        self.check("convnet { block { channels: 6 max_pool: 2 } block { channels: 8 stride: 2 batch_norm: false "
+                   "activation: GELU_TANH } head_pool: FLATTEN hidden: [12] dropout: 0.2 }", IMAGES, "images.npy", "softmax")
+
+    def test_resnet_of_basic_blocks(self):
+        self.check("resnet { depth: 18 width: 8 }", IMAGES, "images.npy", "softmax")
+
+    def test_resnet_of_bottlenecks(self):
+        self.check("resnet { depth: 50 width: 8 stem: CIFAR }", IMAGES, "images.npy", "softmax")
+
+    def test_gpt(self):
+        self.check("gpt { layers: 2 heads: 2 width: 16 context: 24 dropout: 0.1 initial_deviation: 0.3 }", *OF_TEXT)
+
+    def test_llama(self):
+        self.check("llama { layers: 2 heads: 4 kv_heads: 2 width: 16 hidden: 24 context: 16 "
+                   "initial_deviation: 0.3 }", *OF_TEXT)
+
+    def test_unet3d_of_masks(self):
+        self.check("unet3d { levels: 2 channels: 4 }", MASKS, "volumes.npy", "sigmoid", settings="loss: BCE_DICE")
+
+    def test_unet3d_of_classes(self):
+        self.check("unet3d { levels: 1 channels: 4 up: TRILINEAR norm: GROUP groups: 2 }", *OF_VOXELS)
+
+    def test_unet3d_with_instance_norms(self):
+        self.check("unet3d { levels: 1 channels: 4 norm: INSTANCE }", *OF_VOXELS)
+
+    def test_vit(self):
+        self.check("vit { patch: 8 layers: 2 heads: 2 width: 16 dropout: 0.1 }", IMAGES, "images.npy", "softmax")
+
+    def test_bert_of_tokens(self):
+        self.check(BERT, *OF_TEXT)
+
+    def test_bert_of_padded_texts(self):
+        self.check(BERT.replace("dropout: 0", "pad_token: 100"), *OF_TEXT)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tests ask of a Python that has PyTorch: pytorch_side.py COMMAND ARGUMENTS. Ends with a message where something
+differs.
+
+  has MODULE...                           ends with 1 unless all can be imported
+  arrays FOLDER                             made samples: images, volumes, rows, tokens and what is to be learnt of them
+  load KIND CONFIG WEIGHTS IN ANSWERS FORM  a strict load into KIND of CONFIG; its answers to IN are ANSWERS
+  save KIND CONFIG FOLDER IN OUT            random weights of KIND into FOLDER, its answers to IN into OUT
+  same LOGITS ANSWERS FORM                  LOGITS are those of ANSWERS
+  onnx MODEL IN ANSWERS FORM OUT            ONNX's checker, and onnxruntime's answers beside those of lockstep infer
+  loss LOGITS LABELS LOSS                   LOSS is the mean cross entropy of LOGITS
+KIND: a function of torchvision.models, or a class of transformers. CONFIG: JSON. IN: .npy of images, channels last, or
+of tokens. FORM: what the answers are: logits, softmax, sigmoid or argmax.
+"""
+import importlib
+import json
+import sys
+
+import numpy
+
+BOUND = 1e-5
+
+
+def close(found, expected, bound=BOUND):
+    if found.shape != expected.shape:
+        sys.exit(f"shapes differ: {found.shape} and {expected.shape}")
+    worst = float(numpy.abs(found - expected).max() / max(1e-30, numpy.abs(expected).max()))
+    if not worst <= bound:
+        sys.exit(f"answers differ by {worst:.2g} of the largest")
+
+
+def answers_in_form(logits, form):
+    if form == "softmax":
+        powers = numpy.exp(logits - logits.max(-1, keepdims=True))
+        return powers / powers.sum(-1, keepdims=True)
+    if form == "sigmoid":
+        return 1 / (1 + numpy.exp(-logits))
+    return logits.argmax(-1) if form == "argmax" else logits
+
+
+def compare(logits, answers, form):
+    if form == "argmax":
+        # Of two classes with nearly equal logits either may be first.
+        picked = numpy.take_along_axis(logits, answers[..., None].astype(numpy.int64), -1)[..., 0]
+        return close(picked, logits.max(-1))
+    return close(answers_in_form(logits.astype(numpy.float64), form), answers)
+
+
+def arrays(folder):
+    random = numpy.random.default_rng(1)
+    numpy.save(f"{folder}/images.npy", random.normal(size=(10, 32, 32, 3)).astype("f4"))
+    numpy.save(f"{folder}/classes.npy", numpy.arange(10) % 5)
+    volumes = random.normal(size=(6, 8, 8, 8, 2)).astype("f4")
+    numpy.save(f"{folder}/volumes.npy", volumes)
+    numpy.save(f"{folder}/masks.npy", (volumes.sum(-1) > 1).astype("f4"))
+    numpy.save(f"{folder}/voxels.npy", (volumes.sum(-1) > 1).astype("i8") + (volumes.sum(-1) > 2))
+    numpy.save(f"{folder}/rows.npy", random.normal(size=(20, 7)).astype("f4"))
+    numpy.save(f"{folder}/values.npy", random.normal(size=(20, 3)).astype("f4"))
+    text = random.integers(97, 107, 20 * 16 + 1).astype("u1")
+    text.tofile(f"{folder}/text.txt")
+    numpy.save(f"{folder}/tokens.npy", text[:-1].reshape(20, 16).astype("i8"))
+    numpy.save(f"{folder}/next.npy", text[1:].reshape(20, 16).astype("i8"))
+    numpy.save(f"{folder}/labels.npy", numpy.arange(20) % 3)
+
+
+def model_of(kind, config):
+    import torch
+    import torchvision
+
+    torch.manual_seed(1)
+    if hasattr(torchvision.models, kind):
+        return getattr(torchvision.models, kind)(**config)
+    import transformers
+
+    model = getattr(transformers, kind)
+    return model(model.config_class(**config))
+
+
+def answers_of(model, samples):
+    import torch
+
+    model.eval()
+    with torch.no_grad():
+        if samples.dtype.kind == "i":
+            return model(input_ids=torch.from_numpy(samples.astype("i8"))).logits.numpy()
+        return model(torch.from_numpy(samples).permute(0, 3, 1, 2)).numpy()
+
+
+def load(kind, config, weights, samples, answers, form):
+    import safetensors.torch
+
+    model = model_of(kind, json.loads(config))
+    model.load_state_dict(safetensors.torch.load_file(weights), strict=True)
+    compare(answers_of(model, numpy.load(samples)), numpy.load(answers), form)
+
+
+def save(kind, config, folder, samples, out):
+    import safetensors.torch
+    import torch
+
+    model = model_of(kind, json.loads(config))
+    for parameter in model.parameters():
+        # Not all zeros and ones, and so large that what is computed with them counts.
+        parameter.data += (0.3 if hasattr(model, "save_pretrained") else 0.02) * torch.randn_like(parameter)
+    if hasattr(model, "save_pretrained"):
+        # As published files are: several, with an index.
+        model.save_pretrained(folder, max_shard_size="20KB")
+    else:
+        safetensors.torch.save_file(model.state_dict(), f"{folder}/model.safetensors")
+    numpy.save(out, answers_of(model, numpy.load(samples)))
+
+
+def same(logits, answers, form):
+    compare(numpy.load(logits), numpy.load(answers), form)
+
+
+def onnx(model, samples, answers, form, out):
+    import onnx
+    import onnxruntime
+
+    onnx.checker.check_model(model, full_check=True)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    x = numpy.load(samples)
+    if x.ndim >= 4:
+        x = numpy.ascontiguousarray(numpy.moveaxis(x, -1, 1))
+    if x.dtype.kind == "i":
+        x = x.astype("i8")
+    # Batches of other sizes than the graph was written with.
+    y = numpy.concatenate([session.run(None, {"input": x[:1]})[0], session.run(None, {"input": x[1:]})[0]])
+    if y.ndim == x.ndim and y.ndim >= 4:
+        y = numpy.moveaxis(y, 1, -1)
+    numpy.save(out, y)
+    compare(y, numpy.load(answers), form)
+
+
+def loss(logits, labels, expected):
+    probabilities = answers_in_form(numpy.load(logits).astype(numpy.float64), "softmax")
+    of_labels = numpy.take_along_axis(probabilities, numpy.load(labels)[..., None], -1)
+    close(-numpy.log(of_labels).mean(), numpy.float64(expected))
+
+
+def has(*modules):
+    for module in modules:
+        try:
+            importlib.import_module(module)
+        except ImportError as error:
+            sys.exit(str(error))
+
+
+COMMANDS = {"has": has, "arrays": arrays, "load": load, "save": save, "same": same, "onnx": onnx, "loss": loss}
+
+if __name__ == "__main__":
+    COMMANDS[sys.argv[1]](*sys.argv[2:])
