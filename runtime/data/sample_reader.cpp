@@ -41,10 +41,12 @@ std::int64_t SampleReader::skip(SampleKey key, const Sample& sample, const char*
       say_once(key.index, next.what());
     }
   }
-  std::ranges::fill(sample.values, 0.0f);
-  std::ranges::fill(sample.tokens, 0);
-  std::ranges::fill(sample.target, 0.0f);
-  std::ranges::fill(sample.labels, 0);
+  for (const std::span<float> numbers : {sample.values, sample.target, sample.weight, sample.other_weight}) {
+    std::ranges::fill(numbers, 0.0f);
+  }
+  for (const std::span<std::int64_t> numbers : {sample.tokens, sample.labels, sample.other_label}) {
+    std::ranges::fill(numbers, 0);
+  }
   return errors_.max_skipped + 1;
 }
 

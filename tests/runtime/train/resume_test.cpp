@@ -164,6 +164,8 @@ TEST_F(Resume, NeedsEveryFieldOfTheState) {
   // Of a run that follows a metric, which this one does not: Goals.GoOnFromACheckpoint.
   known.insert({"evaluated_step", "best.metric", "best.best", "best.evaluations_since", "early_stopping.metric",
                 "early_stopping.best", "early_stopping.evaluations_since"});
+  // Of a run that skips samples: SkippedSamples.GoOnFromACheckpoint.
+  known.insert({"skipped_samples", "epoch_skipped_samples"});
   for (const auto& [field, step, drop] : omissions) known.insert(field);
   std::set<std::string> all;
   collect_fields(*State::descriptor(), "", all);
