@@ -89,7 +89,7 @@ void add_init(CLI::App& app, Action& chosen) {
       ->required()
       ->check(not_empty());
   init.add_option("--model", command->model,
-                  "mlp, convnet, resnet (resnet50, ...), gpt, llama, unet3d; default: by the data")
+                  "mlp, convnet, resnet (resnet50, ...), vit, gpt, llama, unet3d; default: by the data")
       ->type_name("NAME")
       ->check(not_empty());
   init.add_option("--out", command->out,

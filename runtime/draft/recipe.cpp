@@ -74,6 +74,25 @@ Recipe resnet(const FoundData& found, const data::Description& data, const std::
       .epochs = 30};
 }
 
+Recipe vit(const FoundData& found, const data::Description& data) {
+  const bool photographs = std::holds_alternative<data::ImageFolderOptions>(found.options.train);
+  const bool image = is_image(data.sample_shape);
+  const std::int64_t side = image ? std::min(data.sample_shape[0], data.sample_shape[1]) : 0;
+  const bool large = side >= 128;
+  // A model of its full width learns from millions of images.
+  const std::string sizes = large ? "layers: 12 heads: 6 width: 384" : "layers: 6 heads: 4 width: 192";
+  return {.model = fmt::format("vit {{ patch: {} {} dropout: 0.1 }}",
+                               large        ? 16
+                               : side >= 32 ? 4
+                                            : 2,
+                               sizes),
+          .augment = photographs && side >= 64 ? "random_resized_crop { min_area: 0.35 } flip: true" : "pad_crop: 1",
+          .amp = "opt_level: O1 dtype: BF16",
+          .optimizer = "adamw { lr: 5e-4 weight_decay: 0.05 } clip_norm: 1.0",
+          .batch = batch_of(data, 64),
+          .epochs = 100};
+}
+
 Recipe language_model(const std::string& kind, const data::Description& data) {
   // A vocabulary of words needs more than one of bytes.
   const bool bytes = data.vocabulary <= 256;
@@ -114,6 +133,7 @@ Recipe recipe_of(const std::string& model, const FoundData& found, const data::D
   if (model == "mlp") return mlp(found, data);
   if (model == "convnet") return convnet(found, data);
   if (model == "resnet") return resnet(found, data, "18");
+  if (model == "vit") return vit(found, data);
   if ((model == "gpt" || model == "llama") && data.vocabulary > 0) return language_model(model, data);
   if (model == "gpt" || model == "llama") throw UsageError(model + " learns texts; these data are " + found.what);
   if (model == "unet3d") return unet3d(found, data);
@@ -122,7 +142,7 @@ Recipe recipe_of(const std::string& model, const FoundData& found, const data::D
   }
   throw UsageError(
       "init knows no model \"" + model + "\"",
-      "It knows mlp, convnet, resnet, resnet18, resnet34, resnet50, resnet101, resnet152, gpt, llama and unet3d.");
+      "It knows mlp, convnet, resnet, resnet18, resnet34, resnet50, resnet101, resnet152, vit, gpt, llama and unet3d.");
 }
 
 }  // namespace

@@ -94,6 +94,11 @@ def texts(batch, folder):
         f'tokens {{ files: "text" format: BYTES context: {CONTEXT} }}'
 
 
+def classes_of_texts(batch, folder):
+    x, y = torch.randint(VOCABULARY, (batch, CONTEXT)), torch.randint(CLASSES, (batch,))
+    return x, y, save_arrays(folder, x, y, f"classes: {CLASSES} vocabulary: {VOCABULARY}")
+
+
 # ---- Models ----
 
 def mlp():
@@ -155,6 +160,33 @@ def llama():
         eos_token_id=None, attn_implementation="sdpa")))
 
 
+class Classes(nn.Module):
+    """A classifier of texts of Hugging Face's."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, tokens):
+        return self.model(input_ids=tokens).logits
+
+
+def bert():
+    from transformers import BertConfig, BertForSequenceClassification
+
+    return Classes(BertForSequenceClassification(BertConfig(
+        vocab_size=VOCABULARY, max_position_embeddings=CONTEXT, hidden_size=256, intermediate_size=1024,
+        num_hidden_layers=4, num_attention_heads=4, hidden_dropout_prob=0, attention_probs_dropout_prob=0,
+        num_labels=CLASSES, pad_token_id=None, attn_implementation="sdpa")))
+
+
+def vit():
+    import torchvision
+
+    return torchvision.models.VisionTransformer(image_size=32, patch_size=4, num_layers=4, num_heads=4, hidden_dim=192,
+                                                mlp_dim=768, num_classes=CLASSES)
+
+
 def unet3d():
     from families.unet3d import UNet3d
 
@@ -177,40 +209,9 @@ def renamed(modules):
     return names
 
 
-def gpt_names(state):
-    layers = {"ln_1": "attention_norm", "attn.c_attn": "attention.input", "attn.c_proj": "attention.output",
-              "ln_2": "feed_forward_norm", "mlp.c_fc": "feed_forward.hidden", "mlp.c_proj": "feed_forward.output"}
-    whole = {"wte": "token_embedding", "wpe": "position_embedding", "ln_f": "norm"}
-    found = {}
-    for name, tensor in state.items():
-        if name.endswith("lm_head.weight"):
-            continue  # tied
-        module, kind = name.removeprefix("model.transformer.").rsplit(".", 1)
-        if block := re.fullmatch(r"h\.(\d+)\.(.+)", module):
-            transposed = kind == "weight" and not block[2].startswith("ln")
-            found[f"block{block[1]}.{layers[block[2]]}.{kind}"] = tensor.t().contiguous() if transposed else tensor
-        else:
-            found[f"{whole[module]}.{kind}"] = tensor
-    return found
-
-
-def llama_names(state):
-    layers = {"input_layernorm": "attention_norm", "self_attn.o_proj": "attention.output",
-              "post_attention_layernorm": "feed_forward_norm", "mlp.gate_proj": "feed_forward.gate",
-              "mlp.up_proj": "feed_forward.up", "mlp.down_proj": "feed_forward.output"}
-    whole = {"model.embed_tokens": "token_embedding", "model.norm": "norm", "lm_head": "head"}
-    found = {}
-    for name, tensor in state.items():
-        module, kind = name.removeprefix("model.").rsplit(".", 1)
-        block = re.fullmatch(r"model\.layers\.(\d+)\.(.+)", module)
-        if block is None:
-            found[f"{whole[module]}.{kind}"] = tensor
-        elif block[2] in layers:
-            found[f"block{block[1]}.{layers[block[2]]}.{kind}"] = tensor
-        elif block[2] == "self_attn.q_proj":
-            parts = [state[name.replace("q_proj", part)] for part in ("q_proj", "k_proj", "v_proj")]
-            found[f"block{block[1]}.attention.input.{kind}"] = torch.cat(parts)
-    return found
+def without_wrapper(state):
+    """Hugging Face's names, which Lockstep reads."""
+    return {name.removeprefix("model."): tensor for name, tensor in state.items()}
 
 
 def unet3d_names(state):
@@ -230,9 +231,13 @@ MODELS = {
     "resnet18, 32x32": Case(RESNET % "stem: CIFAR", 16, resnet18(True), images(32, 32, 3)),
     "resnet18, 64x64": Case(RESNET % "", 16, resnet18(False), images(64, 64, 3)),
     "gpt": Case(f"model {{ gpt {{ layers: 4 heads: 4 width: 256 context: {CONTEXT} }} }} " + ADAMW, 8, gpt, texts,
-                gpt_names, optimizer=adamw),
+                without_wrapper, optimizer=adamw),
     "llama": Case(f"model {{ llama {{ layers: 4 heads: 4 width: 256 hidden: 768 context: {CONTEXT} }} }} " + ADAMW, 8,
-                  llama, texts, llama_names, optimizer=adamw),
+                  llama, texts, without_wrapper, optimizer=adamw),
+    "bert": Case(f"model {{ bert {{ layers: 4 heads: 4 width: 256 context: {CONTEXT} dropout: 0 }} }} " + ADAMW, 8, bert,
+                 classes_of_texts, without_wrapper, optimizer=adamw),
+    "vit": Case("model { vit { patch: 4 layers: 4 heads: 4 width: 192 } } " + ADAMW, 32, vit, images(32, 32, 3),
+                optimizer=adamw),
     "unet3d": Case("model { unet3d { levels: 3 channels: 8 } } " + ADAMW.replace("steps: 1", "steps: 1 loss: BCE_DICE"),
                    2, unet3d, volumes(32), unet3d_names, bce_dice, adamw),
 }

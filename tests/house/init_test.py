@@ -105,6 +105,8 @@ class Init(unittest.TestCase):
         for name, count in (("data_batch_1.bin", 20), ("test_batch.bin", 5)):
             (self.folder / name).write_bytes(b"".join(bytes([i % 10]) + self.random.randbytes(3072) for i in range(count)))
         self.expect_trains("data_batch_1.bin", "test_batch.bin", "--model", "convnet", has=["cifar {", "pad_crop"])
+        (self.folder / "job.pbtxt").unlink()
+        self.expect_trains("data_batch_1.bin", "test_batch.bin", "--model", "vit", "--epochs", 1, has=["vit { patch: 4"])
 
     def test_writes_over_no_file_and_names_the_job_after_the_data(self):
         (self.folder / "a.b-c d.txt").write_text("to be or not to be, " * 300, encoding="utf-8")
@@ -117,7 +119,7 @@ class Init(unittest.TestCase):
     def test_a_model_that_does_not_fit_is_refused_and_nothing_is_written(self):
         write_npy(self.folder / "x.npy", "<f4", (80, 5), self.numbers(400))
         write_npy(self.folder / "y.npy", "<i8", (80,), bytes(640))
-        for model, why in (("resnet50", "needs images"), ("gpt", "learns texts"), ("vgg", "no model \"vgg\"")):
+        for model, why in (("resnet50", "needs images"), ("vit", "needs images"), ("gpt", "learns texts"), ("vgg", "no model \"vgg\"")):
             refused = self.lockstep("init", "x.npy", "y.npy", "--model", model)
             self.assertEqual(2, refused.returncode, refused.stdout)
             self.assertIn(why, refused.stderr)

@@ -107,9 +107,10 @@ TEST(Mixup, TinyAndLargeAlphasGiveShares) {
 }
 
 TEST(Mixup, BatchesHoldBothTargetsAndTheirWeights) {
-  const Mixup dataset(counting(8), 0.3);
+  const auto mixup = std::make_shared<Mixup>(counting(8), 0.3);
+  const Mixup& dataset = *mixup;
   const Range rows{0, 4};
-  const Batch batch = collate(dataset, {.epoch = 1, .seed = 5, .step = rows, .micro = rows, .rank = {1, 3}},
+  const Batch batch = collate({mixup, {}}, {.epoch = 1, .seed = 5, .step = rows, .micro = rows, .rank = {1, 3}},
                               std::vector<std::int64_t>{7, 1, 0, 3});
   for (std::int64_t row = 0; row < 2; ++row) {
     const Drawn sample = drawn(dataset, {.index = row == 0 ? 1 : 0, .epoch = 1, .seed = 5});
@@ -120,7 +121,7 @@ TEST(Mixup, BatchesHoldBothTargetsAndTheirWeights) {
     EXPECT_EQ(batch.other_weight.item(row), static_cast<double>(sample.other_weight[0]));
   }
   const Batch plain =
-      collate(*counting(8), {.step = rows, .micro = rows, .rank = rows}, std::vector<std::int64_t>{7, 1, 0, 3});
+      collate({counting(8), {}}, {.step = rows, .micro = rows, .rank = rows}, std::vector<std::int64_t>{7, 1, 0, 3});
   EXPECT_FALSE(plain.weight.defined() || plain.other_target.defined() || plain.other_weight.defined());
 }
 
