@@ -56,8 +56,10 @@ ExitCode run(const EvalCommand& command) {
   command.launch.require_device();
   for (const std::string& path : command.confusion) train::require_confusion_format(path);
   if (must_start_ranks(command.launch)) {
-    job::load(command.job.job, command.job.overrides);  // a wrong job is one error, not one a rank
-    return launch(command.launch, {.arguments = [&](int) { return rank_arguments(command); }});
+    // A wrong job is one error, not one a rank.
+    const job::Job job = job::load(command.job.job, command.job.overrides);
+    return launch(command.launch,
+                  {.arguments = [&](int) { return rank_arguments(command); }, .timeout = timeout_of(job.comm())});
   }
   return run_rank(command.job, command.launch, [&](comm::World& world, const job::Checked& checked, Device device) {
     const job::Job& job = checked.job;

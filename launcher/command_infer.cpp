@@ -132,8 +132,10 @@ ExitCode run(const InferCommand& command) {
   }
   if (!command.out.empty()) train::require_prediction_format(command.out);
   if (must_start_ranks(command.launch)) {
-    job::load(command.job.job, command.job.overrides);  // a wrong job is one error, not one a rank
-    return launch(command.launch, {.arguments = [&](int) { return rank_arguments(command); }});
+    // A wrong job is one error, not one a rank.
+    const job::Job job = job::load(command.job.job, command.job.overrides);
+    return launch(command.launch,
+                  {.arguments = [&](int) { return rank_arguments(command); }, .timeout = timeout_of(job.comm())});
   }
   return run_rank(command.job, command.launch, [&](comm::World& world, const job::Checked& checked, Device device) {
     const job::Job& job = checked.job;

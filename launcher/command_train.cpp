@@ -83,6 +83,8 @@ ExitCode start_ranks(const TrainCommand& command, std::chrono::system_clock::tim
                                  .timeout = timeout_of(checked.job.comm())});
 }
 
+void warn_of_loss(const std::string& loss) { spdlog::warn(loss); }
+
 /// Until training listens to signals there is nothing to save: asked to stop, the process just ends.
 void end_on_request() {
   for (const int number : {SIGTERM, SIGINT}) {
@@ -94,12 +96,14 @@ ExitCode run(const TrainCommand& command) {
   const auto process_start = std::chrono::system_clock::now();
   end_on_request();
   command.launch.require_device();
-  // The output of ranks that our launcher has started is its to pass on.
-  std::optional<train::StdoutRelay> relay;
-  if (train::StatusBoard::from_environment().ranks() == 0)
-    relay.emplace([](const std::string& loss) { spdlog::warn(loss); });
-  if (must_start_ranks(command.launch)) return start_ranks(command, process_start);
+  if (must_start_ranks(command.launch)) {
+    const train::StdoutRelay relay(warn_of_loss);
+    return start_ranks(command, process_start);
+  }
   return run_rank(command.job, command.launch, [&](comm::World& world, const job::Checked& checked, Device device) {
+    // The output of ranks that our launcher has started is its to pass on.
+    std::optional<train::StdoutRelay> relay;
+    if (train::StatusBoard::from_environment().ranks() == 0) relay.emplace(warn_of_loss);
     // A build for GPUs that finds none says why, and trains.
     const bool tells = world.rank() == 0 && !command.output.quiet;
     if (command.launch.device == "auto" && device == kCpu && tells && !gpu::runtime_version().empty()) {

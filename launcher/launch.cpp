@@ -135,10 +135,14 @@ ExitCode launch(const LaunchOptions& options, const RankCommand& command) {
     const std::chrono::seconds pause = pauses.after(outcome.step);
     spdlog::warn("starting the ranks again{}: restart {} of {}",
                  pause.count() > 0 ? fmt::format(" in {} s", pause.count()) : "", restart + 1, options.max_restarts);
-    if (!pass(pause, inbox)) {
-      throw Error(ExitCode::kPreempted, "stopped, as asked, before the ranks were started again",
-                  "Run the same command again; a training run resumes from its newest checkpoint.");
+    if (pass(pause, inbox)) continue;
+    const Error stopped(ExitCode::kPreempted, "stopped, as asked, before the ranks were started again",
+                        "Run the same command again; a training run resumes from its newest checkpoint.");
+    if (command.ended) {
+      command.ended({.code = ExitCode::kPreempted, .error = stopped, .step = outcome.step, .stop_requested = true},
+                    restart, std::chrono::system_clock::now());
     }
+    throw stopped;
   }
 }
 

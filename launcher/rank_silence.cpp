@@ -16,6 +16,8 @@ namespace {
 
 /// Where more time has passed, it is this process that stood still, and the ranks may have as well.
 constexpr milliseconds kLongestLook{1000};
+/// Less than this is no sign that start-up stands still: a busy machine takes seconds to start many ranks.
+constexpr milliseconds kLeastStartUp{30'000};
 constexpr const char* kMoreTime = "Where the machine is only slow, raise comm.timeout_s.";
 
 bool is_joining(const train::StatusBoard::Entry& entry) { return entry.phase < RankPhase::kJoined; }
@@ -63,7 +65,7 @@ std::optional<Error> RankSilence::stopped(const RankWatch& ranks) const {
 }
 
 std::optional<Error> RankSilence::not_joined(const RankWatch& ranks) const {
-  if (start_up_still_ < limit_) return std::nullopt;
+  if (start_up_still_ < std::max(limit_, kLeastStartUp)) return std::nullopt;
   std::vector<int> unseen, joining;
   for (int rank = 0; rank < ranks.ranks(); ++rank) {
     const train::StatusBoard::Entry entry = ranks.entry(rank);

@@ -15,7 +15,7 @@ namespace lockstep::launcher {
 /// that are all stopped.
 class RankSilence {
  public:
-  /// `limit`: how long a rank may be silent, and how long start-up may stand still.
+  /// `limit`: how long a rank may be silent, and how long start-up may stand still, which is 30 s at least.
   explicit RankSilence(std::chrono::milliseconds limit) : limit_(limit) {}
 
   /// To be called several times a second; `elapsed` since the last call. The first rank or ranks found, with what they

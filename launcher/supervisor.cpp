@@ -36,6 +36,8 @@ constexpr milliseconds kNoticePoll{5};
 constexpr milliseconds kSettleTime{50};
 /// How long mpirun may take to end once its ranks are gone.
 constexpr milliseconds kMpirunTime{2000};
+/// How long it may take to end after ranks that have ended by themselves, with what it still has to pass on.
+constexpr milliseconds kMpirunEnd{10'000};
 /// How long killed ranks may take to be gone.
 constexpr milliseconds kEndTime{5000};
 /// How long ranks may take to save.
@@ -180,11 +182,13 @@ void Supervisor::look_for_silence() {
   const auto elapsed = std::chrono::duration_cast<milliseconds>(now - last_look_);
   if (elapsed < kLook || !supervised_.one_machine) return;
   last_look_ = now;
-  if (stage_ > 0 || next_stage_) return;
-  silence_ = silence(elapsed);
+  if (stage_ > 0) return;
+  // Where the ranks were asked to save, they have the time that they get.
+  if (!next_stage_) silence_ = silence(elapsed);
   // mpirun may wait for ever for somebody who has connected to it and says nothing.
-  without_ranks_ = code_of_ranks() && ranks_.running().empty() ? without_ranks_ + elapsed : milliseconds::zero();
-  mpirun_hung_ = without_ranks_ > kMpirunTime;
+  const bool alone = code_of_ranks() && ranks_.running().empty();
+  without_ranks_ = alone ? without_ranks_ + std::min(elapsed, 4 * kLook) : milliseconds::zero();
+  mpirun_hung_ = without_ranks_ > kMpirunEnd;
   if (silence_ || mpirun_hung_) take_down(milliseconds::zero());
 }
 
@@ -229,7 +233,7 @@ void Supervisor::escalate() {
     next_stage_.reset();
     return;
   }
-  stop_forced_ = stop_requested_ && suspects_.empty();
+  stop_forced_ = stop_requested_ && suspects_.empty() && !mpirun_hung_;
   ranks_.kill_all();
   if (mpirun_hung_) {
     mpirun_.signal(SIGKILL);

@@ -221,7 +221,7 @@ class Exchange {
       const auto [original, is_new] = theirs.emplace(of, found->second);
       if (!are_equal(original->second, found->second)) {
         throw UsageError(fmt::format("the weights {} and {} differ, and the model ties them", copy, of),
-                         "Set tied_head: false in the model.");
+                         "Where the job's model has a field tied_head, set it to false.");
       }
       theirs.erase(found);
     }

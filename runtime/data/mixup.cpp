@@ -69,9 +69,11 @@ void Mixup::get(const SampleKey& key, const Sample& sample) const {
   thread_local std::vector<float> values;  // no allocation a sample
   values.resize(sample.values.size());
   sample.weight[0] = sample.other_weight[0] = 1.0f;
+  // Who has no weights gets no place for them.
+  const auto of_base = [this](std::span<float> weight) { return base_->weighted() ? weight : std::span<float>(); };
   base_->get({other, key.epoch, key.seed},
-             {.values = values, .labels = sample.other_label, .weight = sample.other_weight});
-  base_->get(key, {.values = sample.values, .labels = sample.labels, .weight = sample.weight});
+             {.values = values, .labels = sample.other_label, .weight = of_base(sample.other_weight)});
+  base_->get(key, {.values = sample.values, .labels = sample.labels, .weight = of_base(sample.weight)});
   for (std::size_t i = 0; i < values.size(); ++i) sample.values[i] = mine * sample.values[i] + theirs * values[i];
   sample.weight[0] *= mine;
   sample.other_weight[0] *= theirs;

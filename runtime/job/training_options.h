@@ -7,7 +7,7 @@
 #include "configs/job.pb.h"
 #include "runtime/optim/optimizer_options.h"
 #include "runtime/optim/schedule.h"
-#include "runtime/optim/weight_mean.h"
+#include "runtime/optim/weight_mean_options.h"
 
 namespace lockstep::job {
 

@@ -31,10 +31,6 @@ class Emitter {
     if (found == nullptr) refuse("this form of it");
     return *found;
   }
-  template <class Options>
-  bool has_options() const {
-    return std::any_cast<Options>(&operation_.options) != nullptr;
-  }
   [[noreturn]] void refuse(const std::string& what) const {
     throw UsageError((operation_.layer.empty() ? "" : operation_.layer + ": ") + operation_.name +
                      ": ONNX export knows no " + what);

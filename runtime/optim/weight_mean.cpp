@@ -10,12 +10,6 @@
 
 namespace lockstep::optim {
 
-FieldProblems problems_of(const WeightMeanOptions& options) {
-  FieldChecks checks;
-  checks.fraction(options.decay, "decay");
-  return checks.problems();
-}
-
 WeightMean::WeightMean(Optimizer& optimizer, const WeightMeanOptions& options)
     : arena_(optimizer.arena()),
       schedule_(optimizer.schedule()),
@@ -38,8 +32,9 @@ Tensor WeightMean::of(const nn::Arena::Slot& slot) const {
   return mean_.rows(slot.begin, slot.end).reshaped(slot.parameter.tensor.shape());
 }
 
-WeightMean::InPlace::InPlace(const WeightMean& mean)
-    : arena_(mean.arena_), weights_(Tensor::empty(mean.mean_.shape(), DType::kFloat32, mean.mean_.device())) {
+WeightMean::InPlace::InPlace(const WeightMean& mean) : arena_(mean.arena_) {
+  const MemoryScope scope(MemoryPurpose::kOptimizerState);
+  weights_ = Tensor::empty(mean.mean_.shape(), DType::kFloat32, mean.mean_.device());
   const Tensor& masters = arena_.masters();
   weights_.copy_from(masters);
   masters.copy_from(mean.mean_);

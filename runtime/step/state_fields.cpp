@@ -40,6 +40,7 @@ void for_each_message(const Message& message, const std::string& path,
 
 }  // namespace
 
+// A field that a later version adds belongs to a later format, and is asked of states from that one on.
 void require_complete(const checkpoint::Checkpoint& saved) {
   if (saved.state.format() == 0) return;
   std::vector<std::string> lacking;
@@ -52,6 +53,7 @@ void require_complete(const checkpoint::Checkpoint& saved) {
       if (!message.GetReflection()->HasField(message, &field)) lacking.push_back(name);
     }
   });
+  if (saved.state.schedule_size() != saved.state.optimizer_size()) lacking.emplace_back("a schedule of each optimizer");
   if (lacking.empty()) return;
   throw StorageError(fmt::format("{} lacks {}; lockstep {} saved it, this is {}", saved.path, fmt::join(lacking, ", "),
                                  saved.state.lockstep_version(), LOCKSTEP_VERSION),

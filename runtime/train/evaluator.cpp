@@ -23,14 +23,18 @@ bool any_rank(bool mine, comm::Communicator& communicator) {
 
 }  // namespace
 
-Evaluator::Evaluator(Network& network, data::DatasetPtr dataset, std::int64_t batch, comm::Communicator& communicator,
-                     const data::SampleErrors& errors)
-    : network_(network), dataset_(std::move(dataset)), batch_(batch), communicator_(communicator), errors_(errors) {}
+Evaluator::Evaluator(Network& network, const Task& task, data::DatasetPtr dataset, std::int64_t batch,
+                     comm::Communicator& communicator, const data::SampleErrors& errors)
+    : network_(network),
+      task_(task),
+      dataset_(std::move(dataset)),
+      batch_(batch),
+      communicator_(communicator),
+      errors_(errors) {}
 
 std::optional<EvalResult> Evaluator::run(const std::function<bool()>& stop, Answers::Confusion confusion) {
   const autograd::NoGrad no_grad;
-  const Task& task = network_.task();
-  Answers answers(task, confusion);
+  Answers answers(task_, confusion);
   network_.model().train(false);
   const data::EvalBatches batches(dataset_, batch_, communicator_.rank(), communicator_.size(), errors_);
   bool stopped = false;
@@ -43,7 +47,7 @@ std::optional<EvalResult> Evaluator::run(const std::function<bool()>& stop, Answ
     if (stopped || share.input.size(0) == 0) continue;
     const data::Batch there = share.to(network_.device());
     const Tensor output = network_.forward(there.input);
-    answers.add(output, share.target, task.loss(output, there, 1.0).item());
+    answers.add(output, share.target, task_.loss(output, there, 1.0).item());
   }
   network_.model().train(true);
   if (stopped) return std::nullopt;

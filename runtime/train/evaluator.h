@@ -16,8 +16,9 @@ namespace lockstep::train {
 /// Evaluates a network on a data set, with all ranks.
 class Evaluator {
  public:
+  /// `task`: that of this data set, whose targets and weights may count otherwise than those of the training data.
   /// `batch`: samples at a time, over all ranks.
-  Evaluator(Network& network, data::DatasetPtr dataset, std::int64_t batch, comm::Communicator& communicator,
+  Evaluator(Network& network, const Task& task, data::DatasetPtr dataset, std::int64_t batch, comm::Communicator& communicator,
             const data::SampleErrors& errors);
 
   /// Exact averages over the data set, whatever the ranks' shares; nothing where `stop` said on any rank that it must
@@ -28,6 +29,7 @@ class Evaluator {
 
  private:
   Network& network_;
+  Task task_;
   data::DatasetPtr dataset_;
   std::int64_t batch_;
   comm::Communicator& communicator_;

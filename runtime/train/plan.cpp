@@ -182,7 +182,8 @@ class Planner {
       const Task task(job_.train(), plan_.train);
       model = model_zoo::outline(job::model_options(job_.model()), task.model_input());
       run_without_samples(*model, task);
-      Goals::require_known(job_, Answers::metrics_of(task));
+      const data::Description evaluated = plan_.eval ? data::as_trained(*plan_.eval, plan_.train) : plan_.train;
+      Goals::require_known(job_, Answers::metrics_of(Task(job_.train(), evaluated)));
     });
     if (!built) return;
     const std::vector<nn::Parameter> parameters = model->parameters();
@@ -226,8 +227,10 @@ class Planner {
     plan_.memory.gradients = bytes(wire);
     plan_.memory.gradient_sums = job_.train().accumulate() > 1 && is_reduced(wire) ? bytes(DType::kFloat32) : 0;
     const std::int64_t mean_bytes = job_.train().has_ema() ? kFloatBytes : 0;  // a parameter
+    // While the mean is evaluated, the weights wait beside it.
+    const std::int64_t copies = job_.data().has_eval() ? 2 : 1;
     plan_.memory.optimizer_state =
-        static_cast<std::int64_t>(optimizer.state_bytes(elements, tensors)) + mean_bytes * elements;
+        static_cast<std::int64_t>(optimizer.state_bytes(elements, tensors)) + copies * mean_bytes * elements;
 
     std::int64_t statistics = 0;
     for (const auto& [name, running] : model.statistics()) statistics += running->committed().numel();

@@ -10,7 +10,8 @@
 namespace lockstep::train {
 
 /// How many samples the steps of a run have skipped, over all ranks, as every rank counts them alike. An epoch draws
-/// each sample once, so that its count is that of the samples that cannot be read.
+/// each sample once, so that its count is that of the samples that cannot be read; with mixup, which draws others
+/// beside them, such a sample counts each time.
 class SkippedSamples {
  public:
   /// Goes on from where a run has come to.

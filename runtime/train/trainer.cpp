@@ -45,7 +45,8 @@ Trainer::Trainer(comm::World& world, const TrainOptions& options, std::vector<Ru
   skipped_samples_.restore(start);
   data_.begin(job_, world_, start.step + 1, start.sampler, network_.device());
   if (data_.eval()) {
-    evaluator_.emplace(network_, data_.eval(), job_.data().eval_batch(), *world_.communicator(), sample_errors_);
+    const Task task(job_.train(), data::as_trained(data::describe(*data_.eval()), data::describe(*data_.train())));
+    evaluator_.emplace(network_, task, data_.eval(), job_.data().eval_batch(), *world_.communicator(), sample_errors_);
   }
   status_.set(RankPhase::kInit, step_);
 }

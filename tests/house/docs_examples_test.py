@@ -107,7 +107,7 @@ class Examples(unittest.TestCase):
                 "model { convnet { block {} } } data { train { cifar {} } } optimizer { adamw {} }",
                 *(f"optimizer {{ {kind} {{}} }}" for kind in ("adagrad", "lamb", "novograd", "lars")),
                 *(f"model {{ mlp {{}} }} data {{ train {{ {kind} {{}} }} }}"
-                  for kind in ("tokens", "arrays", "csv", "image_folder", "spheres")),
+                  for kind in ("tokens", "arrays", "csv", "image_folder", "shards", "volumes", "spheres")),
                 "init_from {} train { early_stopping {} }",
                 "model { resnet {} } data { train { synthetic {} } eval {} } fault { delay { phase: INIT } }"]
         asked = set()

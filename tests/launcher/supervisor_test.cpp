@@ -113,15 +113,16 @@ TEST(RankSilence, NamesRanksThatNeverJoinTheOthers) {
   const StayingRank joined(folder, board, 0, RankPhase::kJoined);
   const StayingRank joining(folder, board, 2, RankPhase::kJoin);
   const StayingRank also_joining(folder, board, 1, RankPhase::kJoin);
-  EXPECT_EQ(found(board, {0, 1, 2}, 10, milliseconds(5000)), "nothing");
-  EXPECT_EQ(found(board, {0, 1, 2}, 11, milliseconds(5000)), "ranks 1, 2 have not joined the others for 5 s");
+  EXPECT_EQ(found(board, {0, 1, 2}, 60, milliseconds(5000)), "nothing");
+  EXPECT_EQ(found(board, {0, 1, 2}, 61, milliseconds(5000)), "ranks 1, 2 have not joined the others for 30 s");
+  EXPECT_EQ(found(board, {0, 1, 2}, 81, milliseconds(40000)), "ranks 1, 2 have not joined the others for 40 s");
 }
 
 TEST(RankSilence, NamesRanksThatNeverStart) {
   const Folder folder;
   const StatusBoard board = StatusBoard::create(folder / "status", 2);
   const StayingRank rank(folder, board, 0, RankPhase::kJoin);
-  EXPECT_EQ(found(board, {0}, 11, milliseconds(5000)), "rank 1 has not started for 5 s");
+  EXPECT_EQ(found(board, {0}, 61, milliseconds(5000)), "rank 1 has not started for 30 s");
 }
 
 TEST(RankSilence, NamesRanksThatNoLongerRun) {
@@ -153,10 +154,10 @@ Outcome outcome_of(const StatusBoard& board) {
   return Supervisor(command, board, inbox, {.timeout = milliseconds(300)}).run();
 }
 
-TEST(Supervisor, EndsRanksOfWhichOneNeverStarts) {
+TEST(Supervisor, EndsRanksThatAreStopped) {
   const Folder folder;
-  const StatusBoard board = StatusBoard::create(folder / "status", 2);
-  const StayingRank rank(folder, board, 0, RankPhase::kJoin);
+  const StatusBoard board = StatusBoard::create(folder / "status", 1);
+  const StayingRank rank(folder, board, 0, RankPhase::kForward);
   const Outcome outcome = outcome_of(board);
   EXPECT_EQ(outcome.code, ExitCode::kPeerLost);
   EXPECT_TRUE(outcome.error);

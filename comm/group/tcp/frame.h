@@ -20,7 +20,7 @@ namespace lockstep::comm {
 /// The first bytes of a connection. Whoever does not know them is not ours.
 inline constexpr std::uint64_t kHelloMagic = 0x4f4c4c4548534c00;    // "\0LSHELLO"
 inline constexpr std::uint64_t kWelcomeMagic = 0x4d434c4557534c00;  // "\0LSWELCM"
-inline constexpr std::uint32_t kTcpVersion = 2;
+inline constexpr std::uint32_t kTcpVersion = 3;
 
 /// Text of at most 255 bytes; longer text is cut.
 struct ShortText {
@@ -36,7 +36,8 @@ struct Hello {
   std::int32_t rank = 0;
   std::int32_t size = 0;
   std::int32_t process = 0;
-  ShortText run{};   ///< tells jobs apart
+  ShortText run{};   ///< tells runs apart
+  ShortText job{};   ///< what the run trains
   ShortText host{};  ///< for messages
 };
 

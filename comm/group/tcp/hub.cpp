@@ -155,6 +155,7 @@ void TcpHub::greet(Connection& connection) {
 Welcome TcpHub::judge(const Hello& hello) const {
   Welcome welcome;
   welcome.hub = expected_;
+  welcome.hub.run = {};  // the name lets in whoever has it
   const auto refuse = [&](Welcome::Answer answer, const std::string& reason) {
     welcome.answer = answer;
     welcome.reason = ShortText::of(reason);
@@ -163,6 +164,9 @@ Welcome TcpHub::judge(const Hello& hello) const {
     refuse(Welcome::Answer::kRefused, "it runs another version of lockstep than rank 0");
   } else if (hello.run.str() != expected_.run.str()) {
     refuse(Welcome::Answer::kOtherRun, "it belongs to another run than rank 0");
+  } else if (hello.job.str() != expected_.job.str()) {
+    refuse(Welcome::Answer::kOtherRun,
+           fmt::format("it trains job \"{}\", rank 0 \"{}\"", hello.job.str(), expected_.job.str()));
   } else if (hello.size != expected_.size) {
     refuse(Welcome::Answer::kRefused, fmt::format("it was told of {} ranks, rank 0 of {}", hello.size, expected_.size));
   } else if (hello.rank < 0 || hello.rank >= hello.size) {
@@ -170,7 +174,10 @@ Welcome TcpHub::judge(const Hello& hello) const {
   } else {
     for (const Connection& other : connections_) {
       if (other.rank != hello.rank || other.closed) continue;
-      refuse(Welcome::Answer::kRefused, rank_name(other.hello, hello) + " is already there");
+      // It asks at all addresses that rank 0's machine has.
+      const bool same = other.hello.process == hello.process && other.hello.host.str() == hello.host.str();
+      refuse(same ? Welcome::Answer::kOtherRun : Welcome::Answer::kRefused,
+             rank_name(other.hello, hello) + " is already there");
     }
   }
   return welcome;

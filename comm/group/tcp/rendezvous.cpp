@@ -2,9 +2,9 @@
 #include "comm/group/tcp/rendezvous.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
 #include <optional>
 #include <system_error>
 #include <thread>
@@ -44,23 +44,24 @@ std::vector<std::uint16_t> ports_from(int first) {
   return ports;
 }
 
-/// The same of all ranks of a run, and of no others'. A digest, since LOCKSTEP_SECRET is in it.
-std::string name_of_run(const LaunchEnvironment& environment, int master_port, const std::string& job) {
-  std::string name = fmt::format("{}/{}", master_port, job);
+/// The same of all ranks of a run, and of no other's. A digest, since LOCKSTEP_SECRET is in it.
+std::string name_of_run(int master_port) {
+  std::string name = std::to_string(master_port);
   for (const char* variable : {"TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "LOCKSTEP_SECRET"}) {
     name += '/';
     if (is_set(variable)) name += text_in(variable);
   }
-  // The process of torchrun's that started them tells apart runs that nobody has named.
-  if (is_set("TORCHELASTIC_RUN_ID") && environment.local_size == environment.size) {
-    name += fmt::format("/{}", getppid());
+  // The folder in which torchrun on a single node keeps what ranks report: it tells apart runs that nobody has named.
+  if (is_set("TORCHELASTIC_ERROR_FILE") && is_set("GROUP_WORLD_SIZE") && integer_in("GROUP_WORLD_SIZE") == 1) {
+    const std::filesystem::path of_rank = std::filesystem::path(text_in("TORCHELASTIC_ERROR_FILE")).parent_path();
+    name += '/' + of_rank.parent_path().string();
   }
   return hash128_of(name);
 }
 
 }  // namespace
 
-TcpRendezvous TcpRendezvous::from_environment(const LaunchEnvironment& environment, const std::string& job) {
+TcpRendezvous TcpRendezvous::from_environment(const LaunchEnvironment& environment) {
   TcpRendezvous where;
   const std::string address = text_in("MASTER_ADDR");
   const int master_port = port_in("MASTER_PORT");
@@ -71,7 +72,7 @@ TcpRendezvous TcpRendezvous::from_environment(const LaunchEnvironment& environme
     const bool taken = is_set("TORCHELASTIC_USE_AGENT_STORE") && text_in("TORCHELASTIC_USE_AGENT_STORE") == "True";
     where.ports = ports_from(master_port + (taken ? 1 : 0));
   }
-  where.run = name_of_run(environment, master_port, job);
+  where.run = name_of_run(master_port);
   return where;
 }
 

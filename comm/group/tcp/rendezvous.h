@@ -28,9 +28,8 @@ struct TcpRendezvous {
   std::vector<std::uint16_t> ports;
   std::string run;  ///< what distinguishes this run of this job from others; LOCKSTEP_SECRET is part of it
 
-  /// From the environment variables, for ranks that train `job`. Throws UsageError that names one that is missing or
-  /// wrong.
-  static TcpRendezvous from_environment(const LaunchEnvironment& environment, const std::string& job = "");
+  /// From the environment variables. Throws UsageError that names one that is missing or wrong.
+  static TcpRendezvous from_environment(const LaunchEnvironment& environment);
 
   /// "10.0.0.1, port 29500 to 29515"
   std::string str() const;

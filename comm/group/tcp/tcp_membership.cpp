@@ -14,12 +14,13 @@ namespace lockstep::comm {
 
 namespace {
 
-Hello hello_of(const LaunchEnvironment& environment, const TcpRendezvous& where) {
+Hello hello_of(const LaunchEnvironment& environment, const TcpRendezvous& where, const std::string& job) {
   Hello hello;
   hello.rank = environment.rank;
   hello.size = environment.size;
   hello.process = getpid();
   hello.run = ShortText::of(where.run);
+  hello.job = ShortText::of(job);
   hello.host = ShortText::of(host_name());
   return hello;
 }
@@ -31,8 +32,8 @@ TcpMembership::TcpMembership(const LaunchEnvironment& environment, const Communi
       size_(environment.size),
       timeout_(options.timeout),
       peers_(rank_, [this] { link_->fail(); }) {
-  const TcpRendezvous where = TcpRendezvous::from_environment(environment, options.job);
-  const Hello hello = hello_of(environment, where);
+  const TcpRendezvous where = TcpRendezvous::from_environment(environment);
+  const Hello hello = hello_of(environment, where, options.job);
   Socket socket;
   std::string hub = "rank 0";
   if (rank_ == 0) {

@@ -153,15 +153,21 @@ TEST_F(Tcp, RunsOfOnePortPassEachOtherBy) {
   for (std::future<void>& rank : first) rank.get();
 }
 
-TEST_F(Tcp, ARunHasTheNameOfItsJobAndSecret) {
-  const auto run = [&](const char* job) { return TcpRendezvous::from_environment(environment(0, 2), job).run; };
-  const std::string open = run("job");
-  EXPECT_EQ(run("job"), open);
-  EXPECT_NE(run("other"), open);
+TEST_F(Tcp, ARunHasTheNameOfItsSecretAndOfTorchrunsFolder) {
+  const auto run = [&] { return TcpRendezvous::from_environment(environment(0, 2)).run; };
+  const std::string open = run();
+  EXPECT_EQ(run(), open);
   variables({{"LOCKSTEP_SECRET", "known to the ranks"}});
-  EXPECT_NE(run("job"), open);
-  EXPECT_THAT(run("job"), Not(HasSubstr("known")));
+  EXPECT_NE(run(), open);
+  EXPECT_THAT(run(), Not(HasSubstr("known")));
   unsetenv("LOCKSTEP_SECRET");
+  variables({{"GROUP_WORLD_SIZE", "1"}, {"TORCHELASTIC_ERROR_FILE", "/tmp/a/attempt_0/0/error.json"}});
+  const std::string first = run();
+  variables({{"TORCHELASTIC_ERROR_FILE", "/tmp/a/attempt_0/1/error.json"}});
+  EXPECT_EQ(run(), first);
+  variables({{"TORCHELASTIC_ERROR_FILE", "/tmp/b/attempt_0/0/error.json"}});
+  EXPECT_NE(run(), first);
+  for (const char* name : {"GROUP_WORLD_SIZE", "TORCHELASTIC_ERROR_FILE"}) unsetenv(name);
 }
 
 TEST_F(Tcp, APortOfOnesOwnChoice) {
@@ -318,8 +324,22 @@ TEST_F(Hub, AStrangerWithoutTheSecretIsNoRank) {
   EXPECT_TRUE(stranger.send_all(&hello, sizeof hello, soon()));
   EXPECT_TRUE(stranger.receive_all(&welcome, sizeof welcome, soon()));
   EXPECT_EQ(welcome.answer, Welcome::Answer::kOtherRun);
+  EXPECT_EQ(welcome.hub.run.str(), "") << "what would let it in";
   EXPECT_TRUE(is_closed(stranger));
   rank1();
+}
+
+// Its machine has several addresses.
+TEST_F(Hub, ARankThatAsksTwiceIsWelcomeOnce) {
+  const Socket first = rank1();
+  const Socket second = connect();
+  const Hello hello = hello_of(1, 2);
+  Welcome welcome;
+  EXPECT_TRUE(second.send_all(&hello, sizeof hello, soon()));
+  EXPECT_TRUE(second.receive_all(&welcome, sizeof welcome, soon()));
+  EXPECT_EQ(welcome.answer, Welcome::Answer::kOtherRun) << "no refusal, which would end the rank";
+  send(first, {.kind = FrameKind::kContribution, .operation = {.kind = OperationKind::kBarrier}});
+  EXPECT_EQ(barrier(), "passed");
 }
 
 TEST_F(Hub, OneThatWasWelcomeAndLeftWithoutAWordMayComeAgain) {

@@ -9,6 +9,7 @@
 #include <numbers>
 
 #include "runtime/data/collate.h"
+#include "runtime/data/csv.h"
 #include "tests/runtime/data/sample_files.h"
 
 namespace lockstep::data {
@@ -44,6 +45,17 @@ TEST(Mixup, ASampleIsAMixtureOfTwoWithTheLabelsOfBoth) {
     EXPECT_EQ(sample.other_weight[0], 1 - share);
     EXPECT_FLOAT_EQ(sample.values[0],
                     share * static_cast<float>(index) + (1 - share) * static_cast<float>(mixture.other));
+  }
+}
+
+TEST(Mixup, TakesATableWithoutWeights) {
+  const TemporaryFolder folder;
+  const CsvOptions options{.files = {folder.write_text("t.csv", "x,y\n0,0\n1,1\n2,2\n3,3\n")}};
+  const Mixup dataset(std::make_shared<CsvDataset>(options), 0.4);
+  for (std::int64_t index = 0; index < 4; ++index) {
+    const Drawn sample = drawn(dataset, {.index = index});
+    EXPECT_EQ(sample.labels[0], index);
+    EXPECT_NEAR(sample.weight[0] + sample.other_weight[0], 1, 1e-6);
   }
 }
 

@@ -72,6 +72,19 @@ class Encoders(RunTest):
             with self.subTest(kind.__name__):
                 yield kind.__name__, kind
 
+    def test_an_evaluation_counts_the_targets_of_its_own_data(self):
+        job = self.masked_bert(dropout=0)
+        text = job.read_text(encoding="utf-8")
+        job.write_text(text.replace("begin: 0.9 vocabulary: 128 }", "begin: 0.9 vocabulary: 128 masked { share: 0.8 } }"),
+                       encoding="utf-8")
+        run = self.train("run", job=job)
+        result = subprocess.run([LOCKSTEP, "eval", str(job), "--checkpoint", str(run.directory), "--json"],
+                                capture_output=True, text=True, check=True)
+        alone = json.loads(result.stdout)
+        self.assertLessEqual(run.summary["eval"]["accuracy"], 1)
+        for metric in ("accuracy", "loss", "perplexity"):
+            self.assertAlmostEqual(alone[metric], run.summary["eval"][metric], places=5)
+
     def test_one_two_and_three_ranks_learn_alike(self):
         for name, make in self.kinds():
             job = make()

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/optim/weight_mean_options.h"
+
+namespace lockstep::optim {
+
+FieldProblems problems_of(const WeightMeanOptions& options) {
+  FieldChecks checks;
+  checks.fraction(options.decay, "decay");
+  return checks.problems();
+}
+
+}  // namespace lockstep::optim

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/tensor/field_checks.h"
+
+namespace lockstep::optim {
+
+struct WeightMeanOptions {
+  double decay = 0.999;  ///< of the mean that is kept at each step; in [0, 1)
+  /// The decay is at most (1 + n) / (warmup + n) at the n-th applied step, counted from 1; 0: no warm-up.
+  std::uint32_t warmup = 0;
+
+  bool operator==(const WeightMeanOptions&) const = default;
+};
+
+/// By field.
+FieldProblems problems_of(const WeightMeanOptions& options);
+
+}  // namespace lockstep::optim
