@@ -3,11 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <string_view>
 
 #include "launcher/job_plan.h"
 #include "runtime/base/whole_file.h"
@@ -43,6 +45,18 @@ std::string name_of(const fs::path& path) {
   return name.empty() ? "job" : name;
 }
 
+/// As a shell takes it for one word.
+std::string shell_word(const std::string& text) {
+  static constexpr std::string_view kPlain = "+,-./:=@_%";
+  const bool plain = std::ranges::all_of(text, [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || kPlain.find(c) != std::string_view::npos;
+  });
+  if (plain) return text;
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + '\'';
+}
+
 /// Throws UsageError where the job could not train: a model that does not fit the data.
 std::string plan_of_text(const std::string& text, const fs::path& file) {
   const job::Checked checked = job::check_text(text, file, {}, fs::absolute(file).parent_path());
@@ -66,16 +80,18 @@ ExitCode run(const InitCommand& command) {
   const draft::FoundData found = draft::find_data(paths, {.target = command.target, .context = command.context});
   const data::Description data = data::describe(found.options, data::Split::kTrain);
   const draft::Recipe recipe = draft::recipe_for(found, data, command.model);
+  const std::string as_word = shell_word(out.string());
   const std::string text = draft::job_text(
       found, data, draft::measure(found.options), recipe,
-      {.name = name_of(out), .base = fs::absolute(out).parent_path(), .file = out.string(), .epochs = command.epochs});
+      {.name = name_of(out), .base = fs::absolute(out).parent_path(), .file = as_word, .epochs = command.epochs});
   const std::string plan = plan_of_text(text, out);
   if (const std::error_code failed = write_whole_file(out, text)) {
     throw StorageError("cannot write " + out.string() + ": " + failed.message());
   }
   std::printf("found     %s\n", found.what.c_str());
   for (const std::string& note : found.notes) std::printf("          %s\n", note.c_str());
-  std::printf("written   %s, which trains:\n%s\nnext      lockstep train %s\n", out.c_str(), plan.c_str(), out.c_str());
+  std::printf("written   %s, which trains:\n%s\nnext      lockstep train %s\n", out.c_str(), plan.c_str(),
+              as_word.c_str());
   return ExitCode::kDone;
 }
 

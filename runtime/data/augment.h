@@ -16,7 +16,7 @@ namespace lockstep::data {
 struct AugmentOptions {
   std::int64_t pad_crop = 0;  ///< pixels of PadCrop; 0: none
   bool flip = false;
-  std::optional<RandomResizedCropOptions> random_resized_crop = {};  ///< of an ImageFolder, in place of its center crop
+  std::optional<RandomResizedCropOptions> random_resized_crop = {};  ///< of image folders and shards: no center crop
   ColorJitterOptions color_jitter = {};                              ///< none where all are 0
   VolumeAugmentOptions volume = {};
   double mixup = 0;  ///< alpha of Mixup; 0: none

@@ -35,7 +35,9 @@ std::vector<std::string> alternatives(std::string_view inside, const std::string
     const std::optional<std::uint32_t> first = number_of(from), last = number_of(to);
     if (!first || !last || *last < *first) refuse(pattern, fmt::format("{{{}}} does not count up", inside));
     if (*last - *first >= kMostTexts) refuse(pattern, fmt::format("more than {} files", kMostTexts));
-    const std::size_t width = std::max(from.size(), to.size());
+    // As bash does, and with it webdataset: a zero in front asks for as many digits as the longer end has.
+    const auto is_padded = [](std::string_view digits) { return digits.size() > 1 && digits.front() == '0'; };
+    const std::size_t width = is_padded(from) || is_padded(to) ? std::max(from.size(), to.size()) : 1;
     for (std::uint64_t i = *first; i <= *last; ++i) texts.push_back(fmt::format("{:0{}}", i, width));
     return texts;
   }
@@ -68,7 +70,13 @@ std::vector<std::string> expand_braces(const std::string& pattern) {
     if (rest.empty()) break;
     const std::size_t close = rest.find('}');
     if (close == std::string_view::npos) refuse(pattern, "a brace is not closed");
-    append(alternatives(rest.substr(1, close - 1), pattern));
+    const std::string_view inside = rest.substr(1, close - 1);
+    const bool lists = inside.find(',') != std::string_view::npos || inside.find("..") != std::string_view::npos;
+    if (!lists && rest.find('/', close) != std::string_view::npos) {
+      append({fmt::format("{{{}}}", inside)});
+    } else {
+      append(alternatives(inside, pattern));
+    }
     rest.remove_prefix(close + 1);
   }
   return texts;

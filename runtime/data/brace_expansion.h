@@ -6,9 +6,10 @@
 
 namespace lockstep::data {
 
-/// The texts that a pattern stands for: each "{000000..000146}" counts, with as many digits as its longer end, and each
-/// "{train,val}" lists. The last brace counts fastest. A text without braces is itself. Throws UsageError for a brace
-/// that is neither, and for more than a million texts.
+/// The texts that a pattern stands for: each "{0..146}" counts, with as many digits as its longer end where an end
+/// begins with a zero, "{000..146}", and each "{train,val}" lists. The last brace counts fastest. A text without braces
+/// is itself, and so is a brace of a folder's name that neither counts nor lists: "run{1}/a.tar". Throws UsageError for
+/// such a brace behind the folders, and for more than a million texts.
 std::vector<std::string> expand_braces(const std::string& pattern);
 
 }  // namespace lockstep::data

@@ -64,7 +64,12 @@ Columns columns_of(const CsvOptions& options, const std::vector<std::string>& fi
   if (!options.weight.empty()) columns.weight = find_column(columns, options.weight, reader);
   if (columns.weight == columns.target) reader.refuse("the target is the weight");
   for (const std::string& feature : options.features) {
-    columns.features.push_back(find_column(columns, feature, reader));
+    const std::size_t column = find_column(columns, feature, reader);
+    // One by its name, and one by its number.
+    if (std::ranges::find(columns.features, column) != columns.features.end()) {
+      reader.refuse(fmt::format("column {} is named twice among the features", columns.title(column)));
+    }
+    columns.features.push_back(column);
     if (columns.features.back() == columns.target) reader.refuse("the target is among the features");
     if (columns.features.back() == columns.weight) reader.refuse("the weight is among the features");
   }
@@ -140,6 +145,9 @@ CsvDataset::CsvDataset(const CsvOptions& options) {
   columns_ = std::ssize(columns->features);
   feature_names_ = columns->names_of(columns->features);
   if (const auto target = columns->names_of({columns->target}); !target.empty()) target_name_ = target.front();
+  if (columns->weight) {
+    if (const auto weight = columns->names_of({*columns->weight}); !weight.empty()) weight_name_ = weight.front();
+  }
   if (numbers) return;
   ClassColumn::Classes found = classes.finish(options.class_names, options.classes);
   classes_ = found.count;
@@ -153,10 +161,17 @@ Description CsvDataset::describe() const {
   return description;
 }
 
+bool has_csv_column(const CsvOptions& options, const std::string& name) {
+  if (!options.header || options.files.empty()) return false;
+  CsvReader reader(options.files[0], options.delimiter[0]);
+  std::vector<std::string> names;
+  return reader.next(names) && std::ranges::find(names, name) != names.end();
+}
+
 void CsvDataset::get(const SampleKey& key, const Sample& sample) const {
   std::copy_n(features_.begin() + key.index * columns_, columns_, sample.values.begin());
   const auto at = static_cast<std::size_t>(key.index);
-  if (!sample.weight.empty()) sample.weight[0] = weights_[at];
+  if (!weights_.empty() && !sample.weight.empty()) sample.weight[0] = weights_[at];
   if (classes_ > 0) {
     sample.labels[0] = labels_[at];
   } else {

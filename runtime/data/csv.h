@@ -19,10 +19,11 @@ class CsvDataset : public Dataset {
   explicit CsvDataset(const CsvOptions& options);
 
   Description describe() const;
-  /// Names of the feature columns in the samples' order, and of the target; none without a header, or where a name is
-  /// not that of one column.
+  /// Names of the feature columns in the samples' order, of the target and of the weights; none without a header, or
+  /// where a name is not that of one column.
   const std::vector<std::string>& feature_names() const { return feature_names_; }
   const std::string& target_name() const { return target_name_; }
+  const std::string& weight_name() const { return weight_name_; }
   /// In the order of the classes; none where the target column has numbers.
   const std::vector<std::string>& class_names() const { return class_names_; }
 
@@ -39,11 +40,15 @@ class CsvDataset : public Dataset {
   std::int64_t classes_ = 0;
   std::vector<std::string> feature_names_;
   std::string target_name_;
+  std::string weight_name_;
   std::vector<std::string> class_names_;
   std::vector<float> features_;  // [rows, columns]
   std::vector<float> numbers_;   // [rows], without classes
   std::vector<std::int64_t> labels_;
   std::vector<float> weights_;  // [rows]; none without a column of them
 };
+
+/// Whether the first file's first line names such a column; not without a header. Throws as the data set does.
+bool has_csv_column(const CsvOptions& options, const std::string& name);
 
 }  // namespace lockstep::data

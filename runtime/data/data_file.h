@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,6 +18,12 @@ struct DataFile {
 
   bool operator==(const DataFile&) const = default;
 };
+
+/// Calls `take` with all that is below the last of `path`, which are folders, each of which leads to the next. Links to
+/// folders are followed, but not to a folder that one stands in already, so that a link to "." or ".." has an end.
+/// Throws std::filesystem::filesystem_error.
+void walk(const std::vector<std::filesystem::path>& path,
+          const std::function<void(const std::filesystem::directory_entry&)>& take);
 
 /// The file or folder as it is now. An image that is overwritten in its place does not show in its folder. Throws
 /// StorageError.

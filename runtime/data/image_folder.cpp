@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "runtime/data/data_file.h"
 #include "runtime/data/image_sample.h"
 #include "runtime/data/stored_file.h"
 #include "runtime/tensor/error.h"
@@ -19,12 +20,11 @@ namespace fs = std::filesystem;
 /// The images below `folder`/`name`, by their paths below `folder`.
 std::vector<std::string> list_images(const fs::path& folder, const std::string& name) {
   std::vector<std::string> files;
-  for (const fs::directory_entry& entry :
-       fs::recursive_directory_iterator(folder / name, fs::directory_options::follow_directory_symlink)) {
+  walk({folder, folder / name}, [&](const fs::directory_entry& entry) {
     if (is_image_extension(entry.path().extension().string()) && entry.is_regular_file()) {
       files.push_back(entry.path().lexically_relative(folder).string());
     }
-  }
+  });
   std::ranges::sort(files);
   return files;
 }
@@ -45,7 +45,8 @@ std::vector<std::string> list_classes(const std::string& folder) {
     std::vector<std::string> found;
     for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
       const std::string name = entry.path().filename().string();
-      if (entry.is_directory() && !name.starts_with('.')) found.push_back(name);
+      const bool is_class = entry.is_directory() && !name.starts_with('.') && !fs::equivalent(entry.path(), folder);
+      if (is_class) found.push_back(name);
     }
     return found;
   });

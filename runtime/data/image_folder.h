@@ -11,8 +11,8 @@
 namespace lockstep::data {
 
 /// The images below a folder that holds a folder a class, as torchvision's ImageFolder takes them: *.jpg, *.jpeg and
-/// *.png in any case, in folders within those too, sorted by path. Samples are [size, size, 3] of values in [0, 1],
-/// decoded when they are drawn.
+/// *.png in any case, in folders within those too, sorted by path; links are followed, but not to a
+/// folder that they lie in. Samples are [size, size, 3] of values in [0, 1], decoded when they are drawn.
 class ImageFolderDataset : public Dataset {
  public:
   /// Lists the files. Throws FieldError for options without a meaning, and StorageError for folders that cannot be

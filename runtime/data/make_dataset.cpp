@@ -59,6 +59,10 @@ void take_classes(CsvOptions& eval, const CsvOptions& train) {
   const CsvDataset dataset(train);
   if (eval.header && eval.features.empty()) eval.features = dataset.feature_names();
   if (eval.header && eval.target.empty()) eval.target = dataset.target_name();
+  // Evaluation data need not have weights.
+  if (eval.weight.empty() && !dataset.weight_name().empty() && has_csv_column(eval, dataset.weight_name())) {
+    eval.weight = dataset.weight_name();
+  }
   if (eval.classes > 0 || eval.target_kind == TargetKind::kNumbers || train.target_kind == TargetKind::kNumbers) return;
   eval.classes = dataset.classes();
   eval.class_names = dataset.class_names();
@@ -129,8 +133,11 @@ DatasetOptions options_of(const DataOptions& options, Split split) {
     take_crop(chosen, options.augment);
     return chosen;
   }
-  const auto take = [&options]<class Options>(Options& eval) {
-    if (const auto* const train = std::get_if<Options>(&options.train)) take_classes(eval, *train);
+  // What is counted in training volumes is counted as they are trained on.
+  DatasetOptions train_options = options.train;
+  take_patch(train_options, options.augment, Split::kTrain);
+  const auto take = [&train_options]<class Options>(Options& eval) {
+    if (const auto* const train = std::get_if<Options>(&train_options)) take_classes(eval, *train);
   };
   std::visit(take, chosen);
   auto* const tokens = std::get_if<TokensOptions>(&chosen);

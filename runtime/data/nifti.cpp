@@ -8,6 +8,8 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <vector>
 
 #include "runtime/data/byte_reader.h"
@@ -27,6 +29,8 @@ constexpr std::size_t kIntercept = 116;
 constexpr std::size_t kMagic = 344;
 
 constexpr std::int32_t kNifti2Bytes = 540;
+/// What a byte of a gzipped file can stand for at most: two bits say 258 bytes again.
+constexpr std::uint64_t kMostUnpacked = 1032;
 /// Header and extensions.
 constexpr double kMostDataOffset = 1 << 24;
 constexpr std::size_t kPiece = 1 << 14;  ///< numbers that are converted at a time
@@ -118,6 +122,24 @@ Shape shape_of(const std::string& path, const std::vector<std::uint8_t>& bytes, 
   return {extents[2], extents[1], extents[0], extents[3] * extents[4]};
 }
 
+/// Whoever reads the voxels makes room for all of them first, so that the file's size has to bear the header out.
+void require_room(const std::string& path, const NiftiHeader& header) {
+  std::error_code unknown;
+  const std::uint64_t size = std::filesystem::file_size(path, unknown);
+  if (unknown) throw StorageError("cannot read " + path + ": " + unknown.message());
+  std::array<char, 2> first{};
+  std::ifstream(path, std::ios::binary).read(first.data(), first.size());
+  const bool packed = first == std::array{'\x1f', '\x8b'};
+  const std::uint64_t most = packed ? size * kMostUnpacked : size;
+  const auto numbers = static_cast<std::uint64_t>(header.shape.numel());
+  const std::size_t bytes = type_of(header.type)->bytes;
+  if (most >= header.data && (most - header.data) / bytes >= numbers) return;
+  throw StorageError(fmt::format("{} is too short: its header promises {} numbers of {} bytes behind byte {}, but the "
+                                 "file has {}{} bytes",
+                                 path, numbers, bytes, header.data, size, packed ? " gzipped" : ""),
+                     "The file is damaged or incomplete; fetch it again.");
+}
+
 }  // namespace
 
 NiftiHeader read_nifti_header(const std::string& path, std::int64_t max_voxels) {
@@ -137,6 +159,7 @@ NiftiHeader read_nifti_header(const std::string& path, std::int64_t max_voxels) 
     refuse(path, kVoxelOffset, fmt::format("its voxels begin at byte {}", offset));
   }
   header.data = static_cast<std::uint64_t>(offset);
+  require_room(path, header);
   const float slope = number_at<float>(bytes.data() + kSlope, header.swapped);
   const float intercept = number_at<float>(bytes.data() + kIntercept, header.swapped);
   // 0 says that stored numbers are the values.

@@ -20,8 +20,8 @@ struct NiftiHeader {
 };
 
 /// Reads the header alone. Throws StorageError that names file and byte for anything but integers of 1 to 8 bytes and
-/// floats of 4 or 8 in 3 to 5 dimensions, for what NIfTI-2 and pairs of files have, and for a volume of more than
-/// `max_voxels` numbers.
+/// floats of 4 or 8 in 3 to 5 dimensions, for what NIfTI-2 and pairs of files have, for a volume of more than
+/// `max_voxels` numbers, and for a file that is too small to hold them.
 NiftiHeader read_nifti_header(const std::string& path, std::int64_t max_voxels);
 
 /// Writes the file's values, shape.numel() of them, channels last. A gzipped file is unpacked as it is read, and no

@@ -81,8 +81,9 @@ ShardsDataset::ShardsDataset(const ShardsOptions& options) : crop_(crop_of(optio
     throw StorageError(paths_.front() + ": holds no sample", "A sample is KEY.jpg or KEY.png, and KEY.cls.");
   }
   const Place& highest = *std::ranges::max_element(samples_, {}, &Place::label);
-  classes_ = options.classes > 0 ? options.classes : highest.label + 1;
+  // The highest label that a file can hold has no next one.
   const bool counts = options.classes == 0 && highest.label >= kMostCountedClasses;
+  classes_ = options.classes > 0 || counts ? options.classes : highest.label + 1;
   if (!counts && highest.label < classes_) return;
   throw StorageError(
       fmt::format("{}: label {} of sample {} {}", paths_[highest.file], highest.label, &highest - samples_.data(),

@@ -16,7 +16,7 @@ namespace lockstep::data {
 /// Tar files as WebDataset writes them: members KEY.jpg, KEY.jpeg or KEY.png hold an image and KEY.cls its label, a
 /// whole number in ASCII; a key is the name up to the first dot behind the last slash, and its members stand together.
 /// Other members are passed over. Samples are [size, size, 3] of values in [0, 1], in the files' order. The files'
-/// headers are read once; images are read where they lie, when they are drawn.
+/// headers are read when the set is made; images are read where they lie, when they are drawn.
 class ShardsDataset : public Dataset {
  public:
   /// Throws FieldError for options without a meaning, and StorageError that names file and byte for what is wrong with

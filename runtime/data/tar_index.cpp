@@ -162,6 +162,21 @@ std::string name_of(const Header& header) {
   return prefix.empty() ? name : fmt::format("{}/{}", prefix, name);
 }
 
+bool is_empty(std::span<const char> block) {
+  return std::ranges::all_of(block, [](char c) { return c == '\0'; });
+}
+
+/// Zeros fill an archive up. Anything else behind its end would be passed over unseen: `cat a.tar b.tar` makes that.
+void require_end(const StoredFile& file, std::uint64_t at, Window& window) {
+  for (Header block{}; at < file.size(); at += kBlock) {
+    const std::span<char> found(block.data(), std::min<std::uint64_t>(kBlock, file.size() - at));
+    window.read(at, std::as_writable_bytes(found));
+    if (is_empty(found)) continue;
+    if (found.size() < kBlock || !has_checksum(block)) refuse_damaged(file, at, "bytes follow the archive's end");
+    refuse(file, at, "a second archive begins", "Name each archive as a file of its own, or join them with tar -A.");
+  }
+}
+
 }  // namespace
 
 void read_tar_index(const StoredFile& file, const TakeMember& take) {
@@ -175,7 +190,7 @@ void read_tar_index(const StoredFile& file, const TakeMember& take) {
                      fmt::format("expected a header or the end of the archive, found {} bytes", file.size() - at));
     }
     window.read(at, std::as_writable_bytes(std::span(header)));
-    if (std::ranges::all_of(header, [](char c) { return c == '\0'; })) return;
+    if (is_empty(header)) return require_end(file, at + kBlock, window);
     if (at == 0) refuse_compressed(file, header);
     if (!has_checksum(header)) refuse_damaged(file, at, "the header's checksum is wrong: this is no tar file");
     const char type = header[kType];

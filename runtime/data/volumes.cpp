@@ -80,8 +80,13 @@ void VolumesDataset::require_fitting(const Pair& pair) const {
         fmt::format("{} has shape {}, but {} has {}", path, pair.shape.str(), pairs_.front().name, sample_shape_.str()),
         "Volumes of several shapes need patches: data { augment { patch: [64, 64, 64] } }.");
   }
-  const bool holds = pair.shape[0] >= sample_shape_[0] && pair.shape[1] >= sample_shape_[1] &&
-                     pair.shape[2] >= sample_shape_[2] && pair.shape[3] == sample_shape_[3];
+  if (pair.shape[3] != sample_shape_[3]) {
+    throw StorageError(
+        fmt::format("{} has {} channels, but {} has {}", path, pair.shape[3], pairs_.front().name, sample_shape_[3]),
+        "All volumes have as many channels; write it again, or leave it out.");
+  }
+  const bool holds =
+      pair.shape[0] >= sample_shape_[0] && pair.shape[1] >= sample_shape_[1] && pair.shape[2] >= sample_shape_[2];
   if (holds) return;
   throw StorageError(
       fmt::format("{} has shape {}, which holds no patch {}", path, pair.shape.str(), sample_shape_.str()),

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <iterator>
 #include <string_view>
+#include <system_error>
 
 #include "runtime/data/byte_reader.h"
 #include "runtime/data/stored_file.h"
@@ -88,12 +89,23 @@ std::optional<Format> format_of(const fs::path& path, bool named_by_user) {
 }  // namespace
 
 int evaluation_rank(const fs::path& path) {
-  constexpr std::array<std::string_view, 7> kNames{"val", "valid", "validation", "eval", "dev", "test", "t10k"};
+  constexpr std::array<std::string_view, 8> kNames{"val", "valid", "validation", "eval",
+                                                   "dev", "test",  "testing",    "t10k"};
   for (const std::string& word : words_of(path)) {
     const auto found = std::ranges::find(kNames, word);
     if (found != kNames.end()) return static_cast<int>(found - kNames.begin()) + 1;
   }
   return 0;
+}
+
+bool names_training(const fs::path& path) {
+  return std::ranges::any_of(words_of(path),
+                             [](const std::string& word) { return word == "train" || word == "training"; });
+}
+
+bool names_remarks(const fs::path& path) {
+  const std::string first = words_of(path).front();
+  return first == "readme" || first == "license" || first == "licence";
 }
 
 std::optional<FoundFile> look_at_file(const fs::path& path, bool named_by_user) {
@@ -117,6 +129,16 @@ Split split(const std::vector<FoundFile>& files, Format format) {
   // One set alone is to be learned, whatever it is called.
   if (found.train.empty()) std::swap(found.train, found.eval);
   return found;
+}
+
+bool is_file(const fs::directory_entry& entry) {
+  std::error_code ignored;
+  return entry.is_regular_file(ignored);
+}
+
+bool is_folder(const fs::directory_entry& entry) {
+  std::error_code ignored;
+  return entry.is_directory(ignored);
 }
 
 bool is_image(const fs::path& path) {

@@ -22,8 +22,8 @@ namespace fs = std::filesystem;
 constexpr const char* kLookedFor =
     "It looks for: a folder with a folder of JPEG or PNG images for each class, also within train/ and val/ or test/; "
     "*.npy features and targets (x.npy and y.npy, x_train.npy and y_train.npy); *.csv or *.tsv tables, also gzipped; "
-    "*.txt texts; *.bin tokens as nanoGPT or llm.c write them; IDX images and labels, also gzipped; CIFAR's binary "
-    "version. Names with val, test or eval in them are evaluation data.";
+    "*.txt texts, but for a readme or license; *.bin tokens as nanoGPT or llm.c write them; IDX images and labels, "
+    "also gzipped; CIFAR's binary version. Names with val, test or eval in them are evaluation data.";
 
 FoundData find_idx(const std::vector<FoundFile>& files) {
   const Split images = split(files, Format::kIdxImages), labels = split(files, Format::kIdxLabels);
@@ -48,12 +48,20 @@ FoundData find_cifar(const Split& files, data::CifarLabels labels) {
 std::vector<FoundFile> files_in(const fs::path& folder) {
   std::vector<fs::path> paths;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    if (entry.is_regular_file() && !entry.path().filename().string().starts_with('.')) paths.push_back(entry.path());
+    const fs::path& path = entry.path();
+    if (is_file(entry) && !path.filename().string().starts_with('.') && !names_remarks(path)) paths.push_back(path);
   }
   std::ranges::sort(paths);
   std::vector<FoundFile> files;
   for (const fs::path& path : paths) {
     if (auto file = look_at_file(path, false)) files.push_back(std::move(*file));
+  }
+  // A note among files of a format that is not known says something of them: it is not the data.
+  const bool texts = std::ranges::all_of(files, [](const FoundFile& file) { return file.format == Format::kText; });
+  if (texts && !files.empty() && 5 * files.size() < paths.size()) {
+    throw UsageError(fmt::format("{} holds {} files that are no data that a job can name, beside {}", folder.string(),
+                                 paths.size() - files.size(), files[0].path),
+                     "Name the texts themselves to learn from them.");
   }
   return files;
 }
@@ -62,6 +70,7 @@ std::vector<FoundFile> files_named(const std::vector<fs::path>& paths) {
   std::vector<FoundFile> files;
   for (const fs::path& path : paths) {
     if (fs::is_directory(path)) throw UsageError(path.string() + " is a folder; name one folder, or files", kLookedFor);
+    if (!fs::is_regular_file(path)) throw UsageError(path.string() + " is neither a file nor a folder", kLookedFor);
     auto file = look_at_file(path, true);
     if (!file) throw UsageError(path.string() + " is no data that a job can name", kLookedFor);
     files.push_back(std::move(*file));

@@ -24,7 +24,7 @@ constexpr std::uint64_t kMostFileBytes = std::uint64_t{256} << 20;
 std::vector<fs::path> folders_in(const fs::path& folder) {
   std::vector<fs::path> found;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    if (entry.is_directory() && !entry.path().filename().string().starts_with('.')) found.push_back(entry.path());
+    if (is_folder(entry) && !entry.path().filename().string().starts_with('.')) found.push_back(entry.path());
   }
   std::ranges::sort(found);
   return found;
@@ -35,7 +35,7 @@ std::vector<fs::path> images_below(const fs::path& folder, std::size_t most) {
   std::vector<fs::path> found;
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
     if (found.size() == most) break;
-    if (entry.is_regular_file() && is_image(entry.path())) found.push_back(entry.path());
+    if (is_file(entry) && is_image(entry.path())) found.push_back(entry.path());
   }
   return found;
 }
@@ -45,6 +45,15 @@ std::vector<fs::path> classes_in(const fs::path& folder) {
   std::vector<fs::path> classes = folders_in(folder);
   std::erase_if(classes, [](const fs::path& path) { return images_below(path, 1).empty(); });
   return classes;
+}
+
+/// The folder, or the one in it where that alone holds folders of classes: train/train/cat.
+fs::path innermost(fs::path folder) {
+  for (;;) {
+    const std::vector<fs::path> classes = classes_in(folder);
+    if (classes.size() != 1 || classes_in(classes[0]).empty()) return folder;
+    folder = classes[0];
+  }
 }
 
 std::int64_t shorter_side(const fs::path& image) {
@@ -75,6 +84,10 @@ std::int64_t usual_side(const fs::path& folder) {
 }
 
 FoundData found_in(const fs::path& train, const std::optional<fs::path>& eval) {
+  if (const std::vector<fs::path> classes = classes_in(train); classes.size() == 1) {
+    throw UsageError(train.string() + " holds images of one class alone, " + classes[0].filename().string(),
+                     "Move the images of each class into a folder that has its name.");
+  }
   data::ImageFolderOptions options{.folder = train.string()};
   const std::int64_t side = usual_side(train);
   if (side < 256) {
@@ -95,23 +108,30 @@ FoundData found_in(const fs::path& train, const std::optional<fs::path>& eval) {
 
 std::optional<FoundData> find_images(const fs::path& folder) {
   std::optional<fs::path> train, eval;
+  int preferred = 0;
   for (const fs::path& part : folders_in(folder)) {
     if (classes_in(part).empty()) continue;
     const int rank = evaluation_rank(part);
-    const std::string name = part.filename().string();
-    if (rank > 0 && (!eval || rank < evaluation_rank(*eval))) eval = part;
-    if (name == "train" || name == "training") train = part;
+    const bool trains = names_training(part);
+    if (trains && rank > 0) continue;  // "train_test_split" holds both
+    if (rank > 0 && (!eval || rank < preferred)) {
+      eval = innermost(part);
+      preferred = rank;
+    }
+    if (trains && !train) train = innermost(part);
   }
   if (train) return found_in(*train, eval);
   const std::vector<fs::path> classes = classes_in(folder);
-  if (classes.size() > 1) return found_in(folder, std::nullopt);
-  if (classes.size() == 1 && !classes_in(classes[0]).empty()) return find_images(classes[0]);
-  if (classes.size() == 1) {
-    throw UsageError(folder.string() + " holds images of one class alone, " + classes[0].filename().string(),
-                     "Move the images of each class into a folder that has its name.");
+  // Its classes would be what the images are for: val, test.
+  if (classes.size() > 1 && eval) {
+    throw UsageError(fmt::format("{} holds folders of classes to evaluate on, as {}, but none to train on",
+                                 folder.string(), eval->lexically_relative(folder).string()),
+                     "Name the folder of those to train on \"train\".");
   }
+  if (classes.size() == 1 && !classes_in(classes[0]).empty()) return find_images(classes[0]);
+  if (!classes.empty()) return found_in(folder, std::nullopt);
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    if (entry.is_regular_file() && is_image(entry.path())) {
+    if (is_file(entry) && is_image(entry.path())) {
       throw UsageError(folder.string() + " holds images, but no folder of a class",
                        "Move the images of each class into a folder that has its name.");
     }

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "runtime/data/csv_reader.h"
+#include "runtime/draft/files.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::draft {
@@ -40,14 +41,22 @@ std::vector<Row> first_rows(const std::string& file, char delimiter, std::size_t
 
 char delimiter_of(const std::string& file) {
   char best = ',';
-  std::size_t most = 1;
+  std::size_t most = 0;
+  std::optional<StorageError> failure;
   for (const char delimiter : {',', ';', '\t', '|'}) {
-    const std::vector<Row> rows = first_rows(file, delimiter, 1);
-    if (!rows.empty() && rows[0].size() > most) {
-      best = delimiter;
-      most = rows[0].size();
+    try {
+      const std::vector<Row> rows = first_rows(file, delimiter, 1);
+      if (rows.empty()) return best;
+      if (rows[0].size() > most) {
+        best = delimiter;
+        most = rows[0].size();
+      }
+    } catch (const StorageError& error) {
+      // Read with another's delimiter, a quoted cell goes on after its quote. What the comma says of it is told.
+      if (!failure) failure = error;
     }
   }
+  if (most == 0 && failure) throw *failure;
   return best;
 }
 
@@ -77,8 +86,22 @@ class Column {
 
 /// Whether the file's columns are those of the training data, whose first line is given.
 bool has_columns(const std::string& file, char delimiter, const Row& first, bool header) {
-  const std::vector<Row> rows = first_rows(file, delimiter, 1);
-  return !rows.empty() && (header ? rows[0] == first : rows[0].size() == first.size());
+  try {
+    const std::vector<Row> rows = first_rows(file, delimiter, 1);
+    return !rows.empty() && (header ? rows[0] == first : rows[0].size() == first.size());
+  } catch (const StorageError&) {
+    if (delimiter_of(file) == delimiter) throw;
+    return false;
+  }
+}
+
+/// What a job calls a column: its name, or its number where that is empty or the name of several, as pandas writes an
+/// index without one. None where the number is another's name.
+std::optional<std::string> name_of(const Row& names, bool header, std::size_t column) {
+  if (header && !names[column].empty() && std::ranges::count(names, names[column]) == 1) return names[column];
+  const std::string number = std::to_string(column);
+  if (header && std::ranges::find(names, number) != names.end()) return std::nullopt;
+  return number;
 }
 
 std::size_t target_column(const Row& names, bool header, const std::string& target) {
@@ -95,30 +118,54 @@ std::size_t target_column(const Row& names, bool header, const std::string& targ
 }  // namespace
 
 FoundData find_table(const Split& files, const std::string& target) {
-  const char delimiter = delimiter_of(files.train[0]);
-  const std::vector<Row> rows = first_rows(files.train[0], delimiter, kLookedAt);
-  if (rows.size() < 2) throw UsageError(files.train[0] + " has no two lines");
+  // Beside the table to learn there may be others: a sample submission.
+  const auto named = std::ranges::find_if(files.train, [](const std::string& file) { return names_training(file); });
+  const std::string& train = named == files.train.end() ? files.train[0] : *named;
+  const char delimiter = delimiter_of(train);
+  const std::vector<Row> rows = first_rows(train, delimiter, kLookedAt);
+  if (rows.size() < 2) throw UsageError(train + " has no two lines");
   const Row& first = rows[0];
   bool header = false;
   for (std::size_t c = 0; c < first.size(); ++c) header |= !number_of(first[c]) && Column(rows, 1, c).is_numbers();
   // A table of words alone has a header too, as RFC 4180 recommends one.
   header |= std::ranges::none_of(first, [](const std::string& cell) { return !!number_of(cell); });
 
+  std::vector<std::string> tables, others;
+  for (const std::string& file : files.train) {
+    (file == train || has_columns(file, delimiter, first, header) ? tables : others).push_back(file);
+  }
+  if (!others.empty() && named == files.train.end()) {
+    throw UsageError(fmt::format("the columns of {} differ from those of {}", others[0], train),
+                     "Name the tables of one data set.");
+  }
+
   const std::size_t at = target_column(first, header, target);
-  std::vector<std::string> features, left_out;
+  std::vector<std::string> features, left_out, nameless;
   for (std::size_t c = 0; c < first.size(); ++c) {
     if (c == at) continue;
+    const auto name = name_of(first, header, c);
     const bool numbers = Column(rows, header ? 1 : 0, c).is_numbers();
-    (numbers ? features : left_out).push_back(header ? first[c] : std::to_string(c));
+    if (!numbers) {
+      left_out.push_back(name.value_or(first[c]));
+    } else if (name) {
+      features.push_back(*name);
+    } else {
+      nameless.push_back(std::to_string(c));
+    }
   }
   if (features.empty()) {
-    throw UsageError(files.train[0] + " has no column of numbers beside the target",
+    throw UsageError(train + " has no column of numbers beside the target",
                      "A job learns from numbers: give words a column of numbers each.");
   }
   const bool classes = Column(rows, header ? 1 : 0, at).is_classes();
-  data::CsvOptions options{.files = files.train, .header = header, .delimiter = std::string(1, delimiter)};
+  data::CsvOptions options{.files = tables, .header = header, .delimiter = std::string(1, delimiter)};
   if (!target.empty()) options.target = target;
-  if (!left_out.empty()) options.features = features;
+  // Without a list all columns are features, whatever they are called.
+  if (left_out.empty()) {
+    nameless.clear();
+  } else {
+    options.features = features;
+  }
   options.target_kind = classes ? data::TargetKind::kClasses : data::TargetKind::kNumbers;
   FoundData found{"a table", {.train = options}};
   found.notes.push_back(fmt::format("the target is column {}, {}", header ? '"' + first[at] + '"' : std::to_string(at),
@@ -126,12 +173,22 @@ FoundData find_table(const Split& files, const std::string& target) {
   if (!left_out.empty()) {
     found.notes.push_back(fmt::format("left out, because they are no numbers: {}", fmt::join(left_out, ", ")));
   }
-  if (!files.eval.empty() && has_columns(files.eval[0], delimiter, first, header)) {
-    options.files = files.eval;
-    found.options.eval = options;
-  } else if (!files.eval.empty()) {
-    found.notes.push_back("no evaluation on " + files.eval[0] + ": its columns are others");
+  if (!nameless.empty()) {
+    found.notes.push_back(
+        fmt::format("left out, because their numbers name other columns: {}", fmt::join(nameless, ", ")));
   }
+  if (!others.empty()) {
+    found.notes.push_back(fmt::format("left out, because their columns are others: {}", fmt::join(others, ", ")));
+  }
+  options.files.clear();
+  for (const std::string& file : files.eval) {
+    if (has_columns(file, delimiter, first, header)) {
+      options.files.push_back(file);
+    } else {
+      found.notes.push_back("no evaluation on " + file + ": its columns are others");
+    }
+  }
+  if (!options.files.empty()) found.options.eval = options;
   return found;
 }
 

@@ -5,6 +5,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 
 #include "runtime/draft/dataset_text.h"
 
@@ -27,10 +29,27 @@ std::string counted(std::int64_t count, const std::string& what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
-std::string numbers(const std::vector<float>& values) {
-  std::vector<std::string> texts;
-  for (const float value : values) texts.push_back(fmt::format("{:.4g}", value));
+std::string numbers(const std::vector<std::string>& texts) {
   return texts.size() == 1 ? texts[0] : fmt::format("[{}]", fmt::join(texts, ", "));
+}
+
+/// With the digits that the deviation needs: those of a timestamp would not tell a day from the next.
+std::string mean_text(float mean, float deviation) {
+  std::string text;
+  for (int digits = 4; digits <= 9; ++digits) {
+    text = fmt::format("{:.{}g}", mean, digits);
+    if (std::abs(std::strtod(text.c_str(), nullptr) - mean) <= 1e-3 * deviation) break;
+  }
+  return text;
+}
+
+std::string normalize_text(const data::NormalizeOptions& options) {
+  std::vector<std::string> means, deviations;
+  for (std::size_t i = 0; i < options.mean.size(); ++i) {
+    means.push_back(mean_text(options.mean[i], options.std[i]));
+    deviations.push_back(fmt::format("{:.4g}", options.std[i]));
+  }
+  return fmt::format("normalize {{ mean: {} std: {} }}", numbers(means), numbers(deviations));
 }
 
 }  // namespace
@@ -57,9 +76,9 @@ std::string job_text(const FoundData& found, const data::Description& data, cons
     text += "  # no data to evaluate on were found: put some aside, and name them here as eval { ... }\n";
   }
   if (measured) {
-    text += fmt::format("  # measured on {} training samples{}\n  normalize {{ mean: {} std: {} }}\n",
-                        measured->samples, measured->samples < data.samples ? ", spread over all" : "",
-                        numbers(measured->normalize.mean), numbers(measured->normalize.std));
+    text +=
+        fmt::format("  # measured on {} training samples{}\n  {}\n", measured->samples,
+                    measured->samples < data.samples ? ", spread over all" : "", normalize_text(measured->normalize));
   }
   if (!recipe.augment.empty()) {
     text += fmt::format("  augment {{ {} }}", recipe.augment);

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/draft/measure.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <vector>
+
+#include "runtime/tensor/error.h"
 
 namespace lockstep::draft {
 
@@ -12,6 +17,12 @@ namespace {
 constexpr std::int64_t kMostSamples = 512;
 constexpr std::int64_t kMostValues = std::int64_t{1} << 26;
 constexpr std::int64_t kMostChannels = 64;
+
+/// Arrays alone hold what a sample's values are as they are; readers of others refuse what is not finite.
+std::string file_of(const data::DatasetOptions& options) {
+  const auto* arrays = std::get_if<data::ArraysOptions>(&options);
+  return arrays != nullptr ? arrays->features : "the training data";
+}
 
 }  // namespace
 
@@ -30,10 +41,15 @@ std::optional<Measured> measure(const data::DataOptions& options) {
   std::vector<float> target(static_cast<std::size_t>(set->target_shape().numel()));
   std::vector<std::int64_t> labels(target.size());
   for (std::int64_t i = 0; i < count; ++i) {
-    set->get({.index = i * set->size() / count},
-             {.values = values,
-              .target = set->classes() > 0 ? std::span<float>() : std::span(target),
-              .labels = set->classes() > 0 ? std::span(labels) : std::span<std::int64_t>()});
+    const std::int64_t index = i * set->size() / count;
+    set->get({.index = index}, {.values = values,
+                                .target = set->classes() > 0 ? std::span<float>() : std::span(target),
+                                .labels = set->classes() > 0 ? std::span(labels) : std::span<std::int64_t>()});
+    for (const float value : values) {
+      if (std::isfinite(value)) continue;
+      throw StorageError(fmt::format("{}: sample {} holds {}", file_of(options.train), index, value),
+                         "Mend the value or leave the sample out: a model learns from finite numbers alone.");
+    }
     if (i == 0) std::copy_n(values.begin(), std::min<std::size_t>(shift.size(), values.size()), shift.begin());
     for (std::size_t k = 0; k < values.size(); ++k) {
       const std::size_t c = k % shift.size();

@@ -16,7 +16,7 @@ struct Measured {
 };
 
 /// Looks at 512 samples at most, spread evenly over the data. None for tokens. Throws StorageError for a sample that
-/// cannot be read.
+/// cannot be read, or that holds a value that is not finite.
 std::optional<Measured> measure(const data::DataOptions& options);
 
 }  // namespace lockstep::draft

@@ -9,6 +9,7 @@
 #include "runtime/job/data_options.h"
 #include "runtime/job/scalar.h"
 #include "runtime/job/validate_parts.h"
+#include "runtime/tensor/error.h"
 
 namespace lockstep::job {
 
@@ -20,27 +21,43 @@ constexpr int kMostSampleDimensions = 4;
 
 enum class Kind { kFile, kFolder };
 
+/// What keeps `resolved` from being there and of its kind; nothing where it is.
+std::string problem_of_file(const std::string& resolved, const std::string& written, Kind kind) {
+  const bool folder = kind == Kind::kFolder;
+  const std::string shown = "\"" + written + "\"" + (written == resolved ? "" : " (" + resolved + ")");
+  std::error_code failure;
+  const std::filesystem::file_status status = std::filesystem::status(resolved, failure);
+  if (status.type() == std::filesystem::file_type::not_found) {
+    return std::string(kMissing) + (folder ? "folder: " : "file: ") + shown;
+  }
+  if (folder && status.type() != std::filesystem::file_type::directory && std::filesystem::exists(status)) {
+    return "is no folder: " + shown;
+  }
+  if (!folder && status.type() == std::filesystem::file_type::directory) {
+    return "is a directory, not a file: " + shown;
+  }
+  if (!std::filesystem::exists(status)) {
+    return "cannot be reached: " + shown + ": " + failure.message();
+  }
+  if (!folder && status.type() != std::filesystem::file_type::regular) {
+    return "is no regular file: " + shown;
+  }
+  return "";
+}
+
+/// A checkpoint holds the resolved job.
+void check_utf8(const std::string& resolved, const std::string& path, Checker& checker) {
+  if (!is_clean_utf8(resolved)) checker.error(path, "must lie in a folder whose name is UTF-8 text");
+}
+
 /// `resolved` is there and of its kind.
 void check_file(const std::string& resolved, const std::string& written, const std::string& path, Checker& checker,
                 Kind kind = Kind::kFile) {
   const bool folder = kind == Kind::kFolder;
   if (!checker.require(!resolved.empty(), path, folder ? "the path of a folder" : "the path of a file")) return;
-  const std::string shown = "\"" + written + "\"" + (written == resolved ? "" : " (" + resolved + ")");
-  std::error_code failure;
-  const std::filesystem::file_status status = std::filesystem::status(resolved, failure);
-  if (status.type() == std::filesystem::file_type::not_found) {
-    checker.error(path, std::string(kMissing) + (folder ? "folder: " : "file: ") + shown);
-  } else if (folder && status.type() != std::filesystem::file_type::directory && std::filesystem::exists(status)) {
-    checker.error(path, "is no folder: " + shown);
-  } else if (!folder && status.type() == std::filesystem::file_type::directory) {
-    checker.error(path, "is a directory, not a file: " + shown);
-  } else if (!std::filesystem::exists(status)) {
-    checker.error(path, "cannot be reached: " + shown + ": " + failure.message());
-  } else if (!folder && status.type() != std::filesystem::file_type::regular) {
-    checker.error(path, "is no regular file: " + shown);
-  }
-  // A checkpoint holds the resolved job.
-  if (!is_clean_utf8(resolved)) checker.error(path, "must lie in a folder whose name is UTF-8 text");
+  const std::string problem = problem_of_file(resolved, written, kind);
+  if (!problem.empty()) checker.error(path, problem);
+  check_utf8(resolved, path, checker);
 }
 
 /// Whether a shape of these extents has a number of elements that a tensor can have.
@@ -150,6 +167,38 @@ void check_image_folder(const ImageFolder& resolved, const ImageFolder& written,
   checker.adopt(data::problems_of(image_folder_options(resolved)), path);
 }
 
+/// Whether the text is what its braces, if any, stand for.
+bool is_literal(const std::string& text) {
+  try {
+    return data::expand_braces(text) == std::vector{text};
+  } catch (const UsageError&) {
+    return false;
+  }
+}
+
+/// Thousands of files that are not there have one cause, most often: the first is named, and the others counted.
+void check_shard_files(const std::string& resolved, const std::string& written, const std::string& path,
+                       Checker& checker) {
+  if (!checker.require(!resolved.empty(), path, "the path of a file")) return;
+  // Braces are for what the job says, and the job's folder stands in front of it.
+  const std::string folder =
+      resolved.ends_with(written) ? resolved.substr(0, resolved.size() - written.size()) : std::string();
+  if (!is_literal(folder)) {
+    return checker.error(
+        path, "cannot lie in a folder whose name has a brace that counts or lists: \"" + folder + "\"; rename it");
+  }
+  const std::vector<std::string> files = data::expand_braces(resolved);
+  std::string first;
+  std::size_t wrong = 0;
+  for (const std::string& file : files) {
+    std::string problem = problem_of_file(file, file == resolved ? written : file, Kind::kFile);
+    if (!problem.empty() && ++wrong == 1) first = std::move(problem);
+  }
+  if (wrong > 1) first += fmt::format("; {} of its {} files cannot be read", wrong, files.size());
+  if (wrong > 0) checker.error(path, first);
+  check_utf8(resolved, path, checker);
+}
+
 void check_shards(const Shards& resolved, const Shards& written, const std::string& path, Checker& checker) {
   const data::ShardsOptions options = shards_options(resolved);
   const FieldProblems problems = data::problems_of(options);
@@ -161,9 +210,7 @@ void check_shards(const Shards& resolved, const Shards& written, const std::stri
     if (std::ranges::any_of(problems, [&field](const FieldProblem& problem) { return problem.field == field; })) {
       continue;
     }
-    for (const std::string& file : data::expand_braces(resolved.files(i))) {
-      check_file(file, file == resolved.files(i) ? written.files(i) : file, path + "." + field, checker);
-    }
+    check_shard_files(resolved.files(i), written.files(i), path + "." + field, checker);
   }
 }
 
@@ -245,10 +292,21 @@ void validate_data(const Data& resolved, const Data& written, Checker& checker) 
   if (resolved.has_eval()) check_dataset(resolved.eval(), written.eval(), "data.eval", checker);
   if (resolved.has_augment()) check_augment(resolved, checker);
   if (resolved.has_normalize()) check_normalize(resolved.normalize(), checker);
+  if (resolved.eval().synthetic().resident()) {
+    checker.error("data.eval.synthetic.resident", "is for data.train.synthetic: evaluation loads its samples");
+  }
+  // A resolved job says max_skipped, too: with its default value.
+  if (checker.trusts({"data.on_error", "data.max_skipped"}) && resolved.on_error() != SKIP &&
+      resolved.max_skipped() != data::SampleErrors().max_skipped) {
+    checker.error("data.max_skipped", "needs on_error: SKIP");
+  }
   checker.check(resolved.prefetch() <= kMostPrefetch, "data.prefetch", "<= 1024", resolved.prefetch());
   if (written.has_decode_threads()) {
     checker.check(written.decode_threads() >= 1 && written.decode_threads() <= kMostDecodeThreads,
                   "data.decode_threads", ">= 1 and <= 256", written.decode_threads());
+    if (resolved.prefetch() == 0 && checker.trusts({"data.prefetch"})) {
+      checker.error("data.decode_threads", "needs prefetch > 0: without it no thread decodes");
+    }
   }
   if (written.has_eval_batch()) checker.at_least_one(written.eval_batch(), "data.eval_batch");
 }

@@ -88,7 +88,7 @@ class StepBench {
         job_(job::load(arguments.job, arguments.overrides)),
         world_(comm::World::from_environment({.device = device_})),
         dataset_(data::make_dataset(job::data_options(job_.data()), data::Split::kTrain)),
-        network_(job_, *dataset_, device_),
+        network_(job_, data::describe(*dataset_), device_),
         status_(world_.rank()),
         job_step_(job_, world_, network_, status_),
         uploader_(device_),

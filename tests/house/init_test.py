@@ -2,6 +2,7 @@
 """lockstep init: the jobs that it writes are sound and train, whatever the data are."""
 import os
 import random
+import re
 import struct
 import subprocess
 import tempfile
@@ -91,6 +92,30 @@ class Init(unittest.TestCase):
         (self.folder / "job.pbtxt").unlink()
         (self.folder / "a\"b.tsv").write_text("".join(f"{i}\t{i / 7}\n" for i in range(100)), encoding="utf-8")
         self.expect_trains("a\"b.tsv", has=["header: false", "target_kind: NUMBERS", 'files: "a\\"b.tsv"'])
+
+    def test_quoted_headers_and_columns_without_a_name(self):
+        rows = "".join(f'{i},"n{i % 3}",{i / 7},{i * 2},{i % 2}\n' for i in range(100))
+        (self.folder / "t.csv").write_text('"","city","x","x","kind"\n' + rows, encoding="utf-8")
+        self.expect_trains("t.csv", has=['features: "0" features: "2" features: "3"', "left out, because they are no numbers: city"])
+
+    def test_a_mean_has_the_digits_that_its_deviation_needs(self):
+        rows = "".join(f"{1700000000 + 3600 * i},{i / 7},{i % 2}\n" for i in range(100))
+        (self.folder / "t.csv").write_text("time,x,kind\n" + rows, encoding="utf-8")
+        text = self.expect_trains("t.csv")
+        mean = float(re.search(r"mean: \[([^,]+),", text).group(1))
+        self.assertLess(abs(mean - (1700000000 + 3600 * 49.5)), 200)
+
+    def test_a_value_that_is_not_finite_is_told_of_its_file_and_sample(self):
+        write_npy(self.folder / "x.npy", "<f4", (80, 5), self.numbers(66) + struct.pack("<f", float("nan")) + self.numbers(333))
+        write_npy(self.folder / "y.npy", "<i8", (80,), struct.pack("<80q", *(i % 3 for i in range(80))))
+        refused = self.lockstep("init", "x.npy", "y.npy")
+        self.assertNotEqual(0, refused.returncode)
+        self.assertIn("x.npy: sample 13 holds nan", refused.stderr)
+
+    def test_the_command_that_comes_next_is_quoted_for_a_shell(self):
+        (self.folder / "a.txt").write_text("to be or not to be, " * 300, encoding="utf-8")
+        self.assertIn("lockstep train 'my '\\''job'\\''.pbtxt'\n", self.expect_done("init", "a.txt", "--out", "my 'job'.pbtxt"))
+        self.assertIn("lockstep train plain.pbtxt\n", self.expect_done("init", "a.txt", "--out", "plain.pbtxt"))
 
     def test_texts(self):
         (self.folder / "my text.txt").write_text("to be or not to be, " * 300, encoding="utf-8")

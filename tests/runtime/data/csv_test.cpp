@@ -150,6 +150,9 @@ TEST_F(CsvTest, ABadCellNamesFileLineAndColumn) {
   CsvOptions twice = of("x,x,y\n1,2,0\n");
   twice.features = {"x"};
   EXPECT_THAT(error(twice), HasSubstr("two columns are named \"x\""));
+  CsvOptions both = of("a,b,y\n1,2,0\n");
+  both.features = {"a", "b", "0"};
+  EXPECT_THAT(error(both), HasSubstr("t.csv:1: column \"a\" is named twice among the features"));
 }
 
 TEST(CsvOptionsTest, WithoutAMeaningAreRefused) {
@@ -166,6 +169,15 @@ TEST(CsvOptionsTest, WithoutAMeaningAreRefused) {
   EXPECT_EQ(field({.delimiter = "\""}), "delimiter");
   EXPECT_EQ(field({.delimiter = "\t"}), "");
   EXPECT_EQ(field({.target_kind = TargetKind::kNumbers, .classes = 2}), "classes");
+}
+
+TEST_F(CsvTest, EvaluationHasTheWeightsOfTheTrainingWhereItHasTheirColumn) {
+  const std::string train = folder_.write_text("train.csv", "x,w,y\n1,0.5,0\n2,1,1\n");
+  const std::string eval = folder_.write_text("eval.csv", "w,x,y\n0.25,3,1\n");
+  const DataOptions both{.train = CsvOptions{.files = {train}, .weight = "w"}, .eval = CsvOptions{.files = {eval}}};
+  EXPECT_EQ(drawn(*make_dataset(both, Split::kEval), {}), (Drawn{.values = {3}, .labels = {1}, .weight = {0.25f}}));
+  folder_.write_text("eval.csv", "x,y\n3,1\n");
+  EXPECT_FALSE(make_dataset(both, Split::kEval)->weighted());
 }
 
 TEST_F(CsvTest, AColumnOfWeightsIsNoFeature) {

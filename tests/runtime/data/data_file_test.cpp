@@ -49,6 +49,22 @@ TEST(DataFiles, OfAFolderAreItsNames) {
   EXPECT_THAT(changes({before}, {look_at(path)}), ElementsAre(path + ": 1 -> 2 files"));
 }
 
+TEST(DataFiles, BelowALinkBackAreCountedOnce) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directories(folder.path("a/b"));
+  std::filesystem::create_directories(folder.path("c"));
+  folder.write_text("a/b/x", "1");
+  std::filesystem::create_directory_symlink("..", folder.path("a/b/up"));
+  std::filesystem::create_directory_symlink("../..", folder.path("a/b/top"));
+  EXPECT_EQ(look_at(folder.path("a")).bytes, 1u);
+  // The same folder is met again where it is not within itself.
+  std::filesystem::create_directory_symlink("../a/b", folder.path("c/linked"));
+  std::filesystem::create_directory_symlink("../a/b", folder.path("c/again"));
+  std::filesystem::remove(folder.path("a/b/up"));
+  std::filesystem::remove(folder.path("a/b/top"));
+  EXPECT_EQ(look_at(folder.path("c")).bytes, 2u);
+}
+
 TEST(DataFiles, AreThoseThatTheOptionsName) {
   const TemporaryFolder folder;
   const std::string a = folder.write_text("a.bin", "ab");

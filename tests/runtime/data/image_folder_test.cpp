@@ -59,6 +59,20 @@ TEST_F(ImageFolderTest, LinksToFoldersAreFollowed) {
   EXPECT_EQ(look_at(folder_.path("train")).bytes, 6u) << "files, notes among them";
 }
 
+TEST_F(ImageFolderTest, LinksBackToAFolderAroundThemAreNotFollowed) {
+  const std::uint64_t files = look_at(folder_.path("train")).bytes;
+  for (const char* name : {"train/cat/up", "train/cat/more/up", "train/dog/up", "train/dog/again"}) {
+    std::filesystem::create_directory_symlink("..", folder_.path(name));
+  }
+  for (const char* name : {"train/self", "train/cat/self", "train/dog/self"}) {
+    std::filesystem::create_directory_symlink(".", folder_.path(name));
+  }
+  const ImageFolderDataset set(train());
+  EXPECT_THAT(set.class_names(), ElementsAre("cat", "dog"));
+  EXPECT_THAT(set.describe().labels, ElementsAre(0, 0, 1, 1));
+  EXPECT_EQ(look_at(folder_.path("train")).bytes, files);
+}
+
 TEST_F(ImageFolderTest, EvaluationHasTheClassesOfTheTraining) {
   const DatasetPtr eval = make_dataset(both(), Split::kEval);
   EXPECT_EQ(eval->classes(), 2);

@@ -84,6 +84,7 @@ TEST_F(ShardsTest, WhatIsWrongIsNamedWithFileAndByte) {
   EXPECT_THAT(refusal({image, {"a.cls", "-1"}}), HasSubstr("\"a.cls\" holds no label"));
   EXPECT_THAT(refusal({image, {"a.cls", std::string(33, '1')}}), HasSubstr("has 33 bytes, more than the 32"));
   EXPECT_THAT(refusal({image, {"a.cls", "99999999"}}), HasSubstr("is too high for a class"));
+  EXPECT_THAT(refusal({image, {"a.cls", "9223372036854775807"}}), HasSubstr("is too high for a class"));
   EXPECT_THAT(refusal({{"/etc/a.jpg", ""}}), HasSubstr("the name \"/etc/a.jpg\" leaves the archive"));
   EXPECT_THAT(refusal({{"x/../../a.jpg", ""}}), HasSubstr("leaves the archive"));
   EXPECT_THAT(refusal({{"..", ""}}), HasSubstr("leaves the archive"));
@@ -112,6 +113,26 @@ TEST_F(ShardsTest, FilesThatAreCutOffOrCompressedAreRefused) {
   EXPECT_THAT(error(damaged), HasSubstr("checksum is wrong"));
 }
 
+TEST_F(ShardsTest, NothingFollowsAnArchivesEndButZeros) {
+  const Bytes first = tar_bytes({{"a.jpg", jpeg(20, 20)}, {"a.cls", "1"}});
+  Bytes file = first;
+  file.resize(file.size() + 9000);
+  const std::string path = folder_.write("t.tar", file);
+  EXPECT_EQ(ShardsDataset({.files = {path}, .size = 14}).size(), 1);
+  const auto error = [&](const Bytes& bytes) {
+    folder_.write("t.tar", bytes);
+    return error_of([&] { ShardsDataset({.files = {path}, .size = 14}); });
+  };
+  file = first;
+  const Bytes second = tar_bytes({{"b.jpg", jpeg(20, 20)}, {"b.cls", "0"}});
+  file.insert(file.end(), second.begin(), second.end());
+  EXPECT_THAT(error(file), HasSubstr("t.tar at byte " + std::to_string(first.size()) + ": a second archive begins"));
+  file = first;
+  file.resize(file.size() + 300);
+  file.back() = 1;
+  EXPECT_THAT(error(file), HasSubstr("at byte " + std::to_string(first.size()) + ": bytes follow the archive's end"));
+}
+
 TEST_F(ShardsTest, ADamagedImageIsNamedWhenItIsDrawn) {
   const std::string path = write("t.tar", {{"a.jpg", jpeg(20, 20).substr(0, 200)}, {"a.cls", "0"}});
   const ShardsDataset set({.files = {path}, .size = 14});
@@ -129,8 +150,13 @@ TEST_F(ShardsTest, EvaluationHasTheClassesOfTheTraining) {
 TEST(Braces, CountAndList) {
   EXPECT_THAT(expand_braces("a-{008..010}.tar"), ElementsAre("a-008.tar", "a-009.tar", "a-010.tar"));
   EXPECT_THAT(expand_braces("{x,y}-{1..2}"), ElementsAre("x-1", "x-2", "y-1", "y-2"));
+  EXPECT_THAT(expand_braces("{9..10}"), ElementsAre("9", "10"));
+  EXPECT_THAT(expand_braces("{0..10}"), testing::AllOf(testing::Contains("0"), testing::Not(testing::Contains("00"))));
+  EXPECT_THAT(expand_braces("{09..10}"), ElementsAre("09", "10"));
+  EXPECT_THAT(expand_braces("{9..010}"), ElementsAre("009", "010"));
+  EXPECT_THAT(expand_braces("/{x}/{}/{1..2}.tar"), ElementsAre("/{x}/{}/1.tar", "/{x}/{}/2.tar"));
   EXPECT_THAT(expand_braces("plain"), ElementsAre("plain"));
-  for (const char* bad : {"{1..", "{2..1}", "{a..b}", "{}", "{a}", "{0..1000000}", "{0..9999}{0..9999}"}) {
+  for (const char* bad : {"{1..", "{2..1}", "{a..b}", "{}", "{a}", "x/{a}", "{0..1000000}", "{0..9999}{0..9999}"}) {
     EXPECT_THAT([&] { expand_braces(bad); }, ThrowsMessage<UsageError>(HasSubstr(bad))) << bad;
   }
 }

@@ -122,6 +122,41 @@ TEST_F(VolumesTest, VolumesOfSeveralExtentsAreCutIntoPatches) {
               HasSubstr("a.nii has shape [2, 3, 4, 1], which holds no patch"));
 }
 
+TEST_F(VolumesTest, ClassesOfTrainingVolumesOfSeveralExtentsAreCountedForEvaluation) {
+  write_pair("a.nii", 4, 3, 2, 3);
+  write_pair("b.nii", 5, 4, 6, 5);
+  VolumesOptions options = this->options();
+  options.target_kind = TargetKind::kClasses;
+  DataOptions both{.train = options, .eval = options};
+  both.augment.volume.patch = Shape{2, 2, 3};
+  EXPECT_EQ(make_dataset(both, Split::kEval)->classes(), 5);
+  EXPECT_EQ(describe(both, Split::kEval).target_shape, (Shape{2, 2, 3}));
+}
+
+TEST_F(VolumesTest, HaveAsManyChannelsAsEachOther) {
+  write_pair("a.nii", 2, 2, 2);
+  write_pair("b.nii", 2, 2, 2);
+  folder_.write("images/b.nii", nifti_bytes({2, 2, 2, 2}, std::vector<float>(16)));
+  VolumesOptions options = this->options();
+  options.patch = Shape{2, 2, 2};
+  EXPECT_THAT(error_of([&] { VolumesDataset set(options); }), HasSubstr("b.nii has 2 channels, but a.nii has 1"));
+}
+
+TEST_F(VolumesTest, AHeaderThatPromisesMoreThanItsFileCanHoldIsRefusedUnread) {
+  const Bytes header = nifti_header({640, 640, 640});
+  constexpr std::int64_t kMany = 1 << 28;
+  const std::string plain = folder_.write("a.nii", header);
+  EXPECT_THAT(error_of([&] { read_nifti_header(plain, kMany); }),
+              HasSubstr("a.nii is too short: its header promises 262144000 numbers of 4 bytes behind byte 352, but the "
+                        "file has 352 bytes"));
+  const std::string packed = folder_.write("a.nii.gz", gzipped(header));
+  EXPECT_THAT(error_of([&] { read_nifti_header(packed, kMany); }), HasSubstr(" gzipped bytes"));
+  // Zeros pack as well as anything does.
+  const std::string zeros =
+      folder_.write("z.nii.gz", gzipped(nifti_bytes({100, 100, 100}, std::vector<float>(1'000'000))));
+  EXPECT_EQ(read_nifti_header(zeros, kMany).shape, (Shape{100, 100, 100, 1}));
+}
+
 TEST_F(VolumesTest, NpyFilesAreVolumesToo) {
   Bytes npy{0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0};
   const std::string text = "{'descr': '|u1', 'fortran_order': False, 'shape': (2, 2, 1), }\n";

@@ -2,6 +2,7 @@
 #include "runtime/draft/find_data.h"
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
 #include "tests/runtime/data/image_files.h"
 
@@ -86,6 +87,40 @@ TEST_F(FindDataTest, LargeImagesAreCroppedTo224) {
   }
 }
 
+TEST_F(FindDataTest, WhatImagesAreForIsToldByAWordOfTheFolderInAnyCase) {
+  int number = 0;
+  for (const auto& [train, eval] : {std::pair("Train", "Test"), std::pair("training_set", "test_set"),
+                                    std::pair("Training", "Testing"), std::pair("train/train", "val/val")}) {
+    const std::string root = "of_" + std::to_string(number++);
+    for (const std::string part : {train, eval}) {
+      for (const char* name : {"/cat", "/dog"}) {
+        make(root + "/" + part + name);
+        folder_.write(root + "/" + part + name + "/a.png", data::png_bytes(data::gradient(20, 20)));
+      }
+    }
+    const FoundData found = find({root});
+    EXPECT_EQ(std::get<data::ImageFolderOptions>(found.options.train).folder, at(root + "/" + train));
+    ASSERT_TRUE(found.options.eval) << eval;
+    EXPECT_EQ(std::get<data::ImageFolderOptions>(*found.options.eval).folder, at(root + "/" + eval));
+  }
+}
+
+TEST_F(FindDataTest, ImagesForEvaluationAloneAreNotTwoClasses) {
+  for (const char* name : {"val/cat", "val/dog", "test/cat", "test/dog"}) {
+    make(name);
+    folder_.write(std::string(name) + "/a.png", data::png_bytes(data::gradient(20, 20)));
+  }
+  EXPECT_THAT(refusal({""}), HasSubstr("to evaluate on, as val, but none to train on"));
+}
+
+TEST_F(FindDataTest, TrainingImagesOfOneClassAreRefused) {
+  make("train/cat");
+  make("val/cat");
+  folder_.write("train/cat/a.png", data::png_bytes(data::gradient(20, 20)));
+  folder_.write("val/cat/a.png", data::png_bytes(data::gradient(20, 20)));
+  EXPECT_THAT(refusal({""}), HasSubstr("train holds images of one class alone, cat"));
+}
+
 TEST_F(FindDataTest, ImagesWithoutAFolderOfTheirClassAreRefused) {
   folder_.write("a.png", data::png_bytes(data::gradient(8, 8)));
   EXPECT_THAT(refusal({""}), HasSubstr("no folder of a class"));
@@ -159,6 +194,41 @@ TEST_F(FindDataTest, ATablesHeaderDelimiterAndColumnsAreSeen) {
   EXPECT_THAT(refusal({"t.csv"}, {.target = "size"}), HasSubstr("no column of numbers"));
 }
 
+TEST_F(FindDataTest, AQuotedHeaderIsReadWithItsOwnDelimiter) {
+  for (const std::string delimiter : {",", ";", "\t", "|"}) {
+    folder_.write_text("t.csv", "\"a\"" + delimiter + "\"b\"\n1.5" + delimiter + "0\n2.5" + delimiter + "1\n");
+    const auto table = std::get<data::CsvOptions>(find({"t.csv"}).options.train);
+    EXPECT_EQ(table.delimiter, delimiter);
+    EXPECT_TRUE(table.header);
+  }
+  folder_.write_text("t.csv", "\"a\" \"b\"\n1,2\n");
+  EXPECT_THROW(find({"t.csv"}), StorageError);
+}
+
+TEST_F(FindDataTest, AColumnWithoutANameOfItsOwnIsNamedByItsNumber) {
+  folder_.write_text("t.csv", ",city,x,x,y\n0,a,1.5,2.5,0\n1,b,3.5,4.5,1\n");
+  EXPECT_THAT(std::get<data::CsvOptions>(find({"t.csv"}).options.train).features, ElementsAre("0", "2", "3"));
+  folder_.write_text("t.csv", ",city,0,y\n7,a,1.5,0\n8,b,3.5,1\n");
+  const FoundData found = find({"t.csv"});
+  EXPECT_THAT(std::get<data::CsvOptions>(found.options.train).features, ElementsAre("0"));
+  EXPECT_THAT(found.notes, ::testing::Contains("left out, because their numbers name other columns: 0"));
+}
+
+TEST_F(FindDataTest, TablesWithOtherColumnsThanTheOneToTrainOnAreLeftOut) {
+  folder_.write_text("sample_submission.csv", "id,y\n3,0\n");
+  folder_.write_text("train.csv", "id,x,y\n1,2.5,0\n2,4.5,1\n");
+  folder_.write_text("test.csv", "id,x\n3,2.5\n");
+  const FoundData found = find({""});
+  EXPECT_THAT(std::get<data::CsvOptions>(found.options.train).files, ElementsAre(at("train.csv")));
+  EXPECT_FALSE(found.options.eval);
+  EXPECT_THAT(found.notes, ::testing::Contains(HasSubstr("columns are others: " + at("sample_submission.csv"))));
+  folder_.write_text("sample_submission.csv", "\"id\";\"y\"\n3;0\n");
+  EXPECT_THAT(std::get<data::CsvOptions>(find({""}).options.train).files, ElementsAre(at("train.csv")));
+
+  folder_.write_text("more.csv", "a,y\n1,2\n");
+  EXPECT_THAT(refusal({"more.csv", "sample_submission.csv"}), HasSubstr("differ from those of " + at("more.csv")));
+}
+
 TEST_F(FindDataTest, ATableOfNumbersHasNoHeader) {
   folder_.write_text("train.csv", "1,2.5,0.25\n3,4.5,0.75\n");
   folder_.write_text("test.csv", "1,2.5,0.25\n");
@@ -197,6 +267,28 @@ TEST_F(FindDataTest, TheLastTenthOfATextIsForEvaluation) {
   EXPECT_EQ(std::get<data::TokensOptions>(find({"short.txt"}).options.train).context, 32);
   folder_.write_text("page.md", std::string(10000, 'a'));
   EXPECT_TRUE(std::holds_alternative<data::TokensOptions>(find({"page.md"}).options.train));
+}
+
+TEST_F(FindDataTest, AReadmeOrANoteAmongOtherFilesIsNoTextToLearn) {
+  make("scans");
+  folder_.write_text("scans/README.txt", std::string(10000, 'a'));
+  for (int i = 0; i < 6; ++i) folder_.write("scans/" + std::to_string(i) + ".dcm", Bytes(200, 0));
+  EXPECT_THAT(refusal({"scans"}), HasSubstr("holds no data"));
+  folder_.write_text("scans/notes.txt", std::string(10000, 'a'));
+  EXPECT_THAT(refusal({"scans"}), HasSubstr("6 files that are no data that a job can name, beside"));
+  EXPECT_TRUE(std::holds_alternative<data::TokensOptions>(find({"scans/README.txt"}).options.train));
+}
+
+TEST_F(FindDataTest, ALinkToItselfIsPassedOver) {
+  std::filesystem::create_symlink("loop", at("loop"));
+  folder_.write_text("t.csv", "1,2.5,0.25\n3,4.5,0.75\n");
+  EXPECT_TRUE(std::holds_alternative<data::CsvOptions>(find({""}).options.train));
+}
+
+TEST_F(FindDataTest, APipeIsNotWaitedFor) {
+  ASSERT_EQ(mkfifo(at("pipe").c_str(), 0600), 0);
+  EXPECT_THAT(refusal({"pipe"}), HasSubstr("neither a file nor a folder"));
+  EXPECT_THAT(refusal({""}), HasSubstr("holds no data"));
 }
 
 TEST_F(FindDataTest, WhatIsNoDataIsRefusedWithAListOfWhatWouldBe) {

@@ -35,6 +35,22 @@ TEST_F(MeasureTest, LooksAtSamplesSpreadOverAll) {
   EXPECT_THAT(measured->normalize.std, ElementsAre(FloatNear(591.2f, 0.1f)));
 }
 
+TEST_F(MeasureTest, AValueThatIsNotFiniteIsRefusedWithItsFileAndSample) {
+  std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }";
+  header.append(117 - header.size(), ' ').append("\n");
+  std::string file = std::string("\x93NUMPY\x01\0", 8) + static_cast<char>(header.size()) + '\0' + header;
+  std::string x = file + std::string(12, '\0') + std::string("\0\0\xc0\x7f", 4) + std::string(8, '\0');  // a NaN
+  const std::string features = folder_.write_text("x.npy", x);
+  const std::string targets = folder_.write_text("y.npy", file + std::string(24, '\0'));
+  try {
+    measure({.train = data::ArraysOptions{
+                 .features = features, .targets = targets, .target_kind = data::TargetKind::kNumbers}});
+    FAIL();
+  } catch (const StorageError& error) {
+    EXPECT_EQ(std::string(error.what()), features + ": sample 1 holds nan");
+  }
+}
+
 TEST_F(MeasureTest, TokensHaveNone) {
   const std::string file = folder_.write_text("t.txt", "abcdefghij");
   EXPECT_FALSE(measure({.train = data::TokensOptions{.files = {file}, .context = 4}}));

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
 
 #include "tests/runtime/job/sample_job.h"
 
@@ -8,6 +12,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 TEST(Validate, AnEmptyJobNamesAllThatIsRequired) {
   EXPECT_THAT(errors_of(""), ElementsAre(HasSubstr("model: is required"), HasSubstr("data: is required"),
@@ -100,6 +105,12 @@ INSTANTIATE_TEST_SUITE_P(
              "data.train.image_folder.folder: is no folder: \"" LOCKSTEP_SOURCE_DIR "/README.md\""},
         Case{{"data.train.image_folder={ folder: \"/\" size: 8 resize: 7 }"},
              "data.train.image_folder.resize: must be >= size and <= 8192, is 7"},
+        Case{{"data.max_skipped=7"}, "data.max_skipped: needs on_error: SKIP"},
+        Case{{"data.prefetch=0", "data.decode_threads=2"}, "data.decode_threads: needs prefetch > 0"},
+        Case{{"data.eval={ synthetic { samples: 8 shape: 4 classes: 3 resident: true } }"},
+             "data.eval.synthetic.resident: is for data.train.synthetic"},
+        Case{{"data.train.shards={ files: \"no-{00..99}.tar\" }"},
+             "data.train.shards.files[0]: no such file: \"/data/no-00.tar\"; 100 of its 100 files cannot be read"},
         Case{{"data.augment.random_resized_crop={}"},
              "data.augment.random_resized_crop: is for data.train.image_folder"},
         Case{{"data.augment.color_jitter={ hue: 0.7 }"}, "data.augment.color_jitter.hue: must be >= 0 and <= 0.5"},
@@ -116,6 +127,29 @@ TEST(Validate, ShowsAMissingFileAsWrittenAndAsResolved) {
   EXPECT_THAT(errors_of(kSample, {"data.train={ idx { images: \"a/../no.gz\" labels: \"/\" } }"}),
               ElementsAre(HasSubstr("data.train.idx.images: no such file: \"a/../no.gz\" (/data/no.gz)"),
                           HasSubstr("data.train.idx.labels: is a directory, not a file: \"/\"")));
+}
+
+TEST(Validate, BracesOfTheJobsFolderAreNoPattern) {
+  std::string pattern = (std::filesystem::temp_directory_path() / "lockstep_job_XXXXXX").string();
+  const std::filesystem::path top = mkdtemp(pattern.data());
+  const std::vector<std::string> overrides{"data.train={ shards { files: \"t-{0..1}.tar\" } }"};
+  const auto errors = [&](const char* name) {
+    std::filesystem::create_directory(top / name);
+    for (const char* file : {"t-0.tar", "t-1.tar"}) std::ofstream(top / name / file) << "x";
+    std::vector<std::string> found;
+    for (const Diagnostic& wrong : check_text(kSample, "job.pbtxt", overrides, top / name).diagnostics) {
+      found.push_back(wrong.str());
+    }
+    return found;
+  };
+  EXPECT_THAT(errors("{x}"), IsEmpty());
+  EXPECT_THAT(errors("{a,b}"), ElementsAre(HasSubstr("data.train.shards.files[0]: cannot lie in a folder")));
+  std::filesystem::remove_all(top);
+}
+
+TEST(Validate, AResolvedJobIsSound) {
+  const Job job = sample({"data.prefetch=0"});
+  EXPECT_EQ(to_text(load_text(to_text(job), "resolved.pbtxt", {}, "/data")), to_text(job));
 }
 
 TEST(Validate, GivesTheClosestPlaceInTheFileForAMissingField) {
