@@ -18,8 +18,8 @@ class Evaluator {
  public:
   /// `task`: that of this data set, whose targets and weights may count otherwise than those of the training data.
   /// `batch`: samples at a time, over all ranks.
-  Evaluator(Network& network, const Task& task, data::DatasetPtr dataset, std::int64_t batch, comm::Communicator& communicator,
-            const data::SampleErrors& errors);
+  Evaluator(Network& network, const Task& task, data::DatasetPtr dataset, std::int64_t batch,
+            comm::Communicator& communicator, const data::SampleErrors& errors);
 
   /// Exact averages over the data set, whatever the ranks' shares; nothing where `stop` said on any rank that it must
   /// end. Throws StorageError, on every rank, where more samples were skipped than may be. A collective; leaves the

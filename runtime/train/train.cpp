@@ -134,7 +134,8 @@ EvalResult evaluate(comm::World& world, const job::Job& job, const EvalOptions& 
   });
   // Rank 0's weights on every rank.
   const comm::DistributedDataParallel ddp(network.model(), world, job::ddp_options(job.comm()));
-  Evaluator evaluator(network, network.task(), dataset, job.data().eval_batch(), communicator, job::sample_errors(job.data()));
+  Evaluator evaluator(network, network.task(), dataset, job.data().eval_batch(), communicator,
+                      job::sample_errors(job.data()));
   EvalResult result = *evaluator.run([] { return false; }, confusion);
   result.checkpoint = path;
   result.of_mean = of_mean;
