@@ -11,7 +11,8 @@ except ImportError:
     EventAccumulator = None
 
 CURVES = {"train/loss": "loss", "train/lr": "lr", "train/loss_scale": "loss_scale", "train/skipped": "skipped",
-          "train/samples_per_s": "samples_per_s", "train/grad_norm": "grad_norm"}
+          "train/samples_per_s": "samples_per_s", "train/grad_norm": "grad_norm",
+          "data/wait_ms": "wait_data_ms", "data/queue_depth": "queue_depth"}
 SETTINGS = ("optimizer.clip_norm=1", "train.eval_every=2", "schedule.cosine.warmup_steps=2",
             faults("overflow", "step:3"))
 
