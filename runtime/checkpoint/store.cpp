@@ -110,7 +110,7 @@ void Store::clear(const Place& target) const {
   }
   // No checkpoint, so somebody's: it is kept.
   std::string free = target.path + ".was-here";
-  while (std::filesystem::exists(std::filesystem::symlink_status(free))) free += '+';
+  for (std::error_code error; std::filesystem::exists(std::filesystem::symlink_status(free, error));) free += '+';
   rename_directory(target.path, free);
 }
 
@@ -172,10 +172,12 @@ void Store::prune(std::uint32_t keep) const {
       }
       // The newest whole one is read to its last byte, since it is what a resumed run needs; the others only have their
       // sizes compared, to spare the disk.
+      std::error_code unknown;
       const bool is_whole = damage_of(place, whole == 0 ? verify_checkpoint : check_sizes).empty();
       if (is_whole) {
         ++whole;
-      } else if (is_flat_directory(place.path) && !std::filesystem::exists(place.path + "/manifest.json")) {
+      } else if (is_flat_directory(place.path) && !std::filesystem::exists(place.path + "/manifest.json", unknown) &&
+                 !unknown) {
         removals.remove(place.path);
       }
     }

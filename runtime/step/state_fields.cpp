@@ -42,18 +42,19 @@ void for_each_message(const Message& message, const std::string& path,
 
 // A field that a later version adds belongs to a later format, and is asked of states from that one on.
 void require_complete(const checkpoint::Checkpoint& saved) {
-  if (saved.state.format() == 0) return;
   std::vector<std::string> lacking;
-  if (!saved.state.has_sampler()) lacking.emplace_back("sampler");
+  if (saved.state.schedule_size() != saved.state.optimizer_size()) lacking.emplace_back("a schedule of each optimizer");
+  // A state of format 0 leaves out what is 0.
+  const bool has_zeros = saved.state.format() > 0;
+  if (has_zeros && !saved.state.has_sampler()) lacking.emplace_back("sampler");
   for_each_message(saved.state, "", [&](const Message& message, const std::string& path) {
     for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
       const FieldDescriptor& field = *message.GetDescriptor()->field(i);
       const std::string name = job::join_path(path, field.name());
-      if (!field.has_optional_keyword() || name == "sampler.seed") continue;
+      if (!has_zeros || !field.has_optional_keyword() || name == "sampler.seed") continue;
       if (!message.GetReflection()->HasField(message, &field)) lacking.push_back(name);
     }
   });
-  if (saved.state.schedule_size() != saved.state.optimizer_size()) lacking.emplace_back("a schedule of each optimizer");
   if (lacking.empty()) return;
   throw StorageError(fmt::format("{} lacks {}; lockstep {} saved it, this is {}", saved.path, fmt::join(lacking, ", "),
                                  saved.state.lockstep_version(), LOCKSTEP_VERSION),

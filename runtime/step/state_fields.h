@@ -15,8 +15,8 @@ namespace lockstep::step {
 /// TrainingState.format of the states that this version saves.
 inline constexpr std::uint32_t kStateFormat = 1;
 
-/// Throws StorageError that names each field which resuming reads and the state lacks. A state of format 0 is taken to
-/// have them all.
+/// Throws StorageError that names each field which resuming reads and the state lacks. Of a state of format 0
+/// those that are not there are taken to be 0.
 void require_complete(const checkpoint::Checkpoint& saved);
 
 /// "sampler.field 9": what the state has and this version does not know, the job in it left aside.

@@ -194,6 +194,7 @@ TEST_F(Resume, RefusesAStateThatLacksAField) {
       {"scaler[0].growth_tracker", [](State& state) { state.mutable_scaler(0)->clear_growth_tracker(); }},
       {"scaler[0].consecutive_skips", [](State& state) { state.mutable_scaler(0)->clear_consecutive_skips(); }},
       {"scaler[0].skipped_steps", [](State& state) { state.mutable_scaler(0)->clear_skipped_steps(); }},
+      {"a schedule of each optimizer", [](State& state) { state.clear_schedule(), state.clear_format(); }},
       {"schedule[0].applied_steps", [](State& state) { state.mutable_schedule(0)->clear_applied_steps(); }},
   };
   for (const auto& [field, drop] : omissions) {
