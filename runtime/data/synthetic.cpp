@@ -2,8 +2,11 @@
 #include "runtime/data/synthetic.h"
 
 #include <algorithm>
+#include <thread>
+#include <vector>
 
 #include "runtime/base/counter_rng.h"
+#include "runtime/tensor/cores.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::data {
@@ -20,13 +23,27 @@ constexpr std::uint32_t kTokens = 3;
 /// A sample's noise starts at one of so many places.
 constexpr std::size_t kOffsets = std::size_t{1} << 16;
 
-std::vector<float> table(std::uint32_t kind, std::size_t count, float scale) {
+/// A thread is worth starting for so many numbers.
+constexpr std::size_t kNumbersOfAThread = std::size_t{1} << 18;
+
+/// Threads fill a table together, each a part of its own; they are also the first to touch its pages.
+std::unique_ptr<float[]> table(std::uint32_t kind, std::size_t count, float scale) {
   const CounterRng random(kDatasetSeed, CounterRng::Purpose::kSynthetic, kind);
-  std::vector<float> values(count);
-  for (std::size_t i = 0; i < count; i += 4) {
-    const std::array<std::uint32_t, 4> words = random.block(i / 4);
-    for (std::size_t k = 0; k < 4 && i + k < count; ++k) values[i + k] = scale * uniform_from_bits(words[k]);
+  auto values = std::make_unique_for_overwrite<float[]>(count);
+  const auto fill = [&, out = values.get()](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; i += 4) {
+      const std::array<std::uint32_t, 4> words = random.block(i / 4);
+      for (std::size_t k = 0; k < 4 && i + k < end; ++k) out[i + k] = scale * uniform_from_bits(words[k]);
+    }
+  };
+  const std::size_t threads =
+      std::clamp<std::size_t>(count / kNumbersOfAThread, 1, static_cast<std::size_t>(usable_cores()));
+  const std::size_t part = (count / threads + 4) / 4 * 4;  // whole blocks of random numbers
+  std::vector<std::jthread> others;
+  for (std::size_t begin = part; begin < count; begin += part) {
+    others.emplace_back(fill, begin, std::min(begin + part, count));
   }
+  fill(0, std::min(part, count));
   return values;
 }
 
@@ -100,8 +117,8 @@ void SyntheticDataset::get(const SampleKey& key, const Sample& sample) const {
   const CounterRng random(kDatasetSeed, CounterRng::Purpose::kSynthetic, kSamples);
   const auto words = random.block(static_cast<std::uint64_t>(options_.first_sample + key.index));
   const std::size_t label = options_.classes > 0 ? words[0] % static_cast<std::uint64_t>(options_.classes) : 0;
-  const float* pattern = patterns_.data() + label * input.size();
-  const float* noise = noise_.data() + words[1] % kOffsets;
+  const float* pattern = patterns_.get() + label * input.size();
+  const float* noise = noise_.get() + words[1] % kOffsets;
   for (std::size_t i = 0; i < input.size(); ++i) input[i] = pattern[i] + noise[i];
   if (options_.classes > 0) sample.labels[0] = static_cast<std::int64_t>(label);
   // Target t is the difference of elements t and t + n / 2, counted round.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <string>
-#include <vector>
 
 #include "runtime/data/dataset.h"
 #include "runtime/data/description.h"
@@ -46,8 +46,8 @@ class SyntheticDataset : public Dataset {
   void get_tokens(const SampleKey& key, const Sample& sample) const;
 
   SyntheticOptions options_;
-  std::vector<float> patterns_;  // [max(classes, 1), numel]
-  std::vector<float> noise_;     // a sample's noise is a window of it
+  std::unique_ptr<float[]> patterns_;  // [max(classes, 1), numel]
+  std::unique_ptr<float[]> noise_;     // a sample's noise is a window of it
 };
 
 }  // namespace lockstep::data

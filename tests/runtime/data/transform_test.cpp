@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "runtime/base/counter_rng.h"
 #include "runtime/data/augment.h"
 #include "runtime/data/make_dataset.h"
 #include "runtime/data/normalize.h"
@@ -160,6 +161,22 @@ TEST(Synthetic, ClassesCanBeToldApart) {
     }
   }
   EXPECT_LT(1.5 * same / sames, other / others);
+}
+
+TEST(Synthetic, NumbersDoNotDependOnTheThreadsThatDrawThem) {
+  // Enough for several threads, and no multiple of what they share.
+  const std::int64_t size = (3 << 20) + 7;
+  const SyntheticDataset set({.samples = 3, .shape = {size}, .classes = 1});
+  const CounterRng patterns(0, CounterRng::Purpose::kSynthetic, 0);
+  const CounterRng noise(0, CounterRng::Purpose::kSynthetic, 1);
+  const CounterRng samples(0, CounterRng::Purpose::kSynthetic, 2);
+  const std::vector<float> values = sample(set, {.index = 2});
+  const std::uint64_t offset = samples.block(2)[1] % 65536;
+  std::int64_t wrong = 0;
+  for (std::uint64_t i = 0; i < values.size(); ++i) {
+    if (values[i] != 0.5f * patterns.uniform(i) + 0.5f * noise.uniform(offset + i)) ++wrong;
+  }
+  EXPECT_EQ(wrong, 0);
 }
 
 TEST(Synthetic, RegressionTargetsAreAFunctionOfTheSample) {
