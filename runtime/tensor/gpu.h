@@ -47,9 +47,11 @@ std::string driver_version();
 /// stream: work in the stream's order needs no more. Where another stream uses a block, the owner has to keep it until
 /// that use is over. Throws MemoryError naming the bytes asked for, those free, and what holds the most.
 Storage allocate(std::size_t bytes, Device device);
-/// Host memory from which and to which a device copies while the host goes on. Taking it, and giving it back, waits for
-/// the device.
+/// Page-locked host memory, from which and to which a device copies while the host goes on. Taking it, and giving it
+/// back, waits for the device. Throws MemoryError naming the bytes.
 Storage allocate_pinned(std::size_t bytes);
+/// Whether host memory is page-locked.
+bool is_pinned(const void* data);
 /// Bytes that the allocator has taken from the device, cached blocks included.
 std::size_t reserved_memory(Device device);
 
@@ -70,7 +72,8 @@ class ScopedStream {
   Stream previous_;
 };
 
-/// Appends a copy of `bytes` to the stream. Either end may be host memory; with pinned memory the call does not wait.
+/// Appends a copy of `bytes` to the stream. Either end may be host memory. With pinned memory the call does not wait;
+/// other host memory has been read when it returns, and may end then.
 void copy(void* to, const void* from, std::size_t bytes, const Stream& stream);
 /// Appends writing zeros.
 void zero(void* to, std::size_t bytes, const Stream& stream);

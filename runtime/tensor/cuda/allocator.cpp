@@ -9,6 +9,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "runtime/tensor/cuda/capture.h"
 #include "runtime/tensor/cuda/check.h"
 #include "runtime/tensor/cuda/stream.h"
 #include "runtime/tensor/gpu_waits.h"
@@ -266,12 +267,20 @@ Storage allocate(std::size_t bytes, Device device) {
 Storage allocate_pinned(std::size_t bytes) {
   void* data = nullptr;
   count_host_wait();
-  check(cudaMallocHost(&data, std::max<std::size_t>(bytes, 1)), "cudaMallocHost");
+  const cudaError_t status = cudaMallocHost(&data, std::max<std::size_t>(bytes, 1));
+  if (status == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    throw MemoryError(fmt::format("cannot take {} bytes of page-locked host memory", bytes),
+                      "Leave the host more free memory, or use a smaller data.global_batch.");
+  }
+  check(status, "cudaMallocHost");
   return {data, bytes, kCpu, [data] {
             count_host_wait();
             cudaFreeHost(data);
           }};
 }
+
+bool is_pinned(const void* data) { return !is_pageable(data); }
 
 std::size_t reserved_memory(Device device) { return CudaAllocator::of(device).reserved(); }
 

@@ -10,11 +10,14 @@ bool& capturing() {
   return value;
 }
 
-void require_capturable(const void* data) {
-  if (!capturing()) return;
+bool is_pageable(const void* data) {
   cudaPointerAttributes attributes{};
   check(cudaPointerGetAttributes(&attributes, data), "cudaPointerGetAttributes");
-  if (attributes.type != cudaMemoryTypeUnregistered) return;
+  return attributes.type == cudaMemoryTypeUnregistered;
+}
+
+void require_capturable(const void* data) {
+  if (!capturing() || !is_pageable(data)) return;
   throw UsageError("a graph was to record a copy from or to host memory that is not pinned");
 }
 

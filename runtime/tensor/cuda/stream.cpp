@@ -5,6 +5,7 @@
 
 #include "runtime/tensor/cuda/capture.h"
 #include "runtime/tensor/cuda/check.h"
+#include "runtime/tensor/cuda/staging.h"
 #include "runtime/tensor/gpu_waits.h"
 
 namespace lockstep::gpu {
@@ -103,6 +104,7 @@ void copy(void* to, const void* from, std::size_t bytes, const Stream& stream) {
   if (bytes == 0) return;
   require_capturable(to);
   require_capturable(from);
+  if (is_pageable(from)) return Staging::of(stream.device()).copy(to, from, bytes, native(stream));
   check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, native(stream)), "cudaMemcpyAsync");
 }
 

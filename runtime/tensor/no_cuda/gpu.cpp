@@ -24,6 +24,7 @@ Storage allocate(std::size_t, Device device) {
   throw EnvironmentError("there is no " + str(device) + ": " + why_none(), "Use --device cpu.");
 }
 Storage allocate_pinned(std::size_t) { refuse(); }
+bool is_pinned(const void*) { return false; }
 std::size_t reserved_memory(Device) { return 0; }
 Stream make_stream(Device, const std::string&) { refuse(); }
 void copy(void*, const void*, std::size_t, const Stream&) { refuse(); }

@@ -53,13 +53,21 @@ TEST_F(GpuCopies, OfPartsLeaveTheRestAlone) {
 }
 
 TEST_F(GpuCopies, HaveReadPageableMemoryWhenTheyReturn) {
-  const Tensor there = Tensor::empty({100'000}, DType::kUInt8, kGpu);
-  {
-    const Tensor host = counted(100'000, 1);
-    there.copy_from(host);
-    std::ranges::fill(host.mutable_as<std::uint8_t>(), std::uint8_t{0});
+  // The largest is more than there is memory to stage it in at once.
+  for (const std::int64_t size : {1, 100'000, 256 << 10, 9'000'001}) {
+    const Tensor there = Tensor::empty({size}, DType::kUInt8, kGpu);
+    {
+      const Tensor host = counted(size, 1);
+      there.copy_from(host);
+      std::ranges::fill(host.mutable_as<std::uint8_t>(), std::uint8_t{0});
+    }
+    EXPECT_TRUE(same(there, counted(size, 1))) << size;
   }
-  EXPECT_TRUE(same(there, counted(100'000, 1)));
+}
+
+TEST_F(GpuCopies, TellPinnedMemoryFromOther) {
+  EXPECT_TRUE(gpu::is_pinned(gpu::allocate_pinned(100).data()));
+  EXPECT_FALSE(gpu::is_pinned(counted(100, 1).data()));
 }
 
 TEST_F(GpuCopies, OfPinnedMemoryDoNotWait) {

@@ -96,12 +96,19 @@ Storage allocate(std::size_t bytes, Device device) {
 
 Storage allocate_pinned(std::size_t bytes) {
   count_host_wait();
-  void* data = take(bytes, 0);
+  void* data = nullptr;
+  try {
+    data = take(bytes, 0);
+  } catch (const std::bad_alloc&) {
+    throw MemoryError("cannot take " + std::to_string(bytes) + " bytes of page-locked host memory");
+  }
   return {data, bytes, kCpu, [=] {
             count_host_wait();
             give_back(data, bytes, 0);
           }};
 }
+
+bool is_pinned(const void* data) { return emulation::is_known(data); }
 
 std::size_t reserved_memory(Device) {
   const std::lock_guard lock(memory().mutex);
