@@ -2,6 +2,9 @@
 #include "runtime/data/collate.h"
 
 #include <array>
+#include <vector>
+
+#include "runtime/tensor/block_layout.h"
 
 namespace lockstep::data {
 
@@ -12,6 +15,28 @@ Shape batched(std::int64_t rows, const Shape& shape) {
   std::array<std::int64_t, Shape::kMaxRank + 1> extents{rows};
   std::ranges::copy(shape.extents(), extents.begin() + 1);
   return Shape(std::span<const std::int64_t>(extents.data(), static_cast<std::size_t>(shape.rank()) + 1));
+}
+
+/// A tensor of a batch.
+struct Part {
+  Tensor Batch::*tensor;
+  Shape shape;
+  DType dtype;
+
+  std::size_t bytes() const { return static_cast<std::size_t>(shape.numel()) * size_of(dtype); }
+};
+
+/// In the order of Batch::tensors().
+std::vector<Part> parts_of(const Dataset& dataset, std::int64_t rows) {
+  const auto dtype = [](std::int64_t count) { return count > 0 ? DType::kInt64 : DType::kFloat32; };
+  std::vector<Part> parts{{&Batch::target, batched(rows, dataset.target_shape()), dtype(dataset.classes())},
+                          {&Batch::input, batched(rows, dataset.sample_shape()), dtype(dataset.vocabulary())}};
+  if (dataset.weighted() || dataset.mixed()) parts.push_back({&Batch::weight, {rows}, DType::kFloat32});
+  if (dataset.mixed()) {
+    parts.push_back({&Batch::other_target, {rows}, DType::kInt64});
+    parts.push_back({&Batch::other_weight, {rows}, DType::kFloat32});
+  }
+  return parts;
 }
 
 /// Of a tensor of one of two dtypes; nothing where it is of the other one, or undefined.
@@ -29,16 +54,21 @@ std::span<T> row_of(std::span<T> all, std::int64_t row, std::size_t size) {
 
 }  // namespace
 
-Batch make_batch(const Dataset& dataset, const BatchPlan& plan) {
-  const std::int64_t rows = plan.rank.size();
-  const auto dtype = [](std::int64_t count) { return count > 0 ? DType::kInt64 : DType::kFloat32; };
+std::size_t batch_bytes(const Dataset& dataset, std::int64_t rows) {
+  BlockLayout layout;
+  for (const Part& part : parts_of(dataset, rows)) layout.add(part.bytes());
+  return layout.bytes();
+}
+
+Batch make_batch(const Dataset& dataset, const BatchPlan& plan, const Storage& block) {
   Batch batch;
-  batch.input = Tensor::empty(batched(rows, dataset.sample_shape()), dtype(dataset.vocabulary()));
-  batch.target = Tensor::empty(batched(rows, dataset.target_shape()), dtype(dataset.classes()));
-  if (dataset.weighted() || dataset.mixed()) batch.weight = Tensor::empty({rows}, DType::kFloat32);
-  if (dataset.mixed()) {
-    batch.other_target = Tensor::empty({rows}, DType::kInt64);
-    batch.other_weight = Tensor::empty({rows}, DType::kFloat32);
+  BlockLayout layout;
+  for (const Part& part : parts_of(dataset, plan.rank.size())) {
+    const std::size_t offset = layout.add(part.bytes());
+    Tensor& tensor = batch.*part.tensor;
+    tensor = Tensor::view(block, offset, part.shape, part.dtype);
+    // A version of its own: who writes a weight in place writes no input.
+    tensor.rebind(block, offset, part.dtype);
   }
   batch.epoch = plan.epoch;
   batch.first_sample = plan.rank.begin;
@@ -69,7 +99,8 @@ Sample BatchRows::operator[](std::int64_t row) const {
 }
 
 Batch collate(const SampleReader& reader, const BatchPlan& plan, std::span<const std::int64_t> indices) {
-  Batch batch = make_batch(reader.dataset(), plan);
+  const std::size_t bytes = batch_bytes(reader.dataset(), plan.rank.size());
+  Batch batch = make_batch(reader.dataset(), plan, Storage::allocate(bytes, kCpu));
   const BatchRows rows(reader.dataset(), batch);
   for (std::int64_t row = 0; row < plan.rank.size(); ++row) {
     const std::int64_t index = indices[static_cast<std::size_t>(plan.rank.begin + row)];

@@ -17,8 +17,12 @@ struct BatchPlan {
   Range rank;   ///< this rank's part of the micro-batch
 };
 
-/// A batch for rows `plan.rank`, not yet written.
-Batch make_batch(const Dataset& dataset, const BatchPlan& plan);
+/// Bytes that a batch of `rows` samples takes of its block.
+std::size_t batch_bytes(const Dataset& dataset, std::int64_t rows);
+
+/// A batch for rows `plan.rank` whose tensors lie in `block`, one behind the other in the order of Batch::tensors(),
+/// not yet written. Throws ShapeError where the block has less than batch_bytes().
+Batch make_batch(const Dataset& dataset, const BatchPlan& plan, const Storage& block);
 
 /// The rows of a batch as samples to write; several threads may write different ones. The batch must outlive this.
 class BatchRows {
@@ -33,7 +37,8 @@ class BatchRows {
   std::size_t target_size_ = 0;
 };
 
-/// Decodes rows `plan.rank` into tensors. `indices` holds the data set's index of each row of the step.
+/// Decodes rows `plan.rank` into memory of the batch's own. `indices` holds the data set's index of each row of the
+/// step.
 Batch collate(const SampleReader& reader, const BatchPlan& plan, std::span<const std::int64_t> indices);
 
 }  // namespace lockstep::data

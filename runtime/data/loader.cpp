@@ -9,6 +9,7 @@
 
 #include "runtime/tensor/cores.h"
 #include "runtime/tensor/error.h"
+#include "runtime/tensor/memory.h"
 
 namespace lockstep::data {
 
@@ -34,6 +35,17 @@ std::int64_t thread_count(const LoaderOptions& options) {
   return std::min<std::int64_t>(usable_cores(), kMostDefaultDecodeThreads);
 }
 
+/// A slot for each batch that is decoded ahead and each that the caller or a copy to the device still needs.
+BatchSlots slots_for(const Dataset& dataset, const LoaderOptions& options) {
+  const auto largest_share = [](std::int64_t size, std::int64_t parts) { return (size + parts - 1) / parts; };
+  const std::int64_t step = std::min(options.global_batch, dataset.size());
+  const std::int64_t rows = largest_share(largest_share(step, options.accumulate), options.world_size);
+  const std::int64_t held = (options.device == kCpu ? 1 : 1 + kStepsOnTheWay) * options.accumulate;
+  std::int64_t count = options.prefetch + held;
+  if (options.steps > 0) count = std::min(count, static_cast<std::int64_t>(options.steps) * options.accumulate);
+  return {count, batch_bytes(dataset, rows), options.device};
+}
+
 }  // namespace
 
 Sampler::Options sampler_options(const LoaderOptions& options, std::int64_t size) {
@@ -48,8 +60,10 @@ Loader::Loader(DatasetPtr dataset, const LoaderOptions& options)
     : reader_(std::move(dataset), options.errors),
       options_(checked(options)),
       state_(options.start),
+      slots_(slots_for(reader_.dataset(), options)),
       sampler_(sampler_options(options, reader_.dataset().size()), options.start),
-      next_step_(options.first_step) {
+      next_step_(options.first_step),
+      end_step_(options.steps > 0 ? options.first_step + options.steps : 0) {
   state_.seed = options.seed;
   const std::int64_t threads = thread_count(options_);
   options_.decode_threads = threads;
@@ -66,8 +80,10 @@ Loader::~Loader() {
 Batch Loader::next() {
   std::unique_lock lock(mutex_);
   if (!threads_.empty()) {
-    finished_.wait(lock, [this] { return !works_.empty() && works_.front().unfinished == 0; });
-  } else if (works_.empty()) {
+    finished_.wait(lock, [this] { return works_.empty() ? !planning_ && at_end() : works_.front().unfinished == 0; });
+  }
+  if (works_.empty()) {
+    if (at_end()) throw UsageError(fmt::format("a loader of {} steps has no batch left", options_.steps));
     Work& work = works_.emplace_back(plan());
     const Range all{0, work.size()};
     finish(work, all, decode(work, all));
@@ -87,6 +103,7 @@ std::int64_t Loader::ready() const {
 }
 
 Loader::Work Loader::plan() {
+  Storage block = slots_.take();
   if (micro_batch_ == 0) {
     plan_ = sampler_.next();
     ++next_step_;
@@ -95,7 +112,12 @@ Loader::Work Loader::plan() {
   const Range micro = share(step, micro_batch_, options_.accumulate);
   const Range rank = share(micro, options_.rank, options_.world_size);
   micro_batch_ = (micro_batch_ + 1) % options_.accumulate;
-  Work work{make_batch(reader_.dataset(), {plan_.epoch, options_.seed, step, micro, rank}), plan_.after, plan_.epoch};
+  if (!block) {
+    const MemoryScope scope(MemoryPurpose::kInputs);
+    block = Storage::allocate(batch_bytes(reader_.dataset(), rank.size()), kCpu);
+  }
+  Work work{make_batch(reader_.dataset(), {plan_.epoch, options_.seed, step, micro, rank}, block), plan_.after,
+            plan_.epoch};
   work.batch.step = next_step_ - 1;
   work.indices.assign(plan_.samples.begin() + rank.begin, plan_.samples.begin() + rank.end);
   work.rows = BatchRows(reader_.dataset(), work.batch);
@@ -131,15 +153,22 @@ Loader::Work* Loader::with_rows() {
   return found == works_.end() ? nullptr : &*found;
 }
 
-bool Loader::has_room() const { return !failed_ && std::ssize(works_) < options_.prefetch; }
+bool Loader::has_room() const { return !planning_ && !failed_ && !at_end() && std::ssize(works_) < options_.prefetch; }
 
-void Loader::plan_ahead() {
+void Loader::plan_ahead(std::unique_lock<std::mutex>& lock) {
+  planning_ = true;
+  // The device may still read the slot, and whoever wants a batch that is ready need not wait for that.
+  lock.unlock();
+  Work work{.batch = {}, .after = {}};
   try {
-    works_.push_back(plan());
+    work = plan();
   } catch (...) {
-    works_.push_back({.batch = {}, .after = state_, .failure = std::current_exception()});
-    failed_ = true;
+    work.failure = std::current_exception();
   }
+  lock.lock();
+  planning_ = false;
+  failed_ = failed_ || work.failure;
+  works_.push_back(std::move(work));
   // The share of a rank may be empty, and is finished then.
   finished_.notify_one();
 }
@@ -150,7 +179,7 @@ void Loader::run_thread(const std::stop_token& stop) {
     if (stop.stop_requested()) return;
     Work* const work = with_rows();
     if (work == nullptr) {
-      plan_ahead();
+      plan_ahead(lock);
       changed_.notify_all();
       continue;
     }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/data/batch.h"
+#include "runtime/data/batch_slots.h"
 #include "runtime/data/collate.h"
 #include "runtime/data/dataset.h"
 #include "runtime/data/sample_reader.h"
@@ -33,6 +34,8 @@ struct LoaderOptions {
   SampleErrors errors = {};
   SamplerState start = {};       ///< where to begin: a new run, or what a checkpoint holds
   std::uint64_t first_step = 1;  ///< the number of the step that begins there
+  std::uint64_t steps = 0;       ///< that there are batches of; 0: without end
+  Device device = kCpu;          ///< that works on the batches: for a GPU they lie in page-locked memory
 
   bool operator==(const LoaderOptions&) const = default;
 };
@@ -44,6 +47,12 @@ Sampler::Options sampler_options(const LoaderOptions& options, std::int64_t size
 /// [m G / k, (m + 1) G / k) of the step's G samples; rank r of W takes its part of those likewise. Threads decode the
 /// samples ahead, several a batch; what they write does not depend on their number. Only the thread that owns the
 /// loader may call it; destroying it ends its threads, whatever they are doing.
+///
+/// Batches take turns in memory that the loader takes when it is made (slots()): as much as `prefetch` batches need, a
+/// step's, and, for a GPU, those of kStepsOnTheWay more. A batch's memory is used again when its last tensor is dropped
+/// and the device has done what the current stream of the thread that drops it was given until then: copies from the
+/// batch, such as Batch::to(), may still be under way. To a caller who holds more batches than that, the next ones come
+/// in pageable memory of their own.
 class Loader {
  public:
   /// Throws FieldError for options without a meaning and UsageError for a state outside the data set.
@@ -53,13 +62,15 @@ class Loader {
   Loader& operator=(const Loader&) = delete;
 
   /// The next micro-batch's share. Rethrows what the data set threw when decoding it, of several samples that of the
-  /// first row; so does every later call.
+  /// first row; so does every later call. Throws UsageError behind the last of LoaderOptions::steps.
   Batch next();
   /// Batches that are decoded and wait for next().
   std::int64_t ready() const;
   /// The start of the step after that of the batch last returned; before the first batch, LoaderOptions::start.
   SamplerState state() const { return state_; }
   std::int64_t steps_per_epoch() const { return sampler_.steps_per_epoch(); }
+  /// Where batches lie.
+  const BatchSlots& slots() const { return slots_; }
 
  private:
   /// A batch that is being decoded. Threads take its rows in order.
@@ -88,22 +99,30 @@ class Loader {
   static void finish(Work& work, Range rows, const Decoded& decoded);
   /// The first batch with rows that no thread has taken; null where there is none.
   Work* with_rows();
+  /// Whether all batches are planned. Not while a thread plans.
+  bool at_end() const { return micro_batch_ == 0 && next_step_ == end_step_; }
   bool has_room() const;
-  void plan_ahead();
+  void plan_ahead(std::unique_lock<std::mutex>& lock);
   void run_thread(const std::stop_token& stop);
 
   SampleReader reader_;
   LoaderOptions options_;
   SamplerState state_;
 
-  // With threads, all below are guarded by the mutex, but for what a thread has taken of a batch.
-  mutable std::mutex mutex_;
+  BatchSlots slots_;
+
+  // What plan() goes by. With threads, one plans at a time.
   Sampler sampler_;
   StepPlan plan_;
   std::int64_t micro_batch_ = 0;  // the next one of plan_
   std::uint64_t next_step_;       // after plan_
-  std::deque<Work> works_;        // in the order of next()
-  bool failed_ = false;           // nothing is planned behind a failure
+  std::uint64_t end_step_;        // the one behind the last; 0: none is
+
+  // With threads, all below are guarded by the mutex, but for what a thread has taken of a batch.
+  mutable std::mutex mutex_;
+  bool planning_ = false;
+  std::deque<Work> works_;  // in the order of next()
+  bool failed_ = false;     // nothing is planned behind a failure
   std::condition_variable_any changed_;
   std::condition_variable finished_;
   std::vector<std::jthread> threads_;  // last: they end before what they use

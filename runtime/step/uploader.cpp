@@ -2,31 +2,15 @@
 #include "runtime/step/uploader.h"
 
 #include <cstring>
-#include <functional>
+#include <utility>
 
+#include "runtime/tensor/block_layout.h"
 #include "runtime/tensor/gpu.h"
 #include "runtime/tensor/memory.h"
 
 namespace lockstep::step {
 
 namespace {
-
-/// As the device's allocator aligns: kernels read 16 bytes at a time.
-constexpr std::size_t kAlignment = 512;
-
-/// Tensors one behind the other in one block.
-class Layout {
- public:
-  std::size_t add(std::size_t bytes) {
-    const std::size_t offset = end_;
-    end_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
-    return offset;
-  }
-  std::size_t bytes() const { return end_; }
-
- private:
-  std::size_t end_ = 0;
-};
 
 /// The step's inputs as the host has them: positions and what ranks add up as tensors beside the batches.
 StepInputs on_host(std::uint64_t step, std::vector<data::Batch> micro_batches, bool stop) {
@@ -43,16 +27,41 @@ StepInputs on_host(std::uint64_t step, std::vector<data::Batch> micro_batches, b
   return inputs;
 }
 
-/// Puts each of the inputs' tensors where `place` says.
-void move_tensors(StepInputs& inputs, const std::function<Tensor(const Tensor&)>& place) {
-  inputs.told = place(inputs.told);
-  inputs.positions = place(inputs.positions);
+/// Those of the inputs' tensors that are not on the device.
+std::vector<Tensor*> host_tensors(StepInputs& inputs) {
+  std::vector<Tensor*> tensors{&inputs.told, &inputs.positions};
   for (data::Batch& batch : inputs.micro_batches) {
-    for (Tensor* const tensor : batch.tensors()) *tensor = place(*tensor);
+    for (Tensor* const tensor : batch.tensors()) {
+      if (tensor->device() == kCpu) tensors.push_back(tensor);
+    }
   }
+  return tensors;
 }
 
+/// Where a tensor goes, and where it is staged if it has to be.
+struct Move {
+  Tensor* tensor;
+  std::size_t to;
+  std::optional<std::size_t> staged;
+};
+
 }  // namespace
+
+/// A copy of page-locked memory to a place in the device's.
+struct Uploader::Copy {
+  Storage block;  ///< that `from` lies in; kept until the copy is appended
+  const std::byte* from;
+  std::size_t to;
+  std::size_t bytes;
+
+  /// Takes in `next` where it lies behind this at both ends, as the tensors of a loader's batch do.
+  bool joined(const Copy& next) {
+    const std::size_t step = BlockLayout::aligned(bytes);
+    if (block.data() != next.block.data() || from + step != next.from || to + step != next.to) return false;
+    bytes = step + next.bytes;
+    return true;
+  }
+};
 
 Uploader::Uploader(Device device) : device_(device) {
   if (device_ != kCpu) stream_ = Stream::create(device_, "upload");
@@ -61,40 +70,55 @@ Uploader::Uploader(Device device) : device_(device) {
 StepInputs Uploader::upload(std::uint64_t step, std::vector<data::Batch> micro_batches, bool stop) {
   StepInputs inputs = on_host(step, std::move(micro_batches), stop);
   if (device_ == kCpu) return inputs;
-  Layout layout;
-  move_tensors(inputs, [&](const Tensor& tensor) {
-    if (tensor.device() == kCpu) layout.add(tensor.bytes());
-    return tensor;
-  });
-  Slot& slot = slots_[next_];
-  next_ = (next_ + 1) % slots_.size();
-  slot.copied.synchronize();
-  if (slot.memory.bytes() < layout.bytes()) slot.memory = gpu::allocate_pinned(layout.bytes());
-  if (inputs_.bytes() < layout.bytes()) {
-    const MemoryScope scope(MemoryPurpose::kInputs);
-    staging_ = Storage::allocate(layout.bytes(), device_);
-    inputs_ = Storage::allocate(layout.bytes(), device_);
-    // The allocator has given memory that earlier work of the current stream may still use.
-    taken_ = Stream::current(device_).record();
+  BlockLayout there, staged;
+  std::vector<Move> moves;
+  for (Tensor* const tensor : host_tensors(inputs)) {
+    Move& move = moves.emplace_back(tensor, there.add(tensor->bytes()), std::nullopt);
+    if (!gpu::is_pinned(tensor->data())) move.staged = staged.add(tensor->bytes());
   }
-  Layout filled;
-  move_tensors(inputs, [&](const Tensor& tensor) {
-    if (tensor.device() != kCpu) return tensor;
-    const std::size_t offset = filled.add(tensor.bytes());
-    std::memcpy(static_cast<std::byte*>(slot.memory.data()) + offset, tensor.data(), tensor.bytes());
-    return Tensor::view(inputs_, offset, tensor.shape(), tensor.dtype());
-  });
-  send(slot, layout.bytes());
+  const Staging& staging = prepare(staged.bytes(), there.bytes());
+  std::vector<Copy> copies;
+  for (const auto& [tensor, to, staged_at] : moves) {
+    Copy copy{tensor->storage(), static_cast<const std::byte*>(tensor->data()), to, tensor->bytes()};
+    if (staged_at) {
+      auto* const place = static_cast<std::byte*>(staging.memory.data()) + *staged_at;
+      std::memcpy(place, copy.from, copy.bytes);
+      staged_bytes_ += copy.bytes;
+      copy.block = staging.memory;
+      copy.from = place;
+    }
+    *tensor = Tensor::view(inputs_, to, tensor->shape(), tensor->dtype());
+    if (copies.empty() || !copies.back().joined(copy)) copies.push_back(std::move(copy));
+  }
+  send(copies, there.bytes());
   return inputs;
 }
 
-void Uploader::send(Slot& slot, std::size_t bytes) {
+const Uploader::Staging& Uploader::prepare(std::size_t staged_bytes, std::size_t input_bytes) {
+  Staging& staging = stagings_[next_];
+  staging.copied.synchronize();
+  if (staging.memory.bytes() < staged_bytes) staging.memory = gpu::allocate_pinned(staged_bytes);
+  if (inputs_.bytes() < input_bytes) {
+    const MemoryScope scope(MemoryPurpose::kInputs);
+    arriving_ = Storage::allocate(input_bytes, device_);
+    inputs_ = Storage::allocate(input_bytes, device_);
+    // The allocator has given memory that earlier work of the current stream may still use.
+    taken_ = Stream::current(device_).record();
+  }
+  return staging;
+}
+
+void Uploader::send(const std::vector<Copy>& copies, std::size_t bytes) {
   const Stream compute = Stream::current(device_);
   stream_->wait(taken_);
-  gpu::copy(staging_.data(), slot.memory.data(), bytes, *stream_);
-  slot.copied = stream_->record();
-  compute.wait(slot.copied);
-  gpu::copy(inputs_.data(), staging_.data(), bytes, compute);
+  for (const Copy& copy : copies) {
+    gpu::copy(static_cast<std::byte*>(arriving_.data()) + copy.to, copy.from, copy.bytes, *stream_);
+  }
+  Event& copied = stagings_[next_].copied;
+  next_ = (next_ + 1) % stagings_.size();
+  copied = stream_->record();
+  compute.wait(copied);
+  gpu::copy(inputs_.data(), arriving_.data(), bytes, compute);
   taken_ = compute.record();
 }
 

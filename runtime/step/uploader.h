@@ -7,36 +7,44 @@
 #include <optional>
 #include <vector>
 
+#include "runtime/data/batch_slots.h"
 #include "runtime/step/step_inputs.h"
 #include "runtime/tensor/stream.h"
 
 namespace lockstep::step {
 
-/// Brings a step's inputs to the device while it computes the step before: in one copy from page-locked memory on a
-/// stream of its own, and from there, when their turn has come, to where every step finds them. On the CPU batches stay
-/// where they are, and so do tensors that lie on the device.
+/// Brings a step's inputs to the device while it computes the step before: on a stream of its own to memory where they
+/// wait for their turn, and from there to where every step finds them. What lies in page-locked memory, as the batches
+/// of a data::Loader for this device do, is copied from where it lies; anything else from a copy in page-locked memory
+/// that the call makes. On the CPU batches stay where they are, and so do tensors that lie on the device.
 class Uploader {
  public:
   explicit Uploader(Device device);
 
   /// The inputs of step `step`, on the device in the order of its current stream; until the next call. `stop`: whether
-  /// this rank was told to stop.
+  /// this rank was told to stop. The batches' memory may be given back in the order of the current stream.
   StepInputs upload(std::uint64_t step, std::vector<data::Batch> micro_batches, bool stop);
 
+  /// Bytes of inputs that this thread had to copy within host memory so far.
+  std::size_t staged_bytes() const { return staged_bytes_; }
+
  private:
-  /// Page-locked memory and the copy that reads it.
-  struct Slot {
+  struct Copy;
+  /// Page-locked memory and the copies that read it.
+  struct Staging {
     Storage memory;
     Event copied;
   };
-  /// Appends the copies of what a slot holds.
-  void send(Slot& slot, std::size_t bytes);
+  /// Memory for the next step's inputs; waits until the step that used the staging memory before has been copied.
+  const Staging& prepare(std::size_t staged_bytes, std::size_t input_bytes);
+  void send(const std::vector<Copy>& copies, std::size_t bytes);
 
   Device device_;
-  std::array<Slot, 2> slots_;  ///< one being copied, one being filled
+  std::array<Staging, data::kStepsOnTheWay> stagings_;
   std::size_t next_ = 0;
-  Storage staging_;               ///< device memory that the next step's inputs are copied to
-  Event taken_;                   ///< the staging memory is free again
+  std::size_t staged_bytes_ = 0;
+  Storage arriving_;              ///< device memory that the next step's inputs are copied to
+  Event taken_;                   ///< that memory is free again
   Storage inputs_;                ///< device memory that steps read
   std::optional<Stream> stream_;  ///< a GPU's, for uploads; last: its copies end before the memory that they use
 };

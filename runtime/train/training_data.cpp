@@ -3,13 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
-#include "comm/group/launch_environment.h"
 #include "runtime/data/description.h"
 #include "runtime/data/make_dataset.h"
 #include "runtime/job/data_options.h"
 #include "runtime/tensor/error.h"
+#include "runtime/train/loading.h"
 
 namespace lockstep::train {
 
@@ -40,10 +38,10 @@ void TrainingData::require_same(comm::Communicator& communicator) const {
 
 void TrainingData::begin(const job::Job& job, const comm::World& world, std::uint64_t first_step,
                          const data::SamplerState& start, Device device) {
-  data::LoaderOptions options = job::loader_options(job);
-  options.rank = world.rank();
-  options.world_size = world.size();
+  data::LoaderOptions options = training_loader(job, world, device);
   if (job.data().train().synthetic().resident()) {
+    options.steps = 1;
+    options.device = kCpu;
     data::Loader loader(train_, options);
     std::vector<data::Batch> batches;
     for (std::uint32_t m = 0; m < micro_batches_; ++m) batches.push_back(loader.next().to(device));
@@ -55,10 +53,6 @@ void TrainingData::begin(const job::Job& job, const comm::World& world, std::uin
   }
   options.start = start;
   options.first_step = first_step;
-  if (options.decode_threads == 0) {
-    const std::int64_t cores = comm::own_cores(comm::launch_environment());
-    options.decode_threads = std::clamp<std::int64_t>(cores, 1, data::kMostDefaultDecodeThreads);
-  }
   loader_.emplace(train_, options);
 }
 

@@ -189,6 +189,111 @@ TEST(Loader, ASearchForAReadableSampleEndsAndIsCounted) {
   EXPECT_THROW(Loader(dataset, {.errors = {OnError::kSkip, -1}}), FieldError);
 }
 
+TEST(Loader, BatchesTakeTurnsInMemoryOfAKnownSize) {
+  for (const std::int64_t prefetch : {0, 1, 3}) {
+    const LoaderOptions options{
+        .global_batch = 13, .accumulate = 2, .rank = 1, .world_size = 2, .prefetch = prefetch, .decode_threads = 3};
+    Loader loader(std::make_shared<Keyed>(), options);
+    EXPECT_EQ(loader.slots().count(), prefetch + 2);
+    EXPECT_EQ(loader.slots().bytes(), batch_bytes(Keyed(), 4)) << "the largest share";
+    std::map<const void*, int> places;
+    for (int step = 0; step < 30; ++step) {
+      const std::array micro_batches{loader.next(), loader.next()};
+      for (const Batch& batch : micro_batches) ++places[batch.target.data()];
+      EXPECT_NE(micro_batches[0].target.data(), micro_batches[1].target.data());
+    }
+    EXPECT_LE(std::ssize(places), loader.slots().count());
+  }
+}
+
+TEST(Loader, ACallerMayHoldAnyNumberOfBatches) {
+  std::vector<Batch> held;
+  {
+    Loader loader(std::make_shared<Counting>(100), {.global_batch = 2, .shuffle = false, .prefetch = 2});
+    for (int i = 0; i < 20; ++i) held.push_back(loader.next());
+  }
+  for (std::int64_t i = 0; i < 20; ++i) {
+    EXPECT_THAT(labels(held[static_cast<std::size_t>(i)]), testing::ElementsAre(2 * i, 2 * i + 1));
+  }
+}
+
+TEST(Loader, TensorsOfABatchShareMemoryAndCountTheirWritesApart) {
+  Loader loader(std::make_shared<Keyed>(), {.global_batch = 4});
+  const Batch batch = loader.next();
+  EXPECT_EQ(batch.input.storage().data(), batch.target.storage().data());
+  const std::uint64_t before = batch.input.version();
+  batch.target.mutable_as<float>()[0] = 1;
+  EXPECT_EQ(batch.input.version(), before);
+}
+
+TEST(Loader, MemoryThatIsNotThereIsAnErrorThatSaysHowMuch) {
+  class Immense : public Keyed {
+    Shape sample_shape() const override { return {std::int64_t{1} << 52}; }
+  };
+  try {
+    Loader(std::make_shared<Immense>(), {.global_batch = 3, .prefetch = 2});
+    FAIL() << "no error";
+  } catch (const MemoryError& error) {
+    const std::size_t bytes = batch_bytes(Immense(), 3);
+    EXPECT_THAT(error.what(),
+                testing::HasSubstr("no memory for 3 batches of " + std::to_string(bytes) + " bytes each"));
+  }
+}
+
+/// Remembers whether a sample of another epoch than the first was drawn.
+class FirstEpoch : public Counting {
+ public:
+  using Counting::Counting;
+  void get(const SampleKey& key, const Sample& sample) const override {
+    if (key.epoch > 0) left = true;
+    Counting::get(key, sample);
+  }
+  mutable std::atomic<bool> left = false;
+};
+
+TEST(Loader, EndsBehindItsLastStep) {
+  for (const std::int64_t prefetch : {0, 1, 4}) {
+    for (const std::int64_t ranks : {1, 3}) {
+      const auto dataset = std::make_shared<FirstEpoch>(10);
+      Loader loader(dataset, {.global_batch = 4,
+                              .accumulate = 2,
+                              .world_size = ranks,
+                              .shuffle = false,
+                              .prefetch = prefetch,
+                              .decode_threads = 2,
+                              .steps = 3});
+      EXPECT_LE(loader.slots().count(), 6);
+      for (int i = 0; i < 6; ++i) loader.next();
+      EXPECT_THAT([&] { loader.next(); }, testing::ThrowsMessage<UsageError>("a loader of 3 steps has no batch left"));
+      EXPECT_FALSE(dataset->left);
+    }
+  }
+}
+
+TEST(Loader, GivesTheBatchesOfAnEvaluation) {
+  const SampleErrors errors{.on_error = OnError::kSkip};
+  for (const std::int64_t ranks : {1, 3}) {
+    for (std::int64_t rank = 0; rank < ranks; ++rank) {
+      const auto dataset = std::make_shared<Damaged>();
+      const EvalBatches expected(dataset, 7, rank, ranks, errors);
+      LoaderOptions options{.global_batch = 7, .rank = rank, .world_size = ranks, .shuffle = false};
+      options.decode_threads = 4;
+      options.errors = errors;
+      options.steps = static_cast<std::uint64_t>(expected.size());
+      Loader loader(dataset, options);
+      for (std::int64_t at = 0; at < expected.size(); ++at) {
+        const Batch batch = loader.next();
+        const Batch same = expected[at];
+        EXPECT_THAT(batch.input.as<float>(), testing::ElementsAreArray(same.input.as<float>()));
+        EXPECT_THAT(batch.target.as<float>(), testing::ElementsAreArray(same.target.as<float>()));
+        EXPECT_EQ(batch.skipped_samples, same.skipped_samples);
+        EXPECT_EQ(batch.step_samples, same.step_samples);
+        EXPECT_EQ(batch.first_sample, same.first_sample);
+      }
+    }
+  }
+}
+
 TEST(EvalBatches, SkipWhatCannotBeRead) {
   const EvalBatches batches(std::make_shared<Damaged>(), 41, 0, 1, {.on_error = OnError::kSkip});
   EXPECT_EQ(batches[0].skipped_samples, 11);

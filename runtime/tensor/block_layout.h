@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+
+namespace lockstep {
+
+/// Places for tensors one behind the other in one block of memory.
+class BlockLayout {
+ public:
+  /// As the devices' allocators align: kernels read 16 bytes at a time.
+  static constexpr std::size_t kAlignment = 512;
+  static constexpr std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+  /// Where the next `bytes` begin.
+  std::size_t add(std::size_t bytes) {
+    const std::size_t offset = end_;
+    end_ += aligned(bytes);
+    return offset;
+  }
+  /// That the block takes so far.
+  std::size_t bytes() const { return end_; }
+
+ private:
+  std::size_t end_ = 0;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "comm/group/world.h"
+#include "runtime/data/loader.h"
+#include "runtime/job/job.h"
+
+namespace lockstep::train {
+
+/// How this rank loads a job's training data for `device`, from the start: with as many threads as it has cores of its
+/// own where the job does not say.
+data::LoaderOptions training_loader(const job::Job& job, const comm::World& world, Device device);
+
+/// The same for a pass over the evaluation data: in their order, each sample once over all ranks.
+data::LoaderOptions evaluation_loader(const job::Job& job, const comm::World& world, Device device);
+
+}  // namespace lockstep::train
