@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "runtime/autograd/grad_mode.h"
-#include "runtime/data/eval_batches.h"
 #include "runtime/train/skipped_samples.h"
 
 namespace lockstep::train {
@@ -23,26 +22,24 @@ bool any_rank(bool mine, comm::Communicator& communicator) {
 
 }  // namespace
 
-Evaluator::Evaluator(Network& network, const Task& task, data::DatasetPtr dataset, std::int64_t batch,
-                     comm::Communicator& communicator, const data::SampleErrors& errors)
-    : network_(network),
-      task_(task),
-      dataset_(std::move(dataset)),
-      batch_(batch),
-      communicator_(communicator),
-      errors_(errors) {}
+Evaluator::Evaluator(Network& network, const Task& task, data::DatasetPtr dataset, const data::LoaderOptions& loading,
+                     comm::Communicator& communicator)
+    : network_(network), task_(task), dataset_(std::move(dataset)), loading_(loading), communicator_(communicator) {
+  const auto batches = data::steps_per_epoch(dataset_->size(), loading_.global_batch, loading_.drop_last);
+  loading_.steps = static_cast<std::uint64_t>(batches);
+}
 
 std::optional<EvalResult> Evaluator::run(const std::function<bool()>& stop, Answers::Confusion confusion) {
   const autograd::NoGrad no_grad;
   Answers answers(task_, confusion);
   network_.model().train(false);
-  const data::EvalBatches batches(dataset_, batch_, communicator_.rank(), communicator_.size(), errors_);
+  data::Loader batches(dataset_, loading_);
   bool stopped = false;
   std::int64_t skipped = 0;
-  for (std::int64_t i = 0; i < batches.size() && !stopped; ++i) {
+  for (std::uint64_t i = 0; i < loading_.steps && !stopped; ++i) {
     // Also keeps the ranks together: one with fewer samples must not take the others for lost.
     stopped = any_rank(stop(), communicator_);
-    const data::Batch share = batches[i];
+    const data::Batch share = batches.next();
     skipped += share.skipped_samples;
     if (stopped || share.input.size(0) == 0) continue;
     const data::Batch there = share.to(network_.device());
@@ -52,10 +49,10 @@ std::optional<EvalResult> Evaluator::run(const std::function<bool()>& stop, Answ
   network_.model().train(true);
   if (stopped) return std::nullopt;
   EvalResult result = answers.total(communicator_);
-  if (errors_.on_error == data::OnError::kSkip) {
+  if (loading_.errors.on_error == data::OnError::kSkip) {
     const double all = over_ranks(static_cast<double>(skipped), comm::ReduceOp::kSum, communicator_);
     result.skipped_samples = static_cast<std::uint64_t>(all);
-    require_few(*result.skipped_samples, errors_, "the evaluation data");
+    require_few(*result.skipped_samples, loading_.errors, "the evaluation data");
   }
   return result;
 }

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <optional>
 
 #include "comm/group/communicator.h"
 #include "runtime/data/dataset.h"
-#include "runtime/data/sample_reader.h"
+#include "runtime/data/loader.h"
 #include "runtime/train/answers.h"
 #include "runtime/train/network.h"
 
@@ -17,9 +16,9 @@ namespace lockstep::train {
 class Evaluator {
  public:
   /// `task`: that of this data set, whose targets and weights may count otherwise than those of the training data.
-  /// `batch`: samples at a time, over all ranks.
-  Evaluator(Network& network, const Task& task, data::DatasetPtr dataset, std::int64_t batch,
-            comm::Communicator& communicator, const data::SampleErrors& errors);
+  /// `loading`: of this rank, as evaluation_loader() gives it.
+  Evaluator(Network& network, const Task& task, data::DatasetPtr dataset, const data::LoaderOptions& loading,
+            comm::Communicator& communicator);
 
   /// Exact averages over the data set, whatever the ranks' shares; nothing where `stop` said on any rank that it must
   /// end. Throws StorageError, on every rank, where more samples were skipped than may be. A collective; leaves the
@@ -31,9 +30,8 @@ class Evaluator {
   Network& network_;
   Task task_;
   data::DatasetPtr dataset_;
-  std::int64_t batch_;
+  data::LoaderOptions loading_;
   comm::Communicator& communicator_;
-  data::SampleErrors errors_;
 };
 
 }  // namespace lockstep::train

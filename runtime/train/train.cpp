@@ -13,6 +13,7 @@
 #include "runtime/step/saved_tensors.h"
 #include "runtime/tensor/as_error.h"
 #include "runtime/train/evaluator.h"
+#include "runtime/train/loading.h"
 #include "runtime/train/plan.h"
 #include "runtime/train/progress.h"
 #include "runtime/train/restarts.h"
@@ -134,8 +135,7 @@ EvalResult evaluate(comm::World& world, const job::Job& job, const EvalOptions& 
   });
   // Rank 0's weights on every rank.
   const comm::DistributedDataParallel ddp(network.model(), world, job::ddp_options(job.comm()));
-  Evaluator evaluator(network, network.task(), dataset, job.data().eval_batch(), communicator,
-                      job::sample_errors(job.data()));
+  Evaluator evaluator(network, network.task(), dataset, evaluation_loader(job, world, options.device), communicator);
   EvalResult result = *evaluator.run([] { return false; }, confusion);
   result.checkpoint = path;
   result.of_mean = of_mean;

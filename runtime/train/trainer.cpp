@@ -9,6 +9,7 @@
 #include "comm/ddp/digest.h"
 #include "runtime/job/data_options.h"
 #include "runtime/tensor/error.h"
+#include "runtime/train/loading.h"
 
 namespace lockstep::train {
 
@@ -46,7 +47,8 @@ Trainer::Trainer(comm::World& world, const TrainOptions& options, std::vector<Ru
   data_.begin(job_, world_, start.step + 1, start.sampler, network_.device());
   if (data_.eval()) {
     const Task task(job_.train(), data::as_trained(data::describe(*data_.eval()), data::describe(*data_.train())));
-    evaluator_.emplace(network_, task, data_.eval(), job_.data().eval_batch(), *world_.communicator(), sample_errors_);
+    evaluator_.emplace(network_, task, data_.eval(), evaluation_loader(job_, world_, network_.device()),
+                       *world_.communicator());
   }
   status_.set(RankPhase::kInit, step_);
 }
