@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <type_traits>
+
 #include "runtime/data/arrays.h"
 #include "runtime/data/brace_expansion.h"
 #include "runtime/data/color_jitter.h"
@@ -221,6 +223,17 @@ std::vector<DataFile> look_at_files(const DatasetOptions& options) {
   std::vector<DataFile> files;
   for (const NamedFile& file : files_of(options)) files.push_back(look_at(file.path));
   return files;
+}
+
+void set_counted_classes(DataOptions& options, std::int64_t classes) {
+  const auto set = [classes]<class Options>(Options& train) {
+    constexpr bool counted = std::is_same_v<Options, IdxOptions> || std::is_same_v<Options, ArraysOptions> ||
+                             std::is_same_v<Options, ShardsOptions> || std::is_same_v<Options, VolumesOptions>;
+    if constexpr (counted) {
+      if (train.classes == 0) train.classes = classes;
+    }
+  };
+  std::visit(set, options.train);
 }
 
 Description describe(const DataOptions& options, Split split) {

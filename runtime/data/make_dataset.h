@@ -44,6 +44,10 @@ enum class Split { kTrain, kEval };
 /// require_normalize().
 Description describe(const DataOptions& options, Split split);
 
+/// Where the training data's classes would be counted for the evaluation data, they are `classes`: for who has looked
+/// at the training data anyway.
+void set_counted_classes(DataOptions& options, std::int64_t classes);
+
 /// A file of a data set and the field of the options that names it: "images", "files[1]".
 struct NamedFile {
   std::string field;

@@ -138,6 +138,7 @@ class Planner {
       }
     };
     const bool known = describe(data::Split::kTrain, plan_.train);
+    if (known) data::set_counted_classes(options, plan_.train.classes);
     if (data.has_eval() && describe(data::Split::kEval, plan_.eval.emplace()) && known) {
       attempt("data.eval", [&] { data::require_alike(*plan_.eval, plan_.train); });
     }

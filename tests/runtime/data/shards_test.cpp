@@ -147,6 +147,16 @@ TEST_F(ShardsTest, EvaluationHasTheClassesOfTheTraining) {
   EXPECT_EQ(look_at_files(both.train).size(), 1u);
 }
 
+TEST_F(ShardsTest, TheTrainingFilesAreNotReadAgainForClassesThatAreKnown) {
+  DataOptions both{
+      .train = ShardsOptions{.files = {write("t.tar", {{"a.jpg", jpeg(20, 20)}, {"a.cls", "4"}})}, .size = 8},
+      .eval = ShardsOptions{.files = {write("e.tar", {{"a.jpg", jpeg(20, 20)}, {"a.cls", "1"}})}, .size = 8}};
+  set_counted_classes(both, make_dataset(both, Split::kTrain)->classes());
+  std::filesystem::remove(folder_.path("t.tar"));
+  EXPECT_EQ(make_dataset(both, Split::kEval)->classes(), 5);
+  EXPECT_EQ(describe(both, Split::kEval).classes, 5);
+}
+
 TEST(Braces, CountAndList) {
   EXPECT_THAT(expand_braces("a-{008..010}.tar"), ElementsAre("a-008.tar", "a-009.tar", "a-010.tar"));
   EXPECT_THAT(expand_braces("{x,y}-{1..2}"), ElementsAre("x-1", "x-2", "y-1", "y-2"));
