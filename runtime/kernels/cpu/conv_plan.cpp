@@ -26,17 +26,16 @@ struct Problem {
   }
   memory::desc plain_weight(DType dtype) const { return {weight, data_type(dtype), weight_layout}; }
 
-  /// As a primitive of the algorithm takes them: Winograd's has kernels for no plain activations.
-  memory::desc activation(dnnl::algorithm algorithm, const memory::dims& dims, DType dtype) const {
-    return {dims, data_type(dtype),
-            algorithm == dnnl::algorithm::convolution_direct ? activation_layout : memory::format_tag::any};
+  /// As a primitive of the algorithm takes them.
+  memory::desc activation(ConvAlgorithm algorithm, const memory::dims& dims, DType dtype) const {
+    return {dims, data_type(dtype), algorithm == ConvAlgorithm::kDirect ? activation_layout : memory::format_tag::any};
   }
   memory::desc any_weight(DType dtype) const { return {weight, data_type(dtype), memory::format_tag::any}; }
 
-  dnnl::convolution_forward::primitive_desc forward(dnnl::algorithm algorithm, DType dtype, bool with_bias) const;
-  dnnl::convolution_backward_data::primitive_desc backward_data(dnnl::algorithm algorithm, DType dtype) const;
+  dnnl::convolution_forward::primitive_desc forward(ConvAlgorithm algorithm, DType dtype, bool with_bias) const;
+  dnnl::convolution_backward_data::primitive_desc backward_data(ConvAlgorithm algorithm, DType dtype) const;
   /// The gradient is float32.
-  dnnl::convolution_backward_weights::primitive_desc backward_weights(dnnl::algorithm algorithm, DType dtype) const;
+  dnnl::convolution_backward_weights::primitive_desc backward_weights(ConvAlgorithm algorithm, DType dtype) const;
 };
 
 /// [first, spatial..., last] as [first, last, spatial...]
@@ -69,42 +68,45 @@ Problem::Problem(const ConvGeometry& geometry, const Shape& x_shape, const Shape
   }
 }
 
-dnnl::convolution_forward::primitive_desc Problem::forward(dnnl::algorithm algorithm, DType dtype,
-                                                           bool with_bias) const {
+dnnl::algorithm named(ConvAlgorithm algorithm) {
+  return algorithm == ConvAlgorithm::kWinograd ? dnnl::algorithm::convolution_winograd
+                                               : dnnl::algorithm::convolution_direct;
+}
+
+dnnl::convolution_forward::primitive_desc Problem::forward(ConvAlgorithm algorithm, DType dtype, bool with_bias) const {
   const memory::desc shift = with_bias ? memory::desc(bias, data_type(dtype), memory::format_tag::x) : memory::desc();
-  return {{dnnl::prop_kind::forward_training, algorithm, activation(algorithm, x, dtype), any_weight(dtype), shift,
-           activation(algorithm, y, dtype), stride, dilation, padding, padding},
+  return {{dnnl::prop_kind::forward_training, named(algorithm), activation(algorithm, x, dtype), any_weight(dtype),
+           shift, activation(algorithm, y, dtype), stride, dilation, padding, padding},
           user_scratchpad(),
           engine()};
 }
 
-dnnl::convolution_backward_data::primitive_desc Problem::backward_data(dnnl::algorithm algorithm, DType dtype) const {
-  return {{algorithm, activation(algorithm, x, dtype), any_weight(dtype), activation(algorithm, y, dtype), stride,
-           dilation, padding, padding},
-          user_scratchpad(),
-          engine(),
-          forward(algorithm, dtype, false)};
-}
-
-dnnl::convolution_backward_weights::primitive_desc Problem::backward_weights(dnnl::algorithm algorithm,
-                                                                             DType dtype) const {
-  return {{algorithm, activation(algorithm, x, dtype), any_weight(DType::kFloat32), activation(algorithm, y, dtype),
+dnnl::convolution_backward_data::primitive_desc Problem::backward_data(ConvAlgorithm algorithm, DType dtype) const {
+  return {{named(algorithm), activation(algorithm, x, dtype), any_weight(dtype), activation(algorithm, y, dtype),
            stride, dilation, padding, padding},
           user_scratchpad(),
           engine(),
           forward(algorithm, dtype, false)};
 }
 
-/// What `describe` gives for the algorithm, or for the direct one where oneDNN or this processor lacks the other.
+dnnl::convolution_backward_weights::primitive_desc Problem::backward_weights(ConvAlgorithm algorithm,
+                                                                             DType dtype) const {
+  return {{named(algorithm), activation(algorithm, x, dtype), any_weight(DType::kFloat32),
+           activation(algorithm, y, dtype), stride, dilation, padding, padding},
+          user_scratchpad(),
+          engine(),
+          forward(algorithm, dtype, false)};
+}
+
+/// What `describe` gives for the algorithm, or for the direct one where oneDNN or this processor lacks Winograd's.
 template <class Describe>
 auto described(ConvAlgorithm algorithm, Describe describe) {
-  if (algorithm == ConvAlgorithm::kWinograd) {
-    try {
-      return describe(dnnl::algorithm::convolution_winograd);
-    } catch (const dnnl::error&) {
-    }
+  if (algorithm != ConvAlgorithm::kWinograd) return describe(algorithm);
+  try {
+    return describe(algorithm);
+  } catch (const dnnl::error&) {
+    return describe(ConvAlgorithm::kDirect);
   }
-  return describe(dnnl::algorithm::convolution_direct);
 }
 
 PrimitiveKey key_of(ConvAlgorithm algorithm, const ConvGeometry& geometry, const Tensor& x, const Tensor& weight,
@@ -177,22 +179,25 @@ DType conv_dtype(ConvPass pass, const ConvGeometry& geometry, const Shape& x, co
   return native ? DType::kBFloat16 : DType::kFloat32;
 }
 
-ConvAlgorithm conv_algorithm(const ConvGeometry& geometry, const Shape& x, const Shape& weight, const Shape& y) {
-  const auto all = [&](const auto& of_dimension, std::int64_t value) {
-    return std::all_of(of_dimension.begin(), of_dimension.begin() + 2, [&](std::int64_t v) { return v == value; });
+ConvAlgorithm conv_algorithm(ConvPass pass, const ConvGeometry& geometry, const Shape& x, const Shape& weight,
+                             const Shape& y, DType dtype) {
+  const auto both = [](const auto& of_dimension, std::int64_t value) {
+    return of_dimension[0] == value && of_dimension[1] == value;
   };
-  const bool fits = geometry.spatial_rank == 2 && geometry.groups == 1 && weight[1] == 3 && weight[2] == 3 &&
-                    all(geometry.stride, 1) && all(geometry.dilation, 1) && all(geometry.padding, 1);
-  if (!fits) return ConvAlgorithm::kDirect;
-  // Measured on Zen 5: with fewer channels the transforms, with fewer tiles of 4 x 4 outputs the weights in their
-  // transformed form cost more than the multiplications that are saved.
-  constexpr std::int64_t kChannels = 32;
-  constexpr std::int64_t kTiles = 64;
+  const bool usual = geometry.spatial_rank == 2 && geometry.groups == 1 && weight[1] == 3 && weight[2] == 3 &&
+                     both(geometry.stride, 1) && both(geometry.dilation, 1) && both(geometry.padding, 1);
+  if (!usual || dtype != DType::kFloat32) return ConvAlgorithm::kDirect;
+  // The bounds were measured on Zen 5. With fewer channels Winograd's transforms, with fewer tiles of 4 x 4 outputs the
+  // transformed weights cost more than the multiplications that are saved.
   constexpr std::int64_t kTile = 4;
-  const auto tiles_along = [&](std::int64_t extent) { return (extent + kTile - 1) / kTile; };
-  const bool deep = std::min(x.back(), y.back()) >= kChannels;
-  const bool large = y.front() * tiles_along(y[1]) * tiles_along(y[2]) >= kTiles;
-  return deep && large ? ConvAlgorithm::kWinograd : ConvAlgorithm::kDirect;
+  const auto tiles_along = [](std::int64_t extent) { return (extent + kTile - 1) / kTile; };
+  const std::int64_t tiles = y.front() * tiles_along(y[1]) * tiles_along(y[2]);
+  if (tiles >= 64 && std::min(x.back(), y.back()) >= 32) return ConvAlgorithm::kWinograd;
+  // Weights past the second-level cache are read once an image's row where activations are plain.
+  const std::int64_t summed_channels = pass == ConvPass::kForward ? x.back() : y.back();
+  const bool small = y[1] * y[2] <= 16 && y.front() >= 4;
+  if (pass != ConvPass::kWeights && small && summed_channels >= 512) return ConvAlgorithm::kDirectBlocked;
+  return ConvAlgorithm::kDirect;
 }
 
 void onednn_forward(ConvAlgorithm algorithm, const ConvGeometry& geometry, const Tensor& x, const Tensor& weight,
@@ -205,8 +210,8 @@ void onednn_forward(ConvAlgorithm algorithm, const ConvGeometry& geometry, const
   thread_local PrimitiveCache<Plan> plans("conv_forward");
   Plan& plan = plans.get(key_of(algorithm, geometry, x, weight, y).add(bias), [&] {
     const Problem problem(geometry, x.shape(), weight.shape(), y.shape());
-    const auto descriptor = described(
-        algorithm, [&](dnnl::algorithm chosen) { return problem.forward(chosen, x.dtype(), bias.defined()); });
+    const auto descriptor =
+        described(algorithm, [&](ConvAlgorithm chosen) { return problem.forward(chosen, x.dtype(), bias.defined()); });
     return Plan{Input(problem.plain_activation(problem.x, x.dtype()), descriptor.src_desc()),
                 Input(problem.plain_weight(weight.dtype()), descriptor.weights_desc()),
                 Output(descriptor.dst_desc(), problem.plain_activation(problem.y, y.dtype())),
@@ -233,7 +238,7 @@ void onednn_backward_data(ConvAlgorithm algorithm, const ConvGeometry& geometry,
   Plan& plan = plans.get(key_of(algorithm, geometry, dx, weight, dy), [&] {
     const Problem problem(geometry, dx.shape(), weight.shape(), dy.shape());
     const auto descriptor =
-        described(algorithm, [&](dnnl::algorithm chosen) { return problem.backward_data(chosen, dx.dtype()); });
+        described(algorithm, [&](ConvAlgorithm chosen) { return problem.backward_data(chosen, dx.dtype()); });
     return Plan{Input(problem.plain_activation(problem.y, dy.dtype()), descriptor.diff_dst_desc()),
                 Input(problem.plain_weight(weight.dtype()), descriptor.weights_desc()),
                 Output(descriptor.diff_src_desc(), problem.plain_activation(problem.x, dx.dtype())),
@@ -259,7 +264,7 @@ void onednn_backward_weights(ConvAlgorithm algorithm, const ConvGeometry& geomet
   Plan& plan = plans.get(key_of(algorithm, geometry, x, dweight, dy), [&] {
     const Problem problem(geometry, x.shape(), dweight.shape(), dy.shape());
     const auto descriptor =
-        described(algorithm, [&](dnnl::algorithm chosen) { return problem.backward_weights(chosen, x.dtype()); });
+        described(algorithm, [&](ConvAlgorithm chosen) { return problem.backward_weights(chosen, x.dtype()); });
     return Plan{Input(problem.plain_activation(problem.x, x.dtype()), descriptor.src_desc()),
                 Input(problem.plain_activation(problem.y, dy.dtype()), descriptor.diff_dst_desc()),
                 Output(descriptor.diff_weights_desc(), problem.plain_weight(dweight.dtype())),

@@ -58,7 +58,8 @@ void conv_forward(const ConvGeometry& geometry, const Tensor& x, const Tensor& w
   const Tensor kernel = as_dtype(weight, dtype);
   const Tensor shift = as_dtype(bias, dtype);
   const std::int64_t images = x.size(0);
-  const ConvAlgorithm algorithm = conv_algorithm(geometry, x.shape(), weight.shape(), y.shape());
+  const ConvAlgorithm algorithm =
+      conv_algorithm(ConvPass::kForward, geometry, x.shape(), weight.shape(), y.shape(), dtype);
   const std::int64_t step = chunk_images(algorithm, x, weight, y, dtype != x.dtype());
   for (std::int64_t begin = 0; begin < images; begin += step) {
     const std::int64_t end = std::min(images, begin + step);
@@ -83,26 +84,30 @@ void conv_backward(const ConvGeometry& geometry, const Tensor& x, const Tensor& 
   };
   const DType data_dtype = dtype_for(ConvPass::kData);
   const DType weights_dtype = dtype_for(ConvPass::kWeights);
+  const auto algorithm_for = [&](ConvPass pass, DType dtype) {
+    return conv_algorithm(pass, geometry, x.shape(), weight.shape(), dy.shape(), dtype);
+  };
+  const ConvAlgorithm data_algorithm = algorithm_for(ConvPass::kData, data_dtype);
+  const ConvAlgorithm weights_algorithm = algorithm_for(ConvPass::kWeights, weights_dtype);
   const bool widens = (dx.defined() && data_dtype != x.dtype()) || (dweight.defined() && weights_dtype != x.dtype());
   const Tensor kernel = dx.defined() ? as_dtype(weight, data_dtype) : Tensor();
   std::optional<Result> gradient;
   if (dweight.defined()) gradient.emplace(dweight, DType::kFloat32);
 
   const std::int64_t images = x.size(0);
-  const ConvAlgorithm algorithm = conv_algorithm(geometry, x.shape(), weight.shape(), dy.shape());
-  const std::int64_t step = chunk_images(algorithm, x, weight, dy, widens);
+  const std::int64_t step = chunk_images(weights_algorithm, x, weight, dy, widens);
   for (std::int64_t begin = 0; begin < images; begin += step) {
     const std::int64_t end = std::min(images, begin + step);
     Operand slope(dy.rows(begin, end));
     if (dx.defined()) {
       const Result result(dx.rows(begin, end), data_dtype);
-      onednn_backward_data(algorithm, geometry, slope.as(data_dtype), kernel, result.buffer());
+      onednn_backward_data(data_algorithm, geometry, slope.as(data_dtype), kernel, result.buffer());
       result.store(false);
     }
     if (gradient) {
       const bool add = begin > 0 || (accumulate && gradient->in_place());
-      onednn_backward_weights(algorithm, geometry, as_dtype(x.rows(begin, end), weights_dtype), slope.as(weights_dtype),
-                              add, gradient->buffer());
+      onednn_backward_weights(weights_algorithm, geometry, as_dtype(x.rows(begin, end), weights_dtype),
+                              slope.as(weights_dtype), add, gradient->buffer());
     }
   }
   if (gradient) gradient->store(accumulate);

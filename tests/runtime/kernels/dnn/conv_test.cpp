@@ -42,6 +42,8 @@ const std::vector<Case>& cases() {
       {"one image", {.padding = {1, 1}}, {1, 4, 4, 16}, {16, 3, 3, 16}},
       {"more images than fit in a chunk", {}, {5, 32, 32, 64}, {4, 1, 1, 64}},
       {"tiles of 4x4", {.padding = {1, 1}}, {4, 15, 14, 32}, {48, 3, 3, 32}},
+      {"small and deep", {.padding = {1, 1}}, {4, 2, 3, 512}, {16, 3, 3, 512}},
+      {"small and many outputs", {.padding = {1, 1}}, {4, 2, 3, 16}, {512, 3, 3, 16}},
       {"1d", {.spatial_rank = 1, .stride = {2}, .padding = {2}}, {2, 21, 8}, {6, 5, 8}},
       {"1d one channel", {.spatial_rank = 1, .dilation = {4}}, {2, 21, 1}, {16, 3, 1}},
       {"3d", {.spatial_rank = 3, .padding = {1, 1, 1}}, {1, 5, 6, 4, 16}, {8, 3, 3, 3, 16}},
@@ -170,18 +172,28 @@ TYPED_TEST(ConvTest, WhatIsNotFiniteReachesEveryOutputThatReadsIt) {
   }
 }
 
-TEST(ConvTest, WinogradIsForManyTilesAndChannels) {
-  const auto chosen = [](const ConvGeometry& geometry, const Shape& x, const Shape& weight) {
-    return cpu::conv_algorithm(geometry, x, weight, conv_output_shape(x, weight, geometry));
+TEST(ConvTest, ShapesDecideTheAlgorithm) {
+  using cpu::ConvAlgorithm;
+  using cpu::ConvPass;
+  const auto chosen = [](const ConvGeometry& geometry, const Shape& x, const Shape& weight,
+                         ConvPass pass = ConvPass::kForward, DType dtype = DType::kFloat32) {
+    return cpu::conv_algorithm(pass, geometry, x, weight, conv_output_shape(x, weight, geometry), dtype);
   };
   const ConvGeometry same{.padding = {1, 1}};
-  EXPECT_EQ(chosen(same, {4, 15, 14, 32}, {48, 3, 3, 32}), cpu::ConvAlgorithm::kWinograd);
-  EXPECT_EQ(chosen(same, {3, 15, 14, 32}, {48, 3, 3, 32}), cpu::ConvAlgorithm::kDirect) << "few tiles";
-  EXPECT_EQ(chosen(same, {4, 15, 14, 16}, {48, 3, 3, 16}), cpu::ConvAlgorithm::kDirect) << "few channels";
-  EXPECT_EQ(chosen({.stride = {1, 2}, .padding = {1, 1}}, {8, 15, 14, 32}, {48, 3, 3, 32}),
-            cpu::ConvAlgorithm::kDirect);
-  EXPECT_EQ(chosen({.padding = {1, 1}, .groups = 2}, {8, 15, 14, 64}, {64, 3, 3, 32}), cpu::ConvAlgorithm::kDirect);
-  EXPECT_EQ(chosen({.padding = {2, 2}}, {8, 15, 14, 32}, {64, 5, 5, 32}), cpu::ConvAlgorithm::kDirect);
+  const ConvGeometry halving{.stride = {1, 2}, .padding = {1, 1}};
+  const ConvGeometry grouped{.padding = {1, 1}, .groups = 2};
+  EXPECT_EQ(chosen(same, {4, 15, 14, 32}, {48, 3, 3, 32}), ConvAlgorithm::kWinograd);
+  EXPECT_EQ(chosen(same, {4, 15, 14, 32}, {48, 3, 3, 32}, ConvPass::kForward, DType::kBFloat16),
+            ConvAlgorithm::kDirect);
+  EXPECT_EQ(chosen(same, {3, 15, 14, 32}, {48, 3, 3, 32}), ConvAlgorithm::kDirect) << "few tiles";
+  EXPECT_EQ(chosen(same, {4, 15, 14, 16}, {48, 3, 3, 16}), ConvAlgorithm::kDirect) << "few channels";
+  EXPECT_EQ(chosen(halving, {8, 15, 14, 32}, {48, 3, 3, 32}), ConvAlgorithm::kDirect);
+  EXPECT_EQ(chosen(grouped, {8, 15, 14, 64}, {64, 3, 3, 32}), ConvAlgorithm::kDirect);
+  EXPECT_EQ(chosen({.padding = {2, 2}}, {8, 15, 14, 32}, {64, 5, 5, 32}), ConvAlgorithm::kDirect);
+  EXPECT_EQ(chosen(same, {4, 4, 4, 512}, {64, 3, 3, 512}), ConvAlgorithm::kDirectBlocked);
+  EXPECT_EQ(chosen(same, {4, 4, 4, 512}, {64, 3, 3, 512}, ConvPass::kData), ConvAlgorithm::kDirect);
+  EXPECT_EQ(chosen(same, {4, 4, 4, 512}, {64, 3, 3, 512}, ConvPass::kWeights), ConvAlgorithm::kDirect);
+  EXPECT_EQ(chosen(same, {4, 4, 4, 64}, {512, 3, 3, 64}, ConvPass::kData), ConvAlgorithm::kDirectBlocked);
 }
 
 TEST(ConvTest, ShapesThatDoNotFitAreRefused) {
