@@ -173,8 +173,13 @@ class OwnFiles(RunTest):
 
     def test_the_number_of_decode_threads_changes_no_bit(self):
         job = self.images()
-        runs = [self.train(f"threads-{threads}", f"data.decode_threads={threads}", job=job) for threads in (1, 3)]
-        self.assertEqual(runs[0].digest, runs[1].digest)
+        evaluation = ('data.eval={image_folder{folder:"%s/images" size:8}}' % self.folder, "data.eval_batch=11",
+                      "train.eval_every=5")
+        ways = (("data.prefetch=0",), ("data.decode_threads=1",), ("data.decode_threads=3",))
+        runs = [self.train(way[0], *way, *evaluation, job=job) for way in ways]
+        for run in runs[1:]:
+            self.assertEqual(run.digest, runs[0].digest)
+            self.assertEqual(run.summary["eval"], runs[0].summary["eval"])
         self.assertIn("queue_depth_p50", runs[0].summary)
         self.assertEqual(len(runs[0].column("queue_depth")), STEPS)
 
