@@ -29,7 +29,7 @@ void StepGraph::run(const StepInputs& inputs, const std::function<void()>& compu
   Key key = key_of(inputs);
   if (!(graph_ && key == captured_) && key == last_) capture(key, compute);
   if (graph_ && key == captured_) {
-    comm::launch_watched(communicator_, Stream::current(device_), [this] { graph_->launch(); });
+    comm::launch_watched(communicator_, Stream::current(device_), inputs.step, [this] { graph_->launch(); });
     ++launches_;
   } else {
     compute();

@@ -75,8 +75,8 @@ void copy(void* to, const void* from, std::size_t bytes, const Stream& stream);
 /// Appends writing zeros.
 void zero(void* to, std::size_t bytes, const Stream& stream);
 
-/// From now on a wait for one of the device's streams or events throws this exception once the wait is over, because
-/// the work was aborted and its results are invalid. Null ends that. Thread-safe.
+/// From now on a wait for one of the device's streams or events throws this exception, without waiting for what may
+/// hang there: the work is aborted and its results are invalid. Null ends that. Thread-safe.
 void set_failure(Device device, std::exception_ptr failure);
 
 /// Work of a device that is recorded once and launched as a whole any number of times: a CUDA graph.
@@ -94,13 +94,18 @@ class Graph {
   /// before, so that nothing is set up for the first time. Throws what the work throws, and UsageError where it copies
   /// from or to host memory that is not pinned. Once.
   void capture(const std::function<void()>& work);
-  /// Appends the recorded work to the calling thread's current stream.
+  /// Appends the recorded work to the calling thread's current stream. Throws what set_failure() was given for the
+  /// device, and UsageError where the graph was given up.
   void launch();
 
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+/// Destroys what all graphs of the device have recorded; work of theirs that is on its way keeps it until it ends. A
+/// communicator that is aborted is not reclaimed as long as a graph refers to it. Thread-safe.
+void give_up_graphs(Device device);
 
 /// Gives cached memory that nothing uses back to the device; waits for it.
 void release_cached(Device device);

@@ -11,6 +11,13 @@ namespace lockstep::gpu {
 
 namespace {
 
+/// Whether what a query asked for has ended. `what` is the query, for messages.
+bool ended(cudaError_t status, const char* what) {
+  if (status == cudaErrorNotReady) return false;
+  check(status, what);
+  return true;
+}
+
 class CudaEvent final : public EventImpl {
  public:
   explicit CudaEvent(Device device, cudaStream_t stream) : device_(device) {
@@ -21,21 +28,18 @@ class CudaEvent final : public EventImpl {
   ~CudaEvent() override { cudaEventDestroy(event_); }
 
   void synchronize() override {
-    if (done()) return;
-    count_host_wait();
-    check(cudaEventSynchronize(event_), "cudaEventSynchronize");
-    rethrow_failure(device_);
+    if (!done()) wait_until(device_, [this] { return reached(); });
   }
   bool done() override {
-    const cudaError_t status = cudaEventQuery(event_);
-    if (status == cudaErrorNotReady) return false;
-    check(status, "cudaEventQuery");
+    if (!reached()) return false;
     rethrow_failure(device_);
     return true;
   }
   cudaEvent_t native() const { return event_; }
 
  private:
+  bool reached() const { return ended(cudaEventQuery(event_), "cudaEventQuery"); }
+
   Device device_;
   cudaEvent_t event_ = nullptr;
 };
@@ -75,9 +79,7 @@ class CudaStream final : public StreamImpl, public std::enable_shared_from_this<
   Event record() override { return Event(std::make_shared<CudaEvent>(device_, stream_)); }
 
   void synchronize() override {
-    count_host_wait();
-    check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
-    rethrow_failure(device_);
+    wait_until(device_, [this] { return ended(cudaStreamQuery(stream_), "cudaStreamQuery"); });
   }
 
   cudaStream_t native() const { return stream_; }
