@@ -31,10 +31,17 @@ struct Description {
   int compute_capability = 0;  ///< 90 is 9.0
   int multiprocessors = 0;
   std::size_t total_memory = 0;  ///< bytes
-  std::size_t free_memory = 0;   ///< bytes
 };
-/// Throws EnvironmentError for a device that is not there.
+/// Asks the driver, without a context: takes no memory of the device. Throws EnvironmentError for a device that is not
+/// there.
 Description describe(Device device);
+/// Bytes. Makes a context on the device, which takes some of them.
+std::size_t free_memory(Device device);
+
+/// Makes `device` the one of this process and of the calling thread, before anything else uses it: what names no
+/// device, such as allocate_pinned(), uses this one. Without, CUDA would make a context on the first device of the
+/// machine, half a gigabyte for each process. Throws EnvironmentError for a device that is not there.
+void use_device(Device device);
 
 /// The oldest compute capability for which this build has kernels; 0 where it has none.
 int oldest_compute_capability();

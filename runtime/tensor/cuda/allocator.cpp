@@ -264,10 +264,12 @@ Storage allocate(std::size_t bytes, Device device) {
 }
 
 Storage allocate_pinned(std::size_t bytes) {
+  settle_thread();
   void* data = nullptr;
   count_host_wait();
   check(cudaMallocHost(&data, std::max<std::size_t>(bytes, 1)), "cudaMallocHost");
   return {data, bytes, kCpu, [data] {
+            settle_thread();
             count_host_wait();
             cudaFreeHost(data);
           }};

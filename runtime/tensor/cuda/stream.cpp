@@ -38,7 +38,10 @@ class CudaEvent final : public EventImpl {
   cudaEvent_t native() const { return event_; }
 
  private:
-  bool reached() const { return ended(cudaEventQuery(event_), "cudaEventQuery"); }
+  bool reached() const {
+    settle_thread();
+    return ended(cudaEventQuery(event_), "cudaEventQuery");
+  }
 
   Device device_;
   cudaEvent_t event_ = nullptr;
@@ -103,6 +106,7 @@ Stream make_stream(Device device, const std::string&) { return Stream(std::make_
 
 void copy(void* to, const void* from, std::size_t bytes, const Stream& stream) {
   if (bytes == 0) return;
+  settle_thread();
   require_capturable(to);
   require_capturable(from);
   check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, native(stream)), "cudaMemcpyAsync");
@@ -110,6 +114,7 @@ void copy(void* to, const void* from, std::size_t bytes, const Stream& stream) {
 
 void zero(void* to, std::size_t bytes, const Stream& stream) {
   if (bytes == 0) return;
+  settle_thread();
   check(cudaMemsetAsync(to, 0, bytes, native(stream)), "cudaMemsetAsync");
 }
 

@@ -181,7 +181,7 @@ void Graph::launch() {
 }
 
 Stream make_stream(Device device, const std::string& name) {
-  describe(device);
+  emulation::touch(device);
   return Stream(std::make_shared<EmulatedStream>(device, name));
 }
 
@@ -191,6 +191,8 @@ void copy(void* to, const void* from, std::size_t bytes, const Stream& stream) {
   require_capturable(from);
   if (emulation::is_known(from)) {
     emulation::append(stream, [=] { std::memmove(to, from, bytes); });
+    // Memory that is not pinned has been written when the call returns: the caller may leave, whatever fails.
+    if (!emulation::is_known(to)) thread_of(stream).synchronize();
     return;
   }
   // Memory that is not pinned has been read when the call returns.
