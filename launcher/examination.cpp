@@ -154,6 +154,7 @@ class Examination {
   bool examine_device(Device device) {
     std::optional<std::string> problem;
     try {
+      gpu::use_device(device);  // a device that is examined must not cost another one memory
       const gpu::Description description = gpu::describe(device);
       const int capability = description.compute_capability;
       found_["devices"].push_back({{"device", str(device)},
@@ -163,7 +164,7 @@ class Examination {
                                    {"bfloat16", units_of(capability, gpu::kBFloat16TensorCores)},
                                    {"multiprocessors", description.multiprocessors},
                                    {"memory_bytes", description.total_memory},
-                                   {"free_bytes", description.free_memory}});
+                                   {"free_bytes", gpu::free_memory(device)}});
       if (capability < gpu::oldest_compute_capability()) {
         problem = "its compute capability is " + capability_text(capability) + ", this build's kernels begin at " +
                   capability_text(gpu::oldest_compute_capability());

@@ -3,9 +3,10 @@
 
 namespace lockstep::comm {
 
-void launch_watched(Communicator& communicator, const Stream& stream, const std::function<void()>& launch) {
+void launch_watched(Communicator& communicator, const Stream& stream, std::uint64_t step,
+                    const std::function<void()>& launch) {
   if (auto* const watch = dynamic_cast<LaunchWatch*>(&communicator)) {
-    watch->watch(stream, launch);
+    watch->watch(stream, step, launch);
   } else {
     launch();
   }

@@ -18,13 +18,14 @@ class LaunchWatch {
  public:
   virtual ~LaunchWatch() = default;
   /// Calls `launch`, which appends work to `stream` in which ranks wait for each other without calls of this object: a
-  /// captured step that is launched again. Every rank does so in the same order. A rank that does not arrive is found
-  /// out as in a collective.
-  virtual void watch(const Stream& stream, const std::function<void()>& launch) = 0;
+  /// captured step that is launched again as step `step`. Every rank does so in the same order. A rank that does not
+  /// arrive is found out as in a collective.
+  virtual void watch(const Stream& stream, std::uint64_t step, const std::function<void()>& launch) = 0;
 };
 
 /// LaunchWatch::watch() of a communicator that has one; launch() alone for another, which waits on the host.
-void launch_watched(Communicator& communicator, const Stream& stream, const std::function<void()>& launch);
+void launch_watched(Communicator& communicator, const Stream& stream, std::uint64_t step,
+                    const std::function<void()>& launch);
 
 /// Of a communicator between hosts.
 class WaitInspection {

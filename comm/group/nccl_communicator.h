@@ -21,9 +21,10 @@ namespace lockstep::comm {
 /// that it is a host of its own (NCCL_HOSTID, unless set) and they talk through sockets.
 ///
 /// A thread watches what is on its way. When a rank dies, NCCL fails, or a collective takes longer than the timeout,
-/// every channel is aborted, and the next call and whatever waits for the device's streams throw PeerError, which names
-/// the operation, its number in the channel, and the ranks that did not arrive. Collectives that a stream captures are
-/// not watched; their graph's launch is, through watch().
+/// every channel of every group of the process is aborted, the device's graphs are given up, and the next call and
+/// whatever waits for the device's streams throw PeerError, which names the operation, its number in the channel, and
+/// the ranks that did not arrive (device_watch/device_watchdog.h). Collectives that a stream captures are not watched;
+/// their graph's launch is, through watch(), which names the step.
 std::shared_ptr<Communicator> make_nccl_communicator(std::shared_ptr<Communicator> host, Device device,
                                                      const CommunicatorOptions& options);
 

@@ -51,7 +51,7 @@ std::string describe(const Operation& operation) {
     case OperationKind::kLeave:
       return "end of the run";
     case OperationKind::kReplay:
-      return "a captured step";
+      return fmt::format("captured step {}", operation.count);
     case OperationKind::kJoin:
       return "start of the run";
   }

@@ -32,7 +32,7 @@ struct Operation {
   ReduceOp reduce = ReduceOp::kSum;
   DType dtype = DType::kUInt8;
   std::int32_t root = 0;
-  std::int64_t count = 0;  ///< elements of the input; bytes for kAllocate
+  std::int64_t count = 0;  ///< elements of the input; bytes for kAllocate; the step for kReplay
   // Each rank's own, not compared:
   float premultiply = 1.0f;
   std::int64_t window = -1;  ///< the shared window that holds the buffer, -1 for none

@@ -23,11 +23,12 @@ bool slurm_starts_mpi() {
 }  // namespace
 
 World World::from_environment(const CommunicatorOptions& options) {
+  // First: whatever touches CUDA from here on must do so on this rank's own device.
+  if (options.device != kCpu) gpu::use_device(options.device);
   const LaunchEnvironment environment = launch_environment();
   World world;
   world.local_rank_ = environment.local_rank;
   world.local_size_ = environment.local_size;
-  if (options.device != kCpu) gpu::describe(options.device);  // throws where there is no such device
   if (environment.size == 1) {
     world.communicator_ = make_self_communicator(options.device);
     return world;

@@ -15,9 +15,10 @@ class World {
  public:
   /// Under mpirun or srun the ranks find each other through MPI. Where torchrun's environment variables are there,
   /// whoever set them, it is over TCP, and MPI is not even started: see tcp/rendezvous.h. Else a lone process. With
-  /// options.device the communicator serves that GPU and the CPU, and between GPUs NCCL carries the data. Throws
-  /// UsageError where the environment promises other ranks and lacks what joining them needs, EnvironmentError where it
-  /// promises more ranks than MPI finds.
+  /// options.device the communicator serves that GPU and the CPU, between GPUs NCCL carries the data, and the process
+  /// uses no other one (gpu::use_device): call this before anything else uses a GPU. Throws UsageError where the
+  /// environment promises other ranks and lacks what joining them needs, EnvironmentError where it promises more ranks
+  /// than MPI finds.
   static World from_environment(const CommunicatorOptions& options = {});
 
   World(World&&) noexcept;

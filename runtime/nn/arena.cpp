@@ -13,8 +13,8 @@ namespace lockstep::nn {
 
 namespace {
 
-/// 64 bytes of the narrowest dtype that an arena holds.
-constexpr std::int64_t kAlignment = 32;
+/// 256 bytes of the narrowest dtype that an arena holds: what cuBLASLt takes for granted unless it is told otherwise.
+constexpr std::int64_t kAlignment = 128;
 
 /// Elements [slot.begin, slot.end) of a flat tensor.
 Tensor flat_slice(const Tensor& flat, const Arena::Slot& slot) { return flat.rows(slot.begin, slot.end); }

@@ -46,7 +46,8 @@ std::size_t gradient_bytes(std::int64_t elements, DType wire, bool float32_too);
 /// Parameters become views of it, so a gradient bucket is a slice and nothing is ever copied into or out of one.
 class Arena {
  public:
-  /// A parameter's place: elements [begin, end). Starts are 64-byte aligned in every dtype; the padding stays zero.
+  /// A parameter's place: elements [begin, end). Starts are multiples of 256 bytes in every dtype; the padding stays
+  /// zero.
   struct Slot {
     Parameter parameter;
     std::int64_t begin = 0;

@@ -75,6 +75,9 @@ class Optimizer {
   /// The rate of each step by the number of applied steps before it; the last one holds from there on. Which one comes
   /// next is decided on the device, as skipped steps do not count.
   void set_learning_rates(const std::vector<float>& rates);
+  /// What set_learning_rates() was given, on the device: float32. Other memory where their number changes, so that work
+  /// that was captured before is captured anew.
+  const Tensor& device_learning_rates() const { return device_rates_; }
   /// Which step comes next, on the device; defined after attach().
   const DeviceValue<kernels::ScheduleState>& schedule() const { return schedule_; }
   /// By parameter, in the order of slots(), how many steps were applied to it: int64 [parameters] on the device;

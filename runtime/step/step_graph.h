@@ -12,25 +12,32 @@
 
 namespace lockstep::step {
 
-/// Makes a step a CUDA graph: captures it when its shapes have come twice in a row, and launches that from then on.
-/// Steps of other shapes in between, as at the end of an epoch, run as they are.
+/// Makes a step a CUDA graph: captures it when its shapes and setting have come twice in a row, and launches that from
+/// then on. Steps of other shapes in between, as at the end of an epoch, run as they are.
 class StepGraph {
  public:
+  /// What a step's work depends on beside its inputs, and what may change between steps. The same on all ranks.
+  struct Setting {
+    std::vector<Tensor> tensors;  ///< whose memory it uses
+    std::vector<bool> choices;    ///< which way it goes
+    bool operator==(const Setting& other) const;
+  };
+
   StepGraph(Device device, comm::Communicator& communicator) : device_(device), communicator_(communicator) {}
 
   /// Does the step's work, which is `compute`, in either way. A collective.
-  void run(const StepInputs& inputs, const std::function<void()>& compute);
+  void run(const StepInputs& inputs, Setting setting, const std::function<void()>& compute);
   /// Steps that were launched as a graph so far.
   std::uint64_t launches() const { return launches_; }
 
  private:
   /// What a captured step depends on.
   struct Key {
-    std::vector<Tensor> tensors;  ///< the same memory; kept, so that nothing else comes to lie there
+    Setting setting;  ///< with the inputs' tensors; kept, so that nothing else comes to lie in their memory
     std::vector<std::int64_t> samples;
-    bool operator==(const Key& other) const;
+    bool operator==(const Key& other) const = default;
   };
-  static Key key_of(const StepInputs& inputs);
+  static Key key_of(const StepInputs& inputs, Setting setting);
 
   void capture(const Key& key, const std::function<void()>& compute);
 

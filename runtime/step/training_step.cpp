@@ -52,11 +52,22 @@ void TrainingStep::run(const StepInputs& inputs) {
   if (inputs.micro_batches.size() > 1) arena_.float32_grads();
   arena_.take_over_writes();
   if (graph_ && !needs_phases(step_)) {
-    graph_->run(inputs, [&] { compute(inputs); });
+    graph_->run(inputs, setting(), [&] { compute(inputs); });
   } else {
     compute(inputs);
   }
   tell([this](StepObserver& observer) { observer.step_ends(step_); });
+}
+
+StepGraph::Setting TrainingStep::setting() const {
+  StepGraph::Setting setting;
+  setting.tensors = {optimizer_.device_learning_rates(), arena_.wire()};
+  for (const nn::Arena::Slot& slot : arena_.slots()) {
+    setting.choices.push_back(slot.parameter.tensor.requires_grad());
+  }
+  ddp_.model().for_each(
+      [&](const std::string&, const nn::Module& module) { setting.choices.push_back(module.training()); });
+  return setting;
 }
 
 bool TrainingStep::needs_phases(std::uint64_t step) const {

@@ -79,6 +79,8 @@ class TrainingStep {
   std::uint64_t graph_launches() const { return graph_ ? graph_->launches() : 0; }
 
  private:
+  /// What of a captured step its user may change: frozen parameters, modules in evaluation, the rates.
+  StepGraph::Setting setting() const;
   void compute(const StepInputs& inputs);
   void forward_and_backward(const StepInputs& inputs, std::size_t micro_batch, const Tensor& loss_sum);
   Tensor loss_of(const data::Batch& batch, const Tensor& output, double divisor) const;

@@ -3,10 +3,14 @@
 #include "runtime/tensor/gpu.h"
 
 #include <atomic>
+#include <chrono>
 #include <map>
 #include <mutex>
+#include <set>
+#include <thread>
 #include <utility>
 
+#include "runtime/tensor/gpu_graphs.h"
 #include "runtime/tensor/gpu_streams.h"
 #include "runtime/tensor/gpu_waits.h"
 
@@ -15,6 +19,10 @@ namespace lockstep::gpu {
 namespace {
 
 std::atomic<std::uint64_t> waits = 0;
+
+/// A wait first lends its core to others; what takes longer is worth a sleep.
+constexpr auto kYielding = std::chrono::milliseconds(1);
+constexpr auto kNap = std::chrono::microseconds(50);
 
 /// What has broken work of a device off, by device.
 struct Failures {
@@ -25,6 +33,16 @@ struct Failures {
 
 Failures& failures() {
   static Failures& instance = *new Failures;  // never destroyed: a watchdog may be the last to end
+  return instance;
+}
+
+struct LivingGraphs {
+  std::mutex mutex;
+  std::set<LivingGraph*> graphs;
+};
+
+LivingGraphs& living_graphs() {
+  static LivingGraphs& instance = *new LivingGraphs;  // never destroyed, as the failures
   return instance;
 }
 
@@ -80,6 +98,37 @@ void rethrow_failure(Device device) {
   const std::lock_guard lock(failures().mutex);
   const auto found = failures().by_device.find(device.index);
   if (found != failures().by_device.end()) std::rethrow_exception(found->second);
+}
+
+LivingGraph::LivingGraph(Device device, std::function<void()> give_up) : device_(device), give_up_(std::move(give_up)) {
+  const std::lock_guard lock(living_graphs().mutex);
+  living_graphs().graphs.insert(this);
+}
+
+LivingGraph::~LivingGraph() {
+  const std::lock_guard lock(living_graphs().mutex);
+  living_graphs().graphs.erase(this);
+}
+
+void give_up_graphs(Device device) {
+  const std::lock_guard lock(living_graphs().mutex);
+  for (const LivingGraph* graph : living_graphs().graphs) {
+    if (graph->device() == device) graph->give_up();
+  }
+}
+
+void wait_until(Device device, const std::function<bool()>& done) {
+  count_host_wait();
+  const auto began = std::chrono::steady_clock::now();
+  while (!done()) {
+    rethrow_failure(device);
+    if (std::chrono::steady_clock::now() - began < kYielding) {
+      std::this_thread::yield();
+    } else {
+      std::this_thread::sleep_for(kNap);
+    }
+  }
+  rethrow_failure(device);
 }
 
 void count_host_wait() { waits.fetch_add(1, std::memory_order_relaxed); }

@@ -31,10 +31,17 @@ struct Description {
   int compute_capability = 0;  ///< 90 is 9.0
   int multiprocessors = 0;
   std::size_t total_memory = 0;  ///< bytes
-  std::size_t free_memory = 0;   ///< bytes
 };
-/// Throws EnvironmentError for a device that is not there.
+/// Asks the driver, without a context: takes no memory of the device. Throws EnvironmentError for a device that is not
+/// there.
 Description describe(Device device);
+/// Bytes. Makes a context on the device, which takes some of them.
+std::size_t free_memory(Device device);
+
+/// Makes `device` the one of this process and of the calling thread, before anything else uses it: what names no
+/// device, such as allocate_pinned(), uses this one. Without, CUDA would make a context on the first device of the
+/// machine, half a gigabyte for each process. Throws EnvironmentError for a device that is not there.
+void use_device(Device device);
 
 /// The oldest compute capability for which this build has kernels; 0 where it has none.
 int oldest_compute_capability();
@@ -78,8 +85,8 @@ void copy(void* to, const void* from, std::size_t bytes, const Stream& stream);
 /// Appends writing zeros.
 void zero(void* to, std::size_t bytes, const Stream& stream);
 
-/// From now on a wait for one of the device's streams or events throws this exception once the wait is over, because
-/// the work was aborted and its results are invalid. Null ends that. Thread-safe.
+/// From now on a wait for one of the device's streams or events throws this exception, without waiting for what may
+/// hang there: the work is aborted and its results are invalid. Null ends that. Thread-safe.
 void set_failure(Device device, std::exception_ptr failure);
 
 /// Work of a device that is recorded once and launched as a whole any number of times: a CUDA graph.
@@ -97,13 +104,18 @@ class Graph {
   /// before, so that nothing is set up for the first time. Throws what the work throws, and UsageError where it copies
   /// from or to host memory that is not pinned. Once.
   void capture(const std::function<void()>& work);
-  /// Appends the recorded work to the calling thread's current stream.
+  /// Appends the recorded work to the calling thread's current stream. Throws what set_failure() was given for the
+  /// device, and UsageError where the graph was given up.
   void launch();
 
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+/// Destroys what all graphs of the device have recorded; work of theirs that is on its way keeps it until it ends. A
+/// communicator that is aborted is not reclaimed as long as a graph refers to it. Thread-safe.
+void give_up_graphs(Device device);
 
 /// Gives cached memory that nothing uses back to the device; waits for it.
 void release_cached(Device device);

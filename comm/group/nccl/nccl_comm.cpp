@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/group/nccl/nccl_comm.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <cstring>
 #include <exception>
@@ -66,7 +64,7 @@ NcclComm::NcclComm(std::shared_ptr<Communicator> host, Device device, std::strin
   try {
     start(id);
   } catch (...) {
-    abort();
+    abort()();
     throw;
   }
 }
@@ -79,8 +77,8 @@ void NcclComm::start(const std::string& id) {
   config.commName = channel_.c_str();
   ncclResult_t result = ncclSuccess;
   {
-    const std::lock_guard lock(mutex_);
-    result = ncclCommInitRankConfig(&comm_, host_->size(), unique, host_->rank(), &config);
+    const std::lock_guard lock(handle_->mutex);
+    result = ncclCommInitRankConfig(&handle_->comm, host_->size(), unique, host_->rank(), &config);
   }
   if (result != ncclSuccess && result != ncclInProgress) {
     throw EnvironmentError("NCCL cannot start channel \"" + channel_ + "\" on " + str(device_) + ": " + reason(result),
@@ -91,7 +89,9 @@ void NcclComm::start(const std::string& id) {
 
 NcclComm::NcclComm(std::shared_ptr<Communicator> host, Device device, std::string channel, milliseconds timeout,
                    ncclComm_t native)
-    : host_(std::move(host)), device_(device), channel_(std::move(channel)), timeout_(timeout), comm_(native) {}
+    : host_(std::move(host)), device_(device), channel_(std::move(channel)), timeout_(timeout) {
+  handle_->comm = native;
+}
 
 ncclComm_t NcclComm::split(int color, int key, std::int64_t number) {
   ncclConfig_t config = configuration();
@@ -101,29 +101,35 @@ ncclComm_t NcclComm::split(int color, int key, std::int64_t number) {
   return std::exchange(part_, nullptr);
 }
 
-NcclComm::~NcclComm() {
-  if (comm_ == nullptr) return;
-  if (std::uncaught_exceptions() > 0) {
-    abort();
-    return;
-  }
-  try {
-    run({.kind = OperationKind::kLeave}, kLast, [](ncclComm_t comm) { return ncclCommFinalize(comm); });
-    const gpu::DeviceGuard guard(device_);
-    ncclCommDestroy(std::exchange(comm_, nullptr));
-  } catch (const Error& error) {
-    spdlog::warn("rank {} ends NCCL without the others: {}", host_->rank(), error.what());
-    abort();
-  }
+NcclComm::~NcclComm() { abort()(); }
+
+void NcclComm::leave() {
+  run({.kind = OperationKind::kLeave}, kLast, [](ncclComm_t comm) { return ncclCommFinalize(comm); });
+  const gpu::DeviceGuard guard(device_);
+  ncclCommDestroy(handle_->take());
+}
+
+ncclComm_t NcclComm::Handle::take() {
+  const std::lock_guard lock(mutex);
+  return std::exchange(comm, nullptr);
+}
+
+std::function<void()> NcclComm::abort() {
+  return [handle = handle_, device = device_] {
+    const ncclComm_t comm = handle->take();
+    if (comm == nullptr) return;
+    cudaSetDevice(device.index);  // a new thread's would be another one, on which CUDA would make a context
+    ncclCommAbort(comm);
+  };
 }
 
 void NcclComm::run(const Operation& operation, std::int64_t number, const Call& call) {
   const gpu::DeviceGuard guard(device_);
   ncclResult_t result = ncclSuccess;
   {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(handle_->mutex);
     require_open(describe(operation, channel_));
-    result = call(comm_);
+    result = call(handle_->comm);
   }
   settle(operation, number, result);
 }
@@ -143,9 +149,9 @@ void NcclComm::settle(const Operation& operation, std::int64_t number, ncclResul
       inspected = now;
       inspect(operation, number, now - began);
     }
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(handle_->mutex);
     require_open(describe(operation, channel_));
-    const ncclResult_t asked = ncclCommGetAsyncError(comm_, &result);
+    const ncclResult_t asked = ncclCommGetAsyncError(handle_->comm, &result);
     if (asked != ncclSuccess) result = asked;
   }
   if (result == ncclSuccess) return;
@@ -164,21 +170,16 @@ void NcclComm::inspect(const Operation& operation, std::int64_t number, Clock::d
 }
 
 void NcclComm::require_sound(const std::string& what) {
-  const std::lock_guard lock(mutex_);
-  if (comm_ == nullptr) return;
+  const std::lock_guard lock(handle_->mutex);
+  if (handle_->comm == nullptr) return;
   ncclResult_t result = ncclSuccess;
-  const ncclResult_t asked = ncclCommGetAsyncError(comm_, &result);
+  const ncclResult_t asked = ncclCommGetAsyncError(handle_->comm, &result);
   if (asked != ncclSuccess) result = asked;
   if (result != ncclSuccess && result != ncclInProgress) throw PeerError(what + ": " + reason(result), kAdvice);
 }
 
-void NcclComm::abort() noexcept {
-  const std::lock_guard lock(mutex_);
-  if (comm_ != nullptr) ncclCommAbort(std::exchange(comm_, nullptr));
-}
-
 void NcclComm::require_open(const std::string& what) const {
-  if (comm_ == nullptr) throw PeerError(what + ": NCCL was aborted after an earlier error");
+  if (handle_->comm == nullptr) throw PeerError(what + ": NCCL was aborted after an earlier error");
 }
 
 std::string NcclComm::reason(ncclResult_t result) const {

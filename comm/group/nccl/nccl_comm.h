@@ -13,8 +13,8 @@
 
 namespace lockstep::comm {
 
-/// One NCCL communicator, nonblocking: none of its calls can hang, and another thread may abort it at any time. One
-/// thread at a time calls run().
+/// One NCCL communicator, nonblocking: none of its calls can hang but an abort, and another thread may abort it at any
+/// time. One thread at a time calls run().
 class NcclComm {
  public:
   /// A collective of the ranks of `host`, through which they learn rank 0's id. Throws PeerError or EnvironmentError.
@@ -22,7 +22,7 @@ class NcclComm {
   /// Takes over `native`, which split() gave.
   NcclComm(std::shared_ptr<Communicator> host, Device device, std::string channel, std::chrono::milliseconds timeout,
            ncclComm_t native);
-  /// Waits for what is on its way and for the other ranks; aborts where an error is on its way out of the run.
+  /// Aborts what leave() has not ended.
   ~NcclComm();
   NcclComm(const NcclComm&) = delete;
   NcclComm& operator=(const NcclComm&) = delete;
@@ -36,13 +36,24 @@ class NcclComm {
   /// negative color. Nothing is on its way meanwhile.
   ncclComm_t split(int color, int key, std::int64_t number);
 
+  /// Waits for what is on its way and for the other ranks, and gives the communicator back. Throws as run() does.
+  void leave();
+
   /// Throws PeerError where NCCL has found an error since. `what` was on its way.
   void require_sound(const std::string& what);
-  /// Breaks off what is on its way; every later run() throws PeerError.
-  void abort() noexcept;
+  /// Breaks off what is on its way: WatchedWork::abort(). Once it has been called, every later run() throws PeerError.
+  std::function<void()> abort();
 
  private:
   using Clock = std::chrono::steady_clock;
+
+  /// NCCL's handle, which an abort takes away and then keeps alone.
+  struct Handle {
+    std::mutex mutex;  ///< held around every NCCL call but ncclCommAbort, which blocks
+    ncclComm_t comm = nullptr;
+
+    ncclComm_t take();
+  };
 
   void start(const std::string& id);
   void settle(const Operation& operation, std::int64_t number, ncclResult_t result);
@@ -54,8 +65,7 @@ class NcclComm {
   Device device_;
   std::string channel_;
   std::chrono::milliseconds timeout_;
-  std::mutex mutex_;  // held around every NCCL call; guards comm_
-  ncclComm_t comm_ = nullptr;
+  std::shared_ptr<Handle> handle_ = std::make_shared<Handle>();
   ncclComm_t part_ = nullptr;  // where a split puts its result, which may be after split() has given up
 };
 

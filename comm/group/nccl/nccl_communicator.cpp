@@ -190,9 +190,9 @@ class NcclCommunicator final : public Communicator, public LaunchWatch {
     return part ? std::make_shared<NcclCommunicator>(std::move(part), device_) : nullptr;
   }
 
-  void watch(const Stream& stream, const std::function<void()>& launch) override {
+  void watch(const Stream& stream, std::uint64_t step, const std::function<void()>& launch) override {
     if (stream.device() == kCpu) return launch();
-    channel_->watch(stream, launch);
+    channel_->watch(stream, step, launch);
   }
 
  private:
@@ -208,7 +208,7 @@ std::shared_ptr<Communicator> make_nccl_communicator(std::shared_ptr<Communicato
                                                      const CommunicatorOptions& options) {
   gpu::describe(device);  // throws where there is no such device
   tell_ranks_of_a_device_apart(*host, device);
-  const auto group = std::make_shared<NcclWatchdog>(device, options.timeout);
+  const WatchedChannel::Group group{DeviceWatchdog::of_process(), device, options.timeout};
   return std::make_shared<NcclCommunicator>(std::make_shared<WatchedChannel>(group, std::move(host), "nccl"), device);
 }
 

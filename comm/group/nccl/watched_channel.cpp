@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/group/nccl/watched_channel.h"
 
+#include <spdlog/spdlog.h>
+
+#include <exception>
 #include <thread>
 
 #include "comm/group/device_waits.h"
@@ -22,31 +25,44 @@ bool is_captured(cudaStream_t stream) {
   return status != cudaStreamCaptureStatusNone;
 }
 
+/// While it lives, the calling thread's questions for an event do not end a capture that another thread has begun.
+class BesideCaptures {
+ public:
+  BesideCaptures() { exchange(); }
+  ~BesideCaptures() { exchange(); }
+  BesideCaptures(const BesideCaptures&) = delete;
+  BesideCaptures& operator=(const BesideCaptures&) = delete;
+
+ private:
+  void exchange() { cudaThreadExchangeStreamCaptureMode(&mode_); }
+
+  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
+};
+
 /// An error of the device itself ends the watch: the next call that synchronises throws it.
 bool reached(cudaEvent_t event) { return cudaEventQuery(event) != cudaErrorNotReady; }
 
 }  // namespace
 
-WatchedChannel::WatchedChannel(std::shared_ptr<NcclWatchdog> group, std::shared_ptr<Communicator> host,
-                               std::string name)
+WatchedChannel::WatchedChannel(Group group, std::shared_ptr<Communicator> host, std::string name)
     : group_(std::move(group)),
       host_(std::move(host)),
       name_(std::move(name)),
-      comm_(host_, group_->device(), name_, group_->timeout()) {
-  group_->add(*this);
+      comm_(host_, group_.device, name_, group_.timeout) {
+  group_.watchdog->add(*this);
 }
 
-WatchedChannel::WatchedChannel(std::shared_ptr<NcclWatchdog> group, std::shared_ptr<Communicator> host,
-                               std::string name, ncclComm_t native)
+WatchedChannel::WatchedChannel(Group group, std::shared_ptr<Communicator> host, std::string name, ncclComm_t native)
     : group_(std::move(group)),
       host_(std::move(host)),
       name_(std::move(name)),
-      comm_(host_, group_->device(), name_, group_->timeout(), native) {
-  group_->add(*this);
+      comm_(host_, group_.device, name_, group_.timeout, native) {
+  group_.watchdog->add(*this);
 }
 
 WatchedChannel::~WatchedChannel() {
-  group_->remove(*this);
+  leave();
+  group_.watchdog->remove(*this);
   for (const Watched& watched : watched_) {
     cudaEventDestroy(watched.before);
     cudaEventDestroy(watched.after);
@@ -54,13 +70,32 @@ WatchedChannel::~WatchedChannel() {
   for (const cudaEvent_t event : events_) cudaEventDestroy(event);
 }
 
+void WatchedChannel::leave() noexcept {
+  if (group_.watchdog->failed()) return;
+  try {
+    if (std::uncaught_exceptions() > 0)
+      throw PeerError("rank " + std::to_string(host_->rank()) + " ends with an error");
+    comm_.leave();
+  } catch (const Error& error) {
+    if (std::uncaught_exceptions() == 0) {
+      spdlog::warn("rank {} ends NCCL without the others: {}", host_->rank(), error.what());
+    }
+    group_.watchdog->fail(std::current_exception());
+  }
+}
+
+void WatchedChannel::fail() {
+  group_.watchdog->fail(std::current_exception());
+  group_.watchdog->require_working();
+  std::rethrow_exception(std::current_exception());
+}
+
 void WatchedChannel::prepare(const Operation& operation, const NcclComm::Call& call) {
-  group_->require_working();
+  group_.watchdog->require_working();
   try {
     comm_.run(operation, number_, call);
   } catch (const Error&) {
-    group_->fail(std::current_exception());
-    group_->require_working();
+    fail();
   }
 }
 
@@ -69,8 +104,9 @@ void WatchedChannel::enqueue(const Operation& operation, const Stream& stream, c
   launch_watched(operation, native, [&] { prepare(operation, [&](ncclComm_t comm) { return call(comm, native); }); });
 }
 
-void WatchedChannel::watch(const Stream& stream, const std::function<void()>& launch) {
-  launch_watched({.kind = OperationKind::kReplay}, gpu::native(stream), launch);
+void WatchedChannel::watch(const Stream& stream, std::uint64_t step, const std::function<void()>& launch) {
+  const Operation operation{.kind = OperationKind::kReplay, .count = static_cast<std::int64_t>(step)};
+  launch_watched(operation, gpu::native(stream), launch);
 }
 
 std::shared_ptr<WatchedChannel> WatchedChannel::duplicate(const std::string& name) {
@@ -84,20 +120,19 @@ std::shared_ptr<WatchedChannel> WatchedChannel::split(int color, int key, const 
   try {
     part = comm_.split(color, key, number_);
   } catch (const Error&) {
-    group_->fail(std::current_exception());
-    group_->require_working();
+    fail();
   }
   return host ? std::make_shared<WatchedChannel>(group_, std::move(host), name, part) : nullptr;
 }
 
 void WatchedChannel::launch_watched(const Operation& operation, cudaStream_t stream,
                                     const std::function<void()>& launch) {
-  group_->require_working();
+  group_.watchdog->require_working();
   if (is_captured(stream)) {
     launch();
     return;
   }
-  const gpu::DeviceGuard guard(group_->device());
+  const gpu::DeviceGuard guard(group_.device);
   Watched watched{.operation = operation, .number = ++number_};
   watched.before = record(stream);
   try {
@@ -137,7 +172,7 @@ void WatchedChannel::retire_finished() {
 
 void WatchedChannel::drain() {
   while (true) {
-    group_->require_working();
+    group_.watchdog->require_working();
     {
       const std::lock_guard lock(mutex_);
       retire_finished();
@@ -148,6 +183,8 @@ void WatchedChannel::drain() {
 }
 
 void WatchedChannel::inspect() {
+  const gpu::DeviceGuard guard(group_.device);
+  const BesideCaptures beside_captures;
   const auto now = Clock::now();
   Watched front;
   {
@@ -166,10 +203,10 @@ void WatchedChannel::inspect() {
   const std::string what = describe(front.operation, name_) + ", number " + std::to_string(front.number);
   comm_.require_sound(what);
   const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(now - front.began);
-  if (!front.running || waited < patience(group_->timeout())) return;
+  if (!front.running || waited < patience(group_.timeout)) return;
   inspect_wait(*host_, front.operation, front.number, waited);
-  if (waited >= group_->timeout()) {
-    throw PeerError(what + ": it did not complete within " + std::to_string(group_->timeout().count()) + " ms");
+  if (waited >= group_.timeout) {
+    throw PeerError(what + ": it did not complete within " + std::to_string(group_.timeout.count()) + " ms");
   }
 }
 

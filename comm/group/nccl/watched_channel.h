@@ -3,26 +3,38 @@
 
 #include <cuda_runtime_api.h>
 
+#include <chrono>
+#include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "comm/group/device_watch/device_watchdog.h"
+#include "comm/group/device_watch/watched_work.h"
 #include "comm/group/nccl/nccl_comm.h"
-#include "comm/group/nccl/watchdog.h"
 #include "runtime/tensor/stream.h"
 
 namespace lockstep::comm {
 
 /// An NCCL communicator with a watch over what it has on its way, for one thread at a time.
-class WatchedChannel {
+class WatchedChannel final : public WatchedWork {
  public:
+  /// What the channels of a group share.
+  struct Group {
+    std::shared_ptr<DeviceWatchdog> watchdog;
+    Device device;
+    std::chrono::milliseconds timeout;
+  };
+
   /// A collective of the ranks of `host`, which finds the ranks that are missing from this channel.
-  WatchedChannel(std::shared_ptr<NcclWatchdog> group, std::shared_ptr<Communicator> host, std::string name);
+  WatchedChannel(Group group, std::shared_ptr<Communicator> host, std::string name);
   /// The same of an NCCL communicator that has been made already.
-  WatchedChannel(std::shared_ptr<NcclWatchdog> group, std::shared_ptr<Communicator> host, std::string name,
-                 ncclComm_t native);
-  ~WatchedChannel();
+  WatchedChannel(Group group, std::shared_ptr<Communicator> host, std::string name, ncclComm_t native);
+  /// Waits for what is on its way and for the other ranks; where an error is on its way out of the run, ends all
+  /// groups of the process instead.
+  ~WatchedChannel() override;
   WatchedChannel(const WatchedChannel&) = delete;
   WatchedChannel& operator=(const WatchedChannel&) = delete;
 
@@ -32,18 +44,18 @@ class WatchedChannel {
   using Enqueue = std::function<ncclResult_t(ncclComm_t, cudaStream_t)>;
   void enqueue(const Operation& operation, const Stream& stream, const Enqueue& call);
   /// LaunchWatch::watch.
-  void watch(const Stream& stream, const std::function<void()>& launch);
+  void watch(const Stream& stream, std::uint64_t step, const std::function<void()>& launch);
 
   std::shared_ptr<WatchedChannel> duplicate(const std::string& name);
   /// Communicator::split.
   std::shared_ptr<WatchedChannel> split(int color, int key, const std::string& name);
   const std::shared_ptr<Communicator>& host() const { return host_; }
 
-  // For the group's thread.
+  // For the watchdog's thread.
 
-  /// Throws PeerError when NCCL has failed, or what is on its way waits for a rank that does not come.
-  void inspect();
-  void abort() noexcept { comm_.abort(); }
+  Device device() const override { return group_.device; }
+  void inspect() override;
+  std::function<void()> abort() override { return comm_.abort(); }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -64,7 +76,11 @@ class WatchedChannel {
   /// Waits until nothing is on its way.
   void drain();
 
-  std::shared_ptr<NcclWatchdog> group_;
+  /// Ends all groups of the process, with the error that is being handled, and throws the one that ended them.
+  [[noreturn]] void fail();
+  void leave() noexcept;
+
+  Group group_;
   std::shared_ptr<Communicator> host_;
   std::string name_;
   NcclComm comm_;

@@ -7,12 +7,14 @@
 
 namespace lockstep::kernels::cuda {
 
-/// The widest access of cuBLASLt's and cuDNN's kernels, in bytes.
+/// The widest access of our own and cuDNN's kernels, and of those that add a bias, in bytes.
 inline constexpr int kAlignment = 16;
+/// What cuBLASLt distinguishes, and at least what memory of the allocator and an arena's parameters have, in bytes.
+inline constexpr int kFullAlignment = 256;
 
-/// The largest power of two, up to kAlignment, that divides the address of the tensor's first element.
-inline int alignment_of(const Tensor& tensor) {
-  const auto address = reinterpret_cast<std::uintptr_t>(tensor.data()) | kAlignment;
+/// The largest power of two, up to `limit`, that divides the address of the tensor's first element.
+inline int alignment_of(const Tensor& tensor, int limit = kAlignment) {
+  const auto address = reinterpret_cast<std::uintptr_t>(tensor.data()) | static_cast<std::uintptr_t>(limit);
   return static_cast<int>(address & (~address + 1));
 }
 

@@ -35,9 +35,9 @@ MatmulProblem describe_problem(const checks::MatmulExtents& extents, const Tenso
           .operand = a.dtype(),
           .result = out.dtype(),
           .tf32 = tf32(),
-          .alignment_a = alignment_of(a),
-          .alignment_b = alignment_of(b),
-          .alignment_out = alignment_of(out)};
+          .alignment_a = alignment_of(a, kFullAlignment),
+          .alignment_b = alignment_of(b, kFullAlignment),
+          .alignment_out = alignment_of(out, kFullAlignment)};
 }
 
 MatmulData describe_data(const Tensor& a, const Tensor& b, const Tensor& bias, bool accumulate, const Tensor& out) {
@@ -46,24 +46,10 @@ MatmulData describe_data(const Tensor& a, const Tensor& b, const Tensor& bias, b
   return data;
 }
 
-/// What cuBLASLt is asked for beside the bias. relu's derivative is not: it reads a bit mask in an order of bits that
-/// is not documented, which nobody else could write or read where there is no algorithm; it runs over the product
-/// instead.
-MatmulFusion fusion_of(const Epilogue& epilogue, const MatmulProblem& problem) {
-  const auto fits = [&](const Tensor& auxiliary) {
-    return problem.batch == 1 && problem.n % 8 == 0 && aligned(auxiliary);
-  };
-  const Tensor& input = epilogue.preactivation;
-  if (epilogue.activation == Activation::kRelu && !input.defined()) return MatmulFusion::kRelu;
-  if (epilogue.activation == Activation::kGeluTanh) {
-    if (!input.defined()) return MatmulFusion::kGeluTanh;
-    if (fits(input)) return MatmulFusion::kGeluTanhKeepingInput;
-  }
-  if (epilogue.derivative == Activation::kGeluTanh && fits(epilogue.derivative_at)) {
-    return MatmulFusion::kGeluTanhDerivative;
-  }
+/// Whether cuBLASLt sums op(a)'s rows on the way.
+bool takes_bias_gradient(const Epilogue& epilogue, const MatmulProblem& problem) {
   const bool plain = epilogue.activation == Activation::kNone && epilogue.derivative == Activation::kNone;
-  return epilogue.bias_gradient.defined() && plain && !problem.bias ? MatmulFusion::kBiasGradient : MatmulFusion::kNone;
+  return epilogue.bias_gradient.defined() && plain && !problem.bias;
 }
 
 /// Where cuBLASLt puts the gradient of the bias, in the result's dtype: where it belongs, if that will do.
@@ -89,11 +75,7 @@ void run_product(MatmulPlans& plans, const MatmulProblem& problem, const MatmulD
     plain.bias = false;
     if (plans.run(plain, data)) return kElementwise.add(out, bias, out);
   }
-  throw EnvironmentError("matmul: cuBLASLt has no algorithm for [" + std::to_string(problem.m) + ", " +
-                         std::to_string(problem.k) + "]" + (problem.transpose_a ? " (stored transposed)" : "") +
-                         " by [" + std::to_string(problem.k) + ", " + std::to_string(problem.n) + "]" +
-                         (problem.transpose_b ? " (stored transposed)" : "") + " of " +
-                         std::string(name_of(problem.operand)) + " to " + std::string(name_of(problem.result)));
+  throw EnvironmentError("matmul: cuBLASLt has no algorithm for " + describe(problem));
 }
 
 void matmul(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b, const Epilogue& epilogue,
@@ -101,35 +83,30 @@ void matmul(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b
   const checks::MatmulExtents extents =
       checks::matmul(a, transpose_a, b, transpose_b, epilogue, accumulate_to_out, out);
   const Tensor bias = epilogue_bias(epilogue.bias, out.dtype());
-  MatmulProblem problem = describe_problem(extents, a, transpose_a, b, transpose_b, bias, out);
-  MatmulData data = describe_data(a, b, bias, accumulate_to_out, out);
-
-  problem.fusion = fusion_of(epilogue, problem);
-  Tensor sums;
-  if (problem.fusion == MatmulFusion::kGeluTanhKeepingInput) data.auxiliary = epilogue.preactivation.data();
-  if (problem.fusion == MatmulFusion::kGeluTanhDerivative) data.auxiliary = epilogue.derivative_at.data();
-  if (problem.fusion == MatmulFusion::kBiasGradient) {
-    sums = gradient_buffer(epilogue, out.dtype());
-    data.bias_gradient = sums.data();
-  }
-  const bool possible = problem.fusion != MatmulFusion::kNone && out.numel() > 0 && extents.k > 0;
+  // The product passes through memory before an activation or a derivative: where z is kept, or where the result lies.
+  const Tensor& product = epilogue.preactivation.defined() ? epilogue.preactivation : out;
+  MatmulProblem problem = describe_problem(extents, a, transpose_a, b, transpose_b, bias, product);
+  MatmulData data = describe_data(a, b, bias, accumulate_to_out, product);
   MatmulPlans& plans = state_of(out.device()).matmuls;
-  const bool fused = possible && plans.run(problem, data);
-  if (!fused) {
-    // The product passes through memory: where z is kept, or where the result will lie.
-    const Tensor& product = epilogue.preactivation.defined() ? epilogue.preactivation : out;
-    problem.fusion = MatmulFusion::kNone;
-    problem.alignment_out = alignment_of(product);
-    run_product(plans, problem, describe_data(a, b, bias, accumulate_to_out, product), bias, product);
-    if (epilogue.activation != Activation::kNone) kPointwise.activate(epilogue.activation, product, out);
-    if (epilogue.derivative != Activation::kNone) {
-      kPointwise.activate_backward(epilogue.derivative, epilogue.derivative_at, out, out);
-    }
+
+  Tensor sums;
+  if (takes_bias_gradient(epilogue, problem) && out.numel() > 0 && extents.k > 0) {
+    sums = gradient_buffer(epilogue, out.dtype());
+    problem.bias_gradient = true;
+    data.bias_gradient = sums.data();
+    if (!plans.run(problem, data)) sums = {};
+    problem.bias_gradient = false;
+    data.bias_gradient = nullptr;
+  }
+  if (!sums.defined()) run_product(plans, problem, data, bias, product);
+  if (epilogue.activation != Activation::kNone) kPointwise.activate(epilogue.activation, product, out);
+  if (epilogue.derivative != Activation::kNone) {
+    kPointwise.activate_backward(epilogue.derivative, epilogue.derivative_at, out, out);
   }
 
   const Tensor& gradient = epilogue.bias_gradient;
   if (!gradient.defined()) return;
-  if (!fused || !sums.defined()) return kReductions.sum_rows(a, epilogue.accumulate_bias_gradient, gradient);
+  if (!sums.defined()) return kReductions.sum_rows(a, epilogue.accumulate_bias_gradient, gradient);
   if (epilogue.accumulate_bias_gradient) return kElementwise.accumulate(sums, gradient);
   if (!sums.is(gradient)) kElementwise.cast(sums, gradient);
 }

@@ -2,12 +2,15 @@
 #include "runtime/kernels/cuda/matmul_plans.h"
 
 #include <cublasLt.h>
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
-#include <array>
 #include <map>
 #include <mutex>
 #include <string>
+#include <vector>
 
+#include "runtime/kernels/plan_cache/candidates.h"
 #include "runtime/tensor/cuda/check.h"
 #include "runtime/tensor/cuda/stream.h"
 #include "runtime/tensor/error.h"
@@ -16,6 +19,8 @@ namespace lockstep::kernels::cuda {
 
 namespace {
 
+/// Asked for at once: the best, and those that take its place where it is refused.
+constexpr int kAlgorithms = 8;
 /// An algorithm may use this much scratch memory; Hopper's best ones ask for up to 32 MiB.
 constexpr std::size_t kWorkspaceLimit = 32 << 20;
 
@@ -38,23 +43,14 @@ cudaDataType_t data_type(DType dtype) {
   }
 }
 
+/// The epilogues with an activation are left alone. What becomes of a NaN in CUBLASLT_EPILOGUE_RELU's max(x, 0) is not
+/// documented, and CUDA's own max(NaN, 0) is 0, which would hide an overflow from the inf check; ours keeps it. Nor is
+/// the formula of CUBLASLT_EPILOGUE_GELU or its accuracy, where the hardware's tanh has 11 bits. So the activations and
+/// their derivatives run as our own pass over the product, whose results are those of the CPU.
 cublasLtEpilogue_t epilogue_of(const MatmulProblem& problem) {
-  switch (problem.fusion) {
-    case MatmulFusion::kNone:
-      return problem.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
-    case MatmulFusion::kRelu:
-      return problem.bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
-    case MatmulFusion::kGeluTanh:
-      return problem.bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
-    case MatmulFusion::kGeluTanhKeepingInput:
-      return problem.bias ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_AUX;
-    case MatmulFusion::kGeluTanhDerivative:
-      return CUBLASLT_EPILOGUE_DGELU;
-    case MatmulFusion::kBiasGradient:
-      // a is cuBLASLt's second matrix.
-      return CUBLASLT_EPILOGUE_BGRADB;
-  }
-  throw UsageError("unknown fusion of a matmul: " + std::to_string(static_cast<int>(problem.fusion)));
+  // a is cuBLASLt's second matrix.
+  if (problem.bias_gradient) return CUBLASLT_EPILOGUE_BGRADB;
+  return problem.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
 }
 
 /// The descriptors live where they are made: they have addresses in common with nobody and need no release.
@@ -68,15 +64,11 @@ struct Operation {
     set(CUBLASLT_MATMUL_DESC_TRANSA, problem.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(CUBLASLT_MATMUL_DESC_TRANSB, problem.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(problem));
-    if (problem.bias || data.bias_gradient != nullptr) {
+    if (problem.bias || problem.bias_gradient) {
       // One value for each row of out', which is each column n of out. The same one for every matrix of a batch. A
       // gradient has one value for each column of out'.
       set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<std::int32_t>(data_type(problem.result)));
       set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, problem.bias ? data.bias : data.bias_gradient);
-    }
-    if (data.auxiliary != nullptr) {
-      set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, data.auxiliary);
-      set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, problem.n);
     }
   }
 
@@ -133,31 +125,44 @@ struct Preference {
 };
 
 struct Plan {
-  /// Of the data, only which there are and how they are aligned counts.
+  using Algorithms = std::vector<cublasLtMatmulHeuristicResult_t>;
+
+  /// Of the data, only which there are counts.
   Plan(cublasLtHandle_t handle, const MatmulProblem& p, const MatmulData& data)
       : a(p.operand, p.batch, p.transpose_a ? p.k : p.m, p.transpose_a ? p.m : p.k),
         b(p.operand, p.batch, p.transpose_b ? p.n : p.k, p.transpose_b ? p.k : p.n),
-        out(p.result, p.batch, p.m, p.n) {
+        out(p.result, p.batch, p.m, p.n),
+        algorithms(find(handle, p, data)),
+        candidates(algorithms.size()) {}
+
+  Layout a, b, out;
+  Algorithms algorithms;  ///< that cuBLASLt holds for able, the fastest first
+  Candidates candidates;  ///< of these
+
+ private:
+  Algorithms find(cublasLtHandle_t handle, const MatmulProblem& p, const MatmulData& data) {
     Operation operation(p, data);
     Preference preference(p);
-    cublasLtMatmulHeuristicResult_t found{};
+    Algorithms found(kAlgorithms);
     int count = 0;
     const cublasStatus_t status =
         cublasLtMatmulAlgoGetHeuristic(handle, &operation.descriptor, &b.descriptor, &a.descriptor, &out.descriptor,
-                                       &out.descriptor, &preference.descriptor, 1, &found, &count);
-    if (status != CUBLAS_STATUS_NOT_SUPPORTED) check(status, "cublasLtMatmulAlgoGetHeuristic");
-    exists = status == CUBLAS_STATUS_SUCCESS && count > 0 && found.state == CUBLAS_STATUS_SUCCESS;
-    algorithm = found.algo;
-    workspace_bytes = found.workspaceSize;
+                                       &out.descriptor, &preference.descriptor, kAlgorithms, found.data(), &count);
+    if (status == CUBLAS_STATUS_NOT_SUPPORTED) return {};
+    check(status, "cublasLtMatmulAlgoGetHeuristic");
+    found.resize(static_cast<std::size_t>(count));
+    std::erase_if(found, [](const auto& each) { return each.state != CUBLAS_STATUS_SUCCESS; });
+    return found;
   }
-
-  Layout a, b, out;
-  bool exists = false;
-  cublasLtMatmulAlgo_t algorithm{};
-  std::size_t workspace_bytes = 0;
 };
 
 }  // namespace
+
+std::string describe(const MatmulProblem& p) {
+  const auto stored = [](bool transposed) { return transposed ? " (stored transposed)" : ""; };
+  return fmt::format("[{}, {}]{} by [{}, {}]{}, {} times, of {} to {}", p.m, p.k, stored(p.transpose_a), p.k, p.n,
+                     stored(p.transpose_b), p.batch, name_of(p.operand), name_of(p.result));
+}
 
 struct MatmulPlans::State {
   /// Shapes without end, as with sequences of every length, must not fill the memory.
@@ -190,18 +195,23 @@ MatmulPlans::~MatmulPlans() = default;
 bool MatmulPlans::run(const MatmulProblem& problem, const MatmulData& data) {
   const gpu::DeviceGuard guard(device_);
   const std::shared_ptr<Plan> plan = state_->get(problem, data);
-  if (!plan->exists) return false;
   Operation operation(problem, data);
   const float alpha = 1.0f;
   const float beta = data.accumulate ? 1.0f : 0.0f;
   const MemoryScope scope(MemoryPurpose::kWorkspaces);
-  // The allocator gives it to the stream's next taker, which runs behind this product: one workspace a stream.
-  const Storage workspace = plan->workspace_bytes > 0 ? Storage::allocate(plan->workspace_bytes, device_) : Storage();
-  check(cublasLtMatmul(state_->handle, &operation.descriptor, &alpha, data.b, &plan->b.descriptor, data.a,
+  return plan->candidates.run([&](std::size_t i) {
+    const cublasLtMatmulHeuristicResult_t& chosen = plan->algorithms[i];
+    // The allocator gives it to the stream's next taker, which runs behind this product: one workspace a stream.
+    const Storage workspace = chosen.workspaceSize > 0 ? Storage::allocate(chosen.workspaceSize, device_) : Storage();
+    const cublasStatus_t status =
+        cublasLtMatmul(state_->handle, &operation.descriptor, &alpha, data.b, &plan->b.descriptor, data.a,
                        &plan->a.descriptor, &beta, data.out, &plan->out.descriptor, data.out, &plan->out.descriptor,
-                       &plan->algorithm, workspace.data(), plan->workspace_bytes, gpu::current(device_)),
-        "cublasLtMatmul");
-  return true;
+                       &chosen.algo, workspace.data(), chosen.workspaceSize, gpu::current(device_));
+    if (status == CUBLAS_STATUS_SUCCESS) return true;
+    spdlog::warn("cuBLASLt refuses its algorithm {} of {} for {}: {}", i + 1, plan->algorithms.size(),
+                 describe(problem), cublasLtGetStatusString(status));
+    return false;
+  });
 }
 
 }  // namespace lockstep::kernels::cuda

@@ -265,6 +265,7 @@ Storage allocate(std::size_t bytes, Device device) {
 }
 
 Storage allocate_pinned(std::size_t bytes) {
+  settle_thread();
   void* data = nullptr;
   count_host_wait();
   const cudaError_t status = cudaMallocHost(&data, std::max<std::size_t>(bytes, 1));
@@ -275,6 +276,7 @@ Storage allocate_pinned(std::size_t bytes) {
   }
   check(status, "cudaMallocHost");
   return {data, bytes, kCpu, [data] {
+            settle_thread();
             count_host_wait();
             cudaFreeHost(data);
           }};

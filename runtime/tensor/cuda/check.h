@@ -16,7 +16,12 @@ void check(cudaError_t status, const char* what);
 /// Throws EnvironmentError that names the device unless it is there.
 void require(Device device);
 
-/// While it lives, the calling thread's CUDA calls go to this device.
+/// Gives a thread that has chosen no device that of use_device(), where there is one, before a call that CUDA would
+/// answer with a context on the first one of the machine.
+void settle_thread() noexcept;
+
+/// While it lives, the calling thread's CUDA calls go to this device. A thread that had chosen none stays with it:
+/// CUDA makes a context on the device that it returns to, and that would be the first one of the machine.
 class DeviceGuard {
  public:
   explicit DeviceGuard(Device device);

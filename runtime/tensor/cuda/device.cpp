@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cuda_runtime_api.h>
 
+#include <atomic>
 #include <string>
+#include <utility>
 
 #include "runtime/tensor/cuda/check.h"
 #include "runtime/tensor/gpu.h"
@@ -33,6 +35,10 @@ const Found& found() {
   return once;
 }
 
+std::atomic<int> process_device = -1;  ///< that of use_device()
+/// Whether the calling thread's device is one that it has chosen.
+thread_local bool chosen = false;
+
 /// 13000 is 13.0.
 std::string version_text(int version) {
   return version == 0 ? "" : std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
@@ -54,9 +60,9 @@ void check(cudaError_t status, const char* what) {
 
 DeviceGuard::DeviceGuard(Device device) {
   check(cudaGetDevice(&previous_), "cudaGetDevice");
-  if (previous_ == device.index) return;
+  if (previous_ == device.index && chosen) return;
   check(cudaSetDevice(device.index), "cudaSetDevice");
-  changed_ = true;
+  changed_ = std::exchange(chosen, true);
 }
 
 DeviceGuard::~DeviceGuard() {
@@ -65,6 +71,17 @@ DeviceGuard::~DeviceGuard() {
 
 int device_count() { return found().count; }
 std::string why_none() { return found().why_none; }
+
+void settle_thread() noexcept {
+  if (process_device >= 0 && !std::exchange(chosen, true)) cudaSetDevice(process_device);
+}
+
+void use_device(Device device) {
+  require(device);
+  process_device = device.index;
+  chosen = true;
+  check(cudaSetDevice(device.index), "cudaSetDevice");
+}
 
 void require(Device device) {
   if (device.type != DeviceType::kCuda || device.index < 0 || device.index >= device_count()) {
@@ -78,15 +95,23 @@ void require(Device device) {
 
 Description describe(Device device) {
   require(device);
-  const DeviceGuard guard(device);
   cudaDeviceProp properties{};
   check(cudaGetDeviceProperties(&properties, device.index), "cudaGetDeviceProperties");
   Description description;
   description.name = properties.name;
   description.compute_capability = 10 * properties.major + properties.minor;
   description.multiprocessors = properties.multiProcessorCount;
-  check(cudaMemGetInfo(&description.free_memory, &description.total_memory), "cudaMemGetInfo");
+  description.total_memory = properties.totalGlobalMem;
   return description;
+}
+
+std::size_t free_memory(Device device) {
+  require(device);
+  const DeviceGuard guard(device);
+  std::size_t available = 0;
+  std::size_t total = 0;
+  check(cudaMemGetInfo(&available, &total), "cudaMemGetInfo");
+  return available;
 }
 
 int oldest_compute_capability() { return LOCKSTEP_OLDEST_COMPUTE_CAPABILITY; }

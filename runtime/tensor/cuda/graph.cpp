@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <mutex>
 #include <optional>
+#include <utility>
 
 #include "runtime/tensor/cuda/allocator.h"
 #include "runtime/tensor/cuda/capture.h"
 #include "runtime/tensor/cuda/check.h"
 #include "runtime/tensor/cuda/stream.h"
+#include "runtime/tensor/error.h"
 #include "runtime/tensor/gpu.h"
+#include "runtime/tensor/gpu_graphs.h"
+#include "runtime/tensor/gpu_waits.h"
 
 namespace lockstep::gpu {
 
@@ -51,16 +56,32 @@ class Capture {
 }  // namespace
 
 struct Graph::Impl {
-  explicit Impl(Device on) : device(on), pool(CudaAllocator::of(on)) {}
+  explicit Impl(Device on) : device(on), pool(CudaAllocator::of(on)), living(on, [this] { give_up(); }) {}
   ~Impl() {
     if (launched_on) cudaStreamSynchronize(native(*launched_on));
-    if (executable != nullptr) cudaGraphExecDestroy(executable);
+    destroy();
+  }
+
+  /// For another thread, which has no device yet.
+  void give_up() {
+    cudaSetDevice(device.index);
+    destroy();
+  }
+
+  /// CUDA frees a graph that is on its way when it has ended.
+  void destroy() {
+    const std::lock_guard lock(mutex);
+    given_up = true;
+    if (executable != nullptr) cudaGraphExecDestroy(std::exchange(executable, nullptr));
   }
 
   Device device;
   CudaAllocator::Pool pool;
-  cudaGraphExec_t executable = nullptr;
   std::optional<Stream> launched_on;
+  std::mutex mutex;  // guards what follows
+  cudaGraphExec_t executable = nullptr;
+  bool given_up = false;
+  LivingGraph living;  // last: the first to go
 };
 
 Graph::Graph(Device device) : impl_(std::make_unique<Impl>(device)) {}
@@ -75,14 +96,25 @@ void Graph::capture(const std::function<void()>& work) {
     work();
     graph = capture.end();
   }
-  const cudaError_t status = cudaGraphInstantiate(&impl_->executable, graph, 0);
+  cudaGraphExec_t executable = nullptr;
+  const cudaError_t status = cudaGraphInstantiate(&executable, graph, 0);
   cudaGraphDestroy(graph);
   check(status, "cudaGraphInstantiate");
+  bool given_up = false;
+  {
+    const std::lock_guard lock(impl_->mutex);
+    impl_->executable = executable;
+    given_up = impl_->given_up;
+  }
+  if (given_up) impl_->destroy();
 }
 
 void Graph::launch() {
+  rethrow_failure(impl_->device);
   const DeviceGuard guard(impl_->device);
   impl_->launched_on = current_stream(impl_->device);
+  const std::lock_guard lock(impl_->mutex);
+  if (impl_->given_up) throw UsageError("a graph that was given up was launched");
   check(cudaGraphLaunch(impl_->executable, native(*impl_->launched_on)), "cudaGraphLaunch");
 }
 

@@ -12,6 +12,13 @@ namespace lockstep::gpu {
 
 namespace {
 
+/// Whether what a query asked for has ended. `what` is the query, for messages.
+bool ended(cudaError_t status, const char* what) {
+  if (status == cudaErrorNotReady) return false;
+  check(status, what);
+  return true;
+}
+
 class CudaEvent final : public EventImpl {
  public:
   explicit CudaEvent(Device device, cudaStream_t stream) : device_(device) {
@@ -22,21 +29,21 @@ class CudaEvent final : public EventImpl {
   ~CudaEvent() override { cudaEventDestroy(event_); }
 
   void synchronize() override {
-    if (done()) return;
-    count_host_wait();
-    check(cudaEventSynchronize(event_), "cudaEventSynchronize");
-    rethrow_failure(device_);
+    if (!done()) wait_until(device_, [this] { return reached(); });
   }
   bool done() override {
-    const cudaError_t status = cudaEventQuery(event_);
-    if (status == cudaErrorNotReady) return false;
-    check(status, "cudaEventQuery");
+    if (!reached()) return false;
     rethrow_failure(device_);
     return true;
   }
   cudaEvent_t native() const { return event_; }
 
  private:
+  bool reached() const {
+    settle_thread();
+    return ended(cudaEventQuery(event_), "cudaEventQuery");
+  }
+
   Device device_;
   cudaEvent_t event_ = nullptr;
 };
@@ -76,9 +83,7 @@ class CudaStream final : public StreamImpl, public std::enable_shared_from_this<
   Event record() override { return Event(std::make_shared<CudaEvent>(device_, stream_)); }
 
   void synchronize() override {
-    count_host_wait();
-    check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
-    rethrow_failure(device_);
+    wait_until(device_, [this] { return ended(cudaStreamQuery(stream_), "cudaStreamQuery"); });
   }
 
   cudaStream_t native() const { return stream_; }
@@ -102,6 +107,7 @@ Stream make_stream(Device device, const std::string&) { return Stream(std::make_
 
 void copy(void* to, const void* from, std::size_t bytes, const Stream& stream) {
   if (bytes == 0) return;
+  settle_thread();
   require_capturable(to);
   require_capturable(from);
   if (is_pageable(from)) return Staging::of(stream.device()).copy(to, from, bytes, native(stream));
@@ -110,6 +116,7 @@ void copy(void* to, const void* from, std::size_t bytes, const Stream& stream) {
 
 void zero(void* to, std::size_t bytes, const Stream& stream) {
   if (bytes == 0) return;
+  settle_thread();
   check(cudaMemsetAsync(to, 0, bytes, native(stream)), "cudaMemsetAsync");
 }
 

@@ -17,6 +17,8 @@ namespace {
 int device_count() { return 0; }
 std::string why_none() { return "this build has no CUDA"; }
 Description describe(Device) { refuse(); }
+std::size_t free_memory(Device) { refuse(); }
+void use_device(Device) { refuse(); }
 int oldest_compute_capability() { return 0; }
 std::string runtime_version() { return {}; }
 std::string driver_version() { return {}; }

@@ -64,7 +64,7 @@ TEST_P(Collectives, MemoryIsGivenBackForLaterAllocations) {
 
 TEST_P(Collectives, WatchALaunch) {
   bool launched = false;
-  launch_watched(group(), stream(), [&] { launched = true; });
+  launch_watched(group(), stream(), 7, [&] { launched = true; });
   EXPECT_TRUE(launched);
   stream().synchronize();
 }

@@ -179,6 +179,51 @@ TEST(TrainingStep, WithAComposedLossIsAGraphOfTheSameBits) {
   EXPECT_THAT(weights[0].as<float>(), testing::ElementsAreArray(weights[1].as<float>()));
 }
 
+/// Each change comes behind step 3 of 7, when the step is a graph where it can be.
+TEST(TrainingStep, WhatChangesBetweenStepsIsCapturedAnew) {
+  struct Change {
+    std::string what;
+    std::function<void(Model&)> make;
+  };
+  const Change changes[]{
+      {"nothing", [](Model&) {}},
+      {"rates, as many", [](Model& model) { model.optimizer->set_learning_rate(0.01); }},
+      {"more rates",
+       [](Model& model) {
+         model.optimizer->set_learning_rates({0.1f, 0.2f, 0.3f, 0.04f, 0.5f, 0.06f});
+       }},
+      {"a frozen parameter",
+       [](Model& model) {
+         Tensor weight = model.net->parameters().front().tensor;
+         weight.set_requires_grad(false);
+       }},
+      {"a module in evaluation",
+       [](Model& model) {
+         model.net->for_each([](const std::string& path, nn::Module& module) {
+           if (path.find("norm") != std::string::npos) module.train(false);
+         });
+       }},
+  };
+  std::vector<std::string> digests;
+  for (const auto& [what, make] : changes) {
+    SCOPED_TRACE(what);
+    for (const Graph graph : {Graph::kAuto, Graph::kOff}) {
+      Model model;
+      TrainingStep step(*model.ddp, *model.optimizer, *model.scaler, ops::cross_entropy, {.graph = graph});
+      for (std::uint64_t number = 1; number <= 7; ++number) {
+        step.run(batch(number));
+        if (number == 3) make(model);
+      }
+      // A change is seen once, runs as it is, and is a graph from the step after.
+      const bool moves = what != "nothing" && what != "rates, as many";
+      EXPECT_EQ(step.graph_launches(), device() != kCpu && graph == Graph::kAuto ? (moves ? 5u : 6u) : 0u);
+      digests.push_back(comm::weights_digest(*model.net->arena()));
+    }
+    EXPECT_EQ(digests[digests.size() - 2], digests.back());
+  }
+  for (std::size_t i = 2; i < digests.size(); i += 2) EXPECT_NE(digests[i], digests[0]) << changes[i / 2].what;
+}
+
 TEST(TrainingStep, OfALanguageModelIsAGraphOfTheSameBits) {
   constexpr std::int64_t kWords = 7, kLength = 4, kSamples = 3;
   const model_zoo::ModelInput texts{

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whole runs on a GPU: they agree with the CPU's, repeat their bits, resume, and never make the host wait."""
 import json
+import os
 import signal
 import subprocess
 import unittest
+from unittest import mock
 
 from runs import DIGITS, FP32, LOCKSTEP, SAVE_ALWAYS, RunTest, faults
 
@@ -75,6 +77,12 @@ class Gpu(RunTest):
         one = self.on_gpu("1", *EXACT)
         for ranks in (2, 3):
             self.assert_same_to_rounding(self.on_gpu(str(ranks), *EXACT, ranks=ranks), one, 2e-3)
+
+    def test_ranks_keep_to_gpus_of_their_own(self):
+        one = self.on_gpu("1", *EXACT)
+        # An emulated GPU is a process's alone: one that touches a second GPU fails. Real ones are as many as there are.
+        with mock.patch.dict(os.environ, {"LOCKSTEP_EMULATED_GPUS": "2"}):
+            self.assert_same_to_rounding(self.on_gpu("2", *EXACT, ranks=2), one, 2e-3)
 
     def test_infers_what_the_cpu_does_in_float32_and_sixteen_bits(self):
         run = self.on_gpu("run", *SETTINGS)

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
 #include <new>
+#include <string>
 
 #include "runtime/tensor/error.h"
 #include "runtime/tensor/gpu.h"
@@ -17,6 +19,10 @@ namespace {
 constexpr std::size_t kAlignment = 512;
 /// Reads as NaN in every floating dtype.
 constexpr int kPoison = 0xff;
+
+/// That of use_device(), and the one that this process has a context on.
+std::atomic<int> process_device = 0;
+std::atomic<int> context = -1;
 
 /// Memory of the device and pinned memory.
 struct Memory {
@@ -53,6 +59,14 @@ void give_back(void* data, std::size_t bytes, std::size_t counted) {
 
 namespace emulation {
 
+void touch(Device device) {
+  describe(device);
+  int made = -1;
+  if (context.compare_exchange_strong(made, device.index) || made == device.index) return;
+  throw EnvironmentError("a process makes a context on " + str(device) +
+                         " beside that on cuda:" + std::to_string(made));
+}
+
 bool is_known(const void* data) {
   const std::lock_guard lock(memory().mutex);
   const auto* address = static_cast<const std::byte*>(data);
@@ -64,21 +78,37 @@ bool is_known(const void* data) {
 
 }  // namespace emulation
 
-int device_count() { return 1; }
+int device_count() {
+  const char* const count = std::getenv("LOCKSTEP_EMULATED_GPUS");
+  return count == nullptr ? 1 : std::atoi(count);
+}
 std::string why_none() { return {}; }
 int oldest_compute_capability() { return 80; }
 std::string runtime_version() { return "emulated"; }
 std::string driver_version() { return "emulated"; }
 
 Description describe(Device device) {
-  if (device.type != DeviceType::kCuda || device.index != 0) {
-    throw EnvironmentError("there is no " + str(device) + "; there are 1 CUDA devices",
-                           "Use --device cpu; lockstep doctor says more.");
+  if (device.type != DeviceType::kCuda || device.index < 0 || device.index >= device_count()) {
+    throw EnvironmentError(
+        "there is no " + str(device) + "; there are " + std::to_string(device_count()) + " CUDA devices",
+        "Use --device cpu; lockstep doctor says more.");
   }
-  return {.name = "emulated", .compute_capability = 90, .multiprocessors = 1, .total_memory = 0, .free_memory = 0};
+  return {.name = "emulated", .compute_capability = 90, .multiprocessors = 1, .total_memory = 0};
+}
+
+std::size_t free_memory(Device device) {
+  emulation::touch(device);
+  return 0;
+}
+
+void use_device(Device device) {
+  describe(device);
+  process_device = device.index;
+  context = device.index;
 }
 
 Storage allocate(std::size_t bytes, Device device) {
+  emulation::touch(device);
   const Stream stream = current_stream(device);
   void* data = take(bytes, bytes);
   if (!emulation::recording()) {
@@ -95,6 +125,7 @@ Storage allocate(std::size_t bytes, Device device) {
 }
 
 Storage allocate_pinned(std::size_t bytes) {
+  emulation::touch({DeviceType::kCuda, process_device});
   count_host_wait();
   void* data = nullptr;
   try {

@@ -13,6 +13,9 @@ namespace lockstep::gpu::emulation {
 // a thread of its own, memory is poisoned when it is given and when it is given back in the stream's order, and a graph
 // repeats what was recorded and nothing else. So whatever the host does too early, forgets to order, or leaves lying
 // shows as it would on a GPU.
+//
+// LOCKSTEP_EMULATED_GPUS says how many there are. A process gets a context on one of them, as where GPUs are in
+// exclusive mode: a rank that touches one beside its own fails.
 
 /// Appends work to the device's stream, or to the graph that the calling thread records. What it refers to on the host
 /// must be its own; device memory it may only point to.
@@ -21,6 +24,9 @@ void append(const Stream& stream, std::function<void()> work);
 /// A tensor of the device as one of the CPU, for work that append() was given; it does not keep the memory.
 Tensor on_host(const Tensor& tensor);
 
+/// Makes the process's context on the device. Throws EnvironmentError where it has one on another device that
+/// use_device() has not left.
+void touch(Device device);
 /// Whether the calling thread records a graph.
 bool recording();
 /// Called when the graph that the calling thread records is gone.

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "runtime/tensor/error.h"
 #include "runtime/tensor/gpu.h"
+#include "runtime/tensor/gpu_graphs.h"
 #include "runtime/tensor/gpu_waits.h"
 #include "tests/support/emulated_gpu/emulation.h"
 
@@ -28,9 +30,8 @@ class EmulatedEvent final : public EventImpl {
     if (recorded_) throw EnvironmentError("the host waits for an event that was recorded into a graph");
     if (done()) return;
     refuse_while_recording("the host waits for an event");
-    count_host_wait();
+    wait_until(device_, [this] { return event_.done(); });
     event_.synchronize();
-    rethrow_failure(device_);
   }
   bool done() override {
     const bool reached = event_.done();
@@ -71,9 +72,9 @@ class EmulatedStream final : public StreamImpl, public std::enable_shared_from_t
   }
   void synchronize() override {
     refuse_while_recording("the host waits for a stream");
-    count_host_wait();
-    thread_.synchronize();
-    rethrow_failure(device_);
+    const Event here = thread_.record();
+    wait_until(device_, [&] { return here.done(); });
+    here.synchronize();
   }
   const Stream& thread() const { return thread_; }
 
@@ -127,15 +128,31 @@ void when_graph_ends(std::function<void()> release) { recorder->releases.push_ba
 }  // namespace emulation
 
 struct Graph::Impl {
+  explicit Impl(Device on) : device(on), living(on, [this] { give_up(); }) { describe(on); }
+
+  void give_up() {
+    const std::lock_guard lock(mutex);
+    recording = nullptr;
+    given_up = true;
+  }
+
   Device device;
-  std::shared_ptr<Recording> recording;
   std::optional<Stream> launched_on;
+  std::mutex mutex;                      ///< guards what follows
+  std::shared_ptr<Recording> recording;  ///< work on its way keeps it, too
+  bool given_up = false;
+  LivingGraph living;  ///< last: the first to go
 };
 
-Graph::Graph(Device device) : impl_(std::make_unique<Impl>(Impl{device, nullptr, {}})) { describe(device); }
+Graph::Graph(Device device) : impl_(std::make_unique<Impl>(device)) {}
 
 Graph::~Graph() {
-  if (impl_->launched_on) thread_of(*impl_->launched_on).synchronize();
+  if (!impl_->launched_on) return;
+  try {
+    thread_of(*impl_->launched_on).synchronize();
+  } catch (...) {
+    // Whoever waits for the stream's work learns of it.
+  }
 }
 
 void Graph::capture(const std::function<void()>& work) {
@@ -149,18 +166,22 @@ void Graph::capture(const std::function<void()>& work) {
     throw;
   }
   recorder = nullptr;
-  impl_->recording = recording;
+  const std::lock_guard lock(impl_->mutex);
+  if (!impl_->given_up) impl_->recording = recording;
 }
 
 void Graph::launch() {
+  rethrow_failure(impl_->device);
   impl_->launched_on = current_stream(impl_->device);
+  const std::lock_guard lock(impl_->mutex);
+  if (impl_->given_up) throw UsageError("a graph that was given up was launched");
   emulation::append(*impl_->launched_on, [recording = impl_->recording] {
     for (const auto& work : recording->work) work();
   });
 }
 
 Stream make_stream(Device device, const std::string& name) {
-  describe(device);
+  emulation::touch(device);
   return Stream(std::make_shared<EmulatedStream>(device, name));
 }
 
@@ -170,6 +191,8 @@ void copy(void* to, const void* from, std::size_t bytes, const Stream& stream) {
   require_capturable(from);
   if (emulation::is_known(from)) {
     emulation::append(stream, [=] { std::memmove(to, from, bytes); });
+    // Memory that is not pinned has been written when the call returns: the caller may leave, whatever fails.
+    if (!emulation::is_known(to)) thread_of(stream).synchronize();
     return;
   }
   // Memory that is not pinned has been read when the call returns.

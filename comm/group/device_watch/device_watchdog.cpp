@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/group/device_watch/device_watchdog.h"
+
+#include <pthread.h>
+#include <spdlog/spdlog.h>
+
+#include <chrono>
+#include <utility>
+
+#include "runtime/tensor/gpu.h"
+
+namespace lockstep::comm {
+
+namespace {
+
+constexpr auto kPoll = std::chrono::milliseconds(10);
+/// An abort takes milliseconds. One that takes longer waits for a device that does not answer.
+constexpr auto kAbortTime = std::chrono::seconds(20);
+
+Device device_of(int index) { return {DeviceType::kCuda, index}; }
+
+}  // namespace
+
+DeviceWatchdog::DeviceWatchdog() : thread_([this] { serve(); }) {
+  pthread_setname_np(thread_.native_handle(), "device watchdog");
+}
+
+DeviceWatchdog::~DeviceWatchdog() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+  std::unique_lock lock(aborts_->mutex);
+  if (!aborts_->changed.wait_for(lock, kAbortTime, [this] { return aborts_->running == 0; })) {
+    spdlog::error("a device did not let go of {} communicators within {} s of their abort", aborts_->running,
+                  kAbortTime.count());
+  }
+  for (const int index : failed_devices_) gpu::set_failure(device_of(index), nullptr);
+}
+
+std::shared_ptr<DeviceWatchdog> DeviceWatchdog::of_process() {
+  static std::mutex mutex;
+  static std::weak_ptr<DeviceWatchdog> known;
+  const std::lock_guard lock(mutex);
+  std::shared_ptr<DeviceWatchdog> watchdog = known.lock();
+  if (!watchdog) known = watchdog = std::make_shared<DeviceWatchdog>();
+  return watchdog;
+}
+
+void DeviceWatchdog::add(WatchedWork& work) {
+  const std::lock_guard lock(mutex_);
+  if (failed_) std::rethrow_exception(failure_);
+  works_.push_back(&work);
+}
+
+void DeviceWatchdog::remove(WatchedWork& work) {
+  const std::lock_guard lock(mutex_);
+  std::erase(works_, &work);
+}
+
+void DeviceWatchdog::fail(std::exception_ptr failure) {
+  const std::lock_guard lock(mutex_);
+  fail_locked(failure);
+}
+
+void DeviceWatchdog::fail_locked(const std::exception_ptr& failure) {
+  if (failed_) return;
+  failure_ = failure;
+  failed_ = true;
+  for (const WatchedWork* work : works_) failed_devices_.insert(work->device().index);
+  // First: whoever waits must learn why its work ended.
+  for (const int index : failed_devices_) gpu::set_failure(device_of(index), failure);
+  for (WatchedWork* work : works_) start(work->abort());
+  for (const int index : failed_devices_) start([index] { gpu::give_up_graphs(device_of(index)); });
+}
+
+void DeviceWatchdog::start(std::function<void()> abort) {
+  {
+    const std::lock_guard lock(aborts_->mutex);
+    ++aborts_->running;
+  }
+  std::thread([aborts = aborts_, abort = std::move(abort)]() mutable {
+    abort();
+    abort = nullptr;
+    const std::lock_guard lock(aborts->mutex);
+    --aborts->running;
+    aborts->changed.notify_all();
+  }).detach();
+}
+
+void DeviceWatchdog::require_working() {
+  if (!failed_) return;
+  const std::lock_guard lock(mutex_);
+  std::rethrow_exception(failure_);
+}
+
+void DeviceWatchdog::serve() {
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    changed_.wait_for(lock, kPoll);
+    if (failed_) continue;
+    try {
+      for (WatchedWork* work : works_) work->inspect();
+    } catch (...) {
+      fail_locked(std::current_exception());
+    }
+  }
+}
+
+}  // namespace lockstep::comm

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "comm/group/device_watch/watched_work.h"
+
+namespace lockstep::comm {
+
+/// What the communicators between devices share in a process: a thread that watches over all of them, and the failure
+/// that ended them. They end together, those of other groups too: on a device the kernels of one may stand behind those
+/// of another that hangs.
+///
+/// How they end. An abort tells the kernels of its communicator to stop, then waits for them. What they stand behind, a
+/// kernel of another communicator, stops only once that one is aborted, and a communicator that a graph refers to is
+/// kept as long as the graph. So every abort has a thread of its own, which holds no lock, and the graphs of the
+/// devices are given up meanwhile: nothing waits for the host's threads, whatever they do.
+class DeviceWatchdog {
+ public:
+  DeviceWatchdog();
+  /// Waits for the aborts, for seconds at most.
+  ~DeviceWatchdog();
+  DeviceWatchdog(const DeviceWatchdog&) = delete;
+  DeviceWatchdog& operator=(const DeviceWatchdog&) = delete;
+
+  /// The process's: one as long as somebody holds it.
+  static std::shared_ptr<DeviceWatchdog> of_process();
+
+  /// Watches over `work` until remove() has returned. Throws what fail() was given.
+  void add(WatchedWork& work);
+  void remove(WatchedWork& work);
+
+  /// Ends all groups of the process. Waits for their devices throw this exception from now on; the first one stays.
+  void fail(std::exception_ptr failure);
+  bool failed() const { return failed_; }
+  /// Throws what fail() was given.
+  void require_working();
+
+ private:
+  /// Aborts that have not returned yet; outlives the watchdog where one never does.
+  struct Aborts {
+    std::mutex mutex;
+    std::condition_variable changed;
+    int running = 0;
+  };
+
+  void serve();
+  void fail_locked(const std::exception_ptr& failure);
+  void start(std::function<void()> abort);
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<WatchedWork*> works_;
+  std::set<int> failed_devices_;  ///< indices
+  std::exception_ptr failure_;
+  std::atomic<bool> failed_ = false;
+  bool stopping_ = false;
+  std::shared_ptr<Aborts> aborts_ = std::make_shared<Aborts>();
+  std::thread thread_;
+};
+
+}  // namespace lockstep::comm

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// How communicators between devices end, with stand-ins for NCCL's that hang, and abort, as NCCL 2.28's do.
+#include <gmock/gmock.h>
+
+#include <optional>
+
+#include "comm/group/device_watch/device_watchdog.h"
+#include "runtime/tensor/error.h"
+#include "runtime/tensor/gpu.h"
+#include "tests/support/devices.h"
+#include "tests/support/emulated_gpu/emulation.h"
+
+namespace lockstep::comm {
+namespace {
+
+using devices::kGpu;
+using std::chrono::milliseconds;
+
+template <class Done>
+void nap_until(Done&& done) {
+  while (!done()) std::this_thread::sleep_for(milliseconds(1));
+}
+
+/// A communicator whose peers never come. A kernel of it ends once its abort flag is set. An abort sets the flag, then
+/// waits for the streams that it was used on, then until no graph refers to the communicator.
+class Stuck final : public WatchedWork {
+ public:
+  explicit Stuck(std::string error = "") : state_(std::make_shared<State>()), error_(std::move(error)) {}
+
+  void launch(const Stream& stream) {
+    if (gpu::emulation::recording()) {
+      ++state_->graphs;
+      gpu::emulation::when_graph_ends([state = state_] { --state->graphs; });
+    } else {
+      ++state_->in_streams;
+      ++launched_;
+    }
+    const bool recorded = gpu::emulation::recording();
+    gpu::emulation::append(stream, [state = state_, recorded] {
+      nap_until([&] { return state->flag.load(); });
+      if (!recorded) --state->in_streams;
+    });
+  }
+
+  Device device() const override { return kGpu; }
+  void inspect() override {
+    if (launched_ > 0 && !error_.empty()) throw PeerError(error_);
+  }
+  std::function<void()> abort() override {
+    return [state = state_] {
+      state->flag = true;
+      nap_until([&] { return state->in_streams == 0; });
+      nap_until([&] { return state->graphs == 0; });
+      state->reclaimed = true;
+    };
+  }
+  bool reclaimed() const { return state_->reclaimed; }
+
+ private:
+  struct State {
+    std::atomic<bool> flag = false;
+    std::atomic<int> in_streams = 0;
+    std::atomic<int> graphs = 0;
+    std::atomic<bool> reclaimed = false;
+  };
+  std::shared_ptr<State> state_;
+  std::string error_;
+  std::atomic<int> launched_ = 0;
+};
+
+TEST(DeviceWatchdog, TwoChannelsAndALiveGraphEndTogether) {
+  const Stream here = Stream::current(kGpu), side = Stream::create(kGpu, "side");
+  auto watchdog = std::make_shared<DeviceWatchdog>();
+  Stuck first("captured step 57 in channel \"world\": rank 1 did not arrive"), second;
+  watchdog->add(first);
+  watchdog->add(second);
+  // The graph has kernels of both, and lives as long as this thread does not come to its end.
+  gpu::Graph graph(kGpu);
+  graph.capture([&] {
+    first.launch(Stream::current(kGpu));
+    second.launch(Stream::current(kGpu));
+  });
+  graph.launch();
+  // The first channel's kernel stands behind the second's.
+  second.launch(side);
+  here.wait(side.record());
+  first.launch(here);
+  try {
+    here.record().synchronize();
+    FAIL();
+  } catch (const PeerError& error) {
+    EXPECT_STREQ(error.what(), "captured step 57 in channel \"world\": rank 1 did not arrive");
+  }
+  EXPECT_THROW(side.synchronize(), PeerError);
+  EXPECT_THROW(graph.launch(), PeerError);
+  watchdog.reset();  // waits for the aborts
+  EXPECT_TRUE(first.reclaimed());
+  EXPECT_TRUE(second.reclaimed());
+  EXPECT_THROW(graph.launch(), UsageError);
+  EXPECT_NO_THROW(here.synchronize());
+}
+
+TEST(DeviceWatchdog, AGraphThatIsBeingCapturedIsGivenUpToo) {
+  auto watchdog = std::make_shared<DeviceWatchdog>();
+  Stuck channel;
+  watchdog->add(channel);
+  gpu::Graph graph(kGpu);
+  graph.capture([&] {
+    channel.launch(Stream::current(kGpu));
+    watchdog->fail(std::make_exception_ptr(PeerError("rank 1 is gone")));
+  });
+  EXPECT_THROW(graph.launch(), PeerError);
+  watchdog.reset();
+  EXPECT_TRUE(channel.reclaimed());
+}
+
+TEST(DeviceWatchdog, EndsTheGroupsOfTheWholeProcess) {
+  auto watchdog = DeviceWatchdog::of_process();
+  EXPECT_EQ(watchdog, DeviceWatchdog::of_process());
+  Stuck mine, of_another_group;
+  watchdog->add(mine);
+  DeviceWatchdog::of_process()->add(of_another_group);
+  mine.launch(Stream::current(kGpu));
+  watchdog->fail(std::make_exception_ptr(PeerError("rank 1 is gone")));
+  EXPECT_THROW(DeviceWatchdog::of_process()->require_working(), PeerError);
+  Stuck late;
+  EXPECT_THROW(watchdog->add(late), PeerError);
+  watchdog.reset();
+  EXPECT_TRUE(mine.reclaimed());
+  EXPECT_TRUE(of_another_group.reclaimed());
+  EXPECT_NO_THROW(DeviceWatchdog::of_process()->require_working()) << "another run begins anew";
+}
+
+/// Whose abort returns once the watchdog has served another thread.
+class Patient final : public WatchedWork {
+ public:
+  Device device() const override { return kGpu; }
+  void inspect() override {}
+  std::function<void()> abort() override {
+    return [served = served_] { nap_until([&] { return served->load(); }); };
+  }
+  void serve() { *served_ = true; }
+
+ private:
+  std::shared_ptr<std::atomic<bool>> served_ = std::make_shared<std::atomic<bool>>(false);
+};
+
+TEST(DeviceWatchdog, HoldsNoLockWhileItAborts) {
+  DeviceWatchdog watchdog;
+  Patient first, second;
+  watchdog.add(first);
+  watchdog.add(second);
+  watchdog.fail(std::make_exception_ptr(PeerError("rank 1 is gone")));
+  watchdog.fail(std::make_exception_ptr(PeerError("the second failure")));
+  try {
+    watchdog.require_working();
+    FAIL();
+  } catch (const PeerError& error) {
+    EXPECT_STREQ(error.what(), "rank 1 is gone");
+  }
+  watchdog.remove(first);
+  watchdog.remove(second);
+  first.serve();
+  second.serve();
+}
+
+}  // namespace
+}  // namespace lockstep::comm
