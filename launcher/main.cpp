@@ -24,8 +24,9 @@ class WarningSink final : public spdlog::sinks::ansicolor_stderr_sink_mt {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // A reader that goes away, as head does, must not end a training run.
-  std::signal(SIGPIPE, SIG_IGN);
+  // A reader that goes away, as head does, must not end a training run. A file that grows past a limit is an error of
+  // the call that writes it.
+  for (const int number : {SIGPIPE, SIGXFSZ}) std::signal(number, SIG_IGN);
   // Warnings must not mix with results, which go to stdout.
   const auto color = lockstep::train::shows_color(stderr) ? spdlog::color_mode::automatic : spdlog::color_mode::never;
   spdlog::set_default_logger(std::make_shared<spdlog::logger>("lockstep", std::make_shared<WarningSink>(color)));

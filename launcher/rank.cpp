@@ -2,6 +2,7 @@
 #include "launcher/rank.h"
 
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
@@ -89,6 +90,14 @@ ExitCode run_rank(const JobOptions& options, const LaunchOptions& launch, const 
     if (world) world->abort(code);
     return static_cast<ExitCode>(code);
   }
+}
+
+void end_rank(const Error& error) {
+  const int rank = comm::launch_environment().rank;
+  const StatusBoard board = StatusBoard::from_environment();
+  board.set(rank, RankPhase::kFailed, board.get(rank).step);
+  board.set_exit_code(rank, static_cast<int>(error.code()));
+  _exit(report(error));
 }
 
 }  // namespace lockstep::launcher
