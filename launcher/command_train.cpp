@@ -142,7 +142,7 @@ ExitCode run(const TrainCommand& command) {
     const fs::path run_dir = run_directory(command.run_dir, checked.job);
     const train::TrainOptions options{checked.job, run_dir,        command.resume,   process_start,
                                       device,      command.output, checked.locations};
-      const train::StallWatch watch = stall_watch(options);
+    const train::StallWatch watch = stall_watch(options);
     return train::train(world, options);
   });
 }

@@ -40,8 +40,8 @@ struct Lane {
   std::shared_ptr<OutputSink> sink;
   OutputQueue queue;
   std::uint64_t dropped = 0;
-  int failures = 0;     ///< of the last attempts
-  std::string error;    ///< of the last attempt
+  int failures = 0;       ///< of the last attempts
+  std::string error;      ///< of the last attempt
   bool hopeless = false;  ///< the last attempt failed for a reason that does not pass by itself
   bool said = false;
   milliseconds pause = kFirstPause;

@@ -51,7 +51,8 @@ class OutputWriter {
   /// Returns whether nothing waits any longer.
   bool flush(std::chrono::milliseconds patience);
   /// Has the thread do `work` behind one attempt to write all that was added, and waits, at most for so long. Throws
-  /// what `work` throws. Returns whether it was done; else it may still be done later, so that it must own what it uses.
+  /// what `work` throws. Returns whether it was done; else it may still be done later, so that it must own what it
+  /// uses.
   bool perform(std::function<void()> work, std::chrono::milliseconds patience);
   /// How many pieces were dropped or are not written, by the sinks' names; those with none are left out.
   std::map<std::string, std::uint64_t> lost() const;

@@ -19,10 +19,11 @@ namespace {
 constexpr milliseconds kLongestLook{1000};
 
 StorageError stall_error(const checkpoint::PendingCall& call, milliseconds limit) {
-  return StorageError(fmt::format("cannot {} {}: the system has not answered for {} s", checkpoint::verb_of(call.operation),
-                                  call.path, std::chrono::ceil<std::chrono::seconds>(limit).count()),
-                      "The disk or its server hangs: see the system's log. What was saved before is left as it is. Where it "
-                      "is only slow, raise comm.timeout_s.");
+  return StorageError(
+      fmt::format("cannot {} {}: the system has not answered for {} s", checkpoint::verb_of(call.operation), call.path,
+                  std::chrono::ceil<std::chrono::seconds>(limit).count()),
+      "The disk or its server hangs: see the system's log. What was saved before is left as it is. Where it "
+      "is only slow, raise comm.timeout_s.");
 }
 
 }  // namespace

@@ -21,10 +21,10 @@
 namespace lockstep {
 namespace {
 
+using checkpoint::with_retries;
 using tensorboard::Event;
 using tensorboard::SessionLog;
 using tensorboard::Summary;
-using checkpoint::with_retries;
 
 /// A file of events, as an OutputWriter writes it.
 class EventFile final : public train::OutputSink {
@@ -62,8 +62,8 @@ std::int64_t step_of(std::string_view record) {
 
 /// Keeps the events of steps up to `last`; a file that holds no others stays as it is.
 void drop_later_events(const std::filesystem::path& path, std::int64_t last) {
-  const std::string content = with_retries(
-      {}, [&] { return checkpoint::read_file(path.string(), std::numeric_limits<std::uint64_t>::max()); });
+  const std::string content =
+      with_retries({}, [&] { return checkpoint::read_file(path.string(), std::numeric_limits<std::uint64_t>::max()); });
   std::string kept;
   for (const std::string_view event : tf_records_in(content)) {
     if (step_of(event) <= last) kept += tf_record(event);

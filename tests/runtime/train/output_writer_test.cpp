@@ -127,7 +127,8 @@ TEST_F(OutputWriterTest, TriesAgainAndCompletesWhatWasWrittenInPart) {
     return {.at_most = static_cast<std::size_t>(100 + call)};
   });
   steps(1, 200);
-  while (!output_->flush(kLong)) {}
+  while (!output_->flush(kLong)) {
+  }
   EXPECT_EQ(lines(), numbers(200)) << "no line twice, none cut";
   EXPECT_GT(calls, 100);
   EXPECT_THAT(output_->lost(), IsEmpty());
