@@ -19,11 +19,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr std::size_t kMostRanksToList = 64;
+
 /// Whether the line belongs to steps that are trained again, rather than to the run's history.
 bool is_of_steps(const Json& line) {
   if (!line.contains("event")) return true;
   const Json& event = line["event"];
-  return event == "eval" || event == "best" || event == "stopped_early";
+  return event == "eval" || event == "best" || event == "stopped_early" || event == "straggler" ||
+         event == "straggler_ended";
 }
 
 /// Keeps the lines of steps up to `last`; what a killed process left half-written goes too. The last step's loss.
@@ -92,6 +95,10 @@ void Metrics::step(const StepReport& report) {
             {"wait_data_ms", 1e3 * report.data_seconds},
             {"queue_depth", report.queue_depth}};
   if (report.rank_seconds) line["wait_ranks_ms"] = 1e3 * *report.rank_seconds;
+  // Of more, the line would be longer than it is worth.
+  if (report.rank_waits.size() <= kMostRanksToList) {
+    for (const float seconds : report.rank_waits) line["wait_ms_of_ranks"].push_back(1e3 * double{seconds});
+  }
   if (report.grad_norm) line["grad_norm"] = *report.grad_norm;
   if (report.skipped_samples) line["skipped_samples"] = *report.skipped_samples;
   if (report.skipped) {

@@ -19,8 +19,9 @@ namespace lockstep::train {
 /// null.
 class Metrics {
  public:
-  /// Opens the files of `run_dir`, which `output` writes; it outlives this. What they tell of steps behind `resumed_step` is dropped, as those steps are trained
-  /// again; that a run failed, was stopped or restarted there stays. `echo`: print each line to stdout, too.
+  /// Opens the files of `run_dir`, which `output` writes; it outlives this. What they tell of steps behind
+  /// `resumed_step` is dropped, as those steps are trained again; that a run failed, was stopped or restarted there
+  /// stays. `echo`: print each line to stdout, too.
   Metrics(OutputWriter& output, const std::filesystem::path& run_dir, std::uint64_t resumed_step, bool echo);
 
   // No call waits for the disk. They throw StorageError once the file was deleted or replaced.

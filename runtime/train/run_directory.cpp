@@ -99,6 +99,14 @@ void RunDirectory::stopped_early(std::uint64_t step, const std::string& reason) 
   metrics_->event(line);
 }
 
+void RunDirectory::straggler(std::uint64_t step, const Straggler& straggler) {
+  nlohmann::ordered_json line = event_line(straggler.ended ? "straggler_ended" : "straggler", step);
+  line["rank"] = straggler.rank;
+  line["host"] = straggler.host;
+  line["factor"] = straggler.factor;
+  metrics_->event(line);
+}
+
 void RunDirectory::saving(std::uint64_t) {
   output_.flush(kMoment);
   require_in_place(kMoment);
