@@ -9,14 +9,19 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <utility>
 
+#include "comm/group/launch_environment.h"
 #include "launcher/job_plan.h"
 #include "launcher/launch.h"
 #include "launcher/rank.h"
 #include "launcher/run_directory.h"
 #include "runtime/job/job.h"
 #include "runtime/tensor/gpu.h"
+#include "runtime/train/output_writer.h"
+#include "runtime/train/restarts.h"
 #include "runtime/train/run_end.h"
+#include "runtime/train/stall_watch.h"
 #include "runtime/train/status_board.h"
 #include "runtime/train/stdout_relay.h"
 #include "runtime/train/train.h"
@@ -45,6 +50,21 @@ std::vector<std::string> rank_arguments(const TrainCommand& command, const std::
   return arguments;
 }
 
+/// How many timeouts of a collective a call on a checkpoint may take: with the default half an hour, in which a slow
+/// disk syncs a large one.
+constexpr int kStallTimeouts = 30;
+constexpr std::chrono::milliseconds kRecordTime{3000};
+
+/// Does so without waiting for a disk that does not answer.
+void record_in_time(std::function<void()> record) {
+  train::OutputWriter writer([](const std::string&) {});
+  try {
+    writer.perform(std::move(record), kRecordTime);
+  } catch (const StorageError&) {
+    // There is an error already that the user has to hear of.
+  }
+}
+
 /// Records how the ranks ended, where no rank could: it was killed, or never came to train.
 void record(const Outcome& outcome, const fs::path& run_dir, int restart, std::chrono::system_clock::time_point since,
             bool echo) {
@@ -53,7 +73,17 @@ void record(const Outcome& outcome, const fs::path& run_dir, int restart, std::c
   const Error error = outcome.error.value_or(Error(outcome.code, outcome.code == ExitCode::kPreempted ? "" : how));
   train::RunEnd end = train::end_of(error, outcome.step, outcome.where, restart);
   end.is_guess = !outcome.error;
-  train::record_end_from_outside(run_dir, end, since, echo);
+  record_in_time([=] { train::record_end_from_outside(run_dir, end, since, echo); });
+}
+
+/// A checkpoint's call that does not return ends this rank: nothing else can wake it.
+train::StallWatch stall_watch(const train::TrainOptions& options) {
+  return {kStallTimeouts * timeout_of(options.job.comm()), [options](const Error& error) {
+            const std::string where = "rank " + std::to_string(comm::launch_environment().rank);
+            const train::RunEnd end = train::end_of(error, 0, where, train::restart_count());
+            record_in_time([=] { train::record_end(options.run_dir, end, options.process_start); });
+            end_rank(error);
+          }};
 }
 
 ExitCode start_ranks(const TrainCommand& command, std::chrono::system_clock::time_point process_start) {
@@ -110,8 +140,10 @@ ExitCode run(const TrainCommand& command) {
       std::fprintf(command.output.json ? stderr : stdout, "training on the CPU: %s\n", gpu::why_none().c_str());
     }
     const fs::path run_dir = run_directory(command.run_dir, checked.job);
-    return train::train(
-        world, {checked.job, run_dir, command.resume, process_start, device, command.output, checked.locations});
+    const train::TrainOptions options{checked.job, run_dir,        command.resume,   process_start,
+                                      device,      command.output, checked.locations};
+    const train::StallWatch watch = stall_watch(options);
+    return train::train(world, options);
   });
 }
 

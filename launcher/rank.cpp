@@ -2,6 +2,7 @@
 #include "launcher/rank.h"
 
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
@@ -11,6 +12,7 @@
 #include "launcher/error_block.h"
 #include "launcher/openmp_settings.h"
 #include "launcher/same_job.h"
+#include "runtime/kernels/cpu/threads.h"
 #include "runtime/train/heartbeat.h"
 #include "runtime/train/status_board.h"
 
@@ -37,13 +39,22 @@ comm::CommunicatorOptions communicator_options(const job::Job& job, Device devic
   return options;
 }
 
-/// MPI ends a process that cannot join the others by exit(), without a word to us; one that is killed comes not here.
-void note_where_it_cannot_join(const StatusBoard& board, int rank) {
+enum class Stage { kJoins, kWorks, kEnds };
+/// For whoever ends this process by exit(), without a word to us; one that is killed comes not there.
+Stage stage = Stage::kJoins;
+
+/// MPI does so where it cannot join the others; OpenMP where the system starts no more threads.
+void note_an_end_by_a_library(const StatusBoard& board, int rank) {
   static StatusBoard own_board;
   static int own_rank;
   own_board = board;
   own_rank = rank;
   std::atexit([] {
+    if (stage == Stage::kWorks) {
+      end_rank(EnvironmentError("a library ended this rank, after words of its own",
+                                "Where it lacked threads or memory: raise ulimit -u and -v or the control group's "
+                                "pids.max, or use fewer ranks here or a lower OMP_NUM_THREADS."));
+    }
     if (own_board.get(own_rank).phase == RankPhase::kJoin) own_board.set(own_rank, RankPhase::kNotJoined, 0);
   });
 }
@@ -66,7 +77,7 @@ ExitCode run_rank(const JobOptions& options, const LaunchOptions& launch, const 
   };
   set_phase(RankPhase::kNone);
   const train::Heartbeat heartbeat(board, environment.rank);
-  note_where_it_cannot_join(board, environment.rank);
+  note_an_end_by_a_library(board, environment.rank);
   std::optional<comm::World> world;
   try {
     const job::Checked checked = job::load_checked(options.job, options.overrides);
@@ -76,10 +87,14 @@ ExitCode run_rank(const JobOptions& options, const LaunchOptions& launch, const 
     world.emplace(comm::World::from_environment(communicator_options(job, device)));
     if (world->size() > 1) require_same_job(*world->communicator(), job);
     set_phase(RankPhase::kJoined);
+    stage = Stage::kWorks;
+    kernels::cpu::start_threads();
     const ExitCode code = work(*world, checked, device);
+    stage = Stage::kEnds;
     set_end(RankPhase::kDone, static_cast<int>(code));
     return code;
   } catch (const std::exception& exception) {
+    stage = Stage::kEnds;
     const Error error = as_error(exception);
     // The supervisor looks for the rank that was lost among those that don't report an error of their own.
     if (error.code() != ExitCode::kPeerLost) set_phase(RankPhase::kFailed);
@@ -89,6 +104,14 @@ ExitCode run_rank(const JobOptions& options, const LaunchOptions& launch, const 
     if (world) world->abort(code);
     return static_cast<ExitCode>(code);
   }
+}
+
+void end_rank(const Error& error) {
+  const int rank = comm::launch_environment().rank;
+  const StatusBoard board = StatusBoard::from_environment();
+  board.set(rank, RankPhase::kFailed, board.get(rank).step);
+  board.set_exit_code(rank, static_cast<int>(error.code()));
+  _exit(report(error));
 }
 
 }  // namespace lockstep::launcher

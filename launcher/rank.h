@@ -20,4 +20,7 @@ std::chrono::milliseconds timeout_of(const job::Comm& comm);
 /// same job, and works. Reports an error and ends the whole job with its exit code.
 ExitCode run_rank(const JobOptions& options, const LaunchOptions& launch, const RankWork& work);
 
+/// Reports the error and ends this rank at once, whatever its other threads do.
+[[noreturn]] void end_rank(const Error& error);
+
 }  // namespace lockstep::launcher

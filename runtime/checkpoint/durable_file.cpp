@@ -13,6 +13,7 @@
 #include <system_error>
 #include <utility>
 
+#include "runtime/checkpoint/storage_calls.h"
 #include "runtime/checkpoint/storage_faults.h"
 
 namespace lockstep::checkpoint {
@@ -50,7 +51,7 @@ std::string advice_for(int error) {
 /// Makes a system call until no signal interrupts it. `call` gets the most bytes it may transfer. Returns what the call
 /// returned, or -errno.
 template <class Call>
-ssize_t attempt(StorageOperation operation, const std::string& path, Call&& call) {
+ssize_t unwatched_attempt(StorageOperation operation, const std::string& path, Call&& call) {
   for (;;) {
     const StorageFault fault = fault_before(operation, path);
     const ssize_t result = fault.error == 0 ? static_cast<ssize_t>(call(fault.at_most)) : -1;
@@ -58,6 +59,13 @@ ssize_t attempt(StorageOperation operation, const std::string& path, Call&& call
     const int error = fault.error == 0 ? errno : fault.error;
     if (error != EINTR) return -error;
   }
+}
+
+/// The same, seen by oldest_pending_call() until it returns.
+template <class Call>
+ssize_t attempt(StorageOperation operation, const std::string& path, Call&& call) {
+  const CallUnderWay under_way(operation, path);
+  return unwatched_attempt(operation, path, call);
 }
 
 template <class Call>
@@ -101,6 +109,17 @@ void OutputFile::write(std::span<const std::byte> bytes) {
 void OutputFile::sync_and_close() {
   require(kSync, path_, [&](std::size_t) { return ::fsync(file_.get()); });
   close_file(path_, std::move(file_));
+}
+
+AppendFile::AppendFile(std::string path)
+    : path_(std::move(path)), file_(open_file(path_, O_RDWR | O_CREAT | O_APPEND)) {}
+
+std::size_t AppendFile::write(std::span<const std::byte> bytes) {
+  const ssize_t written = unwatched_attempt(kWrite, path_, [&](std::size_t at_most) {
+    return ::write(file_.get(), bytes.data(), std::min(bytes.size(), at_most));
+  });
+  if (written <= 0 && !bytes.empty()) fail(kWrite, path_, written < 0 ? static_cast<int>(-written) : EIO);
+  return static_cast<std::size_t>(written);
 }
 
 InputFile::InputFile(std::string path) : path_(std::move(path)), file_(open_file(path_, O_RDONLY | O_NONBLOCK)) {

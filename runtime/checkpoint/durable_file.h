@@ -45,6 +45,23 @@ class OutputFile {
   Descriptor file_;
 };
 
+/// A file that grows at its end, as a log does. What a call has written stays, whatever becomes of the next one. Its
+/// writes are not among the pending calls: nobody depends on them.
+class AppendFile {
+ public:
+  /// Opens the file; makes it where it is missing.
+  explicit AppendFile(std::string path);
+
+  const std::string& path() const { return path_; }
+  int descriptor() const { return file_.get(); }
+  /// Writes a first part of `bytes`, and returns how many they were.
+  std::size_t write(std::span<const std::byte> bytes);
+
+ private:
+  std::string path_;
+  Descriptor file_;
+};
+
 /// An existing regular file.
 class InputFile {
  public:

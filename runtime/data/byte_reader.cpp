@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <new>
 #include <system_error>
 
 #include "runtime/tensor/error.h"
@@ -29,7 +30,7 @@ ByteReader::ByteReader(std::string path) : path_(std::move(path)) {
   errno = 0;
   file_.reset(gzopen(path_.c_str(), "rbe"));
   if (!file_) {
-    if (errno == 0) errno = ENOMEM;
+    if (errno == 0 || errno == ENOMEM) throw std::bad_alloc();
     throw StorageError("cannot open " + path_ + ": " + std::generic_category().message(errno));
   }
   gzbuffer(gz(file_.get()), 1u << 17);
@@ -40,6 +41,7 @@ std::size_t ByteReader::read_some(std::span<std::uint8_t> out) {
   const int count = gzread(gz(file_.get()), out.data(), static_cast<unsigned>(out.size()));
   int code = Z_OK;
   const char* message = gzerror(gz(file_.get()), &code);
+  if (code == Z_MEM_ERROR) throw std::bad_alloc();
   // A stream that is cut off is no error to gzread before its bytes are used up.
   if (count < 0 || (code != Z_OK && code != Z_STREAM_END)) {
     const std::string why = code == Z_ERRNO ? std::generic_category().message(errno) : message;

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "runtime/tensor/error.h"
+#include "runtime/tensor/as_error.h"
 #include "runtime/tensor/gpu_streams.h"
 
 namespace lockstep::step {
@@ -21,8 +21,8 @@ constexpr char kSeparator = '\0';
 std::optional<Error> failure_of(const std::function<void()>& work) {
   try {
     work();
-  } catch (const Error& error) {
-    return error;
+  } catch (const std::exception& exception) {
+    return as_error(exception);
   }
   return std::nullopt;
 }

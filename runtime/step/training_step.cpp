@@ -19,6 +19,7 @@ TrainingStep::TrainingStep(comm::DistributedDataParallel& ddp, optim::Optimizer&
       loss_(std::move(loss)),
       observers_(std::move(options.observers)),
       mean_(options.mean),
+      rank_numbers_(options.rank_numbers),
       device_(arena_.options().device),
       uploader_(device_),
       outcome_(StepOutcome{}, device_) {
@@ -29,6 +30,8 @@ TrainingStep::TrainingStep(comm::DistributedDataParallel& ddp, optim::Optimizer&
   if (options.graph == Graph::kOn && device_ == kCpu) {
     throw UsageError("a step on the CPU cannot be a CUDA graph", "Leave TrainingStepOptions::graph at Graph::kAuto.");
   }
+  if (rank_numbers_ != nullptr && device_ != kCpu)
+    throw UsageError("a step on a GPU cannot carry numbers of its ranks");
   if (device_ != kCpu && options.graph != Graph::kOff) graph_.emplace(device_, ddp_.communicator());
   if (observers_.empty()) return;
   ddp_.reducer().set_on_gradient(
@@ -93,13 +96,29 @@ void TrainingStep::compute(const StepInputs& inputs) {
   scaler_.adapt();
   // What every rank must know alike: the step's loss, whether any of them asked to stop, and how many samples were
   // skipped.
-  ddp_.communicator().all_reduce(sums, comm::ReduceOp::kSum, 1.0f, Stream::current(device_));
+  share(sums);
   outcome_.part(&StepOutcome::verdict).copy_from(verdict);
   outcome_.part(&StepOutcome::scale).copy_from(scaler_.state());
   outcome_.part(&StepOutcome::schedule).copy_from(optimizer_.schedule());
   if (const Tensor norm = optimizer_.device_gradient_norm(); norm.defined()) {
     outcome_.field(&StepOutcome::grad_norm).copy_from(norm);
   }
+}
+
+void TrainingStep::share(const Tensor& sums) {
+  comm::Communicator& communicator = ddp_.communicator();
+  if (rank_numbers_ == nullptr) {
+    return communicator.all_reduce(sums, comm::ReduceOp::kSum, 1.0f, Stream::current(device_));
+  }
+  // Each rank has a place of its own, to which the others add 0.
+  const Tensor both = Tensor::zeros({sums.numel() + communicator.size()}, DType::kFloat32);
+  const Tensor first = both.rows(0, sums.numel());
+  first.copy_from(sums);
+  float* const numbers = static_cast<float*>(both.data()) + sums.numel();
+  numbers[communicator.rank()] = rank_numbers_->mine();
+  communicator.all_reduce(both, comm::ReduceOp::kSum, 1.0f, Stream::calling_thread());
+  sums.copy_from(first);
+  rank_numbers_->all.assign(numbers, numbers + communicator.size());
 }
 
 void TrainingStep::forward_and_backward(const StepInputs& inputs, std::size_t micro_batch, const Tensor& loss_sum) {

@@ -37,10 +37,17 @@ enum class Graph {
   kOff,
 };
 
+/// A number of each rank that all ranks get to know: it travels with what a step's last collective adds up.
+struct RankNumbers {
+  std::function<float()> mine;  ///< is asked before that collective
+  std::vector<float> all = {};  ///< by rank, of the last step
+};
+
 struct TrainingStepOptions {
   Graph graph = Graph::kAuto;
   std::vector<StepObserver*> observers = {};  ///< told in this order
   optim::WeightMean* mean = nullptr;          ///< of the weights, updated with them
+  RankNumbers* rank_numbers = nullptr;        ///< on the CPU alone: a GPU is not asked while it works
 };
 
 /// One step of training from a batch to updated weights: forward at the model's opt level, loss, backward with the
@@ -49,8 +56,8 @@ struct TrainingStepOptions {
 /// wait for the device.
 class TrainingStep {
  public:
-  /// `optimizer` updates the model of `ddp`. All three, the observers and the mean must outlive this. Throws UsageError
-  /// where the optimizer updates another model, and for Graph::kOn on a CPU.
+  /// `optimizer` updates the model of `ddp`. All three and what the options point to must outlive this. Throws
+  /// UsageError where the optimizer updates another model, for Graph::kOn on a CPU, and for numbers of ranks on a GPU.
   TrainingStep(comm::DistributedDataParallel& ddp, optim::Optimizer& optimizer, amp::GradScaler& scaler, Loss loss,
                TrainingStepOptions options = {});
   ~TrainingStep();
@@ -82,6 +89,8 @@ class TrainingStep {
   /// What of a captured step its user may change: frozen parameters, modules in evaluation, the rates.
   StepGraph::Setting setting() const;
   void compute(const StepInputs& inputs);
+  /// Adds `sums` up over ranks, in place; the ranks' numbers with them.
+  void share(const Tensor& sums);
   void forward_and_backward(const StepInputs& inputs, std::size_t micro_batch, const Tensor& loss_sum);
   Tensor loss_of(const data::Batch& batch, const Tensor& output, double divisor) const;
   bool needs_phases(std::uint64_t step) const;
@@ -97,6 +106,7 @@ class TrainingStep {
   Loss loss_;
   std::vector<StepObserver*> observers_;
   optim::WeightMean* mean_;
+  RankNumbers* rank_numbers_;
   Device device_;
   Uploader uploader_;
   DeviceValue<StepOutcome> outcome_;

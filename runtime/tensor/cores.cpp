@@ -4,9 +4,10 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <fstream>
 #include <limits>
 #include <sstream>
+
+#include "runtime/tensor/control_groups.h"
 
 namespace lockstep {
 
@@ -15,12 +16,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::infinity();
-
-std::string text_of(const fs::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
 
 /// "200000 100000" microseconds are two cores; a quota of "max", of -1, or none at all is no limit.
 double cores_in(const std::string& quota_and_period) {
@@ -36,32 +31,11 @@ double quota_in(const fs::path& folder) {
                   cores_in(text_of(folder / "cpu.cfs_quota_us") + " " + text_of(folder / "cpu.cfs_period_us")));
 }
 
-/// A group is limited by those around it too. Of a container's own path only the mount itself may be seen.
-double quota_along(const fs::path& mount, const std::string& group) {
-  double cores = quota_in(mount);
-  fs::path folder = mount;
-  for (const fs::path& part : fs::path(group).relative_path()) cores = std::min(cores, quota_in(folder /= part));
-  return cores;
-}
-
 }  // namespace
 
 double cpu_quota(const std::string& groups, const fs::path& mount) {
   double cores = kNone;
-  std::istringstream lines(groups);
-  // "4:cpu,cpuacct:/path" of version 1; "0::/path" of version 2.
-  for (std::string line; std::getline(lines, line);) {
-    const std::size_t first = line.find(':');
-    const std::size_t second = line.find(':', first + 1);
-    if (first == std::string::npos || second == std::string::npos) continue;
-    const std::string controllers = line.substr(first + 1, second - first - 1);
-    const std::string group = line.substr(second + 1);
-    if (controllers.empty()) {
-      cores = std::min({cores, quota_along(mount, group), quota_along(mount / "unified", group)});
-    } else if (("," + controllers + ",").find(",cpu,") != std::string::npos) {
-      cores = std::min({cores, quota_along(mount / controllers, group), quota_along(mount / "cpu", group)});
-    }
-  }
+  for (const fs::path& folder : control_groups(groups, mount, "cpu")) cores = std::min(cores, quota_in(folder));
   return cores;
 }
 

@@ -8,11 +8,12 @@
 #include <bit>
 #include <cstdlib>
 #include <mutex>
+#include <new>
 #include <string>
 #include <vector>
 
 #include "runtime/tensor/error.h"
-#include "runtime/tensor/memory.h"
+#include "runtime/tensor/memory_room.h"
 
 namespace lockstep {
 
@@ -54,6 +55,29 @@ struct CpuAllocator::State {
   mutable std::mutex mutex;
   std::array<std::vector<Cached>, kClasses> free;
   std::size_t reserved = 0;
+
+  /// A block that is free, or a new one; null where there is no memory.
+  void* take(std::size_t size) {
+    const std::lock_guard lock(mutex);
+    std::vector<Cached>& cached = free[class_number(size)];
+    if (!cached.empty()) {
+      void* const data = cached.back().data;
+      cached.pop_back();
+      return data;
+    }
+    void* const data = std::aligned_alloc(kAlignment, size);
+    if (data != nullptr) reserved += size;
+    return data;
+  }
+  /// Keeps a block for the next that asks for its size. Returns whether there was the memory to note it down.
+  bool keep(void* data, std::size_t size) noexcept {
+    try {
+      free[class_number(size)].push_back({data, size});
+      return true;
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+  }
 };
 
 CpuAllocator& CpuAllocator::instance() {
@@ -65,33 +89,23 @@ CpuAllocator::CpuAllocator() : state_(new State) {}
 
 void* CpuAllocator::allocate(std::size_t bytes) {
   const std::size_t size = size_class(bytes);
-  const std::lock_guard lock(state_->mutex);
-  void* data = nullptr;
-  std::vector<Cached>& cached = state_->free[class_number(size)];
-  if (!cached.empty()) {
-    data = cached.back().data;
-    cached.pop_back();
-  } else {
-    data = std::aligned_alloc(kAlignment, size);
-    if (data == nullptr) {
-      throw MemoryError(fmt::format("cannot allocate {} bytes on the CPU: this process holds {} MiB, in use: {}", bytes,
-                                    state_->reserved >> 20, memory_users(kCpu)),
-                        "Use a smaller data.global_batch, more ranks, or train.accumulate.");
-    }
-    state_->reserved += size;
+  void* data = state_->take(size);
+  if (data == nullptr) {
+    // What is kept for other sizes may make room.
+    release_cached();
+    data = state_->take(size);
   }
-  return data;
+  if (data != nullptr) return data;
+  throw MemoryError(fmt::format("cannot allocate {} bytes on the CPU: {}", bytes, memory_facts()),
+                    "Use a smaller data.global_batch, more ranks, or train.accumulate.");
 }
 
 void CpuAllocator::deallocate(void* data, std::size_t bytes) noexcept {
   const std::size_t size = size_class(bytes);
   const std::lock_guard lock(state_->mutex);
-  if (kCache) {
-    state_->free[class_number(size)].push_back({data, size});
-  } else {
-    state_->reserved -= size;
-    std::free(data);
-  }
+  if (kCache && state_->keep(data, size)) return;
+  state_->reserved -= size;
+  std::free(data);
 }
 
 void CpuAllocator::release_cached() {

@@ -11,7 +11,7 @@ class CpuAllocator {
  public:
   static CpuAllocator& instance();
 
-  /// Throws MemoryError that names the bytes asked for, the bytes held, and for what.
+  /// Throws MemoryError that names the bytes asked for, those free, the bytes held, and for what.
   void* allocate(std::size_t bytes);
   void deallocate(void* data, std::size_t bytes) noexcept;
   /// Gives the blocks that nothing holds back to the system: after work that a step does not repeat, such as loading.

@@ -36,7 +36,10 @@ JobStep::JobStep(const job::Job& job, comm::World& world, Network& network, Rank
             [this, &network](const Tensor& output, const Tensor& target, const ops::LossOptions& options) {
               return faults_.in_loss(network.task().loss(output, target, options.divisor, options.sample_weight));
             },
-            {.graph = graph_of(job.train(), network.device()), .observers = {&status, &faults_}, .mean = mean()}),
+            {.graph = graph_of(job.train(), network.device()),
+             .observers = {&status, &faults_},
+             .mean = mean(),
+             .rank_numbers = network.device() == kCpu && world.size() > 1 ? &rank_waits_ : nullptr}),
       schedule_(job::schedule_options(job.schedule()), job::learning_rate_of(job.optimizer()), job.train().steps()) {}
 
 }  // namespace lockstep::train

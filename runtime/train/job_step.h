@@ -32,6 +32,9 @@ class JobStep {
   const Faults& faults() const { return faults_; }
   step::TrainingStep& step() { return step_; }
   const optim::Schedule& schedule() const { return schedule_; }
+  /// How long each rank waited for others in a step so far, in seconds; asked of StepsInFlight. Empty of a lone rank
+  /// and on a GPU.
+  step::RankNumbers& rank_waits() { return rank_waits_; }
   /// Of the weights; null where the job asks for none.
   optim::WeightMean* mean() { return mean_ ? &*mean_ : nullptr; }
 
@@ -40,6 +43,7 @@ class JobStep {
   comm::DistributedDataParallel ddp_;
   amp::GradScaler scaler_;
   std::optional<optim::WeightMean> mean_;
+  step::RankNumbers rank_waits_;
   step::TrainingStep step_;
   optim::Schedule schedule_;
 };

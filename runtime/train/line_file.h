@@ -3,31 +3,31 @@
 
 #include <cstddef>
 #include <filesystem>
-#include <string>
+#include <string_view>
 
-#include "runtime/base/descriptor.h"
+#include "runtime/checkpoint/durable_file.h"
 
 namespace lockstep::train {
 
-/// A text file that grows by whole lines: a reader, during the run or after a crash, sees no half of one. The
-/// destructor drops what was not flushed.
+/// A text file that grows by lines, in the run directory.
 class LineFile {
  public:
   /// Opens the file to append; makes it where it is missing. Throws StorageError.
-  explicit LineFile(std::filesystem::path path);
+  explicit LineFile(const std::filesystem::path& path);
 
-  /// `line` comes without its end. Kept in memory until flush().
-  void add(const std::string& line);
-  /// Hands the lines to the system. Throws StorageError, also where the file at this path is no longer this one:
-  /// deleted or replaced, and with it all that would be written.
-  void flush();
-  /// Whether the file at this path still is this one.
+  const std::string& path() const { return file_.path(); }
+  /// Writes a first part of `lines`, and returns how many bytes. Throws checkpoint::FileError, and StorageError where
+  /// the file at this path is no longer this one: deleted or replaced, and with it all that would be written.
+  std::size_t write(std::string_view lines);
+  /// Writes all of `lines`, with retries. Throws StorageError.
+  void append(std::string_view lines);
+  /// Throws StorageError where the file at this path is no longer this one.
+  void require_in_place() const;
   bool in_place() const;
 
  private:
-  std::filesystem::path path_;
-  Descriptor file_;
-  std::string pending_;
+  checkpoint::AppendFile file_;
+  bool within_line_ = false;  ///< half a line is the end of what was there before
 };
 
 }  // namespace lockstep::train

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/metrics.h"
 
+#include <chrono>
+#include <cmath>
 #include <cstdio>
-#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <sstream>
+#include <utility>
 
+#include "runtime/checkpoint/retry.h"
 #include "runtime/train/run_end.h"
 #include "runtime/train/run_files.h"
 
@@ -15,18 +19,22 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr std::size_t kMostRanksToList = 64;
+
 /// Whether the line belongs to steps that are trained again, rather than to the run's history.
 bool is_of_steps(const Json& line) {
   if (!line.contains("event")) return true;
   const Json& event = line["event"];
-  return event == "eval" || event == "best" || event == "stopped_early";
+  return event == "eval" || event == "best" || event == "stopped_early" || event == "straggler" ||
+         event == "straggler_ended";
 }
 
 /// Keeps the lines of steps up to `last`; what a killed process left half-written goes too. The last step's loss.
 double drop_later_lines(const std::filesystem::path& path, std::uint64_t last) {
   double loss = std::numeric_limits<double>::quiet_NaN();
-  std::ifstream in(path);
-  if (!in) return loss;
+  if (!std::filesystem::exists(path)) return loss;
+  std::istringstream in(checkpoint::with_retries(
+      {}, [&] { return checkpoint::read_file(path.string(), std::numeric_limits<std::uint64_t>::max()); }));
   std::string kept;
   for (std::string line; std::getline(in, line);) {
     const Json entry = Json::parse(line, nullptr, false);
@@ -45,13 +53,32 @@ double drop_later_steps(const std::filesystem::path& run_dir, std::uint64_t last
   return drop_later_lines(run_dir / "metrics.jsonl", last);
 }
 
+/// metrics.jsonl, as an OutputWriter writes it.
+class MetricLines final : public OutputSink {
+ public:
+  MetricLines(std::shared_ptr<LineFile> file, bool echo) : file_(std::move(file)), echo_(echo) {}
+
+  std::string name() const override { return file_->path(); }
+  std::size_t write(std::string_view lines) override {
+    const std::size_t count = file_->write(lines);
+    // Not before: what a killed run has printed stands in its file, too. A reader that goes away does not end the run.
+    if (echo_) std::fwrite(lines.data(), 1, count, stdout), std::fflush(stdout);
+    return count;
+  }
+
+ private:
+  std::shared_ptr<LineFile> file_;
+  bool echo_;
+};
+
 }  // namespace
 
-Metrics::Metrics(const std::filesystem::path& run_dir, std::uint64_t resumed_step, bool echo)
-    : echo_(echo),
+Metrics::Metrics(OutputWriter& output, const std::filesystem::path& run_dir, std::uint64_t resumed_step, bool echo)
+    : output_(output),
       last_loss_(drop_later_steps(run_dir, resumed_step)),
-      lines_(run_dir / "metrics.jsonl"),
-      tensorboard_(run_dir.string(), static_cast<std::int64_t>(resumed_step) + 1) {}
+      lines_(std::make_shared<LineFile>(run_dir / "metrics.jsonl")),
+      sink_(output.add(std::make_unique<MetricLines>(lines_, echo))),
+      tensorboard_(output, run_dir.string(), static_cast<std::int64_t>(resumed_step) + 1) {}
 
 void Metrics::step(const StepReport& report) {
   const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
@@ -68,6 +95,10 @@ void Metrics::step(const StepReport& report) {
             {"wait_data_ms", 1e3 * report.data_seconds},
             {"queue_depth", report.queue_depth}};
   if (report.rank_seconds) line["wait_ranks_ms"] = 1e3 * *report.rank_seconds;
+  // Of more, the line would be longer than it is worth.
+  if (report.rank_waits.size() <= kMostRanksToList) {
+    for (const float seconds : report.rank_waits) line["wait_ms_of_ranks"].push_back(1e3 * double{seconds});
+  }
   if (report.grad_norm) line["grad_norm"] = *report.grad_norm;
   if (report.skipped_samples) line["skipped_samples"] = *report.skipped_samples;
   if (report.skipped) {
@@ -87,7 +118,8 @@ void Metrics::step(const StepReport& report) {
     tensorboard_.scalar("data/skipped_samples", at, static_cast<float>(*report.skipped_samples));
   }
   if (report.grad_norm) tensorboard_.scalar("train/grad_norm", at, static_cast<float>(*report.grad_norm));
-  if (std::chrono::steady_clock::now() - flushed_ >= std::chrono::seconds(1)) flush();
+  // What may end the run stands in its metrics before.
+  if (report.skipped || !std::isfinite(report.loss)) output_.nudge();
 }
 
 void Metrics::evaluation(std::uint64_t step, const EvalResult& result) {
@@ -98,30 +130,14 @@ void Metrics::evaluation(std::uint64_t step, const EvalResult& result) {
   for (const Metric& metric : result.metrics) {
     tensorboard_.scalar("eval/" + metric.name, static_cast<std::int64_t>(step), static_cast<float>(metric.value));
   }
-  flush();
+  output_.nudge();
 }
 
 void Metrics::event(const Json& line) {
   add(line);
-  flush();
+  output_.nudge();
 }
 
-void Metrics::add(const Json& line) {
-  const std::string text = one_line(line);
-  lines_.add(text);
-  if (echo_) echoed_ += text + '\n';
-}
-
-void Metrics::flush() {
-  lines_.flush();
-  // Not before: what a killed run has printed stands in its file, too. A reader that goes away does not end the run.
-  if (echo_) {
-    std::fwrite(echoed_.data(), 1, echoed_.size(), stdout);
-    std::fflush(stdout);
-    echoed_.clear();
-  }
-  tensorboard_.flush();
-  flushed_ = std::chrono::steady_clock::now();
-}
+void Metrics::add(const Json& line) { output_.write(sink_, one_line(line) + '\n'); }
 
 }  // namespace lockstep::train

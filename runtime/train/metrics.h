@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "runtime/train/line_file.h"
+#include "runtime/train/output_writer.h"
 #include "runtime/train/step_report.h"
 #include "runtime/train/tensorboard.h"
 #include "runtime/train/train.h"
@@ -18,31 +19,29 @@ namespace lockstep::train {
 /// null.
 class Metrics {
  public:
-  /// Opens the files of `run_dir`. What they tell of steps behind `resumed_step` is dropped, as those steps are trained
-  /// again; that a run failed, was stopped or restarted there stays. `echo`: print each line to stdout, too.
-  Metrics(const std::filesystem::path& run_dir, std::uint64_t resumed_step, bool echo);
+  /// Opens the files of `run_dir`, which `output` writes; it outlives this. What they tell of steps behind
+  /// `resumed_step` is dropped, as those steps are trained again; that a run failed, was stopped or restarted there
+  /// stays. `echo`: print each line to stdout, too.
+  Metrics(OutputWriter& output, const std::filesystem::path& run_dir, std::uint64_t resumed_step, bool echo);
 
-  /// What it writes is handed to the system once a second, for those who look on. Throws StorageError then.
+  // No call waits for the disk. They throw StorageError once the file was deleted or replaced.
   void step(const StepReport& report);
   void evaluation(std::uint64_t step, const EvalResult& result);
   /// A line of run_end.h's event_line().
   void event(const nlohmann::ordered_json& line);
-  /// Hands what was written to the system. Throws StorageError, also where the file was deleted or replaced.
-  void flush();
-  /// Whether the file at its path still is the one that is written.
-  bool in_place() const { return lines_.in_place(); }
+  /// metrics.jsonl; for the writer's thread, on which it may outlive this.
+  std::shared_ptr<const LineFile> file() const { return lines_; }
   /// Of the last step in the file when it was opened; NaN where there was none.
   double last_loss() const { return last_loss_; }
 
  private:
   void add(const nlohmann::ordered_json& line);
 
-  bool echo_;
-  std::string echoed_;  ///< at the next flush
+  OutputWriter& output_;
   double last_loss_;
-  LineFile lines_;
+  std::shared_ptr<LineFile> lines_;
+  OutputWriter::SinkId sink_;
   TensorBoardWriter tensorboard_;
-  std::chrono::steady_clock::time_point flushed_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace lockstep::train

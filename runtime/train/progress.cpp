@@ -129,6 +129,10 @@ void Progress::stopped_early(std::uint64_t step, const std::string& reason) {
   note("stopped early after step " + std::to_string(step) + ": " + reason);
 }
 
+void Progress::straggler(std::uint64_t step, const Straggler& straggler) {
+  note("step " + std::to_string(step) + ": " + str(straggler));
+}
+
 void Progress::note(const std::string& text) {
   if (!quiet_) terminal_.print(text);
 }

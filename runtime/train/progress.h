@@ -29,6 +29,7 @@ class Progress final : public RunObserver {
   void saved(std::uint64_t step, const std::string& path, double seconds) override;
   void best(std::uint64_t step, const std::string& metric, double value, const std::string& path) override;
   void stopped_early(std::uint64_t step, const std::string& reason) override;
+  void straggler(std::uint64_t step, const Straggler& straggler) override;
   void note(const std::string& text) override;
   /// Of a run that ended as it should: "done" or "preempted". `next`: what to do now.
   void result(const RunEnd& end, const Summary& summary, const std::string& next);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/run_directory.h"
 
-#include <cmath>
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -9,11 +11,27 @@
 #include "runtime/train/median.h"
 #include "runtime/train/restarts.h"
 #include "runtime/train/run_files.h"
+#include "runtime/train/terminal.h"
 
 namespace lockstep::train {
 
+namespace {
+
+using std::chrono::milliseconds;
+
+/// For what a run wrote last, where it ends as it should. Otherwise somebody may wait for this process to end.
+constexpr milliseconds kLastWords{10'000};
+constexpr milliseconds kMoment{2000};
+
+void warn(const std::string& trouble) {
+  end_live_line();
+  spdlog::warn(trouble);
+}
+
+}  // namespace
+
 RunDirectory::RunDirectory(const TrainOptions& options, int world_size, double mpi_init_ms)
-    : options_(options), lock_(options_.run_dir) {
+    : options_(options), lock_(options_.run_dir), output_(warn) {
   summary_.world_size = world_size;
   summary_.device = str(options_.device);
   summary_.precision = job::Precision_Name(options_.job.amp().dtype());
@@ -25,7 +43,7 @@ void RunDirectory::begin(std::uint64_t step, std::uint64_t applied, std::uint64_
                          std::optional<std::uint64_t> skipped_samples, const std::string& resumed_from,
                          const std::string& environment) {
   write_text(options_.run_dir / "job.pbtxt", job::to_text(options_.job));
-  metrics_.emplace(options_.run_dir, step, options_.output.json);
+  metrics_.emplace(output_, options_.run_dir, step, options_.output.json);
   summary_.steps = step;
   summary_.applied_steps = applied;
   summary_.skipped_steps = skipped;
@@ -60,8 +78,6 @@ void RunDirectory::step(const StepReport& report) {
   summary_.skipped_samples = report.skipped_samples;
   summary_.final_loss = report.loss;
   metrics_->step(report);
-  // What may end the run stands in its metrics before.
-  if (report.skipped || !std::isfinite(report.loss)) metrics_->flush();
 }
 
 void RunDirectory::evaluation(std::uint64_t step, const EvalResult& result) {
@@ -83,39 +99,75 @@ void RunDirectory::stopped_early(std::uint64_t step, const std::string& reason) 
   metrics_->event(line);
 }
 
-void RunDirectory::saving(std::uint64_t) { metrics_->flush(); }
+void RunDirectory::straggler(std::uint64_t step, const Straggler& straggler) {
+  nlohmann::ordered_json line = event_line(straggler.ended ? "straggler_ended" : "straggler", step);
+  line["rank"] = straggler.rank;
+  line["host"] = straggler.host;
+  line["factor"] = straggler.factor;
+  metrics_->event(line);
+}
+
+void RunDirectory::saving(std::uint64_t) {
+  output_.flush(kMoment);
+  require_in_place(kMoment);
+}
+
+void RunDirectory::require_in_place(milliseconds patience) {
+  output_.perform([file = metrics_->file()] { file->require_in_place(); }, patience);
+}
 
 Summary RunDirectory::end(const RunEnd& end, const std::string& weights_digest, const std::optional<GpuSummary>& gpu) {
-  metrics_->flush();
+  output_.flush(kLastWords);
+  require_in_place(kLastWords);
   summary_.weights_digest = weights_digest;
   summary_.gpu = gpu;
   // A run that was done before is not described by one that had nothing left to do.
   const bool told = end.status == RunEnd::Status::kDone && step_ms_.empty() &&
                     describes(options_.run_dir / "summary.json", summary_.steps, weights_digest);
-  if (!told) write(end);
+  if (told) return summary_;
+  try {
+    write(end, kLastWords);
+  } catch (const StorageError& error) {
+    warn(error.what());
+  }
+  close(end, kLastWords);
   return summary_;
 }
 
-void RunDirectory::write(const RunEnd& end) {
+void RunDirectory::write(const RunEnd& end, milliseconds patience) {
   summary_.samples_per_s = summary_.training_seconds > 0 ? samples_ / summary_.training_seconds : 0.0;
   summary_.step_ms_p50 = median(step_ms_);
   summary_.wait_data_ms_p50 = median(wait_data_ms_);
   summary_.queue_depth_p50 = median(queue_depth_);
   summary_.memory = memory_peaks(options_.device);
-  write_summary(options_.run_dir, end, to_json(summary_), options_.process_start);
-  if (metrics_) {
-    metrics_->event(event_line(end));
-  } else {
-    append_event(options_.run_dir, event_line(end), options_.output.json);
+  summary_.lost_output = output_.lost();
+  const auto work = [run_dir = options_.run_dir, end, summary = to_json(summary_), since = options_.process_start] {
+    write_summary(run_dir, end, summary, since);
+  };
+  if (!output_.perform(work, patience)) warn("summary.json is not written: the disk does not answer");
+}
+
+void RunDirectory::close(const RunEnd& end, milliseconds patience) {
+  if (!metrics_) {
+    const auto work = [run_dir = options_.run_dir, line = event_line(end), echo = options_.output.json] {
+      append_event(run_dir, line, echo);
+    };
+    output_.perform(work, patience);
+    return;
   }
+  metrics_->event(event_line(end));
+  output_.flush(patience);
+  for (const auto& [name, count] : output_.lost()) warn(fmt::format("{}: {} entries are not written", name, count));
 }
 
 void RunDirectory::fail(const RunEnd& end) noexcept {
   try {
+    output_.flush(kMoment);
     // What was deleted does not come back, and what another run may have put there is not ours.
-    if (metrics_ && !metrics_->in_place()) return;
+    if (metrics_) require_in_place(kMoment);
     if (!metrics_ && leaves_earlier_record(options_.run_dir, end.code)) return;
-    write(end);
+    write(end, kMoment);
+    close(end, kMoment);
   } catch (const std::exception&) {
     // The failure itself is what the user has to hear of.
   }

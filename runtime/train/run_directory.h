@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/train/metrics.h"
+#include "runtime/train/output_writer.h"
 #include "runtime/train/run_end.h"
 #include "runtime/train/run_lock.h"
 #include "runtime/train/run_observer.h"
@@ -17,7 +18,8 @@
 namespace lockstep::train {
 
 /// What rank 0 writes into the run directory, which it keeps to one run at a time: the job, metrics.jsonl,
-/// TensorBoard's curves and summary.json. Every end of the run is recorded, its failures too.
+/// TensorBoard's curves and summary.json. Every end of the run is recorded, its failures too. Once the run has begun,
+/// an OutputWriter writes: a disk that is slow, full or failing neither delays training nor ends it.
 class RunDirectory final : public RunObserver {
  public:
   /// Takes possession of the run directory. Throws UsageError where another run is training there, StorageError.
@@ -33,19 +35,27 @@ class RunDirectory final : public RunObserver {
   void evaluation(std::uint64_t step, const EvalResult& result) override;
   void best(std::uint64_t step, const std::string& metric, double value, const std::string& path) override;
   void stopped_early(std::uint64_t step, const std::string& reason) override;
-  /// Throws StorageError where the run directory was deleted or replaced: the checkpoint would be lost with it.
+  void straggler(std::uint64_t step, const Straggler& straggler) override;
+  /// Waits a moment until the steps before stand in the metrics. Throws StorageError where the run directory was
+  /// deleted or replaced: the checkpoint would be lost with it.
   void saving(std::uint64_t step) override;
 
-  /// Records the end of a run that is done or was stopped as asked. Throws StorageError.
+  /// Records the end of a run that is done or was stopped as asked, and says on stderr what of its output is not
+  /// written. Throws StorageError where the run directory was deleted or replaced.
   Summary end(const RunEnd& end, const std::string& weights_digest, const std::optional<GpuSummary>& gpu);
   /// Records a failure as far as that is possible. Never throws.
   void fail(const RunEnd& end) noexcept;
 
  private:
-  void write(const RunEnd& end);
+  /// Throws StorageError where the files are no longer this run's.
+  void require_in_place(std::chrono::milliseconds patience);
+  void write(const RunEnd& end, std::chrono::milliseconds patience);
+  /// The end's event, and a word on what is not written.
+  void close(const RunEnd& end, std::chrono::milliseconds patience);
 
   TrainOptions options_;
   RunLock lock_;
+  OutputWriter output_;
   std::optional<Metrics> metrics_;  ///< once the run has begun
   Summary summary_;
   double samples_ = 0.0;

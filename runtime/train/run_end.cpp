@@ -179,9 +179,7 @@ void record_early_failure(const fs::path& run_dir, const Error& error, system_cl
 }
 
 void append_event(const fs::path& run_dir, const Json& line, bool echo) {
-  LineFile metrics(run_dir / "metrics.jsonl");
-  metrics.add(one_line(line));
-  metrics.flush();
+  LineFile(run_dir / "metrics.jsonl").append(one_line(line) + '\n');
   if (!echo) return;
   std::printf("%s\n", one_line(line).c_str());
   std::fflush(stdout);

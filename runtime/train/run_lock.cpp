@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "runtime/base/host_name.h"
+#include "runtime/checkpoint/retry.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::train {
@@ -53,11 +54,12 @@ RunLock::RunLock(const std::filesystem::path& run_dir, milliseconds patience) {
   std::error_code failed;  // opening says why
   std::filesystem::create_directories(run_dir, failed);
   const std::filesystem::path path = run_dir / ".lock";
-  file_.reset(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
-  if (!file_) {
-    throw StorageError("cannot make " + path.string() + ": " + std::generic_category().message(errno),
-                       "Check the permissions of the run directory, or choose another --run-dir.");
-  }
+  file_ = checkpoint::with_retries({}, [&] {
+    Descriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+    if (file) return file;
+    throw checkpoint::FileError("cannot make " + path.string() + ": " + std::generic_category().message(errno),
+                                "Check the permissions of the run directory, or choose another --run-dir.", errno);
+  });
   const auto is_busy = [this] { return flock(file_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK; };
   const auto deadline = std::chrono::steady_clock::now() + patience;
   for (bool said = patience < kWorthSaying; is_busy(); said = true) {

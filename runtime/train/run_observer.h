@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/train/step_report.h"
+#include "runtime/train/stragglers.h"
 #include "runtime/train/train.h"
 
 namespace lockstep::train {
@@ -27,6 +28,8 @@ class RunObserver {
                     const std::string& /*path*/) {}
   /// The run ends before its steps are done.
   virtual void stopped_early(std::uint64_t /*step*/, const std::string& /*reason*/) {}
+  /// A rank that slows the others down was found behind the step, or does so no longer.
+  virtual void straggler(std::uint64_t /*step*/, const Straggler& /*straggler*/) {}
   /// A remark for a person.
   virtual void note(const std::string& /*text*/) {}
 };
@@ -53,6 +56,9 @@ class RunObservers final : public RunObserver {
   }
   void stopped_early(std::uint64_t step, const std::string& reason) override {
     for (RunObserver* const each : all_) each->stopped_early(step, reason);
+  }
+  void straggler(std::uint64_t step, const Straggler& straggler) override {
+    for (RunObserver* const each : all_) each->straggler(step, straggler);
   }
   void note(const std::string& text) override {
     for (RunObserver* const each : all_) each->note(text);

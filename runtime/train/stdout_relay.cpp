@@ -78,7 +78,7 @@ StdoutRelay::~StdoutRelay() {
   eventfd_write(wake_.get(), 1);
   thread_.join();
   dup2(target_.get(), STDOUT_FILENO);
-  for (const std::string& text : queue_) dropped_ += static_cast<std::uint64_t>(std::ranges::count(text, '\n'));
+  dropped_ += static_cast<std::uint64_t>(std::ranges::count(queue_.front(std::string::npos), '\n'));
   if (dropped_ == 0 || error_ == EPIPE || !is_ready(STDERR_FILENO, POLLOUT)) return;
   const std::string why = error_ == 0 ? "nobody read them" : std::generic_category().message(error_);
   on_loss_(fmt::format("{} lines of output were dropped: {}", dropped_, why));
@@ -129,32 +129,25 @@ void StdoutRelay::take(std::string_view text) {
     const bool ends = piece.ends_with('\n');
     text.remove_prefix(line);
     // The rest of a line whose start is kept is kept as well.
-    if (!within_line_ && (given_up_ || queued_ + piece.size() > kMostBytes)) dropping_ = true;
+    if (!within_line_ && (given_up_ || !queue_.has_room(piece.size()))) dropping_ = true;
     if (dropping_) {
       dropped_ += ends ? 1 : 0;
       dropping_ = !ends;
       continue;
     }
-    queue_.emplace_back(piece);
-    queued_ += piece.size();
+    queue_.push(std::string(piece));
     within_line_ = !ends;
   }
 }
 
 void StdoutRelay::pass() {
-  // So much a pipe takes without waiting where poll() calls it ready.
-  std::array<char, PIPE_BUF> buffer;
-  std::size_t size = 0;
+  std::string bytes;
   {
     const std::lock_guard lock(mutex_);
-    for (const std::string& text : queue_) {
-      const std::size_t part = std::min(text.size(), buffer.size() - size);
-      std::copy_n(text.data(), part, buffer.data() + size);
-      size += part;
-      if (size == buffer.size()) break;
-    }
+    // So much a pipe takes without waiting where poll() calls it ready.
+    bytes = queue_.front(PIPE_BUF);
   }
-  const ssize_t written = write(target_.get(), buffer.data(), size);
+  const ssize_t written = write(target_.get(), bytes.data(), bytes.size());
   const std::lock_guard lock(mutex_);
   if (written < 0) {
     if (errno == EINTR || errno == EAGAIN) return;
@@ -164,14 +157,7 @@ void StdoutRelay::pass() {
     return;
   }
   error_ = 0;
-  std::size_t left = static_cast<std::size_t>(written);
-  queued_ -= left;
-  while (left > 0) {
-    const std::size_t part = std::min(left, queue_.front().size());
-    queue_.front().erase(0, part);
-    if (queue_.front().empty()) queue_.pop_front();
-    left -= part;
-  }
+  queue_.pop(static_cast<std::size_t>(written));
 }
 
 bool StdoutRelay::drain(milliseconds patience) {

@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <mutex>
 #include <string>
@@ -11,6 +10,7 @@
 #include <thread>
 
 #include "runtime/base/descriptor.h"
+#include "runtime/train/output_queue.h"
 
 namespace lockstep::train {
 
@@ -46,8 +46,7 @@ class StdoutRelay {
   Descriptor intake_;  ///< the pipe's reading end
   Descriptor wake_;
   std::mutex mutex_;
-  std::deque<std::string> queue_;
-  std::size_t queued_ = 0;    ///< bytes
+  OutputQueue queue_{kMostBytes};
   bool within_line_ = false;  ///< the end of the queue is no line's end
   bool dropping_ = false;     ///< until the end of a line
   std::uint64_t dropped_ = 0;

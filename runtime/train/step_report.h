@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace lockstep::train {
 
@@ -24,8 +25,11 @@ struct StepReport {
   double data_seconds = 0.0;           ///< of these, waiting for data
   std::int64_t queue_depth = 0;        ///< batches that were decoded when the step asked for its first
   std::optional<double> rank_seconds;  ///< of these, waiting for other ranks; nothing on a GPU, which waits unseen
-  std::uint64_t applied_steps = 0;     ///< of the run so far
-  std::uint64_t skipped_steps = 0;     ///< of the run so far
+  /// By rank: seconds in which it waited for others before the step's last collective; empty of a lone rank and on a
+  /// GPU.
+  std::vector<float> rank_waits = {};
+  std::uint64_t applied_steps = 0;  ///< of the run so far
+  std::uint64_t skipped_steps = 0;  ///< of the run so far
   /// Of the run so far, over all ranks; nothing where a sample that cannot be read ends the run.
   std::optional<std::uint64_t> skipped_samples = {};
 

@@ -13,6 +13,11 @@ StepsInFlight::StepsInFlight(Network& network, JobStep& step, comm::Communicator
       step_(step),
       communicator_(communicator),
       readbacks_{step::Readback(network.device()), step::Readback(network.device())} {
+  step_.rank_waits().mine = [this] {
+    const auto waited = communicator_.waited();
+    const auto before = steps_.back().waited;
+    return waited && before ? std::chrono::duration<float>(*waited - *before).count() : 0.0f;
+  };
   // On a GPU nobody on the host knows how many steps were applied: it looks its rate up.
   if (network_.device() != kCpu) network_.optimizer().set_learning_rates(step_.schedule().table());
 }
@@ -48,6 +53,7 @@ StepsInFlight::Finished StepsInFlight::finish() {
   if (const auto waited = communicator_.waited(); waited && step.waited) {
     finished.report.rank_seconds = std::chrono::duration<double>(*waited - *step.waited).count();
   }
+  finished.report.rank_waits = step_.rank_waits().all;
   last_end_ = end;
   return finished;
 }

@@ -43,6 +43,7 @@ nlohmann::ordered_json to_json(const Summary& summary) {
   json["weights_digest"] = nullptr;
   if (!summary.weights_digest.empty()) json["weights_digest"] = summary.weights_digest;
   if (!summary.environment.empty()) json["environment"] = nlohmann::ordered_json::parse(summary.environment);
+  for (const auto& [path, count] : summary.lost_output) json["lost_output"][fs::path(path).filename()] = count;
   if (summary.gpu) {
     json["gpu"] = {{"name", summary.gpu->name},
                    {"launch_us_p50", summary.gpu->launch_us_p50},

@@ -48,6 +48,7 @@ struct Summary {
   double mpi_init_ms = 0.0;            ///< of that, inside MPI_Init
   std::string weights_digest;          ///< empty, null in the file, where the run failed
   MemoryPeaks memory;
+  std::map<std::string, std::uint64_t> lost_output;  ///< lines and records that are not written, by file
   std::string environment;  ///< as JSON: what the bits depend on beside the job; empty: not known
   std::optional<GpuSummary> gpu;
 };

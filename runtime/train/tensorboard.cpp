@@ -8,20 +8,35 @@
 #include <ctime>
 #include <filesystem>
 #include <limits>
+#include <memory>
+#include <span>
 
 #include "configs/tensorboard.pb.h"
 #include "runtime/base/host_name.h"
+#include "runtime/checkpoint/durable_file.h"
+#include "runtime/checkpoint/retry.h"
 #include "runtime/train/run_files.h"
 #include "runtime/train/tf_record.h"
 
 namespace lockstep {
 namespace {
 
+using checkpoint::with_retries;
 using tensorboard::Event;
 using tensorboard::SessionLog;
 using tensorboard::Summary;
 
-constexpr std::size_t kFlushBytes = 64 << 10;
+/// A file of events, as an OutputWriter writes it.
+class EventFile final : public train::OutputSink {
+ public:
+  explicit EventFile(const std::string& path) : file_(path) {}
+  std::string name() const override { return file_.path(); }
+  std::size_t write(std::string_view bytes) override { return file_.write(std::as_bytes(std::span(bytes))); }
+
+ private:
+  checkpoint::AppendFile file_;
+};
+
 constexpr const char* kPrefix = "events.out.tfevents.";
 
 Event event_of_now() {
@@ -47,7 +62,8 @@ std::int64_t step_of(std::string_view record) {
 
 /// Keeps the events of steps up to `last`; a file that holds no others stays as it is.
 void drop_later_events(const std::filesystem::path& path, std::int64_t last) {
-  const std::string content = checkpoint::read_file(path.string(), std::numeric_limits<std::uint64_t>::max());
+  const std::string content =
+      with_retries({}, [&] { return checkpoint::read_file(path.string(), std::numeric_limits<std::uint64_t>::max()); });
   std::string kept;
   for (const std::string_view event : tf_records_in(content)) {
     if (step_of(event) <= last) kept += tf_record(event);
@@ -65,8 +81,9 @@ void drop_later_events(const std::string& directory, std::int64_t last) {
   }
 }
 
-TensorBoardWriter::TensorBoardWriter(const std::string& directory, std::int64_t first_step)
-    : file_(event_path(directory)) {
+TensorBoardWriter::TensorBoardWriter(train::OutputWriter& output, const std::string& directory, std::int64_t first_step)
+    : output_(output), path_(with_retries({}, [&] { return event_path(directory); })) {
+  file_ = output_.add(with_retries({}, [&] { return std::make_unique<EventFile>(path_); }));
   Event version = event_of_now();
   version.set_file_version("brain.Event:2");
   add_record(version.SerializeAsString());
@@ -76,15 +93,7 @@ TensorBoardWriter::TensorBoardWriter(const std::string& directory, std::int64_t 
     start.mutable_session_log()->set_status(SessionLog::START);
     add_record(start.SerializeAsString());
   }
-  flush();
-}
-
-TensorBoardWriter::~TensorBoardWriter() {
-  try {
-    flush();
-  } catch (const StorageError&) {
-    // The curves are a convenience: their last points are not worth a crash.
-  }
+  output_.nudge();
 }
 
 void TensorBoardWriter::scalar(std::string_view tag, std::int64_t step, float value) {
@@ -94,14 +103,8 @@ void TensorBoardWriter::scalar(std::string_view tag, std::int64_t step, float va
   point.set_tag(std::string(tag));
   point.set_simple_value(value);
   add_record(event.SerializeAsString());
-  if (pending_.size() >= kFlushBytes) flush();
 }
 
-void TensorBoardWriter::flush() {
-  file_.write(std::as_bytes(std::span(pending_)));
-  pending_.clear();
-}
-
-void TensorBoardWriter::add_record(std::string_view event) { pending_ += tf_record(event); }
+void TensorBoardWriter::add_record(std::string_view event) { output_.write(file_, tf_record(event)); }
 
 }  // namespace lockstep

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/checkpoint/durable_file.h"
+#include "runtime/train/output_writer.h"
 
 namespace lockstep {
 
@@ -13,24 +13,21 @@ namespace lockstep {
 /// tensorflow.Event message. A resumed run opens a new file beside the old one; TensorBoard reads both.
 class TensorBoardWriter {
  public:
-  /// Creates `directory` where it is missing. A run that goes on with step `first_step` > 1 says so, and a TensorBoard
-  /// that has shown later points already forgets them. Throws StorageError.
-  explicit TensorBoardWriter(const std::string& directory, std::int64_t first_step = 1);
-  /// Flushes; a failure then is not reported.
-  ~TensorBoardWriter();
+  /// Creates `directory` where it is missing, and writes by `output`, which outlives this. A run that goes on with step
+  /// `first_step` > 1 says so, and a TensorBoard that has shown later points already forgets them. Throws StorageError.
+  explicit TensorBoardWriter(train::OutputWriter& output, const std::string& directory, std::int64_t first_step = 1);
 
   /// Adds a point, with the time of the call, to the series `tag`.
   void scalar(std::string_view tag, std::int64_t step, float value);
-  /// Hands what was added to the operating system. Throws StorageError.
-  void flush();
 
-  const std::string& path() const { return file_.path(); }
+  const std::string& path() const { return path_; }
 
  private:
   void add_record(std::string_view event);
 
-  checkpoint::OutputFile file_;
-  std::string pending_;
+  train::OutputWriter& output_;
+  std::string path_;
+  train::OutputWriter::SinkId file_;
 };
 
 /// Drops the points of steps behind `last` from every file of the directory: they are about to be made again, and a

@@ -3,10 +3,12 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "comm/ddp/digest.h"
+#include "runtime/base/host_name.h"
 #include "runtime/job/data_options.h"
 #include "runtime/tensor/error.h"
 #include "runtime/train/loading.h"
@@ -37,7 +39,8 @@ Trainer::Trainer(comm::World& world, const TrainOptions& options, std::vector<Ru
       job_step_(job_, world, network_, status_),
       goals_(job_),
       checkpointer_(options_, network_, job_step_, goals_, observers_),
-      in_flight_(network_, job_step_, *world.communicator()) {
+      in_flight_(network_, job_step_, *world.communicator()),
+      stragglers_(world.communicator()->all_gather_text(host_name())) {
   status_.set(RankPhase::kInit, 0);
   data_.require_same(*world_.communicator());
   job_step_.faults().at(job::INIT);
@@ -118,12 +121,19 @@ void Trainer::finish_step() {
   stop_requested_ = stop_requested_ || outcome.stop > 0.0f;
   step_ = report.step;
   observers_.step(report);
+  look_for_stragglers(report);
   // What ends the run stands in its metrics before.
   job_step_.scaler().require_progress(outcome.scale, report.parameter, report.rank);
   require_few(skipped_samples_.of_epoch(), sample_errors_, "epoch " + std::to_string(report.epoch));
   require_finite(report);
   const std::uint32_t digest_every = job_.comm().digest_every();
   if (digest_every > 0 && step_ % digest_every == 0) compare_weights();
+}
+
+void Trainer::look_for_stragglers(const StepReport& report) {
+  std::vector<double> seconds;
+  for (const float waited : report.rank_waits) seconds.push_back(std::max(0.0, report.seconds - double{waited}));
+  for (const Straggler& straggler : stragglers_.add(seconds)) observers_.straggler(report.step, straggler);
 }
 
 void Trainer::require_finite(const StepReport& report) {

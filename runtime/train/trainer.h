@@ -17,6 +17,7 @@
 #include "runtime/train/signals.h"
 #include "runtime/train/skipped_samples.h"
 #include "runtime/train/steps_in_flight.h"
+#include "runtime/train/stragglers.h"
 #include "runtime/train/train.h"
 #include "runtime/train/training_data.h"
 
@@ -52,6 +53,8 @@ class Trainer {
   /// Reads the oldest step in flight, and tells of it.
   void finish_step();
   void finish_steps();
+  /// Tells of ranks that have begun or ceased to slow the others down.
+  void look_for_stragglers(const StepReport& report);
   /// Throws NumericsError where the loss is not finite and no lower loss scale can cure that.
   void require_finite(const StepReport& report);
   /// Whether something is due behind this step that needs it to be finished.
@@ -87,6 +90,7 @@ class Trainer {
   Checkpointer checkpointer_;
   std::optional<Evaluator> evaluator_;  ///< where the job has evaluation data
   StepsInFlight in_flight_;
+  Stragglers stragglers_;
 
   std::uint64_t launched_ = 0;      ///< steps handed to the device
   std::uint64_t step_ = 0;          ///< steps finished

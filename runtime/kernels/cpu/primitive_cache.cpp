@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/kernels/cpu/primitive_cache.h"
 
+#include <fmt/format.h>
 #include <omp.h>
 
 #include <algorithm>
 
 #include "runtime/kernels/cpu/isa.h"
+#include "runtime/tensor/memory_room.h"
 
 namespace lockstep::kernels::cpu {
 
@@ -16,7 +18,24 @@ dnnl::stream& stream() {
   return stream;
 }
 
+/// Code of a primitive, and operands that it packs, for each thread.
+std::size_t room_for_onednn() {
+  constexpr std::size_t kCode = std::size_t{16} << 20;
+  constexpr std::size_t kOfAThread = std::size_t{4} << 20;
+  return kCode + kOfAThread * static_cast<std::size_t>(omp_get_max_threads());
+}
+
 }  // namespace
+
+void require_room_for_onednn() {
+  if (!has_address_space(room_for_onednn())) throw no_room_for_onednn();
+}
+
+MemoryError no_room_for_onednn() {
+  return MemoryError(
+      fmt::format("cannot allocate {} bytes for oneDNN on the CPU: {}", room_for_onednn(), memory_facts()),
+      "Use a smaller data.global_batch, more ranks, or a higher limit (ulimit -v).");
+}
 
 const dnnl::engine& engine() {
   static const dnnl::engine engine = [] {
@@ -81,6 +100,7 @@ Primitive::Primitive(dnnl::primitive primitive, const dnnl::memory::desc& scratc
 void Primitive::run(std::initializer_list<const void*> data) {
   auto memory = memories_.begin();
   for (const void* pointer : data) (memory++)->set_data_handle(const_cast<void*>(pointer));
+  require_room_for_onednn();
   Storage scratchpad;
   if (scratchpad_bytes_ > 0) {
     scratchpad = Storage::allocate(scratchpad_bytes_, kCpu);
@@ -88,6 +108,7 @@ void Primitive::run(std::initializer_list<const void*> data) {
   }
   const dnnl_status_t status =
       dnnl_primitive_execute(primitive_.get(), stream().get(), static_cast<int>(arguments_.size()), arguments_.data());
+  if (status == dnnl_out_of_memory) throw no_room_for_onednn();
   if (status != dnnl_success) {
     throw EnvironmentError("oneDNN failed to run a primitive, status " + std::to_string(static_cast<int>(status)));
   }

@@ -21,6 +21,11 @@ namespace lockstep::kernels::cpu {
 const dnnl::engine& engine();
 dnnl::memory::data_type data_type(DType dtype);
 
+/// oneDNN takes memory of its own, for code and packed operands, and crashes where a limit of the address space refuses
+/// it. Called before anything of it; throws MemoryError. Costs nothing where there is no limit.
+void require_room_for_onednn();
+MemoryError no_room_for_onednn();
+
 /// Everything that oneDNN's choice of a primitive depends on: extents, dtypes, attributes, and the number of threads.
 class PrimitiveKey {
  public:
@@ -88,9 +93,11 @@ class PrimitiveCache {
     if (const auto found = plans_.find(key); found != plans_.end()) return found->second;
     // Shapes without end, as with sequences of every length, must not fill the memory.
     if (plans_.size() >= kCapacity) plans_.clear();
+    require_room_for_onednn();
     try {
       return plans_.emplace(key, make()).first->second;
     } catch (const dnnl::error& error) {
+      if (error.status == dnnl_out_of_memory) throw no_room_for_onednn();
       throw EnvironmentError("oneDNN cannot run " + operation_ + ": " + error.what());
     }
   }

@@ -4,6 +4,10 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <latch>
+#include <system_error>
+#include <thread>
+#include <vector>
 
 namespace lockstep::kernels::cpu {
 
@@ -15,6 +19,23 @@ constexpr std::int64_t kGrain = std::int64_t{1} << 22;
 }  // namespace
 
 int threads() { return omp_get_max_threads(); }
+
+void start_threads() {
+  {
+    // As many at once, with stacks of their own.
+    std::latch end(1);
+    std::vector<std::jthread> trial;
+    try {
+      for (int i = 1; i < threads(); ++i) trial.emplace_back([&end] { end.wait(); });
+    } catch (const std::system_error&) {
+      end.count_down();
+      throw;
+    }
+    end.count_down();
+  }
+#pragma omp parallel
+  {}
+}
 
 ThreadsFor::ThreadsFor(std::int64_t multiply_adds) : before_(threads()) {
   const std::int64_t useful = std::clamp<std::int64_t>(multiply_adds / kGrain, 1, before_);

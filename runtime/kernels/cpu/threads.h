@@ -8,6 +8,10 @@ namespace lockstep::kernels::cpu {
 /// The most threads that an operation of the calling thread runs on: OpenMP's, which OMP_NUM_THREADS sets.
 int threads();
 
+/// Has OpenMP start its threads for the calling thread now. Throws std::system_error where the system starts no more;
+/// OpenMP itself would end the process later.
+void start_threads();
+
 /// While it lives, threads() of the calling thread is no more than so many multiply-adds keep busy: threads that wait
 /// for each other more than they compute make a small operation slower, and on a busy machine far slower.
 class ThreadsFor {

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nobody reads what a run prints: a stopped terminal, a log collector that hangs. The run does not wait."""
+import json
 import os
+import resource
 import signal
 import subprocess
 import time
@@ -42,6 +44,32 @@ class UnreadOutput(RunTest):
             process.send_signal(signal.SIGTERM)
             error = process.stderr.read().decode()
             self.assertEqual(process.wait(), 75, error)
+
+
+class FullDisk(RunTest):
+    # A limit on the size of a file refuses the metrics, as a full disk would; the weights of this model are smaller.
+    SETTINGS = ("model={ mlp { hidden: [1] } }", "train.steps=400", "train.eval_every=0", "checkpoint.every_steps=0")
+
+    def test_training_goes_on_without_its_metrics(self):
+        whole = self.train("whole", *self.SETTINGS)
+        self.assertGreater((whole.directory / "metrics.jsonl").stat().st_size, 60_000)
+        self.assertNotIn("lost_output", whole.summary)
+        run = self.train("run", *self.SETTINGS, limit=(resource.RLIMIT_FSIZE, 50_000))
+        self.assertEqual((run.summary["status"], run.digest), ("done", whole.digest))
+        text = (run.directory / "metrics.jsonl").read_text(encoding="utf-8")
+        lines = text.splitlines()[:-1]  # the last one is cut
+        self.assertEqual([json.loads(line)["step"] for line in lines], list(range(1, len(lines) + 1)))
+        # The cut line is one that is not written; the summary comes before the last line.
+        self.assertEqual(run.summary["lost_output"]["metrics.jsonl"], len(whole.lines) - 1 - len(lines))
+        self.assertEqual(run.output.count("metrics.jsonl: File too large; training goes on"), 1, run.output)
+        self.assertRegex(run.output, r"metrics\.jsonl: \d+ entries are not written")
+
+    def test_a_resume_completes_what_was_cut(self):
+        self.train("run", *self.SETTINGS, limit=(resource.RLIMIT_FSIZE, 50_000))
+        run = self.train("run", *self.SETTINGS, "train.steps=420")
+        steps = run.column("step")
+        self.assertEqual(steps[-20:], list(range(401, 421)))
+        self.assertEqual(len(steps), len(set(steps)))
 
 
 if __name__ == "__main__":

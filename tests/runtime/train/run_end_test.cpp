@@ -127,9 +127,7 @@ TEST_F(RunEnds, ThatWereAskedForAreNoFailures) {
 
 TEST_F(RunEnds, StandInWholeLinesBehindAHalfWrittenOne) {
   std::ofstream(run_dir_ / "metrics.jsonl") << "{\"step\": 3, \"lo";
-  LineFile file(run_dir_ / "metrics.jsonl");
-  file.add("{}");
-  file.flush();
+  LineFile(run_dir_ / "metrics.jsonl").append("{}\n");
   std::ifstream in(run_dir_ / "metrics.jsonl");
   std::string first, second;
   std::getline(in, first);
@@ -145,13 +143,12 @@ TEST_F(RunEnds, AreNotWrittenIntoAPipe) {
 
 TEST_F(RunEnds, AreNotWrittenIntoAFileThatIsGone) {
   LineFile file(run_dir_ / "metrics.jsonl");
-  file.add("{}");
-  file.flush();
+  file.append("{}\n");
   fs::rename(run_dir_ / "metrics.jsonl", run_dir_ / "elsewhere");
   EXPECT_FALSE(file.in_place());
-  EXPECT_THROW(file.flush(), StorageError);
+  EXPECT_THROW(file.append("{}\n"), StorageError);
   std::ofstream(run_dir_ / "metrics.jsonl") << "of another run\n";
-  EXPECT_THROW(file.flush(), StorageError);
+  EXPECT_THROW(file.append("{}\n"), StorageError);
 }
 
 }  // namespace

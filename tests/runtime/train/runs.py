@@ -125,10 +125,8 @@ class LiveRun:
         self.mark = uuid.uuid4().hex
         self.begin = time.monotonic()
         self.log = tempfile.TemporaryFile("w+")
-        # A process that meets a limit on the size of files gets SIGXFSZ; ignored, as here, the write fails instead.
         self.process = subprocess.Popen(command, stdout=self.log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
                                         env={**os.environ, "LOCKSTEP_TEST_RUN": self.mark},
-                                        restore_signals=False,
                                         preexec_fn=limit and (lambda: resource.setrlimit(limit[0], (limit[1],) * 2)))
 
     def ranks(self):

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "runtime/tensor/error.h"
+
+namespace lockstep::train {
+
+/// Finds, from a thread of its own, a system call on a checkpoint that does not return: a network file system whose
+/// server is gone, a broken disk. The thread that made the call cannot be had back.
+class StallWatch {
+ public:
+  /// Is told once what has not returned; should end the process.
+  using OnStall = std::function<void(const Error&)>;
+
+  /// `limit`: how long one call may take. It has to be long beside an fsync of a whole checkpoint on a slow disk.
+  StallWatch(std::chrono::milliseconds limit, OnStall on_stall);
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable_any never_;
+  std::jthread thread_;
+};
+
+}  // namespace lockstep::train

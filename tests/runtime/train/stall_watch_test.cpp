@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/train/stall_watch.h"
+
+#include <gmock/gmock.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <future>
+#include <span>
+
+#include "runtime/checkpoint/durable_file.h"
+#include "runtime/checkpoint/storage_faults.h"
+
+namespace lockstep::train {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+
+class StallWatchTest : public testing::Test {
+ protected:
+  StallWatchTest() {
+    std::string pattern = (fs::temp_directory_path() / "lockstep-stall-XXXXXX").string();
+    folder_ = ::mkdtemp(pattern.data());
+  }
+  ~StallWatchTest() override {
+    checkpoint::set_storage_hook({});
+    fs::remove_all(folder_);
+  }
+
+  void save() const {
+    checkpoint::OutputFile file((folder_ / "weights").string());
+    file.write(std::as_bytes(std::span("weights", 7)));
+    file.sync_and_close();
+  }
+
+  fs::path folder_;
+};
+
+[[noreturn]] void end_with(const Error& error) {
+  std::fputs(error.what(), stderr);
+  _exit(static_cast<int>(error.code()));
+}
+
+TEST_F(StallWatchTest, NamesACallThatDoesNotReturn) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto save_on_a_dead_disk = [this] {
+    checkpoint::set_storage_hook([](const checkpoint::StorageCall& call) {
+      while (call.operation == checkpoint::StorageOperation::kSync) pause();
+      return checkpoint::StorageFault{};
+    });
+    const StallWatch watch(milliseconds(100), end_with);
+    save();
+  };
+  EXPECT_EXIT(save_on_a_dead_disk(), testing::ExitedWithCode(4),
+              "cannot fsync .*/weights: the system has not answered for 1 s");
+}
+
+TEST_F(StallWatchTest, LeavesASlowDiskAlone) {
+  // Many calls, none of them longer than the limit, all together far longer.
+  checkpoint::set_storage_hook([](const checkpoint::StorageCall&) {
+    std::this_thread::sleep_for(milliseconds(1));
+    return checkpoint::StorageFault{};
+  });
+  const StallWatch watch(std::chrono::minutes(5), [](const Error& error) { ADD_FAILURE() << error.what(); });
+  for (int i = 0; i < 20; ++i) {
+    save();
+    fs::remove(folder_ / "weights");
+  }
+}
+
+TEST_F(StallWatchTest, EndsAtOnce) { const StallWatch watch(std::chrono::hours(1), end_with); }
+
+}  // namespace
+}  // namespace lockstep::train
