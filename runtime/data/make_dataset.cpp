@@ -217,12 +217,6 @@ std::vector<NamedFile> files_of(const DatasetOptions& options) {
   return std::visit([](const auto& kind) { return files_of(kind); }, options);
 }
 
-std::vector<DataFile> look_at_files(const DatasetOptions& options) {
-  std::vector<DataFile> files;
-  for (const NamedFile& file : files_of(options)) files.push_back(look_at(file.path));
-  return files;
-}
-
 Description describe(const DataOptions& options, Split split) {
   const DatasetOptions chosen = options_of(options, split);
   Description data = std::visit([](const auto& kind) { return describe(kind); }, chosen);
