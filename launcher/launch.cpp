@@ -46,7 +46,7 @@ void require_mpi(int ranks) {
 
 Outcome start(int ranks, const LaunchOptions& options, const RankCommand& command, int restart,
               const SignalInbox& inbox) {
-  const ScratchDirectory scratch;
+  ScratchDirectory scratch;
   const fs::path board_file = scratch.path() / "status";
   const train::StatusBoard board = train::StatusBoard::create(board_file, ranks);
   std::map<std::string, std::string> variables{
@@ -56,7 +56,8 @@ Outcome start(int ranks, const LaunchOptions& options, const RankCommand& comman
       {"LOCKSTEP_PROGRESS", train::Terminal::shows_live_line(stdout) ? "bar" : "lines"},
       {"LOCKSTEP_COLUMNS", std::to_string(train::terminal_columns(train::StdoutRelay::descriptor()))}};
   if (options.hosts.empty() && scratch.in_memory()) {
-    // Open MPI's own files would stay behind where mpirun itself is killed.
+    // Open MPI's own files, 4 MB a rank: here they go as soon as all ranks have mapped them, and what is left of a
+    // start that was killed goes with the next one.
     variables.emplace("OMPI_MCA_orte_tmpdir_base", scratch.path().string());
     variables.emplace("OMPI_MCA_btl_vader_backing_directory", scratch.path().string());
   }
@@ -65,7 +66,8 @@ Outcome start(int ranks, const LaunchOptions& options, const RankCommand& comman
                     {.one_machine = options.hosts.empty(),
                      .saves_on_request = command.saves_on_request,
                      .output = command.output,
-                     .timeout = command.timeout})
+                     .timeout = command.timeout,
+                     .joined = [&scratch] { scratch.remove(); }})
       .run();
 }
 

@@ -55,6 +55,12 @@ bool RankWatch::any(Predicate&& predicate) const {
   return false;
 }
 
+bool RankWatch::all_joined() const {
+  return board_.ranks() > 0 && !any([](RankPhase phase) {
+           return phase == RankPhase::kNone || phase == RankPhase::kJoin || phase == RankPhase::kNotJoined;
+         });
+}
+
 bool RankWatch::any_at_work() const {
   return any([](RankPhase phase) { return phase > RankPhase::kJoined && phase != RankPhase::kNotJoined; });
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launcher/scratch_directory.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -11,6 +9,7 @@
 #include <string>
 #include <system_error>
 
+#include "runtime/base/locked_file.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::launcher {
@@ -19,9 +18,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char* kPrefix = "lockstep-";
+constexpr const char* kPrefix = "lockstep-run-";
 constexpr const char* kLockFile = "owner";
-/// Younger ones may not be locked yet.
+/// An empty directory that is older gets no lock any more.
 constexpr std::chrono::minutes kSettled{1};
 
 const fs::path& memory() {
@@ -31,20 +30,28 @@ const fs::path& memory() {
 
 fs::path base() { return access(memory().c_str(), W_OK | X_OK) == 0 ? memory() : fs::temp_directory_path(); }
 
-/// Whether nobody holds the lock of this directory, which must be one of ours.
-bool is_abandoned(const fs::directory_entry& entry) {
-  std::error_code error;
-  if (!entry.path().filename().string().starts_with(kPrefix)) return false;
-  const auto age = fs::file_time_type::clock::now() - fs::last_write_time(entry.path(), error);
-  if (error || age < kSettled) return false;
-  const Descriptor lock(open((entry.path() / kLockFile).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
-  return lock && flock(lock.get(), LOCK_EX | LOCK_NB) == 0;
+/// The lock goes last, so that what is left of a removal that was cut short is still known to be abandoned.
+void remove_directory(const fs::path& directory) {
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory, ignored)) {
+    if (entry.path().filename() != kLockFile) fs::remove_all(entry.path(), ignored);
+  }
+  fs::remove_all(directory, ignored);
 }
 
 void remove_abandoned(const fs::path& parent) {
   std::error_code ignored;
   for (const fs::directory_entry& entry : fs::directory_iterator(parent, ignored)) {
-    if (is_abandoned(entry)) fs::remove_all(entry.path(), ignored);
+    if (!entry.path().filename().string().starts_with(kPrefix)) continue;
+    const fs::path lock_file = entry.path() / kLockFile;
+    if (const Descriptor lock = take_lock(lock_file)) {
+      remove_directory(entry.path());
+    } else if (!fs::exists(lock_file, ignored)) {
+      // Its owner is about to lock it, or was killed before.
+      std::error_code unknown;
+      const auto age = fs::file_time_type::clock::now() - fs::last_write_time(entry.path(), unknown);
+      if (!unknown && age > kSettled) remove_directory(entry.path());
+    }
   }
 }
 
@@ -55,16 +62,19 @@ ScratchDirectory::ScratchDirectory() {
   std::string path = base() / (std::string(kPrefix) + "XXXXXX");
   const bool made = mkdtemp(path.data()) != nullptr;
   path_ = path;
-  if (made) lock_.reset(open((path_ / kLockFile).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (!lock_ || flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
+  if (made) lock_ = make_locked_file(path_ / kLockFile);
+  if (!lock_) {
     throw StorageError("cannot make a directory in " + base().string() + ": " + std::generic_category().message(errno),
                        "Check the space and the permissions there.");
   }
 }
 
-ScratchDirectory::~ScratchDirectory() {
+void ScratchDirectory::remove() {
+  if (path_.empty()) return;
+  remove_directory(path_);
   std::error_code ignored;
-  fs::remove_all(path_, ignored);
+  // Its name may be another one's next.
+  if (!fs::exists(path_, ignored)) path_.clear();
 }
 
 bool ScratchDirectory::in_memory() const { return path_.parent_path() == memory(); }

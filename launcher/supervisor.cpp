@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstdio>
 #include <string_view>
+#include <utility>
 
 #include "runtime/base/process.h"
 #include "runtime/train/progress.h"
@@ -90,6 +91,7 @@ Outcome Supervisor::run() {
     }
     pass_output();
     ranks_.find_started();
+    tell_of_joining();
     on_ranks_ended(ranks_.take_ended());
     look_for_silence();
     if (next_stage_ && Clock::now() >= *next_stage_) escalate();
@@ -111,7 +113,7 @@ void Supervisor::wait() {
   watched.push_back({inbox_.descriptor(), POLLIN, 0});
   if (output_open_) watched.push_back({mpirun_.output(), POLLIN, 0});
   if (messages_open_) watched.push_back({mpirun_.messages(), POLLIN, 0});
-  milliseconds patience = ranks_.all_started() ? kLook : kStartPoll;
+  milliseconds patience = ranks_.all_started() && !supervised_.joined ? kLook : kStartPoll;
   if (next_stage_) {
     const auto left = std::chrono::ceil<milliseconds>(*next_stage_ - Clock::now());
     patience = std::min(patience, std::max(left, milliseconds::zero()));
@@ -128,6 +130,10 @@ void Supervisor::pass_output() {
     train::StdoutRelay::settle();
     std::fwrite(passed.data(), 1, passed.size(), stderr);
   });
+}
+
+void Supervisor::tell_of_joining() {
+  if (supervised_.joined && ranks_.all_joined()) std::exchange(supervised_.joined, nullptr)();
 }
 
 void Supervisor::wait_for_ranks() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,6 +35,8 @@ struct Supervised {
   train::TrainOutput output = {};
   /// How long a rank of this machine may be silent, and start-up stand still.
   std::chrono::milliseconds timeout{60'000};
+  /// Called once, when all ranks have joined: they need no file any more to find each other.
+  std::function<void()> joined = {};
 };
 
 /// Runs mpirun once. Prints what the ranks print, names a rank that is lost, silent or never starts and ends the
@@ -50,6 +53,7 @@ class Supervisor {
 
   void wait();
   void pass_output();
+  void tell_of_joining();
   /// Waits until the ranks have ended; then what they held, such as the lock of the run directory, is free.
   void wait_for_ranks();
   void acknowledge_stop();

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/ddp/digest.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <span>
 #include <string_view>
 
+#include "comm/group/holders.h"
 #include "comm/group/rank_names.h"
 #include "runtime/base/hash.h"
 #include "runtime/tensor/error.h"
@@ -70,24 +70,18 @@ void require_equal_weights(const nn::Arena& arena, const std::vector<std::pair<s
     return all.as<std::int64_t>()[static_cast<std::size_t>(rank * count) + i];
   };
   for (std::size_t i = 0; i < hashes.size(); ++i) {
-    std::map<std::int64_t, std::vector<int>> holders;
-    for (int rank = 0; rank < communicator.size(); ++rank) holders[hash(rank, i)].push_back(rank);
-    if (holders.size() == 1) continue;
-    const auto most =
-        std::ranges::max_element(holders, {}, [](const auto& entry) { return entry.second.size(); })->first;
-    if (std::ranges::count(holders, holders[most].size(), [](const auto& entry) { return entry.second.size(); }) > 1) {
+    std::vector<std::int64_t> of_ranks;
+    for (int rank = 0; rank < communicator.size(); ++rank) of_ranks.push_back(hash(rank, i));
+    const Holders holders = holders_of(of_ranks);
+    if (holders.agree()) continue;
+    if (!holders.has_majority()) {
       throw PeerError("the ranks no longer hold the same " + names[i] + ": no value of it has most of the " +
                           std::to_string(communicator.size()) + " ranks, so which of them is wrong cannot be told",
                       "Resume from the last checkpoint; if it happens again, suspect the memory of the machines. Three "
                       "ranks can tell which one differs.");
     }
-    std::vector<int> odd;
-    for (const auto& [value, ranks] : holders) {
-      if (value != most) odd.insert(odd.end(), ranks.begin(), ranks.end());
-    }
-    std::ranges::sort(odd);
-    throw PeerError("the ranks no longer hold the same " + names[i] + ": " + rank_names(odd) + " differs from " +
-                        rank_names(holders[most]),
+    throw PeerError("the ranks no longer hold the same " + names[i] + ": " + rank_names(holders.odd()) +
+                        " differs from " + rank_names(holders.groups.front()),
                     "Resume from the last checkpoint; if it happens again, suspect the memory of that rank's machine.");
   }
 }

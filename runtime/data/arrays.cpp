@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/data/content_hash.h"
+#include "runtime/data/data_digest.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::data {
@@ -104,6 +106,14 @@ NpyArray open_weights(const std::string& path, const NpyArray& features, std::in
   return weights;
 }
 
+void add_array(const NpyArray& array, Hash128& hash) {
+  hash.update(array.dtype());
+  const auto read = [&array](std::size_t, std::uint64_t offset, std::span<std::byte> out) {
+    array.read_bytes(offset, out);
+  };
+  add_parts({{array.bytes()}, read}, hash);
+}
+
 Shape numbers_or_one(const Shape& row) { return row.rank() == 0 ? Shape{1} : row; }
 
 }  // namespace
@@ -165,6 +175,12 @@ void ArraysDataset::get(const SampleKey& key, const Sample& sample) const {
   if (classes_ == 0) return targets_.read(first, sample.target);
   targets_.read(first, sample.labels);
   for (const std::int64_t label : sample.labels) require_label(targets_, label, key.index, classes_);
+}
+
+void ArraysDataset::add_to_digest(DataHashes& hashes) const {
+  add_array(targets_, hashes.labels);
+  if (weights_) add_array(*weights_, hashes.labels);
+  add_array(features_, hashes.content);
 }
 
 std::int64_t count_array_classes(const std::string& targets) {

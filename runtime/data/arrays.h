@@ -31,6 +31,7 @@ class ArraysDataset : public Dataset {
   /// Throws StorageError that names file and index of a token outside the vocabulary, or of a label outside the
   /// classes.
   void get(const SampleKey& key, const Sample& sample) const override;
+  void add_to_digest(DataHashes& hashes) const override;
 
  private:
   NpyArray features_;

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/data/content_hash.h"
+#include "runtime/data/data_digest.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::data {
@@ -28,6 +30,11 @@ void ByteDataset::get(const SampleKey& key, const Sample& sample) const {
   const std::uint8_t* bytes = images_.data() + at * input.size();
   for (std::size_t i = 0; i < input.size(); ++i) input[i] = static_cast<float>(bytes[i]) * (1.0f / 255.0f);
   sample.labels[0] = labels_[at];
+}
+
+void ByteDataset::add_to_digest(DataHashes& hashes) const {
+  add_bytes(std::as_bytes(std::span(labels_)), hashes.labels);
+  add_bytes(std::as_bytes(std::span(images_)), hashes.content);
 }
 
 }  // namespace lockstep::data

@@ -22,6 +22,7 @@ class ByteDataset : public Dataset {
   Shape sample_shape() const override { return sample_shape_; }
   std::int64_t classes() const override { return classes_; }
   void get(const SampleKey& key, const Sample& sample) const override;
+  void add_to_digest(DataHashes& hashes) const override;
 
  private:
   std::vector<std::uint8_t> images_;

@@ -9,7 +9,9 @@
 #include <optional>
 
 #include "runtime/data/class_column.h"
+#include "runtime/data/content_hash.h"
 #include "runtime/data/csv_reader.h"
+#include "runtime/data/data_digest.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::data {
@@ -177,6 +179,14 @@ void CsvDataset::get(const SampleKey& key, const Sample& sample) const {
   } else {
     sample.target[0] = numbers_[at];
   }
+}
+
+void CsvDataset::add_to_digest(DataHashes& hashes) const {
+  for (const std::string& name : class_names_) hashes.labels.update(name + '\0');
+  add_bytes(std::as_bytes(std::span(labels_)), hashes.labels);
+  add_bytes(std::as_bytes(std::span(numbers_)), hashes.labels);
+  add_bytes(std::as_bytes(std::span(weights_)), hashes.labels);
+  add_bytes(std::as_bytes(std::span(features_)), hashes.content);
 }
 
 }  // namespace lockstep::data

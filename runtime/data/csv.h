@@ -33,6 +33,7 @@ class CsvDataset : public Dataset {
   Shape target_shape() const override { return classes_ > 0 ? Shape{} : Shape{1}; }
   bool weighted() const override { return !weights_.empty(); }
   void get(const SampleKey& key, const Sample& sample) const override;
+  void add_to_digest(DataHashes& hashes) const override;
 
  private:
   std::int64_t rows_ = 0;

@@ -9,6 +9,8 @@
 
 namespace lockstep::data {
 
+struct DataHashes;
+
 /// Names one drawing of one sample. Augmentation depends on nothing else, so not on ranks, threads or order.
 struct SampleKey {
   std::int64_t index = 0;   ///< in the data set
@@ -52,6 +54,10 @@ class Dataset {
   /// Writes one sample: sample_shape().numel() values or tokens, and target_shape().numel() numbers or labels. Labels
   /// are below classes(), or kIgnoredLabel. And the weights that there are.
   virtual void get(const SampleKey& key, const Sample& sample) const = 0;
+  /// Adds what tells these data from others to their DataDigest: all targets and all content where they cost little,
+  /// otherwise some, always the same ones. Paths and times of files count for nothing. By default draws up to 32
+  /// samples. What cannot be read throws no StorageError here.
+  virtual void add_to_digest(DataHashes& hashes) const;
 };
 
 using DatasetPtr = std::shared_ptr<const Dataset>;
@@ -72,6 +78,7 @@ class Transform : public Dataset {
     base_->get(key, sample);
     apply(key, sample);
   }
+  void add_to_digest(DataHashes& hashes) const final { base_->add_to_digest(hashes); }
 
  private:
   virtual void apply(const SampleKey& key, const Sample& sample) const = 0;

@@ -27,6 +27,7 @@ class ImageFolderDataset : public Dataset {
   std::int64_t classes() const override { return std::ssize(class_names_); }
   /// Throws StorageError that names the file and index of an image that is damaged or too large.
   void get(const SampleKey& key, const Sample& sample) const override;
+  void add_to_digest(DataHashes& hashes) const override;
 
  private:
   struct File {

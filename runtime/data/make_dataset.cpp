@@ -219,12 +219,6 @@ std::vector<NamedFile> files_of(const DatasetOptions& options) {
   return std::visit([](const auto& kind) { return files_of(kind); }, options);
 }
 
-std::vector<DataFile> look_at_files(const DatasetOptions& options) {
-  std::vector<DataFile> files;
-  for (const NamedFile& file : files_of(options)) files.push_back(look_at(file.path));
-  return files;
-}
-
 void set_counted_classes(DataOptions& options, std::int64_t classes) {
   const auto set = [classes]<class Options>(Options& train) {
     constexpr bool counted = std::is_same_v<Options, IdxOptions> || std::is_same_v<Options, ArraysOptions> ||

@@ -10,7 +10,6 @@
 #include "runtime/data/augment.h"
 #include "runtime/data/cifar.h"
 #include "runtime/data/csv_options.h"
-#include "runtime/data/data_file.h"
 #include "runtime/data/dataset.h"
 #include "runtime/data/description.h"
 #include "runtime/data/idx.h"
@@ -54,9 +53,6 @@ struct NamedFile {
   std::string path;
 };
 std::vector<NamedFile> files_of(const DatasetOptions& options);
-
-/// What tells whether the files change. Throws StorageError for one that cannot be read.
-std::vector<DataFile> look_at_files(const DatasetOptions& options);
 
 /// The data set: normalised, and for training augmented; of volumes that are trained on in patches, evaluation data are
 /// the patches in the middle. Evaluation data of the training data's kind that say nothing

@@ -25,6 +25,7 @@ class MaskedTokens : public Dataset {
   Shape target_shape() const override { return base_->sample_shape(); }
   std::int64_t targets_per_sample() const override { return targets_; }
   void get(const SampleKey& key, const Sample& sample) const override;
+  void add_to_digest(DataHashes& hashes) const override { base_->add_to_digest(hashes); }
 
  private:
   DatasetPtr base_;

@@ -21,6 +21,7 @@ class Mixup : public Dataset {
   bool weighted() const override { return base_->weighted(); }
   bool mixed() const override { return true; }
   void get(const SampleKey& key, const Sample& sample) const override;
+  void add_to_digest(DataHashes& hashes) const override { base_->add_to_digest(hashes); }
 
  private:
   DatasetPtr base_;

@@ -11,6 +11,8 @@
 
 #include "runtime/data/arrays_options.h"
 #include "runtime/data/brace_expansion.h"
+#include "runtime/data/content_hash.h"
+#include "runtime/data/data_digest.h"
 #include "runtime/data/tar_index.h"
 #include "runtime/tensor/error.h"
 
@@ -142,18 +144,33 @@ Description ShardsDataset::describe() const {
   return description;
 }
 
+void ShardsDataset::read(const Place& place, std::uint64_t offset, std::span<std::byte> out) const {
+  if (place.file < open_.size()) {
+    open_[place.file]->read(place.offset + offset, out);
+  } else {
+    StoredFile(paths_[place.file]).read(place.offset + offset, out);
+  }
+}
+
 void ShardsDataset::get(const SampleKey& key, const Sample& sample) const {
   const Place& place = samples_[static_cast<std::size_t>(key.index)];
-  const std::string& path = paths_[place.file];
   std::vector<std::byte> content(place.bytes);
-  if (place.file < open_.size()) {
-    open_[place.file]->read(place.offset, content);
-  } else {
-    StoredFile(path).read(place.offset, content);
-  }
-  write_image(content, crop_, key, fmt::format("{} at byte {} (sample {})", path, place.offset, key.index),
-              sample.values);
+  read(place, 0, content);
+  write_image(content, crop_, key,
+              fmt::format("{} at byte {} (sample {})", paths_[place.file], place.offset, key.index), sample.values);
   sample.labels[0] = place.label;
+}
+
+void ShardsDataset::add_to_digest(DataHashes& hashes) const {
+  Parts images;
+  for (const Place& place : samples_) {
+    hashes.labels.update(std::as_bytes(std::span(&place.label, 1)));
+    images.bytes.push_back(place.bytes);
+  }
+  images.read = [this](std::size_t sample, std::uint64_t offset, std::span<std::byte> out) {
+    read(samples_[sample], offset, out);
+  };
+  add_parts(images, hashes.content);
 }
 
 std::int64_t count_shard_classes(const ShardsOptions& options) { return ShardsDataset(options).classes(); }

@@ -30,6 +30,7 @@ class ShardsDataset : public Dataset {
   std::int64_t classes() const override { return classes_; }
   /// Throws StorageError that names file, byte and index of an image that is damaged or too large.
   void get(const SampleKey& key, const Sample& sample) const override;
+  void add_to_digest(DataHashes& hashes) const override;
 
  private:
   struct Place {
@@ -40,6 +41,8 @@ class ShardsDataset : public Dataset {
   };
 
   void add_file(const StoredFile& file, std::uint32_t number);
+  /// Fills `out` with an image's bytes from `offset` on.
+  void read(const Place& place, std::uint64_t offset, std::span<std::byte> out) const;
 
   ImageCrop crop_;
   std::vector<std::string> paths_;

@@ -51,6 +51,12 @@ class StoredTokens : public TokenSource {
     }
   }
 
+  std::uint64_t bytes() const override { return static_cast<std::uint64_t>(count_) * sizeof(T); }
+
+  void read_bytes(std::uint64_t offset, std::span<std::byte> out) const override {
+    file_.read(header_bytes_ + offset, out);
+  }
+
  private:
   StoredFile file_;
   std::uint64_t header_bytes_;
@@ -65,6 +71,12 @@ class EncodedTokens : public TokenSource {
 
   void read(std::int64_t first, std::span<std::int64_t> out) const override {
     std::copy_n(tokens_.begin() + first, out.size(), out.begin());
+  }
+
+  std::uint64_t bytes() const override { return std::span(tokens_).size_bytes(); }
+
+  void read_bytes(std::uint64_t offset, std::span<std::byte> out) const override {
+    std::ranges::copy(std::as_bytes(std::span(tokens_)).subspan(offset, out.size()), out.begin());
   }
 
  private:

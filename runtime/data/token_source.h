@@ -17,6 +17,11 @@ class TokenSource {
   virtual std::int64_t size() const = 0;
   /// Fills `out` with the tokens from position `first` on. Throws StorageError where the file cannot be read.
   virtual void read(std::int64_t first, std::span<std::int64_t> out) const = 0;
+
+  /// Of the tokens as they are held.
+  virtual std::uint64_t bytes() const = 0;
+  /// Fills `out` with these, from byte `offset` of them on. Throws as read().
+  virtual void read_bytes(std::uint64_t offset, std::span<std::byte> out) const = 0;
 };
 
 /// The sequences of `options.files` and the number of tokens that there are.

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "runtime/data/content_hash.h"
+#include "runtime/data/data_digest.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::data {
@@ -62,6 +64,15 @@ void TokensDataset::get(const SampleKey& key, const Sample& sample) const {
   }
   std::copy_n(tokens.begin(), context_, sample.tokens.begin());
   std::copy_n(tokens.begin() + 1, context_, sample.labels.begin());
+}
+
+void TokensDataset::add_to_digest(DataHashes& hashes) const {
+  Parts parts;
+  for (const auto& file : sources_.files) parts.bytes.push_back(file->bytes());
+  parts.read = [this](std::size_t file, std::uint64_t offset, std::span<std::byte> out) {
+    sources_.files[file]->read_bytes(offset, out);
+  };
+  add_parts(parts, hashes.content);
 }
 
 }  // namespace lockstep::data

@@ -25,6 +25,7 @@ class TokensDataset : public Dataset {
   Shape target_shape() const override { return {context_}; }
   /// Throws StorageError that names file and position of a token outside the vocabulary.
   void get(const SampleKey& key, const Sample& sample) const override;
+  void add_to_digest(DataHashes& hashes) const override;
 
  private:
   /// The windows of one file.

@@ -48,6 +48,7 @@ class Patch : public Dataset {
   std::int64_t targets_per_sample() const override { return description_.targets_per_sample; }
   bool weighted() const override { return base_->weighted(); }
   void get(const SampleKey& key, const Sample& sample) const override;
+  void add_to_digest(DataHashes& hashes) const override { base_->add_to_digest(hashes); }
 
  private:
   DatasetPtr base_;

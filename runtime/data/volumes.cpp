@@ -7,6 +7,8 @@
 #include <cmath>
 #include <filesystem>
 
+#include "runtime/data/content_hash.h"
+#include "runtime/data/data_digest.h"
 #include "runtime/data/volume_file.h"
 #include "runtime/tensor/error.h"
 
@@ -125,6 +127,16 @@ void VolumesDataset::get(const SampleKey& key, const Sample& sample) const {
   read_volume(path, pair.shape, volume);
   copy_window<float>(volume, extents, from, patch, static_cast<std::size_t>(sample_shape_[3]), sample.values);
   write_mask(key, pair, from, sample);
+}
+
+void VolumesDataset::add_to_digest(DataHashes& hashes) const {
+  const auto add = [this](const std::string& folder, Hash128& hash) {
+    std::vector<std::string> paths;
+    for (const Pair& pair : pairs_) paths.push_back(folder + "/" + pair.name);
+    add_files(paths, hash);
+  };
+  add(options_.masks, hashes.labels);
+  add(options_.images, hashes.content);
 }
 
 void VolumesDataset::write_mask(const SampleKey& key, const Pair& pair, const Extents& from,

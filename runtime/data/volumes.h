@@ -26,6 +26,7 @@ class VolumesDataset : public Dataset {
   /// Throws StorageError that names file and index of a volume that is damaged, and of a mask with a value that is
   /// neither a class nor, without classes, within [0, 1].
   void get(const SampleKey& key, const Sample& sample) const override;
+  void add_to_digest(DataHashes& hashes) const override;
 
  private:
   struct Pair {

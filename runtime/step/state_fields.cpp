@@ -66,6 +66,8 @@ std::vector<std::string> unknown_fields(const checkpoint::TrainingState& state) 
   for_each_message(state, "", [&](const Message& message, const std::string& path) {
     const google::protobuf::UnknownFieldSet& unknown = message.GetReflection()->GetUnknownFields(message);
     for (int i = 0; i < unknown.field_count(); ++i) {
+      // One that was removed is known, and needed no more.
+      if (message.GetDescriptor()->IsReservedNumber(unknown.field(i).number())) continue;
       const std::string name = job::join_path(path, fmt::format("field {}", unknown.field(i).number()));
       if (std::ranges::find(names, name) == names.end()) names.push_back(name);
     }

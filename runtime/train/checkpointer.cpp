@@ -4,9 +4,8 @@
 #include <spdlog/spdlog.h>
 
 #include <chrono>
+#include <utility>
 
-#include "runtime/data/make_dataset.h"
-#include "runtime/job/data_options.h"
 #include "runtime/job/differences.h"
 #include "runtime/job/job.h"
 #include "runtime/step/saved_state.h"
@@ -19,21 +18,24 @@ namespace lockstep::train {
 
 namespace {
 
-std::vector<data::DataFile> saved_files(const checkpoint::TrainingState& state) {
-  std::vector<data::DataFile> files;
-  for (const checkpoint::DataFile& file : state.data_file()) {
-    files.push_back({file.path(), file.bytes(), file.modified(), file.digest()});
+/// Those that today's can be compared with.
+std::vector<data::DataDigest> saved_digests(const checkpoint::TrainingState& state) {
+  std::vector<data::DataDigest> digests;
+  for (const checkpoint::DataDigest& saved : state.data_digest()) {
+    if (saved.format() != data::kDigestFormat) continue;
+    digests.push_back({saved.data(), saved.form(), saved.labels(), saved.content()});
   }
-  return files;
+  return digests;
 }
 
-void save_files(const std::vector<data::DataFile>& files, checkpoint::TrainingState& state) {
-  for (const data::DataFile& file : files) {
-    checkpoint::DataFile& saved = *state.add_data_file();
-    saved.set_path(file.path);
-    saved.set_bytes(file.bytes);
-    saved.set_modified(file.modified);
-    saved.set_digest(file.digest);
+void save_digests(const std::vector<data::DataDigest>& digests, checkpoint::TrainingState& state) {
+  for (const data::DataDigest& digest : digests) {
+    checkpoint::DataDigest& saved = *state.add_data_digest();
+    saved.set_format(data::kDigestFormat);
+    saved.set_data(digest.data);
+    saved.set_form(digest.form);
+    saved.set_labels(digest.labels);
+    saved.set_content(digest.content);
   }
 }
 
@@ -57,7 +59,8 @@ Checkpointer::Checkpointer(const TrainOptions& options, Network& network, JobSte
   if (!job_.checkpoint().best().empty()) best_.emplace((options.run_dir / "best").string(), parts_of(network, step));
 }
 
-step::Progress Checkpointer::resume() {
+step::Progress Checkpointer::resume(std::vector<data::DataDigest> data) {
+  data_ = std::move(data);
   const auto saved = store_.resume([&] { return restore(); });
   if (!saved) {
     if (job_.has_init_from()) step_.ddp().broadcast_weights();
@@ -75,7 +78,6 @@ void Checkpointer::begin_anew() {
 }
 
 std::optional<checkpoint::Checkpoint> Checkpointer::restore() {
-  data_files_ = data::look_at_files(job::data_options(job_.data()).train);
   if (options_.resume == "never") {
     begin_anew();
     set_aside_earlier_run(options_.run_dir);
@@ -118,7 +120,7 @@ void Checkpointer::remark_on(const checkpoint::Checkpoint& found) {
   for (const job::Difference& change : job::differences(found.state.job(), job_)) {
     remarks_.push_back("  the job changed: " + change.path + ": " + change.before + " -> " + change.after);
   }
-  for (const std::string& change : data::changes(saved_files(found.state), data_files_)) {
+  for (const std::string& change : data::changes(saved_digests(found.state), data_)) {
     remarks_.push_back("  the data changed: " + change);
   }
   if (found.state.step() >= job_.train().steps()) {
@@ -132,7 +134,7 @@ void Checkpointer::complete(checkpoint::TrainingState& state) const {
   *state.mutable_job() = job_;
   state.set_job_hash(job::hash(job_));
   goals_.save(state);
-  save_files(data_files_, state);
+  save_digests(data_, state);
 }
 
 void Checkpointer::save(const step::Progress& progress) {

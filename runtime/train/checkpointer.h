@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "runtime/checkpoint/checkpoint.h"
-#include "runtime/data/data_file.h"
+#include "runtime/data/data_digest.h"
 #include "runtime/step/loop_store.h"
 #include "runtime/step/progress.h"
 #include "runtime/train/goals.h"
@@ -25,8 +25,9 @@ class Checkpointer {
   Checkpointer(const TrainOptions& options, Network& network, JobStep& step, Goals& goals, RunObserver& observers);
 
   /// Resumes where there is something to resume from, or loads the weights that a new run starts from, and only then
-  /// changes what lies in the run directory: a resume that is refused leaves it as it was. A collective.
-  step::Progress resume();
+  /// changes what lies in the run directory: a resume that is refused leaves it as it was. `data`: of the data sets as
+  /// they are now. A collective.
+  step::Progress resume(std::vector<data::DataDigest> data);
   /// Writes the checkpoint of a run that has come to `progress`. A collective; throws StorageError.
   void save(const step::Progress& progress);
   /// The same in best/, for the one checkpoint of the goals' best value.
@@ -63,7 +64,7 @@ class Checkpointer {
   std::uint64_t saved_step_ = 0;
   std::string resumed_from_;
   std::vector<std::string> remarks_;
-  std::vector<data::DataFile> data_files_;  // of the training data as the run found them, on rank 0
+  std::vector<data::DataDigest> data_;  // as the run found them
 };
 
 }  // namespace lockstep::train

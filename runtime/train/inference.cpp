@@ -21,6 +21,7 @@
 #include "runtime/train/network.h"
 #include "runtime/train/prediction.h"
 #include "runtime/train/prediction_file.h"
+#include "runtime/train/same_data.h"
 #include "runtime/train/training_state.h"
 
 namespace lockstep::train {
@@ -118,6 +119,10 @@ class Inference {
         block_(job.data().eval_batch()) {
     if (predictions_.kind == AnswerKind::kProbabilities) predictions_.shape = {task_.model_input().outputs};
     columns_ = predictions_.shape.numel();
+    if (world.size() > 1) {
+      const char* const name = options.split == data::Split::kTrain ? "data.train" : "data.eval";
+      require_same_data({data::digest_of(name, *dataset_)}, communicator_);
+    }
     if (!options.out.empty()) require_prediction_shape(options.out, predictions_.shape);
     step::on_rank_zero(communicator_, [&] {
       if (!options.out.empty()) require_writable(options.out);

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdlib>
+#include <mutex>
 #include <system_error>
 
 #include "runtime/base/descriptor.h"
@@ -77,6 +78,15 @@ struct StatusBoard::Mapping {
   LauncherLine& launcher() const { return *reinterpret_cast<LauncherLine*>(lines + ranks); }
 };
 
+std::shared_ptr<StatusBoard::Mapping> StatusBoard::open_board(const char* path) {
+  const Descriptor file(open(path, O_RDWR | O_CLOEXEC));
+  struct stat status {};
+  if (!file || fstat(file.get(), &status) != 0 || status.st_size < static_cast<off_t>(2 * sizeof(Line))) return nullptr;
+  const std::size_t count = static_cast<std::size_t>(status.st_size) / sizeof(Line);
+  Line* const lines = map(file, count * sizeof(Line));
+  return lines == nullptr ? nullptr : std::make_shared<Mapping>(lines, static_cast<int>(count) - 1);
+}
+
 StatusBoard StatusBoard::create(const std::filesystem::path& path, int ranks) {
   const Descriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   if (!file) throw cannot("make", path, errno);
@@ -92,17 +102,19 @@ StatusBoard StatusBoard::create(const std::filesystem::path& path, int ranks) {
 }
 
 StatusBoard StatusBoard::from_environment() {
+  static std::mutex mutex;
+  static std::weak_ptr<Mapping> latest;
+  static std::string latest_path;
   StatusBoard board;
   const char* path = std::getenv("LOCKSTEP_STATUS_BOARD");
-  const Descriptor file(path == nullptr ? -1 : open(path, O_RDWR | O_CLOEXEC));
-  if (!file) return board;
-  struct stat status {};
-  if (fstat(file.get(), &status) == 0 && status.st_size >= static_cast<off_t>(2 * sizeof(Line))) {
-    const std::size_t count = static_cast<std::size_t>(status.st_size) / sizeof(Line);
-    const int ranks = static_cast<int>(count) - 1;
-    Line* lines = map(file, count * sizeof(Line));
-    if (lines != nullptr) board.mapping_ = std::make_shared<Mapping>(lines, ranks);
-  }
+  if (path == nullptr) return board;
+  const std::lock_guard lock(mutex);
+  if (latest_path == path) board.mapping_ = latest.lock();
+  // Not that of the process which this one is a fork of.
+  if (board.mapping_ && board.mapping_->pid == getpid()) return board;
+  board.mapping_ = open_board(path);
+  latest = board.mapping_;
+  latest_path = path;
   return board;
 }
 

@@ -43,7 +43,8 @@ class StatusBoard {
 
   /// Makes the file for `ranks` ranks. Throws StorageError.
   static StatusBoard create(const std::filesystem::path& path, int ranks);
-  /// The board that the environment names; one that goes nowhere if there is none.
+  /// The board that the environment names; one that goes nowhere if there is none. While a process has it, the file
+  /// is not needed any more: the launcher removes it once all ranks have joined.
   static StatusBoard from_environment();
 
   void set(int rank, RankPhase phase, std::uint64_t step) const;
@@ -59,6 +60,9 @@ class StatusBoard {
 
  private:
   struct Mapping;
+  /// Null where there is none.
+  static std::shared_ptr<Mapping> open_board(const char* path);
+
   std::shared_ptr<Mapping> mapping_;
 };
 

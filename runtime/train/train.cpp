@@ -18,6 +18,7 @@
 #include "runtime/train/progress.h"
 #include "runtime/train/restarts.h"
 #include "runtime/train/run_directory.h"
+#include "runtime/train/same_data.h"
 #include "runtime/train/trainer.h"
 #include "runtime/train/training_state.h"
 
@@ -124,6 +125,7 @@ EvalResult evaluate(comm::World& world, const job::Job& job, const EvalOptions& 
                   options.device);
   const auto confusion = options.confusion ? Answers::Confusion::kCounted : Answers::Confusion::kNotCounted;
   comm::Communicator& communicator = *world.communicator();
+  if (world.size() > 1) require_same_data({data::digest_of("data.eval", *dataset)}, communicator);
   std::string path;
   bool of_mean = false;  // on rank 0
   step::on_rank_zero(communicator, [&] {

@@ -12,6 +12,7 @@
 #include "runtime/job/data_options.h"
 #include "runtime/tensor/error.h"
 #include "runtime/train/loading.h"
+#include "runtime/train/same_data.h"
 
 namespace lockstep::train {
 
@@ -42,9 +43,10 @@ Trainer::Trainer(comm::World& world, const TrainOptions& options, std::vector<Ru
       in_flight_(network_, job_step_, *world.communicator()),
       stragglers_(world.communicator()->all_gather_text(host_name())) {
   status_.set(RankPhase::kInit, 0);
-  data_.require_same(*world_.communicator());
+  std::vector<data::DataDigest> digests = data_.digests();
+  require_same_data(digests, *world_.communicator());
   job_step_.faults().at(job::INIT);
-  const step::Progress start = checkpointer_.resume();
+  const step::Progress start = checkpointer_.resume(std::move(digests));
   launched_ = step_ = current_step_ = start.step;
   skipped_samples_.restore(start);
   data_.begin(job_, world_, start.step + 1, start.sampler, network_.device());

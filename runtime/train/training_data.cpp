@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/training_data.h"
 
-#include <fmt/format.h>
-
 #include "runtime/data/description.h"
 #include "runtime/data/make_dataset.h"
 #include "runtime/job/data_options.h"
-#include "runtime/tensor/error.h"
 #include "runtime/train/loading.h"
 
 namespace lockstep::train {
@@ -21,21 +18,10 @@ TrainingData::TrainingData(const job::Job& job)
   data::require_alike(data::describe(*eval_), data::describe(*train_));
 }
 
-void TrainingData::require_same(comm::Communicator& communicator) const {
-  const auto told = [](const data::Dataset& dataset) {
-    return fmt::format("{} samples of {}, {} classes", dataset.size(), dataset.sample_shape().str(), dataset.classes());
-  };
-  const std::string mine = told(*train_) + (eval_ ? "; to evaluate " + told(*eval_) : "");
-  const std::string first = communicator.broadcast_text(mine, 0);
-  // Of several ranks that differ, the last one.
-  const int rank = mine == first ? 0 : communicator.rank();
-  const Tensor differing = Tensor::from<float>({static_cast<float>(rank)}, {1});
-  communicator.all_reduce(differing, comm::ReduceOp::kMax, 1.0f, Stream::calling_thread());
-  const int other = static_cast<int>(differing.item());
-  if (other == 0) return;
-  const std::string theirs = communicator.broadcast_text(mine, other);
-  throw UsageError(fmt::format("rank {} sees other data than rank 0: {}; there {}", other, theirs, first),
-                   "Give every rank the same files.");
+std::vector<data::DataDigest> TrainingData::digests() const {
+  std::vector<data::DataDigest> digests{data::digest_of("data.train", *train_)};
+  if (eval_) digests.push_back(data::digest_of("data.eval", *eval_));
+  return digests;
 }
 
 void TrainingData::begin(const job::Job& job, const comm::World& world, std::uint64_t first_step,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "comm/group/world.h"
+#include "runtime/data/data_digest.h"
 #include "runtime/data/loader.h"
 #include "runtime/job/job.h"
 
@@ -21,9 +22,8 @@ class TrainingData {
   /// Null where the job has none.
   const data::DatasetPtr& eval() const { return eval_; }
 
-  /// Throws UsageError on every rank where one sees data of another size or kind than rank 0: the ranks would take
-  /// different samples for the same. A collective.
-  void require_same(comm::Communicator& communicator) const;
+  /// Of the data sets that there are.
+  std::vector<data::DataDigest> digests() const;
 
   /// The next batches are those of step `first_step`, from `start` on. Before everything below. Data that are resident
   /// are loaded here, onto `device`: those of the run's first step.

@@ -22,24 +22,56 @@ TEST(ScratchDirectory, GoesWithAllThatIsInIt) {
   EXPECT_FALSE(fs::exists(path));
 }
 
-TEST(ScratchDirectory, RemovesThatOfAKilledOwnerAndNoOther) {
-  const ScratchDirectory living;
-  const Folder folder;
+/// Of a process that made one and was killed.
+fs::path abandoned_directory(const Folder& folder) {
   const pid_t owner = fork();
   if (owner == 0) {
     const ScratchDirectory left;
+    write_text(left.path() / "file", "x");
     write_text(folder / "path", left.path().string());
     raise(SIGKILL);
   }
   waitpid(owner, nullptr, 0);
-  const fs::path left = read_text(folder / "path");
-  ASSERT_TRUE(fs::exists(left));
-  const auto before = fs::file_time_type::clock::now() - std::chrono::hours(1);
-  fs::last_write_time(left, before);
-  fs::last_write_time(living.path(), before);
+  return read_text(folder / "path");
+}
+
+TEST(ScratchDirectory, RemovesThatOfAKilledOwnerAtOnceAndNoOther) {
+  const ScratchDirectory living;
+  write_text(living.path() / "file", "x");
+  const Folder folder;
+  const fs::path left = abandoned_directory(folder);
+  // What an owner that was killed while it removed it leaves.
+  const fs::path rest = abandoned_directory(folder);
+  fs::remove(rest / "file");
   const ScratchDirectory next;
   EXPECT_FALSE(fs::exists(left));
-  EXPECT_TRUE(fs::exists(living.path()));
+  EXPECT_FALSE(fs::exists(rest));
+  EXPECT_TRUE(fs::exists(living.path() / "file"));
+}
+
+TEST(ScratchDirectory, WithoutALockIsRemovedOnceItsOwnerHadTimeToTakeOne) {
+  const ScratchDirectory one;
+  const auto beside = [&](const char* suffix) { return fs::path(one.path().string() + suffix); };
+  fs::create_directory(beside("-young"));
+  fs::create_directory(beside("-old"));
+  write_text(beside("-old") / "owner.new", "");
+  fs::last_write_time(beside("-old"), fs::file_time_type::clock::now() - std::chrono::hours(1));
+  const ScratchDirectory next;
+  EXPECT_TRUE(fs::exists(beside("-young")));
+  EXPECT_FALSE(fs::exists(beside("-old")));
+  fs::remove(beside("-young"));
+}
+
+TEST(ScratchDirectory, MayGoBeforeItsOwner) {
+  ScratchDirectory scratch;
+  const fs::path path = scratch.path();
+  write_text(path / "file", "x");
+  scratch.remove();
+  EXPECT_FALSE(fs::exists(path));
+  EXPECT_TRUE(scratch.path().empty());
+  fs::create_directory(path);  // of somebody else
+  scratch.remove();
+  EXPECT_TRUE(fs::remove(path));
 }
 
 TEST(RunDirectory, IsNamedAfterTheJobUnlessGiven) {

@@ -68,6 +68,36 @@ TEST(StatusBoard, HandsTheWidthOfTheTerminalToTheRanks) {
   EXPECT_EQ(rank.columns(), 50);
 }
 
+TEST(StatusBoard, GoesOnInAProcessThatHasItWhereItsFileIsRemoved) {
+  const Folder folder;
+  const StatusBoard board = StatusBoard::create(folder / "status", 2);
+  setenv("LOCKSTEP_STATUS_BOARD", (folder / "status").c_str(), 1);
+  const pid_t rank = fork();
+  if (rank == 0) {
+    const StatusBoard first = StatusBoard::from_environment();
+    std::filesystem::remove(folder / "status");
+    StatusBoard::from_environment().set(1, RankPhase::kBackward, 57);
+    _exit(0);
+  }
+  waitpid(rank, nullptr, 0);
+  EXPECT_EQ(board.get(1).pid, rank);
+  EXPECT_EQ(StatusBoard::from_environment().ranks(), 0);
+}
+
+TEST(StatusBoard, OfAForkIsItsOwn) {
+  const Folder folder;
+  const StatusBoard board = StatusBoard::create(folder / "status", 2);
+  setenv("LOCKSTEP_STATUS_BOARD", (folder / "status").c_str(), 1);
+  const StatusBoard mine = StatusBoard::from_environment();
+  const pid_t rank = fork();
+  if (rank == 0) {
+    StatusBoard::from_environment().set(1, RankPhase::kBackward, 57);
+    _exit(0);
+  }
+  waitpid(rank, nullptr, 0);
+  EXPECT_EQ(board.get(1).pid, rank);
+}
+
 TEST(StatusBoard, SaysEveryPhase) {
   EXPECT_EQ(train::str({1, 0, RankPhase::kNone}), "before the first step");
   EXPECT_EQ(train::str({1, 0, RankPhase::kInit}), "during start-up");
@@ -86,6 +116,22 @@ pid_t start_rank(const StatusBoard& parents, const std::string& file, int rank, 
   }
   while (parents.get(rank).pid == 0) usleep(1000);
   return pid;
+}
+
+TEST(RankWatch, KnowsWhenAllHaveJoined) {
+  const Folder folder;
+  const StatusBoard board = StatusBoard::create(folder / "status", 2);
+  const RankWatch watch(board);
+  EXPECT_FALSE(watch.all_joined());
+  board.set(0, RankPhase::kForward, 1);
+  for (const RankPhase phase : {RankPhase::kNone, RankPhase::kJoin, RankPhase::kNotJoined}) {
+    board.set(1, phase, 0);
+    EXPECT_FALSE(watch.all_joined());
+  }
+  for (const RankPhase phase : {RankPhase::kJoined, RankPhase::kInit, RankPhase::kDone}) {
+    board.set(1, phase, 0);
+    EXPECT_TRUE(watch.all_joined());
+  }
 }
 
 TEST(RankWatch, NoticesTheEndOfRanksThatAreNotItsChildren) {

@@ -11,10 +11,14 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <random>
 #include <string>
+#include <system_error>
+
+#include "runtime/base/locked_file.h"
 
 namespace lockstep::comm {
 
@@ -23,14 +27,26 @@ namespace {
 using Kind = MemoryName::Kind;
 
 constexpr const char* kFolder = "/dev/shm";
+constexpr const char* kPrefix = "lockstep.";
+
+/// Files whose makers were killed before all had opened them.
+void remove_abandoned() {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(kFolder, ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(kPrefix) || name.ends_with(".new") || !entry.is_regular_file(ignored)) continue;
+    if (const Descriptor lock = take_lock(entry.path())) std::filesystem::remove(entry.path(), ignored);
+  }
+}
 
 /// A file that nobody else has; none where there can be none.
 Descriptor make(Kind kind, MemoryName& name) {
   if (kind == Kind::kNone) return {};
   if (kind == Kind::kDescriptor) return Descriptor(memfd_create("lockstep", MFD_CLOEXEC));
+  remove_abandoned();
   std::random_device random;
-  std::snprintf(name.file, sizeof name.file, "/lockstep.%d.%08x", getpid(), random());
-  return Descriptor(shm_open(name.file, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  std::snprintf(name.file, sizeof name.file, "/%s%d.%08x", kPrefix, getpid(), random());
+  return make_locked_file(std::string(kFolder) + name.file);
 }
 
 Descriptor open_again(const MemoryName& name) {

@@ -14,7 +14,8 @@ struct MemoryName {
   enum class Kind : std::uint32_t {
     kNone,        ///< there is none
     kDescriptor,  ///< a memfd, which others open through /proc: it ends with its last user, whatever kills that
-    kFile         ///< a file of /dev/shm, for where they cannot; removed once all have opened it
+    kFile         ///< a file of /dev/shm, for where they cannot; removed once all have opened it, and where the maker
+                  ///< was killed before that, by the next one
   } kind = Kind::kNone;
   std::int32_t descriptor = -1;
   std::int64_t process = 0;

@@ -2,7 +2,10 @@
 #include "comm/group/shared_memory/shared_file.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -48,6 +51,26 @@ TEST_P(SharedFileOf, AnotherFileOfThatNameIsNotTaken) {
 }
 
 TEST_P(SharedFileOf, TheSystemSaysHowMuchIsFree) { EXPECT_GT(free_bytes(GetParam()), 0); }
+
+TEST(SharedFile, OfAKilledMakerIsRemovedByTheNextAndNoOtherIs) {
+  const auto place = [](const MemoryName& name) { return std::filesystem::path(std::string("/dev/shm") + name.file); };
+  const SharedFile living(Kind::kFile, kBytes);
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const pid_t maker = fork();
+  if (maker == 0) {
+    const SharedFile left(Kind::kFile, kBytes);
+    if (write(ends[1], &left.name(), sizeof(MemoryName)) != sizeof(MemoryName)) _exit(1);
+    raise(SIGKILL);
+  }
+  MemoryName left;
+  ASSERT_EQ(read(ends[0], &left, sizeof left), static_cast<ssize_t>(sizeof left));
+  waitpid(maker, nullptr, 0);
+  const SharedFile next(Kind::kFile, kBytes);
+  EXPECT_FALSE(std::filesystem::exists(place(left)));
+  EXPECT_TRUE(std::filesystem::exists(place(living.name())));
+  for (const int end : ends) close(end);
+}
 
 TEST(SharedFile, NoneIsNone) {
   const SharedFile none;

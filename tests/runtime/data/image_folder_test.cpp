@@ -56,11 +56,9 @@ TEST_F(ImageFolderTest, LinksToFoldersAreFollowed) {
   std::filesystem::create_directory_symlink(folder_.path("eval/dog"), folder_.path("train/dog/linked"));
   const ImageFolderDataset set(train());
   EXPECT_THAT(set.describe().labels, ElementsAre(0, 0, 1, 1, 1));
-  EXPECT_EQ(look_at(folder_.path("train")).bytes, 6u) << "files, notes among them";
 }
 
 TEST_F(ImageFolderTest, LinksBackToAFolderAroundThemAreNotFollowed) {
-  const std::uint64_t files = look_at(folder_.path("train")).bytes;
   for (const char* name : {"train/cat/up", "train/cat/more/up", "train/dog/up", "train/dog/again"}) {
     std::filesystem::create_directory_symlink("..", folder_.path(name));
   }
@@ -70,7 +68,6 @@ TEST_F(ImageFolderTest, LinksBackToAFolderAroundThemAreNotFollowed) {
   const ImageFolderDataset set(train());
   EXPECT_THAT(set.class_names(), ElementsAre("cat", "dog"));
   EXPECT_THAT(set.describe().labels, ElementsAre(0, 0, 1, 1));
-  EXPECT_EQ(look_at(folder_.path("train")).bytes, files);
 }
 
 TEST_F(ImageFolderTest, EvaluationHasTheClassesOfTheTraining) {

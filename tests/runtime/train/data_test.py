@@ -3,10 +3,11 @@
 import gzip
 import io
 import json
+import os
+import shutil
 import struct
 import subprocess
 import tarfile
-import time
 import unittest
 import zlib
 
@@ -193,15 +194,39 @@ class OwnFiles(RunTest):
 
     def test_data_that_changed_are_named_on_resume(self):
         job = self.table()
+        table = self.folder / "t.csv"
         self.train("run", "train.steps=4", job=job)
-        time.sleep(0.01)
-        text = (self.folder / "t.csv").read_text(encoding="utf-8")
-        self.write("t.csv", text.replace("0,a", "1,a", 1))
-        rest = self.train("run", "train.steps=6", job=job)
-        self.assertIn(f"the data changed: {self.folder}/t.csv: its first bytes differ", rest.output)
-        self.write("t.csv", text + "1,a,0.5\n")
-        rest = self.train("run", "train.steps=8", job=job)
-        self.assertIn(f"the data changed: {self.folder}/t.csv: {len(text)} -> {len(text) + 8} bytes", rest.output)
+        text = table.read_text(encoding="utf-8")
+
+        def resume(steps, content):
+            written = os.stat(table).st_mtime_ns
+            self.write("t.csv", content)
+            os.utime(table, ns=(written, written))
+            return self.train("run", f"train.steps={steps}", job=job).output
+        self.assertIn("the data changed: data.train: content differs\n", resume(6, text.replace("0,a", "1,a", 1)))
+        self.assertIn("the data changed: data.train: labels differ\n", resume(8, text.replace("0,a", "0,b", 1)))
+        self.assertIn("the data changed: data.train: 50 samples of [2], 3 classes -> 51 samples of [2], 3 classes\n",
+                      resume(10, text + "1,a,0.5\n"))
+
+    def test_evaluation_data_that_changed_are_named_on_resume(self):
+        job = self.table()
+        self.write("e.csv", "u,kind,v\n1,a,0.5\n2,b,0.25\n")
+        evaluation = 'data.eval={csv{files:"e.csv" target:"kind"}}'
+        self.train("run", "train.steps=4", evaluation, job=job)
+        self.write("e.csv", "u,kind,v\n1,b,0.5\n2,b,0.25\n")
+        rest = self.train("run", "train.steps=6", evaluation, job=job)
+        self.assertIn("the data changed: data.eval: labels differ\n", rest.output)
+        self.assertEqual(rest.output.count("the data changed"), 1)
+
+    def test_a_copy_of_the_data_is_the_same_on_resume(self):
+        job = self.images()
+        self.train("run", "train.steps=4", job=job)
+        shutil.copytree(self.folder / "images", self.folder / "copy")
+        shutil.rmtree(self.folder / "images")
+        (self.folder / "copy").rename(self.folder / "images")
+        for path in (self.folder / "images").rglob("*"):
+            os.utime(path, (1, 1))
+        self.assertNotIn("changed", self.train("run", job=job).output.replace("the job changed: train.steps", ""))
 
     def validate(self, job):
         run = subprocess.run([LOCKSTEP, "validate", job], capture_output=True, text=True, check=False)
@@ -231,19 +256,70 @@ class OwnFiles(RunTest):
         run = self.train("run", job=job, code=4)
         self.assertIn("images/b/49.png (sample 49): cannot be decoded", run.output)
 
-    def test_ranks_that_see_other_data_are_refused_at_once(self):
+    def refused(self, job, ranks, command="train"):
+        """What is said of a run of which each rank works in a folder of its own."""
         require_mpi()
+        run = [LOCKSTEP, command, str(job), "--device", "cpu"]
+        run += ["--run-dir", str(self.folder / "run")] if command == "train" else ["--checkpoint",
+                                                                                   str(self.folder / "run")]
+        mpirun = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]
+        for rank in range(ranks):
+            mpirun += [":"] * min(rank, 1) + ["-n", "1", "--wdir", str(self.folder / f"rank{rank}"), *run]
+        done = subprocess.run(mpirun, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        self.assertEqual(done.returncode, 2, done.stdout)
+        if command == "train":
+            self.assertNotIn("loss", (self.folder / "run/metrics.jsonl").read_text())
+        return done.stdout
+
+    def test_ranks_that_see_other_tables_are_refused_before_the_first_step(self):
         lines = [f"{i % 7},{i % 3}" for i in range(SAMPLES)]
-        for rank, count in ((0, SAMPLES), (1, SAMPLES - 1)):
-            self.write(f"rank{rank}/t.csv", "u,kind\n" + "\n".join(lines[:count]) + "\n")
         job = self.job('csv { files: "/proc/self/cwd/t.csv" classes: 3 }')
-        train = [LOCKSTEP, "train", str(job), "--run-dir", str(self.folder / "run"), "--device", "cpu"]
-        command = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]
+
+        def say(ranks, odd, table):
+            for rank in range(ranks):
+                self.write(f"rank{rank}/t.csv", "u,kind\n" + "\n".join(table if rank == odd else lines) + "\n")
+            return self.refused(job, ranks)
+        fewer = say(2, 1, lines[:-1])
+        self.assertIn("the ranks see different data:\n", fewer)
+        self.assertIn("data.train: 50 samples of [1], 3 classes (rank 0) / 49 samples of [1], 3 classes (rank 1)\n",
+                      fewer)
+        reversed_labels = [f"{i % 7},{2 - i % 3}" for i in range(SAMPLES)]
+        self.assertIn("data.train: labels differ: rank 0 / rank 1\n", say(2, 1, reversed_labels))
+        self.assertIn("data.train: labels of rank 0 differ from those of ranks 1, 2\n", say(3, 0, reversed_labels))
+        other = [f"{i % 7 + 1},{i % 3}" for i in range(SAMPLES)]
+        self.assertIn("data.train: contents of rank 2 differ from those of ranks 0, 1\n", say(3, 2, other))
+
+    def test_ranks_that_see_other_images_are_refused_before_the_first_step(self):
+        self.images()
+        job = self.job('image_folder { folder: "/proc/self/cwd/images" size: 8 }',
+                       'eval { image_folder { folder: "/proc/self/cwd/eval" size: 8 } }')
         for rank in (0, 1):
-            command += [":"] * rank + ["-n", "1", "--wdir", str(self.folder / f"rank{rank}"), *train]
-        run = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-        self.assertEqual(run.returncode, 2, run.stdout)
-        self.assertIn("rank 1 sees other data than rank 0: 49 samples", run.stdout)
+            shutil.copytree(self.folder / "images", self.folder / f"rank{rank}/images")
+            shutil.copytree(self.folder / "images", self.folder / f"rank{rank}/eval")
+        for path in (self.folder / "rank1/images").rglob("*.png"):
+            path.write_bytes(png(20, 24, lambda x, y: (0, 0, 0)))
+        self.assertIn("data.train: contents differ: rank 0 / rank 1\n", self.refused(job, 2))
+        shutil.rmtree(self.folder / "rank1/images")
+        shutil.copytree(self.folder / "images", self.folder / "rank1/images")
+        for label in "ab":
+            (self.folder / f"rank1/eval/{label}").rename(self.folder / f"rank1/eval/{label}2")
+        for label, other in ("ab", "ba"):
+            (self.folder / f"rank1/eval/{label}2").rename(self.folder / f"rank1/eval/{other}")
+        said = self.refused(job, 2)
+        self.assertIn("data.eval: contents differ: rank 0 / rank 1\n", said)
+        self.assertNotIn("data.train", said)
+
+    def test_ranks_that_evaluate_other_data_are_refused(self):
+        for rank in (0, 1):
+            self.write(f"rank{rank}/t.csv", "u,kind\n" + "".join(f"{i % 7},{i % 3}\n" for i in range(SAMPLES)))
+            self.write(f"rank{rank}/e.csv", "u,kind\n" + "".join(f"{i % 7},{(i + rank) % 3}\n" for i in range(9)))
+        data = 'csv { files: "/proc/self/cwd/%s.csv" classes: 3 }'
+        job = self.job(data % "t", "eval { " + data % "e" + " }")
+        self.write("e.csv", "u,kind\n1,1\n")
+        here = self.write("here.pbtxt", job.read_text().replace("/proc/self/cwd/", f"{self.folder}/rank0/"))
+        self.train("run", job=here)
+        for command in ("eval", "infer"):
+            self.assertIn("data.eval: labels differ: rank 0 / rank 1\n", self.refused(job, 2, command))
 
     def test_an_evaluation_set_that_lacks_a_class_is_answered_by_the_trained_model(self):
         data = "synthetic { samples: 40 shape: 8 classes: %d }"

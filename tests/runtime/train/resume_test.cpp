@@ -16,6 +16,7 @@
 #include "runtime/checkpoint/checksum.h"
 #include "runtime/checkpoint/store.h"
 #include "runtime/job/job.h"
+#include "runtime/step/state_fields.h"
 #include "runtime/tensor/error.h"
 #include "runtime/train/train.h"
 
@@ -116,7 +117,7 @@ void collect_fields(const google::protobuf::Descriptor& message, const std::stri
     const google::protobuf::FieldDescriptor& field = *message.field(i);
     const std::string name = prefix + field.name();
     if (field.message_type() == nullptr || name == "job" || name == "bucket_plan" || name == "environment" ||
-        name == "data_file") {
+        name == "data_digest") {
       names.insert(name);
     } else {
       collect_fields(*field.message_type(), name + ".", names);
@@ -150,7 +151,7 @@ TEST_F(Resume, NeedsEveryFieldOfTheState) {
                                  "world_size",
                                  "weights_digest",
                                  "environment",
-                                 "data_file",
+                                 "data_digest",
                                  "bucket_plan",
                                  "schedule.last_learning_rate",
                                  "schedule.name",
@@ -213,6 +214,20 @@ TEST_F(Resume, GoesOnFromAStateWithUnknownFields) {
     add(*saved.state.mutable_sampler());
     add(*saved.state.mutable_job());
     add(*saved.state.mutable_job()->mutable_model());
+  };
+  EXPECT_EQ(outcome_after(40, edit), outcome("reference"));
+}
+
+// As saved by an earlier version: fields that were removed, and none that came since.
+TEST_F(Resume, GoesOnFromAStateThatKnowsTheDataByTheirFiles) {
+  const auto edit = [](checkpoint::Checkpoint& saved) {
+    EXPECT_EQ(saved.state.data_digest_size(), 2);
+    saved.state.clear_data_digest();
+    const auto unknown = saved.state.GetReflection()->MutableUnknownFields(&saved.state);
+    unknown->AddLengthDelimited(19, "a file");
+    EXPECT_THAT(step::unknown_fields(saved.state), testing::IsEmpty());
+    unknown->AddVarint(1999, 7);
+    EXPECT_THAT(step::unknown_fields(saved.state), testing::ElementsAre("field 1999"));
   };
   EXPECT_EQ(outcome_after(40, edit), outcome("reference"));
 }

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/data/dataset.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "runtime/data/content_hash.h"
+#include "runtime/data/data_digest.h"
+#include "runtime/tensor/error.h"
+
+namespace lockstep::data {
+
+namespace {
+
+// A sample may take long to make.
+constexpr std::uint64_t kMostDrawn = 32;
+constexpr std::int64_t kMostElements = std::int64_t{1} << 20;
+
+std::size_t count(bool has, std::int64_t elements) { return has ? static_cast<std::size_t>(elements) : 0; }
+
+/// Memory for one sample.
+struct Drawn {
+  explicit Drawn(const Dataset& set)
+      : values(count(set.vocabulary() == 0, set.sample_shape().numel())),
+        tokens(count(set.vocabulary() > 0, set.sample_shape().numel())),
+        target(count(set.classes() == 0, set.target_shape().numel())),
+        labels(count(set.classes() > 0, set.target_shape().numel())),
+        weight(count(set.weighted() || set.mixed(), 1)),
+        other_label(count(set.mixed(), 1)),
+        other_weight(count(set.mixed(), 1)) {}
+
+  Sample sample() { return {values, tokens, target, labels, weight, other_label, other_weight}; }
+
+  void add_to(DataHashes& hashes) const {
+    const auto add = [](const auto& numbers, Hash128& hash) { hash.update(std::as_bytes(std::span(numbers))); };
+    add(values, hashes.content);
+    add(tokens, hashes.content);
+    add(target, hashes.labels);
+    add(labels, hashes.labels);
+    add(weight, hashes.labels);
+    add(other_label, hashes.labels);
+    add(other_weight, hashes.labels);
+  }
+
+  std::vector<float> values;
+  std::vector<std::int64_t> tokens;
+  std::vector<float> target;
+  std::vector<std::int64_t> labels;
+  std::vector<float> weight;
+  std::vector<std::int64_t> other_label;
+  std::vector<float> other_weight;
+};
+
+}  // namespace
+
+void Dataset::add_to_digest(DataHashes& hashes) const {
+  const std::int64_t affordable = kMostElements / std::max<std::int64_t>(sample_shape().numel(), 1);
+  const auto most = std::clamp<std::uint64_t>(static_cast<std::uint64_t>(affordable), 2, kMostDrawn);
+  Drawn drawn(*this);
+  for (const std::uint64_t index : spread(static_cast<std::uint64_t>(size()), most)) {
+    try {
+      get({.index = static_cast<std::int64_t>(index)}, drawn.sample());
+      drawn.add_to(hashes);
+    } catch (const StorageError&) {
+      hashes.content.update("unreadable");
+    }
+  }
+}
+
+}  // namespace lockstep::data

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/train/same_data.h"
+
+#include <fmt/format.h>
+
+#include <sstream>
+
+#include "comm/group/holders.h"
+#include "comm/group/rank_names.h"
+#include "runtime/tensor/error.h"
+
+namespace lockstep::train {
+
+namespace {
+
+using data::DataDigest;
+
+/// Of many groups of ranks the first ones are named.
+constexpr std::size_t kNamed = 4;
+
+std::string encode(const std::vector<DataDigest>& digests) {
+  std::string text;
+  for (const DataDigest& digest : digests) {
+    for (const std::string* part : {&digest.data, &digest.form, &digest.labels, &digest.content}) text += *part + '\n';
+  }
+  return text;
+}
+
+std::vector<DataDigest> decode(const std::string& text) {
+  std::vector<DataDigest> digests;
+  std::istringstream lines(text);
+  DataDigest digest;
+  while (std::getline(lines, digest.data) && std::getline(lines, digest.form) && std::getline(lines, digest.labels) &&
+         std::getline(lines, digest.content)) {
+    digests.push_back(digest);
+  }
+  return digests;
+}
+
+/// "rank 0 / rank 1"
+std::string side_by_side(const std::vector<std::string>& groups) {
+  const std::size_t named = std::min(groups.size(), kNamed);
+  std::string text = fmt::format("{}", fmt::join(groups.begin(), groups.begin() + static_cast<int>(named), " / "));
+  return groups.size() == named ? text : fmt::format("{} and {} more", text, groups.size() - named);
+}
+
+/// What one part of a data set differs in; `shown`: the values are words that a person reads.
+std::string difference(const std::vector<std::string>& values, const std::string& part, bool shown) {
+  const comm::Holders holders = comm::holders_of(values);
+  if (holders.agree()) return {};
+  if (!shown && holders.has_majority()) {
+    return fmt::format("{} of {} differ from those of {}", part, comm::rank_names(holders.odd()),
+                       comm::rank_names(holders.groups.front()));
+  }
+  std::vector<std::string> groups;
+  for (const std::vector<int>& ranks : holders.groups) {
+    const std::string names = comm::rank_names(ranks);
+    const std::string& value = values[static_cast<std::size_t>(ranks.front())];
+    groups.push_back(shown ? fmt::format("{} ({})", value, names) : names);
+  }
+  return (shown ? "" : part + " differ: ") + side_by_side(groups);
+}
+
+}  // namespace
+
+std::vector<std::string> data_differences(const std::vector<std::vector<DataDigest>>& ranks) {
+  std::vector<std::string> lines;
+  for (std::size_t set = 0; set < ranks.front().size(); ++set) {
+    const auto compare = [&](std::string DataDigest::*part, const std::string& name, bool shown) {
+      std::vector<std::string> values;
+      for (const std::vector<DataDigest>& digests : ranks) values.push_back(digests[set].*part);
+      const std::string text = difference(values, name, shown);
+      if (!text.empty()) lines.push_back(fmt::format("{}: {}", ranks.front()[set].data, text));
+      return !text.empty();
+    };
+    // The labels and contents of another number of samples differ anyway.
+    if (compare(&DataDigest::form, "", true)) continue;
+    compare(&DataDigest::labels, "labels", false);
+    compare(&DataDigest::content, "contents", false);
+  }
+  return lines;
+}
+
+void require_same_data(const std::vector<DataDigest>& mine, comm::Communicator& communicator) {
+  std::vector<std::vector<DataDigest>> ranks;
+  for (const std::string& text : communicator.all_gather_text(encode(mine))) {
+    ranks.push_back(decode(text));
+    if (ranks.back().size() == mine.size()) continue;
+    throw PeerError(fmt::format("what rank {} says of its data cannot be read", ranks.size() - 1),
+                    "Start every rank with the same program.");
+  }
+  const std::vector<std::string> lines = data_differences(ranks);
+  if (lines.empty()) return;
+  throw UsageError(fmt::format("the ranks see different data:\n  {}", fmt::join(lines, "\n  ")),
+                   "Give every rank the same files.");
+}
+
+}  // namespace lockstep::train

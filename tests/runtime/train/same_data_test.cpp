@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/train/same_data.h"
+
+#include <gmock/gmock.h>
+
+namespace lockstep::train {
+namespace {
+
+using data::DataDigest;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+const DataDigest kTrain{"data.train", "50 samples of [2], 3 classes", "a", "b"};
+const DataDigest kEval{"data.eval", "9 samples of [2], 3 classes", "c", "d"};
+
+DataDigest with(DataDigest digest, std::string DataDigest::*part, const std::string& value) {
+  digest.*part = value;
+  return digest;
+}
+
+TEST(DataDifferences, OfRanksThatAgreeAreNone) {
+  EXPECT_THAT(data_differences({{kTrain, kEval}}), IsEmpty());
+  EXPECT_THAT(data_differences({{kTrain, kEval}, {kTrain, kEval}, {kTrain, kEval}}), IsEmpty());
+}
+
+TEST(DataDifferences, BlameNoneOfTwoRanks) {
+  EXPECT_THAT(data_differences({{kTrain}, {with(kTrain, &DataDigest::labels, "x")}}),
+              ElementsAre("data.train: labels differ: rank 0 / rank 1"));
+  const DataDigest other = with(kTrain, &DataDigest::content, "x");
+  EXPECT_THAT(data_differences({{kTrain}, {other}, {other}, {kTrain}}),
+              ElementsAre("data.train: contents differ: ranks 0, 3 / ranks 1, 2"));
+}
+
+TEST(DataDifferences, NameTheRanksThatDifferFromMost) {
+  const DataDigest labels = with(kEval, &DataDigest::labels, "x");
+  EXPECT_THAT(data_differences({{kTrain, labels}, {kTrain, kEval}, {kTrain, kEval}}),
+              ElementsAre("data.eval: labels of rank 0 differ from those of ranks 1, 2"));
+  const DataDigest both = with(with(kTrain, &DataDigest::labels, "x"), &DataDigest::content, "x");
+  const DataDigest content = with(kTrain, &DataDigest::content, "y");
+  EXPECT_THAT(data_differences({{kTrain}, {both}, {kTrain}, {content}, {kTrain}}),
+              ElementsAre("data.train: labels of rank 1 differ from those of ranks 0, 2, 3, 4",
+                          "data.train: contents of ranks 1, 3 differ from those of ranks 0, 2, 4"));
+}
+
+TEST(DataDifferences, ShowOtherCountsAndNothingThatFollowsFromThem) {
+  const DataDigest fewer{"data.train", "49 samples of [2], 3 classes", "x", "y"};
+  EXPECT_THAT(data_differences({{fewer, kEval}, {kTrain, kEval}, {kTrain, kEval}}),
+              ElementsAre("data.train: 50 samples of [2], 3 classes (ranks 1, 2) / "
+                          "49 samples of [2], 3 classes (rank 0)"));
+}
+
+TEST(DataDifferences, OfManyRanksShowTheFirst) {
+  std::vector<std::vector<DataDigest>> ranks;
+  for (int rank = 0; rank < 9; ++rank) ranks.push_back({with(kTrain, &DataDigest::content, std::to_string(rank))});
+  EXPECT_THAT(data_differences(ranks),
+              ElementsAre("data.train: contents differ: rank 0 / rank 1 / rank 2 / rank 3 and 5 more"));
+}
+
+TEST(SameData, AreThoseOfALoneProcess) {
+  require_same_data({kTrain, kEval}, *comm::make_self_communicator());
+  require_same_data({}, *comm::make_self_communicator());
+}
+
+}  // namespace
+}  // namespace lockstep::train
