@@ -96,6 +96,8 @@ class Graph {
   void capture(const std::function<void()>& work);
   /// Appends the recorded work to the calling thread's current stream.
   void launch();
+  /// How many kernels, copies and fills were recorded; 0 before capture().
+  std::size_t nodes() const;
 
  private:
   struct Impl;

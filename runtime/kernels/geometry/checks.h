@@ -62,6 +62,8 @@ void cross_entropy(const Tensor& logits, const CrossEntropyTargets& targets, con
 /// The error for targets[row] = value outside [0, classes).
 [[noreturn]] void target_out_of_range(std::int64_t row, std::int64_t value, std::int64_t classes);
 void pair_loss(const Tensor& x, const Tensor& target, const Tensor& loss);
+void pair_loss_backward(const Tensor& x, const Tensor& target, PairSide side, const Tensor& dloss,
+                        const Tensor& gradient);
 
 void batch_norm_statistics(const Tensor& x, const Tensor& mean, const Tensor& m2);
 void batch_norm_finalize(const Tensor& packed, const Tensor& running, const Tensor& mean, const Tensor& inv_std,
@@ -111,6 +113,7 @@ void novograd_step(const ArenaSlice& slice, const Tensor& m, const Tensor& norms
 /// float32 [P], [P] where defined, and [2 P].
 void cast_ballot(const Tensor& reduced, const Tensor& local, const Tensor& ballot);
 void count_ballot(const Tensor& ballot);
+void judge_alone(const Tensor& reduced, const Tensor& local);
 void clip_factor(const Tensor& squares);
 /// float32, at least one; float32 [P]; int64 [P].
 void advance_schedule(const Tensor& rates, const Tensor& has_gradient, const Tensor& steps);

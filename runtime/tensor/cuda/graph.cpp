@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <memory>
 #include <optional>
+#include <type_traits>
+#include <vector>
 
 #include "runtime/tensor/cuda/allocator.h"
 #include "runtime/tensor/cuda/capture.h"
@@ -48,6 +52,19 @@ class Capture {
   CudaAllocator::Pool& pool_;
 };
 
+/// Those of a graph that run on the device: events and memory are none.
+std::size_t work_of(cudaGraph_t graph) {
+  std::size_t count = 0;
+  check(cudaGraphGetNodes(graph, nullptr, &count), "cudaGraphGetNodes");
+  std::vector<cudaGraphNode_t> nodes(count);
+  check(cudaGraphGetNodes(graph, nodes.data(), &count), "cudaGraphGetNodes");
+  return static_cast<std::size_t>(std::ranges::count_if(nodes, [](cudaGraphNode_t node) {
+    cudaGraphNodeType type{};
+    check(cudaGraphNodeGetType(node, &type), "cudaGraphNodeGetType");
+    return type == cudaGraphNodeTypeKernel || type == cudaGraphNodeTypeMemcpy || type == cudaGraphNodeTypeMemset;
+  }));
+}
+
 }  // namespace
 
 struct Graph::Impl {
@@ -60,6 +77,7 @@ struct Graph::Impl {
   Device device;
   CudaAllocator::Pool pool;
   cudaGraphExec_t executable = nullptr;
+  std::size_t nodes = 0;
   std::optional<Stream> launched_on;
 };
 
@@ -75,10 +93,13 @@ void Graph::capture(const std::function<void()>& work) {
     work();
     graph = capture.end();
   }
-  const cudaError_t status = cudaGraphInstantiate(&impl_->executable, graph, 0);
-  cudaGraphDestroy(graph);
-  check(status, "cudaGraphInstantiate");
+  const auto owned =
+      std::unique_ptr<std::remove_pointer_t<cudaGraph_t>, decltype(&cudaGraphDestroy)>(graph, &cudaGraphDestroy);
+  impl_->nodes = work_of(graph);
+  check(cudaGraphInstantiate(&impl_->executable, graph, 0), "cudaGraphInstantiate");
 }
+
+std::size_t Graph::nodes() const { return impl_->nodes; }
 
 void Graph::launch() {
   const DeviceGuard guard(impl_->device);

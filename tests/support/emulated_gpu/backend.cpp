@@ -160,6 +160,7 @@ const Backend& cuda_backend(Device) {
                  .mean_step = on_stream<&ArenaSteps::mean_step>},
       Decisions{.cast_ballot = on_stream<&Decisions::cast_ballot>,
                 .count_ballot = on_stream<&Decisions::count_ballot>,
+                .judge_alone = on_stream<&Decisions::judge_alone>,
                 .clip_factor = on_stream<&Decisions::clip_factor>,
                 .update_loss_scale = on_stream<&Decisions::update_loss_scale>,
                 .advance_schedule = on_stream<&Decisions::advance_schedule>},
