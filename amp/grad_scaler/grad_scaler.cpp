@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "runtime/autograd/engine.h"
 #include "runtime/autograd/node.h"
 #include "runtime/ops/elementwise.h"
 #include "runtime/ops/shape.h"
@@ -81,8 +82,10 @@ Tensor GradScaler::scale(const Tensor& loss) {
   // 65536 times a float16 loss is infinite.
   const Tensor wide = is_reduced(loss.dtype()) ? ops::cast(loss, DType::kFloat32) : loss;
   scaled_ = true;
-  const Tensor scaled = ops::scale_by(wide, &state_.data()->scale);
-  // The gradients that come of it are known to be this scaler's.
+  return marked(ops::scale_by(wide, &state_.data()->scale));
+}
+
+Tensor GradScaler::marked(const Tensor& scaled) const {
   const Tensor marked = scaled.detach();
   autograd::record(marked, "loss_scale", {scaled},
                    {.recorded = [id = id_](const Tensor& grad, const autograd::BackwardContext& context) {
@@ -90,6 +93,14 @@ Tensor GradScaler::scale(const Tensor& loss) {
                      return std::vector<Tensor>{grad};
                    }});
   return marked;
+}
+
+void GradScaler::backward(const Tensor& loss) {
+  if (!options_.enabled || loss.dtype() != DType::kFloat32 || loss.numel() != 1) return scale(loss).backward();
+  place(loss.device());
+  require_device(loss.device(), "the loss");
+  scaled_ = true;
+  autograd::backward(marked(loss), state_.field(&kernels::LossScaleState::scale).reshaped(loss.shape()));
 }
 
 std::vector<Tensor> GradScaler::scale(const std::vector<Tensor>& losses) {
@@ -219,7 +230,7 @@ void GradScaler::update(const Tensor& new_scale) {
 }
 
 void GradScaler::finish_update(const Tensor& new_scale) {
-  if (state_.defined() && state_.device() != kCpu) return adapt(new_scale);
+  if (state_.defined() && state_.device() != kCpu) return adapt(new_scale, {});
   std::string parameter;
   int rank = -1;
   for (const PerOptimizer& record : optimizers_) {
@@ -227,7 +238,7 @@ void GradScaler::finish_update(const Tensor& new_scale) {
     parameter = record.bad_parameter;
     rank = record.verdict.data()->rank;
   }
-  adapt(new_scale);
+  adapt(new_scale, {});
   if (state_.defined()) require_progress(state_.read(), parameter, rank);
 }
 
@@ -247,7 +258,7 @@ Tensor GradScaler::found_inf() const {
   return any;
 }
 
-void GradScaler::adapt(const Tensor& new_scale) {
+void GradScaler::adapt(const Tensor& new_scale, const kernels::StepReport& report) {
   require_scaled("update()");
   const Tensor found = found_inf();
   if (!found.defined() && !new_scale.defined()) {
@@ -258,7 +269,7 @@ void GradScaler::adapt(const Tensor& new_scale) {
     return tensor.defined() ? static_cast<const float*>(tensor.data()) : nullptr;
   };
   kernels::backend(state_.device())
-      .update_loss_scale(state_.device(), rule_.data(), number(found), number(new_scale), state_.data());
+      .update_loss_scale(state_.device(), rule_.data(), number(found), number(new_scale), state_.data(), report);
   optimizers_.clear();
 }
 

@@ -47,6 +47,9 @@ class GradScaler {
   Tensor scale(const Tensor& loss);
   /// The same of each.
   std::vector<Tensor> scale(const std::vector<Tensor>& losses);
+  /// scale(loss).backward(): the same gradients, bit by bit. A float32 loss is not multiplied for it: the scale is the
+  /// gradient that the backward pass begins with.
+  void backward(const Tensor& loss);
 
   /// Divides the optimizer's gradients by the scale now, so that they can be looked at, and clipped
   /// (optim::clip_grad_norm_). 16-bit gradients become float32, which takes 4 bytes a parameter from the first call on.
@@ -73,7 +76,8 @@ class GradScaler {
   /// dynamic. Throws UsageError for another tensor.
   void update(const Tensor& new_scale);
   /// update() for a loop that calls require_progress() itself, once it has told of the step.
-  void adapt() { adapt({}); }
+  /// `report`: written on the device with it, the scale as it then is.
+  void adapt(const kernels::StepReport& report = {}) { adapt(Tensor(), report); }
   /// Throws NumericsError, on every rank alike, once max_consecutive_skips steps in a row were skipped. `state` as it
   /// is after update(); parameter and rank are those of the verdict, for the message.
   void require_progress(const kernels::LossScaleState& state, const std::string& parameter, int rank) const;
@@ -115,7 +119,9 @@ class GradScaler {
   void set(const GradScalerOptions& options);
   void place(Device device);
   /// `new_scale` on the device; undefined: there is none.
-  void adapt(const Tensor& new_scale);
+  void adapt(const Tensor& new_scale, const kernels::StepReport& report);
+  /// The same number in the graph; gradients that pass through it are known to be this scaler's.
+  Tensor marked(const Tensor& scaled) const;
   void finish_update(const Tensor& new_scale);
   /// Above 0 where the gradients of any optimizer were bad; undefined where none was checked since the last update().
   Tensor found_inf() const;

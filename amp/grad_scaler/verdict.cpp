@@ -8,11 +8,14 @@ namespace lockstep::amp {
 DeviceValue<Verdict> agree(const Tensor& reduced, const Tensor& local, comm::Communicator& communicator) {
   const Device device = reduced.device();
   const kernels::Backend& backend = kernels::backend(device);
-  const Tensor ballot = Tensor::empty({2 * reduced.numel()}, DType::kFloat32, device);
-  const Tensor& own = !local.defined() && communicator.size() == 1 ? reduced : local;
-  backend.cast_ballot(reduced, own, communicator.rank(), communicator.size(), ballot);
-  communicator.all_reduce(ballot, comm::ReduceOp::kMax, 1.0f, Stream::current(device));
   const DeviceValue<Verdict> verdict(device);
+  if (communicator.size() == 1) {
+    backend.judge_alone(reduced, local.defined() ? local : reduced, verdict.data());
+    return verdict;
+  }
+  const Tensor ballot = Tensor::empty({2 * reduced.numel()}, DType::kFloat32, device);
+  backend.cast_ballot(reduced, local, communicator.rank(), communicator.size(), ballot);
+  communicator.all_reduce(ballot, comm::ReduceOp::kMax, 1.0f, Stream::current(device));
   backend.count_ballot(ballot, communicator.size(), verdict.data());
   return verdict;
 }

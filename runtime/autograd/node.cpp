@@ -50,11 +50,12 @@ bool BackwardContext::needs(std::size_t i) const {
   return meta != nullptr && pass_.needs(*meta);
 }
 
-GradTarget BackwardContext::target(std::size_t i, const Tensor& input) const {
+GradTarget BackwardContext::target(std::size_t i, const Tensor& input, TargetDType dtype) const {
   if (!needs(i)) return {};
   Meta* meta = node_.inputs().at(i).get();
   const Tensor& slot = meta->slot;
-  const bool writable = slot.defined() && (slot.dtype() == DType::kFloat32 || slot.dtype() == input.dtype());
+  const bool writable = slot.defined() && (dtype == TargetDType::kAny || slot.dtype() == DType::kFloat32 ||
+                                           slot.dtype() == input.dtype());
   if (!writable || !pass_.into_slots) return {Tensor::empty(input.shape(), input.dtype(), input.device()), false};
   return {slot, meta->enter_slot(pass_.scaler)};
 }

@@ -19,6 +19,12 @@
 
 namespace lockstep::autograd {
 
+/// Which of an arena's slots an operation can write a gradient into.
+enum class TargetDType : std::uint8_t {
+  kOwn,  ///< those of float32 or the input's dtype
+  kAny,
+};
+
 /// Where an operation's backward puts the gradient of one input.
 struct GradTarget {
   Tensor out;
@@ -75,10 +81,10 @@ class BackwardContext {
   /// Whether this pass needs a gradient of input `i`.
   bool needs(std::size_t i) const;
   /// Memory for the gradient of input `i`, whose value is `input`: the slice of the gradient arena where the input is a
-  /// parameter of one (in float32 or the input's dtype, which every operation can write), a new tensor like the input
-  /// otherwise. An undefined `out` when the input needs none. Whoever asks fills it; the backward function returns
-  /// `out` as the input's gradient either way.
-  GradTarget target(std::size_t i, const Tensor& input) const;
+  /// parameter of one whose dtype the operation can write, a new tensor like the input otherwise. An undefined `out`
+  /// when the input needs none. Whoever asks fills it; the backward function returns `out` as the input's gradient
+  /// either way.
+  GradTarget target(std::size_t i, const Tensor& input, TargetDType dtype = TargetDType::kOwn) const;
   /// For a backward that can multiply it in: the derivative that the gradient of input `i` meets next, where this
   /// operation alone makes that gradient. Whoever takes it returns the gradient multiplied by it. Its `at` is as it was
   /// saved.

@@ -5,6 +5,25 @@
 
 namespace lockstep::kernels {
 
+/// Where relu lets a gradient through: where y, the output of batch_norm_apply, is above 0.
+struct BatchNormMask {
+  Tensor y = {};  ///< undefined: there is no relu, and all of it passes
+  // Of a y to which no residual was added; a device may compute it from x again instead of reading it. All or none.
+  Tensor inv_std = {};
+  Tensor gamma = {};
+  Tensor beta = {};
+};
+
+/// Where the gradients of gamma and beta go, each [C] of any floating dtype or undefined; one that accumulates is added
+/// to what is there. They are computed in the statistics' dtype, then rounded.
+struct BatchNormParameterGradients {
+  Tensor inv_std = {};
+  Tensor dgamma = {};  ///< sum_dy_xmu inv_std
+  bool accumulate_dgamma = false;
+  Tensor dbeta = {};  ///< sum_dy
+  bool accumulate_dbeta = false;
+};
+
 /// Batch normalisation over channels. Statistics and parameters are float32 [C] (float64 for float64 x).
 struct BatchNormalization {
   /// mean [C] and m2 [C] = sum of (x - mean)^2 over this tensor's rows (0 and 0 without rows).
@@ -16,19 +35,24 @@ struct BatchNormalization {
   void (*batch_norm_finalize)(const Tensor& packed, double epsilon, double momentum, const Tensor& running,
                               const Tensor& mean, const Tensor& inv_std, const Tensor& count,
                               const Tensor& next_running);
+  /// batch_norm_finalize() of batch_norm_statistics() of x alone, and of its number of rows.
+  void (*batch_norm_measure)(const Tensor& x, double epsilon, double momentum, const Tensor& running,
+                             const Tensor& mean, const Tensor& inv_std, const Tensor& count,
+                             const Tensor& next_running);
   /// y = act((x - mean) * inv_std * gamma + beta + residual), act being relu or the identity. residual [x's shape] may
   /// be undefined. y may alias residual.
   void (*batch_norm_apply)(const Tensor& x, const Tensor& mean, const Tensor& inv_std, const Tensor& gamma,
                            const Tensor& beta, const Tensor& residual, bool relu, const Tensor& y);
-  /// sum_dy [C] = sum of dy', sum_dy_xmu [C] = sum of dy' (x - mean), where dy' is dy masked by y > 0 when `relu` (y is
-  /// the output of apply; undefined otherwise).
-  void (*batch_norm_backward_reduce)(const Tensor& x, const Tensor& mean, const Tensor& dy, const Tensor& y, bool relu,
-                                     const Tensor& sum_dy, const Tensor& sum_dy_xmu);
+  /// sum_dy [C] = sum of dy', sum_dy_xmu [C] = sum of dy' (x - mean), where dy' is dy where the mask lets it through,
+  /// else 0; and of these sums the parameters' gradients.
+  void (*batch_norm_backward_reduce)(const Tensor& x, const Tensor& mean, const Tensor& dy, const BatchNormMask& mask,
+                                     const Tensor& sum_dy, const Tensor& sum_dy_xmu,
+                                     const BatchNormParameterGradients& gradients);
   /// dx = gamma inv_std (dy' - sum_dy / count - (x - mean) inv_std^2 sum_dy_xmu / count), with the sums and the count
   /// (scalar) of all ranks. dresidual = dy' where defined; it may alias dy. With count undefined the statistics are
   /// constants (evaluation): dx = gamma inv_std dy'.
   void (*batch_norm_backward_apply)(const Tensor& x, const Tensor& mean, const Tensor& inv_std, const Tensor& gamma,
-                                    const Tensor& dy, const Tensor& y, bool relu, const Tensor& sum_dy,
+                                    const Tensor& dy, const BatchNormMask& mask, const Tensor& sum_dy,
                                     const Tensor& sum_dy_xmu, const Tensor& count, const Tensor& dx,
                                     const Tensor& dresidual);
 };

@@ -49,6 +49,18 @@ struct ScheduleState {
   float learning_rate = 0.0f;
 };
 
+/// What a step leaves for the host to read, copied to where it lies together: every pointer is to device memory, and
+/// null where there is none of it.
+struct StepReport {
+  const StepVerdict* verdict = nullptr;
+  const ScheduleState* schedule = nullptr;
+  const float* gradient_norm = nullptr;
+  StepVerdict* verdict_out = nullptr;
+  LossScaleState* scale_out = nullptr;  ///< the loss scale after the step
+  ScheduleState* schedule_out = nullptr;
+  float* gradient_norm_out = nullptr;
+};
+
 /// A step's decisions, taken on the device: every pointer is to device memory.
 struct Decisions {
   /// The ballot of this rank: ballot [2 P] float32 = for each of P parameters whether reduced or local (float32 [P],
@@ -57,6 +69,8 @@ struct Decisions {
   void (*cast_ballot)(const Tensor& reduced, const Tensor& local, int rank, int world_size, const Tensor& ballot);
   /// The verdict of the ballot's maximum over ranks.
   void (*count_ballot)(const Tensor& ballot, int world_size, StepVerdict* verdict);
+  /// The verdict of one rank alone: that of its ballot.
+  void (*judge_alone)(const Tensor& reduced, const Tensor& local, StepVerdict* verdict);
   /// *norm = sqrt(sum of squares) * *inverse_scale (1 where null); *factor = min(1, limit.max / (*norm +
   /// limit.epsilon)). squares: float64 [segments].
   void (*clip_factor)(const Tensor& squares, const float* inverse_scale, const NormLimit& limit, float* norm,
@@ -64,9 +78,10 @@ struct Decisions {
   /// Moves the scale after a step: on *found_inf != 0 backs off, else counts and grows at the interval where the
   /// product is finite; counts skips. With a *new_scale, the scale becomes that instead, within min and max where it is
   /// dynamic, and the tracker stays; one that is not positive and finite is ignored. `new_scale` may be null, and with
-  /// one `found_inf` too: then no step is counted. `device`: the one that the pointers point to.
+  /// one `found_inf` too: then no step is counted. Writes the report behind that. `device`: the one that the
+  /// pointers point to.
   void (*update_loss_scale)(Device device, const LossScaleOptions* options, const float* found_inf,
-                            const float* new_scale, LossScaleState* state);
+                            const float* new_scale, LossScaleState* state, const StepReport& report);
   /// Counts the step as applied unless *found_inf != 0, and takes the next rate from rates [n] float32, which names one
   /// for each number of applied steps; the last one holds from there on. And counts it in steps [P] int64 for those of
   /// P parameters whose has_gradient [P] float32 is not 0.

@@ -50,10 +50,12 @@ struct Losses {
   /// dloss is a scalar of loss's dtype.
   void (*cross_entropy_backward)(const Tensor& logits, const CrossEntropyTargets& targets, double weight,
                                  const Tensor& log_sum_exp, const Tensor& dloss, const Tensor& dlogits);
-  /// loss (scalar float32, or float64 for float64 x) = weight * sum of the function; target has x's shape and dtype.
+  /// loss (scalar float32, or float64 for float64 x) = weight * sum of the function; target has x's shape, and x's
+  /// dtype or, beside a 16-bit x, float32.
   void (*pair_loss)(const PairLossFunction& function, const Tensor& x, const Tensor& target, double weight,
                     const Tensor& loss);
-  /// gradient (x's dtype) = *dloss * weight * the function's derivative by the side. dloss is a scalar of loss's dtype.
+  /// gradient (the side's dtype) = *dloss * weight * the function's derivative by the side, computed in the loss's
+  /// dtype and rounded once. dloss is a scalar of loss's dtype.
   void (*pair_loss_backward)(const PairLossFunction& function, const Tensor& x, const Tensor& target, PairSide side,
                              double weight, const Tensor& dloss, const Tensor& gradient);
 };

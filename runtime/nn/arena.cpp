@@ -52,6 +52,8 @@ Arena::Arena(Module& root, const ArenaOptions& options) : options_(options), sta
   used_.resize(slots_.size());
 
   const Device device = options_.device;
+  every_gradient_ = Tensor::empty({static_cast<std::int64_t>(slots_.size())}, DType::kFloat32, device);
+  kernels::backend(device).fill(every_gradient_, 1.0);
   for (const auto& [name, statistics] : statistics_) statistics->move_to(device);
   const Storage master_storage =
       memory_for(MemoryPurpose::kMasterWeights, static_cast<std::size_t>(size_) * sizeof(float), device);
@@ -210,16 +212,21 @@ void Arena::note_reduction(const Tensor& local_flags, const Tensor& has_gradient
 
 Tensor Arena::has_gradient() const {
   if (agreed_gradients_.defined()) return agreed_gradients_;
+  bool every = true;
+  for (std::size_t slot = 0; slot < slots_.size(); ++slot) every = every && has_own_gradient(slot);
+  if (every) return every_gradient_;
   const Tensor flags = Tensor::empty({static_cast<std::int64_t>(slots_.size())}, DType::kFloat32, options_.device);
   write_own_gradients(flags);
   return flags;
 }
 
+bool Arena::has_own_gradient(std::size_t slot) const {
+  const Tensor& tensor = slots_[slot].parameter.tensor;
+  return tensor.requires_grad() && autograd::meta_of(tensor).slot_gradients > 0;
+}
+
 void Arena::write_own_gradients(const Tensor& flags) const {
-  const auto has = [this](std::int64_t slot) {
-    const Tensor& tensor = slots_[static_cast<std::size_t>(slot)].parameter.tensor;
-    return tensor.requires_grad() && autograd::meta_of(tensor).slot_gradients > 0;
-  };
+  const auto has = [this](std::int64_t slot) { return has_own_gradient(static_cast<std::size_t>(slot)); };
   // Numbers in the work's own arguments, so that a captured step repeats them: one run of equal ones after the other.
   const std::int64_t count = flags.numel();
   for (std::int64_t begin = 0, end = 0; begin < count; begin = end) {

@@ -139,6 +139,8 @@ class Arena {
 
  private:
   autograd::Meta& meta_of_slot(std::size_t slot) const;
+  /// has_gradient() of one, as far as this rank knows.
+  bool has_own_gradient(std::size_t slot) const;
   /// Grows with every gradient that the slot may have got.
   std::int64_t gradients_of(std::size_t slot) const;
   void forget_gradient(std::size_t slot);
@@ -165,6 +167,7 @@ class Arena {
   bool reduced_ = false;
   Tensor local_flags_;
   Tensor agreed_gradients_;         ///< has_gradient() where the ranks agreed on it
+  Tensor every_gradient_;           ///< has_gradient() of steps in which every parameter has one
   std::int64_t agreements_ = 0;     ///< reductions in which the ranks agreed on which parameters have a gradient
   std::vector<std::int64_t> used_;  ///< by slot, gradients_of() at the last use_gradient()
   std::vector<std::pair<std::string, RunningStatistics*>> statistics_;

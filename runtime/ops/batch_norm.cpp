@@ -17,6 +17,7 @@
 namespace lockstep::ops {
 
 using autograd::BackwardContext;
+using autograd::GradTarget;
 using autograd::SavedTensor;
 
 namespace {
@@ -26,34 +27,39 @@ struct Normalization {
   SavedTensor x;
   SavedTensor y;  ///< undefined without relu
   SavedTensor gamma;
+  SavedTensor beta;  ///< where y follows from x: with relu and without a residual
   Statistics statistics;
   bool relu;
   StatisticsReducer* reducer;
 
   std::vector<Tensor> fused(const Tensor& dy, const BackwardContext& context) const {
     const Tensor& input = context.saved(x);
-    const Tensor& output = context.saved(y);
     const Tensor& weight = context.saved(gamma);
+    kernels::BatchNormMask mask{.y = context.saved(y)};
+    if (beta.peek().defined()) {
+      mask.inv_std = statistics.inv_std;
+      mask.gamma = weight;
+      mask.beta = context.saved(beta);
+    }
     const kernels::Backend& backend = kernels::backend(dy.device());
     const std::int64_t channels = weight.numel();
     const Tensor sums = Tensor::empty({2 * channels}, weight.dtype(), dy.device());
     const Tensor sum_dy = sums.rows(0, channels), sum_dy_xmu = sums.rows(channels, 2 * channels);
-    backend.batch_norm_backward_reduce(input, statistics.mean, dy, output, relu, sum_dy, sum_dy_xmu);
     // The parameters' gradients are this rank's share, like every other parameter's: taken before the sums are.
-    std::vector<Tensor> grads(4);
-    if (context.needs(1)) {
-      grads[1] = empty_like(weight);
-      backend.multiply(sum_dy_xmu, statistics.inv_std, grads[1]);
-    }
-    if (context.needs(2)) {
-      grads[2] = empty_like(sum_dy);
-      backend.cast(sum_dy, grads[2]);
-    }
+    const GradTarget dgamma = context.target(1, weight, autograd::TargetDType::kAny);
+    const GradTarget dbeta = context.target(2, weight, autograd::TargetDType::kAny);
+    backend.batch_norm_backward_reduce(input, statistics.mean, dy, mask, sum_dy, sum_dy_xmu,
+                                       {.inv_std = statistics.inv_std,
+                                        .dgamma = dgamma.out,
+                                        .accumulate_dgamma = dgamma.accumulate,
+                                        .dbeta = dbeta.out,
+                                        .accumulate_dbeta = dbeta.accumulate});
+    std::vector<Tensor> grads{{}, dgamma.out, dbeta.out, {}};
     if (statistics.count.defined() && reducer != nullptr) reducer->sum(sums);
     if (context.needs(3)) grads[3] = empty_like(dy);
     grads[0] = empty_like(input);
-    backend.batch_norm_backward_apply(input, statistics.mean, statistics.inv_std, weight, dy, output, relu, sum_dy,
-                                      sum_dy_xmu, statistics.count, grads[0], grads[3]);
+    backend.batch_norm_backward_apply(input, statistics.mean, statistics.inv_std, weight, dy, mask, sum_dy, sum_dy_xmu,
+                                      statistics.count, grads[0], grads[3]);
     return grads;
   }
 
@@ -84,8 +90,9 @@ Tensor normalize(const Tensor& x, const Tensor& gamma_in, const Tensor& beta_in,
   const Tensor y = empty_like(x);
   kernels::backend(x.device()).batch_norm_apply(x, statistics.mean, statistics.inv_std, gamma, beta, residual, relu, y);
   autograd::record(y, name_of(amp::Op::kBatchNorm), {x, gamma, beta, residual},
-                   both_of(Normalization{SavedTensor::in_graph(x), SavedTensor(relu ? y : Tensor()),
-                                         SavedTensor::in_graph(gamma), statistics, relu, options.reducer}));
+                   both_of(Normalization{
+                       SavedTensor::in_graph(x), SavedTensor(relu ? y : Tensor()), SavedTensor::in_graph(gamma),
+                       SavedTensor(relu && !residual.defined() ? beta : Tensor()), statistics, relu, options.reducer}));
   return y;
 }
 

@@ -34,12 +34,17 @@ Statistics measured(const Tensor& x, DType dtype, const Tensor& running, const T
                     const BatchNormOptions& options) {
   const kernels::Backend& backend = kernels::backend(x.device());
   const std::int64_t channels = x.shape().back();
+  const Statistics statistics{Tensor::empty({channels}, dtype, x.device()),
+                              Tensor::empty({channels}, dtype, x.device()), Tensor::empty({}, dtype, x.device())};
+  if (options.reducer == nullptr) {
+    backend.batch_norm_measure(x, options.epsilon, options.momentum, running, statistics.mean, statistics.inv_std,
+                               statistics.count, next_running);
+    return statistics;
+  }
   Tensor packed = Tensor::empty({2 * channels + 1}, dtype, x.device());
   backend.batch_norm_statistics(x, part(packed, 0, channels), part(packed, channels, channels));
   backend.fill(part(packed, 2 * channels, 1), static_cast<double>(x.shape().rows()));
-  packed = options.reducer ? options.reducer->gather(packed) : packed.reshaped({1, packed.numel()});
-  const Statistics statistics{Tensor::empty({channels}, dtype, x.device()),
-                              Tensor::empty({channels}, dtype, x.device()), Tensor::empty({}, dtype, x.device())};
+  packed = options.reducer->gather(packed);
   backend.batch_norm_finalize(packed, options.epsilon, options.momentum, running, statistics.mean, statistics.inv_std,
                               statistics.count, next_running);
   return statistics;

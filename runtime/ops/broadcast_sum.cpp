@@ -78,8 +78,8 @@ void sum_of_products(const Tensor& a, const Tensor& b, bool accumulate, const Te
     const Tensor mean = Tensor::zeros({channels}, wide, a.device()), sums = empty_like(mean),
                  products = empty_like(mean);
     const Shape matrix{rows, channels};
-    backend.batch_norm_backward_reduce(b.detach().reshaped(matrix), mean, a.detach().reshaped(matrix), {}, false, sums,
-                                       products);
+    backend.batch_norm_backward_reduce(b.detach().reshaped(matrix), mean, a.detach().reshaped(matrix), {}, sums,
+                                       products, {});
     return put(products.reshaped(out.shape()), accumulate, out);
   }
   const Tensor products = Tensor::empty(a.shape(), wide, a.device());

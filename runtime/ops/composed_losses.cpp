@@ -64,10 +64,13 @@ Tensor reduced(const Tensor& terms, const LossReduction& reduction) {
 /// factor * a loss of pairs that a kernel computes too.
 Tensor loss_of_pairs(amp::Op op, const kernels::PairLossFunction& function, double factor, const Tensor& input,
                      const Tensor& target, const LossReduction& reduction, const PairTerms& terms) {
-  const Tensor x = wide(op, input);
-  const Tensor t = beside(op, x, target);
+  if (reduction.reduction == Reduction::kNone) {
+    const Tensor x = wide(op, input), t = beside(op, x, target);
+    require_same_shape(op, x, t);
+    return factor == 1.0 ? terms(x, t) : scale(terms(x, t), factor);
+  }
+  const Tensor x = pair_input(op, input), t = pair_target(op, x, target);
   require_same_shape(op, x, t);
-  if (reduction.reduction == Reduction::kNone) return factor == 1.0 ? terms(x, t) : scale(terms(x, t), factor);
   return sum_of_pairs(op, function, x, t, factor * weight_of(reduction, x.shape()), terms);
 }
 

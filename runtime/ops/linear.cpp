@@ -111,7 +111,7 @@ struct Linear {
       backend.activate_backward(activation, context.saved(at), dy, dz);
     }
     dz = dz.reshaped(y_rows());
-    parameters(backend, dz, context, grads);
+    // First what the rest of the backward pass waits for.
     if (context.needs(0)) {
       grads[0] = empty_like(x.peek());
       Epilogue epilogue;
@@ -121,6 +121,7 @@ struct Linear {
       }
       backend.matmul(dz, false, context.saved(weight), false, epilogue, false, grads[0].reshaped(x_rows()));
     }
+    parameters(backend, dz, context, grads);
     return grads;
   }
 

@@ -158,16 +158,15 @@ Tensor mse(const Tensor& input, const Tensor& target_in, const LossOptions& opti
     throw UsageError("mse: class weights and an ignored class are cross_entropy's");
   }
   // Differences of 16-bit values need more than their precision: float32 even outside autocast.
-  const Tensor x = widened(amp::autocast(amp::Op::kMse, input));
-  const Tensor target = autograd::cast(amp::autocast(amp::Op::kMse, target_in), x.dtype());
+  const Tensor x = pair_input(amp::Op::kMse, input), target = pair_target(amp::Op::kMse, x, target_in);
   if (x.shape() != target.shape()) throw ShapeError("mse of " + describe(x) + " and " + describe(target));
   const std::int64_t samples = x.shape().rank() == 0 ? 1 : x.size(0);
   double elements = 1;
   for (int d = 1; d < x.shape().rank(); ++d) elements *= static_cast<double>(x.size(d));
   const double weight = weight_of(options, samples, std::max(elements, 1.0));
   if (options.sample_weight.defined()) {
-    const Tensor distance = x - target;
-    return sum(distance * distance * column(options.sample_weight, x)) * weight;
+    const Tensor distance = widened(x) - widened(target);
+    return sum(distance * distance * column(options.sample_weight, distance)) * weight;
   }
   return sum_of_pairs(amp::Op::kMse, kernels::PairLoss::kSquare, x, target, weight,
                       [](const Tensor& found, const Tensor& wanted) {

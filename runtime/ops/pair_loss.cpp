@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "amp/autocast/autocast.h"
+#include "runtime/autograd/cast.h"
 #include "runtime/autograd/engine.h"
 #include "runtime/autograd/node.h"
 #include "runtime/kernels/backend.h"
@@ -32,7 +34,7 @@ struct SumOfPairs {
     for (const kernels::PairSide side : {kernels::PairSide::kX, kernels::PairSide::kTarget}) {
       const auto i = static_cast<std::size_t>(side);
       if (!context.needs(i)) continue;
-      grads[i] = empty_like(x.peek());
+      grads[i] = empty_like(side == kernels::PairSide::kX ? x.peek() : target.peek());
       kernels::backend(dloss.device())
           .pair_loss_backward(function, context.saved(x), context.saved(target), side, weight, dloss, grads[i]);
     }
@@ -47,7 +49,7 @@ struct SumOfPairs {
       return reshape(input, input.shape());
     };
     const std::array<Tensor, 2> inputs{here(x), here(target)};
-    const Tensor loss = scale(sum(terms(inputs[0], inputs[1])), weight);
+    const Tensor loss = scale(sum(terms(widened(inputs[0]), widened(inputs[1]))), weight);
     std::vector<Tensor> grads(2);
     for (std::size_t i = 0; i < 2; ++i) {
       if (context.needs(i)) grads[i] = autograd::grad(loss, {inputs[i]}, dloss, {.create_graph = true})[0];
@@ -58,9 +60,18 @@ struct SumOfPairs {
 
 }  // namespace
 
+Tensor pair_input(amp::Op op, const Tensor& input) {
+  return amp::dtype_for(op, input) == DType::kFloat32 ? input : amp::autocast(op, input);
+}
+
+Tensor pair_target(amp::Op op, const Tensor& x, const Tensor& target) {
+  const Tensor read = pair_input(op, target);
+  return read.dtype() == x.dtype() ? read : autograd::cast(read, wide_of(x.dtype()));
+}
+
 Tensor sum_of_pairs(amp::Op op, const kernels::PairLossFunction& function, const Tensor& x, const Tensor& target,
                     double weight, PairTerms terms) {
-  const Tensor loss = Tensor::empty({}, x.dtype(), x.device());
+  const Tensor loss = Tensor::empty({}, wide_of(x.dtype()), x.device());
   kernels::backend(x.device()).pair_loss(function, x, target, weight, loss);
   autograd::record(
       loss, name_of(op), {x, target},

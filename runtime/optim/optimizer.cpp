@@ -241,10 +241,8 @@ double Optimizer::gradient_norm() const { return squares_.defined() ? norm_.item
 DeviceValue<kernels::StepVerdict> Optimizer::step() {
   const Tensor& flags = check_gradients();
   const Device device = flags.device();
-  const Tensor ballot = Tensor::empty({2 * flags.numel()}, DType::kFloat32, device);
   const DeviceValue<kernels::StepVerdict> verdict(device);
-  kernels::backend(device).cast_ballot(flags, {}, 0, 1, ballot);
-  kernels::backend(device).count_ballot(ballot, 1, verdict.data());
+  kernels::backend(device).judge_alone(flags, {}, verdict.data());
   step(nullptr, &verdict.data()->found_inf);
   commit_statistics(&verdict.data()->found_inf);
   kernels::backend(device).accumulate(verdict.field(&kernels::StepVerdict::found_inf), skipped_);

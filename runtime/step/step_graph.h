@@ -29,6 +29,8 @@ class StepGraph {
   void run(const StepInputs& inputs, Setting setting, const std::function<void()>& compute);
   /// Steps that were launched as a graph so far.
   std::uint64_t launches() const { return launches_; }
+  /// Kernels, copies and fills of the graph; 0 where none is captured.
+  std::size_t nodes() const { return graph_ ? graph_->nodes() : 0; }
 
  private:
   /// What a captured step depends on.

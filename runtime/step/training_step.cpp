@@ -81,7 +81,6 @@ void TrainingStep::compute(const StepInputs& inputs) {
   arena_.zero_grad();
   const Tensor sums = outcome_.field(&StepOutcome::loss, 3);
   const Tensor loss = sums.rows(0, 1);
-  kernels::backend(device_).fill(loss, 0.0);
   sums.rows(1, 3).copy_from(inputs.told);
   const std::size_t last = inputs.micro_batches.size() - 1;
   for (std::size_t m = 0; m <= last; ++m) {
@@ -93,16 +92,18 @@ void TrainingStep::compute(const StepInputs& inputs) {
   });
   const DeviceValue<amp::Verdict> verdict = scaler_.step(optimizer_);
   if (mean_ != nullptr) mean_->update(verdict);
-  scaler_.adapt();
+  const Tensor norm = optimizer_.device_gradient_norm();
+  StepOutcome* const out = outcome_.data();
+  scaler_.adapt({.verdict = verdict.data(),
+                 .schedule = optimizer_.schedule().data(),
+                 .gradient_norm = norm.defined() ? static_cast<const float*>(norm.data()) : nullptr,
+                 .verdict_out = &out->verdict,
+                 .scale_out = &out->scale,
+                 .schedule_out = &out->schedule,
+                 .gradient_norm_out = norm.defined() ? &out->grad_norm : nullptr});
   // What every rank must know alike: the step's loss, whether any of them asked to stop, and how many samples were
   // skipped.
   share(sums);
-  outcome_.part(&StepOutcome::verdict).copy_from(verdict);
-  outcome_.part(&StepOutcome::scale).copy_from(scaler_.state());
-  outcome_.part(&StepOutcome::schedule).copy_from(optimizer_.schedule());
-  if (const Tensor norm = optimizer_.device_gradient_norm(); norm.defined()) {
-    outcome_.field(&StepOutcome::grad_norm).copy_from(norm);
-  }
 }
 
 void TrainingStep::share(const Tensor& sums) {
@@ -133,12 +134,12 @@ void TrainingStep::forward_and_backward(const StepInputs& inputs, std::size_t mi
   const comm::Share share = ddp_.share(batch.step_samples);
   const Tensor loss = loss_of(batch, ddp_.forward(batch), share.loss_divisor);
   const kernels::Backend& backend = kernels::backend(device_);
-  const Tensor part = Tensor::empty({1}, DType::kFloat32, device_);
+  const Tensor part = micro_batch == 0 ? loss_sum : Tensor::empty({1}, DType::kFloat32, device_);
   backend.scale(loss.reshaped({1}), share.loss_factor, nullptr, part);
-  backend.accumulate(part, loss_sum);
+  if (micro_batch > 0) backend.accumulate(part, loss_sum);
 
   enter(Phase::kBackward);
-  scaler_.scale(loss).backward();
+  scaler_.backward(loss);
 }
 
 Tensor TrainingStep::loss_of(const data::Batch& batch, const Tensor& output, double divisor) const {

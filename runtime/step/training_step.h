@@ -84,6 +84,8 @@ class TrainingStep {
 
   /// Steps that were launched as a graph so far.
   std::uint64_t graph_launches() const { return graph_ ? graph_->launches() : 0; }
+  /// Kernels, copies and fills of the step that is launched as a graph; 0 where none is.
+  std::size_t graph_nodes() const { return graph_ ? graph_->nodes() : 0; }
 
  private:
   /// What of a captured step its user may change: frozen parameters, modules in evaluation, the rates.

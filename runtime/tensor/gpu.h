@@ -107,6 +107,8 @@ class Graph {
   /// Appends the recorded work to the calling thread's current stream. Throws what set_failure() was given for the
   /// device, and UsageError where the graph was given up.
   void launch();
+  /// How many kernels, copies and fills were recorded; 0 before capture().
+  std::size_t nodes() const;
 
  private:
   struct Impl;

@@ -161,9 +161,9 @@ class Bench {
     measure("batch norm, add, relu", 3 * bytes, "gb_per_s",
             [&] { backend_.batch_norm_apply(x, a, b, a, b, dy, true, y); });
     measure("batch norm backward sums", 3 * bytes, "gb_per_s",
-            [&] { backend_.batch_norm_backward_reduce(x, a, dy, y, true, c, d); });
+            [&] { backend_.batch_norm_backward_reduce(x, a, dy, {y}, c, d, {}); });
     measure("batch norm backward", 4 * bytes, "gb_per_s",
-            [&] { backend_.batch_norm_backward_apply(x, a, b, a, dy, y, true, a, b, rows, dx, {}); });
+            [&] { backend_.batch_norm_backward_apply(x, a, b, a, dy, {y}, a, b, rows, dx, {}); });
   }
 
   void convolution(const std::string& name, std::int64_t extent, std::int64_t in, std::int64_t out,

@@ -135,12 +135,13 @@ class StepBench {
     const double steps = trains_ * steps_;
     std::printf(
         "{\"step_ms\": %.5f, \"host_us\": %.2f, \"host_waits\": %.3f, \"peak_memory_bytes\": %zu, \"steps\": %.0f, "
-        "\"graph_share\": %.3f, \"loss\": %.6g, \"skipped\": %lld, \"resident_at_start\": %lld, "
+        "\"graph_share\": %.3f, \"graph_nodes\": %zu, \"loss\": %.6g, \"skipped\": %lld, \"resident_at_start\": %lld, "
         "\"peak_resident\": %lld}\n",
         1e-3 * bench::median(times), bench::median(launches), static_cast<double>(launch_waits) / steps,
         memory_statistics(device_).peak, steps, static_cast<double>(job_step_.step().graph_launches() - graphs) / steps,
-        static_cast<double>(outcome.loss), static_cast<long long>(outcome.scale.skipped_steps),
-        static_cast<long long>(resident_at_start_), static_cast<long long>(resident_bytes("VmHWM")));
+        job_step_.step().graph_nodes(), static_cast<double>(outcome.loss),
+        static_cast<long long>(outcome.scale.skipped_steps), static_cast<long long>(resident_at_start_),
+        static_cast<long long>(resident_bytes("VmHWM")));
     std::fflush(stdout);
   }
 

@@ -8,6 +8,7 @@
 #include "runtime/kernels/cpu/fast_dtypes.h"
 #include "runtime/kernels/cpu/loops/loops.h"
 #include "runtime/kernels/geometry/checks.h"
+#include "runtime/kernels/reference/batch_norm_parts.h"
 #include "runtime/kernels/reference/families.h"
 
 namespace lockstep::kernels::cpu {
@@ -84,6 +85,13 @@ void batch_norm_finalize(const Tensor& packed, double epsilon, double momentum, 
   }
 }
 
+void batch_norm_measure(const Tensor& x, double epsilon, double momentum, const Tensor& running, const Tensor& mean,
+                        const Tensor& inv_std, const Tensor& count, const Tensor& next_running) {
+  checks::batch_norm_measure(x, running, mean, inv_std, count, next_running);
+  reference::measure_in_parts(kBatchNormalization, kElementwise, x, epsilon, momentum, running, mean, inv_std, count,
+                              next_running);
+}
+
 void batch_norm_apply(const Tensor& x, const Tensor& mean, const Tensor& inv_std, const Tensor& gamma,
                       const Tensor& beta, const Tensor& residual, bool relu, const Tensor& y) {
   checks::batch_norm_apply(x, mean, inv_std, gamma, beta, residual, y);
@@ -102,30 +110,32 @@ void batch_norm_apply(const Tensor& x, const Tensor& mean, const Tensor& inv_std
   });
 }
 
-void batch_norm_backward_reduce(const Tensor& x, const Tensor& mean, const Tensor& dy, const Tensor& y, bool relu,
-                                const Tensor& sum_dy, const Tensor& sum_dy_xmu) {
-  checks::batch_norm_backward_reduce(x, mean, dy, y, relu, sum_dy, sum_dy_xmu);
+void batch_norm_backward_reduce(const Tensor& x, const Tensor& mean, const Tensor& dy, const BatchNormMask& mask,
+                                const Tensor& sum_dy, const Tensor& sum_dy_xmu,
+                                const BatchNormParameterGradients& gradients) {
+  checks::batch_norm_backward_reduce(x, mean, dy, mask, sum_dy, sum_dy_xmu, gradients);
   if (!is_fast(x)) {
-    return reference::kBatchNormalization.batch_norm_backward_reduce(x, mean, dy, y, relu, sum_dy, sum_dy_xmu);
+    return reference::kBatchNormalization.batch_norm_backward_reduce(x, mean, dy, mask, sum_dy, sum_dy_xmu, gradients);
   }
   const std::int64_t channels = mean.numel();
   const ChannelPartials partials(x.shape().rows(), channels, 2);
   partials.fill([&](std::int64_t chunk, std::int64_t begin, std::int64_t rows) {
     loops().batch_norm_backward_reduce(input(x).from(begin), floats(mean), input(dy).from(begin),
-                                       relu ? input(y).from(begin) : input(Tensor()), rows, channels,
+                                       mask.y.defined() ? input(mask.y).from(begin) : input(Tensor()), rows, channels,
                                        partials.at(chunk, 0), partials.at(chunk, 1));
   });
   round_to_float(partials.totals(0), sum_dy);
   round_to_float(partials.totals(1), sum_dy_xmu);
+  reference::write_parameter_gradients(kElementwise, sum_dy, sum_dy_xmu, gradients);
 }
 
 void batch_norm_backward_apply(const Tensor& x, const Tensor& mean, const Tensor& inv_std, const Tensor& gamma,
-                               const Tensor& dy, const Tensor& y, bool relu, const Tensor& sum_dy,
+                               const Tensor& dy, const BatchNormMask& mask, const Tensor& sum_dy,
                                const Tensor& sum_dy_xmu, const Tensor& count, const Tensor& dx,
                                const Tensor& dresidual) {
-  checks::batch_norm_backward_apply(x, mean, inv_std, gamma, dy, y, relu, sum_dy, sum_dy_xmu, count, dx, dresidual);
+  checks::batch_norm_backward_apply(x, mean, inv_std, gamma, dy, mask, sum_dy, sum_dy_xmu, count, dx, dresidual);
   if (!is_fast(x)) {
-    return reference::kBatchNormalization.batch_norm_backward_apply(x, mean, inv_std, gamma, dy, y, relu, sum_dy,
+    return reference::kBatchNormalization.batch_norm_backward_apply(x, mean, inv_std, gamma, dy, mask, sum_dy,
                                                                     sum_dy_xmu, count, dx, dresidual);
   }
   const std::int64_t channels = mean.numel();
@@ -145,10 +155,10 @@ void batch_norm_backward_apply(const Tensor& x, const Tensor& mean, const Tensor
   }
   parallel_rows(x.shape().rows(), channels, [&](std::int64_t first, std::int64_t rows) {
     const std::int64_t begin = first * channels;
-    loops().batch_norm_backward_apply(input(x).from(begin), parameters, slopes, input(dy).from(begin),
-                                      relu ? input(y).from(begin) : input(Tensor()), output(dx).from(begin),
-                                      dresidual.defined() ? output(dresidual).from(begin) : output(dresidual), rows,
-                                      channels);
+    loops().batch_norm_backward_apply(
+        input(x).from(begin), parameters, slopes, input(dy).from(begin),
+        mask.y.defined() ? input(mask.y).from(begin) : input(Tensor()), output(dx).from(begin),
+        dresidual.defined() ? output(dresidual).from(begin) : output(dresidual), rows, channels);
   });
 }
 
@@ -156,6 +166,7 @@ void batch_norm_backward_apply(const Tensor& x, const Tensor& mean, const Tensor
 
 const BatchNormalization kBatchNormalization{.batch_norm_statistics = batch_norm_statistics,
                                              .batch_norm_finalize = batch_norm_finalize,
+                                             .batch_norm_measure = batch_norm_measure,
                                              .batch_norm_apply = batch_norm_apply,
                                              .batch_norm_backward_reduce = batch_norm_backward_reduce,
                                              .batch_norm_backward_apply = batch_norm_backward_apply};

@@ -30,6 +30,19 @@ void count_ballot(const Tensor& ballot, int world_size, StepVerdict* verdict) {
   *verdict = kernels::count_ballot(ballot.as<float>().data(), ballot.numel() / 2, world_size);
 }
 
+void judge_alone(const Tensor& reduced, const Tensor& local, StepVerdict* verdict) {
+  checks::judge_alone(reduced, local);
+  const float* const flags = reduced.as<float>().data();
+  const float* const own = local.defined() ? local.as<float>().data() : nullptr;
+  *verdict = {};
+  for (std::int64_t i = 0; i < reduced.numel(); ++i) {
+    const Vote vote = vote_alone(flags, own, i);
+    if (vote.bad == 0.0f) continue;
+    *verdict = verdict_on(i, vote.number, 1);
+    return;
+  }
+}
+
 void clip_factor(const Tensor& squares, const float* inverse_scale, const NormLimit& limit, float* norm,
                  float* factor) {
   checks::clip_factor(squares);
@@ -41,8 +54,9 @@ void clip_factor(const Tensor& squares, const float* inverse_scale, const NormLi
 }
 
 void update_loss_scale(Device, const LossScaleOptions* options, const float* found_inf, const float* new_scale,
-                       LossScaleState* state) {
-  kernels::update_loss_scale(*options, found_inf, new_scale, *state);
+                       LossScaleState* state, const StepReport& report) {
+  move_loss_scale(*options, found_inf, new_scale, *state);
+  write_report(report, *state);
 }
 
 void advance_schedule(const float* found_inf, const Tensor& rates, const Tensor& has_gradient, const Tensor& steps,
@@ -59,6 +73,7 @@ void advance_schedule(const float* found_inf, const Tensor& rates, const Tensor&
 
 const Decisions kDecisions{.cast_ballot = cast_ballot,
                            .count_ballot = count_ballot,
+                           .judge_alone = judge_alone,
                            .clip_factor = clip_factor,
                            .update_loss_scale = update_loss_scale,
                            .advance_schedule = advance_schedule};

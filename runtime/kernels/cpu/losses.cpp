@@ -116,8 +116,7 @@ void pair_loss(const PairLossFunction& function, const Tensor& x, const Tensor& 
 
 void pair_loss_backward(const PairLossFunction& function, const Tensor& x, const Tensor& target, PairSide side,
                         double weight, const Tensor& dloss, const Tensor& gradient) {
-  checks::pair_loss(x, target, dloss);
-  checks::same("pair_loss_backward", x, gradient);
+  checks::pair_loss_backward(x, target, side, dloss, gradient);
   if (!is_fast(x)) return reference::kLosses.pair_loss_backward(function, x, target, side, weight, dloss, gradient);
   const float factor = static_cast<float>(dloss.item() * weight);
   parallel_elements(x.numel(), [&](std::int64_t begin, std::int64_t n) {

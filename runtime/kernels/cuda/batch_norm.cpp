@@ -6,12 +6,14 @@ namespace lockstep::kernels::cuda {
 // batch_norm_statistics.cu, batch_norm_apply.cu and batch_norm_backward.cu define them.
 Function<decltype(BatchNormalization::batch_norm_statistics)> batch_norm_statistics;
 Function<decltype(BatchNormalization::batch_norm_finalize)> batch_norm_finalize;
+Function<decltype(BatchNormalization::batch_norm_measure)> batch_norm_measure;
 Function<decltype(BatchNormalization::batch_norm_apply)> batch_norm_apply;
 Function<decltype(BatchNormalization::batch_norm_backward_reduce)> batch_norm_backward_reduce;
 Function<decltype(BatchNormalization::batch_norm_backward_apply)> batch_norm_backward_apply;
 
 const BatchNormalization kBatchNormalization{.batch_norm_statistics = batch_norm_statistics,
                                              .batch_norm_finalize = batch_norm_finalize,
+                                             .batch_norm_measure = batch_norm_measure,
                                              .batch_norm_apply = batch_norm_apply,
                                              .batch_norm_backward_reduce = batch_norm_backward_reduce,
                                              .batch_norm_backward_apply = batch_norm_backward_apply};

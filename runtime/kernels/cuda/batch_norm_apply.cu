@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/cuda/batch_norm_value.cuh"
 #include "runtime/kernels/cuda/channel_tiles.cuh"
 #include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/functors/activation.h"
-#include "runtime/kernels/functors/batch_norm.h"
 #include "runtime/kernels/geometry/checks.h"
 
 namespace lockstep::kernels::cuda {
@@ -53,7 +53,7 @@ __global__ void __launch_bounds__(kThreads) apply(const T* x, Parameters paramet
       if (row >= rows) continue;
 #pragma unroll
       for (int w = 0; w < W; ++w) {
-        float v = batch_norm(to_float(values[b].values[w]), mean[w], scale[w], shift[w]);
+        float v = normalized(to_float(values[b].values[w]), mean[w], scale[w], shift[w]);
         if constexpr (with_residual) v += to_float(added[b].values[w]);
         values[b].values[w] = from_float<T>(with_relu ? Relu::value(v) : v);
       }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/cuda/batch_norm_value.cuh"
 #include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/cuda/normalization_sums.cuh"
+#include "runtime/kernels/cuda/occupancy.h"
 #include "runtime/kernels/functors/activation.h"
 #include "runtime/kernels/functors/batch_norm.h"
 #include "runtime/kernels/geometry/checks.h"
@@ -12,8 +14,47 @@ namespace {
 /// Rows that a thread loads before it uses the first: two or three accesses each.
 constexpr int kBatch = 2;
 
-/// What both passes read: x, dy, and where relu masks it y, W channels at a time.
-template <class T, int W, bool masked>
+/// Where relu's mask comes from.
+enum class Mask : std::uint8_t {
+  kNone,
+  kRead,      ///< y
+  kComputed,  ///< x, as batch_norm_apply() has computed y
+};
+
+/// Blocks of the two passes on a multiprocessor: fewer where a mask takes registers, which would else be spilled.
+template <Mask mask>
+constexpr int kReduceBlocksOnEach = mask == Mask::kNone ? 4 : 3;
+template <Mask mask>
+constexpr int kApplyBlocksOnEach = mask == Mask::kNone ? 3 : 2;
+
+/// What y is computed of beside x and its mean.
+struct MaskParameters {
+  const float* inv_std;
+  const float* gamma;
+  const float* beta;
+};
+
+/// Those of W channels; nothing where the mask is not computed.
+template <int W, Mask mask>
+struct ChannelMask {
+  __device__ ChannelMask(const MaskParameters&, std::int64_t) {}
+};
+template <int W>
+struct ChannelMask<W, Mask::kComputed> {
+  float scale[W];
+  float shift[W];
+
+  __device__ ChannelMask(const MaskParameters& of, std::int64_t channel) {
+#pragma unroll
+    for (int w = 0; w < W; ++w) {
+      scale[w] = of.inv_std[channel + w] * of.gamma[channel + w];
+      shift[w] = of.beta[channel + w];
+    }
+  }
+};
+
+/// What both passes read: x, dy, and where the mask is read y, W channels at a time.
+template <class T, int W, Mask mask>
 struct Gradients {
   Values<T, W> x;
   Values<T, W> dy;
@@ -22,12 +63,16 @@ struct Gradients {
   __device__ void read(const T* xs, const T* dys, const T* ys, std::int64_t at) {
     x = load<W>(xs + at);
     dy = load<W>(dys + at);
-    if constexpr (masked) y = load<W>(ys + at);
+    if constexpr (mask == Mask::kRead) y = load<W>(ys + at);
   }
   __device__ float x_at(int w) const { return to_float(x.values[w]); }
-  __device__ float dy_at(int w) const {
+  __device__ float dy_at(int w, float mean, const ChannelMask<W, mask>& of) const {
     const float d = to_float(dy.values[w]);
-    if constexpr (masked) return Relu::backward(to_float(y.values[w]), d);
+    if constexpr (mask == Mask::kRead) return Relu::backward(to_float(y.values[w]), d);
+    if constexpr (mask == Mask::kComputed) {
+      const T value = from_float<T>(normalized(x_at(w), mean, of.scale[w], of.shift[w]));
+      return Relu::backward(to_float(value), d);
+    }
     return d;
   }
 };
@@ -38,10 +83,11 @@ struct Sums {
 };
 
 /// partials [chunks, 2, channels]: both sums over each chunk's rows. Reads 4 bytes an element of 16-bit types and 8 of
-/// float32, half as many again with a mask.
-template <class T, int W, bool masked>
-__global__ void __launch_bounds__(kThreads) sums_of_chunks(const T* x, const float* mean, const T* dy, const T* y,
-                                                           std::int64_t channels, Chunks chunks, float* partials) {
+/// float32, half as many again with a mask that is read.
+template <class T, int W, Mask mask>
+__global__ void __launch_bounds__(kThreads, kReduceBlocksOnEach<mask>)
+    sums_of_chunks(const T* x, const float* mean, MaskParameters parameters, const T* dy, const T* y,
+                   std::int64_t channels, Chunks chunks, float* partials) {
   __shared__ Sums shared[W][kThreads];
   const std::int64_t channel = first_channel<W>();
   const std::int64_t end = chunks.end(blockIdx.y);
@@ -51,8 +97,9 @@ __global__ void __launch_bounds__(kThreads) sums_of_chunks(const T* x, const flo
     float center[W];
 #pragma unroll
     for (int w = 0; w < W; ++w) center[w] = mean[channel + w];
+    const ChannelMask<W, mask> of(parameters, channel);
     for (std::int64_t begin = chunks.begin(blockIdx.y) + threadIdx.y; begin < end; begin += kBatch * lines) {
-      Gradients<T, W, masked> batch[kBatch];
+      Gradients<T, W, mask> batch[kBatch];
 #pragma unroll
       for (int b = 0; b < kBatch; ++b) {
         const std::int64_t row = begin + b * lines;
@@ -63,7 +110,7 @@ __global__ void __launch_bounds__(kThreads) sums_of_chunks(const T* x, const flo
         if (begin + b * lines >= end) continue;
 #pragma unroll
         for (int w = 0; w < W; ++w) {
-          const float d = batch[b].dy_at(w);
+          const float d = batch[b].dy_at(w, center[w], of);
           sums[w].dy += d;
           sums[w].dy_xmu += d * (batch[b].x_at(w) - center[w]);
         }
@@ -98,12 +145,13 @@ struct Parameters {
   const float* sum_dy;
   const float* sum_dy_xmu;
   const float* count;  ///< null: the statistics are constants
+  MaskParameters mask;
 };
 
-/// Moves 6 bytes an element of 16-bit types and 12 of float32; a third as many more with a mask, and with dresidual.
-/// dresidual may be dy: a thread has read what it overwrites.
-template <class T, int W, bool masked>
-__global__ void __launch_bounds__(kThreads)
+/// Moves 6 bytes an element of 16-bit types and 12 of float32; a third as many more with a mask that is read, and
+/// with dresidual. dresidual may be dy: a thread has read what it overwrites.
+template <class T, int W, Mask mask>
+__global__ void __launch_bounds__(kThreads, kApplyBlocksOnEach<mask>)
     backward_apply(const T* x, Parameters parameters, const T* dy, const T* y, T* dx, T* dresidual, std::int64_t rows,
                    std::int64_t channels) {
   const std::int64_t channel = first_channel<W>();
@@ -119,10 +167,11 @@ __global__ void __launch_bounds__(kThreads)
     mean_dy[w] = count > 0 ? parameters.sum_dy[c] / count : 0.0f;
     slope[w] = count > 0 ? inv_std * inv_std * (parameters.sum_dy_xmu[c] / count) : 0.0f;
   }
+  const ChannelMask<W, mask> of(parameters.mask, channel);
   const std::int64_t lines = blockDim.y;
   const std::int64_t stride = gridDim.y * kBatch * lines;
   for (std::int64_t begin = blockIdx.y * kBatch * lines + threadIdx.y; begin < rows; begin += stride) {
-    Gradients<T, W, masked> batch[kBatch];
+    Gradients<T, W, mask> batch[kBatch];
 #pragma unroll
     for (int b = 0; b < kBatch; ++b) {
       const std::int64_t row = begin + b * lines;
@@ -136,7 +185,7 @@ __global__ void __launch_bounds__(kThreads)
       Values<T, W> passed_on;
 #pragma unroll
       for (int w = 0; w < W; ++w) {
-        const float d = batch[b].dy_at(w);
+        const float d = batch[b].dy_at(w, mean[w], of);
         gradient.values[w] =
             from_float<T>(batch_norm_backward(batch[b].x_at(w), d, mean[w], scale[w], mean_dy[w], slope[w]));
         passed_on.values[w] = from_float<T>(d);
@@ -147,40 +196,108 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
+/// A parameter's gradient, of any floating dtype; null: nobody wants it.
+struct ParameterGradient {
+  void* to;
+  DType dtype;
+  bool accumulate;
+
+  ParameterGradient(const Tensor& gradient, bool adds)
+      : to(gradient.defined() ? gradient.data() : nullptr),
+        dtype(gradient.defined() ? gradient.dtype() : DType::kFloat32),
+        accumulate(adds) {}
+
+  __device__ void put(std::int64_t at, float value) const {
+    if (to == nullptr) return;
+    if (dtype == DType::kFloat16) return put_as<Half>(at, value);
+    if (dtype == DType::kBFloat16) return put_as<BFloat16>(at, value);
+    put_as<float>(at, value);
+  }
+
+ private:
+  template <class T>
+  __device__ void put_as(std::int64_t at, float value) const {
+    T* const element = static_cast<T*>(to) + at;
+    *element = from_float<T>(accumulate ? to_float(*element) + value : value);
+  }
+};
+
+/// The chunks' sums added up, and the parameters' gradients, which follow from them.
+__global__ void __launch_bounds__(kFoldLanes* kFoldLines)
+    fold_sums(const float* partials, std::int64_t channels, std::int64_t count, float* sum_dy, float* sum_dy_xmu,
+              const float* inv_std, ParameterGradient dgamma, ParameterGradient dbeta) {
+  const std::int64_t channel = first_channel<1>();
+  const bool live = channel < channels;
+  double sum = 0;
+  double product = 0;
+  for (std::int64_t i = threadIdx.y; live && i < count; i += kFoldLines) {
+    const float* const partial = partials + i * 2 * channels + channel;
+    sum += static_cast<double>(partial[0]);
+    product += static_cast<double>(partial[channels]);
+  }
+  sum = sum_lines(sum);
+  product = sum_lines(product);
+  if (threadIdx.y != 0 || !live) return;
+  const float of_dy = static_cast<float>(sum);
+  const float of_products = static_cast<float>(product);
+  sum_dy[channel] = of_dy;
+  sum_dy_xmu[channel] = of_products;
+  dbeta.put(channel, of_dy);
+  if (dgamma.to != nullptr) dgamma.put(channel, __fmul_rn(of_products, inv_std[channel]));
+}
+
+/// Calls f.template operator()<mask>().
+template <class F>
+void visit_mask(const BatchNormMask& mask, F&& f) {
+  if (!mask.y.defined()) return f.template operator()<Mask::kNone>();
+  if (mask.beta.defined()) return f.template operator()<Mask::kComputed>();
+  f.template operator()<Mask::kRead>();
+}
+
+MaskParameters parameters_of(const BatchNormMask& mask) {
+  return {pointer_of(mask.inv_std), pointer_of(mask.gamma), pointer_of(mask.beta)};
+}
+
 }  // namespace
 
-void batch_norm_backward_reduce(const Tensor& x, const Tensor& mean, const Tensor& dy, const Tensor& y, bool relu,
-                                const Tensor& sum_dy, const Tensor& sum_dy_xmu) {
-  checks::batch_norm_backward_reduce(x, mean, dy, y, relu, sum_dy, sum_dy_xmu);
+void batch_norm_backward_reduce(const Tensor& x, const Tensor& mean, const Tensor& dy, const BatchNormMask& mask,
+                                const Tensor& sum_dy, const Tensor& sum_dy_xmu,
+                                const BatchNormParameterGradients& gradients) {
+  checks::batch_norm_backward_reduce(x, mean, dy, mask, sum_dy, sum_dy_xmu, gradients);
   const std::int64_t channels = mean.numel();
   if (channels == 0) return;
   const Device device = sum_dy.device();
   const gpu::DeviceGuard guard(device);
-  const void* const output = relu ? y.data() : nullptr;
+  const cudaStream_t stream = gpu::current(device);
+  const void* const output = mask.y.defined() ? mask.y.data() : nullptr;
   visit_channels(
       "batch_norm_backward_reduce", x.dtype(), channels,
       [&]<class T, int W>() {
         const Tiling tiling = tile<W>(channels);
-        const Chunks chunks = cut(tiling, x.shape().rows());
-        const Tensor partials = Tensor::empty({chunks.count, 2, channels}, DType::kFloat32, device);
-        const cudaStream_t stream = gpu::current(device);
-        const auto launch = [&](auto* kernel) {
-          kernel<<<dim3(tiling.tiles, static_cast<unsigned>(chunks.count)), tiling.threads, 0, stream>>>(
-              in<T>(x), in<float>(mean), in<T>(dy), static_cast<const T*>(output), channels, chunks,
-              out<float>(partials));
-        };
-        relu ? launch(&sums_of_chunks<T, W, true>) : launch(&sums_of_chunks<T, W, false>);
-        check_launch("batch_norm_backward_reduce");
-        launch_fold_gradient_sums(partials, channels, sum_dy_xmu, sum_dy, stream);
+        visit_mask(mask, [&]<Mask kind>() {
+          const void* const kernel = reinterpret_cast<const void*>(&sums_of_chunks<T, W, kind>);
+          const Chunks chunks = cut(tiling, x.shape().rows(), resident_blocks(device, kernel, tiling.block()));
+          const Tensor partials = Tensor::empty({chunks.count, 2, channels}, DType::kFloat32, device);
+          sums_of_chunks<T, W, kind>
+              <<<dim3(tiling.tiles, static_cast<unsigned>(chunks.count)), tiling.threads, 0, stream>>>(
+                  in<T>(x), in<float>(mean), parameters_of(mask), in<T>(dy), static_cast<const T*>(output), channels,
+                  chunks, out<float>(partials));
+          check_launch("batch_norm_backward_reduce");
+          fold_sums<<<fold_blocks(channels), dim3(kFoldLanes, kFoldLines), 0, stream>>>(
+              in<float>(partials), channels, chunks.count, out<float>(sum_dy), out<float>(sum_dy_xmu),
+              pointer_of(gradients.inv_std), ParameterGradient(gradients.dgamma, gradients.accumulate_dgamma),
+              ParameterGradient(gradients.dbeta, gradients.accumulate_dbeta));
+          check_launch("batch_norm_backward_reduce, the chunks added up");
+        });
       },
       x.data(), dy.data(), output);
 }
 
 void batch_norm_backward_apply(const Tensor& x, const Tensor& mean, const Tensor& inv_std, const Tensor& gamma,
-                               const Tensor& dy, const Tensor& y, bool relu, const Tensor& sum_dy,
+                               const Tensor& dy, const BatchNormMask& mask, const Tensor& sum_dy,
                                const Tensor& sum_dy_xmu, const Tensor& count, const Tensor& dx,
                                const Tensor& dresidual) {
-  checks::batch_norm_backward_apply(x, mean, inv_std, gamma, dy, y, relu, sum_dy, sum_dy_xmu, count, dx, dresidual);
+  checks::batch_norm_backward_apply(x, mean, inv_std, gamma, dy, mask, sum_dy, sum_dy_xmu, count, dx, dresidual);
   if (x.numel() == 0) return;
   const Device device = dx.device();
   const gpu::DeviceGuard guard(device);
@@ -192,19 +309,21 @@ void batch_norm_backward_apply(const Tensor& x, const Tensor& mean, const Tensor
                               in<float>(gamma),
                               of_batch ? in<float>(sum_dy) : nullptr,
                               of_batch ? in<float>(sum_dy_xmu) : nullptr,
-                              of_batch ? in<float>(count) : nullptr};
-  const void* const output = relu ? y.data() : nullptr;
+                              of_batch ? in<float>(count) : nullptr,
+                              parameters_of(mask)};
+  const void* const output = mask.y.defined() ? mask.y.data() : nullptr;
   void* const passed_on = dresidual.defined() ? dresidual.data() : nullptr;
   visit_channels(
       "batch_norm_backward_apply", x.dtype(), channels,
       [&]<class T, int W>() {
         const Tiling tiling = tile<W>(channels);
-        const auto launch = [&](auto* kernel) {
-          kernel<<<grid_over_rows(tiling, rows, kBatch), tiling.threads, 0, gpu::current(device)>>>(
+        visit_mask(mask, [&]<Mask kind>() {
+          const void* const kernel = reinterpret_cast<const void*>(&backward_apply<T, W, kind>);
+          const dim3 grid = grid_over_rows(tiling, rows, kBatch, resident_blocks(device, kernel, tiling.block()));
+          backward_apply<T, W, kind><<<grid, tiling.threads, 0, gpu::current(device)>>>(
               in<T>(x), parameters, in<T>(dy), static_cast<const T*>(output), out<T>(dx), static_cast<T*>(passed_on),
               rows, channels);
-        };
-        relu ? launch(&backward_apply<T, W, true>) : launch(&backward_apply<T, W, false>);
+        });
         check_launch("batch_norm_backward_apply");
       },
       x.data(), dy.data(), output, dx.data(), passed_on);

@@ -12,7 +12,7 @@ constexpr int kStatisticsBatch = 4;
 /// partials [grid.z, chunks, 2, channels]: mean and m2 of each chunk's rows, of as many tensors behind each other as
 /// grid.z says. Reads each element once: 2 bytes of 16-bit types, 4 of float32.
 template <class T, int W>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, kReductionBlocksOnEach)
     statistics_of_chunks(const T* x, std::int64_t channels, Chunks chunks, float* partials) {
   __shared__ Moments<float> shared[W][kThreads];
   __shared__ float shared_counts[kThreads];

@@ -5,19 +5,24 @@
 
 // Threads over [rows, channels]: blockDim.x lanes along the channels and blockDim.y lines along the rows. A thread
 // keeps its channels, W neighbours, for all its rows, so that what belongs to a channel stays in registers and no
-// element's place has to be divided out. The shape of a grid follows from the shape of the tensor alone, and with it
-// the order of every sum.
+// element's place has to be divided out. The shape of a grid follows from the shape of the tensor, and with occupancy.h
+// from the GPU, and from nothing else; so does the order of every sum.
 
 namespace lockstep::kernels::cuda {
 
-/// Blocks of a reduction: all of them run at once, and what they leave to add is little.
+/// Blocks of a reduction where nobody asks occupancy.h: most run at once, and what they leave to add is little.
 constexpr std::int64_t kReductionBlocks = 132 * 4;
 
+/// Blocks of a reduction's first stage that fit on a multiprocessor: at most 64 registers a thread. What hides the
+/// latency of memory is the number of loads under way, which more registers for fewer threads would not raise.
+constexpr int kReductionBlocksOnEach = 4;
+
 struct Tiling {
-  dim3 threads;
+  dim3 threads;    ///< of a block
   unsigned tiles;  ///< blocks side by side along the channels: grid.x
 
   std::int64_t lines() const { return threads.y; }
+  int block() const { return static_cast<int>(threads.x * threads.y); }
 };
 
 /// Of at least one channel. Up to 32 lanes read 512 contiguous bytes; fewer channels than that are one tile, whose rows
@@ -30,10 +35,10 @@ Tiling tile(std::int64_t channels) {
   return {dim3(lanes, kThreads / lanes), static_cast<unsigned>(tiles)};
 }
 
-/// The grid of a kernel that loops over the rows, each thread over `batch` of them at a time.
-inline dim3 grid_over_rows(const Tiling& tiling, std::int64_t rows, int batch) {
+/// The grid of a kernel that loops over the rows, each thread over `batch` of them at a time; of up to `blocks`.
+inline dim3 grid_over_rows(const Tiling& tiling, std::int64_t rows, int batch, std::int64_t blocks = kMaxBlocks) {
   const std::int64_t at_once = tiling.lines() * batch;
-  const std::int64_t most = std::max<std::int64_t>(kMaxBlocks / tiling.tiles, 1);
+  const std::int64_t most = std::max<std::int64_t>(blocks / tiling.tiles, 1);
   return {tiling.tiles, static_cast<unsigned>(std::clamp<std::int64_t>((rows + at_once - 1) / at_once, 1, most))};
 }
 
@@ -50,10 +55,10 @@ struct Chunks {
   }
 };
 
-/// At least one chunk, each of at least 8 rows a thread where there are so many.
-inline Chunks cut(const Tiling& tiling, std::int64_t rows) {
+/// At least one chunk, each of at least 8 rows a thread where there are so many; a grid of up to `blocks`.
+inline Chunks cut(const Tiling& tiling, std::int64_t rows, std::int64_t blocks = kReductionBlocks) {
   const std::int64_t fewest = 8 * tiling.lines();
-  const std::int64_t most = std::max<std::int64_t>(kReductionBlocks / tiling.tiles, 1);
+  const std::int64_t most = std::max<std::int64_t>(blocks / tiling.tiles, 1);
   const std::int64_t wanted = std::clamp<std::int64_t>((rows + fewest - 1) / fewest, 1, most);
   const std::int64_t chunk_rows = std::max<std::int64_t>((rows + wanted - 1) / wanted, 1);
   return {rows, chunk_rows, std::max<std::int64_t>((rows + chunk_rows - 1) / chunk_rows, 1)};

@@ -20,20 +20,34 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-/// 4 bytes a parameter.
-__global__ void __launch_bounds__(kThreads)
-    count_ballot_kernel(std::int64_t parameters, const float* ballot, int world_size, StepVerdict* verdict) {
+/// The first of `parameters` that is bad, for all threads of the one block; `parameters` where none is.
+template <class IsBad>
+__device__ std::int64_t first_bad(std::int64_t parameters, IsBad is_bad) {
   __shared__ unsigned long long first_slot;
   if (threadIdx.x == 0) first_slot = static_cast<unsigned long long>(parameters);
   __syncthreads();
   std::int64_t slot = threadIdx.x;
-  while (slot < parameters && ballot[slot] == 0.0f) slot += kThreads;
+  while (slot < parameters && !is_bad(slot)) slot += kThreads;
   // The least of integers: the same in any order.
   if (slot < parameters) atomicMin(&first_slot, static_cast<unsigned long long>(slot));
   __syncthreads();
-  if (threadIdx.x == 0) {
-    *verdict = verdict_of(ballot, parameters, static_cast<std::int64_t>(first_slot), world_size);
-  }
+  return static_cast<std::int64_t>(first_slot);
+}
+
+/// 4 bytes a parameter.
+__global__ void __launch_bounds__(kThreads)
+    count_ballot_kernel(std::int64_t parameters, const float* ballot, int world_size, StepVerdict* verdict) {
+  const std::int64_t slot = first_bad(parameters, [&](std::int64_t i) { return ballot[i] != 0.0f; });
+  if (threadIdx.x == 0) *verdict = verdict_of(ballot, parameters, slot, world_size);
+}
+
+/// 8 bytes a parameter.
+__global__ void __launch_bounds__(kThreads)
+    judge_alone_kernel(std::int64_t parameters, const float* reduced, const float* local, StepVerdict* verdict) {
+  const std::int64_t slot =
+      first_bad(parameters, [&](std::int64_t i) { return vote_alone(reduced, local, i).bad != 0.0f; });
+  if (threadIdx.x != 0) return;
+  *verdict = slot == parameters ? StepVerdict() : verdict_on(slot, vote_alone(reduced, local, slot).number, 1);
 }
 
 /// 8 bytes a segment.
@@ -50,8 +64,9 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 __global__ void update_loss_scale_kernel(const LossScaleOptions* options, const float* found_inf,
-                                         const float* new_scale, LossScaleState* state) {
-  kernels::update_loss_scale(*options, found_inf, new_scale, *state);
+                                         const float* new_scale, LossScaleState* state, StepReport report) {
+  move_loss_scale(*options, found_inf, new_scale, *state);
+  write_report(report, *state);
 }
 
 /// 20 bytes a parameter.
@@ -84,6 +99,15 @@ void count_ballot(const Tensor& ballot, int world_size, StepVerdict* verdict) {
   check_launch("count_ballot");
 }
 
+void judge_alone(const Tensor& reduced, const Tensor& local, StepVerdict* verdict) {
+  checks::judge_alone(reduced, local);
+  const Device device = reduced.device();
+  const gpu::DeviceGuard guard(device);
+  judge_alone_kernel<<<1, kThreads, 0, gpu::current(device)>>>(reduced.numel(), in<float>(reduced),
+                                                               local.defined() ? in<float>(local) : nullptr, verdict);
+  check_launch("judge_alone");
+}
+
 void clip_factor(const Tensor& squares, const float* inverse_scale, const NormLimit& limit, float* norm,
                  float* factor) {
   checks::clip_factor(squares);
@@ -95,9 +119,9 @@ void clip_factor(const Tensor& squares, const float* inverse_scale, const NormLi
 }
 
 void update_loss_scale(Device device, const LossScaleOptions* options, const float* found_inf, const float* new_scale,
-                       LossScaleState* state) {
+                       LossScaleState* state, const StepReport& report) {
   const gpu::DeviceGuard guard(device);
-  update_loss_scale_kernel<<<1, 1, 0, gpu::current(device)>>>(options, found_inf, new_scale, state);
+  update_loss_scale_kernel<<<1, 1, 0, gpu::current(device)>>>(options, found_inf, new_scale, state, report);
   check_launch("update_loss_scale");
 }
 
@@ -116,6 +140,7 @@ void advance_schedule(const float* found_inf, const Tensor& rates, const Tensor&
 
 const Decisions kDecisions{.cast_ballot = cast_ballot,
                            .count_ballot = count_ballot,
+                           .judge_alone = judge_alone,
                            .clip_factor = clip_factor,
                            .update_loss_scale = update_loss_scale,
                            .advance_schedule = advance_schedule};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/kernels/cuda/block_sum.cuh"
 #include "runtime/kernels/cuda/families.h"
+#include "runtime/kernels/cuda/last_block.cuh"
 #include "runtime/kernels/cuda/rows.cuh"
 #include "runtime/kernels/functors/exponentials.h"
 #include "runtime/kernels/functors/pair_loss.h"
@@ -10,14 +11,25 @@ namespace lockstep::kernels::cuda {
 
 namespace {
 
-/// loss = weight * sum of what the blocks found, in their order of a fixed grid.
-__global__ void __launch_bounds__(kThreads)
-    finish_loss(const double* partials, unsigned count, double weight, float* loss) {
-  double sum = 0;
-  for (unsigned i = threadIdx.x; i < count; i += kThreads) sum += partials[i];
-  sum = block_sum(sum);
-  if (threadIdx.x == 0) *loss = static_cast<float>(weight * sum);
-}
+/// Where the sum of a loss goes.
+struct LossSum {
+  double* partials;  ///< one a block
+  unsigned ticket;
+  double weight;
+  float* loss;
+
+  /// The last thing that a kernel does: *loss = weight * the sum of what its threads have found, in an order that
+  /// follows from the grid.
+  __device__ void add(double found) const {
+    found = block_sum(found);
+    if (threadIdx.x == 0) partials[blockIdx.x] = found;
+    if (!is_last_block(ticket)) return;
+    double sum = 0;
+    for (unsigned i = threadIdx.x; i < gridDim.x; i += kThreads) sum += __ldcg(partials + i);
+    sum = block_sum(sum);
+    if (threadIdx.x == 0) *loss = static_cast<float>(weight * sum);
+  }
+};
 
 /// CrossEntropyTargets as kernels take them: weights that are not there are null.
 struct Targets {
@@ -60,11 +72,11 @@ Tensor sum_of_class_weights(const CrossEntropyTargets& targets, cudaStream_t str
   return sum;
 }
 
-/// partials [blocks]: the sum over each block's rows. Reads each logit once: 2 bytes of 16-bit types, 4 of float32;
-/// twice where classes are weighted and labels smoothed.
+/// The sum over the rows. Reads each logit once: 2 bytes of 16-bit types, 4 of float32; twice where classes are
+/// weighted and labels smoothed.
 template <class T, int W, bool weighted, class Team>
 __global__ void __launch_bounds__(kThreads)
-    losses_of_rows(const T* logits, const Targets targets, float* log_sum_exp, double* partials, std::int64_t rows,
+    losses_of_rows(const T* logits, const Targets targets, float* log_sum_exp, LossSum total, std::int64_t rows,
                    std::int64_t channels, Team team) {
   double loss = 0;
   for_each_row(team, rows, [&](std::int64_t row, bool live) {
@@ -116,8 +128,7 @@ __global__ void __launch_bounds__(kThreads)
                                                          log_sum, targets.smoothing));
     }
   });
-  loss = block_sum(loss);
-  if (threadIdx.x == 0) partials[blockIdx.x] = loss;
+  total.add(loss);
 }
 
 /// Moves 4 bytes an element of 16-bit types and 8 of float32. The gradient of a loss that is NaN is NaN.
@@ -155,16 +166,16 @@ __global__ void __launch_bounds__(kThreads)
   });
 }
 
-/// partials [blocks]: the sums of value(x, target). Reads 4 bytes an element of 16-bit types and 8 of float32.
-template <class T, int W, class Function>
+/// The sum of value(x, target). Reads both types' bytes an element.
+template <class X, class Y, int W, class Function>
 __global__ void __launch_bounds__(kThreads)
-    pair_losses(Function function, const T* x, const T* target, std::int64_t n, double* partials) {
+    pair_losses(Function function, const X* x, const Y* target, std::int64_t n, LossSum total) {
   double sum = 0;
   const std::int64_t packs = n / W;
 #pragma unroll 2
   for (std::int64_t i = first(); i < packs; i += step()) {
-    const Values<T, W> found = load<W>(x + i * W);
-    const Values<T, W> wanted = load<W>(target + i * W);
+    const Values<X, W> found = load<W>(x + i * W);
+    const Values<Y, W> wanted = load<W>(target + i * W);
     float of_pack = 0;
 #pragma unroll
     for (int w = 0; w < W; ++w) of_pack += function.value(to_float(found.values[w]), to_float(wanted.values[w]));
@@ -173,27 +184,27 @@ __global__ void __launch_bounds__(kThreads)
   for (std::int64_t i = packs * W + first(); i < n; i += step()) {
     sum += static_cast<double>(function.value(to_float(x[i]), to_float(target[i])));
   }
-  sum = block_sum(sum);
-  if (threadIdx.x == 0) partials[blockIdx.x] = sum;
+  total.add(sum);
 }
 
-/// Moves 6 bytes an element of 16-bit types and 12 of float32.
-template <class T, int W, class Slope>
-__global__ void __launch_bounds__(kThreads) pair_gradients(Slope slope, const T* x, const T* target, const float* dloss,
-                                                           double weight, T* gradient, std::int64_t n) {
+/// Moves the bytes of all three types an element.
+template <class X, class Y, class Out, int W, class Slope>
+__global__ void __launch_bounds__(kThreads) pair_gradients(Slope slope, const X* x, const Y* target, const float* dloss,
+                                                           double weight, Out* gradient, std::int64_t n) {
   const float factor = static_cast<float>(static_cast<double>(*dloss) * weight);
   const std::int64_t packs = n / W;
   for (std::int64_t i = first(); i < packs; i += step()) {
-    Values<T, W> found = load<W>(x + i * W);
-    const Values<T, W> wanted = load<W>(target + i * W);
+    const Values<X, W> found = load<W>(x + i * W);
+    const Values<Y, W> wanted = load<W>(target + i * W);
+    Values<Out, W> result;
 #pragma unroll
     for (int w = 0; w < W; ++w) {
-      found.values[w] = from_float<T>(factor * slope(to_float(found.values[w]), to_float(wanted.values[w])));
+      result.values[w] = from_float<Out>(factor * slope(to_float(found.values[w]), to_float(wanted.values[w])));
     }
-    store(found, gradient + i * W);
+    store(result, gradient + i * W);
   }
   for (std::int64_t i = packs * W + first(); i < n; i += step()) {
-    gradient[i] = from_float<T>(factor * slope(to_float(x[i]), to_float(target[i])));
+    gradient[i] = from_float<Out>(factor * slope(to_float(x[i]), to_float(target[i])));
   }
 }
 
@@ -211,18 +222,16 @@ void cross_entropy(const Tensor& logits, const CrossEntropyTargets& targets, dou
       [&]<class T, int W>() {
         const RowGrid grid = grid_of_rows<W>(rows, channels, kThreads);
         const Tensor partials = Tensor::empty({static_cast<std::int64_t>(grid.blocks)}, DType::kFloat64, device);
+        const LossSum total{out<double>(partials), next_ticket(stream), weight, out<float>(loss)};
         const auto launch = [&]<bool weighted, class Team>(Team team) {
           losses_of_rows<T, W, weighted, Team><<<grid.blocks, kThreads, 0, stream>>>(
-              in<T>(logits), Targets(targets, all_classes), out<float>(log_sum_exp), out<double>(partials), rows,
-              channels, team);
+              in<T>(logits), Targets(targets, all_classes), out<float>(log_sum_exp), total, rows, channels, team);
         };
         const auto launch_for = [&](auto team) {
           targets.weighted() ? launch.template operator()<true>(team) : launch.template operator()<false>(team);
         };
         grid.of_warps(channels) ? launch_for(Lanes{grid.team}) : launch_for(WholeBlock{grid.team});
         check_launch("cross_entropy");
-        finish_loss<<<1, kThreads, 0, stream>>>(in<double>(partials), grid.blocks, weight, out<float>(loss));
-        check_launch("cross_entropy, the rows added up");
       },
       logits.data());
 }
@@ -252,6 +261,20 @@ void cross_entropy_backward(const Tensor& logits, const CrossEntropyTargets& tar
       logits.data(), dlogits.data());
 }
 
+/// Calls f.template operator()<X, Y, W>() with the types of x and its target, and the elements that a thread takes at a
+/// time.
+template <class F, class... Pointers>
+void visit_pairs(std::string_view operation, const Tensor& x, const Tensor& target, F&& f,
+                 const Pointers*... pointers) {
+  visit_channels(
+      operation, x.dtype(), 0,
+      [&]<class X, int W>() {
+        if (target.dtype() == x.dtype()) return f.template operator()<X, X, W>();
+        if constexpr (!std::is_same_v<X, float>) f.template operator()<X, float, W>();
+      },
+      x.data(), target.data(), pointers...);
+}
+
 void pair_loss(const PairLossFunction& which, const Tensor& x, const Tensor& target, double weight,
                const Tensor& loss) {
   checks::pair_loss(x, target, loss);
@@ -260,38 +283,36 @@ void pair_loss(const PairLossFunction& which, const Tensor& x, const Tensor& tar
   const cudaStream_t stream = gpu::current(device);
   const std::int64_t n = x.numel();
   visit_pair_loss(which, [&](auto function) {
-    visit_channels(
-        "pair_loss", x.dtype(), 0,
-        [&]<class T, int W>() {
-          const unsigned blocks = blocks_for((n + W - 1) / W);
-          const Tensor partials = Tensor::empty({static_cast<std::int64_t>(blocks)}, DType::kFloat64, device);
-          pair_losses<T, W>
-              <<<blocks, kThreads, 0, stream>>>(function, in<T>(x), in<T>(target), n, out<double>(partials));
-          check_launch("pair_loss");
-          finish_loss<<<1, kThreads, 0, stream>>>(in<double>(partials), blocks, weight, out<float>(loss));
-          check_launch("pair_loss, the blocks added up");
-        },
-        x.data(), target.data());
+    visit_pairs("pair_loss", x, target, [&]<class X, class Y, int W>() {
+      const unsigned blocks = blocks_for((n + W - 1) / W);
+      const Tensor partials = Tensor::empty({static_cast<std::int64_t>(blocks)}, DType::kFloat64, device);
+      const LossSum total{out<double>(partials), next_ticket(stream), weight, out<float>(loss)};
+      pair_losses<X, Y, W><<<blocks, kThreads, 0, stream>>>(function, in<X>(x), in<Y>(target), n, total);
+      check_launch("pair_loss");
+    });
   });
 }
 
 void pair_loss_backward(const PairLossFunction& which, const Tensor& x, const Tensor& target, PairSide side,
                         double weight, const Tensor& dloss, const Tensor& gradient) {
-  checks::pair_loss(x, target, dloss);
-  checks::same("pair_loss_backward", x, gradient);
+  checks::pair_loss_backward(x, target, side, dloss, gradient);
   if (x.numel() == 0) return;
   const Device device = gradient.device();
   const gpu::DeviceGuard guard(device);
+  const cudaStream_t stream = gpu::current(device);
   const std::int64_t n = x.numel();
   visit_pair_slope(which, side, [&](auto slope) {
-    visit_channels(
-        "pair_loss_backward", x.dtype(), 0,
-        [&]<class T, int W>() {
-          pair_gradients<T, W><<<blocks_for((n + W - 1) / W), kThreads, 0, gpu::current(device)>>>(
-              slope, in<T>(x), in<T>(target), in<float>(dloss), weight, out<T>(gradient), n);
+    visit_pairs(
+        "pair_loss_backward", x, target,
+        [&]<class X, class Y, int W>() {
+          const auto launch = [&]<class Out>() {
+            pair_gradients<X, Y, Out, W><<<blocks_for((n + W - 1) / W), kThreads, 0, stream>>>(
+                slope, in<X>(x), in<Y>(target), in<float>(dloss), weight, out<Out>(gradient), n);
+          };
+          side == PairSide::kX ? launch.template operator()<X>() : launch.template operator()<Y>();
           check_launch("pair_loss_backward");
         },
-        x.data(), target.data(), gradient.data());
+        gradient.data());
   });
 }
 

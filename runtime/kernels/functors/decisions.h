@@ -26,14 +26,11 @@ LOCKSTEP_HOST_DEVICE inline Vote vote(float reduced, const float* local, int ran
   return vote;
 }
 
-/// The verdict where `slot` is the first parameter with a vote against it; `parameters` when there is none.
-LOCKSTEP_HOST_DEVICE inline StepVerdict verdict_of(const float* ballot, std::int64_t parameters, std::int64_t slot,
-                                                   int world_size) {
+/// The verdict where `slot` is the first parameter with a vote against it, and `number` stands behind its votes.
+LOCKSTEP_HOST_DEVICE inline StepVerdict verdict_on(std::int64_t slot, float number, int world_size) {
   StepVerdict verdict;
-  if (slot == parameters) return verdict;
   verdict.found_inf = 1.0f;
   verdict.slot = static_cast<std::int32_t>(slot);
-  const float number = ballot[parameters + slot];
   if (number >= 1.0f) {
     verdict.rank = world_size - static_cast<std::int32_t>(number);
   } else if (number > 0.0f) {
@@ -42,10 +39,28 @@ LOCKSTEP_HOST_DEVICE inline StepVerdict verdict_of(const float* ballot, std::int
   return verdict;
 }
 
+/// The same of a ballot; `slot` is `parameters` where there is no vote against any.
+LOCKSTEP_HOST_DEVICE inline StepVerdict verdict_of(const float* ballot, std::int64_t parameters, std::int64_t slot,
+                                                   int world_size) {
+  return slot == parameters ? StepVerdict() : verdict_on(slot, ballot[parameters + slot], world_size);
+}
+
 LOCKSTEP_HOST_DEVICE inline StepVerdict count_ballot(const float* ballot, std::int64_t parameters, int world_size) {
   std::int64_t slot = 0;
   while (slot < parameters && ballot[slot] == 0.0f) ++slot;
   return verdict_of(ballot, parameters, slot, world_size);
+}
+
+/// The vote of a rank that is alone on parameter `i`; `local` may be null.
+LOCKSTEP_HOST_DEVICE inline Vote vote_alone(const float* reduced, const float* local, std::int64_t i) {
+  return vote(reduced[i], local != nullptr ? local + i : nullptr, 0, 1);
+}
+
+LOCKSTEP_HOST_DEVICE inline void write_report(const StepReport& report, const LossScaleState& scale) {
+  if (report.verdict_out != nullptr) *report.verdict_out = *report.verdict;
+  if (report.scale_out != nullptr) *report.scale_out = scale;
+  if (report.schedule_out != nullptr) *report.schedule_out = *report.schedule;
+  if (report.gradient_norm_out != nullptr) *report.gradient_norm_out = *report.gradient_norm;
 }
 
 /// Counts a step that was taken with the scale as it is.
@@ -84,8 +99,8 @@ LOCKSTEP_HOST_DEVICE inline void set_loss_scale(const LossScaleOptions& options,
 }
 
 /// Either of the two; null where there is no such number.
-LOCKSTEP_HOST_DEVICE inline void update_loss_scale(const LossScaleOptions& options, const float* found_inf,
-                                                   const float* new_scale, LossScaleState& state) {
+LOCKSTEP_HOST_DEVICE inline void move_loss_scale(const LossScaleOptions& options, const float* found_inf,
+                                                 const float* new_scale, LossScaleState& state) {
   if (new_scale == nullptr) return update_loss_scale(options, *found_inf != 0.0f, state);
   if (found_inf != nullptr) count_step(*found_inf != 0.0f, state);
   set_loss_scale(options, *new_scale, state);

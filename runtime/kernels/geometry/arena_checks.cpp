@@ -108,6 +108,12 @@ void cast_ballot(const Tensor& reduced, const Tensor& local, const Tensor& ballo
   check.dtype("ballot", ballot, DType::kFloat32).numel("ballot", ballot, 2 * reduced.numel());
 }
 
+void judge_alone(const Tensor& reduced, const Tensor& local) {
+  const Check check("judge_alone");
+  check.dtype("reduced", reduced, DType::kFloat32);
+  if (local.defined()) check.dtype("local", local, DType::kFloat32).numel("local", local, reduced.numel());
+}
+
 void count_ballot(const Tensor& ballot) { Check("count_ballot").dtype("ballot", ballot, DType::kFloat32); }
 
 void clip_factor(const Tensor& squares) { Check("clip_factor").dtype("squares", squares, DType::kFloat64); }

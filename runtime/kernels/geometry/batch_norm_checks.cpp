@@ -11,6 +11,15 @@ const Check& per_channel(const Check& check, const Tensor& x, std::string_view n
   return check.shape(name, tensor, {x.shape().back()}).dtype(name, tensor, accumulation_dtype(x.dtype()));
 }
 
+void masked(const Check& check, const Tensor& x, const BatchNormMask& mask) {
+  if (!mask.y.defined()) return;
+  check.like("y", mask.y, x);
+  if (!mask.beta.defined()) return;
+  per_channel(check, x, "inv_std", mask.inv_std);
+  per_channel(check, x, "gamma", mask.gamma);
+  per_channel(check, x, "beta", mask.beta);
+}
+
 }  // namespace
 
 void batch_norm_statistics(const Tensor& x, const Tensor& mean, const Tensor& m2) {
@@ -45,23 +54,43 @@ void batch_norm_apply(const Tensor& x, const Tensor& mean, const Tensor& inv_std
   if (residual.defined()) check.like("residual", residual, x);
 }
 
-void batch_norm_backward_reduce(const Tensor& x, const Tensor& mean, const Tensor& dy, const Tensor& y, bool relu,
-                                const Tensor& sum_dy, const Tensor& sum_dy_xmu) {
+void batch_norm_measure(const Tensor& x, const Tensor& running, const Tensor& mean, const Tensor& inv_std,
+                        const Tensor& count, const Tensor& next_running) {
+  const Check check("batch_norm_measure");
+  check.floating("x", x).rank_at_least("x", x, 1);
+  per_channel(check, x, "mean", mean);
+  check.like("inv_std", inv_std, mean);
+  check.shape("count", count, {}).dtype("count", count, mean.dtype());
+  if (!running.defined()) return;
+  check.shape("running", running, {2, mean.numel()}).dtype("running", running, mean.dtype());
+  check.like("next_running", next_running, running);
+}
+
+void batch_norm_backward_reduce(const Tensor& x, const Tensor& mean, const Tensor& dy, const BatchNormMask& mask,
+                                const Tensor& sum_dy, const Tensor& sum_dy_xmu,
+                                const BatchNormParameterGradients& gradients) {
   const Check check("batch_norm_backward_reduce");
   check.floating("x", x).rank_at_least("x", x, 1).like("dy", dy, x);
-  if (relu) check.like("y", y, x);
+  masked(check, x, mask);
   per_channel(check, x, "mean", mean);
   per_channel(check, x, "sum_dy", sum_dy);
   per_channel(check, x, "sum_dy_xmu", sum_dy_xmu);
+  if (gradients.dgamma.defined()) {
+    per_channel(check, x, "inv_std", gradients.inv_std);
+    check.shape("dgamma", gradients.dgamma, mean.shape()).floating("dgamma", gradients.dgamma);
+  }
+  if (gradients.dbeta.defined()) {
+    check.shape("dbeta", gradients.dbeta, mean.shape()).floating("dbeta", gradients.dbeta);
+  }
 }
 
 void batch_norm_backward_apply(const Tensor& x, const Tensor& mean, const Tensor& inv_std, const Tensor& gamma,
-                               const Tensor& dy, const Tensor& y, bool relu, const Tensor& sum_dy,
+                               const Tensor& dy, const BatchNormMask& mask, const Tensor& sum_dy,
                                const Tensor& sum_dy_xmu, const Tensor& count, const Tensor& dx,
                                const Tensor& dresidual) {
   const Check check("batch_norm_backward_apply");
   check.floating("x", x).rank_at_least("x", x, 1).like("dy", dy, x).like("dx", dx, x);
-  if (relu) check.like("y", y, x);
+  masked(check, x, mask);
   if (dresidual.defined()) check.like("dresidual", dresidual, x);
   per_channel(check, x, "mean", mean);
   per_channel(check, x, "inv_std", inv_std);

@@ -151,11 +151,16 @@ void target_out_of_range(std::int64_t row, std::int64_t value, std::int64_t clas
 }
 
 void pair_loss(const Tensor& x, const Tensor& target, const Tensor& loss) {
-  Check("pair_loss")
-      .floating("x", x)
-      .like("target", target, x)
-      .numel("loss", loss, 1)
-      .dtype("loss", loss, accumulation_dtype(x.dtype()));
+  const Check check("pair_loss");
+  check.floating("x", x).shape("target", target, x.shape());
+  if (target.dtype() != accumulation_dtype(x.dtype())) check.dtype("target", target, x.dtype());
+  check.numel("loss", loss, 1).dtype("loss", loss, accumulation_dtype(x.dtype()));
+}
+
+void pair_loss_backward(const Tensor& x, const Tensor& target, PairSide side, const Tensor& dloss,
+                        const Tensor& gradient) {
+  pair_loss(x, target, dloss);
+  same("pair_loss_backward", side == PairSide::kX ? x : target, gradient);
 }
 
 }  // namespace lockstep::kernels::checks

@@ -62,16 +62,21 @@ void cross_entropy(const Tensor& logits, const CrossEntropyTargets& targets, con
 /// The error for targets[row] = value outside [0, classes).
 [[noreturn]] void target_out_of_range(std::int64_t row, std::int64_t value, std::int64_t classes);
 void pair_loss(const Tensor& x, const Tensor& target, const Tensor& loss);
+void pair_loss_backward(const Tensor& x, const Tensor& target, PairSide side, const Tensor& dloss,
+                        const Tensor& gradient);
 
 void batch_norm_statistics(const Tensor& x, const Tensor& mean, const Tensor& m2);
 void batch_norm_finalize(const Tensor& packed, const Tensor& running, const Tensor& mean, const Tensor& inv_std,
                          const Tensor& count, const Tensor& next_running);
 void batch_norm_apply(const Tensor& x, const Tensor& mean, const Tensor& inv_std, const Tensor& gamma,
                       const Tensor& beta, const Tensor& residual, const Tensor& y);
-void batch_norm_backward_reduce(const Tensor& x, const Tensor& mean, const Tensor& dy, const Tensor& y, bool relu,
-                                const Tensor& sum_dy, const Tensor& sum_dy_xmu);
+void batch_norm_measure(const Tensor& x, const Tensor& running, const Tensor& mean, const Tensor& inv_std,
+                        const Tensor& count, const Tensor& next_running);
+void batch_norm_backward_reduce(const Tensor& x, const Tensor& mean, const Tensor& dy, const BatchNormMask& mask,
+                                const Tensor& sum_dy, const Tensor& sum_dy_xmu,
+                                const BatchNormParameterGradients& gradients);
 void batch_norm_backward_apply(const Tensor& x, const Tensor& mean, const Tensor& inv_std, const Tensor& gamma,
-                               const Tensor& dy, const Tensor& y, bool relu, const Tensor& sum_dy,
+                               const Tensor& dy, const BatchNormMask& mask, const Tensor& sum_dy,
                                const Tensor& sum_dy_xmu, const Tensor& count, const Tensor& dx,
                                const Tensor& dresidual);
 
@@ -111,6 +116,7 @@ void novograd_step(const ArenaSlice& slice, const Tensor& m, const Tensor& norms
 /// float32 [P], [P] where defined, and [2 P].
 void cast_ballot(const Tensor& reduced, const Tensor& local, const Tensor& ballot);
 void count_ballot(const Tensor& ballot);
+void judge_alone(const Tensor& reduced, const Tensor& local);
 void clip_factor(const Tensor& squares);
 /// float32, at least one; float32 [P]; int64 [P].
 void advance_schedule(const Tensor& rates, const Tensor& has_gradient, const Tensor& steps);

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "runtime/kernels/geometry/checks.h"
+#include "runtime/kernels/reference/batch_norm_parts.h"
 #include "runtime/kernels/reference/families.h"
 #include "runtime/kernels/reference/values.h"
 
@@ -10,11 +11,11 @@ namespace lockstep::kernels::reference {
 
 namespace {
 
-/// dy where y > 0 (or everywhere without relu).
-Values masked(const Tensor& dy, const Tensor& y, bool relu) {
+/// dy where the mask lets it through.
+Values masked(const Tensor& dy, const BatchNormMask& mask) {
   Values gradient = load(dy);
-  if (relu) {
-    const Values output = load(y);
+  if (mask.y.defined()) {
+    const Values output = load(mask.y);
     for (std::size_t i = 0; i < gradient.size(); ++i) gradient[i] = output[i] > 0 ? gradient[i] : 0;
   }
   return gradient;
@@ -69,6 +70,13 @@ void batch_norm_finalize(const Tensor& packed, double epsilon, double momentum, 
   store(next, next_running);
 }
 
+void batch_norm_measure(const Tensor& x, double epsilon, double momentum, const Tensor& running, const Tensor& mean,
+                        const Tensor& inv_std, const Tensor& count, const Tensor& next_running) {
+  checks::batch_norm_measure(x, running, mean, inv_std, count, next_running);
+  measure_in_parts(kBatchNormalization, kElementwise, x, epsilon, momentum, running, mean, inv_std, count,
+                   next_running);
+}
+
 void batch_norm_apply(const Tensor& x, const Tensor& mean, const Tensor& inv_std, const Tensor& gamma,
                       const Tensor& beta, const Tensor& residual, bool relu, const Tensor& y) {
   checks::batch_norm_apply(x, mean, inv_std, gamma, beta, residual, y);
@@ -88,10 +96,11 @@ void batch_norm_apply(const Tensor& x, const Tensor& mean, const Tensor& inv_std
   store(values, y);
 }
 
-void batch_norm_backward_reduce(const Tensor& x, const Tensor& mean, const Tensor& dy, const Tensor& y, bool relu,
-                                const Tensor& sum_dy, const Tensor& sum_dy_xmu) {
-  checks::batch_norm_backward_reduce(x, mean, dy, y, relu, sum_dy, sum_dy_xmu);
-  const Values input = load(x), mu = load(mean), gradient = masked(dy, y, relu);
+void batch_norm_backward_reduce(const Tensor& x, const Tensor& mean, const Tensor& dy, const BatchNormMask& mask,
+                                const Tensor& sum_dy, const Tensor& sum_dy_xmu,
+                                const BatchNormParameterGradients& gradients) {
+  checks::batch_norm_backward_reduce(x, mean, dy, mask, sum_dy, sum_dy_xmu, gradients);
+  const Values input = load(x), mu = load(mean), gradient = masked(dy, mask);
   Values sums(mu.size(), 0.0), products(mu.size(), 0.0);
   for (std::size_t i = 0; i < input.size(); ++i) {
     const std::size_t c = i % mu.size();
@@ -100,15 +109,16 @@ void batch_norm_backward_reduce(const Tensor& x, const Tensor& mean, const Tenso
   }
   store(sums, sum_dy);
   store(products, sum_dy_xmu);
+  write_parameter_gradients(kElementwise, sum_dy, sum_dy_xmu, gradients);
 }
 
 void batch_norm_backward_apply(const Tensor& x, const Tensor& mean, const Tensor& inv_std, const Tensor& gamma,
-                               const Tensor& dy, const Tensor& y, bool relu, const Tensor& sum_dy,
+                               const Tensor& dy, const BatchNormMask& mask, const Tensor& sum_dy,
                                const Tensor& sum_dy_xmu, const Tensor& count, const Tensor& dx,
                                const Tensor& dresidual) {
-  checks::batch_norm_backward_apply(x, mean, inv_std, gamma, dy, y, relu, sum_dy, sum_dy_xmu, count, dx, dresidual);
+  checks::batch_norm_backward_apply(x, mean, inv_std, gamma, dy, mask, sum_dy, sum_dy_xmu, count, dx, dresidual);
   const Values input = load(x), mu = load(mean), scale = load(inv_std), weight = load(gamma);
-  const Values gradient = masked(dy, y, relu);
+  const Values gradient = masked(dy, mask);
   const bool batch_statistics = count.defined();
   const Values constant(mu.size(), 0.0);
   const Values sums = batch_statistics ? load(sum_dy) : constant;
@@ -129,6 +139,7 @@ void batch_norm_backward_apply(const Tensor& x, const Tensor& mean, const Tensor
 
 const BatchNormalization kBatchNormalization{.batch_norm_statistics = batch_norm_statistics,
                                              .batch_norm_finalize = batch_norm_finalize,
+                                             .batch_norm_measure = batch_norm_measure,
                                              .batch_norm_apply = batch_norm_apply,
                                              .batch_norm_backward_reduce = batch_norm_backward_reduce,
                                              .batch_norm_backward_apply = batch_norm_backward_apply};

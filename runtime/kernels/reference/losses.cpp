@@ -101,8 +101,7 @@ void pair_loss(const PairLossFunction& function, const Tensor& x, const Tensor& 
 
 void pair_loss_backward(const PairLossFunction& function, const Tensor& x, const Tensor& target, PairSide side,
                         double weight, const Tensor& dloss, const Tensor& gradient) {
-  checks::pair_loss(x, target, dloss);
-  checks::same("pair_loss_backward", x, gradient);
+  checks::pair_loss_backward(x, target, side, dloss, gradient);
   const Values wanted = load(target);
   const double factor = dloss.item() * weight;
   Values values = load(x);

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <memory>
 #include <mutex>
 #include <optional>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "runtime/tensor/cuda/allocator.h"
 #include "runtime/tensor/cuda/capture.h"
@@ -53,6 +57,19 @@ class Capture {
   CudaAllocator::Pool& pool_;
 };
 
+/// Those of a graph that run on the device: events and memory are none.
+std::size_t work_of(cudaGraph_t graph) {
+  std::size_t count = 0;
+  check(cudaGraphGetNodes(graph, nullptr, &count), "cudaGraphGetNodes");
+  std::vector<cudaGraphNode_t> nodes(count);
+  check(cudaGraphGetNodes(graph, nodes.data(), &count), "cudaGraphGetNodes");
+  return static_cast<std::size_t>(std::ranges::count_if(nodes, [](cudaGraphNode_t node) {
+    cudaGraphNodeType type{};
+    check(cudaGraphNodeGetType(node, &type), "cudaGraphNodeGetType");
+    return type == cudaGraphNodeTypeKernel || type == cudaGraphNodeTypeMemcpy || type == cudaGraphNodeTypeMemset;
+  }));
+}
+
 }  // namespace
 
 struct Graph::Impl {
@@ -77,6 +94,7 @@ struct Graph::Impl {
 
   Device device;
   CudaAllocator::Pool pool;
+  std::size_t nodes = 0;
   std::optional<Stream> launched_on;
   std::mutex mutex;  // guards what follows
   cudaGraphExec_t executable = nullptr;
@@ -96,10 +114,11 @@ void Graph::capture(const std::function<void()>& work) {
     work();
     graph = capture.end();
   }
+  const auto owned =
+      std::unique_ptr<std::remove_pointer_t<cudaGraph_t>, decltype(&cudaGraphDestroy)>(graph, &cudaGraphDestroy);
+  impl_->nodes = work_of(graph);
   cudaGraphExec_t executable = nullptr;
-  const cudaError_t status = cudaGraphInstantiate(&executable, graph, 0);
-  cudaGraphDestroy(graph);
-  check(status, "cudaGraphInstantiate");
+  check(cudaGraphInstantiate(&executable, graph, 0), "cudaGraphInstantiate");
   bool given_up = false;
   {
     const std::lock_guard lock(impl_->mutex);
@@ -108,6 +127,8 @@ void Graph::capture(const std::function<void()>& work) {
   }
   if (given_up) impl_->destroy();
 }
+
+std::size_t Graph::nodes() const { return impl_->nodes; }
 
 void Graph::launch() {
   rethrow_failure(impl_->device);

@@ -36,6 +36,7 @@ Graph::Graph(Device) { refuse(); }
 Graph::~Graph() = default;
 void Graph::capture(const std::function<void()>&) { refuse(); }
 void Graph::launch() { refuse(); }
+std::size_t Graph::nodes() const { refuse(); }
 void release_cached(Device) {}
 
 }  // namespace lockstep::gpu

@@ -39,6 +39,32 @@ TEST(ScalerDisabled, LeavesLossesAndGradientsAlone) {
   EXPECT_EQ(off.get_scale(), 1);
 }
 
+TEST(ScalerBackward, GivesTheGradientsOfTheScaledLoss) {
+  for (const GradScalerOptions& options :
+       {GradScalerOptions{.init = 1024}, GradScalerOptions{.init = 3}, GradScalerOptions{.enabled = false}}) {
+    for (const DType dtype : {DType::kFloat32, DType::kFloat16}) {
+      GradScaler scaler = scaler_with(options);
+      const auto gradient = [&](bool scaled) {
+        const Tensor x = kernels::testing::random_tensor({7, 3}, dtype, 1).to(device());
+        x.set_requires_grad(true);
+        const Tensor loss = ops::mean(ops::mul(x, x));
+        scaled ? scaler.scale(loss).backward() : scaler.backward(loss);
+        return kernels::testing::bytes_of(x.grad());
+      };
+      EXPECT_EQ(gradient(false), gradient(true));
+    }
+  }
+}
+
+TEST(ScalerBackward, MarksTheGradientsAsItsOwn) {
+  GradScaler one = scaler_with({.init = 8}), other = scaler_with({.init = 8});
+  ScaledModel model;
+  one.backward(ops::mean(model.net.forward(kernels::testing::random_tensor({6, 5}, DType::kFloat32, 1).to(device()))));
+  other.scale(Tensor::from<float>({1}, {}).to(device()));
+  EXPECT_THAT([&] { other.step(*model.optimizer); }, ThrowsMessage<UsageError>(HasSubstr("another GradScaler")));
+  EXPECT_NO_THROW(one.step(*model.optimizer));
+}
+
 TEST(ScalerDisabled, SkipsABadStepAllTheSame) {
   GradScaler off = scaler_with({.enabled = false});
   ScaledModel model;

@@ -50,6 +50,26 @@ struct Kept<AttentionScores> {
 };
 
 template <>
+struct Kept<BatchNormMask> {
+  explicit Kept(const BatchNormMask& argument) : value(argument) {
+    for (Tensor* tensor : {&value.y, &value.inv_std, &value.gamma, &value.beta}) {
+      *tensor = gpu::emulation::on_host(*tensor);
+    }
+  }
+  const BatchNormMask& get() const { return value; }
+  BatchNormMask value;
+};
+
+template <>
+struct Kept<BatchNormParameterGradients> {
+  explicit Kept(const BatchNormParameterGradients& argument) : value(argument) {
+    for (Tensor* tensor : {&value.inv_std, &value.dgamma, &value.dbeta}) *tensor = gpu::emulation::on_host(*tensor);
+  }
+  const BatchNormParameterGradients& get() const { return value; }
+  BatchNormParameterGradients value;
+};
+
+template <>
 struct Kept<CrossEntropyTargets> {
   explicit Kept(const CrossEntropyTargets& argument) : value(argument) {
     for (Tensor* tensor : {&value.classes, &value.class_weights, &value.row_weights}) {
@@ -138,6 +158,7 @@ const Backend& cuda_backend(Device) {
                 .attention_backward = on_stream<&Attention::attention_backward>},
       BatchNormalization{.batch_norm_statistics = on_stream<&BatchNormalization::batch_norm_statistics>,
                          .batch_norm_finalize = on_stream<&BatchNormalization::batch_norm_finalize>,
+                         .batch_norm_measure = on_stream<&BatchNormalization::batch_norm_measure>,
                          .batch_norm_apply = on_stream<&BatchNormalization::batch_norm_apply>,
                          .batch_norm_backward_reduce = on_stream<&BatchNormalization::batch_norm_backward_reduce>,
                          .batch_norm_backward_apply = on_stream<&BatchNormalization::batch_norm_backward_apply>},
@@ -160,6 +181,7 @@ const Backend& cuda_backend(Device) {
                  .mean_step = on_stream<&ArenaSteps::mean_step>},
       Decisions{.cast_ballot = on_stream<&Decisions::cast_ballot>,
                 .count_ballot = on_stream<&Decisions::count_ballot>,
+                .judge_alone = on_stream<&Decisions::judge_alone>,
                 .clip_factor = on_stream<&Decisions::clip_factor>,
                 .update_loss_scale = on_stream<&Decisions::update_loss_scale>,
                 .advance_schedule = on_stream<&Decisions::advance_schedule>},

@@ -118,9 +118,9 @@ Storage allocate(std::size_t bytes, Device device) {
   // Memory of the graph: in each launch it is given and given back anew.
   const auto poison = [=] { std::memset(data, kPoison, bytes); };
   emulation::when_graph_ends([=] { give_back(data, bytes, bytes); });
-  emulation::append(stream, poison);
+  emulation::append_memory_work(stream, poison);
   return Storage::counted(data, bytes, device, [=] {
-    if (emulation::recording()) emulation::append(stream, poison);
+    if (emulation::recording()) emulation::append_memory_work(stream, poison);
   });
 }
 

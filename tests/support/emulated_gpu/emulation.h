@@ -20,6 +20,8 @@ namespace lockstep::gpu::emulation {
 /// Appends work to the device's stream, or to the graph that the calling thread records. What it refers to on the host
 /// must be its own; device memory it may only point to.
 void append(const Stream& stream, std::function<void()> work);
+/// The same for what memory costs here and nothing on a GPU: no node of a graph.
+void append_memory_work(const Stream& stream, std::function<void()> work);
 
 /// A tensor of the device as one of the CPU, for work that append() was given; it does not keep the memory.
 Tensor on_host(const Tensor& tensor);

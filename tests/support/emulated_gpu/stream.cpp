@@ -92,6 +92,7 @@ const Stream& thread_of(const Stream& stream) {
 /// What a thread that captures has appended so far.
 struct Recording {
   std::vector<std::function<void()>> work;
+  std::size_t memory_work = 0;  ///< of work: pieces that stand for memory given and given back
   std::vector<std::function<void()>> releases;
   ~Recording() {
     for (const auto& release : releases) release();
@@ -107,6 +108,11 @@ void require_capturable(const void* data) {
 }  // namespace
 
 namespace emulation {
+
+void append_memory_work(const Stream& stream, std::function<void()> work) {
+  if (recorder != nullptr) ++recorder->memory_work;
+  append(stream, std::move(work));
+}
 
 void append(const Stream& stream, std::function<void()> work) {
   if (recorder != nullptr) {
@@ -178,6 +184,10 @@ void Graph::launch() {
   emulation::append(*impl_->launched_on, [recording = impl_->recording] {
     for (const auto& work : recording->work) work();
   });
+}
+
+std::size_t Graph::nodes() const {
+  return impl_->recording ? impl_->recording->work.size() - impl_->recording->memory_work : 0;
 }
 
 Stream make_stream(Device device, const std::string& name) {

@@ -30,6 +30,82 @@ TYPED_TEST(BatchNormLoops, StatisticsMatchTheReference) {
   }
 }
 
+TYPED_TEST(BatchNormLoops, MeasuresInOneGoWhatStatisticsAndFinalizeDo) {
+  for (const std::int64_t channels : this->kChannels) {
+    for (const std::int64_t rows : this->kRows) {
+      SCOPED_TRACE(std::to_string(rows) + " rows of " + std::to_string(channels));
+      const auto on = this->tested();
+      const Tensor x = on(this->random({rows, channels}, 1, -1, 3)), running = on(this->random_wide({2, channels}, 2));
+      const Tensor packed = on.empty({1, 2 * channels + 1}, DType::kFloat32);
+      const Tensor share = packed.reshaped({2 * channels + 1});
+      on->batch_norm_statistics(x, share.rows(0, channels), share.rows(channels, 2 * channels));
+      on->fill(share.rows(2 * channels, 2 * channels + 1), static_cast<double>(rows));
+      for (const Tensor& before : {running, Tensor()}) {
+        const auto results = [&] {
+          return std::vector{on.empty({channels}, DType::kFloat32), on.empty({channels}, DType::kFloat32),
+                             on.empty({}, DType::kFloat32),
+                             before.defined() ? on.empty({2, channels}, DType::kFloat32) : Tensor()};
+        };
+        const std::vector<Tensor> found = results(), expected = results();
+        on->batch_norm_measure(x, 1e-5, 0.1, before, found[0], found[1], found[2], found[3]);
+        on->batch_norm_finalize(packed, 1e-5, 0.1, before, expected[0], expected[1], expected[2], expected[3]);
+        for (std::size_t i = 0; i < found.size(); ++i) EXPECT_EQ(bytes_of(found[i]), bytes_of(expected[i])) << i;
+      }
+    }
+  }
+}
+
+TYPED_TEST(BatchNormLoops, ParametersGradientsAreRoundedOrAddedWhereTheyBelong) {
+  constexpr std::int64_t kCount = 65;
+  const Tensor x = this->random({67, kCount}, 1), dy = this->random({67, kCount}, 2);
+  const Tensor mean = this->random_wide({kCount}, 3), inv_std = this->random_wide({kCount}, 4, 0.5, 2);
+  const auto on = this->tested();
+  const Tensor sum_dy = on.empty({kCount}, DType::kFloat32), sum_dy_xmu = on.empty({kCount}, DType::kFloat32);
+  for (const DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
+    const Tensor before = random_tensor({kCount}, dtype, 5);
+    for (const bool adds : {false, true}) {
+      const Tensor dgamma = on.copy(before), dbeta = on.copy(before);
+      on->batch_norm_backward_reduce(on(x), on(mean), on(dy), {}, sum_dy, sum_dy_xmu,
+                                     {.inv_std = on(inv_std),
+                                      .dgamma = dgamma,
+                                      .accumulate_dgamma = adds,
+                                      .dbeta = dbeta,
+                                      .accumulate_dbeta = adds});
+      const Tensor product = on.empty({kCount}, DType::kFloat32);
+      on->multiply(sum_dy_xmu, on(inv_std), product);
+      const Tensor expected_dgamma = on.copy(before), expected_dbeta = on.copy(before);
+      adds ? on->accumulate(product, expected_dgamma) : on->cast(product, expected_dgamma);
+      adds ? on->accumulate(sum_dy, expected_dbeta) : on->cast(sum_dy, expected_dbeta);
+      EXPECT_EQ(bytes_of(dgamma), bytes_of(expected_dgamma));
+      EXPECT_EQ(bytes_of(dbeta), bytes_of(expected_dbeta));
+    }
+  }
+}
+
+TYPED_TEST(BatchNormLoops, AMaskThatMayBeComputedAgainIsThatOfTheOutput) {
+  for (const std::int64_t channels : {3, 32, 65, 512}) {
+    const Tensor x = this->random({300, channels}, 1), dy = this->random({300, channels}, 2);
+    const auto on = this->tested();
+    const Tensor mean = on(this->random_wide({channels}, 3)), inv_std = on(this->random_wide({channels}, 4, 0.5, 2));
+    const Tensor gamma = on(this->random_wide({channels}, 5)), beta = on(this->random_wide({channels}, 6));
+    const Tensor y = on.empty({300, channels}), rows = on(tensor_of({300}, {}, DType::kFloat32));
+    on->batch_norm_apply(on(x), mean, inv_std, gamma, beta, Tensor(), true, y);
+    const auto backward = [&](const BatchNormMask& mask) {
+      const Tensor sum = on.empty({channels}, DType::kFloat32), product = on.empty({channels}, DType::kFloat32);
+      const Tensor dx = on.empty({300, channels});
+      on->batch_norm_backward_reduce(on(x), mean, on(dy), mask, sum, product, {});
+      on->batch_norm_backward_apply(on(x), mean, inv_std, gamma, on(dy), mask, sum, product, rows, dx, Tensor());
+      return std::vector{sum, product, dx};
+    };
+    const std::vector<Tensor> found = backward({.y = y, .inv_std = inv_std, .gamma = gamma, .beta = beta});
+    const std::vector<Tensor> expected = backward({.y = y});
+    // The grid, and with it the order of the sums, may differ with the kernel.
+    expect_close(found[0], expected[0], bounds_for(DType::kFloat32, 300));
+    expect_close(found[1], expected[1], bounds_for(DType::kFloat32, 300, 4));
+    expect_close(found[2], expected[2], this->bounds(16));
+  }
+}
+
 TYPED_TEST(BatchNormLoops, StatisticsKeepASmallVarianceFarFromZero) {
   // 1000 +- 0.5, which float16 and bfloat16 hold as a few neighbouring numbers.
   const Tensor x = this->random({5000, 3}, 1, 996, 1004);
@@ -77,7 +153,7 @@ TYPED_TEST(BatchNormLoops, BackwardMatchesTheReference) {
             [&](const auto& on) {
               const Tensor sum_dy = on.empty({channels}, DType::kFloat32);
               const Tensor sum_dy_xmu = on.empty({channels}, DType::kFloat32);
-              on->batch_norm_backward_reduce(on(x), on(mean), on(dy), on(mask), relu, sum_dy, sum_dy_xmu);
+              on->batch_norm_backward_reduce(on(x), on(mean), on(dy), {on(mask)}, sum_dy, sum_dy_xmu, {});
               return std::vector{sum_dy, sum_dy_xmu};
             },
             bounds_for(DType::kFloat32, rows, 4));
@@ -86,8 +162,8 @@ TYPED_TEST(BatchNormLoops, BackwardMatchesTheReference) {
           this->expect_matches_reference(
               [&](const auto& on) {
                 const Tensor dx = on.empty({rows, channels}), dresidual = on.copy(dy);
-                on->batch_norm_backward_apply(on(x), on(mean), on(inv_std), on(gamma), dresidual, on(mask), relu,
-                                              on(sums), on(products), on(count), dx, dresidual);
+                on->batch_norm_backward_apply(on(x), on(mean), on(inv_std), on(gamma), dresidual, {on(mask)}, on(sums),
+                                              on(products), on(count), dx, dresidual);
                 return std::vector{dx, dresidual};
               },
               this->bounds(16));
@@ -102,8 +178,8 @@ TYPED_TEST(BatchNormLoops, BackwardOfConstantStatisticsNeedsNoSums) {
                one = tensor_of({1, 1, 1}, {3}, DType::kFloat32);
   const auto on = this->tested();
   const Tensor dx = on.empty({4, 3});
-  on->batch_norm_backward_apply(on(x), on(one), on(one), on(one), on(dy), Tensor(), false, Tensor(), Tensor(), Tensor(),
-                                dx, Tensor());
+  on->batch_norm_backward_apply(on(x), on(one), on(one), on(one), on(dy), {}, Tensor(), Tensor(), Tensor(), dx,
+                                Tensor());
   expect_close(dx, dy, {});
 }
 
@@ -156,8 +232,8 @@ TYPED_TEST(BatchNormLoops, ThreadsChangeNothing) {
     const Tensor y = on.empty({18001, 24}), dx = on.empty({18001, 24});
     on->batch_norm_statistics(on(x), m, m2);
     on->batch_norm_apply(on(x), on(mean), on(inv_std), on(gamma), on(mean), Tensor(), true, y);
-    on->batch_norm_backward_reduce(on(x), on(mean), on(dy), y, true, sum, product);
-    on->batch_norm_backward_apply(on(x), on(mean), on(inv_std), on(gamma), on(dy), y, true, sum, product, on(rows), dx,
+    on->batch_norm_backward_reduce(on(x), on(mean), on(dy), {y}, sum, product, {});
+    on->batch_norm_backward_apply(on(x), on(mean), on(inv_std), on(gamma), on(dy), {y}, sum, product, on(rows), dx,
                                   Tensor());
     return std::vector{m, m2, sum, product, y, dx};
   });

@@ -38,6 +38,50 @@ TYPED_TEST(Decisions, BallotsAreCastAndCounted) {
   }
 }
 
+TYPED_TEST(Decisions, OneRankAloneJudgesAsItsBallotDoes) {
+  for (const std::int64_t parameters : {0, 1, 255, 256, 257, 1000}) {
+    for (const std::int64_t first_bad : {std::int64_t{-1}, std::int64_t{0}, parameters / 2, parameters - 1}) {
+      if (first_bad >= parameters) continue;
+      std::vector<double> bad(static_cast<std::size_t>(parameters));
+      if (first_bad >= 0) bad[static_cast<std::size_t>(first_bad)] = bad.back() = 1;
+      const auto on = this->tested();
+      const Tensor reduced = on(tensor_of(bad, {parameters}, DType::kFloat32)), ballot = on.empty({2 * parameters});
+      for (const Tensor& local : {Tensor(), reduced}) {
+        const auto alone = on.value(StepVerdict{.found_inf = 7, .slot = 7, .rank = 7}),
+                   counted = on.value(StepVerdict{});
+        on->judge_alone(reduced, local, alone.data());
+        on->cast_ballot(reduced, local, 0, 1, ballot);
+        on->count_ballot(ballot, 1, counted.data());
+        EXPECT_EQ(bytes_of(alone.bytes()), bytes_of(counted.bytes())) << first_bad << " of " << parameters;
+      }
+    }
+  }
+}
+
+TYPED_TEST(Decisions, TheReportIsThatOfTheStep) {
+  const auto on = this->tested();
+  const auto options = on.value(LossScaleOptions{.growth_interval = 2, .min = 4, .max = 64});
+  const auto state = on.value(LossScaleState{.scale = 16, .inverse = 1.0f / 16});
+  const auto verdict = on.value(StepVerdict{.found_inf = 1, .slot = 3, .rank = 0});
+  const auto schedule = on.value(ScheduleState{.applied_steps = 5, .learning_rate = 0.5f});
+  const auto norm = on.value(2.5f), norm_out = on.value(0.0f);
+  const auto verdict_out = on.value(StepVerdict{});
+  const auto scale_out = on.value(LossScaleState{});
+  const auto schedule_out = on.value(ScheduleState{});
+  on->update_loss_scale(on.device(), options.data(), &verdict.data()->found_inf, nullptr, state.data(),
+                        {.verdict = verdict.data(),
+                         .schedule = schedule.data(),
+                         .gradient_norm = norm.data(),
+                         .verdict_out = verdict_out.data(),
+                         .scale_out = scale_out.data(),
+                         .schedule_out = schedule_out.data(),
+                         .gradient_norm_out = norm_out.data()});
+  EXPECT_EQ(verdict_out.read().slot, 3);
+  EXPECT_EQ(scale_out.read().scale, 8);
+  EXPECT_EQ(schedule_out.read().applied_steps, 5);
+  EXPECT_EQ(norm_out.read(), 2.5f);
+}
+
 TYPED_TEST(Decisions, TheClippingFactorIsThatOfTheUnscaledNorm) {
   for (const std::int64_t segments : {0, 1, 300}) {
     for (const double clip_norm : {0.5, 1e6}) {
@@ -60,7 +104,7 @@ TYPED_TEST(Decisions, TheLossScaleMoves) {
   const auto state = on.value(LossScaleState{.scale = 16, .inverse = 1.0f / 16});
   for (const auto& [found_inf, scale] : {std::pair{0.0f, 16.0f}, std::pair{0.0f, 32.0f}, std::pair{1.0f, 16.0f},
                                          std::pair{1.0f, 8.0f}, std::pair{1.0f, 4.0f}, std::pair{1.0f, 4.0f}}) {
-    on->update_loss_scale(on.device(), options.data(), on.value(found_inf).data(), nullptr, state.data());
+    on->update_loss_scale(on.device(), options.data(), on.value(found_inf).data(), nullptr, state.data(), {});
     EXPECT_EQ(state.read().scale, scale);
     EXPECT_EQ(state.read().inverse, 1 / scale);
   }
@@ -76,12 +120,12 @@ TYPED_TEST(Decisions, TheLossScaleIsSet) {
   for (const auto& [asked, scale] :
        {std::pair{48.0f, 48.0f}, std::pair{1.0f, 4.0f}, std::pair{1e9f, 64.0f}, std::pair{-8.0f, 64.0f},
         std::pair{kInfinity, 64.0f}, std::pair{std::nanf(""), 64.0f}}) {
-    on->update_loss_scale(on.device(), options.data(), nullptr, on.value(asked).data(), state.data());
+    on->update_loss_scale(on.device(), options.data(), nullptr, on.value(asked).data(), state.data(), {});
     EXPECT_EQ(state.read().scale, scale);
     EXPECT_EQ(state.read().inverse, 1 / scale);
   }
   EXPECT_EQ(state.read().skipped_steps, 0);
-  on->update_loss_scale(on.device(), options.data(), on.value(1.0f).data(), on.value(8.0f).data(), state.data());
+  on->update_loss_scale(on.device(), options.data(), on.value(1.0f).data(), on.value(8.0f).data(), state.data(), {});
   EXPECT_EQ(state.read().scale, 8);
   EXPECT_EQ(state.read().used, 64);
   EXPECT_EQ(state.read().skipped_steps, 1);

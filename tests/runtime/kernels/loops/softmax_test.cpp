@@ -154,19 +154,40 @@ TYPED_TEST(SoftmaxLoops, LossesOfPairsMatchTheReference) {
   for (const PairLossFunction& function : functions) {
     for (const std::int64_t n : {0, 1, 7, 513, 9001}) {
       SCOPED_TRACE(std::to_string(static_cast<int>(function.kind)) + " of " + std::to_string(n));
-      const Tensor x = this->random({n}, 1), target = this->random({n}, 2);
+      const Tensor x = this->random({n}, 1);
       const Tensor dloss = tensor_of({64}, {}, DType::kFloat32);
-      this->expect_matches_reference(
-          [&](const auto& on) {
-            const Tensor loss = on.empty({}, DType::kFloat32), dx = on.empty({n}), dtarget = on.empty({n});
-            on->pair_loss(function, on(x), on(target), 0.01, loss);
-            on->pair_loss_backward(function, on(x), on(target), PairSide::kX, 0.01, on(dloss), dx);
-            on->pair_loss_backward(function, on(x), on(target), PairSide::kTarget, 0.01, on(dloss), dtarget);
-            return std::vector{loss, dx, dtarget};
-          },
-          this->bounds(10));
+      for (const Tensor& target : {this->random({n}, 2), this->random_wide({n}, 2)})
+        this->expect_matches_reference(
+            [&](const auto& on) {
+              const Tensor loss = on.empty({}, DType::kFloat32), dx = on.empty({n}),
+                           dtarget = on.empty({n}, target.dtype());
+              on->pair_loss(function, on(x), on(target), 0.01, loss);
+              on->pair_loss_backward(function, on(x), on(target), PairSide::kX, 0.01, on(dloss), dx);
+              on->pair_loss_backward(function, on(x), on(target), PairSide::kTarget, 0.01, on(dloss), dtarget);
+              return std::vector{loss, dx, dtarget};
+            },
+            this->bounds(10));
     }
   }
+}
+
+TYPED_TEST(SoftmaxLoops, ALossOfPairsRoundsAsCastsAroundItDo) {
+  // A 16-bit x beside a float32 target: the same bits as x widened before, and its gradient rounded behind.
+  const Tensor x = this->random({1300}, 1), target = this->random_wide({1300}, 2);
+  const auto on = this->tested();
+  const auto loss_and_gradient = [&](const Tensor& input) {
+    const Tensor loss = on.empty({}, DType::kFloat32), dx = on.empty({1300}, input.dtype());
+    const Tensor scale = on(tensor_of({65536}, {}, DType::kFloat32));
+    on->pair_loss(PairLoss::kSquare, input, on(target), 1.0 / 1300, loss);
+    on->pair_loss_backward(PairLoss::kSquare, input, on(target), PairSide::kX, 1.0 / 1300, scale, dx);
+    return std::vector{loss, dx};
+  };
+  const Tensor wide = on.empty({1300}, DType::kFloat32), rounded = on.empty({1300});
+  on->cast(on(x), wide);
+  const std::vector<Tensor> found = loss_and_gradient(on(x)), expected = loss_and_gradient(wide);
+  on->cast(expected[1], rounded);
+  EXPECT_EQ(bytes_of(found[0]), bytes_of(expected[0]));
+  EXPECT_EQ(bytes_of(found[1]), bytes_of(rounded));
 }
 
 TYPED_TEST(SoftmaxLoops, ThreadsChangeNothing) {

@@ -136,17 +136,17 @@ TEST_P(ReferenceBatchNormGradient, IsTheNumericOne) {
       with_residual ? numeric_gradient(loss, norm.residual) : std::vector<double>();
 
   norm.forward();
-  const Tensor sum_dy = empty({4});
-  const Tensor sum_dy_xmu = empty({4});
-  reference_backend().batch_norm_backward_reduce(norm.x, norm.mean, dy, norm.y, relu, sum_dy, sum_dy_xmu);
+  const Tensor sum_dy = empty({4}), sum_dy_xmu = empty({4}), dgamma = empty({4}), dbeta = empty({4});
+  const BatchNormMask mask{.y = relu ? norm.y : Tensor()};
+  reference_backend().batch_norm_backward_reduce(norm.x, norm.mean, dy, mask, sum_dy, sum_dy_xmu,
+                                                 {.inv_std = norm.inv_std, .dgamma = dgamma, .dbeta = dbeta});
   expect_close(sum_dy, expected_dbeta, bounds);
-  const Tensor dgamma = empty({4});
-  reference_backend().multiply(sum_dy_xmu, norm.inv_std, dgamma);
+  expect_close(dbeta, expected_dbeta, bounds);
   expect_close(dgamma, expected_dgamma, bounds);
 
   const Tensor dx = empty(shape);
   const Tensor dresidual = with_residual ? dy : Tensor();
-  reference_backend().batch_norm_backward_apply(norm.x, norm.mean, norm.inv_std, norm.gamma, dy, norm.y, relu, sum_dy,
+  reference_backend().batch_norm_backward_apply(norm.x, norm.mean, norm.inv_std, norm.gamma, dy, mask, sum_dy,
                                                 sum_dy_xmu, norm.count, dx, dresidual);
   expect_close(dx, expected_dx, bounds);
   if (with_residual) expect_close(dresidual, expected_dresidual, bounds);
@@ -165,12 +165,12 @@ TEST(ReferenceBatchNorm, TwoRanksSumsGiveTheGradientOfTheWholeBatch) {
   const Tensor dy = random_tensor(shape, k64, 5);
   const auto reduce = [&](std::int64_t begin, std::int64_t end, const Tensor& sums, const Tensor& products) {
     reference_backend().batch_norm_backward_reduce(norm.x.rows(begin, end), norm.mean, dy.rows(begin, end),
-                                                   norm.y.rows(begin, end), true, sums, products);
+                                                   {norm.y.rows(begin, end)}, sums, products, {});
   };
   const auto apply = [&](std::int64_t begin, std::int64_t end, const Tensor& sums, const Tensor& products,
                          const Tensor& dx) {
     reference_backend().batch_norm_backward_apply(norm.x.rows(begin, end), norm.mean, norm.inv_std, norm.gamma,
-                                                  dy.rows(begin, end), norm.y.rows(begin, end), true, sums, products,
+                                                  dy.rows(begin, end), {norm.y.rows(begin, end)}, sums, products,
                                                   norm.count, dx.rows(begin, end), {});
   };
   const Tensor sums = empty({4}), products = empty({4}), other_sums = empty({4}), other_products = empty({4});
@@ -192,8 +192,8 @@ TEST(ReferenceBatchNorm, WithConstantStatisticsTheGradientIsAScaling) {
   norm.forward();
   const Tensor dy = random_tensor({2, 3}, k64, 5);
   const Tensor dx = empty({2, 3});
-  reference_backend().batch_norm_backward_apply(norm.x, norm.mean, norm.inv_std, norm.gamma, dy, {}, false, {}, {}, {},
-                                                dx, {});
+  reference_backend().batch_norm_backward_apply(norm.x, norm.mean, norm.inv_std, norm.gamma, dy, {}, {}, {}, {}, dx,
+                                                {});
   const Tensor expected = empty({2, 3});
   reference_backend().multiply(dy, norm.gamma, expected);
   reference_backend().multiply(expected, norm.inv_std, expected);
@@ -209,12 +209,12 @@ TEST(ReferenceBatchNorm, StatisticsOfSixteenBitsAreFloat32) {
   EXPECT_THROW(reference_backend().batch_norm_statistics(x, Tensor::empty({3}, DType::kFloat32), single), ShapeError);
 }
 
-TEST(ReferenceBatchNorm, ReluNeedsTheOutputInTheBackwardPass) {
+TEST(ReferenceBatchNorm, TheMaskOfTheBackwardPassHasTheShapeOfX) {
   BatchNorm norm({2, 3}, true, false);
   norm.forward();
-  EXPECT_THROW(
-      reference_backend().batch_norm_backward_reduce(norm.x, norm.mean, norm.y, {}, true, empty({3}), empty({3})),
-      ShapeError);
+  EXPECT_THROW(reference_backend().batch_norm_backward_reduce(norm.x, norm.mean, norm.y, {empty({3})}, empty({3}),
+                                                              empty({3}), {}),
+               ShapeError);
 }
 
 }  // namespace
