@@ -75,6 +75,9 @@ void Checkpointer::begin_anew() {
 }
 
 std::optional<checkpoint::Checkpoint> Checkpointer::restore() {
+  // A run that has nothing left to save leaves nothing of killed ones either.
+  store_.files().remove_abandoned();
+  if (best_) best_->files().remove_abandoned();
   data_files_ = data::look_at_files(job::data_options(job_.data()).train);
   if (options_.resume == "never") {
     begin_anew();
