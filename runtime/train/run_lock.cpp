@@ -71,12 +71,15 @@ void make_run_directory(const std::filesystem::path& path) {
 RunLock::RunLock(const std::filesystem::path& run_dir, milliseconds patience) {
   make_run_directory(run_dir);
   const std::filesystem::path path = run_dir / ".lock";
-  file_.reset(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
-  if (!file_) {
-    throw StorageError("cannot make " + path.string() + ": " + std::generic_category().message(errno),
-                       "Check the permissions of the run directory, or choose another --run-dir.");
-  }
-  const auto is_busy = [this] { return flock(file_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK; };
+  file_ = checkpoint::with_retries({}, [&] {
+    Descriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+    if (file) return file;
+    throw checkpoint::FileError("cannot make " + path.string() + ": " + std::generic_category().message(errno),
+                                "Check the permissions of the run directory, or choose another --run-dir.", errno);
+  });
+  const auto is_busy = [this] {
+    return flock(file_.get(), LOCK_EX | LOCK_NB) != 0 && (errno == EWOULDBLOCK || errno == EINTR);
+  };
   const auto deadline = std::chrono::steady_clock::now() + patience;
   for (bool said = patience < kWorthSaying; is_busy(); said = true) {
     const std::string holder = read_holder(file_.get());
