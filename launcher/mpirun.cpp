@@ -230,4 +230,6 @@ int MpirunProcess::exit_code() const {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+bool MpirunProcess::was_killed() const { return WIFSIGNALED(status_.value()); }
+
 }  // namespace lockstep::launcher

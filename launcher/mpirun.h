@@ -53,6 +53,8 @@ class MpirunProcess {
   bool ended();
   /// As a shell gives it: the exit code, or 128 + the signal that ended it.
   int exit_code() const;
+  /// Whether it was a signal that ended it. Only once it has ended.
+  bool was_killed() const;
 
  private:
   pid_t pid_;

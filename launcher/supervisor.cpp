@@ -264,7 +264,8 @@ Outcome Supervisor::outcome() const {
   if (!suspects_.empty() && !explained) return lost_rank(culprit());
   if (code == 0 || is_own_code(code)) return {.code = static_cast<ExitCode>(code)};
   if (!messages_.signals().empty()) return lost_rank(messages_.signals().begin()->first);
-  if (ranks_.any_at_work()) {
+  // That it was killed says nothing of the machine, even where no rank had begun.
+  if (ranks_.any_at_work() || mpirun_.was_killed()) {
     const std::string how =
         code > 128 ? fmt::format("was killed (signal {})", code - 128) : fmt::format("ended with exit code {}", code);
     return because(PeerError("mpirun, which holds the ranks, " + how + quoted_remarks(), advice()));

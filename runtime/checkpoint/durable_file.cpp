@@ -89,8 +89,8 @@ void close_file(const std::string& path, Descriptor file) {
 }  // namespace
 
 bool FileError::transient() const noexcept {
-  return error_ == ENOSPC || error_ == EDQUOT || error_ == EIO || error_ == EAGAIN || error_ == ETIMEDOUT ||
-         error_ == ESTALE || error_ == ENFILE || error_ == EMFILE;
+  return error_ == ENOSPC || error_ == EDQUOT || error_ == EIO || error_ == EAGAIN || error_ == EINTR ||
+         error_ == ETIMEDOUT || error_ == ESTALE || error_ == ENFILE || error_ == EMFILE;
 }
 
 OutputFile::OutputFile(std::string path)
@@ -201,10 +201,13 @@ void sync_directory(const std::string& path) {
 std::vector<std::string> list_directory(const std::string& path) {
   std::vector<std::string> names;
   std::error_code error;
-  std::filesystem::directory_iterator entry(path, error);
-  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
-    names.push_back(entry->path().filename().string());
-  }
+  do {
+    names.clear();
+    std::filesystem::directory_iterator entry(path, error);
+    for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+      names.push_back(entry->path().filename().string());
+    }
+  } while (error == std::errc::interrupted);
   if (error && error.value() != ENOENT) fail(kRead, path, error.value());
   std::ranges::sort(names);
   return names;

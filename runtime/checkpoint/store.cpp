@@ -85,8 +85,7 @@ std::string Store::save(const TrainingState& state, const std::map<std::string, 
   const Place target{state.step(), directory_ + "/" + name};
   with_retries(retries_, [&] {
     make_directories(directory_);
-    Removals leftovers;  // what cannot be deleted is in no save's way
-    for (const std::string& path : abandoned()) leftovers.remove(path);
+    remove_abandoned();
     const TemporaryDirectory temporary(directory_, name);
     write_checkpoint(temporary.path(), state, tensors);
     commit(temporary.path(), target);
@@ -199,6 +198,15 @@ void Store::keep_only(std::uint64_t step) const {
     }
     removals.require_done();
   });
+}
+
+void Store::remove_abandoned() const {
+  try {
+    Removals leftovers;
+    for (const std::string& path : abandoned()) leftovers.remove(path);
+  } catch (const StorageError&) {
+    // What cannot be deleted, or not even listed, is in nobody's way.
+  }
 }
 
 std::vector<std::string> Store::abandoned() const {

@@ -52,6 +52,8 @@ class Store {
   /// Deletes all but the whole checkpoint of this step, and what prune() deletes beside. Throws StorageError, with
   /// nothing deleted, where there is none.
   void keep_only(std::uint64_t step) const;
+  /// Deletes temporary directories of dead writers, as far as they can be deleted.
+  void remove_abandoned() const;
 
  private:
   struct Place {

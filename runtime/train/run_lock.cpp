@@ -16,6 +16,8 @@
 #include <thread>
 
 #include "runtime/base/host_name.h"
+#include "runtime/base/whole_file.h"
+#include "runtime/checkpoint/durable_file.h"
 #include "runtime/checkpoint/retry.h"
 #include "runtime/tensor/error.h"
 
@@ -48,11 +50,26 @@ std::string read_holder(int descriptor) {
   return found.substr(0, found.find('\n'));
 }
 
+/// Makes the directory and its name durable: a power failure that loses the name loses every checkpoint below it.
+void make_run_directory(const std::filesystem::path& path) {
+  try {
+    checkpoint::with_retries({}, [&] {
+      checkpoint::make_directories(path.string());
+      // Also of one that is there: who made it may have been killed before this.
+      checkpoint::sync_directory((path / "..").lexically_normal().string());
+    });
+  } catch (const checkpoint::FileError& error) {
+    if (error.transient()) throw;
+    // Opening the lock says why. A directory that may not be read above this one is somebody else's to sync.
+  } catch (const std::filesystem::filesystem_error&) {
+    // The same.
+  }
+}
+
 }  // namespace
 
 RunLock::RunLock(const std::filesystem::path& run_dir, milliseconds patience) {
-  std::error_code failed;  // opening says why
-  std::filesystem::create_directories(run_dir, failed);
+  make_run_directory(run_dir);
   const std::filesystem::path path = run_dir / ".lock";
   file_ = checkpoint::with_retries({}, [&] {
     Descriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
@@ -60,7 +77,9 @@ RunLock::RunLock(const std::filesystem::path& run_dir, milliseconds patience) {
     throw checkpoint::FileError("cannot make " + path.string() + ": " + std::generic_category().message(errno),
                                 "Check the permissions of the run directory, or choose another --run-dir.", errno);
   });
-  const auto is_busy = [this] { return flock(file_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK; };
+  const auto is_busy = [this] {
+    return flock(file_.get(), LOCK_EX | LOCK_NB) != 0 && (errno == EWOULDBLOCK || errno == EINTR);
+  };
   const auto deadline = std::chrono::steady_clock::now() + patience;
   for (bool said = patience < kWorthSaying; is_busy(); said = true) {
     const std::string holder = read_holder(file_.get());
@@ -79,6 +98,7 @@ RunLock::RunLock(const std::filesystem::path& run_dir, milliseconds patience) {
   // Whoever waits can do without.
   [[maybe_unused]] const bool told =
       ftruncate(file_.get(), 0) == 0 && pwrite(file_.get(), holder.data(), holder.size(), 0) > 0;
+  remove_abandoned_files(run_dir);
 }
 
 RunLock::~RunLock() { [[maybe_unused]] const bool forgotten = ftruncate(file_.get(), 0) == 0; }

@@ -74,6 +74,17 @@ TEST(Supervisor, BlamesTheMachineForARankThatNeverStartedOnlyWhereMpirunDoes) {
   EXPECT_THAT(unexplained.what(), HasSubstr("ended unexpectedly before the first step"));
 }
 
+TEST(Supervisor, DoesNotBlameTheMachineForAnMpirunThatWasKilledBeforeItsRanksBegan) {
+  const Folder folder;
+  const StatusBoard board = StatusBoard::create(folder / "status", 2);
+  const MpirunCommand command{{"/bin/sh", "-c", "kill -KILL $$"}, {}};
+  const SignalInbox inbox;
+  const Outcome outcome = Supervisor(command, board, inbox, {.one_machine = true, .saves_on_request = true}).run();
+  EXPECT_EQ(outcome.code, ExitCode::kPeerLost);
+  ASSERT_TRUE(outcome.error);
+  EXPECT_THAT(outcome.error->what(), HasSubstr("mpirun, which holds the ranks, was killed (signal 9)"));
+}
+
 /// A rank that comes to `phase` and stays there, until it is killed. It has no heartbeat of its own.
 class StayingRank {
  public:

@@ -4,13 +4,18 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "runtime/base/host_name.h"
 
 namespace lockstep {
 namespace {
@@ -35,6 +40,30 @@ class WholeFile : public testing::Test {
 
   fs::path folder_;
 };
+
+TEST_F(WholeFile, WhatKilledProcessesHaveLeftIsRemoved) {
+  const std::string host = std::string(".").append(host_name()).append(".");
+  const std::string self = std::to_string(::getpid());
+  const std::string parent = std::to_string(::getppid());  // still there
+  // Process ids do not come so high.
+  for (const std::string& left : {host + "999999999.0.tmp", host + self + ".77.tmp"}) {
+    std::ofstream(folder_ / left) << "{";
+    remove_abandoned_files(folder_);
+    EXPECT_EQ(entries_in(folder_), 0u) << left;
+  }
+  std::set<std::string> kept{host + parent + ".0.tmp", ".elsewhere.999999999.0.tmp",
+                             host + "x.0.tmp",         host + "9.tmp",
+                             "999999999.0.tmp",        "metrics.jsonl"};
+  for (const std::string& name : kept) std::ofstream(folder_ / name) << "{";
+  fs::last_write_time(folder_ / ".elsewhere.999999999.0.tmp", fs::file_time_type::clock::now());
+  remove_abandoned_files(folder_);
+  EXPECT_EQ(entries_in(folder_), kept.size());
+  fs::last_write_time(folder_ / ".elsewhere.999999999.0.tmp",
+                      fs::file_time_type::clock::now() - std::chrono::hours(25));
+  remove_abandoned_files(folder_);
+  EXPECT_EQ(entries_in(folder_), kept.size() - 1);
+  remove_abandoned_files(folder_ / "nowhere");
+}
 
 TEST_F(WholeFile, IsWrittenAndReplaced) {
   const fs::path path = folder_ / "text";

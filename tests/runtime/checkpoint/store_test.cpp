@@ -129,8 +129,19 @@ TEST_F(StoreTest, RemovesTemporaryDirectoriesOfDeadWritersOnly) {
   fs::create_directory(path_ + "/step-00000007.tmp-elsewhere.1.1.0");
   fs::last_write_time(path_ + "/step-00000007.tmp-elsewhere.1.1.0",
                       fs::file_time_type::clock::now() - std::chrono::hours(25));
+  const std::vector<std::string> rest{"step-00000005", "step-00000006.tmp-elsewhere.1.1.0"};
+  {
+    const ScopedHook failing([](const StorageCall& call) {
+      return StorageFault{call.operation == StorageOperation::kRemoveDirectory ? EIO : 0};
+    });
+    EXPECT_NO_THROW(store_.remove_abandoned());
+  }
+  EXPECT_EQ(names_in(path_).size(), 5u);
+  store_.remove_abandoned();
+  EXPECT_EQ(names_in(path_), rest);
+  fs::create_directory(stem + std::to_string(dead) + ".123.0");
   store_.prune(1);
-  EXPECT_EQ(names_in(path_), (std::vector<std::string>{"step-00000005", "step-00000006.tmp-elsewhere.1.1.0"}));
+  EXPECT_EQ(names_in(path_), rest);
 }
 
 TEST_F(StoreTest, LeavesALiveWritersTemporaryDirectory) {

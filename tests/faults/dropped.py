@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A power cut after any file call: what was not synced is lost, in part or out of order. A save that was reported is
+never lost, and the run goes on to the same bits."""
+import random
+import re
+
+from disk import CONTENTS, Disk, put
+from file_calls import read_journal
+from starts import fresh
+from training import Result
+
+
+class Dropped:
+    name = "power cuts"
+    promises = "R2"
+    quick = 300
+    endless = False
+    SHUFFLES = 6  # a power cut: so many random choices of what has reached the disk
+
+    def __init__(self):
+        self.calls = []
+
+    def record(self, shop):
+        if not self.calls:
+            shop.digest(1)
+            fresh(shop)
+            shop.train(shim=True)
+            self.calls = read_journal(shop.journal)
+            shop.journal.unlink()
+
+    def tries(self, shop, _):
+        """"CALLS CONTENTS NAMES": after so many calls; what is left of unsynced contents; which unsynced names are there
+        (all, none, only the nth, all but the nth, or drawn by chance with a seed). States that are equal count once."""
+        self.record(shop)
+        disk, seen = Disk(), set()
+        for count, call in enumerate(self.calls, start=1):
+            disk.apply(call)
+            said = self.said(count)
+            for contents in CONTENTS if disk.has_unsynced_content() else CONTENTS[:1]:
+                for names in self.choices(len(disk.changes())):
+                    tree = disk.state(contents, self.chosen(names, count, len(disk.changes())))
+                    state = hash((said, tuple(tree.items())))
+                    if state not in seen:
+                        seen.add(state)
+                        yield f"{count} {contents} {names}"
+
+    def choices(self, changes):
+        yield "all"
+        if changes:
+            yield "none"
+        if changes > 1:
+            for i in range(changes):
+                yield f"only-{i}"
+                yield f"without-{i}"
+        if changes > 2:
+            for seed in range(self.SHUFFLES):
+                yield f"chance-{seed}"
+
+    @staticmethod
+    def chosen(names, count, changes):
+        how, _, number = names.partition("-")
+        if how == "chance":
+            chance = random.Random(f"{count} {number}")
+            return [chance.random() < 0.5 for _ in range(changes)]
+        return [{"all": True, "none": False, "only": str(i) == number, "without": str(i) != number}[how]
+                for i in range(changes)]
+
+    def said(self, count):
+        """The newest step that was reported as saved by then."""
+        words = b"".join(call.data for call in self.calls[:count] if call.operation == "say")
+        return max((int(step) for step in re.findall(rb"saved at step (\d+) in", words)), default=0)
+
+    def run(self, shop, key):
+        self.record(shop)
+        count, contents, names = key.split(" ")
+        disk = Disk()
+        for call in self.calls[:int(count)]:
+            disk.apply(call)
+        put(disk.state(contents, self.chosen(names, int(count), len(disk.changes()))), shop.scene)
+        return Result.of(list(shop.goes_on(floor=self.said(int(count)))))

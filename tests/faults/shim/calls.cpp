@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: Apache-2.0
+// The C library's functions on files, each of which asks the plan first. Loaded before the library (LD_PRELOAD); files
+// outside the folder that LOCKSTEP_FAULTS_FOLDER names are not touched.
+#include <dirent.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+
+#include "tests/faults/shim/journal.h"
+#include "tests/faults/shim/plan.h"
+#include "tests/faults/shim/watched_files.h"
+
+namespace lockstep::faults {
+namespace {
+
+/// What the library itself does.
+template <class Function>
+Function* next(const char* name) {
+  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+}
+
+struct Shim {
+  Shim() : files(std::getenv("LOCKSTEP_FAULTS_FOLDER") == nullptr ? "" : std::getenv("LOCKSTEP_FAULTS_FOLDER")) {}
+
+  WatchedFiles files;
+  Plan plan;
+  Journal journal;
+  std::recursive_mutex order;  ///< so that the journal has the order of the calls
+};
+
+/// Never destroyed: a program may close files after its destructors have run.
+Shim& shim() {
+  static Shim* const instance = new Shim;
+  return *instance;
+}
+
+std::string name_of(const Fault& fault) {
+  if (fault.kills) return fault.halves ? "torn" : "kill";
+  if (fault.halves) return "short";
+  return fault.error == 0 ? "" : std::to_string(fault.error);
+}
+
+/// Makes the call, or what the plan makes of it. `make` gets the bytes that it may transfer; what it returns is
+/// returned. `tell` adds to the outcome what the journal has to know.
+template <class Make, class Tell>
+long act(Call call, std::size_t bytes, Make&& make, Tell&& tell) {
+  Shim& all = shim();
+  std::unique_lock lock(all.order, std::defer_lock);
+  if (all.journal.is_kept()) lock.lock();
+  const Fault fault = all.plan.next(call);
+  Outcome outcome;
+  if (fault.error != 0 && call.operation != "close") {
+    outcome.result = -1;
+    errno = fault.error;
+  } else if (!fault.kills || fault.halves) {
+    const std::size_t half = bytes > 1 ? bytes / 2 : bytes;
+    outcome.result = make(fault.halves ? half : bytes);
+    if (fault.error != 0) {
+      outcome.result = -1;
+      errno = fault.error;
+    }
+  }
+  const int error = errno;
+  tell(outcome);
+  if (outcome.result < 0) outcome.result = -error;
+  if (all.journal.is_kept()) all.journal.add(all.plan.role(), call, name_of(fault), outcome);
+  if (fault.kills) std::raise(SIGKILL);
+  errno = error;
+  return outcome.result < 0 ? -1 : outcome.result;
+}
+
+template <class Make>
+long act(Call call, std::size_t bytes, Make&& make) {
+  return act(std::move(call), bytes, make, [](Outcome&) {});
+}
+
+template <class Make>
+int act(Call call, Make&& make) {
+  return static_cast<int>(act(std::move(call), 0, [&](std::size_t) -> long { return make(); }));
+}
+
+/// Notes what was made in the memory that all processes share: nothing of it may stay.
+void note_memory(const std::string& path, bool made) {
+  const Shim& all = shim();
+  if (!made || !all.journal.is_kept() || !path.starts_with("/dev/shm/") || !all.files.below(path.c_str()).empty())
+    return;
+  const int error = errno;
+  all.journal.add(all.plan.role(), {.operation = "memory", .path = path}, "", {});
+  errno = error;
+}
+
+template <class Make>
+int open_file(const std::string& path, int flags, Make&& make) {
+  if (path.empty()) return make();
+  const auto descriptor = static_cast<int>(act(
+      {.operation = "open", .path = path, .grows = (flags & O_CREAT) != 0}, 0,
+      [&](std::size_t) -> long { return make(); }, [&](Outcome& outcome) { outcome.flags = flags; }));
+  if (descriptor >= 0) shim().files.opened(descriptor, path);
+  return descriptor;
+}
+
+FILE* open_stream(const char* path, const char* mode, const char* name) {
+  const auto make = [&] { return next<FILE*(const char*, const char*)>(name)(path, mode); };
+  const std::string watched = shim().files.below(path);
+  if (watched.empty()) return make();
+  FILE* file = nullptr;
+  const bool appends = mode[0] == 'a';
+  const int flags = mode[0] == 'r' ? O_RDONLY : O_WRONLY | O_CREAT | (appends ? O_APPEND : O_TRUNC);
+  open_file(watched, flags, [&] { return (file = make()) == nullptr ? -1 : fileno(file); });
+  return file;
+}
+
+template <class Make>
+ssize_t read_from(int descriptor, std::size_t bytes, Make&& make) {
+  const std::string path = shim().files.of(descriptor);
+  if (path.empty()) return make(bytes);
+  return act({.operation = "read", .path = path}, bytes, make);
+}
+
+template <class Make>
+ssize_t write_to(int descriptor, const void* data, std::size_t bytes, off_t offset, Make&& make) {
+  Shim& all = shim();
+  const std::string path = all.files.of(descriptor);
+  const auto tell = [&](Outcome& outcome) {
+    if (outcome.result <= 0) return;
+    const off_t end = lseek(descriptor, 0, SEEK_CUR);
+    outcome.offset = offset >= 0 ? offset : end - outcome.result;
+    outcome.data = {static_cast<const char*>(data), static_cast<std::size_t>(outcome.result)};
+  };
+  if (!path.empty()) return act({.operation = "write", .path = path, .grows = true}, bytes, make, tell);
+  const ssize_t result = make(bytes);
+  if (result > 0 && all.journal.is_kept() && all.journal.is_stdout(descriptor)) {
+    const int error = errno;
+    Outcome outcome{.result = result, .data = {static_cast<const char*>(data), static_cast<std::size_t>(result)}};
+    all.journal.add(all.plan.role(), {.operation = "say"}, "", outcome);
+    errno = error;
+  }
+  return result;
+}
+
+template <class Make>
+int on_open_file(const char* operation, int descriptor, bool grows, Make&& make) {
+  const std::string path = shim().files.of(descriptor);
+  return path.empty() ? make() : act({.operation = operation, .path = path, .grows = grows}, make);
+}
+
+template <class Make>
+int on_path(const char* operation, const std::string& path, bool grows, Make&& make) {
+  return path.empty() ? make() : act({.operation = operation, .path = path, .grows = grows}, make);
+}
+
+template <class Make>
+int rename_file(const std::string& from, const std::string& to, Make&& make) {
+  if (from.empty() && to.empty()) return make();
+  return static_cast<int>(act(
+      {.operation = "rename", .path = from, .grows = true}, 0, [&](std::size_t) -> long { return make(); },
+      [&](Outcome& outcome) { outcome.other = to; }));
+}
+
+template <class Make>
+int cut(const char* operation, const std::string& path, off_t length, Make&& make) {
+  if (path.empty()) return make();
+  return static_cast<int>(act(
+      {.operation = operation, .path = path}, 0, [&](std::size_t) -> long { return make(); },
+      [&](Outcome& outcome) { outcome.offset = length; }));
+}
+
+dirent* next_entry(DIR* directory, const char* name) {
+  const auto make = [&] { return next<dirent*(DIR*)>(name)(directory); };
+  const std::string path = shim().files.of(dirfd(directory));
+  if (path.empty()) return make();
+  dirent* entry = nullptr;
+  const int result = act({.operation = "list", .path = path}, [&] {
+    errno = 0;  // the function's only word for a failure
+    entry = make();
+    return entry == nullptr && errno != 0 ? -1 : 0;
+  });
+  return result < 0 ? nullptr : entry;
+}
+
+/// The mode of an open that creates a file; 0 of any other.
+mode_t mode_in(int flags, va_list arguments) {
+  return (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(arguments, mode_t) : 0;
+}
+
+bool is_directory(int parent, const char* path) {
+  struct stat status {};
+  return next<int(int, const char*, struct stat*, int)>("fstatat")(parent, path, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+         S_ISDIR(status.st_mode);
+}
+
+}  // namespace
+}  // namespace lockstep::faults
+
+using namespace lockstep::faults;
+
+extern "C" {
+
+int open(const char* path, int flags, ...) {
+  va_list arguments;
+  va_start(arguments, flags);
+  const mode_t mode = mode_in(flags, arguments);
+  va_end(arguments);
+  const int descriptor = open_file(shim().files.below(path), flags,
+                                   [&] { return next<int(const char*, int, ...)>("open")(path, flags, mode); });
+  note_memory(path, descriptor >= 0 && (flags & O_CREAT) != 0);
+  return descriptor;
+}
+
+char* mkdtemp(char* pattern) {
+  char* const path = next<char*(char*)>("mkdtemp")(pattern);
+  note_memory(pattern, path != nullptr);
+  return path;
+}
+
+int shm_open(const char* name, int flags, mode_t mode) {
+  const int descriptor = next<int(const char*, int, mode_t)>("shm_open")(name, flags, mode);
+  note_memory(std::string("/dev/shm/") + name, descriptor >= 0 && (flags & O_CREAT) != 0);
+  return descriptor;
+}
+
+int open64(const char* path, int flags, ...) {
+  va_list arguments;
+  va_start(arguments, flags);
+  const mode_t mode = mode_in(flags, arguments);
+  va_end(arguments);
+  return open_file(shim().files.below(path), flags,
+                   [&] { return next<int(const char*, int, ...)>("open64")(path, flags, mode); });
+}
+
+int openat(int parent, const char* path, int flags, ...) {
+  va_list arguments;
+  va_start(arguments, flags);
+  const mode_t mode = mode_in(flags, arguments);
+  va_end(arguments);
+  return open_file(shim().files.below(parent, path), flags,
+                   [&] { return next<int(int, const char*, int, ...)>("openat")(parent, path, flags, mode); });
+}
+
+FILE* fopen(const char* path, const char* mode) { return open_stream(path, mode, "fopen"); }
+FILE* fopen64(const char* path, const char* mode) { return open_stream(path, mode, "fopen64"); }
+
+int fclose(FILE* file) {
+  const int descriptor = fileno(file);
+  const auto make = [&] { return next<int(FILE*)>("fclose")(file); };
+  const int result = on_open_file("close", descriptor, false, make);
+  shim().files.closed(descriptor);
+  return result;
+}
+
+int close(int descriptor) {
+  // Forgotten first: as soon as it is closed, another thread may be given its number.
+  const std::string path = shim().files.of(descriptor);
+  shim().files.closed(descriptor);
+  return on_path("close", path, false, [&] { return next<int(int)>("close")(descriptor); });
+}
+
+ssize_t read(int descriptor, void* data, size_t bytes) {
+  return read_from(descriptor, bytes,
+                   [&](size_t most) { return next<ssize_t(int, void*, size_t)>("read")(descriptor, data, most); });
+}
+
+ssize_t pread(int descriptor, void* data, size_t bytes, off_t offset) {
+  return read_from(descriptor, bytes, [&](size_t most) {
+    return next<ssize_t(int, void*, size_t, off_t)>("pread")(descriptor, data, most, offset);
+  });
+}
+
+ssize_t pread64(int descriptor, void* data, size_t bytes, off64_t offset) {
+  return pread(descriptor, data, bytes, offset);
+}
+
+ssize_t write(int descriptor, const void* data, size_t bytes) {
+  return write_to(descriptor, data, bytes, -1, [&](size_t most) {
+    return next<ssize_t(int, const void*, size_t)>("write")(descriptor, data, most);
+  });
+}
+
+ssize_t pwrite(int descriptor, const void* data, size_t bytes, off_t offset) {
+  return write_to(descriptor, data, bytes, offset, [&](size_t most) {
+    return next<ssize_t(int, const void*, size_t, off_t)>("pwrite")(descriptor, data, most, offset);
+  });
+}
+
+ssize_t pwrite64(int descriptor, const void* data, size_t bytes, off64_t offset) {
+  return pwrite(descriptor, data, bytes, offset);
+}
+
+ssize_t writev(int descriptor, const iovec* parts, int count) {
+  if (shim().files.of(descriptor).empty())
+    return next<ssize_t(int, const iovec*, int)>("writev")(descriptor, parts, count);
+  // A shorter write is allowed, and whoever calls goes on with the rest.
+  for (int i = 0; i < count; ++i) {
+    if (parts[i].iov_len > 0) return write(descriptor, parts[i].iov_base, parts[i].iov_len);
+  }
+  return 0;
+}
+
+int fsync(int descriptor) {
+  return on_open_file("sync", descriptor, true, [&] { return next<int(int)>("fsync")(descriptor); });
+}
+
+int fdatasync(int descriptor) {
+  return on_open_file("sync", descriptor, true, [&] { return next<int(int)>("fdatasync")(descriptor); });
+}
+
+int ftruncate(int descriptor, off_t length) __THROW {
+  return cut("truncate", shim().files.of(descriptor), length,
+             [&] { return next<int(int, off_t)>("ftruncate")(descriptor, length); });
+}
+
+int ftruncate64(int descriptor, off64_t length) __THROW { return ftruncate(descriptor, length); }
+
+int truncate(const char* path, off_t length) __THROW {
+  return cut("truncate", shim().files.below(path), length,
+             [&] { return next<int(const char*, off_t)>("truncate")(path, length); });
+}
+
+int rename(const char* from, const char* to) __THROW {
+  return rename_file(shim().files.below(from), shim().files.below(to),
+                     [&] { return next<int(const char*, const char*)>("rename")(from, to); });
+}
+
+int unlink(const char* path) __THROW {
+  return on_path("unlink", shim().files.below(path), false, [&] { return next<int(const char*)>("unlink")(path); });
+}
+
+int unlinkat(int parent, const char* path, int flags) __THROW {
+  return on_path((flags & AT_REMOVEDIR) != 0 ? "rmdir" : "unlink", shim().files.below(parent, path), false,
+                 [&] { return next<int(int, const char*, int)>("unlinkat")(parent, path, flags); });
+}
+
+int remove(const char* path) __THROW {
+  const std::string watched = shim().files.below(path);
+  const bool folder = !watched.empty() && is_directory(AT_FDCWD, path);
+  return on_path(folder ? "rmdir" : "unlink", watched, false, [&] { return next<int(const char*)>("remove")(path); });
+}
+
+int rmdir(const char* path) __THROW {
+  return on_path("rmdir", shim().files.below(path), false, [&] { return next<int(const char*)>("rmdir")(path); });
+}
+
+int mkdir(const char* path, mode_t mode) __THROW {
+  return on_path("mkdir", shim().files.below(path), true,
+                 [&] { return next<int(const char*, mode_t)>("mkdir")(path, mode); });
+}
+
+int stat(const char* path, struct stat* status) __THROW {
+  return on_path("stat", shim().files.below(path), false,
+                 [&] { return next<int(const char*, struct stat*)>("stat")(path, status); });
+}
+
+int lstat(const char* path, struct stat* status) __THROW {
+  return on_path("stat", shim().files.below(path), false,
+                 [&] { return next<int(const char*, struct stat*)>("lstat")(path, status); });
+}
+
+int fstat(int descriptor, struct stat* status) __THROW {
+  return on_open_file("stat", descriptor, false,
+                      [&] { return next<int(int, struct stat*)>("fstat")(descriptor, status); });
+}
+
+int fstat64(int descriptor, struct stat64* status) __THROW {
+  return on_open_file("stat", descriptor, false,
+                      [&] { return next<int(int, struct stat64*)>("fstat64")(descriptor, status); });
+}
+
+int access(const char* path, int mode) __THROW {
+  return on_path("stat", shim().files.below(path), false,
+                 [&] { return next<int(const char*, int)>("access")(path, mode); });
+}
+
+int flock(int descriptor, int operation) __THROW {
+  return on_open_file("lock", descriptor, false, [&] { return next<int(int, int)>("flock")(descriptor, operation); });
+}
+
+DIR* opendir(const char* path) {
+  DIR* directory = nullptr;
+  const auto make = [&] {
+    directory = next<DIR*(const char*)>("opendir")(path);
+    return directory == nullptr ? -1 : dirfd(directory);
+  };
+  open_file(shim().files.below(path), O_RDONLY | O_DIRECTORY, make);
+  return directory;
+}
+
+int closedir(DIR* directory) {
+  shim().files.closed(dirfd(directory));
+  return next<int(DIR*)>("closedir")(directory);
+}
+
+dirent* readdir(DIR* directory) { return next_entry(directory, "readdir"); }
+dirent64* readdir64(DIR* directory) { return reinterpret_cast<dirent64*>(next_entry(directory, "readdir64")); }
+
+}  // extern "C"
