@@ -78,6 +78,14 @@ std::vector<std::uint8_t> ByteReader::read(std::uint64_t count) {
   return bytes;
 }
 
+void ByteReader::skip(std::uint64_t count) {
+  std::vector<std::uint8_t> dropped;
+  read_pieces(count, [&dropped](std::size_t size) {
+    dropped.resize(size);
+    return std::span(dropped);
+  });
+}
+
 bool ByteReader::has_size_for(std::uint64_t content) const {
   std::error_code unknown;
   const std::uintmax_t size = std::filesystem::file_size(path_, unknown);
@@ -95,11 +103,7 @@ bool ByteReader::has_size_for(std::uint64_t content) const {
 
 void ByteReader::expect_rest(std::uint64_t count) {
   if (count <= UINT64_MAX - position_ && has_size_for(position_ + count)) return;
-  std::vector<std::uint8_t> dropped;
-  read_pieces(count, [&dropped](std::size_t size) {
-    dropped.resize(size);
-    return std::span(dropped);
-  });
+  skip(count);
   expect_end();
 }
 

@@ -17,6 +17,8 @@ class ByteReader {
   /// The next `count` bytes. What a damaged header promises is not allocated before it has been read. A file that ends
   /// too early gives an error that names the bytes expected and found.
   std::vector<std::uint8_t> read(std::uint64_t count);
+  /// Passes over the next `count` bytes, with read()'s errors.
+  void skip(std::uint64_t count);
   /// Fills as much of `out` as the file has, and returns how much.
   std::size_t read_some(std::span<std::uint8_t> out);
   /// Big-endian.

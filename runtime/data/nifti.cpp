@@ -172,14 +172,18 @@ NiftiHeader read_nifti_header(const std::string& path, std::int64_t max_voxels) 
   return header;
 }
 
-void read_nifti(const std::string& path, const NiftiHeader& header, std::span<float> out) {
+void read_nifti(const std::string& path, const NiftiHeader& header, Range planes, std::span<float> out) {
   const Type& type = *type_of(header.type);
   ByteReader reader(path);
   reader.read(header.data);
   const auto channels = static_cast<std::size_t>(header.shape.back());
   const std::size_t voxels = out.size() / channels;
+  const std::uint64_t plane_bytes = static_cast<std::uint64_t>(header.shape[1] * header.shape[2]) * type.bytes;
+  const std::uint64_t before = static_cast<std::uint64_t>(planes.begin) * plane_bytes;
+  const std::uint64_t behind = static_cast<std::uint64_t>(header.shape[0] - planes.end) * plane_bytes;
   // The file's channels come one behind the other.
   for (std::size_t c = 0; c < channels; ++c) {
+    reader.skip(c == 0 ? before : behind + before);
     for (std::size_t at = 0; at < voxels; at += kPiece) {
       const std::size_t count = std::min(kPiece, voxels - at);
       type.convert(reader.read(count * type.bytes), header, out.subspan(at * channels + c), channels);

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "runtime/data/sampler.h"
 #include "runtime/tensor/shape.h"
 
 namespace lockstep::data {
@@ -24,8 +25,9 @@ struct NiftiHeader {
 /// `max_voxels` numbers, and for a file that is too small to hold them.
 NiftiHeader read_nifti_header(const std::string& path, std::int64_t max_voxels);
 
-/// Writes the file's values, shape.numel() of them, channels last. A gzipped file is unpacked as it is read, and no
-/// further than its header says. Throws StorageError for a file that is damaged or too short.
-void read_nifti(const std::string& path, const NiftiHeader& header, std::span<float> out);
+/// Writes the values of `planes` of dimension z, within those that there are, channels last. A gzipped file is unpacked
+/// as it is read, and no further than the last of these planes. Throws StorageError for a file that is damaged or too
+/// short as far as it is read.
+void read_nifti(const std::string& path, const NiftiHeader& header, Range planes, std::span<float> out);
 
 }  // namespace lockstep::data

@@ -44,15 +44,15 @@ Shape volume_shape(const std::string& path, std::int64_t max_voxels) {
   return is_npy(path) ? shape_of(NpyArray(path), max_voxels) : read_nifti_header(path, max_voxels).shape;
 }
 
-void read_volume(const std::string& path, const Shape& shape, std::span<float> out) {
+void read_volume(const std::string& path, const Shape& shape, Range planes, std::span<float> out) {
   if (is_npy(path)) {
     const NpyArray array(path);
     require_shape(shape_of(array, shape.numel()), shape, path);
-    return array.read(0, out);
+    return array.read(planes.begin * (shape.numel() / shape[0]), out);
   }
   const NiftiHeader header = read_nifti_header(path, shape.numel());
   require_shape(header.shape, shape, path);
-  read_nifti(path, header, out);
+  read_nifti(path, header, planes, out);
 }
 
 }  // namespace lockstep::data

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "runtime/data/sampler.h"
 #include "runtime/tensor/shape.h"
 
 namespace lockstep::data {
@@ -16,7 +17,8 @@ bool is_volume_file(const std::string& name);
 /// holds no volume, and for more than `max_voxels` numbers.
 Shape volume_shape(const std::string& path, std::int64_t max_voxels);
 
-/// Writes the file's values. Throws StorageError where its shape is not `shape`, and where it is damaged.
-void read_volume(const std::string& path, const Shape& shape, std::span<float> out);
+/// Writes the values of `planes` of dimension D. Throws StorageError where the file's shape is not `shape`, and where
+/// it is damaged as far as it is read.
+void read_volume(const std::string& path, const Shape& shape, Range planes, std::span<float> out);
 
 }  // namespace lockstep::data

@@ -98,7 +98,7 @@ void VolumesDataset::require_fitting(const Pair& pair) const {
 std::vector<float> VolumesDataset::mask_of(const Pair& pair) const {
   const Shape shape = pair.shape.with(3, 1);
   std::vector<float> mask(static_cast<std::size_t>(shape.numel()));
-  read_volume(options_.masks + "/" + pair.name, shape, mask);
+  read_volume(options_.masks + "/" + pair.name, shape, {0, shape[0]}, mask);
   return mask;
 }
 
@@ -116,16 +116,9 @@ std::int64_t VolumesDataset::count_classes() const {
 
 void VolumesDataset::get(const SampleKey& key, const Sample& sample) const {
   const Pair& pair = pairs_[static_cast<std::size_t>(key.index)];
-  const std::string path = options_.images + "/" + pair.name;
-  if (!options_.patch) {
-    read_volume(path, pair.shape, sample.values);
-    return write_mask(key, pair, {}, sample);
-  }
   const Extents extents = extents_of(pair.shape), patch = extents_of(sample_shape_);
-  const Extents from = window_begin(extents, patch, options_.place, key);
-  std::vector<float> volume(static_cast<std::size_t>(pair.shape.numel()));
-  read_volume(path, pair.shape, volume);
-  copy_window<float>(volume, extents, from, patch, static_cast<std::size_t>(sample_shape_[3]), sample.values);
+  const Extents from = options_.patch ? window_begin(extents, patch, options_.place, key) : Extents{};
+  read_window(options_.images + "/" + pair.name, pair.shape, from, sample.values);
   write_mask(key, pair, from, sample);
 }
 
@@ -139,11 +132,23 @@ void VolumesDataset::add_to_digest(DataHashes& hashes) const {
   add(options_.images, hashes.content);
 }
 
+void VolumesDataset::read_window(const std::string& path, const Shape& shape, const Extents& from,
+                                 std::span<float> out) const {
+  const Extents patch = extents_of(sample_shape_);
+  Extents extents = extents_of(shape);
+  const auto begin = static_cast<std::int64_t>(from[0]);
+  const Range planes{begin, begin + sample_shape_[0]};
+  if (patch[1] == extents[1] && patch[2] == extents[2]) return read_volume(path, shape, planes, out);
+  std::vector<float> slab(static_cast<std::size_t>(shape.with(0, planes.size()).numel()));
+  read_volume(path, shape, planes, slab);
+  extents[0] = patch[0];
+  copy_window<float>(slab, extents, {0, from[1], from[2]}, patch, static_cast<std::size_t>(shape[3]), out);
+}
+
 void VolumesDataset::write_mask(const SampleKey& key, const Pair& pair, const Extents& from,
                                 const Sample& sample) const {
-  const std::vector<float> whole = mask_of(pair);
   std::vector<float> mask(static_cast<std::size_t>(target_shape().numel()));
-  copy_window<float>(whole, extents_of(pair.shape), from, extents_of(sample_shape_), 1, mask);
+  read_window(options_.masks + "/" + pair.name, pair.shape.with(3, 1), from, mask);
   const auto is_sound = [this](float value) {
     return classes_ > 0 ? value >= 0 && value < static_cast<float>(classes_) && value == std::floor(value)
                         : value >= 0 && value <= 1;

@@ -11,7 +11,8 @@ namespace lockstep::data {
 
 /// Volumes [D, H, W, C] and their masks [D, H, W]: the same file name in both folders is a pair, sorted by name. A
 /// NIfTI file's dimensions x, y, z are W, H, D, its fourth is C; its values are those after scl_slope and scl_inter.
-/// Files are read when their sample is drawn; only headers are read before, and masks where their classes are counted.
+/// Files are read when their sample is drawn, as far as it goes; only headers are read before, and masks where their
+/// classes are counted.
 /// With a patch a sample is a window of each volume, else all volumes have one shape.
 class VolumesDataset : public Dataset {
  public:
@@ -38,6 +39,8 @@ class VolumesDataset : public Dataset {
   void require_fitting(const Pair& pair) const;
   std::vector<float> mask_of(const Pair& pair) const;
   std::int64_t count_classes() const;
+  /// What lies in the sample's window of a file, which is read no further than the window's last plane.
+  void read_window(const std::string& path, const Shape& shape, const Extents& from, std::span<float> out) const;
   void write_mask(const SampleKey& key, const Pair& pair, const Extents& from, const Sample& sample) const;
 
   VolumesOptions options_;

@@ -62,7 +62,7 @@ bool are_masks_of_one_thing(const fs::path& folder, std::int64_t max_voxels) {
     if (shape.numel() > left && left < kVoxelsLookedAt) break;
     left -= shape.numel();
     std::vector<float> values(static_cast<std::size_t>(shape.numel()));
-    data::read_volume(path.string(), shape, values);
+    data::read_volume(path.string(), shape, {0, shape[0]}, values);
     if (!std::ranges::all_of(values, [](float value) { return value == 0 || value == 1; })) return false;
   }
   return true;

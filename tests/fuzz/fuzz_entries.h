@@ -141,7 +141,7 @@ inline void fuzz_nifti(std::string_view bytes) {
   with_file(bytes, [](const std::string& path) {
     const data::NiftiHeader header = data::read_nifti_header(path, 1 << 16);
     std::vector<float> values(static_cast<std::size_t>(header.shape.numel()));
-    data::read_nifti(path, header, values);
+    data::read_nifti(path, header, {0, header.shape[0]}, values);
   });
 }
 

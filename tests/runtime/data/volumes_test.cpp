@@ -5,6 +5,7 @@
 
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <set>
 
 #include "runtime/data/make_dataset.h"
@@ -59,7 +60,7 @@ TEST_F(VolumesTest, AreReadAsNibabelReadsThem) {
     const std::vector<std::int64_t> shape = volume["shape"];
     ASSERT_EQ(header.shape, Shape(std::span<const std::int64_t>(shape))) << name;
     std::vector<float> values(static_cast<std::size_t>(header.shape.numel()));
-    read_nifti(path, header, values);
+    read_nifti(path, header, {0, header.shape[0]}, values);
     for (std::size_t i = 0; i < values.size(); ++i) {
       EXPECT_FLOAT_EQ(values[i], volume["values"][i].get<float>()) << name << ", number " << i;
     }
@@ -120,6 +121,26 @@ TEST_F(VolumesTest, VolumesOfSeveralExtentsAreCutIntoPatches) {
   both.augment.volume.patch = Shape{3, 2, 3};
   EXPECT_THAT(error_of([&] { make_dataset(both, Split::kTrain); }),
               HasSubstr("a.nii has shape [2, 3, 4, 1], which holds no patch"));
+}
+
+TEST_F(VolumesTest, APatchIsReadNoFurtherThanItsLastPlane) {
+  // Two channels of [4, 2, 3], one behind the other.
+  std::vector<float> values(48);
+  std::iota(values.begin(), values.end(), 0.0f);
+  Bytes bytes = nifti_bytes({3, 2, 4, 2}, values);
+  const std::string whole = folder_.write("whole.nii.gz", gzipped(bytes));
+  bytes.resize(bytes.size() - 6 * sizeof(float));  // the last plane of the second channel
+  const std::string cut = folder_.write("cut.nii", bytes);
+  const NiftiHeader header = read_nifti_header(whole, kMost);
+  std::vector<float> planes(24);
+  for (const std::string& path : {whole, cut}) {
+    read_nifti(path, header, {1, 3}, planes);
+    for (std::size_t voxel = 0; voxel < 12; ++voxel) {
+      EXPECT_EQ(planes[2 * voxel], static_cast<float>(6 + voxel));
+      EXPECT_EQ(planes[2 * voxel + 1], static_cast<float>(24 + 6 + voxel));
+    }
+  }
+  EXPECT_THAT(error_of([&] { read_nifti(cut, header, {2, 4}, planes); }), HasSubstr("cut.nii is too short"));
 }
 
 TEST_F(VolumesTest, ClassesOfTrainingVolumesOfSeveralExtentsAreCountedForEvaluation) {
@@ -208,12 +229,14 @@ TEST_F(VolumesTest, AFileThatIsCutOffIsNamedAndABombIsReadNoFurtherThanItsHeader
   const Bytes whole = nifti_bytes({2, 2, 1}, {1, 2, 3, 4});
   const std::string path = folder_.write("cut.nii", Bytes(whole.begin(), whole.end() - 1));
   std::vector<float> values(4);
-  EXPECT_THAT(error_of([&] { read_nifti(path, read_nifti_header(path, kMost), values); }),
+  EXPECT_THAT(error_of([&] {
+                read_nifti(path, read_nifti_header(path, kMost), {0, 1}, values);
+              }),
               HasSubstr("cut.nii is too short"));
   Bytes bomb = whole;
   bomb.resize(std::size_t{1} << 26);
   const std::string packed = folder_.write("bomb.nii.gz", gzipped(bomb));
-  read_nifti(packed, read_nifti_header(packed, kMost), values);
+  read_nifti(packed, read_nifti_header(packed, kMost), {0, 1}, values);
   EXPECT_THAT(values, ElementsAre(1, 2, 3, 4));
 }
 
