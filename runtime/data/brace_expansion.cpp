@@ -50,6 +50,9 @@ std::vector<std::string> alternatives(std::string_view inside, const std::string
   }
 }
 
+/// Where a backslash stands before a brace.
+std::size_t find_escape(std::string_view text) { return std::min(text.find("\\{"), text.find("\\}")); }
+
 }  // namespace
 
 std::vector<std::string> expand_braces(const std::string& pattern) {
@@ -65,6 +68,11 @@ std::vector<std::string> expand_braces(const std::string& pattern) {
   };
   for (std::string_view rest = pattern; !rest.empty();) {
     const std::size_t open = std::min(rest.find('{'), rest.size());
+    if (const std::size_t escape = find_escape(rest); escape < open) {
+      append({std::string(rest.substr(0, escape)) + rest[escape + 1]});
+      rest.remove_prefix(escape + 2);
+      continue;
+    }
     append({std::string(rest.substr(0, open))});
     rest.remove_prefix(open);
     if (rest.empty()) break;
@@ -80,6 +88,17 @@ std::vector<std::string> expand_braces(const std::string& pattern) {
     rest.remove_prefix(close + 1);
   }
   return texts;
+}
+
+std::string literal_pattern(const std::string& text) {
+  try {
+    if (expand_braces(text) == std::vector{text}) return text;
+  } catch (const UsageError&) {
+    // With braces that are not closed, or that count down.
+  }
+  std::string pattern;
+  for (const char c : text) pattern += c == '{' || c == '}' ? std::string{'\\', c} : std::string{c};
+  return pattern;
 }
 
 }  // namespace lockstep::data

@@ -9,6 +9,7 @@
 #include <cctype>
 #include <string_view>
 
+#include "runtime/data/brace_expansion.h"
 #include "runtime/job/data_options.h"
 
 namespace lockstep::job {
@@ -273,7 +274,9 @@ void make_absolute(Dataset& dataset, const std::filesystem::path& folder) {
   } else if (dataset.has_image_folder()) {
     make_absolute(*dataset.mutable_image_folder()->mutable_folder(), folder);
   } else if (dataset.has_shards()) {
-    for (std::string& file : *dataset.mutable_shards()->mutable_files()) make_absolute(file, folder);
+    // Braces are for what the job says, and not for the folder that it lies in.
+    const std::filesystem::path pattern = data::literal_pattern(folder.string());
+    for (std::string& file : *dataset.mutable_shards()->mutable_files()) make_absolute(file, pattern);
   } else if (dataset.has_volumes()) {
     make_absolute(*dataset.mutable_volumes()->mutable_images(), folder);
     make_absolute(*dataset.mutable_volumes()->mutable_masks(), folder);

@@ -167,31 +167,15 @@ void check_image_folder(const ImageFolder& resolved, const ImageFolder& written,
   checker.adopt(data::problems_of(image_folder_options(resolved)), path);
 }
 
-/// Whether the text is what its braces, if any, stand for.
-bool is_literal(const std::string& text) {
-  try {
-    return data::expand_braces(text) == std::vector{text};
-  } catch (const UsageError&) {
-    return false;
-  }
-}
-
 /// Thousands of files that are not there have one cause, most often: the first is named, and the others counted.
 void check_shard_files(const std::string& resolved, const std::string& written, const std::string& path,
                        Checker& checker) {
   if (!checker.require(!resolved.empty(), path, "the path of a file")) return;
-  // Braces are for what the job says, and the job's folder stands in front of it.
-  const std::string folder =
-      resolved.ends_with(written) ? resolved.substr(0, resolved.size() - written.size()) : std::string();
-  if (!is_literal(folder)) {
-    return checker.error(
-        path, "cannot lie in a folder whose name has a brace that counts or lists: \"" + folder + "\"; rename it");
-  }
   const std::vector<std::string> files = data::expand_braces(resolved);
   std::string first;
   std::size_t wrong = 0;
   for (const std::string& file : files) {
-    std::string problem = problem_of_file(file, file == resolved ? written : file, Kind::kFile);
+    std::string problem = problem_of_file(file, files.size() == 1 ? written : file, Kind::kFile);
     if (!problem.empty() && ++wrong == 1) first = std::move(problem);
   }
   if (wrong > 1) first += fmt::format("; {} of its {} files cannot be read", wrong, files.size());

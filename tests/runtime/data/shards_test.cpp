@@ -165,6 +165,7 @@ TEST(Braces, CountAndList) {
   EXPECT_THAT(expand_braces("{9..010}"), ElementsAre("009", "010"));
   EXPECT_THAT(expand_braces("/{x}/{}/{1..2}.tar"), ElementsAre("/{x}/{}/1.tar", "/{x}/{}/2.tar"));
   EXPECT_THAT(expand_braces("plain"), ElementsAre("plain"));
+  EXPECT_THAT(expand_braces("/\\{a,b\\}/\\x{1..2}\\"), ElementsAre("/{a,b}/\\x1\\", "/{a,b}/\\x2\\"));
   for (const char* bad : {"{1..", "{2..1}", "{a..b}", "{}", "{a}", "x/{a}", "{0..1000000}", "{0..9999}{0..9999}"}) {
     EXPECT_THAT([&] { expand_braces(bad); }, ThrowsMessage<UsageError>(HasSubstr(bad))) << bad;
   }
