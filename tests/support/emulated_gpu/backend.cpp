@@ -89,7 +89,8 @@ template <class Family, class... Arguments, void (*Family::*function)(Arguments.
 struct OnStream<function> {
   static void call(Arguments... arguments) {
     gpu::emulation::append(
-        gpu::current_stream(gpu::emulation::device()), [kept = std::tuple(Kept<std::remove_cvref_t<Arguments>>(arguments)...)] {
+        gpu::current_stream(gpu::emulation::device()),
+        [kept = std::tuple(Kept<std::remove_cvref_t<Arguments>>(arguments)...)] {
           std::apply([](const auto&... each) { std::invoke(function, cpu_backend())(each.get()...); }, kept);
         });
   }
