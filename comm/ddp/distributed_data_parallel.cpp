@@ -105,7 +105,9 @@ void DistributedDataParallel::require_unwrapped() const {
 void DistributedDataParallel::require_same_model(const DdpOptions& options) const {
   std::string mine = describe(options);
   for (const nn::Arena::Slot& slot : arena_->slots()) {
-    mine += slot.parameter.name + " " + describe(slot.parameter.tensor) + "\n";
+    // Without the device: each rank of a machine has another GPU.
+    const Tensor& tensor = slot.parameter.tensor;
+    mine += slot.parameter.name + " " + std::string(name_of(tensor.dtype())) + " " + tensor.shape().str() + "\n";
   }
   const std::vector<std::string> all = communicator_->all_gather_text(mine);
   for (int rank = 1; rank < communicator_->size(); ++rank) {

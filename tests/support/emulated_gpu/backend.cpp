@@ -101,9 +101,6 @@ struct Kept<ArenaSlice> {
   Kept<std::span<const ArenaSegment>> segments;
 };
 
-/// There is one device.
-constexpr Device kDevice{DeviceType::kCuda, 0};
-
 template <auto function>
 struct OnStream;
 
@@ -112,7 +109,8 @@ template <class Family, class... Arguments, void (*Family::*function)(Arguments.
 struct OnStream<function> {
   static void call(Arguments... arguments) {
     gpu::emulation::append(
-        gpu::current_stream(kDevice), [kept = std::tuple(Kept<std::remove_cvref_t<Arguments>>(arguments)...)] {
+        gpu::current_stream(gpu::emulation::device()),
+        [kept = std::tuple(Kept<std::remove_cvref_t<Arguments>>(arguments)...)] {
           std::apply([](const auto&... each) { std::invoke(function, cpu_backend())(each.get()...); }, kept);
         });
   }

@@ -59,6 +59,8 @@ void give_back(void* data, std::size_t bytes, std::size_t counted) {
 
 namespace emulation {
 
+Device device() { return {DeviceType::kCuda, process_device}; }
+
 void touch(Device device) {
   describe(device);
   int made = -1;
@@ -125,7 +127,7 @@ Storage allocate(std::size_t bytes, Device device) {
 }
 
 Storage allocate_pinned(std::size_t bytes) {
-  emulation::touch({DeviceType::kCuda, process_device});
+  emulation::touch(emulation::device());
   count_host_wait();
   void* data = nullptr;
   try {

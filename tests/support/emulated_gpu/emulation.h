@@ -26,6 +26,8 @@ void append_memory_work(const Stream& stream, std::function<void()> work);
 /// A tensor of the device as one of the CPU, for work that append() was given; it does not keep the memory.
 Tensor on_host(const Tensor& tensor);
 
+/// The process's: that of use_device(), or the first one.
+Device device();
 /// Makes the process's context on the device. Throws EnvironmentError where it has one on another device that
 /// use_device() has not left.
 void touch(Device device);
