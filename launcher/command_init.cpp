@@ -77,7 +77,8 @@ ExitCode run(const InitCommand& command) {
     throw UsageError("there is no folder " + folder.string());
   }
 
-  const draft::FoundData found = draft::find_data(paths, {.target = command.target, .context = command.context});
+  const draft::FoundData found = draft::find_data(
+      paths, {.target = command.target, .context = command.context, .hides_tokens = command.model == "bert"});
   const data::Description data = data::describe(found.options, data::Split::kTrain);
   const draft::Recipe recipe = draft::recipe_for(found, data, command.model);
   const std::string as_word = shell_word(out.string());
@@ -105,7 +106,7 @@ void add_init(CLI::App& app, Action& chosen) {
       ->required()
       ->check(not_empty());
   init.add_option("--model", command->model,
-                  "mlp, convnet, resnet (resnet50, ...), vit, gpt, llama, unet3d; default: by the data")
+                  "mlp, convnet, resnet (resnet50, ...), vit, gpt, llama, bert, unet3d; default: by the data")
       ->type_name("NAME")
       ->check(not_empty());
   init.add_option("--out", command->out,

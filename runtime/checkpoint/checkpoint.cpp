@@ -47,14 +47,7 @@ TrainingState read_state(const std::string& path, const Manifest& manifest) {
   const std::string file = path + "/" + kStateFile;
   const std::string content = read_file(file, kMaxStateBytes);
   require_same(digest_of(std::as_bytes(std::span(content))), manifest.files, kStateFile, file);
-  google::protobuf::io::CodedInputStream stream(reinterpret_cast<const std::uint8_t*>(content.data()),
-                                                static_cast<int>(content.size()));
-  stream.SetTotalBytesLimit(static_cast<int>(content.size()));
-  stream.SetRecursionLimit(kMaxMessageDepth);
-  TrainingState state;
-  if (!state.ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage()) {
-    throw StorageError(file + " does not hold a training state");
-  }
+  TrainingState state = parse_state(content, file);
   if (state.step() != manifest.step) {
     throw StorageError(fmt::format("{} is of step {}, its manifest of step {}", file, state.step(), manifest.step));
   }
@@ -78,6 +71,18 @@ void read_tensors(const std::string& path, const Manifest& manifest, Take&& take
 }
 
 }  // namespace
+
+TrainingState parse_state(std::string_view content, const std::string& file) {
+  google::protobuf::io::CodedInputStream stream(reinterpret_cast<const std::uint8_t*>(content.data()),
+                                                static_cast<int>(content.size()));
+  stream.SetTotalBytesLimit(static_cast<int>(content.size()));
+  stream.SetRecursionLimit(kMaxMessageDepth);
+  TrainingState state;
+  if (!state.ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage()) {
+    throw StorageError(file + " does not hold a training state");
+  }
+  return state;
+}
 
 void write_checkpoint(const std::string& path, const TrainingState& state,
                       const std::map<std::string, Tensor>& tensors) {

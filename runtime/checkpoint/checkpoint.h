@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "configs/checkpoint.pb.h"
@@ -20,6 +21,9 @@ struct Checkpoint {
   /// From Store::latest(): a line for each newer checkpoint that was damaged, saying what is taken instead.
   std::vector<std::string> notices;
 };
+
+/// What a state file's bytes hold. Throws StorageError, which names `file`, where that is no state.
+TrainingState parse_state(std::string_view content, const std::string& file);
 
 /// Writes the files into an existing empty directory and makes them durable there; the manifest comes last.
 void write_checkpoint(const std::string& path, const TrainingState& state,

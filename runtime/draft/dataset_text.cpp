@@ -57,6 +57,7 @@ class Writer {
     std::string text = fmt::format("tokens {{ files: {} context: {}", paths(options.files), options.context);
     if (options.begin > 0) text += fmt::format(" begin: {}", options.begin);
     if (options.end < 1) text += fmt::format(" end: {}", options.end);
+    if (options.masked) text += " masked {}";
     return text + " }";
   }
   std::string operator()(const data::ArraysOptions& options) const {
@@ -72,9 +73,14 @@ class Writer {
     return text + kind(options.target_kind) + " }";
   }
   std::string operator()(const data::ImageFolderOptions& options) const {
-    std::string text = fmt::format("image_folder {{ folder: {} size: {}", path(options.folder), options.size);
-    if (options.resize > 0) text += fmt::format(" resize: {}", options.resize);
-    return text + " }";
+    return fmt::format("image_folder {{ folder: {}{} }}", path(options.folder), extents(options));
+  }
+  std::string operator()(const data::ShardsOptions& options) const {
+    return fmt::format("shards {{ files: {}{} }}", paths(options.files), extents(options));
+  }
+  std::string operator()(const data::VolumesOptions& options) const {
+    return fmt::format("volumes {{ images: {} masks: {}{} }}", path(options.images), path(options.masks),
+                       options.target_kind == data::TargetKind::kClasses ? " target_kind: CLASSES" : "");
   }
   template <class Other>
   std::string operator()(const Other&) const {
@@ -82,6 +88,11 @@ class Writer {
   }
 
  private:
+  template <class Options>
+  static std::string extents(const Options& options) {
+    const std::string size = fmt::format(" size: {}", options.size);
+    return options.resize > 0 ? fmt::format("{} resize: {}", size, options.resize) : size;
+  }
   static std::string kind(data::TargetKind kind) {
     return kind == data::TargetKind::kNumbers ? " target_kind: NUMBERS" : "";
   }

@@ -80,6 +80,7 @@ std::optional<Format> format_of(const fs::path& path, bool named_by_user) {
   if (!packed && ending == ".npy") return Format::kArray;
   if (!packed && ending == ".bin") return bin_format(path);
   if (!packed && ending == ".txt") return Format::kText;
+  if (!packed && ending == ".tar") return Format::kTar;
   const std::vector<std::uint8_t> first = first_bytes(path, 4096);
   if (const auto idx = idx_format(first)) return idx;
   const bool text = !packed && !first.empty() && std::ranges::find(first, 0) == first.end();
@@ -98,9 +99,14 @@ int evaluation_rank(const fs::path& path) {
   return 0;
 }
 
+bool has_word(const fs::path& path, std::span<const std::string_view> words) {
+  return std::ranges::any_of(
+      words_of(path), [words](const std::string& word) { return std::ranges::find(words, word) != words.end(); });
+}
+
 bool names_training(const fs::path& path) {
-  return std::ranges::any_of(words_of(path),
-                             [](const std::string& word) { return word == "train" || word == "training"; });
+  constexpr std::array<std::string_view, 2> kNames{"train", "training"};
+  return has_word(path, kNames);
 }
 
 bool names_remarks(const fs::path& path) {
@@ -139,6 +145,15 @@ bool is_file(const fs::directory_entry& entry) {
 bool is_folder(const fs::directory_entry& entry) {
   std::error_code ignored;
   return entry.is_directory(ignored);
+}
+
+std::vector<fs::path> folders_in(const fs::path& folder) {
+  std::vector<fs::path> found;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (is_folder(entry) && !entry.path().filename().string().starts_with('.')) found.push_back(entry.path());
+  }
+  std::ranges::sort(found);
+  return found;
 }
 
 bool is_image(const fs::path& path) {

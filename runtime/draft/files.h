@@ -3,17 +3,22 @@
 
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace lockstep::draft {
 
 /// What a file holds, as its name and first bytes tell.
-enum class Format { kIdxImages, kIdxLabels, kCifar10, kCifar100, kArray, kTable, kTokens, kText };
+enum class Format { kIdxImages, kIdxLabels, kCifar10, kCifar100, kArray, kTable, kTokens, kText, kTar };
 
 /// What a file or folder is for, as its name tells: 0 for training, else the place in the order in which a name is
 /// preferred for evaluation: val, valid, validation, eval, dev, test, testing, t10k.
 int evaluation_rank(const std::filesystem::path& path);
+
+/// Whether a word of its name, which digits belong to, is one of these; in any case.
+bool has_word(const std::filesystem::path& path, std::span<const std::string_view> words);
 
 /// Whether a word of its name is train or training, in any case.
 bool names_training(const std::filesystem::path& path);
@@ -42,6 +47,9 @@ Split split(const std::vector<FoundFile>& files, Format format);
 /// Whether a folder's entry, or what it links to, is a file or a folder. Neither where a link leads nowhere.
 bool is_file(const std::filesystem::directory_entry& entry);
 bool is_folder(const std::filesystem::directory_entry& entry);
+
+/// Those in the folder that are not hidden, sorted.
+std::vector<std::filesystem::path> folders_in(const std::filesystem::path& folder);
 
 /// *.jpg, *.jpeg and *.png, in any case.
 bool is_image(const std::filesystem::path& path);

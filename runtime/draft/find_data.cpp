@@ -9,8 +9,10 @@
 #include "runtime/draft/files.h"
 #include "runtime/draft/find_arrays.h"
 #include "runtime/draft/find_images.h"
+#include "runtime/draft/find_shards.h"
 #include "runtime/draft/find_table.h"
 #include "runtime/draft/find_text.h"
+#include "runtime/draft/find_volumes.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::draft {
@@ -22,6 +24,7 @@ namespace fs = std::filesystem;
 constexpr const char* kLookedFor =
     "It looks for: a folder with a folder of JPEG or PNG images for each class, also within train/ and val/ or test/; "
     "*.npy features and targets (x.npy and y.npy, x_train.npy and y_train.npy); *.csv or *.tsv tables, also gzipped; "
+    "a folder of volumes (*.nii, *.nii.gz, *.npy) beside one of their masks; *.tar shards as WebDataset writes them; "
     "*.txt texts, but for a readme or license; *.bin tokens as nanoGPT or llm.c write them; IDX images and labels, "
     "also gzipped; CIFAR's binary version. Names with val, test or eval in them are evaluation data.";
 
@@ -88,6 +91,7 @@ FoundData find_data(const std::vector<fs::path>& paths, const FindOptions& optio
     const bool is_folder = paths.size() == 1 && fs::is_directory(paths[0]);
     if (is_folder) {
       if (auto images = find_images(paths[0])) return *images;
+      if (auto volumes = find_volumes(paths[0])) return *volumes;
     }
     const std::vector<FoundFile> files = is_folder ? files_in(paths[0]) : files_named(paths);
     const auto has = [&files](Format format) {
@@ -98,8 +102,9 @@ FoundData find_data(const std::vector<fs::path>& paths, const FindOptions& optio
     if (has(Format::kCifar100)) return find_cifar(split(files, Format::kCifar100), data::CifarLabels::kCifar100Fine);
     if (has(Format::kArray)) return find_arrays(split(files, Format::kArray));
     if (has(Format::kTable)) return find_table(split(files, Format::kTable), options.target);
-    if (has(Format::kTokens)) return find_text(split(files, Format::kTokens), true, options.context);
-    if (has(Format::kText)) return find_text(split(files, Format::kText), false, options.context);
+    if (has(Format::kTar)) return find_shards(split(files, Format::kTar));
+    if (has(Format::kTokens)) return find_text(split(files, Format::kTokens), true, options);
+    if (has(Format::kText)) return find_text(split(files, Format::kText), false, options);
   } catch (const fs::filesystem_error& error) {
     throw StorageError(std::string("cannot look at the data: ") + error.what());
   }

@@ -13,12 +13,13 @@ namespace lockstep::draft {
 struct FindOptions {
   std::string target = {};     ///< the column of a table to learn; none: the last one
   std::int64_t context = 128;  ///< tokens of a sample, fewer where a text is short
+  bool hides_tokens = false;   ///< of texts: the targets are tokens that a sample hides
 };
 
 /// A data set as a job would name it.
 struct FoundData {
   std::string what;                     ///< "images, a folder a class"
-  data::DataOptions options;            ///< neither normalised nor augmented
+  data::DataOptions options;            ///< not normalised, and augmented by a patch alone
   std::vector<std::string> notes = {};  ///< what a person should know of it, a sentence each
   bool masks = false;                   ///< targets are numbers in [0, 1], one a position
 };

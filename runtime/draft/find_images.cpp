@@ -6,10 +6,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "runtime/data/image.h"
-#include "runtime/data/image_view.h"
 #include "runtime/data/stored_file.h"
 #include "runtime/draft/files.h"
+#include "runtime/draft/image_sides.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::draft {
@@ -18,17 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kLookedAt = 64;  ///< images whose extents are read
 constexpr std::uint64_t kMostFileBytes = std::uint64_t{256} << 20;
-
-std::vector<fs::path> folders_in(const fs::path& folder) {
-  std::vector<fs::path> found;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    if (is_folder(entry) && !entry.path().filename().string().starts_with('.')) found.push_back(entry.path());
-  }
-  std::ranges::sort(found);
-  return found;
-}
 
 /// Up to `most` of the images that lie below the folder.
 std::vector<fs::path> images_below(const fs::path& folder, std::size_t most) {
@@ -56,31 +45,21 @@ fs::path innermost(fs::path folder) {
   }
 }
 
-std::int64_t shorter_side(const fs::path& image) {
+std::int64_t side_of(const fs::path& image) {
   const std::string content = data::StoredFile(image.string()).read_text(kMostFileBytes);
-  std::int64_t side = 0;
-  data::decode_image(
-      std::as_bytes(std::span(content)), data::ImageFolderOptions{}.max_pixels,
-      [&side](std::int64_t width, std::int64_t height) {
-        side = std::min(width, height);
-        return data::center_view(width, height, 8, 8);
-      },
-      image.string());
-  return side;
+  return shorter_side(std::as_bytes(std::span(content)), image.string());
 }
 
 /// The median of the shorter sides of some images of each class.
 std::int64_t usual_side(const fs::path& folder) {
   const std::vector<fs::path> classes = classes_in(folder);
-  const std::size_t of_each = std::max<std::size_t>(1, kLookedAt / classes.size());
+  const std::size_t of_each = std::max<std::size_t>(1, kSidesLookedAt / classes.size());
   std::vector<std::int64_t> sides;
   for (const fs::path& name : classes) {
-    if (sides.size() >= kLookedAt) break;
-    for (const fs::path& image : images_below(name, of_each)) sides.push_back(shorter_side(image));
+    if (sides.size() >= kSidesLookedAt) break;
+    for (const fs::path& image : images_below(name, of_each)) sides.push_back(side_of(image));
   }
-  const auto middle = sides.begin() + static_cast<std::ptrdiff_t>(sides.size() / 2);
-  std::ranges::nth_element(sides, middle);
-  return *middle;
+  return median_of(std::move(sides));
 }
 
 FoundData found_in(const fs::path& train, const std::optional<fs::path>& eval) {
@@ -90,13 +69,9 @@ FoundData found_in(const fs::path& train, const std::optional<fs::path>& eval) {
   }
   data::ImageFolderOptions options{.folder = train.string()};
   const std::int64_t side = usual_side(train);
-  if (side < 256) {
-    // Networks halve the extents; small images are taken whole.
-    options.size = side >= 64 ? side / 32 * 32 : side;
-    options.resize = options.size;
-  }
+  take_whole_if_small(side, options);
   FoundData found{"images, a folder a class", {.train = options}};
-  found.notes.push_back(fmt::format("images are about {} pixels on their shorter side", side));
+  found.notes.push_back(note_of_side(side));
   if (eval) {
     options.folder = eval->string();
     found.options.eval = options;

@@ -19,13 +19,15 @@ std::int64_t bytes_of(const std::vector<std::string>& files) {
 
 }  // namespace
 
-FoundData find_text(const Split& files, bool tokens, std::int64_t context) {
+FoundData find_text(const Split& files, bool tokens, const FindOptions& asked) {
+  std::int64_t context = asked.context;
   const std::int64_t width = tokens ? 2 : 1;
   const std::int64_t least =
       files.eval.empty() ? bytes_of(files.train) / 10 : std::min(bytes_of(files.train), bytes_of(files.eval));
   while (context > kLeastContext && least / width < 2 * context) context /= 2;
   if (least / width < 2 * context) throw UsageError(files.train[0] + " is too short to learn from");
   data::TokensOptions options{.files = files.train, .context = context};
+  if (asked.hides_tokens) options.masked.emplace();
   FoundData found{tokens ? "tokens" : "text, a token a byte"};
   data::TokensOptions eval = options;
   if (files.eval.empty()) {

@@ -27,7 +27,8 @@ std::string file_of(const data::DatasetOptions& options) {
 }  // namespace
 
 std::optional<Measured> measure(const data::DataOptions& options) {
-  const data::DatasetPtr set = data::make_dataset({.train = options.train}, data::Split::kTrain);
+  const data::DatasetPtr set =
+      data::make_dataset({.train = options.train, .augment = options.augment}, data::Split::kTrain);
   if (set->vocabulary() > 0) return std::nullopt;
   const std::int64_t width = set->sample_shape().numel();
   const std::int64_t last = set->sample_shape().rank() > 0 ? set->sample_shape().back() : 1;

@@ -34,6 +34,12 @@ std::string sgd(double rate_of_64, std::int64_t batch) {
 bool is_image(const Shape& shape) { return shape.rank() == 3; }
 bool is_volume(const data::Description& data) { return data.sample_shape.rank() == 4; }
 
+/// Whether random_resized_crop can draw from them.
+bool are_photographs(const FoundData& found) {
+  return std::holds_alternative<data::ImageFolderOptions>(found.options.train) ||
+         std::holds_alternative<data::ShardsOptions>(found.options.train);
+}
+
 std::string default_model(const data::Description& data) {
   const Shape& shape = data.sample_shape;
   if (data.vocabulary > 0) return "gpt";
@@ -64,7 +70,7 @@ Recipe convnet(const FoundData&, const data::Description& data) {
 
 Recipe resnet(const FoundData& found, const data::Description& data, const std::string& depth) {
   const bool large = is_image(data.sample_shape) && std::min(data.sample_shape[0], data.sample_shape[1]) >= 64;
-  const bool photographs = std::holds_alternative<data::ImageFolderOptions>(found.options.train);
+  const bool photographs = are_photographs(found);
   return {
       .model = fmt::format("resnet {{ depth: {}{} }}", depth, large ? "" : " stem: CIFAR"),
       .augment = photographs && large ? "random_resized_crop { min_area: 0.35 } flip: true" : "pad_crop: 4 flip: true",
@@ -75,7 +81,7 @@ Recipe resnet(const FoundData& found, const data::Description& data, const std::
 }
 
 Recipe vit(const FoundData& found, const data::Description& data) {
-  const bool photographs = std::holds_alternative<data::ImageFolderOptions>(found.options.train);
+  const bool photographs = are_photographs(found);
   const bool image = is_image(data.sample_shape);
   const std::int64_t side = image ? std::min(data.sample_shape[0], data.sample_shape[1]) : 0;
   const bool large = side >= 128;
@@ -106,6 +112,14 @@ Recipe language_model(const std::string& kind, const data::Description& data) {
           .epochs = std::clamp<std::int64_t>(kMostSteps * 32 / std::max<std::int64_t>(1, data.samples), 1, 10)};
 }
 
+Recipe bert(const FoundData& found, const data::Description& data) {
+  Recipe recipe = language_model("bert", data);
+  recipe.optimizer = "adamw { lr: 5e-4 weight_decay: 0.01 } clip_norm: 1.0";
+  const auto* tokens = std::get_if<data::TokensOptions>(&found.options.train);
+  if (tokens == nullptr || !tokens->masked) throw UsageError("bert learns the hidden tokens of texts");
+  return recipe;
+}
+
 Recipe unet3d(const FoundData& found, const data::Description& data) {
   std::int64_t levels = 3;
   std::vector<std::int64_t> patch;
@@ -114,7 +128,8 @@ Recipe unet3d(const FoundData& found, const data::Description& data) {
     while (levels > 1 && *std::ranges::min_element(extents) < (std::int64_t{4} << levels)) --levels;
     const std::int64_t unit = std::int64_t{1} << levels;
     for (const std::int64_t extent : extents) patch.push_back(std::max(unit, extent / unit * unit));
-    if (std::ranges::equal(patch, extents)) patch.clear();
+    // Volumes of differing extents need a patch at any rate.
+    if (std::ranges::equal(patch, extents) && !found.options.augment.volume.patch) patch.clear();
   }
   std::string augment = "mirror: true intensity_scale: 0.1 intensity_shift: 0.1";
   if (!patch.empty()) augment = fmt::format("patch: [{}] ", fmt::join(patch, ", ")) + augment;
@@ -135,14 +150,16 @@ Recipe recipe_of(const std::string& model, const FoundData& found, const data::D
   if (model == "resnet") return resnet(found, data, "18");
   if (model == "vit") return vit(found, data);
   if ((model == "gpt" || model == "llama") && data.vocabulary > 0) return language_model(model, data);
-  if (model == "gpt" || model == "llama") throw UsageError(model + " learns texts; these data are " + found.what);
+  if (model == "bert" && data.vocabulary > 0) return bert(found, data);
+  if (model == "gpt" || model == "llama" || model == "bert")
+    throw UsageError(model + " learns texts; these data are " + found.what);
   if (model == "unet3d") return unet3d(found, data);
   if (model.starts_with("resnet") && std::ranges::find(kDepths, model.substr(6)) != kDepths.end()) {
     return resnet(found, data, model.substr(6));
   }
-  throw UsageError(
-      "init knows no model \"" + model + "\"",
-      "It knows mlp, convnet, resnet, resnet18, resnet34, resnet50, resnet101, resnet152, vit, gpt, llama and unet3d.");
+  throw UsageError("init knows no model \"" + model + "\"",
+                   "It knows mlp, convnet, resnet, resnet18, resnet34, resnet50, resnet101, resnet152, vit, gpt, "
+                   "llama, bert and unet3d.");
 }
 
 }  // namespace

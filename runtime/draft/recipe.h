@@ -21,8 +21,8 @@ struct Recipe {
   std::int64_t epochs = 0;
 };
 
-/// `model`: mlp, convnet, resnet, resnet50 or another depth, gpt, llama or unet3d; empty takes the one that fits the
-/// data. Throws UsageError for another name.
+/// `model`: mlp, convnet, resnet, resnet50 or another depth, vit, gpt, llama, bert or unet3d; empty takes the one that
+/// fits the data. Throws UsageError for another name.
 Recipe recipe_for(const FoundData& found, const data::Description& data, const std::string& model);
 
 }  // namespace lockstep::draft

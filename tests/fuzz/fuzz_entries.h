@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <google/protobuf/stubs/logging.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 
 #include "amp/grad_scaler/grad_scaler_state.h"
 #include "comm/group/tcp/meetings.h"
+#include "runtime/checkpoint/checkpoint.h"
 #include "runtime/checkpoint/manifest.h"
 #include "runtime/checkpoint/pickle.h"
 #include "runtime/checkpoint/safetensors.h"
@@ -29,7 +31,9 @@
 #include "runtime/data/resample.h"
 #include "runtime/data/shards.h"
 #include "runtime/data/tokens.h"
+#include "runtime/job/differences.h"
 #include "runtime/job/job.h"
+#include "runtime/step/state_fields.h"
 #include "runtime/tensor/error.h"
 
 // What a fuzzer calls with any bytes: each parser may refuse them with a StorageError, that of
@@ -191,6 +195,19 @@ inline void fuzz_scaler(std::string_view bytes) {
     const amp::GradScalerState state = amp::grad_scaler_state_from_json(bytes);
     if (amp::grad_scaler_state_from_json(amp::to_json(state)) != state) std::abort();
   } catch (const UsageError&) {
+  }
+}
+
+/// A state file, and what is asked of it before a run resumes.
+inline void fuzz_state(std::string_view bytes) {
+  const google::protobuf::LogSilencer silent;  // it prints what it refuses
+  try {
+    checkpoint::Checkpoint saved;
+    saved.state = checkpoint::parse_state(bytes, "state.pb");
+    step::unknown_fields(saved.state);
+    job::differences(saved.state.job(), job::Job());
+    step::require_complete(saved);
+  } catch (const StorageError&) {
   }
 }
 

@@ -157,6 +157,14 @@ TEST(Mutations, OfTheStateOfAScalerNeverHarm) {
   fuzz_scaler(R"({"scale":)" + std::string(1 << 20, '[') + std::string(1 << 20, ']') + "}");
 }
 
+TEST(Mutations, OfTheStateOfARunNeverHarm) {
+  for (const std::string& state : state_seeds()) {
+    run_mutations(state, [](const std::string& bytes) { fuzz_state(bytes); });
+  }
+  // Groups deeper than a stack, in fields that are not known.
+  fuzz_state(std::string(1 << 20, '\xcb'));
+}
+
 TEST(Mutations, OfFramesBetweenRanksNeverHarm) {
   for (const std::string& frames : tcp_seeds()) {
     run_mutations(

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "comm/group/tcp/frame.h"
+#include "configs/checkpoint.pb.h"
 #include "runtime/checkpoint/manifest.h"
 
 // Valid inputs of the parsers, from which a fuzzer starts. A job's seeds are the ready jobs in configs/.
@@ -134,6 +135,26 @@ inline std::vector<std::string> scaler_seeds() {
   const std::string state = R"({"scale":65536.0,"growth_factor":2.0,"backoff_factor":0.5,"growth_interval":2000,)";
   return {state + R"("_growth_tracker":3,"consecutive_skips":1,"skipped_steps":4})", state + R"("_growth_tracker":0})",
           "{}"};
+}
+
+/// A state as runs save it, and one of another version.
+inline std::vector<std::string> state_seeds() {
+  checkpoint::TrainingState state;
+  state.set_step(7);
+  state.set_format(1);
+  state.mutable_sampler()->set_epoch(1);
+  state.mutable_sampler()->set_cursor(96);
+  state.add_optimizer("sgd");
+  state.add_schedule()->set_applied_steps(6);
+  checkpoint::ScalerState& scaler = *state.add_scaler();
+  scaler.set_enabled(true);
+  scaler.set_scale(65536);
+  state.add_bucket_plan()->add_parameter("head.weight");
+  state.mutable_job()->set_name("digits");
+  state.mutable_job()->mutable_data()->set_global_batch(64);
+  state.add_weights_digest("0123456789abcdef");
+  const std::string unknown = "\xf2\x3f\x03new";  // field 1022
+  return {state.SerializeAsString(), state.SerializeAsString() + unknown, unknown};
 }
 
 /// The pickle that torch.save writes of one tensor, within an archive "data.pkl".

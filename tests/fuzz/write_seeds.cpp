@@ -29,6 +29,7 @@ int main(int argc, char** argv) {
   write(folder / "safetensors", lockstep::fuzz::safetensors_seeds());
   write(folder / "scaler", lockstep::fuzz::scaler_seeds());
   write(folder / "shards", lockstep::fuzz::shards_seeds());
+  write(folder / "state", lockstep::fuzz::state_seeds());
   write(folder / "tcp", lockstep::fuzz::tcp_seeds());
   write(folder / "tokens", lockstep::fuzz::tokens_seeds());
   write(folder / "torch", lockstep::fuzz::torch_seeds());

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """lockstep init: the jobs that it writes are sound and train, whatever the data are."""
+import io
 import os
 import random
 import re
 import struct
 import subprocess
+import tarfile
 import tempfile
 import unittest
 import zlib
@@ -85,6 +87,37 @@ class Init(unittest.TestCase):
         write_npy(self.folder / "scans/masks.npy", "|u1", (6, 8, 9, 8), bytes(i % 2 for i in range(6 * 576)))
         self.expect_trains("scans", has=["unet3d { levels: 1", "patch: [8, 8, 8]", "loss: BCE_DICE"])
 
+    def test_volumes_of_differing_extents_in_folders(self):
+        for split, count in (("train", 4), ("val", 2)):
+            for i in range(count):
+                extents = (17 + i, 16, 18)
+                voxels = extents[0] * extents[1] * extents[2]
+                for part in ("imagesTr", "labelsTr"):
+                    (self.folder / "scans" / split / part).mkdir(parents=True, exist_ok=True)
+                write_npy(self.folder / f"scans/{split}/imagesTr/{i}.npy", "<f4", (*extents, 1), self.numbers(voxels))
+                write_npy(self.folder / f"scans/{split}/labelsTr/{i}.npy", "|u1", extents, bytes(k % 3 for k in range(voxels)))
+        text = self.expect_trains("scans", has=["unet3d { levels: 2", "patch: [16, 16, 16]", "target_kind: CLASSES",
+                                                'images: "scans/train/imagesTr" masks: "scans/train/labelsTr"', "eval { volumes"])
+        self.assertNotIn("BCE_DICE", text)
+        (self.folder / "job.pbtxt").unlink()
+        for masks in self.folder.glob("scans/*/labelsTr/*.npy"):
+            masks.write_bytes(masks.read_bytes()[:128] + masks.read_bytes()[128:].replace(b"\2", b"\0"))
+        self.expect_trains("scans/train", has=["loss: BCE_DICE", "no data to evaluate on were found"])
+
+    def test_shards(self):
+        write_png(self.folder / "a.png", 40, 32, lambda x, y: (x, y, 20))
+        for number in range(9, 12):
+            with tarfile.open(self.folder / f"train-{number:03}.tar", "w") as shard:
+                for i in range(4):
+                    shard.add(self.folder / "a.png", f"{number}-{i}.png")
+                    label = tarfile.TarInfo(f"{number}-{i}.cls")
+                    label.size = 1
+                    shard.addfile(label, io.BytesIO(str(i % 2).encode()))
+        (self.folder / "val-0.tar").write_bytes((self.folder / "train-009.tar").read_bytes())
+        (self.folder / "a.png").unlink()
+        self.expect_trains(".", has=["resnet { depth: 18 stem: CIFAR }", 'train { shards { files: "train-{009..011}.tar" size: 32',
+                                     'eval { shards { files: "val-0.tar"', "measured on 12 training samples", "in 2 classes"])
+
     def test_tables(self):
         (self.folder / "t.csv").write_text("a,b,kind\n" + "".join(f"{i},{i % 7},{'even' if i % 2 else 'odd'}\n"
                                                                    for i in range(100)), encoding="utf-8")
@@ -122,6 +155,8 @@ class Init(unittest.TestCase):
         self.expect_trains("my text.txt", "--context", 16, has=["gpt {", "context: 16", "end: 0.9", "begin: 0.9"])
         (self.folder / "job.pbtxt").unlink()
         self.expect_trains("my text.txt", "--model", "llama", "--epochs", 1, has=["llama {", "# 1 epoch of"])
+        (self.folder / "job.pbtxt").unlink()
+        self.expect_trains("my text.txt", "--model", "bert", "--epochs", 1, has=["bert {", "masked {}"])
 
     def test_idx_and_cifar(self):
         self.expect_trains(Path(__file__).resolve().parents[2] / "configs/data/digits",

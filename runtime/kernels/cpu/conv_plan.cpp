@@ -20,13 +20,22 @@ struct Problem {
 
   Problem(const ConvGeometry& geometry, const Shape& x_shape, const Shape& weight_shape, const Shape& y_shape);
 
-  memory::desc activation(const memory::dims& dims, DType dtype) const {
+  /// As they lie in tensors.
+  memory::desc plain_activation(const memory::dims& dims, DType dtype) const {
     return {dims, data_type(dtype), activation_layout};
   }
   memory::desc plain_weight(DType dtype) const { return {weight, data_type(dtype), weight_layout}; }
+
+  /// As a primitive of the algorithm takes them.
+  memory::desc activation(ConvAlgorithm algorithm, const memory::dims& dims, DType dtype) const {
+    return {dims, data_type(dtype), algorithm == ConvAlgorithm::kDirect ? activation_layout : memory::format_tag::any};
+  }
   memory::desc any_weight(DType dtype) const { return {weight, data_type(dtype), memory::format_tag::any}; }
 
-  dnnl::convolution_forward::primitive_desc forward(DType dtype, bool with_bias) const;
+  dnnl::convolution_forward::primitive_desc forward(ConvAlgorithm algorithm, DType dtype, bool with_bias) const;
+  dnnl::convolution_backward_data::primitive_desc backward_data(ConvAlgorithm algorithm, DType dtype) const;
+  /// The gradient is float32.
+  dnnl::convolution_backward_weights::primitive_desc backward_weights(ConvAlgorithm algorithm, DType dtype) const;
 };
 
 /// [first, spatial..., last] as [first, last, spatial...]
@@ -59,16 +68,51 @@ Problem::Problem(const ConvGeometry& geometry, const Shape& x_shape, const Shape
   }
 }
 
-dnnl::convolution_forward::primitive_desc Problem::forward(DType dtype, bool with_bias) const {
+dnnl::algorithm named(ConvAlgorithm algorithm) {
+  return algorithm == ConvAlgorithm::kWinograd ? dnnl::algorithm::convolution_winograd
+                                               : dnnl::algorithm::convolution_direct;
+}
+
+dnnl::convolution_forward::primitive_desc Problem::forward(ConvAlgorithm algorithm, DType dtype, bool with_bias) const {
   const memory::desc shift = with_bias ? memory::desc(bias, data_type(dtype), memory::format_tag::x) : memory::desc();
-  return {{dnnl::prop_kind::forward_training, dnnl::algorithm::convolution_direct, activation(x, dtype),
-           any_weight(dtype), shift, activation(y, dtype), stride, dilation, padding, padding},
+  return {{dnnl::prop_kind::forward_training, named(algorithm), activation(algorithm, x, dtype), any_weight(dtype),
+           shift, activation(algorithm, y, dtype), stride, dilation, padding, padding},
           user_scratchpad(),
           engine()};
 }
 
-PrimitiveKey key_of(const ConvGeometry& geometry, const Tensor& x, const Tensor& weight, const Tensor& y) {
+dnnl::convolution_backward_data::primitive_desc Problem::backward_data(ConvAlgorithm algorithm, DType dtype) const {
+  return {{named(algorithm), activation(algorithm, x, dtype), any_weight(dtype), activation(algorithm, y, dtype),
+           stride, dilation, padding, padding},
+          user_scratchpad(),
+          engine(),
+          forward(algorithm, dtype, false)};
+}
+
+dnnl::convolution_backward_weights::primitive_desc Problem::backward_weights(ConvAlgorithm algorithm,
+                                                                             DType dtype) const {
+  return {{named(algorithm), activation(algorithm, x, dtype), any_weight(DType::kFloat32),
+           activation(algorithm, y, dtype), stride, dilation, padding, padding},
+          user_scratchpad(),
+          engine(),
+          forward(algorithm, dtype, false)};
+}
+
+/// What `describe` gives for the algorithm, or for the direct one where oneDNN or this processor lacks Winograd's.
+template <class Describe>
+auto described(ConvAlgorithm algorithm, Describe describe) {
+  if (algorithm != ConvAlgorithm::kWinograd) return describe(algorithm);
+  try {
+    return describe(algorithm);
+  } catch (const dnnl::error&) {
+    return describe(ConvAlgorithm::kDirect);
+  }
+}
+
+PrimitiveKey key_of(ConvAlgorithm algorithm, const ConvGeometry& geometry, const Tensor& x, const Tensor& weight,
+                    const Tensor& y) {
   return PrimitiveKey()
+      .add(static_cast<std::int64_t>(algorithm))
       .add(geometry.groups)
       .add(geometry.stride)
       .add(geometry.padding)
@@ -78,23 +122,45 @@ PrimitiveKey key_of(const ConvGeometry& geometry, const Tensor& x, const Tensor&
       .add(y);
 }
 
-/// Weights in the layout that a primitive wants.
-class Weights {
+/// A tensor that a primitive reads, in the layout that it wants.
+class Input {
  public:
-  Weights() = default;
-  Weights(const memory::desc& plain, const memory::desc& wanted)
+  Input() = default;
+  Input(const memory::desc& plain, const memory::desc& wanted)
       : reorder_(reorder(plain, wanted, false)), bytes_(wanted.get_size()) {}
 
   /// Valid while `storage` lives.
-  const void* arrange(const Tensor& weight, Storage& storage) {
-    if (!reorder_) return weight.data();
+  const void* arrange(const Tensor& tensor, Storage& storage) {
+    if (!reorder_) return tensor.data();
     storage = Storage::allocate(bytes_, kCpu);
-    reorder_.run({weight.data(), storage.data()});
+    reorder_.run({tensor.data(), storage.data()});
     return storage.data();
   }
 
  private:
   Primitive reorder_;
+  std::size_t bytes_ = 0;
+};
+
+/// A tensor that a primitive makes, in the layout that it chose.
+class Output {
+ public:
+  Output() = default;
+  Output(const memory::desc& made, const memory::desc& plain)
+      : write_(reorder(made, plain, false)), add_(reorder(made, plain, true)), bytes_(made.get_size()) {}
+
+  /// Runs `make(data)`, which writes its result there, and brings the result to the tensor.
+  template <class Make>
+  void store(const Tensor& tensor, bool add, Make make) {
+    if (!add && !write_) return make(tensor.data());
+    const Storage made = Storage::allocate(bytes_, kCpu);
+    make(made.data());
+    (add ? add_ : write_).run({made.data(), tensor.data()});
+  }
+
+ private:
+  Primitive write_;
+  Primitive add_;
   std::size_t bytes_ = 0;
 };
 
@@ -113,78 +179,104 @@ DType conv_dtype(ConvPass pass, const ConvGeometry& geometry, const Shape& x, co
   return native ? DType::kBFloat16 : DType::kFloat32;
 }
 
-void onednn_forward(const ConvGeometry& geometry, const Tensor& x, const Tensor& weight, const Tensor& bias,
-                    const Tensor& y) {
+ConvAlgorithm conv_algorithm(ConvPass pass, const ConvGeometry& geometry, const Shape& x, const Shape& weight,
+                             const Shape& y, DType dtype) {
+  const auto both = [](const auto& of_dimension, std::int64_t value) {
+    return of_dimension[0] == value && of_dimension[1] == value;
+  };
+  const bool usual = geometry.spatial_rank == 2 && geometry.groups == 1 && weight[1] == 3 && weight[2] == 3 &&
+                     both(geometry.stride, 1) && both(geometry.dilation, 1) && both(geometry.padding, 1);
+  if (!usual || dtype != DType::kFloat32) return ConvAlgorithm::kDirect;
+  // The bounds were measured on Zen 5. With fewer channels Winograd's transforms, with fewer tiles of 4 x 4 outputs the
+  // transformed weights cost more than the multiplications that are saved.
+  constexpr std::int64_t kTile = 4;
+  const auto tiles_along = [](std::int64_t extent) { return (extent + kTile - 1) / kTile; };
+  const std::int64_t tiles = y.front() * tiles_along(y[1]) * tiles_along(y[2]);
+  if (tiles >= 64 && std::min(x.back(), y.back()) >= 32) return ConvAlgorithm::kWinograd;
+  // Weights past the second-level cache are read once an image's row where activations are plain.
+  const std::int64_t summed_channels = pass == ConvPass::kForward ? x.back() : y.back();
+  const bool small = y[1] * y[2] <= 16 && y.front() >= 4;
+  if (pass != ConvPass::kWeights && small && summed_channels >= 512) return ConvAlgorithm::kDirectBlocked;
+  return ConvAlgorithm::kDirect;
+}
+
+void onednn_forward(ConvAlgorithm algorithm, const ConvGeometry& geometry, const Tensor& x, const Tensor& weight,
+                    const Tensor& bias, const Tensor& y) {
   struct Plan {
-    Weights weights;
+    Input x, weight;
+    Output y;
     Primitive primitive;
   };
   thread_local PrimitiveCache<Plan> plans("conv_forward");
-  Plan& plan = plans.get(key_of(geometry, x, weight, y).add(bias), [&] {
+  Plan& plan = plans.get(key_of(algorithm, geometry, x, weight, y).add(bias), [&] {
     const Problem problem(geometry, x.shape(), weight.shape(), y.shape());
-    const auto descriptor = problem.forward(x.dtype(), bias.defined());
-    return Plan{Weights(problem.plain_weight(weight.dtype()), descriptor.weights_desc()),
+    const auto descriptor =
+        described(algorithm, [&](ConvAlgorithm chosen) { return problem.forward(chosen, x.dtype(), bias.defined()); });
+    return Plan{Input(problem.plain_activation(problem.x, x.dtype()), descriptor.src_desc()),
+                Input(problem.plain_weight(weight.dtype()), descriptor.weights_desc()),
+                Output(descriptor.dst_desc(), problem.plain_activation(problem.y, y.dtype())),
                 Primitive::make<dnnl::convolution_forward>(descriptor, {{DNNL_ARG_SRC, descriptor.src_desc()},
                                                                         {DNNL_ARG_WEIGHTS, descriptor.weights_desc()},
                                                                         {DNNL_ARG_BIAS, descriptor.bias_desc()},
                                                                         {DNNL_ARG_DST, descriptor.dst_desc()}})};
   });
-  Storage storage;
-  plan.primitive.run(
-      {x.data(), plan.weights.arrange(weight, storage), bias.defined() ? bias.data() : nullptr, y.data()});
+  Storage arranged_x, arranged_weight;
+  const void* from = plan.x.arrange(x, arranged_x);
+  const void* by = plan.weight.arrange(weight, arranged_weight);
+  const void* shift = bias.defined() ? bias.data() : nullptr;
+  plan.y.store(y, false, [&](void* to) { plan.primitive.run({from, by, shift, to}); });
 }
 
-void onednn_backward_data(const ConvGeometry& geometry, const Tensor& dy, const Tensor& weight, const Tensor& dx) {
+void onednn_backward_data(ConvAlgorithm algorithm, const ConvGeometry& geometry, const Tensor& dy, const Tensor& weight,
+                          const Tensor& dx) {
   struct Plan {
-    Weights weights;
+    Input dy, weight;
+    Output dx;
     Primitive primitive;
   };
   thread_local PrimitiveCache<Plan> plans("conv_backward_data");
-  Plan& plan = plans.get(key_of(geometry, dx, weight, dy), [&] {
+  Plan& plan = plans.get(key_of(algorithm, geometry, dx, weight, dy), [&] {
     const Problem problem(geometry, dx.shape(), weight.shape(), dy.shape());
-    const dnnl::convolution_backward_data::primitive_desc descriptor(
-        {dnnl::algorithm::convolution_direct, problem.activation(problem.x, dx.dtype()),
-         problem.any_weight(weight.dtype()), problem.activation(problem.y, dy.dtype()), problem.stride,
-         problem.dilation, problem.padding, problem.padding},
-        user_scratchpad(), engine(), problem.forward(dx.dtype(), false));
-    return Plan{Weights(problem.plain_weight(weight.dtype()), descriptor.weights_desc()),
+    const auto descriptor =
+        described(algorithm, [&](ConvAlgorithm chosen) { return problem.backward_data(chosen, dx.dtype()); });
+    return Plan{Input(problem.plain_activation(problem.y, dy.dtype()), descriptor.diff_dst_desc()),
+                Input(problem.plain_weight(weight.dtype()), descriptor.weights_desc()),
+                Output(descriptor.diff_src_desc(), problem.plain_activation(problem.x, dx.dtype())),
                 Primitive::make<dnnl::convolution_backward_data>(descriptor,
                                                                  {{DNNL_ARG_DIFF_DST, descriptor.diff_dst_desc()},
                                                                   {DNNL_ARG_WEIGHTS, descriptor.weights_desc()},
                                                                   {DNNL_ARG_DIFF_SRC, descriptor.diff_src_desc()}})};
   });
-  Storage storage;
-  plan.primitive.run({dy.data(), plan.weights.arrange(weight, storage), dx.data()});
+  Storage arranged_dy, arranged_weight;
+  const void* from = plan.dy.arrange(dy, arranged_dy);
+  const void* by = plan.weight.arrange(weight, arranged_weight);
+  plan.dx.store(dx, false, [&](void* to) { plan.primitive.run({from, by, to}); });
 }
 
-void onednn_backward_weights(const ConvGeometry& geometry, const Tensor& x, const Tensor& dy, bool add,
-                             const Tensor& dweight) {
+void onednn_backward_weights(ConvAlgorithm algorithm, const ConvGeometry& geometry, const Tensor& x, const Tensor& dy,
+                             bool add, const Tensor& dweight) {
   struct Plan {
+    Input x, dy;
+    Output dweight;
     Primitive primitive;
-    Primitive write;
-    Primitive add;
-    std::size_t bytes;
   };
   thread_local PrimitiveCache<Plan> plans("conv_backward_weights");
-  Plan& plan = plans.get(key_of(geometry, x, dweight, dy), [&] {
+  Plan& plan = plans.get(key_of(algorithm, geometry, x, dweight, dy), [&] {
     const Problem problem(geometry, x.shape(), dweight.shape(), dy.shape());
-    const dnnl::convolution_backward_weights::primitive_desc descriptor(
-        {dnnl::algorithm::convolution_direct, problem.activation(problem.x, x.dtype()),
-         problem.any_weight(dweight.dtype()), problem.activation(problem.y, dy.dtype()), problem.stride,
-         problem.dilation, problem.padding, problem.padding},
-        user_scratchpad(), engine(), problem.forward(x.dtype(), false));
-    const memory::desc blocked = descriptor.diff_weights_desc();
-    const memory::desc plain = problem.plain_weight(dweight.dtype());
-    return Plan{Primitive::make<dnnl::convolution_backward_weights>(descriptor,
-                                                                    {{DNNL_ARG_SRC, descriptor.src_desc()},
-                                                                     {DNNL_ARG_DIFF_DST, descriptor.diff_dst_desc()},
-                                                                     {DNNL_ARG_DIFF_WEIGHTS, blocked}}),
-                reorder(blocked, plain, false), reorder(blocked, plain, true), blocked.get_size()};
+    const auto descriptor =
+        described(algorithm, [&](ConvAlgorithm chosen) { return problem.backward_weights(chosen, x.dtype()); });
+    return Plan{Input(problem.plain_activation(problem.x, x.dtype()), descriptor.src_desc()),
+                Input(problem.plain_activation(problem.y, dy.dtype()), descriptor.diff_dst_desc()),
+                Output(descriptor.diff_weights_desc(), problem.plain_weight(dweight.dtype())),
+                Primitive::make<dnnl::convolution_backward_weights>(
+                    descriptor, {{DNNL_ARG_SRC, descriptor.src_desc()},
+                                 {DNNL_ARG_DIFF_DST, descriptor.diff_dst_desc()},
+                                 {DNNL_ARG_DIFF_WEIGHTS, descriptor.diff_weights_desc()}})};
   });
-  if (!add && !plan.write) return plan.primitive.run({x.data(), dy.data(), dweight.data()});
-  const Storage blocked = Storage::allocate(plan.bytes, kCpu);
-  plan.primitive.run({x.data(), dy.data(), blocked.data()});
-  (add ? plan.add : plan.write).run({blocked.data(), dweight.data()});
+  Storage arranged_x, arranged_dy;
+  const void* left = plan.x.arrange(x, arranged_x);
+  const void* right = plan.dy.arrange(dy, arranged_dy);
+  plan.dweight.store(dweight, add, [&](void* to) { plan.primitive.run({left, right, to}); });
 }
 
 }  // namespace lockstep::kernels::cpu

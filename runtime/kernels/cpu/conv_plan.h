@@ -6,9 +6,9 @@
 #include "runtime/kernels/backend.h"
 #include "runtime/kernels/cpu/primitive_cache.h"
 
-// The three passes of a convolution in dtypes that oneDNN has primitives for. Activations are plain channels last.
-// Weights are brought into the layout that the primitive chose, and weight gradients out of it, at every call: they
-// are small beside the activations.
+// The three passes of a convolution in dtypes that oneDNN has primitives for. Tensors are
+// plain channels last, and brought into the layout that a primitive chose, and out of it, at every call: weights, which
+// are small beside the activations, and for some algorithms activations too.
 
 namespace lockstep::kernels::cpu {
 
@@ -19,13 +19,31 @@ enum class ConvPass { kForward, kData, kWeights };
 DType conv_dtype(ConvPass pass, const ConvGeometry& geometry, const Shape& x, const Shape& weight, const Shape& y,
                  DType dtype);
 
+/// How a pass multiplies.
+enum class ConvAlgorithm {
+  kDirect,
+  /// Direct, on activations that were brought into oneDNN's blocks of channels.
+  kDirectBlocked,
+  /// F(4x4, 3x3) of Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2016: a quarter of the
+  /// multiplications, between transforms of x, weight and y. It rounds about 5 times as coarsely as sums of products
+  /// (1e-6 of the result's root mean square), and a number that is not finite spreads over its tile of 6 x 6. Where
+  /// oneDNN has no kernel for it, as without AVX-512, the pass is direct.
+  kWinograd,
+};
+
+/// The fastest one for a pass that is computed in `dtype`. Decided for a whole batch, so that its images are computed
+/// alike.
+ConvAlgorithm conv_algorithm(ConvPass pass, const ConvGeometry& geometry, const Shape& x, const Shape& weight,
+                             const Shape& y, DType dtype);
+
 /// y = convolution of x with weight (+ bias). All of one dtype, float32 or bfloat16.
-void onednn_forward(const ConvGeometry& geometry, const Tensor& x, const Tensor& weight, const Tensor& bias,
-                    const Tensor& y);
+void onednn_forward(ConvAlgorithm algorithm, const ConvGeometry& geometry, const Tensor& x, const Tensor& weight,
+                    const Tensor& bias, const Tensor& y);
 /// dx from dy and weight, all of one dtype.
-void onednn_backward_data(const ConvGeometry& geometry, const Tensor& dy, const Tensor& weight, const Tensor& dx);
+void onednn_backward_data(ConvAlgorithm algorithm, const ConvGeometry& geometry, const Tensor& dy, const Tensor& weight,
+                          const Tensor& dx);
 /// dweight (float32), added to when `add`, from x and dy of one dtype.
-void onednn_backward_weights(const ConvGeometry& geometry, const Tensor& x, const Tensor& dy, bool add,
-                             const Tensor& dweight);
+void onednn_backward_weights(ConvAlgorithm algorithm, const ConvGeometry& geometry, const Tensor& x, const Tensor& dy,
+                             bool add, const Tensor& dweight);
 
 }  // namespace lockstep::kernels::cpu

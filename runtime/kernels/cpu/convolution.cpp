@@ -18,12 +18,15 @@ bool runs_on_reference(const Tensor& x, const Tensor& weight, const Tensor& y) {
   return x.dtype() == DType::kFloat64 || x.numel() == 0 || weight.numel() == 0 || y.numel() == 0;
 }
 
-/// Images in a chunk: all of them unless some pass widens its tensors.
-std::int64_t chunk_images(const Tensor& x, const Tensor& weight, const Tensor& y, bool widens) {
+/// Images in a chunk: all of them unless some pass widens its tensors. Winograd's algorithm copies them several times
+/// over anyway, and needs many for its products.
+std::int64_t chunk_images(ConvAlgorithm algorithm, const Tensor& x, const Tensor& weight, const Tensor& y,
+                          bool widens) {
   const std::int64_t images = x.size(0);
   if (!widens) return images;
   constexpr std::int64_t kFloatBytes = sizeof(float);
-  return chunk_rows(images, (x.numel() + y.numel()) / images * kFloatBytes, weight.numel() * kFloatBytes);
+  const auto chunk = algorithm == ConvAlgorithm::kWinograd ? chunk_summed_rows : chunk_rows;
+  return chunk(images, (x.numel() + y.numel()) / images * kFloatBytes, weight.numel() * kFloatBytes);
 }
 
 /// Multiply-adds of a pass.
@@ -55,11 +58,13 @@ void conv_forward(const ConvGeometry& geometry, const Tensor& x, const Tensor& w
   const Tensor kernel = as_dtype(weight, dtype);
   const Tensor shift = as_dtype(bias, dtype);
   const std::int64_t images = x.size(0);
-  const std::int64_t step = chunk_images(x, weight, y, dtype != x.dtype());
+  const ConvAlgorithm algorithm =
+      conv_algorithm(ConvPass::kForward, geometry, x.shape(), weight.shape(), y.shape(), dtype);
+  const std::int64_t step = chunk_images(algorithm, x, weight, y, dtype != x.dtype());
   for (std::int64_t begin = 0; begin < images; begin += step) {
     const std::int64_t end = std::min(images, begin + step);
     const Result result(y.rows(begin, end), dtype);
-    onednn_forward(geometry, as_dtype(x.rows(begin, end), dtype), kernel, shift, result.buffer());
+    onednn_forward(algorithm, geometry, as_dtype(x.rows(begin, end), dtype), kernel, shift, result.buffer());
     result.store(false);
   }
 }
@@ -79,25 +84,30 @@ void conv_backward(const ConvGeometry& geometry, const Tensor& x, const Tensor& 
   };
   const DType data_dtype = dtype_for(ConvPass::kData);
   const DType weights_dtype = dtype_for(ConvPass::kWeights);
+  const auto algorithm_for = [&](ConvPass pass, DType dtype) {
+    return conv_algorithm(pass, geometry, x.shape(), weight.shape(), dy.shape(), dtype);
+  };
+  const ConvAlgorithm data_algorithm = algorithm_for(ConvPass::kData, data_dtype);
+  const ConvAlgorithm weights_algorithm = algorithm_for(ConvPass::kWeights, weights_dtype);
   const bool widens = (dx.defined() && data_dtype != x.dtype()) || (dweight.defined() && weights_dtype != x.dtype());
   const Tensor kernel = dx.defined() ? as_dtype(weight, data_dtype) : Tensor();
   std::optional<Result> gradient;
   if (dweight.defined()) gradient.emplace(dweight, DType::kFloat32);
 
   const std::int64_t images = x.size(0);
-  const std::int64_t step = chunk_images(x, weight, dy, widens);
+  const std::int64_t step = chunk_images(weights_algorithm, x, weight, dy, widens);
   for (std::int64_t begin = 0; begin < images; begin += step) {
     const std::int64_t end = std::min(images, begin + step);
     Operand slope(dy.rows(begin, end));
     if (dx.defined()) {
       const Result result(dx.rows(begin, end), data_dtype);
-      onednn_backward_data(geometry, slope.as(data_dtype), kernel, result.buffer());
+      onednn_backward_data(data_algorithm, geometry, slope.as(data_dtype), kernel, result.buffer());
       result.store(false);
     }
     if (gradient) {
       const bool add = begin > 0 || (accumulate && gradient->in_place());
-      onednn_backward_weights(geometry, as_dtype(x.rows(begin, end), weights_dtype), slope.as(weights_dtype), add,
-                              gradient->buffer());
+      onednn_backward_weights(weights_algorithm, geometry, as_dtype(x.rows(begin, end), weights_dtype),
+                              slope.as(weights_dtype), add, gradient->buffer());
     }
   }
   if (gradient) gradient->store(accumulate);

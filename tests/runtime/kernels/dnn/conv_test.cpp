@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <limits>
+
+#include "runtime/kernels/cpu/conv_plan.h"
 #include "tests/runtime/kernels/kernel_fixture.h"
 
 namespace lockstep::kernels {
@@ -9,6 +13,8 @@ using testing::KernelTest;
 using testing::OnName;
 using testing::ProductTypes;
 using testing::random_tensor;
+using testing::tensor_of;
+using testing::values_of;
 
 struct Case {
   const char* name;
@@ -35,6 +41,9 @@ const std::vector<Case>& cases() {
       {"long rows", {.padding = {1, 1}}, {1, 3, 24, 32}, {32, 3, 3, 32}},
       {"one image", {.padding = {1, 1}}, {1, 4, 4, 16}, {16, 3, 3, 16}},
       {"more images than fit in a chunk", {}, {5, 32, 32, 64}, {4, 1, 1, 64}},
+      {"tiles of 4x4", {.padding = {1, 1}}, {4, 15, 14, 32}, {48, 3, 3, 32}},
+      {"small and deep", {.padding = {1, 1}}, {4, 2, 3, 512}, {16, 3, 3, 512}},
+      {"small and many outputs", {.padding = {1, 1}}, {4, 2, 3, 16}, {512, 3, 3, 16}},
       {"1d", {.spatial_rank = 1, .stride = {2}, .padding = {2}}, {2, 21, 8}, {6, 5, 8}},
       {"1d one channel", {.spatial_rank = 1, .dilation = {4}}, {2, 21, 1}, {16, 3, 1}},
       {"3d", {.spatial_rank = 3, .padding = {1, 1, 1}}, {1, 5, 6, 4, 16}, {8, 3, 3, 3, 16}},
@@ -140,6 +149,51 @@ TYPED_TEST(ConvTest, TwoCallsGiveTheSameBits) {
     return std::vector{bytes_of(y), bytes_of(dx), bytes_of(dweight)};
   };
   EXPECT_TRUE(run() == run());
+}
+
+TYPED_TEST(ConvTest, WhatIsNotFiniteReachesEveryOutputThatReadsIt) {
+  for (const double value : {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
+    const Case c{"", {.padding = {1, 1}}, {4, 15, 14, 32}, {48, 3, 3, 32}};
+    std::vector<double> values = values_of(this->random(c.x, 1));
+    values[((2 * 15 + 7) * 14 + 6) * 32 + 5] = value;
+    const Tensor x = tensor_of(values, c.x, this->kDType);
+    const auto on = this->tested();
+    const Tensor y = on.empty(output_shape(c));
+    on->conv_forward(c.geometry, on(x), on(this->random(c.weight, 2)), {}, y);
+    const std::vector<double> found = values_of(y);
+    for (std::size_t row = 6; row <= 8; ++row) {
+      for (std::size_t column = 5; column <= 7; ++column) {
+        for (std::size_t channel = 0; channel < 48; ++channel) {
+          EXPECT_FALSE(std::isfinite(found[((2 * 15 + row) * 14 + column) * 48 + channel]));
+        }
+      }
+    }
+    EXPECT_TRUE(std::isfinite(found[0])) << "another image";
+  }
+}
+
+TEST(ConvTest, ShapesDecideTheAlgorithm) {
+  using cpu::ConvAlgorithm;
+  using cpu::ConvPass;
+  const auto chosen = [](const ConvGeometry& geometry, const Shape& x, const Shape& weight,
+                         ConvPass pass = ConvPass::kForward, DType dtype = DType::kFloat32) {
+    return cpu::conv_algorithm(pass, geometry, x, weight, conv_output_shape(x, weight, geometry), dtype);
+  };
+  const ConvGeometry same{.padding = {1, 1}};
+  const ConvGeometry halving{.stride = {1, 2}, .padding = {1, 1}};
+  const ConvGeometry grouped{.padding = {1, 1}, .groups = 2};
+  EXPECT_EQ(chosen(same, {4, 15, 14, 32}, {48, 3, 3, 32}), ConvAlgorithm::kWinograd);
+  EXPECT_EQ(chosen(same, {4, 15, 14, 32}, {48, 3, 3, 32}, ConvPass::kForward, DType::kBFloat16),
+            ConvAlgorithm::kDirect);
+  EXPECT_EQ(chosen(same, {3, 15, 14, 32}, {48, 3, 3, 32}), ConvAlgorithm::kDirect) << "few tiles";
+  EXPECT_EQ(chosen(same, {4, 15, 14, 16}, {48, 3, 3, 16}), ConvAlgorithm::kDirect) << "few channels";
+  EXPECT_EQ(chosen(halving, {8, 15, 14, 32}, {48, 3, 3, 32}), ConvAlgorithm::kDirect);
+  EXPECT_EQ(chosen(grouped, {8, 15, 14, 64}, {64, 3, 3, 32}), ConvAlgorithm::kDirect);
+  EXPECT_EQ(chosen({.padding = {2, 2}}, {8, 15, 14, 32}, {64, 5, 5, 32}), ConvAlgorithm::kDirect);
+  EXPECT_EQ(chosen(same, {4, 4, 4, 512}, {64, 3, 3, 512}), ConvAlgorithm::kDirectBlocked);
+  EXPECT_EQ(chosen(same, {4, 4, 4, 512}, {64, 3, 3, 512}, ConvPass::kData), ConvAlgorithm::kDirect);
+  EXPECT_EQ(chosen(same, {4, 4, 4, 512}, {64, 3, 3, 512}, ConvPass::kWeights), ConvAlgorithm::kDirect);
+  EXPECT_EQ(chosen(same, {4, 4, 4, 64}, {512, 3, 3, 64}, ConvPass::kData), ConvAlgorithm::kDirectBlocked);
 }
 
 TEST(ConvTest, ShapesThatDoNotFitAreRefused) {
