@@ -10,6 +10,7 @@ import itertools
 import os
 import random
 import shlex
+import signal
 import sys
 import tempfile
 import time
@@ -114,6 +115,9 @@ def main():
     if options.one and not options.only:
         parser.error("--try needs --only")
 
+    # A request to end prints what was found by then, also where a shell has made its background jobs deaf for Ctrl-C.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     adopt_orphans()
     bin_folder = Path(options.bin or Path(__file__).resolve().parents[2] / "build/release/bin").resolve()
     # In memory, where a sync costs nothing.

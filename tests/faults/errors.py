@@ -66,7 +66,7 @@ class Errors:
             problems.append(f"exit {ended.code}\n{ended.told()}")
         elif ended.code == 4 and str(shop.scene) not in ended.output.split("error (")[-1]:
             problems.append(f"exit 4 without a file's name\n{ended.told()}")
-        elif ended.code == 4 and fault in ("short", str(errno.EINTR)):
+        elif ended.code == 4 and fault in ("short", str(errno.EINTR)) and not is_record(call.path):
             problems.append(f"exit 4 for what has to be done again\n{ended.told()}")
         elif ended.code == 0 and shop.digest_of_run() not in (shop.digest_kept(ranks, ()), None):
             problems.append("lost: the weights differ")

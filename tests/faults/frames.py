@@ -6,7 +6,7 @@ import threading
 
 from losses import SETTINGS, SLACK, TIMEOUT
 from strangers import free_port
-from training import DOCUMENTED, Result
+from training import DOCUMENTED, MISSED, Result
 
 START_UP = 30  # what a start may take at least before it counts as hung
 
@@ -103,6 +103,8 @@ class Frames:
         proxy.over.set()
         proxy.join()
         problems = [*ended.problems()]
+        if not proxy.injured and not problems:
+            return Result(MISSED)
         if ended.code not in DOCUMENTED:
             problems.append(f"exit {ended.code}\n{ended.told()}")
         if how in ("cut", "stall"):  # nothing was changed, which TCP alone would find

@@ -5,7 +5,7 @@ import random
 import signal
 import time
 
-from training import KNOWN, Result
+from training import KNOWN, MISSED, Result, variables
 
 STEPS = 40
 SETTINGS = (f"train.steps={STEPS}", "checkpoint.keep=2")
@@ -40,7 +40,6 @@ class Losses:
     @staticmethod
     def found(live):
         """Process ids by name, of those that are there by now."""
-        from training import variables
         found = {"launcher": [live.process.pid]}
         for pid in live.processes():
             rank = variables(pid).get("OMPI_COMM_WORLD_RANK")
@@ -93,6 +92,8 @@ class Losses:
         # Exit and restart of a killed run need their time on a busy machine, which is no part of the promise.
         ended = live.finish(before_hit + (limit + (60 if restarts == "1" or how != "stop" else 0)) * shop.patience)
         problems = list(ended.problems())
+        if not found and not problems:
+            return Result(MISSED)
         took = ended.seconds - before_hit
         if how == "stop" and whom != "launcher" and ended.code != 0 and took > limit * max(1, shop.patience / 2):
             problems.append(f"it took {took:.1f} s to notice")

@@ -7,7 +7,7 @@ import threading
 import time
 
 from losses import SETTINGS
-from training import Result
+from training import MISSED, Result
 
 HELLO = 0x4F4C4C4548534C00  # comm/group/tcp/frame.h
 VERSION = 3
@@ -121,6 +121,8 @@ class Strangers:
         for stranger in strangers:
             stranger.join()
         problems = [*ended.problems(), *shop.untidy()]
+        if not any(stranger.connections for stranger in strangers) and not problems:
+            return Result(MISSED)
         if ended.code != 0:
             problems.append(f"exit {ended.code}\n{ended.told()}")
         elif shop.digest_of_run() != expected:
