@@ -267,8 +267,10 @@ class OwnFiles(RunTest):
             mpirun += [":"] * min(rank, 1) + ["-n", "1", "--wdir", str(self.folder / f"rank{rank}"), *run]
         done = subprocess.run(mpirun, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         self.assertEqual(done.returncode, 2, done.stdout)
-        if command == "train":
-            self.assertNotIn("loss", (self.folder / "run/metrics.jsonl").read_text())
+        # A rank that ends first may end the others before they have recorded anything.
+        metrics = self.folder / "run/metrics.jsonl"
+        if command == "train" and metrics.exists():
+            self.assertNotIn("loss", metrics.read_text())
         return done.stdout
 
     def test_ranks_that_see_other_tables_are_refused_before_the_first_step(self):
