@@ -13,8 +13,8 @@ namespace lockstep {
 /// leaves nothing behind.
 std::error_code write_whole_file(const std::filesystem::path& path, std::string_view content);
 
-/// Removes from `folder` what calls of write_whole_file() have left that never returned: those of processes of this host
-/// that have ended, and of other hosts a day ago. None of this process may be under way there.
+/// Removes from `folder` what calls of write_whole_file() have left that never returned: those of processes of this
+/// host that have ended, and of other hosts a day ago. None of this process may be under way there.
 void remove_abandoned_files(const std::filesystem::path& folder);
 
 }  // namespace lockstep

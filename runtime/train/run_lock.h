@@ -15,9 +15,9 @@ class RunLock {
   /// Ranks whose launcher was killed need a moment to see it.
   static constexpr std::chrono::milliseconds kPatience{10'000};
 
-  /// Makes the directory where it is missing, its name durable, and removes what killed processes have left half-written
-  /// in it. Waits for a run there that is just ending, having said on stderr for whom. Throws UsageError when that one
-  /// goes on, StorageError. Where the file system knows no locks, there is none.
+  /// Makes the directory where it is missing, its name durable, and removes what killed processes have left
+  /// half-written in it. Waits for a run there that is just ending, having said on stderr for whom. Throws UsageError
+  /// when that one goes on, StorageError. Where the file system knows no locks, there is none.
   explicit RunLock(const std::filesystem::path& run_dir, std::chrono::milliseconds patience = kPatience);
   ~RunLock();
   RunLock(const RunLock&) = delete;
