@@ -137,7 +137,7 @@ TEST_F(CommandLine, ValidateCountsTheRanksThatItIsTold) {
   const Ended two = run({"validate", kConvnetJob, "--nproc", "2", "--run-dir", "here"});
   EXPECT_EQ(two.code, 0) << two.err;
   EXPECT_THAT(two.out, HasSubstr("\n  ranks         2\n"));
-  EXPECT_THAT(two.out, HasSubstr("optimizer state 114.0 KiB on each rank\n"));
+  EXPECT_THAT(two.out, HasSubstr("optimizer state 116.0 KiB on each rank\n"));
   EXPECT_THAT(two.out,
               HasSubstr("6 of 228.6 KiB, every 100 steps and at the end; the newest 3 stay; in here/checkpoints"));
   const std::string fault = "fault={ kill { step: 1 rank: 1 } }";
@@ -170,8 +170,8 @@ TEST_F(CommandLine, ValidateGivesJson) {
     "train": {"samples": 1500, "sample_shape": [8, 8, 1], "classes": 10},
     "eval": {"samples": 297, "sample_shape": [8, 8, 1], "classes": 10},
     "global_batch": 64, "steps": 600, "steps_per_epoch": 24, "epochs": 25.0, "eval_every": 200,
-    "memory": {"weights": 104576, "compute_copies": 0, "gradients": 104576, "gradient_sums": 0,
-               "optimizer_state": 209152},
+    "memory": {"weights": 104960, "compute_copies": 0, "gradients": 104960, "gradient_sums": 0,
+               "optimizer_state": 209920},
     "checkpoints": {"count": 1, "bytes": 313512, "every_steps": 0, "keep": 3,
                     "directory": "runs/digits_mlp/checkpoints"}})"));
   const json regression =

@@ -13,7 +13,7 @@ LOADER_FAILED = 127
 class AddressSpace(RunTest):
     def test_too_little_of_it_is_a_clear_error(self):
         codes = set()
-        for mebibytes in [*range(100, 200, 8), *range(200, 400, 25)]:
+        for mebibytes in [*range(100, 200, 8), *range(200, 700, 25)]:
             run = self.start(f"run-{mebibytes}", "train.steps=2", limit=(resource.RLIMIT_AS, mebibytes * MEBIBYTE)).finish()
             codes.add(run.code)
             with self.subTest(mebibytes):

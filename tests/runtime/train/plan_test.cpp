@@ -75,14 +75,18 @@ constexpr std::int64_t kResnet50 = 25557032;  // as published
 constexpr std::int64_t level(std::int64_t in, std::int64_t out) { return 27 * (in * out + out * out) + 4 * out; }
 constexpr std::int64_t kUnet3d = level(1, 8) + level(8, 16) + level(16, 32) + (8 * 32 * 16 + 16) + level(32, 16) +
                                  (8 * 16 * 8 + 8) + level(16, 8) + (8 + 1);
-// Tensors of 8 elements, 16 and so on, each padded to 32.
-constexpr std::int64_t kUnet3dMemory = kUnet3d + 10 * 24 + 9 * 16 + 8 + 31;
-// With the padding behind the last layer's bias: of 10, and of 1000 elements.
-constexpr std::int64_t kConvnetMemory = kConvnet + 22, kMlpMemory = kMlp + 22, kResnet50Memory = kResnet50 + 24;
+// In memory each tensor takes a multiple of 128 elements. Batch norms have two tensors of as many as there are
+// channels.
+constexpr std::int64_t kUnet3dMemory =
+    kUnet3d + 2 * 4 * 120 + 2 * 4 * 112 + 4 * 96 + 40 + 64 + 112 + 120 + 64 + 120 + 127;
+constexpr std::int64_t kBiasOf10 = 118;
+constexpr std::int64_t kConvnetMemory = kConvnet + 96 + 2 * 96 + 2 * 64 + kBiasOf10, kMlpMemory = kMlp + kBiasOf10;
+constexpr std::int64_t kResnet50Memory = kResnet50 + 64 + 14 * 64 + 24;
 
 constexpr std::int64_t kMnist = 9 * 32 + 2 * 32 + 9 * 32 * 64 + 2 * 64 + 9 * 64 * 64 + 2 * 64 + 7 * 7 * 64 * 10 + 10;
-constexpr std::int64_t kMnistMemory = kMnist + 22;
-constexpr std::int64_t kResnet18 = 11173962, kResnet18Memory = kResnet18 + 22;  // for 32x32 images in 10 classes
+constexpr std::int64_t kMnistMemory = kMnist + 96 + 2 * 96 + 4 * 64 + kBiasOf10;
+constexpr std::int64_t kResnet18 = 11173962,
+                       kResnet18Memory = kResnet18 + 64 + 10 * 64 + kBiasOf10;  // for 32x32 images in 10 classes
 
 /// Samples as those of the user's files.
 std::vector<std::string> made(std::int64_t samples, const std::string& shape_and_classes) {
