@@ -24,10 +24,10 @@ from kills import Kills
 from losses import Losses
 from mutations import Mutations
 from strangers import Strangers
-from training import KNOWN, LOST, MISSED, SURVIVED, WRONG, Workshop, adopt_orphans
+from training import LOST, MISSED, SURVIVED, WRONG, Workshop, adopt_orphans
 
 ITEMS = (Kills(), Errors(), Dropped(), Flips(), Mutations(), Losses(), Strangers(), Frames())
-COLUMNS = (SURVIVED, WRONG, LOST, KNOWN)
+COLUMNS = (SURVIVED, WRONG, LOST)
 
 
 def evenly(keys, count):
@@ -109,7 +109,6 @@ def main():
     parser.add_argument("--quick", action="store_true", help="a fixed small part of the tries of each item")
     parser.add_argument("--bin", help="the folder of lockstep and lockstep_faults.so; default: build/release/bin, built")
     parser.add_argument("--patience", type=float, default=3, help="a factor for every limit on time, for a busy machine")
-    parser.add_argument("--known", default="", help="defects that are counted apart: metrics, memory")
     parser.add_argument("--out", type=Path, help="a file for the table, beside stdout")
     options = parser.parse_args()
     if options.one and not options.only:
@@ -124,7 +123,6 @@ def main():
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="lockstep-faults-", dir=memory) as folder:
         shop = Workshop(bin_folder, Path(folder), options.patience)
-        shop.known = set(filter(None, options.known.split(",")))
         campaign = Campaign(options, shop)
         try:
             campaign.run_all()

@@ -5,7 +5,7 @@ import errno
 from file_calls import injected, points
 from kills import ROLES
 from starts import STARTS
-from training import KNOWN, MISSED, Result
+from training import MISSED, Result
 
 READS = ("open", "read", "list", "stat")
 CHANGES = ("write", "sync", "truncate", "rename", "mkdir", "unlink", "rmdir")
@@ -71,11 +71,9 @@ class Errors:
         elif ended.code == 0 and shop.digest_of_run() not in (shop.digest_kept(ranks, ()), None):
             problems.append("lost: the weights differ")
         ends_training = ended.code == 4 and lasts.isdecimal() and is_record(call.path)
-        known = "metrics" in shop.known and ends_training
-        if ends_training and not known:
+        if ends_training:
             problems.append(f"{call.path} ends the training\n{ended.told()}")
         damaged = start == "interrupted"
         floor = max(ended.saved(), 2 if damaged else 0)
         problems += shop.goes_on(ranks, floor)
-        result = Result.of(problems)
-        return Result(KNOWN) if known and not result.text else result
+        return Result.of(problems)

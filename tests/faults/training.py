@@ -41,7 +41,7 @@ SAMPLES, SIDE = 40, 4
 # What an exit code may be: docs/command-line.md.
 DOCUMENTED = (0, 2, 3, 4, 5, 6, 7, 75)
 
-SURVIVED, WRONG, LOST, KNOWN, MISSED = "survived", "wrong", "lost", "known", "missed"
+SURVIVED, WRONG, LOST, MISSED = "survived", "wrong", "lost", "missed"
 
 
 @dataclass

@@ -126,7 +126,7 @@ TEST_F(CommandLine, ValidateAcceptsASoundJob) {
   training      1,500 samples of [8,8,1] in 10 classes
   evaluation    297 samples, every 200 steps and at the end
   model         mlp, 26,122 parameters, O0 in FP32
-  memory        weights 102.1 KiB, gradients 102.1 KiB, optimizer state 204.2 KiB
+  memory        weights 102.5 KiB, gradients 102.5 KiB, optimizer state 205.0 KiB
   steps         600 of 64 samples: 24 steps an epoch, 25 epochs
   ranks         1
   checkpoints   1 of 306.2 KiB, at the end; in runs/digits_mlp/checkpoints
