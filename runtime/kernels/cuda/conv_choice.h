@@ -4,6 +4,7 @@
 #include <cudnn.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "runtime/kernels/cuda/conv_graph.h"
@@ -32,7 +33,10 @@ class ConvChoice {
 
  private:
   ConvChoice(Device device, const PlanSettings& settings);
-  std::unique_ptr<ConvGraph> kept(cudnnHandle_t handle, const ConvProblem& problem, const std::string& key) const;
+  /// The engine that the cache keeps for `key`; null, and a line in the log, where it does not compute the problem
+  /// here.
+  std::unique_ptr<ConvGraph> named(cudnnHandle_t handle, const ConvProblem& problem, const std::string& key,
+                                   const std::optional<std::string>& name) const;
   std::unique_ptr<ConvGraph> timed(cudnnHandle_t handle, const ConvProblem& problem, const ConvData& data) const;
 
   Device device_;

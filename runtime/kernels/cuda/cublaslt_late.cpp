@@ -111,4 +111,12 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
   return function(handle, operation, a_layout, b_layout, c_layout, d_layout, preference, requested, results, found);
 }
 
+cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDesc_t operation,
+                                       cublasLtMatrixLayout_t a_layout, cublasLtMatrixLayout_t b_layout,
+                                       cublasLtMatrixLayout_t c_layout, cublasLtMatrixLayout_t d_layout,
+                                       const cublasLtMatmulAlgo_t* algorithm, cublasLtMatmulHeuristicResult_t* result) {
+  static auto* const function = find<decltype(cublasLtMatmulAlgoCheck)>("cublasLtMatmulAlgoCheck");
+  return function(handle, operation, a_layout, b_layout, c_layout, d_layout, algorithm, result);
+}
+
 }  // extern "C"

@@ -2,14 +2,15 @@
 #include "runtime/kernels/cuda/matmul_plans.h"
 
 #include <cublasLt.h>
-#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "runtime/kernels/cuda/matmul_choice.h"
 #include "runtime/kernels/plan_cache/candidates.h"
 #include "runtime/tensor/cuda/check.h"
 #include "runtime/tensor/cuda/stream.h"
@@ -125,23 +126,46 @@ struct Preference {
 };
 
 struct Plan {
-  using Algorithms = std::vector<cublasLtMatmulHeuristicResult_t>;
+  using Algorithm = cublasLtMatmulHeuristicResult_t;
+  using Algorithms = std::vector<Algorithm>;
 
-  /// Of the data, only which there are counts.
-  Plan(cublasLtHandle_t handle, const MatmulProblem& p, const MatmulData& data)
-      : a(p.operand, p.batch, p.transpose_a ? p.k : p.m, p.transpose_a ? p.m : p.k),
+  /// Where there is a choice to make, `data.out` may be written, unless the product is added to it.
+  Plan(cublasLtHandle_t handle_, Device device_, const MatmulProblem& p, const MatmulData& data,
+       const MatmulChoice* choice)
+      : handle(handle_),
+        device(device_),
+        a(p.operand, p.batch, p.transpose_a ? p.k : p.m, p.transpose_a ? p.m : p.k),
         b(p.operand, p.batch, p.transpose_b ? p.n : p.k, p.transpose_b ? p.k : p.n),
         out(p.result, p.batch, p.m, p.n),
-        algorithms(find(handle, p, data)),
+        algorithms(find(p, data, choice)),
         candidates(algorithms.size()) {}
 
+  /// Appends the product to the calling thread's current stream.
+  cublasStatus_t run(Operation& operation, const MatmulData& data, const Algorithm& chosen) {
+    const float alpha = 1.0f;
+    const float beta = data.accumulate ? 1.0f : 0.0f;
+    // The allocator gives it to the stream's next taker, which runs behind this product: one workspace a stream.
+    const Storage workspace = chosen.workspaceSize > 0 ? Storage::allocate(chosen.workspaceSize, device) : Storage();
+    return cublasLtMatmul(handle, &operation.descriptor, &alpha, data.b, &b.descriptor, data.a, &a.descriptor, &beta,
+                          data.out, &out.descriptor, data.out, &out.descriptor, &chosen.algo, workspace.data(),
+                          chosen.workspaceSize, gpu::current(device));
+  }
+
+  cublasLtHandle_t handle;
+  Device device;
   Layout a, b, out;
   Algorithms algorithms;  ///< that cuBLASLt holds for able, the fastest first
   Candidates candidates;  ///< of these
 
  private:
-  Algorithms find(cublasLtHandle_t handle, const MatmulProblem& p, const MatmulData& data) {
+  Algorithms find(const MatmulProblem& p, const MatmulData& data, const MatmulChoice* choice) {
     Operation operation(p, data);
+    Algorithms found = ranked(operation, p);
+    if (choice != nullptr) order(found, operation, p, data, *choice);
+    return found;
+  }
+
+  Algorithms ranked(Operation& operation, const MatmulProblem& p) {
     Preference preference(p);
     Algorithms found(kAlgorithms);
     int count = 0;
@@ -154,22 +178,50 @@ struct Plan {
     std::erase_if(found, [](const auto& each) { return each.state != CUBLAS_STATUS_SUCCESS; });
     return found;
   }
+
+  /// The algorithm with the workspace that it needs here; nothing where it does not run, or needs too much.
+  std::optional<Algorithm> checked(Operation& operation, const cublasLtMatmulAlgo_t& algorithm) {
+    Algorithm result{};
+    const cublasStatus_t status = cublasLtMatmulAlgoCheck(handle, &operation.descriptor, &b.descriptor, &a.descriptor,
+                                                          &out.descriptor, &out.descriptor, &algorithm, &result);
+    if (status != CUBLAS_STATUS_SUCCESS || result.workspaceSize > kWorkspaceLimit) return {};
+    result.algo = algorithm;  // which the check leaves alone
+    return result;
+  }
+
+  void order(Algorithms& found, Operation& operation, const MatmulProblem& p, const MatmulData& data,
+             const MatmulChoice& choice) {
+    MatmulData timed = data;
+    Storage scratch;  // for a sum, whose first term must stay; made only where something is timed
+    const auto run_timed = [&](const Algorithm& algorithm) {
+      if (data.accumulate && scratch.data() == nullptr) {
+        scratch = zeros(p);
+        timed.out = scratch.data();
+      }
+      return run(operation, timed, algorithm) == CUBLAS_STATUS_SUCCESS;
+    };
+    choice.order(p, {.check = [&](const auto& algorithm) { return checked(operation, algorithm); }, .run = run_timed},
+                 found);
+  }
+
+  /// A result's memory.
+  Storage zeros(const MatmulProblem& p) const {
+    const std::size_t bytes = static_cast<std::size_t>(p.batch * p.m * p.n) * size_of(p.result);
+    Storage result = Storage::allocate(bytes, device);
+    gpu::check(cudaMemsetAsync(result.data(), 0, bytes, gpu::current(device)), "cudaMemsetAsync");
+    return result;
+  }
 };
 
 }  // namespace
-
-std::string describe(const MatmulProblem& p) {
-  const auto stored = [](bool transposed) { return transposed ? " (stored transposed)" : ""; };
-  return fmt::format("[{}, {}]{} by [{}, {}]{}, {} times, of {} to {}", p.m, p.k, stored(p.transpose_a), p.k, p.n,
-                     stored(p.transpose_b), p.batch, name_of(p.operand), name_of(p.result));
-}
 
 struct MatmulPlans::State {
   /// Shapes without end, as with sequences of every length, must not fill the memory.
   static constexpr std::size_t kCapacity = 4096;
 
-  explicit State(Device device) {
+  explicit State(Device device_) : device(device_) {
     const gpu::DeviceGuard guard(device);
+    if (const PlanSettings settings = plan_settings(); settings.autotune) choice.emplace(device, settings.folder);
     check(cublasLtCreate(&handle), "cublasLtCreate");
   }
   ~State() { cublasLtDestroy(handle); }
@@ -181,9 +233,12 @@ struct MatmulPlans::State {
     const std::lock_guard lock(mutex);
     if (const auto found = plans.find(problem); found != plans.end()) return found->second;
     if (plans.size() >= kCapacity) plans.clear();
-    return plans.emplace(problem, std::make_shared<Plan>(handle, problem, data)).first->second;
+    const MatmulChoice* timing = choice ? &*choice : nullptr;
+    return plans.emplace(problem, std::make_shared<Plan>(handle, device, problem, data, timing)).first->second;
   }
 
+  Device device;
+  std::optional<MatmulChoice> choice;  ///< with autotuning
   cublasLtHandle_t handle = nullptr;
   std::mutex mutex;
   std::map<MatmulProblem, std::shared_ptr<Plan>> plans;
@@ -194,19 +249,11 @@ MatmulPlans::~MatmulPlans() = default;
 
 bool MatmulPlans::run(const MatmulProblem& problem, const MatmulData& data) {
   const gpu::DeviceGuard guard(device_);
+  const MemoryScope scope(MemoryPurpose::kWorkspaces);
   const std::shared_ptr<Plan> plan = state_->get(problem, data);
   Operation operation(problem, data);
-  const float alpha = 1.0f;
-  const float beta = data.accumulate ? 1.0f : 0.0f;
-  const MemoryScope scope(MemoryPurpose::kWorkspaces);
   return plan->candidates.run([&](std::size_t i) {
-    const cublasLtMatmulHeuristicResult_t& chosen = plan->algorithms[i];
-    // The allocator gives it to the stream's next taker, which runs behind this product: one workspace a stream.
-    const Storage workspace = chosen.workspaceSize > 0 ? Storage::allocate(chosen.workspaceSize, device_) : Storage();
-    const cublasStatus_t status =
-        cublasLtMatmul(state_->handle, &operation.descriptor, &alpha, data.b, &plan->b.descriptor, data.a,
-                       &plan->a.descriptor, &beta, data.out, &plan->out.descriptor, data.out, &plan->out.descriptor,
-                       &chosen.algo, workspace.data(), chosen.workspaceSize, gpu::current(device_));
+    const cublasStatus_t status = plan->run(operation, data, plan->algorithms[i]);
     if (status == CUBLAS_STATUS_SUCCESS) return true;
     spdlog::warn("cuBLASLt refuses its algorithm {} of {} for {}: {}", i + 1, plan->algorithms.size(),
                  describe(problem), cublasLtGetStatusString(status));

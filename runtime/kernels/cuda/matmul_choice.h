@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cublasLt.h>
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/kernels/cuda/matmul_problem.h"
+#include "runtime/kernels/plan_cache/plan_cache.h"
+#include "runtime/tensor/device.h"
+
+namespace lockstep::kernels::cuda {
+
+/// Which of cuBLASLt's algorithms computes a product, with LOCKSTEP_AUTOTUNE=on: the fastest when timed. As for
+/// convolutions, timing is chance, so a choice holds only once it is kept in the plan cache, where the first one stays.
+/// Where nothing can be kept, and where a product first comes while it is captured, cuBLASLt's ranking holds.
+class MatmulChoice {
+ public:
+  /// What MatmulPlans does with an algorithm. cuBLASLt says with each how much workspace it needs.
+  struct Actions {
+    /// The algorithm as cuBLASLt runs it for this problem; nothing where it does not.
+    std::function<std::optional<cublasLtMatmulHeuristicResult_t>(const cublasLtMatmulAlgo_t&)> check;
+    /// Appends the product to the current stream, to memory that may be overwritten. False where it is refused.
+    std::function<bool(const cublasLtMatmulHeuristicResult_t&)> run;
+  };
+
+  /// `folder` is that of the plan settings.
+  MatmulChoice(Device device, const std::string& folder);
+
+  /// Puts the choice before the other algorithms, which keep cuBLASLt's order. Unless it is known, or the calling
+  /// thread's current stream is captured, runs every algorithm and waits for it.
+  void order(const MatmulProblem& problem, const Actions& actions,
+             std::vector<cublasLtMatmulHeuristicResult_t>& ranked) const;
+
+ private:
+  Device device_;
+  std::string machine_;  ///< what a choice depends on beside the problem
+  PlanCache cache_;
+};
+
+}  // namespace lockstep::kernels::cuda

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace lockstep::kernels {
+
+/// How much faster than a better ranked candidate one must be: less is noise.
+constexpr float kGain = 0.97f;
+
+/// The candidate to take, by what each took, in the order of a library's ranking; nothing for one that does not run.
+/// Nothing where none runs.
+inline std::optional<std::size_t> fastest(std::span<const std::optional<float>> times) {
+  std::optional<std::size_t> best;
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    if (times[i] && (!best || *times[i] < kGain * *times[*best])) best = i;
+  }
+  return best;
+}
+
+/// Puts `chosen` before the ranked ones, which keep their order but for that which is `same(it, chosen)`.
+template <class Candidate, class Same>
+void put_first(std::vector<Candidate>& ranked, Candidate chosen, Same same) {
+  std::erase_if(ranked, [&](const Candidate& each) { return same(each, chosen); });
+  ranked.insert(ranked.begin(), std::move(chosen));
+}
+
+}  // namespace lockstep::kernels
