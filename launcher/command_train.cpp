@@ -7,11 +7,12 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <utility>
 
-#include "comm/group/launch_environment.h"
+#include "launcher/error_block.h"
 #include "launcher/job_plan.h"
 #include "launcher/launch.h"
 #include "launcher/rank.h"
@@ -57,10 +58,10 @@ constexpr std::chrono::milliseconds kRecordTime{3000};
 
 /// Does so without waiting for a disk that does not answer.
 void record_in_time(std::function<void()> record) {
-  train::OutputWriter writer([](const std::string&) {});
   try {
+    train::OutputWriter writer([](const std::string&) {});
     writer.perform(std::move(record), kRecordTime);
-  } catch (const StorageError&) {
+  } catch (const std::exception&) {
     // There is an error already that the user has to hear of.
   }
 }
@@ -79,7 +80,7 @@ void record(const Outcome& outcome, const fs::path& run_dir, int restart, std::c
 /// A checkpoint's call that does not return ends this rank: nothing else can wake it.
 train::StallWatch stall_watch(const train::TrainOptions& options) {
   return {kStallTimeouts * timeout_of(options.job.comm()), [options](const Error& error) {
-            const std::string where = "rank " + std::to_string(comm::launch_environment().rank);
+            const std::string where = "rank " + std::to_string(environment_or_lone().rank);
             const train::RunEnd end = train::end_of(error, 0, where, train::restart_count());
             record_in_time([=] { train::record_end(options.run_dir, end, options.process_start); });
             end_rank(error);

@@ -9,7 +9,6 @@
 #include <sstream>
 #include <thread>
 
-#include "comm/group/launch_environment.h"
 #include "runtime/base/printable.h"
 #include "runtime/train/stdout_relay.h"
 #include "runtime/train/terminal.h"
@@ -57,15 +56,6 @@ milliseconds patience(ExitCode code, int rank, bool joined) {
   return milliseconds(joined ? 500 : 1500);
 }
 
-/// The launch environment may be what is wrong.
-comm::LaunchEnvironment environment_or_lone() {
-  try {
-    return comm::launch_environment();
-  } catch (const Error&) {
-    return {};
-  }
-}
-
 }  // namespace
 
 std::string error_block(const Error& error, const std::string& where, bool color) {
@@ -92,6 +82,14 @@ void give_way(const Error& error, bool joined) {
     for (const int number : {SIGTERM, SIGINT}) std::signal(number, SIG_IGN);
   }
   if (environment.size > 1) std::this_thread::sleep_for(patience(error.code(), environment.rank, joined));
+}
+
+comm::LaunchEnvironment environment_or_lone() {
+  try {
+    return comm::launch_environment();
+  } catch (const Error&) {
+    return {};
+  }
 }
 
 int report(const Error& error) {

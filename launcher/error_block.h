@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "comm/group/launch_environment.h"
 #include "runtime/tensor/as_error.h"
 
 namespace lockstep::launcher {
@@ -21,6 +22,9 @@ void print_error(const Error& error, const std::string& where = "");
 /// waits before a rank reports. An error of a rank's own waits less than the loss of a peer, and rank 0 less than the
 /// others, so that the cause is reported. `joined`: the ranks have found each other, so that each can end the others.
 void give_way(const Error& error, bool joined);
+
+/// The launch environment, or that of a lone process where it is what is wrong.
+comm::LaunchEnvironment environment_or_lone();
 
 /// Prints the error as that of this rank and returns its exit code.
 int report(const Error& error);

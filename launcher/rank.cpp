@@ -107,7 +107,7 @@ ExitCode run_rank(const JobOptions& options, const LaunchOptions& launch, const 
 }
 
 void end_rank(const Error& error) {
-  const int rank = comm::launch_environment().rank;
+  const int rank = environment_or_lone().rank;
   const StatusBoard board = StatusBoard::from_environment();
   board.set(rank, RankPhase::kFailed, board.get(rank).step);
   board.set_exit_code(rank, static_cast<int>(error.code()));

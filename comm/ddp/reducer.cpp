@@ -212,9 +212,9 @@ void Reducer::finish_pass() {
     const Lane& lane = lanes_.front();
     lane.stream.wait(here.record());
     lane.communicator->all_reduce(used_, ReduceOp::kMax, 1.0f, lane.stream);
-    here.wait(lane.stream.record());
+    communicator_->wait_for(lane.stream.record(), here);
   }
-  for (const Event& event : events_) here.wait(event);
+  for (const Event& event : events_) communicator_->wait_for(event, here);
   if (!alone()) arena_->hold(arena_->wire());
   if (!alone() && another_) {
     const kernels::Backend& backend = kernels::backend(found_.device());

@@ -82,8 +82,13 @@ class Communicator {
   /// without a copy where all of a communicator's ranks in the node have it from one call.
   virtual std::shared_ptr<Communicator> split(int color, int key, const std::string& name = "split") = 0;
 
-  /// How long this process has waited for other ranks in collectives so far, on all channels: the time in which at
-  /// least one of its threads did. Nothing where collectives run on a device, which waits unseen. Thread-safe.
+  /// Makes `stream` wait for `event`, behind which lie collectives on another stream. What that stream's thread waits
+  /// for other ranks meanwhile, the calling thread waits too: waited().
+  virtual void wait_for(const Event& event, const Stream& stream) { stream.wait(event); }
+
+  /// How long the calling thread has waited for other ranks so far, on all channels: in collectives that it ran and in
+  /// wait_for(). Where other threads waited while it computed, it lost nothing. Nothing where collectives run on a
+  /// device, which waits unseen.
   virtual std::optional<std::chrono::nanoseconds> waited() const { return std::nullopt; }
 
   /// Text of every rank, in rank order; for configuration and errors, not for tensors.

@@ -83,7 +83,12 @@ class HostCommunicator final : public Communicator, public WaitInspection {
 
   std::shared_ptr<Communicator> duplicate(const std::string& name) override { return split(0, rank(), name); }
 
-  std::optional<std::chrono::nanoseconds> waited() const override { return transport_->peers().waits().total(); }
+  void wait_for(const Event& event, const Stream& stream) override {
+    const WaitClock::Join join(transport_->peers().waits());
+    stream.wait(event);
+  }
+
+  std::optional<std::chrono::nanoseconds> waited() const override { return WaitClock::of_this_thread(); }
 
   void inspect(const Operation& operation, std::int64_t number, std::chrono::milliseconds waited) override {
     transport_->inspect(operation, number, waited);

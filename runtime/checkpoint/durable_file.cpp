@@ -111,8 +111,12 @@ void OutputFile::sync_and_close() {
   close_file(path_, std::move(file_));
 }
 
-AppendFile::AppendFile(std::string path)
-    : path_(std::move(path)), file_(open_file(path_, O_RDWR | O_CREAT | O_APPEND)) {}
+AppendFile::AppendFile(std::string path) : path_(std::move(path)) {
+  const ssize_t file = unwatched_attempt(
+      kOpen, path_, [&](std::size_t) { return ::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666); });
+  if (file < 0) fail(kOpen, path_, static_cast<int>(-file));
+  file_.reset(static_cast<int>(file));
+}
 
 std::size_t AppendFile::write(std::span<const std::byte> bytes) {
   const ssize_t written = unwatched_attempt(kWrite, path_, [&](std::size_t at_most) {

@@ -46,7 +46,7 @@ class OutputFile {
 };
 
 /// A file that grows at its end, as a log does. What a call has written stays, whatever becomes of the next one. Its
-/// writes are not among the pending calls: nobody depends on them.
+/// calls are not among the pending ones: nobody depends on them.
 class AppendFile {
  public:
   /// Opens the file; makes it where it is missing.

@@ -10,7 +10,7 @@
 
 namespace lockstep::checkpoint {
 
-/// A system call on a checkpoint's files that has not returned yet.
+/// A system call, on a file that the run waits for, that has not returned yet.
 struct PendingCall {
   StorageOperation operation;
   std::string path;

@@ -35,8 +35,11 @@ std::int64_t thread_count(const LoaderOptions& options) {
   return std::min<std::int64_t>(usable_cores(), kMostDefaultDecodeThreads);
 }
 
-/// A slot for each batch that is decoded ahead and each that the caller or a copy to the device still needs.
+}  // namespace
+
 BatchSlots slots_for(const Dataset& dataset, const LoaderOptions& options) {
+  checked(options);
+  // A slot for each batch that is decoded ahead and each that the caller or a copy to the device still needs.
   const auto largest_share = [](std::int64_t size, std::int64_t parts) { return (size + parts - 1) / parts; };
   const std::int64_t step = std::min(options.global_batch, dataset.size());
   const std::int64_t rows = largest_share(largest_share(step, options.accumulate), options.world_size);
@@ -45,8 +48,6 @@ BatchSlots slots_for(const Dataset& dataset, const LoaderOptions& options) {
   if (options.steps > 0) count = std::min(count, static_cast<std::int64_t>(options.steps) * options.accumulate);
   return {count, batch_bytes(dataset, rows), options.device};
 }
-
-}  // namespace
 
 Sampler::Options sampler_options(const LoaderOptions& options, std::int64_t size) {
   return {.size = size,
@@ -57,10 +58,13 @@ Sampler::Options sampler_options(const LoaderOptions& options, std::int64_t size
 }
 
 Loader::Loader(DatasetPtr dataset, const LoaderOptions& options)
+    : Loader(dataset, options, slots_for(*dataset, options)) {}
+
+Loader::Loader(DatasetPtr dataset, const LoaderOptions& options, BatchSlots slots)
     : reader_(std::move(dataset), options.errors),
       options_(checked(options)),
       state_(options.start),
-      slots_(slots_for(reader_.dataset(), options)),
+      slots_(std::move(slots)),
       sampler_(sampler_options(options, reader_.dataset().size()), options.start),
       next_step_(options.first_step),
       end_step_(options.steps > 0 ? options.first_step + options.steps : 0) {

@@ -43,20 +43,25 @@ struct LoaderOptions {
 /// The order in which a loader of these options takes `size` samples.
 Sampler::Options sampler_options(const LoaderOptions& options, std::int64_t size);
 
+/// Memory for the batches of a loader of these options, as much as it takes. Throws as a loader does.
+BatchSlots slots_for(const Dataset& dataset, const LoaderOptions& options);
+
 /// Gives one rank its share of each micro-batch, step after step, without end. Micro-batch m of k takes rows
 /// [m G / k, (m + 1) G / k) of the step's G samples; rank r of W takes its part of those likewise. Threads decode the
 /// samples ahead, several a batch; what they write does not depend on their number. Only the thread that owns the
 /// loader may call it; destroying it ends its threads, whatever they are doing.
 ///
-/// Batches take turns in memory that the loader takes when it is made (slots()): as much as `prefetch` batches need, a
-/// step's, and, for a GPU, those of kStepsOnTheWay more. A batch's memory is used again when its last tensor is dropped
-/// and the device has done what the current stream of the thread that drops it was given until then: copies from the
-/// batch, such as Batch::to(), may still be under way. To a caller who holds more batches than that, the next ones come
-/// in pageable memory of their own.
+/// Batches take turns in memory that the loader takes, or is given, when it is made (slots()): as much as `prefetch`
+/// batches need, a step's, and, for a GPU, those of kStepsOnTheWay more. A batch's memory is used again when its last
+/// tensor is dropped and the device has done what the current stream of the thread that drops it was given until then:
+/// copies from the batch, such as Batch::to(), may still be under way. To a caller who holds more batches than that,
+/// the next ones come in pageable memory of their own.
 class Loader {
  public:
   /// Throws FieldError for options without a meaning and UsageError for a state outside the data set.
   Loader(DatasetPtr dataset, const LoaderOptions& options);
+  /// The same with the memory of an earlier loader of such a data set and options: slots_for().
+  Loader(DatasetPtr dataset, const LoaderOptions& options, BatchSlots slots);
   ~Loader();
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;

@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "runtime/data/brace_expansion.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::draft {
@@ -43,6 +44,20 @@ class Writer {
   std::string paths(const std::vector<std::string>& paths) const {
     std::vector<std::string> texts;
     for (const std::string& each : paths) texts.push_back(path(each));
+    return listed(texts);
+  }
+  /// A pattern whose own braces all stand in the file's name.
+  std::string pattern(const std::string& pattern) const {
+    const std::size_t name = pattern.rfind('/') + 1;
+    std::string folder = pattern.substr(0, name);
+    for (const char* const escaped : {"\\{", "\\}"}) {
+      for (std::size_t at = 0; (at = folder.find(escaped, at)) != std::string::npos; ++at) folder.erase(at, 1);
+    }
+    const fs::path relative = fs::weakly_canonical(folder.empty() ? "." : folder).lexically_proximate(base_);
+    const std::string literal = relative == "." ? "" : data::literal_pattern(relative.string()) + "/";
+    return quoted(literal + pattern.substr(name));
+  }
+  static std::string listed(const std::vector<std::string>& texts) {
     return texts.size() == 1 ? texts[0] : fmt::format("[{}]", fmt::join(texts, ", "));
   }
 
@@ -76,7 +91,9 @@ class Writer {
     return fmt::format("image_folder {{ folder: {}{} }}", path(options.folder), extents(options));
   }
   std::string operator()(const data::ShardsOptions& options) const {
-    return fmt::format("shards {{ files: {}{} }}", paths(options.files), extents(options));
+    std::vector<std::string> patterns;
+    for (const std::string& each : options.files) patterns.push_back(pattern(each));
+    return fmt::format("shards {{ files: {}{} }}", listed(patterns), extents(options));
   }
   std::string operator()(const data::VolumesOptions& options) const {
     return fmt::format("volumes {{ images: {} masks: {}{} }}", path(options.images), path(options.masks),

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/data/brace_expansion.h"
 #include "runtime/data/stored_file.h"
 #include "runtime/data/tar_index.h"
 #include "runtime/draft/image_sides.h"
@@ -59,8 +60,10 @@ std::vector<std::string> as_patterns(const std::vector<std::string>& paths) {
     std::size_t last = first;
     while (last + 1 < paths.size() && Numbered(paths[last]).is_followed_by(Numbered(paths[last + 1]))) ++last;
     const Numbered from(paths[first]), to(paths[last]);
-    patterns.push_back(last == first ? paths[first]
-                                     : fmt::format("{}{{{}..{}}}{}", from.before, from.digits, to.digits, from.behind));
+    const std::string before = data::literal_pattern(std::string(from.before));
+    const std::string behind = data::literal_pattern(std::string(from.behind));
+    patterns.push_back(last == first ? data::literal_pattern(paths[first])
+                                     : fmt::format("{}{{{}..{}}}{}", before, from.digits, to.digits, behind));
     first = last + 1;
   }
   return patterns;

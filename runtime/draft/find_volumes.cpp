@@ -20,7 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kLookedAt = 256;                           ///< volumes whose extents are read
 constexpr std::int64_t kVoxelsLookedAt = std::int64_t{1} << 25;  ///< of masks
 constexpr std::int64_t kMostExtent = 128;                        ///< of a patch
 
@@ -68,12 +67,13 @@ bool are_masks_of_one_thing(const fs::path& folder, std::int64_t max_voxels) {
   return true;
 }
 
-/// What windows of volumes have to be: as large as the smallest of them allows. None where all are alike and small.
-std::optional<Shape> patch_of(const fs::path& images, std::int64_t max_voxels) {
-  std::vector<fs::path> paths = volumes_in(images);
-  paths.resize(std::min(paths.size(), kLookedAt));
+/// What windows of the folders' volumes have to be: as large as the smallest of them allows. None where all are alike
+/// and small.
+std::optional<Shape> patch_of(const std::vector<fs::path>& folders, std::int64_t max_voxels) {
   std::vector<Shape> shapes;
-  for (const fs::path& path : paths) shapes.push_back(data::volume_shape(path.string(), max_voxels));
+  for (const fs::path& folder : folders) {
+    for (const fs::path& path : volumes_in(folder)) shapes.push_back(data::volume_shape(path.string(), max_voxels));
+  }
   const bool differ = std::ranges::any_of(shapes, [&](const Shape& shape) { return shape != shapes[0]; });
   std::vector<std::int64_t> least(3, max_voxels);
   for (const Shape& shape : shapes) {
@@ -90,7 +90,9 @@ FoundData found_in(const Folders& train, const std::optional<Folders>& eval) {
   FoundData found{"volumes and their masks"};
   found.masks = are_masks_of_one_thing(train.masks, options.max_voxels);
   if (!found.masks) options.target_kind = data::TargetKind::kClasses;
-  found.options.augment.volume.patch = patch_of(train.images, options.max_voxels);
+  std::vector<fs::path> images{train.images};
+  if (eval) images.push_back(eval->images);
+  found.options.augment.volume.patch = patch_of(images, options.max_voxels);
   if (const auto& patch = found.options.augment.volume.patch) {
     found.notes.push_back(
         fmt::format("volumes differ in extents or are large: windows of {} are learned", patch->str()));

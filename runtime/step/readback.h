@@ -3,6 +3,7 @@
 
 #include "runtime/step/step_outcome.h"
 #include "runtime/tensor/device_value.h"
+#include "runtime/tensor/stream.h"
 
 namespace lockstep::step {
 

@@ -40,11 +40,15 @@ void StepGraph::run(const StepInputs& inputs, Setting setting, const std::functi
 }
 
 void StepGraph::capture(const Key& key, const std::function<void()>& compute) {
+  // What follows waits for the device in calls that block as long as its work hangs.
+  Stream::current(device_).synchronize();
   graph_.reset();
+  captured_ = {};
   // What the step before used can serve the graph.
   gpu::release_cached(device_);
-  graph_.emplace(device_);
-  graph_->capture(compute);
+  auto graph = std::make_unique<gpu::Graph>(device_);
+  graph->capture(compute);
+  graph_ = std::move(graph);
   captured_ = key;
 }
 

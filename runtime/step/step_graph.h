@@ -3,7 +3,7 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
+#include <memory>
 #include <vector>
 
 #include "comm/group/communicator.h"
@@ -46,8 +46,8 @@ class StepGraph {
   Device device_;
   comm::Communicator& communicator_;
   Key last_;      ///< of the step before
-  Key captured_;  ///< of graph_
-  std::optional<gpu::Graph> graph_;
+  Key captured_;  ///< of graph_, where there is one
+  std::unique_ptr<gpu::Graph> graph_;
   std::uint64_t launches_ = 0;
 };
 

@@ -39,8 +39,8 @@ enum class Graph {
 
 /// A number of each rank that all ranks get to know: it travels with what a step's last collective adds up.
 struct RankNumbers {
-  std::function<float()> mine;  ///< is asked before that collective
-  std::vector<float> all = {};  ///< by rank, of the last step
+  std::function<float()> mine = [] { return 0.0f; };  ///< is asked before that collective
+  std::vector<float> all = {};                        ///< by rank, of the last step
 };
 
 struct TrainingStepOptions {

@@ -6,7 +6,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "runtime/tensor/stream.h"
 #include "runtime/tensor/tensor.h"
 
 namespace lockstep {
@@ -35,7 +34,6 @@ class DeviceValue {
   T read() const {
     T value;
     host_view(value).copy_from(bytes_);
-    if (device() != kCpu) Stream::current(device()).synchronize();
     return value;
   }
   T operator*() const { return read(); }

@@ -80,7 +80,8 @@ class ScopedStream {
 };
 
 /// Appends a copy of `bytes` to the stream. Either end may be host memory. With pinned memory the call does not wait;
-/// other host memory has been read when it returns, and may end then.
+/// other host memory has been read or written when it returns or throws, and may end then: to write it the call waits
+/// for the stream, once, and throws what set_failure() was given for the device.
 void copy(void* to, const void* from, std::size_t bytes, const Stream& stream);
 /// Appends writing zeros.
 void zero(void* to, std::size_t bytes, const Stream& stream);

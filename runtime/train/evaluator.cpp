@@ -4,36 +4,35 @@
 #include <utility>
 
 #include "runtime/autograd/grad_mode.h"
+#include "runtime/train/over_ranks.h"
 #include "runtime/train/skipped_samples.h"
 
 namespace lockstep::train {
 
 namespace {
 
-double over_ranks(double mine, comm::ReduceOp operation, comm::Communicator& communicator) {
-  const Tensor number = Tensor::from<float>({static_cast<float>(mine)}, {1});
-  communicator.all_reduce(number, operation, 1.0f, Stream::calling_thread());
-  return number.item();
-}
-
-bool any_rank(bool mine, comm::Communicator& communicator) {
-  return over_ranks(mine ? 1 : 0, comm::ReduceOp::kMax, communicator) != 0;
+data::LoaderOptions one_pass(const data::Dataset& dataset, data::LoaderOptions loading) {
+  const auto batches = data::steps_per_epoch(dataset.size(), loading.global_batch, loading.drop_last);
+  loading.steps = static_cast<std::uint64_t>(batches);
+  return loading;
 }
 
 }  // namespace
 
 Evaluator::Evaluator(Network& network, const Task& task, data::DatasetPtr dataset, const data::LoaderOptions& loading,
                      comm::Communicator& communicator)
-    : network_(network), task_(task), dataset_(std::move(dataset)), loading_(loading), communicator_(communicator) {
-  const auto batches = data::steps_per_epoch(dataset_->size(), loading_.global_batch, loading_.drop_last);
-  loading_.steps = static_cast<std::uint64_t>(batches);
-}
+    : network_(network),
+      task_(task),
+      dataset_(std::move(dataset)),
+      loading_(one_pass(*dataset_, loading)),
+      slots_(data::slots_for(*dataset_, loading_)),
+      communicator_(communicator) {}
 
 std::optional<EvalResult> Evaluator::run(const std::function<bool()>& stop, Answers::Confusion confusion) {
   const autograd::NoGrad no_grad;
   Answers answers(task_, confusion);
   network_.model().train(false);
-  data::Loader batches(dataset_, loading_);
+  data::Loader batches(dataset_, loading_, slots_);
   bool stopped = false;
   std::int64_t skipped = 0;
   for (std::uint64_t i = 0; i < loading_.steps && !stopped; ++i) {

@@ -31,6 +31,7 @@ class Evaluator {
   Task task_;
   data::DatasetPtr dataset_;
   data::LoaderOptions loading_;
+  data::BatchSlots slots_;  ///< for every pass: where memory is lacking, the run does not begin
   comm::Communicator& communicator_;
 };
 

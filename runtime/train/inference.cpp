@@ -121,7 +121,7 @@ class Inference {
     columns_ = predictions_.shape.numel();
     if (world.size() > 1) {
       const char* const name = options.split == data::Split::kTrain ? "data.train" : "data.eval";
-      require_same_data({data::digest_of(name, *dataset_)}, communicator_);
+      require_same_data([&] { return std::vector{data::digest_of(name, *dataset_)}; }, communicator_);
     }
     if (!options.out.empty()) require_prediction_shape(options.out, predictions_.shape);
     step::on_rank_zero(communicator_, [&] {

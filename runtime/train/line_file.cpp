@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <span>
+#include <utility>
 
 #include "runtime/checkpoint/retry.h"
 #include "runtime/tensor/error.h"
@@ -14,23 +15,25 @@ namespace lockstep::train {
 
 using checkpoint::with_retries;
 
-LineFile::LineFile(const std::filesystem::path& path)
-    : file_(with_retries({}, [&] { return checkpoint::AppendFile(path.string()); })) {
+void LineFile::open() {
+  checkpoint::AppendFile file(path_);
   struct stat status {};
-  if (fstat(file_.descriptor(), &status) != 0 || !S_ISREG(status.st_mode)) {
-    throw StorageError(path.string() + " is no regular file", "Move it elsewhere, or choose another --run-dir.");
+  if (fstat(file.descriptor(), &status) != 0 || !S_ISREG(status.st_mode)) {
+    throw StorageError(path_ + " is no regular file", "Move it elsewhere, or choose another --run-dir.");
   }
   char last = '\n';
-  const off_t end = lseek(file_.descriptor(), 0, SEEK_END);
-  within_line_ = end > 0 && pread(file_.descriptor(), &last, 1, end - 1) == 1 && last != '\n';
+  const off_t end = lseek(file.descriptor(), 0, SEEK_END);
+  within_line_ = end > 0 && pread(file.descriptor(), &last, 1, end - 1) == 1 && last != '\n';
+  file_ = std::move(file);
 }
 
 std::size_t LineFile::write(std::string_view lines) {
   require_in_place();
+  if (!file_) open();
   // Half a line that a full disk has left stays by itself.
-  if (within_line_) file_.write(std::as_bytes(std::span("\n", 1)));
+  if (within_line_) file_->write(std::as_bytes(std::span("\n", 1)));
   within_line_ = false;
-  return file_.write(std::as_bytes(std::span(lines)));
+  return file_->write(std::as_bytes(std::span(lines)));
 }
 
 void LineFile::append(std::string_view lines) {
@@ -46,9 +49,11 @@ void LineFile::require_in_place() const {
 bool LineFile::in_place() const {
   struct stat mine {};
   struct stat there {};
+  const std::string place = file_ ? path_ : std::filesystem::path(path_).parent_path().string();
   // A disk that fails says nothing of the file.
-  if (stat(path().c_str(), &there) != 0) return errno != ENOENT && errno != ENOTDIR;
-  return fstat(file_.descriptor(), &mine) != 0 || (mine.st_dev == there.st_dev && mine.st_ino == there.st_ino);
+  if (stat(place.c_str(), &there) != 0) return errno != ENOENT && errno != ENOTDIR;
+  return !file_ || fstat(file_->descriptor(), &mine) != 0 ||
+         (mine.st_dev == there.st_dev && mine.st_ino == there.st_ino);
 }
 
 }  // namespace lockstep::train

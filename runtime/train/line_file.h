@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "runtime/checkpoint/durable_file.h"
@@ -12,21 +14,26 @@ namespace lockstep::train {
 /// A text file that grows by lines, in the run directory.
 class LineFile {
  public:
-  /// Opens the file to append; makes it where it is missing. Throws StorageError.
-  explicit LineFile(const std::filesystem::path& path);
+  /// The first write opens the file; it makes it where it is missing.
+  explicit LineFile(const std::filesystem::path& path) : path_(path.string()) {}
 
-  const std::string& path() const { return file_.path(); }
+  const std::string& path() const { return path_; }
   /// Writes a first part of `lines`, and returns how many bytes. Throws checkpoint::FileError, and StorageError where
-  /// the file at this path is no longer this one: deleted or replaced, and with it all that would be written.
+  /// this is no regular file, or the file at this path is no longer this one: deleted or replaced, and with it all that
+  /// would be written.
   std::size_t write(std::string_view lines);
   /// Writes all of `lines`, with retries. Throws StorageError.
   void append(std::string_view lines);
-  /// Throws StorageError where the file at this path is no longer this one.
+  /// Throws StorageError where the file at this path is no longer this one or, before the first write, its directory is
+  /// gone.
   void require_in_place() const;
   bool in_place() const;
 
  private:
-  checkpoint::AppendFile file_;
+  void open();
+
+  std::string path_;
+  std::optional<checkpoint::AppendFile> file_;
   bool within_line_ = false;  ///< half a line is the end of what was there before
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/metrics.h"
 
+#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -12,6 +13,7 @@
 #include "runtime/checkpoint/retry.h"
 #include "runtime/train/run_end.h"
 #include "runtime/train/run_files.h"
+#include "runtime/train/set_aside.h"
 
 namespace lockstep::train {
 
@@ -32,9 +34,9 @@ bool is_of_steps(const Json& line) {
 /// Keeps the lines of steps up to `last`; what a killed process left half-written goes too. The last step's loss.
 double drop_later_lines(const std::filesystem::path& path, std::uint64_t last) {
   double loss = std::numeric_limits<double>::quiet_NaN();
-  if (!std::filesystem::exists(path)) return loss;
-  std::istringstream in(checkpoint::with_retries(
-      {}, [&] { return checkpoint::read_file(path.string(), std::numeric_limits<std::uint64_t>::max()); }));
+  const std::string content = checkpoint::with_retries(
+      {}, [&] { return checkpoint::read_file(path.string(), std::numeric_limits<std::uint64_t>::max()); });
+  std::istringstream in(content);
   std::string kept;
   for (std::string line; std::getline(in, line);) {
     const Json entry = Json::parse(line, nullptr, false);
@@ -43,14 +45,20 @@ double drop_later_lines(const std::filesystem::path& path, std::uint64_t last) {
     kept += line + '\n';
     if (!entry.contains("event") && entry.contains("loss") && entry["loss"].is_number()) loss = entry["loss"];
   }
-  write_text(path, kept);
+  if (kept != content) write_text(path, kept);
   return loss;
 }
 
 /// The loss of the last step that stays. First of all, TensorBoard's file too.
 double drop_later_steps(const std::filesystem::path& run_dir, std::uint64_t last) {
   drop_later_events(run_dir.string(), static_cast<std::int64_t>(last));
-  return drop_later_lines(run_dir / "metrics.jsonl", last);
+  const std::filesystem::path path = run_dir / "metrics.jsonl";
+  try {
+    return drop_later_lines(path, last);
+  } catch (const checkpoint::FileError& error) {
+    if (error.error() != ENOENT) set_aside_record(path, error.what());
+    return std::numeric_limits<double>::quiet_NaN();
+  }
 }
 
 /// metrics.jsonl, as an OutputWriter writes it.

@@ -19,9 +19,10 @@ namespace lockstep::train {
 /// null.
 class Metrics {
  public:
-  /// Opens the files of `run_dir`, which `output` writes; it outlives this. What they tell of steps behind
+  /// The files of `run_dir`, which `output` opens and writes; it outlives this. What they tell of steps behind
   /// `resumed_step` is dropped, as those steps are trained again; that a run failed, was stopped or restarted there
-  /// stays. `echo`: print each line to stdout, too.
+  /// stays. A file that the disk does not let us read or rewrite for that is set aside. `echo`: print each line to
+  /// stdout, too. Throws StorageError where one is no regular file.
   Metrics(OutputWriter& output, const std::filesystem::path& run_dir, std::uint64_t resumed_step, bool echo);
 
   // No call waits for the disk. They throw StorageError once the file was deleted or replaced.
@@ -31,7 +32,7 @@ class Metrics {
   void event(const nlohmann::ordered_json& line);
   /// metrics.jsonl; for the writer's thread, on which it may outlive this.
   std::shared_ptr<const LineFile> file() const { return lines_; }
-  /// Of the last step in the file when it was opened; NaN where there was none.
+  /// Of the last step in the file before this run; NaN where there was none.
   double last_loss() const { return last_loss_; }
 
  private:

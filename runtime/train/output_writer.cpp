@@ -9,6 +9,7 @@
 #include <exception>
 #include <future>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -33,6 +34,20 @@ constexpr int kQuietAttempts = 3;
 constexpr milliseconds kLastPatience{1000};
 constexpr std::size_t kAtOnce = std::size_t{256} << 10;
 
+/// Of this thread, and of those that it starts meanwhile: signals are for the threads that listen to them.
+class BlockedSignals {
+ public:
+  BlockedSignals() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_;
+};
+
 /// What waits for a sink, and how writing there goes.
 struct Lane {
   Lane(std::unique_ptr<OutputSink> where, std::size_t most_bytes) : sink(std::move(where)), queue(most_bytes) {}
@@ -42,7 +57,7 @@ struct Lane {
   std::uint64_t dropped = 0;
   int failures = 0;       ///< of the last attempts
   std::string error;      ///< of the last attempt
-  bool hopeless = false;  ///< the last attempt failed for a reason that does not pass by itself
+  bool hopeless = false;  ///< the last attempt failed, and not for a matter of the moment
   bool said = false;
   milliseconds pause = kFirstPause;
   Clock::time_point next_try{};
@@ -111,8 +126,12 @@ void OutputWriter::State::pass(std::unique_lock<std::mutex>& lock) {
 }
 
 void OutputWriter::State::pass(Lane& lane, std::unique_lock<std::mutex>& lock) {
-  const std::string bytes = lane.queue.front(kAtOnce);
-  std::string trouble;
+  std::string bytes, trouble;
+  try {
+    bytes = lane.queue.front(kAtOnce);
+  } catch (const std::bad_alloc& error) {
+    return note_failure(lane, error, true);
+  }
   lock.unlock();
   try {
     const std::size_t count = lane.sink->write(bytes);
@@ -133,7 +152,7 @@ void OutputWriter::State::pass(Lane& lane, std::unique_lock<std::mutex>& lock) {
     lock.lock();
     note_failure(lane, error, true);
   }
-  if (lane.said || abandoned || (lane.failures <= kQuietAttempts && !lane.hopeless)) return;
+  if (lane.said || abandoned || !lane.hopeless) return;
   lane.said = true;
   trouble = lane.error + "; training goes on, and what waits is written where that works later";
   lock.unlock();
@@ -143,20 +162,18 @@ void OutputWriter::State::pass(Lane& lane, std::unique_lock<std::mutex>& lock) {
 
 void OutputWriter::State::note_failure(Lane& lane, const std::exception& error, bool may_pass) {
   lane.error = error.what();
-  lane.hopeless = !may_pass;
   ++lane.failures;
+  lane.hopeless = !may_pass || lane.failures > kQuietAttempts;
   lane.next_try = Clock::now() + lane.pause;
   lane.pause = std::min(2 * lane.pause, kLongestPause);
 }
 
 OutputWriter::OutputWriter(OnTrouble on_trouble, std::size_t most_bytes)
     : state_(std::make_shared<State>(std::move(on_trouble), most_bytes)) {
-  // Signals are for the threads that listen to them.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([state = state_] { state->run(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  {
+    const BlockedSignals for_the_thread;
+    thread_ = std::thread([state = state_] { state->run(); });
+  }
   pthread_setname_np(thread_.native_handle(), "output");
 }
 

@@ -47,7 +47,8 @@ class OutputWriter {
   void write(SinkId sink, std::string piece);
   /// Has the thread write at once; does not wait for it.
   void nudge();
-  /// Waits until all that was added is written, at most for so long, and not for what the system refuses for good.
+  /// Waits until all that was added is written, at most for so long, and not for what the system refuses for good or
+  /// has refused a few times.
   /// Returns whether nothing waits any longer.
   bool flush(std::chrono::milliseconds patience);
   /// Has the thread do `work` behind one attempt to write all that was added, and waits, at most for so long. Throws

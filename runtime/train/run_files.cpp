@@ -5,6 +5,7 @@
 
 #include "runtime/base/whole_file.h"
 #include "runtime/checkpoint/retry.h"
+#include "runtime/checkpoint/storage_calls.h"
 
 namespace lockstep::train {
 
@@ -12,6 +13,7 @@ namespace fs = std::filesystem;
 
 void write_text(const fs::path& path, const std::string& text) {
   checkpoint::with_retries({}, [&] {
+    const checkpoint::CallUnderWay call(checkpoint::StorageOperation::kWrite, path.string());
     const std::error_code failed = write_whole_file(path, text);
     if (!failed) return;
     throw checkpoint::FileError("cannot write " + path.string() + ": " + failed.message(),

@@ -3,11 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+#include <future>
 #include <sstream>
 
 #include "comm/group/holders.h"
 #include "comm/group/rank_names.h"
 #include "runtime/tensor/error.h"
+#include "runtime/train/over_ranks.h"
 
 namespace lockstep::train {
 
@@ -17,6 +20,8 @@ using data::DataDigest;
 
 /// Of many groups of ranks the first ones are named.
 constexpr std::size_t kNamed = 4;
+/// Far below any comm.timeout_s.
+constexpr std::chrono::milliseconds kSignOfLife(100);
 
 std::string encode(const std::vector<DataDigest>& digests) {
   std::string text;
@@ -61,6 +66,15 @@ std::string difference(const std::vector<std::string>& values, const std::string
   return (shown ? "" : part + " differ: ") + side_by_side(groups);
 }
 
+/// Returns once every rank has read its data.
+std::vector<DataDigest> read_together(const std::function<std::vector<DataDigest>()>& read,
+                                      comm::Communicator& communicator) {
+  std::future<std::vector<DataDigest>> digests = std::async(std::launch::async, read);
+  while (any_rank(digests.wait_for(kSignOfLife) != std::future_status::ready, communicator)) {
+  }
+  return digests.get();
+}
+
 }  // namespace
 
 std::vector<std::string> data_differences(const std::vector<std::vector<DataDigest>>& ranks) {
@@ -81,7 +95,9 @@ std::vector<std::string> data_differences(const std::vector<std::vector<DataDige
   return lines;
 }
 
-void require_same_data(const std::vector<DataDigest>& mine, comm::Communicator& communicator) {
+std::vector<DataDigest> require_same_data(const std::function<std::vector<DataDigest>()>& read,
+                                          comm::Communicator& communicator) {
+  std::vector<DataDigest> mine = read_together(read, communicator);
   std::vector<std::vector<DataDigest>> ranks;
   for (const std::string& text : communicator.all_gather_text(encode(mine))) {
     ranks.push_back(decode(text));
@@ -90,7 +106,7 @@ void require_same_data(const std::vector<DataDigest>& mine, comm::Communicator& 
                     "Start every rank with the same program.");
   }
   const std::vector<std::string> lines = data_differences(ranks);
-  if (lines.empty()) return;
+  if (lines.empty()) return mine;
   throw UsageError(fmt::format("the ranks see different data:\n  {}", fmt::join(lines, "\n  ")),
                    "Give every rank the same files.");
 }

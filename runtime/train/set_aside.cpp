@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/set_aside.h"
 
+#include <spdlog/spdlog.h>
+
 #include <cstdio>
 #include <functional>
 #include <string>
@@ -13,15 +15,16 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Moves those entries of `directory` that `chosen` picks by name to the same place below a new folder of `run_dir`.
-void set_aside(const fs::path& run_dir, const fs::path& directory,
-               const std::function<bool(const std::string&)>& chosen) {
+/// Moves those entries of `directory` that `chosen` picks by name to the same place below a new folder of `run_dir`, if
+/// there are any. That folder.
+fs::path set_aside(const fs::path& run_dir, const fs::path& directory,
+                   const std::function<bool(const std::string&)>& chosen) {
   std::vector<fs::path> names;
   std::error_code missing;
   for (const fs::directory_entry& entry : fs::directory_iterator(run_dir / directory, missing)) {
     if (chosen(entry.path().filename().string())) names.push_back(directory / entry.path().filename());
   }
-  if (names.empty()) return;
+  if (names.empty()) return {};
   int number = 1;
   while (fs::exists(run_dir / ("earlier-" + std::to_string(number)))) ++number;
   const fs::path aside = run_dir / ("earlier-" + std::to_string(number));
@@ -31,6 +34,7 @@ void set_aside(const fs::path& run_dir, const fs::path& directory,
     fs::copy_file(run_dir / "metrics.jsonl", aside / "metrics.jsonl");
   }
   for (const fs::path& name : names) fs::rename(run_dir / name, aside / name);
+  return aside;
 }
 
 /// Names of checkpoints of steps behind `step`.
@@ -57,5 +61,16 @@ void set_aside_later_checkpoints(const fs::path& run_dir, std::uint64_t step) {
 }
 
 void set_aside_later_best(const fs::path& run_dir, std::uint64_t step) { set_aside(run_dir, "best", later_than(step)); }
+
+void set_aside_record(const fs::path& file, const std::string& why) {
+  try {
+    const fs::path aside =
+        set_aside(file.parent_path(), "", [&](const std::string& name) { return name == file.filename(); });
+    if (aside.empty()) return spdlog::warn("{}; training goes on", why);
+    spdlog::warn("{}; the file now lies in {}, and training goes on", why, aside.string());
+  } catch (const fs::filesystem_error& error) {
+    spdlog::warn("{}; steps may stand there twice, as it cannot be moved away: {}", why, error.code().message());
+  }
+}
 
 }  // namespace lockstep::train

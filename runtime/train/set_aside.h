@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
 
 namespace lockstep::train {
 
@@ -14,5 +15,8 @@ void set_aside_earlier_run(const std::filesystem::path& run_dir);
 void set_aside_later_checkpoints(const std::filesystem::path& run_dir, std::uint64_t step);
 /// The same for the best weights of steps behind `step`: what they are the best of is trained again.
 void set_aside_later_best(const std::filesystem::path& run_dir, std::uint64_t step);
+/// The same for one file of the run's record from which steps cannot be dropped: none must stand there twice. Says so,
+/// and `why`, in the log; also where that fails as well, as a record does not end a run.
+void set_aside_record(const std::filesystem::path& file, const std::string& why);
 
 }  // namespace lockstep::train

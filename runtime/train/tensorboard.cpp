@@ -1,21 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/tensorboard.h"
 
+#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <ctime>
 #include <filesystem>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "configs/tensorboard.pb.h"
 #include "runtime/base/host_name.h"
 #include "runtime/checkpoint/durable_file.h"
 #include "runtime/checkpoint/retry.h"
 #include "runtime/train/run_files.h"
+#include "runtime/train/set_aside.h"
 #include "runtime/train/tf_record.h"
 
 namespace lockstep {
@@ -29,12 +35,16 @@ using tensorboard::Summary;
 /// A file of events, as an OutputWriter writes it.
 class EventFile final : public train::OutputSink {
  public:
-  explicit EventFile(const std::string& path) : file_(path) {}
-  std::string name() const override { return file_.path(); }
-  std::size_t write(std::string_view bytes) override { return file_.write(std::as_bytes(std::span(bytes))); }
+  explicit EventFile(std::string path) : path_(std::move(path)) {}
+  std::string name() const override { return path_; }
+  std::size_t write(std::string_view bytes) override {
+    if (!file_) file_.emplace(path_);
+    return file_->write(std::as_bytes(std::span(bytes)));
+  }
 
  private:
-  checkpoint::AppendFile file_;
+  std::string path_;
+  std::optional<checkpoint::AppendFile> file_;
 };
 
 constexpr const char* kPrefix = "events.out.tfevents.";
@@ -48,7 +58,6 @@ Event event_of_now() {
 
 std::string event_path(const std::string& directory) {
   static std::atomic<unsigned> serial{0};
-  checkpoint::make_directories(directory);
   return directory + "/" + kPrefix + std::to_string(std::time(nullptr)) + "." + host_name() + "." +
          std::to_string(::getpid()) + "." + std::to_string(serial++);
 }
@@ -73,17 +82,32 @@ void drop_later_events(const std::filesystem::path& path, std::int64_t last) {
   train::write_text(path, kept);
 }
 
+/// None where they cannot be read; the log says so.
+std::vector<std::string> names_in(const std::string& directory) {
+  try {
+    return with_retries({}, [&] { return checkpoint::list_directory(directory); });
+  } catch (const checkpoint::FileError& error) {
+    spdlog::warn("{}; TensorBoard's curves may show steps twice", error.what());
+    return {};
+  }
+}
+
 }  // namespace
 
 void drop_later_events(const std::string& directory, std::int64_t last) {
-  for (const std::string& name : checkpoint::list_directory(directory)) {
-    if (name.starts_with(kPrefix)) drop_later_events(std::filesystem::path(directory) / name, last);
+  for (const std::string& name : names_in(directory)) {
+    if (!name.starts_with(kPrefix)) continue;
+    const std::filesystem::path path = std::filesystem::path(directory) / name;
+    try {
+      drop_later_events(path, last);
+    } catch (const checkpoint::FileError& error) {
+      if (error.error() != ENOENT) train::set_aside_record(path, error.what());
+    }
   }
 }
 
 TensorBoardWriter::TensorBoardWriter(train::OutputWriter& output, const std::string& directory, std::int64_t first_step)
-    : output_(output), path_(with_retries({}, [&] { return event_path(directory); })) {
-  file_ = output_.add(with_retries({}, [&] { return std::make_unique<EventFile>(path_); }));
+    : output_(output), path_(event_path(directory)), file_(output_.add(std::make_unique<EventFile>(path_))) {
   Event version = event_of_now();
   version.set_file_version("brain.Event:2");
   add_record(version.SerializeAsString());

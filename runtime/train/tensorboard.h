@@ -13,8 +13,8 @@ namespace lockstep {
 /// tensorflow.Event message. A resumed run opens a new file beside the old one; TensorBoard reads both.
 class TensorBoardWriter {
  public:
-  /// Creates `directory` where it is missing, and writes by `output`, which outlives this. A run that goes on with step
-  /// `first_step` > 1 says so, and a TensorBoard that has shown later points already forgets them. Throws StorageError.
+  /// Makes a file in `directory`, which exists, by `output`, which outlives this. A run that goes on with step
+  /// `first_step` > 1 says so, and a TensorBoard that has shown later points already forgets them.
   explicit TensorBoardWriter(train::OutputWriter& output, const std::string& directory, std::int64_t first_step = 1);
 
   /// Adds a point, with the time of the call, to the series `tag`.
@@ -31,7 +31,8 @@ class TensorBoardWriter {
 };
 
 /// Drops the points of steps behind `last` from every file of the directory: they are about to be made again, and a
-/// curve must not show them twice. Not while a writer is open there. Throws StorageError.
+/// curve must not show them twice. Not while a writer is open there. A file that the disk does not let us read or
+/// rewrite is set aside. Throws StorageError for one that is no regular file.
 void drop_later_events(const std::string& directory, std::int64_t last);
 
 }  // namespace lockstep

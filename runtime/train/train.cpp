@@ -125,7 +125,9 @@ EvalResult evaluate(comm::World& world, const job::Job& job, const EvalOptions& 
                   options.device);
   const auto confusion = options.confusion ? Answers::Confusion::kCounted : Answers::Confusion::kNotCounted;
   comm::Communicator& communicator = *world.communicator();
-  if (world.size() > 1) require_same_data({data::digest_of("data.eval", *dataset)}, communicator);
+  if (world.size() > 1) {
+    require_same_data([&] { return std::vector{data::digest_of("data.eval", *dataset)}; }, communicator);
+  }
   std::string path;
   bool of_mean = false;  // on rank 0
   step::on_rank_zero(communicator, [&] {

@@ -12,6 +12,7 @@
 #include "runtime/job/data_options.h"
 #include "runtime/tensor/error.h"
 #include "runtime/train/loading.h"
+#include "runtime/train/over_ranks.h"
 #include "runtime/train/same_data.h"
 
 namespace lockstep::train {
@@ -43,8 +44,7 @@ Trainer::Trainer(comm::World& world, const TrainOptions& options, std::vector<Ru
       in_flight_(network_, job_step_, *world.communicator()),
       stragglers_(world.communicator()->all_gather_text(host_name())) {
   status_.set(RankPhase::kInit, 0);
-  std::vector<data::DataDigest> digests = data_.digests();
-  require_same_data(digests, *world_.communicator());
+  std::vector<data::DataDigest> digests = require_same_data([this] { return data_.digests(); }, *world_.communicator());
   job_step_.faults().at(job::INIT);
   const step::Progress start = checkpointer_.resume(std::move(digests));
   launched_ = step_ = current_step_ = start.step;
@@ -186,14 +186,8 @@ bool Trainer::missed_evaluation() const {
 bool Trainer::evaluate_at_end() {
   if (!evaluator_ || (step_ > 0 && evaluated_step_ == step_)) return true;
   // Who asked during the last step asked for nothing that is left but this: the run ends as a whole one.
-  evaluate(!any_rank_was_told_to_stop());
+  evaluate(!any_rank(signals_.requested(), *world_.communicator()));
   return evaluated_step_ == step_;
-}
-
-bool Trainer::any_rank_was_told_to_stop() {
-  const Tensor told = Tensor::from<float>({signals_.requested() ? 1.0f : 0.0f}, {1});
-  world_.communicator()->all_reduce(told, comm::ReduceOp::kMax, 1.0f, Stream::calling_thread());
-  return told.as<float>()[0] > 0.0f;
 }
 
 void Trainer::require_agreement() {

@@ -70,7 +70,6 @@ class Trainer {
   bool missed_evaluation() const;
   /// The evaluation behind the last step, and whether it came to its end.
   bool evaluate_at_end();
-  bool any_rank_was_told_to_stop();
   /// Where the run has come to.
   step::Progress progress() const;
   void save();

@@ -84,7 +84,7 @@ class Campaign:
             self.run(item, share)
 
     def table(self):
-        lines = [f"{'item':<11}{'promises':<13}{'tries':>7}" + "".join(f"{name:>10}" for name in COLUMNS)
+        lines = [f"{'item':<11}{'promises':<13}{'tries':>7}" + "".join(f"{name:>10}" for name in (*COLUMNS, MISSED))
                  + f"{'seconds':>10}"]
         for item in ITEMS:
             if item.name not in self.counts:
@@ -92,11 +92,13 @@ class Campaign:
             counts = self.counts[item.name]
             numbers = [counts[name] for name in COLUMNS]
             lines.append(f"{item.name:<11}{item.promises:<13}{sum(numbers):>7}"
-                         + "".join(f"{number:>10}" for number in numbers) + f"{self.seconds[item.name]:>10.0f}")
+                         + "".join(f"{number:>10}" for number in (*numbers, counts[MISSED])) + f"{self.seconds[item.name]:>10.0f}")
         return "\n".join(lines)
 
     def failed(self):
-        return any(counts[WRONG] + counts[LOST] for counts in self.counts.values())
+        """Also where an item injected nothing: it has tried nothing."""
+        return any(counts[WRONG] + counts[LOST] or not sum(counts[name] for name in COLUMNS)
+                   for counts in self.counts.values() if not self.options.seconds or sum(counts.values()))
 
 
 def main():

@@ -55,6 +55,8 @@ def points(shop, ranks, prepare, roles):
         raise RuntimeError(f"the training fails under the shim (exit {ended.code}):\n{ended.output}")
     calls = read_journal(shop.journal)
     names = [call.point for call in calls if call.operation not in ("say", "memory") and call.role in roles]
+    if not names:
+        raise RuntimeError("the shim saw no file call: is it loaded?")
     return list(dict.fromkeys(names))
 
 

@@ -34,9 +34,12 @@ class Kills:
         shop.digest(ranks)
         STARTS[start](shop)
         ended = shop.train(ranks, {"LOCKSTEP_FAULTS_POINT": point, "LOCKSTEP_FAULTS_FAULT": fault}, shim=True)
-        if not injected(shop):
+        call = injected(shop)
+        if not call:
             return Result(MISSED)
         problems = list(ended.problems())
+        if call.point != point:
+            problems.append(f"was killed at {call.point}")
         # One under its final name is whole: nobody but an attacker of the start damages any.
         floor = max(ended.saved(), 2 if start == "interrupted" else 0)
         newest = shop.newest_checkpoint()

@@ -95,7 +95,8 @@ class Losses:
         if not found and not problems:
             return Result(MISSED)
         took = ended.seconds - before_hit
-        if how == "stop" and whom != "launcher" and ended.code != 0 and took > limit * max(1, shop.patience / 2):
+        at_once = restarts == "0" and (how == "kill" or (how == "stop" and whom != "launcher"))
+        if at_once and ended.code != 0 and took > limit * max(1, shop.patience / 2):
             problems.append(f"it took {took:.1f} s to notice")
         problems += self.wrong_end(how, whom, ended, found, restarts == "1")
         floor = max(ended.saved(), shop.newest_checkpoint())

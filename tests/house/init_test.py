@@ -4,6 +4,7 @@ import io
 import os
 import random
 import re
+import shutil
 import struct
 import subprocess
 import tarfile
@@ -115,6 +116,11 @@ class Init(unittest.TestCase):
                     shard.addfile(label, io.BytesIO(str(i % 2).encode()))
         (self.folder / "val-0.tar").write_bytes((self.folder / "train-009.tar").read_bytes())
         (self.folder / "a.png").unlink()
+        (self.folder / "{a,b}").mkdir()
+        (self.folder / "{a,b}/x{1}.tar").write_bytes((self.folder / "val-0.tar").read_bytes())
+        self.expect_trains("{a,b}", has=[r'files: "\\{a,b\\}/x\\{1\\}.tar"'])
+        (self.folder / "job.pbtxt").unlink()
+        shutil.rmtree(self.folder / "{a,b}")
         self.expect_trains(".", has=["resnet { depth: 18 stem: CIFAR }", 'train { shards { files: "train-{009..011}.tar" size: 32',
                                      'eval { shards { files: "val-0.tar"', "measured on 12 training samples", "in 2 classes"])
 

@@ -2,9 +2,12 @@
 #include "launcher/error_block.h"
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
 #include <filesystem>
 #include <new>
+
+#include "launcher/rank.h"
 
 namespace lockstep::launcher {
 namespace {
@@ -27,6 +30,15 @@ TEST(ErrorBlock, NamesTheRankAndLeavesOutMissingAdvice) {
 TEST(ErrorBlock, IsColouredForATerminalOnly) {
   EXPECT_EQ(error_block(UsageError("x"), "", false).find('\033'), std::string::npos);
   EXPECT_NE(error_block(UsageError("x"), "", true).find("\033[1;31merror"), std::string::npos);
+}
+
+TEST(EndRank, TellsTheErrorInAnEnvironmentThatIsWrongToo) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto end = [] {
+    setenv("OMPI_COMM_WORLD_RANK", "none", 1);
+    end_rank(StorageError("disk full"));
+  };
+  EXPECT_EXIT(end(), testing::ExitedWithCode(4), "error \\(storage, exit 4\\)\n  disk full");
 }
 
 TEST(AsError, GivesEveryExceptionItsExitCode) {

@@ -5,6 +5,7 @@
 #include <spdlog/spdlog.h>
 
 #include <chrono>
+#include <system_error>
 #include <utility>
 
 #include "runtime/tensor/gpu.h"
@@ -81,13 +82,22 @@ void DeviceWatchdog::start(std::function<void()> abort) {
     const std::lock_guard lock(aborts_->mutex);
     ++aborts_->running;
   }
-  std::thread([aborts = aborts_, abort = std::move(abort)]() mutable {
-    abort();
-    abort = nullptr;
+  const auto ended = [aborts = aborts_] {
     const std::lock_guard lock(aborts->mutex);
     --aborts->running;
     aborts->changed.notify_all();
-  }).detach();
+  };
+  try {
+    std::thread([ended, abort = std::move(abort)]() mutable {
+      abort();
+      abort = nullptr;
+      ended();
+    }).detach();
+  } catch (const std::system_error& error) {
+    // The others are aborted all the same, and whoever waits has been told.
+    spdlog::error("cannot start a thread for an abort: {}", error.what());
+    ended();
+  }
 }
 
 void DeviceWatchdog::require_working() {

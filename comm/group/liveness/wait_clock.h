@@ -6,26 +6,44 @@
 
 namespace lockstep::comm {
 
-/// How long a process has waited for other ranks: the time in which at least one of its threads did. Thread-safe.
+/// How long a process, which has one, and each of its threads have waited for other ranks. Thread-safe.
 class WaitClock {
  public:
-  /// While it lives, the calling thread waits.
+  /// While it lives, the calling thread waits for others of this process, and so for other ranks where one of them
+  /// does.
+  class Join {
+   public:
+    explicit Join(const WaitClock& clock) : clock_(clock), mine_(of_this_thread_), total_(clock.total()) {}
+    ~Join() { of_this_thread_ = mine_ + (clock_.total() - total_); }
+    Join(const Join&) = delete;
+    Join& operator=(const Join&) = delete;
+
+   private:
+    const WaitClock& clock_;
+    std::chrono::nanoseconds mine_;  ///< both before
+    std::chrono::nanoseconds total_;
+  };
+
+  /// While it lives, the calling thread waits for other ranks.
   class Wait {
    public:
-    explicit Wait(WaitClock& clock) : clock_(clock) { clock_.begin(); }
+    explicit Wait(WaitClock& clock) : mine_(clock), clock_(clock) { clock_.begin(); }
     ~Wait() { clock_.end(); }
     Wait(const Wait&) = delete;
     Wait& operator=(const Wait&) = delete;
 
    private:
+    Join mine_;  ///< ends behind the wait
     WaitClock& clock_;
   };
 
-  /// With the waits that have not ended yet.
+  /// The time in which at least one thread waited, with the waits that have not ended yet.
   std::chrono::nanoseconds total() const {
     const std::lock_guard lock(mutex_);
     return waiting_ == 0 ? total_ : total_ + (Clock::now() - since_);
   }
+  /// The time in which the calling thread waited, without a wait that has not ended yet.
+  static std::chrono::nanoseconds of_this_thread() { return of_this_thread_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -38,6 +56,8 @@ class WaitClock {
     const std::lock_guard lock(mutex_);
     if (--waiting_ == 0) total_ += Clock::now() - since_;
   }
+
+  static inline thread_local std::chrono::nanoseconds of_this_thread_{0};
 
   mutable std::mutex mutex_;
   int waiting_ = 0;  ///< threads

@@ -47,7 +47,10 @@ std::string make_id() {
 }  // namespace
 
 NcclComm::NcclComm(std::shared_ptr<Communicator> host, Device device, std::string channel, milliseconds timeout)
-    : host_(std::move(host)), device_(device), channel_(std::move(channel)), timeout_(timeout) {
+    : host_(std::move(host)),
+      device_(device),
+      timeout_(timeout),
+      handle_(std::make_shared<Handle>(std::move(channel))) {
   // An error of rank 0 must reach the others, which wait for its id.
   std::string id;
   std::exception_ptr failure;
@@ -74,31 +77,34 @@ void NcclComm::start(const std::string& id) {
   ncclUniqueId unique;
   std::memcpy(unique.internal, id.data(), sizeof unique.internal);
   ncclConfig_t config = configuration();
-  config.commName = channel_.c_str();
+  config.commName = handle_->name.c_str();
   ncclResult_t result = ncclSuccess;
   {
     const std::lock_guard lock(handle_->mutex);
     result = ncclCommInitRankConfig(&handle_->comm, host_->size(), unique, host_->rank(), &config);
   }
   if (result != ncclSuccess && result != ncclInProgress) {
-    throw EnvironmentError("NCCL cannot start channel \"" + channel_ + "\" on " + str(device_) + ": " + reason(result),
-                           kAdvice);
+    throw EnvironmentError(
+        "NCCL cannot start channel \"" + handle_->name + "\" on " + str(device_) + ": " + reason(result), kAdvice);
   }
   settle({.kind = OperationKind::kNewChannel}, 0, result);
 }
 
 NcclComm::NcclComm(std::shared_ptr<Communicator> host, Device device, std::string channel, milliseconds timeout,
                    ncclComm_t native)
-    : host_(std::move(host)), device_(device), channel_(std::move(channel)), timeout_(timeout) {
+    : host_(std::move(host)),
+      device_(device),
+      timeout_(timeout),
+      handle_(std::make_shared<Handle>(std::move(channel))) {
   handle_->comm = native;
 }
 
 ncclComm_t NcclComm::split(int color, int key, std::int64_t number) {
   ncclConfig_t config = configuration();
   run({.kind = OperationKind::kNewChannel}, number, [&](ncclComm_t comm) {
-    return ncclCommSplit(comm, color < 0 ? NCCL_SPLIT_NOCOLOR : color, key, &part_, &config);
+    return ncclCommSplit(comm, color < 0 ? NCCL_SPLIT_NOCOLOR : color, key, &handle_->part, &config);
   });
-  return std::exchange(part_, nullptr);
+  return handle_->take(&Handle::part);
 }
 
 NcclComm::~NcclComm() { abort()(); }
@@ -106,20 +112,22 @@ NcclComm::~NcclComm() { abort()(); }
 void NcclComm::leave() {
   run({.kind = OperationKind::kLeave}, kLast, [](ncclComm_t comm) { return ncclCommFinalize(comm); });
   const gpu::DeviceGuard guard(device_);
-  ncclCommDestroy(handle_->take());
+  ncclCommDestroy(handle_->take(&Handle::comm));
 }
 
-ncclComm_t NcclComm::Handle::take() {
+ncclComm_t NcclComm::Handle::take(ncclComm_t Handle::*which) {
   const std::lock_guard lock(mutex);
-  return std::exchange(comm, nullptr);
+  return std::exchange(this->*which, nullptr);
 }
 
 std::function<void()> NcclComm::abort() {
   return [handle = handle_, device = device_] {
-    const ncclComm_t comm = handle->take();
+    const ncclComm_t comm = handle->take(&Handle::comm);
     if (comm == nullptr) return;
     cudaSetDevice(device.index);  // a new thread's would be another one, on which CUDA would make a context
     ncclCommAbort(comm);
+    // NCCL's own threads have ended: none writes it any more.
+    if (const ncclComm_t part = handle->take(&Handle::part); part != nullptr) ncclCommAbort(part);
   };
 }
 
@@ -128,7 +136,7 @@ void NcclComm::run(const Operation& operation, std::int64_t number, const Call& 
   ncclResult_t result = ncclSuccess;
   {
     const std::lock_guard lock(handle_->mutex);
-    require_open(describe(operation, channel_));
+    require_open(describe(operation, handle_->name));
     result = call(handle_->comm);
   }
   settle(operation, number, result);
@@ -150,12 +158,12 @@ void NcclComm::settle(const Operation& operation, std::int64_t number, ncclResul
       inspect(operation, number, now - began);
     }
     const std::lock_guard lock(handle_->mutex);
-    require_open(describe(operation, channel_));
+    require_open(describe(operation, handle_->name));
     const ncclResult_t asked = ncclCommGetAsyncError(handle_->comm, &result);
     if (asked != ncclSuccess) result = asked;
   }
   if (result == ncclSuccess) return;
-  const std::string text = describe(operation, channel_) + ": " + reason(result);
+  const std::string text = describe(operation, handle_->name) + ": " + reason(result);
   if (result == ncclInvalidUsage || result == ncclInvalidArgument) throw EnvironmentError(text, kAdvice);
   throw PeerError(text, kAdvice);
 }
@@ -165,7 +173,7 @@ void NcclComm::inspect(const Operation& operation, std::int64_t number, Clock::d
   inspect_wait(*host_, operation, number, std::chrono::duration_cast<milliseconds>(waited));
   if (waited < timeout_) return;
   throw PeerError(
-      describe(operation, channel_) + ": NCCL was not ready within " + std::to_string(timeout_.count()) + " ms",
+      describe(operation, handle_->name) + ": NCCL was not ready within " + std::to_string(timeout_.count()) + " ms",
       kAdvice);
 }
 

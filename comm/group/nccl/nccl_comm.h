@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "comm/group/operation.h"
 
@@ -47,12 +48,18 @@ class NcclComm {
  private:
   using Clock = std::chrono::steady_clock;
 
-  /// NCCL's handle, which an abort takes away and then keeps alone.
+  /// NCCL's handle and what NCCL refers to. An abort, which may outlive the NcclComm, takes the handle away and keeps
+  /// the rest.
   struct Handle {
-    std::mutex mutex;  ///< held around every NCCL call but ncclCommAbort, which blocks
-    ncclComm_t comm = nullptr;
+    explicit Handle(std::string name_) : name(std::move(name_)) {}
 
-    ncclComm_t take();
+    const std::string name;  ///< of the channel
+    std::mutex mutex;        ///< held around every NCCL call but ncclCommAbort, which blocks
+    ncclComm_t comm = nullptr;
+    ncclComm_t part = nullptr;  ///< where a split puts its result, which may be after split() has given up
+
+    /// What `which` holds, and null there from now on.
+    ncclComm_t take(ncclComm_t Handle::*which);
   };
 
   void start(const std::string& id);
@@ -63,10 +70,8 @@ class NcclComm {
 
   std::shared_ptr<Communicator> host_;
   Device device_;
-  std::string channel_;
   std::chrono::milliseconds timeout_;
-  std::shared_ptr<Handle> handle_ = std::make_shared<Handle>();
-  ncclComm_t part_ = nullptr;  // where a split puts its result, which may be after split() has given up
+  std::shared_ptr<Handle> handle_;
 };
 
 }  // namespace lockstep::comm

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -28,13 +29,19 @@ using Kind = MemoryName::Kind;
 
 constexpr const char* kFolder = "/dev/shm";
 constexpr const char* kPrefix = "lockstep.";
+/// A file without its final name that is older gets none any more.
+constexpr std::chrono::minutes kSettled{1};
 
 /// Files whose makers were killed before all had opened them.
 void remove_abandoned() {
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(kFolder, ignored)) {
     const std::string name = entry.path().filename().string();
-    if (!name.starts_with(kPrefix) || name.ends_with(".new") || !entry.is_regular_file(ignored)) continue;
+    if (!name.starts_with(kPrefix) || !entry.is_regular_file(ignored)) continue;
+    // The maker of one that is new is about to lock it.
+    std::error_code unknown;
+    const auto age = std::filesystem::file_time_type::clock::now() - entry.last_write_time(unknown);
+    if (name.ends_with(".new") && (unknown || age < kSettled)) continue;
     if (const Descriptor lock = take_lock(entry.path())) std::filesystem::remove(entry.path(), ignored);
   }
 }

@@ -31,6 +31,18 @@ void check(cublasStatus_t status, const char* what) {
                          "CUBLASLT_LOG_LEVEL=5 makes cuBLASLt say more.");
 }
 
+/// Whether cuBLASLt takes an algorithm; false where it refuses it. Throws every other error, such as one of earlier
+/// work that shows only now: it says nothing of the algorithm.
+bool taken(cublasStatus_t status, const char* what) {
+  if (status == CUBLAS_STATUS_SUCCESS) return true;
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE ||
+      status == CUBLAS_STATUS_ARCH_MISMATCH)
+    return false;
+  gpu::check(cudaGetLastError(), what);
+  check(status, what);
+  return false;
+}
+
 cudaDataType_t data_type(DType dtype) {
   switch (dtype) {
     case DType::kFloat32:
@@ -184,7 +196,7 @@ struct Plan {
     Algorithm result{};
     const cublasStatus_t status = cublasLtMatmulAlgoCheck(handle, &operation.descriptor, &b.descriptor, &a.descriptor,
                                                           &out.descriptor, &out.descriptor, &algorithm, &result);
-    if (status != CUBLAS_STATUS_SUCCESS || result.workspaceSize > kWorkspaceLimit) return {};
+    if (!taken(status, "cublasLtMatmulAlgoCheck") || result.workspaceSize > kWorkspaceLimit) return {};
     result.algo = algorithm;  // which the check leaves alone
     return result;
   }
@@ -198,7 +210,7 @@ struct Plan {
         scratch = zeros(p);
         timed.out = scratch.data();
       }
-      return run(operation, timed, algorithm) == CUBLAS_STATUS_SUCCESS;
+      return taken(run(operation, timed, algorithm), "cublasLtMatmul");
     };
     choice.order(p, {.check = [&](const auto& algorithm) { return checked(operation, algorithm); }, .run = run_timed},
                  found);
@@ -254,7 +266,7 @@ bool MatmulPlans::run(const MatmulProblem& problem, const MatmulData& data) {
   Operation operation(problem, data);
   return plan->candidates.run([&](std::size_t i) {
     const cublasStatus_t status = plan->run(operation, data, plan->algorithms[i]);
-    if (status == CUBLAS_STATUS_SUCCESS) return true;
+    if (taken(status, "cublasLtMatmul")) return true;
     spdlog::warn("cuBLASLt refuses its algorithm {} of {} for {}: {}", i + 1, plan->algorithms.size(),
                  describe(problem), cublasLtGetStatusString(status));
     return false;

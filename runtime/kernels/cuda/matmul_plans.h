@@ -28,7 +28,8 @@ class MatmulPlans {
 
   /// Appends the product to the calling thread's current stream of the device and returns true, or returns false where
   /// cuBLASLt has no algorithm for it that runs. A problem that is new is timed first, and waited for, where that is
-  /// asked for and the stream is not captured. Throws ShapeError for other dtypes than float32, float16 and bfloat16.
+  /// asked for and the stream is not captured. Throws ShapeError for other dtypes than float32, float16 and bfloat16,
+  /// and EnvironmentError for what fails without being refused, such as an error of earlier work that shows only now.
   bool run(const MatmulProblem& problem, const MatmulData& data);
 
  private:

@@ -11,7 +11,8 @@ class Candidates {
  public:
   explicit Candidates(std::size_t count) : count_(count) {}
 
-  /// Calls `attempt` with the number of one after the other until one returns true. False where none is left.
+  /// Calls `attempt` with the number of one after the other until one returns true. False where none is left. What an
+  /// attempt throws comes out, and that one is tried again next time.
   template <class Attempt>
   bool run(Attempt&& attempt) {
     for (std::size_t i = first_; i < count_; ++i) {

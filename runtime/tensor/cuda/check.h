@@ -13,6 +13,9 @@ namespace lockstep::gpu {
 /// Throws MemoryError or EnvironmentError that names the call unless it succeeded. `what`: "cudaMemcpyAsync".
 void check(cudaError_t status, const char* what);
 
+/// Whether what a query asked for has ended. `what` is the query, as for check().
+bool ended(cudaError_t status, const char* what);
+
 /// Throws EnvironmentError that names the device unless it is there.
 void require(Device device);
 

@@ -58,6 +58,12 @@ void check(cudaError_t status, const char* what) {
       text, "An error of a kernel shows in a later call: CUDA_LAUNCH_BLOCKING=1 shows it where it happens.");
 }
 
+bool ended(cudaError_t status, const char* what) {
+  if (status == cudaErrorNotReady) return false;
+  check(status, what);
+  return true;
+}
+
 DeviceGuard::DeviceGuard(Device device) {
   check(cudaGetDevice(&previous_), "cudaGetDevice");
   if (previous_ == device.index && chosen) return;

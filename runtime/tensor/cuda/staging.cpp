@@ -24,11 +24,9 @@ struct Block {
   Storage memory;
   cudaEvent_t copied = nullptr;
 
-  void wait() const {
-    const cudaError_t status = cudaEventQuery(copied);
-    if (status != cudaErrorNotReady) return check(status, "cudaEventQuery");
-    count_host_wait();
-    check(cudaEventSynchronize(copied), "cudaEventSynchronize");
+  void wait(Device device) const {
+    const auto read = [this] { return ended(cudaEventQuery(copied), "cudaEventQuery"); };
+    if (!read()) wait_until(device, read);
   }
 };
 
@@ -45,7 +43,7 @@ struct Staging::State {
     Block& block = blocks[next];
     next = (next + 1) % blocks.size();
     if (block.copied != nullptr) {
-      block.wait();
+      block.wait(device);
     } else {
       block.memory = allocate_pinned(kBlock);
       check(cudaEventCreateWithFlags(&block.copied, cudaEventDisableTiming), "cudaEventCreate");

@@ -12,13 +12,6 @@ namespace lockstep::gpu {
 
 namespace {
 
-/// Whether what a query asked for has ended. `what` is the query, for messages.
-bool ended(cudaError_t status, const char* what) {
-  if (status == cudaErrorNotReady) return false;
-  check(status, what);
-  return true;
-}
-
 class CudaEvent final : public EventImpl {
  public:
   explicit CudaEvent(Device device, cudaStream_t stream) : device_(device) {
@@ -111,7 +104,12 @@ void copy(void* to, const void* from, std::size_t bytes, const Stream& stream) {
   require_capturable(to);
   require_capturable(from);
   if (is_pageable(from)) return Staging::of(stream.device()).copy(to, from, bytes, native(stream));
+  const bool lands = is_pageable(to);
+  // Before the copy, which blocks in the driver behind whatever hangs. It is not appended where this throws: the memory
+  // may end then.
+  if (lands) stream.synchronize();
   check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, native(stream)), "cudaMemcpyAsync");
+  if (lands) check(cudaStreamSynchronize(native(stream)), "cudaStreamSynchronize");
 }
 
 void zero(void* to, std::size_t bytes, const Stream& stream) {

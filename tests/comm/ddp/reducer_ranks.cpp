@@ -2,11 +2,13 @@
 // Buckets between ranks that are not equally fast, do not hold the same samples, or do not use the same parameters.
 #include <gmock/gmock.h>
 
+#include <chrono>
 #include <cstdint>
 #include <fstream>
 #include <functional>
 #include <sstream>
 #include <thread>
+#include <utility>
 
 #include "comm/ddp/digest.h"
 #include "runtime/kernels/backend.h"
@@ -68,6 +70,25 @@ TEST(Buckets, LeaveInTheAgreedOrderHoweverLateALayerIs) {
     });
   });
   EXPECT_EQ(prompt, late);
+}
+
+TEST(Buckets, OfALateRankCostTheOthersNothingWhileTheyCompute) {
+  using Clock = std::chrono::steady_clock;
+  const Communicator& communicator = *world().communicator();
+  if (!communicator.waited()) GTEST_SKIP() << "a GPU waits unseen";
+  Clock::duration computed(0);
+  Learner learner({.model = kModel, .ddp = kTinyBuckets}, 4, 1);
+  learner.join();
+  learner.ddp().reducer().set_on_gradient([&, first = true](std::size_t) mutable {
+    const auto begin = Clock::now();
+    const bool late = std::exchange(first, false) && world().rank() == world().size() - 1;
+    std::this_thread::sleep_for(std::chrono::milliseconds(late ? 30 : 5));
+    computed += Clock::now() - begin;
+  });
+  const auto begin = Clock::now();
+  const auto waited = *communicator.waited();
+  learner.backward(make_samples(kSamples, 4, 1, 1), my_part(), 1);
+  EXPECT_LE(*communicator.waited() - waited, Clock::now() - begin - computed);
 }
 
 TEST(Buckets, GiveTheSameBitsDelayedOnSeveralStreamsAndCutByName) {

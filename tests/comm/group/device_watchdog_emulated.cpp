@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How communicators between devices end, with stand-ins for NCCL's that hang, and abort, as NCCL 2.28's do.
 #include <gmock/gmock.h>
+#include <pthread.h>
 
 #include <optional>
 
@@ -162,6 +163,43 @@ TEST(DeviceWatchdog, HoldsNoLockWhileItAborts) {
   watchdog.remove(second);
   first.serve();
   second.serve();
+}
+
+/// While it lives, no thread can be started: there is no room for its stack.
+class NoThreads {
+ public:
+  NoThreads() {
+    pthread_getattr_default_np(&before_);
+    pthread_attr_t huge;
+    pthread_attr_init(&huge);
+    pthread_attr_setstacksize(&huge, std::size_t{1} << 60);
+    pthread_setattr_default_np(&huge);
+    pthread_attr_destroy(&huge);
+  }
+  ~NoThreads() {
+    pthread_setattr_default_np(&before_);
+    pthread_attr_destroy(&before_);
+  }
+  NoThreads(const NoThreads&) = delete;
+  NoThreads& operator=(const NoThreads&) = delete;
+
+ private:
+  pthread_attr_t before_{};
+};
+
+TEST(DeviceWatchdog, FailsWhereNoThreadCanBeStartedToo) {
+  auto watchdog = std::make_shared<DeviceWatchdog>();
+  Patient channel;
+  watchdog->add(channel);
+  {
+    const NoThreads none;
+    EXPECT_THROW(std::thread([] {}).join(), std::system_error);
+    watchdog->fail(std::make_exception_ptr(PeerError("rank 1 is gone")));
+  }
+  EXPECT_THROW(watchdog->require_working(), PeerError);
+  EXPECT_THROW(Stream::current(kGpu).synchronize(), PeerError);
+  watchdog.reset();  // waits for no abort
+  EXPECT_NO_THROW(Stream::current(kGpu).synchronize());
 }
 
 }  // namespace

@@ -328,8 +328,10 @@ int truncate(const char* path, off_t length) __THROW {
 }
 
 int rename(const char* from, const char* to) __THROW {
-  return rename_file(shim().files.below(from), shim().files.below(to),
-                     [&] { return next<int(const char*, const char*)>("rename")(from, to); });
+  const int result = rename_file(shim().files.below(from), shim().files.below(to),
+                                 [&] { return next<int(const char*, const char*)>("rename")(from, to); });
+  note_memory(to, result == 0);
+  return result;
 }
 
 int unlink(const char* path) __THROW {

@@ -30,6 +30,7 @@ Plan::Plan()
       point_(variable("LOCKSTEP_FAULTS_POINT")),
       fault_(variable("LOCKSTEP_FAULTS_FAULT")),
       lasts_(variable("LOCKSTEP_FAULTS_LASTS")) {
+  if (lasts_.empty()) lasts_ = "1";
   const std::size_t blank = point_.rfind(' ');
   if (blank == std::string::npos) return;
   number_ = std::atoi(point_.c_str() + blank);

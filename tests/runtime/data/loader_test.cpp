@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <map>
+#include <set>
 
 #include "runtime/data/eval_batches.h"
 #include "runtime/tensor/error.h"
@@ -204,6 +205,19 @@ TEST(Loader, BatchesTakeTurnsInMemoryOfAKnownSize) {
     }
     EXPECT_LE(std::ssize(places), loader.slots().count());
   }
+}
+
+TEST(Loader, LoadersOneAfterTheOtherShareTheirMemory) {
+  const auto dataset = std::make_shared<Keyed>();
+  const LoaderOptions options{.global_batch = 13, .prefetch = 2, .decode_threads = 3, .steps = 4};
+  const BatchSlots slots = slots_for(*dataset, options);
+  std::set<const void*> places;
+  for (int pass = 0; pass < 5; ++pass) {
+    Loader loader(dataset, options, slots);
+    for (std::uint64_t step = 0; step < options.steps; ++step) places.insert(loader.next().input.storage().data());
+  }
+  EXPECT_LE(std::ssize(places), slots.count());
+  EXPECT_THROW(slots_for(*dataset, {.accumulate = 0}), FieldError);
 }
 
 TEST(Loader, ACallerMayHoldAnyNumberOfBatches) {

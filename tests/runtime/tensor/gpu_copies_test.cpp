@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <exception>
 #include <numeric>
 
 #include "runtime/tensor/device_value.h"
@@ -63,6 +64,24 @@ TEST_F(GpuCopies, HaveReadPageableMemoryWhenTheyReturn) {
     }
     EXPECT_TRUE(same(there, counted(size, 1))) << size;
   }
+}
+
+TEST_F(GpuCopies, HaveWrittenPageableMemoryWhenTheyReturn) {
+  for (const std::int64_t size : {1, 100'000, 9'000'001}) {
+    const Tensor there = counted(size, 1).to(kGpu), host = counted(size, 2);
+    const std::uint64_t before = gpu::host_waits();
+    host.copy_from(there);
+    EXPECT_EQ(gpu::host_waits(), before + 1);
+    EXPECT_TRUE(same(host, counted(size, 1))) << size;
+  }
+}
+
+TEST_F(GpuCopies, LeavePageableMemoryAloneWhereTheDeviceHasFailed) {
+  const Tensor there = counted(100, 1).to(kGpu), host = counted(100, 2);
+  gpu::set_failure(kGpu, std::make_exception_ptr(PeerError("rank 1 is gone")));
+  EXPECT_THROW(host.copy_from(there), PeerError);
+  gpu::set_failure(kGpu, nullptr);
+  EXPECT_TRUE(same(host, counted(100, 2)));
 }
 
 TEST_F(GpuCopies, TellPinnedMemoryFromOther) {

@@ -208,11 +208,54 @@ TEST_F(OutputWriterTest, DoesWorkBehindWhatWasTold) {
 
 TEST_F(OutputWriterTest, SaysThatTheFileIsGone) {
   begin();
-  fs::remove(run_dir_ / "metrics.jsonl");
   steps(1, 1);
   output_->flush(kLong);
-  EXPECT_THROW(steps(2, 2), StorageError);
+  fs::remove(run_dir_ / "metrics.jsonl");
+  steps(2, 2);
+  output_->flush(kLong);
+  EXPECT_THROW(steps(3, 3), StorageError);
   EXPECT_FALSE(fs::exists(run_dir_ / "metrics.jsonl"));
+}
+
+TEST_F(OutputWriterTest, WaitsForAFullDiskOnlyAMoment) {
+  begin();
+  std::atomic<int> error{ENOSPC};
+  on_write([&]() -> StorageFault { return {.error = error}; });
+  steps(1, 3);
+  EXPECT_FALSE(output_->flush(kLong)) << "it has failed a few times, which may pass later";
+  error = 0;
+  EXPECT_TRUE(output_->flush(kLong));
+  EXPECT_EQ(lines(), numbers(3));
+}
+
+TEST_F(OutputWriterTest, GoesOnWhereNoFileCanBeOpened) {
+  std::atomic<int> error{EACCES};
+  checkpoint::set_storage_hook([&](const StorageCall& call) {
+    return StorageFault{.error = call.operation == StorageOperation::kOpen ? error.load() : 0};
+  });
+  output_.emplace([](const std::string&) {});
+  metrics_.emplace(*output_, run_dir_, 0, false);
+  steps(1, 3);
+  EXPECT_FALSE(output_->flush(kLong));
+  EXPECT_EQ(output_->lost().at((run_dir_ / "metrics.jsonl").string()), 3u);
+  EXPECT_THAT(output_->lost(), SizeIs(2)) << "TensorBoard's, too";
+  error = 0;
+  EXPECT_TRUE(output_->flush(kLong));
+  EXPECT_EQ(lines(), numbers(3));
+}
+
+TEST_F(OutputWriterTest, SetsAsideWhatItCannotReadSoThatNoStepStandsTwice) {
+  const std::string before = "{\"step\":1}\n{\"step\":2}\n{\"step\":3}\n";
+  std::ofstream(run_dir_ / "metrics.jsonl") << before;
+  checkpoint::set_storage_hook([](const StorageCall& call) {
+    return StorageFault{.error = call.operation == StorageOperation::kRead ? EIO : 0};
+  });
+  output_.emplace([](const std::string&) {});
+  metrics_.emplace(*output_, run_dir_, 2, false);
+  steps(3, 3);
+  EXPECT_TRUE(output_->flush(kLong));
+  EXPECT_EQ(lines(), std::vector<std::uint64_t>{3});
+  EXPECT_EQ(content(run_dir_ / "earlier-1" / "metrics.jsonl"), before);
 }
 
 }  // namespace

@@ -138,7 +138,7 @@ TEST_F(RunEnds, StandInWholeLinesBehindAHalfWrittenOne) {
 // Writing to it would wait for a reader for ever.
 TEST_F(RunEnds, AreNotWrittenIntoAPipe) {
   ASSERT_EQ(mkfifo((run_dir_ / "metrics.jsonl").c_str(), 0600), 0);
-  EXPECT_THROW(LineFile(run_dir_ / "metrics.jsonl"), StorageError);
+  EXPECT_THROW(LineFile(run_dir_ / "metrics.jsonl").append("{}\n"), StorageError);
 }
 
 TEST_F(RunEnds, AreNotWrittenIntoAFileThatIsGone) {
@@ -149,6 +149,15 @@ TEST_F(RunEnds, AreNotWrittenIntoAFileThatIsGone) {
   EXPECT_THROW(file.append("{}\n"), StorageError);
   std::ofstream(run_dir_ / "metrics.jsonl") << "of another run\n";
   EXPECT_THROW(file.append("{}\n"), StorageError);
+}
+
+TEST_F(RunEnds, AreNotWrittenIntoAFolderThatIsGone) {
+  LineFile file(run_dir_ / "metrics.jsonl");
+  EXPECT_TRUE(file.in_place()) << "it will be made";
+  fs::remove_all(run_dir_);
+  EXPECT_FALSE(file.in_place());
+  EXPECT_THROW(file.append("{}\n"), StorageError);
+  EXPECT_FALSE(fs::exists(run_dir_));
 }
 
 }  // namespace

@@ -3,12 +3,17 @@
 
 #include <gmock/gmock.h>
 
+#include <semaphore>
+
+#include "runtime/tensor/error.h"
+
 namespace lockstep::train {
 namespace {
 
 using data::DataDigest;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 const DataDigest kTrain{"data.train", "50 samples of [2], 3 classes", "a", "b"};
 const DataDigest kEval{"data.eval", "9 samples of [2], 3 classes", "c", "d"};
@@ -57,8 +62,48 @@ TEST(DataDifferences, OfManyRanksShowTheFirst) {
 }
 
 TEST(SameData, AreThoseOfALoneProcess) {
-  require_same_data({kTrain, kEval}, *comm::make_self_communicator());
-  require_same_data({}, *comm::make_self_communicator());
+  const auto alone = comm::make_self_communicator();
+  EXPECT_THAT(require_same_data([] { return std::vector{kTrain, kEval}; }, *alone), SizeIs(2));
+  EXPECT_THAT(require_same_data([] { return std::vector<DataDigest>(); }, *alone), IsEmpty());
+}
+
+/// A group of one that says when it reduces something.
+class Heard final : public comm::Communicator {
+ public:
+  int rank() const override { return 0; }
+  int size() const override { return 1; }
+  std::string description() const override { return "heard"; }
+  Storage allocate(std::size_t bytes) override { return self_->allocate(bytes); }
+  void all_reduce(const Tensor&, comm::ReduceOp, float, const Stream&) override { signs.release(); }
+  void broadcast(const Tensor&, int, const Stream&) override {}
+  void all_gather(const Tensor& in, const Tensor& out, const Stream& stream) override {
+    self_->all_gather(in, out, stream);
+  }
+  void reduce_scatter(const Tensor&, const Tensor&, comm::ReduceOp, const Stream&) override {}
+  void barrier(const Stream&) override {}
+  std::shared_ptr<comm::Communicator> duplicate(const std::string& name) override { return self_->duplicate(name); }
+  std::shared_ptr<comm::Communicator> split(int color, int key, const std::string& name) override {
+    return self_->split(color, key, name);
+  }
+
+  std::counting_semaphore<> signs{0};
+
+ private:
+  std::shared_ptr<comm::Communicator> self_ = comm::make_self_communicator();
+};
+
+TEST(SameData, AreReadWhileTheRanksHearOfEachOther) {
+  Heard heard;
+  const auto read = [&] {
+    for (int sign = 0; sign < 2; ++sign) heard.signs.acquire();
+    return std::vector{kTrain};
+  };
+  EXPECT_THAT(require_same_data(read, heard), SizeIs(1));
+  const auto fail = [&]() -> std::vector<DataDigest> {
+    heard.signs.acquire();
+    throw StorageError("the disk is gone");
+  };
+  EXPECT_THROW(require_same_data(fail, heard), StorageError);
 }
 
 }  // namespace

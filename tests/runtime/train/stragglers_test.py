@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A rank that is slower than the others is named, and so is its end."""
 import socket
+import statistics
 import unittest
 
 from runs import RunTest, faults
@@ -32,11 +33,11 @@ class Stragglers(RunTest):
             self.assertTrue(30 < ends["step"] <= 60, ends)
             self.assertRegex(run.output, rf"step {begins['step']}: rank {slow} on \S+ is slow: \d")
             self.assertRegex(run.output, rf"step {ends['step']}: rank {slow} on \S+ is no longer slow: \d")
-            # The others wait for it.
-            for line in run.steps[5:30]:
-                waits = line["wait_ms_of_ranks"]
-                self.assertEqual(len(waits), ranks)
-                self.assertGreater(min(wait for rank, wait in enumerate(waits) if rank != slow), DELAY / 2)
+            # The others wait for it; on a busy machine not in every step.
+            for rank in set(everyone) - {slow}:
+                self.assertGreater(statistics.median(line["wait_ms_of_ranks"][rank] for line in run.steps[5:30]),
+                                   DELAY / 2)
+            self.assertEqual({len(line["wait_ms_of_ranks"]) for line in run.steps}, {ranks})
 
     def test_ranks_that_are_alike_are_not(self):
         run = self.train("run", "train.steps=40", "train.eval_every=0", delays(range(1, 41), 0, 1), ranks=2)

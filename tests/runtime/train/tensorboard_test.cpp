@@ -101,9 +101,9 @@ TEST_F(TensorBoard, WritesAVersionAndScalarsAsEvents) {
 }
 
 TEST_F(TensorBoard, NamesItsFileSoThatTensorBoardFindsIt) {
-  const TensorBoardWriter writer(output_, directory_ + "/new");
+  const TensorBoardWriter writer(output_, directory_);
   EXPECT_THAT(writer.path(),
-              testing::MatchesRegex(directory_ + "/new/events\\.out\\.tfevents\\.[0-9]+\\..+\\.[0-9]+\\.[0-9]+"));
+              testing::MatchesRegex(directory_ + "/events\\.out\\.tfevents\\.[0-9]+\\..+\\.[0-9]+\\.[0-9]+"));
 }
 
 TEST_F(TensorBoard, OpensANewFileEachTime) {
@@ -151,9 +151,23 @@ TEST_F(TensorBoard, TellsThoseWhoHaveReadLaterPointsToForgetThem) {
             "\x3a\x02\x08\x01");
 }
 
+TEST_F(TensorBoard, SetsAsideAFileFromWhichItCannotDropPoints) {
+  const std::string name = "events.out.tfevents.1.host.1.0";
+  fs::create_symlink(name, directory_ + "/" + name);  // to itself
+  drop_later_events(directory_, 7);
+  EXPECT_TRUE(fs::is_symlink(directory_ + "/earlier-1/" + name));
+  EXPECT_FALSE(fs::is_symlink(directory_ + "/" + name));
+}
+
 TEST_F(TensorBoard, SaysWhereItCannotWrite) {
   std::ofstream(directory_ + "/file").put('x');
-  EXPECT_THROW(TensorBoardWriter(output_, directory_ + "/file"), StorageError);
+  std::vector<std::string> troubles;
+  train::OutputWriter output([&](const std::string& trouble) { troubles.push_back(trouble); });
+  const TensorBoardWriter writer(output, directory_ + "/file");
+  EXPECT_FALSE(output.flush(std::chrono::minutes(5)));
+  EXPECT_TRUE(output.perform([] {}, std::chrono::minutes(5)));  // behind what it says
+  EXPECT_THAT(troubles, testing::ElementsAre(testing::HasSubstr("Not a directory; training goes on")));
+  EXPECT_EQ(output.lost().at(writer.path()), 1u);
 }
 
 }  // namespace

@@ -200,9 +200,11 @@ void copy(void* to, const void* from, std::size_t bytes, const Stream& stream) {
   require_capturable(to);
   require_capturable(from);
   if (emulation::is_known(from)) {
-    emulation::append(stream, [=] { std::memmove(to, from, bytes); });
+    const bool lands = !emulation::is_known(to);
     // Memory that is not pinned has been written when the call returns: the caller may leave, whatever fails.
-    if (!emulation::is_known(to)) thread_of(stream).synchronize();
+    if (lands) stream.synchronize();
+    emulation::append(stream, [=] { std::memmove(to, from, bytes); });
+    if (lands) thread_of(stream).synchronize();
     return;
   }
   // Memory that is not pinned has been read when the call returns.

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <set>
+#include <stdexcept>
 #include <vector>
 
 namespace lockstep::kernels {
@@ -27,6 +28,13 @@ TEST(Candidates, TheFirstThatWorksIsTakenAndThoseThatFailedArePassedBy) {
   EXPECT_THAT(tried(candidates, {}, true), testing::ElementsAre(2));
   EXPECT_THAT(tried(candidates, {2, 3}, false), testing::ElementsAre(2, 3));
   EXPECT_THAT(tried(candidates, {}, false), testing::ElementsAre());
+}
+
+TEST(Candidates, OneThatThrowsHasNotFailed) {
+  Candidates candidates(2);
+  EXPECT_THROW(candidates.run([](std::size_t) -> bool { throw std::runtime_error("of earlier work"); }),
+               std::runtime_error);
+  EXPECT_THAT(tried(candidates, {}, true), testing::ElementsAre(0));
 }
 
 TEST(Candidates, NoneOfNothing) {
