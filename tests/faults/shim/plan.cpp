@@ -9,9 +9,9 @@ namespace lockstep::faults {
 
 namespace {
 
-std::string variable(const char* name) {
+std::string variable(const char* name, const char* otherwise = "") {
   const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
+  return value == nullptr ? otherwise : value;
 }
 
 std::string role_of_process() {
@@ -29,8 +29,7 @@ Plan::Plan()
     : role_(role_of_process()),
       point_(variable("LOCKSTEP_FAULTS_POINT")),
       fault_(variable("LOCKSTEP_FAULTS_FAULT")),
-      lasts_(variable("LOCKSTEP_FAULTS_LASTS")) {
-  if (lasts_.empty()) lasts_ = "1";
+      lasts_(variable("LOCKSTEP_FAULTS_LASTS", "1")) {
   const std::size_t blank = point_.rfind(' ');
   if (blank == std::string::npos) return;
   number_ = std::atoi(point_.c_str() + blank);
