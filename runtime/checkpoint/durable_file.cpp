@@ -128,9 +128,8 @@ std::size_t AppendFile::write(std::span<const std::byte> bytes) {
 
 InputFile::InputFile(std::string path) : path_(std::move(path)), file_(open_file(path_, O_RDONLY | O_NONBLOCK)) {
   struct stat status {};
-  if (::fstat(file_.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
-    throw StorageError(path_ + " is not a regular file");
-  }
+  if (::fstat(file_.get(), &status) != 0) fail(kOpen, path_, errno);
+  if (!S_ISREG(status.st_mode)) throw StorageError(path_ + " is not a regular file");
   size_ = static_cast<std::uint64_t>(status.st_size);
 }
 

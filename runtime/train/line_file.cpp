@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <span>
+#include <system_error>
 #include <utility>
 
 #include "runtime/checkpoint/retry.h"
@@ -18,7 +19,10 @@ using checkpoint::with_retries;
 void LineFile::open() {
   checkpoint::AppendFile file(path_);
   struct stat status {};
-  if (fstat(file.descriptor(), &status) != 0 || !S_ISREG(status.st_mode)) {
+  if (fstat(file.descriptor(), &status) != 0) {
+    throw checkpoint::FileError("cannot look at " + path_ + ": " + std::generic_category().message(errno), "", errno);
+  }
+  if (!S_ISREG(status.st_mode)) {
     throw StorageError(path_ + " is no regular file", "Move it elsewhere, or choose another --run-dir.");
   }
   char last = '\n';
