@@ -25,6 +25,8 @@ class TensorBoard : public testing::Test {
     directory_ = ::mkdtemp(pattern.data());
   }
   ~TensorBoard() override { fs::remove_all(directory_); }
+  /// Files are made by the writer's thread, in a directory that has to be there.
+  void TearDown() override { output_.flush(std::chrono::minutes(5)); }
 
   /// Until all that was told stands in the files.
   void flush() { EXPECT_TRUE(output_.flush(std::chrono::minutes(5))); }
