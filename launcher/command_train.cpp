@@ -4,10 +4,12 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -79,12 +81,15 @@ void record(const Outcome& outcome, const fs::path& run_dir, int restart, std::c
 
 /// A checkpoint's call that does not return ends this rank: nothing else can wake it.
 train::StallWatch stall_watch(const train::TrainOptions& options) {
-  return {kStallTimeouts * timeout_of(options.job.comm()), [options](const Error& error) {
-            const std::string where = "rank " + std::to_string(environment_or_lone().rank);
-            const train::RunEnd end = train::end_of(error, 0, where, train::restart_count());
-            record_in_time([=] { train::record_end(options.run_dir, end, options.process_start); });
-            end_rank(error);
-          }};
+  const auto end_run = [options](const Error& error) {
+    const std::uint64_t step = *options.reached;
+    const std::string where = "rank " + std::to_string(environment_or_lone().rank) + ", " + train::place_at(step);
+    const train::RunEnd end = train::end_of(error, step, where, train::restart_count());
+    record_in_time([=] { train::record_end(options.run_dir, end, options.process_start); });
+    end_rank(error);
+  };
+  const auto where = [reached = options.reached] { return train::place_at(*reached); };
+  return {kStallTimeouts * timeout_of(options.job.comm()), where, end_run};
 }
 
 ExitCode start_ranks(const TrainCommand& command, std::chrono::system_clock::time_point process_start) {
@@ -116,35 +121,64 @@ ExitCode start_ranks(const TrainCommand& command, std::chrono::system_clock::tim
 
 void warn_of_loss(const std::string& loss) { spdlog::warn(loss); }
 
-/// Until training listens to signals there is nothing to save: asked to stop, the process just ends.
-void end_on_request() {
-  for (const int number : {SIGTERM, SIGINT}) {
-    std::signal(number, [](int) { _exit(static_cast<int>(ExitCode::kPreempted)); });
+// What decides on a request to stop that comes while training does not listen.
+std::atomic<std::uint64_t> step_reached{0};
+constexpr int kNotYet = -1;
+std::atomic<int> code_of_run{kNotYet};  ///< once its last words are written
+static_assert(decltype(step_reached)::is_always_lock_free && decltype(code_of_run)::is_always_lock_free);
+
+void on_request(int) {
+  // Before the first step there is nothing to save.
+  if (step_reached == 0) _exit(static_cast<int>(ExitCode::kPreempted));
+  // A run that is over still writes its last lines; a request to stop must not change its exit code.
+  if (code_of_run != kNotYet) _exit(code_of_run);
+}
+
+void listen_to(std::initializer_list<int> signals) {
+  for (const int number : signals) {
+    // nohup's wish holds.
+    const auto previous = std::signal(number, on_request);
+    if (number == SIGHUP && previous == SIG_IGN) std::signal(SIGHUP, SIG_IGN);
   }
 }
 
+/// For training to set. No copy owns it: a request may come when all are gone.
+std::shared_ptr<std::atomic<std::uint64_t>> reached() { return {std::shared_ptr<void>(), &step_reached}; }
+
+/// Its destructor notes that the last words are written. The rank still has to leave the others, and may hang there: a
+/// request ends it.
+struct LastWords {
+  ~LastWords() {
+    if (!supervised) code_of_run = static_cast<int>(code);
+  }
+  bool supervised;                       ///< our launcher ends it where it hangs
+  ExitCode code = ExitCode::kPreempted;  ///< also where an error ends the run, which tells of itself
+};
+
 ExitCode run(const TrainCommand& command) {
   const auto process_start = std::chrono::system_clock::now();
-  end_on_request();
+  listen_to({SIGTERM, SIGINT, SIGHUP});
   command.launch.require_device();
   if (must_start_ranks(command.launch)) {
     const train::StdoutRelay relay(warn_of_loss);
     return start_ranks(command, process_start);
   }
+  listen_to({SIGUSR1});  // from srun, or a bare mpirun
   return run_rank(command.job, command.launch, [&](comm::World& world, const job::Checked& checked, Device device) {
+    LastWords last_words{.supervised = train::StatusBoard::from_environment().ranks() > 0};
     // The output of ranks that our launcher has started is its to pass on.
     std::optional<train::StdoutRelay> relay;
-    if (train::StatusBoard::from_environment().ranks() == 0) relay.emplace(warn_of_loss);
+    if (!last_words.supervised) relay.emplace(warn_of_loss);
     // A build for GPUs that finds none says why, and trains.
     const bool tells = world.rank() == 0 && !command.output.quiet;
     if (command.launch.device == "auto" && device == kCpu && tells && !gpu::runtime_version().empty()) {
       std::fprintf(command.output.json ? stderr : stdout, "training on the CPU: %s\n", gpu::why_none().c_str());
     }
     const fs::path run_dir = run_directory(command.run_dir, checked.job);
-    const train::TrainOptions options{checked.job, run_dir,        command.resume,   process_start,
-                                      device,      command.output, checked.locations};
+    const train::TrainOptions options{checked.job, run_dir,        command.resume,    process_start,
+                                      device,      command.output, checked.locations, reached()};
     const train::StallWatch watch = stall_watch(options);
-    return train::train(world, options);
+    return last_words.code = train::train(world, options);
   });
 }
 

@@ -80,6 +80,11 @@ Outcome try_to_start(int ranks, const LaunchOptions& options, const RankCommand&
   }
 }
 
+/// From here on a request to stop comes too late: the job is over, and ends as what it is.
+void ignore_requests() {
+  for (const int number : {SIGTERM, SIGINT, SIGHUP}) std::signal(number, SIG_IGN);
+}
+
 /// Waits, and returns whether no request to stop has come meanwhile.
 bool pass(std::chrono::seconds pause, const SignalInbox& inbox) {
   using Clock = std::chrono::steady_clock;
@@ -130,6 +135,7 @@ ExitCode launch(const LaunchOptions& options, const RankCommand& command) {
     if (command.ended) command.ended(outcome, restart, since);
     const bool again = outcome.code == ExitCode::kPeerLost && !outcome.stop_requested && restart < options.max_restarts;
     if (!again) {
+      ignore_requests();
       if (outcome.error) throw *outcome.error;
       return outcome.code;
     }

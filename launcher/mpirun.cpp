@@ -48,6 +48,8 @@ const std::map<std::string, std::string> kOneMachine{
     {"OMPI_MCA_pml", "ob1"},
     {"OMPI_MCA_btl", "self,vader"},
     {"OMPI_MCA_osc", "sm"},
+    // The others are tried out with files of /dev/shm, which outlive a rank that is killed meanwhile.
+    {"OMPI_MCA_shmem", "mmap"},
     {"HWLOC_PLUGINS_BLACKLIST", "hwloc_gl.so,hwloc_opencl.so,hwloc_pci.so,hwloc_xml_libxml.so"},
 };
 

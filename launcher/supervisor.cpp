@@ -156,6 +156,8 @@ void Supervisor::acknowledge_stop() {
 void Supervisor::on_stop_request() {
   const bool first = !stop_requested_;
   stop_requested_ = true;
+  // The ranks have ended by themselves, and mpirun, which ends too, might die of the request: it has words to pass on.
+  if (first && code_of_ranks()) return take_down(kMpirunEnd);
   const bool heard = supervised_.saves_on_request && (ranks_.any_at_work() || !supervised_.one_machine);
   if (first && heard) {
     acknowledge_stop();
@@ -239,7 +241,8 @@ void Supervisor::escalate() {
     next_stage_.reset();
     return;
   }
-  stop_forced_ = stop_requested_ && suspects_.empty() && !mpirun_hung_;
+  job_over_ = code_of_ranks().has_value();
+  stop_forced_ = stop_requested_ && suspects_.empty() && !job_over_;
   ranks_.kill_all();
   if (mpirun_hung_) {
     mpirun_.signal(SIGKILL);
@@ -252,7 +255,8 @@ void Supervisor::escalate() {
 }
 
 Outcome Supervisor::outcome() const {
-  const int code = mpirun_hung_ ? code_of_ranks().value() : mpirun_.exit_code();
+  const std::optional<int> of_ranks = job_over_ || mpirun_.was_killed() ? code_of_ranks() : std::nullopt;
+  const int code = of_ranks.value_or(mpirun_.exit_code());
   if (silence_ && !stop_requested_) return because(*silence_);
   // Whoever tells mpirun to stop as well has it end the ranks before they have saved.
   if (stop_forced_ || (stop_requested_ && !suspects_.empty())) {

@@ -100,6 +100,7 @@ class Supervisor {
   Clock::time_point last_look_ = Clock::now();
   std::optional<Error> silence_;  ///< of a rank or of mpirun, which ended the ranks
   bool mpirun_hung_ = false;      ///< at the end, and was ended
+  bool job_over_ = false;         ///< every rank had its exit code when they were taken down
   int stage_ = 0;                 ///< of taking the ranks down
   std::optional<Clock::time_point> next_stage_;
 };

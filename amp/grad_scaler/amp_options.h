@@ -48,6 +48,9 @@ struct OptLevelProperties {
   bool master_weights = true;
   std::optional<DType> output_dtype = {};  ///< of what the model gives; nothing: as nn::ArenaOptions says
 
+  /// What nn::forward() casts inputs of numbers to before all else; float32: nothing is known of their first use.
+  DType input_dtype() const { return reduced_parameters ? compute_dtype : DType::kFloat32; }
+
   bool operator==(const OptLevelProperties&) const = default;
 };
 /// Throws FieldError for a level and a dtype, or overrides, that contradict each other.

@@ -20,8 +20,13 @@ namespace {
 
 Tensor add(const Tensor& a, const Tensor& b) {
   const Tensor sum = Tensor::empty(a.shape(), promote(a.dtype(), b.dtype()), a.device());
-  kernels::backend(a.device()).cast(a, sum);
-  kernels::backend(a.device()).accumulate(b, sum);
+  const kernels::Backend& backend = kernels::backend(a.device());
+  if (a.dtype() == b.dtype()) {
+    backend.add(a, b, sum);
+  } else {
+    backend.cast(a, sum);
+    backend.accumulate(b, sum);
+  }
   // The sum is promoted: a gradient goes back in its operand's dtype.
   record(sum, "accumulate", {a, b}, {.recorded = [](const Tensor& grad, const BackwardContext&) {
            return std::vector<Tensor>{grad, grad};
@@ -33,6 +38,7 @@ Tensor add(const Tensor& a, const Tensor& b) {
 /// was made here may be added to in place.
 struct Pending {
   Tensor sum;
+  Tensor addend;  ///< the last one, where whoever takes the sum adds it
   bool owned = false;
 
   void add(const Tensor& grad, bool recorded) {
@@ -44,6 +50,11 @@ struct Pending {
       sum = autograd::add(sum, grad);
       owned = true;
     }
+  }
+  /// Leaves the last gradient as the addend.
+  void add_all_but(const Tensor& last) {
+    if (addend.defined()) add(std::exchange(addend, {}), false);
+    sum.defined() ? addend = last : sum = last;
   }
 };
 
@@ -151,7 +162,9 @@ class Pass {
     std::ranges::sort(order_, [](const auto& a, const auto& b) { return a->sequence() > b->sequence(); });
     if (!adds_to_leaves_) keep_what_is_needed();
     for (const std::shared_ptr<Node>& node : order_) {
-      if (node->released()) node->backward({}, state_);  // throws: it was walked before
+      if (!node->released()) continue;
+      Arrived nothing;
+      node->backward(nothing, state_);  // throws: it was walked before
     }
   }
 
@@ -180,10 +193,12 @@ class Pass {
     const auto arrived = pending_.find(&node);
     std::vector<Tensor> grads(node.inputs().size());
     if (arrived != pending_.end()) {
-      std::vector<Tensor> gradients;
-      for (Pending& pending : arrived->second) gradients.push_back(std::move(pending.sum));
+      Arrived here{.addend = std::move(arrived->second.front().addend)};
+      for (Pending& pending : arrived->second) here.gradients.push_back(std::move(pending.sum));
       pending_.erase(arrived);
-      grads = node.backward(gradients, state_);
+      // The operation may take what arrived.
+      const std::vector<Tensor> gradients = options_.create_graph ? here.gradients : std::vector<Tensor>();
+      grads = node.backward(here, state_);
       if (options_.create_graph && !node.differentiable()) forbid_second_derivative(node, gradients, grads);
     }
     const std::vector<std::shared_ptr<Meta>>& inputs = node.inputs();
@@ -204,7 +219,12 @@ class Pass {
       const std::vector<Node::Result>& results = meta->producer->results();
       std::vector<Pending>& pending = pending_[meta->producer.get()];
       pending.resize(results.size());
-      pending[meta->result].add(cast(grad, results[meta->result].dtype), options_.create_graph);
+      const Tensor gradient = cast(grad, results[meta->result].dtype);
+      if (meta->producer->adds() && !options_.create_graph) {
+        pending[meta->result].add_all_but(gradient);
+      } else {
+        pending[meta->result].add(gradient, options_.create_graph);
+      }
     } else if (adds_to_leaves_ && wanted == wanted_.end()) {
       add_to_leaf(*meta, grad);
     }

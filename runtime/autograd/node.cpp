@@ -50,6 +50,10 @@ bool BackwardContext::needs(std::size_t i) const {
   return meta != nullptr && pass_.needs(*meta);
 }
 
+std::array<Tensor, 2> BackwardContext::take_gradient() const {
+  return {std::move(arrived_.gradients.front()), std::move(arrived_.addend)};
+}
+
 GradTarget BackwardContext::target(std::size_t i, const Tensor& input, TargetDType dtype) const {
   if (!needs(i)) return {};
   Meta* meta = node_.inputs().at(i).get();
@@ -122,7 +126,7 @@ Node::~Node() {
   }
 }
 
-std::vector<Tensor> Node::backward(std::span<const Tensor> gradients, PassState& pass) {
+std::vector<Tensor> Node::backward(Arrived& arrived, PassState& pass) {
   if (released()) {
     throw UsageError("backward through '" + std::string(name_) + "' a second time: its saved tensors are gone",
                      "Keep the graph in the first backward pass, or run the forward pass again.");
@@ -130,7 +134,7 @@ std::vector<Tensor> Node::backward(std::span<const Tensor> gradients, PassState&
   const bool by_operations = backward_.recorded && (pass.recorded || !backward_.fused);
   const BackwardFunction& function = by_operations ? backward_.recorded : backward_.fused;
   const ScopedAutocastState as_in_forward(autocast_);
-  std::vector<Tensor> grads = function(gradients.front(), BackwardContext(*this, gradients, pass));
+  std::vector<Tensor> grads = function(arrived.gradients.front(), BackwardContext(*this, arrived, pass));
   if (grads.size() != inputs_.size()) {
     throw UsageError("the backward of '" + std::string(name_) + "' returned " + std::to_string(grads.size()) +
                      " gradients for " + std::to_string(inputs_.size()) + " inputs");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -39,6 +40,12 @@ struct ActivationDerivative {
   SavedTensor at;  ///< the result's shape and dtype: z, or the result where the derivative follows from that
 };
 
+/// What arrives at an operation in a backward pass.
+struct Arrived {
+  std::vector<Tensor> gradients;  ///< one a result, undefined where none arrived
+  Tensor addend;                  ///< where Backward::adds: still to be added to the first of them, if defined
+};
+
 /// What the operations of one walk through the graph share.
 struct PassState {
   /// Gradients of an arena's parameters are written where they belong.
@@ -65,11 +72,14 @@ struct PassState {
 /// What an operation's backward may ask.
 class BackwardContext {
  public:
-  BackwardContext(Node& node, std::span<const Tensor> gradients, PassState& pass)
-      : node_(node), gradients_(gradients), pass_(pass) {}
+  BackwardContext(Node& node, Arrived& arrived, PassState& pass) : node_(node), arrived_(arrived), pass_(pass) {}
 
   /// The gradient of each result, undefined where none arrived; at least one did.
-  std::span<const Tensor> gradients() const { return gradients_; }
+  std::span<const Tensor> gradients() const { return arrived_.gradients; }
+  /// Where Backward::adds: the two tensors of the result's dtype whose sum, rounded to that, is its gradient; the
+  /// second is undefined where the first is all of it. The pass keeps neither, so that their memory goes with what is
+  /// returned here: `grad` and gradients() are undefined from then on.
+  std::array<Tensor, 2> take_gradient() const;
 
   /// The saved tensor, unless it was written since the forward pass: then throws UsageError naming this operation.
   const Tensor& saved(const SavedTensor& tensor) const;
@@ -100,7 +110,7 @@ class BackwardContext {
                                         const std::vector<Tensor>&);
 
   Node& node_;
-  std::span<const Tensor> gradients_;
+  Arrived& arrived_;
   PassState& pass_;
 };
 
@@ -118,6 +128,9 @@ struct Backward {
   BackwardFunction recorded = nullptr;
   /// Where there is one, `fused` asks BackwardContext::multiplied().
   ActivationDerivative derivative = {};
+  /// Of an operation with one result: `fused` adds the last gradient to those that arrived before it, in the pass in
+  /// which it reads them, and asks BackwardContext::take_gradient() for both. A sum is then no pass of its own.
+  bool adds = false;
 };
 
 /// One recorded operation. What its backward needs is captured by the functions, values as SavedTensors, and dropped
@@ -152,9 +165,10 @@ class Node : public std::enable_shared_from_this<Node> {
   bool released() const { return released_; }
   /// With kNone: there is none.
   const ActivationDerivative& derivative() const { return backward_.derivative; }
-  /// `gradients`: one a result, undefined where none arrived. Runs in the autocast state of the forward pass. Throws
-  /// UsageError when released.
-  std::vector<Tensor> backward(std::span<const Tensor> gradients, PassState& pass);
+  /// Backward::adds
+  bool adds() const { return backward_.adds; }
+  /// Runs in the autocast state of the forward pass. Throws UsageError when released.
+  std::vector<Tensor> backward(Arrived& arrived, PassState& pass);
   /// Drops the saved activations.
   void release();
 

@@ -202,6 +202,7 @@ void sync_directory(const std::string& path) {
 }
 
 std::vector<std::string> list_directory(const std::string& path) {
+  const CallUnderWay under_way(kRead, path);
   std::vector<std::string> names;
   std::error_code error;
   do {

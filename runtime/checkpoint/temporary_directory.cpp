@@ -20,6 +20,7 @@
 #include "runtime/base/host_name.h"
 #include "runtime/base/process.h"
 #include "runtime/checkpoint/durable_file.h"
+#include "runtime/checkpoint/storage_calls.h"
 
 namespace lockstep::checkpoint {
 namespace {
@@ -132,6 +133,7 @@ bool is_abandoned(const std::string& parent, const std::string& name) {
 }
 
 bool is_flat_directory(const std::string& path) {
+  const CallUnderWay under_way(StorageOperation::kRead, path);
   std::error_code error;
   const auto is_real = [&error](const std::filesystem::path& each) {
     return std::filesystem::is_directory(std::filesystem::symlink_status(each, error));

@@ -10,7 +10,7 @@ namespace lockstep::data {
 
 /// One rank's share of one micro-batch. A rank may have no sample: then the first extents are 0.
 struct Batch {
-  Tensor input = {};                ///< float32, or int64 tokens [n, sample shape...]
+  Tensor input = {};                ///< float32 or LoaderOptions::input_dtype, or int64 tokens [n, sample shape...]
   Tensor target = {};               ///< int64 class indices, or float32 [n, target shape...]
   Tensor weight = {};               ///< float32 [n]: what each sample's loss is multiplied by; undefined: 1
   Tensor other_target = {};         ///< of mixtures, the second label: int64 [n]; undefined without

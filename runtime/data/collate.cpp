@@ -4,6 +4,7 @@
 #include <array>
 #include <vector>
 
+#include "runtime/kernels/cpu/narrow.h"
 #include "runtime/tensor/block_layout.h"
 
 namespace lockstep::data {
@@ -27,10 +28,10 @@ struct Part {
 };
 
 /// In the order of Batch::tensors().
-std::vector<Part> parts_of(const Dataset& dataset, std::int64_t rows) {
-  const auto dtype = [](std::int64_t count) { return count > 0 ? DType::kInt64 : DType::kFloat32; };
-  std::vector<Part> parts{{&Batch::target, batched(rows, dataset.target_shape()), dtype(dataset.classes())},
-                          {&Batch::input, batched(rows, dataset.sample_shape()), dtype(dataset.vocabulary())}};
+std::vector<Part> parts_of(const Dataset& dataset, std::int64_t rows, DType input_dtype) {
+  std::vector<Part> parts{
+      {&Batch::target, batched(rows, dataset.target_shape()), dataset.classes() > 0 ? DType::kInt64 : DType::kFloat32},
+      {&Batch::input, batched(rows, dataset.sample_shape()), dataset.vocabulary() > 0 ? DType::kInt64 : input_dtype}};
   if (dataset.weighted() || dataset.mixed()) parts.push_back({&Batch::weight, {rows}, DType::kFloat32});
   if (dataset.mixed()) {
     parts.push_back({&Batch::other_target, {rows}, DType::kInt64});
@@ -39,7 +40,7 @@ std::vector<Part> parts_of(const Dataset& dataset, std::int64_t rows) {
   return parts;
 }
 
-/// Of a tensor of one of two dtypes; nothing where it is of the other one, or undefined.
+/// Nothing of a tensor of another dtype, or none.
 template <class T>
 std::span<T> elements_of(const Tensor& rows, DType dtype) {
   if (!rows.defined() || rows.dtype() != dtype) return {};
@@ -54,16 +55,16 @@ std::span<T> row_of(std::span<T> all, std::int64_t row, std::size_t size) {
 
 }  // namespace
 
-std::size_t batch_bytes(const Dataset& dataset, std::int64_t rows) {
+std::size_t batch_bytes(const Dataset& dataset, std::int64_t rows, DType input_dtype) {
   BlockLayout layout;
-  for (const Part& part : parts_of(dataset, rows)) layout.add(part.bytes());
+  for (const Part& part : parts_of(dataset, rows, input_dtype)) layout.add(part.bytes());
   return layout.bytes();
 }
 
-Batch make_batch(const Dataset& dataset, const BatchPlan& plan, const Storage& block) {
+Batch make_batch(const Dataset& dataset, const BatchPlan& plan, const Storage& block, DType input_dtype) {
   Batch batch;
   BlockLayout layout;
-  for (const Part& part : parts_of(dataset, plan.rank.size())) {
+  for (const Part& part : parts_of(dataset, plan.rank.size(), input_dtype)) {
     const std::size_t offset = layout.add(part.bytes());
     Tensor& tensor = batch.*part.tensor;
     tensor = Tensor::view(block, offset, part.shape, part.dtype);
@@ -85,6 +86,8 @@ BatchRows::BatchRows(const Dataset& dataset, const Batch& batch)
            .weight = elements_of<float>(batch.weight, DType::kFloat32),
            .other_label = elements_of<std::int64_t>(batch.other_target, DType::kInt64),
            .other_weight = elements_of<float>(batch.other_weight, DType::kFloat32)},
+      reduced_(is_reduced(batch.input.dtype()) ? static_cast<std::byte*>(batch.input.data()) : nullptr),
+      input_dtype_(batch.input.dtype()),
       input_size_(static_cast<std::size_t>(dataset.sample_shape().numel())),
       target_size_(static_cast<std::size_t>(dataset.target_shape().numel())) {}
 
@@ -98,13 +101,25 @@ Sample BatchRows::operator[](std::int64_t row) const {
           .other_weight = row_of(all_.other_weight, row, 1)};
 }
 
+std::int64_t BatchRows::read(const SampleReader& reader, const SampleKey& key, std::int64_t row) const {
+  Sample sample = (*this)[row];
+  if (reduced_ == nullptr) return reader.read(key, sample);
+  thread_local std::vector<float> values;  // no allocation a sample
+  values.resize(input_size_);
+  sample.values = values;
+  const std::int64_t skipped = reader.read(key, sample);
+  kernels::cpu::narrow(values, input_dtype_,
+                       reduced_ + static_cast<std::size_t>(row) * input_size_ * size_of(input_dtype_));
+  return skipped;
+}
+
 Batch collate(const SampleReader& reader, const BatchPlan& plan, std::span<const std::int64_t> indices) {
   const std::size_t bytes = batch_bytes(reader.dataset(), plan.rank.size());
   Batch batch = make_batch(reader.dataset(), plan, Storage::allocate(bytes, kCpu));
   const BatchRows rows(reader.dataset(), batch);
   for (std::int64_t row = 0; row < plan.rank.size(); ++row) {
     const std::int64_t index = indices[static_cast<std::size_t>(plan.rank.begin + row)];
-    batch.skipped_samples += reader.read({index, plan.epoch, plan.seed}, rows[row]);
+    batch.skipped_samples += rows.read(reader, {index, plan.epoch, plan.seed}, row);
   }
   return batch;
 }

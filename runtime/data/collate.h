@@ -17,22 +17,30 @@ struct BatchPlan {
   Range rank;   ///< this rank's part of the micro-batch
 };
 
-/// Bytes that a batch of `rows` samples takes of its block.
-std::size_t batch_bytes(const Dataset& dataset, std::int64_t rows);
+/// Bytes that a batch of `rows` samples takes of its block. `input_dtype`: of inputs of numbers, float32, float16 or
+/// bfloat16.
+std::size_t batch_bytes(const Dataset& dataset, std::int64_t rows, DType input_dtype = DType::kFloat32);
 
 /// A batch for rows `plan.rank` whose tensors lie in `block`, one behind the other in the order of Batch::tensors(),
 /// not yet written. Throws ShapeError where the block has less than batch_bytes().
-Batch make_batch(const Dataset& dataset, const BatchPlan& plan, const Storage& block);
+Batch make_batch(const Dataset& dataset, const BatchPlan& plan, const Storage& block,
+                 DType input_dtype = DType::kFloat32);
 
-/// The rows of a batch as samples to write; several threads may write different ones. The batch must outlive this.
+/// The rows of a batch, to be written; several threads may write different ones. The batch must outlive this.
 class BatchRows {
  public:
   BatchRows() = default;
   BatchRows(const Dataset& dataset, const Batch& batch);
-  Sample operator[](std::int64_t row) const;
+  /// Writes the sample that `key` names into a row, and returns what SampleReader::read() does. An input of 16 bits is
+  /// drawn in float32, in memory that each thread has for one sample, and rounded to nearest even.
+  std::int64_t read(const SampleReader& reader, const SampleKey& key, std::int64_t row) const;
 
  private:
+  Sample operator[](std::int64_t row) const;
+
   Sample all_;
+  std::byte* reduced_ = nullptr;  ///< inputs of 16 bits, in place of all_.values
+  DType input_dtype_ = DType::kFloat32;
   std::size_t input_size_ = 0;
   std::size_t target_size_ = 0;
 };

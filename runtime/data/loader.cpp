@@ -26,6 +26,10 @@ LoaderOptions checked(const LoaderOptions& options) {
   require(options.accumulate >= 1, "train.accumulate", ">= 1", options.accumulate);
   require(options.prefetch >= 0, "data.prefetch", ">= 0", options.prefetch);
   require(options.decode_threads >= 0, "data.decode_threads", ">= 0", options.decode_threads);
+  if (options.input_dtype != DType::kFloat32 && !is_reduced(options.input_dtype)) {
+    throw UsageError(
+        fmt::format("a loader gives inputs in float32, float16 or bfloat16, not in {}", name_of(options.input_dtype)));
+  }
   return options;
 }
 
@@ -46,7 +50,7 @@ BatchSlots slots_for(const Dataset& dataset, const LoaderOptions& options) {
   const std::int64_t held = (options.device == kCpu ? 1 : 1 + kStepsOnTheWay) * options.accumulate;
   std::int64_t count = options.prefetch + held;
   if (options.steps > 0) count = std::min(count, static_cast<std::int64_t>(options.steps) * options.accumulate);
-  return {count, batch_bytes(dataset, rows), options.device};
+  return {count, batch_bytes(dataset, rows, options.input_dtype), options.device};
 }
 
 Sampler::Options sampler_options(const LoaderOptions& options, std::int64_t size) {
@@ -118,10 +122,10 @@ Loader::Work Loader::plan() {
   micro_batch_ = (micro_batch_ + 1) % options_.accumulate;
   if (!block) {
     const MemoryScope scope(MemoryPurpose::kInputs);
-    block = Storage::allocate(batch_bytes(reader_.dataset(), rank.size()), kCpu);
+    block = Storage::allocate(batch_bytes(reader_.dataset(), rank.size(), options_.input_dtype), kCpu);
   }
-  Work work{make_batch(reader_.dataset(), {plan_.epoch, options_.seed, step, micro, rank}, block), plan_.after,
-            plan_.epoch};
+  const BatchPlan plan{plan_.epoch, options_.seed, step, micro, rank};
+  Work work{make_batch(reader_.dataset(), plan, block, options_.input_dtype), plan_.after, plan_.epoch};
   work.batch.step = next_step_ - 1;
   work.indices.assign(plan_.samples.begin() + rank.begin, plan_.samples.begin() + rank.end);
   work.rows = BatchRows(reader_.dataset(), work.batch);
@@ -135,7 +139,7 @@ Loader::Decoded Loader::decode(const Work& work, Range rows) const {
   try {
     for (; row < rows.end; ++row) {
       const std::int64_t index = work.indices[static_cast<std::size_t>(row)];
-      decoded.skipped += reader_.read({index, work.epoch, options_.seed}, work.rows[row]);
+      decoded.skipped += work.rows.read(reader_, {index, work.epoch, options_.seed}, row);
     }
   } catch (...) {
     decoded.failure = std::current_exception();

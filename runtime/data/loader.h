@@ -36,6 +36,9 @@ struct LoaderOptions {
   std::uint64_t first_step = 1;  ///< the number of the step that begins there
   std::uint64_t steps = 0;       ///< that there are batches of; 0: without end
   Device device = kCpu;          ///< that works on the batches: for a GPU they lie in page-locked memory
+  /// Of inputs of numbers: float32, or the 16-bit dtype that the model casts them to before all else
+  /// (amp::OptLevelProperties::input_dtype()): the bits are those of that cast, and half the bytes travel.
+  DType input_dtype = DType::kFloat32;
 
   bool operator==(const LoaderOptions&) const = default;
 };

@@ -213,7 +213,23 @@ std::vector<NamedFile> files_of(const ShardsOptions& options) {
 }
 std::vector<NamedFile> files_of(const ImageFolderOptions& options) { return {{"folder", options.folder}}; }
 
+template <class Options>
+std::vector<std::string> class_names(const Options&) {
+  return {};
+}
+std::vector<std::string> class_names(const CsvOptions& options) {
+  if (options.target_kind == TargetKind::kNumbers || !options.class_names.empty()) return options.class_names;
+  return CsvDataset(options).class_names();
+}
+std::vector<std::string> class_names(const ImageFolderOptions& options) {
+  return options.class_names.empty() ? list_classes(options.folder) : options.class_names;
+}
+
 }  // namespace
+
+std::vector<std::string> class_names(const DatasetOptions& train) {
+  return std::visit([](const auto& kind) { return class_names(kind); }, train);
+}
 
 std::vector<NamedFile> files_of(const DatasetOptions& options) {
   return std::visit([](const auto& kind) { return files_of(kind); }, options);

@@ -47,6 +47,10 @@ Description describe(const DataOptions& options, Split split);
 /// at the training data anyway.
 void set_counted_classes(DataOptions& options, std::int64_t classes);
 
+/// The names of the classes of training data, in their order: its folders, or what the target column of its tables
+/// says. None where the data know classes by their numbers. Throws as the data set does.
+std::vector<std::string> class_names(const DatasetOptions& train);
+
 /// A file of a data set and the field of the options that names it: "images", "files[1]".
 struct NamedFile {
   std::string field;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/job/training_options.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::job {
@@ -265,6 +266,7 @@ data::LoaderOptions loader_options(const Job& job) {
   if (job.data().has_prefetch()) options.prefetch = job.data().prefetch();
   if (job.data().has_decode_threads()) options.decode_threads = job.data().decode_threads();
   options.errors = sample_errors(job.data());
+  options.input_dtype = amp::properties_of(amp_options(job.amp())).input_dtype();
   return options;
 }
 

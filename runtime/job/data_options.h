@@ -33,7 +33,8 @@ std::string list_of_kinds();
 
 data::SampleErrors sample_errors(const Data& data);
 
-/// For one rank of one, from the start: the caller fills in `rank`, `world_size` and `start`.
+/// For one rank of one, from the start: the caller fills in `rank`, `world_size` and `start`. Batches hold inputs in
+/// the dtype in which the job's model takes them.
 data::LoaderOptions loader_options(const Job& job);
 
 }  // namespace lockstep::job

@@ -14,6 +14,15 @@ struct BatchNormMask {
   Tensor beta = {};
 };
 
+/// The gradient that arrives at batch_norm_apply's y, each part of x's shape and dtype.
+struct BatchNormGradient {
+  Tensor dy;
+  /// Undefined, or the gradient is dy + addend, rounded to their dtype. Then `masked` is defined.
+  Tensor addend = {};
+  /// Where defined, receives dy': the gradient where the mask lets it through, else 0. It may be dy or addend.
+  Tensor masked = {};
+};
+
 /// Where the gradients of gamma and beta go, each [C] of any floating dtype or undefined; one that accumulates is added
 /// to what is there. They are computed in the statistics' dtype, then rounded.
 struct BatchNormParameterGradients {
@@ -43,18 +52,17 @@ struct BatchNormalization {
   /// be undefined. y may alias residual.
   void (*batch_norm_apply)(const Tensor& x, const Tensor& mean, const Tensor& inv_std, const Tensor& gamma,
                            const Tensor& beta, const Tensor& residual, bool relu, const Tensor& y);
-  /// sum_dy [C] = sum of dy', sum_dy_xmu [C] = sum of dy' (x - mean), where dy' is dy where the mask lets it through,
-  /// else 0; and of these sums the parameters' gradients.
-  void (*batch_norm_backward_reduce)(const Tensor& x, const Tensor& mean, const Tensor& dy, const BatchNormMask& mask,
-                                     const Tensor& sum_dy, const Tensor& sum_dy_xmu,
+  /// sum_dy [C] = sum of dy', sum_dy_xmu [C] = sum of dy' (x - mean), where dy' is the gradient where the mask lets it
+  /// through, else 0; and of these sums the parameters' gradients.
+  void (*batch_norm_backward_reduce)(const Tensor& x, const Tensor& mean, const BatchNormGradient& gradient,
+                                     const BatchNormMask& mask, const Tensor& sum_dy, const Tensor& sum_dy_xmu,
                                      const BatchNormParameterGradients& gradients);
   /// dx = gamma inv_std (dy' - sum_dy / count - (x - mean) inv_std^2 sum_dy_xmu / count), with the sums and the count
-  /// (scalar) of all ranks. dresidual = dy' where defined; it may alias dy. With count undefined the statistics are
+  /// (scalar) of all ranks; dy' is dy where the mask lets it through, else 0. With count undefined the statistics are
   /// constants (evaluation): dx = gamma inv_std dy'.
   void (*batch_norm_backward_apply)(const Tensor& x, const Tensor& mean, const Tensor& inv_std, const Tensor& gamma,
                                     const Tensor& dy, const BatchNormMask& mask, const Tensor& sum_dy,
-                                    const Tensor& sum_dy_xmu, const Tensor& count, const Tensor& dx,
-                                    const Tensor& dresidual);
+                                    const Tensor& sum_dy_xmu, const Tensor& count, const Tensor& dx);
 };
 
 }  // namespace lockstep::kernels

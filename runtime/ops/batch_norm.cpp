@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/ops/batch_norm.h"
 
+#include <utility>
+
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/cast.h"
 #include "runtime/autograd/node.h"
@@ -32,23 +34,28 @@ struct Normalization {
   bool relu;
   StatisticsReducer* reducer;
 
-  std::vector<Tensor> fused(const Tensor& dy, const BackwardContext& context) const {
+  std::vector<Tensor> fused(const Tensor&, const BackwardContext& context) const {
     const Tensor& input = context.saved(x);
     const Tensor& weight = context.saved(gamma);
+    const Device device = input.device();
     kernels::BatchNormMask mask{.y = context.saved(y)};
     if (beta.peek().defined()) {
       mask.inv_std = statistics.inv_std;
       mask.gamma = weight;
       mask.beta = context.saved(beta);
     }
-    const kernels::Backend& backend = kernels::backend(dy.device());
+    auto [dy, addend] = context.take_gradient();
+    kernels::BatchNormGradient gradient{.dy = std::move(dy), .addend = std::move(addend)};
+    // dy' is written once, for the second pass as for the residual, where it is not dy.
+    if (gradient.addend.defined() || (context.needs(3) && mask.y.defined())) gradient.masked = empty_like(input);
+    const kernels::Backend& backend = kernels::backend(device);
     const std::int64_t channels = weight.numel();
-    const Tensor sums = Tensor::empty({2 * channels}, weight.dtype(), dy.device());
+    const Tensor sums = Tensor::empty({2 * channels}, weight.dtype(), device);
     const Tensor sum_dy = sums.rows(0, channels), sum_dy_xmu = sums.rows(channels, 2 * channels);
     // The parameters' gradients are this rank's share, like every other parameter's: taken before the sums are.
     const GradTarget dgamma = context.target(1, weight, autograd::TargetDType::kAny);
     const GradTarget dbeta = context.target(2, weight, autograd::TargetDType::kAny);
-    backend.batch_norm_backward_reduce(input, statistics.mean, dy, mask, sum_dy, sum_dy_xmu,
+    backend.batch_norm_backward_reduce(input, statistics.mean, gradient, mask, sum_dy, sum_dy_xmu,
                                        {.inv_std = statistics.inv_std,
                                         .dgamma = dgamma.out,
                                         .accumulate_dgamma = dgamma.accumulate,
@@ -56,10 +63,14 @@ struct Normalization {
                                         .accumulate_dbeta = dbeta.accumulate});
     std::vector<Tensor> grads{{}, dgamma.out, dbeta.out, {}};
     if (statistics.count.defined() && reducer != nullptr) reducer->sum(sums);
-    if (context.needs(3)) grads[3] = empty_like(dy);
+    if (gradient.masked.defined()) {
+      gradient = {.dy = gradient.masked};  // the others' memory serves for dx
+      mask = {};
+    }
     grads[0] = empty_like(input);
-    backend.batch_norm_backward_apply(input, statistics.mean, statistics.inv_std, weight, dy, mask, sum_dy, sum_dy_xmu,
-                                      statistics.count, grads[0], grads[3]);
+    backend.batch_norm_backward_apply(input, statistics.mean, statistics.inv_std, weight, gradient.dy, mask, sum_dy,
+                                      sum_dy_xmu, statistics.count, grads[0]);
+    if (context.needs(3)) grads[3] = gradient.dy;
     return grads;
   }
 
@@ -89,10 +100,11 @@ Tensor normalize(const Tensor& x, const Tensor& gamma_in, const Tensor& beta_in,
   const bool relu = options.relu;
   const Tensor y = empty_like(x);
   kernels::backend(x.device()).batch_norm_apply(x, statistics.mean, statistics.inv_std, gamma, beta, residual, relu, y);
-  autograd::record(y, name_of(amp::Op::kBatchNorm), {x, gamma, beta, residual},
-                   both_of(Normalization{
-                       SavedTensor::in_graph(x), SavedTensor(relu ? y : Tensor()), SavedTensor::in_graph(gamma),
-                       SavedTensor(relu && !residual.defined() ? beta : Tensor()), statistics, relu, options.reducer}));
+  autograd::Backward backward = both_of(
+      Normalization{SavedTensor::in_graph(x), SavedTensor(relu ? y : Tensor()), SavedTensor::in_graph(gamma),
+                    SavedTensor(relu && !residual.defined() ? beta : Tensor()), statistics, relu, options.reducer});
+  backward.adds = true;
+  autograd::record(y, name_of(amp::Op::kBatchNorm), {x, gamma, beta, residual}, std::move(backward));
   return y;
 }
 

@@ -78,7 +78,7 @@ void sum_of_products(const Tensor& a, const Tensor& b, bool accumulate, const Te
     const Tensor mean = Tensor::zeros({channels}, wide, a.device()), sums = empty_like(mean),
                  products = empty_like(mean);
     const Shape matrix{rows, channels};
-    backend.batch_norm_backward_reduce(b.detach().reshaped(matrix), mean, a.detach().reshaped(matrix), {}, sums,
+    backend.batch_norm_backward_reduce(b.detach().reshaped(matrix), mean, {.dy = a.detach().reshaped(matrix)}, {}, sums,
                                        products, {});
     return put(products.reshaped(out.shape()), accumulate, out);
   }

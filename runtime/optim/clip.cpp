@@ -78,7 +78,6 @@ Tensor largest_of(Tensor values) {
 
 /// The square of the sum, or of the largest, of all absolute values: float64 [1].
 Tensor square_of(const std::vector<Gradients>& groups, Device device, bool sum) {
-  const kernels::Backend& backend = kernels::backend(device);
   Tensor norm;
   for (const Gradients& group : groups) {
     for (const kernels::ArenaSegment& segment : group.segments) {
@@ -87,10 +86,7 @@ Tensor square_of(const std::vector<Gradients>& groups, Device device, bool sum) 
       norm = !norm.defined() ? own : sum ? ops::add(norm, own) : ops::maximum(norm, own);
     }
   }
-  const Tensor wide = Tensor::empty({1}, DType::kFloat64, device), square = Tensor::empty({1}, DType::kFloat64, device);
-  backend.cast(norm, wide);
-  backend.multiply(wide, wide, square);
-  return square;
+  return squares_of({{.flat = norm, .segments = {{.begin = 0, .end = 1}}}}, device);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "amp/grad_scaler/grad_scaler.h"
 #include "comm/ddp/distributed_data_parallel.h"
+#include "runtime/data/data_digest.h"
 #include "runtime/optim/optimizer.h"
 #include "runtime/optim/weight_mean.h"
 
@@ -23,6 +24,9 @@ struct LoopParts {
   std::vector<Named<optim::Optimizer>> optimizers = {};
   std::vector<Named<amp::GradScaler>> scalers = {};
   std::vector<Named<optim::WeightMean>> means = {};
+  /// What tells rank 0's data from others: data::digest_of(). A checkpoint keeps it, and a loop that goes on with other
+  /// data is warned. Empty: neither.
+  std::vector<data::DataDigest> data = {};
 };
 
 /// Throws UsageError where there is no model, where several of a kind have one name or one has none, for a name with a

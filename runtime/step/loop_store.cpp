@@ -58,6 +58,9 @@ void LoopStore::restore(const checkpoint::Checkpoint& saved) {
 void LoopStore::warn_of_changes(const checkpoint::TrainingState& saved) {
   const std::string warning = resume_warning(saved, environment(), communicator().size());
   if (!warning.empty()) spdlog::warn(warning);
+  for (const std::string& change : data::changes(saved_digests(saved), parts_.data)) {
+    spdlog::warn("the data changed: {}", change);
+  }
   const std::vector<std::string> unknown = unknown_fields(saved);
   if (unknown.empty()) return;
   spdlog::warn("the checkpoint holds what this version does not know, and goes on without: {}",

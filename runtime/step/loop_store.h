@@ -32,7 +32,7 @@ class LoopStore {
   /// Within resume(): writes tensors and counts of a checkpoint into rank 0's parts. Throws UsageError before anything
   /// is changed where they do not fit.
   void restore(const checkpoint::Checkpoint& saved);
-  /// Within resume(): warns of what the loop computes with otherwise than the one that saved.
+  /// Within resume(): warns of what the loop computes with, and of data, otherwise than the one that saved.
   void warn_of_changes(const checkpoint::TrainingState& saved);
 
   /// Writes the checkpoint of `progress`, to whose state `complete` adds, and deletes those older than the newest

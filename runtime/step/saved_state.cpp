@@ -82,8 +82,29 @@ checkpoint::TrainingState describe(const Progress& progress, const LoopParts& pa
     entry.set_name(name);
     state.add_weights_digest(comm::weights_digest(arena));
   }
+  save_digests(parts.data, state);
   state.set_world_size(static_cast<std::uint32_t>(parts.models.front().object.communicator().size()));
   return state;
+}
+
+void save_digests(const std::vector<data::DataDigest>& digests, checkpoint::TrainingState& state) {
+  for (const data::DataDigest& digest : digests) {
+    checkpoint::DataDigest& saved = *state.add_data_digest();
+    saved.set_format(data::kDigestFormat);
+    saved.set_data(digest.data);
+    saved.set_form(digest.form);
+    saved.set_labels(digest.labels);
+    saved.set_content(digest.content);
+  }
+}
+
+std::vector<data::DataDigest> saved_digests(const checkpoint::TrainingState& saved) {
+  std::vector<data::DataDigest> digests;
+  for (const checkpoint::DataDigest& digest : saved.data_digest()) {
+    if (digest.format() != data::kDigestFormat) continue;
+    digests.push_back({digest.data(), digest.form(), digest.labels(), digest.content()});
+  }
+  return digests;
 }
 
 Progress progress_of(const checkpoint::TrainingState& saved) {

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "amp/grad_scaler/grad_scaler_state.h"
 #include "runtime/checkpoint/checkpoint.h"
+#include "runtime/data/data_digest.h"
 #include "runtime/step/loop_parts.h"
 #include "runtime/step/progress.h"
 
@@ -17,6 +19,11 @@ checkpoint::TrainingState describe(const Progress& progress, const LoopParts& pa
 Progress progress_of(const checkpoint::TrainingState& saved);
 /// Empty for a scaler that was disabled.
 amp::GradScalerState state_of(const checkpoint::ScalerState& saved);
+
+/// Adds what tells the run's data from others.
+void save_digests(const std::vector<data::DataDigest>& digests, checkpoint::TrainingState& state);
+/// Those that today's can be compared with.
+std::vector<data::DataDigest> saved_digests(const checkpoint::TrainingState& saved);
 
 /// Throws UsageError where the saved optimizers and scalers have other names or rules than those of the loop, or where
 /// a scaler that is enabled has no state.

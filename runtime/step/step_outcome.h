@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "runtime/kernels/backend.h"
 
@@ -19,7 +20,8 @@ struct StepOutcome {
 
   bool skipped() const { return verdict.found_inf != 0.0f; }
 };
-// One collective adds the three up over ranks.
+/// From `loss` on: one collective adds them up over ranks.
+inline constexpr std::int64_t kSums = 3;
 static_assert(offsetof(StepOutcome, stop) == offsetof(StepOutcome, loss) + sizeof(float));
 static_assert(offsetof(StepOutcome, skipped_samples) == offsetof(StepOutcome, stop) + sizeof(float));
 

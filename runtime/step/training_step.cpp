@@ -32,6 +32,7 @@ TrainingStep::TrainingStep(comm::DistributedDataParallel& ddp, optim::Optimizer&
   }
   if (rank_numbers_ != nullptr && device_ != kCpu)
     throw UsageError("a step on a GPU cannot carry numbers of its ranks");
+  if (rank_numbers_ != nullptr) shared_ = Tensor::zeros({kSums + ddp_.communicator().size()}, DType::kFloat32);
   if (device_ != kCpu && options.graph != Graph::kOff) graph_.emplace(device_, ddp_.communicator());
   if (observers_.empty()) return;
   ddp_.reducer().set_on_gradient(
@@ -79,7 +80,7 @@ bool TrainingStep::needs_phases(std::uint64_t step) const {
 
 void TrainingStep::compute(const StepInputs& inputs) {
   arena_.zero_grad();
-  const Tensor sums = outcome_.field(&StepOutcome::loss, 3);
+  const Tensor sums = outcome_.field(&StepOutcome::loss, kSums);
   const Tensor loss = sums.rows(0, 1);
   sums.rows(1, 3).copy_from(inputs.told);
   const std::size_t last = inputs.micro_batches.size() - 1;
@@ -112,12 +113,12 @@ void TrainingStep::share(const Tensor& sums) {
     return communicator.all_reduce(sums, comm::ReduceOp::kSum, 1.0f, Stream::current(device_));
   }
   // Each rank has a place of its own, to which the others add 0.
-  const Tensor both = Tensor::zeros({sums.numel() + communicator.size()}, DType::kFloat32);
-  const Tensor first = both.rows(0, sums.numel());
+  const Tensor first = shared_.rows(0, kSums);
   first.copy_from(sums);
-  float* const numbers = static_cast<float*>(both.data()) + sums.numel();
+  float* const numbers = static_cast<float*>(shared_.data()) + kSums;
+  std::fill_n(numbers, communicator.size(), 0.0f);
   numbers[communicator.rank()] = rank_numbers_->mine();
-  communicator.all_reduce(both, comm::ReduceOp::kSum, 1.0f, Stream::calling_thread());
+  communicator.all_reduce(shared_, comm::ReduceOp::kSum, 1.0f, Stream::calling_thread());
   sums.copy_from(first);
   rank_numbers_->all.assign(numbers, numbers + communicator.size());
 }

@@ -112,6 +112,7 @@ class TrainingStep {
   Device device_;
   Uploader uploader_;
   DeviceValue<StepOutcome> outcome_;
+  Tensor shared_;                   ///< the step's sums and the ranks' numbers; undefined without numbers
   std::optional<StepGraph> graph_;  ///< where steps may become graphs
   std::uint64_t step_ = 0;          ///< the last one
 };

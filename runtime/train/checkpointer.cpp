@@ -18,27 +18,6 @@ namespace lockstep::train {
 
 namespace {
 
-/// Those that today's can be compared with.
-std::vector<data::DataDigest> saved_digests(const checkpoint::TrainingState& state) {
-  std::vector<data::DataDigest> digests;
-  for (const checkpoint::DataDigest& saved : state.data_digest()) {
-    if (saved.format() != data::kDigestFormat) continue;
-    digests.push_back({saved.data(), saved.form(), saved.labels(), saved.content()});
-  }
-  return digests;
-}
-
-void save_digests(const std::vector<data::DataDigest>& digests, checkpoint::TrainingState& state) {
-  for (const data::DataDigest& digest : digests) {
-    checkpoint::DataDigest& saved = *state.add_data_digest();
-    saved.set_format(data::kDigestFormat);
-    saved.set_data(digest.data);
-    saved.set_form(digest.form);
-    saved.set_labels(digest.labels);
-    saved.set_content(digest.content);
-  }
-}
-
 step::LoopParts parts_of(Network& network, JobStep& step) {
   step::LoopParts parts{{{"", step.ddp()}}, {{"", network.optimizer()}}, {{"", step.scaler()}}};
   if (step.mean() != nullptr) parts.means.push_back({"", *step.mean()});
@@ -123,7 +102,7 @@ void Checkpointer::remark_on(const checkpoint::Checkpoint& found) {
   for (const job::Difference& change : job::differences(found.state.job(), job_)) {
     remarks_.push_back("  the job changed: " + change.path + ": " + change.before + " -> " + change.after);
   }
-  for (const std::string& change : data::changes(saved_digests(found.state), data_)) {
+  for (const std::string& change : data::changes(step::saved_digests(found.state), data_)) {
     remarks_.push_back("  the data changed: " + change);
   }
   if (found.state.step() >= job_.train().steps()) {
@@ -137,7 +116,7 @@ void Checkpointer::complete(checkpoint::TrainingState& state) const {
   *state.mutable_job() = job_;
   state.set_job_hash(job::hash(job_));
   goals_.save(state);
-  save_digests(data_, state);
+  step::save_digests(data_, state);
 }
 
 void Checkpointer::save(const step::Progress& progress) {

@@ -11,13 +11,14 @@
 #include <vector>
 
 #include "runtime/autograd/grad_mode.h"
-#include "runtime/data/eval_batches.h"
+#include "runtime/data/dealt_blocks.h"
 #include "runtime/job/data_options.h"
 #include "runtime/job/training_options.h"
 #include "runtime/nn/forward.h"
 #include "runtime/step/replicated.h"
 #include "runtime/step/saved_tensors.h"
 #include "runtime/tensor/error.h"
+#include "runtime/train/loading.h"
 #include "runtime/train/network.h"
 #include "runtime/train/prediction.h"
 #include "runtime/train/prediction_file.h"
@@ -36,6 +37,16 @@ data::DatasetPtr dataset_of(const job::Job& job, data::Split split) {
   data::DataOptions options = job::data_options(job.data());
   options.augment = {};
   return data::make_dataset(options, split);
+}
+
+/// How a rank loads its blocks of the data: with threads, in their order, each block in one batch.
+data::LoaderOptions loading_of(const job::Job& job, const comm::World& world, Device device) {
+  data::LoaderOptions loading = evaluation_loader(job, world, device);
+  loading.rank = 0;
+  loading.world_size = 1;
+  loading.errors = {};
+  loading.input_dtype = DType::kFloat32;  // also what 16 bits are compared with
+  return loading;
 }
 
 /// What the model was made for: the training data's classes. Samples may have other extents than those.
@@ -116,7 +127,8 @@ class Inference {
         dataset_(dataset_of(job, options.split)),
         task_(job.train(), description_of(job, *dataset_, options.split)),
         predictions_{.shape = task_.model_input().target_shape, .kind = kind_of(task_), .values = {}},
-        block_(job.data().eval_batch()) {
+        block_(job.data().eval_batch()),
+        loading_(loading_of(job, world, options.device)) {
     if (predictions_.kind == AnswerKind::kProbabilities) predictions_.shape = {task_.model_input().outputs};
     columns_ = predictions_.shape.numel();
     if (world.size() > 1) {
@@ -126,6 +138,10 @@ class Inference {
     if (!options.out.empty()) require_prediction_shape(options.out, predictions_.shape);
     step::on_rank_zero(communicator_, [&] {
       if (!options.out.empty()) require_writable(options.out);
+      const bool tells_names = options.out.extension() == ".csv" || options.out.extension() == ".jsonl";
+      if (tells_names && predictions_.kind == AnswerKind::kProbabilities) {
+        predictions_.class_names = data::class_names(job::data_options(job.data()).train);
+      }
       saved_ = find_checkpoint(options.checkpoint);
       for (const std::string& notice : saved_.notices) spdlog::warn(notice);
     });
@@ -141,11 +157,16 @@ class Inference {
 
   InferResult run() {
     const autograd::NoGrad no_grad;
-    const data::EvalBatches blocks(dataset_, block_, 0, 1);
-    for (std::int64_t first = 0; first < blocks.size(); first += communicator_.size()) {
-      const std::int64_t mine = first + communicator_.rank();
+    const auto mine = std::make_shared<data::DealtBlocks>(dataset_, block_, communicator_.rank(), communicator_.size());
+    std::optional<data::Loader> blocks;
+    if (mine->size() > 0) {
+      loading_.steps = static_cast<std::uint64_t>(data::steps_per_epoch(mine->size(), block_, false));
+      blocks.emplace(mine, loading_);
+    }
+    const std::int64_t rounds = data::steps_per_epoch(dataset_->size(), block_ * communicator_.size(), false);
+    for (std::int64_t round = 0; round < rounds; ++round) {
       const Tensor rows = Tensor::zeros({block_, columns_}, DType::kFloat32);
-      if (mine < blocks.size()) predict(blocks[mine], rows);
+      if (round < static_cast<std::int64_t>(loading_.steps)) predict(blocks->next(), rows);
       collect(rows);
     }
     if (communicator_.rank() == 0 && !options_.out.empty()) {
@@ -273,6 +294,7 @@ class Inference {
   Predictions predictions_;   ///< on rank 0
   std::int64_t columns_ = 0;  ///< numbers of an answer
   std::int64_t block_;
+  data::LoaderOptions loading_;   ///< of this rank's blocks; without steps where it has none
   checkpoint::Checkpoint saved_;  ///< on rank 0
   DType dtype_ = DType::kFloat32;
   std::unique_ptr<Deployed> model_;

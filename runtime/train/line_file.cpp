@@ -44,6 +44,8 @@ void LineFile::append(std::string_view lines) {
   while (!lines.empty()) lines.remove_prefix(with_retries({}, [&] { return write(lines); }));
 }
 
+void LineFile::sync() const { [[maybe_unused]] const bool synced = file_ && ::fdatasync(file_->descriptor()) == 0; }
+
 void LineFile::require_in_place() const {
   if (in_place()) return;
   throw StorageError(path() + " was deleted or replaced while the run was writing it",

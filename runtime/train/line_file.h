@@ -24,6 +24,9 @@ class LineFile {
   std::size_t write(std::string_view lines);
   /// Writes all of `lines`, with retries. Throws StorageError.
   void append(std::string_view lines);
+  /// Waits until what is written is on the disk. A failure is not told: lines that a power cut may take are no reason
+  /// to end.
+  void sync() const;
   /// Throws StorageError where the file at this path is no longer this one or, before the first write, its directory is
   /// gone.
   void require_in_place() const;

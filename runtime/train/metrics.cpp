@@ -31,9 +31,15 @@ bool is_of_steps(const Json& line) {
          event == "straggler_ended";
 }
 
-/// Keeps the lines of steps up to `last`; what a killed process left half-written goes too. The last step's loss.
-double drop_later_lines(const std::filesystem::path& path, std::uint64_t last) {
-  double loss = std::numeric_limits<double>::quiet_NaN();
+/// A line's text but for when it was written.
+std::string timeless(Json line) {
+  line.erase("time");
+  return one_line(line);
+}
+
+/// Keeps the lines of steps up to `last`; what a killed process left half-written goes too.
+EarlierMetrics drop_later_lines(const std::filesystem::path& path, std::uint64_t last) {
+  EarlierMetrics earlier;
   const std::string content = checkpoint::with_retries(
       {}, [&] { return checkpoint::read_file(path.string(), std::numeric_limits<std::uint64_t>::max()); });
   std::istringstream in(content);
@@ -43,21 +49,22 @@ double drop_later_lines(const std::filesystem::path& path, std::uint64_t last) {
     if (!entry.is_object() || !entry.contains("step") || !entry["step"].is_number_unsigned()) continue;
     if (is_of_steps(entry) && entry["step"].get<std::uint64_t>() > last) continue;
     kept += line + '\n';
-    if (!entry.contains("event") && entry.contains("loss") && entry["loss"].is_number()) loss = entry["loss"];
+    if (!entry.contains("event") && entry.contains("loss") && entry["loss"].is_number()) earlier.loss = entry["loss"];
+    if (entry.value("event", Json()) == "eval") earlier.evaluation = timeless(entry);
   }
   if (kept != content) write_text(path, kept);
-  return loss;
+  return earlier;
 }
 
-/// The loss of the last step that stays. First of all, TensorBoard's file too.
-double drop_later_steps(const std::filesystem::path& run_dir, std::uint64_t last) {
+/// What stays. First of all, TensorBoard's file too.
+EarlierMetrics drop_later_steps(const std::filesystem::path& run_dir, std::uint64_t last) {
   drop_later_events(run_dir.string(), static_cast<std::int64_t>(last));
   const std::filesystem::path path = run_dir / "metrics.jsonl";
   try {
     return drop_later_lines(path, last);
   } catch (const checkpoint::FileError& error) {
     if (error.error() != ENOENT) set_aside_record(path, error.what());
-    return std::numeric_limits<double>::quiet_NaN();
+    return {};
   }
 }
 
@@ -83,7 +90,7 @@ class MetricLines final : public OutputSink {
 
 Metrics::Metrics(OutputWriter& output, const std::filesystem::path& run_dir, std::uint64_t resumed_step, bool echo)
     : output_(output),
-      last_loss_(drop_later_steps(run_dir, resumed_step)),
+      earlier_(drop_later_steps(run_dir, resumed_step)),
       lines_(std::make_shared<LineFile>(run_dir / "metrics.jsonl")),
       sink_(output.add(std::make_unique<MetricLines>(lines_, echo))),
       tensorboard_(output, run_dir.string(), static_cast<std::int64_t>(resumed_step) + 1) {}
@@ -133,6 +140,7 @@ void Metrics::step(const StepReport& report) {
 void Metrics::evaluation(std::uint64_t step, const EvalResult& result) {
   Json line = event_line("eval", step);
   line.update(to_json(result));
+  if (timeless(line) == earlier_.evaluation) return;
   add(line);
   tensorboard_.scalar("eval/loss", static_cast<std::int64_t>(step), static_cast<float>(result.loss));
   for (const Metric& metric : result.metrics) {

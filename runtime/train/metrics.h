@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -14,6 +15,12 @@
 #include "runtime/train/train.h"
 
 namespace lockstep::train {
+
+/// What metrics.jsonl tells of the steps before this run.
+struct EarlierMetrics {
+  double loss = std::numeric_limits<double>::quiet_NaN();  ///< of the last step
+  std::string evaluation = {};  ///< the last one's line, but for when it was written; empty where there is none
+};
 
 /// metrics.jsonl and TensorBoard's event file. A line a step, and lines with "event". Values that are not finite are
 /// null.
@@ -27,19 +34,20 @@ class Metrics {
 
   // No call waits for the disk. They throw StorageError once the file was deleted or replaced.
   void step(const StepReport& report);
+  /// Nothing where the file has it already: a run that had ended evaluates again when it is started again.
   void evaluation(std::uint64_t step, const EvalResult& result);
   /// A line of run_end.h's event_line().
   void event(const nlohmann::ordered_json& line);
   /// metrics.jsonl; for the writer's thread, on which it may outlive this.
   std::shared_ptr<const LineFile> file() const { return lines_; }
   /// Of the last step in the file before this run; NaN where there was none.
-  double last_loss() const { return last_loss_; }
+  double last_loss() const { return earlier_.loss; }
 
  private:
   void add(const nlohmann::ordered_json& line);
 
   OutputWriter& output_;
-  double last_loss_;
+  EarlierMetrics earlier_;
   std::shared_ptr<LineFile> lines_;
   OutputWriter::SinkId sink_;
   TensorBoardWriter tensorboard_;

@@ -9,8 +9,10 @@
 #include <cmath>
 #include <cstring>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 #include "runtime/base/whole_file.h"
@@ -31,11 +33,31 @@ void for_each_row(const Predictions& predictions, const Line& line) {
   }
 }
 
+/// Of the class that a row says; empty where there is none.
+std::string_view name_of_class(const Predictions& predictions, std::int64_t number) {
+  if (number < 0 || number >= std::ssize(predictions.class_names)) return {};
+  return predictions.class_names[static_cast<std::size_t>(number)];
+}
+
+/// A cell of CSV, in quotes where RFC 4180 asks for them.
+std::string csv_cell(std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  std::string cell = "\"";
+  for (const char c : text) cell.append(c == '"' ? 2 : 1, c);
+  return cell + '"';
+}
+
+std::string json_string(std::string_view text) {
+  using Json = nlohmann::json;
+  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 // fmt prints the shortest number that reads back as the same float.
 
 std::string csv(const Predictions& predictions) {
   const bool classifies = predictions.kind == AnswerKind::kProbabilities;
-  std::string text = classifies ? "sample,class" : "sample";
+  const bool named = classifies && !predictions.class_names.empty();
+  std::string text = named ? "sample,class,name" : classifies ? "sample,class" : "sample";
   for (std::int64_t c = 0; c < predictions.shape.numel(); ++c) {
     fmt::format_to(std::back_inserter(text), ",{}{}", classifies ? "p" : "v", c);
   }
@@ -44,6 +66,7 @@ std::string csv(const Predictions& predictions) {
     const auto out = std::back_inserter(text);
     fmt::format_to(out, "{}", sample);
     if (classifies) fmt::format_to(out, ",{}", class_of(row));
+    if (named) fmt::format_to(out, ",{}", csv_cell(name_of_class(predictions, class_of(row))));
     for (const float value : row) fmt::format_to(out, ",{}", value);
     text += '\n';
   });
@@ -52,11 +75,13 @@ std::string csv(const Predictions& predictions) {
 
 std::string json_lines(const Predictions& predictions) {
   const bool classifies = predictions.kind == AnswerKind::kProbabilities;
+  const bool named = classifies && !predictions.class_names.empty();
   std::string text;
   for_each_row(predictions, [&](std::size_t sample, std::span<const float> row) {
     const auto out = std::back_inserter(text);
     fmt::format_to(out, "{{\"sample\":{}", sample);
     if (classifies) fmt::format_to(out, ",\"class\":{}", class_of(row));
+    if (named) fmt::format_to(out, ",\"name\":{}", json_string(name_of_class(predictions, class_of(row))));
     text += classifies ? ",\"probabilities\":[" : ",\"values\":[";
     for (std::size_t c = 0; c < row.size(); ++c) {
       if (c > 0) text += ',';

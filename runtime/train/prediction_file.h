@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "runtime/tensor/shape.h"
@@ -22,7 +23,8 @@ struct Predictions {
   /// Of one sample: [classes], the values of a regression, or with a target a position what those are.
   Shape shape = {};
   AnswerKind kind = AnswerKind::kProbabilities;
-  std::vector<float> values;  ///< sample after sample
+  std::vector<float> values;                  ///< sample after sample
+  std::vector<std::string> class_names = {};  ///< in the order of the probabilities; none where they are not known
 };
 
 /// Throws UsageError unless the name ends in .csv, .jsonl or .npy.
@@ -39,7 +41,8 @@ void require_writable(const std::filesystem::path& path);
 ///   .csv    sample,class,p0,p1,...     one line a sample; without probabilities sample,v0,v1,...
 ///   .jsonl  {"sample":0,"class":3,"probabilities":[...]}; without classes {"sample":0,"values":[...]}; null for a NaN
 ///   .npy    [samples, shape...], for numpy.load: the probabilities or values alone, float32, or the classes, int64
-/// The class of a row with a NaN is -1. Throws StorageError, and UsageError as the two above.
+/// Where classes have names, .csv and .jsonl hold the class's name behind its number, as `name`.
+/// The class of a row with a NaN is -1, without a name. Throws StorageError, and UsageError as the two above.
 void write_predictions(const std::filesystem::path& path, const Predictions& predictions);
 
 }  // namespace lockstep::train

@@ -6,7 +6,9 @@
 
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <utility>
 
+#include "runtime/checkpoint/durable_file.h"
 #include "runtime/job/job.h"
 #include "runtime/train/median.h"
 #include "runtime/train/restarts.h"
@@ -109,7 +111,19 @@ void RunDirectory::straggler(std::uint64_t step, const Straggler& straggler) {
 
 void RunDirectory::saving(std::uint64_t) {
   output_.flush(kMoment);
-  require_in_place(kMoment);
+  output_.perform(
+      [file = metrics_->file()] {
+        file->require_in_place();
+        file->sync();
+      },
+      kMoment);
+  // A file that this run has made is safe once its name is.
+  if (std::exchange(names_are_durable_, true)) return;
+  try {
+    checkpoint::sync_directory(options_.run_dir.string());
+  } catch (const StorageError&) {
+    // Lines that a power cut may take are no reason to end.
+  }
 }
 
 void RunDirectory::require_in_place(milliseconds patience) {

@@ -57,6 +57,7 @@ class RunDirectory final : public RunObserver {
   RunLock lock_;
   OutputWriter output_;
   std::optional<Metrics> metrics_;  ///< once the run has begun
+  bool names_are_durable_ = false;  ///< those of the files that it writes
   Summary summary_;
   double samples_ = 0.0;
   std::vector<float> step_ms_;

@@ -19,12 +19,15 @@
 #include "runtime/base/whole_file.h"
 #include "runtime/checkpoint/durable_file.h"
 #include "runtime/checkpoint/retry.h"
+#include "runtime/checkpoint/storage_calls.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::train {
 
 namespace {
 
+using checkpoint::CallUnderWay;
+using checkpoint::StorageOperation;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kPoll{20};
@@ -68,16 +71,17 @@ void make_run_directory(const std::filesystem::path& path) {
 
 }  // namespace
 
-RunLock::RunLock(const std::filesystem::path& run_dir, milliseconds patience) {
+RunLock::RunLock(const std::filesystem::path& run_dir, milliseconds patience) : path_((run_dir / ".lock").string()) {
   make_run_directory(run_dir);
-  const std::filesystem::path path = run_dir / ".lock";
   file_ = checkpoint::with_retries({}, [&] {
-    Descriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+    const CallUnderWay under_way(StorageOperation::kOpen, path_);
+    Descriptor file(open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
     if (file) return file;
-    throw checkpoint::FileError("cannot make " + path.string() + ": " + std::generic_category().message(errno),
+    throw checkpoint::FileError("cannot make " + path_ + ": " + std::generic_category().message(errno),
                                 "Check the permissions of the run directory, or choose another --run-dir.", errno);
   });
   const auto is_busy = [this] {
+    const CallUnderWay under_way(StorageOperation::kOpen, path_);
     return flock(file_.get(), LOCK_EX | LOCK_NB) != 0 && (errno == EWOULDBLOCK || errno == EINTR);
   };
   const auto deadline = std::chrono::steady_clock::now() + patience;
@@ -95,12 +99,18 @@ RunLock::RunLock(const std::filesystem::path& run_dir, milliseconds patience) {
     std::this_thread::sleep_for(kPoll);
   }
   const std::string holder = describe_holder() + "\n";
-  // Whoever waits can do without.
-  [[maybe_unused]] const bool told =
-      ftruncate(file_.get(), 0) == 0 && pwrite(file_.get(), holder.data(), holder.size(), 0) > 0;
+  {
+    const CallUnderWay under_way(StorageOperation::kWrite, path_);
+    // Whoever waits can do without.
+    [[maybe_unused]] const bool told =
+        ftruncate(file_.get(), 0) == 0 && pwrite(file_.get(), holder.data(), holder.size(), 0) > 0;
+  }
   remove_abandoned_files(run_dir);
 }
 
-RunLock::~RunLock() { [[maybe_unused]] const bool forgotten = ftruncate(file_.get(), 0) == 0; }
+RunLock::~RunLock() {
+  const CallUnderWay under_way(StorageOperation::kWrite, path_);
+  [[maybe_unused]] const bool forgotten = ftruncate(file_.get(), 0) == 0;
+}
 
 }  // namespace lockstep::train

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <string>
 
 #include "runtime/base/descriptor.h"
 
@@ -24,6 +25,7 @@ class RunLock {
   RunLock& operator=(const RunLock&) = delete;
 
  private:
+  std::string path_;
   Descriptor file_;
 };
 

@@ -9,16 +9,28 @@
 #include <system_error>
 #include <vector>
 
+#include "runtime/checkpoint/storage_calls.h"
+
 namespace lockstep::train {
 
 namespace fs = std::filesystem;
 
 namespace {
 
+/// Copies the metrics, which lose the steps of what is set aside. Training needs neither.
+void keep_metrics(const fs::path& run_dir, const fs::path& aside) {
+  std::error_code error;
+  fs::copy_file(run_dir / "metrics.jsonl", aside / "metrics.jsonl", error);
+  if (!error || error == std::errc::no_such_file_or_directory) return;
+  spdlog::warn("cannot copy {} to {}: {}; training goes on", (run_dir / "metrics.jsonl").string(), aside.string(),
+               error.message());
+}
+
 /// Moves those entries of `directory` that `chosen` picks by name to the same place below a new folder of `run_dir`, if
 /// there are any. That folder.
 fs::path set_aside(const fs::path& run_dir, const fs::path& directory,
                    const std::function<bool(const std::string&)>& chosen) {
+  const checkpoint::CallUnderWay under_way(checkpoint::StorageOperation::kRename, (run_dir / directory).string());
   std::vector<fs::path> names;
   std::error_code missing;
   for (const fs::directory_entry& entry : fs::directory_iterator(run_dir / directory, missing)) {
@@ -29,10 +41,7 @@ fs::path set_aside(const fs::path& run_dir, const fs::path& directory,
   while (fs::exists(run_dir / ("earlier-" + std::to_string(number)))) ++number;
   const fs::path aside = run_dir / ("earlier-" + std::to_string(number));
   fs::create_directories(aside / directory);
-  // Its steps will be dropped from the run's own metrics.
-  if (!directory.empty() && fs::exists(run_dir / "metrics.jsonl")) {
-    fs::copy_file(run_dir / "metrics.jsonl", aside / "metrics.jsonl");
-  }
+  if (!directory.empty()) keep_metrics(run_dir, aside);
   for (const fs::path& name : names) fs::rename(run_dir / name, aside / name);
   return aside;
 }

@@ -18,30 +18,31 @@ namespace {
 
 constexpr milliseconds kLongestLook{1000};
 
-StorageError stall_error(const checkpoint::PendingCall& call, milliseconds limit) {
+StorageError stall_error(const checkpoint::PendingCall& call, const std::string& where, milliseconds limit) {
   return StorageError(
-      fmt::format("cannot {} {}: the system has not answered for {} s", checkpoint::verb_of(call.operation), call.path,
-                  std::chrono::ceil<std::chrono::seconds>(limit).count()),
+      fmt::format("cannot {} {}, {}: the system has not answered for {} s", checkpoint::verb_of(call.operation),
+                  call.path, where, std::chrono::ceil<std::chrono::seconds>(limit).count()),
       "The disk or its server hangs: see the system's log. What was saved before is left as it is. Where it "
       "is only slow, raise comm.timeout_s.");
 }
 
 }  // namespace
 
-StallWatch::StallWatch(milliseconds limit, OnStall on_stall) {
+StallWatch::StallWatch(milliseconds limit, Where where, OnStall on_stall) {
   // Signals are for the threads that listen to them.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::jthread([this, limit, on_stall = std::move(on_stall)](const std::stop_token& stop) {
-    std::unique_lock lock(mutex_);
-    while (!stop.stop_requested()) {
-      never_.wait_for(lock, stop, std::min(limit, kLongestLook), [] { return false; });
-      const auto call = checkpoint::oldest_pending_call();
-      if (!call || std::chrono::steady_clock::now() - call->begin < limit) continue;
-      return on_stall(stall_error(*call, limit));
-    }
-  });
+  thread_ = std::jthread(
+      [this, limit, where = std::move(where), on_stall = std::move(on_stall)](const std::stop_token& stop) {
+        std::unique_lock lock(mutex_);
+        while (!stop.stop_requested()) {
+          never_.wait_for(lock, stop, std::min(limit, kLongestLook), [] { return false; });
+          const auto call = checkpoint::oldest_pending_call();
+          if (!call || std::chrono::steady_clock::now() - call->begin < limit) continue;
+          return on_stall(stall_error(*call, where(), limit));
+        }
+      });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <functional>
 #include <mutex>
+#include <string>
 #include <thread>
 
 #include "runtime/tensor/error.h"
@@ -15,11 +16,13 @@ namespace lockstep::train {
 /// server is gone, a broken disk. The thread that made the call cannot be had back.
 class StallWatch {
  public:
+  /// Where the run is, for the error: "in step 5". Called by the watch's thread.
+  using Where = std::function<std::string()>;
   /// Is told once what has not returned; should end the process.
   using OnStall = std::function<void(const Error&)>;
 
   /// `limit`: how long one call may take. It has to be long beside an fsync of a whole checkpoint on a slow disk.
-  StallWatch(std::chrono::milliseconds limit, OnStall on_stall);
+  StallWatch(std::chrono::milliseconds limit, Where where, OnStall on_stall);
 
  private:
   std::mutex mutex_;

@@ -56,11 +56,10 @@ std::string next_step(const TrainOptions& options, ExitCode code) {
 }
 
 /// Each rank tells of its own failure: that of rank 0 has the run's numbers, and another one's may explain it.
-void record_failure(const TrainOptions& options, const comm::World& world, const Error& error, const Trainer* trainer,
-                    RunDirectory* record) {
+void record_failure(const TrainOptions& options, const comm::World& world, const Error& error, RunDirectory* record) {
   const std::string rank = world.size() > 1 ? "rank " + std::to_string(world.rank()) + ", " : "";
-  const RunEnd end = end_of(error, trainer != nullptr ? trainer->step() : 0,
-                            rank + (trainer != nullptr ? trainer->place() : "during start-up"), restart_count());
+  const std::uint64_t step = *options.reached;
+  const RunEnd end = end_of(error, step, rank + place_at(step), restart_count());
   if (record != nullptr) return record->fail(end);
   if (error.code() == ExitCode::kPeerLost) return;
   try {
@@ -72,7 +71,10 @@ void record_failure(const TrainOptions& options, const comm::World& world, const
 
 }  // namespace
 
+std::string place_at(std::uint64_t step) { return step == 0 ? "during start-up" : "in step " + std::to_string(step); }
+
 ExitCode train(comm::World& world, const TrainOptions& options) {
+  *options.reached = 0;
   try {
     require_sound_plan(world, options);
   } catch (const Error& error) {
@@ -111,7 +113,7 @@ ExitCode train(comm::World& world, const TrainOptions& options) {
     }
     return code;
   } catch (const std::exception& exception) {
-    record_failure(options, world, as_error(exception), trainer ? &*trainer : nullptr, record ? &*record : nullptr);
+    record_failure(options, world, as_error(exception), record ? &*record : nullptr);
     throw;
   }
 }

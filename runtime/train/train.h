@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 
 #include "comm/group/world.h"
@@ -29,7 +31,12 @@ struct TrainOptions {
   Device device = kCpu;                                 ///< what the world's communicator serves
   TrainOutput output = {};
   job::Locations locations;  ///< of the job's fields, for messages; may be empty
+  /// The step that the run has come to: the last one, or the one at work; 0: start-up. For other threads, too.
+  std::shared_ptr<std::atomic<std::uint64_t>> reached = std::make_shared<std::atomic<std::uint64_t>>(0);
 };
+
+/// Where a run that has come to this step is: "in step 5", or "during start-up".
+std::string place_at(std::uint64_t step);
 
 /// Trains the job on all ranks of `world`: the loop, evaluation, metrics, checkpoints, signals. Returns kDone, or
 /// kPreempted when SIGTERM, SIGINT or SIGUSR1 asked for a save and an exit. Rank 0 records the end, a failure too, in

@@ -42,12 +42,13 @@ Trainer::Trainer(comm::World& world, const TrainOptions& options, std::vector<Ru
       goals_(job_),
       checkpointer_(options_, network_, job_step_, goals_, observers_),
       in_flight_(network_, job_step_, *world.communicator()),
-      stragglers_(world.communicator()->all_gather_text(host_name())) {
+      stragglers_(world.communicator()->all_gather_text(host_name())),
+      current_step_(*options_.reached) {
   status_.set(RankPhase::kInit, 0);
   std::vector<data::DataDigest> digests = require_same_data([this] { return data_.digests(); }, *world_.communicator());
   job_step_.faults().at(job::INIT);
   const step::Progress start = checkpointer_.resume(std::move(digests));
-  launched_ = step_ = current_step_ = start.step;
+  launched_ = step_ = start.step;
   skipped_samples_.restore(start);
   data_.begin(job_, world_, start.step + 1, start.sampler, network_.device());
   if (data_.eval()) {
@@ -56,13 +57,10 @@ Trainer::Trainer(comm::World& world, const TrainOptions& options, std::vector<Ru
                        *world_.communicator());
   }
   status_.set(RankPhase::kInit, step_);
+  current_step_ = step_;
 }
 
 RunFacts Trainer::facts() const { return facts_of(options_, network_, data_, world_.size(), checkpointer_.remarks()); }
-
-std::string Trainer::place() const {
-  return current_step_ == 0 ? "during start-up" : "in step " + std::to_string(current_step_);
-}
 
 std::uint64_t Trainer::applied_steps() { return static_cast<std::uint64_t>(network_.optimizer().applied_steps()); }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -38,8 +39,6 @@ class Trainer {
   RunFacts facts() const;
   /// The step that the run has come to: the last one, or the one at work.
   std::uint64_t step() const { return current_step_; }
-  /// "in step 5"
-  std::string place() const;
   Checkpointer& checkpointer() { return checkpointer_; }
   std::uint64_t applied_steps();
   std::uint64_t skipped_steps();
@@ -91,9 +90,9 @@ class Trainer {
   StepsInFlight in_flight_;
   Stragglers stragglers_;
 
-  std::uint64_t launched_ = 0;      ///< steps handed to the device
-  std::uint64_t step_ = 0;          ///< steps finished
-  std::uint64_t current_step_ = 0;  ///< that was launched or finished last
+  std::uint64_t launched_ = 0;                ///< steps handed to the device
+  std::uint64_t step_ = 0;                    ///< steps finished
+  std::atomic<std::uint64_t>& current_step_;  ///< that was launched or finished last
   std::uint64_t compared_step_ = 0;
   std::uint64_t evaluated_step_ = 0;
   bool stop_requested_ = false;  ///< agreed

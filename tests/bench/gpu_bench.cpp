@@ -33,6 +33,7 @@ class Bench {
     optimizers();
     batch_norm();
     convolutions();
+    attention();
     launch();
     return !failed_;
   }
@@ -161,9 +162,12 @@ class Bench {
     measure("batch norm, add, relu", 3 * bytes, "gb_per_s",
             [&] { backend_.batch_norm_apply(x, a, b, a, b, dy, true, y); });
     measure("batch norm backward sums", 3 * bytes, "gb_per_s",
-            [&] { backend_.batch_norm_backward_reduce(x, a, dy, {y}, c, d, {}); });
+            [&] { backend_.batch_norm_backward_reduce(x, a, {dy}, {y}, c, d, {}); });
+    measure("batch norm backward sums of two gradients", 5 * bytes, "gb_per_s", [&] {
+      backend_.batch_norm_backward_reduce(x, a, {dy, x, dx}, {y}, c, d, {});
+    });
     measure("batch norm backward", 4 * bytes, "gb_per_s",
-            [&] { backend_.batch_norm_backward_apply(x, a, b, a, dy, {y}, a, b, rows, dx, {}); });
+            [&] { backend_.batch_norm_backward_apply(x, a, b, a, dy, {y}, a, b, rows, dx); });
   }
 
   void convolution(const std::string& name, std::int64_t extent, std::int64_t in, std::int64_t out,
@@ -190,6 +194,29 @@ class Bench {
     convolution("conv 3x3 128 at 28", 28, 128, 128, 3);
     convolution("conv 1x1 1024 to 256 at 14", 14, 1024, 256, 1);
     convolution("conv 3x3 512 at 7", 7, 512, 512, 3);
+  }
+
+  /// Of GPT-2's heads, 8 texts; causal, so half the products count. cuDNN computes it, and our own kernels where there
+  /// is a mask, here one that lets everything pass.
+  void attention() {
+    const std::int64_t texts = sized(8), length = sized(1024);
+    const Shape shape{texts, 12, length, 64};
+    const Tensor q = random(shape, DType::kBFloat16), k = random(shape, DType::kBFloat16);
+    const Tensor v = random(shape, DType::kBFloat16), dout = random(shape, DType::kBFloat16);
+    const Tensor out = empty(shape, DType::kBFloat16), dq = empty(shape, DType::kBFloat16);
+    const Tensor dk = empty(shape, DType::kBFloat16), dv = empty(shape, DType::kBFloat16);
+    const Tensor norms = empty({texts, 12, length, 2}, DType::kFloat32);
+    const Tensor everything = empty({1, 1, 1, length}, DType::kBool);
+    backend_.fill(everything, 1);
+    const double product = static_cast<double>(q.numel()) * static_cast<double>(length);
+    for (const bool masked : {false, true}) {
+      kernels::AttentionScores scores{.scale = 0.125, .causal = true};
+      if (masked) scores.mask = everything;
+      const std::string name = masked ? "attention 8x12x1024x64, own kernels," : "attention 8x12x1024x64";
+      measure(name + " forward", 2 * product, "tflop_per_s", [&] { backend_.attention(q, k, v, scores, out, norms); });
+      measure(name + " backward", 5 * product, "tflop_per_s",
+              [&] { backend_.attention_backward(q, k, v, scores, out, norms, dout, dq, dk, dv); });
+    }
   }
 
   /// A kernel that does next to nothing: what each one costs that no graph launches.

@@ -156,10 +156,14 @@ const std::vector<Loop>& loops() {
       {"batch_norm_add_relu", 3,
        [](const Backend& on, const Data& d) { on.batch_norm_apply(d.x, d.a, d.b, d.a, d.b, d.y, true, d.z); }},
       {"batch_norm_backward_reduce", 3,
-       [](const Backend& on, const Data& d) { on.batch_norm_backward_reduce(d.x, d.a, d.y, {d.z}, d.a, d.b, {}); }},
+       [](const Backend& on, const Data& d) { on.batch_norm_backward_reduce(d.x, d.a, {d.y}, {d.z}, d.a, d.b, {}); }},
+      {"batch_norm_backward_reduce_of_2", 5,
+       [](const Backend& on, const Data& d) {
+         on.batch_norm_backward_reduce(d.x, d.a, {d.y, d.x, d.w}, {d.z}, d.a, d.b, {});
+       }},
       {"batch_norm_backward_apply", 4,
        [](const Backend& on, const Data& d) {
-         on.batch_norm_backward_apply(d.x, d.a, d.b, d.a, d.y, {d.z}, d.a, d.b, d.count, d.w, Tensor());
+         on.batch_norm_backward_apply(d.x, d.a, d.b, d.a, d.y, {d.z}, d.a, d.b, d.count, d.w);
        }},
       {"rank_reduce_of_2", 4,
        [](const Backend&, const Data& d) {

@@ -16,18 +16,32 @@ import tempfile
 import time
 from pathlib import Path
 
+from best import Best
+from crowds import Crowds
+from drivers import Drivers
 from dropped import Dropped
 from errors import Errors
 from flips import Flips
 from frames import Frames
+from hangs import Hangs
 from kills import Kills
 from losses import Losses
 from mutations import Mutations
 from strangers import Strangers
-from training import LOST, MISSED, SURVIVED, WRONG, Workshop, adopt_orphans
+from training import LOST, MISSED, SURVIVED, WRONG, Workshop, adopt_orphans, end_all_runs
+from unread import Unread
 
-ITEMS = (Kills(), Errors(), Dropped(), Flips(), Mutations(), Losses(), Strangers(), Frames())
+ITEMS = (Kills(), Errors(), Hangs(), Dropped("power cuts", 1, quick=150), Dropped("power cuts 2", 2, quick=12), Flips(),
+         Best(), Mutations(), Losses(), Unread(), Strangers(), Crowds(), Frames(), Drivers())
 COLUMNS = (SURVIVED, WRONG, LOST)
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def end_once(*_):
+    """Ends the campaign, and is not disturbed while it tidies up."""
+    for number in ENDING:
+        signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt
 
 
 def evenly(keys, count):
@@ -61,16 +75,22 @@ class Campaign:
     def run(self, item, deadline):
         counts = self.counts.setdefault(item.name, dict.fromkeys((*COLUMNS, MISSED), 0))
         begin = time.monotonic()
-        for key in [self.options.one] if self.options.one else self.keys_of(item):
-            if deadline and time.monotonic() > deadline:
-                break
-            result = item.run(self.shop, key)
-            counts[result.outcome] += 1
-            if result.outcome in (WRONG, LOST):
-                print(f"{item.name}: {result.outcome}: {result.text}\n  {self.repeat(item, key)}", flush=True)
-            elif self.options.one:
-                print(f"{item.name}: {result.outcome} {result.text}")
-        self.seconds[item.name] = time.monotonic() - begin
+        try:
+            for key in [self.options.one] if self.options.one else self.keys_of(item):
+                if deadline and time.monotonic() > deadline:
+                    break
+                self.count(item, key, counts)
+        finally:
+            self.seconds[item.name] = time.monotonic() - begin
+
+    def count(self, item, key, counts):
+        """Makes a try."""
+        result = item.run(self.shop, key)
+        counts[result.outcome] += 1
+        if result.outcome in (WRONG, LOST):
+            print(f"{item.name}: {result.outcome}: {result.text}\n  {self.repeat(item, key)}", flush=True)
+        elif self.options.one:
+            print(f"{item.name}: {result.outcome} {result.text}")
 
     def repeat(self, item, key):
         bin_folder = ["--bin", self.options.bin] if self.options.bin else []
@@ -84,14 +104,14 @@ class Campaign:
             self.run(item, share)
 
     def table(self):
-        lines = [f"{'item':<11}{'promises':<13}{'tries':>7}" + "".join(f"{name:>10}" for name in (*COLUMNS, MISSED))
+        lines = [f"{'item':<14}{'promises':<13}{'tries':>7}" + "".join(f"{name:>10}" for name in (*COLUMNS, MISSED))
                  + f"{'seconds':>10}"]
         for item in ITEMS:
             if item.name not in self.counts:
                 continue
             counts = self.counts[item.name]
             numbers = [counts[name] for name in COLUMNS]
-            lines.append(f"{item.name:<11}{item.promises:<13}{sum(numbers):>7}"
+            lines.append(f"{item.name:<14}{item.promises:<13}{sum(numbers):>7}"
                          + "".join(f"{number:>10}" for number in (*numbers, counts[MISSED])) + f"{self.seconds[item.name]:>10.0f}")
         return "\n".join(lines)
 
@@ -111,25 +131,29 @@ def main():
     parser.add_argument("--quick", action="store_true", help="a fixed small part of the tries of each item")
     parser.add_argument("--bin", help="the folder of lockstep and lockstep_faults.so; default: build/release/bin, built")
     parser.add_argument("--patience", type=float, default=3, help="a factor for every limit on time, for a busy machine")
+    parser.add_argument("--scratch", help="where the scratch folder is made; default: in memory, where a sync costs nothing")
     parser.add_argument("--out", type=Path, help="a file for the table, beside stdout")
     options = parser.parse_args()
     if options.one and not options.only:
         parser.error("--try needs --only")
 
-    # A request to end prints what was found by then, also where a shell has made its background jobs deaf for Ctrl-C.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.default_int_handler)
+    # A request to end prints what was found by then, also where a shell has made its background jobs deaf for Ctrl-C. It
+    # waits until there is somebody to tidy up.
+    signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    for number in ENDING:
+        signal.signal(number, end_once)
     adopt_orphans()
     bin_folder = Path(options.bin or Path(__file__).resolve().parents[2] / "build/release/bin").resolve()
-    # In memory, where a sync costs nothing.
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-    with tempfile.TemporaryDirectory(prefix="lockstep-faults-", dir=memory) as folder:
-        shop = Workshop(bin_folder, Path(folder), options.patience)
-        campaign = Campaign(options, shop)
+    with tempfile.TemporaryDirectory(prefix="lockstep-faults-", dir=options.scratch or memory) as folder:
+        campaign = Campaign(options, Workshop(bin_folder, Path(folder), options.patience))
         try:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
             campaign.run_all()
         except KeyboardInterrupt:
             pass
+        finally:
+            end_all_runs()
     print(campaign.table())
     if options.out:
         options.out.write_text(campaign.table() + "\n")

@@ -37,7 +37,8 @@ class File:
         if loss == "lost":
             return self.synced
         if loss == "half":
-            return self.content[:len(self.content) // 2]
+            safe = min(len(self.synced), *(offset for offset, _ in self.writes))
+            return self.content[:(safe + len(self.content)) // 2]
         if loss == "zeros":
             return self.synced.ljust(len(self.content), b"\0")[:len(self.content)]
         content = self.synced  # "last": only the last write came there

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A power cut after any file call: what was not synced is lost, in part or out of order. A save that was reported is
-never lost, and the run goes on to the same bits."""
+never lost, nor are the metrics of the steps before it, and the run goes on to the same bits."""
 import random
 import re
 
@@ -11,20 +11,24 @@ from training import Result
 
 
 class Dropped:
-    name = "power cuts"
+    """On one rank or on two, which the launcher starts."""
     promises = "R2"
-    quick = 300
     endless = False
     SHUFFLES = 6  # a power cut: so many random choices of what has reached the disk
 
-    def __init__(self):
+    def __init__(self, name, ranks, quick):
+        self.name = name
+        self.ranks = ranks
+        self.quick = quick
         self.calls = []
 
     def record(self, shop):
         if not self.calls:
-            shop.digest(1)
+            shop.digest(self.ranks)
             fresh(shop)
-            shop.train(shim=True)
+            ended = shop.train(self.ranks, shim=True)
+            if ended.code != 0:
+                raise RuntimeError(f"the training fails under the shim (exit {ended.code}):\n{ended.told()}")
             self.calls = read_journal(shop.journal)
             shop.journal.unlink()
 
@@ -67,7 +71,7 @@ class Dropped:
 
     def said(self, count):
         """The newest step that was reported as saved by then."""
-        words = b"".join(call.data for call in self.calls[:count] if call.operation == "say")
+        words = b"".join(call.data for call in self.calls[:count] if (call.role, call.operation) == ("main", "say"))
         return max((int(step) for step in re.findall(rb"saved at step (\d+) in", words)), default=0)
 
     def run(self, shop, key):
@@ -77,4 +81,4 @@ class Dropped:
         for call in self.calls[:int(count)]:
             disk.apply(call)
         put(disk.state(contents, self.chosen(names, int(count), len(disk.changes()))), shop.scene)
-        return Result.of(list(shop.goes_on(floor=self.said(int(count)))))
+        return Result.of(list(shop.goes_on(self.ranks, floor=self.said(int(count)), metrics=True)))

@@ -40,7 +40,7 @@ def is_record(path):
 class Errors:
     name = "errors"
     promises = "R3"
-    quick = 200
+    quick = 120
     endless = False
 
     def tries(self, shop, _):

@@ -28,13 +28,17 @@ class Flips:
 
     def tries(self, shop, _):
         """"FILE HOW NUMBER": every bit, every length, and other things in a file's place."""
-        newest = self.prepare(shop)
+        yield from self.tries_at(self.prepare(shop))
+        yield from (f"both bit {number}" for number in range(20))
+
+    @staticmethod
+    def tries_at(checkpoint):
+        """Those of the files of one checkpoint."""
         for name in FILES:
-            size = newest.joinpath(name).stat().st_size
+            size = checkpoint.joinpath(name).stat().st_size
             yield from (f"{name} length {length}" for length in (*range(size), size + 1))
             yield from (f"{name} bit {bit}" for bit in range(8 * size))
             yield from (f"{name} {how} 0" for how in ("missing", "folder", "fifo", "loop", "zeros"))
-        yield from (f"both bit {number}" for number in range(20))
 
     @staticmethod
     def flip(path, bit):

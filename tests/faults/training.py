@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The short training that every try injures: its job, its processes, and what has to hold after it."""
 import ctypes
+import hashlib
 import json
 import os
 import re
@@ -20,6 +21,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from processes import signal_marked, variables  # noqa: E402
 
 MARK = "LOCKSTEP_FAULTS_RUN"
+# What the marks of all runs of this campaign begin with; those of a campaign within a campaign begin with both.
+CAMPAIGN = os.environ.get(MARK, "") + uuid.uuid4().hex
 TORCHRUN = Path(__file__).resolve().parents[1] / "support" / "torchrun_ranks"
 HAS_MPI = os.environ.get("LOCKSTEP_MPI_FOLDER") != "no_mpi"
 STEPS = 4
@@ -33,9 +36,9 @@ data {
   eval { idx { images: "images" labels: "labels" } }
 }
 amp { opt_level: O1 dtype: FP16 }
-optimizer { sgd { lr: 0.1 momentum: 0.9 } }
+optimizer { sgd { lr: 0.02 momentum: 0.9 } }
 train { steps: 4 eval_every: 2 }
-checkpoint { every_steps: 2 keep: 1 }
+checkpoint { every_steps: 2 keep: 1 best: "eval.loss" }
 """
 SAMPLES, SIDE = 40, 4
 # What an exit code may be: docs/command-line.md.
@@ -95,11 +98,30 @@ def adopt_orphans():
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-class LiveRun:
-    """A command and all that it starts, in a session of its own."""
+def marked(mark):
+    """Process ids of all that run with a mark that begins so."""
+    pids = (int(name) for name in os.listdir("/proc") if name.isdecimal())
+    return [pid for pid in pids if variables(pid).get(MARK, "").startswith(mark)]
 
-    def __init__(self, command, environment, log, limits=()):
-        self.mark = uuid.uuid4().hex
+
+def end_all_runs():
+    """Kills what the campaign has started and waits for it. adopt_orphans() comes before the first one."""
+    try:
+        while True:
+            if os.waitpid(-1, os.WNOHANG)[0] == 0:
+                for pid in marked(CAMPAIGN):
+                    signal_marked(pid, MARK, CAMPAIGN, signal.SIGKILL)
+                time.sleep(0.005)
+    except ChildProcessError:
+        pass
+
+
+class LiveRun:
+    """A command and all that it starts, in a session of its own. `stdout`: a descriptor; without one it goes into the
+    log, as stderr does."""
+
+    def __init__(self, command, environment, log, limits=(), stdout=None):
+        self.mark = CAMPAIGN + uuid.uuid4().hex
         self.log = log
         self.begin = time.monotonic()
 
@@ -108,8 +130,9 @@ class LiveRun:
                 resource.setrlimit(which, (value, value))
 
         with open(log, "wb") as output:
-            self.process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=output,
-                                            stderr=subprocess.STDOUT, start_new_session=True,
+            self.process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL,
+                                            stdout=output if stdout is None else stdout, stderr=output,
+                                            start_new_session=True,
                                             preexec_fn=set_limits if limits else None,
                                             env={**os.environ, **environment, MARK: self.mark})
         self.pidfd = os.pidfd_open(self.process.pid)
@@ -123,8 +146,7 @@ class LiveRun:
 
     def processes(self):
         """Process ids of all that it has started and that still run, itself included."""
-        pids = (int(name) for name in os.listdir("/proc") if name.isdecimal())
-        return [pid for pid in pids if variables(pid).get(MARK) == self.mark]
+        return marked(self.mark)
 
     def signal(self, pid, number):
         signal_marked(pid, MARK, self.mark, number)
@@ -185,6 +207,7 @@ class Workshop:
         self.job.write_text(JOB)
         self.write_data(self.folder)
         self._digests = {}
+        self._bests = {}
 
     @staticmethod
     def write_data(folder):
@@ -207,22 +230,25 @@ class Workshop:
             return [sys.executable, TORCHRUN, *tcp, ranks, *command]
         return command + (["--nproc", ranks] if ranks > 1 else [])
 
-    def start(self, command, environment=None, limits=(), shim=False):
-        """`shim`: whether file calls go through it, and into the journal."""
+    def start(self, command, environment=None, shim=False, **how):
+        """`shim`: whether file calls go through it, and into the journal. `how`: of LiveRun."""
         extra = {"OMP_NUM_THREADS": "1", **(environment or {})}
         if shim:
             extra.update(LD_PRELOAD=str(self.shim), LOCKSTEP_FAULTS_FOLDER=str(self.scene),
                          LOCKSTEP_FAULTS_JOURNAL=str(self.journal))
-        return LiveRun(command, extra, self.folder / "log", limits)
+        return LiveRun(command, extra, self.folder / "log", **how)
 
     def train(self, ranks=1, environment=None, shim=False, limit=60, **how):
         return self.start(self.train_command(ranks, **how), environment, shim=shim).finish(limit * self.patience)
 
-    def digest_of_run(self):
+    def in_summary(self, key):
         try:
-            return json.loads((self.run_dir / "summary.json").read_text())["weights_digest"]
+            return json.loads((self.run_dir / "summary.json").read_text())[key]
         except (OSError, ValueError, KeyError):
             return None
+
+    def digest_of_run(self):
+        return self.in_summary("weights_digest")
 
     def digest(self, ranks, settings=()):
         """What the training comes to undisturbed."""
@@ -231,6 +257,7 @@ class Workshop:
             self.clear()
             ended = self.train(ranks, settings=settings)
             self._digests[key] = self.digest_of_run()
+            self._bests[key] = self.best_of_run()
             if ended.code != 0 or not self._digests[key]:
                 raise RuntimeError(f"the training fails undisturbed (exit {ended.code}):\n{ended.output}")
         return self._digests[key]
@@ -239,6 +266,11 @@ class Workshop:
         """The step of the newest one that lies under its final name, 0 without."""
         names = [path.name for path in (self.run_dir / "checkpoints").glob("step-????????")]
         return max((int(name.removeprefix("step-")) for name in names), default=0)
+
+    def best_of_run(self):
+        """The newest checkpoint in best/ and its weights, None without."""
+        newest = max((self.run_dir / "best").glob("step-????????"), default=None)
+        return newest and (newest.name, hashlib.sha256((newest / "tensors.safetensors").read_bytes()).hexdigest())
 
     def temporaries(self):
         return sorted(str(path.relative_to(self.run_dir)) for path in self.run_dir.rglob("*") if ".tmp" in path.name)
@@ -251,9 +283,10 @@ class Workshop:
                  if line.split("\t")[1:2] == ["memory"]}
         return sorted(path for path in paths if os.path.exists(path))
 
-    def goes_on(self, ranks=1, floor=0, settings=(), metrics=False, **how):
+    def goes_on(self, ranks=1, floor=0, settings=(), metrics=False, best=True, **how):
         """Problems of the same command run again, which has to end at the bits of a training undisturbed. `floor`: the
-        newest checkpoint that must not be lost. `metrics`: whether every step has to have its line."""
+        newest checkpoint that must not be lost. `metrics`: whether every step has to have its line. `best`: whether
+        best/ has to hold the same weights."""
         expected = self.digest_kept(ranks, settings)
         ended = self.train(ranks, settings=settings, **how)
         yield from ended.problems()
@@ -264,9 +297,11 @@ class Workshop:
             yield f"lost: it resumes from step {ended.resumed()}, and step {floor} was saved"
         if self.digest_of_run() != expected:
             yield f"lost: the weights differ: {self.digest_of_run()}, not {expected}"
+        if best and self.best_of_run() != self._bests[ranks, settings]:
+            yield f"lost: best/ differs: {self.best_of_run()}, not {self._bests[ranks, settings]}"
         yield from self.untidy()
         steps = self.steps_in_metrics()
-        if steps != sorted(set(steps)) or (metrics and steps != list(range(1, steps[-1] + 1))):
+        if steps != sorted(set(steps)) or (metrics and steps != list(range(1, self.in_summary("steps") + 1))):
             yield f"metrics.jsonl has steps {steps}"
 
     def digest_kept(self, ranks, settings):

@@ -174,6 +174,17 @@ TEST(Supervisor, EndsRanksThatAreStopped) {
   EXPECT_TRUE(outcome.error);
 }
 
+TEST(Supervisor, EndsAnMpirunThatIsStopped) {
+  const Folder folder;
+  const StatusBoard board = StatusBoard::create(folder / "status", 2);
+  const SignalInbox inbox;
+  const MpirunCommand command{{"/bin/sh", "-c", "kill -STOP $$"}, {}};
+  const Outcome outcome = Supervisor(command, board, inbox, {.timeout = milliseconds(300)}).run();
+  EXPECT_EQ(outcome.code, ExitCode::kPeerLost);
+  ASSERT_TRUE(outcome.error);
+  EXPECT_THAT(outcome.error->what(), HasSubstr("mpirun, which holds the ranks, has been stopped"));
+}
+
 // Who has connected to mpirun and says nothing holds it for ever.
 TEST(Supervisor, EndsAnMpirunThatGoesOnWithoutRanks) {
   const Folder folder;
@@ -181,6 +192,47 @@ TEST(Supervisor, EndsAnMpirunThatGoesOnWithoutRanks) {
   run_and_end(folder, {0, 1}, RankPhase::kDone);
   for (const int rank : {0, 1}) board.set_exit_code(rank, 0);
   const Outcome outcome = outcome_of(board);
+  EXPECT_EQ(outcome.code, ExitCode::kDone);
+  EXPECT_FALSE(outcome.error);
+}
+
+// What mpirun still has to pass on would be lost, and a finished run would seem to be a lost one.
+TEST(Supervisor, DoesNotDisturbTheEndOfRanksThatAreDone) {
+  const Folder folder;
+  const StatusBoard board = StatusBoard::create(folder / "status", 2);
+  run_and_end(folder, {0, 1}, RankPhase::kDone);
+  for (const int rank : {0, 1}) board.set_exit_code(rank, 0);
+  const SignalInbox inbox;
+  const MpirunCommand command{{"/bin/sh", "-c", "sleep 0.5; echo last words"}, {}};
+  testing::internal::CaptureStdout();
+  std::raise(SIGTERM);
+  const Outcome outcome = Supervisor(command, board, inbox, {.saves_on_request = true}).run();
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "last words\n");
+  EXPECT_EQ(outcome.code, ExitCode::kDone);
+  EXPECT_FALSE(outcome.error);
+  EXPECT_TRUE(outcome.stop_requested);
+}
+
+// A rank may hang where it leaves the others, and beats on; the first request must not be the one that is forgotten.
+TEST(Supervisor, EndsARankThatIsDoneAndHangsOnceAskedTo) {
+  const Folder folder;
+  const StatusBoard board = StatusBoard::create(folder / "status", 1);
+  const StayingRank rank(folder, board, 0, RankPhase::kDone);
+  board.set_exit_code(0, 0);
+  const SignalInbox inbox;
+  std::raise(SIGTERM);
+  const Outcome outcome = Supervisor({{"/bin/sleep", "600"}, {}}, board, inbox, {.saves_on_request = true}).run();
+  EXPECT_EQ(outcome.code, ExitCode::kDone);
+  EXPECT_FALSE(outcome.error);
+}
+
+TEST(Supervisor, TakesRanksThatAreDoneForDoneWhateverKillsMpirun) {
+  const Folder folder;
+  const StatusBoard board = StatusBoard::create(folder / "status", 2);
+  run_and_end(folder, {0, 1}, RankPhase::kDone);
+  for (const int rank : {0, 1}) board.set_exit_code(rank, 0);
+  const SignalInbox inbox;
+  const Outcome outcome = Supervisor({{"/bin/sh", "-c", "kill -KILL $$"}, {}}, board, inbox, {}).run();
   EXPECT_EQ(outcome.code, ExitCode::kDone);
   EXPECT_FALSE(outcome.error);
 }

@@ -15,8 +15,8 @@ def variables(pid):
 
 
 def signal_marked(pid, name, value, number):
-    """Signals a process that was started with this environment variable, which nobody else's has; does nothing where it
-    has ended. Raises ValueError, and sends nothing, for any other: to kill(), 0 and negative numbers are groups of
+    """Signals a process that was started with this environment variable, or one that begins so, which nobody else's has;
+    does nothing where it has ended. Raises ValueError, and sends nothing, for any other: to kill(), 0 and negative numbers are groups of
     processes, and 1 is the machine's first one."""
     if pid <= 1:
         raise ValueError(f"process {pid} gets no signal: this is not the number of one process")
@@ -26,8 +26,8 @@ def signal_marked(pid, name, value, number):
         return
     try:
         found = variables(pid)
-        if found and found.get(name) != value:
-            raise ValueError(f"process {pid} gets no signal: it was not started with {name}={value}")
+        if found and not (value and found.get(name, "").startswith(value)):
+            raise ValueError(f"process {pid} gets no signal: it was not started with {name}={value}...")
         if found:
             signal.pidfd_send_signal(descriptor, number)
     except ProcessLookupError:

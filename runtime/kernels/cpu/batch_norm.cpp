@@ -110,18 +110,23 @@ void batch_norm_apply(const Tensor& x, const Tensor& mean, const Tensor& inv_std
   });
 }
 
-void batch_norm_backward_reduce(const Tensor& x, const Tensor& mean, const Tensor& dy, const BatchNormMask& mask,
-                                const Tensor& sum_dy, const Tensor& sum_dy_xmu,
+void batch_norm_backward_reduce(const Tensor& x, const Tensor& mean, const BatchNormGradient& gradient,
+                                const BatchNormMask& mask, const Tensor& sum_dy, const Tensor& sum_dy_xmu,
                                 const BatchNormParameterGradients& gradients) {
-  checks::batch_norm_backward_reduce(x, mean, dy, mask, sum_dy, sum_dy_xmu, gradients);
+  checks::batch_norm_backward_reduce(x, mean, gradient, mask, sum_dy, sum_dy_xmu, gradients);
   if (!is_fast(x)) {
-    return reference::kBatchNormalization.batch_norm_backward_reduce(x, mean, dy, mask, sum_dy, sum_dy_xmu, gradients);
+    return reference::kBatchNormalization.batch_norm_backward_reduce(x, mean, gradient, mask, sum_dy, sum_dy_xmu,
+                                                                     gradients);
   }
+  const auto part = [](const Tensor& tensor, std::int64_t begin) {
+    return tensor.defined() ? input(tensor).from(begin) : input(tensor);
+  };
   const std::int64_t channels = mean.numel();
   const ChannelPartials partials(x.shape().rows(), channels, 2);
   partials.fill([&](std::int64_t chunk, std::int64_t begin, std::int64_t rows) {
-    loops().batch_norm_backward_reduce(input(x).from(begin), floats(mean), input(dy).from(begin),
-                                       mask.y.defined() ? input(mask.y).from(begin) : input(Tensor()), rows, channels,
+    const BatchNormGradients from{part(gradient.dy, begin), part(gradient.addend, begin), part(mask.y, begin)};
+    const Output masked = gradient.masked.defined() ? output(gradient.masked).from(begin) : output(gradient.masked);
+    loops().batch_norm_backward_reduce(input(x).from(begin), floats(mean), from, masked, rows, channels,
                                        partials.at(chunk, 0), partials.at(chunk, 1));
   });
   round_to_float(partials.totals(0), sum_dy);
@@ -131,12 +136,11 @@ void batch_norm_backward_reduce(const Tensor& x, const Tensor& mean, const Tenso
 
 void batch_norm_backward_apply(const Tensor& x, const Tensor& mean, const Tensor& inv_std, const Tensor& gamma,
                                const Tensor& dy, const BatchNormMask& mask, const Tensor& sum_dy,
-                               const Tensor& sum_dy_xmu, const Tensor& count, const Tensor& dx,
-                               const Tensor& dresidual) {
-  checks::batch_norm_backward_apply(x, mean, inv_std, gamma, dy, mask, sum_dy, sum_dy_xmu, count, dx, dresidual);
+                               const Tensor& sum_dy_xmu, const Tensor& count, const Tensor& dx) {
+  checks::batch_norm_backward_apply(x, mean, inv_std, gamma, dy, mask, sum_dy, sum_dy_xmu, count, dx);
   if (!is_fast(x)) {
     return reference::kBatchNormalization.batch_norm_backward_apply(x, mean, inv_std, gamma, dy, mask, sum_dy,
-                                                                    sum_dy_xmu, count, dx, dresidual);
+                                                                    sum_dy_xmu, count, dx);
   }
   const std::int64_t channels = mean.numel();
   const Tensor scale_of = Tensor::empty({channels}, DType::kFloat32);
@@ -155,10 +159,9 @@ void batch_norm_backward_apply(const Tensor& x, const Tensor& mean, const Tensor
   }
   parallel_rows(x.shape().rows(), channels, [&](std::int64_t first, std::int64_t rows) {
     const std::int64_t begin = first * channels;
-    loops().batch_norm_backward_apply(
-        input(x).from(begin), parameters, slopes, input(dy).from(begin),
-        mask.y.defined() ? input(mask.y).from(begin) : input(Tensor()), output(dx).from(begin),
-        dresidual.defined() ? output(dresidual).from(begin) : output(dresidual), rows, channels);
+    loops().batch_norm_backward_apply(input(x).from(begin), parameters, slopes, input(dy).from(begin),
+                                      mask.y.defined() ? input(mask.y).from(begin) : input(Tensor()),
+                                      output(dx).from(begin), rows, channels);
   });
 }
 

@@ -186,8 +186,8 @@ void group_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& me
     at.for_each_chunk(sample, Samples::Order::kForwards,
                       [&](std::int64_t chunk, std::int64_t begin, std::int64_t rows) {
                         float* const sum_dy = partials + chunk * 2 * at.channels;
-                        loops().batch_norm_backward_reduce(input(x).from(begin), means, input(dy).from(begin),
-                                                           input({}), rows, at.channels, sum_dy, sum_dy + at.channels);
+                        loops().batch_norm_backward_reduce(input(x).from(begin), means, {.dy = input(dy).from(begin)},
+                                                           {}, rows, at.channels, sum_dy, sum_dy + at.channels);
                       });
     float* const sum_dy = floats(sums) + sample * 2 * at.channels;
     float* const sum_dy_normal = sum_dy + at.channels;

@@ -18,4 +18,15 @@ inline int alignment_of(const Tensor& tensor, int limit = kAlignment) {
   return static_cast<int>(address & (~address + 1));
 }
 
+/// Whether engines can read and write the tensor in wide accesses.
+inline bool is_aligned(const Tensor& tensor) { return alignment_of(tensor) == kAlignment; }
+
+/// The tensor, or a copy that is_aligned().
+inline Tensor aligned(const Tensor& tensor) {
+  if (!tensor.defined() || is_aligned(tensor)) return tensor;
+  Tensor copy = Tensor::empty(tensor.shape(), tensor.dtype(), tensor.device());
+  copy.copy_from(tensor);
+  return copy;
+}
+
 }  // namespace lockstep::kernels::cuda

@@ -21,9 +21,19 @@ enum class Mask : std::uint8_t {
   kComputed,  ///< x, as batch_norm_apply() has computed y
 };
 
-/// Blocks of the two passes on a multiprocessor: fewer where a mask takes registers, which would else be spilled.
-template <Mask mask>
-constexpr int kReduceBlocksOnEach = mask == Mask::kNone ? 4 : 3;
+/// What the first pass writes beside its sums.
+enum class Written : std::uint8_t {
+  kNothing,
+  kMasked,  ///< dy behind the mask
+  kSum,     ///< dy + addend behind the mask
+};
+
+/// Blocks of the two passes on a multiprocessor: fewer where what they read and write takes registers, which would else
+/// be spilled.
+template <Mask mask, Written written>
+constexpr int kReduceBlocksOnEach = written != Written::kNothing ? 2
+                                    : mask == Mask::kNone        ? 4
+                                                                 : 3;
 template <Mask mask>
 constexpr int kApplyBlocksOnEach = mask == Mask::kNone ? 3 : 2;
 
@@ -53,21 +63,33 @@ struct ChannelMask<W, Mask::kComputed> {
   }
 };
 
-/// What both passes read: x, dy, and where the mask is read y, W channels at a time.
-template <class T, int W, Mask mask>
+/// What the passes read, which may be what the first one writes.
+template <class T>
+struct Sources {
+  const T* x;
+  const T* dy;
+  const T* addend;
+  const T* y;
+};
+
+/// W channels of it: x, dy, where the gradient is a sum the addend, and where the mask is read y.
+template <class T, int W, Mask mask, Written written = Written::kNothing>
 struct Gradients {
   Values<T, W> x;
   Values<T, W> dy;
+  Values<T, W> addend;
   Values<T, W> y;
 
-  __device__ void read(const T* xs, const T* dys, const T* ys, std::int64_t at) {
-    x = load<W>(xs + at);
-    dy = load<W>(dys + at);
-    if constexpr (mask == Mask::kRead) y = load<W>(ys + at);
+  __device__ void read(const Sources<T>& from, std::int64_t at) {
+    x = load<W>(from.x + at);
+    dy = load<W>(from.dy + at);
+    if constexpr (written == Written::kSum) addend = load<W>(from.addend + at);
+    if constexpr (mask == Mask::kRead) y = load<W>(from.y + at);
   }
   __device__ float x_at(int w) const { return to_float(x.values[w]); }
   __device__ float dy_at(int w, float mean, const ChannelMask<W, mask>& of) const {
-    const float d = to_float(dy.values[w]);
+    float d = to_float(dy.values[w]);
+    if constexpr (written == Written::kSum) d = to_float(from_float<T>(d + to_float(addend.values[w])));
     if constexpr (mask == Mask::kRead) return Relu::backward(to_float(y.values[w]), d);
     if constexpr (mask == Mask::kComputed) {
       const T value = from_float<T>(normalized(x_at(w), mean, of.scale[w], of.shift[w]));
@@ -82,12 +104,13 @@ struct Sums {
   float dy_xmu = 0;
 };
 
-/// partials [chunks, 2, channels]: both sums over each chunk's rows. Reads 4 bytes an element of 16-bit types and 8 of
-/// float32, half as many again with a mask that is read.
-template <class T, int W, Mask mask>
-__global__ void __launch_bounds__(kThreads, kReduceBlocksOnEach<mask>)
-    sums_of_chunks(const T* x, const float* mean, MaskParameters parameters, const T* dy, const T* y,
-                   std::int64_t channels, Chunks chunks, float* partials) {
+/// partials [chunks, 2, channels]: both sums over each chunk's rows. Moves 4 bytes an element of 16-bit types and 8 of
+/// float32, and half as many again for each of an addend, a mask that is read, and `masked`, which may be dy or the
+/// addend: a thread has read what it overwrites.
+template <class T, int W, Mask mask, Written written>
+__global__ void __launch_bounds__(kThreads, kReduceBlocksOnEach<mask, written>)
+    sums_of_chunks(Sources<T> from, const float* mean, MaskParameters parameters, T* masked, std::int64_t channels,
+                   Chunks chunks, float* partials) {
   __shared__ Sums shared[W][kThreads];
   const std::int64_t channel = first_channel<W>();
   const std::int64_t end = chunks.end(blockIdx.y);
@@ -99,21 +122,24 @@ __global__ void __launch_bounds__(kThreads, kReduceBlocksOnEach<mask>)
     for (int w = 0; w < W; ++w) center[w] = mean[channel + w];
     const ChannelMask<W, mask> of(parameters, channel);
     for (std::int64_t begin = chunks.begin(blockIdx.y) + threadIdx.y; begin < end; begin += kBatch * lines) {
-      Gradients<T, W, mask> batch[kBatch];
+      Gradients<T, W, mask, written> batch[kBatch];
 #pragma unroll
       for (int b = 0; b < kBatch; ++b) {
         const std::int64_t row = begin + b * lines;
-        if (row < end) batch[b].read(x, dy, y, row * channels + channel);
+        if (row < end) batch[b].read(from, row * channels + channel);
       }
 #pragma unroll
       for (int b = 0; b < kBatch; ++b) {
-        if (begin + b * lines >= end) continue;
+        const std::int64_t row = begin + b * lines;
+        if (row >= end) continue;
 #pragma unroll
         for (int w = 0; w < W; ++w) {
           const float d = batch[b].dy_at(w, center[w], of);
           sums[w].dy += d;
           sums[w].dy_xmu += d * (batch[b].x_at(w) - center[w]);
+          if constexpr (written != Written::kNothing) batch[b].dy.values[w] = from_float<T>(d);
         }
+        if constexpr (written != Written::kNothing) store(batch[b].dy, masked + row * channels + channel);
       }
     }
   }
@@ -148,12 +174,10 @@ struct Parameters {
   MaskParameters mask;
 };
 
-/// Moves 6 bytes an element of 16-bit types and 12 of float32; a third as many more with a mask that is read, and
-/// with dresidual. dresidual may be dy: a thread has read what it overwrites.
+/// Moves 6 bytes an element of 16-bit types and 12 of float32, a third as many more with a mask that is read.
 template <class T, int W, Mask mask>
 __global__ void __launch_bounds__(kThreads, kApplyBlocksOnEach<mask>)
-    backward_apply(const T* x, Parameters parameters, const T* dy, const T* y, T* dx, T* dresidual, std::int64_t rows,
-                   std::int64_t channels) {
+    backward_apply(Sources<T> from, Parameters parameters, T* dx, std::int64_t rows, std::int64_t channels) {
   const std::int64_t channel = first_channel<W>();
   if (channel >= channels) return;
   const float count = parameters.count != nullptr ? *parameters.count : 0.0f;
@@ -175,23 +199,20 @@ __global__ void __launch_bounds__(kThreads, kApplyBlocksOnEach<mask>)
 #pragma unroll
     for (int b = 0; b < kBatch; ++b) {
       const std::int64_t row = begin + b * lines;
-      if (row < rows) batch[b].read(x, dy, y, row * channels + channel);
+      if (row < rows) batch[b].read(from, row * channels + channel);
     }
 #pragma unroll
     for (int b = 0; b < kBatch; ++b) {
       const std::int64_t row = begin + b * lines;
       if (row >= rows) continue;
       Values<T, W> gradient;
-      Values<T, W> passed_on;
 #pragma unroll
       for (int w = 0; w < W; ++w) {
         const float d = batch[b].dy_at(w, mean[w], of);
         gradient.values[w] =
             from_float<T>(batch_norm_backward(batch[b].x_at(w), d, mean[w], scale[w], mean_dy[w], slope[w]));
-        passed_on.values[w] = from_float<T>(d);
       }
       store(gradient, dx + row * channels + channel);
-      if (dresidual != nullptr) store(passed_on, dresidual + row * channels + channel);
     }
   }
 }
@@ -228,15 +249,7 @@ __global__ void __launch_bounds__(kFoldLanes* kFoldLines)
               const float* inv_std, ParameterGradient dgamma, ParameterGradient dbeta) {
   const std::int64_t channel = first_channel<1>();
   const bool live = channel < channels;
-  double sum = 0;
-  double product = 0;
-  for (std::int64_t i = threadIdx.y; live && i < count; i += kFoldLines) {
-    const float* const partial = partials + i * 2 * channels + channel;
-    sum += static_cast<double>(partial[0]);
-    product += static_cast<double>(partial[channels]);
-  }
-  sum = sum_lines(sum);
-  product = sum_lines(product);
+  const auto [sum, product] = fold_partials(partials, channels, count, channel, live);
   if (threadIdx.y != 0 || !live) return;
   const float of_dy = static_cast<float>(sum);
   const float of_products = static_cast<float>(product);
@@ -254,34 +267,50 @@ void visit_mask(const BatchNormMask& mask, F&& f) {
   f.template operator()<Mask::kRead>();
 }
 
+/// The same with what is written: f.template operator()<mask, written>().
+template <class F>
+void visit_gradient(const BatchNormMask& mask, const BatchNormGradient& gradient, F&& f) {
+  visit_mask(mask, [&]<Mask kind>() {
+    if (gradient.addend.defined()) return f.template operator()<kind, Written::kSum>();
+    if (gradient.masked.defined()) return f.template operator()<kind, Written::kMasked>();
+    f.template operator()<kind, Written::kNothing>();
+  });
+}
+
+void* data_of(const Tensor& tensor) { return tensor.defined() ? tensor.data() : nullptr; }
+
 MaskParameters parameters_of(const BatchNormMask& mask) {
   return {pointer_of(mask.inv_std), pointer_of(mask.gamma), pointer_of(mask.beta)};
 }
 
 }  // namespace
 
-void batch_norm_backward_reduce(const Tensor& x, const Tensor& mean, const Tensor& dy, const BatchNormMask& mask,
-                                const Tensor& sum_dy, const Tensor& sum_dy_xmu,
+void batch_norm_backward_reduce(const Tensor& x, const Tensor& mean, const BatchNormGradient& gradient,
+                                const BatchNormMask& mask, const Tensor& sum_dy, const Tensor& sum_dy_xmu,
                                 const BatchNormParameterGradients& gradients) {
-  checks::batch_norm_backward_reduce(x, mean, dy, mask, sum_dy, sum_dy_xmu, gradients);
+  checks::batch_norm_backward_reduce(x, mean, gradient, mask, sum_dy, sum_dy_xmu, gradients);
   const std::int64_t channels = mean.numel();
   if (channels == 0) return;
   const Device device = sum_dy.device();
   const gpu::DeviceGuard guard(device);
   const cudaStream_t stream = gpu::current(device);
-  const void* const output = mask.y.defined() ? mask.y.data() : nullptr;
+  const void* const output = data_of(mask.y);
+  const void* const addend = data_of(gradient.addend);
+  void* const masked = data_of(gradient.masked);
   visit_channels(
       "batch_norm_backward_reduce", x.dtype(), channels,
       [&]<class T, int W>() {
         const Tiling tiling = tile<W>(channels);
-        visit_mask(mask, [&]<Mask kind>() {
-          const void* const kernel = reinterpret_cast<const void*>(&sums_of_chunks<T, W, kind>);
+        visit_gradient(mask, gradient, [&]<Mask kind, Written written>() {
+          const void* const kernel = reinterpret_cast<const void*>(&sums_of_chunks<T, W, kind, written>);
           const Chunks chunks = cut(tiling, x.shape().rows(), resident_blocks(device, kernel, tiling.block()));
           const Tensor partials = Tensor::empty({chunks.count, 2, channels}, DType::kFloat32, device);
-          sums_of_chunks<T, W, kind>
+          sums_of_chunks<T, W, kind, written>
               <<<dim3(tiling.tiles, static_cast<unsigned>(chunks.count)), tiling.threads, 0, stream>>>(
-                  in<T>(x), in<float>(mean), parameters_of(mask), in<T>(dy), static_cast<const T*>(output), channels,
-                  chunks, out<float>(partials));
+                  Sources<T>{in<T>(x), in<T>(gradient.dy), static_cast<const T*>(addend),
+                             static_cast<const T*>(output)},
+                  in<float>(mean), parameters_of(mask), static_cast<T*>(masked), channels, chunks,
+                  out<float>(partials));
           check_launch("batch_norm_backward_reduce");
           fold_sums<<<fold_blocks(channels), dim3(kFoldLanes, kFoldLines), 0, stream>>>(
               in<float>(partials), channels, chunks.count, out<float>(sum_dy), out<float>(sum_dy_xmu),
@@ -290,14 +319,13 @@ void batch_norm_backward_reduce(const Tensor& x, const Tensor& mean, const Tenso
           check_launch("batch_norm_backward_reduce, the chunks added up");
         });
       },
-      x.data(), dy.data(), output);
+      x.data(), gradient.dy.data(), output, addend, static_cast<const void*>(masked));
 }
 
 void batch_norm_backward_apply(const Tensor& x, const Tensor& mean, const Tensor& inv_std, const Tensor& gamma,
                                const Tensor& dy, const BatchNormMask& mask, const Tensor& sum_dy,
-                               const Tensor& sum_dy_xmu, const Tensor& count, const Tensor& dx,
-                               const Tensor& dresidual) {
-  checks::batch_norm_backward_apply(x, mean, inv_std, gamma, dy, mask, sum_dy, sum_dy_xmu, count, dx, dresidual);
+                               const Tensor& sum_dy_xmu, const Tensor& count, const Tensor& dx) {
+  checks::batch_norm_backward_apply(x, mean, inv_std, gamma, dy, mask, sum_dy, sum_dy_xmu, count, dx);
   if (x.numel() == 0) return;
   const Device device = dx.device();
   const gpu::DeviceGuard guard(device);
@@ -311,8 +339,7 @@ void batch_norm_backward_apply(const Tensor& x, const Tensor& mean, const Tensor
                               of_batch ? in<float>(sum_dy_xmu) : nullptr,
                               of_batch ? in<float>(count) : nullptr,
                               parameters_of(mask)};
-  const void* const output = mask.y.defined() ? mask.y.data() : nullptr;
-  void* const passed_on = dresidual.defined() ? dresidual.data() : nullptr;
+  const void* const output = data_of(mask.y);
   visit_channels(
       "batch_norm_backward_apply", x.dtype(), channels,
       [&]<class T, int W>() {
@@ -321,12 +348,12 @@ void batch_norm_backward_apply(const Tensor& x, const Tensor& mean, const Tensor
           const void* const kernel = reinterpret_cast<const void*>(&backward_apply<T, W, kind>);
           const dim3 grid = grid_over_rows(tiling, rows, kBatch, resident_blocks(device, kernel, tiling.block()));
           backward_apply<T, W, kind><<<grid, tiling.threads, 0, gpu::current(device)>>>(
-              in<T>(x), parameters, in<T>(dy), static_cast<const T*>(output), out<T>(dx), static_cast<T*>(passed_on),
-              rows, channels);
+              Sources<T>{in<T>(x), in<T>(dy), nullptr, static_cast<const T*>(output)}, parameters, out<T>(dx), rows,
+              channels);
         });
         check_launch("batch_norm_backward_apply");
       },
-      x.data(), dy.data(), output, dx.data(), passed_on);
+      x.data(), dy.data(), output, dx.data());
 }
 
 }  // namespace lockstep::kernels::cuda

@@ -163,7 +163,7 @@ void batch_norm_measure(const Tensor& x, double epsilon, double momentum, const 
   const MeasuredChunks measured = measure_chunks(x, device, stream);
   fold_and_finalize<<<std::max(fold_blocks(channels), 1u), dim3(kFoldLanes, kFoldLines), 0, stream>>>(
       measured.partials.defined() ? in<float>(measured.partials) : nullptr, measured.chunks,
-      {1, channels, epsilon, momentum}, Results(running, mean, inv_std, count, next_running));
+      Finalization{1, channels, epsilon, momentum}, Results(running, mean, inv_std, count, next_running));
   check_launch("batch_norm_measure");
 }
 
@@ -177,7 +177,7 @@ void batch_norm_finalize(const Tensor& packed, double epsilon, double momentum, 
   const gpu::DeviceGuard guard(device);
   const std::int64_t channels = mean.numel();
   finalize<<<blocks_for(channels), kThreads, 0, gpu::current(device)>>>(
-      in<float>(packed), {packed.size(0), channels, epsilon, momentum},
+      in<float>(packed), Finalization{packed.size(0), channels, epsilon, momentum},
       Results(running, mean, inv_std, count, next_running));
   check_launch("batch_norm_finalize");
 }

@@ -3,15 +3,11 @@
 
 #include <cudnn_frontend.h>
 
-#include <optional>
+#include <memory>
 #include <string>
-#include <unordered_map>
-#include <utility>
 #include <vector>
 
-#include "runtime/kernels/plan_cache/engine_name.h"
-#include "runtime/tensor/error.h"
-#include "runtime/tensor/memory.h"
+#include "runtime/kernels/cuda/cudnn_dtype.h"
 
 namespace lockstep::kernels::cuda {
 
@@ -21,22 +17,7 @@ namespace fe = cudnn_frontend;
 using Attributes = std::shared_ptr<fe::graph::Tensor_attributes>;
 using Extents = std::vector<std::int64_t>;
 
-/// More than an engine worth running asks for. Not what happens to be free: every rank and every run must get the same
-/// engine.
-constexpr std::int64_t kWorkspaceLimit = 512 << 20;
-
 enum Id : std::int64_t { kFirst = 1, kSecond, kBias, kResult };
-
-fe::DataType_t data_type(DType dtype) {
-  switch (dtype) {
-    case DType::kFloat16:
-      return fe::DataType_t::HALF;
-    case DType::kBFloat16:
-      return fe::DataType_t::BFLOAT16;
-    default:
-      return fe::DataType_t::FLOAT;
-  }
-}
 
 Extents spatial_part(const ConvProblem& problem, const std::array<std::int64_t, ConvProblem::kMaxSpatial>& all) {
   return {all.begin(), all.begin() + problem.spatial};
@@ -114,127 +95,20 @@ void describe(fe::graph::Graph& graph, const ConvProblem& p) {
   }
 }
 
-/// What engines may not do: add in an order that changes from run to run, round on the way in or in between, and, where
-/// TF32 is not allowed, multiply float32 on tensor cores.
-std::vector<fe::NumericalNote_t> refused(const ConvProblem& problem) {
-  using Note = fe::NumericalNote_t;
-  std::vector<Note> notes{
-      Note::NONDETERMINISTIC, Note::DOWN_CONVERT_INPUTS, Note::REDUCED_PRECISION_REDUCTION, Note::FFT,
-      Note::WINOGRAD,         Note::WINOGRAD_TILE_4x4,   Note::WINOGRAD_TILE_6x6,           Note::WINOGRAD_TILE_13x13};
-  if (problem.dtype == DType::kFloat32 && !problem.tf32) notes.push_back(Note::TENSOR_CORE);
-  return notes;
-}
-
-void set(const fe::detail::backend_descriptor& descriptor, cudnnBackendAttributeName_t attribute,
-         cudnnBackendAttributeType_t type, const void* value) {
-  const cudnnStatus_t status = cudnnBackendSetAttribute(descriptor.get_ptr(), attribute, type, 1, value);
-  if (status != CUDNN_STATUS_SUCCESS) throw fe::cudnnException("cudnnBackendSetAttribute", status);
-}
-
 }  // namespace
 
-struct ConvGraph::Graph : fe::graph::Graph {
-  /// Null where cuDNN cannot express the problem.
-  static std::shared_ptr<Graph> describing(const ConvProblem& problem, cudnnHandle_t handle) {
-    auto graph = std::make_shared<Graph>();
-    graph->set_io_data_type(data_type(problem.dtype))
-        .set_intermediate_data_type(fe::DataType_t::FLOAT)
-        .set_compute_data_type(fe::DataType_t::FLOAT);
-    describe(*graph, problem);
-    if (graph->validate().is_bad() || graph->build_operation_graph(handle).is_bad()) return nullptr;
-    return graph;
-  }
-
-  /// Lists the one plan of this name. create_execution_plan() does the same, but not for engines with knobs that cuDNN
-  /// calls deprecated, which its ranking holds all the same.
-  bool list(const EngineName& name) {
-    if (name.knobs.size() > CUDNN_KNOB_TYPE_COUNTS) return false;
-    fe::detail::backend_descriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
-    if (fe::detail::create_engine(engine, name.engine, operation_graph->get_raw_desc()).is_bad()) return false;
-    std::vector<fe::detail::backend_descriptor> choices;
-    for (const auto& [knob, value] : name.knobs) {
-      if (knob < 0 || knob >= CUDNN_KNOB_TYPE_COUNTS) return false;
-      const auto type = static_cast<cudnnBackendKnobType_t>(knob);
-      auto& choice = choices.emplace_back(CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR);
-      set(choice, CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE, &type);
-      set(choice, CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, CUDNN_TYPE_INT64, &value);
-      if (choice.finalize().is_bad()) return false;
-    }
-    auto config = fe::make_shared_backend_pointer(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
-    if (fe::detail::create_engine_config(config, engine, choices).is_bad()) return false;
-    plans.enqueue_engine_configs({config});
-    return plans.query_properties().is_good();
-  }
-
-  /// Of the plans that it lists, keeps those that may not run from being built.
-  void restrict_to(const ConvProblem& problem) {
-    deselect_numeric_notes(refused(problem));
-    deselect_workspace_greater_than(kWorkspaceLimit);
-  }
-};
-
-ConvGraph::ConvGraph(std::shared_ptr<Graph> graph, std::int64_t index, std::size_t workspace_bytes, std::string name)
-    : graph_(std::move(graph)), index_(index), workspace_bytes_(workspace_bytes), name_(std::move(name)) {}
-
-ConvGraph::~ConvGraph() = default;
-
-std::unique_ptr<ConvGraph> ConvGraph::built(std::shared_ptr<Graph> graph, std::int64_t index, std::string name) {
-  std::int64_t workspace = 0;
-  if (graph->build_plan_at_index(index).is_bad()) return nullptr;
-  if (graph->get_workspace_size_plan_at_index(index, workspace).is_bad()) return nullptr;
-  return std::unique_ptr<ConvGraph>(
-      new ConvGraph(std::move(graph), index, static_cast<std::size_t>(workspace), std::move(name)));
+CudnnProblem graph_of(const ConvProblem& problem) {
+  return {.key = key_of(problem),
+          .dtype = problem.dtype,
+          .tensor_cores = problem.dtype != DType::kFloat32 || problem.tf32,
+          .describe = [problem](fe::graph::Graph& graph) { describe(graph, problem); }};
 }
 
-std::unique_ptr<ConvGraph> ConvGraph::named(cudnnHandle_t handle, const ConvProblem& problem, const std::string& name) {
-  const std::optional<EngineName> engine = EngineName::parse(name);
-  if (!engine) return nullptr;
-  try {
-    std::shared_ptr<Graph> graph = Graph::describing(problem, handle);
-    if (!graph || !graph->list(*engine)) return nullptr;
-    graph->restrict_to(problem);
-    return built(std::move(graph), 0, name);
-  } catch (const fe::cudnnException&) {  // some of the frontend's older classes throw
-    return nullptr;
-  }
-}
-
-std::vector<std::unique_ptr<ConvGraph>> ConvGraph::ranked(cudnnHandle_t handle, const ConvProblem& problem,
-                                                          std::size_t most) {
-  std::vector<std::unique_ptr<ConvGraph>> plans;
-  // To ask for a list takes milliseconds, the second one twice those of the first, which nearly always suffices.
-  for (const fe::HeurMode_t list : {fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK}) {
-    try {
-      const std::shared_ptr<Graph> graph = Graph::describing(problem, handle);
-      if (!graph || graph->create_execution_plans({list}).is_bad()) continue;
-      graph->restrict_to(problem);
-      const std::int64_t count = graph->get_execution_plan_count();
-      for (std::int64_t i = 0; i < count && plans.size() < most; ++i) {
-        std::string name;
-        if (graph->get_plan_name_at_index(i, name).is_bad()) name.clear();
-        // By its name where it has one, so that a run that finds the name in the cache gets this very plan.
-        std::unique_ptr<ConvGraph> plan = named(handle, problem, name);
-        if (!plan) plan = built(graph, i, "");
-        if (plan) plans.push_back(std::move(plan));
-      }
-    } catch (const fe::cudnnException&) {
-      continue;
-    }
-    if (!plans.empty()) break;
-  }
-  return plans;
-}
-
-void ConvGraph::run(cudnnHandle_t handle, const ConvData& data, Device device) const {
-  std::unordered_map<std::int64_t, void*> addresses{
+CudnnAddresses addresses_of(const ConvData& data) {
+  CudnnAddresses addresses{
       {kFirst, const_cast<void*>(data.first)}, {kSecond, const_cast<void*>(data.second)}, {kResult, data.result}};
   if (data.bias != nullptr) addresses.emplace(kBias, const_cast<void*>(data.bias));
-  const MemoryScope scope(MemoryPurpose::kWorkspaces);
-  const Storage workspace = workspace_bytes_ > 0 ? Storage::allocate(workspace_bytes_, device) : Storage();
-  fe::error_t status = graph_->execute_plan_at_index(handle, addresses, workspace.data(), index_);
-  if (status.is_good()) return;
-  throw EnvironmentError("cuDNN cannot run a convolution: " + status.get_message(),
-                         "CUDNN_LOGLEVEL_DBG=2 makes cuDNN say more.");
+  return addresses;
 }
 
 }  // namespace lockstep::kernels::cuda

@@ -3,7 +3,7 @@
 
 #include "runtime/kernels/cuda/alignment.h"
 #include "runtime/kernels/cuda/conv_direct.h"
-#include "runtime/kernels/cuda/conv_plans.h"
+#include "runtime/kernels/cuda/conv_graph.h"
 #include "runtime/kernels/cuda/device_state.h"
 #include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/geometry/checks.h"
@@ -18,16 +18,6 @@ namespace {
 void require_dtype(const Tensor& x) {
   if (x.dtype() == DType::kFloat32 || is_reduced(x.dtype())) return;
   throw ShapeError("conv: a GPU computes float32, float16 and bfloat16, found " + std::string(name_of(x.dtype())));
-}
-
-bool is_aligned(const Tensor& tensor) { return alignment_of(tensor) == kAlignment; }
-
-/// The tensor, or a copy that engines can read in wide accesses.
-Tensor aligned(const Tensor& tensor) {
-  if (!tensor.defined() || is_aligned(tensor)) return tensor;
-  Tensor copy = Tensor::empty(tensor.shape(), tensor.dtype(), tensor.device());
-  copy.copy_from(tensor);
-  return copy;
 }
 
 /// Where a pass writes: `out` itself where it has this dtype and takes wide accesses, or else a buffer.
@@ -68,7 +58,7 @@ void conv_forward(const ConvGeometry& geometry, const Tensor& x, const Tensor& w
   ConvData data{.first = input.data(), .second = kernel.data(), .result = result.data()};
   const bool biased = bias.defined();
   if (biased) data.bias = shift.data();
-  ConvPlans& plans = state_of(y.device()).convolutions;
+  CudnnPlans<ConvProblem, ConvData>& plans = state_of(y.device()).convolutions;
   bool done = plans.run(problem(biased), data);
   if (!done && biased && plans.run(problem(false), {data.first, data.second, nullptr, data.result})) {
     // No engine adds the bias to this one on the way out: a 16-bit result is rounded once more.
@@ -91,7 +81,7 @@ void conv_backward(const ConvGeometry& geometry, const Tensor& x, const Tensor& 
     return;
   }
   const Device device = dy.device();
-  ConvPlans& plans = state_of(device).convolutions;
+  CudnnPlans<ConvProblem, ConvData>& plans = state_of(device).convolutions;
   const Tensor slope = aligned(dy);
   const auto problem = [&](ConvPass pass, DType result) {
     return ConvProblem(pass, geometry, x.shape(), weight.shape(), dy.shape(), x.dtype(), result, false);

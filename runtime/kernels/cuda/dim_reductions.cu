@@ -56,8 +56,9 @@ struct AddTerms {
   using State = Sums;
   Term term;
   __device__ State start() const { return {}; }
-  __device__ void add(State& state, float x, std::int64_t, std::int64_t) const {
-    state.first += static_cast<double>(term == Term::kValue ? x : term == Term::kAbsolute ? fabsf(x) : x * x);
+  template <class X>
+  __device__ void add(State& state, X x, std::int64_t, std::int64_t) const {
+    state.first += static_cast<double>(term == Term::kValue ? x : term == Term::kAbsolute ? fabs(x) : x * x);
   }
   __device__ void join(State& state, const State& other) const { state.first += other.first; }
 };
@@ -114,7 +115,7 @@ __global__ void __launch_bounds__(kThreads)
     const std::int64_t end = min(begin + cut.piece, cut.x.n);
 #pragma unroll 4
     for (std::int64_t k = begin + threadIdx.y; k < end; k += cut.lines) {
-      op.add(state, to_float(x[(o * cut.x.n + k) * cut.x.inner + i]), k, o * cut.x.inner + i);
+      op.add(state, widened(x[(o * cut.x.n + k) * cut.x.inner + i]), k, o * cut.x.inner + i);
     }
   }
   const unsigned own = (threadIdx.z * cut.lines + threadIdx.y) * cut.lanes + threadIdx.x;
@@ -144,6 +145,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
+/// x: float64 too where Op adds it.
 template <class Op, class Finish>
 void reduce(const char* name, const Tensor& x, const Middle& extents, Op op, Finish finish) {
   if (extents.outer * extents.inner == 0) return;
@@ -155,9 +157,14 @@ void reduce(const char* name, const Tensor& x, const Middle& extents, Op op, Fin
   const Tensor memory =
       Tensor::empty({states * static_cast<std::int64_t>(sizeof(typename Op::State))}, DType::kUInt8, device);
   auto* partial = static_cast<typename Op::State*>(memory.data());
-  visit_floating(name, x.dtype(), [&]<class T>() {
+  const auto launch = [&]<class T>() {
     reduce_kernel<<<cut.grid(), cut.block(), 0, stream>>>(cut, op, in<T>(x), partial, finish);
-  });
+  };
+  if constexpr (std::is_same_v<Op, AddTerms>) {
+    visit_countable(name, x.dtype(), launch);
+  } else {
+    visit_floating(name, x.dtype(), launch);
+  }
   check_launch(name);
   if (cut.pieces == 1) return;
   join_kernel<<<blocks_for(cut.results()), kThreads, 0, stream>>>(cut, op, partial, finish);
@@ -169,7 +176,7 @@ struct StoreSum {
   Out* out;
   double factor;
   __device__ void operator()(std::int64_t result, const Sums& sums) const {
-    out[result] = from_float<Out>(static_cast<float>(factor * sums.first));
+    out[result] = narrowed<Out>(factor * sums.first);
   }
 };
 
@@ -201,7 +208,7 @@ struct StoreExtreme {
 
 void sum_dim(const Tensor& x, Term term, double factor, const Tensor& out) {
   const Middle extents = checks::sum_dim(x, out);
-  visit_floating("sum_dim", out.dtype(), [&]<class Out>() {
+  visit_countable("sum_dim", out.dtype(), [&]<class Out>() {
     reduce("sum_dim", x, extents, AddTerms{term}, StoreSum<Out>{cuda::out<Out>(out), factor});
   });
 }

@@ -5,10 +5,11 @@
 
 #include "runtime/kernels/backend.h"
 
-/// A GPU's kernels: cuBLASLt for matrix products, cuDNN for convolution, own memory-bound kernels for the rest. A table
-/// a family, in the source file of the family's name. A function works on the device of its tensors. Floating dtypes
-/// are float32, float16 and bfloat16; float64 is refused, as the oracle runs on the CPU. A class target out of range
-/// makes the loss NaN, because an error would make the host wait for the device.
+/// A GPU's kernels: cuBLASLt for matrix products, cuDNN for convolution and attention, own kernels for the rest. A
+/// table a family, in the source file of the family's name. A function works on the device of its tensors. Floating
+/// dtypes are float32, float16 and bfloat16; float64, which is the oracle's, is refused, but for the sums and scans
+/// that integers are counted with. A class target out of range makes the loss NaN, because an error would make the host
+/// wait for the device.
 namespace lockstep::kernels::cuda {
 
 /// The type of the function that a member of a table points to: declares the functions of a family that is spread over

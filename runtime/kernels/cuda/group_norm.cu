@@ -25,7 +25,8 @@ struct Samples {
   }
 
   __host__ __device__ std::int64_t width() const { return channels / groups; }
-  __host__ __device__ double group_size() const { return static_cast<double>(rows * width()); }
+  /// At least 1: of no elements mean and variance are 0.
+  __device__ double group_size() const { return fmax(static_cast<double>(rows * width()), 1.0); }
 
   /// Calls f(the first sample, how many) for as many as fit a grid.
   template <class F>

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include "runtime/kernels/backend.h"
 #include "runtime/tensor/cuda/check.h"
@@ -51,6 +52,24 @@ __device__ T from_float(float x) {
   }
 }
 
+// What is added up: float32 and narrower dtypes in float32, float64 in itself.
+__device__ inline double widened(double x) { return x; }
+template <class T>
+__device__ float widened(T x) {
+  return to_float(x);
+}
+template <class T>
+using Widened = std::conditional_t<std::is_same_v<T, double>, double, float>;
+/// A sum, rounded once.
+template <class T>
+__device__ T narrowed(double x) {
+  if constexpr (std::is_same_v<T, double>) {
+    return x;
+  } else {
+    return from_float<T>(static_cast<float>(x));
+  }
+}
+
 /// 16 bytes of T, moved in one access.
 template <class T>
 struct alignas(16) Pack {
@@ -78,6 +97,13 @@ void visit_floating(std::string_view operation, DType dtype, F&& f) {
       throw ShapeError(std::string(operation) + ": a GPU computes float32, float16 and bfloat16, found " +
                        std::string(name_of(dtype)));
   }
+}
+
+/// The same, and float64, for operations that integers are counted with: it holds those up to 2^53.
+template <class F>
+void visit_countable(std::string_view operation, DType dtype, F&& f) {
+  if (dtype == DType::kFloat64) return f.template operator()<double>();
+  visit_floating(operation, dtype, std::forward<F>(f));
 }
 
 template <class T>

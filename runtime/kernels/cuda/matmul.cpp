@@ -8,16 +8,15 @@
 #include "runtime/kernels/cuda/tf32.h"
 #include "runtime/kernels/geometry/checks.h"
 #include "runtime/tensor/error.h"
+#include "runtime/tensor/memory.h"
 
 namespace lockstep::kernels::cuda {
 
 namespace {
 
-bool aligned(const Tensor& tensor) { return alignment_of(tensor) == kAlignment; }
-
 /// The bias in the result's dtype, as cuBLASLt's epilogue reads it, and where it takes 16-byte accesses.
 Tensor epilogue_bias(const Tensor& bias, DType dtype) {
-  if (!bias.defined() || (bias.dtype() == dtype && aligned(bias))) return bias;
+  if (!bias.defined() || (bias.dtype() == dtype && is_aligned(bias))) return bias;
   Tensor converted = Tensor::empty(bias.shape(), dtype, bias.device());
   kElementwise.cast(bias, converted);
   return converted;
@@ -46,17 +45,17 @@ MatmulData describe_data(const Tensor& a, const Tensor& b, const Tensor& bias, b
   return data;
 }
 
-/// Whether cuBLASLt sums op(a)'s rows on the way.
+/// Whether cuBLASLt sums op(a)'s rows on the way: it writes the result's dtype, which would round a wider gradient.
 bool takes_bias_gradient(const Epilogue& epilogue, const MatmulProblem& problem) {
   const bool plain = epilogue.activation == Activation::kNone && epilogue.derivative == Activation::kNone;
-  return epilogue.bias_gradient.defined() && plain && !problem.bias;
+  return epilogue.bias_gradient.defined() && epilogue.bias_gradient.dtype() == problem.result && plain && !problem.bias;
 }
 
-/// Where cuBLASLt puts the gradient of the bias, in the result's dtype: where it belongs, if that will do.
-Tensor gradient_buffer(const Epilogue& epilogue, DType dtype) {
+/// Where cuBLASLt puts the gradient of the bias: where it belongs, if that will do.
+Tensor gradient_buffer(const Epilogue& epilogue) {
   const Tensor& gradient = epilogue.bias_gradient;
-  const bool direct = !epilogue.accumulate_bias_gradient && gradient.dtype() == dtype && aligned(gradient);
-  return direct ? gradient : Tensor::empty(gradient.shape(), dtype, gradient.device());
+  const bool direct = !epilogue.accumulate_bias_gradient && is_aligned(gradient);
+  return direct ? gradient : Tensor::empty(gradient.shape(), gradient.dtype(), gradient.device());
 }
 
 /// The product with its bias.
@@ -78,6 +77,29 @@ void run_product(MatmulPlans& plans, const MatmulProblem& problem, const MatmulD
   throw EnvironmentError("matmul: cuBLASLt has no algorithm for " + describe(problem));
 }
 
+/// Whether cuBLASLt is to sum op(a)'s rows: `problem` has the gradient of a bias.
+bool sums_together(DeviceState& state, const MatmulProblem& problem, const MatmulData& data, const Tensor& a,
+                   const Epilogue& epilogue, const Tensor& out) {
+  return state.bias_gradients.together(problem, [&] {
+    const MemoryScope scope(MemoryPurpose::kWorkspaces);
+    const Tensor product = Tensor::empty(out.shape(), out.dtype(), out.device());
+    const Tensor sums = Tensor::empty(epilogue.bias_gradient.shape(), out.dtype(), out.device());
+    MatmulData timed = data;
+    timed.out = product.data();
+    timed.bias_gradient = sums.data();
+    timed.accumulate = false;
+    MatmulProblem plain = problem;
+    plain.bias_gradient = false;
+    return BiasGradientChoice::Ways{
+        .together = [&state, problem, timed, product, sums] { return state.matmuls.run(problem, timed); },
+        .apart =
+            [&state, &a, plain, timed, product, sums] {
+              run_product(state.matmuls, plain, timed, {}, product);
+              kReductions.sum_rows(a, false, sums);
+            }};
+  });
+}
+
 void matmul(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b, const Epilogue& epilogue,
             bool accumulate_to_out, const Tensor& out) {
   const checks::MatmulExtents extents =
@@ -87,16 +109,19 @@ void matmul(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b
   const Tensor& product = epilogue.preactivation.defined() ? epilogue.preactivation : out;
   MatmulProblem problem = describe_problem(extents, a, transpose_a, b, transpose_b, bias, product);
   MatmulData data = describe_data(a, b, bias, accumulate_to_out, product);
-  MatmulPlans& plans = state_of(out.device()).matmuls;
+  DeviceState& state = state_of(out.device());
+  MatmulPlans& plans = state.matmuls;
 
   Tensor sums;
   if (takes_bias_gradient(epilogue, problem) && out.numel() > 0 && extents.k > 0) {
-    sums = gradient_buffer(epilogue, out.dtype());
     problem.bias_gradient = true;
-    data.bias_gradient = sums.data();
-    if (!plans.run(problem, data)) sums = {};
+    if (sums_together(state, problem, data, a, epilogue, out)) {
+      sums = gradient_buffer(epilogue);
+      data.bias_gradient = sums.data();
+      if (!plans.run(problem, data)) sums = {};
+      data.bias_gradient = nullptr;
+    }
     problem.bias_gradient = false;
-    data.bias_gradient = nullptr;
   }
   if (!sums.defined()) run_product(plans, problem, data, bias, product);
   if (epilogue.activation != Activation::kNone) kPointwise.activate(epilogue.activation, product, out);

@@ -55,7 +55,7 @@ void MatmulChoice::order(const MatmulProblem& problem, const Actions& actions, s
   if (ranked.empty()) return;
   const std::string key = machine_ + " timed " + key_of(problem);
   const auto measure = [&] {
-    const Timer timer(gpu::current(device_));
+    const Timer timer(device_);
     std::vector<TimedCandidate> timed;
     for (const Algorithm& each : ranked) timed.push_back({text_of(each.algo), time_of(timer, actions, each)});
     return timed;

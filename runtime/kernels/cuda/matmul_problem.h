@@ -10,7 +10,8 @@
 namespace lockstep::kernels::cuda {
 
 /// Everything that cuBLASLt's choice of an algorithm depends on: out[batch, m, n] = op(a)[batch, m, k] op(b)[batch, k,
-/// n], all row-major, every extent at least 1.
+/// n], all row-major, every extent at least 1. Not whether the product is added to `out`: neither the ranking nor the
+/// check of an algorithm is told beta, no capability names it, and reading `out` costs every algorithm the same.
 struct MatmulProblem {
   std::int64_t batch = 1;
   std::int64_t m = 0;

@@ -89,21 +89,32 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
+/// What a channel's partials add up to: of dy, and of its products.
+struct PartialSums {
+  double sum = 0;
+  double product = 0;
+};
+
+/// Of `count` such partials, for the lanes of line 0; nothing where the channel is not live. All threads of a block of
+/// kFoldLanes x kFoldLines.
+__device__ inline PartialSums fold_partials(const float* partials, std::int64_t channels, std::int64_t count,
+                                            std::int64_t channel, bool live) {
+  PartialSums sums;
+  for (std::int64_t i = threadIdx.y; live && i < count; i += kFoldLines) {
+    const float* const partial = partials + i * 2 * channels + channel;
+    sums.sum += static_cast<double>(partial[0]);
+    sums.product += static_cast<double>(partial[channels]);
+  }
+  return {sum_lines(sums.sum), sum_lines(sums.product)};
+}
+
 /// The sums of `count` such partials; each of the results may be null. A template, as kernels in headers are.
 template <class Out>
 __global__ void __launch_bounds__(kFoldLanes* kFoldLines)
     fold_gradient_sums(const float* partials, std::int64_t channels, std::int64_t count, Out* dweight, Out* dbias) {
   const std::int64_t channel = first_channel<1>();
   const bool live = channel < channels;
-  double sum = 0;
-  double product = 0;
-  for (std::int64_t i = threadIdx.y; live && i < count; i += kFoldLines) {
-    const float* const partial = partials + i * 2 * channels + channel;
-    sum += static_cast<double>(partial[0]);
-    product += static_cast<double>(partial[channels]);
-  }
-  sum = sum_lines(sum);
-  product = sum_lines(product);
+  const auto [sum, product] = fold_partials(partials, channels, count, channel, live);
   if (threadIdx.y != 0 || !live) return;
   if (dbias != nullptr) dbias[channel] = static_cast<Out>(sum);
   if (dweight != nullptr) dweight[channel] = static_cast<Out>(product);

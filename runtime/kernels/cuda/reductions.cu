@@ -13,20 +13,20 @@ namespace {
 
 constexpr std::int64_t kBlocks = 1024;
 
-/// Sums of a group in float32, of groups in float64. sizeof(T) an element.
+/// Sums of a group in float32 (float64: in itself), of groups in float64. sizeof(T) an element.
 template <int W, class T>
 __global__ void __launch_bounds__(kThreads) sum_kernel(std::int64_t n, const T* x, double* partial) {
   double sum = 0;
 #pragma unroll 4
   for (std::int64_t i = first() * W; i <= n - W; i += step() * W) {
     const Values<T, W> values = load<W>(x + i);
-    float of_group = 0;
+    Widened<T> of_group = 0;
 #pragma unroll
-    for (int k = 0; k < W; ++k) of_group += to_float(values.values[k]);
+    for (int k = 0; k < W; ++k) of_group += widened(values.values[k]);
     sum += static_cast<double>(of_group);
   }
   const std::int64_t rest = n / W * W + first();
-  if (W > 1 && rest < n) sum += static_cast<double>(to_float(x[rest]));
+  if (W > 1 && rest < n) sum += static_cast<double>(widened(x[rest]));
   sum = block_sum(sum);
   if (threadIdx.x == 0) partial[blockIdx.x] = sum;
 }
@@ -37,7 +37,7 @@ __global__ void __launch_bounds__(kThreads)
   double sum = 0;
   for (std::int64_t i = threadIdx.x; i < n; i += kThreads) sum += partial[i];
   sum = block_sum(sum);
-  if (threadIdx.x == 0) *out = from_float<Out>(static_cast<float>(factor * sum));
+  if (threadIdx.x == 0) *out = narrowed<Out>(factor * sum);
 }
 
 /// How [rows, channels] is cut: a block is `lanes` threads wide, each with W neighbouring channels, and kThreads /
@@ -106,7 +106,7 @@ void sum(const Tensor& x, double factor, const Tensor& out) {
   const gpu::DeviceGuard guard(device);
   const cudaStream_t stream = gpu::current(device);
   const std::int64_t n = x.numel();
-  visit_floating("sum", x.dtype(), [&]<class T>() {
+  visit_countable("sum", x.dtype(), [&]<class T>() {
     const auto blocks =
         static_cast<unsigned>(std::min<std::int64_t>(blocks_for((n + Pack<T>::kSize - 1) / Pack<T>::kSize), kBlocks));
     const Tensor partial = Tensor::empty({static_cast<std::int64_t>(blocks)}, DType::kFloat64, device);
@@ -115,7 +115,7 @@ void sum(const Tensor& x, double factor, const Tensor& out) {
     };
     visit_width(launch, in<T>(x));
     check_launch("sum");
-    visit_floating("sum", out.dtype(), [&]<class Out>() {
+    visit_countable("sum", out.dtype(), [&]<class Out>() {
       finish_sum_kernel<<<1, kThreads, 0, stream>>>(partial.numel(), in<double>(partial), factor, cuda::out<Out>(out));
       check_launch("sum");
     });

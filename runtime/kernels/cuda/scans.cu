@@ -35,8 +35,8 @@ struct Elements {
   const T* a;
   const T* b;
   __device__ Affine operator()(std::int64_t at) const {
-    return {a != nullptr ? static_cast<double>(to_float(a[at])) : 1.0,
-            b != nullptr ? static_cast<double>(to_float(b[at])) : 0.0};
+    return {a != nullptr ? static_cast<double>(widened(a[at])) : 1.0,
+            b != nullptr ? static_cast<double>(widened(b[at])) : 0.0};
   }
   /// What the first element's map is applied to: its term alone is left of it where there are terms.
   __device__ double before(Affine& first) const {
@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(kThreads)
       Affine map = elements(at);
       if (k == 0) running = elements.before(map);
       running = map.factor * running + map.term;
-      y[at] = from_float<T>(static_cast<float>(running));
+      y[at] = narrowed<T>(running);
     }
   }
 }
@@ -99,7 +99,7 @@ __global__ void __launch_bounds__(kThreads)
       }
       map = compose_block(map);
       const double value = map.factor * running + map.term;
-      if (live) y[at] = from_float<T>(static_cast<float>(value));
+      if (live) y[at] = narrowed<T>(value);
       if (threadIdx.x == kThreads - 1) carried = value;
       __syncthreads();
       running = carried;
@@ -114,7 +114,7 @@ void scan(const Tensor& a, const Tensor& b, bool reverse, const Tensor& y) {
   const Device device = y.device();
   const gpu::DeviceGuard guard(device);
   const cudaStream_t stream = gpu::current(device);
-  visit_floating("scan", y.dtype(), [&]<class T>() {
+  visit_countable("scan", y.dtype(), [&]<class T>() {
     const Elements<T> elements{a.defined() ? in<T>(a) : nullptr, b.defined() ? in<T>(b) : nullptr};
     if (extents.inner == 1) {
       scan_lines_kernel<<<blocks_for(extents.outer, 1), kThreads, 0, stream>>>(extents, elements, reverse, out<T>(y));

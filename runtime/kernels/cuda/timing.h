@@ -7,14 +7,16 @@
 #include <limits>
 
 #include "runtime/tensor/cuda/check.h"
+#include "runtime/tensor/cuda/stream.h"
 #include "runtime/tensor/gpu_waits.h"
 
 namespace lockstep::kernels::cuda {
 
-/// Measures work on one stream, and waits for it: not while the stream is captured.
+/// Measures work on the calling thread's current stream of a device, and waits for it as everything does
+/// (wait_until()): a failure of the device ends the wait. Not while the stream is captured.
 class Timer {
  public:
-  explicit Timer(cudaStream_t stream) : stream_(stream) {
+  explicit Timer(Device device) : device_(device), stream_(gpu::current(device)) {
     gpu::check(cudaEventCreate(&begin_), "cudaEventCreate");
     gpu::check(cudaEventCreate(&end_), "cudaEventCreate");
   }
@@ -43,13 +45,13 @@ class Timer {
     gpu::check(cudaEventRecord(begin_, stream_), "cudaEventRecord");
     for (int i = 0; i < runs; ++i) run();
     gpu::check(cudaEventRecord(end_, stream_), "cudaEventRecord");
-    gpu::count_host_wait();
-    gpu::check(cudaEventSynchronize(end_), "cudaEventSynchronize");
+    gpu::wait_until(device_, [this] { return gpu::ended(cudaEventQuery(end_), "cudaEventQuery"); });
     float milliseconds = 0;
     gpu::check(cudaEventElapsedTime(&milliseconds, begin_, end_), "cudaEventElapsedTime");
     return milliseconds / static_cast<float>(runs);
   }
 
+  Device device_;
   cudaStream_t stream_;
   cudaEvent_t begin_ = nullptr;
   cudaEvent_t end_ = nullptr;

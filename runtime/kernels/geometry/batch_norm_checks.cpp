@@ -66,11 +66,13 @@ void batch_norm_measure(const Tensor& x, const Tensor& running, const Tensor& me
   check.like("next_running", next_running, running);
 }
 
-void batch_norm_backward_reduce(const Tensor& x, const Tensor& mean, const Tensor& dy, const BatchNormMask& mask,
-                                const Tensor& sum_dy, const Tensor& sum_dy_xmu,
+void batch_norm_backward_reduce(const Tensor& x, const Tensor& mean, const BatchNormGradient& gradient,
+                                const BatchNormMask& mask, const Tensor& sum_dy, const Tensor& sum_dy_xmu,
                                 const BatchNormParameterGradients& gradients) {
   const Check check("batch_norm_backward_reduce");
-  check.floating("x", x).rank_at_least("x", x, 1).like("dy", dy, x);
+  check.floating("x", x).rank_at_least("x", x, 1).like("dy", gradient.dy, x);
+  if (gradient.addend.defined()) check.like("addend", gradient.addend, x);
+  if (gradient.addend.defined() || gradient.masked.defined()) check.like("masked", gradient.masked, x);
   masked(check, x, mask);
   per_channel(check, x, "mean", mean);
   per_channel(check, x, "sum_dy", sum_dy);
@@ -86,12 +88,10 @@ void batch_norm_backward_reduce(const Tensor& x, const Tensor& mean, const Tenso
 
 void batch_norm_backward_apply(const Tensor& x, const Tensor& mean, const Tensor& inv_std, const Tensor& gamma,
                                const Tensor& dy, const BatchNormMask& mask, const Tensor& sum_dy,
-                               const Tensor& sum_dy_xmu, const Tensor& count, const Tensor& dx,
-                               const Tensor& dresidual) {
+                               const Tensor& sum_dy_xmu, const Tensor& count, const Tensor& dx) {
   const Check check("batch_norm_backward_apply");
   check.floating("x", x).rank_at_least("x", x, 1).like("dy", dy, x).like("dx", dx, x);
   masked(check, x, mask);
-  if (dresidual.defined()) check.like("dresidual", dresidual, x);
   per_channel(check, x, "mean", mean);
   per_channel(check, x, "inv_std", inv_std);
   per_channel(check, x, "gamma", gamma);

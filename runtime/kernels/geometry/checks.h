@@ -72,13 +72,12 @@ void batch_norm_apply(const Tensor& x, const Tensor& mean, const Tensor& inv_std
                       const Tensor& beta, const Tensor& residual, const Tensor& y);
 void batch_norm_measure(const Tensor& x, const Tensor& running, const Tensor& mean, const Tensor& inv_std,
                         const Tensor& count, const Tensor& next_running);
-void batch_norm_backward_reduce(const Tensor& x, const Tensor& mean, const Tensor& dy, const BatchNormMask& mask,
-                                const Tensor& sum_dy, const Tensor& sum_dy_xmu,
+void batch_norm_backward_reduce(const Tensor& x, const Tensor& mean, const BatchNormGradient& gradient,
+                                const BatchNormMask& mask, const Tensor& sum_dy, const Tensor& sum_dy_xmu,
                                 const BatchNormParameterGradients& gradients);
 void batch_norm_backward_apply(const Tensor& x, const Tensor& mean, const Tensor& inv_std, const Tensor& gamma,
                                const Tensor& dy, const BatchNormMask& mask, const Tensor& sum_dy,
-                               const Tensor& sum_dy_xmu, const Tensor& count, const Tensor& dx,
-                               const Tensor& dresidual);
+                               const Tensor& sum_dy_xmu, const Tensor& count, const Tensor& dx);
 
 // Normalization, Embedding, Upsampling.
 void layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& y, const Tensor& mean,

@@ -21,6 +21,15 @@ Values masked(const Tensor& dy, const BatchNormMask& mask) {
   return gradient;
 }
 
+/// The same of a gradient that may be a sum, written where it is asked for.
+Values masked(const BatchNormGradient& gradient, const BatchNormMask& mask) {
+  const auto& [dy, addend, out] = gradient;
+  if (addend.defined()) kElementwise.add(dy, addend, out);
+  Values values = masked(addend.defined() ? out : dy, mask);
+  if (out.defined()) store(values, out);
+  return values;
+}
+
 void batch_norm_statistics(const Tensor& x, const Tensor& mean, const Tensor& m2) {
   checks::batch_norm_statistics(x, mean, m2);
   const Values input = load(x);
@@ -96,16 +105,16 @@ void batch_norm_apply(const Tensor& x, const Tensor& mean, const Tensor& inv_std
   store(values, y);
 }
 
-void batch_norm_backward_reduce(const Tensor& x, const Tensor& mean, const Tensor& dy, const BatchNormMask& mask,
-                                const Tensor& sum_dy, const Tensor& sum_dy_xmu,
+void batch_norm_backward_reduce(const Tensor& x, const Tensor& mean, const BatchNormGradient& gradient,
+                                const BatchNormMask& mask, const Tensor& sum_dy, const Tensor& sum_dy_xmu,
                                 const BatchNormParameterGradients& gradients) {
-  checks::batch_norm_backward_reduce(x, mean, dy, mask, sum_dy, sum_dy_xmu, gradients);
-  const Values input = load(x), mu = load(mean), gradient = masked(dy, mask);
+  checks::batch_norm_backward_reduce(x, mean, gradient, mask, sum_dy, sum_dy_xmu, gradients);
+  const Values input = load(x), mu = load(mean), dy = masked(gradient, mask);
   Values sums(mu.size(), 0.0), products(mu.size(), 0.0);
   for (std::size_t i = 0; i < input.size(); ++i) {
     const std::size_t c = i % mu.size();
-    sums[c] += gradient[i];
-    products[c] += gradient[i] * (input[i] - mu[c]);
+    sums[c] += dy[i];
+    products[c] += dy[i] * (input[i] - mu[c]);
   }
   store(sums, sum_dy);
   store(products, sum_dy_xmu);
@@ -114,9 +123,8 @@ void batch_norm_backward_reduce(const Tensor& x, const Tensor& mean, const Tenso
 
 void batch_norm_backward_apply(const Tensor& x, const Tensor& mean, const Tensor& inv_std, const Tensor& gamma,
                                const Tensor& dy, const BatchNormMask& mask, const Tensor& sum_dy,
-                               const Tensor& sum_dy_xmu, const Tensor& count, const Tensor& dx,
-                               const Tensor& dresidual) {
-  checks::batch_norm_backward_apply(x, mean, inv_std, gamma, dy, mask, sum_dy, sum_dy_xmu, count, dx, dresidual);
+                               const Tensor& sum_dy_xmu, const Tensor& count, const Tensor& dx) {
+  checks::batch_norm_backward_apply(x, mean, inv_std, gamma, dy, mask, sum_dy, sum_dy_xmu, count, dx);
   const Values input = load(x), mu = load(mean), scale = load(inv_std), weight = load(gamma);
   const Values gradient = masked(dy, mask);
   const bool batch_statistics = count.defined();
@@ -132,7 +140,6 @@ void batch_norm_backward_apply(const Tensor& x, const Tensor& mean, const Tensor
     result[i] = weight[c] * scale[c] * (gradient[i] - through_mean - through_variance);
   }
   store(result, dx);
-  if (dresidual.defined()) store(gradient, dresidual);
 }
 
 }  // namespace

@@ -47,6 +47,7 @@ Shim& shim() {
 
 std::string name_of(const Fault& fault) {
   if (fault.kills) return fault.halves ? "torn" : "kill";
+  if (fault.hangs) return "hang";
   if (fault.halves) return "short";
   return fault.error == 0 ? "" : std::to_string(fault.error);
 }
@@ -60,6 +61,11 @@ long act(Call call, std::size_t bytes, Make&& make, Tell&& tell) {
   if (all.journal.is_kept()) lock.lock();
   const Fault fault = all.plan.next(call);
   Outcome outcome;
+  if (fault.hangs) {
+    if (all.journal.is_kept()) all.journal.add(all.plan.role(), call, name_of(fault), {.result = -EINTR});
+    lock = {};  // the calls of other threads go on
+    for (;;) pause();
+  }
   if (fault.error != 0 && call.operation != "close") {
     outcome.result = -1;
     errno = fault.error;

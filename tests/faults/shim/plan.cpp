@@ -51,6 +51,7 @@ Fault Plan::next(Call& call) {
   if (fault_ == "kill") return {.kills = true};
   if (fault_ == "torn") return {.kills = true, .halves = true};
   if (fault_ == "short") return {.halves = true};
+  if (fault_ == "hang") return {.hangs = true};
   return {.error = std::atoi(fault_.c_str())};
 }
 

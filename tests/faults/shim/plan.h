@@ -19,6 +19,7 @@ struct Call {
 struct Fault {
   bool kills = false;   ///< the process dies instead of making it, or after half of it
   bool halves = false;  ///< a read or write of half its bytes
+  bool hangs = false;   ///< the call never returns
   int error = 0;        ///< an errno; the call is not made, or, of a close, made and reported as failed
 };
 
@@ -27,10 +28,9 @@ struct Fault {
 /// LOCKSTEP_FAULTS_POINT  "ROLE OPERATION PATH NUMBER": ROLE is `main` (a lone process or the launcher) or `rank0`,
 ///                        `rank1`, ... of the first start; PATH is the stable name; NUMBER counts from 1.
 /// LOCKSTEP_FAULTS_FAULT  kill: SIGKILL instead of the call. torn: SIGKILL after half of a write. short: half of a read
-///                        or write. A number: this errno.
+///                        or write. hang: it never returns. A number: this errno.
 /// LOCKSTEP_FAULTS_LASTS  a number: that many calls like it get the fault. "writing": it and all later calls that ask
-/// the
-///                        disk for space. "all": it and all later calls.
+///                        the disk for space. "all": it and all later calls.
 class Plan {
  public:
   Plan();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
+#include <array>
 #include <string>
 
 #include "runtime/autograd/engine.h"
@@ -171,6 +172,64 @@ TEST(RequiresGrad, IsForFloatingLeaves) {
   EXPECT_FALSE(x.detach().requires_grad());
   x.set_requires_grad(false);
   EXPECT_FALSE(ops::scale(x, 2).requires_grad());
+}
+
+/// The identity as an operation that adds the last gradient itself. `taken` receives what it is given.
+Tensor adding(const Tensor& x, std::array<Tensor, 2>& taken) {
+  const Tensor y = x.detach();
+  record(y, "adding", {x},
+         {.fused =
+              [&taken](const Tensor& dy, const BackwardContext& context) {
+                taken = context.take_gradient();
+                EXPECT_FALSE(dy.defined()) << "the pass keeps none";
+                return std::vector<Tensor>{taken[1].defined() ? ops::add(taken[0], taken[1]) : taken[0]};
+              },
+          .adds = true});
+  return y;
+}
+
+TEST(AddingBackward, IsGivenTheLastGradientApartFromTheSumOfTheOthers) {
+  const Tensor x = leaf({1, 2});
+  std::array<Tensor, 2> taken;
+  const Tensor y = adding(x, taken);
+  const Tensor a = Tensor::from<double>({1, 10}, {2}), b = Tensor::from<double>({2, 20}, {2}),
+               c = Tensor::from<double>({4, 40}, {2});
+  const BackwardOptions again{.retain_graph = true};
+  EXPECT_THAT(values_of(grad({y}, {x}, {a}, again).front()), ElementsAre(1, 10));
+  EXPECT_TRUE(taken[0].aliases(a));
+  EXPECT_FALSE(taken[1].defined());
+  EXPECT_THAT(values_of(grad({y, y}, {x}, {a, b}, again).front()), ElementsAre(3, 30));
+  EXPECT_TRUE(taken[0].aliases(a) && taken[1].aliases(b));
+  EXPECT_THAT(values_of(grad({y, y, y, y}, {x}, {a, b, b, c}, again).front()), ElementsAre(9, 90));
+  EXPECT_THAT(values_of(taken[0]), ElementsAre(5, 50));
+  EXPECT_TRUE(taken[1].aliases(c));
+  EXPECT_THAT(values_of(a), ElementsAre(1, 10)) << "added to by nobody";
+}
+
+TEST(AddingBackward, LeavesAnIntermediateGradientThatIsAskedForWhole) {
+  const Tensor x = leaf({1, 2});
+  std::array<Tensor, 2> taken;
+  const Tensor y = adding(x, taken);
+  const std::vector<Tensor> grads = grad(ops::sum(ops::add(ops::scale(y, 2), ops::scale(y, 3))), {y, x});
+  for (const Tensor& gradient : grads) EXPECT_THAT(values_of(gradient), ElementsAre(5, 5));
+}
+
+TEST(AddingBackward, KeepsTheGradientOfAPassThatIsRecorded) {
+  const Tensor x = leaf({1, 2}), v = leaf({3, 4});
+  std::array<Tensor, 2> taken;
+  const Tensor y = x.detach();
+  record(y, "adding", {x},
+         {.fused =
+              [&taken](const Tensor&, const BackwardContext& context) {
+                taken = context.take_gradient();
+                return std::vector<Tensor>{taken[0]};
+              },
+          .adds = true});
+  const Tensor first = grad({y, y}, {x}, {ops::mul(v, v), v}, {.create_graph = true}).front();
+  EXPECT_THAT(values_of(first), ElementsAre(12, 20));
+  EXPECT_FALSE(taken[1].defined());
+  EXPECT_THAT([&] { grad(ops::sum(first), {v}); },
+              ThrowsMessage<UsageError>(HasSubstr("'adding' cannot be differentiated again")));
 }
 
 /// Two models and two losses of both: the first backward pass keeps the graphs for the second.

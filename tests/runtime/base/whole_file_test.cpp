@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/base/whole_file.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -77,6 +78,20 @@ TEST_F(WholeFile, IsWrittenAndReplaced) {
 TEST_F(WholeFile, MakesMissingDirectories) {
   EXPECT_FALSE(write_whole_file(folder_ / "a" / "b" / "text", ""));
   EXPECT_TRUE(fs::exists(folder_ / "a" / "b" / "text"));
+}
+
+// A name that somebody has foreseen, with a link behind it to a file of ours.
+TEST_F(WholeFile, IsNotWrittenThroughALink) {
+  const fs::path victim = folder_ / "victim";
+  ASSERT_FALSE(write_whole_file(victim, "ours"));
+  for (int serial = 0; serial < 1000; ++serial) {
+    fs::create_symlink(victim, folder_ / fmt::format(".{}.{}.{}.tmp", host_name(), ::getpid(), serial));
+  }
+  ASSERT_FALSE(write_whole_file(folder_ / "text", "theirs"));
+  EXPECT_EQ(entries_in(folder_), 1001u) << "the name was not foreseen";
+  EXPECT_EQ(content_of(victim), "ours");
+  EXPECT_EQ(content_of(folder_ / "text"), "theirs");
+  EXPECT_FALSE(fs::is_symlink(folder_ / "text"));
 }
 
 TEST_F(WholeFile, OldContentStaysOpenToItsReaders) {

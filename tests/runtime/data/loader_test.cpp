@@ -3,22 +3,15 @@
 
 #include <gmock/gmock.h>
 
-#include <array>
 #include <atomic>
 #include <map>
-#include <set>
 
 #include "runtime/data/eval_batches.h"
 #include "runtime/tensor/error.h"
-#include "tests/runtime/data/sample_files.h"
+#include "tests/runtime/data/loader_fixture.h"
 
 namespace lockstep::data {
 namespace {
-
-std::vector<std::int64_t> labels(const Batch& batch) {
-  const std::span<const std::int64_t> values = batch.target.as<std::int64_t>();
-  return {values.begin(), values.end()};
-}
 
 struct World {
   std::int64_t ranks;
@@ -104,22 +97,6 @@ TEST(Loader, ResumesAfterEveryStepWithEveryPrefetch) {
   }
 }
 
-/// Shows the key that it was drawn with, at a pace of its own each.
-class Keyed : public Dataset {
- public:
-  std::int64_t size() const override { return 41; }
-  Shape sample_shape() const override { return {3}; }
-  std::int64_t classes() const override { return 0; }
-  Shape target_shape() const override { return {2}; }
-  void get(const SampleKey& key, const Sample& sample) const override {
-    for (std::int64_t i = 0; i < key.index % 5; ++i) std::this_thread::yield();
-    const auto index = static_cast<float>(key.index);
-    std::ranges::copy(std::array{index, static_cast<float>(key.epoch), static_cast<float>(key.seed)},
-                      sample.values.begin());
-    std::ranges::fill(sample.target, -index);
-  }
-};
-
 TEST(Loader, TheNumberOfThreadsChangesNothing) {
   const LoaderOptions options{.global_batch = 13, .accumulate = 2, .rank = 1, .world_size = 2, .seed = 6};
   LoaderOptions alone_options = options;
@@ -188,70 +165,6 @@ TEST(Loader, ASearchForAReadableSampleEndsAndIsCounted) {
   Loader loader(dataset, {.global_batch = 11, .shuffle = false, .errors = {OnError::kSkip, 2}});
   EXPECT_EQ(loader.next().skipped_samples, 3 + 2) << "0 and 5 are replaced, the three from 10 on are too many";
   EXPECT_THROW(Loader(dataset, {.errors = {OnError::kSkip, -1}}), FieldError);
-}
-
-TEST(Loader, BatchesTakeTurnsInMemoryOfAKnownSize) {
-  for (const std::int64_t prefetch : {0, 1, 3}) {
-    const LoaderOptions options{
-        .global_batch = 13, .accumulate = 2, .rank = 1, .world_size = 2, .prefetch = prefetch, .decode_threads = 3};
-    Loader loader(std::make_shared<Keyed>(), options);
-    EXPECT_EQ(loader.slots().count(), prefetch + 2);
-    EXPECT_EQ(loader.slots().bytes(), batch_bytes(Keyed(), 4)) << "the largest share";
-    std::map<const void*, int> places;
-    for (int step = 0; step < 30; ++step) {
-      const std::array micro_batches{loader.next(), loader.next()};
-      for (const Batch& batch : micro_batches) ++places[batch.target.data()];
-      EXPECT_NE(micro_batches[0].target.data(), micro_batches[1].target.data());
-    }
-    EXPECT_LE(std::ssize(places), loader.slots().count());
-  }
-}
-
-TEST(Loader, LoadersOneAfterTheOtherShareTheirMemory) {
-  const auto dataset = std::make_shared<Keyed>();
-  const LoaderOptions options{.global_batch = 13, .prefetch = 2, .decode_threads = 3, .steps = 4};
-  const BatchSlots slots = slots_for(*dataset, options);
-  std::set<const void*> places;
-  for (int pass = 0; pass < 5; ++pass) {
-    Loader loader(dataset, options, slots);
-    for (std::uint64_t step = 0; step < options.steps; ++step) places.insert(loader.next().input.storage().data());
-  }
-  EXPECT_LE(std::ssize(places), slots.count());
-  EXPECT_THROW(slots_for(*dataset, {.accumulate = 0}), FieldError);
-}
-
-TEST(Loader, ACallerMayHoldAnyNumberOfBatches) {
-  std::vector<Batch> held;
-  {
-    Loader loader(std::make_shared<Counting>(100), {.global_batch = 2, .shuffle = false, .prefetch = 2});
-    for (int i = 0; i < 20; ++i) held.push_back(loader.next());
-  }
-  for (std::int64_t i = 0; i < 20; ++i) {
-    EXPECT_THAT(labels(held[static_cast<std::size_t>(i)]), testing::ElementsAre(2 * i, 2 * i + 1));
-  }
-}
-
-TEST(Loader, TensorsOfABatchShareMemoryAndCountTheirWritesApart) {
-  Loader loader(std::make_shared<Keyed>(), {.global_batch = 4});
-  const Batch batch = loader.next();
-  EXPECT_EQ(batch.input.storage().data(), batch.target.storage().data());
-  const std::uint64_t before = batch.input.version();
-  batch.target.mutable_as<float>()[0] = 1;
-  EXPECT_EQ(batch.input.version(), before);
-}
-
-TEST(Loader, MemoryThatIsNotThereIsAnErrorThatSaysHowMuch) {
-  class Immense : public Keyed {
-    Shape sample_shape() const override { return {std::int64_t{1} << 52}; }
-  };
-  try {
-    Loader(std::make_shared<Immense>(), {.global_batch = 3, .prefetch = 2});
-    FAIL() << "no error";
-  } catch (const MemoryError& error) {
-    const std::size_t bytes = batch_bytes(Immense(), 3);
-    EXPECT_THAT(error.what(),
-                testing::HasSubstr("no memory for 3 batches of " + std::to_string(bytes) + " bytes each"));
-  }
 }
 
 /// Remembers whether a sample of another epoch than the first was drawn.

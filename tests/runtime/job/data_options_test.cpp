@@ -229,6 +229,16 @@ TEST(LoaderOptions, TakeEveryFieldOfTheJob) {
   EXPECT_EQ(loader_options(job), expected);
 }
 
+TEST(LoaderOptions, HaveTheDtypeThatTheModelCastsItsInputTo) {
+  const auto dtype = [](const std::string& amp) { return loader_options(sample({"amp={ " + amp + " }"})).input_dtype; };
+  EXPECT_EQ(dtype("opt_level: O0"), DType::kFloat32);
+  EXPECT_EQ(dtype("opt_level: O1 dtype: FP16"), DType::kFloat32);
+  EXPECT_EQ(dtype("opt_level: O2 dtype: FP16"), DType::kFloat16);
+  EXPECT_EQ(dtype("opt_level: O2 dtype: BF16 autocast: true"), DType::kBFloat16);
+  EXPECT_EQ(dtype("opt_level: O3 dtype: BF16"), DType::kBFloat16);
+  EXPECT_EQ(dtype("opt_level: O2 dtype: FP16 cast_model_type: FP32 autocast: true"), DType::kFloat32);
+}
+
 TEST(DataOptions, NeedANamedDataSet) {
   Data data;
   EXPECT_THAT([&] { data_options(data); }, ThrowsMessage<FieldError>(HasSubstr("data.train: names no data set")));

@@ -46,6 +46,37 @@ TYPED_TEST(BatchNormTest, TrainingWithResidual) {
   }
 }
 
+/// Gradients that meet at a batch norm are added in the order in which they come, and each sum is rounded.
+TYPED_TEST(BatchNormTest, OfSeveralUsesHasTheGradientsOfTheirSum) {
+  const Shape shape{70, 3};
+  const Tensor x = this->leaf(this->random(shape, 1)), gamma = this->leaf(this->gamma_), beta = this->leaf(this->beta_),
+               residual = this->leaf(this->random(shape, 2));
+  const std::vector<Tensor> gradients{this->random(shape, 3).to(this->kDevice),
+                                      this->random(shape, 4, -0.01, 0.01).to(this->kDevice),
+                                      this->random(shape, 5, -0.1, 0.1).to(this->kDevice)};
+  for (const bool relu : {false, true}) {
+    for (const bool added : {false, true}) {
+      std::vector<Tensor> leaves{x, gamma, beta};
+      if (added) leaves.push_back(residual);
+      for (std::size_t uses = 2; uses <= 3; ++uses) {
+        const Tensor y = this->train(leaves, relu);
+        Tensor sum = gradients[0];
+        for (std::size_t i = 1; i < uses; ++i) sum = sum + gradients[i];
+        const std::vector<Tensor> expected = autograd::grad(y, leaves, sum, {.retain_graph = true});
+        const std::vector<Tensor> found =
+            autograd::grad(std::vector<Tensor>(uses, y), leaves, {gradients.begin(), gradients.begin() + uses});
+        for (std::size_t i = 0; i < leaves.size(); ++i) {
+          if (this->kDevice == kCpu) {
+            EXPECT_THAT(values_of(found[i]), ::testing::ElementsAreArray(values_of(expected[i]))) << i;
+          } else {
+            kernels::testing::expect_close(found[i], expected[i], kernels::testing::bounds_for(this->kDType, 70, 4));
+          }
+        }
+      }
+    }
+  }
+}
+
 TYPED_TEST(BatchNormTest, OfOneRowIsBetaAndHasNoInputGradient) {
   const Tensor x = this->leaf(this->random({1, 3}, 1)), gamma = this->leaf(this->gamma_),
                beta = this->leaf(this->beta_);

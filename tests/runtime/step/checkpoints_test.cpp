@@ -311,6 +311,24 @@ TEST_F(CheckpointsOfALoop, WarnOfAnotherComputingEnvironment) {
   EXPECT_THAT(words, HasSubstr("the bits may differ from those of an uninterrupted run: ranks 4 -> 1; threads "));
 }
 
+TEST_F(CheckpointsOfALoop, WarnOfOtherData) {
+  Loop loop(folder_);
+  const auto checkpoints_with = [&](std::vector<data::DataDigest> data) {
+    return Checkpoints(folder_, {.models = {{"", *loop.ddp}},
+                                 .optimizers = {{"", *loop.optimizer}},
+                                 .scalers = {{"", *loop.scaler}},
+                                 .data = std::move(data)});
+  };
+  const auto other = [](int classes) {
+    const data::SyntheticOptions options{.samples = 40, .shape = {8}, .classes = classes};
+    return std::vector{data::digest_of("train", *data::make_dataset({.train = options}, data::Split::kTrain))};
+  };
+  checkpoints_with(other(3)).save({.step = 1});
+  EXPECT_EQ(log_of([&] { checkpoints_with(other(3)).resume(); }), "");
+  EXPECT_THAT(log_of([&] { checkpoints_with(other(4)).resume(); }), HasSubstr("the data changed: train: "));
+  EXPECT_EQ(log_of([&] { checkpoints_with({}).resume(); }), "") << "a loop that says nothing of its data";
+}
+
 TEST_F(CheckpointsOfALoop, RefuseAnotherOrderOfSamplesWithinAnEpoch) {
   Loop loop(folder_);
   loop.train(4);  // an epoch has 3 steps

@@ -4,6 +4,8 @@
 #include <stdexcept>
 
 #include "comm/group/communicator.h"
+#include "runtime/autograd/engine.h"
+#include "runtime/ops/batch_norm.h"
 #include "runtime/step/step_graph.h"
 #include "tests/support/devices.h"
 
@@ -34,6 +36,26 @@ TEST(StepGraph, IsCapturedAnewAfterACaptureThatFailed) {
   graph.run(inputs, one, compute);
   EXPECT_EQ(graph.launches(), 2);
   EXPECT_EQ(graph.nodes(), 1);
+}
+
+/// Where a shortcut meets the main path, no pass adds their gradients: the batch norm before both does.
+TEST(StepGraph, OfAResidualBlockHasNoNodesThatAddGradients) {
+  const auto communicator = comm::make_self_communicator(kGpu);
+  StepGraph graph(kGpu, *communicator);
+  const Tensor from = Tensor::zeros({1}, DType::kFloat32, kGpu), to = Tensor::zeros({1}, DType::kFloat32, kGpu);
+  const StepInputs inputs{.positions = from, .told = to};
+  const Tensor x = Tensor::from<float>({1, 2, 3, 5, 4, 6}, {3, 2}).to(kGpu);
+  const Tensor one = Tensor::from<float>({1, 1}, {2}).to(kGpu);
+  x.set_requires_grad(true);
+  for (int i = 0; i < 2; ++i) {
+    graph.run(inputs, {}, [&] {
+      const Tensor y = ops::batch_norm(x, one, one, {}, {}, {}, {.relu = true});
+      const Tensor z = ops::batch_norm(y, one, one, y, {}, {}, {.relu = true});
+      autograd::grad(z, {x}, y.detach());
+    });
+  }
+  // Of each batch norm: statistics, normalisation; sums of the gradients, gradient.
+  EXPECT_EQ(graph.nodes(), 8);
 }
 
 }  // namespace

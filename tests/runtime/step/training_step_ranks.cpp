@@ -7,6 +7,8 @@
 #include <limits>
 
 #include "comm/ddp/digest.h"
+#include "runtime/data/loader.h"
+#include "runtime/data/synthetic.h"
 #include "runtime/step/training_step.h"
 #include "tests/comm/ddp/ddp_fixture.h"
 
@@ -174,6 +176,39 @@ TEST(Pieces, ObeyTheOptLevelOfTheModel) {
   learner.join();
   const data::Batch batch = batches_of(comm::make_samples(9, 8, 2, 1), 1, 1, Shares::kEven)[0];
   EXPECT_EQ(learner.ddp().forward(batch.to(comm::rank_device())).dtype(), DType::kBFloat16);
+}
+
+// Where the step is a graph, it has a kernel less.
+TEST_P(Pieces, TakeInputsInTheDtypeThatTheModelCastsThemTo) {
+  const amp::AmpOptions& level = GetParam().amp;
+  const DType dtype = amp::properties_of(level).input_dtype();
+  const auto dataset = std::make_shared<data::SyntheticDataset>(
+      data::SyntheticOptions{.samples = 23, .shape = {8, 8, 2}, .classes = comm::kClasses});
+  data::LoaderOptions options{.global_batch = 7,  // shares of three ranks are uneven
+                              .rank = world().rank(),
+                              .world_size = world().size(),
+                              .drop_last = true,
+                              .device = comm::rank_device()};
+  data::Loader wide_loader(dataset, options);
+  options.input_dtype = dtype;
+  data::Loader narrow_loader(dataset, options);
+  const comm::LearnerOptions learner{
+      .model = kConvnet, .optimizer = kClipped, .amp = level, .scaler = {.init = 1024}, .seed = 7};
+  Learner wide(learner, 8, 2), narrow(learner, 8, 2);
+  wide.join();
+  narrow.join();
+  TrainingStep wide_step(wide.ddp(), wide.optimizer(), wide.scaler(), ops::cross_entropy);
+  TrainingStep narrow_step(narrow.ddp(), narrow.optimizer(), narrow.scaler(), ops::cross_entropy);
+  for (int number = 1; number <= 5; ++number) {
+    const data::Batch batch = narrow_loader.next();
+    EXPECT_EQ(batch.input.dtype(), dtype);
+    narrow_step.run(batch);
+    wide_step.run(wide_loader.next());
+    ASSERT_TRUE(comm::bits_of(comm::state_of(narrow)) == comm::bits_of(comm::state_of(wide))) << "step " << number;
+  }
+  const bool is_graph = comm::rank_device() != kCpu;
+  EXPECT_EQ(narrow_step.graph_launches() > 0, is_graph);
+  EXPECT_EQ(narrow_step.graph_nodes() + (is_graph && is_reduced(dtype) ? 1 : 0), wide_step.graph_nodes());
 }
 
 // Whether the comparison above would notice another mask.

@@ -10,6 +10,7 @@
 
 #include "runtime/data/loader.h"
 #include "runtime/step/uploader.h"
+#include "runtime/tensor/block_layout.h"
 #include "runtime/tensor/error.h"
 #include "runtime/tensor/gpu.h"
 #include "tests/support/devices.h"
@@ -156,6 +157,29 @@ TEST(Uploads, CopyNothingOfALoadersBatchOnTheHost) {
     for (const data::Batch& batch : there.micro_batches) {
       const auto rows = batch.input.to(kCpu).rows(0, 1);
       EXPECT_THAT(rows.as<float>(), Each(static_cast<float>((step - 1) * 4) + static_cast<float>(batch.first_sample)));
+    }
+  }
+}
+
+TEST(Uploads, OfInputsInThe16BitsOfAModelAreHalfAsManyBytes) {
+  data::LoaderOptions options = for_gpu();
+  const std::size_t bytes = data::slots_for(Numbered(), options).bytes();
+  options.input_dtype = DType::kFloat16;
+  data::Loader loader(std::make_shared<Numbered>(), options);
+  EXPECT_EQ(loader.slots().bytes(),
+            bytes - BlockLayout::aligned(kBatch * kWidth * 4) + BlockLayout::aligned(kBatch * kWidth * 2));
+  Uploader uploader(kGpu);
+  for (std::int64_t at = 0; at < 8; ++at) {
+    const std::size_t before = uploader.staged_bytes();
+    const StepInputs there = uploader.upload(static_cast<std::uint64_t>(at) + 1, {loader.next()}, false);
+    EXPECT_EQ(uploader.staged_bytes() - before, there.told.bytes() + there.positions.bytes());
+    const Tensor& input = there.micro_batches[0].input;
+    EXPECT_EQ(input.bytes(), kBatch * kWidth * 2);
+    expect_batch<std::int64_t>(there.micro_batches[0].target, at);
+    const Tensor here = input.to(kCpu);
+    for (std::int64_t row = 0; row < kBatch; ++row) {
+      const auto expected = static_cast<float>(at * kBatch + row);
+      EXPECT_THAT(here.rows(row, row + 1).as<Half>(), Each(testing::Property(&Half::operator float, expected)));
     }
   }
 }

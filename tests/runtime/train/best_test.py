@@ -2,7 +2,7 @@
 """The best checkpoint is kept, and a run that no longer improves ends."""
 import unittest
 
-from runs import RANK_COUNTS, RunTest
+from runs import DIGITS, RANK_COUNTS, RunTest
 
 EVALUATED = ("train.eval_every=10", "data.eval_batch=50")
 BEST = ("checkpoint.best=eval.accuracy",)
@@ -35,9 +35,23 @@ class Best(RunTest):
         self.assertLess(step, 400)
         self.assertEqual((run.summary["status"], step % 10), ("done", 0))
         self.assertEqual([line["step"] for line in events(run, "stopped_early")], [step])
+        evaluations, summary = events(run, "eval"), run.summary
         again = self.train("run", "train.steps=400", *EVALUATED, *PATIENT)
         self.assertEqual((again.summary["steps"], again.digest), (step, run.digest))
         self.assertEqual(len(events(again, "stopped_early")), 1)
+        self.assertEqual(events(again, "eval"), evaluations)
+        self.assertEqual(again.summary, summary)
+
+    def test_a_run_that_is_done_tells_its_evaluation_once(self):
+        settings = ("train.steps=10", "train.eval_every=0", "data.eval_batch=50")
+        evaluations = events(self.train("run", *settings), "eval")
+        self.assertEqual([line["step"] for line in evaluations], [10])
+        self.assertEqual(events(self.train("run", *settings), "eval"), evaluations)
+        # With other numbers it is another evaluation.
+        digits = DIGITS.parent / "data" / "digits"
+        other = self.train("run", *settings, f'data.eval.idx.images="{digits}/train-images-idx3-ubyte.gz"',
+                           f'data.eval.idx.labels="{digits}/train-labels-idx1-ubyte.gz"')
+        self.assertEqual(len(events(other, "eval")), 2)
 
     def test_a_resumed_run_keeps_and_ends_as_the_uninterrupted_one(self):
         settings = ("train.steps=400", "checkpoint.every_steps=10", "checkpoint.keep=0", *EVALUATED, *BEST, *PATIENT)
@@ -62,6 +76,16 @@ class Best(RunTest):
         # From step 10 on with other rates: what was best behind it is not this run's.
         other = self.train("run", "train.steps=20", *settings, "optimizer.sgd.lr=1e-6", resume=whole.checkpoint(10))
         self.assertTrue(all(int(name.removeprefix("step-")) <= 20 for name in best_folders(other)), best_folders(other))
+
+    def test_metrics_that_cannot_be_copied_do_not_stop_a_resume(self):
+        first = self.train("run", "train.steps=20", "checkpoint.every_steps=10", "checkpoint.keep=0", *EVALUATED, *BEST)
+        metrics = first.directory / "metrics.jsonl"
+        metrics.unlink()
+        metrics.symlink_to(metrics.name)  # to itself
+        # What is best behind step 10 is set aside, and the metrics of its steps with it.
+        again = self.train("run", "train.steps=20", *EVALUATED, *BEST, resume=first.checkpoint(10))
+        self.assertEqual(again.summary["steps"], 20)
+        self.assertRegex(again.output, r"cannot copy \S*metrics.jsonl to")
 
     def test_damaged_best_weights_do_not_stop_a_resume(self):
         first = self.train("run", "train.steps=20", *EVALUATED, *BEST)

@@ -46,6 +46,21 @@ class UnreadOutput(RunTest):
             self.assertEqual(process.wait(), 75, error)
 
 
+    def test_a_request_to_stop_does_not_disturb_the_end_of_a_run(self):
+        for ranks in RANK_COUNTS:
+            process = self.start_unread(f"run-{ranks}", *TALKATIVE, ranks=ranks)
+            summary = self.folder / f"run-{ranks}" / "summary.json"
+            while not summary.exists():
+                self.assertIsNone(process.poll())
+                time.sleep(0.001)
+            # The run is over, and waits a moment for somebody to read.
+            time.sleep(0.2)
+            process.send_signal(signal.SIGHUP if ranks == 1 else signal.SIGTERM)
+            error = process.stderr.read().decode()
+            self.assertEqual(process.wait(), 0, error)
+            self.assertIn("lines of output were dropped: nobody read them", error)
+
+
 class FullDisk(RunTest):
     # A limit on the size of a file refuses the metrics, as a full disk would; the weights of this model are smaller.
     SETTINGS = ("model={ mlp { hidden: [1] } }", "train.steps=400", "train.eval_every=0", "checkpoint.every_steps=0")

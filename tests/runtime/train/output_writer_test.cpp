@@ -70,6 +70,18 @@ class OutputWriterTest : public testing::Test {
   void steps(std::uint64_t first, std::uint64_t last) {
     for (std::uint64_t step = first; step <= last; ++step) metrics_->step({.step = step});
   }
+  /// Writes step 1. From there no write returns before there is an answer.
+  void hang_in_step_1(std::promise<void>& answer) {
+    const auto asked = std::make_shared<std::atomic<bool>>(false);
+    on_write([asked, answered = answer.get_future().share()]() -> StorageFault {
+      *asked = true;
+      answered.wait();
+      return {};
+    });
+    steps(1, 1);
+    output_->nudge();
+    while (!*asked) std::this_thread::yield();
+  }
   std::string content(const fs::path& path) const {
     std::ifstream in(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(in), {}};
@@ -156,15 +168,7 @@ TEST_F(OutputWriterTest, NeverWaitsForADiskThatDoesNotAnswer) {
   constexpr std::size_t kRoom = 20'000;
   begin(kRoom);
   std::promise<void> answer;
-  std::atomic<bool> asked{false};
-  on_write([&, answered = answer.get_future().share()]() -> StorageFault {
-    asked = true;
-    answered.wait();
-    return {};
-  });
-  steps(1, 1);
-  output_->nudge();
-  while (!asked) std::this_thread::yield();
+  hang_in_step_1(answer);
   steps(2, 1000);  // far more than there is room for
   EXPECT_FALSE(output_->flush(kShort));
   EXPECT_FALSE(output_->perform([] {}, kShort));
@@ -181,15 +185,7 @@ TEST_F(OutputWriterTest, NeverWaitsForADiskThatDoesNotAnswer) {
 TEST_F(OutputWriterTest, EndsBesideACallThatNeverReturns) {
   begin();
   std::promise<void> never;
-  std::atomic<bool> asked{false};
-  on_write([&, answered = never.get_future().share()]() -> StorageFault {
-    asked = true;
-    answered.wait();
-    return {};
-  });
-  steps(1, 1);
-  output_->nudge();
-  while (!asked) std::this_thread::yield();
+  hang_in_step_1(never);
   metrics_.reset();
   output_.reset();
   never.set_value();

@@ -60,7 +60,7 @@ class Different(RunTest):
 
     def test_a_flipped_bit_of_a_weight_is_found_and_named(self):
         flip = faults("bit_flip", "step:4 rank:1 parameter:'block1_conv.weight'")
-        for ranks, who in ((2, "rank"), (3, "rank 1")):
+        for ranks, who in ((2, "which of them is wrong cannot be told"), (3, "rank 1 differs from ranks 0, 2")):
             run = self.train(f"run-{ranks}", *SETTINGS, "comm.digest_every=2", flip, ranks=ranks, code=7)
             self.assertRegex(run.output, f"block1_conv.weight(.|\n)*{who}")
             self.assertEqual(run.column("step"), [1, 2, 3, 4])

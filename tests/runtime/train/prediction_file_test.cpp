@@ -50,6 +50,19 @@ TEST_F(PredictionFile, AsJsonLinesHasAnObjectASample) {
   EXPECT_EQ(written("v.jsonl", {{2}, AnswerKind::kValues, {2.0f, -0.5f}}), "{\"sample\":0,\"values\":[2,-0.5]}\n");
 }
 
+TEST_F(PredictionFile, NamesClassesThatHaveNames) {
+  const Predictions predictions{
+      {3}, AnswerKind::kProbabilities, {1, 0, 0, 0, 1, 0, 0, 0, 1, kNan, 0, 0}, {"red", "a \"b\", c", "bl\xff\n"}};
+  EXPECT_EQ(written("p.csv", predictions),
+            "sample,class,name,p0,p1,p2\n0,0,red,1,0,0\n1,1,\"a \"\"b\"\", c\",0,1,0\n2,2,\"bl\xff\n\",0,0,1\n"
+            "3,-1,,nan,0,0\n");
+  EXPECT_EQ(written("p.jsonl", predictions),
+            "{\"sample\":0,\"class\":0,\"name\":\"red\",\"probabilities\":[1,0,0]}\n"
+            "{\"sample\":1,\"class\":1,\"name\":\"a \\\"b\\\", c\",\"probabilities\":[0,1,0]}\n"
+            "{\"sample\":2,\"class\":2,\"name\":\"bl\xef\xbf\xbd\\n\",\"probabilities\":[0,0,1]}\n"
+            "{\"sample\":3,\"class\":-1,\"name\":\"\",\"probabilities\":[null,0,0]}\n");
+}
+
 TEST_F(PredictionFile, AsTextReadsBackToTheSameNumbers) {
   std::vector<float> values{0.1f, 1.0f / 3.0f, 1e-38f, 0.99999994f};
   const std::string text = written("p.csv", {{4}, AnswerKind::kValues, values});

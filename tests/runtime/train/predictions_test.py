@@ -28,6 +28,13 @@ data { global_batch: 8 train { tokens { files: "text.txt" context: 8 end: 0.8 } 
 optimizer { adamw { lr: 0.01 } }
 train { steps: 20 }
 """
+TABLE = """
+name: "table"
+model { mlp { hidden: 8 } }
+data { global_batch: 8 train { csv { files: "train.csv" } } eval { csv { files: "eval.csv" } } }
+optimizer { sgd { lr: 0.5 } }
+train { steps: 40 }
+"""
 VOLUMES = """
 name: "volumes"
 model { unet3d { levels: 1 channels: 2 } }
@@ -86,6 +93,18 @@ class Predictions(RunTest):
                 for row, a, b in zip(rows, of_csv, of_json):
                     self.assertAlmostEqual(sum(row), 1, places=5)
                     self.assertEqual((int(a["class"]), b["class"]), (row.index(max(row)),) * 2)
+
+    def test_classes_with_names_are_named(self):
+        names = ("low", "high, or more")
+        for name, count in (("train.csv", 40), ("eval.csv", 1)):
+            rows = [f'{value},"{names[value > 0]}"' for value in (-1, 1) for _ in range(count)]
+            (self.folder / name).write_text("x,class\n" + "\n".join(rows) + "\n", encoding="utf-8")
+        run = self.train("run", job=self.job(TABLE))
+        with open(self.written(run, "csv"), encoding="utf-8", newline="") as file:
+            of_csv = [(int(row["class"]), row["name"]) for row in csv.DictReader(file)]
+        lines = self.written(run, "jsonl").read_text(encoding="utf-8").splitlines()
+        self.assertEqual(of_csv, [(1, "low"), (0, "high, or more")])  # in the order of their names
+        self.assertEqual([(row["class"], row["name"]) for row in map(json.loads, lines)], of_csv)
 
     def test_a_regression_gives_values(self):
         rows, of_csv, of_json = self.numbers(self.train("run", job=self.job(REGRESSION)), "values", 3)

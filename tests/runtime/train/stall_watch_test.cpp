@@ -40,6 +40,8 @@ class StallWatchTest : public testing::Test {
   fs::path folder_;
 };
 
+std::string in_step_five() { return "in step 5"; }
+
 [[noreturn]] void end_with(const Error& error) {
   std::fputs(error.what(), stderr);
   _exit(static_cast<int>(error.code()));
@@ -52,11 +54,11 @@ TEST_F(StallWatchTest, NamesACallThatDoesNotReturn) {
       while (call.operation == checkpoint::StorageOperation::kSync) pause();
       return checkpoint::StorageFault{};
     });
-    const StallWatch watch(milliseconds(100), end_with);
+    const StallWatch watch(milliseconds(100), in_step_five, end_with);
     save();
   };
   EXPECT_EXIT(save_on_a_dead_disk(), testing::ExitedWithCode(4),
-              "cannot fsync .*/weights: the system has not answered for 1 s");
+              "cannot fsync .*/weights, in step 5: the system has not answered for 1 s");
 }
 
 // A slow disk is left alone: many calls, none of them longer than the limit, all together far longer.
@@ -76,7 +78,7 @@ TEST_F(StallWatchTest, SeesEachCallByItself) {
   EXPECT_FALSE(checkpoint::oldest_pending_call());
 }
 
-TEST_F(StallWatchTest, EndsAtOnce) { const StallWatch watch(std::chrono::hours(1), end_with); }
+TEST_F(StallWatchTest, EndsAtOnce) { const StallWatch watch(std::chrono::hours(1), in_step_five, end_with); }
 
 }  // namespace
 }  // namespace lockstep::train

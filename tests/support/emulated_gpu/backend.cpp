@@ -61,6 +61,15 @@ struct Kept<BatchNormMask> {
 };
 
 template <>
+struct Kept<BatchNormGradient> {
+  explicit Kept(const BatchNormGradient& argument) : value(argument) {
+    for (Tensor* tensor : {&value.dy, &value.addend, &value.masked}) *tensor = gpu::emulation::on_host(*tensor);
+  }
+  const BatchNormGradient& get() const { return value; }
+  BatchNormGradient value;
+};
+
+template <>
 struct Kept<BatchNormParameterGradients> {
   explicit Kept(const BatchNormParameterGradients& argument) : value(argument) {
     for (Tensor* tensor : {&value.inv_std, &value.dgamma, &value.dbeta}) *tensor = gpu::emulation::on_host(*tensor);

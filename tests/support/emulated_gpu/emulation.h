@@ -33,6 +33,8 @@ Device device();
 void touch(Device device);
 /// Whether the calling thread records a graph.
 bool recording();
+/// Between set_recording_aside(true) and (false) the calling thread appends to streams though it records a graph.
+void set_recording_aside(bool aside);
 /// Called when the graph that the calling thread records is gone.
 void when_graph_ends(std::function<void()> release);
 /// Whether the address lies in memory of a device or in pinned memory.

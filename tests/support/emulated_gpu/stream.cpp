@@ -99,6 +99,7 @@ struct Recording {
   }
 };
 thread_local Recording* recorder = nullptr;
+thread_local Recording* recorder_aside = nullptr;
 
 void require_capturable(const void* data) {
   if (!emulation::recording() || emulation::is_known(data)) return;
@@ -128,6 +129,13 @@ Tensor on_host(const Tensor& tensor) {
 }
 
 bool recording() { return recorder != nullptr; }
+
+void set_recording_aside(bool aside) {
+  if (aside)
+    recorder_aside = std::exchange(recorder, nullptr);
+  else
+    recorder = std::exchange(recorder_aside, nullptr);
+}
 
 void when_graph_ends(std::function<void()> release) { recorder->releases.push_back(std::move(release)); }
 

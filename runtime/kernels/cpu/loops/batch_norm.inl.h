@@ -82,18 +82,21 @@ void batch_norm_apply(Input x, const BatchNormParameters& parameters, Input resi
   }
 }
 
-void batch_norm_backward_reduce(Input x, const float* mean, Input dy, Input y, std::int64_t rows, std::int64_t channels,
-                                float* sum_dy, float* sum_dy_xmu) {
+void batch_norm_backward_reduce(Input x, const float* mean, const BatchNormGradients& gradients, Output masked,
+                                std::int64_t rows, std::int64_t channels, float* sum_dy, float* sum_dy_xmu) {
+  const auto dy = gradients.dy, addend = gradients.addend, y = gradients.y;  // which a lambda can name
   const Tiling tiling(rows, channels);
   const TiledParameter means(mean, tiling);
   TiledSum first(sum_dy, tiling);
   TiledSum second(sum_dy_xmu, tiling);
   visit_formats(x.dtype, dy.dtype, [&]<class X, class D>() {
-    const auto add_tiles = [&](auto is_masked) {
+    const auto add_tiles = [&](auto is_masked, auto is_written, auto is_sum) {
       for_each_tile_group(tiling, [&](auto count, std::int64_t begin, std::int64_t column, std::int64_t n) {
         const auto* const xs = elements<X>(x) + begin;
         const auto* const dys = elements<D>(dy) + begin;
+        const auto* const addends = is_sum ? elements<D>(addend) + begin : nullptr;
         const auto* const ys = is_masked ? elements<X>(y) + begin : nullptr;
+        auto* const out = is_written ? elements<D>(masked) + begin : nullptr;
         const std::int64_t width = tiling.width;
         const float* const m = means.data() + column;
         float* const first_sum = first.data() + column;
@@ -106,7 +109,10 @@ void batch_norm_backward_reduce(Input x, const float* mean, Input dy, Input y, s
               for (std::int64_t t = 0; t < count; ++t) {
                 const std::int64_t at = t * width + i;
                 Lanes d = load_lanes<D>(dys + at, k);
+                if constexpr (is_sum) d += load_lanes<D>(addends + at, k);
                 if constexpr (is_masked) d = load_lanes<X>(ys + at, k) > 0.0f ? d : Lanes{};
+                if constexpr (is_written) store_lanes<D>(out + at, d, k);
+                if constexpr (is_sum) d = load_lanes<D>(out + at, k);  // rounded
                 sum += d;
                 product += d * (load_lanes<X>(xs + at, k) - center);
               }
@@ -115,14 +121,19 @@ void batch_norm_backward_reduce(Input x, const float* mean, Input dy, Input y, s
             });
       });
     };
-    y.data != nullptr ? add_tiles(std::true_type()) : add_tiles(std::false_type());
+    const auto add_written = [&](auto is_masked) {
+      if (addend.data != nullptr) return add_tiles(is_masked, std::true_type(), std::true_type());
+      if (masked.data != nullptr) return add_tiles(is_masked, std::true_type(), std::false_type());
+      add_tiles(is_masked, std::false_type(), std::false_type());
+    };
+    y.data != nullptr ? add_written(std::true_type()) : add_written(std::false_type());
   });
   first.fold();
   second.fold();
 }
 
 void batch_norm_backward_apply(Input x, const BatchNormParameters& parameters, const BatchNormSlopes& slopes, Input dy,
-                               Input y, Output dx, Output dresidual, std::int64_t rows, std::int64_t channels) {
+                               Input y, Output dx, std::int64_t rows, std::int64_t channels) {
   const Tiling tiling(rows, channels);
   const TiledParameter means(parameters.mean, tiling);
   const TiledParameter scales(parameters.scale, tiling);
@@ -132,7 +143,6 @@ void batch_norm_backward_apply(Input x, const BatchNormParameters& parameters, c
   Reader dy_block(dy);
   Reader y_block(y);
   Writer dx_block(dx);
-  Writer dresidual_block(dresidual);
   alignas(64) float masked[kBlock];
   for_each_tile(tiling, [&](std::int64_t begin, std::int64_t column, std::int64_t n) {
     const float* d = dy_block(begin, n);
@@ -149,10 +159,6 @@ void batch_norm_backward_apply(Input x, const BatchNormParameters& parameters, c
         x_block(begin, n), d, means.data() + column, scales.data() + column, mean_dys.data() + column,
         slope_values.data() + column);
     dx_block.commit();
-    if (dresidual.data == nullptr) return;
-    transform_block(
-        n, dresidual_block(begin, n), [](float g) { return g; }, d);
-    dresidual_block.commit();
   });
 }
 

@@ -80,6 +80,13 @@ struct BatchNormParameters {
   const float* shift;  ///< forward only
 };
 
+/// What arrives at the backward pass; null data where there is none of it.
+struct BatchNormGradients {
+  Input dy;
+  Input addend = {};  ///< added to dy, and the sum rounded
+  Input y = {};       ///< masks the sum
+};
+
 /// What the backward pass subtracts, float32 [channels] each.
 struct BatchNormSlopes {
   const float* mean_dy;
@@ -204,12 +211,12 @@ struct Loops {
                                 float* sum_of_squares);
   void (*batch_norm_apply)(Input x, const BatchNormParameters& parameters, Input residual, bool relu, Output y,
                            std::int64_t rows, std::int64_t channels);
-  /// Over one chunk. y masks dy where given.
-  void (*batch_norm_backward_reduce)(Input x, const float* mean, Input dy, Input y, std::int64_t rows,
-                                     std::int64_t channels, float* sum_dy, float* sum_dy_xmu);
+  /// Over one chunk. masked: where the gradient goes behind sum and mask, as it is summed; none where its data is null.
+  void (*batch_norm_backward_reduce)(Input x, const float* mean, const BatchNormGradients& gradients, Output masked,
+                                     std::int64_t rows, std::int64_t channels, float* sum_dy, float* sum_dy_xmu);
+  /// y masks dy where given.
   void (*batch_norm_backward_apply)(Input x, const BatchNormParameters& parameters, const BatchNormSlopes& slopes,
-                                    Input dy, Input y, Output dx, Output dresidual, std::int64_t rows,
-                                    std::int64_t channels);
+                                    Input dy, Input y, Output dx, std::int64_t rows, std::int64_t channels);
 
   // Normalisation within a sample. y and dy have x's dtype or are float32.
   /// mean null: without mean.

@@ -13,7 +13,7 @@ constexpr std::int64_t kLength = 1700;
 /// With a gap, an empty segment and borders in the middle of vectors.
 const std::vector<ArenaSegment> kSegments{
     {.begin = 103, .end = 110, .lr_scale = 1, .weight_decay = 0.1f},
-    {.begin = 110, .end = 110, .lr_scale = 1, .weight_decay = 0},
+    {.begin = 110, .end = 110, .lr_scale = 1, .weight_decay = 0, .parameter = 2},
     {.begin = 131, .end = 1799, .lr_scale = 0.5f, .weight_decay = 0, .parameter = 1},
 };
 
@@ -33,7 +33,7 @@ class ArenaLoops : public KernelTest<T> {
     slice.master_precision = master_precision;
     const auto inverse_scale = on.value(1.0f / 64), clip = on.value(0.75f), learning_rate = on.value(0.1f);
     const auto rejected = on.value(found_inf);
-    const auto applied = on.value(std::array<std::int64_t, 2>{});
+    const auto applied = on.value(std::array<std::int64_t, 3>{});
     const StepScalars scalars{.inverse_scale = inverse_scale.data(),
                               .clip = clip.data(),
                               .found_inf = rejected.data(),
@@ -42,7 +42,7 @@ class ArenaLoops : public KernelTest<T> {
                               .clip_value = clip_value};
     const Tensor first = on.zeros({kLength}, DType::kFloat32), second = on.zeros({kLength}, DType::kFloat32);
     for (std::int64_t number = 1; number <= 3; ++number) {
-      applied.write({number - 1, number + 4});
+      applied.write({number - 1, number + 4, number});
       step(*on.operator->(), slice, scalars, first, second);
     }
     return {slice.master, slice.copy, first, second};
@@ -141,7 +141,7 @@ TYPED_TEST(ArenaLoops, LayerRatesMatchTheReferenceAndStepsTakeThem) {
     for (const float clip_value : {0.0f, 0.3f}) {
       this->expect_matches_reference(
           [&](const auto& on) {
-            const Tensor rates = on.zeros({2, 2}, DType::kFloat32);
+            const Tensor rates = on.zeros({3, 2}, DType::kFloat32);
             std::vector<Tensor> all =
                 this->run(on, DType::kFloat32, 0, clip_value,
                           [&](const Backend& backend, const ArenaSlice& slice, StepScalars scalars, const Tensor& first,
@@ -165,7 +165,7 @@ TYPED_TEST(ArenaLoops, ALayerThatDoesNotAdaptHasTheStepOfItsRule) {
     std::vector<ArenaSegment> segments = kSegments;
     for (ArenaSegment& segment : segments) segment.adapts = 0;
     const auto on = this->tested();
-    const Tensor rates = on.zeros({2, 2}, DType::kFloat32);
+    const Tensor rates = on.zeros({3, 2}, DType::kFloat32);
     return this->run(
         on, dtype, 0, 0,
         [&](const Backend& backend, ArenaSlice slice, StepScalars scalars, const Tensor& m, const Tensor& v) {
@@ -225,7 +225,7 @@ TYPED_TEST(ArenaLoops, NovogradMatchesTheReference) {
       this->expect_matches_reference(
           [&](const auto& on) {
             // What the first step must not read.
-            const Tensor norms = on.copy(tensor_of({kNaN, 3}, {2}, DType::kFloat32));
+            const Tensor norms = on.copy(tensor_of({kNaN, 3, 5}, {3}, DType::kFloat32));
             std::vector<Tensor> all = this->run(
                 on, DType::kFloat32, 0, clip_value,
                 [&](const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& m,
@@ -270,7 +270,7 @@ TYPED_TEST(ArenaLoops, ASegmentWithoutAGradientChangesNoBit) {
     const auto stepped = this->run(
         on, DType::kFloat16, 0, 0,
         [&](const Backend& backend, const ArenaSlice& slice, StepScalars scalars, const Tensor& m, const Tensor& v) {
-          const DeviceValue<std::array<float, 2>> has({0.0f, 1.0f}, this->kDevice);
+          const DeviceValue<std::array<float, 3>> has({0.0f, 1.0f, 1.0f}, this->kDevice);
           scalars.has_gradient = has.data()->data();
           step(backend, slice, scalars, m, v, third);
         });

@@ -184,6 +184,43 @@ TYPED_TEST(AttentionLoops, WrongShapesAreRefused) {
   EXPECT_THROW(masked({2, 1, 3, 6}, DType::kInt64), ShapeError);
 }
 
+using GpuAttention = devices::GpuTest;
+
+// The scores of the batch take 512 MiB in 16 bits, so that cuDNN gets it in parts; those of a sample fit.
+TEST_F(GpuAttention, ABatchGivesWhatItsSamplesGive) {
+  constexpr std::int64_t kSamples = 2, kHeads = 2, kLength = 8192, kChannels = 16;
+  const AttentionScores scores{.scale = 0.125, .causal = true};
+  const Backend& gpu = backend(devices::kGpu);
+  const auto tensor = [](std::uint32_t seed, std::int64_t heads) {
+    return random_tensor({kSamples, heads, kLength, kChannels}, DType::kBFloat16, seed).to(devices::kGpu);
+  };
+  const Tensor q = tensor(1, kHeads), k = tensor(2, kHeads / 2), v = tensor(3, kHeads / 2), dout = tensor(4, kHeads);
+  const auto gradients = [&](std::int64_t begin, std::int64_t end) {
+    const Tensor queries = q.rows(begin, end), keys = k.rows(begin, end), values = v.rows(begin, end);
+    const Tensor out = Tensor::empty(queries.shape(), DType::kBFloat16, devices::kGpu);
+    const Tensor norms = Tensor::empty({end - begin, kHeads, kLength, 2}, DType::kFloat32, devices::kGpu);
+    std::vector<Tensor> results{Tensor::empty(queries.shape(), DType::kBFloat16, devices::kGpu),
+                                Tensor::empty(keys.shape(), DType::kBFloat16, devices::kGpu),
+                                Tensor::empty(keys.shape(), DType::kBFloat16, devices::kGpu)};
+    gpu.attention(queries, keys, values, scores, out, norms);
+    gpu.attention_backward(queries, keys, values, scores, out, norms, dout.rows(begin, end), results[0], results[1],
+                           results[2]);
+    return results;
+  };
+  const std::vector<Tensor> whole = gradients(0, kSamples);
+  const std::vector<Tensor> again = gradients(0, kSamples);
+  for (std::size_t i = 0; i < whole.size(); ++i) EXPECT_EQ(bytes_of(whole[i]), bytes_of(again[i])) << "gradient " << i;
+  for (std::int64_t sample = 0; sample < kSamples; ++sample) {
+    const std::vector<Tensor> alone = gradients(sample, sample + 1);
+    for (std::size_t i = 0; i < alone.size(); ++i) {
+      const std::vector<double> found = values_of(whole[i].rows(sample, sample + 1)), wanted = values_of(alone[i]);
+      double worst = 0;
+      for (std::size_t at = 0; at < found.size(); ++at) worst = std::max(worst, std::abs(found[at] - wanted[at]));
+      EXPECT_LT(worst, 0.05) << "sample " << sample << ", gradient " << i;
+    }
+  }
+}
+
 // The whole matrix of scores would take 16 MiB, and the backward pass two.
 TEST(AttentionMemory, GrowsWithTheLengthAndNotWithItsSquare) {
   constexpr std::int64_t kLength = 2048, kChannels = 8;

@@ -138,16 +138,17 @@ TEST_P(ReferenceBatchNormGradient, IsTheNumericOne) {
   norm.forward();
   const Tensor sum_dy = empty({4}), sum_dy_xmu = empty({4}), dgamma = empty({4}), dbeta = empty({4});
   const BatchNormMask mask{.y = relu ? norm.y : Tensor()};
-  reference_backend().batch_norm_backward_reduce(norm.x, norm.mean, dy, mask, sum_dy, sum_dy_xmu,
+  const Tensor dresidual = with_residual ? dy : Tensor();
+  reference_backend().batch_norm_backward_reduce(norm.x, norm.mean, {.dy = dy, .masked = dresidual}, mask, sum_dy,
+                                                 sum_dy_xmu,
                                                  {.inv_std = norm.inv_std, .dgamma = dgamma, .dbeta = dbeta});
   expect_close(sum_dy, expected_dbeta, bounds);
   expect_close(dbeta, expected_dbeta, bounds);
   expect_close(dgamma, expected_dgamma, bounds);
 
   const Tensor dx = empty(shape);
-  const Tensor dresidual = with_residual ? dy : Tensor();
   reference_backend().batch_norm_backward_apply(norm.x, norm.mean, norm.inv_std, norm.gamma, dy, mask, sum_dy,
-                                                sum_dy_xmu, norm.count, dx, dresidual);
+                                                sum_dy_xmu, norm.count, dx);
   expect_close(dx, expected_dx, bounds);
   if (with_residual) expect_close(dresidual, expected_dresidual, bounds);
 }
@@ -164,14 +165,14 @@ TEST(ReferenceBatchNorm, TwoRanksSumsGiveTheGradientOfTheWholeBatch) {
   norm.forward();
   const Tensor dy = random_tensor(shape, k64, 5);
   const auto reduce = [&](std::int64_t begin, std::int64_t end, const Tensor& sums, const Tensor& products) {
-    reference_backend().batch_norm_backward_reduce(norm.x.rows(begin, end), norm.mean, dy.rows(begin, end),
+    reference_backend().batch_norm_backward_reduce(norm.x.rows(begin, end), norm.mean, {dy.rows(begin, end)},
                                                    {norm.y.rows(begin, end)}, sums, products, {});
   };
   const auto apply = [&](std::int64_t begin, std::int64_t end, const Tensor& sums, const Tensor& products,
                          const Tensor& dx) {
     reference_backend().batch_norm_backward_apply(norm.x.rows(begin, end), norm.mean, norm.inv_std, norm.gamma,
                                                   dy.rows(begin, end), {norm.y.rows(begin, end)}, sums, products,
-                                                  norm.count, dx.rows(begin, end), {});
+                                                  norm.count, dx.rows(begin, end));
   };
   const Tensor sums = empty({4}), products = empty({4}), other_sums = empty({4}), other_products = empty({4});
   const Tensor expected = empty(shape);
@@ -192,8 +193,7 @@ TEST(ReferenceBatchNorm, WithConstantStatisticsTheGradientIsAScaling) {
   norm.forward();
   const Tensor dy = random_tensor({2, 3}, k64, 5);
   const Tensor dx = empty({2, 3});
-  reference_backend().batch_norm_backward_apply(norm.x, norm.mean, norm.inv_std, norm.gamma, dy, {}, {}, {}, {}, dx,
-                                                {});
+  reference_backend().batch_norm_backward_apply(norm.x, norm.mean, norm.inv_std, norm.gamma, dy, {}, {}, {}, {}, dx);
   const Tensor expected = empty({2, 3});
   reference_backend().multiply(dy, norm.gamma, expected);
   reference_backend().multiply(expected, norm.inv_std, expected);
@@ -212,9 +212,21 @@ TEST(ReferenceBatchNorm, StatisticsOfSixteenBitsAreFloat32) {
 TEST(ReferenceBatchNorm, TheMaskOfTheBackwardPassHasTheShapeOfX) {
   BatchNorm norm({2, 3}, true, false);
   norm.forward();
-  EXPECT_THROW(reference_backend().batch_norm_backward_reduce(norm.x, norm.mean, norm.y, {empty({3})}, empty({3}),
+  EXPECT_THROW(reference_backend().batch_norm_backward_reduce(norm.x, norm.mean, {norm.y}, {empty({3})}, empty({3}),
                                                               empty({3}), {}),
                ShapeError);
+}
+
+TEST(ReferenceBatchNorm, AGradientOfTwoNeedsMemoryForTheirSum) {
+  BatchNorm norm({2, 3}, true, false);
+  norm.forward();
+  const auto reduce = [&](const BatchNormGradient& gradient) {
+    reference_backend().batch_norm_backward_reduce(norm.x, norm.mean, gradient, {}, empty({3}), empty({3}), {});
+  };
+  EXPECT_NO_THROW(reduce({norm.y, norm.y, empty({2, 3})}));
+  EXPECT_THROW(reduce({norm.y, norm.y}), ShapeError);
+  EXPECT_THROW(reduce({norm.y, empty({3}), empty({2, 3})}), ShapeError);
+  EXPECT_THROW(reduce({norm.y, {}, empty({3})}), ShapeError);
 }
 
 }  // namespace

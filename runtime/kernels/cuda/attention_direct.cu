@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cfloat>
 
-#include "runtime/kernels/cuda/families.h"
+#include "runtime/kernels/cuda/attention_direct.h"
 #include "runtime/kernels/cuda/rows.cuh"
 #include "runtime/kernels/functors/dropout.h"
 #include "runtime/kernels/functors/exp.h"
-#include "runtime/kernels/geometry/checks.h"
 
 // Attention by tiles of 32 rows and 32 columns of the scores. A warp owns 8 rows, a lane a column of the tile, and of
 // the results a channel of each 32. The block that owns rows walks over the columns in order: nothing is added by two
@@ -341,9 +340,10 @@ void visit_problem(std::string_view operation, DType dtype, const checks::Attent
   });
 }
 
-void attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionScores& scores, const Tensor& out_rows,
-               const Tensor& norms) {
-  const checks::AttentionExtents extents = checks::attention(q, k, v, scores, out_rows, norms);
+}  // namespace
+
+void attention_direct(const checks::AttentionExtents& extents, const Tensor& q, const Tensor& k, const Tensor& v,
+                      const AttentionScores& scores, const Tensor& out_rows, const Tensor& norms) {
   if (norms.numel() == 0) return;
   const Device device = out_rows.device();
   const gpu::DeviceGuard guard(device);
@@ -355,11 +355,10 @@ void attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attentio
   });
 }
 
-void attention_backward(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionScores& scores,
-                        const Tensor& out_rows, const Tensor& norms, const Tensor& dout, const Tensor& dq,
-                        const Tensor& dk, const Tensor& dv) {
-  const checks::AttentionExtents extents =
-      checks::attention_backward(q, k, v, scores, out_rows, norms, dout, dq, dk, dv);
+void attention_backward_direct(const checks::AttentionExtents& extents, const Tensor& q, const Tensor& k,
+                               const Tensor& v, const AttentionScores& scores, const Tensor& out_rows,
+                               const Tensor& norms, const Tensor& dout, const Tensor& dq, const Tensor& dk,
+                               const Tensor& dv) {
   const Device device = q.device();
   const gpu::DeviceGuard guard(device);
   const cudaStream_t stream = gpu::current(device);
@@ -386,9 +385,5 @@ void attention_backward(const Tensor& q, const Tensor& k, const Tensor& v, const
     }
   });
 }
-
-}  // namespace
-
-const Attention kAttention{.attention = attention, .attention_backward = attention_backward};
 
 }  // namespace lockstep::kernels::cuda

@@ -7,12 +7,12 @@
 #include <optional>
 #include <string>
 
-#include "runtime/kernels/cuda/conv_graph.h"
+#include "runtime/kernels/cuda/cudnn_plan.h"
 #include "runtime/kernels/plan_cache/plan_cache.h"
 
 namespace lockstep::kernels::cuda {
 
-/// Which of cuDNN's engines computes a convolution. Engines round differently, so the choice may depend on nothing that
+/// Which of cuDNN's engines solves a problem. Engines round differently, so the choice may depend on nothing that
 /// differs between two runs alike:
 ///
 /// - The rule is cuDNN's ranking, a function of problem, device and version. The plan cache spares asking again, which
@@ -22,22 +22,25 @@ namespace lockstep::kernels::cuda {
 ///   is kept apart from ranked ones, which others still get. Where nothing can be kept, the ranking holds.
 ///
 /// Within a process a choice never changes. Ranks need not agree: only sums over ranks must have the same bits on each.
-class ConvChoice {
+class EngineChoice {
  public:
   /// Throws UsageError for what plan_settings() refuses.
-  explicit ConvChoice(Device device);
+  explicit EngineChoice(Device device);
 
-  /// Null where cuDNN has no engine. With autotuning runs every candidate on `data`, whose result each overwrites, on
-  /// the handle's stream, the calling thread's current one of the device, and waits for them; not while it is captured.
-  std::unique_ptr<ConvGraph> choose(cudnnHandle_t handle, const ConvProblem& problem, const ConvData& data) const;
+  /// Null where cuDNN has no engine. With autotuning runs every candidate on `addresses`, whose results each
+  /// overwrites, on the handle's stream, the calling thread's current one of the device, and waits for them; not while
+  /// it is captured.
+  std::unique_ptr<CudnnPlan> choose(cudnnHandle_t handle, const CudnnProblem& problem,
+                                    const CudnnAddresses& addresses) const;
 
  private:
-  ConvChoice(Device device, const PlanSettings& settings);
+  EngineChoice(Device device, const PlanSettings& settings);
   /// The engine that the cache keeps for `key`; null, and a line in the log, where it does not compute the problem
   /// here.
-  std::unique_ptr<ConvGraph> named(cudnnHandle_t handle, const ConvProblem& problem, const std::string& key,
+  std::unique_ptr<CudnnPlan> named(cudnnHandle_t handle, const CudnnProblem& problem, const std::string& key,
                                    const std::optional<std::string>& name) const;
-  std::unique_ptr<ConvGraph> timed(cudnnHandle_t handle, const ConvProblem& problem, const ConvData& data) const;
+  std::unique_ptr<CudnnPlan> timed(cudnnHandle_t handle, const CudnnProblem& problem,
+                                   const CudnnAddresses& addresses) const;
 
   Device device_;
   bool autotune_;

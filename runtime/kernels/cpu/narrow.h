@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+
+#include "runtime/tensor/dtype.h"
+
+namespace lockstep::kernels::cpu {
+
+/// Rounds numbers to float16 or bfloat16, as Elementwise::cast does: to nearest even, in float16 what is too large to
+/// infinity; NaN stays NaN. On the calling thread alone. `out` has as many elements and may not alias.
+void narrow(std::span<const float> numbers, DType dtype, void* out);
+
+}  // namespace lockstep::kernels::cpu

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "runtime/kernels/backend.h"
+#include "runtime/kernels/geometry/checks.h"
+
+namespace lockstep::kernels::cuda {
+
+// Attention by our own kernels, for whatever cuDNN does not compute: float32, masks, dropout, heads of any width up to
+// 256 channels. The arguments, checked, and what holds of them: kernels::Attention. On the calling thread's current
+// stream of the device. Throws ShapeError for a dtype or a width that a GPU does not take.
+
+void attention_direct(const checks::AttentionExtents& extents, const Tensor& q, const Tensor& k, const Tensor& v,
+                      const AttentionScores& scores, const Tensor& out, const Tensor& norms);
+void attention_backward_direct(const checks::AttentionExtents& extents, const Tensor& q, const Tensor& k,
+                               const Tensor& v, const AttentionScores& scores, const Tensor& out, const Tensor& norms,
+                               const Tensor& dout, const Tensor& dq, const Tensor& dk, const Tensor& dv);
+
+}  // namespace lockstep::kernels::cuda

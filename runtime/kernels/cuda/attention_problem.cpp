@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/cuda/attention_problem.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+
+namespace lockstep::kernels::cuda {
+
+namespace {
+
+/// Rows and columns of scores that an engine's block takes.
+constexpr std::int64_t kTile = 64;
+/// What a call of the backward pass may store of the scores' gradients, bytes, and what where one head of k and all
+/// heads of q that read it need more.
+constexpr std::int64_t kScoresAtOnce = std::int64_t{256} << 20;
+constexpr std::int64_t kMostScores = std::int64_t{1} << 30;
+/// From the next version on the frontend copies nothing from the host where keys do not fill tiles of 128: a copy that
+/// a CUDA graph would make from memory that is gone.
+constexpr std::size_t kLastVersionThatCopies = 91500;
+
+bool is_computed(AttentionPass pass, const checks::AttentionExtents& e, DType dtype, const AttentionScores& scores,
+                 const AttentionLibrary& library) {
+  const float scale = static_cast<float>(scores.scale);
+  if (!is_reduced(dtype) || library.compute_capability < 80) return false;
+  if (scores.mask.defined() || scores.dropout.p > 0) return false;
+  // An engine may look for a row's largest product before it scales it.
+  if (!std::isfinite(scale) || scale <= 0) return false;
+  if (scores.causal && e.queries != e.keys) return false;
+  if (e.value_channels != e.channels || e.channels % 8 != 0 || e.channels > 128 || e.channels == 0) return false;
+  if (e.queries < kTile || e.keys < kTile) return false;
+  // Engines count elements, and may put heads into a grid's second extent.
+  constexpr std::int64_t kElements = std::numeric_limits<std::int32_t>::max();
+  constexpr std::int64_t kHeads = 65535;
+  const std::int64_t heads = e.batch * e.heads;
+  if (heads == 0 || heads > kHeads || std::max(e.queries, e.keys) > kElements / (heads * e.channels)) return false;
+  return pass == AttentionPass::kForward || e.keys % 128 == 0 || library.cudnn_version > kLastVersionThatCopies;
+}
+
+/// Of scores of 16 bits for the heads of q that read one head of k, in whole tiles; where there are several, with the
+/// gradients by k and v of each.
+std::int64_t scores_bytes(const AttentionProblem& p) {
+  const auto whole = [](std::int64_t extent) { return (extent + 127) / 128 * 128; };
+  const std::int64_t of_each = p.sharing() > 1 ? 2 * p.channels : 0;
+  return 2 * p.sharing() * whole(p.keys) * (whole(p.queries) + of_each);
+}
+
+/// `total` in as few shares as `most` allows, which are as equal as can be: each size needs a plan of its own.
+struct Shares {
+  Shares(std::int64_t all, std::int64_t most) : total(all), count((all + most - 1) / most) {}
+  std::int64_t operator[](std::int64_t i) const { return total / count + (i < total % count ? 1 : 0); }
+
+  std::int64_t total;
+  std::int64_t count;
+};
+
+}  // namespace
+
+std::vector<AttentionProblem> cudnn_attention(AttentionPass pass, const checks::AttentionExtents& extents, DType dtype,
+                                              const AttentionScores& scores, const AttentionLibrary& library) {
+  if (!is_computed(pass, extents, dtype, scores, library)) return {};
+  const AttentionProblem whole{.pass = pass,
+                               .batch = extents.batch,
+                               .heads = extents.heads,
+                               .kv_heads = extents.kv_heads,
+                               .queries = extents.queries,
+                               .keys = extents.keys,
+                               .channels = extents.channels,
+                               .dtype = dtype,
+                               .causal = scores.causal,
+                               .scale = static_cast<float>(scores.scale)};
+  if (pass == AttentionPass::kForward) return {whole};
+
+  const std::int64_t of_head = scores_bytes(whole);
+  if (of_head > kMostScores) return {};
+  const std::int64_t heads_at_once = std::max<std::int64_t>(kScoresAtOnce / of_head, 1);
+  std::vector<AttentionProblem> parts;
+  AttentionProblem part = whole;
+  if (heads_at_once >= whole.kv_heads) {
+    const Shares samples(whole.batch, heads_at_once / whole.kv_heads);
+    for (std::int64_t i = 0; i < samples.count; ++i) {
+      part.batch = samples[i];
+      parts.push_back(part);
+    }
+    return parts;
+  }
+  const Shares heads(whole.kv_heads, heads_at_once);
+  part.batch = 1;
+  for (std::int64_t i = 0; i < whole.batch * heads.count; ++i) {
+    part.kv_heads = heads[i % heads.count];
+    part.heads = part.kv_heads * whole.sharing();
+    parts.push_back(part);
+  }
+  return parts;
+}
+
+std::string key_of(const AttentionProblem& p) {
+  char scale[32];
+  std::snprintf(scale, sizeof scale, "%a", static_cast<double>(p.scale));
+  return std::string("attention ") + (p.pass == AttentionPass::kForward ? "forward" : "backward") + " n" +
+         std::to_string(p.batch) + " heads " + std::to_string(p.heads) + " of " + std::to_string(p.kv_heads) + " t" +
+         std::to_string(p.queries) + "x" + std::to_string(p.keys) + " c" + std::to_string(p.channels) + " " +
+         std::string(name_of(p.dtype)) + (p.causal ? " causal" : "") + " scale " + scale;
+}
+
+}  // namespace lockstep::kernels::cuda
