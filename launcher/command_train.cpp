@@ -102,7 +102,11 @@ ExitCode start_ranks(const TrainCommand& command, std::chrono::system_clock::tim
     train::record_early_failure(run_dir, error, process_start, command.output.json);
     throw;
   }
-  make_run_directory(run_dir);
+  {
+    const train::StallWatch watch(kStallTimeouts * timeout_of(checked.job.comm()), [] { return train::place_at(0); },
+                                  end_rank);
+    make_run_directory(run_dir);
+  }
   const auto begin = fs::file_time_type::clock::now();
   const auto arguments = [&](int restart) {
     // What the lost ranks have saved is newer than what the user named.

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <system_error>
@@ -18,9 +19,11 @@ namespace fs = std::filesystem;
 
 namespace {
 
+// It gets its name once it has its lock.
 constexpr const char* kPrefix = "lockstep-run-";
+constexpr const char* kNewPrefix = "lockstep-new-";
 constexpr const char* kLockFile = "owner";
-/// An empty directory that is older gets no lock any more.
+/// A new one that is older gets no lock any more.
 constexpr std::chrono::minutes kSettled{1};
 
 const fs::path& memory() {
@@ -39,30 +42,45 @@ void remove_directory(const fs::path& directory) {
   fs::remove_all(directory, ignored);
 }
 
+/// Whether its owner may be about to lock it.
+bool is_being_made(const fs::path& directory) {
+  if (!directory.filename().string().starts_with(kNewPrefix)) return false;
+  std::error_code unknown;
+  const auto age = fs::file_time_type::clock::now() - fs::last_write_time(directory, unknown);
+  return unknown || age < kSettled;
+}
+
 void remove_abandoned(const fs::path& parent) {
   std::error_code ignored;
   for (const fs::directory_entry& entry : fs::directory_iterator(parent, ignored)) {
-    if (!entry.path().filename().string().starts_with(kPrefix)) continue;
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(kPrefix) && !name.starts_with(kNewPrefix)) continue;
     const fs::path lock_file = entry.path() / kLockFile;
-    if (const Descriptor lock = take_lock(lock_file)) {
-      remove_directory(entry.path());
-    } else if (!fs::exists(lock_file, ignored)) {
-      // Its owner is about to lock it, or was killed before.
-      std::error_code unknown;
-      const auto age = fs::file_time_type::clock::now() - fs::last_write_time(entry.path(), unknown);
-      if (!unknown && age > kSettled) remove_directory(entry.path());
-    }
+    const Descriptor lock = take_lock(lock_file);
+    // One without a lock is the rest of a removal.
+    if (lock || (!fs::exists(lock_file, ignored) && !is_being_made(entry.path()))) remove_directory(entry.path());
   }
+}
+
+/// The lock of a new directory, whose name it leaves in `path`; none where it cannot be made, with the reason in errno.
+Descriptor make_locked_directory(const fs::path& parent, fs::path& path) {
+  std::string made = parent / (std::string(kNewPrefix) + "XXXXXX");
+  if (mkdtemp(made.data()) == nullptr) return {};
+  const std::string random = made.substr(made.size() - 6);
+  path = parent / (kPrefix + random);
+  Descriptor lock = make_locked_file(fs::path(made) / kLockFile);
+  if (lock && std::rename(made.c_str(), path.c_str()) == 0) return lock;
+  const int error = errno;
+  remove_directory(made);
+  errno = error;
+  return {};
 }
 
 }  // namespace
 
 ScratchDirectory::ScratchDirectory() {
   remove_abandoned(base());
-  std::string path = base() / (std::string(kPrefix) + "XXXXXX");
-  const bool made = mkdtemp(path.data()) != nullptr;
-  path_ = path;
-  if (made) lock_ = make_locked_file(path_ / kLockFile);
+  lock_ = make_locked_directory(base(), path_);
   if (!lock_) {
     throw StorageError("cannot make a directory in " + base().string() + ": " + std::generic_category().message(errno),
                        "Check the space and the permissions there.");

@@ -2,6 +2,7 @@
 #include "comm/ddp/reducer.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "runtime/autograd/engine.h"
 #include "runtime/autograd/meta.h"
@@ -11,10 +12,20 @@
 
 namespace lockstep::comm {
 
+namespace {
+
+std::uint64_t next_order() {
+  static std::atomic<std::uint64_t> next{0};
+  return next++;
+}
+
+}  // namespace
+
 Reducer::Reducer(std::shared_ptr<nn::Arena> arena, std::shared_ptr<Communicator> communicator,
                  const DdpOptions& options)
     : arena_(std::move(arena)),
       communicator_(std::move(communicator)),
+      order_(next_order()),
       average_(options.gradient_average),
       predivide_(static_cast<float>(options.gradient_predivide_factor)),
       find_unused_(options.find_unused),
@@ -92,7 +103,7 @@ void Reducer::begin_pass() {
   arena_->require_scaled();
   // The pass keeps the token with its callback: one that an error cuts short is not taken for the next.
   const auto token = std::make_shared<int>();
-  autograd::after_backward([this, token] { finish_pass(); });
+  autograd::after_backward([this, token] { finish_pass(); }, order_);
   pass_ = token;
   reducing_ = enabled_;
   const bool adds = std::ranges::any_of(arena_->slots(), [](const nn::Arena::Slot& slot) {

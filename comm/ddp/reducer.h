@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -19,6 +20,9 @@ namespace lockstep::comm {
 /// The gradients of a single backward pass are born in the dtype of the wire. Those of several, the first of which is
 /// not reduced or meets gradients of an earlier one, add up in float32 (nn::Arena::float32_grads()); a full bucket is
 /// then rounded to the wire as it leaves. A lone rank has no wire and keeps the float32 sums.
+///
+/// Several reducers may share a pass: it finishes them in the order of their construction, which is collective, so that
+/// all ranks wait for the same one. Where a rank's parameters lie in memory or in its graph does not matter.
 class Reducer {
  public:
   Reducer(std::shared_ptr<nn::Arena> arena, std::shared_ptr<Communicator> communicator, const DdpOptions& options);
@@ -71,6 +75,7 @@ class Reducer {
 
   std::shared_ptr<nn::Arena> arena_;
   std::shared_ptr<Communicator> communicator_;
+  std::uint64_t order_;  ///< among the reducers of one pass
   bool average_;
   float predivide_;
   float factor_ = 1.0f;

@@ -2,6 +2,7 @@
 #include "runtime/autograd/engine.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -62,8 +63,13 @@ struct Pending {
 /// compute copy of another dtype.
 using Wanted = std::unordered_map<const Meta*, DType>;
 
+struct Callback {
+  std::uint64_t order;
+  std::function<void()> run;
+};
+
 /// What hooks asked to be run when the pass of this thread is over; null outside a pass.
-thread_local std::vector<std::function<void()>>* callbacks = nullptr;
+thread_local std::vector<Callback>* callbacks = nullptr;
 
 /// One walk through the graph.
 class Pass {
@@ -108,12 +114,13 @@ class Pass {
     const MemoryScope purpose(MemoryPurpose::kActivationGradients);
     if (is_part_) return walk(gradients);
     const TraceRange trace("backward");
-    std::vector<std::function<void()>> at_end;
+    std::vector<Callback> at_end;
     const CallbackScope scope(&at_end);
     begin_leaves();
     walk(gradients);
+    std::ranges::stable_sort(at_end, {}, &Callback::order);
     // By index: a callback may ask for another one.
-    for (std::size_t i = 0; i < at_end.size(); ++i) std::exchange(at_end[i], nullptr)();
+    for (std::size_t i = 0; i < at_end.size(); ++i) std::exchange(at_end[i].run, nullptr)();
   }
 
   Tensor gradient_of(const Tensor& tensor) const {
@@ -123,11 +130,11 @@ class Pass {
 
  private:
   struct CallbackScope {
-    explicit CallbackScope(std::vector<std::function<void()>>* mine) : outer(callbacks) { callbacks = mine; }
+    explicit CallbackScope(std::vector<Callback>* mine) : outer(callbacks) { callbacks = mine; }
     ~CallbackScope() { callbacks = outer; }
     CallbackScope(const CallbackScope&) = delete;
     CallbackScope& operator=(const CallbackScope&) = delete;
-    std::vector<std::function<void()>>* outer;
+    std::vector<Callback>* outer;
   };
 
   void walk(const std::vector<Tensor>& gradients) {
@@ -325,9 +332,9 @@ std::vector<Tensor> initial_gradients(const std::vector<Tensor>& outputs, const 
 
 }  // namespace
 
-void after_backward(std::function<void()> callback) {
+void after_backward(std::function<void()> callback, std::uint64_t order) {
   if (callbacks == nullptr) throw UsageError("after_backward outside a backward pass");
-  callbacks->push_back(std::move(callback));
+  callbacks->push_back({order, std::move(callback)});
 }
 
 void backward(const Tensor& output, const Tensor& grad, const BackwardOptions& options) {

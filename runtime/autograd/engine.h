@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <vector>
 
@@ -28,9 +29,9 @@ void backward(const std::vector<Tensor>& outputs, const std::vector<Tensor>& gra
               const BackwardOptions& options = {});
 
 /// Runs `callback` once at the end of the backward pass that this thread is in, before backward() returns; callbacks of
-/// one pass run in the order in which they were given. For gradient hooks, which see the pass from inside. An exception
-/// leaves through backward(). Throws UsageError outside a pass.
-void after_backward(std::function<void()> callback);
+/// one pass run by rising `order`, those of one order as they were given. For hooks, which see the pass from inside; one
+/// that a callback gives runs last. An exception leaves through backward(). Throws UsageError outside a pass.
+void after_backward(std::function<void()> callback, std::uint64_t order = 0);
 
 /// The gradients of `output` with respect to `inputs` (leaves or results), without touching any leaf's grad(). An input
 /// that output does not depend on gets an undefined tensor. Operations that lead to none of the inputs do not run and

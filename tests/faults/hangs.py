@@ -70,7 +70,8 @@ class Hangs:
         error = ended.output.split("error (")[-1]
         # Small files are written, synced and renamed as one.
         whole = not any(folder in call.path for folder in ("/checkpoints", "/best"))
-        named = str(shop.run_dir) if whole else call.path
+        # The launcher makes the run directory, whose name is the scene's to keep.
+        named = call.path if not whole else str(shop.scene if call.path == "." else shop.run_dir)
         if named not in error or (call.operation == "sync" and not whole and "fsync" not in error):
             yield f"call or file is not named\n{ended.told()}"
         place = re.search(r", (during start-up|in step (\d+)): the system has not answered", error)

@@ -11,13 +11,14 @@ def variables(pid):
             entries = file.read().decode(errors="replace").split("\0")
     except OSError:
         return {}
-    return dict(entry.partition("=")[::2] for entry in entries)
+    # Of a process that is about to end the file can be read, and is empty.
+    return dict(entry.partition("=")[::2] for entry in entries if entry)
 
 
 def signal_marked(pid, name, value, number):
     """Signals a process that was started with this environment variable, or one that begins so, which nobody else's has;
-    does nothing where it has ended. Raises ValueError, and sends nothing, for any other: to kill(), 0 and negative numbers are groups of
-    processes, and 1 is the machine's first one."""
+    does nothing where it has ended. Raises ValueError, and sends nothing, for any other: to kill(), 0 and negative
+    numbers are groups of processes, and 1 is the machine's first one."""
     if pid <= 1:
         raise ValueError(f"process {pid} gets no signal: this is not the number of one process")
     try:

@@ -12,10 +12,11 @@ namespace {
 
 /// Rows and columns of scores that an engine's block takes.
 constexpr std::int64_t kTile = 64;
-/// What a call of the backward pass may store of the scores' gradients, bytes, and what where one head of k and all
-/// heads of q that read it need more.
+/// What a call of the backward pass stores of the scores' gradients, bytes, where one head of k and all heads of q that
+/// read it need no more.
 constexpr std::int64_t kScoresAtOnce = std::int64_t{256} << 20;
-constexpr std::int64_t kMostScores = std::int64_t{1} << 30;
+/// What it may store for one head of k, bytes.
+constexpr std::int64_t kMostStored = std::int64_t{1} << 30;
 /// From the next version on the frontend copies nothing from the host where keys do not fill tiles of 128: a copy that
 /// a CUDA graph would make from memory that is gone.
 constexpr std::size_t kLastVersionThatCopies = 91500;
@@ -38,12 +39,16 @@ bool is_computed(AttentionPass pass, const checks::AttentionExtents& e, DType dt
   return pass == AttentionPass::kForward || e.keys % 128 == 0 || library.cudnn_version > kLastVersionThatCopies;
 }
 
-/// Of scores of 16 bits for the heads of q that read one head of k, in whole tiles; where there are several, with the
-/// gradients by k and v of each.
+std::int64_t in_tiles(std::int64_t extent) { return (extent + 127) / 128 * 128; }
+
+/// Of scores of 16 bits for the heads of q that read one head of k, in whole tiles.
 std::int64_t scores_bytes(const AttentionProblem& p) {
-  const auto whole = [](std::int64_t extent) { return (extent + 127) / 128 * 128; };
-  const std::int64_t of_each = p.sharing() > 1 ? 2 * p.channels : 0;
-  return 2 * p.sharing() * whole(p.keys) * (whole(p.queries) + of_each);
+  return 2 * p.sharing() * in_tiles(p.keys) * in_tiles(p.queries);
+}
+
+/// Of the gradients by k and v that each head of q has of its own where several read one head of k.
+std::int64_t shared_gradient_bytes(const AttentionProblem& p) {
+  return p.sharing() > 1 ? 2 * p.sharing() * in_tiles(p.keys) * 2 * p.channels : 0;
 }
 
 /// `total` in as few shares as `most` allows, which are as equal as can be: each size needs a plan of its own.
@@ -73,7 +78,7 @@ std::vector<AttentionProblem> cudnn_attention(AttentionPass pass, const checks::
   if (pass == AttentionPass::kForward) return {whole};
 
   const std::int64_t of_head = scores_bytes(whole);
-  if (of_head > kMostScores) return {};
+  if (of_head + shared_gradient_bytes(whole) > kMostStored) return {};
   const std::int64_t heads_at_once = std::max<std::int64_t>(kScoresAtOnce / of_head, 1);
   std::vector<AttentionProblem> parts;
   AttentionProblem part = whole;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two models under one GradScaler, with an optimizer over the parameters of both or with one each: any number of ranks
 // trains them as one does. Every rank trains them a second time, alone, on whole batches. Run as 1 to 4 ranks.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -143,6 +144,45 @@ TEST_P(SeveralModels, TrainOnAnyNumberOfRanksAsOnOne) {
   EXPECT_EQ(truth.optimizer(0).applied_steps(), 5);
   EXPECT_EQ(truth.scaler().get_scale(), 512);
   for (const std::size_t i : {0, 1}) require_equal_weights(mine.arena(i), {}, *world().communicator());
+}
+
+/// The gradients of models that one backward pass reaches, `first` first; on whole batches where `alone`.
+std::vector<std::vector<float>> gradients_of_a_pass(std::size_t count, std::size_t first, bool alone) {
+  std::vector<std::unique_ptr<nn::Module>> models;
+  std::vector<std::unique_ptr<DistributedDataParallel>> ddps;
+  for (std::size_t i = 0; i < count; ++i) {
+    models.push_back(model_zoo::build(MlpOptions{.hidden = {6}}, {{4, 4, 2}, kClasses}, i));
+    amp::initialize({models[i].get()}, {}, {}, rank_device());
+    if (!alone) ddps.push_back(std::make_unique<DistributedDataParallel>(*models[i], world()));
+  }
+  const Samples samples = make_samples(kSamples, 4, 2, 1);
+  const Range share = alone ? Range{0, kSamples} : cut({0, kSamples}, world().rank(), world().size(), Shares::kGrowing);
+  const data::Batch batch{.input = samples.input.rows(share.begin, share.end).to(rank_device()),
+                          .target = samples.target.rows(share.begin, share.end).to(rank_device()),
+                          .step = 1,
+                          .first_sample = share.begin,
+                          .step_samples = kSamples};
+  std::vector<Tensor> losses;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t at = (first + i) % count;
+    const Tensor output = alone ? nn::forward(*models[at], batch.input) : ddps[at]->forward(batch);
+    const double divisor = alone ? static_cast<double>(kSamples) : ddps[at]->loss_divisor(batch);
+    losses.push_back(ops::cross_entropy(output, batch.target, {.divisor = divisor}));
+  }
+  autograd::backward(losses);
+  std::vector<std::vector<float>> gradients;
+  for (const auto& model : models) gradients.push_back(floats_of(model->arena()->grads()));
+  return gradients;
+}
+
+TEST(ModelsOfOnePass, AreReducedInTheSameOrderOnEveryRank) {
+  // With another order on one rank each waits for buckets that the other has not sent yet.
+  constexpr std::size_t kModels = 6;
+  const auto first = static_cast<std::size_t>(world().rank());
+  const auto reduced = gradients_of_a_pass(kModels, first, false), whole = gradients_of_a_pass(kModels, 0, true);
+  for (std::size_t i = 0; i < kModels; ++i) {
+    EXPECT_THAT(reduced[i], testing::Pointwise(testing::FloatNear(1e-6f), whole[i])) << "model " << i;
+  }
 }
 
 }  // namespace

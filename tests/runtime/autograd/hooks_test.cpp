@@ -60,6 +60,24 @@ TEST(AfterBackward, RunsInOrderWhenThePassIsOver) {
   EXPECT_EQ(order, "x12");
 }
 
+TEST(AfterBackward, RunsByOrderThenAsGiven) {
+  const Tensor x = leaf({1});
+  std::string order;
+  meta_of(x).on_grad_ready = [&order] {
+    after_backward([&order] { order += "c"; }, 2);
+    after_backward([&order] { order += "a"; }, 1);
+    after_backward(
+        [&order] {
+          order += "b";
+          after_backward([&order] { order += "z"; }, 0);
+        },
+        1);
+    after_backward([&order] { order += "d"; }, 2);
+  };
+  x.backward();
+  EXPECT_EQ(order, "abcdz");
+}
+
 TEST(AfterBackward, ACallbackMayAskForAnother) {
   const Tensor x = leaf({1});
   int left = 100;
