@@ -103,8 +103,8 @@ ExitCode start_ranks(const TrainCommand& command, std::chrono::system_clock::tim
     throw;
   }
   {
-    const train::StallWatch watch(kStallTimeouts * timeout_of(checked.job.comm()), [] { return train::place_at(0); },
-                                  end_rank);
+    const train::StallWatch watch(
+        kStallTimeouts * timeout_of(checked.job.comm()), [] { return train::place_at(0); }, end_rank);
     make_run_directory(run_dir);
   }
   const auto begin = fs::file_time_type::clock::now();

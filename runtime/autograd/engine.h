@@ -29,8 +29,8 @@ void backward(const std::vector<Tensor>& outputs, const std::vector<Tensor>& gra
               const BackwardOptions& options = {});
 
 /// Runs `callback` once at the end of the backward pass that this thread is in, before backward() returns; callbacks of
-/// one pass run by rising `order`, those of one order as they were given. For hooks, which see the pass from inside; one
-/// that a callback gives runs last. An exception leaves through backward(). Throws UsageError outside a pass.
+/// one pass run by rising `order`, those of one order as they were given. For hooks, which see the pass from inside;
+/// one that a callback gives runs last. An exception leaves through backward(). Throws UsageError outside a pass.
 void after_backward(std::function<void()> callback, std::uint64_t order = 0);
 
 /// The gradients of `output` with respect to `inputs` (leaves or results), without touching any leaf's grad(). An input
