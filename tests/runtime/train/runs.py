@@ -124,7 +124,7 @@ class LiveRun:
         self.directory = directory
         self.mark = uuid.uuid4().hex
         self.begin = time.monotonic()
-        self.log = tempfile.TemporaryFile("w+")
+        self.log = tempfile.TemporaryFile()
         self.process = subprocess.Popen(command, stdout=self.log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
                                         env={**os.environ, "LOCKSTEP_TEST_RUN": self.mark},
                                         preexec_fn=limit and (lambda: resource.setrlimit(limit[0], (limit[1],) * 2)))
@@ -169,8 +169,12 @@ class LiveRun:
     def finish(self):
         code = self.process.wait()
         self.log.seek(0)
-        output = self.log.read()
+        written = self.log.read()
         self.log.close()
+        try:
+            output = written.decode()
+        except UnicodeDecodeError:
+            raise AssertionError(f"the output is not text: {written}") from None
         return Run(self.directory, code, output, time.monotonic() - self.begin)
 
 
