@@ -33,5 +33,9 @@ add_library(cuda_on_host OBJECT ${cuda_on_host_sources} ${own})
 target_include_directories(cuda_on_host BEFORE PRIVATE ${translated_folder} ${CMAKE_CURRENT_LIST_DIR}/cuda_on_host/include)
 # Without warnings: those of CUDA's compiler count.
 target_compile_options(cuda_on_host PRIVATE -O1 -w -mavx2 -mfma -ffp-contract=fast)
+# As CUDA's compiler gets them.
+set_source_files_properties(
+  ${translated_folder}/runtime/kernels/cuda/optimizer_steps.cu.cpp
+  ${translated_folder}/runtime/kernels/cuda/layer_steps.cu.cpp PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
 target_link_libraries(cuda_on_host PRIVATE lockstep_group)
 target_link_options(cuda_on_host INTERFACE LINKER:--no-as-needed -lstdc++)

@@ -302,7 +302,10 @@ void batch_norm_backward_reduce(const Tensor& x, const Tensor& mean, const Batch
       [&]<class T, int W>() {
         const Tiling tiling = tile<W>(channels);
         visit_gradient(mask, gradient, [&]<Mask kind, Written written>() {
-          const void* const kernel = reinterpret_cast<const void*>(&sums_of_chunks<T, W, kind, written>);
+          // One way to cut, and so one order of the sums, whichever gradient is written: blocks that are computed again
+          // mask what plain ones add up.
+          constexpr Written cut_for = written == Written::kNothing ? written : Written::kSum;
+          const void* const kernel = reinterpret_cast<const void*>(&sums_of_chunks<T, W, kind, cut_for>);
           const Chunks chunks = cut(tiling, x.shape().rows(), resident_blocks(device, kernel, tiling.block()));
           const Tensor partials = Tensor::empty({chunks.count, 2, channels}, DType::kFloat32, device);
           sums_of_chunks<T, W, kind, written>

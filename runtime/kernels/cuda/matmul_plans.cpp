@@ -31,8 +31,8 @@ void check(cublasStatus_t status, const char* what) {
                          "CUBLASLT_LOG_LEVEL=5 makes cuBLASLt say more.");
 }
 
-/// Whether cuBLASLt takes an algorithm; false where it refuses it. Throws every other error, such as one of earlier
-/// work that shows only now: it says nothing of the algorithm.
+/// Whether cuBLASLt takes an algorithm or has one; false where it refuses. Throws every other error, such as one of
+/// earlier work that shows only now: it says nothing of the algorithm.
 bool taken(cublasStatus_t status, const char* what) {
   if (status == CUBLAS_STATUS_SUCCESS) return true;
   if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE ||
@@ -184,8 +184,7 @@ struct Plan {
     const cublasStatus_t status =
         cublasLtMatmulAlgoGetHeuristic(handle, &operation.descriptor, &b.descriptor, &a.descriptor, &out.descriptor,
                                        &out.descriptor, &preference.descriptor, kAlgorithms, found.data(), &count);
-    if (status == CUBLAS_STATUS_NOT_SUPPORTED) return {};
-    check(status, "cublasLtMatmulAlgoGetHeuristic");
+    if (!taken(status, "cublasLtMatmulAlgoGetHeuristic")) return {};
     found.resize(static_cast<std::size_t>(count));
     std::erase_if(found, [](const auto& each) { return each.state != CUBLAS_STATUS_SUCCESS; });
     return found;

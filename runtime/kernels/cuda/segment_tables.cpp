@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
+#include "runtime/tensor/cuda/capture.h"
 #include "runtime/tensor/cuda/check.h"
 #include "runtime/tensor/gpu.h"
 #include "runtime/tensor/memory.h"
@@ -22,7 +24,10 @@ static_assert(std::is_trivially_copyable_v<ArenaSegment> && sizeof(ArenaSegment)
 class BesideCapture {
  public:
   BesideCapture() { exchange(); }
-  ~BesideCapture() { cudaThreadExchangeStreamCaptureMode(&mode_); }
+  ~BesideCapture() {
+    cudaThreadExchangeStreamCaptureMode(&mode_);
+    gpu::capturing() = was_capturing_;
+  }
   BesideCapture(const BesideCapture&) = delete;
   BesideCapture& operator=(const BesideCapture&) = delete;
 
@@ -30,6 +35,7 @@ class BesideCapture {
   void exchange() { gpu::check(cudaThreadExchangeStreamCaptureMode(&mode_), "cudaThreadExchangeStreamCaptureMode"); }
 
   cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
+  const bool was_capturing_ = std::exchange(gpu::capturing(), false);
 };
 
 std::string key_of(std::int64_t base, std::span<const ArenaSegment> segments) {

@@ -7,6 +7,7 @@
 
 #include "runtime/kernels/cuda/occupancy.h"
 #include "runtime/kernels/versions.h"
+#include "runtime/tensor/cuda/capture.h"
 #include "runtime/tensor/cuda/check.h"
 #include "runtime/tensor/cuda/stream.h"
 #include "runtime/tensor/error.h"
@@ -37,6 +38,11 @@ void check(cudaError_t status, const char* what) {
   if (status != cudaSuccess) throw EnvironmentError(std::string(what) + " failed");
 }
 void require(Device device) { describe(device); }
+/// The emulated streams know by themselves what is recorded.
+bool& capturing() {
+  static thread_local bool never = false;
+  return never;
+}
 cudaStream_t current(Device device) {
   emulation::touch(device);
   return reinterpret_cast<cudaStream_t>(current_stream(device).impl().get());
