@@ -27,6 +27,7 @@
 #include "runtime/train/stall_watch.h"
 #include "runtime/train/status_board.h"
 #include "runtime/train/stdout_relay.h"
+#include "runtime/train/terminal.h"
 #include "runtime/train/train.h"
 
 namespace lockstep::launcher {
@@ -176,7 +177,7 @@ ExitCode run(const TrainCommand& command) {
     // A build for GPUs that finds none says why, and trains.
     const bool tells = world.rank() == 0 && !command.output.quiet;
     if (command.launch.device == "auto" && device == kCpu && tells && !gpu::runtime_version().empty()) {
-      std::fprintf(command.output.json ? stderr : stdout, "training on the CPU: %s\n", gpu::why_none().c_str());
+      train::put(command.output.json ? stderr : stdout, "training on the CPU: " + gpu::why_none() + "\n");
     }
     const fs::path run_dir = run_directory(command.run_dir, checked.job);
     const train::TrainOptions options{checked.job, run_dir,        command.resume,    process_start,

@@ -12,6 +12,7 @@
 #include "runtime/base/printable.h"
 #include "runtime/train/stdout_relay.h"
 #include "runtime/train/terminal.h"
+#include "runtime/train/write_stderr.h"
 
 namespace lockstep::launcher {
 
@@ -71,8 +72,7 @@ void print_error(const Error& error, const std::string& where) {
   const std::string block = error_block(error, where, train::shows_color(stderr));
   std::fflush(stdout);
   train::StdoutRelay::settle();
-  std::fwrite(block.data(), 1, block.size(), stderr);
-  std::fflush(stderr);
+  train::write_stderr(block, train::Words::kLast);
 }
 
 void give_way(const Error& error, bool joined) {

@@ -15,7 +15,7 @@ namespace lockstep::launcher {
 ///     → Make room, then run again.
 std::string error_block(const Error& error, const std::string& where, bool color);
 
-/// Prints the block to stderr, in one piece.
+/// Prints the block to stderr, in one piece. Waits for a reader for a second at most.
 void print_error(const Error& error, const std::string& where = "");
 
 /// Several ranks may fail of one cause, and one error block is enough: the first rank to report ends the others. This

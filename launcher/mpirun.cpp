@@ -12,6 +12,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <sstream>
 #include <system_error>
 #include <utility>
@@ -136,9 +137,8 @@ fs::path find_mpirun() {
 }
 
 int ranks_on(const std::string& hosts) {
-  const auto refuse = [&](const std::string& host) -> UsageError {
-    return UsageError("--hosts " + hosts + ": \"" + host + "\" is not a host with a number of ranks",
-                      "Write hosts as in --hosts a:4,b:4.");
+  const auto refuse = [&](const std::string& host, const char* why = "is not a host with a number of ranks") {
+    return UsageError("--hosts " + hosts + ": \"" + host + "\" " + why, "Write hosts as in --hosts a:4,b:4.");
   };
   std::istringstream list(hosts + ",");
   int ranks = 0;
@@ -151,6 +151,7 @@ int ranks_on(const std::string& hosts) {
       if (error != std::errc() || stop != end || number < 1) throw refuse(host);
     }
     if (host.empty() || colon == 0) throw refuse(host);
+    if (number > std::numeric_limits<int>::max() - ranks) throw refuse(host, "makes more ranks than can be counted");
     ranks += number;
   }
   return ranks;

@@ -9,6 +9,8 @@ namespace lockstep::launcher {
 namespace {
 
 constexpr std::size_t kDashes = 74;
+/// Of a line or a remark that is kept until it ends: mpirun's own are shorter.
+constexpr std::size_t kMostKept = std::size_t{64} << 10;
 
 /// One line of dashes opens or closes a remark; where one remark follows another, two stand in one line.
 std::size_t separators(const std::string& line) {
@@ -32,22 +34,27 @@ bool says_nothing(const std::string& remark) { return remark.starts_with("Primar
 std::string MpirunMessages::feed(std::string_view text) {
   std::string passed;
   for (const char character : text) {
-    if (character != '\n') {
-      line_ += character;
-    } else {
+    if (character == '\n') {
       passed += take_line(std::exchange(line_, {}));
+      continue;
+    }
+    line_ += character;
+    if (line_.size() >= kMostKept) {
+      passed += std::exchange(line_, {});
+      within_long_line_ = true;
     }
   }
   return passed;
 }
 
 std::string MpirunMessages::finish() {
-  const std::string last = line_.empty() ? "" : take_line(std::exchange(line_, {}));
+  const std::string last = line_.empty() && !within_long_line_ ? "" : take_line(std::exchange(line_, {}));
   in_remark_ = false;
   return std::exchange(open_remark_, {}) + last;
 }
 
 std::string MpirunMessages::take_line(const std::string& line) {
+  if (std::exchange(within_long_line_, false)) return line + "\n";
   if (const std::size_t count = separators(line); count > 0) {
     for (std::size_t i = 0; i < count; ++i) {
       in_remark_ = !in_remark_;
@@ -59,7 +66,9 @@ std::string MpirunMessages::take_line(const std::string& line) {
   if (in_remark_) {
     note_signal(line);
     open_remark_ += line + "\n";
-    return {};
+    if (open_remark_.size() < kMostKept) return {};
+    in_remark_ = false;
+    return std::exchange(open_remark_, {});
   }
   return is_chatter(line) ? "" : line + "\n";
 }

@@ -8,7 +8,7 @@
 namespace lockstep::launcher {
 
 /// Takes apart what comes out of mpirun's stderr: what the ranks print, and mpirun's own remarks, which it sets between
-/// lines of dashes.
+/// lines of dashes. What is too long to be mpirun's, a line or a remark, is passed on before it ends.
 class MpirunMessages {
  public:
   /// Takes the next piece of output, which may end anywhere. Returns what of it the ranks printed.
@@ -26,6 +26,7 @@ class MpirunMessages {
   void note_signal(const std::string& line);
 
   std::string line_;
+  bool within_long_line_ = false;  ///< whose begin was passed on
   std::string open_remark_;
   bool in_remark_ = false;
   std::string remarks_;

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <optional>
+#include <string>
 
 #include "comm/group/launch_environment.h"
 #include "launcher/error_block.h"
@@ -35,8 +36,16 @@ comm::CommunicatorOptions communicator_options(const job::Job& job, Device devic
   options.timeout = timeout_of(job.comm());
   options.shared_memory = job.comm().shared_memory();
   options.job = job.name();
+  options.job_hash = job::hash(job);
   options.device = device;
   return options;
+}
+
+/// "on rank 0, in step 57, backward"; `entry` is the rank's on the status board, where there is one.
+std::string place_of(const comm::LaunchEnvironment& environment, const StatusBoard::Entry& entry) {
+  if (environment.size == 1) return "";
+  const bool works = entry.phase >= RankPhase::kInit && entry.phase <= RankPhase::kEval;
+  return "on rank " + std::to_string(environment.rank) + (works ? ", " + train::str(entry) : "");
 }
 
 enum class Stage { kJoins, kWorks, kEnds };
@@ -96,13 +105,14 @@ ExitCode run_rank(const JobOptions& options, const LaunchOptions& launch, const 
   } catch (const std::exception& exception) {
     stage = Stage::kEnds;
     const Error error = as_error(exception);
+    const std::string place = place_of(environment, board.get(environment.rank));
     // The supervisor looks for the rank that was lost among those that don't report an error of their own.
     if (error.code() != ExitCode::kPeerLost) set_phase(RankPhase::kFailed);
     give_way(error, world.has_value());
     set_end(RankPhase::kFailed, static_cast<int>(error.code()));
-    const int code = report(error);
-    if (world) world->abort(code);
-    return static_cast<ExitCode>(code);
+    print_error(error, place);
+    if (world) world->abort(static_cast<int>(error.code()));
+    return error.code();
   }
 }
 

@@ -5,6 +5,13 @@
 
 namespace lockstep::launcher {
 
+namespace {
+
+/// Of a line that is kept until it ends.
+constexpr std::size_t kMostKept = std::size_t{64} << 10;
+
+}  // namespace
+
 void RankOutput::write(std::string_view text) {
   if (text.empty()) return;
   std::fwrite(text.data(), 1, text.size(), to_);
@@ -15,7 +22,8 @@ void RankOutput::write(std::string_view text) {
 void RankOutput::pass(std::string_view piece) {
   if (live_) return write(piece);
   held_ += piece;
-  const std::size_t whole = held_.rfind('\n') + 1;  // 0 where there is none
+  std::size_t whole = held_.rfind('\n') + 1;  // 0 where there is none
+  if (held_.size() - whole >= kMostKept) whole = held_.size();
   write(std::string_view(held_).substr(0, whole));
   held_.erase(0, whole);
 }

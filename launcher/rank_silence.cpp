@@ -20,7 +20,10 @@ constexpr milliseconds kLongestLook{1000};
 constexpr milliseconds kLeastStartUp{30'000};
 constexpr const char* kMoreTime = "Where the machine is only slow, raise comm.timeout_s.";
 
-bool is_joining(const train::StatusBoard::Entry& entry) { return entry.phase < RankPhase::kJoined; }
+/// A rank that could not join ends; until then it is one that has not joined.
+bool is_joining(const train::StatusBoard::Entry& entry) {
+  return entry.phase < RankPhase::kJoined || entry.phase == RankPhase::kNotJoined;
+}
 
 std::string seconds(milliseconds time) {
   return fmt::format("{} s", std::chrono::duration_cast<std::chrono::seconds>(time).count());
@@ -32,10 +35,12 @@ std::optional<Error> RankSilence::look(const RankWatch& ranks, milliseconds elap
   elapsed = std::min(elapsed, kLongestLook);
   std::map<int, Pulse> pulses;
   for (const int rank : ranks.running()) {
-    const std::uint32_t beats = ranks.entry(rank).beats;
+    const train::StatusBoard::Entry entry = ranks.entry(rank);
+    // A rank that is done leaves without a heartbeat.
+    if (entry.exit_code >= 0) continue;
     const auto before = pulses_.find(rank);
-    const bool silent = before != pulses_.end() && before->second.beats == beats;
-    pulses[rank] = {beats, silent ? before->second.silent + elapsed : milliseconds(0)};
+    const bool silent = before != pulses_.end() && before->second.beats == entry.beats;
+    pulses[rank] = {entry.beats, silent ? before->second.silent + elapsed : milliseconds(0)};
   }
   pulses_ = std::move(pulses);
   std::uint64_t start_up = 1;

@@ -12,7 +12,7 @@
 namespace lockstep::launcher {
 
 /// Finds what no rank can report: ranks of this machine that never join the others, as where MPI_Init hangs, and ranks
-/// that are all stopped.
+/// that are all stopped. Ranks that have their exit code are none of these.
 class RankSilence {
  public:
   /// `limit`: how long a rank may be silent, and how long start-up may stand still, which is 30 s at least.

@@ -40,6 +40,7 @@ std::vector<int> RankWatch::take_ended() {
     ended.push_back(entry.first);
     return true;
   });
+  ended_count_ += static_cast<int>(ended.size());
   return ended;
 }
 

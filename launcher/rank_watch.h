@@ -29,6 +29,8 @@ class RankWatch {
   std::vector<int> take_ended();
   /// Ranks that have started and not ended.
   std::vector<int> running() const;
+  /// Whether every rank has been seen to end, however it did.
+  bool all_ended() const { return ended_count_ == board_.ranks(); }
   /// Kills every rank that still runs.
   void kill_all() const;
 
@@ -48,6 +50,7 @@ class RankWatch {
   std::set<int> started_;
   std::map<int, ProcessWatch> running_;  ///< by rank
   std::vector<int> ended_;               ///< before they could be watched
+  int ended_count_ = 0;                  ///< of those that take_ended() has returned
 };
 
 }  // namespace lockstep::launcher

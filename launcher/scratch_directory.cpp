@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launcher/scratch_directory.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -33,20 +35,34 @@ const fs::path& memory() {
 
 fs::path base() { return access(memory().c_str(), W_OK | X_OK) == 0 ? memory() : fs::temp_directory_path(); }
 
-/// The lock goes last, so that what is left of a removal that was cut short is still known to be abandoned.
-void remove_directory(const fs::path& directory) {
+/// Holds a directory of this user's; none where `path` is anything else. Where it lies everybody may make a name that
+/// leads elsewhere, so what is found there is looked at, and removed, through what is held.
+Descriptor hold(const fs::path& path) {
+  Descriptor directory(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat status {};
+  if (!directory || fstat(directory.get(), &status) != 0 || status.st_uid != geteuid()) return {};
+  return directory;
+}
+
+/// A path that leads to what is held, whatever becomes of its name.
+fs::path path_of(const Descriptor& held) { return "/proc/self/fd/" + std::to_string(held.get()); }
+
+/// Removes what is held and stands at `path`. The lock goes last, so that what is left of a removal that was cut short
+/// is still known to be abandoned.
+void remove_directory(const Descriptor& held, const fs::path& path) {
   std::error_code ignored;
-  for (const fs::directory_entry& entry : fs::directory_iterator(directory, ignored)) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(path_of(held), ignored)) {
     if (entry.path().filename() != kLockFile) fs::remove_all(entry.path(), ignored);
   }
-  fs::remove_all(directory, ignored);
+  fs::remove(path_of(held) / kLockFile, ignored);
+  rmdir(path.c_str());
 }
 
 /// Whether its owner may be about to lock it.
-bool is_being_made(const fs::path& directory) {
-  if (!directory.filename().string().starts_with(kNewPrefix)) return false;
+bool is_being_made(const std::string& name, const Descriptor& held) {
+  if (!name.starts_with(kNewPrefix)) return false;
   std::error_code unknown;
-  const auto age = fs::file_time_type::clock::now() - fs::last_write_time(directory, unknown);
+  const auto age = fs::file_time_type::clock::now() - fs::last_write_time(path_of(held), unknown);
   return unknown || age < kSettled;
 }
 
@@ -55,10 +71,13 @@ void remove_abandoned(const fs::path& parent) {
   for (const fs::directory_entry& entry : fs::directory_iterator(parent, ignored)) {
     const std::string name = entry.path().filename().string();
     if (!name.starts_with(kPrefix) && !name.starts_with(kNewPrefix)) continue;
-    const fs::path lock_file = entry.path() / kLockFile;
+    const Descriptor held = hold(entry.path());
+    if (!held) continue;
+    const fs::path lock_file = path_of(held) / kLockFile;
     const Descriptor lock = take_lock(lock_file);
     // One without a lock is the rest of a removal.
-    if (lock || (!fs::exists(lock_file, ignored) && !is_being_made(entry.path()))) remove_directory(entry.path());
+    const bool has_lock_file = fs::exists(fs::symlink_status(lock_file, ignored));
+    if (lock || (!has_lock_file && !is_being_made(name, held))) remove_directory(held, entry.path());
   }
 }
 
@@ -71,7 +90,7 @@ Descriptor make_locked_directory(const fs::path& parent, fs::path& path) {
   Descriptor lock = make_locked_file(fs::path(made) / kLockFile);
   if (lock && std::rename(made.c_str(), path.c_str()) == 0) return lock;
   const int error = errno;
-  remove_directory(made);
+  if (const Descriptor held = hold(made)) remove_directory(held, made);
   errno = error;
   return {};
 }
@@ -89,7 +108,7 @@ ScratchDirectory::ScratchDirectory() {
 
 void ScratchDirectory::remove() {
   if (path_.empty()) return;
-  remove_directory(path_);
+  if (const Descriptor held = hold(path_)) remove_directory(held, path_);
   std::error_code ignored;
   // Its name may be another one's next.
   if (!fs::exists(path_, ignored)) path_.clear();

@@ -8,7 +8,7 @@
 namespace lockstep::launcher {
 
 /// A directory for a job's files while it starts: on /dev/shm, in memory, where there is one. The constructor removes
-/// those whose owners were killed.
+/// those of this user whose owners were killed.
 class ScratchDirectory {
  public:
   /// Throws StorageError.

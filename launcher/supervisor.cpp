@@ -2,6 +2,8 @@
 #include "launcher/supervisor.h"
 
 #include <fmt/format.h>
+#include <poll.h>
+#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +13,7 @@
 #include <string_view>
 #include <utility>
 
+#include "comm/group/rank_names.h"
 #include "runtime/base/process.h"
 #include "runtime/train/progress.h"
 #include "runtime/train/signals.h"
@@ -24,7 +27,8 @@ using train::RankPhase;
 
 namespace {
 
-/// How often to look for ranks that have started. The end of a rank that was found is noticed at once.
+/// How often to look for ranks that have started, and whether stderr takes what waits. The end of a rank that was found
+/// is noticed at once.
 constexpr milliseconds kStartPoll{20};
 /// How often to look whether the ranks and mpirun go on.
 constexpr milliseconds kLook{250};
@@ -41,6 +45,8 @@ constexpr milliseconds kMpirunTime{2000};
 constexpr milliseconds kMpirunEnd{10'000};
 /// How long killed ranks may take to be gone.
 constexpr milliseconds kEndTime{5000};
+/// How long a stderr that nobody reads may take for the last words.
+constexpr milliseconds kLastWords{2000};
 /// How long ranks may take to save.
 constexpr milliseconds kStopGrace{60'000};
 
@@ -50,6 +56,12 @@ bool is_own_code(int code) {
          (code >= static_cast<int>(ExitCode::kUsage) && code <= static_cast<int>(ExitCode::kPeerLost));
 }
 
+/// Of two ranks' exit codes the one that tells more: a rank that lost another one does not know why.
+int more_telling(int a, int b) {
+  const auto weight = [](int code) { return code == static_cast<int>(ExitCode::kPeerLost) ? 1 : code; };
+  return weight(a) < weight(b) ? b : a;
+}
+
 Outcome because(const Error& error) {
   Outcome outcome;
   outcome.code = error.code();
@@ -57,12 +69,30 @@ Outcome because(const Error& error) {
   return outcome;
 }
 
-/// Hands `take` what can be read now; clears `open` at the end of the pipe.
+/// What may have sent a signal that ended a rank; a line, or nothing.
+std::string hint_on(int signal) {
+  return signal == SIGKILL ? "If nobody killed it, memory may have run out: see dmesg.\n" : "";
+}
+
+Outcome stopped_without_saving() {
+  return because(Error(ExitCode::kPreempted, "stopped, as asked, without saving",
+                       "Run the same command again; a training run resumes from its newest checkpoint."));
+}
+
+/// Adds `elapsed` to the time that something has held; what does not hold has held for no time. Where much more has
+/// passed than between two looks, it is this process that stood still.
+void lengthen(milliseconds& time, bool holds, milliseconds elapsed) {
+  time = holds ? time + std::min(elapsed, 4 * kLook) : milliseconds::zero();
+}
+
+/// Hands `take` what can be read now, as much as a pipe holds: who prints without end must not keep others waiting.
+/// Clears `open` at the end of the pipe.
 template <class Take>
 void drain(int descriptor, bool& open, Take&& take) {
+  constexpr int kReadsOfAPipe = 16;
   std::array<char, 4096> buffer;
   ssize_t count = -1;
-  while (open && (count = read(descriptor, buffer.data(), buffer.size())) > 0) {
+  for (int i = 0; open && i < kReadsOfAPipe && (count = read(descriptor, buffer.data(), buffer.size())) > 0; ++i) {
     take(std::string_view(buffer.data(), static_cast<std::size_t>(count)));
   }
   if (count == 0) open = false;
@@ -75,6 +105,7 @@ Supervisor::Supervisor(const MpirunCommand& command, const train::StatusBoard& b
     : inbox_(inbox),
       supervised_(supervised),
       output_(stdout, train::Progress::is_live(supervised.output)),
+      to_stderr_(STDERR_FILENO),
       mpirun_(command),
       board_(board),
       ranks_(board),
@@ -101,7 +132,7 @@ Outcome Supervisor::run() {
   wait_for_ranks();
   pass_output();
   output_.finish();
-  std::fputs(messages_.finish().c_str(), stderr);
+  finish_messages();
   Outcome result = outcome();
   result.stop_requested = stop_requested_;
   for (int rank = 0; rank < board_.ranks(); ++rank) result.step = std::max(result.step, board_.get(rank).step);
@@ -113,7 +144,8 @@ void Supervisor::wait() {
   watched.push_back({inbox_.descriptor(), POLLIN, 0});
   if (output_open_) watched.push_back({mpirun_.output(), POLLIN, 0});
   if (messages_open_) watched.push_back({mpirun_.messages(), POLLIN, 0});
-  milliseconds patience = ranks_.all_started() && !supervised_.joined ? kLook : kStartPoll;
+  const bool is_quiet = ranks_.all_started() && !supervised_.joined && !to_stderr_.waits();
+  milliseconds patience = is_quiet ? kLook : kStartPoll;
   if (next_stage_) {
     const auto left = std::chrono::ceil<milliseconds>(*next_stage_ - Clock::now());
     patience = std::min(patience, std::max(left, milliseconds::zero()));
@@ -123,13 +155,22 @@ void Supervisor::wait() {
 
 void Supervisor::pass_output() {
   drain(mpirun_.output(), output_open_, [this](std::string_view text) { output_.pass(text); });
-  drain(mpirun_.messages(), messages_open_, [this](std::string_view text) {
-    const std::string passed = messages_.feed(text);
-    if (passed.empty()) return;
+  std::string passed;
+  drain(mpirun_.messages(), messages_open_, [&](std::string_view text) { passed += messages_.feed(text); });
+  if (!passed.empty()) {
     output_.end_live_line();
     train::StdoutRelay::settle();
-    std::fwrite(passed.data(), 1, passed.size(), stderr);
-  });
+    to_stderr_.push(passed);
+  }
+  to_stderr_.write();
+}
+
+void Supervisor::finish_messages() {
+  to_stderr_.push(messages_.finish());
+  const std::uint64_t dropped = to_stderr_.finish(kLastWords);
+  pollfd target{STDERR_FILENO, POLLOUT, 0};
+  if (dropped == 0 || poll(&target, 1, 0) <= 0) return;
+  spdlog::warn("{} lines that the ranks printed on stderr were dropped: nobody read them", dropped);
 }
 
 void Supervisor::tell_of_joining() {
@@ -148,9 +189,9 @@ void Supervisor::wait_for_ranks() {
 void Supervisor::acknowledge_stop() {
   if (supervised_.output.quiet) return;
   output_.end_live_line();
-  std::FILE* const words = supervised_.output.json ? stderr : stdout;
-  std::fputs(train::kStopNotice, words);
-  std::fflush(words);
+  if (supervised_.output.json) return to_stderr_.push(train::kStopNotice);
+  std::fputs(train::kStopNotice, stdout);
+  std::fflush(stdout);
 }
 
 void Supervisor::on_stop_request() {
@@ -188,24 +229,31 @@ void Supervisor::on_ranks_ended(const std::vector<int>& ranks) {
 void Supervisor::look_for_silence() {
   const Clock::time_point now = Clock::now();
   const auto elapsed = std::chrono::duration_cast<milliseconds>(now - last_look_);
-  if (elapsed < kLook || !supervised_.one_machine) return;
+  if (elapsed < kLook) return;
   last_look_ = now;
   if (stage_ > 0) return;
   // Where the ranks were asked to save, they have the time that they get.
   if (!next_stage_) silence_ = silence(elapsed);
-  // mpirun may wait for ever for somebody who has connected to it and says nothing.
-  const bool alone = code_of_ranks() && ranks_.running().empty();
-  without_ranks_ = alone ? without_ranks_ + std::min(elapsed, 4 * kLook) : milliseconds::zero();
-  mpirun_hung_ = without_ranks_ > kMpirunEnd;
-  if (silence_ || mpirun_hung_) take_down(milliseconds::zero());
+  if (end_hangs(elapsed) || silence_) take_down(milliseconds::zero());
 }
 
 std::optional<Error> Supervisor::silence(milliseconds elapsed) {
-  mpirun_stopped_ = mpirun_.stopped() ? mpirun_stopped_ + std::min(elapsed, 4 * kLook) : milliseconds::zero();
+  lengthen(mpirun_stopped_, mpirun_.stopped(), elapsed);
   if (mpirun_stopped_ >= supervised_.timeout) {
     return PeerError("mpirun, which holds the ranks, has been stopped (SIGSTOP)", advice());
   }
+  if (!supervised_.one_machine) return std::nullopt;
   return rank_silence_.look(ranks_, elapsed);
+}
+
+bool Supervisor::end_hangs(milliseconds elapsed) {
+  if (!supervised_.one_machine) return false;
+  // mpirun may wait for ever for somebody who has connected to it and says nothing.
+  lengthen(without_ranks_, ranks_.all_ended(), elapsed);
+  mpirun_hung_ = without_ranks_ > kMpirunEnd;
+  // So may ranks that leave the others.
+  lengthen(leaving_, !ranks_.all_ended() && code_of_ranks(), elapsed);
+  return mpirun_hung_ || leaving_ >= supervised_.timeout + kRanksFirst;
 }
 
 std::optional<int> Supervisor::code_of_ranks() const {
@@ -213,7 +261,7 @@ std::optional<int> Supervisor::code_of_ranks() const {
   for (int rank = 0; rank < board_.ranks(); ++rank) {
     const int own = board_.get(rank).exit_code;
     if (own < 0) return std::nullopt;
-    code = std::max(code, own);
+    code = more_telling(code, own);
   }
   return code;
 }
@@ -257,17 +305,21 @@ void Supervisor::escalate() {
 Outcome Supervisor::outcome() const {
   const std::optional<int> of_ranks = job_over_ || mpirun_.was_killed() ? code_of_ranks() : std::nullopt;
   const int code = of_ranks.value_or(mpirun_.exit_code());
-  if (silence_ && !stop_requested_) return because(*silence_);
+  // Ranks that are done were stopped, or lost their mpirun, too late to matter.
+  if (silence_ && !stop_requested_ && !of_ranks) return because(*silence_);
   // Whoever tells mpirun to stop as well has it end the ranks before they have saved.
-  if (stop_forced_ || (stop_requested_ && !suspects_.empty())) {
-    return because(Error(ExitCode::kPreempted, "stopped, as asked, without saving",
-                         "Run the same command again; a training run resumes from its newest checkpoint."));
-  }
+  if (stop_forced_ || (stop_requested_ && !suspects_.empty())) return stopped_without_saving();
+  if (mpirun_hung_ && !of_ranks) return outcome_without_mpirun();
   // A rank on another machine may have ended the job on purpose, and this one with it.
   const bool explained = !supervised_.one_machine && is_own_code(code);
   if (!suspects_.empty() && !explained) return lost_rank(culprit());
   if (code == 0 || is_own_code(code)) return {.code = static_cast<ExitCode>(code)};
+  // An mpirun that has just begun, and ranks on other machines, die of the request that is passed on to them.
+  if (stop_requested_) return stopped_without_saving();
   if (!messages_.signals().empty()) return lost_rank(messages_.signals().begin()->first);
+  // mpirun ends as the first rank that was killed did, and now and then loses its words on it.
+  const bool names_signal = code > 128 && code <= 128 + SIGRTMAX && !mpirun_.was_killed();
+  if (names_signal && messages_.remarks().empty()) return because(lost_unseen(code - 128));
   // That it was killed says nothing of the machine, even where no rank had begun.
   if (ranks_.any_at_work() || mpirun_.was_killed()) {
     const std::string how =
@@ -275,6 +327,18 @@ Outcome Supervisor::outcome() const {
     return because(PeerError("mpirun, which holds the ranks, " + how + quoted_remarks(), advice()));
   }
   return because(EnvironmentError("mpirun could not start the ranks" + quoted_remarks()));
+}
+
+Outcome Supervisor::outcome_without_mpirun() const {
+  int code = 0;
+  int without_code = 0;
+  for (int rank = board_.ranks() - 1; rank >= 0; --rank) {
+    const int own = board_.get(rank).exit_code;
+    if (own < 0) without_code = rank;
+    code = more_telling(code, own);
+  }
+  // A rank that reports an error ends the others.
+  return code > 0 ? Outcome{.code = static_cast<ExitCode>(code)} : lost_rank(without_code);
 }
 
 Outcome Supervisor::lost_rank(int rank) const {
@@ -299,15 +363,25 @@ Error Supervisor::lost(int rank) const {
   const bool killed = signal != messages_.signals().end();
   const std::string how = killed ? fmt::format("was killed (signal {})", signal->second) : "ended unexpectedly";
   const std::string what = fmt::format("rank {}{} {} {}", rank, process, how, train::str(entry));
-  if (messages_.signals().empty() && entry.phase < RankPhase::kJoined) {
+  const bool has_joined = entry.phase >= RankPhase::kJoined && entry.phase != RankPhase::kNotJoined;
+  if (messages_.signals().empty() && !has_joined) {
     // Of ranks that cannot join the others the first one ends by itself; mpirun ends those that are left.
     if (some_not_joined_ && !messages_.remarks().empty()) return EnvironmentError(what + quoted_remarks());
     return PeerError(what, "Open MPI has not said why; it now and then loses its last words: try again.");
   }
-  const bool may_be_memory = killed && signal->second == SIGKILL;
-  const std::string hint = may_be_memory ? "If nobody killed it, memory may have run out: see dmesg.\n" : "";
+  const std::string hint = killed ? hint_on(signal->second) : "";
   // Where mpirun names another rank, it is one that was killed after this one.
   return PeerError(what + (messages_.signals().empty() ? quoted_remarks() : ""), hint + advice());
+}
+
+Error Supervisor::lost_unseen(int signal) const {
+  std::vector<int> unseen;
+  for (int rank = 0; rank < board_.ranks(); ++rank) {
+    if (ranks_.entry(rank).pid == 0) unseen.push_back(rank);
+  }
+  const std::string who = unseen.empty() ? "a rank" : (unseen.size() > 1 ? "one of " : "") + comm::rank_names(unseen);
+  return PeerError(fmt::format("{} was killed (signal {}); Open MPI has not said more", who, signal),
+                   hint_on(signal) + advice());
 }
 
 std::string Supervisor::quoted_remarks() const {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "launcher/message_queue.h"
 #include "launcher/mpirun.h"
 #include "launcher/mpirun_messages.h"
 #include "launcher/rank_output.h"
@@ -53,6 +54,7 @@ class Supervisor {
 
   void wait();
   void pass_output();
+  void finish_messages();
   void tell_of_joining();
   /// Waits until the ranks have ended; then what they held, such as the lock of the run directory, is free.
   void wait_for_ranks();
@@ -61,17 +63,23 @@ class Supervisor {
   void on_ranks_ended(const std::vector<int>& ranks);
   void look_for_silence();
   std::optional<Error> silence(std::chrono::milliseconds elapsed);
+  /// Whether ranks that are done, or mpirun behind its last rank, take too long to end.
+  bool end_hangs(std::chrono::milliseconds elapsed);
   /// What the ranks have ended with, once all have; mpirun may never say.
   std::optional<int> code_of_ranks() const;
   void take_down(std::chrono::milliseconds delay);
   bool mpirun_has_noticed() const;
   void escalate();
   Outcome outcome() const;
+  /// Where all ranks have ended, not all of them by themselves, and mpirun, which saw how, did not.
+  Outcome outcome_without_mpirun() const;
   /// The rank that was lost first.
   int culprit() const;
   Outcome lost_rank(int rank) const;
   /// The error of a rank that ended without reporting one.
   Error lost(int rank) const;
+  /// The error of a rank that a signal ended before it was seen, where mpirun does not name it.
+  Error lost_unseen(int signal) const;
   /// mpirun's remarks, to be appended to our message; empty where it made none.
   std::string quoted_remarks() const;
   std::string advice() const;
@@ -79,6 +87,7 @@ class Supervisor {
   const SignalInbox& inbox_;
   Supervised supervised_;
   RankOutput output_;
+  MessageQueue to_stderr_;
   MpirunProcess mpirun_;
   bool output_open_ = true;
   bool messages_open_ = true;
@@ -97,6 +106,7 @@ class Supervisor {
   RankSilence rank_silence_;
   std::chrono::milliseconds mpirun_stopped_{0};
   std::chrono::milliseconds without_ranks_{0};  ///< that mpirun has gone on
+  std::chrono::milliseconds leaving_{0};        ///< that ranks have gone on after all had their exit code
   Clock::time_point last_look_ = Clock::now();
   std::optional<Error> silence_;  ///< of a rank or of mpirun, which ended the ranks
   bool mpirun_hung_ = false;      ///< at the end, and was ended

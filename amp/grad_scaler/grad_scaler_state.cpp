@@ -6,6 +6,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "runtime/base/json_text.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::amp {
@@ -26,9 +27,6 @@ const json& field_of(const json& state, const char* name, const json* fallback =
   if (fallback == nullptr) refuse(fmt::format("\"{}\" is missing", name));
   return *fallback;
 }
-
-/// What a message says of a value: a text may nest deeper than a stack is to print it.
-std::string shown(const json& value) { return value.is_number() ? value.dump() : value.type_name(); }
 
 double positive(const json& state, const char* name) {
   const json& value = field_of(state, name);
@@ -64,7 +62,7 @@ std::string to_json(const GradScalerState& state) {
 }
 
 GradScalerState grad_scaler_state_from_json(std::string_view text) {
-  const json state = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const json state = parse_json(text);
   if (!state.is_object()) refuse("no JSON object");
   if (state.empty()) return {};
   const json none = 0u;

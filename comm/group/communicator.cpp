@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/group/communicator.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+
+#include "runtime/tensor/error.h"
 
 namespace lockstep::comm {
 
@@ -9,6 +13,15 @@ namespace {
 
 Tensor length_of(const std::string& text) {
   return Tensor::from<std::int64_t>({static_cast<std::int64_t>(text.size())}, {1});
+}
+
+/// No rank says more; a length beyond comes from something else.
+constexpr std::int64_t kLongestText = std::int64_t{256} << 20;
+
+void require_length(std::int64_t length, int rank) {
+  if (length >= 0 && length <= kLongestText) return;
+  throw PeerError(fmt::format("rank {} announces a text of {} bytes", rank, length),
+                  "Start every rank with the same program.");
 }
 
 /// The text's bytes, padded with zeros to `length`.
@@ -24,6 +37,7 @@ std::vector<std::string> Communicator::all_gather_text(const std::string& text) 
   const Stream stream = Stream::calling_thread();
   const Tensor lengths = Tensor::empty({size()}, DType::kInt64);
   all_gather(length_of(text), lengths, stream);
+  for (int r = 0; r < size(); ++r) require_length(lengths.as<std::int64_t>()[static_cast<std::size_t>(r)], r);
   const std::int64_t longest = std::ranges::max(lengths.as<std::int64_t>());
 
   const Tensor bytes = Tensor::empty({size(), longest}, DType::kUInt8);
@@ -40,8 +54,9 @@ std::string Communicator::broadcast_text(const std::string& text, int root) {
   const Stream stream = Stream::calling_thread();
   const Tensor length = length_of(text);
   broadcast(length, root, stream);
-  const Tensor bytes = rank() == root ? bytes_of(text, length.as<std::int64_t>()[0])
-                                      : Tensor::empty({length.as<std::int64_t>()[0]}, DType::kUInt8);
+  const std::int64_t count = length.as<std::int64_t>()[0];
+  require_length(count, root);
+  const Tensor bytes = rank() == root ? bytes_of(text, count) : Tensor::empty({count}, DType::kUInt8);
   broadcast(bytes, root, stream);
   return {bytes.as<std::uint8_t>().begin(), bytes.as<std::uint8_t>().end()};
 }

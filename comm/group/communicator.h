@@ -27,6 +27,9 @@ struct CommunicatorOptions {
   Device device = kCpu;
   /// The name of what the ranks do together; ranks over TCP pass by those that do something else.
   std::string job = {};
+  /// What tells it from other things of that name; ranks over TCP pass by those that have another one, unless the
+  /// environment gives their run a name.
+  std::string job_hash = {};
 };
 
 /// Collectives between the ranks of a group.

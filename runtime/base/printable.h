@@ -6,7 +6,8 @@
 
 namespace lockstep {
 
-/// Text of a file or a peer, fit for a terminal: control characters but the line's end are written as "\x1b".
+/// Text of a file or a peer, fit for a terminal: UTF-8 without control characters but the line's end and the tab. The
+/// bytes of any other, U+0080 to U+009F among them, and those that are no UTF-8 are written as "\x1b".
 std::string printable(std::string_view text);
 
 }  // namespace lockstep

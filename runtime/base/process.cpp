@@ -41,7 +41,9 @@ bool process_exists(pid_t pid) { return pid > 0 && (::kill(pid, 0) == 0 || errno
 
 std::optional<ProcessFacts> process_facts(pid_t pid) {
   std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
-  const std::string text{std::istreambuf_iterator<char>(stat), {}};
+  // By the stream, which takes the error of a process that has ended since for an end; its buffer throws it.
+  std::string text;
+  std::getline(stat, text, '\0');
   const std::size_t name_end = text.rfind(')');  // the name before it may hold anything
   if (name_end == std::string::npos) return std::nullopt;
   std::istringstream fields(text.substr(name_end + 1));

@@ -118,6 +118,8 @@ Manifest check_sizes(const std::string& path) {
   return manifest;
 }
 
+TrainingState read_state(const std::string& path) { return read_state(path, check_sizes(path)); }
+
 Manifest verify_checkpoint(const std::string& path) {
   Manifest manifest = check_sizes(path);
   read_state(path, manifest);

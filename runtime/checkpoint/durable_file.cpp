@@ -80,6 +80,20 @@ Descriptor open_file(const std::string& path, int flags) {
       require(kOpen, path, [&](std::size_t) { return ::open(path.c_str(), flags | O_CLOEXEC, 0666); })));
 }
 
+/// Whether something is there to look at, as `look` does, which is ::stat or ::lstat.
+template <class Look>
+bool exists(const std::string& path, Look&& look) {
+  const ssize_t result = attempt(kRead, path, [&](std::size_t) { return look(); });
+  if (result == -ENOENT || result == -ENOTDIR) return false;
+  if (result < 0) fail(kRead, path, static_cast<int>(-result));
+  return true;
+}
+
+bool is_directory(const std::string& path) {
+  struct stat status {};
+  return exists(path, [&] { return ::stat(path.c_str(), &status); }) && S_ISDIR(status.st_mode);
+}
+
 void close_file(const std::string& path, Descriptor file) {
   // An interrupted close has closed the descriptor: a second one might close somebody else's.
   const int number = file.release();
@@ -159,7 +173,7 @@ std::string read_file(const std::string& path, std::uint64_t limit) {
 }
 
 void make_directories(const std::string& path) {
-  if (std::filesystem::is_directory(path)) return;
+  if (is_directory(path)) return;
   const std::string parent = (std::filesystem::path(path) / "..").lexically_normal().string();
   const ssize_t result = attempt(kMakeDirectory, path, [&](std::size_t) { return ::mkdir(path.c_str(), 0777); });
   if (result == -ENOENT && parent != path) {
@@ -167,10 +181,14 @@ void make_directories(const std::string& path) {
     return make_directories(path);
   }
   // Another process may have been faster.
-  if (result < 0 && !(result == -EEXIST && std::filesystem::is_directory(path))) {
-    fail(kMakeDirectory, path, static_cast<int>(-result));
+  if (result < 0 && !(result == -EEXIST && is_directory(path))) fail(kMakeDirectory, path, static_cast<int>(-result));
+  try {
+    sync_directory(parent);
+  } catch (const FileError& error) {
+    // Whoever tries again would take its name for durable. What has content by now stays.
+    if (error.transient()) attempt(kRemoveDirectory, path, [&](std::size_t) { return ::rmdir(path.c_str()); });
+    throw;
   }
-  sync_directory(parent);
 }
 
 void make_directory(const std::string& path) {
@@ -192,6 +210,15 @@ bool rename_directory(const std::string& from, const std::string& to) {
   if (result == 0) return true;
   if (result == -ENOTEMPTY || result == -EEXIST || result == -ENOTDIR) return false;
   fail(kRename, from + " to " + to, static_cast<int>(-result));
+}
+
+void rename_to_free_name(const std::string& from, const std::string& to) {
+  require(kRename, from, [&](std::size_t) { return std::rename(from.c_str(), to.c_str()); });
+}
+
+bool is_link(const std::string& path) {
+  struct stat status {};
+  return exists(path, [&] { return ::lstat(path.c_str(), &status); }) && S_ISLNK(status.st_mode);
 }
 
 void sync_directory(const std::string& path) {

@@ -81,7 +81,8 @@ class InputFile {
 /// A whole file of at most `limit` bytes.
 std::string read_file(const std::string& path, std::uint64_t limit);
 
-/// Creates a directory and those above it that are missing, each synced into its parent. One that exists is fine.
+/// Creates a directory and those above it that are missing, each synced into its parent; where that
+/// fails for a moment, the directory is removed again. One that exists is fine.
 void make_directories(const std::string& path);
 /// Creates a directory; one that exists is an error.
 void make_directory(const std::string& path);
@@ -92,6 +93,10 @@ void remove_file(const std::string& path);
 /// Renames a directory over nothing or over an empty directory; false when `to` is a directory with content or no
 /// directory.
 bool rename_directory(const std::string& from, const std::string& to);
+/// Renames a file or directory to a name that is free.
+void rename_to_free_name(const std::string& from, const std::string& to);
+/// Whether there is a symbolic link.
+bool is_link(const std::string& path);
 /// Makes the directory's entries durable.
 void sync_directory(const std::string& path);
 

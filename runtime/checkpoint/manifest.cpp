@@ -101,9 +101,9 @@ Manifest parse_manifest(std::string_view text, const std::string& path) {
     const json document = parse_strictly(text, path);
     if (document.at("format") != kFormat) throw StorageError(path + " is not a checkpoint's manifest");
     if (document.at("version") != Manifest::kVersion) {
-      throw StorageError(fmt::format("{} has format version {}; this program reads {}", path,
-                                     document.at("version").dump(), Manifest::kVersion),
-                         "Use the Lockstep version that wrote the checkpoint, or a newer one.");
+      throw FormatVersionError(fmt::format("{} has format version {}; this program reads {}", path,
+                                           document.at("version").dump(), Manifest::kVersion),
+                               "Use the Lockstep version that wrote the checkpoint, or a newer one.");
     }
     return {document.at("step").get_ref<const json::number_unsigned_t&>(), to_digests(document.at("files")),
             to_digests(document.at("tensors"))};

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "runtime/checkpoint/checksum.h"
+#include "runtime/tensor/error.h"
 
 namespace lockstep::checkpoint {
 
@@ -22,9 +23,15 @@ struct Manifest {
   friend bool operator==(const Manifest&, const Manifest&) = default;
 };
 
+/// The manifest is whole, and its format is none that this program reads.
+class FormatVersionError : public StorageError {
+ public:
+  using StorageError::StorageError;
+};
+
 std::string format_manifest(const Manifest& manifest);
 
-/// Throws StorageError that names `path` on damaged, malformed or too new a text.
+/// Throws StorageError that names `path` on a damaged or malformed text, FormatVersionError on one of another version.
 Manifest parse_manifest(std::string_view text, const std::string& path);
 
 }  // namespace lockstep::checkpoint

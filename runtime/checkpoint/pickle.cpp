@@ -8,15 +8,9 @@
 #include <unordered_map>
 
 #include "runtime/tensor/error.h"
+#include "runtime/tensor/memory_budget.h"
 
 namespace lockstep::checkpoint {
-
-namespace {
-
-/// Of a model of a million tensors there are some 20 million; each takes memory however short its opcode is.
-constexpr std::size_t kMostValues = 32 << 20;
-
-}  // namespace
 
 /// The machine that a pickle is a program of: a stack of values, and a memo.
 class PickleReader {
@@ -37,6 +31,7 @@ class PickleReader {
  private:
   using Kind = PickleValue::Kind;
   using Values = std::vector<PickleValue*>;
+  static constexpr std::size_t kFewValues = 1024;
 
   [[noreturn]] void fail(const std::string& what) const {
     throw StorageError(fmt::format("{}: {} at byte {} of its pickle", path_, what, opcode_at_),
@@ -66,7 +61,9 @@ class PickleReader {
   }
 
   PickleValue* make(PickleValue value) {
-    if (pickle_.values_.size() >= kMostValues) fail("too many values");
+    // Each takes memory however short its opcode is. A tensor's twenty values take some 250 bytes.
+    if (pickle_.values_.size() > kFewValues + bytes_.size() / 2) fail("too many values");
+    budget_.take(sizeof(PickleValue), path_);
     pickle_.values_.push_back(std::move(value));
     return &pickle_.values_.back();
   }
@@ -256,6 +253,7 @@ class PickleReader {
   std::string_view bytes_;
   const std::string& path_;
   const std::vector<std::string_view>& globals_;
+  MemoryBudget budget_;
   std::size_t at_ = 0;
   std::size_t opcode_at_ = 0;
   Values stack_;

@@ -35,8 +35,8 @@ struct PickleValue {
 class Pickle {
  public:
   /// Throws StorageError that names `path`, the offset and what is wrong: another opcode, a call of a global that is
-  /// not in `globals`, the end of the bytes, more values than so many bytes can be meant to hold. `globals`: the names
-  /// that may be called or named, "collections OrderedDict".
+  /// not in `globals`, the end of the bytes, more values than half of the bytes or than fit in memory. `globals`: the
+  /// names that may be called or named, "collections OrderedDict".
   Pickle(std::string_view bytes, const std::string& path, const std::vector<std::string_view>& globals);
 
   const PickleValue& root() const { return *root_; }

@@ -35,6 +35,13 @@ void require_step(const std::string& path, std::uint64_t expected, std::uint64_t
   if (found != expected) throw StorageError(path + " holds step " + std::to_string(found) + ", not its name's");
 }
 
+/// Somebody may still have a use for it.
+void keep_aside(const std::string& path) {
+  std::string free = path + ".was-here";
+  for (std::error_code error; std::filesystem::exists(std::filesystem::symlink_status(free, error));) free += '+';
+  rename_to_free_name(path, free);
+}
+
 /// Deletions of which one that fails stops no other.
 class Removals {
  public:
@@ -71,12 +78,16 @@ std::vector<Store::Place> Store::places() const {
   return places;
 }
 
-std::string Store::damage_of(const Place& place, Manifest (*check)(const std::string&)) const {
+Store::Damage Store::damage_of(const Place& place, Manifest (*check)(const std::string&)) const {
   try {
     require_step(place.path, place.step, with_retries(retries_, [&] { return check(place.path); }).step);
     return {};
+  } catch (const FileError& error) {
+    return {error.what(), false};
+  } catch (const FormatVersionError& error) {
+    return {error.what(), false};
   } catch (const StorageError& error) {
-    return error.what();
+    return {error.what()};
   }
 }
 
@@ -94,29 +105,24 @@ std::string Store::save(const TrainingState& state, const std::map<std::string, 
 }
 
 void Store::commit(const std::string& prepared, const Place& target) const {
+  std::optional<TemporaryDirectory> replaced;  // deleted behind the sync
   while (!rename_directory(prepared, target.path)) {
-    if (damage_of(target, verify_checkpoint).empty()) break;
-    clear(target);
+    const Damage damage = damage_of(target, verify_checkpoint);
+    if (damage.what.empty()) break;
+    if (damage.is_certain && is_flat_directory(target.path)) {
+      replaced.emplace(directory_, name_of_step(target.step));
+      rename_directory(target.path, replaced->path());
+    } else {
+      keep_aside(target.path);
+    }
   }
   sync_directory(directory_);
-}
-
-void Store::clear(const Place& target) const {
-  if (is_flat_directory(target.path)) {
-    const TemporaryDirectory aside(directory_, name_of_step(target.step));
-    rename_directory(target.path, aside.path());
-    return;
-  }
-  // No checkpoint, so somebody's: it is kept.
-  std::string free = target.path + ".was-here";
-  for (std::error_code error; std::filesystem::exists(std::filesystem::symlink_status(free, error));) free += '+';
-  rename_directory(target.path, free);
 }
 
 std::vector<ScanEntry> Store::scan() const {
   std::vector<ScanEntry> entries;
   for (const Place& place : places()) {
-    entries.push_back({place.step, place.path, damage_of(place, verify_checkpoint)});
+    entries.push_back({place.step, place.path, damage_of(place, verify_checkpoint).what});
   }
   return entries;
 }
@@ -172,7 +178,7 @@ void Store::prune(std::uint32_t keep) const {
       // The newest whole one is read to its last byte, since it is what a resumed run needs; the others only have their
       // sizes compared, to spare the disk.
       std::error_code unknown;
-      const bool is_whole = damage_of(place, whole == 0 ? verify_checkpoint : check_sizes).empty();
+      const bool is_whole = damage_of(place, whole == 0 ? verify_checkpoint : check_sizes).what.empty();
       if (is_whole) {
         ++whole;
       } else if (is_flat_directory(place.path) && !std::filesystem::exists(place.path + "/manifest.json", unknown) &&
@@ -190,7 +196,7 @@ void Store::keep_only(std::uint64_t step) const {
     for (const std::string& path : abandoned()) removals.remove(path);
     const std::vector<Place> all = places();
     const auto kept = std::ranges::find(all, step, &Place::step);
-    if (kept == all.end() || !damage_of(*kept, verify_checkpoint).empty()) {
+    if (kept == all.end() || !damage_of(*kept, verify_checkpoint).what.empty()) {
       throw StorageError(directory_ + " has no whole checkpoint of step " + std::to_string(step));
     }
     for (const Place& place : all) {

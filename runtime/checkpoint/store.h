@@ -30,9 +30,9 @@ class Store {
   const std::string& directory() const { return directory_; }
 
   /// Saves under `state.step()` and returns the path once the checkpoint is durable. Where a whole one of that step is
-  /// there, it stays and this one is dropped; a damaged one is replaced, and what is none is moved aside. Tensors are
-  /// on the CPU. Throws FileError when the disk keeps refusing; what was saved before is intact then and the temporary
-  /// files are gone.
+  /// there, it stays and this one is dropped. A damaged one is deleted once this one is durable in its place; what is
+  /// no checkpoint, or one that cannot be read here, is moved aside. Tensors are on the CPU. Throws FileError when the
+  /// disk keeps refusing; what was saved before is intact then and the temporary files are gone.
   std::string save(const TrainingState& state, const std::map<std::string, Tensor>& tensors) const;
 
   /// Every checkpoint with all its checksums verified, newest first.
@@ -65,9 +65,12 @@ class Store {
   /// None where all of a step below `limit` are damaged; then `damages` says how.
   std::optional<Checkpoint> newest_of(const std::vector<Place>& places, std::uint64_t limit,
                                       std::vector<std::string>& damages) const;
-  std::string damage_of(const Place& place, Manifest (*check)(const std::string&)) const;
+  struct Damage {
+    std::string what;        ///< empty: the checkpoint is whole
+    bool is_certain = true;  ///< its content is wrong; not: the disk or its format keeps this program from reading it
+  };
+  Damage damage_of(const Place& place, Manifest (*check)(const std::string&)) const;
   void commit(const std::string& prepared, const Place& target) const;
-  void clear(const Place& target) const;
   std::vector<std::string> abandoned() const;
 
   std::string directory_;

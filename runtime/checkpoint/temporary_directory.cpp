@@ -147,6 +147,7 @@ bool is_flat_directory(const std::string& path) {
 }
 
 void remove_checkpoint(const std::string& path) {
+  if (is_link(path)) return remove_file(path);
   const std::vector<std::string> names = list_directory(path);
   for (const std::string& name : names) {
     std::error_code error;

@@ -28,7 +28,8 @@ bool is_abandoned(const std::string& parent, const std::string& name);
 /// Whether there is a directory, no link to one, and none inside it: what remove_checkpoint() can delete.
 bool is_flat_directory(const std::string& path);
 
-/// Deletes the directory: manifest.json first and for good, so that no half of a checkpoint passes for a whole one.
+/// Deletes the directory: manifest.json first and for good, so that no half of a checkpoint passes for a whole one. Of
+/// a link to a directory, the link alone: somebody keeps the checkpoint elsewhere.
 void remove_checkpoint(const std::string& path);
 
 }  // namespace lockstep::checkpoint

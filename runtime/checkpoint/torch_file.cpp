@@ -48,12 +48,15 @@ class TorchFile {
     const Pickle data(pickle->second, path_, known_globals());
     std::map<std::string, Tensor> found;
     const PickleValue& state = state_of(data.root());
+    const std::uint64_t most = most_bytes();
+    std::uint64_t bytes = 0;
     for (std::size_t i = 0; i + 1 < state.items.size(); i += 2) {
       const PickleValue& name = *state.items[i];
       if (name.kind != Kind::kText || !is_tensor(*state.items[i + 1])) continue;
-      if (!found.emplace(name.text, tensor_of(name.text, *state.items[i + 1])).second) {
-        fail("two tensors are named '" + name.text + "'");
-      }
+      const auto [tensor, is_new] = found.emplace(name.text, tensor_of(name.text, *state.items[i + 1]));
+      if (!is_new) fail("two tensors are named '" + name.text + "'");
+      bytes += tensor->second.bytes();
+      if (bytes > most) fail(fmt::format("tensors up to '{}' take {} bytes, more than {}", name.text, bytes, most));
     }
     return without_module(std::move(found));
   }
@@ -61,6 +64,15 @@ class TorchFile {
  private:
   [[noreturn]] void fail(const std::string& what) const {
     throw StorageError(path_ + ": " + what, "Save the model's weights with torch.save(model.state_dict(), FILE).");
+  }
+
+  /// Tensors that share memory are copies here: tied weights are, but a thousand names of one storage are an attack.
+  std::uint64_t most_bytes() const {
+    constexpr std::uint64_t kAlways = std::uint64_t{64} << 20;
+    constexpr std::uint64_t kMostNames = 4;
+    std::uint64_t stored = 0;
+    for (const auto& [name, content] : entries_) stored += content.size();
+    return std::max(kMostNames * stored, kAlways);
   }
 
   static bool is_call_of(const PickleValue& value, std::string_view name) {

@@ -16,6 +16,7 @@ namespace lockstep::data {
 namespace {
 
 constexpr std::size_t kMostTexts = 1'000'000;
+constexpr std::size_t kMostBytes = std::size_t{64} << 20;
 
 [[noreturn]] void refuse(const std::string& pattern, const std::string& what) {
   throw UsageError(fmt::format("\"{}\": {}", pattern, what), "A brace is {000..146} or {a,b}.");
@@ -28,16 +29,29 @@ std::optional<std::uint32_t> number_of(std::string_view digits) {
   return number;
 }
 
+/// Of `count` texts that take `bytes` in all.
+void require_few(const std::string& pattern, std::uint64_t count, std::uint64_t bytes) {
+  if (count > kMostTexts) refuse(pattern, fmt::format("more than {} files", kMostTexts));
+  if (bytes > kMostBytes) refuse(pattern, fmt::format("names of files of more than {} MiB in all", kMostBytes >> 20));
+}
+
+std::uint64_t bytes_of(const std::vector<std::string>& texts) {
+  std::uint64_t bytes = 0;
+  for (const std::string& text : texts) bytes += text.size();
+  return bytes;
+}
+
 std::vector<std::string> alternatives(std::string_view inside, const std::string& pattern) {
   std::vector<std::string> texts;
   if (const std::size_t dots = inside.find(".."); dots != std::string_view::npos) {
     const std::string_view from = inside.substr(0, dots), to = inside.substr(dots + 2);
     const std::optional<std::uint32_t> first = number_of(from), last = number_of(to);
     if (!first || !last || *last < *first) refuse(pattern, fmt::format("{{{}}} does not count up", inside));
-    if (*last - *first >= kMostTexts) refuse(pattern, fmt::format("more than {} files", kMostTexts));
     // As bash does, and with it webdataset: a zero in front asks for as many digits as the longer end has.
     const auto is_padded = [](std::string_view digits) { return digits.size() > 1 && digits.front() == '0'; };
     const std::size_t width = is_padded(from) || is_padded(to) ? std::max(from.size(), to.size()) : 1;
+    const std::uint64_t count = std::uint64_t{*last} - *first + 1;
+    require_few(pattern, count, count <= kMostTexts ? count * width : 0);
     for (std::uint64_t i = *first; i <= *last; ++i) texts.push_back(fmt::format("{:0{}}", i, width));
     return texts;
   }
@@ -58,7 +72,8 @@ std::size_t find_escape(std::string_view text) { return std::min(text.find("\\{"
 std::vector<std::string> expand_braces(const std::string& pattern) {
   std::vector<std::string> texts{""};
   const auto append = [&](const std::vector<std::string>& endings) {
-    if (texts.size() * endings.size() > kMostTexts) refuse(pattern, fmt::format("more than {} files", kMostTexts));
+    require_few(pattern, texts.size() * endings.size(),
+                bytes_of(texts) * endings.size() + bytes_of(endings) * texts.size());
     std::vector<std::string> longer;
     longer.reserve(texts.size() * endings.size());
     for (const std::string& text : texts) {

@@ -10,6 +10,7 @@
 #include <queue>
 #include <unordered_set>
 
+#include "runtime/base/json_text.h"
 #include "runtime/data/pre_tokens.h"
 #include "runtime/data/stored_file.h"
 #include "runtime/tensor/error.h"
@@ -63,13 +64,14 @@ Vocabulary read_vocabulary(const std::string& path) {
   const auto refuse = [&path](const std::string& why) {
     throw StorageError(path + ": " + why, "It should be GPT-2's vocab.json: an object of tokens' texts and numbers.");
   };
-  const nlohmann::json file = nlohmann::json::parse(StoredFile(path).read_text(kMostFileBytes), nullptr, false);
-  if (!file.is_object()) refuse(file.is_discarded() ? "is no JSON" : "is no JSON object");
+  const nlohmann::json file = parse_json(StoredFile(path).read_text(kMostFileBytes));
+  if (file.is_discarded()) refuse(fmt::format("is no JSON of at most {} levels", kMostJsonLevels));
+  if (!file.is_object()) refuse("is no JSON object");
   Vocabulary vocabulary;
   std::unordered_set<std::uint32_t> seen;
   for (const auto& [text, number] : file.items()) {
     if (!number.is_number_unsigned() || number.get<std::uint64_t>() > std::numeric_limits<std::int32_t>::max()) {
-      refuse(fmt::format("the number of token \"{}\" is {}, expected one from 0 on", text, number.dump()));
+      refuse(fmt::format("the number of token \"{}\" is {}, expected one from 0 on", text, shown(number)));
     }
     const auto token = number.get<std::uint32_t>();
     if (!seen.insert(token).second) refuse(fmt::format("two tokens have the number {}", token));

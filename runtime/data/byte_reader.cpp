@@ -36,16 +36,33 @@ ByteReader::ByteReader(std::string path) : path_(std::move(path)) {
   gzbuffer(gz(file_.get()), 1u << 17);
 }
 
+bool ByteReader::back_after_interruption() {
+  gzclearerr(gz(file_.get()));
+  // zlib may have dropped bytes that it had read before the signal: from the start.
+  return gzrewind(gz(file_.get())) == 0 &&
+         gzseek(gz(file_.get()), static_cast<z_off_t>(position_), SEEK_SET) == static_cast<z_off_t>(position_);
+}
+
 std::size_t ByteReader::read_some(std::span<std::uint8_t> out) {
-  errno = 0;
-  const int count = gzread(gz(file_.get()), out.data(), static_cast<unsigned>(out.size()));
+  int count = 0;
   int code = Z_OK;
-  const char* message = gzerror(gz(file_.get()), &code);
+  int error = 0;
+  const char* message = nullptr;
+  do {
+    errno = 0;
+    count = gzread(gz(file_.get()), out.data(), static_cast<unsigned>(out.size()));
+    error = errno;
+    message = gzerror(gz(file_.get()), &code);
+  } while (code == Z_ERRNO && error == EINTR && back_after_interruption());
   if (code == Z_MEM_ERROR) throw std::bad_alloc();
+  if (code == Z_ERRNO) {
+    throw StorageError(
+        fmt::format("cannot read {} after {} bytes: {}", path_, position_, std::generic_category().message(error)),
+        error == EIO ? "The device reports a failure: see the system's log." : "");
+  }
   // A stream that is cut off is no error to gzread before its bytes are used up.
   if (count < 0 || (code != Z_OK && code != Z_STREAM_END)) {
-    const std::string why = code == Z_ERRNO ? std::generic_category().message(errno) : message;
-    throw StorageError(fmt::format("cannot read {} after {} bytes: {}", path_, position_, why),
+    throw StorageError(fmt::format("cannot read {} after {} bytes: {}", path_, position_, message),
                        "The file is damaged or incomplete; fetch it again.");
   }
   position_ += static_cast<std::uint64_t>(count);

@@ -36,6 +36,8 @@ class ByteReader {
   /// Calls `take` with the next `count` bytes, a piece at a time.
   template <class Take>
   void read_pieces(std::uint64_t count, Take&& take);
+  /// Whether reading goes on where it was; not in what cannot be read twice.
+  bool back_after_interruption();
   /// Whether the size on disk is that of a file with so many bytes of content.
   bool has_size_for(std::uint64_t content) const;
 

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/data/cifar.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
+#include <span>
 
-#include "runtime/base/descriptor.h"
 #include "runtime/data/byte_dataset.h"
 #include "runtime/data/byte_reader.h"
+#include "runtime/data/stored_file.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::data {
@@ -56,16 +54,12 @@ std::uintmax_t size_of_records(const std::string& file, std::size_t record) {
 void append_labels(const std::string& file, const Layout& layout, std::vector<std::uint8_t>& labels) {
   const std::size_t record = layout.label_bytes + kImage;
   const std::uintmax_t bytes = size_of_records(file, record);
-  const auto refuse = [&](const std::string& why) { throw StorageError("cannot read " + file + ": " + why); };
-  const Descriptor content(open(file.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!content) refuse(std::generic_category().message(errno));
-  bool whole = true;
-  for (std::uintmax_t at = layout.label_at; at < bytes && whole; at += record) {
+  const StoredFile content(file);
+  for (std::uintmax_t at = layout.label_at; at < bytes; at += record) {
     std::uint8_t label = 0;
-    whole = pread(content.get(), &label, 1, static_cast<off_t>(at)) == 1;
+    content.read(at, std::as_writable_bytes(std::span(&label, 1)));
     labels.push_back(label);
   }
-  if (!whole) refuse("it ends too early");
 }
 
 }  // namespace

@@ -99,9 +99,15 @@ float number_of(const std::string& cell, const Columns& columns, std::size_t col
                 "Mend the cell, or name the columns to learn from in `features`.");
 }
 
+/// What a sample takes of memory; a class is its place among the cells first, then its number.
+std::size_t bytes_of_row(const Columns& columns, bool numbers) {
+  const std::size_t target = numbers ? sizeof(float) : sizeof(std::uint32_t) + sizeof(std::int64_t);
+  return (columns.features.size() + (columns.weight ? 1 : 0)) * sizeof(float) + target;
+}
+
 }  // namespace
 
-CsvDataset::CsvDataset(const CsvOptions& options) {
+CsvDataset::CsvDataset(const CsvOptions& options, MemoryBudget budget) {
   require_none(problems_of(options), "csv");
   const bool numbers = options.target_kind == TargetKind::kNumbers;
   std::optional<Columns> columns;
@@ -120,6 +126,8 @@ CsvDataset::CsvDataset(const CsvOptions& options) {
         header = false;
         continue;
       }
+      budget.take(bytes_of_row(*columns, numbers), file,
+                  "Save the data as .npy arrays, which are read as they are drawn.");
       for (const std::size_t column : columns->features) {
         features_.push_back(number_of(cells[column], *columns, column, reader));
       }

@@ -7,6 +7,7 @@
 #include "runtime/data/csv_options.h"
 #include "runtime/data/dataset.h"
 #include "runtime/data/description.h"
+#include "runtime/tensor/memory_budget.h"
 
 namespace lockstep::data {
 
@@ -15,8 +16,8 @@ namespace lockstep::data {
 class CsvDataset : public Dataset {
  public:
   /// Throws FieldError for options without a meaning, and StorageError that names file, line and column of what cannot
-  /// be read.
-  explicit CsvDataset(const CsvOptions& options);
+  /// be read, or the file where rows do not fit in memory.
+  explicit CsvDataset(const CsvOptions& options, MemoryBudget budget = {});
 
   Description describe() const;
   /// Names of the feature columns in the samples' order, of the target and of the weights; none without a header, or

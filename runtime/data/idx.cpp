@@ -2,9 +2,9 @@
 #include "runtime/data/idx.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
+#include <string_view>
 #include <vector>
 
 #include "runtime/data/byte_dataset.h"
@@ -54,18 +54,6 @@ IdxFile open_array(const std::string& path, std::initializer_list<std::uint32_t>
   return file;
 }
 
-/// Each rank holds the content in memory.
-void require_room(const IdxFile& file, const std::string& path) {
-  const auto memory =
-      static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-  if (file.bytes <= memory / 2) return;
-  constexpr double kGiB = 1 << 30;
-  throw StorageError(fmt::format("{} holds {:.1f} GiB; each rank would hold that in memory, of which the machine has "
-                                 "{:.1f} GiB",
-                                 path, static_cast<double>(file.bytes) / kGiB, static_cast<double>(memory) / kGiB),
-                     "Save the data as .npy arrays, which are read as they are drawn.");
-}
-
 std::int64_t highest_class(const std::vector<std::uint8_t>& labels) {
   return labels.empty() ? 1 : std::int64_t{*std::ranges::max_element(labels)} + 1;
 }
@@ -77,7 +65,9 @@ struct Pair {
   Description description;
 };
 
-Pair open_pair(const IdxOptions& options) {
+/// Each rank holds the content in memory; a label is a byte of the file, and a number of its description.
+Pair open_pair(const IdxOptions& options, MemoryBudget budget) {
+  constexpr std::string_view kAdvice = "Save the data as .npy arrays, which are read as they are drawn.";
   require_sound(options, "idx");
   const auto& [images, labels, classes] = options;
   Pair pair{open_array(images, {3, 4}), {}, {}};
@@ -91,7 +81,8 @@ Pair open_pair(const IdxOptions& options) {
         fmt::format("{} holds {} images, but {} holds {} labels", images, extents[0], labels, description.samples),
         "Check that the two files belong together.");
   }
-  require_room(pair.images, images);
+  budget.take(pair.images.bytes, images, kAdvice);
+  budget.take(label_file.bytes * (1 + sizeof(std::int64_t)), labels, kAdvice);
   pair.labels = label_file.read();
   description.labels.assign(pair.labels.begin(), pair.labels.end());
   if (extents.size() == 3) extents.push_back(1);
@@ -112,19 +103,23 @@ void require_sound(const IdxOptions& options, const std::string& path) {
   if (options.classes < 0) throw FieldError(path + ".classes", "must be >= 0, is " + std::to_string(options.classes));
 }
 
-DatasetPtr open_idx(const IdxOptions& options) {
-  Pair pair = open_pair(options);
+DatasetPtr open_idx(const IdxOptions& options, MemoryBudget budget) {
+  Pair pair = open_pair(options, budget);
   Description& about = pair.description;
   return std::make_shared<ByteDataset>(pair.images.read(), std::move(pair.labels), about.sample_shape, about.classes,
                                        options.labels);
 }
 
 Description describe_idx(const IdxOptions& options) {
-  Pair pair = open_pair(options);
+  Pair pair = open_pair(options, {});
   pair.images.reader.expect_rest(pair.images.bytes);
   return std::move(pair.description);
 }
 
-std::int64_t count_idx_classes(const std::string& labels) { return highest_class(open_array(labels, {1}).read()); }
+std::int64_t count_idx_classes(const std::string& labels) {
+  IdxFile file = open_array(labels, {1});
+  MemoryBudget().take(file.bytes, labels);
+  return highest_class(file.read());
+}
 
 }  // namespace lockstep::data

@@ -5,6 +5,7 @@
 
 #include "runtime/data/dataset.h"
 #include "runtime/data/description.h"
+#include "runtime/tensor/memory_budget.h"
 
 namespace lockstep::data {
 
@@ -21,8 +22,8 @@ struct IdxOptions {
 void require_sound(const IdxOptions& options, const std::string& path);
 
 /// Samples are [H, W, C], C is 1 where the file has none. Throws StorageError that names the file and what is wrong
-/// with it.
-DatasetPtr open_idx(const IdxOptions& options);
+/// with it, or that does not fit in memory.
+DatasetPtr open_idx(const IdxOptions& options, MemoryBudget budget = {});
 
 /// The same without reading the pixels: the headers and the labels. Finds what open_idx() would, but for damage within
 /// the pixels.

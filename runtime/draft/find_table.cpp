@@ -18,7 +18,8 @@ namespace lockstep::draft {
 
 namespace {
 
-constexpr std::size_t kLookedAt = 10000;   ///< rows
+constexpr std::size_t kLookedAt = 10000;  ///< rows
+constexpr std::size_t kMostBytes = 64 << 20;
 constexpr std::size_t kMostClasses = 100;  ///< of whole numbers
 
 using Row = std::vector<std::string>;
@@ -32,10 +33,22 @@ std::optional<double> number_of(std::string_view cell) {
   return value;
 }
 
+/// What a row takes of memory: a cell of a few letters lies within its string.
+std::size_t bytes_of(const Row& cells) {
+  std::size_t bytes = 0;
+  for (const std::string& cell : cells) bytes += sizeof cell + cell.size();
+  return bytes;
+}
+
+/// At most so many, and fewer of a table so wide that they would take much memory.
 std::vector<Row> first_rows(const std::string& file, char delimiter, std::size_t most) {
   data::CsvReader reader(file, delimiter);
   std::vector<Row> rows;
-  for (Row cells; rows.size() < most && reader.next(cells);) rows.push_back(cells);
+  std::size_t bytes = 0;
+  for (Row cells; rows.size() < most && bytes < kMostBytes && reader.next(cells);) {
+    bytes += bytes_of(cells);
+    rows.push_back(cells);
+  }
   return rows;
 }
 

@@ -18,6 +18,8 @@ namespace lockstep::job {
 namespace {
 
 constexpr std::size_t kLongestName = 128;
+/// Four months. Clocks count nanoseconds in 64 bits, and some limits are many times the timeout.
+constexpr double kLongestTimeout = 1e7;
 
 void validate_name(const std::string& name, Checker& checker) {
   const auto allowed = [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '-' || c == '.'; };
@@ -30,7 +32,8 @@ void validate_name(const std::string& name, Checker& checker) {
 
 void validate_comm(const Comm& comm, Checker& checker) {
   checker.adopt(problems_of(ddp_options(comm)), "comm");
-  checker.positive(comm.timeout_s(), "comm.timeout_s");
+  const double timeout = comm.timeout_s();
+  checker.check(timeout > 0 && timeout <= kLongestTimeout, "comm.timeout_s", "> 0 and <= 1e7", timeout);
 }
 
 void validate_init_from(const InitFrom& from, Checker& checker) {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/step/replicated.h"
 
+#include <charconv>
 #include <chrono>
 #include <future>
 #include <optional>
 #include <string>
 
 #include "runtime/tensor/as_error.h"
+#include "runtime/tensor/error.h"
 #include "runtime/tensor/gpu_streams.h"
 
 namespace lockstep::step {
@@ -37,7 +39,13 @@ std::optional<Error> decode(const std::string& text) {
   if (text.empty()) return std::nullopt;
   const std::size_t advice = text.find(kSeparator) + 1;
   const std::size_t what = text.find(kSeparator, advice) + 1;
-  return Error(static_cast<ExitCode>(std::stoi(text)), text.substr(what), text.substr(advice, what - 1 - advice));
+  int code = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), code);
+  const bool reads = error == std::errc() && *end == kSeparator && advice > 0 && what > advice;
+  if (!reads || code < 1 || code > 255) {
+    throw PeerError("what rank 0 says of its failure cannot be read", "Start every rank with the same program.");
+  }
+  return Error(static_cast<ExitCode>(code), text.substr(what), text.substr(advice, what - 1 - advice));
 }
 
 }  // namespace

@@ -38,23 +38,36 @@ void for_each_message(const Message& message, const std::string& path,
   }
 }
 
+/// Whether every state like this one has the optional field `path`. A field that a later version adds belongs to a
+/// later format, and is asked of states from that one on.
+bool is_expected(const FieldDescriptor& field, const std::string& path, const checkpoint::TrainingState& state) {
+  const bool is_of_format_2 = state.format() >= 2;
+  if (field.containing_type() == checkpoint::MetricState::descriptor()) return is_of_format_2;
+  if (path == "evaluated_step") return is_of_format_2 && (state.has_best() || state.has_early_stopping());
+  // A loop without a job may take its samples in an order that no seed names.
+  if (path == "sampler.seed") return is_of_format_2 && state.has_job();
+  return state.format() >= 1;
+}
+
 }  // namespace
 
-// A field that a later version adds belongs to a later format, and is asked of states from that one on.
 void require_complete(const checkpoint::Checkpoint& saved) {
   std::vector<std::string> lacking;
   if (saved.state.schedule_size() != saved.state.optimizer_size()) lacking.emplace_back("a schedule of each optimizer");
   // A state of format 0 leaves out what is 0.
-  const bool has_zeros = saved.state.format() > 0;
-  if (has_zeros && !saved.state.has_sampler()) lacking.emplace_back("sampler");
+  if (saved.state.format() > 0 && !saved.state.has_sampler()) lacking.emplace_back("sampler");
   for_each_message(saved.state, "", [&](const Message& message, const std::string& path) {
     for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
       const FieldDescriptor& field = *message.GetDescriptor()->field(i);
       const std::string name = job::join_path(path, field.name());
-      if (!has_zeros || !field.has_optional_keyword() || name == "sampler.seed") continue;
+      if (!field.has_optional_keyword() || !is_expected(field, name, saved.state)) continue;
       if (!message.GetReflection()->HasField(message, &field)) lacking.push_back(name);
     }
   });
+  refuse_lacking(saved, lacking);
+}
+
+void refuse_lacking(const checkpoint::Checkpoint& saved, const std::vector<std::string>& lacking) {
   if (lacking.empty()) return;
   throw StorageError(fmt::format("{} lacks {}; lockstep {} saved it, this is {}", saved.path, fmt::join(lacking, ", "),
                                  saved.state.lockstep_version(), LOCKSTEP_VERSION),

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <charconv>
 #include <fstream>
+#include <sstream>
 
 #include "runtime/tensor/control_groups.h"
 #include "runtime/tensor/memory.h"
@@ -31,6 +32,22 @@ Bytes number_in(const fs::path& path) {
 Bytes left_of(Bytes limit, Bytes used) {
   if (!limit || !used) return std::nullopt;
   return *limit - std::min(*limit, *used);
+}
+
+/// What a group's files keep of it in memory, which the kernel gives up before it refuses anything.
+std::size_t file_cache_in(const fs::path& statistics, const std::string& prefix) {
+  std::size_t bytes = 0;
+  std::istringstream lines(text_of(statistics));
+  std::size_t number = 0;
+  for (std::string name; lines >> name >> number;) {
+    if (name == prefix + "active_file" || name == prefix + "inactive_file") bytes += number;
+  }
+  return bytes;
+}
+
+/// What a group has taken for good.
+Bytes used_in(const fs::path& usage, const fs::path& statistics, const std::string& prefix) {
+  return left_of(number_in(usage), file_cache_in(statistics, prefix));
 }
 
 Bytes least(Bytes a, Bytes b) { return a && b ? std::min(*a, *b) : (a ? a : b); }
@@ -57,9 +74,12 @@ Bytes room_in_groups(const std::string& groups, const fs::path& mount) {
   constexpr std::size_t kNoLimit = std::size_t{1} << 60;
   Bytes room;
   for (const fs::path& folder : control_groups(groups, mount, "memory")) {
-    room = least(room, left_of(number_in(folder / "memory.max"), number_in(folder / "memory.current")));
+    const fs::path statistics = folder / "memory.stat";
+    room = least(room, left_of(number_in(folder / "memory.max"), used_in(folder / "memory.current", statistics, "")));
     const Bytes old = number_in(folder / "memory.limit_in_bytes");
-    if (old && *old < kNoLimit) room = least(room, left_of(old, number_in(folder / "memory.usage_in_bytes")));
+    if (old && *old < kNoLimit) {
+      room = least(room, left_of(old, used_in(folder / "memory.usage_in_bytes", statistics, "total_")));
+    }
   }
   return room;
 }
@@ -71,6 +91,8 @@ MemoryRoom memory_room() {
           .group = room_in_groups(text_of("/proc/self/cgroup"), "/sys/fs/cgroup"),
           .address_space = least(data, left_of(limit_of(RLIMIT_AS), kibibytes_of(status, "VmSize:")))};
 }
+
+Bytes least_of(const MemoryRoom& room) { return least(least(room.machine, room.group), room.address_space); }
 
 std::string str(const MemoryRoom& room) {
   std::string text;

@@ -15,6 +15,8 @@ struct MemoryRoom {
   std::optional<std::size_t> address_space;  ///< of ulimit -v and -d
 };
 MemoryRoom memory_room();
+/// The least of these.
+std::optional<std::size_t> least_of(const MemoryRoom& room);
 /// "812 MiB are free on this machine, 3 MiB of its address space (ulimit -v)"
 std::string str(const MemoryRoom& room);
 

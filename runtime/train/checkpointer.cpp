@@ -9,6 +9,7 @@
 #include "runtime/job/differences.h"
 #include "runtime/job/job.h"
 #include "runtime/step/saved_state.h"
+#include "runtime/step/state_fields.h"
 #include "runtime/tensor/error.h"
 #include "runtime/train/initial_weights.h"
 #include "runtime/train/set_aside.h"
@@ -22,6 +23,25 @@ step::LoopParts parts_of(Network& network, JobStep& step) {
   step::LoopParts parts{{{"", step.ddp()}}, {{"", network.optimizer()}}, {{"", step.scaler()}}};
   if (step.mean() != nullptr) parts.means.push_back({"", *step.mean()});
   return parts;
+}
+
+/// The newest whole checkpoint, without its tensors: rank 0 holds those of the one to resume from. Every byte is
+/// compared. Throws StorageError where all are damaged, or where that one lacks a field.
+std::optional<checkpoint::Checkpoint> newest_state(const checkpoint::Store& files) {
+  std::string damages;
+  for (const checkpoint::ScanEntry& entry : files.scan()) {
+    if (!entry.damage.empty()) {
+      damages += "\n  " + entry.damage;
+      continue;
+    }
+    checkpoint::Checkpoint newest;
+    newest.path = entry.path;
+    newest.state = checkpoint::with_retries({}, [&] { return checkpoint::read_state(entry.path); });
+    step::require_complete(newest);
+    return newest;
+  }
+  if (damages.empty()) return std::nullopt;
+  throw StorageError("no checkpoint in " + files.directory() + " is whole:" + damages);
 }
 
 }  // namespace
@@ -75,6 +95,7 @@ std::optional<checkpoint::Checkpoint> Checkpointer::restore() {
   for (const std::string& notice : found->notices) spdlog::warn(notice);
   restore_for(job_, *found, [&] {
     require_resumable(*found, job_, network_.optimizer().name());
+    Goals::require_saved(*found, job_);
     store_.restore(*found);
   });
   set_aside_later_best(options_.run_dir, found->state.step());
@@ -88,8 +109,9 @@ std::optional<checkpoint::Checkpoint> Checkpointer::restore() {
 
 void Checkpointer::take_kept_best(checkpoint::TrainingState& state) const {
   if (!best_) return;
+  state.clear_best();
   try {
-    const auto kept = best_->files().latest();
+    const auto kept = newest_state(best_->files());
     if (kept && kept->state.best().metric() == job_.checkpoint().best()) *state.mutable_best() = kept->state.best();
   } catch (const StorageError& error) {
     // The run itself has what it needs.
@@ -99,8 +121,12 @@ void Checkpointer::take_kept_best(checkpoint::TrainingState& state) const {
 
 void Checkpointer::remark_on(const checkpoint::Checkpoint& found) {
   remarks_.push_back("resuming from " + found.path);
-  for (const job::Difference& change : job::differences(found.state.job(), job_)) {
-    remarks_.push_back("  the job changed: " + change.path + ": " + change.before + " -> " + change.after);
+  if (!found.state.has_job()) {
+    remarks_.push_back("  it holds no job, so what changed in this one is not known");
+  } else {
+    for (const job::Difference& change : job::differences(found.state.job(), job_)) {
+      remarks_.push_back("  the job changed: " + change.path + ": " + change.before + " -> " + change.after);
+    }
   }
   for (const std::string& change : data::changes(step::saved_digests(found.state), data_)) {
     remarks_.push_back("  the data changed: " + change);
@@ -113,6 +139,8 @@ void Checkpointer::remark_on(const checkpoint::Checkpoint& found) {
 
 void Checkpointer::complete(checkpoint::TrainingState& state) const {
   state.set_rng_seed(job_.seed());
+  // Before the first batch, a place that came without its seed is one in this job's order.
+  if (!state.sampler().has_seed()) state.mutable_sampler()->set_seed(job_.seed());
   *state.mutable_job() = job_;
   state.set_job_hash(job::hash(job_));
   goals_.save(state);

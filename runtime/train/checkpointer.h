@@ -46,6 +46,7 @@ class Checkpointer {
   /// Rank 0's part of a new run: the weights that the job starts from.
   void begin_anew();
   /// The best value is that of the weights in best/: an evaluation at a run's end comes behind its last checkpoint.
+  /// Where no whole ones of the job's metric lie there, the next evaluation is the best.
   void take_kept_best(checkpoint::TrainingState& state) const;
   /// Rank 0's part: the checkpoint to resume from, restored; none for a run that starts anew.
   std::optional<checkpoint::Checkpoint> restore();

@@ -5,6 +5,7 @@
 
 #include "model_zoo/exchange.h"
 #include "runtime/autograd/grad_mode.h"
+#include "runtime/checkpoint/durable_file.h"
 #include "runtime/checkpoint/safetensors.h"
 #include "runtime/job/training_options.h"
 #include "runtime/ops/shape.h"
@@ -23,7 +24,7 @@ DType dtype_of(const job::Job& job, bool half) {
   return is_reduced(compute) ? compute : DType::kFloat16;
 }
 
-/// Beside the file first, so that it is there whole or not at all.
+/// Beside the file first, so that it is there whole or not at all, whatever the power does.
 void write(const fs::path& path, const std::vector<checkpoint::NamedTensor>& tensors) {
   const fs::path beside = path.string() + ".tmp";
   std::error_code error;
@@ -33,6 +34,7 @@ void write(const fs::path& path, const std::vector<checkpoint::NamedTensor>& ten
     checkpoint::write_safetensors(beside.string(), tensors, {{"format", "pt"}});
     fs::rename(beside, path, error);
     if (error) throw StorageError("cannot write " + path.string() + ": " + error.message());
+    checkpoint::sync_directory(path.has_parent_path() ? path.parent_path().string() : ".");
   } catch (const StorageError&) {
     fs::remove(beside, error);
     throw;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "runtime/step/state_fields.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::train {
@@ -27,6 +28,22 @@ void Goals::require_known(const job::Job& job, const std::vector<std::string>& m
   };
   require("checkpoint.best", job.checkpoint().best());
   require("train.early_stopping.metric", job.train().early_stopping().metric());
+}
+
+void Goals::require_saved(const checkpoint::Checkpoint& saved, const job::Job& job) {
+  const checkpoint::TrainingState& state = saved.state;
+  std::vector<std::string> lacking;
+  const auto require = [&](const std::string& name, const std::string& before, const std::string& now, bool is_there,
+                           const checkpoint::MetricState& found) {
+    if (now.empty() || before != now) return;
+    // That a metric has no name is step::require_complete()'s to refuse.
+    if (!is_there || (found.has_metric() && found.metric() != now)) lacking.push_back(name);
+  };
+  const job::Job& before = state.job();
+  require("best", before.checkpoint().best(), job.checkpoint().best(), state.has_best(), state.best());
+  require("early_stopping", before.train().early_stopping().metric(), job.train().early_stopping().metric(),
+          state.has_early_stopping(), state.early_stopping());
+  step::refuse_lacking(saved, lacking);
 }
 
 bool Goals::add(std::uint64_t step, const EvalResult& result) {

@@ -35,6 +35,8 @@ class Goals {
   /// "eval.loss has not improved on 0.4312 for 5 evaluations"
   std::string reason() const;
 
+  /// Throws StorageError where the checkpoint lacks what its job followed and `job` follows on, which would begin anew.
+  static void require_saved(const checkpoint::Checkpoint& saved, const job::Job& job);
   void save(checkpoint::TrainingState& state) const;
   void load(const checkpoint::TrainingState& state);
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/heartbeat.h"
 
-#include <pthread.h>
-
 #include <chrono>
-#include <csignal>
+
+#include "runtime/base/blocked_signals.h"
 
 namespace lockstep::train {
 
@@ -16,10 +15,7 @@ constexpr std::chrono::milliseconds kInterval{200};
 
 Heartbeat::Heartbeat(const StatusBoard& board, int rank) {
   if (board.ranks() == 0) return;
-  // Signals are for the threads that listen to them.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const BlockedSignals for_the_thread;
   thread_ = std::jthread([this, board, rank](const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
     while (!stop.stop_requested()) {
@@ -27,7 +23,6 @@ Heartbeat::Heartbeat(const StatusBoard& board, int rank) {
       never_.wait_for(lock, stop, kInterval, [] { return false; });
     }
   });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 }  // namespace lockstep::train

@@ -23,7 +23,8 @@ void LineFile::open() {
     throw checkpoint::FileError("cannot look at " + path_ + ": " + std::generic_category().message(errno), "", errno);
   }
   if (!S_ISREG(status.st_mode)) {
-    throw StorageError(path_ + " is no regular file", "Move it elsewhere, or choose another --run-dir.");
+    throw checkpoint::FileError(path_ + " is no regular file", "Move it elsewhere, or choose another --run-dir.",
+                                EINVAL);
   }
   char last = '\n';
   const off_t end = lseek(file.descriptor(), 0, SEEK_END);
@@ -44,7 +45,9 @@ void LineFile::append(std::string_view lines) {
   while (!lines.empty()) lines.remove_prefix(with_retries({}, [&] { return write(lines); }));
 }
 
-void LineFile::sync() const { [[maybe_unused]] const bool synced = file_ && ::fdatasync(file_->descriptor()) == 0; }
+void LineFile::sync() const {
+  while (file_ && ::fdatasync(file_->descriptor()) != 0 && errno == EINTR) continue;
+}
 
 void LineFile::require_in_place() const {
   if (in_place()) return;

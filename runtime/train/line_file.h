@@ -18,9 +18,9 @@ class LineFile {
   explicit LineFile(const std::filesystem::path& path) : path_(path.string()) {}
 
   const std::string& path() const { return path_; }
-  /// Writes a first part of `lines`, and returns how many bytes. Throws checkpoint::FileError, and StorageError where
-  /// this is no regular file, or the file at this path is no longer this one: deleted or replaced, and with it all that
-  /// would be written.
+  /// Writes a first part of `lines`, and returns how many bytes. Throws checkpoint::FileError, also where this is no
+  /// regular file, and another StorageError where the file at this path is no longer this one: deleted or replaced, and
+  /// with it all that would be written.
   std::size_t write(std::string_view lines);
   /// Writes all of `lines`, with retries. Throws StorageError.
   void append(std::string_view lines);

@@ -5,12 +5,10 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <limits>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <utility>
 
-#include "runtime/checkpoint/retry.h"
+#include "runtime/checkpoint/durable_file.h"
 #include "runtime/train/run_end.h"
 #include "runtime/train/run_files.h"
 #include "runtime/train/set_aside.h"
@@ -23,37 +21,12 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMostRanksToList = 64;
 
-/// Whether the line belongs to steps that are trained again, rather than to the run's history.
-bool is_of_steps(const Json& line) {
-  if (!line.contains("event")) return true;
-  const Json& event = line["event"];
-  return event == "eval" || event == "best" || event == "stopped_early" || event == "straggler" ||
-         event == "straggler_ended";
-}
-
-/// A line's text but for when it was written.
-std::string timeless(Json line) {
-  line.erase("time");
-  return one_line(line);
-}
-
 /// Keeps the lines of steps up to `last`; what a killed process left half-written goes too.
 EarlierMetrics drop_later_lines(const std::filesystem::path& path, std::uint64_t last) {
-  EarlierMetrics earlier;
-  const std::string content = checkpoint::with_retries(
-      {}, [&] { return checkpoint::read_file(path.string(), std::numeric_limits<std::uint64_t>::max()); });
-  std::istringstream in(content);
-  std::string kept;
-  for (std::string line; std::getline(in, line);) {
-    const Json entry = Json::parse(line, nullptr, false);
-    if (!entry.is_object() || !entry.contains("step") || !entry["step"].is_number_unsigned()) continue;
-    if (is_of_steps(entry) && entry["step"].get<std::uint64_t>() > last) continue;
-    kept += line + '\n';
-    if (!entry.contains("event") && entry.contains("loss") && entry["loss"].is_number()) earlier.loss = entry["loss"];
-    if (entry.value("event", Json()) == "eval") earlier.evaluation = timeless(entry);
-  }
-  if (kept != content) write_text(path, kept);
-  return earlier;
+  const std::string content = read_record(path);
+  KeptLines kept = lines_up_to(content, last);
+  if (kept.text != content) write_text(path, kept.text);
+  return std::move(kept.earlier);
 }
 
 /// What stays. First of all, TensorBoard's file too.
@@ -64,8 +37,10 @@ EarlierMetrics drop_later_steps(const std::filesystem::path& run_dir, std::uint6
     return drop_later_lines(path, last);
   } catch (const checkpoint::FileError& error) {
     if (error.error() != ENOENT) set_aside_record(path, error.what());
-    return {};
+  } catch (const StorageError& error) {  // no regular file, or more than memory holds
+    set_aside_record(path, error.what());
   }
+  return {};
 }
 
 /// metrics.jsonl, as an OutputWriter writes it.
@@ -140,7 +115,7 @@ void Metrics::step(const StepReport& report) {
 void Metrics::evaluation(std::uint64_t step, const EvalResult& result) {
   Json line = event_line("eval", step);
   line.update(to_json(result));
-  if (timeless(line) == earlier_.evaluation) return;
+  if (timeless(nlohmann::json(line)) == earlier_.evaluation) return;
   add(line);
   tensorboard_.scalar("eval/loss", static_cast<std::int64_t>(step), static_cast<float>(result.loss));
   for (const Metric& metric : result.metrics) {

@@ -3,11 +3,11 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <limits>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "runtime/train/earlier_metrics.h"
 #include "runtime/train/line_file.h"
 #include "runtime/train/output_writer.h"
 #include "runtime/train/step_report.h"
@@ -16,20 +16,14 @@
 
 namespace lockstep::train {
 
-/// What metrics.jsonl tells of the steps before this run.
-struct EarlierMetrics {
-  double loss = std::numeric_limits<double>::quiet_NaN();  ///< of the last step
-  std::string evaluation = {};  ///< the last one's line, but for when it was written; empty where there is none
-};
-
 /// metrics.jsonl and TensorBoard's event file. A line a step, and lines with "event". Values that are not finite are
 /// null.
 class Metrics {
  public:
   /// The files of `run_dir`, which `output` opens and writes; it outlives this. What they tell of steps behind
   /// `resumed_step` is dropped, as those steps are trained again; that a run failed, was stopped or restarted there
-  /// stays. A file that the disk does not let us read or rewrite for that is set aside. `echo`: print each line to
-  /// stdout, too. Throws StorageError where one is no regular file.
+  /// stays. What cannot be read or rewritten for that, or is no regular file, is set aside. `echo`: print each line to
+  /// stdout, too.
   Metrics(OutputWriter& output, const std::filesystem::path& run_dir, std::uint64_t resumed_step, bool echo);
 
   // No call waits for the disk. They throw StorageError once the file was deleted or replaced.

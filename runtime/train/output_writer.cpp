@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <condition_variable>
-#include <csignal>
 #include <exception>
 #include <future>
 #include <mutex>
@@ -14,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/blocked_signals.h"
 #include "runtime/checkpoint/durable_file.h"
 #include "runtime/tensor/error.h"
 #include "runtime/train/output_queue.h"
@@ -33,20 +33,6 @@ constexpr milliseconds kLongestPause{5000};
 constexpr int kQuietAttempts = 3;
 constexpr milliseconds kLastPatience{1000};
 constexpr std::size_t kAtOnce = std::size_t{256} << 10;
-
-/// Of this thread, and of those that it starts meanwhile: signals are for the threads that listen to them.
-class BlockedSignals {
- public:
-  BlockedSignals() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
- private:
-  sigset_t before_;
-};
 
 /// What waits for a sink, and how writing there goes.
 struct Lane {

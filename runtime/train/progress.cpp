@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "runtime/base/printable.h"
+
 namespace lockstep::train {
 
 namespace {
@@ -51,7 +53,10 @@ bool Progress::is_live(const TrainOutput& output) {
 
 void Progress::header(const RunFacts& facts) {
   facts_ = facts;
-  if (!quiet_) terminal_.print(header_text(facts, color_));
+  facts_.job = printable(facts.job);
+  facts_.run_dir = printable(facts.run_dir.string());
+  for (std::string& remark : facts_.remarks) remark = printable(remark);
+  if (!quiet_) terminal_.print(header_text(facts_, color_));
 }
 
 void Progress::step(const StepReport& report) {
@@ -109,7 +114,7 @@ void Progress::tell_of_skip(const StepReport& report) {
   if (report.next_loss_scale != report.loss_scale) {
     text += format("; loss scale %g, now %g", report.loss_scale, report.next_loss_scale);
   }
-  terminal_.print(colored(kYellow, text));
+  terminal_.print(colored(kYellow, printable(text)));
 }
 
 void Progress::evaluation(std::uint64_t step, const EvalResult& result) {
@@ -117,7 +122,7 @@ void Progress::evaluation(std::uint64_t step, const EvalResult& result) {
 }
 
 void Progress::saved(std::uint64_t step, const std::string& path, double seconds) {
-  saved_path_ = path;
+  saved_path_ = printable(path);
   note("saved at step " + std::to_string(step) + format(" in %.0f ms: ", 1e3 * seconds) + path);
 }
 
@@ -134,14 +139,14 @@ void Progress::straggler(std::uint64_t step, const Straggler& straggler) {
 }
 
 void Progress::note(const std::string& text) {
-  if (!quiet_) terminal_.print(text);
+  if (!quiet_) terminal_.print(printable(text));
 }
 
 void Progress::result(const RunEnd& end, const Summary& summary, const std::string& next) {
   end_live_line();
   std::string text;
   if (end.status == RunEnd::Status::kPreempted) {
-    text = colored(kYellow, "stopped") + " after step " + std::to_string(end.step) + ", as asked; " + next;
+    text = colored(kYellow, "stopped") + " after step " + std::to_string(end.step) + ", as asked; " + printable(next);
   } else {
     const auto trained = std::chrono::seconds(static_cast<std::int64_t>(summary.training_seconds + 0.5));
     text = colored(kGreen, "done") + "       " + grouped(summary.steps) + " steps";
@@ -154,7 +159,7 @@ void Progress::result(const RunEnd& end, const Summary& summary, const std::stri
   if (summary.eval) text += line("eval", result_text(*summary.eval));
   if (!saved_path_.empty()) text += line("saved", saved_path_);
   text += line("record", (facts_.run_dir / "summary.json").string());
-  if (end.status == RunEnd::Status::kDone) text += line("next", colored(kBold, next));
+  if (end.status == RunEnd::Status::kDone) text += line("next", colored(kBold, printable(next)));
   terminal_.print(text);
 }
 

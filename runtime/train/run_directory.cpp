@@ -44,7 +44,11 @@ RunDirectory::RunDirectory(const TrainOptions& options, int world_size, double m
 void RunDirectory::begin(std::uint64_t step, std::uint64_t applied, std::uint64_t skipped,
                          std::optional<std::uint64_t> skipped_samples, const std::string& resumed_from,
                          const std::string& environment) {
-  write_text(options_.run_dir / "job.pbtxt", job::to_text(options_.job));
+  try {
+    write_text(options_.run_dir / "job.pbtxt", job::to_text(options_.job));
+  } catch (const StorageError& error) {
+    warn(std::string(error.what()) + "; training goes on");
+  }
   metrics_.emplace(output_, options_.run_dir, step, options_.output.json);
   summary_.steps = step;
   summary_.applied_steps = applied;

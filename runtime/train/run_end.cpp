@@ -9,11 +9,14 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
-#include <fstream>
 #include <nlohmann/json.hpp>
+#include <span>
+#include <string_view>
 #include <thread>
 
 #include "runtime/base/descriptor.h"
+#include "runtime/base/json_text.h"
+#include "runtime/checkpoint/durable_file.h"
 #include "runtime/train/line_file.h"
 #include "runtime/train/restarts.h"
 #include "runtime/train/run_files.h"
@@ -71,39 +74,43 @@ Json recorded(const fs::path& path, system_clock::time_point since) {
   std::error_code missing;
   const auto written = fs::last_write_time(path, missing);
   if (missing || std::chrono::file_clock::to_sys(written) < since) return Json::object();
-  std::ifstream in(path);
-  Json json = Json::parse(in, nullptr, false);
-  return json.is_object() && json.contains("status") ? json : Json::object();
+  Json json = read_json(path);
+  return field_of(json, "status").is_string() ? json : Json::object();
 }
 
 /// Whether the recorded end is an error of a rank's own, which explains why others lost that rank.
 bool is_own_error(const Json& recorded) {
-  const int lost = static_cast<int>(ExitCode::kPeerLost);
-  return recorded.value("status", "") == "failed" && recorded.value("exit_code", lost) != lost;
+  const Json& code = field_of(recorded, "exit_code");
+  return field_of(recorded, "status") == "failed" && code.is_number() && code != static_cast<int>(ExitCode::kPeerLost);
 }
 
 /// Whether a recorded end says at least as much as that of a process other than rank 0.
 bool says_enough(const Json& recorded, const RunEnd& end) {
   if (!recorded.empty() && end.is_guess) return true;
-  const bool stopped = end.status == RunEnd::Status::kPreempted && recorded.value("status", "") == "preempted";
+  const bool stopped = end.status == RunEnd::Status::kPreempted && field_of(recorded, "status") == "preempted";
   return stopped || is_own_error(recorded);
 }
 
-/// An empty value where there is none, or where it is no JSON.
+/// A value that is no object where there is none, where it is no JSON, or where it cannot be read.
 Json last_line(const fs::path& path) {
-  constexpr std::streamoff kTail = 64 << 10;
-  std::ifstream in(path, std::ios::binary | std::ios::ate);
-  if (!in) return {};
-  in.seekg(std::max<std::streamoff>(in.tellg() - std::streampos(kTail), 0));
-  std::string last;
-  for (std::string line; std::getline(in, line);) last = line;
-  return Json::parse(last, nullptr, false);
+  constexpr std::uint64_t kTail = 64 << 10;
+  try {
+    const checkpoint::InputFile file(path.string());
+    std::string tail(std::min(file.size(), kTail), '\0');
+    file.read(file.size() - tail.size(), std::as_writable_bytes(std::span(tail)));
+    if (tail.ends_with('\n')) tail.pop_back();
+    return parse_ordered_json(std::string_view(tail).substr(tail.rfind('\n') + 1));
+  } catch (const StorageError&) {
+    return {};
+  }
 }
 
 bool tells_of_end(const Json& line, system_clock::time_point since) {
   const std::chrono::duration<double> begin = since.time_since_epoch();
-  const std::string event = line.is_object() ? line.value("event", "") : "";
-  return (event == "done" || event == "preempted" || event == "failed") && line.value("time", 0.0) >= begin.count();
+  const Json& event = field_of(line, "event");
+  const Json& time = field_of(line, "time");
+  return (event == "done" || event == "preempted" || event == "failed") && time.is_number() &&
+         time.get<double>() >= begin.count();
 }
 
 }  // namespace
@@ -125,7 +132,7 @@ void write_summary(const fs::path& run_dir, const RunEnd& end, const Json& summa
   const Json earlier = recorded(path, since);
   Json json = to_json(end);
   if (end.code == ExitCode::kPeerLost && is_own_error(earlier)) {
-    for (const char* field : {"status", "exit_code", "error"}) json[field] = earlier.value(field, Json());
+    for (const char* field : {"status", "exit_code", "error"}) json[field] = field_of(earlier, field);
   }
   json.update(summary);
   write_text(path, json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
@@ -147,11 +154,13 @@ void record_end(const fs::path& run_dir, const RunEnd& end, system_clock::time_p
 void record_event_of_end(const fs::path& run_dir, system_clock::time_point since, bool echo) {
   const Json summary = recorded(run_dir / "summary.json", since);
   if (summary.empty() || tells_of_end(last_line(run_dir / "metrics.jsonl"), since)) return;
-  Json line = event_line(summary.value("status", "failed"), summary.value("step", std::uint64_t{0}));
-  line["exit_code"] = summary["exit_code"];
-  if (summary["error"].is_object()) {
-    line["detail"] = summary["error"]["message"];
-    line["where"] = summary["error"]["where"];
+  const Json& step = field_of(summary, "step");
+  const Json& error = field_of(summary, "error");
+  Json line = event_line(summary["status"], step.is_number_unsigned() ? step.get<std::uint64_t>() : 0);
+  line["exit_code"] = field_of(summary, "exit_code");
+  if (error.is_object()) {
+    line["detail"] = field_of(error, "message");
+    line["where"] = field_of(error, "where");
   }
   append_event(run_dir, line, echo);
 }

@@ -75,8 +75,10 @@ RunLock::RunLock(const std::filesystem::path& run_dir, milliseconds patience) : 
   make_run_directory(run_dir);
   file_ = checkpoint::with_retries({}, [&] {
     const CallUnderWay under_way(StorageOperation::kOpen, path_);
-    Descriptor file(open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+    // What a link leads to is somebody else's, and this empties the file.
+    Descriptor file(open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
     if (file) return file;
+    if (errno == ELOOP) throw StorageError(path_ + " is a symbolic link", "Remove it, or choose another --run-dir.");
     throw checkpoint::FileError("cannot make " + path_ + ": " + std::generic_category().message(errno),
                                 "Check the permissions of the run directory, or choose another --run-dir.", errno);
   });

@@ -2,6 +2,7 @@
 #include "runtime/train/same_data.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <chrono>
 #include <future>
@@ -70,7 +71,14 @@ std::string difference(const std::vector<std::string>& values, const std::string
 std::vector<DataDigest> read_together(const std::function<std::vector<DataDigest>()>& read,
                                       comm::Communicator& communicator) {
   std::future<std::vector<DataDigest>> digests = std::async(std::launch::async, read);
-  while (any_rank(digests.wait_for(kSignOfLife) != std::future_status::ready, communicator)) {
+  const auto is_reading = [&] { return digests.wait_for(kSignOfLife) != std::future_status::ready; };
+  try {
+    while (any_rank(is_reading(), communicator)) {
+    }
+  } catch (const PeerError& error) {
+    // A read that has begun cannot be given up, and may take minutes until the error is reported.
+    if (is_reading()) spdlog::warn("{}; this rank ends once its data has been read", error.what());
+    throw;
   }
   return digests.get();
 }

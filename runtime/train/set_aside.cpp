@@ -3,12 +3,16 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <functional>
 #include <string>
 #include <system_error>
 #include <vector>
 
+#include "runtime/checkpoint/durable_file.h"
+#include "runtime/checkpoint/retry.h"
 #include "runtime/checkpoint/storage_calls.h"
 
 namespace lockstep::train {
@@ -17,8 +21,25 @@ namespace fs = std::filesystem;
 
 namespace {
 
+using checkpoint::with_retries;
+
+/// None where it is no directory.
+std::vector<std::string> names_in(const fs::path& directory) {
+  try {
+    return with_retries({}, [&] { return checkpoint::list_directory(directory.string()); });
+  } catch (const checkpoint::FileError& error) {
+    if (error.error() == ENOTDIR) return {};
+    throw;
+  }
+}
+
+bool holds(const std::vector<std::string>& names, const std::string& name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
 /// Copies the metrics, which lose the steps of what is set aside. Training needs neither.
 void keep_metrics(const fs::path& run_dir, const fs::path& aside) {
+  const checkpoint::CallUnderWay under_way(checkpoint::StorageOperation::kWrite, (aside / "metrics.jsonl").string());
   std::error_code error;
   fs::copy_file(run_dir / "metrics.jsonl", aside / "metrics.jsonl", error);
   if (!error || error == std::errc::no_such_file_or_directory) return;
@@ -27,22 +48,27 @@ void keep_metrics(const fs::path& run_dir, const fs::path& aside) {
 }
 
 /// Moves those entries of `directory` that `chosen` picks by name to the same place below a new folder of `run_dir`, if
-/// there are any. That folder.
-fs::path set_aside(const fs::path& run_dir, const fs::path& directory,
+/// there are any. That folder. Checkpoints are among them, so a power cut must find each in one place or the other.
+fs::path set_aside(const fs::path& run_dir, const std::string& directory,
                    const std::function<bool(const std::string&)>& chosen) {
-  const checkpoint::CallUnderWay under_way(checkpoint::StorageOperation::kRename, (run_dir / directory).string());
-  std::vector<fs::path> names;
-  std::error_code missing;
-  for (const fs::directory_entry& entry : fs::directory_iterator(run_dir / directory, missing)) {
-    if (chosen(entry.path().filename().string())) names.push_back(directory / entry.path().filename());
-  }
+  const fs::path from = run_dir / directory;
+  std::vector<std::string> names = names_in(from);
+  std::erase_if(names, [&](const std::string& name) { return !chosen(name); });
   if (names.empty()) return {};
+  const std::vector<std::string> taken = names_in(run_dir);
   int number = 1;
-  while (fs::exists(run_dir / ("earlier-" + std::to_string(number)))) ++number;
+  while (holds(taken, "earlier-" + std::to_string(number))) ++number;
   const fs::path aside = run_dir / ("earlier-" + std::to_string(number));
-  fs::create_directories(aside / directory);
+  const fs::path to = aside / directory;
+  with_retries({}, [&] { checkpoint::make_directories(to.string()); });
   if (!directory.empty()) keep_metrics(run_dir, aside);
-  for (const fs::path& name : names) fs::rename(run_dir / name, aside / name);
+  for (const std::string& name : names) {
+    with_retries({}, [&] { checkpoint::rename_to_free_name((from / name).string(), (to / name).string()); });
+  }
+  // Where it arrived first.
+  for (const fs::path& changed : {to, from}) {
+    with_retries({}, [&] { checkpoint::sync_directory(changed.string()); });
+  }
   return aside;
 }
 
@@ -58,7 +84,8 @@ std::function<bool(const std::string&)> later_than(std::uint64_t step) {
 }  // namespace
 
 void set_aside_earlier_run(const fs::path& run_dir) {
-  if (!fs::exists(run_dir / "checkpoints") && !fs::exists(run_dir / "metrics.jsonl")) return;
+  const std::vector<std::string> names = names_in(run_dir);
+  if (!holds(names, "checkpoints") && !holds(names, "metrics.jsonl")) return;
   set_aside(run_dir, "", [](const std::string& name) {
     return name == "checkpoints" || name == "best" || name == "metrics.jsonl" || name == "summary.json" ||
            name == "job.pbtxt" || name.starts_with("events.out.tfevents.");
@@ -77,8 +104,8 @@ void set_aside_record(const fs::path& file, const std::string& why) {
         set_aside(file.parent_path(), "", [&](const std::string& name) { return name == file.filename(); });
     if (aside.empty()) return spdlog::warn("{}; training goes on", why);
     spdlog::warn("{}; the file now lies in {}, and training goes on", why, aside.string());
-  } catch (const fs::filesystem_error& error) {
-    spdlog::warn("{}; steps may stand there twice, as it cannot be moved away: {}", why, error.code().message());
+  } catch (const StorageError& error) {
+    spdlog::warn("{}; steps may stand there twice, as it cannot be moved away: {}", why, error.what());
   }
 }
 

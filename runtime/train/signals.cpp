@@ -8,8 +8,8 @@
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
-#include <cstring>
 
+#include "runtime/base/prompt_write.h"
 #include "runtime/tensor/error.h"
 #include "runtime/train/terminal.h"
 
@@ -39,17 +39,17 @@ void request_stop(int number) {
   if (first && notice_descriptor >= 0) {
     end_live_line();
     const char* const text = ends_on_second ? kStopNotice : kBriefNotice;
-    [[maybe_unused]] const ssize_t written = write(notice_descriptor, text, std::strlen(text));
+    [[maybe_unused]] const ssize_t written = write_promptly(notice_descriptor, text);
   }
   errno = error;
 }
 
 }  // namespace
 
-StopSignals::StopSignals(const StopNotice& notice) {
+StopSignals::StopSignals(const StopNotice& notice) : words_(reopen_nonblocking(notice.descriptor)) {
   stop_requested.store(false);
   interrupts.store(0);
-  notice_descriptor.store(notice.descriptor);
+  notice_descriptor.store(words_ ? words_.get() : notice.descriptor);
   ends_on_second.store(notice.ends_on_second);
   struct sigaction action {};
   action.sa_handler = request_stop;
@@ -63,6 +63,7 @@ StopSignals::StopSignals(const StopNotice& notice) {
 
 StopSignals::~StopSignals() {
   for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &previous[i], nullptr);
+  notice_descriptor.store(-1);
 }
 
 bool StopSignals::requested() const { return stop_requested.load(); }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <string>
+#include "runtime/base/descriptor.h"
 
 namespace lockstep::train {
 
@@ -22,6 +22,9 @@ class StopSignals {
 
   /// Whether one arrived.
   bool requested() const;
+
+ private:
+  Descriptor words_;  ///< for the notice, so that a stopped terminal does not keep the handler
 };
 
 /// "stopping after this step and saving", and what a second Ctrl-C does.

@@ -2,12 +2,11 @@
 #include "runtime/train/stall_watch.h"
 
 #include <fmt/format.h>
-#include <pthread.h>
 
 #include <algorithm>
-#include <csignal>
 #include <utility>
 
+#include "runtime/base/blocked_signals.h"
 #include "runtime/checkpoint/storage_calls.h"
 
 namespace lockstep::train {
@@ -29,10 +28,7 @@ StorageError stall_error(const checkpoint::PendingCall& call, const std::string&
 }  // namespace
 
 StallWatch::StallWatch(milliseconds limit, Where where, OnStall on_stall) {
-  // Signals are for the threads that listen to them.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const BlockedSignals for_the_thread;
   thread_ = std::jthread(
       [this, limit, where = std::move(where), on_stall = std::move(on_stall)](const std::stop_token& stop) {
         std::unique_lock lock(mutex_);
@@ -43,7 +39,6 @@ StallWatch::StallWatch(milliseconds limit, Where where, OnStall on_stall) {
           return on_stall(stall_error(*call, where(), limit));
         }
       });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 }  // namespace lockstep::train

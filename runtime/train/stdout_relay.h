@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <chrono>
-#include <cstdint>
+#include <cstddef>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
-#include <string_view>
 #include <thread>
-
-#include "runtime/base/descriptor.h"
-#include "runtime/train/output_queue.h"
 
 namespace lockstep::train {
 
@@ -24,36 +20,33 @@ class StdoutRelay {
   /// Called at the end where lines were dropped, with a sentence, unless stderr is not read either.
   using OnLoss = std::function<void(const std::string&)>;
 
+  /// Leaves stdout as it is where the system starts no thread, and throws what std::thread does.
   explicit StdoutRelay(OnLoss on_loss);
-  /// Gives up what is not taken within two seconds.
+  /// Gives up what is not taken within two seconds. Leaves the thread to itself where a system call keeps it.
   ~StdoutRelay();
   StdoutRelay(const StdoutRelay&) = delete;
   StdoutRelay& operator=(const StdoutRelay&) = delete;
 
   /// Where stdout leads in the end.
   static int descriptor();
-  /// Waits until all that was printed is passed on, so that stderr comes behind it; a moment at most.
+  /// Waits until all that was printed is passed on, so that stderr comes behind it; a moment at most, and where
+  /// that was in vain, not again until something is taken.
   static void settle();
 
  private:
-  void work();
-  void take(std::string_view text);
-  void pass();
-  bool drain(std::chrono::milliseconds patience);
+  struct State;
+
+  static std::shared_ptr<State> current();
+  static void set_current(std::shared_ptr<State> state);
+
+  void end_thread();
+  void tell_of_loss() const;
+
+  static std::mutex current_mutex_;
+  static std::shared_ptr<State> current_;  ///< of the relay that lives
 
   OnLoss on_loss_;
-  Descriptor target_;  ///< what stdout was
-  Descriptor intake_;  ///< the pipe's reading end
-  Descriptor wake_;
-  std::mutex mutex_;
-  OutputQueue queue_{kMostBytes};
-  bool within_line_ = false;  ///< the end of the queue is no line's end
-  bool dropping_ = false;     ///< until the end of a line
-  std::uint64_t dropped_ = 0;
-  int error_ = 0;          ///< of the last attempt to write
-  bool given_up_ = false;  ///< nobody will read any more
-  std::chrono::steady_clock::time_point next_try_{};
-  bool ending_ = false;
+  std::shared_ptr<State> state_;  ///< the thread's, too
   std::thread thread_;
 };
 

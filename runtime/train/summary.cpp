@@ -2,11 +2,12 @@
 #include "runtime/train/summary.h"
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "runtime/base/json_text.h"
 #include "runtime/tensor/memory.h"
+#include "runtime/train/run_files.h"
 
 namespace lockstep::train {
 
@@ -54,10 +55,9 @@ nlohmann::ordered_json to_json(const Summary& summary) {
 }
 
 bool describes(const fs::path& path, std::uint64_t steps, const std::string& weights_digest) {
-  std::ifstream in(path);
-  const auto json = nlohmann::json::parse(in, nullptr, false);
-  return json.is_object() && json.value("status", "") == "done" && json.value("steps", std::uint64_t{0}) == steps &&
-         json.value("weights_digest", "") == weights_digest;
+  const nlohmann::ordered_json json = read_json(path);
+  return field_of(json, "status") == "done" && field_of(json, "steps") == steps &&
+         field_of(json, "weights_digest") == weights_digest;
 }
 
 }  // namespace lockstep::train

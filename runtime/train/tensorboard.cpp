@@ -9,7 +9,6 @@
 #include <chrono>
 #include <ctime>
 #include <filesystem>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -71,12 +70,8 @@ std::int64_t step_of(std::string_view record) {
 
 /// Keeps the events of steps up to `last`; a file that holds no others stays as it is.
 void drop_later_events(const std::filesystem::path& path, std::int64_t last) {
-  const std::string content =
-      with_retries({}, [&] { return checkpoint::read_file(path.string(), std::numeric_limits<std::uint64_t>::max()); });
-  std::string kept;
-  for (const std::string_view event : tf_records_in(content)) {
-    if (step_of(event) <= last) kept += tf_record(event);
-  }
+  const std::string content = train::read_record(path);
+  const std::string kept = events_up_to(content, last);
   // What a killed process left half-written goes too.
   if (kept.size() == content.size()) return;
   train::write_text(path, kept);
@@ -94,6 +89,14 @@ std::vector<std::string> names_in(const std::string& directory) {
 
 }  // namespace
 
+std::string events_up_to(std::string_view content, std::int64_t last) {
+  std::string kept;
+  for (const std::string_view event : tf_records_in(content)) {
+    if (step_of(event) <= last) kept += tf_record(event);
+  }
+  return kept;
+}
+
 void drop_later_events(const std::string& directory, std::int64_t last) {
   for (const std::string& name : names_in(directory)) {
     if (!name.starts_with(kPrefix)) continue;
@@ -102,6 +105,8 @@ void drop_later_events(const std::string& directory, std::int64_t last) {
       drop_later_events(path, last);
     } catch (const checkpoint::FileError& error) {
       if (error.error() != ENOENT) train::set_aside_record(path, error.what());
+    } catch (const StorageError& error) {  // no regular file, or more than memory holds
+      train::set_aside_record(path, error.what());
     }
   }
 }

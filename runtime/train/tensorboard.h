@@ -30,9 +30,12 @@ class TensorBoardWriter {
   train::OutputWriter::SinkId file_;
 };
 
+/// The records of a file's content that are no points of steps behind `last`, up to the first that is damaged.
+std::string events_up_to(std::string_view content, std::int64_t last);
+
 /// Drops the points of steps behind `last` from every file of the directory: they are about to be made again, and a
-/// curve must not show them twice. Not while a writer is open there. A file that the disk does not let us read or
-/// rewrite is set aside. Throws StorageError for one that is no regular file.
+/// curve must not show them twice. Not while a writer is open there. What cannot be read or rewritten, or is no regular
+/// file, is set aside.
 void drop_later_events(const std::string& directory, std::int64_t last);
 
 }  // namespace lockstep

@@ -8,7 +8,9 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "runtime/base/prompt_write.h"
 #include "runtime/train/stdout_relay.h"
+#include "runtime/train/write_stderr.h"
 
 namespace lockstep::train {
 
@@ -55,19 +57,23 @@ int Terminal::columns() const {
 
 void Terminal::print(const std::string& text) {
   const bool over = live_descriptor.exchange(-1) >= 0;
-  std::fprintf(stream_, "%s%s\n", over ? "\r\033[K" : "", text.c_str());
+  put(stream_, (over ? "\r\033[K" : "") + text + "\n");
   // It stays in sight until the next step draws it anew.
   if (over) draw(drawn_);
-  std::fflush(stream_);
 }
 
 void Terminal::draw(const std::string& text) {
   drawn_ = text;
   // Before and after: what the handler of a signal prints meanwhile must not stand behind the line, nor hide it.
   live_descriptor = fileno(stream_);
-  std::fprintf(stream_, "\r%s\033[K", text.c_str());
-  std::fflush(stream_);
+  put(stream_, "\r" + text + "\033[K");
   live_descriptor = fileno(stream_);
+}
+
+void put(std::FILE* stream, std::string_view text) {
+  if (stream == stderr) return write_stderr(text);
+  std::fwrite(text.data(), 1, text.size(), stream);
+  std::fflush(stream);
 }
 
 bool shows_color(std::FILE* stream) { return Terminal::shows_live_line(stream) && variable("NO_COLOR").empty(); }
@@ -75,7 +81,7 @@ bool shows_color(std::FILE* stream) { return Terminal::shows_live_line(stream) &
 void end_live_line() {
   const int descriptor = live_descriptor.exchange(-1);
   if (descriptor < 0) return;
-  [[maybe_unused]] const ssize_t written = write(descriptor, "\n", 1);
+  [[maybe_unused]] const ssize_t written = write_promptly(descriptor, "\n");
 }
 
 int terminal_columns(int descriptor) {

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <string>
+#include <string_view>
 
 #include "runtime/train/status_board.h"
 
@@ -37,6 +38,9 @@ class Terminal {
   StatusBoard board_;
   std::string drawn_;
 };
+
+/// Writes text to stdout, which a StdoutRelay passes on, or by write_stderr().
+void put(std::FILE* stream, std::string_view text);
 
 /// Whether text for this stream may be coloured: it shows a live line, and NO_COLOR is not set.
 bool shows_color(std::FILE* stream);

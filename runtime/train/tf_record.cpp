@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/tf_record.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -11,6 +12,8 @@ namespace {
 
 constexpr std::size_t kLength = 8;
 constexpr std::size_t kChecksum = 4;
+/// Those that runs write have some KB; protobuf reads none of 2 GiB.
+constexpr std::uint64_t kLongestPayload = std::uint64_t{64} << 20;
 
 /// CRC-32C (Castagnoli, reflected polynomial 0x82f63b78), which TFRecord uses.
 std::uint32_t crc32c(std::string_view bytes) {
@@ -63,7 +66,7 @@ std::vector<std::string_view> tf_records_in(std::string_view content) {
     const std::uint64_t bytes = number_in(length);
     if (content.substr(kLength, kChecksum) != masked_crc(length)) break;
     content.remove_prefix(kLength + kChecksum);
-    if (content.size() < kChecksum || bytes > content.size() - kChecksum) break;
+    if (content.size() < kChecksum || bytes > std::min(content.size() - kChecksum, kLongestPayload)) break;
     const std::string_view payload = content.substr(0, bytes);
     if (content.substr(bytes, kChecksum) != masked_crc(payload)) break;
     payloads.push_back(payload);

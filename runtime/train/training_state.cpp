@@ -36,6 +36,7 @@ void restore_for(const job::Job& job, const checkpoint::Checkpoint& saved, const
   try {
     restore();
   } catch (const UsageError&) {
+    if (!saved.state.has_job()) throw;
     const std::string theirs = title(saved.state.job());
     const std::string ours = title(job);
     if (theirs == ours) throw;
@@ -46,7 +47,7 @@ void restore_for(const job::Job& job, const checkpoint::Checkpoint& saved, const
 
 amp::GradScalerState scaler_state(const checkpoint::TrainingState& saved, const job::Job& job) {
   amp::GradScalerState state = step::state_of(saved.scaler(0));
-  if (state.empty()) return state;
+  if (state.empty() || !saved.has_job()) return state;
   const job::Amp& before = saved.job().amp();
   if (before.dtype() != job.amp().dtype() || !before.loss_scale().dynamic()) {
     state.scale = static_cast<float>(job.amp().loss_scale().init());

@@ -29,7 +29,8 @@ void require_resumable(const checkpoint::Checkpoint& saved, const job::Job& job,
 void restore_for(const job::Job& job, const checkpoint::Checkpoint& saved, const std::function<void()>& restore);
 
 /// The scaler's state to go on with; empty where the checkpoint has none. The scale is the new job's where the old one
-/// says nothing about it: it was static, or of another dtype.
+/// says nothing about it: it was static, or of another dtype. A checkpoint without a job, which a loop of a user's own
+/// has saved, keeps its scale.
 amp::GradScalerState scaler_state(const checkpoint::TrainingState& saved, const job::Job& job);
 
 }  // namespace lockstep::train

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "runtime/base/json_text.h"
 #include "runtime/checkpoint/durable_file.h"
 #include "runtime/checkpoint/safetensors.h"
 #include "runtime/checkpoint/torch_file.h"
@@ -28,7 +29,7 @@ void read_safetensors(const fs::path& path, const std::set<std::string>* names, 
 
 nn::StateDict read_index(const fs::path& path) {
   const auto fail = [&path](const std::string& what) { throw StorageError(path.string() + ": " + what); };
-  const auto index = nlohmann::json::parse(checkpoint::read_file(path.string(), kMostIndexBytes), nullptr, false);
+  const auto index = parse_json(checkpoint::read_file(path.string(), kMostIndexBytes));
   if (!index.is_object() || !index.contains("weight_map") || !index["weight_map"].is_object()) {
     fail("is no index of safetensors files: there is no \"weight_map\"");
   }

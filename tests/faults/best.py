@@ -41,7 +41,7 @@ class Best:
         best = self.prepare(shop, item)
         self.flips.damage(best / name, how, int(number))
         problems = list(self.read_alone(shop, best))
-        # A run that is over saves no other best weights.
+        # A run that is over has only its last weights left to evaluate.
         problems += shop.goes_on(floor=2, best=item == "cut")
         output = shop.folder.joinpath("log").read_text()
         if item == "whole" and "the best weights are lost" not in output:

@@ -19,7 +19,7 @@ from pathlib import Path
 from best import Best
 from crowds import Crowds
 from drivers import Drivers
-from dropped import Dropped
+from dropped import Dropped, Moved
 from errors import Errors
 from flips import Flips
 from frames import Frames
@@ -31,8 +31,8 @@ from strangers import Strangers
 from training import LOST, MISSED, SURVIVED, WRONG, Workshop, adopt_orphans, end_all_runs
 from unread import Unread
 
-ITEMS = (Kills(), Errors(), Hangs(), Dropped("power cuts", 1, quick=150), Dropped("power cuts 2", 2, quick=12), Flips(),
-         Best(), Mutations(), Losses(), Unread(), Strangers(), Crowds(), Frames(), Drivers())
+ITEMS = (Kills(), Errors(), Hangs(), Dropped("power cuts", 1, quick=150), Dropped("power cuts 2", 2, quick=12),
+         Moved("moves", 1, quick=40), Flips(), Best(), Mutations(), Losses(), Unread(), Strangers(), Crowds(), Frames(), Drivers())
 COLUMNS = (SURVIVED, WRONG, LOST)
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

@@ -21,16 +21,20 @@ class Dropped:
         self.ranks = ranks
         self.quick = quick
         self.calls = []
+        self.begin = 0  # of the calls of the training that the power cut meets
 
     def record(self, shop):
         if not self.calls:
             shop.digest(self.ranks)
             fresh(shop)
-            ended = shop.train(self.ranks, shim=True)
-            if ended.code != 0:
-                raise RuntimeError(f"the training fails under the shim (exit {ended.code}):\n{ended.told()}")
+            self.train(shop)
             self.calls = read_journal(shop.journal)
             shop.journal.unlink()
+
+    def train(self, shop, **how):
+        ended = shop.train(self.ranks, shim=True, **how)
+        if ended.code != 0:
+            raise RuntimeError(f"the training fails under the shim (exit {ended.code}):\n{ended.told()}")
 
     def tries(self, shop, _):
         """"CALLS CONTENTS NAMES": after so many calls; what is left of unsynced contents; which unsynced names are there
@@ -39,6 +43,8 @@ class Dropped:
         disk, seen = Disk(), set()
         for count, call in enumerate(self.calls, start=1):
             disk.apply(call)
+            if count <= self.begin:
+                continue
             said = self.said(count)
             for contents in CONTENTS if disk.has_unsynced_content() else CONTENTS[:1]:
                 for names in self.choices(len(disk.changes())):
@@ -71,7 +77,7 @@ class Dropped:
 
     def said(self, count):
         """The newest step that was reported as saved by then."""
-        words = b"".join(call.data for call in self.calls[:count] if (call.role, call.operation) == ("main", "say"))
+        words = b"".join(call.data for call in self.calls[self.begin:count] if (call.role, call.operation) == ("main", "say"))
         return max((int(step) for step in re.findall(rb"saved at step (\d+) in", words)), default=0)
 
     def run(self, shop, key):
@@ -81,4 +87,25 @@ class Dropped:
         for call in self.calls[:int(count)]:
             disk.apply(call)
         put(disk.state(contents, self.chosen(names, int(count), len(disk.changes()))), shop.scene)
-        return Result.of(list(shop.goes_on(self.ranks, floor=self.said(int(count)), metrics=True)))
+        problems = list(self.missing(shop))
+        return Result.of(problems + list(shop.goes_on(self.ranks, floor=self.said(int(count)), metrics=True)))
+
+    def missing(self, shop):
+        """What has to be there before the run goes on."""
+        return ()
+
+
+class Moved(Dropped):
+    """While a run that was done trains again from an earlier checkpoint, and moves the later one away."""
+
+    def train(self, shop):
+        super().train(shop, settings=("checkpoint.keep=0",))
+        self.begin = len(read_journal(shop.journal))
+        super().train(shop, options=("--resume", shop.run_dir / "checkpoints" / "step-00000002"))
+
+    def said(self, count):
+        return max(2, super().said(count))
+
+    def missing(self, shop):
+        if not any(shop.run_dir.glob("**/checkpoints/step-00000004/manifest.json")):
+            yield "lost: the checkpoint of step 4, in both places"

@@ -11,7 +11,7 @@ READS = ("open", "read", "list", "stat")
 CHANGES = ("write", "sync", "truncate", "rename", "mkdir", "unlink", "rmdir")
 INTERRUPTIBLE = ("open", "read", "write", "sync", "truncate", "lock", "close")
 # Files that tell of a run and that training does not need: their failure never ends it.
-RECORDS = ("metrics.jsonl", "events.out.tfevents.", "summary.json")
+RECORDS = ("metrics.jsonl", "events.out.tfevents.", "summary.json", "run/job.pbtxt")
 
 
 def faults_of(operation):

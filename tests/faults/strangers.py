@@ -9,8 +9,8 @@ import time
 from losses import SETTINGS
 from training import MISSED, Result
 
-HELLO = 0x4F4C4C4548534C00  # comm/group/tcp/frame.h
-VERSION = 3
+HELLO = 0x4F4C4C4548534C00  # comm/group/tcp/greeting.h
+VERSION = 4
 
 
 def free_port():
@@ -67,28 +67,29 @@ class Stranger(threading.Thread):
         self.kept.append(connection)
 
     def _slow(self, connection):
-        for byte in self.hello("another run")[:40]:
+        for byte in self.hello()[:40]:
             if self.over.wait(0.02):
                 break
             connection.sendall(bytes([byte]))
         self.kept.append(connection)
 
     def _from_another_run(self, connection):
-        connection.sendall(self.hello("another run"))
+        connection.sendall(self.hello())
         self.kept.append(connection)
 
     def _nearly(self, connection):
         """A greeting with a few wrong bytes, and frames behind it."""
-        hello = bytearray(self.hello(""))
+        hello = bytearray(self.hello())
         for _ in range(self.chance.randrange(4)):
             hello[self.chance.randrange(len(hello))] ^= 1 << self.chance.randrange(8)
         connection.sendall(bytes(hello) + self.chance.randbytes(500))
         self.kept.append(connection)
 
-    @staticmethod
-    def hello(run):
-        texts = b"".join(text.encode().ljust(256, b"\0") for text in (run, "faults", "host"))
-        return struct.pack("<QIiii", HELLO, VERSION, 1, 2, 4242) + texts
+    def hello(self):
+        """That of rank 1, but for the proof that it has the run's key."""
+        texts = b"".join(text.encode().ljust(256, b"\0") for text in ("faults", "", "host"))
+        said = struct.pack("<QQiiii", HELLO, VERSION, 1, 2, 4242, 0)
+        return said + self.chance.randbytes(16) + texts + self.chance.randbytes(32)
 
 
 KINDS = ("leaving", "resetting", "silent", "garbage", "slow", "from_another_run", "nearly")

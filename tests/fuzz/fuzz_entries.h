@@ -9,6 +9,9 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,6 +19,7 @@
 #include <vector>
 
 #include "amp/grad_scaler/grad_scaler_state.h"
+#include "comm/group/tcp/greeting.h"
 #include "comm/group/tcp/meetings.h"
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/checkpoint/manifest.h"
@@ -24,6 +28,7 @@
 #include "runtime/checkpoint/torch_file.h"
 #include "runtime/data/arrays.h"
 #include "runtime/data/byte_pairs.h"
+#include "runtime/data/cifar.h"
 #include "runtime/data/csv.h"
 #include "runtime/data/idx.h"
 #include "runtime/data/image.h"
@@ -35,6 +40,12 @@
 #include "runtime/job/job.h"
 #include "runtime/step/state_fields.h"
 #include "runtime/tensor/error.h"
+#include "runtime/train/earlier_metrics.h"
+#include "runtime/train/run_end.h"
+#include "runtime/train/summary.h"
+#include "runtime/train/tensorboard.h"
+#include "runtime/train/tf_record.h"
+#include "tests/support/zip_archive.h"
 
 // What a fuzzer calls with any bytes: each parser may refuse them with a StorageError, that of
 // a GradScaler's state with a UsageError, and do nothing else but succeed.
@@ -61,9 +72,12 @@ inline void fuzz_safetensors(std::string_view bytes) {
   });
 }
 
-/// As a whole file, and as the pickle in one, since without a valid archive nothing reaches that.
+/// As a whole file, as the pickle in one, since behind a checksum nothing else reaches that, and as a pickle alone.
 inline void fuzz_torch(std::string_view bytes) {
-  with_file(bytes, [](const std::string& path) { checkpoint::read_torch_file(path); });
+  const std::string archive = zip_archive({{"w/data.pkl", std::string(bytes)}, {"w/data/0", std::string(64, '\1')}});
+  for (const std::string_view file : {bytes, std::string_view(archive)}) {
+    with_file(file, [](const std::string& path) { checkpoint::read_torch_file(path); });
+  }
   try {
     const checkpoint::Pickle pickle(
         bytes, "data.pkl", {"collections OrderedDict", "torch._utils _rebuild_tensor_v2", "torch FloatStorage"});
@@ -145,14 +159,88 @@ inline void fuzz_nifti(std::string_view bytes) {
   });
 }
 
-/// The last sample is drawn, too.
+/// A tar file whose headers' checksums fit.
+inline std::string with_tar_checksums(std::string_view bytes) {
+  std::string text(bytes);
+  for (std::size_t at = 0; at + 512 <= text.size(); at += 512) {
+    if (text.compare(at + 257, 5, "ustar") != 0) continue;
+    text.replace(at + 148, 8, 8, ' ');
+    unsigned sum = 0;
+    for (std::size_t i = at; i < at + 512; ++i) sum += static_cast<unsigned char>(text[i]);
+    for (std::size_t digit = at + 154; digit > at + 148; sum /= 8) text[--digit] = static_cast<char>('0' + sum % 8);
+    text[at + 154] = '\0';
+  }
+  return text;
+}
+
+/// Both as they come and with checksums that fit, since without one nothing behind a header's is reached. The last
+/// sample is drawn, too.
 inline void fuzz_shards(std::string_view bytes) {
-  with_file(bytes, [](const std::string& path) {
-    const data::ShardsDataset set({.files = {path}, .size = 8, .max_pixels = 1 << 16});
-    std::vector<float> values(8 * 8 * 3);
-    std::int64_t label = 0;
-    set.get({.index = set.size() - 1}, {.values = values, .labels = std::span(&label, 1)});
-  });
+  const std::string mended = with_tar_checksums(bytes);
+  for (const std::string_view file : {bytes, std::string_view(mended)}) {
+    with_file(file, [](const std::string& path) {
+      const data::ShardsDataset set({.files = {path}, .size = 8, .max_pixels = 1 << 16});
+      std::vector<float> values(8 * 8 * 3);
+      std::int64_t label = 0;
+      set.get({.index = set.size() - 1}, {.values = values, .labels = std::span(&label, 1)});
+    });
+  }
+}
+
+/// As each kind of records, opened and described.
+inline void fuzz_cifar(std::string_view bytes) {
+  for (const data::CifarLabels labels :
+       {data::CifarLabels::kCifar10, data::CifarLabels::kCifar100Coarse, data::CifarLabels::kCifar100Fine}) {
+    with_file(bytes, [labels](const std::string& path) { data::describe_cifar({{path}, labels}); });
+    with_file(bytes, [labels](const std::string& path) {
+      const data::DatasetPtr set = data::open_cifar({{path}, labels});
+      std::vector<float> values(32 * 32 * 3);
+      std::int64_t label = 0;
+      set->get({.index = set->size() - 1}, {.values = values, .labels = std::span(&label, 1)});
+    });
+  }
+}
+
+/// As a file of TensorBoard's, and as an event in one, behind checksums that fit. What stays stays again.
+inline void fuzz_events(std::string_view bytes) {
+  const std::string record = tf_record(bytes);
+  for (const std::string_view file : {bytes, std::string_view(record)}) {
+    const std::string kept = events_up_to(file, 7);
+    if (events_up_to(kept, 7) != kept) std::abort();
+  }
+}
+
+/// A directory in memory that lasts as long as the process.
+class RunRecord {
+ public:
+  RunRecord() {
+    const bool shared_memory = ::access("/dev/shm", W_OK) == 0;
+    std::string pattern =
+        (shared_memory ? "/dev/shm" : std::filesystem::temp_directory_path().string()) + "/lockstep-fuzz-XXXXXX";
+    if (::mkdtemp(pattern.data()) != nullptr) directory_ = pattern;
+  }
+  ~RunRecord() { std::filesystem::remove_all(directory_); }
+  void write(const char* name, std::string_view bytes) const {
+    std::ofstream(directory_ / name, std::ios::binary) << bytes;
+  }
+  const std::filesystem::path& directory() const { return directory_; }
+
+ private:
+  std::filesystem::path directory_;
+};
+
+/// The bytes are metrics.jsonl and summary.json of a run that goes on, and of one that ends.
+inline void fuzz_run_record(std::string_view bytes) {
+  static const RunRecord run;
+  const std::string kept = train::lines_up_to(bytes, 7).text;
+  if (train::lines_up_to(kept, 7).text != kept) std::abort();
+  with_file(bytes, [](const std::string& path) { train::describes(path, 7, "ab"); });
+  const std::chrono::system_clock::time_point since{};
+  const train::RunEnd end{.status = train::RunEnd::Status::kFailed, .code = ExitCode::kPeerLost, .step = 7};
+  run.write("metrics.jsonl", bytes);
+  run.write("summary.json", bytes);
+  train::record_event_of_end(run.directory(), since, false);
+  train::record_end(run.directory(), end, since);
 }
 
 /// As a job, and as the value of an override; neither may throw whatever it says.
@@ -162,8 +250,22 @@ inline void fuzz_job(std::string_view bytes) {
   job::check_text("name: 'x'", "job.pbtxt", {&override_text, 1}, ".");
 }
 
+/// What somebody says to the hub as his greeting: it can be printed, and proves nothing without the key.
+inline void fuzz_greeting(std::string_view bytes) {
+  comm::Hello hello;
+  std::memcpy(&hello, bytes.data(), std::min(bytes.size(), sizeof hello));
+  const comm::RunKey key = comm::sha256({});
+  const comm::Digest256 proof = comm::proof_of(hello, comm::Greeting(), key);
+  if (comm::are_equal(hello.proof, proof)) std::abort();
+  hello.proof = proof;
+  if (!comm::are_equal(comm::proof_of(hello, comm::Greeting(), key), proof)) std::abort();
+  const std::string shown = comm::rank_name(hello, comm::Hello()) + hello.job.str() + hello.job_hash.str();
+  if (shown.find('\x1b') != std::string::npos) std::abort();
+}
+
 /// What rank 1 sends the hub, where rank 0 goes along with all of it.
 inline void fuzz_tcp(std::string_view bytes) {
+  fuzz_greeting(bytes);
   const auto [hub, rank] = comm::connected_pair();
   rank.send(bytes.data(), bytes.size());
   rank.end_sending();

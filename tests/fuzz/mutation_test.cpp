@@ -81,11 +81,21 @@ TEST(Mutations, OfASafetensorsHeaderBehindItsRightLengthNeverHarm) {
 }
 
 TEST(Mutations, OfAPickleNeverHarm) {
-  for (const std::string& pickle : torch_seeds()) {
+  for (const std::string& pickle : pickle_seeds()) {
     EXPECT_NO_THROW(checkpoint::Pickle(
         pickle, "data.pkl", {"collections OrderedDict", "torch._utils _rebuild_tensor_v2", "torch FloatStorage"}))
         << "the seed itself is one";
     run_mutations(pickle, [](const std::string& text) { fuzz_torch(text); });
+  }
+}
+
+TEST(Mutations, OfAnArchiveOfTensorsNeverHarm) {
+  for (const std::string& archive : torch_seeds()) {
+    with_file(archive, [](const std::string& path) {
+      EXPECT_EQ(checkpoint::read_torch_file(path).size(), 1u) << "the seed itself is one";
+    });
+    run_mutations(
+        archive, [](const std::string& text) { fuzz_torch(text); }, 10'000);
   }
 }
 
@@ -120,6 +130,8 @@ TEST(Mutations, OfAVocabularyNeverHarm) {
     run_mutations(
         file, [](const std::string& text) { fuzz_byte_pairs(text); }, 10'000);
   }
+  // Deeper than a stack.
+  fuzz_byte_pairs("\n{\"a\":" + std::string(1 << 20, '[') + std::string(1 << 20, ']') + "}");
 }
 
 TEST(Mutations, OfAnImageNeverHarm) {
@@ -130,23 +142,38 @@ TEST(Mutations, OfAVolumeNeverHarm) {
   for (const std::string& file : nifti_seeds()) run_mutations(file, [](const std::string& text) { fuzz_nifti(text); });
 }
 
-/// With checksums that fit, since without one nothing behind a header's is reached.
 TEST(Mutations, OfAShardNeverHarm) {
   for (const std::string& file : shards_seeds()) {
-    const auto mend_and_read = [](std::string text) {
-      for (std::size_t at = 0; at + 512 <= text.size(); at += 512) {
-        if (text.compare(at + 257, 5, "ustar") != 0) continue;
-        text.replace(at + 148, 8, 8, ' ');
-        unsigned sum = 0;
-        for (std::size_t i = at; i < at + 512; ++i) sum += static_cast<unsigned char>(text[i]);
-        for (std::size_t digit = at + 154; digit > at + 148; sum /= 8) text[--digit] = static_cast<char>('0' + sum % 8);
-        text[at + 154] = '\0';
-      }
-      fuzz_shards(text);
-    };
-    EXPECT_NO_THROW(mend_and_read(file));
-    run_mutations(file, mend_and_read, 10'000);
+    EXPECT_EQ(with_tar_checksums(file), file) << "the seed's are right";
+    run_mutations(
+        file, [](const std::string& text) { fuzz_shards(text); }, 10'000);
   }
+}
+
+TEST(Mutations, OfAFileOfCifarNeverHarm) {
+  for (const std::string& file : cifar_seeds()) {
+    run_mutations(
+        file, [](const std::string& text) { fuzz_cifar(text); }, 3'000);
+  }
+}
+
+TEST(Mutations, OfTensorBoardsEventsNeverHarm) {
+  for (const std::string& event : events_seeds()) {
+    EXPECT_EQ(tf_records_in(tf_record(event)).size(), 1u);
+    run_mutations(event, [](const std::string& text) { fuzz_events(text); });
+  }
+}
+
+TEST(Mutations, OfTheRecordOfARunNeverHarm) {
+  for (const std::string& record : run_record_seeds()) {
+    run_mutations(
+        record, [](const std::string& text) { fuzz_run_record(text); }, 3'000);
+  }
+  // Deeper than a stack.
+  const std::string deep = std::string(1 << 18, '[') + std::string(1 << 18, ']');
+  fuzz_run_record(R"({"event":"eval","step":1,"x":)" + deep + "}");
+  fuzz_run_record(R"({"event":)" + deep + R"(,"step":1,"status":"failed"})");
+  fuzz_run_record(R"({"status":"failed","error":)" + deep + "}");
 }
 
 TEST(Mutations, OfTheStateOfAScalerNeverHarm) {

@@ -5,8 +5,10 @@
 #include <vector>
 
 #include "comm/group/tcp/frame.h"
+#include "comm/group/tcp/greeting.h"
 #include "configs/checkpoint.pb.h"
 #include "runtime/checkpoint/manifest.h"
+#include "tests/support/zip_archive.h"
 
 // Valid inputs of the parsers, from which a fuzzer starts. A job's seeds are the ready jobs in configs/.
 
@@ -158,7 +160,7 @@ inline std::vector<std::string> state_seeds() {
 }
 
 /// The pickle that torch.save writes of one tensor, within an archive "data.pkl".
-inline std::vector<std::string> torch_seeds() {
+inline std::vector<std::string> pickle_seeds() {
   const auto text = [](const std::string& value) {
     return 'X' + std::string(1, static_cast<char>(value.size())) + std::string(3, '\0') + value;
   };
@@ -169,7 +171,37 @@ inline std::vector<std::string> torch_seeds() {
   return {"\x80\2}(" + text("weight") + tensor + "u}" + text("_metadata") + "Nsb."};
 }
 
-/// A frame of each kind of operation.
+/// Whole archives: a tensor of one number.
+inline std::vector<std::string> torch_seeds() {
+  return {zip_archive({{"w/data.pkl", pickle_seeds()[0]}, {"w/byteorder", "little"}, {"w/data/0", "\1\2\3\4"}})};
+}
+
+/// An image of CIFAR-10 and one of CIFAR-100.
+inline std::vector<std::string> cifar_seeds() {
+  const std::string image(3 * 32 * 32, '\x55');
+  return {"\7" + image, "\3\x0c" + image};
+}
+
+/// Events of TensorBoard, each a record's payload: a version, and a point of step 300.
+inline std::vector<std::string> events_seeds() {
+  const std::string time = "\x09" + std::string(8, '\x40');
+  return {time + "\x1a\x0d" + "brain.Event:2",
+          time + "\x10\xac\x02\x2a\x0d\x0a\x0b\x0a\x04" + "loss\x15" + std::string("\0\0\0\x3f", 4)};
+}
+
+/// Lines of metrics.jsonl, and a summary.json.
+inline std::vector<std::string> run_record_seeds() {
+  return {R"({"step":1,"loss":0.5,"time":1.5})"
+          "\n"
+          R"({"event":"eval","step":1,"time":2,"loss":0.25})"
+          "\n"
+          R"({"event":"failed","step":9,"time":3,"exit_code":4,"detail":"x","where":"rank 1"})"
+          "\n",
+          R"({"status":"done","exit_code":0,"error":null,"step":7,"restarts":0,"steps":7,"weights_digest":"ab"})",
+          R"({"status":"failed","exit_code":7,"error":{"message":"a","advice":"b","where":"c"},"step":7})"};
+}
+
+/// A frame of each kind of operation, and a greeting.
 inline std::vector<std::string> tcp_seeds() {
   using comm::OperationKind;
   std::string frames;
@@ -178,7 +210,9 @@ inline std::vector<std::string> tcp_seeds() {
     const comm::FrameHeader header{.operation = {.kind = kind, .dtype = DType::kFloat32, .count = 2}, .bytes = 8};
     frames += std::string(reinterpret_cast<const char*>(&header), sizeof header) + "12345678";
   }
-  return {frames};
+  comm::Hello hello;
+  hello.job = comm::ShortText::of("digits");
+  return {frames, std::string(reinterpret_cast<const char*>(&hello), sizeof hello)};
 }
 
 }  // namespace lockstep::fuzz

@@ -83,6 +83,49 @@ TEST(ScratchDirectory, ThatIsNewIsRemovedOnceItsOwnerHadTimeToLockIt) {
   fs::remove(beside("-young"));
 }
 
+// Anybody may make names in /dev/shm.
+TEST(ScratchDirectory, IsNotWhatALinkOfSuchANameLeadsTo) {
+  const ScratchDirectory one;
+  const Folder folder, with_a_lock_file;
+  write_text(folder / "file", "x");
+  write_text(with_a_lock_file / "file", "x");
+  write_text(with_a_lock_file / "owner", "");
+  fs::last_write_time(folder.path(), fs::file_time_type::clock::now() - std::chrono::hours(1));
+  const std::string run = one.path().string();
+  const std::string beginning =
+      one.path().parent_path() / one.path().filename().string().replace(0, 12, "lockstep-new");
+  const std::vector<std::pair<fs::path, fs::path>> links{
+      {run + "-link", folder.path()}, {beginning + "-link", folder.path()}, {run + "-lock", with_a_lock_file.path()}};
+  for (const auto& [link, target] : links) fs::create_directory_symlink(target, link);
+  const ScratchDirectory next;
+  EXPECT_TRUE(fs::exists(folder / "file"));
+  EXPECT_TRUE(fs::exists(with_a_lock_file / "file"));
+  EXPECT_TRUE(fs::exists(with_a_lock_file / "owner"));
+  for (const auto& [link, target] : links) fs::remove(link);
+}
+
+TEST(ScratchDirectory, GoesWithoutWhatALinkInItLeadsTo) {
+  const Folder folder;
+  write_text(folder / "file", "x");
+  {
+    const ScratchDirectory scratch;
+    fs::create_directory_symlink(folder.path(), scratch.path() / "link");
+    fs::create_symlink(folder / "file", scratch.path() / "file");
+  }
+  EXPECT_TRUE(fs::exists(folder / "file"));
+}
+
+TEST(ScratchDirectory, OfAnotherUserIsLeftAlone) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can make a directory of another user";
+  constexpr uid_t kNobody = 65534;
+  const ScratchDirectory one;
+  const fs::path foreign = one.path().string() + "-foreign";
+  fs::create_directory(foreign);
+  ASSERT_EQ(chown(foreign.c_str(), kNobody, kNobody), 0);
+  const ScratchDirectory next;
+  EXPECT_TRUE(fs::remove(foreign));
+}
+
 TEST(ScratchDirectory, MayGoBeforeItsOwner) {
   ScratchDirectory scratch;
   const fs::path path = scratch.path();

@@ -36,6 +36,18 @@ TEST(Hosts, WithoutANameOrANumberAreRefused) {
     EXPECT_THROW(ranks_on(hosts), UsageError) << hosts;
 }
 
+TEST(Hosts, WithMoreRanksThanCanBeCountedAreRefused) {
+  EXPECT_EQ(ranks_on("a:2147483646,b"), 2147483647);
+  for (const char* hosts : {"a:2000000000,b:2000000000", "a:2147483647,b", "a:4000000000"}) {
+    EXPECT_THROW(ranks_on(hosts), UsageError) << hosts;
+  }
+  try {
+    ranks_on("a:2000000000,b:2000000000");
+  } catch (const UsageError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("\"b:2000000000\" makes more ranks"));
+  }
+}
+
 TEST(MpirunCommand, StartsThisProgramAsManyTimesAsAsked) {
   const Folder folder;
   make_mpirun(folder, "");
@@ -150,6 +162,31 @@ TEST(MpirunMessages, LeaveOutARemarkThatSaysNothing) {
   messages.feed(kDashes + "\nPrimary job  terminated normally, but 1 process returned\na non-zero exit code.\n" +
                 kDashes + kDashes + "\nfirst\n" + kDashes + "\n");
   EXPECT_EQ(messages.remarks(), "first\n");
+}
+
+constexpr std::size_t kLongestLine = std::size_t{64} << 10;
+
+TEST(MpirunMessages, AreNotKeptForTheEndOfALineThatDoesNotCome) {
+  MpirunMessages messages;
+  EXPECT_EQ(messages.feed(std::string(kLongestLine - 1, 'x')), "");
+  EXPECT_EQ(messages.feed("yz"), std::string(kLongestLine - 1, 'x') + "y");
+  EXPECT_EQ(messages.feed(kDashes.substr(1) + "\n"), "z" + kDashes.substr(1) + "\n");
+  EXPECT_EQ(messages.feed("next\n"), "next\n");
+}
+
+// A line of dashes that a rank prints begins no remark of mpirun's, whose remarks are short.
+TEST(MpirunMessages, AreNotKeptForTheEndOfARemarkThatDoesNotCome) {
+  MpirunMessages messages;
+  messages.feed(kDashes + "\n");
+  std::string printed, passed;
+  for (int line = 0; line < 20'000; ++line) {
+    const std::string text = "line " + std::to_string(line) + "\n";
+    printed += text;
+    passed += messages.feed(text);
+  }
+  EXPECT_GT(passed.size(), printed.size() - kLongestLine);
+  EXPECT_EQ(passed + messages.finish(), printed);
+  EXPECT_EQ(messages.remarks(), "");
 }
 
 TEST(MpirunMessages, WithoutAnEndAreNotLost) {

@@ -39,6 +39,19 @@ TEST(RankOutput, WithoutALiveLineIsPassedOnByWholeLines) {
   EXPECT_EQ(written.text(), "{\"step\":1}\n{\"step\":2,\"time\":3}\n");
 }
 
+TEST(RankOutput, IsNotKeptForTheEndOfALineThatDoesNotCome) {
+  Written written;
+  RankOutput output(written.file(), false);
+  const std::string begin((std::size_t{64} << 10) - 1, 'x');
+  output.pass("first\n" + begin);
+  EXPECT_EQ(written.text(), "first\n");
+  output.pass("y");
+  EXPECT_EQ(written.text(), "first\n" + begin + "y");
+  output.pass("end\n");
+  output.finish();
+  EXPECT_EQ(written.text(), "first\n" + begin + "yend\n");
+}
+
 TEST(RankOutput, OfARankThatEndsWithinALineIsEnded) {
   Written written;
   RankOutput output(written.file(), false);

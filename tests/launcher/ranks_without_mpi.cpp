@@ -92,6 +92,17 @@ TEST_F(RanksWithoutMpi, ALostRankIsNamedOnce) {
   EXPECT_THAT(restarted.out, HasSubstr("resuming from"));
 }
 
+// They find each other by the run's id.
+TEST_F(RanksWithoutMpi, WithDifferentJobsAreRefusedBeforeTheFirstStep) {
+  const std::string command =
+      std::string(LOCKSTEP_BINARY) + " train " + kConvnetJob + " --run-dir run --set train.steps=$STEPS";
+  const std::vector<std::string> ranks{TORCHRUN_RANKS, "--set", "0",  "STEPS=6", "--set", "1",
+                                       "STEPS=5",      "2",     "sh", "-c",      command};
+  const Ended ended = Program(ranks, folder_.path()).wait();
+  EXPECT_EQ(ended.code, 7) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("train.steps: 6 / 5 (rank 0 / rank 1)"));
+}
+
 TEST_F(RanksWithoutMpi, AskedToStopSaveAndEnd) {
   const Program running(torchrun(2, train("run", {"--set", "train.steps=100000"})), folder_.path());
   for (int i = 0; i < 12000 && read_text(folder_ / "run/metrics.jsonl").empty(); ++i) {

@@ -6,11 +6,12 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <fstream>
+#include <stdexcept>
 #include <string>
 
-#include "launcher/rank_silence.h"
+#include "runtime/base/descriptor.h"
 #include "tests/launcher/program.h"
+#include "tests/launcher/staying_rank.h"
 
 namespace lockstep::launcher {
 namespace {
@@ -74,6 +75,26 @@ TEST(Supervisor, BlamesTheMachineForARankThatNeverStartedOnlyWhereMpirunDoes) {
   EXPECT_THAT(unexplained.what(), HasSubstr("ended unexpectedly before the first step"));
 }
 
+/// What the supervisor makes of an mpirun that ends as a rank that was killed did, and does not say which it was.
+Error verdict_without_words(const std::vector<int>& seen) {
+  const Folder folder;
+  const StatusBoard board = StatusBoard::create(folder / "status", 2);
+  run_and_end(folder, seen, RankPhase::kNotJoined);
+  const SignalInbox inbox;
+  const Outcome outcome = Supervisor({{"/bin/sh", "-c", "exit 137"}, {}}, board, inbox, {}).run();
+  EXPECT_TRUE(outcome.error);
+  return outcome.error.value_or(Error(ExitCode::kDone, "no error"));
+}
+
+TEST(Supervisor, NamesWhoMayHaveBeenKilledBeforeItCouldBeWatchedWhereMpirunDoesNot) {
+  const Error nobody_seen = verdict_without_words({});
+  EXPECT_EQ(nobody_seen.code(), ExitCode::kPeerLost);
+  EXPECT_THAT(nobody_seen.what(), HasSubstr("one of ranks 0, 1 was killed (signal 9)"));
+  const Error one_seen = verdict_without_words({0});
+  EXPECT_EQ(one_seen.code(), ExitCode::kPeerLost);
+  EXPECT_THAT(one_seen.what(), HasSubstr("rank 1 was killed (signal 9)"));
+}
+
 TEST(Supervisor, DoesNotBlameTheMachineForAnMpirunThatWasKilledBeforeItsRanksBegan) {
   const Folder folder;
   const StatusBoard board = StatusBoard::create(folder / "status", 2);
@@ -85,77 +106,83 @@ TEST(Supervisor, DoesNotBlameTheMachineForAnMpirunThatWasKilledBeforeItsRanksBeg
   EXPECT_THAT(outcome.error->what(), HasSubstr("mpirun, which holds the ranks, was killed (signal 9)"));
 }
 
-/// A rank that comes to `phase` and stays there, until it is killed. It has no heartbeat of its own.
-class StayingRank {
- public:
-  StayingRank(const Folder& folder, const StatusBoard& board, int rank, RankPhase phase) {
-    setenv("LOCKSTEP_STATUS_BOARD", (folder / "status").c_str(), 1);
-    pid_ = fork();
-    if (pid_ == 0) {
-      StatusBoard::from_environment().set(rank, phase, 7);
-      for (;;) pause();
-    }
-    while (board.get(rank).pid == 0) usleep(1000);
-  }
-  ~StayingRank() {
-    signal_child(pid_, SIGKILL);
-    waitpid(pid_, nullptr, 0);
-  }
-
- private:
-  pid_t pid_;
-};
-
-/// What is found within `looks` looks of half a second at ranks of which those in `beating` run.
-std::string found(const StatusBoard& board, const std::vector<int>& beating, int looks, milliseconds limit) {
-  RankWatch ranks(board);
-  RankSilence silence(limit);
-  ranks.find_started();
-  for (int look = 0; look < looks; ++look) {
-    for (const int rank : beating) board.beat(rank);
-    if (const auto error = silence.look(ranks, milliseconds(500))) return error->what();
-  }
-  return "nothing";
-}
-
-TEST(RankSilence, NamesRanksThatNeverJoinTheOthers) {
+// Only part of the ranks may have met the cause; the others met its end.
+TEST(Supervisor, TakesACauseForTheEndOfRanksRatherThanALostPeer) {
   const Folder folder;
   const StatusBoard board = StatusBoard::create(folder / "status", 3);
-  const StayingRank joined(folder, board, 0, RankPhase::kJoined);
-  const StayingRank joining(folder, board, 2, RankPhase::kJoin);
-  const StayingRank also_joining(folder, board, 1, RankPhase::kJoin);
-  EXPECT_EQ(found(board, {0, 1, 2}, 60, milliseconds(5000)), "nothing");
-  EXPECT_EQ(found(board, {0, 1, 2}, 61, milliseconds(5000)), "ranks 1, 2 have not joined the others for 30 s");
-  EXPECT_EQ(found(board, {0, 1, 2}, 81, milliseconds(40000)), "ranks 1, 2 have not joined the others for 40 s");
+  run_and_end(folder, {0, 1, 2}, RankPhase::kFailed);
+  board.set_exit_code(0, static_cast<int>(ExitCode::kPeerLost));
+  board.set_exit_code(1, static_cast<int>(ExitCode::kStorage));
+  board.set_exit_code(2, static_cast<int>(ExitCode::kPeerLost));
+  const SignalInbox inbox;
+  const Outcome outcome = Supervisor({{"/bin/sh", "-c", "kill -KILL $$"}, {}}, board, inbox, {}).run();
+  EXPECT_EQ(outcome.code, ExitCode::kStorage);
+  EXPECT_FALSE(outcome.error);
 }
 
-TEST(RankSilence, NamesRanksThatNeverStart) {
+/// What the supervisor makes of ranks on other machines and of this mpirun.
+Outcome outcome_of_hosts(const std::string& mpirun) {
   const Folder folder;
   const StatusBoard board = StatusBoard::create(folder / "status", 2);
-  const StayingRank rank(folder, board, 0, RankPhase::kJoin);
-  EXPECT_EQ(found(board, {0}, 61, milliseconds(5000)), "rank 1 has not started for 30 s");
+  const SignalInbox inbox;
+  const MpirunCommand command{{"/bin/sh", "-c", mpirun}, {}};
+  const Supervised hosts{
+      .one_machine = false, .saves_on_request = true, .output = {.quiet = true}, .timeout = milliseconds(300)};
+  return Supervisor(command, board, inbox, hosts).run();
 }
 
-TEST(RankSilence, NamesRanksThatNoLongerRun) {
-  const Folder folder;
-  const StatusBoard board = StatusBoard::create(folder / "status", 2);
-  const StayingRank rank(folder, board, 0, RankPhase::kBackward);
-  const StayingRank silent(folder, board, 1, RankPhase::kBackward);
-  EXPECT_EQ(found(board, {0, 1}, 100, milliseconds(5000)), "nothing");
-  EXPECT_EQ(found(board, {0}, 11, milliseconds(5000)), "rank 1 has been without a sign for 5 s, in step 7, backward");
-  EXPECT_THAT(found(board, {}, 11, milliseconds(5000)), HasSubstr("ranks 0, 1 have been without a sign"));
+// Until mpirun listens to the request to save, it dies of it.
+TEST(Supervisor, AskedToStopEarlyStopsAnMpirunOfSeveralMachines) {
+  const SignalInbox inbox;  // holds the request back
+  std::raise(SIGTERM);
+  const Outcome outcome = outcome_of_hosts("exec sleep 600");
+  EXPECT_EQ(outcome.code, ExitCode::kPreempted);
+  EXPECT_TRUE(outcome.stop_requested);
+  ASSERT_TRUE(outcome.error);
+  EXPECT_THAT(outcome.error->what(), HasSubstr("stopped, as asked"));
 }
 
-// A machine that sleeps, or a supervisor that is stopped, tells nothing of the ranks.
-TEST(RankSilence, DoesNotCountTimeInWhichNobodyRan) {
+TEST(Supervisor, EndsAnMpirunOfSeveralMachinesThatIsStopped) {
+  const Outcome outcome = outcome_of_hosts("kill -STOP $$");
+  EXPECT_EQ(outcome.code, ExitCode::kPeerLost);
+  ASSERT_TRUE(outcome.error);
+  EXPECT_THAT(outcome.error->what(), HasSubstr("mpirun, which holds the ranks, has been stopped"));
+}
+
+/// While it lives, stderr is a pipe that nobody reads.
+class UnreadStderr {
+ public:
+  UnreadStderr() : before_(dup(STDERR_FILENO)) {
+    int ends[2];
+    if (pipe(ends) != 0) throw std::runtime_error("cannot make a pipe");
+    intake_.reset(ends[0]);
+    dup2(Descriptor(ends[1]).get(), STDERR_FILENO);
+  }
+  ~UnreadStderr() { dup2(before_.get(), STDERR_FILENO); }
+
+ private:
+  Descriptor before_;
+  Descriptor intake_;
+};
+
+TEST(Supervisor, ObeysWhereRanksPrintWithoutEndAndNobodyReadsIt) {
   const Folder folder;
   const StatusBoard board = StatusBoard::create(folder / "status", 1);
-  const StayingRank rank(folder, board, 0, RankPhase::kBackward);
-  RankWatch ranks(board);
-  RankSilence silence(milliseconds(5000));
-  ranks.find_started();
-  silence.look(ranks, milliseconds(500));
-  EXPECT_FALSE(silence.look(ranks, std::chrono::hours(8)));
+  const UnreadStderr unread;
+  const SignalInbox inbox;
+  std::raise(SIGTERM);
+  const Outcome outcome = Supervisor({{"/bin/sh", "-c", "exec yes >&2"}, {}}, board, inbox, {}).run();
+  EXPECT_EQ(outcome.code, ExitCode::kPreempted);
+}
+
+TEST(Supervisor, EndsWithRanksWhoseWordsNobodyReads) {
+  const Folder folder;
+  const StatusBoard board = StatusBoard::create(folder / "status", 1);
+  const UnreadStderr unread;
+  const SignalInbox inbox;
+  const std::string script = "head -c 300000 /dev/zero | tr '\\0' '\\n' >&2; exit 5";
+  const Outcome outcome = Supervisor({{"/bin/sh", "-c", script}, {}}, board, inbox, {}).run();
+  EXPECT_EQ(outcome.code, ExitCode::kNumerics);
 }
 
 /// A supervisor whose mpirun stays until it is ended, and what it makes of the ranks.
@@ -192,6 +219,50 @@ TEST(Supervisor, EndsAnMpirunThatGoesOnWithoutRanks) {
   run_and_end(folder, {0, 1}, RankPhase::kDone);
   for (const int rank : {0, 1}) board.set_exit_code(rank, 0);
   const Outcome outcome = outcome_of(board);
+  EXPECT_EQ(outcome.code, ExitCode::kDone);
+  EXPECT_FALSE(outcome.error);
+}
+
+TEST(Supervisor, NamesARankThatCouldNotJoinWhereMpirunGoesOnWithoutRanks) {
+  const Folder folder;
+  const StatusBoard board = StatusBoard::create(folder / "status", 2);
+  run_and_end(folder, {0, 1}, RankPhase::kNotJoined);
+  const Outcome outcome = outcome_of(board);
+  EXPECT_EQ(outcome.code, ExitCode::kPeerLost);
+  ASSERT_TRUE(outcome.error);
+  EXPECT_THAT(outcome.error->what(), HasSubstr("rank 0 (pid"));
+  EXPECT_THAT(outcome.error->what(), HasSubstr("ended unexpectedly before the first step"));
+}
+
+TEST(Supervisor, TakesTheCodeOfARankThatFailedWhereMpirunGoesOnWithoutRanks) {
+  const Folder folder;
+  const StatusBoard board = StatusBoard::create(folder / "status", 2);
+  run_and_end(folder, {0}, RankPhase::kBackward);
+  run_and_end(folder, {1}, RankPhase::kFailed);
+  board.set_exit_code(1, static_cast<int>(ExitCode::kStorage));
+  const Outcome outcome = outcome_of(board);
+  EXPECT_EQ(outcome.code, ExitCode::kStorage);
+  EXPECT_FALSE(outcome.error);
+}
+
+TEST(Supervisor, TakesRanksThatAreDoneForDoneWhereTheyDoNotEnd) {
+  const Folder folder;
+  const StatusBoard board = StatusBoard::create(folder / "status", 1);
+  const StayingRank rank(folder, board, 0, RankPhase::kDone);
+  board.set_exit_code(0, 0);
+  const Outcome outcome = outcome_of(board);
+  EXPECT_EQ(outcome.code, ExitCode::kDone);
+  EXPECT_FALSE(outcome.error);
+}
+
+TEST(Supervisor, TakesRanksThatAreDoneForDoneWhereMpirunIsStopped) {
+  const Folder folder;
+  const StatusBoard board = StatusBoard::create(folder / "status", 2);
+  run_and_end(folder, {0, 1}, RankPhase::kDone);
+  for (const int rank : {0, 1}) board.set_exit_code(rank, 0);
+  const SignalInbox inbox;
+  const MpirunCommand command{{"/bin/sh", "-c", "kill -STOP $$"}, {}};
+  const Outcome outcome = Supervisor(command, board, inbox, {.timeout = milliseconds(300)}).run();
   EXPECT_EQ(outcome.code, ExitCode::kDone);
   EXPECT_FALSE(outcome.error);
 }
@@ -235,27 +306,6 @@ TEST(Supervisor, TakesRanksThatAreDoneForDoneWhateverKillsMpirun) {
   const Outcome outcome = Supervisor({{"/bin/sh", "-c", "kill -KILL $$"}, {}}, board, inbox, {}).run();
   EXPECT_EQ(outcome.code, ExitCode::kDone);
   EXPECT_FALSE(outcome.error);
-}
-
-/// Of the start of a rank's process, in its line of the board's file.
-constexpr int kOffsetOfStarted = 24;
-
-// The board's number may be another process's by the time that the supervisor looks.
-TEST(RankWatch, LeavesALaterProcessOfTheSameNumberAlone) {
-  const Folder folder;
-  const StatusBoard board = StatusBoard::create(folder / "status", 1);
-  const StayingRank rank(folder, board, 0, RankPhase::kForward);
-  const std::filesystem::path file = folder / "status";
-  std::fstream line(file, std::ios::in | std::ios::out | std::ios::binary);
-  const std::uint64_t earlier = board.get(0).started - 1;
-  line.seekp(kOffsetOfStarted);
-  line.write(reinterpret_cast<const char*>(&earlier), sizeof earlier);
-  line.close();
-  ASSERT_EQ(board.get(0).started, earlier);
-  RankWatch watch(board);
-  watch.find_started();
-  EXPECT_EQ(watch.take_ended(), std::vector<int>{0});
-  EXPECT_TRUE(watch.running().empty());
 }
 
 }  // namespace

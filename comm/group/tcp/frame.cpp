@@ -2,7 +2,6 @@
 #include "comm/group/tcp/frame.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "runtime/base/printable.h"
@@ -15,14 +14,6 @@ namespace {
 constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20;
 
 }  // namespace
-
-ShortText ShortText::of(const std::string& text) {
-  ShortText result{};
-  std::memcpy(result.text, text.data(), std::min(text.size(), sizeof result.text - 1));
-  return result;
-}
-
-std::string ShortText::str() const { return printable({text, strnlen(text, sizeof text)}); }
 
 Payload payload_of(const void* data, std::size_t bytes) {
   const auto* const begin = static_cast<const std::byte*>(data);
@@ -40,6 +31,11 @@ bool is_sane(const FrameHeader& header) {
   return header.kind <= FrameKind::kAbort && header.channel >= 0 && header.bytes <= kMostBytes &&
          operation.kind <= OperationKind::kJoin && operation.reduce >= ReduceOp::kSum &&
          operation.reduce <= ReduceOp::kAverage && operation.dtype <= DType::kBool && operation.count >= 0;
+}
+
+int abort_code(const FrameHeader& header) {
+  const bool is_failure = header.number >= 1 && header.number <= 255;
+  return is_failure ? static_cast<int>(header.number) : static_cast<int>(ExitCode::kPeerLost);
 }
 
 Payload encode(const PeerError& error) { return payload_of(std::string(error.what()) + '\0' + error.advice()); }

@@ -14,41 +14,8 @@
 
 namespace lockstep::comm {
 
-// What ranks without MPI say to the hub, in rank 0's process, and it to them. All of it is plain bytes in the machine's
-// order; a rank of another kind of machine does not get past the greeting.
-
-/// The first bytes of a connection. Whoever does not know them is not ours.
-inline constexpr std::uint64_t kHelloMagic = 0x4f4c4c4548534c00;    // "\0LSHELLO"
-inline constexpr std::uint64_t kWelcomeMagic = 0x4d434c4557534c00;  // "\0LSWELCM"
-inline constexpr std::uint32_t kTcpVersion = 3;
-
-/// Text of at most 255 bytes; longer text is cut.
-struct ShortText {
-  char text[256];
-  static ShortText of(const std::string& text);
-  std::string str() const;
-};
-
-/// Who connects.
-struct Hello {
-  std::uint64_t magic = kHelloMagic;
-  std::uint32_t version = kTcpVersion;
-  std::int32_t rank = 0;
-  std::int32_t size = 0;
-  std::int32_t process = 0;
-  ShortText run{};   ///< tells runs apart
-  ShortText job{};   ///< what the run trains
-  ShortText host{};  ///< for messages
-};
-
-/// The hub's answer.
-struct Welcome {
-  enum class Answer : std::uint32_t { kWelcome, kOtherRun, kRefused };
-  std::uint64_t magic = kWelcomeMagic;
-  Answer answer = Answer::kWelcome;
-  Hello hub;
-  ShortText reason{};  ///< unless welcome
-};
+// What ranks without MPI say to the hub, in rank 0's process, and it to them, once they know each other (greeting.h).
+// All of it is plain bytes in the machine's order.
 
 enum class FrameKind : std::uint32_t {
   // To the hub:
@@ -74,8 +41,7 @@ struct FrameHeader {
   std::uint32_t overdue = 0;
   std::uint64_t bytes = 0;  ///< of the payload
 };
-static_assert(std::is_trivially_copyable_v<Hello> && std::is_trivially_copyable_v<Welcome> &&
-              std::is_trivially_copyable_v<FrameHeader>);
+static_assert(std::is_trivially_copyable_v<FrameHeader>);
 
 /// What a rank asks for with kNewChannel; the new channel's name follows.
 struct SplitRequest {
@@ -96,6 +62,9 @@ struct Frame {
 
 /// Whether a header that came over the network can be worked with.
 bool is_sane(const FrameHeader& header);
+
+/// The exit code of an abort: a run that a rank gives up is not done, whatever number came.
+int abort_code(const FrameHeader& header);
 
 /// An error on its way to another rank.
 Payload encode(const PeerError& error);

@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include "runtime/tensor/error.h"
@@ -18,10 +19,12 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// How long a connection may take to say who it is.
-constexpr auto kGreeting = std::chrono::seconds(10);
 /// How many connections may be about to say who they are: the oldest one makes room for the next.
 constexpr std::ptrdiff_t kMostGreeting = 64;
+/// How long the hub does not look for connections where it has no file descriptor or memory for one.
+constexpr auto kAcceptNap = milliseconds(100);
+/// How many reasons for refusals are logged: a rank chooses what some of them say.
+constexpr std::size_t kMostWarnings = 8;
 /// How long the last words may take, at the end and before an abort.
 constexpr auto kLastWords = std::chrono::seconds(1);
 constexpr auto kAbortWords = milliseconds(500);
@@ -42,14 +45,13 @@ void allow_connections(int ranks) {
 
 }  // namespace
 
-std::string rank_name(const Hello& of, const Hello& here) {
-  const std::string where = of.host.str() == here.host.str() ? "" : " on " + of.host.str();
-  return fmt::format("rank {} (process {}{})", of.rank, of.process, where);
-}
-
-TcpHub::TcpHub(Socket listener, Socket own, const Hello& expected, milliseconds timeout)
+TcpHub::TcpHub(Socket listener, Socket own, const Hello& expected, const RunKey& key, milliseconds timeout,
+               milliseconds greeting)
     : listener_(std::move(listener)),
+      port_(listener_.port()),
       expected_(expected),
+      key_(key),
+      greeting_(greeting),
       meetings_(
           expected.size, timeout,
           [this](int rank, const FrameHeader& header, Payload payload) { send(rank, header, std::move(payload)); }),
@@ -97,8 +99,12 @@ void TcpHub::wait() {
   std::vector<pollfd> watched{{wake_.second.descriptor(), POLLIN, 0}};
   // Where the next World of these processes connects at once, it must not come here.
   if (meetings_.ending()) listener_ = Socket();
-  if (listener_) watched.push_back({listener_.descriptor(), POLLIN, 0});
-  auto next = std::min(meetings_.next_deadline(), Clock::now() + kGreeting);
+  auto next = std::min(meetings_.next_deadline(), Clock::now() + greeting_);
+  if (listener_ && Clock::now() < next_accept_) {
+    next = std::min(next, next_accept_);
+  } else if (listener_) {
+    watched.push_back({listener_.descriptor(), POLLIN, 0});
+  }
   if (stopping_ || abort_) next = Clock::now() + milliseconds(10);
   for (const Connection& connection : connections_) {
     const short events = connection.outgoing.empty() ? POLLIN : POLLIN | POLLOUT;
@@ -115,10 +121,18 @@ void TcpHub::accept_all() {
       connections_.erase(std::ranges::find_if(connections_, greeting));
     }
     Socket socket = listener_.accept();
-    if (!socket) return;
+    if (!socket) {
+      // The listener stays readable, so that poll() would return at once.
+      const bool lacks = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+      if (lacks) next_accept_ = Clock::now() + kAcceptNap;
+      return;
+    }
     Connection& connection = connections_.emplace_back();
     connection.socket = std::move(socket);
     connection.accepted = Clock::now();
+    connection.greeting.nonce = fresh_nonce();
+    // It fits an empty socket buffer, as the answer does.
+    connection.socket.send(&connection.greeting, sizeof connection.greeting);
   }
 }
 
@@ -133,54 +147,65 @@ void TcpHub::greet(Connection& connection) {
   auto* const bytes = reinterpret_cast<char*>(&connection.hello);
   const std::ptrdiff_t received =
       connection.socket.receive(bytes + connection.hello_bytes, sizeof connection.hello - connection.hello_bytes);
-  connection.closed = received < 0 || Clock::now() > connection.accepted + kGreeting;
+  connection.closed = received < 0 || Clock::now() > connection.accepted + greeting_;
   connection.hello_bytes += static_cast<std::size_t>(std::max<std::ptrdiff_t>(received, 0));
   if (connection.closed || connection.hello_bytes < sizeof connection.hello) return;
-  connection.closed = connection.hello.magic != kHelloMagic;
+  const Hello& hello = connection.hello;
+  connection.closed = hello.magic != kHelloMagic || hello.version != kTcpVersion;
   if (connection.closed) return;
 
-  const Hello& hello = connection.hello;
-  const Welcome welcome = judge(hello);
-  // It fits an empty socket buffer.
+  Welcome welcome = judge(connection);
+  welcome.hub = expected_;
+  welcome.proof = proof_of(welcome, connection.greeting, hello, key_);
   connection.socket.send(&welcome, sizeof welcome);
   connection.closed = welcome.answer != Welcome::Answer::kWelcome;
   if (!connection.closed) {
     connection.rank = hello.rank;
     meetings_.name(hello.rank, rank_name(hello, expected_));
   } else if (welcome.answer == Welcome::Answer::kRefused) {
-    spdlog::warn("refused {}: {}", rank_name(hello, expected_), welcome.reason.str());
+    warn_of(hello, welcome.reason.str());
   }
 }
 
-Welcome TcpHub::judge(const Hello& hello) const {
-  Welcome welcome;
-  welcome.hub = expected_;
-  welcome.hub.run = {};  // the name lets in whoever has it
-  const auto refuse = [&](Welcome::Answer answer, const std::string& reason) {
-    welcome.answer = answer;
-    welcome.reason = ShortText::of(reason);
+Welcome TcpHub::judge(const Connection& connection) const {
+  using Answer = Welcome::Answer;
+  const Hello& hello = connection.hello;
+  const auto refused = [](Answer answer, const std::string& reason) {
+    return Welcome{.answer = answer, .reason = ShortText::of(reason)};
   };
-  if (hello.version != kTcpVersion) {
-    refuse(Welcome::Answer::kRefused, "it runs another version of lockstep than rank 0");
-  } else if (hello.run.str() != expected_.run.str()) {
-    refuse(Welcome::Answer::kOtherRun, "it belongs to another run than rank 0");
-  } else if (hello.job.str() != expected_.job.str()) {
-    refuse(Welcome::Answer::kOtherRun,
-           fmt::format("it trains job \"{}\", rank 0 \"{}\"", hello.job.str(), expected_.job.str()));
-  } else if (hello.size != expected_.size) {
-    refuse(Welcome::Answer::kRefused, fmt::format("it was told of {} ranks, rank 0 of {}", hello.size, expected_.size));
-  } else if (hello.rank < 0 || hello.rank >= hello.size) {
-    refuse(Welcome::Answer::kRefused, "there is no such rank");
-  } else {
-    for (const Connection& other : connections_) {
-      if (other.rank != hello.rank || other.closed) continue;
-      // It asks at all addresses that rank 0's machine has.
-      const bool same = other.hello.process == hello.process && other.hello.host.str() == hello.host.str();
-      refuse(same ? Welcome::Answer::kOtherRun : Welcome::Answer::kRefused,
-             rank_name(other.hello, hello) + " is already there");
-    }
+  // First: of strangers nothing that they say counts.
+  if (!are_equal(hello.proof, proof_of(hello, connection.greeting, key_))) {
+    return refused(Answer::kOtherRun, "it belongs to another run than rank 0");
   }
-  return welcome;
+  if (hello.port != 0 && hello.port != port_) {
+    return refused(Answer::kOtherRun, fmt::format("it has asked at port {}, where rank 0 is not", hello.port));
+  }
+  if (hello.job.str() != expected_.job.str()) {
+    return refused(Answer::kOtherJob,
+                   fmt::format("it trains job \"{}\", rank 0 \"{}\"", hello.job.str(), expected_.job.str()));
+  }
+  if (hello.job_hash.str() != expected_.job_hash.str()) {
+    return refused(Answer::kOtherJob, fmt::format("it trains job \"{}\" with other settings than rank 0: {}, rank 0 {}",
+                                                  hello.job.str(), hello.job_hash.str(), expected_.job_hash.str()));
+  }
+  if (hello.size != expected_.size) {
+    return refused(Answer::kRefused, fmt::format("it was told of {} ranks, rank 0 of {}", hello.size, expected_.size));
+  }
+  if (hello.rank < 0 || hello.rank >= hello.size) return refused(Answer::kRefused, "there is no such rank");
+  // The others have been told that it is lost.
+  if (meetings_.has_lost(hello.rank)) return refused(Answer::kOtherRun, "it is lost to the run of rank 0");
+  for (const Connection& other : connections_) {
+    if (other.rank != hello.rank || other.closed) continue;
+    // It asks at all addresses that rank 0's machine has.
+    const bool same = other.hello.process == hello.process && other.hello.host.str() == hello.host.str();
+    return refused(same ? Answer::kOtherRun : Answer::kRefused, rank_name(other.hello, hello) + " is already there");
+  }
+  return {};
+}
+
+void TcpHub::warn_of(const Hello& refused, const std::string& reason) {
+  if (warned_of_.size() == kMostWarnings || !warned_of_.insert(reason).second) return;
+  spdlog::warn("refused {}: {}", rank_name(refused, expected_), reason);
 }
 
 void TcpHub::take(Connection& connection, const Frame& frame) {
@@ -192,7 +217,7 @@ void TcpHub::take(Connection& connection, const Frame& frame) {
     case FrameKind::kFailed:
       return meetings_.take(connection.rank, frame);
     case FrameKind::kAbort:
-      return abort_all(connection.rank, frame.header.number);
+      return abort_all(connection.rank, abort_code(frame.header));
     case FrameKind::kResult:
     case FrameKind::kError:
     case FrameKind::kVerdict:
@@ -246,10 +271,8 @@ bool TcpHub::all_sent() const {
   return std::ranges::all_of(connections_, [](const Connection& connection) { return connection.outgoing.empty(); });
 }
 
-void TcpHub::abort_all(int origin, std::int64_t exit_code) {
+void TcpHub::abort_all(int origin, int exit_code) {
   if (abort_) return;
-  // A run that a rank gives up is not done, whatever number came.
-  if (exit_code < 1 || exit_code > 255) exit_code = static_cast<std::int64_t>(ExitCode::kPeerLost);
   abort_ = {origin, exit_code, Clock::now() + kAbortWords};
   for (const Connection& connection : connections_) {
     // Rank 0 goes last: the hub ends with it.

@@ -6,11 +6,13 @@
 #include <deque>
 #include <list>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "comm/group/tcp/frame.h"
+#include "comm/group/tcp/greeting.h"
 #include "comm/group/tcp/meetings.h"
 
 namespace lockstep::comm {
@@ -19,9 +21,13 @@ namespace lockstep::comm {
 /// It never waits for any of them. A connection that ends is a rank that is gone.
 class TcpHub {
  public:
-  /// `own`: the end of rank 0's connection. `expected` says which run, and how many ranks, may connect to `listener`;
-  /// others are refused, with the reason.
-  TcpHub(Socket listener, Socket own, const Hello& expected, std::chrono::milliseconds timeout);
+  /// How long a connection may take to say who it is.
+  static constexpr std::chrono::milliseconds kGreeting = std::chrono::seconds(10);
+
+  /// `own`: the end of rank 0's connection. `expected` says what ranks, and how many, may connect to `listener`, and
+  /// they prove that they have the run's key; others are refused, with the reason.
+  TcpHub(Socket listener, Socket own, const Hello& expected, const RunKey& key, std::chrono::milliseconds timeout,
+         std::chrono::milliseconds greeting = kGreeting);
   /// Sends what is still to be sent, for up to a second.
   ~TcpHub();
   TcpHub(const TcpHub&) = delete;
@@ -36,6 +42,7 @@ class TcpHub {
   struct Connection {
     Socket socket;
     Clock::time_point accepted;
+    Greeting greeting{};  ///< that it got
     Hello hello{};
     std::size_t hello_bytes = 0;  ///< that have come
     int rank = -1;                ///< once it is welcome
@@ -51,35 +58,40 @@ class TcpHub {
   void wait();
   void accept_all();
   void read(Connection& connection);
+  /// Hears who it is, as far as that has come, and answers.
   void greet(Connection& connection);
   /// Why it may not join; a welcome if it may.
-  Welcome judge(const Hello& hello) const;
+  Welcome judge(const Connection& connection) const;
+  /// Logs a refusal, each reason once: whoever asks can bring one about again and again.
+  void warn_of(const Hello& refused, const std::string& reason);
   void take(Connection& connection, const Frame& frame);
   void write(Connection& connection);
   void drop_closed();
   void send(int rank, const FrameHeader& header, Payload payload);
   Connection* connection_of(int rank);
   bool all_sent() const;
-  void abort_all(int origin, std::int64_t exit_code);
+  void abort_all(int origin, int exit_code);
   void finish_abort();
 
   struct Abort {
     int origin;
-    std::int64_t exit_code;
+    int exit_code;
     Clock::time_point end;  ///< for the others to be told
   };
 
   Socket listener_;
+  std::uint16_t port_;  ///< the listener's
   Hello expected_;
+  RunKey key_;
+  std::chrono::milliseconds greeting_;
+  Clock::time_point next_accept_ = Clock::time_point::min();  ///< later than now where the last one failed
   TcpMeetings meetings_;
   std::list<Connection> connections_;
   std::optional<Abort> abort_;
+  std::set<std::string> warned_of_;  ///< the reasons
   std::pair<Socket, Socket> wake_;
   std::atomic<bool> stopping_ = false;
   std::thread thread_;
 };
-
-/// "rank 1 (process 4711)", with the host where it is not that of `here`.
-std::string rank_name(const Hello& of, const Hello& here);
 
 }  // namespace lockstep::comm

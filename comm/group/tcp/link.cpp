@@ -113,7 +113,7 @@ void TcpLink::serve() {
       pollfd watched{socket_.descriptor(), POLLIN, 0};
       poll(&watched, 1, -1);
       while (std::optional<Frame> frame = reader.next(socket_)) {
-        if (frame->header.kind == FrameKind::kAbort) std::_Exit(static_cast<int>(frame->header.number));
+        if (frame->header.kind == FrameKind::kAbort) std::_Exit(abort_code(frame->header));
         const std::lock_guard lock(mutex_);
         if (frame->header.kind == FrameKind::kVerdict) {
           verdicts_.insert_or_assign({frame->header.channel, frame->header.number}, std::move(*frame));

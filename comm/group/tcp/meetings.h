@@ -29,6 +29,9 @@ class TcpMeetings {
   /// Whether a rank has come to the end of its run.
   bool ending() const { return ending_; }
 
+  /// Whether the rank makes no more calls.
+  bool has_lost(int rank) const { return states_[static_cast<std::size_t>(rank)] != PeerState::kRunning; }
+
   /// A frame from a rank: kContribution, kMeeting, kDeviceWait or kFailed.
   void take(int rank, const Frame& frame);
   /// The rank will make no more calls.

@@ -5,7 +5,9 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <map>
 #include <optional>
+#include <span>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -13,7 +15,6 @@
 #include "comm/group/launcher_variables.h"
 #include "comm/group/liveness/peer_errors.h"
 #include "comm/group/tcp/search.h"
-#include "runtime/base/hash.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::comm {
@@ -24,6 +25,8 @@ using Clock = Socket::Clock;
 
 constexpr int kFirstPort = 1024;
 constexpr int kLastPort = 65535;
+/// torchrun's where it is given none.
+constexpr const char* kNoRunId = "none";
 /// How long rank 0 waits for a port: a connection that came to nothing may hold it for a moment.
 constexpr auto kListening = std::chrono::seconds(2);
 constexpr auto kNap = std::chrono::milliseconds(20);
@@ -44,19 +47,28 @@ std::vector<std::uint16_t> ports_from(int first) {
   return ports;
 }
 
-/// The same of all ranks of a run, and of no other's. A digest, since LOCKSTEP_SECRET is in it.
-std::string name_of_run(int master_port) {
+/// The folder in which torchrun on a single node keeps what ranks report: it tells apart runs that nobody has named.
+std::string folder_of_torchrun() {
+  if (!is_set("TORCHELASTIC_ERROR_FILE") || !is_set("GROUP_WORLD_SIZE")) return "";
+  if (integer_in("GROUP_WORLD_SIZE") != 1) return "";
+  const std::filesystem::path of_rank = std::filesystem::path(text_in("TORCHELASTIC_ERROR_FILE")).parent_path();
+  return of_rank.parent_path().string();
+}
+
+/// The same of all ranks of a run, and of no other's where one of the parts is its own.
+RunKey key_of_run(int master_port) {
   std::string name = std::to_string(master_port);
   for (const char* variable : {"TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "LOCKSTEP_SECRET"}) {
-    name += '/';
+    name += '\0';  // which is in none of them
     if (is_set(variable)) name += text_in(variable);
   }
-  // The folder in which torchrun on a single node keeps what ranks report: it tells apart runs that nobody has named.
-  if (is_set("TORCHELASTIC_ERROR_FILE") && is_set("GROUP_WORLD_SIZE") && integer_in("GROUP_WORLD_SIZE") == 1) {
-    const std::filesystem::path of_rank = std::filesystem::path(text_in("TORCHELASTIC_ERROR_FILE")).parent_path();
-    name += '/' + of_rank.parent_path().string();
-  }
-  return hash128_of(name);
+  name += '\0' + folder_of_torchrun();
+  return sha256(std::as_bytes(std::span(name)));
+}
+
+bool is_named() {
+  const bool has_id = is_set("TORCHELASTIC_RUN_ID") && text_in("TORCHELASTIC_RUN_ID") != kNoRunId;
+  return has_id || is_set("LOCKSTEP_SECRET") || !folder_of_torchrun().empty();
 }
 
 }  // namespace
@@ -72,7 +84,8 @@ TcpRendezvous TcpRendezvous::from_environment(const LaunchEnvironment& environme
     const bool taken = is_set("TORCHELASTIC_USE_AGENT_STORE") && text_in("TORCHELASTIC_USE_AGENT_STORE") == "True";
     where.ports = ports_from(master_port + (taken ? 1 : 0));
   }
-  where.run = name_of_run(master_port);
+  where.key = key_of_run(master_port);
+  where.named = is_named();
   return where;
 }
 
@@ -99,26 +112,29 @@ Socket TcpRendezvous::listen() const {
 
 TcpRendezvous::Joined TcpRendezvous::join(const Hello& hello, std::chrono::milliseconds timeout) const {
   const auto end = Clock::now() + timeout;
-  std::vector<std::pair<std::string, std::uint16_t>> places;
-  for (const std::uint16_t port : ports) {
-    for (const char* host : {"127.0.0.1", "::1"}) {
-      if (address.empty()) places.emplace_back(host, port);
-    }
-    if (!address.empty()) places.emplace_back(address, port);
-  }
-  HubSearch search(std::move(places), hello);
-  std::string other_run;
-  while (std::optional<Joined> joined = search.next(end)) {
+  const std::string host = address.empty() ? loopback_address() : address;
+  std::vector<HubSearch::Place> places;
+  for (const std::uint16_t port : ports) places.emplace_back(host, port);
+  HubSearch search(std::move(places), hello, key);
+  // A hub that does not take this rank may be another run's: rank 0 may listen at the next port, or soon.
+  std::map<Welcome::Answer, std::string> reasons;
+  const auto has_refused = [&] { return reasons.contains(Welcome::Answer::kRefused); };
+  while (!(has_refused() && ports.size() == 1)) {
+    std::optional<Joined> joined = search.next(end);
+    if (!joined) break;
     if (joined->welcome.answer == Welcome::Answer::kWelcome) return *std::move(joined);
-    if (joined->welcome.answer == Welcome::Answer::kRefused) {
-      throw EnvironmentError(fmt::format("rank 0 refuses rank {}: {}", hello.rank, joined->welcome.reason.str()),
-                             "Start every rank with the same program and WORLD_SIZE, and with a RANK of its own.");
-    }
-    other_run = joined->welcome.reason.str();
+    reasons.emplace(joined->welcome.answer, joined->welcome.reason.str());
+  }
+  if (has_refused()) {
+    throw EnvironmentError(fmt::format("rank 0 refuses rank {}: {}", hello.rank, reasons.at(Welcome::Answer::kRefused)),
+                           "Start every rank with the same program and WORLD_SIZE, and with a RANK of its own. "
+                           "Give each of several runs a MASTER_PORT of its own.");
   }
   const PeerError error = late("start of the run at " + str(), "rank 0", timeout);
+  // That of the hub which has most in common with this run.
+  const std::string& reason = reasons.empty() ? search.reason() : reasons.rbegin()->second;
   throw PeerError(
-      error.what() + (" (" + (other_run.empty() ? search.reason() : other_run) + ")"),
+      fmt::format("{} ({})", error.what(), reason),
       "Look for an error of rank 0. It must be reachable there: see MASTER_ADDR, MASTER_PORT and firewalls; "
       "LOCKSTEP_MASTER_PORT names a port that is open.");
 }

@@ -8,7 +8,7 @@
 
 #include "comm/group/communicator.h"
 #include "comm/group/launch_environment.h"
-#include "comm/group/tcp/frame.h"
+#include "comm/group/tcp/greeting.h"
 #include "comm/group/tcp/search.h"
 #include "comm/group/tcp/socket.h"
 
@@ -18,15 +18,17 @@ namespace lockstep::comm {
 ///
 /// MASTER_ADDR names rank 0's machine. MASTER_PORT itself is torchrun's own there when it says so
 /// (TORCHELASTIC_USE_AGENT_STORE=True); so rank 0 listens at the first free port of the kPorts that begin with it, or
-/// behind it, and the others try them in turn: the greeting tells whether it is rank 0 of the same run that they have
-/// found. LOCKSTEP_MASTER_PORT names one port instead, for where a firewall has to know it. Ranks that are all on one
-/// machine use its loopback interface, whatever MASTER_ADDR is called.
+/// behind it, and the others try them all: the greeting tells whether it is rank 0 of the same run that they have
+/// found. Where the environment gives the run no name, it is one of the same job and number of ranks.
+/// LOCKSTEP_MASTER_PORT names one port instead, for where a firewall has to know it. Ranks that are all on one machine
+/// use its loopback interface, whatever MASTER_ADDR is called.
 struct TcpRendezvous {
   static constexpr int kPorts = 16;
 
   std::string address;  ///< empty for this machine
   std::vector<std::uint16_t> ports;
-  std::string run;  ///< what distinguishes this run of this job from others; LOCKSTEP_SECRET is part of it
+  RunKey key{};        ///< of this run and no other; LOCKSTEP_SECRET is part of it
+  bool named = false;  ///< the environment tells this run from all others, whatever they do
 
   /// From the environment variables. Throws UsageError that names one that is missing or wrong.
   static TcpRendezvous from_environment(const LaunchEnvironment& environment);
@@ -37,7 +39,7 @@ struct TcpRendezvous {
   /// For rank 0. Throws EnvironmentError where every port is taken.
   Socket listen() const;
   /// For the others: a connection to the hub that has welcomed `hello`. Throws PeerError where it is not found within
-  /// the timeout, EnvironmentError where it refuses this rank.
+  /// the timeout, EnvironmentError where one has refused this rank: at once where there is but one port.
   using Joined = HubSearch::Found;
   Joined join(const Hello& hello, std::chrono::milliseconds timeout) const;
 };

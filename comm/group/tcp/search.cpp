@@ -4,6 +4,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <system_error>
 
 namespace lockstep::comm {
@@ -17,8 +18,8 @@ constexpr auto kNap = std::chrono::milliseconds(20);
 
 }  // namespace
 
-HubSearch::HubSearch(std::vector<Place> places, const Hello& hello)
-    : places_(std::move(places)), next_try_(places_.size()), hello_(hello) {}
+HubSearch::HubSearch(std::vector<Place> places, const Hello& hello, const RunKey& key)
+    : places_(std::move(places)), next_try_(places_.size()), hello_(hello), key_(key) {}
 
 std::optional<HubSearch::Found> HubSearch::next(Clock::time_point end) {
   do {
@@ -54,37 +55,70 @@ void HubSearch::begin() {
 void HubSearch::wait(Clock::time_point end) const {
   std::vector<pollfd> watched;
   for (const Attempt& attempt : attempts_) {
-    const bool says = attempt.sent < sizeof hello_;
+    const bool heard = attempt.greeted == sizeof attempt.greeting;
+    const bool says = !attempt.connected || (heard && attempt.sent < sizeof attempt.hello);
     watched.push_back({attempt.socket.descriptor(), static_cast<short>(says ? POLLOUT : POLLIN), 0});
   }
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(std::min(end - Clock::now(), Clock::duration(kNap)));
   poll(watched.data(), watched.size(), static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
 }
 
-HubSearch::State HubSearch::go_on(Attempt& attempt) {
-  if (!attempt.connected) {
-    pollfd ready{attempt.socket.descriptor(), POLLOUT, 0};
-    attempt.connected = poll(&ready, 1, 0) > 0;
-    const int error = attempt.connected ? attempt.socket.connect_error() : Clock::now() > attempt.end ? ETIMEDOUT : 0;
-    if (error != 0) reason_ = std::generic_category().message(error);
-    if (error != 0) return State::kOver;
-    if (!attempt.connected) return State::kWaits;
-  }
-  const auto move = [&](auto&& transfer, auto* data, std::size_t& done, std::size_t bytes) {
+HubSearch::State HubSearch::connect(Attempt& attempt) {
+  pollfd ready{attempt.socket.descriptor(), POLLOUT, 0};
+  attempt.connected = poll(&ready, 1, 0) > 0;
+  const int error = attempt.connected ? attempt.socket.connect_error() : Clock::now() > attempt.end ? ETIMEDOUT : 0;
+  if (error == 0) return State::kWaits;
+  reason_ = std::generic_category().message(error);
+  return State::kOver;
+}
+
+Hello HubSearch::introduction(const Attempt& attempt) const {
+  Hello hello = hello_;
+  // Of one place it is known that it is the right one, and it may be forwarded to another port.
+  hello.port = places_.size() == 1 ? 0 : places_[attempt.place].second;
+  hello.nonce = fresh_nonce();
+  hello.proof = proof_of(hello, attempt.greeting, key_);
+  return hello;
+}
+
+HubSearch::State HubSearch::talk(Attempt& attempt) const {
+  const auto move = [&](auto transfer, auto* data, std::size_t& done, std::size_t bytes) {
     std::ptrdiff_t moved = 1;
     while (done < bytes && moved > 0) {
-      moved = transfer(reinterpret_cast<char*>(data) + done, bytes - done);
+      moved = (attempt.socket.*transfer)(reinterpret_cast<char*>(data) + done, bytes - done);
       done += static_cast<std::size_t>(std::max<std::ptrdiff_t>(moved, 0));
     }
-    return moved >= 0;
+    return done == bytes ? State::kAnswered : moved < 0 ? State::kOver : State::kWaits;
   };
-  const auto send = [&](const char* data, std::size_t bytes) { return attempt.socket.send(data, bytes); };
-  const auto receive = [&](char* data, std::size_t bytes) { return attempt.socket.receive(data, bytes); };
-  const bool open = move(send, &hello_, attempt.sent, sizeof hello_) &&
-                    move(receive, &attempt.welcome, attempt.received, sizeof attempt.welcome);
-  const bool answered = attempt.received == sizeof attempt.welcome && attempt.welcome.magic == kWelcomeMagic;
-  if (answered) return State::kAnswered;
-  if (open && attempt.received < sizeof attempt.welcome && Clock::now() < attempt.end) return State::kWaits;
+  if (attempt.greeted < sizeof attempt.greeting) {
+    const State greeted = move(&Socket::receive, &attempt.greeting, attempt.greeted, sizeof attempt.greeting);
+    if (greeted != State::kAnswered) return greeted;
+    if (attempt.greeting.magic != kGreetingMagic) return State::kOver;
+    if (attempt.greeting.version != kTcpVersion) {
+      attempt.welcome.answer = Welcome::Answer::kRefused;
+      attempt.welcome.reason = ShortText::of("it runs another version of lockstep than rank 0");
+      return State::kAnswered;
+    }
+    attempt.hello = introduction(attempt);
+  }
+  const State said = move(&Socket::send, &attempt.hello, attempt.sent, sizeof attempt.hello);
+  if (said != State::kAnswered) return said;
+  const State answered = move(&Socket::receive, &attempt.welcome, attempt.received, sizeof attempt.welcome);
+  if (answered != State::kAnswered) return answered;
+  const Welcome& welcome = attempt.welcome;
+  if (welcome.magic != kWelcomeMagic) return State::kOver;
+  // Others than the run's hub may well say that this is not their run.
+  const bool proven = are_equal(welcome.proof, proof_of(welcome, attempt.greeting, attempt.hello, key_));
+  return proven || welcome.answer != Welcome::Answer::kWelcome ? State::kAnswered : State::kOver;
+}
+
+HubSearch::State HubSearch::go_on(Attempt& attempt) {
+  if (!attempt.connected) {
+    const State state = connect(attempt);
+    if (!attempt.connected || state == State::kOver) return state;
+  }
+  const State state = talk(attempt);
+  if (state == State::kAnswered || (state == State::kWaits && Clock::now() < attempt.end)) return state;
   if (strangers_.empty()) strangers_ = "whoever answers is not rank 0 of a run";
   return State::kOver;
 }

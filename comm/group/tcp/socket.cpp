@@ -155,6 +155,11 @@ Socket listen_at(std::uint16_t port, bool this_machine_only) {
                          "Give this process a network, if only the loopback interface.");
 }
 
+std::string loopback_address() {
+  const bool has_ipv4 = listen_in(AF_INET, 0, true) || errno == EADDRINUSE || errno == EACCES;
+  return has_ipv4 ? "127.0.0.1" : "::1";
+}
+
 std::vector<Socket> begin_connecting(const std::string& address, std::uint16_t port, std::string& reason) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;

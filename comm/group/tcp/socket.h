@@ -49,6 +49,9 @@ class Socket {
 /// port is taken, with errno. Throws EnvironmentError where the machine has no network.
 Socket listen_at(std::uint16_t port, bool this_machine_only);
 
+/// The number of this machine at which listen_at() takes connections from it only.
+std::string loopback_address();
+
 /// A connection to the port at `address`, a name or number of either family. None until `end`, with the reason.
 Socket connect_to(const std::string& address, std::uint16_t port, Socket::Clock::time_point end, std::string& reason);
 

@@ -14,13 +14,14 @@ namespace lockstep::comm {
 
 namespace {
 
-Hello hello_of(const LaunchEnvironment& environment, const TcpRendezvous& where, const std::string& job) {
+Hello hello_of(const LaunchEnvironment& environment, const TcpRendezvous& where, const CommunicatorOptions& options) {
   Hello hello;
   hello.rank = environment.rank;
   hello.size = environment.size;
   hello.process = getpid();
-  hello.run = ShortText::of(where.run);
-  hello.job = ShortText::of(job);
+  hello.job = ShortText::of(options.job);
+  // Ranks of one run by name that have other jobs are told what they differ in once they have met.
+  if (!where.named) hello.job_hash = ShortText::of(options.job_hash);
   hello.host = ShortText::of(host_name());
   return hello;
 }
@@ -33,12 +34,12 @@ TcpMembership::TcpMembership(const LaunchEnvironment& environment, const Communi
       timeout_(options.timeout),
       peers_(rank_, [this] { link_->fail(); }) {
   const TcpRendezvous where = TcpRendezvous::from_environment(environment);
-  const Hello hello = hello_of(environment, where, options.job);
+  const Hello hello = hello_of(environment, where, options);
   Socket socket;
   std::string hub = "rank 0";
   if (rank_ == 0) {
     std::pair<Socket, Socket> ends = connected_pair();
-    hub_ = std::make_unique<TcpHub>(where.listen(), std::move(ends.first), hello, options.timeout);
+    hub_ = std::make_unique<TcpHub>(where.listen(), std::move(ends.first), hello, where.key, options.timeout);
     socket = std::move(ends.second);
   } else {
     TcpRendezvous::Joined joined = where.join(hello, options.timeout);

@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <functional>
 #include <future>
 #include <map>
-#include <random>
+#include <string>
 #include <thread>
+#include <tuple>
+#include <vector>
 
 #include "comm/group/host_communicator.h"
 #include "comm/group/tcp/rendezvous.h"
@@ -20,9 +23,9 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::HasSubstr;
-using testing::Not;
 
-constexpr auto kSoon = 60s;  // far beyond what is needed
+constexpr auto kSoon = 60s;     // far beyond what is needed
+constexpr auto kPatience = 5s;  // what a test waits for, and other processes answer within on a busy machine
 
 Socket::Clock::time_point soon() { return Socket::Clock::now() + kSoon; }
 
@@ -42,7 +45,8 @@ class Tcp : public testing::Test {
     variables({{"MASTER_ADDR", "localhost"}, {"MASTER_PORT", store_.port()}, {"TORCHELASTIC_USE_AGENT_STORE", "True"}});
   }
   ~Tcp() override {
-    for (const char* name : {"MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_USE_AGENT_STORE", "LOCKSTEP_MASTER_PORT"}) {
+    for (const char* name : {"MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_USE_AGENT_STORE", "LOCKSTEP_MASTER_PORT",
+                             "LOCKSTEP_SECRET", "TORCHELASTIC_RUN_ID", "GROUP_WORLD_SIZE", "TORCHELASTIC_ERROR_FILE"}) {
       unsetenv(name);
     }
   }
@@ -54,6 +58,14 @@ class Tcp : public testing::Test {
   }
   static std::shared_ptr<TcpMembership> join(int rank, int size, std::chrono::milliseconds timeout = kSoon) {
     return std::make_shared<TcpMembership>(environment(rank, size), CommunicatorOptions{.timeout = timeout});
+  }
+  /// At the first free one of the ports of a run.
+  Socket listen_first() const {
+    Socket listener;
+    for (int port = std::stoi(store_.port()) + 1; !listener; ++port) {
+      listener = listen_at(static_cast<std::uint16_t>(port), true);
+    }
+    return listener;
   }
   /// Calls f(membership) as every rank.
   template <class F>
@@ -124,50 +136,225 @@ TEST_F(Tcp, StrangersAtTheFirstPortsAreNoObstacle) {
   chatting.join();
 }
 
-// Each of them, asked alone, would take 2 s.
+/// Somebody who takes connections and says nothing.
+class Silent {
+ public:
+  explicit Silent(Socket listener) : listener_(std::move(listener)) {}
+  /// Whether somebody waits for his word now.
+  bool is_asked() {
+    while (Socket caller = listener_.accept()) callers_.push_back(std::move(caller));
+    char byte = 0;
+    std::erase_if(callers_, [&](const Socket& caller) { return caller.receive(&byte, 1) < 0; });
+    return !callers_.empty();
+  }
+
+ private:
+  Socket listener_;
+  std::vector<Socket> callers_;
+};
+
+// Asked one after the other, no more of them than there are ranks would ever be asked at a time.
 TEST_F(Tcp, SilentStrangersAtAllPortsButOneAreAskedSideBySide) {
   const int base = std::stoi(store_.port()) + 1;
-  std::vector<Socket> silent;
+  std::vector<Silent> silent;
   for (int i = 0; i + 1 < TcpRendezvous::kPorts; ++i) {
-    silent.push_back(listen_at(static_cast<std::uint16_t>(base + i), true));
+    // Another test may have one of them.
+    Socket listener = listen_at(static_cast<std::uint16_t>(base + i), true);
+    if (listener) silent.emplace_back(std::move(listener));
   }
-  as_ranks(3, [](const std::shared_ptr<TcpMembership>& membership) {
+  const auto meet = [](int rank) { TcpTransport(join(rank, 3)).meet({.kind = OperationKind::kBarrier}); };
+  std::vector<std::future<void>> ranks;
+  for (const int rank : {1, 2}) ranks.push_back(std::async(std::launch::async, meet, rank));
+  // One that has been silent for long is left and asked again.
+  bool asked = false;
+  for (const auto end = soon() - kSoon / 2; !asked && Socket::Clock::now() < end; std::this_thread::sleep_for(1ms)) {
+    asked = std::ranges::count_if(silent, &Silent::is_asked) == static_cast<std::ptrdiff_t>(silent.size());
+  }
+  EXPECT_TRUE(asked);
+  ranks.push_back(std::async(std::launch::async, meet, 0));
+  for (std::future<void>& rank : ranks) rank.get();
+}
+
+/// Starts a run of so many ranks, whose names say what it is.
+std::vector<std::future<void>> start_run(int size, const std::string& job, const std::string& hash,
+                                         const std::function<LaunchEnvironment(int, int)>& environment) {
+  std::vector<std::future<void>> ranks;
+  for (int rank = 0; rank < size; ++rank) {
+    ranks.push_back(std::async(std::launch::async, [=] {
+      const CommunicatorOptions options{.timeout = kSoon, .job = job, .job_hash = hash};
+      const auto membership = std::make_shared<TcpMembership>(environment(rank, size), options);
+      TcpTransport(membership).meet({.kind = OperationKind::kBarrier});
+    }));
+  }
+  return ranks;
+}
+
+// In each pair one is a run of another job, of another hash, and of another size.
+TEST_F(Tcp, RunsOfOnePortPassEachOtherBy) {
+  std::vector<std::future<void>> ranks;
+  for (const auto& [size, job, hash] : {std::tuple(2, "first", "a"), std::tuple(2, "second", "a"),
+                                        std::tuple(2, "second", "b"), std::tuple(3, "second", "b")}) {
+    for (std::future<void>& rank : start_run(size, job, hash, environment)) ranks.push_back(std::move(rank));
+  }
+  for (std::future<void>& rank : ranks) rank.get();
+}
+
+// They are to meet, and to say what they differ in.
+TEST_F(Tcp, RanksOfANamedRunMeetWhateverTheirJobs) {
+  variables({{"TORCHELASTIC_RUN_ID", "mine"}});
+  std::vector<std::future<void>> ranks;
+  for (int rank = 0; rank < 2; ++rank) {
+    ranks.push_back(std::async(std::launch::async, [=] {
+      const CommunicatorOptions options{.timeout = kSoon, .job = "digits", .job_hash = std::to_string(rank)};
+      const auto membership = std::make_shared<TcpMembership>(environment(rank, 2), options);
+      TcpTransport(membership).meet({.kind = OperationKind::kBarrier});
+    }));
+  }
+  for (std::future<void>& rank : ranks) rank.get();
+}
+
+/// The hub of a run beside.
+class OtherHub {
+ public:
+  OtherHub(Socket listener, const Hello& hello, const RunKey& key)
+      : OtherHub(connected_pair(), std::move(listener), hello, key) {}
+
+ private:
+  OtherHub(std::pair<Socket, Socket> ends, Socket listener, const Hello& hello, const RunKey& key)
+      : rank0_(std::move(ends.second)), hub_(std::move(listener), std::move(ends.first), hello, key, kSoon) {}
+  Socket rank0_;
+  TcpHub hub_;
+};
+
+Hello rank0_of(int size, const std::string& job_hash) {
+  Hello hello;
+  hello.size = size;
+  hello.job_hash = ShortText::of(job_hash);
+  return hello;
+}
+
+/// What rank 1 of 2 ends with.
+template <class Kind>
+std::string error_of_rank1(const LaunchEnvironment& environment, std::chrono::milliseconds timeout) {
+  try {
+    TcpMembership(environment, {.timeout = timeout, .job_hash = "b"});
+  } catch (const Kind& error) {
+    return error.what();
+  }
+  return "met";
+}
+
+TEST_F(Tcp, AHubOfAnotherSizeEndsTheSearchWhereThereIsOnePortOnly) {
+  Socket listener = listen_at(0, true);
+  variables({{"LOCKSTEP_MASTER_PORT", std::to_string(listener.port())}});
+  const TcpRendezvous where = TcpRendezvous::from_environment(environment(1, 2));
+  const OtherHub other(std::move(listener), rank0_of(3, "b"), where.key);
+  EXPECT_EQ(error_of_rank1<EnvironmentError>(environment(1, 2), kSoon),
+            "rank 0 refuses rank 1: it was told of 2 ranks, rank 0 of 3");
+}
+
+TEST_F(Tcp, HubsOfOtherSizesAndJobsAreNamedWhenPatienceEnds) {
+  const TcpRendezvous where = TcpRendezvous::from_environment(environment(1, 2));
+  const OtherHub job(listen_first(), rank0_of(2, "a"), where.key);
+  EXPECT_THAT(error_of_rank1<PeerError>(environment(1, 2), kPatience),
+              HasSubstr("other settings than rank 0: b, rank 0 a"));
+  const OtherHub size(listen_first(), rank0_of(3, "b"), where.key);
+  EXPECT_THAT(error_of_rank1<EnvironmentError>(environment(1, 2), kPatience),
+              HasSubstr("told of 2 ranks, rank 0 of 3"));
+}
+
+/// Somebody who has come.
+Socket caller_of(const Socket& listener) {
+  Socket caller;
+  for (const auto end = soon(); !caller && Socket::Clock::now() < end; std::this_thread::sleep_for(1ms)) {
+    caller = listener.accept();
+  }
+  return caller;
+}
+
+TEST_F(Tcp, AHubThatRefusesIsPassedBy) {
+  const Socket listener = listen_first();
+  const auto meet = [](int rank) { TcpTransport(join(rank, 2)).meet({.kind = OperationKind::kBarrier}); };
+  std::future<void> rank1 = std::async(std::launch::async, meet, 1);
+  {
+    const Socket caller = caller_of(listener);
+    const Greeting greeting;
+    const Welcome refusal{.answer = Welcome::Answer::kRefused};
+    Hello hello;
+    EXPECT_TRUE(caller.send_all(&greeting, sizeof greeting, soon()));
+    EXPECT_TRUE(caller.receive_all(&hello, sizeof hello, soon()));
+    EXPECT_TRUE(caller.send_all(&refusal, sizeof refusal, soon()));
+    // It has heard it and goes on.
+    caller_of(listener);
+  }
+  meet(0);
+  rank1.get();
+}
+
+TEST_F(Tcp, AHubOfAnotherVersionIsNamed) {
+  const Socket listener = listen_at(0, true);
+  variables({{"LOCKSTEP_MASTER_PORT", std::to_string(listener.port())}});
+  std::future<std::string> error =
+      std::async(std::launch::async, [] { return error_of_rank1<EnvironmentError>(environment(1, 2), kSoon); });
+  const Socket caller = caller_of(listener);
+  Greeting greeting;
+  ++greeting.version;
+  caller.send(&greeting, sizeof greeting);
+  EXPECT_THAT(error.get(), HasSubstr("another version of lockstep"));
+}
+
+TEST_F(Tcp, AHubWithoutTheSecretGetsNoRank) {
+  const TcpRendezvous without = TcpRendezvous::from_environment(environment(0, 2));
+  const OtherHub other(listen_first(), rank0_of(2, ""), without.key);
+  variables({{"LOCKSTEP_SECRET", "known to the ranks"}});
+  as_ranks(2, [](const std::shared_ptr<TcpMembership>& membership) {
     TcpTransport(membership).meet({.kind = OperationKind::kBarrier});
   });
 }
 
-TEST_F(Tcp, RunsOfOnePortPassEachOtherBy) {
-  const auto run = [&](const std::string& job) {
-    std::vector<std::future<void>> ranks;
-    for (int rank = 0; rank < 2; ++rank) {
-      ranks.push_back(std::async(std::launch::async, [=] {
-        const auto membership =
-            std::make_shared<TcpMembership>(environment(rank, 2), CommunicatorOptions{.timeout = kSoon, .job = job});
-        TcpTransport(membership).meet({.kind = OperationKind::kBarrier});
-      }));
+// It welcomes everybody.
+TEST_F(Tcp, AWelcomeWithoutProofIsNone) {
+  const Socket listener = listen_at(0, true);
+  variables({{"LOCKSTEP_MASTER_PORT", std::to_string(listener.port())}});
+  std::atomic<bool> done = false;
+  std::thread welcoming([&] {
+    while (!done) {
+      std::this_thread::sleep_for(1ms);
+      const Socket caller = listener.accept();
+      if (!caller) continue;
+      const Greeting greeting;
+      const Welcome welcome;
+      Hello hello;
+      if (!caller.send_all(&greeting, sizeof greeting, soon())) continue;
+      if (caller.receive_all(&hello, sizeof hello, soon())) caller.send_all(&welcome, sizeof welcome, soon());
     }
-    return ranks;
-  };
-  std::vector<std::future<void>> first = run("first");
-  for (std::future<void>& rank : run("second")) rank.get();
-  for (std::future<void>& rank : first) rank.get();
+  });
+  EXPECT_THAT(error_of_rank1<PeerError>(environment(1, 2), kPatience), HasSubstr("not rank 0 of a run"));
+  done = true;
+  welcoming.join();
 }
 
-TEST_F(Tcp, ARunHasTheNameOfItsSecretAndOfTorchrunsFolder) {
-  const auto run = [&] { return TcpRendezvous::from_environment(environment(0, 2)).run; };
-  const std::string open = run();
-  EXPECT_EQ(run(), open);
+TEST_F(Tcp, ARunHasTheKeyOfItsSecretAndOfTorchrunsFolder) {
+  const auto where = [&] { return TcpRendezvous::from_environment(environment(0, 2)); };
+  const TcpRendezvous open = where();
+  EXPECT_FALSE(open.named);
+  EXPECT_EQ(where().key, open.key);
   variables({{"LOCKSTEP_SECRET", "known to the ranks"}});
-  EXPECT_NE(run(), open);
-  EXPECT_THAT(run(), Not(HasSubstr("known")));
+  EXPECT_NE(where().key, open.key);
+  EXPECT_TRUE(where().named);
   unsetenv("LOCKSTEP_SECRET");
+  variables({{"TORCHELASTIC_RUN_ID", "none"}});
+  EXPECT_FALSE(where().named) << "what torchrun says where it was given none";
+  variables({{"TORCHELASTIC_RUN_ID", "mine"}});
+  EXPECT_TRUE(where().named);
+  unsetenv("TORCHELASTIC_RUN_ID");
   variables({{"GROUP_WORLD_SIZE", "1"}, {"TORCHELASTIC_ERROR_FILE", "/tmp/a/attempt_0/0/error.json"}});
-  const std::string first = run();
+  const TcpRendezvous first = where();
+  EXPECT_TRUE(first.named);
   variables({{"TORCHELASTIC_ERROR_FILE", "/tmp/a/attempt_0/1/error.json"}});
-  EXPECT_EQ(run(), first);
+  EXPECT_EQ(where().key, first.key);
   variables({{"TORCHELASTIC_ERROR_FILE", "/tmp/b/attempt_0/0/error.json"}});
-  EXPECT_NE(run(), first);
-  for (const char* name : {"GROUP_WORLD_SIZE", "TORCHELASTIC_ERROR_FILE"}) unsetenv(name);
+  EXPECT_NE(where().key, first.key);
 }
 
 TEST_F(Tcp, APortOfOnesOwnChoice) {

@@ -8,6 +8,7 @@
 
 #include <csignal>
 #include <stdexcept>
+#include <thread>
 
 #include "tests/support/processes.h"
 
@@ -48,6 +49,21 @@ TEST(Signals, ReachNoChildThatHasBeenWaitedFor) {
   signal_child(child, SIGKILL);  // it has ended, but keeps its number until
   EXPECT_EQ(signal_that_ended(child), SIGKILL);
   EXPECT_THROW(signal_child(child, SIGKILL), std::invalid_argument);
+}
+
+// Its file may have been opened by then, and say only when it is read that nobody is there.
+TEST(ProcessFacts, AreNoneOfAProcessThatIsGone) {
+  for (int i = 0; i < 300; ++i) {
+    const pid_t child = fork();
+    if (child == 0) _exit(0);
+    std::thread parent([child] { waitpid(child, nullptr, 0); });
+    const auto look_until_the_end = [child] {
+      while (process_facts(child)) {
+      }
+    };
+    EXPECT_NO_THROW(look_until_the_end());
+    parent.join();
+  }
 }
 
 TEST(ProcessWatch, SeesTheEndAndSignalsNobodyElse) {

@@ -173,15 +173,18 @@ TEST_F(StoreTest, LeavesALiveWritersTemporaryDirectory) {
   for (const int descriptor : {ready[0], ready[1], finish[0], finish[1]}) ::close(descriptor);
 }
 
-TEST_F(StoreTest, RefusesAManifestOfAnotherVersionAndKeepsTheCheckpoint) {
-  save(path_, 5);
-  Manifest manifest = check_sizes(path_ + "/step-00000005");
-  std::string text = format_manifest(manifest);
-  const std::string body = text.substr(0, text.rfind(",\n  \"checksum\""));
-  std::string newer = body;
+/// Makes the checkpoint one of a later format.
+void make_newer(const std::string& checkpoint) {
+  const std::string text = format_manifest(check_sizes(checkpoint));
+  std::string newer = text.substr(0, text.rfind(",\n  \"checksum\""));
   newer.replace(newer.find("\"version\": 1"), 12, "\"version\": 2");
   const Digest digest = digest_of(std::as_bytes(std::span(newer)));
-  spill(path_ + "/step-00000005/manifest.json", newer + ",\n  \"checksum\": \"" + digest.checksum + "\"\n}\n");
+  spill(checkpoint + "/manifest.json", newer + ",\n  \"checksum\": \"" + digest.checksum + "\"\n}\n");
+}
+
+TEST_F(StoreTest, RefusesAManifestOfAnotherVersionAndKeepsTheCheckpoint) {
+  save(path_, 5);
+  make_newer(path_ + "/step-00000005");
   EXPECT_NE(store_.scan()[0].damage.find("format version 2; this program reads 1"), std::string::npos);
   store_.prune(1);
   EXPECT_EQ(names_in(path_).size(), 1u);
@@ -212,6 +215,76 @@ TEST_F(StoreTest, SavesWhereSomethingElseStands) {
             (std::vector<std::string>{"step-00000005", "step-00000005.was-here", "step-00000006",
                                       "step-00000006.was-here", "step-00000007", "step-00000007.was-here"}));
   EXPECT_TRUE(fs::is_directory(path_ + "/step-00000007.was-here/inside"));
+}
+
+// An older program, and one whose disk fails at the moment, cannot tell that it is damaged.
+TEST_F(StoreTest, KeepsOneThatItCannotReadAndSavesInItsPlace) {
+  for (const std::uint64_t step : {5u, 6u}) save(path_, step);
+  make_newer(path_ + "/step-00000005");
+  save(path_, 5);
+  {
+    const ScopedHook hook([&](const StorageCall& call) {
+      const bool is_old = call.operation == StorageOperation::kRead && call.path == path_ + "/step-00000006/state.pb";
+      return StorageFault{is_old ? EIO : 0};
+    });
+    save(path_, 6);
+  }
+  EXPECT_EQ(names_in(path_), (std::vector<std::string>{"step-00000005", "step-00000005.was-here", "step-00000006",
+                                                       "step-00000006.was-here"}));
+  for (const std::uint64_t step : {5u, 6u})
+    expect_content(store_.load(path_ + "/step-0000000" + std::to_string(step)), step);
+  expect_content(store_.load(path_ + "/step-00000006.was-here"), 6);
+}
+
+TEST_F(StoreTest, DeletesADamagedOneOnceTheNewOneIsDurable) {
+  save(path_, 5);
+  flip_bit(path_ + "/step-00000005/tensors.safetensors", 280, 0);
+  std::vector<std::string> calls;
+  {
+    const ScopedHook hook([&](const StorageCall& call) {
+      if (call.operation == StorageOperation::kUnlink) calls.push_back("unlink");
+      if (call.operation == StorageOperation::kRename) calls.push_back("rename");
+      if (call.operation == StorageOperation::kSync && call.path == path_) calls.push_back("sync");
+      return StorageFault{};
+    });
+    save(path_, 5);
+  }
+  const auto end_of = [&](const char* call) { return std::find(calls.rbegin(), calls.rend(), call); };
+  ASSERT_NE(end_of("sync"), calls.rend());
+  EXPECT_EQ(std::count(end_of("sync"), calls.rend(), "unlink"), 0) << "before the sync";
+  EXPECT_GE(std::count(calls.begin(), calls.end(), "unlink"), 3);
+  EXPECT_EQ(names_in(path_), (std::vector<std::string>{"step-00000005"}));
+}
+
+// Somebody moved a checkpoint elsewhere and left a link to it.
+TEST_F(StoreTest, DeletesALinkAndNotWhatItLeadsTo) {
+  for (std::uint64_t step = 1; step <= 4; ++step) save(path_, step);
+  for (const std::string name : {"step-00000001", "step-00000002"}) {
+    fs::rename(path_ + "/" + name, scratch_ / name);
+    fs::create_symlink(scratch_ / name, path_ + "/" + name);
+  }
+  store_.prune(3);
+  EXPECT_EQ(names_in(path_), (std::vector<std::string>{"step-00000002", "step-00000003", "step-00000004"}));
+  store_.keep_only(4);
+  EXPECT_EQ(names_in(path_), (std::vector<std::string>{"step-00000004"}));
+  for (const std::uint64_t step : {1u, 2u}) {
+    expect_content(store_.load(scratch_ / ("step-0000000" + std::to_string(step))), step);
+  }
+}
+
+// The directory's name may get lost with a power cut until its parent is synced.
+TEST_F(StoreTest, SyncsTheParentOfItsDirectoryAlsoWhereThatFailsAtFirst) {
+  const std::string parent = scratch_ / "run/";
+  fs::create_directory(parent);
+  int syncs = 0;
+  {
+    const ScopedHook hook([&](const StorageCall& call) {
+      const bool is_first = call.operation == StorageOperation::kSync && call.path == parent && syncs++ == 0;
+      return StorageFault{is_first ? EIO : 0};
+    });
+    save(path_, 5);
+  }
+  EXPECT_EQ(syncs, 2);
 }
 
 TEST_F(StoreTest, DeletesTheOthersOfOneThatCannotBeDeleted) {

@@ -9,6 +9,7 @@
 #include "runtime/checkpoint/pickle.h"
 #include "runtime/tensor/error.h"
 #include "tests/runtime/checkpoint/checkpoint_support.h"
+#include "tests/support/zip_archive.h"
 
 namespace lockstep::checkpoint {
 namespace {
@@ -99,6 +100,28 @@ TEST_F(TorchFile, RefusesAPickleThatWouldRunSomething) {
   }
 }
 
+/// An archive of `names` tensors of `count` floats, all of them the one storage.
+std::string archive_of_one_storage(int names, std::uint32_t count) {
+  const auto text = [](const std::string& value) { return "X"s + static_cast<char>(value.size()) + "\0\0\0"s + value; };
+  std::string number = "J";
+  for (int shift = 0; shift < 32; shift += 8) number += static_cast<char>(count >> shift & 0xff);
+  const std::string storage =
+      "((" + text("storage") + "ctorch\nFloatStorage\n" + text("0") + text("cpu") + number + "tQ";
+  const std::string tensor = "ctorch._utils\n_rebuild_tensor_v2\n" + storage + "K\0"s + number + "\x85K\1\x85\x89" +
+                             "ccollections\nOrderedDict\n)RtR";
+  std::string pickle = "\x80\2}(";
+  for (int name = 0; name < names; ++name) pickle += text("w" + std::to_string(name)) + tensor;
+  return zip_archive({{"w/data.pkl", pickle + "u."}, {"w/data/0", std::string(4 * count, '\0')}});
+}
+
+TEST_F(TorchFile, RefusesAThousandNamesOfOneStorage) {
+  constexpr std::uint32_t kFloats = 4 << 20;
+  const auto tied = read(archive_of_one_storage(3, kFloats));
+  EXPECT_EQ(tied.at("w2").shape(), (Shape{kFloats}));
+  EXPECT_THAT(refusal(archive_of_one_storage(6, kFloats)),
+              HasSubstr("tensors up to 'w4' take 83886080 bytes, more than"));
+}
+
 TEST_F(TorchFile, EveryCutAndEveryFlippedByteEndsWell) {
   const std::string whole = stored("strided");
   for (std::size_t cut = 0; cut < whole.size(); cut += 7) refusal(whole.substr(0, cut));
@@ -120,8 +143,21 @@ TEST(Pickle, ValuesThatHoldThemselvesEndAsOthersDo) {
   // A list that is appended to itself, and a million nested tuples.
   const Pickle loop(std::string_view("\x80\x02]q\0h\0a.", 9), "loop", {});
   EXPECT_EQ(loop.root().items[0], &loop.root());
-  const std::string deep = "\x80\x02N" + std::string(1 << 20, '\x85') + ".";
+  // A text of a MiB that is dropped first: values are counted by the bytes.
+  const std::string text = "X"s + "\0\0\x10\0"s + std::string(1 << 20, 'x') + "0";
+  const std::string deep = "\x80\x02" + text + "N" + std::string(1 << 20, '\x85') + ".";
   EXPECT_EQ(Pickle(deep, "deep", {}).root().items.size(), 1u);
+}
+
+// Each takes some hundred bytes of memory.
+TEST(Pickle, OfMoreValuesThanHalfItsBytesIsRefused) {
+  const std::string many = "\x80\x02]" + std::string(1 << 20, 'N') + ".";
+  try {
+    const Pickle pickle(many, "many.pth", {});
+    FAIL() << "was read";
+  } catch (const StorageError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("many.pth: too many values at byte 525"));
+  }
 }
 
 }  // namespace

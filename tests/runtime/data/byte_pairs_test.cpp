@@ -97,6 +97,9 @@ TEST_F(BytePairsTest, DamageIsNamed) {
   EXPECT_THAT(error(), HasSubstr("merges.txt:3: \"zz\" is no token of"));
   merges_ = "t h e\n";
   EXPECT_THAT(error(), HasSubstr("merges.txt:1: expected two tokens with a space between them"));
+  const std::string bomb =
+      folder_.write_text("bomb.json", "{\"a\":" + std::string(100'000, '[') + std::string(100'000, ']') + "}");
+  EXPECT_THAT(error_of([&] { BytePairs(bomb, bomb); }), HasSubstr("bomb.json: is no JSON of at most 64 levels"));
   const std::string cut = folder_.write_text("cut.json", vocab.dump().substr(0, 100));
   EXPECT_THAT(error_of([&] { BytePairs(cut, cut); }), HasSubstr("cut.json: is no JSON"));
 }

@@ -84,11 +84,21 @@ TEST_F(IdxDamage, MoreThanTheMachineHoldsIsRefusedUnread) {
   Bytes images;
   append_uint32(images, 0x803);
   for (const std::uint32_t extent : {4u, 1u << 23, 1u << 23}) append_uint32(images, extent);
-  EXPECT_THAT(error(gzipped(images), labels_), HasSubstr("images holds 262144.0 GiB; each rank would hold that"));
+  EXPECT_THAT(error(gzipped(images), labels_), HasSubstr("images takes 262144.0 GiB of memory or more on each rank"));
   Bytes labels;
   append_uint32(labels, 0x801);
   append_uint32(labels, 0xffffffffu);
   EXPECT_THAT(error(images_, gzipped(labels)), HasSubstr("holds 4 images, but"));
+}
+
+// A label is a byte of the file, and a number of eight bytes in memory.
+TEST_F(IdxDamage, MoreLabelsThanMemoryHoldsAreRefusedUnread) {
+  Bytes images, labels;
+  for (const std::uint32_t number : {0x803u, 1u << 20, 1u, 1u}) append_uint32(images, number);
+  for (const std::uint32_t number : {0x801u, 1u << 20}) append_uint32(labels, number);
+  const IdxOptions options{folder_.write("images", gzipped(images)), folder_.write("labels", gzipped(labels))};
+  EXPECT_THAT(error_of([&] { open_idx(options, MemoryBudget(8 << 20)); }), HasSubstr("labels takes 0.0 GiB of memory"));
+  EXPECT_THAT(error_of([&] { open_idx(options, MemoryBudget(11 << 20)); }), HasSubstr("labels is too short"));
 }
 
 TEST_F(IdxDamage, AnUnpackedSizeIsBoundedByTheHeader) {

@@ -171,5 +171,15 @@ TEST(Braces, CountAndList) {
   }
 }
 
+// A job of a few KB could ask for more than a machine holds.
+TEST(Braces, StandForAtMost64MiB) {
+  const std::string zeros(100'000, '0');
+  const auto too_long = ThrowsMessage<UsageError>(HasSubstr("names of files of more than 64 MiB in all"));
+  EXPECT_THAT([&] { expand_braces("{" + zeros + "..9999}"); }, too_long);
+  EXPECT_THAT([&] { expand_braces("{0..9999}" + zeros); }, too_long);
+  EXPECT_THAT([&] { expand_braces(zeros + "{0..9999}"); }, too_long);
+  EXPECT_EQ(expand_braces(zeros + "{0..99}").size(), 100u);
+}
+
 }  // namespace
 }  // namespace lockstep::data

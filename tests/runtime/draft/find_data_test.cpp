@@ -256,6 +256,18 @@ TEST_F(FindDataTest, ATableWithoutNumbersToLearnFromIsRefused) {
   EXPECT_THAT(refusal({"t.csv"}), HasSubstr("no column of numbers"));
 }
 
+// Ten thousand rows of it would take gigabytes.
+TEST_F(FindDataTest, OfAWideTableTheFirst64MiBAreLookedAt) {
+  std::string row = "1";
+  for (int cell = 1; cell < 100'000; ++cell) row += ",1";
+  std::string text;
+  for (int i = 0; i < 40; ++i) text += row + '\n';
+  folder_.write_text("t.csv", text + "word" + row.substr(1) + '\n');
+  EXPECT_THAT(std::get<data::CsvOptions>(find({"t.csv"}).options.train).features, IsEmpty());
+  folder_.write_text("t.csv", row + "\nword" + row.substr(1) + '\n');
+  EXPECT_THAT(std::get<data::CsvOptions>(find({"t.csv"}).options.train).features, testing::SizeIs(99'998));
+}
+
 TEST_F(FindDataTest, TheLastTenthOfATextIsForEvaluation) {
   folder_.write_text("a.txt", std::string(10000, 'a'));
   const FoundData found = find({""});

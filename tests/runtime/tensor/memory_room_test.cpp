@@ -54,6 +54,24 @@ TEST_F(RoomInGroups, IsThatOfTheNarrowestGroup) {
   EXPECT_EQ(room_in_groups("0::/a/b\n4:memory:/job\n", mount_), 0u) << "a limit may be lowered below what is used";
 }
 
+// A container that has read its data once would otherwise seem full for ever.
+TEST_F(RoomInGroups, CountsNotWhatTheKernelKeepsOfFiles) {
+  write("a/memory.max", "5000\n");
+  write("a/memory.current", "4900\n");
+  write("a/memory.stat", "anon 1000\ninactive_file 3000\nactive_file 900\nshmem 10\n");
+  EXPECT_EQ(room_in_groups("0::/a\n", mount_), 4000u);
+  write("memory/job/memory.limit_in_bytes", "700\n");
+  write("memory/job/memory.usage_in_bytes", "700\n");
+  write("memory/job/memory.stat", "active_file 1\ntotal_active_file 100\ntotal_inactive_file 200\n");
+  EXPECT_EQ(room_in_groups("0::/a\n4:memory:/job\n", mount_), 300u);
+}
+
+TEST(MemoryRoom, IsAsLittleAsTheNarrowestLimitLeaves) {
+  EXPECT_EQ(least_of({}), std::nullopt);
+  EXPECT_EQ(least_of({.machine = 7, .group = 5, .address_space = {}}), 5u);
+  EXPECT_EQ(least_of({.machine = {}, .group = 5, .address_space = 3}), 3u);
+}
+
 TEST(MemoryRoom, OfThisMachineIsKnown) {
   EXPECT_GT(memory_room().machine.value_or(0), 0u);
   EXPECT_THAT(str(memory_room()), MatchesRegex("[0-9]+ MiB are free on this machine.*"));

@@ -8,6 +8,8 @@ EVALUATED = ("train.eval_every=10", "data.eval_batch=50")
 BEST = ("checkpoint.best=eval.accuracy",)
 PATIENT = ("train.early_stopping.metric=eval.loss", "train.early_stopping.patience=2",
            "train.early_stopping.min_delta=0.15")
+# A learning rate behind which the accuracy is that of a guess.
+SPOILS = "optimizer.sgd.lr=3"
 
 
 def events(run, name):
@@ -73,9 +75,16 @@ class Best(RunTest):
     def test_the_best_weights_are_those_of_the_run_that_goes_on(self):
         settings = ("checkpoint.every_steps=10", "checkpoint.keep=0", *EVALUATED, *BEST)
         whole = self.train("run", "train.steps=40", *settings)
-        # From step 10 on with other rates: what was best behind it is not this run's.
-        other = self.train("run", "train.steps=20", *settings, "optimizer.sgd.lr=1e-6", resume=whole.checkpoint(10))
-        self.assertTrue(all(int(name.removeprefix("step-")) <= 20 for name in best_folders(other)), best_folders(other))
+        self.assertGreater(best_folders(whole), ["step-00000010"])
+        # From step 10 on with a rate that spoils the weights: what was best behind it is not this run's, and those of
+        # step 10 are gone, whose accuracy none reaches again.
+        other = self.train("run", "train.steps=30", *settings, SPOILS, resume=whole.checkpoint(10))
+        accuracy = {line["step"]: line["accuracy"] for line in events(other, "eval")}
+        self.assertGreater(accuracy[10], max(accuracy[20], accuracy[30]))
+        best = max((20, 30), key=accuracy.get)
+        self.assertEqual(best_folders(other), [f"step-{best:08}"])
+        self.assertEqual((events(other, "best")[-1]["step"], events(other, "best")[-1]["value"]),
+                         (best, accuracy[best]))
 
     def test_metrics_that_cannot_be_copied_do_not_stop_a_resume(self):
         first = self.train("run", "train.steps=20", "checkpoint.every_steps=10", "checkpoint.keep=0", *EVALUATED, *BEST)
@@ -88,12 +97,16 @@ class Best(RunTest):
         self.assertRegex(again.output, r"cannot copy \S*metrics.jsonl to")
 
     def test_damaged_best_weights_do_not_stop_a_resume(self):
-        first = self.train("run", "train.steps=20", *EVALUATED, *BEST)
+        # Step 25 has no evaluation but that of the run's end, which is not made up for.
+        first = self.train("run", "train.steps=25", *EVALUATED, *BEST)
         for manifest in (first.directory / "best").glob("*/manifest.json"):
             manifest.write_text("{", encoding="utf-8")
-        again = self.train("run", "train.steps=30", *EVALUATED, *BEST)
+        again = self.train("run", "train.steps=30", *EVALUATED, *BEST, SPOILS)
         self.assertEqual(again.summary["steps"], 30)
         self.assertIn("the best weights are lost", again.output)
+        accuracy = {line["step"]: line["accuracy"] for line in events(again, "eval")}
+        self.assertGreater(accuracy[20], accuracy[30])  # of which the checkpoint knows
+        self.assertEqual(best_folders(again), ["step-00000030"], "the best of those that are left")
 
     def test_the_evaluation_at_a_runs_end_counts_when_it_goes_on(self):
         first = self.train("run", "train.steps=25", *EVALUATED, *BEST)

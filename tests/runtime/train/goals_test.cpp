@@ -84,6 +84,19 @@ TEST(Goals, GoOnFromACheckpoint) {
   EXPECT_TRUE(others.add(30, with_loss(9))) << "another metric begins anew";
 }
 
+TEST(Goals, RefuseACheckpointThatLacksWhatGoesOn) {
+  const job::Job job = job_with("eval.accuracy", "eval.loss", 2);
+  checkpoint::Checkpoint saved;
+  *saved.state.mutable_job() = job;
+  EXPECT_THAT([&] { Goals::require_saved(saved, job); },
+              testing::ThrowsMessage<StorageError>(testing::HasSubstr(" lacks best, early_stopping; ")));
+  EXPECT_NO_THROW(Goals::require_saved(saved, job_with("eval.loss", "eval.accuracy", 2))) << "others begin anew";
+  EXPECT_NO_THROW(Goals::require_saved(saved, {}));
+  Goals(job).save(saved.state);
+  EXPECT_NO_THROW(Goals::require_saved(saved, job_with("eval.accuracy", "eval.loss", 3)));
+  EXPECT_NO_THROW(Goals::require_saved({}, job)) << "followed from here on";
+}
+
 TEST(Goals, NameAMetricThatTheEvaluationGives) {
   EXPECT_NO_THROW(Goals::require_known(job_with("eval.loss", "eval.accuracy", 1), {"accuracy"}));
   EXPECT_NO_THROW(Goals::require_known({}, {}));

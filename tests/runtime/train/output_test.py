@@ -61,6 +61,14 @@ class UnreadOutput(RunTest):
             self.assertIn("lines of output were dropped: nobody read them", error)
 
 
+class Records(RunTest):
+    def test_training_goes_on_where_the_job_cannot_be_written(self):
+        (self.folder / "run" / "job.pbtxt").mkdir(parents=True)
+        run = self.train("run", "train.steps=2")
+        self.assertRegex(run.output, r"cannot write \S+/run/job\.pbtxt: .*; training goes on")
+        self.assertEqual(run.summary["status"], "done")
+
+
 class FullDisk(RunTest):
     # A limit on the size of a file refuses the metrics, as a full disk would; the weights of this model are smaller.
     SETTINGS = ("model={ mlp { hidden: [1] } }", "train.steps=400", "train.eval_every=0", "checkpoint.every_steps=0")

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include <atomic>
 #include <cerrno>
@@ -244,7 +245,8 @@ TEST_F(OutputWriterTest, SetsAsideWhatItCannotReadSoThatNoStepStandsTwice) {
   const std::string before = "{\"step\":1}\n{\"step\":2}\n{\"step\":3}\n";
   std::ofstream(run_dir_ / "metrics.jsonl") << before;
   checkpoint::set_storage_hook([](const StorageCall& call) {
-    return StorageFault{.error = call.operation == StorageOperation::kRead ? EIO : 0};
+    const bool is_metrics = call.operation == StorageOperation::kRead && call.path.ends_with("metrics.jsonl");
+    return StorageFault{.error = is_metrics ? EIO : 0};
   });
   output_.emplace([](const std::string&) {});
   metrics_.emplace(*output_, run_dir_, 2, false);
@@ -252,6 +254,52 @@ TEST_F(OutputWriterTest, SetsAsideWhatItCannotReadSoThatNoStepStandsTwice) {
   EXPECT_TRUE(output_->flush(kLong));
   EXPECT_EQ(lines(), std::vector<std::uint64_t>{3});
   EXPECT_EQ(content(run_dir_ / "earlier-1" / "metrics.jsonl"), before);
+}
+
+TEST_F(OutputWriterTest, SetsAsideWhatIsNoRegularFile) {
+  ASSERT_EQ(mkfifo((run_dir_ / "metrics.jsonl").c_str(), 0600), 0);
+  begin();
+  steps(1, 2);
+  EXPECT_TRUE(output_->flush(kLong));
+  EXPECT_EQ(lines(), numbers(2));
+  EXPECT_TRUE(fs::is_fifo(run_dir_ / "earlier-1" / "metrics.jsonl"));
+}
+
+// As a disk that refuses: said once, counted, and written once that works.
+TEST_F(OutputWriterTest, GoesOnBesideAPipeInTheFilesPlace) {
+  for (const bool folder : {false, true}) {
+    output_.emplace([this](const std::string& trouble) {
+      const std::lock_guard lock(mutex_);
+      troubles_.push_back(trouble);
+    });
+    metrics_.emplace(*output_, run_dir_, 0, false);
+    const fs::path file = run_dir_ / "metrics.jsonl";
+    ASSERT_EQ(folder ? mkdir(file.c_str(), 0700) : mkfifo(file.c_str(), 0600), 0);
+    steps(1, 3);
+    EXPECT_FALSE(output_->flush(kLong));
+    steps(4, 5);
+    EXPECT_FALSE(output_->flush(kLong));
+    EXPECT_EQ(output_->lost().at(file.string()), 5u);
+    EXPECT_THAT(troubles(), SizeIs(1)) << "once";
+    fs::remove(file);
+    EXPECT_TRUE(output_->flush(kLong));
+    EXPECT_EQ(lines(), numbers(5));
+    metrics_.reset();
+    output_.reset();
+    fs::remove(file);
+    troubles_.clear();
+  }
+}
+
+TEST_F(OutputWriterTest, DropsLinesThatNestDeeperThanAStack) {
+  const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
+  std::ofstream(run_dir_ / "metrics.jsonl")
+      << "{\"step\":1}\n{\"event\":\"eval\",\"step\":1,\"x\":" << deep << "}\n{\"event\":" << deep << ",\"step\":1}\n";
+  output_.emplace([](const std::string&) {});
+  metrics_.emplace(*output_, run_dir_, 1, false);
+  steps(2, 2);
+  EXPECT_TRUE(output_->flush(kLong));
+  EXPECT_EQ(lines(), numbers(2));
 }
 
 }  // namespace

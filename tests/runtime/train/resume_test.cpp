@@ -7,6 +7,8 @@
 #include <cstring>
 #include <filesystem>
 #include <functional>
+#include <map>
+#include <optional>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -30,10 +32,14 @@ using testing::ThrowsMessage;
 constexpr std::uint64_t kSteps = 50;
 
 /// fp16 with dropout and augmentation; over two epochs of 24 steps; the scale grows and falls, and the run ends in
-/// skips.
+/// skips. It follows a metric, which never improves by so much.
 const std::vector<std::string> kSettings = {
     "train.steps=50",
-    "train.eval_every=0",
+    "train.eval_every=10",
+    "train.early_stopping.metric=eval.loss",
+    "train.early_stopping.patience=50",
+    "train.early_stopping.min_delta=100",
+    "checkpoint.every_steps=0",
     "checkpoint.keep=0",
     "schedule.cosine.warmup_steps=5",
     "amp.loss_scale.growth_interval=8",
@@ -46,14 +52,13 @@ class Resume : public testing::Test {
   // One uninterrupted run serves every test of the process.
   static void SetUpTestSuite() {
     folder_ = fs::temp_directory_path() / ("lockstep-resume-" + std::to_string(getpid()));
-    run("reference", "never", "checkpoint.every_steps=1");
+    run("reference", "never", {"checkpoint.every_steps=1"});
   }
   static void TearDownTestSuite() { fs::remove_all(folder_); }
 
-  static void run(const std::string& name, const std::string& resume,
-                  const std::string& setting = "checkpoint.every_steps=0") {
+  static void run(const std::string& name, const std::string& resume, const std::vector<std::string>& more = {}) {
     std::vector<std::string> settings = kSettings;
-    settings.push_back(setting);
+    settings.insert(settings.end(), more.begin(), more.end());
     comm::World world = comm::World::from_environment();
     TrainOptions options;
     options.job = job::load(LOCKSTEP_SOURCE_DIR "/configs/digits_convnet.pbtxt", settings);
@@ -84,15 +89,19 @@ class Resume : public testing::Test {
     return text;
   }
 
-  /// What comes of the run when it is resumed from the checkpoint of `step`, changed by `edit`.
-  static std::string outcome_after(std::uint64_t step, const std::function<void(checkpoint::Checkpoint&)>& edit) {
+  /// Resumes the run from the checkpoint of `step`, changed by `edit`, in a directory of its own. Its name.
+  static std::string resume_edited(std::uint64_t step, const std::function<void(checkpoint::Checkpoint&)>& edit,
+                                   const std::vector<std::string>& more = {}) {
     checkpoint::Checkpoint saved = load("reference", step);
     edit(saved);
     static int count = 0;
     const std::string name = "edited-" + std::to_string(count++);
     const std::string path = store(name + "-from").save(saved.state, saved.tensors);
-    run(name, path);
-    return outcome(name);
+    run(name, path, more);
+    return name;
+  }
+  static std::string outcome_after(std::uint64_t step, const std::function<void(checkpoint::Checkpoint&)>& edit) {
+    return outcome(resume_edited(step, edit));
   }
 
   static fs::path folder_;
@@ -139,6 +148,13 @@ TEST_F(Resume, NeedsEveryFieldOfTheState) {
       {"scaler.skipped_steps", 40, [](State& state) { state.mutable_scaler(0)->clear_skipped_steps(); }},
       {"scaler.consecutive_skips", 49, [](State& state) { state.mutable_scaler(0)->clear_consecutive_skips(); }},
       {"scaler.scale", 40, [](State& state) { state.mutable_scaler(0)->set_scale(65536); }},
+      {"skipped_samples", 40, [](State& state) { state.clear_skipped_samples(); }},
+      {"epoch_skipped_samples", 49, [](State& state) { state.clear_epoch_skipped_samples(); }},
+      {"evaluated_step", 40, [](State& state) { state.clear_evaluated_step(); }},
+      {"early_stopping.metric", 40, [](State& state) { state.mutable_early_stopping()->clear_metric(); }},
+      {"early_stopping.best", 40, [](State& state) { state.mutable_early_stopping()->clear_best(); }},
+      {"early_stopping.evaluations_since", 40,
+       [](State& state) { state.mutable_early_stopping()->clear_evaluations_since(); }},
   };
   // What a run goes on without: records for people and tools (inspect, the list of what changed), and what is checked
   // against the job instead of being taken over.
@@ -162,29 +178,59 @@ TEST_F(Resume, NeedsEveryFieldOfTheState) {
                                  "scaler.growth_factor",
                                  "scaler.backoff_factor",
                                  "scaler.growth_interval"};
-  // Of a run that follows a metric, which this one does not: Goals.GoOnFromACheckpoint.
-  known.insert({"evaluated_step", "best.metric", "best.best", "best.evaluations_since", "early_stopping.metric",
-                "early_stopping.best", "early_stopping.evaluations_since"});
-  // Of a run that skips samples: SkippedSamples.GoOnFromACheckpoint.
-  known.insert({"skipped_samples", "epoch_skipped_samples"});
+  // The state in best/ is asked instead: WithoutWholeBestWeightsTheNextEvaluationIsTheBest.
+  known.insert({"best.metric", "best.best", "best.evaluations_since"});
   for (const auto& [field, step, drop] : omissions) known.insert(field);
   std::set<std::string> all;
   collect_fields(*State::descriptor(), "", all);
   EXPECT_EQ(known, all) << "a new field is either needed or a record";
+  // This run skips no sample by itself.
+  const auto skip = [](checkpoint::Checkpoint& saved) {
+    saved.state.set_skipped_samples(5);
+    saved.state.set_epoch_skipped_samples(3);
+  };
+  const std::map<std::uint64_t, std::string> with_all = {{40, outcome_after(40, skip)}, {49, outcome_after(49, skip)}};
   for (const auto& [field, step, drop] : omissions) {
     const auto edit = [&](checkpoint::Checkpoint& saved) {
+      skip(saved);
       drop(saved.state);
       saved.state.clear_format();  // which would have the omission refused
     };
-    EXPECT_NE(outcome_after(step, edit), expected) << field;
+    EXPECT_NE(outcome_after(step, edit), with_all.at(step)) << field;
   }
 }
+
+/// As a run saves it that keeps the best weights; no loss is better.
+void keep_best(checkpoint::TrainingState& state) {
+  state.mutable_job()->mutable_checkpoint()->set_best("eval.loss");
+  state.mutable_best()->set_metric("eval.loss");
+  state.mutable_best()->set_best(-1);
+  state.mutable_best()->set_evaluations_since(2);
+}
+
+const std::vector<std::string> kKeepBest = {"checkpoint.best=eval.loss"};
 
 // The bits would be others without a word.
 TEST_F(Resume, RefusesAStateThatLacksAField) {
   using State = checkpoint::TrainingState;
   const std::vector<std::pair<const char*, std::function<void(State&)>>> omissions = {
+      {"step", [](State& state) { state.clear_step(); }},
+      {"skipped_samples", [](State& state) { state.clear_skipped_samples(); }},
+      {"epoch_skipped_samples", [](State& state) { state.clear_epoch_skipped_samples(); }},
+      {"evaluated_step", [](State& state) { state.clear_evaluated_step(); }},
+      {"best", [](State& state) { state.clear_best(); }},
+      {"best.metric", [](State& state) { state.mutable_best()->clear_metric(); }},
+      {"best.best", [](State& state) { state.mutable_best()->clear_best(); }},
+      {"best.evaluations_since", [](State& state) { state.mutable_best()->clear_evaluations_since(); }},
+      {"early_stopping", [](State& state) { state.clear_early_stopping(); }},
+      {"early_stopping", [](State& state) { state.clear_early_stopping(), state.clear_format(); }},
+      {"early_stopping", [](State& state) { state.mutable_early_stopping()->set_metric(""); }},
+      {"early_stopping.metric", [](State& state) { state.mutable_early_stopping()->clear_metric(); }},
+      {"early_stopping.best", [](State& state) { state.mutable_early_stopping()->clear_best(); }},
+      {"early_stopping.evaluations_since",
+       [](State& state) { state.mutable_early_stopping()->clear_evaluations_since(); }},
       {"sampler", [](State& state) { state.clear_sampler(); }},
+      {"sampler.seed", [](State& state) { state.mutable_sampler()->clear_seed(); }},
       {"sampler.epoch", [](State& state) { state.mutable_sampler()->clear_epoch(); }},
       {"sampler.cursor", [](State& state) { state.mutable_sampler()->clear_cursor(); }},
       {"scaler[0].enabled", [](State& state) { state.mutable_scaler(0)->clear_enabled(); }},
@@ -198,10 +244,57 @@ TEST_F(Resume, RefusesAStateThatLacksAField) {
       {"a schedule of each optimizer", [](State& state) { state.clear_schedule(), state.clear_format(); }},
       {"schedule[0].applied_steps", [](State& state) { state.mutable_schedule(0)->clear_applied_steps(); }},
   };
+  const auto resume_without = [](const std::function<void(State&)>& drop) {
+    const auto edit = [&](checkpoint::Checkpoint& saved) {
+      keep_best(saved.state);
+      drop(saved.state);
+    };
+    resume_edited(40, edit, kKeepBest);
+  };
+  EXPECT_NO_THROW(resume_without([](State&) {}));
   for (const auto& [field, drop] : omissions) {
-    const auto resumed = [&] { outcome_after(40, [&](checkpoint::Checkpoint& saved) { drop(saved.state); }); };
+    const auto resumed = [&] { resume_without(drop); };
     EXPECT_THAT(resumed, ThrowsMessage<StorageError>(HasSubstr(std::string(" lacks ") + field + "; lockstep ")));
   }
+}
+
+// As saved by the version before: what is 0 of an evaluation is not there, nor the seed.
+TEST_F(Resume, GoesOnFromAStateOfTheFormatBefore) {
+  const auto edit = [](checkpoint::Checkpoint& saved) {
+    EXPECT_EQ(saved.state.evaluated_step(), 0u);
+    EXPECT_EQ(saved.state.early_stopping().evaluations_since(), 0u);
+    saved.state.set_format(1);
+    saved.state.clear_evaluated_step();
+    saved.state.mutable_early_stopping()->clear_evaluations_since();
+    saved.state.mutable_sampler()->clear_seed();
+  };
+  EXPECT_EQ(outcome_after(9, edit), outcome("reference"));
+}
+
+// As saved by a loop of a user's own, whose scale is the run's from there on.
+TEST_F(Resume, GoesOnWithTheScaleOfAStateWithoutAJob) {
+  const auto edit = [](checkpoint::Checkpoint& saved) {
+    saved.state.clear_job();
+    saved.state.clear_job_hash();
+  };
+  EXPECT_EQ(outcome_after(40, edit), outcome("reference"));
+}
+
+TEST_F(Resume, WithoutWholeBestWeightsTheNextEvaluationIsTheBest) {
+  const std::string name = resume_edited(
+      40, [](auto& saved) { keep_best(saved.state); }, kKeepBest);
+  const checkpoint::Store best((folder_ / name / "best").string());
+  std::optional<checkpoint::Checkpoint> kept = best.latest();
+  ASSERT_TRUE(kept) << "the value to beat is that of weights which are not there";
+  EXPECT_EQ(kept->state.step(), kSteps);
+
+  fs::remove_all(kept->path);
+  kept->state.set_step(30);
+  kept->state.mutable_best()->clear_best();  // 0, which no loss is better than
+  best.save(kept->state, kept->tensors);
+  run(name, "auto", kKeepBest);
+  EXPECT_EQ(best.latest()->state.step(), kSteps);
+  EXPECT_TRUE(best.latest()->state.best().has_best());
 }
 
 // As saved by a later version: fields of the state, of messages in it and of the job that this one does not know.

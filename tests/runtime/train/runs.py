@@ -170,11 +170,12 @@ class LiveRun:
         code = self.process.wait()
         self.log.seek(0)
         written = self.log.read()
+        size = os.fstat(self.log.fileno()).st_size
         self.log.close()
         try:
             output = written.decode()
         except UnicodeDecodeError:
-            raise AssertionError(f"the output is not text: {written}") from None
+            raise AssertionError(f"exit {code}, {size} bytes of output, which is not text: {written}") from None
         return Run(self.directory, code, output, time.monotonic() - self.begin)
 
 

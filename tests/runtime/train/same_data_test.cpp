@@ -2,7 +2,11 @@
 #include "runtime/train/same_data.h"
 
 #include <gmock/gmock.h>
+#include <spdlog/sinks/base_sink.h>
+#include <spdlog/spdlog.h>
 
+#include <chrono>
+#include <mutex>
 #include <semaphore>
 
 #include "runtime/tensor/error.h"
@@ -74,7 +78,10 @@ class Heard final : public comm::Communicator {
   int size() const override { return 1; }
   std::string description() const override { return "heard"; }
   Storage allocate(std::size_t bytes) override { return self_->allocate(bytes); }
-  void all_reduce(const Tensor&, comm::ReduceOp, float, const Stream&) override { signs.release(); }
+  void all_reduce(const Tensor&, comm::ReduceOp, float, const Stream&) override {
+    if (lost) throw PeerError("rank 1 is gone");
+    signs.release();
+  }
   void broadcast(const Tensor&, int, const Stream&) override {}
   void all_gather(const Tensor& in, const Tensor& out, const Stream& stream) override {
     self_->all_gather(in, out, stream);
@@ -87,6 +94,7 @@ class Heard final : public comm::Communicator {
   }
 
   std::counting_semaphore<> signs{0};
+  bool lost = false;
 
  private:
   std::shared_ptr<comm::Communicator> self_ = comm::make_self_communicator();
@@ -104,6 +112,35 @@ TEST(SameData, AreReadWhileTheRanksHearOfEachOther) {
     throw StorageError("the disk is gone");
   };
   EXPECT_THROW(require_same_data(fail, heard), StorageError);
+}
+
+/// Lets a semaphore go for each line of the log.
+class Signal final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  explicit Signal(std::counting_semaphore<>& told) : told_(told) {}
+
+ private:
+  void sink_it_(const spdlog::details::log_msg&) override { told_.release(); }
+  void flush_() override {}
+
+  std::counting_semaphore<>& told_;
+};
+
+// A read that has begun has to end first, and may take minutes.
+TEST(SameData, ALostRankIsToldBeforeTheDataIsRead) {
+  std::counting_semaphore<> told{0};
+  const auto before = spdlog::default_logger();
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>("test", std::make_shared<Signal>(told)));
+  Heard heard;
+  heard.lost = true;
+  bool in_time = false;
+  const auto read = [&] {
+    in_time = told.try_acquire_for(std::chrono::seconds(60));
+    return std::vector{kTrain};
+  };
+  EXPECT_THROW(require_same_data(read, heard), PeerError);
+  EXPECT_TRUE(in_time);
+  spdlog::set_default_logger(before);
 }
 
 }  // namespace

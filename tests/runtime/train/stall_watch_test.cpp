@@ -2,17 +2,21 @@
 #include "runtime/train/stall_watch.h"
 
 #include <gmock/gmock.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <future>
 #include <span>
+#include <system_error>
 
 #include "runtime/checkpoint/durable_file.h"
 #include "runtime/checkpoint/storage_calls.h"
 #include "runtime/checkpoint/storage_faults.h"
+#include "tests/support/no_threads.h"
 
 namespace lockstep::train {
 namespace {
@@ -79,6 +83,14 @@ TEST_F(StallWatchTest, SeesEachCallByItself) {
 }
 
 TEST_F(StallWatchTest, EndsAtOnce) { const StallWatch watch(std::chrono::hours(1), in_step_five, end_with); }
+
+TEST_F(StallWatchTest, LeavesTheSignalsOfThisThreadAsTheyWereWhereTheSystemStartsNone) {
+  const support::NoMoreThreads no_more;
+  EXPECT_THROW(StallWatch(std::chrono::hours(1), in_step_five, end_with), std::system_error);
+  sigset_t blocked;
+  pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
+  EXPECT_EQ(sigismember(&blocked, SIGTERM), 0);
+}
 
 }  // namespace
 }  // namespace lockstep::train

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include <bit>
 #include <cstring>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "runtime/tensor/error.h"
+#include "runtime/train/tf_record.h"
 
 namespace lockstep {
 namespace {
@@ -159,6 +161,26 @@ TEST_F(TensorBoard, SetsAsideAFileFromWhichItCannotDropPoints) {
   drop_later_events(directory_, 7);
   EXPECT_TRUE(fs::is_symlink(directory_ + "/earlier-1/" + name));
   EXPECT_FALSE(fs::is_symlink(directory_ + "/" + name));
+}
+
+// A record must not end a run. Reading the pipe would wait for a writer for ever.
+TEST_F(TensorBoard, SetsAsideWhatIsNoRegularFile) {
+  const std::string pipe = "events.out.tfevents.1.host.1.0";
+  const std::string folder = "events.out.tfevents.2.host.1.0";
+  ASSERT_EQ(mkfifo((directory_ + "/" + pipe).c_str(), 0600), 0);
+  fs::create_directory(directory_ + "/" + folder);
+  drop_later_events(directory_, 7);
+  EXPECT_TRUE(fs::is_fifo(directory_ + "/earlier-1/" + pipe) || fs::is_fifo(directory_ + "/earlier-2/" + pipe));
+  EXPECT_FALSE(fs::exists(directory_ + "/" + pipe));
+  EXPECT_FALSE(fs::exists(directory_ + "/" + folder));
+}
+
+// Protobuf takes the length as an int: that of 3 GiB would be negative.
+TEST(TfRecords, EndBeforeOneOfMoreThan64MiB) {
+  const std::string content = tf_record("a") + tf_record(std::string((64 << 20) + 1, 'x')) + tf_record("b");
+  EXPECT_THAT(tf_records_in(content), testing::ElementsAre("a"));
+  const std::string longest = tf_record(std::string(64 << 20, 'x')) + tf_record("b");
+  EXPECT_EQ(tf_records_in(longest).size(), 2u);
 }
 
 TEST_F(TensorBoard, SaysWhereItCannotWrite) {

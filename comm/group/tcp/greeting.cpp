@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/group/tcp/greeting.h"
+
+#include <fmt/format.h>
+#include <sys/random.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <span>
+#include <system_error>
+#include <vector>
+
+#include "runtime/base/printable.h"
+#include "runtime/tensor/error.h"
+
+namespace lockstep::comm {
+
+namespace {
+
+template <class Message>
+void append(std::vector<std::byte>& text, const Message& message) {
+  const auto bytes = std::as_bytes(std::span(&message, 1));
+  text.insert(text.end(), bytes.begin(), bytes.end());
+}
+
+}  // namespace
+
+ShortText ShortText::of(const std::string& text) {
+  ShortText result{};
+  std::memcpy(result.text, text.data(), std::min(text.size(), sizeof result.text - 1));
+  return result;
+}
+
+std::string ShortText::str() const { return printable({text, strnlen(text, sizeof text)}); }
+
+Nonce fresh_nonce() {
+  Nonce nonce{};
+  if (getrandom(nonce.data(), nonce.size(), 0) == static_cast<ssize_t>(nonce.size())) return nonce;
+  throw EnvironmentError("the system gives no random numbers: " + std::generic_category().message(errno),
+                         "Ranks without MPI need getrandom: see the container's list of system calls.");
+}
+
+Digest256 proof_of(const Hello& hello, const Greeting& greeting, const RunKey& key) {
+  Hello said = hello;
+  said.proof = {};
+  std::vector<std::byte> text;
+  append(text, greeting);
+  append(text, said);
+  return hmac_sha256(std::as_bytes(std::span(key)), text);
+}
+
+Digest256 proof_of(const Welcome& welcome, const Greeting& greeting, const Hello& hello, const RunKey& key) {
+  Welcome said = welcome;
+  said.proof = {};
+  std::vector<std::byte> text;
+  append(text, greeting);
+  append(text, hello);
+  append(text, said);
+  return hmac_sha256(std::as_bytes(std::span(key)), text);
+}
+
+std::string rank_name(const Hello& of, const Hello& here) {
+  const std::string where = of.host.str() == here.host.str() ? "" : " on " + of.host.str();
+  return fmt::format("rank {} (process {}{})", of.rank, of.process, where);
+}
+
+}  // namespace lockstep::comm

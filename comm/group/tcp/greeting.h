@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+
+#include "comm/group/tcp/hmac.h"
+
+namespace lockstep::comm {
+
+// How a rank and the hub make each other's acquaintance: the hub says a number that nobody can foresee, the rank who it
+// is, and the hub whether it may join. Each proves that it has the run's key, which never leaves it, by a keyed digest
+// over what both have said; so nobody can use again, or change, what he has heard. All of it is plain bytes in the
+// machine's order; a rank of another kind of machine does not get past it.
+
+/// The first bytes of each message. Whoever does not know them is not ours.
+inline constexpr std::uint64_t kGreetingMagic = 0x5445455247534c00;  // "\0LSGREET"
+inline constexpr std::uint64_t kHelloMagic = 0x4f4c4c4548534c00;     // "\0LSHELLO"
+inline constexpr std::uint64_t kWelcomeMagic = 0x4d434c4557534c00;   // "\0LSWELCM"
+/// Of these messages and of the frames behind them.
+inline constexpr std::uint64_t kTcpVersion = 4;
+
+/// Text of at most 255 bytes; longer text is cut.
+struct ShortText {
+  char text[256];
+  static ShortText of(const std::string& text);
+  std::string str() const;
+};
+
+using Nonce = std::array<std::uint8_t, 16>;
+/// From the system's source of randomness.
+Nonce fresh_nonce();
+
+/// What the ranks of a run know, and others only where there is no secret.
+using RunKey = Digest256;
+
+/// What the hub says to whoever connects. Its magic and version stay where they are in every version.
+struct Greeting {
+  std::uint64_t magic = kGreetingMagic;
+  std::uint64_t version = kTcpVersion;
+  Nonce nonce{};
+};
+
+/// Who connects.
+struct Hello {
+  std::uint64_t magic = kHelloMagic;
+  std::uint64_t version = kTcpVersion;
+  std::int32_t rank = 0;
+  std::int32_t size = 0;
+  std::int32_t process = 0;
+  /// Where it has found the hub, of several ports; 0 where there is one only. Whoever listens at another of them cannot
+  /// pass it on as its own.
+  std::uint32_t port = 0;
+  Nonce nonce{};
+  ShortText job{};       ///< what the run trains
+  ShortText job_hash{};  ///< exactly; empty where the run has a name that tells it from others
+  ShortText host{};      ///< for messages
+  Digest256 proof{};
+};
+
+/// The hub's answer.
+struct Welcome {
+  /// The more an asker has in common with the run, the later.
+  enum class Answer : std::uint64_t { kWelcome, kOtherRun, kOtherJob, kRefused };
+  std::uint64_t magic = kWelcomeMagic;
+  Answer answer = Answer::kWelcome;
+  Hello hub;           ///< without port, nonce and proof
+  ShortText reason{};  ///< unless welcome
+  Digest256 proof{};
+};
+static_assert(std::is_trivially_copyable_v<Greeting> && std::has_unique_object_representations_v<Greeting>);
+static_assert(std::is_trivially_copyable_v<Hello> && std::has_unique_object_representations_v<Hello>);
+static_assert(std::is_trivially_copyable_v<Welcome> && std::has_unique_object_representations_v<Welcome>);
+
+/// What `hello.proof` is for a rank that has the key and was greeted so, whatever it is now.
+Digest256 proof_of(const Hello& hello, const Greeting& greeting, const RunKey& key);
+/// The same of the hub that answers `hello`.
+Digest256 proof_of(const Welcome& welcome, const Greeting& greeting, const Hello& hello, const RunKey& key);
+
+/// "rank 1 (process 4711)", with the host where it is not that of `here`.
+std::string rank_name(const Hello& of, const Hello& here);
+
+}  // namespace lockstep::comm
