@@ -128,6 +128,8 @@ Outcome Supervisor::run() {
     if (next_stage_ && Clock::now() >= *next_stage_) escalate();
   }
   ranks_.find_started();
+  // mpirun may end in the same moment.
+  on_ranks_ended(ranks_.take_ended());
   ranks_.kill_all();
   wait_for_ranks();
   pass_output();

@@ -7,6 +7,8 @@
 #include <charconv>
 #include <cmath>
 #include <optional>
+#include <string_view>
+#include <unordered_map>
 
 #include "runtime/data/class_column.h"
 #include "runtime/data/content_hash.h"
@@ -28,9 +30,11 @@ struct Columns {
 
   /// None where one of them is empty or names several columns.
   std::vector<std::string> names_of(const std::vector<std::size_t>& chosen) const {
+    std::unordered_map<std::string_view, int> uses;
+    for (const std::string& name : names) ++uses[name];
     std::vector<std::string> found;
     for (const std::size_t column : chosen) {
-      if (names.empty() || names[column].empty() || std::ranges::count(names, names[column]) > 1) return {};
+      if (names.empty() || names[column].empty() || uses[names[column]] > 1) return {};
       found.push_back(names[column]);
     }
     return found;

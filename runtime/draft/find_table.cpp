@@ -9,6 +9,8 @@
 #include <cmath>
 #include <optional>
 #include <set>
+#include <string_view>
+#include <unordered_map>
 
 #include "runtime/data/csv_reader.h"
 #include "runtime/draft/files.h"
@@ -108,12 +110,23 @@ bool has_columns(const std::string& file, char delimiter, const Row& first, bool
   }
 }
 
+/// How many columns have a name; empty without a header.
+using Uses = std::unordered_map<std::string_view, int>;
+
+Uses uses_of(const Row& names, bool header) {
+  Uses uses;
+  for (const std::string& name : names) {
+    if (header) ++uses[name];
+  }
+  return uses;
+}
+
 /// What a job calls a column: its name, or its number where that is empty or the name of several, as pandas writes an
 /// index without one. None where the number is another's name.
-std::optional<std::string> name_of(const Row& names, bool header, std::size_t column) {
-  if (header && !names[column].empty() && std::ranges::count(names, names[column]) == 1) return names[column];
-  const std::string number = std::to_string(column);
-  if (header && std::ranges::find(names, number) != names.end()) return std::nullopt;
+std::optional<std::string> name_of(const Row& names, const Uses& uses, std::size_t column) {
+  if (!names[column].empty() && uses.contains(names[column]) && uses.at(names[column]) == 1) return names[column];
+  std::string number = std::to_string(column);
+  if (uses.contains(number)) return std::nullopt;
   return number;
 }
 
@@ -154,9 +167,10 @@ FoundData find_table(const Split& files, const std::string& target) {
 
   const std::size_t at = target_column(first, header, target);
   std::vector<std::string> features, left_out, nameless;
+  const Uses uses = uses_of(first, header);
   for (std::size_t c = 0; c < first.size(); ++c) {
     if (c == at) continue;
-    const auto name = name_of(first, header, c);
+    const auto name = name_of(first, uses, c);
     const bool numbers = Column(rows, header ? 1 : 0, c).is_numbers();
     if (!numbers) {
       left_out.push_back(name.value_or(first[c]));

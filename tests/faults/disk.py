@@ -2,7 +2,8 @@
 """A disk that has what was synced, and of all else any part: what a power cut may leave.
 
 Content of a file is safe once the file was synced, a name in a directory once the directory was. Nothing else is: not
-the order of two changes, not a name because the file was synced.
+the order of two changes, not a name because the file was synced. A move from one folder to another happens in both or
+in neither, as file systems with a journal have it, and is safe once either was synced.
 """
 import os
 import shutil
@@ -52,15 +53,38 @@ class Folder:
     def __init__(self):
         self.entries = {}
         self.synced = {}
-        self.changes = []  # since the last sync: functions of a dict of entries
+        self.changes = []  # since the last sync
 
-    def change(self, function):
-        self.changes.append(function)
+    def change(self, function, first=None):
+        change = Change(self, function, first)
+        self.changes.append(change)
         function(self.entries)
+        return change
 
     def sync(self):
+        for change in self.changes:
+            for half in change.halves:
+                if half.folder is not self:
+                    half.folder.settle(half)
         self.synced = dict(self.entries)
         self.changes = []
+
+    def settle(self, change):
+        if change in self.changes:
+            change.function(self.synced)
+            self.changes.remove(change)
+
+
+class Change:
+    """A function of a dict of entries, and, where it moves something to another folder, the other half of that."""
+
+    def __init__(self, folder, function, first=None):
+        self.folder = folder
+        self.function = function
+        self.halves = [self]
+        if first:
+            first.halves.append(self)
+            self.halves = first.halves
 
 
 def link(name, node):
@@ -138,8 +162,8 @@ class Disk:
         if folder is target:
             folder.change(move(old, new))
         else:
-            target.change(link(new, folder.entries[old]))
-            folder.change(unlink(old))
+            arrival = target.change(link(new, folder.entries[old]))
+            folder.change(unlink(old), arrival)
 
     def changes(self):
         """Changes of names that are not safe, as (folder, index), the oldest first of each folder that is reachable."""
@@ -163,14 +187,14 @@ class Disk:
     def state(self, contents, names):
         """{path: content, or None for a folder} after a power cut. `names` says of each of changes() whether it has
         reached the disk."""
-        kept = {(id(folder), i) for (folder, i), there in zip(self.changes(), names, strict=True) if there}
+        kept = {folder.changes[i] for (folder, i), there in zip(self.changes(), names, strict=True) if there}
         tree = {}
 
         def visit(folder, prefix):
             entries = dict(folder.synced)
-            for i, change in enumerate(folder.changes):
-                if (id(folder), i) in kept:
-                    change(entries)
+            for change in folder.changes:
+                if change.halves[0] in kept:
+                    change.function(entries)
             for name, node in sorted(entries.items()):
                 tree[prefix + name] = node.after(contents) if isinstance(node, File) else None
                 if isinstance(node, Folder):
