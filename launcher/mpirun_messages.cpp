@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "runtime/base/printable.h"
+
 namespace lockstep::launcher {
 
 namespace {
@@ -48,7 +50,7 @@ std::string MpirunMessages::feed(std::string_view text) {
 }
 
 std::string MpirunMessages::finish() {
-  const std::string last = line_.empty() && !within_long_line_ ? "" : take_line(std::exchange(line_, {}));
+  const std::string last = line_.empty() && !within_long_line_ ? "" : take_line(printable(std::exchange(line_, {})));
   in_remark_ = false;
   return std::exchange(open_remark_, {}) + last;
 }

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "runtime/base/printable.h"
+
 namespace lockstep::launcher {
 
 namespace {
@@ -33,7 +35,8 @@ void RankOutput::end_live_line() {
 }
 
 void RankOutput::finish() {
-  write(std::exchange(held_, {}));
+  // What ends no line may be no text.
+  write(printable(std::exchange(held_, {})));
   end_live_line();
 }
 

@@ -61,6 +61,14 @@ TEST(RankOutput, OfARankThatEndsWithinALineIsEnded) {
   EXPECT_EQ(written.text(), "{\"step\":1}\n{\"st\n");
 }
 
+TEST(RankOutput, ThatIsNoTextBehindTheLastLineIsEscaped) {
+  Written written;
+  RankOutput output(written.file(), false);
+  output.pass("{\"step\":1}\n\xc0U");
+  output.finish();
+  EXPECT_EQ(written.text(), "{\"step\":1}\n\\xc0U\n");
+}
+
 TEST(RankOutput, OfALiveLineComesAtOnceAndEndsBeforeOtherWords) {
   Written written;
   RankOutput output(written.file(), true);
