@@ -118,13 +118,20 @@ Manifest check_sizes(const std::string& path) {
   return manifest;
 }
 
-TrainingState read_state(const std::string& path) { return read_state(path, check_sizes(path)); }
-
 Manifest verify_checkpoint(const std::string& path) {
   Manifest manifest = check_sizes(path);
   read_state(path, manifest);
   read_tensors(path, manifest, [](const std::string&, const Tensor&) {});
   return manifest;
+}
+
+Checkpoint read_without_tensors(const std::string& path) {
+  const Manifest manifest = check_sizes(path);
+  Checkpoint checkpoint;
+  checkpoint.path = path;
+  checkpoint.state = read_state(path, manifest);
+  read_tensors(path, manifest, [](const std::string&, const Tensor&) {});
+  return checkpoint;
 }
 
 Checkpoint read_checkpoint(const std::string& path) {

@@ -33,8 +33,8 @@ void write_checkpoint(const std::string& path, const TrainingState& state,
 /// tensor; nothing is handed out then.
 Checkpoint read_checkpoint(const std::string& path);
 
-/// The state alone of a checkpoint, from files whose sizes agree with its manifest. Throws StorageError.
-TrainingState read_state(const std::string& path);
+/// The same without its tensors: they are compared with the manifest and dropped one by one.
+Checkpoint read_without_tensors(const std::string& path);
 
 /// What read_checkpoint does, keeping no more than one tensor in memory.
 Manifest verify_checkpoint(const std::string& path);

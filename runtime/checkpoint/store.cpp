@@ -127,10 +127,16 @@ std::vector<ScanEntry> Store::scan() const {
   return entries;
 }
 
-std::optional<Checkpoint> Store::latest(std::uint64_t limit) const {
+std::optional<Checkpoint> Store::latest(std::uint64_t limit) const { return newest(limit, read_checkpoint); }
+
+std::optional<Checkpoint> Store::latest_state() const {
+  return newest(std::numeric_limits<std::uint64_t>::max(), read_without_tensors);
+}
+
+std::optional<Checkpoint> Store::newest(std::uint64_t limit, Read read) const {
   for (std::vector<Place> found = places();;) {
     std::vector<std::string> damages;
-    if (std::optional<Checkpoint> checkpoint = newest_of(found, limit, damages)) return checkpoint;
+    if (std::optional<Checkpoint> checkpoint = newest_of(found, limit, read, damages)) return checkpoint;
     if (damages.empty()) return std::nullopt;
     // A run that saves may have deleted them meanwhile, and has a newer one then.
     std::vector<Place> now = places();
@@ -143,12 +149,12 @@ std::optional<Checkpoint> Store::latest(std::uint64_t limit) const {
   }
 }
 
-std::optional<Checkpoint> Store::newest_of(const std::vector<Place>& places, std::uint64_t limit,
+std::optional<Checkpoint> Store::newest_of(const std::vector<Place>& places, std::uint64_t limit, Read read,
                                            std::vector<std::string>& damages) const {
   for (const Place& place : places) {
     if (place.step >= limit) continue;
     try {
-      Checkpoint checkpoint = load(place.path);
+      Checkpoint checkpoint = with_retries(retries_, [&] { return read(place.path); });
       require_step(place.path, place.step, checkpoint.state.step());
       for (const std::string& damage : damages) {
         checkpoint.notices.push_back(damage + "; " + place.path + " is taken instead");

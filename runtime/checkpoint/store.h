@@ -42,6 +42,9 @@ class Store {
   /// name newer ones that are damaged. Throws StorageError when there are checkpoints and all of them are damaged.
   std::optional<Checkpoint> latest(std::uint64_t limit = std::numeric_limits<std::uint64_t>::max()) const;
 
+  /// latest() without the tensors, which are compared all the same, and of any step.
+  std::optional<Checkpoint> latest_state() const;
+
   /// Reads one checkpoint, wherever it lies. Throws StorageError that says what is damaged.
   Checkpoint load(const std::string& path) const;
 
@@ -62,8 +65,10 @@ class Store {
   };
 
   std::vector<Place> places() const;
+  using Read = Checkpoint (*)(const std::string& path);
+  std::optional<Checkpoint> newest(std::uint64_t limit, Read read) const;
   /// None where all of a step below `limit` are damaged; then `damages` says how.
-  std::optional<Checkpoint> newest_of(const std::vector<Place>& places, std::uint64_t limit,
+  std::optional<Checkpoint> newest_of(const std::vector<Place>& places, std::uint64_t limit, Read read,
                                       std::vector<std::string>& damages) const;
   struct Damage {
     std::string what;        ///< empty: the checkpoint is whole

@@ -25,25 +25,6 @@ step::LoopParts parts_of(Network& network, JobStep& step) {
   return parts;
 }
 
-/// The newest whole checkpoint, without its tensors: rank 0 holds those of the one to resume from. Every byte is
-/// compared. Throws StorageError where all are damaged, or where that one lacks a field.
-std::optional<checkpoint::Checkpoint> newest_state(const checkpoint::Store& files) {
-  std::string damages;
-  for (const checkpoint::ScanEntry& entry : files.scan()) {
-    if (!entry.damage.empty()) {
-      damages += "\n  " + entry.damage;
-      continue;
-    }
-    checkpoint::Checkpoint newest;
-    newest.path = entry.path;
-    newest.state = checkpoint::with_retries({}, [&] { return checkpoint::read_state(entry.path); });
-    step::require_complete(newest);
-    return newest;
-  }
-  if (damages.empty()) return std::nullopt;
-  throw StorageError("no checkpoint in " + files.directory() + " is whole:" + damages);
-}
-
 }  // namespace
 
 Checkpointer::Checkpointer(const TrainOptions& options, Network& network, JobStep& step, Goals& goals,
@@ -111,7 +92,8 @@ void Checkpointer::take_kept_best(checkpoint::TrainingState& state) const {
   if (!best_) return;
   state.clear_best();
   try {
-    const auto kept = newest_state(best_->files());
+    const auto kept = best_->files().latest_state();
+    if (kept) step::require_complete(*kept);
     if (kept && kept->state.best().metric() == job_.checkpoint().best()) *state.mutable_best() = kept->state.best();
   } catch (const StorageError& error) {
     // The run itself has what it needs.

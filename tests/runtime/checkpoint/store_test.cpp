@@ -28,6 +28,16 @@ TEST_F(StoreTest, GivesBackWhatWasSaved) {
   EXPECT_TRUE(latest->notices.empty());
 }
 
+TEST_F(StoreTest, GivesTheNewestStateOfWhatIsWholeToItsLastTensor) {
+  for (const std::uint64_t step : {4u, 5u}) save(path_, step);
+  flip_bit(path_ + "/step-00000005/tensors.safetensors", 280, 0);
+  const std::optional<Checkpoint> latest = store_.latest_state();
+  ASSERT_TRUE(latest.has_value());
+  EXPECT_EQ(latest->state.SerializeAsString(), state_at(4).SerializeAsString());
+  EXPECT_TRUE(latest->tensors.empty());
+  EXPECT_EQ(latest->notices.size(), 1u);
+}
+
 TEST_F(StoreTest, WithoutADirectoryHoldsNothing) {
   EXPECT_TRUE(store_.scan().empty());
   EXPECT_FALSE(store_.latest().has_value());
