@@ -43,7 +43,7 @@ Json names_of(const std::vector<DType>& dtypes) {
   return names;
 }
 
-Json describe(const amp::TracedOperation& operation) {
+Json operation_json(const amp::TracedOperation& operation) {
   Json casts = Json::array();
   for (const amp::TracedCast& cast : operation.casts) {
     casts.push_back({{"parameter", cast.parameter.empty() ? Json() : Json(cast.parameter)},
@@ -92,7 +92,7 @@ std::string or_dash(const std::string& text) { return text.empty() ? "-" : text;
 
 Json inspect_autocast(const job::Job& job) {
   Json operations = Json::array();
-  for (const amp::TracedOperation& operation : forward_pass(job)) operations.push_back(describe(operation));
+  for (const amp::TracedOperation& operation : forward_pass(job)) operations.push_back(operation_json(operation));
   return {{"kind", "autocast"},
           {"job", job.name()},
           {"opt_level", job::OptLevel_Name(job.amp().opt_level())},

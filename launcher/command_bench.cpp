@@ -21,7 +21,7 @@ struct BenchCommand {
   bool json = false;
 };
 
-Json to_json(const train::DataBench& bench) {
+Json bench_json(const train::DataBench& bench) {
   Json speeds = Json::array();
   for (const train::DataSpeed& speed : bench.speeds) {
     speeds.push_back({{"threads", speed.threads},
@@ -51,7 +51,7 @@ ExitCode run(const BenchCommand& command) {
   const job::Job job = job::load(command.job.job, command.job.overrides);
   const train::DataBench bench = train::bench_data(job, std::chrono::duration<double>(command.seconds));
   if (command.json) {
-    std::printf("%s\n", to_json(bench).dump(2).c_str());
+    std::printf("%s\n", bench_json(bench).dump(2).c_str());
   } else {
     print(bench);
   }

@@ -10,12 +10,12 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-std::string str(const Json& value) {
+std::string value_text(const Json& value) {
   if (value.is_null()) return "none";
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-std::string line(std::string name, const std::string& value) {
+std::string labelled(std::string name, const std::string& value) {
   constexpr std::size_t kWidth = 16;
   name.resize(std::max(name.size() + 1, kWidth), ' ');
   return name + value + "\n";
@@ -28,7 +28,8 @@ std::string gibibytes(const Json& bytes) {
 }
 
 std::string device_text(const Json& device) {
-  return str(device["name"]) + ", compute capability " + str(device["compute_capability"]) + ", tensor cores for " +
+  return value_text(device["name"]) + ", compute capability " + value_text(device["compute_capability"]) +
+         ", tensor cores for " +
          (device["float16"].is_null()    ? "none"
           : device["bfloat16"].is_null() ? "float16, no bfloat16"
                                          : "float16 and bfloat16") +
@@ -37,7 +38,7 @@ std::string device_text(const Json& device) {
 
 std::string joined(const Json& names) {
   std::string text;
-  for (const Json& name : names) text += (text.empty() ? "" : ", ") + str(name);
+  for (const Json& name : names) text += (text.empty() ? "" : ", ") + value_text(name);
   return text.empty() ? "none" : text;
 }
 
@@ -46,19 +47,20 @@ std::string joined(const Json& names) {
 std::string examination_text(const Json& examination) {
   const Json& processor = examination["processor"];
   const Json& memory = examination["shared_memory"];
-  std::string text =
-      line("lockstep", str(examination["lockstep"])) + line("trains on", joined(examination["trains_on"]));
-  text += line("processor", str(processor["cores"]) + " cores, " + str(processor["isa"]) +
-                                ", 16-bit instructions: " + joined(processor["half_instructions"]));
-  for (const char* dtype : {"float16", "bfloat16"}) text += line(dtype, str(processor[dtype]));
-  for (const Json& device : examination["devices"]) text += line(str(device["device"]), device_text(device));
-  text += line("CUDA driver", str(examination["cuda_driver"]));
-  for (const auto& [name, version] : examination["libraries"].items()) text += line(name, str(version));
-  text += line("mpirun", str(examination["mpirun"]));
-  text += line(str(memory["path"]), gibibytes(memory["free_bytes"]) + " of " + gibibytes(memory["bytes"]) + " free");
+  std::string text = labelled("lockstep", value_text(examination["lockstep"])) +
+                     labelled("trains on", joined(examination["trains_on"]));
+  text += labelled("processor", value_text(processor["cores"]) + " cores, " + value_text(processor["isa"]) +
+                                    ", 16-bit instructions: " + joined(processor["half_instructions"]));
+  for (const char* dtype : {"float16", "bfloat16"}) text += labelled(dtype, value_text(processor[dtype]));
+  for (const Json& device : examination["devices"]) text += labelled(value_text(device["device"]), device_text(device));
+  text += labelled("CUDA driver", value_text(examination["cuda_driver"]));
+  for (const auto& [name, version] : examination["libraries"].items()) text += labelled(name, value_text(version));
+  text += labelled("mpirun", value_text(examination["mpirun"]));
+  text += labelled(value_text(memory["path"]),
+                   gibibytes(memory["free_bytes"]) + " of " + gibibytes(memory["bytes"]) + " free");
   for (const Json& finding : examination["findings"]) {
-    text += "\nmissing: " + str(finding["missing"]) + "\n  " + str(finding["consequence"]) + "\n  → " +
-            str(finding["advice"]) + "\n";
+    text += "\nmissing: " + value_text(finding["missing"]) + "\n  " + value_text(finding["consequence"]) + "\n  → " +
+            value_text(finding["advice"]) + "\n";
   }
   return text;
 }

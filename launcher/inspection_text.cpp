@@ -17,9 +17,9 @@ std::string padded(std::string text, std::size_t width) {
 
 std::string str(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
 
-std::string line(const std::string& name, const std::string& value) { return padded(name, 14) + value + "\n"; }
+std::string fact(const std::string& name, const std::string& value) { return padded(name, 14) + value + "\n"; }
 
-std::string number(const Json& value) {
+std::string statistic(const Json& value) {
   char text[32];
   std::snprintf(text, sizeof text, "%12.5g", value.is_number() ? value.get<double>() : 0.0);
   return text;
@@ -33,7 +33,8 @@ std::string tensor_table(const Json& tensors) {
   for (const Json& tensor : tensors) {
     text +=
         padded(str(tensor["name"]), width + 2) + padded(str(tensor["dtype"]), 10) + padded(tensor["shape"].dump(), 18);
-    if (tensor.contains("mean")) text += number(tensor["mean"]) + number(tensor["min"]) + number(tensor["max"]);
+    if (tensor.contains("mean"))
+      text += statistic(tensor["mean"]) + statistic(tensor["min"]) + statistic(tensor["max"]);
     if (tensor.contains("not_finite")) text.append("  ").append(str(tensor["not_finite"])).append(" not finite");
     text += "\n";
   }
@@ -45,7 +46,7 @@ std::string environment_lines(const Json& environment) {
   for (const auto& [name, value] : environment.items()) {
     if (name != "lockstep") text += (text.empty() ? "" : ", ") + name + " " + str(value);
   }
-  return text.empty() ? "" : line("computed with", text);
+  return text.empty() ? "" : fact("computed with", text);
 }
 
 /// A value, or those of several parts: "generator adam, critic sgd".
@@ -57,7 +58,7 @@ std::string of_parts(const Json& value) {
 }
 
 std::string scaler_line(const std::string& title, const Json& scaler) {
-  return line(title, str(scaler["scale"]) + ", " + str(scaler["growth_tracker"]) + " of " +
+  return fact(title, str(scaler["scale"]) + ", " + str(scaler["growth_tracker"]) + " of " +
                          str(scaler["growth_interval"]) + " good steps to its growth, " + str(scaler["skipped_steps"]) +
                          " steps skipped (" + str(scaler["consecutive_skips"]) + " in a row now)");
 }
@@ -70,12 +71,12 @@ std::string scaler_lines(const Json& scaler) {
 }
 
 std::string state_lines(const Json& state) {
-  return line("job", str(state["job"]) + ", hash " + str(state["job_hash"])) +
-         line("step", str(state["step"]) + ", " + of_parts(state["applied_steps"]) + " of them applied") +
-         line("epoch", str(state["epoch"]) + ", " + str(state["sampler"]["cursor"]) + " samples into it") +
-         line("world size", str(state["world_size"])) + line("optimizer", of_parts(state["optimizer"])) +
-         scaler_lines(state["scaler"]) + line("weights", of_parts(state["weights_digest"])) +
-         line("written by", "lockstep " + str(state["lockstep_version"])) + environment_lines(state["environment"]);
+  return fact("job", str(state["job"]) + ", hash " + str(state["job_hash"])) +
+         fact("step", str(state["step"]) + ", " + of_parts(state["applied_steps"]) + " of them applied") +
+         fact("epoch", str(state["epoch"]) + ", " + str(state["sampler"]["cursor"]) + " samples into it") +
+         fact("world size", str(state["world_size"])) + fact("optimizer", of_parts(state["optimizer"])) +
+         scaler_lines(state["scaler"]) + fact("weights", of_parts(state["weights_digest"])) +
+         fact("written by", "lockstep " + str(state["lockstep_version"])) + environment_lines(state["environment"]);
 }
 
 std::string checkpoint_list(const Json& checkpoints) {
@@ -83,7 +84,7 @@ std::string checkpoint_list(const Json& checkpoints) {
   std::string text;
   for (const Json& entry : checkpoints) {
     const std::string verdict = entry.contains("damage") ? "damaged: " + str(entry["damage"]) : "whole";
-    text += line("step " + str(entry["step"]), str(entry["path"]) + "  " + verdict);
+    text += fact("step " + str(entry["step"]), str(entry["path"]) + "  " + verdict);
   }
   return text;
 }
@@ -91,10 +92,10 @@ std::string checkpoint_list(const Json& checkpoints) {
 }  // namespace
 
 std::string inspection_text(const Json& inspection) {
-  std::string text = line(str(inspection["kind"]), str(inspection["path"]));
-  if (inspection.contains("damage")) text += line("damaged", str(inspection["damage"]));
+  std::string text = fact(str(inspection["kind"]), str(inspection["path"]));
+  if (inspection.contains("damage")) text += fact("damaged", str(inspection["damage"]));
   if (inspection.contains("step")) text += state_lines(inspection);
-  if (inspection.contains("metadata")) text += line("metadata", inspection["metadata"].dump());
+  if (inspection.contains("metadata")) text += fact("metadata", inspection["metadata"].dump());
   if (inspection.contains("checkpoints")) text += checkpoint_list(inspection["checkpoints"]);
   if (inspection.contains("tensors")) text += tensor_table(inspection["tensors"]);
   return text;

@@ -25,14 +25,14 @@ Json describe(const data::Description& data) {
 }
 
 /// 25557032 as "25,557,032".
-std::string number(const Json& value) {
+std::string grouped(const Json& value) {
   std::string text = value.dump();
   for (std::size_t at = text.size(); at > 3;) text.insert(at -= 3, 1, ',');
   return text;
 }
 
 std::string counted(const Json& value, const std::string& what) {
-  return number(value) + " " + what + (value == 1 ? "" : "s");
+  return grouped(value) + " " + what + (value == 1 ? "" : "s");
 }
 
 std::string size(const Json& bytes) {
@@ -45,16 +45,16 @@ std::string size(const Json& bytes) {
   return text.data();
 }
 
-std::string line(const std::string& name, const std::string& value) {
+std::string planned(const std::string& name, const std::string& value) {
   return "  " + name + std::string(14 - name.size(), ' ') + value + "\n";
 }
 
 std::string data_text(const Json& data) {
   std::string text = counted(data["samples"], "sample") + " of ";
   text += data.contains("vocabulary")
-              ? counted(data["sample_shape"][0], "token") + " from a vocabulary of " + number(data["vocabulary"])
+              ? counted(data["sample_shape"][0], "token") + " from a vocabulary of " + grouped(data["vocabulary"])
               : data["sample_shape"].dump();
-  if (data.contains("classes")) text += " in " + number(data["classes"]) + " classes";
+  if (data.contains("classes")) text += " in " + grouped(data["classes"]) + " classes";
   return data.contains("target_shape") ? text + ", targets " + data["target_shape"].dump() : text;
 }
 
@@ -79,7 +79,7 @@ std::string memory_text(const Json& memory) {
 std::string steps_text(const Json& plan) {
   std::array<char, 32> epochs{};
   std::snprintf(epochs.data(), epochs.size(), "%.4g", plan["epochs"].get<double>());
-  return number(plan["steps"]) + " of " + counted(plan["global_batch"], "sample") + ": " +
+  return grouped(plan["steps"]) + " of " + counted(plan["global_batch"], "sample") + ": " +
          counted(plan["steps_per_epoch"], "step") + " an epoch, " + epochs.data() +
          (plan["epochs"] == 1.0 ? " epoch" : " epochs");
 }
@@ -89,8 +89,8 @@ std::string checkpoints_text(const Json& checkpoints) {
   const Json& keep = checkpoints["keep"];
   const std::string when = every == 0 ? "at the end" : "every " + counted(every, "step") + " and at the end";
   const bool all_stay = keep == 0 || keep >= checkpoints["count"];
-  return number(checkpoints["count"]) + " of " + size(checkpoints["bytes"]) + ", " + when +
-         (all_stay ? "" : "; the newest " + number(keep) + " stay") + "; in " +
+  return grouped(checkpoints["count"]) + " of " + size(checkpoints["bytes"]) + ", " + when +
+         (all_stay ? "" : "; the newest " + grouped(keep) + " stay") + "; in " +
          checkpoints["directory"].get<std::string>();
 }
 
@@ -139,12 +139,12 @@ Json to_json(const train::Plan& plan, const job::Job& job, int ranks) {
 
 std::string plan_text(const Json& plan) {
   const std::string precision = plan["opt_level"].get<std::string>() + " in " + plan["dtype"].get<std::string>();
-  return line("training", data_text(plan["train"])) + line("evaluation", eval_text(plan)) +
-         line("model",
-              plan["model"].get<std::string>() + ", " + counted(plan["parameters"], "parameter") + ", " + precision) +
-         line("memory", memory_text(plan["memory"]) + (plan["ranks"] == 1 ? "" : " on each rank")) +
-         line("steps", steps_text(plan)) + line("ranks", number(plan["ranks"])) +
-         line("checkpoints", checkpoints_text(plan["checkpoints"]));
+  return planned("training", data_text(plan["train"])) + planned("evaluation", eval_text(plan)) +
+         planned("model", plan["model"].get<std::string>() + ", " + counted(plan["parameters"], "parameter") + ", " +
+                              precision) +
+         planned("memory", memory_text(plan["memory"]) + (plan["ranks"] == 1 ? "" : " on each rank")) +
+         planned("steps", steps_text(plan)) + planned("ranks", grouped(plan["ranks"])) +
+         planned("checkpoints", checkpoints_text(plan["checkpoints"]));
 }
 
 Json to_json(const train::DryRun& measured) {
@@ -157,8 +157,9 @@ Json to_json(const train::DryRun& measured) {
 std::string measured_text(const Json& measured) {
   std::array<char, 48> time{};
   std::snprintf(time.data(), time.size(), ", in a step of %.0f ms", measured["step_ms"].get<double>());
-  return line("measured", "peak " + size(measured["peak"]) + ", activations " + size(measured["activations"]) +
-                              ", gradients of activations " + size(measured["gradients_of_activations"]) + time.data());
+  return planned("measured", "peak " + size(measured["peak"]) + ", activations " + size(measured["activations"]) +
+                                 ", gradients of activations " + size(measured["gradients_of_activations"]) +
+                                 time.data());
 }
 
 }  // namespace lockstep::launcher

@@ -10,7 +10,7 @@ namespace lockstep::launcher {
 namespace {
 
 /// Of a line that is kept until it ends.
-constexpr std::size_t kMostKept = std::size_t{64} << 10;
+constexpr std::size_t kMostOfALine = std::size_t{64} << 10;
 
 }  // namespace
 
@@ -25,7 +25,7 @@ void RankOutput::pass(std::string_view piece) {
   if (live_) return write(piece);
   held_ += piece;
   std::size_t whole = held_.rfind('\n') + 1;  // 0 where there is none
-  if (held_.size() - whole >= kMostKept) whole = held_.size();
+  if (held_.size() - whole >= kMostOfALine) whole = held_.size();
   write(std::string_view(held_).substr(0, whole));
   held_.erase(0, whole);
 }

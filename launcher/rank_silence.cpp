@@ -25,7 +25,7 @@ bool is_joining(const train::StatusBoard::Entry& entry) {
   return entry.phase < RankPhase::kJoined || entry.phase == RankPhase::kNotJoined;
 }
 
-std::string seconds(milliseconds time) {
+std::string seconds_text(milliseconds time) {
   return fmt::format("{} s", std::chrono::duration_cast<std::chrono::seconds>(time).count());
 }
 
@@ -65,7 +65,7 @@ std::optional<Error> RankSilence::stopped(const RankWatch& ranks) const {
   const char state = facts ? facts->state : '?';
   const char* how = state == 'T' || state == 't' ? "stopped" : state == 'D' ? "waiting for a device" : "without a sign";
   return PeerError(fmt::format("{} {} been {} for {}, {}", comm::rank_names(silent), silent.size() > 1 ? "have" : "has",
-                               how, seconds(pulses_.at(silent.front()).silent), train::str(entry)),
+                               how, seconds_text(pulses_.at(silent.front()).silent), train::str(entry)),
                    kMoreTime);
 }
 
@@ -79,7 +79,7 @@ std::optional<Error> RankSilence::not_joined(const RankWatch& ranks) const {
   if (unseen.empty() && joining.empty()) return std::nullopt;
   const auto tell = [&](const std::vector<int>& who, const char* what) {
     return fmt::format("{} {} {} for {}", comm::rank_names(who), who.size() > 1 ? "have" : "has", what,
-                       seconds(start_up_still_));
+                       seconds_text(start_up_still_));
   };
   const std::string what = unseen.empty() ? tell(joining, "not joined the others") : tell(unseen, "not started");
   return PeerError(what, kMoreTime);

@@ -25,19 +25,19 @@ namespace lockstep::model_zoo {
 
 namespace {
 
-constexpr const char* kPath = "model.bert";
+constexpr const char* kBertPath = "model.bert";
 constexpr std::int64_t kTokenTypes = 2;
 
-std::unique_ptr<nn::LayerNorm> make_norm(const BertOptions& options) {
+std::unique_ptr<nn::LayerNorm> make_bert_norm(const BertOptions& options) {
   return std::make_unique<nn::LayerNorm>(Shape{options.width}, nn::NormOptions{.epsilon = options.norm_epsilon});
 }
 
-std::unique_ptr<nn::TransformerBlock> make_block(const BertOptions& options) {
+std::unique_ptr<nn::TransformerBlock> make_bert_block(const BertOptions& options) {
   nn::TransformerBlock::Parts parts;
-  parts.attention_norm = make_norm(options);
+  parts.attention_norm = make_bert_norm(options);
   parts.attention = std::make_unique<nn::MultiHeadAttention>(
       nn::AttentionOptions{.width = options.width, .heads = options.heads, .dropout = options.dropout});
-  parts.feed_forward_norm = make_norm(options);
+  parts.feed_forward_norm = make_bert_norm(options);
   parts.feed_forward =
       std::make_unique<nn::FeedForward>(options.width, options.hidden.value_or(4 * options.width),
                                         nn::FeedForwardOptions{.activation = kernels::Activation::kGelu});
@@ -56,10 +56,10 @@ class Bert : public nn::Module {
         token_embedding_(add_module<nn::Embedding>("token_embedding", vocabulary, options.width, pad_token_)),
         position_embedding_(add_module<nn::LearnedPositions>("position_embedding", context_, options.width)),
         token_type_embedding_(add_module<nn::Embedding>("token_type_embedding", kTokenTypes, options.width)),
-        embedding_norm_(adopted("embedding_norm", make_norm(options))),
+        embedding_norm_(adopted("embedding_norm", make_bert_norm(options))),
         dropout_(options.dropout > 0 ? &add_module<nn::Dropout>("dropout", options.dropout) : nullptr) {
     for (std::int64_t i = 0; i < options.layers; ++i) {
-      blocks_.push_back(&adopted("block" + std::to_string(i), make_block(options)));
+      blocks_.push_back(&adopted("block" + std::to_string(i), make_bert_block(options)));
     }
   }
 
@@ -119,7 +119,7 @@ class MaskedBert : public Bert {
   MaskedBert(const BertOptions& options, std::int64_t vocabulary)
       : Bert(options, vocabulary),
         transform_(add_module<nn::Linear>("transform", options.width, options.width, true, kernels::Activation::kGelu)),
-        transform_norm_(adopted("transform_norm", make_norm(options))),
+        transform_norm_(adopted("transform_norm", make_bert_norm(options))),
         head_(add_module<nn::Linear>("head", token_weight())) {}
 
   Tensor forward(const Tensor& tokens) override {
@@ -151,7 +151,7 @@ class ClassifyingBert : public Bert {
   nn::Module& classifier_;
 };
 
-nn::Initializer initializer_of(const nn::Parameter& parameter, const BertOptions& options) {
+nn::Initializer bert_initializer(const nn::Parameter& parameter, const BertOptions& options) {
   if (parameter.kind == nn::ParameterKind::kBias) return nn::Initializer::constant(0);
   if (parameter.kind != nn::ParameterKind::kWeight) return parameter.initializer;
   return nn::Initializer::normal(options.initial_deviation);
@@ -160,16 +160,16 @@ nn::Initializer initializer_of(const nn::Parameter& parameter, const BertOptions
 }  // namespace
 
 std::unique_ptr<nn::Module> make_bert(const BertOptions& options, const ModelInput& input) {
-  require_none(problems_of(options), kPath);
+  require_none(problems_of(options), kBertPath);
   const bool labels_positions = input.classes > 0 && input.target_shape == input.sample_shape;
   const bool one_target = input.classes == 0 || input.target_shape.rank() == 0;
   if (input.vocabulary == 0 || input.sample_shape.rank() != 1 || !(labels_positions || one_target)) {
-    throw FieldError(kPath,
+    throw FieldError(kBertPath,
                      "needs texts with a label a position, or with one target; the data has " + describe_texts(input));
   }
-  const std::int64_t vocabulary = vocabulary_for(input, options.context, options.vocabulary, kPath);
+  const std::int64_t vocabulary = vocabulary_for(input, options.context, options.vocabulary, kBertPath);
   if (options.pad_token.value_or(0) >= vocabulary) {
-    throw FieldError(std::string(kPath) + ".pad_token",
+    throw FieldError(std::string(kBertPath) + ".pad_token",
                      fmt::format("{} is outside the vocabulary of {}", *options.pad_token, vocabulary));
   }
   std::unique_ptr<nn::Module> model;
@@ -178,7 +178,7 @@ std::unique_ptr<nn::Module> make_bert(const BertOptions& options, const ModelInp
   } else {
     model = std::make_unique<ClassifyingBert>(options, vocabulary, input.outputs);
   }
-  model->choose_initializers([&](const nn::Parameter& parameter) { return initializer_of(parameter, options); });
+  model->choose_initializers([&](const nn::Parameter& parameter) { return bert_initializer(parameter, options); });
   return model;
 }
 

@@ -25,11 +25,11 @@ namespace lockstep::model_zoo {
 
 namespace {
 
-constexpr std::string_view kRunning = ".running";
+constexpr std::string_view kRunningStatistics = ".running";
 constexpr std::string_view kTracked = ".num_batches_tracked";
 constexpr std::string_view kRows[] = {".running_mean", ".running_var"};  ///< of [2, C] here
 
-bool is_running(const std::string& name) { return name.ends_with(kRunning); }
+bool is_running(const std::string& name) { return name.ends_with(kRunningStatistics); }
 
 /// Convolutions alone have weights of three or more dimensions.
 bool is_convolution(const Tensor& weight) { return weight.shape().rank() >= 3; }

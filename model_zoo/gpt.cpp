@@ -13,21 +13,21 @@ namespace lockstep::model_zoo {
 
 namespace {
 
-std::unique_ptr<nn::LayerNorm> make_norm(const GptOptions& options) {
+std::unique_ptr<nn::LayerNorm> make_gpt_norm(const GptOptions& options) {
   return std::make_unique<nn::LayerNorm>(Shape{options.width},
                                          nn::NormOptions{.epsilon = options.norm_epsilon, .bias = options.bias});
 }
 
-std::unique_ptr<nn::TransformerBlock> make_block(const GptOptions& options) {
+std::unique_ptr<nn::TransformerBlock> make_gpt_block(const GptOptions& options) {
   nn::TransformerBlock::Parts parts;
-  parts.attention_norm = make_norm(options);
+  parts.attention_norm = make_gpt_norm(options);
   parts.attention = std::make_unique<nn::MultiHeadAttention>(nn::AttentionOptions{.width = options.width,
                                                                                   .heads = options.heads,
                                                                                   .input_bias = options.bias,
                                                                                   .output_bias = options.bias,
                                                                                   .causal = true,
                                                                                   .dropout = options.dropout});
-  parts.feed_forward_norm = make_norm(options);
+  parts.feed_forward_norm = make_gpt_norm(options);
   parts.feed_forward = std::make_unique<nn::FeedForward>(options.width, options.hidden.value_or(4 * options.width),
                                                          nn::FeedForwardOptions{.bias = options.bias});
   parts.dropout = options.dropout;
@@ -35,7 +35,7 @@ std::unique_ptr<nn::TransformerBlock> make_block(const GptOptions& options) {
 }
 
 /// As the paper's: what 2 layers of branches add to the residual has the variance of one.
-nn::Initializer initializer_of(const nn::Parameter& parameter, const GptOptions& options) {
+nn::Initializer gpt_initializer(const nn::Parameter& parameter, const GptOptions& options) {
   if (parameter.kind == nn::ParameterKind::kBias) return nn::Initializer::constant(0);
   if (parameter.kind != nn::ParameterKind::kWeight) return parameter.initializer;
   const bool ends_branch = parameter.name.ends_with(".output.weight");
@@ -54,12 +54,12 @@ std::unique_ptr<LanguageModel> make_gpt(const GptOptions& options, const ModelIn
                      .context = options.context,
                      .learned_positions = true,
                      .dropout = options.dropout,
-                     .norm = make_norm(options),
+                     .norm = make_gpt_norm(options),
                      .tied_head = options.tied_head,
                      .checkpoint_activations = options.checkpoint_activations};
-  for (std::int64_t i = 0; i < options.layers; ++i) parts.blocks.push_back(make_block(options));
+  for (std::int64_t i = 0; i < options.layers; ++i) parts.blocks.push_back(make_gpt_block(options));
   auto model = std::make_unique<Decoder>(std::move(parts));
-  model->choose_initializers([&](const nn::Parameter& parameter) { return initializer_of(parameter, options); });
+  model->choose_initializers([&](const nn::Parameter& parameter) { return gpt_initializer(parameter, options); });
   return model;
 }
 

@@ -12,7 +12,7 @@ namespace lockstep::model_zoo {
 
 namespace {
 
-std::unique_ptr<nn::RmsNorm> make_norm(const LlamaOptions& options) {
+std::unique_ptr<nn::RmsNorm> make_llama_norm(const LlamaOptions& options) {
   return std::make_unique<nn::RmsNorm>(Shape{options.width}, options.norm_epsilon);
 }
 
@@ -21,10 +21,10 @@ std::int64_t hidden_of(const LlamaOptions& options) {
   return options.hidden.value_or((8 * options.width / 3 + kMultiple - 1) / kMultiple * kMultiple);
 }
 
-std::unique_ptr<nn::TransformerBlock> make_block(const LlamaOptions& options,
-                                                 const std::shared_ptr<nn::RotaryPositions>& rotary) {
+std::unique_ptr<nn::TransformerBlock> make_llama_block(const LlamaOptions& options,
+                                                       const std::shared_ptr<nn::RotaryPositions>& rotary) {
   nn::TransformerBlock::Parts parts;
-  parts.attention_norm = make_norm(options);
+  parts.attention_norm = make_llama_norm(options);
   parts.attention = std::make_unique<nn::MultiHeadAttention>(nn::AttentionOptions{.width = options.width,
                                                                                   .heads = options.heads,
                                                                                   .kv_heads = options.kv_heads,
@@ -32,12 +32,12 @@ std::unique_ptr<nn::TransformerBlock> make_block(const LlamaOptions& options,
                                                                                   .output_bias = options.attention_bias,
                                                                                   .causal = true,
                                                                                   .rotary = rotary});
-  parts.feed_forward_norm = make_norm(options);
+  parts.feed_forward_norm = make_llama_norm(options);
   parts.feed_forward = std::make_unique<nn::GatedFeedForward>(options.width, hidden_of(options));
   return std::make_unique<nn::TransformerBlock>(std::move(parts));
 }
 
-nn::Initializer initializer_of(const nn::Parameter& parameter, const LlamaOptions& options) {
+nn::Initializer llama_initializer(const nn::Parameter& parameter, const LlamaOptions& options) {
   if (parameter.kind == nn::ParameterKind::kBias) return nn::Initializer::constant(0);
   if (parameter.kind != nn::ParameterKind::kWeight) return parameter.initializer;
   return nn::Initializer::normal(options.initial_deviation);
@@ -54,12 +54,12 @@ std::unique_ptr<LanguageModel> make_llama(const LlamaOptions& options, const Mod
   DecoderParts parts{.vocabulary = vocabulary,
                      .width = options.width,
                      .context = options.context,
-                     .norm = make_norm(options),
+                     .norm = make_llama_norm(options),
                      .tied_head = options.tied_head,
                      .checkpoint_activations = options.checkpoint_activations};
-  for (std::int64_t i = 0; i < options.layers; ++i) parts.blocks.push_back(make_block(options, rotary));
+  for (std::int64_t i = 0; i < options.layers; ++i) parts.blocks.push_back(make_llama_block(options, rotary));
   auto model = std::make_unique<Decoder>(std::move(parts));
-  model->choose_initializers([&](const nn::Parameter& parameter) { return initializer_of(parameter, options); });
+  model->choose_initializers([&](const nn::Parameter& parameter) { return llama_initializer(parameter, options); });
   return model;
 }
 

@@ -18,7 +18,7 @@ namespace lockstep::model_zoo {
 namespace {
 
 constexpr int kSpatialRank = 3;
-constexpr const char* kPath = "model.unet3d";
+constexpr const char* kUnet3dPath = "model.unet3d";
 
 /// How many numbers answer to a voxel. Throws FieldError for data without a target a voxel.
 std::int64_t outputs_of(const ModelInput& input) {
@@ -28,7 +28,7 @@ std::int64_t outputs_of(const ModelInput& input) {
   for (int d = 0; fits && d < kSpatialRank; ++d) fits = sample[d] == target[d];
   if (fits && target.rank() == kSpatialRank) return input.classes > 0 ? input.classes : 1;
   if (fits && target.rank() == kSpatialRank + 1 && input.classes == 0) return target.back();
-  throw FieldError(kPath,
+  throw FieldError(kUnet3dPath,
                    "needs samples [depth, height, width, channels] with a target a voxel, the data has samples " +
                        sample.str() + " and targets " + target.str());
 }
@@ -39,13 +39,13 @@ void require_extents(const Unet3dOptions& options, const Shape& sample) {
   for (int d = 0; d < kSpatialRank; ++d) {
     lowest *= sample[d] / multiple;
     if (sample[d] % multiple == 0) continue;
-    throw FieldError(std::string(kPath) + ".levels",
+    throw FieldError(std::string(kUnet3dPath) + ".levels",
                      std::to_string(options.levels) + " levels need extents that are multiples of " +
                          std::to_string(multiple) + ", samples have the shape " + sample.str(),
                      "Take fewer levels, or windows of other extents with data.augment.patch.");
   }
   if (options.norm != Unet3dNorm::kInstance || lowest > 1) return;
-  throw FieldError(std::string(kPath) + ".norm",
+  throw FieldError(std::string(kUnet3dPath) + ".norm",
                    "INSTANCE needs more than one voxel on the lowest level; samples have the shape " + sample.str() +
                        " and " + std::to_string(options.levels) + " levels",
                    "Take fewer levels, or another norm.");
@@ -152,7 +152,7 @@ class Unet3d : public nn::Module {
 }  // namespace
 
 std::unique_ptr<nn::Module> make_unet3d(const Unet3dOptions& options, const ModelInput& input) {
-  require_none(problems_of(options), kPath);
+  require_none(problems_of(options), kUnet3dPath);
   outputs_of(input);
   require_extents(options, input.sample_shape);
   return std::make_unique<Unet3d>(options, input);

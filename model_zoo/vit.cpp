@@ -23,17 +23,17 @@ namespace lockstep::model_zoo {
 
 namespace {
 
-constexpr const char* kPath = "model.vit";
+constexpr const char* kVitPath = "model.vit";
 
 void require_fit(const VitOptions& options, const ModelInput& input) {
-  require_images(input, kPath);
+  require_images(input, kVitPath);
   if (input.classes > 0 && input.target_shape.rank() > 0) {
-    throw FieldError(kPath, "needs one label an image, the data has labels " + input.target_shape.str());
+    throw FieldError(kVitPath, "needs one label an image, the data has labels " + input.target_shape.str());
   }
   for (int d = 0; d < 2; ++d) {
     if (input.sample_shape[d] % options.patch == 0) continue;
     throw FieldError(
-        std::string(kPath) + ".patch",
+        std::string(kVitPath) + ".patch",
         fmt::format("{} does not divide the extents of the images, {}", options.patch, input.sample_shape.str()),
         "Take another patch, or images of another size.");
   }
@@ -41,7 +41,7 @@ void require_fit(const VitOptions& options, const ModelInput& input) {
 
 nn::NormOptions norm_options(const VitOptions& options) { return {.epsilon = options.norm_epsilon}; }
 
-std::unique_ptr<nn::TransformerBlock> make_block(const VitOptions& options) {
+std::unique_ptr<nn::TransformerBlock> make_vit_block(const VitOptions& options) {
   nn::TransformerBlock::Parts parts;
   parts.attention_norm = std::make_unique<nn::LayerNorm>(Shape{options.width}, norm_options(options));
   parts.attention = std::make_unique<nn::MultiHeadAttention>(
@@ -71,7 +71,7 @@ class Vit : public nn::Module {
     positions_ = &add_module<nn::LearnedPositions>("position_embedding", squares + 1, width_);
     if (options.dropout > 0) dropout_ = &add_module<nn::Dropout>("dropout", options.dropout);
     for (std::int64_t i = 0; i < options.layers; ++i) {
-      std::unique_ptr<nn::TransformerBlock> block = make_block(options);
+      std::unique_ptr<nn::TransformerBlock> block = make_vit_block(options);
       blocks_.push_back(block.get());
       adopt("block" + std::to_string(i), std::move(block));
     }
@@ -107,7 +107,7 @@ class Vit : public nn::Module {
 };
 
 /// As torchvision's.
-nn::Initializer initializer_of(const nn::Parameter& parameter) {
+nn::Initializer vit_initializer(const nn::Parameter& parameter) {
   const std::string& name = parameter.name;
   const Shape& shape = parameter.tensor.shape();
   if (name.starts_with("classifier.")) return nn::Initializer::constant(0);
@@ -127,10 +127,10 @@ nn::Initializer initializer_of(const nn::Parameter& parameter) {
 }  // namespace
 
 std::unique_ptr<nn::Module> make_vit(const VitOptions& options, const ModelInput& input) {
-  require_none(problems_of(options), kPath);
+  require_none(problems_of(options), kVitPath);
   require_fit(options, input);
   auto model = std::make_unique<Vit>(options, input);
-  model->choose_initializers(initializer_of);
+  model->choose_initializers(vit_initializer);
   return model;
 }
 

@@ -23,7 +23,7 @@ int pretended_ranks_per_node() {
   return pretended == nullptr ? 0 : std::atoi(pretended);
 }
 
-std::size_t at(int rank) { return static_cast<std::size_t>(rank); }
+std::size_t place_of(int rank) { return static_cast<std::size_t>(rank); }
 
 }  // namespace
 
@@ -47,21 +47,22 @@ Seating::Seating(const std::vector<Seat>& seats) : places_(seats.size()) {
   for (const auto& [machine, ranks] : machines) {
     cpu_set_t cores;
     CPU_ZERO(&cores);
-    for (const int rank : ranks) CPU_OR(&cores, &cores, &seats[at(rank)].cores);
+    for (const int rank : ranks) CPU_OR(&cores, &cores, &seats[place_of(rank)].cores);
     const int size = static_cast<int>(ranks.size());
     for (int i = 0; i < size; ++i) {
       const int first = ranks_per_node > 0 ? i / ranks_per_node * ranks_per_node : 0;
-      places_[at(ranks[at(i)])] = {seats[at(ranks[at(i)])], i, size, ranks[at(first)], CPU_COUNT(&cores) >= size};
+      places_[place_of(ranks[place_of(i)])] = {seats[place_of(ranks[place_of(i)])], i, size, ranks[place_of(first)],
+                                               CPU_COUNT(&cores) >= size};
     }
   }
 }
 
-int Seating::machine_rank(int rank) const { return places_[at(rank)].machine_rank; }
+int Seating::machine_rank(int rank) const { return places_[place_of(rank)].machine_rank; }
 
-int Seating::machine_size(int rank) const { return places_[at(rank)].machine_size; }
+int Seating::machine_size(int rank) const { return places_[place_of(rank)].machine_size; }
 
 std::map<int, pid_t> Seating::processes_beside(int rank) const {
-  const Seat& here = places_[at(rank)].seat;
+  const Seat& here = places_[place_of(rank)].seat;
   std::map<int, pid_t> processes;
   for (std::size_t i = 0; i < places_.size(); ++i) {
     const Seat& seat = places_[i].seat;
@@ -72,10 +73,10 @@ std::map<int, pid_t> Seating::processes_beside(int rank) const {
 }
 
 Topology Seating::topology_of(const Group& group) const {
-  const auto node_of = [&](int i) { return places_[at(group.ranks[at(i)])].node; };
+  const auto node_of = [&](int i) { return places_[place_of(group.ranks[place_of(i)])].node; };
   Topology topology;
   topology.size = static_cast<int>(group.ranks.size());
-  topology.spare_cores = places_[at(group.ranks[at(group.rank)])].spare_cores;
+  topology.spare_cores = places_[place_of(group.ranks[place_of(group.rank)])].spare_cores;
   std::map<int, int> sizes;
   for (int i = 0; i < topology.size; ++i) {
     ++sizes[node_of(i)];

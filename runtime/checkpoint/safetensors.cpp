@@ -40,11 +40,11 @@ SafetensorsHeader lay_out(const std::vector<NamedTensor>& tensors, const std::ma
 }
 
 std::string format_preamble(const SafetensorsHeader& header) {
-  std::string json = format_safetensors_header(header);
-  const std::size_t end = (kLengthBytes + json.size() + kAlignment - 1) / kAlignment * kAlignment;
-  json.resize(end - kLengthBytes, ' ');
-  if (json.size() > kMaxHeaderBytes) throw UsageError("too many tensors for one safetensors file");
-  return little_endian(json.size()) + json;
+  std::string text = format_safetensors_header(header);
+  const std::size_t end = (kLengthBytes + text.size() + kAlignment - 1) / kAlignment * kAlignment;
+  text.resize(end - kLengthBytes, ' ');
+  if (text.size() > kMaxHeaderBytes) throw UsageError("too many tensors for one safetensors file");
+  return little_endian(text.size()) + text;
 }
 
 std::string read_preamble(const InputFile& file) {

@@ -8,7 +8,7 @@ namespace lockstep::checkpoint {
 namespace {
 
 std::atomic<bool> armed{false};
-std::atomic<std::uint64_t> calls{0};
+std::atomic<std::uint64_t> calls_made{0};
 
 StorageHook& installed() {
   static StorageHook hook;
@@ -43,13 +43,13 @@ const char* verb_of(StorageOperation operation) {
 
 void set_storage_hook(StorageHook hook) {
   installed() = std::move(hook);
-  calls = 0;
+  calls_made = 0;
   armed = static_cast<bool>(installed());
 }
 
 StorageFault fault_before(StorageOperation operation, const std::string& path) {
   if (!armed) return {};
-  return installed()({operation, path, calls++});
+  return installed()({operation, path, calls_made++});
 }
 
 }  // namespace lockstep::checkpoint

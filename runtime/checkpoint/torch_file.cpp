@@ -209,11 +209,11 @@ class TorchFile {
   }
 
   static std::map<std::string, Tensor> without_module(std::map<std::string, Tensor> tensors) {
-    constexpr std::string_view kPrefix = "module.";
-    const auto has_prefix = [&](const auto& entry) { return entry.first.starts_with(kPrefix); };
+    constexpr std::string_view kWrapper = "module.";
+    const auto has_prefix = [&](const auto& entry) { return entry.first.starts_with(kWrapper); };
     if (!std::ranges::all_of(tensors, has_prefix)) return tensors;
     std::map<std::string, Tensor> named;
-    for (auto& [name, tensor] : tensors) named.emplace(name.substr(kPrefix.size()), std::move(tensor));
+    for (auto& [name, tensor] : tensors) named.emplace(name.substr(kWrapper.size()), std::move(tensor));
     return named;
   }
 

@@ -16,7 +16,7 @@ namespace lockstep::data {
 namespace {
 
 /// Labels are looked at so many at a time.
-constexpr std::size_t kPiece = 4096;
+constexpr std::size_t kTargetsAtOnce = 4096;
 
 NpyArray open_sound(const ArraysOptions& options) {
   require_none(problems_of(options), "arrays");
@@ -45,9 +45,9 @@ void require_label(const NpyArray& targets, std::int64_t label, std::int64_t sam
 
 std::int64_t highest_class(const NpyArray& targets) {
   std::int64_t highest = 0;
-  std::vector<std::int64_t> labels(kPiece);
+  std::vector<std::int64_t> labels(kTargetsAtOnce);
   for (std::int64_t at = 0; at < targets.numel(); at += std::ssize(labels)) {
-    labels.resize(std::min(kPiece, static_cast<std::size_t>(targets.numel() - at)));
+    labels.resize(std::min(kTargetsAtOnce, static_cast<std::size_t>(targets.numel() - at)));
     targets.read(at, labels);
     highest = std::max(highest, *std::ranges::max_element(labels));
   }
@@ -94,9 +94,9 @@ NpyArray open_weights(const std::string& path, const NpyArray& features, std::in
     throw StorageError(fmt::format("{} holds weights {}, but {} holds {} samples: expected [{}]", path,
                                    text_of(weights), features.path(), samples, samples));
   }
-  std::vector<float> piece(kPiece);
+  std::vector<float> piece(kTargetsAtOnce);
   for (std::int64_t at = 0; at < samples; at += std::ssize(piece)) {
-    piece.resize(std::min(kPiece, static_cast<std::size_t>(samples - at)));
+    piece.resize(std::min(kTargetsAtOnce, static_cast<std::size_t>(samples - at)));
     weights.read(at, piece);
     const auto wrong = std::ranges::find_if(piece, [](float w) { return !(w >= 0 && std::isfinite(w)); });
     if (wrong == piece.end()) continue;

@@ -18,7 +18,7 @@ namespace lockstep::data {
 
 namespace {
 
-constexpr std::uint64_t kPiece = std::uint64_t{1} << 20;
+constexpr std::uint64_t kReadAtOnce = std::uint64_t{1} << 20;
 
 gzFile gz(void* file) { return static_cast<gzFile>(file); }
 
@@ -73,7 +73,7 @@ template <class Take>
 void ByteReader::read_pieces(std::uint64_t count, Take&& take) {
   const std::uint64_t start = position_;
   for (std::uint64_t had = 0; had < count;) {
-    const auto size = static_cast<std::size_t>(std::min(count - had, kPiece));
+    const auto size = static_cast<std::size_t>(std::min(count - had, kReadAtOnce));
     if (read_some(take(size)) < size) {
       const std::string end = count > UINT64_MAX - start ? "far more" : std::to_string(start + count);
       throw StorageError(fmt::format("{} is too short: expected {} bytes, found {}", path_, end, position_),

@@ -13,7 +13,7 @@ namespace lockstep::data {
 
 namespace {
 
-constexpr const char* kPath = "data.augment.color_jitter";
+constexpr const char* kColorJitterPath = "data.augment.color_jitter";
 
 enum Change { kBrightness, kContrast, kSaturation, kHue, kChanges };
 
@@ -64,9 +64,9 @@ void turn_hue(std::span<float> image, float turn) {
 }  // namespace
 
 void require_color_jitter(const ColorJitterOptions& options, const Shape& sample) {
-  require_none(problems_of(options), kPath);
+  require_none(problems_of(options), kColorJitterPath);
   if (sample.rank() == 3 && sample.back() == 3) return;
-  throw FieldError(kPath, "needs images [H, W, 3], but samples have shape " + sample.str());
+  throw FieldError(kColorJitterPath, "needs images [H, W, 3], but samples have shape " + sample.str());
 }
 
 ColorJitter::ColorJitter(DatasetPtr base, const ColorJitterOptions& options)

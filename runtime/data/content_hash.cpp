@@ -14,8 +14,8 @@ namespace lockstep::data {
 
 namespace {
 
-constexpr std::uint64_t kPiece = std::uint64_t{1} << 20;
-constexpr std::uint64_t kBlock = std::uint64_t{64} << 10;
+constexpr std::uint64_t kHashedAtOnce = std::uint64_t{1} << 20;
+constexpr std::uint64_t kSampledBlock = std::uint64_t{64} << 10;
 constexpr std::uint64_t kBlocks = 64;
 constexpr const char* kUnreadable = "unreadable";
 
@@ -24,7 +24,7 @@ void add_range(const Parts& parts, std::size_t part, std::uint64_t begin, std::u
                std::vector<std::byte>& buffer, Hash128& hash) {
   try {
     while (begin < end) {
-      buffer.resize(std::min(end - begin, kPiece));
+      buffer.resize(std::min(end - begin, kHashedAtOnce));
       parts.read(part, begin, buffer);
       hash.update(buffer);
       begin += buffer.size();
@@ -45,9 +45,9 @@ void add_blocks(const Parts& parts, Hash128& hash) {
   std::vector<std::uint64_t> ends(parts.bytes.size());
   std::inclusive_scan(parts.bytes.begin(), parts.bytes.end(), ends.begin());
   std::vector<std::byte> buffer;
-  for (const std::uint64_t block : spread((ends.back() + kBlock - 1) / kBlock, kBlocks)) {
-    std::uint64_t at = block * kBlock;
-    const std::uint64_t end = std::min(at + kBlock, ends.back());
+  for (const std::uint64_t block : spread((ends.back() + kSampledBlock - 1) / kSampledBlock, kBlocks)) {
+    std::uint64_t at = block * kSampledBlock;
+    const std::uint64_t end = std::min(at + kSampledBlock, ends.back());
     auto part = static_cast<std::size_t>(std::ranges::upper_bound(ends, at) - ends.begin());
     for (; at < end; ++part) {
       const std::uint64_t first = ends[part] - parts.bytes[part];

@@ -13,8 +13,8 @@ namespace {
 constexpr std::uint32_t kAttempts = 10;
 
 /// Where a crop of `size` of a line of `pixels`, scaled to `scaled`, lies in the line.
-struct Part {
-  Part(std::int64_t pixels, std::int64_t scaled, std::int64_t size) {
+struct CropSpan {
+  CropSpan(std::int64_t pixels, std::int64_t scaled, std::int64_t size) {
     const double scale = static_cast<double>(pixels) / static_cast<double>(scaled);
     begin = std::nearbyint(static_cast<double>(scaled - size) / 2) * scale;
     length = static_cast<double>(size) * scale;
@@ -44,8 +44,8 @@ ImageView view_of(const PixelBox& box, std::int64_t size) {
 
 ImageView center_view(std::int64_t width, std::int64_t height, std::int64_t resize, std::int64_t size) {
   const std::int64_t shorter = std::min(width, height);
-  const Part across(width, width * resize / shorter, size);
-  const Part down(height, height * resize / shorter, size);
+  const CropSpan across(width, width * resize / shorter, size);
+  const CropSpan down(height, height * resize / shorter, size);
   return {across.begin,
           down.begin,
           across.length,

@@ -50,9 +50,9 @@ void limit_scans(j_common_ptr info) {
   std::longjmp(errors->jump, 1);
 }
 
-class Decoder {
+class JpegDecoder {
  public:
-  explicit Decoder(const std::string& from) : from_(from) {
+  explicit JpegDecoder(const std::string& from) : from_(from) {
     info_.err = jpeg_std_error(&errors_);
     errors_.error_exit = leave;
     errors_.emit_message = heed_warning;
@@ -60,9 +60,9 @@ class Decoder {
     progress_.progress_monitor = limit_scans;
     info_.progress = &progress_;
   }
-  ~Decoder() { jpeg_destroy_decompress(&info_); }
-  Decoder(const Decoder&) = delete;
-  Decoder& operator=(const Decoder&) = delete;
+  ~JpegDecoder() { jpeg_destroy_decompress(&info_); }
+  JpegDecoder(const JpegDecoder&) = delete;
+  JpegDecoder& operator=(const JpegDecoder&) = delete;
 
   jpeg_decompress_struct& info() { return info_; }
 
@@ -123,7 +123,7 @@ void cmyk_to_rgb(std::uint8_t* out, const std::uint8_t* in, std::int64_t count, 
 
 DecodedImage decode_jpeg(std::span<const std::byte> file, std::int64_t max_pixels, const ChooseView& choose,
                          const std::string& from) {
-  Decoder decoder(from);
+  JpegDecoder decoder(from);
   jpeg_decompress_struct& info = decoder.info();
   decoder.attempt([&] {
     jpeg_mem_src(&info, reinterpret_cast<const unsigned char*>(file.data()), file.size());

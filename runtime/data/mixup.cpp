@@ -13,7 +13,7 @@ namespace lockstep::data {
 
 namespace {
 
-constexpr const char* kPath = "data.augment.mixup";
+constexpr const char* kMixupPath = "data.augment.mixup";
 
 /// Uniform in (0, 1), so that it has a logarithm.
 double inside(std::uint32_t bits) { return (static_cast<double>(bits) + 0.5) * 0x1p-32; }
@@ -37,13 +37,13 @@ double log_gamma(double alpha, const SampleKey& key, std::uint32_t& call) {
 }  // namespace
 
 void require_mixup(double alpha, const Description& data) {
-  if (!(alpha > 0 && std::isfinite(alpha))) throw FieldError(kPath, "must be > 0, is " + std::to_string(alpha));
-  if (data.vocabulary > 0) throw FieldError(kPath, "needs samples of numbers; those of data.train are tokens");
-  if (data.classes == 0) throw FieldError(kPath, "needs classes; data.train is regression data");
+  if (!(alpha > 0 && std::isfinite(alpha))) throw FieldError(kMixupPath, "must be > 0, is " + std::to_string(alpha));
+  if (data.vocabulary > 0) throw FieldError(kMixupPath, "needs samples of numbers; those of data.train are tokens");
+  if (data.classes == 0) throw FieldError(kMixupPath, "needs classes; data.train is regression data");
   if (data.target_shape.rank() > 0) {
-    throw FieldError(kPath, "needs one label a sample; data.train has labels " + data.target_shape.str());
+    throw FieldError(kMixupPath, "needs one label a sample; data.train has labels " + data.target_shape.str());
   }
-  if (data.samples < 2) throw FieldError(kPath, "needs two samples or more; data.train has one");
+  if (data.samples < 2) throw FieldError(kMixupPath, "needs two samples or more; data.train has one");
 }
 
 Mixture mixture_of(const SampleKey& key, std::int64_t size, double alpha) {

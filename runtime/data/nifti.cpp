@@ -22,18 +22,18 @@ namespace {
 // Fields of the header by their places.
 constexpr std::size_t kHeaderBytes = 348;
 constexpr std::size_t kDimensions = 40;  // int16 [8]: how many, then each
-constexpr std::size_t kType = 70;
+constexpr std::size_t kDataType = 70;
 constexpr std::size_t kVoxelOffset = 108;
 constexpr std::size_t kSlope = 112;
 constexpr std::size_t kIntercept = 116;
-constexpr std::size_t kMagic = 344;
+constexpr std::size_t kNiftiMagic = 344;
 
 constexpr std::int32_t kNifti2Bytes = 540;
 /// What a byte of a gzipped file can stand for at most: two bits say 258 bytes again.
 constexpr std::uint64_t kMostUnpacked = 1032;
 /// Header and extensions.
 constexpr double kMostDataOffset = 1 << 24;
-constexpr std::size_t kPiece = 1 << 14;  ///< numbers that are converted at a time
+constexpr std::size_t kConvertedAtOnce = 1 << 14;  ///< numbers that are converted at a time
 
 template <class T>
 T number_at(const std::uint8_t* bytes, bool swapped) {
@@ -86,12 +86,12 @@ bool order_of(const std::string& path, const std::vector<std::uint8_t>& bytes) {
 }
 
 void require_magic(const std::string& path, const std::vector<std::uint8_t>& bytes) {
-  const std::string_view magic(reinterpret_cast<const char*>(bytes.data()) + kMagic, 4);
+  const std::string_view magic(reinterpret_cast<const char*>(bytes.data()) + kNiftiMagic, 4);
   if (magic == std::string_view("n+1\0", 4)) return;
   if (magic == std::string_view("ni1\0", 4)) {
-    refuse(path, kMagic, "has its voxels in a second file", "Save it as one file, *.nii.");
+    refuse(path, kNiftiMagic, "has its voxels in a second file", "Save it as one file, *.nii.");
   }
-  refuse(path, kMagic, "is no NIfTI-1 file: its mark is not \"n+1\"");
+  refuse(path, kNiftiMagic, "is no NIfTI-1 file: its mark is not \"n+1\"");
 }
 
 /// [D, H, W, C]
@@ -148,9 +148,9 @@ NiftiHeader read_nifti_header(const std::string& path, std::int64_t max_voxels) 
   header.swapped = order_of(path, bytes);
   require_magic(path, bytes);
   header.shape = shape_of(path, bytes, header.swapped, max_voxels);
-  header.type = number_at<std::int16_t>(bytes.data() + kType, header.swapped);
+  header.type = number_at<std::int16_t>(bytes.data() + kDataType, header.swapped);
   if (type_of(header.type) == nullptr) {
-    refuse(path, kType, fmt::format("holds numbers of type {}", header.type),
+    refuse(path, kDataType, fmt::format("holds numbers of type {}", header.type),
            "Save the volume as integers or as float32.");
   }
   const float offset = number_at<float>(bytes.data() + kVoxelOffset, header.swapped);
@@ -184,8 +184,8 @@ void read_nifti(const std::string& path, const NiftiHeader& header, Range planes
   // The file's channels come one behind the other.
   for (std::size_t c = 0; c < channels; ++c) {
     reader.skip(c == 0 ? before : behind + before);
-    for (std::size_t at = 0; at < voxels; at += kPiece) {
-      const std::size_t count = std::min(kPiece, voxels - at);
+    for (std::size_t at = 0; at < voxels; at += kConvertedAtOnce) {
+      const std::size_t count = std::min(kConvertedAtOnce, voxels - at);
       type.convert(reader.read(count * type.bytes), header, out.subspan(at * channels + c), channels);
     }
   }

@@ -20,7 +20,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little);
 
 /// Elements are converted so many bytes at a time.
-constexpr std::size_t kPiece = 16384;
+constexpr std::size_t kNumbersAtOnce = 16384;
 
 std::optional<NpyArray::Kind> kind_of(char letter) {
   switch (letter) {
@@ -130,10 +130,10 @@ NpyArray::NpyArray(const std::string& path) : file_(path) {
 
 template <class Out>
 void NpyArray::convert(std::int64_t first, std::span<Out> out) const {
-  std::array<std::byte, kPiece> buffer;
+  std::array<std::byte, kNumbersAtOnce> buffer;
   std::uint64_t offset = data_begin_ + static_cast<std::uint64_t>(first) * element_bytes_;
   while (!out.empty()) {
-    const std::size_t count = std::min(out.size(), kPiece / element_bytes_);
+    const std::size_t count = std::min(out.size(), kNumbersAtOnce / element_bytes_);
     const auto elements = std::span(buffer).first(count * element_bytes_);
     file_.read(offset, elements);
     if (swapped_) swap_bytes(elements, element_bytes_);

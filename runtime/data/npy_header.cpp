@@ -14,7 +14,7 @@ namespace lockstep::data {
 
 namespace {
 
-constexpr std::string_view kMagic = "\x93NUMPY";
+constexpr std::string_view kNpyMagic = "\x93NUMPY";
 constexpr std::uint64_t kLongestText = 1 << 16;
 
 /// Reads the header's text, a Python dictionary: {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }
@@ -125,15 +125,15 @@ NpyHeader read_npy_header(const StoredFile& file) {
     return bytes;
   };
   // The magic text, two bytes of version, then the text's length, in two bytes before version 2 and four since.
-  const std::string begin = read(0, kMagic.size() + 2);
-  if (!begin.starts_with(kMagic)) {
+  const std::string begin = read(0, kNpyMagic.size() + 2);
+  if (!begin.starts_with(kNpyMagic)) {
     throw StorageError(file.path() + ": is no .npy file: its first bytes are not \\x93NUMPY",
                        "Write the file with numpy.save.");
   }
-  const int version = static_cast<unsigned char>(begin[kMagic.size()]);
+  const int version = static_cast<unsigned char>(begin[kNpyMagic.size()]);
   if (version < 1 || version > 3) {
-    throw StorageError(
-        fmt::format("{}: expected version 1 to 3 of .npy at byte {}, found {}", file.path(), kMagic.size(), version));
+    throw StorageError(fmt::format("{}: expected version 1 to 3 of .npy at byte {}, found {}", file.path(),
+                                   kNpyMagic.size(), version));
   }
   const std::size_t length_bytes = version == 1 ? 2 : 4;
   const std::string length_text = read(begin.size(), length_bytes);

@@ -14,9 +14,9 @@ namespace {
 constexpr png_alloc_size_t kMostChunkBytes = 1 << 23;
 
 /// libpng leaves by a jump where it fails: between attempt() and its calls no frame may own anything.
-class Decoder {
+class PngDecoder {
  public:
-  Decoder(std::span<const std::byte> file, const std::string& from) : from_(from), rest_(file) {
+  PngDecoder(std::span<const std::byte> file, const std::string& from) : from_(from), rest_(file) {
     png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, this, fail, ignore);
     if (png_ == nullptr) throw StorageError(from_ + ": cannot be decoded: libpng does not start");
     info_ = png_create_info_struct(png_);
@@ -28,9 +28,9 @@ class Decoder {
     png_set_chunk_malloc_max(png_, kMostChunkBytes);
     png_set_chunk_cache_max(png_, 8);
   }
-  ~Decoder() { png_destroy_read_struct(&png_, &info_, nullptr); }
-  Decoder(const Decoder&) = delete;
-  Decoder& operator=(const Decoder&) = delete;
+  ~PngDecoder() { png_destroy_read_struct(&png_, &info_, nullptr); }
+  PngDecoder(const PngDecoder&) = delete;
+  PngDecoder& operator=(const PngDecoder&) = delete;
 
   png_structp png() { return png_; }
   png_infop info() { return info_; }
@@ -48,7 +48,7 @@ class Decoder {
 
  private:
   [[noreturn]] static void fail(png_structp png, png_const_charp message) {
-    auto* const self = static_cast<Decoder*>(png_get_error_ptr(png));
+    auto* const self = static_cast<PngDecoder*>(png_get_error_ptr(png));
     std::strncpy(self->message_, message, sizeof self->message_ - 1);
     png_longjmp(png, 1);
   }
@@ -56,7 +56,7 @@ class Decoder {
   static void ignore(png_structp, png_const_charp) {}
 
   static void read(png_structp png, png_bytep out, std::size_t count) {
-    auto* const self = static_cast<Decoder*>(png_get_io_ptr(png));
+    auto* const self = static_cast<PngDecoder*>(png_get_io_ptr(png));
     if (count > self->rest_.size()) png_error(png, "the file ends too early");
     std::memcpy(out, self->rest_.data(), count);
     self->rest_ = self->rest_.subspan(count);
@@ -73,7 +73,7 @@ class Decoder {
 
 DecodedImage decode_png(std::span<const std::byte> file, std::int64_t max_pixels, const ChooseView& choose,
                         const std::string& from) {
-  Decoder decoder(file, from);
+  PngDecoder decoder(file, from);
   const png_structp png = decoder.png();
   decoder.attempt([&] { png_read_info(png, decoder.info()); });
   DecodedImage image;

@@ -9,7 +9,7 @@ namespace lockstep::data {
 
 namespace {
 
-constexpr std::int64_t kChannels = 3;
+constexpr std::int64_t kColors = 3;
 
 /// A pixel's channels and a lane that is not used: a register.
 using Lanes = float __attribute__((vector_size(16)));
@@ -59,30 +59,30 @@ void resample(const DecodedImage& image, std::span<float> out) {
   const std::int64_t begin = columns.front().first;
   const std::int64_t end = columns.back().first + std::ssize(columns.back().weights);
   // Rows are added first: that is one loop over neighbours in memory.
-  const auto width = static_cast<std::size_t>((end - begin) * kChannels);
+  const auto width = static_cast<std::size_t>((end - begin) * kColors);
   std::vector<float> line(width + 1);  // a register's last lane reads, and writes, one behind a pixel
-  std::vector<float> pixels(static_cast<std::size_t>(view.size * kChannels + 1));
+  std::vector<float> pixels(static_cast<std::size_t>(view.size * kColors + 1));
   float* to = out.data();
   for (const Taps& row : rows) {
     std::ranges::fill(line, 0.0f);
     for (std::size_t k = 0; k < row.weights.size(); ++k) {
       const std::int64_t y = row.first + static_cast<std::int64_t>(k);
-      const std::uint8_t* const source = image.pixels.data() + (y * image.width + begin) * kChannels;
+      const std::uint8_t* const source = image.pixels.data() + (y * image.width + begin) * kColors;
       const float weight = row.weights[k] * (1.0f / 255.0f);
       for (std::size_t i = 0; i < width; ++i) line[i] += weight * static_cast<float>(source[i]);
     }
     float* pixel = pixels.data();
     for (const Taps& column : columns) {
-      const float* source = line.data() + (column.first - begin) * kChannels;
+      const float* source = line.data() + (column.first - begin) * kColors;
       Lanes sum{};
       for (const float weight : column.weights) {
         sum += weight * load(source);
-        source += kChannels;
+        source += kColors;
       }
       std::memcpy(pixel, &sum, sizeof sum);
-      pixel += kChannels;
+      pixel += kColors;
     }
-    to = std::copy_n(pixels.data(), view.size * kChannels, to);
+    to = std::copy_n(pixels.data(), view.size * kColors, to);
   }
 }
 

@@ -26,7 +26,8 @@ constexpr std::size_t kMostOpen = 256;
 /// Digits and the spaces around them.
 constexpr std::uint64_t kMostLabelBytes = 32;
 
-[[noreturn]] void refuse(const StoredFile& file, std::uint64_t at, const std::string& what, const std::string& advice) {
+[[noreturn]] void refuse_member(const StoredFile& file, std::uint64_t at, const std::string& what,
+                                const std::string& advice) {
   throw StorageError(fmt::format("{} at byte {}: {}", file.path(), at, what), advice);
 }
 
@@ -51,8 +52,8 @@ std::int64_t label_of(std::string_view text, const StoredFile& file, const TarMe
   std::int64_t label = -1;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), label);
   if (failure == std::errc() && end == text.data() + text.size() && label >= 0) return label;
-  refuse(file, member.header, fmt::format("\"{}\" holds no label, a whole number from 0 on", member.name),
-         "Write the class's number as text.");
+  refuse_member(file, member.header, fmt::format("\"{}\" holds no label, a whole number from 0 on", member.name),
+                "Write the class's number as text.");
 }
 
 /// The members of one key.
@@ -99,25 +100,26 @@ void ShardsDataset::add_file(const StoredFile& file, std::uint32_t number) {
   const auto close = [&] {
     if (open.image.has_value() != open.label_member.has_value()) {
       const TarMember& alone = open.image ? *open.image : *open.label_member;
-      refuse(file, alone.header, fmt::format("the key \"{}\" has {}", open.key, open.image ? "no .cls" : "no image"),
-             "A sample is KEY.jpg or KEY.png, and KEY.cls, one behind the other.");
+      refuse_member(file, alone.header,
+                    fmt::format("the key \"{}\" has {}", open.key, open.image ? "no .cls" : "no image"),
+                    "A sample is KEY.jpg or KEY.png, and KEY.cls, one behind the other.");
     }
     if (!open.image) return;
     if (!keys.insert(open.key).second) {
-      refuse(file, open.image->header, fmt::format("the key \"{}\" comes twice", open.key),
-             "Keys of a file differ, and the members of one stand together.");
+      refuse_member(file, open.image->header, fmt::format("the key \"{}\" comes twice", open.key),
+                    "Keys of a file differ, and the members of one stand together.");
     }
     samples_.push_back({open.image->offset, static_cast<std::uint32_t>(open.image->size), number, open.label});
   };
   const auto hold = [&file](std::optional<TarMember>& place, const TarMember& member, std::uint64_t most) {
     if (place) {
-      refuse(file, member.header, fmt::format("\"{}\" is the second of its kind for its key", member.name),
-             "A key has one image and one .cls.");
+      refuse_member(file, member.header, fmt::format("\"{}\" is the second of its kind for its key", member.name),
+                    "A key has one image and one .cls.");
     }
     if (member.size > most) {
-      refuse(file, member.header,
-             fmt::format("\"{}\" has {} bytes, more than the {} that are taken", member.name, member.size, most),
-             "Write smaller members.");
+      refuse_member(file, member.header,
+                    fmt::format("\"{}\" has {} bytes, more than the {} that are taken", member.name, member.size, most),
+                    "Write smaller members.");
     }
     place = member;
   };

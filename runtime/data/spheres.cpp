@@ -17,11 +17,11 @@ constexpr std::int64_t kMostSpheres = 1000;
 
 // The layer word of the counter tells what a sample draws apart, and from the tables of SyntheticDataset. The data set
 // is the same for every seed of a job.
-constexpr std::uint64_t kDatasetSeed = 0;
+constexpr std::uint64_t kSpheresSeed = 0;
 constexpr std::uint32_t kCount = 16;
 constexpr std::uint32_t kPlaces = 17;
 constexpr std::uint32_t kRadii = 18;
-constexpr std::uint32_t kNoise = 19;
+constexpr std::uint32_t kVoxelNoise = 19;
 
 /// Mean 0 and variance 1, close to normal: a sum of uniform numbers, which rounds alike on every machine.
 float noise_from_words(const std::array<std::uint32_t, 4>& words) {
@@ -90,7 +90,7 @@ Shape SpheresDataset::target_shape() const { return Shape(options_.shape.extents
 void SpheresDataset::get(const SampleKey& key, const Sample& sample) const {
   const auto number = static_cast<std::uint64_t>(options_.first_sample + key.index);
   const auto stream = [number](std::uint32_t kind) {
-    return CounterRng(kDatasetSeed, CounterRng::Purpose::kSynthetic, kind, number);
+    return CounterRng(kSpheresSeed, CounterRng::Purpose::kSynthetic, kind, number);
   };
   const CounterRng places = stream(kPlaces);
   const CounterRng radii = stream(kRadii);
@@ -106,7 +106,7 @@ void SpheresDataset::get(const SampleKey& key, const Sample& sample) const {
         options_.min_radius + (options_.max_radius - options_.min_radius) * static_cast<double>(radii.uniform(i));
     mark(sphere, options_.shape, sample.target);
   }
-  const CounterRng noise = stream(kNoise);
+  const CounterRng noise = stream(kVoxelNoise);
   const auto scale = static_cast<float>(options_.noise);
   const auto channels = static_cast<std::size_t>(options_.shape.back());
   for (std::size_t i = 0; i < sample.values.size(); ++i) {

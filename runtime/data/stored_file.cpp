@@ -19,7 +19,7 @@ std::string reason() { return std::generic_category().message(errno); }
 }  // namespace
 
 StoredFile::StoredFile(std::string path)
-    : path_(std::move(path)), file_(open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+    : path_(std::move(path)), file_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
   struct stat status {};
   if (!file_ || fstat(file_.get(), &status) != 0) throw StorageError("cannot open " + path_ + ": " + reason());
   if (!S_ISREG(status.st_mode)) throw StorageError("cannot read " + path_ + ": it is no regular file");

@@ -16,7 +16,7 @@ namespace lockstep::data {
 
 namespace {
 
-constexpr std::uint64_t kBlock = 512;
+constexpr std::uint64_t kTarBlock = 512;
 /// Of a long name or of pax records.
 constexpr std::uint64_t kMostExtension = 1 << 20;
 
@@ -28,7 +28,7 @@ constexpr std::size_t kType = 156;
 constexpr std::size_t kMagic = 257;
 constexpr std::size_t kPrefix = 345, kPrefixSize = 155;
 
-using Header = std::array<char, kBlock>;
+using Header = std::array<char, kTarBlock>;
 
 [[noreturn]] void refuse(const StoredFile& file, std::uint64_t at, const std::string& what, const std::string& advice) {
   throw StorageError(fmt::format("{} at byte {}: {}", file.path(), at, what), advice);
@@ -55,7 +55,7 @@ class Window {
 
  private:
   const StoredFile& file_;
-  std::array<std::byte, 8 * kBlock> bytes_;
+  std::array<std::byte, 8 * kTarBlock> bytes_;
   std::uint64_t begin_ = 0;
   std::size_t size_ = 0;
 };
@@ -168,11 +168,11 @@ bool is_empty(std::span<const char> block) {
 
 /// Zeros fill an archive up. Anything else behind its end would be passed over unseen: `cat a.tar b.tar` makes that.
 void require_end(const StoredFile& file, std::uint64_t at, Window& window) {
-  for (Header block{}; at < file.size(); at += kBlock) {
-    const std::span<char> found(block.data(), std::min<std::uint64_t>(kBlock, file.size() - at));
+  for (Header block{}; at < file.size(); at += kTarBlock) {
+    const std::span<char> found(block.data(), std::min<std::uint64_t>(kTarBlock, file.size() - at));
     window.read(at, std::as_writable_bytes(found));
     if (is_empty(found)) continue;
-    if (found.size() < kBlock || !has_checksum(block)) refuse_damaged(file, at, "bytes follow the archive's end");
+    if (found.size() < kTarBlock || !has_checksum(block)) refuse_damaged(file, at, "bytes follow the archive's end");
     refuse(file, at, "a second archive begins", "Name each archive as a file of its own, or join them with tar -A.");
   }
 }
@@ -185,12 +185,12 @@ void read_tar_index(const StoredFile& file, const TakeMember& take) {
   Header header{};
   Extension extension;
   for (std::uint64_t at = 0;;) {
-    if (file.size() - at < kBlock) {
+    if (file.size() - at < kTarBlock) {
       refuse_damaged(file, at,
                      fmt::format("expected a header or the end of the archive, found {} bytes", file.size() - at));
     }
     window.read(at, std::as_writable_bytes(std::span(header)));
-    if (is_empty(header)) return require_end(file, at + kBlock, window);
+    if (is_empty(header)) return require_end(file, at + kTarBlock, window);
     if (at == 0) refuse_compressed(file, header);
     if (!has_checksum(header)) refuse_damaged(file, at, "the header's checksum is wrong: this is no tar file");
     const char type = header[kType];
@@ -199,7 +199,7 @@ void read_tar_index(const StoredFile& file, const TakeMember& take) {
     const std::optional<std::uint64_t> stored = number_of(header, kSize, kSizeSize);
     if (!stored) refuse_damaged(file, at, "its size is no number");
     const std::uint64_t size = extends ? *stored : extension.size.value_or(*stored);
-    const std::uint64_t offset = at + kBlock;
+    const std::uint64_t offset = at + kTarBlock;
     if (size > file.size() - offset) {
       refuse_damaged(file, at,
                      fmt::format("a member of {} bytes, but the file ends {} bytes later", size, file.size() - offset));
@@ -224,7 +224,7 @@ void read_tar_index(const StoredFile& file, const TakeMember& take) {
       if (regular) take({name, at, offset, size}, read);
       extension = {};
     }
-    const std::uint64_t whole = (size + kBlock - 1) / kBlock * kBlock;
+    const std::uint64_t whole = (size + kTarBlock - 1) / kTarBlock * kTarBlock;
     at = offset + std::min(whole, file.size() - offset);
   }
 }

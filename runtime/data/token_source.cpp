@@ -26,8 +26,8 @@ constexpr std::int64_t kGpt2Tokens = 50257;
 constexpr std::uint64_t kMostTextBytes = std::uint64_t{1} << 31;
 
 /// llm.c's header.
-constexpr std::size_t kHeaderBytes = 256 * sizeof(std::int32_t);
-constexpr std::int32_t kMagic = 20240520;
+constexpr std::size_t kLlmCHeaderBytes = 256 * sizeof(std::int32_t);
+constexpr std::int32_t kLlmCMagic = 20240520;
 constexpr std::int32_t kVersion = 1;
 constexpr std::int32_t kMagicOfFourBytes = 20240801;
 
@@ -83,29 +83,29 @@ class EncodedTokens : public TokenSource {
   std::vector<std::uint32_t> tokens_;
 };
 
-struct Header {
+struct LlmCHeader {
   std::int32_t magic = 0;
   std::int32_t version = 0;
   std::int32_t count = 0;
 };
 
 /// None where the file is too short to have one.
-std::optional<Header> read_header(const StoredFile& file) {
-  if (file.size() < kHeaderBytes) return std::nullopt;
+std::optional<LlmCHeader> read_header(const StoredFile& file) {
+  if (file.size() < kLlmCHeaderBytes) return std::nullopt;
   std::array<std::int32_t, 3> words{};
   file.read(0, std::as_writable_bytes(std::span(words)));
-  return Header{words[0], words[1], words[2]};
+  return LlmCHeader{words[0], words[1], words[2]};
 }
 
 TokenFormat format_of(const TokensOptions& options, const StoredFile& file) {
   if (options.format != TokenFormat::kByName) return options.format;
   if (!options.vocab_file.empty()) return TokenFormat::kBpe;
   if (!file.path().ends_with(".bin")) return TokenFormat::kBytes;
-  const std::optional<Header> header = read_header(file);
+  const std::optional<LlmCHeader> header = read_header(file);
   if (header && header->magic == kMagicOfFourBytes) {
     throw StorageError(file.path() + ": holds llm.c's tokens of 4 bytes, which are not read");
   }
-  return header && header->magic == kMagic ? TokenFormat::kLlmC : TokenFormat::kUint16;
+  return header && header->magic == kLlmCMagic ? TokenFormat::kLlmC : TokenFormat::kUint16;
 }
 
 std::unique_ptr<TokenSource> open_uint16(StoredFile file) {
@@ -119,20 +119,20 @@ std::unique_ptr<TokenSource> open_uint16(StoredFile file) {
 
 std::unique_ptr<TokenSource> open_llm_c(StoredFile file) {
   const auto refuse = [&file](const std::string& why) { throw StorageError(file.path() + ": " + why); };
-  const std::optional<Header> header = read_header(file);
-  if (!header) refuse(fmt::format("expected a header of {} bytes, found {} bytes", kHeaderBytes, file.size()));
-  if (header->magic != kMagic) {
-    refuse(fmt::format("expected llm.c's magic number {} at byte 0, found {}", kMagic, header->magic));
+  const std::optional<LlmCHeader> header = read_header(file);
+  if (!header) refuse(fmt::format("expected a header of {} bytes, found {} bytes", kLlmCHeaderBytes, file.size()));
+  if (header->magic != kLlmCMagic) {
+    refuse(fmt::format("expected llm.c's magic number {} at byte 0, found {}", kLlmCMagic, header->magic));
   }
   if (header->version != kVersion) {
     refuse(fmt::format("expected version {} of the format at byte 4, found {}", kVersion, header->version));
   }
-  const std::uint64_t bytes = file.size() - kHeaderBytes;
+  const std::uint64_t bytes = file.size() - kLlmCHeaderBytes;
   if (header->count < 0 || bytes != static_cast<std::uint64_t>(header->count) * sizeof(std::uint16_t)) {
     refuse(
         fmt::format("the header at byte 8 counts {} tokens of 2 bytes, but {} bytes follow it", header->count, bytes));
   }
-  return std::make_unique<StoredTokens<std::uint16_t>>(std::move(file), kHeaderBytes, header->count);
+  return std::make_unique<StoredTokens<std::uint16_t>>(std::move(file), kLlmCHeaderBytes, header->count);
 }
 
 std::unique_ptr<TokenSource> encode(const StoredFile& file, const BytePairs& pairs) {

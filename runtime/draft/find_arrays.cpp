@@ -14,7 +14,7 @@ namespace lockstep::draft {
 
 namespace {
 
-constexpr std::int64_t kLookedAt = std::int64_t{1} << 22;  ///< targets that are read
+constexpr std::int64_t kTargetsLookedAt = std::int64_t{1} << 22;  ///< targets that are read
 
 bool names_targets(const std::string& path) {
   static const std::regex kNames("(^|[^a-z])(y|targets?|labels?|masks?)([^a-z]|$)", std::regex::icase);
@@ -33,7 +33,7 @@ data::ArraysOptions pair_of(const std::vector<std::string>& files) {
 
 /// Whether all of the first targets lie in [0, 1].
 bool are_shares(const data::NpyArray& targets) {
-  std::vector<float> values(static_cast<std::size_t>(std::min(targets.numel(), kLookedAt)));
+  std::vector<float> values(static_cast<std::size_t>(std::min(targets.numel(), kTargetsLookedAt)));
   targets.read(0, std::span(values));
   return std::ranges::all_of(values, [](float value) { return value >= 0 && value <= 1; });
 }

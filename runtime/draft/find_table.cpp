@@ -20,7 +20,7 @@ namespace lockstep::draft {
 
 namespace {
 
-constexpr std::size_t kLookedAt = 10000;  ///< rows
+constexpr std::size_t kRowsLookedAt = 10000;  ///< rows
 constexpr std::size_t kMostBytes = 64 << 20;
 constexpr std::size_t kMostClasses = 100;  ///< of whole numbers
 
@@ -148,7 +148,7 @@ FoundData find_table(const Split& files, const std::string& target) {
   const auto named = std::ranges::find_if(files.train, [](const std::string& file) { return names_training(file); });
   const std::string& train = named == files.train.end() ? files.train[0] : *named;
   const char delimiter = delimiter_of(train);
-  const std::vector<Row> rows = first_rows(train, delimiter, kLookedAt);
+  const std::vector<Row> rows = first_rows(train, delimiter, kRowsLookedAt);
   if (rows.size() < 2) throw UsageError(train + " has no two lines");
   const Row& first = rows[0];
   bool header = false;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t kLeastContext = 4;
 
-std::int64_t bytes_of(const std::vector<std::string>& files) {
+std::int64_t total_bytes(const std::vector<std::string>& files) {
   std::int64_t bytes = 0;
   for (const std::string& file : files) bytes += static_cast<std::int64_t>(std::filesystem::file_size(file));
   return bytes;
@@ -23,7 +23,7 @@ FoundData find_text(const Split& files, bool tokens, const FindOptions& asked) {
   std::int64_t context = asked.context;
   const std::int64_t width = tokens ? 2 : 1;
   const std::int64_t least =
-      files.eval.empty() ? bytes_of(files.train) / 10 : std::min(bytes_of(files.train), bytes_of(files.eval));
+      files.eval.empty() ? total_bytes(files.train) / 10 : std::min(total_bytes(files.train), total_bytes(files.eval));
   while (context > kLeastContext && least / width < 2 * context) context /= 2;
   if (least / width < 2 * context) throw UsageError(files.train[0] + " is too short to learn from");
   data::TokensOptions options{.files = files.train, .context = context};

@@ -44,9 +44,9 @@ struct OwnCasts {
 };
 
 /// A forward pass of a block that can be run again.
-class Run {
+class RecordedRun {
  public:
-  Run(Module& block, std::function<Tensor(const Tensor&)> forward)
+  RecordedRun(Module& block, std::function<Tensor(const Tensor&)> forward)
       : block_(block), forward_(std::move(forward)), place_(StepContext::place()) {
     if (!place_.values.named) random_calls_ = block.random_calls();
   }
@@ -89,7 +89,7 @@ Tensor checkpoint(Module& block, const Tensor& x, const std::function<Tensor(con
   for (const Parameter& parameter : block.parameters()) inputs.push_back(parameter.tensor);
   if (std::ranges::none_of(inputs, autograd::is_recorded)) return forward(x);
 
-  const auto run = std::make_shared<Run>(block, forward);
+  const auto run = std::make_shared<RecordedRun>(block, forward);
   const Tensor y = run->first(x);
   std::vector<SavedTensor> saved;
   for (const Tensor& input : inputs) saved.push_back(SavedTensor::in_graph(input));

@@ -26,7 +26,7 @@ Tensor transposed(const Tensor& x, const Tensor& weight, const Tensor& bias, con
 Tensor weight_gradient(const Tensor& x, const Tensor& dy, const kernels::ConvGeometry& geometry, const Shape& shape);
 
 /// What the backward passes of a convolution and of a transposed one keep.
-struct Saved {
+struct SavedConv {
   kernels::ConvGeometry geometry;
   SavedTensor x;
   SavedTensor weight;
@@ -39,7 +39,7 @@ struct Saved {
   }
 };
 
-struct Conv : Saved {
+struct Conv : SavedConv {
   std::vector<Tensor> fused(const Tensor& dy, const BackwardContext& context) const {
     const Tensor& input = x_for(context);
     const Tensor& kernel = weight_for(context);
@@ -69,7 +69,7 @@ struct Conv : Saved {
   }
 };
 
-struct Transposed : Saved {
+struct Transposed : SavedConv {
   std::vector<Tensor> fused(const Tensor& dy, const BackwardContext& context) const {
     const Tensor& input = x_for(context);
     const Tensor& kernel = weight_for(context);

@@ -99,9 +99,9 @@ struct Labelled {
   }
 };
 
-using Extents = std::map<char, std::int64_t>;
+using LabelExtents = std::map<char, std::int64_t>;
 
-std::int64_t product_of(const Extents& extents, const Labels& labels) {
+std::int64_t product_of(const LabelExtents& extents, const Labels& labels) {
   std::int64_t product = 1;
   for (const char label : labels) product *= extents.at(label);
   return product;
@@ -116,7 +116,7 @@ Tensor contract(Labelled a, Labelled b, const Labels& result) {
   const Labels labels_of_a = a.labels;
   a.sum_lone(b.labels, result);
   b.sum_lone(labels_of_a, result);
-  Extents extents;
+  LabelExtents extents;
   for (const Labelled* operand : {&a, &b}) {
     for (std::size_t d = 0; d < operand->labels.size(); ++d) {
       extents[operand->labels[d]] = operand->x.size(static_cast<int>(d));
@@ -234,9 +234,9 @@ Tensor einsum(std::string_view equation, const Tensor& first, const Tensor& seco
     std::ranges::sort(once);
     result += once;
   }
-  Extents extents;
+  LabelExtents extents;
   for (const Labelled* operand : {&a, &b}) {
-    Extents own;
+    LabelExtents own;
     for (std::size_t d = 0; d < operand->labels.size(); ++d) {
       const char label = operand->labels[d];
       const std::int64_t extent = operand->x.size(static_cast<int>(d));

@@ -19,6 +19,7 @@
 #include "runtime/ops/promoted.h"
 #include "runtime/ops/result.h"
 #include "runtime/ops/shape.h"
+#include "runtime/ops/unary.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::ops {
@@ -31,8 +32,6 @@ using kernels::Ternary;
 using kernels::TernaryFunction;
 
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 Tensor apply(Binary function, const Tensor& a, const Tensor& b) {
   const Shape shape = kernels::broadcast_shape(name_of(function), a.shape(), b.shape());
@@ -292,7 +291,7 @@ Tensor prelu(const Tensor& input, const Tensor& weight_in) {
     const Tensor& slope = context.saved(weight);
     std::vector<Tensor> grads(2);
     if (context.needs(0)) grads[0] = where(gt(at, 0), grad, mul(grad, slope));
-    if (context.needs(1)) grads[1] = sum_to(mul(widened(grad), widened(clamp(at, -kInfinity, 0))), slope.shape());
+    if (context.needs(1)) grads[1] = sum_to(mul(widened(grad), widened(clamp(at, -kInfinite, 0))), slope.shape());
     return grads;
   };
   const auto fused = [x = SavedTensor(x), weight = SavedTensor(weight)](const Tensor& grad,
@@ -305,7 +304,7 @@ Tensor prelu(const Tensor& input, const Tensor& weight_in) {
     }
     if (context.needs(1)) {
       const GradTarget target = context.target(1, weight.peek());
-      sum_of_products(grad, clamp(at, -kInfinity, 0), target.accumulate, target.out);
+      sum_of_products(grad, clamp(at, -kInfinite, 0), target.accumulate, target.out);
       grads[1] = target.out;
     }
     return grads;

@@ -16,6 +16,7 @@
 #include "runtime/ops/promoted.h"
 #include "runtime/ops/reduce.h"
 #include "runtime/ops/shape.h"
+#include "runtime/ops/unary.h"
 #include "runtime/ops/without_autocast.h"
 #include "runtime/tensor/error.h"
 
@@ -26,8 +27,6 @@ using autograd::SavedTensor;
 using kernels::Term;
 
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// -1, 0 or 1; NaN of NaN. A constant.
 Tensor sign_of(const Tensor& x) {
@@ -88,8 +87,8 @@ Tensor vector_norm_of(amp::Op op, const Measured& measured, double order, const 
   const auto& [x, dtype] = measured;
   if (order == 2) return length(op, x, set, dtype);
   if (order == 1) return sum_of_sizes(op, x, set, dtype);
-  if (order == kInfinity) return autograd::cast(amax(abs(x), dims, true), dtype);
-  if (order == -kInfinity) return autograd::cast(amin(abs(x), dims, true), dtype);
+  if (order == kInfinite) return autograd::cast(amax(abs(x), dims, true), dtype);
+  if (order == -kInfinite) return autograd::cast(amin(abs(x), dims, true), dtype);
   const Tensor wide = autograd::cast(x, wide_of(dtype));
   if (order == 0)
     return autograd::cast(sum(where(ne(wide.detach(), 0), 1, zeros_like(wide)), dims, {.keepdim = true}), dtype);
@@ -157,7 +156,7 @@ Tensor logsumexp(const Tensor& input, const Dims& dims, bool keepdim) {
   if (wide.numel() > 0) {
     // An infinite one would give infinity less infinity.
     const Tensor found = amax(wide.detach(), dims, true);
-    largest = where(eq(abs(found), kInfinity), largest, found);
+    largest = where(eq(abs(found), kInfinite), largest, found);
   }
   const Tensor y = add(log(sum(exp(sub(wide, largest)), dims, {.keepdim = true})), largest);
   return autograd::cast(reshape(y, reduced_shape(x.shape(), set, keepdim)), x.dtype());

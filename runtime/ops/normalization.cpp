@@ -81,7 +81,7 @@ struct Problem {
 };
 
 /// What the backward pass keeps.
-struct Saved {
+struct SavedNorm {
   Problem problem;
   SavedTensor x;
   SavedTensor weight;
@@ -90,7 +90,7 @@ struct Saved {
   Tensor inv_std;
 };
 
-std::vector<Tensor> gradients(const Saved& saved, const Tensor& dy, const BackwardContext& context) {
+std::vector<Tensor> gradients(const SavedNorm& saved, const Tensor& dy, const BackwardContext& context) {
   const DType dtype = saved.inv_std.dtype();
   const Tensor& x = context.saved(saved.x);
   const Tensor dx = context.needs(0) ? empty_like(x) : Tensor();
@@ -103,7 +103,7 @@ std::vector<Tensor> gradients(const Saved& saved, const Tensor& dy, const Backwa
 }
 
 /// The same made of operations, the statistics included, so that it can be differentiated again.
-std::vector<Tensor> recorded_gradients(const Saved& saved, const Tensor& grad, const BackwardContext& context) {
+std::vector<Tensor> recorded_gradients(const SavedNorm& saved, const Tensor& grad, const BackwardContext& context) {
   const Problem& problem = saved.problem;
   const DType dtype = saved.inv_std.dtype();
   const Shape whole = problem.by_set();
@@ -144,7 +144,8 @@ Tensor normalize(amp::Op op, const Problem& problem, const Tensor& input, const 
   const auto kernel = problem.groups > 0 ? backend.group_norm : backend.layer_norm;
   kernel(x.detach().reshaped(problem.x), line_of(weight, dtype), line_of(bias, dtype), problem.epsilon,
          y.reshaped(problem.x), mean, inv_std);
-  const Saved saved{problem, SavedTensor::in_graph(x), SavedTensor::in_graph(weight), SavedTensor(bias), mean, inv_std};
+  const SavedNorm saved{problem, SavedTensor::in_graph(x), SavedTensor::in_graph(weight), SavedTensor(bias), mean,
+                        inv_std};
   autograd::record(
       y, name_of(op), {x, weight, bias},
       {.fused = [saved](const Tensor& dy, const BackwardContext& context) { return gradients(saved, dy, context); },

@@ -26,8 +26,6 @@ using kernels::UnaryFunction;
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 /// dy * function'(at) of a function that is linear piece by piece: a constant but for dy.
 Tensor times_constant_slope(const UnaryFunction& function, const Tensor& at, const Tensor& dy) {
   const Tensor dx = empty_like(dy);
@@ -99,7 +97,7 @@ Tensor derivative(const UnaryFunction& function, const Tensor& x, const Tensor& 
       return mul(s, add(mul(x, sub(1, s)), 1));
     }
     case Unary::kElu:
-      return where(gt(x, 0), 1, scale(exp(clamp(x, -kInfinity, 0)), function.first));
+      return where(gt(x, 0), 1, scale(exp(clamp(x, -kInfinite, 0)), function.first));
     case Unary::kSoftplus: {
       const Tensor scaled = scale(x, function.first);
       return where(gt(scaled, function.second), 1, sigmoid(scaled));

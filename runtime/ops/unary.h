@@ -13,6 +13,8 @@
 
 namespace lockstep::ops {
 
+inline constexpr double kInfinite = std::numeric_limits<double>::infinity();
+
 /// activation(x); x itself for kNone.
 Tensor activate(kernels::Activation activation, const Tensor& x);
 
@@ -61,7 +63,7 @@ Tensor elu(const Tensor& x, double alpha = 1);
 Tensor softplus(const Tensor& x, double beta = 1, double threshold = 20);
 /// x, but at least `low` and at most `high`; NaN stays. The derivative is 1 between the two, else 0. Throws
 /// UsageError where low > high.
-Tensor clamp(const Tensor& x, double low, double high = std::numeric_limits<double>::infinity());
+Tensor clamp(const Tensor& x, double low, double high = kInfinite);
 
 /// dy * activation'(at) of every element, made of operations: the gradient of an activation. `at` is its output where
 /// derivative_follows_from_output(activation), else its input.

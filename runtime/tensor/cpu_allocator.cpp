@@ -43,15 +43,15 @@ std::size_t class_number(std::size_t size) {
 }
 constexpr std::size_t kClasses = 4 * (8 * sizeof(std::size_t) + 1);
 
-/// A block that is free now.
-struct Cached {
-  void* data;
-  std::size_t size;
-};
-
 }  // namespace
 
 struct CpuAllocator::State {
+  /// A block that is free now.
+  struct Cached {
+    void* data;
+    std::size_t size;
+  };
+
   mutable std::mutex mutex;
   std::array<std::vector<Cached>, kClasses> free;
   std::size_t reserved = 0;
@@ -110,8 +110,8 @@ void CpuAllocator::deallocate(void* data, std::size_t bytes) noexcept {
 
 void CpuAllocator::release_cached() {
   const std::lock_guard lock(state_->mutex);
-  for (std::vector<Cached>& blocks : state_->free) {
-    for (const Cached& block : blocks) {
+  for (std::vector<State::Cached>& blocks : state_->free) {
+    for (const State::Cached& block : blocks) {
       state_->reserved -= block.size;
       std::free(block.data);
     }

@@ -10,21 +10,21 @@ namespace lockstep::train {
 
 namespace {
 
-using Json = nlohmann::json;
+using SortedJson = nlohmann::json;
 
 /// Those that runs write have a few KB.
 constexpr std::size_t kLongestLine = std::size_t{1} << 20;
 
 /// Whether the line belongs to steps that are trained again, rather than to the run's history.
-bool is_of_steps(const Json& line) {
+bool is_of_steps(const SortedJson& line) {
   if (!line.contains("event")) return true;
-  const Json& event = line["event"];
+  const SortedJson& event = line["event"];
   return event == "eval" || event == "best" || event == "stopped_early" || event == "straggler" ||
          event == "straggler_ended";
 }
 
 /// Whether the line stays.
-bool note_line(const Json& line, std::uint64_t last, EarlierMetrics& earlier) {
+bool note_line(const SortedJson& line, std::uint64_t last, EarlierMetrics& earlier) {
   if (!line.is_object() || !line.contains("step") || !line["step"].is_number_unsigned()) return false;
   if (is_of_steps(line) && line["step"].get<std::uint64_t>() > last) return false;
   if (!line.contains("event")) {
@@ -50,9 +50,9 @@ KeptLines lines_up_to(std::string_view content, std::uint64_t last) {
   return kept;
 }
 
-std::string timeless(Json line) {
+std::string timeless(SortedJson line) {
   line.erase("time");
-  return line.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return line.dump(-1, ' ', false, SortedJson::error_handler_t::replace);
 }
 
 }  // namespace lockstep::train

@@ -9,7 +9,7 @@ namespace lockstep::train {
 
 namespace {
 
-constexpr std::chrono::milliseconds kInterval{200};
+constexpr std::chrono::milliseconds kBeat{200};
 
 }  // namespace
 
@@ -20,7 +20,7 @@ Heartbeat::Heartbeat(const StatusBoard& board, int rank) {
     std::unique_lock lock(mutex_);
     while (!stop.stop_requested()) {
       board.beat(rank);
-      never_.wait_for(lock, stop, kInterval, [] { return false; });
+      never_.wait_for(lock, stop, kBeat, [] { return false; });
     }
   });
 }

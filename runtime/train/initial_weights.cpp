@@ -23,11 +23,11 @@ namespace lockstep::train {
 namespace {
 
 /// Of a longer list the first ones are named.
-constexpr std::size_t kNamed = 8;
+constexpr std::size_t kNamedTensors = 8;
 
 std::string list_of(const std::vector<std::string>& names) {
-  std::string text = fmt::format("{}", fmt::join(std::span(names).first(std::min(names.size(), kNamed)), ", "));
-  if (names.size() > kNamed) text += fmt::format(" and {} more", names.size() - kNamed);
+  std::string text = fmt::format("{}", fmt::join(std::span(names).first(std::min(names.size(), kNamedTensors)), ", "));
+  if (names.size() > kNamedTensors) text += fmt::format(" and {} more", names.size() - kNamedTensors);
   return text;
 }
 

@@ -34,25 +34,25 @@ constexpr int kQuietAttempts = 3;
 constexpr milliseconds kLastPatience{1000};
 constexpr std::size_t kAtOnce = std::size_t{256} << 10;
 
-/// What waits for a sink, and how writing there goes.
-struct Lane {
-  Lane(std::unique_ptr<OutputSink> where, std::size_t most_bytes) : sink(std::move(where)), queue(most_bytes) {}
-
-  std::shared_ptr<OutputSink> sink;
-  OutputQueue queue;
-  std::uint64_t dropped = 0;
-  int failures = 0;       ///< of the last attempts
-  std::string error;      ///< of the last attempt
-  bool hopeless = false;  ///< the last attempt failed, and not for a matter of the moment
-  bool said = false;
-  milliseconds pause = kFirstPause;
-  Clock::time_point next_try{};
-  std::exception_ptr end;  ///< nothing can be written any more
-};
-
 }  // namespace
 
 struct OutputWriter::State {
+  /// What waits for a sink, and how writing there goes.
+  struct Lane {
+    Lane(std::unique_ptr<OutputSink> where, std::size_t most_bytes) : sink(std::move(where)), queue(most_bytes) {}
+
+    std::shared_ptr<OutputSink> sink;
+    OutputQueue queue;
+    std::uint64_t dropped = 0;
+    int failures = 0;       ///< of the last attempts
+    std::string error;      ///< of the last attempt
+    bool hopeless = false;  ///< the last attempt failed, and not for a matter of the moment
+    bool said = false;
+    milliseconds pause = kFirstPause;
+    Clock::time_point next_try{};
+    std::exception_ptr end;  ///< nothing can be written any more
+  };
+
   State(OnTrouble say, std::size_t most) : on_trouble(std::move(say)), most_bytes(most) {}
 
   const OnTrouble on_trouble;
@@ -178,7 +178,7 @@ OutputWriter::~OutputWriter() {
 
 OutputWriter::SinkId OutputWriter::add(std::unique_ptr<OutputSink> sink) {
   const std::lock_guard lock(state_->mutex);
-  state_->lanes.push_back(std::make_unique<Lane>(std::move(sink), state_->most_bytes));
+  state_->lanes.push_back(std::make_unique<State::Lane>(std::move(sink), state_->most_bytes));
   return state_->lanes.size() - 1;
 }
 
@@ -186,7 +186,7 @@ void OutputWriter::write(SinkId sink, std::string piece) {
   std::string trouble;
   {
     const std::lock_guard lock(state_->mutex);
-    Lane& lane = *state_->lanes[sink];
+    State::Lane& lane = *state_->lanes[sink];
     if (lane.end) std::rethrow_exception(lane.end);
     if (lane.queue.has_room(piece.size())) return lane.queue.push(std::move(piece));
     if (lane.dropped++ == 0) {

@@ -34,7 +34,7 @@ constexpr std::int64_t kFloatBytes = sizeof(float);
 constexpr std::int64_t kStepCountBytes = sizeof(std::int64_t);  ///< each parameter counts its steps
 
 /// The field that holds a data set's files or sizes, for messages.
-std::string path_of(const job::Dataset& dataset, const std::string& path) {
+std::string dataset_path(const job::Dataset& dataset, const std::string& path) {
   const auto* kind = job::Dataset::descriptor()->FindOneofByName("kind");
   const auto* field = dataset.GetReflection()->GetOneofFieldDescriptor(dataset, kind);
   return field == nullptr ? path : job::join_path(path, field->name());
@@ -132,7 +132,7 @@ class Planner {
         add(error.path(), error.message(), error);
         return false;
       } catch (const Error& error) {
-        const std::string kind = path_of(dataset, path);
+        const std::string kind = dataset_path(dataset, path);
         add(path_of_file(training ? options.train : *options.eval, kind, error.what()), error.what(), error);
         return false;
       }
@@ -161,7 +161,7 @@ class Planner {
         (train.has_idx() && !train.idx().has_classes()) || (train.has_arrays() && !train.arrays().has_classes()) ||
         (train.has_csv() && !train.csv().has_classes()) || (train.has_shards() && !train.shards().has_classes());
     for (const std::string& strange : data::strange_labels(plan_.train, counted)) {
-      warn(data.train().has_idx() ? "data.train.idx.labels" : path_of(data.train(), "data.train"), strange);
+      warn(data.train().has_idx() ? "data.train.idx.labels" : dataset_path(data.train(), "data.train"), strange);
     }
   }
 

@@ -48,8 +48,7 @@ std::string csv_cell(std::string_view text) {
 }
 
 std::string json_string(std::string_view text) {
-  using Json = nlohmann::json;
-  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 // fmt prints the shortest number that reads back as the same float.

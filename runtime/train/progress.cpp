@@ -18,7 +18,7 @@ constexpr const char* kGreen = "\033[32m";
 std::FILE* stream_of(const TrainOutput& output) { return output.json ? stderr : stdout; }
 
 template <class... Values>
-std::string format(const char* pattern, Values... values) {
+std::string formatted(const char* pattern, Values... values) {
   char text[256];
   std::snprintf(text, sizeof text, pattern, values...);
   return text;
@@ -26,14 +26,14 @@ std::string format(const char* pattern, Values... values) {
 
 unsigned long long number(std::uint64_t value) { return value; }
 
-std::string line(std::string name, const std::string& value) {
+std::string fact(std::string name, const std::string& value) {
   name.resize(11, ' ');
   return "\n" + name + value;
 }
 
 /// "loss 0.0412, accuracy 98.99 %"
 std::string result_text(const EvalResult& result) {
-  std::string text = format("loss %.4f", result.loss);
+  std::string text = formatted("loss %.4f", result.loss);
   for (const Metric& metric : result.metrics) text += ", " + metric.name + " " + text_of(metric);
   return text;
 }
@@ -47,7 +47,7 @@ Progress::Progress(const TrainOutput& output, std::uint32_t log_every)
       terminal_(stream_of(output), is_live(output)) {}
 
 bool Progress::is_live(const TrainOutput& output) {
-  // Behind a pipe that passes whole lines, and beside metrics in the same window, a live line has no place.
+  // Behind a pipe that passes whole lines, and beside metrics in the same window, a live fact has no place.
   return !output.quiet && !output.json && Terminal::shows_live_line(stdout);
 }
 
@@ -101,9 +101,9 @@ void Progress::draw(const StepReport& report, Clock::time_point now) {
 }
 
 void Progress::print_step(const StepReport& report) {
-  terminal_.print(format("step %llu/%llu  epoch %llu  loss %.4f  lr %.4g  scale %g  %.0f samples/s",
-                         number(report.step), number(facts_.steps), number(report.epoch), report.loss, report.lr,
-                         report.loss_scale, seconds_ > 0 ? static_cast<double>(samples_) / seconds_ : 0.0));
+  terminal_.print(formatted("step %llu/%llu  epoch %llu  loss %.4f  lr %.4g  scale %g  %.0f samples/s",
+                            number(report.step), number(facts_.steps), number(report.epoch), report.loss, report.lr,
+                            report.loss_scale, seconds_ > 0 ? static_cast<double>(samples_) / seconds_ : 0.0));
   samples_ = 0;
   seconds_ = 0.0;
 }
@@ -112,7 +112,7 @@ void Progress::tell_of_skip(const StepReport& report) {
   std::string text = "step " + std::to_string(report.step) + " skipped: inf or NaN in the gradient of " +
                      report.parameter + (report.rank >= 0 ? " on rank " + std::to_string(report.rank) : "");
   if (report.next_loss_scale != report.loss_scale) {
-    text += format("; loss scale %g, now %g", report.loss_scale, report.next_loss_scale);
+    text += formatted("; loss scale %g, now %g", report.loss_scale, report.next_loss_scale);
   }
   terminal_.print(colored(kYellow, printable(text)));
 }
@@ -123,11 +123,11 @@ void Progress::evaluation(std::uint64_t step, const EvalResult& result) {
 
 void Progress::saved(std::uint64_t step, const std::string& path, double seconds) {
   saved_path_ = printable(path);
-  note("saved at step " + std::to_string(step) + format(" in %.0f ms: ", 1e3 * seconds) + path);
+  note("saved at step " + std::to_string(step) + formatted(" in %.0f ms: ", 1e3 * seconds) + path);
 }
 
 void Progress::best(std::uint64_t step, const std::string& metric, double value, const std::string& path) {
-  note("best at step " + std::to_string(step) + format(": %s %.6g: ", metric.c_str(), value) + path);
+  note("best at step " + std::to_string(step) + formatted(": %s %.6g: ", metric.c_str(), value) + path);
 }
 
 void Progress::stopped_early(std::uint64_t step, const std::string& reason) {
@@ -156,10 +156,10 @@ void Progress::result(const RunEnd& end, const Summary& summary, const std::stri
     }
     if (summary.skipped_steps > 0) text += ", " + grouped(summary.skipped_steps) + " skipped";
   }
-  if (summary.eval) text += line("eval", result_text(*summary.eval));
-  if (!saved_path_.empty()) text += line("saved", saved_path_);
-  text += line("record", (facts_.run_dir / "summary.json").string());
-  if (end.status == RunEnd::Status::kDone) text += line("next", colored(kBold, printable(next)));
+  if (summary.eval) text += fact("eval", result_text(*summary.eval));
+  if (!saved_path_.empty()) text += fact("saved", saved_path_);
+  text += fact("record", (facts_.run_dir / "summary.json").string());
+  if (end.status == RunEnd::Status::kDone) text += fact("next", colored(kBold, printable(next)));
   terminal_.print(text);
 }
 

@@ -22,8 +22,8 @@ namespace {
 using std::chrono::milliseconds;
 
 /// For what a run wrote last, where it ends as it should. Otherwise somebody may wait for this process to end.
-constexpr milliseconds kLastWords{10'000};
-constexpr milliseconds kMoment{2000};
+constexpr milliseconds kEndPatience{10'000};
+constexpr milliseconds kPatience{2000};
 
 void warn(const std::string& trouble) {
   end_live_line();
@@ -114,13 +114,13 @@ void RunDirectory::straggler(std::uint64_t step, const Straggler& straggler) {
 }
 
 void RunDirectory::saving(std::uint64_t) {
-  output_.flush(kMoment);
+  output_.flush(kPatience);
   output_.perform(
       [file = metrics_->file()] {
         file->require_in_place();
         file->sync();
       },
-      kMoment);
+      kPatience);
   // A file that this run has made is safe once its name is.
   if (std::exchange(names_are_durable_, true)) return;
   try {
@@ -135,8 +135,8 @@ void RunDirectory::require_in_place(milliseconds patience) {
 }
 
 Summary RunDirectory::end(const RunEnd& end, const std::string& weights_digest, const std::optional<GpuSummary>& gpu) {
-  output_.flush(kLastWords);
-  require_in_place(kLastWords);
+  output_.flush(kEndPatience);
+  require_in_place(kEndPatience);
   summary_.weights_digest = weights_digest;
   summary_.gpu = gpu;
   // A run that was done before is not described by one that had nothing left to do.
@@ -144,11 +144,11 @@ Summary RunDirectory::end(const RunEnd& end, const std::string& weights_digest, 
                     describes(options_.run_dir / "summary.json", summary_.steps, weights_digest);
   if (told) return summary_;
   try {
-    write(end, kLastWords);
+    write(end, kEndPatience);
   } catch (const StorageError& error) {
     warn(error.what());
   }
-  close(end, kLastWords);
+  close(end, kEndPatience);
   return summary_;
 }
 
@@ -180,12 +180,12 @@ void RunDirectory::close(const RunEnd& end, milliseconds patience) {
 
 void RunDirectory::fail(const RunEnd& end) noexcept {
   try {
-    output_.flush(kMoment);
+    output_.flush(kPatience);
     // What was deleted does not come back, and what another run may have put there is not ours.
-    if (metrics_) require_in_place(kMoment);
+    if (metrics_) require_in_place(kPatience);
     if (!metrics_ && leaves_earlier_record(options_.run_dir, end.code)) return;
-    write(end, kMoment);
-    close(end, kMoment);
+    write(end, kPatience);
+    close(end, kPatience);
   } catch (const std::exception&) {
     // The failure itself is what the user has to hear of.
   }

@@ -57,8 +57,8 @@ Json to_json(const RunEnd& end) {
 class RecordLock {
  public:
   explicit RecordLock(const fs::path& run_dir) : directory_(open(run_dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-    constexpr auto kPatience = std::chrono::seconds(1);
-    const auto end = std::chrono::steady_clock::now() + kPatience;
+    constexpr auto kLockPatience = std::chrono::seconds(1);
+    const auto end = std::chrono::steady_clock::now() + kLockPatience;
     while (flock(directory_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK &&
            std::chrono::steady_clock::now() < end) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));

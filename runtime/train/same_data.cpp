@@ -20,7 +20,7 @@ namespace {
 using data::DataDigest;
 
 /// Of many groups of ranks the first ones are named.
-constexpr std::size_t kNamed = 4;
+constexpr std::size_t kNamedParts = 4;
 /// Far below any comm.timeout_s.
 constexpr std::chrono::milliseconds kSignOfLife(100);
 
@@ -45,7 +45,7 @@ std::vector<DataDigest> decode(const std::string& text) {
 
 /// "rank 0 / rank 1"
 std::string side_by_side(const std::vector<std::string>& groups) {
-  const std::size_t named = std::min(groups.size(), kNamed);
+  const std::size_t named = std::min(groups.size(), kNamedParts);
   std::string text = fmt::format("{}", fmt::join(groups.begin(), groups.begin() + static_cast<int>(named), " / "));
   return groups.size() == named ? text : fmt::format("{} and {} more", text, groups.size() - named);
 }

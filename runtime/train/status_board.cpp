@@ -20,10 +20,8 @@
 
 namespace lockstep::train {
 
-namespace {
-
 /// A rank's line of the file, in a cache line of its own: ranks write without disturbing each other.
-struct alignas(64) Line {
+struct alignas(64) StatusLine {
   std::atomic<std::int64_t> pid;
   std::atomic<std::uint64_t> step;
   std::atomic<RankPhase> phase;
@@ -31,12 +29,15 @@ struct alignas(64) Line {
   std::atomic<std::uint64_t> started;
   std::atomic<std::int32_t> code_and_one;  // 0: it has not ended
 };
+
+namespace {
+
 /// The file's last line is the launcher's.
 struct alignas(64) LauncherLine {
   std::atomic<std::int32_t> columns;
 };
-static_assert(sizeof(LauncherLine) == sizeof(Line));
-static_assert(sizeof(Line) == 64 && std::atomic<RankPhase>::is_always_lock_free);
+static_assert(sizeof(LauncherLine) == sizeof(StatusLine));
+static_assert(sizeof(StatusLine) == 64 && std::atomic<RankPhase>::is_always_lock_free);
 
 constexpr std::array<const char*, 12> kPhases{"before the first step",
                                               "before the first step",
@@ -51,9 +52,9 @@ constexpr std::array<const char*, 12> kPhases{"before the first step",
                                               "failed",
                                               "before the first step"};
 
-Line* map(const Descriptor& file, std::size_t bytes) {
+StatusLine* map(const Descriptor& file, std::size_t bytes) {
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
-  return memory == MAP_FAILED ? nullptr : static_cast<Line*>(memory);
+  return memory == MAP_FAILED ? nullptr : static_cast<StatusLine*>(memory);
 }
 
 StorageError cannot(const char* what, const std::filesystem::path& path, int error) {
@@ -65,15 +66,15 @@ StorageError cannot(const char* what, const std::filesystem::path& path, int err
 }  // namespace
 
 struct StatusBoard::Mapping {
-  Line* lines;
+  StatusLine* lines;
   int ranks;
   std::int64_t pid = getpid();
   std::uint64_t started = process_facts(getpid()).value_or(ProcessFacts{}).started;
 
-  Mapping(Line* memory, int count) : lines(memory), ranks(count) {}
+  Mapping(StatusLine* memory, int count) : lines(memory), ranks(count) {}
   Mapping(const Mapping&) = delete;
   Mapping& operator=(const Mapping&) = delete;
-  ~Mapping() { munmap(lines, (static_cast<std::size_t>(ranks) + 1) * sizeof(Line)); }
+  ~Mapping() { munmap(lines, (static_cast<std::size_t>(ranks) + 1) * sizeof(StatusLine)); }
 
   LauncherLine& launcher() const { return *reinterpret_cast<LauncherLine*>(lines + ranks); }
 };
@@ -81,19 +82,20 @@ struct StatusBoard::Mapping {
 std::shared_ptr<StatusBoard::Mapping> StatusBoard::open_board(const char* path) {
   const Descriptor file(open(path, O_RDWR | O_CLOEXEC));
   struct stat status {};
-  if (!file || fstat(file.get(), &status) != 0 || status.st_size < static_cast<off_t>(2 * sizeof(Line))) return nullptr;
-  const std::size_t count = static_cast<std::size_t>(status.st_size) / sizeof(Line);
-  Line* const lines = map(file, count * sizeof(Line));
+  if (!file || fstat(file.get(), &status) != 0 || status.st_size < static_cast<off_t>(2 * sizeof(StatusLine)))
+    return nullptr;
+  const std::size_t count = static_cast<std::size_t>(status.st_size) / sizeof(StatusLine);
+  StatusLine* const lines = map(file, count * sizeof(StatusLine));
   return lines == nullptr ? nullptr : std::make_shared<Mapping>(lines, static_cast<int>(count) - 1);
 }
 
 StatusBoard StatusBoard::create(const std::filesystem::path& path, int ranks) {
   const Descriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   if (!file) throw cannot("make", path, errno);
-  const std::size_t bytes = (static_cast<std::size_t>(ranks) + 1) * sizeof(Line);
+  const std::size_t bytes = (static_cast<std::size_t>(ranks) + 1) * sizeof(StatusLine);
   // Not ftruncate: storing into a hole of a full disk would be a SIGBUS.
   int error = posix_fallocate(file.get(), 0, static_cast<off_t>(bytes));
-  Line* lines = error == 0 ? map(file, bytes) : nullptr;
+  StatusLine* lines = error == 0 ? map(file, bytes) : nullptr;
   if (error == 0 && lines == nullptr) error = errno;
   if (error != 0) throw cannot("make", path, error);
   StatusBoard board;
@@ -120,7 +122,7 @@ StatusBoard StatusBoard::from_environment() {
 
 void StatusBoard::set(int rank, RankPhase phase, std::uint64_t step) const {
   if (rank < 0 || rank >= ranks()) return;
-  Line& line = mapping_->lines[rank];
+  StatusLine& line = mapping_->lines[rank];
   line.step.store(step, std::memory_order_relaxed);
   line.phase.store(phase, std::memory_order_relaxed);
   line.started.store(mapping_->started, std::memory_order_relaxed);
@@ -129,7 +131,7 @@ void StatusBoard::set(int rank, RankPhase phase, std::uint64_t step) const {
 
 StatusBoard::Entry StatusBoard::get(int rank) const {
   if (rank < 0 || rank >= ranks()) return {};
-  const Line& line = mapping_->lines[rank];
+  const StatusLine& line = mapping_->lines[rank];
   Entry entry;
   entry.pid = line.pid.load(std::memory_order_acquire);
   entry.step = line.step.load(std::memory_order_relaxed);

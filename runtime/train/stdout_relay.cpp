@@ -34,8 +34,8 @@ using std::chrono::milliseconds;
 
 namespace {
 
-constexpr milliseconds kLastWords{2000};
-constexpr milliseconds kMoment{100};
+constexpr milliseconds kRelayLastWords{2000};
+constexpr milliseconds kRelayMoment{100};
 /// Between attempts to write where the disk is full or fails.
 constexpr milliseconds kRetry{200};
 /// Where a terminal that poll() calls ready has no room for a line's end.
@@ -170,7 +170,7 @@ void StdoutRelay::State::settle() {
     const std::lock_guard lock(mutex);
     if (stalled) return;
   }
-  if (drain(kMoment)) return;
+  if (drain(kRelayMoment)) return;
   const std::lock_guard lock(mutex);
   stalled = true;
 }
@@ -215,7 +215,7 @@ StdoutRelay::StdoutRelay(OnLoss on_loss) : on_loss_(std::move(on_loss)), state_(
 
 StdoutRelay::~StdoutRelay() {
   std::fflush(stdout);
-  state_->drain(kLastWords);
+  state_->drain(kRelayLastWords);
   set_current(nullptr);
   end_thread();
   dup2(state_->original.get(), STDOUT_FILENO);

@@ -13,7 +13,7 @@ namespace {
 
 /// Of kSteps: so many slow ones are a straggler, and so few are none any more.
 constexpr int kMany = 15;
-constexpr int kFew = 5;
+constexpr int kFewRanks = 5;
 constexpr std::uint32_t kWindow = (std::uint32_t{1} << Stragglers::kSteps) - 1;
 
 /// The median of `sorted` without its element `at`; the lower one of two.
@@ -38,7 +38,7 @@ std::vector<Straggler> Stragglers::add(std::span<const double> seconds) {
     rank.slow = ((rank.slow << 1) | (slow ? 1u : 0u)) & kWindow;
     rank.factors[slot] = seconds[r] / std::max(others, kLeastSeconds);
     const int count = std::popcount(rank.slow);
-    if (steps_ < kSteps || (rank.told ? count > kFew : count < kMany)) continue;
+    if (steps_ < kSteps || (rank.told ? count > kFewRanks : count < kMany)) continue;
     rank.told = !rank.told;
     const double factor = std::accumulate(rank.factors.begin(), rank.factors.end(), 0.0) / kSteps;
     changes.push_back({static_cast<int>(r), hosts_[r], factor, !rank.told});

@@ -27,7 +27,6 @@ namespace lockstep {
 namespace {
 
 using checkpoint::with_retries;
-using tensorboard::Event;
 using tensorboard::SessionLog;
 using tensorboard::Summary;
 
@@ -48,9 +47,9 @@ class EventFile final : public train::OutputSink {
 
 constexpr const char* kPrefix = "events.out.tfevents.";
 
-Event event_of_now() {
+tensorboard::Event event_of_now() {
   const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
-  Event event;
+  tensorboard::Event event;
   event.set_wall_time(now.count());
   return event;
 }
@@ -63,7 +62,7 @@ std::string event_path(const std::string& directory) {
 
 /// 0 where the event names none, as that of a file's version does, and of what is no event.
 std::int64_t step_of(std::string_view record) {
-  Event event;
+  tensorboard::Event event;
   event.ParseFromArray(record.data(), static_cast<int>(record.size()));
   return event.step();
 }
@@ -78,7 +77,7 @@ void drop_later_events(const std::filesystem::path& path, std::int64_t last) {
 }
 
 /// None where they cannot be read; the log says so.
-std::vector<std::string> names_in(const std::string& directory) {
+std::vector<std::string> event_files_in(const std::string& directory) {
   try {
     return with_retries({}, [&] { return checkpoint::list_directory(directory); });
   } catch (const checkpoint::FileError& error) {
@@ -98,7 +97,7 @@ std::string events_up_to(std::string_view content, std::int64_t last) {
 }
 
 void drop_later_events(const std::string& directory, std::int64_t last) {
-  for (const std::string& name : names_in(directory)) {
+  for (const std::string& name : event_files_in(directory)) {
     if (!name.starts_with(kPrefix)) continue;
     const std::filesystem::path path = std::filesystem::path(directory) / name;
     try {
@@ -113,11 +112,11 @@ void drop_later_events(const std::string& directory, std::int64_t last) {
 
 TensorBoardWriter::TensorBoardWriter(train::OutputWriter& output, const std::string& directory, std::int64_t first_step)
     : output_(output), path_(event_path(directory)), file_(output_.add(std::make_unique<EventFile>(path_))) {
-  Event version = event_of_now();
+  tensorboard::Event version = event_of_now();
   version.set_file_version("brain.Event:2");
   add_record(version.SerializeAsString());
   if (first_step > 1) {
-    Event start = event_of_now();
+    tensorboard::Event start = event_of_now();
     start.set_step(first_step);
     start.mutable_session_log()->set_status(SessionLog::START);
     add_record(start.SerializeAsString());
@@ -126,7 +125,7 @@ TensorBoardWriter::TensorBoardWriter(train::OutputWriter& output, const std::str
 }
 
 void TensorBoardWriter::scalar(std::string_view tag, std::int64_t step, float value) {
-  Event event = event_of_now();
+  tensorboard::Event event = event_of_now();
   event.set_step(step);
   Summary::Value& point = *event.mutable_summary()->add_value();
   point.set_tag(std::string(tag));

@@ -34,15 +34,17 @@ if(LOCKSTEP_SANITIZE)
   target_compile_options(lockstep_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 endif()
 
-# lockstep_library(NAME [FOLDERS folder...] [DEPS target...]): the library lockstep_NAME of the .cpp and .cu files beside
-# the calling CMakeLists.txt and in the folders named. Headers are included by their path from the repository's root.
+# lockstep_library(NAME [FOLDERS folder...] [SOURCES file...] [DEPS target...] [PRIVATE_DEPS target...]): the library
+# lockstep_NAME of the .cpp and .cu files beside the calling CMakeLists.txt and in the folders named, and of SOURCES.
+# Headers are included by their path from the repository's root.
 function(lockstep_library name)
-  cmake_parse_arguments(arg "" "" "FOLDERS;DEPS;PRIVATE_DEPS" ${ARGN})
+  cmake_parse_arguments(arg "" "" "FOLDERS;SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS *.cpp *.cu)
   foreach(folder ${arg_FOLDERS})
     file(GLOB more CONFIGURE_DEPENDS ${folder}/*.cpp ${folder}/*.cu)
     list(APPEND sources ${more})
   endforeach()
+  list(APPEND sources ${arg_SOURCES})
   set(target lockstep_${name})
   if(sources)
     add_library(${target} STATIC ${sources})

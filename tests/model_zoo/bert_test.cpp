@@ -21,37 +21,40 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::ThrowsMessage;
 
-constexpr std::int64_t kWords = 11, kLength = 6, kKinds = 3;
-const BertOptions kSmall{.layers = 2, .heads = 2, .width = 8, .context = 8, .dropout = 0, .initial_deviation = 0.2};
+constexpr std::int64_t kBertWords = 11, kBertLength = 6, kKinds = 3;
+const BertOptions kSmallBert{.layers = 2, .heads = 2, .width = 8, .context = 8, .dropout = 0, .initial_deviation = 0.2};
 
 enum class Head { kMasked, kClasses };
 
-ModelInput texts(Head head, std::int64_t length = kLength) {
+ModelInput texts(Head head, std::int64_t length = kBertLength) {
   if (head == Head::kClasses) {
-    return {.sample_shape = {length}, .outputs = kKinds, .vocabulary = kWords, .classes = kKinds};
+    return {.sample_shape = {length}, .outputs = kKinds, .vocabulary = kBertWords, .classes = kKinds};
   }
-  return {
-      .sample_shape = {length}, .outputs = kWords, .vocabulary = kWords, .target_shape = {length}, .classes = kWords};
+  return {.sample_shape = {length},
+          .outputs = kBertWords,
+          .vocabulary = kBertWords,
+          .target_shape = {length},
+          .classes = kBertWords};
 }
 
-Tensor tokens(std::int64_t samples, std::int64_t length) {
+Tensor bert_tokens(std::int64_t samples, std::int64_t length) {
   std::vector<std::int64_t> all;
-  for (std::int64_t i = 0; i < samples * length; ++i) all.push_back((i * i + 3 * i + 1) % kWords);
+  for (std::int64_t i = 0; i < samples * length; ++i) all.push_back((i * i + 3 * i + 1) % kBertWords);
   return Tensor::from(all, {samples, length});
 }
 
 class Bert : public testing::TestWithParam<Head> {
  protected:
-  static std::unique_ptr<nn::Module> make(const BertOptions& options = kSmall) {
+  static std::unique_ptr<nn::Module> make(const BertOptions& options = kSmallBert) {
     return build(options, texts(GetParam()), 1);
   }
   static Tensor loss(nn::Module& model) {
-    const Tensor labels =
-        GetParam() == Head::kClasses ? Tensor::from(std::vector<std::int64_t>{0, 2, 1, 1}, {4}) : tokens(4, kLength);
-    return ops::cross_entropy(model.forward(tokens(4, kLength)), labels);
+    const Tensor labels = GetParam() == Head::kClasses ? Tensor::from(std::vector<std::int64_t>{0, 2, 1, 1}, {4})
+                                                       : bert_tokens(4, kBertLength);
+    return ops::cross_entropy(model.forward(bert_tokens(4, kBertLength)), labels);
   }
-  static Shape answer(std::int64_t samples, std::int64_t length = kLength) {
-    return GetParam() == Head::kClasses ? Shape{samples, kKinds} : Shape{samples, length, kWords};
+  static Shape answer(std::int64_t samples, std::int64_t length = kBertLength) {
+    return GetParam() == Head::kClasses ? Shape{samples, kKinds} : Shape{samples, length, kBertWords};
   }
 };
 
@@ -60,8 +63,8 @@ INSTANTIATE_TEST_SUITE_P(Heads, Bert, testing::Values(Head::kMasked, Head::kClas
 
 TEST_P(Bert, AnswersTextsOfAnyLengthAndReachesEveryParameter) {
   const auto model = make();
-  for (const std::int64_t length : {kLength, std::int64_t{8}, std::int64_t{1}}) {
-    const Tensor y = model->forward(tokens(3, length));
+  for (const std::int64_t length : {kBertLength, std::int64_t{8}, std::int64_t{1}}) {
+    const Tensor y = model->forward(bert_tokens(3, length));
     EXPECT_EQ(y.shape(), answer(3, length));
     ops::sum(ops::mul(y, y)).backward();
   }
@@ -73,7 +76,7 @@ TEST_P(Bert, AnswersTextsOfAnyLengthAndReachesEveryParameter) {
 
 TEST_P(Bert, TakesABatchWithoutSamples) {
   const auto model = make();
-  const Tensor y = model->forward(tokens(0, kLength));
+  const Tensor y = model->forward(bert_tokens(0, kBertLength));
   EXPECT_EQ(y.shape(), answer(0));
   ops::sum(y).backward();
   for (const nn::Parameter& parameter : model->parameters()) {
@@ -84,14 +87,14 @@ TEST_P(Bert, TakesABatchWithoutSamples) {
 TEST_P(Bert, SeesTokensThatComeLater) {
   const auto model = make();
   const autograd::NoGrad no_grad;
-  const Tensor text = tokens(1, kLength), other = tokens(1, kLength);
-  other.mutable_as<std::int64_t>()[kLength - 1] = (text.as<std::int64_t>()[kLength - 1] + 1) % kWords;
+  const Tensor text = bert_tokens(1, kBertLength), other = bert_tokens(1, kBertLength);
+  other.mutable_as<std::int64_t>()[kBertLength - 1] = (text.as<std::int64_t>()[kBertLength - 1] + 1) % kBertWords;
   const std::vector<double> here = values_of(model->forward(text)), there = values_of(model->forward(other));
   EXPECT_NE(here[0], there[0]);
 }
 
 TEST_P(Bert, DoesNotSeeWhatFillsATextUp) {
-  BertOptions options = kSmall;
+  BertOptions options = kSmallBert;
   options.pad_token = 4;
   const auto model = make(options);
   const autograd::NoGrad no_grad;
@@ -111,7 +114,7 @@ TEST_P(Bert, DoesNotSeeWhatFillsATextUp) {
 
 TEST_P(Bert, CheckpointsItsBlocksBitForBit) {
   for (const std::optional<DType> dtype : {std::optional<DType>(), std::optional(DType::kFloat16)}) {
-    BertOptions options = kSmall;
+    BertOptions options = kSmallBert;
     options.dropout = 0.2;
     options.pad_token = 1;  // the first of all texts
     const auto plain = gradients_of(*make(options), loss, dtype);
@@ -134,25 +137,25 @@ TEST_P(Bert, RefusesWhatItDoesNotFit) {
   const auto refuses = [](const BertOptions& options, const ModelInput& input, const std::string& message) {
     EXPECT_THAT([&] { build(options, input, 1); }, ThrowsMessage<FieldError>(HasSubstr(message)));
   };
-  refuses(kSmall, {.sample_shape = {8, 8, 1}, .outputs = 10, .classes = 10},
+  refuses(kSmallBert, {.sample_shape = {8, 8, 1}, .outputs = 10, .classes = 10},
           "model.bert: needs texts with a label a position, or with one target; the data has numbers [8, 8, 1]");
-  refuses(kSmall, texts(GetParam(), 9), "model.bert.context: 8 is shorter than the data's texts: 9");
-  BertOptions options = kSmall;
-  options.vocabulary = kWords - 1;
-  refuses(options, texts(GetParam()), "model.bert.vocabulary: 10 are fewer tokens than the data has: 11");
-  options = kSmall;
-  options.pad_token = kWords;
+  refuses(kSmallBert, texts(GetParam(), 9), "model.bert.context: 8 is shorter than the data's texts: 9");
+  BertOptions options = kSmallBert;
+  options.vocabulary = kBertWords - 1;
+  refuses(options, texts(GetParam()), "model.bert.vocabulary: 10 are fewer bert_tokens than the data has: 11");
+  options = kSmallBert;
+  options.pad_token = kBertWords;
   refuses(options, texts(GetParam()), "model.bert.pad_token: 11 is outside the vocabulary of 11");
-  options = kSmall;
+  options = kSmallBert;
   options.heads = 3;
   refuses(options, texts(GetParam()), "model.bert.heads: must be a divisor of width, is 3");
   const auto model = make();
-  EXPECT_THROW(model->forward(tokens(1, 9)), ShapeError);
+  EXPECT_THROW(model->forward(bert_tokens(1, 9)), ShapeError);
   EXPECT_THROW(model->forward(Tensor::zeros({1, 4}, DType::kFloat32)), ShapeError);
 }
 
 std::vector<std::string> names_of(Head head) {
-  BertOptions options = kSmall;
+  BertOptions options = kSmallBert;
   options.layers = 1;
   std::vector<std::string> names;
   for (const nn::Parameter& parameter : build(options, texts(head), 1)->parameters()) names.push_back(parameter.name);
@@ -204,7 +207,7 @@ TEST(BertModel, IsOfBertsSizes) {
 
 TEST(BertModel, LearnsNothingOfTheTokenThatFillsTextsUp) {
   const auto gradient_of_first_token = [](std::optional<std::int64_t> pad_token) {
-    BertOptions options = kSmall;
+    BertOptions options = kSmallBert;
     options.pad_token = pad_token;
     const auto model = build(options, texts(Head::kClasses), 1);
     // A text of which the classifier reads what fills it up.
@@ -216,9 +219,9 @@ TEST(BertModel, LearnsNothingOfTheTokenThatFillsTextsUp) {
 }
 
 TEST(BertModel, GivesTheNumbersOfARegression) {
-  const auto model =
-      build(kSmall, {.sample_shape = {kLength}, .outputs = 1, .vocabulary = kWords, .target_shape = {1}}, 1);
-  EXPECT_EQ(model->forward(tokens(3, kLength)).shape(), (Shape{3, 1}));
+  const auto model = build(
+      kSmallBert, {.sample_shape = {kBertLength}, .outputs = 1, .vocabulary = kBertWords, .target_shape = {1}}, 1);
+  EXPECT_EQ(model->forward(bert_tokens(3, kBertLength)).shape(), (Shape{3, 1}));
 }
 
 }  // namespace

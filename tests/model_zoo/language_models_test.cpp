@@ -41,13 +41,13 @@ Tensor tokens(std::int64_t samples, std::int64_t length) {
 
 std::unique_ptr<nn::Module> make(const ModelOptions& options) { return build(options, texts(), 1); }
 
-std::vector<std::string> names_of(const nn::Module& model) {
+std::vector<std::string> parameter_names(const nn::Module& model) {
   std::vector<std::string> names;
   for (const nn::Parameter& parameter : model.parameters()) names.push_back(parameter.name);
   return names;
 }
 
-std::int64_t parameters_of(const nn::Module& model) {
+std::int64_t parameter_count(const nn::Module& model) {
   std::int64_t count = 0;
   for (const nn::Parameter& parameter : model.parameters()) count += parameter.tensor.numel();
   return count;
@@ -178,25 +178,25 @@ TEST_P(LanguageModels, RefuseWhatIsNoText) {
 
 TEST(Gpt, NamesItsParametersAndTiesItsHead) {
   EXPECT_THAT(
-      names_of(*make(GptOptions{.layers = 1, .heads = 1, .width = 4, .context = 8})),
+      parameter_names(*make(GptOptions{.layers = 1, .heads = 1, .width = 4, .context = 8})),
       ElementsAre("token_embedding.weight", "position_embedding.weight", "block0.attention_norm.weight",
                   "block0.attention_norm.bias", "block0.attention.input.weight", "block0.attention.input.bias",
                   "block0.attention.output.weight", "block0.attention.output.bias", "block0.feed_forward_norm.weight",
                   "block0.feed_forward_norm.bias", "block0.feed_forward.hidden.weight",
                   "block0.feed_forward.hidden.bias", "block0.feed_forward.output.weight",
                   "block0.feed_forward.output.bias", "norm.weight", "norm.bias"));
-  EXPECT_THAT(
-      names_of(*make(GptOptions{.layers = 1, .heads = 1, .width = 4, .context = 8, .bias = false, .tied_head = false})),
-      ElementsAre("token_embedding.weight", "position_embedding.weight", "block0.attention_norm.weight",
-                  "block0.attention.input.weight", "block0.attention.output.weight", "block0.feed_forward_norm.weight",
-                  "block0.feed_forward.hidden.weight", "block0.feed_forward.output.weight", "norm.weight",
-                  "head.weight"));
+  EXPECT_THAT(parameter_names(*make(
+                  GptOptions{.layers = 1, .heads = 1, .width = 4, .context = 8, .bias = false, .tied_head = false})),
+              ElementsAre("token_embedding.weight", "position_embedding.weight", "block0.attention_norm.weight",
+                          "block0.attention.input.weight", "block0.attention.output.weight",
+                          "block0.feed_forward_norm.weight", "block0.feed_forward.hidden.weight",
+                          "block0.feed_forward.output.weight", "norm.weight", "head.weight"));
 }
 
 TEST(Gpt, IsOfGpt2sSizeByDefault) {
-  EXPECT_EQ(parameters_of(*outline(GptOptions(), texts(1024, 50257))), 124439808);
-  EXPECT_EQ(parameters_of(*outline(GptOptions{.vocabulary = 50304}, texts(1024, 50257))), 124439808 + 47 * 768);
-  EXPECT_EQ(parameters_of(*outline(GptOptions{.layers = 48, .heads = 25, .width = 1600}, texts(64, 50257))),
+  EXPECT_EQ(parameter_count(*outline(GptOptions(), texts(1024, 50257))), 124439808);
+  EXPECT_EQ(parameter_count(*outline(GptOptions{.vocabulary = 50304}, texts(1024, 50257))), 124439808 + 47 * 768);
+  EXPECT_EQ(parameter_count(*outline(GptOptions{.layers = 48, .heads = 25, .width = 1600}, texts(64, 50257))),
             1557611200);
 }
 
@@ -221,7 +221,7 @@ TEST(Gpt, RefusesASmallerVocabularyThanTheDatas) {
 
 TEST(Llama, NamesItsParameters) {
   const LlamaOptions options{.layers = 1, .heads = 2, .kv_heads = 1, .width = 4, .hidden = 6, .context = 8};
-  EXPECT_THAT(names_of(*make(options)),
+  EXPECT_THAT(parameter_names(*make(options)),
               ElementsAre("token_embedding.weight", "block0.attention_norm.weight", "block0.attention.input.weight",
                           "block0.attention.output.weight", "block0.feed_forward_norm.weight",
                           "block0.feed_forward.gate.weight", "block0.feed_forward.up.weight",
@@ -230,9 +230,9 @@ TEST(Llama, NamesItsParameters) {
 }
 
 TEST(Llama, IsOfLlama2sSizeByDefault) {
-  EXPECT_EQ(parameters_of(*outline(LlamaOptions(), texts(4096, 32000))), 6738415616);
+  EXPECT_EQ(parameter_count(*outline(LlamaOptions(), texts(4096, 32000))), 6738415616);
   // TinyLlama
-  EXPECT_EQ(parameters_of(*outline(LlamaOptions{.layers = 22, .kv_heads = 4, .width = 2048}, texts(2048, 32000))),
+  EXPECT_EQ(parameter_count(*outline(LlamaOptions{.layers = 22, .kv_heads = 4, .width = 2048}, texts(2048, 32000))),
             1100048384);
 }
 

@@ -18,29 +18,29 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-struct Fit {
+struct VolumeFit {
   const char* name;
   Unet3dOptions options;
   ModelInput input;
   Shape output;  ///< of one sample
 };
 
-void PrintTo(const Fit& fit, std::ostream* out) { *out << fit.name; }
+void PrintTo(const VolumeFit& fit, std::ostream* out) { *out << fit.name; }
 
-Shape batch_of(std::int64_t rows, const Shape& sample) {
+Shape volumes_of(std::int64_t rows, const Shape& sample) {
   std::vector<std::int64_t> extents{rows};
   extents.insert(extents.end(), sample.extents().begin(), sample.extents().end());
   return Shape(std::span<const std::int64_t>(extents));
 }
 
-class Unet3d : public testing::TestWithParam<Fit> {};
+class Unet3d : public testing::TestWithParam<VolumeFit> {};
 
 TEST_P(Unet3d, AnswersEachVoxelAndReachesEveryParameter) {
   const auto& [name, options, input, output] = GetParam();
   for (const std::int64_t samples : {2, 0}) {
     const auto net = build(options, input, 1);
-    const Tensor y = net->forward(random_tensor(batch_of(samples, input.sample_shape), DType::kFloat32, 1));
-    EXPECT_EQ(y.shape(), batch_of(samples, output));
+    const Tensor y = net->forward(random_tensor(volumes_of(samples, input.sample_shape), DType::kFloat32, 1));
+    EXPECT_EQ(y.shape(), volumes_of(samples, output));
     ops::sum(ops::mul(y, y)).backward();
     for (const nn::Parameter& parameter : net->parameters()) {
       ASSERT_TRUE(parameter.tensor.grad().defined()) << parameter.name;
@@ -55,7 +55,7 @@ TEST_P(Unet3d, EvaluatesEachSampleByItself) {
   const auto net = build(options, input, 1);
   net->train(false);
   const autograd::NoGrad no_grad;
-  const Tensor x = random_tensor(batch_of(3, input.sample_shape), DType::kFloat32, 1);
+  const Tensor x = random_tensor(volumes_of(3, input.sample_shape), DType::kFloat32, 1);
   const Tensor together = net->forward(x), alone = net->forward(x.rows(1, 2));
   kernels::testing::expect_close(alone, together.rows(1, 2), {.relative = 1e-4, .absolute = 1e-4});
 }
@@ -63,20 +63,21 @@ TEST_P(Unet3d, EvaluatesEachSampleByItself) {
 INSTANTIATE_TEST_SUITE_P(
     Kinds, Unet3d,
     testing::Values(
-        Fit{"mask", {.levels = 2, .channels = 2}, {.sample_shape = {4, 8, 4, 1}, .target_shape = {4, 8, 4}}, {4, 8, 4}},
-        Fit{"masks",
-            {.levels = 1,
-             .channels = 4,
-             .convolutions = 1,
-             .up = Unet3dUp::kTrilinear,
-             .norm = Unet3dNorm::kGroup,
-             .groups = 2},
-            {.sample_shape = {2, 4, 6, 3}, .target_shape = {2, 4, 6, 2}},
-            {2, 4, 6, 2}},
-        Fit{"classes",
-            {.levels = 1, .channels = 3, .norm = Unet3dNorm::kInstance, .activation = kernels::Activation::kGelu},
-            {.sample_shape = {4, 2, 2, 2}, .target_shape = {4, 2, 2}, .classes = 5},
-            {4, 2, 2, 5}}),
+        VolumeFit{
+            "mask", {.levels = 2, .channels = 2}, {.sample_shape = {4, 8, 4, 1}, .target_shape = {4, 8, 4}}, {4, 8, 4}},
+        VolumeFit{"masks",
+                  {.levels = 1,
+                   .channels = 4,
+                   .convolutions = 1,
+                   .up = Unet3dUp::kTrilinear,
+                   .norm = Unet3dNorm::kGroup,
+                   .groups = 2},
+                  {.sample_shape = {2, 4, 6, 3}, .target_shape = {2, 4, 6, 2}},
+                  {2, 4, 6, 2}},
+        VolumeFit{"classes",
+                  {.levels = 1, .channels = 3, .norm = Unet3dNorm::kInstance, .activation = kernels::Activation::kGelu},
+                  {.sample_shape = {4, 2, 2, 2}, .target_shape = {4, 2, 2}, .classes = 5},
+                  {4, 2, 2, 5}}),
     [](const auto& fit) { return fit.param.name; });
 
 TEST(Unet3dModel, FitsVolumesOfOtherExtents) {

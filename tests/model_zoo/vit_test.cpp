@@ -22,7 +22,7 @@ using ::testing::Not;
 using ::testing::ThrowsMessage;
 
 constexpr std::int64_t kClasses = 5;
-const VitOptions kSmall{.patch = 4, .layers = 2, .heads = 2, .width = 8, .hidden = 12};
+const VitOptions kSmallVit{.patch = 4, .layers = 2, .heads = 2, .width = 8, .hidden = 12};
 
 ModelInput images(const Shape& shape = {8, 12, 3}) {
   return {.sample_shape = shape, .outputs = kClasses, .classes = kClasses};
@@ -31,7 +31,7 @@ ModelInput images(const Shape& shape = {8, 12, 3}) {
 Tensor batch(std::int64_t samples) { return random_tensor({samples, 8, 12, 3}, DType::kFloat32, 1); }
 
 /// With a classifier that does not start from zero: otherwise nothing before it has a gradient.
-std::unique_ptr<nn::Module> make(const VitOptions& options = kSmall, const ModelInput& input = images()) {
+std::unique_ptr<nn::Module> make(const VitOptions& options = kSmallVit, const ModelInput& input = images()) {
   auto model = make_vit(options, input);
   model->choose_initializers([](const nn::Parameter& parameter) {
     return parameter.name == "classifier.weight" ? nn::Initializer::normal(0.5) : parameter.initializer;
@@ -67,7 +67,7 @@ TEST(Vit, TakesABatchWithoutSamples) {
 }
 
 TEST(Vit, EvaluatesEachSampleByItself) {
-  VitOptions options = kSmall;
+  VitOptions options = kSmallVit;
   options.dropout = options.attention_dropout = 0.5;
   const auto model = make(options);
   model->train(false);
@@ -78,7 +78,7 @@ TEST(Vit, EvaluatesEachSampleByItself) {
 
 TEST(Vit, CheckpointsItsBlocksBitForBit) {
   for (const std::optional<DType> dtype : {std::optional<DType>(), std::optional(DType::kFloat16)}) {
-    VitOptions options = kSmall;
+    VitOptions options = kSmallVit;
     options.dropout = 0.2;
     options.attention_dropout = 0.1;
     const auto plain = gradients_of(*make(options), loss_of_images, dtype);
@@ -99,7 +99,7 @@ TEST(Vit, InSixteenBitsIsThatInThirtyTwoToRounding) {
 
 TEST(Vit, NamesItsParameters) {
   std::vector<std::string> names;
-  VitOptions options = kSmall;
+  VitOptions options = kSmallVit;
   options.layers = 1;
   for (const nn::Parameter& parameter : make(options)->parameters()) names.push_back(parameter.name);
   EXPECT_THAT(names, ElementsAre("class_token", "patches.weight", "patches.bias", "position_embedding.weight",
@@ -154,24 +154,24 @@ TEST(Vit, RefusesWhatItDoesNotFit) {
   const auto refuses = [](const VitOptions& options, const ModelInput& input, const std::string& message) {
     EXPECT_THAT([&] { build(options, input, 1); }, ThrowsMessage<FieldError>(HasSubstr(message)));
   };
-  refuses(kSmall, images({64}), "model.vit: needs samples [height, width, channels], the data has [64]");
-  refuses(kSmall, images({8, 10, 3}), "model.vit.patch: 4 does not divide the extents of the images, [8, 10, 3]");
+  refuses(kSmallVit, images({64}), "model.vit: needs samples [height, width, channels], the data has [64]");
+  refuses(kSmallVit, images({8, 10, 3}), "model.vit.patch: 4 does not divide the extents of the images, [8, 10, 3]");
   ModelInput labelled = images();
   labelled.target_shape = {8, 12};
-  refuses(kSmall, labelled, "model.vit: needs one label an image, the data has labels [8, 12]");
-  VitOptions options = kSmall;
+  refuses(kSmallVit, labelled, "model.vit: needs one label an image, the data has labels [8, 12]");
+  VitOptions options = kSmallVit;
   options.heads = 3;
   refuses(options, images(), "model.vit.heads: must be a divisor of width, is 3");
-  options = kSmall;
+  options = kSmallVit;
   options.patch = 0;
   refuses(options, images(), "model.vit.patch: must be >= 1, is 0");
-  options = kSmall;
+  options = kSmallVit;
   options.attention_dropout = 1;
   refuses(options, images(), "model.vit.attention_dropout: must be >= 0 and < 1");
 }
 
 TEST(Vit, GivesTheNumbersOfARegression) {
-  EXPECT_EQ(make(kSmall, {.sample_shape = {8, 12, 3}, .outputs = 2, .target_shape = {2}})->forward(batch(3)).shape(),
+  EXPECT_EQ(make(kSmallVit, {.sample_shape = {8, 12, 3}, .outputs = 2, .target_shape = {2}})->forward(batch(3)).shape(),
             (Shape{3, 2}));
 }
 

@@ -15,9 +15,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr auto kYielding = milliseconds(20);
-constexpr auto kNap = std::chrono::microseconds(50);
-constexpr auto kInspection = milliseconds(100);
+constexpr auto kMpiYielding = milliseconds(20);
+constexpr auto kMpiNap = std::chrono::microseconds(50);
+constexpr auto kMpiInspection = milliseconds(100);
 
 }  // namespace
 
@@ -122,12 +122,12 @@ void MpiComm::complete(const Operation& operation, const std::function<int(MPI_R
     }
     if (done != 0) break;
     const auto now = Clock::now();
-    if (now - began < kYielding) {
+    if (now - began < kMpiYielding) {
       sched_yield();
       continue;
     }
-    std::this_thread::sleep_for(kNap);
-    if (now - inspected < std::min<Clock::duration>(kInspection, patience / 4)) continue;
+    std::this_thread::sleep_for(kMpiNap);
+    if (now - inspected < std::min<Clock::duration>(kMpiInspection, patience / 4)) continue;
     inspected = now;
     peers_.require_alive(group_.ranks, describe(operation, group_.name));
     if (now - began < patience) continue;

@@ -20,8 +20,8 @@ using std::chrono::milliseconds;
 
 constexpr const char* kAdvice = "Look for the first error of the other ranks; NCCL_DEBUG=INFO says more.";
 /// A wait first lends its core to the thread that NCCL enqueues with, then sleeps.
-constexpr auto kYielding = std::chrono::milliseconds(1);
-constexpr auto kNap = std::chrono::microseconds(50);
+constexpr auto kNcclYielding = std::chrono::milliseconds(1);
+constexpr auto kNcclNap = std::chrono::microseconds(50);
 
 /// A channel's kernels occupy at most so many multiprocessors: three channels fit on a device of 108 at once.
 constexpr int kMaxBlocksOfNccl = 32;
@@ -148,10 +148,10 @@ void NcclComm::settle(const Operation& operation, std::int64_t number, ncclResul
   auto inspected = began;
   while (result == ncclInProgress) {
     const auto now = Clock::now();
-    if (now - began < kYielding) {
+    if (now - began < kNcclYielding) {
       std::this_thread::yield();
     } else {
-      std::this_thread::sleep_for(kNap);
+      std::this_thread::sleep_for(kNcclNap);
     }
     if (now - inspected >= kInspection) {
       inspected = now;

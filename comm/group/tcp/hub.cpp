@@ -26,7 +26,7 @@ constexpr auto kAcceptNap = milliseconds(100);
 /// How many reasons for refusals are logged: a rank chooses what some of them say.
 constexpr std::size_t kMostWarnings = 8;
 /// How long the last words may take, at the end and before an abort.
-constexpr auto kLastWords = std::chrono::seconds(1);
+constexpr auto kHubLastWords = std::chrono::seconds(1);
 constexpr auto kAbortWords = milliseconds(500);
 /// What the rest of a process may have open.
 constexpr rlim_t kOtherDescriptors = 256;
@@ -78,7 +78,7 @@ void TcpHub::serve() {
   auto end = Clock::time_point::max();
   try {
     while (!(stopping_ && (all_sent() || Clock::now() > end))) {
-      if (stopping_ && end == Clock::time_point::max()) end = Clock::now() + kLastWords;
+      if (stopping_ && end == Clock::time_point::max()) end = Clock::now() + kHubLastWords;
       wait();
       // A rank that tries again has ended its earlier connection first, and that is seen first.
       for (Connection& connection : connections_) read(connection);

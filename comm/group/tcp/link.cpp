@@ -17,7 +17,7 @@ using std::chrono::milliseconds;
 /// The hub says who is late; how much longer a rank waits for its word.
 constexpr auto kGrace = std::chrono::seconds(1);
 /// How long a rank that ends, or ends the job, tries to say so.
-constexpr auto kLastWords = std::chrono::seconds(1);
+constexpr auto kRankLastWords = std::chrono::seconds(1);
 
 }  // namespace
 
@@ -69,11 +69,11 @@ void TcpLink::inspect(std::int32_t channel, const Operation& operation, std::int
 
 void TcpLink::fail() {
   if (failed_.exchange(true)) return;
-  send({.kind = FrameKind::kFailed}, nullptr, 0, Clock::now() + kLastWords);
+  send({.kind = FrameKind::kFailed}, nullptr, 0, Clock::now() + kRankLastWords);
 }
 
 void TcpLink::abort(int exit_code) {
-  const auto end = Clock::now() + kLastWords;
+  const auto end = Clock::now() + kRankLastWords;
   send({.kind = FrameKind::kAbort, .number = exit_code}, nullptr, 0, end);
   std::unique_lock lock(mutex_);
   changed_.wait_until(lock, end, [&] { return aborted_ || hub_gone_; });

@@ -14,7 +14,7 @@ namespace lockstep::comm {
 
 namespace {
 
-std::size_t at(int rank) { return static_cast<std::size_t>(rank); }
+std::size_t index_of(int rank) { return static_cast<std::size_t>(rank); }
 
 Payload concatenated(const std::vector<Payload>& parts) {
   auto whole = std::make_shared<std::vector<std::byte>>();
@@ -36,8 +36,8 @@ Payload reduced(const std::vector<Operation>& operations, const std::vector<Payl
 }  // namespace
 
 TcpMeetings::TcpMeetings(int size, std::chrono::milliseconds timeout, Send send)
-    : timeout_(timeout), send_(std::move(send)), states_(at(size)) {
-  std::vector<int> ranks(at(size));
+    : timeout_(timeout), send_(std::move(send)), states_(index_of(size)) {
+  std::vector<int> ranks(index_of(size));
   std::iota(ranks.begin(), ranks.end(), 0);
   for (const int rank : ranks) names_.push_back("rank " + std::to_string(rank));
   open_channel(kFirstChannel, std::move(ranks));
@@ -88,15 +88,15 @@ void TcpMeetings::arrive(std::size_t member, Channel& channel, std::int32_t id, 
 
 void TcpMeetings::lose(int rank, PeerState state) {
   // The first word is what explains the others' errors, and perhaps its own.
-  if (states_[at(rank)] != PeerState::kRunning) return;
-  states_[at(rank)] = state;
+  if (states_[index_of(rank)] != PeerState::kRunning) return;
+  states_[index_of(rank)] = state;
   lost_.push_back(rank);
   for (auto& [id, channel] : channels_) require_present(channel, id);
   // A rank that is somewhere else learns it too, as the hub may be gone when it comes to ask.
   if (state == PeerState::kLeft || std::exchange(told_, true)) return;
-  for (int other = 0; at(other) < states_.size(); ++other) {
+  for (int other = 0; index_of(other) < states_.size(); ++other) {
     const FrameHeader news{.kind = FrameKind::kNews, .number = static_cast<std::int64_t>(state)};
-    if (other != rank) send_(other, news, payload_of(names_[at(rank)]));
+    if (other != rank) send_(other, news, payload_of(names_[index_of(rank)]));
   }
 }
 
@@ -129,7 +129,7 @@ void TcpMeetings::require_alike(const Channel& channel) const {
   for (std::size_t i = 0; i < channel.ranks.size(); ++i) {
     if (channel.frames[i] != channel.frames.front() ||
         (!free && channel.parts[i]->size() != channel.parts[0]->size())) {
-      throw PeerError(names_[at(channel.ranks[i])] + " has sent another amount of data");
+      throw PeerError(names_[index_of(channel.ranks[i])] + " has sent another amount of data");
     }
   }
 }
@@ -145,11 +145,11 @@ std::vector<Payload> TcpMeetings::combine(Channel& channel) {
       return to_all(reduced(channel.operations, channel.parts));
     case OperationKind::kReduceScatter: {
       std::vector<Payload> results = to_all(nothing_);
-      results.at(at(operation.root)) = reduced(channel.operations, channel.parts);
+      results.at(index_of(operation.root)) = reduced(channel.operations, channel.parts);
       return results;
     }
     case OperationKind::kBroadcast:
-      return to_all(channel.parts.at(at(operation.root)));
+      return to_all(channel.parts.at(index_of(operation.root)));
     case OperationKind::kNewChannel:
       return open_parts(channel);
     case OperationKind::kAllGather:
@@ -169,7 +169,8 @@ std::vector<Payload> TcpMeetings::open_parts(const Channel& channel) {
   std::vector<SplitRequest> requests;
   for (std::size_t i = 0; i < channel.ranks.size(); ++i) {
     const Payload& part = channel.parts[i];
-    if (part->size() < sizeof(SplitRequest)) throw PeerError(names_[at(channel.ranks[i])] + " asks for no channel");
+    if (part->size() < sizeof(SplitRequest))
+      throw PeerError(names_[index_of(channel.ranks[i])] + " asks for no channel");
     std::memcpy(&requests.emplace_back(), part->data(), sizeof(SplitRequest));
     if (requests.back().color >= 0) colors[requests.back().color].emplace_back(requests.back().key, i);
   }
@@ -234,7 +235,7 @@ void TcpMeetings::wait_on_device(std::size_t member, Channel& channel, const Fra
   for (std::size_t i = 0; i < channel.ranks.size(); ++i) {
     const int rank = channel.ranks[i];
     const bool here = channel.device_waits[i].number == header.number;
-    if (missing.empty() || !here || states_[at(rank)] == PeerState::kGone) awaited.push_back(rank);
+    if (missing.empty() || !here || states_[index_of(rank)] == PeerState::kGone) awaited.push_back(rank);
   }
   std::optional<PeerError> verdict = absence(awaited, what);
   if (!verdict && header.overdue != 0) {
@@ -253,7 +254,7 @@ std::string TcpMeetings::what(const Channel& channel) const {
 
 std::string TcpMeetings::names(const std::vector<int>& ranks) const {
   std::string text;
-  for (const int rank : ranks) text += (text.empty() ? "" : ", ") + names_[at(rank)];
+  for (const int rank : ranks) text += (text.empty() ? "" : ", ") + names_[index_of(rank)];
   return text;
 }
 
@@ -269,9 +270,9 @@ std::optional<PeerError> TcpMeetings::absence(const std::vector<int>& ranks, con
   const auto is_awaited = [&](int rank) { return std::ranges::find(ranks, rank) != ranks.end(); };
   const auto first = std::ranges::find_if(lost_, is_awaited);
   if (first == lost_.end()) return std::nullopt;
-  const PeerState state = states_[at(*first)];
+  const PeerState state = states_[index_of(*first)];
   std::vector<int> alike;
-  std::ranges::copy_if(ranks, std::back_inserter(alike), [&](int rank) { return states_[at(rank)] == state; });
+  std::ranges::copy_if(ranks, std::back_inserter(alike), [&](int rank) { return states_[index_of(rank)] == state; });
   return absent(what, names(alike), state);
 }
 

@@ -29,7 +29,7 @@ constexpr int kLastPort = 65535;
 constexpr const char* kNoRunId = "none";
 /// How long rank 0 waits for a port: a connection that came to nothing may hold it for a moment.
 constexpr auto kListening = std::chrono::seconds(2);
-constexpr auto kNap = std::chrono::milliseconds(20);
+constexpr auto kBetweenPorts = std::chrono::milliseconds(20);
 
 int port_in(const char* name) {
   const int port = integer_in(name);
@@ -103,7 +103,7 @@ Socket TcpRendezvous::listen() const {
       if (Socket listener = listen_at(port, address.empty())) return listener;
       error = errno;
     }
-    std::this_thread::sleep_for(kNap);
+    std::this_thread::sleep_for(kBetweenPorts);
   } while (Clock::now() < end);
   throw EnvironmentError("rank 0 cannot take connections at " + str() + ": " + std::generic_category().message(error),
                          "Choose another MASTER_PORT (torchrun --master-port), or name a free port of rank 0's machine "

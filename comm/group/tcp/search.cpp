@@ -14,7 +14,7 @@ namespace {
 /// How long one place, which may be a stranger's, gets to connect and to answer.
 constexpr auto kAnswer = std::chrono::seconds(2);
 /// Between two attempts at one place.
-constexpr auto kNap = std::chrono::milliseconds(20);
+constexpr auto kBetweenSearches = std::chrono::milliseconds(20);
 
 }  // namespace
 
@@ -31,7 +31,7 @@ std::optional<HubSearch::Found> HubSearch::next(Clock::time_point end) {
         ++attempt;
         continue;
       }
-      next_try_[attempt->place] = Clock::now() + kNap;
+      next_try_[attempt->place] = Clock::now() + kBetweenSearches;
       Found found{std::move(attempt->socket), attempt->welcome};
       attempt = attempts_.erase(attempt);
       if (state == State::kAnswered) return found;
@@ -45,7 +45,7 @@ void HubSearch::begin() {
   for (std::size_t place = 0; place < places_.size(); ++place) {
     if (now < next_try_[place]) continue;
     if (std::ranges::any_of(attempts_, [place](const Attempt& each) { return each.place == place; })) continue;
-    next_try_[place] = now + kNap;
+    next_try_[place] = now + kBetweenSearches;
     for (Socket& socket : begin_connecting(places_[place].first, places_[place].second, reason_)) {
       attempts_.push_back({.place = place, .socket = std::move(socket), .end = now + kAnswer});
     }
@@ -59,7 +59,8 @@ void HubSearch::wait(Clock::time_point end) const {
     const bool says = !attempt.connected || (heard && attempt.sent < sizeof attempt.hello);
     watched.push_back({attempt.socket.descriptor(), static_cast<short>(says ? POLLOUT : POLLIN), 0});
   }
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(std::min(end - Clock::now(), Clock::duration(kNap)));
+  const auto left =
+      std::chrono::ceil<std::chrono::milliseconds>(std::min(end - Clock::now(), Clock::duration(kBetweenSearches)));
   poll(watched.data(), watched.size(), static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
 }
 

@@ -15,7 +15,7 @@ namespace lockstep::kernels::cpu {
 namespace {
 
 /// Multiply-adds that are worth a thread.
-constexpr std::int64_t kGrain = std::int64_t{1} << 21;
+constexpr std::int64_t kProductsAThread = std::int64_t{1} << 21;
 
 /// Scratch memory for as many threads as share `tasks`: it does not grow with the number of queries.
 class Scratch {
@@ -93,7 +93,7 @@ void attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attentio
   const std::int64_t tasks = heads.count() * blocks;
   Scratch scratch(tasks, AttentionHead::scratch(extents.channels, extents.value_channels));
   const std::int64_t of_block = kQueries * extents.keys * (extents.channels + extents.value_channels);
-  parallel_ranges(tasks, kGrain / (of_block + 1) + 1, [&](std::int64_t begin, std::int64_t end) {
+  parallel_ranges(tasks, kProductsAThread / (of_block + 1) + 1, [&](std::int64_t begin, std::int64_t end) {
     float* const memory = scratch.claim();
     for (std::int64_t task = begin; task < end; ++task) {
       const std::int64_t h = task / blocks;
@@ -149,7 +149,7 @@ void attention_backward(const Tensor& q, const Tensor& k, const Tensor& v, const
   const std::int64_t sharing = extents.heads / std::max<std::int64_t>(extents.kv_heads, 1);
   // A thread has a head of k and v with all heads of q that share it, so that sums have one order.
   const std::int64_t of_task = sharing * extents.queries * extents.keys * (extents.channels + extents.value_channels);
-  parallel_ranges(tasks, kGrain / (of_task + 1) + 1, [&](std::int64_t begin, std::int64_t end) {
+  parallel_ranges(tasks, kProductsAThread / (of_task + 1) + 1, [&](std::int64_t begin, std::int64_t end) {
     float* const memory = scratch.claim();
     for (std::int64_t kv = begin; kv < end; ++kv) {
       const PaddedSums sums_dk(dk, memory, extents.keys, extents.channels);

@@ -15,7 +15,7 @@ namespace lockstep::kernels::cpu {
 
 namespace {
 
-float* floats(const Tensor& tensor) { return static_cast<float*>(tensor.data()); }
+float* float_data(const Tensor& tensor) { return static_cast<float*>(tensor.data()); }
 
 /// Mean and sum of squared deviations of each channel over the rows seen so far.
 struct Moments {
@@ -69,19 +69,20 @@ void batch_norm_finalize(const Tensor& packed, double epsilon, double momentum, 
   // A few values for each channel: nothing to make faster.
   const std::int64_t channels = mean.numel(), shares = packed.size(0), stride = 2 * channels + 1;
   double rows = 0;
-  for (std::int64_t share = 0; share < shares; ++share) rows += floats(packed)[share * stride + 2 * channels];
-  *floats(count) = static_cast<float>(rows);
+  for (std::int64_t share = 0; share < shares; ++share) rows += float_data(packed)[share * stride + 2 * channels];
+  *float_data(count) = static_cast<float>(rows);
   for (std::int64_t c = 0; c < channels; ++c) {
     JoinedShares all;
     for (std::int64_t share = 0; share < shares; ++share) {
-      const float* const part = floats(packed) + share * stride;
+      const float* const part = float_data(packed) + share * stride;
       all.add(part[c], part[channels + c], part[2 * channels]);
     }
-    floats(mean)[c] = static_cast<float>(all.mean);
-    floats(inv_std)[c] = static_cast<float>(all.inv_std(epsilon));
+    float_data(mean)[c] = static_cast<float>(all.mean);
+    float_data(inv_std)[c] = static_cast<float>(all.inv_std(epsilon));
     if (!running.defined()) continue;
-    floats(next_running)[c] = static_cast<float>(all.next_mean(floats(running)[c], momentum));
-    floats(next_running)[channels + c] = static_cast<float>(all.next_variance(floats(running)[channels + c], momentum));
+    float_data(next_running)[c] = static_cast<float>(all.next_mean(float_data(running)[c], momentum));
+    float_data(next_running)[channels + c] =
+        static_cast<float>(all.next_variance(float_data(running)[channels + c], momentum));
   }
 }
 
@@ -101,7 +102,7 @@ void batch_norm_apply(const Tensor& x, const Tensor& mean, const Tensor& inv_std
   const std::int64_t channels = mean.numel();
   const Tensor scale_of = Tensor::empty({channels}, DType::kFloat32);
   kElementwise.multiply(inv_std, gamma, scale_of);
-  const BatchNormParameters parameters{floats(mean), floats(scale_of), floats(beta)};
+  const BatchNormParameters parameters{float_data(mean), float_data(scale_of), float_data(beta)};
   parallel_rows(x.shape().rows(), channels, [&](std::int64_t first, std::int64_t rows) {
     const std::int64_t begin = first * channels;
     loops().batch_norm_apply(input(x).from(begin), parameters,
@@ -126,7 +127,7 @@ void batch_norm_backward_reduce(const Tensor& x, const Tensor& mean, const Batch
   partials.fill([&](std::int64_t chunk, std::int64_t begin, std::int64_t rows) {
     const BatchNormGradients from{part(gradient.dy, begin), part(gradient.addend, begin), part(mask.y, begin)};
     const Output masked = gradient.masked.defined() ? output(gradient.masked).from(begin) : output(gradient.masked);
-    loops().batch_norm_backward_reduce(input(x).from(begin), floats(mean), from, masked, rows, channels,
+    loops().batch_norm_backward_reduce(input(x).from(begin), float_data(mean), from, masked, rows, channels,
                                        partials.at(chunk, 0), partials.at(chunk, 1));
   });
   round_to_float(partials.totals(0), sum_dy);
@@ -146,15 +147,15 @@ void batch_norm_backward_apply(const Tensor& x, const Tensor& mean, const Tensor
   const Tensor scale_of = Tensor::empty({channels}, DType::kFloat32);
   kElementwise.multiply(inv_std, gamma, scale_of);
   const Tensor slopes_of = Tensor::zeros({2, channels}, DType::kFloat32);
-  const BatchNormParameters parameters{floats(mean), floats(scale_of), nullptr};
-  const BatchNormSlopes slopes{floats(slopes_of), floats(slopes_of) + channels};
+  const BatchNormParameters parameters{float_data(mean), float_data(scale_of), nullptr};
+  const BatchNormSlopes slopes{float_data(slopes_of), float_data(slopes_of) + channels};
   const double all_rows = count.defined() ? count.item() : 0;
   if (all_rows > 0) {
     for (std::int64_t c = 0; c < channels; ++c) {
-      const double inverse = static_cast<double>(floats(inv_std)[c]);
-      floats(slopes_of)[c] = static_cast<float>(static_cast<double>(floats(sum_dy)[c]) / all_rows);
-      floats(slopes_of)[channels + c] =
-          static_cast<float>(inverse * inverse * static_cast<double>(floats(sum_dy_xmu)[c]) / all_rows);
+      const double inverse = static_cast<double>(float_data(inv_std)[c]);
+      float_data(slopes_of)[c] = static_cast<float>(static_cast<double>(float_data(sum_dy)[c]) / all_rows);
+      float_data(slopes_of)[channels + c] =
+          static_cast<float>(inverse * inverse * static_cast<double>(float_data(sum_dy_xmu)[c]) / all_rows);
     }
   }
   parallel_rows(x.shape().rows(), channels, [&](std::int64_t first, std::int64_t rows) {

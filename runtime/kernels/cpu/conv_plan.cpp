@@ -123,10 +123,10 @@ PrimitiveKey key_of(ConvAlgorithm algorithm, const ConvGeometry& geometry, const
 }
 
 /// A tensor that a primitive reads, in the layout that it wants.
-class Input {
+class ReorderedInput {
  public:
-  Input() = default;
-  Input(const memory::desc& plain, const memory::desc& wanted)
+  ReorderedInput() = default;
+  ReorderedInput(const memory::desc& plain, const memory::desc& wanted)
       : reorder_(reorder(plain, wanted, false)), bytes_(wanted.get_size()) {}
 
   /// Valid while `storage` lives.
@@ -143,10 +143,10 @@ class Input {
 };
 
 /// A tensor that a primitive makes, in the layout that it chose.
-class Output {
+class ReorderedOutput {
  public:
-  Output() = default;
-  Output(const memory::desc& made, const memory::desc& plain)
+  ReorderedOutput() = default;
+  ReorderedOutput(const memory::desc& made, const memory::desc& plain)
       : write_(reorder(made, plain, false)), add_(reorder(made, plain, true)), bytes_(made.get_size()) {}
 
   /// Runs `make(data)`, which writes its result there, and brings the result to the tensor.
@@ -203,8 +203,8 @@ ConvAlgorithm conv_algorithm(ConvPass pass, const ConvGeometry& geometry, const 
 void onednn_forward(ConvAlgorithm algorithm, const ConvGeometry& geometry, const Tensor& x, const Tensor& weight,
                     const Tensor& bias, const Tensor& y) {
   struct Plan {
-    Input x, weight;
-    Output y;
+    ReorderedInput x, weight;
+    ReorderedOutput y;
     Primitive primitive;
   };
   thread_local PrimitiveCache<Plan> plans("conv_forward");
@@ -212,9 +212,9 @@ void onednn_forward(ConvAlgorithm algorithm, const ConvGeometry& geometry, const
     const Problem problem(geometry, x.shape(), weight.shape(), y.shape());
     const auto descriptor =
         described(algorithm, [&](ConvAlgorithm chosen) { return problem.forward(chosen, x.dtype(), bias.defined()); });
-    return Plan{Input(problem.plain_activation(problem.x, x.dtype()), descriptor.src_desc()),
-                Input(problem.plain_weight(weight.dtype()), descriptor.weights_desc()),
-                Output(descriptor.dst_desc(), problem.plain_activation(problem.y, y.dtype())),
+    return Plan{ReorderedInput(problem.plain_activation(problem.x, x.dtype()), descriptor.src_desc()),
+                ReorderedInput(problem.plain_weight(weight.dtype()), descriptor.weights_desc()),
+                ReorderedOutput(descriptor.dst_desc(), problem.plain_activation(problem.y, y.dtype())),
                 Primitive::make<dnnl::convolution_forward>(descriptor, {{DNNL_ARG_SRC, descriptor.src_desc()},
                                                                         {DNNL_ARG_WEIGHTS, descriptor.weights_desc()},
                                                                         {DNNL_ARG_BIAS, descriptor.bias_desc()},
@@ -230,8 +230,8 @@ void onednn_forward(ConvAlgorithm algorithm, const ConvGeometry& geometry, const
 void onednn_backward_data(ConvAlgorithm algorithm, const ConvGeometry& geometry, const Tensor& dy, const Tensor& weight,
                           const Tensor& dx) {
   struct Plan {
-    Input dy, weight;
-    Output dx;
+    ReorderedInput dy, weight;
+    ReorderedOutput dx;
     Primitive primitive;
   };
   thread_local PrimitiveCache<Plan> plans("conv_backward_data");
@@ -239,9 +239,9 @@ void onednn_backward_data(ConvAlgorithm algorithm, const ConvGeometry& geometry,
     const Problem problem(geometry, dx.shape(), weight.shape(), dy.shape());
     const auto descriptor =
         described(algorithm, [&](ConvAlgorithm chosen) { return problem.backward_data(chosen, dx.dtype()); });
-    return Plan{Input(problem.plain_activation(problem.y, dy.dtype()), descriptor.diff_dst_desc()),
-                Input(problem.plain_weight(weight.dtype()), descriptor.weights_desc()),
-                Output(descriptor.diff_src_desc(), problem.plain_activation(problem.x, dx.dtype())),
+    return Plan{ReorderedInput(problem.plain_activation(problem.y, dy.dtype()), descriptor.diff_dst_desc()),
+                ReorderedInput(problem.plain_weight(weight.dtype()), descriptor.weights_desc()),
+                ReorderedOutput(descriptor.diff_src_desc(), problem.plain_activation(problem.x, dx.dtype())),
                 Primitive::make<dnnl::convolution_backward_data>(descriptor,
                                                                  {{DNNL_ARG_DIFF_DST, descriptor.diff_dst_desc()},
                                                                   {DNNL_ARG_WEIGHTS, descriptor.weights_desc()},
@@ -256,8 +256,8 @@ void onednn_backward_data(ConvAlgorithm algorithm, const ConvGeometry& geometry,
 void onednn_backward_weights(ConvAlgorithm algorithm, const ConvGeometry& geometry, const Tensor& x, const Tensor& dy,
                              bool add, const Tensor& dweight) {
   struct Plan {
-    Input x, dy;
-    Output dweight;
+    ReorderedInput x, dy;
+    ReorderedOutput dweight;
     Primitive primitive;
   };
   thread_local PrimitiveCache<Plan> plans("conv_backward_weights");
@@ -265,9 +265,9 @@ void onednn_backward_weights(ConvAlgorithm algorithm, const ConvGeometry& geomet
     const Problem problem(geometry, x.shape(), dweight.shape(), dy.shape());
     const auto descriptor =
         described(algorithm, [&](ConvAlgorithm chosen) { return problem.backward_weights(chosen, x.dtype()); });
-    return Plan{Input(problem.plain_activation(problem.x, x.dtype()), descriptor.src_desc()),
-                Input(problem.plain_activation(problem.y, dy.dtype()), descriptor.diff_dst_desc()),
-                Output(descriptor.diff_weights_desc(), problem.plain_weight(dweight.dtype())),
+    return Plan{ReorderedInput(problem.plain_activation(problem.x, x.dtype()), descriptor.src_desc()),
+                ReorderedInput(problem.plain_activation(problem.y, dy.dtype()), descriptor.diff_dst_desc()),
+                ReorderedOutput(descriptor.diff_weights_desc(), problem.plain_weight(dweight.dtype())),
                 Primitive::make<dnnl::convolution_backward_weights>(
                     descriptor, {{DNNL_ARG_SRC, descriptor.src_desc()},
                                  {DNNL_ARG_DIFF_DST, descriptor.diff_dst_desc()},

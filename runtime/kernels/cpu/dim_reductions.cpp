@@ -147,7 +147,7 @@ std::vector<double> sums_of(const Tensor& x, const Middle& extents, Term term) {
 
 /// Stores doubles, by way of float32, in any dtype that the loops write.
 template <class F>
-void store(std::int64_t n, const Tensor& out, F value_at) {
+void store_values(std::int64_t n, const Tensor& out, F value_at) {
   parallel_elements(n, [&](std::int64_t begin, std::int64_t count) {
     constexpr std::int64_t kAtOnce = 512;
     float values[kAtOnce];
@@ -223,8 +223,9 @@ void variance_dim(const Tensor& x, double divisor, const Tensor& variance) {
         add(begin, whole, copies);
         if (whole * copies < rows) add(begin + whole * copies * inner, 1, rows - whole * copies);
       });
-  store(variance.numel(), variance,
-        [&, divisor](std::size_t i) { return divisor > 0 ? (second[i] - first[i] * first[i] / n) / divisor : NAN; });
+  store_values(variance.numel(), variance, [&, divisor](std::size_t i) {
+    return divisor > 0 ? (second[i] - first[i] * first[i] / n) / divisor : NAN;
+  });
 }
 
 /// Extremes of pieces and where they are.

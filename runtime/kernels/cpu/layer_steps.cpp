@@ -14,7 +14,7 @@ namespace lockstep::kernels::cpu {
 
 namespace {
 
-LayerSquares sum(const std::vector<LayerSquares>& chunks) {
+LayerSquares sum_of(const std::vector<LayerSquares>& chunks) {
   LayerSquares all;
   for (const LayerSquares& chunk : chunks) {
     all.weight += chunk.weight;
@@ -52,7 +52,7 @@ void layer_rates(const ArenaSlice& slice, const LayerRateRule& rule, const StepS
   for_each_layer(slice, scalars, [&](const ArenaSegment& segment) {
     if (segment.adapts == 0) return;
     const Input weight = input(slice.master), grad = input(slice.grad);
-    const LayerSquares squares = sum(measure_chunks(slice, segment, [&](std::int64_t begin, std::int64_t n) {
+    const LayerSquares squares = sum_of(measure_chunks(slice, segment, [&](std::int64_t begin, std::int64_t n) {
       return LayerSquares{loops().sum_of_squares(weight.from(begin), n),
                           loops().gradient_squares(grad.from(begin), scalars, n)};
     }));
@@ -71,7 +71,7 @@ void lamb_step(const ArenaSlice& slice, const LambRule& rule, const StepScalars&
   float* const mean = m.mutable_as<float>().data();
   float* const square = v.mutable_as<float>().data();
   for_each_layer(slice, scalars, [&](const ArenaSegment& segment) {
-    const LayerSquares squares = sum(measure_chunks(slice, segment, [&](std::int64_t begin, std::int64_t n) {
+    const LayerSquares squares = sum_of(measure_chunks(slice, segment, [&](std::int64_t begin, std::int64_t n) {
       return loops().lamb_moments(slice, rule, scalars, segment, mean, square, begin, n);
     }));
     const double ratio = trust_ratio(segment, squares);

@@ -27,7 +27,7 @@ Tensor target_for(const Tensor& out, const Tensor& like) {
   return Tensor::empty(like.shape(), like.dtype(), like.device());
 }
 
-void store(const Tensor& target, const Tensor& out) {
+void store_attention(const Tensor& target, const Tensor& out) {
   if (out.defined() && !target.aliases(out)) out.copy_from(target);
 }
 
@@ -42,7 +42,7 @@ bool run_cudnn(const checks::AttentionExtents& extents, const Tensor& q, const T
       .q = queries.data(), .k = keys.data(), .v = values.data(), .out = result.data(), .stats = stats.data()};
   if (!state_of(q.device()).attentions.run(parts.front(), data)) return false;
   norms_of_stats(stats, norms);
-  store(result, out);
+  store_attention(result, out);
   return true;
 }
 
@@ -80,9 +80,9 @@ bool run_cudnn_backward(const checks::AttentionExtents& extents, const Tensor& q
     head += heads;
     kv_head += part.batch * part.kv_heads;
   }
-  store(of_q, dq);
-  store(of_k, dk);
-  store(of_v, dv);
+  store_attention(of_q, dq);
+  store_attention(of_k, dk);
+  store_attention(of_v, dv);
   return true;
 }
 

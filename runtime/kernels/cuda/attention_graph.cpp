@@ -13,11 +13,11 @@ namespace {
 namespace fe = cudnn_frontend;
 using Attributes = std::shared_ptr<fe::graph::Tensor_attributes>;
 
-enum Id : std::int64_t { kQ = 1, kK, kV, kOut, kStats, kDout, kDq, kDk, kDv };
+enum TensorId : std::int64_t { kQ = 1, kK, kV, kOut, kStats, kDout, kDq, kDk, kDv };
 
 /// What is said of every tensor, [batch, heads, rows, columns] and dense.
-fe::graph::Tensor_attributes& tell(fe::graph::Tensor_attributes& tensor, Id id, std::int64_t batch, std::int64_t heads,
-                                   std::int64_t rows, std::int64_t columns) {
+fe::graph::Tensor_attributes& tell(fe::graph::Tensor_attributes& tensor, TensorId id, std::int64_t batch,
+                                   std::int64_t heads, std::int64_t rows, std::int64_t columns) {
   return tensor.set_uid(id)
       .set_name("tensor" + std::to_string(id))
       .set_dim({batch, heads, rows, columns})
@@ -47,11 +47,11 @@ class Description {
   }
 
  private:
-  Attributes of_queries(Id id) {
+  Attributes of_queries(TensorId id) {
     fe::graph::Tensor_attributes tensor;
     return graph_.tensor(tell(tensor, id, p_.batch, p_.heads, p_.queries, p_.channels));
   }
-  Attributes of_keys(Id id) {
+  Attributes of_keys(TensorId id) {
     fe::graph::Tensor_attributes tensor;
     return graph_.tensor(tell(tensor, id, p_.batch, p_.kv_heads, p_.keys, p_.channels));
   }
@@ -85,7 +85,7 @@ CudnnProblem graph_of(const AttentionProblem& problem) {
 
 CudnnAddresses addresses_of(const AttentionData& data) {
   CudnnAddresses addresses;
-  const auto add = [&](Id id, const void* address) {
+  const auto add = [&](TensorId id, const void* address) {
     if (address != nullptr) addresses.emplace(id, const_cast<void*>(address));
   };
   add(kQ, data.q);

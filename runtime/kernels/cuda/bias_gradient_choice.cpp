@@ -23,7 +23,7 @@ constexpr const char* kTogether = "together";
 constexpr const char* kApart = "apart";
 
 /// Milliseconds; nothing where the way does not run.
-std::optional<float> time_of(const Timer& timer, const std::function<bool()>& way) {
+std::optional<float> time_of_way(const Timer& timer, const std::function<bool()>& way) {
   try {
     bool runs = true;
     const float time = timer.milliseconds_of([&] { runs = way() && runs; });
@@ -65,7 +65,8 @@ bool BiasGradientChoice::choose(const MatmulProblem& problem, const std::functio
       ways.apart();
       return true;
     };
-    return std::vector<TimedCandidate>{{kTogether, time_of(timer, ways.together)}, {kApart, time_of(timer, apart)}};
+    return std::vector<TimedCandidate>{{kTogether, time_of_way(timer, ways.together)},
+                                       {kApart, time_of_way(timer, apart)}};
   };
   const std::string key = machine_ + " who sums " + key_of(problem);
   return timed_choice(*cache_, key, is_capturing(gpu::current(device_)) ? Measure() : measure) != kApart;

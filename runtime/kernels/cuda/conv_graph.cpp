@@ -17,15 +17,15 @@ namespace fe = cudnn_frontend;
 using Attributes = std::shared_ptr<fe::graph::Tensor_attributes>;
 using Extents = std::vector<std::int64_t>;
 
-enum Id : std::int64_t { kFirst = 1, kSecond, kBias, kResult };
+enum ConvTensorId : std::int64_t { kFirst = 1, kSecond, kBias, kResult };
 
 Extents spatial_part(const ConvProblem& problem, const std::array<std::int64_t, ConvProblem::kMaxSpatial>& all) {
   return {all.begin(), all.begin() + problem.spatial};
 }
 
 /// A dense tensor [outer, spatial..., inner], in cuDNN's order of naming: outer, inner, spatial.
-struct Layout {
-  Layout(std::int64_t outer, const Extents& spatial, std::int64_t inner) : extents{outer, inner} {
+struct TensorLayout {
+  TensorLayout(std::int64_t outer, const Extents& spatial, std::int64_t inner) : extents{outer, inner} {
     extents.insert(extents.end(), spatial.begin(), spatial.end());
     strides.assign(extents.size(), 1);
     std::int64_t elements = inner;
@@ -40,11 +40,13 @@ struct Layout {
   Extents strides;
 };
 
-Layout x_layout(const ConvProblem& p) { return {p.images, spatial_part(p, p.in), p.channels}; }
-Layout y_layout(const ConvProblem& p) { return {p.images, spatial_part(p, p.out), p.outputs}; }
-Layout weight_layout(const ConvProblem& p) { return {p.outputs, spatial_part(p, p.kernel), p.channels / p.groups}; }
+TensorLayout x_layout(const ConvProblem& p) { return {p.images, spatial_part(p, p.in), p.channels}; }
+TensorLayout y_layout(const ConvProblem& p) { return {p.images, spatial_part(p, p.out), p.outputs}; }
+TensorLayout weight_layout(const ConvProblem& p) {
+  return {p.outputs, spatial_part(p, p.kernel), p.channels / p.groups};
+}
 
-Attributes operand(fe::graph::Graph& graph, Id id, const Layout& layout, DType dtype) {
+Attributes operand(fe::graph::Graph& graph, ConvTensorId id, const TensorLayout& layout, DType dtype) {
   return graph.tensor(fe::graph::Tensor_attributes()
                           .set_uid(id)
                           .set_name("operand" + std::to_string(id))
@@ -53,7 +55,7 @@ Attributes operand(fe::graph::Graph& graph, Id id, const Layout& layout, DType d
                           .set_data_type(data_type(dtype)));
 }
 
-void write_to(const Attributes& tensor, const Layout& layout, DType dtype) {
+void write_to(const Attributes& tensor, const TensorLayout& layout, DType dtype) {
   tensor->set_uid(kResult)
       .set_output(true)
       .set_dim(layout.extents)
@@ -70,14 +72,15 @@ Pass convolution(const ConvProblem& problem) {
 }
 
 void describe(fe::graph::Graph& graph, const ConvProblem& p) {
-  const Layout x = x_layout(p);
-  const Layout y = y_layout(p);
-  const Layout weight = weight_layout(p);
+  const TensorLayout x = x_layout(p);
+  const TensorLayout y = y_layout(p);
+  const TensorLayout weight = weight_layout(p);
   if (p.pass == ConvPass::kForward) {
     Attributes result = graph.conv_fprop(operand(graph, kFirst, x, p.dtype), operand(graph, kSecond, weight, p.dtype),
                                          convolution<fe::graph::Conv_fprop_attributes>(p));
     if (p.bias) {
-      const Attributes shift = operand(graph, kBias, Layout(1, Extents(y.extents.size() - 2, 1), p.outputs), p.dtype);
+      const Attributes shift =
+          operand(graph, kBias, TensorLayout(1, Extents(y.extents.size() - 2, 1), p.outputs), p.dtype);
       // The sum is not stored before the bias is added, so it is rounded once.
       result->set_dim(y.extents).set_stride(y.strides).set_data_type(fe::DataType_t::FLOAT);
       result = graph.pointwise(result, shift, fe::graph::Pointwise_attributes().set_mode(fe::PointwiseMode_t::ADD));

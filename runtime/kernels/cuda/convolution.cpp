@@ -26,7 +26,7 @@ Tensor buffer_for(const Tensor& out, DType dtype, bool accumulate) {
   return Tensor::empty(out.shape(), dtype, out.device());
 }
 
-void store(const Tensor& buffer, bool accumulate, const Tensor& out) {
+void store_result(const Tensor& buffer, bool accumulate, const Tensor& out) {
   if (buffer.aliases(out)) return;
   if (accumulate) return kElementwise.accumulate(buffer, out);
   kElementwise.cast(buffer, out);
@@ -66,7 +66,7 @@ void conv_forward(const ConvGeometry& geometry, const Tensor& x, const Tensor& w
     done = true;
   }
   if (!done) run_direct(y.device(), problem(biased), data);
-  store(result, false, y);
+  store_result(result, false, y);
 }
 
 void conv_backward(const ConvGeometry& geometry, const Tensor& x, const Tensor& weight, const Tensor& dy,
@@ -93,7 +93,7 @@ void conv_backward(const ConvGeometry& geometry, const Tensor& x, const Tensor& 
     const ConvProblem pass = problem(ConvPass::kData, dx.dtype());
     const ConvData data{.first = slope.data(), .second = kernel.data(), .result = result.data()};
     if (!plans.run(pass, data)) run_direct(device, pass, data);
-    store(result, false, dx);
+    store_result(result, false, dx);
   }
 
   if (!dweight.defined()) return;
@@ -106,7 +106,7 @@ void conv_backward(const ConvGeometry& geometry, const Tensor& x, const Tensor& 
     result = buffer_for(dweight, DType::kFloat32, accumulate);
     run_direct(device, pass, {.first = input.data(), .second = slope.data(), .result = result.data()});
   }
-  store(result, accumulate, dweight);
+  store_result(result, accumulate, dweight);
 }
 
 }  // namespace

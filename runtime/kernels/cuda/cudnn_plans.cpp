@@ -13,7 +13,7 @@ namespace lockstep::kernels::cuda {
 
 namespace {
 
-void check(cudnnStatus_t status, const char* what) {
+void check_cudnn(cudnnStatus_t status, const char* what) {
   if (status == CUDNN_STATUS_SUCCESS) return;
   throw EnvironmentError(std::string(what) + ": " + cudnnGetErrorString(status),
                          "CUDNN_LOGLEVEL_DBG=2 makes cuDNN say more.");
@@ -29,8 +29,8 @@ Cudnn::~Cudnn() {
 }
 
 cudnnHandle_t Cudnn::on_current_stream() {
-  if (handle_ == nullptr) check(cudnnCreate(&handle_), "cudnnCreate");
-  check(cudnnSetStream(handle_, gpu::current(device_)), "cudnnSetStream");
+  if (handle_ == nullptr) check_cudnn(cudnnCreate(&handle_), "cudnnCreate");
+  check_cudnn(cudnnSetStream(handle_, gpu::current(device_)), "cudnnSetStream");
   return handle_;
 }
 

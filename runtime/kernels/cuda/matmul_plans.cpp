@@ -25,7 +25,7 @@ constexpr int kAlgorithms = 8;
 /// An algorithm may use this much scratch memory; Hopper's best ones ask for up to 32 MiB.
 constexpr std::size_t kWorkspaceLimit = 32 << 20;
 
-void check(cublasStatus_t status, const char* what) {
+void check_cublas(cublasStatus_t status, const char* what) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
   throw EnvironmentError(std::string(what) + ": " + cublasLtGetStatusString(status),
                          "CUBLASLT_LOG_LEVEL=5 makes cuBLASLt say more.");
@@ -39,7 +39,7 @@ bool taken(cublasStatus_t status, const char* what) {
       status == CUBLAS_STATUS_ARCH_MISMATCH)
     return false;
   gpu::check(cudaGetLastError(), what);
-  check(status, what);
+  check_cublas(status, what);
   return false;
 }
 
@@ -70,8 +70,9 @@ cublasLtEpilogue_t epilogue_of(const MatmulProblem& problem) {
 struct Operation {
   Operation(const MatmulProblem& problem, const MatmulData& data) {
     const bool fast = problem.operand == DType::kFloat32 && problem.tf32;
-    check(cublasLtMatmulDescInit(&descriptor, fast ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F),
-          "cublasLtMatmulDescInit");
+    check_cublas(
+        cublasLtMatmulDescInit(&descriptor, fast ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F),
+        "cublasLtMatmulDescInit");
     // A row-major matrix is the transpose of the column-major one in the same memory: out' = op(b)' op(a)'. So b comes
     // first, and what is transposed here is transposed there.
     set(CUBLASLT_MATMUL_DESC_TRANSA, problem.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
@@ -87,8 +88,8 @@ struct Operation {
 
   template <class T>
   void set(cublasLtMatmulDescAttributes_t attribute, const T& value) {
-    check(cublasLtMatmulDescSetAttribute(&descriptor, attribute, &value, sizeof value),
-          "cublasLtMatmulDescSetAttribute");
+    check_cublas(cublasLtMatmulDescSetAttribute(&descriptor, attribute, &value, sizeof value),
+                 "cublasLtMatmulDescSetAttribute");
   }
 
   cublasLtMatmulDescOpaque_t descriptor{};
@@ -97,9 +98,9 @@ struct Operation {
 /// A row-major [batch, rows, columns] as cuBLASLt sees it.
 struct Layout {
   Layout(DType dtype, std::int64_t batch, std::int64_t rows, std::int64_t columns) {
-    check(cublasLtMatrixLayoutInit(&descriptor, data_type(dtype), static_cast<std::uint64_t>(columns),
-                                   static_cast<std::uint64_t>(rows), columns),
-          "cublasLtMatrixLayoutInit");
+    check_cublas(cublasLtMatrixLayoutInit(&descriptor, data_type(dtype), static_cast<std::uint64_t>(columns),
+                                          static_cast<std::uint64_t>(rows), columns),
+                 "cublasLtMatrixLayoutInit");
     if (batch == 1) return;
     if (batch > INT32_MAX)
       throw ShapeError("matmul: at most 2^31 - 1 matrices a batch, found " + std::to_string(batch));
@@ -109,8 +110,8 @@ struct Layout {
 
   template <class T>
   void set(cublasLtMatrixLayoutAttribute_t attribute, const T& value) {
-    check(cublasLtMatrixLayoutSetAttribute(&descriptor, attribute, &value, sizeof value),
-          "cublasLtMatrixLayoutSetAttribute");
+    check_cublas(cublasLtMatrixLayoutSetAttribute(&descriptor, attribute, &value, sizeof value),
+                 "cublasLtMatrixLayoutSetAttribute");
   }
 
   cublasLtMatrixLayoutOpaque_t descriptor{};
@@ -118,7 +119,7 @@ struct Layout {
 
 struct Preference {
   explicit Preference(const MatmulProblem& problem) {
-    check(cublasLtMatmulPreferenceInit(&descriptor), "cublasLtMatmulPreferenceInit");
+    check_cublas(cublasLtMatmulPreferenceInit(&descriptor), "cublasLtMatmulPreferenceInit");
     set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kWorkspaceLimit);
     // Where the summed dimension is split, the parts are added in float32: a 16-bit result is rounded once.
     set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
@@ -130,8 +131,8 @@ struct Preference {
 
   template <class T>
   void set(cublasLtMatmulPreferenceAttributes_t attribute, const T& value) {
-    check(cublasLtMatmulPreferenceSetAttribute(&descriptor, attribute, &value, sizeof value),
-          "cublasLtMatmulPreferenceSetAttribute");
+    check_cublas(cublasLtMatmulPreferenceSetAttribute(&descriptor, attribute, &value, sizeof value),
+                 "cublasLtMatmulPreferenceSetAttribute");
   }
 
   cublasLtMatmulPreferenceOpaque_t descriptor{};
@@ -233,7 +234,7 @@ struct MatmulPlans::State {
   explicit State(Device device_) : device(device_) {
     const gpu::DeviceGuard guard(device);
     if (const PlanSettings settings = plan_settings(); settings.autotune) choice.emplace(device, settings.folder);
-    check(cublasLtCreate(&handle), "cublasLtCreate");
+    check_cublas(cublasLtCreate(&handle), "cublasLtCreate");
   }
   ~State() { cublasLtDestroy(handle); }
   State(const State&) = delete;

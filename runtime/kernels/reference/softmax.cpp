@@ -22,7 +22,7 @@ double log_sum_exp(std::span<const double> row) {
 
 namespace {
 
-void normalize(std::span<double> row, bool log) {
+void normalize_row(std::span<double> row, bool log) {
   const double norm = log_sum_exp(row);
   for (double& value : row) value = log ? value - norm : std::exp(value - norm);
 }
@@ -37,7 +37,7 @@ void normalize_backward(std::span<const double> y, bool log, std::span<double> d
 void softmax(const Tensor& x, bool log, const Tensor& y) {
   checks::softmax(x, y);
   Values values = load(x);
-  for_each_row(values, x.shape().back(), [&](std::size_t, std::span<double> row) { normalize(row, log); });
+  for_each_row(values, x.shape().back(), [&](std::size_t, std::span<double> row) { normalize_row(row, log); });
   store(values, y);
 }
 
@@ -78,7 +78,7 @@ void softmax_middle(const Tensor& x, bool log, const Tensor& y) {
   Values values = load(x);
   set_columns(values, extents, [&](std::int64_t o, std::int64_t i) {
     Values column = column_of(values, extents, o, i);
-    normalize(column, log);
+    normalize_row(column, log);
     return column;
   });
   store(values, y);

@@ -18,17 +18,18 @@
 namespace lockstep::comm {
 namespace {
 
-const MlpOptions kModel{.hidden = {24, 16}, .activation = Activation::kGelu};
+const MlpOptions kAccumulationModel{.hidden = {24, 16}, .activation = Activation::kGelu};
 LearnerOptions narrow_wire() {
-  return {.model = kModel, .scaler = {.dynamic = false, .init = 1024}, .ddp = {.wire_dtype = DType::kFloat16}};
+  return {
+      .model = kAccumulationModel, .scaler = {.dynamic = false, .init = 1024}, .ddp = {.wire_dtype = DType::kFloat16}};
 }
-constexpr std::int64_t kSamples = 192;
+constexpr std::int64_t kAccumulationSamples = 192;
 
 /// The gradients of a step of so many micro-batches, each computed in float32 and added in float64.
 std::vector<double> exact_gradients(const LearnerOptions& options, const Samples& samples, int micro_batches) {
   Learner learner(options, 4, 1);
   std::vector<double> sum(static_cast<std::size_t>(learner.arena().size()));
-  for (const Range& part : part_of(kSamples, micro_batches, 0, 1, Shares::kEven)) {
+  for (const Range& part : part_of(kAccumulationSamples, micro_batches, 0, 1, Shares::kEven)) {
     learner.backward(samples, {part}, 1);
     const std::vector<float> one = floats_of(learner.arena().grads());
     for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += static_cast<double>(one[i]);
@@ -53,10 +54,11 @@ INSTANTIATE_TEST_SUITE_P(Accumulate, MicroBatches, testing::Values(1, 4, 64),
                          [](const auto& at) { return std::to_string(at.param); });
 
 TEST_P(MicroBatches, AddUpAsExactlyAsOneOnA16BitWire) {
-  const Samples samples = make_samples(kSamples, 4, 1, 1);
+  const Samples samples = make_samples(kAccumulationSamples, 4, 1, 1);
   Learner learner(narrow_wire(), 4, 1);
   learner.join();
-  learner.backward(samples, part_of(kSamples, GetParam(), world().rank(), world().size(), Shares::kEven), 1);
+  learner.backward(samples, part_of(kAccumulationSamples, GetParam(), world().rank(), world().size(), Shares::kEven),
+                   1);
   const double error = median_error(learner.arena().grads(), exact_gradients(narrow_wire(), samples, GetParam()));
   // A lone rank's sums never leave float32; others' are rounded to the wire, and the sum over ranks once more.
   const bool rounded = world().size() > 1 || GetParam() == 1;
@@ -110,8 +112,8 @@ TEST(Accumulation, WhoseSumTheWireCannotHoldSkipTheStep) {
     // Finite in float32, where the micro-batches are added.
     kernels::backend(rank_device()).fill(learner.arena().grads().rows(place.begin, place.begin + 1), 1e6);
   });
-  learner.backward(make_samples(kSamples, 4, 1, 1), part_of(kSamples, 2, world().rank(), world().size(), Shares::kEven),
-                   1);
+  learner.backward(make_samples(kAccumulationSamples, 4, 1, 1),
+                   part_of(kAccumulationSamples, 2, world().rank(), world().size(), Shares::kEven), 1);
   const amp::Verdict verdict = learner.step();
   const bool overflows = world().size() > 1;  // a lone rank has no wire
   EXPECT_EQ(verdict.found_inf, overflows ? 1.0f : 0.0f);
@@ -125,17 +127,17 @@ TEST(Accumulation, ThatAreEachReducedAddUpToo) {
   for (const DdpOptions& ddp :
        {DdpOptions{}, DdpOptions{.gradient_average = false}, DdpOptions{.gradient_predivide_factor = 2}}) {
     SCOPED_TRACE(describe(ddp));
-    const LearnerOptions options{.model = kModel, .ddp = ddp};
-    const Samples samples = make_samples(kSamples, 4, 1, 1);
+    const LearnerOptions options{.model = kAccumulationModel, .ddp = ddp};
+    const Samples samples = make_samples(kAccumulationSamples, 4, 1, 1);
     Learner alone(options, 4, 1), mine(options, 4, 1);
     mine.join();
-    alone.backward(samples, part_of(kSamples, 3, 0, 1, Shares::kEven), 1);
-    for (const Range& part : part_of(kSamples, 3, world().rank(), world().size(), Shares::kGrowing)) {
+    alone.backward(samples, part_of(kAccumulationSamples, 3, 0, 1, Shares::kEven), 1);
+    for (const Range& part : part_of(kAccumulationSamples, 3, world().rank(), world().size(), Shares::kGrowing)) {
       const nn::StepContext context(options.seed, 1, part.begin);
       const Tensor input = samples.input.rows(part.begin, part.end).to(rank_device());
       const Tensor target = samples.target.rows(part.begin, part.end).to(rank_device());
-      const Tensor output = mine.ddp().forward(input, {.step_samples = kSamples});
-      const double divisor = mine.ddp().share(kSamples).loss_divisor;
+      const Tensor output = mine.ddp().forward(input, {.step_samples = kAccumulationSamples});
+      const double divisor = mine.ddp().share(kAccumulationSamples).loss_divisor;
       mine.scaler().scale(ops::cross_entropy(output, target, {.divisor = divisor})).backward();
     }
     EXPECT_LE(distance(mine.arena().grads(), alone.arena().grads()), 1e-6 * norm(alone.arena().grads()));
@@ -147,7 +149,7 @@ TEST(Clipping, BetweenUnscaleAndStepIsWhatTheOptimizerDoesItself) {
   for (const int micro_batches : {1, 3}) {
     SCOPED_TRACE(std::to_string(micro_batches) + " micro-batches");
     const auto options = [](const optim::OptimizerOptions& more) {
-      return LearnerOptions{.model = kModel,
+      return LearnerOptions{.model = kAccumulationModel,
                             .optimizer = with_sgd({.lr = 0.1, .momentum = 0.9}, more),
                             .amp = {.opt_level = amp::OptLevel::kO1},
                             .scaler = {.init = 1024}};
@@ -156,8 +158,9 @@ TEST(Clipping, BetweenUnscaleAndStepIsWhatTheOptimizerDoesItself) {
     fused.join();
     mine.join();
     for (std::uint64_t step = 1; step <= 3; ++step) {
-      const Samples samples = make_samples(kSamples, 4, 1, step);
-      const Learner::Part part = part_of(kSamples, micro_batches, world().rank(), world().size(), Shares::kGrowing);
+      const Samples samples = make_samples(kAccumulationSamples, 4, 1, step);
+      const Learner::Part part =
+          part_of(kAccumulationSamples, micro_batches, world().rank(), world().size(), Shares::kGrowing);
       for (Learner* learner : {&fused, &mine}) learner->backward(samples, part, step);
       mine.scaler().unscale_(mine.optimizer());
       EXPECT_EQ(mine.model().parameters()[0].tensor.grad().dtype(), DType::kFloat32);

@@ -17,7 +17,7 @@ namespace {
 using amp::Verdict;
 
 constexpr int kMicroBatches = 3;
-constexpr std::int64_t kSamples = 13;
+constexpr std::int64_t kAgreementSamples = 13;
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
@@ -99,8 +99,8 @@ class Skips : public testing::Test {
 
   Verdict train() {
     ++step_;
-    learner_.backward(make_samples(kSamples, 4, 1, step_),
-                      part_of(kSamples, kMicroBatches, world().rank(), world().size(), Shares::kEven), step_);
+    learner_.backward(make_samples(kAgreementSamples, 4, 1, step_),
+                      part_of(kAgreementSamples, kMicroBatches, world().rank(), world().size(), Shares::kEven), step_);
     const Verdict verdict = learner_.step();
     slot_ = kNoSlot;
     return verdict;
@@ -144,8 +144,8 @@ TEST_F(Skips, NameTheRankAfterTwoReducedPasses) {
       arm(world().rank() == rank ? 2 : kNoSlot, bad_pass, kInf);
       ++step_;
       learner_.optimizer().zero_grad();
-      const Samples samples = make_samples(kSamples, 4, 1, step_);
-      const auto [begin, end] = cut({0, kSamples}, world().rank(), world().size(), Shares::kEven);
+      const Samples samples = make_samples(kAgreementSamples, 4, 1, step_);
+      const auto [begin, end] = cut({0, kAgreementSamples}, world().rank(), world().size(), Shares::kEven);
       for (int pass = 0; pass < 2; ++pass) {
         const nn::StepContext context(7, step_, begin);
         const Tensor output = learner_.ddp().forward(samples.input.rows(begin, end).to(rank_device()));

@@ -11,9 +11,9 @@ namespace {
 constexpr double kMebibyte = 1024.0 * 1024.0;
 
 /// Layers of very different sizes, each with a bias much smaller than its weight.
-class Net : public nn::Module {
+class PlannedNet : public nn::Module {
  public:
-  Net() {
+  PlannedNet() {
     for (const std::int64_t width : {3, 64, 1, 200, 17, 128, 128, 5}) {
       add_module<nn::Linear>("layer" + std::to_string(layers_++), 100, width);
     }
@@ -39,7 +39,7 @@ class Plan : public testing::TestWithParam<DType> {
     return static_cast<double>(bucket.end - bucket.begin) * static_cast<double>(size_of(GetParam()));
   }
 
-  Net net_;
+  PlannedNet net_;
   nn::Arena arena_;
 };
 INSTANTIATE_TEST_SUITE_P(Wires, Plan, testing::Values(DType::kFloat32, DType::kFloat16),

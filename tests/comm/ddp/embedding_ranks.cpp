@@ -14,24 +14,24 @@
 namespace lockstep::comm {
 namespace {
 
-constexpr std::int64_t kRows = 9, kWidth = 6, kLength = 4, kClasses = 3;
+constexpr std::int64_t kEmbeddings = 9, kEmbeddingWidth = 6, kEmbeddingLength = 4, kEmbeddingClasses = 3;
 
-class Net : public nn::Sequential {
+class EmbeddingNet : public nn::Sequential {
  public:
-  Net() {
-    add<nn::Embedding>("table", kRows, kWidth, 0);
-    add<nn::LayerNorm>("norm", Shape{kWidth});
-    add<nn::Linear>("hidden", kWidth, kWidth, true, kernels::Activation::kGelu);
-    add<nn::RmsNorm>("scale", Shape{kWidth});
+  EmbeddingNet() {
+    add<nn::Embedding>("table", kEmbeddings, kEmbeddingWidth, 0);
+    add<nn::LayerNorm>("norm", Shape{kEmbeddingWidth});
+    add<nn::Linear>("hidden", kEmbeddingWidth, kEmbeddingWidth, true, kernels::Activation::kGelu);
+    add<nn::RmsNorm>("scale", Shape{kEmbeddingWidth});
     add<nn::Flatten>("flatten");
-    add<nn::Linear>("classes", kLength * kWidth, kClasses);
+    add<nn::Linear>("classes", kEmbeddingLength * kEmbeddingWidth, kEmbeddingClasses);
     nn::initialize(*this, 7);
   }
 };
 
-/// A Net in training on all ranks, or alone.
-struct Loop {
-  explicit Loop(bool joined) {
+/// A EmbeddingNet in training on all ranks, or alone.
+struct EmbeddingLoop {
+  explicit EmbeddingLoop(bool joined) {
     optimizer = optim::sgd(net.parameters(), {.lr = 0.1, .momentum = 0.9});
     amp::initialize(net, *optimizer, {.opt_level = amp::OptLevel::kO0}, rank_device());
     if (joined) ddp.emplace(net, world(), DdpOptions{.wire_dtype = DType::kFloat32});
@@ -39,9 +39,10 @@ struct Loop {
 
   void step(std::int64_t samples, const Range& share, std::int64_t number) {
     std::vector<std::int64_t> words, labels;
-    for (std::int64_t i = 0; i < samples * kLength; ++i) words.push_back((i * i + number * 5) % kRows);
-    for (std::int64_t i = 0; i < samples; ++i) labels.push_back((i + number) % kClasses);
-    const Tensor input = Tensor::from(words, {samples, kLength}).rows(share.begin, share.end).to(rank_device());
+    for (std::int64_t i = 0; i < samples * kEmbeddingLength; ++i) words.push_back((i * i + number * 5) % kEmbeddings);
+    for (std::int64_t i = 0; i < samples; ++i) labels.push_back((i + number) % kEmbeddingClasses);
+    const Tensor input =
+        Tensor::from(words, {samples, kEmbeddingLength}).rows(share.begin, share.end).to(rank_device());
     const Tensor target = Tensor::from(labels, {samples}).rows(share.begin, share.end).to(rank_device());
     const data::Batch batch{.input = input, .target = target, .step_samples = samples};
     const Tensor y = ddp ? ddp->forward(batch) : nn::forward(net, input);
@@ -50,14 +51,14 @@ struct Loop {
     optimizer->step();
   }
 
-  Net net;
+  EmbeddingNet net;
   std::unique_ptr<optim::Optimizer> optimizer;
   std::optional<DistributedDataParallel> ddp;
 };
 
 TEST(EmbeddingAndLayerNorm, TrainAlikeOnAnyNumberOfRanks) {
   for (const Shares shares : {Shares::kEven, Shares::kGrowing, Shares::kLastIdle}) {
-    Loop truth(false), mine(true);
+    EmbeddingLoop truth(false), mine(true);
     for (std::int64_t step = 1; step <= 3; ++step) {
       truth.step(11, {0, 11}, step);
       mine.step(11, cut({0, 11}, world().rank(), world().size(), shares), step);

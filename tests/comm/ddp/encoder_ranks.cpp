@@ -8,18 +8,18 @@
 namespace lockstep::comm {
 namespace {
 
-constexpr std::int64_t kSamples = 11, kClasses = 5;
-const model_zoo::ModelInput kImages{.sample_shape = {8, 8, 2}, .outputs = kClasses, .classes = kClasses};
+constexpr std::int64_t kEncoderSamples = 11, kEncoderClasses = 5;
+const model_zoo::ModelInput kImages{.sample_shape = {8, 8, 2}, .outputs = kEncoderClasses, .classes = kEncoderClasses};
 
 Lesson images(std::uint64_t step) {
   const auto shift = static_cast<std::int64_t>(step);
   std::vector<float> pixels;
   std::vector<std::int64_t> labels;
-  for (std::int64_t i = 0; i < kSamples * 8 * 8 * 2; ++i) {
+  for (std::int64_t i = 0; i < kEncoderSamples * 8 * 8 * 2; ++i) {
     pixels.push_back(static_cast<float>((i * i + 7 * shift) % 17) / 8 - 1);
   }
-  for (std::int64_t i = 0; i < kSamples; ++i) labels.push_back((i * i + shift) % kClasses);
-  return {Tensor::from(pixels, {kSamples, 8, 8, 2}), Tensor::from(labels, {kSamples})};
+  for (std::int64_t i = 0; i < kEncoderSamples; ++i) labels.push_back((i * i + shift) % kEncoderClasses);
+  return {Tensor::from(pixels, {kEncoderSamples, 8, 8, 2}), Tensor::from(labels, {kEncoderSamples})};
 }
 
 model_zoo::VitOptions vit(bool checkpointed = false) {
@@ -32,26 +32,31 @@ model_zoo::VitOptions vit(bool checkpointed = false) {
           .checkpoint_activations = checkpointed};
 }
 
-constexpr std::int64_t kWords = 11, kLength = 6, kHidden = 2;
-const model_zoo::ModelInput kMaskedTexts{
-    .sample_shape = {kLength}, .outputs = kWords, .vocabulary = kWords, .target_shape = {kLength}, .classes = kWords};
-const model_zoo::ModelInput kLabelledTexts{
-    .sample_shape = {kLength}, .outputs = kClasses, .vocabulary = kWords, .classes = kClasses};
+constexpr std::int64_t kEncoderWords = 11, kEncoderLength = 6, kEncoderHidden = 2;
+const model_zoo::ModelInput kMaskedTexts{.sample_shape = {kEncoderLength},
+                                         .outputs = kEncoderWords,
+                                         .vocabulary = kEncoderWords,
+                                         .target_shape = {kEncoderLength},
+                                         .classes = kEncoderWords};
+const model_zoo::ModelInput kLabelledTexts{.sample_shape = {kEncoderLength},
+                                           .outputs = kEncoderClasses,
+                                           .vocabulary = kEncoderWords,
+                                           .classes = kEncoderClasses};
 
 Tensor tokens(std::uint64_t step) {
   std::vector<std::int64_t> all;
-  for (std::int64_t i = 0; i < kSamples * kLength; ++i) {
-    all.push_back((i * i + static_cast<std::int64_t>(step) * 5) % kWords);
+  for (std::int64_t i = 0; i < kEncoderSamples * kEncoderLength; ++i) {
+    all.push_back((i * i + static_cast<std::int64_t>(step) * 5) % kEncoderWords);
   }
-  return Tensor::from(all, {kSamples, kLength});
+  return Tensor::from(all, {kEncoderSamples, kEncoderLength});
 }
 
 Lesson masked_texts(std::uint64_t step) {
   std::vector<std::int64_t> labels;
-  for (std::int64_t i = 0; i < kSamples * kLength; ++i) {
-    labels.push_back(i % kLength < kHidden ? (i * i + 3 * i) % kWords : data::kIgnoredLabel);
+  for (std::int64_t i = 0; i < kEncoderSamples * kEncoderLength; ++i) {
+    labels.push_back(i % kEncoderLength < kEncoderHidden ? (i * i + 3 * i) % kEncoderWords : data::kIgnoredLabel);
   }
-  return {tokens(step), Tensor::from(labels, {kSamples, kLength}), kHidden};
+  return {tokens(step), Tensor::from(labels, {kEncoderSamples, kEncoderLength}), kEncoderHidden};
 }
 
 Lesson labelled_texts(std::uint64_t step) { return {tokens(step), images(step).labels}; }

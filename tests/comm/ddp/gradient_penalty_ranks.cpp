@@ -15,16 +15,16 @@
 namespace lockstep::comm {
 namespace {
 
-constexpr std::int64_t kSamples = 12;
+constexpr std::int64_t kPenaltySamples = 12;
 
-const MlpOptions kMlp{.hidden = {16, 12}, .activation = Activation::kGelu, .dropout = 0.25, .batch_norm = true};
-const ConvnetOptions kConvnet{.blocks = {{
-                                             .channels = 4,
-                                             .activation = Activation::kTanh,
-                                         },
-                                         {.channels = 6, .stride = 2}},
-                              .dropout = 0.2,
-                              .hidden = {8}};
+const MlpOptions kPenaltyMlp{.hidden = {16, 12}, .activation = Activation::kGelu, .dropout = 0.25, .batch_norm = true};
+const ConvnetOptions kPenaltyConvnet{.blocks = {{
+                                                    .channels = 4,
+                                                    .activation = Activation::kTanh,
+                                                },
+                                                {.channels = 6, .stride = 2}},
+                                     .dropout = 0.2,
+                                     .hidden = {8}};
 
 /// Where a ReLU's input lies at 0 to rounding, its derivative jumps, and a penalty with it: float16 comes there too
 /// often.
@@ -53,18 +53,18 @@ class Penalized {
                             .target = samples.target.rows(share.begin, share.end).to(rank_device()),
                             .step = step,
                             .first_sample = share.begin,
-                            .step_samples = kSamples};
+                            .step_samples = kPenaltySamples};
     batch.input.set_requires_grad(true);
     learner_.optimizer().zero_grad();
     const nn::StepContext context(7, step, share.begin);
     const Tensor output = alone_ ? nn::forward(learner_.model(), batch.input) : learner_.ddp().forward(batch);
-    const double divisor = alone_ ? static_cast<double>(kSamples) : learner_.ddp().loss_divisor(batch);
+    const double divisor = alone_ ? static_cast<double>(kPenaltySamples) : learner_.ddp().loss_divisor(batch);
     const Tensor loss =
         ops::cross_entropy(output, batch.target, {.divisor = divisor}) + penalty(batch.input, output) / divisor;
     if (!alone_) count_gradients();
     learner_.scaler().scale(loss).backward();
     learner_.step();
-    return loss.item() * (alone_ ? 1.0 : learner_.ddp().share(kSamples).loss_factor);
+    return loss.item() * (alone_ ? 1.0 : learner_.ddp().share(kPenaltySamples).loss_factor);
   }
 
   nn::Arena& arena() { return learner_.arena(); }
@@ -91,7 +91,7 @@ class Penalized {
   std::vector<int> reports_;
 };
 
-struct Case {
+struct PenaltyCase {
   const char* name;
   model_zoo::ModelOptions model;
   Shares shares;
@@ -101,26 +101,27 @@ struct Case {
 };
 
 // What ranks round otherwise in 16 bits grows from step to step.
-const amp::AmpOptions kFloat16{.opt_level = amp::OptLevel::kO1, .dtype = DType::kFloat16};
+const amp::AmpOptions kPenaltyFloat16{.opt_level = amp::OptLevel::kO1, .dtype = DType::kFloat16};
 
-class GradientPenalty : public testing::TestWithParam<Case> {};
-INSTANTIATE_TEST_SUITE_P(Models, GradientPenalty,
-                         testing::Values(Case{"Mlp", kMlp, Shares::kEven}, Case{"MlpUneven", kMlp, Shares::kGrowing},
-                                         Case{"Convnet", kConvnet, Shares::kEven},
-                                         Case{"ConvnetRankWithoutSample", kConvnet, Shares::kLastIdle},
-                                         Case{"MlpFloat16", kMlp, Shares::kGrowing, kFloat16, 0x1p-8, 10},
-                                         Case{"ConvnetFloat16", kSmoothConvnet, Shares::kLastIdle, kFloat16, 0x1p-8,
-                                              10}),
-                         [](const auto& at) { return at.param.name; });
+class GradientPenalty : public testing::TestWithParam<PenaltyCase> {};
+INSTANTIATE_TEST_SUITE_P(
+    Models, GradientPenalty,
+    testing::Values(PenaltyCase{"Mlp", kPenaltyMlp, Shares::kEven},
+                    PenaltyCase{"MlpUneven", kPenaltyMlp, Shares::kGrowing},
+                    PenaltyCase{"Convnet", kPenaltyConvnet, Shares::kEven},
+                    PenaltyCase{"ConvnetRankWithoutSample", kPenaltyConvnet, Shares::kLastIdle},
+                    PenaltyCase{"MlpFloat16", kPenaltyMlp, Shares::kGrowing, kPenaltyFloat16, 0x1p-8, 10},
+                    PenaltyCase{"ConvnetFloat16", kSmoothConvnet, Shares::kLastIdle, kPenaltyFloat16, 0x1p-8, 10}),
+    [](const auto& at) { return at.param.name; });
 
 TEST_P(GradientPenalty, TrainsOnAnyNumberOfRanksAsOnOne) {
   const auto& [name, model, shares, amp, bound, steps] = GetParam();
   Penalized truth(model, amp, true), mine(model, amp, false);
-  const Range share = cut({0, kSamples}, world().rank(), world().size(), shares);
+  const Range share = cut({0, kPenaltySamples}, world().rank(), world().size(), shares);
   for (std::uint64_t step = 1; step <= steps; ++step) {
     SCOPED_TRACE("step " + std::to_string(step));
-    const Samples batch = make_samples(kSamples, 8, 2, step);
-    const double loss = truth.step(batch, {0, kSamples}, step);
+    const Samples batch = make_samples(kPenaltySamples, 8, 2, step);
+    const double loss = truth.step(batch, {0, kPenaltySamples}, step);
     EXPECT_NEAR(sum_over_ranks(mine.step(batch, share, step)), loss, bound * loss);
     // grad() reported nothing, and the backward pass each parameter once, when all its uses were behind it.
     EXPECT_THAT(mine.reports(), testing::Each(1));

@@ -8,17 +8,18 @@
 namespace lockstep::comm {
 namespace {
 
-constexpr std::int64_t kWords = 11, kLength = 6, kSamples = 11;
+constexpr std::int64_t kTextWords = 11, kTextLength = 6, kLanguageModelSamples = 11;
 const model_zoo::ModelInput kTexts{
-    .sample_shape = {kLength}, .outputs = kWords, .vocabulary = kWords, .target_shape = {kLength}};
+    .sample_shape = {kTextLength}, .outputs = kTextWords, .vocabulary = kTextWords, .target_shape = {kTextLength}};
 
 Lesson texts(std::uint64_t step) {
   std::vector<std::int64_t> tokens, labels;
-  for (std::int64_t i = 0; i < kSamples * kLength; ++i) {
-    tokens.push_back((i * i + static_cast<std::int64_t>(step) * 5) % kWords);
-    labels.push_back(i % kLength == 0 ? data::kIgnoredLabel : (i * i + 3 * i) % kWords);
+  for (std::int64_t i = 0; i < kLanguageModelSamples * kTextLength; ++i) {
+    tokens.push_back((i * i + static_cast<std::int64_t>(step) * 5) % kTextWords);
+    labels.push_back(i % kTextLength == 0 ? data::kIgnoredLabel : (i * i + 3 * i) % kTextWords);
   }
-  return {Tensor::from(tokens, {kSamples, kLength}), Tensor::from(labels, {kSamples, kLength}), kLength - 1};
+  return {Tensor::from(tokens, {kLanguageModelSamples, kTextLength}),
+          Tensor::from(labels, {kLanguageModelSamples, kTextLength}), kTextLength - 1};
 }
 
 const model_zoo::GptOptions kGpt{

@@ -13,18 +13,18 @@ namespace lockstep::comm {
 namespace {
 
 // Smooth: at the kink of a ReLU, rounding decides between two gradients.
-const ConvnetOptions kModel{.blocks = {{.channels = 8, .activation = Activation::kGelu, .dropout = 0.1},
-                                       {.channels = 8, .stride = 2, .activation = Activation::kGelu}}};
-constexpr std::int64_t kSamples = 31;
+const ConvnetOptions kPrecisionModel{.blocks = {{.channels = 8, .activation = Activation::kGelu, .dropout = 0.1},
+                                                {.channels = 8, .stride = 2, .activation = Activation::kGelu}}};
+constexpr std::int64_t kPrecisionSamples = 31;
 
-struct Case {
+struct PrecisionCase {
   amp::OptLevel level;
   DType compute;
   DType wire;
 };
 
-std::vector<Case> cases() {
-  std::vector<Case> all;
+std::vector<PrecisionCase> precision_cases() {
+  std::vector<PrecisionCase> all;
   for (const DType wire : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
     if (wire != DType::kFloat32) all.push_back({amp::OptLevel::kO0, DType::kFloat32, wire});
     for (const amp::OptLevel level : {amp::OptLevel::kO1, amp::OptLevel::kO2, amp::OptLevel::kO3}) {
@@ -39,20 +39,20 @@ double epsilon(DType dtype) {
   return std::ldexp(1.0, dtype == DType::kBFloat16 ? -7 : dtype == DType::kFloat16 ? -10 : -23);
 }
 
-std::string text_of(const Case& the_case) {
+std::string text_of(const PrecisionCase& the_case) {
   constexpr const char* kLevels[] = {"O0", "O1", "O2", "O3"};
   std::string text = kLevels[static_cast<std::size_t>(the_case.level)];
   return text.append(name_of(the_case.compute)).append("_over_").append(name_of(the_case.wire));
 }
 
-class Precision : public testing::TestWithParam<Case> {};
-INSTANTIATE_TEST_SUITE_P(Wires, Precision, testing::ValuesIn(cases()),
+class Precision : public testing::TestWithParam<PrecisionCase> {};
+INSTANTIATE_TEST_SUITE_P(Wires, Precision, testing::ValuesIn(precision_cases()),
                          [](const auto& at) { return text_of(at.param); });
 
 TEST_P(Precision, OfOneRankIsThatOfSeveral) {
   const auto& [level, compute, wire] = GetParam();
   const bool dynamic = compute == DType::kFloat16 && level != amp::OptLevel::kO3;
-  const LearnerOptions options{.model = kModel,
+  const LearnerOptions options{.model = kPrecisionModel,
                                .optimizer = with_sgd({.lr = 0.05, .momentum = 0.9}),
                                .amp = {.opt_level = level, .dtype = compute},
                                .scaler = {.dynamic = dynamic, .init = 1024},
@@ -65,9 +65,9 @@ TEST_P(Precision, OfOneRankIsThatOfSeveral) {
   const double tolerance = 4 * std::max(epsilon(compute), epsilon(wire));
   for (std::uint64_t step = 1; step <= 3; ++step) {
     SCOPED_TRACE("step " + std::to_string(step));
-    const Samples batch = make_samples(kSamples, 8, 2, step);
-    const double loss = truth.backward(batch, part_of(kSamples, 1, 0, 1, Shares::kEven), step);
-    const Learner::Part part = part_of(kSamples, 1, world().rank(), world().size(), Shares::kGrowing);
+    const Samples batch = make_samples(kPrecisionSamples, 8, 2, step);
+    const double loss = truth.backward(batch, part_of(kPrecisionSamples, 1, 0, 1, Shares::kEven), step);
+    const Learner::Part part = part_of(kPrecisionSamples, 1, world().rank(), world().size(), Shares::kGrowing);
     EXPECT_NEAR(sum_over_ranks(mine.backward(batch, part, step)), loss, tolerance * loss);
     for (const nn::Arena::Slot& slot : truth.arena().slots()) {
       const Tensor expected = truth.arena().grads().rows(slot.begin, slot.end);

@@ -36,7 +36,7 @@ const ConvnetOptions kPooled{
 const model_zoo::ResnetOptions kResnet{.depth = 18, .stem = model_zoo::ResnetStem::kCifar, .width = 4};
 const MlpOptions kMlp{.hidden = {16, 12}, .activation = Activation::kGelu, .dropout = 0.25, .batch_norm = true};
 
-struct Case {
+struct RankCountCase {
   std::string name;
   model_zoo::ModelOptions model;
   MakeOptimizer optimizer;
@@ -46,7 +46,7 @@ struct Case {
   DdpOptions ddp = {};
 };
 
-std::vector<Case> cases() {
+std::vector<RankCountCase> rank_count_cases() {
   return {
       {"ConvnetSgd", kConvnet, kSgd},
       {"ConvnetUneven", kConvnet, kSgd, 23, 1, Shares::kGrowing},
@@ -84,8 +84,9 @@ std::vector<Case> cases() {
   };
 }
 
-class RankCount : public testing::TestWithParam<Case> {};
-INSTANTIATE_TEST_SUITE_P(Jobs, RankCount, testing::ValuesIn(cases()), [](const auto& at) { return at.param.name; });
+class RankCount : public testing::TestWithParam<RankCountCase> {};
+INSTANTIATE_TEST_SUITE_P(Jobs, RankCount, testing::ValuesIn(rank_count_cases()),
+                         [](const auto& at) { return at.param.name; });
 
 TEST_P(RankCount, ChangesNothingButRounding) {
   const auto& [name, model, optimizer, samples, micro_batches, shares, ddp] = GetParam();

@@ -23,19 +23,19 @@ namespace {
 using testing::Each;
 using testing::HasSubstr;
 
-const MlpOptions kModel{.hidden = {24, 16, 8}};
+const MlpOptions kReducerModel{.hidden = {24, 16, 8}};
 constexpr DdpOptions kTinyBuckets{.bucket_mb = 1e-6, .first_bucket_mb = 1e-6};
-constexpr std::int64_t kSamples = 9;
+constexpr std::int64_t kReducerSamples = 9;
 
-Learner::Part my_part() { return part_of(kSamples, 1, world().rank(), world().size(), Shares::kGrowing); }
+Learner::Part my_part() { return part_of(kReducerSamples, 1, world().rank(), world().size(), Shares::kGrowing); }
 
 /// Gradients of one step under these settings; `before` sees the learner first.
 std::vector<float> gradients(
     const DdpOptions& ddp, const std::function<void(Learner&)>& before = [](Learner&) {}) {
-  Learner learner({.model = kModel, .ddp = ddp}, 4, 1);
+  Learner learner({.model = kReducerModel, .ddp = ddp}, 4, 1);
   learner.join();
   before(learner);
-  learner.backward(make_samples(kSamples, 4, 1, 1), my_part(), 1);
+  learner.backward(make_samples(kReducerSamples, 4, 1, 1), my_part(), 1);
   return floats_of(learner.arena().grads());
 }
 
@@ -77,7 +77,7 @@ TEST(Buckets, OfALateRankCostTheOthersNothingWhileTheyCompute) {
   const Communicator& communicator = *world().communicator();
   if (!communicator.waited()) GTEST_SKIP() << "a GPU waits unseen";
   Clock::duration computed(0);
-  Learner learner({.model = kModel, .ddp = kTinyBuckets}, 4, 1);
+  Learner learner({.model = kReducerModel, .ddp = kTinyBuckets}, 4, 1);
   learner.join();
   learner.ddp().reducer().set_on_gradient([&, first = true](std::size_t) mutable {
     const auto begin = Clock::now();
@@ -87,7 +87,7 @@ TEST(Buckets, OfALateRankCostTheOthersNothingWhileTheyCompute) {
   });
   const auto begin = Clock::now();
   const auto waited = *communicator.waited();
-  learner.backward(make_samples(kSamples, 4, 1, 1), my_part(), 1);
+  learner.backward(make_samples(kReducerSamples, 4, 1, 1), my_part(), 1);
   EXPECT_LE(*communicator.waited() - waited, Clock::now() - begin - computed);
 }
 
@@ -144,13 +144,13 @@ std::string mapping_of(const void* address) {
 }
 
 TEST(Buckets, AreReducedWhereTheGradientsAreWritten) {
-  Learner learner({.model = kModel}, 4, 1);
+  Learner learner({.model = kReducerModel}, 4, 1);
   learner.join();
   const void* const memory = learner.arena().grads().data();
   if (world().size() > 1 && rank_device() == kCpu) {
     EXPECT_THAT(mapping_of(memory), HasSubstr(" rw-s "));  // shared with the other ranks
   }
-  learner.backward(make_samples(kSamples, 4, 1, 1), my_part(), 1);
+  learner.backward(make_samples(kReducerSamples, 4, 1, 1), my_part(), 1);
   EXPECT_EQ(learner.arena().grads().data(), memory);
   for (const nn::Arena::Slot& slot : learner.arena().slots()) {
     EXPECT_TRUE(slot.parameter.tensor.grad().aliases(learner.arena().grads().rows(slot.begin, slot.end)));
@@ -158,8 +158,8 @@ TEST(Buckets, AreReducedWhereTheGradientsAreWritten) {
 }
 
 TEST(Buckets, StayOnTheRankWithoutSynchronisation) {
-  const Samples samples = make_samples(kSamples, 4, 1, 1);
-  const LearnerOptions options{.model = kModel, .ddp = {.gradient_average = false}};
+  const Samples samples = make_samples(kReducerSamples, 4, 1, 1);
+  const LearnerOptions options{.model = kReducerModel, .ddp = {.gradient_average = false}};
   Learner alone(options, 4, 1), learner(options, 4, 1);
   learner.join();
   {

@@ -21,11 +21,11 @@
 namespace lockstep::comm {
 namespace {
 
-constexpr std::int64_t kSamples = 13;
+constexpr std::int64_t kSeveralModelsSamples = 13;
 
 enum class Optimizers { kOneOfBoth, kOneEach };
 
-struct Case {
+struct SeveralModelsCase {
   const char* name;
   Optimizers optimizers;
   MakeOptimizer make;
@@ -36,7 +36,7 @@ struct Case {
 /// Two models whose outputs both losses need.
 class Pair {
  public:
-  Pair(const Case& test, bool alone) {
+  Pair(const SeveralModelsCase& test, bool alone) {
     const MlpOptions options{.hidden = {12}, .activation = Activation::kGelu, .dropout = 0.25, .batch_norm = true};
     std::vector<nn::Parameter> all;
     for (const std::uint64_t seed : {7, 8}) {
@@ -62,11 +62,11 @@ class Pair {
                             .target = samples.target.rows(share.begin, share.end).to(rank_device()),
                             .step = step,
                             .first_sample = share.begin,
-                            .step_samples = kSamples};
+                            .step_samples = kSeveralModelsSamples};
     for (const auto& optimizer : optimizers_) optimizer->zero_grad();
     const nn::StepContext context(7, step, share.begin);
     const Tensor left = forward(0, batch), right = forward(1, batch);
-    const double divisor = ddps_.empty() ? static_cast<double>(kSamples) : ddps_[0]->loss_divisor(batch);
+    const double divisor = ddps_.empty() ? static_cast<double>(kSeveralModelsSamples) : ddps_[0]->loss_divisor(batch);
     const Tensor first = ops::cross_entropy(left + 2 * right, batch.target, {.divisor = divisor});
     const Tensor second = ops::cross_entropy(2 * left - right, batch.target, {.divisor = divisor});
     const double factor = spoil ? std::numeric_limits<double>::infinity() : 1.0;
@@ -75,7 +75,7 @@ class Pair {
     for (const auto& optimizer : optimizers_) scaler_->step(*optimizer);
     scaler_->update();
     const double loss = first.item() + second.item();
-    return ddps_.empty() ? loss : loss * ddps_[0]->share(kSamples).loss_factor;
+    return ddps_.empty() ? loss : loss * ddps_[0]->share(kSeveralModelsSamples).loss_factor;
   }
 
   nn::Arena& arena(std::size_t i) { return *models_[i]->arena(); }
@@ -93,46 +93,48 @@ class Pair {
   std::optional<amp::GradScaler> scaler_;
 };
 
-class SeveralModels : public testing::TestWithParam<Case> {};
+class SeveralModels : public testing::TestWithParam<SeveralModelsCase> {};
 
-const amp::AmpOptions kFloat16{.opt_level = amp::OptLevel::kO1, .dtype = DType::kFloat16};
+const amp::AmpOptions kSeveralModelsFloat16{.opt_level = amp::OptLevel::kO1, .dtype = DType::kFloat16};
 
 INSTANTIATE_TEST_SUITE_P(
     Optimizers, SeveralModels,
-    testing::Values(Case{"OneSgd", Optimizers::kOneOfBoth, with_sgd({.lr = 0.05, .momentum = 0.9}), {}, Shares::kEven},
-                    Case{"OneSgdClipped",
-                         Optimizers::kOneOfBoth,
-                         with_sgd({.lr = 0.05, .momentum = 0.9}, {.clip_norm = 0.5}),
-                         {},
-                         Shares::kGrowing},
-                    Case{"OneLamb", Optimizers::kOneOfBoth, with_lamb({.lr = 0.01}), {}, Shares::kLastIdle},
-                    Case{"OneNovograd", Optimizers::kOneOfBoth, with_novograd({.lr = 0.01}), {}, Shares::kGrowing},
-                    Case{"OneLarc",
-                         Optimizers::kOneOfBoth,
-                         with_sgd({.lr = 0.05, .momentum = 0.9}, {.larc = optim::LarcOptions{}}),
-                         {},
-                         Shares::kEven},
-                    Case{"OneSgdFloat16", Optimizers::kOneOfBoth, with_sgd({.lr = 0.05, .momentum = 0.9}), kFloat16,
-                         Shares::kEven},
-                    Case{"TwoSgd", Optimizers::kOneEach, with_sgd({.lr = 0.05, .momentum = 0.9}), {}, Shares::kGrowing},
-                    Case{"TwoNovograd", Optimizers::kOneEach, with_novograd({.lr = 0.01}), {}, Shares::kLastIdle},
-                    Case{"TwoSgdFloat16", Optimizers::kOneEach, with_sgd({.lr = 0.05, .momentum = 0.9}), kFloat16,
-                         Shares::kGrowing}),
+    testing::Values(
+        SeveralModelsCase{"OneSgd", Optimizers::kOneOfBoth, with_sgd({.lr = 0.05, .momentum = 0.9}), {}, Shares::kEven},
+        SeveralModelsCase{"OneSgdClipped",
+                          Optimizers::kOneOfBoth,
+                          with_sgd({.lr = 0.05, .momentum = 0.9}, {.clip_norm = 0.5}),
+                          {},
+                          Shares::kGrowing},
+        SeveralModelsCase{"OneLamb", Optimizers::kOneOfBoth, with_lamb({.lr = 0.01}), {}, Shares::kLastIdle},
+        SeveralModelsCase{"OneNovograd", Optimizers::kOneOfBoth, with_novograd({.lr = 0.01}), {}, Shares::kGrowing},
+        SeveralModelsCase{"OneLarc",
+                          Optimizers::kOneOfBoth,
+                          with_sgd({.lr = 0.05, .momentum = 0.9}, {.larc = optim::LarcOptions{}}),
+                          {},
+                          Shares::kEven},
+        SeveralModelsCase{"OneSgdFloat16", Optimizers::kOneOfBoth, with_sgd({.lr = 0.05, .momentum = 0.9}),
+                          kSeveralModelsFloat16, Shares::kEven},
+        SeveralModelsCase{
+            "TwoSgd", Optimizers::kOneEach, with_sgd({.lr = 0.05, .momentum = 0.9}), {}, Shares::kGrowing},
+        SeveralModelsCase{"TwoNovograd", Optimizers::kOneEach, with_novograd({.lr = 0.01}), {}, Shares::kLastIdle},
+        SeveralModelsCase{"TwoSgdFloat16", Optimizers::kOneEach, with_sgd({.lr = 0.05, .momentum = 0.9}),
+                          kSeveralModelsFloat16, Shares::kGrowing}),
     [](const auto& at) { return at.param.name; });
 
 TEST_P(SeveralModels, TrainOnAnyNumberOfRanksAsOnOne) {
-  const Case& test = GetParam();
+  const SeveralModelsCase& test = GetParam();
   Pair truth(test, true), mine(test, false);
-  const Range share = cut({0, kSamples}, world().rank(), world().size(), test.shares);
+  const Range share = cut({0, kSeveralModelsSamples}, world().rank(), world().size(), test.shares);
   // Gradients of 16 bits are rounded once a rank, in another order of the samples.
   const double tolerance =
       test.amp.dtype == DType::kFloat16 && test.amp.opt_level == amp::OptLevel::kO1 ? 0x1p-8 : 1e-4;
   for (std::uint64_t step = 1; step <= 6; ++step) {
     SCOPED_TRACE("step " + std::to_string(step));
-    const Samples batch = make_samples(kSamples, 4, 2, step);
+    const Samples batch = make_samples(kSeveralModelsSamples, 4, 2, step);
     const bool spoil = step == 3;  // on the last rank that has samples, and alone
-    const bool mine_spoils = spoil && share.end == kSamples && share.begin < share.end;
-    const double loss = truth.step(batch, {0, kSamples}, step, spoil);
+    const bool mine_spoils = spoil && share.end == kSeveralModelsSamples && share.begin < share.end;
+    const double loss = truth.step(batch, {0, kSeveralModelsSamples}, step, spoil);
     EXPECT_NEAR(sum_over_ranks(mine.step(batch, share, step, mine_spoils)), loss, tolerance * loss);
     for (const std::size_t i : {0, 1}) {
       EXPECT_LE(distance(mine.arena(i).masters(), truth.arena(i).masters()),
@@ -155,18 +157,19 @@ std::vector<std::vector<float>> gradients_of_a_pass(std::size_t count, std::size
     amp::initialize({models[i].get()}, {}, {}, rank_device());
     if (!alone) ddps.push_back(std::make_unique<DistributedDataParallel>(*models[i], world()));
   }
-  const Samples samples = make_samples(kSamples, 4, 2, 1);
-  const Range share = alone ? Range{0, kSamples} : cut({0, kSamples}, world().rank(), world().size(), Shares::kGrowing);
+  const Samples samples = make_samples(kSeveralModelsSamples, 4, 2, 1);
+  const Range share = alone ? Range{0, kSeveralModelsSamples}
+                            : cut({0, kSeveralModelsSamples}, world().rank(), world().size(), Shares::kGrowing);
   const data::Batch batch{.input = samples.input.rows(share.begin, share.end).to(rank_device()),
                           .target = samples.target.rows(share.begin, share.end).to(rank_device()),
                           .step = 1,
                           .first_sample = share.begin,
-                          .step_samples = kSamples};
+                          .step_samples = kSeveralModelsSamples};
   std::vector<Tensor> losses;
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t at = (first + i) % count;
     const Tensor output = alone ? nn::forward(*models[at], batch.input) : ddps[at]->forward(batch);
-    const double divisor = alone ? static_cast<double>(kSamples) : ddps[at]->loss_divisor(batch);
+    const double divisor = alone ? static_cast<double>(kSeveralModelsSamples) : ddps[at]->loss_divisor(batch);
     losses.push_back(ops::cross_entropy(output, batch.target, {.divisor = divisor}));
   }
   autograd::backward(losses);

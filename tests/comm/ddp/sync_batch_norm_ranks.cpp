@@ -20,20 +20,20 @@
 namespace lockstep::comm {
 namespace {
 
-constexpr std::int64_t kSamples = 11;
+constexpr std::int64_t kSyncNormSamples = 11;
 constexpr std::int64_t kChannels = 19;
-const Shape kShape{kSamples, 3, 2, kChannels};
-constexpr double kRows = kSamples * 3 * 2;
+const Shape kShape{kSyncNormSamples, 3, 2, kChannels};
+constexpr double kRows = kSyncNormSamples * 3 * 2;
 
-struct Case {
+struct SyncNormCase {
   DType dtype;
   bool relu;
   bool residual;
   Shares shares;
 };
 
-std::vector<Case> cases() {
-  std::vector<Case> all;
+std::vector<SyncNormCase> sync_norm_cases() {
+  std::vector<SyncNormCase> all;
   for (const DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
     for (const Shares shares : {Shares::kEven, Shares::kGrowing, Shares::kLastIdle}) {
       for (const bool relu : {false, true}) {
@@ -44,7 +44,7 @@ std::vector<Case> cases() {
   return all;
 }
 
-std::string name_of(const Case& at) {
+std::string name_of(const SyncNormCase& at) {
   const char* shares = at.shares == Shares::kEven ? "Even" : at.shares == Shares::kGrowing ? "Uneven" : "OneRankEmpty";
   return std::string(name_of(at.dtype)) + (at.relu ? "Relu" : "") + (at.residual ? "Residual" : "") + shares;
 }
@@ -94,11 +94,11 @@ struct Pass {
 /// This rank's part of a tensor whose first dimension is the samples.
 Tensor part(const Tensor& whole, const Range& range) { return whole.rows(range.begin, range.end); }
 
-class SyncBatchNorm : public testing::TestWithParam<Case> {
+class SyncBatchNorm : public testing::TestWithParam<SyncNormCase> {
  protected:
   void SetUp() override {
     const auto& [dtype, relu, residual, shares] = GetParam();
-    range_ = cut({0, kSamples}, world().rank(), world().size(), shares);
+    range_ = cut({0, kSyncNormSamples}, world().rank(), world().size(), shares);
     const Tensor x = inputs(dtype);
     const Tensor added = residual ? cast(values(2, kShape), dtype) : Tensor();
     const Tensor dy = cast(values(3, kShape), dtype);
@@ -175,7 +175,7 @@ class SyncBatchNorm : public testing::TestWithParam<Case> {
   std::optional<nn::Arena> arena_;
   Pass found_;
 };
-INSTANTIATE_TEST_SUITE_P(Cases, SyncBatchNorm, testing::ValuesIn(cases()),
+INSTANTIATE_TEST_SUITE_P(Cases, SyncBatchNorm, testing::ValuesIn(sync_norm_cases()),
                          [](const auto& at) { return name_of(at.param); });
 
 TEST_P(SyncBatchNorm, IsThatOfTheWholeBatch) {

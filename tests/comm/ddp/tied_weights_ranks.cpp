@@ -17,9 +17,9 @@ using amp::OptLevel;
 constexpr std::int64_t kWidth = 8;
 
 /// Two layers with the same weight, or with weights of their own that are equal.
-class Net : public nn::Sequential {
+class TiedNet : public nn::Sequential {
  public:
-  explicit Net(bool tied) {
+  explicit TiedNet(bool tied) {
     auto& first = add<nn::Linear>("first", kWidth, kWidth, true, kernels::Activation::kGelu);
     if (tied) {
       add<nn::Linear>("second", first.parameters().front());
@@ -32,9 +32,9 @@ class Net : public nn::Sequential {
   }
 };
 
-/// A Net in training on all ranks, or alone.
-struct Loop {
-  Loop(bool tied, amp::OptLevel level, bool joined) : options{.opt_level = level}, net(tied) {
+/// A TiedNet in training on all ranks, or alone.
+struct TiedLoop {
+  TiedLoop(bool tied, amp::OptLevel level, bool joined) : options{.opt_level = level}, net(tied) {
     optimizer = optim::sgd(net.parameters(), {.lr = 0.1, .momentum = 0.9});
     amp::initialize(net, *optimizer, options, rank_device());
     if (joined) ddp.emplace(net, world(), DdpOptions{.wire_dtype = DType::kFloat32});
@@ -52,7 +52,7 @@ struct Loop {
   Tensor grad(std::size_t parameter) { return net.parameters()[parameter].tensor.grad(); }
 
   amp::AmpOptions options;
-  Net net;
+  TiedNet net;
   std::unique_ptr<optim::Optimizer> optimizer;
   std::optional<DistributedDataParallel> ddp;
 };
@@ -61,7 +61,7 @@ TEST(TiedWeights, AreOneSlotWithTheGradientsOfBothUses) {
   const Tensor input = make_samples(10, 2, 2, 1).input.reshaped({10, kWidth});
   for (const OptLevel level : {OptLevel::kO0, OptLevel::kO1, OptLevel::kO2}) {
     SCOPED_TRACE(static_cast<int>(level));
-    Loop apart(false, level, false), tied(true, level, true);
+    TiedLoop apart(false, level, false), tied(true, level, true);
     ASSERT_EQ(tied.net.arena()->slots().size(), 3u);
     apart.backward(input, {0, 10});
     tied.backward(input, cut({0, 10}, world().rank(), world().size(), Shares::kGrowing));
@@ -75,7 +75,7 @@ TEST(TiedWeights, AreOneSlotWithTheGradientsOfBothUses) {
 }
 
 TEST(TiedWeights, TrainAlikeOnAnyNumberOfRanks) {
-  Loop truth(true, OptLevel::kO0, false), mine(true, OptLevel::kO0, true);
+  TiedLoop truth(true, OptLevel::kO0, false), mine(true, OptLevel::kO0, true);
   const Range share = cut({0, 11}, world().rank(), world().size(), Shares::kLastIdle);
   for (std::uint64_t step = 1; step <= 3; ++step) {
     const Tensor input = make_samples(11, 2, 2, step).input.reshaped({11, kWidth});
@@ -90,7 +90,7 @@ TEST(TiedWeights, TrainAlikeOnAnyNumberOfRanks) {
 }
 
 TEST(TiedWeights, AreSavedAndLoadedUnderTheFirstName) {
-  Loop saved(true, OptLevel::kO1, true), loaded(true, OptLevel::kO1, false);
+  TiedLoop saved(true, OptLevel::kO1, true), loaded(true, OptLevel::kO1, false);
   const Tensor input = make_samples(9, 2, 2, 1).input.reshaped({9, kWidth});
   saved.backward(input, cut({0, 9}, world().rank(), world().size(), Shares::kEven));
   saved.optimizer->step();

@@ -16,20 +16,22 @@
 namespace lockstep::comm {
 namespace {
 
-constexpr std::int64_t kWords = 11, kWidth = 8, kHeads = 2, kLength = 5, kClasses = 4, kIgnored = 3;
+constexpr std::int64_t kBlockWords = 11, kBlockWidth = 8, kBlockHeads = 2, kBlockLength = 5, kBlockClasses = 4,
+                       kIgnoredWord = 3;
 
 class Block : public nn::Module {
  public:
   Block()
-      : table_(add_module<nn::Embedding>("table", kWords, kWidth)),
-        places_(add_parameter("places", {kLength, kWidth}, nn::ParameterKind::kWeight, nn::Initializer::normal(0.1))),
-        before_attention_(add_module<nn::LayerNorm>("before_attention", Shape{kWidth})),
-        projections_(add_module<nn::Linear>("projections", kWidth, 3 * kWidth)),
-        joined_(add_module<nn::Linear>("joined", kWidth, kWidth)),
-        before_hidden_(add_module<nn::LayerNorm>("before_hidden", Shape{kWidth})),
-        hidden_(add_module<nn::Linear>("hidden", kWidth, 2 * kWidth, true, kernels::Activation::kGelu)),
-        output_(add_module<nn::Linear>("output", 2 * kWidth, kWidth)),
-        classes_(add_module<nn::Linear>("classes", 4 * kWidth, kClasses)) {
+      : table_(add_module<nn::Embedding>("table", kBlockWords, kBlockWidth)),
+        places_(add_parameter("places", {kBlockLength, kBlockWidth}, nn::ParameterKind::kWeight,
+                              nn::Initializer::normal(0.1))),
+        before_attention_(add_module<nn::LayerNorm>("before_attention", Shape{kBlockWidth})),
+        projections_(add_module<nn::Linear>("projections", kBlockWidth, 3 * kBlockWidth)),
+        joined_(add_module<nn::Linear>("joined", kBlockWidth, kBlockWidth)),
+        before_hidden_(add_module<nn::LayerNorm>("before_hidden", Shape{kBlockWidth})),
+        hidden_(add_module<nn::Linear>("hidden", kBlockWidth, 2 * kBlockWidth, true, kernels::Activation::kGelu)),
+        output_(add_module<nn::Linear>("output", 2 * kBlockWidth, kBlockWidth)),
+        classes_(add_module<nn::Linear>("classes", 4 * kBlockWidth, kBlockClasses)) {
     nn::initialize(*this, 7);
   }
 
@@ -45,9 +47,9 @@ class Block : public nn::Module {
 
  private:
   Tensor attended(const Tensor& x) const {
-    const std::int64_t samples = x.size(0), channels = kWidth / kHeads;
+    const std::int64_t samples = x.size(0), channels = kBlockWidth / kBlockHeads;
     const auto heads_of = [&](const Tensor& part) {
-      return ops::permute(ops::reshape(part, {samples, kLength, kHeads, channels}), {0, 2, 1, 3});
+      return ops::permute(ops::reshape(part, {samples, kBlockLength, kBlockHeads, channels}), {0, 2, 1, 3});
     };
     const std::vector<Tensor> parts = ops::chunk(projections_.forward(x), 3, -1);
     const Tensor y = ops::scaled_dot_product_attention(heads_of(parts[0]), heads_of(parts[1]), heads_of(parts[2]),
@@ -55,7 +57,7 @@ class Block : public nn::Module {
                                                         .dropout = 0.2,
                                                         .dropout_key = {.seed = 5, .step = step},
                                                         .first_sample = nn::StepContext::current().first_sample});
-    return ops::reshape(ops::permute(y, {0, 2, 1, 3}), {samples, kLength, kWidth});
+    return ops::reshape(ops::permute(y, {0, 2, 1, 3}), {samples, kBlockLength, kBlockWidth});
   }
 
   nn::Embedding& table_;
@@ -70,8 +72,8 @@ class Block : public nn::Module {
 };
 
 /// A Block in training on all ranks, or alone.
-struct Loop {
-  explicit Loop(bool joined) {
+struct BlockLoop {
+  explicit BlockLoop(bool joined) {
     optimizer = optim::sgd(block.parameters(), {.lr = 0.1, .momentum = 0.9});
     amp::initialize(block, *optimizer, {.opt_level = amp::OptLevel::kO0}, rank_device());
     if (joined) ddp.emplace(block, world(), DdpOptions{.wire_dtype = DType::kFloat32});
@@ -82,13 +84,13 @@ struct Loop {
     const std::vector<double> weights{0.5, 1.5, 1.0, 2.0};
     std::vector<std::int64_t> words, labels;
     double of_batch = 0;
-    for (std::int64_t i = 0; i < samples * kLength; ++i) words.push_back((i * i + number * 5) % kWords);
+    for (std::int64_t i = 0; i < samples * kBlockLength; ++i) words.push_back((i * i + number * 5) % kBlockWords);
     for (std::int64_t i = 0; i < samples; ++i) {
-      labels.push_back((i + number) % kClasses);
-      if (labels.back() != kIgnored) of_batch += weights[static_cast<std::size_t>(labels.back())];
+      labels.push_back((i + number) % kBlockClasses);
+      if (labels.back() != kIgnoredWord) of_batch += weights[static_cast<std::size_t>(labels.back())];
     }
     const data::Batch batch{
-        .input = Tensor::from(words, {samples, kLength}).rows(share.begin, share.end).to(rank_device()),
+        .input = Tensor::from(words, {samples, kBlockLength}).rows(share.begin, share.end).to(rank_device()),
         .target = Tensor::from(labels, {samples}).rows(share.begin, share.end).to(rank_device()),
         .first_sample = share.begin,
         .step_samples = samples};
@@ -99,8 +101,8 @@ struct Loop {
     ops::cross_entropy(y, batch.target,
                        {.label_smoothing = 0.1,
                         .divisor = samples_of_divisor / static_cast<double>(samples) * of_batch,
-                        .weight = Tensor::from(weights, {kClasses}).to(rank_device()),
-                        .ignore_index = kIgnored})
+                        .weight = Tensor::from(weights, {kBlockClasses}).to(rank_device()),
+                        .ignore_index = kIgnoredWord})
         .backward();
     optimizer->step();
   }
@@ -112,7 +114,7 @@ struct Loop {
 
 TEST(TransformerBlock, TrainsAlikeOnAnyNumberOfRanks) {
   for (const Shares shares : {Shares::kEven, Shares::kGrowing, Shares::kLastIdle}) {
-    Loop truth(false), mine(true);
+    BlockLoop truth(false), mine(true);
     const Tensor start = truth.block.arena()->masters().to(kCpu);
     const std::vector<float> before(start.as<float>().begin(), start.as<float>().end());
     for (std::int64_t step = 1; step <= 4; ++step) {

@@ -14,7 +14,7 @@
 namespace lockstep::comm {
 namespace {
 
-const MlpOptions kMlp{.hidden = {16, 12}, .activation = Activation::kGelu, .dropout = 0.25, .batch_norm = true};
+const MlpOptions kUserLoopMlp{.hidden = {16, 12}, .activation = Activation::kGelu, .dropout = 0.25, .batch_norm = true};
 
 /// How a rank's forward pass learns where its samples lie.
 enum class Place { kTold, kFoundOut };
@@ -22,7 +22,7 @@ enum class Place { kTold, kFoundOut };
 class UserLoop {
  public:
   explicit UserLoop(const World* world)
-      : model_(model_zoo::build(kMlp, {{8, 8, 2}, kClasses}, 7)),
+      : model_(model_zoo::build(kUserLoopMlp, {{8, 8, 2}, kClasses}, 7)),
         optimizer_(optim::sgd(model_->parameters(), {.lr = 0.05, .momentum = 0.9})) {
     amp::initialize(*model_, *optimizer_, {}, rank_device());
     if (world != nullptr) ddp_.emplace(*model_, *world);

@@ -24,10 +24,10 @@ namespace {
 using namespace std::chrono_literals;
 using testing::HasSubstr;
 
-constexpr auto kSoon = 60s;     // far beyond what is needed
+constexpr auto kTcpSoon = 60s;  // far beyond what is needed
 constexpr auto kPatience = 5s;  // what a test waits for, and other processes answer within on a busy machine
 
-Socket::Clock::time_point soon() { return Socket::Clock::now() + kSoon; }
+Socket::Clock::time_point tcp_soon() { return Socket::Clock::now() + kTcpSoon; }
 
 /// A port that is held, as torchrun's agent holds MASTER_PORT.
 class Store {
@@ -56,7 +56,7 @@ class Tcp : public testing::Test {
   static LaunchEnvironment environment(int rank, int size) {
     return {LaunchEnvironment::Launcher::kTorchrun, rank, size, rank, size};
   }
-  static std::shared_ptr<TcpMembership> join(int rank, int size, std::chrono::milliseconds timeout = kSoon) {
+  static std::shared_ptr<TcpMembership> join(int rank, int size, std::chrono::milliseconds timeout = kTcpSoon) {
     return std::make_shared<TcpMembership>(environment(rank, size), CommunicatorOptions{.timeout = timeout});
   }
   /// At the first free one of the ports of a run.
@@ -69,7 +69,7 @@ class Tcp : public testing::Test {
   }
   /// Calls f(membership) as every rank.
   template <class F>
-  static void as_ranks(int size, F f, std::chrono::milliseconds timeout = kSoon) {
+  static void as_ranks(int size, F f, std::chrono::milliseconds timeout = kTcpSoon) {
     std::vector<std::future<void>> ranks;
     for (int rank = 0; rank < size; ++rank) {
       ranks.push_back(std::async(std::launch::async, [=] { f(join(rank, size, timeout)); }));
@@ -167,7 +167,8 @@ TEST_F(Tcp, SilentStrangersAtAllPortsButOneAreAskedSideBySide) {
   for (const int rank : {1, 2}) ranks.push_back(std::async(std::launch::async, meet, rank));
   // One that has been silent for long is left and asked again.
   bool asked = false;
-  for (const auto end = soon() - kSoon / 2; !asked && Socket::Clock::now() < end; std::this_thread::sleep_for(1ms)) {
+  for (const auto end = tcp_soon() - kTcpSoon / 2; !asked && Socket::Clock::now() < end;
+       std::this_thread::sleep_for(1ms)) {
     asked = std::ranges::count_if(silent, &Silent::is_asked) == static_cast<std::ptrdiff_t>(silent.size());
   }
   EXPECT_TRUE(asked);
@@ -181,7 +182,7 @@ std::vector<std::future<void>> start_run(int size, const std::string& job, const
   std::vector<std::future<void>> ranks;
   for (int rank = 0; rank < size; ++rank) {
     ranks.push_back(std::async(std::launch::async, [=] {
-      const CommunicatorOptions options{.timeout = kSoon, .job = job, .job_hash = hash};
+      const CommunicatorOptions options{.timeout = kTcpSoon, .job = job, .job_hash = hash};
       const auto membership = std::make_shared<TcpMembership>(environment(rank, size), options);
       TcpTransport(membership).meet({.kind = OperationKind::kBarrier});
     }));
@@ -205,7 +206,7 @@ TEST_F(Tcp, RanksOfANamedRunMeetWhateverTheirJobs) {
   std::vector<std::future<void>> ranks;
   for (int rank = 0; rank < 2; ++rank) {
     ranks.push_back(std::async(std::launch::async, [=] {
-      const CommunicatorOptions options{.timeout = kSoon, .job = "digits", .job_hash = std::to_string(rank)};
+      const CommunicatorOptions options{.timeout = kTcpSoon, .job = "digits", .job_hash = std::to_string(rank)};
       const auto membership = std::make_shared<TcpMembership>(environment(rank, 2), options);
       TcpTransport(membership).meet({.kind = OperationKind::kBarrier});
     }));
@@ -221,7 +222,7 @@ class OtherHub {
 
  private:
   OtherHub(std::pair<Socket, Socket> ends, Socket listener, const Hello& hello, const RunKey& key)
-      : rank0_(std::move(ends.second)), hub_(std::move(listener), std::move(ends.first), hello, key, kSoon) {}
+      : rank0_(std::move(ends.second)), hub_(std::move(listener), std::move(ends.first), hello, key, kTcpSoon) {}
   Socket rank0_;
   TcpHub hub_;
 };
@@ -249,7 +250,7 @@ TEST_F(Tcp, AHubOfAnotherSizeEndsTheSearchWhereThereIsOnePortOnly) {
   variables({{"LOCKSTEP_MASTER_PORT", std::to_string(listener.port())}});
   const TcpRendezvous where = TcpRendezvous::from_environment(environment(1, 2));
   const OtherHub other(std::move(listener), rank0_of(3, "b"), where.key);
-  EXPECT_EQ(error_of_rank1<EnvironmentError>(environment(1, 2), kSoon),
+  EXPECT_EQ(error_of_rank1<EnvironmentError>(environment(1, 2), kTcpSoon),
             "rank 0 refuses rank 1: it was told of 2 ranks, rank 0 of 3");
 }
 
@@ -266,7 +267,7 @@ TEST_F(Tcp, HubsOfOtherSizesAndJobsAreNamedWhenPatienceEnds) {
 /// Somebody who has come.
 Socket caller_of(const Socket& listener) {
   Socket caller;
-  for (const auto end = soon(); !caller && Socket::Clock::now() < end; std::this_thread::sleep_for(1ms)) {
+  for (const auto end = tcp_soon(); !caller && Socket::Clock::now() < end; std::this_thread::sleep_for(1ms)) {
     caller = listener.accept();
   }
   return caller;
@@ -281,9 +282,9 @@ TEST_F(Tcp, AHubThatRefusesIsPassedBy) {
     const Greeting greeting;
     const Welcome refusal{.answer = Welcome::Answer::kRefused};
     Hello hello;
-    EXPECT_TRUE(caller.send_all(&greeting, sizeof greeting, soon()));
-    EXPECT_TRUE(caller.receive_all(&hello, sizeof hello, soon()));
-    EXPECT_TRUE(caller.send_all(&refusal, sizeof refusal, soon()));
+    EXPECT_TRUE(caller.send_all(&greeting, sizeof greeting, tcp_soon()));
+    EXPECT_TRUE(caller.receive_all(&hello, sizeof hello, tcp_soon()));
+    EXPECT_TRUE(caller.send_all(&refusal, sizeof refusal, tcp_soon()));
     // It has heard it and goes on.
     caller_of(listener);
   }
@@ -295,7 +296,7 @@ TEST_F(Tcp, AHubOfAnotherVersionIsNamed) {
   const Socket listener = listen_at(0, true);
   variables({{"LOCKSTEP_MASTER_PORT", std::to_string(listener.port())}});
   std::future<std::string> error =
-      std::async(std::launch::async, [] { return error_of_rank1<EnvironmentError>(environment(1, 2), kSoon); });
+      std::async(std::launch::async, [] { return error_of_rank1<EnvironmentError>(environment(1, 2), kTcpSoon); });
   const Socket caller = caller_of(listener);
   Greeting greeting;
   ++greeting.version;
@@ -325,8 +326,8 @@ TEST_F(Tcp, AWelcomeWithoutProofIsNone) {
       const Greeting greeting;
       const Welcome welcome;
       Hello hello;
-      if (!caller.send_all(&greeting, sizeof greeting, soon())) continue;
-      if (caller.receive_all(&hello, sizeof hello, soon())) caller.send_all(&welcome, sizeof welcome, soon());
+      if (!caller.send_all(&greeting, sizeof greeting, tcp_soon())) continue;
+      if (caller.receive_all(&hello, sizeof hello, tcp_soon())) caller.send_all(&welcome, sizeof welcome, tcp_soon());
     }
   });
   EXPECT_THAT(error_of_rank1<PeerError>(environment(1, 2), kPatience), HasSubstr("not rank 0 of a run"));
@@ -411,7 +412,7 @@ TEST_F(Tcp, RanksOfSeveralMachinesUseTheAddress) {
     const Socket listener = where.listen();
     std::string reason;
     // Not every machine has IPv6.
-    EXPECT_TRUE(connect_to(address, listener.port(), soon(), reason) || std::string(address) == "::1") << reason;
+    EXPECT_TRUE(connect_to(address, listener.port(), tcp_soon(), reason) || std::string(address) == "::1") << reason;
   }
 }
 

@@ -37,20 +37,20 @@ struct Seen {
   DType backward;
   bool autocast_in_backward;
 };
-Seen seen;
+Seen seen_dtypes;
 
 /// PyTorch's notes: a function that works under autocast without more.
 struct MyMM : Function<MyMM> {
   static Tensor forward(FunctionContext& context, const Tensor& a, const Tensor& b) {
     context.save_for_backward({a, b});
     const Tensor c = ops::matmul(a, b);
-    seen.forward = c.dtype();
+    seen_dtypes.forward = c.dtype();
     return c;
   }
   static std::vector<Tensor> backward(FunctionContext& context, const std::vector<Tensor>& grads) {
     const std::vector<Tensor> saved = context.saved_tensors();
-    seen.backward = grads[0].dtype();
-    seen.autocast_in_backward = amp::Autocast::enabled();
+    seen_dtypes.backward = grads[0].dtype();
+    seen_dtypes.autocast_in_backward = amp::Autocast::enabled();
     const Tensor a = ops::cast(saved[0], grads[0].dtype()), b = ops::cast(saved[1], grads[0].dtype());
     return {product(grads[0], false, b, true), product(a, true, grads[0], false)};
   }
@@ -61,13 +61,13 @@ struct MyFloat32Func : Function<MyFloat32Func> {
   static constexpr DType kCastInputs = DType::kFloat32;
   static Tensor forward(FunctionContext& context, const Tensor& input) {
     context.save_for_backward({input});
-    seen.forward = input.dtype();
+    seen_dtypes.forward = input.dtype();
     EXPECT_FALSE(amp::Autocast::enabled());
     return ops::mul(input, input);
   }
   static std::vector<Tensor> backward(FunctionContext& context, const std::vector<Tensor>& grads) {
-    seen.backward = grads[0].dtype();
-    seen.autocast_in_backward = amp::Autocast::enabled();
+    seen_dtypes.backward = grads[0].dtype();
+    seen_dtypes.autocast_in_backward = amp::Autocast::enabled();
     return {ops::mul(grads[0], ops::scale(context.saved_tensors()[0], 2))};
   }
 };
@@ -121,16 +121,16 @@ TEST(Function, RunsItsForwardInTheCallersAutocastStateAndItsBackwardInTheForward
     const amp::Autocast autocast(DType::kBFloat16);
     sum = ops::sum(MyMM::apply(a, b));
   }
-  EXPECT_EQ(seen.forward, DType::kBFloat16);
+  EXPECT_EQ(seen_dtypes.forward, DType::kBFloat16);
   sum.backward();
-  EXPECT_EQ(seen.backward, DType::kBFloat16);
-  EXPECT_TRUE(seen.autocast_in_backward);
+  EXPECT_EQ(seen_dtypes.backward, DType::kBFloat16);
+  EXPECT_TRUE(seen_dtypes.autocast_in_backward);
   EXPECT_EQ(a.grad().dtype(), DType::kFloat32);
   const Tensor plain = ops::sum(MyMM::apply(a, b));
   const amp::Autocast autocast(DType::kBFloat16);
   plain.backward();
-  EXPECT_EQ(seen.backward, DType::kFloat32);
-  EXPECT_FALSE(seen.autocast_in_backward);
+  EXPECT_EQ(seen_dtypes.backward, DType::kFloat32);
+  EXPECT_FALSE(seen_dtypes.autocast_in_backward);
 }
 
 TEST(Function, CastsItsInputsUnderAutocastWhereItSaysSo) {
@@ -139,12 +139,12 @@ TEST(Function, CastsItsInputsUnderAutocastWhereItSaysSo) {
     const amp::Autocast autocast(DType::kFloat16);
     const Tensor y = MyFloat32Func::apply(x);
     EXPECT_EQ(y.dtype(), DType::kFloat32);
-    EXPECT_EQ(seen.forward, DType::kFloat32);
+    EXPECT_EQ(seen_dtypes.forward, DType::kFloat32);
     EXPECT_TRUE(amp::Autocast::enabled());
     ops::sum(y).backward();
   }
-  EXPECT_EQ(seen.backward, DType::kFloat32);
-  EXPECT_FALSE(seen.autocast_in_backward);
+  EXPECT_EQ(seen_dtypes.backward, DType::kFloat32);
+  EXPECT_FALSE(seen_dtypes.autocast_in_backward);
   EXPECT_EQ(x.grad().dtype(), DType::kFloat16);
   std::vector<double> expected = values_of(x);
   for (double& value : expected) value *= 2;

@@ -12,7 +12,7 @@ namespace {
 
 using enum StorageOperation;
 
-constexpr int kKilled = 9;
+constexpr int kLosesPower = 9;
 
 struct Call {
   StorageOperation operation;
@@ -22,7 +22,7 @@ struct Call {
 /// Writes each call into `log` before it is made, and dies instead of making call `at`.
 StorageHook record_until(std::uint64_t at, const std::string& log) {
   return [=](const StorageCall& call) -> StorageFault {
-    if (call.index >= at) ::_exit(kKilled);
+    if (call.index >= at) ::_exit(kLosesPower);
     std::ofstream(log, std::ios::app) << static_cast<int>(call.operation) << ' ' << call.path << '\n';
     return {};
   };
@@ -150,7 +150,7 @@ class PowerFailure {
       scenario_.act(path_);
     });
     done_ = outcome == 0;
-    EXPECT_TRUE(done_ || outcome == kKilled);
+    EXPECT_TRUE(done_ || outcome == kLosesPower);
     const std::vector<Call> calls = calls_in(log_);
     const Volatile lost = volatile_after(calls);
     for (const std::string& file : lost.contents) lose_content(current(file, lost), how);

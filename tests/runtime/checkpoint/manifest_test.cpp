@@ -21,7 +21,7 @@ std::string sealed(const std::string& body) {
   return body + ",\n  \"checksum\": \"" + digest_of(std::as_bytes(std::span(body))).checksum + "\"\n}\n";
 }
 
-std::string error_of(const std::string& text) {
+std::string manifest_error(const std::string& text) {
   try {
     parse_manifest(text, "dir/manifest.json");
   } catch (const StorageError& error) {
@@ -41,25 +41,27 @@ TEST(ManifestText, WithAnyByteChangedIsRefused) {
   for (std::size_t at = 0; at < text.size(); ++at) {
     std::string changed = text;
     changed[at] = changed[at] == ' ' ? '\t' : ' ';
-    EXPECT_THAT(error_of(changed), HasSubstr("is damaged"));
-    EXPECT_THAT(error_of(text.substr(0, at)), HasSubstr("is damaged"));
+    EXPECT_THAT(manifest_error(changed), HasSubstr("is damaged"));
+    EXPECT_THAT(manifest_error(text.substr(0, at)), HasSubstr("is damaged"));
   }
-  EXPECT_THAT(error_of(text + "\n"), HasSubstr("is damaged"));
+  EXPECT_THAT(manifest_error(text + "\n"), HasSubstr("is damaged"));
 }
 
 TEST(ManifestText, ThatIsSealedButWrongIsRefused) {
   const std::string head = R"({"format": "lockstep checkpoint", "version": 1, "step": 1, "tensors": {}, "files": )";
-  EXPECT_EQ(error_of(sealed(head + "{}")), "accepted");
-  EXPECT_THAT(error_of(sealed(head + "[]")), HasSubstr("is malformed"));
-  EXPECT_THAT(error_of(sealed(head + R"({"a": {"bytes": -1, "xxh3_128": ""}})")), HasSubstr("is malformed"));
-  EXPECT_THAT(error_of(sealed(head + R"({"a": {"bytes": 1}})")), HasSubstr("is malformed"));
-  EXPECT_THAT(error_of(sealed(head + R"({"a": {}, "a": {}})")), HasSubstr("has the key \"a\" twice"));
-  EXPECT_THAT(error_of(sealed(head + R"({}, "step": 2)")), HasSubstr("has the key \"step\" twice"));
-  EXPECT_THAT(error_of(sealed(head + "{{}")), HasSubstr("is malformed"));
-  EXPECT_THAT(error_of(sealed(R"({"format": "other", "version": 1)")), HasSubstr("is not a checkpoint's manifest"));
-  EXPECT_THAT(error_of(sealed(R"({"format": "lockstep checkpoint", "version": 9)")), HasSubstr("format version 9"));
-  EXPECT_THAT(error_of(sealed(R"({"step": 1)")), HasSubstr("is malformed"));
-  EXPECT_THAT(error_of(sealed("[1")), HasSubstr("is malformed"));
+  EXPECT_EQ(manifest_error(sealed(head + "{}")), "accepted");
+  EXPECT_THAT(manifest_error(sealed(head + "[]")), HasSubstr("is malformed"));
+  EXPECT_THAT(manifest_error(sealed(head + R"({"a": {"bytes": -1, "xxh3_128": ""}})")), HasSubstr("is malformed"));
+  EXPECT_THAT(manifest_error(sealed(head + R"({"a": {"bytes": 1}})")), HasSubstr("is malformed"));
+  EXPECT_THAT(manifest_error(sealed(head + R"({"a": {}, "a": {}})")), HasSubstr("has the key \"a\" twice"));
+  EXPECT_THAT(manifest_error(sealed(head + R"({}, "step": 2)")), HasSubstr("has the key \"step\" twice"));
+  EXPECT_THAT(manifest_error(sealed(head + "{{}")), HasSubstr("is malformed"));
+  EXPECT_THAT(manifest_error(sealed(R"({"format": "other", "version": 1)")),
+              HasSubstr("is not a checkpoint's manifest"));
+  EXPECT_THAT(manifest_error(sealed(R"({"format": "lockstep checkpoint", "version": 9)")),
+              HasSubstr("format version 9"));
+  EXPECT_THAT(manifest_error(sealed(R"({"step": 1)")), HasSubstr("is malformed"));
+  EXPECT_THAT(manifest_error(sealed("[1")), HasSubstr("is malformed"));
 }
 
 // A parser that takes the square of their number would need minutes.
@@ -70,7 +72,7 @@ TEST(ManifestText, MayListManyTensors) {
 }
 
 TEST(ManifestText, OfADepthBombIsRefused) {
-  EXPECT_THAT(error_of(sealed("{\"files\": " + std::string(1'000'000, '['))), HasSubstr("is nested too deeply"));
+  EXPECT_THAT(manifest_error(sealed("{\"files\": " + std::string(1'000'000, '['))), HasSubstr("is nested too deeply"));
 }
 
 }  // namespace

@@ -17,9 +17,9 @@ using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
 /// Volumes whose elements are 0, 1, 2, ...; a target tells its voxel.
-class Ramp : public Dataset {
+class VolumeRamp : public Dataset {
  public:
-  Ramp(const Shape& sample, const Shape& target, std::int64_t classes = 0, std::int64_t counting = 0)
+  VolumeRamp(const Shape& sample, const Shape& target, std::int64_t classes = 0, std::int64_t counting = 0)
       : sample_(sample), target_(target), classes_(classes), counting_(counting) {}
   std::int64_t size() const override { return 1 << 20; }
   Shape sample_shape() const override { return sample_; }
@@ -39,12 +39,12 @@ class Ramp : public Dataset {
   std::int64_t counting_;
 };
 
-struct Drawn {
+struct DrawnVolume {
   std::vector<float> values;
   std::vector<float> target;
   std::vector<std::int64_t> labels;
 
-  Drawn(const Dataset& dataset, const SampleKey& key)
+  DrawnVolume(const Dataset& dataset, const SampleKey& key)
       : values(static_cast<std::size_t>(dataset.sample_shape().numel())),
         target(static_cast<std::size_t>(dataset.classes() > 0 ? 0 : dataset.target_shape().numel())),
         labels(static_cast<std::size_t>(dataset.classes() > 0 ? dataset.target_shape().numel() : 0)) {
@@ -53,10 +53,10 @@ struct Drawn {
 };
 
 DatasetPtr ramp(const Shape& sample, const Shape& target, std::int64_t classes = 0, std::int64_t counting = 0) {
-  return std::make_shared<Ramp>(sample, target, classes, counting);
+  return std::make_shared<VolumeRamp>(sample, target, classes, counting);
 }
 
-constexpr std::int64_t kMany = 2000;
+constexpr std::int64_t kManyVolumes = 2000;
 
 TEST(Patch, TakesEveryWindowAndTargetsMoveWithTheirVoxels) {
   for (const std::int64_t classes : {0, 1000}) {
@@ -65,8 +65,8 @@ TEST(Patch, TakesEveryWindowAndTargetsMoveWithTheirVoxels) {
     EXPECT_EQ(patch.target_shape(), (Shape{2, 2, 2}));
     EXPECT_EQ(patch.targets_per_sample(), classes > 0 ? 8 : 1);
     std::map<float, int> corners;
-    for (std::int64_t i = 0; i < kMany; ++i) {
-      const Drawn drawn(patch, {.index = i});
+    for (std::int64_t i = 0; i < kManyVolumes; ++i) {
+      const DrawnVolume drawn(patch, {.index = i});
       ++corners[drawn.values[0]];
       for (std::size_t voxel = 0; voxel < 8; ++voxel) {
         const auto target = classes > 0 ? static_cast<float>(drawn.labels[voxel]) : drawn.target[voxel];
@@ -76,13 +76,13 @@ TEST(Patch, TakesEveryWindowAndTargetsMoveWithTheirVoxels) {
     }
     // The first voxel of a window stands in 2 x 3 x 1 places.
     EXPECT_EQ(corners.size(), 6u);
-    for (const auto& [corner, count] : corners) EXPECT_NEAR(count, kMany / 6.0, 100) << corner;
+    for (const auto& [corner, count] : corners) EXPECT_NEAR(count, kManyVolumes / 6.0, 100) << corner;
   }
 }
 
 TEST(Patch, OfEvaluationIsTheOneInTheMiddle) {
   const Patch patch(ramp({4, 5, 2, 1}, {}, 30), {2, 3, 2}, Patch::Place::kMiddle);
-  const Drawn drawn(patch, {.index = 9, .seed = 3});
+  const DrawnVolume drawn(patch, {.index = 9, .seed = 3});
   EXPECT_EQ(drawn.values[0], (1 * 5 + 1) * 2);
   EXPECT_EQ(drawn.values.back(), (2 * 5 + 3) * 2 + 1);
   EXPECT_EQ(drawn.labels[0], 0) << "a label a sample stays";
@@ -106,8 +106,8 @@ TEST(Mirror, TurnsEachAxisHalfOfTheTimeAndTargetsAlike) {
   for (const std::int64_t classes : {0, 1000}) {
     const Mirror mirror(ramp({2, 3, 2, 2}, {2, 3, 2}, classes));
     std::map<std::vector<float>, int> seen;
-    for (std::int64_t i = 0; i < kMany; ++i) {
-      const Drawn drawn(mirror, {.index = i});
+    for (std::int64_t i = 0; i < kManyVolumes; ++i) {
+      const DrawnVolume drawn(mirror, {.index = i});
       ++seen[drawn.values];
       for (std::size_t voxel = 0; voxel < 12; ++voxel) {
         const auto target = classes > 0 ? static_cast<float>(drawn.labels[voxel]) : drawn.target[voxel];
@@ -115,11 +115,11 @@ TEST(Mirror, TurnsEachAxisHalfOfTheTimeAndTargetsAlike) {
       }
     }
     EXPECT_EQ(seen.size(), 8u);
-    for (const auto& [volume, count] : seen) EXPECT_NEAR(count, kMany / 8.0, 80);
+    for (const auto& [volume, count] : seen) EXPECT_NEAR(count, kManyVolumes / 8.0, 80);
   }
   const Mirror whole(ramp({1, 1, 3, 1}, {}, 5));
   for (std::int64_t i = 0; i < 20; ++i) {
-    EXPECT_THAT(Drawn(whole, {.index = i}).values,
+    EXPECT_THAT(DrawnVolume(whole, {.index = i}).values,
                 testing::AnyOf(testing::ElementsAre(0, 1, 2), testing::ElementsAre(2, 1, 0)));
   }
 }
@@ -127,8 +127,8 @@ TEST(Mirror, TurnsEachAxisHalfOfTheTimeAndTargetsAlike) {
 TEST(Intensity, ScalesAndShiftsSamplesAndLeavesTargets) {
   const Intensity intensity(ramp({1, 1, 2, 1}, {1, 1, 2}), 0.5, 3);
   double least = 1, most = 1, lowest = 0, highest = 0;
-  for (std::int64_t i = 0; i < kMany; ++i) {
-    const Drawn drawn(intensity, {.index = i});
+  for (std::int64_t i = 0; i < kManyVolumes; ++i) {
+    const DrawnVolume drawn(intensity, {.index = i});
     const double shift = static_cast<double>(drawn.values[0]);
     const double factor = static_cast<double>(drawn.values[1]) - shift;
     least = std::min(least, factor);
@@ -148,7 +148,7 @@ TEST(VolumeAugmentation, FollowsSeedEpochAndIndexAlone) {
       .train = SpheresOptions{.samples = 1000, .shape = {8, 8, 8, 1}, .noise = 0},
       .augment = {.volume = {.patch = Shape{4, 6, 8}, .mirror = true, .intensity_scale = 0.1, .intensity_shift = 0.1}}};
   const DatasetPtr a = make_dataset(options, Split::kTrain), b = make_dataset(options, Split::kTrain);
-  const auto differ = [&](const SampleKey& other) { return Drawn(*a, {.index = 5}).values != Drawn(*b, other).values; };
+  const auto differ = [&](const SampleKey& other) { return DrawnVolume(*a, {.index = 5}).values != DrawnVolume(*b, other).values; };
   EXPECT_FALSE(differ({.index = 5}));
   EXPECT_TRUE(differ({.index = 5, .epoch = 1}));
   EXPECT_TRUE(differ({.index = 5, .seed = 1}));

@@ -165,17 +165,17 @@ TEST_F(VolumesTest, HaveAsManyChannelsAsEachOther) {
 
 TEST_F(VolumesTest, AHeaderThatPromisesMoreThanItsFileCanHoldIsRefusedUnread) {
   const Bytes header = nifti_header({640, 640, 640});
-  constexpr std::int64_t kMany = 1 << 28;
+  constexpr std::int64_t kManyVoxels = 1 << 28;
   const std::string plain = folder_.write("a.nii", header);
-  EXPECT_THAT(error_of([&] { read_nifti_header(plain, kMany); }),
+  EXPECT_THAT(error_of([&] { read_nifti_header(plain, kManyVoxels); }),
               HasSubstr("a.nii is too short: its header promises 262144000 numbers of 4 bytes behind byte 352, but the "
                         "file has 352 bytes"));
   const std::string packed = folder_.write("a.nii.gz", gzipped(header));
-  EXPECT_THAT(error_of([&] { read_nifti_header(packed, kMany); }), HasSubstr(" gzipped bytes"));
+  EXPECT_THAT(error_of([&] { read_nifti_header(packed, kManyVoxels); }), HasSubstr(" gzipped bytes"));
   // Zeros pack as well as anything does.
   const std::string zeros =
       folder_.write("z.nii.gz", gzipped(nifti_bytes({100, 100, 100}, std::vector<float>(1'000'000))));
-  EXPECT_EQ(read_nifti_header(zeros, kMany).shape, (Shape{100, 100, 100, 1}));
+  EXPECT_EQ(read_nifti_header(zeros, kManyVoxels).shape, (Shape{100, 100, 100, 1}));
 }
 
 TEST_F(VolumesTest, NpyFilesAreVolumesToo) {

@@ -33,15 +33,15 @@ using lockstep::devices::device;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-constexpr std::int64_t kWidth = 8;
+constexpr std::int64_t kBlockWidth = 8;
 
 std::unique_ptr<TransformerBlock> make_block() {
   return std::make_unique<TransformerBlock>(
-      TransformerBlock::Parts{.attention_norm = std::make_unique<LayerNorm>(Shape{kWidth}),
+      TransformerBlock::Parts{.attention_norm = std::make_unique<LayerNorm>(Shape{kBlockWidth}),
                               .attention = std::make_unique<MultiHeadAttention>(
-                                  AttentionOptions{.width = kWidth, .heads = 2, .causal = true, .dropout = 0.2}),
-                              .feed_forward_norm = std::make_unique<LayerNorm>(Shape{kWidth}),
-                              .feed_forward = std::make_unique<FeedForward>(kWidth, 2 * kWidth),
+                                  AttentionOptions{.width = kBlockWidth, .heads = 2, .causal = true, .dropout = 0.2}),
+                              .feed_forward_norm = std::make_unique<LayerNorm>(Shape{kBlockWidth}),
+                              .feed_forward = std::make_unique<FeedForward>(kBlockWidth, 2 * kBlockWidth),
                               .dropout = 0.3});
 }
 
@@ -51,15 +51,15 @@ class NormBlock : public Module {
   Tensor forward(const Tensor& x) override { return ops::add(x, dropout_.forward(norm_.forward(linear_.forward(x)))); }
 
  private:
-  Linear& linear_ = add_module<Linear>("linear", kWidth, kWidth);
-  BatchNorm& norm_ = add_module<BatchNorm>("norm", kWidth);
+  Linear& linear_ = add_module<Linear>("linear", kBlockWidth, kBlockWidth);
+  BatchNorm& norm_ = add_module<BatchNorm>("norm", kBlockWidth);
   Dropout& dropout_ = add_module<Dropout>("dropout", 0.25);
 };
 
 /// Two blocks, run in this order, between linear layers; the head's weight is the first layer's.
-class Net : public Module {
+class BlockNet : public Module {
  public:
-  Net(bool checkpointed, std::function<std::unique_ptr<Module>()> make, std::vector<std::size_t> order = {0, 1, 1})
+  BlockNet(bool checkpointed, std::function<std::unique_ptr<Module>()> make, std::vector<std::size_t> order = {0, 1, 1})
       : checkpointed_(checkpointed), order_(std::move(order)) {
     for (int i = 0; i < 2; ++i) {
       auto block = make();
@@ -80,18 +80,18 @@ class Net : public Module {
  private:
   bool checkpointed_;
   std::vector<std::size_t> order_;
-  Linear& first_ = add_module<Linear>("first", kWidth, kWidth);
+  Linear& first_ = add_module<Linear>("first", kBlockWidth, kBlockWidth);
   std::vector<Module*> blocks_;
   Linear* head_ = nullptr;
 };
 
-Tensor input() { return random_tensor({3, 5, kWidth}, DType::kFloat32, 1).to(device()); }
+Tensor input() { return random_tensor({3, 5, kBlockWidth}, DType::kFloat32, 1).to(device()); }
 
 std::unique_ptr<Module> transformer() { return make_block(); }
 std::unique_ptr<Module> norm_block() { return std::make_unique<NormBlock>(); }
 
 /// Output and gradients of two passes, the second of which adds to the first's; `named`: within StepContexts.
-std::vector<std::vector<double>> passes(Net& net, bool named, std::optional<DType> autocast) {
+std::vector<std::vector<double>> passes(BlockNet& net, bool named, std::optional<DType> autocast) {
   std::vector<std::vector<double>> all;
   for (std::uint64_t step = 1; step <= 2; ++step) {
     Tensor loss;
@@ -123,7 +123,7 @@ TEST(Checkpoint, GradientsAreTheSameBits) {
         // Weights outside an arena that are cast for two blocks add their gradients in 16 bits.
         const std::vector<std::size_t> order =
             autocast ? std::vector<std::size_t>{0, 1} : std::vector<std::size_t>{0, 1, 1};
-        Net plain(false, make, order), again(true, make, order);
+        BlockNet plain(false, make, order), again(true, make, order);
         EXPECT_TRUE(passes(again, named, autocast) == passes(plain, named, autocast));
       }
     }
@@ -149,14 +149,14 @@ class Nested : public Module {
 
  private:
   NormBlock& inner_ = add_module<NormBlock>("inner");
-  BatchNorm& norm_ = add_module<BatchNorm>("norm", kWidth);
+  BatchNorm& norm_ = add_module<BatchNorm>("norm", kBlockWidth);
 };
 
 TEST(Checkpoint, StatisticsAreExchangedOnceAndRunningOnesUpdatedOnce) {
   Counts plain_counts, again_counts;
   std::vector<std::vector<double>> results[2];
   for (const bool checkpointed : {false, true}) {
-    Net net(checkpointed, norm_block, {0, 1});
+    BlockNet net(checkpointed, norm_block, {0, 1});
     net.for_each([&](const std::string&, Module& module) {
       auto* const norm = dynamic_cast<BatchNorm*>(&module);
       if (norm != nullptr) norm->synchronize(checkpointed ? &again_counts : &plain_counts);
@@ -171,11 +171,11 @@ TEST(Checkpoint, StatisticsAreExchangedOnceAndRunningOnesUpdatedOnce) {
 
 TEST(Checkpoint, BlocksWithinBlocksExchangeStatisticsOnce) {
   Counts counts;
-  Net net(true, [] { return std::make_unique<Nested>(); }, {0, 1});
+  BlockNet net(true, [] { return std::make_unique<Nested>(); }, {0, 1});
   net.for_each([&](const std::string&, Module& module) {
     if (auto* const norm = dynamic_cast<BatchNorm*>(&module)) norm->synchronize(&counts);
   });
-  Net plain(false, [] { return std::make_unique<Nested>(); }, {0, 1});
+  BlockNet plain(false, [] { return std::make_unique<Nested>(); }, {0, 1});
   EXPECT_TRUE(passes(net, true, std::nullopt) == passes(plain, true, std::nullopt));
   EXPECT_EQ(counts.gathers, 2 * 2 * 3) << "two passes of two blocks with three calls of a batch norm";
 }
@@ -198,7 +198,7 @@ struct InArena {
     return values_of(arena.grads());
   }
 
-  Net net;
+  BlockNet net;
   Arena arena;
   std::vector<std::string> ready;
 };
@@ -219,7 +219,7 @@ TEST(Checkpoint, WritesIntoAnArenaAsTheBlockWouldAndTellsItOnce) {
 TEST(Checkpoint, RunsAgainWithinAGuardToo) {
   std::vector<std::vector<double>> found[2];
   for (const bool checkpointed : {false, true}) {
-    Net net(checkpointed, transformer, {0, 1});
+    BlockNet net(checkpointed, transformer, {0, 1});
     const StepContext context(1, 0);
     const amp::Autocast autocast(DType::kBFloat16);
     ops::mean(net.forward(input())).backward();
@@ -230,7 +230,7 @@ TEST(Checkpoint, RunsAgainWithinAGuardToo) {
 }
 
 TEST(Checkpoint, TakesNoCastOfAWeightThatIsReadOutsideTheBlockToo) {
-  Linear first(kWidth, kWidth, false);
+  Linear first(kBlockWidth, kBlockWidth, false);
   initialize(first, 1);
   first.to(device());
   Linear block(first.parameters().front(), false);
@@ -245,9 +245,9 @@ TEST(Checkpoint, TakesNoCastOfAWeightThatIsReadOutsideTheBlockToo) {
 }
 
 TEST(Checkpoint, GivesTheGradientsThatAreAskedForAlone) {
-  Net plain(false, transformer), again(true, transformer);
+  BlockNet plain(false, transformer), again(true, transformer);
   std::vector<std::vector<std::vector<double>>> found;
-  for (Net* net : {&plain, &again}) {
+  for (BlockNet* net : {&plain, &again}) {
     const StepContext context(1, 0);
     const Tensor x = input();
     x.set_requires_grad(true);
@@ -263,7 +263,7 @@ TEST(Checkpoint, GivesTheGradientsThatAreAskedForAlone) {
 }
 
 TEST(Checkpoint, WalksTwiceWhereTheGraphIsKept) {
-  Net again(true, transformer);
+  BlockNet again(true, transformer);
   const Tensor y = ops::mean(again.forward(input()));
   autograd::backward(y, {}, {.retain_graph = true});
   const std::vector<double> once = values_of(again.parameters()[0].tensor.grad());
@@ -283,7 +283,7 @@ class Counted : public Module {
   int unrecorded = 0;
 
  private:
-  Linear& linear_ = add_module<Linear>("linear", kWidth, kWidth);
+  Linear& linear_ = add_module<Linear>("linear", kBlockWidth, kBlockWidth);
 };
 
 TEST(Checkpoint, RunsTheBlockAgainForGradientsAlone) {
@@ -307,8 +307,8 @@ TEST(Checkpoint, RunsTheBlockAgainForGradientsAlone) {
 }
 
 TEST(Checkpoint, FrozenParametersGetNoGradient) {
-  Net plain(false, transformer), again(true, transformer);
-  for (Net* net : {&plain, &again}) {
+  BlockNet plain(false, transformer), again(true, transformer);
+  for (BlockNet* net : {&plain, &again}) {
     const std::vector<Parameter> parameters = net->parameters();
     for (std::size_t i = 0; i < parameters.size(); i += 2) parameters[i].tensor.set_requires_grad(false);
     const StepContext context(1, 0);
@@ -339,16 +339,16 @@ class Reader : public Module {
 
  private:
   Tensor other_;
-  Linear& linear_ = add_module<Linear>("linear", kWidth, kWidth);
+  Linear& linear_ = add_module<Linear>("linear", kBlockWidth, kBlockWidth);
 };
 
 TEST(Checkpoint, RefusesABlockThatReadsMoreThanItsInput) {
-  const Tensor leaf = random_tensor({kWidth}, DType::kFloat32, 2);
+  const Tensor leaf = random_tensor({kBlockWidth}, DType::kFloat32, 2);
   leaf.set_requires_grad(true);
   for (const Tensor& other : {leaf, ops::tanh(leaf)}) {
     Reader block(other);
     initialize(block, 1);
-    const Tensor y = ops::sum(checkpoint(block, random_tensor({2, kWidth}, DType::kFloat32, 1)));
+    const Tensor y = ops::sum(checkpoint(block, random_tensor({2, kBlockWidth}, DType::kFloat32, 1)));
     EXPECT_THAT([&] { y.backward(); }, ThrowsMessage<UsageError>(HasSubstr("runs again in the backward pass reads")));
   }
 }
@@ -363,7 +363,7 @@ TEST(Checkpoint, RefusesAParameterThatWasWrittenSince) {
 }
 
 TEST(Checkpoint, HasNoSecondDerivative) {
-  Net again(true, transformer);
+  BlockNet again(true, transformer);
   const Tensor x = input();
   x.set_requires_grad(true);
   const std::vector<Tensor> first = autograd::grad(ops::mean(again.forward(x)), {x}, {}, {.create_graph = true});
@@ -373,8 +373,8 @@ TEST(Checkpoint, HasNoSecondDerivative) {
 TEST(Checkpoint, KeepsOneBlocksActivationsAtATime) {
   std::size_t kept[2];
   for (const bool checkpointed : {false, true}) {
-    Net net(checkpointed, transformer);
-    const Tensor x = random_tensor({16, 32, kWidth}, DType::kFloat32, 1).to(device());
+    BlockNet net(checkpointed, transformer);
+    const Tensor x = random_tensor({16, 32, kBlockWidth}, DType::kFloat32, 1).to(device());
     const std::size_t before = memory_statistics(device()).allocated;
     const Tensor y = net.forward(x);
     kept[checkpointed] = memory_statistics(device()).allocated - before;

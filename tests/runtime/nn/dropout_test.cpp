@@ -22,15 +22,15 @@ const Tensor& ones() {
 }
 
 /// Two dropouts, named by their paths.
-struct Net {
-  explicit Net(std::uint64_t seed = 1) { initialize(net, seed); }
+struct DropoutNet {
+  explicit DropoutNet(std::uint64_t seed = 1) { initialize(net, seed); }
   Sequential net;
   Dropout& first = net.add<Dropout>("first", 0.5);
   Dropout& second = net.add<Dropout>("second", 0.5);
 };
 
 TEST(Dropout, MaskIsThatOfTheGlobalSampleHoweverTheBatchIsSplit) {
-  Net model;
+  DropoutNet model;
   std::vector<double> whole;
   {
     const StepContext context(3, 7, 100);
@@ -48,7 +48,7 @@ TEST(Dropout, MaskIsThatOfTheGlobalSampleHoweverTheBatchIsSplit) {
 }
 
 TEST(Dropout, ReadsThePlaceInTheRunWhenItRuns) {
-  Net model;
+  DropoutNet model;
   const DeviceValue<kernels::StepPosition> position({}, device());
   const auto masks = [&](std::int64_t first_sample) {
     position.write({7, first_sample});
@@ -65,7 +65,7 @@ TEST(Dropout, ReadsThePlaceInTheRunWhenItRuns) {
 }
 
 TEST(Dropout, LayersStepsAndSeedsHaveMasksOfTheirOwn) {
-  Net model;
+  DropoutNet model;
   const auto mask = [](Dropout& dropout, std::uint64_t seed, std::uint64_t step) {
     const StepContext context(seed, step, 0);
     return values_of(dropout.forward(ones()));
@@ -74,12 +74,12 @@ TEST(Dropout, LayersStepsAndSeedsHaveMasksOfTheirOwn) {
   EXPECT_NE(mask(model.first, 1, 1), mask(model.second, 1, 1));
   EXPECT_NE(mask(model.first, 1, 1), mask(model.first, 1, 2));
   EXPECT_NE(mask(model.first, 1, 1), mask(model.first, 2, 1));
-  Net again;
+  DropoutNet again;
   EXPECT_EQ(mask(model.second, 1, 1), mask(again.second, 1, 1)) << "the path names the mask";
 }
 
 TEST(Dropout, CallsOfOneLayerInAContextHaveMasksOfTheirOwn) {
-  Net model;
+  DropoutNet model;
   const auto masks = [&model] {
     const StepContext context(1, 2, 0);
     std::vector<std::vector<double>> all;
@@ -96,7 +96,7 @@ TEST(Dropout, CallsOfOneLayerInAContextHaveMasksOfTheirOwn) {
 }
 
 TEST(Dropout, CallsWithoutAContextHaveMasksOfTheirOwn) {
-  Net model(3), same(3), other(4);
+  DropoutNet model(3), same(3), other(4);
   std::vector<double> before;
   for (int call = 0; call < 3; ++call) {
     const std::vector<double> mask = values_of(model.first.forward(ones()));
@@ -112,7 +112,7 @@ TEST(Dropout, CallsWithoutAContextHaveMasksOfTheirOwn) {
 }
 
 TEST(Dropout, WithoutAContextTheMaskIsThatOfTheGlobalSampleToo) {
-  Net truth, split;
+  DropoutNet truth, split;
   for (int call = 0; call < 2; ++call) {
     const std::vector<double> whole = values_of(truth.first.forward(ones()));
     const FirstSample place(7);
@@ -122,7 +122,7 @@ TEST(Dropout, WithoutAContextTheMaskIsThatOfTheGlobalSampleToo) {
 }
 
 TEST(Dropout, BackwardMeetsTheMaskOfItsForward) {
-  Net model;
+  DropoutNet model;
   const Tensor x = ones().detach();
   x.set_requires_grad(true);
   const Tensor once = model.first.forward(x), twice = model.first.forward(x);
@@ -131,7 +131,7 @@ TEST(Dropout, BackwardMeetsTheMaskOfItsForward) {
 }
 
 TEST(Dropout, DoesNothingInEvaluation) {
-  Net model, never;
+  DropoutNet model, never;
   EXPECT_TRUE(model.first.draws_random_numbers());
   model.net.train(false);
   EXPECT_TRUE(model.net.forward(ones()).is(ones()));

@@ -14,7 +14,7 @@ using ::testing::ThrowsMessage;
 
 using lockstep::devices::device;
 
-Tensor random_tensor(const Shape& shape, DType dtype, std::uint32_t seed, double low = -1, double high = 1) {
+Tensor random_there(const Shape& shape, DType dtype, std::uint32_t seed, double low = -1, double high = 1) {
   return kernels::testing::random_tensor(shape, dtype, seed, low, high).to(device());
 }
 
@@ -26,7 +26,7 @@ Tensor from(const std::vector<T>& values, const Shape& shape) {
 Tensor zeros(const Shape& shape, DType dtype = DType::kFloat32) { return Tensor::zeros(shape, dtype, device()); }
 
 TEST(Dropout, MasksDoNotDependOnHowTheBatchIsSplit) {
-  const Tensor x = random_tensor({8, 3, 5}, DType::kFloat32, 1, 1, 2);
+  const Tensor x = random_there({8, 3, 5}, DType::kFloat32, 1, 1, 2);
   const kernels::DropoutKey key{.seed = 5, .step = 3, .layer = 2};
   const std::vector<double> whole = values_of(dropout(x, 0.5, key, 40));
   for (const std::int64_t split : {1, 3, 5}) {
@@ -38,7 +38,7 @@ TEST(Dropout, MasksDoNotDependOnHowTheBatchIsSplit) {
 }
 
 TEST(Dropout, MasksDifferBySeedStepAndLayer) {
-  const Tensor x = random_tensor({16, 16}, DType::kFloat32, 1, 1, 2);
+  const Tensor x = random_there({16, 16}, DType::kFloat32, 1, 1, 2);
   const std::vector<double> mask = values_of(dropout(x, 0.5, {1, 1, 1}, 0));
   EXPECT_NE(values_of(dropout(x, 0.5, {2, 1, 1}, 0)), mask);
   EXPECT_NE(values_of(dropout(x, 0.5, {1, 2, 1}, 0)), mask);
@@ -55,18 +55,18 @@ TEST(Dropout, KeepsTheExpectationAndTheShareItShould) {
 }
 
 TEST(Dropout, OfEverythingIsZero) {
-  EXPECT_THAT(values_of(dropout(random_tensor({3, 4}, DType::kFloat32, 1), 1.0, {}, 0)), Each(0));
+  EXPECT_THAT(values_of(dropout(random_there({3, 4}, DType::kFloat32, 1), 1.0, {}, 0)), Each(0));
 }
 
 TEST(Dropout, RefusesAProbabilityOutsideZeroToOne) {
-  EXPECT_THROW(dropout(random_tensor({3}, DType::kFloat32, 1), 1.5, {}, 0), UsageError);
-  EXPECT_THROW(dropout(random_tensor({3}, DType::kFloat32, 1), -0.5, {}, 0), UsageError);
+  EXPECT_THROW(dropout(random_there({3}, DType::kFloat32, 1), 1.5, {}, 0), UsageError);
+  EXPECT_THROW(dropout(random_there({3}, DType::kFloat32, 1), -0.5, {}, 0), UsageError);
 }
 
 TEST(Promotion, AddAndMulTakeTheWiderDtypeAndGiveEachOperandItsOwnGradient) {
   using Operation = Tensor (*)(const Tensor&, const Tensor&);
   for (const Operation operation : {Operation(&add), Operation(&mul)}) {
-    const Tensor a = random_tensor({2, 3}, DType::kFloat16, 1), b = random_tensor({2, 3}, DType::kFloat32, 2);
+    const Tensor a = random_there({2, 3}, DType::kFloat16, 1), b = random_there({2, 3}, DType::kFloat32, 2);
     for (const Tensor& operand : {a, b}) operand.set_requires_grad(true);
     for (const auto& y : {operation(a, b), operation(b, a)}) {
       EXPECT_EQ(y.dtype(), DType::kFloat32);
@@ -75,12 +75,12 @@ TEST(Promotion, AddAndMulTakeTheWiderDtypeAndGiveEachOperandItsOwnGradient) {
       EXPECT_EQ(grads[1].dtype(), DType::kFloat32);
     }
   }
-  const Tensor half = random_tensor({2}, DType::kFloat16, 1), brain = random_tensor({2}, DType::kBFloat16, 2);
+  const Tensor half = random_there({2}, DType::kFloat16, 1), brain = random_there({2}, DType::kBFloat16, 2);
   EXPECT_EQ(add(half, brain).dtype(), DType::kFloat32);
 }
 
 TEST(BatchNorm, CastsItsResidual) {
-  const Tensor x = random_tensor({4, 3}, DType::kFloat16, 1), residual = random_tensor({4, 3}, DType::kFloat32, 2);
+  const Tensor x = random_there({4, 3}, DType::kFloat16, 1), residual = random_there({4, 3}, DType::kFloat32, 2);
   const Tensor one = from<float>({1, 1, 1}, {3});
   residual.set_requires_grad(true);
   const Tensor y = batch_norm(x, one, one, residual, {}, {}, {});
@@ -89,7 +89,7 @@ TEST(BatchNorm, CastsItsResidual) {
 }
 
 TEST(CrossEntropy, ReadsReducedLogitsInFloat32) {
-  const Tensor logits = random_tensor({3, 5}, DType::kFloat16, 1, -4, 4);
+  const Tensor logits = random_there({3, 5}, DType::kFloat16, 1, -4, 4);
   logits.set_requires_grad(true);
   const Tensor loss = cross_entropy(logits, from<std::int64_t>({0, 1, 4}, {3}));
   EXPECT_EQ(loss.dtype(), DType::kFloat32);
@@ -100,7 +100,7 @@ TEST(Losses, SharesWithTheGlobalDivisorAddUpToTheBatchsLoss) {
   // In the precision that the device has.
   const DType dtype = device() == kCpu ? DType::kFloat64 : DType::kFloat32;
   const double tolerance = device() == kCpu ? 1e-14 : 1e-6;
-  const Tensor x = random_tensor({6, 4}, dtype, 1), target = random_tensor({6, 4}, dtype, 2);
+  const Tensor x = random_there({6, 4}, dtype, 1), target = random_there({6, 4}, dtype, 2);
   const Tensor classes = from<std::int64_t>({0, 3, 2, 1, 1, 0}, {6});
   double entropy = 0, squares = 0;
   for (const auto& [begin, end] : {std::pair{0, 4}, std::pair{4, 6}, std::pair{6, 6}}) {
@@ -119,9 +119,9 @@ TEST(Losses, OfNothingAreZero) {
 }
 
 TEST(Gradients, AreOnlyComputedWhereTheyAreNeeded) {
-  const Tensor x = random_tensor({2, 3}, DType::kFloat32, 1), w = random_tensor({4, 3}, DType::kFloat32, 2);
+  const Tensor x = random_there({2, 3}, DType::kFloat32, 1), w = random_there({4, 3}, DType::kFloat32, 2);
   w.set_requires_grad(true);
-  sum(linear(x, w, random_tensor({4}, DType::kFloat32, 3))).backward();
+  sum(linear(x, w, random_there({4}, DType::kFloat32, 3))).backward();
   EXPECT_TRUE(w.grad().defined());
   EXPECT_FALSE(x.grad().defined());
 }
@@ -129,8 +129,8 @@ TEST(Gradients, AreOnlyComputedWhereTheyAreNeeded) {
 TEST(Gradients, AreTheSameBitsEveryTime) {
   std::vector<std::vector<double>> runs;
   for (int run = 0; run < 2; ++run) {
-    const Tensor x = random_tensor({16, 8, 8, 3}, DType::kFloat16, 1),
-                 w = random_tensor({8, 3, 3, 3}, DType::kFloat16, 2);
+    const Tensor x = random_there({16, 8, 8, 3}, DType::kFloat16, 1),
+                 w = random_there({8, 3, 3, 3}, DType::kFloat16, 2);
     w.set_requires_grad(true);
     kernels::ConvGeometry geometry;
     const Tensor y = conv(x, w, {}, geometry);

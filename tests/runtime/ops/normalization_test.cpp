@@ -17,10 +17,10 @@ template <class T>
 using NormalizationOperations = OperationTest<T>;
 TYPED_TEST_SUITE(NormalizationOperations, AllTypes, OnName);
 
-constexpr std::int64_t kRows[] = {5, 1, 0};
+constexpr std::int64_t kNormalizedRows[] = {5, 1, 0};
 
 TYPED_TEST(NormalizationOperations, LayerNorm) {
-  for (const std::int64_t rows : kRows) {
+  for (const std::int64_t rows : kNormalizedRows) {
     for (const Shape& normalized : {Shape{7}, Shape{3, 7}}) {
       const Tensor x = this->random({rows, 3, 7}, 1, -2, 2);
       const Tensor weight = this->random(normalized, 2, 0.5, 1.5), bias = this->random(normalized, 3);
@@ -39,7 +39,7 @@ TYPED_TEST(NormalizationOperations, LayerNormOfSingleNumbers) {
 }
 
 TYPED_TEST(NormalizationOperations, RmsNorm) {
-  for (const std::int64_t rows : kRows) {
+  for (const std::int64_t rows : kNormalizedRows) {
     for (const Shape& normalized : {Shape{7}, Shape{3, 7}}) {
       const Tensor x = this->random({rows, 3, 7}, 1, -2, 2), weight = this->random(normalized, 2, 0.5, 1.5);
       this->check([&](const auto& in) { return rms_norm(in[0], normalized, in[1], 1e-4); }, {x, weight}, {.terms = 21});
@@ -49,7 +49,7 @@ TYPED_TEST(NormalizationOperations, RmsNorm) {
 }
 
 TYPED_TEST(NormalizationOperations, GroupNorm) {
-  for (const std::int64_t rows : kRows) {
+  for (const std::int64_t rows : kNormalizedRows) {
     for (const Shape& shape : {Shape{rows, 3, 2, 6}, Shape{rows, 5, 6}, Shape{rows, 2, 1, 2, 6}, Shape{rows, 6}}) {
       for (const std::int64_t groups : {1, 2, 3}) {
         const Tensor x = this->random(shape, 1, -2, 2);
@@ -65,7 +65,7 @@ TYPED_TEST(NormalizationOperations, GroupNorm) {
 }
 
 TYPED_TEST(NormalizationOperations, InstanceNorm) {
-  for (const std::int64_t rows : kRows) {
+  for (const std::int64_t rows : kNormalizedRows) {
     for (const Shape& shape : {Shape{rows, 3, 4, 5}, Shape{rows, 9, 5}, Shape{rows, 2, 2, 3, 5}}) {
       const Tensor x = this->random(shape, 1, -2, 2);
       const Tensor weight = this->random({5}, 2, 0.5, 1.5), bias = this->random({5}, 3);

@@ -13,7 +13,7 @@ using ops::testing::OperationTest;
 TYPED_TEST_SUITE(OperationTest, AllTypes, OnName);
 
 /// Batches that any operation must take: several rows, one, none.
-constexpr std::int64_t kRows[] = {5, 1, 0};
+constexpr std::int64_t kRowCounts[] = {5, 1, 0};
 
 kernels::ConvGeometry conv_geometry(int rank, std::int64_t stride, std::int64_t padding, std::int64_t dilation,
                                     std::int64_t groups) {
@@ -39,7 +39,7 @@ kernels::PoolGeometry pool_geometry(kernels::PoolKind kind, int rank, std::int64
 }
 
 TYPED_TEST(OperationTest, Linear) {
-  for (const std::int64_t rows : kRows) {
+  for (const std::int64_t rows : kRowCounts) {
     const Tensor x = this->random({rows, 7}, 1), weight = this->random({6, 7}, 2), bias = this->random({6}, 3);
     this->check([](const auto& in) { return linear(in[0], in[1], in[2]); }, {x, weight, bias}, {.terms = 8});
     this->check([](const auto& in) { return linear(in[0], in[1], {}); }, {x, weight}, {.terms = 8});
@@ -60,7 +60,7 @@ constexpr kernels::Activation kActivations[] = {kernels::Activation::kRelu, kern
 TYPED_TEST(OperationTest, LinearWithAnActivation) {
   for (const kernels::Activation activation : kActivations) {
     SCOPED_TRACE(static_cast<int>(activation));
-    for (const std::int64_t rows : kRows) {
+    for (const std::int64_t rows : kRowCounts) {
       const Tensor x = this->random({rows, 7}, 1), weight = this->random({6, 7}, 2), bias = this->random({6}, 3);
       // As of two operations, z, from which the derivative is taken, and dz are rounded: products read 16-bit operands.
       this->check([activation](const auto& in) { return linear(in[0], in[1], in[2], activation); }, {x, weight, bias},
@@ -74,7 +74,7 @@ TYPED_TEST(OperationTest, LinearWithAnActivation) {
 TYPED_TEST(OperationTest, LinearLayersInARow) {
   for (const kernels::Activation activation : kActivations) {
     SCOPED_TRACE(static_cast<int>(activation));
-    for (const std::int64_t rows : kRows) {
+    for (const std::int64_t rows : kRowCounts) {
       const Tensor x = this->random({rows, 2, 4}, 1), w0 = this->random({6, 4}, 2), b0 = this->random({6}, 3),
                    w1 = this->random({5, 6}, 4), b1 = this->random({5}, 5), w2 = this->random({3, 5}, 6);
       // A chain: each layer's result and gradient are rounded.
@@ -110,7 +110,7 @@ TYPED_TEST(OperationTest, LinearWhoseResultIsUsedTwice) {
 }
 
 TYPED_TEST(OperationTest, Matmul) {
-  for (const std::int64_t rows : kRows) {
+  for (const std::int64_t rows : kRowCounts) {
     this->check([](const auto& in) { return matmul(in[0], in[1]); },
                 {this->random({rows, 4}, 1), this->random({4, 3}, 2)}, {.terms = 5});
     this->check([](const auto& in) { return matmul(in[0], in[1]); },
@@ -125,14 +125,14 @@ TYPED_TEST(OperationTest, MatmulOfAMatrixWithItself) {
 }
 
 TYPED_TEST(OperationTest, Conv1d) {
-  for (const std::int64_t rows : kRows) {
+  for (const std::int64_t rows : kRowCounts) {
     this->check([](const auto& in) { return conv(in[0], in[1], in[2], conv_geometry(1, 2, 1, 1, 1)); },
                 {this->random({rows, 7, 3}, 1), this->random({4, 3, 3}, 2), this->random({4}, 3)}, {.terms = 20});
   }
 }
 
 TYPED_TEST(OperationTest, Conv2d) {
-  for (const std::int64_t rows : kRows) {
+  for (const std::int64_t rows : kRowCounts) {
     this->check([](const auto& in) { return conv(in[0], in[1], in[2], conv_geometry(2, 1, 1, 1, 1)); },
                 {this->random({rows, 4, 3, 2}, 1), this->random({4, 3, 3, 2}, 2), this->random({4}, 3)}, {.terms = 60});
     this->check([](const auto& in) { return conv(in[0], in[1], {}, conv_geometry(2, 2, 2, 2, 2)); },
@@ -150,7 +150,7 @@ TYPED_TEST(OperationTest, Conv3d) {
 
 // A bias is added to the rounded result, as where cuDNN computes the products.
 TYPED_TEST(OperationTest, ConvTranspose1d) {
-  for (const std::int64_t rows : kRows) {
+  for (const std::int64_t rows : kRowCounts) {
     this->check([](const auto& in) { return conv_transpose(in[0], in[1], in[2], conv_geometry(1, 3, 1, 1, 1), {2}); },
                 {this->random({rows, 4, 3}, 1), this->random({3, 4, 5}, 2), this->random({5}, 3)},
                 {.terms = 30, .intermediate_of_result = 0.5});
@@ -158,7 +158,7 @@ TYPED_TEST(OperationTest, ConvTranspose1d) {
 }
 
 TYPED_TEST(OperationTest, ConvTranspose2d) {
-  for (const std::int64_t rows : kRows) {
+  for (const std::int64_t rows : kRowCounts) {
     this->check(
         [](const auto& in) {
           return conv_transpose(in[0], in[1], in[2], conv_geometry(2, 2, 1, 1, 1), {1, 0});
@@ -195,18 +195,18 @@ TYPED_TEST(OperationTest, ConvWithoutAGradientForItsInput) {
 }
 
 TYPED_TEST(OperationTest, Relu) {
-  for (const std::int64_t rows : kRows)
+  for (const std::int64_t rows : kRowCounts)
     this->check([](const auto& in) { return relu(in[0]); }, {this->random({rows, 9}, 1)});
 }
 
 TYPED_TEST(OperationTest, Gelu) {
-  for (const std::int64_t rows : kRows) {
+  for (const std::int64_t rows : kRowCounts) {
     this->check([](const auto& in) { return gelu(in[0]); }, {this->random({rows, 9}, 1, -4, 4)});
   }
 }
 
 TYPED_TEST(OperationTest, GeluTanh) {
-  for (const std::int64_t rows : kRows) {
+  for (const std::int64_t rows : kRowCounts) {
     this->check([](const auto& in) { return gelu_tanh(in[0]); }, {this->random({rows, 9}, 1, -4, 4)});
   }
 }
@@ -214,20 +214,20 @@ TYPED_TEST(OperationTest, GeluTanh) {
 // The derivative is taken from the rounded output, which PyTorch keeps too: of |dy| < 1.5 all that tanh loses near 1,
 // and half of it what sigmoid does.
 TYPED_TEST(OperationTest, Tanh) {
-  for (const std::int64_t rows : kRows) {
+  for (const std::int64_t rows : kRowCounts) {
     this->check([](const auto& in) { return tanh(in[0]); }, {this->random({rows, 9}, 1, -4, 4)}, {.intermediate = 1.5});
   }
 }
 
 TYPED_TEST(OperationTest, Sigmoid) {
-  for (const std::int64_t rows : kRows) {
+  for (const std::int64_t rows : kRowCounts) {
     this->check([](const auto& in) { return sigmoid(in[0]); }, {this->random({rows, 9}, 1, -8, 8)},
                 {.intermediate = 0.75});
   }
 }
 
 TYPED_TEST(OperationTest, Add) {
-  for (const std::int64_t rows : kRows) {
+  for (const std::int64_t rows : kRowCounts) {
     const Tensor a = this->random({rows, 4}, 1);
     this->check([](const auto& in) { return add(in[0], in[1]); }, {a, this->random({rows, 4}, 2)});
     this->check([](const auto& in) { return add(in[0], in[1]); }, {a, this->random({4}, 2)}, {.terms = rows});
@@ -236,7 +236,7 @@ TYPED_TEST(OperationTest, Add) {
 }
 
 TYPED_TEST(OperationTest, Mul) {
-  for (const std::int64_t rows : kRows) {
+  for (const std::int64_t rows : kRowCounts) {
     const Tensor a = this->random({rows, 4}, 1);
     this->check([](const auto& in) { return mul(in[0], in[1]); }, {a, this->random({rows, 4}, 2)});
     this->check([](const auto& in) { return mul(in[0], in[1]); }, {a, this->random({4}, 2)}, {.terms = rows});
@@ -246,7 +246,7 @@ TYPED_TEST(OperationTest, Mul) {
 
 TYPED_TEST(OperationTest, Scale) {
   const DeviceValue<float> host(0.75f, kCpu), there(0.75f, this->kDevice);
-  for (const std::int64_t rows : kRows) {
+  for (const std::int64_t rows : kRowCounts) {
     this->check([](const auto& in) { return scale(in[0], -2.5); }, {this->random({rows, 4}, 1)});
     this->check([&](const auto& in) { return scale_by(in[0], (in[0].device() == kCpu ? host : there).data()); },
                 {this->random({rows, 4}, 1)});
@@ -254,7 +254,7 @@ TYPED_TEST(OperationTest, Scale) {
 }
 
 TYPED_TEST(OperationTest, MaxPool) {
-  for (const std::int64_t rows : kRows) {
+  for (const std::int64_t rows : kRowCounts) {
     for (int rank = 1; rank <= 3; ++rank) {
       std::vector<std::int64_t> extents{rows};
       extents.insert(extents.end(), static_cast<std::size_t>(rank), 5);
@@ -268,7 +268,7 @@ TYPED_TEST(OperationTest, MaxPool) {
 }
 
 TYPED_TEST(OperationTest, AveragePool) {
-  for (const std::int64_t rows : kRows) {
+  for (const std::int64_t rows : kRowCounts) {
     for (const bool count_include_pad : {true, false}) {
       const auto geometry = pool_geometry(kernels::PoolKind::kAverage, 2, 3, 2, 1, count_include_pad);
       this->check([geometry](const auto& in) { return pool(in[0], geometry); }, {this->random({rows, 5, 4, 2}, 1)},
@@ -278,14 +278,14 @@ TYPED_TEST(OperationTest, AveragePool) {
 }
 
 TYPED_TEST(OperationTest, GlobalAveragePool) {
-  for (const std::int64_t rows : kRows) {
+  for (const std::int64_t rows : kRowCounts) {
     this->check([](const auto& in) { return global_average_pool(in[0]); }, {this->random({rows, 3, 5, 4}, 1)},
                 {.terms = 15});
   }
 }
 
 TYPED_TEST(OperationTest, Dropout) {
-  for (const std::int64_t rows : kRows) {
+  for (const std::int64_t rows : kRowCounts) {
     this->check([](const auto& in) { return dropout(in[0], 0.3, {.seed = 1, .step = 2, .layer = 3}, 4); },
                 {this->random({rows, 3, 5}, 1)});
   }
@@ -293,7 +293,7 @@ TYPED_TEST(OperationTest, Dropout) {
 }
 
 TYPED_TEST(OperationTest, FlattenAndReshape) {
-  for (const std::int64_t rows : kRows) {
+  for (const std::int64_t rows : kRowCounts) {
     const Tensor x = this->random({rows, 3, 4}, 1);
     this->check([](const auto& in) { return flatten(in[0]); }, {x});
     this->check([rows](const auto& in) { return reshape(in[0], {rows, 2, 2, 3}); }, {x});
@@ -303,7 +303,7 @@ TYPED_TEST(OperationTest, FlattenAndReshape) {
 }
 
 TYPED_TEST(OperationTest, Softmax) {
-  for (const std::int64_t rows : kRows) {
+  for (const std::int64_t rows : kRowCounts) {
     // The backward pass reads the rounded output, which PyTorch keeps too: y (dy - sum dy y).
     this->check([](const auto& in) { return softmax(in[0]); }, {this->random({rows, 7}, 1, -4, 4)},
                 {.terms = 7, .intermediate = 0.5});
@@ -313,7 +313,7 @@ TYPED_TEST(OperationTest, Softmax) {
 }
 
 TYPED_TEST(OperationTest, CrossEntropy) {
-  for (const std::int64_t rows : kRows) {
+  for (const std::int64_t rows : kRowCounts) {
     const std::vector<std::int64_t> all{3, 0, 6, 6, 2};
     const Tensor classes = Tensor::from(std::vector(all.begin(), all.begin() + rows), {rows});
     for (const LossOptions& options : {LossOptions{}, LossOptions{.label_smoothing = 0.1}, LossOptions{.divisor = 32},
@@ -331,7 +331,7 @@ TYPED_TEST(OperationTest, CrossEntropyOverSequences) {
 }
 
 TYPED_TEST(OperationTest, Mse) {
-  for (const std::int64_t rows : kRows) {
+  for (const std::int64_t rows : kRowCounts) {
     const Tensor target = this->random({rows, 3, 2}, 2);
     for (const double divisor : {0.0, 16.0}) {
       this->check([&](const auto& in) { return mse(in[0], TestFixture::like(in[0], target), {.divisor = divisor}); },
@@ -343,7 +343,7 @@ TYPED_TEST(OperationTest, Mse) {
 }
 
 TYPED_TEST(OperationTest, SumAndMean) {
-  for (const std::int64_t rows : kRows) {
+  for (const std::int64_t rows : kRowCounts) {
     const Tensor x = this->random({rows, 4, 2}, 1);
     this->check([](const auto& in) { return sum(in[0]); }, {x}, {.terms = 40});
     this->check([](const auto& in) { return mean(in[0]); }, {x}, {.terms = 40});

@@ -16,12 +16,12 @@ class StructureTest : public ops::testing::OperationTest<T> {};
 TYPED_TEST_SUITE(StructureTest, AllTypes, OnName);
 
 /// Ragged, with an extent of 1, empty.
-const Shape kShapes[] = {{5, 3, 4}, {1, 3, 1}, {2, 0, 3}, {0, 3, 2}};
+const Shape kStructureShapes[] = {{5, 3, 4}, {1, 3, 1}, {2, 0, 3}, {0, 3, 2}};
 
-std::vector<double> values(const Tensor& tensor) { return kernels::testing::values_of(tensor); }
+std::vector<double> values_in(const Tensor& tensor) { return kernels::testing::values_of(tensor); }
 
 TYPED_TEST(StructureTest, Permute) {
-  for (const Shape& shape : kShapes) {
+  for (const Shape& shape : kStructureShapes) {
     const Tensor x = this->random(shape, 1);
     for (const std::vector<int>& order : {std::vector{2, 0, 1}, {0, 2, 1}, {2, 1, 0}, {-1, -3, 1}, {0, 1, 2}}) {
       this->check([&](const auto& in) { return permute(in[0], order); }, {x});
@@ -29,11 +29,11 @@ TYPED_TEST(StructureTest, Permute) {
     this->check([](const auto& in) { return transpose(in[0], 0, -1); }, {x});
   }
   const Tensor x = Tensor::from<std::int64_t>({1, 2, 3, 4, 5, 6}, {2, 3}).to(this->kDevice);
-  EXPECT_EQ(values(transpose(x, 0, 1)), (std::vector<double>{1, 4, 2, 5, 3, 6}));
+  EXPECT_EQ(values_in(transpose(x, 0, 1)), (std::vector<double>{1, 4, 2, 5, 3, 6}));
 }
 
 TYPED_TEST(StructureTest, Flip) {
-  for (const Shape& shape : kShapes) {
+  for (const Shape& shape : kStructureShapes) {
     this->check([](const auto& in) { return flip(in[0], {0, -1}); }, {this->random(shape, 1)});
     this->check([](const auto& in) { return flip(in[0], 1); }, {this->random(shape, 1)});
     this->check([](const auto& in) { return flip(in[0], std::vector<int>()); }, {this->random(shape, 1)});
@@ -86,7 +86,7 @@ TYPED_TEST(StructureTest, CatPromotes) {
 }
 
 TYPED_TEST(StructureTest, Slices) {
-  for (const Shape& shape : kShapes) {
+  for (const Shape& shape : kStructureShapes) {
     const Tensor x = this->random(shape, 1);
     this->check([](const auto& in) { return slice(in[0], 0, 1, 100, 2); }, {x});
     this->check([](const auto& in) { return slice(in[0], -1, -2, -1); }, {x});
@@ -119,7 +119,7 @@ TYPED_TEST(StructureTest, UnsqueezeAndSqueeze) {
 }
 
 TYPED_TEST(StructureTest, SumAndMeanOverDimensions) {
-  for (const Shape& shape : kShapes) {
+  for (const Shape& shape : kStructureShapes) {
     const Tensor x = this->random(shape, 1);
     for (const Dims& dims : {Dims(0), Dims(1), Dims(-1), Dims({0, 1}), Dims({1, 2}), Dims({0, 2}), Dims({})}) {
       for (const bool keepdim : {false, true}) {
@@ -142,7 +142,7 @@ TYPED_TEST(StructureTest, SumIntoANamedDtype) {
   const Tensor y = sum(x, 0, {.dtype = TypeParam::dtype == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32});
   EXPECT_EQ(y.dtype(), this->kWide);
   std::vector<double> expected(33, 0.0);
-  const std::vector<double> all = values(x);
+  const std::vector<double> all = values_in(x);
   for (std::size_t i = 0; i < all.size(); ++i) expected[i % 33] += all[i];
   kernels::testing::expect_close(y, expected, kernels::testing::bounds_for(this->kWide, 64));
 }
@@ -153,17 +153,17 @@ TYPED_TEST(StructureTest, SumsOfIntegersAndBoolCount) {
   const Tensor count = sum(positive);
   EXPECT_EQ(count.dtype(), DType::kInt64);
   EXPECT_EQ(count.item(), 3);
-  EXPECT_EQ(values(sum(positive, 1)), (std::vector<double>{2, 1}));
+  EXPECT_EQ(values_in(sum(positive, 1)), (std::vector<double>{2, 1}));
   EXPECT_EQ(sum(positive, 1, {.keepdim = true}).shape(), (Shape{2, 1}));
   for (const DType dtype : {this->kDType, DType::kFloat32, DType::kInt32}) {
     const Tensor named = sum(positive, 0, {.dtype = dtype});
     EXPECT_EQ(named.dtype(), dtype);
-    EXPECT_EQ(values(named), (std::vector<double>{2, 0, 1}));
+    EXPECT_EQ(values_in(named), (std::vector<double>{2, 0, 1}));
   }
   const Tensor large = Tensor::from<std::int64_t>({std::int64_t{1} << 52, (std::int64_t{1} << 52) - 1}, {2});
   EXPECT_EQ(sum(large.to(this->kDevice)).item(), 0x1p53 - 1);
   EXPECT_EQ(sum(x, 1, {.dtype = DType::kInt64}).dtype(), DType::kInt64);
-  EXPECT_EQ(values(sum(x, 1, {.dtype = DType::kInt64})), (std::vector<double>{0, -2})) << "0.5 becomes 0";
+  EXPECT_EQ(values_in(sum(x, 1, {.dtype = DType::kInt64})), (std::vector<double>{0, -2})) << "0.5 becomes 0";
   EXPECT_EQ(sum(Tensor::zeros({0}, DType::kInt32, this->kDevice)).item(), 0);
   EXPECT_THROW(mean(positive), UsageError);
   EXPECT_THROW(mean(positive, 1), UsageError);
@@ -197,16 +197,16 @@ TYPED_TEST(StructureTest, ExtremesAlongADimension) {
     }
   }
   const Tensor x = kernels::testing::tensor_of({1, 3, 3, 2, -1, 0, -1, -1}, {2, 4}, this->kDType).to(this->kDevice);
-  EXPECT_EQ(values(max(x, 1).indices), (std::vector<double>{1, 1}));
-  EXPECT_EQ(values(min(x, 1).indices), (std::vector<double>{0, 0}));
-  EXPECT_EQ(values(argmax(x, 0)), (std::vector<double>{0, 0, 0, 0}));
-  EXPECT_EQ(values(argmin(x)), (std::vector<double>{4}));
+  EXPECT_EQ(values_in(max(x, 1).indices), (std::vector<double>{1, 1}));
+  EXPECT_EQ(values_in(min(x, 1).indices), (std::vector<double>{0, 0}));
+  EXPECT_EQ(values_in(argmax(x, 0)), (std::vector<double>{0, 0, 0, 0}));
+  EXPECT_EQ(values_in(argmin(x)), (std::vector<double>{4}));
   EXPECT_EQ(argmax(x, 1, true).shape(), (Shape{2, 1}));
   EXPECT_EQ(max(x, 1).indices.dtype(), DType::kInt64);
   // Equal ones: the first has all of the gradient of max, each has its share of that of amax.
   x.set_requires_grad(true);
-  EXPECT_EQ(values(autograd::grad(sum(max(x, 1).values), {x})[0]), (std::vector<double>{0, 1, 0, 0, 0, 1, 0, 0}));
-  EXPECT_EQ(values(autograd::grad(sum(amax(x, 1)), {x})[0]), (std::vector<double>{0, .5, .5, 0, 0, 1, 0, 0}));
+  EXPECT_EQ(values_in(autograd::grad(sum(max(x, 1).values), {x})[0]), (std::vector<double>{0, 1, 0, 0, 0, 1, 0, 0}));
+  EXPECT_EQ(values_in(autograd::grad(sum(amax(x, 1)), {x})[0]), (std::vector<double>{0, .5, .5, 0, 0, 1, 0, 0}));
   EXPECT_THROW(max(this->random({2, 0}, 1), 1), ShapeError);
 }
 
@@ -264,7 +264,7 @@ TYPED_TEST(StructureTest, GatherAndScatterAdd) {
   this->check([&](const auto& in) { return scatter_add(in[0], 0, indices.to(in[0].device()), 4); },
               {this->random({2, 4}, 1)}, {.terms = 4});
   const Tensor numbers = Tensor::from<std::int64_t>({10, 11, 12, 20, 21, 22}, {2, 3}).to(this->kDevice);
-  EXPECT_EQ(values(gather(numbers, 1, indices.to(this->kDevice))),
+  EXPECT_EQ(values_in(gather(numbers, 1, indices.to(this->kDevice))),
             (std::vector<double>{12, 10, 12, 11, 21, 21, 20, 20}));
   EXPECT_THROW(gather(this->random({3}, 1), 0, indices), ShapeError);
   EXPECT_THROW(gather(this->random({1, 3}, 1), 1, indices), ShapeError);
@@ -276,7 +276,7 @@ TYPED_TEST(StructureTest, OneHot) {
     const Tensor hot = one_hot(indices, 3, dtype);
     EXPECT_EQ(hot.shape(), (Shape{2, 1, 3}));
     EXPECT_EQ(hot.dtype(), dtype);
-    EXPECT_EQ(values(hot), (std::vector<double>{0, 0, 1, 1, 0, 0}));
+    EXPECT_EQ(values_in(hot), (std::vector<double>{0, 0, 1, 1, 0, 0}));
   }
 }
 

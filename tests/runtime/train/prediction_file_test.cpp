@@ -22,7 +22,7 @@ using ::testing::ThrowsMessage;
 
 const float kNan = std::numeric_limits<float>::quiet_NaN();
 
-std::string read(const std::filesystem::path& path) {
+std::string read_file(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
 }
@@ -31,7 +31,7 @@ class PredictionFile : public ::testing::Test {
  protected:
   std::string written(const std::string& name, const Predictions& predictions) {
     write_predictions(folder_ / name, predictions);
-    return read(folder_ / name);
+    return read_file(folder_ / name);
   }
   Folder folder_;
 };

@@ -12,14 +12,14 @@ using testing::IsEmpty;
 using testing::SizeIs;
 
 /// The changes and the steps behind which they were told, of `steps` steps with times by (step, rank).
-std::vector<std::pair<int, Straggler>> changes(int ranks, int steps, const std::function<double(int, int)>& seconds) {
+std::vector<std::pair<int, Straggler>> changes(int ranks, int steps, const std::function<double(int, int)>& time_of) {
   std::vector<std::string> hosts;
   for (int rank = 0; rank < ranks; ++rank) hosts.push_back("host" + std::to_string(rank));
   Stragglers stragglers(hosts);
   std::vector<std::pair<int, Straggler>> found;
   for (int step = 1; step <= steps; ++step) {
     std::vector<double> times;
-    for (int rank = 0; rank < ranks; ++rank) times.push_back(seconds(step, rank));
+    for (int rank = 0; rank < ranks; ++rank) times.push_back(time_of(step, rank));
     for (const Straggler& change : stragglers.add(times)) found.emplace_back(step, change);
   }
   return found;

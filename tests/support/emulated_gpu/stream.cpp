@@ -89,17 +89,22 @@ const Stream& thread_of(const Stream& stream) {
   return emulated->thread();
 }
 
+}  // namespace
+
 /// What a thread that captures has appended so far.
-struct Recording {
+struct EmulatedRecording {
   std::vector<std::function<void()>> work;
   std::size_t memory_work = 0;  ///< of work: pieces that stand for memory given and given back
   std::vector<std::function<void()>> releases;
-  ~Recording() {
+  ~EmulatedRecording() {
     for (const auto& release : releases) release();
   }
 };
-thread_local Recording* recorder = nullptr;
-thread_local Recording* recorder_aside = nullptr;
+
+namespace {
+
+thread_local EmulatedRecording* recorder = nullptr;
+thread_local EmulatedRecording* recorder_aside = nullptr;
 
 void require_capturable(const void* data) {
   if (!emulation::recording() || emulation::is_known(data)) return;
@@ -153,7 +158,7 @@ struct Graph::Impl {
   Device device;
   std::optional<Stream> launched_on;
   std::mutex mutex;                      ///< guards what follows
-  std::shared_ptr<Recording> recording;  ///< work on its way keeps it, too
+  std::shared_ptr<EmulatedRecording> recording;  ///< work on its way keeps it, too
   bool given_up = false;
   LivingGraph living;  ///< last: the first to go
 };
@@ -171,7 +176,7 @@ Graph::~Graph() {
 
 void Graph::capture(const std::function<void()>& work) {
   if (impl_->recording) throw UsageError("a graph was captured twice");
-  const auto recording = std::make_shared<Recording>();
+  const auto recording = std::make_shared<EmulatedRecording>();
   recorder = recording.get();
   try {
     work();

@@ -147,20 +147,14 @@ struct AttentionGradients {
   float* dv;
 };
 
-/// The serial loops over contiguous elements, compiled for one instruction set. Threads and shapes are the callers'
-/// business. Data with channels is [rows, channels]; an Input or Output with null data is left out.
-struct Loops {
-  // Elementwise over n elements.
+// The serial loops over contiguous elements, compiled for one instruction set. Threads and shapes are the callers'
+// business. Data with channels is [rows, channels]; an Input or Output with null data is left out. A family is a source
+// file of this folder.
+
+/// Elementwise over n elements.
+struct ElementwiseLoops {
   void (*convert)(Input in, Output out, std::int64_t n);
   void (*accumulate)(Input in, Output out, std::int64_t n);
-  // Elements [begin, begin + n) of the walk's output; `out` is where the first of them goes.
-  void (*binary)(Binary function, const Operand& a, const Operand& b, Output out, std::int64_t begin, std::int64_t n);
-  void (*ternary)(const TernaryFunction& function, const Operand& a, const Operand& b, const Operand& c, Output out,
-                  std::int64_t begin, std::int64_t n);
-  void (*expand)(const Operand& in, Output out, std::int64_t begin, std::int64_t n);
-  void (*binary_with_number)(Binary function, Input x, float number, bool number_first, Output out, std::int64_t n);
-  void (*binary_channels)(Binary function, Input a, const float* b, Output out, std::int64_t rows,
-                          std::int64_t channels);
   void (*scale)(Input in, float factor, Output out, std::int64_t n);
   void (*unary)(const UnaryFunction& function, Input x, Output y, std::int64_t n);
   void (*unary_backward)(const UnaryFunction& function, Input at, Input dy, Output dx, std::int64_t n);
@@ -169,14 +163,49 @@ struct Loops {
   /// Element i is number first + i of the key's stream.
   void (*random)(Distribution distribution, double first_parameter, double second_parameter, const RandomKey& key,
                  std::int64_t first, Output out, std::int64_t n);
+};
 
-  // Reductions of one chunk, small enough for float32 sums.
+/// Functions of several operands, which may be broadcast.
+struct BroadcastLoops {
+  // Elements [begin, begin + n) of the walk's output; `out` is where the first of them goes.
+  void (*binary)(Binary function, const Operand& a, const Operand& b, Output out, std::int64_t begin, std::int64_t n);
+  void (*ternary)(const TernaryFunction& function, const Operand& a, const Operand& b, const Operand& c, Output out,
+                  std::int64_t begin, std::int64_t n);
+  void (*expand)(const Operand& in, Output out, std::int64_t begin, std::int64_t n);
+  void (*binary_with_number)(Binary function, Input x, float number, bool number_first, Output out, std::int64_t n);
+  void (*binary_channels)(Binary function, Input a, const float* b, Output out, std::int64_t rows,
+                          std::int64_t channels);
+};
+
+/// Sums and extremes, of one chunk small enough for float32 sums or in float64, and scans.
+struct ReductionLoops {
   /// sums [channels] = sums over the rows.
   void (*sum_rows)(Input x, std::int64_t rows, std::int64_t channels, float* sums);
   double (*sum_of_squares)(Input x, std::int64_t n);
   bool (*all_finite)(Input x, std::int64_t n);
+  // Reductions of `width` <= kMostColumns columns over rows that lie `stride` apart, and of lines of n neighbours.
+  void (*sum_columns)(Input x, Term term, std::int64_t rows, std::int64_t stride, std::int64_t width, double* sums);
+  void (*sum_lines)(Input x, Term term, std::int64_t lines, std::int64_t n, double* sums);
+  /// out = factor * sums
+  void (*scale_sums)(const double* sums, double factor, Output out, std::int64_t n);
+  /// Sums of x - centre and of its squares.
+  void (*deviation_columns)(Input x, const float* centre, std::int64_t rows, std::int64_t stride, std::int64_t width,
+                            double* sums, double* squares);
+  void (*deviation_lines)(Input x, const float* centre, std::int64_t lines, std::int64_t n, double* sums,
+                          double* squares);
+  /// At least one row, or one element a line, and fewer than 2^31 rows. indices may be null.
+  void (*extreme_columns)(Input x, Extreme which, std::int64_t rows, std::int64_t stride, std::int64_t width,
+                          float* values, std::int64_t* indices);
+  void (*extreme_lines)(Input x, Extreme which, std::int64_t lines, std::int64_t n, float* values,
+                        std::int64_t* indices);
+  /// Scans::scan of lines of n neighbours, and of up to 512 columns.
+  void (*scan_lines)(Input a, Input b, bool reverse, Output y, std::int64_t lines, std::int64_t n);
+  void (*scan_columns)(Input a, Input b, bool reverse, Output y, std::int64_t rows, std::int64_t stride,
+                       std::int64_t width);
+};
 
-  // Softmax and cross-entropy.
+/// Softmax, and the losses.
+struct SoftmaxLoops {
   void (*softmax)(Input x, bool log, Output y, std::int64_t rows, std::int64_t channels);
   void (*softmax_backward)(Input y, bool log, Input dy, Output dx, std::int64_t rows, std::int64_t channels);
   /// Of up to 512 columns, over rows that lie `stride` apart.
@@ -198,13 +227,18 @@ struct Loops {
   /// gradient = factor * the derivative by the side
   void (*pair_loss_backward)(const PairLossFunction& function, Input x, Input target, PairSide side, float factor,
                              Output gradient, std::int64_t n);
+};
 
-  // Attention. `scratch` holds AttentionHead::scratch() floats, aligned to a cache line.
+/// One head. `scratch` holds AttentionHead::scratch() floats, aligned to a cache line.
+struct AttentionLoops {
   /// Queries [first, first + n) of a head, n <= kQueries: their rows of `out`, and of norms.
   void (*attention)(const AttentionHead& head, std::int64_t first, std::int64_t n, Output out, float* norms,
                     float* scratch);
   void (*attention_backward)(const AttentionHead& head, const AttentionGradients& gradients, float* scratch);
+};
 
+/// Batch, layer and group normalisation.
+struct NormalizationLoops {
   // Batch normalisation.
   /// Over one chunk: pivot [channels] = a value near its mean, sum and sum_of_squares [channels] those of x - pivot.
   void (*batch_norm_statistics)(Input x, std::int64_t rows, std::int64_t channels, float* pivot, float* sum,
@@ -217,7 +251,6 @@ struct Loops {
   /// y masks dy where given.
   void (*batch_norm_backward_apply)(Input x, const BatchNormParameters& parameters, const BatchNormSlopes& slopes,
                                     Input dy, Input y, Output dx, std::int64_t rows, std::int64_t channels);
-
   // Normalisation within a sample. y and dy have x's dtype or are float32.
   /// mean null: without mean.
   void (*layer_norm)(Input x, const LayerNormParameters& parameters, double epsilon, Output y, float* mean,
@@ -228,21 +261,10 @@ struct Loops {
                               std::int64_t channels);
   void (*group_norm_backward_apply)(Input x, const GroupNormSlopes& slopes, Input dy, Output dx, std::int64_t rows,
                                     std::int64_t channels);
+};
 
-  // Embedding.
-  /// sums [n] = the lines of x [.., n] at the first `count` >= 1 of `all` places, added up in their order. The others
-  /// are those that are read next.
-  void (*sum_picked)(Input x, const std::int64_t* places, std::int64_t count, std::int64_t all, std::int64_t n,
-                     float* sums);
-
-  // Upsampling.
-  /// sum [n] = the sum of `count` rows times their weights.
-  void (*weighted_sum)(const Input* rows, const float* weights, std::int64_t count, float* sum, std::int64_t n);
-  /// out [pixels, channels]
-  void (*resample_pixels)(const float* row, const PixelTaps& taps, std::int64_t pixels, std::int64_t channels,
-                          float* out);
-
-  // The arena.
+/// Gradients and optimizers, and the sum over ranks.
+struct ArenaLoops {
   /// out = in * *scalars.inverse_scale, clipped by scalars.clip_value; returns whether every element of out is finite.
   bool (*rescale)(Input in, const StepScalars& scalars, Output out, std::int64_t n);
   // A gradient, unscaled and clipped: its sum of squares, its largest magnitude.
@@ -265,10 +287,20 @@ struct Loops {
   void (*novograd_step)(const ArenaSlice& slice, const NovogradRule& rule, const StepScalars& scalars,
                         const ArenaSegment& segment, float norm, float* m, std::int64_t begin, std::int64_t n);
   void (*mean_step)(const float* weights, const RunningMean& running, float* mean, std::int64_t n);
-
   decltype(&kernels::rank_reduce) rank_reduce;
+};
 
-  // Structure.
+/// Copies, transposes, and lines that are picked or resampled.
+struct StructureLoops {
+  /// sums [n] = the lines of x [.., n] at the first `count` >= 1 of `all` places, added up in their order. The others
+  /// are those that are read next.
+  void (*sum_picked)(Input x, const std::int64_t* places, std::int64_t count, std::int64_t all, std::int64_t n,
+                     float* sums);
+  /// sum [n] = the sum of `count` rows times their weights.
+  void (*weighted_sum)(const Input* rows, const float* weights, std::int64_t count, float* sum, std::int64_t n);
+  /// out [pixels, channels]
+  void (*resample_pixels)(const float* row, const PixelTaps& taps, std::int64_t pixels, std::int64_t channels,
+                          float* out);
   /// Lines of so many bytes, which lie strides of so many bytes apart.
   void (*copy_lines)(const void* in, std::int64_t in_stride, void* out, std::int64_t out_stride, std::int64_t bytes,
                      std::int64_t lines);
@@ -283,35 +315,26 @@ struct Loops {
   /// to row.
   void (*transpose)(const void* in, std::int64_t in_stride, void* out, std::int64_t out_stride, std::int64_t rows,
                     std::int64_t columns, std::size_t bytes);
-  // Reductions of `width` <= kMostColumns columns over rows that lie `stride` apart, and of lines of n neighbours.
-  void (*sum_columns)(Input x, Term term, std::int64_t rows, std::int64_t stride, std::int64_t width, double* sums);
-  void (*sum_lines)(Input x, Term term, std::int64_t lines, std::int64_t n, double* sums);
-  /// out = factor * sums
-  void (*scale_sums)(const double* sums, double factor, Output out, std::int64_t n);
-  /// Sums of x - centre and of its squares.
-  void (*deviation_columns)(Input x, const float* centre, std::int64_t rows, std::int64_t stride, std::int64_t width,
-                            double* sums, double* squares);
-  void (*deviation_lines)(Input x, const float* centre, std::int64_t lines, std::int64_t n, double* sums,
-                          double* squares);
-  /// At least one row, or one element a line, and fewer than 2^31 rows. indices may be null.
-  void (*extreme_columns)(Input x, Extreme which, std::int64_t rows, std::int64_t stride, std::int64_t width,
-                          float* values, std::int64_t* indices);
-  void (*extreme_lines)(Input x, Extreme which, std::int64_t lines, std::int64_t n, float* values,
-                        std::int64_t* indices);
-  /// Scans::scan of lines of n neighbours, and of up to 512 columns.
-  void (*scan_lines)(Input a, Input b, bool reverse, Output y, std::int64_t lines, std::int64_t n);
-  void (*scan_columns)(Input a, Input b, bool reverse, Output y, std::int64_t rows, std::int64_t stride,
-                       std::int64_t width);
 };
 
+/// All of them.
+struct Loops : ElementwiseLoops,
+               BroadcastLoops,
+               ReductionLoops,
+               SoftmaxLoops,
+               AttentionLoops,
+               NormalizationLoops,
+               ArenaLoops,
+               StructureLoops {};
+
 namespace baseline {
-extern const Loops kLoops;
+const Loops& all_loops();
 }
 namespace avx2 {
-extern const Loops kLoops;
+const Loops& all_loops();
 }
 namespace avx512 {
-extern const Loops kLoops;
+const Loops& all_loops();
 }
 
 /// The loops for isa().

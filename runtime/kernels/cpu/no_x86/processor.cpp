@@ -5,7 +5,7 @@
 namespace lockstep::kernels::cpu {
 
 Isa widest_isa() { return Isa::kBaseline; }
-const Loops& loops_for(Isa) { return baseline::kLoops; }
+const Loops& loops_for(Isa) { return baseline::all_loops(); }
 void limit_onednn(Isa) {}
 std::vector<std::string_view> half_instructions() { return {}; }
 bool has_bfloat16_instructions() { return false; }

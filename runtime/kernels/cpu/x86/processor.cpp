@@ -28,13 +28,13 @@ Isa widest_isa() {
 const Loops& loops_for(Isa isa) {
   switch (isa) {
     case Isa::kBaseline:
-      return baseline::kLoops;
+      return baseline::all_loops();
     case Isa::kAvx2:
-      return avx2::kLoops;
+      return avx2::all_loops();
     case Isa::kAvx512:
-      return avx512::kLoops;
+      return avx512::all_loops();
   }
-  return baseline::kLoops;
+  return baseline::all_loops();
 }
 
 void limit_onednn(Isa isa) {

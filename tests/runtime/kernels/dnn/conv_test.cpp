@@ -18,15 +18,15 @@ using testing::random_tensor;
 using testing::tensor_of;
 using testing::values_of;
 
-struct Case {
+struct ConvCase {
   const char* name;
   ConvGeometry geometry;
   Shape x;
   Shape weight;
 };
 
-const std::vector<Case>& cases() {
-  static const std::vector<Case> table{
+const std::vector<ConvCase>& conv_cases() {
+  static const std::vector<ConvCase> table{
       {"one channel", {.padding = {1, 1}}, {3, 8, 8, 1}, {32, 3, 3, 1}},
       {"stride 2", {.stride = {2, 2}, .padding = {1, 1}}, {3, 8, 8, 32}, {64, 3, 3, 32}},
       {"three channels", {.padding = {1, 1}}, {2, 10, 9, 3}, {16, 3, 3, 3}},
@@ -56,18 +56,18 @@ const std::vector<Case>& cases() {
   return table;
 }
 
-Shape output_shape(const Case& c) { return conv_output_shape(c.x, c.weight, c.geometry); }
+Shape output_shape(const ConvCase& c) { return conv_output_shape(c.x, c.weight, c.geometry); }
 /// Products in an element of y; of dx at most as many as of y with the channels swapped.
-std::int64_t forward_terms(const Case& c) { return c.weight.numel() / c.weight.front(); }
-std::int64_t data_terms(const Case& c) { return c.weight.numel() / c.weight.back(); }
-std::int64_t weight_terms(const Case& c) { return output_shape(c).rows(); }
+std::int64_t forward_terms(const ConvCase& c) { return c.weight.numel() / c.weight.front(); }
+std::int64_t data_terms(const ConvCase& c) { return c.weight.numel() / c.weight.back(); }
+std::int64_t weight_terms(const ConvCase& c) { return output_shape(c).rows(); }
 
 template <class T>
 using ConvTest = KernelTest<T>;
 TYPED_TEST_SUITE(ConvTest, ProductTypes, OnName);
 
 TYPED_TEST(ConvTest, ForwardMatchesReference) {
-  for (const Case& c : cases()) {
+  for (const ConvCase& c : conv_cases()) {
     SCOPED_TRACE(c.name);
     const Tensor x = this->random(c.x, 1);
     const Tensor weight = this->random(c.weight, 2);
@@ -84,7 +84,7 @@ TYPED_TEST(ConvTest, ForwardMatchesReference) {
 }
 
 TYPED_TEST(ConvTest, GradientOfXMatchesReference) {
-  for (const Case& c : cases()) {
+  for (const ConvCase& c : conv_cases()) {
     SCOPED_TRACE(c.name);
     const Tensor x = this->random(c.x, 1);
     const Tensor weight = this->random(c.weight, 2);
@@ -100,7 +100,7 @@ TYPED_TEST(ConvTest, GradientOfXMatchesReference) {
 }
 
 TYPED_TEST(ConvTest, GradientsOfParametersMatchReferenceInEveryDtype) {
-  for (const Case& c : cases()) {
+  for (const ConvCase& c : conv_cases()) {
     SCOPED_TRACE(c.name);
     const Tensor x = this->random(c.x, 1);
     const Tensor weight = this->random(c.weight, 2);
@@ -128,7 +128,7 @@ TYPED_TEST(ConvTest, GradientsOfParametersMatchReferenceInEveryDtype) {
 }
 
 TYPED_TEST(ConvTest, AllGradientsAtOnceAreThoseOfSingleCalls) {
-  for (const Case& c : cases()) {
+  for (const ConvCase& c : conv_cases()) {
     SCOPED_TRACE(c.name);
     const Tensor x = this->random(c.x, 1);
     const Tensor weight = this->random(c.weight, 2);
@@ -146,7 +146,7 @@ TYPED_TEST(ConvTest, AllGradientsAtOnceAreThoseOfSingleCalls) {
 }
 
 TYPED_TEST(ConvTest, TwoCallsGiveTheSameBits) {
-  const Case& c = cases()[1];
+  const ConvCase& c = conv_cases()[1];
   const Tensor x = this->random(c.x, 1);
   const Tensor weight = this->random(c.weight, 2);
   const Tensor dy = this->random(output_shape(c), 3);
@@ -161,7 +161,7 @@ TYPED_TEST(ConvTest, TwoCallsGiveTheSameBits) {
 
 TYPED_TEST(ConvTest, WhatIsNotFiniteReachesEveryOutputThatReadsIt) {
   for (const double value : {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
-    const Case c{"", {.padding = {1, 1}}, {4, 15, 14, 32}, {48, 3, 3, 32}};
+    const ConvCase c{"", {.padding = {1, 1}}, {4, 15, 14, 32}, {48, 3, 3, 32}};
     std::vector<double> values = values_of(this->random(c.x, 1));
     values[((2 * 15 + 7) * 14 + 6) * 32 + 5] = value;
     const Tensor x = tensor_of(values, c.x, this->kDType);

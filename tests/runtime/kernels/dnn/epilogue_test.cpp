@@ -18,14 +18,15 @@ using testing::random_tensor;
 constexpr Activation kActivations[]{Activation::kRelu, Activation::kGelu, Activation::kGeluTanh, Activation::kTanh,
                                     Activation::kSigmoid};
 
-struct Case {
+struct ProductCase {
   std::int64_t m, n, k;
 };
 
 /// Vectors, odd extents, nothing.
-constexpr Case kCases[]{{32, 16, 64}, {33, 7, 19}, {1, 17, 5}, {8, 1, 16}, {5, 3, 0}, {0, 3, 4}, {4, 0, 3}, {1, 1, 1}};
+constexpr ProductCase kProductCases[]{{32, 16, 64}, {33, 7, 19}, {1, 17, 5}, {8, 1, 16},
+                                      {5, 3, 0},    {0, 3, 4},   {4, 0, 3},  {1, 1, 1}};
 /// So many rows, or terms, that they take several chunks.
-constexpr Case kLongCases[]{{20000, 8, 12}, {12, 8, 20000}};
+constexpr ProductCase kLongCases[]{{20000, 8, 12}, {12, 8, 20000}};
 
 /// Of products that may be rounded once more before an activation or a derivative.
 Bounds epilogue_bounds(Bounds bounds, DType dtype) {
@@ -39,18 +40,19 @@ Bounds epilogue_bounds(Bounds bounds, DType dtype) {
 template <class T>
 class EpilogueTest : public KernelTest<T> {
  protected:
-  static ::testing::Message name(const Case& c, Activation activation) {
+  static ::testing::Message name(const ProductCase& c, Activation activation) {
     return ::testing::Message() << "[" << c.m << ", " << c.k << "] x [" << c.k << ", " << c.n << "], activation "
                                 << static_cast<int>(activation);
   }
 
   /// Products of about unit size, whatever the number of terms: activations are not linear.
-  static Tensor operand(const Shape& shape, const Case& c, std::uint32_t seed) {
+  static Tensor operand(const Shape& shape, const ProductCase& c, std::uint32_t seed) {
     const double size = 1.7 / std::sqrt(std::sqrt(static_cast<double>(std::max<std::int64_t>(c.k, 1))));
     return KernelTest<T>::random(shape, seed, -size, size);
   }
 
-  void activate(const Case& c, Activation activation, bool transpose_a, bool with_bias, bool keep, DType out_dtype) {
+  void activate(const ProductCase& c, Activation activation, bool transpose_a, bool with_bias, bool keep,
+                DType out_dtype) {
     SCOPED_TRACE(name(c, activation) << ", transposed " << transpose_a << ", bias " << with_bias << ", keep " << keep
                                      << ", out " << name_of(out_dtype));
     const Tensor a = operand(transpose_a ? Shape{c.k, c.m} : Shape{c.m, c.k}, c, 1), b = operand({c.n, c.k}, c, 2);
@@ -67,7 +69,7 @@ class EpilogueTest : public KernelTest<T> {
         epilogue_bounds(this->bounds(c.k + 2, 1, out_dtype), out_dtype));
   }
 
-  void derive(const Case& c, Activation activation, bool transpose_a, DType out_dtype) {
+  void derive(const ProductCase& c, Activation activation, bool transpose_a, DType out_dtype) {
     SCOPED_TRACE(name(c, activation) << ", transposed " << transpose_a << ", out " << name_of(out_dtype));
     const Tensor a = operand(transpose_a ? Shape{c.k, c.m} : Shape{c.m, c.k}, c, 1), b = operand({c.k, c.n}, c, 2);
     const Tensor at = random_tensor({c.m, c.n}, out_dtype, 3, -3, 3);
@@ -83,7 +85,7 @@ class EpilogueTest : public KernelTest<T> {
         epilogue_bounds(this->bounds(c.k + 2, 1, out_dtype), out_dtype));
   }
 
-  void sum_rows(const Case& c, bool accumulate, DType out_dtype, DType gradient_dtype) {
+  void sum_rows(const ProductCase& c, bool accumulate, DType out_dtype, DType gradient_dtype) {
     SCOPED_TRACE(name(c, Activation::kNone) << ", accumulate " << accumulate << ", out " << name_of(out_dtype)
                                             << ", gradient " << name_of(gradient_dtype));
     const Tensor a = this->random({c.k, c.m}, 1), b = this->random({c.k, c.n}, 2);
@@ -106,7 +108,7 @@ class EpilogueTest : public KernelTest<T> {
 TYPED_TEST_SUITE(EpilogueTest, ProductTypes, OnName);
 
 TYPED_TEST(EpilogueTest, ActivatesWhatItAddsTheBiasTo) {
-  for (const Case& c : kCases) {
+  for (const ProductCase& c : kProductCases) {
     for (const Activation activation : kActivations) {
       for (const bool with_bias : {false, true}) {
         this->activate(c, activation, false, with_bias, false, this->kDType);
@@ -117,7 +119,7 @@ TYPED_TEST(EpilogueTest, ActivatesWhatItAddsTheBiasTo) {
 }
 
 TYPED_TEST(EpilogueTest, ActivatesWithATransposedOperandAndIntoFloat32) {
-  for (const Case& c : kCases) {
+  for (const ProductCase& c : kProductCases) {
     for (const Activation activation : kActivations) {
       this->activate(c, activation, true, true, true, this->kDType);
       this->activate(c, activation, false, true, true, DType::kFloat32);
@@ -127,7 +129,7 @@ TYPED_TEST(EpilogueTest, ActivatesWithATransposedOperandAndIntoFloat32) {
 }
 
 TYPED_TEST(EpilogueTest, MultipliesByADerivative) {
-  for (const Case& c : kCases) {
+  for (const ProductCase& c : kProductCases) {
     for (const Activation activation : kActivations) {
       this->derive(c, activation, false, this->kDType);
       this->derive(c, activation, true, DType::kFloat32);
@@ -136,7 +138,7 @@ TYPED_TEST(EpilogueTest, MultipliesByADerivative) {
 }
 
 TYPED_TEST(EpilogueTest, SumsTheRowsOfATransposedOperand) {
-  for (const Case& c : kCases) {
+  for (const ProductCase& c : kProductCases) {
     for (const bool accumulate : {false, true}) {
       this->sum_rows(c, accumulate, this->kDType, this->kDType);
       this->sum_rows(c, accumulate, DType::kFloat32, DType::kFloat32);
@@ -146,7 +148,7 @@ TYPED_TEST(EpilogueTest, SumsTheRowsOfATransposedOperand) {
 }
 
 TYPED_TEST(EpilogueTest, WorksInChunks) {
-  for (const Case& c : kLongCases) {
+  for (const ProductCase& c : kLongCases) {
     this->activate(c, Activation::kGeluTanh, false, true, true, this->kDType);
     this->activate(c, Activation::kGelu, true, true, true, this->kDType);
     this->derive(c, Activation::kGelu, false, this->kDType);

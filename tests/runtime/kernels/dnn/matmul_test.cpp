@@ -10,17 +10,17 @@ using testing::OnName;
 using testing::ProductTypes;
 using testing::random_tensor;
 
-struct Case {
+struct MatmulCase {
   std::int64_t batch, m, n, k;  ///< batch 0: rank 2
 };
 
-constexpr Case kCases[]{
+constexpr MatmulCase kMatmulCases[]{
     {0, 32, 10, 64}, {0, 33, 7, 19},    {0, 1, 17, 5},     {0, 8, 1, 16},   {0, 1, 1, 1},
     {0, 64, 64, 64}, {0, 5, 3, 0},      {0, 0, 3, 4},      {0, 4, 0, 3},    {3, 9, 6, 5},
     {2, 1, 8, 1},    {0, 20000, 8, 12}, {0, 12, 8, 20000}, {60, 64, 8, 64}, {0, 3, 40, 100},
 };
 
-Shape matrix(const Case& c, std::int64_t rows, std::int64_t columns, bool transpose) {
+Shape matrix(const MatmulCase& c, std::int64_t rows, std::int64_t columns, bool transpose) {
   if (transpose) std::swap(rows, columns);
   return c.batch == 0 ? Shape{rows, columns} : Shape{c.batch, rows, columns};
 }
@@ -28,7 +28,8 @@ Shape matrix(const Case& c, std::int64_t rows, std::int64_t columns, bool transp
 template <class T>
 class MatmulTest : public KernelTest<T> {
  protected:
-  void compare(const Case& c, bool transpose_a, bool transpose_b, bool with_bias, bool accumulate, DType out_dtype) {
+  void compare(const MatmulCase& c, bool transpose_a, bool transpose_b, bool with_bias, bool accumulate,
+               DType out_dtype) {
     SCOPED_TRACE(::testing::Message() << c.batch << " of [" << c.m << ", " << c.k << "] x [" << c.k << ", " << c.n
                                       << "], transposed " << transpose_a << transpose_b << ", bias " << with_bias
                                       << ", accumulate " << accumulate << ", out " << name_of(out_dtype));
@@ -47,7 +48,7 @@ class MatmulTest : public KernelTest<T> {
 TYPED_TEST_SUITE(MatmulTest, ProductTypes, OnName);
 
 TYPED_TEST(MatmulTest, MatchesReferenceForEveryTranspose) {
-  for (const Case& c : kCases) {
+  for (const MatmulCase& c : kMatmulCases) {
     for (const bool transpose_a : {false, true}) {
       for (const bool transpose_b : {false, true})
         this->compare(c, transpose_a, transpose_b, false, false, this->kDType);
@@ -56,7 +57,7 @@ TYPED_TEST(MatmulTest, MatchesReferenceForEveryTranspose) {
 }
 
 TYPED_TEST(MatmulTest, AddsBiasAndFormerValues) {
-  for (const Case& c : kCases) {
+  for (const MatmulCase& c : kMatmulCases) {
     for (const bool transpose_a : {false, true}) {
       this->compare(c, transpose_a, true, true, false, this->kDType);
       this->compare(c, transpose_a, false, true, true, this->kDType);
@@ -66,7 +67,7 @@ TYPED_TEST(MatmulTest, AddsBiasAndFormerValues) {
 }
 
 TYPED_TEST(MatmulTest, WritesFloat32FromAnyDtype) {
-  for (const Case& c : kCases) {
+  for (const MatmulCase& c : kMatmulCases) {
     for (const bool accumulate : {false, true}) this->compare(c, true, false, true, accumulate, DType::kFloat32);
   }
 }

@@ -12,14 +12,14 @@ using testing::OnName;
 using testing::tensor_of;
 using testing::values_of;
 
-struct Case {
+struct PoolCase {
   const char* name;
   PoolGeometry geometry;
   Shape x;
 };
 
-const std::vector<Case>& cases() {
-  static const std::vector<Case> table{
+const std::vector<PoolCase>& pool_cases() {
+  static const std::vector<PoolCase> table{
       {"2x2", {.window = {2, 2}, .stride = {2, 2}}, {3, 8, 8, 16}},
       {"overlapping with padding", {.window = {3, 3}, .stride = {2, 2}, .padding = {1, 1}}, {2, 7, 9, 5}},
       {"left-over pixels", {.window = {2, 3}, .stride = {2, 2}}, {2, 5, 6, 3}},
@@ -73,7 +73,7 @@ class PoolTest : public KernelTest<T> {
 TYPED_TEST_SUITE(PoolTest, AllTypes, OnName);
 
 TYPED_TEST(PoolTest, MaximumMatchesReference) {
-  for (const Case& c : cases()) {
+  for (const PoolCase& c : pool_cases()) {
     SCOPED_TRACE(c.name);
     const PoolGeometry geometry = of_kind(c.geometry, PoolKind::kMax);
     this->compare_forward(geometry, this->random(c.x, 1));
@@ -82,7 +82,7 @@ TYPED_TEST(PoolTest, MaximumMatchesReference) {
 }
 
 TYPED_TEST(PoolTest, AverageMatchesReference) {
-  for (const Case& c : cases()) {
+  for (const PoolCase& c : pool_cases()) {
     for (const bool count_include_pad : {true, false}) {
       SCOPED_TRACE(c.name);
       const PoolGeometry geometry = of_kind(c.geometry, PoolKind::kAverage, count_include_pad);

@@ -9,7 +9,7 @@ namespace {
 using namespace testing;
 
 constexpr std::int64_t kBase = 100;
-constexpr std::int64_t kLength = 1700;
+constexpr std::int64_t kArenaLength = 1700;
 /// With a gap, an empty segment and borders in the middle of vectors.
 const std::vector<ArenaSegment> kSegments{
     {.begin = 103, .end = 110, .lr_scale = 1, .weight_decay = 0.1f},
@@ -25,9 +25,9 @@ class ArenaLoops : public KernelTest<T> {
   static std::vector<Tensor> run(const Place& on, DType master_precision, float found_inf, float clip_value,
                                  Step step) {
     ArenaSlice slice;
-    slice.master = on.copy(random_tensor({kLength}, DType::kFloat32, 1));
-    slice.grad = on(KernelTest<T>::random({kLength}, 2, -64, 64));
-    slice.copy = on.zeros({kLength});
+    slice.master = on.copy(random_tensor({kArenaLength}, DType::kFloat32, 1));
+    slice.grad = on(KernelTest<T>::random({kArenaLength}, 2, -64, 64));
+    slice.copy = on.zeros({kArenaLength});
     slice.base = kBase;
     slice.segments = kSegments;
     slice.master_precision = master_precision;
@@ -40,7 +40,7 @@ class ArenaLoops : public KernelTest<T> {
                               .learning_rate = learning_rate.data(),
                               .steps = applied.data()->data(),
                               .clip_value = clip_value};
-    const Tensor first = on.zeros({kLength}, DType::kFloat32), second = on.zeros({kLength}, DType::kFloat32);
+    const Tensor first = on.zeros({kArenaLength}, DType::kFloat32), second = on.zeros({kArenaLength}, DType::kFloat32);
     for (std::int64_t number = 1; number <= 3; ++number) {
       applied.write({number - 1, number + 4, number});
       step(*on.operator->(), slice, scalars, first, second);
@@ -103,14 +103,14 @@ TYPED_TEST(ArenaLoops, AmsgradAndAdagradMatchTheReference) {
   for (const bool decoupled : {false, true}) {
     this->expect_matches_reference(
         [&](const auto& on) {
-          const Tensor largest = on.zeros({kLength}, DType::kFloat32);
+          const Tensor largest = on.zeros({kArenaLength}, DType::kFloat32);
           bool first = true;
           std::vector<Tensor> all =
               this->run(on, DType::kFloat32, 0, 0,
                         [&](const Backend& backend, ArenaSlice slice, const StepScalars& scalars, const Tensor& m,
                             const Tensor& v) {
                           // Smaller ones, so that the largest second moment is an earlier one.
-                          if (!first) slice.grad = on.zeros({kLength});
+                          if (!first) slice.grad = on.zeros({kArenaLength});
                           first = false;
                           backend.adam_step(slice, {.beta2 = 0.5, .decoupled = decoupled, .amsgrad = true}, scalars, m,
                                             v, largest);
@@ -266,7 +266,7 @@ TYPED_TEST(ArenaLoops, ASegmentWithoutAGradientChangesNoBit) {
   const auto on = this->tested();
   const auto untouched = this->run(on, DType::kFloat32, 0, 0, [](auto&&...) {});
   for (const AnyStep step : kEveryStep) {
-    const Tensor third = on.zeros({kLength}, DType::kFloat32);
+    const Tensor third = on.zeros({kArenaLength}, DType::kFloat32);
     const auto stepped = this->run(
         on, DType::kFloat16, 0, 0,
         [&](const Backend& backend, const ArenaSlice& slice, StepScalars scalars, const Tensor& m, const Tensor& v) {
@@ -300,23 +300,23 @@ TYPED_TEST(ArenaLoops, RoundsTheMasterWhereThereIsNoFloat32One) {
 TYPED_TEST(ArenaLoops, SkippedStepChangesNoBit) {
   const auto untouched = this->run(this->tested(), DType::kFloat32, 1, 0, [](auto&&...) {});
   const auto on = this->tested();
-  const Tensor third = on.zeros({kLength}, DType::kFloat32);
+  const Tensor third = on.zeros({kArenaLength}, DType::kFloat32);
   const auto skipped = this->run(on, DType::kFloat16, 1, 0,
                                  [&](const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars,
                                      const Tensor& m, const Tensor& v) {
                                    for (const AnyStep step : kEveryStep) step(backend, slice, scalars, m, v, third);
                                  });
   for (std::size_t i = 0; i < skipped.size(); ++i) EXPECT_TRUE(bytes_of(skipped[i]) == bytes_of(untouched[i])) << i;
-  EXPECT_TRUE(bytes_of(third) == bytes_of(on.zeros({kLength}, DType::kFloat32)));
+  EXPECT_TRUE(bytes_of(third) == bytes_of(on.zeros({kArenaLength}, DType::kFloat32)));
 }
 
 TYPED_TEST(ArenaLoops, CheckFiniteFlagsTheSegmentThatHoldsInfinityOrNaN) {
   for (const double bad : {0.0, kInfinity, -kInfinity, kNaN}) {
     for (const std::int64_t at : {3, 31, 500, 1698}) {
-      Tensor grad = this->random({kLength}, 1, -1000, 1000);
+      Tensor grad = this->random({kArenaLength}, 1, -1000, 1000);
       std::vector<double> values = values_of(grad);
       values[static_cast<std::size_t>(at)] = bad;
-      grad = tensor_of(values, {kLength}, this->kDType);
+      grad = tensor_of(values, {kArenaLength}, this->kDType);
       this->expect_matches_reference(
           [&](const auto& on) {
             const Tensor flags = on.empty({3}, DType::kFloat32), alone = on.empty({3}, DType::kFloat32);
@@ -335,12 +335,12 @@ TYPED_TEST(ArenaLoops, RescalesIntoAnyDtypeAndFlagsWhatOverflowsThere) {
     // As a factor of 1/8 leaves it: far beyond float16, just beyond it, just not.
     for (const double large : {0.0, 8 * 1e6, 8 * 65536.0, 8 * 65408.0, kInfinity, -kInfinity, kNaN}) {
       for (const std::int64_t at : {3, 31, 500, 1698}) {
-        std::vector<double> values = values_of(this->random({kLength}, 1, -1000, 1000));
+        std::vector<double> values = values_of(this->random({kArenaLength}, 1, -1000, 1000));
         values[static_cast<std::size_t>(at)] = large;
-        const Tensor in = tensor_of(values, {kLength}, this->kDType);
+        const Tensor in = tensor_of(values, {kArenaLength}, this->kDType);
         this->expect_matches_reference(
             [&](const auto& on) {
-              const Tensor out = on.zeros({kLength}, to), unscaled = on.zeros({kLength}, to);
+              const Tensor out = on.zeros({kArenaLength}, to), unscaled = on.zeros({kArenaLength}, to);
               const Tensor flags = on.empty({3}, DType::kFloat32), plain = on.empty({3}, DType::kFloat32);
               on->rescale(on(in), on.value(0.125f).data(), 0, kBase, kSegments, out, flags);
               on->rescale(on(in), nullptr, 0, kBase, kSegments, unscaled, plain);
@@ -353,11 +353,11 @@ TYPED_TEST(ArenaLoops, RescalesIntoAnyDtypeAndFlagsWhatOverflowsThere) {
 }
 
 TYPED_TEST(ArenaLoops, RescalesInPlaceAndLimitsEveryElement) {
-  std::vector<double> values = values_of(this->random({kLength}, 1, -4, 4));
+  std::vector<double> values = values_of(this->random({kArenaLength}, 1, -4, 4));
   values[600] = kInfinity;
   values[700] = -kInfinity;
   values[800] = kNaN;
-  const Tensor in = tensor_of(values, {kLength}, this->kDType);
+  const Tensor in = tensor_of(values, {kArenaLength}, this->kDType);
   this->expect_matches_reference(
       [&](const auto& on) {
         const Tensor grad = on.copy(in), flags = on.empty({3}, DType::kFloat32);
@@ -368,11 +368,11 @@ TYPED_TEST(ArenaLoops, RescalesInPlaceAndLimitsEveryElement) {
 }
 
 TYPED_TEST(ArenaLoops, FlagsNothingOutsideTheSegments) {
-  std::vector<double> values(kLength, 1.0);
+  std::vector<double> values(kArenaLength, 1.0);
   for (const std::size_t at : {0u, 2u, 10u, 30u, 1699u}) values[at] = kNaN;
   const auto on = this->tested();
   const Tensor flags = on.empty({3}, DType::kFloat32);
-  on->check_finite(on(tensor_of(values, {kLength}, this->kDType)), kBase, kSegments, flags, Tensor());
+  on->check_finite(on(tensor_of(values, {kArenaLength}, this->kDType)), kBase, kSegments, flags, Tensor());
   expect_close(flags, {0, 0, 0}, {});
 }
 

@@ -15,7 +15,7 @@ template <class T>
 class BroadcastLoops : public KernelTest<T> {};
 TYPED_TEST_SUITE(BroadcastLoops, FastTypes, OnName);
 
-std::vector<Binary> all_functions() {
+std::vector<Binary> binary_functions() {
   std::vector<Binary> functions;
   const auto collect = [&]<class... Function>(BinaryList<Function...>) {
     (functions.push_back(Function::kBinary), ...);
@@ -43,7 +43,7 @@ const std::pair<Shape, Shape> kShapes[] = {{{3, 70}, {3, 70}},
                                            {{0, 3}, {1, 3}}};
 
 TYPED_TEST(BroadcastLoops, EveryFunctionMatchesTheReferenceOnEveryPairOfShapes) {
-  for (const Binary function : all_functions()) {
+  for (const Binary function : binary_functions()) {
     SCOPED_TRACE(name_of(function));
     const DType result = is_comparison(function) ? DType::kBool : this->kDType;
     for (const auto& [of_a, of_b] : kShapes) {
@@ -62,7 +62,7 @@ TYPED_TEST(BroadcastLoops, EveryFunctionMatchesTheReferenceOnEveryPairOfShapes) 
 }
 
 TYPED_TEST(BroadcastLoops, EveryFunctionOfATensorAndANumberMatchesTheReference) {
-  for (const Binary function : all_functions()) {
+  for (const Binary function : binary_functions()) {
     SCOPED_TRACE(name_of(function));
     const DType result = is_comparison(function) ? DType::kBool : this->kDType;
     for (const double number : {-1.0, 0.5, 1.0, 2.0, 3.0, -1.75}) {
@@ -124,7 +124,7 @@ TYPED_TEST(BroadcastLoops, NaNAndInfinityFollowTheReference) {
   for (const std::size_t at : {1u, 35u}) values[at] = kInfinity;
   values[2] = -kInfinity;
   const Tensor a = tensor_of(values, {37}, this->kDType), b = this->random({37}, 1);
-  for (const Binary function : all_functions()) {
+  for (const Binary function : binary_functions()) {
     SCOPED_TRACE(name_of(function));
     const DType result = is_comparison(function) ? DType::kBool : this->kDType;
     this->expect_matches_reference(

@@ -44,7 +44,7 @@ void expect_complete(const Backend& backend) {
   expect_complete<Embedding>(backend);
   expect_complete<Upsampling>(backend);
   expect_complete<ArenaSteps>(backend);
-  expect_complete<Decisions>(backend);
+  expect_complete<lockstep::kernels::Decisions>(backend);
   expect_complete<Movement>(backend);
   expect_complete<DimReductions>(backend);
   expect_complete<Scans>(backend);

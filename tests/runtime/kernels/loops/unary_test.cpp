@@ -15,7 +15,7 @@ class UnaryLoops : public KernelTest<T> {};
 TYPED_TEST_SUITE(UnaryLoops, FastTypes, OnName);
 
 /// Every function of the list.
-std::vector<UnaryFunction> all_functions() {
+std::vector<UnaryFunction> unary_functions() {
   std::vector<UnaryFunction> functions;
   const auto collect = [&]<class... Function>(UnaryList<Function...>) { (functions.push_back(Function::kUnary), ...); };
   collect(Unaries{});
@@ -29,7 +29,7 @@ std::vector<UnaryFunction> all_functions() {
 }
 
 TYPED_TEST(UnaryLoops, EveryFunctionMatchesTheReference) {
-  for (const UnaryFunction& function : all_functions()) {
+  for (const UnaryFunction& function : unary_functions()) {
     SCOPED_TRACE(static_cast<int>(function.kind));
     for (const std::int64_t n : kLengths) {
       const Tensor x = this->random({n}, 1, -4, 4), at = this->random({n}, 2, 0.25, 2), dy = this->random({n}, 3);
@@ -50,7 +50,7 @@ TYPED_TEST(UnaryLoops, NumbersAtTheEndsOfTheTypeAndNaN) {
   std::vector<double> values{0, -0.0, 1, -1, 1e-7, -1e-7, 6e-5, 15, -15, 100, -100, 60000, kInfinity, -kInfinity, kNaN};
   values.resize(37, 0.5);
   const Tensor x = tensor_of(values, {37}, this->kDType);
-  for (const UnaryFunction& function : all_functions()) {
+  for (const UnaryFunction& function : unary_functions()) {
     SCOPED_TRACE(static_cast<int>(function.kind));
     this->expect_matches_reference(
         [&](const auto& on) {

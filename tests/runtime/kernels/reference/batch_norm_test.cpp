@@ -15,39 +15,39 @@ using testing::expect_close;
 using testing::random_tensor;
 using testing::values_of;
 
-constexpr DType k64 = DType::kFloat64;
 constexpr double kEpsilon = 1e-5;
 
-Tensor empty(const Shape& shape) { return Tensor::empty(shape, k64); }
+Tensor empty_doubles(const Shape& shape) { return Tensor::empty(shape, DType::kFloat64); }
 
 TEST(ReferenceBatchNorm, StatisticsAreMeanAndSumOfSquaredDeviations) {
   const Tensor x = Tensor::from<double>({1, 10, 2, 10, 6, 10}, {3, 1, 2});
-  const Tensor mean = empty({2});
-  const Tensor m2 = empty({2});
+  const Tensor mean = empty_doubles({2});
+  const Tensor m2 = empty_doubles({2});
   reference_backend().batch_norm_statistics(x, mean, m2);
   expect_close(mean, {3, 10}, {.relative = 1e-15});
   expect_close(m2, {14, 0}, {.relative = 1e-14, .absolute = 1e-28});
-  reference_backend().batch_norm_statistics(empty({0, 2}), mean, m2);
+  reference_backend().batch_norm_statistics(empty_doubles({0, 2}), mean, m2);
   EXPECT_EQ(values_of(mean), (std::vector<double>{0, 0}));
   EXPECT_EQ(values_of(m2), (std::vector<double>{0, 0}));
 }
 
 TEST(ReferenceBatchNorm, FinalizeCombinesTheSharesOfRanks) {
-  const Tensor x = random_tensor({7, 3}, k64, 1, -2, 5);
+  const Tensor x = random_tensor({7, 3}, DType::kFloat64, 1, -2, 5);
   // A rank without rows takes part: its zeros count for nothing.
   const std::vector<std::int64_t> cuts = {0, 2, 2, 7};
-  const Tensor packed = Tensor::zeros({3, 7}, k64);
+  const Tensor packed = Tensor::zeros({3, 7}, DType::kFloat64);
   for (std::int64_t rank = 0; rank < 3; ++rank) {
     const auto r = static_cast<std::size_t>(rank);
     const Tensor share = packed.rows(rank, rank + 1).reshaped({7});
     reference_backend().batch_norm_statistics(x.rows(cuts[r], cuts[r + 1]), share.rows(0, 3), share.rows(3, 6));
     share.mutable_as<double>()[6] = static_cast<double>(cuts[r + 1] - cuts[r]);
   }
-  const Tensor running = random_tensor({2, 3}, k64, 2, 0, 1);
-  const Tensor mean = empty({3}), inv_std = empty({3}), count = empty({}), next = empty({2, 3});
+  const Tensor running = random_tensor({2, 3}, DType::kFloat64, 2, 0, 1);
+  const Tensor mean = empty_doubles({3}), inv_std = empty_doubles({3}), count = empty_doubles({}),
+               next = empty_doubles({2, 3});
   reference_backend().batch_norm_finalize(packed, kEpsilon, 0.1, running, mean, inv_std, count, next);
 
-  const Tensor whole_mean = empty({3}), whole_m2 = empty({3});
+  const Tensor whole_mean = empty_doubles({3}), whole_m2 = empty_doubles({3});
   reference_backend().batch_norm_statistics(x, whole_mean, whole_m2);
   const Bounds bounds{.relative = 1e-12};
   EXPECT_EQ(count.item(), 7);
@@ -61,9 +61,11 @@ TEST(ReferenceBatchNorm, FinalizeCombinesTheSharesOfRanks) {
 }
 
 TEST(ReferenceBatchNorm, WithoutAnyRowTheRunningStatisticsStay) {
-  const Tensor running = random_tensor({2, 1}, k64, 2);
-  const Tensor mean = empty({1}), inv_std = empty({1}), count = empty({}), next = empty({2, 1});
-  reference_backend().batch_norm_finalize(Tensor::zeros({2, 3}, k64), 0.25, 0.1, running, mean, inv_std, count, next);
+  const Tensor running = random_tensor({2, 1}, DType::kFloat64, 2);
+  const Tensor mean = empty_doubles({1}), inv_std = empty_doubles({1}), count = empty_doubles({}),
+               next = empty_doubles({2, 1});
+  reference_backend().batch_norm_finalize(Tensor::zeros({2, 3}, DType::kFloat64), 0.25, 0.1, running, mean, inv_std,
+                                          count, next);
   EXPECT_EQ(values_of(next), values_of(running));
   EXPECT_EQ(count.item(), 0);
   EXPECT_EQ(inv_std.item(), 2);
@@ -75,7 +77,7 @@ TEST(ReferenceBatchNorm, ApplyNormalisesAddsAndClips) {
   const Tensor inv_std = Tensor::from<double>({1, 0.5}, {2});
   const Tensor gamma = Tensor::from<double>({10, 20}, {2});
   const Tensor beta = Tensor::from<double>({1, 2}, {2});
-  const Tensor y = empty({2, 2});
+  const Tensor y = empty_doubles({2, 2});
   reference_backend().batch_norm_apply(x, mean, inv_std, gamma, beta, {}, false, y);
   EXPECT_EQ(values_of(y), (std::vector<double>{-9, -8, 11, 12}));
   reference_backend().batch_norm_apply(x, mean, inv_std, gamma, beta, {}, true, y);
@@ -93,18 +95,18 @@ struct BatchNorm {
 
   BatchNorm(const Shape& shape, bool with_relu, bool with_residual)
       : relu(with_relu),
-        x(random_tensor(shape, k64, 1, -2, 3)),
-        gamma(random_tensor({shape.back()}, k64, 2, 0.5, 1.5)),
-        beta(random_tensor({shape.back()}, k64, 3)),
-        residual(with_residual ? random_tensor(shape, k64, 4) : Tensor()),
-        mean(empty({shape.back()})),
-        inv_std(empty({shape.back()})),
-        count(empty({})),
-        y(empty(shape)) {}
+        x(random_tensor(shape, DType::kFloat64, 1, -2, 3)),
+        gamma(random_tensor({shape.back()}, DType::kFloat64, 2, 0.5, 1.5)),
+        beta(random_tensor({shape.back()}, DType::kFloat64, 3)),
+        residual(with_residual ? random_tensor(shape, DType::kFloat64, 4) : Tensor()),
+        mean(empty_doubles({shape.back()})),
+        inv_std(empty_doubles({shape.back()})),
+        count(empty_doubles({})),
+        y(empty_doubles(shape)) {}
 
   void forward() {
     const std::int64_t channels = x.shape().back();
-    const Tensor packed = empty({2 * channels + 1});
+    const Tensor packed = empty_doubles({2 * channels + 1});
     packed.mutable_as<double>().back() = static_cast<double>(x.shape().rows());
     reference_backend().batch_norm_statistics(x, packed.rows(0, channels), packed.rows(channels, 2 * channels));
     reference_backend().batch_norm_finalize(packed.reshaped({1, 2 * channels + 1}), kEpsilon, 0.1, {}, mean, inv_std,
@@ -119,9 +121,9 @@ TEST_P(ReferenceBatchNormGradient, IsTheNumericOne) {
   const auto [relu, with_residual] = GetParam();
   const Shape shape{3, 2, 2, 4};
   BatchNorm norm(shape, relu, with_residual);
-  const Tensor dy = random_tensor(shape, k64, 5);
-  const Tensor product = empty(shape);
-  const Tensor total = empty({});
+  const Tensor dy = random_tensor(shape, DType::kFloat64, 5);
+  const Tensor product = empty_doubles(shape);
+  const Tensor total = empty_doubles({});
   const auto loss = [&] {
     norm.forward();
     reference_backend().multiply(norm.y, dy, product);
@@ -136,7 +138,8 @@ TEST_P(ReferenceBatchNormGradient, IsTheNumericOne) {
       with_residual ? numeric_gradient(loss, norm.residual) : std::vector<double>();
 
   norm.forward();
-  const Tensor sum_dy = empty({4}), sum_dy_xmu = empty({4}), dgamma = empty({4}), dbeta = empty({4});
+  const Tensor sum_dy = empty_doubles({4}), sum_dy_xmu = empty_doubles({4}), dgamma = empty_doubles({4}),
+               dbeta = empty_doubles({4});
   const BatchNormMask mask{.y = relu ? norm.y : Tensor()};
   const Tensor dresidual = with_residual ? dy : Tensor();
   reference_backend().batch_norm_backward_reduce(norm.x, norm.mean, {.dy = dy, .masked = dresidual}, mask, sum_dy,
@@ -146,7 +149,7 @@ TEST_P(ReferenceBatchNormGradient, IsTheNumericOne) {
   expect_close(dbeta, expected_dbeta, bounds);
   expect_close(dgamma, expected_dgamma, bounds);
 
-  const Tensor dx = empty(shape);
+  const Tensor dx = empty_doubles(shape);
   reference_backend().batch_norm_backward_apply(norm.x, norm.mean, norm.inv_std, norm.gamma, dy, mask, sum_dy,
                                                 sum_dy_xmu, norm.count, dx);
   expect_close(dx, expected_dx, bounds);
@@ -163,7 +166,7 @@ TEST(ReferenceBatchNorm, TwoRanksSumsGiveTheGradientOfTheWholeBatch) {
   const Shape shape{6, 4};
   BatchNorm norm(shape, true, false);
   norm.forward();
-  const Tensor dy = random_tensor(shape, k64, 5);
+  const Tensor dy = random_tensor(shape, DType::kFloat64, 5);
   const auto reduce = [&](std::int64_t begin, std::int64_t end, const Tensor& sums, const Tensor& products) {
     reference_backend().batch_norm_backward_reduce(norm.x.rows(begin, end), norm.mean, {dy.rows(begin, end)},
                                                    {norm.y.rows(begin, end)}, sums, products, {});
@@ -174,9 +177,10 @@ TEST(ReferenceBatchNorm, TwoRanksSumsGiveTheGradientOfTheWholeBatch) {
                                                   dy.rows(begin, end), {norm.y.rows(begin, end)}, sums, products,
                                                   norm.count, dx.rows(begin, end));
   };
-  const Tensor sums = empty({4}), products = empty({4}), other_sums = empty({4}), other_products = empty({4});
-  const Tensor expected = empty(shape);
-  const Tensor found = empty(shape);
+  const Tensor sums = empty_doubles({4}), products = empty_doubles({4}), other_sums = empty_doubles({4}),
+               other_products = empty_doubles({4});
+  const Tensor expected = empty_doubles(shape);
+  const Tensor found = empty_doubles(shape);
   reduce(0, 6, sums, products);
   apply(0, 6, sums, products, expected);
   reduce(0, 2, sums, products);
@@ -191,10 +195,10 @@ TEST(ReferenceBatchNorm, TwoRanksSumsGiveTheGradientOfTheWholeBatch) {
 TEST(ReferenceBatchNorm, WithConstantStatisticsTheGradientIsAScaling) {
   BatchNorm norm({2, 3}, false, false);
   norm.forward();
-  const Tensor dy = random_tensor({2, 3}, k64, 5);
-  const Tensor dx = empty({2, 3});
+  const Tensor dy = random_tensor({2, 3}, DType::kFloat64, 5);
+  const Tensor dx = empty_doubles({2, 3});
   reference_backend().batch_norm_backward_apply(norm.x, norm.mean, norm.inv_std, norm.gamma, dy, {}, {}, {}, {}, dx);
-  const Tensor expected = empty({2, 3});
+  const Tensor expected = empty_doubles({2, 3});
   reference_backend().multiply(dy, norm.gamma, expected);
   reference_backend().multiply(expected, norm.inv_std, expected);
   expect_close(dx, expected, {.relative = 1e-14});
@@ -212,8 +216,8 @@ TEST(ReferenceBatchNorm, StatisticsOfSixteenBitsAreFloat32) {
 TEST(ReferenceBatchNorm, TheMaskOfTheBackwardPassHasTheShapeOfX) {
   BatchNorm norm({2, 3}, true, false);
   norm.forward();
-  EXPECT_THROW(reference_backend().batch_norm_backward_reduce(norm.x, norm.mean, {norm.y}, {empty({3})}, empty({3}),
-                                                              empty({3}), {}),
+  EXPECT_THROW(reference_backend().batch_norm_backward_reduce(norm.x, norm.mean, {norm.y}, {empty_doubles({3})},
+                                                              empty_doubles({3}), empty_doubles({3}), {}),
                ShapeError);
 }
 
@@ -221,12 +225,13 @@ TEST(ReferenceBatchNorm, AGradientOfTwoNeedsMemoryForTheirSum) {
   BatchNorm norm({2, 3}, true, false);
   norm.forward();
   const auto reduce = [&](const BatchNormGradient& gradient) {
-    reference_backend().batch_norm_backward_reduce(norm.x, norm.mean, gradient, {}, empty({3}), empty({3}), {});
+    reference_backend().batch_norm_backward_reduce(norm.x, norm.mean, gradient, {}, empty_doubles({3}),
+                                                   empty_doubles({3}), {});
   };
-  EXPECT_NO_THROW(reduce({norm.y, norm.y, empty({2, 3})}));
+  EXPECT_NO_THROW(reduce({norm.y, norm.y, empty_doubles({2, 3})}));
   EXPECT_THROW(reduce({norm.y, norm.y}), ShapeError);
-  EXPECT_THROW(reduce({norm.y, empty({3}), empty({2, 3})}), ShapeError);
-  EXPECT_THROW(reduce({norm.y, {}, empty({3})}), ShapeError);
+  EXPECT_THROW(reduce({norm.y, empty_doubles({3}), empty_doubles({2, 3})}), ShapeError);
+  EXPECT_THROW(reduce({norm.y, {}, empty_doubles({3})}), ShapeError);
 }
 
 }  // namespace

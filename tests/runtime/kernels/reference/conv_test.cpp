@@ -12,14 +12,12 @@ using testing::expect_close;
 using testing::random_tensor;
 using testing::values_of;
 
-constexpr DType k64 = DType::kFloat64;
-
 TEST(ReferenceConv, SlidesTheKernelWithoutFlippingIt) {
   const Tensor x = Tensor::from<double>({1, 2, 3, 4}, {1, 4, 1});
   const Tensor weight = Tensor::from<double>({10, 1}, {1, 2, 1});
   const Tensor bias = Tensor::from<double>({100}, {1});
   ConvGeometry geometry{.spatial_rank = 1};
-  Tensor y = Tensor::empty({1, 3, 1}, k64);
+  Tensor y = Tensor::empty({1, 3, 1}, DType::kFloat64);
   reference_backend().conv_forward(geometry, x, weight, bias, y);
   EXPECT_EQ(values_of(y), (std::vector<double>{112, 123, 134}));
   geometry.padding = {1, 0, 0};
@@ -27,7 +25,7 @@ TEST(ReferenceConv, SlidesTheKernelWithoutFlippingIt) {
   reference_backend().conv_forward(geometry, x, weight, {}, y);
   EXPECT_EQ(values_of(y), (std::vector<double>{1, 23, 40}));
   geometry = {.spatial_rank = 1, .dilation = {2, 1, 1}};
-  y = Tensor::empty({1, 2, 1}, k64);
+  y = Tensor::empty({1, 2, 1}, DType::kFloat64);
   reference_backend().conv_forward(geometry, x, weight, {}, y);
   EXPECT_EQ(values_of(y), (std::vector<double>{13, 24}));
 }
@@ -35,7 +33,7 @@ TEST(ReferenceConv, SlidesTheKernelWithoutFlippingIt) {
 TEST(ReferenceConv, GroupsSeeOnlyTheirChannels) {
   const Tensor x = Tensor::from<double>({1, 2, 3, 4}, {1, 1, 1, 4});
   const Tensor weight = Tensor::from<double>({1, 10, 100, 1000}, {2, 1, 1, 2});
-  const Tensor y = Tensor::empty({1, 1, 1, 2}, k64);
+  const Tensor y = Tensor::empty({1, 1, 1, 2}, DType::kFloat64);
   reference_backend().conv_forward({.groups = 2}, x, weight, {}, y);
   EXPECT_EQ(values_of(y), (std::vector<double>{21, 4300}));
 }
@@ -51,22 +49,22 @@ class ReferenceConvGradient : public ::testing::TestWithParam<ConvCase> {};
 
 TEST_P(ReferenceConvGradient, IsTheNumericOne) {
   const auto& [name, x_shape, weight_shape, geometry] = GetParam();
-  const Tensor x = random_tensor(x_shape, k64, 1);
-  const Tensor weight = random_tensor(weight_shape, k64, 2);
-  const Tensor bias = random_tensor({weight_shape.front()}, k64, 3);
+  const Tensor x = random_tensor(x_shape, DType::kFloat64, 1);
+  const Tensor weight = random_tensor(weight_shape, DType::kFloat64, 2);
+  const Tensor bias = random_tensor({weight_shape.front()}, DType::kFloat64, 3);
   const Shape y_shape = conv_output_shape(x_shape, weight_shape, geometry);
-  const Tensor dy = random_tensor(y_shape, k64, 4);
-  const Tensor y = Tensor::empty(y_shape, k64);
-  const Tensor total = Tensor::empty({}, k64);
+  const Tensor dy = random_tensor(y_shape, DType::kFloat64, 4);
+  const Tensor y = Tensor::empty(y_shape, DType::kFloat64);
+  const Tensor total = Tensor::empty({}, DType::kFloat64);
   const auto loss = [&] {
     reference_backend().conv_forward(geometry, x, weight, bias, y);
     reference_backend().multiply(y, dy, y);
     reference_backend().sum(y, 1, total);
     return total.item();
   };
-  const Tensor dx = Tensor::empty(x_shape, k64);
-  const Tensor dweight = Tensor::empty(weight_shape, k64);
-  const Tensor dbias = Tensor::empty(bias.shape(), k64);
+  const Tensor dx = Tensor::empty(x_shape, DType::kFloat64);
+  const Tensor dweight = Tensor::empty(weight_shape, DType::kFloat64);
+  const Tensor dbias = Tensor::empty(bias.shape(), DType::kFloat64);
   reference_backend().conv_backward(geometry, x, weight, dy, dx, dweight, dbias, false);
   expect_close(dx, numeric_gradient(loss, x), {.absolute = 1e-8});
   expect_close(dweight, numeric_gradient(loss, weight), {.absolute = 1e-8});
@@ -97,7 +95,7 @@ TEST(ReferenceConv, GradientsMayBeOfAnotherDtype) {
   const Tensor x = random_tensor({1, 4, 4, 2}, DType::kFloat16, 1);
   const Tensor weight = random_tensor({3, 3, 3, 2}, DType::kFloat16, 2);
   const Tensor dy = random_tensor({1, 2, 2, 3}, DType::kFloat16, 3);
-  const Tensor exact = Tensor::empty(weight.shape(), k64);
+  const Tensor exact = Tensor::empty(weight.shape(), DType::kFloat64);
   const Tensor rounded = Tensor::empty(weight.shape(), DType::kFloat32);
   reference_backend().conv_backward({}, x, weight, dy, {}, exact, {}, false);
   reference_backend().conv_backward({}, x, weight, dy, {}, rounded, {}, false);
@@ -105,19 +103,19 @@ TEST(ReferenceConv, GradientsMayBeOfAnotherDtype) {
 }
 
 TEST(ReferenceConv, ABatchWithoutImagesHasZeroGradients) {
-  const Tensor x = Tensor::empty({0, 4, 4, 2}, k64);
-  const Tensor weight = random_tensor({3, 3, 3, 2}, k64, 2);
-  const Tensor y = Tensor::empty({0, 2, 2, 3}, k64);
+  const Tensor x = Tensor::empty({0, 4, 4, 2}, DType::kFloat64);
+  const Tensor weight = random_tensor({3, 3, 3, 2}, DType::kFloat64, 2);
+  const Tensor y = Tensor::empty({0, 2, 2, 3}, DType::kFloat64);
   reference_backend().conv_forward({}, x, weight, {}, y);
-  const Tensor dweight = random_tensor(weight.shape(), k64, 3);
-  reference_backend().conv_backward({}, x, weight, y, Tensor::empty(x.shape(), k64), dweight, {}, false);
+  const Tensor dweight = random_tensor(weight.shape(), DType::kFloat64, 3);
+  reference_backend().conv_backward({}, x, weight, y, Tensor::empty(x.shape(), DType::kFloat64), dweight, {}, false);
   EXPECT_EQ(values_of(dweight), std::vector<double>(54, 0.0));
 }
 
 TEST(ReferenceConv, WhatDoesNotFitIsRefused) {
   const auto convolve = [](const ConvGeometry& geometry, const Shape& x, const Shape& weight, const Shape& y) {
-    reference_backend().conv_forward(geometry, Tensor::zeros(x, k64), Tensor::zeros(weight, k64), {},
-                                     Tensor::zeros(y, k64));
+    reference_backend().conv_forward(geometry, Tensor::zeros(x, DType::kFloat64),
+                                     Tensor::zeros(weight, DType::kFloat64), {}, Tensor::zeros(y, DType::kFloat64));
   };
   EXPECT_NO_THROW(convolve({}, {1, 4, 4, 2}, {3, 3, 3, 2}, {1, 2, 2, 3}));
   EXPECT_THROW(convolve({}, {1, 4, 4, 2}, {3, 3, 3, 2}, {1, 3, 2, 3}), ShapeError);

@@ -15,14 +15,12 @@ using testing::expect_close;
 using testing::random_tensor;
 using testing::values_of;
 
-constexpr DType k64 = DType::kFloat64;
-
-Tensor empty(const Shape& shape) { return Tensor::empty(shape, k64); }
+Tensor empty_losses(const Shape& shape) { return Tensor::empty(shape, DType::kFloat64); }
 Tensor scalar(double value) { return Tensor::from(std::vector{value}, {}); }
 
 TEST(ReferenceSoftmax, SharesAreProportionalToTheExponentials) {
   const Tensor x = Tensor::from<double>({0, std::log(3), 1000, 1000 + std::log(4)}, {2, 2});
-  const Tensor y = empty({2, 2});
+  const Tensor y = empty_losses({2, 2});
   reference_backend().softmax(x, false, y);
   expect_close(y, {0.25, 0.75, 0.2, 0.8}, {.relative = 1e-12});
   reference_backend().softmax(x, true, y);
@@ -31,16 +29,17 @@ TEST(ReferenceSoftmax, SharesAreProportionalToTheExponentials) {
 
 TEST(ReferenceSoftmax, MinusInfinityMeansImpossible) {
   const Tensor x = Tensor::from<double>({-INFINITY, 0, -INFINITY, -INFINITY}, {2, 2});
-  const Tensor y = empty({2, 2});
+  const Tensor y = empty_losses({2, 2});
   reference_backend().softmax(x, false, y);
   expect_close(y, {0, 1, NAN, NAN}, {});
 }
 
 TEST(ReferenceSoftmax, HasItsNumericGradient) {
   for (const bool log : {false, true}) {
-    const Tensor x = random_tensor({3, 5}, k64, 1, -3, 3);
-    const Tensor dy = random_tensor({3, 5}, k64, 2);
-    const Tensor y = empty({3, 5}), product = empty({3, 5}), total = empty({}), dx = empty({3, 5});
+    const Tensor x = random_tensor({3, 5}, DType::kFloat64, 1, -3, 3);
+    const Tensor dy = random_tensor({3, 5}, DType::kFloat64, 2);
+    const Tensor y = empty_losses({3, 5}), product = empty_losses({3, 5}), total = empty_losses({}),
+                 dx = empty_losses({3, 5});
     const auto loss = [&] {
       reference_backend().softmax(x, log, y);
       reference_backend().multiply(y, dy, product);
@@ -57,7 +56,7 @@ TEST(ReferenceSoftmax, HasItsNumericGradient) {
 TEST(ReferenceCrossEntropy, IsMinusTheLogOfTheTargetsShare) {
   const Tensor logits = Tensor::from<double>({0, std::log(3), std::log(4), 0}, {2, 2});
   const Tensor targets = Tensor::from<std::int64_t>({1, 1}, {2});
-  const Tensor loss = empty({}), log_sum_exp = empty({2});
+  const Tensor loss = empty_losses({}), log_sum_exp = empty_losses({2});
   reference_backend().cross_entropy(logits, {targets}, 0.5, loss, log_sum_exp);
   expect_close(loss, {-0.5 * (std::log(0.75) + std::log(0.2))}, {.relative = 1e-14});
   expect_close(log_sum_exp, {std::log(4), std::log(5)}, {.relative = 1e-14});
@@ -68,9 +67,9 @@ TEST(ReferenceCrossEntropy, IsMinusTheLogOfTheTargetsShare) {
 
 TEST(ReferenceCrossEntropy, HasItsNumericGradient) {
   for (const double smoothing : {0.0, 0.1, 1.0}) {
-    const Tensor logits = random_tensor({4, 6}, k64, 1, -3, 3);
+    const Tensor logits = random_tensor({4, 6}, DType::kFloat64, 1, -3, 3);
     const Tensor targets = Tensor::from<std::int64_t>({0, 5, 2, 2}, {4});
-    const Tensor loss = empty({}), log_sum_exp = empty({4}), dlogits = empty({4, 6});
+    const Tensor loss = empty_losses({}), log_sum_exp = empty_losses({4}), dlogits = empty_losses({4, 6});
     const auto value = [&] {
       reference_backend().cross_entropy(logits, {targets, smoothing}, 0.25, loss, log_sum_exp);
       return 3 * loss.item();
@@ -97,19 +96,19 @@ TEST(ReferenceCrossEntropy, ATargetOutsideTheClassesIsNamed) {
 }
 
 TEST(ReferenceCrossEntropy, ARankWithoutSamplesHasNoLoss) {
-  const Tensor logits = empty({0, 5});
+  const Tensor logits = empty_losses({0, 5});
   const Tensor targets = Tensor::empty({0}, DType::kInt64);
   const Tensor loss = scalar(7);
-  reference_backend().cross_entropy(logits, {targets, 0.1}, 1, loss, empty({0}));
+  reference_backend().cross_entropy(logits, {targets, 0.1}, 1, loss, empty_losses({0}));
   EXPECT_EQ(loss.item(), 0);
-  reference_backend().cross_entropy_backward(logits, {targets, 0.1}, 1, empty({0}), scalar(1), logits);
+  reference_backend().cross_entropy_backward(logits, {targets, 0.1}, 1, empty_losses({0}), scalar(1), logits);
 }
 
 TEST(ReferenceCrossEntropy, WrongShapesAndDtypesAreRefused) {
-  const Tensor logits = empty({3, 5}), loss = empty({}), log_sum_exp = empty({3});
+  const Tensor logits = empty_losses({3, 5}), loss = empty_losses({}), log_sum_exp = empty_losses({3});
   const Tensor targets = Tensor::zeros({3}, DType::kInt64);
   const Backend& backend = reference_backend();
-  EXPECT_NO_THROW(backend.cross_entropy(Tensor::zeros({3, 5}, k64), {targets}, 1, loss, log_sum_exp));
+  EXPECT_NO_THROW(backend.cross_entropy(Tensor::zeros({3, 5}, DType::kFloat64), {targets}, 1, loss, log_sum_exp));
   EXPECT_THROW(backend.cross_entropy(logits, {Tensor::zeros({3}, DType::kInt32)}, 1, loss, log_sum_exp), ShapeError);
   EXPECT_THROW(backend.cross_entropy(logits, {Tensor::zeros({2}, DType::kInt64)}, 1, loss, log_sum_exp), ShapeError);
   EXPECT_THROW(backend.cross_entropy(logits, {targets}, 1, Tensor::empty({}, DType::kFloat32), log_sum_exp),
@@ -120,7 +119,7 @@ TEST(ReferenceCrossEntropy, WrongShapesAndDtypesAreRefused) {
 TEST(ReferencePairLoss, IsTheWeightedSumOfItsTermsWithItsGradients) {
   const Tensor x = Tensor::from<double>({1, 2, 3}, {3});
   const Tensor target = Tensor::from<double>({0, 4, 3}, {3});
-  const Tensor loss = empty({}), dx = empty({3}), dtarget = empty({3});
+  const Tensor loss = empty_losses({}), dx = empty_losses({3}), dtarget = empty_losses({3});
   struct Case {
     PairLossFunction function;
     double loss;
@@ -137,7 +136,7 @@ TEST(ReferencePairLoss, IsTheWeightedSumOfItsTermsWithItsGradients) {
     reference_backend().pair_loss_backward(one.function, x, target, PairSide::kTarget, 0.5, scalar(10), dtarget);
     for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(values_of(dtarget)[i], -one.dx[i]);
   }
-  EXPECT_THROW(reference_backend().pair_loss(PairLoss::kSquare, x, empty({2}), 1, loss), ShapeError);
+  EXPECT_THROW(reference_backend().pair_loss(PairLoss::kSquare, x, empty_losses({2}), 1, loss), ShapeError);
   EXPECT_THROW(reference_backend().pair_loss(static_cast<PairLoss>(99), x, target, 1, loss), UsageError);
 }
 

@@ -9,16 +9,14 @@ namespace {
 using testing::tensor_of;
 using testing::values_of;
 
-constexpr DType k64 = DType::kFloat64;
-
-Tensor doubles(const std::vector<double>& values, const Shape& shape) { return Tensor::from(values, shape); }
+Tensor factor(const std::vector<double>& values, const Shape& shape) { return Tensor::from(values, shape); }
 
 TEST(ReferenceReductions, SumsElementsAndRows) {
-  const Tensor x = doubles({1, 2, 3, 4, 5, 6}, {2, 1, 3});
-  const Tensor total = Tensor::empty({}, k64);
+  const Tensor x = factor({1, 2, 3, 4, 5, 6}, {2, 1, 3});
+  const Tensor total = Tensor::empty({}, DType::kFloat64);
   reference_backend().sum(x, 0.5, total);
   EXPECT_EQ(total.item(), 10.5);
-  const Tensor sums = doubles({100, 100, 100}, {3});
+  const Tensor sums = factor({100, 100, 100}, {3});
   reference_backend().sum_rows(x, true, sums);
   EXPECT_EQ(values_of(sums), (std::vector<double>{105, 107, 109}));
   reference_backend().sum_rows(x, false, sums);
@@ -26,13 +24,13 @@ TEST(ReferenceReductions, SumsElementsAndRows) {
 }
 
 TEST(ReferenceReductions, TheSumOfNothingIsZero) {
-  const Tensor total = doubles({3}, {});
-  reference_backend().sum(Tensor::empty({0, 2}, k64), 1, total);
+  const Tensor total = factor({3}, {});
+  reference_backend().sum(Tensor::empty({0, 2}, DType::kFloat64), 1, total);
   EXPECT_EQ(total.item(), 0);
-  const Tensor sums = doubles({3, 3}, {2});
-  reference_backend().sum_rows(Tensor::empty({0, 2}, k64), false, sums);
+  const Tensor sums = factor({3, 3}, {2});
+  reference_backend().sum_rows(Tensor::empty({0, 2}, DType::kFloat64), false, sums);
   EXPECT_EQ(values_of(sums), (std::vector<double>{0, 0}));
-  EXPECT_THROW(reference_backend().sum_rows(Tensor::empty({0, 2}, k64), false, total), ShapeError);
+  EXPECT_THROW(reference_backend().sum_rows(Tensor::empty({0, 2}, DType::kFloat64), false, total), ShapeError);
 }
 
 // [1 2 3; 4 5 6] [1 2; 3 4; 5 6] = [22 28; 49 64]
@@ -44,9 +42,9 @@ const std::vector<double> kBTransposed = {1, 3, 5, 2, 4, 6};
 TEST(ReferenceMatmul, TransposesWhatItIsAskedTo) {
   for (const bool transpose_a : {false, true}) {
     for (const bool transpose_b : {false, true}) {
-      const Tensor a = transpose_a ? doubles(kATransposed, {3, 2}) : doubles(kA, {2, 3});
-      const Tensor b = transpose_b ? doubles(kBTransposed, {2, 3}) : doubles(kB, {3, 2});
-      const Tensor out = Tensor::empty({2, 2}, k64);
+      const Tensor a = transpose_a ? factor(kATransposed, {3, 2}) : factor(kA, {2, 3});
+      const Tensor b = transpose_b ? factor(kBTransposed, {2, 3}) : factor(kB, {3, 2});
+      const Tensor out = Tensor::empty({2, 2}, DType::kFloat64);
       reference_backend().matmul(a, transpose_a, b, transpose_b, {}, false, out);
       EXPECT_EQ(values_of(out), (std::vector<double>{22, 28, 49, 64})) << transpose_a << transpose_b;
     }
@@ -54,16 +52,15 @@ TEST(ReferenceMatmul, TransposesWhatItIsAskedTo) {
 }
 
 TEST(ReferenceMatmul, AddsBiasAndWhatIsThere) {
-  const Tensor out = doubles({1000, 1000, 1000, 1000}, {2, 2});
-  reference_backend().matmul(doubles(kA, {2, 3}), false, doubles(kB, {3, 2}), false, doubles({100, 200}, {2}), true,
-                             out);
+  const Tensor out = factor({1000, 1000, 1000, 1000}, {2, 2});
+  reference_backend().matmul(factor(kA, {2, 3}), false, factor(kB, {3, 2}), false, factor({100, 200}, {2}), true, out);
   EXPECT_EQ(values_of(out), (std::vector<double>{1122, 1228, 1149, 1264}));
 }
 
 TEST(ReferenceMatmul, MultipliesBatches) {
-  const Tensor out = Tensor::empty({2, 1, 1}, k64);
-  reference_backend().matmul(doubles({1, 2, 3, 4}, {2, 1, 2}), false, doubles({5, 6, 7, 8}, {2, 2, 1}), false, {},
-                             false, out);
+  const Tensor out = Tensor::empty({2, 1, 1}, DType::kFloat64);
+  reference_backend().matmul(factor({1, 2, 3, 4}, {2, 1, 2}), false, factor({5, 6, 7, 8}, {2, 2, 1}), false, {}, false,
+                             out);
   EXPECT_EQ(values_of(out), (std::vector<double>{17, 53}));
 }
 
@@ -75,16 +72,16 @@ TEST(ReferenceMatmul, WritesFloat32FromSixteenBits) {
 }
 
 TEST(ReferenceMatmul, AnEmptySumIsTheBias) {
-  const Tensor out = doubles({9, 9}, {1, 2});
-  reference_backend().matmul(Tensor::empty({1, 0}, k64), false, Tensor::empty({0, 2}, k64), false, doubles({1, 2}, {2}),
-                             false, out);
+  const Tensor out = factor({9, 9}, {1, 2});
+  reference_backend().matmul(Tensor::empty({1, 0}, DType::kFloat64), false, Tensor::empty({0, 2}, DType::kFloat64),
+                             false, factor({1, 2}, {2}), false, out);
   EXPECT_EQ(values_of(out), (std::vector<double>{1, 2}));
 }
 
 TEST(ReferenceMatmul, WhatDoesNotFitIsRefused) {
   const auto multiply = [](const Shape& a, const Shape& b, const Shape& out, const Tensor& bias = {}) {
-    reference_backend().matmul(Tensor::zeros(a, k64), false, Tensor::zeros(b, k64), false, bias, false,
-                               Tensor::zeros(out, k64));
+    reference_backend().matmul(Tensor::zeros(a, DType::kFloat64), false, Tensor::zeros(b, DType::kFloat64), false, bias,
+                               false, Tensor::zeros(out, DType::kFloat64));
   };
   EXPECT_NO_THROW(multiply({2, 3}, {3, 4}, {2, 4}));
   EXPECT_THROW(multiply({2, 3}, {4, 3}, {2, 4}), ShapeError);
@@ -92,7 +89,7 @@ TEST(ReferenceMatmul, WhatDoesNotFitIsRefused) {
   EXPECT_THROW(multiply({3}, {3, 4}, {4}), ShapeError);
   EXPECT_THROW(multiply({2, 2, 3}, {3, 4}, {2, 2, 4}), ShapeError);
   EXPECT_THROW(multiply({2, 2, 3}, {1, 3, 4}, {2, 2, 4}), ShapeError);
-  EXPECT_THROW(multiply({2, 3}, {3, 4}, {2, 4}, Tensor::zeros({2}, k64)), ShapeError);
+  EXPECT_THROW(multiply({2, 3}, {3, 4}, {2, 4}, Tensor::zeros({2}, DType::kFloat64)), ShapeError);
   EXPECT_THROW(
       reference_backend().matmul(Tensor::zeros({1, 1}, DType::kFloat16), false, Tensor::zeros({1, 1}, DType::kFloat16),
                                  false, {}, false, Tensor::zeros({1, 1}, DType::kBFloat16)),
@@ -100,32 +97,32 @@ TEST(ReferenceMatmul, WhatDoesNotFitIsRefused) {
 }
 
 TEST(ReferenceMatmul, PassesThroughItsEpilogue) {
-  Epilogue forward(doubles({-30, 1}, {2}));
+  Epilogue forward(factor({-30, 1}, {2}));
   forward.activation = Activation::kRelu;
-  forward.preactivation = Tensor::empty({2, 2}, k64);
-  const Tensor out = Tensor::empty({2, 2}, k64);
-  reference_backend().matmul(doubles(kA, {2, 3}), false, doubles(kB, {3, 2}), false, forward, false, out);
+  forward.preactivation = Tensor::empty({2, 2}, DType::kFloat64);
+  const Tensor out = Tensor::empty({2, 2}, DType::kFloat64);
+  reference_backend().matmul(factor(kA, {2, 3}), false, factor(kB, {3, 2}), false, forward, false, out);
   EXPECT_EQ(values_of(forward.preactivation), (std::vector<double>{-8, 29, 19, 65}));
   EXPECT_EQ(values_of(out), (std::vector<double>{0, 29, 19, 65}));
 
   Epilogue backward;
   backward.derivative = Activation::kRelu;
   backward.derivative_at = out;
-  backward.bias_gradient = doubles({100, 200}, {2});
+  backward.bias_gradient = factor({100, 200}, {2});
   backward.accumulate_bias_gradient = true;
-  const Tensor gradient = Tensor::empty({2, 2}, k64);
-  reference_backend().matmul(doubles(kATransposed, {3, 2}), true, doubles(kB, {3, 2}), false, backward, false,
-                             gradient);
+  const Tensor gradient = Tensor::empty({2, 2}, DType::kFloat64);
+  reference_backend().matmul(factor(kATransposed, {3, 2}), true, factor(kB, {3, 2}), false, backward, false, gradient);
   EXPECT_EQ(values_of(gradient), (std::vector<double>{0, 28, 49, 64}));
   EXPECT_EQ(values_of(backward.bias_gradient), (std::vector<double>{106, 215}));
 }
 
 TEST(ReferenceMatmul, AnEpilogueThatDoesNotFitIsRefused) {
   const auto multiply = [](const Epilogue& epilogue, bool transpose_a = false, bool accumulate = false) {
-    reference_backend().matmul(Tensor::zeros({2, 2}, k64), transpose_a, Tensor::zeros({2, 2}, k64), false, epilogue,
-                               accumulate, Tensor::zeros({2, 2}, k64));
+    reference_backend().matmul(Tensor::zeros({2, 2}, DType::kFloat64), transpose_a,
+                               Tensor::zeros({2, 2}, DType::kFloat64), false, epilogue, accumulate,
+                               Tensor::zeros({2, 2}, DType::kFloat64));
   };
-  const Tensor square = Tensor::zeros({2, 2}, k64), vector = Tensor::zeros({2}, k64);
+  const Tensor square = Tensor::zeros({2, 2}, DType::kFloat64), vector = Tensor::zeros({2}, DType::kFloat64);
   Epilogue relu;
   relu.activation = Activation::kRelu;
   EXPECT_NO_THROW(multiply(relu));

@@ -14,15 +14,13 @@ using testing::expect_close;
 using testing::random_tensor;
 using testing::values_of;
 
-constexpr DType k64 = DType::kFloat64;
-
 TEST(ReferencePool, MaximaComeWithTheirPlace) {
   const PoolGeometry geometry{.window = {2, 2, 1}, .stride = {2, 2, 1}};
   // Two channels; the second one has ties and a NaN.
   const Tensor x = Tensor::from<double>({1, 5, 2, 5, 3, NAN, 4, 9,  //
                                          9, 5, 6, 5, 7, 1, 8, 2},
                                         {1, 2, 4, 2});
-  const Tensor y = Tensor::empty({1, 1, 2, 2}, k64);
+  const Tensor y = Tensor::empty({1, 1, 2, 2}, DType::kFloat64);
   const Tensor indices = Tensor::empty(y.shape(), DType::kInt32);
   reference_backend().pool_forward(geometry, x, y, indices);
   expect_close(y, {9, 5, 8, NAN}, {});
@@ -32,7 +30,7 @@ TEST(ReferencePool, MaximaComeWithTheirPlace) {
 TEST(ReferencePool, MaximumOfNegativesIgnoresThePadding) {
   const PoolGeometry geometry{.spatial_rank = 1, .window = {3, 1, 1}, .stride = {2, 1, 1}, .padding = {1, 0, 0}};
   const Tensor x = Tensor::from<double>({-4, -3, -2, -INFINITY}, {1, 4, 1});
-  const Tensor y = Tensor::empty({1, 2, 1}, k64);
+  const Tensor y = Tensor::empty({1, 2, 1}, DType::kFloat64);
   const Tensor indices = Tensor::empty(y.shape(), DType::kInt32);
   reference_backend().pool_forward(geometry, x, y, indices);
   EXPECT_EQ(values_of(y), (std::vector<double>{-3, -2}));
@@ -43,7 +41,7 @@ TEST(ReferencePool, AverageCountsThePaddingOrNot) {
   PoolGeometry geometry{
       .kind = PoolKind::kAverage, .spatial_rank = 1, .window = {3, 1, 1}, .stride = {2, 1, 1}, .padding = {1, 0, 0}};
   const Tensor x = Tensor::from<double>({3, 6, 9, 12}, {1, 4, 1});
-  const Tensor y = Tensor::empty({1, 2, 1}, k64);
+  const Tensor y = Tensor::empty({1, 2, 1}, DType::kFloat64);
   reference_backend().pool_forward(geometry, x, y, {});
   EXPECT_EQ(values_of(y), (std::vector<double>{3, 9}));
   geometry.count_include_pad = false;
@@ -61,11 +59,11 @@ class ReferencePoolGradient : public ::testing::TestWithParam<PoolCase> {};
 
 TEST_P(ReferencePoolGradient, IsTheNumericOne) {
   const auto& [name, x_shape, geometry] = GetParam();
-  const Tensor x = random_tensor(x_shape, k64, 1);
+  const Tensor x = random_tensor(x_shape, DType::kFloat64, 1);
   const Shape y_shape = pool_output_shape(x_shape, geometry);
-  const Tensor dy = random_tensor(y_shape, k64, 2);
-  const Tensor y = Tensor::empty(y_shape, k64);
-  const Tensor total = Tensor::empty({}, k64);
+  const Tensor dy = random_tensor(y_shape, DType::kFloat64, 2);
+  const Tensor y = Tensor::empty(y_shape, DType::kFloat64);
+  const Tensor total = Tensor::empty({}, DType::kFloat64);
   const Tensor indices = geometry.kind == PoolKind::kMax ? Tensor::empty(y_shape, DType::kInt32) : Tensor();
   const auto loss = [&] {
     reference_backend().pool_forward(geometry, x, y, indices);
@@ -74,7 +72,7 @@ TEST_P(ReferencePoolGradient, IsTheNumericOne) {
     return total.item();
   };
   const std::vector<double> expected = numeric_gradient(loss, x);
-  const Tensor dx = Tensor::empty(x_shape, k64);
+  const Tensor dx = Tensor::empty(x_shape, DType::kFloat64);
   reference_backend().pool_backward(geometry, dy, indices, dx);
   expect_close(dx, expected, {.absolute = 1e-9});
 }
@@ -102,24 +100,25 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(ReferencePool, GlobalAverageIsTheMeanAndItsGradientTheShare) {
   const Tensor x = Tensor::from<double>({1, 10, 2, 20, 3, 30, 4, 40, 5, 50, 6, 60}, {2, 3, 2});
-  const Tensor y = Tensor::empty({2, 2}, k64);
+  const Tensor y = Tensor::empty({2, 2}, DType::kFloat64);
   reference_backend().global_average_pool(x, y);
   expect_close(y, {2, 20, 5, 50}, {.relative = 1e-15});
-  const Tensor dx = Tensor::empty(x.shape(), k64);
+  const Tensor dx = Tensor::empty(x.shape(), DType::kFloat64);
   reference_backend().global_average_pool_backward(Tensor::from<double>({3, 6, 9, 12}, {2, 2}), dx);
   EXPECT_EQ(values_of(dx), (std::vector<double>{1, 2, 1, 2, 1, 2, 3, 4, 3, 4, 3, 4}));
 }
 
 TEST(ReferencePool, WhatDoesNotFitIsRefused) {
   const PoolGeometry geometry{.window = {2, 2, 1}, .stride = {2, 2, 1}};
-  const Tensor x = Tensor::zeros({1, 4, 4, 2}, k64);
-  const Tensor y = Tensor::zeros({1, 2, 2, 2}, k64);
+  const Tensor x = Tensor::zeros({1, 4, 4, 2}, DType::kFloat64);
+  const Tensor y = Tensor::zeros({1, 2, 2, 2}, DType::kFloat64);
   const Tensor indices = Tensor::zeros(y.shape(), DType::kInt32);
   EXPECT_NO_THROW(reference_backend().pool_forward(geometry, x, y, indices));
   EXPECT_THROW(reference_backend().pool_forward(geometry, x, y, {}), ShapeError);
-  EXPECT_THROW(reference_backend().pool_forward(geometry, x, Tensor::zeros({1, 2, 3, 2}, k64), indices), ShapeError);
+  EXPECT_THROW(reference_backend().pool_forward(geometry, x, Tensor::zeros({1, 2, 3, 2}, DType::kFloat64), indices),
+               ShapeError);
   EXPECT_THROW(reference_backend().pool_backward(geometry, x, indices, y), ShapeError);
-  EXPECT_THROW(reference_backend().global_average_pool(x, Tensor::zeros({2}, k64)), ShapeError);
+  EXPECT_THROW(reference_backend().global_average_pool(x, Tensor::zeros({2}, DType::kFloat64)), ShapeError);
 }
 
 }  // namespace

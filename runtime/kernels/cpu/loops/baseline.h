@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#pragma once
+
 #include "runtime/kernels/cpu/loops/prelude.h"
 
 #define LOCKSTEP_ISA baseline
+#define LOCKSTEP_END_ISA
 
 namespace lockstep::kernels::cpu::baseline {
 namespace {
@@ -42,5 +45,3 @@ void store_pairs(std::uint32_t* out, Words a, Words b) {
 
 }  // namespace
 }  // namespace lockstep::kernels::cpu::baseline
-
-#include "runtime/kernels/cpu/loops/table.inl.h"

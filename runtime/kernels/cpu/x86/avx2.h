@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#pragma once
+
 #include <immintrin.h>
 
 #include "runtime/kernels/cpu/loops/prelude.h"
@@ -6,6 +8,7 @@
 LOCKSTEP_BEGIN_TARGET("avx2,fma,f16c")
 
 #define LOCKSTEP_ISA avx2
+#define LOCKSTEP_END_ISA LOCKSTEP_END_TARGET
 
 #include "runtime/kernels/cpu/x86/sum_of_lanes.inl.h"
 
@@ -76,7 +79,3 @@ void store_pairs(std::uint32_t* out, Words a, Words b) {
 
 }  // namespace
 }  // namespace lockstep::kernels::cpu::avx2
-
-#include "runtime/kernels/cpu/loops/table.inl.h"
-
-LOCKSTEP_END_TARGET
