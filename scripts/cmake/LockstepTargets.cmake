@@ -23,6 +23,8 @@ target_compile_options(
   lockstep_options
   INTERFACE $<${cxx}:-Wall;-Wextra;-Wshadow;-Wnon-virtual-dtor;-Wold-style-cast;-Woverloaded-virtual>
             $<${cxx}:-Wno-missing-field-initializers>
+            # GCC takes a source within a unit for a header, whose types of its own would be others in each source.
+            $<$<AND:${cxx},$<CXX_COMPILER_ID:GNU>,$<BOOL:${CMAKE_UNITY_BUILD}>>:-Wno-subobject-linkage>
             $<$<AND:${cxx},$<BOOL:${LOCKSTEP_WERROR}>>:-Werror>
             $<${cuda}:-Xcompiler=-Wall,-Wextra>
             $<$<AND:${cuda},$<BOOL:${LOCKSTEP_WERROR}>>:-Werror=all-warnings>)
@@ -34,23 +36,35 @@ if(LOCKSTEP_SANITIZE)
   target_compile_options(lockstep_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 endif()
 
-# lockstep_library(NAME [FOLDERS folder...] [SOURCES file...] [DEPS target...] [PRIVATE_DEPS target...]): the library
+function(lockstep_compile_cold target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+endfunction()
+
+# lockstep_library(NAME [COLD] [FOLDERS folder...] [SOURCES file...] [DEPS target...] [PRIVATE_DEPS target...]): the library
 # lockstep_NAME of the .cpp and .cu files beside the calling CMakeLists.txt and in the folders named, and of SOURCES.
-# Headers are included by their path from the repository's root.
+# Headers are included by their path from the repository's root. COLD code speaks with people and files: nothing in it runs
+# once an element, so the compiler spends little on it.
 function(lockstep_library name)
-  cmake_parse_arguments(arg "" "" "FOLDERS;SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
+  cmake_parse_arguments(arg "COLD" "" "FOLDERS;SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS *.cpp *.cu)
   foreach(folder ${arg_FOLDERS})
     file(GLOB more CONFIGURE_DEPENDS ${folder}/*.cpp ${folder}/*.cu)
     list(APPEND sources ${more})
   endforeach()
   list(APPEND sources ${arg_SOURCES})
+  # Tests put an emulated GPU in the place of these, file by file.
+  set(of_devices ${sources})
+  list(FILTER of_devices INCLUDE REGEX "/(no_)?(cuda|nccl)/")
+  set_source_files_properties(${of_devices} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   set(target lockstep_${name})
   if(sources)
     add_library(${target} STATIC ${sources})
     target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
                                                 $<INSTALL_INTERFACE:include/lockstep>)
     target_compile_features(${target} PUBLIC cxx_std_20)
+    if(arg_COLD)
+      lockstep_compile_cold(${target})
+    endif()
     target_link_libraries(${target} PUBLIC ${arg_DEPS} PRIVATE $<BUILD_INTERFACE:lockstep_options> ${arg_PRIVATE_DEPS})
   else()
     add_library(${target} INTERFACE)
