@@ -1,6 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # Compiler settings and the functions that declare the project's libraries.
 
+set(oldest_GNU 12)
+set(oldest_Clang 14)
+set(oldest ${oldest_${CMAKE_CXX_COMPILER_ID}})
+if(oldest AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS oldest)
+  message(FATAL_ERROR "Lockstep needs GCC 12 or clang 14, or newer, and found ${CMAKE_CXX_COMPILER_ID} "
+                      "${CMAKE_CXX_COMPILER_VERSION}: name another one, as in CXX=g++-12.")
+endif()
+
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
