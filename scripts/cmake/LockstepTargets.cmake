@@ -1,6 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # Compiler settings and the functions that declare the project's libraries.
 
+set(oldest_GNU 12)
+set(oldest_Clang 14)
+set(oldest ${oldest_${CMAKE_CXX_COMPILER_ID}})
+if(oldest AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS oldest)
+  message(FATAL_ERROR "Lockstep needs GCC 12 or clang 14, or newer, and found ${CMAKE_CXX_COMPILER_ID} "
+                      "${CMAKE_CXX_COMPILER_VERSION}: name another one, as in CXX=g++-12.")
+endif()
+
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
@@ -8,7 +16,8 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 
-option(LOCKSTEP_WERROR "Treat warnings as errors" ON)
+# On in the presets, whose compilers are known; another compiler may warn of what it alone sees.
+option(LOCKSTEP_WERROR "Treat warnings as errors" OFF)
 set(LOCKSTEP_SANITIZE "" CACHE STRING "Sanitizers to build with, for example address,undefined")
 
 find_program(CCACHE_PROGRAM ccache)

@@ -4,6 +4,7 @@
 #include "runtime/kernels/cpu/families.h"
 #include "runtime/kernels/cpu/isa.h"
 #include "runtime/kernels/cpu/loops/loops.h"
+#include "runtime/kernels/cpu/onednn/api.h"
 #include "runtime/kernels/cpu/parallel.h"
 #include "runtime/kernels/cpu/primitive_cache.h"
 #include "runtime/kernels/cpu/threads.h"
@@ -51,10 +52,8 @@ struct Product {
       const memory::desc right = describe_matrix(b, transpose_b);
       const memory::desc shift = describe_bias(bias, a.shape().rank());
       const memory::desc result = describe_matrix(out, false);
-      const dnnl::primitive_attr attributes = add ? adding() : user_scratchpad();
-      const dnnl::matmul::primitive_desc descriptor({left, right, shift, result}, attributes, engine());
       return Primitive::make<dnnl::matmul>(
-          descriptor,
+          onednn::matmul(left, right, shift, result, add ? adding() : user_scratchpad()),
           {{DNNL_ARG_SRC, left}, {DNNL_ARG_WEIGHTS, right}, {DNNL_ARG_BIAS, shift}, {DNNL_ARG_DST, result}});
     });
     primitive.run({a.data(), b.data(), bias.defined() ? bias.data() : nullptr, out.data()});
