@@ -28,6 +28,9 @@ endif()
 add_library(lockstep_options INTERFACE)
 set(cxx $<COMPILE_LANGUAGE:CXX>)
 set(cuda $<COMPILE_LANGUAGE:CUDA>)
+# GCC rounds a product once with the sum that it enters wherever the processor can; here nothing does that but the targets
+# that ask for it, so that all processors compute the same.
+add_compile_options($<${cxx}:-ffp-contract=off> $<${cuda}:-Xcompiler=-ffp-contract=off>)
 target_compile_options(
   lockstep_options
   INTERFACE $<${cxx}:-Wall;-Wextra;-Wshadow;-Wnon-virtual-dtor;-Wold-style-cast;-Woverloaded-virtual>

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "runtime/kernels/cpu/conv_loops.h"
 #include "runtime/kernels/cpu/isa.h"
 #include "runtime/kernels/cpu/onednn/api.h"
 
@@ -186,11 +187,12 @@ void onednn_forward(ConvAlgorithm algorithm, const ConvGeometry& geometry, const
     Primitive primitive;
   };
   thread_local PrimitiveCache<Plan> plans("conv_forward");
-  Plan& plan = plans.get(key_of(algorithm, geometry, x, weight, y).add(bias), [&] {
+  Plan& plan = plans.get(key_of(algorithm, geometry, x, weight, y).add(bias), [&]() -> Plan {
     const Problem problem(geometry, x.shape(), weight.shape(), y.shape());
     const auto descriptor = describe_available(algorithm, [&](ConvAlgorithm chosen) {
       return onednn::forward(problem.described(chosen, x.dtype(), bias.defined()));
     });
+    if (is_plain(descriptor.impl_info_str())) return {};
     return Plan{ReorderedInput(problem.plain_activation(problem.x, x.dtype()), descriptor.src_desc()),
                 ReorderedInput(problem.plain_weight(weight.dtype()), descriptor.weights_desc()),
                 ReorderedOutput(descriptor.dst_desc(), problem.plain_activation(problem.y, y.dtype())),
@@ -199,6 +201,7 @@ void onednn_forward(ConvAlgorithm algorithm, const ConvGeometry& geometry, const
                                                                         {DNNL_ARG_BIAS, descriptor.bias_desc()},
                                                                         {DNNL_ARG_DST, descriptor.dst_desc()}})};
   });
+  if (!plan.primitive) return conv_forward_by_loops(geometry, x, weight, bias, y);
   Storage arranged_x, arranged_weight;
   const void* from = plan.x.arrange(x, arranged_x);
   const void* by = plan.weight.arrange(weight, arranged_weight);
@@ -214,11 +217,12 @@ void onednn_backward_data(ConvAlgorithm algorithm, const ConvGeometry& geometry,
     Primitive primitive;
   };
   thread_local PrimitiveCache<Plan> plans("conv_backward_data");
-  Plan& plan = plans.get(key_of(algorithm, geometry, dx, weight, dy), [&] {
+  Plan& plan = plans.get(key_of(algorithm, geometry, dx, weight, dy), [&]() -> Plan {
     const Problem problem(geometry, dx.shape(), weight.shape(), dy.shape());
     const auto descriptor = describe_available(algorithm, [&](ConvAlgorithm chosen) {
       return onednn::backward_data(problem.described(chosen, dx.dtype(), false));
     });
+    if (is_plain(descriptor.impl_info_str())) return {};
     return Plan{ReorderedInput(problem.plain_activation(problem.y, dy.dtype()), descriptor.diff_dst_desc()),
                 ReorderedInput(problem.plain_weight(weight.dtype()), descriptor.weights_desc()),
                 ReorderedOutput(descriptor.diff_src_desc(), problem.plain_activation(problem.x, dx.dtype())),
@@ -227,6 +231,7 @@ void onednn_backward_data(ConvAlgorithm algorithm, const ConvGeometry& geometry,
                                                                   {DNNL_ARG_WEIGHTS, descriptor.weights_desc()},
                                                                   {DNNL_ARG_DIFF_SRC, descriptor.diff_src_desc()}})};
   });
+  if (!plan.primitive) return conv_backward_data_by_loops(geometry, dy, weight, dx);
   Storage arranged_dy, arranged_weight;
   const void* from = plan.dy.arrange(dy, arranged_dy);
   const void* by = plan.weight.arrange(weight, arranged_weight);
@@ -241,11 +246,12 @@ void onednn_backward_weights(ConvAlgorithm algorithm, const ConvGeometry& geomet
     Primitive primitive;
   };
   thread_local PrimitiveCache<Plan> plans("conv_backward_weights");
-  Plan& plan = plans.get(key_of(algorithm, geometry, x, dweight, dy), [&] {
+  Plan& plan = plans.get(key_of(algorithm, geometry, x, dweight, dy), [&]() -> Plan {
     const Problem problem(geometry, x.shape(), dweight.shape(), dy.shape());
     const auto descriptor = describe_available(algorithm, [&](ConvAlgorithm chosen) {
       return onednn::backward_weights(problem.described(chosen, x.dtype(), false), problem.any_weight(DType::kFloat32));
     });
+    if (is_plain(descriptor.impl_info_str())) return {};
     return Plan{ReorderedInput(problem.plain_activation(problem.x, x.dtype()), descriptor.src_desc()),
                 ReorderedInput(problem.plain_activation(problem.y, dy.dtype()), descriptor.diff_dst_desc()),
                 ReorderedOutput(descriptor.diff_weights_desc(), problem.plain_weight(dweight.dtype())),
@@ -254,6 +260,7 @@ void onednn_backward_weights(ConvAlgorithm algorithm, const ConvGeometry& geomet
                                  {DNNL_ARG_DIFF_DST, descriptor.diff_dst_desc()},
                                  {DNNL_ARG_DIFF_WEIGHTS, descriptor.diff_weights_desc()}})};
   });
+  if (!plan.primitive) return conv_backward_weights_by_loops(geometry, x, dy, add, dweight);
   Storage arranged_x, arranged_dy;
   const void* left = plan.x.arrange(x, arranged_x);
   const void* right = plan.dy.arrange(dy, arranged_dy);
