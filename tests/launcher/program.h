@@ -87,11 +87,15 @@ class Program {
   /// Whether it has asked for this signal, or holds it back until it is wanted.
   bool catches(int number) const {
     std::ifstream status("/proc/" + std::to_string(pid_) + "/status");
-    unsigned long long mask = 0;
+    const auto has = [](unsigned long long mask, int signal) { return (mask >> (signal - 1) & 1) != 0; };
+    bool found = false;
     for (std::string line; std::getline(status, line);) {
-      if (line.starts_with("SigCgt:") || line.starts_with("SigBlk:")) mask |= std::stoull(line.substr(7), nullptr, 16);
+      if (!line.starts_with("SigCgt:") && !line.starts_with("SigBlk:")) continue;
+      const unsigned long long mask = std::stoull(line.substr(7), nullptr, 16);
+      // While the C library makes a thread, as libraries that MPI loads have it do, it holds back all there are.
+      found = found || (has(mask, number) && !has(mask, SIGQUIT));
     }
-    return (mask >> (number - 1) & 1) != 0;
+    return found;
   }
   Ended wait() const {
     int status = 0;

@@ -46,14 +46,11 @@ class Ranks : public testing::Test {
   }
   /// Two ranks of mpirun's own, one of each command.
   Ended mpirun(const std::vector<std::string>& first, const std::vector<std::string>& second) const {
-    std::vector<std::string> arguments{MPIRUN, "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"};
-    const auto add_rank = [&](const std::vector<std::string>& rank) {
-      arguments.insert(arguments.end(), {"-n", "1", LOCKSTEP_BINARY});
-      arguments.insert(arguments.end(), rank.begin(), rank.end());
-    };
-    add_rank(first);
-    arguments.emplace_back(":");
-    add_rank(second);
+    std::vector<std::string> arguments{
+        MPIRUN, "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", "2", BY_RANK, LOCKSTEP_BINARY};
+    arguments.insert(arguments.end(), first.begin(), first.end());
+    arguments.insert(arguments.end(), {"--next", LOCKSTEP_BINARY});
+    arguments.insert(arguments.end(), second.begin(), second.end());
     return Program(arguments, folder_.path()).wait();
   }
   std::string metrics() const { return read_text(folder_ / "run/metrics.jsonl"); }

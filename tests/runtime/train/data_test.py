@@ -11,7 +11,7 @@ import tarfile
 import unittest
 import zlib
 
-from runs import LOCKSTEP, SAVE_ALWAYS, RunTest, npy, require_mpi
+from runs import LOCKSTEP, SAVE_ALWAYS, RunTest, mpirun_of, npy, require_mpi
 
 SAMPLES = 50  # of which a step takes 8: an epoch ends within the seventh
 STEPS = 12
@@ -262,10 +262,8 @@ class OwnFiles(RunTest):
         run = [LOCKSTEP, command, str(job), "--device", "cpu"]
         run += ["--run-dir", str(self.folder / "run")] if command == "train" else ["--checkpoint",
                                                                                    str(self.folder / "run")]
-        mpirun = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]
-        for rank in range(ranks):
-            mpirun += [":"] * min(rank, 1) + ["-n", "1", "--wdir", str(self.folder / f"rank{rank}"), *run]
-        done = subprocess.run(mpirun, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        started = mpirun_of(*(["env", "-C", str(self.folder / f"rank{rank}"), *run] for rank in range(ranks)))
+        done = subprocess.run(started, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         self.assertEqual(done.returncode, 2, done.stdout)
         # A rank that ends first may end the others before they have recorded anything.
         metrics = self.folder / "run/metrics.jsonl"

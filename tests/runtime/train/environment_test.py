@@ -5,7 +5,7 @@ import subprocess
 import unittest
 from unittest import mock
 
-from runs import CONFIGS, RunTest, require_mpi
+from runs import CONFIGS, RunTest, mpirun_of, require_mpi
 
 WARNING = "the bits may differ from those of an uninterrupted run: "
 SHORT = ("train.eval_every=0", "checkpoint.every_steps=2")
@@ -48,9 +48,8 @@ class Environment(RunTest):
         """Two ranks, of which one uses a narrower instruction set."""
         require_mpi()
         train = self.command("apart", *SHORT, "train.steps=4", resume="never")
-        mpirun = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", "1", *train, ":",
-                  "-n", "1", "-x", "LOCKSTEP_CPU_ISA=" + isa_of_rank_1, *train]
-        return subprocess.run(mpirun, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        ranks = mpirun_of(train, ["env", "LOCKSTEP_CPU_ISA=" + isa_of_rank_1, *train])
+        return subprocess.run(ranks, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
 
     def test_ranks_with_and_without_fused_multiply_add_are_refused(self):
         widest = self.train("widest", *SHORT, "train.steps=2").summary["environment"]["instruction_set"]

@@ -2,7 +2,7 @@
 """A rank that dies, hangs or differs ends the run within seconds and is named; a restart reaches the same bits."""
 import unittest
 
-from runs import SAVE_ALWAYS, LiveRun, RunTest, faults, require_mpi
+from runs import SAVE_ALWAYS, LiveRun, RunTest, faults, mpirun_of, require_mpi
 
 SETTINGS = ("train.steps=8", *SAVE_ALWAYS)
 # Every wait for a peer may last ten minutes; noticing its end takes none of it, however busy the machine is.
@@ -55,8 +55,7 @@ class Different(RunTest):
     def mpirun(self, first, second):
         """A rank of each command."""
         require_mpi()
-        command = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]
-        return LiveRun([*command, "-n", "1", *first, ":", "-n", "1", *second], self.folder / "run").finish()
+        return LiveRun(mpirun_of(first, second), self.folder / "run").finish()
 
     def test_a_flipped_bit_of_a_weight_is_found_and_named(self):
         flip = faults("bit_flip", "step:4 rank:1 parameter:'block1_conv.weight'")

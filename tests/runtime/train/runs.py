@@ -20,6 +20,7 @@ from processes import signal_marked, variables  # noqa: E402
 
 LOCKSTEP = os.environ["LOCKSTEP_BINARY"]
 CONFIGS = Path(__file__).resolve().parents[3] / "configs"
+BY_RANK = str(Path(__file__).resolve().parents[2] / "support/by_rank")
 DIGITS = CONFIGS / "digits_convnet.pbtxt"
 
 FP32 = ("amp.opt_level=O0", "amp.dtype=FP32", "comm.wire_dtype=FP32")
@@ -35,6 +36,14 @@ def require_mpi():
     """Skips a test that starts ranks with --nproc or mpirun, in a build without MPI."""
     if not HAS_MPI:
         raise unittest.SkipTest("this build has no MPI")
+
+
+def mpirun_of(*commands):
+    """The command that starts a rank of each of these."""
+    started = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", str(len(commands)), BY_RANK]
+    for rank, command in enumerate(commands):
+        started += ["--next"] * min(rank, 1) + [*command]
+    return started
 
 
 def faults(*kinds_and_points):
