@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launcher/command_line.h"
 
+#include <lockstep/version.h>
+
 #include <cstdio>
 #include <string_view>
 
@@ -66,7 +68,7 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error, int argc,
 Action parse(int argc, const char* const* argv) {
   Action chosen;
   CLI::App app("Data-parallel mixed-precision training of a job on one or many ranks.", "lockstep");
-  app.set_version_flag("--version", std::string("lockstep ") + LOCKSTEP_VERSION);
+  app.set_version_flag("--version", std::string("lockstep ") + kVersion + (kWithCuda ? "+cuda" : ""));
   app.require_subcommand(1);
   add_init(app, chosen);
   add_train(app, chosen);
