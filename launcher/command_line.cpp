@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "launcher/command_bench.h"
+#include "launcher/command_completion.h"
 #include "launcher/command_doctor.h"
 #include "launcher/command_eval.h"
 #include "launcher/command_export.h"
@@ -79,6 +80,8 @@ Action parse(int argc, const char* const* argv) {
   add_inspect(app, chosen);
   add_bench(app, chosen);
   add_doctor(app, chosen);
+  add_completion(app, chosen);
+  add_man(app, chosen);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked) {
