@@ -22,3 +22,7 @@ install(FILES ${PROJECT_BINARY_DIR}/LockstepConfig.cmake ${PROJECT_BINARY_DIR}/L
               scripts/cmake/LockstepCudaLibraries.cmake
         DESTINATION ${package} COMPONENT development)
 install(EXPORT LockstepTargets NAMESPACE Lockstep:: DESTINATION ${package} COMPONENT development)
+
+if(PROJECT_IS_TOP_LEVEL)
+  include(scripts/cmake/LockstepPackages.cmake)
+endif()
