@@ -92,7 +92,7 @@ class Examination {
       found_["trains_on"].push_back("cpu");
     }
     if (kernels::cpu::isa() == kernels::cpu::Isa::kBaseline) {
-      lacks("AVX2", "16-bit types are converted in software, and everything on the CPU is several times slower",
+      lacks("AVX2 or NEON", "16-bit types are converted in software, and everything on the CPU is several times slower",
             "Unset LOCKSTEP_CPU_ISA, or use a processor of 2013 or newer.");
     }
   }

@@ -58,8 +58,10 @@ Outcome start(int ranks, const LaunchOptions& options, const RankCommand& comman
   if (options.hosts.empty() && scratch.in_memory()) {
     // Open MPI's own files, 4 MB a rank: here they go as soon as all ranks have mapped them, and what is left of a
     // start that was killed goes with the next one.
-    variables.emplace("OMPI_MCA_orte_tmpdir_base", scratch.path().string());
-    variables.emplace("OMPI_MCA_btl_vader_backing_directory", scratch.path().string());
+    for (const char* name : {"OMPI_MCA_orte_tmpdir_base", "OMPI_MCA_btl_vader_backing_directory",
+                             "PRTE_MCA_prte_tmpdir_base", "OMPI_MCA_btl_sm_backing_directory"}) {
+      variables.emplace(name, scratch.path().string());
+    }
   }
   const MpirunCommand mpirun = mpirun_command(ranks, options.hosts, command.arguments(restart), variables);
   return Supervisor(mpirun, board, inbox,

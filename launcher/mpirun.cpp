@@ -42,10 +42,13 @@ int ranks_a_host(int ranks, const std::string& hosts) {
 
 /// Half of the time that Open MPI takes to start goes into loading what one machine has no use for: network transports,
 /// other launchers, and hwloc's plug-ins for displays and PCI devices. Nor must a batch system's allocation spread
-/// ranks over other machines.
+/// ranks over other machines. From version 5 on, mpirun's own variables begin with PRTE_MCA_; it takes those of version
+/// 4 for the ranks' and ignores them.
 const std::map<std::string, std::string> kOneMachine{
     {"OMPI_MCA_ras", "^slurm,gridengine,tm,lsf"},
     {"OMPI_MCA_plm", "isolated"},
+    {"PRTE_MCA_ras", "^slurm,gridengine,pbs,lsf"},
+    {"PRTE_MCA_plm", "^slurm,pals,lsf"},
     {"OMPI_MCA_pml", "ob1"},
     {"OMPI_MCA_btl", "self,vader"},
     {"OMPI_MCA_osc", "sm"},
@@ -170,7 +173,7 @@ MpirunCommand mpirun_command(int ranks, const std::string& hosts, const std::vec
     command.arguments.insert(command.arguments.end(), {"--host", hosts});
     variables.merge(settings_of_the_user());
   }
-  // A rank that is to end is not asked first: what it had to save is saved by then.
+  // A rank that is to end is not asked first: what it had to save is saved by then. Open MPI 5 asks in any case.
   variables.emplace("OMPI_MCA_odls_base_sigkill_timeout", "0");
   variables.merge(openmp_settings(usable_cores() / ranks_a_host(ranks, hosts)));
   for (const auto& [name, value] : variables) {

@@ -22,10 +22,10 @@ std::size_t separators(const std::string& line) {
 
 /// What mpirun says outside its remarks, of interest to nobody.
 bool is_chatter(const std::string& line) {
-  return line.starts_with("mpirun: Forwarding signal") || line.starts_with("mpirun: killing job") ||
-         line.find("] ORTE_ERROR_LOG: ") != std::string::npos ||
-         line.find("orte_base_help_aggregate") != std::string::npos ||
-         line.find(" sent help message ") != std::string::npos;
+  return line.starts_with("mpirun: Forwarding signal") || line.starts_with("PRTE: Forwarding signal") ||
+         line.starts_with("mpirun: killing job") || line.find("] ORTE_ERROR_LOG: ") != std::string::npos ||
+         line.find("PRTE ERROR: ") != std::string::npos || line.find("PMIX ERROR: ") != std::string::npos ||
+         line.find("base_help_aggregate") != std::string::npos || line.find(" sent help message ") != std::string::npos;
 }
 
 /// Stands behind every rank that ended badly, whatever ended it.
@@ -52,6 +52,7 @@ std::string MpirunMessages::feed(std::string_view text) {
 std::string MpirunMessages::finish() {
   const std::string last = line_.empty() && !within_long_line_ ? "" : take_line(printable(std::exchange(line_, {})));
   in_remark_ = false;
+  note_signal(open_remark_);
   return std::exchange(open_remark_, {}) + last;
 }
 
@@ -61,12 +62,12 @@ std::string MpirunMessages::take_line(const std::string& line) {
     for (std::size_t i = 0; i < count; ++i) {
       in_remark_ = !in_remark_;
       const std::string remark = std::exchange(open_remark_, {});
+      note_signal(remark);
       if (!says_nothing(remark)) remarks_ += remark;
     }
     return {};
   }
   if (in_remark_) {
-    note_signal(line);
     open_remark_ += line + "\n";
     if (open_remark_.size() < kMostKept) return {};
     in_remark_ = false;
@@ -75,11 +76,12 @@ std::string MpirunMessages::take_line(const std::string& line) {
   return is_chatter(line) ? "" : line + "\n";
 }
 
-void MpirunMessages::note_signal(const std::string& line) {
+void MpirunMessages::note_signal(const std::string& remark) {
   int rank = 0;
   int signal = 0;
-  const char* format = "mpirun noticed that process rank %d with PID %*d on node %*s exited on signal %d";
-  if (std::sscanf(line.c_str(), format, &rank, &signal) == 2) signals_.emplace(rank, signal);
+  // The first word is mpirun's name of itself. Version 5 breaks the line, which a space of the format matches too.
+  const char* format = "%*s noticed that process rank %d with PID %*d on node %*s exited on signal %d";
+  if (std::sscanf(remark.c_str(), format, &rank, &signal) == 2) signals_.emplace(rank, signal);
 }
 
 }  // namespace lockstep::launcher

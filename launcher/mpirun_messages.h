@@ -23,7 +23,7 @@ class MpirunMessages {
 
  private:
   std::string take_line(const std::string& line);
-  void note_signal(const std::string& line);
+  void note_signal(const std::string& remark);
 
   std::string line_;
   bool within_long_line_ = false;  ///< whose begin was passed on

@@ -2,6 +2,8 @@
 #include "comm/group/launch_environment.h"
 
 #include <fmt/format.h>
+#include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -67,6 +69,20 @@ void refuse_half_of_slurm() {
                    "too; unset SLURM_NTASKS for a lone process.");
 }
 
+/// Cores that a process may run on; 0 where it cannot be seen.
+int cores_of(pid_t process) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return sched_getaffinity(process, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
+}
+
+/// Whether mpirun has bound this rank to cores. Open MPI 5 leaves no word of it, but the rank has fewer cores than the
+/// process that started it.
+bool is_bound(LaunchEnvironment::Launcher launcher) {
+  if (std::getenv("OMPI_MCA_orte_bound_at_launch") != nullptr) return true;
+  return launcher == LaunchEnvironment::Launcher::kMpi && cores_of(getpid()) < cores_of(getppid());
+}
+
 }  // namespace
 
 LaunchEnvironment launch_environment() {
@@ -88,8 +104,7 @@ LaunchEnvironment launch_environment() {
 }
 
 int own_cores(const LaunchEnvironment& environment) {
-  const bool bound = std::getenv("OMPI_MCA_orte_bound_at_launch") != nullptr;
-  return bound ? usable_cores() : usable_cores() / environment.local_size;
+  return is_bound(environment.launcher) ? usable_cores() : usable_cores() / environment.local_size;
 }
 
 }  // namespace lockstep::comm

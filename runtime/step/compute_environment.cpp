@@ -27,11 +27,18 @@ using google::protobuf::FieldDescriptor;
 
 namespace {
 
-/// The processor's name, as Linux gives it on x86.
+/// The processor's name, as Linux gives it on x86; on aarch64 the numbers of its maker and of its cores' kind, which
+/// are all that Linux gives: "0x41 0xd40".
 std::string processor() {
   std::ifstream file("/proc/cpuinfo");
+  std::string implementer;
   for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("model name")) return line.substr(line.find(": ") + 2);
+    const std::size_t colon = line.find(": ");
+    if (colon == std::string::npos) continue;
+    const std::string value = line.substr(colon + 2);
+    if (line.starts_with("model name")) return value;
+    if (line.starts_with("CPU implementer")) implementer = value;
+    if (line.starts_with("CPU part")) return implementer + " " + value;
   }
   return "unknown";
 }
@@ -121,16 +128,23 @@ std::vector<std::string> differences(const ComputeEnvironment& before, const Com
 }
 
 void require_one_rounding(const std::vector<ComputeEnvironment>& ranks) {
-  // Without fused multiply-add the optimizer's step rounds otherwise, and every rank takes that step by itself.
-  const std::string baseline(kernels::cpu::name_of(kernels::cpu::Isa::kBaseline));
-  std::vector<int> with, without;
+  // Every rank takes the optimizer's step by itself, which rounds otherwise without fused multiply-add, and where the
+  // compiler fuses other products, as for another family of processors: that of "avx2" and "avx512", or of "neon".
+  constexpr std::size_t kFamily = 3;  // letters
+  std::map<std::string, std::vector<int>> families;
+  std::map<std::string, std::vector<int>> instruction_sets;
   for (std::size_t r = 0; r < ranks.size(); ++r) {
-    (ranks[r].instruction_set() == baseline ? without : with).push_back(static_cast<int>(r));
+    const std::string& name = ranks[r].instruction_set();
+    families[name.substr(0, kFamily)].push_back(static_cast<int>(r));
+    instruction_sets[name].push_back(static_cast<int>(r));
   }
-  if (with.empty() || without.empty()) return;
-  throw PeerError("the weights of the ranks would drift apart: the processor has no AVX2 on " +
-                      comm::rank_names(without) + ", and has on " + comm::rank_names(with),
-                  "Set LOCKSTEP_CPU_ISA=" + baseline + " for every rank, or leave those machines out.");
+  if (families.size() <= 1) return;
+  std::vector<std::string> lines;
+  for (const auto& [name, who] : instruction_sets) lines.push_back(name + " on " + comm::rank_names(who));
+  throw PeerError(
+      "the weights of the ranks would drift apart, because their instruction sets round differently: " + joined(lines),
+      "Set LOCKSTEP_CPU_ISA=" + std::string(kernels::cpu::name_of(kernels::cpu::Isa::kBaseline)) +
+          " for every rank, or leave those machines out.");
 }
 
 std::vector<std::string> disagreements(const std::vector<ComputeEnvironment>& ranks) {

@@ -1,6 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # Compiler settings and the functions that declare the project's libraries.
 
+set(oldest_GNU 12)
+set(oldest_Clang 14)
+set(oldest ${oldest_${CMAKE_CXX_COMPILER_ID}})
+if(oldest AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS oldest)
+  message(FATAL_ERROR "Lockstep needs GCC 12 or clang 14, or newer, and found ${CMAKE_CXX_COMPILER_ID} "
+                      "${CMAKE_CXX_COMPILER_VERSION}: name another one, as in CXX=g++-12.")
+endif()
+
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
@@ -8,8 +16,8 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
 
-# A warning must not stop another project's build.
-option(LOCKSTEP_WERROR "Treat warnings as errors" ${PROJECT_IS_TOP_LEVEL})
+# On in the presets, whose compilers are known; another compiler may warn of what it alone sees.
+option(LOCKSTEP_WERROR "Treat warnings as errors" OFF)
 set(LOCKSTEP_SANITIZE "" CACHE STRING "Sanitizers to build with, for example address,undefined")
 
 if(BUILD_SHARED_LIBS)
@@ -34,10 +42,15 @@ target_include_directories(lockstep_options INTERFACE ${PROJECT_SOURCE_DIR})
 target_include_directories(lockstep_options SYSTEM INTERFACE ${PROJECT_BINARY_DIR} ${PROJECT_BINARY_DIR}/include)
 set(cxx $<COMPILE_LANGUAGE:CXX>)
 set(cuda $<COMPILE_LANGUAGE:CUDA>)
+# GCC rounds a product once with the sum that it enters wherever the processor can; here nothing does that but the targets
+# that ask for it, so that all processors compute the same.
+add_compile_options($<${cxx}:-ffp-contract=off> $<${cuda}:-Xcompiler=-ffp-contract=off>)
 target_compile_options(
   lockstep_options
   INTERFACE $<${cxx}:-Wall;-Wextra;-Wshadow;-Wnon-virtual-dtor;-Wold-style-cast;-Woverloaded-virtual>
             $<${cxx}:-Wno-missing-field-initializers>
+            # GCC takes a source within a unit for a header, whose types of its own would be others in each source.
+            $<$<AND:${cxx},$<CXX_COMPILER_ID:GNU>,$<BOOL:${CMAKE_UNITY_BUILD}>>:-Wno-subobject-linkage>
             $<$<AND:${cxx},$<BOOL:${LOCKSTEP_WERROR}>>:-Werror>
             $<${cuda}:-Xcompiler=-Wall,-Wextra>
             $<$<AND:${cuda},$<BOOL:${LOCKSTEP_WERROR}>>:-Werror=all-warnings>)
@@ -49,20 +62,32 @@ if(LOCKSTEP_SANITIZE)
   target_compile_options(lockstep_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 endif()
 
-# lockstep_library(NAME [FOLDERS folder...] [SOURCES file...] [DEPS target...] [PRIVATE_DEPS target...]): the library
+function(lockstep_compile_cold target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+endfunction()
+
+# lockstep_library(NAME [COLD] [FOLDERS folder...] [SOURCES file...] [DEPS target...] [PRIVATE_DEPS target...]): the library
 # lockstep_NAME of the .cpp and .cu files beside the calling CMakeLists.txt and in the folders named, and of SOURCES.
+# COLD code speaks with people and files: nothing in it runs once an element, so the compiler spends little on it.
 function(lockstep_library name)
-  cmake_parse_arguments(arg "" "" "FOLDERS;SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
+  cmake_parse_arguments(arg "COLD" "" "FOLDERS;SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS *.cpp *.cu)
   foreach(folder ${arg_FOLDERS})
     file(GLOB more CONFIGURE_DEPENDS ${folder}/*.cpp ${folder}/*.cu)
     list(APPEND sources ${more})
   endforeach()
   list(APPEND sources ${arg_SOURCES})
+  # Tests put an emulated GPU in the place of these, file by file.
+  set(of_devices ${sources})
+  list(FILTER of_devices INCLUDE REGEX "/(no_)?(cuda|nccl)/")
+  set_source_files_properties(${of_devices} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   set(target lockstep_${name})
   if(sources)
     add_library(${target} STATIC ${sources})
     target_compile_features(${target} PUBLIC cxx_std_20)
+    if(arg_COLD)
+      lockstep_compile_cold(${target})
+    endif()
     target_link_libraries(${target} PUBLIC ${arg_DEPS} PRIVATE $<BUILD_INTERFACE:lockstep_options> ${arg_PRIVATE_DEPS})
   else()
     add_library(${target} INTERFACE)

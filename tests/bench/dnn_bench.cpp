@@ -7,6 +7,7 @@
 #include <string>
 
 #include "runtime/kernels/backend.h"
+#include "tests/bench/peak.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -22,33 +23,11 @@ void report(benchmark::State& state, double operations) {
       benchmark::Counter(operations * 1e-9 * static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
 }
 
-/// The floor: as many independent multiply-adds as hide their latency.
-constexpr int kRounds = 10000;
-constexpr int kSums = 12;
-using Lanes8 = float __attribute__((vector_size(32)));
-using Lanes16 = float __attribute__((vector_size(64)));
-
-template <class Lanes>
-[[gnu::always_inline]] inline float multiply_add_rounds(float factor) {
-  Lanes sums[kSums] = {};
-  for (int round = 0; round < kRounds; ++round) {
-    for (Lanes& sum : sums) {
-      sum = sum * factor + factor;
-      asm volatile("" : "+v"(sum));
-    }
-  }
-  Lanes total = sums[0];
-  for (const Lanes& sum : sums) total += sum;
-  return total[0];
-}
-[[gnu::target("avx2,fma")]] float avx2_rounds(float factor) { return multiply_add_rounds<Lanes8>(factor); }
-[[gnu::target("avx512f,fma")]] float avx512_rounds(float factor) { return multiply_add_rounds<Lanes16>(factor); }
-
 void multiply_add_peak(benchmark::State& state) {
-  const bool avx512 = __builtin_cpu_supports("avx512f");
-  if (!avx512 && !__builtin_cpu_supports("avx2")) return state.SkipWithError("needs AVX2");
-  for (auto _ : state) benchmark::DoNotOptimize(avx512 ? avx512_rounds(0.5f) : avx2_rounds(0.5f));
-  report(state, 2.0 * kRounds * kSums * (avx512 ? 16 : 8));
+  const bench::Peak peak = bench::peak();
+  if (peak.run == nullptr) return state.SkipWithError("needs AVX2 or NEON");
+  for (auto _ : state) benchmark::DoNotOptimize(peak.run(0.5f));
+  report(state, peak.operations);
 }
 
 struct Conv {

@@ -46,7 +46,7 @@ class Losses:
             if rank is not None:
                 found.setdefault(f"rank{rank}", []).append(pid)
                 found.setdefault("ranks", []).append(pid)
-            elif live.is_named(pid, "mpirun", "orterun"):
+            elif live.is_named(pid, "mpirun", "orterun", "prterun"):
                 found.setdefault("mpirun", []).append(pid)
         found["all"] = [*found.get("mpirun", []), *found["launcher"], *found.get("ranks", [])]
         return found

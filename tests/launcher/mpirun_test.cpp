@@ -148,11 +148,20 @@ TEST(MpirunMessages, TellWhichSignalEndedWhichRank) {
   EXPECT_THAT(messages.remarks(), HasSubstr("first"));
 }
 
+TEST(MpirunMessages, TellASignalInTheWordsOfVersion5) {
+  MpirunMessages messages;
+  messages.feed(kDashes + "\nprterun noticed that process rank 2 with PID 41 on node host exited on\nsignal 11 " +
+                "(Segmentation fault).\n" + kDashes + "\n");
+  EXPECT_THAT(messages.signals(), ElementsAre(std::pair(2, 11)));
+}
+
 TEST(MpirunMessages, LeaveOutChatter) {
   MpirunMessages messages;
   EXPECT_EQ(messages.feed("mpirun: Forwarding signal 10 to job\n"
                           "[host:12] 1 more process has sent help message help-mpi-api.txt / mpi-abort\n"
                           "[host:12] [[1,0],0] ORTE_ERROR_LOG: Data unpack had inadequate space in file x at line 5\n"
+                          "PRTE: Forwarding signal 10 to job\n"
+                          "[host:12] PMIX ERROR: UNREACHABLE in file x.c at line 7\n"
                           "[host:12] *** Process received signal ***\n"),
             "[host:12] *** Process received signal ***\n");
 }

@@ -48,7 +48,7 @@ macro(lockstep_add_ranks_test)
   endwhile()
   list(POP_FRONT arg_COMMAND program)
   if(TARGET ${program})
-    set(program $<TARGET_FILE:${program}>)
+    set(program ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:${program}>)
   endif()
   math(EXPR timeout "${arg_LIMIT} + 90") # the watchdog needs time to print stacks
   add_test(NAME ${name}

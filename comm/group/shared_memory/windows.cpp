@@ -2,6 +2,7 @@
 #include "comm/group/shared_memory/windows.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -14,9 +15,14 @@ namespace {
 
 using Kind = MemoryName::Kind;
 
-constexpr std::size_t kPage = 4096;
+/// 4 KiB, or what the kernel was built with: 64 KiB on some of aarch64. A part that began inside a page could not be
+/// populated, and its neighbour would decide which memory holds the page.
+std::size_t page() {
+  static const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return bytes;
+}
 
-std::size_t whole_pages(std::size_t bytes) { return (std::max<std::size_t>(bytes, 1) + kPage - 1) / kPage * kPage; }
+std::size_t whole_pages(std::size_t bytes) { return (std::max<std::size_t>(bytes, 1) + page() - 1) / page() * page(); }
 
 std::string mebibytes(std::int64_t bytes) {
   const std::string text = std::to_string(static_cast<double>(bytes) / (1024.0 * 1024.0));
@@ -122,7 +128,7 @@ std::int64_t SharedWindows::room(Kind kind) const {
 bool SharedWindows::fits(std::size_t bytes, int ranks, std::int64_t available, Kind kind) {
   // Compared by ranks, because the product may not be a number.
   const std::size_t share = static_cast<std::size_t>(available) / static_cast<std::size_t>(ranks);
-  if (share >= kPage && bytes <= share - kPage + 1) return true;
+  if (share >= page() && bytes <= share - page() + 1) return true;
   const std::lock_guard lock(mutex_);
   shortage_ = fmt::format("{} needed by each of {} ranks, {} free{}", mebibytes(static_cast<std::int64_t>(bytes)),
                           ranks, mebibytes(available),

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <array>
 
+#include "runtime/kernels/cpu/conv_loops.h"
 #include "runtime/kernels/cpu/isa.h"
+#include "runtime/kernels/cpu/onednn/api.h"
 
 namespace lockstep::kernels::cpu {
 
@@ -27,15 +29,8 @@ struct Problem {
   memory::desc plain_weight(DType dtype) const { return {weight, data_type(dtype), weight_layout}; }
 
   /// As a primitive of the algorithm takes them.
-  memory::desc activation(ConvAlgorithm algorithm, const memory::dims& dims, DType dtype) const {
-    return {dims, data_type(dtype), algorithm == ConvAlgorithm::kDirect ? activation_layout : memory::format_tag::any};
-  }
+  onednn::Convolution described(ConvAlgorithm algorithm, DType dtype, bool with_bias) const;
   memory::desc any_weight(DType dtype) const { return {weight, data_type(dtype), memory::format_tag::any}; }
-
-  dnnl::convolution_forward::primitive_desc forward(ConvAlgorithm algorithm, DType dtype, bool with_bias) const;
-  dnnl::convolution_backward_data::primitive_desc backward_data(ConvAlgorithm algorithm, DType dtype) const;
-  /// The gradient is float32.
-  dnnl::convolution_backward_weights::primitive_desc backward_weights(ConvAlgorithm algorithm, DType dtype) const;
 };
 
 /// [first, spatial..., last] as [first, last, spatial...]
@@ -73,34 +68,18 @@ dnnl::algorithm named(ConvAlgorithm algorithm) {
                                                : dnnl::algorithm::convolution_direct;
 }
 
-dnnl::convolution_forward::primitive_desc Problem::forward(ConvAlgorithm algorithm, DType dtype, bool with_bias) const {
+onednn::Convolution Problem::described(ConvAlgorithm algorithm, DType dtype, bool with_bias) const {
+  const auto activation = [&](const memory::dims& dims) {
+    return memory::desc(dims, data_type(dtype),
+                        algorithm == ConvAlgorithm::kDirect ? activation_layout : memory::format_tag::any);
+  };
   const memory::desc shift = with_bias ? memory::desc(bias, data_type(dtype), memory::format_tag::x) : memory::desc();
-  return {{dnnl::prop_kind::forward_training, named(algorithm), activation(algorithm, x, dtype), any_weight(dtype),
-           shift, activation(algorithm, y, dtype), stride, dilation, padding, padding},
-          user_scratchpad(),
-          engine()};
-}
-
-dnnl::convolution_backward_data::primitive_desc Problem::backward_data(ConvAlgorithm algorithm, DType dtype) const {
-  return {{named(algorithm), activation(algorithm, x, dtype), any_weight(dtype), activation(algorithm, y, dtype),
-           stride, dilation, padding, padding},
-          user_scratchpad(),
-          engine(),
-          forward(algorithm, dtype, false)};
-}
-
-dnnl::convolution_backward_weights::primitive_desc Problem::backward_weights(ConvAlgorithm algorithm,
-                                                                             DType dtype) const {
-  return {{named(algorithm), activation(algorithm, x, dtype), any_weight(DType::kFloat32),
-           activation(algorithm, y, dtype), stride, dilation, padding, padding},
-          user_scratchpad(),
-          engine(),
-          forward(algorithm, dtype, false)};
+  return {named(algorithm), activation(x), any_weight(dtype), shift, activation(y), stride, dilation, padding};
 }
 
 /// What `describe` gives for the algorithm, or for the direct one where oneDNN or this processor lacks Winograd's.
 template <class Describe>
-auto described(ConvAlgorithm algorithm, Describe describe) {
+auto describe_available(ConvAlgorithm algorithm, Describe describe) {
   if (algorithm != ConvAlgorithm::kWinograd) return describe(algorithm);
   try {
     return describe(algorithm);
@@ -208,10 +187,12 @@ void onednn_forward(ConvAlgorithm algorithm, const ConvGeometry& geometry, const
     Primitive primitive;
   };
   thread_local PrimitiveCache<Plan> plans("conv_forward");
-  Plan& plan = plans.get(key_of(algorithm, geometry, x, weight, y).add(bias), [&] {
+  Plan& plan = plans.get(key_of(algorithm, geometry, x, weight, y).add(bias), [&]() -> Plan {
     const Problem problem(geometry, x.shape(), weight.shape(), y.shape());
-    const auto descriptor =
-        described(algorithm, [&](ConvAlgorithm chosen) { return problem.forward(chosen, x.dtype(), bias.defined()); });
+    const auto descriptor = describe_available(algorithm, [&](ConvAlgorithm chosen) {
+      return onednn::forward(problem.described(chosen, x.dtype(), bias.defined()));
+    });
+    if (is_plain(descriptor.impl_info_str())) return {};
     return Plan{ReorderedInput(problem.plain_activation(problem.x, x.dtype()), descriptor.src_desc()),
                 ReorderedInput(problem.plain_weight(weight.dtype()), descriptor.weights_desc()),
                 ReorderedOutput(descriptor.dst_desc(), problem.plain_activation(problem.y, y.dtype())),
@@ -220,6 +201,7 @@ void onednn_forward(ConvAlgorithm algorithm, const ConvGeometry& geometry, const
                                                                         {DNNL_ARG_BIAS, descriptor.bias_desc()},
                                                                         {DNNL_ARG_DST, descriptor.dst_desc()}})};
   });
+  if (!plan.primitive) return conv_forward_by_loops(geometry, x, weight, bias, y);
   Storage arranged_x, arranged_weight;
   const void* from = plan.x.arrange(x, arranged_x);
   const void* by = plan.weight.arrange(weight, arranged_weight);
@@ -235,10 +217,12 @@ void onednn_backward_data(ConvAlgorithm algorithm, const ConvGeometry& geometry,
     Primitive primitive;
   };
   thread_local PrimitiveCache<Plan> plans("conv_backward_data");
-  Plan& plan = plans.get(key_of(algorithm, geometry, dx, weight, dy), [&] {
+  Plan& plan = plans.get(key_of(algorithm, geometry, dx, weight, dy), [&]() -> Plan {
     const Problem problem(geometry, dx.shape(), weight.shape(), dy.shape());
-    const auto descriptor =
-        described(algorithm, [&](ConvAlgorithm chosen) { return problem.backward_data(chosen, dx.dtype()); });
+    const auto descriptor = describe_available(algorithm, [&](ConvAlgorithm chosen) {
+      return onednn::backward_data(problem.described(chosen, dx.dtype(), false));
+    });
+    if (is_plain(descriptor.impl_info_str())) return {};
     return Plan{ReorderedInput(problem.plain_activation(problem.y, dy.dtype()), descriptor.diff_dst_desc()),
                 ReorderedInput(problem.plain_weight(weight.dtype()), descriptor.weights_desc()),
                 ReorderedOutput(descriptor.diff_src_desc(), problem.plain_activation(problem.x, dx.dtype())),
@@ -247,6 +231,7 @@ void onednn_backward_data(ConvAlgorithm algorithm, const ConvGeometry& geometry,
                                                                   {DNNL_ARG_WEIGHTS, descriptor.weights_desc()},
                                                                   {DNNL_ARG_DIFF_SRC, descriptor.diff_src_desc()}})};
   });
+  if (!plan.primitive) return conv_backward_data_by_loops(geometry, dy, weight, dx);
   Storage arranged_dy, arranged_weight;
   const void* from = plan.dy.arrange(dy, arranged_dy);
   const void* by = plan.weight.arrange(weight, arranged_weight);
@@ -261,10 +246,12 @@ void onednn_backward_weights(ConvAlgorithm algorithm, const ConvGeometry& geomet
     Primitive primitive;
   };
   thread_local PrimitiveCache<Plan> plans("conv_backward_weights");
-  Plan& plan = plans.get(key_of(algorithm, geometry, x, dweight, dy), [&] {
+  Plan& plan = plans.get(key_of(algorithm, geometry, x, dweight, dy), [&]() -> Plan {
     const Problem problem(geometry, x.shape(), dweight.shape(), dy.shape());
-    const auto descriptor =
-        described(algorithm, [&](ConvAlgorithm chosen) { return problem.backward_weights(chosen, x.dtype()); });
+    const auto descriptor = describe_available(algorithm, [&](ConvAlgorithm chosen) {
+      return onednn::backward_weights(problem.described(chosen, x.dtype(), false), problem.any_weight(DType::kFloat32));
+    });
+    if (is_plain(descriptor.impl_info_str())) return {};
     return Plan{ReorderedInput(problem.plain_activation(problem.x, x.dtype()), descriptor.src_desc()),
                 ReorderedInput(problem.plain_activation(problem.y, dy.dtype()), descriptor.diff_dst_desc()),
                 ReorderedOutput(descriptor.diff_weights_desc(), problem.plain_weight(dweight.dtype())),
@@ -273,6 +260,7 @@ void onednn_backward_weights(ConvAlgorithm algorithm, const ConvGeometry& geomet
                                  {DNNL_ARG_DIFF_DST, descriptor.diff_dst_desc()},
                                  {DNNL_ARG_DIFF_WEIGHTS, descriptor.diff_weights_desc()}})};
   });
+  if (!plan.primitive) return conv_backward_weights_by_loops(geometry, x, dy, add, dweight);
   Storage arranged_x, arranged_dy;
   const void* left = plan.x.arrange(x, arranged_x);
   const void* right = plan.dy.arrange(dy, arranged_dy);

@@ -15,10 +15,12 @@ namespace {
 constexpr const char* kVariable = "LOCKSTEP_CPU_ISA";
 
 Isa named(const std::string& name) {
-  for (const Isa isa : {Isa::kBaseline, Isa::kAvx2, Isa::kAvx512}) {
+  std::string names;
+  for (const Isa isa : compiled_isas()) {
     if (name == name_of(isa)) return isa;
+    names += (names.empty() ? "" : " or ") + std::string(name_of(isa));
   }
-  throw UsageError(std::string(kVariable) + " is \"" + name + "\", expected baseline, avx2 or avx512");
+  throw UsageError(std::string(kVariable) + " is \"" + name + "\", expected " + names);
 }
 
 /// oneDNN reads its limit when it makes its first primitive, so this comes before every use of it.
@@ -45,6 +47,10 @@ std::string_view name_of(Isa isa) {
       return "avx2";
     case Isa::kAvx512:
       return "avx512";
+    case Isa::kNeon:
+      return "neon";
+    case Isa::kNeonBf16:
+      return "neon_bf16";
   }
   return "unknown";
 }

@@ -4,6 +4,8 @@
 #include "runtime/kernels/cpu/families.h"
 #include "runtime/kernels/cpu/isa.h"
 #include "runtime/kernels/cpu/loops/loops.h"
+#include "runtime/kernels/cpu/matmul_loops.h"
+#include "runtime/kernels/cpu/onednn/api.h"
 #include "runtime/kernels/cpu/parallel.h"
 #include "runtime/kernels/cpu/primitive_cache.h"
 #include "runtime/kernels/cpu/threads.h"
@@ -46,17 +48,18 @@ struct Product {
   void run(const Tensor& a, const Tensor& b, const Tensor& bias, bool add, const Tensor& out) const {
     thread_local PrimitiveCache<Primitive> plans("matmul");
     const auto key = PrimitiveKey().add(transpose_a).add(transpose_b).add(add).add(a).add(b).add(bias).add(out);
-    Primitive& primitive = plans.get(key, [&] {
+    Primitive& primitive = plans.get(key, [&]() -> Primitive {
       const memory::desc left = describe_matrix(a, transpose_a);
       const memory::desc right = describe_matrix(b, transpose_b);
       const memory::desc shift = describe_bias(bias, a.shape().rank());
       const memory::desc result = describe_matrix(out, false);
-      const dnnl::primitive_attr attributes = add ? adding() : user_scratchpad();
-      const dnnl::matmul::primitive_desc descriptor({left, right, shift, result}, attributes, engine());
+      const auto descriptor = onednn::matmul(left, right, shift, result, add ? adding() : user_scratchpad());
+      if (is_plain(descriptor.impl_info_str())) return {};
       return Primitive::make<dnnl::matmul>(
           descriptor,
           {{DNNL_ARG_SRC, left}, {DNNL_ARG_WEIGHTS, right}, {DNNL_ARG_BIAS, shift}, {DNNL_ARG_DST, result}});
     });
+    if (!primitive) return matmul_by_loops(a, transpose_a, b, transpose_b, bias, add, out);
     primitive.run({a.data(), b.data(), bias.defined() ? bias.data() : nullptr, out.data()});
   }
 };

@@ -91,7 +91,7 @@ Primitive::Primitive(dnnl::primitive primitive, const dnnl::memory::desc& scratc
     : primitive_(std::move(primitive)), scratchpad_bytes_(scratchpad.get_size()) {
   const auto add = [this](int index, const dnnl::memory::desc& descriptor) {
     memories_.emplace_back(descriptor, engine(), nullptr);
-    if (descriptor.data.ndims > 0) arguments_.push_back({index, memories_.back().get()});
+    if (!descriptor.is_zero()) arguments_.push_back({index, memories_.back().get()});
   };
   for (const auto& [index, descriptor] : arguments) add(index, descriptor);
   if (scratchpad_bytes_ > 0) add(DNNL_ARG_SCRATCHPAD, scratchpad);

@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <span>
+
 #include "runtime/kernels/cpu/isa.h"
 #include "runtime/kernels/cpu/loops/loops.h"
 
-// What depends on the family of processors that is compiled for: x86/, or no_x86/ for all others.
+// What depends on the family of processors that is compiled for: x86/, arm/, or other/ for all others.
 
 namespace lockstep::kernels::cpu {
 
+/// What the loops are compiled for, narrowest first.
+std::span<const Isa> compiled_isas();
 /// The widest instruction set that this processor has and the loops are compiled for.
 Isa widest_isa();
 /// The loops for an instruction set up to widest_isa().
 const Loops& loops_for(Isa isa);
-/// Keeps oneDNN from using wider instructions. It has an effect only before oneDNN's first primitive.
+/// Keeps oneDNN from using wider instructions, where it can be kept. It has an effect only before oneDNN's first
+/// primitive.
 void limit_onednn(Isa isa);
 /// Whether the processor multiplies bfloat16 itself.
 bool has_bfloat16_instructions();

@@ -19,28 +19,28 @@ constexpr std::size_t kBlock = std::size_t{256} << 10;
 /// So many small copies are on their way before one waits.
 constexpr std::size_t kBlocks = 16;
 
-/// A piece of page-locked memory and the copy that reads it.
-struct StagingBlock {
-  Storage memory;
-  cudaEvent_t copied = nullptr;
-
-  void wait(Device device) const {
-    const auto read = [this] { return ended(cudaEventQuery(copied), "cudaEventQuery"); };
-    if (!read()) wait_until(device, read);
-  }
-};
-
 }  // namespace
 
 struct Staging::State {
+  /// A piece of page-locked memory and the copy that reads it.
+  struct Block {
+    Storage memory;
+    cudaEvent_t copied = nullptr;
+
+    void wait(Device device) const {
+      const auto read = [this] { return ended(cudaEventQuery(copied), "cudaEventQuery"); };
+      if (!read()) wait_until(device, read);
+    }
+  };
+
   Device device;
   std::mutex mutex;
-  std::array<StagingBlock, kBlocks> blocks;
+  std::array<Block, kBlocks> blocks;
   std::size_t next = 0;
 
   /// The next block, when nothing reads it any more.
-  StagingBlock& take() {
-    StagingBlock& block = blocks[next];
+  Block& take() {
+    Block& block = blocks[next];
     next = (next + 1) % blocks.size();
     if (block.copied != nullptr) {
       block.wait(device);
@@ -68,7 +68,7 @@ void Staging::copy(void* to, const void* from, std::size_t bytes, cudaStream_t s
   const DeviceGuard guard(state_->device);
   for (std::size_t done = 0; done < bytes; done += kBlock) {
     const std::size_t part = std::min(kBlock, bytes - done);
-    const StagingBlock& block = state_->take();
+    const State::Block& block = state_->take();
     std::memcpy(block.memory.data(), static_cast<const std::byte*>(from) + done, part);
     check(
         cudaMemcpyAsync(static_cast<std::byte*>(to) + done, block.memory.data(), part, cudaMemcpyHostToDevice, stream),

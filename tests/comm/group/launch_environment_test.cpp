@@ -2,12 +2,14 @@
 #include "comm/group/launch_environment.h"
 
 #include <gmock/gmock.h>
+#include <sched.h>
 
 #include <cstdlib>
 #include <map>
 #include <vector>
 
 #include "comm/group/world.h"
+#include "runtime/tensor/cores.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::comm {
@@ -55,6 +57,21 @@ class LaunchedWith : public testing::Test {
     EXPECT_EQ(found.local_size, local_size);
   }
 };
+
+TEST_F(LaunchedWith, FewerCoresThanItsStarterARankIsBound) {
+  launch({{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "2"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}});
+  EXPECT_EQ(own_cores(launch_environment()), usable_cores() / 2);
+  cpu_set_t all, one;
+  CPU_ZERO(&one);
+  ASSERT_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+  if (CPU_COUNT(&all) < 2) GTEST_SKIP() << "there is one core";
+  for (int core = 0; CPU_COUNT(&one) == 0; ++core) {
+    if (CPU_ISSET(core, &all)) CPU_SET(core, &one);
+  }
+  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+  EXPECT_EQ(own_cores(launch_environment()), 1);
+  ASSERT_EQ(sched_setaffinity(0, sizeof all, &all), 0);
+}
 
 TEST_F(LaunchedWith, NothingIsALoneProcess) {
   launch({});

@@ -36,7 +36,7 @@ std::unique_ptr<Sequential> small_model() {
   return model;
 }
 
-Tensor input() {
+Tensor half_input() {
   std::vector<float> values(4 * 5);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = 0.1f * static_cast<float>(i) - 0.9f;
   return Tensor::from(values, {4, 5}).to(device());
@@ -76,7 +76,7 @@ TEST(ModuleDtype, HasTheInputFollowAndComputesAsO3DoesToTheBit) {
     const autograd::NoGrad no_grad;
     const auto deployed = small_model();
     deployed->half().train(training);
-    const Tensor y = forward(*deployed, input());
+    const Tensor y = forward(*deployed, half_input());
     EXPECT_EQ(y.dtype(), DType::kFloat32);
     const auto trained = small_model();
     trained->set_arena(std::make_shared<Arena>(*trained, ArenaOptions{.compute_dtype = DType::kFloat16,
@@ -85,7 +85,7 @@ TEST(ModuleDtype, HasTheInputFollowAndComputesAsO3DoesToTheBit) {
                                                                       .master_weights = false,
                                                                       .device = device()}));
     trained->train(training);
-    EXPECT_EQ(values_of(y), values_of(forward(*trained, input())));
+    EXPECT_EQ(values_of(y), values_of(forward(*trained, half_input())));
   }
 }
 
@@ -93,13 +93,13 @@ TEST(ModuleDtype, OfAModelThatIsFloat32ChangesNothing) {
   const autograd::NoGrad no_grad;
   const auto model = small_model();
   model->train(false);
-  const std::vector<double> plain = values_of(model->forward(input()));
+  const std::vector<double> plain = values_of(model->forward(half_input()));
   const void* memory = model->parameters()[0].tensor.data();
   model->float_();
   EXPECT_EQ(model->parameters()[0].tensor.data(), memory);
-  EXPECT_EQ(values_of(forward(*model, input())), plain);
-  EXPECT_EQ(values_of(forward(*model, ops::cast(ops::cast(input(), DType::kFloat16), DType::kFloat32))),
-            values_of(forward(*model, ops::cast(input(), DType::kFloat16))))
+  EXPECT_EQ(values_of(forward(*model, half_input())), plain);
+  EXPECT_EQ(values_of(forward(*model, ops::cast(ops::cast(half_input(), DType::kFloat16), DType::kFloat32))),
+            values_of(forward(*model, ops::cast(half_input(), DType::kFloat16))))
       << "a 16-bit input follows too";
 }
 
@@ -108,7 +108,7 @@ TEST(ModuleDtype, LeavesAnAutocastOfTheCallersAlone) {
   const auto model = small_model();
   model->train(false);
   const amp::Autocast autocast(DType::kBFloat16);
-  EXPECT_EQ(forward(*model, input()).dtype(), DType::kBFloat16);
+  EXPECT_EQ(forward(*model, half_input()).dtype(), DType::kBFloat16);
 }
 
 TEST(ModuleDtype, LeavesIntegerInputsAlone) {
@@ -127,12 +127,12 @@ TEST(ModuleDtype, LeavesIntegerInputsAlone) {
 
 TEST(ModuleDtype, GradientsFollow) {
   const auto model = small_model();
-  ops::sum(forward(*model, input())).backward();
+  ops::sum(forward(*model, half_input())).backward();
   model->half();
   for (const Parameter& parameter : model->parameters()) {
     EXPECT_EQ(parameter.tensor.grad().dtype(), DType::kFloat16) << parameter.name;
   }
-  ops::sum(forward(*model, input())).backward();  // adds to them
+  ops::sum(forward(*model, half_input())).backward();  // adds to them
 }
 
 TEST(ModuleDtype, OfParametersThatAnOptimizerTrainsIsAnErrorThatNamesOne) {

@@ -15,21 +15,21 @@ using kernels::testing::random_tensor;
 using kernels::testing::values_of;
 using ::testing::ElementsAre;
 
-std::vector<std::string> names_of(const Module& module) {
+std::vector<std::string> parameter_names(const Module& module) {
   std::vector<std::string> names;
   for (const Parameter& parameter : module.parameters()) names.push_back(parameter.name);
   return names;
 }
 
 TEST(NormalizationModules, NameTheirParametersAsPyTorchDoes) {
-  EXPECT_THAT(names_of(LayerNorm({3, 4})), ElementsAre("weight", "bias"));
-  EXPECT_THAT(names_of(LayerNorm({4}, {.bias = false})), ElementsAre("weight"));
-  EXPECT_THAT(names_of(LayerNorm({4}, {.affine = false})), ElementsAre());
-  EXPECT_THAT(names_of(RmsNorm({4})), ElementsAre("weight"));
-  EXPECT_THAT(names_of(GroupNorm(2, 4)), ElementsAre("weight", "bias"));
-  EXPECT_THAT(names_of(InstanceNorm(4)), ElementsAre());
-  EXPECT_THAT(names_of(InstanceNorm(4, {.affine = true})), ElementsAre("weight", "bias"));
-  EXPECT_THAT(names_of(Embedding(5, 4)), ElementsAre("weight"));
+  EXPECT_THAT(parameter_names(LayerNorm({3, 4})), ElementsAre("weight", "bias"));
+  EXPECT_THAT(parameter_names(LayerNorm({4}, {.bias = false})), ElementsAre("weight"));
+  EXPECT_THAT(parameter_names(LayerNorm({4}, {.affine = false})), ElementsAre());
+  EXPECT_THAT(parameter_names(RmsNorm({4})), ElementsAre("weight"));
+  EXPECT_THAT(parameter_names(GroupNorm(2, 4)), ElementsAre("weight", "bias"));
+  EXPECT_THAT(parameter_names(InstanceNorm(4)), ElementsAre());
+  EXPECT_THAT(parameter_names(InstanceNorm(4, {.affine = true})), ElementsAre("weight", "bias"));
+  EXPECT_THAT(parameter_names(Embedding(5, 4)), ElementsAre("weight"));
 }
 
 TEST(NormalizationModules, StartAsTheNormalisationAlone) {

@@ -74,12 +74,14 @@ TEST(ComputeEnvironment, RanksThatDifferAlikeShareALine) {
 
 TEST(ComputeEnvironment, RanksWithAndWithoutFusedMultiplyAddAreRefused) {
   EXPECT_NO_THROW(require_one_rounding({on_cpu(1, "avx2"), on_cpu(1, "avx512")}));
+  EXPECT_NO_THROW(require_one_rounding({on_cpu(1, "neon"), on_cpu(1, "neon_bf16")}));
   EXPECT_NO_THROW(require_one_rounding({on_cpu(1, "baseline"), on_cpu(1, "baseline")}));
+  EXPECT_THROW(require_one_rounding({on_cpu(1, "avx2"), on_cpu(1, "neon")}), PeerError);
   try {
     require_one_rounding({on_cpu(1, "avx2"), on_cpu(1, "baseline"), on_cpu(1, "avx512")});
     FAIL();
   } catch (const PeerError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("no AVX2 on rank 1, and has on ranks 0, 2"));
+    EXPECT_THAT(error.what(), HasSubstr("avx2 on rank 0; avx512 on rank 2; baseline on rank 1"));
     EXPECT_THAT(error.advice(), HasSubstr("LOCKSTEP_CPU_ISA=baseline"));
   }
 }

@@ -7,7 +7,8 @@ LOCKSTEP_END_ISA
 namespace lockstep::kernels::cpu::LOCKSTEP_ISA {
 
 const Loops& all_loops() {
-  static const Loops loops{kElementwiseLoops, kBroadcastLoops, kReductionLoops, kSoftmaxLoops, kAttentionLoops, kNormalizationLoops, kArenaLoops, kStructureLoops};
+  static const Loops loops{kElementwiseLoops, kBroadcastLoops,     kReductionLoops, kSoftmaxLoops,  kProductLoops,
+                           kAttentionLoops,   kNormalizationLoops, kArenaLoops,     kStructureLoops};
   return loops;
 }
 

@@ -11,6 +11,7 @@ extern const ElementwiseLoops kElementwiseLoops;
 extern const BroadcastLoops kBroadcastLoops;
 extern const ReductionLoops kReductionLoops;
 extern const SoftmaxLoops kSoftmaxLoops;
+extern const ProductLoops kProductLoops;
 extern const AttentionLoops kAttentionLoops;
 extern const NormalizationLoops kNormalizationLoops;
 extern const ArenaLoops kArenaLoops;

@@ -57,6 +57,22 @@ struct Operand {
   int number;  ///< of the walk's operands
 };
 
+/// c [rows, kColumns] = a b, or c += a b, in float32: a's element (i, k) lies at a[i * a_row + k * a_column], b is
+/// [terms, kColumns], c has lines of c_row.
+struct ProductStrip {
+  static constexpr std::int64_t kColumns = 16;
+
+  bool add;
+  std::int64_t rows;
+  std::int64_t terms;
+  const float* a;
+  std::int64_t a_row;
+  std::int64_t a_column;
+  const float* b;
+  float* c;
+  std::int64_t c_row;
+};
+
 /// Targets of a cross entropy whose classes and rows have weights; a row of weight 0 counts for nothing.
 struct WeightedTargets {
   const std::int64_t* classes;  ///< [rows]
@@ -229,6 +245,10 @@ struct SoftmaxLoops {
                              Output gradient, std::int64_t n);
 };
 
+struct ProductLoops {
+  void (*multiply_strip)(const ProductStrip& strip);
+};
+
 /// One head. `scratch` holds AttentionHead::scratch() floats, aligned to a cache line.
 struct AttentionLoops {
   /// Queries [first, first + n) of a head, n <= kQueries: their rows of `out`, and of norms.
@@ -322,6 +342,7 @@ struct Loops : ElementwiseLoops,
                BroadcastLoops,
                ReductionLoops,
                SoftmaxLoops,
+               ProductLoops,
                AttentionLoops,
                NormalizationLoops,
                ArenaLoops,
@@ -334,6 +355,12 @@ namespace avx2 {
 const Loops& all_loops();
 }
 namespace avx512 {
+const Loops& all_loops();
+}
+namespace neon {
+const Loops& all_loops();
+}
+namespace neon_bf16 {
 const Loops& all_loops();
 }
 

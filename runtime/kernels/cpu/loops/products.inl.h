@@ -10,11 +10,12 @@ namespace lockstep::kernels::cpu::LOCKSTEP_ISA {
 namespace {
 
 /// The columns of b and c are padded to a multiple of so many floats, the widest vector.
-constexpr std::int64_t kColumnUnit = 16;
+constexpr std::int64_t kColumnUnit = ProductStrip::kColumns;
 
 /// A tile of c that the registers hold, beside a row of b and an element of a.
-constexpr int kTileRows = kLanes == 16 ? 6 : 4;
-constexpr int kTileLanes = kLanes == 16 ? 4 : kLanes == 8 ? 3 : 2;
+/// NEON, of 4 lanes, has as many registers as AVX-512, but elements of a take one each.
+constexpr int kTileRows = kLanes == 16 ? 6 : kLanes == 4 ? 5 : 4;
+constexpr int kTileLanes = kLanes == 16 || kLanes == 4 ? 4 : kLanes == 8 ? 3 : 2;
 
 /// The element (i, k) of a lies at data[i * row + k * column].
 struct LeftFactor {
@@ -83,6 +84,11 @@ void multiply_matrices(bool add, std::int64_t rows, std::int64_t columns, std::i
   while (columns - j >= kTileLanes * kLanes) panel(std::integral_constant<int, kTileLanes>());
   if (columns - j >= 2 * kLanes) panel(std::integral_constant<int, 2>());
   if (columns - j >= kLanes) panel(std::integral_constant<int, 1>());
+}
+
+void multiply_strip(const ProductStrip& strip) {
+  multiply_matrices(strip.add, strip.rows, ProductStrip::kColumns, strip.terms, {strip.a, strip.a_row, strip.a_column},
+                    strip.b, ProductStrip::kColumns, strip.c, strip.c_row);
 }
 
 }  // namespace

@@ -3,11 +3,14 @@
 
 #include <cpuid.h>
 
+#include <array>
 #include <dnnl.hpp>
 
 namespace lockstep::kernels::cpu {
 
 namespace {
+
+constexpr std::array kIsas{Isa::kBaseline, Isa::kAvx2, Isa::kAvx512};
 
 /// Asked by hand: Clang 14's __builtin_cpu_supports does not know F16C.
 bool has_f16c() {
@@ -16,6 +19,8 @@ bool has_f16c() {
 }
 
 }  // namespace
+
+std::span<const Isa> compiled_isas() { return kIsas; }
 
 Isa widest_isa() {
   __builtin_cpu_init();
@@ -26,21 +31,17 @@ Isa widest_isa() {
 }
 
 const Loops& loops_for(Isa isa) {
-  switch (isa) {
-    case Isa::kBaseline:
-      return baseline::all_loops();
-    case Isa::kAvx2:
-      return avx2::all_loops();
-    case Isa::kAvx512:
-      return avx512::all_loops();
-  }
-  return baseline::all_loops();
+  if (isa == Isa::kAvx512) return avx512::all_loops();
+  return isa == Isa::kAvx2 ? avx2::all_loops() : baseline::all_loops();
 }
 
 void limit_onednn(Isa isa) {
   if (isa == Isa::kBaseline) dnnl::set_max_cpu_isa(dnnl::cpu_isa::sse41);
   if (isa == Isa::kAvx2) dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx2);
 }
+
+/// oneDNN writes code for all of these processors, also where it names an implementation "gemm:ref".
+bool is_plain(std::string_view) { return false; }
 
 std::vector<std::string_view> half_instructions() {
   __builtin_cpu_init();

@@ -9,7 +9,7 @@
 namespace lockstep::kernels::cuda {
 namespace {
 
-ConvProblem problem() {
+ConvProblem conv_problem() {
   const ConvGeometry geometry{.stride = {2, 1}, .padding = {1, 0}, .dilation = {1, 3}, .groups = 2};
   const Shape x{5, 9, 8, 4}, weight{6, 3, 2, 2};
   return {ConvPass::kForward, geometry,      x, weight, conv_output_shape(x, weight, geometry), DType::kFloat16,
@@ -18,15 +18,15 @@ ConvProblem problem() {
 
 TEST(ConvProblem, ItsKeyIsOneReadableLine) {
   EXPECT_EQ(
-      key_of(problem()),
+      key_of(conv_problem()),
       "conv forward n5 c4 o6 g2 in 9x8 kernel 3x2 out 5x5 stride 2x1 padding 1x0 dilation 1x3 float16 to float16");
 }
 
 TEST(ConvProblem, ProblemsThatDifferAnywhereHaveKeysOfTheirOwn) {
-  std::set<std::string> keys{key_of(problem())};
+  std::set<std::string> keys{key_of(conv_problem())};
   std::size_t count = 1;
   const auto differ = [&](auto change) {
-    ConvProblem other = problem();
+    ConvProblem other = conv_problem();
     change(other);
     keys.insert(key_of(other));
     EXPECT_EQ(keys.size(), ++count) << key_of(other);

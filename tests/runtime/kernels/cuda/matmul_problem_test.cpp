@@ -9,23 +9,23 @@
 namespace lockstep::kernels::cuda {
 namespace {
 
-MatmulProblem problem() {
+MatmulProblem matmul_problem() {
   return {.batch = 2, .m = 64, .n = 512, .k = 784, .operand = DType::kFloat16, .result = DType::kFloat16};
 }
 
 TEST(MatmulProblem, ItsKeyIsOneReadableLine) {
-  EXPECT_EQ(key_of(problem()), "matmul b2 m64 n512 k784 float16 to float16 aligned 256 256 256");
-  MatmulProblem gradient = problem();
+  EXPECT_EQ(key_of(matmul_problem()), "matmul b2 m64 n512 k784 float16 to float16 aligned 256 256 256");
+  MatmulProblem gradient = matmul_problem();
   gradient.transpose_a = true;
   gradient.bias_gradient = true;
   EXPECT_EQ(key_of(gradient), "matmul b2 m64 n512 k784 ta float16 to float16 bias-gradient aligned 256 256 256");
 }
 
 TEST(MatmulProblem, ProblemsThatDifferAnywhereHaveKeysOfTheirOwn) {
-  std::set<std::string> keys{key_of(problem())};
+  std::set<std::string> keys{key_of(matmul_problem())};
   std::size_t count = 1;
   const auto differ = [&](auto change) {
-    MatmulProblem other = problem();
+    MatmulProblem other = matmul_problem();
     change(other);
     keys.insert(key_of(other));
     EXPECT_EQ(keys.size(), ++count) << key_of(other);

@@ -8,19 +8,26 @@
 #include <fstream>
 #include <initializer_list>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "runtime/tensor/error.h"
 
 namespace lockstep::kernels::cpu {
 namespace {
 
-/// What the kernel says of the processor, " avx2 fma ... "; none of the words that the tests look for on one that is
-/// not x86-64.
+/// Every processor of aarch64 converts float16.
+bool is_arm() {
+  const std::vector<std::string_view> names = half_instructions();
+  return std::ranges::find(names, "FCVT") != names.end();
+}
+
+/// What the kernel says of the processor, " avx2 fma ... " or " asimd bf16 ... "; nothing in an emulator.
 std::string processor_flags() {
   std::ifstream file("/proc/cpuinfo");
   std::string line;
   while (std::getline(file, line)) {
-    if (line.starts_with("flags")) return line.substr(line.find(':') + 1) + " ";
+    if (line.starts_with(is_arm() ? "Features" : "flags")) return line.substr(line.find(':') + 1) + " ";
   }
   return {};
 }
@@ -33,6 +40,13 @@ bool has(std::initializer_list<const char*> features) {
 
 TEST(Isa, IsTheWidestThatTheProcessorHasAndTheEnvironmentAllows) {
   const char* limit = std::getenv("LOCKSTEP_CPU_ISA");
+  if (is_arm()) {
+    if (!has({"asimd"})) GTEST_SKIP() << "the kernel does not say what the processor has";
+    const std::string allowed = limit == nullptr ? "neon_bf16" : limit;
+    const Isa widest = has({"bf16"}) ? Isa::kNeonBf16 : Isa::kNeon;
+    EXPECT_EQ(isa(), allowed == "baseline" ? Isa::kBaseline : allowed == "neon" ? Isa::kNeon : widest);
+    return;
+  }
   const std::string allowed = limit == nullptr ? "avx512" : limit;
   const bool avx2 = has({"avx2", "fma", "f16c"});
   const bool avx512 = avx2 && has({"avx512f", "avx512bw", "avx512dq", "avx512vl"});
