@@ -2,6 +2,7 @@
 #include "launcher/examination.h"
 
 #include <fmt/format.h>
+#include <lockstep/version.h>
 #include <sys/statvfs.h>
 
 #include <optional>
@@ -34,7 +35,7 @@ Json or_null(const std::string& text) { return text.empty() ? Json() : Json(text
 class Examination {
  public:
   Json result() {
-    found_["lockstep"] = LOCKSTEP_VERSION;
+    found_["lockstep"] = kVersion;
     found_["trains_on"] = Json::array();
     examine_processor();
     examine_shared_memory();
