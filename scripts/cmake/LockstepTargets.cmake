@@ -68,7 +68,8 @@ endfunction()
 
 # lockstep_library(NAME [COLD] [FOLDERS folder...] [SOURCES file...] [DEPS target...] [PRIVATE_DEPS target...]): the library
 # lockstep_NAME of the .cpp and .cu files beside the calling CMakeLists.txt and in the folders named, and of SOURCES.
-# COLD code speaks with people and files: nothing in it runs once an element, so the compiler spends little on it.
+# COLD code speaks with people and files: nothing in it runs
+# once an element, so the compiler spends little on it.
 function(lockstep_library name)
   cmake_parse_arguments(arg "COLD" "" "FOLDERS;SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS *.cpp *.cu)

@@ -148,7 +148,9 @@ TEST(VolumeAugmentation, FollowsSeedEpochAndIndexAlone) {
       .train = SpheresOptions{.samples = 1000, .shape = {8, 8, 8, 1}, .noise = 0},
       .augment = {.volume = {.patch = Shape{4, 6, 8}, .mirror = true, .intensity_scale = 0.1, .intensity_shift = 0.1}}};
   const DatasetPtr a = make_dataset(options, Split::kTrain), b = make_dataset(options, Split::kTrain);
-  const auto differ = [&](const SampleKey& other) { return DrawnVolume(*a, {.index = 5}).values != DrawnVolume(*b, other).values; };
+  const auto differ = [&](const SampleKey& other) {
+    return DrawnVolume(*a, {.index = 5}).values != DrawnVolume(*b, other).values;
+  };
   EXPECT_FALSE(differ({.index = 5}));
   EXPECT_TRUE(differ({.index = 5, .epoch = 1}));
   EXPECT_TRUE(differ({.index = 5, .seed = 1}));

@@ -157,7 +157,7 @@ struct Graph::Impl {
 
   Device device;
   std::optional<Stream> launched_on;
-  std::mutex mutex;                      ///< guards what follows
+  std::mutex mutex;                              ///< guards what follows
   std::shared_ptr<EmulatedRecording> recording;  ///< work on its way keeps it, too
   bool given_up = false;
   LivingGraph living;  ///< last: the first to go
