@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # The install tree. The component "command" has bin/lockstep with its pages, completions, jobs and their data;
 # "development" has what another project compiles and links to.
-set(CMAKE_INSTALL_DOCDIR share/doc/lockstep CACHE PATH "Where the pages go, below the prefix")
+if(NOT CMAKE_INSTALL_DOCDIR)
+  set(CMAKE_INSTALL_DOCDIR share/doc/lockstep)
+endif()
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 

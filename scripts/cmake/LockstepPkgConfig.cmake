@@ -46,6 +46,10 @@ function(lockstep_pc_take link)
       return()
     endif()
   endforeach()
+  if(link MATCHES "^[/-]") # a file or a flag, as CUDA's targets have them
+    lockstep_pc_put(pc_libs "${link}")
+    return()
+  endif()
   if(NOT TARGET ${link})
     lockstep_pc_put(pc_libs "-l${link}") # as CMAKE_DL_LIBS has it
     return()
