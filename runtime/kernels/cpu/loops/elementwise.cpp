@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include LOCKSTEP_ISA_HEADER
-#include "runtime/kernels/cpu/loops/families.h"
-
 #include "runtime/kernels/cpu/loops/elementwise.inl.h"
+#include "runtime/kernels/cpu/loops/families.h"
 #include "runtime/kernels/cpu/loops/random.inl.h"
 #include "runtime/kernels/cpu/loops/unary.inl.h"
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include LOCKSTEP_ISA_HEADER
-#include "runtime/kernels/cpu/loops/families.h"
-
 #include "runtime/kernels/cpu/loops/batch_norm.inl.h"
+#include "runtime/kernels/cpu/loops/families.h"
 #include "runtime/kernels/cpu/loops/normalization.inl.h"
 
 namespace lockstep::kernels::cpu::LOCKSTEP_ISA {

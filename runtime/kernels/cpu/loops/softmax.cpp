@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include LOCKSTEP_ISA_HEADER
 #include "runtime/kernels/cpu/loops/families.h"
-
 #include "runtime/kernels/cpu/loops/pair_loss.inl.h"
 #include "runtime/kernels/cpu/loops/softmax.inl.h"
 #include "runtime/kernels/cpu/loops/weighted_cross_entropy.inl.h"

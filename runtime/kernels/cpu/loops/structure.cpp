@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include LOCKSTEP_ISA_HEADER
-#include "runtime/kernels/cpu/loops/families.h"
-
 #include "runtime/kernels/cpu/loops/copy.inl.h"
 #include "runtime/kernels/cpu/loops/embedding.inl.h"
+#include "runtime/kernels/cpu/loops/families.h"
 #include "runtime/kernels/cpu/loops/transpose.inl.h"
 #include "runtime/kernels/cpu/loops/upsampling.inl.h"
 
