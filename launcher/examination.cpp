@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sys/statvfs.h>
 
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "comm/group/shared_memory/shared_file.h"
