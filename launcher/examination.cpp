@@ -5,6 +5,7 @@
 #include <lockstep/version.h>
 #include <sys/statvfs.h>
 
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "comm/group/shared_memory/shared_file.h"

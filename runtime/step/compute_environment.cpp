@@ -13,6 +13,7 @@
 #include "comm/group/rank_names.h"
 #include "comm/group/seating.h"
 #include "comm/group/versions.h"
+#include "runtime/checkpoint/checkpoint.h"
 #include "runtime/kernels/cpu/isa.h"
 #include "runtime/kernels/cpu/threads.h"
 #include "runtime/kernels/plan_cache/plan_cache.h"

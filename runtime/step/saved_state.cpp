@@ -6,6 +6,7 @@
 
 #include "comm/ddp/bucket_plan.h"
 #include "comm/ddp/digest.h"
+#include "runtime/checkpoint/checkpoint.h"
 #include "runtime/job/precision.h"
 #include "runtime/step/saved_tensors.h"
 #include "runtime/step/state_fields.h"

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "runtime/checkpoint/checkpoint.h"
 #include "runtime/job/diagnostic.h"
 #include "runtime/tensor/error.h"
 
