@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "launcher/examination.h"
 #include "launcher/examination_text.h"

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "launcher/autocast_inspection.h"
 #include "launcher/inspection.h"

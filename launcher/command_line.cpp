@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launcher/command_line.h"
 
+#include <lockstep/version.h>
+
 #include <cstdio>
 #include <string_view>
 
 #include "launcher/command_bench.h"
+#include "launcher/command_completion.h"
 #include "launcher/command_doctor.h"
 #include "launcher/command_eval.h"
 #include "launcher/command_export.h"
@@ -66,7 +69,7 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error, int argc,
 Action parse(int argc, const char* const* argv) {
   Action chosen;
   CLI::App app("Data-parallel mixed-precision training of a job on one or many ranks.", "lockstep");
-  app.set_version_flag("--version", std::string("lockstep ") + LOCKSTEP_VERSION);
+  app.set_version_flag("--version", std::string("lockstep ") + kVersion + (kWithCuda ? "+cuda" : ""));
   app.require_subcommand(1);
   add_init(app, chosen);
   add_train(app, chosen);
@@ -77,6 +80,8 @@ Action parse(int argc, const char* const* argv) {
   add_inspect(app, chosen);
   add_bench(app, chosen);
   add_doctor(app, chosen);
+  add_completion(app, chosen);
+  add_man(app, chosen);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked) {

@@ -2,8 +2,10 @@
 #include "launcher/examination.h"
 
 #include <fmt/format.h>
+#include <lockstep/version.h>
 #include <sys/statvfs.h>
 
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "comm/group/shared_memory/shared_file.h"
@@ -34,7 +36,7 @@ Json or_null(const std::string& text) { return text.empty() ? Json() : Json(text
 class Examination {
  public:
   Json result() {
-    found_["lockstep"] = LOCKSTEP_VERSION;
+    found_["lockstep"] = kVersion;
     found_["trains_on"] = Json::array();
     examine_processor();
     examine_shared_memory();

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <nlohmann/json.hpp>
 
 #include "runtime/checkpoint/safetensors.h"
 #include "runtime/checkpoint/store.h"

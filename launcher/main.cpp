@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "launcher/command_line.h"
+#include "launcher/first_process.h"
 #include "launcher/rank.h"
 #include "launcher/standard_streams.h"
 #include "launcher/warnings.h"
@@ -35,6 +36,7 @@ int main(int argc, char** argv) {
   lockstep::launcher::open_standard_streams();
   reserve = std::malloc(std::size_t{1} << 20);
   std::set_terminate(end_on_uncaught);
+  if (const auto code = lockstep::launcher::serve_as_first_process()) return *code;
   // A reader that goes away, as head does, must not end a training run. A file that grows past a limit is an error of
   // the call that writes it.
   for (const int number : {SIGPIPE, SIGXFSZ}) std::signal(number, SIG_IGN);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <system_error>
 
+#include "configs/job.pb.h"
 #include "runtime/checkpoint/durable_file.h"
 #include "runtime/tensor/error.h"
 

@@ -4,7 +4,9 @@
 #include <filesystem>
 #include <string>
 
-#include "configs/job.pb.h"
+namespace lockstep::job {
+class Job;
+}
 
 namespace lockstep::launcher {
 

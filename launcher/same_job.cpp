@@ -2,6 +2,7 @@
 #include "launcher/same_job.h"
 
 #include <fmt/format.h>
+#include <lockstep/version.h>
 
 #include <map>
 #include <utility>
@@ -46,7 +47,7 @@ std::vector<std::string> disagreements(const std::vector<RankIdentity>& ranks) {
 
 void require_same_job(comm::Communicator& communicator, const job::Job& job) {
   std::vector<RankIdentity> ranks;
-  for (const std::string& text : communicator.all_gather_text(encode({LOCKSTEP_VERSION, job}))) {
+  for (const std::string& text : communicator.all_gather_text(encode({kVersion, job}))) {
     ranks.push_back(decode(text, ranks.size()));
   }
   const std::vector<std::string> lines = disagreements(ranks);

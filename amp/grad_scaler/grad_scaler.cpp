@@ -6,6 +6,7 @@
 
 #include "runtime/autograd/engine.h"
 #include "runtime/autograd/node.h"
+#include "runtime/kernels/backend.h"
 #include "runtime/ops/elementwise.h"
 #include "runtime/ops/shape.h"
 #include "runtime/tensor/error.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "amp/grad_scaler/verdict.h"
 
+#include "runtime/kernels/backend.h"
 #include "runtime/tensor/stream.h"
 
 namespace lockstep::amp {

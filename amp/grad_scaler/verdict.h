@@ -2,7 +2,7 @@
 #pragma once
 
 #include "comm/group/communicator.h"
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/decisions.h"
 #include "runtime/tensor/device_value.h"
 #include "runtime/tensor/tensor.h"
 

@@ -8,7 +8,7 @@
 
 #include "comm/ddp/bucket_plan.h"
 #include "comm/group/communicator.h"
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/arena.h"
 #include "runtime/nn/arena.h"
 #include "runtime/tensor/stream.h"
 

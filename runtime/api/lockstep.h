@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // All that a program needs to train with Lockstep's pieces: the loop, models, data, checkpoints. Installed as
-// <lockstep/lockstep.h>, with those headers alone that are included from here.
+// <lockstep/lockstep.h>, with those headers that are included from here.
 #pragma once
+
+#include <lockstep/version.h>
 
 // Tensors and operations on them, differentiated.
 #include "amp/autocast/autocast.h"

@@ -15,7 +15,7 @@
 #include "runtime/autograd/autocast_state.h"
 #include "runtime/autograd/meta.h"
 #include "runtime/autograd/saved_tensor.h"
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/activation.h"
 #include "runtime/tensor/tensor.h"
 
 namespace lockstep::autograd {

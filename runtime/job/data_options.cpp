@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "configs/job.pb.h"
 #include "runtime/job/training_options.h"
 #include "runtime/tensor/error.h"
 

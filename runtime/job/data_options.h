@@ -3,11 +3,22 @@
 
 #include <string>
 
-#include "configs/job.pb.h"
 #include "runtime/data/loader.h"
 #include "runtime/data/make_dataset.h"
 
 namespace lockstep::job {
+
+class Arrays;
+class Augment;
+class Csv;
+class Data;
+class Dataset;
+class ImageFolder;
+class Job;
+class Shards;
+class Spheres;
+class Tokens;
+class Volumes;
 
 // What a job says of its data, as the options of runtime/data. A field without a value gives the option's own default.
 

@@ -9,6 +9,7 @@
 #include <cctype>
 #include <string_view>
 
+#include "configs/job.pb.h"
 #include "runtime/data/brace_expansion.h"
 #include "runtime/job/data_options.h"
 

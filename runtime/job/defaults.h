@@ -3,9 +3,9 @@
 
 #include <filesystem>
 
-#include "configs/job.pb.h"
-
 namespace lockstep::job {
+
+class Job;
 
 /// Writes the defaults that job.proto names into every field that has no value, so that the job says all that a run
 /// does. Paths of data are made absolute against `folder`; the name defaults to `file`'s stem. What follows only from

@@ -6,6 +6,7 @@
 
 #include <map>
 
+#include "configs/job.pb.h"
 #include "runtime/job/diagnostic.h"
 
 namespace lockstep::job {

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "configs/job.pb.h"
-
 namespace lockstep::job {
+
+class Job;
 
 /// A value that two jobs give differently.
 struct Difference {

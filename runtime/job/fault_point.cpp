@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/job/fault_point.h"
 
+#include "configs/job.pb.h"
+
 namespace lockstep::job {
 
 const FaultPoint* point_of(const Fault& fault) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/job/make_optimizer.h"
 
+#include "configs/job.pb.h"
 #include "runtime/job/training_options.h"
 #include "runtime/optim/adagrad.h"
 #include "runtime/optim/adam.h"

@@ -4,11 +4,12 @@
 #include <memory>
 #include <vector>
 
-#include "configs/job.pb.h"
 #include "runtime/nn/parameter.h"
 #include "runtime/optim/optimizer.h"
 
 namespace lockstep::job {
+
+class Optimizer;
 
 /// The optimizer that the job names, for these parameters. Throws FieldError with the job's field, "optimizer.sgd.lr",
 /// for an option out of range, a group that matches no parameter, and where no kind is named.

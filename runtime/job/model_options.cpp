@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/job/model_options.h"
 
+#include "configs/job.pb.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::job {

@@ -3,10 +3,11 @@
 
 #include <string>
 
-#include "configs/job.pb.h"
 #include "model_zoo/build.h"
 
 namespace lockstep::job {
+
+class Model;
 
 /// The model that a job describes, as the options of model_zoo. A field without a value gives the option's own default.
 /// Throws FieldError where no model is named.

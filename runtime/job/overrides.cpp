@@ -8,6 +8,7 @@
 #include <charconv>
 #include <optional>
 
+#include "configs/job.pb.h"
 #include "runtime/job/nearest.h"
 #include "runtime/job/scalar.h"
 #include "runtime/job/text_reader.h"

@@ -3,10 +3,11 @@
 
 #include <string>
 
-#include "configs/job.pb.h"
 #include "runtime/job/diagnostic.h"
 
 namespace lockstep::job {
+
+class Job;
 
 /// Applies one `path=value`: "train.steps=10", "model.convnet.block[1].channels=64", "model.mlp.hidden=[1, 2]",
 /// "schedule={ constant {} }". A text needs no quotes. A member of a oneof replaces the one that was set; a repeated

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/job/precision.h"
 
+#include "configs/job.pb.h"
+
 namespace lockstep::job {
 
 DType dtype_of(Precision precision, DType otherwise) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "configs/job.pb.h"
 #include "runtime/tensor/dtype.h"
 
 namespace lockstep::job {
+
+enum Precision : int;
 
 /// The dtype that a job's precision names; `otherwise` where it names none.
 DType dtype_of(Precision precision, DType otherwise);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/job/training_options.h"
 
+#include "configs/job.pb.h"
 #include "runtime/job/precision.h"
 
 namespace lockstep::job {

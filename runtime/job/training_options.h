@@ -4,12 +4,24 @@
 #include "amp/grad_scaler/amp_options.h"
 #include "amp/grad_scaler/grad_scaler_options.h"
 #include "comm/ddp/ddp_options.h"
-#include "configs/job.pb.h"
 #include "runtime/optim/optimizer_options.h"
 #include "runtime/optim/schedule.h"
 #include "runtime/optim/weight_mean_options.h"
 
 namespace lockstep::job {
+
+class Adagrad;
+class Adam;
+class Amp;
+class Comm;
+class Ema;
+class Lamb;
+class Lars;
+class LossScale;
+class Novograd;
+class Optimizer;
+class Schedule;
+class Sgd;
 
 // What a job's messages say, as options of the core. An option has its field's name, and its default where the field
 // has no value; nothing is checked here, but where options are used.

@@ -7,6 +7,7 @@
 #include <cctype>
 #include <filesystem>
 
+#include "configs/job.pb.h"
 #include "runtime/base/name_pattern.h"
 #include "runtime/job/data_options.h"
 #include "runtime/job/fault_point.h"

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "configs/job.pb.h"
 #include "runtime/job/diagnostic.h"
 
 namespace lockstep::job {
+
+class Job;
 
 /// Checks what a resolved job means: required fields, ranges, contradictions, regular expressions, files of data.
 /// `written` is the job before defaults, for showing paths as the user wrote them. `diagnostics` holds what reading has

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "configs/job.pb.h"
 #include "runtime/data/brace_expansion.h"
 #include "runtime/job/data_options.h"
 #include "runtime/job/scalar.h"

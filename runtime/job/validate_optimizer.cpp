@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "configs/job.pb.h"
 #include "runtime/job/training_options.h"
 #include "runtime/job/validate_parts.h"
 

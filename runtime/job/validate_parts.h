@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "configs/job.pb.h"
 #include "runtime/job/checker.h"
 
 namespace lockstep::job {
+
+class Amp;
+class Data;
+class Model;
+class Optimizer;
+class Schedule;
 
 // The checks of validate(), by part of the job. What concerns two parts is checked in validate().
 

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "runtime/kernels/backend.h"
 #include "runtime/nn/layer_scope.h"
 #include "runtime/nn/step_context.h"
 #include "runtime/ops/ops.h"

@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/activation.h"
+#include "runtime/kernels/convolution.h"
+#include "runtime/kernels/pooling.h"
 #include "runtime/nn/module.h"
 #include "runtime/ops/batch_norm.h"
 

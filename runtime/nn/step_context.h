@@ -5,7 +5,7 @@
 #include <map>
 #include <optional>
 
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/step_position.h"
 
 namespace lockstep::nn {
 

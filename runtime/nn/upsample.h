@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/upsampling.h"
 #include "runtime/nn/module.h"
 
 namespace lockstep::nn {

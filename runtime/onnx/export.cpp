@@ -2,6 +2,7 @@
 #include "runtime/onnx/export.h"
 
 #include <fmt/format.h>
+#include <lockstep/version.h>
 
 #include <limits>
 #include <vector>
@@ -76,7 +77,7 @@ std::string exported(nn::Module& model, const ExportOptions& options) {
   ModelProto file;
   file.set_ir_version(kIrVersion);
   file.set_producer_name("lockstep");
-  file.set_producer_version(LOCKSTEP_VERSION);
+  file.set_producer_version(kVersion);
   OperatorSetIdProto& opset = *file.add_opset_import();
   opset.set_domain("");
   opset.set_version(kOpset);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/pointwise.h"
 #include "runtime/tensor/tensor.h"
 
 namespace lockstep::ops {

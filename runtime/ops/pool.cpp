@@ -4,6 +4,7 @@
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/node.h"
 #include "runtime/autograd/record_observer.h"
+#include "runtime/kernels/backend.h"
 #include "runtime/ops/indexing.h"
 #include "runtime/ops/shape.h"
 

@@ -7,6 +7,7 @@
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/node.h"
 #include "runtime/autograd/record_observer.h"
+#include "runtime/kernels/backend.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::ops {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/optim/adagrad.h"
 
+#include "runtime/kernels/backend.h"
+
 namespace lockstep::optim {
 
 Adagrad::Adagrad(std::vector<nn::Parameter> parameters, const AdagradOptions& adagrad, const OptimizerOptions& options)

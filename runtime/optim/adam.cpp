@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/optim/adam.h"
 
+#include "runtime/kernels/backend.h"
+
 namespace lockstep::optim {
 
 Adam::Adam(std::vector<nn::Parameter> parameters, const AdamOptions& adam, const OptimizerOptions& options)

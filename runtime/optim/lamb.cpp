@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/optim/lamb.h"
 
+#include "runtime/kernels/backend.h"
+
 namespace lockstep::optim {
 
 Lamb::Lamb(std::vector<nn::Parameter> parameters, const LambOptions& lamb, const OptimizerOptions& options)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/optim/lars.h"
 
+#include "runtime/kernels/backend.h"
+
 namespace lockstep::optim {
 
 Lars::Lars(std::vector<nn::Parameter> parameters, const LarsOptions& lars, const OptimizerOptions& options)

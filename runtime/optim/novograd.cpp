@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/optim/novograd.h"
 
+#include "runtime/kernels/backend.h"
+
 namespace lockstep::optim {
 
 Novograd::Novograd(std::vector<nn::Parameter> parameters, const NovogradOptions& novograd,

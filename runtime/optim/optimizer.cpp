@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstddef>
 
+#include "runtime/kernels/backend.h"
 #include "runtime/tensor/error.h"
 #include "runtime/tensor/memory.h"
 

@@ -10,7 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/arena.h"
+#include "runtime/kernels/decisions.h"
 #include "runtime/nn/arena.h"
 #include "runtime/optim/optimizer_options.h"
 #include "runtime/optim/parameter_groups.h"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/optim/sgd.h"
 
+#include "runtime/kernels/backend.h"
+
 namespace lockstep::optim {
 
 Sgd::Sgd(std::vector<nn::Parameter> parameters, const SgdOptions& sgd, const OptimizerOptions& options)

@@ -2,6 +2,7 @@
 #include "runtime/step/compute_environment.h"
 
 #include <google/protobuf/util/json_util.h>
+#include <lockstep/version.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include "comm/group/rank_names.h"
 #include "comm/group/seating.h"
 #include "comm/group/versions.h"
+#include "runtime/checkpoint/checkpoint.h"
 #include "runtime/kernels/cpu/isa.h"
 #include "runtime/kernels/cpu/threads.h"
 #include "runtime/kernels/plan_cache/plan_cache.h"
@@ -82,7 +84,7 @@ std::string joined(const std::vector<std::string>& parts) {
 
 ComputeEnvironment compute_environment(Device device) {
   ComputeEnvironment environment;
-  environment.set_lockstep(LOCKSTEP_VERSION);
+  environment.set_lockstep(kVersion);
   environment.set_compiler(__VERSION__);
   if (device == kCpu) {
     environment.set_device("cpu");

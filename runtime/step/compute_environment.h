@@ -5,8 +5,12 @@
 #include <vector>
 
 #include "comm/group/communicator.h"
-#include "runtime/checkpoint/checkpoint.h"
 #include "runtime/tensor/device.h"
+
+namespace lockstep::checkpoint {
+class ComputeEnvironment;
+class TrainingState;
+}  // namespace lockstep::checkpoint
 
 namespace lockstep::step {
 

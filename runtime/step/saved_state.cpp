@@ -2,9 +2,11 @@
 #include "runtime/step/saved_state.h"
 
 #include <fmt/format.h>
+#include <lockstep/version.h>
 
 #include "comm/ddp/bucket_plan.h"
 #include "comm/ddp/digest.h"
+#include "runtime/checkpoint/checkpoint.h"
 #include "runtime/job/precision.h"
 #include "runtime/step/saved_tensors.h"
 #include "runtime/step/state_fields.h"
@@ -55,7 +57,7 @@ std::string listed(const std::string& kind, const std::vector<std::string>& titl
 checkpoint::TrainingState describe(const Progress& progress, const LoopParts& parts) {
   checkpoint::TrainingState state;
   state.set_format(kStateFormat);
-  state.set_lockstep_version(LOCKSTEP_VERSION);
+  state.set_lockstep_version(kVersion);
   state.set_step(progress.step);
   state.set_epoch(progress.sampler.epoch);
   state.mutable_sampler()->set_epoch(progress.sampler.epoch);

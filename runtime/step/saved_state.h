@@ -5,10 +5,15 @@
 #include <vector>
 
 #include "amp/grad_scaler/grad_scaler_state.h"
-#include "runtime/checkpoint/checkpoint.h"
 #include "runtime/data/data_digest.h"
 #include "runtime/step/loop_parts.h"
 #include "runtime/step/progress.h"
+
+namespace lockstep::checkpoint {
+struct Checkpoint;
+class ScalerState;
+class TrainingState;
+}  // namespace lockstep::checkpoint
 
 namespace lockstep::step {
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "runtime/checkpoint/checkpoint.h"
 #include "runtime/checkpoint/tensor_match.h"
 #include "runtime/tensor/stream.h"
 

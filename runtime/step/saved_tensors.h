@@ -7,10 +7,13 @@
 #include <vector>
 
 #include "comm/group/communicator.h"
-#include "runtime/checkpoint/checkpoint.h"
 #include "runtime/nn/arena.h"
 #include "runtime/optim/optimizer.h"
 #include "runtime/step/loop_parts.h"
+
+namespace lockstep::checkpoint {
+struct Checkpoint;
+}
 
 namespace lockstep::step {
 

@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 #include <google/protobuf/unknown_field_set.h>
+#include <lockstep/version.h>
 
 #include <algorithm>
 #include <functional>
 
+#include "runtime/checkpoint/checkpoint.h"
 #include "runtime/job/diagnostic.h"
 #include "runtime/tensor/error.h"
 
@@ -70,7 +72,7 @@ void require_complete(const checkpoint::Checkpoint& saved) {
 void refuse_lacking(const checkpoint::Checkpoint& saved, const std::vector<std::string>& lacking) {
   if (lacking.empty()) return;
   throw StorageError(fmt::format("{} lacks {}; lockstep {} saved it, this is {}", saved.path, fmt::join(lacking, ", "),
-                                 saved.state.lockstep_version(), LOCKSTEP_VERSION),
+                                 saved.state.lockstep_version(), kVersion),
                      "Resume with the version that saved it, or start anew with --resume never.");
 }
 

@@ -5,7 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "runtime/checkpoint/checkpoint.h"
+namespace lockstep::checkpoint {
+struct Checkpoint;
+class TrainingState;
+}  // namespace lockstep::checkpoint
 
 namespace lockstep::step {
 

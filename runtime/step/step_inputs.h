@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "runtime/data/batch.h"
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/step_position.h"
 
 namespace lockstep::step {
 

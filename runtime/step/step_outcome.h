@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/decisions.h"
 
 namespace lockstep::step {
 

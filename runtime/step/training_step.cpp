@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/kernels/backend.h"
 #include "runtime/nn/step_context.h"
 #include "runtime/ops/elementwise.h"
 #include "runtime/tensor/error.h"

@@ -8,6 +8,7 @@
 #include "runtime/data/loader.h"
 #include "runtime/data/make_dataset.h"
 #include "runtime/job/data_options.h"
+#include "runtime/job/job.h"
 #include "runtime/tensor/cores.h"
 
 namespace lockstep::train {

@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "runtime/job/job.h"
+namespace lockstep::job {
+class Job;
+}
 
 namespace lockstep::train {
 

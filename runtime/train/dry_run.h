@@ -3,8 +3,11 @@
 
 #include <cstddef>
 
-#include "runtime/job/job.h"
 #include "runtime/tensor/device.h"
+
+namespace lockstep::job {
+class Job;
+}
 
 namespace lockstep::train {
 

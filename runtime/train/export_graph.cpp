@@ -4,6 +4,7 @@
 #include "runtime/base/whole_file.h"
 #include "runtime/data/make_dataset.h"
 #include "runtime/job/data_options.h"
+#include "runtime/job/job.h"
 #include "runtime/onnx/export.h"
 #include "runtime/tensor/error.h"
 #include "runtime/train/prediction_file.h"

@@ -5,7 +5,9 @@
 #include <filesystem>
 #include <string>
 
-#include "runtime/job/job.h"
+namespace lockstep::job {
+class Job;
+}
 
 namespace lockstep::train {
 

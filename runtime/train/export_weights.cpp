@@ -7,6 +7,7 @@
 #include "runtime/autograd/grad_mode.h"
 #include "runtime/checkpoint/durable_file.h"
 #include "runtime/checkpoint/safetensors.h"
+#include "runtime/job/job.h"
 #include "runtime/job/training_options.h"
 #include "runtime/ops/shape.h"
 #include "runtime/tensor/error.h"

@@ -5,8 +5,11 @@
 #include <filesystem>
 #include <string>
 
-#include "runtime/job/job.h"
 #include "runtime/tensor/dtype.h"
+
+namespace lockstep::job {
+class Job;
+}
 
 namespace lockstep::train {
 

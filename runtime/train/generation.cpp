@@ -11,6 +11,7 @@
 
 #include "model_zoo/language_model.h"
 #include "runtime/autograd/grad_mode.h"
+#include "runtime/checkpoint/checkpoint.h"
 #include "runtime/data/make_dataset.h"
 #include "runtime/data/text_codec.h"
 #include "runtime/job/data_options.h"

@@ -7,9 +7,12 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/job/job.h"
 #include "runtime/nn/sampling.h"
 #include "runtime/tensor/device.h"
+
+namespace lockstep::job {
+class Job;
+}
 
 namespace lockstep::train {
 

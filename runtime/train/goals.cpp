@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "runtime/checkpoint/checkpoint.h"
+#include "runtime/job/job.h"
 #include "runtime/step/state_fields.h"
 #include "runtime/tensor/error.h"
 

@@ -6,9 +6,16 @@
 #include <string>
 #include <vector>
 
-#include "runtime/checkpoint/checkpoint.h"
-#include "runtime/job/job.h"
 #include "runtime/train/improvement.h"
+
+namespace lockstep::checkpoint {
+struct Checkpoint;
+class TrainingState;
+}  // namespace lockstep::checkpoint
+
+namespace lockstep::job {
+class Job;
+}
 
 namespace lockstep::train {
 

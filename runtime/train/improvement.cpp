@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "runtime/checkpoint/checkpoint.h"
+
 namespace lockstep::train {
 
 bool Improvement::add(const EvalResult& result) {

@@ -5,8 +5,11 @@
 #include <limits>
 #include <string>
 
-#include "runtime/checkpoint/checkpoint.h"
 #include "runtime/train/eval_result.h"
+
+namespace lockstep::checkpoint {
+class MetricState;
+}
 
 namespace lockstep::train {
 

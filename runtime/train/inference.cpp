@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "runtime/autograd/grad_mode.h"
+#include "runtime/checkpoint/checkpoint.h"
 #include "runtime/data/dealt_blocks.h"
 #include "runtime/job/data_options.h"
 #include "runtime/job/training_options.h"

@@ -8,9 +8,12 @@
 
 #include "comm/group/world.h"
 #include "runtime/data/make_dataset.h"
-#include "runtime/job/job.h"
 #include "runtime/tensor/device.h"
 #include "runtime/tensor/dtype.h"
+
+namespace lockstep::job {
+class Job;
+}
 
 namespace lockstep::train {
 

@@ -9,6 +9,7 @@
 
 #include "model_zoo/exchange.h"
 #include "runtime/base/name_pattern.h"
+#include "runtime/checkpoint/checkpoint.h"
 #include "runtime/job/model_options.h"
 #include "runtime/nn/arena.h"
 #include "runtime/nn/state_dict.h"

@@ -4,8 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "runtime/job/job.h"
 #include "runtime/nn/module.h"
+
+namespace lockstep::job {
+class Job;
+}
 
 namespace lockstep::train {
 

@@ -5,6 +5,7 @@
 
 #include "comm/group/launch_environment.h"
 #include "runtime/job/data_options.h"
+#include "runtime/job/job.h"
 
 namespace lockstep::train {
 

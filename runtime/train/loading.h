@@ -3,7 +3,10 @@
 
 #include "comm/group/world.h"
 #include "runtime/data/loader.h"
-#include "runtime/job/job.h"
+
+namespace lockstep::job {
+class Job;
+}
 
 namespace lockstep::train {
 

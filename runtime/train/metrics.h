@@ -8,11 +8,11 @@
 #include <string>
 
 #include "runtime/train/earlier_metrics.h"
+#include "runtime/train/eval_result.h"
 #include "runtime/train/line_file.h"
 #include "runtime/train/output_writer.h"
 #include "runtime/train/step_report.h"
 #include "runtime/train/tensorboard.h"
-#include "runtime/train/train.h"
 
 namespace lockstep::train {
 

@@ -4,11 +4,14 @@
 #include <memory>
 
 #include "runtime/data/description.h"
-#include "runtime/job/job.h"
 #include "runtime/nn/arena.h"
 #include "runtime/nn/forward.h"
 #include "runtime/optim/optimizer.h"
 #include "runtime/train/task.h"
+
+namespace lockstep::job {
+class Job;
+}
 
 namespace lockstep::train {
 

@@ -47,7 +47,7 @@ Progress::Progress(const TrainOutput& output, std::uint32_t log_every)
       terminal_(stream_of(output), is_live(output)) {}
 
 bool Progress::is_live(const TrainOutput& output) {
-  // Behind a pipe that passes whole lines, and beside metrics in the same window, a live fact has no place.
+  // Behind a pipe that passes whole lines, and beside metrics in the same window, a live line has no place.
   return !output.quiet && !output.json && Terminal::shows_live_line(stdout);
 }
 

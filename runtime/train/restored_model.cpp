@@ -3,6 +3,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include "runtime/checkpoint/checkpoint.h"
 #include "runtime/data/make_dataset.h"
 #include "runtime/job/data_options.h"
 #include "runtime/job/model_options.h"

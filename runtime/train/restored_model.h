@@ -6,9 +6,12 @@
 #include <string>
 
 #include "model_zoo/build.h"
-#include "runtime/job/job.h"
 #include "runtime/nn/module.h"
 #include "runtime/train/task.h"
+
+namespace lockstep::job {
+class Job;
+}
 
 namespace lockstep::train {
 

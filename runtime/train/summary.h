@@ -9,7 +9,7 @@
 #include <string>
 
 #include "runtime/tensor/device.h"
-#include "runtime/train/train.h"
+#include "runtime/train/eval_result.h"
 
 namespace lockstep::train {
 

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "runtime/job/job.h"
 #include "runtime/ops/broadcast.h"
 #include "runtime/ops/composed_losses.h"
 #include "runtime/ops/elementwise.h"

@@ -6,8 +6,12 @@
 #include "model_zoo/model_input.h"
 #include "runtime/data/batch.h"
 #include "runtime/data/description.h"
-#include "runtime/job/job.h"
 #include "runtime/tensor/tensor.h"
+
+namespace lockstep::job {
+enum LossKind : int;
+class Train;
+}  // namespace lockstep::job
 
 namespace lockstep::train {
 

@@ -4,6 +4,7 @@
 #include "runtime/data/description.h"
 #include "runtime/data/make_dataset.h"
 #include "runtime/job/data_options.h"
+#include "runtime/job/job.h"
 #include "runtime/train/loading.h"
 
 namespace lockstep::train {

@@ -6,9 +6,13 @@
 #include <string>
 
 #include "amp/grad_scaler/grad_scaler.h"
-#include "runtime/checkpoint/checkpoint.h"
 #include "runtime/job/job.h"
 #include "runtime/step/saved_tensors.h"
+
+namespace lockstep::checkpoint {
+struct Checkpoint;
+class TrainingState;
+}  // namespace lockstep::checkpoint
 
 namespace lockstep::train {
 

@@ -15,7 +15,7 @@ if(CUDAToolkit_FOUND)
     if(NOT ${library}_INCLUDE_DIR OR NOT ${library}_LIBRARY)
       list(APPEND LOCKSTEP_CUDA_MISSING ${library})
     elseif(NOT TARGET ${library}::${library})
-      add_library(${library}::${library} SHARED IMPORTED)
+      add_library(${library}::${library} SHARED IMPORTED GLOBAL)
       set_target_properties(${library}::${library} PROPERTIES IMPORTED_LOCATION ${${library}_LIBRARY}
                                                               INTERFACE_INCLUDE_DIRECTORIES ${${library}_INCLUDE_DIR})
       target_link_libraries(${library}::${library} INTERFACE CUDA::cudart_static)

@@ -14,18 +14,32 @@ set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
-set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
 
 # On in the presets, whose compilers are known; another compiler may warn of what it alone sees.
 option(LOCKSTEP_WERROR "Treat warnings as errors" OFF)
 set(LOCKSTEP_SANITIZE "" CACHE STRING "Sanitizers to build with, for example address,undefined")
 
-find_program(CCACHE_PROGRAM ccache)
-if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+if(BUILD_SHARED_LIBS)
+  message(FATAL_ERROR "Lockstep's libraries are static: set BUILD_SHARED_LIBS to OFF for it; their code is position-"
+                      "independent and may go into a shared library of yours.")
 endif()
 
+if(PROJECT_IS_TOP_LEVEL)
+  find_program(CCACHE_PROGRAM ccache)
+  if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+  endif()
+else()
+  # A program that links to the libraries links to theirs, which it has to know from its own folder.
+  set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL TRUE)
+endif()
+
+# Headers are included by their path from the repository's root, and those that protoc makes by theirs from the build's.
+# Both paths are for our own sources alone: see LockstepHeaders.cmake for those of programs.
 add_library(lockstep_options INTERFACE)
+target_include_directories(lockstep_options INTERFACE ${PROJECT_SOURCE_DIR})
+target_include_directories(lockstep_options SYSTEM INTERFACE ${PROJECT_BINARY_DIR} ${PROJECT_BINARY_DIR}/include)
 set(cxx $<COMPILE_LANGUAGE:CXX>)
 set(cuda $<COMPILE_LANGUAGE:CUDA>)
 # GCC rounds a product once with the sum that it enters wherever the processor can; here nothing does that but the targets
@@ -54,7 +68,7 @@ endfunction()
 
 # lockstep_library(NAME [COLD] [FOLDERS folder...] [SOURCES file...] [DEPS target...] [PRIVATE_DEPS target...]): the library
 # lockstep_NAME of the .cpp and .cu files beside the calling CMakeLists.txt and in the folders named, and of SOURCES.
-# Headers are included by their path from the repository's root. COLD code speaks with people and files: nothing in it runs
+# COLD code speaks with people and files: nothing in it runs
 # once an element, so the compiler spends little on it.
 function(lockstep_library name)
   cmake_parse_arguments(arg "COLD" "" "FOLDERS;SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
@@ -71,8 +85,6 @@ function(lockstep_library name)
   set(target lockstep_${name})
   if(sources)
     add_library(${target} STATIC ${sources})
-    target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
-                                                $<INSTALL_INTERFACE:include/lockstep>)
     target_compile_features(${target} PUBLIC cxx_std_20)
     if(arg_COLD)
       lockstep_compile_cold(${target})
@@ -80,8 +92,6 @@ function(lockstep_library name)
     target_link_libraries(${target} PUBLIC ${arg_DEPS} PRIVATE $<BUILD_INTERFACE:lockstep_options> ${arg_PRIVATE_DEPS})
   else()
     add_library(${target} INTERFACE)
-    target_include_directories(${target} INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
-                                                   $<INSTALL_INTERFACE:include/lockstep>)
     target_link_libraries(${target} INTERFACE ${arg_DEPS})
   endif()
   add_library(Lockstep::${name} ALIAS ${target})

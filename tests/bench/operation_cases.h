@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "runtime/autograd/engine.h"
+#include "runtime/kernels/backend.h"
 #include "runtime/ops/ops.h"
 #include "tests/bench/stopwatch.h"
 

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "configs/job.pb.h"
 #include "runtime/autograd/engine.h"
 #include "runtime/job/make_optimizer.h"
 #include "runtime/nn/layers.h"

@@ -36,7 +36,7 @@ class CommandLine : public testing::Test {
 
 TEST_F(CommandLine, HelpAndVersionAreAnswers) {
   EXPECT_EQ(run({"--version"}).code, 0);
-  EXPECT_THAT(run({"--version"}).out, MatchesRegex("lockstep [0-9.]+\n"));
+  EXPECT_THAT(run({"--version"}).out, MatchesRegex("lockstep [0-9.]+(\\+cuda)?\n"));
   for (const char* command : {"train", "eval", "validate", "inspect", "bench", "doctor"}) {
     const Ended help = run({command, "--help"});
     EXPECT_EQ(help.code, 0);

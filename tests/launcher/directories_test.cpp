@@ -4,6 +4,7 @@
 #include <chrono>
 #include <thread>
 
+#include "configs/job.pb.h"
 #include "launcher/run_directory.h"
 #include "launcher/scratch_directory.h"
 #include "runtime/tensor/error.h"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
+#include <nlohmann/json.hpp>
+
 #include "comm/group/versions.h"
 #include "launcher/examination.h"
 #include "launcher/examination_text.h"

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <limits>
+#include <nlohmann/json.hpp>
 
 #include "launcher/inspection_text.h"
 #include "runtime/checkpoint/safetensors.h"

@@ -142,7 +142,7 @@ TEST_P(Bert, RefusesWhatItDoesNotFit) {
   refuses(kSmallBert, texts(GetParam(), 9), "model.bert.context: 8 is shorter than the data's texts: 9");
   BertOptions options = kSmallBert;
   options.vocabulary = kBertWords - 1;
-  refuses(options, texts(GetParam()), "model.bert.vocabulary: 10 are fewer bert_tokens than the data has: 11");
+  refuses(options, texts(GetParam()), "model.bert.vocabulary: 10 are fewer tokens than the data has: 11");
   options = kSmallBert;
   options.pad_token = kBertWords;
   refuses(options, texts(GetParam()), "model.bert.pad_token: 11 is outside the vocabulary of 11");

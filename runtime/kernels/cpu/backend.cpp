@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/kernels/cpu/backend.h"
 
+#include "runtime/kernels/backend.h"
 #include "runtime/kernels/cpu/families.h"
 #include "runtime/kernels/cpu/isa.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/convolution.h"
 
 // The three passes of a float32 convolution by the loops, as products with the patches that the window sees
 // (products.h): for where oneDNN has only plain ones. Shapes as in convolution.h.

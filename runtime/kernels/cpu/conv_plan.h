@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/convolution.h"
 #include "runtime/kernels/cpu/primitive_cache.h"
 
 // The three passes of a convolution in dtypes that oneDNN has primitives for. Tensors are

@@ -7,6 +7,7 @@
 #include "runtime/kernels/cpu/threads.h"
 #include "runtime/kernels/cpu/widen.h"
 #include "runtime/kernels/geometry/checks.h"
+#include "runtime/kernels/reductions.h"
 #include "runtime/kernels/reference/families.h"
 
 namespace lockstep::kernels::cpu {

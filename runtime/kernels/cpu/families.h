@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/families.h"
 
 /// The CPU's fast kernels: oneDNN for matrix products and convolution, own fused loops for the rest. A table a family,
 /// in the source file of the family's name. Dtypes that no loop takes (float64, integers) and products of nothing run

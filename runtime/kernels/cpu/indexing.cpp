@@ -8,6 +8,7 @@
 #include "runtime/kernels/cpu/fast_dtypes.h"
 #include "runtime/kernels/cpu/loops/loops.h"
 #include "runtime/kernels/cpu/parallel.h"
+#include "runtime/kernels/elementwise.h"
 #include "runtime/kernels/geometry/structure_checks.h"
 #include "runtime/kernels/geometry/visit_element.h"
 #include "runtime/kernels/reference/families.h"

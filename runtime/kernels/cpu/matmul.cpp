@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/matmul.h"
+
 #include <algorithm>
 
 #include "runtime/kernels/cpu/families.h"
@@ -11,6 +13,7 @@
 #include "runtime/kernels/cpu/threads.h"
 #include "runtime/kernels/cpu/widen.h"
 #include "runtime/kernels/geometry/checks.h"
+#include "runtime/kernels/reductions.h"
 #include "runtime/kernels/reference/families.h"
 
 namespace lockstep::kernels::cpu {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/normalization.h"
+
 #include <cmath>
 
 #include "runtime/kernels/cpu/channel_sums.h"
@@ -6,6 +8,7 @@
 #include "runtime/kernels/cpu/fast_dtypes.h"
 #include "runtime/kernels/cpu/loops/loops.h"
 #include "runtime/kernels/cpu/thread_buffers.h"
+#include "runtime/kernels/elementwise.h"
 #include "runtime/kernels/geometry/checks.h"
 #include "runtime/kernels/reference/families.h"
 

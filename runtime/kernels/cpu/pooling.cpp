@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/pooling.h"
+
 #include <algorithm>
 #include <cstring>
 #include <vector>

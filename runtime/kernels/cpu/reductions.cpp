@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/reductions.h"
+
 #include "runtime/kernels/cpu/channel_sums.h"
 #include "runtime/kernels/cpu/families.h"
 #include "runtime/kernels/cpu/fast_dtypes.h"
 #include "runtime/kernels/cpu/loops/loops.h"
+#include "runtime/kernels/elementwise.h"
 #include "runtime/kernels/geometry/checks.h"
 #include "runtime/kernels/reference/families.h"
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "runtime/kernels/cpu/families.h"
+#include "runtime/kernels/elementwise.h"
 
 namespace lockstep::kernels::cpu {
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/backend.h"
+
 #include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/cuda_backend.h"
 #include "runtime/tensor/cuda/check.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/batch_norm.h"
+
 #include "runtime/kernels/cuda/families.h"
 
 namespace lockstep::kernels::cuda {

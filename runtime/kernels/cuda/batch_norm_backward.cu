@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/batch_norm.h"
 #include "runtime/kernels/cuda/batch_norm_value.cuh"
 #include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/cuda/normalization_sums.cuh"

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/convolution.h"
 
 namespace lockstep::kernels::cuda {
 

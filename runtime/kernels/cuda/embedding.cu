@@ -4,6 +4,7 @@
 
 #include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/cuda/values.cuh"
+#include "runtime/kernels/embedding.h"
 #include "runtime/kernels/geometry/checks.h"
 
 namespace lockstep::kernels::cuda {

@@ -3,7 +3,7 @@
 
 #include <type_traits>
 
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/families.h"
 
 /// A GPU's kernels: cuBLASLt for matrix products, cuDNN for convolution and attention, own kernels for the rest. A
 /// table a family, in the source file of the family's name. A function works on the device of its tensors. Floating

@@ -4,8 +4,10 @@
 
 #include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/cuda/launch.cuh"
+#include "runtime/kernels/elementwise.h"
 #include "runtime/kernels/geometry/structure_checks.h"
 #include "runtime/kernels/geometry/visit_element.h"
+#include "runtime/kernels/indexing.h"
 
 namespace lockstep::kernels::cuda {
 

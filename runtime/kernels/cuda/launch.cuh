@@ -10,11 +10,11 @@
 #include <type_traits>
 #include <utility>
 
-#include "runtime/kernels/backend.h"
 #include "runtime/tensor/cuda/check.h"
 #include "runtime/tensor/cuda/stream.h"
 #include "runtime/tensor/error.h"
 #include "runtime/tensor/half.h"
+#include "runtime/tensor/tensor.h"
 
 // What every kernel of this folder shares: dtypes, 16-byte accesses, grids.
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/matmul.h"
+
 #include <string>
 
 #include "runtime/kernels/cuda/alignment.h"
@@ -6,7 +8,9 @@
 #include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/cuda/matmul_plans.h"
 #include "runtime/kernels/cuda/tf32.h"
+#include "runtime/kernels/elementwise.h"
 #include "runtime/kernels/geometry/checks.h"
+#include "runtime/kernels/reductions.h"
 #include "runtime/tensor/error.h"
 #include "runtime/tensor/memory.h"
 

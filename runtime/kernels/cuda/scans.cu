@@ -4,6 +4,7 @@
 #include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/cuda/launch.cuh"
 #include "runtime/kernels/geometry/structure_checks.h"
+#include "runtime/kernels/scans.h"
 
 namespace lockstep::kernels::cuda {
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/arena.h"
 #include "runtime/tensor/stream.h"
 
 namespace lockstep::kernels::cuda {

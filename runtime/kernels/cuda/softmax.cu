@@ -5,6 +5,7 @@
 #include "runtime/kernels/functors/exponentials.h"
 #include "runtime/kernels/geometry/checks.h"
 #include "runtime/kernels/geometry/structure_checks.h"
+#include "runtime/kernels/softmax.h"
 
 namespace lockstep::kernels::cuda {
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string>
 
+#include "runtime/kernels/arena.h"
 #include "runtime/kernels/geometry/check.h"
 #include "runtime/kernels/geometry/checks.h"
 

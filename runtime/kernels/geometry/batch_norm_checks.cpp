@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/batch_norm.h"
 #include "runtime/kernels/geometry/check.h"
 #include "runtime/kernels/geometry/checks.h"
 

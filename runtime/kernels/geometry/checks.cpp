@@ -5,6 +5,8 @@
 
 #include "runtime/kernels/geometry/broadcast.h"
 #include "runtime/kernels/geometry/check.h"
+#include "runtime/kernels/losses.h"
+#include "runtime/kernels/matmul.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::kernels::checks {

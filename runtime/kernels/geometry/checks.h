@@ -1,9 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <span>
+#include <string_view>
 
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/binary.h"
+#include "runtime/tensor/tensor.h"
+
+namespace lockstep::kernels {
+
+enum class PairSide : std::uint8_t;
+struct AdamRule;
+struct ArenaSegment;
+struct ArenaSlice;
+struct AttentionScores;
+struct BatchNormGradient;
+struct BatchNormMask;
+struct BatchNormParameterGradients;
+struct ConvGeometry;
+struct CrossEntropyTargets;
+struct Epilogue;
+struct PoolGeometry;
+struct UpsampleGeometry;
+
+}  // namespace lockstep::kernels
 
 /// What Backend promises to refuse: one function for each operation whose tensors must fit together, called by every
 /// backend before it computes. All throw ShapeError.

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/movement.h"
 
 /// What the families of structure (movement, dim_reductions, scans, softmax over a middle, indexing) refuse: as
 /// checks.h for the others.

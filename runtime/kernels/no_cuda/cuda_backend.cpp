@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/kernels/cuda_backend.h"
 
+#include "runtime/kernels/backend.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::kernels {

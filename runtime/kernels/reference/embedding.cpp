@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/embedding.h"
+
 #include "runtime/kernels/geometry/checks.h"
 #include "runtime/kernels/reference/families.h"
 #include "runtime/kernels/reference/values.h"

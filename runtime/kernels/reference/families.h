@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/families.h"
 
 /// Plain loops, computed in double and rounded once: the oracle. A table a family, in the source file of the family's
 /// name. It takes no decisions: their rules are functors, which every device runs.

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/matmul.h"
+
 #include "runtime/kernels/geometry/checks.h"
+#include "runtime/kernels/reductions.h"
 #include "runtime/kernels/reference/families.h"
 #include "runtime/kernels/reference/unary.h"
 #include "runtime/kernels/reference/values.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/normalization.h"
+
 #include <cmath>
 
 #include "runtime/kernels/geometry/checks.h"

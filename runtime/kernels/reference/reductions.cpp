@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/reductions.h"
+
 #include <numeric>
 
 #include "runtime/kernels/geometry/checks.h"

@@ -8,6 +8,7 @@
 #include "runtime/kernels/geometry/structure_checks.h"
 #include "runtime/kernels/reference/families.h"
 #include "runtime/kernels/reference/values.h"
+#include "runtime/kernels/softmax.h"
 
 namespace lockstep::kernels::reference {
 

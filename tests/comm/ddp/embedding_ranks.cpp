@@ -29,7 +29,7 @@ class EmbeddingNet : public nn::Sequential {
   }
 };
 
-/// A EmbeddingNet in training on all ranks, or alone.
+/// An EmbeddingNet in training on all ranks, or alone.
 struct EmbeddingLoop {
   explicit EmbeddingLoop(bool joined) {
     optimizer = optim::sgd(net.parameters(), {.lr = 0.1, .momentum = 0.9});

@@ -4,6 +4,7 @@
 
 #include "comm/ddp/digest.h"
 #include "runtime/data/batch.h"
+#include "runtime/kernels/backend.h"
 #include "runtime/nn/forward.h"
 #include "runtime/nn/layers.h"
 #include "runtime/ops/ops.h"

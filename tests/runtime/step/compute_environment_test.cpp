@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "comm/group/world.h"
+#include "runtime/checkpoint/checkpoint.h"
 #include "runtime/kernels/cpu/isa.h"
 #include "runtime/kernels/cpu/threads.h"
 #include "runtime/tensor/error.h"

@@ -10,6 +10,7 @@
 #include "comm/group/world.h"
 #include "model_zoo/build.h"
 #include "runtime/autograd/engine.h"
+#include "runtime/kernels/backend.h"
 #include "runtime/ops/operators.h"
 #include "runtime/ops/ops.h"
 #include "runtime/optim/sgd.h"

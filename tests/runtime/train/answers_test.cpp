@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "comm/group/world.h"
+#include "runtime/job/job.h"
 #include "runtime/tensor/error.h"
 #include "runtime/train/confusion_file.h"
 #include "tests/launcher/program.h"

@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "runtime/checkpoint/checkpoint.h"
+#include "runtime/job/job.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::train {

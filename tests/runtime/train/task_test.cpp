@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "runtime/job/job.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::train {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "runtime/kernels/backend.h"
 #include "runtime/kernels/cpu/backend.h"
 #include "runtime/kernels/cuda/cudnn_plans.h"
 #include "runtime/kernels/cuda/matmul_plans.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/kernels/cpu/backend.h"
+#include "runtime/kernels/backend.h"
 
 #include <functional>
 #include <span>
@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/kernels/cpu/backend.h"
 #include "runtime/kernels/cuda_backend.h"
 #include "runtime/kernels/versions.h"
 #include "runtime/tensor/gpu.h"

@@ -5,11 +5,16 @@
 #include <cstdint>
 #include <span>
 
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/arena.h"
+#include "runtime/kernels/attention.h"
+#include "runtime/kernels/binary.h"
 #include "runtime/kernels/cpu/isa.h"
+#include "runtime/kernels/dim_reductions.h"
 #include "runtime/kernels/functors/layer_optimizer.h"
 #include "runtime/kernels/functors/running_mean.h"
 #include "runtime/kernels/geometry/broadcast.h"
+#include "runtime/kernels/losses.h"
+#include "runtime/kernels/pointwise.h"
 #include "runtime/kernels/rank_reduce.h"
 
 namespace lockstep::kernels::cpu {

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+# At install time: README.md, the license, docs/, examples/ and a link to the jobs, placed to one another as in the
+# repository. A link to what is not among them, such as a source, becomes its words.
+cmake_policy(VERSION 3.25)
+file(GLOB_RECURSE installed RELATIVE ${source} ${source}/docs/* ${source}/examples/* ${source}/configs/*)
+list(APPEND installed README.md LICENSE docs docs/results examples configs)
+file(REMOVE_RECURSE ${pages})
+
+foreach(file ${installed})
+  if(NOT file MATCHES "[.]md$" OR file MATCHES "^configs/")
+    continue()
+  endif()
+  get_filename_component(folder ${source}/${file} DIRECTORY)
+  file(READ ${source}/${file} text)
+  # Brackets would hold the elements of a list together.
+  string(ASCII 1 open)
+  string(ASCII 2 close)
+  string(ASCII 3 semicolon)
+  string(REPLACE "[" "${open}" text "${text}")
+  string(REPLACE "]" "${close}" text "${text}")
+  string(REPLACE ";" "${semicolon}" text "${text}")
+  string(REGEX MATCHALL "${close}[(][^)#:]+[)#]" links "${text}")
+  list(REMOVE_DUPLICATES links)
+  foreach(link ${links})
+    string(REGEX REPLACE "^.[(](.*)[)#]$" "\\1" target "${link}")
+    get_filename_component(path ${target} ABSOLUTE BASE_DIR ${folder})
+    file(RELATIVE_PATH path ${source} ${path})
+    if(NOT path IN_LIST installed)
+      string(REGEX REPLACE "([.+])" "[\\1]" pattern "${target}")
+      string(REGEX REPLACE "${open}([^${open}${close}]*)${close}[(]${pattern}(#[^)]*)?[)]" "\\1" text "${text}")
+    endif()
+  endforeach()
+  string(REPLACE "${open}" "[" text "${text}")
+  string(REPLACE "${close}" "]" text "${text}")
+  string(REPLACE "${semicolon}" ";" text "${text}")
+  file(WRITE ${pages}/${file} "${text}")
+endforeach()
+
+file(INSTALL ${pages}/README.md ${pages}/docs ${source}/LICENSE ${source}/examples
+     DESTINATION ${CMAKE_INSTALL_PREFIX}/${doc})
+file(RELATIVE_PATH to_jobs ${CMAKE_INSTALL_PREFIX}/${doc} ${CMAKE_INSTALL_PREFIX}/${jobs})
+file(CREATE_LINK ${to_jobs} ${pages}/configs SYMBOLIC)
+file(INSTALL ${pages}/configs DESTINATION ${CMAKE_INSTALL_PREFIX}/${doc})

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+# The public headers, as programs outside see them: PROJECT_BINARY_DIR/include/lockstep/, which `cmake --install` copies.
+# A header stands there by its path from the repository's root, and includes others as "lockstep/PATH". Thus a program
+# has one name of ours on its include path, and no runtime/ or comm/ that could be another project's too.
+set(tree ${PROJECT_BINARY_DIR}/include/lockstep)
+
+# lockstep.h and the headers that pages of docs/ name for themselves, with all that these reach.
+set(public runtime/api/lockstep.h runtime/onnx/export.h amp/autocast/policy.h)
+set(unread ${public})
+set(written version.h)
+while(unread)
+  list(POP_FRONT unread header)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${header})
+  file(STRINGS ${PROJECT_SOURCE_DIR}/${header} includes REGEX "^#include \"")
+  foreach(line ${includes})
+    string(REGEX REPLACE "^#include \"([^\"]+)\".*" "\\1" included ${line})
+    if(NOT included IN_LIST public)
+      list(APPEND public ${included})
+      list(APPEND unread ${included})
+    endif()
+  endforeach()
+  string(REPLACE "runtime/api/" "" name ${header})
+  list(APPEND written ${name})
+  file(READ ${PROJECT_SOURCE_DIR}/${header} source)
+  string(REPLACE "\n#include \"" "\n#include \"lockstep/" source "${source}")
+  set(before)
+  if(EXISTS ${tree}/${name})
+    file(READ ${tree}/${name} before)
+  endif()
+  if(NOT source STREQUAL before) # what is unchanged keeps its time, so that nothing is compiled again
+    file(WRITE ${tree}/${name} "${source}")
+  endif()
+endwhile()
+file(GLOB_RECURSE present RELATIVE ${tree} ${tree}/*)
+foreach(name ${present})
+  if(NOT name IN_LIST written)
+    file(REMOVE ${tree}/${name})
+  endif()
+endforeach()
+
+set(LOCKSTEP_WITH_CUDA 0)
+if(LOCKSTEP_GPU STREQUAL "cuda")
+  set(LOCKSTEP_WITH_CUDA 1)
+endif()
+configure_file(runtime/api/version.h.in ${tree}/version.h @ONLY)
