@@ -29,3 +29,6 @@
 #include "runtime/kernels/functors/random.h"
 #include "runtime/kernels/functors/unary.h"
 #include "runtime/kernels/geometry/visit_element.h"
+
+// A family leaves some functions of the instruction set, which are defined behind this, unused.
+#pragma GCC diagnostic ignored "-Wunused-function"
