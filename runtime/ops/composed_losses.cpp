@@ -156,7 +156,7 @@ Tensor binary_cross_entropy(const Tensor& probabilities, const Tensor& target,
   const Tensor weight = beside(kOp, p, options.weight);
   constexpr double kLeastLogarithm = -100.0;
   constexpr double kLeastVariance = 1e-12f;  // PyTorch's constant, a float for every dtype
-  const auto logarithms = [kLeastLogarithm](const Tensor& at) {
+  const auto logarithms = [](const Tensor& at) {
     return std::pair(clamp(log(at), kLeastLogarithm), clamp(log1p(neg(at)), kLeastLogarithm));
   };
   Tensor terms;
@@ -240,7 +240,7 @@ Tensor cosine_embedding(const Tensor& first, const Tensor& second, const Tensor&
     throw ShapeError("cosine_embedding of " + describe(a) + " needs a target a row, found " + describe(t));
   }
   constexpr double kEps = 1e-12;  // PyTorch's
-  const auto square = [kEps](const Tensor& x) { return add(sum_of_rows(mul(x, x)), kEps); };
+  const auto square = [](const Tensor& x) { return add(sum_of_rows(mul(x, x)), kEps); };
   const Tensor cosine = div(sum_of_rows(mul(a, b)), sqrt(mul(square(a), square(b))));
   const Tensor sign = reshape(t, cosine.shape());
   const Tensor terms =

@@ -73,7 +73,7 @@ StepInputs Uploader::upload(std::uint64_t step, std::vector<data::Batch> micro_b
   BlockLayout there, staged;
   std::vector<Move> moves;
   for (Tensor* const tensor : host_tensors(inputs)) {
-    Move& move = moves.emplace_back(tensor, there.add(tensor->bytes()), std::nullopt);
+    Move& move = moves.emplace_back(Move{tensor, there.add(tensor->bytes()), std::nullopt});
     if (!gpu::is_pinned(tensor->data())) move.staged = staged.add(tensor->bytes());
   }
   const Staging& staging = prepare(staged.bytes(), there.bytes());

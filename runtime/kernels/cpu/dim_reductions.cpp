@@ -199,7 +199,7 @@ void variance_dim(const Tensor& x, double divisor, const Tensor& variance) {
   // Near the mean; what it is off by is taken out of the squares again.
   std::vector<float> centre(sums.size());
   std::ranges::transform(sums, centre.begin(), [n](double sum) { return static_cast<float>(sum / n); });
-  const auto [first, second] = sums_of<2>(
+  const auto deviations = sums_of<2>(
       extents,
       [&](std::int64_t begin, std::int64_t result, std::int64_t lines, std::int64_t length, const auto& to) {
         loops().deviation_lines(input(x).from(begin), centre.data() + result, lines, length, to[0], to[1]);
@@ -224,7 +224,7 @@ void variance_dim(const Tensor& x, double divisor, const Tensor& variance) {
         if (whole * copies < rows) add(begin + whole * copies * inner, 1, rows - whole * copies);
       });
   store_values(variance.numel(), variance, [&, divisor](std::size_t i) {
-    return divisor > 0 ? (second[i] - first[i] * first[i] / n) / divisor : NAN;
+    return divisor > 0 ? (deviations[1][i] - deviations[0][i] * deviations[0][i] / n) / divisor : NAN;
   });
 }
 

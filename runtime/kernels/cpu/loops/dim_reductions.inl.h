@@ -369,14 +369,14 @@ void extreme_lines_of(Input x, std::int64_t lines, std::int64_t n, float* values
         for (std::int32_t i = 0; i < static_cast<std::int32_t>(kLanes); ++i) {
           places[i] += i;
           const bool is_first = is_extreme(found[i], found[lane]) & (places[i] < places[lane]);
-          lane = is_more_extreme(which, found[i], found[lane]) | is_first ? i : lane;
+          lane = (is_more_extreme(which, found[i], found[lane]) | is_first) ? i : lane;
         }
         values[line] = found[lane];
         indices[line] = places[lane];
       }
     } else {
       const auto more_extreme = [](auto a, auto b) {
-        return (which == Extreme::kLargest ? a > b : a < b) | (a != a) ? a : b;
+        return ((which == Extreme::kLargest ? a > b : a < b) | (a != a)) ? a : b;
       };
       for (std::int64_t first = 0; first < lines; first += 4) {
         const std::int64_t count = std::min<std::int64_t>(4, lines - first);
