@@ -43,7 +43,7 @@ std::string option_words(const CommandRow& command) {
   return words_of(names);
 }
 
-/// What bash offers for a value: words, then files.
+/// The code by which bash offers values: words, then files.
 std::string bash_values(const OptionRow& row) {
   std::vector<std::string> offers;
   if (!row.choices.empty()) offers.push_back(fmt::format("_lockstep_words '{}'", words_of(row.choices)));

@@ -25,7 +25,7 @@ std::optional<int> reap(pid_t child) {
   return code;
 }
 
-/// What a terminal sends goes to its foreground group alone: to the child directly, and not once more from here.
+/// Makes the child the foreground group: a terminal then signals it directly, and process 1 does not signal it again.
 void take_terminal() {
   setpgid(0, 0);
   if (isatty(STDIN_FILENO) != 0) tcsetpgrp(STDIN_FILENO, getpid());

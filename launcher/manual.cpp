@@ -62,7 +62,7 @@ std::string sentence(std::string text) {
   return text.ends_with('.') ? text : text + ".";
 }
 
-/// What the description leaves to the tables: limits, default, company.
+/// The description, then limits, default and companions as CLI11 knows them.
 std::string meaning(const OptionRow& row) {
   std::string text = sentence(row.description);
   if (!row.limits.empty()) text += " Must be " + row.limits + ".";

@@ -76,7 +76,7 @@ OptionRow row_of(const CLI::Option& option) {
   read_type(option, row);
   row.repeats = option.get_items_expected_max() > 1;
   row.fallback = option.get_default_str();
-  // Of an argument the place's name tells more than its type.
+  // For a positional argument, its name tells more than its type.
   if (row.is_argument() && !is_literal(option.get_name())) row.value = option.get_name();
   row.kind = kind_of(row.value);
   return row;

@@ -7,7 +7,7 @@
 
 namespace lockstep::launcher {
 
-/// What a shell may offer for a value.
+/// The values that a shell may offer.
 enum class ValueKind { kNone, kPath, kFolder, kJob };
 
 /// An option or an argument of a command, as CLI11 knows it.

@@ -6,11 +6,11 @@
 #include "runtime/kernels/cpu/isa.h"
 #include "runtime/kernels/cpu/loops/loops.h"
 
-// What depends on the family of processors that is compiled for: x86/, arm/, or other/ for all others.
+// Each family of processors implements these functions: x86/, arm/, or other/ for all others.
 
 namespace lockstep::kernels::cpu {
 
-/// What the loops are compiled for, narrowest first.
+/// The instruction sets that the loops are compiled for, narrowest first.
 std::span<const Isa> compiled_isas();
 /// The widest instruction set that this processor has and the loops are compiled for.
 Isa widest_isa();

@@ -4,8 +4,7 @@
 #include <oneapi/dnnl/dnnl.hpp>
 #include <string>
 
-// What oneDNN's versions 2 and 3 have different words for. CMake takes the sources of v2/ or v3/, as the version is
-// that it finds.
+// Hides where the interfaces of oneDNN 2 and 3 differ. CMake compiles v2/ or v3/, for the version that it finds.
 
 namespace lockstep::kernels::cpu::onednn {
 
