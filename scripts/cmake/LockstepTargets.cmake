@@ -64,14 +64,24 @@ if(LOCKSTEP_SANITIZE)
   target_compile_options(lockstep_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 endif()
 
-function(lockstep_compile_cold target)
-  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+# -O3 is for loops over elements, which ask for it (runtime/kernels/cpu): elsewhere it costs the compiler a tenth more
+# than -O2, and the program gains nothing.
+function(lockstep_optimise target level)
+  target_compile_options(${target} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O${level}>)
 endfunction()
+
+# The build for fuzzing tries parsers: what computes is neither optimised nor watched there.
+option(LOCKSTEP_FUZZ "Build the libFuzzer targets; needs clang and LOCKSTEP_SANITIZE with fuzzer-no-link" OFF)
+function(lockstep_not_fuzzed target)
+  if(LOCKSTEP_FUZZ)
+    target_compile_options(${target} PRIVATE -O0 -fno-sanitize=all)
+  endif()
+endfunction()
+set(not_fuzzed kernels_cpu kernels_geometry kernels_reference autograd ops nn optim ddp model_zoo)
 
 # lockstep_library(NAME [COLD] [FOLDERS folder...] [SOURCES file...] [DEPS target...] [PRIVATE_DEPS target...]): the library
 # lockstep_NAME of the .cpp and .cu files beside the calling CMakeLists.txt and in the folders named, and of SOURCES.
-# COLD code speaks with people and files: nothing in it runs
-# once an element, so the compiler spends little on it.
+# COLD code speaks with people and files: nothing in it runs once an element, so the compiler spends little on it.
 function(lockstep_library name)
   cmake_parse_arguments(arg "COLD" "" "FOLDERS;SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS *.cpp *.cu)
@@ -88,8 +98,9 @@ function(lockstep_library name)
   if(sources)
     add_library(${target} STATIC ${sources})
     target_compile_features(${target} PUBLIC cxx_std_20)
-    if(arg_COLD)
-      lockstep_compile_cold(${target})
+    lockstep_optimise(${target} $<IF:$<BOOL:${arg_COLD}>,1,2>)
+    if(name IN_LIST not_fuzzed)
+      lockstep_not_fuzzed(${target})
     endif()
     target_link_libraries(${target} PUBLIC ${arg_DEPS} PRIVATE $<BUILD_INTERFACE:lockstep_options> ${arg_PRIVATE_DEPS})
   else()

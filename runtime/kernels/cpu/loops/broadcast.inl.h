@@ -7,11 +7,12 @@ namespace lockstep::kernels::cpu::LOCKSTEP_ISA {
 namespace {
 
 /// Reads an operand block by block as the output walks over it: in place where its elements lie as those of the output
-/// do, at least for the block, else brought together in a buffer.
+/// do, at least for the block, else brought together in a buffer. Functions that run once a block are not inlined: each of
+/// some 80 loops would have a copy, which made the compiler's work a quarter longer.
 class BroadcastReader {
  public:
   /// Blocks begin at element `begin` of the output.
-  BroadcastReader(const Operand& operand, std::int64_t begin)
+  [[gnu::noinline]] BroadcastReader(const Operand& operand, std::int64_t begin)
       : in_(operand.in),
         walk_(*operand.walk),
         strides_(operand.walk->strides[operand.number]),
@@ -26,11 +27,40 @@ class BroadcastReader {
 
   /// The next n <= kBlock elements; valid until the next call.
   const float* operator()(std::int64_t n) {
-    if (is_whole_) {
-      const float* block = in_place_or_widened(n);
-      at_ += n;
-      return block;
+    if (!is_whole_) return brought_together(n);
+    const float* block = in_place_or_widened(n);
+    at_ += n;
+    return block;
+  }
+
+  /// Where the operand repeats an element over the last dimension and stands at the beginning of a run: those of the
+  /// next `runs` <= kBlock runs, past which it goes; valid until the next call.
+  [[gnu::noinline]] const float* elements_of_runs(std::int64_t runs) {
+    const int before = walk_.rank - 2;
+    for (std::int64_t done = 0; done < runs;) {
+      const std::int64_t some = before < 0 ? 1 : std::min(runs - done, walk_.extents[before] - place_[before]);
+      const std::int64_t step = before < 0 ? 0 : strides_[before];
+      if (step == 1) {
+        widen(in_.from(at_), some, buffer_ + done);
+      } else {
+        widen(in_.from(at_), 1, buffer_ + done);
+        for (std::int64_t r = 1; r < some; ++r) {
+          if (step == 0) {
+            buffer_[done + r] = buffer_[done];
+          } else {
+            widen(in_.from(at_ + r * step), 1, buffer_ + done + r);
+          }
+        }
+      }
+      if (before >= 0) advance(before, some);
+      done += some;
     }
+    return buffer_;
+  }
+
+ private:
+  /// Where the next n elements do not lie as those of the output do.
+  [[gnu::noinline]] const float* brought_together(std::int64_t n) {
     const int last = walk_.rank - 1;
     if (is_in_buffer(n)) {
       advance(last - 1, n / walk_.extents[last]);
@@ -64,32 +94,6 @@ class BroadcastReader {
     return buffer_;
   }
 
-  /// Where the operand repeats an element over the last dimension and stands at the beginning of a run: those of the
-  /// next `runs` <= kBlock runs, past which it goes; valid until the next call.
-  const float* elements_of_runs(std::int64_t runs) {
-    const int before = walk_.rank - 2;
-    for (std::int64_t done = 0; done < runs;) {
-      const std::int64_t some = before < 0 ? 1 : std::min(runs - done, walk_.extents[before] - place_[before]);
-      const std::int64_t step = before < 0 ? 0 : strides_[before];
-      if (step == 1) {
-        widen(in_.from(at_), some, buffer_ + done);
-      } else {
-        widen(in_.from(at_), 1, buffer_ + done);
-        for (std::int64_t r = 1; r < some; ++r) {
-          if (step == 0) {
-            buffer_[done + r] = buffer_[done];
-          } else {
-            widen(in_.from(at_ + r * step), 1, buffer_ + done + r);
-          }
-        }
-      }
-      if (before >= 0) advance(before, some);
-      done += some;
-    }
-    return buffer_;
-  }
-
- private:
   /// Whether the next n elements are whole runs, each the same one, that the buffer has already.
   bool is_in_buffer(std::int64_t n) const {
     const int last = walk_.rank - 1;
@@ -257,7 +261,8 @@ template <class Bits>
 /// out[i] = condition[i] ? a[i] : b[i]
 template <class Bits>
 void select(const std::uint8_t* condition, const void* a, const void* b, void* out, std::int64_t n) {
-  transform_block(n, static_cast<Bits*>(out), choose<Bits>, condition, static_cast<const Bits*>(a),
+  const auto chosen = [](std::uint8_t holds, Bits x, Bits y) { return choose(holds, x, y); };
+  transform_block(n, static_cast<Bits*>(out), chosen, condition, static_cast<const Bits*>(a),
                   static_cast<const Bits*>(b));
 }
 
