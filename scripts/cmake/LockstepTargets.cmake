@@ -16,7 +16,7 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
 
-# On in the presets, whose compilers are known; another compiler may warn of what it alone sees.
+# For whoever works on the sources: a newer compiler may warn of what it alone sees, and a user's build goes on.
 option(LOCKSTEP_WERROR "Treat warnings as errors" OFF)
 set(LOCKSTEP_SANITIZE "" CACHE STRING "Sanitizers to build with, for example address,undefined")
 
