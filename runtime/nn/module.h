@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/kernels/pointwise.h"
+#include "runtime/kernels/random_keys.h"
 #include "runtime/nn/parameter.h"
 #include "runtime/nn/running_statistics.h"
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "runtime/kernels/pointwise.h"
+#include "runtime/kernels/random_keys.h"
 #include "runtime/tensor/tensor.h"
 
 namespace lockstep::ops {

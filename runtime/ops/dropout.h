@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "runtime/kernels/pointwise.h"
+#include "runtime/kernels/random_keys.h"
 #include "runtime/tensor/tensor.h"
 
 namespace lockstep::ops {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "runtime/kernels/pointwise.h"
+#include "runtime/kernels/random_keys.h"
 #include "runtime/tensor/tensor.h"
 
 // New tensors, outside the graph.

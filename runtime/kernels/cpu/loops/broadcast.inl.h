@@ -7,8 +7,8 @@ namespace lockstep::kernels::cpu::LOCKSTEP_ISA {
 namespace {
 
 /// Reads an operand block by block as the output walks over it: in place where its elements lie as those of the output
-/// do, at least for the block, else brought together in a buffer. Functions that run once a block are not inlined: each of
-/// some 80 loops would have a copy, which made the compiler's work a quarter longer.
+/// do, at least for the block, else brought together in a buffer. Functions that run once a block are not inlined: each
+/// of some 80 loops would have a copy, which made the compiler's work a quarter longer.
 class BroadcastReader {
  public:
   /// Blocks begin at element `begin` of the output.
