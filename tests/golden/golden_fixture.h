@@ -10,6 +10,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/runtime/kernels/kernel_fixture.h"
@@ -19,10 +20,10 @@ namespace lockstep::kernels {
 using nlohmann::json;
 
 /// FAMILY.json, which make_golden.py wrote: groups of named cases.
-inline const json& golden(const std::string& family = "core") {
+inline const json& golden(std::string_view family = "core") {
   static std::map<std::string, json> files;
-  const auto [file, is_new] = files.try_emplace(family);
-  if (is_new) file->second = json::parse(std::ifstream(LOCKSTEP_SOURCE_DIR "/tests/golden/" + family + ".json"));
+  const auto [file, is_new] = files.try_emplace(std::string(family));
+  if (is_new) file->second = json::parse(std::ifstream(LOCKSTEP_SOURCE_DIR "/tests/golden/" + file->first + ".json"));
   return file->second;
 }
 

@@ -66,7 +66,9 @@ class GradientPenalty : public ::testing::TestWithParam<Device> {
   void SetUp() override {
     if (const auto reason = devices::why_skipped(GetParam())) GTEST_SKIP() << *reason;
   }
-  static const json& stored(const std::string& model) { return golden("gradient_penalty").at("models").at(model); }
+  static const json& stored(std::string_view model) {
+    return golden("gradient_penalty").at("models").at(std::string(model));
+  }
 };
 
 INSTANTIATE_TEST_SUITE_P(PyTorch, GradientPenalty, ::testing::Values(kCpu, devices::kGpu),

@@ -10,6 +10,7 @@
 #include "runtime/kernels/cuda/tf32.h"
 #include "runtime/kernels/elementwise.h"
 #include "runtime/kernels/geometry/checks.h"
+#include "runtime/kernels/pointwise.h"
 #include "runtime/kernels/reductions.h"
 #include "runtime/tensor/error.h"
 #include "runtime/tensor/memory.h"

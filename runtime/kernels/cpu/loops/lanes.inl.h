@@ -47,13 +47,11 @@ typename Format::Element* elements(Output x) {
   return static_cast<typename Format::Element*>(x.data);
 }
 
-// The bounds below are for GCC 14, which warns of what it does not know.
-
 /// n < kLanes elements; the others are zero.
 template <class Format>
 Lanes load_some(const typename Format::Element* in, std::int64_t n) {
   typename Format::Element padded[kLanes] = {};
-  std::copy_n(in, std::min(n, kLanes - 1), padded);
+  std::copy_n(in, n, padded);
   return Format::load(padded);
 }
 
@@ -61,7 +59,7 @@ template <class Format>
 void store_some(typename Format::Element* out, Lanes x, std::int64_t n) {
   typename Format::Element padded[kLanes];
   Format::store(padded, x);
-  std::copy_n(padded, std::min(n, kLanes - 1), out);
+  std::copy_n(padded, n, out);
 }
 
 /// n <= kLanes elements; the others are zero.
