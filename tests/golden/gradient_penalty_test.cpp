@@ -2,6 +2,8 @@
 // Training with a penalty on the gradient by the input, step by step beside PyTorch.
 #include <cmath>
 #include <functional>
+#include <string>
+#include <string_view>
 
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/engine.h"
