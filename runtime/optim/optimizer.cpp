@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstddef>
 
 #include "runtime/kernels/backend.h"
@@ -18,6 +19,10 @@ namespace {
 std::atomic<std::uint64_t> next_id{1};
 
 std::vector<nn::Parameter> each_once(std::vector<nn::Parameter> parameters) {
+  if (parameters.empty()) {
+    throw UsageError("an optimizer is given an empty list of parameters",
+                     "Give it those of a model: model.parameters(), after its layers were added.");
+  }
   for (auto one = parameters.begin(); one != parameters.end(); ++one) {
     const auto same = [one](const nn::Parameter& other) { return other.tensor.is(one->tensor); };
     if (std::any_of(parameters.begin(), one, same)) {
@@ -215,6 +220,12 @@ void Optimizer::commit_statistics(const float* found_inf) const {
 
 void Optimizer::set_learning_rates(const std::vector<float>& rates) {
   if (rates.empty()) throw UsageError("a schedule without a learning rate");
+  for (std::size_t i = 0; i < rates.size(); ++i) {
+    if (std::isfinite(rates[i]) && rates[i] >= 0) continue;
+    throw UsageError("learning rate " + std::to_string(rates[i]) +
+                     (rates.size() > 1 ? " of applied step " + std::to_string(i) : "") +
+                     ": it must be a finite number >= 0");
+  }
   rates_ = rates;
   if (!schedule_.defined()) return;
   const Tensor host = Tensor::from(rates_, {static_cast<std::int64_t>(rates_.size())});

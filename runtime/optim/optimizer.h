@@ -28,7 +28,7 @@ namespace lockstep::optim {
 class Optimizer {
  public:
   /// `weight_decay` is that of weights that no group names. Throws FieldError for an option out of range and for a
-  /// group that matches no parameter.
+  /// group that matches no parameter; UsageError for an empty list of parameters, and for one that stands there twice.
   Optimizer(std::vector<nn::Parameter> parameters, double lr, double weight_decay, const OptimizerOptions& options);
   virtual ~Optimizer() = default;
   Optimizer(const Optimizer&) = delete;
@@ -71,7 +71,7 @@ class Optimizer {
   /// Forgets the gradients of its parameters.
   void zero_grad();
 
-  /// The rate of all steps from now on.
+  /// The rate of all steps from now on. Throws UsageError unless it is a finite number >= 0, as the next.
   void set_learning_rate(double lr) { set_learning_rates({static_cast<float>(lr)}); }
   /// The rate of each step by the number of applied steps before it; the last one holds from there on. Which one comes
   /// next is decided on the device, as skipped steps do not count.
