@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include "runtime/autograd/scale_mark.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/tensor/error.h"
 #include "runtime/tensor/memory.h"
@@ -251,6 +252,10 @@ void Optimizer::set_applied_steps(std::int64_t steps) {
 double Optimizer::gradient_norm() const { return squares_.defined() ? norm_.item(0) : 0.0; }
 
 DeviceValue<kernels::StepVerdict> Optimizer::step() {
+  for (const Slot& slot : slots_) {
+    autograd::require_unscaled(slot.parameter().tensor, "optimizer.step()",
+                               "Call scaler.step(optimizer), or scaler.unscale_(optimizer) before.");
+  }
   const Tensor& flags = check_gradients();
   const Device device = flags.device();
   const DeviceValue<kernels::StepVerdict> verdict(device);

@@ -108,7 +108,8 @@ class Optimizer {
   void step(float inverse_scale, float found_inf);
   /// Without a GradScaler: the gradients are what they are. Accepts pending batch-norm statistics. Where a gradient is
   /// not finite nothing happens, and the statistics are forgotten; that is counted, and the first time said in the log:
-  /// on the CPU at once, on a GPU by skipped_steps().
+  /// on the CPU at once, on a GPU by skipped_steps(). Throws UsageError where a gradient is known to be multiplied by a
+  /// GradScaler's scale.
   DeviceValue<kernels::StepVerdict> step();
   /// How many calls of step() were skipped since attach(); counts to 2^24. Waits for a GPU.
   std::int64_t skipped_steps() const;
