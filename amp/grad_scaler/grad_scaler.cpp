@@ -6,6 +6,7 @@
 
 #include "runtime/autograd/engine.h"
 #include "runtime/autograd/node.h"
+#include "runtime/autograd/scale_mark.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/ops/elementwise.h"
 #include "runtime/ops/shape.h"
@@ -88,9 +89,9 @@ Tensor GradScaler::scale(const Tensor& loss) {
 
 Tensor GradScaler::marked(const Tensor& scaled) const {
   const Tensor marked = scaled.detach();
-  autograd::record(marked, "loss_scale", {scaled},
-                   {.recorded = [id = id_](const Tensor& grad, const autograd::BackwardContext& context) {
-                     context.note_scaler(id);
+  autograd::record(marked, autograd::kLossScale, {scaled},
+                   {.recorded = [mark = mark()](const Tensor& grad, const autograd::BackwardContext& context) {
+                     context.note_scaler(mark);
                      return std::vector<Tensor>{grad};
                    }});
   return marked;
@@ -118,13 +119,31 @@ void GradScaler::require_gradients(const char* operation, const optim::Optimizer
                    "Call scaler.scale(loss).backward() before, on a loss that depends on them.");
 }
 
+std::uint64_t GradScaler::mark() const {
+  const bool of_one = !dynamic() && (!options_.enabled || options_.init == 1) && scale_changes_ == 0;
+  return of_one ? autograd::kPlain : autograd::scale_mark(id_, scale_changes_);
+}
+
 void GradScaler::require_own(const char* operation, const optim::Optimizer& optimizer) const {
   for (const optim::Optimizer::Slot& slot : optimizer.slots()) {
-    const std::uint64_t scaler = slot.arena->scaler_of(slot.number);
-    if (scaler == 0 || scaler == id_) continue;
-    throw UsageError(
-        std::string(operation) + ": another GradScaler has scaled the gradient of " + slot.parameter().name,
-        "Step an optimizer with the scaler of its losses.");
+    const autograd::ScaleMark found = slot.arena->scaler_of(slot.number);
+    if (found == autograd::kUnknownScale || found == mark()) continue;
+    const std::string at = std::string(operation) + ": ", of = "the gradient of " + slot.parameter().name;
+    const std::uint64_t scaler = autograd::scaler_in(found);
+    if (scaler != 0 && scaler != id_) {
+      throw UsageError(at + "another GradScaler has scaled " + of, "Step an optimizer with the scaler of its losses.");
+    }
+    if (found == autograd::kPlain) {
+      throw UsageError(at + of + " is that of a loss that was not scaled",
+                       "Call scaler.scale(loss).backward() instead of loss.backward().");
+    }
+    if (found == autograd::kScaledAndPlain) {
+      throw UsageError(at + of + " is a sum of those of a scaled loss and of one that was not scaled",
+                       "Call scaler.scale(loss) for every loss of the optimizer.");
+    }
+    throw UsageError(at + of + " was scaled before update() changed the scale",
+                     "Call update() behind the steps of all optimizers whose gradients were scaled, not between "
+                     "micro-batches; zero_grad() before the next backward pass.");
   }
   for (const nn::Arena* arena : optimizer.arenas()) {
     if (arena->ranks() <= communicator_->size()) continue;
@@ -135,9 +154,24 @@ void GradScaler::require_own(const char* operation, const optim::Optimizer& opti
   }
 }
 
+namespace {
+
+bool is_unscaled(const optim::Optimizer& optimizer) {
+  return std::ranges::any_of(optimizer.slots(), [](const optim::Optimizer::Slot& slot) {
+    return autograd::meta_of(slot.parameter().tensor).slot_unscaled;
+  });
+}
+
+}  // namespace
+
 GradScaler::PerOptimizer& GradScaler::record_of(const optim::Optimizer& optimizer) {
   const auto found = std::ranges::find(optimizers_, optimizer.id(), &PerOptimizer::optimizer);
-  if (found != optimizers_.end()) return *found;
+  if (found != optimizers_.end()) {
+    // zero_grad() has ended a step that was abandoned after unscale_(): neither is what came since unscaled, nor is its
+    // verdict of that.
+    if (found->stage == Stage::kUnscaled && !is_unscaled(optimizer)) *found = {.optimizer = optimizer.id()};
+    return *found;
+  }
   optimizers_.push_back({.optimizer = optimizer.id()});
   return optimizers_.back();
 }
@@ -191,6 +225,10 @@ DeviceValue<Verdict> GradScaler::step(optim::Optimizer& optimizer) {
   // an overflow was decided when they were unscaled.
   const bool unscaled = record.stage == Stage::kUnscaled;
   if (unscaled) {
+    for (const optim::Optimizer::Slot& slot : optimizer.slots()) {
+      autograd::require_unscaled(slot.parameter().tensor, "step() after unscale_()",
+                                 "Call zero_grad() of the optimizer to begin another step.");
+    }
     optimizer.check_gradients();
   } else {
     require_gradients("step()", optimizer);
@@ -269,8 +307,12 @@ void GradScaler::adapt(const Tensor& new_scale, const kernels::StepReport& repor
   const auto number = [](const Tensor& tensor) {
     return tensor.defined() ? static_cast<const float*>(tensor.data()) : nullptr;
   };
+  // On a GPU only a new scale is known to be another one.
+  const bool known = state_.device() == kCpu;
+  const float before = known ? state_.data()->scale : 0.0f;
   kernels::backend(state_.device())
       .update_loss_scale(state_.device(), rule_.data(), number(found), number(new_scale), state_.data(), report);
+  if (known ? state_.data()->scale != before : new_scale.defined()) ++scale_changes_;
   optimizers_.clear();
 }
 
@@ -314,6 +356,7 @@ void GradScaler::load_state_dict(const GradScalerState& saved) {
   if (options_.dynamic) {
     state.scale = static_cast<float>(std::clamp(static_cast<double>(saved.scale), options_.min, options_.max));
   }
+  if (state.scale != now().scale) ++scale_changes_;
   state.inverse = inverse_of(state.scale);
   state.growth_tracker = static_cast<std::int32_t>(saved.growth_tracker);
   state.consecutive_skips = static_cast<std::int32_t>(saved.consecutive_skips);

@@ -29,6 +29,12 @@ namespace lockstep::amp {
 ///
 /// One scaler may serve several losses, models and optimizers. The gradients of one optimizer are of one scaler; losses
 /// that need scales of their own have optimizers of their own.
+///
+/// Gradients know what they are multiplied by, where the graph says so: a sum of losses, and a scaled loss times a
+/// plain number. Errors are then the step of an optimizer whose gradients this scaler has not scaled, has scaled in
+/// part, or with a scale that it no longer has; Optimizer::step() and clipping before they are unscaled. Gradients of
+/// whose scale nothing is known, those of a loss that the caller multiplied or of a backward pass with a gradient of
+/// the caller's, are taken for scaled ones. A static scale of 1 makes no difference, and none is made.
 class GradScaler {
  public:
   /// A collective of several ranks: their verdicts travel on a channel of its own. These are all ranks that train a
@@ -54,15 +60,16 @@ class GradScaler {
   /// Divides the optimizer's gradients by the scale now, so that they can be looked at, and clipped
   /// (optim::clip_grad_norm_). 16-bit gradients become float32, which takes 4 bytes a parameter from the first call on.
   /// Agrees on the verdict. From then on until zero_grad() a backward pass into them is refused: it would add scaled
-  /// gradients to unscaled ones. Does nothing where the scaler is disabled. Throws UsageError when it was already
-  /// called since the last update(), after step(), before any scale(), and for gradients that another scaler has
-  /// scaled.
+  /// gradients to unscaled ones. A step that is abandoned behind it is over with zero_grad(): the next one begins anew,
+  /// and an overflow lowers the scale only where update() is called before that. Does nothing where the scaler is
+  /// disabled. Throws UsageError when it was already called since the last update(), after step(), before any scale(),
+  /// and for gradients that this scaler, as it is, has not scaled.
   void unscale_(optim::Optimizer& optimizer);
   /// Agrees on the verdict, applies or skips the optimizer's step and, with it, accepts or forgets the pending
   /// batch-norm statistics of the model. The verdict stays on the device: reading it waits for a GPU. Throws UsageError
   /// when called twice before update(), where no backward pass has given a parameter of the optimizer a gradient since
-  /// its last step, for an optimizer on another device, for gradients that another scaler has scaled, and for those of
-  /// a model that more ranks train than agree here.
+  /// its last step, for an optimizer on another device, for gradients that this scaler, as it is, has not scaled, and
+  /// for those of a model that more ranks train than agree here.
   DeviceValue<Verdict> step(optim::Optimizer& optimizer);
   /// Adapts the scale and counts skips; those of several optimizers since the last update count as one. Throws
   /// UsageError when no optimizer was checked since then, or before any scale(); and, on the CPU, what
@@ -132,8 +139,11 @@ class GradScaler {
   void require_scaled(const char* operation) const;
   void require_gradients(const char* operation, const optim::Optimizer& optimizer) const;
   void require_own(const char* operation, const optim::Optimizer& optimizer) const;
+  /// autograd::ScaleMark of the losses that it scales now.
+  std::uint64_t mark() const;
 
-  std::uint64_t id_;  ///< of this process, never given twice
+  std::uint64_t id_;                 ///< of this process, never given twice
+  std::uint32_t scale_changes_ = 0;  ///< that the host knows of
   GradScalerOptions options_;
   std::shared_ptr<comm::Communicator> communicator_;
   kernels::LossScaleState initial_;

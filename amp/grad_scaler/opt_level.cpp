@@ -10,13 +10,20 @@ namespace lockstep::amp {
 
 namespace {
 
-/// The parameters of all models, each by its place in the graph. Throws where a model was initialized before, or two
-/// have one parameter.
+/// The parameters of all models, each by its place in the graph. Throws where a model was initialized before, two have
+/// one parameter, or one is not float32.
 std::unordered_set<const void*> parameters_of(const std::vector<nn::Module*>& models) {
   std::unordered_set<const void*> known;
   for (const nn::Module* model : models) {
     if (model->arena()) throw UsageError("amp::initialize was called on this model before");
     for (const nn::Parameter& parameter : model->parameters()) {
+      if (parameter.tensor.dtype() != DType::kFloat32) {
+        throw UsageError(
+            "amp::initialize was given the model's parameter " + parameter.name + ", " + describe(parameter.tensor) +
+                ", and needs it in float32",
+            "Give it the model as it was made, whatever the opt level: without half(), bfloat16() or to(); "
+            "float_() makes it float32 again.");
+      }
       if (known.insert(parameter.tensor.autograd_meta().get()).second) continue;
       throw UsageError("two models given to amp::initialize share parameter " + parameter.name,
                        "Make them parts of one model.");

@@ -13,7 +13,8 @@ namespace lockstep::amp {
 /// Moves the model's parameters into an arena as the opt level asks and binds the optimizer to it. From then on
 /// nn::forward() and DistributedDataParallel::forward() run the model at that level. Call it once, before
 /// DistributedDataParallel. Throws FieldError for options that contradict each other, UsageError where the model was
-/// initialized before.
+/// initialized before or has parameters that are not float32 (half(), bfloat16(), to()), from which no master weights
+/// can come; Apex refuses them too.
 void initialize(nn::Module& model, optim::Optimizer& optimizer, const AmpOptions& options = {}, Device device = kCpu);
 
 /// The same for several models and the optimizers that have their parameters, one or more of them of one model or of

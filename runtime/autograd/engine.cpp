@@ -10,6 +10,7 @@
 #include "runtime/autograd/cast.h"
 #include "runtime/autograd/grad_mode.h"
 #include "runtime/autograd/node.h"
+#include "runtime/autograd/scale_mark.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/tensor/error.h"
 #include "runtime/tensor/memory.h"
@@ -106,6 +107,11 @@ class Pass {
       const auto is_leaf = [leaf = leaf](const Tensor& input) { return input.autograd_meta().get() == leaf; };
       if (std::ranges::none_of(inputs, is_leaf)) refuse(leaf->name.empty() ? "a tensor" : leaf->name);
     }
+  }
+
+  /// The pass begins with ones, so that the graph alone says what its gradients are multiplied by.
+  void begin_with_ones() {
+    if (state_.into_slots) state_.scaler = mark_of_losses(roots_, order_);
   }
 
   /// `gradients`: one an output.
@@ -241,7 +247,7 @@ class Pass {
     if (leaf.slot.defined()) {
       if (grad.aliases(leaf.slot)) return;  // the operation wrote it there
       const kernels::Backend& backend = kernels::backend(leaf.slot.device());
-      if (leaf.enter_slot(state_.scaler)) {
+      if (enter_slot(leaf, state_.scaler)) {
         backend.accumulate(grad, leaf.slot);
       } else {
         backend.cast(grad, leaf.slot);
@@ -343,7 +349,9 @@ void backward(const Tensor& output, const Tensor& grad, const BackwardOptions& o
 
 void backward(const std::vector<Tensor>& outputs, const std::vector<Tensor>& grads, const BackwardOptions& options) {
   const std::vector<Tensor> start = initial_gradients(outputs, grads);
-  Pass(outputs, options, {}).run(start);
+  Pass pass(outputs, options, {});
+  if (std::ranges::none_of(grads, &Tensor::defined)) pass.begin_with_ones();
+  pass.run(start);
 }
 
 std::vector<Tensor> grad(const Tensor& output, const std::vector<Tensor>& inputs, const Tensor& grad_output,

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
 
 #include "runtime/autograd/cast.h"
 #include "runtime/autograd/grad_mode.h"
@@ -26,6 +27,19 @@ struct Like {
 };
 
 Like like(const Tensor& tensor) { return {tensor.shape(), tensor.dtype(), tensor.device()}; }
+
+/// The gradient as a result of what it was computed from, whose own gradient is an error; itself where that has none.
+Tensor without_second_derivative(const Tensor& grad, const std::vector<Tensor>& known, std::size_t argument) {
+  const Tensor result = grad.detach();
+  record(result, "once-differentiable", known,
+         {.fused = [argument](const Tensor&, const BackwardContext&) -> std::vector<Tensor> {
+           throw UsageError("the backward() of a Function cannot be differentiated again: it gives its argument " +
+                                std::to_string(argument) + " a gradient without a graph",
+                            "Compute it by operations instead of a loop, or, where it is a constant, say so: "
+                            "static constexpr bool kOnceDifferentiable = false;");
+         }});
+  return result;
+}
 
 /// Tells a context of its backward pass.
 class Within {
@@ -55,8 +69,8 @@ bool FunctionContext::needs_input_grad(std::size_t i) const {
   return backward_ != nullptr ? backward_->needs(i) : recorded_.at(i);
 }
 
-std::vector<Tensor> FunctionCall::run(std::vector<Tensor> arguments, const DType* cast_inputs, const Forward& forward,
-                                      BackwardOfFunction backward) {
+std::vector<Tensor> FunctionCall::run(std::vector<Tensor> arguments, const DType* cast_inputs, SecondDerivative second,
+                                      const Forward& forward, BackwardOfFunction backward) {
   std::optional<ScopedAutocastState> off;
   if (cast_inputs != nullptr && autocast_state().enabled) {
     for (Tensor& argument : arguments) {
@@ -100,8 +114,8 @@ std::vector<Tensor> FunctionCall::run(std::vector<Tensor> arguments, const DType
   std::vector<Like> inputs;
   for (const Tensor& argument : arguments) inputs.push_back(argument.defined() ? like(argument) : Like{});
   record(differentiable, "function", arguments,
-         {.recorded = [context, backward = std::move(backward), outputs, numbers, inputs](const Tensor&,
-                                                                                          const BackwardContext& pass) {
+         {.recorded = [context, backward = std::move(backward), outputs, numbers, inputs, second](
+                          const Tensor&, const BackwardContext& pass) {
            std::vector<Tensor> gradients;
            for (std::size_t i = 0; i < outputs.size(); ++i) {
              Tensor arrived = numbers[i] < pass.gradients().size() ? pass.gradients()[numbers[i]] : Tensor();
@@ -109,7 +123,11 @@ std::vector<Tensor> FunctionCall::run(std::vector<Tensor> arguments, const DType
              gradients.push_back(std::move(arrived));
            }
            const Within here(context->backward_, pass);
-           std::vector<Tensor> grads = backward(*context, gradients);
+           std::vector<Tensor> grads;
+           {
+             const GradMode mode(grad_enabled() && second != SecondDerivative::kNone);
+             grads = backward(*context, gradients);
+           }
            for (std::size_t i = 0; i < grads.size() && i < context->recorded_.size(); ++i) {
              if (!pass.needs(i)) grads[i] = {};
              if (!grads[i].defined()) continue;
@@ -119,6 +137,10 @@ std::vector<Tensor> FunctionCall::run(std::vector<Tensor> arguments, const DType
              }
              // As the argument is: a leaf's gradient has the leaf's dtype.
              grads[i] = cast(grads[i], inputs[i].dtype);
+             if (!pass.recorded() || second == SecondDerivative::kRecorded || grads[i].requires_grad()) continue;
+             std::vector<Tensor> known = gradients;
+             for (const Tensor& saved : context->saved_tensors()) known.push_back(saved);
+             grads[i] = without_second_derivative(grads[i], known, i);
            }
            return grads;
          }});

@@ -4,6 +4,7 @@
 #include <any>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -47,14 +48,21 @@ class FunctionContext {
   const BackwardContext* backward_ = nullptr;  ///< while backward() runs
 };
 
+/// Whether the gradients of a Function can be differentiated again.
+enum class SecondDerivative : std::uint8_t {
+  kUnknown,   ///< where they have a graph
+  kRecorded,  ///< its backward is made of operations; gradients without a graph are constants
+  kNone,      ///< never
+};
+
 /// One call of a Function, whatever the types of its arguments.
 class FunctionCall {
  public:
   using Forward = std::function<std::vector<Tensor>(FunctionContext&, const std::vector<Tensor>&)>;
   using BackwardOfFunction = std::function<std::vector<Tensor>(FunctionContext&, const std::vector<Tensor>&)>;
   /// `arguments`: undefined where one is no tensor. `cast_inputs`: null for none.
-  static std::vector<Tensor> run(std::vector<Tensor> arguments, const DType* cast_inputs, const Forward& forward,
-                                 BackwardOfFunction backward);
+  static std::vector<Tensor> run(std::vector<Tensor> arguments, const DType* cast_inputs, SecondDerivative second,
+                                 const Forward& forward, BackwardOfFunction backward);
 };
 
 /// An operation of one's own, as torch::autograd::Function:
@@ -76,6 +84,11 @@ class FunctionCall {
 /// each result, zeros where none arrived, and gives one for each argument: undefined where it has none, as for what is
 /// no tensor. It runs in the autocast state of the forward pass (PyTorch's custom_fwd and custom_bwd). Where it is made
 /// of operations it can be differentiated again.
+///
+/// A backward() that is a loop over elements has no graph. Where the gradients of a pass with create_graph are
+/// differentiated, a gradient without a graph, of a Function that was given or has saved a tensor with one, is an error
+/// that names its argument. `static constexpr bool kOnceDifferentiable = true;` in the struct makes it one for all of
+/// them (PyTorch's once_differentiable), false says that such a gradient is a constant, as a mask is.
 ///
 /// With `static constexpr DType kCastInputs = DType::kFloat32;` in the struct, floating arguments are cast to that
 /// under autocast, and both passes run with autocast off: custom_fwd(cast_inputs=torch.float32).
@@ -102,7 +115,12 @@ class Function {
     };
     const DType* cast_inputs = nullptr;
     if constexpr (requires { F::kCastInputs; }) cast_inputs = &F::kCastInputs;
-    std::vector<Tensor> results = FunctionCall::run({tensor_of(arguments)...}, cast_inputs, forward, F::backward);
+    SecondDerivative second = SecondDerivative::kUnknown;
+    if constexpr (requires { F::kOnceDifferentiable; }) {
+      second = F::kOnceDifferentiable ? SecondDerivative::kNone : SecondDerivative::kRecorded;
+    }
+    std::vector<Tensor> results =
+        FunctionCall::run({tensor_of(arguments)...}, cast_inputs, second, forward, F::backward);
     if constexpr (kOne) {
       return results.front();
     } else {

@@ -6,6 +6,7 @@
 
 #include "runtime/autograd/grad_mode.h"
 #include "runtime/autograd/record_observer.h"
+#include "runtime/autograd/scale_mark.h"
 #include "runtime/tensor/error.h"
 
 namespace lockstep::autograd {
@@ -61,15 +62,16 @@ GradTarget BackwardContext::target(std::size_t i, const Tensor& input, TargetDTy
   const bool writable = slot.defined() && (dtype == TargetDType::kAny || slot.dtype() == DType::kFloat32 ||
                                            slot.dtype() == input.dtype());
   if (!writable || !pass_.into_slots) return {Tensor::empty(input.shape(), input.dtype(), input.device()), false};
-  return {slot, meta->enter_slot(pass_.scaler)};
+  return {slot, enter_slot(*meta, pass_.scaler)};
 }
 
 void BackwardContext::note_scaler(std::uint64_t scaler) const {
-  if (pass_.scaler != 0 && pass_.scaler != scaler) {
+  const std::uint64_t other = scaler_in(pass_.scaler);
+  if (other != 0 && scaler_in(scaler) != 0 && other != scaler_in(scaler)) {
     throw UsageError("a backward pass through losses that two GradScalers have scaled",
                      "Call backward() for each scaler's losses.");
   }
-  pass_.scaler = scaler;
+  pass_.scaler = mark_of_sum(pass_.scaler, scaler);
 }
 
 std::optional<ActivationDerivative> BackwardContext::take_derivative(std::size_t i) const {

@@ -111,6 +111,11 @@ Tensor BatchNorm::forward(const Tensor& x, const Tensor& residual) {
   if (!training()) {
     return ops::batch_norm_inference(x, gamma_, beta_, residual, running_.committed(), options_);
   }
+  if (options_.reducer == nullptr && x.numel() > 0 && x.shape().rows() == 1) {
+    throw ShapeError("a batch norm in training needs more than one value a channel, and gets " + describe(x) +
+                         ": their variance would be 0 and the result beta",
+                     "Train on more samples at a time, or call train(false) on the layer.");
+  }
   const bool again = StepContext::current().again;
   const Tensor next = again ? Tensor() : Tensor::empty(running_.committed().shape(), DType::kFloat32, x.device());
   const Tensor y = ops::batch_norm(x, gamma_, beta_, residual, running_.latest(), next, options_);

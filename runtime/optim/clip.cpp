@@ -8,6 +8,7 @@
 
 #include "runtime/autograd/autocast_state.h"
 #include "runtime/autograd/grad_mode.h"
+#include "runtime/autograd/scale_mark.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/ops/ops.h"
 #include "runtime/tensor/error.h"
@@ -24,9 +25,10 @@ struct Gradients {
 
 const std::byte* begin_of(const Tensor& tensor) { return static_cast<const std::byte*>(tensor.data()); }
 
-std::vector<Gradients> gradients_of(const std::vector<nn::Parameter>& parameters) {
+std::vector<Gradients> gradients_of(const char* operation, const std::vector<nn::Parameter>& parameters) {
   std::vector<Tensor> grads;
   for (const nn::Parameter& parameter : parameters) {
+    autograd::require_unscaled(parameter.tensor, operation, "Call scaler.unscale_(optimizer) before.");
     const Tensor grad = parameter.tensor.grad();
     if (grad.defined() && grad.numel() > 0) grads.push_back(grad);
   }
@@ -97,7 +99,7 @@ Tensor clip_grad_norm_(const std::vector<nn::Parameter>& parameters, double max_
     throw UsageError("clip_grad_norm_: norm_type must be 1, 2 or infinity, not " + std::to_string(options.norm_type));
   }
   if (!(max_norm >= 0)) throw UsageError("clip_grad_norm_: max_norm must be >= 0, not " + std::to_string(max_norm));
-  const std::vector<Gradients> groups = gradients_of(parameters);
+  const std::vector<Gradients> groups = gradients_of("clip_grad_norm_", parameters);
   if (groups.empty()) {
     return Tensor::zeros({1}, DType::kFloat32, parameters.empty() ? kCpu : parameters[0].tensor.device());
   }
@@ -123,7 +125,7 @@ void clip_grad_value_(const std::vector<nn::Parameter>& parameters, double clip_
   if (!(clip_value > 0)) {
     throw UsageError("clip_grad_value_: clip_value must be > 0, not " + std::to_string(clip_value));
   }
-  for (const Gradients& group : gradients_of(parameters)) {
+  for (const Gradients& group : gradients_of("clip_grad_value_", parameters)) {
     kernels::backend(group.flat.device())
         .rescale(group.flat, nullptr, static_cast<float>(clip_value), 0, group.segments, group.flat, {});
   }

@@ -20,13 +20,13 @@ struct ClipNormOptions {
 /// min(1, max_norm / (norm + 1e-6)), where norm is that of all of them together; the Euclidean one is summed in
 /// float64. Returns it: float32 [1] on the device. A parameter without a gradient is left out; without any, nothing
 /// happens and the norm is 0. After a backward pass of DistributedDataParallel gradients and norm are those of the
-/// global batch, on every rank. Throws UsageError unless max_norm >= 0 and for another norm type; NumericsError as the
-/// option says, before anything is changed.
+/// global batch, on every rank. Throws UsageError unless max_norm >= 0, for another norm type, and for gradients that
+/// are known to be multiplied by a GradScaler's scale; NumericsError as the option says. Nothing has changed then.
 Tensor clip_grad_norm_(const std::vector<nn::Parameter>& parameters, double max_norm,
                        const ClipNormOptions& options = {});
 
 /// Limits every element of the gradients to [-clip_value, clip_value], in place; NaN stays. Throws UsageError unless
-/// clip_value > 0.
+/// clip_value > 0, and as clip_grad_norm_ for scaled gradients.
 void clip_grad_value_(const std::vector<nn::Parameter>& parameters, double clip_value);
 
 }  // namespace lockstep::optim

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstddef>
 
+#include "runtime/autograd/scale_mark.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/tensor/error.h"
 #include "runtime/tensor/memory.h"
@@ -18,6 +20,10 @@ namespace {
 std::atomic<std::uint64_t> next_id{1};
 
 std::vector<nn::Parameter> each_once(std::vector<nn::Parameter> parameters) {
+  if (parameters.empty()) {
+    throw UsageError("an optimizer is given an empty list of parameters",
+                     "Give it those of a model: model.parameters(), after its layers were added.");
+  }
   for (auto one = parameters.begin(); one != parameters.end(); ++one) {
     const auto same = [one](const nn::Parameter& other) { return other.tensor.is(one->tensor); };
     if (std::any_of(parameters.begin(), one, same)) {
@@ -215,6 +221,12 @@ void Optimizer::commit_statistics(const float* found_inf) const {
 
 void Optimizer::set_learning_rates(const std::vector<float>& rates) {
   if (rates.empty()) throw UsageError("a schedule without a learning rate");
+  for (std::size_t i = 0; i < rates.size(); ++i) {
+    if (std::isfinite(rates[i]) && rates[i] >= 0) continue;
+    throw UsageError("learning rate " + std::to_string(rates[i]) +
+                     (rates.size() > 1 ? " of applied step " + std::to_string(i) : "") +
+                     ": it must be a finite number >= 0");
+  }
   rates_ = rates;
   if (!schedule_.defined()) return;
   const Tensor host = Tensor::from(rates_, {static_cast<std::int64_t>(rates_.size())});
@@ -240,6 +252,10 @@ void Optimizer::set_applied_steps(std::int64_t steps) {
 double Optimizer::gradient_norm() const { return squares_.defined() ? norm_.item(0) : 0.0; }
 
 DeviceValue<kernels::StepVerdict> Optimizer::step() {
+  for (const Slot& slot : slots_) {
+    autograd::require_unscaled(slot.parameter().tensor, "optimizer.step()",
+                               "Call scaler.step(optimizer), or scaler.unscale_(optimizer) before.");
+  }
   const Tensor& flags = check_gradients();
   const Device device = flags.device();
   const DeviceValue<kernels::StepVerdict> verdict(device);

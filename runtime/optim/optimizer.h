@@ -28,7 +28,7 @@ namespace lockstep::optim {
 class Optimizer {
  public:
   /// `weight_decay` is that of weights that no group names. Throws FieldError for an option out of range and for a
-  /// group that matches no parameter.
+  /// group that matches no parameter; UsageError for an empty list of parameters, and for one that stands there twice.
   Optimizer(std::vector<nn::Parameter> parameters, double lr, double weight_decay, const OptimizerOptions& options);
   virtual ~Optimizer() = default;
   Optimizer(const Optimizer&) = delete;
@@ -71,7 +71,7 @@ class Optimizer {
   /// Forgets the gradients of its parameters.
   void zero_grad();
 
-  /// The rate of all steps from now on.
+  /// The rate of all steps from now on. Throws UsageError unless it is a finite number >= 0, as the next.
   void set_learning_rate(double lr) { set_learning_rates({static_cast<float>(lr)}); }
   /// The rate of each step by the number of applied steps before it; the last one holds from there on. Which one comes
   /// next is decided on the device, as skipped steps do not count.
@@ -108,7 +108,8 @@ class Optimizer {
   void step(float inverse_scale, float found_inf);
   /// Without a GradScaler: the gradients are what they are. Accepts pending batch-norm statistics. Where a gradient is
   /// not finite nothing happens, and the statistics are forgotten; that is counted, and the first time said in the log:
-  /// on the CPU at once, on a GPU by skipped_steps().
+  /// on the CPU at once, on a GPU by skipped_steps(). Throws UsageError where a gradient is known to be multiplied by a
+  /// GradScaler's scale.
   DeviceValue<kernels::StepVerdict> step();
   /// How many calls of step() were skipped since attach(); counts to 2^24. Waits for a GPU.
   std::int64_t skipped_steps() const;

@@ -2,6 +2,8 @@
 #include "runtime/step/training_step.h"
 
 #include <algorithm>
+#include <cmath>
+#include <string>
 #include <utility>
 
 #include "runtime/kernels/backend.h"
@@ -61,6 +63,8 @@ void TrainingStep::run(const StepInputs& inputs) {
   } else {
     compute(inputs);
   }
+  // A GPU's later steps may be captured, which cannot be waited for.
+  if (device_ != kCpu) divisor_checked_ = true;
   tell([this](StepObserver& observer) { observer.step_ends(step_); });
 }
 
@@ -134,7 +138,7 @@ void TrainingStep::forward_and_backward(const StepInputs& inputs, std::size_t mi
   enter(Phase::kForward);
   const nn::StepContext context(inputs.position(micro_batch));
   const comm::Share share = ddp_.share(batch.step_samples);
-  const Tensor loss = loss_of(batch, ddp_.forward(batch), share.loss_divisor);
+  const Tensor loss = checked_loss_of(batch, ddp_.forward(batch), share.loss_divisor);
   const kernels::Backend& backend = kernels::backend(device_);
   const Tensor part = micro_batch == 0 ? loss_sum : Tensor::empty({1}, DType::kFloat32, device_);
   backend.scale(loss.reshaped({1}), share.loss_factor, nullptr, part);
@@ -148,6 +152,23 @@ Tensor TrainingStep::loss_of(const data::Batch& batch, const Tensor& output, dou
   const Tensor loss = loss_(output, batch.target, {.divisor = divisor, .sample_weight = batch.weight});
   if (!batch.other_target.defined()) return loss;
   return ops::add(loss, loss_(output, batch.other_target, {.divisor = divisor, .sample_weight = batch.other_weight}));
+}
+
+Tensor TrainingStep::checked_loss_of(const data::Batch& batch, const Tensor& output, double divisor) {
+  const Tensor loss = loss_of(batch, output, divisor);
+  const auto samples = static_cast<double>(batch.input.size(0));
+  // A mean over as many samples as the divisor counts is right.
+  if (divisor_checked_ || samples == 0 || samples == divisor) return loss;
+  const double value = loss.item();
+  if (value == 0 || !std::isfinite(value)) return loss;
+  divisor_checked_ = true;
+  if (loss_of(batch, output, 2 * divisor).item() != value) return loss;
+  throw UsageError("the loss of a training step ignores options.divisor: it is " + std::to_string(value) + " for " +
+                       std::to_string(batch.input.size(0)) + " samples with divisor " + std::to_string(divisor) +
+                       " and with twice that, so the update would depend on how ranks and micro-batches share the " +
+                       std::to_string(batch.step_samples) + " samples of the step",
+                   "Divide the sum of the samples' losses by it: ops::cross_entropy(output, target, options), or "
+                   "ops::sum(losses) / options.divisor.");
 }
 
 StepOutcome TrainingStep::outcome() const {

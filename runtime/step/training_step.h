@@ -27,7 +27,8 @@ namespace lockstep::step {
 /// A float32 scalar: the sum of the samples' losses divided by options.divisor, on this rank's `output` and `target`.
 /// Where batches have weights, options.sample_weight is a number a sample, which its loss counts times. ops::mse is
 /// such a function, and so is ops::cross_entropy for one label a sample. It is called twice for mixtures, once for each
-/// of their labels.
+/// of their labels, and once more in the first step in which the divisor is not the number of samples here: a loss that
+/// ignores it is then a UsageError. On a GPU only the first step is looked at, which is then waited for.
 using Loss = std::function<Tensor(const Tensor& output, const Tensor& target, const ops::LossOptions& options)>;
 
 /// Whether a step becomes a CUDA graph once its shapes have come twice in a row; the same bits either way.
@@ -95,6 +96,8 @@ class TrainingStep {
   void share(const Tensor& sums);
   void forward_and_backward(const StepInputs& inputs, std::size_t micro_batch, const Tensor& loss_sum);
   Tensor loss_of(const data::Batch& batch, const Tensor& output, double divisor) const;
+  /// The same. Throws UsageError where it would be the same with another divisor; looks once.
+  Tensor checked_loss_of(const data::Batch& batch, const Tensor& output, double divisor);
   bool needs_phases(std::uint64_t step) const;
   template <class Tell>
   void tell(Tell&& tell) const {
@@ -115,6 +118,7 @@ class TrainingStep {
   Tensor shared_;                   ///< the step's sums and the ranks' numbers; undefined without numbers
   std::optional<StepGraph> graph_;  ///< where steps may become graphs
   std::uint64_t step_ = 0;          ///< the last one
+  bool divisor_checked_ = false;    ///< checked_loss_of() has looked, or may no more
 };
 
 }  // namespace lockstep::step

@@ -72,6 +72,20 @@ TEST(InitializeOverrides, ThatContradictTheLevelAreRefused) {
   EXPECT_NO_THROW(properties_of({.opt_level = OptLevel::kO3, .keep_batch_norm_fp32 = true}));
 }
 
+TEST(InitializeModels, ThatAreNotFloat32AreRefused) {
+  for (const DType dtype : {DType::kFloat16, DType::kBFloat16, DType::kFloat64}) {
+    for (const OptLevel level : {OptLevel::kO0, OptLevel::kO1, OptLevel::kO2, OptLevel::kO3}) {
+      Watched model;
+      model.to(dtype);
+      EXPECT_THAT(
+          [&] { run(model, {.opt_level = level}); },
+          ThrowsMessage<UsageError>(HasSubstr("the model's parameter dense.weight, " + std::string(name_of(dtype)))));
+      EXPECT_EQ(model.dtype(), dtype);
+      EXPECT_NO_THROW(run(static_cast<Watched&>(model.float_()), {.opt_level = level}));
+    }
+  }
+}
+
 TEST(InitializeLists, BindOptimizersToTheModelsThatHaveTheirParameters) {
   Watched one, two, judge;
   for (Watched* model : {&one, &two, &judge}) nn::initialize(*model, 1);

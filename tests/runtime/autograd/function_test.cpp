@@ -195,6 +195,48 @@ TEST(Function, IsDifferentiatedTwiceThroughAResultThatNobodyKept) {
   expect_close(grad(ops::sum(first), {x})[0], values_of(y), {1e-12, 1e-12});
 }
 
+/// x^3, whose backward is a loop over elements.
+struct Loop : Function<Loop> {
+  static Tensor forward(FunctionContext& context, const Tensor& x) {
+    context.save_for_backward({x});
+    return ops::mul(x, ops::mul(x, x));
+  }
+  static std::vector<Tensor> backward(FunctionContext& context, const std::vector<Tensor>& grads) {
+    const Tensor x = context.saved_tensors()[0], dx = Tensor::empty(x.shape(), x.dtype(), x.device());
+    for (std::int64_t i = 0; i < x.numel(); ++i) {
+      dx.mutable_as<double>()[static_cast<std::size_t>(i)] = grads[0].item(i) * 3 * x.item(i) * x.item(i);
+    }
+    return {dx};
+  }
+};
+struct SaidOnce : Function<SaidOnce> {
+  static constexpr bool kOnceDifferentiable = true;
+  static constexpr auto forward = Tanh::forward;
+  static constexpr auto backward = Tanh::backward;
+};
+struct SaidConstant : Function<SaidConstant> {
+  static constexpr bool kOnceDifferentiable = false;
+  static constexpr auto forward = Loop::forward;
+  static constexpr auto backward = Loop::backward;
+};
+
+TEST(Function, WhoseBackwardIsALoopIsNotDifferentiatedTwice) {
+  const Tensor x = leaf({3}, 1);
+  const auto second = [&](const Tensor& y) {
+    const Tensor first = grad(ops::sum(y), {x}, {}, {.create_graph = true})[0];
+    return grad(ops::sum(ops::add(ops::mul(first, first), ops::mul(x, x))), {x})[0];
+  };
+  const auto refused = ThrowsMessage<UsageError>(HasSubstr("the backward() of a Function cannot be differentiated"));
+  EXPECT_THAT([&] { second(Loop::apply(x)); }, refused);
+  EXPECT_THAT([&] { second(ops::mul(Loop::apply(x), Loop::apply(x))); }, refused);
+  EXPECT_THAT([&] { second(SaidOnce::apply(x)); }, refused);
+  EXPECT_NO_THROW(second(SaidConstant::apply(x)));
+  const std::vector<double> at = values_of(x);
+  const Tensor once = grad(ops::sum(Loop::apply(x)), {x}, {}, {.create_graph = true})[0];
+  expect_close(once, {3 * at[0] * at[0], 3 * at[1] * at[1], 3 * at[2] * at[2]}, {1e-12, 1e-12});
+  EXPECT_NO_THROW(ops::sum(Loop::apply(x)).backward());
+}
+
 struct OfTheWrongShape : Function<OfTheWrongShape> {
   static Tensor forward(FunctionContext&, const Tensor&, const Tensor& x) { return ops::scale(x, 2); }
   static std::vector<Tensor> backward(FunctionContext&, const std::vector<Tensor>& grads) {

@@ -92,6 +92,14 @@ TEST_F(RunningStatisticsTest, OfAWholeCycleAreForgottenTogether) {
   EXPECT_EQ(values_of(statistics().latest()), before);
 }
 
+TEST_F(RunningStatisticsTest, OfOneValueAChannelAreRefused) {
+  const Tensor one = Tensor::from<float>({3}, {1, 1}).to(device());
+  EXPECT_THAT([&] { norm_.forward(one); },
+              ::testing::ThrowsMessage<ShapeError>(::testing::HasSubstr("needs more than one value a channel")));
+  norm_.train(false);
+  EXPECT_NO_THROW(norm_.forward(one));
+}
+
 TEST_F(RunningStatisticsTest, CommitWithoutAForwardChangesNothing) {
   commit(0);
   EXPECT_THAT(committed(), ElementsAre(0, 1));

@@ -118,6 +118,27 @@ TEST(Optimizer, IsOfNoUseBeforeItHasItsArena) {
               ThrowsMessage<UsageError>(HasSubstr("no model here has the optimizer's parameter weight")));
 }
 
+TEST(Optimizer, RefusesAnEmptyListOfParameters) {
+  for (const testing::MakeOptimizer& make : testing::every_optimizer()) {
+    EXPECT_THAT([&] { make.of({}); }, ThrowsMessage<UsageError>(HasSubstr("empty list of parameters"))) << make.name;
+  }
+}
+
+TEST(Optimizer, RefusesALearningRateThatIsNoNumberOrBelowZero) {
+  SmallModel model(with_sgd({.lr = 0.5}));
+  for (const double rate : {std::nan(""), std::numeric_limits<double>::infinity(), -0.1}) {
+    EXPECT_THAT([&] { model.optimizer->set_learning_rate(rate); },
+                ThrowsMessage<UsageError>(HasSubstr("it must be a finite number >= 0")));
+  }
+  EXPECT_THAT(
+      [&] {
+        model.optimizer->set_learning_rates({0.1f, std::nanf("")});
+      },
+      ThrowsMessage<UsageError>(HasSubstr("learning rate nan of applied step 1")));
+  EXPECT_EQ(model.optimizer->learning_rate(), 0.5);
+  EXPECT_NO_THROW(model.optimizer->set_learning_rate(0));
+}
+
 TEST(Optimizer, RefusesAParameterThatIsListedTwice) {
   nn::Linear layer(2, 2);
   std::vector<nn::Parameter> parameters = layer.parameters();

@@ -280,6 +280,27 @@ TEST(TrainingStep, OfALanguageModelIsAGraphOfTheSameBits) {
   }
 }
 
+TEST(TrainingStep, RefusesALossThatIgnoresItsDivisor) {
+  const auto mean = [](const Tensor& output, const Tensor& target, const ops::LossOptions&) {
+    return ops::cross_entropy(output, target);
+  };
+  // As many samples as the divisor counts: the mean is right.
+  Model whole, parts;
+  TrainingStep one(*whole.ddp, *whole.optimizer, *whole.scaler, mean);
+  EXPECT_NO_THROW(one.run(batch(1)));
+  data::Batch half = batch(1);
+  half.step_samples = 12;
+  TrainingStep two(*parts.ddp, *parts.optimizer, *parts.scaler, mean);
+  EXPECT_THAT(
+      [&] {
+        two.run(std::vector{half, half});
+      },
+      ThrowsMessage<UsageError>(HasSubstr("the loss of a training step ignores options.divisor")));
+  Model sound;
+  TrainingStep right(*sound.ddp, *sound.optimizer, *sound.scaler, ops::cross_entropy);
+  EXPECT_NO_THROW(right.run(std::vector{half, half}));
+}
+
 TEST(TrainingStep, RefusesWhatCannotTrain) {
   Model model, other;
   EXPECT_THAT([&] { TrainingStep(*model.ddp, *other.optimizer, *model.scaler, ops::cross_entropy); },
