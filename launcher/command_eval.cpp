@@ -9,6 +9,7 @@
 #include "launcher/rank.h"
 #include "launcher/run_directory.h"
 #include "runtime/job/job.h"
+#include "runtime/step/replicated.h"
 #include "runtime/train/confusion_file.h"
 #include "runtime/train/status_board.h"
 #include "runtime/train/train.h"
@@ -42,6 +43,7 @@ void print(const train::EvalResult& result, bool json) {
     nlohmann::ordered_json object = to_json(result);
     object["checkpoint"] = result.checkpoint;
     std::printf("%s\n", object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+    std::fflush(stdout);
     return;
   }
   std::printf("checkpoint  %s\n", result.checkpoint.c_str());
@@ -50,6 +52,7 @@ void print(const train::EvalResult& result, bool json) {
   for (const train::Metric& metric : result.metrics) {
     std::printf("%-11s %s\n", metric.name.c_str(), text_of(metric).c_str());
   }
+  std::fflush(stdout);
 }
 
 ExitCode run(const EvalCommand& command) {
@@ -69,9 +72,12 @@ ExitCode run(const EvalCommand& command) {
                                                       .device = device,
                                                       .confusion = !command.confusion.empty(),
                                                       .raw_weights = command.raw_weights});
-    if (world.rank() != 0) return ExitCode::kDone;
-    for (const std::string& path : command.confusion) train::write_confusion(path, *result.confusion);
-    print(result, command.json);
+    // No rank ends the others before the result is written.
+    step::on_rank_zero(*world.communicator(), [&] {
+      for (const std::string& path : command.confusion) train::write_confusion(path, *result.confusion);
+      print(result, command.json);
+      train::require_finite(result, "");
+    });
     return ExitCode::kDone;
   });
 }

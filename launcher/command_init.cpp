@@ -78,10 +78,12 @@ ExitCode run(const InitCommand& command) {
     throw UsageError("there is no folder " + folder.string());
   }
 
-  const draft::FoundData found = draft::find_data(
+  draft::FoundData found = draft::find_data(
       paths, {.target = command.target, .context = command.context, .hides_tokens = command.model == "bert"});
+  const draft::Recipe recipe =
+      draft::recipe_for(found, data::describe(found.options, data::Split::kTrain), command.model);
+  found.options.augment.volume.patch = recipe.patch;
   const data::Description data = data::describe(found.options, data::Split::kTrain);
-  const draft::Recipe recipe = draft::recipe_for(found, data, command.model);
   const std::string as_word = shell_word(out.string());
   const std::string text = draft::job_text(
       found, data, draft::measure(found.options), recipe,

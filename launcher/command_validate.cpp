@@ -40,7 +40,7 @@ Validation validate(const ValidateCommand& command) {
   command.launch.require_device();
   Validation found{job::check(command.job.job, command.job.overrides), {}};
   if (found.checked.diagnostics.empty()) {
-    found.plan = plan_of(found.checked, command.launch, run_directory(command.run_dir, found.checked.job));
+    found.plan = plan_of(found.checked, command.launch, run_directory(command.run_dir, found.checked.job), true);
   }
   for (const job::Diagnostic& diagnostic : found.checked.diagnostics) {
     found.plan.errors.push_back({diagnostic, ExitCode::kUsage, {}});

@@ -97,8 +97,10 @@ std::string checkpoints_text(const Json& checkpoints) {
 
 }  // namespace
 
-train::Plan plan_of(const job::Checked& job, const LaunchOptions& launch, const std::filesystem::path& run_dir) {
+train::Plan plan_of(const job::Checked& job, const LaunchOptions& launch, const std::filesystem::path& run_dir,
+                    bool reads_weights) {
   train::PlanOptions options;
+  options.reads_weights = reads_weights;
   options.ranks = rank_count(launch);
   options.ranks_here = launch.hosts.empty() ? options.ranks : 0;
   options.cores = train::cores_of_this_machine();

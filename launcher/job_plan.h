@@ -12,8 +12,9 @@
 
 namespace lockstep::launcher {
 
-/// What `lockstep train` with these options would run.
-train::Plan plan_of(const job::Checked& job, const LaunchOptions& launch, const std::filesystem::path& run_dir);
+/// What `lockstep train` with these options would run. `reads_weights`: as in PlanOptions.
+train::Plan plan_of(const job::Checked& job, const LaunchOptions& launch, const std::filesystem::path& run_dir,
+                    bool reads_weights = false);
 
 /// A plan without errors as `lockstep validate --json` prints it: {"ranks", "model", "parameters", "opt_level",
 /// "dtype", "train": {"samples", "sample_shape", "classes" or "target_shape"}, "eval" (null where there is none),

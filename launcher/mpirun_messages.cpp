@@ -31,6 +31,14 @@ bool is_chatter(const std::string& line) {
 /// Stands behind every rank that ended badly, whatever ended it.
 bool says_nothing(const std::string& remark) { return remark.starts_with("Primary job  terminated normally, but "); }
 
+/// Open MPI's list of what may keep its daemons from starting on other hosts takes a screen and names no host; ssh says
+/// above what it met.
+std::string in_short(const std::string& remark) {
+  if (remark.find("unable to reliably start one or more daemons") == std::string::npos) return remark;
+  return "its daemon did not start on one of the hosts\n"
+         "Check that ssh reaches each host by its name without a password, and that orted or prted is found there.\n";
+}
+
 }  // namespace
 
 std::string MpirunMessages::feed(std::string_view text) {
@@ -63,7 +71,7 @@ std::string MpirunMessages::take_line(const std::string& line) {
       in_remark_ = !in_remark_;
       const std::string remark = std::exchange(open_remark_, {});
       note_signal(remark);
-      if (!says_nothing(remark)) remarks_ += remark;
+      if (!says_nothing(remark)) remarks_ += in_short(remark);
     }
     return {};
   }

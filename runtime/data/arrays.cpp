@@ -183,6 +183,14 @@ void ArraysDataset::add_to_digest(DataHashes& hashes) const {
   add_array(features_, hashes.content);
 }
 
+bool look_channels_first(const Shape& sample) {
+  constexpr std::int64_t kMostFirst = 4, kMostLast = 16;
+  if (sample.rank() < 3 || sample.rank() > 4 || sample[0] > kMostFirst) return false;
+  const auto others = sample.extents().subspan(1);
+  if (std::ranges::any_of(others, [](std::int64_t extent) { return extent <= kMostFirst; })) return false;
+  return others.back() > kMostLast || others.back() == others[others.size() - 2];
+}
+
 std::int64_t count_array_classes(const std::string& targets) {
   const NpyArray array(targets);
   require_classes(array);

@@ -46,4 +46,8 @@ class ArraysDataset : public Dataset {
 /// The highest target of a file + 1. Throws as the data set does.
 std::int64_t count_array_classes(const std::string& targets);
 
+/// Whether images or volumes of this shape have channels first, as it looks: at most four of what stands first, and
+/// more of all else, of the last in particular more than channels usually are, or as many as of the one before.
+bool look_channels_first(const Shape& sample);
+
 }  // namespace lockstep::data

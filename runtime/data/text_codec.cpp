@@ -22,7 +22,8 @@ TextCodec::TextCodec(const TokensOptions& options) {
     pairs_.emplace(options.vocab_file, options.merges_file);
   } else if (is_numbers(options)) {
     throw UsageError("data.train.tokens: the files hold numbers of tokens and not what they stand for",
-                     "Override the data with --set: format BPE, vocab_file and merges_file.");
+                     "Name GPT-2's files of their vocabulary: --set data.train.tokens.vocab_file=vocab.json --set "
+                     "data.train.tokens.merges_file=merges.txt");
   }
 }
 

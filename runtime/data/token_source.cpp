@@ -97,15 +97,36 @@ std::optional<LlmCHeader> read_header(const StoredFile& file) {
   return LlmCHeader{words[0], words[1], words[2]};
 }
 
+/// Whether the file's first numbers of 2 bytes are rather those of 4: every second one is the high half of a token, 3
+/// at most for vocabularies up to 262,144, and the others are not. Of few numbers that may be chance.
+bool looks_like_four_bytes(const StoredFile& file) {
+  constexpr std::size_t kLeastPairs = 64, kMostPairs = 4096;
+  constexpr std::uint16_t kHighestHalf = 3;
+  if (file.size() % sizeof(std::uint32_t) != 0) return false;
+  std::vector<std::uint16_t> halves(2 * std::min<std::size_t>(kMostPairs, file.size() / sizeof(std::uint32_t)));
+  if (halves.size() < 2 * kLeastPairs) return false;
+  file.read(0, std::as_writable_bytes(std::span(halves)));
+  std::uint16_t highest_of_high = 0, highest_of_low = 0;
+  for (std::size_t i = 0; i < halves.size(); i += 2) {
+    highest_of_low = std::max(highest_of_low, halves[i]);
+    highest_of_high = std::max(highest_of_high, halves[i + 1]);
+  }
+  return highest_of_high <= kHighestHalf && highest_of_low > kHighestHalf;
+}
+
 TokenFormat format_of(const TokensOptions& options, const StoredFile& file) {
   if (options.format != TokenFormat::kByName) return options.format;
-  if (!options.vocab_file.empty()) return TokenFormat::kBpe;
-  if (!file.path().ends_with(".bin")) return TokenFormat::kBytes;
+  if (!file.path().ends_with(".bin")) return options.vocab_file.empty() ? TokenFormat::kBytes : TokenFormat::kBpe;
   const std::optional<LlmCHeader> header = read_header(file);
   if (header && header->magic == kMagicOfFourBytes) {
     throw StorageError(file.path() + ": holds llm.c's tokens of 4 bytes, which are not read");
   }
-  return header && header->magic == kLlmCMagic ? TokenFormat::kLlmC : TokenFormat::kUint16;
+  if (header && header->magic == kLlmCMagic) return TokenFormat::kLlmC;
+  if (looks_like_four_bytes(file)) {
+    throw StorageError(file.path() + ": holds numbers of 4 bytes, as it looks, and tokens of 2 bytes are read",
+                       "Write tokens below 65,536 as uint16; format: UINT16 takes the file as it is.");
+  }
+  return TokenFormat::kUint16;
 }
 
 std::unique_ptr<TokenSource> open_uint16(StoredFile file) {

@@ -36,8 +36,8 @@ FieldProblems problems_of(const TokensOptions& options) {
   if (has_pairs && options.merges_file.empty()) checks.error("merges_file", "is required beside vocab_file");
   if (!has_pairs && !options.merges_file.empty()) checks.error("vocab_file", "is required beside merges_file");
   if (!has_pairs && options.format == TokenFormat::kBpe) checks.error("vocab_file", "is required for BPE");
-  if (has_pairs && options.format != TokenFormat::kBpe && options.format != TokenFormat::kByName) {
-    checks.error("vocab_file", "is for the format BPE alone", {"format"});
+  if (has_pairs && options.format == TokenFormat::kBytes) {
+    checks.error("vocab_file", "is for other formats than BYTES", {"format"});
   }
   FieldProblems problems = checks.problems();
   if (!options.masked) return problems;

@@ -11,7 +11,10 @@
 namespace lockstep::data {
 
 enum class TokenFormat {
-  kByName,  ///< kBpe with a vocab_file; for *.bin kLlmC or kUint16, as the first bytes say; kBytes otherwise
+  /// for *.bin kLlmC or kUint16, as the first bytes say, and refused where they look like numbers of 4 bytes; for
+  /// others
+  /// kBpe with a vocab_file, kBytes without
+  kByName,
   kBytes,   ///< each byte is a token
   kBpe,     ///< UTF-8 text, encoded as GPT-2 does it
   kUint16,  ///< nanoGPT's .bin: little-endian numbers of 2 bytes
@@ -42,8 +45,8 @@ struct TokensOptions {
   double begin = 0;              ///< share of all tokens before the first sample
   double end = 1;                ///< share of all tokens at which the last sample ends
   std::int64_t vocabulary = 0;   ///< 0: 256 for bytes, that of vocab_file for BPE, GPT-2's 50257 for the others
-  std::string vocab_file = {};   ///< GPT-2's vocab.json, for BPE
-  std::string merges_file = {};  ///< GPT-2's merges.txt, for BPE
+  std::string vocab_file = {};   ///< GPT-2's vocab.json, for BPE; of numbers: what they stand for, for TextCodec
+  std::string merges_file = {};  ///< GPT-2's merges.txt, beside vocab_file
   /// The targets are tokens that the sample hides; otherwise the token after each.
   std::optional<MaskedTokensOptions> masked = {};
 

@@ -68,6 +68,18 @@ void VolumesDataset::pair_up() {
   }
 }
 
+Shape VolumesDataset::common_patch() const {
+  constexpr std::int64_t kMost = 64, kUnit = 16;  // a multiple of 16 goes through four levels of a unet3d
+  Shape patch{kMost, kMost, kMost};
+  for (const Pair& pair : pairs_) {
+    for (int d = 0; d < patch.rank(); ++d) patch = patch.with(d, std::min(patch[d], pair.shape[d]));
+  }
+  for (int d = 0; d < patch.rank(); ++d) {
+    if (patch[d] > kUnit) patch = patch.with(d, patch[d] / kUnit * kUnit);
+  }
+  return patch;
+}
+
 void VolumesDataset::require_fitting(const Pair& pair) const {
   const std::string path = options_.images + "/" + pair.name;
   const std::string mask_path = options_.masks + "/" + pair.name;
@@ -80,7 +92,8 @@ void VolumesDataset::require_fitting(const Pair& pair) const {
   if (!options_.patch && pair.shape != sample_shape_) {
     throw StorageError(
         fmt::format("{} has shape {}, but {} has {}", path, pair.shape.str(), pairs_.front().name, sample_shape_.str()),
-        "Volumes of several shapes need patches: data { augment { patch: [64, 64, 64] } }.");
+        fmt::format("Volumes of several shapes need patches, such as data {{ augment {{ patch: {} }} }}.",
+                    common_patch().str()));
   }
   if (pair.shape[3] != sample_shape_[3]) {
     throw StorageError(

@@ -36,6 +36,8 @@ class VolumesDataset : public Dataset {
   };
 
   void pair_up();
+  /// Three extents that each volume holds.
+  Shape common_patch() const;
   void require_fitting(const Pair& pair) const;
   std::vector<float> mask_of(const Pair& pair) const;
   std::int64_t count_classes() const;

@@ -72,6 +72,9 @@ class Writer {
     std::string text = fmt::format("tokens {{ files: {} context: {}", paths(options.files), options.context);
     if (options.begin > 0) text += fmt::format(" begin: {}", options.begin);
     if (options.end < 1) text += fmt::format(" end: {}", options.end);
+    if (!options.vocab_file.empty()) {
+      text += fmt::format(" vocab_file: {} merges_file: {}", path(options.vocab_file), path(options.merges_file));
+    }
     if (options.masked) text += " masked {}";
     return text + " }";
   }

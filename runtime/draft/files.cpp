@@ -74,6 +74,10 @@ Format bin_format(const fs::path& path) {
 }
 
 std::optional<Format> format_of(const fs::path& path, bool named_by_user) {
+  const std::string name = lower(path.filename().string());
+  if (name.ends_with("vocab.json") || name == "encoder.json") return Format::kVocabulary;
+  if (name.ends_with("merges.txt") || name == "vocab.bpe") return Format::kMerges;
+  if (names_tokenizer(path)) return std::nullopt;
   const bool packed = lower(path.extension().string()) == ".gz";
   const std::string ending = lower((packed ? path.stem() : path).extension().string());
   if (ending == ".csv" || ending == ".tsv") return Format::kTable;
@@ -107,6 +111,14 @@ bool has_word(const fs::path& path, std::span<const std::string_view> words) {
 bool names_training(const fs::path& path) {
   constexpr std::array<std::string_view, 2> kNames{"train", "training"};
   return has_word(path, kNames);
+}
+
+bool names_tokenizer(const fs::path& path) {
+  constexpr std::array<std::string_view, 7> kNames{
+      "tokenizer.json",    "tokenizer_config.json", "special_tokens_map.json",
+      "added_tokens.json", "tokenizer.model",       "vocab.txt",
+      "config.json"};
+  return std::ranges::find(kNames, lower(path.filename().string())) != kNames.end();
 }
 
 bool names_remarks(const fs::path& path) {

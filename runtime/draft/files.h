@@ -11,7 +11,19 @@
 namespace lockstep::draft {
 
 /// What a file holds, as its name and first bytes tell.
-enum class Format { kIdxImages, kIdxLabels, kCifar10, kCifar100, kArray, kTable, kTokens, kText, kTar };
+enum class Format {
+  kIdxImages,
+  kIdxLabels,
+  kCifar10,
+  kCifar100,
+  kArray,
+  kTable,
+  kTokens,
+  kText,
+  kTar,
+  kVocabulary,
+  kMerges
+};
 
 /// What a file or folder is for, as its name tells: 0 for training, else the place in the order in which a name is
 /// preferred for evaluation: val, valid, validation, eval, dev, test, testing, t10k.
@@ -22,6 +34,9 @@ bool has_word(const std::filesystem::path& path, std::span<const std::string_vie
 
 /// Whether a word of its name is train or training, in any case.
 bool names_training(const std::filesystem::path& path);
+
+/// Whether it is named as a tokenizer's own file that cannot be read: tokenizer.json, config.json.
+bool names_tokenizer(const std::filesystem::path& path);
 
 /// Whether it is named as what tells of data rather than as data: README.txt, LICENSE-MIT.txt.
 bool names_remarks(const std::filesystem::path& path);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <regex>
 
+#include "runtime/data/arrays.h"
 #include "runtime/data/npy.h"
 #include "runtime/tensor/error.h"
 
@@ -42,6 +43,13 @@ bool are_shares(const data::NpyArray& targets) {
 
 FoundData find_arrays(const Split& files) {
   data::ArraysOptions train = pair_of(files.train);
+  const data::NpyArray features(train.features);
+  const std::span<const std::int64_t> extents(features.extents());
+  if (extents.size() > 1 && extents.size() <= Shape::kMaxRank && data::look_channels_first(Shape(extents.subspan(1)))) {
+    throw UsageError(fmt::format("{}: samples of shape {} have channels first, as it looks; a job takes channels last",
+                                 train.features, Shape(extents.subspan(1)).str()),
+                     "Save numpy.moveaxis(x, 1, -1); where channels are last already, write the job by hand.");
+  }
   const data::NpyArray targets(train.targets);
   const bool positions = targets.extents().size() >= 4;  // a target a voxel
   FoundData found{"NumPy arrays"};

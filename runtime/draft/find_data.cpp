@@ -25,7 +25,8 @@ constexpr const char* kLookedFor =
     "It looks for: a folder with a folder of JPEG or PNG images for each class, also within train/ and val/ or test/; "
     "*.npy features and targets (x.npy and y.npy, x_train.npy and y_train.npy); *.csv or *.tsv tables, also gzipped; "
     "a folder of volumes (*.nii, *.nii.gz, *.npy) beside one of their masks; *.tar shards as WebDataset writes them; "
-    "*.txt texts, but for a readme or license; *.bin tokens as nanoGPT or llm.c write them; IDX images and labels, "
+    "*.txt texts, but for a readme or license, and with them a vocabulary, vocab.json and merges.txt; *.bin tokens as "
+    "nanoGPT or llm.c write them; IDX images and labels, "
     "also gzipped; CIFAR's binary version. Names with val, test or eval in them are evaluation data.";
 
 FoundData find_idx(const std::vector<FoundFile>& files) {
@@ -48,6 +49,22 @@ FoundData find_cifar(const Split& files, data::CifarLabels labels) {
   return found;
 }
 
+/// The vocabulary of byte pairs among the files, if there is one.
+TextKind text_kind(const std::vector<FoundFile>& files) {
+  std::vector<std::string> vocabularies, merges;
+  for (const FoundFile& file : files) {
+    if (file.format == Format::kVocabulary) vocabularies.push_back(file.path);
+    if (file.format == Format::kMerges) merges.push_back(file.path);
+  }
+  if (vocabularies.empty() && merges.empty()) return {};
+  if (vocabularies.size() == 1 && merges.size() == 1) {
+    return {.vocab_file = vocabularies[0], .merges_file = merges[0]};
+  }
+  throw UsageError(fmt::format("found {} files vocab.json and {} merges.txt beside texts; a vocabulary is one of each",
+                               vocabularies.size(), merges.size()),
+                   "Name the texts, and of one vocabulary both files; without them a token is a byte.");
+}
+
 std::vector<FoundFile> files_in(const fs::path& folder) {
   std::vector<fs::path> paths;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
@@ -60,7 +77,9 @@ std::vector<FoundFile> files_in(const fs::path& folder) {
     if (auto file = look_at_file(path, false)) files.push_back(std::move(*file));
   }
   // A note among files of a format that is not known says something of them: it is not the data.
-  const bool texts = std::ranges::all_of(files, [](const FoundFile& file) { return file.format == Format::kText; });
+  const bool texts = std::ranges::all_of(files, [](const FoundFile& file) {
+    return file.format == Format::kText || file.format == Format::kVocabulary || file.format == Format::kMerges;
+  });
   if (texts && !files.empty() && 5 * files.size() < paths.size()) {
     throw UsageError(fmt::format("{} holds {} files that are no data that a job can name, beside {}", folder.string(),
                                  paths.size() - files.size(), files[0].path),
@@ -103,8 +122,8 @@ FoundData find_data(const std::vector<fs::path>& paths, const FindOptions& optio
     if (has(Format::kArray)) return find_arrays(split(files, Format::kArray));
     if (has(Format::kTable)) return find_table(split(files, Format::kTable), options.target);
     if (has(Format::kTar)) return find_shards(split(files, Format::kTar));
-    if (has(Format::kTokens)) return find_text(split(files, Format::kTokens), true, options);
-    if (has(Format::kText)) return find_text(split(files, Format::kText), false, options);
+    if (has(Format::kTokens)) return find_text(split(files, Format::kTokens), {.tokens = true}, options);
+    if (has(Format::kText)) return find_text(split(files, Format::kText), text_kind(files), options);
   } catch (const fs::filesystem_error& error) {
     throw StorageError(std::string("cannot look at the data: ") + error.what());
   }

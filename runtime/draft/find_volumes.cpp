@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/draft/find_volumes.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -93,9 +90,8 @@ FoundData found_in(const Folders& train, const std::optional<Folders>& eval) {
   std::vector<fs::path> images{train.images};
   if (eval) images.push_back(eval->images);
   found.options.augment.volume.patch = patch_of(images, options.max_voxels);
-  if (const auto& patch = found.options.augment.volume.patch) {
-    found.notes.push_back(
-        fmt::format("volumes differ in extents or are large: windows of {} are learned", patch->str()));
+  if (found.options.augment.volume.patch) {
+    found.notes.emplace_back("volumes differ in extents or are large: windows of them are learned");
   }
   found.options.train = options;
   if (eval) {

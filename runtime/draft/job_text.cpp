@@ -80,8 +80,13 @@ std::string job_text(const FoundData& found, const data::Description& data, cons
         fmt::format("  # measured on {} training samples{}\n  {}\n", measured->samples,
                     measured->samples < data.samples ? ", spread over all" : "", normalize_text(measured->normalize));
   }
-  if (!recipe.augment.empty()) {
-    text += fmt::format("  augment {{ {} }}", recipe.augment);
+  std::string augment = recipe.augment;
+  if (recipe.patch) {
+    augment =
+        fmt::format("patch: [{}]{}{}", fmt::join(recipe.patch->extents(), ", "), augment.empty() ? "" : " ", augment);
+  }
+  if (!augment.empty()) {
+    text += fmt::format("  augment {{ {} }}", augment);
     text += recipe.augment.find("flip") == std::string::npos ? "\n"
                                                              : "   # no flip where left and right differ in meaning\n";
   }

@@ -131,10 +131,9 @@ Recipe unet3d(const FoundData& found, const data::Description& data) {
     // Volumes of differing extents need a patch at any rate.
     if (std::ranges::equal(patch, extents) && !found.options.augment.volume.patch) patch.clear();
   }
-  std::string augment = "mirror: true intensity_scale: 0.1 intensity_shift: 0.1";
-  if (!patch.empty()) augment = fmt::format("patch: [{}] ", fmt::join(patch, ", ")) + augment;
   return {.model = fmt::format("unet3d {{ levels: {} channels: 16 }}", levels),
-          .augment = augment,
+          .augment = "mirror: true intensity_scale: 0.1 intensity_shift: 0.1",
+          .patch = patch.empty() ? std::nullopt : std::optional(Shape(std::span<const std::int64_t>(patch))),
           .amp = "opt_level: O1 dtype: BF16",
           .optimizer = "adamw { lr: 2e-3 }",
           .loss = found.masks ? "BCE_DICE" : "",
@@ -166,6 +165,7 @@ Recipe recipe_of(const std::string& model, const FoundData& found, const data::D
 
 Recipe recipe_for(const FoundData& found, const data::Description& data, const std::string& model) {
   Recipe recipe = recipe_of(model.empty() ? default_model(data) : model, found, data);
+  if (!recipe.patch) recipe.patch = found.options.augment.volume.patch;
   if (recipe.metric.empty()) recipe.metric = data.classes > 0 ? "eval.accuracy" : "eval.loss";
   return recipe;
 }

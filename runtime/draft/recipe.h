@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "runtime/data/description.h"
@@ -11,8 +12,10 @@ namespace lockstep::draft {
 
 /// What is trained on data of a kind, and how: parts of a job's text, without the braces around them.
 struct Recipe {
-  std::string model;      ///< "mlp { hidden: [64, 64] }"
-  std::string augment;    ///< empty: none
+  std::string model;    ///< "mlp { hidden: [64, 64] }"
+  std::string augment;  ///< without the patch; empty: none
+  /// What windows of volumes the model takes; none: whole samples.
+  std::optional<Shape> patch = {};
   std::string amp;        ///< empty: fp32
   std::string optimizer;  ///< without clipping
   std::string loss;       ///< empty: the data's default

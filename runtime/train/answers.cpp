@@ -7,6 +7,7 @@
 
 #include "runtime/kernels/backend.h"
 #include "runtime/tensor/error.h"
+#include "runtime/train/one_nan.h"
 #include "runtime/train/prediction.h"
 
 namespace lockstep::train {
@@ -163,7 +164,7 @@ EvalResult Answers::total(comm::Communicator& communicator) const {
 
   EvalResult result;
   result.samples = static_cast<std::int64_t>(values[1]);
-  result.loss = values[0] / values[1];
+  result.loss = one_nan(values[0] / values[1]);
   if (task_.classifies()) {
     const double targets = values[1] * static_cast<double>(task_.targets_per_sample());
     result.metrics.push_back({"accuracy", values[2] / targets});

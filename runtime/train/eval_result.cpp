@@ -3,9 +3,23 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "runtime/tensor/error.h"
+
 namespace lockstep::train {
+
+void require_finite(const EvalResult& result, const std::string& where) {
+  if (std::isfinite(result.loss)) return;
+  std::string text = fmt::format("the loss of the evaluation{} is {}", where.empty() ? "" : " " + where, result.loss);
+  if (const auto& bad = result.bad_batch) {
+    text += fmt::format("; the first batch without a finite one has samples {} to {}", bad->begin, bad->end - 1);
+  }
+  throw NumericsError(text,
+                      "Look for values that are not finite in these samples of data.eval, and at the training loss. "
+                      "float16 overflows above 65504: amp { dtype: BF16 } and opt_level: O0 do not.");
+}
 
 std::optional<double> value_of(const EvalResult& result, const std::string& name) {
   if (name == "eval.loss") return result.loss;

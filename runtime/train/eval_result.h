@@ -26,6 +26,12 @@ struct ConfusionMatrix {
   }
 };
 
+/// The samples from `begin` to `end` - 1.
+struct SampleRange {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+};
+
 /// What an evaluation came to.
 struct EvalResult {
   std::int64_t samples = 0;
@@ -35,8 +41,12 @@ struct EvalResult {
   bool of_mean = false;  ///< what was evaluated is the running mean of the weights
   /// Samples that could not be read, so that others took their place; nothing where such a sample ends the run.
   std::optional<std::uint64_t> skipped_samples = {};
-  std::string checkpoint = {};  ///< what was evaluated, on rank 0; empty within a training run
+  std::string checkpoint = {};                ///< what was evaluated, on rank 0; empty within a training run
+  std::optional<SampleRange> bad_batch = {};  ///< the first batch whose loss is inf or NaN, on any rank
 };
+
+/// Throws NumericsError where the loss is inf or NaN: such weights are neither good nor bad. `where`: "at step 20".
+void require_finite(const EvalResult& result, const std::string& where);
 
 /// The value of "eval.loss" or "eval.accuracy"; none where the result has no such number.
 std::optional<double> value_of(const EvalResult& result, const std::string& name);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/evaluator.h"
 
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "runtime/autograd/grad_mode.h"
@@ -35,6 +37,7 @@ std::optional<EvalResult> Evaluator::run(const std::function<bool()>& stop, Answ
   data::Loader batches(dataset_, loading_, slots_);
   bool stopped = false;
   std::int64_t skipped = 0;
+  std::uint64_t first_bad = loading_.steps;
   for (std::uint64_t i = 0; i < loading_.steps && !stopped; ++i) {
     // Also keeps the ranks together: one with fewer samples must not take the others for lost.
     stopped = any_rank(stop(), communicator_);
@@ -43,17 +46,28 @@ std::optional<EvalResult> Evaluator::run(const std::function<bool()>& stop, Answ
     if (stopped || share.input.size(0) == 0) continue;
     const data::Batch there = share.to(network_.device());
     const Tensor output = network_.forward(there.input);
-    answers.add(output, share.target, task_.loss(output, there, 1.0).item());
+    const double loss = task_.loss(output, there, 1.0).item();
+    answers.add(output, share.target, loss);
+    if (!std::isfinite(loss)) first_bad = std::min(first_bad, i);
   }
   network_.model().train(true);
   if (stopped) return std::nullopt;
   EvalResult result = answers.total(communicator_);
+  if (!std::isfinite(result.loss)) result.bad_batch = bad_batch(first_bad);
   if (loading_.errors.on_error == data::OnError::kSkip) {
     const double all = over_ranks(static_cast<double>(skipped), comm::ReduceOp::kSum, communicator_);
     result.skipped_samples = static_cast<std::uint64_t>(all);
     require_few(*result.skipped_samples, loading_.errors, "the evaluation data");
   }
   return result;
+}
+
+std::optional<SampleRange> Evaluator::bad_batch(std::uint64_t mine) const {
+  const double first = -over_ranks(-static_cast<double>(mine), comm::ReduceOp::kMax, communicator_);
+  // Losses may be finite and their sum not.
+  if (first >= static_cast<double>(loading_.steps)) return std::nullopt;
+  const std::int64_t begin = static_cast<std::int64_t>(first) * loading_.global_batch;
+  return SampleRange{begin, std::min(begin + loading_.global_batch, dataset_->size())};
 }
 
 }  // namespace lockstep::train

@@ -27,6 +27,9 @@ class Evaluator {
                                 Answers::Confusion confusion = Answers::Confusion::kNotCounted);
 
  private:
+  /// The samples of the first batch whose loss is not finite; `mine`: its number on this rank. A collective.
+  std::optional<SampleRange> bad_batch(std::uint64_t mine) const;
+
   Network& network_;
   Task task_;
   data::DatasetPtr dataset_;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <span>
 
 #include "model_zoo/exchange.h"
@@ -16,6 +17,7 @@
 #include "runtime/step/saved_tensors.h"
 #include "runtime/tensor/cpu_allocator.h"
 #include "runtime/tensor/error.h"
+#include "runtime/train/pretrained_config.h"
 #include "runtime/train/training_state.h"
 #include "runtime/train/weight_file.h"
 
@@ -72,16 +74,48 @@ class Choice {
   std::vector<NamePattern> except_;
 };
 
+/// Of a folder as Hugging Face's hub has it, its file of weights; empty where it holds none.
+std::filesystem::path published_file(const std::filesystem::path& folder) {
+  for (const char* const name : {"model.safetensors.index.json", "model.safetensors", "pytorch_model.bin"}) {
+    if (std::filesystem::is_regular_file(folder / name)) return folder / name;
+  }
+  return {};
+}
+
+nn::StateDict weights_at(const std::filesystem::path& path, const job::Job& job, nn::Module& model) {
+  if (std::filesystem::is_directory(path)) {
+    const std::filesystem::path file = published_file(path);
+    if (!file.empty()) {
+      throw FieldError("init_from.path", path.string() + " is a folder and no checkpoint",
+                       "Name its file: " + file.string() + ".");
+    }
+    return by_own_names(find_checkpoint(path));
+  }
+  const model_zoo::ModelOptions options = job::model_options(job.model());
+  require_config_of(path, options);
+  return model_zoo::from_pytorch(options, model, read_weights(path));
+}
+
+/// Loads a state; what does not fit is the job's to leave out.
+void fit(const std::function<void()>& load_state) {
+  try {
+    load_state();
+  } catch (const UsageError& error) {
+    throw FieldError(
+        "init_from.path", error.what(),
+        "Give the job's model the sizes of the file's, or leave out what does not fit, as init_from { path: "
+        "... except: \"^classifier\" } does with a classifier.");
+  }
+}
+
 std::vector<std::string> load(const job::Job& job, nn::Module& model) {
   const std::filesystem::path path = job.init_from().path();
-  const nn::StateDict found = std::filesystem::is_directory(path)
-                                  ? by_own_names(find_checkpoint(path))
-                                  : model_zoo::from_pytorch(job::model_options(job.model()), model, read_weights(path));
+  const nn::StateDict found = weights_at(path, job, model);
   const nn::StateDict all = nn::state_dict(model);
   const Choice choice(job.init_from());
   choice.require_used(all);
   if (choice.is_all()) {
-    nn::load_state_dict(model, found);
+    fit([&] { nn::load_state_dict(model, found); });
     return {fmt::format("weights from {}: all {} tensors", path.string(), all.size())};
   }
   nn::StateDict into;
@@ -93,7 +127,7 @@ std::vector<std::string> load(const job::Job& job, nn::Module& model) {
   for (const auto& [name, tensor] : found) {
     into.contains(name) ? void(chosen.emplace(name, tensor)) : unused.push_back(name);
   }
-  nn::load_state(into, chosen, true, "what init_from chooses of the model");
+  fit([&] { nn::load_state(into, chosen, true, "what init_from chooses of the model"); });
   if (model.arena()) model.arena()->refresh_copies();
   std::vector<std::string> remarks{
       fmt::format("weights from {}: {} of {} tensors", path.string(), into.size(), all.size())};

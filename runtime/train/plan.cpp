@@ -11,6 +11,7 @@
 #include "amp/grad_scaler/opt_level.h"
 #include "model_zoo/build.h"
 #include "runtime/autograd/grad_mode.h"
+#include "runtime/data/arrays.h"
 #include "runtime/data/make_dataset.h"
 #include "runtime/data/mixup.h"
 #include "runtime/data/sampler.h"
@@ -23,6 +24,7 @@
 #include "runtime/train/answers.h"
 #include "runtime/train/faults.h"
 #include "runtime/train/goals.h"
+#include "runtime/train/initial_weights.h"
 #include "runtime/train/job_step.h"
 #include "runtime/train/task.h"
 
@@ -157,6 +159,14 @@ class Planner {
                (data.drop_last() ? ", and nothing is dropped" : ""));
     }
     const job::Dataset& train = data.train();
+    // To a model that flattens its samples their order is all one.
+    const bool ordered = train.has_arrays() && plan_.train.vocabulary == 0 && !job_.model().has_mlp();
+    if (ordered && data::look_channels_first(plan_.train.sample_shape)) {
+      warn("data.train.arrays.features", "samples of shape " + plan_.train.sample_shape.str() +
+                                             " have channels first, as it looks; they are read " +
+                                             "channels last, as " + std::to_string(plan_.train.sample_shape.back()) +
+                                             " channels: write numpy.moveaxis(x, 1, -1)");
+    }
     const bool counted =
         (train.has_idx() && !train.idx().has_classes()) || (train.has_arrays() && !train.arrays().has_classes()) ||
         (train.has_csv() && !train.csv().has_classes()) || (train.has_shards() && !train.shards().has_classes());
@@ -201,6 +211,9 @@ class Planner {
     }
     for (int i = 0; i < job_.fault_size(); ++i) {
       attempt("fault", [&] { require_possible(job_.fault(i), i, names, options_.ranks); });
+    }
+    if (options_.reads_weights && job_.has_init_from()) {
+      attempt("init_from.path", [&] { load_initial_weights(job_, *model); });
     }
     if (optimizer) count_bytes(*model, *optimizer, static_cast<std::int64_t>(parameters.size()));
   }

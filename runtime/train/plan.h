@@ -24,6 +24,9 @@ struct PlanOptions {
   int cores = 0;                  ///< of this machine; 0: not known
   std::filesystem::path run_dir;  ///< where checkpoints go
   Device device = kCpu;
+  /// Whether to read the weights that init_from names and to fit them into the model, in as much memory as both take.
+  /// Training reads them itself.
+  bool reads_weights = false;
 };
 
 /// Bytes that the weights and what belongs to them take on each rank, the padding between parameters included: what the
@@ -63,7 +66,8 @@ struct Plan {
 };
 
 /// Looks at all that decides whether a sound job can train: headers and labels of its data, the shapes of its model,
-/// parameter groups, faults. Costs milliseconds and no memory worth naming: no pixel is read, no weight computed.
+/// parameter groups, faults. Costs milliseconds and no memory worth naming, but for `reads_weights`: no pixel is read,
+/// no weight computed.
 /// `locations` tells where the job gives its fields. Training makes the same plan first, so what passes here passes
 /// there. Never throws for what the job says.
 Plan plan(const job::Job& job, const PlanOptions& options, const job::Locations& locations = {});

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/train/one_nan.h"
+
 namespace lockstep::train {
 
 using Clock = std::chrono::steady_clock;
@@ -60,13 +62,14 @@ StepsInFlight::Finished StepsInFlight::finish() {
 
 void StepsInFlight::fill(StepReport& report, const step::StepOutcome& outcome) const {
   report.skipped = outcome.skipped();
-  report.loss = static_cast<double>(outcome.loss);
+  report.loss = one_nan(static_cast<double>(outcome.loss));
   report.lr = step_.schedule().learning_rate(outcome.schedule.applied_steps - (report.skipped ? 0 : 1));
   report.loss_scale = static_cast<double>(outcome.scale.used);
   report.next_loss_scale = static_cast<double>(outcome.scale.scale);
   report.applied_steps = static_cast<std::uint64_t>(outcome.schedule.applied_steps);
   report.skipped_steps = static_cast<std::uint64_t>(outcome.scale.skipped_steps);
-  if (network_.optimizer().device_gradient_norm().defined()) report.grad_norm = static_cast<double>(outcome.grad_norm);
+  if (network_.optimizer().device_gradient_norm().defined())
+    report.grad_norm = one_nan(static_cast<double>(outcome.grad_norm));
   if (!report.skipped) return;
   report.parameter = step_.step().bad_parameter(outcome);
   report.rank = outcome.verdict.rank;

@@ -170,6 +170,8 @@ void Trainer::evaluate(bool heeds_stop) {
   if (!result) return;
   evaluated_step_ = step_;
   observers_.evaluation(step_, *result);
+  // Before it counts: no weights are the best ones by such a loss, and no run ends early.
+  train::require_finite(*result, "at step " + std::to_string(step_));
   if (!goals_.add(step_, *result)) return;
   require_agreement();
   status_.set(RankPhase::kSave, step_);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """lockstep init: the jobs that it writes are sound and train, whatever the data are."""
 import io
+import json
 import os
 import random
 import re
@@ -104,6 +105,32 @@ class Init(unittest.TestCase):
         for masks in self.folder.glob("scans/*/labelsTr/*.npy"):
             masks.write_bytes(masks.read_bytes()[:128] + masks.read_bytes()[128:].replace(b"\2", b"\0"))
         self.expect_trains("scans/train", has=["loss: BCE_DICE", "no data to evaluate on were found"])
+
+    def test_the_windows_that_are_named_are_those_of_the_job(self):
+        for i in range(4):
+            extents = (35 + i, 34, 34)
+            voxels = extents[0] * extents[1] * extents[2]
+            for part in ("images", "masks"):
+                (self.folder / "brain" / part).mkdir(parents=True, exist_ok=True)
+            write_npy(self.folder / f"brain/images/{i}.npy", "<f4", (*extents, 1), bytes(4 * voxels))
+            write_npy(self.folder / f"brain/masks/{i}.npy", "|u1", extents, bytes(k % 2 for k in range(voxels)))
+        said = self.expect_done("init", "brain", "--out", "job.pbtxt")
+        text = (self.folder / "job.pbtxt").read_text(encoding="utf-8")
+        self.assertIn("patch: [32, 32, 32]", text)
+        self.assertIn("samples of [32, 32, 32, 1]", text)
+        self.assertNotIn("35", said + text)
+
+    def test_a_vocabulary_beside_a_text_encodes_it(self):
+        (self.folder / "corpus.txt").write_text("to be or not to be, " * 300, encoding="utf-8")
+        # As GPT-2's: a token a byte, whose letter is printable, and joined ones.
+        printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
+        others = [byte for byte in range(256) if byte not in printable]
+        letters = [chr(byte if byte in printable else 256 + others.index(byte)) for byte in range(256)]
+        vocabulary = {token: i for i, token in enumerate([*letters, "to", "be"])}
+        (self.folder / "vocab.json").write_text(json.dumps(vocabulary), encoding="utf-8")
+        (self.folder / "merges.txt").write_text("#version: 0.2\nt o\nb e\n", encoding="utf-8")
+        self.expect_trains("corpus.txt", "vocab.json", "merges.txt", "--context", 16,
+                           has=['files: "corpus.txt"', 'vocab_file: "vocab.json" merges_file: "merges.txt"'])
 
     def test_shards(self):
         write_png(self.folder / "a.png", 40, 32, lambda x, y: (x, y, 20))

@@ -39,6 +39,8 @@ message Group {
 enum Mode {                       // of training
   MODE_DEFAULT = 0;
   FAST = 1;                       // as fast as it goes
+  // half
+  // as fast
   SLOW = 2;
 }
 """
@@ -81,7 +83,7 @@ class JobReference(unittest.TestCase):
                     "| `group` | list of [Group](#group) | none |  |", "| `steps` | uint32 | required | counted from 1 |",
                     "| `scale` | double | `2.5` (a guess) | of the loss |", "| `mode` | [Mode](#mode) | `FAST` |  |",
                     "| `quiet` | bool | `false` |  |", "| `first` | [Train](#train) |  | the one |",
-                    "| `FAST` | as fast as it goes |", "| `SLOW` |  |"):
+                    "| `FAST` | as fast as it goes |", "| `SLOW` | half as fast |"):
             self.assertIn(row + "\n", page)
         self.assertIn("\n## Train\n\nPath: `train`, `group[i].first`, `group[i].second`. How long.\n", page)
         self.assertIn("One of `first`, `second`.", page)

@@ -183,6 +183,14 @@ TEST(MpirunMessages, AreNotKeptForTheEndOfALineThatDoesNotCome) {
   EXPECT_EQ(messages.feed("next\n"), "next\n");
 }
 
+TEST(MpirunMessages, AHostThatIsNotReachedTakesNoScreen) {
+  MpirunMessages messages;
+  messages.feed(kDashes + "\nORTE was unable to reliably start one or more daemons.\nThis usually is caused by:\n\n" +
+                "* not finding the required libraries\n" + kDashes + "\n");
+  EXPECT_THAT(messages.remarks(), HasSubstr("did not start on one of the hosts\nCheck that ssh reaches"));
+  EXPECT_THAT(messages.remarks(), testing::Not(HasSubstr("libraries")));
+}
+
 // A line of dashes that a rank prints begins no remark of mpirun's, whose remarks are short.
 TEST(MpirunMessages, AreNotKeptForTheEndOfARemarkThatDoesNotCome) {
   MpirunMessages messages;

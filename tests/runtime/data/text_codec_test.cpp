@@ -3,7 +3,11 @@
 
 #include <gmock/gmock.h>
 
+#include <fstream>
+#include <nlohmann/json.hpp>
+
 #include "runtime/tensor/error.h"
+#include "tests/runtime/data/sample_files.h"
 
 namespace lockstep::data {
 namespace {
@@ -23,6 +27,21 @@ TEST(TextCodec, BytesAreTokens) {
 TEST(TextCodec, NumbersHaveNoText) {
   EXPECT_THROW(TextCodec({.files = {"a.bin"}, .context = 1}), UsageError);
   EXPECT_THROW(TextCodec({.files = {"a"}, .format = TokenFormat::kUint16, .context = 1}), UsageError);
+}
+
+TEST(TextCodec, NumbersStandForWhatAVocabularySays) {
+  const auto golden = nlohmann::json::parse(std::ifstream(LOCKSTEP_SOURCE_DIR "/tests/golden/byte_pairs.json"));
+  std::string merges = "#version: 0.2\n";
+  for (const auto& merge : golden["vocabulary"]["merges"]) merges += merge.get<std::string>() + "\n";
+  const TemporaryFolder folder;
+  const TextCodec codec({.files = {"a.bin"},
+                         .context = 1,
+                         .vocab_file = folder.write_text("vocab.json", golden["vocabulary"]["vocab"].dump()),
+                         .merges_file = folder.write_text("merges.txt", merges)});
+  std::string back;
+  for (const std::int64_t token : codec.encode("to be")) back += codec.decode(token);
+  EXPECT_EQ(back, "to be");
+  EXPECT_EQ(codec.decode(1 << 20), "") << "the data may have more tokens";
 }
 
 }  // namespace

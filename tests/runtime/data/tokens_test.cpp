@@ -203,6 +203,21 @@ TEST_F(TokensTest, DamageIsNamed) {
   EXPECT_THAT(error({.files = {"/tmp"}, .context = 1}), HasSubstr("it is no regular file"));
 }
 
+TEST_F(TokensTest, NumbersOfFourBytesAreRefused) {
+  std::vector<int> halves;
+  for (int i = 0; i < 100; ++i) halves.insert(halves.end(), {i * 600 % 65536, i % 2});  // tokens up to 125,136
+  const auto error = [](const TokensOptions& options) { return error_of([&] { TokensDataset set(options); }); };
+  TokensOptions options = of(halves);
+  EXPECT_THAT(error(options), HasSubstr("t.bin: holds numbers of 4 bytes, as it looks"));
+  options.format = TokenFormat::kUint16;
+  EXPECT_EQ(error(options), "no error") << "as the job says";
+  // Of few tokens, of those that are all low, and of an odd number nothing is known.
+  EXPECT_EQ(error(of({halves.begin(), halves.begin() + 100})), "no error");
+  EXPECT_EQ(error(of(std::vector<int>(200, 3))), "no error");
+  halves.push_back(7);
+  EXPECT_EQ(error(of(halves)), "no error");
+}
+
 TEST_F(TokensTest, AFileThatIsCutOffUnderARunIsNamed) {
   const TokensOptions options = of(counted(100));
   const TokensDataset set(options);

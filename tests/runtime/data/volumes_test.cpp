@@ -103,6 +103,12 @@ TEST_F(VolumesTest, VolumesOfSeveralExtentsAreCutIntoPatches) {
   write_pair("a.nii", 4, 3, 2);
   write_pair("b.nii", 5, 4, 6);
   EXPECT_THAT(error(), HasSubstr("b.nii has shape [6, 4, 5, 1], but a.nii has [2, 3, 4, 1]"));
+  try {
+    VolumesDataset set(options());
+    ADD_FAILURE() << "took volumes of several shapes";
+  } catch (const StorageError& error) {
+    EXPECT_THAT(error.advice(), HasSubstr("patch: [2, 3, 4] }")) << "which each of them holds";
+  }
   DataOptions both{.train = options(), .eval = options()};
   both.augment.volume.patch = Shape{2, 2, 3};
   const DatasetPtr train = make_dataset(both, Split::kTrain);

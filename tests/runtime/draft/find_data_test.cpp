@@ -170,6 +170,19 @@ TEST_F(FindDataTest, ArraysArePairsByNameOrByOrder) {
   EXPECT_THAT(refusal({"out.npy"}), HasSubstr("two .npy files; found 1"));
 }
 
+TEST_F(FindDataTest, ChannelsFirstAreRefused) {
+  folder_.write("y.npy", npy_bytes("<i8", "2,", 16));
+  folder_.write("x.npy", npy_bytes("|u1", "2, 3, 8, 8", 384));
+  EXPECT_THAT(refusal({"x.npy", "y.npy"}), ::testing::AllOf(HasSubstr("samples of shape [3, 8, 8] have channels first"),
+                                                            HasSubstr("numpy.moveaxis(x, 1, -1)")));
+  folder_.write("x.npy", npy_bytes("|u1", "2, 1, 8, 6, 20", 1920));
+  EXPECT_THAT(refusal({"x.npy", "y.npy"}), HasSubstr("channels first"));
+  for (const auto& [shape, bytes] : {std::pair("2, 8, 8, 3", 384), std::pair("2, 3, 40, 8", 1920), {"2, 3, 40", 240}}) {
+    folder_.write("x.npy", npy_bytes("|u1", shape, static_cast<std::size_t>(bytes)));
+    EXPECT_EQ(refusal({"x.npy", "y.npy"}), "no error") << shape;
+  }
+}
+
 TEST_F(FindDataTest, ZeroAndOneAVoxelAreMasks) {
   folder_.write("images.npy", npy_bytes("<f4", "2, 4, 4, 4, 1", 512));
   folder_.write("masks.npy", npy_bytes("|u1", "2, 4, 4, 4", 128, 1));
@@ -279,6 +292,23 @@ TEST_F(FindDataTest, TheLastTenthOfATextIsForEvaluation) {
   EXPECT_EQ(std::get<data::TokensOptions>(find({"short.txt"}).options.train).context, 32);
   folder_.write_text("page.md", std::string(10000, 'a'));
   EXPECT_TRUE(std::holds_alternative<data::TokensOptions>(find({"page.md"}).options.train));
+}
+
+TEST_F(FindDataTest, AVocabularyIsNoTextToLearn) {
+  folder_.write_text("corpus.txt", std::string(10000, 'a'));
+  folder_.write_text("vocab.json", "{}");
+  EXPECT_THAT(refusal({"corpus.txt", "vocab.json"}), HasSubstr("1 files vocab.json and 0 merges.txt"));
+  folder_.write_text("merges.txt", "");
+  for (const auto& names : {std::vector<std::string>{""}, {"corpus.txt", "vocab.json", "merges.txt"}}) {
+    const FoundData found = find(names);
+    const auto options = std::get<data::TokensOptions>(found.options.train);
+    EXPECT_THAT(options.files, ElementsAre(at("corpus.txt")));
+    EXPECT_EQ(options.vocab_file, at("vocab.json"));
+    EXPECT_EQ(options.merges_file, at("merges.txt"));
+    EXPECT_EQ(std::get<data::TokensOptions>(*found.options.eval).vocab_file, at("vocab.json"));
+  }
+  folder_.write_text("tokenizer.json", "{}");
+  EXPECT_THAT(refusal({"corpus.txt", "tokenizer.json"}), HasSubstr("tokenizer.json is no data"));
 }
 
 TEST_F(FindDataTest, AReadmeOrANoteAmongOtherFilesIsNoTextToLearn) {

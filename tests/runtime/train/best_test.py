@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The best checkpoint is kept, and a run that no longer improves ends."""
+import json
+import math
+import struct
+import subprocess
 import unittest
 
-from runs import DIGITS, RANK_COUNTS, RunTest
+from runs import DIGITS, LOCKSTEP, RANK_COUNTS, RunTest, npy
 
 EVALUATED = ("train.eval_every=10", "data.eval_batch=50")
 BEST = ("checkpoint.best=eval.accuracy",)
@@ -120,6 +124,54 @@ class Best(RunTest):
         run = self.train("run", "checkpoint.best=eval.acuracy", code=2)
         self.assertIn("there are eval.loss, eval.accuracy", run.output)
         self.assertFalse(run.directory.exists())
+
+
+class NotFinite(RunTest):
+    """An evaluation whose loss is NaN is neither the best one nor a reason to end as if all were well."""
+    JOB = """
+name: "flags" seed: 5
+model { mlp { hidden: 4 } }
+data {
+  global_batch: 8 eval_batch: 4
+  train { arrays { features: "x.npy" targets: "y.npy" } }
+  eval { arrays { features: "bad.npy" targets: "y.npy" } }
+}
+optimizer { sgd { lr: 0.01 } }
+train { steps: 6 eval_every: 2 early_stopping { metric: "eval.loss" patience: 1 } }
+checkpoint { best: "eval.accuracy" every_steps: 1 }
+"""
+
+    def setUp(self):
+        super().setUp()
+        values = [(i * 7 % 5) / 5 for i in range(48)]
+        for name, bad in (("x", None), ("bad", 3 * 6 + 1)):  # sample 6, in the second batch of 4
+            numbers = [math.nan if i == bad else value for i, value in enumerate(values)]
+            (self.folder / f"{name}.npy").write_bytes(npy("<f4", (16, 3), struct.pack("<48f", *numbers)))
+        (self.folder / "y.npy").write_bytes(npy("|u1", (16,), bytes(i % 2 for i in range(16))))
+        self.job = self.folder / "flags.pbtxt"
+        self.job.write_text(self.JOB, encoding="utf-8")
+
+    def test_an_evaluation_without_a_loss_ends_the_run_by_name(self):
+        for ranks in RANK_COUNTS:
+            with self.subTest(ranks=ranks):
+                run = self.train(f"run{ranks}", job=self.job, ranks=ranks, code=5)
+                self.assertIn("the loss of the evaluation at step 2 is nan; the first batch without a finite one has "
+                              "samples 4 to 7", run.output)
+                self.assertNotIn("-nan", run.output)
+                self.assertEqual((run.summary["status"], run.summary["exit_code"]), ("failed", 5))
+                self.assertEqual([line["loss"] for line in events(run, "eval")], [None])
+                self.assertEqual(events(run, "best") + events(run, "stopped_early"), [])
+                self.assertFalse((run.directory / "best").exists() and best_folders(run))
+
+    def test_the_evaluation_of_a_checkpoint_without_a_loss_fails(self):
+        run = self.train("run", "train.eval_every=0", "train.early_stopping=unset", "train.steps=2", job=self.job, code=5)
+        self.assertIn("at step 2", run.output)
+        for ranks in RANK_COUNTS:
+            command = [LOCKSTEP, "eval", str(self.job), "--checkpoint", str(run.directory), "--nproc", str(ranks), "--json"]
+            told = subprocess.run(command, capture_output=True, text=True, check=False)
+            self.assertEqual(told.returncode, 5, told.stderr)
+            self.assertIn("the loss of the evaluation is nan", told.stderr)
+            self.assertIsNone(json.loads(told.stdout)["loss"])
 
 
 if __name__ == "__main__":

@@ -71,6 +71,17 @@ class OwnFiles(RunTest):
         self.write("y.npy", npy("|u1", (SAMPLES,), bytes(labels)))
         return self.job('arrays { features: "x.npy" targets: "y.npy" }')
 
+    def test_arrays_that_look_channels_first_are_named(self):
+        job = self.arrays()
+        convnet = ("--set", "model={convnet{block{channels:4}}}")
+        for extents, settings, warned in (((3, 20, 20), convnet, True), ((20, 20, 3), convnet, False),
+                                          ((3, 20, 20), (), False)):
+            with self.subTest(extents=extents, settings=settings):
+                self.write("x.npy", npy("|u1", (SAMPLES, *extents), bytes(SAMPLES * 1200)))
+                told = subprocess.run([LOCKSTEP, "validate", str(job), *settings], capture_output=True, text=True, check=False)
+                self.assertEqual(told.returncode, 0, told.stderr)
+                self.assertEqual("have channels first, as it looks" in told.stderr, warned, told.stderr)
+
     def table(self):
         lines = [f"{i % 7},{'abc'[i * 7 % 3]},{i * 7 % 3 + i % 5 / 10}" for i in range(SAMPLES)]
         self.write("t.csv", "u,kind,v\n" + "\n".join(lines) + "\n")

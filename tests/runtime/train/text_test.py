@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A language model learns a text, on any number of ranks, and writes on from a prompt."""
 import json
+import re
+import struct
 import subprocess
 import unittest
 
@@ -18,6 +20,14 @@ optimizer { adamw { lr: 0.01 } }
 train { steps: 8 }
 """
 TEXT = "The quick brown fox jumps over the lazy dog. " * 40
+
+
+def byte_vocabulary(*pairs):
+    """A vocab.json as GPT-2's: a token a byte, whose letter is printable, and these."""
+    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = [byte for byte in range(256) if byte not in printable]
+    vocabulary = {chr(byte if byte in printable else 256 + others.index(byte)): byte for byte in range(256)}
+    return vocabulary | {pair: 256 + i for i, pair in enumerate(pairs)}
 
 
 class Text(RunTest):
@@ -73,6 +83,23 @@ class Text(RunTest):
         self.infer(run, "--prompt", "T", "--half", code=2)
         self.infer(run, "--tokens", "3", code=2)
         self.infer(run, "--prompt", "T", "--nproc", "2", code=2)
+
+    def test_numbers_of_tokens_are_written_with_their_vocabulary(self):
+        numbers = self.folder / "numbers.bin"
+        numbers.write_bytes(b"".join(struct.pack("<H", (97, 98, 256)[i % 3]) for i in range(400)))
+        (self.folder / "vocab.json").write_text(json.dumps(byte_vocabulary("ab")), encoding="utf-8")
+        (self.folder / "merges.txt").write_text("#version: 0.2\na b\n", encoding="utf-8")
+        self.job.write_text(JOB % (0, numbers, numbers), encoding="utf-8")
+        tokens = ["data.train.tokens.vocabulary=257", "data.eval.tokens.vocabulary=257"]
+        run = self.train("run", "train.steps=20", *tokens, job=self.job)
+        settings = [part for setting in tokens for part in ("--set", setting)]
+        refused = self.infer(run, "--prompt", "a", *settings, code=2)
+        advised = re.findall(r"--set\s+(data\S+)=(\S+)", refused)
+        self.assertEqual(len(advised), 2, refused)
+        for field, file in advised:
+            settings += ["--set", f"{field}={self.folder}/{file}"]
+        written = self.infer(run, "--prompt", "ab", "--tokens", "5", "--temperature", "0", *settings)
+        self.assertRegex(written, r"^ab[ab]{5}", "what the numbers 97, 98 and 256 stand for")
 
     def test_a_text_is_for_language_models(self):
         run = self.train("digits", "train.steps=1")

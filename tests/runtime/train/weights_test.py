@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A run starts from weights that are there; frozen ones stay; what was exported comes back."""
+import json
 import subprocess
 import unittest
 
@@ -91,6 +92,58 @@ class Weights(RunTest):
         self.assertIn("misshaped: block0_conv.weight", run.output)
         missing = self.train("none", f"init_from.path={self.folder}/nowhere.pth", code=2)
         self.assertIn("init_from.path", missing.output)
+
+    def validate(self, *settings):
+        command = [LOCKSTEP, "validate", str(DIGITS)]
+        for setting in settings:
+            command += ["--set", setting]
+        return subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
+
+    def test_validate_refuses_weights_that_training_refuses(self):
+        hub = self.make_directory("hub")
+        (hub / "config.json").write_text("{}", encoding="utf-8")
+        (hub / "model.safetensors").write_bytes(self.export("weights.safetensors").read_bytes())
+        damaged = self.folder / "damaged.safetensors"
+        damaged.write_bytes(b"12345678")
+        wide = "model.convnet.block[0].channels=4"
+        for settings, code, reason in (((f"init_from.path={self.first.directory}", wide), 2, "misshaped: block0_conv.weight"),
+                                       ((f"init_from.path={hub}",), 2, f"Name its file: {hub}/model.safetensors"),
+                                       ((f"init_from.path={damaged}",), 4, "damaged.safetensors"),
+                                       ((f"init_from.path={self.folder}/weights.safetensors",), 0, "")):
+            with self.subTest(settings=settings):
+                told = self.validate(*settings)
+                run = self.train("run", "train.steps=1", *settings, resume="never", code=code)
+                self.assertEqual(told.returncode, code, told.stderr)
+                self.assertIn(reason, told.stderr)
+                self.assertIn(reason, run.output)
+
+    def test_weights_of_a_model_that_computes_otherwise_are_refused(self):
+        text = self.folder / "text.txt"
+        text.write_text("to be or not to be, " * 100, encoding="utf-8")
+        job = self.folder / "llama.pbtxt"
+        job.write_text("""
+model { llama { layers: 1 heads: 2 width: 16 hidden: 32 context: 8 } }
+data { global_batch: 4 train { tokens { files: "text.txt" context: 8 } } }
+optimizer { sgd { lr: 0.01 } }
+train { steps: 1 }
+""", encoding="utf-8")
+        first = self.train("llama", job=job)
+        hub = self.make_directory("llama_hub")
+        subprocess.run([LOCKSTEP, "export", str(job), "--checkpoint", str(first.directory), "--out",
+                        str(hub / "model.safetensors")], check=True, capture_output=True)
+        same = {"model_type": "llama", "num_attention_heads": 2, "num_key_value_heads": 2, "rope_theta": 10000.0,
+                "rms_norm_eps": 1e-5, "rope_scaling": None, "hidden_act": "silu", "head_dim": 8}
+        scaled = {"rope_type": "llama3", "factor": 32.0}
+        for change, reason in (({}, ""), ({"rope_scaling": scaled}, 'rope_scaling is of type "llama3"'),
+                               ({"rope_parameters": scaled}, 'rope_scaling is of type "llama3"'),
+                               ({"rope_theta": 500000.0}, "rope_theta is 500000.0, the job's rope_theta is 10000"),
+                               ({"num_attention_heads": 4}, "num_attention_heads is 4, the job's heads is 2"),
+                               ({"hidden_act": "gelu"}, 'hidden_act is "gelu", the job\'s model has silu')):
+            with self.subTest(change=change):
+                (hub / "config.json").write_text(json.dumps(same | change), encoding="utf-8")
+                run = self.train("again", f"init_from.path={hub}/model.safetensors", job=job, resume="never",
+                                 code=2 if change else 0)
+                self.assertIn(reason, run.output)
 
 
 def read_header(path):
