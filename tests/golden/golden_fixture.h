@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tests/runtime/kernels/kernel_fixture.h"
+#include "tests/support/source_folder.h"
 
 namespace lockstep::kernels {
 
@@ -22,7 +23,7 @@ using nlohmann::json;
 inline const json& golden(const std::string& family = "core") {
   static std::map<std::string, json> files;
   const auto [file, is_new] = files.try_emplace(family);
-  if (is_new) file->second = json::parse(std::ifstream(LOCKSTEP_SOURCE_DIR "/tests/golden/" + family + ".json"));
+  if (is_new) file->second = json::parse(std::ifstream(source_folder() + "/tests/golden/" + family + ".json"));
   return file->second;
 }
 
