@@ -2,15 +2,24 @@
 #include "comm/ddp/ddp_options.h"
 
 #include <algorithm>
+#include <string>
 
 namespace lockstep::comm {
+
+namespace {
+
+/// Each has a channel of its own, on GPUs an NCCL communicator with kernels that hold multiprocessors while they wait.
+constexpr int kMostReductionStreams = 8;
+
+}  // namespace
 
 FieldProblems problems_of(const DdpOptions& options) {
   FieldChecks checks;
   checks.positive(options.bucket_mb, "bucket_mb");
   checks.positive(options.first_bucket_mb, "first_bucket_mb");
   checks.positive(options.gradient_predivide_factor, "gradient_predivide_factor");
-  checks.at_least_one(options.reduction_streams, "reduction_streams");
+  checks.check(options.reduction_streams >= 1 && options.reduction_streams <= kMostReductionStreams,
+               "reduction_streams", ">= 1 and <= " + std::to_string(kMostReductionStreams), options.reduction_streams);
   checks.not_negative(options.sync_batch_norm_group, "sync_batch_norm_group");
   if (options.wire_dtype && *options.wire_dtype != DType::kFloat32 && !is_reduced(*options.wire_dtype)) {
     checks.error("wire_dtype", "must be float32, float16 or bfloat16, is " + std::string(name_of(*options.wire_dtype)));

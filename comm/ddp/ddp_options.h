@@ -18,7 +18,7 @@ struct DdpOptions {
   /// when these parameters' gradients are complete.
   std::vector<std::string> bucket_ends = {};
   bool delay_reduction = false;  ///< reduce when the backward pass is over, not during it
-  int reduction_streams = 1;     ///< > 0: buckets that may be reduced at the same time, each on a stream of its own
+  int reduction_streams = 1;     ///< 1 to 8: buckets that may be reduced at the same time, each on a stream of its own
   /// Of gradients, in memory and on the wire: float32, float16 or bfloat16. Default: the compute dtype.
   std::optional<DType> wire_dtype = {};
   /// Widen 16-bit gradients to float32 while they are reduced; in memory they keep their dtype. Collectives of the CPU

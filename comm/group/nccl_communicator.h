@@ -14,8 +14,9 @@ namespace lockstep::comm {
 ///
 /// Every channel has an NCCL communicator of its own, on the caller's streams. Kernels of several communicators that
 /// wait for other ranks cannot block each other as long as they all fit on the device at once: a channel's occupy at
-/// most kMaxBlocksOfNccl multiprocessors (nccl/comm.cpp), and a run needs three channels. Beyond that, and for streams
-/// to which the driver gives one queue, ranks that make the same calls in the same order over all channels are safe.
+/// most kMaxBlocksOfNccl multiprocessors (nccl/nccl_comm.cpp), and a run needs three channels. Beyond that, and for
+/// streams to which the driver gives one queue, ranks that make the same calls in the same order over all channels are
+/// safe with NCCL 2.26 and newer, which launches in that order (NCCL_LAUNCH_ORDER_IMPLICIT, 1 unless set).
 ///
 /// Ranks that share a GPU, for tests: NCCL takes two ranks on one GPU of one host for a mistake, so each of them says
 /// that it is a host of its own (NCCL_HOSTID, unless set) and they talk through sockets.

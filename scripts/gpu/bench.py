@@ -10,16 +10,24 @@ from gpu.peers import Peer
 from gpu.process import run
 
 DIGITS = "configs/digits_convnet.pbtxt"
-# Job and steps of a run of the command, by workload.
-JOBS = {"mlp": ("configs/recipe_mlp.pbtxt", 100), "digits": (DIGITS, 400),
-        "resnet50": ("configs/resnet50_synthetic.pbtxt", 30)}
+# Of GPT-2: 16 texts a step, with the biases that the other side's model has.
+TEXTS = "={ samples: 64 shape: 1024 vocabulary: 50304 }"
+GPT2 = ["model.gpt.bias=true", "data.global_batch=16", "data.train.synthetic" + TEXTS, "data.eval.synthetic" + TEXTS,
+        "train.accumulate=1"]
+# By workload: the job, its settings, and the steps of a run of the command.
+JOBS = {"mlp": ("configs/recipe_mlp.pbtxt", [], 100), "digits": (DIGITS, [], 400),
+        "resnet50": ("configs/resnet50_synthetic.pbtxt", [], 30), "gpt2": ("configs/gpt2_124m.pbtxt", GPT2, 30)}
+DTYPES = {"gpt2": "bfloat16"}  # of the other side, where the job's is not fp16
 VARIANTS = {"graph": "train.cuda_graph=ON", "no graph": "train.cuda_graph=OFF"}
 BOTH = list(VARIANTS)
 # Workloads with our variants and PyTorch's modes, in groups whose programs fit into 80 GB together. sgd and adam have
 # no job: gpu_bench measures ours.
 GROUPS = [{"mlp": (BOTH, ["eager", "compile"]), "digits": (BOTH, ["eager"]),
            "sgd": ([], ["eager"]), "adam": ([], ["eager"])},
+          {"gpt2": (BOTH, ["eager", "compile"])},
           {"resnet50": (BOTH, ["eager"])}, {"resnet50": (["graph"], ["compile"])}]
+
+UNTUNED = GROUPS[:-1]  # the last one is for what is compiled
 
 
 def json_lines(text):
@@ -34,6 +42,7 @@ class Bench:
         self.python, self.torch, self.logs, self.cache, self.rounds = python, torch, logs, cache, rounds
         # Both sides choose by timing, once, and keep what they chose.
         self.env = {**env, "LOCKSTEP_AUTOTUNE": "on", "LOCKSTEP_PLAN_CACHE": str(cache / "lockstep")}
+        self.untuned_env = {**env, "LOCKSTEP_AUTOTUNE": "off", "LOCKSTEP_PLAN_CACHE": str(cache / "untuned")}
         self.end = time.monotonic() + seconds
         self.raw = {"gpu_bench": [], "steps": {}, "train": {}, "digits": {}, "skipped": [], "problems": []}
 
@@ -50,21 +59,21 @@ class Bench:
         # What was compiled and tuned once is found again by the next start.
         env = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(self.cache / "torch"), "PYTHONDONTWRITEBYTECODE": "1"}
         command = [self.python, self.root / "tests/bench/pytorch_gpu.py", "--workload", workload, "--mode", mode,
-                   "--started", time.time()]
+                   "--started", time.time(), "--dtype", DTYPES.get(workload, "float16")]
         log = self.log("pytorch" if keep else "tune", "pytorch", workload, mode)
         return Peer(f"PyTorch {mode}", command, env, log, keep)
 
-    def lockstep(self, workload, variant, keep=True):
-        command = [self.programs / "step_bench", self.root / JOBS[workload][0], VARIANTS[variant],
+    def lockstep(self, workload, variant, keep=True, tuned=True):
+        job, settings, _ = JOBS[workload]
+        command = [self.programs / "step_bench", self.root / job, *settings, VARIANTS[variant],
                    "--started", time.time()]
-        log = self.log("step" if keep else "tune", workload, variant)
-        return Peer(f"Lockstep, {variant}", command, self.env, log, keep)
+        log = self.log("step" if keep else "tune", workload, variant, *[] if tuned else ["untuned"])
+        return Peer(f"Lockstep, {variant}" + ("" if tuned else ", untuned"), command,
+                    self.env if tuned else self.untuned_env, log, keep)
 
     def tune(self):
         """Has each side compile and choose by timing, one program at a time with the GPU to itself; the measured ones
         find the results in the cache, and so does a later call where the time ends before."""
-        for folder in ("lockstep", "torch"):
-            (self.cache / folder).mkdir(parents=True, exist_ok=True)
         chosen = dict.fromkeys((workload, side) for group in GROUPS for workload, (variants, modes) in group.items()
                                for side in [*variants[:1], *(mode for mode in modes if mode == "compile")])
         for number, (workload, side) in enumerate(chosen):
@@ -117,12 +126,15 @@ class Bench:
         if len({runs[name]["summary"]["weights_digest"] for name in ("one rank", "again") if name in runs}) > 1:
             self.raw["problems"].append("the digits job reached other weights the second time: the GPU's results vary")
 
-    def measure_group(self, group):
+    def measure_group(self, group, tuned=True):
+        """In turns what the group names; untuned, the first of our variants beside PyTorch without compiling."""
         if self.left() < 20:
-            return self.skip(", ".join(group), "no time was left")
-        for workload in group:
+            return self.skip(", ".join(group) + ("" if tuned else ", untuned"), "no time was left")
+        for workload in group if tuned else ():
             self.measure_command(workload)
-        peers = {workload: [self.lockstep(workload, variant) for variant in variants] +
+        if not tuned:
+            group = {workload: (variants[:1], ["eager"]) for workload, (variants, _) in group.items() if variants}
+        peers = {workload: [self.lockstep(workload, variant, tuned=tuned) for variant in variants] +
                  [self.pytorch(workload, mode) for mode in modes if self.torch]
                  for workload, (variants, modes) in group.items()}
         deadline = time.monotonic() + min(90, 0.5 * self.left())
@@ -147,7 +159,7 @@ class Bench:
             self.skip(what, peer.problem)
         elif peer.problem:
             self.raw["problems"].append(f"step_bench, {what}: {peer.problem}")
-        elif peer.rounds and peer.name.endswith(", graph") and peer.rounds[-1].get("graph_share", 1) < 1:
+        elif peer.rounds and ", graph" in peer.name and peer.rounds[-1].get("graph_share", 1) < 1:
             self.raw["problems"].append(f"step_bench, {what}: not every step ran as a graph")
 
     def measure_workload(self, workload, peers):
@@ -161,8 +173,8 @@ class Bench:
         """The whole command, alone on the GPU: its start, and its steps with data that is loaded."""
         if workload not in JOBS or workload in self.raw["train"]:
             return
-        job, steps = JOBS[workload]
-        short = [f"train.steps={steps}", "train.eval_every=0", "checkpoint.every_steps=0"]
+        job, settings, steps = JOBS[workload]
+        short = [*settings, f"train.steps={steps}", "train.eval_every=0", "checkpoint.every_steps=0"]
         for number in range(self.rounds if self.left() > 20 else 0):
             done = self.train(job, short, f"{workload} {number}")
             if not done:
@@ -172,6 +184,11 @@ class Bench:
     def run(self):
         if not self.torch:
             self.skip("PyTorch", "no Python here has it (--python names one)")
+        for folder in ("lockstep", "untuned", "torch"):
+            (self.cache / folder).mkdir(parents=True, exist_ok=True)
+        # Untuned first: it takes a minute or two, and what follows may take all the time that there is.
+        for group in UNTUNED:
+            self.measure_group(group, tuned=False)
         self.tune()
         self.measure_kernels()
         self.measure_digits()

@@ -2,8 +2,9 @@
 """Rows of the report out of what was measured, each with its target where there is one."""
 import statistics
 
-BATCH = {"mlp": 512, "digits": 64, "resnet50": 256}
+BATCH = {"mlp": 512, "digits": 64, "gpt2": 16, "resnet50": 256}
 TITLES = {"mlp": "MLP, 3 x 4096, batch 512, SGD, MSE, fp16", "digits": "digits convnet, batch 64, fp16",
+          "gpt2": "GPT-2, 124 million parameters, 16 x 1024 tokens, AdamW, bf16",
           "resnet50": "ResNet-50, batch 256, fp16, channels last, synthetic images"}
 # By table and row; those in absolute units are for an H200. (sense, value, as text)
 TARGETS = {

@@ -62,6 +62,11 @@ def needs_gpu(test):
     return "gpu" in test["labels"]
 
 
+def part_of(test):
+    """The part of the check that it belongs to."""
+    return "others" if not needs_gpu(test) else "quick" if gtest.gtest_name(test) else "ranks"
+
+
 def listing(folder, env):
     outcome = run(["ctest", "--test-dir", folder, "--show-only=json-v1"], limit=120, env=env)
     if not outcome.ok:

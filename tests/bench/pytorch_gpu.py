@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch's side of scripts/gpu_check --bench: the same networks on the same GPU, as its users would train them.
 
-  python3 tests/bench/pytorch_gpu.py --workload mlp|resnet50|digits|sgd|adam [--mode eager|compile]
+  python3 tests/bench/pytorch_gpu.py --workload mlp|resnet50|digits|gpt2|sgd|adam [--mode eager|compile]
 
 Eager: autocast, GradScaler, a fused optimizer, channels last. compile: the same model through
 torch.compile(mode="max-autotune"). The batch lies on the device from the start. sgd and adam measure the optimizer
@@ -20,7 +20,7 @@ import torch
 from torch import nn
 
 ARGUMENTS = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-ARGUMENTS.add_argument("--workload", required=True, choices=["mlp", "resnet50", "digits", "sgd", "adam"])
+ARGUMENTS.add_argument("--workload", required=True, choices=["mlp", "resnet50", "digits", "gpt2", "sgd", "adam"])
 ARGUMENTS.add_argument("--mode", default="eager", choices=["eager", "compile"])
 ARGUMENTS.add_argument("--dtype", default="float16", choices=["float16", "bfloat16"])
 ARGUMENTS.add_argument("--seconds", type=float, default=1.0, help="how long a round lasts, about")
@@ -59,9 +59,37 @@ def digits(device, tiny):
     return model, optimizer, nn.CrossEntropyLoss(), x, torch.randint(10, (batch,), device=device)
 
 
+class Logits(nn.Module):
+    """A language model of Hugging Face's: [N, T] tokens to [N, vocabulary, T], as the loss takes them."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, tokens):
+        return self.model(input_ids=tokens, use_cache=False).logits.transpose(1, 2)
+
+
+def gpt2(device, tiny):
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    vocabulary, context, batch = (128, 16, 2) if tiny else (50304, 1024, 16)
+    sizes = {"n_embd": 64, "n_layer": 2, "n_head": 2} if tiny else {}
+    model = Logits(GPT2LMHeadModel(GPT2Config(
+        vocab_size=vocabulary, n_positions=context, resid_pdrop=0, embd_pdrop=0, attn_pdrop=0, bos_token_id=None,
+        eos_token_id=None, attn_implementation="sdpa", **sizes))).to(device)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=6e-4, betas=(0.9, 0.95), weight_decay=0.1, fused=True)
+    tokens = torch.randint(vocabulary, (batch, context + 1), device=device)
+    return model, optimizer, nn.CrossEntropyLoss(), tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous()
+
+
+CLIP_NORM = {"gpt2": 1.0}
+
+
 def training_step(arguments, dtype):
     """(step, parameters)"""
-    make = {"mlp": mlp, "resnet50": resnet50, "digits": digits}[arguments.workload]
+    make = {"mlp": mlp, "resnet50": resnet50, "digits": digits, "gpt2": gpt2}[arguments.workload]
+    clip_norm = CLIP_NORM.get(arguments.workload)
     model, optimizer, loss_of, x, y = make(arguments.device, arguments.tiny)
     scaler = torch.amp.GradScaler(arguments.device, enabled=dtype == torch.float16)
     run = torch.compile(model, mode="max-autotune") if arguments.mode == "compile" else model
@@ -73,6 +101,9 @@ def training_step(arguments, dtype):
         with torch.autocast(arguments.device, dtype=dtype):
             loss = loss_of(run(x), y)
         scaler.scale(loss).backward()
+        if clip_norm:
+            scaler.unscale_(optimizer)
+            torch.nn.utils.clip_grad_norm_(model.parameters(), clip_norm)
         scaler.step(optimizer)
         scaler.update()
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tests/runtime/kernels/kernel_fixture.h"
+#include "tests/support/source_folder.h"
 
 namespace lockstep::kernels {
 
@@ -23,7 +24,7 @@ using nlohmann::json;
 inline const json& golden(std::string_view family = "core") {
   static std::map<std::string, json> files;
   const auto [file, is_new] = files.try_emplace(std::string(family));
-  if (is_new) file->second = json::parse(std::ifstream(LOCKSTEP_SOURCE_DIR "/tests/golden/" + file->first + ".json"));
+  if (is_new) file->second = json::parse(std::ifstream(source_folder() + "/tests/golden/" + file->first + ".json"));
   return file->second;
 }
 

@@ -276,7 +276,7 @@ class WholeCheck(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
         (self.folder / "bin").mkdir()
-        for name in ("nvidia-smi", "nvcc", "cmake", "ctest", "compute-sanitizer", "python-with-torch"):
+        for name in ("nvidia-smi", "nvcc", "cmake", "ctest", "compute-sanitizer", "ompi_info", "python-with-torch"):
             file = self.folder / "bin" / name
             file.write_text(f"#!{sys.executable}\n" + (STAND_INS / f"{name}.py").read_text())
             file.chmod(0o755)
@@ -288,7 +288,8 @@ class WholeCheck(unittest.TestCase):
                    "--build", self.folder / "kept/build", "--deps", self.folder / "deps",
                    "--python", self.folder / "bin/python-with-torch", *arguments]
         env = {**os.environ, "PATH": f"{self.folder}/bin:/usr/bin:/bin",
-               "STAND_IN_KERNELS_TEST": str(STAND_INS / "kernels_test.py"), **environment}
+               "STAND_IN_KERNELS_TEST": str(STAND_INS / "kernels_test.py"), "STAND_IN_ROOT": str(ROOT),
+               "STAND_IN_MPI": str(self.folder / "mpi"), **environment}
         return {"args": [str(word) for word in command], "env": env}
 
     def check(self, *arguments, without=(), **environment):
@@ -307,7 +308,7 @@ class WholeCheck(unittest.TestCase):
         found = self.report()
         self.assertEqual((found["status"], found["failures"]), ("passed", []))
         self.assertEqual(found["host"]["devices"][0]["compute_capability"], "9.0")
-        self.assertEqual(found["tests"]["quick"]["passed"], 2)
+        self.assertEqual((found["tests"]["quick"]["passed"], found["tests"]["ranks"]["passed"]), (1, 1))
         self.assertEqual([test["name"] for test in found["tests"]["quick"]["skipped"]], ["kernels_cuda.Conv.Skips"])
         self.assertEqual(found["tests"]["others"]["passed"], 2)
         self.assertEqual([tool["tests"] for tool in found["sanitizers"]["tools"]], [2, 2, 2])
@@ -316,6 +317,10 @@ class WholeCheck(unittest.TestCase):
         self.assertIn("PyTorch compile's step / Lockstep's", whats)
         self.assertIn("step, PyTorch eager", whats)
         self.assertIn("test accuracy, two ranks", whats)
+        gpt2 = [row["what"] for row in found["bench"]["rows"] if row["table"].startswith("GPT-2")]
+        self.assertIn("step, Lockstep, graph, untuned", gpt2)
+        # Both sides untuned come before the first choice by timing.
+        self.assertLess(whats.index("step, Lockstep, graph, untuned"), whats.index("step, Lockstep, graph"))
         text = (self.folder / "out/report.md").read_text()
         self.assertIn("| GPU 0 | NVIDIA H200", text)
         self.assertIn("## MLP", text)
@@ -356,7 +361,8 @@ class WholeCheck(unittest.TestCase):
         self.assertNotIn("tests", found)
         resnet = found["bench"]["raw"]["steps"]["resnet50"]
         self.assertEqual({name: len(measured["rounds"]) for name, measured in resnet.items()},
-                         {"Lockstep, graph": 2, "Lockstep, no graph": 1, "PyTorch eager": 1, "PyTorch compile": 1})
+                         {"Lockstep, graph, untuned": 1, "Lockstep, graph": 2, "Lockstep, no graph": 1, "PyTorch eager": 2,
+                          "PyTorch compile": 1})
 
     def test_told_to_end_it_leaves_a_report_and_no_process(self):
         process = subprocess.Popen(**self.command(STAND_IN_BUILD="hangs"), stdout=subprocess.PIPE, text=True)
@@ -400,6 +406,44 @@ class WholeCheck(unittest.TestCase):
         self.check("--parts", "build,quick")
         self.assertEqual([call["parts"] for call in self.report()["calls"]], [["build", "quick"]])
 
+    def packed(self, **environment):
+        """A pack that is made where there is no GPU."""
+        for name in ("bin/mpirun", "lib/arch/openmpi/lib/openmpi3/mca_btl_self.so",
+                     "lib/arch/openmpi/lib/openmpi3/mca_btl_ofi.so", "lib/arch/pmix2/share/help.txt"):
+            (self.folder / "mpi" / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.folder / "mpi" / name).touch()
+        file = self.folder / "lockstep.pack"
+        done = self.check("--pack", file, STAND_IN_SMI="fails", **environment)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertRegex(done.stdout, r"packed into \S+lockstep.pack, 0.0 MiB: 4 programs of \S+ for 90")
+        return file
+
+    def test_what_is_packed_runs_elsewhere_without_a_build(self):
+        file = self.packed()
+        there = ("--build", self.folder / "there/build", "--packed", file)
+        for name in ("cmake", "nvcc", "ompi_info"):
+            (self.folder / "bin" / name).unlink()
+        for parts in ("quick,sanitizers", "ranks", "bench"):
+            done = self.check(*there, "--parts", parts, "--rounds", "1")
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        found = self.report()
+        self.assertEqual([call["parts"] for call in found["calls"]], [["quick", "sanitizers"], ["ranks"], ["bench"]])
+        self.assertEqual((found["tests"]["quick"]["passed"], found["tests"]["ranks"]["passed"]), (1, 1))
+        build = self.folder / "there/build"
+        self.assertEqual((build / "tests/CTestTestfile.cmake").read_text(),
+                         f"add_test(a {build}/bin/a {ROOT}/tests/x {sys.executable} /their/python3.11)\n")
+        self.assertTrue((build / "usr/lib/arch/openmpi/lib/openmpi3/mca_btl_self.so").exists())
+        self.assertFalse((build / "usr/lib/arch/openmpi/lib/openmpi3/mca_btl_ofi.so").exists())
+        self.assertEqual(self.check(*there, "--parts", "others").returncode, 2)
+        refused = self.check("--build", self.folder / "kept/build", "--packed", file)
+        self.assertEqual((refused.returncode, "is a build" in refused.stderr), (3, True), refused.stderr)
+
+    def test_what_a_packs_programs_lack_is_named_before_anything_runs(self):
+        file = self.packed(STAND_IN_CUBLAS="libnowhere.so.13.1")
+        done = self.check("--build", self.folder / "there/build", "--packed", file)
+        self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
+        self.assertEqual(done.stderr, "gpu_check: this machine lacks libnowhere.so.13, which the pack's programs need\n")
+
     def test_a_part_that_is_called_again_replaces_what_it_found(self):
         done = self.check("--parts", "build,quick", STAND_IN_TESTS="Breaks:Works")
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
@@ -407,10 +451,10 @@ class WholeCheck(unittest.TestCase):
         self.assertEqual((done.returncode, self.report()["failures"]), (0, []), done.stdout + done.stderr)
 
     def test_every_log_is_in_the_archive(self):
-        self.check("--parts", "build,quick,sanitizers")
+        self.check("--parts", "build,quick,ranks,sanitizers")
         with tarfile.open(self.folder / "out/logs.tgz") as archive:
             names = archive.getnames()
-        for name in ("build.log", "configure.log", "doctor.log", "quick.log", "kernels_test-cuda.1.log", "memcheck-0.log"):
+        for name in ("build.log", "configure.log", "doctor.log", "ranks.log", "kernels_test-cuda.1.log", "memcheck-0.log"):
             self.assertIn(f"logs/{name}", names)
 
     def test_without_compute_sanitizer_it_is_skipped_with_a_reason(self):

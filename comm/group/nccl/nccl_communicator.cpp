@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/group/nccl_communicator.h"
 
+#include <cstdlib>
+
 #include "comm/group/arguments.h"
 #include "comm/group/device_waits.h"
 #include "comm/group/nccl/shared_devices.h"
@@ -206,6 +208,10 @@ class NcclCommunicator final : public Communicator, public LaunchWatch {
 
 std::shared_ptr<Communicator> make_nccl_communicator(std::shared_ptr<Communicator> host, Device device,
                                                      const CommunicatorOptions& options) {
+  // Channels are communicators of their own, whose kernels may wait for each other's place on the device: in the order
+  // of the host's calls, which is the same on all ranks, none waits for ever. NCCL reads it when it starts, from 2.26
+  // on.
+  setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", 0);
   gpu::describe(device);  // throws where there is no such device
   tell_ranks_of_a_device_apart(*host, device);
   const WatchedChannel::Group group{DeviceWatchdog::of_process(), device, options.timeout};

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "tests/amp/grad_scaler/scaled_model.h"
+#include "tests/support/source_folder.h"
 
 namespace lockstep::amp {
 namespace {
@@ -37,8 +38,7 @@ struct OneWeight {
 };
 
 TEST(ScalerTrace, IsPyTorchs) {
-  const json trace =
-      json::parse(std::ifstream(LOCKSTEP_SOURCE_DIR "/tests/golden/scaler.json"))["grad_scaler"]["trace"];
+  const json trace = json::parse(std::ifstream(source_folder() + "/tests/golden/scaler.json"))["grad_scaler"]["trace"];
   GradScalerOptions options{.growth_interval = trace["options"]["growth_interval"], .max_consecutive_skips = 0};
   options.init = trace["options"]["init_scale"];
   std::optional<GradScaler> scaler(std::in_place, comm::make_self_communicator(device()), options);

@@ -29,7 +29,8 @@ TEST(DdpOptions, AreCheckedWhereTrainingIsMadeParallel) {
   refused({.wire_dtype = DType::kInt32}, "wire_dtype: must be float32, float16 or bfloat16, is int32");
   refused({.gradient_predivide_factor = 0}, "gradient_predivide_factor: must be > 0, is 0");
   refused({.gradient_predivide_factor = std::nan("")}, "gradient_predivide_factor: must be > 0, is nan");
-  refused({.reduction_streams = 0}, "reduction_streams: must be >= 1, is 0");
+  refused({.reduction_streams = 0}, "reduction_streams: must be >= 1 and <= 8, is 0");
+  refused({.reduction_streams = 9}, "reduction_streams: must be >= 1 and <= 8, is 9");
   refused({.sync_batch_norm_group = -1}, "sync_batch_norm_group: must be >= 0, is -1");
   refused({.bucket_ends = {"weight", "nobody"}}, "bucket_ends: the model has no parameter \"nobody\"");
   EXPECT_NO_THROW(DistributedDataParallel(model, world));

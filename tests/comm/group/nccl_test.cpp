@@ -2,8 +2,11 @@
 // What is refused before any GPU is asked.
 #include <gmock/gmock.h>
 
+#include <cstdlib>
+
 #include "comm/group/arguments.h"
 #include "comm/group/nccl_communicator.h"
+#include "comm/group/versions.h"
 #include "comm/group/world.h"
 #include "runtime/tensor/error.h"
 #include "runtime/tensor/gpu.h"
@@ -56,6 +59,22 @@ TEST(DeviceArguments, AGroupOfAGpuStillServesTheCpu) {
   EXPECT_THAT(group->all_gather_text("job"), testing::ElementsAre("job"));
   EXPECT_THROW(group->all_reduce(pretended(1, DType::kBool, kGpu), ReduceOp::kSum, 1.0f, Stream::calling_thread()),
                ShapeError);
+}
+
+TEST(Channels, LaunchInTheOrderOfTheCallsUnlessTheEnvironmentSaysOtherwise) {
+  if (nccl_version().empty()) GTEST_SKIP() << "this build has no NCCL";
+  const auto order_of_a_group = [] {
+    try {
+      make_nccl_communicator(make_self_communicator(), kGpu, {});
+    } catch (const EnvironmentError&) {  // there is no GPU
+    }
+    return std::string(std::getenv("NCCL_LAUNCH_ORDER_IMPLICIT"));
+  };
+  unsetenv("NCCL_LAUNCH_ORDER_IMPLICIT");
+  EXPECT_EQ(order_of_a_group(), "1");
+  setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "0", 1);
+  EXPECT_EQ(order_of_a_group(), "0");
+  unsetenv("NCCL_LAUNCH_ORDER_IMPLICIT");
 }
 
 TEST(DeviceArguments, WithoutAGpuThereIsNoGroupOfGpus) {

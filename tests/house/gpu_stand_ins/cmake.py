@@ -22,7 +22,7 @@ print('{"name": "copy", "us": 187.0, "gb_per_s": 4300.0}')
 """
 STEP_BENCH = """
 import json, os, sys
-assert os.environ["LOCKSTEP_AUTOTUNE"] == "on" and os.path.isdir(os.environ["LOCKSTEP_PLAN_CACHE"])
+assert os.environ["LOCKSTEP_AUTOTUNE"] in ("on", "off") and os.path.isdir(os.environ["LOCKSTEP_PLAN_CACHE"])
 print('{"ready": true, "first_step_ms": 500.0}', flush=True)
 for _ in sys.stdin:
     print(json.dumps({"step_ms": 0.3, "host_us": 9.0, "host_waits": 0, "peak_memory_bytes": 1048576,
@@ -46,3 +46,11 @@ if "--build" in sys.argv:
         (folder / name).chmod(0o755)
 else:
     assert "-DLOCKSTEP_CUDA_ARCHITECTURES=90" in sys.argv
+    folder = pathlib.Path(sys.argv[sys.argv.index("-B") + 1])
+    # What a pack is made of; the C library's mathematics stand for a library that is opened by name.
+    (folder / "CMakeCache.txt").write_text(
+        f"CUDA_cublasLt_LIBRARY:FILEPATH=/cuda/{os.environ.get('STAND_IN_CUBLAS', 'libm.so.6')}\n"
+        "_Python3_EXECUTABLE:INTERNAL=/their/python3\n")
+    (folder / "tests").mkdir(exist_ok=True)
+    (folder / "tests/CTestTestfile.cmake").write_text(
+        f"add_test(a {folder}/bin/a {os.environ['STAND_IN_ROOT']}/tests/x /their/python3 /their/python3.11)\n")
