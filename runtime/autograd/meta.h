@@ -5,7 +5,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <utility>
 
 #include "runtime/tensor/tensor.h"
 
@@ -36,8 +35,8 @@ struct Meta {
   std::int64_t slot_gradients = 0;
   /// Whether the slot's gradients were unscaled: another backward pass would add scaled ones.
   bool slot_unscaled = false;
-  /// Whose scale the slot's gradients are multiplied by: BackwardContext::note_scaler(). 0: nobody's that is known.
-  std::uint64_t slot_scaler = 0;
+  /// What the slot's gradients are multiplied by, as far as it is known: ScaleMark (scale_mark.h).
+  std::uint64_t slot_mark = 0;
   /// The leaf's value in the compute dtype, which stands in for casts under autocast: written by the optimizer with the
   /// leaf, and by whoever reads it where the leaf was written since. Shares the leaf's version.
   Tensor compute_copy;
@@ -48,17 +47,6 @@ struct Meta {
   /// Called when a backward pass has added its last contribution to this leaf.
   std::function<void()> on_grad_ready;
 
-  /// Counts a gradient for the slot. Returns whether it is to be added to what lies there. Throws UsageError where what
-  /// lies there was unscaled, or is of another scaler than the pass.
-  bool enter_slot(std::uint64_t scaler) {
-    require_scaled();
-    if (scaler != 0) {
-      if (slot_scaler != 0 && slot_scaler != scaler) refuse_scaler();
-      slot_scaler = scaler;
-    }
-    ++slot_gradients;
-    return std::exchange(slot_filled, true);
-  }
   void require_scaled() const {
     if (slot_unscaled) refuse_gradient();
   }

@@ -65,13 +65,13 @@ GradTarget BackwardContext::target(std::size_t i, const Tensor& input, TargetDTy
   return {slot, enter_slot(*meta, pass_.scaler)};
 }
 
-void BackwardContext::note_scaler(std::uint64_t scaler) const {
+void BackwardContext::note_scaler(std::uint64_t mark) const {
   const std::uint64_t other = scaler_in(pass_.scaler);
-  if (other != 0 && scaler_in(scaler) != 0 && other != scaler_in(scaler)) {
+  if (other != 0 && scaler_in(mark) != 0 && other != scaler_in(mark)) {
     throw UsageError("a backward pass through losses that two GradScalers have scaled",
                      "Call backward() for each scaler's losses.");
   }
-  pass_.scaler = mark_of_sum(pass_.scaler, scaler);
+  pass_.scaler = mark_of_sum(pass_.scaler, mark);
 }
 
 std::optional<ActivationDerivative> BackwardContext::take_derivative(std::size_t i) const {

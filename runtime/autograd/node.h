@@ -56,7 +56,7 @@ struct PassState {
   bool partial = false;
   std::unordered_set<const Meta*> wanted;
   std::unordered_set<const Node*> needed;
-  /// Whose scale the pass's gradients are multiplied by; 0: nobody's.
+  /// What the pass's gradients are multiplied by: ScaleMark (scale_mark.h).
   std::uint64_t scaler = 0;
   /// How many gradients arrive at an operation's result; whoever asked for that gradient counts as well.
   std::unordered_map<const Node*, int> consumers;
@@ -101,9 +101,9 @@ class BackwardContext {
   std::optional<ActivationDerivative> take_derivative(std::size_t i) const;
   /// Whether the gradient that arrived is multiplied by this operation's own ActivationDerivative already.
   bool multiplied() const { return pass_.multiplied.contains(&node_); }
-  /// For the backward of a scaled loss: all gradients of the pass are multiplied by the scale of `scaler`, any number
-  /// but 0. Throws UsageError where they are multiplied by another's.
-  void note_scaler(std::uint64_t scaler) const;
+  /// For the backward of a scaled loss: the gradients of the pass are multiplied by the scale of this ScaleMark
+  /// (scale_mark.h). Throws UsageError where they are multiplied by another scaler's.
+  void note_scaler(std::uint64_t mark) const;
 
  private:
   friend std::vector<Tensor> walk_again(const BackwardContext&, const Tensor&, const Tensor&,

@@ -102,15 +102,16 @@ ScaleMark mark_of_losses(const std::vector<std::shared_ptr<Meta>>& roots,
 
 bool enter_slot(Meta& leaf, ScaleMark mark) {
   leaf.require_scaled();
-  const std::uint64_t scaler = scaler_in(leaf.slot_scaler);
+  const std::uint64_t scaler = scaler_in(leaf.slot_mark);
   if (scaler != 0 && scaler_in(mark) != 0 && scaler_in(mark) != scaler) leaf.refuse_scaler();
-  leaf.slot_scaler = mark_of_sum(leaf.slot_scaler, mark);
-  return leaf.enter_slot(kUnknownScale);
+  leaf.slot_mark = mark_of_sum(leaf.slot_mark, mark);
+  ++leaf.slot_gradients;
+  return std::exchange(leaf.slot_filled, true);
 }
 
 void require_unscaled(const Tensor& leaf, std::string_view operation, std::string_view advice) {
   const Meta* meta = leaf.autograd_meta().get();
-  if (meta == nullptr || meta->slot_unscaled || meta->slot_scaler <= kPlain) return;
+  if (meta == nullptr || meta->slot_unscaled || meta->slot_mark <= kPlain) return;
   throw UsageError(std::string(operation) + ": the gradient of " + (meta->name.empty() ? "a parameter" : meta->name) +
                        " is multiplied by a GradScaler's loss scale",
                    std::string(advice));

@@ -14,7 +14,7 @@ namespace lockstep::autograd {
 class Node;
 
 /// What is known of the number that the gradients of a pass, or those in a slot, are multiplied by: PassState::scaler,
-/// Meta::slot_scaler, BackwardContext::note_scaler().
+/// Meta::slot_mark, BackwardContext::note_scaler().
 using ScaleMark = std::uint64_t;
 
 constexpr ScaleMark kUnknownScale = 0;    ///< a gradient of the caller's own, a loss times a number
@@ -38,8 +38,9 @@ ScaleMark mark_of_sum(ScaleMark one, ScaleMark other);
 ScaleMark mark_of_losses(const std::vector<std::shared_ptr<Meta>>& roots,
                          const std::vector<std::shared_ptr<Node>>& order);
 
-/// Meta::enter_slot() for a gradient of this mark. What cannot be unscaled by one number is noted, as the gradient may
-/// be forgotten unused. Throws UsageError where two scalers meet.
+/// Counts a gradient of this mark for the leaf's slot. Returns whether it is to be added to what lies there. What cannot
+/// be unscaled by one number is noted, as the gradient may be forgotten unused. Throws UsageError where what lies there
+/// was unscaled, or is of another scaler.
 bool enter_slot(Meta& leaf, ScaleMark mark);
 
 /// Throws UsageError, which names `operation` and advises, where the leaf's gradient is known to be multiplied by a

@@ -183,7 +183,7 @@ void Arena::forget_gradient(std::size_t slot) {
   meta.slot_filled = false;
   meta.slot_gradients = 0;
   meta.slot_unscaled = false;
-  meta.slot_scaler = 0;
+  meta.slot_mark = 0;
   used_[slot] = gradients_of(slot);
 }
 
@@ -238,7 +238,7 @@ void Arena::write_own_gradients(const Tensor& flags) const {
 
 void Arena::note_unscaled(std::size_t slot) { meta_of_slot(slot).slot_unscaled = true; }
 
-std::uint64_t Arena::scaler_of(std::size_t slot) const { return meta_of_slot(slot).slot_scaler; }
+std::uint64_t Arena::scaler_of(std::size_t slot) const { return meta_of_slot(slot).slot_mark; }
 
 void Arena::require_scaled() const {
   for (const Slot& slot : slots_) autograd::meta_of(slot.parameter.tensor).require_scaled();

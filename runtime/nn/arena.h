@@ -108,7 +108,7 @@ class Arena {
   void write_own_gradients(const Tensor& flags) const;
   /// The slot's gradient was unscaled: until zero_grad() backward passes into the arena are refused by those who ask.
   void note_unscaled(std::size_t slot);
-  /// Whose scale the slot's gradient is multiplied by: autograd::Meta::slot_scaler.
+  /// What the slot's gradient is multiplied by: autograd::ScaleMark.
   std::uint64_t scaler_of(std::size_t slot) const;
   /// Throws UsageError where a gradient was unscaled, which another backward pass would spoil.
   void require_scaled() const;
