@@ -64,10 +64,12 @@ if(LOCKSTEP_SANITIZE)
   target_compile_options(lockstep_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 endif()
 
-# -O3 is for loops over elements, which ask for it (runtime/kernels/cpu): elsewhere it costs the compiler a tenth more
-# than -O2, and the program gains nothing.
-function(lockstep_optimise target level)
-  target_compile_options(${target} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O${level}>)
+# -O3, CMake's choice, is for loops over elements, which ask for it (runtime/kernels/cpu): elsewhere it costs the compiler
+# a tenth more than -O2, and the program gains nothing.
+string(REPLACE "-O3" "-O2" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
+
+function(lockstep_compile_cold target)
+  target_compile_options(${target} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O1>)
 endfunction()
 
 # The build for fuzzing tries parsers: what computes is neither optimised nor watched there.
@@ -98,7 +100,9 @@ function(lockstep_library name)
   if(sources)
     add_library(${target} STATIC ${sources})
     target_compile_features(${target} PUBLIC cxx_std_20)
-    lockstep_optimise(${target} $<IF:$<BOOL:${arg_COLD}>,1,2>)
+    if(arg_COLD)
+      lockstep_compile_cold(${target})
+    endif()
     if(name IN_LIST not_fuzzed)
       lockstep_not_fuzzed(${target})
     endif()
