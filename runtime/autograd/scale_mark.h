@@ -38,9 +38,9 @@ ScaleMark mark_of_sum(ScaleMark one, ScaleMark other);
 ScaleMark mark_of_losses(const std::vector<std::shared_ptr<Meta>>& roots,
                          const std::vector<std::shared_ptr<Node>>& order);
 
-/// Counts a gradient of this mark for the leaf's slot. Returns whether it is to be added to what lies there. What cannot
-/// be unscaled by one number is noted, as the gradient may be forgotten unused. Throws UsageError where what lies there
-/// was unscaled, or is of another scaler.
+/// Counts a gradient of this mark for the leaf's slot. Returns whether it is to be added to what lies there. What
+/// cannot be unscaled by one number is noted, as the gradient may be forgotten unused. Throws UsageError where what
+/// lies there was unscaled, or is of another scaler.
 bool enter_slot(Meta& leaf, ScaleMark mark);
 
 /// Throws UsageError, which names `operation` and advises, where the leaf's gradient is known to be multiplied by a
