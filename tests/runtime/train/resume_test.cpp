@@ -331,7 +331,10 @@ TEST_F(Resume, NeedsEveryTensor) {
     const auto drop = [&](checkpoint::Checkpoint& saved) {
       std::memset(saved.tensors.at(name).data(), 0, saved.tensors.at(name).bytes());
     };
-    EXPECT_NE(outcome_after(20, drop), expected) << name;
+    try {
+      EXPECT_NE(outcome_after(20, drop), expected) << name;
+    } catch (const NumericsError&) {  // what an evaluation says of weights that diverge: they are others
+    }
   }
 }
 
