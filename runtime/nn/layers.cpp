@@ -111,7 +111,9 @@ Tensor BatchNorm::forward(const Tensor& x, const Tensor& residual) {
   if (!training()) {
     return ops::batch_norm_inference(x, gamma_, beta_, residual, running_.committed(), options_);
   }
-  if (options_.reducer == nullptr && x.numel() > 0 && x.shape().rows() == 1) {
+  // Of a training step the share of a rank or of a micro-batch may be one sample, as its sampler cuts it.
+  const bool is_share = options_.reducer != nullptr || StepContext::current().named;
+  if (!is_share && x.numel() > 0 && x.shape().rows() == 1) {
     throw ShapeError("a batch norm in training needs more than one value a channel, and gets " + describe(x) +
                          ": their variance would be 0 and the result beta",
                      "Train on more samples at a time, or call train(false) on the layer.");
