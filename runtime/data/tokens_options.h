@@ -12,8 +12,7 @@ namespace lockstep::data {
 
 enum class TokenFormat {
   /// for *.bin kLlmC or kUint16, as the first bytes say, and refused where they look like numbers of 4 bytes; for
-  /// others
-  /// kBpe with a vocab_file, kBytes without
+  /// others kBpe with a vocab_file, kBytes without
   kByName,
   kBytes,   ///< each byte is a token
   kBpe,     ///< UTF-8 text, encoded as GPT-2 does it
