@@ -35,7 +35,7 @@ struct Meta {
   std::int64_t slot_gradients = 0;
   /// Whether the slot's gradients were unscaled: another backward pass would add scaled ones.
   bool slot_unscaled = false;
-  /// What the slot's gradients are multiplied by, as far as it is known: ScaleMark (scale_mark.h).
+  /// The ScaleMark of the slot's gradients (scale_mark.h).
   std::uint64_t slot_mark = 0;
   /// The leaf's value in the compute dtype, which stands in for casts under autocast: written by the optimizer with the
   /// leaf, and by whoever reads it where the leaf was written since. Shares the leaf's version.

@@ -56,7 +56,7 @@ struct PassState {
   bool partial = false;
   std::unordered_set<const Meta*> wanted;
   std::unordered_set<const Node*> needed;
-  /// What the pass's gradients are multiplied by: ScaleMark (scale_mark.h).
+  /// The ScaleMark of the pass's gradients (scale_mark.h).
   std::uint64_t scaler = 0;
   /// How many gradients arrive at an operation's result; whoever asked for that gradient counts as well.
   std::unordered_map<const Node*, int> consumers;

@@ -65,7 +65,7 @@ struct Addends {
     if (node.name() == kLossScale) {
       scaled = true;
     } else if (by_constant || is_one_of(node.name(), {"scale", "neg"})) {
-      // Of a loss that no scaler scaled: perhaps the user did.
+      // The number may be the user's own loss scale, so a loss without a scaler's is of an unknown one.
       for (const std::shared_ptr<Meta>& input : inputs) add(input.get(), true);
     } else if (is_one_of(node.name(), {"add", "sub", "sum", "mean", "reshape", "cast", "accumulate", "stack"})) {
       for (const std::shared_ptr<Meta>& input : inputs) add(input.get(), multiplied);

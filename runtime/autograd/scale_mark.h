@@ -13,8 +13,8 @@ namespace lockstep::autograd {
 
 class Node;
 
-/// What is known of the number that the gradients of a pass, or those in a slot, are multiplied by: PassState::scaler,
-/// Meta::slot_mark, BackwardContext::note_scaler().
+/// Tells which loss scale multiplies the gradients of a pass (PassState::scaler, BackwardContext::note_scaler()) or of
+/// a slot (Meta::slot_mark), as far as that is known.
 using ScaleMark = std::uint64_t;
 
 constexpr ScaleMark kUnknownScale = 0;    ///< a gradient of the caller's own, a loss times a number
@@ -33,8 +33,8 @@ constexpr std::string_view kLossScale = "loss_scale";
 /// The mark of a sum of gradients with these marks; neither is of two scalers.
 ScaleMark mark_of_sum(ScaleMark one, ScaleMark other);
 
-/// What the graph says of a pass that begins at `roots` with ones, before it is walked. Follows sums, and products of a
-/// scaled loss with plain numbers. `order`: the pass's operations.
+/// Finds the mark of a pass in its graph, before the pass runs. The pass begins with ones at `roots` and has the
+/// operations `order`. Follows sums, and products of a scaled loss with plain numbers.
 ScaleMark mark_of_losses(const std::vector<std::shared_ptr<Meta>>& roots,
                          const std::vector<std::shared_ptr<Node>>& order);
 

@@ -6,7 +6,7 @@
 
 namespace lockstep::draft {
 
-/// What find_text() makes tokens of.
+/// How the files of find_text() hold tokens.
 struct TextKind {
   bool tokens = false;           ///< the files are numbers of 2 bytes
   std::string vocab_file = {};   ///< of a text that byte pairs encode; empty: a token a byte

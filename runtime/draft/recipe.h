@@ -14,7 +14,7 @@ namespace lockstep::draft {
 struct Recipe {
   std::string model;    ///< "mlp { hidden: [64, 64] }"
   std::string augment;  ///< without the patch; empty: none
-  /// What windows of volumes the model takes; none: whole samples.
+  /// Extents of the windows that are cut from volumes; none: whole samples.
   std::optional<Shape> patch = {};
   std::string amp;        ///< empty: fp32
   std::string optimizer;  ///< without clipping

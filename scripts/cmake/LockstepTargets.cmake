@@ -65,7 +65,7 @@ if(LOCKSTEP_SANITIZE)
 endif()
 
 # -O3, CMake's choice, is for loops over elements, which ask for it (runtime/kernels/cpu): elsewhere it costs the compiler
-# a tenth more than -O2, and the program gains nothing.
+# up to a tenth more time than -O2.
 string(REPLACE "-O3" "-O2" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
 
 function(lockstep_compile_cold target)
