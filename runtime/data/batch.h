@@ -2,11 +2,18 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "runtime/tensor/tensor.h"
 
 namespace lockstep::data {
+
+/// A sample that could not be read, and why.
+struct UnreadSample {
+  std::int64_t index = 0;  ///< in the data set
+  std::string error;
+};
 
 /// One rank's share of one micro-batch. A rank may have no sample: then the first extents are 0.
 struct Batch {
@@ -22,6 +29,8 @@ struct Batch {
   std::int64_t step_samples = 0;    ///< of the whole step, over all ranks and micro-batches
   /// Of this rank's share: samples that could not be read, so that others took their place; see OnError::kSkip.
   std::int64_t skipped_samples = 0;
+  /// Those that were tried for it, in any order.
+  std::vector<UnreadSample> unread = {};
 
   /// The same with its tensors on `device`, where a model's forward pass needs them.
   Batch to(Device device) const {

@@ -101,13 +101,14 @@ Sample BatchRows::operator[](std::int64_t row) const {
           .other_weight = row_of(all_.other_weight, row, 1)};
 }
 
-std::int64_t BatchRows::read(const SampleReader& reader, const SampleKey& key, std::int64_t row) const {
+std::int64_t BatchRows::read(const SampleReader& reader, const SampleKey& key, std::int64_t row,
+                             std::vector<UnreadSample>& unread) const {
   Sample sample = (*this)[row];
-  if (reduced_ == nullptr) return reader.read(key, sample);
+  if (reduced_ == nullptr) return reader.read(key, sample, unread);
   thread_local std::vector<float> values;  // no allocation a sample
   values.resize(input_size_);
   sample.values = values;
-  const std::int64_t skipped = reader.read(key, sample);
+  const std::int64_t skipped = reader.read(key, sample, unread);
   kernels::cpu::narrow(values, input_dtype_,
                        reduced_ + static_cast<std::size_t>(row) * input_size_ * size_of(input_dtype_));
   return skipped;
@@ -119,7 +120,7 @@ Batch collate(const SampleReader& reader, const BatchPlan& plan, std::span<const
   const BatchRows rows(reader.dataset(), batch);
   for (std::int64_t row = 0; row < plan.rank.size(); ++row) {
     const std::int64_t index = indices[static_cast<std::size_t>(plan.rank.begin + row)];
-    batch.skipped_samples += rows.read(reader, {index, plan.epoch, plan.seed}, row);
+    batch.skipped_samples += rows.read(reader, {index, plan.epoch, plan.seed}, row, batch.unread);
   }
   return batch;
 }

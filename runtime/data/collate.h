@@ -31,9 +31,10 @@ class BatchRows {
  public:
   BatchRows() = default;
   BatchRows(const Dataset& dataset, const Batch& batch);
-  /// Writes the sample that `key` names into a row, and returns what SampleReader::read() does. An input of 16 bits is
-  /// drawn in float32, in memory that each thread has for one sample, and rounded to nearest even.
-  std::int64_t read(const SampleReader& reader, const SampleKey& key, std::int64_t row) const;
+  /// Writes the sample that `key` names into a row, as SampleReader::read() does. An input of 16 bits is drawn in
+  /// float32, in memory that each thread has for one sample, and rounded to nearest even.
+  std::int64_t read(const SampleReader& reader, const SampleKey& key, std::int64_t row,
+                    std::vector<UnreadSample>& unread) const;
 
  private:
   Sample operator[](std::int64_t row) const;

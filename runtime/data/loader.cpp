@@ -2,8 +2,10 @@
 #include "runtime/data/loader.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -101,7 +103,14 @@ Batch Loader::next() {
   Batch batch = std::move(works_.front().batch);
   works_.pop_front();
   changed_.notify_all();
+  if (options_.names_unread) name_unread(batch);
   return batch;
+}
+
+void Loader::name_unread(const Batch& batch) {
+  for (const auto& [index, error] : batch.unread) {
+    if (named_.insert(index).second) spdlog::warn("sample {} is skipped: {}", index, error);
+  }
 }
 
 std::int64_t Loader::ready() const {
@@ -139,7 +148,7 @@ Loader::Decoded Loader::decode(const Work& work, Range rows) const {
   try {
     for (; row < rows.end; ++row) {
       const std::int64_t index = work.indices[static_cast<std::size_t>(row)];
-      decoded.skipped += work.rows.read(reader_, {index, work.epoch, options_.seed}, row);
+      decoded.skipped += work.rows.read(reader_, {index, work.epoch, options_.seed}, row, decoded.unread);
     }
   } catch (...) {
     decoded.failure = std::current_exception();
@@ -148,9 +157,10 @@ Loader::Decoded Loader::decode(const Work& work, Range rows) const {
   return decoded;
 }
 
-void Loader::finish(Work& work, Range rows, const Decoded& decoded) {
+void Loader::finish(Work& work, Range rows, Decoded decoded) {
   work.unfinished -= rows.size();
   work.batch.skipped_samples += decoded.skipped;
+  std::ranges::move(decoded.unread, std::back_inserter(work.batch.unread));
   if (!decoded.failure || (work.failure && work.failed_row < decoded.failed_row)) return;
   work.failure = decoded.failure;
   work.failed_row = decoded.failed_row;
@@ -196,10 +206,10 @@ void Loader::run_thread(const std::stop_token& stop) {
     const Range rows{work->next_row, std::min(work->next_row + some, work->size())};
     work->next_row = rows.end;
     lock.unlock();
-    const Decoded decoded = decode(*work, rows);
+    Decoded decoded = decode(*work, rows);
     lock.lock();
-    finish(*work, rows, decoded);
     failed_ = failed_ || decoded.failure;
+    finish(*work, rows, std::move(decoded));
     if (work->unfinished == 0) finished_.notify_one();
   }
 }

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <stop_token>
 #include <thread>
+#include <unordered_set>
 #include <vector>
 
 #include "runtime/data/batch.h"
@@ -32,6 +33,8 @@ struct LoaderOptions {
   std::int64_t prefetch = 2;        ///< batches decoded ahead by threads; 0 decodes in next(), without one
   std::int64_t decode_threads = 0;  ///< 0: as many as the process may use cores, at most 16
   SampleErrors errors = {};
+  /// Whether the log names each sample that is skipped, once; else who takes Batch::unread does.
+  bool names_unread = true;
   SamplerState start = {};       ///< where to begin: a new run, or what a checkpoint holds
   std::uint64_t first_step = 1;  ///< the number of the step that begins there
   std::uint64_t steps = 0;       ///< that there are batches of; 0: without end
@@ -98,13 +101,15 @@ class Loader {
   /// Some rows of a batch, decoded by one thread.
   struct Decoded {
     std::int64_t skipped = 0;
+    std::vector<UnreadSample> unread = {};
     std::exception_ptr failure = nullptr;
     std::int64_t failed_row = 0;
   };
 
   Work plan();
   Decoded decode(const Work& work, Range rows) const;
-  static void finish(Work& work, Range rows, const Decoded& decoded);
+  static void finish(Work& work, Range rows, Decoded decoded);
+  void name_unread(const Batch& batch);
   /// The first batch with rows that no thread has taken; null where there is none.
   Work* with_rows();
   /// Whether all batches are planned. Not while a thread plans.
@@ -116,6 +121,7 @@ class Loader {
   SampleReader reader_;
   LoaderOptions options_;
   SamplerState state_;
+  std::unordered_set<std::int64_t> named_;  ///< indices of unread samples
 
   BatchSlots slots_;
 

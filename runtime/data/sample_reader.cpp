@@ -2,7 +2,6 @@
 #include "runtime/data/sample_reader.h"
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <utility>
@@ -17,7 +16,7 @@ SampleReader::SampleReader(DatasetPtr dataset, const SampleErrors& errors)
   throw FieldError("data.max_skipped", fmt::format("must be >= 0, is {}", errors.max_skipped));
 }
 
-std::int64_t SampleReader::read(const SampleKey& key, const Sample& sample) const {
+std::int64_t SampleReader::read(const SampleKey& key, const Sample& sample, std::vector<UnreadSample>& unread) const {
   if (errors_.on_error == OnError::kFail) {
     dataset_->get(key, sample);
     return 0;
@@ -26,19 +25,19 @@ std::int64_t SampleReader::read(const SampleKey& key, const Sample& sample) cons
     dataset_->get(key, sample);
     return 0;
   } catch (const StorageError& error) {
-    return skip(key, sample, error.what());
+    unread.push_back({key.index, error.what()});
+    return skip(key, sample, unread);
   }
 }
 
-std::int64_t SampleReader::skip(SampleKey key, const Sample& sample, const char* error) const {
-  say_once(key.index, error);
+std::int64_t SampleReader::skip(SampleKey key, const Sample& sample, std::vector<UnreadSample>& unread) const {
   for (std::int64_t met = 1; met <= errors_.max_skipped; ++met) {
     key.index = (key.index + 1) % dataset_->size();
     try {
       dataset_->get(key, sample);
       return 1;
     } catch (const StorageError& next) {
-      say_once(key.index, next.what());
+      unread.push_back({key.index, next.what()});
     }
   }
   for (const std::span<float> numbers : {sample.values, sample.target, sample.weight, sample.other_weight}) {
@@ -48,11 +47,6 @@ std::int64_t SampleReader::skip(SampleKey key, const Sample& sample, const char*
     std::ranges::fill(numbers, 0);
   }
   return errors_.max_skipped + 1;
-}
-
-void SampleReader::say_once(std::int64_t index, const char* error) const {
-  const std::lock_guard lock(mutex_);
-  if (said_.insert(index).second) spdlog::warn("sample {} is skipped: {}", index, error);
 }
 
 }  // namespace lockstep::data

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <mutex>
-#include <unordered_set>
+#include <vector>
 
+#include "runtime/data/batch.h"
 #include "runtime/data/dataset.h"
 
 namespace lockstep::data {
@@ -32,19 +32,16 @@ class SampleReader {
   const Dataset& dataset() const { return *dataset_; }
 
   /// Writes the sample that `key` names. With OnError::kSkip, one that cannot be read is replaced by the first readable
-  /// one of the indices behind it, counted around the end and drawn with the same epoch and seed; the log names it
-  /// once. Returns how many were skipped: 0 or 1, and max_skipped + 1 where the search met so many that cannot be read
-  /// and gave up; the sample is zeros then.
-  std::int64_t read(const SampleKey& key, const Sample& sample) const;
+  /// one of the indices behind it, counted around the end and drawn with the same epoch and seed; those that cannot be
+  /// read are added to `unread`. Returns how many were skipped: 0 or 1, and max_skipped + 1 where the search met so
+  /// many that cannot be read and gave up; the sample is zeros then.
+  std::int64_t read(const SampleKey& key, const Sample& sample, std::vector<UnreadSample>& unread) const;
 
  private:
-  std::int64_t skip(SampleKey key, const Sample& sample, const char* error) const;
-  void say_once(std::int64_t index, const char* error) const;
+  std::int64_t skip(SampleKey key, const Sample& sample, std::vector<UnreadSample>& unread) const;
 
   DatasetPtr dataset_;
   SampleErrors errors_;
-  mutable std::mutex mutex_;
-  mutable std::unordered_set<std::int64_t> said_;  ///< indices that the log has named
 };
 
 }  // namespace lockstep::data

@@ -3,11 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
+#include <vector>
 
 #include "runtime/autograd/grad_mode.h"
 #include "runtime/train/over_ranks.h"
-#include "runtime/train/skipped_samples.h"
 
 namespace lockstep::train {
 
@@ -37,12 +38,14 @@ std::optional<EvalResult> Evaluator::run(const std::function<bool()>& stop, Answ
   data::Loader batches(dataset_, loading_, slots_);
   bool stopped = false;
   std::int64_t skipped = 0;
+  std::vector<data::UnreadSample> unread;
   std::uint64_t first_bad = loading_.steps;
   for (std::uint64_t i = 0; i < loading_.steps && !stopped; ++i) {
     // Also keeps the ranks together: one with fewer samples must not take the others for lost.
     stopped = any_rank(stop(), communicator_);
-    const data::Batch share = batches.next();
+    data::Batch share = batches.next();
     skipped += share.skipped_samples;
+    std::ranges::move(share.unread, std::back_inserter(unread));
     if (stopped || share.input.size(0) == 0) continue;
     const data::Batch there = share.to(network_.device());
     const Tensor output = network_.forward(there.input);
@@ -57,6 +60,7 @@ std::optional<EvalResult> Evaluator::run(const std::function<bool()>& stop, Answ
   if (loading_.errors.on_error == data::OnError::kSkip) {
     const double all = over_ranks(static_cast<double>(skipped), comm::ReduceOp::kSum, communicator_);
     result.skipped_samples = static_cast<std::uint64_t>(all);
+    if (all > 0) skipped_names_.tell(std::move(unread), communicator_);
     require_few(*result.skipped_samples, loading_.errors, "the evaluation data");
   }
   return result;

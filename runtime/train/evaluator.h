@@ -9,6 +9,7 @@
 #include "runtime/data/loader.h"
 #include "runtime/train/answers.h"
 #include "runtime/train/network.h"
+#include "runtime/train/skipped_samples.h"
 
 namespace lockstep::train {
 
@@ -36,6 +37,7 @@ class Evaluator {
   data::LoaderOptions loading_;
   data::BatchSlots slots_;  ///< for every pass: where memory is lacking, the run does not begin
   comm::Communicator& communicator_;
+  SkippedNames skipped_names_;
 };
 
 }  // namespace lockstep::train

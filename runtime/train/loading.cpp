@@ -14,6 +14,7 @@ data::LoaderOptions training_loader(const job::Job& job, const comm::World& worl
   options.rank = world.rank();
   options.world_size = world.size();
   options.device = device;
+  options.names_unread = false;
   if (options.decode_threads == 0) {
     const std::int64_t cores = comm::own_cores(comm::launch_environment());
     options.decode_threads = std::clamp<std::int64_t>(cores, 1, data::kMostDefaultDecodeThreads);

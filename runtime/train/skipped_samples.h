@@ -3,7 +3,11 @@
 
 #include <cstdint>
 #include <string>
+#include <unordered_set>
+#include <vector>
 
+#include "comm/group/communicator.h"
+#include "runtime/data/batch.h"
 #include "runtime/data/sample_reader.h"
 #include "runtime/step/progress.h"
 
@@ -28,6 +32,16 @@ class SkippedSamples {
   std::uint64_t epoch_ = 0;
   std::uint64_t of_epoch_ = 0;
   std::uint64_t of_run_ = 0;
+};
+
+/// Names the samples that could not be read in rank 0's log, each once, whichever ranks met it, and how often.
+class SkippedNames {
+ public:
+  /// Those that this rank has met since the last call. A collective.
+  void tell(std::vector<data::UnreadSample> mine, comm::Communicator& communicator);
+
+ private:
+  std::unordered_set<std::int64_t> told_;  ///< indices; the same on every rank
 };
 
 /// Throws StorageError for more skipped samples than errors.max_skipped. `where`: "epoch 2".

@@ -2,6 +2,7 @@
 #include "runtime/train/steps_in_flight.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "runtime/train/one_nan.h"
@@ -30,7 +31,8 @@ void StepsInFlight::launch(std::uint64_t number, TrainingData& data, const StopS
   step.report.step = number;
   step.readback = &readbacks_[number % readbacks_.size()];
   step.report.queue_depth = data.ready();
-  const std::vector<data::Batch> micro_batches = data.next_step();
+  std::vector<data::Batch> micro_batches = data.next_step();
+  for (data::Batch& batch : micro_batches) std::ranges::move(batch.unread, std::back_inserter(step.unread));
   step.report.epoch = micro_batches.back().epoch;
   step.report.samples = micro_batches.back().step_samples;
   step.report.data_seconds = std::chrono::duration<double>(Clock::now() - step.begin).count();
@@ -45,9 +47,9 @@ void StepsInFlight::launch(std::uint64_t number, TrainingData& data, const StopS
 }
 
 StepsInFlight::Finished StepsInFlight::finish() {
-  const InFlight step = std::move(steps_.front());
+  InFlight step = std::move(steps_.front());
   steps_.pop_front();
-  Finished finished{step.report, step.readback->take()};
+  Finished finished{step.report, step.readback->take(), std::move(step.unread)};
   const auto end = Clock::now();
   fill(finished.report, finished.outcome);
   if (network_.device() != kCpu) gpu_use_.count(step.launch);

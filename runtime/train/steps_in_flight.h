@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <vector>
 
 #include "comm/group/communicator.h"
 #include "runtime/step/readback.h"
@@ -35,6 +36,7 @@ class StepsInFlight {
   struct Finished {
     StepReport report;
     step::StepOutcome outcome;
+    std::vector<data::UnreadSample> unread;  ///< of this rank
   };
   /// Waits for the oldest step.
   Finished finish();
@@ -49,6 +51,7 @@ class StepsInFlight {
     StepReport report;  ///< what the host knows of it
     step::Readback* readback = nullptr;
     Launch launch;
+    std::vector<data::UnreadSample> unread;
     std::optional<std::chrono::nanoseconds> waited;  ///< for other ranks, before the step
     std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
   };

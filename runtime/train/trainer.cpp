@@ -115,7 +115,8 @@ void Trainer::finish_steps() {
 
 void Trainer::finish_step() {
   current_step_ = in_flight_.oldest();
-  auto [report, outcome] = in_flight_.finish();
+  auto [report, outcome, unread] = in_flight_.finish();
+  if (outcome.skipped_samples > 0) skipped_names_.tell(std::move(unread), *world_.communicator());
   skipped_samples_.add(report.epoch, static_cast<std::uint64_t>(outcome.skipped_samples));
   report.skipped_samples = skipped_samples();
   stop_requested_ = stop_requested_ || outcome.stop > 0.0f;

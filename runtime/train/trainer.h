@@ -82,6 +82,7 @@ class Trainer {
   TrainingData data_;
   data::SampleErrors sample_errors_;
   SkippedSamples skipped_samples_;
+  SkippedNames skipped_names_;
   Network network_;
   JobStep job_step_;
   Goals goals_;

@@ -2,9 +2,15 @@
 #include "runtime/data/loader.h"
 
 #include <gmock/gmock.h>
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
 
 #include <atomic>
 #include <map>
+#include <memory>
+#include <set>
+#include <sstream>
+#include <string>
 
 #include "runtime/data/eval_batches.h"
 #include "runtime/tensor/error.h"
@@ -157,6 +163,33 @@ TEST(Loader, TheNextReadableSampleTakesThePlaceOfADamagedOne) {
       }
     }
     EXPECT_EQ(skipped, 2 * 11) << ranks << " ranks";
+  }
+}
+
+TEST(Loader, NamesWhatItSkipsOnceOrLeavesThatToWhoTakesTheBatches) {
+  for (const bool names : {true, false}) {
+    std::ostringstream words;
+    const auto before = spdlog::default_logger();
+    const auto sink = std::make_shared<spdlog::sinks::ostream_sink_mt>(words);
+    spdlog::set_default_logger(std::make_shared<spdlog::logger>("test", sink));
+    Loader loader(std::make_shared<Damaged>(),
+                  {.global_batch = 41, .errors = {.on_error = OnError::kSkip}, .names_unread = names});
+    std::multiset<std::int64_t> unread;
+    for (int epoch = 0; epoch < 2; ++epoch) {
+      for (const UnreadSample& sample : loader.next().unread) {
+        EXPECT_EQ(sample.error, "sample " + std::to_string(sample.index) + " is damaged");
+        unread.insert(sample.index);
+      }
+    }
+    spdlog::set_default_logger(before);
+    const std::string text = words.str();
+    for (std::int64_t index = 0; index < 41; ++index) {
+      EXPECT_EQ(unread.contains(index), Damaged::has(index)) << index;
+      const std::string name = "sample " + std::to_string(index) + " is skipped: ";
+      const std::size_t at = text.find(name);
+      EXPECT_EQ(at != std::string::npos, names && Damaged::has(index)) << name;
+      EXPECT_EQ(text.rfind(name), at) << name << "twice";
+    }
   }
 }
 

@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -171,6 +172,19 @@ class OwnFiles(RunTest):
         rest = self.train("rest", *skip, job=job, resume=one.checkpoint(5))
         self.assertEqual(rest.digest, one.digest)
         self.assertEqual(rest.column("skipped_samples"), one.column("skipped_samples")[5:])
+
+    def test_a_damaged_sample_is_named_once_whichever_ranks_meet_it(self):
+        job = self.images()
+        for number in (7, 8, 31):
+            self.write(f"images/{'ab'[number % 2]}/{number:02}.png", b"\x89PNG damaged")
+        # Several epochs, in which the ranks' shares differ, and several evaluations.
+        evaluation = ('data.eval={image_folder{folder:"%s/images" size:8}}' % self.folder, "data.eval_batch=11",
+                      "train.eval_every=10", "train.steps=40", "data.max_skipped=10")
+        for ranks in (1, 2, 3):
+            run = self.train(f"of-{ranks}", "data.on_error=SKIP", *evaluation, job=job, ranks=ranks)
+            for number in (7, 8, 31):
+                named = re.findall(rf"warning: sample \d+ is skipped: .*/{number:02}\.png", run.output)
+                self.assertEqual(len(named), 2, f"once to train and once to evaluate\n{run.output}")
 
     def test_too_many_damaged_samples_end_the_run_on_every_rank_at_one_step(self):
         job = self.images()
