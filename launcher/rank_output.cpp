@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "runtime/base/printable.h"
+#include "runtime/train/terminal.h"
 
 namespace lockstep::launcher {
 
@@ -31,7 +32,9 @@ void RankOutput::pass(std::string_view piece) {
 }
 
 void RankOutput::end_live_line() {
-  if (std::exchange(line_open_, false)) write("\n");
+  if (!line_open_) return;
+  write(live_ ? train::kEndOfLiveLine : "\n");
+  line_open_ = false;
 }
 
 void RankOutput::finish() {

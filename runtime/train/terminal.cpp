@@ -14,6 +14,8 @@
 
 namespace lockstep::train {
 
+const char* const kEndOfLiveLine = "\n\033[J";
+
 namespace {
 
 constexpr int kUnknownColumns = 80;
@@ -57,16 +59,20 @@ int Terminal::columns() const {
 
 void Terminal::print(const std::string& text) {
   const bool over = live_descriptor.exchange(-1) >= 0;
-  put(stream_, (over ? "\r\033[K" : "") + text + "\n");
+  put(stream_, (over ? "\r\033[J" : "") + text + "\n");
   // It stays in sight until the next step draws it anew.
   if (over) draw(drawn_);
 }
 
 void Terminal::draw(const std::string& text) {
   drawn_ = text;
+  // A window that becomes smaller wraps what is drawn into rows. The cursor, left on the first character, is in the
+  // first of them, from where all are drawn over and cleared; a line that comes too late, too long, is cut and not
+  // wrapped.
+  const std::string line = "\r\033[?7l" + text + "\033[J\033[?7h\r";
   // Before and after: what the handler of a signal prints meanwhile must not stand behind the line, nor hide it.
   live_descriptor = fileno(stream_);
-  put(stream_, "\r" + text + "\033[K");
+  put(stream_, line);
   live_descriptor = fileno(stream_);
 }
 
@@ -81,7 +87,7 @@ bool shows_color(std::FILE* stream) { return Terminal::shows_live_line(stream) &
 void end_live_line() {
   const int descriptor = live_descriptor.exchange(-1);
   if (descriptor < 0) return;
-  [[maybe_unused]] const ssize_t written = write_promptly(descriptor, "\n");
+  [[maybe_unused]] const ssize_t written = write_promptly(descriptor, kEndOfLiveLine);
 }
 
 int terminal_columns(int descriptor) {

@@ -39,6 +39,9 @@ class Terminal {
   std::string drawn_;
 };
 
+/// What moves below a live line, and clears the rows that it takes there where the window was made smaller.
+extern const char* const kEndOfLiveLine;
+
 /// Writes text to stdout, which a StdoutRelay passes on, or by write_stderr().
 void put(std::FILE* stream, std::string_view text);
 

@@ -76,10 +76,10 @@ TEST(RankOutput, OfALiveLineComesAtOnceAndEndsBeforeOtherWords) {
   EXPECT_EQ(written.text(), "50 %");
   output.end_live_line();
   output.end_live_line();
-  EXPECT_EQ(written.text(), "50 %\n");
+  EXPECT_EQ(written.text(), "50 %\n\033[J");
   output.pass("60 %");
   output.finish();
-  EXPECT_EQ(written.text(), "50 %\n60 %\n");
+  EXPECT_EQ(written.text(), "50 %\n\033[J60 %\n\033[J");
 }
 
 }  // namespace

@@ -14,11 +14,12 @@ import threading
 import unittest
 
 from runs import FP32, LOCKSTEP, RANK_COUNTS, Run, RunTest, faults, require_mpi
+from screen import Screen
 
 SHORT = ("train.steps=40", "schedule.cosine.warmup_steps=5", "train.eval_every=20", "checkpoint.every_steps=10")
 LONG = ("train.steps=1000000", "schedule.cosine.warmup_steps=5")
 BAR = re.compile(r"^ *\d+ %")
-ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+ESCAPES = re.compile(r"\x1b\[[?0-9;]*[A-Za-z]")
 COLORS = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -122,6 +123,30 @@ class Seen(RunTest):
                 window.type("\x03")
                 self.assertEqual(window.finish().code, 75)
 
+    def test_a_smaller_window_shows_no_piece_of_an_earlier_bar(self):
+        for ranks in RANK_COUNTS:
+            window = self.window(*LONG, columns=100, ranks=ranks, resume="never")
+            self.assertTrue(window.wait_for(lambda seen: any(len(bar) > 50 for bar in seen.bars[1:-1])), window.text)
+            window.resize(30)
+            shown = len(window.text)
+            self.assertTrue(window.wait_for(lambda seen: any(len(bar) < 30 for bar in seen.bars[1:-1])), window.text)
+            text = window.text
+            window.process.terminate()
+            window.finish()
+            # The window may have been smaller for some time when the run gets to know it.
+            for known_late, resized in ((False, shown), (True, text.index(" %"))):
+                with self.subTest(ranks=ranks, known_late=known_late):
+                    screen = Screen(100)
+                    screen.feed(text[:resized])
+                    screen.resize(30)
+                    screen.feed(text[resized:text.rindex("\x1b[")])
+                    printed = [line.rpartition("\r")[2] for line in
+                               ESCAPES.sub("", text).replace("\r\n", "\n").split("\n")[:-1]]
+                    others = [line for line in screen.lines if line not in [line.rstrip() for line in printed]]
+                    self.assertEqual(len(others), 1, screen.lines)
+                    self.assertRegex(others[0], BAR)
+                    self.assertLess(len(others[0]), 30)
+
     def test_the_first_ctrl_c_is_acknowledged_and_saves(self):
         for ranks in RANK_COUNTS:
             with self.subTest(ranks=ranks):
@@ -130,7 +155,7 @@ class Seen(RunTest):
                 window.type("\x03")
                 run = window.finish()
                 self.assertEqual(run.code, 75, window.text)
-                lines = window.text.replace("\r\n", "\n").split("\n")
+                lines = ESCAPES.sub("", window.text).replace("\r\n", "\n").split("\n")
                 self.assertIn("stopping after this step and saving; Ctrl-C again to end at once",
                               [line.rpartition("\r")[2] for line in lines])
                 self.assertEqual(run.summary["status"], "preempted")
