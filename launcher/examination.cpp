@@ -11,6 +11,7 @@
 #include "comm/group/shared_memory/shared_file.h"
 #include "comm/group/versions.h"
 #include "launcher/mpirun.h"
+#include "launcher/product_times.h"
 #include "runtime/job/versions.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/kernels/cpu/isa.h"
@@ -71,7 +72,7 @@ class Examination {
 
   static std::string float16_on_cpu() {
     if (kernels::cpu::isa() == kernels::cpu::Isa::kBaseline) return "converted in software: slower than float32";
-    return "widened to float32 on the way: half the memory, about float32's speed";
+    return "widened to float32 on the way: half the memory, no less time";
   }
 
   static std::string bfloat16_on_cpu() {
@@ -91,11 +92,21 @@ class Examination {
             "Reinstall oneDNN, and build for this machine.");
     } else {
       found_["trains_on"].push_back("cpu");
+      measure_products();
     }
     if (kernels::cpu::isa() == kernels::cpu::Isa::kBaseline) {
       lacks("AVX2 or NEON", "16-bit types are converted in software, and everything on the CPU is several times slower",
             "Unset LOCKSTEP_CPU_ISA, or use a processor of 2013 or newer.");
     }
+  }
+
+  void measure_products() {
+    Json& processor = found_["processor"];
+    processor["product_times"] = nullptr;
+    // In software one takes long, and how long is no question.
+    if (kernels::cpu::isa() == kernels::cpu::Isa::kBaseline) return;
+    processor["product_times"] = measure_product_times();
+    processor["advice"] = advice_on(processor["product_times"]);
   }
 
   void examine_shared_memory() {

@@ -8,10 +8,11 @@ namespace lockstep::launcher {
 
 /// What this machine has, as `lockstep doctor --json` prints it: {"lockstep", "trains_on": ["cpu", "cuda"],
 /// "processor": {"cores", "isa", "native_bfloat16", "half_instructions": [name], "float16", "bfloat16": what follows
-/// for speed}, "shared_memory": {"path", "bytes", "free_bytes"}, "mpirun", "libraries": {name: version}, "cuda_driver",
-/// "devices": [{"device", "name", "compute_capability", "float16" and "bfloat16" ("tensor cores"), "multiprocessors",
-/// "memory_bytes", "free_bytes"}], "findings": [{"missing", "consequence", "advice"}]}; null for what there is not.
-/// Each device is made to compute something.
+/// for speed, "product_times": as measure_product_times() gives them, null in software, "advice"}, "shared_memory":
+/// {"path", "bytes", "free_bytes"}, "mpirun", "libraries": {name: version}, "cuda_driver", "devices": [{"device",
+/// "name", "compute_capability", "float16" and "bfloat16" ("tensor cores"), "multiprocessors", "memory_bytes",
+/// "free_bytes"}], "findings": [{"missing", "consequence", "advice"}]}; null for what there is not. Each device is made
+/// to compute something.
 nlohmann::ordered_json examine();
 
 /// Whether there is a device on which a job can be trained.

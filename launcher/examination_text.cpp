@@ -43,6 +43,18 @@ std::string joined(const Json& names) {
   return text.empty() ? "none" : text;
 }
 
+/// "64 x 64: float16 1.90, bfloat16 1.20 times float32's time", a line a size, and the advice.
+std::string products_text(const Json& processor) {
+  if (!processor.contains("advice")) return {};
+  std::string text;
+  for (const auto& [size, times] : processor["product_times"].items()) {
+    std::string words;
+    for (const auto& [dtype, time] : times.items()) words += (words.empty() ? "" : ", ") + dtype + " " + time.dump();
+    text += labelled(text.empty() ? "products" : "", size + " x " + size + ": " + words + " times float32's time");
+  }
+  return text + labelled("", value_text(processor["advice"]));
+}
+
 }  // namespace
 
 std::string examination_text(const Json& examination) {
@@ -53,6 +65,7 @@ std::string examination_text(const Json& examination) {
   text += labelled("processor", value_text(processor["cores"]) + " cores, " + value_text(processor["isa"]) +
                                     ", 16-bit instructions: " + joined(processor["half_instructions"]));
   for (const char* dtype : {"float16", "bfloat16"}) text += labelled(dtype, value_text(processor[dtype]));
+  text += products_text(processor);
   for (const Json& device : examination["devices"]) text += labelled(value_text(device["device"]), device_text(device));
   text += labelled("CUDA driver", value_text(examination["cuda_driver"]));
   for (const auto& [name, version] : examination["libraries"].items()) text += labelled(name, value_text(version));

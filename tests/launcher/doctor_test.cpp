@@ -6,6 +6,7 @@
 #include "comm/group/versions.h"
 #include "launcher/examination.h"
 #include "launcher/examination_text.h"
+#include "launcher/product_times.h"
 #include "tests/launcher/program.h"
 
 namespace lockstep::launcher {
@@ -100,6 +101,33 @@ TEST_F(Doctor, ANarrowProcessorIsTold) {
   EXPECT_EQ(found["processor"]["isa"], "baseline");
   EXPECT_TRUE(lacks(found, "AVX2 or NEON"));
   EXPECT_THAT(found["processor"]["float16"].get<std::string>(), HasSubstr("in software"));
+  EXPECT_TRUE(found["processor"]["product_times"].is_null());
+}
+
+TEST_F(Doctor, MeasuresWhatSixteenBitsCost) {
+  const ordered_json found = examined();
+  if (found["processor"]["isa"] == "baseline") GTEST_SKIP() << "it computes them in software";
+  for (const char* size : {"64", "512"}) {
+    for (const char* dtype : {"float16", "bfloat16"}) {
+      EXPECT_GT(found["processor"]["product_times"][size][dtype].get<double>(), 0.0) << size << " " << dtype;
+    }
+  }
+  EXPECT_EQ(found["processor"]["advice"], advice_on(found["processor"]["product_times"]));
+  const Ended told = run({});
+  EXPECT_THAT(told.out, testing::ContainsRegex("products        64 x 64: float16 [0-9.]+, bfloat16 [0-9.]+ times "
+                                               "float32's time\n                512 x 512: float16"));
+  EXPECT_THAT(told.out, HasSubstr("                For speed, train "));
+}
+
+TEST(ProductTimes, TheAdviceIsTheFastestDtype) {
+  const auto advice = [](double float16, double bfloat16) {
+    const ordered_json times = {{"64", {{"float16", 2.0}, {"bfloat16", 2.0}}},
+                                {"512", {{"float16", float16}, {"bfloat16", bfloat16}}}};
+    return advice_on(times);
+  };
+  EXPECT_THAT(advice(1.1, 1.0), HasSubstr("opt_level: O0 dtype: FP32"));
+  EXPECT_THAT(advice(1.1, 0.5), HasSubstr("opt_level: O1 dtype: BF16"));
+  EXPECT_THAT(advice(0.5, 0.6), HasSubstr("opt_level: O1 dtype: FP16"));
 }
 
 TEST_F(Doctor, SpeaksToAPersonToo) {
