@@ -1,16 +1,46 @@
 # SPDX-License-Identifier: Apache-2.0
 """A machine that lacks memory or threads: the run ends with words and an exit code, never by a signal."""
 import resource
+import subprocess
 import unittest
 
-from runs import RunTest
+from runs import LOCKSTEP, RunTest
 
+KIBIBYTE = 1 << 10
 MEBIBYTE = 1 << 20
 # Without room for its libraries the program is not started at all.
 LOADER_FAILED = 127
 
 
+NO_ROOM_FOR_WORDS = r"^lockstep: error \(memory, exit 6\)\n  cannot allocate memory: .*\n  → Raise its limits \(ulimit -v, -d\)"
+
+
+def version(kibibytes):
+    """`lockstep --version` in so much address space."""
+    return subprocess.run([LOCKSTEP, "--version"], capture_output=True, text=True,
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (kibibytes * KIBIBYTE,) * 2))
+
+
 class AddressSpace(RunTest):
+    def test_too_little_of_it_to_start_is_a_clear_error(self):
+        loaded, too_little = 8 << 20, 0
+        while loaded - too_little > 16:
+            middle = (loaded + too_little) // 2
+            if version(middle).returncode == LOADER_FAILED:
+                too_little = middle
+            else:
+                loaded = middle
+        codes = set()
+        # In steps of less than the libraries take, each for itself, while they start.
+        for kibibytes in [*range(too_little, too_little + 1024, 16), *range(too_little + 1024, too_little + 8192, 128)]:
+            with self.subTest(kibibytes):
+                told = version(kibibytes)
+                codes.add(told.returncode)
+                self.assertIn(told.returncode, (0, 6, LOADER_FAILED), told.stderr)
+                if told.returncode == 6:
+                    self.assertRegex(told.stderr, NO_ROOM_FOR_WORDS)
+        self.assertEqual(codes, {0, 6, LOADER_FAILED})
+
     def test_too_little_of_it_is_a_clear_error(self):
         codes = set()
         for mebibytes in [*range(100, 200, 8), *range(200, 700, 25)]:
@@ -20,7 +50,7 @@ class AddressSpace(RunTest):
                 self.assertIn(run.code, (0, 3, 6, LOADER_FAILED), run.output)
                 if run.code == 6:
                     self.assertRegex(run.output, r"cannot allocate .* MiB of its address space \(ulimit -v, -d\); "
-                                                 r"this process holds \d+ MiB, in use: ")
+                                                 r"this process holds \d+ MiB, in use: |" + NO_ROOM_FOR_WORDS)
                 if run.code == 3:
                     self.assertRegex(run.output, "lacks threads|lacked threads")
         self.assertIn(6, codes)
