@@ -89,7 +89,7 @@ Tensor GradScaler::scale(const Tensor& loss) {
 
 Tensor GradScaler::marked(const Tensor& scaled) const {
   const Tensor marked = scaled.detach();
-  autograd::record(marked, autograd::kLossScale, {scaled},
+  autograd::record(marked, "loss_scale", {scaled}, autograd::OnLosses::kScales,
                    {.recorded = [mark = mark()](const Tensor& grad, const autograd::BackwardContext& context) {
                      context.note_scaler(mark);
                      return std::vector<Tensor>{grad};

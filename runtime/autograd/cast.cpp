@@ -18,7 +18,8 @@ Tensor cast(const Tensor& tensor, DType dtype) {
   }
   const Tensor out = Tensor::empty(tensor.shape(), dtype, tensor.device());
   kernels::backend(tensor.device()).cast(tensor, out);
-  record(out, "cast", {tensor}, {.recorded = [from = tensor.dtype()](const Tensor& grad, const BackwardContext&) {
+  record(out, "cast", {tensor}, OnLosses::kAdds,
+         {.recorded = [from = tensor.dtype()](const Tensor& grad, const BackwardContext&) {
            return std::vector<Tensor>{cast(grad, from)};
          }});
   return out;

@@ -30,7 +30,7 @@ Tensor add(const Tensor& a, const Tensor& b) {
     backend.accumulate(b, sum);
   }
   // The sum is promoted: a gradient goes back in its operand's dtype.
-  record(sum, "accumulate", {a, b}, {.recorded = [](const Tensor& grad, const BackwardContext&) {
+  record(sum, "accumulate", {a, b}, OnLosses::kAdds, {.recorded = [](const Tensor& grad, const BackwardContext&) {
            return std::vector<Tensor>{grad, grad};
          }});
   return sum;
@@ -89,7 +89,7 @@ class Pass {
   Pass(const Tensor& output, Wanted wanted, const PassState& whole)
       : wanted_(std::move(wanted)), roots_{output.autograd_meta()}, adds_to_leaves_(!whole.partial), is_part_(true) {
     state_.into_slots = whole.into_slots;
-    state_.scaler = whole.scaler;
+    state_.mark = whole.mark;
     collect();
   }
 
@@ -111,7 +111,7 @@ class Pass {
 
   /// The pass begins with ones, so that the graph alone says what its gradients are multiplied by.
   void begin_with_ones() {
-    if (state_.into_slots) state_.scaler = mark_of_losses(roots_, order_);
+    if (state_.into_slots) state_.mark = mark_of_losses(roots_, order_);
   }
 
   /// `gradients`: one an output.
@@ -247,7 +247,7 @@ class Pass {
     if (leaf.slot.defined()) {
       if (grad.aliases(leaf.slot)) return;  // the operation wrote it there
       const kernels::Backend& backend = kernels::backend(leaf.slot.device());
-      if (enter_slot(leaf, state_.scaler)) {
+      if (enter_slot(leaf, state_.mark)) {
         backend.accumulate(grad, leaf.slot);
       } else {
         backend.cast(grad, leaf.slot);

@@ -113,7 +113,7 @@ std::vector<Tensor> FunctionCall::run(std::vector<Tensor> arguments, const DType
   if (differentiable.empty()) return results;
   std::vector<Like> inputs;
   for (const Tensor& argument : arguments) inputs.push_back(argument.defined() ? like(argument) : Like{});
-  record(differentiable, "function", arguments,
+  record(differentiable, "function", arguments, OnLosses::kUnknown,
          {.recorded = [context, backward = std::move(backward), outputs, numbers, inputs, second](
                           const Tensor&, const BackwardContext& pass) {
            std::vector<Tensor> gradients;

@@ -62,16 +62,16 @@ GradTarget BackwardContext::target(std::size_t i, const Tensor& input, TargetDTy
   const bool writable = slot.defined() && (dtype == TargetDType::kAny || slot.dtype() == DType::kFloat32 ||
                                            slot.dtype() == input.dtype());
   if (!writable || !pass_.into_slots) return {Tensor::empty(input.shape(), input.dtype(), input.device()), false};
-  return {slot, enter_slot(*meta, pass_.scaler)};
+  return {slot, enter_slot(*meta, pass_.mark)};
 }
 
 void BackwardContext::note_scaler(std::uint64_t mark) const {
-  const std::uint64_t other = scaler_in(pass_.scaler);
+  const std::uint64_t other = scaler_in(pass_.mark);
   if (other != 0 && scaler_in(mark) != 0 && other != scaler_in(mark)) {
     throw UsageError("a backward pass through losses that two GradScalers have scaled",
                      "Call backward() for each scaler's losses.");
   }
-  pass_.scaler = mark_of_sum(pass_.scaler, mark);
+  pass_.mark = mark_of_sum(pass_.mark, mark);
 }
 
 std::optional<ActivationDerivative> BackwardContext::take_derivative(std::size_t i) const {
@@ -86,11 +86,12 @@ std::optional<ActivationDerivative> BackwardContext::take_derivative(std::size_t
   return producer->derivative();
 }
 
-Node::Node(std::string_view name, std::vector<std::shared_ptr<Meta>> inputs, Backward backward)
+Node::Node(std::string_view name, std::vector<std::shared_ptr<Meta>> inputs, Backward backward, OnLosses on_losses)
     : name_(name),
       sequence_(next_sequence.fetch_add(1, std::memory_order_relaxed)),
       inputs_(std::move(inputs)),
-      backward_(std::move(backward)) {}
+      backward_(std::move(backward)),
+      on_losses_(on_losses) {}
 
 void Node::add_result(const std::shared_ptr<Node>& node, const Tensor& tensor) {
   Meta& meta = meta_of(tensor);
@@ -152,7 +153,7 @@ void Node::release() {
 namespace {
 
 void record_results(std::span<const Tensor> results, std::string_view name, const std::vector<Tensor>& inputs,
-                    Backward backward) {
+                    OnLosses on_losses, Backward backward) {
   if (RecordObserver* const observer = record_observer()) {
     observer->recorded(name, {results.begin(), results.end()}, inputs);
   }
@@ -161,19 +162,29 @@ void record_results(std::span<const Tensor> results, std::string_view name, cons
   std::vector<std::shared_ptr<Meta>> metas;
   metas.reserve(inputs.size());
   for (const Tensor& input : inputs) metas.push_back(is_recorded(input) ? input.autograd_meta() : nullptr);
-  const auto node = std::make_shared<Node>(name, std::move(metas), std::move(backward));
+  const auto node = std::make_shared<Node>(name, std::move(metas), std::move(backward), on_losses);
   for (const Tensor& result : results) Node::add_result(node, result);
 }
 
 }  // namespace
 
 void record(const Tensor& result, std::string_view name, const std::vector<Tensor>& inputs, Backward backward) {
-  record_results({&result, 1}, name, inputs, std::move(backward));
+  record_results({&result, 1}, name, inputs, OnLosses::kMakes, std::move(backward));
+}
+
+void record(const Tensor& result, std::string_view name, const std::vector<Tensor>& inputs, OnLosses on_losses,
+            Backward backward) {
+  record_results({&result, 1}, name, inputs, on_losses, std::move(backward));
 }
 
 void record(const std::vector<Tensor>& results, std::string_view name, const std::vector<Tensor>& inputs,
             Backward backward) {
-  record_results(results, name, inputs, std::move(backward));
+  record_results(results, name, inputs, OnLosses::kMakes, std::move(backward));
+}
+
+void record(const std::vector<Tensor>& results, std::string_view name, const std::vector<Tensor>& inputs,
+            OnLosses on_losses, Backward backward) {
+  record_results(results, name, inputs, on_losses, std::move(backward));
 }
 
 }  // namespace lockstep::autograd

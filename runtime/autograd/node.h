@@ -46,6 +46,15 @@ struct Arrived {
   Tensor addend;                  ///< where Backward::adds: still to be added to the first of them, if defined
 };
 
+/// What an operation makes of losses, for whoever looks for the scale of a pass's gradients (scale_mark.h).
+enum class OnLosses : std::uint8_t {
+  kMakes,       ///< a loss, of other things
+  kAdds,        ///< their sum, or all of them in another shape or dtype: of the same scale
+  kMultiplies,  ///< where one input alone has a graph: its product with numbers, among which may be a scale
+  kScales,      ///< multiplies one by a GradScaler's scale
+  kUnknown,     ///< whatever a function of the user's own does
+};
+
 /// What the operations of one walk through the graph share.
 struct PassState {
   /// Gradients of an arena's parameters are written where they belong.
@@ -57,7 +66,7 @@ struct PassState {
   std::unordered_set<const Meta*> wanted;
   std::unordered_set<const Node*> needed;
   /// The ScaleMark of the pass's gradients (scale_mark.h).
-  std::uint64_t scaler = 0;
+  std::uint64_t mark = 0;
   /// How many gradients arrive at an operation's result; whoever asked for that gradient counts as well.
   std::unordered_map<const Node*, int> consumers;
   /// The operations whose gradient arrives multiplied by their ActivationDerivative.
@@ -137,7 +146,8 @@ struct Backward {
 /// when it ran.
 class Node : public std::enable_shared_from_this<Node> {
  public:
-  Node(std::string_view name, std::vector<std::shared_ptr<Meta>> inputs, Backward backward);
+  Node(std::string_view name, std::vector<std::shared_ptr<Meta>> inputs, Backward backward,
+       OnLosses on_losses = OnLosses::kMakes);
   /// Iterative, so that a deep graph does not overflow the stack.
   ~Node();
   Node(const Node&) = delete;
@@ -162,6 +172,7 @@ class Node : public std::enable_shared_from_this<Node> {
   /// Makes `tensor` the next result.
   static void add_result(const std::shared_ptr<Node>& node, const Tensor& tensor);
 
+  OnLosses on_losses() const { return on_losses_; }
   bool released() const { return released_; }
   /// With kNone: there is none.
   const ActivationDerivative& derivative() const { return backward_.derivative; }
@@ -179,14 +190,19 @@ class Node : public std::enable_shared_from_this<Node> {
   std::vector<Result> results_;
   AutocastState autocast_ = autocast_state();
   Backward backward_;
+  OnLosses on_losses_;
   bool released_ = false;
 };
 
 /// Makes `result` the result of an operation on `inputs`, if any of them is recorded and it is floating; otherwise
 /// tells the thread's observer alone. `name` must be a string literal.
 void record(const Tensor& result, std::string_view name, const std::vector<Tensor>& inputs, Backward backward);
+void record(const Tensor& result, std::string_view name, const std::vector<Tensor>& inputs, OnLosses on_losses,
+            Backward backward);
 /// The same for an operation with several results, of which integer ones have no gradient.
 void record(const std::vector<Tensor>& results, std::string_view name, const std::vector<Tensor>& inputs,
             Backward backward);
+void record(const std::vector<Tensor>& results, std::string_view name, const std::vector<Tensor>& inputs,
+            OnLosses on_losses, Backward backward);
 
 }  // namespace lockstep::autograd

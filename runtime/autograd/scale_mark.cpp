@@ -2,7 +2,6 @@
 #include "runtime/autograd/scale_mark.h"
 
 #include <algorithm>
-#include <initializer_list>
 #include <string>
 #include <unordered_set>
 #include <utility>
@@ -14,9 +13,7 @@ namespace lockstep::autograd {
 
 namespace {
 
-bool is_one_of(std::string_view name, std::initializer_list<std::string_view> names) {
-  return std::ranges::find(names, name) != names.end();
-}
+bool scales(const Node& node) { return node.on_losses() == OnLosses::kScales; }
 
 /// Whether any operation below has multiplied a loss by a scale.
 bool is_scaled_below(const Node& node) {
@@ -25,7 +22,7 @@ bool is_scaled_below(const Node& node) {
   while (!open.empty()) {
     const Node& next = *open.back();
     open.pop_back();
-    if (next.name() == kLossScale) return true;
+    if (scales(next)) return true;
     for (const std::shared_ptr<Meta>& input : next.inputs()) {
       if (input && input->producer && seen.insert(input->producer.get()).second) open.push_back(input->producer.get());
     }
@@ -61,15 +58,25 @@ struct Addends {
   void visit(const Node& node, bool multiplied) {
     const std::vector<std::shared_ptr<Meta>>& inputs = node.inputs();
     const auto recorded = std::ranges::count_if(inputs, [](const auto& input) { return input != nullptr; });
-    const bool by_constant = recorded == 1 && is_one_of(node.name(), {"mul", "div"});
-    if (node.name() == kLossScale) {
-      scaled = true;
-    } else if (by_constant || is_one_of(node.name(), {"scale", "neg"})) {
-      // The number may be the user's own loss scale, so a loss without a scaler's is of an unknown one.
-      for (const std::shared_ptr<Meta>& input : inputs) add(input.get(), true);
-    } else if (is_one_of(node.name(), {"add", "sub", "sum", "mean", "reshape", "cast", "accumulate", "stack"})) {
-      for (const std::shared_ptr<Meta>& input : inputs) add(input.get(), multiplied);
-    } else if (multiplied || node.name() == "function") {
+    switch (node.on_losses()) {
+      case OnLosses::kScales:
+        scaled = true;
+        return;
+      case OnLosses::kUnknown:
+        unknown = true;
+        return;
+      case OnLosses::kAdds:
+        for (const std::shared_ptr<Meta>& input : inputs) add(input.get(), multiplied);
+        return;
+      case OnLosses::kMultiplies:
+        if (recorded > 1) break;
+        // The number may be the user's own loss scale, so a loss without a scaler's is of an unknown one.
+        for (const std::shared_ptr<Meta>& input : inputs) add(input.get(), true);
+        return;
+      case OnLosses::kMakes:
+        break;
+    }
+    if (multiplied) {
       unknown = true;
     } else {
       plain.push_back(&node);
@@ -91,9 +98,9 @@ ScaleMark mark_of_sum(ScaleMark one, ScaleMark other) {
 
 ScaleMark mark_of_losses(const std::vector<std::shared_ptr<Meta>>& roots,
                          const std::vector<std::shared_ptr<Node>>& order) {
-  const bool any = std::ranges::any_of(order, [](const auto& node) { return node->name() == kLossScale; });
+  const bool any = std::ranges::any_of(order, [](const auto& node) { return scales(*node); });
   // The usual pass: its loss is scaled, as a whole.
-  if (any && roots.size() == 1 && roots[0]->producer && roots[0]->producer->name() == kLossScale) return kUnknownScale;
+  if (any && roots.size() == 1 && roots[0]->producer && scales(*roots[0]->producer)) return kUnknownScale;
   const Addends addends(roots);
   if (!any) return addends.plain.empty() || addends.unknown ? kUnknownScale : kPlain;
   const auto is_plain = [](const Node* node) { return !is_scaled_below(*node); };

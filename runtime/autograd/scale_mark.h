@@ -13,7 +13,7 @@ namespace lockstep::autograd {
 
 class Node;
 
-/// Tells which loss scale multiplies the gradients of a pass (PassState::scaler, BackwardContext::note_scaler()) or of
+/// Tells which loss scale multiplies the gradients of a pass (PassState::mark, BackwardContext::note_scaler()) or of
 /// a slot (Meta::slot_mark), as far as that is known.
 using ScaleMark = std::uint64_t;
 
@@ -27,14 +27,11 @@ constexpr ScaleMark scale_mark(std::uint64_t id, std::uint32_t changes) { return
 /// The scaler of a mark; 0 where it is of none, or of a sum.
 constexpr std::uint64_t scaler_in(ScaleMark mark) { return mark >> 32; }
 
-/// The name of the operation that multiplies a loss by a scaler's scale, and notes its mark in the backward pass.
-constexpr std::string_view kLossScale = "loss_scale";
-
 /// The mark of a sum of gradients with these marks; neither is of two scalers.
 ScaleMark mark_of_sum(ScaleMark one, ScaleMark other);
 
 /// Finds the mark of a pass in its graph, before the pass runs. The pass begins with ones at `roots` and has the
-/// operations `order`. Follows sums, and products of a scaled loss with plain numbers.
+/// operations `order`. Follows what OnLosses says of them: sums, and products of a scaled loss with plain numbers.
 ScaleMark mark_of_losses(const std::vector<std::shared_ptr<Meta>>& roots,
                          const std::vector<std::shared_ptr<Node>>& order);
 

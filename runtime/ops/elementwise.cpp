@@ -26,6 +26,7 @@ namespace lockstep::ops {
 
 using autograd::BackwardContext;
 using autograd::GradTarget;
+using autograd::OnLosses;
 using autograd::SavedTensor;
 using kernels::Binary;
 using kernels::Ternary;
@@ -57,7 +58,8 @@ Tensor scaled(const Tensor& input, double factor, const float* device_factor) {
   const Tensor x = amp::autocast(amp::Op::kScale, input);
   const Tensor y = empty_like(x);
   kernels::backend(x.device()).scale(x, factor, device_factor, y);
-  autograd::record(y, "scale", {x}, {.recorded = [factor, device_factor](const Tensor& grad, const BackwardContext&) {
+  autograd::record(y, "scale", {x}, OnLosses::kMultiplies,
+                   {.recorded = [factor, device_factor](const Tensor& grad, const BackwardContext&) {
                      return std::vector<Tensor>{scaled(grad, factor, device_factor)};
                    }});
   if (device_factor == nullptr) autograd::note_options(y, ScaleOptions{factor});
@@ -69,7 +71,7 @@ Tensor scaled(const Tensor& input, double factor, const float* device_factor) {
 Tensor add(const Tensor& first, const Tensor& second) {
   const auto [a, b] = Operands(amp::Op::kAdd, first, second);
   const Tensor out = apply(Binary::kAdd, a, b);
-  autograd::record(out, "add", {a, b},
+  autograd::record(out, "add", {a, b}, OnLosses::kAdds,
                    backward_of({a, b}, out, Wide::kNever,
                                [](const Tensor& grad, const BackwardContext&, std::size_t) { return grad; }));
   return out;
@@ -78,7 +80,8 @@ Tensor add(const Tensor& first, const Tensor& second) {
 Tensor add(const Tensor& first, double b) {
   const Tensor a = amp::autocast(amp::Op::kAdd, first);
   const Tensor out = apply_with_number(Binary::kAdd, a, b, false);
-  autograd::record(out, "add", {a}, backward_of([](const Tensor& grad, const BackwardContext&) { return grad; }));
+  autograd::record(out, "add", {a}, OnLosses::kAdds,
+                   backward_of([](const Tensor& grad, const BackwardContext&) { return grad; }));
   autograd::note_options(out, BinaryOptions{Binary::kAdd, true, b, false});
   return out;
 }
@@ -87,7 +90,7 @@ Tensor sub(const Tensor& first, const Tensor& second) {
   const auto [a, b] = Operands(amp::Op::kSub, first, second);
   const Tensor out = apply(Binary::kSub, a, b);
   autograd::record(
-      out, "sub", {a, b},
+      out, "sub", {a, b}, OnLosses::kAdds,
       backward_of({a, b}, out, Wide::kNever,
                   [](const Tensor& grad, const BackwardContext&, std::size_t i) { return i == 0 ? grad : neg(grad); }));
   return out;
@@ -98,7 +101,8 @@ Tensor sub(const Tensor& a, double b) { return add(a, -b); }
 Tensor sub(double a, const Tensor& second) {
   const Tensor b = amp::autocast(amp::Op::kSub, second);
   const Tensor out = apply_with_number(Binary::kSub, b, a, true);
-  autograd::record(out, "sub", {b}, backward_of([](const Tensor& grad, const BackwardContext&) { return neg(grad); }));
+  autograd::record(out, "sub", {b}, OnLosses::kAdds,
+                   backward_of([](const Tensor& grad, const BackwardContext&) { return neg(grad); }));
   autograd::note_options(out, BinaryOptions{Binary::kSub, true, a, true});
   return out;
 }
@@ -149,7 +153,7 @@ Tensor mul(const Tensor& first, const Tensor& second) {
   const auto [a, b] = Operands(amp::Op::kMul, first, second);
   const Tensor out = apply(Binary::kMul, a, b);
   // The operands keep their place in the graph, so that the backward can be differentiated.
-  autograd::record(out, "mul", {a, b},
+  autograd::record(out, "mul", {a, b}, OnLosses::kMultiplies,
                    both_of(OfFactors{SavedTensor::in_graph(a), SavedTensor::in_graph(b), out.shape()}));
   return out;
 }
@@ -159,7 +163,7 @@ Tensor mul(const Tensor& a, double b) { return scale(a, b); }
 Tensor div(const Tensor& first, const Tensor& second) {
   const auto [a, b] = Operands(amp::Op::kDiv, first, second);
   const Tensor out = apply(Binary::kDiv, a, b);
-  autograd::record(out, "div", {a, b},
+  autograd::record(out, "div", {a, b}, OnLosses::kMultiplies,
                    backward_of({a, b}, out, Wide::kSummed,
                                [a = SavedTensor::in_graph(a), b = SavedTensor::in_graph(b)](
                                    const Tensor& grad, const BackwardContext& context, std::size_t i) {
@@ -173,7 +177,7 @@ Tensor div(const Tensor& first, const Tensor& second) {
 Tensor div(const Tensor& first, double b) {
   const Tensor a = amp::autocast(amp::Op::kDiv, first);
   const Tensor out = apply_with_number(Binary::kDiv, a, b, false);
-  autograd::record(out, "div", {a},
+  autograd::record(out, "div", {a}, OnLosses::kMultiplies,
                    backward_of([b](const Tensor& grad, const BackwardContext&) { return div(grad, b); }));
   return out;
 }
@@ -181,7 +185,7 @@ Tensor div(const Tensor& first, double b) {
 Tensor div(double a, const Tensor& second) {
   const Tensor b = amp::autocast(amp::Op::kDiv, second);
   const Tensor out = apply_with_number(Binary::kDiv, b, a, true);
-  autograd::record(out, "div", {b},
+  autograd::record(out, "div", {b}, OnLosses::kMultiplies,
                    backward_of([a, b = SavedTensor::in_graph(b)](const Tensor& grad, const BackwardContext& context) {
                      const Tensor& divisor = context.saved(b);
                      return neg(mul(grad, div(div(a, divisor), divisor)));

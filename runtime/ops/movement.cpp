@@ -172,7 +172,7 @@ Tensor cat(const std::vector<Tensor>& tensors, int dim_in) {
         .copy_strided(x, kernels::dense_walk(x.shape()), x.shape(), y, slice_walk(y.shape(), dim, begin, 1));
     begin += x.size(dim);
   }
-  autograd::record(y, name_of(amp::Op::kCat), inputs,
+  autograd::record(y, name_of(amp::Op::kCat), inputs, autograd::OnLosses::kAdds,
                    {.recorded = [extents, dim](const Tensor& dy, const BackwardContext& context) {
                      std::vector<Tensor> grads;
                      std::int64_t from = 0;

@@ -26,7 +26,7 @@ Tensor sum_as(amp::Op op, const Tensor& input, const DimSet& dims, bool keepdim,
   const Tensor x = reads ? input : autograd::cast(input, dtype);
   const Tensor y = sum_over(x, dims, Term::kValue, factor, dtype).reshaped(reduced_shape(x.shape(), dims, keepdim));
   autograd::record(
-      y, name_of(op), {x},
+      y, name_of(op), {x}, autograd::OnLosses::kAdds,
       {.recorded = [factor, from = x.dtype(), shape = x.shape(), kept = reduced_shape(x.shape(), dims, true)](
                        const Tensor& dy, const BackwardContext&) {
         const Tensor dsum = factor == 1.0 ? dy : scale(dy, factor);

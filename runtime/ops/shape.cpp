@@ -11,7 +11,7 @@ namespace lockstep::ops {
 Tensor reshape(const Tensor& input, const Shape& shape) {
   const Tensor x = amp::autocast(amp::Op::kReshape, input);
   const Tensor y = x.reshaped(shape);
-  autograd::record(y, "reshape", {x},
+  autograd::record(y, "reshape", {x}, autograd::OnLosses::kAdds,
                    {.recorded = [from = x.shape()](const Tensor& dy, const autograd::BackwardContext&) {
                      return std::vector<Tensor>{reshape(dy, from)};
                    }});

@@ -155,7 +155,9 @@ Tensor unary(amp::Op op, const UnaryFunction& function, const Tensor& input,
   };
   autograd::Backward backward{.fused = fused, .recorded = recorded};
   if (activation != Activation::kNone) backward.derivative = {activation, at};
-  autograd::record(y, name_of(op), {x}, std::move(backward));
+  const bool negates = function.kind == Unary::kNeg;
+  const auto on_losses = negates ? autograd::OnLosses::kMultiplies : autograd::OnLosses::kMakes;
+  autograd::record(y, name_of(op), {x}, on_losses, std::move(backward));
   autograd::note_options(y, function);
   return y;
 }

@@ -2,7 +2,9 @@
 // Gradients know what they are multiplied by: which uses of a scaler are errors, and which stay free of them.
 #include <gmock/gmock.h>
 
+#include <cstddef>
 #include <functional>
+#include <vector>
 
 #include "runtime/autograd/engine.h"
 #include "runtime/optim/clip.h"
@@ -22,18 +24,28 @@ using ::testing::ThrowsMessage;
 
 auto refused(const char* message) { return ThrowsMessage<UsageError>(HasSubstr(message)); }
 
-/// A model and the loss of a batch.
-struct Trained : ScaledModel {
-  Tensor loss(std::uint32_t seed = 1) {
-    const Tensor x = kernels::testing::random_tensor({6, 5}, DType::kFloat32, seed);
-    return ops::mean(ops::sigmoid(net.forward(x.to(device()))));
-  }
-};
+/// A scaler and a model, with the loss of a batch.
+class ScalerMarks : public ::testing::Test {
+ protected:
+  struct Trained : ScaledModel {
+    Tensor loss(std::uint32_t seed = 1) {
+      const Tensor x = kernels::testing::random_tensor({6, 5}, DType::kFloat32, seed);
+      return ops::mean(ops::sigmoid(net.forward(x.to(device()))));
+    }
+  };
 
-TEST(ScalerMarks, AStepWithTheGradientsOfALossThatWasNotScaledIsAnError) {
+  void expect_that_a_new_step_is_allowed() {
+    model.optimizer->zero_grad();
+    scaler.scale(model.loss()).backward();
+    EXPECT_NO_THROW(scaler.step(*model.optimizer)) << "what zero_grad() forgot does not count";
+  }
+
   GradScaler scaler = scaler_with({.init = 1024});
   Trained model;
-  const auto before = state_of(*model.optimizer);
+  const std::vector<std::vector<std::byte>> before = state_of(*model.optimizer);
+};
+
+TEST_F(ScalerMarks, AStepWithTheGradientsOfALossThatWasNotScaledIsAnError) {
   scaler.scale(Tensor::zeros({}, DType::kFloat32, device()));
   for (const bool sum : {false, true}) {
     model.optimizer->zero_grad();
@@ -44,10 +56,7 @@ TEST(ScalerMarks, AStepWithTheGradientsOfALossThatWasNotScaledIsAnError) {
   EXPECT_EQ(state_of(*model.optimizer), before);
 }
 
-TEST(ScalerMarks, AStepOfTheOptimizerAloneWithScaledGradientsIsAnError) {
-  GradScaler scaler = scaler_with({.init = 1024});
-  Trained model;
-  const auto before = state_of(*model.optimizer);
+TEST_F(ScalerMarks, AStepOfTheOptimizerAloneWithScaledGradientsIsAnError) {
   for (const bool divided : {false, true}) {
     model.optimizer->zero_grad();
     const Tensor scaled = scaler.scale(model.loss());
@@ -59,13 +68,14 @@ TEST(ScalerMarks, AStepOfTheOptimizerAloneWithScaledGradientsIsAnError) {
   EXPECT_NO_THROW(model.optimizer->step());
 }
 
-TEST(ScalerMarks, ScaledAndOtherGradientsInOneSumAreAnError) {
-  GradScaler scaler = scaler_with({.init = 1024});
-  Trained model;
+TEST_F(ScalerMarks, ScaledAndOtherGradientsInOneSumAreAnError) {
   const auto sums = {
       std::function([&] { scaler.scale(model.loss()).backward(), model.loss(2).backward(); }),
       std::function([&] { model.loss(2).backward(), scaler.scale(model.loss()).backward(); }),
       std::function([&] { ops::add(scaler.scale(model.loss()), model.loss(2)).backward(); }),
+      std::function([&] {
+        ops::mean(ops::stack({scaler.scale(model.loss()), model.loss(2)})).backward();
+      }),
       std::function([&] {
         autograd::backward(std::vector{model.loss(2), scaler.scale(model.loss())});
       }),
@@ -76,14 +86,10 @@ TEST(ScalerMarks, ScaledAndOtherGradientsInOneSumAreAnError) {
     EXPECT_THAT([&] { scaler.step(*model.optimizer); }, refused("of a scaled loss and of one that was not scaled"));
     EXPECT_THAT([&] { model.optimizer->step(); }, refused("optimizer.step()"));
   }
-  model.optimizer->zero_grad();
-  scaler.scale(model.loss()).backward();
-  EXPECT_NO_THROW(scaler.step(*model.optimizer)) << "what zero_grad() forgot does not count";
+  expect_that_a_new_step_is_allowed();
 }
 
-TEST(ScalerMarks, ANewScaleBetweenMicroBatchesIsAnError) {
-  GradScaler scaler = scaler_with({.init = 1024});
-  Trained model;
+TEST_F(ScalerMarks, ANewScaleBetweenMicroBatchesIsAnError) {
   for (const bool accumulated : {false, true}) {
     model.optimizer->zero_grad();
     scaler.scale(model.loss()).backward();
@@ -91,72 +97,67 @@ TEST(ScalerMarks, ANewScaleBetweenMicroBatchesIsAnError) {
     if (accumulated) scaler.scale(model.loss()).backward();
     EXPECT_THAT([&] { scaler.step(*model.optimizer); }, refused("was scaled before update() changed the scale"));
   }
-  model.optimizer->zero_grad();
-  scaler.scale(model.loss()).backward();
-  EXPECT_NO_THROW(scaler.step(*model.optimizer));
+  expect_that_a_new_step_is_allowed();
 }
 
-TEST(ScalerMarks, AnUpdateThatKeepsTheScaleIsNoneBetweenMicroBatches) {
+TEST_F(ScalerMarks, AnUpdateThatKeepsTheScaleIsNoneBetweenMicroBatches) {
   if (device() != kCpu) GTEST_SKIP() << "a GPU's scale is not asked for";
-  GradScaler scaler = scaler_with({.init = 1024, .growth_interval = 2});
+  GradScaler growing = scaler_with({.init = 1024, .growth_interval = 2});
   Trained generator, critic;
-  scaler.scale(generator.loss()).backward();
-  critic.train(scaler);
-  scaler.scale(generator.loss(2)).backward();
-  EXPECT_NO_THROW(scaler.step(*generator.optimizer));
-  scaler.update();
-  ASSERT_EQ(scaler.get_scale(), 2048);
-  scaler.scale(generator.loss()).backward();
-  EXPECT_THAT([&] { scaler.step(*generator.optimizer); }, refused("was scaled before update() changed the scale"));
+  growing.scale(generator.loss()).backward();
+  critic.train(growing);
+  growing.scale(generator.loss(2)).backward();
+  EXPECT_NO_THROW(growing.step(*generator.optimizer));
+  growing.update();
+  ASSERT_EQ(growing.get_scale(), 2048);
+  growing.scale(generator.loss()).backward();
+  EXPECT_THAT([&] { growing.step(*generator.optimizer); }, refused("was scaled before update() changed the scale"));
 }
 
-TEST(ScalerMarks, ClippingBeforeUnscaleIsAnError) {
-  GradScaler scaler = scaler_with({.init = 1024});
-  Trained model;
+TEST_F(ScalerMarks, ClippingBeforeUnscaleIsAnError) {
   scaler.backward(model.loss());
-  const std::vector<double> before = values_of(model.arena->grads());
+  const std::vector<double> gradients = values_of(model.arena->grads());
   EXPECT_THAT([&] { optim::clip_grad_norm_(model.parameters(), 1); }, refused("clip_grad_norm_: the gradient of "));
   EXPECT_THAT([&] { optim::clip_grad_value_(model.parameters(), 1); }, refused("clip_grad_value_: the gradient of "));
-  EXPECT_EQ(values_of(model.arena->grads()), before);
+  EXPECT_EQ(values_of(model.arena->grads()), gradients);
   scaler.unscale_(*model.optimizer);
   EXPECT_NO_THROW(optim::clip_grad_norm_(model.parameters(), 1));
   EXPECT_NO_THROW(scaler.step(*model.optimizer));
 }
 
-TEST(ScalerMarks, WhatIsUnknownIsTakenForScaled) {
-  GradScaler scaler = scaler_with({.init = 64});
+TEST_F(ScalerMarks, WhatIsUnknownIsTakenForScaled) {
+  GradScaler of_64 = scaler_with({.init = 64});
   Trained scaled, by_hand, begun;
-  scaler.scale(scaled.loss()).backward();
+  of_64.scale(scaled.loss()).backward();
   ops::scale(by_hand.loss(), 64).backward();
   const Tensor loss = begun.loss();
   autograd::backward(loss, Tensor::from<float>({64}, {}).to(device()));
-  for (Trained* model : {&scaled, &by_hand, &begun}) {
-    EXPECT_NO_THROW(scaler.step(*model->optimizer));
-    EXPECT_EQ(state_of(*model->optimizer), state_of(*scaled.optimizer));
+  for (Trained* each : {&scaled, &by_hand, &begun}) {
+    EXPECT_NO_THROW(of_64.step(*each->optimizer));
+    EXPECT_EQ(state_of(*each->optimizer), state_of(*scaled.optimizer));
   }
 }
 
-TEST(ScalerMarks, SumsAndProductsOfScaledLossesAreScaled) {
-  GradScaler scaler = scaler_with({.init = 64});
+TEST_F(ScalerMarks, SumsAndProductsOfScaledLossesAreScaled) {
   Trained one, other;
   ops::scale(ops::add(scaler.scale(one.loss()), scaler.scale(one.loss(2))), 0.5).backward();
   scaler.scale(ops::scale(ops::add(other.loss(), other.loss(2)), 0.5)).backward();
-  for (Trained* model : {&one, &other}) EXPECT_NO_THROW(scaler.step(*model->optimizer));
+  for (Trained* each : {&one, &other}) EXPECT_NO_THROW(scaler.step(*each->optimizer));
 }
 
-TEST(ScalerMarks, AStaticScaleOfOneMakesNoDifference) {
+TEST_F(ScalerMarks, AStaticScaleOfOneMakesNoDifference) {
   for (const GradScalerOptions& options :
        {GradScalerOptions{.dynamic = false, .init = 1}, GradScalerOptions{.enabled = false}}) {
-    GradScaler scaler = scaler_with(options);
-    Trained model;
-    scaler.scale(model.loss()).backward();
-    model.loss(2).backward();
-    EXPECT_NO_THROW(optim::clip_grad_norm_(model.parameters(), 1));
-    EXPECT_NO_THROW(scaler.step(*model.optimizer));
-    scaler.update();
-    model.optimizer->zero_grad();
-    scaler.backward(model.loss());
-    EXPECT_NO_THROW(model.optimizer->step());
+    GradScaler one = scaler_with(options);
+    Trained trained;
+    one.scale(trained.loss()).backward();
+    trained.loss(2).backward();
+    EXPECT_NO_THROW(optim::clip_grad_norm_(trained.parameters(), 1));
+    EXPECT_NO_THROW(one.step(*trained.optimizer));
+    one.update();
+    trained.optimizer->zero_grad();
+    one.backward(trained.loss());
+    EXPECT_NO_THROW(trained.optimizer->step());
   }
 }
 
