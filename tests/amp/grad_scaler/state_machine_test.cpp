@@ -161,7 +161,7 @@ TEST(ScalerStates, UnscalingSixteenBitGradientsMakesThemFloat32) {
   ScaledModel plain;
   plain.backward(one);
   ScaledModel model;
-  model.arena->place_gradients(Storage::allocate(static_cast<std::size_t>(model.arena->size()) * 2, device()),
+  model.arena->place_gradients(Tensor::zeros({model.arena->size()}, DType::kFloat16, device()).storage(),
                                DType::kFloat16);
   for (int step = 0; step < 2; ++step) {
     model.optimizer->zero_grad();

@@ -31,8 +31,7 @@ DdpOptions sizes(double first_bytes, double bytes) {
 class Plan : public testing::TestWithParam<DType> {
  protected:
   Plan() : arena_(net_, {}) {
-    const auto bytes = static_cast<std::size_t>(arena_.size()) * size_of(GetParam());
-    arena_.place_gradients(Storage::allocate(bytes, kCpu), GetParam());
+    arena_.place_gradients(Tensor::zeros({arena_.size()}, GetParam()).storage(), GetParam());
   }
 
   double bytes_of(const Bucket& bucket) const {

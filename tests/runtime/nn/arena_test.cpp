@@ -178,7 +178,7 @@ TEST(Arena, ZeroMissingGradsFillsOnlyWhatNobodyWrote) {
 TEST(Arena, WidensGradientsThatAreThereAndThoseToCome) {
   Net model;
   Arena arena(model.net, on_device());
-  arena.place_gradients(Storage::allocate(static_cast<std::size_t>(arena.size()) * 2, device()), DType::kFloat16);
+  arena.place_gradients(Tensor::zeros({arena.size()}, DType::kFloat16, device()).storage(), DType::kFloat16);
   const std::size_t before = allocated();
   ops::sum(model.parameter(1)).backward();
   EXPECT_EQ(model.parameter(1).grad().dtype(), DType::kFloat16);
@@ -208,8 +208,7 @@ TEST(Arena, PlacesTheGradientsElsewhereInTheDtypeOfTheWire) {
   for (const DType wire : {DType::kFloat16, DType::kBFloat16, DType::kFloat32}) {
     Net model, plain;
     Arena arena(model.net, on_device());
-    const std::size_t bytes = static_cast<std::size_t>(arena.size()) * size_of(wire);
-    const Storage storage = Storage::allocate(bytes, device());
+    const Storage storage = Tensor::zeros({arena.size()}, wire, device()).storage();
     arena.place_gradients(storage, wire);
     EXPECT_EQ(arena.grads().data(), storage.data());
     model.loss().backward();

@@ -35,8 +35,7 @@ TEST(ClipGradNorm, IsPyTorchs) {
   for (const DType wire : {DType::kFloat32, DType::kFloat16}) {
     for (const double max_norm : {0.5, 1e6, 0.0}) {
       SmallModel model(with_sgd({.lr = 0.1}));
-      model.arena->place_gradients(
-          Storage::allocate(static_cast<std::size_t>(model.arena->size()) * size_of(wire), device()), wire);
+      model.arena->place_gradients(Tensor::zeros({model.arena->size()}, wire, device()).storage(), wire);
       model.backward(1);
       std::vector<std::vector<double>> expected = gradients_of(model.parameters());
       const double norm = norm_of(expected);
@@ -57,8 +56,7 @@ TEST(ClipGradNorm, MayBeTheSumOrTheLargestOfAllModels) {
     for (const double type : {1.0, kInfinity}) {
       SmallModel one(with_sgd({.lr = 0.1})), two(with_sgd({.lr = 0.1}));
       for (SmallModel* model : {&one, &two}) {
-        model->arena->place_gradients(
-            Storage::allocate(static_cast<std::size_t>(model->arena->size()) * size_of(wire), device()), wire);
+        model->arena->place_gradients(Tensor::zeros({model->arena->size()}, wire, device()).storage(), wire);
       }
       one.backward(1);
       two.backward(2);

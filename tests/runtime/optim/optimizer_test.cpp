@@ -351,7 +351,7 @@ TEST(Optimizer, UnscaleDividesTheGradientsInPlace) {
 TEST(Optimizer, UnscalingSixteenBitGradientsKeepsWhatTheyCannotHold) {
   for (const DType wire : {DType::kFloat16, DType::kBFloat16}) {
     SmallModel model(with_sgd({.lr = 1}));
-    model.arena->place_gradients(Storage::allocate(static_cast<std::size_t>(model.arena->size()) * 2, device()), wire);
+    model.arena->place_gradients(Tensor::zeros({model.arena->size()}, wire, device()).storage(), wire);
     model.backward(1, 0x1p-10);
     const std::vector<double> scaled = values_of(model.arena->grads()), before = values_of(model.arena->masters());
     const DeviceValue<float> inverse(0x1p-20f, device());
@@ -396,8 +396,8 @@ TEST_P(EveryOptimizer, UnderO3KeepsTheMastersAtWhatSixteenBitsCanHold) {
 
 TEST_P(EveryOptimizer, TakesScaledSixteenBitGradients) {
   SmallModel plain(GetParam()), scaled(GetParam());
-  const std::size_t bytes = static_cast<std::size_t>(scaled.arena->size()) * 2;
-  scaled.arena->place_gradients(Storage::allocate(bytes, device()), DType::kFloat16);
+  scaled.arena->place_gradients(Tensor::zeros({scaled.arena->size()}, DType::kFloat16, device()).storage(),
+                                DType::kFloat16);
   for (int step = 1; step <= 3; ++step) {
     plain.backward(step);
     scaled.backward(step, 256);  // exactly

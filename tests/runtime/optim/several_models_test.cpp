@@ -150,7 +150,7 @@ TEST(SeveralModelsOfAnOptimizer, AreClippedByTheirCommonNorm) {
 
 TEST(SeveralModelsOfAnOptimizer, UnscalingOneOptimizersGradientsLeavesThoseOfTheOther) {
   SmallModel model(with_sgd({.lr = 1}));
-  model.arena->place_gradients(Storage::allocate(static_cast<std::size_t>(model.arena->size()) * 2, device()),
+  model.arena->place_gradients(Tensor::zeros({model.arena->size()}, DType::kFloat16, device()).storage(),
                                DType::kFloat16);
   const std::vector<nn::Parameter> all = model.parameters();
   const auto first = with_sgd({.lr = 1}).of({all[0], all[2]}), second = with_sgd({.lr = 1}).of({all[1], all[3]});

@@ -131,8 +131,8 @@ TEST_P(UpdateTest, UnscalesScaledGradients) {
 
 TEST_P(UpdateTest, TakesSixteenBitGradients) {
   SmallModel model(GetParam().optimizer);
-  const std::size_t bytes = static_cast<std::size_t>(model.arena->size()) * 2;
-  model.arena->place_gradients(Storage::allocate(bytes, optim::testing::device()), DType::kFloat16);
+  const Tensor wire = Tensor::zeros({model.arena->size()}, DType::kFloat16, optim::testing::device());
+  model.arena->place_gradients(wire.storage(), DType::kFloat16);
   run(model, 256.0);
 }
 
