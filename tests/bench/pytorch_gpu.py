@@ -19,6 +19,8 @@ import time
 import torch
 from torch import nn
 
+import hugging_face
+
 ARGUMENTS = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 ARGUMENTS.add_argument("--workload", required=True, choices=["mlp", "resnet50", "digits", "gpt2", "sgd", "adam"])
 ARGUMENTS.add_argument("--mode", default="eager", choices=["eager", "compile"])
@@ -59,25 +61,10 @@ def digits(device, tiny):
     return model, optimizer, nn.CrossEntropyLoss(), x, torch.randint(10, (batch,), device=device)
 
 
-class Logits(nn.Module):
-    """A language model of Hugging Face's: [N, T] tokens to [N, vocabulary, T], as the loss takes them."""
-
-    def __init__(self, model):
-        super().__init__()
-        self.model = model
-
-    def forward(self, tokens):
-        return self.model(input_ids=tokens, use_cache=False).logits.transpose(1, 2)
-
-
 def gpt2(device, tiny):
-    from transformers import GPT2Config, GPT2LMHeadModel
-
     vocabulary, context, batch = (128, 16, 2) if tiny else (50304, 1024, 16)
     sizes = {"n_embd": 64, "n_layer": 2, "n_head": 2} if tiny else {}
-    model = Logits(GPT2LMHeadModel(GPT2Config(
-        vocab_size=vocabulary, n_positions=context, resid_pdrop=0, embd_pdrop=0, attn_pdrop=0, bos_token_id=None,
-        eos_token_id=None, attn_implementation="sdpa", **sizes))).to(device)
+    model = hugging_face.gpt2(vocabulary, context, **sizes).to(device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=6e-4, betas=(0.9, 0.95), weight_decay=0.1, fused=True)
     tokens = torch.randint(vocabulary, (batch, context + 1), device=device)
     return model, optimizer, nn.CrossEntropyLoss(), tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous()

@@ -29,6 +29,8 @@ import torch
 from torch import distributed, nn
 from torch.nn import functional
 
+import hugging_face
+
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "golden"))
 
 CLASSES = 10
@@ -132,29 +134,14 @@ def resnet18(small):
     return build
 
 
-class Logits(nn.Module):
-    """A language model of Hugging Face's: [N, T] tokens to [N, vocabulary, T], as the loss takes them."""
-
-    def __init__(self, model):
-        super().__init__()
-        self.model = model
-
-    def forward(self, tokens):
-        return self.model(input_ids=tokens, use_cache=False).logits.transpose(1, 2)
-
-
 def gpt():
-    from transformers import GPT2Config, GPT2LMHeadModel
-
-    return Logits(GPT2LMHeadModel(GPT2Config(
-        vocab_size=VOCABULARY, n_positions=CONTEXT, n_embd=256, n_layer=4, n_head=4, resid_pdrop=0, embd_pdrop=0,
-        attn_pdrop=0, bos_token_id=None, eos_token_id=None, attn_implementation="sdpa")))
+    return hugging_face.gpt2(VOCABULARY, CONTEXT, n_embd=256, n_layer=4, n_head=4)
 
 
 def llama():
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    return Logits(LlamaForCausalLM(LlamaConfig(
+    return hugging_face.Logits(LlamaForCausalLM(LlamaConfig(
         vocab_size=VOCABULARY, max_position_embeddings=CONTEXT, hidden_size=256, intermediate_size=768,
         num_hidden_layers=4, num_attention_heads=4, num_key_value_heads=4, rms_norm_eps=1e-5, bos_token_id=None,
         eos_token_id=None, attn_implementation="sdpa")))
