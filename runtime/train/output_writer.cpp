@@ -6,10 +6,8 @@
 #include <algorithm>
 #include <condition_variable>
 #include <exception>
-#include <future>
 #include <mutex>
 #include <new>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -32,6 +30,7 @@ constexpr milliseconds kLongestPause{5000};
 /// So many attempts are a matter of the moment.
 constexpr int kQuietAttempts = 3;
 constexpr milliseconds kLastPatience{1000};
+constexpr milliseconds kForever = std::chrono::hours(24 * 365);
 constexpr std::size_t kAtOnce = std::size_t{256} << 10;
 
 }  // namespace
@@ -222,17 +221,32 @@ bool OutputWriter::flush(milliseconds patience) {
   return std::ranges::all_of(state_->lanes, [](const auto& lane) { return lane->queue.empty() || lane->end; });
 }
 
-bool OutputWriter::perform(std::function<void()> work, milliseconds patience) {
-  std::future<void> done;
-  {
-    const std::lock_guard lock(state_->mutex);
-    if (state_->work) return false;  // the one before is not done
-    done = state_->work.emplace(std::move(work)).get_future();
-    state_->wake.notify_all();
-  }
-  if (done.wait_for(patience) != std::future_status::ready) return false;
-  done.get();
+std::optional<std::future<void>> OutputWriter::start(const std::function<void()>& work) {
+  const std::lock_guard lock(state_->mutex);
+  if (state_->work) return std::nullopt;
+  state_->wake.notify_all();
+  return state_->work.emplace(work).get_future();
+}
+
+bool OutputWriter::perform(const std::function<void()>& work, milliseconds patience) {
+  std::optional<std::future<void>> done = start(work);
+  if (!done || done->wait_for(patience) != std::future_status::ready) return false;
+  done->get();
   return true;
+}
+
+void OutputWriter::settle(const std::function<void()>& work, milliseconds patience,
+                          const std::function<void()>& on_slow) {
+  const auto slow_at = Clock::now() + patience;
+  flush(patience);
+  const bool slow = Clock::now() >= slow_at;
+  if (slow) {
+    on_slow();
+    flush(kForever);
+  }
+  std::future<void> done = start(work).value();
+  if (!slow && done.wait_until(slow_at) != std::future_status::ready) on_slow();
+  done.get();
 }
 
 std::map<std::string, std::uint64_t> OutputWriter::lost() const {

@@ -5,8 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -54,12 +56,19 @@ class OutputWriter {
   /// Has the thread do `work` behind one attempt to write all that was added, and waits, at most for so long. Throws
   /// what `work` throws. Returns whether it was done; else it may still be done later, so that it must own what it
   /// uses.
-  bool perform(std::function<void()> work, std::chrono::milliseconds patience);
+  bool perform(const std::function<void()>& work, std::chrono::milliseconds patience);
+  /// Both, but waits as long as the disk needs to take or refuse what was added and to do `work`. Calls `on_slow` once
+  /// where that is longer than `patience`. Not behind a perform() that was not done in time.
+  void settle(const std::function<void()>& work, std::chrono::milliseconds patience,
+              const std::function<void()>& on_slow);
   /// How many pieces were dropped or are not written, by the sinks' names; those with none are left out.
   std::map<std::string, std::uint64_t> lost() const;
 
  private:
   struct State;
+
+  /// What perform() waits for; nothing while earlier work has not begun.
+  std::optional<std::future<void>> start(const std::function<void()>& work);
 
   std::shared_ptr<State> state_;  ///< the thread's, too
   std::thread thread_;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "runtime/checkpoint/durable_file.h"
+#include "runtime/checkpoint/storage_calls.h"
 #include "runtime/job/job.h"
 #include "runtime/train/median.h"
 #include "runtime/train/restarts.h"
@@ -113,14 +114,20 @@ void RunDirectory::straggler(std::uint64_t step, const Straggler& straggler) {
   metrics_->event(line);
 }
 
-void RunDirectory::saving(std::uint64_t) {
-  output_.flush(kPatience);
-  output_.perform(
+void RunDirectory::saving(std::uint64_t step) {
+  const std::string path = metrics_->file()->path();
+  // A disk that never answers is the StallWatch's.
+  const checkpoint::CallUnderWay waiting(checkpoint::StorageOperation::kWrite, path);
+  output_.settle(
       [file = metrics_->file()] {
         file->require_in_place();
         file->sync();
       },
-      kPatience);
+      kPatience,
+      [&] {
+        warn(fmt::format("{}: the disk is slow; the checkpoint of step {} waits until the steps before it stand there",
+                         path, step));
+      });
   // A file that this run has made is safe once its name is.
   if (std::exchange(names_are_durable_, true)) return;
   try {

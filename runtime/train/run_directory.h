@@ -19,7 +19,8 @@ namespace lockstep::train {
 
 /// What rank 0 writes into the run directory, which it keeps to one run at a time: the job, metrics.jsonl,
 /// TensorBoard's curves and summary.json. Every end of the run is recorded, its failures too. Once the run has begun,
-/// an OutputWriter writes: a disk that is slow, full or failing neither delays training nor ends it.
+/// an OutputWriter writes: a disk that is slow, full or failing neither delays training nor ends it; a slow one delays
+/// a save.
 class RunDirectory final : public RunObserver {
  public:
   /// Takes possession of the run directory. Throws UsageError where another run is training there, StorageError.
@@ -36,8 +37,8 @@ class RunDirectory final : public RunObserver {
   void best(std::uint64_t step, const std::string& metric, double value, const std::string& path) override;
   void stopped_early(std::uint64_t step, const std::string& reason) override;
   void straggler(std::uint64_t step, const Straggler& straggler) override;
-  /// Waits a moment until the steps before stand in the metrics. Throws StorageError where the run directory was
-  /// deleted or replaced: the checkpoint would be lost with it.
+  /// Waits until the steps before stand in the metrics, for as long as the disk takes, or until it refuses them. Throws
+  /// StorageError where the run directory was deleted or replaced: the checkpoint would be lost with it.
   void saving(std::uint64_t step) override;
 
   /// Records the end of a run that is done or was stopped as asked, and says on stderr what of its output is not

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A file call that never returns: the run ends in time with exit 4 and names the call, the file and the step; where the
-file only tells of the run, training goes on without. Run again, it reaches the same bits."""
+"""A file call that never returns: the run ends in time with exit 4 and names the call, the file and the step, or, where
+the file only tells of the run and no save waits for it any more, without. Run again, it reaches the same bits."""
 import json
 import re
 
@@ -12,8 +12,6 @@ from training import HAS_MPI, MISSED, Result
 
 # Those that wait for the disk.
 WAITING = ("open", "list", "write", "sync", "truncate", "lock", "rename", "mkdir", "unlink", "rmdir")
-# Files that are written beside training, which goes on without them.
-GIVEN_UP = ("metrics.jsonl", "events.out.tfevents.")
 STALL_TIMEOUTS = 30  # launcher/command_train.cpp
 # Seconds, comm.timeout_s. Ranks that wait for rank 0's disk have to hear from it within that time.
 TIMEOUTS = {1: 0.05, 2: 1}
@@ -52,17 +50,16 @@ class Hangs:
             return Result(MISSED)
         problems = list(ended.problems())
         if not ended.hung:
-            problems += self.wrong_end(shop, ended, call, lasts)
+            problems += self.wrong_end(shop, ended, call)
         problems += shop.goes_on(ranks, max(ended.saved(), shop.newest_checkpoint()))
         return Result.of(problems)
 
     @staticmethod
-    def wrong_end(shop, ended, call, lasts):
-        given_up = lasts == "1" and call.operation in ("write", "sync") and any(name in call.path for name in GIVEN_UP)
+    def wrong_end(shop, ended, call):
         # Who writes summary.json opens the run directory and locks it.
         records = is_record(call.path) or (call.path == shop.run_dir.name
                                            and "summary.json is not written" in ended.output)
-        allowed = (0,) if given_up else (0, 4) if records else (4,)
+        allowed = (0, 4) if records else (4,)
         if ended.code not in allowed:
             yield f"exit {ended.code}\n{ended.told()}"
         if ended.code != 4:
