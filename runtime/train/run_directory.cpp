@@ -12,6 +12,7 @@
 #include "runtime/checkpoint/storage_calls.h"
 #include "runtime/job/job.h"
 #include "runtime/train/median.h"
+#include "runtime/train/record_room.h"
 #include "runtime/train/restarts.h"
 #include "runtime/train/run_files.h"
 #include "runtime/train/terminal.h"
@@ -50,6 +51,7 @@ void RunDirectory::begin(std::uint64_t step, std::uint64_t applied, std::uint64_
   } catch (const StorageError& error) {
     warn(std::string(error.what()) + "; training goes on");
   }
+  take_record_room(options_.run_dir);
   metrics_.emplace(output_, options_.run_dir, step, options_.output.json);
   summary_.steps = step;
   summary_.applied_steps = applied;
@@ -141,6 +143,8 @@ void RunDirectory::require_in_place(milliseconds patience) {
   output_.perform([file = metrics_->file()] { file->require_in_place(); }, patience);
 }
 
+RunDirectory::~RunDirectory() { return_record_room(options_.run_dir); }
+
 Summary RunDirectory::end(const RunEnd& end, const std::string& weights_digest, const std::optional<GpuSummary>& gpu) {
   output_.flush(kEndPatience);
   require_in_place(kEndPatience);
@@ -150,11 +154,7 @@ Summary RunDirectory::end(const RunEnd& end, const std::string& weights_digest, 
   const bool told = end.status == RunEnd::Status::kDone && step_ms_.empty() &&
                     describes(options_.run_dir / "summary.json", summary_.steps, weights_digest);
   if (told) return summary_;
-  try {
-    write(end, kEndPatience);
-  } catch (const StorageError& error) {
-    warn(error.what());
-  }
+  write(end, kEndPatience);
   close(end, kEndPatience);
   return summary_;
 }
@@ -169,7 +169,11 @@ void RunDirectory::write(const RunEnd& end, milliseconds patience) {
   const auto work = [run_dir = options_.run_dir, end, summary = to_json(summary_), since = options_.process_start] {
     write_summary(run_dir, end, summary, since);
   };
-  if (!output_.perform(work, patience)) warn("summary.json is not written: the disk does not answer");
+  try {
+    if (!output_.perform(work, patience)) warn("summary.json is not written: the disk does not answer");
+  } catch (const StorageError& error) {
+    warn(error.what());
+  }
 }
 
 void RunDirectory::close(const RunEnd& end, milliseconds patience) {

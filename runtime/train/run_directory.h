@@ -25,6 +25,7 @@ class RunDirectory final : public RunObserver {
  public:
   /// Takes possession of the run directory. Throws UsageError where another run is training there, StorageError.
   RunDirectory(const TrainOptions& options, int world_size, double mpi_init_ms);
+  ~RunDirectory() override;
 
   /// Writes the job: the run is ready to train what follows `step`, with so many steps applied and skipped before,
   /// and samples skipped. `resumed_from`: the checkpoint, or nothing. `environment`: the ComputeEnvironment as JSON.
@@ -50,6 +51,7 @@ class RunDirectory final : public RunObserver {
  private:
   /// Throws StorageError where the files are no longer this run's.
   void require_in_place(std::chrono::milliseconds patience);
+  /// summary.json, or a warning why not.
   void write(const RunEnd& end, std::chrono::milliseconds patience);
   /// The end's event, and a word on what is not written.
   void close(const RunEnd& end, std::chrono::milliseconds patience);

@@ -18,6 +18,7 @@
 #include "runtime/base/json_text.h"
 #include "runtime/checkpoint/durable_file.h"
 #include "runtime/train/line_file.h"
+#include "runtime/train/record_room.h"
 #include "runtime/train/restarts.h"
 #include "runtime/train/run_files.h"
 #include "runtime/train/run_lock.h"
@@ -78,6 +79,16 @@ Json recorded(const fs::path& path, system_clock::time_point since) {
   return field_of(json, "status").is_string() ? json : Json::object();
 }
 
+/// Throws StorageError.
+void write_record(const fs::path& run_dir, const Json& summary) {
+  const std::string text = summary.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  try {
+    write_text(run_dir / "summary.json", text);
+  } catch (const StorageError&) {
+    if (!write_into_record_room(run_dir, text)) throw;
+  }
+}
+
 /// Whether the recorded end is an error of a rank's own, which explains why others lost that rank.
 bool is_own_error(const Json& recorded) {
   const Json& code = field_of(recorded, "exit_code");
@@ -135,7 +146,7 @@ void write_summary(const fs::path& run_dir, const RunEnd& end, const Json& summa
     for (const char* field : {"status", "exit_code", "error"}) json[field] = field_of(earlier, field);
   }
   json.update(summary);
-  write_text(path, json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  write_record(run_dir, json);
 }
 
 void record_end(const fs::path& run_dir, const RunEnd& end, system_clock::time_point since) {
@@ -148,7 +159,7 @@ void record_end(const fs::path& run_dir, const RunEnd& end, system_clock::time_p
   for (const auto& [name, value] : earlier.items()) {
     if (!json.contains(name)) json[name] = value;
   }
-  write_text(path, json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  write_record(run_dir, json);
 }
 
 void record_event_of_end(const fs::path& run_dir, system_clock::time_point since, bool echo) {
@@ -173,6 +184,7 @@ void record_end_from_outside(const fs::path& run_dir, const RunEnd& end, system_
     // Not where another run is training, which is why this one may have ended.
     const RunLock lock(run_dir, std::chrono::milliseconds(0));
     record_end(run_dir, end, since);
+    return_record_room(run_dir);
     record_event_of_end(run_dir, since, echo);
   } catch (const std::exception&) {
     // As promised.

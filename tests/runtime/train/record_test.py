@@ -4,10 +4,11 @@ import os
 import shutil
 import signal
 import struct
+import subprocess
 import time
 import unittest
 
-from runs import FP32, SAVE_ALWAYS, RunTest, faults
+from runs import FP32, SAVE_ALWAYS, Run, RunTest, faults
 
 ENDS = ("done", "preempted", "failed")
 
@@ -56,6 +57,31 @@ def points(directory):
     return found
 
 
+# A disk of 2 MB, on which the run waits, stopped, for something else to fill it; then it may go on. Its record is kept,
+# room is made, and it runs again.
+FILLED_DISK = """
+disk=$1
+shift
+mount -t tmpfs -o size=2m tmpfs "$disk"
+"$@" --set 'fault={stop{step:3}}' &
+until grep -q '^State:.T' /proc/$!/status; do kill -0 $! || exit 99; sleep 0.01; done
+cat /dev/zero > "$disk/filler"
+kill -CONT $!
+wait $! && exit 98
+cp -r "$disk/run" "$disk.full"
+rm "$disk/filler"
+"$@" && cp -r "$disk/run" "$disk.again"
+"""
+MOUNTS = ["unshare", *([] if os.getuid() == 0 else ["--user", "--map-root-user"]), "--mount"]
+
+
+def may_mount(folder):
+    try:
+        return subprocess.run([*MOUNTS, "mount", "-t", "tmpfs", "tmpfs", folder], capture_output=True).returncode == 0
+    except FileNotFoundError:
+        return False
+
+
 class Record(RunTest):
     def events(self, run, *names):
         return [line for line in run.lines if line.get("event") in names]
@@ -70,6 +96,24 @@ class Record(RunTest):
         self.assertEqual((end["event"], end["step"], end["exit_code"]), (status, step, run.code))
         self.assertEqual(end, run.lines[-1])
         return summary
+
+    def test_of_a_run_whose_disk_something_else_has_filled(self):
+        disk = self.folder / "disk"
+        disk.mkdir()
+        if not may_mount(disk):
+            self.skipTest("this machine gives no namespace")
+        command = self.command("disk/run", "train.steps=4", "checkpoint.every_steps=2")
+        told = subprocess.run([*MOUNTS, "bash", "-c", FILLED_DISK, "bash", disk, *command], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True)
+        self.assertEqual(told.returncode, 0, told.stdout)
+        full = Run(self.folder / "disk.full", 4, told.stdout)
+        self.assertEqual((full.summary["status"], full.summary["exit_code"], full.summary["step"]), ("failed", 4, 4))
+        self.assertIn("No space left on device", full.summary["error"]["message"])
+        self.assertEqual(full.checkpoints, [full.checkpoint(2)])
+        again = Run(self.folder / "disk.again")
+        self.assertEqual((again.summary["status"], again.checkpoints[-1]), ("done", again.checkpoint(4)))
+        self.assertIn("resuming from", told.stdout)
+        self.assertFalse((again.directory / ".summary.json.room").exists())
 
     def test_of_a_run_that_is_done(self):
         for ranks in (1, 2, 3):
