@@ -24,8 +24,9 @@ class OutputQueue {
 
   void push(std::string piece) {
     if (piece.empty()) return;
-    bytes_ += piece.size();
+    const std::size_t bytes = piece.size();
     pieces_.push_back(std::move(piece));
+    bytes_ += bytes;
   }
   /// The first bytes, `most` of them at most.
   std::string front(std::size_t most) const {

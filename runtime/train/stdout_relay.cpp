@@ -17,6 +17,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <cstdio>
+#include <new>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -122,16 +123,26 @@ void StdoutRelay::State::take(std::string_view text) {
       dropping = !ends;
       continue;
     }
-    queue.push(std::string(piece));
-    within_line = !ends;
+    try {
+      queue.push(std::string(piece));
+      within_line = !ends;
+    } catch (const std::bad_alloc&) {
+      // As where there is no room: thrown out of this thread, it would end the process with the mutex held.
+      error = ENOMEM;
+      dropped += ends ? 1 : 0;
+      dropping = !ends;
+    }
   }
 }
 
 void StdoutRelay::State::pass() {
   std::string bytes;
-  {
+  try {
     const std::lock_guard lock(mutex);
     bytes = queue.front(PIPE_BUF);
+  } catch (const std::bad_alloc&) {
+    const std::lock_guard lock(mutex);
+    return note_failure(ENOMEM);
   }
   const ssize_t written = write_promptly(target(), bytes);
   const int number = errno;
