@@ -29,8 +29,9 @@ double train() {
     for (int m = 0; m < kMicroBatches; ++m) {
       const data::Batch batch = loader.next();
       const auto no_sync = ddp.no_sync(/*when=*/m + 1 < kMicroBatches);
+      const comm::ShareOutput output = ddp.forward(batch);
       // Each rank's loss has a divisor, so that gradients are those of the mean over all samples of the step.
-      const Tensor loss = ops::cross_entropy(ddp.forward(batch), batch.target, {.divisor = ddp.loss_divisor(batch)});
+      const Tensor loss = ops::cross_entropy(output, batch.target, {.divisor = output.loss_divisor()});
       scaler.scale(loss).backward();
       loss_of_step += loss.item();
     }

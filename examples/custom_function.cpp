@@ -43,7 +43,6 @@ int main() try {
   auto dataset = data::make_dataset({.train = data::SyntheticOptions{.samples = 256, .shape = {8}, .classes = 4}},
                                     data::Split::kTrain);
   Network model;
-  nn::initialize(model, 1);
   auto optimizer = optim::adam(model.parameters(), {.lr = 0.01});
   amp::initialize(model, *optimizer, {.opt_level = amp::OptLevel::kO1, .dtype = DType::kFloat16});
   comm::DistributedDataParallel ddp(model, world);

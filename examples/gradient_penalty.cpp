@@ -25,8 +25,8 @@ int main() try {
   for (int step = 0; step < 200; ++step) {
     const data::Batch batch = loader.next();
     optimizer->zero_grad();
-    const Tensor output = ddp.forward(batch);
-    Tensor loss = ops::cross_entropy(output, batch.target, {.divisor = ddp.loss_divisor(batch)});
+    const comm::ShareOutput output = ddp.forward(batch);
+    Tensor loss = ops::cross_entropy(output, batch.target, {.divisor = output.loss_divisor()});
 
     // Not backward(): these gradients go into no parameter, and are of the scaled loss.
     const auto scaled = autograd::grad(scaler.scale(loss), weights, {}, {.create_graph = true});

@@ -40,8 +40,8 @@ class Residual final : public nn::Module {
 
 int main() try {
   auto world = comm::World::from_environment();
+  nn::manual_seed(1);
   Residual model;
-  nn::initialize(model, /*seed=*/1);
   auto optimizer = optim::adam(model.parameters(), {.lr = 0.003});
   amp::initialize(model, *optimizer, {.opt_level = amp::OptLevel::kO1, .dtype = DType::kBFloat16});
   comm::DistributedDataParallel ddp(model, world);

@@ -27,8 +27,8 @@ int main() try {
     const data::Batch batch = loader.next();
     optimizer0->zero_grad();
     optimizer1->zero_grad();
-    const Tensor output0 = ddp0.forward(batch), output1 = ddp1.forward(batch);
-    const ops::LossOptions mean{.divisor = ddp0.loss_divisor(batch)};
+    const comm::ShareOutput output0 = ddp0.forward(batch), output1 = ddp1.forward(batch);
+    const ops::LossOptions mean{.divisor = output0.loss_divisor()};
     const Tensor loss0 = ops::cross_entropy(2 * output0 + 3 * output1, batch.target, mean);
     const Tensor loss1 = ops::cross_entropy(3 * output0 - 5 * output1, batch.target, mean);
     autograd::backward(scaler.scale(loss0), {}, {.retain_graph = true});

@@ -60,7 +60,7 @@ std::string name(const BertOptions&) { return "bert"; }
 }  // namespace
 
 std::unique_ptr<nn::Module> build(const ModelOptions& options, const ModelInput& input, std::uint64_t seed) {
-  std::unique_ptr<nn::Module> model = make(options, input);
+  std::unique_ptr<nn::Module> model = outline(options, input);
   nn::initialize(*model, seed);
   return model;
 }

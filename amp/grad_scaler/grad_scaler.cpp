@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "amp/grad_scaler/grad_scaler.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 
+#include "comm/group/same_text.h"
 #include "runtime/autograd/engine.h"
 #include "runtime/autograd/node.h"
 #include "runtime/autograd/scale_mark.h"
@@ -27,6 +30,15 @@ const GradScalerOptions& checked(const GradScalerOptions& options) {
   return options;
 }
 
+/// The channel on which verdicts travel. Compares the options where several ranks do.
+std::shared_ptr<comm::Communicator> channel_of(std::shared_ptr<comm::Communicator> all,
+                                               const GradScalerOptions& options) {
+  if (all->size() == 1) return all;
+  comm::require_same_text(*all, describe(options), "the ranks disagree on how to scale losses",
+                          "Give GradScaler the same options on every rank.");
+  return all->duplicate("loss_scale");
+}
+
 /// How a device moves the scale.
 kernels::LossScaleOptions rule_of(const GradScalerOptions& options) {
   return {options.enabled && options.dynamic,
@@ -42,7 +54,7 @@ kernels::LossScaleOptions rule_of(const GradScalerOptions& options) {
 GradScaler::GradScaler(std::shared_ptr<comm::Communicator> communicator, const GradScalerOptions& options)
     : id_(next_id.fetch_add(1, std::memory_order_relaxed)),
       options_(checked(options)),
-      communicator_(communicator->size() > 1 ? communicator->duplicate("loss_scale") : std::move(communicator)) {
+      communicator_(channel_of(std::move(communicator), options_)) {
   initial_.scale = options.enabled ? static_cast<float>(options.init) : 1.0f;
   initial_.inverse = inverse_of(initial_.scale);
 }
@@ -191,10 +203,34 @@ void GradScaler::require_scaled(const char* operation) const {
 }
 
 void GradScaler::agree_on(const Tensor& flags, const optim::Optimizer& optimizer, PerOptimizer& record) {
-  record.verdict = agree(flags, optimizer.local_flags(), *communicator_);
+  kernels::RankState state;
+  if (communicator_->size() > 1) {
+    state = {.rule = rule_.data(),
+             .scale = state_.data(),
+             .schedule = optimizer.schedule().data(),
+             .host = optimizer.parameter_rules_hash()};
+  }
+  record.verdict = agree(flags, optimizer.local_flags(), *communicator_, state);
+  if (state_.device() == kCpu && record.verdict.data()->rank == Verdict::kRanksDiffer) require_same_state(optimizer);
   if (state_.device() != kCpu || record.verdict.data()->slot < 0) return;
   const auto slot = static_cast<std::size_t>(record.verdict.data()->slot);
   record.bad_parameter = optimizer.slots().at(slot).parameter().name;
+}
+
+void GradScaler::require_same_state(const optim::Optimizer& optimizer) const {
+  const kernels::LossScaleState state = now();
+  const kernels::ScheduleState schedule = optimizer.schedule().read();
+  const std::string lines = fmt::format(
+      "a loss scale of {}\na growth tracker of {}\nskips in a row: {}\nskipped steps: {}\napplied steps: {}\n"
+      "a learning rate of {}\n",
+      state.scale, state.growth_tracker, state.consecutive_skips, state.skipped_steps, schedule.applied_steps,
+      schedule.learning_rate);
+  const std::string what = "the ranks disagree on how to step";
+  const std::string advice =
+      "Change learning rates, frozen parameters and the GradScaler on every rank alike, and load the same state into "
+      "each.";
+  comm::require_same_text(*communicator_, lines + optimizer.parameter_rules() + describe(options_), what, advice);
+  throw PeerError(what + ": they did in an earlier step, and no longer do", advice);
 }
 
 void GradScaler::unscale_(optim::Optimizer& optimizer) {
@@ -208,6 +244,7 @@ void GradScaler::unscale_(optim::Optimizer& optimizer) {
   if (record.stage == Stage::kStepped) throw UsageError("unscale_() is being called after step()");
   require_gradients("unscale_()", optimizer);
   require_own("unscale_()", optimizer);
+  optimizer.require_reduced("unscale_()");
   agree_on(optimizer.unscale_gradients(&state_.data()->inverse), optimizer, record);
   for (const optim::Optimizer::Slot& slot : optimizer.slots()) slot.arena->note_unscaled(slot.number);
   record.stage = Stage::kUnscaled;
@@ -233,6 +270,7 @@ DeviceValue<Verdict> GradScaler::step(optim::Optimizer& optimizer) {
   } else {
     require_gradients("step()", optimizer);
     require_own("step()", optimizer);
+    optimizer.require_reduced("step()");
     agree_on(optimizer.check_gradients(), optimizer, record);
   }
   const float* found_inf = &record.verdict.data()->found_inf;
@@ -327,6 +365,10 @@ std::string origin_of(int rank) {
 }  // namespace
 
 void GradScaler::require_progress(const kernels::LossScaleState& state, const std::string& parameter, int rank) const {
+  if (rank == Verdict::kRanksDiffer) {
+    throw PeerError("the ranks disagree on how to step, so steps are skipped",
+                    "GradScaler::require_same_state(optimizer), called on every rank, names what differs.");
+  }
   const auto skips = static_cast<std::uint32_t>(state.consecutive_skips);
   if (options_.max_consecutive_skips == 0 || skips < options_.max_consecutive_skips) return;
   throw NumericsError(std::to_string(skips) + " steps in a row were skipped: the gradient of " + parameter +

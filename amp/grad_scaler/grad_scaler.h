@@ -38,7 +38,8 @@ namespace lockstep::amp {
 class GradScaler {
  public:
   /// A collective of several ranks: their verdicts travel on a channel of its own. These are all ranks that train a
-  /// model with it. Throws FieldError for an option out of range.
+  /// model with it. Throws FieldError for an option out of range, and PeerError naming two ranks and the option in
+  /// which they differ.
   explicit GradScaler(std::shared_ptr<comm::Communicator> communicator, const GradScalerOptions& options = {});
   explicit GradScaler(const comm::World& world, const GradScalerOptions& options = {})
       : GradScaler(world.communicator(), options) {}
@@ -68,8 +69,14 @@ class GradScaler {
   /// Agrees on the verdict, applies or skips the optimizer's step and, with it, accepts or forgets the pending
   /// batch-norm statistics of the model. The verdict stays on the device: reading it waits for a GPU. Throws UsageError
   /// when called twice before update(), where no backward pass has given a parameter of the optimizer a gradient since
-  /// its last step, for an optimizer on another device, for gradients that this scaler, as it is, has not scaled, and
-  /// for those of a model that more ranks train than agree here.
+  /// its last step, for an optimizer on another device, for gradients that this scaler, as it is, has not scaled, for
+  /// those of a model that more ranks train than agree here, and for those that backward passes under no_sync() have
+  /// left unreduced.
+  ///
+  /// Ranks also compare, with the verdict, what else they step with: the scaler's state and factors, the optimizer's
+  /// learning rate and number of applied steps, frozen parameters, and rates and decays of groups. Where they differ,
+  /// nothing changes, on any rank. On the CPU step() and unscale_() then throw what require_same_state() does. On a GPU
+  /// the verdict's rank is Verdict::kRanksDiffer, which require_progress() refuses.
   DeviceValue<Verdict> step(optim::Optimizer& optimizer);
   /// Adapts the scale and counts skips; those of several optimizers since the last update count as one. Throws
   /// UsageError when no optimizer was checked since then, or before any scale(); and, on the CPU, what
@@ -85,9 +92,14 @@ class GradScaler {
   /// update() for a loop that calls require_progress() itself, once it has told of the step.
   /// `report`: written on the device with it, the scale as it then is.
   void adapt(const kernels::StepReport& report = {}) { adapt(Tensor(), report); }
-  /// Throws NumericsError, on every rank alike, once max_consecutive_skips steps in a row were skipped. `state` as it
-  /// is after update(); parameter and rank are those of the verdict, for the message.
+  /// Throws NumericsError, on every rank alike, once max_consecutive_skips steps in a row were skipped, and PeerError
+  /// where `rank` says that the ranks differ. `state` as it is after update(); parameter and rank are those of the
+  /// verdict, for the message.
   void require_progress(const kernels::LossScaleState& state, const std::string& parameter, int rank) const;
+
+  /// Throws PeerError on every rank, naming two of them and what of that which step() compares they have different.
+  /// Waits for a GPU. A collective.
+  void require_same_state(const optim::Optimizer& optimizer) const;
 
   /// The scale and what moves it, on the device; defined once a loss was scaled or a state was loaded.
   const DeviceValue<kernels::LossScaleState>& state() const { return state_; }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "runtime/tensor/field_checks.h"
 
@@ -27,5 +28,8 @@ struct GradScalerOptions {
 
 /// What a GradScaler refuses; empty where the options can be used.
 FieldProblems problems_of(const GradScalerOptions& options);
+
+/// A line a field, "init: 65536\n", by which ranks compare their options.
+std::string describe(const GradScalerOptions& options);
 
 }  // namespace lockstep::amp

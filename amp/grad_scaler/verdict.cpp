@@ -6,7 +6,8 @@
 
 namespace lockstep::amp {
 
-DeviceValue<Verdict> agree(const Tensor& reduced, const Tensor& local, comm::Communicator& communicator) {
+DeviceValue<Verdict> agree(const Tensor& reduced, const Tensor& local, comm::Communicator& communicator,
+                           const kernels::RankState& state) {
   const Device device = reduced.device();
   const kernels::Backend& backend = kernels::backend(device);
   const DeviceValue<Verdict> verdict(device);
@@ -14,8 +15,8 @@ DeviceValue<Verdict> agree(const Tensor& reduced, const Tensor& local, comm::Com
     backend.judge_alone(reduced, local.defined() ? local : reduced, verdict.data());
     return verdict;
   }
-  const Tensor ballot = Tensor::empty({2 * reduced.numel()}, DType::kFloat32, device);
-  backend.cast_ballot(reduced, local, communicator.rank(), communicator.size(), ballot);
+  const Tensor ballot = Tensor::empty({2 * reduced.numel() + kernels::kStateNumbers}, DType::kFloat32, device);
+  backend.cast_ballot(reduced, local, communicator.rank(), communicator.size(), state, ballot);
   communicator.all_reduce(ballot, comm::ReduceOp::kMax, 1.0f, Stream::current(device));
   backend.count_ballot(ballot, communicator.size(), verdict.data());
   return verdict;

@@ -15,7 +15,9 @@ using Verdict = kernels::StepVerdict;
 /// The explicit MAX over ranks that makes a step applied or skipped by all alike; appended to the device's current
 /// stream. `reduced` flags (float32 [parameters]) are those of the reduced gradients, `local` those of this rank's own
 /// gradients before the reduction (nn::Arena::local_flags()); undefined where nobody looked, as on a
-/// lone rank, whose own are the reduced ones. A collective.
-DeviceValue<Verdict> agree(const Tensor& reduced, const Tensor& local, comm::Communicator& communicator);
+/// lone rank, whose own are the reduced ones. `state` is compared on the way: where ranks come with different ones, the
+/// verdict's rank is Verdict::kRanksDiffer. A collective.
+DeviceValue<Verdict> agree(const Tensor& reduced, const Tensor& local, comm::Communicator& communicator,
+                           const kernels::RankState& state = {});
 
 }  // namespace lockstep::amp

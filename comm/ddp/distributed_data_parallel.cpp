@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "comm/ddp/sync_batch_norm.h"
+#include "comm/group/same_text.h"
 #include "runtime/autograd/grad_mode.h"
 #include "runtime/autograd/meta.h"
 #include "runtime/nn/forward.h"
@@ -14,7 +15,11 @@
 namespace lockstep::comm {
 
 DistributedDataParallel::DistributedDataParallel(nn::Module& model, const World& world, const DdpOptions& options)
-    : model_(model), arena_(model.arena()), communicator_(world.communicator()), average_(options.gradient_average) {
+    : model_(model),
+      arena_(model.arena()),
+      communicator_(world.communicator()),
+      average_(options.gradient_average),
+      shares_asked_(ShareOutput::shares_asked()) {
   require_none(problems_of(options), "comm");
   if (!arena_) throw UsageError("the model has no arena", "Call amp::initialize before DistributedDataParallel.");
   require_unwrapped();
@@ -32,36 +37,49 @@ DistributedDataParallel::DistributedDataParallel(nn::Module& model, const World&
   }
   broadcast_weights();
   reducer_ = std::make_unique<Reducer>(arena_, communicator_, options);
+  reducer_->set_on_begin([this] { require_divisor(); });
 }
 
 Tensor DistributedDataParallel::forward(const Tensor& input) {
-  weigh(0);
+  weigh({});
   if (!needs_first_sample()) return nn::forward(model_, input);
   const nn::FirstSample here(samples_before(input.size(0)));
   return nn::forward(model_, input);
 }
 
-Tensor DistributedDataParallel::forward(const Tensor& input, const InputPlace& place) {
-  weigh(place.step_samples);
-  if (nn::StepContext::current().named) return nn::forward(model_, input);
+ShareOutput DistributedDataParallel::forward(const Tensor& input, const InputPlace& place) {
+  const std::int64_t samples = input.size(0);
+  std::optional<Share> share;
+  if (place.step_samples > 0) share = share_of(place.step_samples, communicator_->size(), average_);
+  const auto even = [&] {
+    const double ranks = static_cast<double>(communicator_->size());
+    return static_cast<double>(samples) == share->loss_divisor &&
+           static_cast<double>(place.step_samples) == share->loss_divisor * ranks;
+  };
+  weigh(share, !share || even());
+  if (nn::StepContext::current().named) return {nn::forward(model_, input), samples, share};
   if (place.step > 0) {
     const nn::StepContext here(place.step, place.first_sample);
-    return nn::forward(model_, input);
+    return {nn::forward(model_, input), samples, share};
   }
   const nn::FirstSample here(place.first_sample);
-  return nn::forward(model_, input);
+  return {nn::forward(model_, input), samples, share};
 }
 
-void DistributedDataParallel::weigh(std::int64_t step_samples) {
+void DistributedDataParallel::weigh(const std::optional<Share>& share, bool mean_is_right) {
   // An evaluation between a forward pass and its backward pass is none of theirs.
   if (!autograd::grad_enabled()) return;
-  reducer_->set_factor(step_samples > 0 ? share(step_samples).gradient_factor : 1.0f);
+  reducer_->set_factor(share ? share->gradient_factor : 1.0f);
+  mean_is_right_ = mean_is_right;
 }
 
-Share DistributedDataParallel::share(std::int64_t step_samples) const {
-  if (step_samples > 0) return share_of(step_samples, communicator_->size(), average_);
-  throw UsageError("the batch does not say how many samples its step has",
-                   "Set its step_samples to those of all ranks and micro-batches of the step.");
+void DistributedDataParallel::require_divisor() const {
+  if (mean_is_right_ || ShareOutput::shares_asked() != shares_asked_) return;
+  throw UsageError(
+      "gradients are weighed for a loss that is divided by loss_divisor(), and no output of forward(batch) "
+      "was asked for it: the mean over this rank's samples is not its part of the mean over the step's",
+      "Divide the sum of the samples' losses by output.loss_divisor(), or multiply their mean by "
+      "output.loss_weight(); or call forward(batch.input), which averages the ranks' losses.");
 }
 
 bool DistributedDataParallel::needs_first_sample() const {
@@ -107,22 +125,11 @@ void DistributedDataParallel::require_same_model(const DdpOptions& options) cons
   for (const nn::Arena::Slot& slot : arena_->slots()) {
     // Without the device: each rank of a machine has another GPU.
     const Tensor& tensor = slot.parameter.tensor;
-    mine += slot.parameter.name + " " + std::string(name_of(tensor.dtype())) + " " + tensor.shape().str() + "\n";
+    mine += slot.parameter.name + " " + std::string(name_of(tensor.dtype())) + " " + tensor.shape().str() +
+            (tensor.requires_grad() ? "\n" : ", frozen\n");
   }
-  const std::vector<std::string> all = communicator_->all_gather_text(mine);
-  for (int rank = 1; rank < communicator_->size(); ++rank) {
-    const std::string& theirs = all[static_cast<std::size_t>(rank)];
-    if (theirs == all[0]) continue;
-    const auto line = [](const std::string& text, std::size_t at) { return text.substr(at, text.find('\n', at) - at); };
-    std::size_t start = 0;
-    while (line(all[0], start) == line(theirs, start)) start = all[0].find('\n', start) + 1;
-    const auto has = [&](const std::string& text) {
-      return " has " + (start < text.size() ? line(text, start) : "no more");
-    };
-    throw PeerError(
-        "the ranks disagree on what to train: rank 0" + has(all[0]) + ", rank " + std::to_string(rank) + has(theirs),
-        "Start every rank with the same job and the same binary.");
-  }
+  require_same_text(*communicator_, mine, "the ranks disagree on what to train",
+                    "Start every rank with the same job and the same binary.");
 }
 
 }  // namespace lockstep::comm

@@ -4,6 +4,7 @@
 #include <concepts>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "comm/ddp/ddp_options.h"
 #include "comm/ddp/reducer.h"
@@ -34,13 +35,14 @@ concept PlacedBatch = requires(const T& batch) {
 /// gradients bucket by bucket during each backward pass.
 ///
 /// Where forward() is told how many samples the step has, gradients come out as those of the mean over all of them: the
-/// rank's loss is the sum over its samples divided by loss_divisor(). Where it is not, they are those of the average
-/// over ranks of the ranks' losses (their sum with gradient_average: false).
+/// rank's loss is the sum over its samples divided by the output's loss_divisor(). Where it is not, they are those of
+/// the average over ranks of the ranks' losses (their sum with gradient_average: false), and the output is a Tensor,
+/// which has no divisor: the two ways do not mix.
 class DistributedDataParallel {
  public:
   /// `model` was given to amp::initialize, and must outlive this. A collective: throws PeerError naming two ranks and
-  /// the parameter, or the option, in which they differ. Throws FieldError for an option out of range, and UsageError
-  /// when another one trains the model.
+  /// the parameter (its name, dtype, shape, whether it is frozen), or the option, in which they differ. Throws
+  /// FieldError for an option out of range, and UsageError when another one trains the model.
   DistributedDataParallel(nn::Module& model, const World& world, const DdpOptions& options = {});
   DistributedDataParallel(const DistributedDataParallel&) = delete;
   DistributedDataParallel& operator=(const DistributedDataParallel&) = delete;
@@ -49,29 +51,17 @@ class DistributedDataParallel {
   /// gave the model: see nn::forward(). A rank may have no sample. Dropout masks are named by the batch's step and the
   /// samples' places in it, as within an nn::StepContext; one that encloses the call stays in force, so put one around
   /// several forward passes over the same samples of a step, which would otherwise have the same masks. Where the step
-  /// is not known, layers count their calls.
+  /// is not known, layers count their calls. The backward pass throws UsageError where this share's mean loss would be
+  /// weighed wrong and no output was asked for its divisor since this was made.
   template <PlacedBatch T>
-  Tensor forward(const T& batch) {
+  ShareOutput forward(const T& batch) {
     return forward(batch.input, {batch.step, batch.first_sample, batch.step_samples});
   }
-  Tensor forward(const Tensor& input, const InputPlace& place);
-  /// The same where nothing is known. Where several ranks draw dropout masks outside an nn::StepContext, the ranks tell
-  /// each other how many samples they have: a collective of the CPU, which waits for the slowest of them.
+  ShareOutput forward(const Tensor& input, const InputPlace& place);
+  /// The same where nothing is known; the loss is the mean over the rank's samples. Where several ranks draw dropout
+  /// masks outside an nn::StepContext, the ranks tell each other how many samples they have: a collective of the CPU,
+  /// which waits for the slowest of them.
   Tensor forward(const Tensor& input);
-
-  /// What a rank's loss of this batch, summed over its samples, is divided by: the `divisor` of ops::LossOptions.
-  /// Throws UsageError where the batch does not know how many samples its step has.
-  template <PlacedBatch T>
-  double loss_divisor(const T& batch) const {
-    return share(batch.step_samples).loss_divisor;
-  }
-  /// The same for a loss that is already the mean over the rank's samples: what to multiply it by.
-  template <PlacedBatch T>
-  double loss_weight(const T& batch) const {
-    return static_cast<double>(batch.input.size(0)) / loss_divisor(batch);
-  }
-  /// The rank's share of a step of so many samples. Throws UsageError where there are none.
-  Share share(std::int64_t step_samples) const;
 
   /// Gradients of backward passes in its scope stay on the rank and accumulate.
   class NoSync {
@@ -103,8 +93,11 @@ class DistributedDataParallel {
   void share_statistics();
 
  private:
-  /// Makes the next reductions those of a step of so many samples; 0: not known.
-  void weigh(std::int64_t step_samples);
+  /// Makes the next reductions those of such a share; without one, of a step of which nothing is known.
+  /// `mean_is_right`: the mean over the rank's samples, reduced so, is its part of the mean over the step's.
+  void weigh(const std::optional<Share>& share, bool mean_is_right = true);
+  /// Throws UsageError where the gradients of a pass are weighed for a divisor that nobody has asked for.
+  void require_divisor() const;
   /// Whether the masks of the next forward pass depend on what the other ranks hold.
   bool needs_first_sample() const;
   /// The number of samples that the ranks before this one have. A collective.
@@ -117,6 +110,8 @@ class DistributedDataParallel {
   std::shared_ptr<nn::Arena> arena_;
   std::shared_ptr<Communicator> communicator_;
   bool average_;
+  std::uint64_t shares_asked_;          ///< ShareOutput::shares_asked() when this was made
+  bool mean_is_right_ = true;           ///< of the last forward pass
   std::shared_ptr<void> synchronized_;  ///< batch norm, while this lives; null where each rank normalises by itself
   bool one_statistics_ = false;         ///< whether all ranks have the same running statistics
   std::unique_ptr<Reducer> reducer_;

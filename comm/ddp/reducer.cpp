@@ -102,6 +102,7 @@ void Reducer::begin_pass() {
   if (!pass_.expired()) return;  // told by another parameter
   // Sums that are rounded to the wire again would lose what unscale_() made of them.
   arena_->require_scaled();
+  if (on_begin_) on_begin_();
   // The pass keeps the token with its callback: one that an error cuts short is not taken for the next.
   const auto token = std::make_shared<int>();
   autograd::after_backward([this, token] { finish_pass(); }, order_);

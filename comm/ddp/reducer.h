@@ -40,6 +40,8 @@ class Reducer {
 
   const std::vector<Bucket>& buckets() const { return buckets_; }
 
+  /// Called when a backward pass that reaches a parameter begins, before it writes a gradient. May throw.
+  void set_on_begin(std::function<void()> callback) { on_begin_ = std::move(callback); }
   /// Called with the slot's number when a parameter's gradient of a backward pass is complete on this rank, before it
   /// can leave. For observers, such as fault injection.
   void set_on_gradient(std::function<void(std::size_t slot)> callback) { on_gradient_ = std::move(callback); }
@@ -85,6 +87,7 @@ class Reducer {
   std::vector<Bucket> buckets_;
   std::vector<std::vector<kernels::ArenaSegment>> segments_;  ///< the parameters of each bucket
   std::vector<Lane> lanes_;                                   ///< bucket b takes number b modulo their count
+  std::function<void()> on_begin_;
   std::function<void(std::size_t)> on_gradient_;
 
   // The state of the current pass.

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+
+#include "runtime/tensor/tensor.h"
 
 namespace lockstep::comm {
 
@@ -17,5 +20,28 @@ struct Share {
 
 /// Of a step of `step_samples` > 0 over all ranks and micro-batches. `average`: the reduction divides by the ranks.
 Share share_of(std::int64_t step_samples, int ranks, bool average);
+
+/// A model's output for a rank's share of a step, [samples, ...], with what its loss needs: DistributedDataParallel
+/// weighs the gradients of such an output for a loss that is divided as it says. Converted to a Tensor it forgets that.
+class ShareOutput : public Tensor {
+ public:
+  /// `samples` of this rank; `share`: nothing where nobody knows how many samples the step has.
+  ShareOutput(const Tensor& output, std::int64_t samples, const std::optional<Share>& share)
+      : Tensor(output), samples_(samples), share_(share) {}
+
+  /// Throws UsageError where the batch did not know how many samples its step has, as the next two.
+  const Share& share() const;
+  /// What the rank's loss, summed over its samples, is divided by: the `divisor` of ops::LossOptions.
+  double loss_divisor() const { return share().loss_divisor; }
+  /// The same for a loss that is already the mean over the rank's samples: what to multiply it by.
+  double loss_weight() const { return static_cast<double>(samples_) / loss_divisor(); }
+
+  /// How often outputs were asked for their shares in this process.
+  static std::uint64_t shares_asked();
+
+ private:
+  std::int64_t samples_;
+  std::optional<Share> share_;
+};
 
 }  // namespace lockstep::comm

@@ -35,6 +35,8 @@ struct StepVerdict {
 
   static constexpr std::int32_t kNone = -1;     ///< every rank's own was finite, but the sum over ranks was not
   static constexpr std::int32_t kUnknown = -2;  ///< nobody looked at them before they were reduced
+  /// The ranks came with different RankStates, so the step is skipped, whatever the gradients are; `slot` is -1.
+  static constexpr std::int32_t kRanksDiffer = -3;
 };
 
 /// How large the norm of all gradients together may be.
@@ -48,6 +50,17 @@ struct ScheduleState {
   std::int64_t applied_steps = 0;
   float learning_rate = 0.0f;
 };
+
+/// What every rank must hold alike when a step is decided. Each pointer is to device memory, and null where there is
+/// none of it.
+struct RankState {
+  const LossScaleOptions* rule = nullptr;
+  const LossScaleState* scale = nullptr;
+  const ScheduleState* schedule = nullptr;
+  std::uint64_t host = 0;  ///< a hash of what the host alone knows
+};
+/// Numbers of a ballot behind those of its parameters, by which the ranks compare their RankStates.
+inline constexpr std::int64_t kStateNumbers = 4;
 
 /// What a step leaves for the host to read, copied to where it lies together: every pointer is to device memory, and
 /// null where there is none of it.
@@ -63,10 +76,13 @@ struct StepReport {
 
 /// A step's decisions, taken on the device: every pointer is to device memory.
 struct Decisions {
-  /// The ballot of this rank: ballot [2 P] float32 = for each of P parameters whether reduced or local (float32 [P],
-  /// above 0 is bad; local may be undefined) is bad, then world_size - rank where local is, 0 where it is not, and 0.5
-  /// where that is not known. Its maximum over ranks names for each parameter the lowest rank.
-  void (*cast_ballot)(const Tensor& reduced, const Tensor& local, int rank, int world_size, const Tensor& ballot);
+  /// The ballot of this rank: ballot [2 P + kStateNumbers] float32 = for each of P parameters whether reduced or local
+  /// (float32 [P], above 0 is bad; local may be undefined) is bad, then world_size - rank where local is, 0 where it is
+  /// not, and 0.5 where that is not known; then two halves of a hash of `state`, and their complements. Its maximum
+  /// over ranks names for each parameter the lowest rank, and tells whether all states were the same: then the maximum
+  /// of a half is the complement of the maximum of its complements.
+  void (*cast_ballot)(const Tensor& reduced, const Tensor& local, int rank, int world_size, const RankState& state,
+                      const Tensor& ballot);
   /// The verdict of the ballot's maximum over ranks.
   void (*count_ballot)(const Tensor& ballot, int world_size, StepVerdict* verdict);
   /// The verdict of one rank alone: that of its ballot.

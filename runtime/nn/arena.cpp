@@ -50,6 +50,7 @@ Arena::Arena(Module& root, const ArenaOptions& options) : options_(options), sta
     size_ = padded(end);
   }
   used_.resize(slots_.size());
+  reduced_gradients_.resize(slots_.size());
 
   const Device device = options_.device;
   every_gradient_ = Tensor::empty({static_cast<std::int64_t>(slots_.size())}, DType::kFloat32, device);
@@ -185,6 +186,7 @@ void Arena::forget_gradient(std::size_t slot) {
   meta.slot_unscaled = false;
   meta.slot_mark = 0;
   used_[slot] = gradients_of(slot);
+  reduced_gradients_[slot] = 0;
 }
 
 std::int64_t Arena::gradients_of(std::size_t slot) const { return meta_of_slot(slot).slot_gradients + agreements_; }
@@ -208,6 +210,7 @@ void Arena::note_reduction(const Tensor& local_flags, const Tensor& has_gradient
   local_flags_ = local_flags;
   agreed_gradients_ = has_gradient;
   if (has_gradient.defined()) ++agreements_;
+  for (std::size_t slot = 0; slot < slots_.size(); ++slot) reduced_gradients_[slot] = meta_of_slot(slot).slot_gradients;
 }
 
 Tensor Arena::has_gradient() const {
@@ -245,6 +248,10 @@ void Arena::require_scaled() const {
 }
 
 bool Arena::has_new_gradient(std::size_t slot) const { return gradients_of(slot) != used_[slot]; }
+
+bool Arena::has_unreduced_gradient(std::size_t slot) const {
+  return ranks_ > 1 && meta_of_slot(slot).slot_gradients != reduced_gradients_[slot];
+}
 
 void Arena::use_gradient(std::size_t slot) { used_[slot] = gradients_of(slot); }
 

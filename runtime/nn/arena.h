@@ -115,6 +115,9 @@ class Arena {
   /// Whether a backward pass wrote the slot's gradient since the last use_gradient() or zero_grad(). Where the ranks
   /// agreed on which parameters have one, any may, so that all ranks go on alike.
   bool has_new_gradient(std::size_t slot) const;
+  /// Whether the slot's gradient is this rank's alone, though several train the model: a backward pass that was not
+  /// reduced wrote it, and no reduced one came behind.
+  bool has_unreduced_gradient(std::size_t slot) const;
   /// An optimizer has stepped with the slot's gradient.
   void use_gradient(std::size_t slot);
   /// Rounds the masters into the copies, and those that is_rounded() tells of themselves; after loading or broadcasting
@@ -170,6 +173,7 @@ class Arena {
   Tensor every_gradient_;           ///< has_gradient() of steps in which every parameter has one
   std::int64_t agreements_ = 0;     ///< reductions in which the ranks agreed on which parameters have a gradient
   std::vector<std::int64_t> used_;  ///< by slot, gradients_of() at the last use_gradient()
+  std::vector<std::int64_t> reduced_gradients_;  ///< by slot, how many of its gradients are those of all ranks
   std::vector<std::pair<std::string, RunningStatistics*>> statistics_;
 };
 

@@ -105,8 +105,8 @@ class BatchNorm : public Module {
 
 /// Active while training; each call draws a new mask. It is named by the module's path, the rows' places in the global
 /// batch and, within a StepContext, the context and the number of the call in it; otherwise by the seed that
-/// initialize() was given and the number of the call since then. Every rank calls a layer equally often, also one
-/// without samples.
+/// initialize(), or before it manual_seed(), was given and the number of the call since then. Every rank calls a layer
+/// equally often, also one without samples.
 class Dropout : public Module {
  public:
   explicit Dropout(double p) : p_(p) {}

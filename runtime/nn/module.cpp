@@ -2,15 +2,11 @@
 #include "runtime/nn/module.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
-#include <numbers>
 #include <string_view>
 
 #include "runtime/autograd/cast.h"
 #include "runtime/autograd/meta.h"
-#include "runtime/base/counter_rng.h"
-#include "runtime/kernels/backend.h"
+#include "runtime/nn/initial_values.h"
 #include "runtime/nn/name_hash.h"
 #include "runtime/nn/step_context.h"
 #include "runtime/tensor/error.h"
@@ -25,6 +21,12 @@ thread_local bool without_values = false;
 
 WithoutValues::WithoutValues() : outer_(std::exchange(without_values, true)) {}
 WithoutValues::~WithoutValues() { without_values = outer_; }
+
+Module::Module() {
+  if (without_values) return;
+  const MadeName name = next_made_name();
+  random_name_ = {name.seed, name.number, 0};
+}
 
 std::vector<Parameter> Module::parameters() const {
   std::vector<Parameter> all;
@@ -137,6 +139,7 @@ kernels::DropoutKey Module::next_random_key() {
 }
 
 void Module::choose_initializers(const std::function<Initializer(const Parameter&)>& choose) {
+  const std::vector<Parameter> before = parameters();
   for_each([&choose](const std::string& path, Module& module) {
     for (Parameter& parameter : module.parameters_) {
       Parameter named = parameter;
@@ -144,12 +147,16 @@ void Module::choose_initializers(const std::function<Initializer(const Parameter
       parameter.initializer = choose(named);
     }
   });
+  if (without_values) return;
+  const std::vector<Parameter> after = parameters();
+  for (std::size_t i = 0; i < after.size(); ++i) {
+    if (after[i].initializer != before[i].initializer) fill(after[i].tensor, after[i].initializer);
+  }
 }
 
 Tensor Module::add_parameter(std::string name, const Shape& shape, ParameterKind kind, Initializer initializer) {
   const Tensor tensor = Tensor::empty(shape, DType::kFloat32);
-  const double value = initializer.kind == Initializer::Kind::kConstant ? initializer.value : 0;
-  if (!without_values) kernels::backend(tensor.device()).fill(tensor, value);
+  if (!without_values) fill(tensor, initializer);
   tensor.set_requires_grad(true);
   parameters_.push_back({std::move(name), tensor, kind, initializer});
   return tensor;
@@ -180,26 +187,9 @@ void initialize(Module& root, std::uint64_t seed) {
   root.for_each([seed](const std::string&, Module& module) { module.random_name_ = {seed, 0, 0}; });
   name_layers(root);
   for (const Parameter& parameter : root.parameters()) {
-    const Initializer& initializer = parameter.initializer;
     autograd::meta_of(parameter.tensor).name = parameter.name;
-    std::vector<float> values(static_cast<std::size_t>(parameter.tensor.numel()),
-                              static_cast<float>(initializer.value));
-    const CounterRng rng(seed, CounterRng::Purpose::kInitialization, name_hash(parameter.name));
-    for (std::size_t i = 0; i < values.size() && initializer.kind != Initializer::Kind::kConstant; ++i) {
-      // Numbers 2 i and 2 i + 1 of the stream, which lie in one block.
-      const std::array<std::uint32_t, 4> block = rng.block(i / 2);
-      const double u = uniform_from_bits(block[i % 2 * 2]);
-      if (initializer.kind == Initializer::Kind::kUniform) {
-        values[i] = static_cast<float>((2.0 * u - 1.0) * initializer.value);
-      } else {
-        // Box and Muller: "A note on the generation of random normal deviates", 1958.
-        const double radius = std::sqrt(-2.0 * std::log1p(-u));
-        const double angle = 2.0 * std::numbers::pi * static_cast<double>(uniform_from_bits(block[i % 2 * 2 + 1]));
-        values[i] = static_cast<float>(initializer.value * radius * std::cos(angle));
-      }
-    }
-    kernels::backend(parameter.tensor.device()).cast(Tensor::from(values, parameter.tensor.shape()), parameter.tensor);
-    parameter.tensor.bump_version();
+    fill(parameter.tensor, parameter.initializer,
+         CounterRng(seed, CounterRng::Purpose::kInitialization, name_hash(parameter.name)));
   }
 }
 

@@ -18,15 +18,19 @@ namespace lockstep::nn {
 class Arena;
 class Module;
 
-/// Fills the parameters from their initializers, and names the random numbers that modules draw in their forward passes
-/// (name_layers() included). Each element's value depends on the seed, the parameter's name and the element's index
-/// alone.
+/// Seeds what modules start from when they are made, as PyTorch's function of that name: the same calls behind it, in
+/// the same order, make modules of the same values, on every rank. Without it the seed is 0.
+void manual_seed(std::uint64_t seed);
+/// Draws the parameters anew from their initializers, and names the random numbers that modules draw in their forward
+/// passes (name_layers() included). Each element's value depends on the seed, the parameter's name and the element's
+/// index alone: not on what was made before, as it does without this call.
 void initialize(Module& root, std::uint64_t seed);
 /// Gives each module below `root` the number, made from its path, that tells its random numbers from the others'.
 void name_layers(Module& root);
 
 /// While it lives, modules that this thread builds get parameters that have shapes and no values, so that their memory
-/// is never touched: for looking at a model without paying for it.
+/// is not touched: for looking at a model without paying for it, or before initialize() or a loaded state gives it
+/// values.
 class WithoutValues {
  public:
   WithoutValues();
@@ -38,10 +42,12 @@ class WithoutValues {
   bool outer_;
 };
 
-/// A part of a network: parameters, statistics, and other modules by name. Owns them; not copyable.
+/// A part of a network: parameters, statistics, and other modules by name. Owns them; not copyable. Its parameters have
+/// values from the beginning, PyTorch's distributions drawn by manual_seed()'s seed and the order in which modules are
+/// made.
 class Module {
  public:
-  Module() = default;
+  Module();
   virtual ~Module() = default;
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
@@ -79,12 +85,12 @@ class Module {
   /// place of its input in the global batch.
   virtual bool draws_random_numbers() const { return false; }
   /// How often this module and each below it, in the order of for_each(), have drawn random numbers outside a
-  /// StepContext since initialize().
+  /// StepContext since they were made, or since initialize().
   std::vector<std::uint64_t> random_calls();
   void set_random_calls(std::span<const std::uint64_t> calls);
 
-  /// Replaces how the parameters from this module down start, before initialize(): `choose` is given each with its
-  /// path.
+  /// Replaces how the parameters from this module down start: `choose` is given each with its path. Those that it
+  /// changes are drawn anew.
   void choose_initializers(const std::function<Initializer(const Parameter& parameter)>& choose);
 
   /// Calls `visit` for this module ("" is its path) and, depth first, for all below it.
@@ -99,7 +105,7 @@ class Module {
   /// the number of the call. The rows' place in the global batch comes beside it: StepContext::current().
   kernels::DropoutKey next_random_key();
 
-  /// A float32 leaf that requires a gradient; filled by initialize().
+  /// A float32 leaf that requires a gradient, with values that `initializer` names.
   Tensor add_parameter(std::string name, const Shape& shape, ParameterKind kind, Initializer initializer);
   /// Registers another module's parameter here too (tied weights): both modules read one tensor, whose gradient is the
   /// sum of what arrives from both.
@@ -130,7 +136,7 @@ class Module {
   struct RandomName {
     std::uint64_t seed = 0;
     std::uint32_t layer = 0;
-    std::uint64_t calls = 0;  ///< since initialize()
+    std::uint64_t calls = 0;
   };
 
   bool training_ = true;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/optim/optimizer.h"
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 
 #include "runtime/autograd/scale_mark.h"
 #include "runtime/kernels/backend.h"
+#include "runtime/kernels/functors/decisions.h"
 #include "runtime/tensor/error.h"
 #include "runtime/tensor/memory.h"
 
@@ -201,6 +203,42 @@ bool Optimizer::has_new_gradients() const {
   return std::ranges::any_of(slots_, [](const Slot& slot) { return slot.arena->has_new_gradient(slot.number); });
 }
 
+void Optimizer::require_reduced(const std::string& operation) const {
+  for (const Slot& slot : slots_) {
+    if (!slot.arena->has_unreduced_gradient(slot.number)) continue;
+    throw UsageError(operation + ": the gradient of " + slot.parameter().name +
+                         " is that of this rank alone: " + std::to_string(slot.arena->ranks()) +
+                         " ranks train its model, and no backward pass outside no_sync() has reduced it",
+                     "Leave the last backward pass of a step outside no_sync().");
+  }
+}
+
+std::string Optimizer::parameter_rules() const {
+  std::string lines;
+  for (const Part& part : parts()) {
+    for (const kernels::ArenaSegment& segment : part.segments) {
+      const nn::Parameter& parameter = slots_[static_cast<std::size_t>(segment.parameter)].parameter();
+      lines +=
+          fmt::format("{} {}, lr_scale {}, weight_decay {}\n", parameter.name,
+                      parameter.tensor.requires_grad() ? "trained" : "frozen", segment.lr_scale, segment.weight_decay);
+    }
+  }
+  return lines;
+}
+
+std::uint64_t Optimizer::parameter_rules_hash() const {
+  std::uint64_t hash = 0;
+  for (const Part& part : parts()) {
+    for (const kernels::ArenaSegment& segment : part.segments) {
+      const bool frozen = !slots_[static_cast<std::size_t>(segment.parameter)].parameter().tensor.requires_grad();
+      hash = kernels::mixed(hash, static_cast<double>(segment.lr_scale));
+      hash = kernels::mixed(hash, static_cast<double>(segment.weight_decay));
+      hash = kernels::mixed(hash, std::uint64_t{frozen});
+    }
+  }
+  return hash;
+}
+
 const Tensor& Optimizer::check_gradients() {
   for (const Part& part : parts()) {
     part.arena->zero_missing_grads();
@@ -256,6 +294,7 @@ DeviceValue<kernels::StepVerdict> Optimizer::step() {
     autograd::require_unscaled(slot.parameter().tensor, "optimizer.step()",
                                "Call scaler.step(optimizer), or scaler.unscale_(optimizer) before.");
   }
+  require_reduced("optimizer.step()");
   const Tensor& flags = check_gradients();
   const Device device = flags.device();
   const DeviceValue<kernels::StepVerdict> verdict(device);

@@ -92,6 +92,14 @@ class Optimizer {
 
   /// Whether a backward pass has given one of its parameters a gradient since the last step or zero_grad().
   bool has_new_gradients() const;
+  /// Throws UsageError that names `operation` where a gradient was not reduced over the ranks that train its model:
+  /// behind passes under no_sync() alone, with which the ranks' weights would part.
+  void require_reduced(const std::string& operation) const;
+  /// How each parameter is stepped beside the schedule, a line each: whether it is frozen, its factor of the rate and
+  /// its weight decay. Every rank must have the same.
+  std::string parameter_rules() const;
+  /// A hash of that, of numbers instead of words: for each step.
+  std::uint64_t parameter_rules_hash() const;
   /// Looks for inf and NaN in the gradients: flags float32 [parameters], 1 where there is one, in the order of slots().
   /// A parameter without a gradient is not flagged. Also measures what clipping by global norm needs.
   const Tensor& check_gradients();
@@ -109,7 +117,7 @@ class Optimizer {
   /// Without a GradScaler: the gradients are what they are. Accepts pending batch-norm statistics. Where a gradient is
   /// not finite nothing happens, and the statistics are forgotten; that is counted, and the first time said in the log:
   /// on the CPU at once, on a GPU by skipped_steps(). Throws UsageError where a gradient is known to be multiplied by a
-  /// GradScaler's scale.
+  /// GradScaler's scale, and as require_reduced() does.
   DeviceValue<kernels::StepVerdict> step();
   /// How many calls of step() were skipped since attach(); counts to 2^24. Waits for a GPU.
   std::int64_t skipped_steps() const;

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "comm/ddp/digest.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/nn/step_context.h"
 #include "runtime/ops/elementwise.h"
@@ -23,6 +24,7 @@ TrainingStep::TrainingStep(comm::DistributedDataParallel& ddp, optim::Optimizer&
       observers_(std::move(options.observers)),
       mean_(options.mean),
       rank_numbers_(options.rank_numbers),
+      compare_weights_every_(options.compare_weights_every),
       device_(arena_.options().device),
       uploader_(device_),
       outcome_(StepOutcome{}, device_) {
@@ -65,6 +67,7 @@ void TrainingStep::run(const StepInputs& inputs) {
   }
   // A GPU's later steps may be captured, which cannot be waited for.
   if (device_ != kCpu) divisor_checked_ = true;
+  if (compare_weights_every_ > 0 && step_ % compare_weights_every_ == 0) compare_weights();
   tell([this](StepObserver& observer) { observer.step_ends(step_); });
 }
 
@@ -137,8 +140,9 @@ void TrainingStep::forward_and_backward(const StepInputs& inputs, std::size_t mi
   const data::Batch& batch = inputs.micro_batches[micro_batch];
   enter(Phase::kForward);
   const nn::StepContext context(inputs.position(micro_batch));
-  const comm::Share share = ddp_.share(batch.step_samples);
-  const Tensor loss = checked_loss_of(batch, ddp_.forward(batch), share.loss_divisor);
+  const comm::ShareOutput output = ddp_.forward(batch);
+  const comm::Share share = output.share();
+  const Tensor loss = checked_loss_of(batch, output, share.loss_divisor);
   const kernels::Backend& backend = kernels::backend(device_);
   const Tensor part = micro_batch == 0 ? loss_sum : Tensor::empty({1}, DType::kFloat32, device_);
   backend.scale(loss.reshaped({1}), share.loss_factor, nullptr, part);
@@ -173,12 +177,24 @@ Tensor TrainingStep::checked_loss_of(const data::Batch& batch, const Tensor& out
 
 StepOutcome TrainingStep::outcome() const {
   const StepOutcome outcome = outcome_.read();
-  scaler_.require_progress(outcome.scale, bad_parameter(outcome), outcome.verdict.rank);
+  require_progress(outcome);
   return outcome;
 }
 
+void TrainingStep::require_progress(const StepOutcome& outcome) const {
+  if (outcome.verdict.rank == kernels::StepVerdict::kRanksDiffer) scaler_.require_same_state(optimizer_);
+  scaler_.require_progress(outcome.scale, bad_parameter(outcome), outcome.verdict.rank);
+}
+
+void TrainingStep::compare_weights() {
+  ddp_.share_statistics();
+  std::vector<std::pair<std::string, Tensor>> state = optimizer_.state();
+  if (mean_ != nullptr) state.emplace_back("mean", mean_->values());
+  comm::require_equal_weights(arena_, state, ddp_.communicator(), optimizer_.parameter_state());
+}
+
 std::string TrainingStep::bad_parameter(const StepOutcome& outcome) const {
-  if (!outcome.skipped()) return {};
+  if (outcome.verdict.slot < 0) return {};
   return optimizer_.slots().at(static_cast<std::size_t>(outcome.verdict.slot)).parameter().name;
 }
 

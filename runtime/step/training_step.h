@@ -49,6 +49,8 @@ struct TrainingStepOptions {
   std::vector<StepObserver*> observers = {};  ///< told in this order
   optim::WeightMean* mean = nullptr;          ///< of the weights, updated with them
   RankNumbers* rank_numbers = nullptr;        ///< on the CPU alone: a GPU is not asked while it works
+  /// Every so many steps the ranks compare_weights() at the end of a step; 0: never.
+  std::uint64_t compare_weights_every = 0;
 };
 
 /// One step of training from a batch to updated weights: forward at the model's opt level, loss, backward with the
@@ -75,9 +77,16 @@ class TrainingStep {
   /// The same with inputs that lie on the device, from an Uploader.
   void run(const StepInputs& inputs);
 
-  /// What came of the last step; waits for a GPU. Throws NumericsError, on every rank alike, once as many steps in a
-  /// row were skipped as the scaler allows.
+  /// What came of the last step; waits for a GPU. Throws as require_progress() does.
   StepOutcome outcome() const;
+  /// Throws NumericsError, on every rank alike, once as many steps in a row were skipped as the scaler allows, and
+  /// PeerError, as GradScaler::require_same_state() does, where the ranks differed in the step: every rank looks at the
+  /// same steps.
+  void require_progress(const StepOutcome& outcome) const;
+  /// Compares masters, the optimizer's state, batch-norm statistics and the mean of the weights of all ranks: see
+  /// comm::require_equal_weights(). Statistics of ranks that do not synchronise them become those of rank 0 before.
+  /// Waits for a GPU. A collective.
+  void compare_weights();
   /// The same on the device, until the next step writes it: a Readback brings it to the host without waiting.
   const DeviceValue<StepOutcome>& device_outcome() const { return outcome_; }
   /// The first parameter whose gradient was not finite; empty where all were.
@@ -112,6 +121,7 @@ class TrainingStep {
   std::vector<StepObserver*> observers_;
   optim::WeightMean* mean_;
   RankNumbers* rank_numbers_;
+  std::uint64_t compare_weights_every_;
   Device device_;
   Uploader uploader_;
   DeviceValue<StepOutcome> outcome_;

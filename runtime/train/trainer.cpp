@@ -124,7 +124,7 @@ void Trainer::finish_step() {
   observers_.step(report);
   look_for_stragglers(report);
   // What ends the run stands in its metrics before.
-  job_step_.scaler().require_progress(outcome.scale, report.parameter, report.rank);
+  job_step_.step().require_progress(outcome);
   require_few(skipped_samples_.of_epoch(), sample_errors_, "epoch " + std::to_string(report.epoch));
   require_finite(report);
   const std::uint32_t digest_every = job_.comm().digest_every();
@@ -152,10 +152,7 @@ void Trainer::require_finite(const StepReport& report) {
 }
 
 void Trainer::compare_weights() {
-  job_step_.ddp().share_statistics();
-  std::vector<std::pair<std::string, Tensor>> state = network_.optimizer().state();
-  if (const optim::WeightMean* const mean = job_step_.mean()) state.emplace_back("mean", mean->values());
-  comm::require_equal_weights(network_.arena(), state, *world_.communicator(), network_.optimizer().parameter_state());
+  job_step_.step().compare_weights();
   compared_step_ = step_;
 }
 

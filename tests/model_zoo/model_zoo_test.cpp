@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
+#include <functional>
+
 #include "model_zoo/build.h"
 #include "model_zoo/resnet.h"
 #include "runtime/autograd/grad_mode.h"
+#include "runtime/nn/layers.h"
 #include "runtime/nn/step_context.h"
 #include "runtime/ops/ops.h"
 #include "runtime/tensor/error.h"
@@ -326,6 +329,18 @@ TEST(BatchNormOfAModel, TakesItsMomentumAndEpsilon) {
   };
   EXPECT_EQ(output(1e-5), output(1e-5));
   EXPECT_NE(output(1e-5), output(0.5));
+}
+
+/// Its values come from its own seed, and are drawn once.
+TEST(Build, TakesNoneOfTheProcessesRandomNumbers) {
+  const auto next = [](const std::function<void()>& before) {
+    nn::manual_seed(3);
+    before();
+    return values_of(nn::Linear(4, 4).parameters()[0].tensor);
+  };
+  const auto made = next([] {});
+  EXPECT_NE(next([] { nn::Linear(4, 4); }), made);
+  EXPECT_EQ(next([] { make(MlpOptions{.hidden = {3}, .dropout = 0.5, .batch_norm = true}, {4}); }), made);
 }
 
 }  // namespace

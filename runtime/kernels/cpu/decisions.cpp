@@ -14,20 +14,26 @@ namespace lockstep::kernels::cpu {
 
 namespace {
 
-void cast_ballot(const Tensor& reduced, const Tensor& local, int rank, int world_size, const Tensor& ballot) {
+void cast_ballot(const Tensor& reduced, const Tensor& local, int rank, int world_size, const RankState& state,
+                 const Tensor& ballot) {
   checks::cast_ballot(reduced, local, ballot);
   const auto count = static_cast<std::size_t>(reduced.numel());
+  const std::span<float> numbers = ballot.mutable_as<float>();
   for (std::size_t i = 0; i < count; ++i) {
     const float* mine = local.defined() ? &local.as<float>()[i] : nullptr;
     const Vote own = vote(reduced.as<float>()[i], mine, rank, world_size);
-    ballot.mutable_as<float>()[i] = own.bad;
-    ballot.mutable_as<float>()[i + count] = own.number;
+    numbers[i] = own.bad;
+    numbers[i + count] = own.number;
+  }
+  const std::uint64_t hash = hash_of(state);
+  for (std::int64_t i = 0; i < kStateNumbers; ++i) {
+    numbers[2 * count + static_cast<std::size_t>(i)] = state_number(hash, i);
   }
 }
 
 void count_ballot(const Tensor& ballot, int world_size, StepVerdict* verdict) {
   checks::count_ballot(ballot);
-  *verdict = kernels::count_ballot(ballot.as<float>().data(), ballot.numel() / 2, world_size);
+  *verdict = kernels::count_ballot(ballot.as<float>().data(), (ballot.numel() - kStateNumbers) / 2, world_size);
 }
 
 void judge_alone(const Tensor& reduced, const Tensor& local, StepVerdict* verdict) {

@@ -12,12 +12,14 @@ namespace {
 /// 16 bytes a parameter.
 __global__ void __launch_bounds__(kThreads)
     cast_ballot_kernel(std::int64_t parameters, const float* reduced, const float* local, int rank, int world_size,
-                       float* ballot) {
+                       RankState state, float* ballot) {
   for (std::int64_t i = first(); i < parameters; i += step()) {
     const Vote own = vote(reduced[i], local != nullptr ? local + i : nullptr, rank, world_size);
     ballot[i] = own.bad;
     ballot[parameters + i] = own.number;
   }
+  if (blockIdx.x != 0 || threadIdx.x >= kStateNumbers) return;
+  ballot[2 * parameters + threadIdx.x] = state_number(hash_of(state), threadIdx.x);
 }
 
 /// The first of `parameters` that is bad, for all threads of the one block; `parameters` where none is.
@@ -38,7 +40,9 @@ __device__ std::int64_t first_bad(std::int64_t parameters, IsBad is_bad) {
 __global__ void __launch_bounds__(kThreads)
     count_ballot_kernel(std::int64_t parameters, const float* ballot, int world_size, StepVerdict* verdict) {
   const std::int64_t slot = first_bad(parameters, [&](std::int64_t i) { return ballot[i] != 0.0f; });
-  if (threadIdx.x == 0) *verdict = verdict_of(ballot, parameters, slot, world_size);
+  if (threadIdx.x != 0) return;
+  *verdict = states_differ(ballot + 2 * parameters) ? verdict_on_different_states()
+                                                    : verdict_of(ballot, parameters, slot, world_size);
 }
 
 /// 8 bytes a parameter.
@@ -78,14 +82,14 @@ __global__ void __launch_bounds__(kThreads)
   if (threadIdx.x == 0) kernels::advance_schedule(rejected, rates, count, *state);
 }
 
-void cast_ballot(const Tensor& reduced, const Tensor& local, int rank, int world_size, const Tensor& ballot) {
+void cast_ballot(const Tensor& reduced, const Tensor& local, int rank, int world_size, const RankState& state,
+                 const Tensor& ballot) {
   checks::cast_ballot(reduced, local, ballot);
   const std::int64_t parameters = reduced.numel();
-  if (parameters == 0) return;
   const Device device = ballot.device();
   const gpu::DeviceGuard guard(device);
-  cast_ballot_kernel<<<blocks_for(parameters), kThreads, 0, gpu::current(device)>>>(
-      parameters, in<float>(reduced), local.defined() ? in<float>(local) : nullptr, rank, world_size,
+  cast_ballot_kernel<<<blocks_for(parameters + kStateNumbers), kThreads, 0, gpu::current(device)>>>(
+      parameters, in<float>(reduced), local.defined() ? in<float>(local) : nullptr, rank, world_size, state,
       out<float>(ballot));
   check_launch("cast_ballot");
 }
@@ -94,8 +98,8 @@ void count_ballot(const Tensor& ballot, int world_size, StepVerdict* verdict) {
   checks::count_ballot(ballot);
   const Device device = ballot.device();
   const gpu::DeviceGuard guard(device);
-  count_ballot_kernel<<<1, kThreads, 0, gpu::current(device)>>>(ballot.numel() / 2, in<float>(ballot), world_size,
-                                                                verdict);
+  count_ballot_kernel<<<1, kThreads, 0, gpu::current(device)>>>((ballot.numel() - kStateNumbers) / 2, in<float>(ballot),
+                                                                world_size, verdict);
   check_launch("count_ballot");
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <bit>
 #include <cmath>
 #include <cstdint>
 
@@ -11,7 +12,8 @@ namespace lockstep::kernels {
 // What a step decides: the same code on the CPU and in a kernel.
 
 // A ballot is one vote for each of `parameters`, 1 where its gradient is bad, and behind them as many numbers
-// world_size - rank, 0 where no rank's own gradient was bad, and between them where some rank does not know.
+// world_size - rank, 0 where no rank's own gradient was bad, and between them where some rank does not know. Behind
+// those are the numbers of the rank's state.
 
 /// This rank's vote on a parameter and the number behind it.
 struct Vote {
@@ -45,7 +47,68 @@ LOCKSTEP_HOST_DEVICE inline StepVerdict verdict_of(const float* ballot, std::int
   return slot == parameters ? StepVerdict() : verdict_on(slot, ballot[parameters + slot], world_size);
 }
 
+/// Numbers up to here are whole and exact in float32; a rank's complement of one is this minus it.
+inline constexpr std::uint32_t kLargestHalf = (1u << 24) - 1;
+
+/// The last mixing step of SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014) on a
+/// hash and the next 64 bits: one more bit that differs changes about half of the result's.
+LOCKSTEP_HOST_DEVICE constexpr std::uint64_t mixed(std::uint64_t hash, std::uint64_t bits) {
+  std::uint64_t z = (hash ^ bits) + 0x9e3779b97f4a7c15u;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return z ^ (z >> 31);
+}
+
+LOCKSTEP_HOST_DEVICE inline std::uint64_t mixed(std::uint64_t hash, double value) {
+  return mixed(hash, std::bit_cast<std::uint64_t>(value));
+}
+
+/// Of the numbers, not of the bytes between them.
+LOCKSTEP_HOST_DEVICE inline std::uint64_t hash_of(const RankState& state) {
+  std::uint64_t hash = state.host;
+  if (state.rule != nullptr) {
+    hash = mixed(hash, (state.rule->dynamic ? std::uint64_t{1} << 32 : 0) |
+                           static_cast<std::uint32_t>(state.rule->growth_interval));
+    hash = mixed(hash, state.rule->growth_factor);
+    hash = mixed(hash, state.rule->backoff_factor);
+    hash = mixed(hash, state.rule->min);
+    hash = mixed(hash, state.rule->max);
+  }
+  if (state.scale != nullptr) {
+    hash = mixed(hash, static_cast<double>(state.scale->scale));
+    hash = mixed(hash, std::uint64_t{static_cast<std::uint32_t>(state.scale->growth_tracker)} << 32 |
+                           static_cast<std::uint32_t>(state.scale->consecutive_skips));
+    hash = mixed(hash, static_cast<std::uint64_t>(state.scale->skipped_steps));
+  }
+  if (state.schedule != nullptr) {
+    hash = mixed(hash, static_cast<std::uint64_t>(state.schedule->applied_steps));
+    hash = mixed(hash, static_cast<double>(state.schedule->learning_rate));
+  }
+  return hash;
+}
+
+/// Number `i` of the kStateNumbers that a ballot has of such a hash.
+LOCKSTEP_HOST_DEVICE inline float state_number(std::uint64_t hash, std::int64_t i) {
+  const auto half = static_cast<std::uint32_t>(hash >> (i % 2 == 0 ? 0 : 24)) & kLargestHalf;
+  return static_cast<float>(i < kStateNumbers / 2 ? half : kLargestHalf - half);
+}
+
+/// Of the maximum over ranks of each number.
+LOCKSTEP_HOST_DEVICE inline bool states_differ(const float* numbers) {
+  // A sum of two such numbers, of which the larger is above half the limit, may be rounded; a difference is exact.
+  const auto limit = static_cast<float>(kLargestHalf);
+  return numbers[0] != limit - numbers[2] || numbers[1] != limit - numbers[3];
+}
+
+LOCKSTEP_HOST_DEVICE inline StepVerdict verdict_on_different_states() {
+  StepVerdict verdict;
+  verdict.found_inf = 1.0f;
+  verdict.rank = StepVerdict::kRanksDiffer;
+  return verdict;
+}
+
 LOCKSTEP_HOST_DEVICE inline StepVerdict count_ballot(const float* ballot, std::int64_t parameters, int world_size) {
+  if (states_differ(ballot + 2 * parameters)) return verdict_on_different_states();
   std::int64_t slot = 0;
   while (slot < parameters && ballot[slot] == 0.0f) ++slot;
   return verdict_of(ballot, parameters, slot, world_size);

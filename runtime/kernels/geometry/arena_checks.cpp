@@ -2,6 +2,7 @@
 #include <string>
 
 #include "runtime/kernels/arena.h"
+#include "runtime/kernels/decisions.h"
 #include "runtime/kernels/geometry/check.h"
 #include "runtime/kernels/geometry/checks.h"
 
@@ -106,7 +107,7 @@ void cast_ballot(const Tensor& reduced, const Tensor& local, const Tensor& ballo
   const Check check("cast_ballot");
   check.dtype("reduced", reduced, DType::kFloat32);
   if (local.defined()) check.dtype("local", local, DType::kFloat32).numel("local", local, reduced.numel());
-  check.dtype("ballot", ballot, DType::kFloat32).numel("ballot", ballot, 2 * reduced.numel());
+  check.dtype("ballot", ballot, DType::kFloat32).numel("ballot", ballot, 2 * reduced.numel() + kStateNumbers);
 }
 
 void judge_alone(const Tensor& reduced, const Tensor& local) {

@@ -136,11 +136,60 @@ TEST(Accumulation, ThatAreEachReducedAddUpToo) {
       const nn::StepContext context(options.seed, 1, part.begin);
       const Tensor input = samples.input.rows(part.begin, part.end).to(rank_device());
       const Tensor target = samples.target.rows(part.begin, part.end).to(rank_device());
-      const Tensor output = mine.ddp().forward(input, {.step_samples = kAccumulationSamples});
-      const double divisor = mine.ddp().share(kAccumulationSamples).loss_divisor;
-      mine.scaler().scale(ops::cross_entropy(output, target, {.divisor = divisor})).backward();
+      const ShareOutput output = mine.ddp().forward(input, {.step_samples = kAccumulationSamples});
+      mine.scaler().scale(ops::cross_entropy(output, target, {.divisor = output.loss_divisor()})).backward();
     }
     EXPECT_LE(distance(mine.arena().grads(), alone.arena().grads()), 1e-6 * norm(alone.arena().grads()));
+  }
+}
+
+/// A step with gradients that no pass has reduced would part the ranks.
+TEST(Accumulation, UnderNoSyncAloneIsNotStepped) {
+  for (const bool reduced_before : {false, true}) {
+    SCOPED_TRACE(reduced_before);
+    Learner mine({.model = kAccumulationModel, .scaler = {.init = 1024}}, 4, 1);
+    mine.join();
+    const Samples samples = make_samples(kAccumulationSamples, 4, 1, 1);
+    const Range part = part_of(kAccumulationSamples, 1, world().rank(), world().size(), Shares::kEven).front();
+    const auto backward = [&](bool sync) {
+      const auto no_sync = mine.ddp().no_sync(!sync);
+      const Tensor output = mine.ddp().forward(samples.input.rows(part.begin, part.end).to(rank_device()));
+      const Tensor target = samples.target.rows(part.begin, part.end).to(rank_device());
+      mine.scaler().scale(ops::cross_entropy(output, target)).backward();
+    };
+    if (reduced_before) backward(true);
+    backward(false);
+    if (world().size() == 1) {
+      EXPECT_EQ(mine.step().found_inf, 0.0f) << "a lone rank has nothing to reduce";
+      continue;
+    }
+    const std::vector<std::string> before = bits_of(state_of(mine));
+    const auto is_told = testing::ThrowsMessage<UsageError>(
+        testing::HasSubstr("is that of this rank alone: " + std::to_string(world().size()) + " ranks train its model"));
+    EXPECT_THAT([&] { mine.scaler().step(mine.optimizer()); }, is_told);
+    EXPECT_THAT([&] { mine.scaler().unscale_(mine.optimizer()); }, is_told);
+    EXPECT_THAT([&] { mine.optimizer().step(); }, testing::Throws<UsageError>());
+    EXPECT_TRUE(bits_of(state_of(mine)) == before);
+    backward(true);
+    EXPECT_EQ(mine.step().found_inf, 0.0f) << "the pass behind them reduces their sum";
+  }
+}
+
+TEST(Accumulation, UnderNoSyncAloneIsNotSteppedWithoutAScaler) {
+  Learner mine({.model = kAccumulationModel}, 4, 1);
+  mine.join();
+  const Samples samples = make_samples(kAccumulationSamples, 4, 1, 1);
+  const Range part = part_of(kAccumulationSamples, 1, world().rank(), world().size(), Shares::kEven).front();
+  {
+    const auto no_sync = mine.ddp().no_sync();
+    const Tensor output = mine.ddp().forward(samples.input.rows(part.begin, part.end).to(rank_device()));
+    ops::cross_entropy(output, samples.target.rows(part.begin, part.end).to(rank_device())).backward();
+  }
+  if (world().size() == 1) {
+    mine.optimizer().step();
+  } else {
+    EXPECT_THAT([&] { mine.optimizer().step(); },
+                testing::ThrowsMessage<UsageError>(testing::HasSubstr("no backward pass outside no_sync()")));
   }
 }
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "amp/grad_scaler/grad_scaler.h"
 #include "amp/grad_scaler/opt_level.h"
 #include "comm/ddp/distributed_data_parallel.h"
 #include "comm/group/world.h"
@@ -33,10 +34,11 @@ void train(comm::World& world, const std::string& scenario) {
   const bool odd = world.rank() == 1;
   if (odd && scenario == "other_settings") options.gradient_predivide_factor = 2;
   Net net(!(odd && scenario == "missing_gradient"));
-  nn::initialize(net, 1);
+  if (odd && scenario == "other_frozen") net.parameters()[1].tensor.set_requires_grad(false);
   const std::unique_ptr<optim::Optimizer> optimizer = optim::sgd(net.parameters(), {.lr = 0.1});
   amp::initialize(net, *optimizer);
   comm::DistributedDataParallel ddp(net, world, options);
+  amp::GradScaler scaler(world, {.growth_interval = odd && scenario == "other_scaler" ? 100u : 2000u});
   for (int step = 0; step < 2; ++step) {
     optimizer->zero_grad();
     const Tensor x = Tensor::from<float>({1, 2, 3, 4}, {1, 4});

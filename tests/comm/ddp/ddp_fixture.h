@@ -97,6 +97,11 @@ class Learner {
 /// `rank`'s.
 Learner::Part part_of(std::int64_t samples, int micro_batches, int rank, int size, Shares shares);
 
+/// The output of one rank that has the whole batch, of so many samples.
+inline ShareOutput output_of_whole(const Tensor& output, std::int64_t samples) {
+  return {output, samples, Share{.loss_divisor = static_cast<double>(samples)}};
+}
+
 /// The sum over the ranks of world().
 double sum_over_ranks(double value);
 

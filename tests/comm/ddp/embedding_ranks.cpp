@@ -45,9 +45,9 @@ struct EmbeddingLoop {
         Tensor::from(words, {samples, kEmbeddingLength}).rows(share.begin, share.end).to(rank_device());
     const Tensor target = Tensor::from(labels, {samples}).rows(share.begin, share.end).to(rank_device());
     const data::Batch batch{.input = input, .target = target, .step_samples = samples};
-    const Tensor y = ddp ? ddp->forward(batch) : nn::forward(net, input);
+    const ShareOutput y = ddp ? ddp->forward(batch) : output_of_whole(nn::forward(net, input), samples);
     optimizer->zero_grad();
-    ops::scale(ops::cross_entropy(y, target), ddp ? ddp->loss_weight(batch) : 1.0).backward();
+    ops::scale(ops::cross_entropy(y, target), y.loss_weight()).backward();
     optimizer->step();
   }
 

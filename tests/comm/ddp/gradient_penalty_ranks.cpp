@@ -57,14 +57,15 @@ class Penalized {
     batch.input.set_requires_grad(true);
     learner_.optimizer().zero_grad();
     const nn::StepContext context(7, step, share.begin);
-    const Tensor output = alone_ ? nn::forward(learner_.model(), batch.input) : learner_.ddp().forward(batch);
-    const double divisor = alone_ ? static_cast<double>(kPenaltySamples) : learner_.ddp().loss_divisor(batch);
+    const ShareOutput output = alone_ ? output_of_whole(nn::forward(learner_.model(), batch.input), kPenaltySamples)
+                                      : learner_.ddp().forward(batch);
+    const double divisor = output.loss_divisor();
     const Tensor loss =
         ops::cross_entropy(output, batch.target, {.divisor = divisor}) + penalty(batch.input, output) / divisor;
     if (!alone_) count_gradients();
     learner_.scaler().scale(loss).backward();
     learner_.step();
-    return loss.item() * (alone_ ? 1.0 : learner_.ddp().share(kPenaltySamples).loss_factor);
+    return loss.item() * output.share().loss_factor;
   }
 
   nn::Arena& arena() { return learner_.arena(); }

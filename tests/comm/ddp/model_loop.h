@@ -45,14 +45,13 @@ struct ModelLoop {
                             .step_samples = samples};
     const auto alone = [&] {
       const nn::StepContext context(number, 0);
-      return nn::forward(*model, batch.input);
+      return output_of_whole(nn::forward(*model, batch.input), samples);
     };
-    const Tensor y = ddp ? ddp->forward(batch) : alone();
-    const double divisor = ddp ? ddp->loss_divisor(batch) : static_cast<double>(samples);
+    const ShareOutput y = ddp ? ddp->forward(batch) : alone();
     optimizer->zero_grad();
-    ops::cross_entropy(
-        y, batch.target,
-        {.divisor = divisor * static_cast<double>(lesson.targets_a_sample), .ignore_index = data::kIgnoredLabel})
+    ops::cross_entropy(y, batch.target,
+                       {.divisor = y.loss_divisor() * static_cast<double>(lesson.targets_a_sample),
+                        .ignore_index = data::kIgnoredLabel})
         .backward();
     optimizer->step();
   }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The number of ranks changes nothing but rounding. Every rank trains the same model a second time, alone, on whole
 // batches: what the ranks compute together must be that. Run as 1 to 4 ranks.
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <limits>
 
 #include "comm/ddp/digest.h"
 #include "runtime/data/batch.h"
 #include "runtime/ops/ops.h"
+#include "runtime/tensor/error.h"
 #include "tests/comm/ddp/ddp_fixture.h"
 
 namespace lockstep::comm {
@@ -143,11 +144,37 @@ TEST(LossWeight, MakesMeanLossesThoseOfTheGlobalBatch) {
                               .step = 1,
                               .first_sample = begin,
                               .step_samples = 17};
-      const Tensor mean = ops::cross_entropy(mine.ddp().forward(share), share.target);
-      ops::scale(mean, mine.ddp().loss_weight(share)).backward();
+      const ShareOutput output = mine.ddp().forward(share);
+      ops::scale(ops::cross_entropy(output, share.target), output.loss_weight()).backward();
     }
     EXPECT_LE(distance(mine.arena().grads(), truth.arena().grads()), 1e-5 * norm(truth.arena().grads())) << average;
   }
+}
+
+TEST(LossWeight, IsAskedForWhereSharesAreUneven) {
+  Learner mine({.model = kMlp, .optimizer = kSgd}, 8, 2);
+  mine.join();
+  const auto mean_of = [&](std::int64_t samples, bool asks) {
+    const Samples all = make_samples(samples, 8, 2, 1);
+    const auto [begin, end] = part_of(samples, 1, world().rank(), world().size(), Shares::kEven).front();
+    const ShareOutput output = mine.ddp().forward(data::Batch{.input = all.input.rows(begin, end).to(rank_device()),
+                                                              .step = 1,
+                                                              .first_sample = begin,
+                                                              .step_samples = samples});
+    const Tensor mean = ops::cross_entropy(output, all.target.rows(begin, end).to(rank_device()));
+    return asks ? ops::scale(mean, output.loss_weight()) : mean;
+  };
+  mean_of(12, false).backward();  // a mean is right where shares are even
+  const Tensor wrong = mean_of(7, false);
+  if (world().size() == 1) {
+    wrong.backward();
+  } else {
+    // 4 and 3 samples on 2 ranks: the mean of each rank's own would count for 4 / 7 of the step's.
+    EXPECT_THAT([&] { wrong.backward(); },
+                testing::ThrowsMessage<UsageError>(testing::HasSubstr("is not its part of the mean over the step's")));
+  }
+  mine.optimizer().zero_grad();
+  mean_of(7, true).backward();
 }
 
 // Whether the comparison above would notice.

@@ -65,8 +65,8 @@ class Pair {
                             .step_samples = kSeveralModelsSamples};
     for (const auto& optimizer : optimizers_) optimizer->zero_grad();
     const nn::StepContext context(7, step, share.begin);
-    const Tensor left = forward(0, batch), right = forward(1, batch);
-    const double divisor = ddps_.empty() ? static_cast<double>(kSeveralModelsSamples) : ddps_[0]->loss_divisor(batch);
+    const ShareOutput left = forward(0, batch), right = forward(1, batch);
+    const double divisor = left.loss_divisor();
     const Tensor first = ops::cross_entropy(left + 2 * right, batch.target, {.divisor = divisor});
     const Tensor second = ops::cross_entropy(2 * left - right, batch.target, {.divisor = divisor});
     const double factor = spoil ? std::numeric_limits<double>::infinity() : 1.0;
@@ -74,8 +74,7 @@ class Pair {
     scaler_->scale(second).backward();
     for (const auto& optimizer : optimizers_) scaler_->step(*optimizer);
     scaler_->update();
-    const double loss = first.item() + second.item();
-    return ddps_.empty() ? loss : loss * ddps_[0]->share(kSeveralModelsSamples).loss_factor;
+    return (first.item() + second.item()) * left.share().loss_factor;
   }
 
   nn::Arena& arena(std::size_t i) { return *models_[i]->arena(); }
@@ -83,8 +82,9 @@ class Pair {
   optim::Optimizer& optimizer(std::size_t i) { return *optimizers_[i]; }
 
  private:
-  Tensor forward(std::size_t i, const data::Batch& batch) {
-    return ddps_.empty() ? nn::forward(*models_[i], batch.input) : ddps_[i]->forward(batch);
+  ShareOutput forward(std::size_t i, const data::Batch& batch) {
+    if (!ddps_.empty()) return ddps_[i]->forward(batch);
+    return output_of_whole(nn::forward(*models_[i], batch.input), kSeveralModelsSamples);
   }
 
   std::vector<std::unique_ptr<nn::Module>> models_;
@@ -168,9 +168,9 @@ std::vector<std::vector<float>> gradients_of_a_pass(std::size_t count, std::size
   std::vector<Tensor> losses;
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t at = (first + i) % count;
-    const Tensor output = alone ? nn::forward(*models[at], batch.input) : ddps[at]->forward(batch);
-    const double divisor = alone ? static_cast<double>(kSeveralModelsSamples) : ddps[at]->loss_divisor(batch);
-    losses.push_back(ops::cross_entropy(output, batch.target, {.divisor = divisor}));
+    const ShareOutput output = alone ? output_of_whole(nn::forward(*models[at], batch.input), kSeveralModelsSamples)
+                                     : ddps[at]->forward(batch);
+    losses.push_back(ops::cross_entropy(output, batch.target, {.divisor = output.loss_divisor()}));
   }
   autograd::backward(losses);
   std::vector<std::vector<float>> gradients;

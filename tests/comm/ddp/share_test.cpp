@@ -3,8 +3,54 @@
 
 #include <gtest/gtest.h>
 
+#include "comm/ddp/distributed_data_parallel.h"
+#include "runtime/data/batch.h"
+#include "runtime/tensor/error.h"
+
 namespace lockstep::comm {
 namespace {
+
+// What must not compile: a divisor beside a forward pass that was not told of the step. It moves 7 samples on 2 ranks
+// to another update than that of their mean.
+template <class Ddp, class Input>
+concept GivesADivisor = requires(Ddp& ddp, const Input& input) {
+  ddp.forward(input).loss_divisor();
+};
+template <class Ddp, class Input>
+concept GivesAWeight = requires(Ddp& ddp, const Input& input) {
+  ddp.forward(input).loss_weight();
+};
+template <class Ddp>
+concept HasADivisorOfItsOwn = requires(Ddp& ddp, const data::Batch& batch) {
+  ddp.loss_divisor(batch);
+};
+template <class Ddp>
+concept HasAWeightOfItsOwn = requires(Ddp& ddp, const data::Batch& batch) {
+  ddp.loss_weight(batch);
+};
+template <class Ddp>
+concept HasAShareOfItsOwn = requires(Ddp& ddp) {
+  ddp.share(std::int64_t{7});
+};
+
+static_assert(GivesADivisor<DistributedDataParallel, data::Batch> &&
+              GivesAWeight<DistributedDataParallel, data::Batch>);
+static_assert(!GivesADivisor<DistributedDataParallel, Tensor> && !GivesAWeight<DistributedDataParallel, Tensor>);
+static_assert(!HasADivisorOfItsOwn<DistributedDataParallel> && !HasAWeightOfItsOwn<DistributedDataParallel> &&
+              !HasAShareOfItsOwn<DistributedDataParallel>);
+
+TEST(ShareOutput, IsTheTensorAndKnowsItsDivisor) {
+  const Tensor y = Tensor::from<float>({1, 2, 3}, {3, 1});
+  const ShareOutput output(y, 3, share_of(7, 2, true));
+  EXPECT_TRUE(output.is(y));
+  EXPECT_EQ(output.loss_divisor(), 4.0);
+  EXPECT_EQ(output.loss_weight(), 0.75);
+  EXPECT_EQ(output.share().loss_factor, 4.0 / 7);
+}
+
+TEST(ShareOutput, OfAStepOfUnknownSizeHasNoDivisor) {
+  EXPECT_THROW(ShareOutput(Tensor::zeros({3, 1}, DType::kFloat32), 3, {}).loss_divisor(), UsageError);
+}
 
 TEST(Share, OfEvenSharesIsThatOfTheirMeans) {
   const Share share = share_of(64, 4, true);

@@ -44,10 +44,9 @@ struct TiedLoop {
   void backward(const Tensor& input, const Range& share) {
     const Tensor x = input.rows(share.begin, share.end).to(rank_device());
     const data::Batch batch{.input = x, .step_samples = input.size(0)};
-    const Tensor y = ddp ? ddp->forward(batch) : nn::forward(net, x);
-    const double weight = ddp ? ddp->loss_weight(batch) : 1.0;
+    const ShareOutput y = ddp ? ddp->forward(batch) : output_of_whole(nn::forward(net, x), x.size(0));
     optimizer->zero_grad();
-    ops::scale(ops::mse(y, Tensor::zeros(y.shape(), y.dtype(), y.device())), weight).backward();
+    ops::scale(ops::mse(y, Tensor::zeros(y.shape(), y.dtype(), y.device())), y.loss_weight()).backward();
   }
 
   Tensor grad(std::size_t parameter) { return net.parameters()[parameter].tensor.grad(); }

@@ -95,12 +95,11 @@ struct BlockLoop {
         .first_sample = share.begin,
         .step_samples = samples};
     block.step = static_cast<std::uint64_t>(number);
-    const Tensor y = ddp ? ddp->forward(batch) : nn::forward(block, batch.input);
-    const double samples_of_divisor = ddp ? ddp->loss_divisor(batch) : static_cast<double>(samples);
+    const ShareOutput y = ddp ? ddp->forward(batch) : output_of_whole(nn::forward(block, batch.input), samples);
     optimizer->zero_grad();
     ops::cross_entropy(y, batch.target,
                        {.label_smoothing = 0.1,
-                        .divisor = samples_of_divisor / static_cast<double>(samples) * of_batch,
+                        .divisor = y.loss_divisor() / static_cast<double>(samples) * of_batch,
                         .weight = Tensor::from(weights, {kBlockClasses}).to(rank_device()),
                         .ignore_index = kIgnoredWord})
         .backward();

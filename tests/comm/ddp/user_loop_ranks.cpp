@@ -36,14 +36,15 @@ class UserLoop {
                             .first_sample = share.begin,
                             .step_samples = samples.target.numel()};
     optimizer_->zero_grad();
-    const Tensor output = !ddp_                   ? model_->forward(batch.input)
-                          : place == Place::kTold ? ddp_->forward(batch)
-                                                  : ddp_->forward(batch.input);
     // Where ddp is not told of the step's samples, gradients are averaged over ranks.
-    const double average =
-        static_cast<double>(world().size() * (share.end - share.begin)) / static_cast<double>(batch.step_samples);
-    const double weight = !ddp_ ? 1.0 : place == Place::kTold ? ddp_->loss_weight(batch) : average;
-    scaler_->scale(ops::scale(ops::cross_entropy(output, batch.target), weight)).backward();
+    const auto averaged = [&](const Tensor& output) {
+      const double largest = static_cast<double>(batch.step_samples) / world().size();
+      return ShareOutput(output, share.end - share.begin, Share{.loss_divisor = largest});
+    };
+    const ShareOutput output = !ddp_ ? output_of_whole(model_->forward(batch.input), batch.step_samples)
+                               : place == Place::kTold ? ddp_->forward(batch)
+                                                       : averaged(ddp_->forward(batch.input));
+    scaler_->scale(ops::scale(ops::cross_entropy(output, batch.target), output.loss_weight())).backward();
     scaler_->step(*optimizer_);
     scaler_->update();
     return output.detach();

@@ -207,8 +207,8 @@ struct SeveralParts {
       const data::Batch batch = loader.next();
       of_weights->zero_grad();
       of_others->zero_grad();
-      const Tensor both = ops::add(ddps[0]->forward(batch), ddps[1]->forward(batch));
-      scaler->scale(ops::cross_entropy(both, batch.target, {.divisor = ddps[0]->loss_divisor(batch)})).backward();
+      const comm::ShareOutput left = ddps[0]->forward(batch), right = ddps[1]->forward(batch);
+      scaler->scale(ops::cross_entropy(left + right, batch.target, {.divisor = left.loss_divisor()})).backward();
       scaler->step(*of_weights);
       scaler->step(*of_others);
       scaler->update();

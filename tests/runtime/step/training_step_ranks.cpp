@@ -10,6 +10,7 @@
 #include "runtime/data/loader.h"
 #include "runtime/data/synthetic.h"
 #include "runtime/step/training_step.h"
+#include "runtime/tensor/error.h"
 #include "tests/comm/ddp/ddp_fixture.h"
 
 namespace lockstep::step {
@@ -49,8 +50,8 @@ amp::Verdict step_by_hand(Learner& learner, const std::vector<data::Batch>& batc
   for (std::size_t m = 0; m < batches.size(); ++m) {
     const auto no_sync = learner.ddp().no_sync(m + 1 < batches.size());
     const data::Batch batch = batches[m].to(comm::rank_device());
-    const Tensor output = learner.ddp().forward(batch);
-    const Tensor loss = ops::cross_entropy(output, batch.target, {.divisor = learner.ddp().loss_divisor(batch)});
+    const comm::ShareOutput output = learner.ddp().forward(batch);
+    const Tensor loss = ops::cross_entropy(output, batch.target, {.divisor = output.loss_divisor()});
     learner.scaler().scale(loss).backward();
   }
   const amp::Verdict verdict = *learner.scaler().step(learner.optimizer());
@@ -242,6 +243,43 @@ TEST(Verdict, NamesTheRankHoweverTheStepIsWritten) {
   EXPECT_EQ(outcome.verdict.rank, last);
   EXPECT_EQ(step.bad_parameter(outcome), whole.arena().slots()[0].parameter.name);
   EXPECT_EQ(step_by_hand(by_hand, batches).rank, last);
+}
+
+TEST(OddRank, IsNamedByTheOutcomeOfAStep) {
+  const comm::LearnerOptions options{.model = comm::MlpOptions{.hidden = {8}}, .optimizer = kSgd};
+  Learner mine(options, 8, 2);
+  mine.join();
+  TrainingStep step(mine.ddp(), mine.optimizer(), mine.scaler(), ops::cross_entropy);
+  const std::vector<data::Batch> batches = batches_of(comm::make_samples(12, 8, 2, 1), 1, 1, Shares::kEven);
+  step.run(batches);
+  const std::vector<std::string> before = comm::bits_of(comm::state_of(mine));
+  if (world().rank() == world().size() - 1) mine.optimizer().set_learning_rate(0.25);
+  const auto run = [&] {
+    step.run(batches);
+    step.outcome();
+  };
+  if (world().size() == 1) return run();
+  EXPECT_THAT(run, testing::ThrowsMessage<PeerError>(testing::HasSubstr("rank " + std::to_string(world().size() - 1) +
+                                                                        " has a learning rate of 0.25")));
+  EXPECT_TRUE(comm::bits_of(comm::state_of(mine)) == before);
+}
+
+TEST(CompareWeights, LooksAtEveryNthStep) {
+  const comm::LearnerOptions options{.model = comm::MlpOptions{.hidden = {8}}, .optimizer = kSgd};
+  Learner mine(options, 8, 2);
+  mine.join();
+  TrainingStep step(mine.ddp(), mine.optimizer(), mine.scaler(), ops::cross_entropy, {.compare_weights_every = 3});
+  const std::vector<data::Batch> batches = batches_of(comm::make_samples(12, 8, 2, 1), 0, 1, Shares::kEven);
+  step.run(batches);
+  if (world().rank() == world().size() - 1) {
+    const Tensor weight = mine.arena().master(mine.arena().slots()[0]);
+    weight.copy_from(Tensor::zeros(weight.shape(), DType::kFloat32));
+  }
+  step.run(batches);
+  if (world().size() == 1) return step.run(batches);
+  const std::string name = mine.arena().slots()[0].parameter.name;
+  EXPECT_THAT([&] { step.run(batches); },
+              testing::ThrowsMessage<PeerError>(testing::HasSubstr("the ranks no longer hold the same " + name)));
 }
 
 }  // namespace

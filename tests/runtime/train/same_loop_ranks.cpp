@@ -106,8 +106,8 @@ TEST_P(SameLoop, GivesTheTrainersBits) {
     for (std::size_t m = 0; m < batches.size(); ++m) {
       const auto no_sync = long_loop.ddp->no_sync(m + 1 < batches.size());
       const data::Batch& batch = batches[m];
-      const double divisor = long_loop.ddp->loss_divisor(batch);
-      const Tensor loss = ops::cross_entropy(long_loop.ddp->forward(batch), batch.target, {.divisor = divisor});
+      const comm::ShareOutput output = long_loop.ddp->forward(batch);
+      const Tensor loss = ops::cross_entropy(output, batch.target, {.divisor = output.loss_divisor()});
       long_loop.scaler->scale(loss).backward();
     }
     long_loop.scaler->step(*long_loop.optimizer);

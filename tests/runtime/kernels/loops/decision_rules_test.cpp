@@ -90,12 +90,12 @@ TEST(LossScale, AStaticOneCountsSkipsButStays) {
 Tensor ballot_of(const std::vector<float>& reduced, const std::vector<std::vector<float>>& local) {
   const auto parameters = static_cast<std::int64_t>(reduced.size());
   const int world_size = static_cast<int>(local.size());
-  Tensor all = Tensor::zeros({2 * parameters}, DType::kFloat32);
+  Tensor all = Tensor::zeros({2 * parameters + kStateNumbers}, DType::kFloat32);
   for (int rank = 0; rank < world_size; ++rank) {
     const Tensor ballot = Tensor::empty(all.shape(), DType::kFloat32);
     reference_backend().cast_ballot(Tensor::from(reduced, {parameters}),
                                     Tensor::from(local[static_cast<std::size_t>(rank)], {parameters}), rank, world_size,
-                                    ballot);
+                                    {}, ballot);
     for (std::size_t i = 0; i < all.as<float>().size(); ++i) {
       all.mutable_as<float>()[i] = std::max(all.as<float>()[i], ballot.as<float>()[i]);
     }
@@ -104,7 +104,7 @@ Tensor ballot_of(const std::vector<float>& reduced, const std::vector<std::vecto
 }
 
 StepVerdict verdict_on(const Tensor& ballot, int world_size) {
-  return count_ballot(ballot.as<float>().data(), ballot.numel() / 2, world_size);
+  return count_ballot(ballot.as<float>().data(), (ballot.numel() - kStateNumbers) / 2, world_size);
 }
 
 TEST(Ballot, WithoutABadParameterTheStepIsApplied) {
@@ -117,7 +117,7 @@ TEST(Ballot, WithoutABadParameterTheStepIsApplied) {
 TEST(Ballot, NamesTheFirstParameterAndTheLowestRankOfIt) {
   // Rank 0 is bad too, but in a later parameter.
   const Tensor ballot = ballot_of({0, 1, 1}, {{0, 0, 1}, {0, 1, 0}, {0, 1, 0}});
-  EXPECT_EQ(values_of(ballot), (std::vector<double>{0, 1, 1, 0, 2, 3}));
+  EXPECT_EQ(values_of(ballot.rows(0, 6)), (std::vector<double>{0, 1, 1, 0, 2, 3}));
   const StepVerdict verdict = verdict_on(ballot, 3);
   EXPECT_EQ(verdict.found_inf, 1);
   EXPECT_EQ(verdict.slot, 1);
@@ -138,13 +138,14 @@ TEST(Ballot, NamesNoRankWhereOnlyTheSumOverflowed) {
 
 TEST(Ballot, SaysWhereSomeRankDidNotLookAtItsOwn) {
   const Tensor reduced = Tensor::from<float>({1}, {1}), fine = Tensor::from<float>({0}, {1});
-  const Tensor unknown = Tensor::empty({2}, DType::kFloat32), known = Tensor::empty({2}, DType::kFloat32);
-  reference_backend().cast_ballot(reduced, {}, 0, 2, unknown);
-  reference_backend().cast_ballot(reduced, fine, 1, 2, known);
+  const Tensor unknown = Tensor::empty({2 + kStateNumbers}, DType::kFloat32);
+  const Tensor known = Tensor::empty(unknown.shape(), DType::kFloat32);
+  reference_backend().cast_ballot(reduced, {}, 0, 2, {}, unknown);
+  reference_backend().cast_ballot(reduced, fine, 1, 2, {}, known);
   EXPECT_EQ(verdict_on(unknown, 2).rank, StepVerdict::kUnknown);
   EXPECT_EQ(verdict_on(known, 2).rank, StepVerdict::kNone);
   EXPECT_GT(unknown.as<float>()[1], known.as<float>()[1]) << "one that does not know outweighs one that was fine";
-  reference_backend().cast_ballot(reduced, reduced, 1, 2, known);
+  reference_backend().cast_ballot(reduced, reduced, 1, 2, {}, known);
   EXPECT_GT(known.as<float>()[1], unknown.as<float>()[1]) << "and is outweighed by one that was bad";
 }
 
@@ -155,7 +156,70 @@ TEST(Ballot, OfARankCountsThoughTheSumIsFinite) {
   EXPECT_EQ(verdict.rank, 1);
 }
 
-TEST(Ballot, OfNoParametersAppliesTheStep) { EXPECT_EQ(count_ballot(nullptr, 0, 4).found_inf, 0); }
+TEST(Ballot, OfNoParametersAppliesTheStep) { EXPECT_EQ(verdict_on(ballot_of({}, {{}, {}}), 2).found_inf, 0); }
+
+/// The verdict of two ranks with finite gradients and these states.
+StepVerdict verdict_of_states(const RankState& first, const RankState& second) {
+  const Tensor fine = Tensor::zeros({1}, DType::kFloat32);
+  const Tensor ballot = Tensor::empty({2 + kStateNumbers}, DType::kFloat32);
+  const Tensor other = Tensor::empty(ballot.shape(), DType::kFloat32);
+  reference_backend().cast_ballot(fine, fine, 0, 2, first, ballot);
+  reference_backend().cast_ballot(fine, fine, 1, 2, second, other);
+  for (std::size_t i = 0; i < ballot.as<float>().size(); ++i) {
+    ballot.mutable_as<float>()[i] = std::max(ballot.as<float>()[i], other.as<float>()[i]);
+  }
+  return verdict_on(ballot, 2);
+}
+
+TEST(Ballot, TellsWhetherAnyNumberOfTheRanksStatesDiffers) {
+  const LossScaleOptions rule{.growth_interval = 7, .min = 1, .max = 4096};
+  const LossScaleState scale{.scale = 1024, .inverse = 1.0f / 1024, .growth_tracker = 3, .skipped_steps = 2};
+  const ScheduleState schedule{.applied_steps = 40, .learning_rate = 0.1f};
+  const RankState state{.rule = &rule, .scale = &scale, .schedule = &schedule, .host = 5};
+  // Another address, and what no step depends on.
+  LossScaleState copy = scale;
+  copy.used = 77;
+  EXPECT_EQ(verdict_of_states(state, {.rule = &rule, .scale = &copy, .schedule = &schedule, .host = 5}).found_inf, 0);
+
+  int fields = 0;
+  const auto expect_different = [&](const LossScaleOptions& rule_of_other, const LossScaleState& scale_of_other,
+                                    const ScheduleState& schedule_of_other, std::uint64_t host) {
+    const RankState other{
+        .rule = &rule_of_other, .scale = &scale_of_other, .schedule = &schedule_of_other, .host = host};
+    for (const StepVerdict& verdict : {verdict_of_states(state, other), verdict_of_states(other, state)}) {
+      EXPECT_EQ(verdict.found_inf, 1) << "field " << fields;
+      EXPECT_EQ(verdict.slot, -1);
+      EXPECT_EQ(verdict.rank, StepVerdict::kRanksDiffer);
+    }
+    ++fields;
+  };
+  const auto with = [](auto value, const auto& change) {
+    change(value);
+    return value;
+  };
+  expect_different(with(rule, [](auto& at) { at.dynamic = false; }), scale, schedule, 5);
+  expect_different(with(rule, [](auto& at) { at.growth_factor = 3; }), scale, schedule, 5);
+  expect_different(with(rule, [](auto& at) { at.backoff_factor = 0.25; }), scale, schedule, 5);
+  expect_different(with(rule, [](auto& at) { at.growth_interval = 8; }), scale, schedule, 5);
+  expect_different(with(rule, [](auto& at) { at.min = 2; }), scale, schedule, 5);
+  expect_different(with(rule, [](auto& at) { at.max = 8192; }), scale, schedule, 5);
+  expect_different(rule, with(scale, [](auto& at) { at.scale = 2048; }), schedule, 5);
+  expect_different(rule, with(scale, [](auto& at) { at.growth_tracker = 4; }), schedule, 5);
+  expect_different(rule, with(scale, [](auto& at) { at.consecutive_skips = 1; }), schedule, 5);
+  expect_different(rule, with(scale, [](auto& at) { at.skipped_steps = 3; }), schedule, 5);
+  expect_different(rule, scale, with(schedule, [](auto& at) { at.applied_steps = 41; }), 5);
+  expect_different(rule, scale, with(schedule, [](auto& at) { at.learning_rate = 0.2f; }), 5);
+  expect_different(rule, scale, schedule, 6);
+  EXPECT_EQ(fields, 13);
+}
+
+TEST(Ballot, StatesThatDifferWeighMoreThanABadGradient) {
+  const Tensor bad = Tensor::from<float>({1}, {1});
+  const Tensor ballot = Tensor::empty({2 + kStateNumbers}, DType::kFloat32);
+  reference_backend().cast_ballot(bad, bad, 0, 2, {.host = 1}, ballot);
+  for (const std::size_t number : {2, 3, 4, 5}) ballot.mutable_as<float>()[number] += 1.0f;  // as another rank would
+  EXPECT_EQ(verdict_on(ballot, 2).rank, StepVerdict::kRanksDiffer);
+}
 
 TEST(ClipFactor, ShrinksToTheNormAndNeverGrows) {
   EXPECT_FLOAT_EQ(clip_factor(4.0, {.max = 1.0}), 0.25f);

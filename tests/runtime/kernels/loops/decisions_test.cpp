@@ -26,8 +26,13 @@ TYPED_TEST(Decisions, BallotsAreCastAndCounted) {
       for (const bool seen : {false, true}) {
         this->expect_matches_reference(
             [&](const auto& on) {
-              const Tensor ballot = on.empty({2 * parameters});
-              on->cast_ballot(on(reduced), seen ? on(reduced) : Tensor(), 2, 5, ballot);
+              const Tensor ballot = on.empty({2 * parameters + kStateNumbers});
+              const auto rule = on.value(LossScaleOptions{.growth_factor = 3});
+              const auto scale = on.value(LossScaleState{.scale = 16, .skipped_steps = 5});
+              const auto schedule = on.value(ScheduleState{.applied_steps = 9, .learning_rate = 0.5f});
+              on->cast_ballot(on(reduced), seen ? on(reduced) : Tensor(), 2, 5,
+                              {.rule = rule.data(), .scale = scale.data(), .schedule = schedule.data(), .host = 7},
+                              ballot);
               const auto verdict = on.value(StepVerdict{.found_inf = 7, .slot = 7, .rank = 7});
               on->count_ballot(ballot, 5, verdict.data());
               return std::vector{ballot, verdict.field(&StepVerdict::found_inf), verdict.field(&StepVerdict::slot, 2)};
@@ -45,12 +50,13 @@ TYPED_TEST(Decisions, OneRankAloneJudgesAsItsBallotDoes) {
       std::vector<double> bad(static_cast<std::size_t>(parameters));
       if (first_bad >= 0) bad[static_cast<std::size_t>(first_bad)] = bad.back() = 1;
       const auto on = this->tested();
-      const Tensor reduced = on(tensor_of(bad, {parameters}, DType::kFloat32)), ballot = on.empty({2 * parameters});
+      const Tensor reduced = on(tensor_of(bad, {parameters}, DType::kFloat32));
+      const Tensor ballot = on.empty({2 * parameters + kStateNumbers});
       for (const Tensor& local : {Tensor(), reduced}) {
         const auto alone = on.value(StepVerdict{.found_inf = 7, .slot = 7, .rank = 7}),
                    counted = on.value(StepVerdict{});
         on->judge_alone(reduced, local, alone.data());
-        on->cast_ballot(reduced, local, 0, 1, ballot);
+        on->cast_ballot(reduced, local, 0, 1, {}, ballot);
         on->count_ballot(ballot, 1, counted.data());
         EXPECT_EQ(bytes_of(alone.bytes()), bytes_of(counted.bytes())) << first_bad << " of " << parameters;
       }
