@@ -89,6 +89,9 @@ class GradScaler {
   /// is after update(); parameter and rank are those of the verdict, for the message.
   void require_progress(const kernels::LossScaleState& state, const std::string& parameter, int rank) const;
 
+  /// Forgets the inf checks since the last update(): the step that they were of begins anew, with another zero_grad().
+  void forget_checks() { optimizers_.clear(); }
+
   /// The scale and what moves it, on the device; defined once a loss was scaled or a state was loaded.
   const DeviceValue<kernels::LossScaleState>& state() const { return state_; }
   // Each of these waits for a GPU.
