@@ -100,6 +100,8 @@ class GradScaler {
   /// Throws PeerError on every rank, naming two of them and what of that which step() compares they have different.
   /// Waits for a GPU. A collective.
   void require_same_state(const optim::Optimizer& optimizer) const;
+  /// Forgets the inf checks since the last update(): the step that they were of begins anew, with another zero_grad().
+  void forget_checks() { optimizers_.clear(); }
 
   /// The scale and what moves it, on the device; defined once a loss was scaled or a state was loaded.
   const DeviceValue<kernels::LossScaleState>& state() const { return state_; }

@@ -22,7 +22,7 @@ struct DdpOptions {
   /// Of gradients, in memory and on the wire: float32, float16 or bfloat16. Default: the compute dtype.
   std::optional<DType> wire_dtype = {};
   /// Widen 16-bit gradients to float32 while they are reduced; in memory they keep their dtype. Collectives of the CPU
-  /// add in float32 either way, and round a 16-bit sum once a machine; NCCL's round it at each rank.
+  /// add in float32 either way, and round a 16-bit sum once; NCCL's round it at each rank.
   bool reduce_in_float32 = false;
   bool sync_batch_norm = true;           ///< statistics over the global batch
   int sync_batch_norm_group = 0;         ///< over so many consecutive ranks, which divide the world size; 0: over all

@@ -40,6 +40,7 @@ Reducer::Reducer(std::shared_ptr<nn::Arena> arena, std::shared_ptr<Communicator>
       found_(flags()),
       clean_(flags()) {
   for (int i = 0; i < (alone() ? 1 : options.reduction_streams); ++i) lanes_.push_back(make_lane(i, options));
+  if (plan()) plan_factor_ = Tensor::zeros({1}, DType::kFloat32, arena_->grads().device());
   for (std::size_t b = 0; b < buckets_.size(); ++b) {
     for (int i = buckets_[b].first_slot; i < buckets_[b].last_slot; ++i) {
       const nn::Arena::Slot& slot = arena_->slots()[static_cast<std::size_t>(i)];
@@ -116,7 +117,16 @@ void Reducer::begin_pass() {
   if (reducing_) begin_reduction();
 }
 
+std::optional<ReductionPlan> Reducer::plan() const {
+  // Widened gradients are multiplied once they are float32.
+  if (alone() || lanes_.front().widened.defined()) return std::nullopt;
+  const ReduceOp op = average_ && predivide_ == 1.0f ? ReduceOp::kAverage : ReduceOp::kSum;
+  return plan_of_sum(*lanes_.front().communicator, arena_->wire().dtype(), op, factor_ / predivide_);
+}
+
 void Reducer::begin_reduction() {
+  plan_ = plan();
+  if (plan_ && plan_->factor != 1.0) kernels::backend(plan_factor_.device()).fill(plan_factor_, plan_->factor);
   another_ = arena_->reduced();
   if (another_) begin_another_reduction();
   next_ = 0;
@@ -190,8 +200,8 @@ void Reducer::launch(std::size_t b) {
 
 void Reducer::reduce(const Tensor& grads, const Lane& lane) const {
   const bool plain = predivide_ == 1.0f;
-  lane.communicator->all_reduce(grads, average_ && plain ? ReduceOp::kAverage : ReduceOp::kSum, factor_ / predivide_,
-                                lane.stream);
+  const ReduceOp op = average_ && plain && !plan_ ? ReduceOp::kAverage : ReduceOp::kSum;
+  lane.communicator->all_reduce(grads, op, plan_ ? 1.0f : factor_ / predivide_, lane.stream);
   if (plain) return;
   const double world = average_ ? static_cast<double>(communicator_->size()) : 1.0;
   const double rest = static_cast<double>(predivide_) / world;
@@ -205,11 +215,13 @@ void Reducer::load(std::size_t b) {
   const Tensor wire = arena_->wire().rows(bucket.begin, bucket.end);
   const Tensor flags = (another_ ? found_ : local_flags_).rows(bucket.first_slot, bucket.last_slot);
   const kernels::Backend& backend = kernels::backend(held.device());
-  if (held.aliases(wire)) {
+  const bool multiplies = plan_ && plan_->factor != 1.0;
+  if (held.aliases(wire) && !multiplies) {
     backend.check_finite(held, bucket.begin, segments_[b], flags, {});
   } else {
     // A sum that the wire's dtype cannot hold is found as well.
-    backend.rescale(held, nullptr, 0.0f, bucket.begin, segments_[b], wire, flags);
+    const float* const factor = multiplies ? static_cast<const float*>(plan_factor_.data()) : nullptr;
+    backend.rescale(held, factor, 0.0f, bucket.begin, segments_[b], wire, flags);
   }
 }
 

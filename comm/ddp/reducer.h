@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "comm/ddp/bucket_plan.h"
 #include "comm/group/communicator.h"
+#include "comm/group/reduction_plan.h"
 #include "runtime/kernels/arena.h"
 #include "runtime/nn/arena.h"
 #include "runtime/tensor/stream.h"
@@ -68,6 +70,8 @@ class Reducer {
   void launch_full_buckets();
   void launch(std::size_t bucket);
   Lane make_lane(int number, const DdpOptions& options) const;
+  /// Where the communicator would pass over each bucket to multiply it, load() does that, which passes over it anyway.
+  std::optional<ReductionPlan> plan() const;
   /// The gradients' mean, or sum, over the ranks.
   void reduce(const Tensor& gradients, const Lane& lane) const;
   /// Looks at this rank's own gradients of a bucket and sees that they lie in the wire.
@@ -99,6 +103,8 @@ class Reducer {
   bool another_ = false;       ///< whether the step has had one that was reduced
 
   Tensor used_;  ///< float32 [slots], 1 where any rank has a gradient; undefined where every rank must have every one
+  std::optional<ReductionPlan> plan_;  ///< of this pass
+  Tensor plan_factor_;                 ///< plan_'s, float32 [1] on the device; undefined where there is none
   // Where this rank's own gradients were bad, float32 [slots]; undefined for a lone rank, whose own are the reduced
   // ones.
   Tensor local_flags_;  ///< in any pass of the step

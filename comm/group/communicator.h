@@ -39,9 +39,10 @@ struct CommunicatorOptions {
 /// has passed it. With Stream::calling_thread() the call has finished when it returns.
 ///
 /// Reductions accumulate in float32 (float64 for float64, exact for integers) in the order of the ranks and round once,
-/// so a result is the same on every rank, in every run, and with shared memory or without; sums of 16-bit values cannot
-/// overflow on the way. kAverage multiplies the sum by 1 / the group's size before rounding. Over several nodes, each
-/// node's partial result is also rounded to the dtype once, on its way to the others.
+/// so a result is the same on every rank and in every run, on one node with shared memory or without; 16-bit sums
+/// cannot overflow on the way. kAverage multiplies the sum by 1 / the group's size before rounding. Where ranks share
+/// memory on several nodes, each adds its ranks up first, and these sums meet in float32: what differs from one node's
+/// result is what float32 rounds.
 ///
 /// Errors: PeerError for ranks that are late, gone or disagree (thrown by the call, or by whatever synchronises the
 /// stream); ShapeError for buffers that do not fit.

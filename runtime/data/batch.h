@@ -31,6 +31,9 @@ struct Batch {
   std::int64_t skipped_samples = 0;
   /// Those that were tried for it, in any order.
   std::vector<UnreadSample> unread = {};
+  /// As a Loader deals them: every rank has its share() of the micro-batch's global_samples, of samples of one shape,
+  /// so that each rank knows all ranks' shapes. Whoever gives a loader's batch another shape clears it.
+  bool dealt = false;
 
   /// The same with its tensors on `device`, where a model's forward pass needs them.
   Batch to(Device device) const {

@@ -136,6 +136,7 @@ Loader::Work Loader::plan() {
   const BatchPlan plan{plan_.epoch, options_.seed, step, micro, rank};
   Work work{make_batch(reader_.dataset(), plan, block, options_.input_dtype), plan_.after, plan_.epoch};
   work.batch.step = next_step_ - 1;
+  work.batch.dealt = true;
   work.indices.assign(plan_.samples.begin() + rank.begin, plan_.samples.begin() + rank.end);
   work.rows = BatchRows(reader_.dataset(), work.batch);
   work.unfinished = work.size();

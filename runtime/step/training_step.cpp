@@ -14,6 +14,21 @@
 
 namespace lockstep::step {
 
+namespace {
+
+/// The running statistics with the pending ones.
+std::vector<nn::RunningStatistics> statistics_of(const nn::Arena& arena) {
+  std::vector<nn::RunningStatistics> all;
+  for (const auto& [name, statistics] : arena.statistics()) all.push_back(*statistics);
+  return all;
+}
+
+void restore(const nn::Arena& arena, const std::vector<nn::RunningStatistics>& all) {
+  for (std::size_t i = 0; i < all.size(); ++i) *arena.statistics()[i].second = all[i];
+}
+
+}  // namespace
+
 TrainingStep::TrainingStep(comm::DistributedDataParallel& ddp, optim::Optimizer& optimizer, amp::GradScaler& scaler,
                            Loss loss, TrainingStepOptions options)
     : ddp_(ddp),
@@ -26,7 +41,7 @@ TrainingStep::TrainingStep(comm::DistributedDataParallel& ddp, optim::Optimizer&
       rank_numbers_(options.rank_numbers),
       compare_weights_every_(options.compare_weights_every),
       device_(arena_.options().device),
-      uploader_(device_),
+      uploader_(device_, ddp_.communicator().size()),
       outcome_(StepOutcome{}, device_) {
   if (&optimizer_.arena() != &arena_) {
     throw UsageError("a training step whose optimizer updates another model than its DistributedDataParallel trains",
@@ -38,7 +53,9 @@ TrainingStep::TrainingStep(comm::DistributedDataParallel& ddp, optim::Optimizer&
   if (rank_numbers_ != nullptr && device_ != kCpu)
     throw UsageError("a step on a GPU cannot carry numbers of its ranks");
   if (rank_numbers_ != nullptr) shared_ = Tensor::zeros({kSums + ddp_.communicator().size()}, DType::kFloat32);
-  if (device_ != kCpu && options.graph != Graph::kOff) graph_.emplace(device_, ddp_.communicator());
+  if (device_ != kCpu && options.graph != Graph::kOff) {
+    graph_.emplace(device_, ddp_.communicator(), options.graph == Graph::kOn);
+  }
   if (observers_.empty()) return;
   ddp_.reducer().set_on_gradient(
       [this](std::size_t slot) { tell([slot](StepObserver& observer) { observer.gradient_ready(slot); }); });
@@ -61,7 +78,7 @@ void TrainingStep::run(const StepInputs& inputs) {
   if (inputs.micro_batches.size() > 1) arena_.float32_grads();
   arena_.take_over_writes();
   if (graph_ && !needs_phases(step_)) {
-    graph_->run(inputs, setting(), [&] { compute(inputs); });
+    compute_by_graph(inputs);
   } else {
     compute(inputs);
   }
@@ -69,6 +86,21 @@ void TrainingStep::run(const StepInputs& inputs) {
   if (device_ != kCpu) divisor_checked_ = true;
   if (compare_weights_every_ > 0 && step_ % compare_weights_every_ == 0) compare_weights();
   tell([this](StepObserver& observer) { observer.step_ends(step_); });
+}
+
+void TrainingStep::compute_by_graph(const StepInputs& inputs) {
+  // What a step changes on the host and does not set anew itself. A capture that fails has run a part of it, on memory
+  // of the graph, which is gone.
+  std::optional<std::vector<nn::RunningStatistics>> before;
+  graph_->run(inputs, setting(), [&] {
+    if (before) {
+      restore(arena_, *before);
+      scaler_.forget_checks();
+    } else {
+      before = statistics_of(arena_);
+    }
+    compute(inputs);
+  });
 }
 
 StepGraph::Setting TrainingStep::setting() const {

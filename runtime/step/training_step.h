@@ -33,8 +33,8 @@ using Loss = std::function<Tensor(const Tensor& output, const Tensor& target, co
 
 /// Whether a step becomes a CUDA graph once its shapes have come twice in a row; the same bits either way.
 enum class Graph {
-  kAuto,  ///< on a GPU
-  kOn,    ///< the same, and an error on a CPU
+  kAuto,  ///< on a GPU; where the step cannot be captured on any rank, all go on without, and rank 0 logs why
+  kOn,    ///< on a GPU; an error where it cannot be captured, and on a CPU
   kOff,
 };
 
@@ -67,10 +67,10 @@ class TrainingStep {
   TrainingStep(const TrainingStep&) = delete;
   TrainingStep& operator=(const TrainingStep&) = delete;
 
-  /// Trains on this rank's share of one batch, on the CPU, as data::Loader gives it, or on the device, where it then
-  /// stays as it is; a rank may have no sample. Batches
-  /// that do not name their step are of the one after the last. `stop`: this rank's wish to stop, which the outcome
-  /// adds up over ranks. A collective.
+  /// Trains on this rank's share of one batch, on the CPU, as data::Loader gives it, or on the device; a rank may have
+  /// no sample. Batches that do not name their step are of the one after the last. `stop`: this rank's wish to stop,
+  /// which the outcome adds up over ranks. A collective. Where several ranks have GPUs, batches of a loop's own, which
+  /// are not dealt (data::Batch), cost a small collective of the CPU before each step: StepGraph.
   void run(const data::Batch& batch, bool stop = false) { run(std::span(&batch, 1), stop); }
   /// The same on several micro-batches, whose gradients add up to one step's.
   void run(std::span<const data::Batch> micro_batches, bool stop = false);
@@ -100,6 +100,8 @@ class TrainingStep {
  private:
   /// What of a captured step its user may change: frozen parameters, modules in evaluation, the rates.
   StepGraph::Setting setting() const;
+  /// compute(), or the graph that was made of it.
+  void compute_by_graph(const StepInputs& inputs);
   void compute(const StepInputs& inputs);
   /// Adds `sums` up over ranks, in place; the ranks' numbers with them.
   void share(const Tensor& sums);

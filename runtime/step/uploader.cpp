@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/step/uploader.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -27,23 +28,23 @@ StepInputs on_host(std::uint64_t step, std::vector<data::Batch> micro_batches, b
   return inputs;
 }
 
-/// Those of the inputs' tensors that are not on the device.
-std::vector<Tensor*> host_tensors(StepInputs& inputs) {
-  std::vector<Tensor*> tensors{&inputs.told, &inputs.positions};
+/// A tensor of a step's inputs.
+struct Input {
+  Tensor* tensor;
+  const data::Batch* batch;  ///< null for what every rank has as much of
+};
+
+/// Those on the host, or those on the device.
+std::vector<Input> inputs_on(bool host, StepInputs& inputs) {
+  std::vector<Input> found;
+  if (host) found = {{&inputs.told, nullptr}, {&inputs.positions, nullptr}};
   for (data::Batch& batch : inputs.micro_batches) {
     for (Tensor* const tensor : batch.tensors()) {
-      if (tensor->device() == kCpu) tensors.push_back(tensor);
+      if ((tensor->device() == kCpu) == host) found.push_back({tensor, &batch});
     }
   }
-  return tensors;
+  return found;
 }
-
-/// Where a tensor goes, and where it is staged if it has to be.
-struct Move {
-  Tensor* tensor;
-  std::size_t to;
-  std::optional<std::size_t> staged;
-};
 
 }  // namespace
 
@@ -63,49 +64,76 @@ struct Uploader::Copy {
   }
 };
 
-Uploader::Uploader(Device device) : device_(device) {
+Uploader::Uploader(Device device, int ranks) : device_(device), ranks_(ranks) {
   if (device_ != kCpu) stream_ = Stream::create(device_, "upload");
+}
+
+std::size_t Uploader::most_bytes(const Tensor& tensor, const data::Batch& batch) const {
+  if (!batch.dealt) return tensor.bytes();
+  std::size_t row = size_of(tensor.dtype());
+  for (const std::int64_t extent : tensor.shape().extents().subspan(1)) row *= static_cast<std::size_t>(extent);
+  const std::int64_t rows = (batch.global_samples + ranks_ - 1) / ranks_;
+  return std::max(tensor.bytes(), static_cast<std::size_t>(rows) * row);
 }
 
 StepInputs Uploader::upload(std::uint64_t step, std::vector<data::Batch> micro_batches, bool stop) {
   StepInputs inputs = on_host(step, std::move(micro_batches), stop);
   if (device_ == kCpu) return inputs;
-  BlockLayout there, staged;
-  std::vector<Move> moves;
-  for (Tensor* const tensor : host_tensors(inputs)) {
-    Move& move = moves.emplace_back(Move{tensor, there.add(tensor->bytes()), std::nullopt});
-    if (!gpu::is_pinned(tensor->data())) move.staged = staged.add(tensor->bytes());
+  const std::vector<Input> here = inputs_on(true, inputs), there = inputs_on(false, inputs);
+  BlockLayout room, staged;
+  const auto take_room = [&](const Input& input) {
+    room.add(input.batch == nullptr ? input.tensor->bytes() : most_bytes(*input.tensor, *input.batch));
+  };
+  for (const Input& input : here) {
+    take_room(input);
+    if (!gpu::is_pinned(input.tensor->data())) staged.add(input.tensor->bytes());
   }
-  const Staging& staging = prepare(staged.bytes(), there.bytes());
+  const std::size_t room_from_host = room.bytes();
+  for (const Input& input : there) take_room(input);
+  const Staging& staging = prepare(staged.bytes());
+  make_room(room_from_host, room.bytes());
+
+  BlockLayout places, staging_places;
   std::vector<Copy> copies;
-  for (const auto& [tensor, to, staged_at] : moves) {
-    Copy copy{tensor->storage(), static_cast<const std::byte*>(tensor->data()), to, tensor->bytes()};
-    if (staged_at) {
-      auto* const place = static_cast<std::byte*>(staging.memory.data()) + *staged_at;
+  for (const Input& input : here) {
+    Tensor& tensor = *input.tensor;
+    Copy copy{tensor.storage(), static_cast<const std::byte*>(tensor.data()), places.add(tensor.bytes()),
+              tensor.bytes()};
+    if (!gpu::is_pinned(copy.from)) {
+      auto* const place = static_cast<std::byte*>(staging.memory.data()) + staging_places.add(copy.bytes);
       std::memcpy(place, copy.from, copy.bytes);
       staged_bytes_ += copy.bytes;
       copy.block = staging.memory;
       copy.from = place;
     }
-    *tensor = Tensor::view(inputs_, to, tensor->shape(), tensor->dtype());
+    tensor = Tensor::view(inputs_, copy.to, tensor.shape(), tensor.dtype());
     if (copies.empty() || !copies.back().joined(copy)) copies.push_back(std::move(copy));
   }
-  send(copies, there.bytes());
+  send(copies, places.bytes());
+  for (const Input& input : there) {
+    Tensor& tensor = *input.tensor;
+    const Tensor place = Tensor::view(inputs_, places.add(tensor.bytes()), tensor.shape(), tensor.dtype());
+    place.copy_from(tensor);
+    tensor = place;
+  }
+  taken_ = Stream::current(device_).record();
   return inputs;
 }
 
-const Uploader::Staging& Uploader::prepare(std::size_t staged_bytes, std::size_t input_bytes) {
+const Uploader::Staging& Uploader::prepare(std::size_t bytes) {
   Staging& staging = stagings_[next_];
   staging.copied.synchronize();
-  if (staging.memory.bytes() < staged_bytes) staging.memory = gpu::allocate_pinned(staged_bytes);
-  if (inputs_.bytes() < input_bytes) {
-    const MemoryScope scope(MemoryPurpose::kInputs);
-    arriving_ = Storage::allocate(input_bytes, device_);
-    inputs_ = Storage::allocate(input_bytes, device_);
-    // The allocator has given memory that earlier work of the current stream may still use.
-    taken_ = Stream::current(device_).record();
-  }
+  if (staging.memory.bytes() < bytes) staging.memory = gpu::allocate_pinned(bytes);
   return staging;
+}
+
+void Uploader::make_room(std::size_t from_host, std::size_t all) {
+  if (arriving_.bytes() >= from_host && inputs_.bytes() >= all) return;
+  const MemoryScope scope(MemoryPurpose::kInputs);
+  if (arriving_.bytes() < from_host) arriving_ = Storage::allocate(from_host, device_);
+  if (inputs_.bytes() < all) inputs_ = Storage::allocate(all, device_);
+  // The allocator has given memory that earlier work of the current stream may still use.
+  taken_ = Stream::current(device_).record();
 }
 
 void Uploader::send(const std::vector<Copy>& copies, std::size_t bytes) {
@@ -119,7 +147,6 @@ void Uploader::send(const std::vector<Copy>& copies, std::size_t bytes) {
   copied = stream_->record();
   compute.wait(copied);
   gpu::copy(inputs_.data(), arriving_.data(), bytes, compute);
-  taken_ = compute.record();
 }
 
 }  // namespace lockstep::step

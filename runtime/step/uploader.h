@@ -16,10 +16,15 @@ namespace lockstep::step {
 /// Brings a step's inputs to the device while it computes the step before: on a stream of its own to memory where they
 /// wait for their turn, and from there to where every step finds them. What lies in page-locked memory, as the batches
 /// of a data::Loader for this device do, is copied from where it lies; anything else from a copy in page-locked memory
-/// that the call makes. On the CPU batches stay where they are, and so do tensors that lie on the device.
+/// that the call makes. What lies on the device already is copied there in the order of the current stream. On the CPU
+/// batches stay where they are.
+///
+/// Steps of the same shapes find their inputs in the same place. Where batches are dealt (data::Batch), the place
+/// changes at the same steps on all ranks: there is room for the largest rank's share on each.
 class Uploader {
  public:
-  explicit Uploader(Device device);
+  /// `ranks`: that share a step.
+  explicit Uploader(Device device, int ranks = 1);
 
   /// The inputs of step `step`, on the device in the order of its current stream; until the next call. `stop`: whether
   /// this rank was told to stop. The batches' memory may be given back in the order of the current stream.
@@ -35,11 +40,16 @@ class Uploader {
     Storage memory;
     Event copied;
   };
-  /// Memory for the next step's inputs; waits until the step that used the staging memory before has been copied.
-  const Staging& prepare(std::size_t staged_bytes, std::size_t input_bytes);
+  /// Bytes that the tensor takes of the place of inputs, on the rank with the most samples.
+  std::size_t most_bytes(const Tensor& tensor, const data::Batch& batch) const;
+  /// Staging memory for the next step; waits until the step that used it before has been copied.
+  const Staging& prepare(std::size_t bytes);
+  /// Device memory of at least so many bytes for inputs that come from the host, and for all.
+  void make_room(std::size_t from_host, std::size_t all);
   void send(const std::vector<Copy>& copies, std::size_t bytes);
 
   Device device_;
+  std::int64_t ranks_;
   std::array<Staging, data::kStepsOnTheWay> stagings_;
   std::size_t next_ = 0;
   std::size_t staged_bytes_ = 0;

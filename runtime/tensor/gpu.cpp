@@ -58,7 +58,7 @@ Stream current_stream(Device device) {
   auto& streams = streams_of_thread();
   const auto found = streams.find(device.index);
   if (found != streams.end()) return found->second;
-  return streams.emplace(device.index, make_stream(device, "")).first->second;
+  return streams.emplace(device.index, make_stream(device, "", StreamPriority::kLeast)).first->second;
 }
 
 ScopedStream::ScopedStream(const Stream& stream) : previous_(current_stream(stream.device())) {

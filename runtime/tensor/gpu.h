@@ -62,10 +62,16 @@ bool is_pinned(const void* data);
 /// Bytes that the allocator has taken from the device, cached blocks included.
 std::size_t reserved_memory(Device device);
 
-/// The stream on which the calling thread's work for the device runs.
+/// Of several streams that have work, the device begins with that of the greatest.
+enum class StreamPriority {
+  kLeast,     ///< compute
+  kGreatest,  ///< what compute waits for: reductions, uploads
+};
+
+/// The stream on which the calling thread's work for the device runs, of the least priority.
 Stream current_stream(Device device);
-/// A new stream of high priority, for work that other streams wait for.
-Stream make_stream(Device device, const std::string& name);
+/// A new stream.
+Stream make_stream(Device device, const std::string& name, StreamPriority priority);
 
 /// While it lives, the calling thread's work for the stream's device runs on it.
 class ScopedStream {

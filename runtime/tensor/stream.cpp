@@ -187,7 +187,8 @@ Stream Stream::current(Device device) {
 }
 
 Stream Stream::create(Device device, const std::string& name) {
-  return device.type == DeviceType::kCpu ? worker(name) : gpu::make_stream(device, name);
+  return device.type == DeviceType::kCpu ? worker(name)
+                                         : gpu::make_stream(device, name, gpu::StreamPriority::kGreatest);
 }
 
 Device Stream::device() const { return impl_->device(); }

@@ -41,7 +41,8 @@ class Stream {
   /// Where the calling thread's operations on the device run: on the CPU calling_thread(), on a GPU the thread's stream
   /// there.
   static Stream current(Device device);
-  /// A stream beside the current one: on the CPU a worker's.
+  /// A stream beside the current one, for work that the current one waits for: on the CPU a worker's, on a GPU one of
+  /// the greatest priority.
   static Stream create(Device device, const std::string& name);
   explicit Stream(std::shared_ptr<StreamImpl> impl) : impl_(std::move(impl)) {}
 

@@ -22,17 +22,18 @@ Device device_of(int index) { return {DeviceType::kCuda, index}; }
 
 }  // namespace
 
-DeviceWatchdog::DeviceWatchdog() : thread_([this] { serve(); }) {
-  pthread_setname_np(thread_.native_handle(), "device watchdog");
+DeviceWatchdog::DeviceWatchdog()
+    : inspector_([this](const std::stop_token& stop) { inspect_works(stop); }),
+      looker_([this](const std::stop_token& stop) { look_at_works(stop); }) {
+  pthread_setname_np(inspector_.native_handle(), "device watchdog");
+  pthread_setname_np(looker_.native_handle(), "device looks");
 }
 
 DeviceWatchdog::~DeviceWatchdog() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
-  changed_.notify_all();
-  thread_.join();
+  inspector_.request_stop();
+  looker_.request_stop();
+  inspector_.join();
+  looker_.join();
   std::unique_lock lock(aborts_->mutex);
   if (!aborts_->changed.wait_for(lock, kAbortTime, [this] { return aborts_->running == 0; })) {
     spdlog::error("a device did not let go of {} communicators within {} s of their abort", aborts_->running,
@@ -57,8 +58,11 @@ void DeviceWatchdog::add(WatchedWork& work) {
 }
 
 void DeviceWatchdog::remove(WatchedWork& work) {
-  const std::lock_guard lock(mutex_);
-  std::erase(works_, &work);
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase(works_, &work);
+  }
+  const std::lock_guard no_look(looking_);
 }
 
 void DeviceWatchdog::fail(std::exception_ptr failure) {
@@ -106,16 +110,30 @@ void DeviceWatchdog::require_working() {
   std::rethrow_exception(failure_);
 }
 
-void DeviceWatchdog::serve() {
+void DeviceWatchdog::inspect_works(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
-  while (!stopping_) {
-    changed_.wait_for(lock, kPoll);
+  while (!changed_.wait_for(lock, stop, kPoll, [&stop] { return stop.stop_requested(); })) {
     if (failed_) continue;
     try {
       for (WatchedWork* work : works_) work->inspect();
     } catch (...) {
       fail_locked(std::current_exception());
     }
+  }
+}
+
+void DeviceWatchdog::look_at_works(const std::stop_token& stop) {
+  std::unique_lock lock(mutex_);
+  while (!changed_.wait_for(lock, stop, kPoll, [&stop] { return stop.stop_requested(); })) {
+    lock.unlock();
+    {
+      const std::lock_guard looking(looking_);
+      lock.lock();
+      const std::vector<WatchedWork*> works = works_;
+      lock.unlock();
+      for (WatchedWork* work : works) work->look();
+    }
+    lock.lock();
   }
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <stop_token>
 #include <thread>
 #include <vector>
 
@@ -14,9 +15,12 @@
 
 namespace lockstep::comm {
 
-/// What the communicators between devices share in a process: a thread that watches over all of them, and the failure
-/// that ended them. They end together, those of other groups too: on a device the kernels of one may stand behind those
-/// of another that hangs.
+/// What the communicators between devices share in a process: threads that watch over all of them, and the failure that
+/// ended them. They end together, those of other groups too: on a device the kernels of one may stand behind those of
+/// another that hangs.
+///
+/// One thread asks the device, another one finds out who waits too long: where a thread of the program waits inside the
+/// driver for a kernel that hangs, the first of them is held up there, too, and the second tells of the hang.
 ///
 /// How they end. An abort tells the kernels of its communicator to stop, then waits for them. What they stand behind, a
 /// kernel of another communicator, stops only once that one is aborted, and a communicator that a graph refers to is
@@ -33,7 +37,7 @@ class DeviceWatchdog {
   /// The process's: one as long as somebody holds it.
   static std::shared_ptr<DeviceWatchdog> of_process();
 
-  /// Watches over `work` until remove() has returned. Throws what fail() was given.
+  /// Watches over `work` until remove() has returned, which waits for its look(). Throws what fail() was given.
   void add(WatchedWork& work);
   void remove(WatchedWork& work);
 
@@ -51,19 +55,21 @@ class DeviceWatchdog {
     int running = 0;
   };
 
-  void serve();
+  void inspect_works(const std::stop_token& stop);
+  void look_at_works(const std::stop_token& stop);
   void fail_locked(const std::exception_ptr& failure);
   void start(std::function<void()> abort);
 
   std::mutex mutex_;
-  std::condition_variable changed_;
+  std::condition_variable_any changed_;
   std::vector<WatchedWork*> works_;
   std::set<int> failed_devices_;  ///< indices
   std::exception_ptr failure_;
   std::atomic<bool> failed_ = false;
-  bool stopping_ = false;
   std::shared_ptr<Aborts> aborts_ = std::make_shared<Aborts>();
-  std::thread thread_;
+  std::mutex looking_;      ///< held while look() of any work is called
+  std::jthread inspector_;  ///< last, with the next one: they end before what they use
+  std::jthread looker_;
 };
 
 }  // namespace lockstep::comm

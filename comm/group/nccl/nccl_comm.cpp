@@ -124,7 +124,7 @@ std::function<void()> NcclComm::abort() {
   return [handle = handle_, device = device_] {
     const ncclComm_t comm = handle->take(&Handle::comm);
     if (comm == nullptr) return;
-    cudaSetDevice(device.index);  // a new thread's would be another one, on which CUDA would make a context
+    gpu::settle_thread(device);  // a new thread's would be another one, on which CUDA would make a context
     ncclCommAbort(comm);
     // NCCL's own threads have ended: none writes it any more.
     if (const ncclComm_t part = handle->take(&Handle::part); part != nullptr) ncclCommAbort(part);

@@ -44,6 +44,7 @@ std::size_t count_of(const Tensor& tensor) { return static_cast<std::size_t>(ten
 /// ncclMemFree, once nothing uses the memory: no stream's order holds for it. At the end of the process CUDA may be
 /// gone.
 void give_back(void* data, Device device) noexcept {
+  gpu::settle_thread(device);
   int previous = 0;
   cudaGetDevice(&previous);
   cudaSetDevice(device.index);
@@ -58,37 +59,19 @@ void scale(const Tensor& tensor, double factor, const Stream& stream) {
   stream.enqueue([&] { kernels::backend(tensor.device()).scale(tensor, factor, nullptr, tensor); });
 }
 
-/// The operator of a plan, while it lives.
-class Operator {
- public:
-  Operator(WatchedChannel& channel, const Operation& operation, const ReductionPlan& plan)
-      : channel_(channel), operation_(operation), op_(builtin(plan.op)) {
-    own_ = plan.op == ReductionPlan::Operator::kPremultipliedSum;
-    if (!own_) return;
-    Half half(plan.factor);
-    BFloat16 bfloat(plan.factor);
-    void* factor = operation.dtype == DType::kFloat16 ? static_cast<void*>(&half) : static_cast<void*>(&bfloat);
-    channel_.prepare(operation_, [&](ncclComm_t comm) {
-      return ncclRedOpCreatePreMulSum(&op_, factor, nccl_type(operation_.dtype), ncclScalarHostImmediate, comm);
-    });
+ncclRedOp_t nccl_operator(ReductionPlan::Operator op) {
+  switch (op) {
+    case ReductionPlan::Operator::kSum:
+      return ncclSum;
+    case ReductionPlan::Operator::kMax:
+      return ncclMax;
+    case ReductionPlan::Operator::kAverage:
+      return ncclAvg;
   }
-  /// What was enqueued with an operator no longer needs it.
-  void release() {
-    if (own_) channel_.prepare(operation_, [this](ncclComm_t comm) { return ncclRedOpDestroy(op_, comm); });
-  }
-  ncclRedOp_t native() const { return op_; }
+  throw UsageError("NCCL has no such reduction");
+}
 
- private:
-  static ncclRedOp_t builtin(ReductionPlan::Operator op) {
-    return op == ReductionPlan::Operator::kMax ? ncclMax : op == ReductionPlan::Operator::kAverage ? ncclAvg : ncclSum;
-  }
-  WatchedChannel& channel_;
-  const Operation& operation_;
-  ncclRedOp_t op_;
-  bool own_ = false;
-};
-
-class NcclCommunicator final : public Communicator, public LaunchWatch {
+class NcclCommunicator final : public Communicator, public LaunchWatch, public PlannedReductions {
  public:
   NcclCommunicator(std::shared_ptr<WatchedChannel> channel, Device device)
       : channel_(std::move(channel)),
@@ -99,6 +82,9 @@ class NcclCommunicator final : public Communicator, public LaunchWatch {
   int rank() const override { return host_.rank(); }
   int size() const override { return host_.size(); }
   std::string description() const override { return "nccl over " + host_.description(); }
+  ReductionPlan plan(DType dtype, ReduceOp op, float premultiply) const override {
+    return plan_reduction(dtype, op, premultiply, size());
+  }
 
   Storage allocate(std::size_t bytes) override {
     const gpu::DeviceGuard guard(device_);
@@ -123,15 +109,12 @@ class NcclCommunicator final : public Communicator, public LaunchWatch {
     if (buffer.numel() == 0) return;
     const Operation operation{
         .kind = OperationKind::kAllReduce, .reduce = op, .dtype = buffer.dtype(), .count = buffer.numel()};
-    const ReductionPlan plan = plan_reduction(buffer.dtype(), op, premultiply, size());
-    scale(buffer, plan.before, stream);
-    Operator reduction(*channel_, operation, plan);
+    const ReductionPlan how = plan(buffer.dtype(), op, premultiply);
+    scale(buffer, how.factor, stream);
     channel_->enqueue(operation, stream, [&](ncclComm_t comm, cudaStream_t native) {
       return ncclAllReduce(buffer.data(), buffer.data(), count_of(buffer), nccl_type(buffer.dtype()),
-                           reduction.native(), comm, native);
+                           nccl_operator(how.op), comm, native);
     });
-    reduction.release();
-    scale(buffer, plan.after, stream);
   }
 
   void broadcast(const Tensor& buffer, int root, const Stream& stream) override {
@@ -166,14 +149,12 @@ class NcclCommunicator final : public Communicator, public LaunchWatch {
     if (in.numel() == 0) return;
     const Operation operation{
         .kind = OperationKind::kReduceScatter, .reduce = op, .dtype = in.dtype(), .count = in.numel()};
-    const ReductionPlan plan = plan_reduction(in.dtype(), op, 1.0f, size());
-    Operator reduction(*channel_, operation, plan);
+    const ReductionPlan how = plan(in.dtype(), op, 1.0f);
+    scale(in, how.factor, stream);
     channel_->enqueue(operation, stream, [&](ncclComm_t comm, cudaStream_t native) {
-      return ncclReduceScatter(in.data(), out.data(), count_of(out), nccl_type(in.dtype()), reduction.native(), comm,
+      return ncclReduceScatter(in.data(), out.data(), count_of(out), nccl_type(in.dtype()), nccl_operator(how.op), comm,
                                native);
     });
-    reduction.release();
-    scale(out, plan.after, stream);
   }
 
   void barrier(const Stream& stream) override {

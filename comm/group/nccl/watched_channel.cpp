@@ -16,8 +16,8 @@ namespace lockstep::comm {
 
 namespace {
 
-/// How often to look whether what is on its way has ended, before a split.
-constexpr auto kDraining = std::chrono::microseconds(50);
+/// How often to look whether all that was on its way is known to have ended, before a split.
+constexpr auto kDraining = std::chrono::milliseconds(1);
 
 bool is_captured(cudaStream_t stream) {
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
@@ -63,6 +63,7 @@ WatchedChannel::WatchedChannel(Group group, std::shared_ptr<Communicator> host, 
 WatchedChannel::~WatchedChannel() {
   leave();
   group_.watchdog->remove(*this);
+  gpu::settle_thread(group_.device);
   for (const Watched& watched : watched_) {
     cudaEventDestroy(watched.before);
     cudaEventDestroy(watched.after);
@@ -90,18 +91,18 @@ void WatchedChannel::fail() {
   std::rethrow_exception(std::current_exception());
 }
 
-void WatchedChannel::prepare(const Operation& operation, const NcclComm::Call& call) {
+void WatchedChannel::call(const Operation& operation, const NcclComm::Call& function) {
   group_.watchdog->require_working();
   try {
-    comm_.run(operation, number_, call);
+    comm_.run(operation, number_, function);
   } catch (const Error&) {
     fail();
   }
 }
 
-void WatchedChannel::enqueue(const Operation& operation, const Stream& stream, const Enqueue& call) {
+void WatchedChannel::enqueue(const Operation& operation, const Stream& stream, const Enqueue& append) {
   const cudaStream_t native = gpu::native(stream);
-  launch_watched(operation, native, [&] { prepare(operation, [&](ncclComm_t comm) { return call(comm, native); }); });
+  launch_watched(operation, native, [&] { call(operation, [&](ncclComm_t comm) { return append(comm, native); }); });
 }
 
 void WatchedChannel::watch(const Stream& stream, std::uint64_t step, const std::function<void()>& launch) {
@@ -163,40 +164,61 @@ cudaEvent_t WatchedChannel::record(cudaStream_t stream) {
   return event;
 }
 
-void WatchedChannel::retire_finished() {
-  while (!watched_.empty() && reached(watched_.front().after)) {
-    events_.insert(events_.end(), {watched_.front().before, watched_.front().after});
-    watched_.pop_front();
-  }
-}
-
 void WatchedChannel::drain() {
   while (true) {
     group_.watchdog->require_working();
     {
       const std::lock_guard lock(mutex_);
-      retire_finished();
       if (watched_.empty()) return;
     }
     std::this_thread::sleep_for(kDraining);
   }
 }
 
-void WatchedChannel::inspect() {
+std::optional<WatchedChannel::Watched> WatchedChannel::begin_look() {
+  const std::lock_guard lock(mutex_);
+  if (watched_.empty()) return std::nullopt;
+  looking_since_ = Clock::now();
+  return watched_.front();
+}
+
+void WatchedChannel::note(const Watched& oldest, bool began, bool ended) {
+  const std::lock_guard lock(mutex_);
+  looking_since_.reset();
+  Watched& front = watched_.front();  // still the oldest: nobody else takes it away
+  if (ended) {
+    events_.insert(events_.end(), {oldest.before, oldest.after});
+    watched_.pop_front();
+  } else if (began && !front.running) {
+    // What the stream has to do first is no time that others are waited for.
+    front.running = true;
+    front.began = Clock::now();
+  }
+}
+
+void WatchedChannel::look() {
   const gpu::DeviceGuard guard(group_.device);
   const BesideCaptures beside_captures;
+  for (bool ended = true; ended;) {
+    const std::optional<Watched> oldest = begin_look();
+    if (!oldest) return;
+    ended = reached(oldest->after);
+    note(*oldest, ended || oldest->running || reached(oldest->before), ended);
+  }
+}
+
+void WatchedChannel::inspect() {
   const auto now = Clock::now();
   Watched front;
   {
     const std::lock_guard lock(mutex_);
-    retire_finished();
     if (watched_.empty()) return;
-    // What the stream has to do first is no time that others are waited for.
-    if (!watched_.front().running && reached(watched_.front().before)) {
-      watched_.front().running = true;
-      watched_.front().began = now;
-    }
     front = watched_.front();
+    // The driver does not answer as long as another thread waits in it for the device: that may be for this work.
+    if (!front.running && looking_since_ && now - *looking_since_ >= patience(group_.timeout)) {
+      front.running = true;
+      front.began = *looking_since_;
+    }
   }
   if (now - inspected_ < kInspection) return;
   inspected_ = now;

@@ -8,6 +8,8 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,11 +40,9 @@ class WatchedChannel final : public WatchedWork {
   WatchedChannel(const WatchedChannel&) = delete;
   WatchedChannel& operator=(const WatchedChannel&) = delete;
 
-  /// A call of NCCL that enqueues nothing.
-  void prepare(const Operation& operation, const NcclComm::Call& call);
   /// A call of NCCL that appends to the stream.
   using Enqueue = std::function<ncclResult_t(ncclComm_t, cudaStream_t)>;
-  void enqueue(const Operation& operation, const Stream& stream, const Enqueue& call);
+  void enqueue(const Operation& operation, const Stream& stream, const Enqueue& append);
   /// LaunchWatch::watch.
   void watch(const Stream& stream, std::uint64_t step, const std::function<void()>& launch);
 
@@ -51,9 +51,10 @@ class WatchedChannel final : public WatchedWork {
   std::shared_ptr<WatchedChannel> split(int color, int key, const std::string& name);
   const std::shared_ptr<Communicator>& host() const { return host_; }
 
-  // For the watchdog's thread.
+  // For the watchdog's threads.
 
   Device device() const override { return group_.device; }
+  void look() override;
   void inspect() override;
   std::function<void()> abort() override { return comm_.abort(); }
 
@@ -71,8 +72,11 @@ class WatchedChannel final : public WatchedWork {
 
   /// Appends what `launch` does to the stream and watches it, unless the stream is being captured.
   void launch_watched(const Operation& operation, cudaStream_t stream, const std::function<void()>& launch);
+  void call(const Operation& operation, const NcclComm::Call& function);
   cudaEvent_t record(cudaStream_t stream);
-  void retire_finished();
+  /// The oldest work on its way, about which the device is asked from now on; none where there is none.
+  std::optional<Watched> begin_look();
+  void note(const Watched& oldest, bool began, bool ended);
   /// Waits until nothing is on its way.
   void drain();
 
@@ -86,7 +90,8 @@ class WatchedChannel final : public WatchedWork {
   NcclComm comm_;
   std::int64_t number_ = 0;  // of the operations enqueued
   Clock::time_point inspected_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards what follows; nobody asks the device meanwhile
+  std::optional<Clock::time_point> looking_since_;
   std::deque<Watched> watched_;
   std::vector<cudaEvent_t> events_;  // not in use
 };

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include "comm/group/shared_memory/wide_sum.h"
+
 namespace lockstep::comm {
 
 namespace {
@@ -14,7 +16,7 @@ constexpr std::size_t kInPlaceBytes = 8 * 1024;
 // Up to so many staged bytes of all ranks together, each rank reduces all of them: faster than a second meeting.
 constexpr std::size_t kReducedByAll = 256 * 1024;
 
-std::size_t at(int rank) { return static_cast<std::size_t>(rank); }
+std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 /// Calls f(begin, end) for pieces of [0, bytes) that can be staged; once for none, because ranks must still meet.
 template <class F>
@@ -116,20 +118,40 @@ void SharedMemoryTransport::reduce_slices(const Operation& mine, std::span<const
   const Reduction reduction = reduction_in_node(mine, operations);
   if (one_node()) {
     reduce_slice(reduction, parts, parts, offset, slice.count());
+  } else if (lockstep::is_reduced(mine.dtype) && mine.reduce != ReduceOp::kMax) {
+    reduce_wide_slice(mine, reduction, parts, offset, slice.count());
   } else {
     std::byte* const own = parts[at(topology_.local_rank)];
     reduce_slice(reduction, parts, {own}, offset, slice.count());
-    // Each node's partial result has its ranks' factors in it.
-    Operation partial = mine;
-    partial.premultiply = 1.0f;
-    const std::vector<Operation> met(static_cast<std::size_t>(across_->size()), partial);
-    across_->all_reduce(partial, met, own + offset, slice.count());
+    reduce_across(mine, own + offset, slice.count());
     for (std::byte* const part : parts) {
       if (part != own)
         std::memcpy(part + offset, own + offset, static_cast<std::size_t>(slice.count()) * size_of(mine.dtype));
     }
   }
   meeting_->meet(mine);
+}
+
+void SharedMemoryTransport::reduce_across(const Operation& mine, std::byte* data, std::int64_t count) {
+  // Each node's partial result has its ranks' factors in it.
+  Operation partial = mine;
+  partial.premultiply = 1.0f;
+  const std::vector<Operation> met(at(across_->size()), partial);
+  across_->all_reduce(partial, met, data, count);
+}
+
+void SharedMemoryTransport::reduce_wide_slice(const Operation& mine, const Reduction& reduction,
+                                              const std::vector<std::byte*>& parts, std::size_t offset,
+                                              std::int64_t count) {
+  std::vector<std::byte*> slices;
+  for (std::byte* const part : parts) slices.push_back(part + offset);
+  const std::vector<const std::byte*> sources(slices.begin(), slices.end());
+  wide_.resize(at(count));
+  reduce_wide(reduction, sources, count, wide_.data());
+  Operation wide = mine;
+  wide.dtype = DType::kFloat32;
+  reduce_across(wide, reinterpret_cast<std::byte*>(wide_.data()), count);
+  round_wide(wide_.data(), mine.dtype, count, slices);
 }
 
 void SharedMemoryTransport::reduce_staged(const Operation& mine, std::span<const Operation> operations, std::byte* data,

@@ -53,6 +53,12 @@ class SharedMemoryTransport final : public Transport {
   std::vector<std::byte*> common_parts(std::span<const Operation> operations) const;
   /// The arithmetic of a reduction over the ranks of this node, of which `operations` says what each rank does.
   Reduction reduction_in_node(const Operation& mine, std::span<const Operation> operations) const;
+  /// The sum, or the maximum, of the nodes' partial results, in place.
+  void reduce_across(const Operation& mine, std::byte* data, std::int64_t count);
+  /// Reduces `count` elements of 16 bits, `offset` bytes into each part, for all ranks of all nodes, and rounds once: a
+  /// node's partial sum travels in float32. Rounded on the way, it would overflow or not with the layout of the ranks.
+  void reduce_wide_slice(const Operation& mine, const Reduction& reduction, const std::vector<std::byte*>& parts,
+                         std::size_t offset, std::int64_t count);
   /// Reduces `parts`, each rank its slice, for all ranks of all nodes; ends with a meeting.
   void reduce_slices(const Operation& mine, std::span<const Operation> operations, const std::vector<std::byte*>& parts,
                      std::int64_t count);
@@ -65,6 +71,7 @@ class SharedMemoryTransport final : public Transport {
   Topology topology_;
   std::vector<int> local_ranks_;  // world ranks of this node
   std::unique_ptr<SharedMeeting> meeting_;
+  std::vector<float> wide_;  // this rank's slice of a 16-bit sum, between nodes
 };
 
 }  // namespace lockstep::comm

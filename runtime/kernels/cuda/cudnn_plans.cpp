@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "runtime/tensor/cuda/check.h"
 #include "runtime/tensor/cuda/stream.h"
 #include "runtime/tensor/error.h"
 #include "runtime/tensor/gpu.h"
@@ -25,7 +26,9 @@ Cudnn::Cudnn(Device device)
     : device_(device), compute_capability_(gpu::describe(device).compute_capability), choice_(device) {}
 
 Cudnn::~Cudnn() {
-  if (handle_ != nullptr) cudnnDestroy(handle_);
+  if (handle_ == nullptr) return;
+  gpu::settle_thread(device_);
+  cudnnDestroy(handle_);
 }
 
 cudnnHandle_t Cudnn::on_current_stream() {

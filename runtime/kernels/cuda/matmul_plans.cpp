@@ -236,7 +236,10 @@ struct MatmulPlans::State {
     if (const PlanSettings settings = plan_settings(); settings.autotune) choice.emplace(device, settings.folder);
     check_cublas(cublasLtCreate(&handle), "cublasLtCreate");
   }
-  ~State() { cublasLtDestroy(handle); }
+  ~State() {
+    gpu::settle_thread(device);
+    cublasLtDestroy(handle);
+  }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 

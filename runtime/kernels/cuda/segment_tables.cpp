@@ -47,7 +47,8 @@ std::string key_of(std::int64_t base, std::span<const ArenaSegment> segments) {
 
 }  // namespace
 
-SegmentTables::SegmentTables(Device device) : device_(device), stream_(gpu::make_stream(device, "segments")) {}
+SegmentTables::SegmentTables(Device device)
+    : device_(device), stream_(gpu::make_stream(device, "segments", gpu::StreamPriority::kGreatest)) {}
 
 SegmentTable SegmentTables::find(std::int64_t base, std::span<const ArenaSegment> segments) {
   std::string key = key_of(base, segments);

@@ -21,6 +21,7 @@ class Timer {
     gpu::check(cudaEventCreate(&end_), "cudaEventCreate");
   }
   ~Timer() {
+    gpu::settle_thread(device_);
     if (begin_ != nullptr) cudaEventDestroy(begin_);
     if (end_ != nullptr) cudaEventDestroy(end_);
   }

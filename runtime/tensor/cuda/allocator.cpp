@@ -275,8 +275,10 @@ Storage allocate_pinned(std::size_t bytes) {
                       "Leave the host more free memory, or use a smaller data.global_batch.");
   }
   check(status, "cudaMallocHost");
-  return {data, bytes, kCpu, [data] {
-            settle_thread();
+  Device device{DeviceType::kCuda, 0};
+  check(cudaGetDevice(&device.index), "cudaGetDevice");
+  return {data, bytes, kCpu, [data, device] {
+            settle_thread(device);
             count_host_wait();
             cudaFreeHost(data);
           }};

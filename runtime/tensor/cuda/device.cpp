@@ -79,7 +79,12 @@ int device_count() { return found().count; }
 std::string why_none() { return found().why_none; }
 
 void settle_thread() noexcept {
-  if (process_device >= 0 && !std::exchange(chosen, true)) cudaSetDevice(process_device);
+  if (process_device >= 0) settle_thread({DeviceType::kCuda, process_device});
+}
+
+void settle_thread(Device device) noexcept {
+  if (std::exchange(chosen, true)) return;
+  cudaSetDevice(process_device >= 0 ? process_device.load() : device.index);
 }
 
 void use_device(Device device) {

@@ -75,13 +75,13 @@ std::size_t work_of(cudaGraph_t graph) {
 struct Graph::Impl {
   explicit Impl(Device on) : device(on), pool(CudaAllocator::of(on)), living(on, [this] { give_up(); }) {}
   ~Impl() {
+    settle_thread(device);
     if (launched_on) cudaStreamSynchronize(native(*launched_on));
     destroy();
   }
 
-  /// For another thread, which has no device yet.
   void give_up() {
-    cudaSetDevice(device.index);
+    settle_thread(device);
     destroy();
   }
 
@@ -118,7 +118,8 @@ void Graph::capture(const std::function<void()>& work) {
       std::unique_ptr<std::remove_pointer_t<cudaGraph_t>, decltype(&cudaGraphDestroy)>(graph, &cudaGraphDestroy);
   impl_->nodes = work_of(graph);
   cudaGraphExec_t executable = nullptr;
-  check(cudaGraphInstantiate(&executable, graph, 0), "cudaGraphInstantiate");
+  // Each node with the priority of the stream that it was recorded on, not all with that of the launch.
+  check(cudaGraphInstantiate(&executable, graph, cudaGraphInstantiateFlagUseNodePriority), "cudaGraphInstantiate");
   bool given_up = false;
   {
     const std::lock_guard lock(impl_->mutex);

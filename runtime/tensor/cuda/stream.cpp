@@ -19,7 +19,10 @@ class CudaEvent final : public EventImpl {
     check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "cudaEventCreate");
     check(cudaEventRecord(event_, stream), "cudaEventRecord");
   }
-  ~CudaEvent() override { cudaEventDestroy(event_); }
+  ~CudaEvent() override {
+    settle_thread(device_);
+    cudaEventDestroy(event_);
+  }
 
   void synchronize() override {
     if (!done()) wait_until(device_, [this] { return reached(); });
@@ -33,7 +36,7 @@ class CudaEvent final : public EventImpl {
 
  private:
   bool reached() const {
-    settle_thread();
+    settle_thread(device_);
     return ended(cudaEventQuery(event_), "cudaEventQuery");
   }
 
@@ -43,14 +46,17 @@ class CudaEvent final : public EventImpl {
 
 class CudaStream final : public StreamImpl, public std::enable_shared_from_this<CudaStream> {
  public:
-  explicit CudaStream(Device device) : device_(device) {
+  CudaStream(Device device, StreamPriority priority) : device_(device) {
     const DeviceGuard guard(device_);
     int least = 0;
     int greatest = 0;
     check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "cudaDeviceGetStreamPriorityRange");
-    check(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, greatest), "cudaStreamCreateWithPriority");
+    check(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking,
+                                       priority == StreamPriority::kLeast ? least : greatest),
+          "cudaStreamCreateWithPriority");
   }
   ~CudaStream() override {
+    settle_thread(device_);
     cudaStreamSynchronize(stream_);
     cudaStreamDestroy(stream_);
   }
@@ -70,12 +76,14 @@ class CudaStream final : public StreamImpl, public std::enable_shared_from_this<
       event.synchronize();
       return;
     }
+    settle_thread(device_);
     check(cudaStreamWaitEvent(stream_, other->native(), cudaEventWaitDefault), "cudaStreamWaitEvent");
   }
 
   Event record() override { return Event(std::make_shared<CudaEvent>(device_, stream_)); }
 
   void synchronize() override {
+    settle_thread(device_);
     wait_until(device_, [this] { return ended(cudaStreamQuery(stream_), "cudaStreamQuery"); });
   }
 
@@ -96,11 +104,13 @@ cudaStream_t native(const Stream& stream) {
 
 cudaStream_t current(Device device) { return native(current_stream(device)); }
 
-Stream make_stream(Device device, const std::string&) { return Stream(std::make_shared<CudaStream>(device)); }
+Stream make_stream(Device device, const std::string&, StreamPriority priority) {
+  return Stream(std::make_shared<CudaStream>(device, priority));
+}
 
 void copy(void* to, const void* from, std::size_t bytes, const Stream& stream) {
   if (bytes == 0) return;
-  settle_thread();
+  settle_thread(stream.device());
   require_capturable(to);
   require_capturable(from);
   if (is_pageable(from)) return Staging::of(stream.device()).copy(to, from, bytes, native(stream));
@@ -114,7 +124,7 @@ void copy(void* to, const void* from, std::size_t bytes, const Stream& stream) {
 
 void zero(void* to, std::size_t bytes, const Stream& stream) {
   if (bytes == 0) return;
-  settle_thread();
+  settle_thread(stream.device());
   check(cudaMemsetAsync(to, 0, bytes, native(stream)), "cudaMemsetAsync");
 }
 

@@ -28,7 +28,7 @@ Storage allocate(std::size_t, Device device) {
 Storage allocate_pinned(std::size_t) { refuse(); }
 bool is_pinned(const void*) { return false; }
 std::size_t reserved_memory(Device) { return 0; }
-Stream make_stream(Device, const std::string&) { refuse(); }
+Stream make_stream(Device, const std::string&, StreamPriority) { refuse(); }
 void copy(void*, const void*, std::size_t, const Stream&) { refuse(); }
 void zero(void*, std::size_t, const Stream&) { refuse(); }
 struct Graph::Impl {};

@@ -39,6 +39,17 @@ TEST(ScalerDisabled, LeavesLossesAndGradientsAlone) {
   EXPECT_EQ(off.get_scale(), 1);
 }
 
+TEST(ScalerChecks, ThatAreForgottenLeaveTheStepToBeginAnew) {
+  ScaledModel model;
+  GradScaler scaler = scaler_with();
+  model.backward(scaler);
+  scaler.step(*model.optimizer);
+  EXPECT_THROW(scaler.step(*model.optimizer), UsageError);
+  scaler.forget_checks();
+  EXPECT_THROW(scaler.update(), UsageError) << "no inf check is left";
+  EXPECT_FALSE(model.train(scaler).found_inf);
+}
+
 TEST(ScalerBackward, GivesTheGradientsOfTheScaledLoss) {
   for (const GradScalerOptions& options :
        {GradScalerOptions{.init = 1024}, GradScalerOptions{.init = 3}, GradScalerOptions{.enabled = false}}) {

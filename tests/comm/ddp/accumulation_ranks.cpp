@@ -62,7 +62,8 @@ TEST_P(MicroBatches, AddUpAsExactlyAsOneOnA16BitWire) {
   const double error = median_error(learner.arena().grads(), exact_gradients(narrow_wire(), samples, GetParam()));
   // A lone rank's sums never leave float32; others' are rounded to the wire, and the sum over ranks once more.
   const bool rounded = world().size() > 1 || GetParam() == 1;
-  EXPECT_LE(error, rounded ? 3e-4 : 1e-6);
+  // Between GPUs they are rounded before the sum as well, where they are divided.
+  EXPECT_LE(error, !rounded ? 1e-6 : rank_device() == kCpu ? 3e-4 : 4e-4);
   EXPECT_EQ(learner.arena().grads().dtype(), rounded ? DType::kFloat16 : DType::kFloat32);
 }
 

@@ -44,6 +44,7 @@ class Stuck final : public WatchedWork {
   }
 
   Device device() const override { return kGpu; }
+  void look() override {}
   void inspect() override {
     if (launched_ > 0 && !error_.empty()) throw PeerError(error_);
   }
@@ -136,6 +137,7 @@ TEST(DeviceWatchdog, EndsTheGroupsOfTheWholeProcess) {
 class Patient final : public WatchedWork {
  public:
   Device device() const override { return kGpu; }
+  void look() override {}
   void inspect() override {}
   std::function<void()> abort() override {
     return [served = served_] { nap_until([&] { return served->load(); }); };
@@ -163,6 +165,59 @@ TEST(DeviceWatchdog, HoldsNoLockWhileItAborts) {
   watchdog.remove(second);
   first.serve();
   second.serve();
+}
+
+/// A driver that lets one thread in at a time, as CUDA's does where one waits for the device in it.
+class Driver {
+ public:
+  /// Waits inside for all that the stream was given before, as cudaFree does.
+  void wait_for(const Stream& stream) {
+    auto done = std::make_shared<std::atomic<bool>>(false);
+    gpu::emulation::append(stream, [done] { *done = true; });
+    const std::lock_guard inside(lock_);
+    nap_until([&] { return done->load(); });
+  }
+  void ask() { const std::lock_guard inside(lock_); }
+
+ private:
+  std::mutex lock_;
+};
+
+/// A channel whose looks ask the driver, and which is too late once it has waited for some time.
+class BehindADriver final : public WatchedWork {
+ public:
+  explicit BehindADriver(Driver& driver) : driver_(driver) {}
+  void launch(const Stream& stream) {
+    kernel_.launch(stream);
+    began_ = Clock::now();
+    launched_ = true;
+  }
+  Device device() const override { return kGpu; }
+  void look() override { driver_.ask(); }
+  void inspect() override {
+    if (launched_ && Clock::now() - began_ > milliseconds(100)) throw PeerError("rank 1 did not arrive");
+  }
+  std::function<void()> abort() override { return kernel_.abort(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Driver& driver_;
+  Stuck kernel_;
+  Clock::time_point began_;
+  std::atomic<bool> launched_ = false;
+};
+
+TEST(DeviceWatchdog, TellsOfAHangThoughAThreadWaitsForItInsideTheDriver) {
+  Driver driver;
+  auto watchdog = std::make_shared<DeviceWatchdog>();
+  BehindADriver channel(driver);
+  watchdog->add(channel);
+  const Stream here = Stream::current(kGpu);
+  channel.launch(here);
+  driver.wait_for(here);  // returns once the hang was told of, and the kernel aborted
+  EXPECT_THROW(here.synchronize(), PeerError);
+  watchdog->remove(channel);
+  watchdog.reset();
 }
 
 /// While it lives, no thread can be started: there is no room for its stack.

@@ -209,6 +209,49 @@ TEST(Uploads, OfAllBatchesOfASizeGoToTheSamePlace) {
   EXPECT_EQ(uploader.upload(3, {pinned.next()}, false).micro_batches[0].input.data(), place);
 }
 
+/// The last batch of an epoch, then one with a sample more for some ranks: there is room for the largest share already.
+TEST(Uploads, OfSharesThatDifferByOneSampleGoToTheSamePlaceOnAllRanks) {
+  constexpr int kRanks = 3;
+  const auto dealt = [](std::int64_t global, int rank, bool on_device) {
+    const std::int64_t rows = data::share({0, global}, rank, kRanks).size();
+    const Device device = on_device ? kGpu : kCpu;
+    return data::Batch{.input = Tensor::zeros({rows, kWidth}, DType::kFloat32, device),
+                       .target = Tensor::zeros({rows}, DType::kInt64, device),
+                       .global_samples = global,
+                       .step_samples = global,
+                       .dealt = true};
+  };
+  for (const bool on_device : {false, true}) {
+    for (int rank = 0; rank < kRanks; ++rank) {
+      Uploader uploader(kGpu, kRanks);
+      const auto place_of = [&](std::int64_t global) {
+        return uploader.upload(1, {dealt(global, rank, on_device)}, false).micro_batches[0].target.data();
+      };
+      const StepInputs kept = uploader.upload(1, {dealt(64, rank, on_device)}, false);
+      const void* const place = kept.micro_batches[0].target.data();
+      EXPECT_EQ(place_of(63), place) << "rank " << rank;
+      EXPECT_EQ(place_of(65), place) << "rank " << rank;
+      EXPECT_EQ(place_of(66), place) << "rank " << rank;
+      EXPECT_NE(place_of(67), place) << "rank " << rank;
+    }
+  }
+}
+
+TEST(Uploads, OfBatchesThatLieOnTheDeviceAreCopiedToTheirPlace) {
+  Uploader uploader(kGpu);
+  const void* place = nullptr;
+  for (int i = 1; i <= 3; ++i) {
+    const std::vector<float> values(8, static_cast<float>(i));
+    data::Batch batch{.input = Tensor::from(values, {8}).to(kGpu), .target = Tensor::zeros({8}, DType::kInt64)};
+    const StepInputs there = uploader.upload(1, {batch}, false);
+    const Tensor& input = there.micro_batches[0].input;
+    EXPECT_NE(input.data(), batch.input.data());
+    EXPECT_EQ(input.data(), place == nullptr ? input.data() : place);
+    place = input.data();
+    EXPECT_THAT(input.to(kCpu).as<float>(), Each(static_cast<float>(i)));
+  }
+}
+
 TEST(Uploads, ComeFromAKnownNumberOfPinnedSlots) {
   data::Loader loader(std::make_shared<Numbered>(), for_gpu());
   EXPECT_EQ(loader.slots().count(), 2 + 1 + data::kStepsOnTheWay);

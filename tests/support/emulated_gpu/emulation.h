@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <functional>
 
+#include "runtime/tensor/gpu.h"
 #include "runtime/tensor/stream.h"
 #include "runtime/tensor/tensor.h"
 
@@ -31,6 +32,7 @@ Device device();
 /// Makes the process's context on the device. Throws EnvironmentError where it has one on another device that
 /// use_device() has not left.
 void touch(Device device);
+StreamPriority priority_of(const Stream& stream);
 /// Whether the calling thread records a graph.
 bool recording();
 /// Between set_recording_aside(true) and (false) the calling thread appends to streams though it records a graph.

@@ -2,7 +2,9 @@
 #include "comm/group/nccl_communicator.h"
 
 #include "comm/group/arguments.h"
+#include "comm/group/reduction_plan.h"
 #include "comm/group/versions.h"
+#include "runtime/kernels/backend.h"
 #include "runtime/tensor/gpu.h"
 #include "tests/support/emulated_gpu/emulation.h"
 
@@ -13,7 +15,7 @@ namespace {
 using gpu::emulation::on_host;
 
 /// Collectives of the host's communicator, each run when its stream comes to it, on a channel that nobody else uses.
-class EmulatedNccl final : public Communicator {
+class EmulatedNccl final : public Communicator, public PlannedReductions {
  public:
   EmulatedNccl(std::shared_ptr<Communicator> host, Device device)
       : host_(std::move(host)), channel_(host_->duplicate("device")), device_(device) {}
@@ -21,6 +23,9 @@ class EmulatedNccl final : public Communicator {
   int rank() const override { return host_->rank(); }
   int size() const override { return host_->size(); }
   std::string description() const override { return "emulated nccl over " + host_->description(); }
+  ReductionPlan plan(DType dtype, ReduceOp op, float premultiply) const override {
+    return plan_reduction(dtype, op, premultiply, size());
+  }
 
   Storage allocate(std::size_t bytes) override {
     Storage storage = Storage::allocate(bytes, device_);
@@ -31,8 +36,10 @@ class EmulatedNccl final : public Communicator {
   void all_reduce(const Tensor& buffer, ReduceOp op, float premultiply, const Stream& stream) override {
     check_device("all_reduce", buffer, device_);
     if (buffer.device() == kCpu) return host_->all_reduce(buffer, op, premultiply, stream);
-    run(stream, [=, buffer = on_host(buffer)](Communicator& channel, const Stream& here) {
-      channel.all_reduce(buffer, op, premultiply, here);
+    const ReductionPlan how = plan(buffer.dtype(), op, premultiply);
+    scale(buffer, how.factor, stream);
+    run(stream, [buffer = on_host(buffer), op = operator_of(how)](Communicator& channel, const Stream& here) {
+      channel.all_reduce(buffer, op, 1.0f, here);
     });
   }
   void broadcast(const Tensor& buffer, int root, const Stream& stream) override {
@@ -52,9 +59,10 @@ class EmulatedNccl final : public Communicator {
   void reduce_scatter(const Tensor& in, const Tensor& out, ReduceOp op, const Stream& stream) override {
     check_device("reduce_scatter", in, out, device_);
     if (in.device() == kCpu) return host_->reduce_scatter(in, out, op, stream);
-    run(stream, [=, in = on_host(in), out = on_host(out)](Communicator& channel, const Stream& here) {
-      channel.reduce_scatter(in, out, op, here);
-    });
+    const ReductionPlan how = plan(in.dtype(), op, 1.0f);
+    scale(in, how.factor, stream);
+    run(stream, [in = on_host(in), out = on_host(out), op = operator_of(how)](
+                    Communicator& channel, const Stream& here) { channel.reduce_scatter(in, out, op, here); });
   }
   void barrier(const Stream& stream) override {
     if (stream.device() == kCpu) return host_->barrier(stream);
@@ -69,6 +77,16 @@ class EmulatedNccl final : public Communicator {
   }
 
  private:
+  static ReduceOp operator_of(const ReductionPlan& plan) {
+    return plan.op == ReductionPlan::Operator::kMax       ? ReduceOp::kMax
+           : plan.op == ReductionPlan::Operator::kAverage ? ReduceOp::kAverage
+                                                          : ReduceOp::kSum;
+  }
+  /// A pass over the tensor, as of NCCL's communicator.
+  static void scale(const Tensor& tensor, double factor, const Stream& stream) {
+    if (factor == 1.0) return;
+    stream.enqueue([&] { kernels::backend(tensor.device()).scale(tensor, factor, nullptr, tensor); });
+  }
   template <class Call>
   void run(const Stream& stream, Call call) {
     gpu::emulation::append(stream, [channel = channel_, device = device_, call = std::move(call)] {

@@ -49,7 +49,8 @@ class EmulatedEvent final : public EventImpl {
 
 class EmulatedStream final : public StreamImpl, public std::enable_shared_from_this<EmulatedStream> {
  public:
-  EmulatedStream(Device device, const std::string& name) : device_(device), thread_(Stream::worker("gpu " + name)) {}
+  EmulatedStream(Device device, const std::string& name, StreamPriority priority)
+      : device_(device), priority_(priority), thread_(Stream::worker("gpu " + name)) {}
 
   Device device() const override { return device_; }
   void enqueue(std::function<void()> work) override {
@@ -76,18 +77,22 @@ class EmulatedStream final : public StreamImpl, public std::enable_shared_from_t
     wait_until(device_, [&] { return here.done(); });
     here.synchronize();
   }
+  StreamPriority priority() const { return priority_; }
   const Stream& thread() const { return thread_; }
 
  private:
   Device device_;
+  StreamPriority priority_;
   Stream thread_;
 };
 
-const Stream& thread_of(const Stream& stream) {
-  const auto* emulated = dynamic_cast<const EmulatedStream*>(stream.impl().get());
-  if (emulated == nullptr) throw UsageError("a stream of " + str(stream.device()) + " was used for work on a GPU");
-  return emulated->thread();
+const EmulatedStream& emulated(const Stream& stream) {
+  const auto* found = dynamic_cast<const EmulatedStream*>(stream.impl().get());
+  if (found == nullptr) throw UsageError("a stream of " + str(stream.device()) + " was used for work on a GPU");
+  return *found;
 }
+
+const Stream& thread_of(const Stream& stream) { return emulated(stream).thread(); }
 
 }  // namespace
 
@@ -134,6 +139,8 @@ Tensor on_host(const Tensor& tensor) {
 }
 
 bool recording() { return recorder != nullptr; }
+
+StreamPriority priority_of(const Stream& stream) { return emulated(stream).priority(); }
 
 void set_recording_aside(bool aside) {
   if (aside)
@@ -203,9 +210,9 @@ std::size_t Graph::nodes() const {
   return impl_->recording ? impl_->recording->work.size() - impl_->recording->memory_work : 0;
 }
 
-Stream make_stream(Device device, const std::string& name) {
+Stream make_stream(Device device, const std::string& name, StreamPriority priority) {
   emulation::touch(device);
-  return Stream(std::make_shared<EmulatedStream>(device, name));
+  return Stream(std::make_shared<EmulatedStream>(device, name, priority));
 }
 
 void copy(void* to, const void* from, std::size_t bytes, const Stream& stream) {
