@@ -74,10 +74,10 @@ class DistributedDataParallel {
   Share share(std::int64_t step_samples) const;
 
   /// Gradients of backward passes in its scope stay on the rank and accumulate.
-  class NoSync {
+  class [[nodiscard]] NoSync {
    public:
     /// `when` false: nothing changes.
-    explicit NoSync(DistributedDataParallel& ddp, bool when = true)
+    [[nodiscard]] explicit NoSync(DistributedDataParallel& ddp, bool when = true)
         : reducer_(*ddp.reducer_), before_(reducer_.enabled()) {
       if (when) reducer_.set_enabled(false);
     }
@@ -89,7 +89,7 @@ class DistributedDataParallel {
     Reducer& reducer_;
     bool before_;
   };
-  NoSync no_sync(bool when = true) { return NoSync(*this, when); }
+  [[nodiscard]] NoSync no_sync(bool when = true) { return NoSync(*this, when); }
 
   nn::Module& model() { return model_; }
   Communicator& communicator() { return *communicator_; }

@@ -27,9 +27,9 @@ void name_layers(Module& root);
 
 /// While it lives, modules that this thread builds get parameters that have shapes and no values, so that their memory
 /// is never touched: for looking at a model without paying for it.
-class WithoutValues {
+class [[nodiscard]] WithoutValues {
  public:
-  WithoutValues();
+  [[nodiscard]] WithoutValues();
   ~WithoutValues();
   WithoutValues(const WithoutValues&) = delete;
   WithoutValues& operator=(const WithoutValues&) = delete;
