@@ -190,7 +190,7 @@ TEST_F(ReducerCalls, EndABucketWithEachNamedParameter) {
 }
 
 TEST_F(ReducerCalls, WidenSixteenBitGradientsOnlyWhileTheyAreReduced) {
-  arena_->place_gradients(Storage::allocate(static_cast<std::size_t>(arena_->size()) * 2, kCpu), DType::kFloat16);
+  arena_->place_gradients(Tensor::zeros({arena_->size()}, DType::kFloat16).storage(), DType::kFloat16);
   const auto reduced = [this](bool in_float32) {
     options_.reduce_in_float32 = in_float32;
     spy_->calls.clear();
