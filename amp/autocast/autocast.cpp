@@ -73,10 +73,19 @@ bool Autocast::enabled() { return state().enabled; }
 DType Autocast::dtype() { return state().dtype; }
 Autocast::State Autocast::state() { return autograd::autocast_state(); }
 
-DType dtype_for(Op op, const Tensor& input, const Tensor& other) { return answer(op, input, other, false); }
+DType dtype_for(Op op, const Tensor& input, const Tensor& other) {
+  require_defined(input, name_of(op), "the input");
+  return answer(op, input, other, false);
+}
 
-Tensor autocast(Op op, const Tensor& input, const Tensor& other) {
-  if (!input.defined()) return input;
+Tensor autocast(Op op, const Tensor& input, std::string_view argument) {
+  require_defined(input, name_of(op), argument);
+  return autocast_beside(op, input, {});
+}
+
+Tensor autocast_if_defined(Op op, const Tensor& input) { return input.defined() ? autocast(op, input) : input; }
+
+Tensor autocast_beside(Op op, const Tensor& input, const Tensor& other) {
   const DType dtype = answer(op, input, other, true);
   // A weight is cast once within a guard, however many operations read it. A backward pass may run outside any, where
   // nobody would empty the cache.

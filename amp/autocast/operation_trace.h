@@ -37,11 +37,11 @@ struct TracedOperation {
 
 /// Notes, while it lives, what this thread's operations ask the policy table, what is cast, and what comes out. A
 /// thread without a trace pays one comparison an operation.
-class OperationTrace final : private autograd::RecordObserver {
+class [[nodiscard]] OperationTrace final : private autograd::RecordObserver {
  public:
   /// `scope` gives the path of the module whose forward pass runs. An operation that reads a parameter of a module
   /// below that one is counted to the parameter's module.
-  explicit OperationTrace(std::function<std::string()> scope = [] { return std::string(); });
+  [[nodiscard]] explicit OperationTrace(std::function<std::string()> scope = [] { return std::string(); });
   ~OperationTrace() override;
   OperationTrace(const OperationTrace&) = delete;
   OperationTrace& operator=(const OperationTrace&) = delete;

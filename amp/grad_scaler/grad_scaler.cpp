@@ -90,6 +90,7 @@ void GradScaler::place(Device device) {
 }
 
 Tensor GradScaler::scale(const Tensor& loss) {
+  require_defined(loss, "GradScaler::scale", "the loss");
   place(loss.device());
   require_device(loss.device(), "the loss");
   if (!options_.enabled) return loss;
@@ -110,6 +111,7 @@ Tensor GradScaler::marked(const Tensor& scaled) const {
 }
 
 void GradScaler::backward(const Tensor& loss) {
+  require_defined(loss, "GradScaler::backward", "the loss");
   if (!options_.enabled || loss.dtype() != DType::kFloat32 || loss.numel() != 1) return scale(loss).backward();
   place(loss.device());
   require_device(loss.device(), "the loss");

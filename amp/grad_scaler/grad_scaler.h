@@ -51,9 +51,9 @@ class GradScaler {
   /// loss * scale, as part of the graph; float32 for a 16-bit loss. `loss` itself where the scaler is disabled. Throws
   /// UsageError where an earlier loss was on another device. Several threads may call it at a time, each for losses of
   /// its own, as step::Replicas does; everything else is for one thread.
-  Tensor scale(const Tensor& loss);
+  [[nodiscard]] Tensor scale(const Tensor& loss);
   /// The same of each.
-  std::vector<Tensor> scale(const std::vector<Tensor>& losses);
+  [[nodiscard]] std::vector<Tensor> scale(const std::vector<Tensor>& losses);
   /// scale(loss).backward(): the same gradients, bit by bit. A float32 loss is not multiplied for it: the scale is the
   /// gradient that the backward pass begins with.
   void backward(const Tensor& loss);

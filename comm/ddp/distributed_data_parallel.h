@@ -64,10 +64,10 @@ class DistributedDataParallel {
   Tensor forward(const Tensor& input);
 
   /// Gradients of backward passes in its scope stay on the rank and accumulate.
-  class NoSync {
+  class [[nodiscard]] NoSync {
    public:
     /// `when` false: nothing changes.
-    explicit NoSync(DistributedDataParallel& ddp, bool when = true)
+    [[nodiscard]] explicit NoSync(DistributedDataParallel& ddp, bool when = true)
         : reducer_(*ddp.reducer_), before_(reducer_.enabled()) {
       if (when) reducer_.set_enabled(false);
     }
@@ -79,7 +79,7 @@ class DistributedDataParallel {
     Reducer& reducer_;
     bool before_;
   };
-  NoSync no_sync(bool when = true) { return NoSync(*this, when); }
+  [[nodiscard]] NoSync no_sync(bool when = true) { return NoSync(*this, when); }
 
   nn::Module& model() { return model_; }
   Communicator& communicator() { return *communicator_; }

@@ -16,9 +16,11 @@ struct AutocastState {
 AutocastState& autocast_state();
 
 /// Sets the state on this thread while it lives.
-class ScopedAutocastState {
+class [[nodiscard]] ScopedAutocastState {
  public:
-  explicit ScopedAutocastState(AutocastState state) : previous_(autocast_state()) { autocast_state() = state; }
+  [[nodiscard]] explicit ScopedAutocastState(AutocastState state) : previous_(autocast_state()) {
+    autocast_state() = state;
+  }
   ~ScopedAutocastState() { autocast_state() = previous_; }
   ScopedAutocastState(const ScopedAutocastState&) = delete;
   ScopedAutocastState& operator=(const ScopedAutocastState&) = delete;

@@ -7,6 +7,7 @@
 namespace lockstep::autograd {
 
 Tensor cast(const Tensor& tensor, DType dtype) {
+  require_defined(tensor, "cast", "the input");
   if (tensor.dtype() == dtype) return tensor;
   const std::shared_ptr<Meta>& meta = tensor.autograd_meta();
   if (meta && meta->compute_copy.defined() && meta->compute_copy.dtype() == dtype) {

@@ -93,6 +93,12 @@ class Pass {
     collect();
   }
 
+  ~Pass() {
+    for (Meta* const leaf : entered_) leaf->leave_pass();
+  }
+  Pass(const Pass&) = delete;
+  Pass& operator=(const Pass&) = delete;
+
   /// Throws UsageError unless the operations are newer than `sequence` and every leaf is one of `inputs`.
   void require_within(std::uint64_t sequence, const std::vector<Tensor>& inputs) const {
     const auto refuse = [](const std::string& what) {
@@ -244,8 +250,9 @@ class Pass {
   }
 
   void add_to_leaf(Meta& leaf, const Tensor& grad) {
+    if (leaf.slot.defined() && grad.aliases(leaf.slot)) return;  // the operation wrote it there
+    const std::lock_guard lock(leaf.writing);
     if (leaf.slot.defined()) {
-      if (grad.aliases(leaf.slot)) return;  // the operation wrote it there
       const kernels::Backend& backend = kernels::backend(leaf.slot.device());
       if (enter_slot(leaf, state_.mark)) {
         backend.accumulate(grad, leaf.slot);
@@ -264,11 +271,14 @@ class Pass {
     return out;
   }
 
-  void begin_leaves() const {
+  void begin_leaves() {
     if (!adds_to_leaves_) return;
     for (const auto& [leaf, uses] : leaf_uses_) {
-      if (leaf->on_pass_begin) leaf->on_pass_begin();
+      if (!leaf->on_pass_begin) continue;
+      leaf->enter_pass();
+      entered_.push_back(leaf);
     }
+    for (Meta* const leaf : entered_) leaf->on_pass_begin();
   }
 
   void finish_use_of(Meta& leaf) {
@@ -301,9 +311,10 @@ class Pass {
   bool is_part_ = false;        ///< of a pass that calls the leaves' hooks
   PassState state_;
   std::vector<std::shared_ptr<Node>> order_;
-  std::unordered_map<const Meta*, int> leaf_uses_;
+  std::unordered_map<Meta*, int> leaf_uses_;
   std::unordered_map<const Node*, std::vector<Pending>> pending_;  ///< a sum a result
   std::unordered_map<const Meta*, Pending> results_;
+  std::vector<Meta*> entered_;  ///< leaves with a hook; the graph, held by order_ and roots_, holds them
 };
 
 Tensor initial_gradient(const Tensor& output, const Tensor& grad) {
@@ -372,7 +383,14 @@ std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<T
   Pass pass(outputs, options, std::move(wanted));
   pass.run(start);
   std::vector<Tensor> grads;
-  for (const Tensor& input : inputs) grads.push_back(pass.gradient_of(input));
+  for (const Tensor& input : inputs) {
+    grads.push_back(pass.gradient_of(input));
+    if (grads.back().defined() || options.allow_unused) continue;
+    const std::string& name = input.autograd_meta()->name;
+    throw UsageError("no output of grad() depends on its input " + std::to_string(grads.size() - 1) + ", " +
+                         (name.empty() ? "" : name + ", ") + describe(input),
+                     "Leave it out, or say allow_unused: its gradient is then an undefined tensor.");
+  }
   return grads;
 }
 

@@ -16,12 +16,17 @@ struct BackwardOptions {
   /// Record the backward pass; implies retain_graph. backward() then leaves gradients whose graph holds the leaf that
   /// holds them, so prefer grad(), which makes no such cycle. Into parameters of an arena backward() refuses it.
   bool create_graph = false;
+  bool allow_unused = false;  ///< of grad(): an input on which no output depends has an undefined gradient
 };
 
 /// Walks the graph from `output` with the gradient `grad` (undefined: one, and then output must be a scalar). Every
 /// leaf that requires a gradient adds its contribution: to its slot in the gradient arena or to grad(). Iterative;
 /// operations run in the reverse order of their creation, so that the order of additions never changes. Throws
 /// UsageError when output has no graph or when the graph was walked before.
+///
+/// Passes on several threads may end in the same leaves: each gradient is added once, in the threads' order; on a GPU
+/// where the threads share a stream. Throws UsageError where a leaf's hooks follow one pass (Meta::on_pass_begin: the
+/// model is one of DistributedDataParallel's) and another thread's is in it.
 void backward(const Tensor& output, const Tensor& grad = {}, const BackwardOptions& options = {});
 
 /// The same from several outputs in one walk, in which what they share is walked once. `grads`: one an output, or none.
@@ -33,24 +38,26 @@ void backward(const std::vector<Tensor>& outputs, const std::vector<Tensor>& gra
 /// one that a callback gives runs last. An exception leaves through backward(). Throws UsageError outside a pass.
 void after_backward(std::function<void()> callback, std::uint64_t order = 0);
 
-/// The gradients of `output` with respect to `inputs` (leaves or results), without touching any leaf's grad(). An input
-/// that output does not depend on gets an undefined tensor. Operations that lead to none of the inputs do not run and
-/// keep what they saved. A gradient has its input's dtype: float32 for a float32 parameter, also where autocast let the
-/// operations read its 16-bit compute copy. With create_graph the gradients can be differentiated again; walking
-/// through an operation whose backward cannot throws UsageError naming it.
-std::vector<Tensor> grad(const Tensor& output, const std::vector<Tensor>& inputs, const Tensor& grad_output = {},
-                         const BackwardOptions& options = {});
+/// The gradients of `output` with respect to `inputs` (leaves or results), without touching any leaf's grad(). Throws
+/// UsageError for an input that no gradient reaches, unless allow_unused: then it gets an undefined tensor. Operations
+/// that lead to none of the inputs do not run and keep what they saved. A gradient has its input's dtype: float32 for a
+/// float32 parameter, also where autocast let the operations read its 16-bit compute copy. With create_graph the
+/// gradients can be differentiated again; walking through an operation whose backward cannot throws UsageError naming
+/// it.
+[[nodiscard]] std::vector<Tensor> grad(const Tensor& output, const std::vector<Tensor>& inputs,
+                                       const Tensor& grad_output = {}, const BackwardOptions& options = {});
 /// The gradients of the sum of several outputs, each weighted by its gradient in `grad_outputs` (one an output, or
 /// none).
-std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
-                         const std::vector<Tensor>& grad_outputs = {}, const BackwardOptions& options = {});
+[[nodiscard]] std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
+                                       const std::vector<Tensor>& grad_outputs = {},
+                                       const BackwardOptions& options = {});
 
 /// For an operation whose backward runs its forward pass again, recorded this time: walks the graph from `output`, with
 /// the gradient `grad`, as a part of the pass of `context`. Returns a gradient for each of the operation's inputs, as
 /// its backward does. `inputs`: they as the graph has them, each the input itself or a leaf in its place. Leaves that
 /// are the inputs themselves get their gradients where the pass puts them, into the slots of an arena too: for these an
 /// undefined tensor is returned. Throws UsageError where the graph leads anywhere but to the inputs.
-std::vector<Tensor> walk_again(const BackwardContext& context, const Tensor& output, const Tensor& grad,
-                               const std::vector<Tensor>& inputs);
+[[nodiscard]] std::vector<Tensor> walk_again(const BackwardContext& context, const Tensor& output, const Tensor& grad,
+                                             const std::vector<Tensor>& inputs);
 
 }  // namespace lockstep::autograd

@@ -4,12 +4,12 @@
 namespace lockstep::autograd {
 
 /// Whether this thread records operations for backward; true unless a guard says otherwise.
-bool grad_enabled();
+[[nodiscard]] bool grad_enabled();
 
 /// Sets recording on this thread while it lives.
-class GradMode {
+class [[nodiscard]] GradMode {
  public:
-  explicit GradMode(bool enabled);
+  [[nodiscard]] explicit GradMode(bool enabled);
   ~GradMode();
   GradMode(const GradMode&) = delete;
   GradMode& operator=(const GradMode&) = delete;
@@ -19,9 +19,9 @@ class GradMode {
 };
 
 /// Operations in its scope are not recorded.
-class NoGrad : public GradMode {
+class [[nodiscard]] NoGrad : public GradMode {
  public:
-  NoGrad() : GradMode(false) {}
+  [[nodiscard]] NoGrad() : GradMode(false) {}
 };
 
 }  // namespace lockstep::autograd

@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <thread>
 
 #include "runtime/tensor/tensor.h"
 
@@ -28,6 +30,11 @@ struct Meta {
   /// A slice of the gradient arena that gradients are written into directly; undefined for a leaf outside an arena. Its
   /// dtype is the wire's, its shape the leaf's.
   Tensor slot;
+  /// What grad() has shown of the slot since it was emptied: a view of it, the same for all who asked. Undefined where
+  /// nobody did.
+  Tensor shown;
+  /// Held by whoever writes a gradient here, so that backward passes on several threads add to one another.
+  std::mutex writing;
   /// Whether the slot holds a value: then the next gradient is added, otherwise it overwrites.
   bool slot_filled = false;
   /// Gradients that backward passes have written into the slot since it was emptied; none where its value has another
@@ -42,14 +49,27 @@ struct Meta {
   Tensor compute_copy;
   /// The leaf's version at which it and its copy in the arena's other dtype were alike.
   std::uint64_t copied_version = 0;
-  /// Called when a backward pass that reaches this leaf begins, before it writes any gradient.
+  /// Called when a backward pass that reaches this leaf begins, before it writes any gradient. Passes of one thread
+  /// alone may reach it at a time: what listens follows one.
   std::function<void()> on_pass_begin;
+  /// Passes in it, of a leaf with on_pass_begin, and their thread.
+  int passes = 0;
+  std::thread::id pass_thread;
   /// Called when a backward pass has added its last contribution to this leaf.
   std::function<void()> on_grad_ready;
 
   void require_scaled() const {
     if (slot_unscaled) refuse_gradient();
   }
+  /// Has grad() follow the gradient to another slot.
+  void move_slot(const Tensor& to);
+  /// Before the slot is emptied: leaves its value, in memory of its own, to those who hold what grad() has shown.
+  void keep_shown();
+
+  /// Throws UsageError where another thread's pass is in it.
+  void enter_pass();
+  void leave_pass();
+
   [[noreturn]] void refuse_gradient() const;
   [[noreturn]] void refuse_scaler() const;
 };

@@ -24,6 +24,41 @@ Meta& meta_of(const Tensor& tensor) {
   return *tensor.autograd_meta();
 }
 
+void Meta::move_slot(const Tensor& to) {
+  slot = to;
+  if (!shown.defined()) return;
+  const auto offset = static_cast<std::byte*>(to.data()) - static_cast<std::byte*>(to.storage().data());
+  shown.rebind(to.storage(), static_cast<std::size_t>(offset), to.dtype());
+  shown.share_version(to);
+}
+
+void Meta::keep_shown() {
+  const Tensor gradient = std::exchange(shown, {});
+  if (!gradient.defined()) return;
+  gradient.bump_version();  // a graph that needs the value in the slot is told
+  if (gradient.handles() == 1) return;
+  const Tensor own = Tensor::empty(gradient.shape(), gradient.dtype(), gradient.device());
+  own.copy_from(gradient);
+  gradient.rebind(own.storage(), 0, own.dtype());
+}
+
+void Meta::enter_pass() {
+  const std::lock_guard lock(writing);
+  if (passes > 0 && pass_thread != std::this_thread::get_id()) {
+    throw UsageError("a backward pass into " + (name.empty() ? "a parameter" : name) +
+                         " on one thread while another thread's is in it, and its gradients are being reduced",
+                     "Run the backward passes of a model under DistributedDataParallel one after another, or give each "
+                     "thread a replica (step::Replicas).");
+  }
+  pass_thread = std::this_thread::get_id();
+  ++passes;
+}
+
+void Meta::leave_pass() {
+  const std::lock_guard lock(writing);
+  --passes;
+}
+
 void Meta::refuse_gradient() const {
   throw UsageError("a backward pass after unscale_(): it would add a scaled gradient to the unscaled one of " +
                        (name.empty() ? "a parameter" : name),
@@ -61,8 +96,20 @@ GradTarget BackwardContext::target(std::size_t i, const Tensor& input, TargetDTy
   const Tensor& slot = meta->slot;
   const bool writable = slot.defined() && (dtype == TargetDType::kAny || slot.dtype() == DType::kFloat32 ||
                                            slot.dtype() == input.dtype());
-  if (!writable || !pass_.into_slots) return {Tensor::empty(input.shape(), input.dtype(), input.device()), false};
+  // Where another thread is writing there, the pass adds this gradient once it has.
+  if (!writable || !pass_.into_slots || !take_slot(*meta)) {
+    return {Tensor::empty(input.shape(), input.dtype(), input.device()), false};
+  }
   return {slot, enter_slot(*meta, pass_.mark)};
+}
+
+bool BackwardContext::take_slot(Meta& leaf) const {
+  const auto holds = [&leaf](const auto& lock) { return lock.mutex() == &leaf.writing; };
+  if (std::ranges::any_of(slots_, holds)) return true;  // an input twice
+  std::unique_lock lock(leaf.writing, std::try_to_lock);
+  if (!lock) return false;
+  slots_.push_back(std::move(lock));
+  return true;
 }
 
 void BackwardContext::note_scaler(std::uint64_t mark) const {
@@ -105,7 +152,10 @@ std::shared_ptr<Meta> Node::meta_of_result(std::size_t i) {
   Result& result = results_.at(i);
   std::shared_ptr<Meta> meta = result.meta.lock();
   if (!meta) {
-    meta = std::make_shared<Meta>(Meta{.requires_grad = true, .producer = shared_from_this(), .result = i});
+    meta = std::make_shared<Meta>();
+    meta->requires_grad = true;
+    meta->producer = shared_from_this();
+    meta->result = i;
     result.meta = meta;
   }
   return meta;

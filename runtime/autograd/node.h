@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -118,9 +119,13 @@ class BackwardContext {
   friend std::vector<Tensor> walk_again(const BackwardContext&, const Tensor&, const Tensor&,
                                         const std::vector<Tensor>&);
 
+  /// Takes the leaf's slot for this operation, until it has run. False where another thread's operation has it.
+  bool take_slot(Meta& leaf) const;
+
   Node& node_;
   Arrived& arrived_;
   PassState& pass_;
+  mutable std::vector<std::unique_lock<std::mutex>> slots_;  ///< those taken
 };
 
 /// A gradient for every input, undefined where there is none. `grad` is the gradient of the first result, for most

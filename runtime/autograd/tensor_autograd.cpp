@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The automatic differentiation part of Tensor.
+#include <mutex>
+
 #include "runtime/autograd/engine.h"
 #include "runtime/autograd/meta.h"
+#include "runtime/autograd/movement.h"
 #include "runtime/tensor/differentiation.h"
 #include "runtime/tensor/error.h"
 #include "runtime/tensor/tensor.h"
@@ -23,10 +26,13 @@ void set_requires_grad(const Tensor& tensor, bool requires_grad) {
 }
 
 Tensor grad_of(const Tensor& tensor) {
-  const Meta* meta = tensor.autograd_meta().get();
+  Meta* meta = tensor.autograd_meta().get();
   if (meta == nullptr) return {};
-  if (meta->slot.defined()) return meta->slot_filled ? meta->slot : Tensor();
-  return meta->grad;
+  const std::lock_guard lock(meta->writing);
+  if (!meta->slot.defined()) return meta->grad;
+  if (!meta->slot_filled) return {};
+  if (!meta->shown.defined()) meta->shown = meta->slot.detach();
+  return meta->shown;
 }
 
 void backward_of(const Tensor& tensor) { backward(tensor); }
@@ -38,6 +44,15 @@ void backward_of(const Tensor& tensor) { backward(tensor); }
 /// What CMake has the linker look for in a program that links runtime/autograd, so that this file becomes part of it.
 extern "C" const bool lockstep_autograd_is_linked = [] {
   using namespace lockstep;
-  set_differentiation({autograd::requires_grad, autograd::set_requires_grad, autograd::grad_of, autograd::backward_of});
+  set_differentiation({.requires_grad = autograd::requires_grad,
+                       .set_requires_grad = autograd::set_requires_grad,
+                       .grad = autograd::grad_of,
+                       .backward = autograd::backward_of,
+                       .record_to = autograd::record_to,
+                       .record_reshape = autograd::record_reshape,
+                       .record_rows = autograd::record_rows,
+                       .record_copy = autograd::record_copy,
+                       .require_writable = autograd::require_writable,
+                       .require_copyable = autograd::require_copyable});
   return true;
 }();

@@ -9,9 +9,9 @@ namespace lockstep {
 
 /// While it lives, this thread takes no signal, nor does any that it starts meanwhile: signals are for the threads that
 /// listen to them.
-class BlockedSignals {
+class [[nodiscard]] BlockedSignals {
  public:
-  BlockedSignals() {
+  [[nodiscard]] BlockedSignals() {
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before_);

@@ -62,7 +62,7 @@ Arena::Arena(Module& root, const ArenaOptions& options) : options_(options), sta
   const kernels::Backend& backend = kernels::backend(device);
   backend.fill(masters_, 0.0);
   for (const Slot& slot : slots_) {
-    backend.cast(slot.parameter.tensor.reshaped({slot.end - slot.begin}).to(device), flat_slice(masters_, slot));
+    backend.cast(slot.parameter.tensor.detach({slot.end - slot.begin}).to(device), flat_slice(masters_, slot));
   }
   Storage copy_storage;
   if (options_.compute_dtype != DType::kFloat32) {
@@ -146,7 +146,7 @@ void Arena::hold(const Tensor& grads) {
   if (grads.is(grads_)) return;
   grads_ = grads;
   const std::vector<Tensor>& parts = grads.is(wire_) ? wire_slots_ : float32_slots_;
-  for (std::size_t i = 0; i < slots_.size(); ++i) autograd::meta_of(slots_[i].parameter.tensor).slot = parts[i];
+  for (std::size_t i = 0; i < slots_.size(); ++i) meta_of_slot(i).move_slot(parts[i]);
 }
 
 void Arena::widen() {
@@ -157,12 +157,16 @@ void Arena::widen() {
   hold(to);
 }
 
+void Arena::keep_shown_gradients() const {
+  for (std::size_t slot = 0; slot < slots_.size(); ++slot) meta_of_slot(slot).keep_shown();
+}
+
 void Arena::zero_grad() {
+  for (std::size_t slot = 0; slot < slots_.size(); ++slot) forget_gradient(slot);
   hold(wire_);
   reduced_ = false;
   local_flags_ = {};
   agreed_gradients_ = {};
-  for (std::size_t slot = 0; slot < slots_.size(); ++slot) forget_gradient(slot);
 }
 
 void Arena::zero_grad(std::span<const std::size_t> slots) {
@@ -181,6 +185,7 @@ void Arena::zero_grad(std::span<const std::size_t> slots) {
 
 void Arena::forget_gradient(std::size_t slot) {
   autograd::Meta& meta = meta_of_slot(slot);
+  meta.keep_shown();
   meta.slot_filled = false;
   meta.slot_gradients = 0;
   meta.slot_unscaled = false;
@@ -273,7 +278,7 @@ void Arena::take_over(const Slot& slot) const {
   autograd::Meta& meta = autograd::meta_of(tensor);
   if (tensor.version() == meta.copied_version) return;
   if (is_reduced(slot.parameter)) {
-    kernels::backend(tensor.device()).cast(tensor.reshaped({slot.end - slot.begin}), flat_slice(masters_, slot));
+    kernels::backend(tensor.device()).cast(tensor.detach({slot.end - slot.begin}), flat_slice(masters_, slot));
   } else if (copies_.defined()) {
     autograd::renew_compute_copy(tensor);
   }

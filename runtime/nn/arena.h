@@ -85,6 +85,10 @@ class Arena {
   void hold(const Tensor& grads);
   /// Moves the gradients to float32_grads().
   void widen();
+  /// Leaves the gradients that grad() has shown to those who still hold them, in memory of their own: the slots can be
+  /// written again. zero_grad() does that; a step that is launched as a graph asks nobody, and who launches it calls
+  /// this.
+  void keep_shown_gradients() const;
   /// Forgets the gradients; those of the next backward pass are born in wire().
   void zero_grad();
   /// Forgets those of some slots, given by their numbers; the others stay where they are.

@@ -27,8 +27,8 @@ const AttentionOptions& checked(const AttentionOptions& options) {
 Tensor seen(std::int64_t queries, std::int64_t keys, Device device) {
   const ops::Placement placement{DType::kFloat32, device};
   const Tensor last =
-      ops::add(ops::arange(queries, placement).reshaped({queries, 1}), static_cast<double>(keys - queries));
-  return ops::le(ops::arange(keys, placement).reshaped({1, keys}), last);
+      ops::add(ops::arange(queries, placement).detach({queries, 1}), static_cast<double>(keys - queries));
+  return ops::le(ops::arange(keys, placement).detach({1, keys}), last);
 }
 
 }  // namespace

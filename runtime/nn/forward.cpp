@@ -27,6 +27,7 @@ Tensor forward(Module& model, const Tensor& input) {
 }
 
 Tensor forward(Module& model, const Tensor& input, const Run& run) {
+  require_defined(input, "forward", "the input");
   const MemoryScope scope(MemoryPurpose::kActivations);
   const TraceRange trace("forward");
   if (!model.arena()) {

@@ -9,9 +9,9 @@ class Module;
 
 /// Says, while it lives, whose forward pass runs on this thread. A module that calls others may set it for each of
 /// them, as Sequential does; a layer with parameters is known by those too.
-class LayerScope {
+class [[nodiscard]] LayerScope {
  public:
-  explicit LayerScope(const Module& module);
+  [[nodiscard]] explicit LayerScope(const Module& module);
   ~LayerScope();
   LayerScope(const LayerScope&) = delete;
   LayerScope& operator=(const LayerScope&) = delete;

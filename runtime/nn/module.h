@@ -31,9 +31,9 @@ void name_layers(Module& root);
 /// While it lives, modules that this thread builds get parameters that have shapes and no values, so that their memory
 /// is not touched: for looking at a model without paying for it, or before initialize() or a loaded state gives it
 /// values.
-class WithoutValues {
+class [[nodiscard]] WithoutValues {
  public:
-  WithoutValues();
+  [[nodiscard]] WithoutValues();
   ~WithoutValues();
   WithoutValues(const WithoutValues&) = delete;
   WithoutValues& operator=(const WithoutValues&) = delete;

@@ -10,7 +10,7 @@ namespace lockstep::nn {
 
 RotaryPositions::RotaryPositions(std::int64_t context, std::int64_t channels, double theta)
     : context_(context), channels_(channels), theta_(theta) {
-  ops::rotary_table(0, channels, theta);  // refuses what has no meaning
+  static_cast<void>(ops::rotary_table(0, channels, theta));  // refuses what has no meaning
 }
 
 Tensor RotaryPositions::apply(const Tensor& x, std::int64_t first) {
@@ -21,7 +21,7 @@ Tensor RotaryPositions::apply(const Tensor& x, std::int64_t first) {
   }
   const ops::RotaryTable table = table_for(x);
   if (length == context_) return ops::rotary(x, table);
-  return ops::rotary(x, {table.cos.rows(first, first + length), table.sin.rows(first, first + length)});
+  return ops::rotary(x, {table.cos.detach_rows(first, first + length), table.sin.detach_rows(first, first + length)});
 }
 
 ops::RotaryTable RotaryPositions::table_for(const Tensor& x) {

@@ -16,6 +16,7 @@ bool fits(const Tensor& into, const Tensor& from) {
 
 StateDifferences differences(const StateDict& into, const StateDict& state) {
   StateDifferences found;
+  for (const auto& [name, tensor] : state) require_defined(tensor, "load_state_dict", name);
   for (const auto& [name, tensor] : into) {
     const auto mine = state.find(name);
     if (mine == state.end()) {
@@ -37,8 +38,8 @@ std::string lines_of(const char* kind, const std::vector<std::string>& names) {
 }
 
 void copy(const Tensor& from, const Tensor& to) {
-  if (from.dtype() == to.dtype()) return to.copy_from(from);
-  const Tensor here = from.to(to.device());
+  if (from.dtype() == to.dtype()) return to.copy_from(from.detach());
+  const Tensor here = from.detach().to(to.device());
   kernels::backend(to.device()).cast(here, to);
   to.bump_version();
 }

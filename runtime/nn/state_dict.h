@@ -14,7 +14,7 @@ using StateDict = std::map<std::string, Tensor>;
 
 /// The model's parameters, as their float32 masters where amp::initialize made some, and its running statistics, by
 /// their paths. They are views: copy them to keep them, as tensor.to(kCpu) of a GPU's tensors does.
-StateDict state_dict(Module& model);
+[[nodiscard]] StateDict state_dict(Module& model);
 
 /// How a state differs from what it was loaded into.
 struct StateDifferences {

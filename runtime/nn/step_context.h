@@ -12,16 +12,16 @@ namespace lockstep::nn {
 /// Where in the run a forward pass stands: what dropout masks are named by, so that they do not depend on the number of
 /// ranks, and a resumed run draws those of one that was not interrupted. A layer that is called several times in one
 /// context gets a mask of its own each time. Without a context, layers count their calls: see Dropout.
-class StepContext {
+class [[nodiscard]] StepContext {
  public:
   /// `first_sample`: the place of the input's first row in the step's global batch. Masks are those of the model's
   /// seed: see nn::initialize().
-  StepContext(std::uint64_t step, std::int64_t first_sample);
+  [[nodiscard]] StepContext(std::uint64_t step, std::int64_t first_sample);
   /// The same with another seed.
-  StepContext(std::uint64_t seed, std::uint64_t step, std::int64_t first_sample);
+  [[nodiscard]] StepContext(std::uint64_t seed, std::uint64_t step, std::int64_t first_sample);
   /// The same with the place in memory of the device on which the pass runs, read when its kernels do: it may be
   /// another one each time that a captured pass is launched.
-  explicit StepContext(const kernels::StepPosition* position);
+  [[nodiscard]] explicit StepContext(const kernels::StepPosition* position);
   ~StepContext();
   StepContext(const StepContext&) = delete;
   StepContext& operator=(const StepContext&) = delete;
@@ -47,10 +47,10 @@ class StepContext {
   };
   static Place place();
   /// That part runs again.
-  explicit StepContext(const Place& place);
+  [[nodiscard]] explicit StepContext(const Place& place);
 
  private:
-  explicit StepContext(const Values& values);
+  [[nodiscard]] explicit StepContext(const Values& values);
 
   Values previous_;
   StepContext* outer_;
@@ -59,9 +59,9 @@ class StepContext {
 
 /// Says where the input of a forward pass lies in the global batch: its first row is sample `first_sample`. What
 /// DistributedDataParallel::forward sets; for loops without a StepContext, or within one that reads no device memory.
-class FirstSample {
+class [[nodiscard]] FirstSample {
  public:
-  explicit FirstSample(std::int64_t first_sample);
+  [[nodiscard]] explicit FirstSample(std::int64_t first_sample);
   ~FirstSample();
   FirstSample(const FirstSample&) = delete;
   FirstSample& operator=(const FirstSample&) = delete;

@@ -52,6 +52,8 @@ bool emit_movement(const Emitter& emitter) {
   const std::string& name = emitter.name();
   if (name == "reshape") {
     emitter.out(emitter.reshaped(emitter.in(0), emitter.target(emitter.result())));
+  } else if (name == "to" || name == "copy") {
+    emitter.out(emitter.node("Identity", {emitter.in(0)}));
   } else if (name == "permute") {
     const auto& order = emitter.options<ops::PermuteOptions>().order;
     emitter.out(

@@ -104,8 +104,8 @@ struct Composition {
     }
     if (causal) {
       const Placement placement{scores.dtype(), scores.device()};
-      const Tensor keys = arange(extents.keys, placement).reshaped({1, 1, 1, extents.keys});
-      const Tensor queries = arange(extents.queries, placement).reshaped({1, 1, extents.queries, 1});
+      const Tensor keys = arange(extents.keys, placement).detach({1, 1, 1, extents.keys});
+      const Tensor queries = arange(extents.queries, placement).detach({1, 1, extents.queries, 1});
       scores = where(le(keys, queries), scores, -INFINITY);
     }
     const Shape one_a_query{extents.batch, extents.heads, extents.queries, 1};
@@ -145,11 +145,12 @@ struct Composition {
 Tensor scaled_dot_product_attention(const Tensor& queries, const Tensor& keys, const Tensor& values,
                                     const AttentionOptions& options) {
   constexpr amp::Op kOp = amp::Op::kScaledDotProductAttention;
-  const Tensor q = amp::autocast(kOp, queries), k = amp::autocast(kOp, keys), v = amp::autocast(kOp, values);
+  const Tensor q = amp::autocast(kOp, queries, "q"), k = amp::autocast(kOp, keys, "k");
+  const Tensor v = amp::autocast(kOp, values, "v");
   const Extents extents = extents_of(q, k, v);
   const double scale =
       options.scale.value_or(1.0 / std::sqrt(static_cast<double>(std::max<std::int64_t>(extents.channels, 1))));
-  const Tensor given = amp::autocast(kOp, options.mask);
+  const Tensor given = amp::autocast_if_defined(kOp, options.mask);
   const Tensor mask = given.defined() ? reshape(given, mask_shape(given, q, extents)) : given;
 
   const Tensor norms = Tensor::empty(extents.norms(), wide_of(q.dtype()), q.device());
@@ -162,8 +163,8 @@ Tensor scaled_dot_product_attention(const Tensor& queries, const Tensor& keys, c
                                           .elements_of_sample = of_sample};
   const kernels::AttentionScores scores{.scale = scale, .causal = options.causal, .mask = mask, .dropout = dropout};
   kernels::backend(q.device())
-      .attention(q.reshaped(extents.q()), k.reshaped(extents.k()), v.reshaped(extents.v()), scores,
-                 y.reshaped(extents.out()), norms);
+      .attention(q.detach(extents.q()), k.detach(extents.k()), v.detach(extents.v()), scores, y.detach(extents.out()),
+                 norms);
   const Composition composition{extents, scale, options.causal, dropout};
   if (mask.defined() && autograd::is_recorded(mask)) {
     const amp::Autocast off(false);
@@ -182,7 +183,7 @@ Tensor scaled_dot_product_attention(const Tensor& queries, const Tensor& keys, c
                           const auto target = [&](std::size_t i, const SavedTensor& input, const Shape& shape) {
                             if (!context.needs(i)) return Tensor();
                             grads[i] = empty_like(input.peek());
-                            return grads[i].reshaped(shape);
+                            return grads[i].detach(shape);
                           };
                           const Tensor dq = target(0, saved_q, extents.q()), dk = target(1, saved_k, extents.k()),
                                        dv = target(2, saved_v, extents.v());
@@ -191,11 +192,11 @@ Tensor scaled_dot_product_attention(const Tensor& queries, const Tensor& keys, c
                                                                .mask = context.saved(saved_mask),
                                                                .dropout = composition.dropout};
                           kernels::backend(dout.device())
-                              .attention_backward(context.saved(saved_q).reshaped(extents.q()),
-                                                  context.saved(saved_k).reshaped(extents.k()),
-                                                  context.saved(saved_v).reshaped(extents.v()), again,
-                                                  context.saved(result).reshaped(extents.out()), norms,
-                                                  dout.reshaped(extents.out()), dq, dk, dv);
+                              .attention_backward(context.saved(saved_q).detach(extents.q()),
+                                                  context.saved(saved_k).detach(extents.k()),
+                                                  context.saved(saved_v).detach(extents.v()), again,
+                                                  context.saved(result).detach(extents.out()), norms,
+                                                  dout.detach(extents.out()), dq, dk, dv);
                           return grads;
                         },
                     .recorded =

@@ -33,7 +33,7 @@ struct AttentionOptions {
 /// Computed by blocks: memory grows with Tq and Tk, not with their product, forward and backward. With create_graph the
 /// backward pass is made of operations and does store Tq x Tk. Under autocast q, k, v and a floating mask are cast to
 /// its dtype; the softmax is float32 inside, and results are rounded once.
-Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
-                                    const AttentionOptions& options = {});
+[[nodiscard]] Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
+                                                  const AttentionOptions& options = {});
 
 }  // namespace lockstep::ops

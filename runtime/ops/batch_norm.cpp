@@ -51,7 +51,7 @@ struct Normalization {
     const kernels::Backend& backend = kernels::backend(device);
     const std::int64_t channels = weight.numel();
     const Tensor sums = Tensor::empty({2 * channels}, weight.dtype(), device);
-    const Tensor sum_dy = sums.rows(0, channels), sum_dy_xmu = sums.rows(channels, 2 * channels);
+    const Tensor sum_dy = sums.detach_rows(0, channels), sum_dy_xmu = sums.detach_rows(channels, 2 * channels);
     // The parameters' gradients are this rank's share, like every other parameter's: taken before the sums are.
     const GradTarget dgamma = context.target(1, weight, autograd::TargetDType::kAny);
     const GradTarget dbeta = context.target(2, weight, autograd::TargetDType::kAny);
@@ -94,6 +94,8 @@ struct Normalization {
 
 Tensor normalize(const Tensor& x, const Tensor& gamma_in, const Tensor& beta_in, const Tensor& residual_in,
                  const Statistics& statistics, const BatchNormOptions& options) {
+  require_defined(gamma_in, name_of(amp::Op::kBatchNorm), "gamma");
+  require_defined(beta_in, name_of(amp::Op::kBatchNorm), "beta");
   const DType dtype = statistics.mean.dtype();
   const Tensor gamma = autograd::cast(gamma_in, dtype), beta = autograd::cast(beta_in, dtype);
   const Tensor residual = residual_in.defined() ? autograd::cast(residual_in, x.dtype()) : Tensor();

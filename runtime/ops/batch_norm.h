@@ -27,10 +27,11 @@ struct BatchNormOptions {
 /// rows (of all ranks). gamma, beta [C] and the statistics are float32 (float64 for float64 x); 16-bit gamma and beta
 /// are widened. running [2, C] (mean; unbiased variance) is read, next_running receives what it becomes if the step is
 /// accepted; both may be undefined. residual has x's shape, or is undefined; it is cast to x's dtype.
-Tensor batch_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, const Tensor& residual,
-                  const Tensor& running, const Tensor& next_running, const BatchNormOptions& options);
+[[nodiscard]] Tensor batch_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, const Tensor& residual,
+                                const Tensor& running, const Tensor& next_running, const BatchNormOptions& options);
 /// Evaluation: the same with the running statistics.
-Tensor batch_norm_inference(const Tensor& x, const Tensor& gamma, const Tensor& beta, const Tensor& residual,
-                            const Tensor& running, const BatchNormOptions& options);
+[[nodiscard]] Tensor batch_norm_inference(const Tensor& x, const Tensor& gamma, const Tensor& beta,
+                                          const Tensor& residual, const Tensor& running,
+                                          const BatchNormOptions& options);
 
 }  // namespace lockstep::ops

@@ -18,7 +18,9 @@ using autograd::SavedTensor;
 namespace {
 
 /// Elements [begin, begin + count) of a vector.
-Tensor part(const Tensor& vector, std::int64_t begin, std::int64_t count) { return vector.rows(begin, begin + count); }
+Tensor part(const Tensor& vector, std::int64_t begin, std::int64_t count) {
+  return vector.detach_rows(begin, begin + count);
+}
 
 Tensor or_zeros(const Tensor& gradient, const Tensor& like) {
   return gradient.defined() ? gradient : Tensor::zeros(like.shape(), like.dtype(), like.device());
@@ -78,12 +80,13 @@ Statistics statistics_of(const Tensor& x, DType dtype, const Tensor& running, co
 }
 
 Statistics statistics_of_running(const Tensor& running, const BatchNormOptions& options) {
+  require_defined(running, "batch_norm_inference", "running");
   // One share of one row whose variance is the running one.
   const std::int64_t channels = running.size(1);
   const kernels::Backend& backend = kernels::backend(running.device());
   const Tensor packed = Tensor::empty({1, 2 * channels + 1}, running.dtype(), running.device());
-  const Tensor flat = packed.reshaped({2 * channels + 1});
-  backend.cast(running.reshaped({2 * channels}), part(flat, 0, 2 * channels));
+  const Tensor flat = packed.detach({2 * channels + 1});
+  backend.cast(running.detach({2 * channels}), part(flat, 0, 2 * channels));
   backend.fill(part(flat, 2 * channels, 1), 1.0);
   const Statistics statistics{Tensor::empty({channels}, running.dtype(), running.device()),
                               Tensor::empty({channels}, running.dtype(), running.device()),

@@ -20,14 +20,14 @@ struct Statistics {
 
 /// The statistics of the batch norms of a forward pass, in the order of their calls, for a second run of the same pass:
 /// it normalises with them, computes none and asks no other rank. Holds for the thread that makes it, while it lives.
-class KeptStatistics {
+class [[nodiscard]] KeptStatistics {
  public:
   enum class Use : std::uint8_t {
     kKeep,  ///< the first run: adds them to the list
     kTake,  ///< the second run: takes them from it
   };
   /// `list` outlives this.
-  KeptStatistics(Use use, std::vector<Statistics>& list);
+  [[nodiscard]] KeptStatistics(Use use, std::vector<Statistics>& list);
   ~KeptStatistics();
   KeptStatistics(const KeptStatistics&) = delete;
   KeptStatistics& operator=(const KeptStatistics&) = delete;
@@ -47,15 +47,15 @@ class KeptStatistics {
 
 /// Of the rows of x on all ranks, in `dtype`; no part of the graph. next_running as in batch_norm(); it stays as it is
 /// where the statistics are KeptStatistics.
-Statistics statistics_of(const Tensor& x, DType dtype, const Tensor& running, const Tensor& next_running,
-                         const BatchNormOptions& options);
+[[nodiscard]] Statistics statistics_of(const Tensor& x, DType dtype, const Tensor& running, const Tensor& next_running,
+                                       const BatchNormOptions& options);
 /// The running statistics as constants.
-Statistics statistics_of_running(const Tensor& running, const BatchNormOptions& options);
+[[nodiscard]] Statistics statistics_of_running(const Tensor& running, const BatchNormOptions& options);
 
 /// Those of x as results of an operation on it, so that what is computed with them can be differentiated by x.
-Statistics in_graph_of(const Tensor& x, const Statistics& statistics, StatisticsReducer* reducer);
+[[nodiscard]] Statistics in_graph_of(const Tensor& x, const Statistics& statistics, StatisticsReducer* reducer);
 /// a [C] and b [C], each summed over the ranks, in one collective; themselves without a reducer. The gradient is the
 /// same sum of the ranks' gradients: another collective on every rank.
-std::array<Tensor, 2> sum_over_ranks(const Tensor& a, const Tensor& b, StatisticsReducer* reducer);
+[[nodiscard]] std::array<Tensor, 2> sum_over_ranks(const Tensor& a, const Tensor& b, StatisticsReducer* reducer);
 
 }  // namespace lockstep::ops

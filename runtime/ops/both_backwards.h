@@ -10,7 +10,7 @@ namespace lockstep::ops {
 /// The backward of an operation that keeps one struct for both ways: its members fused() and recorded(). One function
 /// that chooses is one allocation where two that share the struct would be three.
 template <class Saved>
-autograd::Backward both_of(Saved saved, autograd::ActivationDerivative derivative = {}) {
+[[nodiscard]] autograd::Backward both_of(Saved saved, autograd::ActivationDerivative derivative = {}) {
   return {.recorded =
               [kept = std::move(saved)](const Tensor& dy, const autograd::BackwardContext& context) {
                 return context.recorded() ? kept.recorded(dy, context) : kept.fused(dy, context);

@@ -9,6 +9,7 @@
 namespace lockstep::ops {
 
 Tensor expand(const Tensor& input, const Shape& shape) {
+  require_defined(input, "expand", "the input");
   if (input.shape() == shape) return input;
   const Tensor x = amp::autocast(amp::Op::kExpand, input);
   const Tensor y = Tensor::empty(shape, x.dtype(), x.device());
@@ -21,6 +22,7 @@ Tensor expand(const Tensor& input, const Shape& shape) {
 }
 
 Tensor sum_to(const Tensor& input, const Shape& shape) {
+  require_defined(input, "sum_to", "the input");
   if (input.shape() == shape) return input;
   const Tensor x = amp::autocast(amp::Op::kSumTo, input);
   const Tensor y = Tensor::empty(shape, x.dtype(), x.device());

@@ -6,11 +6,11 @@
 namespace lockstep::ops {
 
 /// x broadcast to `shape` by NumPy's rules: a copy. Its gradient is sum_to().
-Tensor expand(const Tensor& x, const Shape& shape);
+[[nodiscard]] Tensor expand(const Tensor& x, const Shape& shape);
 /// The sum of x over whatever broadcasting a tensor of `shape` to x's shape repeats, in a fixed order. Its gradient is
 /// expand().
-Tensor sum_to(const Tensor& x, const Shape& shape);
+[[nodiscard]] Tensor sum_to(const Tensor& x, const Shape& shape);
 /// The sum over the last dimension, which stays with extent 1.
-Tensor sum_of_rows(const Tensor& x);
+[[nodiscard]] Tensor sum_of_rows(const Tensor& x);
 
 }  // namespace lockstep::ops

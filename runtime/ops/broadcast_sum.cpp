@@ -58,12 +58,12 @@ void sum_broadcast(const Tensor& x, bool accumulate, const Tensor& out) {
   }
   if (const std::int64_t rows = leading_rows(x.shape(), dims); rows > 0) {
     const std::int64_t channels = out.numel();
-    return backend.sum_rows(x.detach().reshaped({rows, channels}), accumulate, out.detach().reshaped({channels}));
+    return backend.sum_rows(x.detach({rows, channels}), accumulate, out.detach({channels}));
   }
   // What is added to `out` is kept wide until then.
   const DType wide = x.dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
   const Tensor sums =
-      sum_over(x, dims, kernels::Term::kValue, 1.0, accumulate ? wide : out.dtype()).reshaped(out.shape());
+      sum_over(x, dims, kernels::Term::kValue, 1.0, accumulate ? wide : out.dtype()).detach(out.shape());
   put(sums, accumulate, out);
 }
 
@@ -78,9 +78,8 @@ void sum_of_products(const Tensor& a, const Tensor& b, bool accumulate, const Te
     const Tensor mean = Tensor::zeros({channels}, wide, a.device()), sums = empty_like(mean),
                  products = empty_like(mean);
     const Shape matrix{rows, channels};
-    backend.batch_norm_backward_reduce(b.detach().reshaped(matrix), mean, {.dy = a.detach().reshaped(matrix)}, {}, sums,
-                                       products, {});
-    return put(products.reshaped(out.shape()), accumulate, out);
+    backend.batch_norm_backward_reduce(b.detach(matrix), mean, {.dy = a.detach(matrix)}, {}, sums, products, {});
+    return put(products.detach(out.shape()), accumulate, out);
   }
   const Tensor products = Tensor::empty(a.shape(), wide, a.device());
   const auto widened = [wide](const Tensor& x) { return x.dtype() == wide ? x : converted(x, wide); };

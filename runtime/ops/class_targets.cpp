@@ -34,20 +34,21 @@ Tensor weights_of(amp::Op op, std::string_view what, const Tensor& weights, std:
     throw ShapeError(std::string(name_of(op)) + ": " + std::string(what) + " must have " + std::to_string(n) +
                      " elements, found " + describe(weights));
   }
-  return autograd::cast(weights.detach(), dtype).reshaped({n});
+  return autograd::cast(weights.detach(), dtype).detach({n});
 }
 
 }  // namespace
 
 ClassTargets::ClassTargets(amp::Op op, const Tensor& x, DType dtype, const Tensor& classes,
                            const ClassWeights& weights) {
+  require_defined(classes, name_of(op), "the targets");
   if (x.shape().rank() < 1) throw ShapeError(std::string(name_of(op)) + " of " + describe(x) + ": it has no classes");
   const std::int64_t rows = x.shape().rows(), n = x.shape().back();
   if (classes.dtype() != DType::kInt64 || classes.numel() != rows) {
     throw ShapeError(std::string(name_of(op)) + " of " + describe(x) + " needs " + std::to_string(rows) +
                      " targets, int64, found " + describe(classes));
   }
-  targets.classes = classes.reshaped({rows});
+  targets.classes = classes.detach({rows});
   targets.class_weights = weights_of(op, "weight", weights.weight, n, dtype);
   targets.row_weights = weights_of(op, "sample_weight", weights.sample_weight, rows, dtype);
   if (classes.device() == kCpu) require_classes(op, targets.classes, n, weights.ignore_index);

@@ -39,7 +39,10 @@ Tensor compare(Binary function, const Tensor& first, double second) {
 }
 
 /// The number as a scalar that any shape broadcasts.
-Tensor scalar_like(const Tensor& tensor, double value) { return new_full(tensor, {}, value); }
+Tensor scalar_like(const Tensor& tensor, double value) {
+  require_defined(tensor, "where", "the other operand");
+  return new_full(tensor, {}, value);
+}
 
 }  // namespace
 
@@ -57,6 +60,7 @@ Tensor ge(const Tensor& a, const Tensor& b) { return compare(Binary::kGreaterEqu
 Tensor ge(const Tensor& a, double b) { return compare(Binary::kGreaterEqual, a, b); }
 
 Tensor where(const Tensor& condition, const Tensor& first, const Tensor& second) {
+  require_defined(condition, "where", "the condition");
   const auto [a, b] = Operands(amp::Op::kWhere, first, second);
   const Shape shape =
       kernels::broadcast_shape("where", kernels::broadcast_shape("where", condition.shape(), a.shape()), b.shape());

@@ -8,23 +8,23 @@
 
 namespace lockstep::ops {
 
-Tensor eq(const Tensor& a, const Tensor& b);
-Tensor eq(const Tensor& a, double b);
-Tensor ne(const Tensor& a, const Tensor& b);
-Tensor ne(const Tensor& a, double b);
-Tensor lt(const Tensor& a, const Tensor& b);
-Tensor lt(const Tensor& a, double b);
-Tensor le(const Tensor& a, const Tensor& b);
-Tensor le(const Tensor& a, double b);
-Tensor gt(const Tensor& a, const Tensor& b);
-Tensor gt(const Tensor& a, double b);
-Tensor ge(const Tensor& a, const Tensor& b);
-Tensor ge(const Tensor& a, double b);
+[[nodiscard]] Tensor eq(const Tensor& a, const Tensor& b);
+[[nodiscard]] Tensor eq(const Tensor& a, double b);
+[[nodiscard]] Tensor ne(const Tensor& a, const Tensor& b);
+[[nodiscard]] Tensor ne(const Tensor& a, double b);
+[[nodiscard]] Tensor lt(const Tensor& a, const Tensor& b);
+[[nodiscard]] Tensor lt(const Tensor& a, double b);
+[[nodiscard]] Tensor le(const Tensor& a, const Tensor& b);
+[[nodiscard]] Tensor le(const Tensor& a, double b);
+[[nodiscard]] Tensor gt(const Tensor& a, const Tensor& b);
+[[nodiscard]] Tensor gt(const Tensor& a, double b);
+[[nodiscard]] Tensor ge(const Tensor& a, const Tensor& b);
+[[nodiscard]] Tensor ge(const Tensor& a, double b);
 
 /// a where the condition (bool) holds, else b; all three broadcast. What is not chosen has no influence, NaN included,
 /// and gets a gradient of 0.
-Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
-Tensor where(const Tensor& condition, const Tensor& a, double b);
-Tensor where(const Tensor& condition, double a, const Tensor& b);
+[[nodiscard]] Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
+[[nodiscard]] Tensor where(const Tensor& condition, const Tensor& a, double b);
+[[nodiscard]] Tensor where(const Tensor& condition, double a, const Tensor& b);
 
 }  // namespace lockstep::ops

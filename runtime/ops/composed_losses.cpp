@@ -33,9 +33,13 @@ namespace {
 /// An input of a loss: cast as the policy says, and never left in 16 bits.
 Tensor wide(amp::Op op, const Tensor& input) { return widened(amp::autocast(op, input)); }
 
-/// The other input, in x's dtype.
-Tensor beside(amp::Op op, const Tensor& x, const Tensor& input) {
-  return input.defined() ? autograd::cast(wide(op, input), x.dtype()) : input;
+/// Another input, in x's dtype.
+Tensor beside(amp::Op op, const Tensor& x, const Tensor& input, std::string_view argument = "the target") {
+  require_defined(input, name_of(op), argument);
+  return autograd::cast(wide(op, input), x.dtype());
+}
+Tensor beside_if_defined(amp::Op op, const Tensor& x, const Tensor& input) {
+  return input.defined() ? beside(op, x, input) : input;
 }
 
 void require_same_shape(amp::Op op, const Tensor& a, const Tensor& b) {
@@ -137,7 +141,8 @@ Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& targe
   const Tensor x = wide(kOp, input);
   const Tensor t = beside(kOp, x, target);
   require_same_shape(kOp, x, t);
-  const Tensor pos_weight = beside(kOp, x, options.pos_weight), weight = beside(kOp, x, options.weight);
+  const Tensor pos_weight = beside_if_defined(kOp, x, options.pos_weight),
+               weight = beside_if_defined(kOp, x, options.weight);
   Tensor of_positive = log_one_plus_exp(neg(x));
   if (pos_weight.defined()) {
     of_positive = mul(add(mul(sub(pos_weight, 1), t), 1), of_positive);
@@ -153,7 +158,7 @@ Tensor binary_cross_entropy(const Tensor& probabilities, const Tensor& target,
   const Tensor t = beside(kOp, p, target);
   require_same_shape(kOp, p, t);
   if (options.pos_weight.defined()) throw UsageError("binary_cross_entropy has no pos_weight");
-  const Tensor weight = beside(kOp, p, options.weight);
+  const Tensor weight = beside_if_defined(kOp, p, options.weight);
   constexpr double kLeastLogarithm = -100.0;
   constexpr double kLeastVariance = 1e-12f;  // PyTorch's constant, a float for every dtype
   const auto logarithms = [](const Tensor& at) {
@@ -190,7 +195,7 @@ Tensor nll(const Tensor& input, const Tensor& targets, const NllOptions& options
   const Tensor x = wide(kOp, input);
   const ClassTargets of(kOp, x, x.dtype(), targets, {options.weight, options.sample_weight, options.ignore_index});
   const std::int64_t rows = x.shape().rows(), classes = x.shape().back();
-  const Tensor chosen = gather(reshape(x, {rows, classes}), 1, of.targets.classes.reshaped({rows, 1}));
+  const Tensor chosen = gather(reshape(x, {rows, classes}), 1, of.targets.classes.detach({rows, 1}));
   const Tensor weights = of.row_weights();
   Tensor terms = neg(reshape(chosen, {rows}));
   if (weights.defined()) terms = mul(terms, weights);
@@ -224,7 +229,7 @@ Tensor margin_ranking(const Tensor& first, const Tensor& second, const Tensor& t
                       const LossReduction& reduction) {
   constexpr amp::Op kOp = amp::Op::kMarginRanking;
   const Tensor a = wide(kOp, first);
-  const Tensor b = beside(kOp, a, second), t = beside(kOp, a, target);
+  const Tensor b = beside(kOp, a, second, "b"), t = beside(kOp, a, target);
   require_same_shape(kOp, a, b);
   require_same_shape(kOp, a, t);
   return reduced(clamp(sub(margin, mul(t, sub(a, b))), 0.0), reduction);
@@ -234,7 +239,7 @@ Tensor cosine_embedding(const Tensor& first, const Tensor& second, const Tensor&
                         const LossReduction& reduction) {
   constexpr amp::Op kOp = amp::Op::kCosineEmbedding;
   const Tensor a = wide(kOp, first);
-  const Tensor b = beside(kOp, a, second), t = beside(kOp, a, target);
+  const Tensor b = beside(kOp, a, second, "b"), t = beside(kOp, a, target);
   require_same_shape(kOp, a, b);
   if (a.shape().rank() < 1 || t.numel() != a.shape().rows()) {
     throw ShapeError("cosine_embedding of " + describe(a) + " needs a target a row, found " + describe(t));
@@ -252,7 +257,7 @@ Tensor triplet_margin(const Tensor& anchor, const Tensor& positive, const Tensor
                       const TripletMarginOptions& options) {
   constexpr amp::Op kOp = amp::Op::kTripletMargin;
   const Tensor a = wide(kOp, anchor);
-  const Tensor near = beside(kOp, a, positive), far = beside(kOp, a, negative);
+  const Tensor near = beside(kOp, a, positive, "the positive"), far = beside(kOp, a, negative, "the negative");
   require_same_shape(kOp, a, near);
   require_same_shape(kOp, a, far);
   if (a.shape().rank() < 1) throw ShapeError("triplet_margin needs rows of channels, found " + describe(a));
@@ -296,7 +301,7 @@ Tensor multi_margin(const Tensor& input, const Tensor& targets, const MultiMargi
   const ClassTargets of(kOp, x, x.dtype(), targets, {options.weight, {}, {}});
   const std::int64_t rows = x.shape().rows(), classes = x.shape().back();
   const Tensor scores = reshape(x, {rows, classes});
-  const Tensor chosen = gather(scores, 1, of.targets.classes.reshaped({rows, 1}));
+  const Tensor chosen = gather(scores, 1, of.targets.classes.detach({rows, 1}));
   Tensor distances = positive_part(add(sub(scores, chosen), options.margin));
   if (options.p == 2) distances = mul(distances, distances);
   const Tensor others = sub(1, one_hot(of.targets.classes, classes, x.dtype()));
@@ -320,7 +325,7 @@ Tensor multilabel_margin(const Tensor& input, const Tensor& targets, const LossR
                        std::to_string(classes) + ")");
     }
   }
-  const Tensor numbers = converted(targets.reshaped({rows, classes}), x.dtype());
+  const Tensor numbers = converted(targets.detach({rows, classes}), x.dtype());
   // 1 as long as no -1 came.
   const Tensor listed = cumprod(where(ge(numbers, 0), 1.0, zeros_like(numbers)), 1);
   const Tensor labels = converted(where(gt(listed, 0), numbers, 0.0), DType::kInt64);

@@ -24,25 +24,29 @@ struct LossReduction {
 };
 
 /// |x - target|
-Tensor l1(const Tensor& x, const Tensor& target, const LossReduction& reduction = {});
+[[nodiscard]] Tensor l1(const Tensor& x, const Tensor& target, const LossReduction& reduction = {});
 /// d^2 / (2 beta) where d = |x - target| < beta, else d - beta / 2.
-Tensor smooth_l1(const Tensor& x, const Tensor& target, double beta = 1.0, const LossReduction& reduction = {});
+[[nodiscard]] Tensor smooth_l1(const Tensor& x, const Tensor& target, double beta = 1.0,
+                               const LossReduction& reduction = {});
 /// d^2 / 2 where d = |x - target| <= delta, else delta (d - delta / 2).
-Tensor huber(const Tensor& x, const Tensor& target, double delta = 1.0, const LossReduction& reduction = {});
+[[nodiscard]] Tensor huber(const Tensor& x, const Tensor& target, double delta = 1.0,
+                           const LossReduction& reduction = {});
 /// target (log target - x), x being log-probabilities; e^target (target - x) where the target is a logarithm too.
-Tensor kl_div(const Tensor& x, const Tensor& target, bool log_target = false, const LossReduction& reduction = {});
+[[nodiscard]] Tensor kl_div(const Tensor& x, const Tensor& target, bool log_target = false,
+                            const LossReduction& reduction = {});
 
 struct BinaryCrossEntropyOptions : LossReduction {
   Tensor weight = {};      ///< of each element; broadcasts; may be undefined
   Tensor pos_weight = {};  ///< of the positive class, _with_logits only; broadcasts; may be undefined
 };
 /// -(pos_weight t log s + (1 - t) log(1 - s)), s = sigmoid(x): finite for every finite x.
-Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor& target,
-                                        const BinaryCrossEntropyOptions& options = {});
+[[nodiscard]] Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor& target,
+                                                      const BinaryCrossEntropyOptions& options = {});
 /// -(t log p + (1 - t) log(1 - p)) of probabilities p in [0, 1], logarithms being at least -100 and the denominator of
 /// the gradient at least 1e-12. Throws UsageError under autocast. A p outside [0, 1] gives NaN, no error, as a check
 /// would wait for the device.
-Tensor binary_cross_entropy(const Tensor& p, const Tensor& target, const BinaryCrossEntropyOptions& options = {});
+[[nodiscard]] Tensor binary_cross_entropy(const Tensor& p, const Tensor& target,
+                                          const BinaryCrossEntropyOptions& options = {});
 
 struct NllOptions : LossReduction {
   Tensor weight = {};                             ///< of each class, [classes]; may be undefined
@@ -52,19 +56,20 @@ struct NllOptions : LossReduction {
 /// -weight[t] x[t], x [..., classes] log-probabilities, targets int64 [...]. The mean divides by the sum of the
 /// targets' weights (class_targets.h) unless there is a divisor. A target outside [0, classes) throws UsageError on the
 /// CPU and makes the loss NaN on a GPU. Weights have no gradient.
-Tensor nll(const Tensor& x, const Tensor& targets, const NllOptions& options = {});
+[[nodiscard]] Tensor nll(const Tensor& x, const Tensor& targets, const NllOptions& options = {});
 
 /// x where target is 1, max(0, margin - x) where it is -1.
-Tensor hinge_embedding(const Tensor& x, const Tensor& target, double margin = 1.0, const LossReduction& reduction = {});
+[[nodiscard]] Tensor hinge_embedding(const Tensor& x, const Tensor& target, double margin = 1.0,
+                                     const LossReduction& reduction = {});
 /// log(1 + e^(-target x)), target 1 or -1.
-Tensor soft_margin(const Tensor& x, const Tensor& target, const LossReduction& reduction = {});
+[[nodiscard]] Tensor soft_margin(const Tensor& x, const Tensor& target, const LossReduction& reduction = {});
 /// max(0, -target (a - b) + margin), target 1 or -1.
-Tensor margin_ranking(const Tensor& a, const Tensor& b, const Tensor& target, double margin = 0.0,
-                      const LossReduction& reduction = {});
+[[nodiscard]] Tensor margin_ranking(const Tensor& a, const Tensor& b, const Tensor& target, double margin = 0.0,
+                                    const LossReduction& reduction = {});
 /// 1 - c where target [N] is 1, max(0, c - margin) where it is -1; c is the cosine of the rows of a and b [N,
 /// channels].
-Tensor cosine_embedding(const Tensor& a, const Tensor& b, const Tensor& target, double margin = 0.0,
-                        const LossReduction& reduction = {});
+[[nodiscard]] Tensor cosine_embedding(const Tensor& a, const Tensor& b, const Tensor& target, double margin = 0.0,
+                                      const LossReduction& reduction = {});
 
 struct TripletMarginOptions : LossReduction {
   double margin = 1.0;
@@ -73,8 +78,8 @@ struct TripletMarginOptions : LossReduction {
   bool swap = false;  ///< the negative's distance is the smaller of those to anchor and positive
 };
 /// max(0, margin + |anchor - positive| - |anchor - negative|) of rows [..., channels].
-Tensor triplet_margin(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
-                      const TripletMarginOptions& options = {});
+[[nodiscard]] Tensor triplet_margin(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
+                                    const TripletMarginOptions& options = {});
 
 struct PoissonNllOptions : LossReduction {
   bool log_input = true;  ///< x is the logarithm of the rate
@@ -82,7 +87,7 @@ struct PoissonNllOptions : LossReduction {
   double eps = 1e-8;      ///< added to a rate before its logarithm is taken
 };
 /// e^x - target x, or x - target log(x + eps).
-Tensor poisson_nll(const Tensor& x, const Tensor& target, const PoissonNllOptions& options = {});
+[[nodiscard]] Tensor poisson_nll(const Tensor& x, const Tensor& target, const PoissonNllOptions& options = {});
 
 struct MultiMarginOptions : LossReduction {
   int p = 1;  ///< 1 or 2
@@ -91,13 +96,14 @@ struct MultiMarginOptions : LossReduction {
 };
 /// sum over c but the target of max(0, margin - x[t] + x[c])^p weight[t] / classes; x [..., classes], targets int64
 /// [...]. A target outside [0, classes) is answered as by nll.
-Tensor multi_margin(const Tensor& x, const Tensor& targets, const MultiMarginOptions& options = {});
+[[nodiscard]] Tensor multi_margin(const Tensor& x, const Tensor& targets, const MultiMarginOptions& options = {});
 /// sum over the targets t and the classes c that are none of max(0, 1 - x[t] + x[c]) / classes; x [..., classes],
 /// targets int64 of x's shape: classes, up to the first -1 of a row. Takes memory for classes^2 numbers a row.
-Tensor multilabel_margin(const Tensor& x, const Tensor& targets, const LossReduction& reduction = {});
+[[nodiscard]] Tensor multilabel_margin(const Tensor& x, const Tensor& targets, const LossReduction& reduction = {});
 
 /// 1 - (2 sum p t + smooth) / (sum p + sum t + smooth), sums over a sample of p and t [N, ...]: a term a sample.
 /// PyTorch has none.
-Tensor dice(const Tensor& p, const Tensor& target, double smooth = 1.0, const LossReduction& reduction = {});
+[[nodiscard]] Tensor dice(const Tensor& p, const Tensor& target, double smooth = 1.0,
+                          const LossReduction& reduction = {});
 
 }  // namespace lockstep::ops

@@ -97,8 +97,8 @@ struct Transposed : SavedConv {
 Tensor transposed(const Tensor& input, const Tensor& weight_in, const Tensor& bias_in,
                   const kernels::ConvGeometry& geometry, const Shape& shape) {
   const Tensor x = amp::autocast(amp::Op::kConvTranspose, input);
-  const Tensor weight = amp::autocast(amp::Op::kConvTranspose, weight_in);
-  const Tensor bias = amp::autocast(amp::Op::kConvTranspose, bias_in);
+  const Tensor weight = amp::autocast(amp::Op::kConvTranspose, weight_in, "the weight");
+  const Tensor bias = amp::autocast_if_defined(amp::Op::kConvTranspose, bias_in);
   const Tensor y = Tensor::empty(shape, x.dtype(), x.device());
   // Seen from the convolution, y is its input and x its output.
   kernels::backend(x.device()).conv_backward(geometry, y, weight, x, y, {}, {}, false);
@@ -134,8 +134,8 @@ Tensor weight_gradient(const Tensor& input, const Tensor& gradient, const kernel
 Tensor conv(const Tensor& input, const Tensor& weight_in, const Tensor& bias_in,
             const kernels::ConvGeometry& geometry) {
   const Tensor x = amp::autocast(amp::Op::kConv, input);
-  const Tensor weight = amp::autocast(amp::Op::kConv, weight_in);
-  const Tensor bias = amp::autocast(amp::Op::kConv, bias_in);
+  const Tensor weight = amp::autocast(amp::Op::kConv, weight_in, "the weight");
+  const Tensor bias = amp::autocast_if_defined(amp::Op::kConv, bias_in);
   const Tensor y =
       Tensor::empty(kernels::conv_output_shape(x.shape(), weight.shape(), geometry), x.dtype(), x.device());
   kernels::backend(x.device()).conv_forward(geometry, x, weight, bias, y);
@@ -148,6 +148,8 @@ Tensor conv(const Tensor& input, const Tensor& weight_in, const Tensor& bias_in,
 
 Tensor conv_transpose(const Tensor& x, const Tensor& weight, const Tensor& bias, const kernels::ConvGeometry& geometry,
                       const std::array<std::int64_t, 3>& output_padding) {
+  require_defined(x, name_of(amp::Op::kConvTranspose), "the input");
+  require_defined(weight, name_of(amp::Op::kConvTranspose), "the weight");
   return transposed(x, weight, bias, geometry,
                     kernels::conv_transpose_output_shape(x.shape(), weight.shape(), geometry, output_padding));
 }

@@ -11,14 +11,16 @@ namespace lockstep::ops {
 
 /// x [N, spatial..., C], weight [O, kernel..., C / groups], bias [O] or undefined -> [N, spatial'..., O], for 1 to 3
 /// spatial dimensions.
-Tensor conv(const Tensor& x, const Tensor& weight, const Tensor& bias, const kernels::ConvGeometry& geometry);
+[[nodiscard]] Tensor conv(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                          const kernels::ConvGeometry& geometry);
 
 /// Transposed convolution, the gradient of a convolution with this geometry in its input: x [N, spatial..., C], weight
 /// [C, kernel..., O / groups], bias [O] or undefined -> [N, spatial'..., O], kernels::conv_transpose_output_shape().
 /// The weight is laid out as that convolution's: PyTorch's [C, O / groups, kernel...] with its second dimension last.
 /// Takes every output_padding below the stride; PyTorch also takes those up to the dilation, which no convolution has
 /// as its gradient. The bias is added in a pass of its own, to y in its dtype.
-Tensor conv_transpose(const Tensor& x, const Tensor& weight, const Tensor& bias, const kernels::ConvGeometry& geometry,
-                      const std::array<std::int64_t, 3>& output_padding = {});
+[[nodiscard]] Tensor conv_transpose(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                                    const kernels::ConvGeometry& geometry,
+                                    const std::array<std::int64_t, 3>& output_padding = {});
 
 }  // namespace lockstep::ops

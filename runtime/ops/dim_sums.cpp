@@ -34,8 +34,8 @@ Tensor sum_over(const Tensor& x, const DimSet& dims, Term term, double factor, D
     behind = first;
     const bool last = now == result;
     const Tensor out = Tensor::empty({outer, inner}, last ? dtype : wide, x.device());
-    backend.sum_dim(sums.detach().reshaped({outer, n, inner}), term, last ? factor : 1.0, out);
-    sums = out.reshaped(now);
+    backend.sum_dim(sums.detach({outer, n, inner}), term, last ? factor : 1.0, out);
+    sums = out.detach(now);
     term = Term::kValue;
   } while (now != result);
   return sums;

@@ -8,6 +8,6 @@ namespace lockstep::ops {
 
 /// factor * the sum of term(x) over the marked dimensions, which stay with extent 1; no part of the graph. Rounded
 /// once, to `dtype`.
-Tensor sum_over(const Tensor& x, const DimSet& dims, kernels::Term term, double factor, DType dtype);
+[[nodiscard]] Tensor sum_over(const Tensor& x, const DimSet& dims, kernels::Term term, double factor, DType dtype);
 
 }  // namespace lockstep::ops

@@ -18,6 +18,16 @@ int dim_of(std::string_view operation, int dim, int rank) {
   return dim < 0 ? dim + dims : dim;
 }
 
+int dim_of(std::string_view operation, int dim, const Tensor& x) {
+  require_defined(x, operation, "the input");
+  return dim_of(operation, dim, x.shape().rank());
+}
+
+DimSet dims_of(std::string_view operation, const Dims& dims, const Tensor& x) {
+  require_defined(x, operation, "the input");
+  return dims_of(operation, dims, x.shape().rank());
+}
+
 DimSet dims_of(std::string_view operation, const Dims& dims, int rank) {
   DimSet set{};
   if (dims.list().empty()) std::fill_n(set.begin(), rank, true);

@@ -30,11 +30,14 @@ using DimSet = std::array<bool, Shape::kMaxRank>;
 /// `dim` of a tensor of this rank, counted from the front. A scalar has the one dimension 0. Throws ShapeError, which
 /// names the operation, for one that is not there.
 int dim_of(std::string_view operation, int dim, int rank);
+/// The same of a tensor. Throws UsageError, which names the operation, where it is undefined.
+int dim_of(std::string_view operation, int dim, const Tensor& x);
 /// The set that a list names; an empty list names all of them. Throws ShapeError for one that is not there or named
 /// twice.
 DimSet dims_of(std::string_view operation, const Dims& dims, int rank);
+DimSet dims_of(std::string_view operation, const Dims& dims, const Tensor& x);
 /// The shape with the marked extents 1, or without them.
-Shape reduced_shape(const Shape& shape, const DimSet& dims, bool keepdim);
+[[nodiscard]] Shape reduced_shape(const Shape& shape, const DimSet& dims, bool keepdim);
 
 /// A shape as [outer, n, inner] around one dimension, which a scalar has too.
 struct Around {

@@ -25,6 +25,7 @@ Tensor masked(const Tensor& input, double p, const kernels::DropoutKey& key, std
 }  // namespace
 
 Tensor dropout(const Tensor& x, double p, const kernels::DropoutKey& key, std::int64_t first_sample) {
+  require_defined(x, name_of(amp::Op::kDropout), "the input");
   if (p == 0.0 || x.numel() == 0) return x;
   return masked(x, p, key, first_sample * (x.numel() / x.size(0)));
 }

@@ -218,7 +218,8 @@ Labels expanded(Labels labels, std::size_t dims) {
 
 Tensor einsum(std::string_view equation, const Tensor& first, const Tensor& second) {
   const Equation given = parsed(equation);
-  Labelled a{amp::autocast(amp::Op::kEinsum, first), {}}, b{amp::autocast(amp::Op::kEinsum, second), {}};
+  Labelled a{amp::autocast(amp::Op::kEinsum, first, "the first operand"), {}},
+      b{amp::autocast(amp::Op::kEinsum, second, "the second operand"), {}};
   const std::size_t dims_of_a = of_ellipsis(equation, given.a, a.x), dims_of_b = of_ellipsis(equation, given.b, b.x);
   a.labels = expanded(given.a, dims_of_a);
   b.labels = expanded(given.b, dims_of_b);
@@ -269,15 +270,15 @@ Tensor tensordot(const Tensor& first, const Tensor& second, const Dims& dims_of_
         fmt::format("tensordot: {} dimensions of the one and {} of the other", list_a.size(), list_b.size()));
   }
   if (!list_a.empty()) {
-    dims_of("tensordot", dims_of_a, a.shape().rank());
-    dims_of("tensordot", dims_of_b, b.shape().rank());
+    dims_of("tensordot", dims_of_a, a);
+    dims_of("tensordot", dims_of_b, b);
   }
   Labels of_a, of_b;
   for (int d = 0; d < a.shape().rank(); ++d) of_a += static_cast<char>('a' + d);
   for (int d = 0; d < b.shape().rank(); ++d) of_b += static_cast<char>('A' + d);
   for (std::size_t i = 0; i < list_a.size(); ++i) {
-    const int in_a = dim_of("tensordot", list_a[i], a.shape().rank());
-    const int in_b = dim_of("tensordot", list_b[i], b.shape().rank());
+    const int in_a = dim_of("tensordot", list_a[i], a);
+    const int in_b = dim_of("tensordot", list_b[i], b);
     if (a.size(in_a) != b.size(in_b)) {
       throw ShapeError(
           fmt::format("tensordot of {} and {}: dimensions {} and {} differ", describe(a), describe(b), in_a, in_b));

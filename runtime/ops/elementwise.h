@@ -10,41 +10,41 @@
 
 namespace lockstep::ops {
 
-Tensor add(const Tensor& a, const Tensor& b);
-Tensor add(const Tensor& a, double b);
-Tensor sub(const Tensor& a, const Tensor& b);
-Tensor sub(const Tensor& a, double b);
-Tensor sub(double a, const Tensor& b);
-Tensor mul(const Tensor& a, const Tensor& b);
-Tensor mul(const Tensor& a, double b);
-Tensor div(const Tensor& a, const Tensor& b);
-Tensor div(const Tensor& a, double b);
-Tensor div(double a, const Tensor& b);
+[[nodiscard]] Tensor add(const Tensor& a, const Tensor& b);
+[[nodiscard]] Tensor add(const Tensor& a, double b);
+[[nodiscard]] Tensor sub(const Tensor& a, const Tensor& b);
+[[nodiscard]] Tensor sub(const Tensor& a, double b);
+[[nodiscard]] Tensor sub(double a, const Tensor& b);
+[[nodiscard]] Tensor mul(const Tensor& a, const Tensor& b);
+[[nodiscard]] Tensor mul(const Tensor& a, double b);
+[[nodiscard]] Tensor div(const Tensor& a, const Tensor& b);
+[[nodiscard]] Tensor div(const Tensor& a, double b);
+[[nodiscard]] Tensor div(double a, const Tensor& b);
 /// a^b; NaN where a < 0 and b is no integer.
-Tensor pow(const Tensor& a, const Tensor& b);
-Tensor pow(const Tensor& a, double b);
-Tensor pow(double a, const Tensor& b);
+[[nodiscard]] Tensor pow(const Tensor& a, const Tensor& b);
+[[nodiscard]] Tensor pow(const Tensor& a, double b);
+[[nodiscard]] Tensor pow(double a, const Tensor& b);
 
 /// The larger and the smaller of two elements; NaN where either is NaN. Equal ones share the gradient evenly.
-Tensor maximum(const Tensor& a, const Tensor& b);
-Tensor minimum(const Tensor& a, const Tensor& b);
+[[nodiscard]] Tensor maximum(const Tensor& a, const Tensor& b);
+[[nodiscard]] Tensor minimum(const Tensor& a, const Tensor& b);
 /// min(max(x, low), high), each of which may be undefined.
-Tensor clamp(const Tensor& x, const Tensor& low, const Tensor& high);
+[[nodiscard]] Tensor clamp(const Tensor& x, const Tensor& low, const Tensor& high);
 
 /// x where x > 0, else weight * x. weight is one number, or one a channel: [channels].
-Tensor prelu(const Tensor& x, const Tensor& weight);
+[[nodiscard]] Tensor prelu(const Tensor& x, const Tensor& weight);
 
 /// a + weight (b - a)
-Tensor lerp(const Tensor& a, const Tensor& b, const Tensor& weight);
-Tensor lerp(const Tensor& a, const Tensor& b, double weight);
+[[nodiscard]] Tensor lerp(const Tensor& a, const Tensor& b, const Tensor& weight);
+[[nodiscard]] Tensor lerp(const Tensor& a, const Tensor& b, double weight);
 /// a + value * b * c and a + value * b / c, rounded once.
-Tensor addcmul(const Tensor& a, const Tensor& b, const Tensor& c, double value = 1);
-Tensor addcdiv(const Tensor& a, const Tensor& b, const Tensor& c, double value = 1);
+[[nodiscard]] Tensor addcmul(const Tensor& a, const Tensor& b, const Tensor& c, double value = 1);
+[[nodiscard]] Tensor addcdiv(const Tensor& a, const Tensor& b, const Tensor& c, double value = 1);
 
 /// x * factor.
-Tensor scale(const Tensor& x, double factor);
+[[nodiscard]] Tensor scale(const Tensor& x, double factor);
 /// x * *device_factor, a float32 on x's device; the pointer must outlive the backward pass. The factor is no part of
 /// the graph.
-Tensor scale_by(const Tensor& x, const float* device_factor);
+[[nodiscard]] Tensor scale_by(const Tensor& x, const float* device_factor);
 
 }  // namespace lockstep::ops

@@ -68,7 +68,8 @@ Tensor sums_by_index(const Tensor& dy, const Tensor& indices, std::int64_t rows,
 }  // namespace
 
 Tensor embedding(const Tensor& weight_in, const Tensor& indices, std::optional<std::int64_t> padding_index) {
-  const Tensor weight = amp::autocast(amp::Op::kEmbedding, weight_in);
+  const Tensor weight = amp::autocast(amp::Op::kEmbedding, weight_in, "the weight");
+  require_defined(indices, "embedding", "indices");
   if (weight.shape().rank() != 2)
     throw ShapeError("embedding: the table must be [rows, width], found " + describe(weight));
   const std::int64_t rows = weight.size(0);

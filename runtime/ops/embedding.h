@@ -12,6 +12,7 @@ namespace lockstep::ops {
 /// gradient is dense; the rows that meet in one are added in the order of the indices, whatever the number of threads.
 /// Row `padding_index` (from the end where negative) gets none. An index outside [0, rows) is a UsageError on the CPU;
 /// a GPU, for which nobody waits, gives NaN.
-Tensor embedding(const Tensor& weight, const Tensor& indices, std::optional<std::int64_t> padding_index = {});
+[[nodiscard]] Tensor embedding(const Tensor& weight, const Tensor& indices,
+                               std::optional<std::int64_t> padding_index = {});
 
 }  // namespace lockstep::ops

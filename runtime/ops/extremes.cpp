@@ -33,7 +33,7 @@ struct OneDim {
   int dim;
   DimSet set{};
 
-  OneDim(amp::Op op, const Tensor& x, int dim_in) : dim(dim_of(name_of(op), dim_in, x.shape().rank())) {
+  OneDim(amp::Op op, const Tensor& x, int dim_in) : dim(dim_of(name_of(op), dim_in, x)) {
     if (x.shape().rank() > 0) set[static_cast<std::size_t>(dim)] = true;
     require_elements(op, x, set);
   }
@@ -50,11 +50,11 @@ Extremes extremes(amp::Op op, Extreme which, const Tensor& input, int dim_in, bo
   autograd::record(
       values, name_of(op), {lines},
       {.recorded = [indices = SavedTensor(indices), around](const Tensor& dy, const BackwardContext& context) {
-        const Tensor at = context.saved(indices).reshaped(around.with(1));
+        const Tensor at = context.saved(indices).detach(around.with(1));
         return std::vector<Tensor>{scatter_add(reshape(dy, around.with(1)), 1, at, around.n)};
       }});
   const Shape shape = reduced_shape(x.shape(), one.set, keepdim);
-  return {reshape(values, shape), indices.reshaped(shape)};
+  return {reshape(values, shape), indices.detach(shape)};
 }
 
 Tensor extreme_values(amp::Op op, Extreme which, const Tensor& input, const DimSet& dims, bool keepdim) {
@@ -76,17 +76,21 @@ Tensor extreme_values(amp::Op op, Extreme which, const Tensor& input, const DimS
 }
 
 Tensor places(amp::Op op, Extreme which, const Tensor& input, int dim_in, bool keepdim) {
+  require_defined(input, name_of(op), "the input");
   const Tensor x = amp::autocast(op, input.detach());
   const OneDim one(op, x, dim_in);
   const Around around(x.shape(), one.dim);
   const Tensor indices = Tensor::empty({around.outer, around.inner}, DType::kInt64, x.device());
-  kernels::backend(x.device()).extreme_dim(x.reshaped(around.shape()), which, {}, indices);
+  kernels::backend(x.device()).extreme_dim(x.detach(around.shape()), which, {}, indices);
   autograd::record(indices, name_of(op), {x}, {});
-  return indices.reshaped(reduced_shape(x.shape(), one.set, keepdim));
+  return indices.detach(reduced_shape(x.shape(), one.set, keepdim));
 }
 
-DimSet all_of(const Tensor& x) { return dims_of("", {}, x.shape().rank()); }
-Tensor line_of(const Tensor& x) { return x.reshaped({x.numel()}); }
+DimSet all_of(amp::Op op, const Tensor& x) { return dims_of(name_of(op), {}, x); }
+Tensor line_of(amp::Op op, const Tensor& x) {
+  require_defined(x, name_of(op), "the input");
+  return x.detach({x.numel()});
+}
 
 }  // namespace
 
@@ -98,14 +102,18 @@ Extremes min(const Tensor& x, int dim, bool keepdim) {
 }
 
 Tensor amax(const Tensor& x, const Dims& dims, bool keepdim) {
-  return extreme_values(amp::Op::kAmax, Extreme::kLargest, x, dims_of("amax", dims, x.shape().rank()), keepdim);
+  return extreme_values(amp::Op::kAmax, Extreme::kLargest, x, dims_of("amax", dims, x), keepdim);
 }
 Tensor amin(const Tensor& x, const Dims& dims, bool keepdim) {
-  return extreme_values(amp::Op::kAmin, Extreme::kSmallest, x, dims_of("amin", dims, x.shape().rank()), keepdim);
+  return extreme_values(amp::Op::kAmin, Extreme::kSmallest, x, dims_of("amin", dims, x), keepdim);
 }
 
-Tensor max(const Tensor& x) { return extreme_values(amp::Op::kMax, Extreme::kLargest, x, all_of(x), false); }
-Tensor min(const Tensor& x) { return extreme_values(amp::Op::kMin, Extreme::kSmallest, x, all_of(x), false); }
+Tensor max(const Tensor& x) {
+  return extreme_values(amp::Op::kMax, Extreme::kLargest, x, all_of(amp::Op::kMax, x), false);
+}
+Tensor min(const Tensor& x) {
+  return extreme_values(amp::Op::kMin, Extreme::kSmallest, x, all_of(amp::Op::kMin, x), false);
+}
 
 Tensor argmax(const Tensor& x, int dim, bool keepdim) {
   return places(amp::Op::kArgmax, Extreme::kLargest, x, dim, keepdim);
@@ -113,7 +121,7 @@ Tensor argmax(const Tensor& x, int dim, bool keepdim) {
 Tensor argmin(const Tensor& x, int dim, bool keepdim) {
   return places(amp::Op::kArgmin, Extreme::kSmallest, x, dim, keepdim);
 }
-Tensor argmax(const Tensor& x) { return argmax(line_of(x), 0); }
-Tensor argmin(const Tensor& x) { return argmin(line_of(x), 0); }
+Tensor argmax(const Tensor& x) { return argmax(line_of(amp::Op::kArgmax, x), 0); }
+Tensor argmin(const Tensor& x) { return argmin(line_of(amp::Op::kArgmin, x), 0); }
 
 }  // namespace lockstep::ops

@@ -45,9 +45,15 @@ Tensor zeros(const Shape& shape, const Placement& placement) {
   return Tensor::zeros(shape, placement.dtype, placement.device);
 }
 
-Tensor full_like(const Tensor& like, double value) { return filled(empty_like(like), value); }
+Tensor full_like(const Tensor& like, double value) {
+  require_defined(like, "full_like", "the tensor");
+  return filled(empty_like(like), value);
+}
 Tensor ones_like(const Tensor& like) { return full_like(like, 1); }
-Tensor zeros_like(const Tensor& like) { return Tensor::zeros(like.shape(), like.dtype(), like.device()); }
+Tensor zeros_like(const Tensor& like) {
+  require_defined(like, "zeros_like", "the tensor");
+  return Tensor::zeros(like.shape(), like.dtype(), like.device());
+}
 
 Tensor new_full(const Tensor& like, const Shape& shape, double value) {
   return full(shape, value, {like.dtype(), like.device()});
@@ -59,11 +65,11 @@ Tensor arange(std::int64_t n, const Placement& placement) {
   if (placement.device != kCpu && n > 0 && n <= kExactInFloat32) {
     // A running sum of 0, 1, 1, ...: a step that is being captured may copy nothing from the host.
     const Tensor steps = ones({1, n, 1}, {DType::kFloat32, placement.device}), sums = empty_like(steps);
-    filled(steps.reshaped(shape).rows(0, 1), 0);
+    filled(steps.detach(shape).detach_rows(0, 1), 0);
     kernels::backend(placement.device).scan({}, steps, false, sums);
-    if (placement.dtype == DType::kFloat32) return sums.reshaped(shape);
+    if (placement.dtype == DType::kFloat32) return sums.detach(shape);
     const Tensor numbers = empty(shape, placement);
-    kernels::backend(placement.device).cast(sums.reshaped(shape), numbers);
+    kernels::backend(placement.device).cast(sums.detach(shape), numbers);
     return numbers;
   }
   std::vector<double> values(static_cast<std::size_t>(n));

@@ -17,23 +17,23 @@ struct Placement {
 };
 
 /// `value` in every element, converted to the dtype.
-Tensor full(const Shape& shape, double value, const Placement& placement = {});
-Tensor ones(const Shape& shape, const Placement& placement = {});
-Tensor zeros(const Shape& shape, const Placement& placement = {});
+[[nodiscard]] Tensor full(const Shape& shape, double value, const Placement& placement = {});
+[[nodiscard]] Tensor ones(const Shape& shape, const Placement& placement = {});
+[[nodiscard]] Tensor zeros(const Shape& shape, const Placement& placement = {});
 
 /// Of the shape, dtype and device of `like`.
-Tensor full_like(const Tensor& like, double value);
-Tensor ones_like(const Tensor& like);
-Tensor zeros_like(const Tensor& like);
+[[nodiscard]] Tensor full_like(const Tensor& like, double value);
+[[nodiscard]] Tensor ones_like(const Tensor& like);
+[[nodiscard]] Tensor zeros_like(const Tensor& like);
 
 /// Of another shape, with the dtype and device of `like`.
-Tensor new_full(const Tensor& like, const Shape& shape, double value);
-Tensor new_zeros(const Tensor& like, const Shape& shape);
+[[nodiscard]] Tensor new_full(const Tensor& like, const Shape& shape, double value);
+[[nodiscard]] Tensor new_zeros(const Tensor& like, const Shape& shape);
 
 /// 0, 1, ..., n - 1. A step that is captured can make up to 2^24 of them; more are made on the CPU and copied.
-Tensor arange(std::int64_t n, const Placement& placement = {});
+[[nodiscard]] Tensor arange(std::int64_t n, const Placement& placement = {});
 /// The identity matrix [n, n]; made on the CPU and copied, which a step that is captured cannot do.
-Tensor eye(std::int64_t n, const Placement& placement = {});
+[[nodiscard]] Tensor eye(std::int64_t n, const Placement& placement = {});
 
 /// Random numbers of a floating dtype, named by key and element: element i is number first_element + i of the key's
 /// stream. The same key gives the same numbers on every device, to rounding, and a rank that draws rows of a global
@@ -44,14 +44,14 @@ struct UniformOptions {
   double high = 1;
   std::int64_t first_element = 0;
 };
-Tensor uniform(const Shape& shape, const kernels::RandomKey& key, const UniformOptions& options = {},
-               const Placement& placement = {});
+[[nodiscard]] Tensor uniform(const Shape& shape, const kernels::RandomKey& key, const UniformOptions& options = {},
+                             const Placement& placement = {});
 struct NormalOptions {
   double mean = 0;
   double deviation = 1;  ///< standard deviation
   std::int64_t first_element = 0;
 };
-Tensor normal(const Shape& shape, const kernels::RandomKey& key, const NormalOptions& options = {},
-              const Placement& placement = {});
+[[nodiscard]] Tensor normal(const Shape& shape, const kernels::RandomKey& key, const NormalOptions& options = {},
+                            const Placement& placement = {});
 
 }  // namespace lockstep::ops

@@ -67,6 +67,7 @@ Tensor join_heads(const std::vector<Tensor>& given) {
   std::vector<std::int64_t> heads;
   for (const Tensor& part : given) {
     const Tensor& first = given.front();
+    require_defined(part, name_of(amp::Op::kJoinHeads), "one of the parts");
     const bool fits = part.shape().rank() == 4 && first.shape().rank() == 4 && part.dtype() == first.dtype() &&
                       part.shape().with(1, first.size(1)) == first.shape();
     if (!fits) {

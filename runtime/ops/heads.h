@@ -13,8 +13,9 @@ namespace lockstep::ops {
 
 /// x [N, T, C] -> [N, heads[i], T, channels] for each i: heads lie one behind the other along C, so that one projection
 /// makes queries, keys and values. Throws ShapeError unless C is the sum of the heads times `channels`.
-std::vector<Tensor> split_heads(const Tensor& x, const std::vector<std::int64_t>& heads, std::int64_t channels);
+[[nodiscard]] std::vector<Tensor> split_heads(const Tensor& x, const std::vector<std::int64_t>& heads,
+                                              std::int64_t channels);
 /// Each [N, heads, T, channels], with any number of heads -> [N, T, all heads * channels].
-Tensor join_heads(const std::vector<Tensor>& heads);
+[[nodiscard]] Tensor join_heads(const std::vector<Tensor>& heads);
 
 }  // namespace lockstep::ops

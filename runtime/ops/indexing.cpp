@@ -21,13 +21,14 @@ using autograd::SavedTensor;
 namespace {
 
 void require_indices(std::string_view operation, const Tensor& indices) {
-  if (indices.defined() && indices.dtype() == DType::kInt64) return;
+  require_defined(indices, operation, "indices");
+  if (indices.dtype() == DType::kInt64) return;
   throw ShapeError(fmt::format("{}: indices must be int64, found {}", operation, describe(indices)));
 }
 
 /// Indices as the kernels take them: [m], or of the shape of the part that they name, [outer, m, inner].
 Tensor as_middle(const Tensor& indices, const Shape& part) {
-  return indices.shape().rank() == 1 && part.numel() != indices.numel() ? indices.detach() : indices.reshaped(part);
+  return indices.shape().rank() == 1 && part.numel() != indices.numel() ? indices.detach() : indices.detach(part);
 }
 
 /// x at indices along a dimension; the other extents are x's.
@@ -35,7 +36,7 @@ Tensor picked(amp::Op op, const Tensor& x, int dim, const Tensor& indices, const
   const Around whole(x.shape(), dim);
   const Tensor y = Tensor::empty(shape, x.dtype(), x.device());
   const Shape part = whole.with(Around(shape, dim).n);
-  kernels::backend(x.device()).gather(x.detach().reshaped(whole.shape()), as_middle(indices, part), y.reshaped(part));
+  kernels::backend(x.device()).gather(x.detach(whole.shape()), as_middle(indices, part), y.detach(part));
   autograd::record(y, name_of(op), {x},
                    {.recorded = [indices = SavedTensor(indices), dim, n = whole.n](const Tensor& dy,
                                                                                    const BackwardContext& context) {
@@ -53,14 +54,14 @@ Tensor index_select(const Tensor& input, int dim_in, const Tensor& indices) {
   if (x.shape().rank() == 0 || indices.shape().rank() != 1) {
     throw ShapeError(fmt::format("index_select of {} takes indices [m], found {}", describe(x), describe(indices)));
   }
-  const int dim = dim_of("index_select", dim_in, x.shape().rank());
+  const int dim = dim_of("index_select", dim_in, x);
   return picked(amp::Op::kIndexSelect, x, dim, indices, x.shape().with(dim, indices.numel()));
 }
 
 Tensor gather(const Tensor& input, int dim_in, const Tensor& indices) {
   Tensor x = input;
   require_indices("gather", indices);
-  const int dim = dim_of("gather", dim_in, x.shape().rank());
+  const int dim = dim_of("gather", dim_in, x);
   bool fits = x.shape().rank() == indices.shape().rank();
   for (int d = 0; fits && d < x.shape().rank(); ++d) {
     if (d == dim) continue;
@@ -79,7 +80,7 @@ Tensor gather(const Tensor& input, int dim_in, const Tensor& indices) {
 Tensor scatter_add(const Tensor& input, int dim_in, const Tensor& indices, std::int64_t extent) {
   const Tensor x = amp::autocast(amp::Op::kScatterAdd, input);
   require_indices("scatter_add", indices);
-  const int dim = dim_of("scatter_add", dim_in, x.shape().rank());
+  const int dim = dim_of("scatter_add", dim_in, x);
   const Around part(x.shape(), dim);
   if (indices.shape() != x.shape() && indices.shape() != Shape{part.n}) {
     throw ShapeError(fmt::format("scatter_add of {}: indices must have its shape or be [{}], found {}", describe(x),
@@ -88,7 +89,7 @@ Tensor scatter_add(const Tensor& input, int dim_in, const Tensor& indices, std::
   const Tensor y =
       Tensor::empty(x.shape().rank() == 0 ? Shape{extent} : x.shape().with(dim, extent), x.dtype(), x.device());
   kernels::backend(x.device())
-      .scatter_add(x.detach().reshaped(part.shape()), as_middle(indices, part.shape()), y.reshaped(part.with(extent)));
+      .scatter_add(x.detach(part.shape()), as_middle(indices, part.shape()), y.detach(part.with(extent)));
   autograd::record(y, name_of(amp::Op::kScatterAdd), {x},
                    {.recorded = [indices = SavedTensor(indices), dim, shape = x.shape()](
                                     const Tensor& dy, const BackwardContext& context) {
@@ -108,12 +109,12 @@ Tensor one_hot(const Tensor& indices, std::int64_t classes, DType dtype) {
   const Tensor ones = Tensor::empty({n, 1, 1}, sums, indices.device());
   backend.fill(ones, 1);
   const Tensor hot = Tensor::empty({n, classes, 1}, sums, indices.device());
-  backend.scatter_add(ones, indices.reshaped({n, 1, 1}), hot);
+  backend.scatter_add(ones, indices.detach({n, 1, 1}), hot);
   std::vector<std::int64_t> extents(indices.shape().extents().begin(), indices.shape().extents().end());
   extents.push_back(classes);
-  if (sums == dtype) return hot.reshaped(Shape(extents));
+  if (sums == dtype) return hot.detach(Shape(extents));
   const Tensor out = Tensor::empty(Shape(extents), dtype, indices.device());
-  backend.cast(hot.reshaped(Shape(extents)), out);
+  backend.cast(hot.detach(Shape(extents)), out);
   return out;
 }
 

@@ -11,16 +11,16 @@
 namespace lockstep::ops {
 
 /// x at indices [m] along a dimension, whose extent becomes m. Any dtype.
-Tensor index_select(const Tensor& x, int dim, const Tensor& indices);
+[[nodiscard]] Tensor index_select(const Tensor& x, int dim, const Tensor& indices);
 /// Each element of the result, which has the shape of `indices`, is x at the same place but for dimension `dim`, where
 /// it is at the index. Other extents of `indices` may be smaller than x's. Any dtype.
-Tensor gather(const Tensor& x, int dim, const Tensor& indices);
+[[nodiscard]] Tensor gather(const Tensor& x, int dim, const Tensor& indices);
 /// The gradient of both: `extent` zeros along a dimension with x added at its indices, which are [m] or have x's shape.
 /// What meets in one place is added in the order of x, in float32, whatever the number of threads.
-Tensor scatter_add(const Tensor& x, int dim, const Tensor& indices, std::int64_t extent);
+[[nodiscard]] Tensor scatter_add(const Tensor& x, int dim, const Tensor& indices, std::int64_t extent);
 /// x, and `value` where the mask (bool), which is broadcast, holds.
-Tensor masked_fill(const Tensor& x, const Tensor& mask, double value);
+[[nodiscard]] Tensor masked_fill(const Tensor& x, const Tensor& mask, double value);
 /// [..., classes]: 1 at each index of int64 `indices` [...] and 0 elsewhere.
-Tensor one_hot(const Tensor& indices, std::int64_t classes, DType dtype = DType::kFloat32);
+[[nodiscard]] Tensor one_hot(const Tensor& indices, std::int64_t classes, DType dtype = DType::kFloat32);
 
 }  // namespace lockstep::ops

@@ -4,16 +4,19 @@
 #include <functional>
 #include <optional>
 
+#include "amp/autocast/policy.h"
 #include "runtime/tensor/tensor.h"
 
 namespace lockstep::ops {
 
-/// Whether sums and products of x, into `dtype` where it is named, are integers or bool.
-bool counts_in_integers(const Tensor& x, std::optional<DType> dtype);
+/// Whether sums and products of x, into `dtype` where it is named, are integers or bool. Throws UsageError, which names
+/// the operation, where x is undefined.
+[[nodiscard]] bool counts_in_integers(amp::Op op, const Tensor& x, std::optional<DType> dtype);
 
 /// `operation` on x, which is cast to the named dtype first, in the named dtype, else in int64. It is computed in
 /// float64: exact as long as no number in it passes 2^53. What lies outside the dtype's range becomes its nearest end.
 /// No gradient.
-Tensor in_integers(const Tensor& x, std::optional<DType> dtype, const std::function<Tensor(const Tensor&)>& operation);
+[[nodiscard]] Tensor in_integers(const Tensor& x, std::optional<DType> dtype,
+                                 const std::function<Tensor(const Tensor&)>& operation);
 
 }  // namespace lockstep::ops

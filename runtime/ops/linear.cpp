@@ -75,8 +75,8 @@ struct Product {
 Tensor matmul(const Tensor& a, const Tensor& b) { return matmul(a, false, b, false); }
 
 Tensor matmul(const Tensor& first, bool transpose_a, const Tensor& second, bool transpose_b) {
-  const Tensor a = amp::autocast(amp::Op::kMatmul, first);
-  const Tensor b = amp::autocast(amp::Op::kMatmul, second);
+  const Tensor a = amp::autocast(amp::Op::kMatmul, first, "the first operand");
+  const Tensor b = amp::autocast(amp::Op::kMatmul, second, "the second operand");
   if (a.shape().rank() < 2 || b.shape().rank() != a.shape().rank()) {
     throw ShapeError("matmul of " + describe(a) + " and " + describe(b) + ": both need rank 2, or rank 3");
   }
@@ -110,16 +110,16 @@ struct Linear {
       dz = empty_like(dy);
       backend.activate_backward(activation, context.saved(at), dy, dz);
     }
-    dz = dz.reshaped(y_rows());
+    dz = dz.detach(y_rows());
     // First what the rest of the backward pass waits for.
     if (context.needs(0)) {
       grads[0] = empty_like(x.peek());
       Epilogue epilogue;
       if (const auto before = context.take_derivative(0)) {
         epilogue.derivative = before->activation;
-        epilogue.derivative_at = before->at.peek().reshaped(x_rows());
+        epilogue.derivative_at = before->at.peek().detach(x_rows());
       }
-      backend.matmul(dz, false, context.saved(weight), false, epilogue, false, grads[0].reshaped(x_rows()));
+      backend.matmul(dz, false, context.saved(weight), false, epilogue, false, grads[0].detach(x_rows()));
     }
     parameters(backend, dz, context, grads);
     return grads;
@@ -149,7 +149,7 @@ struct Linear {
     Epilogue epilogue;
     epilogue.bias_gradient = dbias.out;
     epilogue.accumulate_bias_gradient = dbias.accumulate;
-    backend.matmul(dz, true, context.saved(x).reshaped(x_rows()), false, epilogue, dweight.accumulate, dweight.out);
+    backend.matmul(dz, true, context.saved(x).detach(x_rows()), false, epilogue, dweight.accumulate, dweight.out);
     grads[1] = dweight.out;
   }
 
@@ -167,8 +167,8 @@ struct Linear {
 
 Tensor linear(const Tensor& input, const Tensor& weight_in, const Tensor& bias_in, Activation activation) {
   const Tensor x = amp::autocast(amp::Op::kLinear, input);
-  const Tensor weight = amp::autocast(amp::Op::kLinear, weight_in);
-  const Tensor bias = amp::autocast(amp::Op::kLinear, bias_in);
+  const Tensor weight = amp::autocast(amp::Op::kLinear, weight_in, "the weight");
+  const Tensor bias = amp::autocast_if_defined(amp::Op::kLinear, bias_in);
   if (x.shape().rank() < 1 || weight.shape().rank() != 2 || x.shape().back() != weight.size(1)) {
     throw ShapeError("linear of " + describe(x) + " with weight " + weight.shape().str() +
                      ": the input's last dimension must be the weight's");
@@ -182,10 +182,10 @@ Tensor linear(const Tensor& input, const Tensor& weight_in, const Tensor& bias_i
     at = y;
   } else if (autograd::is_recorded(x) || autograd::is_recorded(weight) || autograd::is_recorded(bias)) {
     at = empty_like(y);
-    epilogue.preactivation = at.reshaped(backward.y_rows());
+    epilogue.preactivation = at.detach(backward.y_rows());
   }
   kernels::backend(x.device())
-      .matmul(x.reshaped(backward.x_rows()), false, weight, true, epilogue, false, y.reshaped(backward.y_rows()));
+      .matmul(x.detach(backward.x_rows()), false, weight, true, epilogue, false, y.detach(backward.y_rows()));
   backward.at = SavedTensor(at);
   const autograd::ActivationDerivative derivative{activation, backward.at};
   autograd::record(y, "linear", {x, weight, bias}, both_of(std::move(backward), derivative));

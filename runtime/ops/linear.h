@@ -7,14 +7,14 @@
 namespace lockstep::ops {
 
 /// a [M, K] b [K, N] -> [M, N]; or with equal batch extents [B, M, K] [B, K, N] -> [B, M, N].
-Tensor matmul(const Tensor& a, const Tensor& b);
+[[nodiscard]] Tensor matmul(const Tensor& a, const Tensor& b);
 /// The same of op(a) and op(b), op transposing the last two dimensions where asked for.
-Tensor matmul(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b);
+[[nodiscard]] Tensor matmul(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b);
 /// activation(x [..., in] weight [out, in]^T + bias [out]) -> [..., out], one operation; bias may be undefined.
 ///
 /// Its backward takes the gradient of the bias with that of the weight, and multiplies the gradient of x by the
 /// derivative of the activation that made x where nothing else depends on x.
-Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
-              kernels::Activation activation = kernels::Activation::kNone);
+[[nodiscard]] Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                            kernels::Activation activation = kernels::Activation::kNone);
 
 }  // namespace lockstep::ops

@@ -56,7 +56,7 @@ struct Targets {
 /// What the softmax of each row [rows, 1] is multiplied by in the gradient; undefined where that is 1.
 Tensor shares_of_rows(const kernels::CrossEntropyTargets& targets) {
   const Shape column{targets.classes.numel(), 1};
-  const Tensor rows = targets.row_weights.defined() ? targets.row_weights.reshaped(column) : Tensor();
+  const Tensor rows = targets.row_weights.defined() ? targets.row_weights.detach(column) : Tensor();
   if (!targets.class_weights.defined()) return rows;
   const double classes = static_cast<double>(targets.class_weights.numel());
   const Tensor of_targets = index_select(targets.class_weights, 0, targets.classes) * (1 - targets.label_smoothing);
@@ -106,8 +106,8 @@ struct CrossEntropy {
   std::vector<Tensor> fused(const Tensor& dloss, const BackwardContext& context) const {
     const Tensor dx = empty_like(logits.peek());
     kernels::backend(dx.device())
-        .cross_entropy_backward(context.saved(logits).reshaped(rows()), targets.take(kName), targets.weight,
-                                log_sum_exp, dloss, dx.reshaped(rows()));
+        .cross_entropy_backward(context.saved(logits).detach(rows()), targets.take(kName), targets.weight, log_sum_exp,
+                                dloss, dx.detach(rows()));
     return {dx};
   }
 
@@ -130,7 +130,7 @@ Tensor cross_entropy(const Tensor& input, const Tensor& targets, const LossOptio
   const std::int64_t rows = logits.shape().rows();
   const bool divides_by_weights = of.targets.weighted() && !(options.divisor > 0);
   const double weight = divides_by_weights ? 1.0 : weight_of(options, rows, 1.0);
-  const Tensor x = logits.detach().reshaped({rows, logits.shape().back()});
+  const Tensor x = logits.detach({rows, logits.shape().back()});
   const Tensor loss = Tensor::empty({}, wide_of(x.dtype()), x.device());
   const Tensor log_sum_exp = Tensor::empty({rows}, wide_of(x.dtype()), x.device());
   kernels::backend(x.device()).cross_entropy(x, of.targets, weight, loss, log_sum_exp);
@@ -148,7 +148,7 @@ Tensor column(const Tensor& weights, const Tensor& x) {
   if (weights.numel() != extents[0]) {
     throw ShapeError("mse of " + describe(x) + " needs a weight a sample, found " + describe(weights));
   }
-  return converted(weights.detach(), x.dtype()).reshaped(Shape(std::span<const std::int64_t>(extents)));
+  return converted(weights.detach(), x.dtype()).detach(Shape(std::span<const std::int64_t>(extents)));
 }
 
 }  // namespace

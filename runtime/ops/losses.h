@@ -25,10 +25,10 @@ struct LossOptions {
 /// exactly and computed in float32, as autocast's float32 policy asks, without a copy. A target t of weight w[t] v adds
 /// v (-(1 - s) w[t] log p[t] - s / classes sum_c w[c] log p[c]), s = label_smoothing, as PyTorch's does. A target
 /// outside [0, classes) throws UsageError on the CPU and makes the loss NaN on a GPU. Weights have no gradient.
-Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const LossOptions& options = {});
+[[nodiscard]] Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const LossOptions& options = {});
 /// Mean of (x - target)^2 over all elements; x [N, ...] and target of the same shape -> float32 scalar. `divisor`
 /// counts samples: the sum is divided by divisor times the elements of a sample. With a sample_weight [N], which has no
 /// gradient, the squares of each sample count times its weight; the mean still divides by the number of samples.
-Tensor mse(const Tensor& x, const Tensor& target, const LossOptions& options = {});
+[[nodiscard]] Tensor mse(const Tensor& x, const Tensor& target, const LossOptions& options = {});
 
 }  // namespace lockstep::ops

@@ -65,8 +65,9 @@ Tensor take_slice(const Tensor& x, int dim, std::int64_t begin, std::int64_t ste
 
 /// The dimension, which a slice cannot do without.
 int sliced_dim(std::string_view operation, const Tensor& x, int dim) {
+  require_defined(x, operation, "the input");
   if (x.shape().rank() == 0) throw ShapeError(fmt::format("{} of a scalar", operation));
-  return dim_of(operation, dim, x.shape().rank());
+  return dim_of(operation, dim, x);
 }
 
 }  // namespace
@@ -99,6 +100,7 @@ Tensor permute(const Tensor& input, const Dims& order) {
 }
 
 Tensor transpose(const Tensor& x, int first, int second) {
+  require_defined(x, "transpose", "the input");
   const int rank = x.shape().rank();
   std::vector<int> order;
   for (int d = 0; d < rank; ++d) order.push_back(d);
@@ -110,7 +112,7 @@ Tensor transpose(const Tensor& x, int first, int second) {
 
 Tensor flip(const Tensor& input, const Dims& dims) {
   const Tensor x = amp::autocast(amp::Op::kFlip, input);
-  const DimSet set = dims.list().empty() ? DimSet{} : dims_of("flip", dims, x.shape().rank());
+  const DimSet set = dims.list().empty() ? DimSet{} : dims_of("flip", dims, x);
   Walk walk = kernels::dense_walk(x.shape());
   for (int d = 0; d < x.shape().rank(); ++d) {
     if (!set[static_cast<std::size_t>(d)]) continue;
@@ -125,6 +127,7 @@ Tensor flip(const Tensor& input, const Dims& dims) {
 }
 
 Tensor repeat(const Tensor& x, const std::vector<std::int64_t>& times) {
+  require_defined(x, "repeat", "the input");
   const int added = static_cast<int>(times.size()) - x.shape().rank();
   if (added < 0) {
     throw ShapeError(fmt::format("repeat of {}: {} numbers for its dimensions", describe(x), times.size()));
@@ -143,6 +146,7 @@ Tensor repeat(const Tensor& x, const std::vector<std::int64_t>& times) {
 
 Tensor cat(const std::vector<Tensor>& tensors, int dim_in) {
   if (tensors.empty()) throw UsageError("cat of no tensors");
+  for (std::size_t i = 0; i < tensors.size(); ++i) require_defined(tensors[i], "cat", fmt::format("tensor {}", i));
   const Tensor& first = tensors.front();
   const int dim = sliced_dim("cat", first, dim_in);
   DType dtype = amp::dtype_for(amp::Op::kCat, first);

@@ -14,32 +14,32 @@
 namespace lockstep::ops {
 
 /// Dimension d of the result is dimension order[d] of x.
-Tensor permute(const Tensor& x, const Dims& order);
+[[nodiscard]] Tensor permute(const Tensor& x, const Dims& order);
 /// x with two dimensions exchanged.
-Tensor transpose(const Tensor& x, int first, int second);
+[[nodiscard]] Tensor transpose(const Tensor& x, int first, int second);
 /// The elements along the dimensions in reverse order; an empty list names none.
-Tensor flip(const Tensor& x, const Dims& dims);
+[[nodiscard]] Tensor flip(const Tensor& x, const Dims& dims);
 
 /// x, times[d] times one behind the other along dimension d. `times` has a number for each dimension of x, or more: the
 /// first ones are then of new dimensions.
-Tensor repeat(const Tensor& x, const std::vector<std::int64_t>& times);
+[[nodiscard]] Tensor repeat(const Tensor& x, const std::vector<std::int64_t>& times);
 
 /// The tensors one behind the other along a dimension; their other extents are the same. Floating dtypes are promoted;
 /// others differ from none. Throws UsageError where they do.
-Tensor cat(const std::vector<Tensor>& tensors, int dim = 0);
+[[nodiscard]] Tensor cat(const std::vector<Tensor>& tensors, int dim = 0);
 /// Tensors of one shape along a new dimension.
-Tensor stack(const std::vector<Tensor>& tensors, int dim = 0);
+[[nodiscard]] Tensor stack(const std::vector<Tensor>& tensors, int dim = 0);
 
 /// x[begin : end : step] along a dimension, by Python's rules: negative places count from the end, and those behind it
 /// are the end. step >= 1.
-Tensor slice(const Tensor& x, int dim, std::int64_t begin, std::int64_t end, std::int64_t step = 1);
+[[nodiscard]] Tensor slice(const Tensor& x, int dim, std::int64_t begin, std::int64_t end, std::int64_t step = 1);
 /// x[at] along a dimension, which is gone in the result. Throws ShapeError for a place that is not there.
-Tensor select(const Tensor& x, int dim, std::int64_t at);
+[[nodiscard]] Tensor select(const Tensor& x, int dim, std::int64_t at);
 /// Slices of these extents along a dimension, which add up to its own.
-std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& extents, int dim = 0);
+[[nodiscard]] std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& extents, int dim = 0);
 /// Slices of `extent` along a dimension; the last one may be shorter.
-std::vector<Tensor> split(const Tensor& x, std::int64_t extent, int dim = 0);
+[[nodiscard]] std::vector<Tensor> split(const Tensor& x, std::int64_t extent, int dim = 0);
 /// At most `chunks` slices of equal extent along a dimension; the last one may be shorter.
-std::vector<Tensor> chunk(const Tensor& x, std::int64_t chunks, int dim = 0);
+[[nodiscard]] std::vector<Tensor> chunk(const Tensor& x, std::int64_t chunks, int dim = 0);
 
 }  // namespace lockstep::ops

@@ -71,8 +71,9 @@ struct Measured {
   DType dtype;
 
   Measured(amp::Op op, const Tensor& input, const NormOptions& options)
-      : x(options.dtype ? autograd::cast(input, *options.dtype) : input),
+      : x((require_defined(input, name_of(op), "the input"), input)),
         dtype(options.dtype ? *options.dtype : amp::dtype_for(op, input)) {
+    if (options.dtype) x = autograd::cast(input, *options.dtype);
     // A kernel reads 16-bit dtypes exactly, and what is made of operations does not have to.
     if (!is_floating(input.dtype())) throw ShapeError(std::string(name_of(op)) + " of " + describe(input));
   }
@@ -131,8 +132,8 @@ Tensor matrix_norm(const Tensor& input, MatrixNorm norm, const NormOptions& opti
 }
 
 Tensor cosine_similarity(const Tensor& first, const Tensor& second, int dim_in, double epsilon) {
-  const Tensor a = amp::autocast(amp::Op::kCosineSimilarity, first);
-  const Tensor b = amp::autocast(amp::Op::kCosineSimilarity, second);
+  const Tensor a = amp::autocast(amp::Op::kCosineSimilarity, first, "the first operand");
+  const Tensor b = amp::autocast(amp::Op::kCosineSimilarity, second, "the second operand");
   const DType dtype = promote(a.dtype(), b.dtype());
   const Shape shape = kernels::broadcast_shape("cosine_similarity", a.shape(), b.shape());
   const int dim = dim_of("cosine_similarity", dim_in, shape.rank());
@@ -148,7 +149,7 @@ Tensor cosine_similarity(const Tensor& first, const Tensor& second, int dim_in, 
 
 Tensor logsumexp(const Tensor& input, const Dims& dims, bool keepdim) {
   const Tensor x = amp::autocast(amp::Op::kLogsumexp, input);
-  const DimSet set = dims_of("logsumexp", dims, x.shape().rank());
+  const DimSet set = dims_of("logsumexp", dims, x);
   const WithoutAutocast as_it_is;
   const Tensor wide = autograd::cast(x, wide_of(x.dtype()));
   const Shape kept = reduced_shape(x.shape(), set, true);

@@ -21,10 +21,11 @@ struct NormOptions {
 /// (sum |x|^order)^(1 / order) over the dimensions; an empty list names all. Order infinity is the largest |x|,
 /// -infinity the smallest, 0 the number of elements other than 0, which has no gradient. The gradient of order 2 at 0
 /// is 0.
-Tensor vector_norm(const Tensor& x, double order = 2, const Dims& dims = {}, const NormOptions& options = {});
+[[nodiscard]] Tensor vector_norm(const Tensor& x, double order = 2, const Dims& dims = {},
+                                 const NormOptions& options = {});
 
 /// vector_norm(a - b, order) of all elements, a scalar; broadcast.
-Tensor dist(const Tensor& a, const Tensor& b, double order = 2);
+[[nodiscard]] Tensor dist(const Tensor& a, const Tensor& b, double order = 2);
 
 /// The norm of 2, the largest singular value, and the nuclear norm need a decomposition that is not built.
 enum class MatrixNorm : std::uint8_t {
@@ -33,12 +34,13 @@ enum class MatrixNorm : std::uint8_t {
   kInfinity,   ///< the largest sum of |x| of a row
 };
 /// Of the matrices in the last two dimensions.
-Tensor matrix_norm(const Tensor& x, MatrixNorm norm = MatrixNorm::kFrobenius, const NormOptions& options = {});
+[[nodiscard]] Tensor matrix_norm(const Tensor& x, MatrixNorm norm = MatrixNorm::kFrobenius,
+                                 const NormOptions& options = {});
 
 /// a / max(|a|, epsilon) times b / max(|b|, epsilon), summed over a dimension; broadcast.
-Tensor cosine_similarity(const Tensor& a, const Tensor& b, int dim = 1, double epsilon = 1e-8);
+[[nodiscard]] Tensor cosine_similarity(const Tensor& a, const Tensor& b, int dim = 1, double epsilon = 1e-8);
 
 /// log sum e^x over the dimensions, without overflow; -infinity of no elements.
-Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim = false);
+[[nodiscard]] Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim = false);
 
 }  // namespace lockstep::ops

@@ -29,7 +29,7 @@ namespace {
 /// A parameter as a line of the statistics' dtype, outside the graph; undefined where it is undefined.
 Tensor line_of(const Tensor& parameter, DType dtype) {
   if (!parameter.defined()) return {};
-  const Tensor line = parameter.detach().reshaped({parameter.numel()});
+  const Tensor line = parameter.detach({parameter.numel()});
   if (line.dtype() == dtype) return line;
   const Tensor widened = Tensor::empty(line.shape(), dtype, line.device());
   kernels::backend(line.device()).cast(line, widened);
@@ -45,7 +45,7 @@ class ParameterGradient {
     target_ = context.target(i, parameter.peek());
     const Shape line{target_.out.numel()};
     direct_ = target_.out.dtype() == dtype && !target_.accumulate;
-    line_ = direct_ ? target_.out.reshaped(line) : Tensor::empty(line, dtype, target_.out.device());
+    line_ = direct_ ? target_.out.detach(line) : Tensor::empty(line, dtype, target_.out.device());
   }
 
   const Tensor& line() const { return line_; }
@@ -53,7 +53,7 @@ class ParameterGradient {
   Tensor deliver() const {
     if (!line_.defined() || direct_) return target_.out;
     const Backend& backend = kernels::backend(line_.device());
-    const Tensor value = line_.reshaped(target_.out.shape());
+    const Tensor value = line_.detach(target_.out.shape());
     target_.accumulate ? backend.accumulate(value, target_.out) : backend.cast(value, target_.out);
     return target_.out;
   }
@@ -97,8 +97,8 @@ std::vector<Tensor> gradients(const SavedNorm& saved, const Tensor& dy, const Ba
   const ParameterGradient dweight(context, 1, saved.weight, dtype), dbias(context, 2, saved.bias, dtype);
   const Backend& backend = kernels::backend(dy.device());
   const auto kernel = saved.problem.groups > 0 ? backend.group_norm_backward : backend.layer_norm_backward;
-  kernel(x.detach().reshaped(saved.problem.x), line_of(context.saved(saved.weight), dtype), saved.mean, saved.inv_std,
-         dy.reshaped(saved.problem.x), dx.defined() ? dx.reshaped(saved.problem.x) : dx, dweight.line(), dbias.line());
+  kernel(x.detach(saved.problem.x), line_of(context.saved(saved.weight), dtype), saved.mean, saved.inv_std,
+         dy.detach(saved.problem.x), dx.defined() ? dx.detach(saved.problem.x) : dx, dweight.line(), dbias.line());
   return {dx, dweight.deliver(), dbias.deliver()};
 }
 
@@ -142,8 +142,8 @@ Tensor normalize(amp::Op op, const Problem& problem, const Tensor& input, const 
   const Tensor inv_std = Tensor::empty(problem.statistics(), dtype, x.device());
   const Backend& backend = kernels::backend(x.device());
   const auto kernel = problem.groups > 0 ? backend.group_norm : backend.layer_norm;
-  kernel(x.detach().reshaped(problem.x), line_of(weight, dtype), line_of(bias, dtype), problem.epsilon,
-         y.reshaped(problem.x), mean, inv_std);
+  kernel(x.detach(problem.x), line_of(weight, dtype), line_of(bias, dtype), problem.epsilon, y.detach(problem.x), mean,
+         inv_std);
   const SavedNorm saved{problem, SavedTensor::in_graph(x), SavedTensor::in_graph(weight), SavedTensor(bias), mean,
                         inv_std};
   autograd::record(
@@ -157,6 +157,7 @@ Tensor normalize(amp::Op op, const Problem& problem, const Tensor& input, const 
 
 Problem over_last(amp::Op op, const Tensor& x, const Shape& normalized_shape, const Tensor& weight, const Tensor& bias,
                   double epsilon) {
+  require_defined(x, name_of(op), "the input");
   const std::string name(name_of(op));
   const auto extents = x.shape().extents();
   const auto own = normalized_shape.extents();
@@ -178,6 +179,7 @@ Problem over_last(amp::Op op, const Tensor& x, const Shape& normalized_shape, co
 
 Problem over_groups(amp::Op op, const Tensor& x, std::int64_t groups, const Tensor& weight, const Tensor& bias,
                     double epsilon) {
+  require_defined(x, name_of(op), "the input");
   const std::string name(name_of(op));
   if (x.shape().rank() < 2) throw ShapeError(name + ": x must be [N, spatial..., C], found " + describe(x));
   const std::int64_t channels = x.shape().back();
@@ -205,6 +207,7 @@ Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& 
 
 Tensor rms_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight, std::optional<double> epsilon) {
   constexpr amp::Op kOp = amp::Op::kRmsNorm;
+  require_defined(x, name_of(kOp), "the input");
   const double least = x.dtype() == DType::kFloat64 ? std::numeric_limits<double>::epsilon()
                                                     : static_cast<double>(std::numeric_limits<float>::epsilon());
   Problem problem = over_last(kOp, x, normalized_shape, weight, {}, epsilon.value_or(least));
@@ -219,6 +222,7 @@ Tensor group_norm(const Tensor& x, std::int64_t groups, const Tensor& weight, co
 
 Tensor instance_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double epsilon) {
   constexpr amp::Op kOp = amp::Op::kInstanceNorm;
+  require_defined(x, name_of(kOp), "the input");
   const Problem problem = over_groups(kOp, x, x.shape().rank() > 0 ? x.shape().back() : 0, weight, bias, epsilon);
   if (problem.x[1] == 1) throw ShapeError("instance_norm: one pixel has no variance, found " + describe(x));
   return normalize(kOp, problem, x, weight, bias);

@@ -14,18 +14,19 @@ namespace lockstep::ops {
 
 /// y = (x - mean) / sqrt(variance + epsilon) * weight + bias over the last dimensions of x, which are
 /// `normalized_shape`; weight and bias have that shape.
-Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight = {}, const Tensor& bias = {},
-                  double epsilon = 1e-5);
+[[nodiscard]] Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight = {},
+                                const Tensor& bias = {}, double epsilon = 1e-5);
 /// y = x / sqrt(mean of x^2 + epsilon) * weight, likewise. Without an epsilon it is the distance from 1 to the next
 /// float32, or float64 for float64 x.
-Tensor rms_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight = {},
-                std::optional<double> epsilon = {});
+[[nodiscard]] Tensor rms_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight = {},
+                              std::optional<double> epsilon = {});
 /// As layer_norm over each sample of x [N, spatial..., C] and each of `groups` groups of neighbouring channels, which
 /// they divide; weight, bias [C].
-Tensor group_norm(const Tensor& x, std::int64_t groups, const Tensor& weight = {}, const Tensor& bias = {},
-                  double epsilon = 1e-5);
+[[nodiscard]] Tensor group_norm(const Tensor& x, std::int64_t groups, const Tensor& weight = {},
+                                const Tensor& bias = {}, double epsilon = 1e-5);
 /// Over each sample and channel of x [N, spatial..., C], of at least two pixels; weight, bias [C]. No running
 /// statistics. Autocast leaves it in the dtype of x, as PyTorch's.
-Tensor instance_norm(const Tensor& x, const Tensor& weight = {}, const Tensor& bias = {}, double epsilon = 1e-5);
+[[nodiscard]] Tensor instance_norm(const Tensor& x, const Tensor& weight = {}, const Tensor& bias = {},
+                                   double epsilon = 1e-5);
 
 }  // namespace lockstep::ops

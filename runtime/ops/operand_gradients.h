@@ -22,10 +22,11 @@ enum class Wide : std::uint8_t {
 };
 
 /// A saved operand in grad's dtype.
-Tensor operand(const autograd::SavedTensor& saved, const Tensor& grad, const autograd::BackwardContext& context);
+[[nodiscard]] Tensor operand(const autograd::SavedTensor& saved, const Tensor& grad,
+                             const autograd::BackwardContext& context);
 
 /// The backward of an operation, element by element, on operands that may have been broadcast to `result`.
-autograd::Backward backward_of(const std::vector<Tensor>& operands, const Tensor& result, Wide wide,
-                               OperandGradient gradient);
+[[nodiscard]] autograd::Backward backward_of(const std::vector<Tensor>& operands, const Tensor& result, Wide wide,
+                                             OperandGradient gradient);
 
 }  // namespace lockstep::ops

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "runtime/autograd/movement.h"
 #include "runtime/kernels/binary.h"
 
 // What operations are told besides tensors, as they note it for whoever writes their graph down
@@ -37,12 +38,8 @@ struct ScoreOptions {
   bool causal = false;
 };
 
-/// slice
-struct SliceOptions {
-  int dim = 0;
-  std::int64_t begin = 0;
-  std::int64_t step = 1;
-};
+/// slice, and Tensor::rows()
+using autograd::SliceOptions;
 
 /// cat, index_select, gather; the two last note their indices as another input.
 struct AlongOptions {

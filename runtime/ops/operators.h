@@ -8,22 +8,22 @@
 
 namespace lockstep {
 
-inline Tensor operator-(const Tensor& x) { return ops::neg(x); }
+[[nodiscard]] inline Tensor operator-(const Tensor& x) { return ops::neg(x); }
 
-inline Tensor operator+(const Tensor& a, const Tensor& b) { return ops::add(a, b); }
-inline Tensor operator+(const Tensor& a, double b) { return ops::add(a, b); }
-inline Tensor operator+(double a, const Tensor& b) { return ops::add(b, a); }
+[[nodiscard]] inline Tensor operator+(const Tensor& a, const Tensor& b) { return ops::add(a, b); }
+[[nodiscard]] inline Tensor operator+(const Tensor& a, double b) { return ops::add(a, b); }
+[[nodiscard]] inline Tensor operator+(double a, const Tensor& b) { return ops::add(b, a); }
 
-inline Tensor operator-(const Tensor& a, const Tensor& b) { return ops::sub(a, b); }
-inline Tensor operator-(const Tensor& a, double b) { return ops::sub(a, b); }
-inline Tensor operator-(double a, const Tensor& b) { return ops::sub(a, b); }
+[[nodiscard]] inline Tensor operator-(const Tensor& a, const Tensor& b) { return ops::sub(a, b); }
+[[nodiscard]] inline Tensor operator-(const Tensor& a, double b) { return ops::sub(a, b); }
+[[nodiscard]] inline Tensor operator-(double a, const Tensor& b) { return ops::sub(a, b); }
 
-inline Tensor operator*(const Tensor& a, const Tensor& b) { return ops::mul(a, b); }
-inline Tensor operator*(const Tensor& a, double b) { return ops::mul(a, b); }
-inline Tensor operator*(double a, const Tensor& b) { return ops::mul(b, a); }
+[[nodiscard]] inline Tensor operator*(const Tensor& a, const Tensor& b) { return ops::mul(a, b); }
+[[nodiscard]] inline Tensor operator*(const Tensor& a, double b) { return ops::mul(a, b); }
+[[nodiscard]] inline Tensor operator*(double a, const Tensor& b) { return ops::mul(b, a); }
 
-inline Tensor operator/(const Tensor& a, const Tensor& b) { return ops::div(a, b); }
-inline Tensor operator/(const Tensor& a, double b) { return ops::div(a, b); }
-inline Tensor operator/(double a, const Tensor& b) { return ops::div(a, b); }
+[[nodiscard]] inline Tensor operator/(const Tensor& a, const Tensor& b) { return ops::div(a, b); }
+[[nodiscard]] inline Tensor operator/(const Tensor& a, double b) { return ops::div(a, b); }
+[[nodiscard]] inline Tensor operator/(double a, const Tensor& b) { return ops::div(a, b); }
 
 }  // namespace lockstep

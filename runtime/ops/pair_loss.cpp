@@ -52,7 +52,8 @@ struct SumOfPairs {
     const Tensor loss = scale(sum(terms(widened(inputs[0]), widened(inputs[1]))), weight);
     std::vector<Tensor> grads(2);
     for (std::size_t i = 0; i < 2; ++i) {
-      if (context.needs(i)) grads[i] = autograd::grad(loss, {inputs[i]}, dloss, {.create_graph = true})[0];
+      if (context.needs(i))
+        grads[i] = autograd::grad(loss, {inputs[i]}, dloss, {.create_graph = true, .allow_unused = true})[0];
     }
     return grads;
   }
@@ -65,6 +66,7 @@ Tensor pair_input(amp::Op op, const Tensor& input) {
 }
 
 Tensor pair_target(amp::Op op, const Tensor& x, const Tensor& target) {
+  require_defined(target, name_of(op), "the target");
   const Tensor read = pair_input(op, target);
   return read.dtype() == x.dtype() ? read : autograd::cast(read, wide_of(x.dtype()));
 }

@@ -22,7 +22,7 @@ struct Chosen {
 
   Tensor places() const {
     const Tensor wide = Tensor::empty(as_pixels(indices.shape()), DType::kInt64, indices.device());
-    kernels::backend(indices.device()).cast(indices.reshaped(wide.shape()), wide);
+    kernels::backend(indices.device()).cast(indices.detach(wide.shape()), wide);
     return wide;
   }
   static Shape as_pixels(const Shape& shape) {

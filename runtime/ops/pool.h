@@ -7,8 +7,8 @@
 namespace lockstep::ops {
 
 /// x [N, spatial..., C] -> [N, spatial'..., C]; geometry.kind says which.
-Tensor pool(const Tensor& x, const kernels::PoolGeometry& geometry);
+[[nodiscard]] Tensor pool(const Tensor& x, const kernels::PoolGeometry& geometry);
 /// x [N, spatial..., C] -> [N, C], the mean over the spatial dimensions.
-Tensor global_average_pool(const Tensor& x);
+[[nodiscard]] Tensor global_average_pool(const Tensor& x);
 
 }  // namespace lockstep::ops

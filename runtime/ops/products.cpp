@@ -37,7 +37,7 @@ struct Factors {
   Tensor a, b;
 
   Factors(amp::Op op, const Tensor& first, int rank_a, const Tensor& second, int rank_b)
-      : a(amp::autocast(op, first)), b(amp::autocast(op, second)) {
+      : a(amp::autocast(op, first, "the first operand")), b(amp::autocast(op, second, "the second operand")) {
     require_rank(op, a, rank_a);
     require_rank(op, b, rank_b);
   }
@@ -104,6 +104,7 @@ Tensor wide_product(const Tensor& a, const Tensor& b, double alpha) {
 /// The wide product plus beta times the input, rounded to the operands' dtype.
 Tensor sum_of(amp::Op op, const Tensor& input, const Tensor& product, DType dtype, double beta) {
   if (beta == 0) return autograd::cast(product, dtype);
+  require_defined(input, name_of(op), "the input");
   if (input.dtype() != dtype) {
     throw ShapeError(fmt::format("{} of {} and a product of {}: they need one dtype", name_of(op), describe(input),
                                  lockstep::name_of(dtype)));
@@ -170,8 +171,8 @@ Tensor bilinear(const Tensor& first, const Tensor& second, const Tensor& weight_
 }
 
 Tensor vecdot(const Tensor& first, const Tensor& second, int dim) {
-  const Tensor a = amp::autocast(amp::Op::kVecdot, first);
-  const Tensor b = amp::autocast(amp::Op::kVecdot, second);
+  const Tensor a = amp::autocast(amp::Op::kVecdot, first, "the first operand");
+  const Tensor b = amp::autocast(amp::Op::kVecdot, second, "the second operand");
   const DType dtype = promote(a.dtype(), b.dtype());
   const WithoutAutocast as_they_are;
   // Products of 16-bit numbers are exact in float32.
@@ -181,14 +182,14 @@ Tensor vecdot(const Tensor& first, const Tensor& second, int dim) {
 
 Tensor addmm(const Tensor& input, const Tensor& first, const Tensor& second, const AddOptions& options) {
   const auto [a, b] = Factors(amp::Op::kAddmm, first, 2, second, 2);
-  const Tensor summand = amp::autocast(amp::Op::kAddmm, input);
+  const Tensor summand = amp::autocast_if_defined(amp::Op::kAddmm, input);
   const WithoutAutocast as_they_are;
   return sum_of(amp::Op::kAddmm, summand, wide_product(a, b, options.alpha), a.dtype(), options.beta);
 }
 
 Tensor addmv(const Tensor& input, const Tensor& first, const Tensor& second, const AddOptions& options) {
   const auto [a, v] = Factors(amp::Op::kAddmv, first, 2, second, 1);
-  const Tensor summand = amp::autocast(amp::Op::kAddmv, input);
+  const Tensor summand = amp::autocast_if_defined(amp::Op::kAddmv, input);
   const WithoutAutocast as_they_are;
   const Tensor product = reshape(wide_product(a, column(v), options.alpha), {a.size(0)});
   return sum_of(amp::Op::kAddmv, summand, product, a.dtype(), options.beta);
@@ -196,7 +197,7 @@ Tensor addmv(const Tensor& input, const Tensor& first, const Tensor& second, con
 
 Tensor addr(const Tensor& input, const Tensor& first, const Tensor& second, const AddOptions& options) {
   const auto [u, v] = Factors(amp::Op::kAddr, first, 1, second, 1);
-  const Tensor summand = amp::autocast(amp::Op::kAddr, input);
+  const Tensor summand = amp::autocast_if_defined(amp::Op::kAddr, input);
   const WithoutAutocast as_they_are;
   const DType wide = wide_of(u.dtype());
   const Tensor product = mul(autograd::cast(column(u), wide), autograd::cast(reshape(v, {1, v.numel()}), wide));
@@ -209,7 +210,7 @@ Tensor addbmm(const Tensor& input, const Tensor& first, const Tensor& second, co
   if (a.size(0) != b.size(0) || a.size(2) != b.size(1)) {
     throw ShapeError("addbmm of " + describe(a) + " and " + describe(b));
   }
-  const Tensor summand = amp::autocast(amp::Op::kAddbmm, input);
+  const Tensor summand = amp::autocast_if_defined(amp::Op::kAddbmm, input);
   const WithoutAutocast as_they_are;
   // The batch is a part of what is summed over.
   const std::int64_t inner = a.size(0) * a.size(2);
@@ -220,7 +221,7 @@ Tensor addbmm(const Tensor& input, const Tensor& first, const Tensor& second, co
 
 Tensor baddbmm(const Tensor& input, const Tensor& first, const Tensor& second, const AddOptions& options) {
   const auto [a, b] = Factors(amp::Op::kBaddbmm, first, 3, second, 3);
-  const Tensor summand = amp::autocast(amp::Op::kBaddbmm, input);
+  const Tensor summand = amp::autocast_if_defined(amp::Op::kBaddbmm, input);
   const WithoutAutocast as_they_are;
   return sum_of(amp::Op::kBaddbmm, summand, wide_product(a, b, options.alpha), a.dtype(), options.beta);
 }

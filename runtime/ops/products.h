@@ -11,19 +11,19 @@
 namespace lockstep::ops {
 
 /// a [M, K] b [K, N] -> [M, N]
-Tensor mm(const Tensor& a, const Tensor& b);
+[[nodiscard]] Tensor mm(const Tensor& a, const Tensor& b);
 /// a [B, M, K] b [B, K, N] -> [B, M, N]
-Tensor bmm(const Tensor& a, const Tensor& b);
+[[nodiscard]] Tensor bmm(const Tensor& a, const Tensor& b);
 /// a [M, K] v [K] -> [M]
-Tensor mv(const Tensor& a, const Tensor& v);
+[[nodiscard]] Tensor mv(const Tensor& a, const Tensor& v);
 /// The scalar product of a [K] and b [K], a scalar.
-Tensor dot(const Tensor& a, const Tensor& b);
+[[nodiscard]] Tensor dot(const Tensor& a, const Tensor& b);
 /// The same: numbers are real.
-Tensor vdot(const Tensor& a, const Tensor& b);
+[[nodiscard]] Tensor vdot(const Tensor& a, const Tensor& b);
 /// y[..., o] = sum_ij a[..., i] weight[o, i, j] b[..., j] + bias[o]; the bias may be undefined.
-Tensor bilinear(const Tensor& a, const Tensor& b, const Tensor& weight, const Tensor& bias = {});
+[[nodiscard]] Tensor bilinear(const Tensor& a, const Tensor& b, const Tensor& weight, const Tensor& bias = {});
 /// The sums of a * b, broadcast, over a dimension.
-Tensor vecdot(const Tensor& a, const Tensor& b, int dim = -1);
+[[nodiscard]] Tensor vecdot(const Tensor& a, const Tensor& b, int dim = -1);
 
 /// What the add... operations multiply their summands with. A beta of 0 leaves the input out, NaN included. Sums of
 /// 16-bit operands are float32 and rounded once.
@@ -32,30 +32,30 @@ struct AddOptions {
   double alpha = 1;  ///< the product
 };
 /// beta * input + alpha * a b; the input is broadcast to the product's shape.
-Tensor addmm(const Tensor& input, const Tensor& a, const Tensor& b, const AddOptions& options = {});
+[[nodiscard]] Tensor addmm(const Tensor& input, const Tensor& a, const Tensor& b, const AddOptions& options = {});
 /// beta * input [M] + alpha * a [M, K] v [K]
-Tensor addmv(const Tensor& input, const Tensor& a, const Tensor& v, const AddOptions& options = {});
+[[nodiscard]] Tensor addmv(const Tensor& input, const Tensor& a, const Tensor& v, const AddOptions& options = {});
 /// beta * input [M, N] + alpha * u [M] v [N]^T
-Tensor addr(const Tensor& input, const Tensor& u, const Tensor& v, const AddOptions& options = {});
+[[nodiscard]] Tensor addr(const Tensor& input, const Tensor& u, const Tensor& v, const AddOptions& options = {});
 /// beta * input [M, N] + alpha * the sum over the batch of a [B, M, K] b [B, K, N]
-Tensor addbmm(const Tensor& input, const Tensor& a, const Tensor& b, const AddOptions& options = {});
+[[nodiscard]] Tensor addbmm(const Tensor& input, const Tensor& a, const Tensor& b, const AddOptions& options = {});
 /// beta * input [B, M, N] + alpha * a [B, M, K] b [B, K, N]
-Tensor baddbmm(const Tensor& input, const Tensor& a, const Tensor& b, const AddOptions& options = {});
+[[nodiscard]] Tensor baddbmm(const Tensor& input, const Tensor& a, const Tensor& b, const AddOptions& options = {});
 
 /// The product of all matrices, in the order of the fewest multiplications. The first one may be a row [K] and the last
 /// one a column [K], whose dimension is then missing in the result. (Cormen, Leiserson, Rivest, Stein: Introduction to
 /// Algorithms, matrix-chain multiplication.)
-Tensor chain_matmul(const std::vector<Tensor>& matrices);
+[[nodiscard]] Tensor chain_matmul(const std::vector<Tensor>& matrices);
 
 /// Sums of products by labels, PyTorch's of two operands, as "bij,bjk->bik": a letter names a dimension of a and b;
 /// those that the result does not name are summed over. A letter twice in one operand names its diagonal. "..." stands
 /// for the dimensions that have no letter; they are broadcast, the last ones of a and b with each other. Without "->"
 /// the result has those of the ellipsis and then the letters that occur once, in alphabetical order. A letter has one
 /// extent; 1 is broadcast. Throws UsageError for what is no such equation.
-Tensor einsum(std::string_view equation, const Tensor& a, const Tensor& b);
+[[nodiscard]] Tensor einsum(std::string_view equation, const Tensor& a, const Tensor& b);
 /// Sums over dimensions of a paired with dimensions of b; the result has a's others, then b's.
-Tensor tensordot(const Tensor& a, const Tensor& b, const Dims& dims_of_a, const Dims& dims_of_b);
+[[nodiscard]] Tensor tensordot(const Tensor& a, const Tensor& b, const Dims& dims_of_a, const Dims& dims_of_b);
 /// Over the last `dims` of a and the first `dims` of b, in their order.
-Tensor tensordot(const Tensor& a, const Tensor& b, int dims = 2);
+[[nodiscard]] Tensor tensordot(const Tensor& a, const Tensor& b, int dims = 2);
 
 }  // namespace lockstep::ops

@@ -7,7 +7,10 @@
 namespace lockstep::ops {
 
 Operands::Operands(amp::Op op, const Tensor& first, const Tensor& second)
-    : a(amp::autocast(op, first, second)), b(amp::autocast(op, second, first)) {
+    : a((require_defined(first, name_of(op), "the first operand"), first)),
+      b((require_defined(second, name_of(op), "the second operand"), second)) {
+  a = amp::autocast_beside(op, first, second);
+  b = amp::autocast_beside(op, second, first);
   // Outside autocast a policy other than promotion leaves operands as they come in.
   if (a.dtype() == b.dtype() || !is_floating(a.dtype()) || !is_floating(b.dtype())) return;
   const DType wider = promote(a.dtype(), b.dtype());

@@ -23,6 +23,10 @@ struct Gates {
   Gates(amp::Op op, const Tensor& x, const Tensor& state, const CellParameters& parameters, std::int64_t gates)
       : h(state) {
     const std::string name(name_of(op));
+    require_defined(x, name, "the input");
+    require_defined(h, name, "the state");
+    require_defined(parameters.weight_ih, name, "weight_ih");
+    require_defined(parameters.weight_hh, name, "weight_hh");
     if (x.shape().rank() != 2 || h.shape().rank() != 2 || x.size(0) != h.size(0)) {
       throw ShapeError(name + ": x must be [N, in] and the state [N, H], found " + describe(x) + " and " + describe(h));
     }
@@ -33,7 +37,7 @@ struct Gates {
                        Shape{rows, h.size(1)}.str() + ", found " + describe(parameters.weight_ih) + " and " +
                        describe(parameters.weight_hh));
     }
-    const auto cast = [op](const Tensor& tensor) { return amp::autocast(op, tensor); };
+    const auto cast = [op](const Tensor& tensor) { return amp::autocast_if_defined(op, tensor); };
     const Tensor in = cast(x), weight_ih = cast(parameters.weight_ih), bias_ih = cast(parameters.bias_ih);
     const Tensor weight_hh = cast(parameters.weight_hh), bias_hh = cast(parameters.bias_hh);
     h = cast(state);
@@ -59,7 +63,7 @@ Tensor gru_cell(const Tensor& x, const Tensor& state, const CellParameters& para
 }
 
 LstmState lstm_cell(const Tensor& x, const LstmState& state, const CellParameters& parameters) {
-  const Tensor before = amp::autocast(amp::Op::kLstmCell, state.c);
+  const Tensor before = amp::autocast(amp::Op::kLstmCell, state.c, "the state c");
   const Gates gates(amp::Op::kLstmCell, x, state.h, parameters, 4);
   if (state.c.shape() != state.h.shape()) {
     throw ShapeError("lstm_cell: h and c must have one shape, found " + describe(state.h) + " and " +

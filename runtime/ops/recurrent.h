@@ -19,17 +19,17 @@ struct CellParameters {
 };
 
 /// activation(W_ih x + b_ih + W_hh h + b_hh); kTanh or kRelu are PyTorch's.
-Tensor rnn_cell(const Tensor& x, const Tensor& h, const CellParameters& parameters,
-                kernels::Activation activation = kernels::Activation::kTanh);
+[[nodiscard]] Tensor rnn_cell(const Tensor& x, const Tensor& h, const CellParameters& parameters,
+                              kernels::Activation activation = kernels::Activation::kTanh);
 /// Gates r, z, n of Cho et al., "Learning Phrase Representations using RNN Encoder-Decoder", 2014, with r multiplied
 /// into W_hn h + b_hn: n + z (h - n), n = tanh(W_in x + b_in + r (W_hn h + b_hn)).
-Tensor gru_cell(const Tensor& x, const Tensor& h, const CellParameters& parameters);
+[[nodiscard]] Tensor gru_cell(const Tensor& x, const Tensor& h, const CellParameters& parameters);
 
 struct LstmState {
   Tensor h;
   Tensor c;
 };
 /// Gates i, f, g, o of Hochreiter, Schmidhuber, "Long Short-Term Memory", 1997: c' = f c + i g, h' = o tanh(c').
-LstmState lstm_cell(const Tensor& x, const LstmState& state, const CellParameters& parameters);
+[[nodiscard]] LstmState lstm_cell(const Tensor& x, const LstmState& state, const CellParameters& parameters);
 
 }  // namespace lockstep::ops

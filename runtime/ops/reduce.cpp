@@ -24,7 +24,7 @@ Tensor sum_as(amp::Op op, const Tensor& input, const DimSet& dims, bool keepdim,
   // The kernel reads narrower floating dtypes exactly: a cast to a wider one would be a copy for nothing.
   const bool reads = is_floating(input.dtype()) && promote(input.dtype(), dtype) == dtype;
   const Tensor x = reads ? input : autograd::cast(input, dtype);
-  const Tensor y = sum_over(x, dims, Term::kValue, factor, dtype).reshaped(reduced_shape(x.shape(), dims, keepdim));
+  const Tensor y = sum_over(x, dims, Term::kValue, factor, dtype).detach(reduced_shape(x.shape(), dims, keepdim));
   autograd::record(
       y, name_of(op), {x}, autograd::OnLosses::kAdds,
       {.recorded = [factor, from = x.dtype(), shape = x.shape(), kept = reduced_shape(x.shape(), dims, true)](
@@ -50,26 +50,27 @@ DType dtype_of_mean(const Tensor& x) {
 }  // namespace
 
 Tensor sum(const Tensor& x, const Dims& dims, const SumOptions& options) {
-  if (counts_in_integers(x, options.dtype)) {
+  if (counts_in_integers(amp::Op::kSum, x, options.dtype)) {
     return in_integers(x, options.dtype, [&](const Tensor& wide) {
       return sum(wide, dims, {.keepdim = options.keepdim, .dtype = DType::kFloat64});
     });
   }
   const DType dtype = options.dtype ? *options.dtype : amp::dtype_for(amp::Op::kSum, x);
-  return sum_as(amp::Op::kSum, x, dims_of("sum", dims, x.shape().rank()), options.keepdim, 1.0, dtype);
+  return sum_as(amp::Op::kSum, x, dims_of("sum", dims, x), options.keepdim, 1.0, dtype);
 }
 
 Tensor sum(const Tensor& x) { return sum(x, {}); }
 
 Tensor mean(const Tensor& x, const Dims& dims, bool keepdim) {
-  const DimSet set = dims_of("mean", dims, x.shape().rank());
+  const DimSet set = dims_of("mean", dims, x);
   const double factor = 1.0 / static_cast<double>(count_of(x.shape(), set));
   return sum_as(amp::Op::kMean, x, set, keepdim, factor, dtype_of_mean(x));
 }
 
 Tensor mean(const Tensor& x) {
+  require_defined(x, "mean", "the input");
   const double factor = x.numel() > 0 ? 1.0 / static_cast<double>(x.numel()) : 0.0;
-  return sum_as(amp::Op::kMean, x, dims_of("mean", {}, x.shape().rank()), false, factor, dtype_of_mean(x));
+  return sum_as(amp::Op::kMean, x, dims_of("mean", {}, x), false, factor, dtype_of_mean(x));
 }
 
 }  // namespace lockstep::ops

@@ -14,8 +14,8 @@ namespace lockstep::ops {
 
 /// The sum, and the mean, of all elements, as a scalar of x's dtype. The mean of nothing is 0. Sums of integers and of
 /// bool, which count, are int64, and exact up to 2^53; their mean throws UsageError: cast() them.
-Tensor sum(const Tensor& x);
-Tensor mean(const Tensor& x);
+[[nodiscard]] Tensor sum(const Tensor& x);
+[[nodiscard]] Tensor mean(const Tensor& x);
 
 struct SumOptions {
   bool keepdim = false;
@@ -23,18 +23,18 @@ struct SumOptions {
   /// one.
   std::optional<DType> dtype = {};
 };
-Tensor sum(const Tensor& x, const Dims& dims, const SumOptions& options = {});
+[[nodiscard]] Tensor sum(const Tensor& x, const Dims& dims, const SumOptions& options = {});
 /// The mean of no elements is NaN, as PyTorch's.
-Tensor mean(const Tensor& x, const Dims& dims, bool keepdim = false);
+[[nodiscard]] Tensor mean(const Tensor& x, const Dims& dims, bool keepdim = false);
 
 struct VarianceOptions {
   double correction = 1;  ///< the sum of squares is divided by the number of elements less this; NaN where that is <= 0
   bool keepdim = false;
 };
 /// The variance around the mean, in two passes.
-Tensor var(const Tensor& x, const Dims& dims, const VarianceOptions& options = {});
+[[nodiscard]] Tensor var(const Tensor& x, const Dims& dims, const VarianceOptions& options = {});
 /// Its root, whose gradient is 0 where it is 0.
-Tensor std(const Tensor& x, const Dims& dims, const VarianceOptions& options = {});
+[[nodiscard]] Tensor std(const Tensor& x, const Dims& dims, const VarianceOptions& options = {});
 
 /// The extreme elements along a dimension and where each lies first, int64. A NaN is more extreme than any number. The
 /// gradient goes to that element. Throws ShapeError where there are no elements.
@@ -42,17 +42,17 @@ struct Extremes {
   Tensor values;
   Tensor indices;
 };
-Extremes max(const Tensor& x, int dim, bool keepdim = false);
-Extremes min(const Tensor& x, int dim, bool keepdim = false);
+[[nodiscard]] Extremes max(const Tensor& x, int dim, bool keepdim = false);
+[[nodiscard]] Extremes min(const Tensor& x, int dim, bool keepdim = false);
 /// The extreme elements alone. Equal ones share the gradient evenly.
-Tensor amax(const Tensor& x, const Dims& dims, bool keepdim = false);
-Tensor amin(const Tensor& x, const Dims& dims, bool keepdim = false);
-Tensor max(const Tensor& x);
-Tensor min(const Tensor& x);
+[[nodiscard]] Tensor amax(const Tensor& x, const Dims& dims, bool keepdim = false);
+[[nodiscard]] Tensor amin(const Tensor& x, const Dims& dims, bool keepdim = false);
+[[nodiscard]] Tensor max(const Tensor& x);
+[[nodiscard]] Tensor min(const Tensor& x);
 /// Where the extreme element lies first along a dimension; without one, in x as a line. int64, without a gradient.
-Tensor argmax(const Tensor& x, int dim, bool keepdim = false);
-Tensor argmin(const Tensor& x, int dim, bool keepdim = false);
-Tensor argmax(const Tensor& x);
-Tensor argmin(const Tensor& x);
+[[nodiscard]] Tensor argmax(const Tensor& x, int dim, bool keepdim = false);
+[[nodiscard]] Tensor argmin(const Tensor& x, int dim, bool keepdim = false);
+[[nodiscard]] Tensor argmax(const Tensor& x);
+[[nodiscard]] Tensor argmin(const Tensor& x);
 
 }  // namespace lockstep::ops

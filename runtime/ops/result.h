@@ -7,12 +7,12 @@
 namespace lockstep::ops {
 
 /// An uninitialised tensor of the same shape, dtype and device.
-inline Tensor empty_like(const Tensor& tensor) {
+[[nodiscard]] inline Tensor empty_like(const Tensor& tensor) {
   return Tensor::empty(tensor.shape(), tensor.dtype(), tensor.device());
 }
 
 /// Converted to any dtype, outside the graph.
-inline Tensor converted(const Tensor& tensor, DType dtype) {
+[[nodiscard]] inline Tensor converted(const Tensor& tensor, DType dtype) {
   const Tensor result = Tensor::empty(tensor.shape(), dtype, tensor.device());
   kernels::backend(tensor.device()).cast(tensor, result);
   return result;

@@ -28,8 +28,8 @@ Tensor turned(const Tensor& x, const RotaryTable& table, double direction) {
   const autograd::NoGrad unrecorded;
   const WithoutAutocast as_given;
   const std::int64_t half = x.shape().back() / 2;
-  const Tensor halves = flip(x.reshaped({x.numel() / std::max<std::int64_t>(2 * half, 1), 2, half}), {1});
-  const Tensor y = addcmul(mul(x, table.cos), halves.reshaped(x.shape()), table.sin, direction);
+  const Tensor halves = flip(x.detach({x.numel() / std::max<std::int64_t>(2 * half, 1), 2, half}), {1});
+  const Tensor y = addcmul(mul(x, table.cos), halves.detach(x.shape()), table.sin, direction);
   return y.dtype() == x.dtype() ? y : converted(y, x.dtype());
 }
 
@@ -74,6 +74,9 @@ RotaryTable rotary_table(std::int64_t length, std::int64_t channels, double thet
 }
 
 Tensor rotary(const Tensor& x, const RotaryTable& table) {
+  require_defined(x, name_of(amp::Op::kRotary), "the input");
+  require_defined(table.cos, name_of(amp::Op::kRotary), "the table's cos");
+  require_defined(table.sin, name_of(amp::Op::kRotary), "the table's sin");
   const Tensor& cos = table.cos;
   const bool fits = x.shape().rank() >= 2 && cos.shape() == Shape{x.size(-2), x.size(-1)} &&
                     table.sin.shape() == cos.shape() && x.size(-1) % 2 == 0 && cos.dtype() == wide_of(x.dtype());

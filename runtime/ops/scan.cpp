@@ -99,46 +99,49 @@ Tensor whole_product(const Tensor& x) {
 }  // namespace
 
 Tensor cumsum(const Tensor& input, int dim, std::optional<DType> dtype) {
-  if (counts_in_integers(input, dtype)) {
+  if (counts_in_integers(amp::Op::kCumsum, input, dtype)) {
     return in_integers(input, dtype, [&](const Tensor& wide) { return cumsum(wide, dim, DType::kFloat64); });
   }
   const Tensor x = lines_of(amp::Op::kCumsum, input, dtype);
-  const Around around(x.shape(), dim_of("cumsum", dim, x.shape().rank()));
+  const Around around(x.shape(), dim_of("cumsum", dim, x));
   return reshape(running_sum(reshape(x, around.shape()), false), x.shape());
 }
 
 Tensor cumprod(const Tensor& input, int dim, std::optional<DType> dtype) {
-  if (counts_in_integers(input, dtype)) {
+  if (counts_in_integers(amp::Op::kCumprod, input, dtype)) {
     return in_integers(input, dtype, [&](const Tensor& wide) { return cumprod(wide, dim, DType::kFloat64); });
   }
   const Tensor x = lines_of(amp::Op::kCumprod, input, dtype);
-  const Around around(x.shape(), dim_of("cumprod", dim, x.shape().rank()));
+  const Around around(x.shape(), dim_of("cumprod", dim, x));
   return reshape(running_product(reshape(x, around.shape()), false), x.shape());
 }
 
 Tensor prod(const Tensor& input, int dim_in, const ProductOptions& options) {
-  if (counts_in_integers(input, options.dtype)) {
+  if (counts_in_integers(amp::Op::kProd, input, options.dtype)) {
     return in_integers(input, options.dtype, [&](const Tensor& wide) {
       return prod(wide, dim_in, {.keepdim = options.keepdim, .dtype = DType::kFloat64});
     });
   }
   const Tensor x = lines_of(amp::Op::kProd, input, options.dtype);
-  const int dim = dim_of("prod", dim_in, x.shape().rank());
+  const int dim = dim_of("prod", dim_in, x);
   DimSet set{};
   if (x.shape().rank() > 0) set[static_cast<std::size_t>(dim)] = true;
   return reshape(whole_product(reshape(x, Around(x.shape(), dim).shape())),
                  reduced_shape(x.shape(), set, options.keepdim));
 }
 
-Tensor prod(const Tensor& x, std::optional<DType> dtype) { return prod(reshape(x, {x.numel()}), 0, {.dtype = dtype}); }
+Tensor prod(const Tensor& x, std::optional<DType> dtype) {
+  require_defined(x, "prod", "the input");
+  return prod(reshape(x, {x.numel()}), 0, {.dtype = dtype});
+}
 
 Tensor recurrence(const Tensor& first, const Tensor& second, int dim_in, bool reverse) {
-  const Tensor a = amp::autocast(amp::Op::kRecurrence, first);
-  const Tensor b = amp::autocast(amp::Op::kRecurrence, second);
+  const Tensor a = amp::autocast(amp::Op::kRecurrence, first, "a");
+  const Tensor b = amp::autocast(amp::Op::kRecurrence, second, "b");
   if (a.shape() != b.shape() || a.dtype() != b.dtype()) {
     throw ShapeError("recurrence of " + describe(a) + " and " + describe(b));
   }
-  const Around around(b.shape(), dim_of("recurrence", dim_in, b.shape().rank()));
+  const Around around(b.shape(), dim_of("recurrence", dim_in, b));
   return reshape(recur(reshape(a, around.shape()), reshape(b, around.shape()), reverse), b.shape());
 }
 

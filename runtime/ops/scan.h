@@ -11,20 +11,20 @@
 
 namespace lockstep::ops {
 
-Tensor cumsum(const Tensor& x, int dim, std::optional<DType> dtype = {});
-Tensor cumprod(const Tensor& x, int dim, std::optional<DType> dtype = {});
+[[nodiscard]] Tensor cumsum(const Tensor& x, int dim, std::optional<DType> dtype = {});
+[[nodiscard]] Tensor cumprod(const Tensor& x, int dim, std::optional<DType> dtype = {});
 
 struct ProductOptions {
   bool keepdim = false;
   std::optional<DType> dtype = {};
 };
 /// The product of the elements along a dimension; 1 where there are none.
-Tensor prod(const Tensor& x, int dim, const ProductOptions& options = {});
+[[nodiscard]] Tensor prod(const Tensor& x, int dim, const ProductOptions& options = {});
 /// Of all elements.
-Tensor prod(const Tensor& x, std::optional<DType> dtype = {});
+[[nodiscard]] Tensor prod(const Tensor& x, std::optional<DType> dtype = {});
 
 /// y_k = a_k * y_(k-1) + b_k along a dimension, with y_(-1) = 0; from the last one on where `reverse`. a and b have one
 /// shape and dtype. What a running product is differentiated by; its gradient is one of its kind.
-Tensor recurrence(const Tensor& a, const Tensor& b, int dim, bool reverse = false);
+[[nodiscard]] Tensor recurrence(const Tensor& a, const Tensor& b, int dim, bool reverse = false);
 
 }  // namespace lockstep::ops

@@ -3,28 +3,23 @@
 
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/cast.h"
-#include "runtime/autograd/node.h"
 #include "runtime/ops/dims.h"
 
 namespace lockstep::ops {
 
 Tensor reshape(const Tensor& input, const Shape& shape) {
-  const Tensor x = amp::autocast(amp::Op::kReshape, input);
-  const Tensor y = x.reshaped(shape);
-  autograd::record(y, "reshape", {x}, autograd::OnLosses::kAdds,
-                   {.recorded = [from = x.shape()](const Tensor& dy, const autograd::BackwardContext&) {
-                     return std::vector<Tensor>{reshape(dy, from)};
-                   }});
-  return y;
+  return amp::autocast(amp::Op::kReshape, input).reshaped(shape);
 }
 
 Tensor flatten(const Tensor& x) {
+  require_defined(x, "flatten", "the input");
   std::int64_t rest = 1;
   for (int d = 1; d < x.shape().rank(); ++d) rest *= x.size(d);
   return reshape(x, {x.size(0), rest});
 }
 
 Tensor unsqueeze(const Tensor& x, int dim) {
+  require_defined(x, "unsqueeze", "the input");
   const int at = dim_of("unsqueeze", dim, x.shape().rank() + 1);
   std::vector<std::int64_t> extents(x.shape().extents().begin(), x.shape().extents().end());
   extents.insert(extents.begin() + at, 1);
@@ -32,6 +27,7 @@ Tensor unsqueeze(const Tensor& x, int dim) {
 }
 
 Tensor squeeze(const Tensor& x) {
+  require_defined(x, "squeeze", "the input");
   std::vector<std::int64_t> extents;
   for (const std::int64_t extent : x.shape().extents()) {
     if (extent != 1) extents.push_back(extent);
@@ -40,7 +36,7 @@ Tensor squeeze(const Tensor& x) {
 }
 
 Tensor squeeze(const Tensor& x, int dim) {
-  const int at = dim_of("squeeze", dim, x.shape().rank());
+  const int at = dim_of("squeeze", dim, x);
   if (x.shape().rank() == 0 || x.size(at) != 1) return x;
   DimSet gone{};
   gone[static_cast<std::size_t>(at)] = true;

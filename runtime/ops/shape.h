@@ -6,22 +6,22 @@
 namespace lockstep::ops {
 
 /// The same elements under another shape; shares the data.
-Tensor reshape(const Tensor& x, const Shape& shape);
+[[nodiscard]] Tensor reshape(const Tensor& x, const Shape& shape);
 /// [N, ...] -> [N, everything else]; shares the data.
-Tensor flatten(const Tensor& x);
+[[nodiscard]] Tensor flatten(const Tensor& x);
 /// A dimension of extent 1 before dimension `dim` of x, or behind the last one; shares the data. Negative: counted from
 /// the end of the result.
-Tensor unsqueeze(const Tensor& x, int dim);
+[[nodiscard]] Tensor unsqueeze(const Tensor& x, int dim);
 /// Without the dimensions of extent 1; shares the data.
-Tensor squeeze(const Tensor& x);
+[[nodiscard]] Tensor squeeze(const Tensor& x);
 /// Without dimension `dim` where its extent is 1, otherwise as it is; shares the data.
-Tensor squeeze(const Tensor& x, int dim);
+[[nodiscard]] Tensor squeeze(const Tensor& x, int dim);
 /// x in another floating dtype; the gradient is cast back. Shares the data where the dtype is the same.
-Tensor cast(const Tensor& x, DType dtype);
+[[nodiscard]] Tensor cast(const Tensor& x, DType dtype);
 /// float32 for the 16-bit dtypes, else the dtype: what a formula of several operations computes in, so that its result
 /// is rounded once.
-inline DType wide_of(DType dtype) { return is_reduced(dtype) ? DType::kFloat32 : dtype; }
+[[nodiscard]] inline DType wide_of(DType dtype) { return is_reduced(dtype) ? DType::kFloat32 : dtype; }
 /// x in that dtype; undefined where x is.
-Tensor widened(const Tensor& x);
+[[nodiscard]] Tensor widened(const Tensor& x);
 
 }  // namespace lockstep::ops

@@ -8,12 +8,12 @@
 namespace lockstep::ops {
 
 /// Over the last dimension.
-Tensor softmax(const Tensor& x);
-Tensor log_softmax(const Tensor& x);
+[[nodiscard]] Tensor softmax(const Tensor& x);
+[[nodiscard]] Tensor log_softmax(const Tensor& x);
 /// The gradient of softmax, y (dy - sum of y dy), of its output y, made of operations.
-Tensor softmax_gradient(const Tensor& y, const Tensor& dy);
+[[nodiscard]] Tensor softmax_gradient(const Tensor& y, const Tensor& dy);
 /// Over any dimension. A named dtype is the result's, whatever autocast says; x is cast to it before.
-Tensor softmax(const Tensor& x, int dim, std::optional<DType> dtype = {});
-Tensor log_softmax(const Tensor& x, int dim, std::optional<DType> dtype = {});
+[[nodiscard]] Tensor softmax(const Tensor& x, int dim, std::optional<DType> dtype = {});
+[[nodiscard]] Tensor log_softmax(const Tensor& x, int dim, std::optional<DType> dtype = {});
 
 }  // namespace lockstep::ops

@@ -7,9 +7,9 @@ namespace lockstep::ops {
 
 /// x with the marked dimensions brought together, as [outer, n, inner]: a view where they are neighbours, else a
 /// permuted copy. The other dimensions keep their order. In the graph.
-Tensor together(const Tensor& x, const DimSet& dims);
+[[nodiscard]] Tensor together(const Tensor& x, const DimSet& dims);
 
 /// [outer, inner] from together(), or anything with as many elements, spread over [outer, n, inner]. In the graph.
-Tensor spread(const Tensor& reduced, const Shape& shape);
+[[nodiscard]] Tensor spread(const Tensor& reduced, const Shape& shape);
 
 }  // namespace lockstep::ops

@@ -16,61 +16,61 @@ namespace lockstep::ops {
 inline constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 /// activation(x); x itself for kNone.
-Tensor activate(kernels::Activation activation, const Tensor& x);
+[[nodiscard]] Tensor activate(kernels::Activation activation, const Tensor& x);
 
-inline Tensor relu(const Tensor& x) { return activate(kernels::Activation::kRelu, x); }
+[[nodiscard]] inline Tensor relu(const Tensor& x) { return activate(kernels::Activation::kRelu, x); }
 /// x * (1 + erf(x / sqrt 2)) / 2
-inline Tensor gelu(const Tensor& x) { return activate(kernels::Activation::kGelu, x); }
+[[nodiscard]] inline Tensor gelu(const Tensor& x) { return activate(kernels::Activation::kGelu, x); }
 /// x * (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2: gelu's approximation, PyTorch's approximate="tanh".
-inline Tensor gelu_tanh(const Tensor& x) { return activate(kernels::Activation::kGeluTanh, x); }
-inline Tensor tanh(const Tensor& x) { return activate(kernels::Activation::kTanh, x); }
+[[nodiscard]] inline Tensor gelu_tanh(const Tensor& x) { return activate(kernels::Activation::kGeluTanh, x); }
+[[nodiscard]] inline Tensor tanh(const Tensor& x) { return activate(kernels::Activation::kTanh, x); }
 /// 1 / (1 + e^-x)
-inline Tensor sigmoid(const Tensor& x) { return activate(kernels::Activation::kSigmoid, x); }
+[[nodiscard]] inline Tensor sigmoid(const Tensor& x) { return activate(kernels::Activation::kSigmoid, x); }
 
-Tensor neg(const Tensor& x);
+[[nodiscard]] Tensor neg(const Tensor& x);
 /// Its derivative at 0 is 0.
-Tensor abs(const Tensor& x);
-Tensor sqrt(const Tensor& x);
+[[nodiscard]] Tensor abs(const Tensor& x);
+[[nodiscard]] Tensor sqrt(const Tensor& x);
 /// 1 / sqrt x
-Tensor rsqrt(const Tensor& x);
+[[nodiscard]] Tensor rsqrt(const Tensor& x);
 /// 1 / x
-Tensor reciprocal(const Tensor& x);
-Tensor exp(const Tensor& x);
+[[nodiscard]] Tensor reciprocal(const Tensor& x);
+[[nodiscard]] Tensor exp(const Tensor& x);
 /// e^x - 1, with the digits of small x
-Tensor expm1(const Tensor& x);
+[[nodiscard]] Tensor expm1(const Tensor& x);
 /// -inf at 0, NaN below.
-Tensor log(const Tensor& x);
+[[nodiscard]] Tensor log(const Tensor& x);
 /// log(1 + x), with the digits of small x
-Tensor log1p(const Tensor& x);
-Tensor log2(const Tensor& x);
-Tensor log10(const Tensor& x);
+[[nodiscard]] Tensor log1p(const Tensor& x);
+[[nodiscard]] Tensor log2(const Tensor& x);
+[[nodiscard]] Tensor log10(const Tensor& x);
 /// Of any x: beyond 2^29 on the slower path of double arithmetic.
-Tensor sin(const Tensor& x);
-Tensor cos(const Tensor& x);
-Tensor tan(const Tensor& x);
-Tensor sinh(const Tensor& x);
-Tensor cosh(const Tensor& x);
-Tensor asin(const Tensor& x);
-Tensor acos(const Tensor& x);
-Tensor erf(const Tensor& x);
+[[nodiscard]] Tensor sin(const Tensor& x);
+[[nodiscard]] Tensor cos(const Tensor& x);
+[[nodiscard]] Tensor tan(const Tensor& x);
+[[nodiscard]] Tensor sinh(const Tensor& x);
+[[nodiscard]] Tensor cosh(const Tensor& x);
+[[nodiscard]] Tensor asin(const Tensor& x);
+[[nodiscard]] Tensor acos(const Tensor& x);
+[[nodiscard]] Tensor erf(const Tensor& x);
 /// x / (1 + e^-x)
-Tensor silu(const Tensor& x);
+[[nodiscard]] Tensor silu(const Tensor& x);
 /// x where x > 0, else slope * x
-Tensor leaky_relu(const Tensor& x, double slope = 0.01);
+[[nodiscard]] Tensor leaky_relu(const Tensor& x, double slope = 0.01);
 /// x where x > 0, else alpha * (e^x - 1)
-Tensor elu(const Tensor& x, double alpha = 1);
+[[nodiscard]] Tensor elu(const Tensor& x, double alpha = 1);
 /// log(1 + e^(beta x)) / beta; x where beta x > threshold. Throws UsageError for beta 0.
-Tensor softplus(const Tensor& x, double beta = 1, double threshold = 20);
+[[nodiscard]] Tensor softplus(const Tensor& x, double beta = 1, double threshold = 20);
 /// x, but at least `low` and at most `high`; NaN stays. The derivative is 1 between the two, else 0. Throws
 /// UsageError where low > high.
-Tensor clamp(const Tensor& x, double low, double high = kInfinite);
+[[nodiscard]] Tensor clamp(const Tensor& x, double low, double high = kInfinite);
 
 /// dy * activation'(at) of every element, made of operations: the gradient of an activation. `at` is its output where
 /// derivative_follows_from_output(activation), else its input.
-Tensor activation_gradient(kernels::Activation activation, const Tensor& at, const Tensor& dy);
+[[nodiscard]] Tensor activation_gradient(kernels::Activation activation, const Tensor& at, const Tensor& dy);
 
 /// The operation that an activation is: its name in the graph and its row in autocast's policy table. Throws UsageError
 /// for kNone.
-amp::Op op_of(kernels::Activation activation);
+[[nodiscard]] amp::Op op_of(kernels::Activation activation);
 
 }  // namespace lockstep::ops

@@ -33,13 +33,13 @@ Tensor variance(const Tensor& x, double correction, DType dtype) {
 }  // namespace
 
 Tensor var(const Tensor& input, const Dims& dims, const VarianceOptions& options) {
-  const DimSet set = dims_of("var", dims, input.shape().rank());
+  const DimSet set = dims_of("var", dims, input);
   const Tensor x = together(amp::autocast(amp::Op::kVar, input), set);
   return reshape(variance(x, options.correction, x.dtype()), reduced_shape(input.shape(), set, options.keepdim));
 }
 
 Tensor std(const Tensor& input, const Dims& dims, const VarianceOptions& options) {
-  const DimSet set = dims_of("std", dims, input.shape().rank());
+  const DimSet set = dims_of("std", dims, input);
   const Tensor x = together(amp::autocast(amp::Op::kStd, input), set);
   const WithoutAutocast as_it_is;
   // A square may leave the range of the 16-bit dtype in which its root lies.

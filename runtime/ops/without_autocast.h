@@ -7,7 +7,10 @@ namespace lockstep::ops {
 
 /// While it lives, the operations that another one is made of run in the dtypes that it hands them: it has asked its
 /// own row of the policy.
-class WithoutAutocast {
+class [[nodiscard]] WithoutAutocast {
+ public:
+  [[nodiscard]] WithoutAutocast() = default;
+
  private:
   amp::Autocast off_{false};
 };

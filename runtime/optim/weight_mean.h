@@ -46,9 +46,9 @@ class WeightMean {
 
   /// While it lives, the mean stands in the place of the model's weights, and they aside: for an evaluation or an
   /// export. Then the weights come back, bit for bit. Meanwhile neither is trained. Takes 4 bytes a parameter.
-  class InPlace {
+  class [[nodiscard]] InPlace {
    public:
-    explicit InPlace(const WeightMean& mean);
+    [[nodiscard]] explicit InPlace(const WeightMean& mean);
     ~InPlace();
     InPlace(const InPlace&) = delete;
     InPlace& operator=(const InPlace&) = delete;

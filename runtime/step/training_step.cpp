@@ -77,6 +77,7 @@ void TrainingStep::run(const StepInputs& inputs) {
   // A step that is captured must neither be the one that takes this memory nor the one that follows a weight's writer.
   if (inputs.micro_batches.size() > 1) arena_.float32_grads();
   arena_.take_over_writes();
+  arena_.keep_shown_gradients();
   if (graph_ && !needs_phases(step_)) {
     compute_by_graph(inputs);
   } else {
@@ -177,7 +178,7 @@ void TrainingStep::forward_and_backward(const StepInputs& inputs, std::size_t mi
   const Tensor loss = checked_loss_of(batch, output, share.loss_divisor);
   const kernels::Backend& backend = kernels::backend(device_);
   const Tensor part = micro_batch == 0 ? loss_sum : Tensor::empty({1}, DType::kFloat32, device_);
-  backend.scale(loss.reshaped({1}), share.loss_factor, nullptr, part);
+  backend.scale(loss.detach({1}), share.loss_factor, nullptr, part);
   if (micro_batch > 0) backend.accumulate(part, loss_sum);
 
   enter(Phase::kBackward);

@@ -12,20 +12,30 @@ namespace {
 }
 
 // Initialised by the compiler, so that it is there before anyone calls set_differentiation().
-constinit Differentiation differentiation{
-    [](const Tensor&) { return false; },
-    [](const Tensor&, bool) { refuse(); },
-    [](const Tensor&) { return Tensor(); },
-    [](const Tensor&) { refuse(); },
+constinit Differentiation in_use{
+    .requires_grad = [](const Tensor&) { return false; },
+    .set_requires_grad = [](const Tensor&, bool) { refuse(); },
+    .grad = [](const Tensor&) { return Tensor(); },
+    .backward = [](const Tensor&) { refuse(); },
+    .record_to = [](const Tensor&, const Tensor&) {},
+    .record_reshape = [](const Tensor&, const Tensor&) {},
+    .record_rows = [](const Tensor&, const Tensor&, std::int64_t) {},
+    .record_copy = [](const Tensor&, const Tensor&) {},
+    .require_writable = [](const Tensor&, std::string_view) {},
+    .require_copyable = [](const Tensor&, const Tensor&) {},
 };
 
 }  // namespace
 
-void set_differentiation(const Differentiation& functions) { differentiation = functions; }
+void set_differentiation(const Differentiation& functions) { in_use = functions; }
+const Differentiation& differentiation() { return in_use; }
 
-bool Tensor::requires_grad() const { return differentiation.requires_grad(*this); }
-void Tensor::set_requires_grad(bool requires_grad) const { differentiation.set_requires_grad(*this, requires_grad); }
-Tensor Tensor::grad() const { return differentiation.grad(*this); }
-void Tensor::backward() const { differentiation.backward(*this); }
+bool Tensor::requires_grad() const { return defined() && in_use.requires_grad(*this); }
+void Tensor::set_requires_grad(bool requires_grad) const {
+  require_defined(*this, "set_requires_grad", "the tensor");
+  in_use.set_requires_grad(*this, requires_grad);
+}
+Tensor Tensor::grad() const { return defined() ? in_use.grad(*this) : Tensor(); }
+void Tensor::backward() const { in_use.backward(*this); }
 
 }  // namespace lockstep

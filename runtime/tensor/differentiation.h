@@ -12,9 +12,20 @@ struct Differentiation {
   void (*set_requires_grad)(const Tensor& tensor, bool requires_grad);
   Tensor (*grad)(const Tensor& tensor);
   void (*backward)(const Tensor& tensor);
+
+  /// Each makes `result`, which has its elements already, the result of an operation on `from`.
+  void (*record_to)(const Tensor& result, const Tensor& from);
+  void (*record_reshape)(const Tensor& result, const Tensor& from);
+  void (*record_rows)(const Tensor& result, const Tensor& from, std::int64_t begin);
+  void (*record_copy)(const Tensor& result, const Tensor& from);
+  /// Throws UsageError where backward would go wrong after a write by `operation`.
+  void (*require_writable)(const Tensor& tensor, std::string_view operation);
+  /// The same for a copy of `from`, which is recorded.
+  void (*require_copyable)(const Tensor& result, const Tensor& from);
 };
 
 /// Called once, before main.
 void set_differentiation(const Differentiation& functions);
+const Differentiation& differentiation();
 
 }  // namespace lockstep

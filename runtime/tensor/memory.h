@@ -30,9 +30,9 @@ std::string_view name_of(MemoryPurpose purpose);
 
 /// While it lives, memory that the calling thread takes is counted under this purpose. Scopes nest; a new thread starts
 /// with kTensors.
-class MemoryScope {
+class [[nodiscard]] MemoryScope {
  public:
-  explicit MemoryScope(MemoryPurpose purpose);
+  [[nodiscard]] explicit MemoryScope(MemoryPurpose purpose);
   ~MemoryScope();
   MemoryScope(const MemoryScope&) = delete;
   MemoryScope& operator=(const MemoryScope&) = delete;

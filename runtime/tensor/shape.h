@@ -24,12 +24,12 @@ class Shape {
   std::int64_t front() const { return (*this)[0]; }
   std::int64_t back() const { return (*this)[-1]; }
   /// Product of the extents; 1 for a scalar.
-  std::int64_t numel() const { return numel_; }
+  [[nodiscard]] std::int64_t numel() const { return numel_; }
   /// Product of all extents but the last; what a per-channel operation calls its rows.
   std::int64_t rows() const;
 
   /// The same shape with one extent replaced.
-  Shape with(int d, std::int64_t extent) const;
+  [[nodiscard]] Shape with(int d, std::int64_t extent) const;
 
   std::span<const std::int64_t> extents() const { return {extents_.data(), static_cast<std::size_t>(rank_)}; }
   /// "[32, 8, 8, 1]"

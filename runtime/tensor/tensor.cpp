@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/tensor/differentiation.h"
 #include "runtime/tensor/error.h"
 #include "runtime/tensor/gpu.h"
 #include "runtime/tensor/gpu_dtypes.h"
@@ -73,13 +74,14 @@ std::span<const T> Tensor::as() const {
 template <class T>
 std::span<T> Tensor::mutable_as() const {
   const std::size_t count = as<T>().size();  // the same errors
+  if (autograd_meta()) differentiation().require_writable(*this, "mutable_as");
   bump_version();
   return {static_cast<T*>(data()), count};
 }
 
 double Tensor::item(std::int64_t at) const {
   if (at < 0 || at >= numel()) throw ShapeError(fmt::format("element {} of {}", at, describe(*this)));
-  if (device() != kCpu) return reshaped({numel()}).rows(at, at + 1).to(kCpu).item();
+  if (device() != kCpu) return detach({numel()}).detach_rows(at, at + 1).to(kCpu).item();
   const std::size_t index = static_cast<std::size_t>(at);
   switch (dtype()) {
     case DType::kFloat32:
@@ -103,23 +105,32 @@ double Tensor::item(std::int64_t at) const {
 }
 
 Tensor Tensor::to(Device device) const {
-  if (device == this->device()) return detach();
+  if (device == this->device()) return *this;
   const Tensor there = empty(shape(), dtype(), device);
-  there.copy_from(*this);  // waits for a GPU: the CPU's allocator gives no pinned memory
+  there.copy_elements(*this);  // waits for a GPU: the CPU's allocator gives no pinned memory
+  differentiation().record_to(there, *this);
   return there;
 }
 
 void Tensor::copy_from(const Tensor& from) const {
+  require_defined(*this, "copy_from", "the tensor to write");
+  require_defined(from, "copy_from", "its argument");
   if (from.shape() != shape() || from.dtype() != dtype()) {
     throw ShapeError("cannot copy " + describe(from) + " into " + describe(*this));
   }
+  if (autograd_meta() || from.autograd_meta()) differentiation().require_copyable(*this, from);
+  copy_elements(from);
+  bump_version();
+  differentiation().record_copy(*this, from);
+}
+
+void Tensor::copy_elements(const Tensor& from) const {
   const Device device = this->device() == kCpu ? from.device() : this->device();
   if (device == kCpu) {
     std::memcpy(data(), from.data(), bytes());
   } else {
     gpu::copy(data(), from.data(), bytes(), Stream::current(device));
   }
-  bump_version();
 }
 
 Tensor Tensor::part(std::size_t byte_offset, const Shape& shape) const {
@@ -127,12 +138,14 @@ Tensor Tensor::part(std::size_t byte_offset, const Shape& shape) const {
   return view(impl_->storage, offset + byte_offset, shape, dtype(), impl_->writes);
 }
 
-Tensor Tensor::reshaped(const Shape& shape) const {
+Tensor Tensor::detach() const { return part(0, shape()); }
+
+Tensor Tensor::detach(const Shape& shape) const {
   if (shape.numel() != numel()) throw ShapeError("cannot reshape " + describe(*this) + " to " + shape.str());
   return part(0, shape);
 }
 
-Tensor Tensor::rows(std::int64_t begin, std::int64_t end) const {
+Tensor Tensor::detach_rows(std::int64_t begin, std::int64_t end) const {
   if (begin < 0 || begin > end || end > size(0)) {
     throw ShapeError(fmt::format("rows {} to {} of {}", begin, end, describe(*this)));
   }
@@ -140,7 +153,23 @@ Tensor Tensor::rows(std::int64_t begin, std::int64_t end) const {
   return part(static_cast<std::size_t>(begin) * row_bytes, shape().with(0, end - begin));
 }
 
-Tensor Tensor::detach() const { return reshaped(shape()); }
+Tensor Tensor::reshaped(const Shape& shape) const {
+  const Tensor result = detach(shape);
+  differentiation().record_reshape(result, *this);
+  return result;
+}
+
+Tensor Tensor::rows(std::int64_t begin, std::int64_t end) const {
+  const Tensor result = detach_rows(begin, end);
+  differentiation().record_rows(result, *this, begin);
+  return result;
+}
+
+bool Tensor::is_shared() const {
+  // A block's own count is kept by whoever keeps the block: this tensor does by both of its members.
+  const bool counted_by_block = impl().storage.writes().get() == impl().writes.get();
+  return impl().writes.use_count() > (counted_by_block ? 2 : 1);
+}
 
 void Tensor::rebind(Storage storage, std::size_t byte_offset, DType dtype) const {
   const Tensor there = view(std::move(storage), byte_offset, shape(), dtype);
@@ -148,6 +177,18 @@ void Tensor::rebind(Storage storage, std::size_t byte_offset, DType dtype) const
   impl_->data = there.impl_->data;
   impl_->dtype = dtype;
   impl_->writes = std::make_shared<std::atomic<std::uint64_t>>(version() + 1);
+}
+
+void Tensor::refuse_undefined() {
+  throw UsageError("an undefined tensor was used as a value",
+                   "A default-constructed tensor is undefined, and so is grad() until a backward pass has reached its "
+                   "tensor: ask defined() first.");
+}
+
+void refuse_undefined(std::string_view operation, std::string_view argument) {
+  throw UsageError(fmt::format("{}: {} is an undefined tensor", operation, argument),
+                   "A default-constructed tensor is undefined, and so is grad() until a backward pass has reached its "
+                   "tensor.");
 }
 
 std::string describe(const Tensor& tensor) {

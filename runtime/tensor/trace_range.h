@@ -5,9 +5,9 @@ namespace lockstep {
 
 /// Names what the calling thread does while this lives, for NVIDIA's profilers: an NVTX range. Ranges nest. Costs a
 /// test of a pointer where no profiler listens, and nothing in a build without CUDA.
-class TraceRange {
+class [[nodiscard]] TraceRange {
  public:
-  explicit TraceRange(const char* name);
+  [[nodiscard]] explicit TraceRange(const char* name);
   ~TraceRange();
   TraceRange(const TraceRange&) = delete;
   TraceRange& operator=(const TraceRange&) = delete;

@@ -64,8 +64,8 @@ void conv_forward(const ConvGeometry& geometry, const Tensor& x, const Tensor& w
   const std::int64_t step = chunk_images(algorithm, x, weight, y, dtype != x.dtype());
   for (std::int64_t begin = 0; begin < images; begin += step) {
     const std::int64_t end = std::min(images, begin + step);
-    const Result result(y.rows(begin, end), dtype);
-    onednn_forward(algorithm, geometry, as_dtype(x.rows(begin, end), dtype), kernel, shift, result.buffer());
+    const Result result(y.detach_rows(begin, end), dtype);
+    onednn_forward(algorithm, geometry, as_dtype(x.detach_rows(begin, end), dtype), kernel, shift, result.buffer());
     result.store(false);
   }
 }
@@ -99,15 +99,15 @@ void conv_backward(const ConvGeometry& geometry, const Tensor& x, const Tensor& 
   const std::int64_t step = chunk_images(weights_algorithm, x, weight, dy, widens);
   for (std::int64_t begin = 0; begin < images; begin += step) {
     const std::int64_t end = std::min(images, begin + step);
-    Operand slope(dy.rows(begin, end));
+    Operand slope(dy.detach_rows(begin, end));
     if (dx.defined()) {
-      const Result result(dx.rows(begin, end), data_dtype);
+      const Result result(dx.detach_rows(begin, end), data_dtype);
       onednn_backward_data(data_algorithm, geometry, slope.as(data_dtype), kernel, result.buffer());
       result.store(false);
     }
     if (gradient) {
       const bool add = begin > 0 || (accumulate && gradient->in_place());
-      onednn_backward_weights(weights_algorithm, geometry, as_dtype(x.rows(begin, end), weights_dtype),
+      onednn_backward_weights(weights_algorithm, geometry, as_dtype(x.detach_rows(begin, end), weights_dtype),
                               slope.as(weights_dtype), add, gradient->buffer());
     }
   }

@@ -71,7 +71,7 @@ std::int64_t float_bytes(std::int64_t elements) { return elements * static_cast<
 
 /// Rows [begin, end) of the first dimension.
 Tensor rows_of(const Tensor& tensor, std::int64_t begin, std::int64_t end) {
-  return tensor.defined() ? tensor.rows(begin, end) : tensor;
+  return tensor.defined() ? tensor.detach_rows(begin, end) : tensor;
 }
 
 /// Where the primitive puts a product, or some of its rows, with the bias. finish() applies the rest of the epilogue
@@ -80,9 +80,9 @@ class ProductBuffer {
  public:
   ProductBuffer(const Epilogue& epilogue, DType dtype, const Tensor& out, std::int64_t begin, std::int64_t end)
       : epilogue_(epilogue),
-        out_(out.rows(begin, end)),
+        out_(out.detach_rows(begin, end)),
         derivative_at_(rows_of(epilogue.derivative_at, begin, end)),
-        result_(epilogue.preactivation.defined() ? epilogue.preactivation.rows(begin, end) : out_, dtype) {}
+        result_(epilogue.preactivation.defined() ? epilogue.preactivation.detach_rows(begin, end) : out_, dtype) {}
   ProductBuffer(const Epilogue& epilogue, DType dtype, const Tensor& out)
       : ProductBuffer(epilogue, dtype, out, 0, out.size(0)) {}
 
@@ -150,8 +150,8 @@ void matmul(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b
     for (std::int64_t begin = 0; begin < k; begin += step) {
       const std::int64_t end = std::min(k, begin + step);
       const bool first = begin == 0;
-      product.run(wide(a.rows(begin, end)), wide(transpose_b ? b : b.rows(begin, end)), first ? bias : Tensor(),
-                  !first || result.adds(accumulate), result.buffer());
+      product.run(wide(a.detach_rows(begin, end)), wide(transpose_b ? b : b.detach_rows(begin, end)),
+                  first ? bias : Tensor(), !first || result.adds(accumulate), result.buffer());
     }
     return result.finish(accumulate);
   }
@@ -165,8 +165,8 @@ void matmul(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b
   for (std::int64_t begin = 0; begin < count; begin += step) {
     const std::int64_t end = std::min(count, begin + step);
     const ProductBuffer result(epilogue, DType::kFloat32, out, begin, end);
-    product.run(wide(a.rows(begin, end)), batched ? wide(b.rows(begin, end)) : whole_b, bias, result.adds(accumulate),
-                result.buffer());
+    product.run(wide(a.detach_rows(begin, end)), batched ? wide(b.detach_rows(begin, end)) : whole_b, bias,
+                result.adds(accumulate), result.buffer());
     result.finish(accumulate);
   }
 }

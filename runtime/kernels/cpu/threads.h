@@ -14,9 +14,9 @@ void start_threads();
 
 /// While it lives, threads() of the calling thread is no more than so many multiply-adds keep busy: threads that wait
 /// for each other more than they compute make a small operation slower, and on a busy machine far slower.
-class ThreadsFor {
+class [[nodiscard]] ThreadsFor {
  public:
-  explicit ThreadsFor(std::int64_t multiply_adds);
+  [[nodiscard]] explicit ThreadsFor(std::int64_t multiply_adds);
   ~ThreadsFor();
   ThreadsFor(const ThreadsFor&) = delete;
   ThreadsFor& operator=(const ThreadsFor&) = delete;

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "runtime/tensor/gpu.h"
+#include "runtime/tensor/stream.h"
 #include "runtime/tensor/tensor.h"
 
 namespace lockstep::kernels::cuda {
@@ -25,7 +27,7 @@ inline bool is_aligned(const Tensor& tensor) { return alignment_of(tensor) == kA
 inline Tensor aligned(const Tensor& tensor) {
   if (!tensor.defined() || is_aligned(tensor)) return tensor;
   Tensor copy = Tensor::empty(tensor.shape(), tensor.dtype(), tensor.device());
-  copy.copy_from(tensor);
+  gpu::copy(copy.data(), tensor.data(), tensor.bytes(), Stream::current(tensor.device()));
   return copy;
 }
 

@@ -13,9 +13,9 @@ inline void measure_in_parts(const BatchNormalization& norm, const Elementwise& 
                              const Tensor& inv_std, const Tensor& count, const Tensor& next_running) {
   const std::int64_t channels = mean.numel();
   const Tensor packed = Tensor::empty({1, 2 * channels + 1}, mean.dtype());
-  const Tensor share = packed.reshaped({packed.numel()});
-  norm.batch_norm_statistics(x, share.rows(0, channels), share.rows(channels, 2 * channels));
-  elementwise.fill(share.rows(2 * channels, 2 * channels + 1), static_cast<double>(x.shape().rows()));
+  const Tensor share = packed.detach({packed.numel()});
+  norm.batch_norm_statistics(x, share.detach_rows(0, channels), share.detach_rows(channels, 2 * channels));
+  elementwise.fill(share.detach_rows(2 * channels, 2 * channels + 1), static_cast<double>(x.shape().rows()));
   norm.batch_norm_finalize(packed, epsilon, momentum, running, mean, inv_std, count, next_running);
 }
 

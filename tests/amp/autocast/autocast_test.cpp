@@ -159,11 +159,11 @@ TEST(Casts, LeaveIntegersAndDoublesAlone) {
   for (const DType dtype : {DType::kFloat64, DType::kInt64, DType::kInt32, DType::kUInt8, DType::kBool}) {
     const Tensor x = Tensor::zeros({3}, dtype);
     for (const Op op : {Op::kLinear, Op::kSoftmax, Op::kAdd, Op::kRelu}) {
-      EXPECT_TRUE(amp::autocast(op, x, floats({3})).is(x)) << name_of(dtype) << " " << name_of(op);
+      EXPECT_TRUE(amp::autocast_beside(op, x, floats({3})).is(x)) << name_of(dtype) << " " << name_of(op);
     }
   }
   EXPECT_EQ(ops::linear(floats({4, 3}, DType::kFloat64), floats({5, 3}, DType::kFloat64), {}).dtype(), DType::kFloat64);
-  EXPECT_FALSE(amp::autocast(Op::kLinear, {}).defined());
+  EXPECT_FALSE(amp::autocast_if_defined(Op::kLinear, {}).defined());
 }
 
 TEST(Casts, ToTheDtypeThatIsThereAreNothing) {

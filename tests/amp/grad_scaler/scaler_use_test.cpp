@@ -50,6 +50,14 @@ TEST(ScalerChecks, ThatAreForgottenLeaveTheStepToBeginAnew) {
   EXPECT_FALSE(model.train(scaler).found_inf);
 }
 
+TEST(ScalerBackward, NamesALossThatIsUndefined) {
+  GradScaler scaler = scaler_with();
+  EXPECT_THAT([&] { scaler.scale(Tensor()); },
+              ThrowsMessage<UsageError>(HasSubstr("GradScaler::scale: the loss is an undefined tensor")));
+  EXPECT_THAT([&] { scaler.backward({}); },
+              ThrowsMessage<UsageError>(HasSubstr("GradScaler::backward: the loss is an undefined tensor")));
+}
+
 TEST(ScalerBackward, GivesTheGradientsOfTheScaledLoss) {
   for (const GradScalerOptions& options :
        {GradScalerOptions{.init = 1024}, GradScalerOptions{.init = 3}, GradScalerOptions{.enabled = false}}) {

@@ -29,7 +29,7 @@ class TiedNet : public nn::Sequential {
     }
     nn::initialize(*this, 7);
     const std::vector<nn::Parameter> all = parameters();
-    if (!tied) all[2].tensor.copy_from(all[0].tensor);
+    if (!tied) all[2].tensor.copy_from(all[0].tensor.detach());
   }
 };
 

@@ -57,9 +57,18 @@ TEST(Grad, OfIntermediateResultsAndTheOutputItself) {
   EXPECT_EQ(grads[2].item(), 12);
 }
 
-TEST(Grad, OfWhatTheOutputDoesNotDependOnIsUndefined) {
+TEST(Grad, OfWhatTheOutputDoesNotDependOnIsAnErrorUnlessItIsAllowed) {
   const Tensor x = leaf({2}), other = leaf({3});
-  EXPECT_FALSE(grad(ops::sum(x), {other}).front().defined());
+  EXPECT_THAT(
+      [&] {
+        grad(ops::sum(x), {x, other});
+      },
+      ThrowsMessage<UsageError>(HasSubstr("no output of grad() depends on its input 1")));
+  meta_of(other).name = "dense.weight";
+  EXPECT_THAT([&] { grad(ops::sum(x), {other}); }, ThrowsMessage<UsageError>(HasSubstr("dense.weight")));
+  const std::vector<Tensor> grads = grad(ops::sum(x), {x, other}, {}, {.allow_unused = true});
+  EXPECT_EQ(grads[0].item(), 1);
+  EXPECT_FALSE(grads[1].defined());
   EXPECT_THAT([&] { grad(ops::sum(x), {other.detach()}); }, ThrowsMessage<UsageError>(HasSubstr("which needs none")));
   EXPECT_TRUE(grad(ops::sum(x), {}).empty());
 }

@@ -107,7 +107,7 @@ TEST_P(Written, InputIsAnErrorWhereItsValueIsNeeded) {
 }
 
 TEST_P(Written, ResultIsAnErrorWhereItsValueIsNeeded) {
-  result_.mutable_as<float>()[0] = 3;
+  result_.detach().mutable_as<float>()[0] = 3;
   const auto error = ThrowsMessage<UsageError>(HasSubstr("backward pass of '" + GetParam().operation));
   if (GetParam().result_is_needed) {
     EXPECT_THAT([&] { backward(); }, error);
@@ -121,7 +121,7 @@ TEST(Written, ParameterIsNamed) {
   const Tensor x = tensor({2, 3}), weight = tensor({4, 3});
   meta_of(weight).name = "head.weight";
   const Tensor y = ops::sum(ops::linear(x, weight, {}));
-  weight.copy_from(tensor({4, 3}));
+  weight.copy_from(tensor({4, 3}, false));
   EXPECT_THAT([&] { y.backward(); },
               ThrowsMessage<UsageError>(AllOf(HasSubstr("parameter head.weight (float32 [4, 3] on cpu) was written"),
                                               HasSubstr("'linear'"))));
@@ -132,7 +132,7 @@ TEST(Written, ParameterIsNamedByTheGradientOfAGradient) {
   meta_of(weight).name = "head.weight";
   const Tensor y = ops::sum(ops::linear(x, weight, {}, kernels::Activation::kTanh));
   const Tensor dx = grad(y, {x}, {}, {.create_graph = true}).front();
-  weight.copy_from(tensor({4, 3}));
+  weight.copy_from(tensor({4, 3}, false));
   EXPECT_THAT([&] { grad(ops::sum(ops::mul(dx, dx)), {weight}); },
               ThrowsMessage<UsageError>(HasSubstr("parameter head.weight (float32 [4, 3] on cpu) was written")));
 }

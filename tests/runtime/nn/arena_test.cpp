@@ -31,7 +31,7 @@ struct Net {
     initialize(net, 11);
     for (const Parameter& parameter : net.parameters()) {
       const Storage there = Storage::allocate(parameter.tensor.bytes(), device());
-      Tensor::view(there, 0, parameter.tensor.shape(), DType::kFloat32).copy_from(parameter.tensor);
+      Tensor::view(there, 0, parameter.tensor.shape(), DType::kFloat32).copy_from(parameter.tensor.detach());
       parameter.tensor.rebind(there, 0, DType::kFloat32);
     }
     for (const auto& [name, statistics] : net.statistics()) statistics->move_to(device());
@@ -267,6 +267,65 @@ TEST(Arena, O3HasNothingBehindSixteenBits) {
   EXPECT_EQ(values_of(arena.masters()), values_of(arena.copies()));
   ops::sum(model.net.forward(ops::cast(model.x, DType::kFloat16))).backward();
   for (const Parameter& parameter : model.net.parameters()) EXPECT_TRUE(parameter.tensor.grad().defined());
+}
+
+TEST(Arena, LeavesAGradientThatIsStillHeldToItsHolders) {
+  Net model;
+  Arena arena(model.net, on_device());
+  model.loss().backward();
+  const Tensor first = model.parameter(0).grad();
+  EXPECT_TRUE(first.is(model.parameter(0).grad()));
+  const std::vector<double> before = values_of(first);
+  arena.zero_grad();
+  EXPECT_EQ(values_of(first), before);
+  EXPECT_FALSE(model.parameter(0).grad().defined());
+  ops::scale(model.loss(), 2).backward();
+  const Tensor second = model.parameter(0).grad();
+  EXPECT_EQ(values_of(first), before);
+  EXPECT_NE(values_of(second), before);
+  EXPECT_FALSE(first.aliases(second));
+  EXPECT_TRUE(is_inside(second, arena.grads()));
+}
+
+TEST(Arena, TellsAGraphThatNeedsAGradientThatItIsGone) {
+  Net model;
+  Arena arena(model.net, on_device());
+  model.loss().backward();
+  const Tensor w = ops::zeros_like(model.parameter(0));
+  w.set_requires_grad(true);
+  const Tensor y = ops::sum(ops::mul(w, model.parameter(0).grad()));
+  arena.zero_grad();
+  EXPECT_THROW(y.backward(), UsageError);
+}
+
+TEST(Arena, CopiesNoGradientThatNobodyHolds) {
+  Net model;
+  Arena arena(model.net, on_device());
+  model.loss().backward();
+  static_cast<void>(model.parameter(0).grad().item());
+  const std::size_t before = allocated();
+  arena.zero_grad();
+  EXPECT_EQ(allocated(), before);
+}
+
+TEST(Arena, HasAHeldGradientFollowItToFloat32) {
+  Net model;
+  Arena arena(model.net, on_device());
+  arena.place_gradients(Tensor::zeros({arena.size()}, DType::kFloat16, device()).storage(), DType::kFloat16);
+  model.loss().backward();
+  const Tensor held = model.parameter(0).grad();
+  EXPECT_EQ(held.dtype(), DType::kFloat16);
+  const std::vector<double> before = values_of(held);
+  arena.widen();
+  EXPECT_EQ(held.dtype(), DType::kFloat32);
+  EXPECT_EQ(values_of(held), before);
+  EXPECT_TRUE(is_inside(held, arena.float32_grads()));
+  const std::uint64_t version = held.version();
+  model.loss().backward();
+  EXPECT_TRUE(held.is(model.parameter(0).grad()));
+  EXPECT_NE(values_of(held), before);
+  model.parameter(0).grad().bump_version();
+  EXPECT_GT(held.version(), version);
 }
 
 TEST(Arena, GradLeavesItAlone) {

@@ -180,7 +180,7 @@ TEST(TransformerBlock, NormalisesBeforeItsBranchesOrBehindTheirSums) {
     const std::vector<Parameter> all = block.parameters();
     const auto take = [&](Module& part, std::size_t first) {
       part.to(device());
-      for (const Parameter& parameter : part.parameters()) parameter.tensor.copy_from(all[first++].tensor);
+      for (const Parameter& parameter : part.parameters()) parameter.tensor.copy_from(all[first++].tensor.detach());
     };
     take(attention, 2);
     take(feed_forward, 8);

@@ -203,14 +203,28 @@ void expect_refused(const std::function<Tensor(const Tensor&)>& function, const 
   }
 }
 
+TEST(OnnxGraph, HasWhatTensorsMembersDo) {
+  Of model([](const Tensor& x) {
+    const Tensor copy = Tensor::empty(x.shape(), x.dtype());
+    copy.copy_from(ops::relu(x));
+    return copy.reshaped({x.size(0), 2, 2}).rows(0, x.size(0)).reshaped({x.size(0), 4});
+  });
+  ModelProto file;
+  ASSERT_TRUE(file.ParseFromString(exported(model, {.sample_shape = {4}})));
+  expect_whole(file.graph());
+  EXPECT_EQ(count(file.graph(), "Identity"), 2);  // the copy, and the output's name
+  EXPECT_EQ(count(file.graph(), "Reshape"), 2);
+  EXPECT_EQ(count(file.graph(), "Slice"), 1);
+}
+
 TEST(OnnxGraph, RefusesWhatIsNotRecorded) {
   // A view of what the batch made looks like a constant, which differs from batch to batch.
   expect_refused(
       [](const Tensor& x) {
-        return ops::add(ops::relu(x), ops::relu(x).reshaped({x.size(0), 4}));
+        return ops::add(ops::relu(x), ops::relu(x).detach({x.size(0), 4}));
       },
       "add does not run in the same way for every batch");
-  expect_refused([](const Tensor& x) { return ops::relu(x.reshaped({x.numel()})); }, "does not come from its input");
+  expect_refused([](const Tensor& x) { return ops::relu(x.detach({x.numel()})); }, "does not come from its input");
 }
 
 TEST(OnnxGraph, NamesAnOperationThatItDoesNotKnow) {

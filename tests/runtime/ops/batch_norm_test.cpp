@@ -168,7 +168,7 @@ TEST(SyncBatchNorm, OfTwoSharesIsThatOfTheWholeBatch) {
   const Tensor whole = batch_norm(x, gamma, beta, {}, {}, {}, {.relu = true});
   const std::vector<Tensor> expected = autograd::grad(whole, {x, gamma, beta}, dy);
 
-  const Tensor mine = x.rows(0, 3), theirs = x.rows(3, 7);
+  const Tensor mine = x.detach_rows(0, 3), theirs = x.detach_rows(3, 7);
   mine.set_requires_grad(true);
   TwoShares reducer(theirs);
   const Tensor y = batch_norm(mine, gamma, beta, {}, {}, {}, {.relu = true, .reducer = &reducer});

@@ -135,6 +135,26 @@ TEST(TrainingStep, IsAGraphOnAGpuUnlessAnObserverActsWithinIt) {
 }
 
 /// configs/recipe_mlp.pbtxt with smaller layers: what its step costs in launches.
+TEST(TrainingStep, LeavesAGradientToItsHoldersAsAGraphToo) {
+  Model model;
+  TrainingStep step(*model.ddp, *model.optimizer, *model.scaler, ops::cross_entropy);
+  const Tensor weight = model.net->parameters().front().tensor;
+  const auto values_of = [](const Tensor& tensor) {
+    std::vector<double> values;
+    for (std::int64_t i = 0; i < tensor.numel(); ++i) values.push_back(tensor.item(i));
+    return values;
+  };
+  for (std::uint64_t i = 1; i <= 4; ++i) {
+    step.run(batch(i));
+    const Tensor held = weight.grad();
+    const std::vector<double> before = values_of(held);
+    step.run(batch(10 * i));
+    EXPECT_EQ(values_of(held), before) << i;
+    EXPECT_NE(values_of(weight.grad()), before) << i;
+  }
+  EXPECT_EQ(step.graph_launches() > 0, device() != kCpu);
+}
+
 TEST(TrainingStep, OfThreeLinearLayersIsAGraphOfFewNodes) {
   if (device() == kCpu) GTEST_SKIP() << "a step on a CPU is no graph";
   Model model({.opt_level = amp::OptLevel::kO1}, {}, model_zoo::MlpOptions{.hidden = {16, 16}},
