@@ -66,11 +66,12 @@ if(NOT LOCKSTEP_CUDA STREQUAL "OFF")
 endif()
 
 if(LOCKSTEP_GPU STREQUAL "cuda")
-  # Functions that host and device share are constexpr in the standard library, which names no device.
-  set(CMAKE_CUDA_FLAGS "${CMAKE_CUDA_FLAGS} --expt-relaxed-constexpr")
   set(CMAKE_CUDA_ARCHITECTURES ${cuda_architectures})
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
   enable_language(CUDA)
+  # Functions that host and device share are constexpr in the standard library, which names no device. Set before the
+  # language is enabled, the flags would hide those of the environment (CUDAFLAGS) in a folder's first configuration.
+  string(APPEND CMAKE_CUDA_FLAGS " --expt-relaxed-constexpr")
   # Debian 12's CMake, 3.25.1, does not know yet that nvcc 12 speaks C++20.
   if(NOT DEFINED CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
     set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)

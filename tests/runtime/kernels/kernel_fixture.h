@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <random>
 #include <source_location>
@@ -29,12 +30,23 @@ inline std::vector<double> values_of(const Tensor& tensor) {
   return values;
 }
 
-/// Its bytes, to compare bit by bit; none of an undefined tensor.
-inline std::vector<std::byte> bytes_of(const Tensor& tensor) {
+/// A tensor's elements, to compare bit by bit.
+struct Bytes {
+  std::vector<std::byte> values;
+
+  /// std::vector's own goes from byte to byte in tests, which are not optimised.
+  bool operator==(const Bytes& other) const {
+    return values.size() == other.values.size() &&
+           (values.empty() || std::memcmp(values.data(), other.values.data(), values.size()) == 0);
+  }
+};
+
+/// None of an undefined tensor.
+inline Bytes bytes_of(const Tensor& tensor) {
   if (!tensor.defined()) return {};
   const Tensor host = tensor.to(kCpu);
   const auto* first = static_cast<const std::byte*>(host.data());
-  return {first, first + host.bytes()};
+  return {{first, first + host.bytes()}};
 }
 
 /// A CPU tensor of any dtype with these elements, rounded to it.

@@ -68,8 +68,8 @@ class SmallModel {
 };
 
 /// Everything that a step may change, bit by bit.
-inline std::vector<std::vector<std::byte>> state_of(const Optimizer& optimizer) {
-  std::vector<std::vector<std::byte>> all{bytes_of(optimizer.arena().masters()), bytes_of(optimizer.arena().copies())};
+inline std::vector<kernels::testing::Bytes> state_of(const Optimizer& optimizer) {
+  std::vector<kernels::testing::Bytes> all{bytes_of(optimizer.arena().masters()), bytes_of(optimizer.arena().copies())};
   for (const auto& [name, tensor] : optimizer.state()) all.push_back(bytes_of(tensor));
   for (const auto& [name, tensor] : optimizer.parameter_state()) all.push_back(bytes_of(tensor));
   all.push_back(bytes_of(optimizer.parameter_steps()));

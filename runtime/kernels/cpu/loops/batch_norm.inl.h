@@ -35,7 +35,7 @@ void batch_norm_statistics(Input x, std::int64_t rows, std::int64_t channels, fl
             for (std::int64_t t = 0; t < count; ++t) {
               const Lanes d = load_lanes<X>(tiles + t * width + i, k) - about;
               distance += d;
-              square += d * d;
+              square = multiply_add(d, d, square);
             }
             add_lanes(first_sum + i, distance, k);
             add_lanes(second_sum + i, square, k);
@@ -114,7 +114,8 @@ void batch_norm_backward_reduce(Input x, const float* mean, const BatchNormGradi
                 if constexpr (is_written) store_lanes<D>(out + at, d, k);
                 if constexpr (is_sum) d = load_lanes<D>(out + at, k);  // rounded
                 sum += d;
-                product += d * (load_lanes<X>(xs + at, k) - center);
+                // Left to the compiler, the fused loop and the loop alone may round apart.
+                product = multiply_add(d, load_lanes<X>(xs + at, k) - center, product);
               }
               add_lanes(first_sum + i, sum, k);
               add_lanes(second_sum + i, product, k);

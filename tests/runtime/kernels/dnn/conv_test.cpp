@@ -100,8 +100,10 @@ TYPED_TEST(ConvTest, GradientOfXMatchesReference) {
 }
 
 TYPED_TEST(ConvTest, GradientsOfParametersMatchReferenceInEveryDtype) {
+  int number = 0;
   for (const ConvCase& c : conv_cases()) {
     SCOPED_TRACE(c.name);
+    int way = number++;
     const Tensor x = this->random(c.x, 1);
     const Tensor weight = this->random(c.weight, 2);
     const Tensor dy = this->random(output_shape(c), 3);
@@ -113,6 +115,8 @@ TYPED_TEST(ConvTest, GradientsOfParametersMatchReferenceInEveryDtype) {
         allowed.absolute += 2 * epsilon_of(this->kDType) * std::sqrt(static_cast<double>(weight_terms(c)));
       }
       for (const bool accumulate : {false, true}) {
+        // A GPU casts and adds behind one kernel: each case takes another way of the six, and on the host it takes long.
+        if (this->kDevice != kCpu && way++ % 6 != 0) continue;
         SCOPED_TRACE(std::string(name_of(dtype)) + (accumulate ? ", accumulated" : ""));
         this->expect_matches_reference(
             [&](const auto& on) {

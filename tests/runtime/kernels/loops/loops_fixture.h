@@ -27,10 +27,10 @@ inline constexpr int kThreadCounts[] = {1, 2, 3};
 template <class Run>
 void expect_same_bits_on_any_number_of_threads(Run run) {
   const int threads = omp_get_max_threads();
-  std::vector<std::vector<std::byte>> expected;
+  std::vector<Bytes> expected;
   for (const int count : kThreadCounts) {
     omp_set_num_threads(count);
-    std::vector<std::vector<std::byte>> found;
+    std::vector<Bytes> found;
     for (const Tensor& tensor : run()) found.push_back(bytes_of(tensor));
     if (count == 1) expected = found;
     EXPECT_TRUE(found == expected) << count << " threads";
