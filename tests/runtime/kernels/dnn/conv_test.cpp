@@ -115,7 +115,7 @@ TYPED_TEST(ConvTest, GradientsOfParametersMatchReferenceInEveryDtype) {
         allowed.absolute += 2 * epsilon_of(this->kDType) * std::sqrt(static_cast<double>(weight_terms(c)));
       }
       for (const bool accumulate : {false, true}) {
-        // A GPU casts and adds behind one kernel: each case takes another way of the six, and on the host it takes long.
+        // Behind a GPU's kernel, which all six ways share, each case takes another: on the host it takes long.
         if (this->kDevice != kCpu && way++ % 6 != 0) continue;
         SCOPED_TRACE(std::string(name_of(dtype)) + (accumulate ? ", accumulated" : ""));
         this->expect_matches_reference(
