@@ -75,8 +75,8 @@ class GradScaler {
   ///
   /// Ranks also compare, with the verdict, what else they step with: the scaler's state and factors, the optimizer's
   /// learning rate and number of applied steps, frozen parameters, and rates and decays of groups. Where they differ,
-  /// nothing changes, on any rank. On the CPU step() and unscale_() then throw what require_same_state() does. On a GPU
-  /// the verdict's rank is Verdict::kRanksDiffer, which require_progress() refuses.
+  /// the step is skipped on every rank. On the CPU step() and unscale_() then throw what require_same_state() does. On
+  /// a GPU the verdict's rank is Verdict::kRanksDiffer, which require_progress() refuses.
   DeviceValue<Verdict> step(optim::Optimizer& optimizer);
   /// Adapts the scale and counts skips; those of several optimizers since the last update count as one. Throws
   /// UsageError when no optimizer was checked since then, or before any scale(); and, on the CPU, what

@@ -48,8 +48,10 @@ Reducer::Reducer(std::shared_ptr<nn::Arena> arena, std::shared_ptr<Communicator>
     }
   }
   // Last: the parameters would keep the hooks of a reducer whose construction failed.
+  const auto guard = std::make_shared<autograd::PassGuard>();
   for (std::size_t i = 0; i < arena_->slots().size(); ++i) {
     autograd::Meta& meta = autograd::meta_of(arena_->slots()[i].parameter.tensor);
+    meta.pass_guard = guard;
     meta.on_pass_begin = [this] { begin_pass(); };
     meta.on_grad_ready = [this, i] { gradient_ready(i); };
   }
@@ -79,8 +81,10 @@ Tensor Reducer::flags() const {
 
 Reducer::~Reducer() {
   for (const nn::Arena::Slot& slot : arena_->slots()) {
-    autograd::meta_of(slot.parameter.tensor).on_pass_begin = nullptr;
-    autograd::meta_of(slot.parameter.tensor).on_grad_ready = nullptr;
+    autograd::Meta& meta = autograd::meta_of(slot.parameter.tensor);
+    meta.pass_guard = nullptr;
+    meta.on_pass_begin = nullptr;
+    meta.on_grad_ready = nullptr;
   }
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/group/reduction_plan.h"
 
+#include "runtime/tensor/error.h"
+
 namespace lockstep::comm {
 
 ReductionPlan plan_reduction(DType dtype, ReduceOp op, float premultiply, int size) {
@@ -8,7 +10,10 @@ ReductionPlan plan_reduction(DType dtype, ReduceOp op, float premultiply, int si
   if (op == ReduceOp::kMax) return {.op = Operator::kMax};
   const double factor = premultiply;
   if (op == ReduceOp::kSum) return {.factor = factor};
-  if (dtype == DType::kFloat64) return {.op = Operator::kAverage};  // takes no factor of ours
+  if (dtype == DType::kFloat64) {
+    if (premultiply != 1.0f) throw UsageError("an average of float64 takes no factor here");
+    return {.op = Operator::kAverage};
+  }
   return {.factor = factor / size};
 }
 

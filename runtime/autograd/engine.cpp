@@ -94,7 +94,7 @@ class Pass {
   }
 
   ~Pass() {
-    for (Meta* const leaf : entered_) leaf->leave_pass();
+    for (const std::shared_ptr<PassGuard>& guard : entered_) guard->leave();
   }
   Pass(const Pass&) = delete;
   Pass& operator=(const Pass&) = delete;
@@ -274,11 +274,13 @@ class Pass {
   void begin_leaves() {
     if (!adds_to_leaves_) return;
     for (const auto& [leaf, uses] : leaf_uses_) {
-      if (!leaf->on_pass_begin) continue;
-      leaf->enter_pass();
-      entered_.push_back(leaf);
+      if (!leaf->pass_guard) continue;
+      if (!leaf->pass_guard->enter()) leaf->refuse_thread();
+      entered_.push_back(leaf->pass_guard);
     }
-    for (Meta* const leaf : entered_) leaf->on_pass_begin();
+    for (const auto& [leaf, uses] : leaf_uses_) {
+      if (leaf->on_pass_begin) leaf->on_pass_begin();
+    }
   }
 
   void finish_use_of(Meta& leaf) {
@@ -314,7 +316,7 @@ class Pass {
   std::unordered_map<Meta*, int> leaf_uses_;
   std::unordered_map<const Node*, std::vector<Pending>> pending_;  ///< a sum a result
   std::unordered_map<const Meta*, Pending> results_;
-  std::vector<Meta*> entered_;  ///< leaves with a hook; the graph, held by order_ and roots_, holds them
+  std::vector<std::shared_ptr<PassGuard>> entered_;  ///< once for each leaf
 };
 
 Tensor initial_gradient(const Tensor& output, const Tensor& grad) {

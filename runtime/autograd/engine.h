@@ -25,8 +25,8 @@ struct BackwardOptions {
 /// UsageError when output has no graph or when the graph was walked before.
 ///
 /// Passes on several threads may end in the same leaves: each gradient is added once, in the threads' order; on a GPU
-/// where the threads share a stream. Throws UsageError where a leaf's hooks follow one pass (Meta::on_pass_begin: the
-/// model is one of DistributedDataParallel's) and another thread's is in it.
+/// where the threads share a stream. Throws UsageError where another thread's pass is in a leaf that shares the
+/// guard of one that this pass reaches (Meta::pass_guard: the model is one of DistributedDataParallel's).
 void backward(const Tensor& output, const Tensor& grad = {}, const BackwardOptions& options = {});
 
 /// The same from several outputs in one walk, in which what they share is walked once. `grads`: one an output, or none.

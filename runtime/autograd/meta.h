@@ -14,6 +14,19 @@ namespace lockstep::autograd {
 
 class Node;
 
+/// Lets the backward passes of one thread at a time into the leaves that share it.
+class PassGuard {
+ public:
+  /// False where another thread's pass is in them.
+  [[nodiscard]] bool enter();
+  void leave();
+
+ private:
+  std::mutex mutex_;
+  int passes_ = 0;
+  std::thread::id thread_;
+};
+
 /// A tensor's place in the graph: the operation that made it, or, for a leaf, where its gradient goes.
 struct Meta {
   bool requires_grad = false;
@@ -49,12 +62,10 @@ struct Meta {
   Tensor compute_copy;
   /// The leaf's version at which it and its copy in the arena's other dtype were alike.
   std::uint64_t copied_version = 0;
-  /// Called when a backward pass that reaches this leaf begins, before it writes any gradient. Passes of one thread
-  /// alone may reach it at a time: what listens follows one.
+  /// Called when a backward pass that reaches this leaf begins, before it writes any gradient.
   std::function<void()> on_pass_begin;
-  /// Passes in it, of a leaf with on_pass_begin, and their thread.
-  int passes = 0;
-  std::thread::id pass_thread;
+  /// Shared by the leaves whose hooks follow one pass; null where the hooks are called on any thread.
+  std::shared_ptr<PassGuard> pass_guard;
   /// Called when a backward pass has added its last contribution to this leaf.
   std::function<void()> on_grad_ready;
 
@@ -66,11 +77,8 @@ struct Meta {
   /// Before the slot is emptied: leaves its value, in memory of its own, to those who hold what grad() has shown.
   void keep_shown();
 
-  /// Throws UsageError where another thread's pass is in it.
-  void enter_pass();
-  void leave_pass();
-
   [[noreturn]] void refuse_gradient() const;
+  [[noreturn]] void refuse_thread() const;
   [[noreturn]] void refuse_scaler() const;
 };
 

@@ -27,6 +27,7 @@ Meta& meta_of(const Tensor& tensor) {
 void Meta::move_slot(const Tensor& to) {
   slot = to;
   if (!shown.defined()) return;
+  shown.bump_version();  // a graph that needs the value is told: it has the old memory
   const auto offset = static_cast<std::byte*>(to.data()) - static_cast<std::byte*>(to.storage().data());
   shown.rebind(to.storage(), static_cast<std::size_t>(offset), to.dtype());
   shown.share_version(to);
@@ -42,21 +43,24 @@ void Meta::keep_shown() {
   gradient.rebind(own.storage(), 0, own.dtype());
 }
 
-void Meta::enter_pass() {
-  const std::lock_guard lock(writing);
-  if (passes > 0 && pass_thread != std::this_thread::get_id()) {
-    throw UsageError("a backward pass into " + (name.empty() ? "a parameter" : name) +
-                         " on one thread while another thread's is in it, and its gradients are being reduced",
-                     "Run the backward passes of a model under DistributedDataParallel one after another, or give each "
-                     "thread a replica (step::Replicas).");
-  }
-  pass_thread = std::this_thread::get_id();
-  ++passes;
+bool PassGuard::enter() {
+  const std::lock_guard lock(mutex_);
+  if (passes_ > 0 && thread_ != std::this_thread::get_id()) return false;
+  thread_ = std::this_thread::get_id();
+  ++passes_;
+  return true;
 }
 
-void Meta::leave_pass() {
-  const std::lock_guard lock(writing);
-  --passes;
+void PassGuard::leave() {
+  const std::lock_guard lock(mutex_);
+  --passes_;
+}
+
+void Meta::refuse_thread() const {
+  throw UsageError("a backward pass into " + (name.empty() ? "a parameter" : name) +
+                       " on one thread while another thread's is in its model, whose gradients are being reduced",
+                   "Run the backward passes of a model under DistributedDataParallel one after another, or give each "
+                   "thread a replica (step::Replicas).");
 }
 
 void Meta::refuse_gradient() const {

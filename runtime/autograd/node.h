@@ -50,7 +50,7 @@ struct Arrived {
 /// What an operation makes of losses, for whoever looks for the scale of a pass's gradients (scale_mark.h).
 enum class OnLosses : std::uint8_t {
   kMakes,       ///< a loss, of other things
-  kAdds,        ///< their sum, or all of them in another shape or dtype: of the same scale
+  kAdds,        ///< a sum of them, or some of them in another shape or dtype: of the same scale
   kMultiplies,  ///< where one input alone has a graph: its product with numbers, among which may be a scale
   kScales,      ///< multiplies one by a GradScaler's scale
   kUnknown,     ///< whatever a function of the user's own does

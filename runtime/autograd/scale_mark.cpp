@@ -113,6 +113,7 @@ bool enter_slot(Meta& leaf, ScaleMark mark) {
   if (scaler != 0 && scaler_in(mark) != 0 && scaler_in(mark) != scaler) leaf.refuse_scaler();
   leaf.slot_mark = mark_of_sum(leaf.slot_mark, mark);
   ++leaf.slot_gradients;
+  if (leaf.shown.defined()) leaf.slot.bump_version();  // a graph may need what grad() has shown
   return std::exchange(leaf.slot_filled, true);
 }
 

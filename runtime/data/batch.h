@@ -32,7 +32,8 @@ struct Batch {
   /// Those that were tried for it, in any order.
   std::vector<UnreadSample> unread = {};
   /// As a Loader deals them: every rank has its share() of the micro-batch's global_samples, of samples of one shape,
-  /// so that each rank knows all ranks' shapes. Whoever gives a loader's batch another shape clears it.
+  /// so that each rank knows all ranks' shapes. Whoever gives a loader's batch another shape clears it, on
+  /// every rank and from the first step on: the ranks then agree before each step (step::StepGraph).
   bool dealt = false;
 
   /// The same with its tensors on `device`, where a model's forward pass needs them.

@@ -103,7 +103,8 @@ class BatchNorm : public Module {
   ops::BatchNormOptions options_;
 };
 
-/// Active while training; each call draws a new mask. It is named by the module's path, the rows' places in the global
+/// Active while training; each call draws a new mask. It is named by the module's path (by the order in
+/// which modules were made, before initialize() or DistributedDataParallel names it), the rows' places in the global
 /// batch and, within a StepContext, the context and the number of the call in it; otherwise by the seed that
 /// initialize(), or before it manual_seed(), was given and the number of the call since then. Every rank calls a layer
 /// equally often, also one without samples.

@@ -2,6 +2,7 @@
 #include "runtime/nn/module.h"
 
 #include <algorithm>
+#include <atomic>
 #include <string_view>
 
 #include "runtime/autograd/cast.h"
@@ -23,7 +24,12 @@ WithoutValues::WithoutValues() : outer_(std::exchange(without_values, true)) {}
 WithoutValues::~WithoutValues() { without_values = outer_; }
 
 Module::Module() {
-  if (without_values) return;
+  if (without_values) {
+    // Takes no number of those that values are drawn by; masks differ from layer to layer all the same.
+    static std::atomic<std::uint32_t> made{0};
+    random_name_.layer = ++made;
+    return;
+  }
   const MadeName name = next_made_name();
   random_name_ = {name.seed, name.number, 0};
 }

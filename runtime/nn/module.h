@@ -105,7 +105,7 @@ class Module {
   /// the number of the call. The rows' place in the global batch comes beside it: StepContext::current().
   kernels::DropoutKey next_random_key();
 
-  /// A float32 leaf that requires a gradient, with values that `initializer` names.
+  /// A float32 leaf that requires a gradient, with values that `initializer` names; see WithoutValues.
   Tensor add_parameter(std::string name, const Shape& shape, ParameterKind kind, Initializer initializer);
   /// Registers another module's parameter here too (tied weights): both modules read one tensor, whose gradient is the
   /// sum of what arrives from both.

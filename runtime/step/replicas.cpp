@@ -56,6 +56,7 @@ Replicas::Replicas(nn::Module& model, const std::function<std::unique_ptr<nn::Mo
   for (std::size_t i = 0; i < count; ++i) {
     replicas_.push_back(build());
     require_like(model_.parameters(), replicas_.back()->parameters());
+    nn::name_layers(*replicas_.back());  // not by the order in which they were made
   }
   for (const nn::Parameter& parameter : model_.parameters()) {
     if (parameter.tensor.device() == kCpu) continue;

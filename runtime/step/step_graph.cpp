@@ -71,7 +71,7 @@ void StepGraph::require_share(const data::Batch& batch) const {
                   "of {}",
                   str(device_), rank, ranks, batch.input.size(0), batch.global_samples, expected),
       "Give LoaderOptions the rank and world_size of the model's World, or, where the loop changes what a "
-      "loader gives, clear Batch::dealt.");
+      "loader gives, clear Batch::dealt on every rank, from the first step on.");
 }
 
 void StepGraph::run(const StepInputs& inputs, Setting setting, const std::function<void()>& compute) {

@@ -19,7 +19,8 @@ namespace lockstep::step {
 /// NCCL requires that either all ranks capture a collective or none, and that all launch the graph of that capture. So
 /// ranks decide alike. Where batches are dealt (data::Batch) and come from a step::Uploader, what a rank compares
 /// changes on all ranks at once. From the first other batch on, whose shapes may change on one rank alone, the ranks
-/// agree before every step: a collective of the CPU. Whether a capture has worked they agree on in any case.
+/// agree before every step: a collective of the CPU. Whether a capture has worked they agree on in any case. A Setting
+/// that changes on one rank alone is not noticed before the collectives' timeout.
 class StepGraph {
  public:
   /// What a step's work depends on beside its inputs, and what may change between steps. The same on all ranks.

@@ -21,7 +21,7 @@ struct Meta;
 
 /// A dense, row-major array on a device. Images are [N, H, W, C], volumes [N, D, H, W, C], sequences [N, T, C].
 /// Copies share the data and the place in the autograd graph. A default-constructed tensor is undefined: whatever asks
-/// it for more than defined(), requires_grad() or grad() throws UsageError.
+/// it for its elements, shape, dtype or device throws UsageError.
 class Tensor {
  public:
   Tensor() = default;
@@ -58,7 +58,8 @@ class Tensor {
   /// Element `at` (row-major), of any dtype. Waits for the device where the tensor lies on one.
   [[nodiscard]] double item(std::int64_t at = 0) const;
 
-  // Recorded for backward, as the operations of runtime/ops are: gradients flow to what they were called on.
+  // Recorded for backward, as the operations of runtime/ops are: gradients flow to what they were called on, of
+  // copy_from() to what was copied.
 
   /// The same elements on another device; this tensor where it lies there already. From a device to the CPU it waits;
   /// the other way the copy is appended to the device's current stream.
@@ -112,8 +113,10 @@ class Tensor {
   void set_requires_grad(bool requires_grad) const;
   /// The gradient collected by backward(); undefined before. Of a parameter in an arena (nn/arena.h) it is a view of
   /// the arena: further backward passes add to it, what is written to it is what the optimizer reads, and until
-  /// zero_grad() every call gives the same tensor. zero_grad() leaves it to those who still hold it, in memory of its
-  /// own. Views of it (rows(), detach()) do not follow there: they show the arena, where the next gradient will lie.
+  /// zero_grad() every call gives the same tensor, which becomes float32, elsewhere in the arena, where a pass adds to
+  /// 16 bits or GradScaler::unscale_() multiplies them. zero_grad() leaves it to those who still hold it, in memory of
+  /// its own. Views of it (rows(), detach()) do not follow there: they show the arena, where the next gradient will
+  /// lie.
   [[nodiscard]] Tensor grad() const;
   /// Walks the graph from this scalar; every leaf that requires a gradient adds to its grad().
   void backward() const;

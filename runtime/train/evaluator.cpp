@@ -54,15 +54,17 @@ std::optional<EvalResult> Evaluator::run(const std::function<bool()>& stop, Answ
     if (!std::isfinite(loss)) first_bad = std::min(first_bad, i);
   }
   network_.model().train(true);
+  std::optional<std::uint64_t> all_skipped;
+  if (loading_.errors.on_error == data::OnError::kSkip) {
+    all_skipped =
+        static_cast<std::uint64_t>(over_ranks(static_cast<double>(skipped), comm::ReduceOp::kSum, communicator_));
+    if (*all_skipped > 0) skipped_names_.tell(std::move(unread), communicator_);
+  }
   if (stopped) return std::nullopt;
   EvalResult result = answers.total(communicator_);
   if (!std::isfinite(result.loss)) result.bad_batch = bad_batch(first_bad);
-  if (loading_.errors.on_error == data::OnError::kSkip) {
-    const double all = over_ranks(static_cast<double>(skipped), comm::ReduceOp::kSum, communicator_);
-    result.skipped_samples = static_cast<std::uint64_t>(all);
-    if (all > 0) skipped_names_.tell(std::move(unread), communicator_);
-    require_few(*result.skipped_samples, loading_.errors, "the evaluation data");
-  }
+  result.skipped_samples = all_skipped;
+  if (all_skipped) require_few(*all_skipped, loading_.errors, "the evaluation data");
   return result;
 }
 

@@ -193,6 +193,8 @@ void WatchedChannel::note(const Watched& oldest, bool began, bool ended) {
     // What the stream has to do first is no time that others are waited for.
     front.running = true;
     front.began = Clock::now();
+  } else if (!began) {
+    front.running = false;  // inspect() took it for running, as long as the driver did not answer
   }
 }
 

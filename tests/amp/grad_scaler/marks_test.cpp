@@ -42,7 +42,7 @@ class ScalerMarks : public ::testing::Test {
 
   GradScaler scaler = scaler_with({.init = 1024});
   Trained model;
-  const std::vector<std::vector<std::byte>> before = state_of(*model.optimizer);
+  const std::vector<kernels::testing::Bytes> before = state_of(*model.optimizer);
 };
 
 TEST_F(ScalerMarks, AStepWithTheGradientsOfALossThatWasNotScaledIsAnError) {

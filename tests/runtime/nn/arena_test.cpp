@@ -298,6 +298,17 @@ TEST(Arena, TellsAGraphThatNeedsAGradientThatItIsGone) {
   EXPECT_THROW(y.backward(), UsageError);
 }
 
+TEST(Arena, TellsAGraphThatNeedsAGradientThatAnotherIsAddedToIt) {
+  Net model;
+  Arena arena(model.net, on_device());
+  model.loss().backward();
+  const Tensor w = ops::zeros_like(model.parameter(0));
+  w.set_requires_grad(true);
+  const Tensor y = ops::sum(ops::mul(w, model.parameter(0).grad()));
+  model.loss().backward();
+  EXPECT_THROW(y.backward(), UsageError);
+}
+
 TEST(Arena, CopiesNoGradientThatNobodyHolds) {
   Net model;
   Arena arena(model.net, on_device());
