@@ -59,11 +59,18 @@ struct ResidualLoop {
   void step(const Tensor& input) {
     const data::Batch batch{.input = input.to(rank_device()),
                             .step_samples = input.size(0) * (ddp ? world().size() : 1)};
-    const Tensor y = ddp ? ddp->forward(batch) : nn::forward(net, batch.input);
     optimizer->zero_grad();
-    const double weight = ddp ? ddp->loss_weight(batch) : 1.0;
-    ops::scale(ops::mse(y, Tensor::zeros(y.shape(), y.dtype(), y.device())), weight).backward();
+    if (ddp) {
+      const ShareOutput y = ddp->forward(batch);
+      backward(y, y.loss_weight());
+    } else {
+      backward(nn::forward(net, batch.input), 1.0);
+    }
     optimizer->step();
+  }
+
+  static void backward(const Tensor& y, double weight) {
+    ops::scale(ops::mse(y, Tensor::zeros(y.shape(), y.dtype(), y.device())), weight).backward();
   }
 
   ResidualNet net;
