@@ -55,17 +55,22 @@ std::optional<Error> RankSilence::look(const RankWatch& ranks, milliseconds elap
 }
 
 std::optional<Error> RankSilence::stopped(const RankWatch& ranks) const {
+  const auto reaches_limit = [this](const auto& pulse) { return pulse.second.silent >= limit_; };
+  if (std::ranges::none_of(pulses_, reaches_limit)) return std::nullopt;
+  // One cause may silence several, a moment apart.
   std::vector<int> silent;
+  milliseconds time = milliseconds::max();
   for (const auto& [rank, pulse] : pulses_) {
-    if (pulse.silent >= limit_) silent.push_back(rank);
+    if (pulse.silent < limit_ / 2) continue;
+    silent.push_back(rank);
+    time = std::min(time, pulse.silent);
   }
-  if (silent.empty()) return std::nullopt;
   const train::StatusBoard::Entry entry = ranks.entry(silent.front());
   const std::optional<ProcessFacts> facts = process_facts(static_cast<pid_t>(entry.pid));
   const char state = facts ? facts->state : '?';
   const char* how = state == 'T' || state == 't' ? "stopped" : state == 'D' ? "waiting for a device" : "without a sign";
   return PeerError(fmt::format("{} {} been {} for {}, {}", comm::rank_names(silent), silent.size() > 1 ? "have" : "has",
-                               how, seconds_text(pulses_.at(silent.front()).silent), train::str(entry)),
+                               how, seconds_text(time), train::str(entry)),
                    kMoreTime);
 }
 

@@ -53,6 +53,25 @@ TEST(RankSilence, NamesRanksThatNoLongerRun) {
   EXPECT_THAT(found(board, {}, 11, milliseconds(5000)), HasSubstr("ranks 0, 1 have been without a sign"));
 }
 
+TEST(RankSilence, NamesRanksThatWereSilencedAMomentApartTogether) {
+  const Folder folder;
+  const StatusBoard board = StatusBoard::create(folder / "status", 3);
+  const StayingRank late(folder, board, 0, RankPhase::kBackward);
+  const StayingRank early(folder, board, 1, RankPhase::kBackward);
+  const StayingRank running(folder, board, 2, RankPhase::kBackward);
+  RankWatch ranks(board);
+  RankSilence silence(milliseconds(5000));
+  ranks.find_started();
+  std::optional<Error> error;
+  for (int look = 0; !error && look < 20; ++look) {
+    if (look < 3) board.beat(0);
+    board.beat(2);
+    error = silence.look(ranks, milliseconds(500));
+  }
+  ASSERT_TRUE(error);
+  EXPECT_STREQ(error->what(), "ranks 0, 1 have been without a sign for 4 s, in step 7, backward");
+}
+
 TEST(RankSilence, NamesARankThatCouldNotJoinAndDoesNotEnd) {
   const Folder folder;
   const StatusBoard board = StatusBoard::create(folder / "status", 2);
