@@ -81,6 +81,10 @@ class DistributedDataParallel {
   };
   [[nodiscard]] NoSync no_sync(bool when = true) { return NoSync(*this, when); }
 
+  /// The gradients that lie there by now are those of all ranks: the program has reduced what passes under no_sync()
+  /// left. Optimizers step with them, and the next backward pass adds to them. On every rank alike.
+  void take_as_reduced() { arena_->note_reduction({}); }
+
   nn::Module& model() { return model_; }
   Communicator& communicator() { return *communicator_; }
   Reducer& reducer() { return *reducer_; }

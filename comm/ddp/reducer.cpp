@@ -116,9 +116,23 @@ void Reducer::begin_pass() {
   const bool adds = std::ranges::any_of(arena_->slots(), [](const nn::Arena::Slot& slot) {
     return autograd::meta_of(slot.parameter.tensor).slot_filled;
   });
+  if (!adds) pending_factor_.reset();
+  require_one_factor();
   // More gradients come on top of these, or these on top of others.
   if (!reducing_ || adds) arena_->widen();
+  another_ = arena_->reduced();
+  if (another_ && !taken_back_) take_back_reduced();
+  taken_back_ = another_;
+  pending_factor_ = factor_;
   if (reducing_) begin_reduction();
+}
+
+void Reducer::require_one_factor() const {
+  if (!pending_factor_ || *pending_factor_ == factor_) return;
+  throw UsageError(
+      "the gradients of the step's backward passes are weighed in two ways, by " + std::to_string(*pending_factor_) +
+          " and by " + std::to_string(factor_) + ": their sum cannot be reduced",
+      "Give every micro-batch of a step the same step_samples, and all of them to forward(batch), or none.");
 }
 
 std::optional<ReductionPlan> Reducer::plan() const {
@@ -131,8 +145,6 @@ std::optional<ReductionPlan> Reducer::plan() const {
 void Reducer::begin_reduction() {
   plan_ = plan();
   if (plan_ && plan_->factor != 1.0) kernels::backend(plan_factor_.device()).fill(plan_factor_, plan_->factor);
-  another_ = arena_->reduced();
-  if (another_) begin_another_reduction();
   next_ = 0;
   for (std::size_t b = 0; b < buckets_.size(); ++b) {
     missing_[b] = 0;
@@ -147,9 +159,9 @@ void Reducer::begin_reduction() {
   }
 }
 
-void Reducer::begin_another_reduction() {
-  // What is there was reduced before and is the same on every rank: this reduction must leave it as it is, and what is
-  // bad in it is none of this pass's.
+void Reducer::take_back_reduced() {
+  // What is there was reduced before and is the same on every rank: the next reduction must leave it as it is, and what
+  // is bad in it is none of that one's. Before a pass adds this rank's own, which that one does change.
   const Tensor& grads = arena_->grads();
   const kernels::Backend& backend = kernels::backend(grads.device());
   const double weight = static_cast<double>(factor_) * (average_ ? 1.0 : static_cast<double>(communicator_->size()));
@@ -251,6 +263,8 @@ void Reducer::finish_pass() {
     backend.accumulate(found_, local_flags_);
   }
   arena_->note_reduction(local_flags_, used_);
+  taken_back_ = false;
+  pending_factor_.reset();
 }
 
 void Reducer::require_all_gradients() {

@@ -65,7 +65,10 @@ class Reducer {
   void contribute_zero(std::size_t slot);
   void begin_pass();
   void begin_reduction();
-  void begin_another_reduction();
+  /// What earlier reductions of the step have left becomes this rank's part of the next one.
+  void take_back_reduced();
+  /// Throws UsageError where gradients that wait for a reduction would be multiplied by the factor of others.
+  void require_one_factor() const;
   void gradient_ready(std::size_t slot);
   void launch_full_buckets();
   void launch(std::size_t bucket);
@@ -101,6 +104,9 @@ class Reducer {
   std::size_t next_ = 0;       ///< the bucket that leaves next
   std::vector<Event> events_;  ///< by bucket, reached when it is reduced
   bool another_ = false;       ///< whether the step has had one that was reduced
+  bool taken_back_ = false;    ///< whether that is a part of the next one by now
+  /// What the gradients that are not reduced yet are to be multiplied by; nothing where there are none.
+  std::optional<float> pending_factor_;
 
   Tensor used_;  ///< float32 [slots], 1 where any rank has a gradient; undefined where every rank must have every one
   std::optional<ReductionPlan> plan_;  ///< of this pass

@@ -209,7 +209,8 @@ void Optimizer::require_reduced(const std::string& operation) const {
     throw UsageError(operation + ": the gradient of " + slot.parameter().name +
                          " is that of this rank alone: " + std::to_string(slot.arena->ranks()) +
                          " ranks train its model, and no backward pass outside no_sync() has reduced it",
-                     "Leave the last backward pass of a step outside no_sync().");
+                     "Leave the last backward pass of a step outside no_sync(); where the program has reduced the "
+                     "gradients itself, ddp.take_as_reduced() says so.");
   }
 }
 

@@ -123,8 +123,11 @@ TEST(Accumulation, WhoseSumTheWireCannotHoldSkipTheStep) {
   EXPECT_EQ(bits_of(state_of(learner)) == before, overflows);
 }
 
-/// Gradients of two backward passes that are both reduced, as where no_sync() was forgotten.
-TEST(Accumulation, ThatAreEachReducedAddUpToo) {
+class SeveralReductions : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(WithAPassUnderNoSyncBetween, SeveralReductions, testing::Bool());
+
+/// Gradients of backward passes of which the first and the last are reduced, as where no_sync() was forgotten.
+TEST_P(SeveralReductions, AddUpToo) {
   for (const DdpOptions& ddp :
        {DdpOptions{}, DdpOptions{.gradient_average = false}, DdpOptions{.gradient_predivide_factor = 2}}) {
     SCOPED_TRACE(describe(ddp));
@@ -133,7 +136,9 @@ TEST(Accumulation, ThatAreEachReducedAddUpToo) {
     Learner alone(options, 4, 1), mine(options, 4, 1);
     mine.join();
     alone.backward(samples, part_of(kAccumulationSamples, 3, 0, 1, Shares::kEven), 1);
-    for (const Range& part : part_of(kAccumulationSamples, 3, world().rank(), world().size(), Shares::kGrowing)) {
+    const Learner::Part parts = part_of(kAccumulationSamples, 3, world().rank(), world().size(), Shares::kGrowing);
+    for (const Range& part : parts) {
+      const auto no_sync = mine.ddp().no_sync(GetParam() && &part == &parts[1]);
       const nn::StepContext context(options.seed, 1, part.begin);
       const Tensor input = samples.input.rows(part.begin, part.end).to(rank_device());
       const Tensor target = samples.target.rows(part.begin, part.end).to(rank_device());
@@ -142,6 +147,44 @@ TEST(Accumulation, ThatAreEachReducedAddUpToo) {
     }
     EXPECT_LE(distance(mine.arena().grads(), alone.arena().grads()), 1e-6 * norm(alone.arena().grads()));
   }
+}
+
+TEST(Accumulation, OfGradientsThatAreWeighedInTwoWaysIsRefused) {
+  Learner mine({.model = kAccumulationModel, .ddp = {.gradient_average = false}}, 4, 1);
+  mine.join();
+  const Tensor input = make_samples(kAccumulationSamples, 4, 1, 1).input.to(rank_device());
+  {
+    const auto no_sync = mine.ddp().no_sync();
+    const ShareOutput output = mine.ddp().forward(input, {.step_samples = 7 * kAccumulationSamples});
+    ops::scale(ops::sum(output), 1 / output.loss_divisor()).backward();
+  }
+  const bool alone = world().size() == 1;  // whose gradients are multiplied by 1 in both
+  const auto other_way = [&] { ops::mean(mine.ddp().forward(input)).backward(); };
+  if (alone) return other_way();
+  EXPECT_THAT(other_way, testing::ThrowsMessage<UsageError>(testing::HasSubstr("are weighed in two ways")));
+  mine.optimizer().zero_grad();
+  other_way();
+}
+
+/// The program reduces what passes under no_sync() left, and says so.
+TEST(Accumulation, ReducedByTheProgramIsSteppedWith) {
+  const LearnerOptions options{.model = kAccumulationModel, .scaler = {.init = 1024}};
+  const Samples samples = make_samples(kAccumulationSamples, 4, 1, 1);
+  const Range part = part_of(kAccumulationSamples, 1, world().rank(), world().size(), Shares::kEven).front();
+  Learner theirs(options, 4, 1), mine(options, 4, 1);
+  for (Learner* learner : {&theirs, &mine}) {
+    learner->join();
+    const auto no_sync = learner->ddp().no_sync(learner == &mine);
+    const Tensor output = learner->ddp().forward(samples.input.rows(part.begin, part.end).to(rank_device()));
+    const Tensor target = samples.target.rows(part.begin, part.end).to(rank_device());
+    learner->scaler().scale(ops::cross_entropy(output, target)).backward();
+  }
+  const Tensor& gradients = mine.arena().grads();
+  world().communicator()->all_reduce(gradients, ReduceOp::kAverage, 1.0f, Stream::current(gradients.device()));
+  mine.ddp().take_as_reduced();
+  EXPECT_EQ(mine.step().found_inf, 0.0f);
+  EXPECT_EQ(theirs.step().found_inf, 0.0f);
+  EXPECT_LE(distance(mine.arena().masters(), theirs.arena().masters()), 1e-6 * norm(theirs.arena().masters()));
 }
 
 /// A step with gradients that no pass has reduced would part the ranks.
