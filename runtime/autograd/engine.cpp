@@ -120,6 +120,16 @@ class Pass {
     if (state_.into_slots) state_.mark = mark_of_losses(roots_, order_);
   }
 
+  /// `gradient`, or a copy of one that shows a slot: an operation hands it on as it is, and add_to_leaf() would take it
+  /// for what was written there.
+  Tensor apart_from_slots(const Tensor& gradient) const {
+    const auto shows = [&gradient](const auto& use) {
+      const Tensor& slot = use.first->slot;
+      return slot.defined() && slot.storage().data() == gradient.storage().data();
+    };
+    return state_.into_slots && std::ranges::any_of(leaf_uses_, shows) ? copy(gradient) : gradient;
+  }
+
   /// `gradients`: one an output.
   void run(const std::vector<Tensor>& gradients) {
     const GradMode mode(options_.create_graph);
@@ -361,8 +371,9 @@ void backward(const Tensor& output, const Tensor& grad, const BackwardOptions& o
 }
 
 void backward(const std::vector<Tensor>& outputs, const std::vector<Tensor>& grads, const BackwardOptions& options) {
-  const std::vector<Tensor> start = initial_gradients(outputs, grads);
+  std::vector<Tensor> start = initial_gradients(outputs, grads);
   Pass pass(outputs, options, {});
+  for (Tensor& gradient : start) gradient = pass.apart_from_slots(gradient);
   if (std::ranges::none_of(grads, &Tensor::defined)) pass.begin_with_ones();
   pass.run(start);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "runtime/tensor/tensor.h"
 
@@ -29,14 +30,16 @@ struct LossScaleState {
 
 /// What the ranks have agreed on for one step. Lies on the device.
 struct StepVerdict {
-  float found_inf = 0.0f;     ///< 1: the step is skipped
+  float found_inf = 0.0f;     ///< 1: the step is skipped; kNotTaken: nor is it counted
   std::int32_t slot = -1;     ///< the first bad parameter in the arena's order; -1: none
   std::int32_t rank = kNone;  ///< the lowest rank whose own gradient of it was bad, or one of these:
 
   static constexpr std::int32_t kNone = -1;     ///< every rank's own was finite, but the sum over ranks was not
   static constexpr std::int32_t kUnknown = -2;  ///< nobody looked at them before they were reduced
-  /// The ranks came with different RankStates, so the step is skipped, whatever the gradients are; `slot` is -1.
+  /// The ranks came with different RankStates, so the step is not taken, whatever the gradients are; `slot` is -1.
   static constexpr std::int32_t kRanksDiffer = -3;
+  /// It stays so in a sum of several optimizers' verdicts.
+  static constexpr float kNotTaken = std::numeric_limits<float>::infinity();
 };
 
 /// How large the norm of all gradients together may be.
@@ -92,10 +95,10 @@ struct Decisions {
   void (*clip_factor)(const Tensor& squares, const float* inverse_scale, const NormLimit& limit, float* norm,
                       float* factor);
   /// Moves the scale after a step: on *found_inf != 0 backs off, else counts and grows at the interval where the
-  /// product is finite; counts skips. With a *new_scale, the scale becomes that instead, within min and max where it is
-  /// dynamic, and the tracker stays; one that is not positive and finite is ignored. `new_scale` may be null, and with
-  /// one `found_inf` too: then no step is counted. Writes the report behind that. `device`: the one that the
-  /// pointers point to.
+  /// product is finite; counts skips. On StepVerdict::kNotTaken it does none of that. With a *new_scale, the scale
+  /// becomes that instead, within min and max where it is dynamic, and the tracker stays; one that is not positive and
+  /// finite is ignored. `new_scale` may be null, and with one `found_inf` too: then no step is counted. Writes the
+  /// report behind that. `device`: the one that the pointers point to.
   void (*update_loss_scale)(Device device, const LossScaleOptions* options, const float* found_inf,
                             const float* new_scale, LossScaleState* state, const StepReport& report);
   /// Counts the step as applied unless *found_inf != 0, and takes the next rate from rates [n] float32, which names one

@@ -92,7 +92,7 @@ void Metrics::step(const StepReport& report) {
   if (report.grad_norm) line["grad_norm"] = *report.grad_norm;
   if (report.skipped_samples) line["skipped_samples"] = *report.skipped_samples;
   if (report.skipped) {
-    line["parameter"] = report.parameter;
+    line["parameter"] = report.parameter.empty() ? Json(nullptr) : Json(report.parameter);
     line["rank"] = report.rank >= 0 ? Json(report.rank) : Json(nullptr);
   }
   add(line);

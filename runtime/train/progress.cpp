@@ -109,8 +109,7 @@ void Progress::print_step(const StepReport& report) {
 }
 
 void Progress::tell_of_skip(const StepReport& report) {
-  std::string text = "step " + std::to_string(report.step) + " skipped: inf or NaN in the gradient of " +
-                     report.parameter + (report.rank >= 0 ? " on rank " + std::to_string(report.rank) : "");
+  std::string text = "step " + std::to_string(report.step) + " skipped: " + report.reason();
   if (report.next_loss_scale != report.loss_scale) {
     text += formatted("; loss scale %g, now %g", report.loss_scale, report.next_loss_scale);
   }

@@ -17,8 +17,8 @@ struct StepReport {
   double loss_scale = 1.0;       ///< that the step used
   double next_loss_scale = 1.0;  ///< after it
   bool skipped = false;
-  std::string parameter;  ///< of a skip: the first bad one
-  int rank = -1;          ///< of a skip: the first rank whose gradient was bad; -1: only the sum over ranks was
+  std::string parameter;  ///< of a skip: the first one whose gradient was bad; empty where the ranks disagree instead
+  int rank = -1;          ///< of a skip: the first rank whose gradient was bad; below 0 where that is not known
   std::int64_t samples = 0;
   std::optional<double> grad_norm;  ///< of the unscaled gradients, where clipping by norm measures it
   double seconds = 0.0;
@@ -33,6 +33,11 @@ struct StepReport {
   /// Of the run so far, over all ranks; nothing where a sample that cannot be read ends the run.
   std::optional<std::uint64_t> skipped_samples = {};
 
+  /// Of a skip: "inf or NaN in the gradient of first.weight on rank 1".
+  std::string reason() const {
+    if (parameter.empty()) return "the ranks disagree on how to step";
+    return "inf or NaN in the gradient of " + parameter + (rank >= 0 ? " on rank " + std::to_string(rank) : "");
+  }
   double samples_per_second() const { return seconds > 0 ? static_cast<double>(samples) / seconds : 0.0; }
 };
 

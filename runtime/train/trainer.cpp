@@ -141,9 +141,7 @@ void Trainer::require_finite(const StepReport& report) {
   // With a dynamic scale a bad loss may be an overflow that a lower scale cures; without, nothing will.
   if (std::isfinite(report.loss) || job_step_.scaler().dynamic()) return;
   throw NumericsError("the loss is " + std::to_string(report.loss) + " at step " + std::to_string(report.step) +
-                          (report.skipped ? "; the first bad gradient is that of " + report.parameter +
-                                                (report.rank >= 0 ? " on rank " + std::to_string(report.rank) : "")
-                                          : ""),
+                          (report.skipped ? "; " + report.reason() : ""),
                       std::string("Lower the learning rate, clip the gradients (optimizer.clip_norm), or look at the "
                                   "data. ") +
                           (report.skipped ? "The weights are those before this step."

@@ -102,7 +102,7 @@ LOCKSTEP_HOST_DEVICE inline bool states_differ(const float* numbers) {
 
 LOCKSTEP_HOST_DEVICE inline StepVerdict verdict_on_different_states() {
   StepVerdict verdict;
-  verdict.found_inf = 1.0f;
+  verdict.found_inf = StepVerdict::kNotTaken;
   verdict.rank = StepVerdict::kRanksDiffer;
   return verdict;
 }
@@ -164,9 +164,10 @@ LOCKSTEP_HOST_DEVICE inline void set_loss_scale(const LossScaleOptions& options,
 /// Either of the two; null where there is no such number.
 LOCKSTEP_HOST_DEVICE inline void move_loss_scale(const LossScaleOptions& options, const float* found_inf,
                                                  const float* new_scale, LossScaleState& state) {
-  if (new_scale == nullptr) return update_loss_scale(options, *found_inf != 0.0f, state);
-  if (found_inf != nullptr) count_step(*found_inf != 0.0f, state);
-  set_loss_scale(options, *new_scale, state);
+  const bool taken = found_inf != nullptr && *found_inf != StepVerdict::kNotTaken;
+  if (taken && new_scale == nullptr) update_loss_scale(options, *found_inf != 0.0f, state);
+  if (taken && new_scale != nullptr) count_step(*found_inf != 0.0f, state);
+  if (new_scale != nullptr) set_loss_scale(options, *new_scale, state);
 }
 
 /// rates [count]: by number of applied steps.

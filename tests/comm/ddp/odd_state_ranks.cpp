@@ -66,7 +66,7 @@ class OddRank : public testing::TestWithParam<OddState> {
       EXPECT_THAT(step, is_told);
     } else {
       const Verdict verdict = *step();
-      EXPECT_EQ(verdict.found_inf, 1.0f);
+      EXPECT_EQ(verdict.found_inf, Verdict::kNotTaken);
       EXPECT_EQ(verdict.slot, -1);
       EXPECT_EQ(verdict.rank, Verdict::kRanksDiffer);
       EXPECT_THAT([&] { learner_.scaler().require_same_state(learner_.optimizer()); }, is_told);

@@ -309,6 +309,23 @@ TEST(Arena, TellsAGraphThatNeedsAGradientThatAnotherIsAddedToIt) {
   EXPECT_THROW(y.backward(), UsageError);
 }
 
+TEST(Arena, AddsAGradientThatIsHandedToTheNextPass) {
+  Net model;
+  Arena arena(model.net, on_device());
+  model.loss().backward();
+  const std::vector<double> once = values_of(model.parameter(0).grad());
+  const Tensor& weight = model.parameter(0);
+  autograd::backward(weight, weight.grad());
+  const auto expect_times = [&](double factor) {
+    const std::vector<double> now = values_of(weight.grad());
+    for (std::size_t i = 0; i < once.size(); ++i) EXPECT_EQ(now[i], factor * once[i]) << i;
+  };
+  expect_times(2);
+  // Through an operation that hands gradients on as they are.
+  autograd::backward(weight.reshaped({weight.numel()}), weight.grad().detach({weight.numel()}));
+  expect_times(4);
+}
+
 TEST(Arena, CopiesNoGradientThatNobodyHolds) {
   Net model;
   Arena arena(model.net, on_device());

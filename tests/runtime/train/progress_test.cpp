@@ -36,5 +36,21 @@ TEST(Progress, ShowsControlCharactersAsText) {
   for (const char* const hidden : {"\033", "\x9b", "\a", "\r"}) EXPECT_THAT(text, Not(HasSubstr(hidden)));
 }
 
+TEST(Progress, SaysWhyAStepWasSkipped) {
+  StepReport report{.step = 3, .loss_scale = 16, .next_loss_scale = 8, .skipped = true};
+  const auto shown = [&report] {
+    testing::internal::CaptureStdout();
+    Progress({}, 100).step(report);
+    return testing::internal::GetCapturedStdout();
+  };
+  report.parameter = "first.weight";
+  EXPECT_THAT(shown(), HasSubstr("step 3 skipped: inf or NaN in the gradient of first.weight; loss scale 16, now 8"));
+  report.rank = 1;
+  EXPECT_THAT(shown(), HasSubstr("gradient of first.weight on rank 1;"));
+  report.parameter = "";
+  report.rank = -3;
+  EXPECT_THAT(shown(), HasSubstr("step 3 skipped: the ranks disagree on how to step;"));
+}
+
 }  // namespace
 }  // namespace lockstep::train

@@ -187,7 +187,7 @@ TEST(Ballot, TellsWhetherAnyNumberOfTheRanksStatesDiffers) {
     const RankState other{
         .rule = &rule_of_other, .scale = &scale_of_other, .schedule = &schedule_of_other, .host = host};
     for (const StepVerdict& verdict : {verdict_of_states(state, other), verdict_of_states(other, state)}) {
-      EXPECT_EQ(verdict.found_inf, 1) << "field " << fields;
+      EXPECT_EQ(verdict.found_inf, StepVerdict::kNotTaken) << "field " << fields;
       EXPECT_EQ(verdict.slot, -1);
       EXPECT_EQ(verdict.rank, StepVerdict::kRanksDiffer);
     }

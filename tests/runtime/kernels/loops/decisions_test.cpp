@@ -118,6 +118,21 @@ TYPED_TEST(Decisions, TheLossScaleMoves) {
   EXPECT_EQ(state.read().skipped_steps, 4);
 }
 
+TYPED_TEST(Decisions, TheLossScaleStaysWhereNoStepIsTaken) {
+  const auto on = this->tested();
+  const auto options = on.value(LossScaleOptions{.growth_interval = 2, .min = 4, .max = 64});
+  const auto state = on.value(LossScaleState{.scale = 16, .inverse = 1.0f / 16, .growth_tracker = 1});
+  const auto not_taken = on.value(StepVerdict::kNotTaken);
+  on->update_loss_scale(on.device(), options.data(), not_taken.data(), nullptr, state.data(), {});
+  EXPECT_EQ(state.read().scale, 16);
+  EXPECT_EQ(state.read().growth_tracker, 1);
+  EXPECT_EQ(state.read().skipped_steps, 0);
+  EXPECT_EQ(state.read().consecutive_skips, 0);
+  on->update_loss_scale(on.device(), options.data(), not_taken.data(), on.value(32.0f).data(), state.data(), {});
+  EXPECT_EQ(state.read().scale, 32);
+  EXPECT_EQ(state.read().skipped_steps, 0);
+}
+
 TYPED_TEST(Decisions, TheLossScaleIsSet) {
   const auto on = this->tested();
   const auto options = on.value(LossScaleOptions{.growth_interval = 9, .min = 4, .max = 64});
