@@ -8,8 +8,8 @@
 #include <csignal>
 #include <system_error>
 
+#include "runtime/base/error.h"
 #include "runtime/base/process.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::launcher {
 

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <utility>
 
-#include "launcher/command_line.h"
+#include "launcher/commands/command_line.h"
+#include "launcher/commands/rank.h"
 #include "launcher/first_process.h"
-#include "launcher/rank.h"
 #include "launcher/standard_streams.h"
 #include "launcher/warnings.h"
 #include "runtime/tensor/as_error.h"

@@ -11,9 +11,9 @@
 #include <string_view>
 
 #include "runtime/base/printable.h"
-#include "runtime/train/stdout_relay.h"
-#include "runtime/train/terminal.h"
-#include "runtime/train/write_stderr.h"
+#include "runtime/train/record/stdout_relay.h"
+#include "runtime/train/record/terminal.h"
+#include "runtime/train/record/write_stderr.h"
 
 namespace lockstep::launcher {
 

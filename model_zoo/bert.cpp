@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model_zoo/text_input.h"
+#include "runtime/base/error.h"
 #include "runtime/nn/checkpoint.h"
 #include "runtime/nn/embedding.h"
 #include "runtime/nn/feed_forward.h"
@@ -19,7 +20,6 @@
 #include "runtime/ops/elementwise.h"
 #include "runtime/ops/movement.h"
 #include "runtime/ops/shape.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::model_zoo {
 

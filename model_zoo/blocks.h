@@ -5,8 +5,8 @@
 #include <string>
 
 #include "model_zoo/model_input.h"
+#include "runtime/base/error.h"
 #include "runtime/nn/layers.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::model_zoo {
 

@@ -2,7 +2,7 @@
 #include "model_zoo/convnet.h"
 
 #include "model_zoo/blocks.h"
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 
 namespace lockstep::model_zoo {
 

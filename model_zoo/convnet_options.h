@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "runtime/base/field_checks.h"
 #include "runtime/nn/layers.h"
-#include "runtime/tensor/field_checks.h"
 
 namespace lockstep::model_zoo {
 

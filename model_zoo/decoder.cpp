@@ -5,11 +5,11 @@
 
 #include <utility>
 
+#include "runtime/base/error.h"
 #include "runtime/nn/checkpoint.h"
 #include "runtime/nn/embedding.h"
 #include "runtime/nn/forward.h"
 #include "runtime/nn/layer_scope.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::model_zoo {
 

@@ -17,9 +17,9 @@
 
 #include "model_zoo/pytorch_names.h"
 #include "runtime/autograd/grad_mode.h"
+#include "runtime/base/error.h"
 #include "runtime/ops/movement.h"
 #include "runtime/ops/shape.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::model_zoo {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "runtime/tensor/field_checks.h"
+#include "runtime/base/field_checks.h"
 
 namespace lockstep::model_zoo {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "runtime/tensor/field_checks.h"
+#include "runtime/base/field_checks.h"
 
 namespace lockstep::model_zoo {
 

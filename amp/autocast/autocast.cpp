@@ -7,7 +7,7 @@
 #include "amp/autocast/cast_cache.h"
 #include "amp/autocast/operation_trace.h"
 #include "runtime/autograd/cast.h"
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 
 namespace lockstep::amp {
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "runtime/base/field_checks.h"
 #include "runtime/tensor/dtype.h"
-#include "runtime/tensor/field_checks.h"
 
 namespace lockstep::amp {
 

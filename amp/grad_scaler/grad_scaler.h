@@ -25,6 +25,8 @@ namespace lockstep::amp {
 /// tracker returns to 0; otherwise the tracker counts, and at growth_interval scale *= growth where the product is
 /// finite (not above max). The verdict of update() is that of any optimizer since the last one.
 ///
+/// These rules are update_loss_scale() of runtime/kernels/functors/decisions.h, one for CPU and GPU.
+///
 /// Static scaling (dynamic: false) leaves the scale alone, but gradients are checked and steps skipped all the same.
 ///
 /// One scaler may serve several losses, models and optimizers. The gradients of one optimizer are of one scaler; losses

@@ -6,8 +6,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "runtime/base/error.h"
 #include "runtime/base/json_text.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::amp {
 

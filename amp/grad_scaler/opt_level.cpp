@@ -4,7 +4,7 @@
 #include <memory>
 #include <unordered_set>
 
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 
 namespace lockstep::amp {
 

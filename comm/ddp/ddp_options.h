@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/field_checks.h"
 #include "runtime/tensor/dtype.h"
-#include "runtime/tensor/field_checks.h"
 
 namespace lockstep::comm {
 

@@ -8,8 +8,8 @@
 
 #include "comm/group/holders.h"
 #include "comm/group/rank_names.h"
+#include "runtime/base/error.h"
 #include "runtime/base/hash.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::comm {
 

@@ -7,9 +7,9 @@
 #include "comm/group/same_text.h"
 #include "runtime/autograd/grad_mode.h"
 #include "runtime/autograd/meta.h"
+#include "runtime/base/error.h"
 #include "runtime/nn/forward.h"
 #include "runtime/nn/step_context.h"
-#include "runtime/tensor/error.h"
 #include "runtime/tensor/memory.h"
 
 namespace lockstep::comm {

@@ -6,8 +6,8 @@
 
 #include "runtime/autograd/engine.h"
 #include "runtime/autograd/meta.h"
+#include "runtime/base/error.h"
 #include "runtime/kernels/backend.h"
-#include "runtime/tensor/error.h"
 #include "runtime/tensor/memory.h"
 #include "runtime/tensor/trace_range.h"
 

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cmath>
 
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 
 namespace lockstep::comm {
 

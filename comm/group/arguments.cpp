@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 
 namespace lockstep::comm {
 

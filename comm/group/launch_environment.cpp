@@ -12,8 +12,8 @@
 #include <string_view>
 
 #include "comm/group/launcher_variables.h"
-#include "runtime/tensor/cores.h"
-#include "runtime/tensor/error.h"
+#include "runtime/base/cores.h"
+#include "runtime/base/error.h"
 
 namespace lockstep::comm {
 

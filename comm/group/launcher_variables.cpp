@@ -6,7 +6,7 @@
 #include <charconv>
 #include <cstdlib>
 
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 
 namespace lockstep::comm {
 

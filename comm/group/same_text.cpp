@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/group/same_text.h"
 
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 
 namespace lockstep::comm {
 

@@ -8,7 +8,7 @@
 #include "comm/group/host_communicator.h"
 #include "comm/group/join.h"
 #include "comm/group/nccl_communicator.h"
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 #include "runtime/tensor/gpu.h"
 
 namespace lockstep::comm {

@@ -12,8 +12,8 @@
 #include "runtime/autograd/grad_mode.h"
 #include "runtime/autograd/node.h"
 #include "runtime/autograd/saved_tensor.h"
+#include "runtime/base/error.h"
 #include "runtime/ops/ops.h"
-#include "runtime/tensor/error.h"
 #include "runtime/tensor/memory.h"
 #include "runtime/tensor/tensor.h"
 

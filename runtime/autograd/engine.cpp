@@ -11,8 +11,8 @@
 #include "runtime/autograd/grad_mode.h"
 #include "runtime/autograd/node.h"
 #include "runtime/autograd/scale_mark.h"
+#include "runtime/base/error.h"
 #include "runtime/kernels/backend.h"
-#include "runtime/tensor/error.h"
 #include "runtime/tensor/memory.h"
 #include "runtime/tensor/trace_range.h"
 

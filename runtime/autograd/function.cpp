@@ -7,7 +7,7 @@
 
 #include "runtime/autograd/cast.h"
 #include "runtime/autograd/grad_mode.h"
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 
 namespace lockstep::autograd {
 

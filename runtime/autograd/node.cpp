@@ -7,7 +7,7 @@
 #include "runtime/autograd/grad_mode.h"
 #include "runtime/autograd/record_observer.h"
 #include "runtime/autograd/scale_mark.h"
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 
 namespace lockstep::autograd {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "runtime/autograd/meta.h"
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 
 namespace lockstep::autograd {
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "runtime/autograd/node.h"
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 
 namespace lockstep::autograd {
 

@@ -5,8 +5,8 @@
 #include "runtime/autograd/engine.h"
 #include "runtime/autograd/meta.h"
 #include "runtime/autograd/movement.h"
+#include "runtime/base/error.h"
 #include "runtime/tensor/differentiation.h"
-#include "runtime/tensor/error.h"
 #include "runtime/tensor/tensor.h"
 
 namespace lockstep::autograd {

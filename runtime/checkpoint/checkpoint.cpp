@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "runtime/checkpoint/durable_file.h"
+#include "runtime/base/files/durable_file.h"
 #include "runtime/checkpoint/safetensors.h"
 
 namespace lockstep::checkpoint {

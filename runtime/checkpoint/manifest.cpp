@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 
 namespace lockstep::checkpoint {
 namespace {

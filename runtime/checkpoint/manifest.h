@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/base/error.h"
 #include "runtime/checkpoint/checksum.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::checkpoint {
 

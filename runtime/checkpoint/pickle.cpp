@@ -7,7 +7,7 @@
 #include <bit>
 #include <unordered_map>
 
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 #include "runtime/tensor/memory_budget.h"
 
 namespace lockstep::checkpoint {

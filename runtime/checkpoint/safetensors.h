@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/files/durable_file.h"
 #include "runtime/checkpoint/checksum.h"
-#include "runtime/checkpoint/durable_file.h"
 #include "runtime/checkpoint/safetensors_header.h"
 #include "runtime/tensor/tensor.h"
 

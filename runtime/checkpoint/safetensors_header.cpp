@@ -12,7 +12,7 @@
 #include <tuple>
 #include <utility>
 
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 
 namespace lockstep::checkpoint {
 namespace {

@@ -9,7 +9,7 @@
 #include <sstream>
 #include <utility>
 
-#include "runtime/checkpoint/durable_file.h"
+#include "runtime/base/files/durable_file.h"
 #include "runtime/checkpoint/temporary_directory.h"
 
 namespace lockstep::checkpoint {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/files/retry.h"
 #include "runtime/checkpoint/checkpoint.h"
-#include "runtime/checkpoint/retry.h"
 
 namespace lockstep::checkpoint {
 

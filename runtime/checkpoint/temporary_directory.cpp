@@ -17,10 +17,10 @@
 #include <system_error>
 #include <vector>
 
+#include "runtime/base/files/durable_file.h"
+#include "runtime/base/files/storage_calls.h"
 #include "runtime/base/host_name.h"
 #include "runtime/base/process.h"
-#include "runtime/checkpoint/durable_file.h"
-#include "runtime/checkpoint/storage_calls.h"
 
 namespace lockstep::checkpoint {
 namespace {

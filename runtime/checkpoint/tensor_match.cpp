@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/checkpoint/tensor_match.h"
 
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 
 namespace lockstep::checkpoint {
 namespace {

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/error.h"
 #include "runtime/checkpoint/pickle.h"
 #include "runtime/checkpoint/zip_entries.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::checkpoint {
 

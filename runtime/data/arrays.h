@@ -6,7 +6,7 @@
 #include "runtime/data/arrays_options.h"
 #include "runtime/data/dataset.h"
 #include "runtime/data/description.h"
-#include "runtime/data/npy.h"
+#include "runtime/data/formats/npy.h"
 
 namespace lockstep::data {
 

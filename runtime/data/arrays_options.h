@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "runtime/tensor/field_checks.h"
+#include "runtime/base/field_checks.h"
 
 namespace lockstep::data {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/base/error.h"
 #include "runtime/data/draw.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::data {
 

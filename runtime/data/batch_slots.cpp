@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/error.h"
 #include "runtime/tensor/block_layout.h"
-#include "runtime/tensor/error.h"
 #include "runtime/tensor/gpu.h"
 #include "runtime/tensor/memory.h"
 #include "runtime/tensor/stream.h"

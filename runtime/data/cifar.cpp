@@ -7,10 +7,10 @@
 #include <filesystem>
 #include <span>
 
+#include "runtime/base/error.h"
+#include "runtime/base/files/stored_file.h"
 #include "runtime/data/byte_dataset.h"
-#include "runtime/data/byte_reader.h"
-#include "runtime/data/stored_file.h"
-#include "runtime/tensor/error.h"
+#include "runtime/data/formats/byte_reader.h"
 
 namespace lockstep::data {
 

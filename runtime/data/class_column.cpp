@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "runtime/base/error.h"
 #include "runtime/data/arrays_options.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::data {
 

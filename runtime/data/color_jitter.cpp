@@ -6,8 +6,8 @@
 #include <cmath>
 #include <utility>
 
+#include "runtime/base/error.h"
 #include "runtime/data/draw.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::data {
 

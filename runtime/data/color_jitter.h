@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "runtime/base/field_checks.h"
 #include "runtime/data/dataset.h"
-#include "runtime/tensor/field_checks.h"
 
 namespace lockstep::data {
 

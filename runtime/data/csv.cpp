@@ -10,11 +10,11 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "runtime/base/error.h"
 #include "runtime/data/class_column.h"
-#include "runtime/data/content_hash.h"
-#include "runtime/data/csv_reader.h"
 #include "runtime/data/data_digest.h"
-#include "runtime/tensor/error.h"
+#include "runtime/data/formats/content_hash.h"
+#include "runtime/data/formats/csv_reader.h"
 
 namespace lockstep::data {
 

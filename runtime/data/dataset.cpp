@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "runtime/data/content_hash.h"
+#include "runtime/base/error.h"
 #include "runtime/data/data_digest.h"
-#include "runtime/tensor/error.h"
+#include "runtime/data/formats/content_hash.h"
 
 namespace lockstep::data {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <span>
 
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 
 namespace lockstep::data {
 

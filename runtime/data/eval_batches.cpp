@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/error.h"
 #include "runtime/data/collate.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::data {
 

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/base/error.h"
 #include "runtime/data/byte_dataset.h"
-#include "runtime/data/byte_reader.h"
-#include "runtime/tensor/error.h"
+#include "runtime/data/formats/byte_reader.h"
 
 namespace lockstep::data {
 

@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "runtime/data/content_hash.h"
+#include "runtime/base/error.h"
+#include "runtime/base/files/stored_file.h"
 #include "runtime/data/data_digest.h"
+#include "runtime/data/formats/content_hash.h"
+#include "runtime/data/formats/walk.h"
 #include "runtime/data/image_sample.h"
-#include "runtime/data/stored_file.h"
-#include "runtime/data/walk.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::data {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/tensor/field_checks.h"
+#include "runtime/base/field_checks.h"
 
 namespace lockstep::data {
 

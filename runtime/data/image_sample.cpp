@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "runtime/data/formats/resample.h"
 #include "runtime/data/image_view.h"
-#include "runtime/data/resample.h"
 
 namespace lockstep::data {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "runtime/data/dataset.h"
-#include "runtime/data/image.h"
+#include "runtime/data/formats/image.h"
 #include "runtime/data/image_folder_options.h"
 
 namespace lockstep::data {

@@ -9,8 +9,8 @@
 #include <string>
 #include <utility>
 
-#include "runtime/tensor/cores.h"
-#include "runtime/tensor/error.h"
+#include "runtime/base/cores.h"
+#include "runtime/base/error.h"
 #include "runtime/tensor/memory.h"
 
 namespace lockstep::data {

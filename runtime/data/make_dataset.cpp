@@ -5,17 +5,17 @@
 
 #include <type_traits>
 
+#include "runtime/base/error.h"
 #include "runtime/data/arrays.h"
-#include "runtime/data/brace_expansion.h"
 #include "runtime/data/color_jitter.h"
 #include "runtime/data/csv.h"
+#include "runtime/data/formats/brace_expansion.h"
 #include "runtime/data/image_folder.h"
 #include "runtime/data/masked_tokens.h"
 #include "runtime/data/mixup.h"
 #include "runtime/data/shards.h"
 #include "runtime/data/tokens.h"
 #include "runtime/data/volumes.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::data {
 

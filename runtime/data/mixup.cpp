@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/error.h"
 #include "runtime/data/draw.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::data {
 

@@ -8,13 +8,9 @@
 #include <string>
 
 #include "runtime/base/counter_rng.h"
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 
 namespace lockstep::data {
-
-Range share(Range whole, std::int64_t index, std::int64_t parts) {
-  return {whole.begin + index * whole.size() / parts, whole.begin + (index + 1) * whole.size() / parts};
-}
 
 bool goes_on(const SamplerState& state, std::uint64_t seed) {
   return state.cursor == 0 || state.seed.value_or(seed) == seed;

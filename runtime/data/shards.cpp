@@ -9,12 +9,12 @@
 #include <string_view>
 #include <unordered_set>
 
+#include "runtime/base/error.h"
 #include "runtime/data/arrays_options.h"
-#include "runtime/data/brace_expansion.h"
-#include "runtime/data/content_hash.h"
 #include "runtime/data/data_digest.h"
-#include "runtime/data/tar_index.h"
-#include "runtime/tensor/error.h"
+#include "runtime/data/formats/brace_expansion.h"
+#include "runtime/data/formats/content_hash.h"
+#include "runtime/data/formats/tar_index.h"
 
 namespace lockstep::data {
 

@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/files/stored_file.h"
 #include "runtime/data/dataset.h"
 #include "runtime/data/description.h"
 #include "runtime/data/image_sample.h"
 #include "runtime/data/shards_options.h"
-#include "runtime/data/stored_file.h"
 
 namespace lockstep::data {
 

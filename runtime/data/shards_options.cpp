@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "runtime/data/brace_expansion.h"
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
+#include "runtime/data/formats/brace_expansion.h"
 
 namespace lockstep::data {
 

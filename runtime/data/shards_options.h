@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/field_checks.h"
 #include "runtime/data/image_folder_options.h"
-#include "runtime/tensor/field_checks.h"
 
 namespace lockstep::data {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "runtime/base/counter_rng.h"
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 
 namespace lockstep::data {
 

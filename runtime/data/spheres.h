@@ -3,9 +3,9 @@
 
 #include <string>
 
+#include "runtime/base/field_checks.h"
 #include "runtime/data/dataset.h"
 #include "runtime/data/description.h"
-#include "runtime/tensor/field_checks.h"
 
 namespace lockstep::data {
 

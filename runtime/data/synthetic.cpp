@@ -5,9 +5,9 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/base/cores.h"
 #include "runtime/base/counter_rng.h"
-#include "runtime/tensor/cores.h"
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 
 namespace lockstep::data {
 

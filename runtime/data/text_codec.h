@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/data/byte_pairs.h"
+#include "runtime/data/formats/byte_pairs.h"
 #include "runtime/data/tokens_options.h"
 
 namespace lockstep::data {

@@ -8,10 +8,10 @@
 #include <cstring>
 #include <optional>
 
-#include "runtime/data/byte_pairs.h"
-#include "runtime/data/pre_tokens.h"
-#include "runtime/data/stored_file.h"
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
+#include "runtime/base/files/stored_file.h"
+#include "runtime/data/formats/byte_pairs.h"
+#include "runtime/data/formats/pre_tokens.h"
 
 namespace lockstep::data {
 

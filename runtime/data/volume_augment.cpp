@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/error.h"
+#include "runtime/base/field_checks.h"
 #include "runtime/data/draw.h"
-#include "runtime/tensor/error.h"
-#include "runtime/tensor/field_checks.h"
 
 namespace lockstep::data {
 

@@ -7,10 +7,10 @@
 #include <cmath>
 #include <filesystem>
 
-#include "runtime/data/content_hash.h"
+#include "runtime/base/error.h"
 #include "runtime/data/data_digest.h"
-#include "runtime/data/volume_file.h"
-#include "runtime/tensor/error.h"
+#include "runtime/data/formats/content_hash.h"
+#include "runtime/data/formats/volume_file.h"
 
 namespace lockstep::data {
 

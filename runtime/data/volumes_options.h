@@ -5,9 +5,9 @@
 #include <optional>
 #include <string>
 
+#include "runtime/base/field_checks.h"
 #include "runtime/data/arrays_options.h"
 #include "runtime/data/window.h"
-#include "runtime/tensor/field_checks.h"
 
 namespace lockstep::data {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/base/field_checks.h"
 #include "runtime/job/diagnostic.h"
-#include "runtime/tensor/field_checks.h"
 
 namespace lockstep::job {
 

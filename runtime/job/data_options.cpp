@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "configs/job.pb.h"
+#include "runtime/base/error.h"
 #include "runtime/job/training_options.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::job {
 

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "configs/job.pb.h"
-#include "runtime/data/brace_expansion.h"
+#include "runtime/data/formats/brace_expansion.h"
 #include "runtime/job/data_options.h"
 
 namespace lockstep::job {

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/field_path.h"
+
 namespace lockstep::job {
 
 /// The source of a value in a job: a place in its file, or an override on the command line.
@@ -57,12 +59,5 @@ class Locations {
  private:
   std::map<std::string, Position> positions_;
 };
-
-/// "train" and "steps" give "train.steps"; an empty parent gives the name.
-std::string join_path(std::string_view parent, std::string_view name);
-/// "model.convnet.block" and 1 give "model.convnet.block[1]".
-std::string element_path(const std::string& path, int index);
-/// "train.steps" gives "train", "fault[1]" gives "fault", a field of the root gives an empty text.
-std::string parent_path(const std::string& path);
 
 }  // namespace lockstep::job

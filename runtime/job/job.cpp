@@ -8,6 +8,7 @@
 #include <fstream>
 #include <system_error>
 
+#include "runtime/base/error.h"
 #include "runtime/base/hash.h"
 #include "runtime/job/data_note.h"
 #include "runtime/job/defaults.h"
@@ -15,7 +16,6 @@
 #include "runtime/job/text_reader.h"
 #include "runtime/job/tokens.h"
 #include "runtime/job/validate.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::job {
 

@@ -2,6 +2,7 @@
 #include "runtime/job/make_optimizer.h"
 
 #include "configs/job.pb.h"
+#include "runtime/base/error.h"
 #include "runtime/job/training_options.h"
 #include "runtime/optim/adagrad.h"
 #include "runtime/optim/adam.h"
@@ -9,7 +10,6 @@
 #include "runtime/optim/lars.h"
 #include "runtime/optim/novograd.h"
 #include "runtime/optim/sgd.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::job {
 

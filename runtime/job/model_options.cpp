@@ -2,7 +2,7 @@
 #include "runtime/job/model_options.h"
 
 #include "configs/job.pb.h"
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 
 namespace lockstep::job {
 

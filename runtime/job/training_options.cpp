@@ -2,7 +2,6 @@
 #include "runtime/job/training_options.h"
 
 #include "configs/job.pb.h"
-#include "runtime/job/precision.h"
 
 namespace lockstep::job {
 
@@ -15,8 +14,16 @@ void take(bool has_value, const Value& value, Option& option) {
 }
 
 std::optional<DType> dtype_of(Precision precision) {
-  if (precision == PRECISION_DEFAULT) return std::nullopt;
-  return dtype_of(precision, DType::kFloat32);
+  switch (precision) {
+    case PRECISION_DEFAULT:
+      return std::nullopt;
+    case FP16:
+      return DType::kFloat16;
+    case BF16:
+      return DType::kBFloat16;
+    default:  // an open enum: FP32, or a number that validation has refused
+      return DType::kFloat32;
+  }
 }
 
 amp::OptLevel opt_level_of(OptLevel level) {

@@ -6,11 +6,11 @@
 #include <filesystem>
 
 #include "configs/job.pb.h"
-#include "runtime/data/brace_expansion.h"
+#include "runtime/base/error.h"
+#include "runtime/data/formats/brace_expansion.h"
 #include "runtime/job/data_options.h"
 #include "runtime/job/scalar.h"
 #include "runtime/job/validate_parts.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::job {
 

@@ -5,8 +5,8 @@
 
 #include "runtime/autograd/cast.h"
 #include "runtime/autograd/meta.h"
+#include "runtime/base/error.h"
 #include "runtime/kernels/backend.h"
-#include "runtime/tensor/error.h"
 #include "runtime/tensor/memory.h"
 
 namespace lockstep::nn {

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "runtime/autograd/meta.h"
+#include "runtime/base/error.h"
 #include "runtime/nn/step_context.h"
 #include "runtime/ops/ops.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::nn {
 

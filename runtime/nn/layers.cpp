@@ -5,12 +5,12 @@
 #include <span>
 #include <string>
 
+#include "runtime/base/error.h"
+#include "runtime/base/field_checks.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/nn/layer_scope.h"
 #include "runtime/nn/step_context.h"
 #include "runtime/ops/ops.h"
-#include "runtime/tensor/error.h"
-#include "runtime/tensor/field_checks.h"
 
 namespace lockstep::nn {
 

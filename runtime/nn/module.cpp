@@ -7,10 +7,10 @@
 
 #include "runtime/autograd/cast.h"
 #include "runtime/autograd/meta.h"
+#include "runtime/base/error.h"
 #include "runtime/nn/initial_values.h"
 #include "runtime/nn/name_hash.h"
 #include "runtime/nn/step_context.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::nn {
 

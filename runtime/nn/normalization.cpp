@@ -3,8 +3,8 @@
 
 #include <string>
 
+#include "runtime/base/error.h"
 #include "runtime/ops/normalization.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::nn {
 

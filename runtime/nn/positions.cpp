@@ -3,9 +3,9 @@
 
 #include <string>
 
+#include "runtime/base/error.h"
 #include "runtime/ops/elementwise.h"
 #include "runtime/ops/movement.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::nn {
 

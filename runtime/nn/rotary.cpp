@@ -3,8 +3,8 @@
 
 #include <string>
 
+#include "runtime/base/error.h"
 #include "runtime/ops/shape.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::nn {
 

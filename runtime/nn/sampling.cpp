@@ -7,7 +7,7 @@
 #include <numeric>
 #include <vector>
 
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 
 namespace lockstep::nn {
 

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "runtime/base/counter_rng.h"
-#include "runtime/tensor/field_checks.h"
+#include "runtime/base/field_checks.h"
 
 namespace lockstep::nn {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/nn/state_dict.h"
 
+#include "runtime/base/error.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/nn/arena.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::nn {
 

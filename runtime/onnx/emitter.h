@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/base/error.h"
 #include "runtime/onnx/writer.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::onnx {
 

@@ -7,8 +7,8 @@
 #include <limits>
 #include <vector>
 
+#include "runtime/base/error.h"
 #include "runtime/onnx/emitter.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::onnx {
 

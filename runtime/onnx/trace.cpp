@@ -9,9 +9,9 @@
 #include "runtime/autograd/grad_mode.h"
 #include "runtime/autograd/meta.h"
 #include "runtime/autograd/record_observer.h"
+#include "runtime/base/error.h"
 #include "runtime/nn/forward.h"
 #include "runtime/nn/layer_scope.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::onnx {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
 
+#include "runtime/base/error.h"
 #include "runtime/onnx/trace.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::onnx {
 

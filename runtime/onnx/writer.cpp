@@ -5,8 +5,8 @@
 #include <numeric>
 
 #include "runtime/autograd/grad_mode.h"
+#include "runtime/base/error.h"
 #include "runtime/ops/movement.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::onnx {
 

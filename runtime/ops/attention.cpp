@@ -7,6 +7,7 @@
 #include "runtime/autograd/cast.h"
 #include "runtime/autograd/node.h"
 #include "runtime/autograd/record_observer.h"
+#include "runtime/base/error.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/ops/broadcast.h"
 #include "runtime/ops/compare.h"
@@ -18,7 +19,6 @@
 #include "runtime/ops/operation_options.h"
 #include "runtime/ops/result.h"
 #include "runtime/ops/shape.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::ops {
 

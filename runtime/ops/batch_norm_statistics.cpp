@@ -5,10 +5,10 @@
 
 #include "amp/autocast/policy.h"
 #include "runtime/autograd/node.h"
+#include "runtime/base/error.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/ops/operators.h"
 #include "runtime/ops/result.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::ops {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/ops/broadcast_sum.h"
 
+#include "runtime/base/error.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/ops/dim_sums.h"
 #include "runtime/ops/result.h"
 #include "runtime/ops/shape.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::ops {
 

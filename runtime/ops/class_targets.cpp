@@ -5,13 +5,13 @@
 #include <string>
 
 #include "runtime/autograd/cast.h"
+#include "runtime/base/error.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/ops/compare.h"
 #include "runtime/ops/elementwise.h"
 #include "runtime/ops/factories.h"
 #include "runtime/ops/indexing.h"
 #include "runtime/ops/result.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::ops {
 

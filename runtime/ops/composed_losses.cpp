@@ -11,6 +11,7 @@
 #include "runtime/autograd/cast.h"
 #include "runtime/autograd/grad_mode.h"
 #include "runtime/autograd/node.h"
+#include "runtime/base/error.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/ops/broadcast.h"
 #include "runtime/ops/class_targets.h"
@@ -18,13 +19,12 @@
 #include "runtime/ops/elementwise.h"
 #include "runtime/ops/factories.h"
 #include "runtime/ops/indexing.h"
-#include "runtime/ops/norm.h"
 #include "runtime/ops/pair_loss.h"
 #include "runtime/ops/reduce.h"
 #include "runtime/ops/result.h"
 #include "runtime/ops/scan.h"
 #include "runtime/ops/shape.h"
-#include "runtime/tensor/error.h"
+#include "runtime/ops/vector_norm.h"
 
 namespace lockstep::ops {
 

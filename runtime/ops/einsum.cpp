@@ -7,6 +7,7 @@
 #include <string>
 
 #include "runtime/autograd/cast.h"
+#include "runtime/base/error.h"
 #include "runtime/ops/linear.h"
 #include "runtime/ops/movement.h"
 #include "runtime/ops/products.h"
@@ -14,7 +15,6 @@
 #include "runtime/ops/reduce.h"
 #include "runtime/ops/shape.h"
 #include "runtime/ops/without_autocast.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::ops {
 

@@ -7,6 +7,7 @@
 #include "runtime/autograd/cast.h"
 #include "runtime/autograd/node.h"
 #include "runtime/autograd/record_observer.h"
+#include "runtime/base/error.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/kernels/geometry/broadcast.h"
 #include "runtime/ops/both_backwards.h"
@@ -20,7 +21,6 @@
 #include "runtime/ops/result.h"
 #include "runtime/ops/shape.h"
 #include "runtime/ops/unary.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::ops {
 

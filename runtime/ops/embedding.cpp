@@ -6,10 +6,10 @@
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/node.h"
 #include "runtime/autograd/record_observer.h"
+#include "runtime/base/error.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/ops/operation_options.h"
 #include "runtime/ops/result.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::ops {
 

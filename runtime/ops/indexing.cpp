@@ -6,12 +6,12 @@
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/node.h"
 #include "runtime/autograd/record_observer.h"
+#include "runtime/base/error.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/ops/compare.h"
 #include "runtime/ops/dims.h"
 #include "runtime/ops/movement.h"
 #include "runtime/ops/operation_options.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::ops {
 

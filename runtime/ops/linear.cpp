@@ -4,6 +4,7 @@
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/node.h"
 #include "runtime/autograd/record_observer.h"
+#include "runtime/base/error.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/ops/both_backwards.h"
 #include "runtime/ops/broadcast.h"
@@ -11,7 +12,6 @@
 #include "runtime/ops/result.h"
 #include "runtime/ops/shape.h"
 #include "runtime/ops/unary.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::ops {
 

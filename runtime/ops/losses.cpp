@@ -8,6 +8,7 @@
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/cast.h"
 #include "runtime/autograd/node.h"
+#include "runtime/base/error.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/ops/both_backwards.h"
 #include "runtime/ops/class_targets.h"
@@ -18,7 +19,6 @@
 #include "runtime/ops/result.h"
 #include "runtime/ops/shape.h"
 #include "runtime/ops/softmax.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::ops {
 

@@ -17,7 +17,6 @@
 #include "runtime/ops/linear.h"
 #include "runtime/ops/losses.h"
 #include "runtime/ops/movement.h"
-#include "runtime/ops/norm.h"
 #include "runtime/ops/normalization.h"
 #include "runtime/ops/operators.h"
 #include "runtime/ops/pool.h"
@@ -30,3 +29,4 @@
 #include "runtime/ops/softmax.h"
 #include "runtime/ops/unary.h"
 #include "runtime/ops/upsample.h"
+#include "runtime/ops/vector_norm.h"

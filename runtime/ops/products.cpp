@@ -7,6 +7,7 @@
 
 #include "runtime/autograd/cast.h"
 #include "runtime/autograd/node.h"
+#include "runtime/base/error.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/ops/both_backwards.h"
 #include "runtime/ops/broadcast.h"
@@ -17,7 +18,6 @@
 #include "runtime/ops/reduce.h"
 #include "runtime/ops/shape.h"
 #include "runtime/ops/without_autocast.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::ops {
 

@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "amp/autocast/autocast.h"
+#include "runtime/base/error.h"
 #include "runtime/ops/elementwise.h"
 #include "runtime/ops/linear.h"
 #include "runtime/ops/movement.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::ops {
 

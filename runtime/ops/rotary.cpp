@@ -11,13 +11,13 @@
 #include "runtime/autograd/grad_mode.h"
 #include "runtime/autograd/node.h"
 #include "runtime/autograd/record_observer.h"
+#include "runtime/base/error.h"
 #include "runtime/ops/elementwise.h"
 #include "runtime/ops/movement.h"
 #include "runtime/ops/operation_options.h"
 #include "runtime/ops/result.h"
 #include "runtime/ops/shape.h"
 #include "runtime/ops/without_autocast.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::ops {
 

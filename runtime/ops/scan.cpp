@@ -4,6 +4,7 @@
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/cast.h"
 #include "runtime/autograd/node.h"
+#include "runtime/base/error.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/ops/dims.h"
 #include "runtime/ops/elementwise.h"
@@ -12,7 +13,6 @@
 #include "runtime/ops/movement.h"
 #include "runtime/ops/result.h"
 #include "runtime/ops/shape.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::ops {
 

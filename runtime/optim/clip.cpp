@@ -9,9 +9,9 @@
 #include "runtime/autograd/autocast_state.h"
 #include "runtime/autograd/grad_mode.h"
 #include "runtime/autograd/scale_mark.h"
+#include "runtime/base/error.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/ops/ops.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::optim {
 

@@ -10,9 +10,9 @@
 #include <cstddef>
 
 #include "runtime/autograd/scale_mark.h"
+#include "runtime/base/error.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/kernels/functors/decisions.h"
-#include "runtime/tensor/error.h"
 #include "runtime/tensor/memory.h"
 
 namespace lockstep::optim {

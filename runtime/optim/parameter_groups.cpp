@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "runtime/base/error.h"
 #include "runtime/base/name_pattern.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::optim {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 
 namespace lockstep::optim {
 

@@ -5,7 +5,7 @@
 #include <variant>
 #include <vector>
 
-#include "runtime/tensor/field_checks.h"
+#include "runtime/base/field_checks.h"
 
 namespace lockstep::optim {
 

@@ -13,12 +13,12 @@
 #include "comm/group/rank_names.h"
 #include "comm/group/seating.h"
 #include "comm/group/versions.h"
+#include "runtime/base/error.h"
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/kernels/cpu/isa.h"
 #include "runtime/kernels/cpu/threads.h"
 #include "runtime/kernels/plan_cache/plan_cache.h"
 #include "runtime/kernels/versions.h"
-#include "runtime/tensor/error.h"
 #include "runtime/tensor/gpu.h"
 
 namespace lockstep::step {

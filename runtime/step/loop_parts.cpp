@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 
 namespace lockstep::step {
 

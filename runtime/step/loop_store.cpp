@@ -6,12 +6,12 @@
 
 #include <utility>
 
+#include "runtime/base/error.h"
 #include "runtime/step/compute_environment.h"
 #include "runtime/step/replicated.h"
 #include "runtime/step/saved_state.h"
 #include "runtime/step/saved_tensors.h"
 #include "runtime/step/state_fields.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::step {
 

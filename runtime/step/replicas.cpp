@@ -9,8 +9,8 @@
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/engine.h"
 #include "runtime/autograd/meta.h"
+#include "runtime/base/error.h"
 #include "runtime/kernels/backend.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::step {
 

@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
+#include "runtime/base/error.h"
 #include "runtime/tensor/as_error.h"
-#include "runtime/tensor/error.h"
 #include "runtime/tensor/gpu_streams.h"
 
 namespace lockstep::step {

@@ -6,11 +6,10 @@
 
 #include "comm/ddp/bucket_plan.h"
 #include "comm/ddp/digest.h"
+#include "runtime/base/error.h"
 #include "runtime/checkpoint/checkpoint.h"
-#include "runtime/job/precision.h"
 #include "runtime/step/saved_tensors.h"
 #include "runtime/step/state_fields.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::step {
 
@@ -29,6 +28,11 @@ checkpoint::ScalerState to_message(const amp::GradScalerState& state) {
   return message;
 }
 
+job::Precision precision_of(DType dtype) {
+  if (dtype == DType::kFloat16) return job::FP16;
+  return dtype == DType::kBFloat16 ? job::BF16 : job::FP32;
+}
+
 checkpoint::BucketPlan to_message(const comm::BucketPlan& plan) {
   checkpoint::BucketPlan message;
   for (const comm::Bucket& bucket : plan.buckets) {
@@ -37,7 +41,7 @@ checkpoint::BucketPlan to_message(const comm::BucketPlan& plan) {
     entry.set_end(static_cast<std::uint64_t>(bucket.end));
   }
   for (const std::string& parameter : plan.parameters) message.add_parameter(parameter);
-  message.set_wire_dtype(job::precision_of(plan.wire_dtype));
+  message.set_wire_dtype(precision_of(plan.wire_dtype));
   return message;
 }
 

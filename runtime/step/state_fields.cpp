@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <functional>
 
+#include "runtime/base/error.h"
+#include "runtime/base/field_path.h"
 #include "runtime/checkpoint/checkpoint.h"
-#include "runtime/job/diagnostic.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::step {
 
@@ -29,13 +29,13 @@ void for_each_message(const Message& message, const std::string& path,
   reflection.ListFields(message, &fields);
   for (const FieldDescriptor* field : fields) {
     if (field->message_type() == nullptr) continue;
-    const std::string name = job::join_path(path, field->name());
+    const std::string name = join_path(path, field->name());
     if (!field->is_repeated()) {
       for_each_message(reflection.GetMessage(message, field), name, visit);
       continue;
     }
     for (int i = 0; i < reflection.FieldSize(message, field); ++i) {
-      for_each_message(reflection.GetRepeatedMessage(message, field, i), job::element_path(name, i), visit);
+      for_each_message(reflection.GetRepeatedMessage(message, field, i), element_path(name, i), visit);
     }
   }
 }
@@ -61,7 +61,7 @@ void require_complete(const checkpoint::Checkpoint& saved) {
   for_each_message(saved.state, "", [&](const Message& message, const std::string& path) {
     for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
       const FieldDescriptor& field = *message.GetDescriptor()->field(i);
-      const std::string name = job::join_path(path, field.name());
+      const std::string name = join_path(path, field.name());
       if (!field.has_optional_keyword() || !is_expected(field, name, saved.state)) continue;
       if (!message.GetReflection()->HasField(message, &field)) lacking.push_back(name);
     }
@@ -83,7 +83,7 @@ std::vector<std::string> unknown_fields(const checkpoint::TrainingState& state) 
     for (int i = 0; i < unknown.field_count(); ++i) {
       // One that was removed is known, and needed no more.
       if (message.GetDescriptor()->IsReservedNumber(unknown.field(i).number())) continue;
-      const std::string name = job::join_path(path, fmt::format("field {}", unknown.field(i).number()));
+      const std::string name = join_path(path, fmt::format("field {}", unknown.field(i).number()));
       if (std::ranges::find(names, name) == names.end()) names.push_back(name);
     }
   });

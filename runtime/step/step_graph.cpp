@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "comm/group/device_waits.h"
+#include "runtime/base/error.h"
 #include "runtime/data/sampler.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::step {
 

@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "comm/ddp/digest.h"
+#include "runtime/base/error.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/nn/step_context.h"
 #include "runtime/ops/elementwise.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::step {
 

@@ -3,7 +3,7 @@
 
 #include <exception>
 
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 
 namespace lockstep {
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 #include "runtime/tensor/memory_room.h"
 
 namespace lockstep {

@@ -4,7 +4,7 @@
 #include <array>
 #include <atomic>
 
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 
 namespace lockstep::gpu {
 

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/error.h"
 #include "runtime/tensor/cpu_allocator.h"
-#include "runtime/tensor/error.h"
 #include "runtime/tensor/gpu.h"
 #include "runtime/tensor/memory_counters.h"
 

@@ -5,7 +5,7 @@
 
 #include <limits>
 
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 #include "runtime/tensor/memory_room.h"
 
 namespace lockstep {

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "runtime/tensor/control_groups.h"
+#include "runtime/base/control_groups.h"
 #include "runtime/tensor/memory.h"
 
 namespace lockstep {

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/base/error.h"
 #include "runtime/tensor/differentiation.h"
-#include "runtime/tensor/error.h"
 #include "runtime/tensor/gpu.h"
 #include "runtime/tensor/gpu_dtypes.h"
 

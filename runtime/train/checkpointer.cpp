@@ -6,13 +6,13 @@
 #include <chrono>
 #include <utility>
 
+#include "runtime/base/error.h"
 #include "runtime/job/differences.h"
 #include "runtime/job/job.h"
 #include "runtime/step/saved_state.h"
 #include "runtime/step/state_fields.h"
-#include "runtime/tensor/error.h"
 #include "runtime/train/initial_weights.h"
-#include "runtime/train/set_aside.h"
+#include "runtime/train/record/set_aside.h"
 #include "runtime/train/training_state.h"
 
 namespace lockstep::train {

@@ -13,7 +13,7 @@
 #include "runtime/train/goals.h"
 #include "runtime/train/job_step.h"
 #include "runtime/train/network.h"
-#include "runtime/train/run_observer.h"
+#include "runtime/train/record/run_observer.h"
 #include "runtime/train/train.h"
 
 namespace lockstep::train {

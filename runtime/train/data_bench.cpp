@@ -5,11 +5,11 @@
 
 #include <algorithm>
 
+#include "runtime/base/cores.h"
 #include "runtime/data/loader.h"
 #include "runtime/data/make_dataset.h"
 #include "runtime/job/data_options.h"
 #include "runtime/job/job.h"
-#include "runtime/tensor/cores.h"
 
 namespace lockstep::train {
 

@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "comm/group/world.h"
+#include "runtime/base/error.h"
 #include "runtime/data/loader.h"
 #include "runtime/data/make_dataset.h"
 #include "runtime/job/data_options.h"
-#include "runtime/tensor/error.h"
 #include "runtime/tensor/memory.h"
 #include "runtime/tensor/stream.h"
 #include "runtime/train/job_step.h"

@@ -31,9 +31,9 @@ Evaluator::Evaluator(Network& network, const Task& task, data::DatasetPtr datase
       slots_(data::slots_for(*dataset_, loading_)),
       communicator_(communicator) {}
 
-std::optional<EvalResult> Evaluator::run(const std::function<bool()>& stop, Answers::Confusion confusion) {
+std::optional<EvalResult> Evaluator::run(const std::function<bool()>& stop, EvalMetrics::Confusion confusion) {
   const autograd::NoGrad no_grad;
-  Answers answers(task_, confusion);
+  EvalMetrics metrics(task_, confusion);
   network_.model().train(false);
   data::Loader batches(dataset_, loading_, slots_);
   bool stopped = false;
@@ -50,7 +50,7 @@ std::optional<EvalResult> Evaluator::run(const std::function<bool()>& stop, Answ
     const data::Batch there = share.to(network_.device());
     const Tensor output = network_.forward(there.input);
     const double loss = task_.loss(output, there, 1.0).item();
-    answers.add(output, share.target, loss);
+    metrics.add(output, share.target, loss);
     if (!std::isfinite(loss)) first_bad = std::min(first_bad, i);
   }
   network_.model().train(true);
@@ -61,7 +61,7 @@ std::optional<EvalResult> Evaluator::run(const std::function<bool()>& stop, Answ
     if (*all_skipped > 0) skipped_names_.tell(std::move(unread), communicator_);
   }
   if (stopped) return std::nullopt;
-  EvalResult result = answers.total(communicator_);
+  EvalResult result = metrics.total(communicator_);
   if (!std::isfinite(result.loss)) result.bad_batch = bad_batch(first_bad);
   result.skipped_samples = all_skipped;
   if (all_skipped) require_few(*all_skipped, loading_.errors, "the evaluation data");

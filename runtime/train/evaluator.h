@@ -7,7 +7,7 @@
 #include "comm/group/communicator.h"
 #include "runtime/data/dataset.h"
 #include "runtime/data/loader.h"
-#include "runtime/train/answers.h"
+#include "runtime/train/eval_metrics.h"
 #include "runtime/train/network.h"
 #include "runtime/train/skipped_samples.h"
 
@@ -25,7 +25,7 @@ class Evaluator {
   /// end. Throws StorageError, on every rank, where more samples were skipped than may be. A collective; leaves the
   /// model in training mode.
   std::optional<EvalResult> run(const std::function<bool()>& stop,
-                                Answers::Confusion confusion = Answers::Confusion::kNotCounted);
+                                EvalMetrics::Confusion confusion = EvalMetrics::Confusion::kNotCounted);
 
  private:
   /// The samples of the first batch whose loss is not finite; `mine`: its number on this rank. A collective.

@@ -8,11 +8,11 @@
 #include <thread>
 
 #include "runtime/autograd/meta.h"
+#include "runtime/base/error.h"
 #include "runtime/job/fault_point.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/ops/elementwise.h"
-#include "runtime/tensor/error.h"
-#include "runtime/train/restarts.h"
+#include "runtime/train/record/restarts.h"
 
 namespace lockstep::train {
 

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 
+#include "runtime/base/error.h"
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/job/job.h"
 #include "runtime/step/state_fields.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::train {
 

@@ -25,7 +25,8 @@ class Goals {
  public:
   explicit Goals(const job::Job& job);
 
-  /// Throws FieldError where the job names a metric that an evaluation does not give. `metrics`: Answers::metrics_of().
+  /// Throws FieldError where the job names a metric that an evaluation does not give. `metrics`:
+  /// EvalMetrics::metrics_of().
   static void require_known(const job::Job& job, const std::vector<std::string>& metrics);
 
   /// Whether anything depends on the evaluations.

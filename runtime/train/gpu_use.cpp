@@ -2,7 +2,7 @@
 #include "runtime/train/gpu_use.h"
 
 #include "runtime/tensor/gpu.h"
-#include "runtime/train/median.h"
+#include "runtime/train/record/median.h"
 
 namespace lockstep::train {
 

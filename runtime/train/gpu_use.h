@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "runtime/tensor/device.h"
-#include "runtime/train/summary.h"
+#include "runtime/train/record/summary.h"
 
 namespace lockstep::train {
 

@@ -5,7 +5,7 @@
 #include <limits>
 #include <string>
 
-#include "runtime/train/eval_result.h"
+#include "runtime/train/record/eval_result.h"
 
 namespace lockstep::checkpoint {
 class MetricState;

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "model_zoo/exchange.h"
+#include "runtime/base/error.h"
 #include "runtime/base/name_pattern.h"
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/job/model_options.h"
@@ -16,7 +17,6 @@
 #include "runtime/nn/state_dict.h"
 #include "runtime/step/saved_tensors.h"
 #include "runtime/tensor/cpu_allocator.h"
-#include "runtime/tensor/error.h"
 #include "runtime/train/pretrained_config.h"
 #include "runtime/train/training_state.h"
 #include "runtime/train/weight_file.h"

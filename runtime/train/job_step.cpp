@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/job_step.h"
 
+#include "runtime/base/error.h"
 #include "runtime/job/training_options.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::train {
 

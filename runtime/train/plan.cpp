@@ -21,7 +21,7 @@
 #include "runtime/job/training_options.h"
 #include "runtime/optim/optimizer.h"
 #include "runtime/tensor/gpu_dtypes.h"
-#include "runtime/train/answers.h"
+#include "runtime/train/eval_metrics.h"
 #include "runtime/train/faults.h"
 #include "runtime/train/goals.h"
 #include "runtime/train/initial_weights.h"
@@ -39,7 +39,7 @@ constexpr std::int64_t kStepCountBytes = sizeof(std::int64_t);  ///< each parame
 std::string dataset_path(const job::Dataset& dataset, const std::string& path) {
   const auto* kind = job::Dataset::descriptor()->FindOneofByName("kind");
   const auto* field = dataset.GetReflection()->GetOneofFieldDescriptor(dataset, kind);
-  return field == nullptr ? path : job::join_path(path, field->name());
+  return field == nullptr ? path : join_path(path, field->name());
 }
 
 /// The field of the one file that an error of reading a data set names; that of the whole data set where it names none
@@ -194,7 +194,7 @@ class Planner {
       model = model_zoo::outline(job::model_options(job_.model()), task.model_input());
       run_without_samples(*model, task);
       const data::Description evaluated = plan_.eval ? data::as_trained(*plan_.eval, plan_.train) : plan_.train;
-      Goals::require_known(job_, Answers::metrics_of(Task(job_.train(), evaluated)));
+      Goals::require_known(job_, EvalMetrics::metrics_of(Task(job_.train(), evaluated)));
     });
     if (!built) return;
     const std::vector<nn::Parameter> parameters = model->parameters();

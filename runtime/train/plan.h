@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/error.h"
 #include "runtime/data/description.h"
 #include "runtime/job/diagnostic.h"
 #include "runtime/job/job.h"
 #include "runtime/tensor/device.h"
 #include "runtime/tensor/dtype.h"
-#include "runtime/tensor/error.h"
 #include "runtime/tensor/gpu.h"
 
 namespace lockstep::train {

@@ -12,9 +12,9 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/base/error.h"
+#include "runtime/base/files/durable_file.h"
 #include "runtime/base/json_text.h"
-#include "runtime/checkpoint/durable_file.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::train {
 
@@ -109,7 +109,7 @@ void compare(Differences&, const Options&) {}
 void require_config_of(const std::filesystem::path& weights, const model_zoo::ModelOptions& options) {
   const std::filesystem::path path = weights.parent_path() / "config.json";
   if (path == weights || !std::filesystem::is_regular_file(path)) return;
-  const Json config = parse_ordered_json(checkpoint::read_file(path.string(), kMostConfigBytes));
+  const Json config = parse_ordered_json(read_file(path.string(), kMostConfigBytes));
   Differences differences(config);
   std::visit([&](const auto& kind) { compare(differences, kind); }, options);
   if (differences.found().empty()) return;

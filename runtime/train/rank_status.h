@@ -2,7 +2,7 @@
 #pragma once
 
 #include "runtime/step/step_observer.h"
-#include "runtime/train/status_board.h"
+#include "runtime/train/record/status_board.h"
 
 namespace lockstep::train {
 

@@ -10,7 +10,7 @@
 
 #include "comm/group/holders.h"
 #include "comm/group/rank_names.h"
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 #include "runtime/train/over_ranks.h"
 
 namespace lockstep::train {

@@ -9,9 +9,9 @@
 #include <csignal>
 #include <cstddef>
 
+#include "runtime/base/error.h"
 #include "runtime/base/prompt_write.h"
-#include "runtime/tensor/error.h"
-#include "runtime/train/terminal.h"
+#include "runtime/train/record/terminal.h"
 
 namespace lockstep::train {
 

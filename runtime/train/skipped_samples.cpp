@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "runtime/base/error.h"
 #include "runtime/base/json_text.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::train {
 

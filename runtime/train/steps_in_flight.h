@@ -13,8 +13,8 @@
 #include "runtime/train/gpu_use.h"
 #include "runtime/train/job_step.h"
 #include "runtime/train/network.h"
+#include "runtime/train/record/step_report.h"
 #include "runtime/train/signals.h"
-#include "runtime/train/step_report.h"
 #include "runtime/train/training_data.h"
 
 namespace lockstep::train {

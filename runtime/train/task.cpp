@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "runtime/base/error.h"
 #include "runtime/job/job.h"
 #include "runtime/ops/broadcast.h"
 #include "runtime/ops/composed_losses.h"
@@ -13,7 +14,6 @@
 #include "runtime/ops/reduce.h"
 #include "runtime/ops/shape.h"
 #include "runtime/ops/unary.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::train {
 

@@ -15,9 +15,9 @@
 #include "runtime/train/evaluator.h"
 #include "runtime/train/loading.h"
 #include "runtime/train/plan.h"
-#include "runtime/train/progress.h"
-#include "runtime/train/restarts.h"
-#include "runtime/train/run_directory.h"
+#include "runtime/train/record/progress.h"
+#include "runtime/train/record/restarts.h"
+#include "runtime/train/record/run_directory.h"
 #include "runtime/train/same_data.h"
 #include "runtime/train/trainer.h"
 #include "runtime/train/training_state.h"
@@ -125,7 +125,7 @@ EvalResult evaluate(comm::World& world, const job::Job& job, const EvalOptions& 
   const data::DatasetPtr dataset = data::make_dataset(data, data::Split::kEval);
   Network network(job, data::as_trained(data::describe(*dataset), data::describe(data, data::Split::kTrain)),
                   options.device);
-  const auto confusion = options.confusion ? Answers::Confusion::kCounted : Answers::Confusion::kNotCounted;
+  const auto confusion = options.confusion ? EvalMetrics::Confusion::kCounted : EvalMetrics::Confusion::kNotCounted;
   comm::Communicator& communicator = *world.communicator();
   if (world.size() > 1) {
     require_same_data([&] { return std::vector{data::digest_of("data.eval", *dataset)}; }, communicator);

@@ -1,39 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <string>
 
 #include "comm/group/world.h"
-#include "runtime/job/diagnostic.h"
+#include "runtime/base/error.h"
 #include "runtime/job/job.h"
-#include "runtime/tensor/error.h"
-#include "runtime/train/eval_result.h"
+#include "runtime/train/record/eval_result.h"
+#include "runtime/train/record/train_options.h"
 
 namespace lockstep::train {
-
-/// What of a run is printed.
-struct TrainOutput {
-  bool quiet = false;  ///< errors and the result alone
-  bool json = false;   ///< the lines of metrics.jsonl to stdout and nothing else; words go to stderr
-};
-
-struct TrainOptions {
-  job::Job job;                   ///< as resolved
-  std::filesystem::path run_dir;  ///< made where it is missing; rank 0 alone writes into it
-  std::string resume =
-      "auto";  ///< "auto": the run directory's newest whole checkpoint; "never"; or a checkpoint's path
-  std::chrono::system_clock::time_point process_start;  ///< for time_to_first_step_ms
-  Device device = kCpu;                                 ///< what the world's communicator serves
-  TrainOutput output = {};
-  job::Locations locations;  ///< of the job's fields, for messages; may be empty
-  /// The step that the run has come to: the last one, or the one at work; 0: start-up. For other threads, too.
-  std::shared_ptr<std::atomic<std::uint64_t>> reached = std::make_shared<std::atomic<std::uint64_t>>(0);
-};
 
 /// Where a run that has come to this step is: "in step 5", or "during start-up".
 std::string place_at(std::uint64_t step);

@@ -8,9 +8,10 @@
 #include <utility>
 
 #include "comm/ddp/digest.h"
+#include "runtime/base/error.h"
 #include "runtime/base/host_name.h"
 #include "runtime/job/data_options.h"
-#include "runtime/tensor/error.h"
+#include "runtime/train/facts.h"
 #include "runtime/train/loading.h"
 #include "runtime/train/over_ranks.h"
 #include "runtime/train/same_data.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/training_state.h"
 
+#include "runtime/base/error.h"
 #include "runtime/checkpoint/store.h"
 #include "runtime/data/sampler.h"
 #include "runtime/job/model_options.h"
 #include "runtime/step/saved_state.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::train {
 

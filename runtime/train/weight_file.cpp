@@ -5,11 +5,11 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "runtime/base/error.h"
+#include "runtime/base/files/durable_file.h"
 #include "runtime/base/json_text.h"
-#include "runtime/checkpoint/durable_file.h"
 #include "runtime/checkpoint/safetensors.h"
 #include "runtime/checkpoint/torch_file.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::train {
 
@@ -29,7 +29,7 @@ void read_safetensors(const fs::path& path, const std::set<std::string>* names, 
 
 nn::StateDict read_index(const fs::path& path) {
   const auto fail = [&path](const std::string& what) { throw StorageError(path.string() + ": " + what); };
-  const auto index = parse_json(checkpoint::read_file(path.string(), kMostIndexBytes));
+  const auto index = parse_json(read_file(path.string(), kMostIndexBytes));
   if (!index.is_object() || !index.contains("weight_map") || !index["weight_map"].is_object()) {
     fail("is no index of safetensors files: there is no \"weight_map\"");
   }

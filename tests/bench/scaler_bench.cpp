@@ -15,10 +15,10 @@
 #include "comm/ddp/distributed_data_parallel.h"
 #include "comm/group/world.h"
 #include "model_zoo/build.h"
+#include "runtime/base/error.h"
 #include "runtime/ops/ops.h"
 #include "runtime/optim/clip.h"
 #include "runtime/optim/sgd.h"
-#include "runtime/tensor/error.h"
 #include "tests/bench/stopwatch.h"
 
 namespace {

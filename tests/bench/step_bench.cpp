@@ -18,13 +18,13 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/error.h"
 #include "runtime/data/loader.h"
 #include "runtime/data/make_dataset.h"
 #include "runtime/job/data_options.h"
 #include "runtime/job/job.h"
 #include "runtime/optim/schedule.h"
 #include "runtime/step/uploader.h"
-#include "runtime/tensor/error.h"
 #include "runtime/tensor/gpu.h"
 #include "runtime/train/initial_weights.h"
 #include "runtime/train/job_step.h"

@@ -12,7 +12,7 @@ from training import HAS_MPI, MISSED, Result
 
 # Those that wait for the disk.
 WAITING = ("open", "list", "write", "sync", "truncate", "lock", "rename", "mkdir", "unlink", "rmdir")
-STALL_TIMEOUTS = 30  # launcher/command_train.cpp
+STALL_TIMEOUTS = 30  # launcher/commands/command_train.cpp
 # Seconds, comm.timeout_s. Ranks that wait for rank 0's disk have to hear from it within that time.
 TIMEOUTS = {1: 0.05, 2: 1}
 SLACK = 3

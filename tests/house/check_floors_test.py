@@ -43,7 +43,13 @@ class CheckFloors(unittest.TestCase):
 
     def test_an_include_from_a_higher_floor_is_found(self):
         self.expect_one({"runtime/tensor/tensor.cpp": LICENSE + '\n#include "runtime/train/trainer.h"\n'},
-                        "runtime/tensor/tensor.cpp:3:", "floor 0", "floor 8")
+                        "runtime/tensor/tensor.cpp:3:", "floor 0", "floor 11")
+
+    def test_a_room_within_a_room_has_a_floor_of_its_own(self):
+        self.expect_one({"launcher/supervisor/launch.cpp": LICENSE + '#include "launcher/commands/rank.h"\n'},
+                        "launcher/supervisor (floor 12) includes from launcher/commands (floor 13) above it")
+        self.assertEqual([], findings({
+            "launcher/main.cpp": LICENSE + '#include "launcher/commands/command_line.h"\n'}))
 
     def test_one_way_between_rooms_of_a_floor_passes(self):
         self.assertEqual([], findings({"comm/group/window.cpp": LICENSE + '#include "runtime/kernels/backend.h"\n'}))
@@ -149,7 +155,7 @@ class CheckFloors(unittest.TestCase):
         for line in ('std::fprintf(stderr, "no");', 'printf("no");', 'std::cerr << "no";', 'std::puts("no");'):
             self.expect_one({"runtime/nn/module.cpp": f"{LICENSE}{line}\n"}, "module.cpp:2:", "prints nothing")
         self.assertEqual([], findings({"launcher/main.cpp": LICENSE + 'std::printf("yes");\n',
-                                       "runtime/train/terminal.cpp": LICENSE + 'std::fputs(text, stream);\n',
+                                       "runtime/train/record/terminal.cpp": LICENSE + 'std::fputs(text, stream);\n',
                                        "runtime/nn/module.cpp": LICENSE + 'std::snprintf(text, 9, "%d", n);  // printf()\n',
                                        "tests/nn_test.cpp": LICENSE + 'printf("yes");\n'}))
 

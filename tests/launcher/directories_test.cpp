@@ -5,9 +5,9 @@
 #include <thread>
 
 #include "configs/job.pb.h"
-#include "launcher/run_directory.h"
-#include "launcher/scratch_directory.h"
-#include "runtime/tensor/error.h"
+#include "launcher/commands/run_directory.h"
+#include "launcher/supervisor/scratch_directory.h"
+#include "runtime/base/error.h"
 #include "tests/launcher/program.h"
 
 namespace lockstep::launcher {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/train/status_board.h"
+#include "runtime/train/record/status_board.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "launcher/rank_watch.h"
-#include "runtime/tensor/error.h"
+#include "launcher/supervisor/rank_watch.h"
+#include "runtime/base/error.h"
 #include "tests/launcher/program.h"
 
 namespace lockstep::launcher {

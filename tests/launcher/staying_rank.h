@@ -8,7 +8,7 @@
 #include <cstdlib>
 
 #include "runtime/base/process.h"
-#include "runtime/train/status_board.h"
+#include "runtime/train/record/status_board.h"
 #include "tests/launcher/program.h"
 
 namespace lockstep::launcher {

@@ -5,8 +5,8 @@
 
 #include "model_zoo/build.h"
 #include "runtime/autograd/grad_mode.h"
+#include "runtime/base/error.h"
 #include "runtime/data/dataset.h"
-#include "runtime/tensor/error.h"
 #include "tests/model_zoo/gradients.h"
 
 namespace lockstep::model_zoo {

@@ -6,8 +6,8 @@
 #include "model_zoo/build.h"
 #include "runtime/autograd/grad_mode.h"
 #include "runtime/base/counter_rng.h"
+#include "runtime/base/error.h"
 #include "runtime/ops/ops.h"
-#include "runtime/tensor/error.h"
 #include "tests/model_zoo/gradients.h"
 #include "tests/runtime/kernels/kernel_fixture.h"
 

@@ -6,10 +6,10 @@
 #include "model_zoo/build.h"
 #include "model_zoo/resnet.h"
 #include "runtime/autograd/grad_mode.h"
+#include "runtime/base/error.h"
 #include "runtime/nn/layers.h"
 #include "runtime/nn/step_context.h"
 #include "runtime/ops/ops.h"
-#include "runtime/tensor/error.h"
 #include "tests/runtime/kernels/kernel_fixture.h"
 
 namespace lockstep::model_zoo {

@@ -5,8 +5,8 @@
 
 #include "model_zoo/build.h"
 #include "runtime/autograd/grad_mode.h"
+#include "runtime/base/error.h"
 #include "runtime/ops/ops.h"
-#include "runtime/tensor/error.h"
 #include "tests/runtime/kernels/kernel_fixture.h"
 
 namespace lockstep::model_zoo {

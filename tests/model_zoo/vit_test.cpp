@@ -5,7 +5,7 @@
 
 #include "model_zoo/build.h"
 #include "runtime/autograd/grad_mode.h"
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 #include "tests/model_zoo/gradients.h"
 
 namespace lockstep::model_zoo {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "comm/group/operation.h"
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 
 namespace lockstep::comm {
 

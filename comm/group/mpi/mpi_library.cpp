@@ -5,7 +5,7 @@
 #include <string>
 
 #include "comm/group/versions.h"
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 
 namespace lockstep::comm {
 

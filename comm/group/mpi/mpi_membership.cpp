@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "comm/group/mpi/mpi_comm.h"
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 
 namespace lockstep::comm {
 

@@ -9,8 +9,8 @@
 
 #include "comm/group/device_waits.h"
 #include "comm/group/nccl/patience.h"
+#include "runtime/base/error.h"
 #include "runtime/tensor/cuda/check.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::comm {
 

@@ -9,9 +9,9 @@
 #include "comm/group/nccl/watched_channel.h"
 #include "comm/group/reduction_plan.h"
 #include "comm/group/versions.h"
+#include "runtime/base/error.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/tensor/cuda/check.h"
-#include "runtime/tensor/error.h"
 #include "runtime/tensor/gpu.h"
 
 namespace lockstep::comm {

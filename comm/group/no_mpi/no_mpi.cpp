@@ -4,7 +4,7 @@
 
 #include "comm/group/join.h"
 #include "comm/group/versions.h"
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 
 namespace lockstep::comm {
 

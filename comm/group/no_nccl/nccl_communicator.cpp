@@ -3,7 +3,7 @@
 #include "comm/group/nccl_communicator.h"
 
 #include "comm/group/versions.h"
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 
 namespace lockstep::comm {
 

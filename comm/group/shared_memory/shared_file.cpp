@@ -19,7 +19,7 @@
 #include <string>
 #include <system_error>
 
-#include "runtime/base/locked_file.h"
+#include "runtime/base/files/locked_file.h"
 
 namespace lockstep::comm {
 

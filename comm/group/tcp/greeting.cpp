@@ -11,8 +11,8 @@
 #include <system_error>
 #include <vector>
 
+#include "runtime/base/error.h"
 #include "runtime/base/printable.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::comm {
 

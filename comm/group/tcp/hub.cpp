@@ -11,7 +11,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 
 namespace lockstep::comm {
 

@@ -15,7 +15,7 @@
 #include "comm/group/launcher_variables.h"
 #include "comm/group/liveness/peer_errors.h"
 #include "comm/group/tcp/search.h"
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 
 namespace lockstep::comm {
 

@@ -15,7 +15,7 @@
 #include <memory>
 #include <system_error>
 
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 
 namespace lockstep::comm {
 

@@ -8,7 +8,7 @@
 #include "runtime/kernels/cpu/layer_steps.h"
 #include "runtime/kernels/cpu/loops/loops.h"
 #include "runtime/kernels/functors/running_mean.h"
-#include "runtime/kernels/geometry/checks.h"
+#include "runtime/kernels/geometry/operand_checks.h"
 #include "runtime/kernels/reference/families.h"
 
 namespace lockstep::kernels::cpu {

@@ -6,7 +6,7 @@
 #include "runtime/kernels/cpu/families.h"
 #include "runtime/kernels/cpu/threads.h"
 #include "runtime/kernels/cpu/widen.h"
-#include "runtime/kernels/geometry/checks.h"
+#include "runtime/kernels/geometry/operand_checks.h"
 #include "runtime/kernels/reductions.h"
 #include "runtime/kernels/reference/families.h"
 

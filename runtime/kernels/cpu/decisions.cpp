@@ -6,7 +6,7 @@
 #include <span>
 
 #include "runtime/kernels/cpu/families.h"
-#include "runtime/kernels/geometry/checks.h"
+#include "runtime/kernels/geometry/operand_checks.h"
 
 // A few numbers each, on the calling thread.
 

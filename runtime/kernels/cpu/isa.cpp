@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <string>
 
+#include "runtime/base/error.h"
 #include "runtime/kernels/cpu/processor.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::kernels::cpu {
 

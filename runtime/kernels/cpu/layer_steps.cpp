@@ -7,7 +7,7 @@
 #include "runtime/kernels/cpu/arena_parts.h"
 #include "runtime/kernels/cpu/families.h"
 #include "runtime/kernels/cpu/loops/loops.h"
-#include "runtime/kernels/geometry/checks.h"
+#include "runtime/kernels/geometry/operand_checks.h"
 #include "runtime/kernels/reference/families.h"
 
 namespace lockstep::kernels::cpu {

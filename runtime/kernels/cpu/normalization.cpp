@@ -9,7 +9,7 @@
 #include "runtime/kernels/cpu/loops/loops.h"
 #include "runtime/kernels/cpu/thread_buffers.h"
 #include "runtime/kernels/elementwise.h"
-#include "runtime/kernels/geometry/checks.h"
+#include "runtime/kernels/geometry/operand_checks.h"
 #include "runtime/kernels/reference/families.h"
 
 namespace lockstep::kernels::cpu {

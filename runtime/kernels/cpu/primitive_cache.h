@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 #include "runtime/tensor/tensor.h"
 
 namespace lockstep::kernels::cpu {

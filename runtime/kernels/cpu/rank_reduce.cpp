@@ -3,8 +3,8 @@
 
 #include <string>
 
+#include "runtime/base/error.h"
 #include "runtime/kernels/cpu/loops/loops.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::kernels {
 

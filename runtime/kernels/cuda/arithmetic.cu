@@ -2,7 +2,7 @@
 // accumulate and scale.
 #include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/cuda/map.cuh"
-#include "runtime/kernels/geometry/checks.h"
+#include "runtime/kernels/geometry/operand_checks.h"
 
 namespace lockstep::kernels::cuda {
 

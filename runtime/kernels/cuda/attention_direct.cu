@@ -4,7 +4,7 @@
 #include "runtime/kernels/cuda/attention_direct.h"
 #include "runtime/kernels/cuda/rows.cuh"
 #include "runtime/kernels/functors/dropout.h"
-#include "runtime/kernels/functors/exp.h"
+#include "runtime/kernels/functors/fast_exp.h"
 
 // Attention by tiles of 32 rows and 32 columns of the scores. A warp owns 8 rows, a lane a column of the tile, and of
 // the results a channel of each 32. The block that owns rows walks over the columns in order: nothing is added by two

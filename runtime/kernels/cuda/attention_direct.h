@@ -2,7 +2,7 @@
 #pragma once
 
 #include "runtime/kernels/attention.h"
-#include "runtime/kernels/geometry/checks.h"
+#include "runtime/kernels/geometry/operand_checks.h"
 
 namespace lockstep::kernels::cuda {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "runtime/kernels/attention.h"
-#include "runtime/kernels/geometry/checks.h"
+#include "runtime/kernels/geometry/operand_checks.h"
 
 namespace lockstep::kernels::cuda {
 

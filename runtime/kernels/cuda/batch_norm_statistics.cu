@@ -3,7 +3,7 @@
 #include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/cuda/occupancy.h"
 #include "runtime/kernels/functors/batch_norm.h"
-#include "runtime/kernels/geometry/checks.h"
+#include "runtime/kernels/geometry/operand_checks.h"
 
 namespace lockstep::kernels::cuda {
 

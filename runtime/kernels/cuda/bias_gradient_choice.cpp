@@ -5,12 +5,12 @@
 
 #include <vector>
 
+#include "runtime/base/error.h"
 #include "runtime/kernels/cuda/plan_machine.h"
 #include "runtime/kernels/cuda/timing.h"
 #include "runtime/kernels/plan_cache/timed_choice.h"
 #include "runtime/kernels/versions.h"
 #include "runtime/tensor/cuda/stream.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::kernels::cuda {
 

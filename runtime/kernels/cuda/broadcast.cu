@@ -6,7 +6,7 @@
 #include "runtime/kernels/cuda/map.cuh"
 #include "runtime/kernels/functors/binary.h"
 #include "runtime/kernels/geometry/broadcast.h"
-#include "runtime/kernels/geometry/checks.h"
+#include "runtime/kernels/geometry/operand_checks.h"
 
 namespace lockstep::kernels::cuda {
 

@@ -8,7 +8,7 @@
 #include "runtime/kernels/functors/convert.h"
 #include "runtime/kernels/functors/visit_dtype.h"
 #include "runtime/kernels/geometry/check.h"
-#include "runtime/kernels/geometry/checks.h"
+#include "runtime/kernels/geometry/operand_checks.h"
 
 namespace lockstep::kernels::cuda {
 

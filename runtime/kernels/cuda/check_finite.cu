@@ -8,7 +8,7 @@
 #include "runtime/kernels/cuda/segment_tables.h"
 #include "runtime/kernels/cuda/tiles.cuh"
 #include "runtime/kernels/functors/optimizer.h"
-#include "runtime/kernels/geometry/checks.h"
+#include "runtime/kernels/geometry/operand_checks.h"
 
 namespace lockstep::kernels::cuda {
 

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string>
 
+#include "runtime/base/error.h"
 #include "runtime/kernels/cuda/alignment.h"
 #include "runtime/kernels/cuda/conv_direct.h"
 #include "runtime/kernels/cuda/conv_graph.h"
 #include "runtime/kernels/cuda/device_state.h"
 #include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/elementwise.h"
-#include "runtime/kernels/geometry/checks.h"
+#include "runtime/kernels/geometry/operand_checks.h"
 #include "runtime/kernels/reductions.h"
 #include "runtime/tensor/cuda/check.h"
 #include "runtime/tensor/cuda/stream.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::kernels::cuda {
 

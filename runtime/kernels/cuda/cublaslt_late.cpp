@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 
 namespace {
 

@@ -7,9 +7,9 @@
 #include <optional>
 #include <utility>
 
+#include "runtime/base/error.h"
 #include "runtime/kernels/cuda/cudnn_dtype.h"
 #include "runtime/kernels/plan_cache/engine_name.h"
-#include "runtime/tensor/error.h"
 #include "runtime/tensor/memory.h"
 #include "runtime/tensor/storage.h"
 

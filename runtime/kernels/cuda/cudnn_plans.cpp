@@ -5,9 +5,9 @@
 
 #include <string>
 
+#include "runtime/base/error.h"
 #include "runtime/tensor/cuda/check.h"
 #include "runtime/tensor/cuda/stream.h"
-#include "runtime/tensor/error.h"
 #include "runtime/tensor/gpu.h"
 
 namespace lockstep::kernels::cuda {

@@ -5,7 +5,7 @@
 #include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/cuda/values.cuh"
 #include "runtime/kernels/embedding.h"
-#include "runtime/kernels/geometry/checks.h"
+#include "runtime/kernels/geometry/operand_checks.h"
 
 namespace lockstep::kernels::cuda {
 

@@ -2,7 +2,7 @@
 #include "runtime/kernels/cuda/channel_statistics.cuh"
 #include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/cuda/normalization_sums.cuh"
-#include "runtime/kernels/geometry/checks.h"
+#include "runtime/kernels/geometry/operand_checks.h"
 
 namespace lockstep::kernels::cuda {
 

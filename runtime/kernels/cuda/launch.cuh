@@ -10,9 +10,9 @@
 #include <type_traits>
 #include <utility>
 
+#include "runtime/base/error.h"
 #include "runtime/tensor/cuda/check.h"
 #include "runtime/tensor/cuda/stream.h"
-#include "runtime/tensor/error.h"
 #include "runtime/tensor/half.h"
 #include "runtime/tensor/tensor.h"
 

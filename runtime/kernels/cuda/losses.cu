@@ -3,9 +3,9 @@
 #include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/cuda/last_block.cuh"
 #include "runtime/kernels/cuda/rows.cuh"
-#include "runtime/kernels/functors/exponentials.h"
+#include "runtime/kernels/functors/log_sum_exp.h"
 #include "runtime/kernels/functors/pair_loss.h"
-#include "runtime/kernels/geometry/checks.h"
+#include "runtime/kernels/geometry/operand_checks.h"
 
 namespace lockstep::kernels::cuda {
 

@@ -3,16 +3,16 @@
 
 #include <string>
 
+#include "runtime/base/error.h"
 #include "runtime/kernels/cuda/alignment.h"
 #include "runtime/kernels/cuda/device_state.h"
 #include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/cuda/matmul_plans.h"
 #include "runtime/kernels/cuda/tf32.h"
 #include "runtime/kernels/elementwise.h"
-#include "runtime/kernels/geometry/checks.h"
+#include "runtime/kernels/geometry/operand_checks.h"
 #include "runtime/kernels/pointwise.h"
 #include "runtime/kernels/reductions.h"
-#include "runtime/tensor/error.h"
 #include "runtime/tensor/memory.h"
 
 namespace lockstep::kernels::cuda {

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <span>
 
+#include "runtime/base/error.h"
 #include "runtime/kernels/cuda/plan_machine.h"
 #include "runtime/kernels/cuda/timing.h"
 #include "runtime/kernels/plan_cache/fastest.h"
@@ -13,7 +14,6 @@
 #include "runtime/kernels/plan_cache/timed_choice.h"
 #include "runtime/kernels/versions.h"
 #include "runtime/tensor/cuda/stream.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::kernels::cuda {
 

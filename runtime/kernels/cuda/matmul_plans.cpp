@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/error.h"
 #include "runtime/kernels/cuda/matmul_choice.h"
 #include "runtime/kernels/plan_cache/candidates.h"
 #include "runtime/tensor/cuda/check.h"
 #include "runtime/tensor/cuda/stream.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::kernels::cuda {
 

@@ -12,7 +12,7 @@
 #include "runtime/kernels/cuda/tiles.cuh"
 #include "runtime/kernels/functors/optimizer.h"
 #include "runtime/kernels/geometry/check.h"
-#include "runtime/kernels/geometry/checks.h"
+#include "runtime/kernels/geometry/operand_checks.h"
 
 // One launch for a whole slice of the arena: a block a tile updates master and state, and writes the compute copy.
 

@@ -5,7 +5,7 @@
 #include "runtime/kernels/functors/dropout.h"
 #include "runtime/kernels/functors/random.h"
 #include "runtime/kernels/functors/unary.h"
-#include "runtime/kernels/geometry/checks.h"
+#include "runtime/kernels/geometry/operand_checks.h"
 
 namespace lockstep::kernels::cuda {
 

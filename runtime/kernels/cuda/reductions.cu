@@ -5,7 +5,7 @@
 #include "runtime/kernels/cuda/block_sum.cuh"
 #include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/cuda/map.cuh"
-#include "runtime/kernels/geometry/checks.h"
+#include "runtime/kernels/geometry/operand_checks.h"
 #include "runtime/kernels/reductions.h"
 
 namespace lockstep::kernels::cuda {

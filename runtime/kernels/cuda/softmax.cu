@@ -2,8 +2,8 @@
 #include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/cuda/launch.cuh"
 #include "runtime/kernels/cuda/rows.cuh"
-#include "runtime/kernels/functors/exponentials.h"
-#include "runtime/kernels/geometry/checks.h"
+#include "runtime/kernels/functors/log_sum_exp.h"
+#include "runtime/kernels/geometry/operand_checks.h"
 #include "runtime/kernels/geometry/structure_checks.h"
 #include "runtime/kernels/softmax.h"
 

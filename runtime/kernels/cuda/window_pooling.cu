@@ -5,7 +5,7 @@
 #include "runtime/kernels/cuda/channel_tiles.cuh"
 #include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/functors/pool_window.h"
-#include "runtime/kernels/geometry/checks.h"
+#include "runtime/kernels/geometry/operand_checks.h"
 
 namespace lockstep::kernels::cuda {
 

@@ -6,10 +6,10 @@
 #include <string>
 #include <type_traits>
 
+#include "runtime/base/error.h"
 #include "runtime/base/host_device.h"
 #include "runtime/kernels/binary.h"
 #include "runtime/kernels/functors/power.h"
-#include "runtime/tensor/error.h"
 
 // The functions of two and of three numbers that kernels apply to every group of elements, one struct each: value() of
 // floats, free of branches and calls, for loops and kernels, and of doubles, for float64 and as the oracle of the

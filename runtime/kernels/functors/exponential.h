@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "runtime/kernels/functors/exp.h"
+#include "runtime/kernels/functors/fast_exp.h"
 #include "runtime/kernels/unary.h"
 
 // The exponential functions of the list in unary.h, which says what each member is for. Within 4 units of the last

@@ -7,12 +7,12 @@
 #include <string>
 #include <type_traits>
 
+#include "runtime/base/error.h"
 #include "runtime/kernels/functors/activation.h"
 #include "runtime/kernels/functors/exponential.h"
 #include "runtime/kernels/functors/logarithm.h"
 #include "runtime/kernels/functors/trigonometry.h"
 #include "runtime/kernels/unary.h"
-#include "runtime/tensor/error.h"
 
 // The functions of one number that kernels apply to every element, one struct each. One with parameters is constructed
 // from a UnaryFunction.

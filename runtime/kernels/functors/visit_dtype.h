@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "runtime/base/error.h"
 #include "runtime/tensor/dtype.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::kernels {
 

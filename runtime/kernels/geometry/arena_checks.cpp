@@ -4,7 +4,7 @@
 #include "runtime/kernels/arena.h"
 #include "runtime/kernels/decisions.h"
 #include "runtime/kernels/geometry/check.h"
-#include "runtime/kernels/geometry/checks.h"
+#include "runtime/kernels/geometry/operand_checks.h"
 
 namespace lockstep::kernels::checks {
 

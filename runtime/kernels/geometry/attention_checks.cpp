@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string>
 
+#include "runtime/base/error.h"
 #include "runtime/kernels/attention.h"
 #include "runtime/kernels/geometry/check.h"
-#include "runtime/kernels/geometry/checks.h"
-#include "runtime/tensor/error.h"
+#include "runtime/kernels/geometry/operand_checks.h"
 
 namespace lockstep::kernels::checks {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 
 namespace lockstep::kernels {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string>
 
+#include "runtime/base/error.h"
 #include "runtime/kernels/backend.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::kernels {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <string>
 
+#include "runtime/base/error.h"
 #include "runtime/kernels/geometry/check.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::kernels::checks {
 

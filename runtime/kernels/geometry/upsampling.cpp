@@ -4,9 +4,9 @@
 #include <cmath>
 #include <string>
 
+#include "runtime/base/error.h"
 #include "runtime/kernels/geometry/check.h"
-#include "runtime/kernels/geometry/checks.h"
-#include "runtime/tensor/error.h"
+#include "runtime/kernels/geometry/operand_checks.h"
 
 namespace lockstep::kernels {
 

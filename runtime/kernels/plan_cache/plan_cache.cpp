@@ -13,8 +13,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "runtime/base/error.h"
 #include "runtime/base/hash.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::kernels {
 

@@ -2,8 +2,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "runtime/base/error.h"
 #include "runtime/kernels/plan_cache/plan_cache.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::kernels {
 

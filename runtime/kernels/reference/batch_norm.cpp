@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/kernels/geometry/checks.h"
+#include "runtime/kernels/geometry/operand_checks.h"
 #include "runtime/kernels/reference/batch_norm_parts.h"
 #include "runtime/kernels/reference/families.h"
 #include "runtime/kernels/reference/values.h"

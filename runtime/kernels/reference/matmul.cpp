@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/kernels/matmul.h"
 
-#include "runtime/kernels/geometry/checks.h"
+#include "runtime/kernels/geometry/operand_checks.h"
 #include "runtime/kernels/reductions.h"
 #include "runtime/kernels/reference/families.h"
 #include "runtime/kernels/reference/unary.h"

@@ -3,7 +3,7 @@
 
 #include <numeric>
 
-#include "runtime/kernels/geometry/checks.h"
+#include "runtime/kernels/geometry/operand_checks.h"
 #include "runtime/kernels/reference/families.h"
 #include "runtime/kernels/reference/values.h"
 

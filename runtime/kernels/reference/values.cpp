@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "runtime/base/error.h"
 #include "runtime/kernels/functors/convert.h"
 #include "runtime/kernels/functors/visit_dtype.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::kernels::reference {
 

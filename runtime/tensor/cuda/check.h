@@ -5,8 +5,8 @@
 
 #include <string>
 
+#include "runtime/base/error.h"
 #include "runtime/tensor/device.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::gpu {
 

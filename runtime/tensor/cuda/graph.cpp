@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/error.h"
 #include "runtime/tensor/cuda/allocator.h"
 #include "runtime/tensor/cuda/capture.h"
 #include "runtime/tensor/cuda/check.h"
 #include "runtime/tensor/cuda/stream.h"
-#include "runtime/tensor/error.h"
 #include "runtime/tensor/gpu.h"
 #include "runtime/tensor/gpu_graphs.h"
 #include "runtime/tensor/gpu_waits.h"

@@ -2,7 +2,7 @@
 // A build without CUDA: no devices.
 #include "runtime/tensor/gpu.h"
 
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 
 namespace lockstep::gpu {
 

@@ -5,8 +5,8 @@
 
 #include <thread>
 
+#include "runtime/base/error.h"
 #include "runtime/ops/ops.h"
-#include "runtime/tensor/error.h"
 #include "tests/runtime/kernels/kernel_fixture.h"
 
 namespace lockstep::amp {

@@ -7,7 +7,7 @@
 #include <set>
 #include <string_view>
 
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 
 namespace lockstep::amp {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "amp/autocast/autocast.h"
 #include "amp/grad_scaler/opt_level.h"
+#include "runtime/base/error.h"
 #include "runtime/nn/forward.h"
-#include "runtime/tensor/error.h"
 #include "tests/amp/grad_scaler/scaled_model.h"
 
 namespace lockstep::amp {

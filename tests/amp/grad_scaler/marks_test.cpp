@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "runtime/autograd/engine.h"
+#include "runtime/base/error.h"
 #include "runtime/optim/clip.h"
-#include "runtime/tensor/error.h"
 #include "tests/amp/grad_scaler/scaled_model.h"
 
 namespace lockstep::amp {

@@ -5,9 +5,9 @@
 
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/engine.h"
+#include "runtime/base/error.h"
 #include "runtime/nn/forward.h"
 #include "runtime/nn/state_dict.h"
-#include "runtime/tensor/error.h"
 #include "tests/amp/grad_scaler/scaled_model.h"
 
 namespace lockstep::amp {

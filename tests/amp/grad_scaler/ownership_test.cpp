@@ -4,7 +4,7 @@
 
 #include <type_traits>
 
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 #include "tests/amp/grad_scaler/scaled_model.h"
 
 namespace lockstep::amp {

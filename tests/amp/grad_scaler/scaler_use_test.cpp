@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "runtime/autograd/engine.h"
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 #include "tests/amp/grad_scaler/scaled_model.h"
 
 namespace lockstep::amp {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 #include "tests/amp/grad_scaler/scaled_model.h"
 
 namespace lockstep::amp {

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "amp/grad_scaler/grad_scaler_state.h"
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 
 namespace lockstep::amp {
 namespace {

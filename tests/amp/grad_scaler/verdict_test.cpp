@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 #include "tests/support/devices.h"
 
 namespace lockstep::amp {

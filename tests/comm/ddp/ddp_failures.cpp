@@ -8,10 +8,10 @@
 #include "amp/grad_scaler/opt_level.h"
 #include "comm/ddp/distributed_data_parallel.h"
 #include "comm/group/world.h"
+#include "runtime/base/error.h"
 #include "runtime/nn/layers.h"
 #include "runtime/ops/ops.h"
 #include "runtime/optim/sgd.h"
-#include "runtime/tensor/error.h"
 
 namespace {
 

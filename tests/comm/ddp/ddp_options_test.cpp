@@ -7,9 +7,9 @@
 
 #include "amp/grad_scaler/opt_level.h"
 #include "comm/ddp/distributed_data_parallel.h"
+#include "runtime/base/error.h"
 #include "runtime/nn/layers.h"
 #include "runtime/optim/sgd.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::comm {
 namespace {

@@ -5,8 +5,8 @@
 #include <functional>
 
 #include "comm/ddp/digest.h"
+#include "runtime/base/error.h"
 #include "runtime/kernels/backend.h"
-#include "runtime/tensor/error.h"
 #include "tests/comm/ddp/ddp_fixture.h"
 
 namespace lockstep::comm {

@@ -4,8 +4,8 @@
 
 #include <functional>
 
+#include "runtime/base/error.h"
 #include "runtime/ops/ops.h"
-#include "runtime/tensor/error.h"
 #include "tests/comm/ddp/ddp_fixture.h"
 
 namespace lockstep::comm {

@@ -6,9 +6,9 @@
 #include <limits>
 
 #include "comm/ddp/digest.h"
+#include "runtime/base/error.h"
 #include "runtime/data/batch.h"
 #include "runtime/ops/ops.h"
-#include "runtime/tensor/error.h"
 #include "tests/comm/ddp/ddp_fixture.h"
 
 namespace lockstep::comm {

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "comm/ddp/distributed_data_parallel.h"
+#include "runtime/base/error.h"
 #include "runtime/data/batch.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::comm {
 namespace {

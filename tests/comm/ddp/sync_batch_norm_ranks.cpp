@@ -9,12 +9,12 @@
 #include "comm/ddp/sync_batch_norm.h"
 #include "runtime/autograd/engine.h"
 #include "runtime/base/counter_rng.h"
+#include "runtime/base/error.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/nn/arena.h"
 #include "runtime/nn/layers.h"
 #include "runtime/ops/batch_norm.h"
 #include "runtime/tensor/device_value.h"
-#include "runtime/tensor/error.h"
 #include "tests/comm/ddp/ddp_fixture.h"
 
 namespace lockstep::comm {

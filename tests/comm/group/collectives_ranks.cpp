@@ -3,8 +3,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "runtime/base/error.h"
 #include "runtime/kernels/rank_reduce.h"
-#include "runtime/tensor/error.h"
 #include "tests/comm/group/rank_groups.h"
 
 namespace lockstep::comm {

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "comm/group/device_watch/device_watchdog.h"
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 #include "runtime/tensor/gpu.h"
 #include "tests/support/devices.h"
 #include "tests/support/emulated_gpu/emulation.h"

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "comm/group/tcp/socket.h"
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 
 namespace lockstep::comm {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "comm/group/device_waits.h"
 #include "comm/group/launch_environment.h"
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 #include "tests/comm/group/rank_groups.h"
 
 namespace lockstep::comm {

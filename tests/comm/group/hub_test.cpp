@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "comm/group/tcp/tcp_transport.h"
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 
 namespace lockstep::comm {
 namespace {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "comm/group/world.h"
-#include "runtime/tensor/cores.h"
-#include "runtime/tensor/error.h"
+#include "runtime/base/cores.h"
+#include "runtime/base/error.h"
 
 namespace lockstep::comm {
 namespace {

@@ -10,7 +10,7 @@
 #include "comm/group/device_waits.h"
 #include "comm/group/launch_environment.h"
 #include "comm/group/world.h"
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 #include "runtime/tensor/gpu.h"
 
 namespace {

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "comm/group/communicator.h"
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 
 namespace lockstep::comm {
 namespace {

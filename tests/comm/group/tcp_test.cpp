@@ -16,7 +16,7 @@
 #include "comm/group/host_communicator.h"
 #include "comm/group/tcp/rendezvous.h"
 #include "comm/group/tcp/tcp_transport.h"
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 
 namespace lockstep::comm {
 namespace {

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "runtime/autograd/grad_mode.h"
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 #include "tests/golden/golden_fixture.h"
 
 namespace lockstep::model_zoo {

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/checkpoint/storage_faults.h"
+#include "runtime/base/files/storage_faults.h"
 #include "runtime/checkpoint/store.h"
 
 namespace lockstep::checkpoint {

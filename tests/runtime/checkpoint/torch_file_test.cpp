@@ -6,8 +6,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "runtime/base/error.h"
 #include "runtime/checkpoint/pickle.h"
-#include "runtime/tensor/error.h"
 #include "tests/runtime/checkpoint/checkpoint_support.h"
 #include "tests/support/zip_archive.h"
 

@@ -7,8 +7,8 @@
 #include <map>
 #include <set>
 
+#include "runtime/base/error.h"
 #include "runtime/data/collate.h"
-#include "runtime/tensor/error.h"
 #include "tests/runtime/data/loader_fixture.h"
 
 namespace lockstep::data {

@@ -3,8 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include "runtime/base/error.h"
 #include "runtime/data/description.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::data {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "runtime/data/csv_reader.h"
+#include "runtime/data/formats/csv_reader.h"
 #include "runtime/data/make_dataset.h"
 #include "tests/runtime/data/sample_files.h"
 

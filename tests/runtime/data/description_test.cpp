@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
+#include "runtime/base/error.h"
 #include "runtime/data/cifar.h"
 #include "runtime/data/idx.h"
 #include "runtime/data/make_dataset.h"
-#include "runtime/tensor/error.h"
 #include "tests/runtime/data/sample_files.h"
 
 namespace lockstep::data {

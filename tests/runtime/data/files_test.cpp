@@ -3,9 +3,9 @@
 
 #include <random>
 
+#include "runtime/base/error.h"
 #include "runtime/data/cifar.h"
 #include "runtime/data/idx.h"
-#include "runtime/tensor/error.h"
 #include "tests/runtime/data/sample_files.h"
 
 namespace lockstep::data {

@@ -6,12 +6,12 @@
 #include <cstring>
 #include <limits>
 
+#include "runtime/base/error.h"
 #include "runtime/data/collate.h"
 #include "runtime/data/loader.h"
 #include "runtime/data/mixup.h"
 #include "runtime/data/synthetic.h"
 #include "runtime/kernels/backend.h"
-#include "runtime/tensor/error.h"
 #include "tests/runtime/data/loader_fixture.h"
 
 namespace lockstep::data {

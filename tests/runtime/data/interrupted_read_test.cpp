@@ -5,9 +5,9 @@
 
 #include <cerrno>
 
-#include "runtime/data/byte_reader.h"
+#include "runtime/base/error.h"
 #include "runtime/data/cifar.h"
-#include "runtime/tensor/error.h"
+#include "runtime/data/formats/byte_reader.h"
 #include "tests/runtime/data/sample_files.h"
 
 namespace {

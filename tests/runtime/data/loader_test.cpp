@@ -12,8 +12,8 @@
 #include <sstream>
 #include <string>
 
+#include "runtime/base/error.h"
 #include "runtime/data/eval_batches.h"
-#include "runtime/tensor/error.h"
 #include "tests/runtime/data/loader_fixture.h"
 
 namespace lockstep::data {

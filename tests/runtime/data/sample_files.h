@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/base/error.h"
 #include "runtime/data/dataset.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::data {
 

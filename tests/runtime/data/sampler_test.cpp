@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 
 namespace lockstep::data {
 namespace {

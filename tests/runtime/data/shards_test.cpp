@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "runtime/data/brace_expansion.h"
+#include "runtime/data/formats/brace_expansion.h"
 #include "runtime/data/image_folder.h"
 #include "runtime/data/make_dataset.h"
 #include "tests/runtime/data/image_files.h"

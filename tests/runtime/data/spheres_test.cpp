@@ -8,8 +8,8 @@
 #include <functional>
 #include <set>
 
+#include "runtime/base/error.h"
 #include "runtime/data/make_dataset.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::data {
 namespace {

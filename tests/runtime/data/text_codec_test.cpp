@@ -6,7 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 #include "tests/runtime/data/sample_files.h"
 
 namespace lockstep::data {

@@ -5,11 +5,11 @@
 #include <map>
 
 #include "runtime/base/counter_rng.h"
+#include "runtime/base/error.h"
 #include "runtime/data/augment.h"
 #include "runtime/data/make_dataset.h"
 #include "runtime/data/normalize.h"
 #include "runtime/data/synthetic.h"
-#include "runtime/tensor/error.h"
 #include "tests/runtime/data/sample_files.h"
 
 namespace lockstep::data {

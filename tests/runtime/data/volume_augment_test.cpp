@@ -7,8 +7,8 @@
 #include <numeric>
 #include <set>
 
+#include "runtime/base/error.h"
 #include "runtime/data/make_dataset.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::data {
 namespace {

@@ -8,8 +8,8 @@
 #include <numeric>
 #include <set>
 
+#include "runtime/data/formats/nifti.h"
 #include "runtime/data/make_dataset.h"
-#include "runtime/data/nifti.h"
 #include "tests/runtime/data/nifti_files.h"
 
 namespace lockstep::data {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/error.h"
 #include "runtime/job/job.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::job {
 

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 
 namespace lockstep::kernels {
 namespace {

@@ -14,10 +14,10 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/error.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/kernels/cuda_backend.h"
 #include "runtime/tensor/device_value.h"
-#include "runtime/tensor/error.h"
 #include "tests/support/devices.h"
 
 namespace lockstep::kernels::testing {

@@ -5,13 +5,13 @@
 #include <gmock/gmock.h>
 
 #include "runtime/autograd/grad_mode.h"
+#include "runtime/base/error.h"
 #include "runtime/nn/feed_forward.h"
 #include "runtime/nn/normalization.h"
 #include "runtime/nn/positions.h"
 #include "runtime/nn/step_context.h"
 #include "runtime/nn/transformer_block.h"
 #include "runtime/ops/ops.h"
-#include "runtime/tensor/error.h"
 #include "tests/runtime/kernels/kernel_fixture.h"
 
 namespace lockstep::nn {

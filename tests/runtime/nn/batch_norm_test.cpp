@@ -3,11 +3,11 @@
 
 #include <optional>
 
+#include "runtime/base/error.h"
 #include "runtime/nn/arena.h"
 #include "runtime/nn/layers.h"
 #include "runtime/nn/state_dict.h"
 #include "runtime/ops/ops.h"
-#include "runtime/tensor/error.h"
 #include "tests/runtime/kernels/kernel_fixture.h"
 
 namespace lockstep::nn {

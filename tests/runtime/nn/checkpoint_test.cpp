@@ -11,6 +11,7 @@
 #include "runtime/autograd/engine.h"
 #include "runtime/autograd/grad_mode.h"
 #include "runtime/autograd/meta.h"
+#include "runtime/base/error.h"
 #include "runtime/nn/arena.h"
 #include "runtime/nn/attention.h"
 #include "runtime/nn/embedding.h"
@@ -20,7 +21,6 @@
 #include "runtime/nn/step_context.h"
 #include "runtime/nn/transformer_block.h"
 #include "runtime/ops/ops.h"
-#include "runtime/tensor/error.h"
 #include "runtime/tensor/memory.h"
 #include "tests/runtime/kernels/kernel_fixture.h"
 

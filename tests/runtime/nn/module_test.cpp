@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 
 #include "runtime/autograd/meta.h"
+#include "runtime/base/error.h"
 #include "runtime/nn/layers.h"
-#include "runtime/tensor/error.h"
 #include "tests/runtime/kernels/kernel_fixture.h"
 
 namespace lockstep::nn {

@@ -2,10 +2,10 @@
 // What a model is given must be there.
 #include <gmock/gmock.h>
 
+#include "runtime/base/error.h"
 #include "runtime/nn/forward.h"
 #include "runtime/nn/layers.h"
 #include "runtime/nn/state_dict.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::nn {
 namespace {

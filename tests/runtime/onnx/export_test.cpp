@@ -10,8 +10,8 @@
 
 #include "configs/onnx.pb.h"
 #include "model_zoo/build.h"
+#include "runtime/base/error.h"
 #include "runtime/ops/ops.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::onnx {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "amp/autocast/autocast.h"
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 #include "tests/runtime/ops/operation_fixture.h"
 
 namespace lockstep::ops {

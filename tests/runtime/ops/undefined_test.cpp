@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/error.h"
 #include "runtime/ops/ops.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::ops {
 namespace {

@@ -10,7 +10,7 @@
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/engine.h"
 #include "runtime/autograd/meta.h"
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 #include "tests/runtime/optim/small_model.h"
 
 namespace lockstep::optim {

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "runtime/base/error.h"
 #include "runtime/nn/layers.h"
 #include "runtime/optim/adagrad.h"
 #include "runtime/optim/adam.h"
@@ -10,7 +11,6 @@
 #include "runtime/optim/lars.h"
 #include "runtime/optim/novograd.h"
 #include "runtime/optim/sgd.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::optim {
 namespace {

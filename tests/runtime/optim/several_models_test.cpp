@@ -2,8 +2,8 @@
 // Optimizers and models that do not come in pairs.
 #include <gmock/gmock.h>
 
+#include "runtime/base/error.h"
 #include "runtime/optim/clip.h"
-#include "runtime/tensor/error.h"
 #include "tests/runtime/optim/small_model.h"
 
 namespace lockstep::optim {

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 #include "tests/runtime/optim/small_model.h"
 
 namespace lockstep::optim {

@@ -17,6 +17,7 @@
 #include "comm/ddp/digest.h"
 #include "comm/group/world.h"
 #include "model_zoo/build.h"
+#include "runtime/base/error.h"
 #include "runtime/checkpoint/store.h"
 #include "runtime/data/description.h"
 #include "runtime/data/loader.h"
@@ -24,7 +25,6 @@
 #include "runtime/ops/ops.h"
 #include "runtime/step/saved_tensors.h"
 #include "runtime/step/training_step.h"
-#include "runtime/tensor/error.h"
 #include "tests/runtime/optim/make_optimizer.h"
 
 namespace lockstep::step {

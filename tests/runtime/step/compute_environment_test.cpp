@@ -4,10 +4,10 @@
 #include <gmock/gmock.h>
 
 #include "comm/group/world.h"
+#include "runtime/base/error.h"
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/kernels/cpu/isa.h"
 #include "runtime/kernels/cpu/threads.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::step {
 namespace {

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "comm/ddp/digest.h"
+#include "runtime/base/error.h"
 #include "runtime/data/loader.h"
 #include "runtime/data/synthetic.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/step/training_step.h"
-#include "runtime/tensor/error.h"
 #include "tests/comm/ddp/ddp_fixture.h"
 
 namespace lockstep::step {

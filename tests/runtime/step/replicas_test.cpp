@@ -8,10 +8,10 @@
 #include "amp/grad_scaler/opt_level.h"
 #include "model_zoo/build.h"
 #include "runtime/autograd/cast.h"
+#include "runtime/base/error.h"
 #include "runtime/nn/forward.h"
 #include "runtime/ops/ops.h"
 #include "runtime/optim/sgd.h"
-#include "runtime/tensor/error.h"
 #include "tests/runtime/kernels/kernel_fixture.h"
 
 namespace lockstep::step {

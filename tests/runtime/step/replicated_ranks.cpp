@@ -6,9 +6,9 @@
 #include <thread>
 
 #include "comm/group/world.h"
+#include "runtime/base/error.h"
 #include "runtime/step/replicated.h"
 #include "runtime/tensor/device_value.h"
-#include "runtime/tensor/error.h"
 #include "runtime/tensor/gpu.h"
 
 namespace lockstep::step {

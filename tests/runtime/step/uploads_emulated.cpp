@@ -8,10 +8,10 @@
 #include <set>
 #include <thread>
 
+#include "runtime/base/error.h"
 #include "runtime/data/loader.h"
 #include "runtime/step/uploader.h"
 #include "runtime/tensor/block_layout.h"
-#include "runtime/tensor/error.h"
 #include "runtime/tensor/gpu.h"
 #include "tests/support/devices.h"
 #include "tests/support/emulated_gpu/emulation.h"

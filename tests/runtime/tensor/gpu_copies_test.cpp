@@ -5,8 +5,8 @@
 #include <exception>
 #include <numeric>
 
+#include "runtime/base/error.h"
 #include "runtime/tensor/device_value.h"
-#include "runtime/tensor/error.h"
 #include "runtime/tensor/gpu.h"
 #include "tests/support/devices.h"
 

@@ -3,7 +3,7 @@
 
 #include <numeric>
 
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 #include "runtime/tensor/gpu.h"
 #include "runtime/tensor/tensor.h"
 

@@ -4,7 +4,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 #include "runtime/tensor/gpu.h"
 #include "runtime/tensor/tensor.h"
 #include "tests/support/devices.h"

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 
 namespace lockstep {
 namespace {

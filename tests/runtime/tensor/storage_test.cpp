@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 
 // A sanitizer's allocator ends the process at an impossible size unless it is told to return null, as others do.
 extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }

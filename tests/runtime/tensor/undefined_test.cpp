@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 #include "runtime/tensor/tensor.h"
 
 namespace lockstep {

@@ -5,9 +5,9 @@
 
 #include <cmath>
 
+#include "runtime/base/error.h"
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/job/job.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::train {
 namespace {

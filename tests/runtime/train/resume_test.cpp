@@ -15,11 +15,11 @@
 #include <tuple>
 #include <vector>
 
+#include "runtime/base/error.h"
 #include "runtime/checkpoint/checksum.h"
 #include "runtime/checkpoint/store.h"
 #include "runtime/job/job.h"
 #include "runtime/step/state_fields.h"
-#include "runtime/tensor/error.h"
 #include "runtime/train/train.h"
 
 namespace lockstep::train {

@@ -9,7 +9,7 @@
 #include <mutex>
 #include <semaphore>
 
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 
 namespace lockstep::train {
 namespace {

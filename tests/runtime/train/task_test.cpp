@@ -5,8 +5,8 @@
 
 #include <cmath>
 
+#include "runtime/base/error.h"
 #include "runtime/job/job.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::train {
 namespace {

@@ -5,12 +5,12 @@
 #include <cstring>
 #include <string>
 
+#include "runtime/base/error.h"
 #include "runtime/kernels/cuda/occupancy.h"
 #include "runtime/kernels/versions.h"
 #include "runtime/tensor/cuda/capture.h"
 #include "runtime/tensor/cuda/check.h"
 #include "runtime/tensor/cuda/stream.h"
-#include "runtime/tensor/error.h"
 #include "tests/support/emulated_gpu/emulation.h"
 
 cudaError_t cudaMemsetAsync(void* data, int value, std::size_t bytes, cudaStream_t stream) {

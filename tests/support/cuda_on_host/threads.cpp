@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 #include "runtime/tensor/gpu.h"
 #include "tests/support/emulated_gpu/emulation.h"
 

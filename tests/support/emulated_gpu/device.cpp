@@ -8,7 +8,7 @@
 #include <new>
 #include <string>
 
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 #include "runtime/tensor/gpu.h"
 #include "runtime/tensor/gpu_waits.h"
 #include "tests/support/emulated_gpu/emulation.h"

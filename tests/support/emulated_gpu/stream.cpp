@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 #include "runtime/tensor/gpu.h"
 #include "runtime/tensor/gpu_graphs.h"
 #include "runtime/tensor/gpu_waits.h"

@@ -3,9 +3,9 @@
 
 #include <string>
 
+#include "runtime/base/error.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/kernels/geometry/check.h"
-#include "runtime/tensor/error.h"
 
 namespace lockstep::kernels {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "runtime/kernels/functors/binary.h"
 #include "runtime/kernels/functors/dropout.h"
-#include "runtime/kernels/functors/exp.h"
+#include "runtime/kernels/functors/fast_exp.h"
 #include "runtime/kernels/functors/unary.h"
 #include "tests/runtime/kernels/loops/loops_fixture.h"
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 
 namespace lockstep::kernels::cpu {
 namespace {

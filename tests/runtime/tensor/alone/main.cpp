@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <string>
 
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 #include "runtime/tensor/tensor.h"
 
 using lockstep::Tensor;

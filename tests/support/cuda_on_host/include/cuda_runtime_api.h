@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "runtime/tensor/error.h"
+#include "runtime/base/error.h"
 #include "tests/support/cuda_on_host/threads.h"
 
 // As much of CUDA's language and runtime as the kernels' sources use, for a compiler of C++.

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "launcher/commands/commands.h"
+#include "launcher/commands/rank.h"
+#include "launcher/commands/run_directory.h"
+#include "launcher/supervisor/launch.h"
+#include "runtime/job/job.h"
+#include "runtime/step/replicated.h"
+#include "runtime/train/record/confusion_file.h"
+#include "runtime/train/record/status_board.h"
+#include "runtime/train/train.h"
+
+namespace lockstep::launcher {
+
+namespace {
+
+struct EvalCommand {
+  JobOptions job;
+  LaunchOptions launch;
+  std::string checkpoint;
+  std::vector<std::string> confusion;
+  bool raw_weights = false;
+  bool json = false;
+};
+
+std::vector<std::string> rank_arguments(const EvalCommand& command) {
+  std::vector<std::string> arguments{"eval"};
+  for (const std::string& argument : command.job.arguments()) arguments.push_back(argument);
+  arguments.insert(arguments.end(), {"--device", command.launch.device});
+  if (!command.checkpoint.empty()) arguments.insert(arguments.end(), {"--checkpoint", command.checkpoint});
+  for (const std::string& path : command.confusion) arguments.insert(arguments.end(), {"--confusion", path});
+  if (command.raw_weights) arguments.push_back("--raw-weights");
+  if (command.json) arguments.push_back("--json");
+  return arguments;
+}
+
+void print(const train::EvalResult& result, bool json) {
+  if (json) {
+    nlohmann::ordered_json object = to_json(result);
+    object["checkpoint"] = result.checkpoint;
+    std::printf("%s\n", object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+    std::fflush(stdout);
+    return;
+  }
+  std::printf("checkpoint  %s\n", result.checkpoint.c_str());
+  if (result.of_mean) std::printf("weights     their running mean\n");
+  std::printf("samples     %lld\nloss        %.6f\n", static_cast<long long>(result.samples), result.loss);
+  for (const train::Metric& metric : result.metrics) {
+    std::printf("%-11s %s\n", metric.name.c_str(), text_of(metric).c_str());
+  }
+  std::fflush(stdout);
+}
+
+ExitCode run(const EvalCommand& command) {
+  command.launch.require_device();
+  for (const std::string& path : command.confusion) train::require_confusion_format(path);
+  if (must_start_ranks(command.launch)) {
+    // A wrong job is one error, not one a rank.
+    const job::Job job = job::load(command.job.job, command.job.overrides);
+    return launch(command.launch,
+                  {.arguments = [&](int) { return rank_arguments(command); }, .timeout = timeout_of(job.comm())});
+  }
+  return run_rank(command.job, command.launch, [&](comm::World& world, const job::Checked& checked, Device device) {
+    const job::Job& job = checked.job;
+    train::StatusBoard::from_environment().set(world.rank(), train::RankPhase::kEval, 0);
+    const train::EvalResult result = train::evaluate(world, job,
+                                                     {.checkpoint = run_directory(command.checkpoint, job),
+                                                      .device = device,
+                                                      .confusion = !command.confusion.empty(),
+                                                      .raw_weights = command.raw_weights});
+    // No rank ends the others before the result is written.
+    step::on_rank_zero(*world.communicator(), [&] {
+      for (const std::string& path : command.confusion) train::write_confusion(path, *result.confusion);
+      print(result, command.json);
+      train::require_finite(result, "");
+    });
+    return ExitCode::kDone;
+  });
+}
+
+}  // namespace
+
+void add_eval(CLI::App& app, Action& chosen) {
+  const auto command = std::make_shared<EvalCommand>();
+  CLI::App& eval = *app.add_subcommand("eval", "evaluate a checkpoint on a job's evaluation data");
+  command->job.add_to(eval);
+  command->launch.add_to(eval, false);
+  add_checkpoint(eval, command->checkpoint);
+  add_raw_weights(eval, command->raw_weights);
+  eval.add_option("--confusion", command->confusion,
+                  "write how often each class was taken for each: FILE.json, or a picture, FILE.svg")
+      ->type_name("FILE")
+      ->take_all();
+  eval.add_flag("--json", command->json, "print the result as JSON");
+  eval.callback([command, &chosen] { chosen = [command] { return run(*command); }; });
+}
+
+}  // namespace lockstep::launcher

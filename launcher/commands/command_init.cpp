@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+
+#include "launcher/commands/commands.h"
+#include "launcher/commands/job_plan.h"
+#include "runtime/base/error.h"
+#include "runtime/base/files/whole_file.h"
+#include "runtime/init/find_data.h"
+#include "runtime/init/job_text.h"
+#include "runtime/init/measure.h"
+#include "runtime/init/recipe.h"
+#include "runtime/job/job.h"
+
+namespace lockstep::launcher {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct InitCommand {
+  std::vector<std::string> paths;
+  std::string model;
+  std::string out;
+  std::string target;
+  std::int64_t context = 128;
+  std::int64_t epochs = 0;
+};
+
+/// The data's own name, of the characters that a job's name may have.
+std::string name_of(const fs::path& path) {
+  std::string name = fs::weakly_canonical(path).stem().string();
+  while (name.find('.') != std::string::npos) name = fs::path(name).stem().string();  // x.csv.gz
+  for (char& c : name) {
+    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '-') c = '_';
+  }
+  return name.empty() ? "job" : name;
+}
+
+/// As a shell takes it for one word.
+std::string shell_word(const std::string& text) {
+  static constexpr std::string_view kPlain = "+,-./:=@_%";
+  const bool plain = std::ranges::all_of(text, [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || kPlain.find(c) != std::string_view::npos;
+  });
+  if (plain) return text;
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + '\'';
+}
+
+/// Throws UsageError where the job could not train: a model that does not fit the data.
+std::string plan_of_text(const std::string& text, const fs::path& file) {
+  const job::Checked checked = job::check_text(text, file, {}, fs::absolute(file).parent_path());
+  if (!checked.diagnostics.empty())
+    throw UsageError("init wrote a job with a mistake: " + checked.diagnostics[0].str());
+  const train::Plan plan = plan_of(checked, {}, fs::path("runs") / checked.job.name());
+  if (!plan.errors.empty()) {
+    throw UsageError("these data cannot be trained on so: " + plan.errors[0].at.message, plan.errors[0].advice);
+  }
+  return plan_text(to_json(plan, checked.job, 1));
+}
+
+ExitCode run(const InitCommand& command) {
+  const std::vector<fs::path> paths(command.paths.begin(), command.paths.end());
+  const fs::path out = command.out.empty() ? fs::path(name_of(paths[0]) + ".pbtxt") : fs::path(command.out);
+  if (fs::exists(out)) throw UsageError(out.string() + " exists already", "Name another file with --out.");
+  if (const fs::path folder = fs::absolute(out).parent_path(); !fs::is_directory(folder)) {
+    throw UsageError("there is no folder " + folder.string());
+  }
+
+  init::FoundData found = init::find_data(
+      paths, {.target = command.target, .context = command.context, .hides_tokens = command.model == "bert"});
+  const init::Recipe recipe =
+      init::recipe_for(found, data::describe(found.options, data::Split::kTrain), command.model);
+  found.options.augment.volume.patch = recipe.patch;
+  const data::Description data = data::describe(found.options, data::Split::kTrain);
+  const std::string as_word = shell_word(out.string());
+  const std::string text = init::job_text(
+      found, data, init::measure(found.options), recipe,
+      {.name = name_of(out), .base = fs::absolute(out).parent_path(), .file = as_word, .epochs = command.epochs});
+  const std::string plan = plan_of_text(text, out);
+  if (const std::error_code failed = write_whole_file(out, text)) {
+    throw StorageError("cannot write " + out.string() + ": " + failed.message());
+  }
+  std::printf("found     %s\n", found.what.c_str());
+  for (const std::string& note : found.notes) std::printf("          %s\n", note.c_str());
+  std::printf("written   %s, which trains:\n%s\nnext      lockstep train %s\n", out.c_str(), plan.c_str(),
+              as_word.c_str());
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+void add_init(CLI::App& app, Action& chosen) {
+  const auto command = std::make_shared<InitCommand>();
+  CLI::App& init = *app.add_subcommand("init", "look at a data set and write a job for it");
+  init.add_option("paths", command->paths, "a folder, or the files of one data set")
+      ->type_name("PATH")
+      ->required()
+      ->check(not_empty());
+  init.add_option("--model", command->model,
+                  "mlp, convnet, resnet (resnet50, ...), vit, gpt, llama, bert, unet3d; default: by the data")
+      ->type_name("NAME")
+      ->check(not_empty());
+  init.add_option("--out", command->out,
+                  "the job's file, which must not exist yet; default NAME.pbtxt, the data's name")
+      ->type_name("FILE")
+      ->check(not_empty());
+  init.add_option("--target", command->target,
+                  "the column of a table to learn, its name or number; default: the last one")
+      ->type_name("COLUMN")
+      ->check(not_empty());
+  init.add_option("--context", command->context, "tokens of a sample of text; default 128")
+      ->type_name("N")
+      ->check(CLI::Range(std::int64_t{4}, std::int64_t{1} << 20));
+  init.add_option("--epochs", command->epochs, "passes over the training data; default: by the data")
+      ->type_name("N")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20));
+  init.callback([command, &chosen] { chosen = [command] { return run(*command); }; });
+}
+
+}  // namespace lockstep::launcher

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+namespace lockstep::launcher {
+
+/// What examine() found, for a person to read.
+std::string doctor_text(const nlohmann::ordered_json& examination);
+
+}  // namespace lockstep::launcher

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launcher/commands/job_plan.h"
+
+#include <array>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "launcher/supervisor/launch.h"
+#include "runtime/job/model_options.h"
+
+namespace lockstep::launcher {
+
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+Json extents(const Shape& shape) { return std::vector<std::int64_t>(shape.extents().begin(), shape.extents().end()); }
+
+Json describe(const data::Description& data) {
+  Json result{{"samples", data.samples}, {"sample_shape", extents(data.sample_shape)}};
+  if (data.vocabulary > 0) result["vocabulary"] = data.vocabulary;
+  if (data.classes > 0) result["classes"] = data.classes;
+  if (data.classes == 0 || data.target_shape.rank() > 0) result["target_shape"] = extents(data.target_shape);
+  return result;
+}
+
+/// 25557032 as "25,557,032".
+std::string grouped(const Json& value) {
+  std::string text = value.dump();
+  for (std::size_t at = text.size(); at > 3;) text.insert(at -= 3, 1, ',');
+  return text;
+}
+
+std::string counted(const Json& value, const std::string& what) {
+  return grouped(value) + " " + what + (value == 1 ? "" : "s");
+}
+
+std::string size(const Json& bytes) {
+  static constexpr std::array kUnits{"bytes", "KiB", "MiB", "GiB", "TiB"};
+  double value = bytes.get<double>();
+  std::size_t unit = 0;
+  for (; value >= 1024 && unit + 1 < kUnits.size(); ++unit) value /= 1024;
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), unit == 0 ? "%.0f %s" : "%.1f %s", value, kUnits[unit]);
+  return text.data();
+}
+
+std::string planned(const std::string& name, const std::string& value) {
+  return "  " + name + std::string(14 - name.size(), ' ') + value + "\n";
+}
+
+std::string data_text(const Json& data) {
+  std::string text = counted(data["samples"], "sample") + " of ";
+  text += data.contains("vocabulary")
+              ? counted(data["sample_shape"][0], "token") + " from a vocabulary of " + grouped(data["vocabulary"])
+              : data["sample_shape"].dump();
+  if (data.contains("classes")) text += " in " + grouped(data["classes"]) + " classes";
+  return data.contains("target_shape") ? text + ", targets " + data["target_shape"].dump() : text;
+}
+
+std::string eval_text(const Json& plan) {
+  if (plan["eval"].is_null()) return "none";
+  const Json& every = plan["eval_every"];
+  return counted(plan["eval"]["samples"], "sample") + (every == 0 ? "" : ", every " + counted(every, "step")) +
+         (every == 0 ? ", at the end" : " and at the end");
+}
+
+std::string memory_text(const Json& memory) {
+  std::string text;
+  for (const auto& [name, bytes] : memory.items()) {
+    if (bytes == 0) continue;
+    std::string words = name;
+    for (char& c : words) c = c == '_' ? ' ' : c;
+    text += (text.empty() ? "" : ", ") + words + " " + size(bytes);
+  }
+  return text;
+}
+
+std::string steps_text(const Json& plan) {
+  std::array<char, 32> epochs{};
+  std::snprintf(epochs.data(), epochs.size(), "%.4g", plan["epochs"].get<double>());
+  return grouped(plan["steps"]) + " of " + counted(plan["global_batch"], "sample") + ": " +
+         counted(plan["steps_per_epoch"], "step") + " an epoch, " + epochs.data() +
+         (plan["epochs"] == 1.0 ? " epoch" : " epochs");
+}
+
+std::string checkpoints_text(const Json& checkpoints) {
+  const Json& every = checkpoints["every_steps"];
+  const Json& keep = checkpoints["keep"];
+  const std::string when = every == 0 ? "at the end" : "every " + counted(every, "step") + " and at the end";
+  const bool all_stay = keep == 0 || keep >= checkpoints["count"];
+  return grouped(checkpoints["count"]) + " of " + size(checkpoints["bytes"]) + ", " + when +
+         (all_stay ? "" : "; the newest " + grouped(keep) + " stay") + "; in " +
+         checkpoints["directory"].get<std::string>();
+}
+
+}  // namespace
+
+train::Plan plan_of(const job::Checked& job, const LaunchOptions& launch, const std::filesystem::path& run_dir,
+                    bool reads_weights) {
+  train::PlanOptions options;
+  options.reads_weights = reads_weights;
+  options.ranks = rank_count(launch);
+  options.ranks_here = launch.hosts.empty() ? options.ranks : 0;
+  options.cores = train::cores_of_this_machine();
+  options.run_dir = run_dir;
+  // Looking for GPUs starts CUDA, which takes long; only what not every device can do needs to know.
+  const bool asks = job.job.train().cuda_graph() == job::ON || job.job.amp().dtype() == job::BF16 ||
+                    job.job.comm().wire_dtype() == job::BF16;
+  if (asks) options.device = launch.device_of(0);
+  return train::plan(job.job, options, job.locations);
+}
+
+Json to_json(const train::Plan& plan, const job::Job& job, int ranks) {
+  const double epochs = static_cast<double>(job.train().steps()) / static_cast<double>(plan.steps_per_epoch);
+  return {{"ranks", ranks},
+          {"model", job::model_kind(job.model())},
+          {"parameters", plan.parameters},
+          {"opt_level", job::OptLevel_Name(job.amp().opt_level())},
+          {"dtype", job::Precision_Name(job.amp().dtype())},
+          {"train", describe(plan.train)},
+          {"eval", plan.eval ? describe(*plan.eval) : Json()},
+          {"global_batch", job.data().global_batch()},
+          {"steps", job.train().steps()},
+          {"steps_per_epoch", plan.steps_per_epoch},
+          {"epochs", epochs},
+          {"eval_every", job.train().eval_every()},
+          {"memory",
+           {{"weights", plan.memory.weights},
+            {"compute_copies", plan.memory.compute_copies},
+            {"gradients", plan.memory.gradients},
+            {"gradient_sums", plan.memory.gradient_sums},
+            {"optimizer_state", plan.memory.optimizer_state}}},
+          {"checkpoints",
+           {{"count", plan.checkpoints.count},
+            {"bytes", plan.checkpoints.bytes},
+            {"every_steps", job.checkpoint().every_steps()},
+            {"keep", job.checkpoint().keep()},
+            {"directory", plan.checkpoints.directory.string()}}}};
+}
+
+std::string plan_text(const Json& plan) {
+  const std::string precision = plan["opt_level"].get<std::string>() + " in " + plan["dtype"].get<std::string>();
+  return planned("training", data_text(plan["train"])) + planned("evaluation", eval_text(plan)) +
+         planned("model", plan["model"].get<std::string>() + ", " + counted(plan["parameters"], "parameter") + ", " +
+                              precision) +
+         planned("memory", memory_text(plan["memory"]) + (plan["ranks"] == 1 ? "" : " on each rank")) +
+         planned("steps", steps_text(plan)) + planned("ranks", grouped(plan["ranks"])) +
+         planned("checkpoints", checkpoints_text(plan["checkpoints"]));
+}
+
+Json to_json(const train::DryRun& measured) {
+  return {{"peak", measured.peak},
+          {"activations", measured.activations},
+          {"gradients_of_activations", measured.activation_gradients},
+          {"step_ms", measured.step_ms}};
+}
+
+std::string measured_text(const Json& measured) {
+  std::array<char, 48> time{};
+  std::snprintf(time.data(), time.size(), ", in a step of %.0f ms", measured["step_ms"].get<double>());
+  return planned("measured", "peak " + size(measured["peak"]) + ", activations " + size(measured["activations"]) +
+                                 ", gradients of activations " + size(measured["gradients_of_activations"]) +
+                                 time.data());
+}
+
+}  // namespace lockstep::launcher

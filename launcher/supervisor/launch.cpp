@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launcher/supervisor/launch.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <spdlog/spdlog.h>
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <map>
+
+#include "comm/group/launch_environment.h"
+#include "comm/group/versions.h"
+#include "launcher/supervisor/error_block.h"
+#include "launcher/supervisor/restart_pause.h"
+#include "launcher/supervisor/scratch_directory.h"
+#include "launcher/supervisor/supervisor.h"
+#include "runtime/train/record/stdout_relay.h"
+#include "runtime/train/record/terminal.h"
+
+namespace lockstep::launcher {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+int ranks_to_start(const LaunchOptions& options) {
+  if (options.hosts.empty()) return options.nproc == 0 ? 1 : options.nproc;
+  const int places = ranks_on(options.hosts);
+  if (options.nproc > places) {
+    throw UsageError(fmt::format("--nproc {} asks for more ranks than --hosts {} has places: {}", options.nproc,
+                                 options.hosts, places),
+                     "Give the hosts more ranks, as in --hosts a:4,b:4.");
+  }
+  return options.nproc == 0 ? places : options.nproc;
+}
+
+void require_mpi(int ranks) {
+  if (!comm::mpi_version().empty()) return;
+  throw EnvironmentError(
+      "--nproc, --hosts and --max-restarts start ranks through MPI, which this build does not have",
+      "Start them with torchrun --nproc-per-node " + std::to_string(ranks) +
+          " --no-python lockstep ..., or build where MPI is installed (Debian: libopenmpi-dev openmpi-bin).");
+}
+
+Outcome start(int ranks, const LaunchOptions& options, const RankCommand& command, int restart,
+              const SignalInbox& inbox) {
+  ScratchDirectory scratch;
+  const fs::path board_file = scratch.path() / "status";
+  const train::StatusBoard board = train::StatusBoard::create(board_file, ranks);
+  std::map<std::string, std::string> variables{
+      {"LOCKSTEP_STATUS_BOARD", board_file.string()},
+      {"LOCKSTEP_RESTART_COUNT", std::to_string(restart)},
+      // The ranks' stdout leads to mpirun; whether a person looks at ours, and through what, is known here.
+      {"LOCKSTEP_PROGRESS", train::Terminal::shows_live_line(stdout) ? "bar" : "lines"},
+      {"LOCKSTEP_COLUMNS", std::to_string(train::terminal_columns(train::StdoutRelay::descriptor()))}};
+  if (options.hosts.empty() && scratch.in_memory()) {
+    // Open MPI's own files, 4 MB a rank: here they go as soon as all ranks have mapped them, and what is left of a
+    // start that was killed goes with the next one.
+    for (const char* name : {"OMPI_MCA_orte_tmpdir_base", "OMPI_MCA_btl_vader_backing_directory",
+                             "PRTE_MCA_prte_tmpdir_base", "OMPI_MCA_btl_sm_backing_directory"}) {
+      variables.emplace(name, scratch.path().string());
+    }
+  }
+  const MpirunCommand mpirun = mpirun_command(ranks, options.hosts, command.arguments(restart), variables);
+  return Supervisor(mpirun, board, inbox,
+                    {.one_machine = options.hosts.empty(),
+                     .saves_on_request = command.saves_on_request,
+                     .output = command.output,
+                     .timeout = command.timeout,
+                     .joined = [&scratch] { scratch.remove(); }})
+      .run();
+}
+
+Outcome try_to_start(int ranks, const LaunchOptions& options, const RankCommand& command, int restart,
+                     const SignalInbox& inbox) {
+  try {
+    return start(ranks, options, command, restart, inbox);
+  } catch (const Error& error) {
+    return {.code = error.code(), .error = error};
+  }
+}
+
+/// From here on a request to stop comes too late: the job is over, and ends as what it is.
+void ignore_requests() {
+  for (const int number : {SIGTERM, SIGINT, SIGHUP}) std::signal(number, SIG_IGN);
+}
+
+/// Waits, and returns whether no request to stop has come meanwhile.
+bool pass(std::chrono::seconds pause, const SignalInbox& inbox) {
+  const auto end = std::chrono::steady_clock::now() + pause;
+  for (;;) {
+    while (const int signal = inbox.take()) {
+      if (signal != SIGCHLD && signal != SIGWINCH) return false;
+    }
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
+    if (left.count() <= 0) return true;
+    pollfd watched{inbox.descriptor(), POLLIN, 0};
+    poll(&watched, 1, static_cast<int>(left.count()));
+  }
+}
+
+}  // namespace
+
+int rank_count(const LaunchOptions& options) {
+  return must_start_ranks(options) ? ranks_to_start(options) : comm::launch_environment().size;
+}
+
+bool must_start_ranks(const LaunchOptions& options) {
+  const comm::LaunchEnvironment environment = comm::launch_environment();
+  if (environment.launcher == comm::LaunchEnvironment::Launcher::kNone) {
+    return options.max_restarts > 0 || ranks_to_start(options) > 1 || !options.hosts.empty();
+  }
+  const std::string joins =
+      fmt::format("this process was itself started as rank {} of {}", environment.rank, environment.size);
+  if (options.nproc != 0 && options.nproc != environment.size) {
+    throw UsageError(fmt::format("--nproc {}: {}", options.nproc, joins),
+                     "Leave --nproc away under mpirun, srun or torchrun.");
+  }
+  if (!options.hosts.empty() || options.max_restarts > 0) {
+    throw UsageError("--hosts and --max-restarts are for the process that starts the ranks, but " + joins,
+                     "Leave them away under mpirun, srun or torchrun.");
+  }
+  return false;
+}
+
+ExitCode launch(const LaunchOptions& options, const RankCommand& command) {
+  const int ranks = ranks_to_start(options);
+  require_mpi(ranks);
+  const SignalInbox inbox;
+  RestartPause pauses;
+  for (int restart = 0;; ++restart) {
+    const auto since = std::chrono::system_clock::now();
+    const Outcome outcome = try_to_start(ranks, options, command, restart, inbox);
+    if (command.ended) command.ended(outcome, restart, since);
+    const bool again = outcome.code == ExitCode::kPeerLost && !outcome.stop_requested && restart < options.max_restarts;
+    if (!again) {
+      ignore_requests();
+      if (outcome.error) throw *outcome.error;
+      return outcome.code;
+    }
+    if (outcome.error) print_error(*outcome.error);
+    const std::chrono::seconds pause = pauses.after(outcome.step);
+    spdlog::warn("starting the ranks again{}: restart {} of {}",
+                 pause.count() > 0 ? fmt::format(" in {} s", pause.count()) : "", restart + 1, options.max_restarts);
+    if (pass(pause, inbox)) continue;
+    const Error stopped(ExitCode::kPreempted, "stopped, as asked, before the ranks were started again",
+                        "Run the same command again; a training run resumes from its newest checkpoint.");
+    if (command.ended) {
+      command.ended({.code = ExitCode::kPreempted, .error = stopped, .step = outcome.step, .stop_requested = true},
+                    restart, std::chrono::system_clock::now());
+    }
+    throw stopped;
+  }
+}
+
+}  // namespace lockstep::launcher

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launcher/supervisor/launch_options.h"
+
+#include "runtime/base/error.h"
+#include "runtime/tensor/gpu.h"
+
+namespace lockstep::launcher {
+
+const CLI::Validator& not_empty() {
+  static const CLI::Validator kNotEmpty(
+      [](const std::string& value) { return value.empty() ? std::string("has an empty value") : std::string(); }, "");
+  return kNotEmpty;
+}
+
+void LaunchOptions::add_to(CLI::App& command, bool restarts) {
+  command.add_option("--nproc", nproc, "start this many ranks, here or on --hosts")->check(CLI::Range(1, 1 << 20));
+  command.add_option("--hosts", hosts, "the hosts to start ranks on, each with a number of ranks")
+      ->type_name("A:4,B:4")
+      ->check(not_empty());
+  command.add_option("--device", device, "what to compute on")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"auto", "cpu", "cuda"}));
+  if (!restarts) return;
+  command.add_option("--max-restarts", max_restarts, "start again up to this often when a rank is lost")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+}
+
+void LaunchOptions::require_device() const {
+  if (device != "cuda" || gpu::device_count() > 0) return;
+  throw EnvironmentError("--device cuda: " + gpu::why_none(), "Use --device cpu; lockstep doctor says more.");
+}
+
+Device LaunchOptions::device_of(int local_rank) const {
+  const int devices = device == "cpu" ? 0 : gpu::device_count();
+  return devices == 0 ? kCpu : Device{DeviceType::kCuda, local_rank % devices};
+}
+
+}  // namespace lockstep::launcher

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "runtime/tensor/device.h"
+
+namespace lockstep::launcher {
+
+/// How many ranks, where, on what.
+struct LaunchOptions {
+  int nproc = 0;  ///< 0: not given
+  std::string hosts;
+  std::string device = "auto";
+  int max_restarts = 0;
+
+  /// `restarts`: whether the command can be started again.
+  void add_to(CLI::App& command, bool restarts);
+  /// Throws EnvironmentError for a device that this machine or build does not have.
+  void require_device() const;
+  /// This rank's: its own GPU of the node where there are any, or the CPU.
+  Device device_of(int local_rank) const;
+};
+
+/// An option that refuses an empty value, which a shell passes for an unset variable.
+const CLI::Validator& not_empty();
+
+}  // namespace lockstep::launcher

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launcher/supervisor/rank_output.h"
+
+#include <utility>
+
+#include "runtime/base/printable.h"
+#include "runtime/train/record/terminal.h"
+
+namespace lockstep::launcher {
+
+namespace {
+
+/// Of a line that is kept until it ends.
+constexpr std::size_t kMostOfALine = std::size_t{64} << 10;
+
+}  // namespace
+
+void RankOutput::write(std::string_view text) {
+  if (text.empty()) return;
+  std::fwrite(text.data(), 1, text.size(), to_);
+  std::fflush(to_);
+  line_open_ = text.back() != '\n';
+}
+
+void RankOutput::pass(std::string_view piece) {
+  if (live_) return write(piece);
+  held_ += piece;
+  std::size_t whole = held_.rfind('\n') + 1;  // 0 where there is none
+  if (held_.size() - whole >= kMostOfALine) whole = held_.size();
+  write(std::string_view(held_).substr(0, whole));
+  held_.erase(0, whole);
+}
+
+void RankOutput::end_live_line() {
+  if (!line_open_) return;
+  write(live_ ? train::kEndOfLiveLine : "\n");
+  line_open_ = false;
+}
+
+void RankOutput::finish() {
+  // What ends no line may be no text.
+  write(printable(std::exchange(held_, {})));
+  end_live_line();
+}
+
+}  // namespace lockstep::launcher

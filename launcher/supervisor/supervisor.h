@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/supervisor/message_queue.h"
+#include "launcher/supervisor/mpirun.h"
+#include "launcher/supervisor/mpirun_messages.h"
+#include "launcher/supervisor/rank_output.h"
+#include "launcher/supervisor/rank_silence.h"
+#include "launcher/supervisor/rank_watch.h"
+#include "launcher/supervisor/signal_inbox.h"
+#include "runtime/base/error.h"
+#include "runtime/train/record/status_board.h"
+#include "runtime/train/train.h"
+
+namespace lockstep::launcher {
+
+/// How a job's ranks ended.
+struct Outcome {
+  ExitCode code = ExitCode::kDone;
+  std::optional<Error> error;  ///< where no rank has said what happened
+  std::uint64_t step = 0;      ///< that the ranks had come to
+  std::string where;           ///< of an error: "rank 1, in step 57, backward"; may be empty
+  bool stop_requested = false;
+};
+
+/// What the supervisor has to know about the ranks.
+struct Supervised {
+  bool one_machine = true;        ///< every rank is on this machine
+  bool saves_on_request = false;  ///< SIGUSR1 makes them save and exit
+  train::TrainOutput output = {};
+  /// How long a rank of this machine may be silent, and start-up stand still.
+  std::chrono::milliseconds timeout{60'000};
+  /// Called once, when all ranks have joined: they need no file any more to find each other.
+  std::function<void()> joined = {};
+};
+
+/// Runs mpirun once. Prints what the ranks print, names a rank that is lost, silent or never starts and ends the
+/// others, passes requests to stop on to the ranks, and leaves no process behind.
+class Supervisor {
+ public:
+  Supervisor(const MpirunCommand& command, const train::StatusBoard& board, const SignalInbox& inbox,
+             Supervised supervised);
+
+  Outcome run();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void wait();
+  void pass_output();
+  void finish_messages();
+  void tell_of_joining();
+  /// Waits until the ranks have ended; then what they held, such as the lock of the run directory, is free.
+  void wait_for_ranks();
+  void acknowledge_stop();
+  void on_stop_request();
+  void on_ranks_ended(const std::vector<int>& ranks);
+  void look_for_silence();
+  std::optional<Error> silence(std::chrono::milliseconds elapsed);
+  /// Whether ranks that are done, or mpirun behind its last rank, take too long to end.
+  bool end_hangs(std::chrono::milliseconds elapsed);
+  /// What the ranks have ended with, once all have; mpirun may never say.
+  std::optional<int> code_of_ranks() const;
+  void take_down(std::chrono::milliseconds delay);
+  bool mpirun_has_noticed() const;
+  void escalate();
+  Outcome outcome() const;
+  /// Where all ranks have ended, not all of them by themselves, and mpirun, which saw how, did not.
+  Outcome outcome_without_mpirun() const;
+  /// The rank that was lost first.
+  int culprit() const;
+  Outcome lost_rank(int rank) const;
+  /// The error of a rank that ended without reporting one.
+  Error lost(int rank) const;
+  /// The error of a rank that a signal ended before it was seen, where mpirun does not name it.
+  Error lost_unseen(int signal) const;
+  /// mpirun's remarks, to be appended to our message; empty where it made none.
+  std::string quoted_remarks() const;
+  std::string advice() const;
+
+  const SignalInbox& inbox_;
+  Supervised supervised_;
+  RankOutput output_;
+  MessageQueue to_stderr_;
+  MpirunProcess mpirun_;
+  bool output_open_ = true;
+  bool messages_open_ = true;
+  train::StatusBoard board_;
+  MpirunMessages messages_;
+  RankWatch ranks_;
+
+  /// The first rank that ended without saying why; several, where they were found together: mpirun ends the others of
+  /// one that was killed.
+  std::vector<int> suspects_;
+  Clock::time_point suspects_ended_;
+  bool some_not_joined_ = false;  ///< by themselves, before the suspects were noticed
+  bool settled_ = false;          ///< mpirun knows how the suspects ended
+  bool stop_requested_ = false;
+  bool stop_forced_ = false;  ///< the ranks were ended before they had saved
+  RankSilence rank_silence_;
+  std::chrono::milliseconds mpirun_stopped_{0};
+  std::chrono::milliseconds without_ranks_{0};  ///< that mpirun has gone on
+  std::chrono::milliseconds leaving_{0};        ///< that ranks have gone on after all had their exit code
+  Clock::time_point last_look_ = Clock::now();
+  std::optional<Error> silence_;  ///< of a rank or of mpirun, which ended the ranks
+  bool mpirun_hung_ = false;      ///< at the end, and was ended
+  bool job_over_ = false;         ///< every rank had its exit code when they were taken down
+  int stage_ = 0;                 ///< of taking the ranks down
+  std::optional<Clock::time_point> next_stage_;
+};
+
+}  // namespace lockstep::launcher

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/init/dataset_text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <vector>
+
+#include "runtime/base/error.h"
+#include "runtime/data/formats/brace_expansion.h"
+
+namespace lockstep::init {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// As protobuf text has it.
+std::string quoted(const std::string& text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      result += std::string("\\") + c;
+    } else if (c == '\t') {
+      result += "\\t";
+    } else if (byte < 0x20 || byte == 0x7f) {
+      result += fmt::format("\\{:03o}", byte);
+    } else {
+      result += c;
+    }
+  }
+  return result + '"';
+}
+
+/// The fields within a message.
+class Writer {
+ public:
+  explicit Writer(const fs::path& base) : base_(fs::weakly_canonical(base)) {}
+
+  std::string path(const std::string& path) const {
+    return quoted(fs::weakly_canonical(path).lexically_proximate(base_).string());
+  }
+  std::string paths(const std::vector<std::string>& paths) const {
+    std::vector<std::string> texts;
+    for (const std::string& each : paths) texts.push_back(path(each));
+    return listed(texts);
+  }
+  /// A pattern whose own braces all stand in the file's name.
+  std::string pattern(const std::string& pattern) const {
+    const std::size_t name = pattern.rfind('/') + 1;
+    std::string folder = pattern.substr(0, name);
+    for (const char* const escaped : {"\\{", "\\}"}) {
+      for (std::size_t at = 0; (at = folder.find(escaped, at)) != std::string::npos; ++at) folder.erase(at, 1);
+    }
+    const fs::path relative = fs::weakly_canonical(folder.empty() ? "." : folder).lexically_proximate(base_);
+    const std::string literal = relative == "." ? "" : data::literal_pattern(relative.string()) + "/";
+    return quoted(literal + pattern.substr(name));
+  }
+  static std::string listed(const std::vector<std::string>& texts) {
+    return texts.size() == 1 ? texts[0] : fmt::format("[{}]", fmt::join(texts, ", "));
+  }
+
+  std::string operator()(const data::IdxOptions& options) const {
+    return fmt::format("idx {{ images: {} labels: {} }}", path(options.images), path(options.labels));
+  }
+  std::string operator()(const data::CifarOptions& options) const {
+    const bool ten = options.labels == data::CifarLabels::kCifar10;
+    return fmt::format("cifar {{ files: {}{} }}", paths(options.files), ten ? "" : " labels: CIFAR100_FINE");
+  }
+  std::string operator()(const data::TokensOptions& options) const {
+    std::string text = fmt::format("tokens {{ files: {} context: {}", paths(options.files), options.context);
+    if (options.begin > 0) text += fmt::format(" begin: {}", options.begin);
+    if (options.end < 1) text += fmt::format(" end: {}", options.end);
+    if (!options.vocab_file.empty()) {
+      text += fmt::format(" vocab_file: {} merges_file: {}", path(options.vocab_file), path(options.merges_file));
+    }
+    if (options.masked) text += " masked {}";
+    return text + " }";
+  }
+  std::string operator()(const data::ArraysOptions& options) const {
+    return fmt::format("arrays {{ features: {} targets: {}{} }}", path(options.features), path(options.targets),
+                       kind(options.target_kind));
+  }
+  std::string operator()(const data::CsvOptions& options) const {
+    std::string text = "csv { files: " + paths(options.files);
+    if (!options.target.empty()) text += " target: " + quoted(options.target);
+    for (const std::string& feature : options.features) text += " features: " + quoted(feature);
+    if (!options.header) text += " header: false";
+    if (options.delimiter != ",") text += " delimiter: " + quoted(options.delimiter);
+    return text + kind(options.target_kind) + " }";
+  }
+  std::string operator()(const data::ImageFolderOptions& options) const {
+    return fmt::format("image_folder {{ folder: {}{} }}", path(options.folder), extents(options));
+  }
+  std::string operator()(const data::ShardsOptions& options) const {
+    std::vector<std::string> patterns;
+    for (const std::string& each : options.files) patterns.push_back(pattern(each));
+    return fmt::format("shards {{ files: {}{} }}", listed(patterns), extents(options));
+  }
+  std::string operator()(const data::VolumesOptions& options) const {
+    return fmt::format("volumes {{ images: {} masks: {}{} }}", path(options.images), path(options.masks),
+                       options.target_kind == data::TargetKind::kClasses ? " target_kind: CLASSES" : "");
+  }
+  template <class Other>
+  std::string operator()(const Other&) const {
+    throw UsageError("init does not write a job for data of this kind");
+  }
+
+ private:
+  template <class Options>
+  static std::string extents(const Options& options) {
+    const std::string size = fmt::format(" size: {}", options.size);
+    return options.resize > 0 ? fmt::format("{} resize: {}", size, options.resize) : size;
+  }
+  static std::string kind(data::TargetKind kind) {
+    return kind == data::TargetKind::kNumbers ? " target_kind: NUMBERS" : "";
+  }
+
+  fs::path base_;
+};
+
+}  // namespace
+
+std::string dataset_text(const data::DatasetOptions& options, const fs::path& base) {
+  return std::visit(Writer(base), options);
+}
+
+}  // namespace lockstep::init

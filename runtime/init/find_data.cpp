@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/init/find_data.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "runtime/base/error.h"
+#include "runtime/init/files.h"
+#include "runtime/init/find_kinds.h"
+
+namespace lockstep::init {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kLookedFor =
+    "It looks for: a folder with a folder of JPEG or PNG images for each class, also within train/ and val/ or test/; "
+    "*.npy features and targets (x.npy and y.npy, x_train.npy and y_train.npy); *.csv or *.tsv tables, also gzipped; "
+    "a folder of volumes (*.nii, *.nii.gz, *.npy) beside one of their masks; *.tar shards as WebDataset writes them; "
+    "*.txt texts, but for a readme or license, and with them a vocabulary, vocab.json and merges.txt; *.bin tokens as "
+    "nanoGPT or llm.c write them; IDX images and labels, "
+    "also gzipped; CIFAR's binary version. Names with val, test or eval in them are evaluation data.";
+
+FoundData find_idx(const std::vector<FoundFile>& files) {
+  const Split images = split(files, Format::kIdxImages), labels = split(files, Format::kIdxLabels);
+  if (images.train.size() != 1 || labels.train.size() != 1 || images.eval.size() != labels.eval.size() ||
+      images.eval.size() > 1) {
+    throw UsageError(fmt::format("found {} IDX files of images and {} of labels to train on, {} and {} to evaluate on",
+                                 images.train.size(), labels.train.size(), images.eval.size(), labels.eval.size()),
+                     "Name the images and labels of one data set.");
+  }
+  FoundData found{"IDX images and labels", {.train = data::IdxOptions{images.train[0], labels.train[0]}}};
+  if (!images.eval.empty()) found.options.eval = data::IdxOptions{images.eval[0], labels.eval[0]};
+  return found;
+}
+
+FoundData find_cifar(const Split& files, data::CifarLabels labels) {
+  FoundData found{labels == data::CifarLabels::kCifar10 ? "CIFAR-10 images" : "CIFAR-100 images with their fine labels",
+                  {.train = data::CifarOptions{files.train, labels}}};
+  if (!files.eval.empty()) found.options.eval = data::CifarOptions{files.eval, labels};
+  return found;
+}
+
+/// The vocabulary of byte pairs among the files, if there is one.
+TextKind text_kind(const std::vector<FoundFile>& files) {
+  std::vector<std::string> vocabularies, merges;
+  for (const FoundFile& file : files) {
+    if (file.format == Format::kVocabulary) vocabularies.push_back(file.path);
+    if (file.format == Format::kMerges) merges.push_back(file.path);
+  }
+  if (vocabularies.empty() && merges.empty()) return {};
+  if (vocabularies.size() == 1 && merges.size() == 1) {
+    return {.vocab_file = vocabularies[0], .merges_file = merges[0]};
+  }
+  throw UsageError(fmt::format("found {} files vocab.json and {} merges.txt beside texts; a vocabulary is one of each",
+                               vocabularies.size(), merges.size()),
+                   "Name the texts, and of one vocabulary both files; without them a token is a byte.");
+}
+
+std::vector<FoundFile> files_in(const fs::path& folder) {
+  std::vector<fs::path> paths;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    const fs::path& path = entry.path();
+    if (is_file(entry) && !path.filename().string().starts_with('.') && !names_remarks(path)) paths.push_back(path);
+  }
+  std::ranges::sort(paths);
+  std::vector<FoundFile> files;
+  for (const fs::path& path : paths) {
+    if (auto file = look_at_file(path, false)) files.push_back(std::move(*file));
+  }
+  // A note among files of a format that is not known says something of them: it is not the data.
+  const bool texts = std::ranges::all_of(files, [](const FoundFile& file) {
+    return file.format == Format::kText || file.format == Format::kVocabulary || file.format == Format::kMerges;
+  });
+  if (texts && !files.empty() && 5 * files.size() < paths.size()) {
+    throw UsageError(fmt::format("{} holds {} files that are no data that a job can name, beside {}", folder.string(),
+                                 paths.size() - files.size(), files[0].path),
+                     "Name the texts themselves to learn from them.");
+  }
+  return files;
+}
+
+std::vector<FoundFile> files_named(const std::vector<fs::path>& paths) {
+  std::vector<FoundFile> files;
+  for (const fs::path& path : paths) {
+    if (fs::is_directory(path)) throw UsageError(path.string() + " is a folder; name one folder, or files", kLookedFor);
+    if (!fs::is_regular_file(path)) throw UsageError(path.string() + " is neither a file nor a folder", kLookedFor);
+    auto file = look_at_file(path, true);
+    if (!file) throw UsageError(path.string() + " is no data that a job can name", kLookedFor);
+    files.push_back(std::move(*file));
+  }
+  return files;
+}
+
+}  // namespace
+
+FoundData find_data(const std::vector<fs::path>& paths, const FindOptions& options) {
+  try {
+    for (const fs::path& path : paths) {
+      if (!fs::exists(path)) throw UsageError("there is no " + path.string());
+    }
+    const bool is_folder = paths.size() == 1 && fs::is_directory(paths[0]);
+    if (is_folder) {
+      if (auto images = find_images(paths[0])) return *images;
+      if (auto volumes = find_volumes(paths[0])) return *volumes;
+    }
+    const std::vector<FoundFile> files = is_folder ? files_in(paths[0]) : files_named(paths);
+    const auto has = [&files](Format format) {
+      return std::ranges::any_of(files, [format](const FoundFile& file) { return file.format == format; });
+    };
+    if (has(Format::kIdxImages)) return find_idx(files);
+    if (has(Format::kCifar10)) return find_cifar(split(files, Format::kCifar10), data::CifarLabels::kCifar10);
+    if (has(Format::kCifar100)) return find_cifar(split(files, Format::kCifar100), data::CifarLabels::kCifar100Fine);
+    if (has(Format::kArray)) return find_arrays(split(files, Format::kArray));
+    if (has(Format::kTable)) return find_table(split(files, Format::kTable), options.target);
+    if (has(Format::kTar)) return find_shards(split(files, Format::kTar));
+    if (has(Format::kTokens)) return find_text(split(files, Format::kTokens), {.tokens = true}, options);
+    if (has(Format::kText)) return find_text(split(files, Format::kText), text_kind(files), options);
+  } catch (const fs::filesystem_error& error) {
+    throw StorageError(std::string("cannot look at the data: ") + error.what());
+  }
+  throw UsageError(paths[0].string() + " holds no data that a job can name", kLookedFor);
+}
+
+}  // namespace lockstep::init

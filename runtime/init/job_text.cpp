@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/init/job_text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "runtime/init/dataset_text.h"
+
+namespace lockstep::init {
+
+namespace {
+
+/// Of a run whose data are few.
+constexpr std::int64_t kLeastSteps = 200;
+
+std::string size_of(const FoundData& found, const data::Description& data) {
+  std::string text = fmt::format("{}: {} samples of ", found.what, data.samples);
+  text += data.vocabulary > 0 ? fmt::format("{} tokens below {}", data.sample_shape[0], data.vocabulary)
+                              : data.sample_shape.str();
+  if (data.vocabulary == 0 && data.classes > 0) text += fmt::format(" in {} classes", data.classes);
+  return text;
+}
+
+std::string counted(std::int64_t count, const std::string& what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+std::string numbers(const std::vector<std::string>& texts) {
+  return texts.size() == 1 ? texts[0] : fmt::format("[{}]", fmt::join(texts, ", "));
+}
+
+/// With the digits that the deviation needs: those of a timestamp would not tell a day from the next.
+std::string mean_text(float mean, float deviation) {
+  std::string text;
+  for (int digits = 4; digits <= 9; ++digits) {
+    text = fmt::format("{:.{}g}", mean, digits);
+    if (std::abs(std::strtod(text.c_str(), nullptr) - mean) <= 1e-3 * deviation) break;
+  }
+  return text;
+}
+
+std::string normalize_text(const data::NormalizeOptions& options) {
+  std::vector<std::string> means, deviations;
+  for (std::size_t i = 0; i < options.mean.size(); ++i) {
+    means.push_back(mean_text(options.mean[i], options.std[i]));
+    deviations.push_back(fmt::format("{:.4g}", options.std[i]));
+  }
+  return fmt::format("normalize {{ mean: {} std: {} }}", numbers(means), numbers(deviations));
+}
+
+}  // namespace
+
+std::string job_text(const FoundData& found, const data::Description& data, const std::optional<Measured>& measured,
+                     const Recipe& recipe, const JobTextOptions& options) {
+  const std::int64_t epoch = (data.samples + recipe.batch - 1) / recipe.batch;
+  const std::int64_t wanted = options.epochs > 0 ? options.epochs : recipe.epochs;
+  const std::int64_t epochs = options.epochs > 0 ? wanted : std::max(wanted, (kLeastSteps + epoch - 1) / epoch);
+  const std::int64_t steps = epochs * epoch;
+  const std::int64_t eval_every = epoch * std::max<std::int64_t>(1, epochs / 10);
+  const bool evaluates = found.options.eval.has_value();
+
+  std::string text = fmt::format("# {}\n", size_of(found, data));
+  for (const std::string& note : found.notes) text += fmt::format("# {}\n", note);
+  text += fmt::format("#   lockstep validate {0}\n#   lockstep train {0}\n", options.file);
+  text += "# What is left out takes the default that docs/job.md names.\n";
+  text += fmt::format("name: \"{}\"\nseed: 1\n\nmodel {{ {} }}\n\ndata {{\n", options.name, recipe.model);
+  text += fmt::format("  global_batch: {}   # samples a step, over all ranks\n", recipe.batch);
+  text += fmt::format("  train {{ {} }}\n", dataset_text(found.options.train, options.base));
+  if (evaluates) {
+    text += fmt::format("  eval {{ {} }}\n", dataset_text(*found.options.eval, options.base));
+  } else {
+    text += "  # no data to evaluate on were found: put some aside, and name them here as eval { ... }\n";
+  }
+  if (measured) {
+    text +=
+        fmt::format("  # measured on {} training samples{}\n  {}\n", measured->samples,
+                    measured->samples < data.samples ? ", spread over all" : "", normalize_text(measured->normalize));
+  }
+  std::string augment = recipe.augment;
+  if (recipe.patch) {
+    augment =
+        fmt::format("patch: [{}]{}{}", fmt::join(recipe.patch->extents(), ", "), augment.empty() ? "" : " ", augment);
+  }
+  if (!augment.empty()) {
+    text += fmt::format("  augment {{ {} }}", augment);
+    text += recipe.augment.find("flip") == std::string::npos ? "\n"
+                                                             : "   # no flip where left and right differ in meaning\n";
+  }
+  text += "}\n\n";
+  if (!recipe.amp.empty()) {
+    text += fmt::format("amp {{ {} }}   # O0 trains in fp32\n\n", recipe.amp);
+  }
+  text += fmt::format("optimizer {{ {} }}\n\nschedule {{ cosine {{ warmup_steps: {} }} }}\n\n", recipe.optimizer,
+                      std::max<std::int64_t>(1, steps / 20));
+  text += fmt::format("train {{\n  steps: {}   # {} of {}\n", steps, counted(epochs, "epoch"), counted(epoch, "step"));
+  if (evaluates) text += fmt::format("  eval_every: {}\n", eval_every);
+  if (!recipe.loss.empty()) text += fmt::format("  loss: {}\n", recipe.loss);
+  text += fmt::format("}}\n\ncheckpoint {{ every_steps: {} keep: 3{} }}\n", eval_every,
+                      evaluates ? fmt::format(" best: \"{}\"", recipe.metric) : "");
+  return text;
+}
+
+}  // namespace lockstep::init

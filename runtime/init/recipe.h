@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "runtime/data/description.h"
+#include "runtime/init/find_data.h"
+
+namespace lockstep::init {
+
+/// What is trained on data of a kind, and how: parts of a job's text, without the braces around them.
+struct Recipe {
+  std::string model;    ///< "mlp { hidden: [64, 64] }"
+  std::string augment;  ///< without the patch; empty: none
+  /// Extents of the windows that are cut from volumes; none: whole samples.
+  std::optional<Shape> patch = {};
+  std::string amp;        ///< empty: fp32
+  std::string optimizer;  ///< without clipping
+  std::string loss;       ///< empty: the data's default
+  std::string metric;     ///< that the best checkpoint has
+  std::int64_t batch = 0;
+  std::int64_t epochs = 0;
+};
+
+/// `model`: mlp, convnet, resnet, resnet50 or another depth, vit, gpt, llama, bert or unet3d; empty takes the one that
+/// fits the data. Throws UsageError for another name.
+Recipe recipe_for(const FoundData& found, const data::Description& data, const std::string& model);
+
+}  // namespace lockstep::init

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/train/eval_metrics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include "runtime/base/error.h"
+#include "runtime/kernels/backend.h"
+#include "runtime/train/one_nan.h"
+#include "runtime/train/prediction.h"
+
+namespace lockstep::train {
+
+namespace {
+
+constexpr std::int64_t kFew = 5;
+
+/// A table of more is neither read nor drawn.
+constexpr std::int64_t kMostConfused = 1000;
+
+bool has_one_label(const Task& task) { return task.classifies() && task.model_input().target_shape.rank() == 0; }
+
+bool counts_five(const Task& task) { return has_one_label(task) && task.model_input().outputs > kFew; }
+
+bool has_perplexity(const Task& task) {
+  const bool finds_tokens = task.model_input().vocabulary > 0 && task.model_input().target_shape.rank() > 0;
+  return task.classifies() && finds_tokens && task.learns_likelihood();
+}
+
+bool has_dice(const Task& task) {
+  const model_zoo::ModelInput& input = task.model_input();
+  return task.learns_masks() || (task.classifies() && input.vocabulary == 0 && input.target_shape.rank() > 0);
+}
+
+double dice_of(std::int64_t both, std::int64_t answered, std::int64_t expected) {
+  return answered + expected == 0 ? 1.0 : 2.0 * static_cast<double>(both) / static_cast<double>(answered + expected);
+}
+
+/// float32 values on the CPU.
+Tensor float32_of(const Tensor& output) {
+  const Tensor there = output.to(kCpu);
+  const Tensor values = Tensor::empty(there.shape(), DType::kFloat32);
+  kernels::backend(kCpu).cast(there, values);
+  return values;
+}
+
+/// Outputs a target. A model may have more than the data has classes.
+std::size_t width_of(std::span<const float> output, std::span<const std::int64_t> labels) {
+  return labels.empty() ? 0 : output.size() / labels.size();
+}
+
+/// Whether fewer than five classes come before the target's; a NaN comes before all.
+bool is_among_five(std::span<const float> row, std::int64_t target) {
+  const float value = row[static_cast<std::size_t>(target)];
+  if (std::isnan(value)) return false;
+  std::int64_t before = 0;
+  for (std::size_t c = 0; c < row.size(); ++c) {
+    const bool first = row[c] == value && c < static_cast<std::size_t>(target);
+    if (!(row[c] <= value) || first) ++before;
+  }
+  return before < kFew;
+}
+
+}  // namespace
+
+EvalMetrics::EvalMetrics(const Task& task, Confusion confusion) : task_(task) {
+  if (confusion == Confusion::kNotCounted) return;
+  if (!has_one_label(task)) throw UsageError("a confusion matrix needs samples of one class each");
+  const std::int64_t classes = task.model_input().outputs;
+  if (classes > kMostConfused) {
+    throw UsageError("a confusion matrix of " + std::to_string(classes) + " classes is too large; at most " +
+                     std::to_string(kMostConfused) + " are drawn up");
+  }
+  confusion_.resize(static_cast<std::size_t>(classes * classes));
+}
+
+std::vector<std::string> EvalMetrics::metrics_of(const Task& task) {
+  std::vector<std::string> names;
+  if (task.classifies()) names.emplace_back("accuracy");
+  if (counts_five(task)) names.emplace_back("top5_accuracy");
+  if (has_perplexity(task)) names.emplace_back("perplexity");
+  if (has_dice(task)) names.emplace_back("dice");
+  return names;
+}
+
+void EvalMetrics::add(const Tensor& output, const Tensor& target, double loss_sum) {
+  loss_sum_ += loss_sum;
+  samples_ += target.size(0);
+  if (!task_.classifies() && !has_dice(task_)) return;
+  const Tensor values = float32_of(output);
+  if (task_.classifies()) count_classes(values.as<float>(), target.as<std::int64_t>());
+  if (!has_dice(task_)) return;
+  for (std::int64_t i = 0; i < target.size(0); ++i) {
+    const auto row = values.rows(i, i + 1).as<float>();
+    const Tensor expected = target.rows(i, i + 1);
+    if (task_.classifies()) {
+      add_dice_of_classes(row, expected.as<std::int64_t>());
+    } else {
+      add_dice_of_masks(row, expected.as<float>());
+    }
+  }
+}
+
+void EvalMetrics::add_dice_of_masks(std::span<const float> output, std::span<const float> target) {
+  std::int64_t both = 0, answered = 0, expected = 0;
+  for (std::size_t i = 0; i < target.size(); ++i) {
+    const bool answer = output[i] > 0;  // a logit
+    const bool truth = target[i] > 0.5f;
+    both += answer && truth ? 1 : 0;
+    answered += answer ? 1 : 0;
+    expected += truth ? 1 : 0;
+  }
+  dice_sum_ += dice_of(both, answered, expected);
+}
+
+void EvalMetrics::add_dice_of_classes(std::span<const float> output, std::span<const std::int64_t> labels) {
+  struct Counts {
+    std::int64_t both = 0, answered = 0, expected = 0;
+  };
+  const std::size_t width = width_of(output, labels);
+  std::vector<Counts> counts(std::max(width, std::size_t{1}));
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    if (labels[i] == data::kIgnoredLabel) continue;
+    const std::int64_t answer = class_of(output.subspan(i * width, width));
+    Counts& expected = counts[static_cast<std::size_t>(labels[i])];
+    ++expected.expected;
+    if (answer == labels[i]) ++expected.both;
+    if (answer >= 0) ++counts[static_cast<std::size_t>(answer)].answered;
+  }
+  double sum = 0;
+  int occurring = 0;
+  for (const Counts& count : std::span(counts).subspan(1)) {
+    if (count.answered + count.expected == 0) continue;
+    sum += dice_of(count.both, count.answered, count.expected);
+    ++occurring;
+  }
+  dice_sum_ += occurring > 0 ? sum / occurring : 1.0;
+}
+
+void EvalMetrics::count_classes(std::span<const float> output, std::span<const std::int64_t> labels) {
+  const std::size_t width = width_of(output, labels);
+  const std::int64_t classes = task_.model_input().outputs;
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    if (labels[i] == data::kIgnoredLabel) continue;
+    const auto row = output.subspan(i * width, width);
+    const std::int64_t answer = class_of(row);
+    if (answer == labels[i]) ++correct_;
+    if (counts_five(task_) && is_among_five(row, labels[i])) ++among_five_;
+    if (!confusion_.empty() && answer >= 0 && answer < classes) {
+      ++confusion_[static_cast<std::size_t>(labels[i] * classes + answer)];
+    }
+  }
+}
+
+EvalResult EvalMetrics::total(comm::Communicator& communicator) const {
+  std::vector<double> sums{loss_sum_, static_cast<double>(samples_), static_cast<double>(correct_),
+                           static_cast<double>(among_five_), dice_sum_};
+  const auto counts = static_cast<std::ptrdiff_t>(sums.size());
+  sums.insert(sums.end(), confusion_.begin(), confusion_.end());
+  const Tensor all = Tensor::from(sums, {static_cast<std::int64_t>(sums.size())});
+  communicator.all_reduce(all, comm::ReduceOp::kSum, 1.0f, Stream::calling_thread());
+  const auto values = all.as<double>();
+
+  EvalResult result;
+  result.samples = static_cast<std::int64_t>(values[1]);
+  result.loss = one_nan(values[0] / values[1]);
+  if (task_.classifies()) {
+    const double targets = values[1] * static_cast<double>(task_.targets_per_sample());
+    result.metrics.push_back({"accuracy", values[2] / targets});
+  }
+  if (counts_five(task_)) result.metrics.push_back({"top5_accuracy", values[3] / values[1]});
+  if (has_perplexity(task_)) result.metrics.push_back({"perplexity", std::exp(result.loss), false});
+  if (has_dice(task_)) result.metrics.push_back({"dice", values[4] / values[1]});
+  if (confusion_.empty()) return result;
+  ConfusionMatrix& confusion = result.confusion.emplace();
+  confusion.classes = task_.model_input().outputs;
+  const std::span<const double> table(values.begin() + counts, values.end());
+  for (const double count : table) confusion.counts.push_back(static_cast<std::int64_t>(count));
+  return result;
+}
+
+}  // namespace lockstep::train

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "comm/group/communicator.h"
+#include "runtime/tensor/tensor.h"
+#include "runtime/train/record/eval_result.h"
+#include "runtime/train/task.h"
+
+namespace lockstep::train {
+
+/// Counts what a model answers to samples, on this rank, and what that makes over all ranks: exact averages, whatever
+/// the ranks' shares.
+///
+///   accuracy       share of the targets whose class has the highest output, the first one on ties
+///   top5_accuracy  share of those whose class is among the five highest; of one label a sample and more than 5 classes
+///   perplexity     e to the loss, of a label a token, without label smoothing
+///   dice           mean over the samples of 2 |A and B| / (|A| + |B|), 1 where both are empty: of masks, A being where
+///                  the answer's probability is above 0.5 and B where the target is; of classes a position in volumes
+///                  or images, the mean over those classes but 0, the background, that occur in answer or target
+class EvalMetrics {
+ public:
+  enum class Confusion { kNotCounted, kCounted };
+
+  /// Throws UsageError for a confusion of what has not one label a sample, or too many classes to draw up a table.
+  explicit EvalMetrics(const Task& task, Confusion confusion = Confusion::kNotCounted);
+
+  /// Names of the metrics that the result will have.
+  static std::vector<std::string> metrics_of(const Task& task);
+
+  /// Adds `samples` samples with the sum of their losses. `output` is on any device, `target` on the CPU.
+  void add(const Tensor& output, const Tensor& target, double loss_sum);
+  /// The result of all ranks. A collective.
+  EvalResult total(comm::Communicator& communicator) const;
+
+ private:
+  void count_classes(std::span<const float> output, std::span<const std::int64_t> labels);
+  void add_dice_of_masks(std::span<const float> output, std::span<const float> target);
+  void add_dice_of_classes(std::span<const float> output, std::span<const std::int64_t> labels);
+
+  const Task& task_;
+  double loss_sum_ = 0;
+  std::int64_t samples_ = 0;
+  std::int64_t correct_ = 0;
+  std::int64_t among_five_ = 0;
+  double dice_sum_ = 0;
+  std::vector<double> confusion_;  ///< whole numbers; empty where they are not counted
+};
+
+}  // namespace lockstep::train

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/train/infer/export_graph.h"
+
+#include "runtime/base/error.h"
+#include "runtime/base/files/whole_file.h"
+#include "runtime/data/make_dataset.h"
+#include "runtime/job/data_options.h"
+#include "runtime/job/job.h"
+#include "runtime/onnx/export.h"
+#include "runtime/train/infer/prediction_file.h"
+#include "runtime/train/infer/restored_model.h"
+
+namespace lockstep::train {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// What a sample of the data that is predicted looks like: volumes whole, where patches of them are trained on.
+Shape sample_shape(const job::Job& job) {
+  data::DataOptions options = job::data_options(job.data());
+  options.augment = {};
+  return data::describe(options, job.data().has_eval() ? data::Split::kEval : data::Split::kTrain).sample_shape;
+}
+
+}  // namespace
+
+void require_graph_format(const fs::path& path) {
+  if (path.extension() == ".onnx") return;
+  throw UsageError("--onnx " + path.string() + ": the name must end in .onnx");
+}
+
+GraphResult export_graph(const job::Job& job, const fs::path& checkpoint, const fs::path& out, bool raw_weights) {
+  require_graph_format(out);
+  require_writable(out);
+  const RestoredModel restored = restored_model(job, checkpoint, raw_weights);
+  const std::string file = onnx::exported(
+      *restored.model,
+      {.sample_shape = sample_shape(job), .vocabulary = restored.task.model_input().vocabulary, .name = job.name()});
+  if (const std::error_code error = write_whole_file(out, file)) {
+    throw StorageError("cannot write " + out.string() + ": " + error.message());
+  }
+  return {
+      .checkpoint = restored.checkpoint, .of_mean = restored.of_mean, .bytes = static_cast<std::int64_t>(file.size())};
+}
+
+}  // namespace lockstep::train

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/train/record/run_lock.h"
+
+#include <fcntl.h>
+#include <spdlog/spdlog.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <ctime>
+#include <string>
+#include <system_error>
+#include <thread>
+
+#include "runtime/base/error.h"
+#include "runtime/base/files/durable_file.h"
+#include "runtime/base/files/retry.h"
+#include "runtime/base/files/storage_calls.h"
+#include "runtime/base/files/whole_file.h"
+#include "runtime/base/host_name.h"
+
+namespace lockstep::train {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kPoll{20};
+/// Whoever waits no longer than this need not know for whom.
+constexpr milliseconds kWorthSaying{1000};
+
+/// What the file says of the run that holds it, for others to read: "process 4242 on gpu3 since 2026-11-21 20:15:00
+/// UTC".
+std::string describe_holder() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  std::array<char, 32> since{};
+  std::strftime(since.data(), since.size(), "%Y-%m-%d %H:%M:%S UTC", &utc);
+  return "process " + std::to_string(getpid()) + " on " + host_name() + " since " + since.data();
+}
+
+/// Empty where it has not been written yet.
+std::string read_holder(int descriptor) {
+  std::array<char, 512> text{};
+  const ssize_t count = pread(descriptor, text.data(), text.size(), 0);
+  const std::string found(text.data(), static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+  return found.substr(0, found.find('\n'));
+}
+
+/// Makes the directory and its name durable: a power failure that loses the name loses every checkpoint below it.
+void make_run_directory(const std::filesystem::path& path) {
+  try {
+    with_retries({}, [&] {
+      make_directories(path.string());
+      // Also of one that is there: who made it may have been killed before this.
+      sync_directory((path / "..").lexically_normal().string());
+    });
+  } catch (const FileError& error) {
+    if (error.transient()) throw;
+    // Opening the lock says why. A directory that may not be read above this one is somebody else's to sync.
+  } catch (const std::filesystem::filesystem_error&) {
+    // The same.
+  }
+}
+
+}  // namespace
+
+RunLock::RunLock(const std::filesystem::path& run_dir, milliseconds patience) : path_((run_dir / ".lock").string()) {
+  make_run_directory(run_dir);
+  file_ = with_retries({}, [&] {
+    const CallUnderWay under_way(StorageOperation::kOpen, path_);
+    // What a link leads to is somebody else's, and this empties the file.
+    Descriptor file(open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
+    if (file) return file;
+    if (errno == ELOOP) throw StorageError(path_ + " is a symbolic link", "Remove it, or choose another --run-dir.");
+    throw FileError("cannot make " + path_ + ": " + std::generic_category().message(errno),
+                    "Check the permissions of the run directory, or choose another --run-dir.", errno);
+  });
+  const auto is_busy = [this] {
+    const CallUnderWay under_way(StorageOperation::kOpen, path_);
+    return flock(file_.get(), LOCK_EX | LOCK_NB) != 0 && (errno == EWOULDBLOCK || errno == EINTR);
+  };
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  for (bool said = patience < kWorthSaying; is_busy(); said = true) {
+    const std::string holder = read_holder(file_.get());
+    const std::string who = run_dir.string() + (holder.empty() ? "" : ": " + holder);
+    if (!said) {
+      spdlog::warn("another run is training in {}; waiting up to {} s for its end", who,
+                   std::chrono::duration_cast<std::chrono::seconds>(patience).count());
+    }
+    if (std::chrono::steady_clock::now() > deadline) {
+      throw UsageError("another run is training in " + who,
+                       "Wait for its end or stop it, or choose another --run-dir.");
+    }
+    std::this_thread::sleep_for(kPoll);
+  }
+  const std::string holder = describe_holder() + "\n";
+  {
+    const CallUnderWay under_way(StorageOperation::kWrite, path_);
+    // Whoever waits can do without.
+    [[maybe_unused]] const bool told =
+        ftruncate(file_.get(), 0) == 0 && pwrite(file_.get(), holder.data(), holder.size(), 0) > 0;
+  }
+  remove_abandoned_files(run_dir);
+}
+
+RunLock::~RunLock() {
+  const CallUnderWay under_way(StorageOperation::kWrite, path_);
+  [[maybe_unused]] const bool forgotten = ftruncate(file_.get(), 0) == 0;
+}
+
+}  // namespace lockstep::train

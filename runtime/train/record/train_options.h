@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "runtime/job/diagnostic.h"
+#include "runtime/job/job.h"
+#include "runtime/tensor/device.h"
+
+namespace lockstep::train {
+
+/// What of a run is printed.
+struct TrainOutput {
+  bool quiet = false;  ///< errors and the result alone
+  bool json = false;   ///< the lines of metrics.jsonl to stdout and nothing else; words go to stderr
+};
+
+struct TrainOptions {
+  job::Job job;                   ///< as resolved
+  std::filesystem::path run_dir;  ///< made where it is missing; rank 0 alone writes into it
+  std::string resume =
+      "auto";  ///< "auto": the run directory's newest whole checkpoint; "never"; or a checkpoint's path
+  std::chrono::system_clock::time_point process_start;  ///< for time_to_first_step_ms
+  Device device = kCpu;                                 ///< what the world's communicator serves
+  TrainOutput output = {};
+  job::Locations locations;  ///< of the job's fields, for messages; may be empty
+  /// The step that the run has come to: the last one, or the one at work; 0: start-up. For other threads, too.
+  std::shared_ptr<std::atomic<std::uint64_t>> reached = std::make_shared<std::atomic<std::uint64_t>>(0);
+};
+
+}  // namespace lockstep::train

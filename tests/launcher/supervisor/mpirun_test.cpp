@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launcher/supervisor/mpirun.h"
+
+#include <gmock/gmock.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "launcher/supervisor/mpirun_messages.h"
+#include "tests/launcher/program.h"
+
+namespace lockstep::launcher {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+const std::string kDashes(74, '-');
+
+/// A directory with a program called mpirun.
+void make_mpirun(const Folder& folder, const std::string& script) {
+  write_text(folder / "mpirun", "#!/bin/sh\n" + script);
+  std::filesystem::permissions(folder / "mpirun", std::filesystem::perms::owner_all);
+}
+
+TEST(Hosts, AreCountedWithTheirRanks) {
+  EXPECT_EQ(ranks_on("a:4,b:4"), 8);
+  EXPECT_EQ(ranks_on("a,b:3"), 4);
+}
+
+TEST(Hosts, WithoutANameOrANumberAreRefused) {
+  for (const char* hosts : {"a:x", "a:0", ":4", "a:,b", "a:2x", "a,,b"})
+    EXPECT_THROW(ranks_on(hosts), UsageError) << hosts;
+}
+
+TEST(Hosts, WithMoreRanksThanCanBeCountedAreRefused) {
+  EXPECT_EQ(ranks_on("a:2147483646,b"), 2147483647);
+  for (const char* hosts : {"a:2000000000,b:2000000000", "a:2147483647,b", "a:4000000000"}) {
+    EXPECT_THROW(ranks_on(hosts), UsageError) << hosts;
+  }
+  try {
+    ranks_on("a:2000000000,b:2000000000");
+  } catch (const UsageError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("\"b:2000000000\" makes more ranks"));
+  }
+}
+
+TEST(MpirunCommand, StartsThisProgramAsManyTimesAsAsked) {
+  const Folder folder;
+  make_mpirun(folder, "");
+  const char* old_path = std::getenv("PATH");
+  const std::string path = folder.path().string() + ":" + (old_path == nullptr ? "" : old_path);
+  setenv("PATH", path.c_str(), 1);
+  const MpirunCommand command = mpirun_command(3, "", {"train", "JOB"}, {{"COLOR", "red"}});
+  EXPECT_EQ(command.arguments.front(), (folder / "mpirun").string());
+  EXPECT_EQ(std::vector<std::string>(command.arguments.begin() + 1, command.arguments.begin() + 3),
+            (std::vector<std::string>{"-n", "3"}));
+  EXPECT_EQ(std::vector<std::string>(command.arguments.end() - 2, command.arguments.end()),
+            (std::vector<std::string>{"train", "JOB"}));
+  EXPECT_EQ(command.environment.at("COLOR"), "red");
+  EXPECT_EQ(command.environment.at("OMPI_MCA_pml"), "ob1");
+  EXPECT_THAT(mpirun_command(3, "a:2,b:2", {}, {}).arguments, Contains("a:2,b:2"));
+  EXPECT_FALSE(mpirun_command(3, "a:2,b:2", {}, {}).environment.contains("OMPI_MCA_pml"));
+}
+
+TEST(MpirunCommand, LeavesTheUsersSettingsAlone) {
+  setenv("OMP_NUM_THREADS", "7", 1);
+  setenv("OMPI_MCA_btl", "tcp,self", 1);
+  const MpirunCommand command = mpirun_command(2, "", {}, {});
+  EXPECT_EQ(command.environment.at("OMP_NUM_THREADS"), "7");
+  EXPECT_FALSE(command.environment.contains("OMPI_MCA_btl"));
+}
+
+TEST(MpirunCommand, HandsTheUsersSettingsOnToOtherMachines) {
+  setenv("LOCKSTEP_CPU_ISA", "avx2", 1);
+  setenv("NCCL_DEBUG", "INFO", 1);
+  setenv("LOCKSTEP_RESTART_COUNT", "7", 1);
+  const MpirunCommand command = mpirun_command(2, "a,b", {}, {{"LOCKSTEP_RESTART_COUNT", "0"}});
+  for (const char* name : {"LOCKSTEP_CPU_ISA", "NCCL_DEBUG", "LOCKSTEP_RESTART_COUNT"}) {
+    EXPECT_EQ(std::ranges::count(command.arguments, name), 1) << name;
+  }
+  EXPECT_EQ(command.environment.at("NCCL_DEBUG"), "INFO");
+  EXPECT_EQ(command.environment.at("LOCKSTEP_RESTART_COUNT"), "0");
+}
+
+TEST(MpirunCommand, SharesTheCoresBetweenTheRanks) {
+  unsetenv("OMP_NUM_THREADS");
+  EXPECT_EQ(mpirun_command(1 << 16, "", {}, {}).environment.at("OMP_NUM_THREADS"), "1");
+}
+
+TEST(MpirunProcess, HandsOutWhatItPrintsAndHowItEnds) {
+  const Folder folder;
+  make_mpirun(folder, "echo out; echo \"$COLOR\" >&2; exit 5\n");
+  MpirunProcess process({{(folder / "mpirun").string()}, {{"COLOR", "red"}}});
+  while (!process.ended()) usleep(1000);
+  EXPECT_EQ(process.exit_code(), 5);
+  char text[16] = {};
+  EXPECT_EQ(read(process.output(), text, sizeof text), 4);
+  EXPECT_STREQ(text, "out\n");
+  char message[16] = {};
+  EXPECT_EQ(read(process.messages(), message, sizeof message), 4);
+  EXPECT_STREQ(message, "red\n");
+}
+
+TEST(MpirunProcess, ThatIsKilledEndsAsAShellSaysIt) {
+  const Folder folder;
+  make_mpirun(folder, "exec sleep 60\n");
+  MpirunProcess process({{(folder / "mpirun").string()}, {}});
+  EXPECT_FALSE(process.ended());
+  process.signal(SIGTERM);
+  while (!process.ended()) usleep(1000);
+  EXPECT_EQ(process.exit_code(), 128 + SIGTERM);
+}
+
+TEST(MpirunProcess, ThatCannotStartIsAnError) {
+  EXPECT_THROW(MpirunProcess({{"/nonexistent/mpirun"}, {}}), EnvironmentError);
+}
+
+TEST(MpirunMessages, PassWhatRanksPrintAndKeepBackRemarks) {
+  MpirunMessages messages;
+  const std::string remark = "A requested component was not found, or was unable\nto be opened.\n";
+  EXPECT_EQ(messages.feed("rank 0 speaks\n" + kDashes + "\n" + remark + kDashes + "\nrank 1 speaks\n"),
+            "rank 0 speaks\nrank 1 speaks\n");
+  EXPECT_EQ(messages.remarks(), remark);
+}
+
+TEST(MpirunMessages, MayBreakAnywhere) {
+  const std::string text = "one\n" + kDashes + "\nremark\n" + kDashes + "\n--- two\n";
+  for (std::size_t cut = 0; cut <= text.size(); ++cut) {
+    MpirunMessages messages;
+    std::string passed = messages.feed(text.substr(0, cut));
+    passed += messages.feed(text.substr(cut));
+    passed += messages.finish();
+    ASSERT_EQ(passed, "one\n--- two\n") << cut;
+    ASSERT_EQ(messages.remarks(), "remark\n") << cut;
+  }
+}
+
+TEST(MpirunMessages, TellWhichSignalEndedWhichRank) {
+  MpirunMessages messages;
+  messages.feed(kDashes + "\nfirst\n" + kDashes + kDashes +
+                "\nmpirun noticed that process rank 1 with PID 0 on node host exited on signal 9 (Killed).\n" +
+                kDashes + "\n");
+  EXPECT_THAT(messages.signals(), ElementsAre(std::pair(1, 9)));
+  EXPECT_THAT(messages.remarks(), HasSubstr("first"));
+}
+
+TEST(MpirunMessages, TellASignalInTheWordsOfVersion5) {
+  MpirunMessages messages;
+  messages.feed(kDashes + "\nprterun noticed that process rank 2 with PID 41 on node host exited on\nsignal 11 " +
+                "(Segmentation fault).\n" + kDashes + "\n");
+  EXPECT_THAT(messages.signals(), ElementsAre(std::pair(2, 11)));
+}
+
+TEST(MpirunMessages, LeaveOutChatter) {
+  MpirunMessages messages;
+  EXPECT_EQ(messages.feed("mpirun: Forwarding signal 10 to job\n"
+                          "[host:12] 1 more process has sent help message help-mpi-api.txt / mpi-abort\n"
+                          "[host:12] [[1,0],0] ORTE_ERROR_LOG: Data unpack had inadequate space in file x at line 5\n"
+                          "PRTE: Forwarding signal 10 to job\n"
+                          "[host:12] PMIX ERROR: UNREACHABLE in file x.c at line 7\n"
+                          "[host:12] *** Process received signal ***\n"),
+            "[host:12] *** Process received signal ***\n");
+}
+
+TEST(MpirunMessages, LeaveOutARemarkThatSaysNothing) {
+  MpirunMessages messages;
+  messages.feed(kDashes + "\nPrimary job  terminated normally, but 1 process returned\na non-zero exit code.\n" +
+                kDashes + kDashes + "\nfirst\n" + kDashes + "\n");
+  EXPECT_EQ(messages.remarks(), "first\n");
+}
+
+constexpr std::size_t kLongestLine = std::size_t{64} << 10;
+
+TEST(MpirunMessages, AreNotKeptForTheEndOfALineThatDoesNotCome) {
+  MpirunMessages messages;
+  EXPECT_EQ(messages.feed(std::string(kLongestLine - 1, 'x')), "");
+  EXPECT_EQ(messages.feed("yz"), std::string(kLongestLine - 1, 'x') + "y");
+  EXPECT_EQ(messages.feed(kDashes.substr(1) + "\n"), "z" + kDashes.substr(1) + "\n");
+  EXPECT_EQ(messages.feed("next\n"), "next\n");
+}
+
+TEST(MpirunMessages, AHostThatIsNotReachedTakesNoScreen) {
+  MpirunMessages messages;
+  messages.feed(kDashes + "\nORTE was unable to reliably start one or more daemons.\nThis usually is caused by:\n\n" +
+                "* not finding the required libraries\n" + kDashes + "\n");
+  EXPECT_THAT(messages.remarks(), HasSubstr("did not start on one of the hosts\nCheck that ssh reaches"));
+  EXPECT_THAT(messages.remarks(), testing::Not(HasSubstr("libraries")));
+}
+
+// A line of dashes that a rank prints begins no remark of mpirun's, whose remarks are short.
+TEST(MpirunMessages, AreNotKeptForTheEndOfARemarkThatDoesNotCome) {
+  MpirunMessages messages;
+  messages.feed(kDashes + "\n");
+  std::string printed, passed;
+  for (int line = 0; line < 20'000; ++line) {
+    const std::string text = "line " + std::to_string(line) + "\n";
+    printed += text;
+    passed += messages.feed(text);
+  }
+  EXPECT_GT(passed.size(), printed.size() - kLongestLine);
+  EXPECT_EQ(passed + messages.finish(), printed);
+  EXPECT_EQ(messages.remarks(), "");
+}
+
+TEST(MpirunMessages, WithoutAnEndAreNotLost) {
+  MpirunMessages messages;
+  EXPECT_EQ(messages.feed(kDashes + "\nunclosed\nlast"), "");
+  EXPECT_EQ(messages.finish(), "unclosed\nlast\n");
+}
+
+}  // namespace
+}  // namespace lockstep::launcher

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launcher/supervisor/supervisor.h"
+
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <stdexcept>
+#include <string>
+
+#include "runtime/base/descriptor.h"
+#include "tests/launcher/program.h"
+#include "tests/launcher/staying_rank.h"
+
+namespace lockstep::launcher {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::HasSubstr;
+using train::RankPhase;
+using train::StatusBoard;
+
+/// Ranks that have started, and have ended by the time that the supervisor looks.
+void run_and_end(const Folder& folder, const std::vector<int>& ranks, RankPhase phase) {
+  setenv("LOCKSTEP_STATUS_BOARD", (folder / "status").c_str(), 1);
+  for (const int rank : ranks) {
+    const pid_t pid = fork();
+    if (pid == 0) {
+      StatusBoard::from_environment().set(rank, phase, 0);
+      _exit(0);
+    }
+    waitpid(pid, nullptr, 0);
+  }
+}
+
+/// What the supervisor makes of these ranks' end where mpirun leaves this remark.
+Error verdict_on(const std::vector<int>& watched, const std::string& remark, RankPhase phase = RankPhase::kInit) {
+  const Folder folder;
+  const StatusBoard board = StatusBoard::create(folder / "status", 3);
+  run_and_end(folder, watched, phase);
+  const std::string dashes(74, '-');
+  write_text(folder / "mpirun",
+             "#!/bin/sh\ncat >&2 <<END\n" + dashes + "\n" + remark + "\n" + dashes + "\nEND\nexit 137\n");
+  const MpirunCommand command{{"/bin/sh", (folder / "mpirun").string()}, {}};
+  const SignalInbox inbox;
+  const Outcome outcome = Supervisor(command, board, inbox, {.one_machine = true, .saves_on_request = true}).run();
+  EXPECT_TRUE(outcome.error);
+  return outcome.error.value_or(Error(ExitCode::kDone, "no error"));
+}
+
+constexpr const char* kRank1WasKilled =
+    "mpirun noticed that process rank 1 with PID 0 on node here exited on signal 9 (Killed).";
+
+TEST(Supervisor, NamesTheRankThatMpirunSawEndFirstWhereSeveralAreFoundDead) {
+  const Error error = verdict_on({0, 1, 2}, kRank1WasKilled);
+  EXPECT_EQ(error.code(), ExitCode::kPeerLost);
+  EXPECT_THAT(error.what(), HasSubstr("was killed (signal 9) during start-up"));
+  EXPECT_THAT(error.what(), HasSubstr("rank 1 (pid"));
+}
+
+TEST(Supervisor, NamesTheRankThatMpirunSawEndBeforeItCouldBeWatched) {
+  const Error error = verdict_on({0, 2}, kRank1WasKilled);
+  EXPECT_EQ(error.code(), ExitCode::kPeerLost);
+  EXPECT_THAT(error.what(), HasSubstr("rank 1 was killed (signal 9) before the first step"));
+}
+
+TEST(Supervisor, BlamesTheMachineForARankThatNeverStartedOnlyWhereMpirunDoes) {
+  const Error blamed = verdict_on({0}, "A requested component was not found", RankPhase::kNotJoined);
+  EXPECT_EQ(blamed.code(), ExitCode::kEnvironment);
+  EXPECT_THAT(blamed.what(), HasSubstr("A requested component was not found"));
+  const Error unexplained = verdict_on(
+      {0}, "Primary job  terminated normally, but 1 process returned\na non-zero exit code.", RankPhase::kNone);
+  EXPECT_EQ(unexplained.code(), ExitCode::kPeerLost);
+  EXPECT_THAT(unexplained.what(), HasSubstr("ended unexpectedly before the first step"));
+}
+
+/// What the supervisor makes of an mpirun that ends as a rank that was killed did, and does not say which it was.
+Error verdict_without_words(const std::vector<int>& seen) {
+  const Folder folder;
+  const StatusBoard board = StatusBoard::create(folder / "status", 2);
+  run_and_end(folder, seen, RankPhase::kNotJoined);
+  const SignalInbox inbox;
+  const Outcome outcome = Supervisor({{"/bin/sh", "-c", "exit 137"}, {}}, board, inbox, {}).run();
+  EXPECT_TRUE(outcome.error);
+  return outcome.error.value_or(Error(ExitCode::kDone, "no error"));
+}
+
+TEST(Supervisor, NamesWhoMayHaveBeenKilledBeforeItCouldBeWatchedWhereMpirunDoesNot) {
+  const Error nobody_seen = verdict_without_words({});
+  EXPECT_EQ(nobody_seen.code(), ExitCode::kPeerLost);
+  EXPECT_THAT(nobody_seen.what(), HasSubstr("one of ranks 0, 1 was killed (signal 9)"));
+  const Error one_seen = verdict_without_words({0});
+  EXPECT_EQ(one_seen.code(), ExitCode::kPeerLost);
+  EXPECT_THAT(one_seen.what(), HasSubstr("rank 1 was killed (signal 9)"));
+}
+
+TEST(Supervisor, DoesNotBlameTheMachineForAnMpirunThatWasKilledBeforeItsRanksBegan) {
+  const Folder folder;
+  const StatusBoard board = StatusBoard::create(folder / "status", 2);
+  const MpirunCommand command{{"/bin/sh", "-c", "kill -KILL $$"}, {}};
+  const SignalInbox inbox;
+  const Outcome outcome = Supervisor(command, board, inbox, {.one_machine = true, .saves_on_request = true}).run();
+  EXPECT_EQ(outcome.code, ExitCode::kPeerLost);
+  ASSERT_TRUE(outcome.error);
+  EXPECT_THAT(outcome.error->what(), HasSubstr("mpirun, which holds the ranks, was killed (signal 9)"));
+}
+
+// Only part of the ranks may have met the cause; the others met its end.
+TEST(Supervisor, TakesACauseForTheEndOfRanksRatherThanALostPeer) {
+  const Folder folder;
+  const StatusBoard board = StatusBoard::create(folder / "status", 3);
+  run_and_end(folder, {0, 1, 2}, RankPhase::kFailed);
+  board.set_exit_code(0, static_cast<int>(ExitCode::kPeerLost));
+  board.set_exit_code(1, static_cast<int>(ExitCode::kStorage));
+  board.set_exit_code(2, static_cast<int>(ExitCode::kPeerLost));
+  const SignalInbox inbox;
+  const Outcome outcome = Supervisor({{"/bin/sh", "-c", "kill -KILL $$"}, {}}, board, inbox, {}).run();
+  EXPECT_EQ(outcome.code, ExitCode::kStorage);
+  EXPECT_FALSE(outcome.error);
+}
+
+/// What the supervisor makes of ranks on other machines and of this mpirun.
+Outcome outcome_of_hosts(const std::string& mpirun) {
+  const Folder folder;
+  const StatusBoard board = StatusBoard::create(folder / "status", 2);
+  const SignalInbox inbox;
+  const MpirunCommand command{{"/bin/sh", "-c", mpirun}, {}};
+  const Supervised hosts{
+      .one_machine = false, .saves_on_request = true, .output = {.quiet = true}, .timeout = milliseconds(300)};
+  return Supervisor(command, board, inbox, hosts).run();
+}
+
+// Until mpirun listens to the request to save, it dies of it.
+TEST(Supervisor, AskedToStopEarlyStopsAnMpirunOfSeveralMachines) {
+  const SignalInbox inbox;  // holds the request back
+  std::raise(SIGTERM);
+  const Outcome outcome = outcome_of_hosts("exec sleep 600");
+  EXPECT_EQ(outcome.code, ExitCode::kPreempted);
+  EXPECT_TRUE(outcome.stop_requested);
+  ASSERT_TRUE(outcome.error);
+  EXPECT_THAT(outcome.error->what(), HasSubstr("stopped, as asked"));
+}
+
+TEST(Supervisor, EndsAnMpirunOfSeveralMachinesThatIsStopped) {
+  const Outcome outcome = outcome_of_hosts("kill -STOP $$");
+  EXPECT_EQ(outcome.code, ExitCode::kPeerLost);
+  ASSERT_TRUE(outcome.error);
+  EXPECT_THAT(outcome.error->what(), HasSubstr("mpirun, which holds the ranks, has been stopped"));
+}
+
+/// While it lives, stderr is a pipe that nobody reads.
+class UnreadStderr {
+ public:
+  UnreadStderr() : before_(dup(STDERR_FILENO)) {
+    int ends[2];
+    if (pipe(ends) != 0) throw std::runtime_error("cannot make a pipe");
+    intake_.reset(ends[0]);
+    dup2(Descriptor(ends[1]).get(), STDERR_FILENO);
+  }
+  ~UnreadStderr() { dup2(before_.get(), STDERR_FILENO); }
+
+ private:
+  Descriptor before_;
+  Descriptor intake_;
+};
+
+TEST(Supervisor, ObeysWhereRanksPrintWithoutEndAndNobodyReadsIt) {
+  const Folder folder;
+  const StatusBoard board = StatusBoard::create(folder / "status", 1);
+  const UnreadStderr unread;
+  const SignalInbox inbox;
+  std::raise(SIGTERM);
+  const Outcome outcome = Supervisor({{"/bin/sh", "-c", "exec yes >&2"}, {}}, board, inbox, {}).run();
+  EXPECT_EQ(outcome.code, ExitCode::kPreempted);
+}
+
+TEST(Supervisor, EndsWithRanksWhoseWordsNobodyReads) {
+  const Folder folder;
+  const StatusBoard board = StatusBoard::create(folder / "status", 1);
+  const UnreadStderr unread;
+  const SignalInbox inbox;
+  const std::string script = "head -c 300000 /dev/zero | tr '\\0' '\\n' >&2; exit 5";
+  const Outcome outcome = Supervisor({{"/bin/sh", "-c", script}, {}}, board, inbox, {}).run();
+  EXPECT_EQ(outcome.code, ExitCode::kNumerics);
+}
+
+/// A supervisor whose mpirun stays until it is ended, and what it makes of the ranks.
+Outcome outcome_of(const StatusBoard& board) {
+  const SignalInbox inbox;
+  const MpirunCommand command{{"/bin/sleep", "600"}, {}};
+  return Supervisor(command, board, inbox, {.timeout = milliseconds(300)}).run();
+}
+
+TEST(Supervisor, EndsRanksThatAreStopped) {
+  const Folder folder;
+  const StatusBoard board = StatusBoard::create(folder / "status", 1);
+  const StayingRank rank(folder, board, 0, RankPhase::kForward);
+  const Outcome outcome = outcome_of(board);
+  EXPECT_EQ(outcome.code, ExitCode::kPeerLost);
+  EXPECT_TRUE(outcome.error);
+}
+
+TEST(Supervisor, EndsAnMpirunThatIsStopped) {
+  const Folder folder;
+  const StatusBoard board = StatusBoard::create(folder / "status", 2);
+  const SignalInbox inbox;
+  const MpirunCommand command{{"/bin/sh", "-c", "kill -STOP $$"}, {}};
+  const Outcome outcome = Supervisor(command, board, inbox, {.timeout = milliseconds(300)}).run();
+  EXPECT_EQ(outcome.code, ExitCode::kPeerLost);
+  ASSERT_TRUE(outcome.error);
+  EXPECT_THAT(outcome.error->what(), HasSubstr("mpirun, which holds the ranks, has been stopped"));
+}
+
+// Who has connected to mpirun and says nothing holds it for ever.
+TEST(Supervisor, EndsAnMpirunThatGoesOnWithoutRanks) {
+  const Folder folder;
+  const StatusBoard board = StatusBoard::create(folder / "status", 2);
+  run_and_end(folder, {0, 1}, RankPhase::kDone);
+  for (const int rank : {0, 1}) board.set_exit_code(rank, 0);
+  const Outcome outcome = outcome_of(board);
+  EXPECT_EQ(outcome.code, ExitCode::kDone);
+  EXPECT_FALSE(outcome.error);
+}
+
+TEST(Supervisor, NamesARankThatCouldNotJoinWhereMpirunGoesOnWithoutRanks) {
+  const Folder folder;
+  const StatusBoard board = StatusBoard::create(folder / "status", 2);
+  run_and_end(folder, {0, 1}, RankPhase::kNotJoined);
+  const Outcome outcome = outcome_of(board);
+  EXPECT_EQ(outcome.code, ExitCode::kPeerLost);
+  ASSERT_TRUE(outcome.error);
+  EXPECT_THAT(outcome.error->what(), HasSubstr("rank 0 (pid"));
+  EXPECT_THAT(outcome.error->what(), HasSubstr("ended unexpectedly before the first step"));
+}
+
+TEST(Supervisor, TakesTheCodeOfARankThatFailedWhereMpirunGoesOnWithoutRanks) {
+  const Folder folder;
+  const StatusBoard board = StatusBoard::create(folder / "status", 2);
+  run_and_end(folder, {0}, RankPhase::kBackward);
+  run_and_end(folder, {1}, RankPhase::kFailed);
+  board.set_exit_code(1, static_cast<int>(ExitCode::kStorage));
+  const Outcome outcome = outcome_of(board);
+  EXPECT_EQ(outcome.code, ExitCode::kStorage);
+  EXPECT_FALSE(outcome.error);
+}
+
+TEST(Supervisor, TakesRanksThatAreDoneForDoneWhereTheyDoNotEnd) {
+  const Folder folder;
+  const StatusBoard board = StatusBoard::create(folder / "status", 1);
+  const StayingRank rank(folder, board, 0, RankPhase::kDone);
+  board.set_exit_code(0, 0);
+  const Outcome outcome = outcome_of(board);
+  EXPECT_EQ(outcome.code, ExitCode::kDone);
+  EXPECT_FALSE(outcome.error);
+}
+
+TEST(Supervisor, TakesRanksThatAreDoneForDoneWhereMpirunIsStopped) {
+  const Folder folder;
+  const StatusBoard board = StatusBoard::create(folder / "status", 2);
+  run_and_end(folder, {0, 1}, RankPhase::kDone);
+  for (const int rank : {0, 1}) board.set_exit_code(rank, 0);
+  const SignalInbox inbox;
+  const MpirunCommand command{{"/bin/sh", "-c", "kill -STOP $$"}, {}};
+  const Outcome outcome = Supervisor(command, board, inbox, {.timeout = milliseconds(300)}).run();
+  EXPECT_EQ(outcome.code, ExitCode::kDone);
+  EXPECT_FALSE(outcome.error);
+}
+
+// What mpirun still has to pass on would be lost, and a finished run would seem to be a lost one.
+TEST(Supervisor, DoesNotDisturbTheEndOfRanksThatAreDone) {
+  const Folder folder;
+  const StatusBoard board = StatusBoard::create(folder / "status", 2);
+  run_and_end(folder, {0, 1}, RankPhase::kDone);
+  for (const int rank : {0, 1}) board.set_exit_code(rank, 0);
+  const SignalInbox inbox;
+  const MpirunCommand command{{"/bin/sh", "-c", "sleep 0.5; echo last words"}, {}};
+  testing::internal::CaptureStdout();
+  std::raise(SIGTERM);
+  const Outcome outcome = Supervisor(command, board, inbox, {.saves_on_request = true}).run();
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "last words\n");
+  EXPECT_EQ(outcome.code, ExitCode::kDone);
+  EXPECT_FALSE(outcome.error);
+  EXPECT_TRUE(outcome.stop_requested);
+}
+
+// A rank may hang where it leaves the others, and beats on; the first request must not be the one that is forgotten.
+TEST(Supervisor, EndsARankThatIsDoneAndHangsOnceAskedTo) {
+  const Folder folder;
+  const StatusBoard board = StatusBoard::create(folder / "status", 1);
+  const StayingRank rank(folder, board, 0, RankPhase::kDone);
+  board.set_exit_code(0, 0);
+  const SignalInbox inbox;
+  std::raise(SIGTERM);
+  const Outcome outcome = Supervisor({{"/bin/sleep", "600"}, {}}, board, inbox, {.saves_on_request = true}).run();
+  EXPECT_EQ(outcome.code, ExitCode::kDone);
+  EXPECT_FALSE(outcome.error);
+}
+
+TEST(Supervisor, TakesRanksThatAreDoneForDoneWhateverKillsMpirun) {
+  const Folder folder;
+  const StatusBoard board = StatusBoard::create(folder / "status", 2);
+  run_and_end(folder, {0, 1}, RankPhase::kDone);
+  for (const int rank : {0, 1}) board.set_exit_code(rank, 0);
+  const SignalInbox inbox;
+  const Outcome outcome = Supervisor({{"/bin/sh", "-c", "kill -KILL $$"}, {}}, board, inbox, {}).run();
+  EXPECT_EQ(outcome.code, ExitCode::kDone);
+  EXPECT_FALSE(outcome.error);
+}
+
+}  // namespace
+}  // namespace lockstep::launcher
