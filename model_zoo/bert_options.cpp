@@ -7,9 +7,8 @@ namespace lockstep::model_zoo {
 
 FieldProblems problems_of(const BertOptions& options) {
   FieldChecks checks;
-  check_text_transformer(checks, options);
-  checks.fraction(options.dropout, "dropout");
-  if (options.pad_token) checks.not_negative(static_cast<double>(*options.pad_token), "pad_token");
+  check_fields(options, checks);
+  check_heads(checks, options);
   return checks.problems();
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "runtime/base/field_checks.h"
+#include "runtime/base/option_fields.h"
 
 namespace lockstep::model_zoo {
 
@@ -23,6 +24,19 @@ struct BertOptions {
   std::optional<std::int64_t> pad_token = {};  ///< fills texts up: attention does not see it
   bool checkpoint_activations = false;         ///< of blocks: nn::checkpoint()
 
+  static constexpr std::string_view kKind = "bert";  ///< its name in a job
+  static constexpr auto fields() {
+    return std::tuple(
+        option("layers", &BertOptions::layers, kAtLeastOne), option("heads", &BertOptions::heads, kAtLeastOne),
+        option("width", &BertOptions::width, kAtLeastOne), option("hidden", &BertOptions::hidden, kAtLeastOne),
+        option("context", &BertOptions::context, kAtLeastOne),
+        option("vocabulary", &BertOptions::vocabulary, kAtLeastOne),
+        option("dropout", &BertOptions::dropout, kFraction),
+        option("norm_epsilon", &BertOptions::norm_epsilon, kPositive),
+        option("initial_deviation", &BertOptions::initial_deviation, kNotNegative),
+        option("pad_token", &BertOptions::pad_token, kNotNegative),
+        option("checkpoint_activations", &BertOptions::checkpoint_activations));
+  }
   bool operator==(const BertOptions&) const = default;
 };
 

@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "model_zoo/activation_names.h"
 #include "runtime/base/field_checks.h"
+#include "runtime/base/option_fields.h"
 #include "runtime/nn/layers.h"
 
 namespace lockstep::model_zoo {
@@ -19,6 +21,14 @@ struct ConvBlockOptions {
   std::int64_t max_pool = 0;  ///< window and stride; 0: no pooling
   double dropout = 0;         ///< in [0, 1)
 
+  static constexpr auto fields() {
+    return std::tuple(
+        option("channels", &ConvBlockOptions::channels, kPositive, Otherwise::kRequired),
+        option("kernel", &ConvBlockOptions::kernel), option("stride", &ConvBlockOptions::stride, kAtLeastOne),
+        option("batch_norm", &ConvBlockOptions::batch_norm), option("activation", &ConvBlockOptions::activation),
+        option("max_pool", &ConvBlockOptions::max_pool, kNotNegative, Otherwise::kFollows),
+        option("dropout", &ConvBlockOptions::dropout, kFraction));
+  }
   bool operator==(const ConvBlockOptions&) const = default;
 };
 
@@ -33,6 +43,14 @@ struct ConvnetOptions {
   double batch_norm_momentum = 0.1;  ///< of nn::BatchNormOptions
   double batch_norm_epsilon = 1e-5;
 
+  static constexpr std::string_view kKind = "convnet";  ///< its name in a job
+  static constexpr auto fields() {
+    return std::tuple(option("block", &ConvnetOptions::blocks), option("dropout", &ConvnetOptions::dropout, kFraction),
+                      option("hidden", &ConvnetOptions::hidden, kAtLeastOne),
+                      option("head_pool", &ConvnetOptions::head_pool),
+                      option("batch_norm_momentum", &ConvnetOptions::batch_norm_momentum, kZeroToOne),
+                      option("batch_norm_epsilon", &ConvnetOptions::batch_norm_epsilon, kPositive));
+  }
   bool operator==(const ConvnetOptions&) const = default;
 };
 
@@ -40,3 +58,14 @@ struct ConvnetOptions {
 FieldProblems problems_of(const ConvnetOptions& options);
 
 }  // namespace lockstep::model_zoo
+
+namespace lockstep {
+
+template <>
+struct EnumNames<model_zoo::HeadPool> {
+  static constexpr std::array kNames{
+      std::pair{model_zoo::HeadPool::kFlatten, std::string_view("FLATTEN")},
+      std::pair{model_zoo::HeadPool::kGlobalAverage, std::string_view("GLOBAL_AVERAGE")}};
+};
+
+}  // namespace lockstep

@@ -7,8 +7,8 @@ namespace lockstep::model_zoo {
 
 FieldProblems problems_of(const GptOptions& options) {
   FieldChecks checks;
-  check_text_transformer(checks, options);
-  checks.fraction(options.dropout, "dropout");
+  check_fields(options, checks);
+  check_heads(checks, options);
   return checks.problems();
 }
 

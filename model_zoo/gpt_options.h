@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "runtime/base/field_checks.h"
+#include "runtime/base/option_fields.h"
 
 namespace lockstep::model_zoo {
 
@@ -24,6 +25,18 @@ struct GptOptions {
   double initial_deviation = 0.02;      ///< of weights; those that end a block's branch: divided by sqrt(2 layers)
   bool checkpoint_activations = false;  ///< of blocks: nn::checkpoint()
 
+  static constexpr std::string_view kKind = "gpt";  ///< its name in a job
+  static constexpr auto fields() {
+    return std::tuple(
+        option("layers", &GptOptions::layers, kAtLeastOne), option("heads", &GptOptions::heads, kAtLeastOne),
+        option("width", &GptOptions::width, kAtLeastOne), option("hidden", &GptOptions::hidden, kAtLeastOne),
+        option("context", &GptOptions::context, kAtLeastOne),
+        option("vocabulary", &GptOptions::vocabulary, kAtLeastOne), option("dropout", &GptOptions::dropout, kFraction),
+        option("bias", &GptOptions::bias), option("tied_head", &GptOptions::tied_head),
+        option("norm_epsilon", &GptOptions::norm_epsilon, kPositive),
+        option("initial_deviation", &GptOptions::initial_deviation, kNotNegative),
+        option("checkpoint_activations", &GptOptions::checkpoint_activations));
+  }
   bool operator==(const GptOptions&) const = default;
 };
 

@@ -7,17 +7,16 @@ namespace lockstep::model_zoo {
 
 FieldProblems problems_of(const LlamaOptions& options) {
   FieldChecks checks;
-  check_text_transformer(checks, options);
+  check_fields(options, checks);
+  check_heads(checks, options);
   if (options.heads >= 1 && options.width >= 1 && options.width % options.heads == 0) {
     checks.check(options.width / options.heads % 2 == 0, "width", "heads times an even number of channels",
                  static_cast<double>(options.width), {"heads"});
   }
-  if (options.kv_heads && checks.at_least_one(static_cast<double>(*options.kv_heads), "kv_heads") &&
-      options.heads >= 1) {
+  if (options.kv_heads && *options.kv_heads >= 1 && options.heads >= 1) {
     checks.check(options.heads % *options.kv_heads == 0, "kv_heads", "a divisor of heads",
                  static_cast<double>(*options.kv_heads), {"heads"});
   }
-  checks.positive(options.rope_theta, "rope_theta");
   return checks.problems();
 }
 

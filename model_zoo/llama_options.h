@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "runtime/base/field_checks.h"
+#include "runtime/base/option_fields.h"
 
 namespace lockstep::model_zoo {
 
@@ -26,6 +27,19 @@ struct LlamaOptions {
   double initial_deviation = 0.02;      ///< of all weights
   bool checkpoint_activations = false;  ///< of blocks: nn::checkpoint()
 
+  static constexpr std::string_view kKind = "llama";  ///< its name in a job
+  static constexpr auto fields() {
+    return std::tuple(
+        option("layers", &LlamaOptions::layers, kAtLeastOne), option("heads", &LlamaOptions::heads, kAtLeastOne),
+        option("kv_heads", &LlamaOptions::kv_heads, kAtLeastOne), option("width", &LlamaOptions::width, kAtLeastOne),
+        option("hidden", &LlamaOptions::hidden, kAtLeastOne), option("context", &LlamaOptions::context, kAtLeastOne),
+        option("vocabulary", &LlamaOptions::vocabulary, kAtLeastOne),
+        option("rope_theta", &LlamaOptions::rope_theta, kPositive),
+        option("attention_bias", &LlamaOptions::attention_bias), option("tied_head", &LlamaOptions::tied_head),
+        option("norm_epsilon", &LlamaOptions::norm_epsilon, kPositive),
+        option("initial_deviation", &LlamaOptions::initial_deviation, kNotNegative),
+        option("checkpoint_activations", &LlamaOptions::checkpoint_activations));
+  }
   bool operator==(const LlamaOptions&) const = default;
 };
 

@@ -5,7 +5,9 @@
 #include <optional>
 #include <vector>
 
+#include "model_zoo/activation_names.h"
 #include "runtime/base/field_checks.h"
+#include "runtime/base/option_fields.h"
 #include "runtime/nn/layers.h"
 
 namespace lockstep::model_zoo {
@@ -19,6 +21,15 @@ struct MlpOptions {
   double batch_norm_momentum = 0.1;          ///< of nn::BatchNormOptions
   double batch_norm_epsilon = 1e-5;
 
+  static constexpr std::string_view kKind = "mlp";  ///< its name in a job
+  static constexpr auto fields() {
+    return std::tuple(option("hidden", &MlpOptions::hidden, kAtLeastOne), option("activation", &MlpOptions::activation),
+                      option("dropout", &MlpOptions::dropout, kFraction),
+                      option("outputs", &MlpOptions::outputs, kAtLeastOne),
+                      option("batch_norm", &MlpOptions::batch_norm),
+                      option("batch_norm_momentum", &MlpOptions::batch_norm_momentum, kZeroToOne),
+                      option("batch_norm_epsilon", &MlpOptions::batch_norm_epsilon, kPositive));
+  }
   bool operator==(const MlpOptions&) const = default;
 };
 

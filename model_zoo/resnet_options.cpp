@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <array>
 
-#include "model_zoo/batch_norm_checks.h"
-
 namespace lockstep::model_zoo {
 
 FieldProblems problems_of(const ResnetOptions& options) {
@@ -13,8 +11,7 @@ FieldProblems problems_of(const ResnetOptions& options) {
   FieldChecks checks;
   const bool known = std::ranges::find(kDepths, options.depth) != kDepths.end();
   checks.check(known, "depth", "one of 18, 34, 50, 101, 152", static_cast<double>(options.depth));
-  checks.at_least_one(static_cast<double>(options.width), "width");
-  check_batch_norm(checks, options);
+  check_fields(options, checks);
   return checks.problems();
 }
 

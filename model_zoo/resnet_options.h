@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "runtime/base/field_checks.h"
+#include "runtime/base/option_fields.h"
 
 namespace lockstep::model_zoo {
 
@@ -21,6 +22,15 @@ struct ResnetOptions {
   double batch_norm_epsilon = 1e-5;
   bool checkpoint_activations = false;  ///< of residual blocks: nn::checkpoint()
 
+  static constexpr std::string_view kKind = "resnet";  ///< its name in a job
+  static constexpr auto fields() {
+    return std::tuple(option("depth", &ResnetOptions::depth, Otherwise::kRequired),
+                      option("stem", &ResnetOptions::stem), option("width", &ResnetOptions::width, kAtLeastOne),
+                      option("zero_init_residual", &ResnetOptions::zero_init_residual),
+                      option("batch_norm_momentum", &ResnetOptions::batch_norm_momentum, kZeroToOne),
+                      option("batch_norm_epsilon", &ResnetOptions::batch_norm_epsilon, kPositive),
+                      option("checkpoint_activations", &ResnetOptions::checkpoint_activations));
+  }
   bool operator==(const ResnetOptions&) const = default;
 };
 
@@ -28,3 +38,13 @@ struct ResnetOptions {
 FieldProblems problems_of(const ResnetOptions& options);
 
 }  // namespace lockstep::model_zoo
+
+namespace lockstep {
+
+template <>
+struct EnumNames<model_zoo::ResnetStem> {
+  static constexpr std::array kNames{std::pair{model_zoo::ResnetStem::kImagenet, std::string_view("IMAGENET")},
+                                     std::pair{model_zoo::ResnetStem::kCifar, std::string_view("CIFAR")}};
+};
+
+}  // namespace lockstep

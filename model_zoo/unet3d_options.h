@@ -3,7 +3,9 @@
 
 #include <cstdint>
 
+#include "model_zoo/activation_names.h"
 #include "runtime/base/field_checks.h"
+#include "runtime/base/option_fields.h"
 #include "runtime/nn/layers.h"
 
 namespace lockstep::model_zoo {
@@ -28,6 +30,19 @@ struct Unet3dOptions {
   double batch_norm_epsilon = 1e-5;
   bool checkpoint_activations = false;  ///< of levels: nn::checkpoint()
 
+  /// Extents and channels are powers of two of it, which an int64 has to hold.
+  static constexpr Bound kLevels{"in [1, 16]", 1, false, 16, false};
+  static constexpr std::string_view kKind = "unet3d";  ///< its name in a job
+  static constexpr auto fields() {
+    return std::tuple(
+        option("levels", &Unet3dOptions::levels, kLevels), option("channels", &Unet3dOptions::channels, kAtLeastOne),
+        option("convolutions", &Unet3dOptions::convolutions, kAtLeastOne), option("up", &Unet3dOptions::up),
+        option("norm", &Unet3dOptions::norm), option("groups", &Unet3dOptions::groups, kAtLeastOne),
+        option("activation", &Unet3dOptions::activation),
+        option("batch_norm_momentum", &Unet3dOptions::batch_norm_momentum, kZeroToOne),
+        option("batch_norm_epsilon", &Unet3dOptions::batch_norm_epsilon, kPositive),
+        option("checkpoint_activations", &Unet3dOptions::checkpoint_activations));
+  }
   bool operator==(const Unet3dOptions&) const = default;
 };
 
@@ -35,3 +50,24 @@ struct Unet3dOptions {
 FieldProblems problems_of(const Unet3dOptions& options);
 
 }  // namespace lockstep::model_zoo
+
+namespace lockstep {
+
+template <>
+struct EnumNames<model_zoo::Unet3dUp> {
+  static constexpr std::array kNames{std::pair{model_zoo::Unet3dUp::kTransposed, std::string_view("TRANSPOSED")},
+                                     std::pair{model_zoo::Unet3dUp::kTrilinear, std::string_view("TRILINEAR")}};
+};
+
+}  // namespace lockstep
+
+namespace lockstep {
+
+template <>
+struct EnumNames<model_zoo::Unet3dNorm> {
+  static constexpr std::array kNames{std::pair{model_zoo::Unet3dNorm::kBatch, std::string_view("BATCH")},
+                                     std::pair{model_zoo::Unet3dNorm::kInstance, std::string_view("INSTANCE")},
+                                     std::pair{model_zoo::Unet3dNorm::kGroup, std::string_view("GROUP")}};
+};
+
+}  // namespace lockstep

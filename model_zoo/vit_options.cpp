@@ -7,10 +7,8 @@ namespace lockstep::model_zoo {
 
 FieldProblems problems_of(const VitOptions& options) {
   FieldChecks checks;
-  checks.at_least_one(static_cast<double>(options.patch), "patch");
-  check_transformer(checks, options);
-  checks.fraction(options.dropout, "dropout");
-  checks.fraction(options.attention_dropout, "attention_dropout");
+  check_fields(options, checks);
+  check_heads(checks, options);
   return checks.problems();
 }
 

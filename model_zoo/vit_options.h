@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "runtime/base/field_checks.h"
+#include "runtime/base/option_fields.h"
 
 namespace lockstep::model_zoo {
 
@@ -20,6 +21,16 @@ struct VitOptions {
   double norm_epsilon = 1e-6;
   bool checkpoint_activations = false;  ///< of blocks: nn::checkpoint()
 
+  static constexpr std::string_view kKind = "vit";  ///< its name in a job
+  static constexpr auto fields() {
+    return std::tuple(
+        option("patch", &VitOptions::patch, kAtLeastOne), option("layers", &VitOptions::layers, kAtLeastOne),
+        option("heads", &VitOptions::heads, kAtLeastOne), option("width", &VitOptions::width, kAtLeastOne),
+        option("hidden", &VitOptions::hidden, kAtLeastOne), option("dropout", &VitOptions::dropout, kFraction),
+        option("attention_dropout", &VitOptions::attention_dropout, kFraction),
+        option("norm_epsilon", &VitOptions::norm_epsilon, kPositive),
+        option("checkpoint_activations", &VitOptions::checkpoint_activations));
+  }
   bool operator==(const VitOptions&) const = default;
 };
 

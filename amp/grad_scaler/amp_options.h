@@ -5,7 +5,8 @@
 #include <optional>
 
 #include "runtime/base/field_checks.h"
-#include "runtime/tensor/dtype.h"
+#include "runtime/base/option_fields.h"
+#include "runtime/tensor/dtype_names.h"
 
 namespace lockstep::amp {
 
@@ -33,6 +34,14 @@ struct AmpOptions {
   /// Dtype of what the model gives. Default: float32 where the weights are of 16 bits, else whatever comes out.
   std::optional<DType> cast_model_outputs = {};
 
+  static constexpr auto fields() {
+    return std::tuple(
+        option("opt_level", &AmpOptions::opt_level), option("dtype", &AmpOptions::dtype, Otherwise::kFollows),
+        option("keep_batch_norm_fp32", &AmpOptions::keep_batch_norm_fp32, Otherwise::kFollows),
+        option("master_weights", &AmpOptions::master_weights, Otherwise::kFollows),
+        option("cast_model_type", &AmpOptions::cast_model_type), option("autocast", &AmpOptions::autocast),
+        option("cast_model_outputs", &AmpOptions::cast_model_outputs));
+  }
   bool operator==(const AmpOptions&) const = default;
 };
 
@@ -57,3 +66,14 @@ struct OptLevelProperties {
 OptLevelProperties properties_of(const AmpOptions& options);
 
 }  // namespace lockstep::amp
+
+namespace lockstep {
+
+template <>
+struct EnumNames<amp::OptLevel> {
+  static constexpr std::array kNames{
+      std::pair{amp::OptLevel::kO0, std::string_view("O0")}, std::pair{amp::OptLevel::kO1, std::string_view("O1")},
+      std::pair{amp::OptLevel::kO2, std::string_view("O2")}, std::pair{amp::OptLevel::kO3, std::string_view("O3")}};
+};
+
+}  // namespace lockstep

@@ -31,21 +31,7 @@ FieldProblems problems_of(const GradScalerOptions& options) {
 }
 
 std::string describe(const GradScalerOptions& options) {
-  std::string lines;
-  const auto line = [&lines](const char* field, const std::string& value) {
-    lines += std::string(field) + ": " + value + "\n";
-  };
-  const auto text = [](bool value) { return std::string(value ? "true" : "false"); };
-  line("enabled", text(options.enabled));
-  line("dynamic", text(options.dynamic));
-  line("init", shortest_text(options.init));
-  line("growth_factor", shortest_text(options.growth_factor));
-  line("backoff_factor", shortest_text(options.backoff_factor));
-  line("growth_interval", std::to_string(options.growth_interval));
-  line("min", shortest_text(options.min));
-  line("max", shortest_text(options.max));
-  line("max_consecutive_skips", std::to_string(options.max_consecutive_skips));
-  return lines;
+  return "enabled: " + text_of(options.enabled) + "\n" + lines_of(options);
 }
 
 }  // namespace lockstep::amp

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "runtime/base/field_checks.h"
+#include "runtime/base/option_fields.h"
 
 namespace lockstep::amp {
 
@@ -23,6 +24,15 @@ struct GradScalerOptions {
   double max = 16777216;                 ///< > 0: the scale does not grow above it
   std::uint32_t max_consecutive_skips = 20;  ///< then update() throws NumericsError; 0: never
 
+  static constexpr auto fields() {
+    return std::tuple(option("dynamic", &GradScalerOptions::dynamic, Otherwise::kFollows),
+                      option("init", &GradScalerOptions::init, kPositive, Otherwise::kFollows),
+                      option("growth_factor", &GradScalerOptions::growth_factor),
+                      option("backoff_factor", &GradScalerOptions::backoff_factor),
+                      option("growth_interval", &GradScalerOptions::growth_interval),
+                      option("min", &GradScalerOptions::min), option("max", &GradScalerOptions::max),
+                      option("max_consecutive_skips", &GradScalerOptions::max_consecutive_skips));
+  }
   bool operator==(const GradScalerOptions&) const = default;
 };
 

@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "runtime/base/field_checks.h"
-#include "runtime/tensor/dtype.h"
+#include "runtime/base/option_fields.h"
+#include "runtime/tensor/dtype_names.h"
 
 namespace lockstep::comm {
 
@@ -30,6 +31,20 @@ struct DdpOptions {
   double gradient_predivide_factor = 1;  ///< > 0: divide by this before the sum, by world size / this after
   bool find_unused = false;              ///< a rank without a gradient of a parameter counts as zero, not as an error
 
+  static constexpr auto fields() {
+    return std::tuple(option("bucket_mb", &DdpOptions::bucket_mb, kPositive),
+                      option("first_bucket_mb", &DdpOptions::first_bucket_mb, kPositive),
+                      option("bucket_ends", &DdpOptions::bucket_ends),
+                      option("delay_reduction", &DdpOptions::delay_reduction),
+                      option("reduction_streams", &DdpOptions::reduction_streams),
+                      option("wire_dtype", &DdpOptions::wire_dtype, Otherwise::kFollows),
+                      option("reduce_in_float32", &DdpOptions::reduce_in_float32),
+                      option("sync_batch_norm", &DdpOptions::sync_batch_norm),
+                      option("sync_batch_norm_group", &DdpOptions::sync_batch_norm_group, kNotNegative),
+                      option("gradient_average", &DdpOptions::gradient_average),
+                      option("gradient_predivide_factor", &DdpOptions::gradient_predivide_factor, kPositive),
+                      option("find_unused", &DdpOptions::find_unused));
+  }
   bool operator==(const DdpOptions&) const = default;
 };
 
@@ -40,8 +55,5 @@ FieldProblems problems_of(const DdpOptions& options);
 void require_bucket_ends(const DdpOptions& options, const std::vector<std::string>& parameters);
 /// Throws FieldError unless sync_batch_norm_group `group` is 0 or divides the number of ranks.
 void require_group(int group, int ranks);
-
-/// A line a field, "bucket_mb: 25\n", by which ranks compare their options.
-std::string describe(const DdpOptions& options);
 
 }  // namespace lockstep::comm

@@ -121,7 +121,7 @@ void DistributedDataParallel::require_unwrapped() const {
 }
 
 void DistributedDataParallel::require_same_model(const DdpOptions& options) const {
-  std::string mine = describe(options);
+  std::string mine = lines_of(options);
   for (const nn::Arena::Slot& slot : arena_->slots()) {
     // Without the device: each rank of a machine has another GPU.
     const Tensor& tensor = slot.parameter.tensor;

@@ -7,11 +7,15 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <map>
 #include <string_view>
 
 #include "configs/job.pb.h"
+#include "model_zoo/build.h"
 #include "runtime/data/formats/brace_expansion.h"
 #include "runtime/job/data_options.h"
+#include "runtime/job/message_options.h"
+#include "runtime/job/training_options.h"
 
 namespace lockstep::job {
 
@@ -26,74 +30,36 @@ struct Default {
   const char* value;
 };
 
-/// The defaults that depend on nothing else. scripts/make_job_reference compares them with job.proto's comments.
+/// Messages that option structs of the core stand for, and which have their defaults.
+const std::map<std::string_view, void (*)(Message&)> kDescribed{
+    {"Mlp", write_defaults<model_zoo::MlpOptions>},
+    {"Convnet", write_defaults<model_zoo::ConvnetOptions>},
+    {"ConvBlock", write_defaults<model_zoo::ConvBlockOptions>},
+    {"Resnet", write_defaults<model_zoo::ResnetOptions>},
+    {"Gpt", write_defaults<model_zoo::GptOptions>},
+    {"Llama", write_defaults<model_zoo::LlamaOptions>},
+    {"Unet3d", write_defaults<model_zoo::Unet3dOptions>},
+    {"Bert", write_defaults<model_zoo::BertOptions>},
+    {"Vit", write_defaults<model_zoo::VitOptions>},
+    {"Amp", write_defaults<amp::AmpOptions>},
+    {"LossScale", write_defaults<amp::GradScalerOptions>},
+    {"Comm", write_defaults<comm::DdpOptions>},
+    {"Sgd", write_defaults<optim::SgdOptions>},
+    {"Adam", write_defaults<optim::AdamOptions>},
+    {"Adagrad", write_defaults<optim::AdagradOptions>},
+    {"Lamb", write_defaults<optim::LambOptions>},
+    {"Novograd", write_defaults<optim::NovogradOptions>},
+    {"Lars", write_defaults<optim::LarsOptions>},
+    {"Larc", write_defaults<optim::LarcOptions>},
+    {"ParameterGroup", write_defaults<optim::ParameterGroup>},
+    {"StepSchedule", write_defaults<optim::StepSchedule>},
+    {"CosineSchedule", write_defaults<optim::CosineSchedule>},
+    {"LinearSchedule", write_defaults<optim::LinearSchedule>},
+    {"Ema", write_defaults<optim::WeightMeanOptions>},
+};
+
+/// The defaults of other fields that depend on nothing else.
 constexpr Default kDefaults[] = {
-    {"Mlp", "activation", "RELU"},
-    {"Mlp", "dropout", "0"},
-    {"Mlp", "batch_norm", "false"},
-    {"Mlp", "batch_norm_momentum", "0.1"},
-    {"Mlp", "batch_norm_epsilon", "1e-5"},
-    {"Convnet", "dropout", "0"},
-    {"Convnet", "head_pool", "FLATTEN"},
-    {"Convnet", "batch_norm_momentum", "0.1"},
-    {"Convnet", "batch_norm_epsilon", "1e-5"},
-    {"ConvBlock", "kernel", "3"},
-    {"ConvBlock", "stride", "1"},
-    {"ConvBlock", "batch_norm", "true"},
-    {"ConvBlock", "activation", "RELU"},
-    {"ConvBlock", "dropout", "0"},
-    {"Resnet", "stem", "IMAGENET"},
-    {"Resnet", "width", "64"},
-    {"Resnet", "zero_init_residual", "false"},
-    {"Resnet", "batch_norm_momentum", "0.1"},
-    {"Resnet", "batch_norm_epsilon", "1e-5"},
-    {"Resnet", "checkpoint_activations", "false"},
-    {"Gpt", "layers", "12"},
-    {"Gpt", "heads", "12"},
-    {"Gpt", "width", "768"},
-    {"Gpt", "context", "1024"},
-    {"Gpt", "dropout", "0"},
-    {"Gpt", "bias", "true"},
-    {"Gpt", "tied_head", "true"},
-    {"Gpt", "norm_epsilon", "1e-5"},
-    {"Gpt", "initial_deviation", "0.02"},
-    {"Gpt", "checkpoint_activations", "false"},
-    {"Llama", "layers", "32"},
-    {"Llama", "heads", "32"},
-    {"Llama", "width", "4096"},
-    {"Llama", "context", "4096"},
-    {"Llama", "rope_theta", "10000"},
-    {"Llama", "attention_bias", "false"},
-    {"Llama", "tied_head", "false"},
-    {"Llama", "norm_epsilon", "1e-5"},
-    {"Llama", "initial_deviation", "0.02"},
-    {"Llama", "checkpoint_activations", "false"},
-    {"Unet3d", "levels", "4"},
-    {"Unet3d", "channels", "32"},
-    {"Unet3d", "convolutions", "2"},
-    {"Unet3d", "up", "TRANSPOSED"},
-    {"Unet3d", "norm", "BATCH"},
-    {"Unet3d", "groups", "8"},
-    {"Unet3d", "activation", "RELU"},
-    {"Unet3d", "batch_norm_momentum", "0.1"},
-    {"Unet3d", "batch_norm_epsilon", "1e-5"},
-    {"Unet3d", "checkpoint_activations", "false"},
-    {"Bert", "layers", "12"},
-    {"Bert", "heads", "12"},
-    {"Bert", "width", "768"},
-    {"Bert", "context", "512"},
-    {"Bert", "dropout", "0.1"},
-    {"Bert", "norm_epsilon", "1e-12"},
-    {"Bert", "initial_deviation", "0.02"},
-    {"Bert", "checkpoint_activations", "false"},
-    {"Vit", "patch", "16"},
-    {"Vit", "layers", "12"},
-    {"Vit", "heads", "12"},
-    {"Vit", "width", "768"},
-    {"Vit", "dropout", "0"},
-    {"Vit", "attention_dropout", "0"},
-    {"Vit", "norm_epsilon", "1e-6"},
-    {"Vit", "checkpoint_activations", "false"},
     {"Data", "prefetch", "2"},
     {"Data", "shuffle", "true"},
     {"Data", "drop_last", "false"},
@@ -120,76 +86,14 @@ constexpr Default kDefaults[] = {
     {"Spheres", "min_radius", "3"},
     {"Spheres", "max_radius", "8"},
     {"Spheres", "noise", "0.5"},
-    {"Amp", "opt_level", "O0"},
-    {"LossScale", "growth_factor", "2"},
-    {"LossScale", "backoff_factor", "0.5"},
-    {"LossScale", "growth_interval", "2000"},
-    {"LossScale", "min", "1"},
-    {"LossScale", "max", "16777216"},
-    {"LossScale", "max_consecutive_skips", "20"},
-    {"Comm", "bucket_mb", "25"},
-    {"Comm", "first_bucket_mb", "1"},
-    {"Comm", "sync_batch_norm", "true"},
     {"Comm", "digest_every", "100"},
-    {"Comm", "gradient_average", "true"},
-    {"Comm", "gradient_predivide_factor", "1"},
-    {"Comm", "find_unused", "false"},
     {"Comm", "timeout_s", "60"},
     {"Comm", "shared_memory", "true"},
-    {"Comm", "delay_reduction", "false"},
-    {"Comm", "reduction_streams", "1"},
-    {"Comm", "reduce_in_float32", "false"},
-    {"Comm", "sync_batch_norm_group", "0"},
-    {"Sgd", "momentum", "0"},
-    {"Sgd", "weight_decay", "0"},
-    {"Sgd", "nesterov", "false"},
-    {"Sgd", "dampening", "0"},
-    {"Adam", "beta1", "0.9"},
-    {"Adam", "beta2", "0.999"},
-    {"Adam", "epsilon", "1e-8"},
-    {"Adam", "amsgrad", "false"},
-    {"Adagrad", "lr_decay", "0"},
-    {"Adagrad", "weight_decay", "0"},
-    {"Adagrad", "initial_accumulator_value", "0"},
-    {"Adagrad", "epsilon", "1e-10"},
-    {"Adagrad", "adagrad_w_mode", "false"},
-    {"Lamb", "beta1", "0.9"},
-    {"Lamb", "beta2", "0.999"},
-    {"Lamb", "epsilon", "1e-6"},
-    {"Lamb", "weight_decay", "0.01"},
-    {"Lamb", "bias_correction", "true"},
-    {"Lamb", "grad_averaging", "true"},
-    {"Lamb", "max_grad_norm", "1"},
-    {"Lamb", "use_nvlamb", "false"},
-    {"Lamb", "adam_w_mode", "true"},
-    {"Novograd", "beta1", "0.9"},
-    {"Novograd", "beta2", "0.999"},
-    {"Novograd", "epsilon", "1e-8"},
-    {"Novograd", "weight_decay", "0"},
-    {"Novograd", "bias_correction", "true"},
-    {"Novograd", "grad_averaging", "true"},
-    {"Novograd", "reg_inside_moment", "false"},
-    {"Novograd", "norm", "L2"},
-    {"Novograd", "init_zero", "false"},
-    {"Lars", "momentum", "0.9"},
-    {"Lars", "weight_decay", "0"},
-    {"Lars", "trust_coefficient", "0.001"},
-    {"Lars", "epsilon", "0"},
-    {"Lars", "nesterov", "false"},
-    {"Larc", "trust_coefficient", "0.02"},
-    {"Larc", "clip", "true"},
-    {"Larc", "epsilon", "1e-8"},
-    {"ParameterGroup", "lr_scale", "1"},
-    {"ParameterGroup", "frozen", "false"},
-    {"StepSchedule", "gamma", "0.1"},
-    {"CosineSchedule", "final_fraction", "0"},
-    {"LinearSchedule", "final_fraction", "0"},
     {"Train", "accumulate", "1"},
     {"Train", "eval_every", "0"},
     {"Train", "label_smoothing", "0"},
     {"Train", "log_every", "50"},
     {"Train", "cuda_graph", "AUTO"},
-    {"Ema", "decay", "0.999"},
     {"EarlyStopping", "patience", "5"},
     {"EarlyStopping", "min_delta", "0"},
     {"Checkpoint", "every_steps", "0"},
@@ -197,29 +101,6 @@ constexpr Default kDefaults[] = {
     {"FaultPoint", "phase", "BACKWARD"},
     {"FaultPoint", "milliseconds", "1000"},
 };
-
-void fill_fields(Message& message) {
-  const auto* type = message.GetDescriptor();
-  const auto* reflection = message.GetReflection();
-  for (const Default& entry : kDefaults) {
-    if (entry.message != type->name()) continue;
-    const FieldDescriptor* field = type->FindFieldByName(std::string(entry.field));
-    if (reflection->HasField(message, field)) continue;
-    google::protobuf::TextFormat::ParseFieldValueFromString(entry.value, field, &message);
-  }
-  std::vector<const FieldDescriptor*> set;
-  reflection->ListFields(message, &set);
-  for (const FieldDescriptor* field : set) {
-    if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) continue;
-    if (!field->is_repeated()) {
-      fill_fields(*reflection->MutableMessage(&message, field));
-      continue;
-    }
-    for (int i = 0; i < reflection->FieldSize(message, field); ++i) {
-      fill_fields(*reflection->MutableRepeatedMessage(&message, field, i));
-    }
-  }
-}
 
 std::string default_name(const std::filesystem::path& file) {
   std::string name = file.stem().string();
@@ -239,9 +120,13 @@ void fill_amp(Amp& amp) {
   if (!scale.has_init()) scale.set_init(scale.dynamic() ? 65536 : 1);
 }
 
+/// Of two kinds of one message.
 void fill_optimizer(Optimizer& optimizer) {
-  if (optimizer.has_adam() && !optimizer.adam().has_weight_decay()) optimizer.mutable_adam()->set_weight_decay(0);
-  if (optimizer.has_adamw() && !optimizer.adamw().has_weight_decay()) optimizer.mutable_adamw()->set_weight_decay(0.01);
+  const auto fill = [](Adam& adam, double weight_decay) {
+    if (!adam.has_weight_decay()) adam.set_weight_decay(weight_decay);
+  };
+  if (optimizer.has_adam()) fill(*optimizer.mutable_adam(), optim::AdamOptions().weight_decay);
+  if (optimizer.has_adamw()) fill(*optimizer.mutable_adamw(), optim::AdamwOptions().weight_decay);
 }
 
 void fill_fault(Fault& fault, const Train& train) {
@@ -311,6 +196,30 @@ LossKind loss_of(const Dataset& dataset) {
 
 }  // namespace
 
+void fill_constants(Message& message) {
+  const auto* type = message.GetDescriptor();
+  const auto* reflection = message.GetReflection();
+  if (const auto described = kDescribed.find(type->name()); described != kDescribed.end()) described->second(message);
+  for (const Default& entry : kDefaults) {
+    if (entry.message != type->name()) continue;
+    const FieldDescriptor* field = type->FindFieldByName(std::string(entry.field));
+    if (reflection->HasField(message, field)) continue;
+    google::protobuf::TextFormat::ParseFieldValueFromString(entry.value, field, &message);
+  }
+  std::vector<const FieldDescriptor*> set;
+  reflection->ListFields(message, &set);
+  for (const FieldDescriptor* field : set) {
+    if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) continue;
+    if (!field->is_repeated()) {
+      fill_constants(*reflection->MutableMessage(&message, field));
+      continue;
+    }
+    for (int i = 0; i < reflection->FieldSize(message, field); ++i) {
+      fill_constants(*reflection->MutableRepeatedMessage(&message, field, i));
+    }
+  }
+}
+
 void fill_defaults(Job& job, const std::filesystem::path& file, const std::filesystem::path& folder) {
   if (job.name().empty()) job.set_name(default_name(file));
   // Messages that stand for themselves when left out.
@@ -320,7 +229,7 @@ void fill_defaults(Job& job, const std::filesystem::path& file, const std::files
   job.mutable_checkpoint();
   job.mutable_amp()->mutable_loss_scale();
   if (job.schedule().kind_case() == Schedule::KIND_NOT_SET) job.mutable_schedule()->mutable_constant();
-  fill_fields(job);
+  fill_constants(job);
   fill_amp(*job.mutable_amp());
   fill_optimizer(*job.mutable_optimizer());
   for (Fault& fault : *job.mutable_fault()) fill_fault(fault, job.train());

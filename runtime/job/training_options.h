@@ -4,24 +4,18 @@
 #include "amp/grad_scaler/amp_options.h"
 #include "amp/grad_scaler/grad_scaler_options.h"
 #include "comm/ddp/ddp_options.h"
-#include "runtime/optim/optimizer_options.h"
+#include "runtime/optim/any_optimizer.h"
 #include "runtime/optim/schedule.h"
 #include "runtime/optim/weight_mean_options.h"
 
 namespace lockstep::job {
 
-class Adagrad;
-class Adam;
 class Amp;
 class Comm;
 class Ema;
-class Lamb;
-class Lars;
 class LossScale;
-class Novograd;
 class Optimizer;
 class Schedule;
-class Sgd;
 
 // What a job's messages say, as options of the core. An option has its field's name, and its default where the field
 // has no value; nothing is checked here, but where options are used.
@@ -33,14 +27,9 @@ optim::WeightMeanOptions weight_mean_options(const Ema& ema);
 /// A constant rate where the schedule names none.
 optim::ScheduleOptions schedule_options(const Schedule& schedule);
 
-optim::SgdOptions sgd_options(const Sgd& sgd);
-optim::AdamOptions adam_options(const Adam& adam);
-optim::AdamwOptions adamw_options(const Adam& adamw);
-optim::AdagradOptions adagrad_options(const Adagrad& adagrad);
-optim::LambOptions lamb_options(const Lamb& lamb);
-optim::NovogradOptions novograd_options(const Novograd& novograd);
-optim::LarsOptions lars_options(const Lars& lars);
-/// The kind's, whichever it is; 0 where none is named.
+/// Throws FieldError where the job names none.
+optim::AnyOptions optimizer_kind(const Optimizer& optimizer);
+/// The kind's; 0 where none is named.
 double learning_rate_of(const Optimizer& optimizer);
 /// What stands beside the kind.
 optim::OptimizerOptions optimizer_options(const Optimizer& optimizer);

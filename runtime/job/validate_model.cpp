@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "configs/job.pb.h"
+#include "runtime/job/message_options.h"
 #include "runtime/job/model_options.h"
 #include "runtime/job/validate_parts.h"
 
@@ -20,25 +21,12 @@ void check(const Convnet& convnet, Checker& checker) {
 }  // namespace
 
 void validate_model(const Model& model, Checker& checker) {
-  switch (model.kind_case()) {
-    case Model::kMlp:
-    case Model::kUnet3D:
-      break;
-    case Model::kConvnet:
-      check(model.convnet(), checker);
-      break;
-    case Model::kResnet:
-      checker.require_value("model.resnet.depth", "one of 18, 34, 50, 101, 152");
-      break;
-    case Model::kGpt:
-    case Model::kLlama:
-    case Model::kBert:
-    case Model::kVit:
-      break;
-    case Model::KIND_NOT_SET:
-      checker.require(false, "model", "one of mlp, convnet, resnet, gpt, llama, unet3d, bert, vit");
-      return;
+  if (kind_of(model) == nullptr) {
+    checker.require(false, "model", "one of " + kinds_of(*Model::descriptor()));
+    return;
   }
+  if (model.has_convnet()) check(model.convnet(), checker);
+  if (model.has_resnet()) checker.require_value("model.resnet.depth", "one of 18, 34, 50, 101, 152");
   const auto adopt = [&](const auto& options) { checker.adopt(problems_of(options), "model." + model_kind(model)); };
   std::visit(adopt, model_options(model));
 }

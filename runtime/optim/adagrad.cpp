@@ -6,7 +6,7 @@
 namespace lockstep::optim {
 
 Adagrad::Adagrad(std::vector<nn::Parameter> parameters, const AdagradOptions& adagrad, const OptimizerOptions& options)
-    : Optimizer(std::move(parameters), checked(adagrad, "optimizer.adagrad").lr, adagrad.weight_decay, options),
+    : Optimizer(std::move(parameters), adagrad, options),
       rule_{.lr_decay = adagrad.lr_decay, .epsilon = adagrad.epsilon, .decoupled = adagrad.adagrad_w_mode},
       initial_accumulator_value_(adagrad.initial_accumulator_value) {}
 

@@ -6,11 +6,11 @@
 namespace lockstep::optim {
 
 Adam::Adam(std::vector<nn::Parameter> parameters, const AdamOptions& adam, const OptimizerOptions& options)
-    : Optimizer(std::move(parameters), checked(adam, "optimizer.adam").lr, adam.weight_decay, options),
+    : Optimizer(std::move(parameters), adam, options),
       rule_{.beta1 = adam.beta1, .beta2 = adam.beta2, .epsilon = adam.epsilon, .amsgrad = adam.amsgrad} {}
 
 Adam::Adam(std::vector<nn::Parameter> parameters, const AdamwOptions& adamw, const OptimizerOptions& options)
-    : Optimizer(std::move(parameters), checked(adamw, "optimizer.adamw").lr, adamw.weight_decay, options),
+    : Optimizer(std::move(parameters), adamw, options),
       rule_{.beta1 = adamw.beta1,
             .beta2 = adamw.beta2,
             .epsilon = adamw.epsilon,

@@ -6,7 +6,7 @@
 namespace lockstep::optim {
 
 Lamb::Lamb(std::vector<nn::Parameter> parameters, const LambOptions& lamb, const OptimizerOptions& options)
-    : Optimizer(std::move(parameters), checked(lamb, "optimizer.lamb").lr, lamb.weight_decay, without_larc(options)),
+    : Optimizer(std::move(parameters), lamb, without_larc(options)),
       rule_{.beta1 = lamb.beta1,
             .beta2 = lamb.beta2,
             .epsilon = lamb.epsilon,

@@ -6,7 +6,7 @@
 namespace lockstep::optim {
 
 Lars::Lars(std::vector<nn::Parameter> parameters, const LarsOptions& lars, const OptimizerOptions& options)
-    : Optimizer(std::move(parameters), checked(lars, "optimizer.lars").lr, lars.weight_decay, without_larc(options)),
+    : Optimizer(std::move(parameters), lars, without_larc(options)),
       rule_{.momentum = static_cast<float>(lars.momentum), .nesterov = lars.nesterov, .rate_in_momentum = true} {
   adapt_layers({.trust_coefficient = lars.trust_coefficient, .epsilon = lars.epsilon, .decay_without_norm = true});
 }

@@ -7,8 +7,7 @@ namespace lockstep::optim {
 
 Novograd::Novograd(std::vector<nn::Parameter> parameters, const NovogradOptions& novograd,
                    const OptimizerOptions& options)
-    : Optimizer(std::move(parameters), checked(novograd, "optimizer.novograd").lr, novograd.weight_decay,
-                without_larc(options)),
+    : Optimizer(std::move(parameters), novograd, without_larc(options)),
       rule_{.beta1 = novograd.beta1,
             .beta2 = novograd.beta2,
             .epsilon = novograd.epsilon,

@@ -11,6 +11,7 @@
 
 #include "runtime/autograd/scale_mark.h"
 #include "runtime/base/error.h"
+#include "runtime/base/hash.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/kernels/functors/decisions.h"
 #include "runtime/tensor/memory.h"
@@ -35,11 +36,20 @@ std::vector<nn::Parameter> each_once(std::vector<nn::Parameter> parameters) {
   return parameters;
 }
 
+std::uint64_t hash_of(const std::string& text) {
+  Hash128 hash;
+  hash.update(text);
+  return hash.high64();
+}
+
 }  // namespace
 
 Optimizer::Optimizer(std::vector<nn::Parameter> parameters, double lr, double weight_decay,
-                     const OptimizerOptions& options)
+                     const OptimizerOptions& options, const std::string& rule)
     : id_(next_id.fetch_add(1, std::memory_order_relaxed)),
+      // The learning rate is that of the schedule, which may be another.
+      options_(rule.substr(rule.find('\n') + 1) + lines_of(options)),
+      options_hash_(hash_of(options_)),
       parameters_(each_once(std::move(parameters))),
       per_parameter_(resolve_groups(checked(options, "optimizer").groups, parameters_, lr, weight_decay)),
       clip_value_(options.clip_value),
@@ -215,7 +225,7 @@ void Optimizer::require_reduced(const std::string& operation) const {
 }
 
 std::string Optimizer::parameter_rules() const {
-  std::string lines;
+  std::string lines = options_;
   for (const Part& part : parts()) {
     for (const kernels::ArenaSegment& segment : part.segments) {
       const nn::Parameter& parameter = slots_[static_cast<std::size_t>(segment.parameter)].parameter();
@@ -228,7 +238,7 @@ std::string Optimizer::parameter_rules() const {
 }
 
 std::uint64_t Optimizer::parameter_rules_hash() const {
-  std::uint64_t hash = 0;
+  std::uint64_t hash = options_hash_;
   for (const Part& part : parts()) {
     for (const kernels::ArenaSegment& segment : part.segments) {
       const bool frozen = !slots_[static_cast<std::size_t>(segment.parameter)].parameter().tensor.requires_grad();

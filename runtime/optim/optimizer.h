@@ -27,9 +27,6 @@ namespace lockstep::optim {
 /// it begins. As PyTorch does where grad is None.
 class Optimizer {
  public:
-  /// `weight_decay` is that of weights that no group names. Throws FieldError for an option out of range and for a
-  /// group that matches no parameter; UsageError for an empty list of parameters, and for one that stands there twice.
-  Optimizer(std::vector<nn::Parameter> parameters, double lr, double weight_decay, const OptimizerOptions& options);
   virtual ~Optimizer() = default;
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
@@ -95,8 +92,8 @@ class Optimizer {
   /// Throws UsageError that names `operation` where a gradient was not reduced over the ranks that train its model:
   /// behind passes under no_sync() alone, with which the ranks' weights would part.
   void require_reduced(const std::string& operation) const;
-  /// How each parameter is stepped beside the schedule, a line each: whether it is frozen, its factor of the rate and
-  /// its weight decay. Every rank must have the same.
+  /// How parameters are stepped beside the schedule: a line an option, and one a parameter, whether it is frozen, its
+  /// factor of the rate and its weight decay. Every rank must have the same.
   std::string parameter_rules() const;
   /// A hash of that, of numbers instead of words: for each step.
   std::uint64_t parameter_rules_hash() const;
@@ -141,6 +138,13 @@ class Optimizer {
 
  protected:
   // For the constructors of rules.
+  /// `rule` has an lr, and the weight_decay of weights that no group names. Throws FieldError for an option out of
+  /// range and for a group that matches no parameter; UsageError for an empty list of parameters, and for one that
+  /// stands there twice.
+  template <Described Rule>
+  Optimizer(std::vector<nn::Parameter> parameters, const Rule& rule, const OptimizerOptions& options)
+      : Optimizer(std::move(parameters), checked(rule, "optimizer." + std::string(Rule::kKind)).lr, rule.weight_decay,
+                  options, lines_of(rule)) {}
   /// Limits the norm of all gradients, clip_norm or not; the smaller of the two holds.
   void limit_norm(const kernels::NormLimit& limit);
   /// Gives the parameters that adapt rates of their own.
@@ -159,6 +163,9 @@ class Optimizer {
   Tensor in_slice(const Tensor& state) const;
 
  private:
+  Optimizer(std::vector<nn::Parameter> parameters, double lr, double weight_decay, const OptimizerOptions& options,
+            const std::string& rule);
+
   /// The optimizer's parameters in one arena: slots [first, last).
   struct Part {
     std::shared_ptr<nn::Arena> arena;
@@ -182,6 +189,8 @@ class Optimizer {
   void say_skipped(std::int64_t steps) const;
 
   std::uint64_t id_;
+  std::string options_;  ///< a line each
+  std::uint64_t options_hash_;
   std::vector<nn::Parameter> parameters_;
   std::vector<ParameterOptions> per_parameter_;
   std::optional<kernels::NormLimit> norm_limit_;

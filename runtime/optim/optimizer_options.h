@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/base/field_checks.h"
+#include "runtime/base/option_fields.h"
 #include "runtime/nn/parameter.h"
 
 namespace lockstep::optim {
@@ -23,6 +24,12 @@ struct ParameterGroup {
   std::optional<bool> layer_adaptation = {};
   bool frozen = false;  ///< they require no gradient from then on, and stay as they are until they do
 
+  static constexpr auto fields() {
+    return std::tuple(
+        option("match", &ParameterGroup::match), option("lr_scale", &ParameterGroup::lr_scale, kNotNegative),
+        option("weight_decay", &ParameterGroup::weight_decay, kNotNegative),
+        option("layer_adaptation", &ParameterGroup::layer_adaptation), option("frozen", &ParameterGroup::frozen));
+  }
   bool operator==(const ParameterGroup&) const = default;
 };
 
@@ -34,6 +41,10 @@ struct LarcOptions {
   bool clip = true;                 ///< the rate limits lr: it is divided by it, and at most 1; false: it multiplies lr
   double epsilon = 1e-8;            ///< >= 0
 
+  static constexpr auto fields() {
+    return std::tuple(option("trust_coefficient", &LarcOptions::trust_coefficient, kPositive),
+                      option("clip", &LarcOptions::clip), option("epsilon", &LarcOptions::epsilon, kNotNegative));
+  }
   bool operator==(const LarcOptions&) const = default;
 };
 
@@ -45,6 +56,11 @@ struct OptimizerOptions {
   /// Default: none. Refused by LAMB, LARS and NovoGrad, whose rules look at norms themselves.
   std::optional<LarcOptions> larc = {};
 
+  static constexpr auto fields() {
+    return std::tuple(option("clip_norm", &OptimizerOptions::clip_norm, kPositive),
+                      option("clip_value", &OptimizerOptions::clip_value, kPositive),
+                      option("group", &OptimizerOptions::groups), option("larc", &OptimizerOptions::larc));
+  }
   bool operator==(const OptimizerOptions&) const = default;
 };
 
@@ -56,6 +72,14 @@ struct SgdOptions {
   bool nesterov = false;    ///< needs momentum > 0 and dampening 0
   double dampening = 0;     ///< >= 0 and < 1
 
+  static constexpr std::string_view kKind = "sgd";  ///< its name in a job
+  static constexpr auto fields() {
+    return std::tuple(option("lr", &SgdOptions::lr, kPositive, Otherwise::kRequired),
+                      option("momentum", &SgdOptions::momentum, kFraction),
+                      option("weight_decay", &SgdOptions::weight_decay, kNotNegative),
+                      option("nesterov", &SgdOptions::nesterov),
+                      option("dampening", &SgdOptions::dampening, kFraction));
+  }
   bool operator==(const SgdOptions&) const = default;
 };
 
@@ -68,6 +92,14 @@ struct AdamOptions {
   double weight_decay = 0;  ///< >= 0
   bool amsgrad = false;     ///< divides by the root of the largest second moment up to now
 
+  static constexpr std::string_view kKind = "adam";  ///< its name in a job
+  static constexpr auto fields() {
+    return std::tuple(option("lr", &AdamOptions::lr, kPositive, Otherwise::kRequired),
+                      option("beta1", &AdamOptions::beta1, kFraction), option("beta2", &AdamOptions::beta2, kFraction),
+                      option("epsilon", &AdamOptions::epsilon, kPositive),
+                      option("weight_decay", &AdamOptions::weight_decay, kNotNegative, Otherwise::kFollows),
+                      option("amsgrad", &AdamOptions::amsgrad));
+  }
   bool operator==(const AdamOptions&) const = default;
 };
 
@@ -80,6 +112,15 @@ struct AdamwOptions {
   double weight_decay = 0.01;  ///< >= 0
   bool amsgrad = false;        ///< divides by the root of the largest second moment up to now
 
+  static constexpr std::string_view kKind = "adamw";  ///< its name in a job
+  static constexpr auto fields() {
+    return std::tuple(option("lr", &AdamwOptions::lr, kPositive, Otherwise::kRequired),
+                      option("beta1", &AdamwOptions::beta1, kFraction),
+                      option("beta2", &AdamwOptions::beta2, kFraction),
+                      option("epsilon", &AdamwOptions::epsilon, kPositive),
+                      option("weight_decay", &AdamwOptions::weight_decay, kNotNegative, Otherwise::kFollows),
+                      option("amsgrad", &AdamwOptions::amsgrad));
+  }
   bool operator==(const AdamwOptions&) const = default;
 };
 
@@ -92,6 +133,15 @@ struct AdagradOptions {
   double epsilon = 1e-10;                ///< > 0
   bool adagrad_w_mode = false;           ///< as Apex has it: weight decay is decoupled from the gradient
 
+  static constexpr std::string_view kKind = "adagrad";  ///< its name in a job
+  static constexpr auto fields() {
+    return std::tuple(option("lr", &AdagradOptions::lr, kPositive, Otherwise::kRequired),
+                      option("lr_decay", &AdagradOptions::lr_decay, kNotNegative),
+                      option("weight_decay", &AdagradOptions::weight_decay, kNotNegative),
+                      option("initial_accumulator_value", &AdagradOptions::initial_accumulator_value, kNotNegative),
+                      option("epsilon", &AdagradOptions::epsilon, kPositive),
+                      option("adagrad_w_mode", &AdagradOptions::adagrad_w_mode));
+  }
   bool operator==(const AdagradOptions&) const = default;
 };
 
@@ -109,6 +159,17 @@ struct LambOptions {
   bool use_nvlamb = false;  ///< the trust ratio applies to parameters that do not decay, too
   bool adam_w_mode = true;  ///< weight decay is part of the update; false: it is added to the gradient
 
+  static constexpr std::string_view kKind = "lamb";  ///< its name in a job
+  static constexpr auto fields() {
+    return std::tuple(option("lr", &LambOptions::lr, kPositive, Otherwise::kRequired),
+                      option("beta1", &LambOptions::beta1, kFraction), option("beta2", &LambOptions::beta2, kFraction),
+                      option("epsilon", &LambOptions::epsilon, kPositive),
+                      option("weight_decay", &LambOptions::weight_decay, kNotNegative),
+                      option("bias_correction", &LambOptions::bias_correction),
+                      option("grad_averaging", &LambOptions::grad_averaging),
+                      option("max_grad_norm", &LambOptions::max_grad_norm, kNotNegative),
+                      option("use_nvlamb", &LambOptions::use_nvlamb), option("adam_w_mode", &LambOptions::adam_w_mode));
+  }
   bool operator==(const LambOptions&) const = default;
 };
 
@@ -128,6 +189,18 @@ struct NovogradOptions {
   NovogradNorm norm = NovogradNorm::kL2;  ///< Apex's norm_type: 2, and 0 for kLargest, the largest magnitude
   bool init_zero = false;                 ///< the second moment starts at 0; false: at the first gradient's
 
+  static constexpr std::string_view kKind = "novograd";  ///< its name in a job
+  static constexpr auto fields() {
+    return std::tuple(option("lr", &NovogradOptions::lr, kPositive, Otherwise::kRequired),
+                      option("beta1", &NovogradOptions::beta1, kFraction),
+                      option("beta2", &NovogradOptions::beta2, kFraction),
+                      option("epsilon", &NovogradOptions::epsilon, kPositive),
+                      option("weight_decay", &NovogradOptions::weight_decay, kNotNegative),
+                      option("bias_correction", &NovogradOptions::bias_correction),
+                      option("grad_averaging", &NovogradOptions::grad_averaging),
+                      option("reg_inside_moment", &NovogradOptions::reg_inside_moment),
+                      option("norm", &NovogradOptions::norm), option("init_zero", &NovogradOptions::init_zero));
+  }
   bool operator==(const NovogradOptions&) const = default;
 };
 
@@ -143,6 +216,15 @@ struct LarsOptions {
   double epsilon = 0;                ///< >= 0
   bool nesterov = false;             ///< needs momentum > 0
 
+  static constexpr std::string_view kKind = "lars";  ///< its name in a job
+  static constexpr auto fields() {
+    return std::tuple(option("lr", &LarsOptions::lr, kPositive, Otherwise::kRequired),
+                      option("momentum", &LarsOptions::momentum, kFraction),
+                      option("weight_decay", &LarsOptions::weight_decay, kNotNegative),
+                      option("trust_coefficient", &LarsOptions::trust_coefficient, kPositive),
+                      option("epsilon", &LarsOptions::epsilon, kNotNegative),
+                      option("nesterov", &LarsOptions::nesterov));
+  }
   bool operator==(const LarsOptions&) const = default;
 };
 
@@ -169,3 +251,13 @@ const Options& checked(const Options& options, const std::string& path) {
 }
 
 }  // namespace lockstep::optim
+
+namespace lockstep {
+
+template <>
+struct EnumNames<optim::NovogradNorm> {
+  static constexpr std::array kNames{std::pair{optim::NovogradNorm::kL2, std::string_view("L2")},
+                                     std::pair{optim::NovogradNorm::kLargest, std::string_view("LARGEST")}};
+};
+
+}  // namespace lockstep

@@ -31,36 +31,21 @@ double factor(const LinearSchedule& linear, std::int64_t, double progress) {
   return 1.0 + (linear.final_fraction - 1.0) * progress;
 }
 
-void check(const ConstantSchedule&, FieldChecks&) {}
-
-void check(const StepSchedule& step, FieldChecks& checks) {
+void check_milestones(const StepSchedule& step, FieldChecks& checks) {
   const auto& milestones = step.milestones;
   if (milestones.empty()) {
     checks.error("milestones", "must be the steps at which the rate falls, [1000, 2000]");
   } else if (!std::ranges::is_sorted(milestones, std::less_equal<>()) || milestones[0] <= 0) {
     checks.error("milestones", "must be > 0 and ascending");
   }
-  checks.positive(step.gamma, "gamma");
-}
-
-void check(const CosineSchedule& cosine, FieldChecks& checks) {
-  checks.not_negative(cosine.final_fraction, "final_fraction");
-}
-
-void check(const LinearSchedule& linear, FieldChecks& checks) {
-  checks.not_negative(linear.final_fraction, "final_fraction");
 }
 
 }  // namespace
 
 FieldProblems problems_of(const ScheduleOptions& options) {
   FieldChecks checks;
-  std::visit(
-      [&checks](const auto& kind) {
-        checks.not_negative(static_cast<double>(kind.warmup_steps), "warmup_steps");
-        check(kind, checks);
-      },
-      options);
+  std::visit([&checks](const auto& kind) { check_fields(kind, checks); }, options);
+  if (const auto* const step = std::get_if<StepSchedule>(&options)) check_milestones(*step, checks);
   return checks.problems();
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/base/field_checks.h"
+#include "runtime/base/option_fields.h"
 
 namespace lockstep::optim {
 
@@ -14,6 +15,10 @@ namespace lockstep::optim {
 struct ConstantSchedule {
   std::int64_t warmup_steps = 0;  ///< >= 0
 
+  static constexpr std::string_view kKind = "constant";  ///< its name in a job
+  static constexpr auto fields() {
+    return std::tuple(option("warmup_steps", &ConstantSchedule::warmup_steps, kNotNegative));
+  }
   bool operator==(const ConstantSchedule&) const = default;
 };
 
@@ -22,6 +27,12 @@ struct StepSchedule {
   std::vector<std::int64_t> milestones = {};  ///< applied steps > 0, ascending; at least one
   double gamma = 0.1;                         ///< > 0: factor at each milestone
 
+  static constexpr std::string_view kKind = "step";  ///< its name in a job
+  static constexpr auto fields() {
+    return std::tuple(option("warmup_steps", &StepSchedule::warmup_steps, kNotNegative),
+                      option("milestones", &StepSchedule::milestones),
+                      option("gamma", &StepSchedule::gamma, kPositive));
+  }
   bool operator==(const StepSchedule&) const = default;
 };
 
@@ -29,6 +40,11 @@ struct CosineSchedule {
   std::int64_t warmup_steps = 0;  ///< >= 0
   double final_fraction = 0;      ///< >= 0: of lr, at the last step
 
+  static constexpr std::string_view kKind = "cosine";  ///< its name in a job
+  static constexpr auto fields() {
+    return std::tuple(option("warmup_steps", &CosineSchedule::warmup_steps, kNotNegative),
+                      option("final_fraction", &CosineSchedule::final_fraction, kNotNegative));
+  }
   bool operator==(const CosineSchedule&) const = default;
 };
 
@@ -36,6 +52,11 @@ struct LinearSchedule {
   std::int64_t warmup_steps = 0;  ///< >= 0
   double final_fraction = 0;      ///< >= 0: of lr, at the last step
 
+  static constexpr std::string_view kKind = "linear";  ///< its name in a job
+  static constexpr auto fields() {
+    return std::tuple(option("warmup_steps", &LinearSchedule::warmup_steps, kNotNegative),
+                      option("final_fraction", &LinearSchedule::final_fraction, kNotNegative));
+  }
   bool operator==(const LinearSchedule&) const = default;
 };
 

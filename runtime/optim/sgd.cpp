@@ -6,7 +6,7 @@
 namespace lockstep::optim {
 
 Sgd::Sgd(std::vector<nn::Parameter> parameters, const SgdOptions& sgd, const OptimizerOptions& options)
-    : Optimizer(std::move(parameters), checked(sgd, "optimizer.sgd").lr, sgd.weight_decay, options),
+    : Optimizer(std::move(parameters), sgd, options),
       rule_{.momentum = static_cast<float>(sgd.momentum),
             .dampening = static_cast<float>(sgd.dampening),
             .nesterov = sgd.nesterov} {}

@@ -3,10 +3,6 @@
 
 namespace lockstep::optim {
 
-FieldProblems problems_of(const WeightMeanOptions& options) {
-  FieldChecks checks;
-  checks.fraction(options.decay, "decay");
-  return checks.problems();
-}
+FieldProblems problems_of(const WeightMeanOptions& options) { return problems_in_fields(options); }
 
 }  // namespace lockstep::optim

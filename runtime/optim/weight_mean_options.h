@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "runtime/base/field_checks.h"
+#include "runtime/base/option_fields.h"
 
 namespace lockstep::optim {
 
@@ -12,6 +13,10 @@ struct WeightMeanOptions {
   /// The decay is at most (1 + n) / (warmup + n) at the n-th applied step, counted from 1; 0: no warm-up.
   std::uint32_t warmup = 0;
 
+  static constexpr auto fields() {
+    return std::tuple(option("decay", &WeightMeanOptions::decay, kFraction),
+                      option("warmup", &WeightMeanOptions::warmup));
+  }
   bool operator==(const WeightMeanOptions&) const = default;
 };
 

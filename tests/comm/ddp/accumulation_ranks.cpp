@@ -130,7 +130,7 @@ INSTANTIATE_TEST_SUITE_P(WithAPassUnderNoSyncBetween, SeveralReductions, testing
 TEST_P(SeveralReductions, AddUpToo) {
   for (const DdpOptions& ddp :
        {DdpOptions{}, DdpOptions{.gradient_average = false}, DdpOptions{.gradient_predivide_factor = 2}}) {
-    SCOPED_TRACE(describe(ddp));
+    SCOPED_TRACE(lines_of(ddp));
     const LearnerOptions options{.model = kAccumulationModel, .ddp = ddp};
     const Samples samples = make_samples(kAccumulationSamples, 4, 1, 1);
     Learner alone(options, 4, 1), mine(options, 4, 1);

@@ -37,14 +37,14 @@ TEST(DdpOptions, AreCheckedWhereTrainingIsMadeParallel) {
 }
 
 TEST(DdpOptions, ThatDifferAreDescribedDifferently) {
-  const std::string plain = describe(DdpOptions{});
+  const std::string plain = lines_of(DdpOptions{});
   for (const DdpOptions& other :
        {DdpOptions{.bucket_mb = 4}, DdpOptions{.first_bucket_mb = 2}, DdpOptions{.wire_dtype = DType::kFloat16},
         DdpOptions{.sync_batch_norm = false}, DdpOptions{.gradient_average = false},
         DdpOptions{.gradient_predivide_factor = 2}, DdpOptions{.find_unused = true}, DdpOptions{.bucket_ends = {"x"}},
         DdpOptions{.delay_reduction = true}, DdpOptions{.reduction_streams = 2}, DdpOptions{.reduce_in_float32 = true},
         DdpOptions{.sync_batch_norm_group = 2}}) {
-    EXPECT_NE(describe(other), plain);
+    EXPECT_NE(lines_of(other), plain);
   }
 }
 

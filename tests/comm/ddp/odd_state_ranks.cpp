@@ -138,6 +138,29 @@ TEST(EvenRanks, ChangeTheirStateTogether) {
   }
 }
 
+TEST(OddOptions, OfAnOptimizerAreNamedByItsFirstStep) {
+  const bool odd = world().size() > 1 && world().rank() == world().size() - 1;
+  Learner learner({.model = MlpOptions{.hidden = {6}},
+                   .optimizer = with_adamw({.lr = 0.01, .beta1 = odd ? 0.8 : 0.9}),
+                   .scaler = {.init = 1024}},
+                  4, 1);
+  learner.join();
+  learner.backward(make_samples(kOddStateSamples, 4, 1, 1),
+                   part_of(kOddStateSamples, 1, world().rank(), world().size(), Shares::kEven), 1);
+  if (world().size() == 1) {
+    EXPECT_EQ(learner.step().found_inf, 0.0f);
+    return;
+  }
+  const auto is_told = ThrowsMessage<PeerError>(
+      HasSubstr("rank 0 has beta1: 0.9, rank " + std::to_string(world().size() - 1) + " has beta1: 0.8"));
+  if (rank_device() == kCpu) {
+    EXPECT_THAT([&] { learner.step(); }, is_told);
+  } else {
+    EXPECT_EQ(learner.step().rank, Verdict::kRanksDiffer);
+    EXPECT_THAT([&] { learner.scaler().require_same_state(learner.optimizer()); }, is_told);
+  }
+}
+
 TEST(OddOptions, OfAScalerAreNamedWhenItIsMade) {
   const bool odd = world().size() > 1 && world().rank() == world().size() - 1;
   const auto make = [odd] { amp::GradScaler(world(), {.backoff_factor = odd ? 0.25 : 0.5}); };

@@ -96,7 +96,7 @@ TEST(Buckets, GiveTheSameBitsDelayedOnSeveralStreamsAndCutByName) {
   for (DdpOptions other : {DdpOptions{.delay_reduction = true}, DdpOptions{.reduction_streams = 3},
                            DdpOptions{.reduction_streams = 2, .find_unused = true}}) {
     other.bucket_mb = other.first_bucket_mb = kTinyBuckets.bucket_mb;
-    EXPECT_EQ(gradients(other), plain) << describe(other);
+    EXPECT_EQ(gradients(other), plain) << lines_of(other);
   }
   const auto count = [](Learner& learner) { EXPECT_EQ(learner.ddp().reducer().buckets().size(), 2u); };
   expect_same(gradients({.bucket_ends = {"hidden2_linear.weight"}}, count), plain);

@@ -6,6 +6,7 @@
 
 #include "runtime/job/defaults.h"
 #include "runtime/job/make_optimizer.h"
+#include "runtime/job/message_options.h"
 #include "runtime/nn/layers.h"
 #include "tests/runtime/job/sample_job.h"
 
@@ -52,21 +53,21 @@ TEST(Defaults, OfOptimizersAreThoseOfTheirOptions) {
   const auto of = [](const char* kind) {
     return resolved(std::string("optimizer { ") + kind + " { lr: 0.5 } }").optimizer();
   };
-  EXPECT_EQ(sgd_options(of("sgd").sgd()), optim::SgdOptions{.lr = 0.5});
-  EXPECT_EQ(adam_options(of("adam").adam()), optim::AdamOptions{.lr = 0.5});
-  EXPECT_EQ(adamw_options(of("adamw").adamw()), optim::AdamwOptions{.lr = 0.5});
-  EXPECT_EQ(adagrad_options(of("adagrad").adagrad()), optim::AdagradOptions{.lr = 0.5});
-  EXPECT_EQ(lamb_options(of("lamb").lamb()), optim::LambOptions{.lr = 0.5});
-  EXPECT_EQ(novograd_options(of("novograd").novograd()), optim::NovogradOptions{.lr = 0.5});
-  EXPECT_EQ(lars_options(of("lars").lars()), optim::LarsOptions{.lr = 0.5});
+  EXPECT_EQ(options_of<optim::SgdOptions>(of("sgd").sgd()), optim::SgdOptions{.lr = 0.5});
+  EXPECT_EQ(options_of<optim::AdamOptions>(of("adam").adam()), optim::AdamOptions{.lr = 0.5});
+  EXPECT_EQ(options_of<optim::AdamwOptions>(of("adamw").adamw()), optim::AdamwOptions{.lr = 0.5});
+  EXPECT_EQ(options_of<optim::AdagradOptions>(of("adagrad").adagrad()), optim::AdagradOptions{.lr = 0.5});
+  EXPECT_EQ(options_of<optim::LambOptions>(of("lamb").lamb()), optim::LambOptions{.lr = 0.5});
+  EXPECT_EQ(options_of<optim::NovogradOptions>(of("novograd").novograd()), optim::NovogradOptions{.lr = 0.5});
+  EXPECT_EQ(options_of<optim::LarsOptions>(of("lars").lars()), optim::LarsOptions{.lr = 0.5});
   EXPECT_EQ(optimizer_options(of("sgd")), optim::OptimizerOptions{});
-  EXPECT_EQ(sgd_options({}), optim::SgdOptions{});
-  EXPECT_EQ(adam_options({}), optim::AdamOptions{});
-  EXPECT_EQ(adamw_options({}), optim::AdamwOptions{});
-  EXPECT_EQ(adagrad_options({}), optim::AdagradOptions{});
-  EXPECT_EQ(lamb_options({}), optim::LambOptions{});
-  EXPECT_EQ(novograd_options({}), optim::NovogradOptions{});
-  EXPECT_EQ(lars_options({}), optim::LarsOptions{});
+  EXPECT_EQ(options_of<optim::SgdOptions>(Sgd()), optim::SgdOptions{});
+  EXPECT_EQ(options_of<optim::AdamOptions>(Adam()), optim::AdamOptions{});
+  EXPECT_EQ(options_of<optim::AdamwOptions>(Adam()), optim::AdamwOptions{});
+  EXPECT_EQ(options_of<optim::AdagradOptions>(Adagrad()), optim::AdagradOptions{});
+  EXPECT_EQ(options_of<optim::LambOptions>(Lamb()), optim::LambOptions{});
+  EXPECT_EQ(options_of<optim::NovogradOptions>(Novograd()), optim::NovogradOptions{});
+  EXPECT_EQ(options_of<optim::LarsOptions>(Lars()), optim::LarsOptions{});
   const auto larc = optim::OptimizerOptions{.larc = optim::LarcOptions{}};
   EXPECT_EQ(optimizer_options(resolved("optimizer { sgd { lr: 1 } larc { } }").optimizer()), larc);
   const auto grouped = optimizer_options(resolved("optimizer { group { match: \"a\" } }").optimizer());
@@ -131,7 +132,7 @@ TEST(Translation, TakesEveryFieldOfOptimizers) {
       resolved(R"(optimizer { sgd { lr: 1 momentum: 0.5 weight_decay: 2 nesterov: true dampening: 0.25 }
       clip_norm: 3 clip_value: 4 group { match: "x" lr_scale: 5 weight_decay: 6 } })")
           .optimizer();
-  EXPECT_EQ(sgd_options(sgd.sgd()),
+  EXPECT_EQ(options_of<optim::SgdOptions>(sgd.sgd()),
             (optim::SgdOptions{.lr = 1, .momentum = 0.5, .weight_decay = 2, .nesterov = true, .dampening = 0.25}));
   EXPECT_EQ(optimizer_options(sgd),
             (optim::OptimizerOptions{
@@ -141,54 +142,54 @@ TEST(Translation, TakesEveryFieldOfOptimizers) {
           .optimizer()
           .adam();
   EXPECT_EQ(
-      adam_options(adam),
+      options_of<optim::AdamOptions>(adam),
       (optim::AdamOptions{.lr = 1, .beta1 = 0.5, .beta2 = 0.25, .epsilon = 2, .weight_decay = 3, .amsgrad = true}));
   EXPECT_EQ(
-      adamw_options(adam),
+      options_of<optim::AdamwOptions>(adam),
       (optim::AdamwOptions{.lr = 1, .beta1 = 0.5, .beta2 = 0.25, .epsilon = 2, .weight_decay = 3, .amsgrad = true}));
   const Adagrad adagrad = resolved(R"(optimizer { adagrad { lr: 1 lr_decay: 2 weight_decay: 3
       initial_accumulator_value: 4 epsilon: 5 adagrad_w_mode: true } })")
                               .optimizer()
                               .adagrad();
-  EXPECT_EQ(adagrad_options(adagrad), (optim::AdagradOptions{.lr = 1,
-                                                             .lr_decay = 2,
-                                                             .weight_decay = 3,
-                                                             .initial_accumulator_value = 4,
-                                                             .epsilon = 5,
-                                                             .adagrad_w_mode = true}));
+  EXPECT_EQ(options_of<optim::AdagradOptions>(adagrad), (optim::AdagradOptions{.lr = 1,
+                                                                               .lr_decay = 2,
+                                                                               .weight_decay = 3,
+                                                                               .initial_accumulator_value = 4,
+                                                                               .epsilon = 5,
+                                                                               .adagrad_w_mode = true}));
   const Lamb lamb = resolved(R"(optimizer { lamb { lr: 1 beta1: 0.5 beta2: 0.25 epsilon: 2 weight_decay: 3
       bias_correction: false grad_averaging: false max_grad_norm: 4 use_nvlamb: true adam_w_mode: false } })")
                         .optimizer()
                         .lamb();
-  EXPECT_EQ(lamb_options(lamb), (optim::LambOptions{.lr = 1,
-                                                    .beta1 = 0.5,
-                                                    .beta2 = 0.25,
-                                                    .epsilon = 2,
-                                                    .weight_decay = 3,
-                                                    .bias_correction = false,
-                                                    .grad_averaging = false,
-                                                    .max_grad_norm = 4,
-                                                    .use_nvlamb = true,
-                                                    .adam_w_mode = false}));
+  EXPECT_EQ(options_of<optim::LambOptions>(lamb), (optim::LambOptions{.lr = 1,
+                                                                      .beta1 = 0.5,
+                                                                      .beta2 = 0.25,
+                                                                      .epsilon = 2,
+                                                                      .weight_decay = 3,
+                                                                      .bias_correction = false,
+                                                                      .grad_averaging = false,
+                                                                      .max_grad_norm = 4,
+                                                                      .use_nvlamb = true,
+                                                                      .adam_w_mode = false}));
   const Novograd novograd = resolved(R"(optimizer { novograd { lr: 1 beta1: 0.5 beta2: 0.25 epsilon: 2 weight_decay: 3
       bias_correction: false grad_averaging: false reg_inside_moment: true norm: LARGEST init_zero: true } })")
                                 .optimizer()
                                 .novograd();
-  EXPECT_EQ(novograd_options(novograd), (optim::NovogradOptions{.lr = 1,
-                                                                .beta1 = 0.5,
-                                                                .beta2 = 0.25,
-                                                                .epsilon = 2,
-                                                                .weight_decay = 3,
-                                                                .bias_correction = false,
-                                                                .grad_averaging = false,
-                                                                .reg_inside_moment = true,
-                                                                .norm = optim::NovogradNorm::kLargest,
-                                                                .init_zero = true}));
+  EXPECT_EQ(options_of<optim::NovogradOptions>(novograd), (optim::NovogradOptions{.lr = 1,
+                                                                                  .beta1 = 0.5,
+                                                                                  .beta2 = 0.25,
+                                                                                  .epsilon = 2,
+                                                                                  .weight_decay = 3,
+                                                                                  .bias_correction = false,
+                                                                                  .grad_averaging = false,
+                                                                                  .reg_inside_moment = true,
+                                                                                  .norm = optim::NovogradNorm::kLargest,
+                                                                                  .init_zero = true}));
   const Optimizer lars = resolved(R"(optimizer { lars { lr: 1 momentum: 0.5 weight_decay: 2 trust_coefficient: 3
       epsilon: 4 nesterov: true } larc { trust_coefficient: 5 clip: false epsilon: 6 }
       group { match: "x" layer_adaptation: false } })")
                              .optimizer();
-  EXPECT_EQ(lars_options(lars.lars()),
+  EXPECT_EQ(options_of<optim::LarsOptions>(lars.lars()),
             (optim::LarsOptions{
                 .lr = 1, .momentum = 0.5, .weight_decay = 2, .trust_coefficient = 3, .epsilon = 4, .nesterov = true}));
   EXPECT_EQ(optimizer_options(lars),
@@ -253,7 +254,7 @@ TEST(HalfFilledMessages, HaveTheDefaultsOfTheOptions) {
   EXPECT_EQ(ddp_options(comm), comm::DdpOptions{.bucket_mb = 4});
   Adam adam;
   adam.set_lr(0.5);
-  EXPECT_EQ(adam_options(adam), optim::AdamOptions{.lr = 0.5});
+  EXPECT_EQ(options_of<optim::AdamOptions>(adam), optim::AdamOptions{.lr = 0.5});
 }
 
 }  // namespace

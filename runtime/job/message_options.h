@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
+
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <variant>
+
+#include "runtime/base/option_fields.h"
+
+// Messages of a job and the option structs that describe themselves: a field and an option of one name are one.
+namespace lockstep::job {
+
+/// The field of that name. Throws std::logic_error where the message has none.
+const google::protobuf::FieldDescriptor& field_of(const google::protobuf::Message& message, std::string_view name);
+/// Whether the field was given a value: those that cannot tell have one.
+bool has_value(const google::protobuf::Message& message, const google::protobuf::FieldDescriptor& field);
+
+/// A value of a field, the one of number `index` of a list. Numbers are converted without a check.
+double number_in(const google::protobuf::Message& message, const google::protobuf::FieldDescriptor& field, int index);
+std::int64_t integer_in(const google::protobuf::Message& message, const google::protobuf::FieldDescriptor& field,
+                        int index);
+std::string text_in(const google::protobuf::Message& message, const google::protobuf::FieldDescriptor& field,
+                    int index);
+/// The name of an enumeration's value; empty for a number that has none.
+std::string enum_name_in(const google::protobuf::Message& message, const google::protobuf::FieldDescriptor& field,
+                         int index);
+const google::protobuf::Message& message_in(const google::protobuf::Message& message,
+                                            const google::protobuf::FieldDescriptor& field, int index);
+
+/// Gives a singular field a value, by its text.
+void give_text(google::protobuf::Message& message, const google::protobuf::FieldDescriptor& field,
+               const std::string& value);
+
+/// The kind that a message has set of the alternatives of its oneof "kind"; null where it has none.
+const google::protobuf::FieldDescriptor* kind_of(const google::protobuf::Message& message);
+/// "sgd, adam, adamw"
+std::string kinds_of(const google::protobuf::Descriptor& type);
+[[noreturn]] void throw_no_kind(const google::protobuf::Descriptor& type, const std::string& path);
+
+/// Gives the options what the message says. Those of fields without a value stay as they are.
+template <Described Options>
+void take(const google::protobuf::Message& message, Options& options);
+
+template <class Value>
+void take_value(const google::protobuf::Message& message, const google::protobuf::FieldDescriptor& field, int index,
+                Value& value) {
+  if constexpr (Optional<Value>) {
+    take_value(message, field, index, value.emplace());
+  } else if constexpr (Described<Value>) {
+    take(message_in(message, field, index), value);
+  } else if constexpr (Named<Value>) {
+    const std::string name = enum_name_in(message, field, index);
+    for (const auto& [of, known] : EnumNames<Value>::kNames) {
+      if (known == name) value = of;
+    }
+  } else if constexpr (std::is_floating_point_v<Value>) {
+    value = static_cast<Value>(number_in(message, field, index));
+  } else if constexpr (std::is_integral_v<Value>) {
+    value = static_cast<Value>(integer_in(message, field, index));
+  } else {
+    value = text_in(message, field, index);
+  }
+}
+
+template <Described Options>
+void take(const google::protobuf::Message& message, Options& options) {
+  for_each_field<Options>([&](const auto& option) {
+    const google::protobuf::FieldDescriptor& field = field_of(message, option.name);
+    auto& value = options.*option.member;
+    if constexpr (List<std::remove_reference_t<decltype(value)>>) {
+      value.resize(static_cast<std::size_t>(message.GetReflection()->FieldSize(message, &field)));
+      for (std::size_t i = 0; i < value.size(); ++i) take_value(message, field, static_cast<int>(i), value[i]);
+    } else if (has_value(message, field)) {
+      take_value(message, field, -1, value);
+    }
+  });
+}
+
+template <Described Options>
+Options options_of(const google::protobuf::Message& message) {
+  Options options;
+  take(message, options);
+  return options;
+}
+
+/// The options of the kind that the message has set, one of the variant's alternatives. Throws FieldError of the field
+/// `path` where it has set none, and std::logic_error for a kind that is no alternative.
+template <class Variant>
+Variant kind_options_of(const google::protobuf::Message& message, const std::string& path) {
+  const google::protobuf::FieldDescriptor* const kind = kind_of(message);
+  if (kind == nullptr) throw_no_kind(*message.GetDescriptor(), path);
+  return [&]<class... Kinds>(std::type_identity<std::variant<Kinds...>>) {
+    std::optional<Variant> options;
+    const auto take_if = [&]<class Options>(std::type_identity<Options>) {
+      if (kind->name() == Options::kKind) options = options_of<Options>(message_in(message, *kind, -1));
+    };
+    (take_if(std::type_identity<Kinds>()), ...);
+    if (!options) throw std::logic_error("no options stand for a job's " + kind->full_name());
+    return *options;
+  }(std::type_identity<Variant>());
+}
+
+/// Writes the defaults of the options into the fields without a value, but for those whose default follows from others.
+template <Described Options>
+void write_defaults(google::protobuf::Message& message) {
+  const Options options;
+  for_each_field<Options>([&](const auto& option) {
+    if (option.otherwise != Otherwise::kDefault) return;
+    const auto& value = options.*option.member;
+    using Value = std::remove_cvref_t<decltype(value)>;
+    if constexpr (!List<Value> && !Optional<Value> && !Described<Value>) {
+      const google::protobuf::FieldDescriptor& field = field_of(message, option.name);
+      if (!has_value(message, field)) give_text(message, field, text_of(value));
+    }
+  });
+}
+
+}  // namespace lockstep::job

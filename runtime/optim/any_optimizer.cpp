@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/optim/any_optimizer.h"
+
+#include <utility>
+
+#include "runtime/optim/adagrad.h"
+#include "runtime/optim/adam.h"
+#include "runtime/optim/lamb.h"
+#include "runtime/optim/lars.h"
+#include "runtime/optim/novograd.h"
+#include "runtime/optim/sgd.h"
+
+namespace lockstep::optim {
+
+namespace {
+
+/// The class that each option struct makes.
+template <class Options>
+struct Made;
+template <>
+struct Made<SgdOptions> : std::type_identity<Sgd> {};
+template <>
+struct Made<AdamOptions> : std::type_identity<Adam> {};
+template <>
+struct Made<AdamwOptions> : std::type_identity<Adam> {};
+template <>
+struct Made<AdagradOptions> : std::type_identity<Adagrad> {};
+template <>
+struct Made<LambOptions> : std::type_identity<Lamb> {};
+template <>
+struct Made<NovogradOptions> : std::type_identity<Novograd> {};
+template <>
+struct Made<LarsOptions> : std::type_identity<Lars> {};
+
+}  // namespace
+
+std::unique_ptr<Optimizer> make(std::vector<nn::Parameter> parameters, const AnyOptions& kind,
+                                const OptimizerOptions& more) {
+  return std::visit(
+      [&]<class Options>(const Options& options) -> std::unique_ptr<Optimizer> {
+        return std::make_unique<typename Made<Options>::type>(std::move(parameters), options, more);
+      },
+      kind);
+}
+
+FieldProblems problems_beside(const AnyOptions& kind, const OptimizerOptions& more) {
+  const bool looks_at_norms = std::holds_alternative<LambOptions>(kind) || std::holds_alternative<LarsOptions>(kind) ||
+                              std::holds_alternative<NovogradOptions>(kind);
+  return looks_at_norms ? problems_beside_norms(more) : FieldProblems();
+}
+
+}  // namespace lockstep::optim
