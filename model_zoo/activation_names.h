@@ -6,7 +6,7 @@
 
 namespace lockstep {
 
-/// Those that a job can name.
+/// The activations that a job can name.
 template <>
 struct EnumNames<kernels::Activation> {
   static constexpr std::array kNames{std::pair{kernels::Activation::kRelu, std::string_view("RELU")},

@@ -5,7 +5,7 @@
 
 namespace lockstep::model_zoo {
 
-/// Of a transformer's heads, which share its width.
+/// Checks that the heads of a transformer share its width evenly.
 template <class Options>
 void check_heads(FieldChecks& checks, const Options& options) {
   if (options.heads < 1 || options.width < 1) return;

@@ -160,8 +160,9 @@ void Reducer::begin_reduction() {
 }
 
 void Reducer::take_back_reduced() {
-  // What is there was reduced before and is the same on every rank: the next reduction must leave it as it is, and what
-  // is bad in it is none of that one's. Before a pass adds this rank's own, which that one does change.
+  // The sum that an earlier pass has reduced is the same on every rank. The next reduction multiplies it by `weight`,
+  // so it is divided by that first, before a pass adds gradients of this rank. Its own bad values are remembered: they
+  // are not those of the next pass.
   const Tensor& grads = arena_->grads();
   const kernels::Backend& backend = kernels::backend(grads.device());
   const double weight = static_cast<double>(factor_) * (average_ ? 1.0 : static_cast<double>(communicator_->size()));

@@ -65,7 +65,7 @@ class Reducer {
   void contribute_zero(std::size_t slot);
   void begin_pass();
   void begin_reduction();
-  /// What earlier reductions of the step have left becomes this rank's part of the next one.
+  /// Divides the sum that earlier reductions of the step have left, so that the next reduction restores it.
   void take_back_reduced();
   /// Throws UsageError where gradients that wait for a reduction would be multiplied by the factor of others.
   void require_one_factor() const;
@@ -105,7 +105,7 @@ class Reducer {
   std::vector<Event> events_;  ///< by bucket, reached when it is reduced
   bool another_ = false;       ///< whether the step has had one that was reduced
   bool taken_back_ = false;    ///< whether that is a part of the next one by now
-  /// What the gradients that are not reduced yet are to be multiplied by; nothing where there are none.
+  /// The factor of the gradients that wait for a reduction; nothing where none wait.
   std::optional<float> pending_factor_;
 
   Tensor used_;  ///< float32 [slots], 1 where any rank has a gradient; undefined where every rank must have every one

@@ -10,7 +10,7 @@
 
 namespace lockstep::init {
 
-// What find_data() looks for, a function a kind of data.
+// find_data() calls these: each finds one kind of data.
 
 /// Images in folders of their classes, or those within folders named train or training and val, test or another name
 /// for evaluation, in any case and among other words: training_set. A folder that holds nothing but one with those

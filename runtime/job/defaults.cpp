@@ -120,7 +120,7 @@ void fill_amp(Amp& amp) {
   if (!scale.has_init()) scale.set_init(scale.dynamic() ? 65536 : 1);
 }
 
-/// Of two kinds of one message.
+/// Adam and AdamW share a message, and differ in this default.
 void fill_optimizer(Optimizer& optimizer) {
   const auto fill = [](Adam& adam, double weight_decay) {
     if (!adam.has_weight_decay()) adam.set_weight_decay(weight_decay);

@@ -16,7 +16,7 @@ using AnyOptions =
 std::unique_ptr<Optimizer> make(std::vector<nn::Parameter> parameters, const AnyOptions& kind,
                                 const OptimizerOptions& more = {});
 
-/// What of `more` an optimizer of that kind refuses.
+/// The options in `more` that an optimizer of that kind refuses.
 FieldProblems problems_beside(const AnyOptions& kind, const OptimizerOptions& more);
 
 }  // namespace lockstep::optim

@@ -36,6 +36,12 @@ std::vector<nn::Parameter> each_once(std::vector<nn::Parameter> parameters) {
   return parameters;
 }
 
+/// The ranks compare the rate of the schedule, which may be another than that of the options.
+std::string without_learning_rate(std::string lines) {
+  if (lines.starts_with("lr: ")) lines.erase(0, lines.find('\n') + 1);
+  return lines;
+}
+
 std::uint64_t hash_of(const std::string& text) {
   Hash128 hash;
   hash.update(text);
@@ -47,8 +53,7 @@ std::uint64_t hash_of(const std::string& text) {
 Optimizer::Optimizer(std::vector<nn::Parameter> parameters, double lr, double weight_decay,
                      const OptimizerOptions& options, const std::string& rule)
     : id_(next_id.fetch_add(1, std::memory_order_relaxed)),
-      // The learning rate is that of the schedule, which may be another.
-      options_(rule.substr(rule.find('\n') + 1) + lines_of(options)),
+      options_(without_learning_rate(rule) + lines_of(options)),
       options_hash_(hash_of(options_)),
       parameters_(each_once(std::move(parameters))),
       per_parameter_(resolve_groups(checked(options, "optimizer").groups, parameters_, lr, weight_decay)),

@@ -6,7 +6,7 @@
 
 namespace lockstep {
 
-/// Those that a job can name.
+/// The dtypes that a job can name.
 template <>
 struct EnumNames<DType> {
   static constexpr std::array kNames{std::pair{DType::kFloat32, std::string_view("FP32")},
