@@ -3,11 +3,12 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/option_checks.h"
+
 namespace lockstep::model_zoo {
 
 FieldProblems problems_of(const ConvnetOptions& options) {
   FieldChecks checks;
-  if (options.blocks.empty()) checks.error("block", "must hold at least one convolution");
   check_fields(options, checks);
   for (std::size_t i = 0; i < options.blocks.size(); ++i) {
     const std::int64_t kernel = options.blocks[i].kernel;

@@ -23,10 +23,10 @@ struct ConvBlockOptions {
 
   static constexpr auto fields() {
     return std::tuple(
-        option("channels", &ConvBlockOptions::channels, kPositive, Otherwise::kRequired),
+        option("channels", &ConvBlockOptions::channels, kPositive, Required{"the number of output channels"}),
         option("kernel", &ConvBlockOptions::kernel), option("stride", &ConvBlockOptions::stride, kAtLeastOne),
         option("batch_norm", &ConvBlockOptions::batch_norm), option("activation", &ConvBlockOptions::activation),
-        option("max_pool", &ConvBlockOptions::max_pool, kNotNegative, Otherwise::kFollows),
+        option("max_pool", &ConvBlockOptions::max_pool, kAtLeastOne, Otherwise::kFollows),
         option("dropout", &ConvBlockOptions::dropout, kFraction));
   }
   bool operator==(const ConvBlockOptions&) const = default;
@@ -45,11 +45,12 @@ struct ConvnetOptions {
 
   static constexpr std::string_view kKind = "convnet";  ///< its name in a job
   static constexpr auto fields() {
-    return std::tuple(option("block", &ConvnetOptions::blocks), option("dropout", &ConvnetOptions::dropout, kFraction),
-                      option("hidden", &ConvnetOptions::hidden, kAtLeastOne),
-                      option("head_pool", &ConvnetOptions::head_pool),
-                      option("batch_norm_momentum", &ConvnetOptions::batch_norm_momentum, kZeroToOne),
-                      option("batch_norm_epsilon", &ConvnetOptions::batch_norm_epsilon, kPositive));
+    return std::tuple(
+        option("block", &ConvnetOptions::blocks, Required{"at least one convolution, block { channels: 32 }"}),
+        option("dropout", &ConvnetOptions::dropout, kFraction), option("hidden", &ConvnetOptions::hidden, kAtLeastOne),
+        option("head_pool", &ConvnetOptions::head_pool),
+        option("batch_norm_momentum", &ConvnetOptions::batch_norm_momentum, kZeroToOne),
+        option("batch_norm_epsilon", &ConvnetOptions::batch_norm_epsilon, kPositive));
   }
   bool operator==(const ConvnetOptions&) const = default;
 };

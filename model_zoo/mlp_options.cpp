@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/option_checks.h"
+
 namespace lockstep::model_zoo {
 
 FieldProblems problems_of(const MlpOptions& options) { return problems_in_fields(options); }

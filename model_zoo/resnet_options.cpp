@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "runtime/base/option_checks.h"
+
 namespace lockstep::model_zoo {
 
 FieldProblems problems_of(const ResnetOptions& options) {

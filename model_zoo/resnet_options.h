@@ -24,7 +24,7 @@ struct ResnetOptions {
 
   static constexpr std::string_view kKind = "resnet";  ///< its name in a job
   static constexpr auto fields() {
-    return std::tuple(option("depth", &ResnetOptions::depth, Otherwise::kRequired),
+    return std::tuple(option("depth", &ResnetOptions::depth, Required{"one of 18, 34, 50, 101, 152"}),
                       option("stem", &ResnetOptions::stem), option("width", &ResnetOptions::width, kAtLeastOne),
                       option("zero_init_residual", &ResnetOptions::zero_init_residual),
                       option("batch_norm_momentum", &ResnetOptions::batch_norm_momentum, kZeroToOne),

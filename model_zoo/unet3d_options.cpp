@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model_zoo/unet3d_options.h"
 
+#include "runtime/base/option_checks.h"
+
 namespace lockstep::model_zoo {
 
 FieldProblems problems_of(const Unet3dOptions& options) {

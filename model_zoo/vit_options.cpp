@@ -2,6 +2,7 @@
 #include "model_zoo/vit_options.h"
 
 #include "model_zoo/transformer_checks.h"
+#include "runtime/base/option_checks.h"
 
 namespace lockstep::model_zoo {
 

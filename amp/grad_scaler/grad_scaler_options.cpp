@@ -3,6 +3,8 @@
 
 #include <limits>
 
+#include "runtime/base/option_lines.h"
+
 namespace lockstep::amp {
 
 FieldProblems problems_of(const GradScalerOptions& options) {

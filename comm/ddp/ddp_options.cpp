@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <string>
 
+#include "runtime/base/option_checks.h"
+
 namespace lockstep::comm {
 
 namespace {

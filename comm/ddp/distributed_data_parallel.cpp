@@ -8,6 +8,7 @@
 #include "runtime/autograd/grad_mode.h"
 #include "runtime/autograd/meta.h"
 #include "runtime/base/error.h"
+#include "runtime/base/option_lines.h"
 #include "runtime/nn/forward.h"
 #include "runtime/nn/step_context.h"
 #include "runtime/tensor/memory.h"

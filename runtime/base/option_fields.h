@@ -44,7 +44,21 @@ inline constexpr Bound kZeroToOne{"in [0, 1]", 0, false, 1, false};
 enum class Otherwise {
   kDefault,   ///< the struct's own
   kRequired,  ///< nowhere: it has to be given
-  kFollows,   ///< from others; or there is none, and that means something
+  kFollows,   ///< from others; or there is none, and that means something: the struct's own value stands for that
+};
+
+/// Makes an option one that has to be given.
+struct Required {
+  std::string_view what;  ///< as an error says it: "is required: WHAT"
+};
+
+/// What a text names in the file system. A job counts such a path from its own folder.
+enum class Names { kNothing, kFile, kFolder, kFilePattern };  ///< a pattern's braces name several files
+
+/// How many extents a shape may have.
+struct Ranks {
+  int least;
+  int most;
 };
 
 /// A member of an option struct.
@@ -54,17 +68,26 @@ struct OptionField {
   Value Options::*member;
   std::optional<Bound> bound = {};  ///< of a number, where it is given, and of each number of a list
   Otherwise otherwise = Otherwise::kDefault;
+  std::string_view what = {};  ///< Required::what
+  Names names = Names::kNothing;
+  std::optional<Ranks> ranks = {};
+
+  constexpr void set(const Bound& of) { bound = of; }
+  constexpr void set(Otherwise of) { otherwise = of; }
+  constexpr void set(Names of) { names = of; }
+  constexpr void set(Ranks of) { ranks = of; }
+  constexpr void set(Required of) {
+    otherwise = Otherwise::kRequired;
+    what = of.what;
+  }
 };
 
-template <class Options, class Value>
-constexpr OptionField<Options, Value> option(std::string_view name, Value Options::*member,
-                                             Otherwise otherwise = Otherwise::kDefault) {
-  return {name, member, {}, otherwise};
-}
-template <class Options, class Value>
-constexpr OptionField<Options, Value> option(std::string_view name, Value Options::*member, Bound bound,
-                                             Otherwise otherwise = Otherwise::kDefault) {
-  return {name, member, bound, otherwise};
+/// `traits`, in any order: a Bound, an Otherwise, Required, Names, Ranks.
+template <class Options, class Value, class... Traits>
+constexpr OptionField<Options, Value> option(std::string_view name, Value Options::*member, Traits... traits) {
+  OptionField<Options, Value> field{name, member};
+  (field.set(traits), ...);
+  return field;
 }
 
 /// A struct that lists its fields.
@@ -110,80 +133,12 @@ struct ListValue<std::vector<T>> : std::true_type {};
 template <class T>
 concept List = ListValue<T>::value;
 
-/// Checks the values of an option struct against the bounds of its fields, those inside of it too. `at` stands before
-/// their names: "group[1].".
-template <Described Options>
-void check_fields(const Options& options, FieldChecks& checks, const std::string& at = {});
-
-template <class Value>
-void check_value(const Value& value, const std::optional<Bound>& bound, FieldChecks& checks, const std::string& name) {
-  if constexpr (Optional<Value>) {
-    if (value) check_value(*value, bound, checks, name);
-  } else if constexpr (List<Value>) {
-    for (std::size_t i = 0; i < value.size(); ++i) {
-      check_value(value[i], bound, checks, name + "[" + std::to_string(i) + "]");
-    }
-  } else if constexpr (Described<Value>) {
-    check_fields(value, checks, name + ".");
-  } else if constexpr (std::is_arithmetic_v<Value>) {
-    if (!bound) return;
-    const double number = static_cast<double>(value);
-    checks.check(bound->holds(number), name, bound->rule, number);
-  }
-}
-
-template <Described Options>
-void check_fields(const Options& options, FieldChecks& checks, const std::string& at) {
-  for_each_field<Options>([&](const auto& field) {
-    check_value(options.*field.member, field.bound, checks, at + std::string(field.name));
-  });
-}
-
-/// All that is wrong with the single values.
-template <Described Options>
-FieldProblems problems_in_fields(const Options& options) {
-  FieldChecks checks;
-  check_fields(options, checks);
-  return checks.problems();
-}
-
-template <class Value>
-std::string text_of(const Value& value) {
-  if constexpr (std::same_as<Value, bool>) {
-    return value ? "true" : "false";
-  } else if constexpr (std::floating_point<Value>) {
-    return shortest_text(static_cast<double>(value));
-  } else if constexpr (std::integral<Value>) {
-    return std::to_string(value);
-  } else if constexpr (Named<Value>) {
-    return std::string(job_name(value));
-  } else {
-    return std::string(value);
-  }
-}
-
-/// A line a value, "init: 65536\n", by which ranks compare their options. An option without a value is "default".
-template <Described Options>
-std::string lines_of(const Options& options, const std::string& at = {}) {
-  std::string lines;
-  const auto add = [&lines](const auto& self, const std::string& name, const auto& value) -> void {
-    using Value = std::remove_cvref_t<decltype(value)>;
-    if constexpr (Optional<Value>) {
-      if (value) {
-        self(self, name, *value);
-      } else {
-        lines += name + ": default\n";
-      }
-    } else if constexpr (List<Value>) {
-      for (std::size_t i = 0; i < value.size(); ++i) self(self, name + "[" + std::to_string(i) + "]", value[i]);
-    } else if constexpr (Described<Value>) {
-      lines += lines_of(value, name + ".");
-    } else {
-      lines += name + ": " + text_of(value) + "\n";
-    }
-  };
-  for_each_field<Options>([&](const auto& field) { add(add, at + std::string(field.name), options.*field.member); });
-  return lines;
-}
+/// A shape. Those that are none have rank 0.
+template <class T>
+concept ShapeLike = requires(const T& shape) {
+  shape.rank();
+  shape.numel();
+  shape.extents();
+};
 
 }  // namespace lockstep

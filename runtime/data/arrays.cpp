@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "runtime/base/error.h"
+#include "runtime/base/option_checks.h"
 #include "runtime/data/data_digest.h"
 #include "runtime/data/formats/content_hash.h"
 
@@ -118,6 +119,15 @@ Shape numbers_or_one(const Shape& row) { return row.rank() == 0 ? Shape{1} : row
 
 }  // namespace
 
+FieldProblems problems_of(const ArraysOptions& options) {
+  FieldChecks checks;
+  check_fields(options, checks);
+  if (options.target_kind == TargetKind::kNumbers && options.classes > 0) {
+    checks.error("classes", "must be absent where targets are NUMBERS", {"target_kind"});
+  }
+  return checks.problems();
+}
+
 ArraysDataset::ArraysDataset(const ArraysOptions& options)
     : features_(open_sound(options)),
       targets_(options.targets),
@@ -195,6 +205,12 @@ std::int64_t count_array_classes(const std::string& targets) {
   const NpyArray array(targets);
   require_classes(array);
   return highest_class(array);
+}
+
+void ArraysKind::become_eval(Options& eval, const Options* train) {
+  if (train == nullptr || eval.classes > 0) return;
+  if (eval.target_kind == TargetKind::kNumbers || train->target_kind == TargetKind::kNumbers) return;
+  eval.classes = train->classes > 0 ? train->classes : count_array_classes(train->targets);
 }
 
 }  // namespace lockstep::data

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "runtime/base/error.h"
+#include "runtime/base/option_checks.h"
 #include "runtime/data/draw.h"
 
 namespace lockstep::data {
@@ -43,6 +44,14 @@ void move_row(float* out, const float* in, std::int64_t n, std::int64_t shift) {
 }
 
 }  // namespace
+
+FieldProblems problems_of(const AugmentOptions& options) {
+  FieldChecks checks;
+  check_fields(options, checks);
+  check_fields(options.volume, checks);
+  if (options.random_resized_crop) check_ranges(*options.random_resized_crop, "random_resized_crop.", checks);
+  return checks.problems();
+}
 
 void require_augment(const AugmentOptions& options, const Description& data) {
   const Shape& sample = data.sample_shape;

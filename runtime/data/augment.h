@@ -3,6 +3,8 @@
 
 #include <optional>
 
+#include "runtime/base/field_checks.h"
+#include "runtime/base/option_fields.h"
 #include "runtime/data/color_jitter.h"
 #include "runtime/data/dataset.h"
 #include "runtime/data/description.h"
@@ -21,8 +23,17 @@ struct AugmentOptions {
   VolumeAugmentOptions volume = {};
   double mixup = 0;  ///< alpha of Mixup; 0: none
 
+  static constexpr auto fields() {
+    return std::tuple(
+        option("pad_crop", &AugmentOptions::pad_crop, kNotNegative), option("flip", &AugmentOptions::flip),
+        option("random_resized_crop", &AugmentOptions::random_resized_crop),
+        option("color_jitter", &AugmentOptions::color_jitter), option("mixup", &AugmentOptions::mixup, kNotNegative));
+  }
   bool operator==(const AugmentOptions&) const = default;
 };
+
+/// By field, those of `volume` among them.
+FieldProblems problems_of(const AugmentOptions& options);
 
 /// Throws FieldError for options that do not fit such data: images that move need targets that stay where they are, one
 /// label or vector a sample. Those of volumes are require_volume_augment()'s.

@@ -9,10 +9,13 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/files/stored_file.h"
+#include "runtime/base/option_checks.h"
 #include "runtime/data/byte_dataset.h"
 #include "runtime/data/formats/byte_reader.h"
 
 namespace lockstep::data {
+
+FieldProblems problems_of(const CifarOptions& options) { return problems_in_fields(options); }
 
 namespace {
 
@@ -64,16 +67,8 @@ void append_labels(const std::string& file, const Layout& layout, std::vector<st
 
 }  // namespace
 
-void require_sound(const CifarOptions& options, const std::string& path) {
-  if (options.files.empty()) throw FieldError(path + ".files", "is required: the binary files");
-  for (std::size_t i = 0; i < options.files.size(); ++i) {
-    if (!options.files[i].empty()) continue;
-    throw FieldError(path + ".files[" + std::to_string(i) + "]", "is required: the path of a file");
-  }
-}
-
-DatasetPtr open_cifar(const CifarOptions& options) {
-  require_sound(options, "cifar");
+DatasetPtr CifarKind::open(const Options& options) {
+  require_none(problems_of(options), "cifar");
   const Layout layout = layout_of(options.labels);
   const std::size_t record = layout.label_bytes + kImage;
   std::vector<std::uint8_t> images;
@@ -96,8 +91,8 @@ DatasetPtr open_cifar(const CifarOptions& options) {
                                        fmt::format("{}", fmt::join(options.files, ", ")));
 }
 
-Description describe_cifar(const CifarOptions& options) {
-  require_sound(options, "cifar");
+Description CifarKind::describe(const Options& options) {
+  require_none(problems_of(options), "cifar");
   const Layout layout = layout_of(options.labels);
   Description description{.samples = 0, .sample_shape = {32, 32, 3}, .classes = layout.classes};
   std::vector<std::uint8_t> labels;

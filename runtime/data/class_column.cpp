@@ -7,7 +7,7 @@
 #include <charconv>
 
 #include "runtime/base/error.h"
-#include "runtime/data/arrays_options.h"
+#include "runtime/data/dataset_kind.h"
 
 namespace lockstep::data {
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "runtime/base/error.h"
+#include "runtime/base/option_checks.h"
 #include "runtime/data/draw.h"
 
 namespace lockstep::data {
@@ -64,7 +65,7 @@ void turn_hue(std::span<float> image, float turn) {
 }  // namespace
 
 void require_color_jitter(const ColorJitterOptions& options, const Shape& sample) {
-  require_none(problems_of(options), kColorJitterPath);
+  require_none(problems_in_fields(options), kColorJitterPath);
   if (sample.rank() == 3 && sample.back() == 3) return;
   throw FieldError(kColorJitterPath, "needs images [H, W, 3], but samples have shape " + sample.str());
 }

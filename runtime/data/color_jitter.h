@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/base/field_checks.h"
+#include "runtime/base/option_fields.h"
 #include "runtime/data/dataset.h"
 
 namespace lockstep::data {
@@ -14,10 +15,14 @@ struct ColorJitterOptions {
   double saturation = 0;  ///< of the factor around a pixel's grey
   double hue = 0;         ///< the turn of the hue is drawn between -hue and hue, at most 0.5
 
+  static constexpr auto fields() {
+    return std::tuple(option("brightness", &ColorJitterOptions::brightness, kNotNegative),
+                      option("contrast", &ColorJitterOptions::contrast, kNotNegative),
+                      option("saturation", &ColorJitterOptions::saturation, kNotNegative),
+                      option("hue", &ColorJitterOptions::hue, Bound{">= 0 and <= 0.5", 0, false, 0.5}));
+  }
   bool operator==(const ColorJitterOptions&) const = default;
 };
-
-FieldProblems problems_of(const ColorJitterOptions& options);
 
 /// Throws FieldError for options without a meaning and where samples of this shape are no images of 3 channels.
 void require_color_jitter(const ColorJitterOptions& options, const Shape& sample);

@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "runtime/base/error.h"
+#include "runtime/base/option_checks.h"
 #include "runtime/data/class_column.h"
 #include "runtime/data/data_digest.h"
 #include "runtime/data/formats/content_hash.h"
@@ -111,6 +112,39 @@ std::size_t bytes_of_row(const Columns& columns, bool numbers) {
 
 }  // namespace
 
+FieldProblems problems_of(const CsvOptions& options) {
+  FieldChecks checks;
+  check_fields(options, checks);
+  for (std::size_t i = 0; i < options.features.size(); ++i) {
+    const std::string field = fmt::format("features[{}]", i);
+    const auto before = options.features.begin() + static_cast<std::ptrdiff_t>(i);
+    if (options.features[i].empty()) checks.error(field, "must name a column");
+    if (!options.features[i].empty() && options.features[i] == options.target) {
+      checks.error(field, fmt::format("\"{}\" is the target", options.target), {"target"});
+    }
+    if (std::find(options.features.begin(), before, options.features[i]) != before) {
+      checks.error(field, fmt::format("\"{}\" is named twice", options.features[i]));
+    }
+  }
+  if (!options.weight.empty() && options.weight == options.target) {
+    checks.error("weight", fmt::format("\"{}\" is the target", options.target), {"target"});
+  }
+  if (!options.weight.empty() && std::ranges::find(options.features, options.weight) != options.features.end()) {
+    checks.error("weight", fmt::format("\"{}\" is among the features", options.weight), {"features"});
+  }
+  const bool is_separator =
+      options.delimiter.size() == 1 && options.delimiter.find_first_of("\"\r\n.+-eE0123456789") != 0;
+  if (!is_separator) {
+    checks.error("delimiter", fmt::format("must be one character that is no part of a number, no quote and no end of "
+                                          "line; is \"{}\"",
+                                          options.delimiter));
+  }
+  if (options.target_kind == TargetKind::kNumbers && options.classes > 0) {
+    checks.error("classes", "must be absent where targets are NUMBERS", {"target_kind"});
+  }
+  return checks.problems();
+}
+
 CsvDataset::CsvDataset(const CsvOptions& options, MemoryBudget budget) {
   require_none(problems_of(options), "csv");
   const bool numbers = options.target_kind == TargetKind::kNumbers;
@@ -199,6 +233,27 @@ void CsvDataset::add_to_digest(DataHashes& hashes) const {
   add_bytes(std::as_bytes(std::span(numbers_)), hashes.labels);
   add_bytes(std::as_bytes(std::span(weights_)), hashes.labels);
   add_bytes(std::as_bytes(std::span(features_)), hashes.content);
+}
+
+std::vector<std::string> CsvKind::class_names(const Options& options) {
+  if (options.target_kind == TargetKind::kNumbers || !options.class_names.empty()) return options.class_names;
+  return CsvDataset(options).class_names();
+}
+
+void CsvKind::become_eval(Options& eval, const Options* train) {
+  if (train == nullptr) return;
+  const CsvDataset dataset(*train);
+  // Columns are the training data's by name, whatever their order in the evaluation data's files.
+  if (eval.header && eval.features.empty()) eval.features = dataset.feature_names();
+  if (eval.header && eval.target.empty()) eval.target = dataset.target_name();
+  // Evaluation data need not have weights.
+  if (eval.weight.empty() && !dataset.weight_name().empty() && has_csv_column(eval, dataset.weight_name())) {
+    eval.weight = dataset.weight_name();
+  }
+  if (eval.classes > 0) return;
+  if (eval.target_kind == TargetKind::kNumbers || train->target_kind == TargetKind::kNumbers) return;
+  eval.classes = dataset.classes();
+  eval.class_names = dataset.class_names();
 }
 
 }  // namespace lockstep::data

@@ -8,10 +8,13 @@
 #include <vector>
 
 #include "runtime/base/error.h"
+#include "runtime/base/option_checks.h"
 #include "runtime/data/byte_dataset.h"
 #include "runtime/data/formats/byte_reader.h"
 
 namespace lockstep::data {
+
+FieldProblems problems_of(const IdxOptions& options) { return problems_in_fields(options); }
 
 namespace {
 
@@ -68,7 +71,7 @@ struct Pair {
 /// Each rank holds the content in memory; a label is a byte of the file, and a number of its description.
 Pair open_pair(const IdxOptions& options, MemoryBudget budget) {
   constexpr std::string_view kAdvice = "Save the data as .npy arrays, which are read as they are drawn.";
-  require_sound(options, "idx");
+  require_none(problems_of(options), "idx");
   const auto& [images, labels, classes] = options;
   Pair pair{open_array(images, {3, 4}), {}, {}};
   IdxFile label_file = open_array(labels, {1});
@@ -97,20 +100,14 @@ Pair open_pair(const IdxOptions& options, MemoryBudget budget) {
 
 }  // namespace
 
-void require_sound(const IdxOptions& options, const std::string& path) {
-  if (options.images.empty()) throw FieldError(path + ".images", "is required: the path of a file");
-  if (options.labels.empty()) throw FieldError(path + ".labels", "is required: the path of a file");
-  if (options.classes < 0) throw FieldError(path + ".classes", "must be >= 0, is " + std::to_string(options.classes));
-}
-
-DatasetPtr open_idx(const IdxOptions& options, MemoryBudget budget) {
+DatasetPtr IdxKind::open(const Options& options, MemoryBudget budget) {
   Pair pair = open_pair(options, budget);
   Description& about = pair.description;
   return std::make_shared<ByteDataset>(pair.images.read(), std::move(pair.labels), about.sample_shape, about.classes,
                                        options.labels);
 }
 
-Description describe_idx(const IdxOptions& options) {
+Description IdxKind::describe(const Options& options) {
   Pair pair = open_pair(options, {});
   pair.images.reader.expect_rest(pair.images.bytes);
   return std::move(pair.description);
@@ -120,6 +117,11 @@ std::int64_t count_idx_classes(const std::string& labels) {
   IdxFile file = open_array(labels, {1});
   MemoryBudget().take(file.bytes, labels);
   return highest_class(file.read());
+}
+
+void IdxKind::become_eval(Options& eval, const Options* train) {
+  if (train == nullptr || eval.classes > 0) return;
+  eval.classes = train->classes > 0 ? train->classes : count_idx_classes(train->labels);
 }
 
 }  // namespace lockstep::data

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <string>
 
+#include "runtime/base/field_checks.h"
+#include "runtime/base/option_fields.h"
 #include "runtime/data/dataset.h"
+#include "runtime/data/dataset_kind.h"
 #include "runtime/data/description.h"
 #include "runtime/tensor/memory_budget.h"
 
@@ -15,21 +19,28 @@ struct IdxOptions {
   std::string labels = {};   ///< file of [N]
   std::int64_t classes = 0;  ///< 0: the highest label + 1; make_dataset() takes the training set's
 
+  static constexpr std::string_view kKind = "idx";  ///< its name in a job
+  static constexpr auto fields() {
+    return std::tuple(option("images", &IdxOptions::images, Names::kFile, Required{}),
+                      option("labels", &IdxOptions::labels, Names::kFile, Required{}),
+                      option("classes", &IdxOptions::classes, kAtLeastOne, Otherwise::kFollows));
+  }
   bool operator==(const IdxOptions&) const = default;
 };
 
-/// Throws FieldError, for a field within `path`, where a file is not named or `classes` is negative.
-void require_sound(const IdxOptions& options, const std::string& path);
-
-/// Samples are [H, W, C], C is 1 where the file has none. Throws StorageError that names the file and what is wrong
-/// with it, or that does not fit in memory.
-DatasetPtr open_idx(const IdxOptions& options, MemoryBudget budget = {});
-
-/// The same without reading the pixels: the headers and the labels. Finds what open_idx() would, but for damage within
-/// the pixels.
-Description describe_idx(const IdxOptions& options);
+/// By field; what is in the files is looked at when they are opened.
+FieldProblems problems_of(const IdxOptions& options);
 
 /// The highest label of a label file + 1.
 std::int64_t count_idx_classes(const std::string& labels);
+
+/// Images as a job asks for them. Samples are [H, W, C], C is 1 where the file has none.
+struct IdxKind : DatasetKind<IdxKind, IdxOptions> {
+  /// Throws StorageError that names the file and what is wrong with it, or that does not fit in memory.
+  static DatasetPtr open(const Options& options, MemoryBudget budget = {});
+  /// Finds what open() would, but for damage within the pixels, which it does not read.
+  static Description describe(const Options& options);
+  static void become_eval(Options& eval, const Options* train);
+};
 
 }  // namespace lockstep::data

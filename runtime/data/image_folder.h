@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "runtime/data/dataset.h"
+#include "runtime/data/dataset_kind.h"
 #include "runtime/data/description.h"
 #include "runtime/data/image_folder_options.h"
 
@@ -42,5 +44,17 @@ class ImageFolderDataset : public Dataset {
 
 /// The names of the classes' folders, sorted. Throws as the data set does.
 std::vector<std::string> list_classes(const std::string& folder);
+
+/// Image folders, as a job asks for them.
+struct ImageFolderKind : DatasetKind<ImageFolderKind, ImageFolderOptions> {
+  static DatasetPtr open(const Options& options) { return std::make_shared<ImageFolderDataset>(options); }
+  static Description describe(const Options& options) { return ImageFolderDataset(options).describe(); }
+  static std::vector<std::string> class_names(const Options& options) {
+    return options.class_names.empty() ? list_classes(options.folder) : options.class_names;
+  }
+  static void become_eval(Options& eval, const Options* train) {
+    if (train != nullptr) eval.class_names = list_classes(train->folder);
+  }
+};
 
 }  // namespace lockstep::data

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/base/field_checks.h"
+#include "runtime/base/option_fields.h"
 
 namespace lockstep::data {
 
@@ -17,10 +18,17 @@ struct RandomResizedCropOptions {
   double min_aspect = 0.75;  ///< width / height
   double max_aspect = 1.3333333333333333;
 
+  static constexpr auto fields() {
+    return std::tuple(option("min_area", &RandomResizedCropOptions::min_area, kPositive),
+                      option("max_area", &RandomResizedCropOptions::max_area),
+                      option("min_aspect", &RandomResizedCropOptions::min_aspect, kPositive),
+                      option("max_aspect", &RandomResizedCropOptions::max_aspect, kPositive));
+  }
   bool operator==(const RandomResizedCropOptions&) const = default;
 };
 
-FieldProblems problems_of(const RandomResizedCropOptions& options);
+/// That no range is empty. `at` stands before the names of the fields.
+void check_ranges(const RandomResizedCropOptions& options, const std::string& at, FieldChecks& checks);
 
 /// JPEG and PNG images, a folder a class.
 struct ImageFolderOptions {
@@ -33,11 +41,27 @@ struct ImageFolderOptions {
   /// The classes' folders in order; none: all that there are. make_dataset() gives evaluation data the training set's.
   std::vector<std::string> class_names = {};
 
+  static constexpr std::string_view kKind = "image_folder";  ///< its name in a job
+  static constexpr auto fields() {
+    return std::tuple(option("folder", &ImageFolderOptions::folder, Names::kFolder, Required{}),
+                      option("size", &ImageFolderOptions::size),
+                      option("resize", &ImageFolderOptions::resize, kAtLeastOne, Otherwise::kFollows),
+                      option("max_pixels", &ImageFolderOptions::max_pixels, kAtLeastOne));
+  }
   bool operator==(const ImageFolderOptions&) const = default;
 };
 
 /// The rules of an image's extents, as kinds of data sets share them. `resize`: 0 where it follows from the size.
-void check_image_size(std::int64_t size, std::int64_t resize, std::int64_t max_pixels, FieldChecks& checks);
+void check_image_size(std::int64_t size, std::int64_t resize, FieldChecks& checks);
+/// What an image is resized to that the options say nothing of: size * 256 / 224. 0 for a size that is refused.
+std::int64_t resize_for(std::int64_t size);
+
+/// Gives what follows from other options its value: of ImageFolderOptions and ShardsOptions.
+template <class Options>
+requires requires(Options& options) { options.resize; }
+void complete(Options& options) {
+  if (options.resize == 0) options.resize = resize_for(options.size);
+}
 
 /// By field; what is in the folder is looked at when it is opened.
 FieldProblems problems_of(const ImageFolderOptions& options);

@@ -25,9 +25,9 @@ struct ImageCrop {
 
 /// That of ImageFolderOptions and ShardsOptions.
 template <class Options>
-ImageCrop crop_of(const Options& options) {
-  return {options.size, options.resize > 0 ? options.resize : options.size * 256 / 224, options.max_pixels,
-          options.random_resized_crop};
+ImageCrop crop_of(Options options) {
+  complete(options);
+  return {options.size, options.resize, options.max_pixels, options.random_resized_crop};
 }
 
 /// Decodes a JPEG or PNG file's content into values in [0, 1]. `from` names it in messages. Throws StorageError for

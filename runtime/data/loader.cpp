@@ -11,6 +11,7 @@
 
 #include "runtime/base/cores.h"
 #include "runtime/base/error.h"
+#include "runtime/base/option_checks.h"
 #include "runtime/tensor/memory.h"
 
 namespace lockstep::data {
@@ -21,13 +22,10 @@ LoaderOptions checked(const LoaderOptions& options) {
   if (options.world_size < 1 || options.rank < 0 || options.rank >= options.world_size) {
     throw UsageError(fmt::format("a loader cannot serve rank {} of {}", options.rank, options.world_size));
   }
-  const auto require = [](bool holds, const char* path, const char* rule, std::int64_t value) {
-    if (!holds) throw FieldError(path, fmt::format("must be {}, is {}", rule, value));
-  };
-  require(options.global_batch >= 1, "data.global_batch", ">= 1", options.global_batch);
-  require(options.accumulate >= 1, "train.accumulate", ">= 1", options.accumulate);
-  require(options.prefetch >= 0, "data.prefetch", ">= 0", options.prefetch);
-  require(options.decode_threads >= 0, "data.decode_threads", ">= 0", options.decode_threads);
+  require_none(problems_in_fields(options), "data");
+  if (options.accumulate < 1) {
+    throw FieldError("train.accumulate", fmt::format("must be >= 1, is {}", options.accumulate));
+  }
   if (options.input_dtype != DType::kFloat32 && !is_reduced(options.input_dtype)) {
     throw UsageError(
         fmt::format("a loader gives inputs in float32, float16 or bfloat16, not in {}", name_of(options.input_dtype)));

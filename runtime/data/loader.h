@@ -10,6 +10,8 @@
 #include <unordered_set>
 #include <vector>
 
+#include "runtime/base/field_checks.h"
+#include "runtime/base/option_fields.h"
 #include "runtime/data/batch.h"
 #include "runtime/data/batch_slots.h"
 #include "runtime/data/collate.h"
@@ -43,6 +45,14 @@ struct LoaderOptions {
   /// (amp::OptLevelProperties::input_dtype()): the bits are those of that cast, and half the bytes travel.
   DType input_dtype = DType::kFloat32;
 
+  static constexpr auto fields() {
+    return std::tuple(
+        option("global_batch", &LoaderOptions::global_batch, kPositive, Required{"the samples a step over all ranks"}),
+        option("shuffle", &LoaderOptions::shuffle), option("drop_last", &LoaderOptions::drop_last),
+        option("prefetch", &LoaderOptions::prefetch, Bound{"<= 1024", 0, false, 1024}),
+        option("decode_threads", &LoaderOptions::decode_threads, Bound{">= 1 and <= 256", 1, false, 256},
+               Otherwise::kFollows));
+  }
   bool operator==(const LoaderOptions&) const = default;
 };
 

@@ -1,30 +1,64 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <concepts>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
-#include "runtime/data/arrays_options.h"
+#include "runtime/data/arrays.h"
 #include "runtime/data/augment.h"
 #include "runtime/data/cifar.h"
-#include "runtime/data/csv_options.h"
+#include "runtime/data/csv.h"
 #include "runtime/data/dataset.h"
+#include "runtime/data/dataset_kind.h"
 #include "runtime/data/description.h"
 #include "runtime/data/idx.h"
-#include "runtime/data/image_folder_options.h"
+#include "runtime/data/image_folder.h"
 #include "runtime/data/normalize.h"
-#include "runtime/data/shards_options.h"
+#include "runtime/data/shards.h"
 #include "runtime/data/spheres.h"
 #include "runtime/data/synthetic.h"
-#include "runtime/data/tokens_options.h"
-#include "runtime/data/volumes_options.h"
+#include "runtime/data/tokens.h"
+#include "runtime/data/volumes.h"
 
 namespace lockstep::data {
 
-using DatasetOptions = std::variant<IdxOptions, CifarOptions, SyntheticOptions, TokensOptions, ArraysOptions,
-                                    CsvOptions, ImageFolderOptions, SpheresOptions, ShardsOptions, VolumesOptions>;
+/// The kinds of data sets that there are.
+using DatasetKinds = std::tuple<IdxKind, CifarKind, SyntheticKind, TokensKind, ArraysKind, CsvKind, ImageFolderKind,
+                                SpheresKind, ShardsKind, VolumesKind>;
+
+template <class Kinds>
+struct OptionsOf;
+template <class... Kinds>
+struct OptionsOf<std::tuple<Kinds...>> {
+  using Any = std::variant<typename Kinds::Options...>;
+};
+using DatasetOptions = OptionsOf<DatasetKinds>::Any;
+
+/// The kind that has these options.
+template <class Options, class Kinds>
+struct FindKind;
+template <class Options, class Kind, class... Others>
+struct FindKind<Options, std::tuple<Kind, Others...>>
+    : std::conditional_t<std::same_as<Options, typename Kind::Options>, std::type_identity<Kind>,
+                         FindKind<Options, std::tuple<Others...>>> {};
+template <class Options>
+using KindOf = FindKind<Options, DatasetKinds>::type;
+
+/// Calls `visit` with the kind, an object that stands for its type, and the options.
+template <class Visit, class Options>
+decltype(auto) visit_kind(Options& options, Visit&& visit) {
+  return std::visit(
+      [&]<class Chosen>(Chosen& chosen) -> decltype(auto) {
+        return visit(KindOf<std::remove_const_t<Chosen>>(), chosen);
+      },
+      options);
+}
 
 /// The data that a model is trained on and evaluated with.
 struct DataOptions {
@@ -51,12 +85,16 @@ void set_counted_classes(DataOptions& options, std::int64_t classes);
 /// says. None where the data know classes by their numbers. Throws as the data set does.
 std::vector<std::string> class_names(const DatasetOptions& train);
 
-/// A file of a data set and the field of the options that names it: "images", "files[1]".
-struct NamedFile {
-  std::string field;
-  std::string path;
-};
+/// The files that the options name, in their order.
 std::vector<NamedFile> files_of(const DatasetOptions& options);
+
+Targets targets_of(const DatasetOptions& options);
+
+/// Whether the number of classes is that of the labels in the files: the options do not say it.
+bool counts_classes(const DatasetOptions& options);
+
+/// The name that a job has for the kind: "idx".
+std::string_view kind_of(const DatasetOptions& options);
 
 /// The data set: normalised, and for training augmented; of volumes that are trained on in patches, evaluation data are
 /// the patches in the middle. Evaluation data of the training data's kind that say nothing

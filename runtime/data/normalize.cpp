@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "runtime/base/error.h"
+#include "runtime/base/option_checks.h"
 
 namespace lockstep::data {
 
@@ -23,14 +24,6 @@ float channel_value(const std::vector<float>& values, std::size_t channel, float
   return values.size() == 1 ? values[0] : values[channel];
 }
 
-template <class Rule>
-void require_each(const std::vector<float>& values, const std::string& path, const char* words, Rule&& rule) {
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (rule(values[i])) continue;
-    throw FieldError(fmt::format("{}[{}]", path, i), fmt::format("must be {}, is {}", words, values[i]));
-  }
-}
-
 void require_one_or_a_channel(const std::vector<float>& values, const std::string& path, const Shape& sample) {
   const std::size_t channels = channels_of(sample);
   if (values.size() <= 1 || values.size() == channels) return;
@@ -45,8 +38,7 @@ void require_normalize(const NormalizeOptions& options, const Description& data)
   if (data.vocabulary > 0 && options != NormalizeOptions()) {
     throw FieldError("data.normalize", "needs samples of numbers, but they are tokens");
   }
-  require_each(options.mean, "data.normalize.mean", "finite", [](float value) { return std::isfinite(value); });
-  require_each(options.std, "data.normalize.std", "> 0", [](float value) { return value > 0 && std::isfinite(value); });
+  require_none(problems_in_fields(options), "data.normalize");
   require_one_or_a_channel(options.mean, "data.normalize.mean", sample);
   require_one_or_a_channel(options.std, "data.normalize.std", sample);
 }

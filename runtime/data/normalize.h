@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <limits>
 #include <vector>
 
+#include "runtime/base/field_checks.h"
+#include "runtime/base/option_fields.h"
 #include "runtime/data/dataset.h"
 #include "runtime/data/description.h"
 
@@ -13,6 +16,11 @@ struct NormalizeOptions {
   std::vector<float> mean = {};
   std::vector<float> std = {};
 
+  static constexpr auto fields() {
+    return std::tuple(
+        option("mean", &NormalizeOptions::mean, Bound{"finite", -std::numeric_limits<double>::max(), false}),
+        option("std", &NormalizeOptions::std, kPositive));
+  }
   bool operator==(const NormalizeOptions&) const = default;
 };
 

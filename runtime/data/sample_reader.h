@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "runtime/base/field_checks.h"
+#include "runtime/base/option_fields.h"
 #include "runtime/data/batch.h"
 #include "runtime/data/dataset.h"
 
@@ -20,6 +25,10 @@ struct SampleErrors {
   /// it.
   std::int64_t max_skipped = 100;
 
+  static constexpr auto fields() {
+    return std::tuple(option("on_error", &SampleErrors::on_error),
+                      option("max_skipped", &SampleErrors::max_skipped, kNotNegative));
+  }
   bool operator==(const SampleErrors&) const = default;
 };
 
@@ -45,3 +54,14 @@ class SampleReader {
 };
 
 }  // namespace lockstep::data
+
+namespace lockstep {
+
+/// What a job can say of samples that cannot be read.
+template <>
+struct EnumNames<data::OnError> {
+  static constexpr std::array kNames{std::pair{data::OnError::kFail, std::string_view("FAIL")},
+                                     std::pair{data::OnError::kSkip, std::string_view("SKIP")}};
+};
+
+}  // namespace lockstep

@@ -10,7 +10,7 @@
 #include <unordered_set>
 
 #include "runtime/base/error.h"
-#include "runtime/data/arrays_options.h"
+#include "runtime/base/option_checks.h"
 #include "runtime/data/data_digest.h"
 #include "runtime/data/formats/brace_expansion.h"
 #include "runtime/data/formats/content_hash.h"
@@ -65,6 +65,20 @@ struct Together {
 };
 
 }  // namespace
+
+FieldProblems problems_of(const ShardsOptions& options) {
+  FieldChecks checks;
+  check_fields(options, checks);
+  for (std::size_t i = 0; i < options.files.size(); ++i) {
+    try {
+      expand_braces(options.files[i]);
+    } catch (const UsageError& error) {
+      checks.error(fmt::format("files[{}]", i), error.what());
+    }
+  }
+  check_image_size(options.size, options.resize, checks);
+  return checks.problems();
+}
 
 std::vector<std::string> shard_paths(const ShardsOptions& options) {
   std::vector<std::string> paths;
@@ -176,5 +190,10 @@ void ShardsDataset::add_to_digest(DataHashes& hashes) const {
 }
 
 std::int64_t count_shard_classes(const ShardsOptions& options) { return ShardsDataset(options).classes(); }
+
+void ShardsKind::become_eval(Options& eval, const Options* train) {
+  if (train == nullptr || eval.classes > 0) return;
+  eval.classes = train->classes > 0 ? train->classes : count_shard_classes(*train);
+}
 
 }  // namespace lockstep::data

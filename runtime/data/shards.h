@@ -1,17 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "runtime/base/field_checks.h"
 #include "runtime/base/files/stored_file.h"
+#include "runtime/base/option_fields.h"
 #include "runtime/data/dataset.h"
+#include "runtime/data/dataset_kind.h"
 #include "runtime/data/description.h"
+#include "runtime/data/image_folder_options.h"
 #include "runtime/data/image_sample.h"
-#include "runtime/data/shards_options.h"
 
 namespace lockstep::data {
+
+/// Images and labels in tar files.
+struct ShardsOptions {
+  std::vector<std::string> files = {};              ///< patterns of expand_braces(); at least one
+  std::int64_t size = 224;                          ///< samples are [size, size, 3]
+  std::int64_t resize = 0;                          ///< shorter side before the center crop; 0: size * 256 / 224
+  std::int64_t max_pixels = std::int64_t{1} << 26;  ///< of an image; a larger one is refused before it is decoded
+  std::int64_t classes = 0;                         ///< 0: the highest label + 1
+  /// Draws this instead of the center crop; make_dataset() gives it to training data.
+  std::optional<RandomResizedCropOptions> random_resized_crop = {};
+
+  static constexpr std::string_view kKind = "shards";  ///< its name in a job
+  static constexpr auto fields() {
+    return std::tuple(
+        option("files", &ShardsOptions::files, Names::kFilePattern, Required{"tar files, [\"train-{000..146}.tar\"]"}),
+        option("size", &ShardsOptions::size),
+        option("resize", &ShardsOptions::resize, kAtLeastOne, Otherwise::kFollows),
+        option("max_pixels", &ShardsOptions::max_pixels, kAtLeastOne),
+        option("classes", &ShardsOptions::classes, kAtLeastOne, Otherwise::kFollows));
+  }
+  bool operator==(const ShardsOptions&) const = default;
+};
+
+/// By field; what the files hold is looked at when they are opened.
+FieldProblems problems_of(const ShardsOptions& options);
 
 /// Tar files as WebDataset writes them: members KEY.jpg, KEY.jpeg or KEY.png hold an image and KEY.cls its label, a
 /// whole number in ASCII; a key is the name up to the first dot behind the last slash, and its members stand together.
@@ -56,5 +86,12 @@ std::vector<std::string> shard_paths(const ShardsOptions& options);
 
 /// The highest label of the files + 1. Throws as the data set does.
 std::int64_t count_shard_classes(const ShardsOptions& options);
+
+/// Shards, as a job asks for them.
+struct ShardsKind : DatasetKind<ShardsKind, ShardsOptions> {
+  static DatasetPtr open(const Options& options) { return std::make_shared<ShardsDataset>(options); }
+  static Description describe(const Options& options) { return ShardsDataset(options).describe(); }
+  static void become_eval(Options& eval, const Options* train);
+};
 
 }  // namespace lockstep::data

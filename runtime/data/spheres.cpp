@@ -7,6 +7,7 @@
 
 #include "runtime/base/counter_rng.h"
 #include "runtime/base/error.h"
+#include "runtime/base/option_checks.h"
 
 namespace lockstep::data {
 
@@ -64,19 +65,11 @@ void mark(const Sphere& sphere, const Shape& shape, std::span<float> mask) {
 
 FieldProblems problems_of(const SpheresOptions& options) {
   FieldChecks checks;
-  checks.at_least_one(static_cast<double>(options.samples), "samples");
-  if (options.shape.rank() != kRank || options.shape.numel() < 1) {
-    checks.error("shape", "must be [depth, height, width, channels] of at least one voxel, is " + options.shape.str());
-  }
-  checks.check(options.most >= 1 && options.most <= kMostSpheres, "most", "in [1, 1000]",
-               static_cast<double>(options.most));
-  const bool from = checks.positive(options.min_radius, "min_radius");
-  const bool to = checks.positive(options.max_radius, "max_radius");
-  if (from && to) {
+  check_fields(options, checks);
+  if (options.min_radius > 0 && options.max_radius > 0) {
     checks.check(options.max_radius >= options.min_radius, "max_radius", "at least min_radius", options.max_radius,
                  {"min_radius"});
   }
-  checks.not_negative(options.noise, "noise");
   checks.not_negative(static_cast<double>(options.first_sample), "first_sample");
   return checks.problems();
 }

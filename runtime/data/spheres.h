@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "runtime/base/field_checks.h"
+#include "runtime/base/option_fields.h"
 #include "runtime/data/dataset.h"
+#include "runtime/data/dataset_kind.h"
 #include "runtime/data/description.h"
 
 namespace lockstep::data {
@@ -18,6 +21,16 @@ struct SpheresOptions {
   double noise = 0.5;             ///< its standard deviation
   std::int64_t first_sample = 0;  ///< where the samples begin in an endless sequence: keeps training and test apart
 
+  static constexpr std::string_view kKind = "spheres";  ///< its name in a job
+  static constexpr auto fields() {
+    return std::tuple(
+        option("samples", &SpheresOptions::samples, kPositive, Required{"the number of samples"}),
+        option("shape", &SpheresOptions::shape, Ranks{4, 4}, Required{"the extents of one sample, [32, 32, 32, 1]"}),
+        option("most", &SpheresOptions::most, Bound{"in [1, 1000]", 1, false, 1000}),
+        option("min_radius", &SpheresOptions::min_radius, kPositive),
+        option("max_radius", &SpheresOptions::max_radius, kPositive),
+        option("noise", &SpheresOptions::noise, kNotNegative));
+  }
   bool operator==(const SpheresOptions&) const = default;
 };
 
@@ -40,6 +53,13 @@ class SpheresDataset : public Dataset {
 
  private:
   SpheresOptions options_;
+};
+
+/// Spheres, as a job asks for them.
+struct SpheresKind : DatasetKind<SpheresKind, SpheresOptions> {
+  static DatasetPtr open(const Options& options) { return std::make_shared<SpheresDataset>(options); }
+  static Targets targets(const Options&) { return Targets::kMasks; }
+  static void become_eval(Options& eval, const Options*) { eval.first_sample += kFirstEvalSample; }
 };
 
 }  // namespace lockstep::data

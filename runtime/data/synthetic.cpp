@@ -8,6 +8,7 @@
 #include "runtime/base/cores.h"
 #include "runtime/base/counter_rng.h"
 #include "runtime/base/error.h"
+#include "runtime/base/option_checks.h"
 
 namespace lockstep::data {
 
@@ -54,28 +55,30 @@ Shape target_shape_of(const SyntheticOptions& options) {
 
 }  // namespace
 
-void require_sound(const SyntheticOptions& options, const std::string& path) {
-  const auto require = [&path](bool holds, const char* field, const std::string& rule, const std::string& value) {
-    if (!holds) throw FieldError(path + field, "must be " + rule + ", is " + value);
+FieldProblems problems_of(const SyntheticOptions& options) {
+  FieldChecks checks;
+  check_fields(options, checks);
+  const auto absent = [&checks](std::int64_t value, const std::string& field, const std::string& where,
+                                const std::string& other) {
+    checks.check(value == 0, field, "absent where " + where, static_cast<double>(value), {other});
   };
-  require(options.samples >= 1, ".samples", ">= 1", std::to_string(options.samples));
-  require(options.shape.rank() >= 1 && options.shape.numel() >= 1, ".shape", "of at least one element",
-          options.shape.str());
-  require(options.classes >= 0, ".classes", ">= 0", std::to_string(options.classes));
-  require(options.vocabulary >= 0, ".vocabulary", ">= 0", std::to_string(options.vocabulary));
   if (options.vocabulary > 0) {
-    require(options.shape.rank() == 1, ".shape", "of 1 extent where samples are tokens", options.shape.str());
-    require(options.classes == 0, ".classes", "0 where samples are tokens", std::to_string(options.classes));
+    checks.check(options.shape.rank() <= 1, "shape", "of 1 extent where samples are tokens", options.shape.rank(),
+                 {"vocabulary"});
+    absent(options.classes, "classes", "samples are tokens", "vocabulary");
+    absent(options.target_size, "target_size", "samples are tokens", "vocabulary");
+  } else if (options.classes > 0) {
+    absent(options.target_size, "target_size", "there are classes", "classes");
+  } else if (options.target_size == 0) {
+    checks.error("target_size", "is required: the length of a regression target (or give the number of classes)",
+                 {"classes", "vocabulary"});
   }
-  const bool regression = options.classes == 0 && options.vocabulary == 0;
-  require(regression ? options.target_size >= 1 : options.target_size == 0, ".target_size",
-          regression ? ">= 1 where there are no classes" : "0 where targets are classes",
-          std::to_string(options.target_size));
-  require(options.first_sample >= 0, ".first_sample", ">= 0", std::to_string(options.first_sample));
+  checks.not_negative(static_cast<double>(options.first_sample), "first_sample");
+  return checks.problems();
 }
 
 Description SyntheticDataset::describe(const SyntheticOptions& options) {
-  require_sound(options, "synthetic");
+  require_none(problems_of(options), "synthetic");
   return {.samples = options.samples,
           .sample_shape = options.shape,
           .vocabulary = options.vocabulary,

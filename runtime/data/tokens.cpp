@@ -8,6 +8,7 @@
 #include "runtime/base/error.h"
 #include "runtime/data/data_digest.h"
 #include "runtime/data/formats/content_hash.h"
+#include "runtime/data/masked_tokens.h"
 
 namespace lockstep::data {
 
@@ -73,6 +74,21 @@ void TokensDataset::add_to_digest(DataHashes& hashes) const {
     sources_.files[file]->read_bytes(offset, out);
   };
   add_parts(parts, hashes.content);
+}
+
+DatasetPtr TokensKind::open(const Options& options) {
+  const auto tokens = std::make_shared<TokensDataset>(options);
+  return options.masked ? std::make_shared<MaskedTokens>(tokens, *options.masked) : DatasetPtr(tokens);
+}
+
+void TokensKind::become_eval(Options& eval, const Options* train) {
+  if (train == nullptr) return;
+  // Texts hide tokens as those do that are trained on.
+  if (eval.masked && !train->masked) {
+    throw FieldError("data.eval.tokens.masked", "the targets of data.train.tokens are the tokens after each");
+  }
+  if (!eval.masked) eval.masked = train->masked;
+  if (eval.masked && !eval.masked->mask_token) eval.masked->mask_token = train->masked->mask_token;
 }
 
 }  // namespace lockstep::data

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "runtime/data/dataset.h"
+#include "runtime/data/dataset_kind.h"
 #include "runtime/data/token_source.h"
 
 namespace lockstep::data {
@@ -41,6 +43,12 @@ class TokensDataset : public Dataset {
   std::int64_t stride_;
   std::int64_t samples_ = 0;
   std::vector<Part> parts_;  // by first_sample; each has a sample
+};
+
+/// Texts, as a job asks for them.
+struct TokensKind : DatasetKind<TokensKind, TokensOptions> {
+  static DatasetPtr open(const Options& options);
+  static void become_eval(Options& eval, const Options* train);
 };
 
 }  // namespace lockstep::data

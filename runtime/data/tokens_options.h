@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "runtime/base/field_checks.h"
+#include "runtime/base/option_fields.h"
 
 namespace lockstep::data {
 
@@ -26,6 +31,10 @@ struct MaskedTokensOptions {
   std::optional<std::int64_t> mask_token =
       {};  ///< stands for a hidden token; default: one token more than the data has
 
+  static constexpr auto fields() {
+    return std::tuple(option("share", &MaskedTokensOptions::share, Bound{"> 0 and <= 1", 0, true, 1}),
+                      option("mask_token", &MaskedTokensOptions::mask_token, kNotNegative));
+  }
   bool operator==(const MaskedTokensOptions&) const = default;
 };
 
@@ -49,10 +58,38 @@ struct TokensOptions {
   /// The targets are tokens that the sample hides; otherwise the token after each.
   std::optional<MaskedTokensOptions> masked = {};
 
+  static constexpr std::string_view kKind = "tokens";  ///< its name in a job
+  static constexpr auto fields() {
+    return std::tuple(
+        option("files", &TokensOptions::files, Names::kFile, Required{"the files of tokens, [\"train.bin\"]"}),
+        option("format", &TokensOptions::format, Otherwise::kFollows),
+        option("context", &TokensOptions::context, kAtLeastOne, Required{"the tokens of a sample"}),
+        option("stride", &TokensOptions::stride, kAtLeastOne, Otherwise::kFollows),
+        option("begin", &TokensOptions::begin, kFraction), option("end", &TokensOptions::end),
+        option("vocabulary", &TokensOptions::vocabulary, kAtLeastOne, Otherwise::kFollows),
+        option("vocab_file", &TokensOptions::vocab_file, Names::kFile),
+        option("merges_file", &TokensOptions::merges_file, Names::kFile), option("masked", &TokensOptions::masked));
+  }
   bool operator==(const TokensOptions&) const = default;
 };
 
 /// By field; what is in the files is looked at when they are opened.
 FieldProblems problems_of(const TokensOptions& options);
 
+/// Gives what follows from other options its value.
+void complete(TokensOptions& options);
+
 }  // namespace lockstep::data
+
+namespace lockstep {
+
+/// The formats that a job can name; it names none for kByName.
+template <>
+struct EnumNames<data::TokenFormat> {
+  static constexpr std::array kNames{std::pair{data::TokenFormat::kBytes, std::string_view("BYTES")},
+                                     std::pair{data::TokenFormat::kBpe, std::string_view("BPE")},
+                                     std::pair{data::TokenFormat::kUint16, std::string_view("UINT16")},
+                                     std::pair{data::TokenFormat::kLlmC, std::string_view("LLM_C")}};
+};
+
+}  // namespace lockstep

@@ -9,6 +9,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/field_checks.h"
+#include "runtime/base/option_checks.h"
 #include "runtime/data/draw.h"
 
 namespace lockstep::data {
@@ -58,6 +59,7 @@ void reverse(std::span<T> volume, const Extents& extents, std::size_t axis, std:
 }  // namespace
 
 void require_volume_augment(const VolumeAugmentOptions& options, const Description& data) {
+  require_none(problems_in_fields(options), "data.augment");
   if (options.mirror) {
     require_volumes(data, "data.augment.mirror");
     const bool one_a_sample = data.target_shape.rank() <= 1;
@@ -66,27 +68,17 @@ void require_volume_augment(const VolumeAugmentOptions& options, const Descripti
                                                   data.target_shape.str() + " for samples " + data.sample_shape.str());
     }
   }
-  const auto require = [&data](bool holds, const std::string& field, const std::string& rule, double value) {
-    if (!holds) throw FieldError("data.augment." + field, "must be " + rule + ", is " + shortest_text(value));
-    if (value > 0 && data.vocabulary > 0) {
-      throw FieldError("data.augment." + field, "needs samples of numbers, but they are tokens");
-    }
+  const auto require = [&data](double value, const char* field) {
+    if (value == 0 || data.vocabulary == 0) return;
+    throw FieldError(field, "needs samples of numbers, but they are tokens");
   };
-  const double scale = options.intensity_scale, shift = options.intensity_shift;
-  require(scale >= 0 && scale < 1, "intensity_scale", ">= 0 and < 1", scale);
-  require(shift >= 0 && std::isfinite(shift), "intensity_shift", ">= 0", shift);
-}
-
-void require_patch(const Shape& patch) {
-  if (patch.rank() != kSpatialRank) throw FieldError(kPatchPath, "must be three extents, is " + patch.str());
-  for (int d = 0; d < kSpatialRank; ++d) {
-    if (patch[d] < 1) throw FieldError(kPatchPath, patch.str() + " is no window: extents are at least 1");
-  }
+  require(options.intensity_scale, "data.augment.intensity_scale");
+  require(options.intensity_shift, "data.augment.intensity_shift");
 }
 
 Description patched(Description data, const Shape& patch) {
   require_volumes(data, kPatchPath);
-  require_patch(patch);
+  require_none(problems_in_fields(VolumeAugmentOptions{.patch = patch}), "data.augment");
   for (int d = 0; d < kSpatialRank; ++d) {
     if (patch[d] <= data.sample_shape[d]) continue;
     throw FieldError(kPatchPath, patch.str() + " is no window of samples of shape " + data.sample_shape.str());

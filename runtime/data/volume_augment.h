@@ -3,6 +3,8 @@
 
 #include <optional>
 
+#include "runtime/base/field_checks.h"
+#include "runtime/base/option_fields.h"
 #include "runtime/data/dataset.h"
 #include "runtime/data/description.h"
 #include "runtime/data/window.h"
@@ -18,14 +20,17 @@ struct VolumeAugmentOptions {
   double intensity_scale = 0;  ///< in [0, 1)
   double intensity_shift = 0;  ///< >= 0
 
+  static constexpr auto fields() {
+    return std::tuple(option("patch", &VolumeAugmentOptions::patch, Ranks{3, 3}),
+                      option("mirror", &VolumeAugmentOptions::mirror),
+                      option("intensity_scale", &VolumeAugmentOptions::intensity_scale, kFraction),
+                      option("intensity_shift", &VolumeAugmentOptions::intensity_shift, kNotNegative));
+  }
   bool operator==(const VolumeAugmentOptions&) const = default;
 };
 
 /// Throws FieldError for options that do not fit such data. Patches are patched()'s to check.
 void require_volume_augment(const VolumeAugmentOptions& options, const Description& data);
-
-/// Throws FieldError for a patch that is not three extents of at least 1.
-void require_patch(const Shape& patch);
 
 /// What windows of these data are like. Throws FieldError where there is none of these extents, where targets are
 /// neither one a sample nor one a voxel, and where only some of a sample's targets count: a window has another number

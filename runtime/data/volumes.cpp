@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "runtime/base/error.h"
+#include "runtime/base/option_checks.h"
 #include "runtime/data/data_digest.h"
 #include "runtime/data/formats/content_hash.h"
 #include "runtime/data/formats/volume_file.h"
@@ -39,6 +40,18 @@ Shape with_patch(Shape shape, const Shape& patch) {
 }
 
 }  // namespace
+
+FieldProblems problems_of(const VolumesOptions& options) {
+  FieldChecks checks;
+  check_fields(options, checks);
+  if (options.classes > 0 && options.target_kind == TargetKind::kNumbers) {
+    checks.error("classes", "is for target_kind: CLASSES", {"target_kind"});
+  }
+  if (options.patch && (options.patch->rank() != 3 || options.patch->numel() < 1)) {
+    checks.error("patch", "must be three extents of at least 1, is " + options.patch->str());
+  }
+  return checks.problems();
+}
 
 VolumesDataset::VolumesDataset(const VolumesOptions& options) : options_(options) {
   require_none(problems_of(options), "volumes");
@@ -180,5 +193,15 @@ void VolumesDataset::write_mask(const SampleKey& key, const Pair& pair, const Ex
 }
 
 std::int64_t count_volume_classes(const VolumesOptions& options) { return VolumesDataset(options).classes(); }
+
+Targets VolumesKind::targets(const Options& options) {
+  return options.target_kind == TargetKind::kNumbers ? Targets::kMasks : Targets::kClasses;
+}
+
+void VolumesKind::become_eval(Options& eval, const Options* train) {
+  if (train == nullptr || eval.classes > 0) return;
+  if (eval.target_kind == TargetKind::kNumbers || train->target_kind == TargetKind::kNumbers) return;
+  eval.classes = train->classes > 0 ? train->classes : count_volume_classes(*train);
+}
 
 }  // namespace lockstep::data

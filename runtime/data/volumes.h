@@ -1,13 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "runtime/base/field_checks.h"
+#include "runtime/base/option_fields.h"
 #include "runtime/data/dataset.h"
-#include "runtime/data/volumes_options.h"
+#include "runtime/data/dataset_kind.h"
+#include "runtime/data/window.h"
 
 namespace lockstep::data {
+
+/// Volumes and their masks, a file each.
+struct VolumesOptions {
+  std::string images = {};                          ///< a folder of *.nii, *.nii.gz and *.npy files
+  std::string masks = {};                           ///< a folder of files of the same names
+  TargetKind target_kind = TargetKind::kNumbers;    ///< numbers in [0, 1], or classes
+  std::int64_t classes = 0;                         ///< 0: the highest of the masks + 1
+  std::int64_t max_voxels = std::int64_t{1} << 28;  ///< numbers of a volume; a larger one is refused, unread
+  /// Extents [D, H, W] of a window of each volume, which may differ in extents then; make_dataset() gives it.
+  std::optional<Shape> patch = {};
+  WindowPlace place = WindowPlace::kRandom;
+
+  static constexpr std::string_view kKind = "volumes";  ///< its name in a job
+  static constexpr auto fields() {
+    return std::tuple(option("images", &VolumesOptions::images, Names::kFolder, Required{}),
+                      option("masks", &VolumesOptions::masks, Names::kFolder, Required{}),
+                      option("target_kind", &VolumesOptions::target_kind),
+                      option("classes", &VolumesOptions::classes, kAtLeastOne, Otherwise::kFollows),
+                      option("max_voxels", &VolumesOptions::max_voxels, kAtLeastOne));
+  }
+  bool operator==(const VolumesOptions&) const = default;
+};
+
+/// By field; what is in the folders is looked at when they are opened.
+FieldProblems problems_of(const VolumesOptions& options);
 
 /// Volumes [D, H, W, C] and their masks [D, H, W]: the same file name in both folders is a pair, sorted by name. A
 /// NIfTI file's dimensions x, y, z are W, H, D, its fourth is C; its values are those after scl_slope and scl_inter.
@@ -53,5 +84,12 @@ class VolumesDataset : public Dataset {
 
 /// The highest label of the masks + 1. Throws as the data set does.
 std::int64_t count_volume_classes(const VolumesOptions& options);
+
+/// Volumes, as a job asks for them.
+struct VolumesKind : DatasetKind<VolumesKind, VolumesOptions> {
+  static DatasetPtr open(const Options& options) { return std::make_shared<VolumesDataset>(options); }
+  static Targets targets(const Options& options);
+  static void become_eval(Options& eval, const Options* train);
+};
 
 }  // namespace lockstep::data

@@ -12,6 +12,7 @@ void Checker::error(const std::string& path, const std::string& message) {
   const auto is_this = [&](const std::string& wrong) { return !wrong.empty() && wrong == path; };
   if (std::ranges::any_of(reading_errors_, is_this)) return;
   diagnostics_.emplace_back(locations_.find(path), path, message);
+  named_.push_back(path);
 }
 
 bool Checker::trusts(std::initializer_list<std::string> paths) const {
@@ -37,12 +38,12 @@ void Checker::adopt(const FieldProblems& problems, const std::string& path) {
     const std::string field = join_path(path, problem.field);
     const auto is_trusted = [&](const std::string& other) { return trusts(join_path(path, other)); };
     if (!trusts(field) || !std::ranges::all_of(problem.compared_with, is_trusted)) continue;
-    if (std::ranges::find(missing_, field) == missing_.end()) error(field, problem.message);
+    if (std::ranges::find(named_, field) == named_.end()) error(field, problem.message);
   }
 }
 
 bool Checker::require(bool present, const std::string& path, std::string_view what) {
-  if (!present) missing_.push_back(path);
+  if (!present) named_.push_back(path);
   const std::string parent = parent_path(path);
   const auto beside = [&](const std::string& wrong) {
     return wrong == parent || wrong == path || wrong.starts_with(path + "[") || wrong.starts_with(path + ".");

@@ -22,7 +22,7 @@ class Checker {
   /// value is a default, and a check against it would report a second, false error.
   bool trusts(std::initializer_list<std::string> paths) const;
   /// Names the problems of an options struct, whose fields have the names of those of the message at `path`. Left out
-  /// are fields that require() found missing, and what a misread value stands in.
+  /// are fields that have an error by now, those that require() found missing, and what a misread value stands in.
   void adopt(const FieldProblems& problems, const std::string& path);
   /// `path: is required: WHAT`, unless reading found an error there or beside it, such as a misspelt name.
   bool require(bool present, const std::string& path, std::string_view what);
@@ -45,7 +45,7 @@ class Checker {
   const Locations& locations_;
   Diagnostics& diagnostics_;
   std::vector<std::string> reading_errors_;
-  std::vector<std::string> missing_;  ///< what require() was not given
+  std::vector<std::string> named_;  ///< what an error was reported for, or require() was not given
 };
 
 }  // namespace lockstep::job

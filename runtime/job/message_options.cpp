@@ -3,7 +3,11 @@
 
 #include <google/protobuf/text_format.h>
 
+#include <algorithm>
+#include <limits>
+#include <span>
 #include <stdexcept>
+#include <vector>
 
 #include "runtime/base/error.h"
 
@@ -14,6 +18,16 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
+namespace {
+
+/// A number beyond the other type's range is a limit that nothing reaches.
+std::int64_t limit_of(std::uint64_t number) {
+  constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  return static_cast<std::int64_t>(std::min(number, kMost));
+}
+
+}  // namespace
+
 const FieldDescriptor& field_of(const Message& message, std::string_view name) {
   const FieldDescriptor* const field = message.GetDescriptor()->FindFieldByName(std::string(name));
   if (field == nullptr) {
@@ -23,8 +37,9 @@ const FieldDescriptor& field_of(const Message& message, std::string_view name) {
 }
 
 bool has_value(const Message& message, const FieldDescriptor& field) {
-  // The first value of an enumeration is that of no value.
-  const bool tells = field.has_presence() || field.cpp_type() == FieldDescriptor::CPPTYPE_ENUM;
+  // The first value of an enumeration is that of no value, and so is a text of no letters.
+  const bool tells = field.has_presence() || field.cpp_type() == FieldDescriptor::CPPTYPE_ENUM ||
+                     field.cpp_type() == FieldDescriptor::CPPTYPE_STRING;
   return !tells || message.GetReflection()->HasField(message, &field);
 }
 
@@ -52,8 +67,7 @@ std::int64_t integer_in(const Message& message, const FieldDescriptor& field, in
     case FieldDescriptor::CPPTYPE_INT64:
       return single ? of.GetInt64(message, &field) : of.GetRepeatedInt64(message, &field, index);
     case FieldDescriptor::CPPTYPE_UINT64:
-      return static_cast<std::int64_t>(single ? of.GetUInt64(message, &field)
-                                              : of.GetRepeatedUInt64(message, &field, index));
+      return limit_of(single ? of.GetUInt64(message, &field) : of.GetRepeatedUInt64(message, &field, index));
     default:
       throw std::logic_error("a job's field " + field.full_name() + " is no whole number");
   }
@@ -76,7 +90,22 @@ const Message& message_in(const Message& message, const FieldDescriptor& field, 
   return index < 0 ? of.GetMessage(message, &field) : of.GetRepeatedMessage(message, &field, index);
 }
 
+std::optional<Shape> extents_in(const Message& message, const FieldDescriptor& field) {
+  const int count = message.GetReflection()->FieldSize(message, &field);
+  if (count == 0 || count > Shape::kMaxRank) return {};
+  std::vector<std::int64_t> extents;
+  std::int64_t elements = 1;
+  for (int i = 0; i < count; ++i) {
+    extents.push_back(integer_in(message, field, i));
+    if (__builtin_mul_overflow(elements, extents.back(), &elements)) return {};
+  }
+  return Shape(std::span<const std::int64_t>(extents));
+}
+
 void give_text(Message& message, const FieldDescriptor& field, const std::string& value) {
+  if (field.cpp_type() == FieldDescriptor::CPPTYPE_STRING) {
+    return message.GetReflection()->SetString(&message, &field, value);
+  }
   if (!google::protobuf::TextFormat::ParseFieldValueFromString(value, &field, &message)) {
     throw std::logic_error("a job's field " + field.full_name() + " cannot be " + value);
   }

@@ -13,6 +13,8 @@
 #include <variant>
 
 #include "runtime/base/option_fields.h"
+#include "runtime/base/option_lines.h"
+#include "runtime/tensor/shape.h"
 
 // Messages of a job and the option structs that describe themselves: a field and an option of one name are one.
 namespace lockstep::job {
@@ -33,6 +35,12 @@ std::string enum_name_in(const google::protobuf::Message& message, const google:
                          int index);
 const google::protobuf::Message& message_in(const google::protobuf::Message& message,
                                             const google::protobuf::FieldDescriptor& field, int index);
+
+/// The shape that a list of extents says; none where it is empty, or no shape can have them.
+std::optional<Shape> extents_in(const google::protobuf::Message& message,
+                                const google::protobuf::FieldDescriptor& field);
+template <class Value>
+concept IsShape = std::same_as<Value, Shape> || std::same_as<Value, std::optional<Shape>>;
 
 /// Gives a singular field a value, by its text.
 void give_text(google::protobuf::Message& message, const google::protobuf::FieldDescriptor& field,
@@ -74,7 +82,10 @@ void take(const google::protobuf::Message& message, Options& options) {
   for_each_field<Options>([&](const auto& option) {
     const google::protobuf::FieldDescriptor& field = field_of(message, option.name);
     auto& value = options.*option.member;
-    if constexpr (List<std::remove_reference_t<decltype(value)>>) {
+    using Value = std::remove_cvref_t<decltype(value)>;
+    if constexpr (IsShape<Value>) {
+      if (const std::optional<Shape> shape = extents_in(message, field)) value = *shape;
+    } else if constexpr (List<Value>) {
       value.resize(static_cast<std::size_t>(message.GetReflection()->FieldSize(message, &field)));
       for (std::size_t i = 0; i < value.size(); ++i) take_value(message, field, static_cast<int>(i), value[i]);
     } else if (has_value(message, field)) {
@@ -90,21 +101,26 @@ Options options_of(const google::protobuf::Message& message) {
   return options;
 }
 
+/// Calls `visit` with the type of each alternative.
+template <class Variant, class Visit>
+void for_each_alternative(Visit&& visit) {
+  [&]<class... Kinds>(std::type_identity<std::variant<Kinds...>>) {
+    (visit(std::type_identity<Kinds>()), ...);
+  }(std::type_identity<Variant>());
+}
+
 /// The options of the kind that the message has set, one of the variant's alternatives. Throws FieldError of the field
 /// `path` where it has set none, and std::logic_error for a kind that is no alternative.
 template <class Variant>
 Variant kind_options_of(const google::protobuf::Message& message, const std::string& path) {
   const google::protobuf::FieldDescriptor* const kind = kind_of(message);
   if (kind == nullptr) throw_no_kind(*message.GetDescriptor(), path);
-  return [&]<class... Kinds>(std::type_identity<std::variant<Kinds...>>) {
-    std::optional<Variant> options;
-    const auto take_if = [&]<class Options>(std::type_identity<Options>) {
-      if (kind->name() == Options::kKind) options = options_of<Options>(message_in(message, *kind, -1));
-    };
-    (take_if(std::type_identity<Kinds>()), ...);
-    if (!options) throw std::logic_error("no options stand for a job's " + kind->full_name());
-    return *options;
-  }(std::type_identity<Variant>());
+  std::optional<Variant> options;
+  for_each_alternative<Variant>([&]<class Options>(std::type_identity<Options>) {
+    if (kind->name() == Options::kKind) options = options_of<Options>(message_in(message, *kind, -1));
+  });
+  if (!options) throw std::logic_error("no options stand for a job's " + kind->full_name());
+  return *options;
 }
 
 /// Writes the defaults of the options into the fields without a value, but for those whose default follows from others.
@@ -115,11 +131,28 @@ void write_defaults(google::protobuf::Message& message) {
     if (option.otherwise != Otherwise::kDefault) return;
     const auto& value = options.*option.member;
     using Value = std::remove_cvref_t<decltype(value)>;
-    if constexpr (!List<Value> && !Optional<Value> && !Described<Value>) {
+    if constexpr (!List<Value> && !Optional<Value> && !Described<Value> && !IsShape<Value>) {
       const google::protobuf::FieldDescriptor& field = field_of(message, option.name);
       if (!has_value(message, field)) give_text(message, field, text_of(value));
     }
   });
+}
+
+/// Writes the values that follow from others, where the options know them, into the fields without one.
+template <Described Options>
+void write_followers(google::protobuf::Message& message) {
+  if constexpr (requires(Options & options) { complete(options); }) {
+    auto options = options_of<Options>(message);
+    complete(options);
+    for_each_field<Options>([&](const auto& option) {
+      const auto& value = options.*option.member;
+      if constexpr (std::is_arithmetic_v<std::remove_cvref_t<decltype(value)>>) {
+        const google::protobuf::FieldDescriptor& field = field_of(message, option.name);
+        if (option.otherwise != Otherwise::kFollows || has_value(message, field)) return;
+        if (value != Options().*option.member) give_text(message, field, text_of(value));
+      }
+    });
+  }
 }
 
 }  // namespace lockstep::job

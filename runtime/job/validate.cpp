@@ -66,8 +66,8 @@ void validate_early_stopping(const Job& job, Checker& checker) {
 
 void validate_train(const Job& job, Checker& checker) {
   const Train& train = job.train();
-  const Dataset& data = job.data().train();
-  const bool regression = learns_numbers(data);
+  const data::Targets targets = targets_of(job.data().train());
+  const bool regression = targets != data::Targets::kClasses;
   checker.required_positive(train.steps(), "train.steps", "the number of optimizer steps");
   checker.at_least_one(train.accumulate(), "train.accumulate");
   checker.at_least_one(train.log_every(), "train.log_every");
@@ -90,7 +90,7 @@ void validate_train(const Job& job, Checker& checker) {
   const bool of_classes = train.loss() == CROSS_ENTROPY;
   if (of_classes && regression) {
     checker.error("train.loss", "CROSS_ENTROPY needs classes, but data.train is regression data; use " +
-                                    std::string(data.has_spheres() || data.has_volumes() ? "BCE_DICE" : "MSE"));
+                                    std::string(targets == data::Targets::kMasks ? "BCE_DICE" : "MSE"));
   } else if (!of_classes && !regression && job.data().has_train()) {
     checker.error("train.loss", LossKind_Name(train.loss()) +
                                     " needs regression data, but data.train has classes; use CROSS_ENTROPY");
@@ -124,14 +124,14 @@ void validate_fault(const Fault& fault, const std::string& path, const Train& tr
 void validate(const Job& resolved, const Job& written, const Locations& locations, Diagnostics& diagnostics) {
   Checker checker(locations, diagnostics);
   validate_name(resolved.name(), checker);
-  validate_model(resolved.model(), checker);
+  validate_model(resolved.model(), written.model(), checker);
   if (checker.require(resolved.has_data(), "data", "global_batch and a train data set")) {
     validate_data(resolved.data(), written.data(), checker);
   }
   validate_amp(resolved.amp(), checker);
   validate_comm(resolved.comm(), checker);
-  validate_optimizer(resolved.optimizer(), checker);
-  validate_schedule(resolved.schedule(), checker);
+  validate_optimizer(resolved.optimizer(), written.optimizer(), checker);
+  validate_schedule(resolved.schedule(), written.schedule(), checker);
   validate_train(resolved, checker);
   if (resolved.has_init_from()) validate_init_from(resolved.init_from(), checker);
   for (int i = 0; i < resolved.fault_size(); ++i) {

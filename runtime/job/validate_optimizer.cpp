@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "configs/job.pb.h"
+#include "runtime/job/check_given.h"
 #include "runtime/job/message_options.h"
 #include "runtime/job/training_options.h"
 #include "runtime/job/validate_parts.h"
 
 namespace lockstep::job {
 
-void validate_optimizer(const Optimizer& optimizer, Checker& checker) {
-  if (kind_of(optimizer) == nullptr) {
-    checker.require(false, "optimizer", "one of " + kinds_of(*Optimizer::descriptor()));
-  } else {
-    const optim::AnyOptions kind = optimizer_kind(optimizer);
-    const std::string path = join_path("optimizer", kind_of(optimizer)->name());
-    checker.require_value(path + ".lr", "the learning rate");
-    std::visit([&](const auto& options) { checker.adopt(problems_of(options), path); }, kind);
-    checker.adopt(problems_beside(kind, optimizer_options(optimizer)), "optimizer");
+void validate_optimizer(const Optimizer& optimizer, const Optimizer& written, Checker& checker) {
+  const auto* const kind = kind_of(optimizer);
+  if (checker.require(kind != nullptr, "optimizer", "one of " + kinds_of(*Optimizer::descriptor()))) {
+    check_given_kind<optim::AnyOptions>(written, "optimizer", checker);
+    const optim::AnyOptions options = optimizer_kind(optimizer);
+    const std::string path = join_path("optimizer", kind->name());
+    std::visit([&](const auto& of_kind) { checker.adopt(problems_of(of_kind), path); }, options);
+    checker.adopt(problems_beside(options, optimizer_options(optimizer)), "optimizer");
   }
   for (int i = 0; i < optimizer.group_size(); ++i) {
     const std::string match = element_path("optimizer.group", i) + ".match";
@@ -23,13 +23,10 @@ void validate_optimizer(const Optimizer& optimizer, Checker& checker) {
   checker.adopt(problems_of(optimizer_options(optimizer)), "optimizer");
 }
 
-void validate_schedule(const Schedule& schedule, Checker& checker) {
+void validate_schedule(const Schedule& schedule, const Schedule& written, Checker& checker) {
   const auto* const kind = kind_of(schedule);
   if (kind == nullptr) return;
-  if (schedule.has_step()) {
-    checker.require(schedule.step().milestones_size() > 0, "schedule.step.milestones",
-                    "the steps at which the rate falls, [1000, 2000]");
-  }
+  check_given_kind<optim::ScheduleOptions>(written, "schedule", checker);
   checker.adopt(problems_of(schedule_options(schedule)), join_path("schedule", kind->name()));
 }
 

@@ -11,12 +11,13 @@ class Model;
 class Optimizer;
 class Schedule;
 
-// The checks of validate(), by part of the job. What concerns two parts is checked in validate().
+// The checks of validate(), by part of the job: as resolved, and as the job has it written. What concerns two parts is
+// checked in validate().
 
-void validate_model(const Model& model, Checker& checker);
+void validate_model(const Model& model, const Model& written, Checker& checker);
 void validate_data(const Data& resolved, const Data& written, Checker& checker);
 void validate_amp(const Amp& amp, Checker& checker);
-void validate_optimizer(const Optimizer& optimizer, Checker& checker);
-void validate_schedule(const Schedule& schedule, Checker& checker);
+void validate_optimizer(const Optimizer& optimizer, const Optimizer& written, Checker& checker);
+void validate_schedule(const Schedule& schedule, const Schedule& written, Checker& checker);
 
 }  // namespace lockstep::job

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/option_lines.h"
 #include "runtime/kernels/arena.h"
 #include "runtime/kernels/decisions.h"
 #include "runtime/nn/arena.h"

@@ -2,6 +2,7 @@
 #include "runtime/optim/optimizer_options.h"
 
 #include "runtime/base/name_pattern.h"
+#include "runtime/base/option_checks.h"
 
 namespace lockstep::optim {
 

@@ -74,7 +74,7 @@ struct SgdOptions {
 
   static constexpr std::string_view kKind = "sgd";  ///< its name in a job
   static constexpr auto fields() {
-    return std::tuple(option("lr", &SgdOptions::lr, kPositive, Otherwise::kRequired),
+    return std::tuple(option("lr", &SgdOptions::lr, kPositive, Required{"the learning rate"}),
                       option("momentum", &SgdOptions::momentum, kFraction),
                       option("weight_decay", &SgdOptions::weight_decay, kNotNegative),
                       option("nesterov", &SgdOptions::nesterov),
@@ -94,7 +94,7 @@ struct AdamOptions {
 
   static constexpr std::string_view kKind = "adam";  ///< its name in a job
   static constexpr auto fields() {
-    return std::tuple(option("lr", &AdamOptions::lr, kPositive, Otherwise::kRequired),
+    return std::tuple(option("lr", &AdamOptions::lr, kPositive, Required{"the learning rate"}),
                       option("beta1", &AdamOptions::beta1, kFraction), option("beta2", &AdamOptions::beta2, kFraction),
                       option("epsilon", &AdamOptions::epsilon, kPositive),
                       option("weight_decay", &AdamOptions::weight_decay, kNotNegative, Otherwise::kFollows),
@@ -114,7 +114,7 @@ struct AdamwOptions {
 
   static constexpr std::string_view kKind = "adamw";  ///< its name in a job
   static constexpr auto fields() {
-    return std::tuple(option("lr", &AdamwOptions::lr, kPositive, Otherwise::kRequired),
+    return std::tuple(option("lr", &AdamwOptions::lr, kPositive, Required{"the learning rate"}),
                       option("beta1", &AdamwOptions::beta1, kFraction),
                       option("beta2", &AdamwOptions::beta2, kFraction),
                       option("epsilon", &AdamwOptions::epsilon, kPositive),
@@ -135,7 +135,7 @@ struct AdagradOptions {
 
   static constexpr std::string_view kKind = "adagrad";  ///< its name in a job
   static constexpr auto fields() {
-    return std::tuple(option("lr", &AdagradOptions::lr, kPositive, Otherwise::kRequired),
+    return std::tuple(option("lr", &AdagradOptions::lr, kPositive, Required{"the learning rate"}),
                       option("lr_decay", &AdagradOptions::lr_decay, kNotNegative),
                       option("weight_decay", &AdagradOptions::weight_decay, kNotNegative),
                       option("initial_accumulator_value", &AdagradOptions::initial_accumulator_value, kNotNegative),
@@ -161,7 +161,7 @@ struct LambOptions {
 
   static constexpr std::string_view kKind = "lamb";  ///< its name in a job
   static constexpr auto fields() {
-    return std::tuple(option("lr", &LambOptions::lr, kPositive, Otherwise::kRequired),
+    return std::tuple(option("lr", &LambOptions::lr, kPositive, Required{"the learning rate"}),
                       option("beta1", &LambOptions::beta1, kFraction), option("beta2", &LambOptions::beta2, kFraction),
                       option("epsilon", &LambOptions::epsilon, kPositive),
                       option("weight_decay", &LambOptions::weight_decay, kNotNegative),
@@ -191,7 +191,7 @@ struct NovogradOptions {
 
   static constexpr std::string_view kKind = "novograd";  ///< its name in a job
   static constexpr auto fields() {
-    return std::tuple(option("lr", &NovogradOptions::lr, kPositive, Otherwise::kRequired),
+    return std::tuple(option("lr", &NovogradOptions::lr, kPositive, Required{"the learning rate"}),
                       option("beta1", &NovogradOptions::beta1, kFraction),
                       option("beta2", &NovogradOptions::beta2, kFraction),
                       option("epsilon", &NovogradOptions::epsilon, kPositive),
@@ -218,7 +218,7 @@ struct LarsOptions {
 
   static constexpr std::string_view kKind = "lars";  ///< its name in a job
   static constexpr auto fields() {
-    return std::tuple(option("lr", &LarsOptions::lr, kPositive, Otherwise::kRequired),
+    return std::tuple(option("lr", &LarsOptions::lr, kPositive, Required{"the learning rate"}),
                       option("momentum", &LarsOptions::momentum, kFraction),
                       option("weight_decay", &LarsOptions::weight_decay, kNotNegative),
                       option("trust_coefficient", &LarsOptions::trust_coefficient, kPositive),

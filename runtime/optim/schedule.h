@@ -29,9 +29,10 @@ struct StepSchedule {
 
   static constexpr std::string_view kKind = "step";  ///< its name in a job
   static constexpr auto fields() {
-    return std::tuple(option("warmup_steps", &StepSchedule::warmup_steps, kNotNegative),
-                      option("milestones", &StepSchedule::milestones),
-                      option("gamma", &StepSchedule::gamma, kPositive));
+    return std::tuple(
+        option("warmup_steps", &StepSchedule::warmup_steps, kNotNegative),
+        option("milestones", &StepSchedule::milestones, Required{"the steps at which the rate falls, [1000, 2000]"}),
+        option("gamma", &StepSchedule::gamma, kPositive));
   }
   bool operator==(const StepSchedule&) const = default;
 };

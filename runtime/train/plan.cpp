@@ -35,13 +35,6 @@ namespace {
 constexpr std::int64_t kFloatBytes = sizeof(float);
 constexpr std::int64_t kStepCountBytes = sizeof(std::int64_t);  ///< each parameter counts its steps
 
-/// The field that holds a data set's files or sizes, for messages.
-std::string dataset_path(const job::Dataset& dataset, const std::string& path) {
-  const auto* kind = job::Dataset::descriptor()->FindOneofByName("kind");
-  const auto* field = dataset.GetReflection()->GetOneofFieldDescriptor(dataset, kind);
-  return field == nullptr ? path : join_path(path, field->name());
-}
-
 /// The field of the one file that an error of reading a data set names; that of the whole data set where it names none
 /// or several. `path` is that of the data set's kind, "data.train.idx".
 std::string path_of_file(const data::DatasetOptions& dataset, const std::string& path, const std::string& error) {
@@ -51,20 +44,11 @@ std::string path_of_file(const data::DatasetOptions& dataset, const std::string&
 }
 
 /// The field of the schedule's warm-up and its value.
-std::pair<std::string, std::uint32_t> warmup_of(const job::Schedule& schedule) {
-  switch (schedule.kind_case()) {
-    case job::Schedule::kConstant:
-      return {"schedule.constant.warmup_steps", schedule.constant().warmup_steps()};
-    case job::Schedule::kStep:
-      return {"schedule.step.warmup_steps", schedule.step().warmup_steps()};
-    case job::Schedule::kCosine:
-      return {"schedule.cosine.warmup_steps", schedule.cosine().warmup_steps()};
-    case job::Schedule::kLinear:
-      return {"schedule.linear.warmup_steps", schedule.linear().warmup_steps()};
-    case job::Schedule::KIND_NOT_SET:
-      break;
-  }
-  return {"schedule", 0};
+std::pair<std::string, std::int64_t> warmup_of(const job::Schedule& schedule) {
+  const auto of = []<class Kind>(const Kind& kind) {
+    return std::pair("schedule." + std::string(Kind::kKind) + ".warmup_steps", kind.warmup_steps);
+  };
+  return std::visit(of, job::schedule_options(schedule));
 }
 
 class Planner {
@@ -107,7 +91,7 @@ class Planner {
 
   void warn_of_steps_and_ranks() {
     const auto [path, warmup] = warmup_of(job_.schedule());
-    const std::uint32_t steps = job_.train().steps();
+    const std::int64_t steps = job_.train().steps();
     if (warmup > steps) {
       warn(path, "the warm-up takes " + std::to_string(warmup) + " steps, the run only " + std::to_string(steps) +
                      ": the learning rate is never reached");
@@ -126,7 +110,6 @@ class Planner {
     const auto describe = [&](data::Split split, data::Description& description) {
       const bool training = split == data::Split::kTrain;
       const std::string path = training ? "data.train" : "data.eval";
-      const job::Dataset& dataset = training ? data.train() : data.eval();
       try {
         description = data::describe(options, split);
         return true;
@@ -134,11 +117,13 @@ class Planner {
         add(error.path(), error.message(), error);
         return false;
       } catch (const Error& error) {
-        const std::string kind = dataset_path(dataset, path);
-        add(path_of_file(training ? options.train : *options.eval, kind, error.what()), error.what(), error);
+        const data::DatasetOptions& dataset = training ? options.train : *options.eval;
+        const std::string kind = join_path(path, data::kind_of(dataset));
+        add(path_of_file(dataset, kind, error.what()), error.what(), error);
         return false;
       }
     };
+    const bool counts = data::counts_classes(options.train);
     const bool known = describe(data::Split::kTrain, plan_.train);
     if (known) data::set_counted_classes(options, plan_.train.classes);
     if (data.has_eval() && describe(data::Split::kEval, plan_.eval.emplace()) && known) {
@@ -158,20 +143,17 @@ class Planner {
                std::to_string(plan_.train.samples) + " samples of data.train: every step takes all of them" +
                (data.drop_last() ? ", and nothing is dropped" : ""));
     }
-    const job::Dataset& train = data.train();
     // To a model that flattens its samples their order is all one.
-    const bool ordered = train.has_arrays() && plan_.train.vocabulary == 0 && !job_.model().has_mlp();
+    const bool ordered = data.train().has_arrays() && plan_.train.vocabulary == 0 && !job_.model().has_mlp();
     if (ordered && data::look_channels_first(plan_.train.sample_shape)) {
       warn("data.train.arrays.features", "samples of shape " + plan_.train.sample_shape.str() +
                                              " have channels first, as it looks; they are read " +
                                              "channels last, as " + std::to_string(plan_.train.sample_shape.back()) +
                                              " channels: write numpy.moveaxis(x, 1, -1)");
     }
-    const bool counted =
-        (train.has_idx() && !train.idx().has_classes()) || (train.has_arrays() && !train.arrays().has_classes()) ||
-        (train.has_csv() && !train.csv().has_classes()) || (train.has_shards() && !train.shards().has_classes());
-    for (const std::string& strange : data::strange_labels(plan_.train, counted)) {
-      warn(data.train().has_idx() ? "data.train.idx.labels" : dataset_path(data.train(), "data.train"), strange);
+    const std::string labels = data.train().has_idx() ? "idx.labels" : std::string(data::kind_of(options.train));
+    for (const std::string& strange : data::strange_labels(plan_.train, counts)) {
+      warn("data.train." + labels, strange);
     }
   }
 

@@ -88,7 +88,7 @@ inline void fuzz_torch(std::string_view bytes) {
 /// The bytes are both files: labels differ from images in a byte of the header alone.
 inline void fuzz_idx(std::string_view bytes) {
   with_file(bytes, [](const std::string& path) { data::count_idx_classes(path); });
-  with_file(bytes, [](const std::string& path) { data::open_idx({path, path, 10}); });
+  with_file(bytes, [](const std::string& path) { data::IdxKind::open({path, path, 10}); });
 }
 
 /// The bytes are features and targets.
@@ -191,9 +191,9 @@ inline void fuzz_shards(std::string_view bytes) {
 inline void fuzz_cifar(std::string_view bytes) {
   for (const data::CifarLabels labels :
        {data::CifarLabels::kCifar10, data::CifarLabels::kCifar100Coarse, data::CifarLabels::kCifar100Fine}) {
-    with_file(bytes, [labels](const std::string& path) { data::describe_cifar({{path}, labels}); });
+    with_file(bytes, [labels](const std::string& path) { data::CifarKind::describe({{path}, labels}); });
     with_file(bytes, [labels](const std::string& path) {
-      const data::DatasetPtr set = data::open_cifar({{path}, labels});
+      const data::DatasetPtr set = data::CifarKind::open({{path}, labels});
       std::vector<float> values(32 * 32 * 3);
       std::int64_t label = 0;
       set->get({.index = set->size() - 1}, {.values = values, .labels = std::span(&label, 1)});

@@ -19,24 +19,13 @@ class DescriptionTest : public testing::Test {
   TemporaryFolder folder_;
 };
 
-/// What a call throws; empty where it throws nothing.
-template <class F>
-std::string error_of(F&& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return {};
-}
-
 TEST_F(DescriptionTest, OfIdxFilesIsThatOfTheOpenDataSet) {
   for (const bool packed : {false, true}) {
     const auto content = [&](const Bytes& bytes) { return packed ? gzipped(bytes) : bytes; };
     const std::string images = folder_.write("images", content(idx_bytes({6, 3, 2})));
     const std::string labels = folder_.write("labels", content(idx_bytes({6}, 4)));
-    const Description description = describe_idx({images, labels});
-    const DatasetPtr open = open_idx({images, labels});
+    const Description description = IdxKind::describe({images, labels});
+    const DatasetPtr open = IdxKind::open({images, labels});
     EXPECT_EQ(description.samples, open->size());
     EXPECT_EQ(description.sample_shape, open->sample_shape());
     EXPECT_EQ(description.classes, open->classes());
@@ -63,25 +52,30 @@ TEST_F(DescriptionTest, OfIdxFilesFindsWhatOpeningThemFinds) {
   for (std::size_t i = 0; i < wrong_images.size(); ++i) {
     for (const bool packed : {false, true}) {
       const std::string images = folder_.write("images", packed ? gzipped(wrong_images[i]) : wrong_images[i]);
-      const std::string opening = error_of([&] { open_idx({images, labels}); });
+      const std::string opening = error_of([&] { IdxKind::open({images, labels}); });
       EXPECT_NE(opening, "") << i;
-      EXPECT_EQ(error_of([&] { describe_idx({images, labels}); }), opening) << i;
+      EXPECT_EQ(error_of([&] { IdxKind::describe({images, labels}); }), opening) << i;
     }
   }
   Bytes cut = gzipped(whole);
   cut.resize(cut.size() - 5);
   const std::string images = folder_.write("cut.gz", cut);
-  EXPECT_EQ(error_of([&] { describe_idx({images, labels}); }), error_of([&] { open_idx({images, labels}); }));
+  EXPECT_EQ(error_of([&] { IdxKind::describe({images, labels}); }), error_of([&] { IdxKind::open({images, labels}); }));
   const std::string sound = folder_.write("images", whole);
-  EXPECT_EQ(error_of([&] { describe_idx({sound, labels, 3}); }), error_of([&] { open_idx({sound, labels, 3}); }));
+  EXPECT_EQ(error_of([&] {
+              IdxKind::describe({sound, labels, 3});
+            }),
+            error_of([&] {
+              IdxKind::open({sound, labels, 3});
+            }));
 }
 
 TEST_F(DescriptionTest, OfCifarFilesIsThatOfTheOpenDataSet) {
   Bytes records(3 * 3074);
   for (std::size_t i = 0; i < 3; ++i) records[i * 3074 + 1] = static_cast<std::uint8_t>(7 * i);
   const std::string one = folder_.write("one", records);
-  const Description description = describe_cifar({{one, one}, CifarLabels::kCifar100Fine});
-  const DatasetPtr open = open_cifar({{one, one}, CifarLabels::kCifar100Fine});
+  const Description description = CifarKind::describe({{one, one}, CifarLabels::kCifar100Fine});
+  const DatasetPtr open = CifarKind::open({{one, one}, CifarLabels::kCifar100Fine});
   EXPECT_EQ(description.samples, open->size());
   EXPECT_EQ(description.sample_shape, open->sample_shape());
   EXPECT_EQ(description.classes, open->classes());
@@ -90,9 +84,9 @@ TEST_F(DescriptionTest, OfCifarFilesIsThatOfTheOpenDataSet) {
   const std::string wrong = folder_.write("wrong", records);
   const std::string part = folder_.write("part", Bytes(3000));
   for (const std::string& file : {wrong, part}) {
-    const std::string opening = error_of([&] { open_cifar({{file}, CifarLabels::kCifar100Fine}); });
+    const std::string opening = error_of([&] { CifarKind::open({{file}, CifarLabels::kCifar100Fine}); });
     EXPECT_NE(opening, "");
-    EXPECT_EQ(error_of([&] { describe_cifar({{file}, CifarLabels::kCifar100Fine}); }), opening);
+    EXPECT_EQ(error_of([&] { CifarKind::describe({{file}, CifarLabels::kCifar100Fine}); }), opening);
   }
 }
 

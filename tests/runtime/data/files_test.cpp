@@ -17,9 +17,9 @@ TEST(Idx, ReadsPlainAndGzippedImages) {
   const TemporaryFolder folder;
   const Bytes images = idx_bytes({3, 2, 4});
   const Bytes labels = idx_bytes({3});
-  const DatasetPtr plain = open_idx({folder.write("i", images), folder.write("l", labels)});
+  const DatasetPtr plain = IdxKind::open({folder.write("i", images), folder.write("l", labels)});
   const DatasetPtr packed =
-      open_idx({folder.write("i.gz", gzipped(images)), folder.write("l.gz", gzipped(labels)), 10});
+      IdxKind::open({folder.write("i.gz", gzipped(images)), folder.write("l.gz", gzipped(labels)), 10});
   EXPECT_EQ(plain->size(), 3);
   EXPECT_EQ(plain->sample_shape(), (Shape{2, 4, 1}));
   EXPECT_EQ(plain->classes(), 3);
@@ -33,14 +33,16 @@ TEST(Idx, ReadsPlainAndGzippedImages) {
 
 TEST(Idx, ReadsChannelsLast) {
   const TemporaryFolder folder;
-  const DatasetPtr set = open_idx({folder.write("i", idx_bytes({2, 2, 2, 3})), folder.write("l", idx_bytes({2}))});
+  const DatasetPtr set = IdxKind::open({folder.write("i", idx_bytes({2, 2, 2, 3})), folder.write("l", idx_bytes({2}))});
   EXPECT_EQ(set->sample_shape(), (Shape{2, 2, 3}));
 }
 
 class IdxDamage : public testing::Test {
  protected:
   std::string error(const Bytes& images, const Bytes& labels, std::int64_t classes = 0) const {
-    return error_of([&] { open_idx({folder_.write("images", images), folder_.write("labels", labels), classes}); });
+    return error_of([&] {
+      IdxKind::open({folder_.write("images", images), folder_.write("labels", labels), classes});
+    });
   }
   TemporaryFolder folder_;
   Bytes images_ = idx_bytes({4, 2, 2});
@@ -49,10 +51,10 @@ class IdxDamage : public testing::Test {
 
 TEST_F(IdxDamage, IsNamed) {
   EXPECT_THAT(error_of([&] {
-                open_idx({folder_.path("none"), folder_.path("none")});
+                IdxKind::open({folder_.path("none"), folder_.path("none")});
               }),
               HasSubstr("cannot open " + folder_.path("none") + ": No such file"));
-  EXPECT_THAT(error_of([&] { open_idx({"/tmp", "/tmp"}); }), HasSubstr("cannot"));
+  EXPECT_THAT(error_of([&] { IdxKind::open({"/tmp", "/tmp"}); }), HasSubstr("cannot"));
   EXPECT_THAT(error(labels_, images_),
               HasSubstr("wrong magic number: expected 0x00000803 or 0x00000804, found 0x00000801"));
   EXPECT_THAT(error({}, labels_), HasSubstr("too short: expected 4 bytes, found 0"));
@@ -97,8 +99,9 @@ TEST_F(IdxDamage, MoreLabelsThanMemoryHoldsAreRefusedUnread) {
   for (const std::uint32_t number : {0x803u, 1u << 20, 1u, 1u}) append_uint32(images, number);
   for (const std::uint32_t number : {0x801u, 1u << 20}) append_uint32(labels, number);
   const IdxOptions options{folder_.write("images", gzipped(images)), folder_.write("labels", gzipped(labels))};
-  EXPECT_THAT(error_of([&] { open_idx(options, MemoryBudget(8 << 20)); }), HasSubstr("labels takes 0.0 GiB of memory"));
-  EXPECT_THAT(error_of([&] { open_idx(options, MemoryBudget(11 << 20)); }), HasSubstr("labels is too short"));
+  EXPECT_THAT(error_of([&] { IdxKind::open(options, MemoryBudget(8 << 20)); }),
+              HasSubstr("labels takes 0.0 GiB of memory"));
+  EXPECT_THAT(error_of([&] { IdxKind::open(options, MemoryBudget(11 << 20)); }), HasSubstr("labels is too short"));
 }
 
 TEST_F(IdxDamage, AnUnpackedSizeIsBoundedByTheHeader) {
@@ -119,12 +122,12 @@ TEST_F(IdxDamage, EveryTruncationIsRefused) {
 TEST_F(IdxDamage, EveryFlippedBitOfAGzippedFileIsRefusedOrHarmless) {
   const Bytes whole = gzipped(images_);
   const std::vector<float> expected =
-      sample(*open_idx({folder_.write("images", whole), folder_.write("labels", labels_)}), {.index = 3});
+      sample(*IdxKind::open({folder_.write("images", whole), folder_.write("labels", labels_)}), {.index = 3});
   for (std::size_t bit = 0; bit < whole.size() * 8; ++bit) {
     Bytes flipped = whole;
     flipped[bit / 8] ^= static_cast<std::uint8_t>(1u << bit % 8);
     try {
-      const DatasetPtr set = open_idx({folder_.write("images", flipped), folder_.path("labels")});
+      const DatasetPtr set = IdxKind::open({folder_.write("images", flipped), folder_.path("labels")});
       EXPECT_EQ(sample(*set, {.index = 3}), expected) << "bit " << bit;  // of the header's time stamp, say
     } catch (const StorageError&) {
     }
@@ -152,7 +155,8 @@ Bytes cifar_bytes(std::size_t records, std::size_t label_bytes) {
 
 TEST(Cifar, TurnsPlanesIntoChannelsLast) {
   const TemporaryFolder folder;
-  const DatasetPtr set = open_cifar({{folder.write("a", cifar_bytes(2, 1)), folder.write("b", cifar_bytes(3, 1))}});
+  const DatasetPtr set =
+      CifarKind::open({{folder.write("a", cifar_bytes(2, 1)), folder.write("b", cifar_bytes(3, 1))}});
   EXPECT_EQ(set->size(), 5);
   EXPECT_EQ(set->sample_shape(), (Shape{32, 32, 3}));
   EXPECT_EQ(set->classes(), 10);
@@ -165,14 +169,14 @@ TEST(Cifar, TurnsPlanesIntoChannelsLast) {
 TEST(Cifar, ReadsBothLabelsOfCifar100) {
   const TemporaryFolder folder;
   const std::string file = folder.write("train.bin", cifar_bytes(2, 2));
-  EXPECT_EQ(label(*open_cifar({{file}, CifarLabels::kCifar100Coarse}), 1), 1);
-  EXPECT_EQ(label(*open_cifar({{file}, CifarLabels::kCifar100Fine}), 1), 11);
+  EXPECT_EQ(label(*CifarKind::open({{file}, CifarLabels::kCifar100Coarse}), 1), 1);
+  EXPECT_EQ(label(*CifarKind::open({{file}, CifarLabels::kCifar100Fine}), 1), 11);
 }
 
 TEST(Cifar, DamageIsNamed) {
   const TemporaryFolder folder;
   const auto error = [&](const Bytes& bytes) {
-    return error_of([&] { open_cifar({{folder.write("x.bin", bytes)}}); });
+    return error_of([&] { CifarKind::open({{folder.write("x.bin", bytes)}}); });
   };
   Bytes bytes = cifar_bytes(2, 1);
   bytes.pop_back();
@@ -181,7 +185,7 @@ TEST(Cifar, DamageIsNamed) {
   bytes = cifar_bytes(2, 1);
   bytes[3073] = 10;
   EXPECT_THAT(error(bytes), HasSubstr("label 10 of sample 1 is outside the 10 classes"));
-  EXPECT_THAT(error_of([&] { open_cifar({{folder.path("none")}}); }), HasSubstr("No such file"));
+  EXPECT_THAT(error_of([&] { CifarKind::open({{folder.path("none")}}); }), HasSubstr("No such file"));
 }
 
 }  // namespace

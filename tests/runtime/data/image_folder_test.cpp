@@ -5,7 +5,7 @@
 
 #include <thread>
 
-#include "runtime/data/color_jitter.h"
+#include "runtime/data/augment.h"
 #include "runtime/data/make_dataset.h"
 #include "tests/runtime/data/image_files.h"
 
@@ -145,10 +145,19 @@ TEST(ImageFolderOptionsTest, WithoutAMeaningAreRefused) {
   EXPECT_EQ(field({.size = 0}), "size");
   EXPECT_EQ(field({.size = 224, .resize = 200}), "resize");
   EXPECT_EQ(field({.max_pixels = 0}), "max_pixels");
-  EXPECT_EQ(problems_of(RandomResizedCropOptions{.min_area = 0})[0].field, "min_area");
-  EXPECT_EQ(problems_of(RandomResizedCropOptions{.max_area = 1.5})[0].field, "max_area");
-  EXPECT_EQ(problems_of(RandomResizedCropOptions{.min_aspect = 2})[0].field, "max_aspect");
-  EXPECT_EQ(problems_of(ColorJitterOptions{.hue = 0.6})[0].field, "hue");
+}
+
+TEST(AugmentOptionsTest, WithoutAMeaningAreRefused) {
+  const auto of_crop = [](const RandomResizedCropOptions& crop) {
+    const FieldProblems problems = problems_of(AugmentOptions{.random_resized_crop = crop});
+    return problems.empty() ? "" : problems[0].field;
+  };
+  EXPECT_EQ(of_crop({}), "");
+  EXPECT_EQ(of_crop({.min_area = 0}), "random_resized_crop.min_area");
+  EXPECT_EQ(of_crop({.max_area = 1.5}), "random_resized_crop.max_area");
+  EXPECT_EQ(of_crop({.min_aspect = 2}), "random_resized_crop.max_aspect");
+  EXPECT_EQ(problems_of(AugmentOptions{.color_jitter = {.hue = 0.6}})[0].field, "color_jitter.hue");
+  EXPECT_EQ(problems_of(AugmentOptions{.volume = {.patch = Shape{2, 3}}})[0].field, "patch");
 }
 
 /// One image of a few colours.

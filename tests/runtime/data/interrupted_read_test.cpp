@@ -88,9 +88,9 @@ TEST_F(InterruptedRead, OfTheLabelsOfCifarGoesOn) {
   records[3073] = 7;
   const CifarOptions options{{folder_.write("batch.bin", records)}};
   fault = {.error = EINTR, .times = 1, .after = 1};
-  EXPECT_THAT(describe_cifar(options).labels, testing::ElementsAre(0, 7));
+  EXPECT_THAT(CifarKind::describe(options).labels, testing::ElementsAre(0, 7));
   fault = {.error = EIO, .times = 1, .after = 1};
-  EXPECT_THAT(error_of([&] { describe_cifar(options); }), HasSubstr("batch.bin at byte 3073: Input/output error"));
+  EXPECT_THAT(error_of([&] { CifarKind::describe(options); }), HasSubstr("batch.bin at byte 3073: Input/output error"));
 }
 
 }  // namespace

@@ -83,7 +83,7 @@ TEST(Spheres, RefuseOptionsWithoutAMeaning) {
   };
   EXPECT_EQ(field_of([](auto& o) { o.samples = 0; }), "samples");
   EXPECT_EQ(field_of([](auto& o) { o.shape = {4, 4, 4}; }), "shape");
-  EXPECT_EQ(field_of([](auto& o) { o.shape = {4, 0, 4, 1}; }), "shape");
+  EXPECT_EQ(field_of([](auto& o) { o.shape = {4, 0, 4, 1}; }), "shape[1]");
   EXPECT_EQ(field_of([](auto& o) { o.most = 0; }), "most");
   EXPECT_EQ(field_of([](auto& o) { o.min_radius = 0; }), "min_radius");
   EXPECT_EQ(field_of([](auto& o) { o.max_radius = 2; }), "max_radius");

@@ -269,7 +269,7 @@ TEST(MakeDataset, NamesTheOptionWithoutAMeaning) {
   };
   EXPECT_EQ(changed([](SyntheticOptions& o) { o.samples = 0; }), "data.train.synthetic.samples");
   EXPECT_EQ(changed([](SyntheticOptions& o) { o.shape = {}; }), "data.train.synthetic.shape");
-  EXPECT_EQ(changed([](SyntheticOptions& o) { o.shape = {2, 0}; }), "data.train.synthetic.shape");
+  EXPECT_EQ(changed([](SyntheticOptions& o) { o.shape = {2, 0}; }), "data.train.synthetic.shape[1]");
   EXPECT_EQ(changed([](SyntheticOptions& o) { o.classes = -1; }), "data.train.synthetic.classes");
   EXPECT_EQ(changed([](SyntheticOptions& o) { o.classes = 0; }), "data.train.synthetic.target_size");
   EXPECT_EQ(changed([](SyntheticOptions& o) { o.target_size = 1; }), "data.train.synthetic.target_size");

@@ -94,8 +94,10 @@ TEST(Patch, RefusesDataItCannotCut) {
   };
   EXPECT_THAT(cut(ramp({4, 4, 4, 1}, {4, 4, 4}), {2, 5, 2}),
               ThrowsMessage<FieldError>(HasSubstr("data.augment.patch: [2, 5, 2] is no window")));
-  EXPECT_THAT(cut(ramp({4, 4, 4, 1}, {4, 4, 4}), {2, 0, 2}), ThrowsMessage<FieldError>(HasSubstr("no window")));
-  EXPECT_THAT(cut(ramp({4, 4, 4, 1}, {4, 4, 4}), {2, 2}), ThrowsMessage<FieldError>(HasSubstr("three extents")));
+  EXPECT_THAT(cut(ramp({4, 4, 4, 1}, {4, 4, 4}), {2, 0, 2}),
+              ThrowsMessage<FieldError>(HasSubstr("data.augment.patch[1]: must be >= 1")));
+  EXPECT_THAT(cut(ramp({4, 4, 4, 1}, {4, 4, 4}), {2, 2}),
+              ThrowsMessage<FieldError>(HasSubstr("must be of 3 extents, is 2")));
   EXPECT_THAT(cut(ramp({4, 4, 1}, {4, 4}), {2, 2, 2}), ThrowsMessage<FieldError>(HasSubstr("needs volumes")));
   EXPECT_THAT(cut(ramp({4, 4, 4, 1}, {8, 8, 8}), {2, 2, 2}), ThrowsMessage<FieldError>(HasSubstr("sample or a voxel")));
   EXPECT_THAT(cut(ramp({4, 4, 4, 1}, {4, 4, 4}, 2, 5), {2, 2, 2}),

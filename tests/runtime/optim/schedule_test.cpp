@@ -70,7 +70,7 @@ TEST(Schedule, RefusesWhatCannotBeMeant) {
     EXPECT_THAT([&] { Schedule(options, 8.0, 10); }, ::testing::ThrowsMessage<FieldError>(message));
   };
   refused(ConstantSchedule{.warmup_steps = -1}, "schedule.constant.warmup_steps: must be >= 0, is -1");
-  refused(StepSchedule{}, "schedule.step.milestones: must be the steps at which the rate falls, [1000, 2000]");
+  refused(StepSchedule{}, "schedule.step.milestones: is required: the steps at which the rate falls, [1000, 2000]");
   refused(StepSchedule{.milestones = {3, 3}}, "schedule.step.milestones: must be > 0 and ascending");
   refused(StepSchedule{.milestones = {0, 3}}, "schedule.step.milestones: must be > 0 and ascending");
   refused(StepSchedule{.milestones = {3}, .gamma = 0}, "schedule.step.gamma: must be > 0, is 0");
