@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "runtime/kernels/optimizer_rules.h"
 #include "runtime/tensor/tensor.h"
@@ -42,7 +43,7 @@ struct StepScalars {
   /// for what begins with the first one. Plain SGD does not read it.
   const std::int64_t* steps = nullptr;
   /// By parameter, of those that adapt: takes the place of weight decay, coupled or not. Null: no LARC and no LARS.
-  /// sgd_step, adam_step and adagrad_step read it.
+  /// element_step reads it.
   const LayerRate* layer_rates = nullptr;
   float clip_value = 0.0f;  ///< clipping by value after unscaling; 0 for none
 };
@@ -67,14 +68,10 @@ struct ArenaSteps {
   /// stay.
   void (*layer_rates)(const ArenaSlice& slice, const LayerRateRule& rule, const StepScalars& scalars,
                       const Tensor& rates);
-  /// g = clip(grad * inverse_scale * clip) + weight_decay * master; PyTorch's SGD. momentum (float32, as long as
-  /// master) is undefined when the rule's is 0; on a parameter's first applied step it becomes g.
-  void (*sgd_step)(const ArenaSlice& slice, const SgdRule& rule, const StepScalars& scalars, const Tensor& momentum);
-  /// PyTorch's Adam and AdamW; m, v and max_v are float32, as long as master. max_v is undefined without amsgrad.
-  void (*adam_step)(const ArenaSlice& slice, const AdamRule& rule, const StepScalars& scalars, const Tensor& m,
-                    const Tensor& v, const Tensor& max_v);
-  /// PyTorch's Adagrad; sum is float32, as long as master.
-  void (*adagrad_step)(const ArenaSlice& slice, const AdagradRule& rule, const StepScalars& scalars, const Tensor& sum);
+  /// A rule that looks at each element alone, with g = clip(grad * inverse_scale * clip) + weight_decay * master where
+  /// the decay is coupled. states: as many as the rule has states(), in its order; float32, as long as master.
+  void (*element_step)(const ArenaSlice& slice, const ElementRule& rule, const StepScalars& scalars,
+                       const std::vector<Tensor>& states);
   /// Apex's LAMB; m and v are float32, as long as master. Two passes: the moments with the norms of weight and update,
   /// then the weights.
   void (*lamb_step)(const ArenaSlice& slice, const LambRule& rule, const StepScalars& scalars, const Tensor& m,

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <variant>
+
 namespace lockstep::kernels {
 
 // The numbers of an optimizer's rule that hold for all parameters. Those from which 1 - beta or a power is computed are
 // doubles: 1 - 0.999 is 5e-5 off where 0.999 is a float.
+
+// Rules that look at each element alone. states(): the numbers that such a rule keeps of an element.
 
 /// PyTorch's SGD, and the SGD of LARS.
 struct SgdRule {
@@ -12,6 +16,9 @@ struct SgdRule {
   float dampening = 0.0f;
   bool nesterov = false;
   bool rate_in_momentum = false;  ///< LARS: the momentum is of steps, not of gradients; the learning rate is in it
+
+  /// The momentum, where there is one. On a parameter's first applied step it becomes the gradient.
+  int states() const { return momentum != 0.0f ? 1 : 0; }
 };
 
 /// PyTorch's Adam and AdamW.
@@ -21,6 +28,9 @@ struct AdamRule {
   double epsilon = 1e-8;
   bool decoupled = false;  ///< AdamW: weight decay acts on the weight, not on the gradient
   bool amsgrad = false;    ///< divides by the root of the largest second moment up to now
+
+  /// The first moment, the second, and with amsgrad the largest second one.
+  int states() const { return amsgrad ? 3 : 2; }
 };
 
 /// PyTorch's Adagrad.
@@ -28,7 +38,30 @@ struct AdagradRule {
   double lr_decay = 0.0;
   double epsilon = 1e-10;
   bool decoupled = false;  ///< weight decay acts on the weight, not on the gradient
+
+  /// The sum of squares.
+  int states() const { return 1; }
 };
+
+/// PyTorch's RMSprop.
+struct RmspropRule {
+  double alpha = 0.99;  ///< what the mean of squares keeps of itself
+  double epsilon = 1e-8;
+  float momentum = 0.0f;
+  bool centered = false;  ///< divides by the standard deviation, not by the root of the mean of squares
+
+  /// The mean of squares; centered, the mean; with momentum, the momentum.
+  int states() const { return 1 + (centered ? 1 : 0) + (momentum != 0.0f ? 1 : 0); }
+};
+
+using ElementRule = std::variant<SgdRule, AdamRule, AdagradRule, RmspropRule>;
+inline int states_of(const ElementRule& rule) {
+  return std::visit([](const auto& of) { return of.states(); }, rule);
+}
+/// What the rules above keep at most.
+inline constexpr int kMostStates = 3;
+
+// Rules that look at the norms of parameters.
 
 /// LAMB (You et al.: arXiv 1904.00962) as Apex's FusedLAMB computes it.
 struct LambRule {

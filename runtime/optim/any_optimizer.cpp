@@ -1,30 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/optim/any_optimizer.h"
 
+#include <type_traits>
 #include <utility>
 
-#include "runtime/optim/adagrad.h"
-#include "runtime/optim/adam.h"
 #include "runtime/optim/lamb.h"
 #include "runtime/optim/lars.h"
 #include "runtime/optim/novograd.h"
-#include "runtime/optim/sgd.h"
 
 namespace lockstep::optim {
 
 namespace {
 
-/// The class that each option struct makes.
+/// The class that an option struct makes.
 template <class Options>
-struct Made;
-template <>
-struct Made<SgdOptions> : std::type_identity<Sgd> {};
-template <>
-struct Made<AdamOptions> : std::type_identity<Adam> {};
-template <>
-struct Made<AdamwOptions> : std::type_identity<Adam> {};
-template <>
-struct Made<AdagradOptions> : std::type_identity<Adagrad> {};
+struct Made : std::type_identity<ElementOptimizer> {};
 template <>
 struct Made<LambOptions> : std::type_identity<Lamb> {};
 template <>

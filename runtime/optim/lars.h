@@ -3,28 +3,23 @@
 
 #include <memory>
 
-#include "runtime/optim/optimizer.h"
+#include "runtime/optim/element_optimizer.h"
 
 namespace lockstep::optim {
 
+kernels::ElementRule rule_of(const LarsOptions& options);
+std::vector<ElementState> states_of(const LarsOptions& options);
+
 /// LARS (You, Gitman, Ginsburg: arXiv 1708.03888) as MLPerf trains ResNet with it: LarsOptions says how.
-class Lars : public Optimizer {
+class Lars : public ElementOptimizer {
  public:
   /// Throws FieldError for an option out of range, for options.larc, and for a group that matches no parameter.
   Lars(std::vector<nn::Parameter> parameters, const LarsOptions& lars, const OptimizerOptions& options = {});
-  std::string name() const override { return "lars"; }
-  std::vector<std::string> state_names() const override;
 
  protected:
   bool adapts(const nn::Parameter& parameter, float) const override {
     return parameter.kind == nn::ParameterKind::kWeight;
   }
-  void allocate_state() override;
-  void update(const kernels::ArenaSlice& slice, const kernels::StepScalars& scalars) override;
-
- private:
-  kernels::SgdRule rule_;
-  Tensor momentum_;
 };
 
 /// optim::lars(model->parameters(), {.lr = 2, .weight_decay = 1e-4}). Throws as Lars does.

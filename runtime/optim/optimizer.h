@@ -35,7 +35,7 @@ class Optimizer {
   /// Of this process, never given twice: unlike its address, it names no other optimizer later.
   std::uint64_t id() const { return id_; }
   const std::vector<nn::Parameter>& parameters() const { return parameters_; }
-  /// "sgd", "adam", "adamw", "adagrad", "lamb", "novograd", "lars"
+  /// As a job has it: "sgd", "adamw".
   virtual std::string name() const = 0;
   /// What attach() makes beside the masters, a float32 an element each: the names that state() then gives.
   virtual std::vector<std::string> state_names() const = 0;

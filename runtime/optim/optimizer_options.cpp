@@ -34,18 +34,6 @@ FieldProblems problems_of(const OptimizerOptions& options) {
   return checks.problems();
 }
 
-FieldProblems problems_of(const SgdOptions& options) {
-  FieldChecks checks;
-  check_fields(options, checks);
-  if (options.nesterov && (options.momentum == 0 || options.dampening != 0)) {
-    checks.error("nesterov", "needs momentum > 0 and dampening 0", {"momentum", "dampening"});
-  }
-  return checks.problems();
-}
-
-FieldProblems problems_of(const AdamOptions& options) { return problems_in_fields(options); }
-FieldProblems problems_of(const AdamwOptions& options) { return problems_in_fields(options); }
-FieldProblems problems_of(const AdagradOptions& options) { return problems_in_fields(options); }
 FieldProblems problems_of(const LambOptions& options) { return problems_in_fields(options); }
 FieldProblems problems_of(const NovogradOptions& options) { return problems_in_fields(options); }
 
@@ -59,7 +47,8 @@ FieldProblems problems_of(const LarsOptions& options) {
 FieldProblems problems_beside_norms(const OptimizerOptions& options) {
   FieldChecks checks;
   if (options.larc) {
-    checks.error("larc", "needs sgd, adam, adamw or adagrad: lamb, lars and novograd look at norms themselves");
+    checks.error("larc",
+                 "needs sgd, adam or another rule that looks at no norm: lamb, lars and novograd do themselves");
   }
   return checks.problems();
 }

@@ -64,87 +64,6 @@ struct OptimizerOptions {
   bool operator==(const OptimizerOptions&) const = default;
 };
 
-/// SGD as PyTorch defines it. Norms and biases never decay unless a group says so.
-struct SgdOptions {
-  double lr = 0;            ///< > 0: has to be given
-  double momentum = 0;      ///< >= 0 and < 1
-  double weight_decay = 0;  ///< >= 0
-  bool nesterov = false;    ///< needs momentum > 0 and dampening 0
-  double dampening = 0;     ///< >= 0 and < 1
-
-  static constexpr std::string_view kKind = "sgd";  ///< its name in a job
-  static constexpr auto fields() {
-    return std::tuple(option("lr", &SgdOptions::lr, kPositive, Required{"the learning rate"}),
-                      option("momentum", &SgdOptions::momentum, kFraction),
-                      option("weight_decay", &SgdOptions::weight_decay, kNotNegative),
-                      option("nesterov", &SgdOptions::nesterov),
-                      option("dampening", &SgdOptions::dampening, kFraction));
-  }
-  bool operator==(const SgdOptions&) const = default;
-};
-
-/// Adam; weight decay is added to the gradient. Norms and biases never decay unless a group says so.
-struct AdamOptions {
-  double lr = 0;            ///< > 0: has to be given
-  double beta1 = 0.9;       ///< >= 0 and < 1
-  double beta2 = 0.999;     ///< >= 0 and < 1
-  double epsilon = 1e-8;    ///< > 0
-  double weight_decay = 0;  ///< >= 0
-  bool amsgrad = false;     ///< divides by the root of the largest second moment up to now
-
-  static constexpr std::string_view kKind = "adam";  ///< its name in a job
-  static constexpr auto fields() {
-    return std::tuple(option("lr", &AdamOptions::lr, kPositive, Required{"the learning rate"}),
-                      option("beta1", &AdamOptions::beta1, kFraction), option("beta2", &AdamOptions::beta2, kFraction),
-                      option("epsilon", &AdamOptions::epsilon, kPositive),
-                      option("weight_decay", &AdamOptions::weight_decay, kNotNegative, Otherwise::kFollows),
-                      option("amsgrad", &AdamOptions::amsgrad));
-  }
-  bool operator==(const AdamOptions&) const = default;
-};
-
-/// AdamW; weight decay is decoupled from the gradient. Norms and biases never decay unless a group says so.
-struct AdamwOptions {
-  double lr = 0;               ///< > 0: has to be given
-  double beta1 = 0.9;          ///< >= 0 and < 1
-  double beta2 = 0.999;        ///< >= 0 and < 1
-  double epsilon = 1e-8;       ///< > 0
-  double weight_decay = 0.01;  ///< >= 0
-  bool amsgrad = false;        ///< divides by the root of the largest second moment up to now
-
-  static constexpr std::string_view kKind = "adamw";  ///< its name in a job
-  static constexpr auto fields() {
-    return std::tuple(option("lr", &AdamwOptions::lr, kPositive, Required{"the learning rate"}),
-                      option("beta1", &AdamwOptions::beta1, kFraction),
-                      option("beta2", &AdamwOptions::beta2, kFraction),
-                      option("epsilon", &AdamwOptions::epsilon, kPositive),
-                      option("weight_decay", &AdamwOptions::weight_decay, kNotNegative, Otherwise::kFollows),
-                      option("amsgrad", &AdamwOptions::amsgrad));
-  }
-  bool operator==(const AdamwOptions&) const = default;
-};
-
-/// Adagrad as PyTorch defines it. Norms and biases never decay unless a group says so.
-struct AdagradOptions {
-  double lr = 0;                         ///< > 0: has to be given
-  double lr_decay = 0;                   ///< >= 0: lr is divided by 1 + lr_decay * the parameter's earlier steps
-  double weight_decay = 0;               ///< >= 0
-  double initial_accumulator_value = 0;  ///< >= 0: where the sums of squares start
-  double epsilon = 1e-10;                ///< > 0
-  bool adagrad_w_mode = false;           ///< as Apex has it: weight decay is decoupled from the gradient
-
-  static constexpr std::string_view kKind = "adagrad";  ///< its name in a job
-  static constexpr auto fields() {
-    return std::tuple(option("lr", &AdagradOptions::lr, kPositive, Required{"the learning rate"}),
-                      option("lr_decay", &AdagradOptions::lr_decay, kNotNegative),
-                      option("weight_decay", &AdagradOptions::weight_decay, kNotNegative),
-                      option("initial_accumulator_value", &AdagradOptions::initial_accumulator_value, kNotNegative),
-                      option("epsilon", &AdagradOptions::epsilon, kPositive),
-                      option("adagrad_w_mode", &AdagradOptions::adagrad_w_mode));
-  }
-  bool operator==(const AdagradOptions&) const = default;
-};
-
 /// LAMB, with the names and defaults of Apex's FusedLAMB. Norms and biases never decay unless a group says so.
 struct LambOptions {
   double lr = 0;                ///< > 0: has to be given
@@ -230,10 +149,6 @@ struct LarsOptions {
 
 // What an optimizer refuses; empty where the options can be used.
 FieldProblems problems_of(const OptimizerOptions& options);
-FieldProblems problems_of(const SgdOptions& options);
-FieldProblems problems_of(const AdamOptions& options);
-FieldProblems problems_of(const AdamwOptions& options);
-FieldProblems problems_of(const AdagradOptions& options);
 FieldProblems problems_of(const LambOptions& options);
 FieldProblems problems_of(const NovogradOptions& options);
 FieldProblems problems_of(const LarsOptions& options);

@@ -2,30 +2,60 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
 
-#include "runtime/optim/optimizer.h"
+#include "runtime/base/field_checks.h"
+#include "runtime/base/option_checks.h"
+#include "runtime/base/option_fields.h"
+#include "runtime/optim/element_optimizer.h"
 
 namespace lockstep::optim {
 
-/// Stochastic gradient descent with momentum, dampening and Nesterov's variant, as PyTorch defines them.
-class Sgd : public Optimizer {
- public:
-  /// Throws FieldError for an option out of range and for a group that matches no parameter.
-  Sgd(std::vector<nn::Parameter> parameters, const SgdOptions& sgd, const OptimizerOptions& options = {});
-  std::string name() const override { return "sgd"; }
-  std::vector<std::string> state_names() const override;
+/// SGD as PyTorch defines it. Norms and biases never decay unless a group says so.
+struct SgdOptions {
+  double lr = 0;            ///< > 0: has to be given
+  double momentum = 0;      ///< >= 0 and < 1
+  double weight_decay = 0;  ///< >= 0
+  bool nesterov = false;    ///< needs momentum > 0 and dampening 0
+  double dampening = 0;     ///< >= 0 and < 1
 
- protected:
-  void allocate_state() override;
-  void update(const kernels::ArenaSlice& slice, const kernels::StepScalars& scalars) override;
-
- private:
-  kernels::SgdRule rule_;
-  Tensor momentum_;
+  static constexpr std::string_view kKind = "sgd";  ///< its name in a job
+  static constexpr auto fields() {
+    return std::tuple(option("lr", &SgdOptions::lr, kPositive, Required{"the learning rate"}),
+                      option("momentum", &SgdOptions::momentum, kFraction),
+                      option("weight_decay", &SgdOptions::weight_decay, kNotNegative),
+                      option("nesterov", &SgdOptions::nesterov),
+                      option("dampening", &SgdOptions::dampening, kFraction));
+  }
+  bool operator==(const SgdOptions&) const = default;
 };
 
-/// optim::sgd(model->parameters(), {.lr = 0.1, .momentum = 0.9}, {.clip_norm = 1.0}). Throws as Sgd does.
-std::unique_ptr<Optimizer> sgd(std::vector<nn::Parameter> parameters, const SgdOptions& options,
-                               const OptimizerOptions& more = {});
+inline FieldProblems problems_of(const SgdOptions& options) {
+  FieldChecks checks;
+  check_fields(options, checks);
+  if (options.nesterov && (options.momentum == 0 || options.dampening != 0)) {
+    checks.error("nesterov", "needs momentum > 0 and dampening 0", {"momentum", "dampening"});
+  }
+  return checks.problems();
+}
+
+inline kernels::ElementRule rule_of(const SgdOptions& options) {
+  return kernels::SgdRule{.momentum = static_cast<float>(options.momentum),
+                          .dampening = static_cast<float>(options.dampening),
+                          .nesterov = options.nesterov};
+}
+
+inline std::vector<ElementState> states_of(const SgdOptions& options) {
+  return options.momentum != 0 ? std::vector<ElementState>{{"momentum"}} : std::vector<ElementState>{};
+}
+
+/// optim::sgd(model->parameters(), {.lr = 0.1, .momentum = 0.9}, {.clip_norm = 1.0}). Throws as ElementOptimizer does.
+inline std::unique_ptr<Optimizer> sgd(std::vector<nn::Parameter> parameters, const SgdOptions& options,
+                                      const OptimizerOptions& more = {}) {
+  return std::make_unique<ElementOptimizer>(std::move(parameters), options, more);
+}
 
 }  // namespace lockstep::optim

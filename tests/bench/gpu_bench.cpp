@@ -136,8 +136,8 @@ class Bench {
     const Tensor second = Tensor::zeros({count}, DType::kFloat32, device_);
 
     const auto check = [&] { backend_.check_finite(slice.grad, 0, segments, flags, {}); };
-    const auto sgd = [&] { backend_.sgd_step(slice, {.momentum = 0.9f}, on_device, first); };
-    const auto adam = [&] { backend_.adam_step(slice, {}, on_device, first, second, {}); };
+    const auto sgd = [&] { backend_.element_step(slice, kernels::SgdRule{.momentum = 0.9f}, on_device, {first}); };
+    const auto adam = [&] { backend_.element_step(slice, kernels::AdamRule{}, on_device, {first, second}); };
     const auto parameters = static_cast<double>(count);
     measure("inf check float16", 2.0 * parameters, "gb_per_s", check);
     // What a parameter must cost: gradient 2, master 8, copy 2, and 8 for each float of state. The check's own pass

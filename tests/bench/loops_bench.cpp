@@ -182,9 +182,13 @@ const std::vector<Loop>& loops() {
        }},
       // Of the gradients alone: what else a step reads and writes is float32 whatever they are.
       {"sgd_step", 1,
-       [](const Backend& on, const Data& d) { on.sgd_step(d.slice(), {.momentum = 0.9f}, scalars(), d.first); }},
+       [](const Backend& on, const Data& d) {
+         on.element_step(d.slice(), SgdRule{.momentum = 0.9f}, scalars(), {d.first});
+       }},
       {"adam_step", 1,
-       [](const Backend& on, const Data& d) { on.adam_step(d.slice(), {}, scalars(), d.first, d.second, {}); }},
+       [](const Backend& on, const Data& d) {
+         on.element_step(d.slice(), AdamRule{}, scalars(), {d.first, d.second});
+       }},
   };
   return all;
 }

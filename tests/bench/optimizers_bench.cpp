@@ -69,7 +69,7 @@ void layered_sgd(const Backend& on, Model& m, const LayerRateRule& layers, const
   on.layer_rates(m.slice, layers, m.scalars, m.rates);
   StepScalars scalars = m.scalars;
   scalars.layer_rates = static_cast<const LayerRate*>(m.rates.data());
-  on.sgd_step(m.slice, rule, scalars, m.a);
+  on.element_step(m.slice, rule, scalars, {m.a});
 }
 
 /// The scalars of a step whose gradients were checked and whose norm is limited to 1.
@@ -85,8 +85,11 @@ StepScalars checked(const Backend& on, const Model& m) {
 const std::vector<Step>& mixed_steps() {
   static const std::vector<Step> all{
       {"mixed_sgd", 6,
-       [](const Backend& on, Model& m) { on.sgd_step(m.slice, {.momentum = 0.9f}, checked(on, m), m.a); }},
-      {"mixed_adam", 8, [](const Backend& on, Model& m) { on.adam_step(m.slice, {}, checked(on, m), m.a, m.b, {}); }},
+       [](const Backend& on, Model& m) { on.element_step(m.slice, SgdRule{.momentum = 0.9f}, checked(on, m), {m.a}); }},
+      {"mixed_adam", 8,
+       [](const Backend& on, Model& m) {
+         on.element_step(m.slice, AdamRule{}, checked(on, m), {m.a, m.b});
+       }},
   };
   return all;
 }
@@ -94,11 +97,17 @@ const std::vector<Step>& mixed_steps() {
 const std::vector<Step>& steps() {
   static const std::vector<Step> all{
       {"copy", 2, [](const Backend& on, Model& m) { on.cast(m.grad, m.c); }},
-      {"sgd", 5, [](const Backend& on, Model& m) { on.sgd_step(m.slice, {.momentum = 0.9f}, m.scalars, m.a); }},
-      {"adam", 7, [](const Backend& on, Model& m) { on.adam_step(m.slice, {}, m.scalars, m.a, m.b, {}); }},
+      {"sgd", 5,
+       [](const Backend& on, Model& m) { on.element_step(m.slice, SgdRule{.momentum = 0.9f}, m.scalars, {m.a}); }},
+      {"adam", 7,
+       [](const Backend& on, Model& m) {
+         on.element_step(m.slice, AdamRule{}, m.scalars, {m.a, m.b});
+       }},
       {"amsgrad", 9,
-       [](const Backend& on, Model& m) { on.adam_step(m.slice, {.amsgrad = true}, m.scalars, m.a, m.b, m.c); }},
-      {"adagrad", 5, [](const Backend& on, Model& m) { on.adagrad_step(m.slice, {}, m.scalars, m.a); }},
+       [](const Backend& on, Model& m) {
+         on.element_step(m.slice, AdamRule{.amsgrad = true}, m.scalars, {m.a, m.b, m.c});
+       }},
+      {"adagrad", 5, [](const Backend& on, Model& m) { on.element_step(m.slice, AdagradRule{}, m.scalars, {m.a}); }},
       {"lamb", 11, [](const Backend& on, Model& m) { on.lamb_step(m.slice, {}, m.scalars, m.a, m.b); }},
       {"novograd", 6, [](const Backend& on, Model& m) { on.novograd_step(m.slice, {}, m.scalars, m.a, m.rates); }},
       {"lars", 7,

@@ -38,7 +38,8 @@ TEST_P(GoldenOptimizers, SgdIsPyTorchs) {
     // PyTorch's buffer starts as the first gradient, whatever lies here.
     const Tensor momentum = testing::random_tensor({4}, DType::kFloat32, 1).to(device());
     follow(stored, [&](const ArenaSlice& slice, const StepScalars& scalars) {
-      backend().sgd_step(slice, options, scalars, options.momentum != 0 ? momentum : Tensor());
+      backend().element_step(slice, options, scalars,
+                             options.momentum != 0 ? std::vector{momentum} : std::vector<Tensor>());
     });
   });
 }
@@ -48,7 +49,7 @@ TEST_P(GoldenOptimizers, AdamIsPyTorchs) {
     const AdamRule options{.decoupled = &stored == &golden()["adam"]["adamw"]};
     const Tensor m = Tensor::zeros({4}, DType::kFloat32, device()), v = Tensor::zeros({4}, DType::kFloat32, device());
     follow(stored, [&](const ArenaSlice& slice, const StepScalars& scalars) {
-      backend().adam_step(slice, options, scalars, m, v, {});
+      backend().element_step(slice, options, scalars, {m, v});
     });
   });
 }

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
+#include <tuple>
+#include <variant>
 
 #include "runtime/kernels/cpu/arena_parts.h"
 #include "runtime/kernels/cpu/families.h"
@@ -63,42 +66,20 @@ void rescale(const Tensor& in, const float* factor, float limit, std::int64_t ba
   }
 }
 
-void sgd_step(const ArenaSlice& slice, const SgdRule& rule, const StepScalars& scalars, const Tensor& momentum) {
-  checks::arena_slice("sgd_step", slice);
-  if (rule.momentum != 0) checks::optimizer_state("sgd_step", "momentum", slice, momentum);
-  if (!has_loop(slice)) return reference::kArenaSteps.sgd_step(slice, rule, scalars, momentum);
-  float* const velocity = rule.momentum != 0 ? momentum.mutable_as<float>().data() : nullptr;
-  for_each_layer(slice, scalars, [&](const ArenaSegment& segment) {
-    for_each_part(slice, segment, [&](std::int64_t begin, std::int64_t n) {
-      loops().sgd_step(slice, rule, scalars, segment, velocity, begin, n);
+void element_step(const ArenaSlice& slice, const ElementRule& rule, const StepScalars& scalars,
+                  const std::vector<Tensor>& states) {
+  checks::element_step(slice, states_of(rule), states);
+  if (!has_loop(slice)) return reference::kArenaSteps.element_step(slice, rule, scalars, states);
+  std::array<float*, kMostStates> values{};
+  for (std::size_t i = 0; i < states.size(); ++i) values[i] = states[i].mutable_as<float>().data();
+  const auto step = [&]<class Rule>(const Rule& of) {
+    for_each_layer(slice, scalars, [&](const ArenaSegment& segment) {
+      for_each_part(slice, segment, [&](std::int64_t begin, std::int64_t n) {
+        std::get<ElementLoop<Rule>>(loops().element_steps)(slice, of, scalars, segment, values.data(), begin, n);
+      });
     });
-  });
-}
-
-void adam_step(const ArenaSlice& slice, const AdamRule& rule, const StepScalars& scalars, const Tensor& m,
-               const Tensor& v, const Tensor& max_v) {
-  checks::adam_step(slice, rule, m, v, max_v);
-  if (!has_loop(slice)) return reference::kArenaSteps.adam_step(slice, rule, scalars, m, v, max_v);
-  float* const mean = m.mutable_as<float>().data();
-  float* const square = v.mutable_as<float>().data();
-  float* const largest = rule.amsgrad ? max_v.mutable_as<float>().data() : nullptr;
-  for_each_layer(slice, scalars, [&](const ArenaSegment& segment) {
-    for_each_part(slice, segment, [&](std::int64_t begin, std::int64_t n) {
-      loops().adam_step(slice, rule, scalars, segment, mean, square, largest, begin, n);
-    });
-  });
-}
-
-void adagrad_step(const ArenaSlice& slice, const AdagradRule& rule, const StepScalars& scalars, const Tensor& sum) {
-  checks::arena_slice("adagrad_step", slice);
-  checks::optimizer_state("adagrad_step", "sum", slice, sum);
-  if (!has_loop(slice)) return reference::kArenaSteps.adagrad_step(slice, rule, scalars, sum);
-  float* const squares = sum.mutable_as<float>().data();
-  for_each_layer(slice, scalars, [&](const ArenaSegment& segment) {
-    for_each_part(slice, segment, [&](std::int64_t begin, std::int64_t n) {
-      loops().adagrad_step(slice, rule, scalars, segment, squares, begin, n);
-    });
-  });
+  };
+  std::visit(step, rule);
 }
 
 void mean_step(const Tensor& weights, const MeanRule& rule, const std::int64_t* applied_steps, const float* found_inf,
@@ -118,9 +99,7 @@ void mean_step(const Tensor& weights, const MeanRule& rule, const std::int64_t* 
 const ArenaSteps kArenaSteps{.check_finite = check_finite,
                              .rescale = rescale,
                              .layer_rates = layer_rates,
-                             .sgd_step = sgd_step,
-                             .adam_step = adam_step,
-                             .adagrad_step = adagrad_step,
+                             .element_step = element_step,
                              .lamb_step = lamb_step,
                              .novograd_step = novograd_step,
                              .mean_step = mean_step};

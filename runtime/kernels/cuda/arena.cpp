@@ -9,9 +9,7 @@ namespace lockstep::kernels::cuda {
 Function<decltype(ArenaSteps::check_finite)> check_finite;
 Function<decltype(ArenaSteps::rescale)> rescale;
 Function<decltype(ArenaSteps::layer_rates)> layer_rates;
-Function<decltype(ArenaSteps::sgd_step)> sgd_step;
-Function<decltype(ArenaSteps::adam_step)> adam_step;
-Function<decltype(ArenaSteps::adagrad_step)> adagrad_step;
+Function<decltype(ArenaSteps::element_step)> element_step;
 Function<decltype(ArenaSteps::lamb_step)> lamb_step;
 Function<decltype(ArenaSteps::novograd_step)> novograd_step;
 Function<decltype(ArenaSteps::mean_step)> mean_step;
@@ -19,9 +17,7 @@ Function<decltype(ArenaSteps::mean_step)> mean_step;
 const ArenaSteps kArenaSteps{.check_finite = check_finite,
                              .rescale = rescale,
                              .layer_rates = layer_rates,
-                             .sgd_step = sgd_step,
-                             .adam_step = adam_step,
-                             .adagrad_step = adagrad_step,
+                             .element_step = element_step,
                              .lamb_step = lamb_step,
                              .novograd_step = novograd_step,
                              .mean_step = mean_step};

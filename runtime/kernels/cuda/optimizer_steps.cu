@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <span>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
 #include "runtime/kernels/cuda/families.h"
 #include "runtime/kernels/cuda/optimizer_steps.cuh"
 
@@ -6,112 +11,64 @@ namespace lockstep::kernels::cuda {
 
 namespace {
 
-struct PlainSgd : StepOf<Sgd, SgdRule> {
-  template <int W, class T>
-  __device__ void update(const Rule& sgd, Values<float, W>& master, const Values<T, W>& grad, std::int64_t) const {
-#pragma unroll
-    for (int k = 0; k < W; ++k) master.values[k] = sgd(master.values[k], to_float(grad.values[k]));
-  }
-};
-
-struct MomentumSgd : StepOf<Sgd, SgdRule> {
-  float* momentum;
+/// A rule that looks at each element alone, with N states of each.
+template <class OfRule, int N>
+struct ElementStep : StepOf<typename ElementOf<OfRule>::Type, OfRule> {
+  using Rule = typename ElementOf<OfRule>::Type;
+  float* states[N > 0 ? N : 1];
 
   template <int W, class T>
-  __device__ void update(const Rule& sgd, Values<float, W>& master, const Values<T, W>& grad, std::int64_t at) const {
-    Values<float, W> velocity = load<W>(momentum + at);
-#pragma unroll
-    for (int k = 0; k < W; ++k) {
-      master.values[k] = sgd(master.values[k], to_float(grad.values[k]), velocity.values[k]);
-    }
-    store(velocity, momentum + at);
-  }
-};
-
-struct AdamStep : StepOf<Adam, AdamRule> {
-  float* m;
-  float* v;
-
-  template <int W, class T>
-  __device__ void update(const Rule& adam, Values<float, W>& master, const Values<T, W>& grad, std::int64_t at) const {
-    Values<float, W> first = load<W>(m + at);
-    Values<float, W> second = load<W>(v + at);
-#pragma unroll
-    for (int k = 0; k < W; ++k) {
-      master.values[k] = adam(master.values[k], to_float(grad.values[k]), first.values[k], second.values[k]);
-    }
-    store(first, m + at);
-    store(second, v + at);
-  }
-};
-
-struct AmsgradStep : StepOf<Adam, AdamRule> {
-  float* m;
-  float* v;
-  float* max_v;
-
-  template <int W, class T>
-  __device__ void update(const Rule& adam, Values<float, W>& master, const Values<T, W>& grad, std::int64_t at) const {
-    Values<float, W> first = load<W>(m + at);
-    Values<float, W> second = load<W>(v + at);
-    Values<float, W> largest = load<W>(max_v + at);
-#pragma unroll
-    for (int k = 0; k < W; ++k) {
-      master.values[k] =
-          adam(master.values[k], to_float(grad.values[k]), first.values[k], second.values[k], largest.values[k]);
-    }
-    store(first, m + at);
-    store(second, v + at);
-    store(largest, max_v + at);
-  }
-};
-
-struct AdagradStep : StepOf<Adagrad, AdagradRule> {
-  float* sum;
-
-  template <int W, class T>
-  __device__ void update(const Rule& adagrad, Values<float, W>& master, const Values<T, W>& grad,
+  __device__ void update(const Rule& element, Values<float, W>& master, const Values<T, W>& grad,
                          std::int64_t at) const {
-    Values<float, W> squares = load<W>(sum + at);
+    Values<float, W> values[N > 0 ? N : 1];
+#pragma unroll
+    for (int i = 0; i < N; ++i) values[i] = load<W>(states[i] + at);
 #pragma unroll
     for (int k = 0; k < W; ++k) {
-      master.values[k] = adagrad(master.values[k], to_float(grad.values[k]), squares.values[k]);
+      const float weight = master.values[k], g = to_float(grad.values[k]);
+      if constexpr (N == 0) master.values[k] = element(weight, g);
+      if constexpr (N == 1) master.values[k] = element(weight, g, values[0].values[k]);
+      if constexpr (N == 2) master.values[k] = element(weight, g, values[0].values[k], values[1].values[k]);
+      if constexpr (N == 3) {
+        master.values[k] = element(weight, g, values[0].values[k], values[1].values[k], values[2].values[k]);
+      }
     }
-    store(squares, sum + at);
+#pragma unroll
+    for (int i = 0; i < N; ++i) store(values[i], states[i] + at);
   }
 };
+
+/// Whether the rule's functor takes so many states.
+template <class Rule, int N>
+constexpr bool takes() {
+  using Element = typename ElementOf<Rule>::Type;
+  if constexpr (N == 0) return std::is_invocable_v<Element, float, float>;
+  if constexpr (N == 1) return std::is_invocable_v<Element, float, float, float&>;
+  if constexpr (N == 2) return std::is_invocable_v<Element, float, float, float&, float&>;
+  if constexpr (N == 3) return std::is_invocable_v<Element, float, float, float&, float&, float&>;
+  return false;
+}
+
+template <int N, class Rule>
+void launch_element_step(const ArenaSlice& slice, const Rule& rule, const StepScalars& scalars,
+                         const std::vector<Tensor>& tensors) {
+  if constexpr (takes<Rule, N>()) {
+    if (rule.states() == N) {
+      ElementStep<Rule, N> step{{rule}, {}};
+      for (int i = 0; i < N; ++i) step.states[i] = out<float>(tensors[static_cast<std::size_t>(i)]);
+      return launch_step("element_step", slice, step, scalars, std::span<float* const>(step.states, N));
+    }
+  }
+  if constexpr (N < kMostStates) launch_element_step<N + 1>(slice, rule, scalars, tensors);
+}
 
 }  // namespace
 
-void sgd_step(const ArenaSlice& slice, const SgdRule& rule, const StepScalars& scalars, const Tensor& momentum) {
-  checks::arena_slice("sgd_step", slice);
-  require_narrow_copy("sgd_step", slice);
-  if (rule.momentum == 0) {
-    return launch_step("sgd_step", slice, PlainSgd{rule}, scalars, {});
-  }
-  checks::optimizer_state("sgd_step", "momentum", slice, momentum);
-  float* velocity = out<float>(momentum);
-  launch_step("sgd_step", slice, MomentumSgd{rule, velocity}, scalars, {velocity});
-}
-
-void adam_step(const ArenaSlice& slice, const AdamRule& rule, const StepScalars& scalars, const Tensor& m,
-               const Tensor& v, const Tensor& max_v) {
-  checks::adam_step(slice, rule, m, v, max_v);
-  require_narrow_copy("adam_step", slice);
-  if (rule.amsgrad) {
-    const AmsgradStep step{rule, out<float>(m), out<float>(v), out<float>(max_v)};
-    return launch_step("adam_step", slice, step, scalars, {step.m, step.v, step.max_v});
-  }
-  const AdamStep step{rule, out<float>(m), out<float>(v)};
-  launch_step("adam_step", slice, step, scalars, {step.m, step.v});
-}
-
-void adagrad_step(const ArenaSlice& slice, const AdagradRule& rule, const StepScalars& scalars, const Tensor& sum) {
-  checks::arena_slice("adagrad_step", slice);
-  checks::optimizer_state("adagrad_step", "sum", slice, sum);
-  require_narrow_copy("adagrad_step", slice);
-  const AdagradStep step{rule, out<float>(sum)};
-  launch_step("adagrad_step", slice, step, scalars, {step.sum});
+void element_step(const ArenaSlice& slice, const ElementRule& rule, const StepScalars& scalars,
+                  const std::vector<Tensor>& states) {
+  checks::element_step(slice, states_of(rule), states);
+  require_narrow_copy("element_step", slice);
+  std::visit([&](const auto& of) { launch_element_step<0>(slice, of, scalars, states); }, rule);
 }
 
 }  // namespace lockstep::kernels::cuda

@@ -111,15 +111,16 @@ inline SegmentTable table_of(const ArenaSlice& slice) {
 }
 
 /// Whether the slice, and its optimizer's state, take 16-byte accesses.
-inline bool is_aligned(const ArenaSlice& slice, std::initializer_list<const float*> states) {
+template <class States = std::initializer_list<const float*>>
+bool is_aligned(const ArenaSlice& slice, const States& states) {
   return aligned(slice.master.data(), slice.grad.data(), slice.copy.defined() ? slice.copy.data() : nullptr) &&
          std::ranges::all_of(states, [](const float* state) { return aligned(state); });
 }
 
 /// `states`: the optimizer's tensors, float32.
-template <class Step>
+template <class Step, class States = std::initializer_list<const float*>>
 void launch_step(const char* name, const ArenaSlice& slice, const Step& step, const StepScalars& scalars,
-                 std::initializer_list<const float*> states) {
+                 const States& states) {
   const Device device = slice.master.device();
   const SegmentTable table = table_of(slice);
   if (table.tile_count == 0) return;

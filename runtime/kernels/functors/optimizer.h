@@ -182,4 +182,79 @@ struct Adagrad {
   }
 };
 
+struct Rmsprop {
+  DecayedGradient gradient;
+  float alpha;
+  float new_share;  ///< 1 - alpha
+  float epsilon;
+  float momentum;
+  float learning_rate;
+  bool centered;
+
+  LOCKSTEP_HOST_DEVICE Rmsprop(const RmspropRule& rule, const StepScalars& scalars, const ArenaSegment& segment)
+      : gradient(true, scalars, segment),
+        alpha(static_cast<float>(rule.alpha)),
+        new_share(static_cast<float>(1.0 - rule.alpha)),
+        epsilon(static_cast<float>(rule.epsilon)),
+        momentum(rule.momentum),
+        learning_rate(static_cast<float>(learning_rate_of(scalars, segment))),
+        centered(rule.centered) {}
+
+  [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE float operator()(float master, float grad, float& square) const {
+    const float g = gradient(master, grad);
+    return master - learning_rate * (g / (root(square, g) + epsilon));
+  }
+
+  /// `other` is the mean where the rule is centered, else the momentum.
+  [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE float operator()(float master, float grad, float& square,
+                                                               float& other) const {
+    const float g = gradient(master, grad);
+    const float direction = g / ((centered ? deviation(square, other, g) : root(square, g)) + epsilon);
+    if (centered) return master - learning_rate * direction;
+    other = momentum * other + direction;
+    return master - learning_rate * other;
+  }
+
+  [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE float operator()(float master, float grad, float& square, float& mean,
+                                                               float& velocity) const {
+    const float g = gradient(master, grad);
+    velocity = momentum * velocity + g / (deviation(square, mean, g) + epsilon);
+    return master - learning_rate * velocity;
+  }
+
+ private:
+  [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE float root(float& square, float g) const {
+    square = alpha * square + new_share * g * g;
+    return std::sqrt(square);
+  }
+  [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE float deviation(float& square, float& mean, float g) const {
+    square = alpha * square + new_share * g * g;
+    mean = alpha * mean + new_share * g;
+    // Of one gradient that never changes it is 0, which rounding may make less.
+    const float variance = square - mean * mean;
+    return std::sqrt(variance < 0.0f ? 0.0f : variance);
+  }
+};
+
+/// The functor of each rule that looks at an element alone. It is called with the weight, the gradient and as many
+/// states as the rule has, which it changes, and returns the new weight.
+template <class Rule>
+struct ElementOf;
+template <>
+struct ElementOf<SgdRule> {
+  using Type = Sgd;
+};
+template <>
+struct ElementOf<AdamRule> {
+  using Type = Adam;
+};
+template <>
+struct ElementOf<AdagradRule> {
+  using Type = Adagrad;
+};
+template <>
+struct ElementOf<RmspropRule> {
+  using Type = Rmsprop;
+};
+
 }  // namespace lockstep::kernels

@@ -90,11 +90,14 @@ void layer_rates(const ArenaSlice& slice, const Tensor& rates) {
   parameter_state("layer_rates", "rates", slice, rates, 2);
 }
 
-void adam_step(const ArenaSlice& slice, const AdamRule& rule, const Tensor& m, const Tensor& v, const Tensor& max_v) {
-  arena_slice("adam_step", slice);
-  optimizer_state("adam_step", "m", slice, m);
-  optimizer_state("adam_step", "v", slice, v);
-  if (rule.amsgrad) optimizer_state("adam_step", "max_v", slice, max_v);
+void element_step(const ArenaSlice& slice, int count, const std::vector<Tensor>& states) {
+  arena_slice("element_step", slice);
+  Check("element_step").that(std::ssize(states) == count, [&] {
+    return "the rule has " + std::to_string(count) + " states, found " + std::to_string(states.size());
+  });
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    optimizer_state("element_step", "states[" + std::to_string(i) + "]", slice, states[i]);
+  }
 }
 
 void novograd_step(const ArenaSlice& slice, const Tensor& m, const Tensor& norms) {

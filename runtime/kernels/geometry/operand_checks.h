@@ -11,7 +11,6 @@
 namespace lockstep::kernels {
 
 enum class PairSide : std::uint8_t;
-struct AdamRule;
 struct ArenaSegment;
 struct ArenaSlice;
 struct AttentionScores;
@@ -128,10 +127,10 @@ void arena_slice(std::string_view operation, const ArenaSlice& slice);
 void mean_step(const Tensor& weights, const Tensor& mean);
 /// A state tensor of an optimizer: float32, as long as the master weights.
 void optimizer_state(std::string_view operation, std::string_view name, const ArenaSlice& slice, const Tensor& state);
-/// The steps whose state is not the same in every case: rates is [parameters, 2], max_v undefined without amsgrad,
-/// norms [parameters].
+/// The steps whose state is not the same in every case: rates is [parameters, 2], states are `count`,
+/// norms is [parameters].
 void layer_rates(const ArenaSlice& slice, const Tensor& rates);
-void adam_step(const ArenaSlice& slice, const AdamRule& rule, const Tensor& m, const Tensor& v, const Tensor& max_v);
+void element_step(const ArenaSlice& slice, int count, const std::vector<Tensor>& states);
 void novograd_step(const ArenaSlice& slice, const Tensor& m, const Tensor& norms);
 /// float32 [P], [P] where defined, and [2 P].
 void cast_ballot(const Tensor& reduced, const Tensor& local, const Tensor& ballot);

@@ -72,9 +72,7 @@ void mean_step(const Tensor& weights, const MeanRule& rule, const std::int64_t* 
 const ArenaSteps kArenaSteps{.check_finite = check_finite,
                              .rescale = rescale,
                              .layer_rates = layer_rates,
-                             .sgd_step = sgd_step,
-                             .adam_step = adam_step,
-                             .adagrad_step = adagrad_step,
+                             .element_step = element_step,
                              .lamb_step = lamb_step,
                              .novograd_step = novograd_step,
                              .mean_step = mean_step};

@@ -115,55 +115,78 @@ void layer_rates(const ArenaSlice& slice, const LayerRateRule& rule, const StepS
   store(table, rates);
 }
 
-void sgd_step(const ArenaSlice& slice, const SgdRule& rule, const StepScalars& scalars, const Tensor& momentum) {
-  checks::arena_slice("sgd_step", slice);
-  const bool has_momentum = rule.momentum != 0;
-  if (has_momentum) checks::optimizer_state("sgd_step", "momentum", slice, momentum);
-  Values velocity = has_momentum ? load(momentum) : Values();
+namespace {
+
+/// The states of all elements.
+using States = std::vector<Values>;
+
+// The rules on one element: each returns the new weight.
+
+double moved(const SgdRule& rule, const Layer& layer, std::size_t at, double weight, States& states) {
   const double mu = rule.momentum;
-  for_each_weight(slice, scalars, [&](const Layer& layer, std::size_t at, double weight) {
-    const double grad = (rule.rate_in_momentum ? layer.lr : 1.0) * layer.gradient(at);
-    double direction = grad;
-    if (has_momentum) {
-      double& v = velocity[at];
-      v = layer.steps == 0 ? grad : mu * v + (1 - static_cast<double>(rule.dampening)) * grad;
-      direction = rule.nesterov ? grad + mu * v : v;
-    }
-    return weight - (rule.rate_in_momentum ? 1.0 : layer.lr) * direction;
-  });
-  if (has_momentum) store(velocity, momentum);
+  const double grad = (rule.rate_in_momentum ? layer.lr : 1.0) * layer.gradient(at);
+  double direction = grad;
+  if (rule.momentum != 0) {
+    double& v = states[0][at];
+    v = layer.steps == 0 ? grad : mu * v + (1 - static_cast<double>(rule.dampening)) * grad;
+    direction = rule.nesterov ? grad + mu * v : v;
+  }
+  return weight - (rule.rate_in_momentum ? 1.0 : layer.lr) * direction;
 }
 
-void adam_step(const ArenaSlice& slice, const AdamRule& rule, const StepScalars& scalars, const Tensor& m,
-               const Tensor& v, const Tensor& max_v) {
-  checks::adam_step(slice, rule, m, v, max_v);
-  Values means = load(m), squares = load(v), largest = rule.amsgrad ? load(max_v) : Values(squares.size());
-  for_each_weight(slice, scalars, [&](const Layer& layer, std::size_t at, double weight) {
-    const double grad = layer.gradient(at, !rule.decoupled);
-    if (rule.decoupled) weight *= 1 - layer.lr * layer.decoupled_decay();
-    means[at] = rule.beta1 * means[at] + (1 - rule.beta1) * grad;
-    squares[at] = rule.beta2 * squares[at] + (1 - rule.beta2) * grad * grad;
-    largest[at] = rule.amsgrad ? std::max(largest[at], squares[at]) : squares[at];
-    const double root = std::sqrt(largest[at] / layer.bias_correction(rule.beta2));
-    return weight - layer.lr / layer.bias_correction(rule.beta1) * means[at] / (root + rule.epsilon);
-  });
-  store(means, m);
-  store(squares, v);
-  if (rule.amsgrad) store(largest, max_v);
+double moved(const AdamRule& rule, const Layer& layer, std::size_t at, double weight, States& states) {
+  const double grad = layer.gradient(at, !rule.decoupled);
+  if (rule.decoupled) weight *= 1 - layer.lr * layer.decoupled_decay();
+  double &mean = states[0][at], &square = states[1][at];
+  mean = rule.beta1 * mean + (1 - rule.beta1) * grad;
+  square = rule.beta2 * square + (1 - rule.beta2) * grad * grad;
+  double largest = square;
+  if (rule.amsgrad) largest = states[2][at] = std::max(states[2][at], square);
+  const double root = std::sqrt(largest / layer.bias_correction(rule.beta2));
+  return weight - layer.lr / layer.bias_correction(rule.beta1) * mean / (root + rule.epsilon);
 }
 
-void adagrad_step(const ArenaSlice& slice, const AdagradRule& rule, const StepScalars& scalars, const Tensor& sum) {
-  checks::arena_slice("adagrad_step", slice);
-  checks::optimizer_state("adagrad_step", "sum", slice, sum);
-  Values sums = load(sum);
-  for_each_weight(slice, scalars, [&](const Layer& layer, std::size_t at, double weight) {
-    const double lr = layer.lr / (1 + layer.steps * rule.lr_decay);
-    const double grad = layer.gradient(at, !rule.decoupled);
-    if (rule.decoupled) weight *= 1 - lr * layer.decoupled_decay();
-    sums[at] += grad * grad;
-    return weight - lr * grad / (std::sqrt(sums[at]) + rule.epsilon);
-  });
-  store(sums, sum);
+double moved(const AdagradRule& rule, const Layer& layer, std::size_t at, double weight, States& states) {
+  const double lr = layer.lr / (1 + layer.steps * rule.lr_decay);
+  const double grad = layer.gradient(at, !rule.decoupled);
+  if (rule.decoupled) weight *= 1 - lr * layer.decoupled_decay();
+  double& sum = states[0][at];
+  sum += grad * grad;
+  return weight - lr * grad / (std::sqrt(sum) + rule.epsilon);
+}
+
+double moved(const RmspropRule& rule, const Layer& layer, std::size_t at, double weight, States& states) {
+  const double grad = layer.gradient(at);
+  double& square = states[0][at];
+  square = rule.alpha * square + (1 - rule.alpha) * grad * grad;
+  double variance = square;
+  if (rule.centered) {
+    double& mean = states[1][at];
+    mean = rule.alpha * mean + (1 - rule.alpha) * grad;
+    variance = std::max(square - mean * mean, 0.0);
+  }
+  double direction = grad / (std::sqrt(variance) + rule.epsilon);
+  if (rule.momentum != 0) {
+    double& velocity = states.back()[at];
+    direction = velocity = static_cast<double>(rule.momentum) * velocity + direction;
+  }
+  return weight - layer.lr * direction;
+}
+
+}  // namespace
+
+void element_step(const ArenaSlice& slice, const ElementRule& rule, const StepScalars& scalars,
+                  const std::vector<Tensor>& states) {
+  checks::element_step(slice, states_of(rule), states);
+  States values;
+  for (const Tensor& state : states) values.push_back(load(state));
+  const auto step = [&](const auto& of) {
+    for_each_weight(slice, scalars, [&](const Layer& layer, std::size_t at, double weight) {
+      return moved(of, layer, at, weight, values);
+    });
+  };
+  std::visit(step, rule);
+  for (std::size_t i = 0; i < states.size(); ++i) store(values[i], states[i]);
 }
 
 void lamb_step(const ArenaSlice& slice, const LambRule& rule, const StepScalars& scalars, const Tensor& m,

@@ -9,9 +9,7 @@ namespace lockstep::kernels::reference {
 
 // The optimizers' steps of kArenaSteps.
 std::remove_pointer_t<decltype(ArenaSteps::layer_rates)> layer_rates;
-std::remove_pointer_t<decltype(ArenaSteps::sgd_step)> sgd_step;
-std::remove_pointer_t<decltype(ArenaSteps::adam_step)> adam_step;
-std::remove_pointer_t<decltype(ArenaSteps::adagrad_step)> adagrad_step;
+std::remove_pointer_t<decltype(ArenaSteps::element_step)> element_step;
 std::remove_pointer_t<decltype(ArenaSteps::lamb_step)> lamb_step;
 std::remove_pointer_t<decltype(ArenaSteps::novograd_step)> novograd_step;
 

@@ -73,15 +73,20 @@ TEST(Backend, TensorsOnSeveralDevicesAreNamedWithBoth) {
        [&](const Backend& b) {
          b.batch_norm_apply(here({2, 3}), here({3}), here({3}), elsewhere({3}), here({3}), {}, false, here({2, 3}));
        }},
-      {"adam_step: grad must lie on cpu like master",
+      {"element_step: grad must lie on cpu like master",
        [&](const Backend& b) {
-         b.adam_step({.master = here({4}), .grad = elsewhere({4}), .segments = {&all, 1}}, {}, scalars, here({4}),
-                     here({4}), {});
+         b.element_step({.master = here({4}), .grad = elsewhere({4}), .segments = {&all, 1}}, AdamRule{}, scalars,
+                        {here({4}), here({4})});
        }},
-      {"adam_step: v must lie on cpu like master",
+      {"element_step: the rule has 2 states, found 1",
        [&](const Backend& b) {
-         b.adam_step({.master = here({4}), .grad = here({4}), .segments = {&all, 1}}, {}, scalars, here({4}),
-                     elsewhere({4}), {});
+         b.element_step({.master = here({4}), .grad = here({4}), .segments = {&all, 1}}, AdamRule{}, scalars,
+                        {here({4})});
+       }},
+      {"element_step: states[1] must lie on cpu like master",
+       [&](const Backend& b) {
+         b.element_step({.master = here({4}), .grad = here({4}), .segments = {&all, 1}}, AdamRule{}, scalars,
+                        {here({4}), elsewhere({4})});
        }},
   };
   for (const Backend* tested : {&backend(kCpu), &reference_backend()}) {

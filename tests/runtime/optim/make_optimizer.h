@@ -11,6 +11,7 @@
 #include "runtime/optim/lamb.h"
 #include "runtime/optim/lars.h"
 #include "runtime/optim/novograd.h"
+#include "runtime/optim/rmsprop.h"
 #include "runtime/optim/sgd.h"
 
 namespace lockstep::optim::testing {
@@ -35,6 +36,9 @@ inline MakeOptimizer with_adamw(const AdamwOptions& options, const OptimizerOpti
 inline MakeOptimizer with_adagrad(const AdagradOptions& options, const OptimizerOptions& more = {}) {
   return {"adagrad", [=](const auto& parameters) { return adagrad(parameters, options, more); }};
 }
+inline MakeOptimizer with_rmsprop(const RmspropOptions& options, const OptimizerOptions& more = {}) {
+  return {"rmsprop", [=](const auto& parameters) { return rmsprop(parameters, options, more); }};
+}
 inline MakeOptimizer with_lamb(const LambOptions& options, const OptimizerOptions& more = {}) {
   return {"lamb", [=](const auto& parameters) { return lamb(parameters, options, more); }};
 }
@@ -52,6 +56,7 @@ inline std::vector<MakeOptimizer> every_optimizer() {
       with_adam({.lr = 0.1, .weight_decay = 0.1}, {.clip_value = 0.5}),
       with_adamw({.lr = 0.1, .weight_decay = 0.1}),
       with_adagrad({.lr = 0.1, .lr_decay = 0.1, .weight_decay = 0.1}),
+      with_rmsprop({.lr = 0.1, .weight_decay = 0.1, .momentum = 0.9, .centered = true}),
       with_lamb({.lr = 0.1, .weight_decay = 0.1}),
       with_novograd({.lr = 0.1, .weight_decay = 0.1}),
       with_lars({.lr = 1, .weight_decay = 0.1, .trust_coefficient = 0.1})};

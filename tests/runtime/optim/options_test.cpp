@@ -7,6 +7,7 @@
 #include "runtime/nn/layers.h"
 #include "runtime/optim/adagrad.h"
 #include "runtime/optim/adam.h"
+#include "runtime/optim/any_optimizer.h"
 #include "runtime/optim/lamb.h"
 #include "runtime/optim/lars.h"
 #include "runtime/optim/novograd.h"
@@ -102,6 +103,29 @@ TEST(LarsOptions, AreCheckedWhereTheOptimizerIsMade) {
   expect_refused(LarsOptions{.lr = 1, .epsilon = -1}, "optimizer.lars.epsilon: must be >= 0, is -1");
   expect_refused(LarsOptions{.lr = 1, .momentum = 0, .nesterov = true}, "optimizer.lars.nesterov: needs momentum > 0");
 }
+
+/// Sets each field below its bound, one after the other: the optimizer is refused with its name.
+template <class Options>
+void expect_bounds_held() {
+  for_each_field<Options>([](const auto& field) {
+    using Value = std::remove_cvref_t<decltype(Options().*field.member)>;
+    if constexpr (std::is_same_v<Value, double>) {
+      Options options;
+      options.lr = 1;
+      options.*field.member = field.bound->low - 1;
+      const std::string at = "optimizer." + std::string(Options::kKind) + "." + std::string(field.name);
+      EXPECT_THAT([&] { make(parameters(), options); },
+                  ThrowsMessage<FieldError>(::testing::StartsWith(at + ": must be")));
+    }
+  });
+}
+
+template <class... Options>
+void expect_all_bounds_held(std::type_identity<std::variant<Options...>>) {
+  (expect_bounds_held<Options>(), ...);
+}
+
+TEST(OptionsOfEveryOptimizer, AreCheckedWhereItIsMade) { expect_all_bounds_held(std::type_identity<AnyOptions>()); }
 
 TEST(LarcOptions, AreCheckedAndRefusedBesideRulesThatLookAtNorms) {
   expect_refused(OptimizerOptions{.larc = LarcOptions{.trust_coefficient = 0}},

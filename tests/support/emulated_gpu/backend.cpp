@@ -98,6 +98,15 @@ struct Kept<std::span<const ArenaSegment>> {
 };
 
 template <>
+struct Kept<std::vector<Tensor>> {
+  explicit Kept(const std::vector<Tensor>& argument) : value(argument) {
+    for (Tensor& tensor : value) tensor = gpu::emulation::on_host(tensor);
+  }
+  const std::vector<Tensor>& get() const { return value; }
+  std::vector<Tensor> value;
+};
+
+template <>
 struct Kept<ArenaSlice> {
   explicit Kept(const ArenaSlice& argument) : value(argument), segments(argument.segments) {
     for (Tensor* tensor : {&value.master, &value.grad, &value.copy}) *tensor = gpu::emulation::on_host(*tensor);
@@ -181,9 +190,7 @@ const Backend& cuda_backend(Device) {
       ArenaSteps{.check_finite = on_stream<&ArenaSteps::check_finite>,
                  .rescale = on_stream<&ArenaSteps::rescale>,
                  .layer_rates = on_stream<&ArenaSteps::layer_rates>,
-                 .sgd_step = on_stream<&ArenaSteps::sgd_step>,
-                 .adam_step = on_stream<&ArenaSteps::adam_step>,
-                 .adagrad_step = on_stream<&ArenaSteps::adagrad_step>,
+                 .element_step = on_stream<&ArenaSteps::element_step>,
                  .lamb_step = on_stream<&ArenaSteps::lamb_step>,
                  .novograd_step = on_stream<&ArenaSteps::novograd_step>,
                  .mean_step = on_stream<&ArenaSteps::mean_step>},

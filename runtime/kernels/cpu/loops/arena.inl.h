@@ -56,43 +56,42 @@ void update_slice(const ArenaSlice& slice, std::int64_t first, std::int64_t tota
                  [&](float* master, std::int64_t begin, std::int64_t n) { update(master, grad(begin, n), begin, n); });
 }
 
-void sgd_step(const ArenaSlice& slice, const SgdRule& rule, const StepScalars& scalars, const ArenaSegment& segment,
-              float* momentum, std::int64_t first, std::int64_t total) {
-  const Sgd sgd(rule, scalars, segment);
-  if (momentum == nullptr) {
-    update_slice(slice, first, total, [&sgd](float* master, const float* grad, std::int64_t, std::int64_t n) {
-      transform_block(n, master, sgd, master, grad);
-    });
-    return;
+/// The pointers are `states` from the slice's beginning.
+template <class Element, class... State>
+void update_elements(const ArenaSlice& slice, const Element& element, std::int64_t first, std::int64_t total,
+                     State*... states) {
+  update_slice(
+      slice, first, total, [&](float* master, const float* grad, [[maybe_unused]] std::int64_t begin, std::int64_t n) {
+        const auto update = [&](auto* const... state) {
+          LOCKSTEP_VECTORIZE for (std::int64_t i = 0; i < n; ++i) master[i] = element(master[i], grad[i], state[i]...);
+        };
+        update(states + begin...);
+      });
+}
+
+template <class Rule>
+void element_step(const ArenaSlice& slice, const Rule& rule, const StepScalars& scalars, const ArenaSegment& segment,
+                  float* const* states, std::int64_t first, std::int64_t total) {
+  using Element = typename ElementOf<Rule>::Type;
+  const Element element(rule, scalars, segment);
+  const int count = rule.states();
+  if constexpr (std::invocable<Element, float, float>) {
+    if (count == 0) return update_elements(slice, element, first, total);
   }
-  update_slice(slice, first, total, [&](float* master, const float* grad, std::int64_t begin, std::int64_t n) {
-    float* velocity = momentum + begin;
-    LOCKSTEP_VECTORIZE for (std::int64_t i = 0; i < n; ++i) master[i] = sgd(master[i], grad[i], velocity[i]);
-  });
+  if constexpr (std::invocable<Element, float, float, float&>) {
+    if (count == 1) return update_elements(slice, element, first, total, states[0]);
+  }
+  if constexpr (std::invocable<Element, float, float, float&, float&>) {
+    if (count == 2) return update_elements(slice, element, first, total, states[0], states[1]);
+  }
+  if constexpr (std::invocable<Element, float, float, float&, float&, float&>) {
+    if (count == 3) return update_elements(slice, element, first, total, states[0], states[1], states[2]);
+  }
 }
 
-void adam_step(const ArenaSlice& slice, const AdamRule& rule, const StepScalars& scalars, const ArenaSegment& segment,
-               float* first_moments, float* second_moments, float* largest, std::int64_t first, std::int64_t total) {
-  const Adam adam(rule, scalars, segment);
-  update_slice(slice, first, total, [&](float* master, const float* grad, std::int64_t begin, std::int64_t n) {
-    float* m = first_moments + begin;
-    float* v = second_moments + begin;
-    if (largest == nullptr) {
-      LOCKSTEP_VECTORIZE for (std::int64_t i = 0; i < n; ++i) master[i] = adam(master[i], grad[i], m[i], v[i]);
-      return;
-    }
-    float* max_v = largest + begin;
-    LOCKSTEP_VECTORIZE for (std::int64_t i = 0; i < n; ++i) master[i] = adam(master[i], grad[i], m[i], v[i], max_v[i]);
-  });
-}
-
-void adagrad_step(const ArenaSlice& slice, const AdagradRule& rule, const StepScalars& scalars,
-                  const ArenaSegment& segment, float* sums, std::int64_t first, std::int64_t total) {
-  const Adagrad adagrad(rule, scalars, segment);
-  update_slice(slice, first, total, [&](float* master, const float* grad, std::int64_t begin, std::int64_t n) {
-    float* sum = sums + begin;
-    LOCKSTEP_VECTORIZE for (std::int64_t i = 0; i < n; ++i) master[i] = adagrad(master[i], grad[i], sum[i]);
-  });
+template <class... Rules>
+constexpr std::tuple<ElementLoop<Rules>...> element_loops(std::type_identity<std::variant<Rules...>>) {
+  return {element_step<Rules>...};
 }
 
 void mean_step(const float* weights, const RunningMean& running, float* mean, std::int64_t n) {

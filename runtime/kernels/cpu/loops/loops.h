@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <tuple>
+#include <variant>
 
 #include "runtime/kernels/arena.h"
 #include "runtime/kernels/attention.h"
@@ -288,6 +290,17 @@ struct NormalizationLoops {
                                     std::int64_t channels);
 };
 
+/// A rule that looks at each element alone. `states`: those of the whole slice, as many as the rule has.
+template <class Rule>
+using ElementLoop = void (*)(const ArenaSlice& slice, const Rule& rule, const StepScalars& scalars,
+                             const ArenaSegment& segment, float* const* states, std::int64_t begin, std::int64_t n);
+template <class Rules>
+struct LoopOfEach;
+template <class... Rules>
+struct LoopOfEach<std::variant<Rules...>> {
+  using Type = std::tuple<ElementLoop<Rules>...>;
+};
+
 /// Gradients and optimizers, and the sum over ranks.
 struct ArenaLoops {
   /// out = in * *scalars.inverse_scale, clipped by scalars.clip_value; returns whether every element of out is finite.
@@ -296,13 +309,8 @@ struct ArenaLoops {
   double (*gradient_squares)(Input grad, const StepScalars& scalars, std::int64_t n);
   float (*largest_gradient)(Input grad, const StepScalars& scalars, std::int64_t n);
   // One segment, whose part starts at element `begin` of the slice.
-  void (*sgd_step)(const ArenaSlice& slice, const SgdRule& rule, const StepScalars& scalars,
-                   const ArenaSegment& segment, float* momentum, std::int64_t begin, std::int64_t n);
-  /// max_v: null without amsgrad.
-  void (*adam_step)(const ArenaSlice& slice, const AdamRule& rule, const StepScalars& scalars,
-                    const ArenaSegment& segment, float* m, float* v, float* max_v, std::int64_t begin, std::int64_t n);
-  void (*adagrad_step)(const ArenaSlice& slice, const AdagradRule& rule, const StepScalars& scalars,
-                       const ArenaSegment& segment, float* sum, std::int64_t begin, std::int64_t n);
+  /// A loop a rule.
+  LoopOfEach<ElementRule>::Type element_steps;
   /// The new moments of one chunk; returns the sums of squares of its weights and updates.
   LayerSquares (*lamb_moments)(const ArenaSlice& slice, const LambRule& rule, const StepScalars& scalars,
                                const ArenaSegment& segment, float* m, float* v, std::int64_t begin, std::int64_t n);

@@ -62,7 +62,8 @@ TYPED_TEST(ArenaLoops, SgdMatchesTheReference) {
             return this->run(on, DType::kFloat32, 0, clip_value,
                              [&](const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars,
                                  const Tensor& state, const Tensor&) {
-                               backend.sgd_step(slice, options, scalars, options.momentum != 0 ? state : Tensor());
+                               backend.element_step(slice, options, scalars,
+                                                    options.momentum != 0 ? std::vector{state} : std::vector<Tensor>());
                              });
           },
           this->stepped());
@@ -80,8 +81,8 @@ TYPED_TEST(ArenaLoops, FirstMomentumIsTheGradientWhateverLayThere) {
   const auto one = on.value(1.0f);
   const auto steps = on.value(std::int64_t{0});
   const Tensor momentum = on.copy(tensor_of(std::vector(8, kNaN), {8}, DType::kFloat32));
-  on->sgd_step(slice, {.momentum = 0.9f, .dampening = 0.5f},
-               {.inverse_scale = one.data(), .learning_rate = one.data(), .steps = steps.data()}, momentum);
+  on->element_step(slice, SgdRule{.momentum = 0.9f, .dampening = 0.5f},
+                   {.inverse_scale = one.data(), .learning_rate = one.data(), .steps = steps.data()}, {momentum});
   expect_close(momentum, slice.grad, {});
   expect_close(slice.master, {-1, -2, -3, -4, -5, -6, -7, -8}, {});
 }
@@ -90,10 +91,11 @@ TYPED_TEST(ArenaLoops, AdamMatchesTheReference) {
   for (const bool decoupled : {false, true}) {
     this->expect_matches_reference(
         [&](const auto& on) {
-          return this->run(
-              on, DType::kFloat32, 0, 0,
-              [&](const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& m,
-                  const Tensor& v) { backend.adam_step(slice, {.decoupled = decoupled}, scalars, m, v, {}); });
+          return this->run(on, DType::kFloat32, 0, 0,
+                           [&](const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars,
+                               const Tensor& m, const Tensor& v) {
+                             backend.element_step(slice, AdamRule{.decoupled = decoupled}, scalars, {m, v});
+                           });
         },
         this->stepped());
   }
@@ -112,8 +114,8 @@ TYPED_TEST(ArenaLoops, AmsgradAndAdagradMatchTheReference) {
                           // Smaller ones, so that the largest second moment is an earlier one.
                           if (!first) slice.grad = on.zeros({kArenaLength});
                           first = false;
-                          backend.adam_step(slice, {.beta2 = 0.5, .decoupled = decoupled, .amsgrad = true}, scalars, m,
-                                            v, largest);
+                          backend.element_step(slice, AdamRule{.beta2 = 0.5, .decoupled = decoupled, .amsgrad = true},
+                                               scalars, {m, v, largest});
                         });
           all.push_back(largest);
           return all;
@@ -124,7 +126,8 @@ TYPED_TEST(ArenaLoops, AmsgradAndAdagradMatchTheReference) {
           return this->run(on, DType::kFloat32, 0, 0.3f,
                            [&](const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars,
                                const Tensor& sum, const Tensor&) {
-                             backend.adagrad_step(slice, {.lr_decay = 0.5, .decoupled = decoupled}, scalars, sum);
+                             backend.element_step(slice, AdagradRule{.lr_decay = 0.5, .decoupled = decoupled}, scalars,
+                                                  {sum});
                            });
         },
         this->stepped());
@@ -149,8 +152,8 @@ TYPED_TEST(ArenaLoops, LayerRatesMatchTheReferenceAndStepsTakeThem) {
                             backend.layer_rates(slice, rule, scalars, rates);
                             scalars.layer_rates = static_cast<const LayerRate*>(rates.data());
                             const SgdRule sgd{.momentum = 0.9f, .rate_in_momentum = rule.decay_without_norm};
-                            backend.sgd_step(slice, sgd, scalars, first);
-                            backend.adagrad_step(slice, {.decoupled = true}, scalars, second);
+                            backend.element_step(slice, sgd, scalars, {first});
+                            backend.element_step(slice, AdagradRule{.decoupled = true}, scalars, {second});
                           });
             all.push_back(rates);
             return all;
@@ -174,7 +177,7 @@ TYPED_TEST(ArenaLoops, ALayerThatDoesNotAdaptHasTheStepOfItsRule) {
             backend.layer_rates(slice, kLayerRules[0], scalars, rates);
             scalars.layer_rates = static_cast<const LayerRate*>(rates.data());
           }
-          backend.adam_step(slice, {.decoupled = true}, scalars, m, v, {});
+          backend.element_step(slice, AdamRule{.decoupled = true}, scalars, {m, v});
         });
   };
   const auto plain = step(false, DType::kFloat32), rated = step(true, DType::kFloat32);
@@ -238,18 +241,47 @@ TYPED_TEST(ArenaLoops, NovogradMatchesTheReference) {
   }
 }
 
+TYPED_TEST(ArenaLoops, RmspropMatchesTheReference) {
+  for (const float momentum : {0.0f, 0.9f}) {
+    for (const bool centered : {false, true}) {
+      const RmspropRule rule{.alpha = 0.9, .momentum = momentum, .centered = centered};
+      this->expect_matches_reference(
+          [&](const auto& on) {
+            const Tensor third = on.zeros({kArenaLength}, DType::kFloat32);
+            return this->run(on, DType::kFloat32, 0, 0,
+                             [&](const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars,
+                                 const Tensor& a, const Tensor& b) {
+                               std::vector<Tensor> states{a, b, third};
+                               states.resize(static_cast<std::size_t>(rule.states()));
+                               backend.element_step(slice, rule, scalars, states);
+                             });
+          },
+          // A standard deviation is the difference of two numbers that are nearly the same.
+          {.relative = epsilon_of(TestFixture::kDType) + (centered ? 1e-3 : 0.0), .absolute = centered ? 1e-4 : 2e-6});
+    }
+  }
+}
+
 /// A step of each kind with the tensors that run() has, and a third one of as many elements.
 using AnyStep = void (*)(const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a,
                          const Tensor& b, const Tensor& c);
 const AnyStep kEveryStep[] = {
     [](const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a, const Tensor&,
-       const Tensor&) { backend.sgd_step(slice, {.momentum = 0.9f}, scalars, a); },
+       const Tensor&) { backend.element_step(slice, SgdRule{.momentum = 0.9f}, scalars, {a}); },
     [](const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a, const Tensor& b,
-       const Tensor&) { backend.adam_step(slice, {}, scalars, a, b, {}); },
+       const Tensor&) {
+      backend.element_step(slice, AdamRule{}, scalars, {a, b});
+    },
     [](const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a, const Tensor& b,
-       const Tensor& c) { backend.adam_step(slice, {.amsgrad = true}, scalars, a, b, c); },
+       const Tensor& c) {
+      backend.element_step(slice, AdamRule{.amsgrad = true}, scalars, {a, b, c});
+    },
     [](const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a, const Tensor&,
-       const Tensor&) { backend.adagrad_step(slice, {}, scalars, a); },
+       const Tensor&) { backend.element_step(slice, AdagradRule{}, scalars, {a}); },
+    [](const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a, const Tensor& b,
+       const Tensor& c) {
+      backend.element_step(slice, RmspropRule{.momentum = 0.9f, .centered = true}, scalars, {a, b, c});
+    },
     [](const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a, const Tensor& b,
        const Tensor&) { backend.lamb_step(slice, {}, scalars, a, b); },
     [](const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a, const Tensor&,
@@ -259,7 +291,7 @@ const AnyStep kEveryStep[] = {
       backend.layer_rates(slice, kLayerRules[1], scalars, c);
       StepScalars with_rates = scalars;
       with_rates.layer_rates = static_cast<const LayerRate*>(c.data());
-      backend.sgd_step(slice, {.momentum = 0.9f}, with_rates, a);
+      backend.element_step(slice, SgdRule{.momentum = 0.9f}, with_rates, {a});
     }};
 
 TYPED_TEST(ArenaLoops, ASegmentWithoutAGradientChangesNoBit) {
@@ -291,7 +323,7 @@ TYPED_TEST(ArenaLoops, RoundsTheMasterWhereThereIsNoFloat32One) {
           return this->run(
               on, precision, 0, 0,
               [](const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& state,
-                 const Tensor&) { backend.sgd_step(slice, {.momentum = 0.9f}, scalars, state); });
+                 const Tensor&) { backend.element_step(slice, SgdRule{.momentum = 0.9f}, scalars, {state}); });
         },
         {.relative = 4 * epsilon_of(precision), .absolute = 4 * epsilon_of(precision)});
   }

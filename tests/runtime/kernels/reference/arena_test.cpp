@@ -46,11 +46,12 @@ class ReferenceOptimizer : public ::testing::Test {
             .clip_value = clip_value_};
   }
   void sgd(const SgdRule& options) {
-    reference_backend().sgd_step(slice_, options, scalars(), options.momentum != 0 ? state_ : Tensor());
+    reference_backend().element_step(slice_, options, scalars(),
+                                     options.momentum != 0 ? std::vector{state_} : std::vector<Tensor>());
     ++step_;
   }
   void adam(const AdamRule& options) {
-    reference_backend().adam_step(slice_, options, scalars(), state_, second_state_, {});
+    reference_backend().element_step(slice_, options, scalars(), {state_, second_state_});
     ++step_;
   }
   void expect_weights(double first, double second) { expect_close(slice_.master, {first, second}, kBounds); }

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/optim/optimizer.h"
+
+namespace lockstep::optim {
+
+/// What an optimizer keeps of each element.
+struct ElementState {
+  std::string name;  ///< as checkpoints have it, PyTorch's where PyTorch has the optimizer
+  double start = 0;
+};
+
+/// Options of an optimizer whose rule looks at each element alone: besides what options of optimizers have, they say
+/// the rule, and its states in the rule's order.
+template <class Options>
+concept ElementOptions = requires(const Options& options) {
+  { rule_of(options) } -> std::convertible_to<kernels::ElementRule>;
+  { states_of(options) } -> std::same_as<std::vector<ElementState>>;
+};
+
+/// The optimizer of such a rule.
+class ElementOptimizer : public Optimizer {
+ public:
+  /// Throws FieldError for an option out of range and for a group that matches no parameter.
+  template <ElementOptions Options>
+  ElementOptimizer(std::vector<nn::Parameter> parameters, const Options& options, const OptimizerOptions& more = {})
+      : Optimizer(std::move(parameters), options, more),
+        name_(Options::kKind),
+        rule_(rule_of(options)),
+        element_states_(states_of(options)) {}
+
+  std::string name() const override { return name_; }
+  std::vector<std::string> state_names() const override;
+
+ protected:
+  void allocate_state() override;
+  void update(const kernels::ArenaSlice& slice, const kernels::StepScalars& scalars) override;
+
+ private:
+  std::string name_;
+  kernels::ElementRule rule_;
+  std::vector<ElementState> element_states_;
+  std::vector<Tensor> tensors_;  ///< of element_states_
+};
+
+/// optim::element_optimizer(model->parameters(), RmspropOptions{.lr = 0.01}). Throws as ElementOptimizer does.
+template <ElementOptions Options>
+std::unique_ptr<Optimizer> element_optimizer(std::vector<nn::Parameter> parameters, const Options& options,
+                                             const OptimizerOptions& more = {}) {
+  return std::make_unique<ElementOptimizer>(std::move(parameters), options, more);
+}
+
+}  // namespace lockstep::optim
