@@ -54,7 +54,16 @@ struct RmspropRule {
   int states() const { return 1 + (centered ? 1 : 0) + (momentum != 0.0f ? 1 : 0); }
 };
 
-using ElementRule = std::variant<SgdRule, AdamRule, AdagradRule, RmspropRule>;
+/// Lion (Chen et al.: arXiv 2302.06675); its weight decay acts on the weight.
+struct LionRule {
+  double beta1 = 0.9;   ///< what the direction takes of the momentum
+  double beta2 = 0.99;  ///< what the momentum keeps of itself
+
+  /// The momentum.
+  int states() const { return 1; }
+};
+
+using ElementRule = std::variant<SgdRule, AdamRule, AdagradRule, RmspropRule, LionRule>;
 inline int states_of(const ElementRule& rule) {
   return std::visit([](const auto& of) { return of.states(); }, rule);
 }

@@ -236,6 +236,35 @@ struct Rmsprop {
   }
 };
 
+struct Lion {
+  DecayedGradient gradient;
+  float beta1;
+  float beta2;
+  float new_share1;   ///< 1 - beta1
+  float new_share2;   ///< 1 - beta2
+  float kept_weight;  ///< what weight decay leaves of the weight
+  float learning_rate;
+
+  LOCKSTEP_HOST_DEVICE Lion(const LionRule& rule, const StepScalars& scalars, const ArenaSegment& segment)
+      : gradient(false, scalars, segment),
+        beta1(static_cast<float>(rule.beta1)),
+        beta2(static_cast<float>(rule.beta2)),
+        new_share1(static_cast<float>(1.0 - rule.beta1)),
+        new_share2(static_cast<float>(1.0 - rule.beta2)) {
+    const double rate = learning_rate_of(scalars, segment);
+    kept_weight = static_cast<float>(1.0 - rate * decoupled_decay(scalars, segment));
+    learning_rate = static_cast<float>(rate);
+  }
+
+  [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE float operator()(float master, float grad, float& m) const {
+    const float g = gradient(master, grad);
+    const float direction = beta1 * m + new_share1 * g;
+    m = beta2 * m + new_share2 * g;
+    const float sign = direction > 0.0f ? 1.0f : direction < 0.0f ? -1.0f : 0.0f;
+    return kept_weight * master - learning_rate * sign;
+  }
+};
+
 /// The functor of each rule that looks at an element alone. It is called with the weight, the gradient and as many
 /// states as the rule has, which it changes, and returns the new weight.
 template <class Rule>
@@ -255,6 +284,10 @@ struct ElementOf<AdagradRule> {
 template <>
 struct ElementOf<RmspropRule> {
   using Type = Rmsprop;
+};
+template <>
+struct ElementOf<LionRule> {
+  using Type = Lion;
 };
 
 }  // namespace lockstep::kernels

@@ -173,6 +173,15 @@ double moved(const RmspropRule& rule, const Layer& layer, std::size_t at, double
   return weight - layer.lr * direction;
 }
 
+double moved(const LionRule& rule, const Layer& layer, std::size_t at, double weight, States& states) {
+  const double grad = layer.gradient(at, false);
+  weight *= 1 - layer.lr * layer.decoupled_decay();
+  double& mean = states[0][at];
+  const double direction = rule.beta1 * mean + (1 - rule.beta1) * grad;
+  mean = rule.beta2 * mean + (1 - rule.beta2) * grad;
+  return weight - layer.lr * static_cast<double>((direction > 0) - (direction < 0));
+}
+
 }  // namespace
 
 void element_step(const ArenaSlice& slice, const ElementRule& rule, const StepScalars& scalars,

@@ -181,6 +181,20 @@ class Novograd(Written):
         return self.lr * (state["exp_avg"] / correction1 / denominator + decay * weight)
 
 
+class Lion(Written):
+    """arXiv 2302.06675."""
+
+    lr, beta1, beta2 = 0.01, 0.9, 0.99
+
+    def start(self, shape):
+        return {"exp_avg": torch.zeros(shape)}
+
+    def change(self, i, weight, gradient, state, step):
+        direction = self.beta1 * state["exp_avg"] + (1 - self.beta1) * gradient
+        state["exp_avg"] = self.beta2 * state["exp_avg"] + (1 - self.beta2) * gradient
+        return self.lr * (direction.sign() + self.decays[i] * weight)
+
+
 class Lars(Written):
     """arXiv 1708.03888; where a norm is 0, as MLPerf. Biases have no rate of their own."""
 
@@ -227,6 +241,8 @@ def cases():
         "rmsprop_centered": ("rmsprop { lr: 0.01 alpha: 0.75 epsilon: 0.0625 momentum: 0.5 centered: true }",
                              Torch(torch.optim.RMSprop, {"square_avg": "square_avg", "grad_avg": "grad_avg", **sgd},
                                    lr=0.01, alpha=0.75, eps=0.0625, momentum=0.5, centered=True)),
+        "lion": (f"lion {{ lr: 0.01 weight_decay: 0.125 }} {decaying_biases}",
+                 Lion(weight_decay=0.125, biases_decay=0.0625)),
         "lamb": ("lamb { lr: 0.01 weight_decay: 0.125 }", Lamb(weight_decay=0.125)),
         "lamb_nvlamb": ("lamb { lr: 0.01 weight_decay: 0.125 use_nvlamb: true max_grad_norm: 0 bias_correction: false }",
                         Lamb(weight_decay=0.125, use_nvlamb=True, max_grad_norm=0, bias_correction=False)),

@@ -10,6 +10,7 @@
 #include "runtime/optim/adam.h"
 #include "runtime/optim/lamb.h"
 #include "runtime/optim/lars.h"
+#include "runtime/optim/lion.h"
 #include "runtime/optim/novograd.h"
 #include "runtime/optim/rmsprop.h"
 #include "runtime/optim/sgd.h"
@@ -39,6 +40,9 @@ inline MakeOptimizer with_adagrad(const AdagradOptions& options, const Optimizer
 inline MakeOptimizer with_rmsprop(const RmspropOptions& options, const OptimizerOptions& more = {}) {
   return {"rmsprop", [=](const auto& parameters) { return rmsprop(parameters, options, more); }};
 }
+inline MakeOptimizer with_lion(const LionOptions& options, const OptimizerOptions& more = {}) {
+  return {"lion", [=](const auto& parameters) { return lion(parameters, options, more); }};
+}
 inline MakeOptimizer with_lamb(const LambOptions& options, const OptimizerOptions& more = {}) {
   return {"lamb", [=](const auto& parameters) { return lamb(parameters, options, more); }};
 }
@@ -57,6 +61,7 @@ inline std::vector<MakeOptimizer> every_optimizer() {
       with_adamw({.lr = 0.1, .weight_decay = 0.1}),
       with_adagrad({.lr = 0.1, .lr_decay = 0.1, .weight_decay = 0.1}),
       with_rmsprop({.lr = 0.1, .weight_decay = 0.1, .momentum = 0.9, .centered = true}),
+      with_lion({.lr = 0.1, .weight_decay = 0.1}),
       with_lamb({.lr = 0.1, .weight_decay = 0.1}),
       with_novograd({.lr = 0.1, .weight_decay = 0.1}),
       with_lars({.lr = 1, .weight_decay = 0.1, .trust_coefficient = 0.1})};

@@ -262,6 +262,17 @@ TYPED_TEST(ArenaLoops, RmspropMatchesTheReference) {
   }
 }
 
+TYPED_TEST(ArenaLoops, LionMatchesTheReference) {
+  this->expect_matches_reference(
+      [&](const auto& on) {
+        return this->run(
+            on, DType::kFloat32, 0, 0.3f,
+            [&](const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& m,
+                const Tensor&) { backend.element_step(slice, LionRule{.beta1 = 0.5}, scalars, {m}); });
+      },
+      this->stepped());
+}
+
 /// A step of each kind with the tensors that run() has, and a third one of as many elements.
 using AnyStep = void (*)(const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a,
                          const Tensor& b, const Tensor& c);
@@ -282,6 +293,8 @@ const AnyStep kEveryStep[] = {
        const Tensor& c) {
       backend.element_step(slice, RmspropRule{.momentum = 0.9f, .centered = true}, scalars, {a, b, c});
     },
+    [](const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a, const Tensor&,
+       const Tensor&) { backend.element_step(slice, LionRule{}, scalars, {a}); },
     [](const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a, const Tensor& b,
        const Tensor&) { backend.lamb_step(slice, {}, scalars, a, b); },
     [](const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a, const Tensor&,
