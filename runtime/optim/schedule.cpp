@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <functional>
 #include <numbers>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "runtime/base/error.h"
 #include "runtime/base/option_checks.h"
@@ -32,6 +34,34 @@ double factor(const LinearSchedule& linear, std::int64_t, double progress) {
   return 1.0 + (linear.final_fraction - 1.0) * progress;
 }
 
+/// Of the rate, behind so many of `total` steps.
+double one_cycle(const OneCycleSchedule& cycle, std::int64_t applied_steps, std::int64_t total) {
+  // The numbers of the steps with which the phases end, counted from 0, and the factors there.
+  struct Phase {
+    double end;
+    double from;
+    double to;
+  };
+  const double last_step = static_cast<double>(total) - 1, first = 1 / cycle.div_factor;
+  const double last = first / cycle.final_div_factor, top = cycle.pct_start * static_cast<double>(total);
+  const std::vector<Phase> phases =
+      cycle.three_phase ? std::vector<Phase>{{top - 1, first, 1}, {2 * top - 2, 1, first}, {last_step, first, last}}
+                        : std::vector<Phase>{{top - 1, first, 1}, {last_step, 1, last}};
+  const double step = std::min(static_cast<double>(applied_steps), last_step);
+  double begin = 0;
+  for (const Phase& phase : phases) {
+    if (step > phase.end && &phase != &phases.back()) {
+      begin = phase.end;
+      continue;
+    }
+    const double length = phase.end - begin;
+    const double progress = length > 0 ? (step - begin) / length : 1.0;
+    if (cycle.anneal_strategy == Anneal::kLinear) return phase.from + (phase.to - phase.from) * progress;
+    return phase.to + (phase.from - phase.to) * 0.5 * (1.0 + std::cos(std::numbers::pi * progress));
+  }
+  return last;
+}
+
 void check_milestones(const StepSchedule& step, FieldChecks& checks) {
   const auto& milestones = step.milestones;
   if (milestones.empty()) return;
@@ -51,8 +81,8 @@ FieldProblems problems_of(const ScheduleOptions& options) {
 
 Schedule::Schedule(ScheduleOptions options, double base_lr, std::int64_t total_steps)
     : options_(std::move(options)), base_lr_(base_lr), total_steps_(total_steps) {
-  constexpr const char* kNames[] = {"constant", "step", "cosine", "linear"};
-  require_none(problems_of(options_), std::string("schedule.") + kNames[options_.index()]);
+  const auto name = std::visit([](const auto& kind) { return kind.kKind; }, options_);
+  require_none(problems_of(options_), "schedule." + std::string(name));
   FieldChecks checks;
   checks.not_negative(base_lr, "base_lr");
   checks.not_negative(static_cast<double>(total_steps), "total_steps");
@@ -60,11 +90,20 @@ Schedule::Schedule(ScheduleOptions options, double base_lr, std::int64_t total_s
 }
 
 double Schedule::learning_rate(std::int64_t applied_steps) const {
-  const std::int64_t warmup = std::visit([](const auto& kind) { return kind.warmup_steps; }, options_);
-  if (applied_steps < warmup) return base_lr_ * static_cast<double>(applied_steps + 1) / static_cast<double>(warmup);
-  const double length = static_cast<double>(std::max<std::int64_t>(total_steps_ - warmup, 1));
-  const double progress = std::min(static_cast<double>(applied_steps - warmup) / length, 1.0);
-  return base_lr_ * std::visit([&](const auto& kind) { return factor(kind, applied_steps, progress); }, options_);
+  const auto rate = [&]<class Kind>(const Kind& kind) {
+    if constexpr (std::same_as<Kind, OneCycleSchedule>) {
+      return base_lr_ * one_cycle(kind, applied_steps, total_steps_);
+    } else {
+      const std::int64_t warmup = kind.warmup_steps;
+      if (applied_steps < warmup) {
+        return base_lr_ * static_cast<double>(applied_steps + 1) / static_cast<double>(warmup);
+      }
+      const double length = static_cast<double>(std::max<std::int64_t>(total_steps_ - warmup, 1));
+      const double progress = std::min(static_cast<double>(applied_steps - warmup) / length, 1.0);
+      return base_lr_ * factor(kind, applied_steps, progress);
+    }
+  };
+  return std::visit(rate, options_);
 }
 
 std::vector<float> Schedule::table() const {

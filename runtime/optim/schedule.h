@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <string_view>
+#include <tuple>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -10,7 +14,7 @@
 
 namespace lockstep::optim {
 
-// How a learning rate goes. Each begins with a warm-up: from lr / warmup_steps up to lr, linearly.
+// How a learning rate goes. All but OneCycleSchedule begin with a warm-up: from lr / warmup_steps up to lr, linearly.
 
 struct ConstantSchedule {
   std::int64_t warmup_steps = 0;  ///< >= 0
@@ -61,7 +65,29 @@ struct LinearSchedule {
   bool operator==(const LinearSchedule&) const = default;
 };
 
-using ScheduleOptions = std::variant<ConstantSchedule, StepSchedule, CosineSchedule, LinearSchedule>;
+enum class Anneal { kCosine, kLinear };
+
+/// Up to the rate and far below it (Smith, Topin: arXiv 1708.07120), as PyTorch's OneCycleLR with the optimizer's lr
+/// for max_lr. It ends with the last step. The momentum stays.
+struct OneCycleSchedule {
+  double pct_start = 0.3;         ///< in [0, 1]: share of the steps in which the rate rises
+  double div_factor = 25;         ///< > 0: the first rate is lr / div_factor
+  double final_div_factor = 1e4;  ///< > 0: the last one is the first one / final_div_factor
+  Anneal anneal_strategy = Anneal::kCosine;
+  bool three_phase = false;  ///< it falls to the first rate as fast as it rose, and from there to the last one
+
+  static constexpr std::string_view kKind = "one_cycle";  ///< its name in a job
+  static constexpr auto fields() {
+    return std::tuple(option("pct_start", &OneCycleSchedule::pct_start, kZeroToOne),
+                      option("div_factor", &OneCycleSchedule::div_factor, kPositive),
+                      option("final_div_factor", &OneCycleSchedule::final_div_factor, kPositive),
+                      option("anneal_strategy", &OneCycleSchedule::anneal_strategy),
+                      option("three_phase", &OneCycleSchedule::three_phase));
+  }
+  bool operator==(const OneCycleSchedule&) const = default;
+};
+
+using ScheduleOptions = std::variant<ConstantSchedule, StepSchedule, CosineSchedule, LinearSchedule, OneCycleSchedule>;
 
 /// What a Schedule refuses; empty where the options can be used.
 FieldProblems problems_of(const ScheduleOptions& options);
@@ -70,7 +96,7 @@ FieldProblems problems_of(const ScheduleOptions& options);
 class Schedule {
  public:
   /// optim::Schedule(optim::CosineSchedule{.warmup_steps = 50}, 0.1, 600). `base_lr` is the rate after the warm-up;
-  /// `total_steps` is where cosine and linear end. Throws FieldError for an option out of range, and unless
+  /// `total_steps` is where cosine, linear and one cycle end. Throws FieldError for an option out of range, and unless
   /// both are >= 0.
   Schedule(ScheduleOptions options, double base_lr, std::int64_t total_steps);
 
@@ -87,3 +113,14 @@ class Schedule {
 };
 
 }  // namespace lockstep::optim
+
+namespace lockstep {
+
+/// The curves that a job can name.
+template <>
+struct EnumNames<optim::Anneal> {
+  static constexpr std::array kNames{std::pair{optim::Anneal::kCosine, std::string_view("COSINE")},
+                                     std::pair{optim::Anneal::kLinear, std::string_view("LINEAR")}};
+};
+
+}  // namespace lockstep

@@ -46,7 +46,12 @@ std::string path_of_file(const data::DatasetOptions& dataset, const std::string&
 /// The field of the schedule's warm-up and its value.
 std::pair<std::string, std::int64_t> warmup_of(const job::Schedule& schedule) {
   const auto of = []<class Kind>(const Kind& kind) {
-    return std::pair("schedule." + std::string(Kind::kKind) + ".warmup_steps", kind.warmup_steps);
+    const std::string path = "schedule." + std::string(Kind::kKind) + ".warmup_steps";
+    if constexpr (requires { kind.warmup_steps; }) {
+      return std::pair(path, kind.warmup_steps);
+    } else {
+      return std::pair(path, std::int64_t{0});
+    }
   };
   return std::visit(of, job::schedule_options(schedule));
 }

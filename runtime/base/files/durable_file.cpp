@@ -15,6 +15,7 @@
 
 #include "runtime/base/files/storage_calls.h"
 #include "runtime/base/files/storage_faults.h"
+#include "runtime/base/files/sync.h"
 
 namespace lockstep {
 namespace {
@@ -121,7 +122,7 @@ void OutputFile::write(std::span<const std::byte> bytes) {
 }
 
 void OutputFile::sync_and_close() {
-  require(kSync, path_, [&](std::size_t) { return ::fsync(file_.get()); });
+  require(kSync, path_, [&](std::size_t) { return sync_descriptor(file_.get()); });
   close_file(path_, std::move(file_));
 }
 
@@ -223,9 +224,7 @@ bool is_link(const std::string& path) {
 
 void sync_directory(const std::string& path) {
   const Descriptor directory = open_file(path, O_RDONLY | O_DIRECTORY);
-  const ssize_t result = attempt(kSync, path, [&](std::size_t) { return ::fsync(directory.get()); });
-  // Some network file systems have no sync for directories and say so with EINVAL; theirs are durable by protocol.
-  if (result < 0 && result != -EINVAL) fail(kSync, path, static_cast<int>(-result));
+  require(kSync, path, [&](std::size_t) { return sync_descriptor(directory.get()); });
 }
 
 std::vector<std::string> list_directory(const std::string& path) {

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "runtime/base/descriptor.h"
+#include "runtime/base/files/sync.h"
 #include "runtime/base/host_name.h"
 #include "runtime/base/process.h"
 
@@ -45,13 +46,12 @@ bool write_all(int file, std::string_view content) {
   return true;
 }
 
-/// Some file systems have no sync, network ones often none for directories, and say so with EINVAL.
 bool sync(int file) {
-  while (::fsync(file) != 0) {
-    if (errno == EINVAL) return true;
-    if (errno != EINTR) return false;
-  }
-  return true;
+  int result = 0;
+  do {
+    result = sync_descriptor(file);
+  } while (result < 0 && errno == EINTR);
+  return result == 0;
 }
 
 /// Makes a directory's entries durable.

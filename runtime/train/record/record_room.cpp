@@ -12,6 +12,7 @@
 
 #include "runtime/base/descriptor.h"
 #include "runtime/base/files/storage_calls.h"
+#include "runtime/base/files/sync.h"
 
 namespace lockstep::train {
 
@@ -58,7 +59,7 @@ bool write_into_record_room(const fs::path& run_dir, std::string_view summary) n
   if (!file) return false;
   const CallUnderWay under_way(StorageOperation::kWrite, path);
   return write_all(file.get(), summary) && ::ftruncate(file.get(), static_cast<off_t>(summary.size())) == 0 &&
-         ::fsync(file.get()) == 0 && std::rename(path.c_str(), (run_dir / "summary.json").c_str()) == 0;
+         sync_descriptor(file.get()) == 0 && std::rename(path.c_str(), (run_dir / "summary.json").c_str()) == 0;
 } catch (const std::exception&) {
   return false;
 }

@@ -61,6 +61,24 @@ TEST(Schedule, LinearFallsToItsFraction) {
   EXPECT_THAT(rates(LinearSchedule{.warmup_steps = 2}, 7, 6), ElementsAre(4, 8, 8, 6, 4, 2, 0));
 }
 
+TEST(Schedule, OneCycleIsPyTorchs) {
+  // torch.optim.lr_scheduler.OneCycleLR(max_lr=8, total_steps=...) of PyTorch 2.15.
+  const auto expect = [](const OneCycleSchedule& cycle, const std::vector<double>& expected) {
+    EXPECT_THAT(rates(cycle, static_cast<int>(expected.size()), std::ssize(expected)),
+                ::testing::Pointwise(::testing::DoubleNear(1e-14), expected));
+  };
+  expect({}, {0.3200000000000003, 4.16, 8.0, 7.603877056107789, 6.4939652315981045, 4.8900961754903145,
+              3.109935824509686, 1.5060667684018958, 0.3961549438922103, 3.2e-05});
+  expect({.three_phase = true}, {0.3200000000000003, 4.16, 8.0, 4.16, 0.32, 0.2894457748280816, 0.2094537748280816,
+                                 0.11057822517191844, 0.03058622517191843, 3.2e-05});
+  expect({.pct_start = 0.5, .div_factor = 4, .final_div_factor = 2, .anneal_strategy = Anneal::kLinear},
+         {2.0, 4.0, 6.0, 8.0, 6.25, 4.5, 2.75, 1.0});
+  // Shorter than its rise.
+  expect({}, {7.955323483607294, 3.7010968213358004, 3.2e-05});
+  expect({}, {3.2e-05});
+  EXPECT_DOUBLE_EQ(rates(OneCycleSchedule{}, 12, 10)[11], 3.2e-05) << "and stays there";
+}
+
 TEST(Schedule, AWarmUpAsLongAsTheRunOnlyClimbs) {
   EXPECT_THAT(rates(CosineSchedule{.warmup_steps = 4}, 4, 4), ElementsAre(2, 4, 6, 8));
 }
@@ -76,6 +94,8 @@ TEST(Schedule, RefusesWhatCannotBeMeant) {
   refused(StepSchedule{.milestones = {3}, .gamma = 0}, "schedule.step.gamma: must be > 0, is 0");
   refused(CosineSchedule{.final_fraction = -1}, "schedule.cosine.final_fraction: must be >= 0, is -1");
   refused(LinearSchedule{.final_fraction = std::nan("")}, "schedule.linear.final_fraction: must be >= 0, is nan");
+  refused(OneCycleSchedule{.pct_start = 1.5}, "schedule.one_cycle.pct_start: must be in [0, 1], is 1.5");
+  refused(OneCycleSchedule{.div_factor = 0}, "schedule.one_cycle.div_factor: must be > 0, is 0");
   EXPECT_THAT([] { Schedule({}, -0.1, 10); },
               ::testing::ThrowsMessage<FieldError>("optim::Schedule.base_lr: must be >= 0, is -0.1"));
   EXPECT_THAT([] { Schedule({}, 0.1, -1); },
