@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <concepts>
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <type_traits>
 
@@ -20,10 +23,8 @@ std::string what_is_required(const Field& field) {
   return field.what.empty() ? path_of(field.names) : std::string(field.what);
 }
 
-/// Why a shape of these extents cannot be; empty where it can.
-template <class List>
-std::string problem_of_ranks(const List& extents, Ranks ranks) {
-  const auto count = static_cast<int>(std::size(extents));
+/// Why a shape of so many extents cannot be; empty where it can.
+inline std::string problem_of_ranks(int count, Ranks ranks) {
   if (count >= ranks.least && count <= ranks.most) return {};
   const bool one = ranks.least == ranks.most;
   return std::string("must be of ") + (one ? "" : "at most ") + std::to_string(ranks.most) +
@@ -61,8 +62,7 @@ void check_value(const Value& value, const Field& field, FieldChecks& checks, co
       }
     }
   } else if constexpr (ShapeLike<Value>) {
-    if (value.rank() == 0) return;
-    const std::string problem = field.ranks ? problem_of_ranks(value.extents(), *field.ranks) : std::string();
+    const std::string problem = field.ranks ? problem_of_ranks(value.rank(), *field.ranks) : std::string();
     if (!problem.empty()) checks.error(name, problem);
     for (int d = 0; d < value.rank(); ++d) {
       checks.at_least_one(static_cast<double>(value[d]), name + "[" + std::to_string(d) + "]");

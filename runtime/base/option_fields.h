@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <array>
-#include <concepts>
-#include <cstddef>
 #include <limits>
 #include <optional>
 #include <string>
@@ -12,14 +9,12 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
-#include <variant>
 #include <vector>
 
-#include "runtime/base/field_checks.h"
-
 // An option struct describes itself: a static function fields() lists its fields, each once, with the name that jobs,
-// errors and pages have for it. From the list come the checks of single values, the lines by which ranks compare
-// options, the translation from a job's message, and the defaults that are written into one (runtime/job/).
+// errors and pages have for it. From the list come the checks of single values (option_checks.h), the lines by which
+// ranks compare options (option_lines.h), and what runtime/job/ does with a job's message: the translation, the
+// defaults that are written into it, what has to be given, and the paths that are made absolute and looked for.
 namespace lockstep {
 
 /// The numbers that an option may be. NaN and infinite ones are none of them.
@@ -40,11 +35,11 @@ inline constexpr Bound kAtLeastOne{">= 1", 1, false};
 inline constexpr Bound kFraction{">= 0 and < 1", 0, false, 1, true};
 inline constexpr Bound kZeroToOne{"in [0, 1]", 0, false, 1, false};
 
-/// Where the value of an option comes from that nobody gives.
+/// Where an option has its value from if nobody gives one.
 enum class Otherwise {
   kDefault,   ///< the struct's own
   kRequired,  ///< nowhere: it has to be given
-  kFollows,   ///< from others; or there is none, and that means something: the struct's own value stands for that
+  kFollows,   ///< from other options; or absence has a meaning, and the struct's own value stands for it
 };
 
 /// Makes an option one that has to be given.

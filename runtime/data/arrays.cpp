@@ -207,10 +207,4 @@ std::int64_t count_array_classes(const std::string& targets) {
   return highest_class(array);
 }
 
-void ArraysKind::become_eval(Options& eval, const Options* train) {
-  if (train == nullptr || eval.classes > 0) return;
-  if (eval.target_kind == TargetKind::kNumbers || train->target_kind == TargetKind::kNumbers) return;
-  eval.classes = train->classes > 0 ? train->classes : count_array_classes(train->targets);
-}
-
 }  // namespace lockstep::data

@@ -82,7 +82,7 @@ bool look_channels_first(const Shape& sample);
 struct ArraysKind : DatasetKind<ArraysKind, ArraysOptions> {
   static DatasetPtr open(const Options& options) { return std::make_shared<ArraysDataset>(options); }
   static Description describe(const Options& options) { return ArraysDataset(options).describe(); }
-  static void become_eval(Options& eval, const Options* train);
+  static std::int64_t count_classes(const Options& train) { return count_array_classes(train.targets); }
 };
 
 }  // namespace lockstep::data

@@ -91,7 +91,7 @@ struct CsvKind : DatasetKind<CsvKind, CsvOptions> {
   static Description describe(const Options& options) { return CsvDataset(options).describe(); }
   static std::vector<std::string> class_names(const Options& options);
   static void become_eval(Options& eval, const Options* train);
-  /// Those of names are names().
+  /// Sets nothing: evaluation data need the names of the classes, too, which become_eval() reads.
   static void set_counted_classes(Options&, std::int64_t) {}
 };
 

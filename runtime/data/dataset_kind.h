@@ -2,6 +2,8 @@
 #pragma once
 
 #include <array>
+#include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -72,8 +74,8 @@ constexpr bool counts_classes() {
   return counts;
 }
 
-/// A kind of data set, as make_dataset() asks it. `Kind` derives from this struct and says what differs from what
-/// stands here; it has to have open(). Beside it are its options, with kKind, the name that a job has for them,
+/// What make_dataset() needs to know of a kind of data set. `Kind` derives from this struct and says what differs from
+/// what stands here; it has to have open(). Beside it are its options, with kKind, the name that a job has for them,
 /// fields(), and problems_of().
 template <class Kind, Described OptionsOfKind>
 struct DatasetKind {
@@ -93,8 +95,17 @@ struct DatasetKind {
   }
   /// In their order; none where the data know classes by their numbers.
   static std::vector<std::string> class_names(const Options&) { return {}; }
-  /// Gives options of evaluation data what they take from the training data, which are null where of another kind.
-  static void become_eval(Options&, const Options* /*train*/) {}
+  // static std::int64_t count_classes(const Options& train);
+
+  /// Gives options of evaluation data what they take from the training data, which are null where of another kind: the
+  /// number of classes, where the kind counts them, as an evaluation set may lack one.
+  static void become_eval(Options& eval, const Options* train) {
+    if constexpr (requires { Kind::count_classes(eval); }) {
+      if (train == nullptr || eval.classes > 0 || !has_classes(eval) || !has_classes(*train)) return;
+      eval.classes = train->classes > 0 ? train->classes : Kind::count_classes(*train);
+    }
+  }
+  static bool has_classes(const Options& options) { return Kind::targets(options) == Targets::kClasses; }
   /// The classes of the training data, which were counted.
   static void set_counted_classes(Options& options, std::int64_t classes) {
     if constexpr (counts_classes<Options>()) {

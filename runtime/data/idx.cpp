@@ -119,9 +119,4 @@ std::int64_t count_idx_classes(const std::string& labels) {
   return highest_class(file.read());
 }
 
-void IdxKind::become_eval(Options& eval, const Options* train) {
-  if (train == nullptr || eval.classes > 0) return;
-  eval.classes = train->classes > 0 ? train->classes : count_idx_classes(train->labels);
-}
-
 }  // namespace lockstep::data

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -40,7 +41,7 @@ struct IdxKind : DatasetKind<IdxKind, IdxOptions> {
   static DatasetPtr open(const Options& options, MemoryBudget budget = {});
   /// Finds what open() would, but for damage within the pixels, which it does not read.
   static Description describe(const Options& options);
-  static void become_eval(Options& eval, const Options* train);
+  static std::int64_t count_classes(const Options& train) { return count_idx_classes(train.labels); }
 };
 
 }  // namespace lockstep::data

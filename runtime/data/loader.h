@@ -32,8 +32,8 @@ struct LoaderOptions {
   std::uint64_t seed = 0;
   bool shuffle = true;
   bool drop_last = false;
-  std::int64_t prefetch = 2;        ///< batches decoded ahead by threads; 0 decodes in next(), without one
-  std::int64_t decode_threads = 0;  ///< 0: as many as the process may use cores, at most 16
+  std::int64_t prefetch = 2;        ///< at most 1024 batches decoded ahead by threads; 0 decodes in next(), without one
+  std::int64_t decode_threads = 0;  ///< at most 256; 0: as many as the process may use cores, at most 16
   SampleErrors errors = {};
   /// Whether the log names each sample that is skipped, once; else who takes Batch::unread does.
   bool names_unread = true;
@@ -49,7 +49,7 @@ struct LoaderOptions {
     return std::tuple(
         option("global_batch", &LoaderOptions::global_batch, kPositive, Required{"the samples a step over all ranks"}),
         option("shuffle", &LoaderOptions::shuffle), option("drop_last", &LoaderOptions::drop_last),
-        option("prefetch", &LoaderOptions::prefetch, Bound{"<= 1024", 0, false, 1024}),
+        option("prefetch", &LoaderOptions::prefetch, Bound{">= 0 and <= 1024", 0, false, 1024}),
         option("decode_threads", &LoaderOptions::decode_threads, Bound{">= 1 and <= 256", 1, false, 256},
                Otherwise::kFollows));
   }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/data/make_dataset.h"
 
+#include <memory>
 #include <utility>
+#include <variant>
 
 #include "runtime/base/error.h"
 #include "runtime/base/field_path.h"

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "runtime/base/error.h"
 #include "runtime/base/option_checks.h"

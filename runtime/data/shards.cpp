@@ -191,9 +191,4 @@ void ShardsDataset::add_to_digest(DataHashes& hashes) const {
 
 std::int64_t count_shard_classes(const ShardsOptions& options) { return ShardsDataset(options).classes(); }
 
-void ShardsKind::become_eval(Options& eval, const Options* train) {
-  if (train == nullptr || eval.classes > 0) return;
-  eval.classes = train->classes > 0 ? train->classes : count_shard_classes(*train);
-}
-
 }  // namespace lockstep::data

@@ -91,7 +91,7 @@ std::int64_t count_shard_classes(const ShardsOptions& options);
 struct ShardsKind : DatasetKind<ShardsKind, ShardsOptions> {
   static DatasetPtr open(const Options& options) { return std::make_shared<ShardsDataset>(options); }
   static Description describe(const Options& options) { return ShardsDataset(options).describe(); }
-  static void become_eval(Options& eval, const Options* train);
+  static std::int64_t count_classes(const Options& train) { return count_shard_classes(train); }
 };
 
 }  // namespace lockstep::data

@@ -14,7 +14,6 @@ namespace lockstep::data {
 namespace {
 
 constexpr int kRank = 4;
-constexpr std::int64_t kMostSpheres = 1000;
 
 // The layer word of the counter tells what a sample draws apart, and from the tables of SyntheticDataset. The data set
 // is the same for every seed of a job.
@@ -66,7 +65,7 @@ void mark(const Sphere& sphere, const Shape& shape, std::span<float> mask) {
 FieldProblems problems_of(const SpheresOptions& options) {
   FieldChecks checks;
   check_fields(options, checks);
-  if (options.min_radius > 0 && options.max_radius > 0) {
+  if (kPositive.holds(options.min_radius) && kPositive.holds(options.max_radius)) {
     checks.check(options.max_radius >= options.min_radius, "max_radius", "at least min_radius", options.max_radius,
                  {"min_radius"});
   }

@@ -7,7 +7,6 @@
 
 #include "runtime/base/cores.h"
 #include "runtime/base/counter_rng.h"
-#include "runtime/base/error.h"
 #include "runtime/base/option_checks.h"
 
 namespace lockstep::data {

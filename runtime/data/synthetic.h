@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -14,7 +15,7 @@ namespace lockstep::data {
 
 struct SyntheticOptions {
   std::int64_t samples = 0;       ///< has to be given
-  Shape shape = {};               ///< of one sample, channels last: [32, 32, 3], or [1024]; has to be given
+  Shape shape = {};               ///< of one sample, 1 to 4 extents, channels last: [32, 32, 3]; has to be given
   std::int64_t classes = 0;       ///< 0: regression
   std::int64_t target_size = 0;   ///< of a regression target
   std::int64_t vocabulary = 0;    ///< samples are `shape` [T] tokens below it, targets the next ones; 0: numbers

@@ -198,10 +198,4 @@ Targets VolumesKind::targets(const Options& options) {
   return options.target_kind == TargetKind::kNumbers ? Targets::kMasks : Targets::kClasses;
 }
 
-void VolumesKind::become_eval(Options& eval, const Options* train) {
-  if (train == nullptr || eval.classes > 0) return;
-  if (eval.target_kind == TargetKind::kNumbers || train->target_kind == TargetKind::kNumbers) return;
-  eval.classes = train->classes > 0 ? train->classes : count_volume_classes(*train);
-}
-
 }  // namespace lockstep::data

@@ -89,7 +89,7 @@ std::int64_t count_volume_classes(const VolumesOptions& options);
 struct VolumesKind : DatasetKind<VolumesKind, VolumesOptions> {
   static DatasetPtr open(const Options& options) { return std::make_shared<VolumesDataset>(options); }
   static Targets targets(const Options& options);
-  static void become_eval(Options& eval, const Options* train);
+  static std::int64_t count_classes(const Options& train) { return count_volume_classes(train); }
 };
 
 }  // namespace lockstep::data

@@ -16,9 +16,9 @@ namespace lockstep::job {
 std::string problem_of_extents(const google::protobuf::Message& message,
                                const google::protobuf::FieldDescriptor& field);
 
-/// Reports what the options that stand for a message cannot tell, `written` as the job has it: what has to be given and
-/// is not, a number that the options take for none, extents that are no shape. All else is what problems_of() the
-/// options are for.
+/// Reports what a message shows and its option struct cannot: a required field that is missing, a written number that
+/// the struct takes for an absent one, extents that make no shape. `written`: the message as the job has it.
+/// problems_of() reports the rest.
 template <Described Options>
 void check_given(const google::protobuf::Message& written, const std::string& path, Checker& checker) {
   for_each_field<Options>([&](const auto& option) {
@@ -39,7 +39,8 @@ void check_given(const google::protobuf::Message& written, const std::string& pa
       const double number = number_in(written, field, -1);
       checker.check(option.bound->holds(number), at, option.bound->rule, number);
     } else if constexpr (IsShape<Value>) {
-      const std::string problem = problem_of_extents(written, field);
+      std::string problem = count > 0 && option.ranks ? problem_of_ranks(count, *option.ranks) : std::string();
+      if (problem.empty()) problem = problem_of_extents(written, field);
       if (!problem.empty()) checker.error(at, problem);
     } else if constexpr (List<Value>) {
       if constexpr (Described<typename Value::value_type>) {

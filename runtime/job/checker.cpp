@@ -34,11 +34,12 @@ bool Checker::trusts(const std::string& path) const {
 }
 
 void Checker::adopt(const FieldProblems& problems, const std::string& path) {
+  const std::vector<std::string> named = named_;  // a field may have several problems
   for (const FieldProblem& problem : problems) {
     const std::string field = join_path(path, problem.field);
     const auto is_trusted = [&](const std::string& other) { return trusts(join_path(path, other)); };
     if (!trusts(field) || !std::ranges::all_of(problem.compared_with, is_trusted)) continue;
-    if (std::ranges::find(named_, field) == named_.end()) error(field, problem.message);
+    if (std::ranges::find(named, field) == named.end()) error(field, problem.message);
   }
 }
 

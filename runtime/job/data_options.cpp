@@ -2,7 +2,6 @@
 #include "runtime/job/data_options.h"
 
 #include "configs/job.pb.h"
-#include "runtime/base/error.h"
 #include "runtime/job/message_options.h"
 #include "runtime/job/training_options.h"
 

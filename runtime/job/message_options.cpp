@@ -123,7 +123,7 @@ std::string kinds_of(const Descriptor& type) {
 }
 
 void throw_no_kind(const Descriptor& type, const std::string& path) {
-  throw FieldError(path, "none is named", "Name one of " + kinds_of(type) + ".");
+  throw FieldError(path, "names no kind", "Name one of " + kinds_of(type) + ".");
 }
 
 }  // namespace lockstep::job

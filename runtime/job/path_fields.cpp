@@ -5,6 +5,8 @@
 
 #include <functional>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "runtime/base/error.h"
 #include "runtime/data/formats/brace_expansion.h"

@@ -3,11 +3,9 @@
 
 #include <google/protobuf/message.h>
 
-#include <concepts>
 #include <filesystem>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <vector>
 
 #include "runtime/base/option_fields.h"

@@ -13,7 +13,7 @@ namespace lockstep::job {
 
 namespace {
 
-/// `written` as the job has it.
+/// `written`: the data set as the job has it.
 void check_dataset(const Dataset& resolved, const Dataset& written, const std::string& path, Checker& checker) {
   const google::protobuf::FieldDescriptor* const kind = kind_of(resolved);
   if (!checker.require(kind != nullptr, path, "one of " + kinds_of(*Dataset::descriptor()))) return;

@@ -40,7 +40,7 @@ struct StepScalars {
   /// By parameter, 0 where it has no gradient in this step: then nothing of it changes. Null: every one has.
   const float* has_gradient = nullptr;
   /// By parameter, how many steps were applied to it before this one: for bias corrections, for Adagrad's lr_decay, and
-  /// for what begins with the first one. Plain SGD does not read it.
+  /// for what begins with the first one. Read by SGD with momentum, Adam, Adagrad, LAMB and NovoGrad.
   const std::int64_t* steps = nullptr;
   /// By parameter, of those that adapt: takes the place of weight decay, coupled or not. Null: no LARC and no LARS.
   /// element_step reads it.

@@ -34,9 +34,8 @@ std::unique_ptr<Optimizer> make(std::vector<nn::Parameter> parameters, const Any
 }
 
 FieldProblems problems_beside(const AnyOptions& kind, const OptimizerOptions& more) {
-  const bool looks_at_norms = std::holds_alternative<LambOptions>(kind) || std::holds_alternative<LarsOptions>(kind) ||
-                              std::holds_alternative<NovogradOptions>(kind);
-  return looks_at_norms ? problems_beside_norms(more) : FieldProblems();
+  const bool takes = std::visit([]<class Options>(const Options&) { return takes_larc<Options>(); }, kind);
+  return takes ? FieldProblems() : problems_without_larc(more);
 }
 
 }  // namespace lockstep::optim

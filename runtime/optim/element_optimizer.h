@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <concepts>
 #include <memory>
 #include <string>
 #include <utility>
@@ -12,7 +13,7 @@ namespace lockstep::optim {
 
 /// What an optimizer keeps of each element.
 struct ElementState {
-  std::string name;  ///< as checkpoints have it, PyTorch's where PyTorch has the optimizer
+  std::string name;  ///< as checkpoints have it
   double start = 0;
 };
 
@@ -27,10 +28,11 @@ concept ElementOptions = requires(const Options& options) {
 /// The optimizer of such a rule.
 class ElementOptimizer : public Optimizer {
  public:
-  /// Throws FieldError for an option out of range and for a group that matches no parameter.
+  /// Throws FieldError for an option out of range, for LARC around a rule that does not take it, and for a group that
+  /// matches no parameter.
   template <ElementOptions Options>
   ElementOptimizer(std::vector<nn::Parameter> parameters, const Options& options, const OptimizerOptions& more = {})
-      : Optimizer(std::move(parameters), options, more),
+      : Optimizer(std::move(parameters), options, takes_larc<Options>() ? more : without_larc(more)),
         name_(Options::kKind),
         rule_(rule_of(options)),
         element_states_(states_of(options)) {}
@@ -48,12 +50,5 @@ class ElementOptimizer : public Optimizer {
   std::vector<ElementState> element_states_;
   std::vector<Tensor> tensors_;  ///< of element_states_
 };
-
-/// optim::element_optimizer(model->parameters(), RmspropOptions{.lr = 0.01}). Throws as ElementOptimizer does.
-template <ElementOptions Options>
-std::unique_ptr<Optimizer> element_optimizer(std::vector<nn::Parameter> parameters, const Options& options,
-                                             const OptimizerOptions& more = {}) {
-  return std::make_unique<ElementOptimizer>(std::move(parameters), options, more);
-}
 
 }  // namespace lockstep::optim

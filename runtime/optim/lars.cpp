@@ -9,11 +9,12 @@ kernels::ElementRule rule_of(const LarsOptions& options) {
 }
 
 std::vector<ElementState> states_of(const LarsOptions& options) {
-  return options.momentum != 0 ? std::vector<ElementState>{{"momentum"}} : std::vector<ElementState>{};
+  const bool kept = static_cast<float>(options.momentum) != 0.0f;
+  return kept ? std::vector<ElementState>{{"momentum"}} : std::vector<ElementState>{};
 }
 
 Lars::Lars(std::vector<nn::Parameter> parameters, const LarsOptions& lars, const OptimizerOptions& options)
-    : ElementOptimizer(std::move(parameters), lars, without_larc(options)) {
+    : ElementOptimizer(std::move(parameters), lars, options) {
   adapt_layers({.trust_coefficient = lars.trust_coefficient, .epsilon = lars.epsilon, .decay_without_norm = true});
 }
 

@@ -24,6 +24,7 @@ struct LionOptions {
   double weight_decay = 0;  ///< >= 0; it acts on the weight, not on the gradient
 
   static constexpr std::string_view kKind = "lion";  ///< its name in a job
+  static constexpr bool kTakesLarc = false;          ///< its steps are of one size, whatever the gradient's
   static constexpr auto fields() {
     return std::tuple(option("lr", &LionOptions::lr, kPositive, Required{"the learning rate"}),
                       option("beta1", &LionOptions::beta1, kFraction), option("beta2", &LionOptions::beta2, kFraction),

@@ -44,17 +44,18 @@ FieldProblems problems_of(const LarsOptions& options) {
   return checks.problems();
 }
 
-FieldProblems problems_beside_norms(const OptimizerOptions& options) {
+FieldProblems problems_without_larc(const OptimizerOptions& options) {
   FieldChecks checks;
   if (options.larc) {
     checks.error("larc",
-                 "needs sgd, adam or another rule that looks at no norm: lamb, lars and novograd do themselves");
+                 "cannot be used with lamb, lars and novograd, which find a rate for each parameter themselves, "
+                 "nor with lion, whose steps are all of one size");
   }
   return checks.problems();
 }
 
 const OptimizerOptions& without_larc(const OptimizerOptions& options) {
-  require_none(problems_beside_norms(options), "optimizer");
+  require_none(problems_without_larc(options), "optimizer");
   return options;
 }
 

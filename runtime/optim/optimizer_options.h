@@ -79,6 +79,7 @@ struct LambOptions {
   bool adam_w_mode = true;  ///< weight decay is part of the update; false: it is added to the gradient
 
   static constexpr std::string_view kKind = "lamb";  ///< its name in a job
+  static constexpr bool kTakesLarc = false;
   static constexpr auto fields() {
     return std::tuple(option("lr", &LambOptions::lr, kPositive, Required{"the learning rate"}),
                       option("beta1", &LambOptions::beta1, kFraction), option("beta2", &LambOptions::beta2, kFraction),
@@ -109,6 +110,7 @@ struct NovogradOptions {
   bool init_zero = false;                 ///< the second moment starts at 0; false: at the first gradient's
 
   static constexpr std::string_view kKind = "novograd";  ///< its name in a job
+  static constexpr bool kTakesLarc = false;
   static constexpr auto fields() {
     return std::tuple(option("lr", &NovogradOptions::lr, kPositive, Required{"the learning rate"}),
                       option("beta1", &NovogradOptions::beta1, kFraction),
@@ -136,6 +138,7 @@ struct LarsOptions {
   bool nesterov = false;             ///< needs momentum > 0
 
   static constexpr std::string_view kKind = "lars";  ///< its name in a job
+  static constexpr bool kTakesLarc = false;
   static constexpr auto fields() {
     return std::tuple(option("lr", &LarsOptions::lr, kPositive, Required{"the learning rate"}),
                       option("momentum", &LarsOptions::momentum, kFraction),
@@ -153,9 +156,18 @@ FieldProblems problems_of(const LambOptions& options);
 FieldProblems problems_of(const NovogradOptions& options);
 FieldProblems problems_of(const LarsOptions& options);
 
-/// What an optimizer that looks at norms itself (LAMB, LARS, NovoGrad) refuses beside that: LARC.
-FieldProblems problems_beside_norms(const OptimizerOptions& options);
-/// `options`, unless they have such a problem: then throws FieldError.
+/// Whether LARC can be around the rule.
+template <class Options>
+constexpr bool takes_larc() {
+  if constexpr (requires { Options::kTakesLarc; }) {
+    return Options::kTakesLarc;
+  } else {
+    return true;
+  }
+}
+/// Of a rule that does not take it.
+FieldProblems problems_without_larc(const OptimizerOptions& options);
+/// The same options, for a constructor. Throws FieldError for options.larc.
 const OptimizerOptions& without_larc(const OptimizerOptions& options);
 
 /// `options`, unless they have problems: then throws FieldError for the first. `path`: require_none().

@@ -47,7 +47,7 @@ inline kernels::ElementRule rule_of(const RmspropOptions& options) {
 inline std::vector<ElementState> states_of(const RmspropOptions& options) {
   std::vector<ElementState> states{{"square_avg"}};
   if (options.centered) states.push_back({"grad_avg"});
-  if (options.momentum != 0) states.push_back({"momentum"});
+  if (static_cast<float>(options.momentum) != 0.0f) states.push_back({"momentum"});
   return states;
 }
 

@@ -49,7 +49,9 @@ inline kernels::ElementRule rule_of(const SgdOptions& options) {
 }
 
 inline std::vector<ElementState> states_of(const SgdOptions& options) {
-  return options.momentum != 0 ? std::vector<ElementState>{{"momentum"}} : std::vector<ElementState>{};
+  // As the rule sees it: a float.
+  const bool kept = static_cast<float>(options.momentum) != 0.0f;
+  return kept ? std::vector<ElementState>{{"momentum"}} : std::vector<ElementState>{};
 }
 
 /// optim::sgd(model->parameters(), {.lr = 0.1, .momentum = 0.9}, {.clip_norm = 1.0}). Throws as ElementOptimizer does.

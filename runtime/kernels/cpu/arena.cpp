@@ -10,7 +10,9 @@
 #include "runtime/kernels/cpu/families.h"
 #include "runtime/kernels/cpu/layer_steps.h"
 #include "runtime/kernels/cpu/loops/loops.h"
+#include "runtime/kernels/functors/optimizer.h"
 #include "runtime/kernels/functors/running_mean.h"
+#include "runtime/kernels/geometry/check.h"
 #include "runtime/kernels/geometry/operand_checks.h"
 #include "runtime/kernels/reference/families.h"
 
@@ -73,6 +75,7 @@ void element_step(const ArenaSlice& slice, const ElementRule& rule, const StepSc
   std::array<float*, kMostStates> values{};
   for (std::size_t i = 0; i < states.size(); ++i) values[i] = states[i].mutable_as<float>().data();
   const auto step = [&]<class Rule>(const Rule& of) {
+    Check("element_step").that(takes_its_states(of), "the rule's functor does not take its states");
     for_each_layer(slice, scalars, [&](const ArenaSegment& segment) {
       for_each_part(slice, segment, [&](std::int64_t begin, std::int64_t n) {
         std::get<ElementLoop<Rule>>(loops().element_steps)(slice, of, scalars, segment, values.data(), begin, n);

@@ -38,21 +38,10 @@ struct ElementStep : StepOf<typename ElementOf<OfRule>::Type, OfRule> {
   }
 };
 
-/// Whether the rule's functor takes so many states.
-template <class Rule, int N>
-constexpr bool takes() {
-  using Element = typename ElementOf<Rule>::Type;
-  if constexpr (N == 0) return std::is_invocable_v<Element, float, float>;
-  if constexpr (N == 1) return std::is_invocable_v<Element, float, float, float&>;
-  if constexpr (N == 2) return std::is_invocable_v<Element, float, float, float&, float&>;
-  if constexpr (N == 3) return std::is_invocable_v<Element, float, float, float&, float&, float&>;
-  return false;
-}
-
 template <int N, class Rule>
 void launch_element_step(const ArenaSlice& slice, const Rule& rule, const StepScalars& scalars,
                          const std::vector<Tensor>& tensors) {
-  if constexpr (takes<Rule, N>()) {
+  if constexpr (takes_states<Rule, N>()) {
     if (rule.states() == N) {
       ElementStep<Rule, N> step{{rule}, {}};
       for (int i = 0; i < N; ++i) step.states[i] = out<float>(tensors[static_cast<std::size_t>(i)]);
@@ -68,7 +57,11 @@ void element_step(const ArenaSlice& slice, const ElementRule& rule, const StepSc
                   const std::vector<Tensor>& states) {
   checks::element_step(slice, states_of(rule), states);
   require_narrow_copy("element_step", slice);
-  std::visit([&](const auto& of) { launch_element_step<0>(slice, of, scalars, states); }, rule);
+  const auto launch = [&](const auto& of) {
+    Check("element_step").that(takes_its_states(of), "the rule's functor does not take its states");
+    launch_element_step<0>(slice, of, scalars, states);
+  };
+  std::visit(launch, rule);
 }
 
 }  // namespace lockstep::kernels::cuda

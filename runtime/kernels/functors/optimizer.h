@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <type_traits>
 
 #include "runtime/kernels/arena.h"
 
@@ -289,5 +290,24 @@ template <>
 struct ElementOf<LionRule> {
   using Type = Lion;
 };
+
+/// Whether the functor takes so many states.
+template <class Rule, int states>
+constexpr bool takes_states() {
+  using Element = typename ElementOf<Rule>::Type;
+  if constexpr (states == 0) return std::is_invocable_v<Element, float, float>;
+  if constexpr (states == 1) return std::is_invocable_v<Element, float, float, float&>;
+  if constexpr (states == 2) return std::is_invocable_v<Element, float, float, float&, float&>;
+  if constexpr (states == 3) return std::is_invocable_v<Element, float, float, float&, float&, float&>;
+  return false;
+}
+
+/// Whether it takes as many as the rule has.
+template <class Rule>
+bool takes_its_states(const Rule& rule) {
+  const bool takes[] = {takes_states<Rule, 0>(), takes_states<Rule, 1>(), takes_states<Rule, 2>(),
+                        takes_states<Rule, 3>()};
+  return takes[rule.states()];
+}
 
 }  // namespace lockstep::kernels

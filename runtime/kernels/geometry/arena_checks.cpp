@@ -92,7 +92,7 @@ void layer_rates(const ArenaSlice& slice, const Tensor& rates) {
 
 void element_step(const ArenaSlice& slice, int count, const std::vector<Tensor>& states) {
   arena_slice("element_step", slice);
-  Check("element_step").that(std::ssize(states) == count, [&] {
+  Check("element_step").that(count <= kMostStates && std::ssize(states) == count, [&] {
     return "the rule has " + std::to_string(count) + " states, found " + std::to_string(states.size());
   });
   for (std::size_t i = 0; i < states.size(); ++i) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "runtime/kernels/binary.h"
 #include "runtime/tensor/tensor.h"

@@ -135,11 +135,11 @@ TEST(LoaderOptions, HaveTheDtypeThatTheModelCastsItsInputTo) {
 
 TEST(DataOptions, NeedANamedDataSet) {
   Data data;
-  EXPECT_THAT([&] { data_options(data); }, ThrowsMessage<FieldError>(HasSubstr("data.train: none is named")));
+  EXPECT_THAT([&] { data_options(data); }, ThrowsMessage<FieldError>(HasSubstr("data.train: names no kind")));
   data.mutable_train()->mutable_synthetic();
   EXPECT_FALSE(data_options(data).eval);
   data.mutable_eval();
-  EXPECT_THAT([&] { data_options(data); }, ThrowsMessage<FieldError>(HasSubstr("data.eval: none is named")));
+  EXPECT_THAT([&] { data_options(data); }, ThrowsMessage<FieldError>(HasSubstr("data.eval: names no kind")));
 }
 
 TEST(DataOptions, OfTheReadyDigitsJobGiveItsSamples) {

@@ -12,7 +12,7 @@ using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
 TEST(ModelOptions, NeedANamedModel) {
-  EXPECT_THAT([] { model_options(Model()); }, ThrowsMessage<FieldError>(HasSubstr("model: none is named")));
+  EXPECT_THAT([] { model_options(Model()); }, ThrowsMessage<FieldError>(HasSubstr("model: names no kind")));
 }
 
 TEST(ModelKind, IsTheFieldThatNamesIt) {

@@ -90,7 +90,7 @@ TEST(MakeOptimizer, MakesTheOneThatTheJobNames) {
 }
 
 TEST(MakeOptimizer, NamesTheJobsField) {
-  EXPECT_THAT(refusal(""), HasSubstr("optimizer: none is named"));
+  EXPECT_THAT(refusal(""), HasSubstr("optimizer: names no kind"));
   EXPECT_EQ(refusal("sgd {}"), "optimizer.sgd.lr: must be > 0, is 0");
   EXPECT_EQ(refusal("adam { lr: 1 beta1: 2 }"), "optimizer.adam.beta1: must be >= 0 and < 1, is 2");
   EXPECT_EQ(refusal("adamw { lr: 1 epsilon: 0 }"), "optimizer.adamw.epsilon: must be > 0, is 0");
@@ -98,7 +98,7 @@ TEST(MakeOptimizer, NamesTheJobsField) {
   EXPECT_EQ(refusal("lamb { lr: 1 max_grad_norm: -1 }"), "optimizer.lamb.max_grad_norm: must be >= 0, is -1");
   EXPECT_EQ(refusal("novograd { lr: 1 beta2: 1 }"), "optimizer.novograd.beta2: must be >= 0 and < 1, is 1");
   EXPECT_EQ(refusal("lars { lr: 1 trust_coefficient: 0 }"), "optimizer.lars.trust_coefficient: must be > 0, is 0");
-  EXPECT_THAT(refusal("lamb { lr: 1 } larc { }"), HasSubstr("optimizer.larc: needs sgd, adam"));
+  EXPECT_THAT(refusal("lamb { lr: 1 } larc { }"), HasSubstr("optimizer.larc: cannot be used with lamb"));
   EXPECT_EQ(refusal("sgd { lr: 1 } clip_norm: -1"), "optimizer.clip_norm: must be > 0, is -1");
   EXPECT_THAT(refusal("sgd { lr: 1 } group { match: \"weight\" } group { match: \"gamma\" }"),
               HasSubstr("optimizer.group[1].match: \"gamma\" matches no parameter"));

@@ -104,6 +104,12 @@ TEST(LarsOptions, AreCheckedWhereTheOptimizerIsMade) {
   expect_refused(LarsOptions{.lr = 1, .momentum = 0, .nesterov = true}, "optimizer.lars.nesterov: needs momentum > 0");
 }
 
+TEST(SgdOptions, WithAMomentumThatIsNoneToAFloatAreWithoutOne) {
+  EXPECT_TRUE(sgd(parameters(), {.lr = 1, .momentum = 1e-46})->state_names().empty());
+  EXPECT_TRUE(lars(parameters(), {.lr = 1, .momentum = 1e-46})->state_names().empty());
+  EXPECT_EQ(rmsprop(parameters(), {.lr = 1, .momentum = 1e-46})->state_names().size(), 1u);
+}
+
 /// Sets each field below its bound, one after the other: the optimizer is refused with its name.
 template <class Options>
 void expect_bounds_held() {
@@ -133,10 +139,12 @@ TEST(LarcOptions, AreCheckedAndRefusedBesideRulesThatLookAtNorms) {
   expect_refused(OptimizerOptions{.larc = LarcOptions{.epsilon = -1}}, "larc.epsilon: must be >= 0, is -1");
   EXPECT_EQ(problems_of(OptimizerOptions{.larc = LarcOptions{.trust_coefficient = 0, .epsilon = -1}}).size(), 2u);
   const OptimizerOptions larc{.larc = LarcOptions{}};
-  const auto refused = ThrowsMessage<FieldError>(::testing::StartsWith("optimizer.larc: needs sgd, adam"));
+  const auto refused = ThrowsMessage<FieldError>(::testing::StartsWith("optimizer.larc: cannot be used with lamb"));
   EXPECT_THAT([&] { lamb(parameters(), {.lr = 1}, larc); }, refused);
   EXPECT_THAT([&] { lars(parameters(), {.lr = 1}, larc); }, refused);
   EXPECT_THAT([&] { novograd(parameters(), {.lr = 1}, larc); }, refused);
+  EXPECT_THAT([&] { lion(parameters(), {.lr = 1}, larc); }, refused);
+  EXPECT_NO_THROW(rmsprop(parameters(), {.lr = 1}, larc));
   EXPECT_NO_THROW(adagrad(parameters(), {.lr = 1}, larc));
 }
 

@@ -75,16 +75,16 @@ void element_step(const ArenaSlice& slice, const Rule& rule, const StepScalars& 
   using Element = typename ElementOf<Rule>::Type;
   const Element element(rule, scalars, segment);
   const int count = rule.states();
-  if constexpr (std::invocable<Element, float, float>) {
+  if constexpr (takes_states<Rule, 0>()) {
     if (count == 0) return update_elements(slice, element, first, total);
   }
-  if constexpr (std::invocable<Element, float, float, float&>) {
+  if constexpr (takes_states<Rule, 1>()) {
     if (count == 1) return update_elements(slice, element, first, total, states[0]);
   }
-  if constexpr (std::invocable<Element, float, float, float&, float&>) {
+  if constexpr (takes_states<Rule, 2>()) {
     if (count == 2) return update_elements(slice, element, first, total, states[0], states[1]);
   }
-  if constexpr (std::invocable<Element, float, float, float&, float&, float&>) {
+  if constexpr (takes_states<Rule, 3>()) {
     if (count == 3) return update_elements(slice, element, first, total, states[0], states[1], states[2]);
   }
 }
