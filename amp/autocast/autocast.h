@@ -25,7 +25,7 @@ class [[nodiscard]] Autocast {
   /// The dtype of lower-precision operations where enabled.
   [[nodiscard]] static DType dtype();
 
-  /// What a guard changes. A new thread starts with autocast off; a worker enters its caller's scope by
+  /// The state that a guard changes. A new thread starts with autocast off; a worker enters its caller's scope by
   ///   const auto scope = amp::Autocast::state();
   ///   std::thread worker([scope] { const amp::Autocast here(scope); ... });
   using State = autograd::AutocastState;
@@ -44,9 +44,9 @@ class [[nodiscard]] Autocast {
 /// `input` in that dtype. Every operation asks this, or dtype_for(), for each of its inputs. Throws UsageError, which
 /// names the operation and the `argument`, where `input` is undefined.
 [[nodiscard]] Tensor autocast(Op op, const Tensor& input, std::string_view argument = "the input");
-/// The same of an input that may be left out: undefined where it is.
+/// Casts an input that may be left out: an undefined tensor stays one.
 [[nodiscard]] Tensor autocast_if_defined(Op op, const Tensor& input);
-/// The same of one of a promoting operation's two operands.
+/// Casts one of the two operands of a promoting operation.
 [[nodiscard]] Tensor autocast_beside(Op op, const Tensor& input, const Tensor& other);
 
 }  // namespace lockstep::amp

@@ -23,7 +23,7 @@ struct TracedCast {
   std::string_view how;
 };
 
-/// What one operation of a forward pass did about dtypes.
+/// The dtypes that one operation of a forward pass was given and ran in.
 struct TracedOperation {
   std::string layer;  ///< path of the module; empty outside any, as the loss is
   std::string name;

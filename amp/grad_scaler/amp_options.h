@@ -48,7 +48,7 @@ struct AmpOptions {
 /// Values that contradict each other, which properties_of() and amp::initialize() refuse; empty where there are none.
 FieldProblems problems_of(const AmpOptions& options);
 
-/// What an opt level stands for, with what the options say otherwise.
+/// The properties of an opt level, with those that the options say otherwise.
 struct OptLevelProperties {
   DType compute_dtype = DType::kFloat32;
   bool autocast = false;            ///< operations cast by policy (O1)
@@ -57,7 +57,7 @@ struct OptLevelProperties {
   bool master_weights = true;
   std::optional<DType> output_dtype = {};  ///< of what the model gives; nothing: as nn::ArenaOptions says
 
-  /// What nn::forward() casts inputs of numbers to before all else; float32: nothing is known of their first use.
+  /// The dtype to which nn::forward() casts inputs of numbers before all else. float32: their first use is unknown.
   DType input_dtype() const { return reduced_parameters ? compute_dtype : DType::kFloat32; }
 
   bool operator==(const OptLevelProperties&) const = default;

@@ -36,7 +36,7 @@ struct GradScalerOptions {
   bool operator==(const GradScalerOptions&) const = default;
 };
 
-/// What a GradScaler refuses; empty where the options can be used.
+/// The problems for which a GradScaler refuses the options; empty where they can be used.
 FieldProblems problems_of(const GradScalerOptions& options);
 
 /// A line a field, "init: 65536\n", by which ranks compare their options.

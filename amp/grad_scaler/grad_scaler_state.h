@@ -7,7 +7,7 @@
 
 namespace lockstep::amp {
 
-/// What a GradScaler has learned, to be saved and loaded; the factors are for information.
+/// The numbers that a GradScaler has learned, to be saved and loaded. The factors are for information.
 struct GradScalerState {
   float scale = 0.0f;  ///< 0: empty, of no scaler or a disabled one
   double growth_factor = 0.0;

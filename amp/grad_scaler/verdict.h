@@ -8,8 +8,8 @@
 
 namespace lockstep::amp {
 
-/// What all ranks agreed on before anything changes. found_inf is 1 or 0; slot counts in the arena's order, the order
-/// of backward.
+/// The agreement of all ranks, which is reached before anything changes. found_inf is 1 or 0; slot counts in the
+/// arena's order, the order of backward.
 using Verdict = kernels::StepVerdict;
 
 /// The explicit MAX over ranks that makes a step applied or skipped by all alike; appended to the device's current

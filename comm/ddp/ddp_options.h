@@ -20,7 +20,7 @@ struct DdpOptions {
   std::vector<std::string> bucket_ends = {};
   bool delay_reduction = false;  ///< reduce when the backward pass is over, not during it
   int reduction_streams = 1;     ///< 1 to 8: buckets that may be reduced at the same time, each on a stream of its own
-  /// Of gradients, in memory and on the wire: float32, float16 or bfloat16. Default: the compute dtype.
+  /// The dtype of gradients, in memory and on the wire: float32, float16 or bfloat16. Default: the compute dtype.
   std::optional<DType> wire_dtype = {};
   /// Widen 16-bit gradients to float32 while they are reduced; in memory they keep their dtype. Collectives of the CPU
   /// add in float32 either way, and round a 16-bit sum once; NCCL's round it at each rank.
@@ -48,7 +48,7 @@ struct DdpOptions {
   bool operator==(const DdpOptions&) const = default;
 };
 
-/// What DistributedDataParallel refuses; empty where the options can be used.
+/// The problems for which DistributedDataParallel refuses the options; empty where they can be used.
 FieldProblems problems_of(const DdpOptions& options);
 
 /// Throws FieldError for a name of bucket_ends that is none of the parameters.

@@ -68,7 +68,7 @@ ShareOutput DistributedDataParallel::forward(const Tensor& input, const InputPla
 }
 
 void DistributedDataParallel::weigh(const std::optional<Share>& share, bool mean_is_right) {
-  // An evaluation between a forward pass and its backward pass is none of theirs.
+  // An evaluation may run between a forward pass and its backward pass; it has no gradients to weigh.
   if (!autograd::grad_enabled()) return;
   reducer_->set_factor(share ? share->gradient_factor : 1.0f);
   mean_is_right_ = mean_is_right;

@@ -36,7 +36,7 @@ class Reducer {
   void set_enabled(bool enabled) { enabled_ = enabled; }
   bool enabled() const { return enabled_; }
 
-  /// What the gradients of the next backward passes are multiplied by, in float32, before they are summed; 1 by
+  /// The factor of the gradients of the next backward passes, in float32, before they are summed; 1 by
   /// default. Share::gradient_factor.
   void set_factor(float factor) { factor_ = factor; }
 

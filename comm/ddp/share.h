@@ -31,9 +31,9 @@ class ShareOutput : public Tensor {
 
   /// Throws UsageError where the batch did not know how many samples its step has, as the next two.
   const Share& share() const;
-  /// What the rank's loss, summed over its samples, is divided by: the `divisor` of ops::LossOptions.
+  /// The divisor of the rank's loss, summed over its samples: the `divisor` of ops::LossOptions.
   double loss_divisor() const { return share().loss_divisor; }
-  /// The same for a loss that is already the mean over the rank's samples: what to multiply it by.
+  /// The factor of a loss that is already the mean over the rank's samples.
   double loss_weight() const { return static_cast<double>(samples_) / loss_divisor(); }
 
   /// How often outputs were asked for their shares in this process.

@@ -56,8 +56,8 @@ Outcome start(int ranks, const LaunchOptions& options, const RankCommand& comman
       {"LOCKSTEP_PROGRESS", train::Terminal::shows_live_line(stdout) ? "bar" : "lines"},
       {"LOCKSTEP_COLUMNS", std::to_string(train::terminal_columns(train::StdoutRelay::descriptor()))}};
   if (options.hosts.empty() && scratch.in_memory()) {
-    // Open MPI's own files, 4 MB a rank: here they go as soon as all ranks have mapped them, and what is left of a
-    // start that was killed goes with the next one.
+    // Open MPI's own files, 4 MB a rank, lie here: they are removed as soon as all ranks have mapped them. The next
+    // start removes those of a start that was killed.
     for (const char* name : {"OMPI_MCA_orte_tmpdir_base", "OMPI_MCA_btl_vader_backing_directory",
                              "PRTE_MCA_prte_tmpdir_base", "OMPI_MCA_btl_sm_backing_directory"}) {
       variables.emplace(name, scratch.path().string());

@@ -18,7 +18,7 @@
 
 namespace lockstep::autograd {
 
-/// What the forward pass of a Function leaves for its backward pass.
+/// The values that the forward pass of a Function keeps for its backward pass.
 class FunctionContext {
  public:
   /// Keeps tensors for the backward pass: arguments, results, or what was computed between them.

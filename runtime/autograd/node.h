@@ -41,7 +41,7 @@ struct ActivationDerivative {
   SavedTensor at;  ///< the result's shape and dtype: z, or the result where the derivative follows from that
 };
 
-/// What arrives at an operation in a backward pass.
+/// The gradients that arrive at an operation in a backward pass.
 struct Arrived {
   std::vector<Tensor> gradients;  ///< one a result, undefined where none arrived
   Tensor addend;                  ///< where Backward::adds: still to be added to the first of them, if defined
@@ -56,7 +56,7 @@ enum class OnLosses : std::uint8_t {
   kUnknown,     ///< whatever a function of the user's own does
 };
 
-/// What the operations of one walk through the graph share.
+/// The state that the operations of one walk through the graph share.
 struct PassState {
   /// Gradients of an arena's parameters are written where they belong.
   bool into_slots = false;
@@ -79,7 +79,7 @@ struct PassState {
   }
 };
 
-/// What an operation's backward may ask.
+/// The questions that an operation's backward may ask.
 class BackwardContext {
  public:
   BackwardContext(Node& node, Arrived& arrived, PassState& pass) : node_(node), arrived_(arrived), pass_(pass) {}

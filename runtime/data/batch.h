@@ -27,16 +27,17 @@ struct Batch {
   std::int64_t first_sample = 0;    ///< position of row 0 in the step's global batch: names dropout masks
   std::int64_t global_samples = 0;  ///< of this micro-batch, over all ranks
   std::int64_t step_samples = 0;    ///< of the whole step, over all ranks and micro-batches
-  /// Of this rank's share: samples that could not be read, so that others took their place; see OnError::kSkip.
+  /// The number of samples in this rank's share that could not be read, so that others took their place:
+  /// OnError::kSkip.
   std::int64_t skipped_samples = 0;
-  /// Those that were tried for it, in any order.
+  /// The samples that were tried and could not be read, in any order.
   std::vector<UnreadSample> unread = {};
   /// As a Loader deals them: every rank has its share() of the micro-batch's global_samples, of samples of one shape,
   /// so that each rank knows all ranks' shapes. Whoever gives a loader's batch another shape clears it, on
   /// every rank and from the first step on: the ranks then agree before each step (step::StepGraph).
   bool dealt = false;
 
-  /// The same with its tensors on `device`, where a model's forward pass needs them.
+  /// The batch with its tensors on `device`, where a model's forward pass needs them.
   Batch to(Device device) const {
     Batch there = *this;
     for (Tensor* const tensor : there.tensors()) *tensor = tensor->to(device);

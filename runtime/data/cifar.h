@@ -42,7 +42,7 @@ FieldProblems problems_of(const CifarOptions& options);
 struct CifarKind : DatasetKind<CifarKind, CifarOptions> {
   /// Throws StorageError that names the file and what is wrong with it.
   static DatasetPtr open(const Options& options);
-  /// The same without reading the pixels.
+  /// Describes the data without reading the pixels.
   static Description describe(const Options& options);
 };
 

@@ -15,7 +15,7 @@ class ClassColumn {
   /// Cells of a class; false where there are too many different ones for classes. `where` names the place of the cell.
   bool add(std::string_view cell, const std::string& where);
 
-  /// What the cells mean.
+  /// The classes that the cells stand for.
   struct Classes {
     std::int64_t count = 0;
     std::vector<std::string> names;  ///< none where they are numbers

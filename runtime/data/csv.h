@@ -25,8 +25,8 @@ struct CsvOptions {
   std::string delimiter = ",";             ///< one character between cells
   TargetKind target_kind = TargetKind::kClasses;
   std::int64_t classes = 0;  ///< that the target gives by numbers from 0 on; 0: as many as there are
-  /// Of the classes, in their order; none: they are numbers, or with classes = 0 the names in the files, sorted.
-  /// make_dataset() gives evaluation data classes and names of the training data.
+  /// The names of the classes, in their order. None: the classes are numbers, or with classes = 0 the names in the
+  /// files, sorted. make_dataset() gives evaluation data classes and names of the training data.
   std::vector<std::string> class_names = {};
 
   static constexpr std::string_view kKind = "csv";  ///< its name in a job

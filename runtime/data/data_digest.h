@@ -10,9 +10,9 @@
 
 namespace lockstep::data {
 
-/// What tells data sets apart. Copies of the same files have equal digests: neither path nor time of writing counts.
-/// Other data have other digests, with one exception: of more than kMostHashedBytes, and of images in a folder, only a
-/// sample of the content is read, and what differs elsewhere at the same size does not show.
+/// A digest that tells data sets apart. Copies of the same files have equal digests: neither path nor time of writing
+/// counts. Other data have other digests, with one exception: of more than kMostHashedBytes, and of images in a folder,
+/// only a sample of the content is read, and what differs elsewhere at the same size does not show.
 struct DataDigest {
   std::string data = {};     ///< which data set of the job: "data.train"
   std::string form = {};     ///< in words: "1500 samples of [8, 8, 1], 10 classes"
@@ -23,7 +23,7 @@ struct DataDigest {
 /// Changes with what `labels` and `content` are hashes of.
 inline constexpr std::uint32_t kDigestFormat = 1;
 
-/// What a data set adds to its digest: Dataset::add_to_digest().
+/// The hashes to which a data set adds: Dataset::add_to_digest().
 struct DataHashes {
   Hash128 labels;
   Hash128 content;

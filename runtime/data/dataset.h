@@ -37,13 +37,13 @@ class Dataset {
  public:
   virtual ~Dataset() = default;
   virtual std::int64_t size() const = 0;
-  /// Of one sample: channels last, or [T] tokens.
+  /// The shape of one sample: channels last, or [T] tokens.
   virtual Shape sample_shape() const = 0;
   /// Samples are tokens (int64) below this number; 0: they are numbers (float32).
   virtual std::int64_t vocabulary() const { return 0; }
   /// Targets are classes (int64) below this number; 0: they are numbers (float32).
   virtual std::int64_t classes() const = 0;
-  /// Of one target. With classes: a scalar's where a sample has one label, else that of its positions.
+  /// The shape of one target. With classes: a scalar's where a sample has one label, else that of its positions.
   virtual Shape target_shape() const { return {}; }
   /// How many of a sample's targets count, the same number of each sample: all that are not kIgnoredLabel.
   virtual std::int64_t targets_per_sample() const { return classes() > 0 ? target_shape().numel() : 1; }

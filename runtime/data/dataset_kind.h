@@ -18,7 +18,7 @@
 
 namespace lockstep::data {
 
-/// What the targets of files are.
+/// The kinds of targets that files hold.
 enum class TargetKind {
   kClasses,  ///< each is one of several
   kNumbers,  ///< each is a value
@@ -30,7 +30,7 @@ inline constexpr std::int64_t kMostCountedClasses = std::int64_t{1} << 24;
 /// Generated evaluation samples come from so far behind the training samples of the same sequence.
 inline constexpr std::int64_t kFirstEvalSample = std::int64_t{1} << 40;
 
-/// What a model learns from a data set, which the loss follows from.
+/// The kinds of targets that a model learns. The default loss follows from them.
 enum class Targets { kClasses, kNumbers, kMasks };
 
 /// A file of a data set and the field of the options that names it: "images", "files[1]".
@@ -83,7 +83,7 @@ struct DatasetKind {
 
   // static DatasetPtr open(const Options& options);
 
-  /// What the data are like, from the headers and labels of the files alone where that is cheaper than open().
+  /// Describes the data. Reads only headers and labels where that is cheaper than open().
   static Description describe(const Options& options) { return data::describe(*Kind::open(options)); }
   static std::vector<NamedFile> files(const Options& options) { return files_in_fields(options); }
   static Targets targets(const Options& options) {

@@ -9,7 +9,7 @@
 
 namespace lockstep::data {
 
-/// What a data set is like, known without its samples.
+/// The properties of a data set that are known without its samples.
 struct Description {
   std::int64_t samples = 0;
   Shape sample_shape = {};                ///< of one sample: channels last, or [T] tokens
@@ -21,7 +21,7 @@ struct Description {
   std::vector<std::int64_t> labels = {};  ///< of all samples; empty where only drawing them would tell
 };
 
-/// The same of an open data set, without the labels.
+/// Describes an open data set, without the labels.
 Description describe(const Dataset& dataset);
 
 /// Throws FieldError where the evaluation data do not fit what the model is trained on.
@@ -31,7 +31,7 @@ void require_alike(const Description& eval, const Description& train);
 /// lack a class. Throws FieldError where they have more, or are of another kind.
 Description as_trained(Description some, const Description& train);
 
-/// What is strange about training labels, a sentence each: classes without a sample, or one label far above the others,
+/// The oddities of training labels, a sentence each: classes without a sample, or one label far above the others,
 /// as a damaged byte gives it. `counted`: the number of classes was taken from the highest label.
 std::vector<std::string> strange_labels(const Description& description, bool counted);
 

@@ -9,7 +9,7 @@
 
 namespace lockstep::data {
 
-/// What random numbers of a sample are for: the layer word of the counter tells them apart.
+/// The purpose of random numbers of a sample: the layer word of the counter, which tells them apart.
 enum class Augmentation : std::uint32_t {
   kPadCrop = 0,
   kFlip = 1,

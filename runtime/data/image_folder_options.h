@@ -27,7 +27,7 @@ struct RandomResizedCropOptions {
   bool operator==(const RandomResizedCropOptions&) const = default;
 };
 
-/// That no range is empty. `at` stands before the names of the fields.
+/// Checks that no range is empty. `at` stands before the names of the fields.
 void check_ranges(const RandomResizedCropOptions& options, const std::string& at, FieldChecks& checks);
 
 /// JPEG and PNG images, a folder a class.
@@ -53,7 +53,7 @@ struct ImageFolderOptions {
 
 /// The rules of an image's extents, as kinds of data sets share them. `resize`: 0 where it follows from the size.
 void check_image_size(std::int64_t size, std::int64_t resize, FieldChecks& checks);
-/// What an image is resized to that the options say nothing of: size * 256 / 224. 0 for a size that is refused.
+/// The `resize` of options that say none: size * 256 / 224. 0 for a size that is refused.
 std::int64_t resize_for(std::int64_t size);
 
 /// Gives what follows from other options its value: of ImageFolderOptions and ShardsOptions.

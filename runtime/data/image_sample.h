@@ -12,10 +12,10 @@
 
 namespace lockstep::data {
 
-/// Of a compressed image, in bytes. A larger file is refused, unread.
+/// The most bytes of a compressed image. A larger file is refused, unread.
 inline constexpr std::uint64_t kMostImageBytes = std::uint64_t{256} << 20;
 
-/// What a sample shows of an image.
+/// The part of an image that a sample shows.
 struct ImageCrop {
   std::int64_t size = 224;                              ///< samples are [size, size, 3]
   std::int64_t resize = 256;                            ///< shorter side before the center crop
@@ -23,7 +23,7 @@ struct ImageCrop {
   std::optional<RandomResizedCropOptions> random = {};  ///< instead of the center crop
 };
 
-/// That of ImageFolderOptions and ShardsOptions.
+/// The crop of ImageFolderOptions or ShardsOptions.
 template <class Options>
 ImageCrop crop_of(Options options) {
   complete(options);

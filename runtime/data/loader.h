@@ -39,9 +39,9 @@ struct LoaderOptions {
   bool names_unread = true;
   SamplerState start = {};       ///< where to begin: a new run, or what a checkpoint holds
   std::uint64_t first_step = 1;  ///< the number of the step that begins there
-  std::uint64_t steps = 0;       ///< that there are batches of; 0: without end
-  Device device = kCpu;          ///< that works on the batches: for a GPU they lie in page-locked memory
-  /// Of inputs of numbers: float32, or the 16-bit dtype that the model casts them to before all else
+  std::uint64_t steps = 0;       ///< the loader gives batches of so many steps; 0: without end
+  Device device = kCpu;          ///< the device that works on the batches: for a GPU they lie in page-locked memory
+  /// The dtype of inputs of numbers: float32, or the 16-bit dtype that the model casts them to before all else
   /// (amp::OptLevelProperties::input_dtype()): the bits are those of that cast, and half the bytes travel.
   DType input_dtype = DType::kFloat32;
 
@@ -76,7 +76,7 @@ class Loader {
  public:
   /// Throws FieldError for options without a meaning and UsageError for a state outside the data set.
   Loader(DatasetPtr dataset, const LoaderOptions& options);
-  /// The same with the memory of an earlier loader of such a data set and options: slots_for().
+  /// Takes the memory of an earlier loader of such a data set and options: slots_for().
   Loader(DatasetPtr dataset, const LoaderOptions& options, BatchSlots slots);
   ~Loader();
   Loader(const Loader&) = delete;
@@ -135,7 +135,7 @@ class Loader {
 
   BatchSlots slots_;
 
-  // What plan() goes by. With threads, one plans at a time.
+  // The state of plan(). With threads, one of them plans at a time.
   Sampler sampler_;
   StepPlan plan_;
   std::int64_t micro_batch_ = 0;  // the next one of plan_

@@ -72,7 +72,7 @@ struct DataOptions {
 
 enum class Split { kTrain, kEval };
 
-/// What make_dataset() would give, known from the headers and labels of its files. Throws what that would throw for
+/// Describes what make_dataset() would give, from the headers and labels of its files. Throws what that would throw for
 /// them; whether augmentation and normalisation fit is for require_augment(), require_volume_augment() and
 /// require_normalize().
 Description describe(const DataOptions& options, Split split);

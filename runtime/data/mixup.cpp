@@ -69,7 +69,7 @@ void Mixup::get(const SampleKey& key, const Sample& sample) const {
   thread_local std::vector<float> values;  // no allocation a sample
   values.resize(sample.values.size());
   sample.weight[0] = sample.other_weight[0] = 1.0f;
-  // Who has no weights gets no place for them.
+  // A data set without weights writes none.
   const auto of_base = [this](std::span<float> weight) { return base_->weighted() ? weight : std::span<float>(); };
   base_->get({other, key.epoch, key.seed},
              {.values = values, .labels = sample.other_label, .weight = of_base(sample.other_weight)});

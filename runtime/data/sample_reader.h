@@ -13,7 +13,7 @@
 
 namespace lockstep::data {
 
-/// What a sample that cannot be read does.
+/// What happens when a sample cannot be read.
 enum class OnError {
   kFail,  ///< its StorageError reaches the caller
   kSkip,  ///< the next readable sample takes its place
@@ -57,7 +57,7 @@ class SampleReader {
 
 namespace lockstep {
 
-/// What a job can say of samples that cannot be read.
+/// The names that a job has for it.
 template <>
 struct EnumNames<data::OnError> {
   static constexpr std::array kNames{std::pair{data::OnError::kFail, std::string_view("FAIL")},

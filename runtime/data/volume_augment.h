@@ -32,7 +32,7 @@ struct VolumeAugmentOptions {
 /// Throws FieldError for options that do not fit such data. Patches are patched()'s to check.
 void require_volume_augment(const VolumeAugmentOptions& options, const Description& data);
 
-/// What windows of these data are like. Throws FieldError where there is none of these extents, where targets are
+/// Describes windows of these data. Throws FieldError where there is none of these extents, where targets are
 /// neither one a sample nor one a voxel, and where only some of a sample's targets count: a window has another number
 /// of them.
 Description patched(Description data, const Shape& patch);

@@ -10,10 +10,10 @@
 
 namespace lockstep::data {
 
-/// Of the three dimensions in space of a volume.
+/// The extents of a volume's three dimensions in space.
 using Extents = std::array<std::size_t, 3>;
 
-/// Of the first three dimensions.
+/// The extents of the first three dimensions.
 Extents extents_of(const Shape& shape);
 
 /// Where a window lies in a volume.

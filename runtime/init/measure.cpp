@@ -18,7 +18,8 @@ constexpr std::int64_t kMostSamples = 512;
 constexpr std::int64_t kMostValues = std::int64_t{1} << 26;
 constexpr std::int64_t kMostChannels = 64;
 
-/// Arrays alone hold what a sample's values are as they are; readers of others refuse what is not finite.
+/// The file to name for values that are not finite. Only arrays can hold such values; readers of other data refuse
+/// them.
 std::string file_of(const data::DatasetOptions& options) {
   const auto* arrays = std::get_if<data::ArraysOptions>(&options);
   return arrays != nullptr ? arrays->features : "the training data";

@@ -18,8 +18,8 @@ struct KeyValues {
   std::int64_t length() const { return keys.defined() ? keys.size(2) : 0; }
 };
 
-/// What a model keeps of a text so that each further token costs one position: one entry a layer. Empty before the
-/// first forward pass, which gives it its layers.
+/// The keys and values that a model keeps of a text, so that each further token costs one position: one entry a layer.
+/// Empty before the first forward pass, which gives it its layers.
 struct KeyValueCache {
   std::vector<KeyValues> layers;
 

@@ -71,7 +71,7 @@ class Module {
   Module& float_() { return to(DType::kFloat32); }
   /// Moves parameters, their gradients and the running statistics. UsageError as above.
   Module& to(Device device);
-  /// That of the first parameter; float32 where there is none.
+  /// The dtype of the first parameter; float32 where there is none.
   DType dtype() const;
 
   /// Accepts the running statistics that training forward passes have left pending: for a loop without an optimizer's
@@ -122,7 +122,7 @@ class Module {
 
  private:
   const Tensor* first_parameter() const;
-  /// Those of parameters() that are not `what` yet. Throws UsageError for one in an arena.
+  /// The parameters() that are not `what` yet. Throws UsageError for one in an arena.
   std::vector<Parameter> to_replace(const std::function<bool(const Tensor&)>& is_done, const std::string& what) const;
   void walk(const std::string& prefix, const std::function<void(const std::string&, Module&)>& visit);
 
@@ -132,7 +132,7 @@ class Module {
   friend void initialize(Module& root, std::uint64_t seed);
   friend void name_layers(Module& root);
 
-  /// What names the random numbers of this module's forward pass.
+  /// The key of the random numbers of this module's forward pass.
   struct RandomName {
     std::uint64_t seed = 0;
     std::uint32_t layer = 0;

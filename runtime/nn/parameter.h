@@ -9,7 +9,7 @@
 
 namespace lockstep::nn {
 
-/// What a parameter is, as weight decay and precision ask it.
+/// The kind of a parameter, on which weight decay and precision depend.
 enum class ParameterKind : std::uint8_t {
   kWeight,
   kBias,

@@ -12,7 +12,7 @@
 
 namespace lockstep::nn {
 
-/// What the three have in common.
+/// The base of the three cells.
 class Cell : public Module {
  protected:
   Cell(std::int64_t gates, std::int64_t in, std::int64_t hidden, bool bias);

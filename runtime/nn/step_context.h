@@ -17,10 +17,10 @@ class [[nodiscard]] StepContext {
   /// `first_sample`: the place of the input's first row in the step's global batch. Masks are those of the model's
   /// seed: see nn::initialize().
   [[nodiscard]] StepContext(std::uint64_t step, std::int64_t first_sample);
-  /// The same with another seed.
+  /// Takes another seed than the model's.
   [[nodiscard]] StepContext(std::uint64_t seed, std::uint64_t step, std::int64_t first_sample);
-  /// The same with the place in memory of the device on which the pass runs, read when its kernels do: it may be
-  /// another one each time that a captured pass is launched.
+  /// Takes step and first sample from memory of the device on which the pass runs, where its kernels read them: a
+  /// captured pass may find others there each time that it is launched.
   [[nodiscard]] explicit StepContext(const kernels::StepPosition* position);
   ~StepContext();
   StepContext(const StepContext&) = delete;
@@ -35,7 +35,7 @@ class [[nodiscard]] StepContext {
     /// Layers run a second time, for what their backward needs: they repeat their random numbers and change no state.
     bool again = false;
   };
-  /// Those of this thread's innermost context.
+  /// The values of this thread's innermost context.
   static Values current();
   /// How often it was called for `layer` within the innermost context before.
   static std::uint32_t next_call(std::uint32_t layer);

@@ -32,8 +32,8 @@ class [[nodiscard]] KeptStatistics {
   KeptStatistics(const KeptStatistics&) = delete;
   KeptStatistics& operator=(const KeptStatistics&) = delete;
 
-  /// Those of the next call of a batch norm: of the list, or what `compute` gives. Throws UsageError for a second run
-  /// that calls more of them.
+  /// The statistics of the next call of a batch norm: from the list, or from `compute`. Throws UsageError for a second
+  /// run that calls more of them.
   static Statistics next(const std::function<Statistics()>& compute);
 
  private:

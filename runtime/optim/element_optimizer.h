@@ -11,7 +11,7 @@
 
 namespace lockstep::optim {
 
-/// What an optimizer keeps of each element.
+/// A number that an optimizer keeps of each element.
 struct ElementState {
   std::string name;  ///< as checkpoints have it
   double start = 0;

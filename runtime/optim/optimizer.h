@@ -32,14 +32,14 @@ class Optimizer {
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
-  /// Of this process, never given twice: unlike its address, it names no other optimizer later.
+  /// A number that no other optimizer of this process ever has; its address may be another's later.
   std::uint64_t id() const { return id_; }
   const std::vector<nn::Parameter>& parameters() const { return parameters_; }
   /// As a job has it: "sgd", "adamw".
   virtual std::string name() const = 0;
-  /// What attach() makes beside the masters, a float32 an element each: the names that state() then gives.
+  /// The names of the tensors that attach() makes beside the masters, a float32 an element each: those of state().
   virtual std::vector<std::string> state_names() const = 0;
-  /// The same, a float32 a parameter each: the names of parameter_state().
+  /// The names of the tensors of a float32 a parameter: those of parameter_state().
   virtual std::vector<std::string> parameter_state_names() const { return {}; }
   /// Bytes of both for an arena of so many elements, arena_elements(), and parameters, to the byte.
   std::size_t state_bytes(std::int64_t elements, std::int64_t parameters) const;
@@ -74,8 +74,8 @@ class Optimizer {
   /// The rate of each step by the number of applied steps before it; the last one holds from there on. Which one comes
   /// next is decided on the device, as skipped steps do not count.
   void set_learning_rates(const std::vector<float>& rates);
-  /// What set_learning_rates() was given, on the device: float32. Other memory where their number changes, so that work
-  /// that was captured before is captured anew.
+  /// The rates that set_learning_rates() was given, on the device: float32. Other memory where their number changes, so
+  /// that work that was captured before is captured anew.
   const Tensor& device_learning_rates() const { return device_rates_; }
   /// Which step comes next, on the device; defined after attach().
   const DeviceValue<kernels::ScheduleState>& schedule() const { return schedule_; }
@@ -110,7 +110,7 @@ class Optimizer {
   /// are device memory; a null inverse_scale is 1. Call check_gradients() before when clipping by norm. Pending
   /// batch-norm statistics are left to whoever has given the verdict: commit_statistics().
   void step(const float* inverse_scale, const float* found_inf);
-  /// The same with numbers of the host.
+  /// Takes the two numbers from the host.
   void step(float inverse_scale, float found_inf);
   /// Without a GradScaler: the gradients are what they are. Accepts pending batch-norm statistics. Where a gradient is
   /// not finite nothing happens, and the statistics are forgotten; that is counted, and the first time said in the log:
@@ -123,7 +123,7 @@ class Optimizer {
   /// The global norm of the unscaled gradients of the last step, where clipping by norm measures it, else 0. Waits for
   /// a GPU.
   double gradient_norm() const;
-  /// The same on the device: float32 [1]; undefined where nothing measures it.
+  /// The norm on the device: float32 [1]; undefined where nothing measures it.
   Tensor device_gradient_norm() const { return squares_.defined() ? norm_.rows(0, 1) : Tensor(); }
 
   /// Flat float32 tensors beside the masters, by name, in which slots() says where each parameter's elements are;
@@ -183,9 +183,9 @@ class Optimizer {
   const std::vector<Part>& parts() const;
   /// The numbers of a part's parameters in their arena.
   std::vector<std::size_t> numbers_in(const Part& part) const;
-  /// What `of` says of each slot of an arena, float32 [slots], for the optimizer's parameters.
+  /// Of the numbers that `of` gives for each slot of an arena, float32 [slots], those of the optimizer's parameters.
   Tensor gather(const std::function<Tensor(const nn::Arena&)>& of) const;
-  /// Those of parameters that require a gradient, with masters of the compute dtype or of float32.
+  /// The segments of parameters that require a gradient, with masters of the compute dtype or of float32.
   std::vector<kernels::ArenaSegment> segments_to_update(const Part& part, bool rounded) const;
   void say_skipped(std::int64_t steps) const;
 

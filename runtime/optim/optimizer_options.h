@@ -11,7 +11,7 @@
 
 namespace lockstep::optim {
 
-/// What some parameters have of their own. They are named in one of two ways: by `match` or by `parameters`.
+/// Options of some of the parameters, which are named by `match` or by `parameters`.
 struct ParameterGroup {
   std::string match = {};                      ///< a regular expression searched in the parameter's name, "\\.bias$"
   double lr_scale = 1;                         ///< >= 0: factor of the learning rate
@@ -48,7 +48,7 @@ struct LarcOptions {
   bool operator==(const LarcOptions&) const = default;
 };
 
-/// What every optimizer does beside its rule.
+/// Options of every optimizer, beside those of its rule.
 struct OptimizerOptions {
   std::optional<double> clip_norm = {};     ///< > 0: clips by global norm after unscaling; default: does not
   std::optional<double> clip_value = {};    ///< > 0: clips each element after unscaling; default: does not
@@ -150,7 +150,7 @@ struct LarsOptions {
   bool operator==(const LarsOptions&) const = default;
 };
 
-// What an optimizer refuses; empty where the options can be used.
+// The problems for which an optimizer refuses the options; empty where they can be used.
 FieldProblems problems_of(const OptimizerOptions& options);
 FieldProblems problems_of(const LambOptions& options);
 FieldProblems problems_of(const NovogradOptions& options);
@@ -165,9 +165,9 @@ constexpr bool takes_larc() {
     return true;
   }
 }
-/// Of a rule that does not take it.
+/// The problems of these options beside a rule that does not take LARC.
 FieldProblems problems_without_larc(const OptimizerOptions& options);
-/// The same options, for a constructor. Throws FieldError for options.larc.
+/// Returns the options. Throws FieldError for options.larc.
 const OptimizerOptions& without_larc(const OptimizerOptions& options);
 
 /// `options`, unless they have problems: then throws FieldError for the first. `path`: require_none().

@@ -17,9 +17,9 @@ struct ParameterOptions {
   bool frozen = false;
 };
 
-/// What the groups make of each parameter, in the parameters' order. `lr` is the optimizer's, `weight_decay` that of
-/// weights that no group names. Throws FieldError for a group that names none of the parameters that the groups before
-/// it left, and for one with a parameter that the optimizer does not have.
+/// The options of each parameter, as the groups say, in the parameters' order. `lr` is the optimizer's, `weight_decay`
+/// that of weights that no group names. Throws FieldError for a group that names none of the parameters that the groups
+/// before it left, and for one with a parameter that the optimizer does not have.
 std::vector<ParameterOptions> resolve_groups(const std::vector<ParameterGroup>& groups,
                                              const std::vector<nn::Parameter>& parameters, double lr,
                                              double weight_decay);

@@ -89,7 +89,7 @@ struct OneCycleSchedule {
 
 using ScheduleOptions = std::variant<ConstantSchedule, StepSchedule, CosineSchedule, LinearSchedule, OneCycleSchedule>;
 
-/// What a Schedule refuses; empty where the options can be used.
+/// The problems for which a Schedule refuses the options; empty where they can be used.
 FieldProblems problems_of(const ScheduleOptions& options);
 
 /// The learning rate as a function of the applied steps: a skipped step does not advance it.

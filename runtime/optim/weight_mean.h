@@ -41,7 +41,7 @@ class WeightMean {
 
   /// float32, flat, with the arena's offsets; restored by writing into it.
   const Tensor& values() const { return mean_; }
-  /// The same of one parameter, in its shape.
+  /// The mean of one parameter, in its shape.
   Tensor of(const nn::Arena::Slot& slot) const;
 
   /// While it lives, the mean stands in the place of the model's weights, and they aside: for an evaluation or an

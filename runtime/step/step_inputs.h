@@ -9,7 +9,7 @@
 
 namespace lockstep::step {
 
-/// What one step works on, on its device. Steps of the same shapes find it in the same place on a GPU, so that a
+/// The inputs of one step, on its device. Steps of the same shapes find it in the same place on a GPU, so that a
 /// captured step can be launched again.
 struct StepInputs {
   std::uint64_t step = 0;                  ///< counted from 1

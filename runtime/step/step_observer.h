@@ -6,7 +6,7 @@
 
 namespace lockstep::step {
 
-/// What a step is doing. Gradients are reduced while kBackward goes on.
+/// The phases of a step. Gradients are reduced while kBackward goes on.
 enum class Phase { kForward, kBackward, kUpdate };
 
 /// Whoever is told of a training step while its work is handed to the device, by the thread that does so. A step that

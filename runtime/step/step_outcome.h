@@ -8,7 +8,7 @@
 
 namespace lockstep::step {
 
-/// What the host wants to know of a step. A step writes it on its device.
+/// The outcome of a step, for the host. A step writes it on its device.
 struct StepOutcome {
   kernels::StepVerdict verdict;
   kernels::LossScaleState scale;    ///< after the step

@@ -72,12 +72,12 @@ class TrainingStep {
   /// which the outcome adds up over ranks. A collective. Where several ranks have GPUs, batches of a loop's own, which
   /// are not dealt (data::Batch), cost a small collective of the CPU before each step: StepGraph.
   void run(const data::Batch& batch, bool stop = false) { run(std::span(&batch, 1), stop); }
-  /// The same on several micro-batches, whose gradients add up to one step's.
+  /// Trains on several micro-batches, whose gradients add up to one step's.
   void run(std::span<const data::Batch> micro_batches, bool stop = false);
-  /// The same with inputs that lie on the device, from an Uploader.
+  /// Trains on inputs that lie on the device, from an Uploader.
   void run(const StepInputs& inputs);
 
-  /// What came of the last step; waits for a GPU. Throws as require_progress() does.
+  /// The outcome of the last step. Waits for a GPU. Throws as require_progress() does.
   StepOutcome outcome() const;
   /// Throws NumericsError, on every rank alike, once as many steps in a row were skipped as the scaler allows, and
   /// PeerError, as GradScaler::require_same_state() does, where the ranks differed in the step: every rank looks at the
@@ -87,7 +87,7 @@ class TrainingStep {
   /// comm::require_equal_weights(). Statistics of ranks that do not synchronise them become those of rank 0 before.
   /// Waits for a GPU. A collective.
   void compare_weights();
-  /// The same on the device, until the next step writes it: a Readback brings it to the host without waiting.
+  /// The outcome on the device, until the next step writes it. A Readback brings it to the host without waiting.
   const DeviceValue<StepOutcome>& device_outcome() const { return outcome_; }
   /// The first parameter whose gradient was not finite; empty where all were.
   std::string bad_parameter(const StepOutcome& outcome) const;

@@ -30,7 +30,7 @@ class DeviceValue {
   Device device() const { return bytes_.device(); }
   /// Device memory.
   T* data() const { return static_cast<T*>(bytes_.data()); }
-  /// What it is now; waits for a GPU.
+  /// The value of now. Waits for a GPU.
   T read() const {
     T value;
     host_view(value).copy_from(bytes_);

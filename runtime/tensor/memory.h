@@ -10,7 +10,7 @@
 
 namespace lockstep {
 
-/// What memory is taken for.
+/// The purposes for which memory is taken.
 enum class MemoryPurpose : std::uint8_t {
   kTensors,  ///< nothing of what follows
   kMasterWeights,
@@ -50,13 +50,13 @@ struct MemoryStatistics : MemoryUse {
   std::size_t reserved = 0;  ///< taken from the system by the caching allocator, rounding and cached blocks included
 };
 
-/// Of all tensors and workspaces on the device, in memory of its allocator or in that of a communicator.
+/// The memory of all tensors and workspaces on the device, taken from its allocator or from a communicator.
 MemoryStatistics memory_statistics(Device device);
-/// Of those that were taken for `purpose`.
+/// The memory of those that were taken for `purpose`.
 MemoryUse memory_use(Device device, MemoryPurpose purpose);
 /// From now on the peaks are counted anew, from what is allocated now.
 void reset_peak(Device device);
-/// Who holds the most: "activations 512 MiB, gradients 48 MiB"; "nothing" where nobody holds anything.
+/// The purposes that hold the most: "activations 512 MiB, gradients 48 MiB"; "nothing" where nobody holds anything.
 std::string memory_users(Device device);
 
 }  // namespace lockstep

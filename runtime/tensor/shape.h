@@ -28,7 +28,7 @@ class Shape {
   /// Product of all extents but the last; what a per-channel operation calls its rows.
   std::int64_t rows() const;
 
-  /// The same shape with one extent replaced.
+  /// The shape with one extent replaced.
   [[nodiscard]] Shape with(int d, std::int64_t extent) const;
 
   std::span<const std::int64_t> extents() const { return {extents_.data(), static_cast<std::size_t>(rank_)}; }

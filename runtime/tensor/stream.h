@@ -61,7 +61,7 @@ class Stream {
   std::shared_ptr<StreamImpl> impl_;
 };
 
-/// What a device implements behind Stream and Event.
+/// The interface that a device implements behind Stream and Event.
 class EventImpl {
  public:
   virtual ~EventImpl() = default;

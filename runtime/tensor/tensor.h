@@ -61,10 +61,10 @@ class Tensor {
   // Recorded for backward, as the operations of runtime/ops are: gradients flow to what they were called on, of
   // copy_from() to what was copied.
 
-  /// The same elements on another device; this tensor where it lies there already. From a device to the CPU it waits;
+  /// The elements on another device; this tensor where it lies there already. From a device to the CPU it waits;
   /// the other way the copy is appended to the device's current stream.
   [[nodiscard]] Tensor to(Device device) const;
-  /// The same elements under another shape with the same count; shares the data.
+  /// The elements under another shape of as many; shares the data.
   [[nodiscard]] Tensor reshaped(const Shape& shape) const;
   /// Rows [begin, end) of the first dimension; shares the data.
   [[nodiscard]] Tensor rows(std::int64_t begin, std::int64_t end) const;
@@ -76,7 +76,7 @@ class Tensor {
 
   // Outside the graph. Sharing the data, they count each other's writes.
 
-  /// The same data outside the graph.
+  /// The data outside the graph, shared.
   [[nodiscard]] Tensor detach() const;
   /// detach().reshaped(shape) and detach().rows(begin, end), for those who compute without the graph.
   [[nodiscard]] Tensor detach(const Shape& shape) const;

@@ -182,7 +182,8 @@ bool Trainer::missed_evaluation() const {
 
 bool Trainer::evaluate_at_end() {
   if (!evaluator_ || (step_ > 0 && evaluated_step_ == step_)) return true;
-  // Who asked during the last step asked for nothing that is left but this: the run ends as a whole one.
+  // A stop that was requested during the last step finds nothing left but this evaluation: it is made, and the run ends
+  // as a whole one.
   evaluate(!any_rank(signals_.requested(), *world_.communicator()));
   return evaluated_step_ == step_;
 }

@@ -29,7 +29,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kPoll{20};
-/// Whoever waits no longer than this need not know for whom.
+/// A wait that is shorter than this is not reported.
 constexpr milliseconds kWorthSaying{1000};
 
 /// What the file says of the run that holds it, for others to read: "process 4242 on gpu3 since 2026-11-21 20:15:00
@@ -56,7 +56,7 @@ void make_run_directory(const std::filesystem::path& path) {
   try {
     with_retries({}, [&] {
       make_directories(path.string());
-      // Also of one that is there: who made it may have been killed before this.
+      // Also where it is there already: the process that made it may have been killed before it synced.
       sync_directory((path / "..").lexically_normal().string());
     });
   } catch (const FileError& error) {

@@ -231,7 +231,7 @@ struct ReductionLoops {
 struct SoftmaxLoops {
   void (*softmax)(Input x, bool log, Output y, std::int64_t rows, std::int64_t channels);
   void (*softmax_backward)(Input y, bool log, Input dy, Output dx, std::int64_t rows, std::int64_t channels);
-  /// Of up to 512 columns, over rows that lie `stride` apart.
+  /// Softmax over the rows of up to 512 columns; rows lie `stride` elements apart.
   void (*softmax_columns)(Input x, bool log, Output y, std::int64_t rows, std::int64_t stride, std::int64_t width);
   void (*softmax_backward_columns)(Input y, bool log, Input dy, Output dx, std::int64_t rows, std::int64_t stride,
                                    std::int64_t width);
