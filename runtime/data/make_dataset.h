@@ -48,7 +48,7 @@ struct FindKind<Options, std::tuple<Kind, Others...>>
     : std::conditional_t<std::same_as<Options, typename Kind::Options>, std::type_identity<Kind>,
                          FindKind<Options, std::tuple<Others...>>> {};
 template <class Options>
-using KindOf = FindKind<Options, DatasetKinds>::type;
+using KindOf = typename FindKind<Options, DatasetKinds>::type;
 
 /// Calls `visit` with the kind, an object that stands for its type, and the options.
 template <class Visit, class Options>
