@@ -87,7 +87,7 @@ void check_fields(const Options& options, FieldChecks& checks, const std::string
       return;
     }
     if constexpr (std::is_arithmetic_v<Value>) {
-      // What stands for none is not a value.
+      // The struct's own value stands for an absent one: it has no bound.
       if (field.otherwise == Otherwise::kFollows && value == Options().*field.member) return;
     }
     check_value(value, field, checks, name);

@@ -47,7 +47,7 @@ struct Required {
   std::string_view what;  ///< as an error says it: "is required: WHAT"
 };
 
-/// What a text names in the file system. A job counts such a path from its own folder.
+/// The things in the file system that a text may name. A job counts such a path from its own folder.
 enum class Names { kNothing, kFile, kFolder, kFilePattern };  ///< a pattern's braces name several files
 
 /// How many extents a shape may have.

@@ -74,9 +74,9 @@ constexpr bool counts_classes() {
   return counts;
 }
 
-/// What make_dataset() needs to know of a kind of data set. `Kind` derives from this struct and says what differs from
-/// what stands here; it has to have open(). Beside it are its options, with kKind, the name that a job has for them,
-/// fields(), and problems_of().
+/// The functions by which make_dataset() knows a kind of data set. `Kind` derives from this struct and says what
+/// differs from what stands here; it has to have open(). Beside it are its options, with kKind, the name that a job has
+/// for them, fields(), and problems_of().
 template <class Kind, Described OptionsOfKind>
 struct DatasetKind {
   using Options = OptionsOfKind;

@@ -13,7 +13,7 @@
 
 namespace lockstep::data {
 
-/// What happens when a sample cannot be read.
+/// The ways to go on where a sample cannot be read.
 enum class OnError {
   kFail,  ///< its StorageError reaches the caller
   kSkip,  ///< the next readable sample takes its place

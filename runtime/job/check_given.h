@@ -12,10 +12,6 @@
 
 namespace lockstep::job {
 
-/// Why the extents of a field are no shape at all; empty where they are one.
-std::string problem_of_extents(const google::protobuf::Message& message,
-                               const google::protobuf::FieldDescriptor& field);
-
 /// Reports what a message shows and its option struct cannot: a required field that is missing, a written number that
 /// the struct takes for an absent one, extents that make no shape. `written`: the message as the job has it.
 /// problems_of() reports the rest.
@@ -52,7 +48,7 @@ void check_given(const google::protobuf::Message& written, const std::string& pa
   });
 }
 
-/// The same of the kind that a message has set, one of the variant's alternatives.
+/// Checks the kind that a message has set, one of the variant's alternatives.
 template <class Variant>
 void check_given_kind(const google::protobuf::Message& written, const std::string& path, Checker& checker) {
   const google::protobuf::FieldDescriptor* const kind = kind_of(written);

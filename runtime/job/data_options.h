@@ -18,7 +18,7 @@ data::DataOptions data_options(const Data& data);
 
 data::AugmentOptions augment_options(const Augment& augment);
 
-/// What is learnt from a data set; classes where none is named.
+/// The kind of targets of a data set; classes where none is named.
 data::Targets targets_of(const Dataset& dataset);
 
 data::SampleErrors sample_errors(const Data& data);

@@ -56,7 +56,7 @@ void fill_fault(Fault& fault, const Train& train) {
   if (!point->has_micro_batch()) point->set_micro_batch(std::max(train.accumulate(), 1u) - 1);
 }
 
-/// What follows from other fields, and paths from the job's folder.
+/// Writes the fields that follow from others, and counts paths from the job's folder.
 void fill_dataset(Dataset& dataset, const std::filesystem::path& folder) {
   const FieldDescriptor* const kind = kind_of(dataset);
   for_each_alternative<data::DatasetOptions>([&]<class Options>(std::type_identity<Options>) {

@@ -102,6 +102,13 @@ std::optional<Shape> extents_in(const Message& message, const FieldDescriptor& f
   return Shape(std::span<const std::int64_t>(extents));
 }
 
+std::string problem_of_extents(const Message& message, const FieldDescriptor& field) {
+  const int count = message.GetReflection()->FieldSize(message, &field);
+  if (count == 0 || extents_in(message, field)) return {};
+  if (count > Shape::kMaxRank) return "must be of at most " + std::to_string(Shape::kMaxRank) + " extents";
+  return "has more elements than can be counted";
+}
+
 void give_text(Message& message, const FieldDescriptor& field, const std::string& value) {
   if (field.cpp_type() == FieldDescriptor::CPPTYPE_STRING) {
     return message.GetReflection()->SetString(&message, &field, value);

@@ -41,6 +41,9 @@ const google::protobuf::Message& message_in(const google::protobuf::Message& mes
 /// The shape that a list of extents says; none where it is empty, or no shape can have them.
 std::optional<Shape> extents_in(const google::protobuf::Message& message,
                                 const google::protobuf::FieldDescriptor& field);
+/// Says why a list of extents is no shape at all; empty where it is one, or has none.
+std::string problem_of_extents(const google::protobuf::Message& message,
+                               const google::protobuf::FieldDescriptor& field);
 template <class Value>
 concept IsShape = std::same_as<Value, Shape> || std::same_as<Value, std::optional<Shape>>;
 

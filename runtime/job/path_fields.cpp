@@ -28,7 +28,7 @@ void for_each_path(const Message& message, const PathField& of,
   for (int i = 0; i < message.GetReflection()->FieldSize(message, &field); ++i) visit(field, i);
 }
 
-/// What keeps `resolved` from being there and of its kind; nothing where it is.
+/// Says why `resolved` is no readable file or folder; empty where it is one.
 std::string problem_of_file(const std::string& resolved, const std::string& written, bool folder) {
   const std::string shown = "\"" + written + "\"" + (written == resolved ? "" : " (" + resolved + ")");
   std::error_code failure;
