@@ -32,15 +32,18 @@ void RankOutput::pass(std::string_view piece) {
 }
 
 void RankOutput::end_live_line() {
-  if (!line_open_) return;
-  write(live_ ? train::kEndOfLiveLine : "\n");
+  if (line_open_) {
+    write(live_ ? train::kEndOfLiveLine : "\n");
+  } else if (live_) {
+    write("\r\033[J");
+  }
   line_open_ = false;
 }
 
 void RankOutput::finish() {
   // What ends no line may be no text.
   write(printable(std::exchange(held_, {})));
-  end_live_line();
+  if (line_open_) end_live_line();
 }
 
 }  // namespace lockstep::launcher

@@ -15,7 +15,8 @@ class RankOutput {
   RankOutput(std::FILE* to, bool live) : to_(to), live_(live) {}
 
   void pass(std::string_view piece);
-  /// Before something else is printed: ends the live line.
+  /// Before something else is printed: ends the live line. Where none is drawn below the last whole line, clears what a
+  /// terminal has echoed there of a key, "^C".
   void end_live_line();
   /// Nothing comes any more: passes on what is left of a line, and ends it.
   void finish();

@@ -75,11 +75,21 @@ TEST(RankOutput, OfALiveLineComesAtOnceAndEndsBeforeOtherWords) {
   output.pass("50 %");
   EXPECT_EQ(written.text(), "50 %");
   output.end_live_line();
-  output.end_live_line();
   EXPECT_EQ(written.text(), "50 %\n\033[J");
   output.pass("60 %");
   output.finish();
+  output.finish();
   EXPECT_EQ(written.text(), "50 %\n\033[J60 %\n\033[J");
+}
+
+TEST(RankOutput, ClearsTheEchoOfAKeyWhereNoLiveLineIsDrawn) {
+  Written written;
+  RankOutput output(written.file(), true);
+  output.pass("saved\n");
+  output.end_live_line();
+  EXPECT_EQ(written.text(), "saved\n\r\033[J");
+  output.finish();
+  EXPECT_EQ(written.text(), "saved\n\r\033[J");
 }
 
 }  // namespace

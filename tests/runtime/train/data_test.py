@@ -25,11 +25,12 @@ optimizer {{ sgd {{ lr: 0.05 momentum: 0.9 }} }}
 train {{ steps: %d }}
 """ % STEPS
 
+# At a rate of 0.05 a last bit that sends an activation across 0 grows a hundredfold within five steps.
 VOLUMES_JOB = """
 seed: 5
 model { unet3d { levels: 2 channels: 4 } }
 data { global_batch: 8 train { volumes { images: "images" masks: "masks" } } augment { patch: [8, 8, 8] mirror: true } }
-optimizer { sgd { lr: 0.05 momentum: 0.9 } }
+optimizer { sgd { lr: 0.02 momentum: 0.9 } }
 amp { opt_level: O0 dtype: FP32 }
 train { steps: %d }
 """ % STEPS
