@@ -166,6 +166,14 @@ int on_path(const char* operation, const std::string& path, bool grows, Make&& m
   return path.empty() ? make() : act({.operation = operation, .path = path, .grows = grows}, make);
 }
 
+/// The path of a descriptor that is to be closed. It is forgotten before: as soon as it is closed, another thread may
+/// be given its number.
+std::string forget(int descriptor) {
+  std::string path = shim().files.of(descriptor);
+  shim().files.closed(descriptor);
+  return path;
+}
+
 template <class Make>
 int rename_file(const std::string& from, const std::string& to, Make&& make) {
   if (from.empty() && to.empty()) return make();
@@ -258,17 +266,12 @@ FILE* fopen(const char* path, const char* mode) { return open_stream(path, mode,
 FILE* fopen64(const char* path, const char* mode) { return open_stream(path, mode, "fopen64"); }
 
 int fclose(FILE* file) {
-  const int descriptor = fileno(file);
-  const auto make = [&] { return next<int(FILE*)>("fclose")(file); };
-  const int result = on_open_file("close", descriptor, false, make);
-  shim().files.closed(descriptor);
-  return result;
+  const std::string path = forget(fileno(file));
+  return on_path("close", path, false, [&] { return next<int(FILE*)>("fclose")(file); });
 }
 
 int close(int descriptor) {
-  // Forgotten first: as soon as it is closed, another thread may be given its number.
-  const std::string path = shim().files.of(descriptor);
-  shim().files.closed(descriptor);
+  const std::string path = forget(descriptor);
   return on_path("close", path, false, [&] { return next<int(int)>("close")(descriptor); });
 }
 
