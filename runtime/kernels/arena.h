@@ -20,7 +20,7 @@ struct ArenaSegment {
   std::int32_t adapts = 1;     ///< 0: its norms do not change its rate: LAMB, LARC, LARS
 };
 
-/// What every fused optimizer kernel reads and writes: slices of the arena with the same element count, 1-D.
+/// The tensors that every fused optimizer kernel reads and writes: 1-D slices of the arena, of one element count.
 struct ArenaSlice {
   Tensor master;          ///< float32; updated in place
   Tensor grad;            ///< float32, float16 or bfloat16; read only

@@ -15,10 +15,10 @@ struct AttentionDropout {
   double p = 0;  ///< in [0, 1]; 0: none
   DropoutKey key = {};
   std::int64_t first_element = 0;
-  std::int64_t elements_of_sample = 0;  ///< what a sample of key.position counts
+  std::int64_t elements_of_sample = 0;  ///< by which first_element moves for each sample of key.position
 };
 
-/// Which keys a query sees, how a score is made of their product, and which probabilities are dropped.
+/// The scale and the mask that make a score of q . k, the keys that a query sees, and the dropout of probabilities.
 struct AttentionScores {
   double scale = 1.0;   ///< of q . k
   bool causal = false;  ///< query i sees keys 0 to i only
@@ -39,7 +39,7 @@ struct MaskSteps {
       : batch(mask.size(0) == 1 ? 0 : mask.size(1) * mask.size(2) * mask.size(3)),
         head(mask.size(1) == 1 ? 0 : mask.size(2) * mask.size(3)),
         query(mask.size(2) == 1 ? 0 : mask.size(3)) {}
-  /// Of the first element for a head.
+  /// The offset of the mask's first element for head h of sample b.
   LOCKSTEP_HOST_DEVICE std::int64_t offset(std::int64_t b, std::int64_t h) const { return b * batch + h * head; }
 };
 

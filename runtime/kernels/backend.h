@@ -25,7 +25,7 @@
 
 namespace lockstep::kernels {
 
-/// What a device computes: the functions of all families, which their headers document. All tensors lie on the
+/// The kernels of a device: the functions of all families, which their headers document. All tensors lie on the
 /// backend's device; outputs are allocated by the caller, do not alias inputs unless a function says that they may, and
 /// are overwritten entirely. Floating dtypes are float32, float16, bfloat16 (and float64 where the reference runs);
 /// 16-bit types are read exactly, accumulated in float32 and rounded once when they are stored. Extents may be 0

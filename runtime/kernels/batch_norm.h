@@ -8,7 +8,8 @@ namespace lockstep::kernels {
 /// Where relu lets a gradient through: where y, the output of batch_norm_apply, is above 0.
 struct BatchNormMask {
   Tensor y = {};  ///< undefined: there is no relu, and all of it passes
-  // Of a y to which no residual was added; a device may compute it from x again instead of reading it. All or none.
+  // The parameters of a y to which no residual was added, all of them or none. A device may compute y again from them
+  // and x instead of reading it.
   Tensor inv_std = {};
   Tensor gamma = {};
   Tensor beta = {};

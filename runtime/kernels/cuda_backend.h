@@ -7,13 +7,13 @@ namespace lockstep::kernels {
 
 struct Backend;
 
-/// What an NVIDIA GPU computes; implemented by cuda/, or by no_cuda/ in a build without CUDA, where it throws
-/// EnvironmentError. Everything is appended to the calling thread's current stream of the device, and nothing waits.
+/// The backend of an NVIDIA GPU. cuda/ implements it; in a build without CUDA, no_cuda/ does, and throws
+/// EnvironmentError. Every operation is appended to the calling thread's current stream of the device; none waits.
 const Backend& cuda_backend(Device device);
 
-/// Whether float32 matrix products and convolutions may round their operands to TF32 on the way into the tensor cores.
-/// Not unless somebody says so here, for the whole process, or in the environment: NVIDIA_TF32_OVERRIDE=1, and 0
-/// forbids it whatever is said here.
+/// Sets, for the whole process, whether float32 matrix products and convolutions may round their operands to TF32 on
+/// the way into the tensor cores. By default they may not. The environment decides before this: NVIDIA_TF32_OVERRIDE=1
+/// allows it, 0 forbids it.
 void set_tf32(bool allow);
 
 }  // namespace lockstep::kernels

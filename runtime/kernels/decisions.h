@@ -28,7 +28,7 @@ struct LossScaleState {
   std::int64_t skipped_steps = 0;
 };
 
-/// What the ranks have agreed on for one step. Lies on the device.
+/// The decision on one step, on which all ranks agree. Lies on the device.
 struct StepVerdict {
   float found_inf = 0.0f;     ///< 1: the step is skipped; kNotTaken: nor is it counted
   std::int32_t slot = -1;     ///< the first bad parameter in the arena's order; -1: none
@@ -48,14 +48,14 @@ struct NormLimit {
   double epsilon = 1e-6;  ///< added to the norm by PyTorch's clip_grad_norm_; 0 as in Apex's LAMB
 };
 
-/// Which optimizer step comes next. Lies on the device.
+/// The optimizer step that comes next: the steps applied before it and its learning rate. Lies on the device.
 struct ScheduleState {
   std::int64_t applied_steps = 0;
   float learning_rate = 0.0f;
 };
 
-/// What every rank must hold alike when a step is decided. Each pointer is to device memory, and null where there is
-/// none of it.
+/// The state that must be the same on every rank when a step is decided. Each pointer is to device memory, or null
+/// where there is no such state.
 struct RankState {
   const LossScaleOptions* rule = nullptr;
   const LossScaleState* scale = nullptr;
@@ -65,8 +65,8 @@ struct RankState {
 /// Numbers of a ballot behind those of its parameters, by which the ranks compare their RankStates.
 inline constexpr std::int64_t kStateNumbers = 4;
 
-/// What a step leaves for the host to read, copied to where it lies together: every pointer is to device memory, and
-/// null where there is none of it.
+/// The results of a step that the host reads, and the places where they are copied together (..._out). Every pointer is
+/// to device memory, or null where there is no such result.
 struct StepReport {
   const StepVerdict* verdict = nullptr;
   const ScheduleState* schedule = nullptr;
@@ -88,7 +88,7 @@ struct Decisions {
                       const Tensor& ballot);
   /// The verdict of the ballot's maximum over ranks.
   void (*count_ballot)(const Tensor& ballot, int world_size, StepVerdict* verdict);
-  /// The verdict of one rank alone: that of its ballot.
+  /// The verdict of a rank that is alone, from its own ballot.
   void (*judge_alone)(const Tensor& reduced, const Tensor& local, StepVerdict* verdict);
   /// *norm = sqrt(sum of squares) * *inverse_scale (1 where null); *factor = min(1, limit.max / (*norm +
   /// limit.epsilon)). squares: float64 [segments].
@@ -97,8 +97,8 @@ struct Decisions {
   /// Moves the scale after a step: on *found_inf != 0 backs off, else counts and grows at the interval where the
   /// product is finite; counts skips. On StepVerdict::kNotTaken it does none of that. With a *new_scale, the scale
   /// becomes that instead, within min and max where it is dynamic, and the tracker stays; one that is not positive and
-  /// finite is ignored. `new_scale` may be null, and with one `found_inf` too: then no step is counted. Writes the
-  /// report behind that. `device`: the one that the pointers point to.
+  /// finite is ignored. `new_scale` may be null. With a new scale `found_inf` may be null: then no step is counted.
+  /// Writes the report last. `device`: the device whose memory the pointers point to.
   void (*update_loss_scale)(Device device, const LossScaleOptions* options, const float* found_inf,
                             const float* new_scale, LossScaleState* state, const StepReport& report);
   /// Counts the step as applied unless *found_inf != 0, and takes the next rate from rates [n] float32, which names one

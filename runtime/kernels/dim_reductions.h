@@ -7,7 +7,7 @@
 
 namespace lockstep::kernels {
 
-/// What is added up of an element.
+/// The term that a sum adds for an element x: x, |x| or x^2.
 enum class Term : std::uint8_t { kValue, kAbsolute, kSquare };
 
 enum class Extreme : std::uint8_t { kLargest, kSmallest };

@@ -7,7 +7,7 @@
 
 namespace lockstep::kernels {
 
-/// What a cross entropy compares its rows with.
+/// The targets of a cross entropy, their smoothing and their weights.
 struct CrossEntropyTargets {
   Tensor classes = {};         ///< [rows] int64
   double label_smoothing = 0;  ///< s, in [0, 1]
@@ -36,7 +36,7 @@ struct PairLossFunction {
   constexpr PairLossFunction(PairLoss loss, double loss_parameter = 1) : kind(loss), parameter(loss_parameter) {}
 };
 
-/// Which of a pair a gradient is of.
+/// The member of a pair by which a loss is differentiated.
 enum class PairSide : std::uint8_t { kX, kTarget };
 
 /// Losses over the last dimension, and of pairs. Each is a sum; the caller's weight makes a mean of it.

@@ -6,8 +6,8 @@
 
 namespace lockstep::kernels {
 
-/// What is applied to a matrix product [m, n] before it is stored, without another pass over memory. Forward: the bias
-/// and the activation of a linear layer. Backward: the derivative of the layer before and the gradient of the bias.
+/// Operations on a matrix product [m, n] before it is stored, without another pass over memory. Forward: the bias and
+/// the activation of a linear layer. Backward: the derivative of the layer before and the gradient of the bias.
 struct Epilogue {
   Epilogue() = default;
   /// Most products have a bias at most, so a tensor will do; an undefined one is none.

@@ -17,7 +17,7 @@ struct Walk {
 /// The walk over all elements of a dense tensor of this shape, in their order.
 Walk dense_walk(const Shape& shape);
 
-/// What only moves elements: transposition, slices, concatenation, broadcasting, reversal.
+/// The kernel behind operations that only move elements: transposition, slices, concatenation, broadcasting, reversal.
 struct Movement {
   /// Copies in's element at from(i) to out's element at to(i), for every index i below `extents`. Same dtype, any of
   /// them. Strides of `from` may be 0 (one element is copied to many places) or negative; those of `to` are positive,

@@ -45,7 +45,7 @@ struct AdagradRule {
 
 /// PyTorch's RMSprop.
 struct RmspropRule {
-  double alpha = 0.99;  ///< what the mean of squares keeps of itself
+  double alpha = 0.99;  ///< the share of the mean of squares that a step keeps
   double epsilon = 1e-8;
   float momentum = 0.0f;
   bool centered = false;  ///< divides by the standard deviation, not by the root of the mean of squares
@@ -56,8 +56,8 @@ struct RmspropRule {
 
 /// Lion (Chen et al.: arXiv 2302.06675); its weight decay acts on the weight.
 struct LionRule {
-  double beta1 = 0.9;   ///< what the direction takes of the momentum
-  double beta2 = 0.99;  ///< what the momentum keeps of itself
+  double beta1 = 0.9;   ///< the momentum's share in the direction
+  double beta2 = 0.99;  ///< the share of the momentum that a step keeps
 
   /// The momentum.
   int states() const { return 1; }
@@ -67,7 +67,7 @@ using ElementRule = std::variant<SgdRule, AdamRule, AdagradRule, RmspropRule, Li
 inline int states_of(const ElementRule& rule) {
   return std::visit([](const auto& of) { return of.states(); }, rule);
 }
-/// What the rules above keep at most.
+/// The largest states() of the rules above.
 inline constexpr int kMostStates = 3;
 
 // Rules that look at the norms of parameters.
@@ -100,11 +100,11 @@ struct LayerRateRule {
   double trust_coefficient = 0.001;
   double epsilon = 0.0;
   bool clip = false;  ///< LARC: the rate is divided by the learning rate, and is at most 1
-  /// Where a norm is 0 the rate is 1. Whether the weight decays then: it does under LARS, not under LARC.
+  /// Where a norm is 0 the rate is 1. This says whether the weight then decays: under LARS it does, under LARC not.
   bool decay_without_norm = false;
 };
 
-/// What such a rule makes of a parameter's gradient: rate * (gradient + decay * weight).
+/// The result of a LayerRateRule for a parameter, whose gradient becomes rate * (gradient + decay * weight).
 struct LayerRate {
   float rate = 1.0f;
   float decay = 0.0f;

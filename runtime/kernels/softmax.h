@@ -10,7 +10,7 @@ struct Softmax {
   void (*softmax)(const Tensor& x, bool log, const Tensor& y);
   /// dx from the output y of softmax (or of log_softmax where `log`).
   void (*softmax_backward)(const Tensor& y, bool log, const Tensor& dy, const Tensor& dx);
-  /// The same over the middle of [outer, n, inner]. Tensors are different ones, or one and the same.
+  /// Softmax over the middle of [outer, n, inner]. Tensors of a call may be one and the same, else they do not overlap.
   void (*softmax_middle)(const Tensor& x, bool log, const Tensor& y);
   void (*softmax_middle_backward)(const Tensor& y, bool log, const Tensor& dy, const Tensor& dx);
 };

@@ -5,7 +5,7 @@
 
 namespace lockstep::kernels {
 
-// Of the libraries that the process runs with, "3.0.0"; empty where the build has none.
+// Versions of the libraries that the process runs with, "3.0.0"; empty where the build lacks the library.
 
 std::string onednn_version();
 /// The instruction set that oneDNN uses: "avx512_core_bf16". Its limit, LOCKSTEP_CPU_ISA, holds for it.

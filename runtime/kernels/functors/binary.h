@@ -225,7 +225,8 @@ void visit_binary(Binary function, Visit visit) {
   }
 }
 
-/// The same of three numbers. One with a parameter is constructed from the TernaryFunction.
+/// Calls visit(f) with the struct of a function of three numbers, constructed from `function` where it has a parameter.
+/// Throws UsageError for one that is not in the list.
 template <class Visit>
 void visit_ternary(const TernaryFunction& function, Visit visit) {
   const auto among = [&]<class... F>(TernaryList<F...>) {

@@ -9,7 +9,7 @@
 
 namespace lockstep::kernels {
 
-// What a step decides: the same code on the CPU and in a kernel.
+// A step's decisions: the CPU and the GPU's kernels run this same code.
 
 // A ballot is one vote for each of `parameters`, 1 where its gradient is bad, and behind them as many numbers
 // world_size - rank, 0 where no rank's own gradient was bad, and between them where some rank does not know. Behind
@@ -20,7 +20,7 @@ struct Vote {
   float bad;
   float number;
 };
-/// local null: nobody looked.
+/// A null `local`: the rank's own gradient was not checked before the reduction.
 LOCKSTEP_HOST_DEVICE inline Vote vote(float reduced, const float* local, int rank, int world_size) {
   const bool local_is_bad = local != nullptr && *local != 0.0f;
   Vote vote{reduced != 0.0f || local_is_bad ? 1.0f : 0.0f, local != nullptr ? 0.0f : 0.5f};
@@ -41,7 +41,7 @@ LOCKSTEP_HOST_DEVICE inline StepVerdict verdict_on(std::int64_t slot, float numb
   return verdict;
 }
 
-/// The same of a ballot; `slot` is `parameters` where there is no vote against any.
+/// The verdict of a ballot in which `slot` is the first parameter with a vote against it, or `parameters` for none.
 LOCKSTEP_HOST_DEVICE inline StepVerdict verdict_of(const float* ballot, std::int64_t parameters, std::int64_t slot,
                                                    int world_size) {
   return slot == parameters ? StepVerdict() : verdict_on(slot, ballot[parameters + slot], world_size);
@@ -63,7 +63,7 @@ LOCKSTEP_HOST_DEVICE inline std::uint64_t mixed(std::uint64_t hash, double value
   return mixed(hash, std::bit_cast<std::uint64_t>(value));
 }
 
-/// Of the numbers, not of the bytes between them.
+/// Hashes the values of the state, not the padding between them.
 LOCKSTEP_HOST_DEVICE inline std::uint64_t hash_of(const RankState& state) {
   std::uint64_t hash = state.host;
   if (state.rule != nullptr) {
@@ -93,7 +93,7 @@ LOCKSTEP_HOST_DEVICE inline float state_number(std::uint64_t hash, std::int64_t 
   return static_cast<float>(i < kStateNumbers / 2 ? half : kLargestHalf - half);
 }
 
-/// Of the maximum over ranks of each number.
+/// Whether the ranks' states differ. numbers [kStateNumbers]: the maximum over ranks of each state_number().
 LOCKSTEP_HOST_DEVICE inline bool states_differ(const float* numbers) {
   // A sum of two such numbers, of which the larger is above half the limit, may be rounded; a difference is exact.
   const auto limit = static_cast<float>(kLargestHalf);
@@ -161,7 +161,7 @@ LOCKSTEP_HOST_DEVICE inline void set_loss_scale(const LossScaleOptions& options,
   state.inverse = static_cast<float>(1.0 / static_cast<double>(state.scale));
 }
 
-/// Either of the two; null where there is no such number.
+/// Counts a step and sets the scale, or adapts it where there is no new one. found_inf or new_scale may be null.
 LOCKSTEP_HOST_DEVICE inline void move_loss_scale(const LossScaleOptions& options, const float* found_inf,
                                                  const float* new_scale, LossScaleState& state) {
   const bool taken = found_inf != nullptr && *found_inf != StepVerdict::kNotTaken;
@@ -177,12 +177,12 @@ LOCKSTEP_HOST_DEVICE inline void advance_schedule(bool found_inf, const float* r
   state.learning_rate = rates[state.applied_steps < count ? state.applied_steps : count - 1];
 }
 
-/// What a step adds to a parameter's count of applied steps.
+/// The number, 1 or 0, that a step adds to a parameter's count of applied steps.
 LOCKSTEP_HOST_DEVICE inline std::int64_t advances(bool found_inf, float has_gradient) {
   return !found_inf && has_gradient != 0.0f ? 1 : 0;
 }
 
-/// What a gradient is multiplied by, so that the norm of all of them keeps to the limit.
+/// The factor of every gradient that keeps the norm of all of them within the limit.
 LOCKSTEP_HOST_DEVICE inline float clip_factor(double norm, const NormLimit& limit) {
   const double factor = limit.max / (norm + limit.epsilon);
   return factor < 1.0 ? static_cast<float>(factor) : 1.0f;

@@ -7,7 +7,7 @@ namespace lockstep::kernels {
 
 // The rules in which a parameter's norms decide how far it goes.
 
-/// The sums of squares of a segment's weights, and of what it is compared with.
+/// The sums of squares of a segment's weights, and of the gradient or update that they are compared with.
 struct LayerSquares {
   double weight = 0;
   double other = 0;
@@ -78,7 +78,7 @@ struct Lamb {
     v = beta2 * v + new_share2 * g * g;
   }
 
-  /// Of the weight, before it is scaled; from the new moments.
+  /// The update of the weight before the step size scales it, from the new moments.
   [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE float update(float master, float m, float v) const {
     return mean_correction * m / (std::sqrt(v) * root_correction + epsilon) + decoupled_decay * master;
   }

@@ -7,7 +7,7 @@
 
 namespace lockstep::kernels {
 
-/// What one pass over logits x leaves of them: log sum e^x is max + log(sum). The maximum moves as larger ones come.
+/// The sums that one pass over logits x keeps: log sum e^x = max + log(sum). raise() moves the maximum.
 struct Exponentials {
   // Not -inf, for which logits that begin with -inf would give NaN.
   float max = -FLT_MAX;
@@ -15,7 +15,7 @@ struct Exponentials {
   float distance = 0;  ///< sum of max - x; finite digits even where the logits are large
   float count = 0;
 
-  /// Before values up to `largest` are added, or to agree with others on a maximum.
+  /// Raises the maximum to `largest`: before values up to it are added, or to agree with others on a maximum.
   [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE void raise(float largest) {
     if (!(largest > max)) return;
     sum *= fast_exp(max - largest);

@@ -5,8 +5,8 @@
 
 namespace lockstep::kernels {
 
-/// The mean of some values and the sum of their squared distances from it. How many they are the caller counts, since
-/// neighbouring channels have as many.
+/// The mean of some values and the sum of their squared distances from it. The caller keeps their count, which
+/// neighbouring channels share.
 template <class Real>
 struct Moments {
   Real mean = 0;
@@ -23,7 +23,7 @@ struct Moments {
   }
 };
 
-/// Of n values at hand, in two passes.
+/// The moments of n values, in two passes.
 template <int n, class Real>
 [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE inline Moments<Real> moments_of(const Real (&values)[n]) {
   Moments<Real> moments;

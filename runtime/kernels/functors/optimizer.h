@@ -21,7 +21,7 @@ namespace lockstep::kernels {
   return static_cast<double>(*scalars.learning_rate) * segment.lr_scale;
 }
 
-/// What an average that started at 0 has to be divided by: 1 - beta^step, counted by the parameter's own steps.
+/// The divisor that corrects an average which started at 0: 1 - beta^step, where the parameter's own steps count.
 [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE inline double bias_correction(double beta, const StepScalars& scalars,
                                                                           const ArenaSegment& segment) {
   return 1.0 - std::pow(beta, static_cast<double>(scalars.steps[segment.parameter] + 1));
@@ -43,7 +43,7 @@ struct UnscaledGradient {
   }
 };
 
-/// What LARC or LARS says of the segment's parameter; null: nothing.
+/// The rate and decay that LARC or LARS gives the segment's parameter; null where neither adapts it.
 [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE inline const LayerRate* layer_rate_of(const StepScalars& scalars,
                                                                                   const ArenaSegment& segment) {
   return scalars.layer_rates != nullptr && segment.adapts != 0 ? scalars.layer_rates + segment.parameter : nullptr;
@@ -231,7 +231,7 @@ struct Rmsprop {
   [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE float deviation(float& square, float& mean, float g) const {
     square = alpha * square + new_share * g * g;
     mean = alpha * mean + new_share * g;
-    // Of one gradient that never changes it is 0, which rounding may make less.
+    // A gradient that never changes has a variance of 0; rounding may make it negative.
     const float variance = square - mean * mean;
     return std::sqrt(variance < 0.0f ? 0.0f : variance);
   }

@@ -21,7 +21,7 @@ namespace lockstep::kernels {
 
 [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE inline float exp_of(float x) { return Exp::value(x); }
 inline double exp_of(double x) { return std::exp(x); }
-/// Of a positive finite number.
+/// The natural logarithm of a positive finite number.
 [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE inline float log_of(float x) { return LogParts(x).natural(0.0f); }
 inline double log_of(double x) { return std::log(x); }
 

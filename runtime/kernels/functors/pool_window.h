@@ -53,7 +53,7 @@ struct PoolWindow {
   LOCKSTEP_HOST_DEVICE std::int64_t in_pixels() const { return axes[0].in * axes[1].in * axes[2].in; }
   LOCKSTEP_HOST_DEVICE std::int64_t out_pixels() const { return axes[0].out * axes[1].out * axes[2].out; }
 
-  /// What average pooling divides by at an output.
+  /// The divisor of average pooling at output (d, h, w).
   LOCKSTEP_HOST_DEVICE float divisor(std::int64_t d, std::int64_t h, std::int64_t w) const {
     const std::int64_t count =
         count_include_pad ? axes[0].window * axes[1].window * axes[2].window

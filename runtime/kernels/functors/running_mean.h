@@ -8,7 +8,7 @@
 
 namespace lockstep::kernels {
 
-/// What of the weights enters their mean at the applied_steps-th step that is applied.
+/// The share of the weights that enters their mean at applied step number `applied_steps`, counted from 1.
 LOCKSTEP_HOST_DEVICE inline double weight_share(const MeanRule& rule, std::int64_t applied_steps) {
   if (rule.warmup <= 0) return 1.0 - rule.decay;
   const double n = static_cast<double>(applied_steps);
@@ -16,7 +16,8 @@ LOCKSTEP_HOST_DEVICE inline double weight_share(const MeanRule& rule, std::int64
   return 1.0 - (warm < rule.decay ? warm : rule.decay);
 }
 
-/// Equal numbers stay as they are, bit for bit: frozen weights, and what lies between parameters.
+/// Moves a mean towards a weight. A mean equal to its weight stays, bit for bit: frozen weights, and the gaps between
+/// parameters.
 struct RunningMean {
   float share;
 

@@ -8,7 +8,7 @@
 
 namespace lockstep::kernels {
 
-/// What one output pixel is along one dimension: (1 - weight) of input pixel `first` and `weight` of pixel `second`.
+/// An output pixel along one dimension: (1 - weight) of input pixel `first` plus `weight` of input pixel `second`.
 struct UpsampleTap {
   std::int64_t first;
   std::int64_t second;

@@ -18,7 +18,8 @@ class Check {
  public:
   explicit Check(std::string_view operation) : operation_(operation) {}
 
-  /// What every requirement on a tensor begins with: it is there, and on the device of those before it.
+  /// Requires that the tensor is defined and on the device of those before it. Every other requirement on a tensor does
+  /// this first.
   const Check& defined(std::string_view name, const Tensor& tensor) const;
   const Check& shape(std::string_view name, const Tensor& tensor, const Shape& expected) const;
   const Check& numel(std::string_view name, const Tensor& tensor, std::int64_t expected) const;
@@ -28,7 +29,8 @@ class Check {
   /// The shape and dtype of `model`.
   const Check& like(std::string_view name, const Tensor& tensor, const Tensor& model) const;
   const Check& that(bool holds, const char* requirement) const;
-  /// For a text that is made of something: it is made when it is needed. Making it takes as long as a small operation.
+  /// Takes a function that makes the text, and calls it only on a failure: to make a text takes as long as a small
+  /// operation.
   template <std::invocable Text>
   const Check& that(bool holds, Text requirement) const {
     return holds ? *this : that(false, std::string(requirement()).c_str());
@@ -38,7 +40,7 @@ class Check {
   [[noreturn]] void fail(std::string_view name, const std::string& expected, const Tensor& found) const;
 
   std::string_view operation_;
-  // The first tensor's, as soon as there is one: a chain is a value of its own, which no one else sees.
+  // The name and device of the first tensor. Mutable, since a chain is a value of its own that no one else sees.
   mutable std::string_view first_name_;
   mutable Device device_;
 };

@@ -20,7 +20,7 @@ void optional(const Check& check, const Tensor& x, std::string_view name, const 
   if (tensor.defined()) check.dtype(name, tensor, accumulation_dtype(x.dtype())).shape(name, tensor, shape);
 }
 
-/// What both directions of both normalisations have in common.
+/// The checks that the forward and backward passes of layer norm and group norm share.
 void normalization(const Check& check, const Tensor& x, const Tensor& weight, const Tensor& mean, const Tensor& inv_std,
                    const Shape& statistics) {
   optional(check, x, "weight", weight, {x.shape().back()});

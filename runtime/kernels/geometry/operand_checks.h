@@ -26,11 +26,11 @@ struct UpsampleGeometry;
 
 }  // namespace lockstep::kernels
 
-/// What Backend promises to refuse: one function for each operation whose tensors must fit together, called by every
-/// backend before it computes. All throw ShapeError.
+/// Checks of the operands that Backend refuses: one function for each operation whose tensors must fit together, called
+/// by every backend before it computes. All throw ShapeError.
 namespace lockstep::kernels::checks {
 
-/// Of any dtypes.
+/// Requires equal shapes; the dtypes may be any.
 void cast(const Tensor& in, const Tensor& out);
 void same_shape_floating(std::string_view operation, const Tensor& in, const Tensor& out);
 void same(std::string_view operation, const Tensor& in, const Tensor& out);

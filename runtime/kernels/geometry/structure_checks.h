@@ -5,8 +5,8 @@
 
 #include "runtime/kernels/movement.h"
 
-/// What the families of structure (movement, dim_reductions, scans, softmax over a middle, indexing) refuse: as
-/// checks.h for the others.
+/// Checks of the operands of the families of structure (movement, dim_reductions, scans, softmax over a middle,
+/// indexing). operand_checks.h has those of the others.
 namespace lockstep::kernels::checks {
 
 void copy_strided(const Tensor& in, const Walk& from, const Shape& extents, const Tensor& out, const Walk& to);
@@ -28,7 +28,7 @@ struct Picking {
   std::int64_t outer, n, m, inner;
   bool own_indices;
 
-  /// Which index element (o, k, i) of `picked` has.
+  /// The place in `indices` of the index of picked's element (o, k, i).
   std::int64_t index_at(std::int64_t o, std::int64_t k, std::int64_t i) const {
     return own_indices ? (o * m + k) * inner + i : k;
   }
@@ -37,7 +37,7 @@ struct Picking {
 Picking picking(std::string_view operation, const Tensor& whole, const Tensor& indices, const Tensor& picked);
 /// The place of the first index outside [0, n); -1 where there is none.
 std::int64_t first_outside(std::span<const std::int64_t> indices, std::int64_t n);
-/// Throws an error that names it. The indices lie on the CPU.
+/// Throws an error that names the first index outside [0, n). The indices lie on the CPU.
 void indices_in_range(std::string_view operation, const Tensor& indices, std::int64_t n);
 
 }  // namespace lockstep::kernels::checks

@@ -28,7 +28,7 @@ class PlanCache {
   std::string folder_;
 };
 
-/// What the environment says about plans.
+/// The settings of execution plans that the environment gives.
 struct PlanSettings {
   std::string folder;     ///< empty: nothing is kept
   bool autotune = false;  ///< take the plan that was fastest when timed, not the one that the library ranks first

@@ -48,7 +48,7 @@ class Scores {
     return row_;
   }
 
-  /// What dropout multiplies a probability with.
+  /// The factor by which dropout multiplies the probability of (h, i, j).
   double kept(std::int64_t h, std::int64_t i, std::int64_t j) const {
     const AttentionDropout& dropout = scores_.dropout;
     if (dropout.p == 0) return 1;

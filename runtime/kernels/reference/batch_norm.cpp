@@ -21,7 +21,7 @@ Values masked(const Tensor& dy, const BatchNormMask& mask) {
   return gradient;
 }
 
-/// The same of a gradient that may be a sum, written where it is asked for.
+/// Masks a gradient that may be a sum, and writes the result to gradient.masked where that is defined.
 Values masked(const BatchNormGradient& gradient, const BatchNormMask& mask) {
   const auto& [dy, addend, out] = gradient;
   if (addend.defined()) kElementwise.add(dy, addend, out);

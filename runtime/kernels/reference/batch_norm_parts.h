@@ -4,7 +4,7 @@
 #include "runtime/kernels/batch_norm.h"
 #include "runtime/kernels/elementwise.h"
 
-// What a processor computes by calls of other kernels, and a GPU within one.
+// Parts of batch normalisation that a CPU computes by calls of other kernels. A GPU computes each within one kernel.
 
 namespace lockstep::kernels::reference {
 

@@ -17,7 +17,7 @@ Window window_of(const PoolGeometry& geometry, const Shape& x, const Shape& y) {
   return {x, y, geometry.spatial_rank, geometry.window, geometry.stride, geometry.padding, {1, 1, 1}};
 }
 
-/// What each output pixel of average pooling divides by.
+/// The divisor of each output pixel of average pooling.
 Values divisors(const PoolGeometry& geometry, const Window& window) {
   const auto out_pixels = static_cast<std::size_t>(window.images * Window::count(window.out));
   // Extents are rounded down, so every window lies inside the padded image.

@@ -15,9 +15,9 @@ using Values = std::vector<double>;
 Values load(const Tensor& tensor);
 /// Rounds each value once to the tensor's dtype.
 void store(const Values& values, const Tensor& tensor);
-/// What a kernel that may accumulate starts from: the tensor's values, or zeros.
+/// The values to which a kernel that may accumulate adds: the tensor's where it accumulates, else zeros.
 Values load_if(bool accumulate, const Tensor& tensor);
-/// What storing `value` as `dtype` would leave of it.
+/// `value` as it would be read again after it was stored as `dtype`.
 double rounded(double value, DType dtype);
 
 }  // namespace lockstep::kernels::reference
