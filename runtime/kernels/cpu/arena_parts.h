@@ -9,7 +9,7 @@
 
 namespace lockstep::kernels::cpu {
 
-/// The loops compute in float32 and write what is at most that wide.
+/// Whether the loops can step the slice: they compute in float32 and write copies of at most that width.
 inline bool has_loop(const ArenaSlice& slice) { return !slice.copy.defined() || is_fast(slice.copy); }
 
 inline bool skipped(const StepScalars& scalars) { return scalars.found_inf != nullptr && *scalars.found_inf != 0.0f; }
@@ -33,7 +33,7 @@ void for_each_part(const ArenaSlice& slice, const ArenaSegment& segment, Step st
 inline constexpr std::int64_t kChunkElements = 16384;
 inline constexpr std::int64_t kGrainChunks = kGrainElements / kChunkElements;
 
-/// What measure(begin, n) returns for the segment's chunks, in their order, whatever the number of threads.
+/// The results of measure(begin, n) for the segment's chunks, in their order, whatever the number of threads.
 template <class Measure>
 auto measure_chunks(const ArenaSlice& slice, const ArenaSegment& segment, Measure measure) {
   return reduce_chunks(

@@ -10,8 +10,8 @@
 
 namespace lockstep::kernels::cpu {
 
-/// What a loop found in each chunk of the rows of [rows, channels]: `kinds` arrays of [channels] for each chunk. The
-/// chunks do not depend on the number of threads.
+/// The partial results of a loop over [rows, channels], by chunks of the rows: `kinds` arrays of [channels] for each
+/// chunk. The chunks do not depend on the number of threads.
 class ChannelPartials {
  public:
   ChannelPartials(std::int64_t rows, std::int64_t channels, std::int64_t kinds)
@@ -46,7 +46,7 @@ class ChannelPartials {
   }
 
  private:
-  // Few enough for sums in float32, many enough to make combining the chunks cheap.
+  // Rows few enough for sums in float32, and many enough to make combining the chunks cheap.
   static constexpr std::int64_t kChunkRows = 256;
   static constexpr std::int64_t kChunkElements = 32768;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What GCC and Clang say in different words.
+// Pragmas that GCC and Clang spell differently.
 
 #define LOCKSTEP_PRAGMA(text) _Pragma(#text)
 

@@ -37,13 +37,13 @@ struct ConvExtents {
   }
 };
 
-/// Which pixel of x lies under tap `k` of the window at pixel `o` of y, along one dimension; -1: none.
+/// The pixel of x under tap `k` of the window at pixel `o` of y, along dimension `d`; -1: none.
 std::int64_t pixel_of_x(const Window& w, std::size_t d, std::int64_t o, std::int64_t k) {
   const std::int64_t i = o * w.stride[d] - w.padding[d] + k * w.dilation[d];
   return i >= 0 && i < w.in[d] ? i : -1;
 }
 
-/// The pixel of y whose window has pixel `i` of x under tap `k`; -1: none.
+/// The pixel of y whose window has pixel `i` of x under tap `k`, along dimension `d`; -1: none.
 std::int64_t pixel_of_y(const Window& w, std::size_t d, std::int64_t i, std::int64_t k) {
   const std::int64_t from = i + w.padding[d] - k * w.dilation[d];
   return from >= 0 && from % w.stride[d] == 0 && from / w.stride[d] < w.out[d] ? from / w.stride[d] : -1;
@@ -53,7 +53,7 @@ Extents position(std::int64_t flat, const Extents& box) {
   return {flat / (box[1] * box[2]), flat / box[2] % box[1], flat % box[2]};
 }
 
-/// A matrix with a line a pixel of `to`, of what lies in `from` at each tap: [taps, channels of a group].
+/// A matrix with one line for each pixel of `to`: the channels of a group of `from` at each tap, [taps, channels].
 struct Patches {
   const Window& window;
   const Extents& from;

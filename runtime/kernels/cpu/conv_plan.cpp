@@ -77,7 +77,7 @@ onednn::Convolution Problem::described(ConvAlgorithm algorithm, DType dtype, boo
   return {named(algorithm), activation(x), any_weight(dtype), shift, activation(y), stride, dilation, padding};
 }
 
-/// What `describe` gives for the algorithm, or for the direct one where oneDNN or this processor lacks Winograd's.
+/// The result of `describe` for the algorithm, or for the direct one where oneDNN or this processor lacks Winograd's.
 template <class Describe>
 auto describe_available(ConvAlgorithm algorithm, Describe describe) {
   if (algorithm != ConvAlgorithm::kWinograd) return describe(algorithm);

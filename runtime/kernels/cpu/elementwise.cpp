@@ -93,7 +93,7 @@ void binary(Binary function, const Tensor& a, const Tensor& b, const Tensor& out
   checks::binary(function, a, b, out);
   if (!is_fast(a)) return reference::kElementwise.binary(function, a, b, out);
   if (out.numel() == 0) return;
-  // What is broadcast most often has loops of its own: a row, and one number.
+  // The operands that are broadcast most often have loops of their own: a row, and one number.
   if (a.shape() == out.shape() && b.shape() != out.shape()) {
     if (b.numel() == 1) return with_number(function, a, *static_cast<const float*>(widened(b).data()), false, out);
     if (is_one_row_of(b, a)) return binary_channels(function, a, b, out);

@@ -60,11 +60,11 @@ struct Places {
     const auto first = static_cast<std::size_t>(begin[static_cast<std::size_t>(index)]);
     return {order.data() + first, static_cast<std::size_t>(begin[static_cast<std::size_t>(index) + 1]) - first};
   }
-  /// How many the indices [first, end) have.
+  /// The number of places of the indices [first, end).
   std::int64_t count(std::int64_t first, std::int64_t end) const {
     return begin[static_cast<std::size_t>(end)] - begin[static_cast<std::size_t>(first)];
   }
-  /// Those of this index and of all behind it.
+  /// The places of this index and of all greater ones.
   std::span<const std::int64_t> from(std::int64_t index) const {
     return std::span(order).subspan(static_cast<std::size_t>(begin[static_cast<std::size_t>(index)]));
   }

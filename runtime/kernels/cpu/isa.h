@@ -15,9 +15,9 @@ enum class Isa {
   kNeonBf16,  ///< and conversions to bfloat16; the results are kNeon's
 };
 
-/// What this process uses: the widest that the processor has, or the narrower one named by LOCKSTEP_CPU_ISA
-/// ("baseline"; "avx2", "avx512"; "neon", "neon_bf16"), which on x86-64 limits oneDNN too. Throws UsageError for
-/// another name, or one of another family.
+/// The instruction set that this process uses: the widest that the processor has, or the narrower one that
+/// LOCKSTEP_CPU_ISA names ("baseline"; "avx2", "avx512"; "neon", "neon_bf16"), which on x86-64 limits oneDNN too.
+/// Throws UsageError for another name, or one of another family.
 Isa isa();
 std::string_view name_of(Isa isa);
 /// Names of the 16-bit instructions that the processor has, whether or not isa() lets this process use them: of "F16C",

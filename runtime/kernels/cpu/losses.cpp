@@ -29,7 +29,7 @@ const std::int64_t* checked_targets(const Tensor& targets, std::int64_t classes)
 constexpr std::int64_t kChunkElements = 8192;
 constexpr std::int64_t kGrainChunks = kGrainElements / kChunkElements;
 
-/// What the loops read where there are weights: ones in place of those that were left out.
+/// The weights of a weighted loss as the loops read them: ones in place of those that were left out.
 class Weights {
  public:
   explicit Weights(const CrossEntropyTargets& targets, std::int64_t classes)

@@ -122,7 +122,7 @@ std::pair<float, float> group_statistics(const Samples& at, const float* partial
   double sum = 0;
   for_each_part([&](double rows, double pivot, double of_part, double) { sum += rows * pivot + of_part; });
   const double mean = sum / at.group_size();
-  // What a part knows of distances from its pivot, as distances from the mean.
+  // The sum of squared distances from the mean, from each part's sums of distances from its pivot.
   double squares = 0;
   for_each_part([&](double rows, double pivot, double of_part, double squares_of_part) {
     const double distance = pivot - mean;
@@ -176,7 +176,7 @@ void group_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& me
   }
   const Samples at(x, inv_std);
   const Tensor scales = or_constant(weight, at.channels, 1);
-  // Of each sample and channel, over its rows: sum of dy, and of dy (x - mean) inv_std.
+  // The sums of dy, and of dy (x - mean) inv_std, over the rows of each sample and channel.
   const Tensor sums = Tensor::empty({at.samples, 2, at.channels}, DType::kFloat32);
   const ThreadBuffers buffers((2 * at.chunks + 4) * at.channels);
   at.for_each([&](std::int64_t sample) {

@@ -21,8 +21,9 @@ namespace lockstep::kernels::cpu {
 const dnnl::engine& engine();
 dnnl::memory::data_type data_type(DType dtype);
 
-/// oneDNN takes memory of its own, for code and packed operands, and crashes where a limit of the address space refuses
-/// it. Called before anything of it; throws MemoryError. Costs nothing where there is no limit.
+/// Throws MemoryError where oneDNN may lack memory. It takes memory of its own, for code and packed operands, and
+/// crashes where a limit of the address space refuses it. Called before any use of oneDNN. Costs nothing where there is
+/// no limit.
 void require_room_for_onednn();
 MemoryError no_room_for_onednn();
 
@@ -81,7 +82,7 @@ dnnl::primitive_attr adding();
 /// add.
 Primitive reorder(const dnnl::memory::desc& from, const dnnl::memory::desc& to, bool add);
 
-/// What an operation built for the shapes it met. For use as a thread_local: primitives belong to one thread.
+/// The plans that an operation has built, by shape. For use as a thread_local: primitives belong to one thread.
 template <class Plan>
 class PrimitiveCache {
  public:

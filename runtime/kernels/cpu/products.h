@@ -22,8 +22,8 @@ struct StridedMatrix {
   StridedMatrix at(std::int64_t i, std::int64_t j) const { return {data + i * row + j * column, row, column}; }
 };
 
-/// The bounds of a block of the result and of the terms that are summed at a time: what of both factors stays in the
-/// second-level cache.
+/// The bounds of a block of the result and of the terms that are summed at a time. Such parts of both factors stay in
+/// the second-level cache.
 struct ProductBlock {
   static constexpr std::int64_t kRows = 120;  // of whole tiles of 4, 5 or 6
   static constexpr std::int64_t kColumns = 64;
@@ -44,7 +44,7 @@ inline void pack_strips(const StridedMatrix& from, std::int64_t terms, std::int6
   }
 }
 
-/// The same for a matrix whose lines are made: line(k, begin, n, out) writes n elements of line k.
+/// pack_strips() for a matrix whose lines are computed: line(k, begin, n, out) writes n elements of line k.
 template <class Line>
 void pack_lines(Line line, std::int64_t first_term, std::int64_t terms, std::int64_t first_column, std::int64_t columns,
                 float* strips) {
@@ -58,7 +58,7 @@ void pack_lines(Line line, std::int64_t first_term, std::int64_t terms, std::int
   }
 }
 
-/// How many products, and of how large factors.
+/// The number of products, and the extents of their factors: [rows, terms] and [terms, columns].
 struct ProductExtents {
   std::int64_t products;
   std::int64_t rows;

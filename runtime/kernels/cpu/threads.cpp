@@ -13,7 +13,7 @@ namespace lockstep::kernels::cpu {
 
 namespace {
 
-/// What one thread computes in about 0.1 ms, several times what it costs to wake another and to wait for it.
+/// The multiply-adds of one thread in about 0.1 ms, several times as long as it takes to wake another and wait for it.
 constexpr std::int64_t kGrain = std::int64_t{1} << 22;
 
 }  // namespace
@@ -22,7 +22,7 @@ int threads() { return omp_get_max_threads(); }
 
 void start_threads() {
   {
-    // As many at once, with stacks of their own.
+    // A trial starts as many threads at once, with stacks of their own.
     std::latch end(1);
     std::vector<std::jthread> trial;
     try {

@@ -16,7 +16,8 @@ namespace lockstep::kernels::cpu {
 
 namespace {
 
-/// Which pixels each pixel along one dimension is made of. Those of a gradient are the transposed of the images'.
+/// The source pixels, and their weights, of each pixel along one dimension. A gradient's taps are the transpose of the
+/// image's.
 struct Taps {
   std::vector<std::int32_t> begin{0};
   std::vector<std::int32_t> pixel;

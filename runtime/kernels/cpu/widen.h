@@ -13,8 +13,8 @@ namespace lockstep::kernels::cpu {
 /// `tensor` with its elements as `dtype`: itself where it has that dtype, undefined where it is undefined.
 Tensor as_dtype(const Tensor& tensor, DType dtype);
 
-/// Where a primitive that computes in `dtype` puts its results for `out`: into `out` itself where that has the dtype,
-/// else into a buffer that store() converts.
+/// The tensor into which a primitive that computes in `dtype` writes its results for `out`: `out` itself where it has
+/// that dtype, else a buffer that store() converts.
 class Result {
  public:
   Result(const Tensor& out, DType dtype);
@@ -31,13 +31,13 @@ class Result {
   bool in_place_;
 };
 
-/// Into how many rows each, nearly equally, `rows` are divided so that a chunk's float32 copies (`row_bytes` a row)
-/// stay in the second-level caches. Data that every chunk passes over anew (`stationary_bytes`) makes chunks longer: as
-/// long as it takes to make reading it again cheap.
+/// The number of rows in each of the nearly equal chunks of `rows`: so few that a chunk's float32 copies (`row_bytes` a
+/// row) stay in the second-level caches. Data that every chunk reads anew (`stationary_bytes`) makes chunks longer, so
+/// that reading it again stays cheap.
 std::int64_t chunk_rows(std::int64_t rows, std::int64_t row_bytes, std::int64_t stationary_bytes);
 
-/// The same for rows that a sum runs over, whose chunks decide how it rounds: they depend on nothing but these numbers,
-/// and fit a third-level cache, so that a chunk is work for several threads.
+/// As chunk_rows(), for rows that a sum runs over. The chunks decide how the sum rounds, so they depend on nothing but
+/// these numbers. They fit a third-level cache, so that a chunk is work for several threads.
 std::int64_t chunk_summed_rows(std::int64_t rows, std::int64_t row_bytes, std::int64_t stationary_bytes);
 
 }  // namespace lockstep::kernels::cpu

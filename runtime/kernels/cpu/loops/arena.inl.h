@@ -48,7 +48,7 @@ void update_weights(const ArenaSlice& slice, std::int64_t first, std::int64_t to
   });
 }
 
-/// The same with update(master, grad, begin, n).
+/// As update_weights(), but calls update(master, grad, begin, n).
 template <class Update>
 void update_slice(const ArenaSlice& slice, std::int64_t first, std::int64_t total, Update update) {
   Reader grad(input(slice.grad));
@@ -56,7 +56,7 @@ void update_slice(const ArenaSlice& slice, std::int64_t first, std::int64_t tota
                  [&](float* master, std::int64_t begin, std::int64_t n) { update(master, grad(begin, n), begin, n); });
 }
 
-/// The pointers are `states` from the slice's beginning.
+/// Steps elements [first, first + total) of the slice. The states begin with the slice's first element.
 template <class Element, class... State>
 void update_elements(const ArenaSlice& slice, const Element& element, std::int64_t first, std::int64_t total,
                      State*... states) {

@@ -87,7 +87,8 @@ void mask_scores(const AttentionHead& head, const ScoreBlock& block, float* scor
   }
 }
 
-/// What dropout multiplies the probabilities of a block with, as [keys, kQueries]. Other lanes stay as they are.
+/// Writes the factors by which dropout multiplies the probabilities of a block, as [keys, kQueries]. Lanes beyond the
+/// block's queries stay as they are.
 void dropout_factors(const AttentionHead& head, const ScoreBlock& block, float* factors) {
   float ones[kKeys], row[kKeys];
   std::fill_n(ones, kKeys, 1.0f);

@@ -235,7 +235,7 @@ void binary(Binary which, const Operand& a, const Operand& b, Output out, std::i
       return transform(
           n, out, [](float x, float y) { return Function::value(x, y); }, a.in.from(begin), b.in.from(begin));
     }
-    // Of a power with one exponent for all of a loop GCC makes no vector code.
+    // GCC makes no vector code of a power that has one exponent for the whole loop.
     if constexpr (Function::kBinary != Binary::kPow) {
       if (repeats(b)) {
         return transform_runs(
@@ -251,8 +251,8 @@ void binary(Binary which, const Operand& a, const Operand& b, Output out, std::i
   });
 }
 
-/// holds ? x : y, whatever the bits mean. Not a choice, for which GCC would branch; and a byte, because of bool it
-/// makes no vector code.
+/// holds ? x : y, whatever the bits mean. Bit operations, since GCC would branch at a conditional expression; and a
+/// byte, since GCC makes no vector code of bool.
 template <class Bits>
 [[gnu::always_inline]] inline Bits choose(std::uint8_t holds, Bits x, Bits y) {
   return static_cast<Bits>(y ^ ((x ^ y) & static_cast<Bits>(-static_cast<Bits>(holds))));
@@ -266,7 +266,7 @@ void select(const std::uint8_t* condition, const void* a, const void* b, void* o
                   static_cast<const Bits*>(b));
 }
 
-/// The same where a or b is broadcast.
+/// select() where a or b is broadcast.
 void select_broadcast(const std::uint8_t* condition, const Operand& a, const Operand& b, Output out, std::int64_t begin,
                       std::int64_t total) {
   BroadcastReader a_reader(a, begin), b_reader(b, begin);

@@ -103,14 +103,14 @@ struct BatchNormParameters {
   const float* shift;  ///< forward only
 };
 
-/// What arrives at the backward pass; null data where there is none of it.
+/// The inputs of batch normalisation's backward pass beside x; null data where one is left out.
 struct BatchNormGradients {
   Input dy;
   Input addend = {};  ///< added to dy, and the sum rounded
   Input y = {};       ///< masks the sum
 };
 
-/// What the backward pass subtracts, float32 [channels] each.
+/// The backward pass subtracts mean_dy + (x - mean) slope from dy; float32 [channels] each.
 struct BatchNormSlopes {
   const float* mean_dy;
   const float* slope;
@@ -130,8 +130,8 @@ struct GroupNormSlopes {
   const float* offset;
 };
 
-/// Which pixels of a row one of another row is made of, and with which weights: entries [begin[i], begin[i + 1]) of
-/// `pixel` and `weight` are those of pixel i.
+/// The pixels of a source row, and their weights, that make each pixel of a resampled row. Entries
+/// [begin[i], begin[i + 1]) of `pixel` and `weight` are those of pixel i.
 struct PixelTaps {
   const std::int32_t* begin;
   const std::int32_t* pixel;
@@ -152,7 +152,7 @@ struct AttentionHead {
   std::int64_t queries, keys, channels, value_channels;
   float scale;
   bool causal;
-  // The mask of query i and key j lies at i * mask_step + j: one of the two, or neither.
+  // The mask of query i and key j lies at i * mask_step + j of `allowed` or of `bias`, or there is none.
   const bool* allowed;
   Input bias;
   std::int64_t mask_step;
@@ -160,12 +160,12 @@ struct AttentionHead {
   AttentionDropout dropout;
 };
 
-/// What the backward pass of a head reads beside it, and what it writes where there is data.
+/// The further inputs of a head's backward pass, and its results, each written where its data is not null.
 struct AttentionGradients {
   Input out, dout;
   const float* norms;
   Output dq;
-  // [keys, channels padded to a multiple of 16], added to; and of value_channels.
+  // dk [keys, channels] and dv [keys, value_channels], which are added to. Lines are padded to a multiple of 16.
   float* dk;
   float* dv;
 };

@@ -6,7 +6,7 @@
 namespace lockstep::kernels::cpu::LOCKSTEP_ISA {
 namespace {
 
-/// What one reduction is about, as in rank_reduce.
+/// The arguments of rank_reduce, without the dtype.
 struct RankReduce {
   RankReduction reduction;
   std::int64_t count;
@@ -16,7 +16,7 @@ struct RankReduce {
   std::span<void* const> outputs;
 };
 
-/// One vector of the result; load(r) gives that of rank r. A NaN of any rank wins.
+/// One vector of the result; load(r) gives the vector of rank r. A NaN of any rank wins.
 template <class Load>
 Lanes reduce_vector(const RankReduce& job, Load load) {
   if (job.reduction == RankReduction::kMax) {
@@ -33,9 +33,9 @@ Lanes reduce_vector(const RankReduce& job, Load load) {
   return static_cast<float>(job.factor) * sum;
 }
 
-/// In registers from end to end: what limits this loop is memory. Asked for a page ahead, to be written: the processor
-/// itself stops prefetching at the end of each page, and fetches to read what it then has to own (measured: 15 %
-/// faster).
+/// Reduces in registers alone, since memory limits this loop. It prefetches a page ahead, for writing: the processor
+/// itself stops prefetching at the end of each page, and fetches lines for reading that it then has to own (measured:
+/// 15 % faster).
 template <class Format>
 void reduce_floats(const RankReduce& job) {
   using Element = typename Format::Element;
@@ -73,7 +73,7 @@ T wrapped_sum(T a, T b) {
   }
 }
 
-/// The types that no gradient has, block by block.
+/// Reduces the types that no gradient has, block by block.
 template <class T>
 void reduce_others(const RankReduce& job) {
   alignas(64) T result[kBlock];

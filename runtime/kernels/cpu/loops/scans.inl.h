@@ -6,7 +6,7 @@
 namespace lockstep::kernels::cpu::LOCKSTEP_ISA {
 namespace {
 
-/// step(factor, running, term) for what is defined: 1 and 0 stand in for the others.
+/// Calls f(step), where step(factor, running, term) ignores an undefined input: its factors are 1, its terms 0.
 template <class F>
 void visit_scan(Input a, Input b, F f) {
   if (a.data == nullptr) return f([](double, double running, double term) { return running + term; });
@@ -14,8 +14,8 @@ void visit_scan(Input a, Input b, F f) {
   f([](double factor, double running, double term) { return factor * running + term; });
 }
 
-/// Of `lines` lines that begin `line_stride` apart, n neighbours each: those of one line depend on each other, so that
-/// the processor works on several lines at once.
+/// Scans `lines` lines of n neighbours each that begin `line_stride` apart. The results of one line depend on each
+/// other, so the processor works on several lines at once.
 template <int lines, class Step>
 [[gnu::always_inline]] inline void scan_neighbours(const float* factors, const float* terms, bool reverse, bool first,
                                                    double* running, float* to, std::int64_t line_stride, std::int64_t n,
@@ -73,7 +73,7 @@ void scan_lines(Input a, Input b, bool reverse, Output y, std::int64_t lines, st
       }
       return;
     }
-    // Pieces of longer lines, so many of them one behind the other in a buffer.
+    // Longer lines go through buffers that hold one piece of each of kAtOnce lines.
     constexpr std::int64_t kPiece = kBlock / kAtOnce;
     alignas(64) float all_factors[kBlock], all_terms[kBlock], results[kBlock];
     for (std::int64_t first = 0; first < lines; first += kAtOnce) {
@@ -108,7 +108,7 @@ void scan_lines(Input a, Input b, bool reverse, Output y, std::int64_t lines, st
   });
 }
 
-/// width <= kBlock columns of rows that lie `stride` apart.
+/// Scans width <= kBlock columns of rows that lie `stride` apart.
 void scan_columns(Input a, Input b, bool reverse, Output y, std::int64_t rows, std::int64_t stride,
                   std::int64_t width) {
   Reader a_block(a), b_block(b);
