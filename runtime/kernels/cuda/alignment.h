@@ -11,7 +11,8 @@ namespace lockstep::kernels::cuda {
 
 /// The widest access of our own and cuDNN's kernels, and of those that add a bias, in bytes.
 inline constexpr int kAlignment = 16;
-/// What cuBLASLt distinguishes, and at least what memory of the allocator and an arena's parameters have, in bytes.
+/// The largest alignment that cuBLASLt distinguishes, in bytes. Memory of the allocator and an arena's parameters have
+/// at least this one.
 inline constexpr int kFullAlignment = 256;
 
 /// The largest power of two, up to `limit`, that divides the address of the tensor's first element.

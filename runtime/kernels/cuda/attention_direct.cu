@@ -32,15 +32,15 @@ struct Rows {
   __device__ Rows of_head(std::int64_t head) const { return {data + head * count * channels, count, channels}; }
 };
 
-/// What all blocks of a pass read.
+/// The inputs that all blocks of a pass read.
 template <class T>
 struct Problem {
   Rows<T> q, k, v;
   std::int64_t batch, heads, sharing;  ///< `sharing` heads of q read a head of k and v
   float scale;
   bool causal;
-  const bool* allowed;  ///< or
-  const T* bias;        ///< or neither
+  const bool* allowed;  ///< a mask of bool; null: none
+  const T* bias;        ///< a mask that is added; null: none. At most one of the two is given
   MaskSteps steps;
   AttentionDropout dropout;
   Dropout drop;
@@ -63,8 +63,7 @@ struct Problem {
     return scale * product + (bias != nullptr ? to_float(bias[at]) : 0.0f);
   }
 
-  /// What dropout makes of a number that goes with (query, key): its mask is made again from the key wherever it is
-  /// needed.
+  /// Applies the dropout of (query, key) to a value. The mask is made again from dropout's key wherever it is needed.
   __device__ float kept(std::int64_t head, std::int64_t query, std::int64_t key, float value) const {
     if (!(dropout.p > 0)) return value;
     StepPosition moved;
@@ -203,7 +202,7 @@ __global__ void __launch_bounds__(kTileThreads) attention_forward(Problem<T> pro
   }
 }
 
-/// What the backward pass reads of each query beside q, by [batch * heads, Tq].
+/// The inputs of the backward pass for each query beside q, by [batch * heads, Tq].
 template <class T>
 struct Slopes {
   Rows<T> dout;

@@ -15,7 +15,7 @@ using Attributes = std::shared_ptr<fe::graph::Tensor_attributes>;
 
 enum TensorId : std::int64_t { kQ = 1, kK, kV, kOut, kStats, kDout, kDq, kDk, kDv };
 
-/// What is said of every tensor, [batch, heads, rows, columns] and dense.
+/// Describes a tensor to cuDNN: its number, its name, and its shape [batch, heads, rows, columns], which is dense.
 fe::graph::Tensor_attributes& tell(fe::graph::Tensor_attributes& tensor, TensorId id, std::int64_t batch,
                                    std::int64_t heads, std::int64_t rows, std::int64_t columns) {
   return tensor.set_uid(id)

@@ -5,13 +5,14 @@
 
 namespace lockstep::kernels::cuda {
 
-// Between the norms [..., 2] of kernels::Attention and stats [...], the sums of each two, which are all that cuDNN
-// knows. A probability e^(s - stats) is off by the part |stats| 2^-24, the rounding of stats: by less than that of
-// float16 up to scores of 2^13, and of bfloat16 of 2^16. float32, on the calling thread's current stream of the device.
+// Conversions between the norms [..., 2] of kernels::Attention and stats [...], the sum of each pair, which is all that
+// cuDNN knows. The rounding of stats gives a probability e^(s - stats) a relative error of |stats| 2^-24: less than the
+// rounding of float16 for scores up to 2^13, and of bfloat16 up to 2^16. All are float32. The functions append to the
+// calling thread's current stream of the device.
 
-/// m becomes the whole sum, and the other number 0.
+/// Writes norms in which m is the whole sum and the other number 0.
 void norms_of_stats(const Tensor& stats, const Tensor& norms);
-/// Of as many queries as stats has, from number `first_query` on.
+/// Writes the stats of as many queries as stats has, from number `first_query` on.
 void stats_of_norms(const Tensor& norms, std::int64_t first_query, const Tensor& stats);
 
 }  // namespace lockstep::kernels::cuda

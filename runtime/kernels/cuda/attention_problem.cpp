@@ -12,13 +12,13 @@ namespace {
 
 /// Rows and columns of scores that an engine's block takes.
 constexpr std::int64_t kTile = 64;
-/// What a call of the backward pass stores of the scores' gradients, bytes, where one head of k and all heads of q that
-/// read it need no more.
+/// The most bytes of scores' gradients that a call of the backward pass stores, unless one head of k and all heads of q
+/// that read it need more.
 constexpr std::int64_t kScoresAtOnce = std::int64_t{256} << 20;
-/// What it may store for one head of k, bytes.
+/// The most bytes that a call may store for one head of k.
 constexpr std::int64_t kMostStored = std::int64_t{1} << 30;
-/// From the next version on the frontend copies nothing from the host where keys do not fill tiles of 128: a copy that
-/// a CUDA graph would make from memory that is gone.
+/// The last version of cuDNN with which the frontend copies from the host where keys do not fill tiles of 128. A CUDA
+/// graph would repeat that copy from memory that is gone.
 constexpr std::size_t kLastVersionThatCopies = 91500;
 
 bool is_computed(AttentionPass pass, const checks::AttentionExtents& e, DType dtype, const AttentionScores& scores,
@@ -41,12 +41,12 @@ bool is_computed(AttentionPass pass, const checks::AttentionExtents& e, DType dt
 
 std::int64_t in_tiles(std::int64_t extent) { return (extent + 127) / 128 * 128; }
 
-/// Of scores of 16 bits for the heads of q that read one head of k, in whole tiles.
+/// The bytes of 16-bit scores, in whole tiles, for the heads of q that read one head of k.
 std::int64_t scores_bytes(const AttentionProblem& p) {
   return 2 * p.sharing() * in_tiles(p.keys) * in_tiles(p.queries);
 }
 
-/// Of the gradients by k and v that each head of q has of its own where several read one head of k.
+/// The bytes of the gradients by k and v where several heads of q read one head of k, so that each has its own.
 std::int64_t shared_gradient_bytes(const AttentionProblem& p) {
   return p.sharing() > 1 ? 2 * p.sharing() * in_tiles(p.keys) * 2 * p.channels : 0;
 }

@@ -41,33 +41,33 @@ struct AttentionData {
   const void* q = nullptr;
   const void* k = nullptr;
   const void* v = nullptr;
-  void* out = nullptr;    ///< which the backward pass reads
-  void* stats = nullptr;  ///< the same; log sum_j e^(s_j) of a query's scores s, float32 [batch, heads, queries]
+  void* out = nullptr;    ///< read by the backward pass
+  void* stats = nullptr;  ///< log sum_j e^(s_j) of a query's scores s, float32 [batch, heads, queries]; read likewise
   const void* dout = nullptr;
   void* dq = nullptr;
   void* dk = nullptr;
   void* dv = nullptr;
 };
 
-/// What else decides whether cuDNN computes attention.
+/// The GPU and the library, which decide with the problem whether cuDNN computes attention.
 struct AttentionLibrary {
   int compute_capability;     ///< 90 is 9.0
   std::size_t cudnn_version;  ///< 91900 is 9.19.0
 };
 
-/// What cuDNN is given, part for part; nothing where our own kernels compute the pass. Shapes, dtype, options and
-/// library alone decide, so it is the same in every rank and every run. cuDNN gets what its fused engines compute as
-/// kernels::Attention says:
+/// The parts of the pass that cuDNN computes, in order; none where our own kernels compute the pass. Shapes, dtype,
+/// options and library alone decide, so it is the same in every rank and every run. cuDNN gets the problems that its
+/// fused engines compute as kernels::Attention says:
 ///
 /// - float16 and bfloat16, from compute capability 8.0 on.
-/// - No mask, of which only the device knows whether it leaves a query without a key, and no dropout, whose numbers are
-///   our own. With `causal` as many queries as keys.
+/// - No mask, since only the device knows whether one leaves a query without a key. No dropout, whose numbers are our
+///   own. With `causal` as many queries as keys.
 /// - As many channels in v as in k, a multiple of 8, at most 128.
-/// - From 64 queries and keys on: a tile of its engines. Less is one or two blocks a head of ours.
+/// - At least 64 queries and 64 keys, a tile of its engines. For fewer our kernels need one or two blocks a head.
 ///
 /// The forward pass is one part. The deterministic backward pass stores the gradients of the scores, so it comes in
-/// parts of so many samples, or heads of k of one sample, as need 256 MiB for them; where one head of k needs more than
-/// 1 GiB it is ours. Parts follow one another in memory: the tensors' heads, counted over all samples, in order.
+/// parts of so many samples, or heads of k of one sample, as need 256 MiB for them. Where one head of k needs more than
+/// 1 GiB our kernels compute it. Parts follow one another in memory: the tensors' heads, counted over all samples.
 std::vector<AttentionProblem> cudnn_attention(AttentionPass pass, const checks::AttentionExtents& extents, DType dtype,
                                               const AttentionScores& scores, const AttentionLibrary& library);
 

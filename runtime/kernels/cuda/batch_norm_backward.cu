@@ -18,11 +18,11 @@ constexpr int kBatch = 2;
 /// Where relu's mask comes from.
 enum class Mask : std::uint8_t {
   kNone,
-  kRead,      ///< y
-  kComputed,  ///< x, as batch_norm_apply() has computed y
+  kRead,      ///< read from y
+  kComputed,  ///< computed from x, as batch_norm_apply() has computed y
 };
 
-/// What the first pass writes beside its sums.
+/// The gradient that the first pass writes beside its sums.
 enum class Written : std::uint8_t {
   kNothing,
   kMasked,  ///< dy behind the mask
@@ -38,14 +38,14 @@ constexpr int kReduceBlocksOnEach = written != Written::kNothing ? 2
 template <Mask mask>
 constexpr int kApplyBlocksOnEach = mask == Mask::kNone ? 3 : 2;
 
-/// What y is computed of beside x and its mean.
+/// The parameters from which y is computed again, beside x and its mean.
 struct MaskParameters {
   const float* inv_std;
   const float* gamma;
   const float* beta;
 };
 
-/// Those of W channels; nothing where the mask is not computed.
+/// The mask parameters of W channels; empty where the mask is not computed.
 template <int W, Mask mask>
 struct ChannelMask {
   __device__ ChannelMask(const MaskParameters&, std::int64_t) {}
@@ -64,7 +64,7 @@ struct ChannelMask<W, Mask::kComputed> {
   }
 };
 
-/// What the passes read, which may be what the first one writes.
+/// The tensors that the passes read. The first pass may overwrite dy or the addend.
 template <class T>
 struct Sources {
   const T* x;
@@ -73,7 +73,7 @@ struct Sources {
   const T* y;
 };
 
-/// W channels of it: x, dy, where the gradient is a sum the addend, and where the mask is read y.
+/// W channels of the sources: x and dy, the addend where the gradient is a sum, and y where the mask is read.
 template <class T, int W, Mask mask, Written written = Written::kNothing>
 struct Gradients {
   Values<T, W> x;
@@ -268,7 +268,7 @@ void visit_mask(const BatchNormMask& mask, F&& f) {
   f.template operator()<Mask::kRead>();
 }
 
-/// The same with what is written: f.template operator()<mask, written>().
+/// Calls f.template operator()<mask, written>().
 template <class F>
 void visit_gradient(const BatchNormMask& mask, const BatchNormGradient& gradient, F&& f) {
   visit_mask(mask, [&]<Mask kind>() {

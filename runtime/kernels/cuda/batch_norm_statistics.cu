@@ -50,7 +50,7 @@ struct Finalization {
   double momentum;
 };
 
-/// What a batch norm makes of its statistics.
+/// The results that a batch norm computes from its statistics.
 struct Results {
   const float* running;  ///< null: there is none, and no next
   float* mean;

@@ -4,9 +4,9 @@
 #include "runtime/kernels/cuda/values.cuh"
 
 // Threads over [rows, channels]: blockDim.x lanes along the channels and blockDim.y lines along the rows. A thread
-// keeps its channels, W neighbours, for all its rows, so that what belongs to a channel stays in registers and no
-// element's place has to be divided out. The shape of a grid follows from the shape of the tensor, and with occupancy.h
-// from the GPU, and from nothing else; so does the order of every sum.
+// keeps its channels, W neighbours, for all its rows, so that a channel's values stay in registers and no element's
+// place has to be divided out. The shape of a grid follows from the shape of the tensor, and with occupancy.h from the
+// GPU, and from nothing else; so does the order of every sum.
 
 namespace lockstep::kernels::cuda {
 
@@ -25,8 +25,8 @@ struct Tiling {
   int block() const { return static_cast<int>(threads.x * threads.y); }
 };
 
-/// Of at least one channel. Up to 32 lanes read 512 contiguous bytes; fewer channels than that are one tile, whose rows
-/// are contiguous.
+/// The tiling of at least one channel. Up to 32 lanes read 512 contiguous bytes; fewer channels than that are one tile,
+/// whose rows are contiguous.
 template <int W>
 Tiling tile(std::int64_t channels) {
   const std::int64_t packs = (channels + W - 1) / W;

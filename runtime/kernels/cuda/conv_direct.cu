@@ -42,7 +42,7 @@ __device__ void for_window(const ConvProblem& p, F&& f) {
   }
 }
 
-/// Where in x the window at `out` meets its position k; false in the padding.
+/// Finds the place in x under position k of the window at `out`; false in the padding.
 __device__ bool input_place(const ConvProblem& p, const std::int64_t (&out)[3], const std::int64_t (&k)[3],
                             std::int64_t (&in)[3]) {
   bool inside = true;
@@ -53,7 +53,7 @@ __device__ bool input_place(const ConvProblem& p, const std::int64_t (&out)[3], 
   return inside;
 }
 
-/// Which window meets `in` at its position k; false where none does.
+/// Finds the place in y of the window whose position k lies at `in`; false where there is none.
 __device__ bool output_place(const ConvProblem& p, const std::int64_t (&in)[3], const std::int64_t (&k)[3],
                              std::int64_t (&out)[3]) {
   bool inside = true;

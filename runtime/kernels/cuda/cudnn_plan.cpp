@@ -19,8 +19,8 @@ namespace {
 
 namespace fe = cudnn_frontend;
 
-/// What engines may not do: add in an order that changes from run to run, round on the way in or in between, and, where
-/// the problem says so, multiply on tensor cores.
+/// The properties of engines that are refused: to add in an order that changes from run to run, to round inputs or
+/// intermediate results, and, where the problem says so, to multiply on tensor cores.
 std::vector<fe::NumericalNote_t> refused(const CudnnProblem& problem) {
   using Note = fe::NumericalNote_t;
   std::vector<Note> notes{
@@ -84,7 +84,7 @@ struct CudnnPlan::Graph : fe::graph::Graph {
         refused(problem), [&](fe::NumericalNote_t note) { return std::ranges::find(notes, note) != notes.end(); });
   }
 
-  /// Of the plans that it lists, keeps those that may not run from being built.
+  /// Deselects the listed plans that may not run, so that they are not built.
   void restrict_to(const CudnnProblem& problem) {
     deselect_numeric_notes(refused(problem));
     deselect_workspace_greater_than(problem.workspace_limit);

@@ -21,14 +21,14 @@ class Graph;
 
 namespace lockstep::kernels::cuda {
 
-/// What cuDNN is asked to compute.
+/// A computation that cuDNN is asked for.
 struct CudnnProblem {
   std::string key;           ///< in one line: equal problems have equal keys, and no others
   DType dtype;               ///< of the graph's tensors that name none
   bool tensor_cores = true;  ///< may multiply on them
-  /// Bytes. Not what happens to be free: every rank and every run must get the same engine.
+  /// In bytes. Does not depend on the free memory: every rank and every run must get the same engine.
   std::int64_t workspace_limit = std::int64_t{512} << 20;
-  /// Adds tensors, each with a number of its own, and operations. What lies between two operations is float32.
+  /// Adds tensors, each with a number of its own, and operations. Tensors between two operations are float32.
   std::function<void(cudnn_frontend::graph::Graph&)> describe;
 };
 
@@ -42,7 +42,7 @@ class CudnnPlan {
   /// The names of engines that compute this deterministically in float32, in cuDNN's ranking, best one first. They need
   /// not all be fit to be built; an engine without a name is left out.
   static std::vector<std::string> candidates(const PlanTarget& target, const CudnnProblem& problem);
-  /// Those that can be built, with engines that have no name, at most `most` of them.
+  /// At most `most` plans that can be built, in the same ranking; engines without a name are among them.
   static std::vector<std::unique_ptr<CudnnPlan>> ranked(const PlanTarget& target, const CudnnProblem& problem,
                                                         std::size_t most);
   /// The engine of this name(). Null where it is none of those that ranked() may give.

@@ -10,7 +10,7 @@
 
 namespace lockstep::kernels::cuda {
 
-/// What the kernels of one GPU keep between calls. Thread-safe.
+/// The state that the kernels of one GPU keep between calls. Thread-safe.
 struct DeviceState {
   explicit DeviceState(Device device) : segments(device), matmuls(device), bias_gradients(device), cudnn(device) {}
 

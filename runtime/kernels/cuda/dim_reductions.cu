@@ -47,7 +47,7 @@ struct Cut {
   LOCKSTEP_HOST_DEVICE std::int64_t results() const { return x.outer * x.inner; }
 };
 
-/// Sums of terms, in float64: the second of a term is for what needs two sums.
+/// Sums in float64; `second` is for reductions that need two.
 struct Sums {
   double first = 0;
   double second = 0;
@@ -64,7 +64,7 @@ struct AddTerms {
   __device__ void join(State& state, const State& other) const { state.first += other.first; }
 };
 
-/// Of the distances from `sums / n`, as a float, and of their squares.
+/// Sums of the distances from the mean, `sums / n` as a float, and of their squares.
 struct AddDeviations {
   using State = Sums;
   const double* sums;
@@ -91,7 +91,7 @@ struct FindExtreme {
   using State = Found;
   __device__ State start() const { return {0, -1}; }
   __device__ void add(State& state, float x, std::int64_t k, std::int64_t) const { join(state, {x, k}); }
-  /// Of equals the first stays, whoever comes with it.
+  /// Among equal values the one at the first place stays, in whichever order they are joined.
   __device__ void join(State& state, const State& other) const {
     if (other.place < 0) return;
     if (state.place < 0 || is_more_extreme(which, other.value, state.value) ||

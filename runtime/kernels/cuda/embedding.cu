@@ -11,7 +11,7 @@ namespace lockstep::kernels::cuda {
 
 namespace {
 
-/// A row's elements, a block along them and others along the rows.
+/// The extents of the table. A block's x threads lie along a row's elements, its y threads along the rows.
 struct Table {
   std::int64_t rows;
   std::int64_t width;
@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-/// What is sorted: each index with its place. Those that get no gradient come last, as `rows`.
+/// Writes the pairs to be sorted: each index with its place. Indices that get no gradient become `rows`, to come last.
 __global__ void __launch_bounds__(kThreads) number(const std::int64_t* indices, std::int64_t n, std::int64_t rows,
                                                    std::int64_t skipped, std::int64_t* keys, std::int64_t* places) {
   for (std::int64_t i = first(); i < n; i += step()) {

@@ -12,8 +12,8 @@
 
 namespace lockstep::kernels::cuda {
 
-/// Which of cuDNN's engines solves a problem. Engines round differently, so the choice may depend on nothing that
-/// differs between two runs alike:
+/// Chooses cuDNN's engine for a problem. Engines round differently, so the choice may depend on nothing that differs
+/// between two equal runs:
 ///
 /// - The rule is cuDNN's ranking, a function of problem, device and version. The plan cache spares asking again, which
 ///   takes 1 to 30 ms a problem; to build an engine by its name takes a fraction of one.
@@ -44,7 +44,7 @@ class EngineChoice {
 
   Device device_;
   bool autotune_;
-  std::string machine_;  ///< what a choice depends on beside the problem
+  std::string machine_;  ///< plan_machine()
   PlanCache cache_;
 };
 

@@ -60,7 +60,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-/// Of one image of [N, spatial..., C].
+/// The number of pixels of one image of [N, spatial..., C].
 std::int64_t pixels_of(const Shape& x) {
   std::int64_t pixels = 1;
   for (int d = 1; d + 1 < x.rank(); ++d) pixels *= x[d];

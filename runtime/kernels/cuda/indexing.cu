@@ -15,7 +15,7 @@ namespace {
 
 using checks::Picking;
 
-/// All bits set: NaN of every floating dtype, -1 of the integers.
+/// An index outside x gives all bits set: NaN of every floating dtype, -1 of the integers.
 template <class T>
 __global__ void __launch_bounds__(kThreads)
     gather_kernel(Picking pick, const T* x, const std::int64_t* indices, T* out) {
@@ -40,8 +40,8 @@ void gather(const Tensor& x, const Tensor& indices, const Tensor& target) {
   check_launch("gather");
 }
 
-/// What is added: `parts` rows of `width` neighbours, each at a place below `places`; `outer` times, with the same
-/// places.
+/// The summands of a scatter: `parts` rows of `width` neighbours, each for a place below `places`; `outer` times, with
+/// the same places.
 struct Scatter {
   std::int64_t outer, parts, places, width;
 

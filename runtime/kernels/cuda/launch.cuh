@@ -16,7 +16,7 @@
 #include "runtime/tensor/half.h"
 #include "runtime/tensor/tensor.h"
 
-// What every kernel of this folder shares: dtypes, 16-byte accesses, grids.
+// The parts that every kernel of this folder shares: dtypes, 16-byte accesses, grids.
 
 namespace lockstep::kernels::cuda {
 
@@ -29,7 +29,7 @@ inline unsigned blocks_for(std::int64_t items, int threads = kThreads) {
   return static_cast<unsigned>(std::clamp<std::int64_t>((items + threads - 1) / threads, 1, kMaxBlocks));
 }
 
-/// Behind every launch: throws what was wrong with it.
+/// Throws the error of the last launch. Called behind every launch.
 inline void check_launch(const char* kernel) { gpu::check(cudaGetLastError(), kernel); }
 
 // The hardware's conversions: those of half.h in one instruction. Both round to nearest even.
@@ -52,7 +52,7 @@ __device__ T from_float(float x) {
   }
 }
 
-// What is added up: float32 and narrower dtypes in float32, float64 in itself.
+// The dtype of summands: float32 for float32 and narrower dtypes, float64 for float64.
 __device__ inline double widened(double x) { return x; }
 template <class T>
 __device__ float widened(T x) {
@@ -99,7 +99,7 @@ void visit_floating(std::string_view operation, DType dtype, F&& f) {
   }
 }
 
-/// The same, and float64, for operations that integers are counted with: it holds those up to 2^53.
+/// visit_floating() with float64 too, for operations that count integers: float64 holds those up to 2^53 exactly.
 template <class F>
 void visit_countable(std::string_view operation, DType dtype, F&& f) {
   if (dtype == DType::kFloat64) return f.template operator()<double>();

@@ -131,7 +131,7 @@ __global__ void __launch_bounds__(kStreamingThreads)
   });
 }
 
-/// What both kernels of the backward pass do with a pack: g = dy weight and n = (x - mean) inv_std.
+/// A pack of the backward pass: `own` = dy weight and `normal` = (x - mean) inv_std.
 template <class T, class Y, int W>
 struct GradientPack {
   float own[W];

@@ -36,7 +36,7 @@ __device__ double block_max(double value) {
 
 __device__ double squared(float value) { return static_cast<double>(value) * static_cast<double>(value); }
 
-/// What layer_rates() measures: 4 bytes of weight and sizeof(T) of gradient an element.
+/// The norms of layer_rates(), of weights and gradients. Reads 4 bytes of weight and sizeof(T) of gradient an element.
 struct MeasureGradients {
   using Rule = UnscaledGradient;
   using Measured = LayerSquares;

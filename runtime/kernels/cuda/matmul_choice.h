@@ -14,12 +14,12 @@
 
 namespace lockstep::kernels::cuda {
 
-/// Which of cuBLASLt's algorithms computes a product, with LOCKSTEP_AUTOTUNE=on: the fastest when timed. As for
-/// convolutions, timing is chance, so a choice holds only once it is kept in the plan cache, where the first one stays.
+/// Chooses cuBLASLt's algorithm for a product with LOCKSTEP_AUTOTUNE=on: the fastest when timed. As for convolutions,
+/// timing is chance, so a choice holds only once it is kept in the plan cache, where the first one stays.
 /// Where nothing can be kept, and where a product first comes while it is captured, cuBLASLt's ranking holds.
 class MatmulChoice {
  public:
-  /// What MatmulPlans does with an algorithm. cuBLASLt says with each how much workspace it needs.
+  /// The actions of MatmulPlans on an algorithm. cuBLASLt gives with each algorithm the workspace that it needs.
   struct Actions {
     /// The algorithm as cuBLASLt runs it for this problem; nothing where it does not.
     std::function<std::optional<cublasLtMatmulHeuristicResult_t>(const cublasLtMatmulAlgo_t&)> check;
@@ -37,7 +37,7 @@ class MatmulChoice {
 
  private:
   Device device_;
-  std::string machine_;  ///< what a choice depends on beside the problem
+  std::string machine_;  ///< plan_machine()
   PlanCache cache_;
 };
 

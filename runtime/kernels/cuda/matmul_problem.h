@@ -24,7 +24,8 @@ struct MatmulProblem {
   DType operand = DType::kFloat32;  ///< of a and b
   DType result = DType::kFloat32;
   bool tf32 = false;
-  /// Of the first elements, in bytes: kFullAlignment at most. An algorithm may need what it was chosen for.
+  /// The alignments of the first elements, in bytes: kFullAlignment at most. An algorithm may need the one that it was
+  /// chosen for.
   int alignment_a = 256;
   int alignment_b = 256;
   int alignment_out = 256;
@@ -35,7 +36,7 @@ struct MatmulProblem {
 /// "[64, 784] by [784, 512] (stored transposed), 1 times, of float16 to float16", for messages.
 std::string describe(const MatmulProblem& problem);
 
-/// All of it in one line of text, which no other problem has.
+/// The whole problem in one line of text, which no other problem has.
 std::string key_of(const MatmulProblem& problem);
 
 }  // namespace lockstep::kernels::cuda

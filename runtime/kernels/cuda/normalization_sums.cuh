@@ -89,14 +89,14 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-/// What a channel's partials add up to: of dy, and of its products.
+/// The sums of a channel's partials: of dy, and of dy's products.
 struct PartialSums {
   double sum = 0;
   double product = 0;
 };
 
-/// Of `count` such partials, for the lanes of line 0; nothing where the channel is not live. All threads of a block of
-/// kFoldLanes x kFoldLines.
+/// The sums of `count` partials of a channel, which every line gets; 0 where the channel is not live. Called by all
+/// threads of a block of kFoldLanes x kFoldLines.
 __device__ inline PartialSums fold_partials(const float* partials, std::int64_t channels, std::int64_t count,
                                             std::int64_t channel, bool live) {
   PartialSums sums;
@@ -108,7 +108,8 @@ __device__ inline PartialSums fold_partials(const float* partials, std::int64_t 
   return {sum_lines(sums.sum), sum_lines(sums.product)};
 }
 
-/// The sums of `count` such partials; each of the results may be null. A template, as kernels in headers are.
+/// Writes the sums of each channel's `count` partials. Either result may be null. A template, as kernels in headers
+/// are.
 template <class Out>
 __global__ void __launch_bounds__(kFoldLanes* kFoldLines)
     fold_gradient_sums(const float* partials, std::int64_t channels, std::int64_t count, Out* dweight, Out* dbias) {

@@ -21,7 +21,7 @@ namespace lockstep::kernels::cuda {
 /// Elements a thread updates at once: 16 bytes of float32, so that every access of a warp is one contiguous range.
 constexpr int kWide = 4;
 
-/// What a step writes besides the optimizer's state.
+/// The weights that a step writes beside the optimizer's state.
 struct Weights {
   float* master;
   void* copy;  ///< null: none

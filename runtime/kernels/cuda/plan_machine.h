@@ -8,8 +8,8 @@
 
 namespace lockstep::kernels::cuda {
 
-/// What a library's plans depend on beside the problem, "cudnn-9.13.0-NVIDIA H200-sm90-132". `library` has the version
-/// in its name.
+/// The library and the GPU, on which plans depend beside the problem: "cudnn-9.13.0-NVIDIA H200-sm90-132". `library`
+/// has the version in its name.
 std::string plan_machine(const std::string& library, Device device);
 
 /// The plans of such a machine, in a folder of their own below `folder`; keeps nothing where that is empty.

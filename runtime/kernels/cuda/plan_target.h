@@ -7,8 +7,8 @@
 
 namespace lockstep::kernels::cuda {
 
-/// What cuDNN makes plans for: the GPU of a handle, or one that is only described, whose plans are the same but cannot
-/// run. So any machine can say which plans another one will have.
+/// The GPU for which cuDNN makes plans: that of a handle, or one that is only described. A described GPU gets the same
+/// plans, but they cannot run. So any machine can say which plans another one will have.
 struct PlanTarget {
   cudnnHandle_t handle = nullptr;
   /// Where there is no handle: the properties of a GPU, as cuDNN writes them

@@ -19,7 +19,7 @@ __device__ double finite_product(double a, double b) {
   return isinf(product) && !isinf(a) && !isinf(b) ? copysign(DBL_MAX, product) : product;
 }
 
-/// x -> factor * x + term: what some neighbours make of the value before them.
+/// The map x -> factor * x + term from the value before some neighbours to the value behind them.
 struct Affine {
   double factor;
   double term;
@@ -30,7 +30,7 @@ struct Affine {
   }
 };
 
-/// The map of one element; null pointers stand for 1 and 0.
+/// The maps of single elements; where a is null factors are 1, where b is null terms are 0.
 template <class T>
 struct Elements {
   const T* a;
@@ -39,7 +39,7 @@ struct Elements {
     return {a != nullptr ? static_cast<double>(widened(a[at])) : 1.0,
             b != nullptr ? static_cast<double>(widened(b[at])) : 0.0};
   }
-  /// What the first element's map is applied to: its term alone is left of it where there are terms.
+  /// The value to which the first element's map is applied. Where there are terms, the map keeps its term alone.
   __device__ double before(Affine& first) const {
     if (b == nullptr) return 1;
     first.factor = 0;
