@@ -94,7 +94,7 @@ struct Composition {
   bool causal;
   kernels::AttentionDropout dropout;
 
-  /// p = e^(s - m) / sum e^(s - m), [batch * kv_heads, rows, keys], with m the known largest s: a constant, since p
+  /// p = e^(s - m) / sum e^(s - m), [batch * kv_heads, rows, keys]. m is the known largest s; it is a constant, since p
   /// does not depend on it.
   Tensor probabilities(const Tensor& q, const Tensor& k, const Tensor& mask, const Tensor& norms) const {
     const Tensor products = matmul(as_rows(q), false, as_columns(k), true);
@@ -115,7 +115,7 @@ struct Composition {
     return reshape(div(exponentials, where(eq(sums, 0), 1.0, sums)), extents.rows(extents.keys));
   }
 
-  /// What dropout makes of numbers that go with the probabilities, [batch * kv_heads, rows, keys].
+  /// Applies the dropout of the probabilities to x [batch * kv_heads, rows, keys].
   Tensor dropped(const Tensor& x) const {
     if (dropout.p == 0 || x.numel() == 0) return x;
     // Rows of one sample each, as the place of a captured step counts them.

@@ -18,8 +18,9 @@ struct AttentionOptions {
   std::optional<double> scale = std::nullopt;  ///< of q . k; 1 / sqrt(d) where it is not given
   /// The probability with which an element of the softmax is zeroed; the others are multiplied by 1 / (1 - dropout).
   double dropout = 0;
-  /// What its mask is named by, together with the place of q's first row [N, ...] in the global batch: the same for
-  /// every number of ranks, for every device, and in every backward pass (dropout.h). Never stored.
+  /// The key that names the dropout mask, together with first_sample, the place of q's first row [N, ...] in the global
+  /// batch. The mask is the same for every number of ranks, for every device, and in every backward pass (dropout.h).
+  /// It is never stored.
   kernels::DropoutKey dropout_key = {};
   std::int64_t first_sample = 0;
 };

@@ -24,7 +24,7 @@ using autograd::SavedTensor;
 
 namespace {
 
-/// What the backward pass keeps.
+/// The values that the backward pass keeps.
 struct Normalization {
   SavedTensor x;
   SavedTensor y;  ///< undefined without relu
@@ -46,7 +46,7 @@ struct Normalization {
     }
     auto [dy, addend] = context.take_gradient();
     kernels::BatchNormGradient gradient{.dy = std::move(dy), .addend = std::move(addend)};
-    // dy' is written once, for the second pass as for the residual, where it is not dy.
+    // Where dy' differs from dy it is written once, for the second pass and for the residual.
     if (gradient.addend.defined() || (context.needs(3) && mask.y.defined())) gradient.masked = empty_like(input);
     const kernels::Backend& backend = kernels::backend(device);
     const std::int64_t channels = weight.numel();

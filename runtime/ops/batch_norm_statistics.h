@@ -11,7 +11,7 @@
 
 namespace lockstep::ops {
 
-/// What batch norm normalises with.
+/// The statistics with which batch norm normalises.
 struct Statistics {
   Tensor mean;     ///< [C]
   Tensor inv_std;  ///< [C], 1 / sqrt(variance + epsilon)
@@ -45,17 +45,17 @@ class [[nodiscard]] KeptStatistics {
   KeptStatistics* outer_;
 };
 
-/// Of the rows of x on all ranks, in `dtype`; no part of the graph. next_running as in batch_norm(); it stays as it is
-/// where the statistics are KeptStatistics.
+/// The statistics of the rows of x on all ranks, in `dtype`, outside the graph. next_running as in batch_norm(); it
+/// stays as it is where the statistics come from KeptStatistics.
 [[nodiscard]] Statistics statistics_of(const Tensor& x, DType dtype, const Tensor& running, const Tensor& next_running,
                                        const BatchNormOptions& options);
 /// The running statistics as constants.
 [[nodiscard]] Statistics statistics_of_running(const Tensor& running, const BatchNormOptions& options);
 
-/// Those of x as results of an operation on it, so that what is computed with them can be differentiated by x.
+/// The statistics of x as results of an operation on x, so that a value computed with them can be differentiated by x.
 [[nodiscard]] Statistics in_graph_of(const Tensor& x, const Statistics& statistics, StatisticsReducer* reducer);
-/// a [C] and b [C], each summed over the ranks, in one collective; themselves without a reducer. The gradient is the
-/// same sum of the ranks' gradients: another collective on every rank.
+/// a [C] and b [C], each summed over the ranks, in one collective; a and b themselves without a reducer. The gradient
+/// is the sum of the ranks' gradients likewise: another collective on every rank.
 [[nodiscard]] std::array<Tensor, 2> sum_over_ranks(const Tensor& a, const Tensor& b, StatisticsReducer* reducer);
 
 }  // namespace lockstep::ops

@@ -24,7 +24,7 @@ DimSet repeated(const Shape& from, const Shape& to) {
   return dims;
 }
 
-/// How many rows there are where the marked dimensions are the first ones, extents of 1 aside; 0 where they are not.
+/// The product of the marked extents where the marked dimensions are the first ones, extents of 1 aside; 0 otherwise.
 std::int64_t leading_rows(const Shape& shape, const DimSet& dims) {
   std::int64_t rows = 1;
   bool kept = false;
@@ -60,7 +60,7 @@ void sum_broadcast(const Tensor& x, bool accumulate, const Tensor& out) {
     const std::int64_t channels = out.numel();
     return backend.sum_rows(x.detach({rows, channels}), accumulate, out.detach({channels}));
   }
-  // What is added to `out` is kept wide until then.
+  // Sums that are added to `out` stay wide until they are added.
   const DType wide = x.dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
   const Tensor sums =
       sum_over(x, dims, kernels::Term::kValue, 1.0, accumulate ? wide : out.dtype()).detach(out.shape());

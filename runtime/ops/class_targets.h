@@ -9,16 +9,16 @@
 
 namespace lockstep::ops {
 
-/// What the targets of a loss over classes count. Weights have no gradient.
+/// The weights of the targets of a loss over classes. Weights have no gradient.
 struct ClassWeights {
   Tensor weight;                             ///< of each class, [classes]; may be undefined
   Tensor sample_weight;                      ///< of each target, of its shape; may be undefined
   std::optional<std::int64_t> ignore_index;  ///< a target that counts for nothing
 };
 
-/// The one rule of all such losses: a row weighs weight[target] * sample_weight, and nothing where its target is
-/// ignored. x [..., classes] has the loss's dtype. A target that is no class is a UsageError on the CPU and makes the
-/// loss NaN on a GPU.
+/// The targets of a loss over classes, by one rule for all such losses: a row weighs weight[target] * sample_weight,
+/// and 0 where its target is ignored. x [..., classes] has the loss's dtype. A target that is no class is a UsageError
+/// on the CPU and makes the loss NaN on a GPU.
 struct ClassTargets {
   kernels::CrossEntropyTargets targets;  ///< classes [rows]: 0 in place of ignored ones
 

@@ -50,7 +50,7 @@ void require_same_shape(amp::Op op, const Tensor& a, const Tensor& b) {
 
 std::int64_t samples_of(const Shape& shape) { return shape.rank() == 0 ? 1 : shape[0]; }
 
-/// What the sum over terms of this shape is multiplied by.
+/// The factor of the sum over terms of this shape.
 double weight_of(const LossReduction& reduction, const Shape& terms) {
   if (reduction.reduction == Reduction::kSum) return 1.0;
   const double samples = static_cast<double>(std::max<std::int64_t>(samples_of(terms), 1));

@@ -25,7 +25,7 @@ Tensor transposed(const Tensor& x, const Tensor& weight, const Tensor& bias, con
 /// The gradient of a convolution by its weight, which has `shape`: x [N, spatial..., C], dy [N, spatial'..., O].
 Tensor weight_gradient(const Tensor& x, const Tensor& dy, const kernels::ConvGeometry& geometry, const Shape& shape);
 
-/// What the backward passes of a convolution and of a transposed one keep.
+/// The values that the backward passes of a convolution and of a transposed one keep.
 struct SavedConv {
   kernels::ConvGeometry geometry;
   SavedTensor x;
@@ -48,7 +48,7 @@ struct Conv : SavedConv {
     const GradTarget dweight = context.target(1, kernel);
     const GradTarget dbias = context.target(2, bias.peek());
     const kernels::Backend& backend = kernels::backend(dy.device());
-    // One call, so that what the three gradients share is read (and widened) once; parameters that are
+    // One call, so that tensors which the three gradients share are read (and widened) once. Parameters that are
     // used elsewhere too may differ in whether they already hold a gradient.
     if (!dbias.out.defined() || !dweight.out.defined() || dbias.accumulate == dweight.accumulate) {
       const bool accumulate = dweight.out.defined() ? dweight.accumulate : dbias.accumulate;

@@ -24,13 +24,13 @@ class Dims {
   std::vector<int> dims_;
 };
 
-/// Which dimensions of a shape are meant.
+/// A set of dimensions of a shape.
 using DimSet = std::array<bool, Shape::kMaxRank>;
 
 /// `dim` of a tensor of this rank, counted from the front. A scalar has the one dimension 0. Throws ShapeError, which
 /// names the operation, for one that is not there.
 int dim_of(std::string_view operation, int dim, int rank);
-/// The same of a tensor. Throws UsageError, which names the operation, where it is undefined.
+/// dim_of() for the rank of x. Throws UsageError, which names the operation, where x is undefined.
 int dim_of(std::string_view operation, int dim, const Tensor& x);
 /// The set that a list names; an empty list names all of them. Throws ShapeError for one that is not there or named
 /// twice.

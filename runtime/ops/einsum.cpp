@@ -110,7 +110,7 @@ std::int64_t product_of(const LabelExtents& extents, const Labels& labels) {
 Tensor contract(Labelled a, Labelled b, const Labels& result) {
   const DType dtype = a.x.dtype();
   if (a.has_lone(b.labels, result) || b.has_lone(a.labels, result)) {
-    // What is summed before the product is not rounded in between.
+    // Sums taken before the product are not rounded in between.
     for (Labelled* operand : {&a, &b}) operand->x = autograd::cast(operand->x, wide_of(dtype));
   }
   const Labels labels_of_a = a.labels;

@@ -66,7 +66,7 @@ Tensor extreme_values(amp::Op op, Extreme which, const Tensor& input, const DimS
   autograd::record(
       values, name_of(op), {lines},
       {.recorded = [x = SavedTensor(lines), y = SavedTensor(values)](const Tensor& dy, const BackwardContext& context) {
-        // Which elements are extreme does not change with small changes of x: a constant.
+        // The shares are constants: the set of extreme elements does not change with small changes of x.
         const Tensor& at = context.saved(x);
         const Tensor shares = Tensor::empty(at.shape(), at.dtype(), at.device());
         kernels::backend(at.device()).extreme_shares(at, context.saved(y), shares);

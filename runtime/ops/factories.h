@@ -10,7 +10,7 @@
 
 namespace lockstep::ops {
 
-/// Where and as what a tensor is made.
+/// The dtype and device of a new tensor.
 struct Placement {
   DType dtype = DType::kFloat32;
   Device device = kCpu;
@@ -21,12 +21,12 @@ struct Placement {
 [[nodiscard]] Tensor ones(const Shape& shape, const Placement& placement = {});
 [[nodiscard]] Tensor zeros(const Shape& shape, const Placement& placement = {});
 
-/// Of the shape, dtype and device of `like`.
+/// New tensors with the shape, dtype and device of `like`.
 [[nodiscard]] Tensor full_like(const Tensor& like, double value);
 [[nodiscard]] Tensor ones_like(const Tensor& like);
 [[nodiscard]] Tensor zeros_like(const Tensor& like);
 
-/// Of another shape, with the dtype and device of `like`.
+/// New tensors of `shape`, with the dtype and device of `like`.
 [[nodiscard]] Tensor new_full(const Tensor& like, const Shape& shape, double value);
 [[nodiscard]] Tensor new_zeros(const Tensor& like, const Shape& shape);
 

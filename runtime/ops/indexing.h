@@ -15,8 +15,9 @@ namespace lockstep::ops {
 /// Each element of the result, which has the shape of `indices`, is x at the same place but for dimension `dim`, where
 /// it is at the index. Other extents of `indices` may be smaller than x's. Any dtype.
 [[nodiscard]] Tensor gather(const Tensor& x, int dim, const Tensor& indices);
-/// The gradient of both: `extent` zeros along a dimension with x added at its indices, which are [m] or have x's shape.
-/// What meets in one place is added in the order of x, in float32, whatever the number of threads.
+/// The gradient of index_select and gather: `extent` zeros along a dimension with x added at its indices, which are [m]
+/// or have x's shape. Elements that meet in one place are added in the order of x, in float32, whatever the number of
+/// threads.
 [[nodiscard]] Tensor scatter_add(const Tensor& x, int dim, const Tensor& indices, std::int64_t extent);
 /// x, and `value` where the mask (bool), which is broadcast, holds.
 [[nodiscard]] Tensor masked_fill(const Tensor& x, const Tensor& mask, double value);

@@ -91,13 +91,13 @@ Tensor matmul(const Tensor& first, bool transpose_a, const Tensor& second, bool 
 
 namespace {
 
-/// What the backward pass of linear keeps. x, y and their gradients as matrices.
+/// The values that the backward pass of linear keeps. It takes x, y and their gradients as matrices.
 struct Linear {
   SavedTensor x;
   SavedTensor weight;
   SavedTensor bias;
   Activation activation;
-  SavedTensor at;  ///< of its derivative
+  SavedTensor at;  ///< of the activation's derivative
 
   Shape x_rows() const { return {x.peek().shape().rows(), x.peek().shape().back()}; }
   Shape y_rows() const { return {x.peek().shape().rows(), weight.peek().size(0)}; }
@@ -111,7 +111,7 @@ struct Linear {
       backend.activate_backward(activation, context.saved(at), dy, dz);
     }
     dz = dz.detach(y_rows());
-    // First what the rest of the backward pass waits for.
+    // The gradient of x comes first: the rest of the backward pass waits for it.
     if (context.needs(0)) {
       grads[0] = empty_like(x.peek());
       Epilogue epilogue;

@@ -8,7 +8,7 @@ namespace lockstep::ops {
 
 /// a [M, K] b [K, N] -> [M, N]; or with equal batch extents [B, M, K] [B, K, N] -> [B, M, N].
 [[nodiscard]] Tensor matmul(const Tensor& a, const Tensor& b);
-/// The same of op(a) and op(b), op transposing the last two dimensions where asked for.
+/// matmul(op(a), op(b)), op transposing the last two dimensions where asked for.
 [[nodiscard]] Tensor matmul(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b);
 /// activation(x [..., in] weight [out, in]^T + bias [out]) -> [..., out], one operation; bias may be undefined.
 ///

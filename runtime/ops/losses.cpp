@@ -33,7 +33,7 @@ double weight_of(const LossOptions& options, std::int64_t samples, double elemen
   return 1.0 / (divisor * elements_per_sample);
 }
 
-/// What a cross entropy is of, beside the logits.
+/// The inputs of a cross entropy beside the logits.
 struct Targets {
   SavedTensor classes;  ///< [rows]
   SavedTensor class_weights;
@@ -53,7 +53,7 @@ struct Targets {
   }
 };
 
-/// What the softmax of each row [rows, 1] is multiplied by in the gradient; undefined where that is 1.
+/// The factors [rows, 1] of each row's softmax in the gradient; undefined where all are 1.
 Tensor shares_of_rows(const kernels::CrossEntropyTargets& targets) {
   const Shape column{targets.classes.numel(), 1};
   const Tensor rows = targets.row_weights.defined() ? targets.row_weights.detach(column) : Tensor();

@@ -10,10 +10,10 @@ namespace lockstep::ops {
 
 struct LossOptions {
   double label_smoothing = 0.0;  ///< cross_entropy only
-  /// What the sum over samples is divided by; 0: the number of samples here (the mean), or 1 where there are none. A
-  /// rank's share of a global batch divides by the global count, so that the ranks' losses add up to the batch's.
+  /// The divisor of the sum over samples; 0: the number of samples here (the mean), or 1 where there are none. A rank's
+  /// share of a global batch divides by the global count, so that the ranks' losses add up to the batch's.
   double divisor = 0.0;
-  // What each target counts: class_targets.h. The mean of cross_entropy divides by the sum of the targets' weights
+  // The weights of targets: class_targets.h. The mean of cross_entropy divides by the sum of the targets' weights
   // unless there is a divisor.
   Tensor weight = {};  ///< of each class, [classes]; may be undefined. cross_entropy only
   /// cross_entropy: of each target, of its shape. mse: of each sample, [N]. May be undefined.

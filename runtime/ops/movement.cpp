@@ -244,7 +244,7 @@ std::vector<Tensor> split(const Tensor& x, std::int64_t extent, int dim_in) {
   for (std::int64_t begin = 0; begin < x.size(dim); begin += extent) {
     extents.push_back(std::min(extent, x.size(dim) - begin));
   }
-  // Of nothing there is one part.
+  // A dimension of extent 0 has one part, which is empty.
   if (extents.empty()) extents.push_back(0);
   return split(x, extents, dim);
 }

@@ -70,7 +70,7 @@ struct Problem {
   std::int64_t groups = 0;  ///< 0: over rows
   bool centred = true;
   double epsilon;
-  int dims = 0;  ///< that x normalises over, the last ones, where there are no groups
+  int dims = 0;  ///< the number of last dimensions to normalise over, where there are no groups
 
   Shape statistics() const { return groups > 0 ? Shape{x.front(), groups} : Shape{x.front()}; }
   /// x with the dimensions that share statistics apart from the others: [rows, channels], or [N, pixels, groups,
@@ -80,7 +80,7 @@ struct Problem {
   std::int64_t set_size() const { return groups > 0 ? x[1] * (x[2] / groups) : x[1]; }
 };
 
-/// What the backward pass keeps.
+/// The values that the backward pass keeps.
 struct SavedNorm {
   Problem problem;
   SavedTensor x;
@@ -102,7 +102,7 @@ std::vector<Tensor> gradients(const SavedNorm& saved, const Tensor& dy, const Ba
   return {dx, dweight.deliver(), dbias.deliver()};
 }
 
-/// The same made of operations, the statistics included, so that it can be differentiated again.
+/// The gradients computed by operations, the statistics included, so that they can be differentiated again.
 std::vector<Tensor> recorded_gradients(const SavedNorm& saved, const Tensor& grad, const BackwardContext& context) {
   const Problem& problem = saved.problem;
   const DType dtype = saved.inv_std.dtype();

@@ -17,7 +17,7 @@ using autograd::SavedTensor;
 
 namespace {
 
-/// What the backward needs to know of an operand that was broadcast; of another one nothing is kept.
+/// An operand that was broadcast, as the backward needs it; undefined for any other operand.
 SavedTensor if_broadcast(const Tensor& operand, const Tensor& result) {
   return operand.shape() == result.shape() ? SavedTensor() : SavedTensor(operand);
 }

@@ -9,16 +9,16 @@
 
 namespace lockstep::ops {
 
-/// The gradient of operand number i for every element of the result, in grad's dtype; what was broadcast is summed
-/// afterwards.
+/// Computes the gradient of operand number i for every element of the result, in grad's dtype. The gradient of a
+/// broadcast operand is summed afterwards.
 using OperandGradient =
     std::function<Tensor(const Tensor& grad, const autograd::BackwardContext& context, std::size_t i)>;
 
-/// Of which operands a 16-bit gradient is computed in float32 for every element, and rounded once behind the sum.
+/// The operands whose 16-bit gradient is computed in float32 for every element, and rounded once behind the sum.
 enum class Wide : std::uint8_t {
-  kNever,   ///< no element of it is rounded
-  kSummed,  ///< of those that were broadcast
-  kAlways,  ///< of all: it would be rounded more than twice on the way
+  kNever,   ///< none: no element of the gradient is rounded
+  kSummed,  ///< those that were broadcast
+  kAlways,  ///< all: the gradient would be rounded more than twice on the way
 };
 
 /// A saved operand in grad's dtype.

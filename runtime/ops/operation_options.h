@@ -7,9 +7,9 @@
 #include "runtime/autograd/movement.h"
 #include "runtime/kernels/binary.h"
 
-// What operations are told besides tensors, as they note it for whoever writes their graph down
+// The options of operations, their arguments beside tensors, which they note for whoever writes their graph down
 // (autograd::note_options). linear notes its kernels::Activation; conv and conv_transpose their ConvGeometry; pooling
-// and upsampling theirs; a function of one number its kernels::UnaryFunction. What else there is:
+// and upsampling their geometries; a function of one number its kernels::UnaryFunction. The others are here.
 
 namespace lockstep::ops {
 

@@ -14,7 +14,7 @@ using autograd::BackwardContext;
 
 namespace {
 
-/// What max pooling chose: the places of the maxima in their images, int64 [N, pixels', C].
+/// The choice of max pooling. places() gives the maxima's places in their images, int64 [N, pixels', C].
 struct Chosen {
   kernels::PoolGeometry geometry;
   Tensor indices;  ///< int32, y's shape
@@ -32,8 +32,8 @@ struct Chosen {
   }
 };
 
-/// [N, spatial'..., C] -> [N, spatial..., C]: each gradient added where its maximum lies. Its own gradient is gathered
-/// there.
+/// [N, spatial'..., C] -> [N, spatial..., C]: adds each gradient at the place of its maximum. The gradient of this
+/// operation is gathered from those places.
 Tensor max_pool_gradient(const Tensor& input, const Chosen& chosen) {
   const Tensor dy = amp::autocast(amp::Op::kMaxPoolGradient, input);
   const Tensor dx = Tensor::empty(chosen.x, dy.dtype(), dy.device());

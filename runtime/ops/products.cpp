@@ -47,11 +47,11 @@ Tensor column(const Tensor& v) { return reshape(v, {v.numel(), 1}); }
 
 Tensor times_column(const Tensor& a, const Tensor& v) { return reshape(matmul(a, column(v)), {a.size(0)}); }
 
-/// alpha a b of matrices or batches of them, float32 for 16-bit operands: neither it nor its gradients are rounded
-/// before the factor.
+/// alpha a b of matrices or batches of them, float32 for 16-bit operands: neither the product nor its gradients are
+/// rounded before alpha multiplies them.
 Tensor wide_product(const Tensor& a, const Tensor& b, double alpha);
 
-/// What the backward pass of wide_product keeps.
+/// The values that the backward pass of wide_product keeps.
 struct WideProduct {
   SavedTensor a;
   SavedTensor b;

@@ -18,18 +18,18 @@ namespace lockstep::ops {
 [[nodiscard]] Tensor mv(const Tensor& a, const Tensor& v);
 /// The scalar product of a [K] and b [K], a scalar.
 [[nodiscard]] Tensor dot(const Tensor& a, const Tensor& b);
-/// The same: numbers are real.
+/// dot(a, b): numbers are real, so there is nothing to conjugate.
 [[nodiscard]] Tensor vdot(const Tensor& a, const Tensor& b);
 /// y[..., o] = sum_ij a[..., i] weight[o, i, j] b[..., j] + bias[o]; the bias may be undefined.
 [[nodiscard]] Tensor bilinear(const Tensor& a, const Tensor& b, const Tensor& weight, const Tensor& bias = {});
 /// The sums of a * b, broadcast, over a dimension.
 [[nodiscard]] Tensor vecdot(const Tensor& a, const Tensor& b, int dim = -1);
 
-/// What the add... operations multiply their summands with. A beta of 0 leaves the input out, NaN included. Sums of
-/// 16-bit operands are float32 and rounded once.
+/// The factors of the summands of the add... operations. A beta of 0 leaves the input out, NaN included. Sums of 16-bit
+/// operands are float32 and rounded once.
 struct AddOptions {
-  double beta = 1;   ///< the input
-  double alpha = 1;  ///< the product
+  double beta = 1;   ///< of the input
+  double alpha = 1;  ///< of the product
 };
 /// beta * input + alpha * a b; the input is broadcast to the product's shape.
 [[nodiscard]] Tensor addmm(const Tensor& input, const Tensor& a, const Tensor& b, const AddOptions& options = {});
@@ -55,7 +55,7 @@ struct AddOptions {
 [[nodiscard]] Tensor einsum(std::string_view equation, const Tensor& a, const Tensor& b);
 /// Sums over dimensions of a paired with dimensions of b; the result has a's others, then b's.
 [[nodiscard]] Tensor tensordot(const Tensor& a, const Tensor& b, const Dims& dims_of_a, const Dims& dims_of_b);
-/// Over the last `dims` of a and the first `dims` of b, in their order.
+/// tensordot() over the last `dims` dimensions of a and the first `dims` of b, in their order.
 [[nodiscard]] Tensor tensordot(const Tensor& a, const Tensor& b, int dims = 2);
 
 }  // namespace lockstep::ops

@@ -14,7 +14,7 @@ namespace lockstep::ops {
 
 namespace {
 
-/// What x, and what the state, bring to the gates: [N, gates H] each. Casts as the cell's policy says.
+/// The summands that x and the state add to the gates: [N, gates H] each. Casts as the cell's policy says.
 struct Gates {
   Tensor h;  ///< the state, as it is read
   Tensor of_x;

@@ -35,7 +35,7 @@ Tensor sum_as(amp::Op op, const Tensor& input, const DimSet& dims, bool keepdim,
   return y;
 }
 
-/// How many elements each result is made of.
+/// The number of elements that each result sums.
 std::int64_t count_of(const Shape& shape, const DimSet& dims) {
   std::int64_t count = 1;
   for (int d = 0; d < shape.rank(); ++d) count *= dims[static_cast<std::size_t>(d)] ? shape[d] : 1;

@@ -6,9 +6,9 @@
 #include "runtime/ops/dims.h"
 #include "runtime/tensor/tensor.h"
 
-// Reductions over dimensions. An empty list of them names all; without them everything is reduced to a scalar. What is
-// reduced is gone from the result's shape, or stays with extent 1 where `keepdim`. Sums are accumulated in float32
-// (float64 for float64) in an order that the shape alone decides, and rounded once.
+// Reductions over dimensions. An empty list of them names all; without a list everything is reduced to a scalar. The
+// result's shape lacks the reduced dimensions, or has them with extent 1 where `keepdim`. Sums are accumulated in
+// float32 (float64 for float64) in an order that the shape alone decides, and rounded once.
 
 namespace lockstep::ops {
 
@@ -19,8 +19,8 @@ namespace lockstep::ops {
 
 struct SumOptions {
   bool keepdim = false;
-  /// Of the result, whatever autocast says. x is cast to it before where that is the narrower one or x is no floating
-  /// one.
+  /// The dtype of the result, whatever autocast says. x is cast to it first where it is the narrower one or x's is no
+  /// floating dtype.
   std::optional<DType> dtype = {};
 };
 [[nodiscard]] Tensor sum(const Tensor& x, const Dims& dims, const SumOptions& options = {});
@@ -33,7 +33,7 @@ struct VarianceOptions {
 };
 /// The variance around the mean, in two passes.
 [[nodiscard]] Tensor var(const Tensor& x, const Dims& dims, const VarianceOptions& options = {});
-/// Its root, whose gradient is 0 where it is 0.
+/// The standard deviation, the root of var(). Its gradient is 0 where it is 0.
 [[nodiscard]] Tensor std(const Tensor& x, const Dims& dims, const VarianceOptions& options = {});
 
 /// The extreme elements along a dimension and where each lies first, int64. A NaN is more extreme than any number. The

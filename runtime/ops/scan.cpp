@@ -26,7 +26,7 @@ Tensor lines_of(amp::Op op, const Tensor& x, std::optional<DType> dtype) {
   return dtype ? autograd::cast(x, *dtype) : amp::autocast(op, x);
 }
 
-// On [outer, n, inner], along the middle.
+// The functions below take [outer, n, inner] and run along the middle.
 
 Tensor running_sum(const Tensor& x, bool reverse) {
   const Tensor y = empty_like(x);
@@ -37,7 +37,7 @@ Tensor running_sum(const Tensor& x, bool reverse) {
   return y;
 }
 
-/// The element before each one, or behind it where `reverse`; `edge` where there is none.
+/// For each element the one before it, or behind it where `reverse`; `edge` where there is none.
 Tensor before(const Tensor& x, bool reverse, double edge) {
   const std::int64_t n = x.size(1);
   if (n == 0) return x;
@@ -52,7 +52,7 @@ Tensor recur(const Tensor& a, const Tensor& b, bool reverse) {
       y, name_of(amp::Op::kRecurrence), {a, b},
       {.recorded = [a = SavedTensor::in_graph(a), y = SavedTensor(y), reverse](const Tensor& dy,
                                                                                const BackwardContext& context) {
-        // What reaches y_k: its own gradient, and a_(k+1) times what reaches y_(k+1).
+        // The whole gradient of y_k: g_k = dy_k + a_(k+1) g_(k+1).
         const Tensor g = recur(before(context.saved(a), !reverse, 0), dy, !reverse);
         return std::vector<Tensor>{context.needs(0) ? mul(g, before(context.result(y), reverse, 0)) : Tensor(), g};
       }});

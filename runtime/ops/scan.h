@@ -6,8 +6,8 @@
 #include "runtime/tensor/tensor.h"
 
 // Running sums and products along a dimension, accumulated in float64 and rounded once. A named dtype is the result's,
-// whatever autocast says; x is cast to it before. Those of integers and of bool are int64 where none is named, and
-// exact up to 2^53. Gradients hold where factors are 0, too.
+// whatever autocast says; x is cast to it first. Results of integers and of bool are int64 where none is named, and
+// exact up to 2^53. Gradients are right where factors are 0, too.
 
 namespace lockstep::ops {
 
@@ -20,11 +20,11 @@ struct ProductOptions {
 };
 /// The product of the elements along a dimension; 1 where there are none.
 [[nodiscard]] Tensor prod(const Tensor& x, int dim, const ProductOptions& options = {});
-/// Of all elements.
+/// The product of all elements.
 [[nodiscard]] Tensor prod(const Tensor& x, std::optional<DType> dtype = {});
 
 /// y_k = a_k * y_(k-1) + b_k along a dimension, with y_(-1) = 0; from the last one on where `reverse`. a and b have one
-/// shape and dtype. What a running product is differentiated by; its gradient is one of its kind.
+/// shape and dtype. The gradient of a running product is a recurrence, and so is the gradient of a recurrence.
 [[nodiscard]] Tensor recurrence(const Tensor& a, const Tensor& b, int dim, bool reverse = false);
 
 }  // namespace lockstep::ops

@@ -5,7 +5,7 @@
 
 namespace lockstep::ops {
 
-/// The same elements under another shape; shares the data.
+/// x under another shape of as many elements; shares the data.
 [[nodiscard]] Tensor reshape(const Tensor& x, const Shape& shape);
 /// [N, ...] -> [N, everything else]; shares the data.
 [[nodiscard]] Tensor flatten(const Tensor& x);
@@ -18,10 +18,10 @@ namespace lockstep::ops {
 [[nodiscard]] Tensor squeeze(const Tensor& x, int dim);
 /// x in another floating dtype; the gradient is cast back. Shares the data where the dtype is the same.
 [[nodiscard]] Tensor cast(const Tensor& x, DType dtype);
-/// float32 for the 16-bit dtypes, else the dtype: what a formula of several operations computes in, so that its result
-/// is rounded once.
+/// The dtype in which a formula of several operations computes, so that its result is rounded once: float32 for the
+/// 16-bit dtypes, else the dtype itself.
 [[nodiscard]] inline DType wide_of(DType dtype) { return is_reduced(dtype) ? DType::kFloat32 : dtype; }
-/// x in that dtype; undefined where x is.
+/// x cast to wide_of() its dtype; undefined where x is.
 [[nodiscard]] Tensor widened(const Tensor& x);
 
 }  // namespace lockstep::ops

@@ -8,8 +8,7 @@
 #include "runtime/tensor/tensor.h"
 
 // Functions of one number, applied to every element. In float32 they are within 4 units of the last place; 16-bit
-// results are rounded once. What the backward pass needs is kept: the output where the derivative follows from that,
-// else x.
+// results are rounded once. The backward pass keeps the output where the derivative follows from that, else x.
 
 namespace lockstep::ops {
 
@@ -28,7 +27,7 @@ inline constexpr double kInfinite = std::numeric_limits<double>::infinity();
 [[nodiscard]] inline Tensor sigmoid(const Tensor& x) { return activate(kernels::Activation::kSigmoid, x); }
 
 [[nodiscard]] Tensor neg(const Tensor& x);
-/// Its derivative at 0 is 0.
+/// |x|; the derivative at 0 is 0.
 [[nodiscard]] Tensor abs(const Tensor& x);
 [[nodiscard]] Tensor sqrt(const Tensor& x);
 /// 1 / sqrt x
@@ -44,7 +43,7 @@ inline constexpr double kInfinite = std::numeric_limits<double>::infinity();
 [[nodiscard]] Tensor log1p(const Tensor& x);
 [[nodiscard]] Tensor log2(const Tensor& x);
 [[nodiscard]] Tensor log10(const Tensor& x);
-/// Of any x: beyond 2^29 on the slower path of double arithmetic.
+/// Takes any x. Beyond 2^29 it runs on the slower path of double arithmetic; so do cos and tan.
 [[nodiscard]] Tensor sin(const Tensor& x);
 [[nodiscard]] Tensor cos(const Tensor& x);
 [[nodiscard]] Tensor tan(const Tensor& x);

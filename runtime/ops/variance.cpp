@@ -13,7 +13,7 @@ namespace lockstep::ops {
 
 namespace {
 
-/// Of the middle of [outer, n, inner]: [outer, inner] in `dtype`.
+/// The variance over the middle of [outer, n, inner]: [outer, inner] in `dtype`.
 Tensor variance(const Tensor& x, double correction, DType dtype) {
   const double divisor = static_cast<double>(x.size(1)) - correction;
   const Tensor y = Tensor::empty({x.size(0), x.size(2)}, dtype, x.device());

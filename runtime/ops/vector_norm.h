@@ -8,8 +8,8 @@
 #include "runtime/ops/dims.h"
 #include "runtime/tensor/tensor.h"
 
-// Lengths of vectors and matrices, and what is made of them. A named dtype is the result's, whatever autocast says; x
-// is read as that dtype.
+// Lengths of vectors and matrices, and functions of them. A named dtype is the result's, whatever autocast says; x is
+// read as that dtype.
 
 namespace lockstep::ops {
 
@@ -27,13 +27,14 @@ struct NormOptions {
 /// vector_norm(a - b, order) of all elements, a scalar; broadcast.
 [[nodiscard]] Tensor dist(const Tensor& a, const Tensor& b, double order = 2);
 
-/// The norm of 2, the largest singular value, and the nuclear norm need a decomposition that is not built.
+/// The norms of matrices. The norm of 2, the largest singular value, and the nuclear norm are missing: they need a
+/// decomposition.
 enum class MatrixNorm : std::uint8_t {
   kFrobenius,  ///< the root of the sum of squares
   kOne,        ///< the largest sum of |x| of a column
   kInfinity,   ///< the largest sum of |x| of a row
 };
-/// Of the matrices in the last two dimensions.
+/// The norms of the matrices in the last two dimensions.
 [[nodiscard]] Tensor matrix_norm(const Tensor& x, MatrixNorm norm = MatrixNorm::kFrobenius,
                                  const NormOptions& options = {});
 
