@@ -23,7 +23,7 @@ Autocast::State reduced(DType dtype) {
   return {true, dtype};
 }
 
-/// What the table says.
+/// The dtype that the policy table gives an input of an operation.
 DType decided(Op op, const Tensor& input, const Tensor& other) {
   const DType dtype = input.dtype();
   if (policy_of(op) == CastPolicy::kRefused && Autocast::enabled()) {
@@ -46,7 +46,7 @@ DType decided(Op op, const Tensor& input, const Tensor& other) {
   throw UsageError("an autocast policy without a dtype");
 }
 
-/// The same, told to the thread's trace. `casts`: whether the table casts.
+/// decided(), which it also tells the thread's trace. `casts`: whether the table casts.
 DType answer(Op op, const Tensor& input, const Tensor& other, bool casts) {
   const DType dtype = decided(op, input, other);
   if (OperationTrace* trace = OperationTrace::current()) trace->asked(op, input, dtype, casts);

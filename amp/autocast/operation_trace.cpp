@@ -151,7 +151,7 @@ void OperationTrace::finish(const std::vector<Tensor>& results, const std::vecto
     operation.casts.push_back({parameter_of(question.input), from, question.dtype, how});
   }
   std::ranges::copy(done.other_casts, std::back_inserter(operation.casts));
-  // What an operation reads without asking comes behind what it has asked for.
+  // Inputs that an operation reads without asking for their dtypes come behind those that it has asked for.
   for (std::size_t i = done.questions.size(); i < inputs.size(); ++i) {
     if (inputs[i].defined()) operation.inputs.push_back(inputs[i].dtype());
   }

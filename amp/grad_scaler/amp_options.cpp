@@ -22,7 +22,7 @@ OptLevelProperties resolve(const AmpOptions& options) {
   return properties;
 }
 
-/// Of the overrides by dtype.
+/// Checks the overrides that choose dtypes.
 void check_casts(const AmpOptions& options, const OptLevelProperties& properties, FieldChecks& checks) {
   const std::string compute(name_of(properties.compute_dtype));
   if (options.cast_model_type && *options.cast_model_type != DType::kFloat32 &&

@@ -54,7 +54,7 @@ class GradScaler {
   /// UsageError where an earlier loss was on another device. Several threads may call it at a time, each for losses of
   /// its own, as step::Replicas does; everything else is for one thread.
   [[nodiscard]] Tensor scale(const Tensor& loss);
-  /// The same of each.
+  /// scale() of each loss.
   [[nodiscard]] std::vector<Tensor> scale(const std::vector<Tensor>& losses);
   /// scale(loss).backward(): the same gradients, bit by bit. A float32 loss is not multiplied for it: the scale is the
   /// gradient that the backward pass begins with.
@@ -87,9 +87,9 @@ class GradScaler {
   /// Makes the scale `new_scale` instead; the growth tracker stays. Without a check since the last update() too. Throws
   /// FieldError for one out of range: > 0, a float32, and where the scale is dynamic within min and max.
   void update(double new_scale);
-  /// The same with a number that lies on the scale's device, float32, of one element and without a gradient; nobody
-  /// waits for it. The scale stays where it is not positive and finite, and keeps within min and max where it is
-  /// dynamic. Throws UsageError for another tensor.
+  /// Makes the scale a number that lies on the scale's device, float32, of one element and without a gradient; nobody
+  /// waits for it. The scale stays where that number is not positive and finite, and keeps within min and max where it
+  /// is dynamic. Throws UsageError for another tensor.
   void update(const Tensor& new_scale);
   /// update() for a loop that calls require_progress() itself, once it has told of the step.
   /// `report`: written on the device with it, the scale as it then is.
@@ -99,7 +99,7 @@ class GradScaler {
   /// verdict, for the message.
   void require_progress(const kernels::LossScaleState& state, const std::string& parameter, int rank) const;
 
-  /// Throws PeerError on every rank, naming two of them and what of that which step() compares they have different.
+  /// Throws PeerError on every rank where the state that step() compares differs, naming two ranks and the difference.
   /// Waits for a GPU. A collective.
   void require_same_state(const optim::Optimizer& optimizer) const;
   /// Forgets the inf checks since the last update(): the step that they were of begins anew, with another zero_grad().
@@ -143,7 +143,7 @@ class GradScaler {
   void place(Device device);
   /// `new_scale` on the device; undefined: there is none.
   void adapt(const Tensor& new_scale, const kernels::StepReport& report);
-  /// The same number in the graph; gradients that pass through it are known to be this scaler's.
+  /// `scaled` as the result of an operation in the graph. Gradients that pass through it are known to be this scaler's.
   Tensor marked(const Tensor& scaled) const;
   void finish_update(const Tensor& new_scale);
   /// Above 0 where the gradients of any optimizer were bad; undefined where none was checked since the last update().

@@ -17,9 +17,9 @@ namespace lockstep::amp {
 /// can come; Apex refuses them too.
 void initialize(nn::Module& model, optim::Optimizer& optimizer, const AmpOptions& options = {}, Device device = kCpu);
 
-/// The same for several models and the optimizers that have their parameters, one or more of them of one model or of
-/// several; a model that is not trained needs none. Throws also where two models share a parameter, and where an
-/// optimizer has a parameter that is in no model; nothing has changed then.
+/// initialize() for several models and the optimizers of their parameters. An optimizer may have parameters of several
+/// models, and a model may have several optimizers; one that is not trained needs none. Throws also where two models
+/// share a parameter, and where an optimizer has a parameter that is in no model; nothing has changed then.
 void initialize(const std::vector<nn::Module*>& models, const std::vector<optim::Optimizer*>& optimizers,
                 const AmpOptions& options = {}, Device device = kCpu);
 

@@ -5,14 +5,14 @@
 
 namespace lockstep::autograd {
 
-/// What amp::Autocast sets on a thread. It stands here because an operation's backward runs in the state of its
-/// forward, whatever is set where backward() is called.
+/// The state that amp::Autocast sets on a thread. It is declared here because an operation's backward runs in the state
+/// of its forward, whatever is set where backward() is called.
 struct AutocastState {
   bool enabled = false;
   DType dtype = DType::kFloat16;  ///< of lower-precision operations
 };
 
-/// This thread's.
+/// The calling thread's state.
 AutocastState& autocast_state();
 
 /// Sets the state on this thread while it lives.

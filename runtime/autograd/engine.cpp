@@ -69,7 +69,7 @@ struct Callback {
   std::function<void()> run;
 };
 
-/// What hooks asked to be run when the pass of this thread is over; null outside a pass.
+/// The callbacks that hooks have given after_backward() in the pass of this thread; null outside a pass.
 thread_local std::vector<Callback>* callbacks = nullptr;
 
 /// One walk through the graph.

@@ -29,7 +29,8 @@ struct BackwardOptions {
 /// guard of one that this pass reaches (Meta::pass_guard: the model is one of DistributedDataParallel's).
 void backward(const Tensor& output, const Tensor& grad = {}, const BackwardOptions& options = {});
 
-/// The same from several outputs in one walk, in which what they share is walked once. `grads`: one an output, or none.
+/// backward() from several outputs in one walk, in which operations that they share are walked once. `grads`: one an
+/// output, or none.
 void backward(const std::vector<Tensor>& outputs, const std::vector<Tensor>& grads = {},
               const BackwardOptions& options = {});
 

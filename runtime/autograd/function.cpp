@@ -19,7 +19,7 @@ std::size_t place_in(const std::vector<Tensor>& tensors, const Tensor& tensor) {
       tensors.begin());
 }
 
-/// What a gradient of a tensor looks like.
+/// The shape, dtype and device of a tensor and of its gradient.
 struct Like {
   Shape shape;
   DType dtype = DType::kFloat32;
@@ -135,7 +135,7 @@ std::vector<Tensor> FunctionCall::run(std::vector<Tensor> arguments, const DType
                throw ShapeError("the backward() of a Function gives its argument " + std::to_string(i) + ", of shape " +
                                 inputs[i].shape.str() + ", a gradient of shape " + grads[i].shape().str());
              }
-             // As the argument is: a leaf's gradient has the leaf's dtype.
+             // The gradient gets the argument's dtype: a leaf's gradient has the leaf's.
              grads[i] = cast(grads[i], inputs[i].dtype);
              if (!pass.recorded() || second == SecondDerivative::kRecorded || grads[i].requires_grad()) continue;
              std::vector<Tensor> known = gradients;

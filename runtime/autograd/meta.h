@@ -32,7 +32,7 @@ struct Meta {
   bool requires_grad = false;
   /// The operation whose result this is; null for a leaf.
   std::shared_ptr<Node> producer;
-  /// Which of the operation's results it is.
+  /// The number of this result among the operation's.
   std::size_t result = 0;
 
   // Leaves only -----------------------------------------------------------------------------------------------------
@@ -43,8 +43,8 @@ struct Meta {
   /// A slice of the gradient arena that gradients are written into directly; undefined for a leaf outside an arena. Its
   /// dtype is the wire's, its shape the leaf's.
   Tensor slot;
-  /// What grad() has shown of the slot since it was emptied: a view of it, the same for all who asked. Undefined where
-  /// nobody did.
+  /// The view of the slot that grad() has shown since the slot was emptied, the same for all who asked. Undefined where
+  /// nobody asked.
   Tensor shown;
   /// Held by whoever writes a gradient here, so that backward passes on several threads add to one another.
   std::mutex writing;

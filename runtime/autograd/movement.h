@@ -6,12 +6,12 @@
 
 #include "runtime/tensor/tensor.h"
 
-// Tensor's members that move elements, as operations: each makes `result`, which has its elements, the result of one on
-// `from`.
+// Tensor's members that move elements, as operations. Each function makes `result`, whose elements are there already,
+// the result of an operation on `from`.
 
 namespace lockstep::autograd {
 
-/// A part along a dimension: begin, begin + step, ...; what a slice notes (record_observer.h).
+/// The options that a slice notes (record_observer.h): a part along a dimension, begin, begin + step, ...
 struct SliceOptions {
   int dim = 0;
   std::int64_t begin = 0;
@@ -25,7 +25,7 @@ void record_copy(const Tensor& result, const Tensor& from);
 
 /// Throws UsageError for a tensor whose gradient `operation`, which writes it in place, would make wrong.
 void require_writable(const Tensor& tensor, std::string_view operation);
-/// The same for record_copy() that is to come.
+/// Throws UsageError where the record_copy(result, from) that is to come would make a gradient wrong.
 void require_copyable(const Tensor& result, const Tensor& from);
 
 }  // namespace lockstep::autograd

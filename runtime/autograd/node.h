@@ -21,9 +21,9 @@
 
 namespace lockstep::autograd {
 
-/// Which of an arena's slots an operation can write a gradient into.
+/// The dtypes of an arena's slots into which an operation can write a gradient.
 enum class TargetDType : std::uint8_t {
-  kOwn,  ///< those of float32 or the input's dtype
+  kOwn,  ///< float32, and the input's dtype
   kAny,
 };
 
@@ -47,7 +47,7 @@ struct Arrived {
   Tensor addend;                  ///< where Backward::adds: still to be added to the first of them, if defined
 };
 
-/// What an operation makes of losses, for whoever looks for the scale of a pass's gradients (scale_mark.h).
+/// The effect of an operation on losses, by which the scale of a pass's gradients is found (scale_mark.h).
 enum class OnLosses : std::uint8_t {
   kMakes,       ///< a loss, of other things
   kAdds,        ///< a sum of them, or some of them in another shape or dtype: of the same scale
@@ -142,7 +142,7 @@ struct Backward {
   BackwardFunction recorded = nullptr;
   /// Where there is one, `fused` asks BackwardContext::multiplied().
   ActivationDerivative derivative = {};
-  /// Of an operation with one result: `fused` adds the last gradient to those that arrived before it, in the pass in
+  /// For an operation with one result: `fused` adds the last gradient to those that arrived before it, in the pass in
   /// which it reads them, and asks BackwardContext::take_gradient() for both. A sum is then no pass of its own.
   bool adds = false;
 };
@@ -204,7 +204,7 @@ class Node : public std::enable_shared_from_this<Node> {
 void record(const Tensor& result, std::string_view name, const std::vector<Tensor>& inputs, Backward backward);
 void record(const Tensor& result, std::string_view name, const std::vector<Tensor>& inputs, OnLosses on_losses,
             Backward backward);
-/// The same for an operation with several results, of which integer ones have no gradient.
+/// record() for an operation with several results, of which integer ones have no gradient.
 void record(const std::vector<Tensor>& results, std::string_view name, const std::vector<Tensor>& inputs,
             Backward backward);
 void record(const std::vector<Tensor>& results, std::string_view name, const std::vector<Tensor>& inputs,

@@ -15,7 +15,7 @@ struct Meta;
 /// finds out by the tensor's version when that was written since.
 class SavedTensor {
  public:
-  /// Of an undefined tensor, as a default-constructed one: take() gives an undefined tensor.
+  /// Saves an undefined tensor: take() gives an undefined tensor.
   SavedTensor() = default;
   /// Saves `tensor` outside the graph.
   explicit SavedTensor(const Tensor& tensor);

@@ -41,7 +41,8 @@ void backward_of(const Tensor& tensor) { backward(tensor); }
 
 }  // namespace lockstep::autograd
 
-/// What CMake has the linker look for in a program that links runtime/autograd, so that this file becomes part of it.
+/// A symbol that CMake has the linker look for in a program that links runtime/autograd, so that this file becomes part
+/// of it.
 extern "C" const bool lockstep_autograd_is_linked = [] {
   using namespace lockstep;
   set_differentiation({.requires_grad = autograd::requires_grad,

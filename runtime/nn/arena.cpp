@@ -172,7 +172,7 @@ void Arena::zero_grad() {
 void Arena::zero_grad(std::span<const std::size_t> slots) {
   for (const std::size_t slot : slots) forget_gradient(slot);
   if (holds_nothing()) return zero_grad();
-  // What lies there may be bad, and a reduction of what the others hold would look at it.
+  // The slots may hold an inf or a NaN, which a reduction of the other slots' gradients would find.
   const kernels::Backend& backend = kernels::backend(grads_.device());
   for (const std::size_t slot : slots) {
     backend.fill(meta_of_slot(slot).slot, 0.0);

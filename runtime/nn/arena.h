@@ -59,11 +59,11 @@ class Arena {
 
   const ArenaOptions& options() const { return options_; }
   const std::vector<Slot>& slots() const { return slots_; }
-  /// Elements, padding included.
+  /// The number of elements of the arena, padding included.
   std::int64_t size() const { return size_; }
-  /// What was written to parameters, up to now, included.
+  /// The float32 masters, with every write to parameters up to now.
   const Tensor& masters() const;
-  /// Undefined where compute_dtype is float32. As masters().
+  /// The compute copies, with every write to parameters up to now; undefined where compute_dtype is float32.
   const Tensor& copies() const;
   /// The step's gradients, where they lie now: in wire() or in float32_grads().
   const Tensor& grads() const { return grads_; }
@@ -89,9 +89,9 @@ class Arena {
   /// written again. zero_grad() does that; a step that is launched as a graph asks nobody, and who launches it calls
   /// this.
   void keep_shown_gradients() const;
-  /// Forgets the gradients; those of the next backward pass are born in wire().
+  /// Forgets the gradients. The gradients of the next backward pass are born in wire().
   void zero_grad();
-  /// Forgets those of some slots, given by their numbers; the others stay where they are.
+  /// Forgets the gradients of some slots, given by their numbers; the others stay where they are.
   void zero_grad(std::span<const std::size_t> slots);
   /// Whether the slot's compute copy is all there is of it: its master holds only what the compute dtype can represent.
   bool is_rounded(const Slot& slot) const;
@@ -99,20 +99,20 @@ class Arena {
   void zero_missing_grads() const;
   /// Whether gradients were reduced over ranks since zero_grad().
   bool reduced() const { return reduced_; }
-  /// What this rank's own gradients were before they were reduced: float32 [slots], above 0 where one of the step's
+  /// Flags of this rank's own gradients before they were reduced: float32 [slots], above 0 where one of the step's
   /// backward passes had an inf or a NaN. Undefined where nobody looked.
   const Tensor& local_flags() const { return local_flags_; }
   /// The gradients are those of all ranks now. `local_flags` as above; `has_gradient` as below, where the ranks agreed
   /// on it, else undefined: each knows.
   void note_reduction(const Tensor& local_flags, const Tensor& has_gradient = {});
-  /// Which parameters have a gradient in this step: float32 [slots] on the device, 1 or 0. One has where a backward
-  /// pass wrote it since zero_grad(), on any rank; one that does not require a gradient has none.
+  /// Whether each slot's parameter has a gradient in this step: float32 [slots] on the device, 1 or 0. It has one where
+  /// a backward pass wrote it since zero_grad(), on any rank; one that requires no gradient has none.
   Tensor has_gradient() const;
-  /// The same as far as this rank knows, into `flags`.
+  /// Writes has_gradient(), as far as this rank knows, into `flags`.
   void write_own_gradients(const Tensor& flags) const;
   /// The slot's gradient was unscaled: until zero_grad() backward passes into the arena are refused by those who ask.
   void note_unscaled(std::size_t slot);
-  /// What the slot's gradient is multiplied by: autograd::ScaleMark.
+  /// The autograd::ScaleMark of the slot's gradient: the loss scale that multiplies it.
   std::uint64_t scaler_of(std::size_t slot) const;
   /// Throws UsageError where a gradient was unscaled, which another backward pass would spoil.
   void require_scaled() const;
@@ -146,7 +146,7 @@ class Arena {
 
  private:
   autograd::Meta& meta_of_slot(std::size_t slot) const;
-  /// has_gradient() of one, as far as this rank knows.
+  /// has_gradient() of one slot, as far as this rank knows.
   bool has_own_gradient(std::size_t slot) const;
   /// Grows with every gradient that the slot may have got.
   std::int64_t gradients_of(std::size_t slot) const;

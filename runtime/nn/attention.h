@@ -44,7 +44,7 @@ class MultiHeadAttention : public Module {
   struct Heads {
     Tensor q, k, v;  ///< [N, heads or kv_heads, T, channels]
   };
-  /// Of positions `first` and on.
+  /// The heads of x, whose first position is number `first` of the sequence.
   Heads heads_of(const Tensor& x, std::int64_t first);
   Tensor attend(const Heads& heads, ops::AttentionOptions attention);
 

@@ -18,11 +18,12 @@ namespace lockstep::nn {
 /// (ActivationDerivative), and that no weight outside an arena is read by several blocks: its gradients are then added
 /// in float32, otherwise in 16 bits.
 ///
-/// What requires a gradient and the block reads is x or one of its parameters; otherwise backward() throws UsageError,
-/// as it does where one was written since. The block outlives the graph. Its gradients cannot be differentiated again.
+/// Every tensor that requires a gradient and that the block reads must be x or one of its parameters; otherwise
+/// backward() throws UsageError, as it does where one was written since. The block outlives the graph. Its gradients
+/// cannot be differentiated again.
 Tensor checkpoint(Module& block, const Tensor& x);
 
-/// The same of `forward`, a forward pass of the block that also reads what needs no gradient, as a mask does.
+/// checkpoint() of `forward`, a forward pass of the block that also reads tensors without a gradient, such as a mask.
 Tensor checkpoint(Module& block, const Tensor& x, const std::function<Tensor(const Tensor& x)>& forward);
 
 }  // namespace lockstep::nn

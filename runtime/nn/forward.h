@@ -13,7 +13,7 @@ namespace lockstep::nn {
 /// runs as it is. Integer inputs stay as they are.
 Tensor forward(Module& model, const Tensor& input);
 
-/// The same with a forward pass of the model that takes more than its input: `run` is given that as the opt level asks.
+/// The model's output for a forward pass that takes more than its input: `run` gets the input as the opt level asks.
 Tensor forward(Module& model, const Tensor& input, const std::function<Tensor(const Tensor& input)>& run);
 
 }  // namespace lockstep::nn

@@ -20,7 +20,7 @@ struct MadeName {
 };
 MadeName next_made_name();
 
-/// The same where the values come from the next stream of this process.
+/// Overwrites the tensor with values from the next stream of this process.
 void fill(const Tensor& tensor, const Initializer& initializer);
 
 }  // namespace lockstep::nn

@@ -34,7 +34,7 @@ Initializer uniform_of(std::int64_t fan_in) {
   return Initializer::uniform(1.0 / std::sqrt(static_cast<double>(fan_in)));
 }
 
-/// The same with the elements per first channel, what PyTorch calls the fan-in.
+/// Uniform within 1 / sqrt(fan_in), where the fan-in, as PyTorch's, is the number of elements per first channel.
 Initializer uniform_of(const Shape& weight) { return uniform_of(weight.numel() / weight.front()); }
 
 Initializer conv_initializer(const Shape& weight, const ConvOptions& options) {
@@ -111,7 +111,7 @@ Tensor BatchNorm::forward(const Tensor& x, const Tensor& residual) {
   if (!training()) {
     return ops::batch_norm_inference(x, gamma_, beta_, residual, running_.committed(), options_);
   }
-  // Of a training step the share of a rank or of a micro-batch may be one sample, as its sampler cuts it.
+  // In a training step the share of a rank or of a micro-batch may be one sample, as its sampler cuts it.
   const bool is_share = options_.reducer != nullptr || StepContext::current().named;
   if (!is_share && x.numel() > 0 && x.shape().rows() == 1) {
     throw ShapeError("a batch norm in training needs more than one value a channel, and gets " + describe(x) +

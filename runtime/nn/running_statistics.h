@@ -15,8 +15,8 @@ class RunningStatistics {
 
   /// The accepted statistics; row 0 the mean, row 1 the unbiased variance.
   const Tensor& committed() const { return committed_; }
-  /// What the next forward pass of an accumulation cycle builds on: the pending ones, or the accepted ones where there
-  /// are none or where these were written since (loaded).
+  /// The statistics from which the next forward pass of an accumulation cycle goes on: the pending ones, or the
+  /// accepted ones where none are pending or where the accepted ones were written since (loaded).
   const Tensor& latest() const { return has_pending() ? pending_ : committed_; }
   void set_pending(const Tensor& next) {
     pending_ = next;

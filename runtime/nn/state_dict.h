@@ -30,7 +30,7 @@ struct StateDifferences {
 /// before anything is written; otherwise what fits is loaded and the rest returned.
 StateDifferences load_state_dict(Module& model, const StateDict& state, bool strict = true);
 
-/// The same for any tensors, `into`; `what` names them in the message: "the model".
+/// load_state_dict() into any tensors, `into`; `what` names them in the message: "the model".
 StateDifferences load_state(const StateDict& into, const StateDict& state, bool strict, const std::string& what);
 
 }  // namespace lockstep::nn

@@ -367,7 +367,7 @@ void Optimizer::step(const float* inverse_scale, const float* found_inf) {
     slice.grad = arena.grads().rows(part.begin, part.end);
     if (arena.copies().defined()) slice.copy = arena.copies().rows(part.begin, part.end);
     slice.base = part.begin;
-    // What a master may hold differs where there are none in float32 (O3) but normalisations keep theirs.
+    // Without float32 masters (O3) the masters are rounded, but those of normalisations that keep float32 are not.
     for (const bool rounded : {false, true}) {
       const std::vector<kernels::ArenaSegment> segments = segments_to_update(part, rounded);
       if (segments.empty()) continue;
@@ -403,7 +403,7 @@ const Tensor& Optimizer::unscale_gradients(const float* inverse_scale) {
   for (const Part& part : parts()) {
     nn::Arena& arena = *part.arena;
     arena.zero_missing_grads();
-    // Those of other optimizers stay scaled.
+    // The gradients of other optimizers' parameters stay scaled.
     if (!part.whole) arena.widen();
     const Tensor scaled = arena.grads();
     const Tensor& unscaled = arena.float32_grads();

@@ -77,7 +77,7 @@ class Optimizer {
   /// The rates that set_learning_rates() was given, on the device: float32. Other memory where their number changes, so
   /// that work that was captured before is captured anew.
   const Tensor& device_learning_rates() const { return device_rates_; }
-  /// Which step comes next, on the device; defined after attach().
+  /// The step that comes next, on the device; defined after attach().
   const DeviceValue<kernels::ScheduleState>& schedule() const { return schedule_; }
   /// By parameter, in the order of slots(), how many steps were applied to it: int64 [parameters] on the device;
   /// restored by writing into it.
@@ -159,8 +159,8 @@ class Optimizer {
   Tensor add_parameter_state(const std::string& name);
   /// Called for each arena, with the slice of it that holds the optimizer's parameters.
   virtual void update(const kernels::ArenaSlice& slice, const kernels::StepScalars& scalars) = 0;
-  /// Within update(): what of a tensor of state() belongs to the slice, as long as its master. Undefined where `state`
-  /// is.
+  /// Within update(): the part of a tensor of state() that belongs to the slice, as long as its master. Undefined where
+  /// `state` is.
   Tensor in_slice(const Tensor& state) const;
 
  private:
@@ -183,7 +183,7 @@ class Optimizer {
   const std::vector<Part>& parts() const;
   /// The numbers of a part's parameters in their arena.
   std::vector<std::size_t> numbers_in(const Part& part) const;
-  /// Of the numbers that `of` gives for each slot of an arena, float32 [slots], those of the optimizer's parameters.
+  /// The numbers of the optimizer's parameters, of those that `of` gives for all slots of an arena, float32 [slots].
   Tensor gather(const std::function<Tensor(const nn::Arena&)>& of) const;
   /// The segments of parameters that require a gradient, with masters of the compute dtype or of float32.
   std::vector<kernels::ArenaSegment> segments_to_update(const Part& part, bool rounded) const;

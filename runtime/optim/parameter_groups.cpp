@@ -14,7 +14,7 @@ bool contains(const std::vector<nn::Parameter>& all, const nn::Parameter& parame
   return std::ranges::any_of(all, [&](const nn::Parameter& each) { return each.tensor.is(parameter.tensor); });
 }
 
-/// Which parameters a group names.
+/// The set of parameters that a group names.
 class Members {
  public:
   explicit Members(const ParameterGroup& group) : group_(group), pattern_(group.match) {}

@@ -34,7 +34,7 @@ double factor(const LinearSchedule& linear, std::int64_t, double progress) {
   return 1.0 + (linear.final_fraction - 1.0) * progress;
 }
 
-/// Of the rate, behind so many of `total` steps.
+/// The factor of the rate behind so many of `total` steps.
 double one_cycle(const OneCycleSchedule& cycle, std::int64_t applied_steps, std::int64_t total) {
   // The numbers of the steps with which the phases end, counted from 0, and the factors there.
   struct Phase {

@@ -49,7 +49,7 @@ inline kernels::ElementRule rule_of(const SgdOptions& options) {
 }
 
 inline std::vector<ElementState> states_of(const SgdOptions& options) {
-  // As the rule sees it: a float.
+  // Rounded as in the rule, whose momentum is a float.
   const bool kept = static_cast<float>(options.momentum) != 0.0f;
   return kept ? std::vector<ElementState>{{"momentum"}} : std::vector<ElementState>{};
 }

@@ -31,7 +31,7 @@ Error as_error(const std::exception& exception) {
   if (dynamic_cast<const std::filesystem::filesystem_error*>(&exception) != nullptr) {
     return StorageError(exception.what(), "Check the path, the space and the permissions there.");
   }
-  // What the system says where it starts no thread.
+  // The system's error where it starts no more threads.
   if (of_system != nullptr && of_system->code() == std::errc::resource_unavailable_try_again) {
     return EnvironmentError(
         "this machine lacks threads: it starts no more of them for this user or this memory",

@@ -8,17 +8,17 @@ namespace lockstep {
 /// Places for tensors one behind the other in one block of memory.
 class BlockLayout {
  public:
-  /// As the devices' allocators align: kernels read 16 bytes at a time.
+  /// The alignment of the GPU's allocator. Kernels read 16 bytes at a time.
   static constexpr std::size_t kAlignment = 512;
   static constexpr std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-  /// Where the next `bytes` begin.
+  /// Places the next `bytes` and returns their offset.
   std::size_t add(std::size_t bytes) {
     const std::size_t offset = end_;
     end_ += aligned(bytes);
     return offset;
   }
-  /// That the block takes so far.
+  /// The bytes that the block takes so far.
   std::size_t bytes() const { return end_; }
 
  private:

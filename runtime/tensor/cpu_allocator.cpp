@@ -91,7 +91,7 @@ void* CpuAllocator::allocate(std::size_t bytes) {
   const std::size_t size = size_class(bytes);
   void* data = state_->take(size);
   if (data == nullptr) {
-    // What is kept for other sizes may make room.
+    // The cached blocks of other sizes may make room.
     release_cached();
     data = state_->take(size);
   }

@@ -5,22 +5,23 @@
 
 namespace lockstep {
 
-/// What the members of Tensor for automatic differentiation call. A program that links runtime/autograd has its
-/// functions here from the start; in any other no tensor requires a gradient, and asking for one throws UsageError.
+/// The functions that the members of Tensor for automatic differentiation call. In a program that links
+/// runtime/autograd they are its own from the start. In any other no tensor requires a gradient, and asking for one
+/// throws UsageError.
 struct Differentiation {
   bool (*requires_grad)(const Tensor& tensor);
   void (*set_requires_grad)(const Tensor& tensor, bool requires_grad);
   Tensor (*grad)(const Tensor& tensor);
   void (*backward)(const Tensor& tensor);
 
-  /// Each makes `result`, which has its elements already, the result of an operation on `from`.
+  /// Each makes `result`, whose elements are there already, the result of an operation on `from`.
   void (*record_to)(const Tensor& result, const Tensor& from);
   void (*record_reshape)(const Tensor& result, const Tensor& from);
   void (*record_rows)(const Tensor& result, const Tensor& from, std::int64_t begin);
   void (*record_copy)(const Tensor& result, const Tensor& from);
   /// Throws UsageError where backward would go wrong after a write by `operation`.
   void (*require_writable)(const Tensor& tensor, std::string_view operation);
-  /// The same for a copy of `from`, which is recorded.
+  /// Throws UsageError where backward would go wrong after a recorded copy of `from` to `result`.
   void (*require_copyable)(const Tensor& result, const Tensor& from);
 };
 

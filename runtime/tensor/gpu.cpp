@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What does not depend on how a GPU is reached.
+// The part of gpu.h that does not depend on how a GPU is reached.
 #include "runtime/tensor/gpu.h"
 
 #include <atomic>
@@ -20,11 +20,11 @@ namespace {
 
 std::atomic<std::uint64_t> waits = 0;
 
-/// A wait first lends its core to others; what takes longer is worth a sleep.
+/// A wait first yields its core to others; one that takes longer sleeps.
 constexpr auto kYielding = std::chrono::milliseconds(1);
 constexpr auto kNap = std::chrono::microseconds(50);
 
-/// What has broken work of a device off, by device.
+/// The exceptions that set_failure() was given, by device: its work was broken off.
 struct Failures {
   std::atomic<bool> any = false;
   std::mutex mutex;

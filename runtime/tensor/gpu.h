@@ -35,7 +35,7 @@ struct Description {
 /// Asks the driver, without a context: takes no memory of the device. Throws EnvironmentError for a device that is not
 /// there.
 Description describe(Device device);
-/// Bytes. Makes a context on the device, which takes some of them.
+/// The free bytes of the device. Makes a context on the device, which takes some of them.
 std::size_t free_memory(Device device);
 
 /// Makes `device` the one of this process and of the calling thread, before anything else uses it: what names no
@@ -62,7 +62,7 @@ bool is_pinned(const void* data);
 /// Bytes that the allocator has taken from the device, cached blocks included.
 std::size_t reserved_memory(Device device);
 
-/// Of several streams that have work, the device begins with that of the greatest.
+/// Where several streams have work, the device begins with that of the greatest priority.
 enum class StreamPriority {
   kLeast,     ///< compute
   kGreatest,  ///< what compute waits for: reductions, uploads

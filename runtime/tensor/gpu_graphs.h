@@ -7,7 +7,7 @@
 
 namespace lockstep::gpu {
 
-/// What give_up_graphs() finds of a Graph, for those who implement one.
+/// Registers a Graph with give_up_graphs() while it lives, for those who implement one.
 class LivingGraph {
  public:
   /// `give_up` destroys what the graph has recorded. It may be called by any thread, beside calls of the graph, until

@@ -21,7 +21,7 @@ namespace {
 
 using Bytes = std::optional<std::size_t>;
 
-/// The number that a file of the kernel's begins with; nothing for "max".
+/// The number with which a file of the kernel's begins; nothing for "max".
 Bytes number_in(const fs::path& path) {
   const std::string text = text_of(path);
   std::size_t number = 0;
@@ -34,7 +34,7 @@ Bytes left_of(Bytes limit, Bytes used) {
   return *limit - std::min(*limit, *used);
 }
 
-/// What a group's files keep of it in memory, which the kernel gives up before it refuses anything.
+/// The bytes of a group's memory that cache files. The kernel gives them up before it refuses memory.
 std::size_t file_cache_in(const fs::path& statistics, const std::string& prefix) {
   std::size_t bytes = 0;
   std::istringstream lines(text_of(statistics));
@@ -45,7 +45,7 @@ std::size_t file_cache_in(const fs::path& statistics, const std::string& prefix)
   return bytes;
 }
 
-/// What a group has taken for good.
+/// The bytes that a group has taken for good: all but the cache of files.
 Bytes used_in(const fs::path& usage, const fs::path& statistics, const std::string& prefix) {
   return left_of(number_in(usage), file_cache_in(statistics, prefix));
 }
@@ -70,7 +70,7 @@ Bytes limit_of(__rlimit_resource_t resource) {
 }  // namespace
 
 Bytes room_in_groups(const std::string& groups, const fs::path& mount) {
-  // What version 1 calls no limit: the largest number of whole pages.
+  // In version 1 a limit from here on means none: it is the largest number of whole pages.
   constexpr std::size_t kNoLimit = std::size_t{1} << 60;
   Bytes room;
   for (const fs::path& folder : control_groups(groups, mount, "memory")) {

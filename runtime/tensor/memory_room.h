@@ -20,7 +20,7 @@ std::optional<std::size_t> least_of(const MemoryRoom& room);
 /// "812 MiB are free on this machine, 3 MiB of its address space (ulimit -v)"
 std::string str(const MemoryRoom& room);
 
-/// What an error says of host memory: what is free, what this process holds, and for what.
+/// The facts about host memory that errors give: the free memory, and how much this process holds and for what.
 std::string memory_facts();
 
 /// The room in the narrowest control group; see control_groups().

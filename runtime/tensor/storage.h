@@ -19,7 +19,7 @@ class Storage {
   Storage() = default;
   /// Takes over `data`, which stays valid until `release` is called. Used for memory that somebody else allocated.
   Storage(void* data, std::size_t bytes, Device device, std::function<void()> release);
-  /// The same for memory that was taken to hold tensors, by an allocator or as a window shared between processes:
+  /// Takes over memory that was taken to hold tensors, by an allocator or as a window shared between processes:
   /// memory_statistics() counts it until it is released.
   static Storage counted(void* data, std::size_t bytes, Device device, std::function<void()> release);
 

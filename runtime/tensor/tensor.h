@@ -51,8 +51,9 @@ class Tensor {
   /// The elements as T, for reading. Throws ShapeError when T is not the dtype, and for a tensor that lies on a GPU.
   template <class T>
   [[nodiscard]] std::span<const T> as() const;
-  /// The same for writing: counts as a write. Ask again for each pass of writes. Throws UsageError, outside NoGrad, for
-  /// the result of a recorded operation: its gradient would be that of the elements before. Write to its detach().
+  /// The elements as T, for writing. Throws ShapeError as as() does. Counts as a write: ask again for each pass of
+  /// writes. Throws UsageError, outside NoGrad, for the result of a recorded operation: its gradient would be that of
+  /// the elements before. Write to its detach().
   template <class T>
   [[nodiscard]] std::span<T> mutable_as() const;
   /// Element `at` (row-major), of any dtype. Waits for the device where the tensor lies on one.
@@ -93,8 +94,8 @@ class Tensor {
   /// Whether other tensors show its memory, or kept it for a backward pass.
   [[nodiscard]] bool is_shared() const;
 
-  /// Counts writes in place to the memory that this tensor shows, through whichever view of it: what tells a backward
-  /// pass that a value which it needs is gone, and caches that they are stale.
+  /// Counts writes in place to the memory that this tensor shows, through whichever view of it. The count tells a
+  /// backward pass that a value which it needs is gone, and caches that they are stale.
   [[nodiscard]] std::uint64_t version() const { return impl().writes->load(std::memory_order_relaxed); }
   void bump_version() const { impl().writes->fetch_add(1, std::memory_order_relaxed); }
   /// From now on a write to either of the two counts for both: they hold one value, in two dtypes.

@@ -32,7 +32,7 @@ constexpr std::size_t kLargeRemainder = std::size_t{1} << 20;
 
 std::size_t rounded_up(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
-/// Whose memory: blocks are reused and joined only within one.
+/// The owner of memory. Blocks are reused and joined only within one owner.
 struct Owner {
   std::uint64_t pool = 0;  ///< 0: no graph's
   cudaStream_t stream = nullptr;
@@ -72,7 +72,7 @@ struct CudaAllocator::State {
     if (open_pools.empty()) return 0;
     const auto open = open_pools.find(stream);
     if (open != open_pools.end()) return open->second;
-    // One that a capture has drawn in.
+    // A stream that a capture has drawn in.
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     check(cudaStreamIsCapturing(stream, &status), "cudaStreamIsCapturing");
     return status == cudaStreamCaptureStatusNone ? 0 : open_pools.begin()->second;

@@ -22,8 +22,8 @@ void require(Device device);
 /// Gives a thread that has chosen no device that of use_device(), where there is one, before a call that CUDA would
 /// answer with a context on the first one of the machine.
 void settle_thread() noexcept;
-/// The same where a device is known, which the thread gets where use_device() was not called. Before what uses or
-/// destroys something of the device: destructors run on any thread.
+/// settle_thread() where a device is known, which the thread gets where use_device() was not called. Called before
+/// something of the device is used or destroyed: destructors run on any thread.
 void settle_thread(Device device) noexcept;
 
 /// While it lives, the calling thread's CUDA calls go to this device. A thread that had chosen none stays with it:

@@ -57,7 +57,7 @@ class Capture {
   CudaAllocator::Pool& pool_;
 };
 
-/// Those of a graph that run on the device: events and memory are none.
+/// The number of a graph's nodes that run on the device: kernels, copies and fills. Nodes of events and memory do not.
 std::size_t work_of(cudaGraph_t graph) {
   std::size_t count = 0;
   check(cudaGraphGetNodes(graph, nullptr, &count), "cudaGraphGetNodes");

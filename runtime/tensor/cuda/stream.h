@@ -7,9 +7,9 @@
 
 namespace lockstep::gpu {
 
-/// What CUDA and its libraries are given. Throws UsageError for a stream of the CPU.
+/// The stream's handle, which CUDA and its libraries take. Throws UsageError for a stream of the CPU.
 cudaStream_t native(const Stream& stream);
-/// That of current_stream(device).
+/// The handle of current_stream(device).
 cudaStream_t current(Device device);
 
 }  // namespace lockstep::gpu

@@ -48,7 +48,7 @@ void scan_lines(Input a, Input b, bool reverse, Output y, std::int64_t lines, st
   Writer y_block(y);
   const bool starts_with_term = b.data != nullptr;
   visit_scan(a, b, [&](auto step) {
-    // What is undefined is not read; some memory stands in for it.
+    // An undefined input is not read; other memory stands in for it.
     const auto read = [](const Input& in, Reader& reader, std::int64_t begin, std::int64_t count,
                          const float* instead) { return in.data == nullptr ? instead : reader(begin, count); };
     if (n * kAtOnce <= kBlock) {
@@ -119,7 +119,7 @@ void scan_columns(Input a, Input b, bool reverse, Output y, std::int64_t rows, s
     for (std::int64_t k = 0; k < rows; ++k) {
       const std::int64_t at = (reverse ? rows - 1 - k : k) * stride;
       float* to = y_block(at, width);
-      // What is undefined is not read; some memory stands in for it.
+      // An undefined input is not read; other memory stands in for it.
       const float* terms = b.data == nullptr ? a_block(at, width) : b_block(at, width);
       const float* factors = a.data == nullptr ? terms : a_block(at, width);
       if (k == 0 && b.data != nullptr) {
