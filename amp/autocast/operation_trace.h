@@ -28,7 +28,7 @@ struct TracedOperation {
   std::string layer;  ///< path of the module; empty outside any, as the loss is
   std::string name;
   std::vector<DType> inputs;   ///< as they come in
-  std::vector<DType> results;  ///< of an operation without a backward: what it runs in
+  std::vector<DType> results;  ///< of an operation without a backward: the dtype in which it runs
   /// The policy that decided: "lower precision", "float32", "promote", "none"; "autocast off" where the first two did
   /// not count; empty for a cast that stands alone and for an operation that has not asked.
   std::string_view decided;
@@ -46,7 +46,7 @@ class [[nodiscard]] OperationTrace final : private autograd::RecordObserver {
   OperationTrace(const OperationTrace&) = delete;
   OperationTrace& operator=(const OperationTrace&) = delete;
 
-  /// In their order, up to now.
+  /// The operations up to now, in their order.
   std::vector<TracedOperation> operations();
 
   /// For the policy table. Null: there is none on this thread.
@@ -60,7 +60,7 @@ class [[nodiscard]] OperationTrace final : private autograd::RecordObserver {
     Tensor input;
     DType dtype;
     bool casts;
-    bool cast = false;  ///< that was recorded
+    bool cast = false;  ///< the cast was recorded
   };
   /// An operation that has asked and is not recorded yet. One that is made of others may never be.
   struct Pending {
@@ -75,9 +75,9 @@ class [[nodiscard]] OperationTrace final : private autograd::RecordObserver {
 
   void recorded(std::string_view name, const std::vector<Tensor>& results, const std::vector<Tensor>& inputs) override;
   void note_cast(const Tensor& from, DType to);
-  /// Whether the last one that is pending is still asking.
+  /// Whether the last pending operation is still asking.
   bool asking() const { return !pending_.empty() && !pending_.back().runs_others; }
-  /// Writes the last pending one's line. `inputs`: all that it reads, which may be more than it asked for.
+  /// Writes the line of the last pending operation. `inputs`: all that it reads, which may be more than it asked for.
   void finish(const std::vector<Tensor>& results, const std::vector<Tensor>& inputs);
 
   std::function<std::string()> scope_;

@@ -55,7 +55,7 @@ struct OptLevelProperties {
   bool reduced_parameters = false;  ///< the model's weights are 16-bit (O2, O3)
   bool keep_batch_norm_fp32 = true;
   bool master_weights = true;
-  std::optional<DType> output_dtype = {};  ///< of what the model gives; nothing: as nn::ArenaOptions says
+  std::optional<DType> output_dtype = {};  ///< of the model's output; nothing: as nn::ArenaOptions says
 
   /// The dtype to which nn::forward() casts inputs of numbers before all else. float32: their first use is unknown.
   DType input_dtype() const { return reduced_parameters ? compute_dtype : DType::kFloat32; }

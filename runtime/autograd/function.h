@@ -21,10 +21,10 @@ namespace lockstep::autograd {
 /// The values that the forward pass of a Function keeps for its backward pass.
 class FunctionContext {
  public:
-  /// Keeps tensors for the backward pass: arguments, results, or what was computed between them.
+  /// Keeps tensors for the backward pass: arguments, results, or tensors computed between them.
   void save_for_backward(std::vector<Tensor> tensors) { to_save_ = std::move(tensors); }
-  /// They, in the same order, arguments and results with their place in the graph. In backward() only. Throws
-  /// UsageError where one was written since.
+  /// The tensors of save_for_backward() in the same order, arguments and results with their place in the graph. In
+  /// backward() only. Throws UsageError where one was written since.
   std::vector<Tensor> saved_tensors() const;
   /// Anything else: context.saved_data["p"] = 2.0, std::any_cast<double>(context.saved_data["p"]).
   std::map<std::string, std::any> saved_data;

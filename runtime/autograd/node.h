@@ -62,13 +62,13 @@ struct PassState {
   bool into_slots = false;
   /// The pass is itself recorded, so that its gradients can be differentiated: operations run their recorded backward.
   bool recorded = false;
-  /// Only some gradients are wanted: of these places in the graph, which the operations in `needed` lead to.
+  /// Only the gradients of the places `wanted` are computed. The operations `needed` lead to these places.
   bool partial = false;
   std::unordered_set<const Meta*> wanted;
   std::unordered_set<const Node*> needed;
   /// The ScaleMark of the pass's gradients (scale_mark.h).
   std::uint64_t mark = 0;
-  /// How many gradients arrive at an operation's result; whoever asked for that gradient counts as well.
+  /// The number of gradients that arrive at an operation's result; whoever asked for that gradient counts as well.
   std::unordered_map<const Node*, int> consumers;
   /// The operations whose gradient arrives multiplied by their ActivationDerivative.
   std::unordered_set<const Node*> multiplied;
@@ -134,11 +134,11 @@ using BackwardFunction = std::function<std::vector<Tensor>(const Tensor& grad, c
 
 /// How the gradients of an operation's inputs are computed. Either function may be left out, not both.
 struct Backward {
-  /// By kernels. Left out: `recorded` serves.
+  /// Computes the gradients by kernels. Left out: `recorded` serves.
   BackwardFunction fused = nullptr;
-  /// By operations, so that the gradients can be differentiated again: runs instead of `fused` in a pass with
-  /// create_graph. It reads inputs saved with SavedTensor::in_graph() and results from BackwardContext::result(). Left
-  /// out: differentiating the gradients is an error that names the operation.
+  /// Computes the gradients by operations, so that they can be differentiated again: runs instead of `fused` in a pass
+  /// with create_graph. It reads inputs saved with SavedTensor::in_graph() and results from BackwardContext::result().
+  /// Left out: differentiating the gradients is an error that names the operation.
   BackwardFunction recorded = nullptr;
   /// Where there is one, `fused` asks BackwardContext::multiplied().
   ActivationDerivative derivative = {};
@@ -179,7 +179,7 @@ class Node : public std::enable_shared_from_this<Node> {
 
   OnLosses on_losses() const { return on_losses_; }
   bool released() const { return released_; }
-  /// With kNone: there is none.
+  /// The activation's derivative; kNone: there is none.
   const ActivationDerivative& derivative() const { return backward_.derivative; }
   /// Backward::adds
   bool adds() const { return backward_.adds; }

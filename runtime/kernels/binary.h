@@ -27,7 +27,7 @@ enum class Binary : std::uint8_t {
 
 constexpr bool is_comparison(Binary function) { return function >= Binary::kEqual; }
 
-/// As messages name it.
+/// The function's name in messages.
 constexpr std::string_view name_of(Binary function) {
   switch (function) {  // no default: the compiler asks for a new one
     case Binary::kAdd:

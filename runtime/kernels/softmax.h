@@ -6,7 +6,7 @@
 namespace lockstep::kernels {
 
 struct Softmax {
-  /// Over the last dimension.
+  /// Softmax over the last dimension, or its logarithm where `log`.
   void (*softmax)(const Tensor& x, bool log, const Tensor& y);
   /// dx from the output y of softmax (or of log_softmax where `log`).
   void (*softmax_backward)(const Tensor& y, bool log, const Tensor& dy, const Tensor& dx);

@@ -21,7 +21,7 @@ class Linear : public Module {
  public:
   Linear(std::int64_t in, std::int64_t out, bool bias = true,
          kernels::Activation activation = kernels::Activation::kNone);
-  /// With another module's weight [out, in], as one of its parameters(): tied weights. Throws ShapeError where it is no
+  /// Shares another module's weight [out, in], one of its parameters(): tied weights. Throws ShapeError where it is no
   /// matrix.
   explicit Linear(const Parameter& weight, bool bias = true,
                   kernels::Activation activation = kernels::Activation::kNone);
@@ -73,7 +73,7 @@ class ConvTranspose : public Module {
 
 struct BatchNormOptions {
   bool relu = false;         ///< max(0, .) in the same pass
-  double initial_gamma = 1;  ///< what `weight` starts from
+  double initial_gamma = 1;  ///< the first value of `weight`
   bool affine = true;        ///< learns `weight` and `bias`; otherwise they are 1 and 0, and no parameters
   double momentum = 0.1;     ///< in [0, 1]: weight of the new statistics in the running ones
   double epsilon = 1e-5;     ///< > 0: added to the variance

@@ -18,8 +18,8 @@ namespace lockstep::nn {
 class Arena;
 class Module;
 
-/// Seeds what modules start from when they are made, as PyTorch's function of that name: the same calls behind it, in
-/// the same order, make modules of the same values, on every rank. Without it the seed is 0.
+/// Seeds the first values of modules, as PyTorch's function of that name: the same calls behind it, in the same order,
+/// make modules of the same values, on every rank. Without it the seed is 0.
 void manual_seed(std::uint64_t seed);
 /// Draws the parameters anew from their initializers, and names the random numbers that modules draw in their forward
 /// passes (name_layers() included). Each element's value depends on the seed, the parameter's name and the element's
@@ -89,8 +89,8 @@ class Module {
   std::vector<std::uint64_t> random_calls();
   void set_random_calls(std::span<const std::uint64_t> calls);
 
-  /// Replaces how the parameters from this module down start: `choose` is given each with its path. Those that it
-  /// changes are drawn anew.
+  /// Replaces the initializers of the parameters from this module down: `choose` is given each with its path.
+  /// Parameters whose initializer it changes are drawn anew.
   void choose_initializers(const std::function<Initializer(const Parameter& parameter)>& choose);
 
   /// Calls `visit` for this module ("" is its path) and, depth first, for all below it.

@@ -7,7 +7,7 @@
 #include "runtime/nn/module.h"
 
 // Normalisation within a sample: no statistics are kept, and ranks exchange none. Parameters are named as PyTorch's.
-// They follow the opt level's dtype of weights, as Apex's, which keeps batch norm alone in float32.
+// Parameters have the opt level's dtype of weights, as Apex's, which keeps batch norm alone in float32.
 
 namespace lockstep::nn {
 
@@ -17,7 +17,7 @@ struct NormOptions {
   bool bias = true;    ///< and bias, of zeros
 };
 
-/// Over the last dimensions of x, which are `normalized_shape`: ops::layer_norm.
+/// Normalises over the last dimensions of x, which are `normalized_shape`: ops::layer_norm.
 class LayerNorm : public Module {
  public:
   explicit LayerNorm(const Shape& normalized_shape, const NormOptions& options = {});
@@ -30,7 +30,7 @@ class LayerNorm : public Module {
   Tensor bias_;
 };
 
-/// By the root mean square: ops::rms_norm.
+/// Normalises by the root mean square: ops::rms_norm.
 class RmsNorm : public Module {
  public:
   explicit RmsNorm(const Shape& normalized_shape, std::optional<double> epsilon = {}, bool affine = true);

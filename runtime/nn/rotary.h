@@ -18,7 +18,7 @@ class RotaryPositions {
   Tensor apply(const Tensor& x, std::int64_t first);
 
  private:
-  /// On the device and in the dtype that x asks for.
+  /// The table on the device and in the dtype that x asks for.
   ops::RotaryTable table_for(const Tensor& x);
 
   std::int64_t context_;

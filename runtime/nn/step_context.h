@@ -9,7 +9,7 @@
 
 namespace lockstep::nn {
 
-/// Where in the run a forward pass stands: what dropout masks are named by, so that they do not depend on the number of
+/// The position of a forward pass in the run. It names dropout masks, so that they do not depend on the number of
 /// ranks, and a resumed run draws those of one that was not interrupted. A layer that is called several times in one
 /// context gets a mask of its own each time. Without a context, layers count their calls: see Dropout.
 class [[nodiscard]] StepContext {
@@ -37,16 +37,16 @@ class [[nodiscard]] StepContext {
   };
   /// The values of this thread's innermost context.
   static Values current();
-  /// How often it was called for `layer` within the innermost context before.
+  /// The number of earlier calls of this function for `layer` within the innermost context.
   static std::uint32_t next_call(std::uint32_t layer);
 
-  /// Where a part of a forward pass stood.
+  /// The position of a part of a forward pass.
   struct Place {
     Values values;
     std::map<std::uint32_t, std::uint32_t> calls;  ///< of each layer so far
   };
   static Place place();
-  /// That part runs again.
+  /// Enters the position of a part that runs again.
   [[nodiscard]] explicit StepContext(const Place& place);
 
  private:
@@ -57,8 +57,9 @@ class [[nodiscard]] StepContext {
   std::map<std::uint32_t, std::uint32_t> calls_;  ///< by layer
 };
 
-/// Says where the input of a forward pass lies in the global batch: its first row is sample `first_sample`. What
-/// DistributedDataParallel::forward sets; for loops without a StepContext, or within one that reads no device memory.
+/// Says where the input of a forward pass lies in the global batch: its first row is sample `first_sample`.
+/// DistributedDataParallel::forward sets it. For loops without a StepContext, or within one that reads no device
+/// memory.
 class [[nodiscard]] FirstSample {
  public:
   [[nodiscard]] explicit FirstSample(std::int64_t first_sample);

@@ -7,9 +7,9 @@
 
 namespace lockstep::nn {
 
-/// Where a block of a transformer normalises.
+/// The place where a block of a transformer normalises.
 enum class NormPlace {
-  kBefore,  ///< what attention and feed-forward layer read: y = x + attention(norm(x)), y + feed_forward(norm(y))
+  kBefore,  ///< inputs of attention and feed-forward layer: y = x + attention(norm(x)), y + feed_forward(norm(y))
   kBehind,  ///< the sums: y = norm(x + attention(x)), norm(y + feed_forward(y))
 };
 
@@ -27,7 +27,7 @@ class TransformerBlock : public Module {
   };
   explicit TransformerBlock(Parts parts);
   Tensor forward(const Tensor& x) override { return forward(x, Tensor()); }
-  // As MultiHeadAttention's.
+  // The arguments are those of MultiHeadAttention::forward().
   Tensor forward(const Tensor& x, const Tensor& mask);
   Tensor forward(const Tensor& x, KeyValues* past);
 
@@ -39,7 +39,7 @@ class TransformerBlock : public Module {
     return taken;
   }
 
-  /// `attend` is the attention of what it is given.
+  /// `attend` computes the attention of its argument.
   template <class Attend>
   Tensor run(const Tensor& x, Attend attend);
 

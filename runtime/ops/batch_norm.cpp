@@ -46,7 +46,7 @@ struct Normalization {
     }
     auto [dy, addend] = context.take_gradient();
     kernels::BatchNormGradient gradient{.dy = std::move(dy), .addend = std::move(addend)};
-    // Where dy' differs from dy it is written once, for the second pass and for the residual.
+    // dy' is written where it is a sum, or masked and needed by the residual. The second pass then reads it too.
     if (gradient.addend.defined() || (context.needs(3) && mask.y.defined())) gradient.masked = empty_like(input);
     const kernels::Backend& backend = kernels::backend(device);
     const std::int64_t channels = weight.numel();

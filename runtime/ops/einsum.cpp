@@ -57,7 +57,7 @@ struct Labelled {
     }
   }
 
-  /// Without the dimensions of extent 1 whose label has another extent: multiplying broadcasts them.
+  /// Drops the dimensions of extent 1 whose label has another extent: multiplying broadcasts them.
   void drop_broadcast(const std::map<char, std::int64_t>& extents) {
     Labels left;
     std::vector<std::int64_t> shape;
@@ -193,7 +193,7 @@ Equation parsed(std::string_view equation) {
   return result;
 }
 
-/// How many dimensions of x an ellipsis stands for; 0 where there is none.
+/// The number of dimensions of x for which an ellipsis stands; 0 where there is none.
 std::size_t of_ellipsis(std::string_view equation, const Labels& labels, const Tensor& x) {
   const auto rank = static_cast<std::size_t>(x.shape().rank());
   const bool some = has(labels, kEllipsis);
@@ -205,7 +205,7 @@ std::size_t of_ellipsis(std::string_view equation, const Labels& labels, const T
   return rank - named;
 }
 
-/// With a name for each of `dims` dimensions of the ellipsis, so that the last ones of all operands meet.
+/// The labels with a name for each of `dims` dimensions of the ellipsis, so that the last ones of all operands meet.
 Labels expanded(Labels labels, std::size_t dims) {
   const std::size_t at = labels.find(kEllipsis);
   if (at == Labels::npos) return labels;

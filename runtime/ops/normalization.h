@@ -16,16 +16,16 @@ namespace lockstep::ops {
 /// `normalized_shape`; weight and bias have that shape.
 [[nodiscard]] Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight = {},
                                 const Tensor& bias = {}, double epsilon = 1e-5);
-/// y = x / sqrt(mean of x^2 + epsilon) * weight, likewise. Without an epsilon it is the distance from 1 to the next
-/// float32, or float64 for float64 x.
+/// y = x / sqrt(mean of x^2 + epsilon) * weight, over the same dimensions. An epsilon that is not given is the distance
+/// from 1 to the next float32, or float64 for float64 x.
 [[nodiscard]] Tensor rms_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight = {},
                               std::optional<double> epsilon = {});
-/// As layer_norm over each sample of x [N, spatial..., C] and each of `groups` groups of neighbouring channels, which
-/// they divide; weight, bias [C].
+/// layer_norm over each sample of x [N, spatial..., C] and each of `groups` groups of neighbouring channels; `groups`
+/// divides C; weight, bias [C].
 [[nodiscard]] Tensor group_norm(const Tensor& x, std::int64_t groups, const Tensor& weight = {},
                                 const Tensor& bias = {}, double epsilon = 1e-5);
-/// Over each sample and channel of x [N, spatial..., C], of at least two pixels; weight, bias [C]. No running
-/// statistics. Autocast leaves it in the dtype of x, as PyTorch's.
+/// layer_norm over each sample and channel of x [N, spatial..., C], of at least two pixels; weight, bias [C]. There are
+/// no running statistics. Autocast leaves the result in the dtype of x, as PyTorch's.
 [[nodiscard]] Tensor instance_norm(const Tensor& x, const Tensor& weight = {}, const Tensor& bias = {},
                                    double epsilon = 1e-5);
 

@@ -13,8 +13,8 @@ struct RotaryTable {
   Tensor cos;
   Tensor sin;
 };
-/// That of positions [0, length), on the CPU; dtype float32 or float64, computed in float64. Throws UsageError unless
-/// `channels` is even and theta > 0.
+/// The table of positions [0, length), on the CPU; dtype float32 or float64, computed in float64. Throws UsageError
+/// unless `channels` is even and theta > 0.
 [[nodiscard]] RotaryTable rotary_table(std::int64_t length, std::int64_t channels, double theta,
                                        DType dtype = DType::kFloat32);
 

@@ -7,12 +7,12 @@
 
 namespace lockstep::ops {
 
-/// Over the last dimension.
+/// Softmax over the last dimension, and its logarithm.
 [[nodiscard]] Tensor softmax(const Tensor& x);
 [[nodiscard]] Tensor log_softmax(const Tensor& x);
-/// The gradient of softmax, y (dy - sum of y dy), of its output y, made of operations.
+/// The gradient of softmax, y (dy - sum of y dy), from its output y, made of operations.
 [[nodiscard]] Tensor softmax_gradient(const Tensor& y, const Tensor& dy);
-/// Over any dimension. A named dtype is the result's, whatever autocast says; x is cast to it before.
+/// Softmax over any dimension. A named dtype is the result's, whatever autocast says; x is cast to it first.
 [[nodiscard]] Tensor softmax(const Tensor& x, int dim, std::optional<DType> dtype = {});
 [[nodiscard]] Tensor log_softmax(const Tensor& x, int dim, std::optional<DType> dtype = {});
 

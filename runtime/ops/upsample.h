@@ -12,11 +12,11 @@
 
 namespace lockstep::ops {
 
-/// To the extents spatial' that are given.
+/// Resamples x to the given spatial extents.
 [[nodiscard]] Tensor upsample(const Tensor& x, const std::vector<std::int64_t>& extents,
                               kernels::UpsampleMode mode = kernels::UpsampleMode::kNearest, bool align_corners = false);
-/// To spatial * scale_factor, rounded down; one factor for all dimensions or one for each. The pixels are placed by the
-/// factor, not by the quotient of the extents (PyTorch's recompute_scale_factor=False).
+/// Resamples x to spatial * scale_factor, rounded down; one factor for all dimensions or one for each. The pixels are
+/// placed by the factor, not by the quotient of the extents (PyTorch's recompute_scale_factor=False).
 [[nodiscard]] Tensor upsample_by(const Tensor& x, const std::vector<double>& scale_factor,
                                  kernels::UpsampleMode mode = kernels::UpsampleMode::kNearest,
                                  bool align_corners = false);

@@ -139,7 +139,7 @@ Tensor cosine_similarity(const Tensor& first, const Tensor& second, int dim_in, 
   const int dim = dim_of("cosine_similarity", dim_in, shape.rank());
   const WithoutAutocast as_they_are;
   const auto direction = [&](const Tensor& x) {
-    // An element repeated along the dimension counts each time. A repetition along other dimensions has one direction.
+    // An element repeated along the dimension counts each time. Repetition along other dimensions keeps the direction.
     const bool whole = x.shape().rank() == shape.rank() && (shape.rank() == 0 || x.size(dim) == shape[dim]);
     const Tensor numbers = autograd::cast(x, wide_of(dtype)), wide = whole ? numbers : expand(numbers, shape);
     return div(wide, clamp(vector_norm(wide, 2, dim, {.keepdim = true}), epsilon));

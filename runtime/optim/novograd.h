@@ -16,7 +16,7 @@ class Novograd : public Optimizer {
            const OptimizerOptions& options = {});
   std::string name() const override { return "novograd"; }
   std::vector<std::string> state_names() const override { return {"exp_avg"}; }
-  /// As Apex names it, though it is the root.
+  /// Apex's name of the second moment, though the state is its root.
   std::vector<std::string> parameter_state_names() const override { return {"exp_avg_sq"}; }
 
  protected:

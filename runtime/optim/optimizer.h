@@ -35,13 +35,13 @@ class Optimizer {
   /// A number that no other optimizer of this process ever has; its address may be another's later.
   std::uint64_t id() const { return id_; }
   const std::vector<nn::Parameter>& parameters() const { return parameters_; }
-  /// As a job has it: "sgd", "adamw".
+  /// The rule's name in a job: "sgd", "adamw".
   virtual std::string name() const = 0;
   /// The names of the tensors that attach() makes beside the masters, a float32 an element each: those of state().
   virtual std::vector<std::string> state_names() const = 0;
   /// The names of the tensors of a float32 a parameter: those of parameter_state().
   virtual std::vector<std::string> parameter_state_names() const { return {}; }
-  /// Bytes of both for an arena of so many elements, arena_elements(), and parameters, to the byte.
+  /// The exact bytes of both kinds of state for an arena of so many elements, arena_elements(), and parameters.
   std::size_t state_bytes(std::int64_t elements, std::int64_t parameters) const;
 
   /// Binds the optimizer to the arenas that hold its parameters; amp::initialize does it. Throws UsageError for a
@@ -50,7 +50,7 @@ class Optimizer {
   void attach(std::shared_ptr<nn::Arena> arena) { attach(std::vector{std::move(arena)}); }
   /// The arena that holds its parameters. Throws UsageError before attach(), and where there are several.
   nn::Arena& arena() const;
-  /// All that hold one of its parameters. Throws UsageError before attach().
+  /// All arenas that hold one of its parameters. Throws UsageError before attach().
   std::vector<nn::Arena*> arenas() const;
   /// Where its parameters lie. Throws UsageError before attach().
   Device device() const;
@@ -63,7 +63,7 @@ class Optimizer {
     std::int64_t end = 0;
     const nn::Parameter& parameter() const { return arena->slots()[number].parameter; }
   };
-  /// By arena, and within one in the arena's order.
+  /// The optimizer's parameters by arena, and within one in the arena's order.
   const std::vector<Slot>& slots() const { return slots_; }
 
   /// Forgets the gradients of its parameters.
@@ -112,10 +112,10 @@ class Optimizer {
   void step(const float* inverse_scale, const float* found_inf);
   /// Takes the two numbers from the host.
   void step(float inverse_scale, float found_inf);
-  /// Without a GradScaler: the gradients are what they are. Accepts pending batch-norm statistics. Where a gradient is
-  /// not finite nothing happens, and the statistics are forgotten; that is counted, and the first time said in the log:
-  /// on the CPU at once, on a GPU by skipped_steps(). Throws UsageError where a gradient is known to be multiplied by a
-  /// GradScaler's scale, and as require_reduced() does.
+  /// The step without a GradScaler: it takes gradients as they are. Accepts pending batch-norm statistics. Where a
+  /// gradient is not finite nothing happens, and the statistics are forgotten. Such steps are counted, and the first is
+  /// said in the log: on the CPU at once, on a GPU by skipped_steps(). Throws UsageError where a gradient is known to
+  /// be multiplied by a GradScaler's scale, and as require_reduced() does.
   DeviceValue<kernels::StepVerdict> step();
   /// How many calls of step() were skipped since attach(); counts to 2^24. Waits for a GPU.
   std::int64_t skipped_steps() const;

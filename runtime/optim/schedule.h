@@ -67,8 +67,8 @@ struct LinearSchedule {
 
 enum class Anneal { kCosine, kLinear };
 
-/// Up to the rate and far below it (Smith, Topin: arXiv 1708.07120), as PyTorch's OneCycleLR with the optimizer's lr
-/// for max_lr. It ends with the last step. The momentum stays.
+/// Raises the rate to lr, then lowers it far below the first one (Smith, Topin: arXiv 1708.07120), as PyTorch's
+/// OneCycleLR with the optimizer's lr for max_lr. It ends with the last step. The momentum stays.
 struct OneCycleSchedule {
   double pct_start = 0.3;         ///< in [0, 1]: share of the steps in which the rate rises
   double div_factor = 25;         ///< > 0: the first rate is lr / div_factor

@@ -33,8 +33,8 @@ class WeightMean {
   WeightMean& operator=(const WeightMean&) = delete;
 
   nn::Arena& arena() const { return arena_; }
-  /// Behind the optimizer's step and with its verdict, which GradScaler::step() and Optimizer::step() return. Appended
-  /// to the device's current stream; may be captured.
+  /// Moves the mean towards the weights. Called behind the optimizer's step with its verdict, which GradScaler::step()
+  /// and Optimizer::step() return. Appended to the device's current stream; may be captured.
   void update(const DeviceValue<kernels::StepVerdict>& verdict);
   /// The mean begins again as the weights are: behind weights that were loaded.
   void restart();

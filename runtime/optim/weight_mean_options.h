@@ -20,7 +20,7 @@ struct WeightMeanOptions {
   bool operator==(const WeightMeanOptions&) const = default;
 };
 
-/// By field.
+/// The problems for which WeightMean refuses the options, by field.
 FieldProblems problems_of(const WeightMeanOptions& options);
 
 }  // namespace lockstep::optim

@@ -16,7 +16,7 @@ class StreamsOfThread {
 
   /// Calls `work` with these streams as the calling thread's. Nobody else may use them meanwhile.
   void run(const std::function<void()>& work);
-  /// On the thread that made this, behind run(): the streams that `work` was the first to ask for are its own, too.
+  /// For the thread that made this, behind run(): streams that `work` was the first to ask for become its own, too.
   void adopt() const;
 
  private:

@@ -41,7 +41,7 @@ class [[nodiscard]] MemoryScope {
   MemoryPurpose outer_;
 };
 
-/// Bytes that this process holds on a device, as they were asked for.
+/// Bytes that this process holds on a device, in the sizes that were asked for.
 struct MemoryUse {
   std::size_t allocated = 0;  ///< handed out and not yet given back
   std::size_t peak = 0;       ///< the most that was allocated at once since the start or reset_peak()
@@ -52,9 +52,9 @@ struct MemoryStatistics : MemoryUse {
 
 /// The memory of all tensors and workspaces on the device, taken from its allocator or from a communicator.
 MemoryStatistics memory_statistics(Device device);
-/// The memory of those that were taken for `purpose`.
+/// The memory of the tensors and workspaces that were taken for `purpose`.
 MemoryUse memory_use(Device device, MemoryPurpose purpose);
-/// From now on the peaks are counted anew, from what is allocated now.
+/// Counts the peaks anew, from the memory that is allocated now.
 void reset_peak(Device device);
 /// The purposes that hold the most: "activations 512 MiB, gradients 48 MiB"; "nothing" where nobody holds anything.
 std::string memory_users(Device device);

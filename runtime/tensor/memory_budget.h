@@ -15,11 +15,11 @@ class MemoryBudget {
  public:
   /// The room is looked at once more than 64 MiB are taken: most files never come to that.
   MemoryBudget() = default;
-  /// So many bytes and no more.
+  /// A budget of so many bytes.
   explicit MemoryBudget(std::uint64_t bytes) : limit_(bytes) {}
 
-  /// Throws StorageError, with the bytes asked and what there is, where `bytes` more do not fit. `file` is what they
-  /// are of.
+  /// Throws StorageError, with the bytes asked for and those there are, where `bytes` more do not fit. `file` is the
+  /// file that holds them.
   void take(std::uint64_t bytes, const std::string& file, std::string_view advice = {});
 
  private:

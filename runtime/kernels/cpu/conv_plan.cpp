@@ -22,13 +22,13 @@ struct Problem {
 
   Problem(const ConvGeometry& geometry, const Shape& x_shape, const Shape& weight_shape, const Shape& y_shape);
 
-  /// As they lie in tensors.
+  /// The layouts in which activations and weights lie in tensors.
   memory::desc plain_activation(const memory::dims& dims, DType dtype) const {
     return {dims, data_type(dtype), activation_layout};
   }
   memory::desc plain_weight(DType dtype) const { return {weight, data_type(dtype), weight_layout}; }
 
-  /// As a primitive of the algorithm takes them.
+  /// The problem in the layouts that a primitive of the algorithm takes.
   onednn::Convolution described(ConvAlgorithm algorithm, DType dtype, bool with_bias) const;
   memory::desc any_weight(DType dtype) const { return {weight, data_type(dtype), memory::format_tag::any}; }
 };

@@ -8,7 +8,7 @@
 
 namespace lockstep::kernels {
 
-// On the calling thread alone: it is the communication's, and the other cores are busy with the backward pass.
+// Runs on the calling thread alone. That is the communication's; the other cores are busy with the backward pass.
 void rank_reduce(RankReduction reduction, DType dtype, std::int64_t count, std::span<const void* const> sources,
                  std::span<const float> premultiply, double factor, std::span<void* const> outputs) {
   if (!is_floating(dtype) && dtype != DType::kInt32 && dtype != DType::kInt64) {

@@ -13,10 +13,10 @@
 
 namespace lockstep::kernels::cuda {
 
-/// Who sums the rows of dy, the gradient of a bias: cuBLASLt beside the product that is the weight's gradient (BGRADB),
-/// or a pass of our own behind it, which leaves the product all algorithms. cuBLASLt, unless LOCKSTEP_AUTOTUNE=on: then
-/// both are timed, and as for algorithms (MatmulChoice) the faster one holds once it is kept in the plan cache.
-/// Thread-safe.
+/// Chooses the way to sum the rows of dy, the gradient of a bias: by cuBLASLt beside the product that is the weight's
+/// gradient (BGRADB), or by a pass of our own behind it, which leaves the product all algorithms. cuBLASLt does, unless
+/// LOCKSTEP_AUTOTUNE=on: then both are timed, and as for algorithms (MatmulChoice) the faster one holds once it is kept
+/// in the plan cache. Thread-safe.
 class BiasGradientChoice {
  public:
   /// Both ways, appended to the current stream, to memory that may be overwritten.

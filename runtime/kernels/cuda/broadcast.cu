@@ -166,7 +166,7 @@ void binary_with_number(Binary which, const Tensor& x, double number, bool numbe
   });
 }
 
-/// As many accesses as there are operands that are not broadcast, and one.
+/// An element takes one access for each operand that is not broadcast, and one for the result.
 void ternary(const TernaryFunction& which, const Tensor& a, const Tensor& b, const Tensor& c, const Tensor& out) {
   checks::ternary(which, a, b, c, out);
   const std::int64_t n = out.numel();

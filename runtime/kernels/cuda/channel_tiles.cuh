@@ -55,7 +55,8 @@ struct Chunks {
   }
 };
 
-/// At least one chunk, each of at least 8 rows a thread where there are so many; a grid of up to `blocks`.
+/// Cuts the rows into at least one chunk, each of at least 8 rows a thread where there are so many, for a grid of up to
+/// `blocks`.
 inline Chunks cut(const Tiling& tiling, std::int64_t rows, std::int64_t blocks = kReductionBlocks) {
   const std::int64_t fewest = 8 * tiling.lines();
   const std::int64_t most = std::max<std::int64_t>(blocks / tiling.tiles, 1);

@@ -25,7 +25,7 @@ struct Samples {
   }
 
   __host__ __device__ std::int64_t width() const { return channels / groups; }
-  /// At least 1: of no elements mean and variance are 0.
+  /// Elements of a group; at least 1, so that mean and variance of no elements are 0.
   __device__ double group_size() const { return fmax(static_cast<double>(rows * width()), 1.0); }
 
   /// Calls f(the first sample, how many) for as many as fit a grid.

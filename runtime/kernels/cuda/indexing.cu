@@ -98,7 +98,7 @@ void scatter_add(const Tensor& x, const Tensor& indices, const Tensor& target) {
       pick, scatter, in<std::int64_t>(indices), out<std::int64_t>(places), out<std::int64_t>(parts));
   check_launch("scatter_add");
   const int bits = std::bit_width(static_cast<std::uint64_t>(scatter.places));
-  // Asked without memory it says how much it needs. The sort is stable.
+  // The first call, without memory, gives the bytes that the sort needs. The sort is stable.
   std::size_t bytes = 0;
   const auto sort = [&](void* memory) {
     gpu::check(cub::DeviceRadixSort::SortPairs(memory, bytes, in<std::int64_t>(places), out<std::int64_t>(sorted),

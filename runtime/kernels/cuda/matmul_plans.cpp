@@ -20,7 +20,7 @@ namespace lockstep::kernels::cuda {
 
 namespace {
 
-/// Asked for at once: the best, and those that take its place where it is refused.
+/// The number of algorithms asked for at once: the best, and those that take its place where it is refused.
 constexpr int kAlgorithms = 8;
 /// An algorithm may use this much scratch memory; Hopper's best ones ask for up to 32 MiB.
 constexpr std::size_t kWorkspaceLimit = 32 << 20;
@@ -167,8 +167,8 @@ struct Plan {
   cublasLtHandle_t handle;
   Device device;
   Layout a, b, out;
-  Algorithms algorithms;  ///< that cuBLASLt holds for able, the fastest first
-  Candidates candidates;  ///< of these
+  Algorithms algorithms;  ///< those that cuBLASLt ranks for the problem, the fastest first
+  Candidates candidates;  ///< numbers of `algorithms`
 
  private:
   Algorithms find(const MatmulProblem& p, const MatmulData& data, const MatmulChoice* choice) {

@@ -24,7 +24,7 @@ struct Affine {
   double factor;
   double term;
 
-  /// This one first, then `next`.
+  /// The map that applies this one first, then `next`.
   __device__ Affine then(const Affine& next) const {
     return {finite_product(next.factor, factor), next.factor * term + next.term};
   }

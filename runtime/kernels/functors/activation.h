@@ -167,7 +167,7 @@ struct Tanh {
 struct Sigmoid {
   static constexpr Unary kUnary = Unary::kSigmoid;
 
-  /// By e^-|x|, so that negative x keep the tail's digits.
+  /// Computed from e^-|x|, so that negative x keep the tail's digits.
   [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE static inline float value(float x) {
     const float decay = fast_exp(-std::fabs(x));
     const float larger = 1.0f / (1.0f + decay);
@@ -245,7 +245,7 @@ struct Softplus {
 
   explicit Softplus(const UnaryFunction& function) : beta(function.first), threshold(function.second) {}
 
-  /// By e^-|beta x|, which does not overflow.
+  /// Computed from e^-|beta x|, which does not overflow.
   [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE inline float value(float x) const {
     const float scaled = static_cast<float>(beta) * x;
     const float rest = log1p_of_fraction(scaled_exp(-std::fabs(scaled), 0));

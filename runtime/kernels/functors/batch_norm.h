@@ -13,7 +13,7 @@ namespace lockstep::kernels {
   return (x - mean) * scale + shift;
 }
 
-/// Its gradient: scale * (dy - mean_dy - (x - mean) * slope), slope = sum_dy_xmu / (count variance).
+/// The gradient of batch_norm(): scale * (dy - mean_dy - (x - mean) * slope), slope = sum_dy_xmu / (count variance).
 [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE inline float batch_norm_backward(float x, float dy, float mean, float scale,
                                                                              float mean_dy, float slope) {
   return scale * (dy - mean_dy - (x - mean) * slope);
@@ -38,7 +38,7 @@ struct JoinedShares {
   LOCKSTEP_HOST_DEVICE double inv_std(double epsilon) const {
     return 1 / std::sqrt((rows > 0 ? m2 / rows : 0) + epsilon);
   }
-  /// Where the running statistics move to; without rows they stay. The running variance is the unbiased one.
+  /// The next running statistics; without rows they stay. The running variance is the unbiased one.
   LOCKSTEP_HOST_DEVICE double next_mean(double running, double momentum) const {
     return rows > 0 ? running + momentum * (mean - running) : running;
   }

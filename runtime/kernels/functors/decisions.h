@@ -161,7 +161,8 @@ LOCKSTEP_HOST_DEVICE inline void set_loss_scale(const LossScaleOptions& options,
   state.inverse = static_cast<float>(1.0 / static_cast<double>(state.scale));
 }
 
-/// Counts a step and sets the scale, or adapts it where there is no new one. found_inf or new_scale may be null.
+/// Counts a step that was taken, and sets the scale, or adapts it where there is no new one. found_inf or new_scale may
+/// be null.
 LOCKSTEP_HOST_DEVICE inline void move_loss_scale(const LossScaleOptions& options, const float* found_inf,
                                                  const float* new_scale, LossScaleState& state) {
   const bool taken = found_inf != nullptr && *found_inf != StepVerdict::kNotTaken;

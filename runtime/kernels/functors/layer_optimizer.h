@@ -102,7 +102,7 @@ struct Novograd {
   UnscaledGradient unscale;
   float beta1;
   float new_share;      ///< of a gradient that enters the first moment
-  float normalised;     ///< what a gradient is multiplied by before it enters the moment
+  float normalised;     ///< the factor of a gradient before it enters the moment
   float coupled_decay;  ///< weight decay that enters the moment
   float kept_weight;    ///< what decoupled weight decay leaves of the weight
   float step_size;      ///< learning rate, corrections, and what the gradient was not divided by

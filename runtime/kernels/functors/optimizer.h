@@ -143,7 +143,7 @@ struct Adam {
     return stepped(master, m, v);
   }
 
-  /// With amsgrad.
+  /// The step with amsgrad, which divides by the root of max_v.
   [[gnu::always_inline]] LOCKSTEP_HOST_DEVICE float operator()(float master, float grad, float& m, float& v,
                                                                float& max_v) const {
     update_moments(gradient(master, grad), m, v);

@@ -27,7 +27,7 @@ class Candidates {
 
  private:
   std::size_t count_;
-  std::atomic<std::size_t> first_ = 0;  ///< that has not failed
+  std::atomic<std::size_t> first_ = 0;  ///< the first way that has not failed
 };
 
 }  // namespace lockstep::kernels

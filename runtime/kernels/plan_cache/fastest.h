@@ -9,11 +9,11 @@
 
 namespace lockstep::kernels {
 
-/// How much faster than a better ranked candidate one must be: less is noise.
+/// A candidate replaces a better ranked one only below this share of that one's time: a smaller gain is noise.
 constexpr float kGain = 0.97f;
 
-/// The candidate to take, by what each took, in the order of a library's ranking; nothing for one that does not run.
-/// Nothing where none runs.
+/// The number of the candidate to take, from the time of each, in the order of a library's ranking. A candidate that
+/// does not run has no time. Returns nothing where none runs.
 inline std::optional<std::size_t> fastest(std::span<const std::optional<float>> times) {
   std::optional<std::size_t> best;
   for (std::size_t i = 0; i < times.size(); ++i) {
@@ -22,7 +22,7 @@ inline std::optional<std::size_t> fastest(std::span<const std::optional<float>> 
   return best;
 }
 
-/// Puts `chosen` before the ranked ones, which keep their order but for that which is `same(it, chosen)`.
+/// Puts `chosen` before the ranked candidates, which keep their order, and removes one that is `same(it, chosen)`.
 template <class Candidate, class Same>
 void put_first(std::vector<Candidate>& ranked, Candidate chosen, Same same) {
   std::erase_if(ranked, [&](const Candidate& each) { return same(each, chosen); });

@@ -23,7 +23,7 @@ namespace {
 // A file is these four lines: what it is, the key, the value, and a checksum of the three.
 constexpr const char* kFormat = "lockstep plan 1";
 
-/// Bytes: a file of any length is not read whole.
+/// The most bytes of a value, so that a file of any length is not read whole.
 constexpr std::size_t kLongestValue = 4096;
 
 std::string file_of(const std::string& key, const std::string& value) {

@@ -6,7 +6,7 @@
 namespace lockstep::kernels::reference {
 
 double unary(const UnaryFunction& function, double x);
-/// At the output where derivative_follows_from_output(function.kind), else at the input.
+/// The derivative; `at` is the output where derivative_follows_from_output(function.kind), else the input.
 double unary_derivative(const UnaryFunction& function, double at);
 
 }  // namespace lockstep::kernels::reference

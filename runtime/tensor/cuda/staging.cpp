@@ -16,7 +16,7 @@ namespace lockstep::gpu {
 namespace {
 
 constexpr std::size_t kBlock = std::size_t{256} << 10;
-/// So many small copies are on their way before one waits.
+/// The number of small copies on their way before one waits.
 constexpr std::size_t kBlocks = 16;
 
 }  // namespace

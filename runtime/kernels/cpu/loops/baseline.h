@@ -23,7 +23,7 @@ Lanes load_half(const std::uint16_t* in) { return half_bits_to_float(*in); }
 void store_half(std::uint16_t* out, Lanes x) { *out = float_to_half_bits(x); }
 Lanes load_bfloat16(const std::uint16_t* in) { return bfloat16_bits_to_float(*in); }
 void store_bfloat16(std::uint16_t* out, Lanes x) { *out = float_to_bfloat16_bits(x); }
-// Without instructions that store past the caches.
+// The baseline has no instructions that store past the caches: these store as usual.
 void stream_float(float* out, Lanes x) { store_float(out, x); }
 void stream_half(std::uint16_t* out, Lanes x) { store_half(out, x); }
 void stream_bfloat16(std::uint16_t* out, Lanes x) { store_bfloat16(out, x); }

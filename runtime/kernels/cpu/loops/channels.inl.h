@@ -63,7 +63,7 @@ class TiledSum {
   void fold() {
     if (data_ == sums_) return;
     std::int64_t width = tiling_.width;
-    // By halves while there is an even number of copies: vector code, and a pairwise sum keeps more digits.
+    // Adds halves while the number of copies is even: that is vector code, and a pairwise sum keeps more digits.
     while (width % (2 * tiling_.channels) == 0) {
       width /= 2;
       add_to(repeated_, repeated_ + width, width);

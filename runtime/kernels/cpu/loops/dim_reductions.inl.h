@@ -259,7 +259,7 @@ class LaneExtremes {
       nan_ = x != x ? x : nan_;
     }
   }
-  /// Not indexed.
+  /// Joins the extremes of other lanes; only where no indices are kept.
   [[gnu::always_inline]] void take(const LaneExtremes& other) {
     take(other.best_, 0);
     nan_ = other.nan_ != other.nan_ ? other.nan_ : nan_;

@@ -350,7 +350,7 @@ struct StructureLoops {
                     std::int64_t columns, std::size_t bytes);
 };
 
-/// All of them.
+/// The loops of all families.
 struct Loops : ElementwiseLoops,
                BroadcastLoops,
                ReductionLoops,

@@ -66,7 +66,7 @@ void transpose_tile(const T* in, std::int64_t in_stride, T* out, std::int64_t ou
 template <class T>
 void transpose_elements(const T* in, std::int64_t in_stride, T* out, std::int64_t out_stride, std::int64_t rows,
                         std::int64_t columns) {
-  // So many rows that the lines of `in`, which each column walks over again, stay in the cache.
+  // Rows at a time: the lines of `in`, which each column walks over again, then stay in the cache.
   constexpr std::int64_t kRows = 256;
   for (std::int64_t begin = 0; begin < rows; begin += kRows) {
     const std::int64_t end = std::min(begin + kRows, rows);
@@ -80,7 +80,7 @@ template <class T>
 void transpose_of(const T* in, std::int64_t in_stride, T* out, std::int64_t out_stride, std::int64_t rows,
                   std::int64_t columns) {
   constexpr std::int64_t tile = 4 * Quarter<T>::kCount;
-  // As many pages at a time as the processor remembers.
+  // A block touches no more pages than the processor keeps translations of.
   constexpr std::int64_t block = 4 * tile;
   const std::int64_t whole_rows = rows / tile * tile;
   const std::int64_t whole_columns = columns / tile * tile;
