@@ -37,6 +37,10 @@ std::unique_ptr<nn::Module> make(const BertOptions& options, const ModelInput& i
   return make_bert(options, input);
 }
 
+std::unique_ptr<nn::Module> make(const RegisteredOptions& options, const ModelInput& input) {
+  return make_registered(options, input);
+}
+
 std::unique_ptr<nn::Module> make(const ModelOptions& options, const ModelInput& input) {
   return std::visit([&input](const auto& kind) { return make(kind, input); }, options);
 }
@@ -56,6 +60,8 @@ std::string name(const Unet3dOptions&) { return "unet3d"; }
 std::string name(const VitOptions&) { return "vit"; }
 
 std::string name(const BertOptions&) { return "bert"; }
+
+std::string name(const RegisteredOptions& options) { return options.name; }
 
 }  // namespace
 

@@ -12,6 +12,7 @@
 #include "model_zoo/llama.h"
 #include "model_zoo/mlp.h"
 #include "model_zoo/model_input.h"
+#include "model_zoo/registered.h"
 #include "model_zoo/resnet.h"
 #include "model_zoo/unet3d.h"
 #include "model_zoo/vit.h"
@@ -20,7 +21,7 @@
 namespace lockstep::model_zoo {
 
 using ModelOptions = std::variant<MlpOptions, ConvnetOptions, ResnetOptions, GptOptions, LlamaOptions, Unet3dOptions,
-                                  VitOptions, BertOptions>;
+                                  VitOptions, BertOptions, RegisteredOptions>;
 
 /// The model, its parameters initialised from `seed`. Throws FieldError, naming the option as a job would
 /// ("model.convnet.block[1].kernel"), for options without a meaning and for a model that does not fit the samples.
@@ -29,7 +30,7 @@ std::unique_ptr<nn::Module> build(const ModelOptions& options, const ModelInput&
 /// The same model with parameters that have no values, and take no memory for them: for names, shapes and counts.
 std::unique_ptr<nn::Module> outline(const ModelOptions& options, const ModelInput& input);
 
-/// "mlp", "convnet", "resnet50", "gpt", "llama", "vit", "bert"
+/// "mlp", "convnet", "resnet50", "gpt", "llama", "vit", "bert", or the name of a registered model.
 std::string name_of(const ModelOptions& options);
 
 }  // namespace lockstep::model_zoo

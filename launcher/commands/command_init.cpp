@@ -14,6 +14,7 @@
 #include "launcher/commands/job_plan.h"
 #include "runtime/base/error.h"
 #include "runtime/base/files/whole_file.h"
+#include "runtime/base/program_name.h"
 #include "runtime/init/find_data.h"
 #include "runtime/init/job_text.h"
 #include "runtime/init/measure.h"
@@ -93,8 +94,8 @@ ExitCode run(const InitCommand& command) {
   }
   std::printf("found     %s\n", found.what.c_str());
   for (const std::string& note : found.notes) std::printf("          %s\n", note.c_str());
-  std::printf("written   %s, which trains:\n%s\nnext      lockstep train %s\n", out.c_str(), plan.c_str(),
-              as_word.c_str());
+  std::printf("written   %s, which trains:\n%s\nnext      %s train %s\n", out.c_str(), plan.c_str(),
+              program_name().c_str(), as_word.c_str());
   return ExitCode::kDone;
 }
 

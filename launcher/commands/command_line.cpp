@@ -8,6 +8,7 @@
 
 #include "launcher/commands/commands.h"
 #include "launcher/supervisor/error_block.h"
+#include "runtime/base/program_name.h"
 #include "runtime/job/nearest.h"
 
 namespace lockstep::launcher {
@@ -17,7 +18,7 @@ namespace {
 /// The command that the user was writing when the error came.
 std::string help_for(const CLI::App& app) {
   const auto chosen = app.get_subcommands();
-  return "lockstep " + (chosen.empty() ? "" : chosen.front()->get_name() + " ") + "--help";
+  return program_name() + " " + (chosen.empty() ? "" : chosen.front()->get_name() + " ") + "--help";
 }
 
 /// The first argument that is none of the command's options but looks like one; empty where there is none.
@@ -59,7 +60,7 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error, int argc,
 /// Returns an empty action where help or the version was all that was asked for.
 Action parse(int argc, const char* const* argv) {
   Action chosen;
-  CLI::App app("Data-parallel mixed-precision training of a job on one or many ranks.", "lockstep");
+  CLI::App app("Data-parallel mixed-precision training of a job on one or many ranks.", program_name());
   app.set_version_flag("--version", std::string("lockstep ") + kVersion + (kWithCuda ? "+cuda" : ""));
   app.require_subcommand(1);
   add_init(app, chosen);

@@ -7,6 +7,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "runtime/base/program_name.h"
 #include "runtime/checkpoint/safetensors.h"
 #include "runtime/checkpoint/store.h"
 #include "runtime/job/job.h"
@@ -117,8 +118,8 @@ void refuse_job(const fs::path& path) {
   if (path.extension() == ".safetensors") return;
   if (path.extension() != ".pbtxt" && !job::check(path).job.has_model()) return;
   throw UsageError(path.string() + " is a job, not something that a run has written",
-                   "lockstep validate " + path.string() + " says what it would train; lockstep inspect --autocast " +
-                       path.string() + " says in which dtypes.");
+                   program_name() + " validate " + path.string() + " says what it would train; " + program_name() +
+                       " inspect --autocast " + path.string() + " says in which dtypes.");
 }
 
 bool is_checkpoint(const fs::path& path) {

@@ -54,3 +54,7 @@
 #include "runtime/step/checkpoints.h"
 #include "runtime/step/replicas.h"
 #include "runtime/step/training_step.h"
+
+// A program that is a command, with models, data and losses of its own.
+#include "launcher/main.h"
+#include "runtime/step/registered_loss.h"

@@ -20,6 +20,7 @@
 #include "runtime/data/idx.h"
 #include "runtime/data/image_folder.h"
 #include "runtime/data/normalize.h"
+#include "runtime/data/registered.h"
 #include "runtime/data/shards.h"
 #include "runtime/data/spheres.h"
 #include "runtime/data/synthetic.h"
@@ -30,7 +31,7 @@ namespace lockstep::data {
 
 /// The kinds of data sets that there are.
 using DatasetKinds = std::tuple<IdxKind, CifarKind, SyntheticKind, TokensKind, ArraysKind, CsvKind, ImageFolderKind,
-                                SpheresKind, ShardsKind, VolumesKind>;
+                                SpheresKind, ShardsKind, VolumesKind, RegisteredKind>;
 
 template <class Kinds>
 struct OptionsOf;

@@ -96,7 +96,8 @@ void fill_defaults(Job& job, const std::filesystem::path& file, const std::files
   for (Fault& fault : *job.mutable_fault()) fill_fault(fault, job.train());
 
   if (job.comm().wire_dtype() == PRECISION_DEFAULT) job.mutable_comm()->set_wire_dtype(job.amp().dtype());
-  if (job.train().loss() == LOSS_DEFAULT) job.mutable_train()->set_loss(loss_of(job.data().train()));
+  const bool registered = job.train().has_registered_loss();
+  if (job.train().loss() == LOSS_DEFAULT && !registered) job.mutable_train()->set_loss(loss_of(job.data().train()));
   if (job.has_data() && !job.data().has_eval_batch()) job.mutable_data()->set_eval_batch(job.data().global_batch());
   if (job.has_init_from()) make_absolute(*job.mutable_init_from()->mutable_path(), folder);
   if (job.data().has_train()) fill_dataset(*job.mutable_data()->mutable_train(), folder);

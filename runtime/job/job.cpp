@@ -10,6 +10,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/hash.h"
+#include "runtime/base/program_name.h"
 #include "runtime/job/data_note.h"
 #include "runtime/job/defaults.h"
 #include "runtime/job/overrides.h"
@@ -52,8 +53,9 @@ Checked sound(Checked checked, const std::filesystem::path& file) {
   // What nobody could read, validate cannot either.
   const bool read = checked.locations.contains("");
   const std::string note = checked.data_note.empty() ? "" : checked.data_note + "\n";
-  throw UsageError(lines, read ? note + "Correct the job, then check it with: lockstep validate " + file.string()
-                               : "Name a job's file, *.pbtxt.");
+  throw UsageError(lines,
+                   read ? note + "Correct the job, then check it with: " + program_name() + " validate " + file.string()
+                        : "Name a job's file, *.pbtxt.");
 }
 
 }  // namespace

@@ -11,6 +11,7 @@ model_zoo::ModelOptions model_options(const Model& model) {
 }
 
 std::string model_kind(const Model& model) {
+  if (model.has_registered()) return model.registered().name();
   const auto* const kind = kind_of(model);
   return kind == nullptr ? "unknown" : kind->name();
 }

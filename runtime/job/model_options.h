@@ -13,7 +13,8 @@ class Model;
 /// Throws FieldError where no model is named.
 model_zoo::ModelOptions model_options(const Model& model);
 
-/// The field that names the model's kind: "mlp", "convnet", "resnet"; "unknown" where none is named.
+/// The field that names the model's kind, "mlp", "convnet", "resnet", or the name of a registered one; "unknown" where
+/// none is named.
 std::string model_kind(const Model& model);
 
 }  // namespace lockstep::job

@@ -14,6 +14,11 @@ comm::DdpOptions ddp_options(const Comm& comm) { return options_of<comm::DdpOpti
 
 optim::WeightMeanOptions weight_mean_options(const Ema& ema) { return options_of<optim::WeightMeanOptions>(ema); }
 
+std::optional<RegisteredOptions> registered_loss(const Train& train) {
+  if (!train.has_registered_loss()) return std::nullopt;
+  return options_of<RegisteredOptions>(train.registered_loss());
+}
+
 optim::ScheduleOptions schedule_options(const Schedule& schedule) {
   if (kind_of(schedule) == nullptr) return {};
   return kind_options_of<optim::ScheduleOptions>(schedule, "schedule");

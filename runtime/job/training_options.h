@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
+
 #include "amp/grad_scaler/amp_options.h"
 #include "amp/grad_scaler/grad_scaler_options.h"
 #include "comm/ddp/ddp_options.h"
+#include "runtime/base/registered.h"
 #include "runtime/optim/any_optimizer.h"
 #include "runtime/optim/schedule.h"
 #include "runtime/optim/weight_mean_options.h"
@@ -16,6 +19,7 @@ class Ema;
 class LossScale;
 class Optimizer;
 class Schedule;
+class Train;
 
 // What a job's messages say, as options of the core. An option has its field's name, and its default where the field
 // has no value; nothing is checked here, but where options are used.
@@ -24,6 +28,8 @@ amp::AmpOptions amp_options(const Amp& amp);
 amp::GradScalerOptions grad_scaler_options(const LossScale& scale);
 comm::DdpOptions ddp_options(const Comm& comm);
 optim::WeightMeanOptions weight_mean_options(const Ema& ema);
+/// The loss of the program's own, where the job names one.
+std::optional<RegisteredOptions> registered_loss(const Train& train);
 /// A constant rate where the schedule names none.
 optim::ScheduleOptions schedule_options(const Schedule& schedule);
 

@@ -9,6 +9,7 @@
 
 #include "configs/job.pb.h"
 #include "runtime/base/name_pattern.h"
+#include "runtime/job/check_given.h"
 #include "runtime/job/data_options.h"
 #include "runtime/job/fault_point.h"
 #include "runtime/job/training_options.h"
@@ -86,12 +87,19 @@ void validate_train(const Job& job, Checker& checker) {
   for (int i = 0; i < train.class_weight_size(); ++i) {
     checker.not_negative(train.class_weight(i), element_path("train.class_weight", i));
   }
+  if (const auto own = registered_loss(train)) {
+    const std::string path = "train.registered_loss";
+    check_given<RegisteredOptions>(train.registered_loss(), path, checker);
+    checker.adopt(problems_of(*own), path);
+    if (train.loss() != LOSS_DEFAULT) checker.error(path, "stands in place of train.loss: give one");
+  }
   if (!checker.trusts({"train.loss", "data.train"})) return;
-  const bool of_classes = train.loss() == CROSS_ENTROPY;
+  const bool registered = train.has_registered_loss();
+  const bool of_classes = train.loss() == CROSS_ENTROPY && !registered;
   if (of_classes && regression) {
     checker.error("train.loss", "CROSS_ENTROPY needs classes, but data.train is regression data; use " +
                                     std::string(targets == data::Targets::kMasks ? "BCE_DICE" : "MSE"));
-  } else if (!of_classes && !regression && job.data().has_train()) {
+  } else if (!of_classes && !registered && !regression && job.data().has_train()) {
     checker.error("train.loss", LossKind_Name(train.loss()) +
                                     " needs regression data, but data.train has classes; use CROSS_ENTROPY");
   }

@@ -215,6 +215,7 @@ class Planner {
     const autograd::NoGrad no_grad;
     model.train(false);
     const Tensor output = model.forward(batch_of_none(plan_.train.sample_shape, plan_.train.vocabulary));
+    task.require_output(output.shape());
     task.loss(output, batch_of_none(plan_.train.target_shape, plan_.train.classes), 1.0);
   }
 

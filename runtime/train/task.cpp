@@ -7,6 +7,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/job/job.h"
+#include "runtime/job/training_options.h"
 #include "runtime/ops/broadcast.h"
 #include "runtime/ops/composed_losses.h"
 #include "runtime/ops/elementwise.h"
@@ -14,6 +15,7 @@
 #include "runtime/ops/reduce.h"
 #include "runtime/ops/shape.h"
 #include "runtime/ops/unary.h"
+#include "runtime/step/registered_loss.h"
 
 namespace lockstep::train {
 
@@ -34,6 +36,11 @@ Tensor class_weight_of(const job::Train& train, Device device) {
   return weights.empty() ? Tensor() : Tensor::from(weights, {std::ssize(weights)}).to(device);
 }
 
+step::Loss registered_loss_of(const job::Train& train) {
+  const auto call = job::registered_loss(train);
+  return call ? step::make_registered_loss(*call) : nullptr;
+}
+
 /// Weights [n] as a tensor [n, 1, ...] of this rank.
 Tensor column(const Tensor& weights, int rank) {
   std::vector<std::int64_t> extents(static_cast<std::size_t>(rank), 1);
@@ -49,16 +56,18 @@ Tensor weighted_dice(const Tensor& probabilities, const Tensor& target, double d
 }  // namespace
 
 Task::Task(const job::Train& train, const data::Description& data, Device device)
-    : loss_(train.loss()),
+    : registered_(registered_loss_of(train)),
+      loss_(train.loss()),
       label_smoothing_(train.label_smoothing()),
       class_weight_(class_weight_of(train, device)),
-      learns_likelihood_(label_smoothing_ == 0 && !class_weight_.defined() && !data.weighted),
+      learns_likelihood_(registered_ == nullptr && label_smoothing_ == 0 && !class_weight_.defined() && !data.weighted),
       targets_(data.targets_per_sample),
       input_{.sample_shape = data.sample_shape,
              .outputs = data.classes > 0 ? data.classes : data.target_shape.numel(),
              .vocabulary = data.vocabulary,
              .target_shape = data.target_shape,
              .classes = data.classes} {
+  if (registered_ != nullptr) return;
   const bool needs_classes = loss_ != job::MSE && !learns_masks();
   if (needs_classes && classifies() && class_weight_.defined() && class_weight_.numel() != data.classes) {
     throw FieldError("train.class_weight", "has " + std::to_string(class_weight_.numel()) + " numbers, but the data " +
@@ -72,10 +81,22 @@ Task::Task(const job::Train& train, const data::Description& data, Device device
 }
 
 bool Task::learns_masks() const {
-  return loss_ == job::BCE_WITH_LOGITS || loss_ == job::DICE || loss_ == job::BCE_DICE;
+  return registered_ == nullptr && (loss_ == job::BCE_WITH_LOGITS || loss_ == job::DICE || loss_ == job::BCE_DICE);
+}
+
+void Task::require_output(const Shape& output) const {
+  if (registered_ == nullptr || !classifies()) return;
+  const int rank = input_.target_shape.rank() + 2;
+  bool fits = output.rank() == rank && output.back() >= input_.classes;
+  for (int d = 0; fits && d < input_.target_shape.rank(); ++d) fits = output[d + 1] == input_.target_shape[d];
+  if (fits) return;
+  throw UsageError("the model's output " + output.str() + " has no number for each of the " +
+                       std::to_string(input_.classes) + " classes of a target",
+                   "Give outputs of shape [samples, target shape..., classes].");
 }
 
 Tensor Task::loss(const Tensor& output, const Tensor& target, double divisor, const Tensor& sample_weight) const {
+  if (registered_ != nullptr) return registered_(output, target, {.divisor = divisor, .sample_weight = sample_weight});
   if (learns_masks()) return loss_of_masks(output, target, divisor, sample_weight);
   if (!classifies()) return ops::mse(output, target, {.divisor = divisor, .sample_weight = sample_weight});
   ops::LossOptions options{.label_smoothing = label_smoothing_,

@@ -6,6 +6,7 @@
 #include "model_zoo/model_input.h"
 #include "runtime/data/batch.h"
 #include "runtime/data/description.h"
+#include "runtime/step/training_step.h"
 #include "runtime/tensor/tensor.h"
 
 namespace lockstep::job {
@@ -32,6 +33,10 @@ class Task {
   /// How many targets of a sample count.
   std::int64_t targets_per_sample() const { return targets_; }
 
+  /// Throws UsageError where a registered loss was not made for such an output of the model, [n, ...]: of classes the
+  /// metrics need [n, target shape..., classes or more].
+  void require_output(const Shape& output) const;
+
   /// The sum of the samples' losses divided by `divisor`; a sample's is the mean over its targets, each times the
   /// weight of its class, and Dice is of a sample as a whole. output [n, ...] and target [n, target shape...] as the
   /// data has it -> float32 scalar. `sample_weight` [n] float32, what each sample's loss is multiplied by, may be
@@ -43,6 +48,7 @@ class Task {
  private:
   Tensor loss_of_masks(const Tensor& output, const Tensor& target, double divisor, const Tensor& sample_weight) const;
 
+  step::Loss registered_;  ///< in place of loss_; null: none
   job::LossKind loss_;
   double label_smoothing_;
   Tensor class_weight_;  ///< float32 [classes] on the device; undefined: 1 each

@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include "comm/group/launch_environment.h"
+#include "runtime/base/program_name.h"
 #include "runtime/data/description.h"
 #include "runtime/data/make_dataset.h"
 #include "runtime/job/data_options.h"
@@ -51,8 +52,8 @@ std::string next_step(const TrainOptions& options, ExitCode code) {
     return command + (options.resume == "auto" ? "" : " with --resume auto") + " to resume";
   }
   const std::string run = options.run_dir.string();
-  if (!options.job.data().has_eval()) return "lockstep inspect " + run;
-  return "lockstep eval " + (options.run_dir / "job.pbtxt").string() + " --checkpoint " + run;
+  if (!options.job.data().has_eval()) return program_name() + " inspect " + run;
+  return program_name() + " eval " + (options.run_dir / "job.pbtxt").string() + " --checkpoint " + run;
 }
 
 /// Each rank tells of its own failure: that of rank 0 has the run's numbers, and another one's may explain it.

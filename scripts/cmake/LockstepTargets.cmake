@@ -83,15 +83,19 @@ function(lockstep_not_fuzzed target)
 endfunction()
 set(not_fuzzed kernels_cpu kernels_geometry kernels_reference autograd ops nn optim ddp model_zoo)
 
-# lockstep_library(NAME [COLD] [FOLDERS folder...] [SOURCES file...] [DEPS target...] [PRIVATE_DEPS target...]): the library
-# lockstep_NAME of the .cpp and .cu files beside the calling CMakeLists.txt and in the folders named, and of SOURCES.
+# lockstep_library(NAME [COLD] [FOLDERS folder...] [EXCEPT file...] [SOURCES file...] [DEPS target...]
+#                  [PRIVATE_DEPS target...]): the library lockstep_NAME of the .cpp and .cu files beside the calling
+# CMakeLists.txt and in the folders named, but for EXCEPT, and of SOURCES.
 # COLD code speaks with people and files: nothing in it runs once an element, so the compiler spends little on it.
 function(lockstep_library name)
-  cmake_parse_arguments(arg "COLD" "" "FOLDERS;SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
+  cmake_parse_arguments(arg "COLD" "" "FOLDERS;EXCEPT;SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS *.cpp *.cu)
   foreach(folder ${arg_FOLDERS})
     file(GLOB more CONFIGURE_DEPENDS ${folder}/*.cpp ${folder}/*.cu)
     list(APPEND sources ${more})
+  endforeach()
+  foreach(file ${arg_EXCEPT})
+    list(REMOVE_ITEM sources ${CMAKE_CURRENT_SOURCE_DIR}/${file})
   endforeach()
   list(APPEND sources ${arg_SOURCES})
   # Tests put an emulated GPU in the place of these, file by file.

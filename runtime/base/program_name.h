@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+namespace lockstep {
+
+/// The command that a user is told to type: "lockstep", or the name of a program that ends in lockstep::main().
+const std::string& program_name();
+
+/// Takes the name of the running program's file. lockstep::main() calls it before all else.
+void take_program_name();
+
+}  // namespace lockstep
