@@ -32,18 +32,21 @@ void RankOutput::pass(std::string_view piece) {
 }
 
 void RankOutput::end_live_line() {
-  if (line_open_) {
-    write(live_ ? train::kEndOfLiveLine : "\n");
-  } else if (live_) {
-    write("\r\033[J");
-  }
+  if (!line_open_) return;
+  write(live_ ? train::kEndOfLiveLine : "\n");
+  line_open_ = false;
+}
+
+void RankOutput::make_room_for_answer() {
+  if (line_open_) return end_live_line();
+  if (live_) write("\r\033[J");
   line_open_ = false;
 }
 
 void RankOutput::finish() {
   // What ends no line may be no text.
   write(printable(std::exchange(held_, {})));
-  if (line_open_) end_live_line();
+  end_live_line();
 }
 
 }  // namespace lockstep::launcher

@@ -15,9 +15,11 @@ class RankOutput {
   RankOutput(std::FILE* to, bool live) : to_(to), live_(live) {}
 
   void pass(std::string_view piece);
-  /// Before something else is printed: ends the live line. Where none is drawn below the last whole line, clears what a
-  /// terminal has echoed there of a key, "^C".
+  /// Before something else is printed: ends the live line.
   void end_live_line();
+  /// Before words that answer a key: ends the live line, or clears what a terminal has echoed of the key, "^C", where
+  /// none is drawn.
+  void make_room_for_answer();
   /// Nothing comes any more: passes on what is left of a line, and ends it.
   void finish();
 

@@ -190,7 +190,7 @@ void Supervisor::wait_for_ranks() {
 
 void Supervisor::acknowledge_stop() {
   if (supervised_.output.quiet) return;
-  output_.end_live_line();
+  output_.make_room_for_answer();
   if (supervised_.output.json) return to_stderr_.push(train::kStopNotice);
   std::fputs(train::kStopNotice, stdout);
   std::fflush(stdout);

@@ -75,9 +75,9 @@ TEST(RankOutput, OfALiveLineComesAtOnceAndEndsBeforeOtherWords) {
   output.pass("50 %");
   EXPECT_EQ(written.text(), "50 %");
   output.end_live_line();
+  output.end_live_line();
   EXPECT_EQ(written.text(), "50 %\n\033[J");
   output.pass("60 %");
-  output.finish();
   output.finish();
   EXPECT_EQ(written.text(), "50 %\n\033[J60 %\n\033[J");
 }
@@ -85,11 +85,21 @@ TEST(RankOutput, OfALiveLineComesAtOnceAndEndsBeforeOtherWords) {
 TEST(RankOutput, ClearsTheEchoOfAKeyWhereNoLiveLineIsDrawn) {
   Written written;
   RankOutput output(written.file(), true);
+  output.pass("50 %");
+  output.make_room_for_answer();
+  EXPECT_EQ(written.text(), "50 %\n\033[J");
   output.pass("saved\n");
-  output.end_live_line();
-  EXPECT_EQ(written.text(), "saved\n\r\033[J");
+  output.make_room_for_answer();
   output.finish();
-  EXPECT_EQ(written.text(), "saved\n\r\033[J");
+  EXPECT_EQ(written.text(), "50 %\n\033[Jsaved\n\r\033[J");
+}
+
+TEST(RankOutput, OfNoTerminalHasNoEchoToClear) {
+  Written written;
+  RankOutput output(written.file(), false);
+  output.pass("saved\n");
+  output.make_room_for_answer();
+  EXPECT_EQ(written.text(), "saved\n");
 }
 
 }  // namespace

@@ -32,7 +32,8 @@ class AddressSpace(RunTest):
                 loaded = middle
         codes = set()
         # In steps of less than the libraries take, each for itself, while they start.
-        for kibibytes in [*range(too_little, too_little + 1024, 16), *range(too_little + 1024, too_little + 8192, 128)]:
+        for kibibytes in [*range(too_little, too_little + 1024, 16), *range(too_little + 1024, too_little + 8192, 128),
+                          *range(too_little + 8192, too_little + 65536, 4096)]:
             with self.subTest(kibibytes):
                 told = version(kibibytes)
                 codes.add(told.returncode)
