@@ -30,17 +30,18 @@ class AddressSpace(RunTest):
                 too_little = middle
             else:
                 loaded = middle
-        codes = set()
         # In steps of less than the libraries take, each for itself, while they start.
-        for kibibytes in [*range(too_little, too_little + 1024, 16), *range(too_little + 1024, too_little + 8192, 128),
-                          *range(too_little + 8192, too_little + 65536, 4096)]:
+        limits = [*range(too_little, too_little + 1024, 16), *range(too_little + 1024, too_little + 8192, 128),
+                  *range(too_little + 8192, too_little + 65536, 4096)]
+        answers = [version(kibibytes) for kibibytes in limits]
+        # Where it fails, the loader may also crash: up to there nothing of ours has run.
+        begin = 1 + max(i for i, told in enumerate(answers) if told.returncode == LOADER_FAILED)
+        for kibibytes, told in zip(limits[begin:], answers[begin:]):
             with self.subTest(kibibytes):
-                told = version(kibibytes)
-                codes.add(told.returncode)
-                self.assertIn(told.returncode, (0, 6, LOADER_FAILED), told.stderr)
+                self.assertIn(told.returncode, (0, 6), told.stderr)
                 if told.returncode == 6:
                     self.assertRegex(told.stderr, NO_ROOM_FOR_WORDS)
-        self.assertEqual(codes, {0, 6, LOADER_FAILED})
+        self.assertEqual({told.returncode for told in answers[begin:]}, {0, 6})
 
     def test_too_little_of_it_is_a_clear_error(self):
         codes = set()
