@@ -15,6 +15,7 @@
 #include "runtime/base/error.h"
 #include "runtime/ops/ops.h"
 #include "runtime/tensor/memory.h"
+#include "runtime/tensor/print.h"
 #include "runtime/tensor/tensor.h"
 
 // Models and the data that they learn from.
