@@ -55,6 +55,7 @@
 #include "runtime/step/checkpoints.h"
 #include "runtime/step/replicas.h"
 #include "runtime/step/training_step.h"
+#include "runtime/step/weight_file.h"
 
 // A program that is a command, with models, data and losses of its own.
 #include "launcher/main.h"

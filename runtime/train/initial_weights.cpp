@@ -16,10 +16,10 @@
 #include "runtime/nn/arena.h"
 #include "runtime/nn/state_dict.h"
 #include "runtime/step/saved_tensors.h"
+#include "runtime/step/weight_file.h"
 #include "runtime/tensor/cpu_allocator.h"
 #include "runtime/train/pretrained_config.h"
 #include "runtime/train/training_state.h"
-#include "runtime/train/weight_file.h"
 
 namespace lockstep::train {
 
@@ -93,7 +93,7 @@ nn::StateDict weights_at(const std::filesystem::path& path, const job::Job& job,
   }
   const model_zoo::ModelOptions options = job::model_options(job.model());
   require_config_of(path, options);
-  return model_zoo::from_pytorch(options, model, read_weights(path));
+  return model_zoo::from_pytorch(options, model, step::read_weights(path));
 }
 
 /// Loads a state; what does not fit is the job's to leave out.

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/train/weight_file.h"
+#include "runtime/step/weight_file.h"
 
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <system_error>
+#include <utility>
+#include <vector>
 
 #include "runtime/base/error.h"
 #include "runtime/base/files/durable_file.h"
@@ -11,7 +14,7 @@
 #include "runtime/checkpoint/safetensors.h"
 #include "runtime/checkpoint/torch_file.h"
 
-namespace lockstep::train {
+namespace lockstep::step {
 
 namespace fs = std::filesystem;
 
@@ -51,7 +54,18 @@ nn::StateDict read_index(const fs::path& path) {
   return tensors;
 }
 
+void require_safetensors(const fs::path& path) {
+  if (path.extension() == ".safetensors") return;
+  throw UsageError(path.string() + ": the name of a file of weights to write must end in .safetensors");
+}
+
 }  // namespace
+
+void save_weights(nn::Module& model, const fs::path& path) { write_weights(nn::state_dict(model), path); }
+
+nn::StateDifferences load_weights(nn::Module& model, const fs::path& path, bool strict) {
+  return nn::load_state_dict(model, read_weights(path), strict);
+}
 
 nn::StateDict read_weights(const fs::path& path) {
   nn::StateDict tensors;
@@ -61,4 +75,23 @@ nn::StateDict read_weights(const fs::path& path) {
   return tensors;
 }
 
-}  // namespace lockstep::train
+void write_weights(const nn::StateDict& tensors, const fs::path& path) {
+  require_safetensors(path);
+  std::vector<checkpoint::NamedTensor> on_cpu;
+  for (const auto& [name, tensor] : tensors) on_cpu.push_back({name, tensor.detach().to(kCpu)});
+  const fs::path beside = path.string() + ".tmp";
+  std::error_code error;
+  if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);
+  fs::remove(beside, error);
+  try {
+    checkpoint::write_safetensors(beside.string(), std::move(on_cpu), {{"format", "pt"}});
+    fs::rename(beside, path, error);
+    if (error) throw StorageError("cannot write " + path.string() + ": " + error.message());
+    sync_directory(path.has_parent_path() ? path.parent_path().string() : ".");
+  } catch (const StorageError&) {
+    fs::remove(beside, error);
+    throw;
+  }
+}
+
+}  // namespace lockstep::step
