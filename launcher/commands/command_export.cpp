@@ -7,6 +7,7 @@
 
 #include "launcher/commands/commands.h"
 #include "launcher/commands/run_directory.h"
+#include "launcher/supervisor/launch_options.h"
 #include "runtime/base/error.h"
 #include "runtime/job/job.h"
 #include "runtime/train/infer/export_graph.h"

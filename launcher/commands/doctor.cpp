@@ -13,6 +13,7 @@
 #include "launcher/commands/product_times.h"
 #include "launcher/supervisor/mpirun.h"
 #include "runtime/base/cores.h"
+#include "runtime/base/error.h"
 #include "runtime/job/versions.h"
 #include "runtime/kernels/backend.h"
 #include "runtime/kernels/cpu/isa.h"

@@ -8,6 +8,7 @@
 #include <csignal>
 
 #include "launcher/supervisor/mpirun_messages.h"
+#include "runtime/base/error.h"
 #include "tests/launcher/program.h"
 
 namespace lockstep::launcher {

@@ -1,21 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
 
-#include "tests/runtime/kernels/loops/loops_fixture.h"
+#include "tests/runtime/kernels/loops/arena_fixture.h"
 
 namespace lockstep::kernels {
 namespace {
 
 using namespace testing;
-
-constexpr std::int64_t kBase = 100;
-constexpr std::int64_t kArenaLength = 1700;
-/// With a gap, an empty segment and borders in the middle of vectors.
-const std::vector<ArenaSegment> kSegments{
-    {.begin = 103, .end = 110, .lr_scale = 1, .weight_decay = 0.1f},
-    {.begin = 110, .end = 110, .lr_scale = 1, .weight_decay = 0, .parameter = 2},
-    {.begin = 131, .end = 1799, .lr_scale = 0.5f, .weight_decay = 0, .parameter = 1},
-};
 
 template <class T>
 class ArenaLoops : public KernelTest<T> {
@@ -353,122 +344,6 @@ TYPED_TEST(ArenaLoops, SkippedStepChangesNoBit) {
                                  });
   for (std::size_t i = 0; i < skipped.size(); ++i) EXPECT_TRUE(bytes_of(skipped[i]) == bytes_of(untouched[i])) << i;
   EXPECT_TRUE(bytes_of(third) == bytes_of(on.zeros({kArenaLength}, DType::kFloat32)));
-}
-
-TYPED_TEST(ArenaLoops, CheckFiniteFlagsTheSegmentThatHoldsInfinityOrNaN) {
-  for (const double bad : {0.0, kInfinity, -kInfinity, kNaN}) {
-    for (const std::int64_t at : {3, 31, 500, 1698}) {
-      Tensor grad = this->random({kArenaLength}, 1, -1000, 1000);
-      std::vector<double> values = values_of(grad);
-      values[static_cast<std::size_t>(at)] = bad;
-      grad = tensor_of(values, {kArenaLength}, this->kDType);
-      this->expect_matches_reference(
-          [&](const auto& on) {
-            const Tensor flags = on.empty({3}, DType::kFloat32), alone = on.empty({3}, DType::kFloat32);
-            const Tensor sums = on.empty({3}, DType::kFloat64);
-            on->check_finite(on(grad), kBase, kSegments, flags, sums);
-            on->check_finite(on(grad), kBase, kSegments, alone, Tensor());
-            return std::vector{flags, alone, sums};
-          },
-          {.relative = 1e-12});
-    }
-  }
-}
-
-TYPED_TEST(ArenaLoops, RescalesIntoAnyDtypeAndFlagsWhatOverflowsThere) {
-  for (const DType to : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
-    // As a factor of 1/8 leaves it: far beyond float16, just beyond it, just not.
-    for (const double large : {0.0, 8 * 1e6, 8 * 65536.0, 8 * 65408.0, kInfinity, -kInfinity, kNaN}) {
-      for (const std::int64_t at : {3, 31, 500, 1698}) {
-        std::vector<double> values = values_of(this->random({kArenaLength}, 1, -1000, 1000));
-        values[static_cast<std::size_t>(at)] = large;
-        const Tensor in = tensor_of(values, {kArenaLength}, this->kDType);
-        this->expect_matches_reference(
-            [&](const auto& on) {
-              const Tensor out = on.zeros({kArenaLength}, to), unscaled = on.zeros({kArenaLength}, to);
-              const Tensor flags = on.empty({3}, DType::kFloat32), plain = on.empty({3}, DType::kFloat32);
-              on->rescale(on(in), on.value(0.125f).data(), 0, kBase, kSegments, out, flags);
-              on->rescale(on(in), nullptr, 0, kBase, kSegments, unscaled, plain);
-              return std::vector{out, flags, unscaled, plain};
-            },
-            {});
-      }
-    }
-  }
-}
-
-TYPED_TEST(ArenaLoops, RescalesInPlaceAndLimitsEveryElement) {
-  std::vector<double> values = values_of(this->random({kArenaLength}, 1, -4, 4));
-  values[600] = kInfinity;
-  values[700] = -kInfinity;
-  values[800] = kNaN;
-  const Tensor in = tensor_of(values, {kArenaLength}, this->kDType);
-  this->expect_matches_reference(
-      [&](const auto& on) {
-        const Tensor grad = on.copy(in), flags = on.empty({3}, DType::kFloat32);
-        on->rescale(grad, on.value(0.5f).data(), 0.75f, kBase, kSegments, grad, flags);
-        return std::vector{grad, flags};
-      },
-      {});
-}
-
-TYPED_TEST(ArenaLoops, FlagsNothingOutsideTheSegments) {
-  std::vector<double> values(kArenaLength, 1.0);
-  for (const std::size_t at : {0u, 2u, 10u, 30u, 1699u}) values[at] = kNaN;
-  const auto on = this->tested();
-  const Tensor flags = on.empty({3}, DType::kFloat32);
-  on->check_finite(on(tensor_of(values, {kArenaLength}, this->kDType)), kBase, kSegments, flags, Tensor());
-  expect_close(flags, {0, 0, 0}, {});
-}
-
-/// Values of float32 alone: the dtype of the suite is that of gradients.
-std::vector<Tensor> means_of(const auto& on, const MeanRule& rule, std::int64_t applied_steps, float found_inf,
-                             std::int64_t count) {
-  const Tensor weights = on(random_tensor({count}, DType::kFloat32, 1));
-  const Tensor mean = on.copy(random_tensor({count}, DType::kFloat32, 2));
-  const auto steps = on.value(applied_steps);
-  const auto rejected = on.value(found_inf);
-  on->mean_step(weights, rule, steps.data(), rejected.data(), mean);
-  return {mean};
-}
-
-TYPED_TEST(ArenaLoops, MeanOfWeightsMatchesTheReference) {
-  for (const MeanRule& rule : {MeanRule{.decay = 0.999}, MeanRule{.decay = 0}, MeanRule{.decay = 0.9, .warmup = 10},
-                               MeanRule{.decay = 0.9, .warmup = 1}}) {
-    for (const std::int64_t steps : {1, 7, 100000}) {
-      for (const std::int64_t count : {0, 1, 31, 1700}) {
-        this->expect_matches_reference([&](const auto& on) { return means_of(on, rule, steps, 0, count); },
-                                       {.relative = 1e-6, .absolute = 1e-7});
-      }
-    }
-  }
-}
-
-TYPED_TEST(ArenaLoops, MeanOfWeightsIsTheFormulas) {
-  const auto on = this->tested();
-  const auto steps = on.value(std::int64_t{4});
-  const auto accepted = on.value(0.0f);
-  const Tensor weights = on(tensor_of({8, -8, 3}, {3}, DType::kFloat32));
-  const auto mean_by = [&](const MeanRule& rule) {
-    const Tensor mean = on.copy(tensor_of({0, 0, 3}, {3}, DType::kFloat32));
-    on->mean_step(weights, rule, steps.data(), accepted.data(), mean);
-    return mean;
-  };
-  expect_close(mean_by({.decay = 0.75}), {2, -2, 3}, {});
-  // (1 + 4) / (4 + 4), which is less than the decay; then (1 + 4) / (1 + 4), which is more.
-  expect_close(mean_by({.decay = 0.75, .warmup = 4}), {3, -3, 3}, {});
-  expect_close(mean_by({.decay = 0.75, .warmup = 1}), {2, -2, 3}, {});
-}
-
-TYPED_TEST(ArenaLoops, SkippedStepAndEqualWeightsLeaveTheMean) {
-  const auto on = this->tested();
-  const Tensor before = random_tensor({1700}, DType::kFloat32, 2);
-  expect_close(means_of(on, {.decay = 0.5}, 3, 1, 1700)[0], before, {});
-  const auto steps = on.value(std::int64_t{3});
-  const auto accepted = on.value(0.0f);
-  const Tensor mean = on.copy(before);
-  on->mean_step(on(before), {.decay = 0.999}, steps.data(), accepted.data(), mean);
-  expect_close(mean, before, {});
 }
 
 TYPED_TEST(ArenaLoops, ThreadsChangeNothing) {

@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstdio>
 #include <functional>
+#include <sstream>
 #include <string>
 #include <system_error>
 #include <thread>
