@@ -283,7 +283,9 @@ bool Supervisor::mpirun_has_noticed() const {
 void Supervisor::escalate() {
   if (stage_ == 0 && !suspects_.empty() && !settled_) {
     settled_ = mpirun_has_noticed();
-    next_stage_ = Clock::now() + (settled_ ? kSettleTime : kNoticePoll);
+    // Before any rank works nothing is lost by waiting, and mpirun may still say why the first one ended.
+    const milliseconds settling = ranks_.any_at_work() ? kSettleTime : kMpirunTime;
+    next_stage_ = Clock::now() + (settled_ ? settling : kNoticePoll);
     return;
   }
   if (stage_++ > 0) {
@@ -319,9 +321,8 @@ Outcome Supervisor::outcome() const {
   // An mpirun that has just begun, and ranks on other machines, die of the request that is passed on to them.
   if (stop_requested_) return stopped_without_saving();
   if (!messages_.signals().empty()) return lost_rank(messages_.signals().begin()->first);
-  // mpirun ends as the first rank that was killed did, and now and then loses its words on it.
-  const bool names_signal = code > 128 && code <= 128 + SIGRTMAX && !mpirun_.was_killed();
-  if (names_signal && messages_.remarks().empty()) return because(lost_unseen(code - 128));
+  // mpirun now and then loses its words on a rank that was killed.
+  if (mpirun_names_signal() && messages_.remarks().empty()) return because(lost_unseen(code - 128));
   // That it was killed says nothing of the machine, even where no rank had begun.
   if (ranks_.any_at_work() || mpirun_.was_killed()) {
     const std::string how =
@@ -368,12 +369,18 @@ Error Supervisor::lost(int rank) const {
   const bool has_joined = entry.phase >= RankPhase::kJoined && entry.phase != RankPhase::kNotJoined;
   if (messages_.signals().empty() && !has_joined) {
     // Of ranks that cannot join the others the first one ends by itself; mpirun ends those that are left.
-    if (some_not_joined_ && !messages_.remarks().empty()) return EnvironmentError(what + quoted_remarks());
+    const bool by_itself = some_not_joined_ || !mpirun_names_signal();
+    if (by_itself && !messages_.remarks().empty()) return EnvironmentError(what + quoted_remarks());
     return PeerError(what, "Open MPI has not said why; it now and then loses its last words: try again.");
   }
   const std::string hint = killed ? hint_on(signal->second) : "";
   // Where mpirun names another rank, it is one that was killed after this one.
   return PeerError(what + (messages_.signals().empty() ? quoted_remarks() : ""), hint + advice());
+}
+
+bool Supervisor::mpirun_names_signal() const {
+  const int code = mpirun_.exit_code();
+  return code > 128 && code <= 128 + SIGRTMAX && !mpirun_.was_killed();
 }
 
 Error Supervisor::lost_unseen(int signal) const {

@@ -35,13 +35,14 @@ void run_and_end(const Folder& folder, const std::vector<int>& ranks, RankPhase 
 }
 
 /// What the supervisor makes of these ranks' end where mpirun leaves this remark.
-Error verdict_on(const std::vector<int>& watched, const std::string& remark, RankPhase phase = RankPhase::kInit) {
+Error verdict_on(const std::vector<int>& watched, const std::string& remark, RankPhase phase = RankPhase::kInit,
+                 int code = 128 + SIGKILL) {
   const Folder folder;
   const StatusBoard board = StatusBoard::create(folder / "status", 3);
   run_and_end(folder, watched, phase);
   const std::string dashes(74, '-');
-  write_text(folder / "mpirun",
-             "#!/bin/sh\ncat >&2 <<END\n" + dashes + "\n" + remark + "\n" + dashes + "\nEND\nexit 137\n");
+  write_text(folder / "mpirun", "#!/bin/sh\ncat >&2 <<END\n" + dashes + "\n" + remark + "\n" + dashes + "\nEND\nexit " +
+                                    std::to_string(code) + "\n");
   const MpirunCommand command{{"/bin/sh", (folder / "mpirun").string()}, {}};
   const SignalInbox inbox;
   const Outcome outcome = Supervisor(command, board, inbox, {.one_machine = true, .saves_on_request = true}).run();
@@ -69,6 +70,10 @@ TEST(Supervisor, BlamesTheMachineForARankThatNeverStartedOnlyWhereMpirunDoes) {
   const Error blamed = verdict_on({0}, "A requested component was not found", RankPhase::kNotJoined);
   EXPECT_EQ(blamed.code(), ExitCode::kEnvironment);
   EXPECT_THAT(blamed.what(), HasSubstr("A requested component was not found"));
+  // MPI may end the first rank without a word of ours, and mpirun kills the others while they join.
+  const Error not_noted = verdict_on({0, 1}, "A requested component was not found", RankPhase::kJoin, 1);
+  EXPECT_EQ(not_noted.code(), ExitCode::kEnvironment);
+  EXPECT_THAT(not_noted.what(), HasSubstr("A requested component was not found"));
   const Error unexplained = verdict_on(
       {0}, "Primary job  terminated normally, but 1 process returned\na non-zero exit code.", RankPhase::kNone);
   EXPECT_EQ(unexplained.code(), ExitCode::kPeerLost);

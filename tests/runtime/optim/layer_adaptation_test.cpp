@@ -44,7 +44,9 @@ TEST(LayerAdaptation, IsOfWeightsUnlessAGroupSaysSo) {
   const double weight = norm_of(values_of(start.parameters()[0].tensor));
   const double bias = norm_of(values_of(start.parameters()[1].tensor));
   const double weight_gradient = norm_of(start.gradient_of(0, 1)), bias_gradient = norm_of(start.gradient_of(1, 1));
-  const auto pair = [](double first, double second) { return ::testing::Pair(DoubleNear(first, 1e-6), DoubleNear(second, 1e-6)); };
+  const auto pair = [](double first, double second) {
+    return ::testing::Pair(DoubleNear(first, 1e-6), DoubleNear(second, 1e-6));
+  };
   const auto lars = [](std::optional<bool> adapts) {
     return distances(with_lars({.lr = 0.125, .trust_coefficient = 0.5},
                                {.groups = {{.match = "dense", .layer_adaptation = adapts}}}));
