@@ -19,6 +19,7 @@
 
 #include "launcher/supervisor/openmp_settings.h"
 #include "runtime/base/cores.h"
+#include "runtime/base/error.h"
 #include "runtime/base/process.h"
 
 namespace lockstep::launcher {

@@ -10,9 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/error.h"
 #include "runtime/kernels/backend.h"
 #include "tests/bench/stopwatch.h"
-#include "tests/runtime/kernels/kernel_fixture.h"
+#include "tests/runtime/kernels/tensors.h"
 
 namespace lockstep::kernels {
 namespace {

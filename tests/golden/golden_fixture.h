@@ -13,7 +13,9 @@
 #include <string_view>
 #include <vector>
 
-#include "tests/runtime/kernels/kernel_fixture.h"
+#include "runtime/kernels/backend.h"
+#include "tests/runtime/kernels/tensors.h"
+#include "tests/support/devices.h"
 #include "tests/support/source_folder.h"
 
 namespace lockstep::kernels {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/tensor/device_value.h"
 #include "tests/golden/golden_fixture.h"
 
 namespace lockstep::kernels {

@@ -12,7 +12,7 @@
 #include "runtime/nn/module.h"
 #include "runtime/nn/step_context.h"
 #include "runtime/ops/ops.h"
-#include "tests/runtime/kernels/kernel_fixture.h"
+#include "tests/runtime/kernels/tensors.h"
 
 namespace lockstep::model_zoo {
 

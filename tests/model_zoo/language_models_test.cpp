@@ -9,7 +9,7 @@
 #include "runtime/base/error.h"
 #include "runtime/ops/ops.h"
 #include "tests/model_zoo/gradients.h"
-#include "tests/runtime/kernels/kernel_fixture.h"
+#include "tests/runtime/kernels/tensors.h"
 
 namespace lockstep::model_zoo {
 namespace {

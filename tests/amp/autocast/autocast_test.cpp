@@ -7,7 +7,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/ops/ops.h"
-#include "tests/runtime/kernels/kernel_fixture.h"
+#include "tests/runtime/kernels/tensors.h"
 
 namespace lockstep::amp {
 namespace {

@@ -6,7 +6,7 @@
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/grad_mode.h"
 #include "runtime/ops/ops.h"
-#include "tests/runtime/kernels/kernel_fixture.h"
+#include "tests/runtime/kernels/tensors.h"
 
 namespace lockstep::amp {
 namespace {

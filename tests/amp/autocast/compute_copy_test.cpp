@@ -7,10 +7,11 @@
 #include "amp/autocast/cast_cache.h"
 #include "runtime/autograd/cast.h"
 #include "runtime/autograd/engine.h"
+#include "runtime/kernels/backend.h"
 #include "runtime/nn/arena.h"
 #include "runtime/nn/layers.h"
 #include "runtime/ops/ops.h"
-#include "tests/runtime/kernels/kernel_fixture.h"
+#include "tests/runtime/kernels/tensors.h"
 
 namespace lockstep::amp {
 namespace {

@@ -13,7 +13,7 @@
 #include "runtime/kernels/backend.h"
 #include "runtime/nn/layers.h"
 #include "runtime/ops/ops.h"
-#include "tests/runtime/kernels/kernel_fixture.h"
+#include "tests/runtime/kernels/tensors.h"
 
 namespace lockstep::comm {
 namespace {

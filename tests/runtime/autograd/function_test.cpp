@@ -6,8 +6,9 @@
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/engine.h"
 #include "runtime/base/error.h"
+#include "runtime/kernels/backend.h"
 #include "runtime/ops/ops.h"
-#include "tests/runtime/kernels/kernel_fixture.h"
+#include "tests/runtime/kernels/tensors.h"
 
 namespace lockstep::autograd {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "runtime/autograd/node.h"
 #include "runtime/tensor/tensor.h"
-#include "tests/runtime/kernels/kernel_fixture.h"
+#include "tests/runtime/kernels/tensors.h"
 
 namespace lockstep::autograd::testing {
 

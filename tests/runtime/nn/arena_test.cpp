@@ -6,9 +6,11 @@
 #include "runtime/autograd/engine.h"
 #include "runtime/autograd/meta.h"
 #include "runtime/base/error.h"
+#include "runtime/kernels/backend.h"
 #include "runtime/nn/layers.h"
 #include "runtime/ops/ops.h"
-#include "tests/runtime/kernels/kernel_fixture.h"
+#include "tests/runtime/kernels/tensors.h"
+#include "tests/support/devices.h"
 
 namespace lockstep::nn {
 namespace {

@@ -12,7 +12,8 @@
 #include "runtime/nn/step_context.h"
 #include "runtime/nn/transformer_block.h"
 #include "runtime/ops/ops.h"
-#include "tests/runtime/kernels/kernel_fixture.h"
+#include "tests/runtime/kernels/tensors.h"
+#include "tests/support/devices.h"
 
 namespace lockstep::nn {
 namespace {

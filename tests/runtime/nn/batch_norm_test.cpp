@@ -8,7 +8,9 @@
 #include "runtime/nn/layers.h"
 #include "runtime/nn/state_dict.h"
 #include "runtime/ops/ops.h"
-#include "tests/runtime/kernels/kernel_fixture.h"
+#include "runtime/tensor/device_value.h"
+#include "tests/runtime/kernels/tensors.h"
+#include "tests/support/devices.h"
 
 namespace lockstep::nn {
 namespace {

@@ -8,7 +8,9 @@
 #include "runtime/nn/name_hash.h"
 #include "runtime/nn/step_context.h"
 #include "runtime/ops/ops.h"
-#include "tests/runtime/kernels/kernel_fixture.h"
+#include "runtime/tensor/device_value.h"
+#include "tests/runtime/kernels/tensors.h"
+#include "tests/support/devices.h"
 
 namespace lockstep::nn {
 namespace {

@@ -11,7 +11,7 @@
 #include "runtime/nn/normalization.h"
 #include "runtime/nn/recurrent.h"
 #include "runtime/ops/ops.h"
-#include "tests/runtime/kernels/kernel_fixture.h"
+#include "tests/runtime/kernels/tensors.h"
 
 namespace lockstep::nn {
 namespace {

@@ -12,7 +12,7 @@
 #include "runtime/nn/layers.h"
 #include "runtime/ops/ops.h"
 #include "runtime/tensor/memory.h"
-#include "tests/runtime/kernels/kernel_fixture.h"
+#include "tests/runtime/kernels/tensors.h"
 #include "tests/support/devices.h"
 
 namespace lockstep::nn {

@@ -4,7 +4,7 @@
 #include "runtime/autograd/meta.h"
 #include "runtime/base/error.h"
 #include "runtime/nn/layers.h"
-#include "tests/runtime/kernels/kernel_fixture.h"
+#include "tests/runtime/kernels/tensors.h"
 
 namespace lockstep::nn {
 namespace {

@@ -3,10 +3,11 @@
 
 #include <gmock/gmock.h>
 
+#include "runtime/base/error.h"
 #include "runtime/nn/arena.h"
 #include "runtime/nn/embedding.h"
 #include "runtime/nn/upsample.h"
-#include "tests/runtime/kernels/kernel_fixture.h"
+#include "tests/runtime/kernels/tensors.h"
 
 namespace lockstep::nn {
 namespace {

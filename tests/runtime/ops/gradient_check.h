@@ -8,8 +8,8 @@
 
 #include "runtime/autograd/engine.h"
 #include "runtime/autograd/grad_mode.h"
-#include "tests/runtime/kernels/kernel_fixture.h"
 #include "tests/runtime/kernels/numeric_gradient.h"
+#include "tests/runtime/kernels/tensors.h"
 
 namespace lockstep::testing {
 

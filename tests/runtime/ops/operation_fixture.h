@@ -6,8 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "runtime/kernels/backend.h"
 #include "runtime/ops/ops.h"
+#include "tests/runtime/kernels/typed_tests.h"
 #include "tests/runtime/ops/gradient_check.h"
+#include "tests/support/devices.h"
 
 namespace lockstep::ops::testing {
 

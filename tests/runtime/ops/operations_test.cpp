@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
+#include "runtime/tensor/device_value.h"
 #include "tests/runtime/ops/operation_fixture.h"
 
 namespace lockstep::ops {

@@ -6,11 +6,13 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/kernels/backend.h"
 #include "runtime/nn/layers.h"
 #include "runtime/ops/ops.h"
 #include "runtime/optim/optimizer.h"
-#include "tests/runtime/kernels/kernel_fixture.h"
+#include "tests/runtime/kernels/tensors.h"
 #include "tests/runtime/optim/make_optimizer.h"
+#include "tests/support/devices.h"
 
 namespace lockstep::optim::testing {
 

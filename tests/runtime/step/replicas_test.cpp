@@ -12,7 +12,7 @@
 #include "runtime/nn/forward.h"
 #include "runtime/ops/ops.h"
 #include "runtime/optim/sgd.h"
-#include "tests/runtime/kernels/kernel_fixture.h"
+#include "tests/runtime/kernels/tensors.h"
 
 namespace lockstep::step {
 namespace {

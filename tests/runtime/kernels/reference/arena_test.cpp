@@ -4,7 +4,9 @@
 #include <cmath>
 #include <limits>
 
-#include "tests/runtime/kernels/kernel_fixture.h"
+#include "runtime/base/error.h"
+#include "runtime/kernels/backend.h"
+#include "tests/runtime/kernels/tensors.h"
 
 namespace lockstep::kernels {
 namespace {

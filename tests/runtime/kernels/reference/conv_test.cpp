@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "tests/runtime/kernels/kernel_fixture.h"
+#include "runtime/base/error.h"
+#include "runtime/kernels/backend.h"
 #include "tests/runtime/kernels/numeric_gradient.h"
+#include "tests/runtime/kernels/tensors.h"
 
 namespace lockstep::kernels {
 namespace {

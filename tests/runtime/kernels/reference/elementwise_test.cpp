@@ -4,9 +4,11 @@
 #include <cmath>
 #include <limits>
 
+#include "runtime/base/error.h"
+#include "runtime/kernels/backend.h"
 #include "runtime/kernels/functors/convert.h"
-#include "tests/runtime/kernels/kernel_fixture.h"
 #include "tests/runtime/kernels/numeric_gradient.h"
+#include "tests/runtime/kernels/tensors.h"
 
 namespace lockstep::kernels {
 namespace {

@@ -4,8 +4,10 @@
 
 #include <cmath>
 
-#include "tests/runtime/kernels/kernel_fixture.h"
+#include "runtime/base/error.h"
+#include "runtime/kernels/backend.h"
 #include "tests/runtime/kernels/numeric_gradient.h"
+#include "tests/runtime/kernels/tensors.h"
 
 namespace lockstep::kernels {
 namespace {
