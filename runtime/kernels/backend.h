@@ -5,6 +5,7 @@
 
 #include "runtime/kernels/arena.h"
 #include "runtime/kernels/attention.h"
+#include "runtime/kernels/backend_choice.h"
 #include "runtime/kernels/batch_norm.h"
 #include "runtime/kernels/convolution.h"
 #include "runtime/kernels/decisions.h"
@@ -52,23 +53,6 @@ struct Backend : Elementwise,
                  Scans,
                  Indexing {
   std::string_view name;
-};
-
-/// The backend for tensors on `device`: the fastest one, or the one that a ScopedBackend on this thread put in place.
-const Backend& backend(Device device);
-/// Plain loops, every dtype, float64 included: the oracle of the tests, and what float64 tensors run on.
-const Backend& reference_backend();
-
-/// While it lives, this thread's CPU tensors run on the given backend. For tests.
-class ScopedBackend {
- public:
-  explicit ScopedBackend(const Backend& backend);
-  ~ScopedBackend();
-  ScopedBackend(const ScopedBackend&) = delete;
-  ScopedBackend& operator=(const ScopedBackend&) = delete;
-
- private:
-  const Backend* previous_;
 };
 
 }  // namespace lockstep::kernels

@@ -13,7 +13,8 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/backend_choice.h"
+#include "runtime/kernels/convolution.h"
 #include "tests/runtime/kernels/tensors.h"
 #include "tests/support/devices.h"
 #include "tests/support/source_folder.h"

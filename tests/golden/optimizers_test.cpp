@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/backend.h"
 #include "runtime/tensor/device_value.h"
 #include "tests/golden/golden_fixture.h"
 

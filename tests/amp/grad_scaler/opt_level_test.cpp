@@ -6,6 +6,7 @@
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/engine.h"
 #include "runtime/base/error.h"
+#include "runtime/kernels/backend.h"
 #include "runtime/nn/forward.h"
 #include "runtime/nn/state_dict.h"
 #include "tests/amp/grad_scaler/scaled_model.h"

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "runtime/kernels/backend.h"
 #include "tests/amp/grad_scaler/scaled_model.h"
 #include "tests/support/source_folder.h"
 

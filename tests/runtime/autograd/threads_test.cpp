@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "runtime/autograd/engine.h"
+#include "runtime/kernels/backend.h"
 #include "runtime/ops/ops.h"
 #include "tests/runtime/autograd/graph.h"
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "runtime/autograd/engine.h"
+#include "runtime/kernels/backend.h"
 #include "runtime/ops/ops.h"
 #include "tests/runtime/autograd/graph.h"
 

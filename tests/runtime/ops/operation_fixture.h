@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/backend_choice.h"
 #include "runtime/ops/ops.h"
 #include "tests/runtime/kernels/typed_tests.h"
 #include "tests/runtime/ops/gradient_check.h"

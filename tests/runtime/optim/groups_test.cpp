@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "runtime/base/error.h"
+#include "runtime/kernels/backend.h"
 #include "tests/runtime/optim/small_model.h"
 
 namespace lockstep::optim {

@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "runtime/kernels/backend.h"
 #include "tests/runtime/optim/small_model.h"
 
 namespace lockstep::optim {

@@ -11,6 +11,7 @@
 #include "runtime/autograd/engine.h"
 #include "runtime/autograd/meta.h"
 #include "runtime/base/error.h"
+#include "runtime/kernels/backend.h"
 #include "tests/runtime/optim/small_model.h"
 
 namespace lockstep::optim {
