@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "runtime/kernels/activation.h"
-#include "runtime/kernels/convolution.h"
-#include "runtime/kernels/pooling.h"
+#include "runtime/kernels/geometry/spatial.h"
 #include "runtime/nn/module.h"
 #include "runtime/ops/batch_norm.h"
 

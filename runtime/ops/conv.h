@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdint>
 
-#include "runtime/kernels/convolution.h"
+#include "runtime/kernels/geometry/spatial.h"
 #include "runtime/tensor/tensor.h"
 
 namespace lockstep::ops {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "runtime/kernels/pooling.h"
+#include "runtime/kernels/geometry/spatial.h"
 #include "runtime/tensor/tensor.h"
 
 namespace lockstep::ops {

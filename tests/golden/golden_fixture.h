@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "runtime/kernels/backend_choice.h"
-#include "runtime/kernels/convolution.h"
+#include "runtime/kernels/geometry/spatial.h"
 #include "tests/runtime/kernels/tensors.h"
 #include "tests/support/devices.h"
 #include "tests/support/source_folder.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "runtime/kernels/convolution.h"
+#include "runtime/kernels/geometry/spatial.h"
+#include "runtime/tensor/tensor.h"
 
 // The three passes of a float32 convolution by the loops, as products with the patches that the window sees
 // (products.h): for where oneDNN has only plain ones. Shapes as in convolution.h.

@@ -3,8 +3,9 @@
 
 #include <cstddef>
 
-#include "runtime/kernels/convolution.h"
 #include "runtime/kernels/cpu/primitive_cache.h"
+#include "runtime/kernels/geometry/spatial.h"
+#include "runtime/tensor/tensor.h"
 
 // The three passes of a convolution in dtypes that oneDNN has primitives for. Tensors are
 // plain channels last, and brought into the layout that a primitive chose, and out of it, at every call: weights, which

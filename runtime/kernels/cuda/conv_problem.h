@@ -6,7 +6,8 @@
 #include <cstdint>
 #include <string>
 
-#include "runtime/kernels/convolution.h"
+#include "runtime/kernels/geometry/spatial.h"
+#include "runtime/tensor/dtype.h"
 
 namespace lockstep::kernels::cuda {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "runtime/kernels/pooling.h"
+#include "runtime/kernels/geometry/spatial.h"
 
 namespace lockstep::kernels {
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/kernels/convolution.h"
 #include "runtime/kernels/geometry/check.h"
 #include "runtime/kernels/geometry/operand_checks.h"
-#include "runtime/kernels/pooling.h"
+#include "runtime/kernels/geometry/spatial.h"
 
 namespace lockstep::kernels::checks {
 
