@@ -27,7 +27,7 @@ using ModelOptions = std::variant<MlpOptions, ConvnetOptions, ResnetOptions, Gpt
 /// ("model.convnet.block[1].kernel"), for options without a meaning and for a model that does not fit the samples.
 std::unique_ptr<nn::Module> build(const ModelOptions& options, const ModelInput& input, std::uint64_t seed);
 
-/// The same model with parameters that have no values, and take no memory for them: for names, shapes and counts.
+/// The model with parameters that have no values and take no memory: for names, shapes and counts.
 std::unique_ptr<nn::Module> outline(const ModelOptions& options, const ModelInput& input);
 
 /// "mlp", "convnet", "resnet50", "gpt", "llama", "vit", "bert", or the name of a registered model.

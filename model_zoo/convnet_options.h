@@ -32,7 +32,7 @@ struct ConvBlockOptions {
   bool operator==(const ConvBlockOptions&) const = default;
 };
 
-/// What turns the last block's image into a vector.
+/// The step that turns the last block's image into a vector.
 enum class HeadPool { kFlatten, kGlobalAverage };
 
 struct ConvnetOptions {

@@ -11,7 +11,7 @@
 
 namespace lockstep::model_zoo {
 
-/// What a Decoder is made of.
+/// The sizes and layers of a Decoder.
 struct DecoderParts {
   std::int64_t vocabulary = 0;
   std::int64_t width = 0;

@@ -7,7 +7,7 @@
 
 namespace lockstep::model_zoo {
 
-/// What a model is built to fit.
+/// The data that a model is built for.
 struct ModelInput {
   Shape sample_shape = {};      ///< of one sample, channels last: [8, 8, 1]; or [T] tokens
   std::int64_t outputs = 0;     ///< classes, or the size of a regression's target

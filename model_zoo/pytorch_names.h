@@ -27,7 +27,7 @@ struct PyTorchTensor {
 /// "layer2.0.bn1.weight" for "stage1_block0.norm0.weight" of a resnet. Of running statistics the module alone.
 PyTorchTensor pytorch_tensor(const ModelOptions& options, const std::string& name);
 
-/// What a file of PyTorch's weights holds beside the model's tensors.
+/// The content of a file of PyTorch's weights beside the model's tensors.
 struct PyTorchFile {
   std::string prefix = {};                         ///< of most names; a file of the model without its head lacks it
   std::vector<std::string> buffers = {};           ///< ends of names that are no weights

@@ -9,7 +9,7 @@
 
 namespace lockstep::model_zoo {
 
-// What models of texts ask of their data. `path` is the model's in a job.
+// Checks of the data by models of texts. `path` is the model's in a job.
 
 /// Throws FieldError unless samples are texts with a label a position.
 void require_label_a_position(const ModelInput& input, const std::string& path);

@@ -58,9 +58,9 @@ class DistributedDataParallel {
     return forward(batch.input, {batch.step, batch.first_sample, batch.step_samples});
   }
   ShareOutput forward(const Tensor& input, const InputPlace& place);
-  /// The same where nothing is known; the loss is the mean over the rank's samples. Where several ranks draw dropout
-  /// masks outside an nn::StepContext, the ranks tell each other how many samples they have: a collective of the CPU,
-  /// which waits for the slowest of them.
+  /// Forward without a place in the step: the loss is the mean over the rank's samples. Where several ranks draw
+  /// dropout masks outside an nn::StepContext, the ranks tell each other how many samples they have: a collective of
+  /// the CPU, which waits for the slowest of them.
   Tensor forward(const Tensor& input);
 
   /// Gradients of backward passes in its scope stay on the rank and accumulate.

@@ -18,7 +18,8 @@ struct Share {
   double loss_factor = 1.0;      ///< a rank's losses times this, summed over micro-batches and ranks, are the mean
 };
 
-/// Of a step of `step_samples` > 0 over all ranks and micro-batches. `average`: the reduction divides by the ranks.
+/// The share of a step of `step_samples` > 0 over all ranks and micro-batches. `average`: the reduction divides by the
+/// number of ranks.
 Share share_of(std::int64_t step_samples, int ranks, bool average);
 
 /// A model's output for a rank's share of a step, [samples, ...], with what its loss needs: DistributedDataParallel

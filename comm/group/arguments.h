@@ -5,7 +5,7 @@
 
 namespace lockstep::comm {
 
-// What every communicator checks before it enqueues a collective. `name` is the collective's, for messages.
+// The checks of every communicator before it enqueues a collective. `name` is the collective's, for messages.
 
 /// Throws ShapeError unless the tensor lies in host memory.
 void check_host(const char* name, const Tensor& tensor);

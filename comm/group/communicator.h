@@ -27,8 +27,8 @@ struct CommunicatorOptions {
   Device device = kCpu;
   /// The name of what the ranks do together; ranks over TCP pass by those that do something else.
   std::string job = {};
-  /// What tells it from other things of that name; ranks over TCP pass by those that have another one, unless the
-  /// environment gives their run a name.
+  /// The job's hash, which tells it from others of that name. Ranks over TCP pass by ranks that have another hash,
+  /// unless the environment names their run.
   std::string job_hash = {};
 };
 
@@ -77,7 +77,7 @@ class Communicator {
   virtual void reduce_scatter(const Tensor& in, const Tensor& out, ReduceOp op, const Stream& stream) = 0;
   virtual void barrier(const Stream& stream) = 0;
 
-  /// The same group with an order of its own: collectives on two channels may run at the same time, from two threads.
+  /// Another channel of the same ranks. Collectives on two channels may run at the same time, from two threads.
   /// A collective itself. Memory from allocate() may be used on any channel.
   virtual std::shared_ptr<Communicator> duplicate(const std::string& name) = 0;
 

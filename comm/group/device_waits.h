@@ -13,7 +13,7 @@ namespace lockstep::comm {
 // How ranks that wait for each other on their devices find the rank that is missing: NCCL's communicator watches its
 // unfinished operations, and asks the hosts' communicator who waits where.
 
-/// Of a communicator whose collectives run on a device.
+/// The watch over a communicator whose collectives run on a device.
 class LaunchWatch {
  public:
   virtual ~LaunchWatch() = default;
@@ -27,7 +27,7 @@ class LaunchWatch {
 void launch_watched(Communicator& communicator, const Stream& stream, std::uint64_t step,
                     const std::function<void()>& launch);
 
-/// Of a communicator between hosts.
+/// Asks a communicator between hosts who waits where.
 class WaitInspection {
  public:
   virtual ~WaitInspection() = default;

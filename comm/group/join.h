@@ -11,7 +11,7 @@
 
 namespace lockstep::comm {
 
-/// What a process has once it is one of several ranks.
+/// The parts that a process has once it is one of several ranks.
 struct Joined {
   std::shared_ptr<Membership> membership;
   std::shared_ptr<Transport> transport;  ///< of the first channel, which has all ranks

@@ -3,8 +3,8 @@
 
 namespace lockstep::comm {
 
-/// What the launching environment says about this process, before MPI is started; rank 0 of 1 for a lone process, such
-/// as a shell in Slurm's allocation.
+/// The place of this process among the ranks, from its environment, before MPI is started: rank 0 of 1 for a lone
+/// process, such as a shell in Slurm's allocation.
 struct LaunchEnvironment {
   enum class Launcher { kNone, kMpi, kSlurm, kTorchrun } launcher = Launcher::kNone;
   int rank = 0;

@@ -25,8 +25,8 @@ enum class OperationKind : std::uint8_t {
 /// The channel that a group begins with.
 inline constexpr const char* kFirstChannel = "world";
 
-/// What a rank is about to do. The ranks exchange these whenever they meet, so that two that call different collectives
-/// learn of it instead of mixing their data. Lies in shared memory and in messages: plain bytes.
+/// The collective that a rank is about to do. The ranks exchange these whenever they meet, so that ranks which call
+/// different collectives learn of it instead of mixing their data. Plain bytes, for shared memory and messages.
 struct Operation {
   OperationKind kind = OperationKind::kBarrier;
   ReduceOp reduce = ReduceOp::kSum;

@@ -17,9 +17,9 @@ struct Reduction {
   double factor;
 };
 
-/// That of an all_reduce or reduce_scatter.
+/// The reduction of an all_reduce or reduce_scatter.
 Reduction reduction_of(const Operation& operation, std::vector<float> premultiply);
-/// The same over ranks that are each about to do one of `operations`.
+/// The reduction over ranks each of which is about to do one of `operations`.
 Reduction reduction_of(const Operation& operation, std::span<const Operation> operations);
 
 /// Every output = reduction of `count` elements of each source. Outputs may be sources.

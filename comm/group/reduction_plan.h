@@ -22,8 +22,8 @@ struct ReductionPlan {
 /// `op` and `premultiply` have passed check_reduction().
 ReductionPlan plan_reduction(DType dtype, ReduceOp op, float premultiply, int size);
 
-/// Of a communicator whose reductions are such plans. A caller that passes over the buffer before an all_reduce anyway
-/// multiplies by the factor there, and asks for ReduceOp::kSum.
+/// The interface of a communicator whose reductions are such plans. A caller that passes over the buffer before an
+/// all_reduce anyway multiplies by the factor there, and asks for ReduceOp::kSum.
 class PlannedReductions {
  public:
   virtual ~PlannedReductions() = default;

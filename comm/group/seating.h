@@ -41,7 +41,7 @@ class Seating {
   /// `seats` by world rank. LOCKSTEP_RANKS_PER_NODE=k, for tests, divides a machine into nodes of k ranks.
   explicit Seating(const std::vector<Seat>& seats);
 
-  /// Of the ranks of this machine, of which `rank` is one.
+  /// The place of `rank` among the ranks of its machine, and their number.
   int machine_rank(int rank) const;
   int machine_size(int rank) const;
   /// The ranks whose processes `rank` can watch, itself among them, each with its process.

@@ -5,7 +5,7 @@
 
 namespace lockstep::comm {
 
-// Of the libraries that the process runs with; empty where the build has none.
+// Versions of the libraries that the process runs with; empty where the build has none.
 
 /// "Open MPI 4.1.4". MPI need not be started.
 std::string mpi_version();

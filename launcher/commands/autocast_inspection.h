@@ -15,7 +15,7 @@ namespace lockstep::launcher {
 /// amp::TracedOperation's. No device changes a dtype. Throws what training throws for the job's data or model.
 nlohmann::ordered_json inspect_autocast(const job::Job& job);
 
-/// The same for a person: a line an operation.
+/// The inspection as text for a person, a line an operation.
 std::string autocast_text(const nlohmann::ordered_json& inspection);
 
 }  // namespace lockstep::launcher

@@ -23,7 +23,7 @@ train::Plan plan_of(const job::Checked& job, const LaunchOptions& launch, const 
 /// {"count", "bytes" of each, "every_steps", "keep", "directory"}}.
 nlohmann::ordered_json to_json(const train::Plan& plan, const job::Job& job, int ranks);
 
-/// The same for a person.
+/// The plan as text for a person.
 std::string plan_text(const nlohmann::ordered_json& plan);
 
 /// {"peak", "activations", "gradients_of_activations": bytes, "step_ms"}

@@ -13,7 +13,7 @@ namespace lockstep {
 std::vector<std::filesystem::path> control_groups(const std::string& groups, const std::filesystem::path& mount,
                                                   const std::string& controller);
 
-/// What a small file of the kernel's holds; empty where there is none.
+/// The content of a small file of the kernel's; empty where there is none.
 std::string text_of(const std::filesystem::path& path);
 
 }  // namespace lockstep

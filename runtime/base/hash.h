@@ -18,7 +18,7 @@ class Hash128 {
   Hash128();
   void update(std::span<const std::byte> bytes);
   void update(std::string_view text) { update(std::as_bytes(std::span(text))); }
-  /// Of the bytes so far: 32 hexadecimal digits, the highest first.
+  /// The hash of the bytes so far: 32 hexadecimal digits, the highest first.
   std::string hex() const;
   /// The high half of the hash: the first 16 of those digits as a number.
   std::uint64_t high64() const;

@@ -33,7 +33,7 @@ void write_checkpoint(const std::string& path, const TrainingState& state,
 /// tensor; nothing is handed out then.
 Checkpoint read_checkpoint(const std::string& path);
 
-/// The same without its tensors: they are compared with the manifest and dropped one by one.
+/// Reads a checkpoint without keeping its tensors: each is compared with the manifest and dropped.
 Checkpoint read_without_tensors(const std::string& path);
 
 /// What read_checkpoint does, keeping no more than one tensor in memory.

@@ -29,7 +29,7 @@ class BatchSlots {
   Storage take() const;
 
   std::int64_t count() const;
-  /// Of a slot.
+  /// The bytes of one slot.
   std::size_t bytes() const;
 
  private:

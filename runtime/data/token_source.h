@@ -18,7 +18,7 @@ class TokenSource {
   /// Fills `out` with the tokens from position `first` on. Throws StorageError where the file cannot be read.
   virtual void read(std::int64_t first, std::span<std::int64_t> out) const = 0;
 
-  /// Of the tokens as they are held.
+  /// The bytes of the tokens as they are held.
   virtual std::uint64_t bytes() const = 0;
   /// Fills `out` with these, from byte `offset` of them on. Throws as read().
   virtual void read_bytes(std::uint64_t offset, std::span<std::byte> out) const = 0;

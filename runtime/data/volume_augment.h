@@ -12,7 +12,7 @@
 namespace lockstep::data {
 
 // Random changes of training volumes [D, H, W, C]. Targets a voxel, [D, H, W] or [D, H, W, K], move with their voxels.
-// What is drawn depends on the sample's key alone.
+// The draws depend on the sample's key alone.
 
 struct VolumeAugmentOptions {
   std::optional<Shape> patch = {};  ///< extents [D, H, W] of a window; none: whole volumes

@@ -72,7 +72,7 @@ class VolumesDataset : public Dataset {
   void require_fitting(const Pair& pair) const;
   std::vector<float> mask_of(const Pair& pair) const;
   std::int64_t count_classes() const;
-  /// What lies in the sample's window of a file, which is read no further than the window's last plane.
+  /// Reads the sample's window of a file, and no further than the window's last plane.
   void read_window(const std::string& path, const Shape& shape, const Extents& from, std::span<float> out) const;
   void write_mask(const SampleKey& key, const Pair& pair, const Extents& from, const Sample& sample) const;
 

@@ -10,7 +10,7 @@
 
 namespace lockstep::init {
 
-/// What a file holds, as its name and first bytes tell.
+/// The kind of a file's content, as its name and first bytes tell.
 enum class Format {
   kIdxImages,
   kIdxLabels,

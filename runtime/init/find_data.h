@@ -9,7 +9,7 @@
 
 namespace lockstep::init {
 
-/// What the user says about data that are looked at.
+/// The user's choices for the data that are looked at.
 struct FindOptions {
   std::string target = {};     ///< the column of a table to learn; none: the last one
   std::int64_t context = 128;  ///< tokens of a sample, fewer where a text is short

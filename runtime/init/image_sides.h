@@ -11,7 +11,8 @@ namespace lockstep::init {
 
 inline constexpr std::size_t kSidesLookedAt = 64;  ///< images of a data set whose extents are read
 
-/// Of a JPEG or PNG file's bytes. Throws StorageError, which names `image`, for one that is damaged.
+/// The shorter side, in pixels, of the JPEG or PNG image in `bytes`. Throws StorageError, which names `image`, where
+/// the image is damaged.
 std::int64_t shorter_side(std::span<const std::byte> bytes, const std::string& image);
 
 std::int64_t median_of(std::vector<std::int64_t> sides);
@@ -25,7 +26,7 @@ void take_whole_if_small(std::int64_t side, Options& options) {
   options.resize = options.size;
 }
 
-/// What a person should know of them.
+/// A note for a person on images of this shorter side.
 std::string note_of_side(std::int64_t side);
 
 }  // namespace lockstep::init

@@ -10,7 +10,7 @@
 
 namespace lockstep::init {
 
-/// What is trained on data of a kind, and how: parts of a job's text, without the braces around them.
+/// The model and training for data of a kind: parts of a job's text, without the braces around them.
 struct Recipe {
   std::string model;    ///< "mlp { hidden: [64, 64] }"
   std::string augment;  ///< without the patch; empty: none

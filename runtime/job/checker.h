@@ -26,7 +26,7 @@ class Checker {
   void adopt(const FieldProblems& problems, const std::string& path);
   /// `path: is required: WHAT`, unless reading found an error there or beside it, such as a misspelt name.
   bool require(bool present, const std::string& path, std::string_view what);
-  /// The same of a field that has to be given a value, be it the one that an absent field has.
+  /// As require(), for a field that needs a value; the value may be the one that an absent field has.
   bool require_value(const std::string& path, std::string_view what);
   /// A number that has to be given and to be > 0.
   bool required_positive(double value, const std::string& path, std::string_view what);

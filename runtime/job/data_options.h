@@ -11,7 +11,7 @@ class Data;
 class Dataset;
 class Job;
 
-// What a job says of its data, as the options of runtime/data. A field without a value gives the option's own default.
+// The options of runtime/data, from a job. A field without a value gives the option's own default.
 
 /// Throws FieldError where no data set is named.
 data::DataOptions data_options(const Data& data);

@@ -38,7 +38,7 @@ struct Diagnostic {
 
 using Diagnostics = std::vector<Diagnostic>;
 
-/// What the message of a file or folder that is not there begins with.
+/// The beginning of the message on a file or folder that is not there.
 inline constexpr std::string_view kMissing = "no such ";
 
 /// Reading stops after so many: a file that is no job could give an error for each character.

@@ -31,7 +31,7 @@ std::vector<PathField> path_fields() {
 /// Counts relative paths from `folder`.
 void make_absolute(google::protobuf::Message& message, const std::vector<PathField>& fields,
                    const std::filesystem::path& folder);
-/// The same of one path. Empty ones stay so.
+/// Makes one path absolute. An empty path stays empty.
 void make_absolute(std::string& path, const std::filesystem::path& folder);
 
 /// Reports what of the paths that `resolved` gives is not there or not of its kind. `written` is the message as the job

@@ -17,7 +17,7 @@ namespace lockstep::job {
 std::string read_scalar(TextTokens& tokens, google::protobuf::Message& message,
                         const google::protobuf::FieldDescriptor& field);
 
-/// The same for a text given without quotes.
+/// Sets a text field from a text without quotes.
 std::string set_text(google::protobuf::Message& message, const google::protobuf::FieldDescriptor& field,
                      const std::string& text);
 

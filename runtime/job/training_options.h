@@ -21,7 +21,7 @@ class Optimizer;
 class Schedule;
 class Train;
 
-// What a job's messages say, as options of the core. An option has its field's name, and its default where the field
+// The options of the core, from a job's messages. An option has its field's name, and its default where the field
 // has no value; nothing is checked here, but where options are used.
 
 amp::AmpOptions amp_options(const Amp& amp);
@@ -37,7 +37,7 @@ optim::ScheduleOptions schedule_options(const Schedule& schedule);
 optim::AnyOptions optimizer_kind(const Optimizer& optimizer);
 /// The kind's; 0 where none is named.
 double learning_rate_of(const Optimizer& optimizer);
-/// What stands beside the kind.
+/// The fields beside the kind.
 optim::OptimizerOptions optimizer_options(const Optimizer& optimizer);
 
 }  // namespace lockstep::job

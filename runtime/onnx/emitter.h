@@ -24,7 +24,7 @@ class Emitter {
   const Value& result(int i = 0) const { return writer_.value(operation_.results[static_cast<std::size_t>(i)]); }
   Layout layout_of(int input) const { return writer_.layout_of(at(input)); }
 
-  /// What the operation has noted. Throws UsageError where it has not.
+  /// The options that the operation has noted. Throws UsageError where it has noted none.
   template <class Options>
   const Options& options() const {
     const auto* const found = std::any_cast<Options>(&operation_.options);

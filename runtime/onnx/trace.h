@@ -33,7 +33,7 @@ struct Operation {
   std::any options = {};  ///< what it notes: runtime/ops/operation_options.h
 };
 
-/// What a forward pass computes its output of.
+/// A forward pass written down: its values, and the operations that compute them.
 struct Trace {
   std::vector<Value> values;
   std::vector<Operation> operations;  ///< in their order

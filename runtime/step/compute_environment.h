@@ -14,14 +14,14 @@ class TrainingState;
 
 namespace lockstep::step {
 
-/// What this rank computes with on `device`; `machines` is left to environment_of_run().
+/// The environment that this rank computes in on `device`; environment_of_run() fills in `machines`.
 checkpoint::ComputeEnvironment compute_environment(Device device);
 
 /// Rank 0's, for the checkpoint, with the number of machines. Rank 0 warns of ranks that differ from it. A collective.
 /// Throws PeerError where require_one_rounding() does.
 checkpoint::ComputeEnvironment environment_of_run(comm::Communicator& communicator, Device device);
 
-/// What differs between two environments: "threads 2 -> 1". Of two devices, the device alone.
+/// The differences between two environments: "threads 2 -> 1". Where the devices differ, the device alone.
 std::vector<std::string> differences(const checkpoint::ComputeEnvironment& before,
                                      const checkpoint::ComputeEnvironment& now);
 
@@ -31,8 +31,8 @@ std::vector<std::string> disagreements(const std::vector<checkpoint::ComputeEnvi
 /// Throws PeerError where equal gradients would become unequal weights: some ranks have fused multiply-add, some not.
 void require_one_rounding(const std::vector<checkpoint::ComputeEnvironment>& ranks);
 
-/// What a run that goes on from `saved` with so many ranks computes with otherwise, in one sentence; empty where it
-/// goes on to the same bits.
+/// The differences that keep a run from going on from `saved` to the same bits with so many ranks, in one sentence;
+/// empty where there are none.
 std::string resume_warning(const checkpoint::TrainingState& saved, const checkpoint::ComputeEnvironment& now,
                            int ranks);
 

@@ -18,14 +18,14 @@ struct Named {
   T& object;
 };
 
-/// What a loop trains and trains with. Names tell those of a kind apart; one that is alone needs none.
+/// The models, optimizers and scalers of a loop. Names tell several of a kind apart; one alone needs no name.
 struct LoopParts {
   std::vector<Named<comm::DistributedDataParallel>> models;
   std::vector<Named<optim::Optimizer>> optimizers = {};
   std::vector<Named<amp::GradScaler>> scalers = {};
   std::vector<Named<optim::WeightMean>> means = {};
-  /// What tells rank 0's data from others: data::digest_of(). A checkpoint keeps it, and a loop that goes on with other
-  /// data is warned. Empty: neither.
+  /// The digests of rank 0's data: data::digest_of(). A checkpoint keeps them, and a loop that goes on with other data
+  /// is warned. Empty: no digest is kept, and nothing is warned of.
   std::vector<data::DataDigest> data = {};
 };
 

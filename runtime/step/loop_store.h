@@ -21,7 +21,7 @@ class LoopStore {
 
   const checkpoint::Store& files() const { return store_; }
   comm::Communicator& communicator() const { return parts_.models.front().object.communicator(); }
-  /// What the loop computes with: environment_of_run(). The first call is a collective.
+  /// The environment that the loop computes in: environment_of_run(). The first call is a collective.
   const checkpoint::ComputeEnvironment& environment();
 
   /// `restored` runs on rank 0 and says which checkpoint it gave to restore(), or none. Then every rank's models,
@@ -40,7 +40,7 @@ class LoopStore {
   /// path, on rank 0. A collective; throws StorageError where it cannot be written.
   std::string save(const Progress& progress, std::uint32_t keep,
                    const std::function<void(checkpoint::TrainingState&)>& complete = {});
-  /// The same for a store of one checkpoint: deletes all others, later ones too.
+  /// Saves as the only checkpoint of the store: deletes all others, later ones too.
   std::string save_only(const Progress& progress, const std::function<void(checkpoint::TrainingState&)>& complete = {});
 
  private:

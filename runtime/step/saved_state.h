@@ -17,8 +17,8 @@ class TrainingState;
 
 namespace lockstep::step {
 
-/// What a checkpoint's state file says of the parts of a loop and of its place in the data, once it has come to
-/// `progress`. Waits for a GPU.
+/// The content of a checkpoint's state file for the parts of a loop and its place in the data at `progress`. Waits for
+/// a GPU.
 checkpoint::TrainingState describe(const Progress& progress, const LoopParts& parts);
 
 Progress progress_of(const checkpoint::TrainingState& saved);

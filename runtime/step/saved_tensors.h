@@ -27,7 +27,7 @@ std::map<std::string, Tensor> state_tensors(const std::vector<Named<nn::Arena>>&
                                             const std::vector<Named<optim::WeightMean>>& means = {});
 std::map<std::string, Tensor> state_tensors(const LoopParts& parts);
 
-/// The same on the CPU: the tensors themselves where they lie there.
+/// Copies of the tensors on the CPU; tensors that lie there are not copied.
 std::map<std::string, Tensor> host_copies(const std::map<std::string, Tensor>& tensors);
 
 /// Writes a checkpoint's tensors into the models and optimizers of rank 0. Throws UsageError that lists every missing,

@@ -23,7 +23,8 @@ namespace lockstep::step {
 /// that changes on one rank alone is not noticed before the collectives' timeout.
 class StepGraph {
  public:
-  /// What a step's work depends on beside its inputs, and what may change between steps. The same on all ranks.
+  /// The settings that a step's work depends on beside its inputs, and that may change between steps. They are the same
+  /// on all ranks.
   struct Setting {
     std::vector<Tensor> tensors;  ///< whose memory it uses
     std::vector<bool> choices;    ///< which way it goes
@@ -44,13 +45,13 @@ class StepGraph {
   std::size_t nodes() const { return graph_ ? graph_->nodes() : 0; }
 
  private:
-  /// What a captured step depends on.
+  /// The key of a captured step: all that its work depends on.
   struct Key {
     Setting setting;  ///< with the inputs' tensors; kept, so that nothing else comes to lie in their memory
     std::vector<std::int64_t> samples;
     bool operator==(const Key& other) const = default;
   };
-  /// What the step's key is like: the same on all ranks.
+  /// The keys that this step's key equals. The same on all ranks.
   struct Match {
     bool captured;  ///< that of the graph
     bool last;      ///< that of the step before

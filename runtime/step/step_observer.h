@@ -9,8 +9,8 @@ namespace lockstep::step {
 /// The phases of a step. Gradients are reduced while kBackward goes on.
 enum class Phase { kForward, kBackward, kUpdate };
 
-/// Whoever is told of a training step while its work is handed to the device, by the thread that does so. A step that
-/// is launched as a captured graph begins and ends, and has no phases.
+/// A listener of training steps. The thread that hands the work to the device calls it. A step that is launched as a
+/// captured graph begins and ends, and has no phases.
 class StepObserver {
  public:
   virtual ~StepObserver() = default;

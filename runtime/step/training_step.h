@@ -98,7 +98,7 @@ class TrainingStep {
   std::size_t graph_nodes() const { return graph_ ? graph_->nodes() : 0; }
 
  private:
-  /// What of a captured step its user may change: frozen parameters, modules in evaluation, the rates.
+  /// The settings of a captured step that its user may change: frozen parameters, modules in evaluation, the rates.
   StepGraph::Setting setting() const;
   /// compute(), or the graph that was made of it.
   void compute_by_graph(const StepInputs& inputs);

@@ -30,16 +30,16 @@ class Checkpointer {
   step::Progress resume(std::vector<data::DataDigest> data);
   /// Writes the checkpoint of a run that has come to `progress`. A collective; throws StorageError.
   void save(const step::Progress& progress);
-  /// The same in best/, for the one checkpoint of the goals' best value.
+  /// Saves in best/ the one checkpoint of the goals' best value.
   void save_best(const step::Progress& progress);
 
-  /// Of the newest checkpoint.
+  /// The step of the newest checkpoint.
   std::uint64_t saved_step() const { return saved_step_; }
-  /// What training started from: a checkpoint's path, on rank 0; empty for a new run.
+  /// The path of the checkpoint that training started from, on rank 0; empty for a new run.
   const std::string& resumed_from() const { return resumed_from_; }
-  /// What a person should know of the resume, on rank 0.
+  /// Notes for a person on the resume, on rank 0.
   const std::vector<std::string>& remarks() const { return remarks_; }
-  /// What the run computes with. The first call is a collective.
+  /// The environment that the run computes in. The first call is a collective.
   const checkpoint::ComputeEnvironment& environment() { return store_.environment(); }
 
  private:
@@ -51,7 +51,7 @@ class Checkpointer {
   /// Rank 0's part: the checkpoint to resume from, restored; none for a run that starts anew.
   std::optional<checkpoint::Checkpoint> restore();
   void remark_on(const checkpoint::Checkpoint& found);
-  /// What a run's checkpoint says beside the loop's own state.
+  /// The part of a run's checkpoint beside the loop's own state.
   void complete(checkpoint::TrainingState& state) const;
 
   const TrainOptions& options_;

@@ -20,7 +20,7 @@ struct DataSpeed {
   double core_seconds = 0;  ///< that the process computed
 
   double samples_per_second() const { return seconds > 0 ? static_cast<double>(samples) / seconds : 0; }
-  /// Of a core that does nothing else, whatever else the machine does.
+  /// Samples per second of one core that does nothing else, whatever else the machine does.
   double samples_per_core_second() const { return core_seconds > 0 ? static_cast<double>(samples) / core_seconds : 0; }
 };
 

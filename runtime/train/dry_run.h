@@ -11,7 +11,7 @@ class Job;
 
 namespace lockstep::train {
 
-/// What one training step took of the device's memory, in bytes.
+/// The device memory that one training step took, in bytes.
 struct DryRun {
   std::size_t peak = 0;                  ///< of everything at once
   std::size_t activations = 0;           ///< the most of what the forward pass took

@@ -10,7 +10,7 @@
 
 namespace lockstep::train {
 
-/// What it took the host to hand a GPU one step.
+/// The time that the host took to hand a GPU one step.
 struct Launch {
   std::chrono::duration<double, std::micro> time{};
   std::uint64_t host_waits = 0;

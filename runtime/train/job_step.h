@@ -35,7 +35,7 @@ class JobStep {
   /// How long each rank waited for others in a step so far, in seconds; asked of StepsInFlight. Empty of a lone rank
   /// and on a GPU.
   step::RankNumbers& rank_waits() { return rank_waits_; }
-  /// Of the weights; null where the job asks for none.
+  /// The mean of the weights; null where the job asks for none.
   optim::WeightMean* mean() { return mean_ ? &*mean_ : nullptr; }
 
  private:

@@ -14,7 +14,7 @@ namespace lockstep::train {
 /// own where the job does not say. SkippedNames tells of what cannot be read.
 data::LoaderOptions training_loader(const job::Job& job, const comm::World& world, Device device);
 
-/// The same for a pass over the evaluation data: in their order, each sample once over all ranks.
+/// The options for a pass over the evaluation data: in their order, each sample once over all ranks.
 data::LoaderOptions evaluation_loader(const job::Job& job, const comm::World& world, Device device);
 
 }  // namespace lockstep::train

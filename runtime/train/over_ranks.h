@@ -5,7 +5,7 @@
 
 namespace lockstep::train {
 
-/// What `operation` makes of every rank's number, in float32. A collective.
+/// Reduces every rank's number by `operation`, in float32. A collective.
 double over_ranks(double mine, comm::ReduceOp operation, comm::Communicator& communicator);
 
 /// Whether it is so on any rank. A collective.

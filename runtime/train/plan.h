@@ -17,7 +17,7 @@
 
 namespace lockstep::train {
 
-/// What a job is to run on.
+/// The ranks and devices that a job is to run on.
 struct PlanOptions {
   int ranks = 1;
   int ranks_here = 1;             ///< of them on this machine; 0: not known
@@ -52,7 +52,7 @@ struct Finding {
   std::string advice;
 };
 
-/// What a job will run. Where there are errors only what they leave known is filled in.
+/// The facts on what a job will run. Where there are errors, those that they leave unknown are not filled in.
 struct Plan {
   std::vector<Finding> errors;
   std::vector<Finding> warnings;

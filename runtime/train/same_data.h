@@ -10,8 +10,8 @@
 
 namespace lockstep::train {
 
-/// What the data of the ranks differ in, a line each, with the ranks; empty where they agree. `ranks` holds the same
-/// data sets of each rank.
+/// The differences between the data of the ranks, a line each, with the ranks; empty where they agree. `ranks` holds
+/// the same data sets of each rank.
 std::vector<std::string> data_differences(const std::vector<std::vector<data::DataDigest>>& ranks);
 
 /// This rank's digests of its data, which `read` computes on a thread of its own: it may take one rank far longer than

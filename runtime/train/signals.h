@@ -5,7 +5,7 @@
 
 namespace lockstep::train {
 
-/// What the process says when it is asked to stop, at once.
+/// The words that the process prints at once when it is asked to stop.
 struct StopNotice {
   int descriptor = -1;          ///< where; -1: nowhere
   bool ends_on_second = false;  ///< a second SIGINT, of a person who would not wait, ends the process without saving

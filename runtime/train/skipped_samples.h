@@ -20,7 +20,7 @@ class SkippedSamples {
  public:
   /// Goes on from where a run has come to.
   void restore(const step::Progress& progress);
-  /// Of the next step.
+  /// Adds the next step's count.
   void add(std::uint64_t epoch, std::uint64_t skipped);
   /// Adds the counts to what a checkpoint holds.
   void save(step::Progress& progress) const;

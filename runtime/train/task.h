@@ -16,7 +16,7 @@ class Train;
 
 namespace lockstep::train {
 
-/// What a job has its model learn of its data: what the model must fit, and the loss.
+/// The task of a job: the shapes that its model must fit, and the loss.
 class Task {
  public:
   /// Throws UsageError where the loss does not suit the data, and FieldError where the weights of classes are not one a
@@ -42,7 +42,7 @@ class Task {
   /// data has it -> float32 scalar. `sample_weight` [n] float32, what each sample's loss is multiplied by, may be
   /// undefined. A mask with a number outside [0, 1] throws UsageError on the CPU.
   Tensor loss(const Tensor& output, const Tensor& target, double divisor, const Tensor& sample_weight = {}) const;
-  /// The same of a batch, of both labels where its samples are mixtures.
+  /// The loss of a batch; where its samples are mixtures, of both labels.
   Tensor loss(const Tensor& output, const data::Batch& batch, double divisor) const;
 
  private:

@@ -60,7 +60,7 @@ class Trainer {
   bool due(std::uint64_t step) const;
   /// Throws PeerError where the ranks no longer hold the same weights.
   void compare_weights();
-  /// The same where it was not yet asked of this step: what the ranks do not agree on must not be saved.
+  /// compare_weights(), unless this step has done so: weights that the ranks do not agree on must not be saved.
   void require_agreement();
   /// Sets stop_requested_ where a rank was told to stop meanwhile; then there is no result. `heeds_stop`: whether it
   /// looks.

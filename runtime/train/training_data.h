@@ -25,7 +25,7 @@ class TrainingData {
   /// Null where the job has none.
   const data::DatasetPtr& eval() const { return eval_; }
 
-  /// Of the data sets that there are.
+  /// The digests of the data sets that the job has.
   std::vector<data::DataDigest> digests() const;
 
   /// The next batches are those of step `first_step`, from `start` on. Before everything below. Data that are resident

@@ -20,7 +20,7 @@ namespace lockstep::train {
 /// StorageError.
 checkpoint::Checkpoint find_checkpoint(const std::filesystem::path& path);
 
-/// What `--raw-weights` asks for.
+/// The weights to use: with `--raw-weights` the raw ones, else their mean.
 inline step::Weights weights_of(bool raw) { return raw ? step::Weights::kRaw : step::Weights::kMean; }
 
 /// Throws UsageError where a run of `job` cannot go on from the checkpoint: another optimizer, or another seed, and

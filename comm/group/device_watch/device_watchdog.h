@@ -15,8 +15,8 @@
 
 namespace lockstep::comm {
 
-/// What the communicators between devices share in a process: threads that watch over all of them, and the failure that
-/// ended them. They end together, those of other groups too: on a device the kernels of one may stand behind those of
+/// The watch over a process's communicators between devices: its threads, and the failure that ended them. All
+/// communicators end together, those of other groups too: on a device the kernels of one may wait behind those of
 /// another that hangs.
 ///
 /// One thread asks the device, another one finds out who waits too long: where a thread of the program waits inside the

@@ -48,7 +48,7 @@ class Peers {
   /// lose() because `ranks` did not arrive in time; where `ranks` is empty, all arrived and the call did not end.
   [[noreturn]] void lose_late(std::span<const int> ranks, const std::string& what, std::chrono::milliseconds timeout);
 
-  /// Of all channels.
+  /// The clock of the waits of all channels.
   WaitClock& waits() { return waits_; }
 
   /// "rank 1 (process 4711), rank 2"

@@ -58,7 +58,7 @@ class NcclComm {
     ncclComm_t comm = nullptr;
     ncclComm_t part = nullptr;  ///< where a split puts its result, which may be after split() has given up
 
-    /// What `which` holds, and null there from now on.
+    /// Returns the handle in `which` and leaves null there.
     ncclComm_t take(ncclComm_t Handle::*which);
   };
 

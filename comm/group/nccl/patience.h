@@ -8,7 +8,7 @@
 
 namespace lockstep::comm {
 
-/// Whoever waits looks for lost ranks so often, once it has waited for patience().
+/// A wait that has lasted for patience() looks for lost ranks so often.
 constexpr auto kInspection = std::chrono::milliseconds(100);
 
 constexpr std::chrono::milliseconds patience(std::chrono::milliseconds timeout) {

@@ -23,7 +23,7 @@ namespace lockstep::comm {
 /// An NCCL communicator with a watch over what it has on its way, for one thread at a time.
 class WatchedChannel final : public WatchedWork {
  public:
-  /// What the channels of a group share.
+  /// The parts that the channels of a group share.
   struct Group {
     std::shared_ptr<DeviceWatchdog> watchdog;
     Device device;
@@ -32,7 +32,7 @@ class WatchedChannel final : public WatchedWork {
 
   /// A collective of the ranks of `host`, which finds the ranks that are missing from this channel.
   WatchedChannel(Group group, std::shared_ptr<Communicator> host, std::string name);
-  /// The same of an NCCL communicator that has been made already.
+  /// Takes an NCCL communicator that has been made already.
   WatchedChannel(Group group, std::shared_ptr<Communicator> host, std::string name, ncclComm_t native);
   /// Waits for what is on its way and for the other ranks; where an error is on its way out of the run, ends all
   /// groups of the process instead.

@@ -41,7 +41,7 @@ class SharedMeeting {
   /// is late, gone, or does something else.
   const std::vector<Operation>& meet(const Operation& mine);
 
-  /// What a local rank shows at the meeting to come, or, after meet(), at the one just held.
+  /// The bytes that a local rank shows at the meeting to come; staging(): at the one just held, after meet().
   std::byte* staging_to_come(int local_rank) { return block(local_rank).staging[(number_ + 1) % 2]; }
   std::byte* staging(int local_rank) { return block(local_rank).staging[number_ % 2]; }
 

@@ -19,7 +19,7 @@ struct MemoryName {
   } kind = Kind::kNone;
   std::int32_t descriptor = -1;
   std::int64_t process = 0;
-  // What the maker's descriptor leads to: a process of another container may have the same number.
+  // The file behind the maker's descriptor: a process of another container may have the same number.
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
   char file[48] = {};
@@ -29,7 +29,7 @@ struct MemoryName {
 class SharedFile {
  public:
   SharedFile() = default;
-  /// Of kind kNone where the system refuses.
+  /// Makes a file of `bytes`; its kind is kNone where the system refuses.
   SharedFile(MemoryName::Kind kind, std::size_t bytes);
   SharedFile(const SharedFile&) = delete;
   SharedFile& operator=(const SharedFile&) = delete;

@@ -14,8 +14,8 @@
 
 namespace lockstep::comm {
 
-// What ranks without MPI say to the hub, in rank 0's process, and it to them, once they know each other (greeting.h).
-// All of it is plain bytes in the machine's order.
+// The messages between ranks without MPI and the hub, in rank 0's process, once they know each other (greeting.h):
+// plain bytes in the machine's order.
 
 enum class FrameKind : std::uint32_t {
   // To the hub:
@@ -43,7 +43,7 @@ struct FrameHeader {
 };
 static_assert(std::is_trivially_copyable_v<FrameHeader>);
 
-/// What a rank asks for with kNewChannel; the new channel's name follows.
+/// The request of a rank with kNewChannel; the new channel's name follows it.
 struct SplitRequest {
   std::int32_t color = 0;  ///< negative: none
   std::int32_t key = 0;

@@ -19,7 +19,7 @@ namespace lockstep::comm {
 inline constexpr std::uint64_t kGreetingMagic = 0x5445455247534c00;  // "\0LSGREET"
 inline constexpr std::uint64_t kHelloMagic = 0x4f4c4c4548534c00;     // "\0LSHELLO"
 inline constexpr std::uint64_t kWelcomeMagic = 0x4d434c4557534c00;   // "\0LSWELCM"
-/// Of these messages and of the frames behind them.
+/// The version of these messages and of the frames behind them.
 inline constexpr std::uint64_t kTcpVersion = 4;
 
 /// Text of at most 255 bytes; longer text is cut.
@@ -33,17 +33,17 @@ using Nonce = std::array<std::uint8_t, 16>;
 /// From the system's source of randomness.
 Nonce fresh_nonce();
 
-/// What the ranks of a run know, and others only where there is no secret.
+/// The key of a run. Its ranks know it; others know it only where there is no secret.
 using RunKey = Digest256;
 
-/// What the hub says to whoever connects. Its magic and version stay where they are in every version.
+/// The first message of the hub on a connection. Its magic and version have the same place in every version.
 struct Greeting {
   std::uint64_t magic = kGreetingMagic;
   std::uint64_t version = kTcpVersion;
   Nonce nonce{};
 };
 
-/// Who connects.
+/// The message of the rank that connects.
 struct Hello {
   std::uint64_t magic = kHelloMagic;
   std::uint64_t version = kTcpVersion;
@@ -74,9 +74,9 @@ static_assert(std::is_trivially_copyable_v<Greeting> && std::has_unique_object_r
 static_assert(std::is_trivially_copyable_v<Hello> && std::has_unique_object_representations_v<Hello>);
 static_assert(std::is_trivially_copyable_v<Welcome> && std::has_unique_object_representations_v<Welcome>);
 
-/// What `hello.proof` is for a rank that has the key and was greeted so, whatever it is now.
+/// The `proof` that a rank with the key gives in `hello` after this greeting; what `hello.proof` holds does not count.
 Digest256 proof_of(const Hello& hello, const Greeting& greeting, const RunKey& key);
-/// The same of the hub that answers `hello`.
+/// The proof of the hub that answers `hello`.
 Digest256 proof_of(const Welcome& welcome, const Greeting& greeting, const Hello& hello, const RunKey& key);
 
 /// "rank 1 (process 4711)", with the host where it is not that of `here`.

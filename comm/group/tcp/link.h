@@ -29,7 +29,7 @@ class TcpLink {
   /// description. Throws PeerError, and then this rank has lost its order of calls.
   Payload exchange(std::int32_t channel, const Operation& operation, const void* data, std::size_t bytes,
                    const std::string& what);
-  /// The same without data; the answer is what each rank is about to do.
+  /// Exchanges no data: the answer is the operation that each rank is about to do.
   Payload meet(std::int32_t channel, const Operation& operation, const std::string& what);
 
   /// Transport::inspect for a channel. Beside an exchange().

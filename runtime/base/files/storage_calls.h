@@ -29,7 +29,7 @@ class CallUnderWay {
   std::uint64_t id_;
 };
 
-/// Of the calls that are under way, the one that began first. Thread-safe.
+/// The call under way that began first. Thread-safe.
 std::optional<PendingCall> oldest_pending_call();
 
 }  // namespace lockstep

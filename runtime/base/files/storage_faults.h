@@ -21,7 +21,7 @@ struct StorageCall {
   std::uint64_t index;  ///< calls since the hook was set
 };
 
-/// What the hook makes of a call: nothing, a failure, or a read or write of fewer bytes than were asked for.
+/// The effect of the hook on a call: none, a failure, or a read or write of fewer bytes than were asked for.
 struct StorageFault {
   int error = 0;  ///< an errno; the call is not made
   std::size_t at_most = std::numeric_limits<std::size_t>::max();

@@ -26,13 +26,13 @@ inline constexpr std::uint64_t kMostHashedBytes = std::uint64_t{256} << 20;
 /// spread() over it. Content that cannot be read counts as such: who draws the sample says what is wrong with it.
 void add_parts(const Parts& parts, Hash128& hash);
 
-/// The same of memory.
+/// Adds the content of memory.
 void add_bytes(std::span<const std::byte> bytes, Hash128& hash);
 
-/// The same of a file, but of no more than its first `most` bytes.
+/// Adds the content of a file, of which it reads no more than the first `most` bytes.
 void add_file(const std::string& path, std::uint64_t most, Hash128& hash);
 
-/// The same of files, all of them.
+/// Adds the content of all these files.
 void add_files(const std::vector<std::string>& paths, Hash128& hash);
 
 /// At most `most` >= 2 of the numbers 0 .. count - 1, ascending and always the same: all of them; or the first, the

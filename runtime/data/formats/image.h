@@ -18,7 +18,7 @@ struct PixelBox {
   std::int64_t height = 0;
 };
 
-/// What to take of an image and how large: the part [left, left + width) x [top, top + height) in pixels, fractions
+/// The part of an image to take, and its size: the part [left, left + width) x [top, top + height) in pixels, fractions
 /// included, becomes size x size pixels. Filters see the pixels of `seen` alone, which holds that part.
 struct ImageView {
   double left = 0;
@@ -32,7 +32,7 @@ struct ImageView {
 /// The view of an image of this width and height.
 using ChooseView = std::function<ImageView(std::int64_t width, std::int64_t height)>;
 
-/// What was decoded of an image: 8-bit RGB, rows without padding, and the view in its pixels.
+/// A decoded image, or the part that was needed: 8-bit RGB, rows without padding, and the view in its pixels.
 struct DecodedImage {
   std::vector<std::uint8_t> pixels;  ///< [height, width, 3]
   std::int64_t width = 0;

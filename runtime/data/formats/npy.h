@@ -33,7 +33,7 @@ class NpyArray {
   void read(std::int64_t first, std::span<float> out) const;
   void read(std::int64_t first, std::span<std::int64_t> out) const;
 
-  /// Of the elements as they are stored.
+  /// The bytes of the elements as they are stored.
   std::uint64_t bytes() const { return file_.size() - data_begin_; }
   /// Fills `out` with these, from byte `offset` of them on.
   void read_bytes(std::uint64_t offset, std::span<std::byte> out) const { file_.read(data_begin_ + offset, out); }

@@ -9,7 +9,7 @@
 
 namespace lockstep::data {
 
-/// What stands before an array's elements in a .npy file.
+/// The header of a .npy file, which stands before the array's elements.
 struct NpyHeader {
   std::string descr;  ///< the element type: "<f4"
   bool fortran_order = false;

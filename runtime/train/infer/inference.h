@@ -26,7 +26,7 @@ struct InferOptions {
   Device device = kCpu;
 };
 
-/// What a deployed model costs.
+/// The memory and speed of a deployed model.
 struct ModelCost {
   std::int64_t weight_bytes = 0;
   double samples_per_s = 0.0;  ///< of forward passes alone, of all ranks together

@@ -10,7 +10,7 @@
 
 namespace lockstep::train {
 
-/// What the numbers of a sample are.
+/// The meaning of a sample's numbers.
 enum class PredictionKind {
   kProbabilities,  ///< of each class
   kClasses,        ///< the most probable class of each position; -1 where there is none for a NaN
@@ -18,9 +18,10 @@ enum class PredictionKind {
   kValues,         ///< of a regression
 };
 
-/// What a model says of a data set's samples, in their order.
+/// The predictions of a model on a data set's samples, in their order.
 struct Predictions {
-  /// Of one sample: [classes], the values of a regression, or with a target a position what those are.
+  /// The shape of one prediction: [classes], or that of a regression's values; with a target for each position, of all
+  /// positions.
   Shape shape = {};
   PredictionKind kind = PredictionKind::kProbabilities;
   std::vector<float> values;                  ///< sample after sample

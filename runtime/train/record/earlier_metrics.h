@@ -9,7 +9,7 @@
 
 namespace lockstep::train {
 
-/// What metrics.jsonl tells of the steps before this run.
+/// The steps before this run, from metrics.jsonl.
 struct EarlierMetrics {
   double loss = std::numeric_limits<double>::quiet_NaN();  ///< of the last step
   std::string evaluation = {};  ///< the last one's line, but for when it was written; empty where there is none

@@ -32,7 +32,7 @@ struct SampleRange {
   std::int64_t end = 0;
 };
 
-/// What an evaluation came to.
+/// The result of an evaluation.
 struct EvalResult {
   std::int64_t samples = 0;
   double loss = 0.0;

@@ -34,7 +34,7 @@ class Metrics {
   void event(const nlohmann::ordered_json& line);
   /// metrics.jsonl; for the writer's thread, on which it may outlive this.
   std::shared_ptr<const LineFile> file() const { return lines_; }
-  /// Of the last step in the file before this run; NaN where there was none.
+  /// The loss of the last step in the file before this run; NaN where there was none.
   double last_loss() const { return earlier_.loss; }
 
  private:

@@ -32,7 +32,7 @@ class Progress final : public RunObserver {
   void stopped_early(std::uint64_t step, const std::string& reason) override;
   void straggler(std::uint64_t step, const Straggler& straggler) override;
   void note(const std::string& text) override;
-  /// Of a run that ended as it should: "done" or "preempted". `next`: what to do now.
+  /// Prints the end of a run that ended as it should, "done" or "preempted". `next`: what to do now.
   void result(const RunEnd& end, const Summary& summary, const std::string& next);
 
  private:

@@ -8,7 +8,7 @@
 
 namespace lockstep::train {
 
-/// What a progress line tells.
+/// The content of a progress line.
 struct ProgressState {
   std::uint64_t step = 0;
   std::uint64_t steps = 0;

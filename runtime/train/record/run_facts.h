@@ -9,7 +9,7 @@
 
 namespace lockstep::train {
 
-/// What a run is about to do, for a person.
+/// The facts on a run that its header shows a person.
 struct RunFacts {
   std::string job;
   std::string model;  ///< its kind

@@ -12,7 +12,7 @@
 
 namespace lockstep::train {
 
-/// Whoever is told of a run while it goes on: its record, the person at the terminal. On rank 0.
+/// A listener of a run, on rank 0: the run directory, the terminal.
 class RunObserver {
  public:
   virtual ~RunObserver() = default;

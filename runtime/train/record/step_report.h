@@ -8,7 +8,7 @@
 
 namespace lockstep::train {
 
-/// What one optimizer step did.
+/// The outcome of one optimizer step.
 struct StepReport {
   std::uint64_t step = 0;  ///< counted from 1
   std::uint64_t epoch = 0;
@@ -30,10 +30,10 @@ struct StepReport {
   std::vector<float> rank_waits = {};
   std::uint64_t applied_steps = 0;  ///< of the run so far
   std::uint64_t skipped_steps = 0;  ///< of the run so far
-  /// Of the run so far, over all ranks; nothing where a sample that cannot be read ends the run.
+  /// The samples skipped in the run so far, over all ranks; nothing where an unreadable sample ends the run.
   std::optional<std::uint64_t> skipped_samples = {};
 
-  /// Of a skip: "inf or NaN in the gradient of first.weight on rank 1".
+  /// Why the step was skipped: "inf or NaN in the gradient of first.weight on rank 1".
   std::string reason() const {
     if (parameter.empty()) return "the ranks disagree on how to step";
     return "inf or NaN in the gradient of " + parameter + (rank >= 0 ? " on rank " + std::to_string(rank) : "");

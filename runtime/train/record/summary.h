@@ -13,7 +13,7 @@
 
 namespace lockstep::train {
 
-/// What a run asked of a GPU, on rank 0.
+/// The use that a run made of a GPU, on rank 0.
 struct GpuSummary {
   std::string name;
   double launch_us_p50 = 0.0;        ///< host time to hand the GPU a step

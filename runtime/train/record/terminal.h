@@ -39,7 +39,7 @@ class Terminal {
   std::string drawn_;
 };
 
-/// What moves below a live line, and clears the rows that it takes there where the window was made smaller.
+/// The text that ends a live line: it moves below, and clears the rows that the line takes in a smaller window.
 extern const char* const kEndOfLiveLine;
 
 /// Writes text to stdout, which a StdoutRelay passes on, or by write_stderr().

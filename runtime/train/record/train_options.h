@@ -14,7 +14,7 @@
 
 namespace lockstep::train {
 
-/// What of a run is printed.
+/// The output of a run on the terminal.
 struct TrainOutput {
   bool quiet = false;  ///< errors and the result alone
   bool json = false;   ///< the lines of metrics.jsonl to stdout and nothing else; words go to stderr
