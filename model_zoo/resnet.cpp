@@ -85,7 +85,7 @@ struct Architecture {
   bool bottleneck;
 };
 
-/// Of a depth that problems_of() allows.
+/// The architecture of a depth that problems_of() allows.
 Architecture architecture_of(std::int64_t depth) {
   switch (depth) {
     case 18:

@@ -84,7 +84,7 @@ void OperationTrace::asked(Op op, const Tensor& input, DType dtype, bool casts) 
     operations_.emplace_back();
   }
   std::vector<Question>& questions = pending_.back().questions;
-  // Who first asks for the dtype alone may then have the same tensor cast.
+  // An operation may ask for the dtype alone first, and then have the same tensor cast.
   if (!questions.empty() && !questions.back().casts && questions.back().input.is(input)) questions.pop_back();
   questions.push_back({input, dtype, casts});
 }

@@ -56,7 +56,7 @@ bool is_own_code(int code) {
          (code >= static_cast<int>(ExitCode::kUsage) && code <= static_cast<int>(ExitCode::kPeerLost));
 }
 
-/// Of two ranks' exit codes the one that tells more: a rank that lost another one does not know why.
+/// The more telling of two ranks' exit codes: a rank that lost another one does not know why.
 int more_telling(int a, int b) {
   const auto weight = [](int code) { return code == static_cast<int>(ExitCode::kPeerLost) ? 1 : code; };
   return weight(a) < weight(b) ? b : a;

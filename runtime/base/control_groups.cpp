@@ -10,7 +10,7 @@ namespace fs = std::filesystem;
 
 std::vector<fs::path> control_groups(const std::string& groups, const fs::path& mount, const std::string& controller) {
   std::vector<fs::path> folders;
-  // Of a container's own path only the mount itself may be seen.
+  // A container may see no more of its own path than the mount itself.
   const auto add_along = [&folders](fs::path folder, const std::string& group) {
     folders.push_back(folder);
     for (const fs::path& part : fs::path(group).relative_path()) folders.push_back(folder /= part);

@@ -15,7 +15,7 @@ namespace {
 /// More classes than that without a sample, and more than there are below, are no gap but a damaged label above it.
 constexpr std::size_t kMostSkipped = 4;
 
-/// Of a longer list the first ones are named.
+/// The most entries of a list that a description names.
 constexpr std::size_t kNamed = 8;
 
 std::string plural(std::int64_t count, const std::string& what) {

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of the digest. On a disk that seeks, a file takes some 20 ms.
+// How many files the digest reads. On a disk that seeks, a file takes some 20 ms.
 constexpr std::uint64_t kSmallFolder = 256;
 constexpr std::uint64_t kReadOfLarge = 32;
 constexpr std::uint64_t kMostReadBytes = std::uint64_t{1} << 20;

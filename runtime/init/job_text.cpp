@@ -14,7 +14,7 @@ namespace lockstep::init {
 
 namespace {
 
-/// Of a run whose data are few.
+/// The least steps of a run, however few its data are.
 constexpr std::int64_t kLeastSteps = 200;
 
 std::string size_of(const FoundData& found, const data::Description& data) {

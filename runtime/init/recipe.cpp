@@ -15,7 +15,7 @@ namespace lockstep::init {
 
 namespace {
 
-/// Of a language model, unless a pass over the text takes more.
+/// The most steps for a language model, unless one pass over the text takes more.
 constexpr std::int64_t kMostSteps = 20000;
 
 /// The batch that is usual, or fewer: an epoch of a small data set still has some steps.

@@ -59,7 +59,7 @@ void TextReader::read_fields(Message& message, const std::string& path, const To
       tokens_.take();
     }
   }
-  // Of several open ones the innermost is named.
+  // Names the innermost of several open braces.
   if (opening != nullptr && tokens_.at_end() && !broken_) {
     broken_ = true;
     error(*opening, path, quoted(opening->text) + " is never closed");

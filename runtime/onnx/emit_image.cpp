@@ -14,7 +14,7 @@ Extents first(const std::array<std::int64_t, 3>& extents, int count) {
   return {extents.begin(), extents.begin() + count};
 }
 
-/// The same on both sides.
+/// The padding of both sides, which are alike.
 Extents pads(const std::array<std::int64_t, 3>& padding, int count) {
   Extents both = first(padding, count);
   both.insert(both.end(), padding.begin(), padding.begin() + count);

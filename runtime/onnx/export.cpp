@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t kIrVersion = 8;
 constexpr std::int64_t kOpset = 17;
-/// Of a message of protobuf.
+/// The largest message that protobuf writes.
 constexpr std::size_t kMostBytes = std::numeric_limits<std::int32_t>::max();
 
 [[noreturn]] void refuse_size(std::size_t bytes) {

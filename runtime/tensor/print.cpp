@@ -41,7 +41,7 @@ class Printer {
  public:
   explicit Printer(const Tensor& tensor)
       : shortened_(tensor.numel() > kMostElements),
-        // Of a large tensor on a device the elements that are shown come one by one.
+        // From a large tensor on a device the shown elements are copied one by one.
         tensor_(shortened_ ? tensor.detach() : tensor.detach().to(kCpu)) {
     collect(0, 0);
     if (is_floating(tensor_.dtype())) choose_form();

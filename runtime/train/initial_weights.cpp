@@ -25,7 +25,7 @@ namespace lockstep::train {
 
 namespace {
 
-/// Of a longer list the first ones are named.
+/// The most tensors that a message names.
 constexpr std::size_t kNamedTensors = 8;
 
 std::string list_of(const std::vector<std::string>& names) {
@@ -74,7 +74,7 @@ class Choice {
   std::vector<NamePattern> except_;
 };
 
-/// Of a folder as Hugging Face's hub has it, its file of weights; empty where it holds none.
+/// The file of weights in a folder as Hugging Face's hub has it; empty where the folder holds none.
 std::filesystem::path published_file(const std::filesystem::path& folder) {
   for (const char* const name : {"model.safetensors.index.json", "model.safetensors", "pytorch_model.bin"}) {
     if (std::filesystem::is_regular_file(folder / name)) return folder / name;

@@ -19,7 +19,7 @@ namespace {
 
 using data::DataDigest;
 
-/// Of many groups of ranks the first ones are named.
+/// The most groups of ranks that a message names.
 constexpr std::size_t kNamedParts = 4;
 /// Far below any comm.timeout_s.
 constexpr std::chrono::milliseconds kSignOfLife(100);

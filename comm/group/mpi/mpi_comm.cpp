@@ -21,8 +21,8 @@ constexpr auto kMpiInspection = milliseconds(100);
 
 }  // namespace
 
-/// Who waits for whom. MPI does not say which rank keeps a collective from completing; so a rank that has waited for
-/// long tells all others where it waits, and those it never heard of are the ones that are missing.
+/// Finds the ranks that others wait for. MPI does not say which rank keeps a collective from completing; so a rank that
+/// has waited for long tells all others where it waits. Ranks that it never heard of are missing.
 class MpiComm::RollCall {
  public:
   /// What the calling thread waits for and what a device does are two calls, told apart by their tags.

@@ -199,7 +199,7 @@ void SharedMemoryTransport::reduce_scatter(const Operation& mine, const std::byt
     reduce_slice(reduction_in_node(mine, operations), parts, {out + begin}, 0,
                  static_cast<std::int64_t>((end - begin) / element));
   };
-  // Of each rank's slice as much as there is room for.
+  // As much of each rank's slice as there is room for.
   const std::size_t most = std::max<std::size_t>(kStagingBytes / at(size()) / element, 1) * element;
   const auto stage_piece = [&](std::size_t begin, std::size_t end) {
     for (std::size_t r = 0; r < at(size()); ++r) stage(in + r * bytes + begin, end - begin, r * (end - begin));

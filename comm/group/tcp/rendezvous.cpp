@@ -55,7 +55,7 @@ std::string folder_of_torchrun() {
   return of_rank.parent_path().string();
 }
 
-/// The same of all ranks of a run, and of no other's where one of the parts is its own.
+/// The key that all ranks of a run make; no other run makes it where one of the parts is this run's own.
 RunKey key_of_run(int master_port) {
   std::string name = std::to_string(master_port);
   for (const char* variable : {"TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "LOCKSTEP_SECRET"}) {

@@ -75,7 +75,7 @@ HubSearch::State HubSearch::connect(Attempt& attempt) {
 
 Hello HubSearch::introduction(const Attempt& attempt) const {
   Hello hello = hello_;
-  // Of one place it is known that it is the right one, and it may be forwarded to another port.
+  // A single place is the right one, even where it is forwarded to another port.
   hello.port = places_.size() == 1 ? 0 : places_[attempt.place].second;
   hello.nonce = fresh_nonce();
   hello.proof = proof_of(hello, attempt.greeting, key_);

@@ -186,7 +186,7 @@ void make_directories(const std::string& path) {
   try {
     sync_directory(parent);
   } catch (const FileError& error) {
-    // Whoever tries again would take its name for durable. What has content by now stays.
+    // A second try would take the directory's name for durable. A directory that has content by now stays.
     if (error.transient()) attempt(kRemoveDirectory, path, [&](std::size_t) { return ::rmdir(path.c_str()); });
     throw;
   }

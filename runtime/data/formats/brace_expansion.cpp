@@ -29,7 +29,7 @@ std::optional<std::uint32_t> number_of(std::string_view digits) {
   return number;
 }
 
-/// Of `count` texts that take `bytes` in all.
+/// Refuses `count` texts that take `bytes` in all where either is too many.
 void require_few(const std::string& pattern, std::uint64_t count, std::uint64_t bytes) {
   if (count > kMostTexts) refuse(pattern, fmt::format("more than {} files", kMostTexts));
   if (bytes > kMostBytes) refuse(pattern, fmt::format("names of files of more than {} MiB in all", kMostBytes >> 20));

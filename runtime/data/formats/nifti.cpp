@@ -122,7 +122,7 @@ Shape shape_of(const std::string& path, const std::vector<std::uint8_t>& bytes, 
   return {extents[2], extents[1], extents[0], extents[3] * extents[4]};
 }
 
-/// Whoever reads the voxels makes room for all of them first, so that the file's size has to bear the header out.
+/// A reader makes room for all voxels before it reads them, so the size that the header states must fit the file's.
 void require_room(const std::string& path, const NiftiHeader& header) {
   std::error_code unknown;
   const std::uint64_t size = std::filesystem::file_size(path, unknown);

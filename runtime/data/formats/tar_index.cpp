@@ -17,7 +17,7 @@ namespace lockstep::data {
 namespace {
 
 constexpr std::uint64_t kTarBlock = 512;
-/// Of a long name or of pax records.
+/// The most bytes of a long name or of pax records.
 constexpr std::uint64_t kMostExtension = 1 << 20;
 
 /// The places of a header's fields: POSIX.1-1988, "ustar".

@@ -33,7 +33,7 @@ void for_each_row(const Predictions& predictions, const Line& line) {
   }
 }
 
-/// Of the class that a row says; empty where there is none.
+/// The name of class `number`; empty where it has none.
 std::string_view name_of_class(const Predictions& predictions, std::int64_t number) {
   if (number < 0 || number >= std::ssize(predictions.class_names)) return {};
   return predictions.class_names[static_cast<std::size_t>(number)];

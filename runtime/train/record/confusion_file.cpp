@@ -15,7 +15,7 @@ namespace lockstep::train {
 
 namespace {
 
-/// Of the class as a target, and as an answer.
+/// The counts of a class as target and as answer.
 struct ClassCounts {
   std::int64_t samples = 0;
   std::int64_t answers = 0;

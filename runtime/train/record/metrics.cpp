@@ -85,7 +85,7 @@ void Metrics::step(const StepReport& report) {
             {"wait_data_ms", 1e3 * report.data_seconds},
             {"queue_depth", report.queue_depth}};
   if (report.rank_seconds) line["wait_ranks_ms"] = 1e3 * *report.rank_seconds;
-  // Of more, the line would be longer than it is worth.
+  // With more ranks the line would be longer than it is worth.
   if (report.rank_waits.size() <= kMostRanksToList) {
     for (const float seconds : report.rank_waits) line["wait_ms_of_ranks"].push_back(1e3 * double{seconds});
   }

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Of a summary with many metrics and a long error.
+/// The room that a summary with many metrics and a long error takes.
 constexpr off_t kRoomBytes = off_t{64} << 10;
 
 std::string room_in(const fs::path& run_dir) { return (run_dir / ".summary.json.room").string(); }

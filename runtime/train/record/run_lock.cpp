@@ -101,7 +101,7 @@ RunLock::RunLock(const std::filesystem::path& run_dir, milliseconds patience) : 
   const std::string holder = describe_holder() + "\n";
   {
     const CallUnderWay under_way(StorageOperation::kWrite, path_);
-    // Whoever waits can do without.
+    // A process that waits for the lock can do without these words.
     [[maybe_unused]] const bool told =
         ftruncate(file_.get(), 0) == 0 && pwrite(file_.get(), holder.data(), holder.size(), 0) > 0;
   }

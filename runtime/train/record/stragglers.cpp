@@ -11,7 +11,7 @@ namespace lockstep::train {
 
 namespace {
 
-/// Of kSteps: so many slow ones are a straggler, and so few are none any more.
+/// So many slow steps of kSteps make a rank a straggler; with so few it is none any more.
 constexpr int kMany = 15;
 constexpr int kFewRanks = 5;
 constexpr std::uint32_t kWindow = (std::uint32_t{1} << Stragglers::kSteps) - 1;

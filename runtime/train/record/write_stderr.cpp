@@ -26,7 +26,7 @@ constexpr milliseconds kMoment{100};
 constexpr milliseconds kLastWords{1000};
 constexpr milliseconds kPause{1};
 
-// Of the process, as stderr is.
+// These belong to the process, as stderr does.
 std::mutex mutex;           ///< one text after another
 std::uint64_t dropped = 0;  ///< lines, since stderr last took some
 bool within_line = false;   ///< what stderr took last is no line's end
