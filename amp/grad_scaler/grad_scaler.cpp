@@ -11,7 +11,8 @@
 #include "runtime/autograd/node.h"
 #include "runtime/autograd/scale_mark.h"
 #include "runtime/base/error.h"
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/decisions.h"
+#include "runtime/kernels/elementwise.h"
 #include "runtime/ops/elementwise.h"
 #include "runtime/ops/shape.h"
 
@@ -293,7 +294,7 @@ void GradScaler::update(double new_scale) {
     throw FieldError("GradScaler::update(new_scale)", problem.message);
   }
   const Tensor scale = Tensor::empty({1}, DType::kFloat32, state_.device());
-  kernels::backend(scale.device()).fill(scale, new_scale);
+  kernels::Elementwise::on(scale.device()).fill(scale, new_scale);
   finish_update(scale);
 }
 
@@ -331,7 +332,7 @@ Tensor GradScaler::found_inf() const {
       continue;
     }
     const Tensor both = Tensor::empty({1}, DType::kFloat32, state_.device());
-    kernels::backend(state_.device()).add(any, mine, both);
+    kernels::Elementwise::on(state_.device()).add(any, mine, both);
     any = both;
   }
   return any;
@@ -350,7 +351,7 @@ void GradScaler::adapt(const Tensor& new_scale, const kernels::StepReport& repor
   // On a GPU only a new scale is known to be another one.
   const bool known = state_.device() == kCpu;
   const float before = known ? state_.data()->scale : 0.0f;
-  kernels::backend(state_.device())
+  kernels::Decisions::on(state_.device())
       .update_loss_scale(state_.device(), rule_.data(), number(found), number(new_scale), state_.data(), report);
   if (known ? state_.data()->scale != before : new_scale.defined()) ++scale_changes_;
   optimizers_.clear();

@@ -7,7 +7,8 @@
 #include "runtime/autograd/engine.h"
 #include "runtime/autograd/meta.h"
 #include "runtime/base/error.h"
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/arena.h"
+#include "runtime/kernels/elementwise.h"
 #include "runtime/tensor/memory.h"
 #include "runtime/tensor/trace_range.h"
 
@@ -99,7 +100,7 @@ bool Reducer::expects_gradient(std::size_t slot) const {
 void Reducer::contribute_zero(std::size_t slot) {
   autograd::Meta& meta = autograd::meta_of(arena_->slots()[slot].parameter.tensor);
   if (meta.slot_filled) return;
-  kernels::backend(meta.slot.device()).fill(meta.slot, 0.0);
+  kernels::Elementwise::on(meta.slot.device()).fill(meta.slot, 0.0);
   meta.slot_filled = true;
 }
 
@@ -144,7 +145,7 @@ std::optional<ReductionPlan> Reducer::plan() const {
 
 void Reducer::begin_reduction() {
   plan_ = plan();
-  if (plan_ && plan_->factor != 1.0) kernels::backend(plan_factor_.device()).fill(plan_factor_, plan_->factor);
+  if (plan_ && plan_->factor != 1.0) kernels::Elementwise::on(plan_factor_.device()).fill(plan_factor_, plan_->factor);
   next_ = 0;
   for (std::size_t b = 0; b < buckets_.size(); ++b) {
     missing_[b] = 0;
@@ -164,18 +165,19 @@ void Reducer::take_back_reduced() {
   // so it is divided by that first, before a pass adds gradients of this rank. Its own bad values are remembered: they
   // are not those of the next pass.
   const Tensor& grads = arena_->grads();
-  const kernels::Backend& backend = kernels::backend(grads.device());
+  const kernels::Elementwise& elementwise = kernels::Elementwise::on(grads.device());
+  const kernels::ArenaSteps& arena_steps = kernels::ArenaSteps::on(grads.device());
   const double weight = static_cast<double>(factor_) * (average_ ? 1.0 : static_cast<double>(communicator_->size()));
-  if (weight != 1.0) backend.scale(grads, 1.0 / weight, nullptr, grads);
+  if (weight != 1.0) elementwise.scale(grads, 1.0 / weight, nullptr, grads);
   if (alone()) return;
   for (std::size_t b = 0; b < buckets_.size(); ++b) {
     const Bucket& bucket = buckets_[b];
-    backend.check_finite(grads.rows(bucket.begin, bucket.end), bucket.begin, segments_[b],
-                         found_.rows(bucket.first_slot, bucket.last_slot), {});
+    arena_steps.check_finite(grads.rows(bucket.begin, bucket.end), bucket.begin, segments_[b],
+                             found_.rows(bucket.first_slot, bucket.last_slot), {});
   }
-  backend.fill(clean_, 1.0);
-  backend.scale(found_, -1.0, nullptr, found_);
-  backend.accumulate(found_, clean_);
+  elementwise.fill(clean_, 1.0);
+  elementwise.scale(found_, -1.0, nullptr, found_);
+  elementwise.accumulate(found_, clean_);
 }
 
 void Reducer::gradient_ready(std::size_t slot) {
@@ -206,9 +208,9 @@ void Reducer::launch(std::size_t b) {
   lane.stream.wait(Stream::current(grads.device()).record());
   if (lane.widened.defined()) {
     const Tensor widened = lane.widened.rows(0, grads.numel());
-    lane.stream.enqueue([grads, widened] { kernels::backend(grads.device()).cast(grads, widened); });
+    lane.stream.enqueue([grads, widened] { kernels::Elementwise::on(grads.device()).cast(grads, widened); });
     reduce(widened, lane);
-    lane.stream.enqueue([grads, widened] { kernels::backend(grads.device()).cast(widened, grads); });
+    lane.stream.enqueue([grads, widened] { kernels::Elementwise::on(grads.device()).cast(widened, grads); });
   } else {
     reduce(grads, lane);
   }
@@ -222,7 +224,7 @@ void Reducer::reduce(const Tensor& grads, const Lane& lane) const {
   if (plain) return;
   const double world = average_ ? static_cast<double>(communicator_->size()) : 1.0;
   const double rest = static_cast<double>(predivide_) / world;
-  lane.stream.enqueue([grads, rest] { kernels::backend(grads.device()).scale(grads, rest, nullptr, grads); });
+  lane.stream.enqueue([grads, rest] { kernels::Elementwise::on(grads.device()).scale(grads, rest, nullptr, grads); });
 }
 
 void Reducer::load(std::size_t b) {
@@ -231,14 +233,14 @@ void Reducer::load(std::size_t b) {
   const Tensor held = arena_->grads().rows(bucket.begin, bucket.end);
   const Tensor wire = arena_->wire().rows(bucket.begin, bucket.end);
   const Tensor flags = (another_ ? found_ : local_flags_).rows(bucket.first_slot, bucket.last_slot);
-  const kernels::Backend& backend = kernels::backend(held.device());
+  const kernels::ArenaSteps& arena_steps = kernels::ArenaSteps::on(held.device());
   const bool multiplies = plan_ && plan_->factor != 1.0;
   if (held.aliases(wire) && !multiplies) {
-    backend.check_finite(held, bucket.begin, segments_[b], flags, {});
+    arena_steps.check_finite(held, bucket.begin, segments_[b], flags, {});
   } else {
     // A sum that the wire's dtype cannot hold is found as well.
     const float* const factor = multiplies ? static_cast<const float*>(plan_factor_.data()) : nullptr;
-    backend.rescale(held, factor, 0.0f, bucket.begin, segments_[b], wire, flags);
+    arena_steps.rescale(held, factor, 0.0f, bucket.begin, segments_[b], wire, flags);
   }
 }
 
@@ -259,9 +261,9 @@ void Reducer::finish_pass() {
   for (const Event& event : events_) communicator_->wait_for(event, here);
   if (!alone()) arena_->hold(arena_->wire());
   if (!alone() && another_) {
-    const kernels::Backend& backend = kernels::backend(found_.device());
-    backend.multiply(found_, clean_, found_);
-    backend.accumulate(found_, local_flags_);
+    const kernels::Elementwise& elementwise = kernels::Elementwise::on(found_.device());
+    elementwise.multiply(found_, clean_, found_);
+    elementwise.accumulate(found_, local_flags_);
   }
   arena_->note_reduction(local_flags_, used_);
   taken_back_ = false;

@@ -15,8 +15,9 @@
 #include "runtime/base/cores.h"
 #include "runtime/base/error.h"
 #include "runtime/job/versions.h"
-#include "runtime/kernels/backend.h"
 #include "runtime/kernels/cpu/isa.h"
+#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/matmul.h"
 #include "runtime/kernels/versions.h"
 #include "runtime/tensor/gpu.h"
 
@@ -58,11 +59,12 @@ class Examination {
   static std::optional<std::string> defect(Device device) {
     constexpr std::int64_t kSize = 16;
     try {
-      const kernels::Backend& backend = kernels::backend(device);
+      const kernels::Elementwise& elementwise = kernels::Elementwise::on(device);
+      const kernels::MatrixProducts& products = kernels::MatrixProducts::on(device);
       const Tensor ones = Tensor::empty({kSize, kSize}, DType::kFloat16, device);
       const Tensor product = Tensor::empty({kSize, kSize}, DType::kFloat16, device);
-      backend.fill(ones, 1.0);
-      backend.matmul(ones, false, ones, false, {}, false, product);
+      elementwise.fill(ones, 1.0);
+      products.matmul(ones, false, ones, false, {}, false, product);
       const double value = product.to(kCpu).item(kSize + 1);
       if (value == static_cast<double>(kSize)) return std::nullopt;
       return fmt::format("a product that is {} came out as {:f}", kSize, value);

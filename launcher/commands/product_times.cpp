@@ -6,7 +6,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/matmul.h"
 #include "runtime/tensor/tensor.h"
 
 namespace lockstep::launcher {
@@ -26,16 +27,17 @@ constexpr double kFaster = 0.95;
 
 /// The shortest time of a product of two matrices.
 double seconds_of(DType dtype, std::int64_t size) {
-  const kernels::Backend& backend = kernels::backend(kCpu);
+  const kernels::Elementwise& elementwise = kernels::Elementwise::on(kCpu);
+  const kernels::MatrixProducts& products = kernels::MatrixProducts::on(kCpu);
   const Tensor ones = Tensor::empty({size, size}, dtype);
   const Tensor product = Tensor::empty({size, size}, dtype);
-  backend.fill(ones, 1.0);
+  elementwise.fill(ones, 1.0);
   // The first one is also made ready.
-  backend.matmul(ones, false, ones, false, {}, false, product);
+  products.matmul(ones, false, ones, false, {}, false, product);
   Clock::duration least = Clock::duration::max();
   for (const auto end = Clock::now() + kTime; least == Clock::duration::max() || Clock::now() < end;) {
     const auto begin = Clock::now();
-    backend.matmul(ones, false, ones, false, {}, false, product);
+    products.matmul(ones, false, ones, false, {}, false, product);
     least = std::min(least, Clock::now() - begin);
   }
   return std::chrono::duration<double>(least).count();

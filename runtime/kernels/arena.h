@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/kernels/optimizer_rules.h"
+#include "runtime/tensor/device.h"
 #include "runtime/tensor/tensor.h"
 
 namespace lockstep::kernels {
@@ -50,6 +51,9 @@ struct StepScalars {
 
 /// The fused passes over an arena of parameters.
 struct ArenaSteps {
+  /// Those of the backend for tensors on `device`.
+  static const ArenaSteps& on(Device device);
+
   /// For each segment s (arena offsets, relative to `base` in grad): flags[s] = 1 when it holds an inf or a NaN, else
   /// 0; sum_of_squares[s] = sum of grad^2 in float64 (0 when undefined on entry: pass an undefined tensor to skip it).
   /// flags: float32 [segments]; sum_of_squares: float64 [segments].

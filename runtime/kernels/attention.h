@@ -5,6 +5,7 @@
 
 #include "runtime/base/host_device.h"
 #include "runtime/kernels/random_keys.h"
+#include "runtime/tensor/device.h"
 #include "runtime/tensor/tensor.h"
 
 namespace lockstep::kernels {
@@ -50,6 +51,9 @@ struct MaskSteps {
 /// Shapes: q [batch, heads, Tq, d]; k [batch, kv_heads, Tk, d]; v [batch, kv_heads, Tk, dv], kv_heads a divisor of
 /// heads: query head h reads head h / (heads / kv_heads) of k and v. out [batch, heads, Tq, dv]. One floating dtype.
 struct Attention {
+  /// Those of the backend for tensors on `device`.
+  static const Attention& on(Device device);
+
   /// out_i = sum_j p_ij v_j, p_i = softmax_j(scale q_i . k_j + mask_ij), after dropout. A query that sees no key gives
   /// 0, as PyTorch's. norms [batch, heads, Tq, 2], float32 (float64 for float64), is kept for the backward pass: of a
   /// query's scores s the largest, m, and log sum_j e^(s_j - m). Their sum would lose the second where a mask makes m

@@ -33,6 +33,26 @@ const Backend& reference_backend() {
   return backend;
 }
 
+const Elementwise& Elementwise::on(Device device) { return backend(device); }
+const Pointwise& Pointwise::on(Device device) { return backend(device); }
+const Reductions& Reductions::on(Device device) { return backend(device); }
+const MatrixProducts& MatrixProducts::on(Device device) { return backend(device); }
+const Convolution& Convolution::on(Device device) { return backend(device); }
+const Pooling& Pooling::on(Device device) { return backend(device); }
+const Softmax& Softmax::on(Device device) { return backend(device); }
+const Losses& Losses::on(Device device) { return backend(device); }
+const Attention& Attention::on(Device device) { return backend(device); }
+const BatchNormalization& BatchNormalization::on(Device device) { return backend(device); }
+const Normalization& Normalization::on(Device device) { return backend(device); }
+const Embedding& Embedding::on(Device device) { return backend(device); }
+const Upsampling& Upsampling::on(Device device) { return backend(device); }
+const ArenaSteps& ArenaSteps::on(Device device) { return backend(device); }
+const Decisions& Decisions::on(Device device) { return backend(device); }
+const Movement& Movement::on(Device device) { return backend(device); }
+const DimReductions& DimReductions::on(Device device) { return backend(device); }
+const Scans& Scans::on(Device device) { return backend(device); }
+const Indexing& Indexing::on(Device device) { return backend(device); }
+
 ScopedBackend::ScopedBackend(const Backend& replacement) : previous_(scoped) { scoped = &replacement; }
 ScopedBackend::~ScopedBackend() { scoped = previous_; }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "runtime/tensor/device.h"
 #include "runtime/tensor/tensor.h"
 
 namespace lockstep::kernels {
@@ -36,6 +37,9 @@ struct BatchNormParameterGradients {
 
 /// Batch normalisation over channels. Statistics and parameters are float32 [C] (float64 for float64 x).
 struct BatchNormalization {
+  /// Those of the backend for tensors on `device`.
+  static const BatchNormalization& on(Device device);
+
   /// mean [C] and m2 [C] = sum of (x - mean)^2 over this tensor's rows (0 and 0 without rows).
   void (*batch_norm_statistics)(const Tensor& x, const Tensor& mean, const Tensor& m2);
   /// Combines the statistics of P shares in their order. packed [P, 2 C + 1] holds for each share mean [C], m2 [C] and

@@ -2,12 +2,16 @@
 #pragma once
 
 #include "runtime/kernels/geometry/spatial.h"
+#include "runtime/tensor/device.h"
 #include "runtime/tensor/tensor.h"
 
 namespace lockstep::kernels {
 
 /// x [N, spatial..., C], weight [O, kernel..., C / groups], y [N, spatial'..., O].
 struct Convolution {
+  /// Those of the backend for tensors on `device`.
+  static const Convolution& on(Device device);
+
   /// bias [O] may be undefined. x, weight, bias and y share a dtype.
   void (*conv_forward)(const ConvGeometry& geometry, const Tensor& x, const Tensor& weight, const Tensor& bias,
                        const Tensor& y);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "runtime/tensor/device.h"
 #include "runtime/tensor/tensor.h"
 
 namespace lockstep::kernels {
@@ -79,6 +80,9 @@ struct StepReport {
 
 /// A step's decisions, taken on the device: every pointer is to device memory.
 struct Decisions {
+  /// Those of the backend for tensors on `device`.
+  static const Decisions& on(Device device);
+
   /// The ballot of this rank: ballot [2 P + kStateNumbers] float32 = for each of P parameters whether reduced or local
   /// (float32 [P], above 0 is bad; local may be undefined) is bad, then world_size - rank where local is, 0 where it is
   /// not, and 0.5 where that is not known; then two halves of a hash of `state`, and their complements. Its maximum

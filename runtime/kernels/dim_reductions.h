@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "runtime/tensor/device.h"
 #include "runtime/tensor/tensor.h"
 
 namespace lockstep::kernels {
@@ -15,6 +16,9 @@ enum class Extreme : std::uint8_t { kLargest, kSmallest };
 /// Reductions over some dimensions, which the caller has brought together: x [outer, n, inner] is reduced over its
 /// middle to [outer, inner]. Floating dtypes. The order of additions depends on the shape alone.
 struct DimReductions {
+  /// Those of the backend for tensors on `device`.
+  static const DimReductions& on(Device device);
+
   /// out = factor * sum over k of term(x_k); of any floating dtype.
   void (*sum_dim)(const Tensor& x, Term term, double factor, const Tensor& out);
   /// variance = sum over k of (x_k - mean)^2 / divisor, in two passes; NaN where the divisor is 0. Of any floating

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/kernels/binary.h"
+#include "runtime/tensor/device.h"
 #include "runtime/tensor/tensor.h"
 
 namespace lockstep::kernels {
@@ -13,6 +14,9 @@ namespace lockstep::kernels {
 /// is bool where the function is a comparison. Functions are computed in float32 (float64 for float64) and rounded
 /// once. `out` may alias an operand of its shape and dtype.
 struct Elementwise {
+  /// Those of the backend for tensors on `device`.
+  static const Elementwise& on(Device device);
+
   void (*fill)(const Tensor& out, double value);
   /// out = in, converted to out's dtype (any pair of dtypes).
   void (*cast)(const Tensor& in, const Tensor& out);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "runtime/tensor/device.h"
 #include "runtime/tensor/tensor.h"
 
 namespace lockstep::kernels {
@@ -10,6 +11,9 @@ namespace lockstep::kernels {
 /// Rows of a table by number: weight [rows, width], indices int64 of any shape. An index outside [0, rows) throws
 /// UsageError that names its place and value; a GPU, for which nobody waits, gives a row of NaN and no gradient.
 struct Embedding {
+  /// Those of the backend for tensors on `device`.
+  static const Embedding& on(Device device);
+
   /// y [indices..., width] = weight[indices], of weight's dtype; zeros where the index is `skipped` (none is -1).
   void (*embedding)(const Tensor& weight, const Tensor& indices, std::int64_t skipped, const Tensor& y);
   /// dweight [rows, width], of any floating dtype, = the sums of the rows of dy with that index, in their order, added

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "runtime/tensor/device.h"
 #include "runtime/tensor/tensor.h"
 
 namespace lockstep::kernels {
@@ -9,6 +10,9 @@ namespace lockstep::kernels {
 /// An index outside [0, n) is a UsageError on the CPU. A GPU, where an error would make the host wait, reads NaN there
 /// (-1 of an integer dtype) and adds nothing.
 struct Indexing {
+  /// Those of the backend for tensors on `device`.
+  static const Indexing& on(Device device);
+
   /// out [outer, m, inner] = x [outer, n, inner] at (o, indices(o, k, i), i). One dtype, any of them.
   void (*gather)(const Tensor& x, const Tensor& indices, const Tensor& out);
   /// out [outer, n, inner]: the sum of those elements of x [outer, m, inner] whose index it is, added in ascending k; 0

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "runtime/tensor/device.h"
 #include "runtime/tensor/tensor.h"
 
 namespace lockstep::kernels {
@@ -41,6 +42,9 @@ enum class PairSide : std::uint8_t { kX, kTarget };
 
 /// Losses over the last dimension, and of pairs. Each is a sum; the caller's weight makes a mean of it.
 struct Losses {
+  /// Those of the backend for tensors on `device`.
+  static const Losses& on(Device device);
+
   /// loss (scalar float32, or float64 for float64 logits) = weight * sum over rows of
   /// v (-(1 - s) w[target] log p[target] - s / C sum_c w[c] log p[c]). log_sum_exp [rows] of loss's dtype is kept for
   /// the backward pass. A target outside [0, C) throws UsageError naming row and value; on a GPU it makes the loss NaN.

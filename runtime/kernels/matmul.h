@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/kernels/activation.h"
+#include "runtime/tensor/device.h"
 #include "runtime/tensor/tensor.h"
 
 namespace lockstep::kernels {
@@ -33,6 +34,9 @@ struct Epilogue {
 
 /// Products of matrices and of batches of matrices.
 struct MatrixProducts {
+  /// Those of the backend for tensors on `device`.
+  static const MatrixProducts& on(Device device);
+
   /// out = op(a) op(b), through `epilogue` (+ out when `accumulate`, which goes with neither an activation nor a
   /// derivative), op transposing the last two dimensions where asked for. Rank 2, or rank 3 with equal batch extents. a
   /// and b share a dtype; out may have another one: float32 or the same.

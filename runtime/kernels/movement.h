@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 
+#include "runtime/tensor/device.h"
 #include "runtime/tensor/tensor.h"
 
 namespace lockstep::kernels {
@@ -19,6 +20,9 @@ Walk dense_walk(const Shape& shape);
 
 /// The kernel behind operations that only move elements: transposition, slices, concatenation, broadcasting, reversal.
 struct Movement {
+  /// Those of the backend for tensors on `device`.
+  static const Movement& on(Device device);
+
   /// Copies in's element at from(i) to out's element at to(i), for every index i below `extents`. Same dtype, any of
   /// them. Strides of `from` may be 0 (one element is copied to many places) or negative; those of `to` are positive,
   /// and no two indices may meet in one place. The elements of out that no index reaches stay as they are. A place

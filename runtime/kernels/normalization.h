@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "runtime/tensor/device.h"
 #include "runtime/tensor/tensor.h"
 
 namespace lockstep::kernels {
@@ -9,6 +10,9 @@ namespace lockstep::kernels {
 /// parameters' gradients. weight and bias [channels] may each be undefined: ones, and zeros. y, with dy, has x's dtype
 /// or is float32.
 struct Normalization {
+  /// Those of the backend for tensors on `device`.
+  static const Normalization& on(Device device);
+
   /// Over each row of x: y = (x - mean) inv_std weight + bias. mean [rows], and inv_std [rows] = 1 / sqrt(variance +
   /// epsilon), are kept for the backward pass. Where mean is undefined nothing is subtracted, and inv_std is
   /// 1 / sqrt(mean of x^2 + epsilon): the normalisation by the root mean square of Zhang, Sennrich, "Root Mean Square

@@ -6,6 +6,7 @@
 #include "runtime/kernels/activation.h"
 #include "runtime/kernels/random_keys.h"
 #include "runtime/kernels/unary.h"
+#include "runtime/tensor/device.h"
 #include "runtime/tensor/tensor.h"
 
 namespace lockstep::kernels {
@@ -17,6 +18,9 @@ enum class Distribution : std::uint8_t {
 
 /// Functions of one number, applied to every element, dropout, and random numbers.
 struct Pointwise {
+  /// Those of the backend for tensors on `device`.
+  static const Pointwise& on(Device device);
+
   /// y = function(x), of x's shape and dtype. y may alias x.
   void (*unary)(const UnaryFunction& function, const Tensor& x, const Tensor& y);
   /// dx = dy * function'(at). `at` is the function's output where derivative_follows_from_output(function.kind), else

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "runtime/tensor/device.h"
 #include "runtime/tensor/tensor.h"
 
 namespace lockstep::kernels {
 
 struct Softmax {
+  /// Those of the backend for tensors on `device`.
+  static const Softmax& on(Device device);
+
   /// Softmax over the last dimension, or its logarithm where `log`.
   void (*softmax)(const Tensor& x, bool log, const Tensor& y);
   /// dx from the output y of softmax (or of log_softmax where `log`).

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 
+#include "runtime/tensor/device.h"
 #include "runtime/tensor/tensor.h"
 
 namespace lockstep::kernels {
@@ -29,6 +30,9 @@ Shape upsample_output_shape(const Shape& x, const UpsampleGeometry& geometry);
 
 /// x [N, spatial..., C], y [N, spatial'..., C] of the same floating dtype.
 struct Upsampling {
+  /// Those of the backend for tensors on `device`.
+  static const Upsampling& on(Device device);
+
   /// y = the nearest pixel of x, or the one between its two neighbours along each dimension, functors/upsampling.h.
   void (*upsample)(const UpsampleGeometry& geometry, const Tensor& x, const Tensor& y);
   /// dx = the sum of dy over the pixels that were made of one, times its weight in them; in a fixed order.

@@ -4,7 +4,6 @@
 #include <map>
 #include <numbers>
 
-#include "runtime/kernels/backend.h"
 #include "runtime/onnx/emitter.h"
 #include "runtime/ops/operation_options.h"
 

@@ -2,7 +2,6 @@
 // Linear layers, and what works on sequences.
 #include <limits>
 
-#include "runtime/kernels/backend.h"
 #include "runtime/onnx/emitter.h"
 #include "runtime/ops/operation_options.h"
 #include "runtime/ops/unary.h"

@@ -8,7 +8,7 @@
 #include "runtime/autograd/node.h"
 #include "runtime/autograd/record_observer.h"
 #include "runtime/base/error.h"
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/attention.h"
 #include "runtime/ops/broadcast.h"
 #include "runtime/ops/compare.h"
 #include "runtime/ops/dropout.h"
@@ -162,7 +162,7 @@ Tensor scaled_dot_product_attention(const Tensor& queries, const Tensor& keys, c
                                           .first_element = options.first_sample * of_sample,
                                           .elements_of_sample = of_sample};
   const kernels::AttentionScores scores{.scale = scale, .causal = options.causal, .mask = mask, .dropout = dropout};
-  kernels::backend(q.device())
+  kernels::Attention::on(q.device())
       .attention(q.detach(extents.q()), k.detach(extents.k()), v.detach(extents.v()), scores, y.detach(extents.out()),
                  norms);
   const Composition composition{extents, scale, options.causal, dropout};
@@ -191,7 +191,7 @@ Tensor scaled_dot_product_attention(const Tensor& queries, const Tensor& keys, c
                                                                .causal = composition.causal,
                                                                .mask = context.saved(saved_mask),
                                                                .dropout = composition.dropout};
-                          kernels::backend(dout.device())
+                          kernels::Attention::on(dout.device())
                               .attention_backward(context.saved(saved_q).detach(extents.q()),
                                                   context.saved(saved_k).detach(extents.k()),
                                                   context.saved(saved_v).detach(extents.v()), again,

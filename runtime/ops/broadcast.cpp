@@ -3,7 +3,7 @@
 
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/node.h"
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/elementwise.h"
 #include "runtime/ops/broadcast_sum.h"
 
 namespace lockstep::ops {
@@ -13,7 +13,7 @@ Tensor expand(const Tensor& input, const Shape& shape) {
   if (input.shape() == shape) return input;
   const Tensor x = amp::autocast(amp::Op::kExpand, input);
   const Tensor y = Tensor::empty(shape, x.dtype(), x.device());
-  kernels::backend(x.device()).expand(x, y);
+  kernels::Elementwise::on(x.device()).expand(x, y);
   autograd::record(y, "expand", {x},
                    {.recorded = [from = x.shape()](const Tensor& dy, const autograd::BackwardContext&) {
                      return std::vector<Tensor>{sum_to(dy, from)};

@@ -2,7 +2,9 @@
 #include "runtime/ops/broadcast_sum.h"
 
 #include "runtime/base/error.h"
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/batch_norm.h"
+#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/reductions.h"
 #include "runtime/ops/dim_sums.h"
 #include "runtime/ops/result.h"
 #include "runtime/ops/shape.h"
@@ -43,22 +45,23 @@ std::int64_t leading_rows(const Shape& shape, const DimSet& dims) {
 
 /// out = sums, or out += sums
 void put(const Tensor& sums, bool accumulate, const Tensor& out) {
-  const kernels::Backend& backend = kernels::backend(out.device());
-  accumulate ? backend.accumulate(sums, out) : backend.cast(sums, out);
+  const kernels::Elementwise& elementwise = kernels::Elementwise::on(out.device());
+  accumulate ? elementwise.accumulate(sums, out) : elementwise.cast(sums, out);
 }
 
 }  // namespace
 
 void sum_broadcast(const Tensor& x, bool accumulate, const Tensor& out) {
   const DimSet dims = repeated(x.shape(), out.shape());
-  const kernels::Backend& backend = kernels::backend(x.device());
+  const kernels::Elementwise& elementwise = kernels::Elementwise::on(x.device());
+  const kernels::Reductions& reductions = kernels::Reductions::on(x.device());
   if (x.numel() == 0) {
-    if (!accumulate) backend.fill(out, 0);
+    if (!accumulate) elementwise.fill(out, 0);
     return;
   }
   if (const std::int64_t rows = leading_rows(x.shape(), dims); rows > 0) {
     const std::int64_t channels = out.numel();
-    return backend.sum_rows(x.detach({rows, channels}), accumulate, out.detach({channels}));
+    return reductions.sum_rows(x.detach({rows, channels}), accumulate, out.detach({channels}));
   }
   // Sums that are added to `out` stay wide until they are added.
   const DType wide = x.dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
@@ -68,7 +71,8 @@ void sum_broadcast(const Tensor& x, bool accumulate, const Tensor& out) {
 }
 
 void sum_of_products(const Tensor& a, const Tensor& b, bool accumulate, const Tensor& out) {
-  const kernels::Backend& backend = kernels::backend(a.device());
+  const kernels::BatchNormalization& batch_norms = kernels::BatchNormalization::on(a.device());
+  const kernels::Elementwise& elementwise = kernels::Elementwise::on(a.device());
   const DType wide = wide_of(a.dtype());
   const std::int64_t channels = out.numel();
   const std::int64_t rows =
@@ -78,12 +82,12 @@ void sum_of_products(const Tensor& a, const Tensor& b, bool accumulate, const Te
     const Tensor mean = Tensor::zeros({channels}, wide, a.device()), sums = empty_like(mean),
                  products = empty_like(mean);
     const Shape matrix{rows, channels};
-    backend.batch_norm_backward_reduce(b.detach(matrix), mean, {.dy = a.detach(matrix)}, {}, sums, products, {});
+    batch_norms.batch_norm_backward_reduce(b.detach(matrix), mean, {.dy = a.detach(matrix)}, {}, sums, products, {});
     return put(products.detach(out.shape()), accumulate, out);
   }
   const Tensor products = Tensor::empty(a.shape(), wide, a.device());
   const auto widened = [wide](const Tensor& x) { return x.dtype() == wide ? x : converted(x, wide); };
-  backend.multiply(widened(a), widened(b), products);
+  elementwise.multiply(widened(a), widened(b), products);
   sum_broadcast(products, accumulate, out);
 }
 

@@ -6,7 +6,6 @@
 
 #include "runtime/autograd/cast.h"
 #include "runtime/base/error.h"
-#include "runtime/kernels/backend.h"
 #include "runtime/ops/compare.h"
 #include "runtime/ops/elementwise.h"
 #include "runtime/ops/factories.h"

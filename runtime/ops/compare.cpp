@@ -4,7 +4,7 @@
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/node.h"
 #include "runtime/autograd/record_observer.h"
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/elementwise.h"
 #include "runtime/kernels/geometry/broadcast.h"
 #include "runtime/ops/broadcast.h"
 #include "runtime/ops/factories.h"
@@ -23,7 +23,7 @@ Tensor compare(Binary function, const Tensor& first, const Tensor& second) {
   const auto [a, b] = Operands(amp::Op::kCompare, first, second);
   const Shape shape = kernels::broadcast_shape(name_of(function), a.shape(), b.shape());
   const Tensor out = Tensor::empty(shape, DType::kBool, a.device());
-  kernels::backend(a.device()).binary(function, a, b, out);
+  kernels::Elementwise::on(a.device()).binary(function, a, b, out);
   autograd::record(out, name_of(amp::Op::kCompare), {a, b}, {});
   autograd::note_options(out, BinaryOptions{.function = function});
   return out;
@@ -32,7 +32,7 @@ Tensor compare(Binary function, const Tensor& first, const Tensor& second) {
 Tensor compare(Binary function, const Tensor& first, double second) {
   const Tensor a = amp::autocast(amp::Op::kCompare, first);
   const Tensor out = Tensor::empty(a.shape(), DType::kBool, a.device());
-  kernels::backend(a.device()).binary_with_number(function, a, second, false, out);
+  kernels::Elementwise::on(a.device()).binary_with_number(function, a, second, false, out);
   autograd::record(out, name_of(amp::Op::kCompare), {a}, {});
   autograd::note_options(out, BinaryOptions{function, true, second, false});
   return out;
@@ -65,7 +65,7 @@ Tensor where(const Tensor& condition, const Tensor& first, const Tensor& second)
   const Shape shape =
       kernels::broadcast_shape("where", kernels::broadcast_shape("where", condition.shape(), a.shape()), b.shape());
   const Tensor out = Tensor::empty(shape, a.dtype(), a.device());
-  kernels::backend(a.device()).ternary({kernels::Ternary::kWhere}, condition, a, b, out);
+  kernels::Elementwise::on(a.device()).ternary({kernels::Ternary::kWhere}, condition, a, b, out);
   autograd::record(out, "where", {a, b},
                    {.recorded = [condition = SavedTensor(condition), of_a = a.shape(), of_b = b.shape()](
                                     const Tensor& dy, const BackwardContext& context) {

@@ -12,7 +12,6 @@
 #include "runtime/autograd/grad_mode.h"
 #include "runtime/autograd/node.h"
 #include "runtime/base/error.h"
-#include "runtime/kernels/backend.h"
 #include "runtime/ops/broadcast.h"
 #include "runtime/ops/class_targets.h"
 #include "runtime/ops/compare.h"

@@ -4,6 +4,9 @@
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/node.h"
 #include "runtime/autograd/record_observer.h"
+#include "runtime/kernels/convolution.h"
+#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/reductions.h"
 #include "runtime/ops/both_backwards.h"
 #include "runtime/ops/broadcast.h"
 #include "runtime/ops/result.h"
@@ -47,15 +50,16 @@ struct Conv : SavedConv {
     const Tensor dx = context.needs(0) ? empty_like(input) : Tensor();
     const GradTarget dweight = context.target(1, kernel);
     const GradTarget dbias = context.target(2, bias.peek());
-    const kernels::Backend& backend = kernels::backend(dy.device());
+    const kernels::Convolution& convolution = kernels::Convolution::on(dy.device());
+    const kernels::Reductions& reductions = kernels::Reductions::on(dy.device());
     // One call, so that tensors which the three gradients share are read (and widened) once. Parameters that are
     // used elsewhere too may differ in whether they already hold a gradient.
     if (!dbias.out.defined() || !dweight.out.defined() || dbias.accumulate == dweight.accumulate) {
       const bool accumulate = dweight.out.defined() ? dweight.accumulate : dbias.accumulate;
-      backend.conv_backward(geometry, input, kernel, dy, dx, dweight.out, dbias.out, accumulate);
+      convolution.conv_backward(geometry, input, kernel, dy, dx, dweight.out, dbias.out, accumulate);
     } else {
-      backend.conv_backward(geometry, input, kernel, dy, dx, dweight.out, {}, dweight.accumulate);
-      backend.sum_rows(dy, dbias.accumulate, dbias.out);
+      convolution.conv_backward(geometry, input, kernel, dy, dx, dweight.out, {}, dweight.accumulate);
+      reductions.sum_rows(dy, dbias.accumulate, dbias.out);
     }
     return {dx, dweight.out, dbias.out};
   }
@@ -73,15 +77,16 @@ struct Transposed : SavedConv {
   std::vector<Tensor> fused(const Tensor& dy, const BackwardContext& context) const {
     const Tensor& input = x_for(context);
     const Tensor& kernel = weight_for(context);
-    const kernels::Backend& backend = kernels::backend(dy.device());
+    const kernels::Convolution& convolution = kernels::Convolution::on(dy.device());
+    const kernels::Reductions& reductions = kernels::Reductions::on(dy.device());
     const GradTarget dweight = context.target(1, kernel);
     const GradTarget dbias = context.target(2, bias.peek());
     if (dweight.out.defined()) {
-      backend.conv_backward(geometry, dy, kernel, input, {}, dweight.out, {}, dweight.accumulate);
+      convolution.conv_backward(geometry, dy, kernel, input, {}, dweight.out, {}, dweight.accumulate);
     }
-    if (dbias.out.defined()) backend.sum_rows(dy, dbias.accumulate, dbias.out);
+    if (dbias.out.defined()) reductions.sum_rows(dy, dbias.accumulate, dbias.out);
     const Tensor dx = context.needs(0) ? empty_like(input) : Tensor();
-    if (dx.defined()) backend.conv_forward(geometry, dy, kernel, {}, dx);
+    if (dx.defined()) convolution.conv_forward(geometry, dy, kernel, {}, dx);
     return {dx, dweight.out, dbias.out};
   }
 
@@ -101,8 +106,8 @@ Tensor transposed(const Tensor& input, const Tensor& weight_in, const Tensor& bi
   const Tensor bias = amp::autocast_if_defined(amp::Op::kConvTranspose, bias_in);
   const Tensor y = Tensor::empty(shape, x.dtype(), x.device());
   // Seen from the convolution, y is its input and x its output.
-  kernels::backend(x.device()).conv_backward(geometry, y, weight, x, y, {}, {}, false);
-  if (bias.defined()) kernels::backend(x.device()).add(y, bias, y);
+  kernels::Convolution::on(x.device()).conv_backward(geometry, y, weight, x, y, {}, {}, false);
+  if (bias.defined()) kernels::Elementwise::on(x.device()).add(y, bias, y);
   autograd::record(
       y, name_of(amp::Op::kConvTranspose), {x, weight, bias},
       both_of(Transposed{{geometry, SavedTensor::in_graph(x), SavedTensor::in_graph(weight), SavedTensor(bias)}}));
@@ -115,7 +120,7 @@ Tensor weight_gradient(const Tensor& input, const Tensor& gradient, const kernel
   const Tensor x = amp::autocast(amp::Op::kConvWeightGradient, input);
   const Tensor dy = amp::autocast(amp::Op::kConvWeightGradient, gradient);
   const Tensor dweight = Tensor::empty(shape, x.dtype(), x.device());
-  kernels::backend(x.device()).conv_backward(geometry, x, dweight, dy, {}, dweight, {}, false);
+  kernels::Convolution::on(x.device()).conv_backward(geometry, x, dweight, dy, {}, dweight, {}, false);
   autograd::record(dweight, name_of(amp::Op::kConvWeightGradient), {x, dy},
                    {.recorded = [geometry, x = SavedTensor::in_graph(x), dy = SavedTensor::in_graph(dy)](
                                     const Tensor& weight, const BackwardContext& context) {
@@ -138,7 +143,7 @@ Tensor conv(const Tensor& input, const Tensor& weight_in, const Tensor& bias_in,
   const Tensor bias = amp::autocast_if_defined(amp::Op::kConv, bias_in);
   const Tensor y =
       Tensor::empty(kernels::conv_output_shape(x.shape(), weight.shape(), geometry), x.dtype(), x.device());
-  kernels::backend(x.device()).conv_forward(geometry, x, weight, bias, y);
+  kernels::Convolution::on(x.device()).conv_forward(geometry, x, weight, bias, y);
   autograd::record(
       y, name_of(amp::Op::kConv), {x, weight, bias},
       both_of(Conv{{geometry, SavedTensor::in_graph(x), SavedTensor::in_graph(weight), SavedTensor(bias)}}));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/ops/dim_sums.h"
 
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/dim_reductions.h"
+#include "runtime/kernels/reductions.h"
 #include "runtime/ops/shape.h"
 
 namespace lockstep::ops {
@@ -9,12 +10,13 @@ namespace lockstep::ops {
 using kernels::Term;
 
 Tensor sum_over(const Tensor& x, const DimSet& dims, Term term, double factor, DType dtype) {
-  const kernels::Backend& backend = kernels::backend(x.device());
+  const kernels::Reductions& reductions = kernels::Reductions::on(x.device());
+  const kernels::DimReductions& dim_reductions = kernels::DimReductions::on(x.device());
   const Shape& shape = x.shape();
   const Shape result = reduced_shape(shape, dims, true);
   if (result.numel() == 1 && term == Term::kValue) {
     const Tensor out = Tensor::empty(result, dtype, x.device());
-    backend.sum(x, factor, out);
+    reductions.sum(x, factor, out);
     return out;
   }
   // Neighbouring dimensions are summed over at once, the last ones first; sums between stay wide.
@@ -34,7 +36,7 @@ Tensor sum_over(const Tensor& x, const DimSet& dims, Term term, double factor, D
     behind = first;
     const bool last = now == result;
     const Tensor out = Tensor::empty({outer, inner}, last ? dtype : wide, x.device());
-    backend.sum_dim(sums.detach({outer, n, inner}), term, last ? factor : 1.0, out);
+    dim_reductions.sum_dim(sums.detach({outer, n, inner}), term, last ? factor : 1.0, out);
     sums = out.detach(now);
     term = Term::kValue;
   } while (now != result);

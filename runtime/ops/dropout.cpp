@@ -3,6 +3,7 @@
 
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/node.h"
+#include "runtime/kernels/pointwise.h"
 #include "runtime/ops/result.h"
 
 namespace lockstep::ops {
@@ -14,7 +15,7 @@ namespace {
 Tensor masked(const Tensor& input, double p, const kernels::DropoutKey& key, std::int64_t first_element) {
   const Tensor x = amp::autocast(amp::Op::kDropout, input);
   const Tensor y = empty_like(x);
-  kernels::backend(x.device()).dropout(x, p, key, first_element, y);
+  kernels::Pointwise::on(x.device()).dropout(x, p, key, first_element, y);
   autograd::record(y, "dropout", {x},
                    {.recorded = [p, key, first_element](const Tensor& dy, const autograd::BackwardContext&) {
                      return std::vector<Tensor>{masked(dy, p, key, first_element)};

@@ -8,7 +8,7 @@
 #include "runtime/autograd/node.h"
 #include "runtime/autograd/record_observer.h"
 #include "runtime/base/error.h"
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/elementwise.h"
 #include "runtime/kernels/geometry/broadcast.h"
 #include "runtime/ops/both_backwards.h"
 #include "runtime/ops/broadcast.h"
@@ -37,13 +37,13 @@ namespace {
 Tensor apply(Binary function, const Tensor& a, const Tensor& b) {
   const Shape shape = kernels::broadcast_shape(name_of(function), a.shape(), b.shape());
   const Tensor out = Tensor::empty(shape, a.dtype(), a.device());
-  kernels::backend(a.device()).binary(function, a, b, out);
+  kernels::Elementwise::on(a.device()).binary(function, a, b, out);
   return out;
 }
 
 Tensor apply_with_number(Binary function, const Tensor& x, double number, bool number_first) {
   const Tensor out = empty_like(x);
-  kernels::backend(x.device()).binary_with_number(function, x, number, number_first, out);
+  kernels::Elementwise::on(x.device()).binary_with_number(function, x, number, number_first, out);
   return out;
 }
 
@@ -57,7 +57,7 @@ autograd::Backward backward_of(std::function<Tensor(const Tensor& grad, const Ba
 Tensor scaled(const Tensor& input, double factor, const float* device_factor) {
   const Tensor x = amp::autocast(amp::Op::kScale, input);
   const Tensor y = empty_like(x);
-  kernels::backend(x.device()).scale(x, factor, device_factor, y);
+  kernels::Elementwise::on(x.device()).scale(x, factor, device_factor, y);
   autograd::record(y, "scale", {x}, OnLosses::kMultiplies,
                    {.recorded = [factor, device_factor](const Tensor& grad, const BackwardContext&) {
                      return std::vector<Tensor>{scaled(grad, factor, device_factor)};
@@ -244,7 +244,7 @@ namespace {
 /// The gradient of maximum(a, b) by a, which is linear in that of the result.
 Tensor share_of_maximum(const Tensor& a, const Tensor& b, const Tensor& grad) {
   const Tensor out = empty_like(grad);
-  kernels::backend(grad.device()).ternary({Ternary::kMaximumBackward}, a, b, grad, out);
+  kernels::Elementwise::on(grad.device()).ternary({Ternary::kMaximumBackward}, a, b, grad, out);
   autograd::record(
       out, "maximum_backward", {grad},
       backward_of([a = SavedTensor(a), b = SavedTensor(b)](const Tensor& of_out, const BackwardContext& context) {
@@ -304,7 +304,8 @@ Tensor prelu(const Tensor& input, const Tensor& weight_in) {
     std::vector<Tensor> grads(2);
     if (context.needs(0)) {
       grads[0] = empty_like(grad);
-      kernels::backend(grad.device()).ternary({Ternary::kPreluBackward}, at, context.saved(weight), grad, grads[0]);
+      kernels::Elementwise::on(grad.device())
+          .ternary({Ternary::kPreluBackward}, at, context.saved(weight), grad, grads[0]);
     }
     if (context.needs(1)) {
       const GradTarget target = context.target(1, weight.peek());
@@ -328,7 +329,7 @@ Tensor apply(amp::Op op, const TernaryFunction& function, Tensor& a, Tensor& b, 
   const Shape shape =
       kernels::broadcast_shape(name_of(op), kernels::broadcast_shape(name_of(op), a.shape(), b.shape()), c.shape());
   const Tensor out = Tensor::empty(shape, a.dtype(), a.device());
-  kernels::backend(a.device()).ternary(function, a, b, c, out);
+  kernels::Elementwise::on(a.device()).ternary(function, a, b, c, out);
   return out;
 }
 

@@ -7,7 +7,7 @@
 #include "runtime/autograd/node.h"
 #include "runtime/autograd/record_observer.h"
 #include "runtime/base/error.h"
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/embedding.h"
 #include "runtime/ops/operation_options.h"
 #include "runtime/ops/result.h"
 
@@ -33,14 +33,14 @@ Tensor sums_by_index(const Tensor& dy, const Tensor& indices, std::int64_t rows,
 /// weight[indices], zeros for index `skipped`; `without_gradient` says which index gives no gradient.
 Tensor rows_by_index(const Tensor& weight, const Tensor& indices, std::int64_t skipped, std::int64_t without_gradient) {
   const Tensor y = Tensor::empty(rows_shape(indices, weight.size(1)), weight.dtype(), weight.device());
-  kernels::backend(weight.device()).embedding(weight, indices, skipped, y);
+  kernels::Embedding::on(weight.device()).embedding(weight, indices, skipped, y);
   autograd::record(
       y, name_of(amp::Op::kEmbedding), {weight},
       {.fused =
            [weight = SavedTensor(weight), indices = SavedTensor(indices), without_gradient](
                const Tensor& dy, const BackwardContext& context) {
              const GradTarget target = context.target(0, weight.peek());
-             kernels::backend(dy.device())
+             kernels::Embedding::on(dy.device())
                  .embedding_backward(dy, context.saved(indices), without_gradient, target.accumulate, target.out);
              return std::vector<Tensor>{target.out};
            },
@@ -56,7 +56,7 @@ Tensor rows_by_index(const Tensor& weight, const Tensor& indices, std::int64_t s
 /// The gradient of rows_by_index as an operation, whose own gradient is rows_by_index again.
 Tensor sums_by_index(const Tensor& dy, const Tensor& indices, std::int64_t rows, std::int64_t skipped) {
   const Tensor sums = Tensor::empty({rows, dy.shape().back()}, dy.dtype(), dy.device());
-  kernels::backend(dy.device()).embedding_backward(dy, indices, skipped, false, sums);
+  kernels::Embedding::on(dy.device()).embedding_backward(dy, indices, skipped, false, sums);
   autograd::record(
       sums, "embedding_backward", {dy},
       {.recorded = [indices = SavedTensor(indices), skipped](const Tensor& slope, const BackwardContext& context) {

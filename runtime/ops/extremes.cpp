@@ -4,7 +4,7 @@
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/node.h"
 #include "runtime/base/error.h"
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/dim_reductions.h"
 #include "runtime/ops/elementwise.h"
 #include "runtime/ops/indexing.h"
 #include "runtime/ops/reduce.h"
@@ -46,7 +46,7 @@ Extremes extremes(amp::Op op, Extreme which, const Tensor& input, int dim_in, bo
   const Tensor lines = reshape(x, around.shape());
   const Tensor values = Tensor::empty({around.outer, around.inner}, x.dtype(), x.device());
   const Tensor indices = Tensor::empty(values.shape(), DType::kInt64, x.device());
-  kernels::backend(x.device()).extreme_dim(lines, which, values, indices);
+  kernels::DimReductions::on(x.device()).extreme_dim(lines, which, values, indices);
   autograd::record(
       values, name_of(op), {lines},
       {.recorded = [indices = SavedTensor(indices), around](const Tensor& dy, const BackwardContext& context) {
@@ -62,14 +62,14 @@ Tensor extreme_values(amp::Op op, Extreme which, const Tensor& input, const DimS
   require_elements(op, x, dims);
   const Tensor lines = together(x, dims);
   const Tensor values = Tensor::empty({lines.size(0), lines.size(2)}, x.dtype(), x.device());
-  kernels::backend(x.device()).extreme_dim(lines, which, values, {});
+  kernels::DimReductions::on(x.device()).extreme_dim(lines, which, values, {});
   autograd::record(
       values, name_of(op), {lines},
       {.recorded = [x = SavedTensor(lines), y = SavedTensor(values)](const Tensor& dy, const BackwardContext& context) {
         // The shares are constants: the set of extreme elements does not change with small changes of x.
         const Tensor& at = context.saved(x);
         const Tensor shares = Tensor::empty(at.shape(), at.dtype(), at.device());
-        kernels::backend(at.device()).extreme_shares(at, context.saved(y), shares);
+        kernels::DimReductions::on(at.device()).extreme_shares(at, context.saved(y), shares);
         return std::vector<Tensor>{mul(spread(dy, at.shape()), shares)};
       }});
   return reshape(values, reduced_shape(x.shape(), dims, keepdim));
@@ -81,7 +81,7 @@ Tensor places(amp::Op op, Extreme which, const Tensor& input, int dim_in, bool k
   const OneDim one(op, x, dim_in);
   const Around around(x.shape(), one.dim);
   const Tensor indices = Tensor::empty({around.outer, around.inner}, DType::kInt64, x.device());
-  kernels::backend(x.device()).extreme_dim(x.detach(around.shape()), which, {}, indices);
+  kernels::DimReductions::on(x.device()).extreme_dim(x.detach(around.shape()), which, {}, indices);
   autograd::record(indices, name_of(op), {x}, {});
   return indices.detach(reduced_shape(x.shape(), one.set, keepdim));
 }

@@ -4,7 +4,9 @@
 #include <numeric>
 #include <vector>
 
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/pointwise.h"
+#include "runtime/kernels/scans.h"
 #include "runtime/ops/result.h"
 
 namespace lockstep::ops {
@@ -14,7 +16,7 @@ namespace {
 constexpr std::int64_t kExactInFloat32 = 1 << 24;
 
 Tensor filled(const Tensor& tensor, double value) {
-  kernels::backend(tensor.device()).fill(tensor, value);
+  kernels::Elementwise::on(tensor.device()).fill(tensor, value);
   return tensor;
 }
 
@@ -24,14 +26,14 @@ Tensor empty(const Shape& shape, const Placement& placement) {
 
 Tensor random(kernels::Distribution distribution, double first, double second, const kernels::RandomKey& key,
               std::int64_t first_element, const Tensor& out) {
-  kernels::backend(out.device()).random(distribution, first, second, key, first_element, out);
+  kernels::Pointwise::on(out.device()).random(distribution, first, second, key, first_element, out);
   return out;
 }
 
 /// The numbers as the placement says.
 Tensor placed(const std::vector<double>& values, const Shape& shape, const Placement& placement) {
   const Tensor there = Tensor::empty(shape, placement.dtype);
-  kernels::backend(kCpu).cast(Tensor::from(values, shape), there);
+  kernels::Elementwise::on(kCpu).cast(Tensor::from(values, shape), there);
   return there.to(placement.device);
 }
 
@@ -66,10 +68,10 @@ Tensor arange(std::int64_t n, const Placement& placement) {
     // A running sum of 0, 1, 1, ...: a step that is being captured may copy nothing from the host.
     const Tensor steps = ones({1, n, 1}, {DType::kFloat32, placement.device}), sums = empty_like(steps);
     filled(steps.detach(shape).detach_rows(0, 1), 0);
-    kernels::backend(placement.device).scan({}, steps, false, sums);
+    kernels::Scans::on(placement.device).scan({}, steps, false, sums);
     if (placement.dtype == DType::kFloat32) return sums.detach(shape);
     const Tensor numbers = empty(shape, placement);
-    kernels::backend(placement.device).cast(sums.detach(shape), numbers);
+    kernels::Elementwise::on(placement.device).cast(sums.detach(shape), numbers);
     return numbers;
   }
   std::vector<double> values(static_cast<std::size_t>(n));

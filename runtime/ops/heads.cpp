@@ -8,7 +8,7 @@
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/node.h"
 #include "runtime/base/error.h"
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/movement.h"
 
 namespace lockstep::ops {
 
@@ -42,7 +42,7 @@ std::vector<Tensor> split_heads(const Tensor& input, const std::vector<std::int6
     if (count < 0) throw ShapeError(fmt::format("split_heads: {} heads", count));
     const Tensor& part =
         parts.emplace_back(Tensor::empty({x.size(0), count, x.size(1), channels}, x.dtype(), x.device()));
-    kernels::backend(x.device())
+    kernels::Movement::on(x.device())
         .copy_strided(x, heads_walk(x.size(1), x.size(2), first, channels), part.shape(), part,
                       kernels::dense_walk(part.shape()));
     first += count * channels;
@@ -85,7 +85,7 @@ Tensor join_heads(const std::vector<Tensor>& given) {
   const Tensor y = Tensor::empty({like.size(0), like.size(2), width}, like.dtype(), like.device());
   std::int64_t first = 0;
   for (const Tensor& part : parts) {
-    kernels::backend(y.device())
+    kernels::Movement::on(y.device())
         .copy_strided(part, kernels::dense_walk(part.shape()), part.shape(), y,
                       heads_walk(like.size(2), width, first, channels));
     first += part.size(1) * channels;

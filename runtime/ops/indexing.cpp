@@ -7,7 +7,8 @@
 #include "runtime/autograd/node.h"
 #include "runtime/autograd/record_observer.h"
 #include "runtime/base/error.h"
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/indexing.h"
 #include "runtime/ops/compare.h"
 #include "runtime/ops/dims.h"
 #include "runtime/ops/movement.h"
@@ -36,7 +37,7 @@ Tensor picked(amp::Op op, const Tensor& x, int dim, const Tensor& indices, const
   const Around whole(x.shape(), dim);
   const Tensor y = Tensor::empty(shape, x.dtype(), x.device());
   const Shape part = whole.with(Around(shape, dim).n);
-  kernels::backend(x.device()).gather(x.detach(whole.shape()), as_middle(indices, part), y.detach(part));
+  kernels::Indexing::on(x.device()).gather(x.detach(whole.shape()), as_middle(indices, part), y.detach(part));
   autograd::record(y, name_of(op), {x},
                    {.recorded = [indices = SavedTensor(indices), dim, n = whole.n](const Tensor& dy,
                                                                                    const BackwardContext& context) {
@@ -88,7 +89,7 @@ Tensor scatter_add(const Tensor& input, int dim_in, const Tensor& indices, std::
   }
   const Tensor y =
       Tensor::empty(x.shape().rank() == 0 ? Shape{extent} : x.shape().with(dim, extent), x.dtype(), x.device());
-  kernels::backend(x.device())
+  kernels::Indexing::on(x.device())
       .scatter_add(x.detach(part.shape()), as_middle(indices, part.shape()), y.detach(part.with(extent)));
   autograd::record(y, name_of(amp::Op::kScatterAdd), {x},
                    {.recorded = [indices = SavedTensor(indices), dim, shape = x.shape()](
@@ -103,18 +104,19 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) { return w
 Tensor one_hot(const Tensor& indices, std::int64_t classes, DType dtype) {
   require_indices("one_hot", indices);
   if (classes < 1) throw ShapeError(fmt::format("one_hot of {} classes", classes));
-  const kernels::Backend& backend = kernels::backend(indices.device());
+  const kernels::Elementwise& elementwise = kernels::Elementwise::on(indices.device());
+  const kernels::Indexing& indexing = kernels::Indexing::on(indices.device());
   const std::int64_t n = indices.numel();
   const DType sums = is_floating(dtype) ? dtype : DType::kFloat32;
   const Tensor ones = Tensor::empty({n, 1, 1}, sums, indices.device());
-  backend.fill(ones, 1);
+  elementwise.fill(ones, 1);
   const Tensor hot = Tensor::empty({n, classes, 1}, sums, indices.device());
-  backend.scatter_add(ones, indices.detach({n, 1, 1}), hot);
+  indexing.scatter_add(ones, indices.detach({n, 1, 1}), hot);
   std::vector<std::int64_t> extents(indices.shape().extents().begin(), indices.shape().extents().end());
   extents.push_back(classes);
   if (sums == dtype) return hot.detach(Shape(extents));
   const Tensor out = Tensor::empty(Shape(extents), dtype, indices.device());
-  backend.cast(hot.detach(Shape(extents)), out);
+  elementwise.cast(hot.detach(Shape(extents)), out);
   return out;
 }
 

@@ -5,7 +5,9 @@
 #include "runtime/autograd/node.h"
 #include "runtime/autograd/record_observer.h"
 #include "runtime/base/error.h"
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/matmul.h"
+#include "runtime/kernels/pointwise.h"
+#include "runtime/kernels/reductions.h"
 #include "runtime/ops/both_backwards.h"
 #include "runtime/ops/broadcast.h"
 #include "runtime/ops/operation_options.h"
@@ -31,15 +33,15 @@ struct Product {
   bool transpose_b;
 
   std::vector<Tensor> fused(const Tensor& dy, const BackwardContext& context) const {
-    const kernels::Backend& backend = kernels::backend(dy.device());
+    const kernels::MatrixProducts& products = kernels::MatrixProducts::on(dy.device());
     std::vector<Tensor> grads(2);
     if (context.needs(0)) {
       const GradTarget da = context.target(0, a.peek());
       const Tensor& other = context.saved(b);
       if (transpose_a) {
-        backend.matmul(other, transpose_b, dy, true, {}, da.accumulate, da.out);
+        products.matmul(other, transpose_b, dy, true, {}, da.accumulate, da.out);
       } else {
-        backend.matmul(dy, false, other, !transpose_b, {}, da.accumulate, da.out);
+        products.matmul(dy, false, other, !transpose_b, {}, da.accumulate, da.out);
       }
       grads[0] = da.out;
     }
@@ -47,9 +49,9 @@ struct Product {
       const GradTarget db = context.target(1, b.peek());
       const Tensor& other = context.saved(a);
       if (transpose_b) {
-        backend.matmul(dy, true, other, transpose_a, {}, db.accumulate, db.out);
+        products.matmul(dy, true, other, transpose_a, {}, db.accumulate, db.out);
       } else {
-        backend.matmul(other, !transpose_a, dy, false, {}, db.accumulate, db.out);
+        products.matmul(other, !transpose_a, dy, false, {}, db.accumulate, db.out);
       }
       grads[1] = db.out;
     }
@@ -82,7 +84,7 @@ Tensor matmul(const Tensor& first, bool transpose_a, const Tensor& second, bool 
   }
   const Shape shape = a.shape().with(-2, a.size(transpose_a ? -1 : -2)).with(-1, b.size(transpose_b ? -2 : -1));
   const Tensor out = Tensor::empty(shape, a.dtype(), a.device());
-  kernels::backend(a.device()).matmul(a, transpose_a, b, transpose_b, {}, false, out);
+  kernels::MatrixProducts::on(a.device()).matmul(a, transpose_a, b, transpose_b, {}, false, out);
   autograd::record(out, "matmul", {a, b},
                    both_of(Product{SavedTensor::in_graph(a), transpose_a, SavedTensor::in_graph(b), transpose_b}));
   autograd::note_options(out, MatmulOptions{transpose_a, transpose_b});
@@ -104,11 +106,10 @@ struct Linear {
 
   std::vector<Tensor> fused(const Tensor& dy, const BackwardContext& context) const {
     std::vector<Tensor> grads(3);
-    const kernels::Backend& backend = kernels::backend(dy.device());
     Tensor dz = dy;
     if (activation != Activation::kNone && !context.multiplied()) {
       dz = empty_like(dy);
-      backend.activate_backward(activation, context.saved(at), dy, dz);
+      kernels::Pointwise::on(dy.device()).activate_backward(activation, context.saved(at), dy, dz);
     }
     dz = dz.detach(y_rows());
     // The gradient of x comes first: the rest of the backward pass waits for it.
@@ -119,9 +120,10 @@ struct Linear {
         epilogue.derivative = before->activation;
         epilogue.derivative_at = before->at.peek().detach(x_rows());
       }
-      backend.matmul(dz, false, context.saved(weight), false, epilogue, false, grads[0].detach(x_rows()));
+      kernels::MatrixProducts::on(dz.device())
+          .matmul(dz, false, context.saved(weight), false, epilogue, false, grads[0].detach(x_rows()));
     }
-    parameters(backend, dz, context, grads);
+    parameters(dz, context, grads);
     return grads;
   }
 
@@ -137,19 +139,19 @@ struct Linear {
   }
 
  private:
-  void parameters(const kernels::Backend& backend, const Tensor& dz, const BackwardContext& context,
-                  std::vector<Tensor>& grads) const {
+  void parameters(const Tensor& dz, const BackwardContext& context, std::vector<Tensor>& grads) const {
     const GradTarget dbias = context.needs(2) ? context.target(2, bias.peek()) : GradTarget();
     grads[2] = dbias.out;
     if (!context.needs(1)) {
-      if (dbias.out.defined()) backend.sum_rows(dz, dbias.accumulate, dbias.out);
+      if (dbias.out.defined()) kernels::Reductions::on(dz.device()).sum_rows(dz, dbias.accumulate, dbias.out);
       return;
     }
     const GradTarget dweight = context.target(1, weight.peek());
     Epilogue epilogue;
     epilogue.bias_gradient = dbias.out;
     epilogue.accumulate_bias_gradient = dbias.accumulate;
-    backend.matmul(dz, true, context.saved(x).detach(x_rows()), false, epilogue, dweight.accumulate, dweight.out);
+    kernels::MatrixProducts::on(dz.device())
+        .matmul(dz, true, context.saved(x).detach(x_rows()), false, epilogue, dweight.accumulate, dweight.out);
     grads[1] = dweight.out;
   }
 
@@ -184,7 +186,7 @@ Tensor linear(const Tensor& input, const Tensor& weight_in, const Tensor& bias_i
     at = empty_like(y);
     epilogue.preactivation = at.detach(backward.y_rows());
   }
-  kernels::backend(x.device())
+  kernels::MatrixProducts::on(x.device())
       .matmul(x.detach(backward.x_rows()), false, weight, true, epilogue, false, y.detach(backward.y_rows()));
   backward.at = SavedTensor(at);
   const autograd::ActivationDerivative derivative{activation, backward.at};

@@ -9,7 +9,8 @@
 #include "runtime/autograd/cast.h"
 #include "runtime/autograd/node.h"
 #include "runtime/base/error.h"
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/losses.h"
 #include "runtime/ops/both_backwards.h"
 #include "runtime/ops/class_targets.h"
 #include "runtime/ops/indexing.h"
@@ -71,7 +72,7 @@ Tensor cross_entropy_gradient(const Tensor& input, const Targets& targets, const
   constexpr amp::Op op = amp::Op::kCrossEntropyGradient;
   const Tensor x = amp::autocast(op, input);
   const Tensor dx = empty_like(x);
-  kernels::backend(x.device())
+  kernels::Losses::on(x.device())
       .cross_entropy_backward(x, targets.take(name_of(op)), targets.weight, log_sum_exp, dloss, dx);
   autograd::record(
       dx, name_of(op), {x, dloss},
@@ -85,7 +86,7 @@ Tensor cross_entropy_gradient(const Tensor& input, const Targets& targets, const
         }
         if (context.needs(1)) {
           const Tensor one = empty_like(dloss.peek());
-          kernels::backend(one.device()).fill(one, 1);
+          kernels::Elementwise::on(one.device()).fill(one, 1);
           const Tensor slope = cross_entropy_gradient(widened(context.saved(x)), targets, log_sum_exp, one);
           grads[1] = sum(widened(grad) * slope);
         }
@@ -105,7 +106,7 @@ struct CrossEntropy {
 
   std::vector<Tensor> fused(const Tensor& dloss, const BackwardContext& context) const {
     const Tensor dx = empty_like(logits.peek());
-    kernels::backend(dx.device())
+    kernels::Losses::on(dx.device())
         .cross_entropy_backward(context.saved(logits).detach(rows()), targets.take(kName), targets.weight, log_sum_exp,
                                 dloss, dx.detach(rows()));
     return {dx};
@@ -133,7 +134,7 @@ Tensor cross_entropy(const Tensor& input, const Tensor& targets, const LossOptio
   const Tensor x = logits.detach({rows, logits.shape().back()});
   const Tensor loss = Tensor::empty({}, wide_of(x.dtype()), x.device());
   const Tensor log_sum_exp = Tensor::empty({rows}, wide_of(x.dtype()), x.device());
-  kernels::backend(x.device()).cross_entropy(x, of.targets, weight, loss, log_sum_exp);
+  kernels::Losses::on(x.device()).cross_entropy(x, of.targets, weight, loss, log_sum_exp);
   autograd::record(loss, name_of(amp::Op::kCrossEntropy), {logits},
                    both_of(CrossEntropy{SavedTensor::in_graph(logits), Targets(of.targets, weight), log_sum_exp}));
   return divides_by_weights ? loss / sum(of.row_weights()) : loss;

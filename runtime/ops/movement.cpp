@@ -10,7 +10,8 @@
 #include "runtime/autograd/node.h"
 #include "runtime/autograd/record_observer.h"
 #include "runtime/base/error.h"
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/movement.h"
 #include "runtime/ops/operation_options.h"
 #include "runtime/ops/shape.h"
 
@@ -26,7 +27,7 @@ std::int64_t& stride(Walk& walk, int d) { return walk.strides[static_cast<std::s
 /// The elements of x on a walk over `shape`, as a tensor of that shape.
 Tensor walked(const Tensor& x, const Walk& from, const Shape& shape) {
   const Tensor y = Tensor::empty(shape, x.dtype(), x.device());
-  kernels::backend(x.device()).copy_strided(x, from, shape, y, kernels::dense_walk(shape));
+  kernels::Movement::on(x.device()).copy_strided(x, from, shape, y, kernels::dense_walk(shape));
   return y;
 }
 
@@ -43,9 +44,10 @@ Tensor take_slice(const Tensor& x, int dim, std::int64_t begin, std::int64_t ste
 /// The gradient of take_slice: x where the slice was taken from, in zeros of `shape`.
 Tensor put_slice(const Tensor& x, const Shape& shape, int dim, std::int64_t begin, std::int64_t step) {
   const Tensor y = Tensor::empty(shape, x.dtype(), x.device());
-  const kernels::Backend& backend = kernels::backend(x.device());
-  backend.fill(y, 0);
-  backend.copy_strided(x, kernels::dense_walk(x.shape()), x.shape(), y, slice_walk(shape, dim, begin, step));
+  const kernels::Elementwise& elementwise = kernels::Elementwise::on(x.device());
+  const kernels::Movement& movement = kernels::Movement::on(x.device());
+  elementwise.fill(y, 0);
+  movement.copy_strided(x, kernels::dense_walk(x.shape()), x.shape(), y, slice_walk(shape, dim, begin, step));
   autograd::record(y, "put_slice", {x},
                    {.recorded = [dim, begin, step, count = x.size(dim)](const Tensor& dy, const BackwardContext&) {
                      return std::vector<Tensor>{take_slice(dy, dim, begin, step, count)};
@@ -172,7 +174,7 @@ Tensor cat(const std::vector<Tensor>& tensors, int dim_in) {
   const Tensor y = Tensor::empty(first.shape().with(dim, total), dtype, first.device());
   std::int64_t begin = 0;
   for (const Tensor& x : inputs) {
-    kernels::backend(y.device())
+    kernels::Movement::on(y.device())
         .copy_strided(x, kernels::dense_walk(x.shape()), x.shape(), y, slice_walk(y.shape(), dim, begin, 1));
     begin += x.size(dim);
   }

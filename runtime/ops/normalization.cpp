@@ -10,7 +10,8 @@
 #include "runtime/autograd/node.h"
 #include "runtime/autograd/record_observer.h"
 #include "runtime/base/error.h"
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/normalization.h"
 #include "runtime/ops/broadcast.h"
 #include "runtime/ops/elementwise.h"
 #include "runtime/ops/operation_options.h"
@@ -22,7 +23,6 @@ namespace lockstep::ops {
 using autograd::BackwardContext;
 using autograd::GradTarget;
 using autograd::SavedTensor;
-using kernels::Backend;
 
 namespace {
 
@@ -32,7 +32,7 @@ Tensor line_of(const Tensor& parameter, DType dtype) {
   const Tensor line = parameter.detach({parameter.numel()});
   if (line.dtype() == dtype) return line;
   const Tensor widened = Tensor::empty(line.shape(), dtype, line.device());
-  kernels::backend(line.device()).cast(line, widened);
+  kernels::Elementwise::on(line.device()).cast(line, widened);
   return widened;
 }
 
@@ -52,9 +52,9 @@ class ParameterGradient {
   /// Once the kernel has written line().
   Tensor deliver() const {
     if (!line_.defined() || direct_) return target_.out;
-    const Backend& backend = kernels::backend(line_.device());
+    const kernels::Elementwise& elementwise = kernels::Elementwise::on(line_.device());
     const Tensor value = line_.detach(target_.out.shape());
-    target_.accumulate ? backend.accumulate(value, target_.out) : backend.cast(value, target_.out);
+    target_.accumulate ? elementwise.accumulate(value, target_.out) : elementwise.cast(value, target_.out);
     return target_.out;
   }
 
@@ -95,8 +95,8 @@ std::vector<Tensor> gradients(const SavedNorm& saved, const Tensor& dy, const Ba
   const Tensor& x = context.saved(saved.x);
   const Tensor dx = context.needs(0) ? empty_like(x) : Tensor();
   const ParameterGradient dweight(context, 1, saved.weight, dtype), dbias(context, 2, saved.bias, dtype);
-  const Backend& backend = kernels::backend(dy.device());
-  const auto kernel = saved.problem.groups > 0 ? backend.group_norm_backward : backend.layer_norm_backward;
+  const kernels::Normalization& normalization = kernels::Normalization::on(dy.device());
+  const auto kernel = saved.problem.groups > 0 ? normalization.group_norm_backward : normalization.layer_norm_backward;
   kernel(x.detach(saved.problem.x), line_of(context.saved(saved.weight), dtype), saved.mean, saved.inv_std,
          dy.detach(saved.problem.x), dx.defined() ? dx.detach(saved.problem.x) : dx, dweight.line(), dbias.line());
   return {dx, dweight.deliver(), dbias.deliver()};
@@ -140,8 +140,8 @@ Tensor normalize(amp::Op op, const Problem& problem, const Tensor& input, const 
   const Tensor y = Tensor::empty(x.shape(), result, x.device());
   const Tensor mean = problem.centred ? Tensor::empty(problem.statistics(), dtype, x.device()) : Tensor();
   const Tensor inv_std = Tensor::empty(problem.statistics(), dtype, x.device());
-  const Backend& backend = kernels::backend(x.device());
-  const auto kernel = problem.groups > 0 ? backend.group_norm : backend.layer_norm;
+  const kernels::Normalization& normalization = kernels::Normalization::on(x.device());
+  const auto kernel = problem.groups > 0 ? normalization.group_norm : normalization.layer_norm;
   kernel(x.detach(problem.x), line_of(weight, dtype), line_of(bias, dtype), problem.epsilon, y.detach(problem.x), mean,
          inv_std);
   const SavedNorm saved{problem, SavedTensor::in_graph(x), SavedTensor::in_graph(weight), SavedTensor(bias), mean,

@@ -8,7 +8,7 @@
 #include "runtime/autograd/cast.h"
 #include "runtime/autograd/engine.h"
 #include "runtime/autograd/node.h"
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/losses.h"
 #include "runtime/ops/both_backwards.h"
 #include "runtime/ops/elementwise.h"
 #include "runtime/ops/reduce.h"
@@ -35,7 +35,7 @@ struct SumOfPairs {
       const auto i = static_cast<std::size_t>(side);
       if (!context.needs(i)) continue;
       grads[i] = empty_like(side == kernels::PairSide::kX ? x.peek() : target.peek());
-      kernels::backend(dloss.device())
+      kernels::Losses::on(dloss.device())
           .pair_loss_backward(function, context.saved(x), context.saved(target), side, weight, dloss, grads[i]);
     }
     return grads;
@@ -74,7 +74,7 @@ Tensor pair_target(amp::Op op, const Tensor& x, const Tensor& target) {
 Tensor sum_of_pairs(amp::Op op, const kernels::PairLossFunction& function, const Tensor& x, const Tensor& target,
                     double weight, PairTerms terms) {
   const Tensor loss = Tensor::empty({}, wide_of(x.dtype()), x.device());
-  kernels::backend(x.device()).pair_loss(function, x, target, weight, loss);
+  kernels::Losses::on(x.device()).pair_loss(function, x, target, weight, loss);
   autograd::record(
       loss, name_of(op), {x, target},
       both_of(SumOfPairs{function, SavedTensor::in_graph(x), SavedTensor::in_graph(target), weight, std::move(terms)}));

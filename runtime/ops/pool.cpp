@@ -4,7 +4,8 @@
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/node.h"
 #include "runtime/autograd/record_observer.h"
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/pooling.h"
 #include "runtime/ops/indexing.h"
 #include "runtime/ops/shape.h"
 
@@ -22,7 +23,7 @@ struct Chosen {
 
   Tensor places() const {
     const Tensor wide = Tensor::empty(as_pixels(indices.shape()), DType::kInt64, indices.device());
-    kernels::backend(indices.device()).cast(indices.detach(wide.shape()), wide);
+    kernels::Elementwise::on(indices.device()).cast(indices.detach(wide.shape()), wide);
     return wide;
   }
   static Shape as_pixels(const Shape& shape) {
@@ -37,7 +38,7 @@ struct Chosen {
 Tensor max_pool_gradient(const Tensor& input, const Chosen& chosen) {
   const Tensor dy = amp::autocast(amp::Op::kMaxPoolGradient, input);
   const Tensor dx = Tensor::empty(chosen.x, dy.dtype(), dy.device());
-  kernels::backend(dy.device()).pool_backward(chosen.geometry, dy, chosen.indices, dx);
+  kernels::Pooling::on(dy.device()).pool_backward(chosen.geometry, dy, chosen.indices, dx);
   autograd::record(dx, name_of(amp::Op::kMaxPoolGradient), {dy},
                    {.recorded = [chosen](const Tensor& grad, const BackwardContext&) {
                      const Tensor pixels = reshape(grad, Chosen::as_pixels(chosen.x));
@@ -50,7 +51,7 @@ Tensor max_pool(const Tensor& input, const kernels::PoolGeometry& geometry) {
   const Tensor x = amp::autocast(amp::Op::kMaxPool, input);
   const Tensor y = Tensor::empty(kernels::pool_output_shape(x.shape(), geometry), x.dtype(), x.device());
   const Tensor indices = Tensor::empty(y.shape(), DType::kInt32, x.device());
-  kernels::backend(x.device()).pool_forward(geometry, x, y, indices);
+  kernels::Pooling::on(x.device()).pool_forward(geometry, x, y, indices);
   autograd::record(
       y, name_of(amp::Op::kMaxPool), {x},
       {.recorded = [chosen = Chosen{geometry, indices, x.shape()}](const Tensor& dy, const BackwardContext&) {
@@ -64,7 +65,7 @@ Tensor max_pool(const Tensor& input, const kernels::PoolGeometry& geometry) {
 Tensor average_pool_gradient(const Tensor& input, const kernels::PoolGeometry& geometry, const Shape& shape) {
   const Tensor dy = amp::autocast(amp::Op::kAveragePoolGradient, input);
   const Tensor dx = Tensor::empty(shape, dy.dtype(), dy.device());
-  kernels::backend(dy.device()).pool_backward(geometry, dy, {}, dx);
+  kernels::Pooling::on(dy.device()).pool_backward(geometry, dy, {}, dx);
   autograd::record(dx, name_of(amp::Op::kAveragePoolGradient), {dy},
                    {.recorded = [geometry](const Tensor& grad, const BackwardContext&) {
                      return std::vector<Tensor>{pool(grad, geometry)};
@@ -75,7 +76,7 @@ Tensor average_pool_gradient(const Tensor& input, const kernels::PoolGeometry& g
 Tensor average_pool(const Tensor& input, const kernels::PoolGeometry& geometry) {
   const Tensor x = amp::autocast(amp::Op::kAveragePool, input);
   const Tensor y = Tensor::empty(kernels::pool_output_shape(x.shape(), geometry), x.dtype(), x.device());
-  kernels::backend(x.device()).pool_forward(geometry, x, y, {});
+  kernels::Pooling::on(x.device()).pool_forward(geometry, x, y, {});
   autograd::record(y, name_of(amp::Op::kAveragePool), {x},
                    {.recorded = [geometry, shape = x.shape()](const Tensor& dy, const BackwardContext&) {
                      return std::vector<Tensor>{average_pool_gradient(dy, geometry, shape)};
@@ -88,7 +89,7 @@ Tensor average_pool(const Tensor& input, const kernels::PoolGeometry& geometry) 
 Tensor global_average_pool_gradient(const Tensor& input, const Shape& shape) {
   const Tensor dy = amp::autocast(amp::Op::kGlobalAveragePoolGradient, input);
   const Tensor dx = Tensor::empty(shape, dy.dtype(), dy.device());
-  kernels::backend(dy.device()).global_average_pool_backward(dy, dx);
+  kernels::Pooling::on(dy.device()).global_average_pool_backward(dy, dx);
   autograd::record(dx, name_of(amp::Op::kGlobalAveragePoolGradient), {dy},
                    {.recorded = [](const Tensor& grad, const BackwardContext&) {
                      return std::vector<Tensor>{global_average_pool(grad)};
@@ -105,7 +106,7 @@ Tensor pool(const Tensor& x, const kernels::PoolGeometry& geometry) {
 Tensor global_average_pool(const Tensor& input) {
   const Tensor x = amp::autocast(amp::Op::kGlobalAveragePool, input);
   const Tensor y = Tensor::empty({x.size(0), x.shape().back()}, x.dtype(), x.device());
-  kernels::backend(x.device()).global_average_pool(x, y);
+  kernels::Pooling::on(x.device()).global_average_pool(x, y);
   autograd::record(y, name_of(amp::Op::kGlobalAveragePool), {x},
                    {.recorded = [shape = x.shape()](const Tensor& dy, const BackwardContext&) {
                      return std::vector<Tensor>{global_average_pool_gradient(dy, shape)};

@@ -5,7 +5,6 @@
 #include "runtime/autograd/cast.h"
 #include "runtime/autograd/node.h"
 #include "runtime/base/error.h"
-#include "runtime/kernels/backend.h"
 #include "runtime/ops/broadcast.h"
 #include "runtime/ops/dim_sums.h"
 #include "runtime/ops/elementwise.h"

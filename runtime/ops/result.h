@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "runtime/kernels/backend.h"
 #include "runtime/tensor/tensor.h"
 
 namespace lockstep::ops {
@@ -12,10 +11,6 @@ namespace lockstep::ops {
 }
 
 /// Converted to any dtype, outside the graph.
-[[nodiscard]] inline Tensor converted(const Tensor& tensor, DType dtype) {
-  const Tensor result = Tensor::empty(tensor.shape(), dtype, tensor.device());
-  kernels::backend(tensor.device()).cast(tensor, result);
-  return result;
-}
+[[nodiscard]] Tensor converted(const Tensor& tensor, DType dtype);
 
 }  // namespace lockstep::ops

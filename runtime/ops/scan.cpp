@@ -5,7 +5,9 @@
 #include "runtime/autograd/cast.h"
 #include "runtime/autograd/node.h"
 #include "runtime/base/error.h"
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/movement.h"
+#include "runtime/kernels/scans.h"
 #include "runtime/ops/dims.h"
 #include "runtime/ops/elementwise.h"
 #include "runtime/ops/factories.h"
@@ -30,7 +32,7 @@ Tensor lines_of(amp::Op op, const Tensor& x, std::optional<DType> dtype) {
 
 Tensor running_sum(const Tensor& x, bool reverse) {
   const Tensor y = empty_like(x);
-  kernels::backend(x.device()).scan({}, x, reverse, y);
+  kernels::Scans::on(x.device()).scan({}, x, reverse, y);
   autograd::record(y, name_of(amp::Op::kCumsum), {x}, {.recorded = [reverse](const Tensor& dy, const BackwardContext&) {
                      return std::vector<Tensor>{running_sum(dy, !reverse)};
                    }});
@@ -47,7 +49,7 @@ Tensor before(const Tensor& x, bool reverse, double edge) {
 
 Tensor recur(const Tensor& a, const Tensor& b, bool reverse) {
   const Tensor y = empty_like(b);
-  kernels::backend(b.device()).scan(a, b, reverse, y);
+  kernels::Scans::on(b.device()).scan(a, b, reverse, y);
   autograd::record(
       y, name_of(amp::Op::kRecurrence), {a, b},
       {.recorded = [a = SavedTensor::in_graph(a), y = SavedTensor(y), reverse](const Tensor& dy,
@@ -61,7 +63,7 @@ Tensor recur(const Tensor& a, const Tensor& b, bool reverse) {
 
 Tensor running_product(const Tensor& x, bool reverse) {
   const Tensor y = empty_like(x);
-  kernels::backend(x.device()).scan(x, {}, reverse, y);
+  kernels::Scans::on(x.device()).scan(x, {}, reverse, y);
   autograd::record(y, name_of(amp::Op::kCumprod), {x},
                    {.recorded = [x = SavedTensor::in_graph(x), y = SavedTensor(y), reverse](
                                     const Tensor& dy, const BackwardContext& context) {
@@ -74,16 +76,18 @@ Tensor running_product(const Tensor& x, bool reverse) {
 /// The product over the middle, [outer, inner].
 Tensor whole_product(const Tensor& x) {
   const Tensor y = Tensor::empty({x.size(0), x.size(2)}, x.dtype(), x.device());
-  const kernels::Backend& backend = kernels::backend(x.device());
+  const kernels::Elementwise& elementwise = kernels::Elementwise::on(x.device());
+  const kernels::Scans& scans = kernels::Scans::on(x.device());
+  const kernels::Movement& movement = kernels::Movement::on(x.device());
   if (x.size(1) == 0) {
-    backend.fill(y, 1);
+    elementwise.fill(y, 1);
   } else {
     const Tensor running = empty_like(x);
-    backend.scan(x, {}, false, running);
+    scans.scan(x, {}, false, running);
     const Shape row = x.shape().with(1, 1);
     kernels::Walk last = kernels::dense_walk(x.shape());
     last.offset = (x.size(1) - 1) * x.size(2);
-    backend.copy_strided(running, last, row, y, kernels::dense_walk(row));
+    movement.copy_strided(running, last, row, y, kernels::dense_walk(row));
   }
   autograd::record(y, name_of(amp::Op::kProd), {x},
                    {.recorded = [x = SavedTensor::in_graph(x)](const Tensor& dy, const BackwardContext& context) {

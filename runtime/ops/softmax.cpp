@@ -5,7 +5,7 @@
 #include "runtime/autograd/cast.h"
 #include "runtime/autograd/node.h"
 #include "runtime/autograd/record_observer.h"
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/softmax.h"
 #include "runtime/ops/both_backwards.h"
 #include "runtime/ops/broadcast.h"
 #include "runtime/ops/dims.h"
@@ -37,8 +37,8 @@ struct Normalized {
 
   std::vector<Tensor> fused(const Tensor& dy, const BackwardContext& context) const {
     const Tensor dx = empty_like(dy);
-    const kernels::Backend& backend = kernels::backend(dy.device());
-    const auto kernel = along == Along::kLast ? backend.softmax_backward : backend.softmax_middle_backward;
+    const kernels::Softmax& softmax = kernels::Softmax::on(dy.device());
+    const auto kernel = along == Along::kLast ? softmax.softmax_backward : softmax.softmax_middle_backward;
     kernel(context.saved(y), log, dy, dx);
     return {dx};
   }
@@ -52,8 +52,8 @@ struct Normalized {
 Tensor normalized(amp::Op op, const Tensor& x, Along along) {
   const bool log = op == amp::Op::kLogSoftmax;
   const Tensor y = empty_like(x);
-  const kernels::Backend& backend = kernels::backend(x.device());
-  (along == Along::kLast ? backend.softmax : backend.softmax_middle)(x, log, y);
+  const kernels::Softmax& softmax = kernels::Softmax::on(x.device());
+  (along == Along::kLast ? softmax.softmax : softmax.softmax_middle)(x, log, y);
   autograd::record(y, name_of(op), {x}, both_of(Normalized{log, along, SavedTensor(y)}));
   autograd::note_options(y, SoftmaxOptions{along == Along::kLast});
   return y;

@@ -10,7 +10,7 @@
 #include "runtime/autograd/node.h"
 #include "runtime/autograd/record_observer.h"
 #include "runtime/base/error.h"
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/pointwise.h"
 #include "runtime/ops/compare.h"
 #include "runtime/ops/elementwise.h"
 #include "runtime/ops/result.h"
@@ -29,7 +29,7 @@ namespace {
 /// dy * function'(at) of a function that is linear piece by piece: a constant but for dy.
 Tensor times_constant_slope(const UnaryFunction& function, const Tensor& at, const Tensor& dy) {
   const Tensor dx = empty_like(dy);
-  kernels::backend(dy.device()).unary_backward(function, at, dy, dx);
+  kernels::Pointwise::on(dy.device()).unary_backward(function, at, dy, dx);
   autograd::record(dx, "slope", {dy},
                    {.recorded = [function, at = SavedTensor(at)](const Tensor& ddx, const BackwardContext& context) {
                      return std::vector<Tensor>{times_constant_slope(function, context.saved(at), ddx)};
@@ -141,13 +141,13 @@ Tensor unary(amp::Op op, const UnaryFunction& function, const Tensor& input,
              Activation activation = Activation::kNone) {
   const Tensor x = amp::autocast(op, input);
   const Tensor y = empty_like(x);
-  kernels::backend(x.device()).unary(function, x, y);
+  kernels::Pointwise::on(x.device()).unary(function, x, y);
   const bool from_output = kernels::derivative_follows_from_output(function.kind);
   const SavedTensor at = from_output ? SavedTensor(y) : SavedTensor::in_graph(x);
   const auto fused = [function, at](const Tensor& dy, const BackwardContext& context) {
     if (context.multiplied()) return std::vector<Tensor>{dy};
     const Tensor dx = empty_like(dy);
-    kernels::backend(dy.device()).unary_backward(function, context.saved(at), dy, dx);
+    kernels::Pointwise::on(dy.device()).unary_backward(function, context.saved(at), dy, dx);
     return std::vector<Tensor>{dx};
   };
   const auto recorded = [function, at, from_output](const Tensor& dy, const BackwardContext& context) {

@@ -8,7 +8,7 @@
 #include "runtime/autograd/node.h"
 #include "runtime/autograd/record_observer.h"
 #include "runtime/base/error.h"
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/upsampling.h"
 
 namespace lockstep::ops {
 
@@ -22,7 +22,7 @@ Tensor upsample_gradient(const UpsampleGeometry& geometry, const Tensor& dy, con
 
 Tensor resample(amp::Op op, const UpsampleGeometry& geometry, const Tensor& x, const Shape& shape) {
   const Tensor y = Tensor::empty(shape, x.dtype(), x.device());
-  kernels::backend(x.device()).upsample(geometry, x, y);
+  kernels::Upsampling::on(x.device()).upsample(geometry, x, y);
   autograd::record(y, name_of(op), {x},
                    {.recorded = [geometry, shape = x.shape()](const Tensor& dy, const BackwardContext&) {
                      return std::vector<Tensor>{upsample_gradient(geometry, dy, shape)};
@@ -38,7 +38,7 @@ amp::Op op_of(UpsampleMode mode) {
 /// The gradient of resample, whose own gradient is resample again.
 Tensor upsample_gradient(const UpsampleGeometry& geometry, const Tensor& dy, const Shape& shape) {
   const Tensor dx = Tensor::empty(shape, dy.dtype(), dy.device());
-  kernels::backend(dy.device()).upsample_backward(geometry, dy, dx);
+  kernels::Upsampling::on(dy.device()).upsample_backward(geometry, dy, dx);
   autograd::record(dx, "upsample_backward", {dy},
                    {.recorded = [geometry, shape = dy.shape()](const Tensor& slope, const BackwardContext&) {
                      return std::vector<Tensor>{resample(op_of(geometry.mode), geometry, slope, shape)};

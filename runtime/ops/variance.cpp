@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/node.h"
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/dim_reductions.h"
 #include "runtime/ops/compare.h"
 #include "runtime/ops/elementwise.h"
 #include "runtime/ops/reduce.h"
@@ -17,7 +17,7 @@ namespace {
 Tensor variance(const Tensor& x, double correction, DType dtype) {
   const double divisor = static_cast<double>(x.size(1)) - correction;
   const Tensor y = Tensor::empty({x.size(0), x.size(2)}, dtype, x.device());
-  kernels::backend(x.device()).variance_dim(x, divisor, y);
+  kernels::DimReductions::on(x.device()).variance_dim(x, divisor, y);
   autograd::record(y, name_of(amp::Op::kVar), {x},
                    {.recorded = [x = autograd::SavedTensor::in_graph(x), divisor](
                                     const Tensor& dy, const autograd::BackwardContext& context) {

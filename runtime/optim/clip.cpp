@@ -10,7 +10,8 @@
 #include "runtime/autograd/grad_mode.h"
 #include "runtime/autograd/scale_mark.h"
 #include "runtime/base/error.h"
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/arena.h"
+#include "runtime/kernels/decisions.h"
 #include "runtime/ops/ops.h"
 
 namespace lockstep::optim {
@@ -62,8 +63,8 @@ Tensor squares_of(const std::vector<Gradients>& groups, Device device) {
   std::int64_t first = 0;
   for (const Gradients& group : groups) {
     const std::int64_t last = first + static_cast<std::int64_t>(group.segments.size());
-    kernels::backend(device).check_finite(group.flat, 0, group.segments, flags.rows(first, last),
-                                          squares.rows(first, last));
+    kernels::ArenaSteps::on(device).check_finite(group.flat, 0, group.segments, flags.rows(first, last),
+                                                 squares.rows(first, last));
     first = last;
   }
   return squares;
@@ -104,19 +105,20 @@ Tensor clip_grad_norm_(const std::vector<nn::Parameter>& parameters, double max_
     return Tensor::zeros({1}, DType::kFloat32, parameters.empty() ? kCpu : parameters[0].tensor.device());
   }
   const Device device = groups[0].flat.device();
-  const kernels::Backend& backend = kernels::backend(device);
+  const kernels::Decisions& decisions = kernels::Decisions::on(device);
+  const kernels::ArenaSteps& arena_steps = kernels::ArenaSteps::on(device);
   const autograd::NoGrad unrecorded;
   const autograd::ScopedAutocastState off({});
   const Tensor squares = euclidean ? squares_of(groups, device) : square_of(groups, device, options.norm_type == 1);
   const Tensor norm = Tensor::empty({1}, DType::kFloat32, device), factor = Tensor::empty({1}, DType::kFloat32, device);
-  backend.clip_factor(squares, nullptr, {.max = max_norm}, static_cast<float*>(norm.data()),
-                      static_cast<float*>(factor.data()));
+  decisions.clip_factor(squares, nullptr, {.max = max_norm}, static_cast<float*>(norm.data()),
+                        static_cast<float*>(factor.data()));
   if (options.error_if_nonfinite && !std::isfinite(norm.item())) {
     throw NumericsError("clip_grad_norm_: the norm of the gradients is not finite",
                         "Leave error_if_nonfinite out where a GradScaler skips such a step.");
   }
   for (const Gradients& group : groups) {
-    backend.rescale(group.flat, static_cast<const float*>(factor.data()), 0.0f, 0, group.segments, group.flat, {});
+    arena_steps.rescale(group.flat, static_cast<const float*>(factor.data()), 0.0f, 0, group.segments, group.flat, {});
   }
   return norm;
 }
@@ -126,7 +128,7 @@ void clip_grad_value_(const std::vector<nn::Parameter>& parameters, double clip_
     throw UsageError("clip_grad_value_: clip_value must be > 0, not " + std::to_string(clip_value));
   }
   for (const Gradients& group : gradients_of("clip_grad_value_", parameters)) {
-    kernels::backend(group.flat.device())
+    kernels::ArenaSteps::on(group.flat.device())
         .rescale(group.flat, nullptr, static_cast<float>(clip_value), 0, group.segments, group.flat, {});
   }
 }

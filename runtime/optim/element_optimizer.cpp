@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/optim/element_optimizer.h"
 
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/arena.h"
 
 namespace lockstep::optim {
 
@@ -19,7 +19,7 @@ void ElementOptimizer::allocate_state() {
 void ElementOptimizer::update(const kernels::ArenaSlice& slice, const kernels::StepScalars& scalars) {
   std::vector<Tensor> states;
   for (const Tensor& tensor : tensors_) states.push_back(in_slice(tensor));
-  kernels::backend(slice.master.device()).element_step(slice, rule_, scalars, states);
+  kernels::ArenaSteps::on(slice.master.device()).element_step(slice, rule_, scalars, states);
 }
 
 }  // namespace lockstep::optim

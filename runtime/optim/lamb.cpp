@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/optim/lamb.h"
 
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/arena.h"
 
 namespace lockstep::optim {
 
@@ -23,7 +23,8 @@ void Lamb::allocate_state() {
 }
 
 void Lamb::update(const kernels::ArenaSlice& slice, const kernels::StepScalars& scalars) {
-  kernels::backend(slice.master.device()).lamb_step(slice, rule_, scalars, in_slice(exp_avg_), in_slice(exp_avg_sq_));
+  kernels::ArenaSteps::on(slice.master.device())
+      .lamb_step(slice, rule_, scalars, in_slice(exp_avg_), in_slice(exp_avg_sq_));
 }
 
 std::unique_ptr<Optimizer> lamb(std::vector<nn::Parameter> parameters, const LambOptions& options,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/optim/novograd.h"
 
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/arena.h"
 
 namespace lockstep::optim {
 
@@ -23,7 +23,7 @@ void Novograd::allocate_state() {
 }
 
 void Novograd::update(const kernels::ArenaSlice& slice, const kernels::StepScalars& scalars) {
-  kernels::backend(slice.master.device()).novograd_step(slice, rule_, scalars, in_slice(exp_avg_), exp_avg_sq_);
+  kernels::ArenaSteps::on(slice.master.device()).novograd_step(slice, rule_, scalars, in_slice(exp_avg_), exp_avg_sq_);
 }
 
 std::unique_ptr<Optimizer> novograd(std::vector<nn::Parameter> parameters, const NovogradOptions& options,

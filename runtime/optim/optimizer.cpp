@@ -12,7 +12,9 @@
 #include "runtime/autograd/scale_mark.h"
 #include "runtime/base/error.h"
 #include "runtime/base/hash.h"
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/arena.h"
+#include "runtime/kernels/decisions.h"
+#include "runtime/kernels/elementwise.h"
 #include "runtime/kernels/functors/decisions.h"
 #include "runtime/tensor/memory.h"
 
@@ -198,7 +200,7 @@ void Optimizer::zero_grad() {
 
 Tensor Optimizer::add_state(const std::string& name, double value) {
   const Tensor tensor = Tensor::empty({state_size_}, DType::kFloat32, device());
-  kernels::backend(tensor.device()).fill(tensor, value);
+  kernels::Elementwise::on(tensor.device()).fill(tensor, value);
   state_.emplace_back(name, tensor);
   return tensor;
 }
@@ -260,7 +262,8 @@ const Tensor& Optimizer::check_gradients() {
     part.arena->zero_missing_grads();
     const Tensor& grads = part.arena->grads();
     const Tensor squares = squares_.defined() ? squares_.rows(part.first, part.last) : Tensor();
-    kernels::backend(grads.device()).check_finite(grads, 0, part.segments, flags_.rows(part.first, part.last), squares);
+    kernels::ArenaSteps::on(grads.device())
+        .check_finite(grads, 0, part.segments, flags_.rows(part.first, part.last), squares);
   }
   return flags_;
 }
@@ -314,10 +317,10 @@ DeviceValue<kernels::StepVerdict> Optimizer::step() {
   const Tensor& flags = check_gradients();
   const Device device = flags.device();
   const DeviceValue<kernels::StepVerdict> verdict(device);
-  kernels::backend(device).judge_alone(flags, {}, verdict.data());
+  kernels::Decisions::on(device).judge_alone(flags, {}, verdict.data());
   step(nullptr, &verdict.data()->found_inf);
   commit_statistics(&verdict.data()->found_inf);
-  kernels::backend(device).accumulate(verdict.field(&kernels::StepVerdict::found_inf), skipped_);
+  kernels::Elementwise::on(device).accumulate(verdict.field(&kernels::StepVerdict::found_inf), skipped_);
   if (device == kCpu) say_skipped(skipped_steps());
   return verdict;
 }
@@ -344,12 +347,13 @@ void Optimizer::step(float inverse_scale, float found_inf) {
 }
 
 void Optimizer::step(const float* inverse_scale, const float* found_inf) {
-  const kernels::Backend& backend = kernels::backend(device());
+  const kernels::Decisions& decisions = kernels::Decisions::on(device());
+  const kernels::ArenaSteps& arena_steps = kernels::ArenaSteps::on(device());
   auto* numbers = static_cast<float*>(norm_.data());
   kernels::StepScalars scalars;
   scalars.inverse_scale = inverse_scale != nullptr ? inverse_scale : numbers + 2;
   if (squares_.defined()) {
-    backend.clip_factor(squares_, scalars.inverse_scale, *norm_limit_, numbers, numbers + 1);
+    decisions.clip_factor(squares_, scalars.inverse_scale, *norm_limit_, numbers, numbers + 1);
     scalars.clip = numbers + 1;
   }
   scalars.found_inf = found_inf;
@@ -374,13 +378,13 @@ void Optimizer::step(const float* inverse_scale, const float* found_inf) {
       slice.segments = segments;
       slice.master_precision = rounded ? arena.options().compute_dtype : DType::kFloat32;
       if (layer_rule_) {
-        backend.layer_rates(slice, *layer_rule_, scalars, layer_rates_);
+        arena_steps.layer_rates(slice, *layer_rule_, scalars, layer_rates_);
         scalars.layer_rates = static_cast<const kernels::LayerRate*>(layer_rates_.data());
       }
       update(slice, scalars);
     }
   }
-  backend.advance_schedule(found_inf, device_rates_, has_gradient, parameter_steps_, schedule_.data());
+  decisions.advance_schedule(found_inf, device_rates_, has_gradient, parameter_steps_, schedule_.data());
   for (const Slot& slot : slots_) {
     slot.arena->use_gradient(slot.number);
     // Whether the step was applied is known on the device alone.
@@ -407,7 +411,7 @@ const Tensor& Optimizer::unscale_gradients(const float* inverse_scale) {
     if (!part.whole) arena.widen();
     const Tensor scaled = arena.grads();
     const Tensor& unscaled = arena.float32_grads();
-    kernels::backend(scaled.device())
+    kernels::ArenaSteps::on(scaled.device())
         .rescale(scaled, inverse_scale, 0.0f, 0, part.segments, unscaled, flags_.rows(part.first, part.last));
     arena.hold(unscaled);
   }

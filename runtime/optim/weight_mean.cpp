@@ -5,7 +5,7 @@
 
 #include <exception>
 
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/arena.h"
 #include "runtime/tensor/memory.h"
 
 namespace lockstep::optim {
@@ -24,7 +24,7 @@ WeightMean::WeightMean(Optimizer& optimizer, const WeightMeanOptions& options)
 void WeightMean::restart() { mean_.copy_from(arena_.masters()); }
 
 void WeightMean::update(const DeviceValue<kernels::StepVerdict>& verdict) {
-  kernels::backend(mean_.device())
+  kernels::ArenaSteps::on(mean_.device())
       .mean_step(arena_.masters(), rule_, &schedule_.data()->applied_steps, &verdict.data()->found_inf, mean_);
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "runtime/base/host_device.h"
 #include "runtime/kernels/geometry/spatial.h"
 
 namespace lockstep::kernels {

@@ -6,7 +6,7 @@
 #include "amp/autocast/autocast.h"
 #include "runtime/autograd/engine.h"
 #include "runtime/base/error.h"
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/matmul.h"
 #include "runtime/ops/ops.h"
 #include "tests/runtime/kernels/tensors.h"
 
@@ -28,7 +28,7 @@ Tensor leaf(const Shape& shape, std::uint32_t seed, DType dtype = DType::kFloat6
 
 Tensor product(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b) {
   const Tensor out = Tensor::empty({a.size(transpose_a ? 1 : 0), b.size(transpose_b ? 0 : 1)}, a.dtype(), a.device());
-  kernels::backend(a.device()).matmul(a, transpose_a, b, transpose_b, {}, false, out);
+  kernels::MatrixProducts::on(a.device()).matmul(a, transpose_a, b, transpose_b, {}, false, out);
   return out;
 }
 

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "runtime/autograd/engine.h"
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/pointwise.h"
 #include "runtime/ops/ops.h"
 #include "tests/runtime/autograd/graph.h"
 
@@ -20,15 +20,15 @@ struct Producer {
 
   Tensor operator()(const Tensor& x) {
     const Tensor y = Tensor::empty(x.shape(), x.dtype());
-    const kernels::Backend& backend = kernels::backend(kCpu);
-    backend.activate(kernels::Activation::kRelu, x, y);
+    const kernels::Pointwise& pointwise = kernels::Pointwise::on(kCpu);
+    pointwise.activate(kernels::Activation::kRelu, x, y);
     record(y, "producer", {x},
            {.fused =
                 [this, y = y.detach()](const Tensor& dy, const BackwardContext& context) {
                   multiplied = context.multiplied();
                   if (multiplied) return std::vector<Tensor>{dy};
                   const Tensor dx = Tensor::empty(dy.shape(), dy.dtype());
-                  kernels::backend(kCpu).activate_backward(kernels::Activation::kRelu, y, dy, dx);
+                  kernels::Pointwise::on(kCpu).activate_backward(kernels::Activation::kRelu, y, dy, dx);
                   return std::vector<Tensor>{dx};
                 },
             .derivative = {kernels::Activation::kRelu, SavedTensor(y)}});
@@ -42,7 +42,7 @@ Tensor twice(const Tensor& x) {
   record(y, "twice", {x}, {.fused = [](const Tensor& dy, const BackwardContext& context) {
            const Tensor dx = ops::scale(dy, 2);
            if (const auto derivative = context.take_derivative(0)) {
-             kernels::backend(kCpu).activate_backward(derivative->activation, derivative->at.peek(), dx, dx);
+             kernels::Pointwise::on(kCpu).activate_backward(derivative->activation, derivative->at.peek(), dx, dx);
            }
            return std::vector<Tensor>{dx};
          }});

@@ -10,19 +10,20 @@
 #include <vector>
 
 #include "runtime/base/error.h"
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/backend_choice.h"
 #include "runtime/kernels/cuda_backend.h"
 #include "runtime/tensor/device_value.h"
+#include "tests/runtime/kernels/tables.h"
 #include "tests/runtime/kernels/tensors.h"
 #include "tests/runtime/kernels/typed_tests.h"
 #include "tests/support/devices.h"
 
 namespace lockstep::kernels::testing {
 
-/// A test of the device's backend, for each device and dtype. Inputs are made on the CPU; `on` is where a run computes:
-/// on(x) is x there, on.empty() an output, and on->add() its backend's operation.
+/// A test of families of the device's backend, for each device and dtype. Inputs are made on the CPU; `on` is where a
+/// run computes: on(x) is x there, on.empty() an output, and on->add() its backend's operation.
 ///
-///   template <class T> using AddTest = KernelTest<T>;
+///   template <class T> using AddTest = KernelTest<T, Elementwise>;
 ///   TYPED_TEST_SUITE(AddTest, AllTypes, OnName);
 ///   TYPED_TEST(AddTest, BroadcastsOverRows) {
 ///     const Tensor a = this->random({3, 4}, 1), b = this->random({4}, 2);
@@ -32,7 +33,7 @@ namespace lockstep::kernels::testing {
 ///       return std::vector{out};
 ///     }, this->bounds());
 ///   }
-template <class T>
+template <class T, class... Families>
 class KernelTest : public ::testing::Test {
  protected:
   static constexpr Device kDevice = T::device;
@@ -60,14 +61,13 @@ class KernelTest : public ::testing::Test {
     return bounds;
   }
 
-  /// A backend, and tensors where it computes.
+  /// The functions of a backend, and tensors where it computes.
   class Place {
    public:
     /// `unaligned`: every tensor begins one element behind an aligned address, as a view may.
-    Place(const Backend& backend, Device device, bool unaligned = false)
-        : backend_(backend), device_(device), unaligned_(unaligned) {}
+    explicit Place(Device device, bool unaligned = false) : kernels_(device), device_(device), unaligned_(unaligned) {}
 
-    const Backend* operator->() const { return &backend_; }
+    const Tables<Families...>* operator->() const { return &kernels_; }
     Device device() const { return device_; }
     /// The same elements there; undefined stays undefined. Not to be written: it may be the tensor itself.
     Tensor operator()(const Tensor& tensor) const {
@@ -93,12 +93,15 @@ class KernelTest : public ::testing::Test {
     }
 
    private:
-    const Backend& backend_;
+    Tables<Families...> kernels_;
     Device device_;
     bool unaligned_;
   };
-  static Place reference() { return {reference_backend(), kCpu}; }
-  static Place tested() { return {backend(kDevice), kDevice}; }
+  static Place reference() {
+    const ScopedBackend scope(reference_backend());
+    return Place(kCpu);
+  }
+  static Place tested() { return Place(kDevice); }
 
   /// run(on) computes and returns its outputs as a vector; the device's must be those of the reference, whether or not
   /// tensors are aligned for wide accesses.
@@ -108,7 +111,7 @@ class KernelTest : public ::testing::Test {
     const std::vector<Tensor> expected = run(reference());
     for (const bool unaligned : {false, true}) {
       SCOPED_TRACE(unaligned ? "unaligned" : "aligned");
-      const std::vector<Tensor> found = run(Place(backend(kDevice), kDevice, unaligned));
+      const std::vector<Tensor> found = run(Place(kDevice, unaligned));
       ASSERT_EQ(found.size(), expected.size());
       for (std::size_t i = 0; i < found.size(); ++i) {
         SCOPED_TRACE("output " + std::to_string(i));

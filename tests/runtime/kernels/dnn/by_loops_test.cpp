@@ -2,8 +2,10 @@
 // Products and convolutions without oneDNN, on every processor; only where it has plain loops are they what is called.
 #include <fmt/format.h>
 
+#include "runtime/kernels/convolution.h"
 #include "runtime/kernels/cpu/conv_loops.h"
 #include "runtime/kernels/cpu/matmul_loops.h"
+#include "runtime/kernels/matmul.h"
 #include "tests/runtime/kernels/kernel_fixture.h"
 
 namespace lockstep::kernels {
@@ -13,6 +15,7 @@ using testing::expect_close;
 using testing::kCpuType;
 using testing::KernelTest;
 using testing::On;
+using testing::reference_of;
 using testing::tensor_of;
 using testing::values_of;
 
@@ -44,7 +47,7 @@ TEST_F(ByLoops, ProductsMatchReference) {
         for (const bool add : {false, true}) {
           const Tensor before = random({c.batch, c.rows, c.columns}, 4);
           const Tensor expected = copy(before), found = copy(before);
-          reference_backend().matmul(a, of_a, b, of_b, bias, add, expected);
+          reference_of<MatrixProducts>().matmul(a, of_a, b, of_b, bias, add, expected);
           cpu::matmul_by_loops(a, of_a, b, of_b, bias, add, found);
           expect_close(found, expected, bounds(c.terms + 2));
         }
@@ -79,14 +82,14 @@ TEST_F(ByLoops, ConvolutionsMatchReference) {
     const Tensor x = random(c.x, 1), weight = random(c.weight, 2), dy = random(out, 3);
     for (const Tensor& bias : {Tensor(), random({c.weight.front()}, 4)}) {
       const Tensor expected = made(out), found = made(out);
-      reference_backend().conv_forward(c.geometry, x, weight, bias, expected);
+      reference_of<Convolution>().conv_forward(c.geometry, x, weight, bias, expected);
       cpu::conv_forward_by_loops(c.geometry, x, weight, bias, found);
       expect_close(found, expected, bounds(c.weight.numel() / c.weight.front() + 1));
     }
     for (const bool add : {false, true}) {
       const Tensor before = random(c.weight, 5), expected_dx = made(c.x), dx = made(c.x);
       const Tensor expected = copy(before), found = copy(before);
-      reference_backend().conv_backward(c.geometry, x, weight, dy, expected_dx, expected, {}, add);
+      reference_of<Convolution>().conv_backward(c.geometry, x, weight, dy, expected_dx, expected, {}, add);
       cpu::conv_backward_data_by_loops(c.geometry, dy, weight, dx);
       cpu::conv_backward_weights_by_loops(c.geometry, x, dy, add, found);
       expect_close(dx, expected_dx, bounds(c.weight.numel() / c.weight.back()));

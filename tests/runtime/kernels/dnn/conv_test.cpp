@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "runtime/kernels/convolution.h"
 #include "runtime/kernels/cpu/conv_plan.h"
 #include "tests/runtime/kernels/kernel_fixture.h"
 
@@ -63,7 +64,7 @@ std::int64_t data_terms(const ConvCase& c) { return c.weight.numel() / c.weight.
 std::int64_t weight_terms(const ConvCase& c) { return output_shape(c).rows(); }
 
 template <class T>
-using ConvTest = KernelTest<T>;
+using ConvTest = KernelTest<T, Convolution>;
 TYPED_TEST_SUITE(ConvTest, ProductTypes, OnName);
 
 TYPED_TEST(ConvTest, ForwardMatchesReference) {
@@ -212,7 +213,7 @@ TEST(ConvTest, ShapesThatDoNotFitAreRefused) {
   const Tensor x = Tensor::zeros({1, 4, 4, 3}, DType::kFloat32);
   const Tensor weight = Tensor::zeros({8, 3, 3, 2}, DType::kFloat32);
   const Tensor y = Tensor::zeros({1, 2, 2, 8}, DType::kFloat32);
-  EXPECT_THROW(backend(kCpu).conv_forward({}, x, weight, {}, y), ShapeError);
+  EXPECT_THROW(Convolution::on(kCpu).conv_forward({}, x, weight, {}, y), ShapeError);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <limits>
 
+#include "runtime/kernels/matmul.h"
 #include "tests/runtime/kernels/kernel_fixture.h"
 
 namespace lockstep::kernels {
@@ -38,7 +39,7 @@ Bounds epilogue_bounds(Bounds bounds, DType dtype) {
 }
 
 template <class T>
-class EpilogueTest : public KernelTest<T> {
+class EpilogueTest : public KernelTest<T, MatrixProducts> {
  protected:
   static ::testing::Message name(const ProductCase& c, Activation activation) {
     return ::testing::Message() << "[" << c.m << ", " << c.k << "] x [" << c.k << ", " << c.n << "], activation "
@@ -48,7 +49,7 @@ class EpilogueTest : public KernelTest<T> {
   /// Products of about unit size, whatever the number of terms: activations are not linear.
   static Tensor operand(const Shape& shape, const ProductCase& c, std::uint32_t seed) {
     const double size = 1.7 / std::sqrt(std::sqrt(static_cast<double>(std::max<std::int64_t>(c.k, 1))));
-    return KernelTest<T>::random(shape, seed, -size, size);
+    return KernelTest<T, MatrixProducts>::random(shape, seed, -size, size);
   }
 
   void activate(const ProductCase& c, Activation activation, bool transpose_a, bool with_bias, bool keep,

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/matmul.h"
+
 #include "tests/runtime/kernels/kernel_fixture.h"
 
 namespace lockstep::kernels {
@@ -26,7 +28,7 @@ Shape matrix(const MatmulCase& c, std::int64_t rows, std::int64_t columns, bool 
 }
 
 template <class T>
-class MatmulTest : public KernelTest<T> {
+class MatmulTest : public KernelTest<T, MatrixProducts> {
  protected:
   void compare(const MatmulCase& c, bool transpose_a, bool transpose_b, bool with_bias, bool accumulate,
                DType out_dtype) {

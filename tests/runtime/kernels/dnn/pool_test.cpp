@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <limits>
 
+#include "runtime/kernels/pooling.h"
 #include "tests/runtime/kernels/kernel_fixture.h"
 
 namespace lockstep::kernels {
@@ -38,9 +39,9 @@ PoolGeometry of_kind(PoolGeometry geometry, PoolKind kind, bool count_include_pa
 }
 
 template <class T>
-class PoolTest : public KernelTest<T> {
+class PoolTest : public KernelTest<T, Pooling> {
  protected:
-  using Place = typename KernelTest<T>::Place;
+  using Place = typename KernelTest<T, Pooling>::Place;
 
   static Tensor indices_for(const Place& on, PoolKind kind, const Shape& y) {
     return kind == PoolKind::kMax ? on.empty(y, DType::kInt32) : Tensor();

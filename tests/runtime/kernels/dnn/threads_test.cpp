@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 #include <omp.h>
 
+#include "runtime/kernels/convolution.h"
 #include "runtime/kernels/cpu/widen.h"
+#include "runtime/kernels/matmul.h"
 #include "tests/runtime/kernels/kernel_fixture.h"
 
 namespace lockstep::kernels {
@@ -10,10 +12,10 @@ namespace {
 
 /// Operations large enough for two threads, on as many.
 template <class T>
-class OnTwoThreads : public testing::KernelTest<T> {
+class OnTwoThreads : public testing::KernelTest<T, Convolution, MatrixProducts> {
  protected:
   void SetUp() override {
-    testing::KernelTest<T>::SetUp();
+    testing::KernelTest<T, Convolution, MatrixProducts>::SetUp();
     omp_set_num_threads(2);
   }
   void TearDown() override { omp_set_num_threads(before_); }

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/arena.h"
+
 #include <array>
 
 #include "tests/runtime/kernels/loops/arena_fixture.h"
@@ -9,7 +11,7 @@ namespace {
 using namespace testing;
 
 template <class T>
-class ArenaLoops : public KernelTest<T> {
+class ArenaLoops : public KernelTest<T, ArenaSteps> {
  protected:
   /// Runs `steps` steps and returns everything that they may change. State starts with what must not be read: NaN.
   template <class Place, class Step>
@@ -17,7 +19,7 @@ class ArenaLoops : public KernelTest<T> {
                                  Step step) {
     ArenaSlice slice;
     slice.master = on.copy(random_tensor({kArenaLength}, DType::kFloat32, 1));
-    slice.grad = on(KernelTest<T>::random({kArenaLength}, 2, -64, 64));
+    slice.grad = on(KernelTest<T, ArenaSteps>::random({kArenaLength}, 2, -64, 64));
     slice.copy = on.zeros({kArenaLength});
     slice.base = kBase;
     slice.segments = kSegments;
@@ -40,7 +42,7 @@ class ArenaLoops : public KernelTest<T> {
   }
 
   /// Of what is stored after three steps.
-  static Bounds stepped() { return {.relative = epsilon_of(KernelTest<T>::kDType), .absolute = 2e-6}; }
+  static Bounds stepped() { return {.relative = epsilon_of(KernelTest<T, ArenaSteps>::kDType), .absolute = 2e-6}; }
 };
 TYPED_TEST_SUITE(ArenaLoops, FastTypes, OnName);
 
@@ -51,9 +53,9 @@ TYPED_TEST(ArenaLoops, SgdMatchesTheReference) {
       this->expect_matches_reference(
           [&](const auto& on) {
             return this->run(on, DType::kFloat32, 0, clip_value,
-                             [&](const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars,
+                             [&](const ArenaSteps& kernels, const ArenaSlice& slice, const StepScalars& scalars,
                                  const Tensor& state, const Tensor&) {
-                               backend.element_step(slice, options, scalars,
+                               kernels.element_step(slice, options, scalars,
                                                     options.momentum != 0 ? std::vector{state} : std::vector<Tensor>());
                              });
           },
@@ -83,9 +85,9 @@ TYPED_TEST(ArenaLoops, AdamMatchesTheReference) {
     this->expect_matches_reference(
         [&](const auto& on) {
           return this->run(on, DType::kFloat32, 0, 0,
-                           [&](const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars,
+                           [&](const ArenaSteps& kernels, const ArenaSlice& slice, const StepScalars& scalars,
                                const Tensor& m, const Tensor& v) {
-                             backend.element_step(slice, AdamRule{.decoupled = decoupled}, scalars, {m, v});
+                             kernels.element_step(slice, AdamRule{.decoupled = decoupled}, scalars, {m, v});
                            });
         },
         this->stepped());
@@ -100,12 +102,12 @@ TYPED_TEST(ArenaLoops, AmsgradAndAdagradMatchTheReference) {
           bool first = true;
           std::vector<Tensor> all =
               this->run(on, DType::kFloat32, 0, 0,
-                        [&](const Backend& backend, ArenaSlice slice, const StepScalars& scalars, const Tensor& m,
+                        [&](const ArenaSteps& kernels, ArenaSlice slice, const StepScalars& scalars, const Tensor& m,
                             const Tensor& v) {
                           // Smaller ones, so that the largest second moment is an earlier one.
                           if (!first) slice.grad = on.zeros({kArenaLength});
                           first = false;
-                          backend.element_step(slice, AdamRule{.beta2 = 0.5, .decoupled = decoupled, .amsgrad = true},
+                          kernels.element_step(slice, AdamRule{.beta2 = 0.5, .decoupled = decoupled, .amsgrad = true},
                                                scalars, {m, v, largest});
                         });
           all.push_back(largest);
@@ -115,9 +117,9 @@ TYPED_TEST(ArenaLoops, AmsgradAndAdagradMatchTheReference) {
     this->expect_matches_reference(
         [&](const auto& on) {
           return this->run(on, DType::kFloat32, 0, 0.3f,
-                           [&](const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars,
+                           [&](const ArenaSteps& kernels, const ArenaSlice& slice, const StepScalars& scalars,
                                const Tensor& sum, const Tensor&) {
-                             backend.element_step(slice, AdagradRule{.lr_decay = 0.5, .decoupled = decoupled}, scalars,
+                             kernels.element_step(slice, AdagradRule{.lr_decay = 0.5, .decoupled = decoupled}, scalars,
                                                   {sum});
                            });
         },
@@ -138,13 +140,13 @@ TYPED_TEST(ArenaLoops, LayerRatesMatchTheReferenceAndStepsTakeThem) {
             const Tensor rates = on.zeros({3, 2}, DType::kFloat32);
             std::vector<Tensor> all =
                 this->run(on, DType::kFloat32, 0, clip_value,
-                          [&](const Backend& backend, const ArenaSlice& slice, StepScalars scalars, const Tensor& first,
-                              const Tensor& second) {
-                            backend.layer_rates(slice, rule, scalars, rates);
+                          [&](const ArenaSteps& kernels, const ArenaSlice& slice, StepScalars scalars,
+                              const Tensor& first, const Tensor& second) {
+                            kernels.layer_rates(slice, rule, scalars, rates);
                             scalars.layer_rates = static_cast<const LayerRate*>(rates.data());
                             const SgdRule sgd{.momentum = 0.9f, .rate_in_momentum = rule.decay_without_norm};
-                            backend.element_step(slice, sgd, scalars, {first});
-                            backend.element_step(slice, AdagradRule{.decoupled = true}, scalars, {second});
+                            kernels.element_step(slice, sgd, scalars, {first});
+                            kernels.element_step(slice, AdagradRule{.decoupled = true}, scalars, {second});
                           });
             all.push_back(rates);
             return all;
@@ -162,13 +164,13 @@ TYPED_TEST(ArenaLoops, ALayerThatDoesNotAdaptHasTheStepOfItsRule) {
     const Tensor rates = on.zeros({3, 2}, DType::kFloat32);
     return this->run(
         on, dtype, 0, 0,
-        [&](const Backend& backend, ArenaSlice slice, StepScalars scalars, const Tensor& m, const Tensor& v) {
+        [&](const ArenaSteps& kernels, ArenaSlice slice, StepScalars scalars, const Tensor& m, const Tensor& v) {
           slice.segments = segments;
           if (with_rates) {
-            backend.layer_rates(slice, kLayerRules[0], scalars, rates);
+            kernels.layer_rates(slice, kLayerRules[0], scalars, rates);
             scalars.layer_rates = static_cast<const LayerRate*>(rates.data());
           }
-          backend.element_step(slice, AdamRule{.decoupled = true}, scalars, {m, v});
+          kernels.element_step(slice, AdamRule{.decoupled = true}, scalars, {m, v});
         });
   };
   const auto plain = step(false, DType::kFloat32), rated = step(true, DType::kFloat32);
@@ -200,10 +202,10 @@ TYPED_TEST(ArenaLoops, LambMatchesTheReference) {
       this->expect_matches_reference(
           [&](const auto& on) {
             return this->run(on, DType::kFloat32, 0, 0,
-                             [&](const Backend& backend, ArenaSlice slice, const StepScalars& scalars, const Tensor& m,
-                                 const Tensor& v) {
+                             [&](const ArenaSteps& kernels, ArenaSlice slice, const StepScalars& scalars,
+                                 const Tensor& m, const Tensor& v) {
                                slice.segments = segments;
-                               backend.lamb_step(slice, rule, scalars, m, v);
+                               kernels.lamb_step(slice, rule, scalars, m, v);
                              });
           },
           this->stepped());
@@ -222,8 +224,8 @@ TYPED_TEST(ArenaLoops, NovogradMatchesTheReference) {
             const Tensor norms = on.copy(tensor_of({kNaN, 3, 5}, {3}, DType::kFloat32));
             std::vector<Tensor> all = this->run(
                 on, DType::kFloat32, 0, clip_value,
-                [&](const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& m,
-                    const Tensor&) { backend.novograd_step(slice, rule, scalars, m, norms); });
+                [&](const ArenaSteps& kernels, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& m,
+                    const Tensor&) { kernels.novograd_step(slice, rule, scalars, m, norms); });
             all.push_back(norms);
             return all;
           },
@@ -240,11 +242,11 @@ TYPED_TEST(ArenaLoops, RmspropMatchesTheReference) {
           [&](const auto& on) {
             const Tensor third = on.zeros({kArenaLength}, DType::kFloat32);
             return this->run(on, DType::kFloat32, 0, 0,
-                             [&](const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars,
+                             [&](const ArenaSteps& kernels, const ArenaSlice& slice, const StepScalars& scalars,
                                  const Tensor& a, const Tensor& b) {
                                std::vector<Tensor> states{a, b, third};
                                states.resize(static_cast<std::size_t>(rule.states()));
-                               backend.element_step(slice, rule, scalars, states);
+                               kernels.element_step(slice, rule, scalars, states);
                              });
           },
           // A standard deviation is the difference of two numbers that are nearly the same.
@@ -258,44 +260,44 @@ TYPED_TEST(ArenaLoops, LionMatchesTheReference) {
       [&](const auto& on) {
         return this->run(
             on, DType::kFloat32, 0, 0.3f,
-            [&](const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& m,
-                const Tensor&) { backend.element_step(slice, LionRule{.beta1 = 0.5}, scalars, {m}); });
+            [&](const ArenaSteps& kernels, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& m,
+                const Tensor&) { kernels.element_step(slice, LionRule{.beta1 = 0.5}, scalars, {m}); });
       },
       this->stepped());
 }
 
 /// A step of each kind with the tensors that run() has, and a third one of as many elements.
-using AnyStep = void (*)(const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a,
-                         const Tensor& b, const Tensor& c);
+using AnyStep = void (*)(const ArenaSteps& kernels, const ArenaSlice& slice, const StepScalars& scalars,
+                         const Tensor& a, const Tensor& b, const Tensor& c);
 const AnyStep kEveryStep[] = {
-    [](const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a, const Tensor&,
-       const Tensor&) { backend.element_step(slice, SgdRule{.momentum = 0.9f}, scalars, {a}); },
-    [](const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a, const Tensor& b,
+    [](const ArenaSteps& kernels, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a, const Tensor&,
+       const Tensor&) { kernels.element_step(slice, SgdRule{.momentum = 0.9f}, scalars, {a}); },
+    [](const ArenaSteps& kernels, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a, const Tensor& b,
        const Tensor&) {
-      backend.element_step(slice, AdamRule{}, scalars, {a, b});
+      kernels.element_step(slice, AdamRule{}, scalars, {a, b});
     },
-    [](const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a, const Tensor& b,
+    [](const ArenaSteps& kernels, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a, const Tensor& b,
        const Tensor& c) {
-      backend.element_step(slice, AdamRule{.amsgrad = true}, scalars, {a, b, c});
+      kernels.element_step(slice, AdamRule{.amsgrad = true}, scalars, {a, b, c});
     },
-    [](const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a, const Tensor&,
-       const Tensor&) { backend.element_step(slice, AdagradRule{}, scalars, {a}); },
-    [](const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a, const Tensor& b,
+    [](const ArenaSteps& kernels, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a, const Tensor&,
+       const Tensor&) { kernels.element_step(slice, AdagradRule{}, scalars, {a}); },
+    [](const ArenaSteps& kernels, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a, const Tensor& b,
        const Tensor& c) {
-      backend.element_step(slice, RmspropRule{.momentum = 0.9f, .centered = true}, scalars, {a, b, c});
+      kernels.element_step(slice, RmspropRule{.momentum = 0.9f, .centered = true}, scalars, {a, b, c});
     },
-    [](const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a, const Tensor&,
-       const Tensor&) { backend.element_step(slice, LionRule{}, scalars, {a}); },
-    [](const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a, const Tensor& b,
-       const Tensor&) { backend.lamb_step(slice, {}, scalars, a, b); },
-    [](const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a, const Tensor&,
-       const Tensor& c) { backend.novograd_step(slice, {}, scalars, a, c); },
-    [](const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a, const Tensor&,
+    [](const ArenaSteps& kernels, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a, const Tensor&,
+       const Tensor&) { kernels.element_step(slice, LionRule{}, scalars, {a}); },
+    [](const ArenaSteps& kernels, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a, const Tensor& b,
+       const Tensor&) { kernels.lamb_step(slice, {}, scalars, a, b); },
+    [](const ArenaSteps& kernels, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a, const Tensor&,
+       const Tensor& c) { kernels.novograd_step(slice, {}, scalars, a, c); },
+    [](const ArenaSteps& kernels, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a, const Tensor&,
        const Tensor& c) {
-      backend.layer_rates(slice, kLayerRules[1], scalars, c);
+      kernels.layer_rates(slice, kLayerRules[1], scalars, c);
       StepScalars with_rates = scalars;
       with_rates.layer_rates = static_cast<const LayerRate*>(c.data());
-      backend.element_step(slice, SgdRule{.momentum = 0.9f}, with_rates, {a});
+      kernels.element_step(slice, SgdRule{.momentum = 0.9f}, with_rates, {a});
     }};
 
 TYPED_TEST(ArenaLoops, ASegmentWithoutAGradientChangesNoBit) {
@@ -305,10 +307,10 @@ TYPED_TEST(ArenaLoops, ASegmentWithoutAGradientChangesNoBit) {
     const Tensor third = on.zeros({kArenaLength}, DType::kFloat32);
     const auto stepped = this->run(
         on, DType::kFloat16, 0, 0,
-        [&](const Backend& backend, const ArenaSlice& slice, StepScalars scalars, const Tensor& m, const Tensor& v) {
+        [&](const ArenaSteps& kernels, const ArenaSlice& slice, StepScalars scalars, const Tensor& m, const Tensor& v) {
           const DeviceValue<std::array<float, 3>> has({0.0f, 1.0f, 1.0f}, this->kDevice);
           scalars.has_gradient = has.data()->data();
-          step(backend, slice, scalars, m, v, third);
+          step(kernels, slice, scalars, m, v, third);
         });
     for (std::size_t i = 0; i < stepped.size(); ++i) {
       // kSegments[0] belongs to the first parameter, kSegments[2] to the second.
@@ -326,8 +328,8 @@ TYPED_TEST(ArenaLoops, RoundsTheMasterWhereThereIsNoFloat32One) {
         [&](const auto& on) {
           return this->run(
               on, precision, 0, 0,
-              [](const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& state,
-                 const Tensor&) { backend.element_step(slice, SgdRule{.momentum = 0.9f}, scalars, {state}); });
+              [](const ArenaSteps& kernels, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& state,
+                 const Tensor&) { kernels.element_step(slice, SgdRule{.momentum = 0.9f}, scalars, {state}); });
         },
         {.relative = 4 * epsilon_of(precision), .absolute = 4 * epsilon_of(precision)});
   }
@@ -338,9 +340,9 @@ TYPED_TEST(ArenaLoops, SkippedStepChangesNoBit) {
   const auto on = this->tested();
   const Tensor third = on.zeros({kArenaLength}, DType::kFloat32);
   const auto skipped = this->run(on, DType::kFloat16, 1, 0,
-                                 [&](const Backend& backend, const ArenaSlice& slice, const StepScalars& scalars,
+                                 [&](const ArenaSteps& kernels, const ArenaSlice& slice, const StepScalars& scalars,
                                      const Tensor& m, const Tensor& v) {
-                                   for (const AnyStep step : kEveryStep) step(backend, slice, scalars, m, v, third);
+                                   for (const AnyStep step : kEveryStep) step(kernels, slice, scalars, m, v, third);
                                  });
   for (std::size_t i = 0; i < skipped.size(); ++i) EXPECT_TRUE(bytes_of(skipped[i]) == bytes_of(untouched[i])) << i;
   EXPECT_TRUE(bytes_of(third) == bytes_of(on.zeros({kArenaLength}, DType::kFloat32)));

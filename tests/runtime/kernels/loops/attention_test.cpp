@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/attention.h"
+
 #include "runtime/tensor/memory.h"
 #include "tests/runtime/kernels/loops/loops_fixture.h"
 
@@ -18,7 +20,7 @@ struct Extents {
 };
 
 template <class T>
-class AttentionLoops : public KernelTest<T> {
+class AttentionLoops : public KernelTest<T, Attention> {
  protected:
   /// Both passes on the device against the reference. The mask lies where the run computes.
   void expect_like_reference(const Extents& extents, AttentionScores scores) {
@@ -190,7 +192,7 @@ using GpuAttention = devices::GpuTest;
 TEST_F(GpuAttention, ABatchGivesWhatItsSamplesGive) {
   constexpr std::int64_t kSamples = 2, kHeads = 2, kLength = 8192, kChannels = 16;
   const AttentionScores scores{.scale = 0.125, .causal = true};
-  const Backend& gpu = backend(devices::kGpu);
+  const Attention& gpu = Attention::on(devices::kGpu);
   const auto tensor = [](std::uint32_t seed, std::int64_t heads) {
     return random_tensor({kSamples, heads, kLength, kChannels}, DType::kBFloat16, seed).to(devices::kGpu);
   };
@@ -228,7 +230,7 @@ TEST(AttentionMemory, GrowsWithTheLengthAndNotWithItsSquare) {
   const auto tensor = [&] { return random_tensor(shape, DType::kFloat16, 1); };
   const Tensor q = tensor(), k = tensor(), v = tensor(), dout = tensor(), dq = tensor(), dk = tensor(), dv = tensor();
   const Tensor out = tensor(), norms = Tensor::empty({1, 1, kLength, 2}, DType::kFloat32);
-  const Backend& cpu = backend(kCpu);
+  const Attention& cpu = Attention::on(kCpu);
   reset_peak(kCpu);
   const std::size_t before = memory_statistics(kCpu).peak;
   cpu.attention(q, k, v, {.causal = true}, out, norms);

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/batch_norm.h"
+
+#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/pointwise.h"
 #include "tests/runtime/kernels/loops/loops_fixture.h"
 
 namespace lockstep::kernels {
@@ -7,7 +11,7 @@ namespace {
 using namespace testing;
 
 template <class T>
-class BatchNormLoops : public KernelTest<T> {
+class BatchNormLoops : public KernelTest<T, BatchNormalization, Elementwise, Pointwise> {
  protected:
   static constexpr std::int64_t kChannels[] = {1, 2, 3, 17, 32, 65, 511, 512, 700};
   static constexpr std::int64_t kRows[] = {0, 1, 67, 300};

@@ -3,7 +3,9 @@
 
 #include <cmath>
 
+#include "runtime/kernels/elementwise.h"
 #include "runtime/kernels/functors/binary.h"
+#include "runtime/kernels/pointwise.h"
 #include "tests/runtime/kernels/loops/loops_fixture.h"
 
 namespace lockstep::kernels {
@@ -12,7 +14,7 @@ namespace {
 using namespace testing;
 
 template <class T>
-class BroadcastLoops : public KernelTest<T> {};
+class BroadcastLoops : public KernelTest<T, Elementwise, Pointwise> {};
 TYPED_TEST_SUITE(BroadcastLoops, FastTypes, OnName);
 
 std::vector<Binary> binary_functions() {

@@ -5,13 +5,14 @@
 #include <limits>
 #include <vector>
 
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/decisions.h"
 #include "runtime/kernels/functors/decisions.h"
 #include "tests/runtime/kernels/kernel_fixture.h"
 
 namespace lockstep::kernels {
 namespace {
 
+using testing::reference_of;
 using testing::values_of;
 
 LossScaleState state_of(float scale) { return {.scale = scale, .inverse = 1.0f / scale}; }
@@ -93,9 +94,9 @@ Tensor ballot_of(const std::vector<float>& reduced, const std::vector<std::vecto
   Tensor all = Tensor::zeros({2 * parameters + kStateNumbers}, DType::kFloat32);
   for (int rank = 0; rank < world_size; ++rank) {
     const Tensor ballot = Tensor::empty(all.shape(), DType::kFloat32);
-    reference_backend().cast_ballot(Tensor::from(reduced, {parameters}),
-                                    Tensor::from(local[static_cast<std::size_t>(rank)], {parameters}), rank, world_size,
-                                    {}, ballot);
+    reference_of<Decisions>().cast_ballot(Tensor::from(reduced, {parameters}),
+                                          Tensor::from(local[static_cast<std::size_t>(rank)], {parameters}), rank,
+                                          world_size, {}, ballot);
     for (std::size_t i = 0; i < all.as<float>().size(); ++i) {
       all.mutable_as<float>()[i] = std::max(all.as<float>()[i], ballot.as<float>()[i]);
     }
@@ -140,12 +141,12 @@ TEST(Ballot, SaysWhereSomeRankDidNotLookAtItsOwn) {
   const Tensor reduced = Tensor::from<float>({1}, {1}), fine = Tensor::from<float>({0}, {1});
   const Tensor unknown = Tensor::empty({2 + kStateNumbers}, DType::kFloat32);
   const Tensor known = Tensor::empty(unknown.shape(), DType::kFloat32);
-  reference_backend().cast_ballot(reduced, {}, 0, 2, {}, unknown);
-  reference_backend().cast_ballot(reduced, fine, 1, 2, {}, known);
+  reference_of<Decisions>().cast_ballot(reduced, {}, 0, 2, {}, unknown);
+  reference_of<Decisions>().cast_ballot(reduced, fine, 1, 2, {}, known);
   EXPECT_EQ(verdict_on(unknown, 2).rank, StepVerdict::kUnknown);
   EXPECT_EQ(verdict_on(known, 2).rank, StepVerdict::kNone);
   EXPECT_GT(unknown.as<float>()[1], known.as<float>()[1]) << "one that does not know outweighs one that was fine";
-  reference_backend().cast_ballot(reduced, reduced, 1, 2, {}, known);
+  reference_of<Decisions>().cast_ballot(reduced, reduced, 1, 2, {}, known);
   EXPECT_GT(known.as<float>()[1], unknown.as<float>()[1]) << "and is outweighed by one that was bad";
 }
 
@@ -163,8 +164,8 @@ StepVerdict verdict_of_states(const RankState& first, const RankState& second) {
   const Tensor fine = Tensor::zeros({1}, DType::kFloat32);
   const Tensor ballot = Tensor::empty({2 + kStateNumbers}, DType::kFloat32);
   const Tensor other = Tensor::empty(ballot.shape(), DType::kFloat32);
-  reference_backend().cast_ballot(fine, fine, 0, 2, first, ballot);
-  reference_backend().cast_ballot(fine, fine, 1, 2, second, other);
+  reference_of<Decisions>().cast_ballot(fine, fine, 0, 2, first, ballot);
+  reference_of<Decisions>().cast_ballot(fine, fine, 1, 2, second, other);
   for (std::size_t i = 0; i < ballot.as<float>().size(); ++i) {
     ballot.mutable_as<float>()[i] = std::max(ballot.as<float>()[i], other.as<float>()[i]);
   }
@@ -216,7 +217,7 @@ TEST(Ballot, TellsWhetherAnyNumberOfTheRanksStatesDiffers) {
 TEST(Ballot, StatesThatDifferWeighMoreThanABadGradient) {
   const Tensor bad = Tensor::from<float>({1}, {1});
   const Tensor ballot = Tensor::empty({2 + kStateNumbers}, DType::kFloat32);
-  reference_backend().cast_ballot(bad, bad, 0, 2, {.host = 1}, ballot);
+  reference_of<Decisions>().cast_ballot(bad, bad, 0, 2, {.host = 1}, ballot);
   for (const std::size_t number : {2, 3, 4, 5}) ballot.mutable_as<float>()[number] += 1.0f;  // as another rank would
   EXPECT_EQ(verdict_on(ballot, 2).rank, StepVerdict::kRanksDiffer);
 }
@@ -234,7 +235,7 @@ TEST(ClipFactor, TakesTheNormOfTheUnscaledGradient) {
   const Tensor squares = Tensor::from<double>({9 * 64.0, 16 * 64.0}, {2});
   const float inverse_scale = 1.0f / 8;
   float norm = 0, factor = 0;
-  reference_backend().clip_factor(squares, &inverse_scale, {.max = 2.5}, &norm, &factor);
+  reference_of<Decisions>().clip_factor(squares, &inverse_scale, {.max = 2.5}, &norm, &factor);
   EXPECT_EQ(norm, 5.0f);
   EXPECT_FLOAT_EQ(factor, 0.5f);
 }

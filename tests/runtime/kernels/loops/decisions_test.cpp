@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a step decides on its device is what functors/decisions.h says, which decision_rules_test.cpp tests.
+#include "runtime/kernels/decisions.h"
+
 #include <tuple>
 #include <utility>
 
+#include "runtime/kernels/elementwise.h"
 #include "tests/runtime/kernels/loops/loops_fixture.h"
 
 namespace lockstep::kernels {
@@ -11,11 +14,11 @@ namespace {
 using namespace testing;
 
 template <class T>
-class Decisions : public KernelTest<T> {};
+class DecisionLoops : public KernelTest<T, Decisions, Elementwise> {};
 using Devices = ::testing::Types<On<kCpuType, DType::kFloat32>, On<kCudaType, DType::kFloat32>>;
-TYPED_TEST_SUITE(Decisions, Devices, OnName);
+TYPED_TEST_SUITE(DecisionLoops, Devices, OnName);
 
-TYPED_TEST(Decisions, BallotsAreCastAndCounted) {
+TYPED_TEST(DecisionLoops, BallotsAreCastAndCounted) {
   for (const std::int64_t parameters : {0, 1, 255, 256, 257, 1000}) {
     for (const std::int64_t first_bad : {std::int64_t{-1}, std::int64_t{0}, parameters / 2, parameters - 1}) {
       if (first_bad >= parameters) continue;
@@ -43,7 +46,7 @@ TYPED_TEST(Decisions, BallotsAreCastAndCounted) {
   }
 }
 
-TYPED_TEST(Decisions, OneRankAloneJudgesAsItsBallotDoes) {
+TYPED_TEST(DecisionLoops, OneRankAloneJudgesAsItsBallotDoes) {
   for (const std::int64_t parameters : {0, 1, 255, 256, 257, 1000}) {
     for (const std::int64_t first_bad : {std::int64_t{-1}, std::int64_t{0}, parameters / 2, parameters - 1}) {
       if (first_bad >= parameters) continue;
@@ -64,7 +67,7 @@ TYPED_TEST(Decisions, OneRankAloneJudgesAsItsBallotDoes) {
   }
 }
 
-TYPED_TEST(Decisions, TheReportIsThatOfTheStep) {
+TYPED_TEST(DecisionLoops, TheReportIsThatOfTheStep) {
   const auto on = this->tested();
   const auto options = on.value(LossScaleOptions{.growth_interval = 2, .min = 4, .max = 64});
   const auto state = on.value(LossScaleState{.scale = 16, .inverse = 1.0f / 16});
@@ -88,7 +91,7 @@ TYPED_TEST(Decisions, TheReportIsThatOfTheStep) {
   EXPECT_EQ(norm_out.read(), 2.5f);
 }
 
-TYPED_TEST(Decisions, TheClippingFactorIsThatOfTheUnscaledNorm) {
+TYPED_TEST(DecisionLoops, TheClippingFactorIsThatOfTheUnscaledNorm) {
   for (const std::int64_t segments : {0, 1, 300}) {
     for (const double clip_norm : {0.5, 1e6}) {
       const Tensor squares = random_tensor({segments}, DType::kFloat64, 1, 0, 100);
@@ -104,7 +107,7 @@ TYPED_TEST(Decisions, TheClippingFactorIsThatOfTheUnscaledNorm) {
   }
 }
 
-TYPED_TEST(Decisions, TheLossScaleMoves) {
+TYPED_TEST(DecisionLoops, TheLossScaleMoves) {
   const auto on = this->tested();
   const auto options = on.value(LossScaleOptions{.growth_interval = 2, .min = 4, .max = 64});
   const auto state = on.value(LossScaleState{.scale = 16, .inverse = 1.0f / 16});
@@ -118,7 +121,7 @@ TYPED_TEST(Decisions, TheLossScaleMoves) {
   EXPECT_EQ(state.read().skipped_steps, 4);
 }
 
-TYPED_TEST(Decisions, TheLossScaleStaysWhereNoStepIsTaken) {
+TYPED_TEST(DecisionLoops, TheLossScaleStaysWhereNoStepIsTaken) {
   const auto on = this->tested();
   const auto options = on.value(LossScaleOptions{.growth_interval = 2, .min = 4, .max = 64});
   const auto state = on.value(LossScaleState{.scale = 16, .inverse = 1.0f / 16, .growth_tracker = 1});
@@ -133,7 +136,7 @@ TYPED_TEST(Decisions, TheLossScaleStaysWhereNoStepIsTaken) {
   EXPECT_EQ(state.read().skipped_steps, 0);
 }
 
-TYPED_TEST(Decisions, TheLossScaleIsSet) {
+TYPED_TEST(DecisionLoops, TheLossScaleIsSet) {
   const auto on = this->tested();
   const auto options = on.value(LossScaleOptions{.growth_interval = 9, .min = 4, .max = 64});
   const auto state = on.value(LossScaleState{.scale = 16, .inverse = 1.0f / 16, .growth_tracker = 3});
@@ -153,7 +156,7 @@ TYPED_TEST(Decisions, TheLossScaleIsSet) {
   EXPECT_EQ(state.read().growth_tracker, 3);
 }
 
-TYPED_TEST(Decisions, TheScheduleFollowsTheAppliedSteps) {
+TYPED_TEST(DecisionLoops, TheScheduleFollowsTheAppliedSteps) {
   const auto on = this->tested();
   const Tensor rates = on(Tensor::from<float>({0.1f, 0.2f, 0.3f}, {3}));
   const auto state = on.value(ScheduleState{.learning_rate = 0.1f});
@@ -169,7 +172,7 @@ TYPED_TEST(Decisions, TheScheduleFollowsTheAppliedSteps) {
   }
 }
 
-TYPED_TEST(Decisions, ARejectedCopyLeavesTheOutput) {
+TYPED_TEST(DecisionLoops, ARejectedCopyLeavesTheOutput) {
   for (const DType dtype : {DType::kFloat16, DType::kFloat32}) {
     for (const std::int64_t n : {0, 1, 17, 5000}) {
       const Tensor in = random_tensor({n}, dtype, 1, 0, 100), out = random_tensor({n}, dtype, 2, 0, 100);

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/elementwise.h"
+
+#include "runtime/kernels/pointwise.h"
 #include "tests/runtime/kernels/loops/loops_fixture.h"
 
 namespace lockstep::kernels {
@@ -7,7 +10,7 @@ namespace {
 using namespace testing;
 
 template <class T>
-class ElementwiseLoops : public KernelTest<T> {};
+class ElementwiseLoops : public KernelTest<T, Elementwise, Pointwise> {};
 TYPED_TEST_SUITE(ElementwiseLoops, FastTypes, OnName);
 
 TYPED_TEST(ElementwiseLoops, BinaryOperationsMatchTheReference) {
@@ -176,9 +179,9 @@ TYPED_TEST(ElementwiseLoops, ThreadsChangeNothing) {
 
 TEST(CpuBackend, SaysWhichTensorDoesNotFit) {
   const Tensor a = Tensor::zeros({2, 3}, DType::kFloat32);
-  EXPECT_THROW(backend(kCpu).add(a, Tensor::zeros({2}, DType::kFloat32), a), ShapeError);
-  EXPECT_THROW(backend(kCpu).activate(Activation::kRelu, a, Tensor::zeros({3, 2}, DType::kFloat32)), ShapeError);
-  EXPECT_THROW(backend(kCpu).dropout(a, 1.5, {}, 0, a), UsageError);
+  EXPECT_THROW(Elementwise::on(kCpu).add(a, Tensor::zeros({2}, DType::kFloat32), a), ShapeError);
+  EXPECT_THROW(Pointwise::on(kCpu).activate(Activation::kRelu, a, Tensor::zeros({3, 2}, DType::kFloat32)), ShapeError);
+  EXPECT_THROW(Pointwise::on(kCpu).dropout(a, 1.5, {}, 0, a), UsageError);
 }
 
 }  // namespace

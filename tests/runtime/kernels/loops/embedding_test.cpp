@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/embedding.h"
+
 #include "tests/runtime/kernels/loops/loops_fixture.h"
 
 namespace lockstep::kernels {
@@ -7,7 +9,7 @@ namespace {
 using namespace testing;
 
 template <class T>
-class EmbeddingLoops : public KernelTest<T> {
+class EmbeddingLoops : public KernelTest<T, Embedding> {
  protected:
   static Tensor indices(std::int64_t n, std::int64_t rows) {
     std::vector<std::int64_t> all;
@@ -81,7 +83,7 @@ TYPED_TEST(EmbeddingLoops, ThreadsChangeNothing) {
 }
 
 TEST(EmbeddingKernel, RefusesWhatDoesNotFit) {
-  const Backend& on = backend(kCpu);
+  const Embedding& on = Embedding::on(kCpu);
   const Tensor weight = Tensor::zeros({5, 4}, DType::kFloat32), index = Tensor::zeros({2, 3}, DType::kInt64);
   const auto zeros = [](const Shape& shape) { return Tensor::zeros(shape, DType::kFloat32); };
   EXPECT_THROW(on.embedding(weight, index, -1, zeros({2, 4})), ShapeError);

@@ -2,6 +2,7 @@
 #include <array>
 #include <cstring>
 
+#include "runtime/kernels/backend.h"
 #include "tests/runtime/kernels/loops/loops_fixture.h"
 
 namespace lockstep::kernels {
@@ -44,7 +45,7 @@ void expect_complete(const Backend& backend) {
   expect_complete<Embedding>(backend);
   expect_complete<Upsampling>(backend);
   expect_complete<ArenaSteps>(backend);
-  expect_complete<lockstep::kernels::Decisions>(backend);
+  expect_complete<Decisions>(backend);
   expect_complete<Movement>(backend);
   expect_complete<DimReductions>(backend);
   expect_complete<Scans>(backend);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/arena.h"
 #include "tests/runtime/kernels/loops/arena_fixture.h"
 
 namespace lockstep::kernels {
@@ -8,7 +9,7 @@ using namespace testing;
 
 /// Passes over gradients that look for infinity and NaN.
 template <class T>
-class GradientChecks : public KernelTest<T> {};
+class GradientChecks : public KernelTest<T, ArenaSteps> {};
 TYPED_TEST_SUITE(GradientChecks, FastTypes, OnName);
 
 TYPED_TEST(GradientChecks, CheckFiniteFlagsTheSegmentThatHoldsInfinityOrNaN) {

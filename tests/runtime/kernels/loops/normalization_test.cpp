@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/normalization.h"
+
 #include <cstring>
 
 #include "tests/runtime/kernels/loops/loops_fixture.h"
@@ -9,7 +11,7 @@ namespace {
 using namespace testing;
 
 template <class T>
-class NormalizationLoops : public KernelTest<T> {
+class NormalizationLoops : public KernelTest<T, Normalization> {
  protected:
   /// What both directions of layer_norm write, for x and dy of these dtypes.
   template <class Place>
@@ -164,7 +166,7 @@ TYPED_TEST(NormalizationLoops, ThreadsChangeNothing) {
 
 // Whether a result is stored past the caches is a matter of its size; channels decide whether its tiles are aligned.
 TEST(Normalization, AResultLargerThanTheCachesIsTheSame) {
-  const Backend& on = backend(kCpu);
+  const Normalization& on = Normalization::on(kCpu);
   for (const DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
     for (const std::int64_t channels : {128, 129}) {
       SCOPED_TRACE(std::string(name_of(dtype)) + ", " + std::to_string(channels) + " channels");
@@ -194,7 +196,7 @@ TEST(Normalization, AResultLargerThanTheCachesIsTheSame) {
 }
 
 TEST(Normalization, RefusesWhatDoesNotFit) {
-  const Backend& on = backend(kCpu);
+  const Normalization& on = Normalization::on(kCpu);
   const auto zeros = [](const Shape& shape, DType dtype = DType::kFloat32) { return Tensor::zeros(shape, dtype); };
   const Tensor x = zeros({4, 6}), y = zeros({4, 6}), mean = zeros({4}), scale = zeros({4});
   EXPECT_THROW(on.layer_norm(x, zeros({5}), {}, 0, y, mean, scale), ShapeError);

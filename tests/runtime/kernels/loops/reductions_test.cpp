@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/reductions.h"
+
 #include "tests/runtime/kernels/loops/loops_fixture.h"
 
 namespace lockstep::kernels {
@@ -7,7 +9,7 @@ namespace {
 using namespace testing;
 
 template <class T>
-class ReductionLoops : public KernelTest<T> {};
+class ReductionLoops : public KernelTest<T, Reductions> {};
 TYPED_TEST_SUITE(ReductionLoops, FastTypes, OnName);
 
 TYPED_TEST(ReductionLoops, SumMatchesTheReference) {

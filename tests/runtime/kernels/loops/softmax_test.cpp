@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/softmax.h"
+
+#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/losses.h"
 #include "tests/runtime/kernels/loops/loops_fixture.h"
 
 namespace lockstep::kernels {
@@ -7,7 +11,7 @@ namespace {
 using namespace testing;
 
 template <class T>
-class SoftmaxLoops : public KernelTest<T> {
+class SoftmaxLoops : public KernelTest<T, Elementwise, Losses, Softmax> {
  protected:
   static Tensor targets(std::int64_t rows, std::int64_t classes) {
     std::vector<std::int64_t> labels;

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Movement, reductions over dimensions, scans and indexing against the reference.
+#include "runtime/kernels/dim_reductions.h"
+#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/indexing.h"
+#include "runtime/kernels/movement.h"
+#include "runtime/kernels/scans.h"
 #include "tests/runtime/kernels/loops/loops_fixture.h"
 
 namespace lockstep::kernels {
@@ -8,7 +13,7 @@ namespace {
 using namespace testing;
 
 template <class T>
-class StructureLoops : public KernelTest<T> {};
+class StructureLoops : public KernelTest<T, DimReductions, Indexing, Movement, Scans> {};
 TYPED_TEST_SUITE(StructureLoops, FastTypes, OnName);
 
 /// [outer, n, inner]: lines, short and long, alone and in groups; columns, narrow, wide and ragged; cut into pieces;
@@ -55,9 +60,9 @@ TYPED_TEST(StructureLoops, ExtremesAreTheReferences) {
     // Few different values, so that there are equal ones.
     const Tensor numbers = random_tensor(shape, DType::kFloat32, 1, -40, 40),
                  whole = Tensor::empty(shape, DType::kInt64);
-    reference_backend().cast(numbers, whole);
+    reference_of<Elementwise>().cast(numbers, whole);
     const Tensor x = Tensor::empty(shape, this->kDType);
-    reference_backend().cast(whole, x);
+    reference_of<Elementwise>().cast(whole, x);
     for (const Extreme which : {Extreme::kLargest, Extreme::kSmallest}) {
       this->expect_matches_reference(
           [&](const auto& on) {
@@ -162,10 +167,12 @@ TYPED_TEST(StructureLoops, WalksAreTheReferences) {
         {});
   }
   const Tensor y = Tensor::zeros({8}, this->kDType);
-  EXPECT_THROW(backend(kCpu).copy_strided(x, {.offset = 8393, .strides = {1}}, {8}, y, {.strides = {1}}), ShapeError);
-  EXPECT_THROW(backend(kCpu).copy_strided(x, {.offset = 2, .strides = {-1}}, {8}, y, {.strides = {1}}), ShapeError);
-  EXPECT_THROW(backend(kCpu).copy_strided(x, {.strides = {1}}, {9}, y, {.strides = {1}}), ShapeError);
-  EXPECT_THROW(backend(kCpu).copy_strided(x, {.strides = {1}}, {8}, y, {.strides = {0}}), ShapeError);
+  EXPECT_THROW(Movement::on(kCpu).copy_strided(x, {.offset = 8393, .strides = {1}}, {8}, y, {.strides = {1}}),
+               ShapeError);
+  EXPECT_THROW(Movement::on(kCpu).copy_strided(x, {.offset = 2, .strides = {-1}}, {8}, y, {.strides = {1}}),
+               ShapeError);
+  EXPECT_THROW(Movement::on(kCpu).copy_strided(x, {.strides = {1}}, {9}, y, {.strides = {1}}), ShapeError);
+  EXPECT_THROW(Movement::on(kCpu).copy_strided(x, {.strides = {1}}, {8}, y, {.strides = {0}}), ShapeError);
 }
 
 TYPED_TEST(StructureLoops, IndexingMatchesTheReference) {
@@ -206,17 +213,17 @@ TYPED_TEST(StructureLoops, LinesOfEveryLengthAreTheReferences) {
 TYPED_TEST(StructureLoops, IndicesOutOfRangeAreRefused) {
   const Tensor x = this->random({1, 6, 1}, 1), y = Tensor::empty({1, 3, 1}, this->kDType);
   for (const std::int64_t bad : {-1, 6}) {
-    EXPECT_THROW(backend(kCpu).gather(x, Tensor::from<std::int64_t>({0, bad, 5}, {1, 3, 1}), y), UsageError);
-    EXPECT_THROW(backend(kCpu).gather(x, Tensor::from<std::int64_t>({0, bad, 5}, {3}), y), UsageError);
+    EXPECT_THROW(Indexing::on(kCpu).gather(x, Tensor::from<std::int64_t>({0, bad, 5}, {1, 3, 1}), y), UsageError);
+    EXPECT_THROW(Indexing::on(kCpu).gather(x, Tensor::from<std::int64_t>({0, bad, 5}, {3}), y), UsageError);
     const Tensor lines = this->random({700, 6, 1}, 1), picked = Tensor::empty({700, 3, 1}, this->kDType);
     std::vector<std::int64_t> indices(2100, 5);
     for (const std::size_t place : {0u, 1024u, 2099u}) {
       indices[place] = bad;
-      EXPECT_THROW(backend(kCpu).gather(lines, Tensor::from(indices, {700, 3, 1}), picked), UsageError);
+      EXPECT_THROW(Indexing::on(kCpu).gather(lines, Tensor::from(indices, {700, 3, 1}), picked), UsageError);
       indices[place] = 5;
     }
     const Tensor none = Tensor::empty({1, 0, 1}, this->kDType);
-    EXPECT_THROW(backend(kCpu).gather(none, Tensor::from<std::int64_t>({0, bad, 5}, {1, 3, 1}), y), UsageError);
+    EXPECT_THROW(Indexing::on(kCpu).gather(none, Tensor::from<std::int64_t>({0, bad, 5}, {1, 3, 1}), y), UsageError);
   }
 }
 

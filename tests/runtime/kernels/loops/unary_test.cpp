@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "runtime/kernels/pointwise.h"
 #include "tests/runtime/kernels/loops/loops_fixture.h"
 
 namespace lockstep::kernels {
@@ -11,7 +12,7 @@ namespace {
 using namespace testing;
 
 template <class T>
-class UnaryLoops : public KernelTest<T> {};
+class UnaryLoops : public KernelTest<T, Pointwise> {};
 TYPED_TEST_SUITE(UnaryLoops, FastTypes, OnName);
 
 /// Every function of the list.

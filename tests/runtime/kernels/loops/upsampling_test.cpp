@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/upsampling.h"
+
 #include "tests/runtime/kernels/loops/loops_fixture.h"
 
 namespace lockstep::kernels {
@@ -7,7 +9,7 @@ namespace {
 using namespace testing;
 
 template <class T>
-using UpsamplingLoops = KernelTest<T>;
+using UpsamplingLoops = KernelTest<T, Upsampling>;
 TYPED_TEST_SUITE(UpsamplingLoops, FastTypes, OnName);
 
 struct Case {
@@ -70,7 +72,7 @@ TYPED_TEST(UpsamplingLoops, ThreadsChangeNothing) {
 }
 
 TEST(UpsamplingKernel, RefusesWhatDoesNotFit) {
-  const Backend& on = backend(kCpu);
+  const Upsampling& on = Upsampling::on(kCpu);
   const auto zeros = [](const Shape& shape) { return Tensor::zeros(shape, DType::kFloat32); };
   const UpsampleGeometry plane{.spatial_rank = 2};
   EXPECT_THROW(on.upsample(plane, zeros({1, 2, 3}), zeros({1, 4, 6})), ShapeError) << "no plane";

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/arena.h"
 #include "tests/runtime/kernels/loops/arena_fixture.h"
 
 namespace lockstep::kernels {
@@ -8,7 +9,7 @@ using namespace testing;
 
 /// The dtype is that of gradients; weights and their mean are float32.
 template <class T>
-class WeightMeanLoops : public KernelTest<T> {};
+class WeightMeanLoops : public KernelTest<T, ArenaSteps> {};
 TYPED_TEST_SUITE(WeightMeanLoops, FastTypes, OnName);
 
 std::vector<Tensor> means_of(const auto& on, const MeanRule& rule, std::int64_t applied_steps, float found_inf,

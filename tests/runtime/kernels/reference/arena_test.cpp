@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/arena.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
 #include "runtime/base/error.h"
-#include "runtime/kernels/backend.h"
+#include "tests/runtime/kernels/tables.h"
 #include "tests/runtime/kernels/tensors.h"
 
 namespace lockstep::kernels {
 namespace {
 
 using testing::expect_close;
+using testing::reference_of;
 using testing::tensor_of;
 using testing::values_of;
 
@@ -24,14 +27,14 @@ TEST(ReferenceCheckFinite, FlagsTheSegmentsThatOverflowed) {
   const std::vector<ArenaSegment> segments = {{100, 102}, {102, 104}, {104, 105}, {105, 106}, {106, 106}};
   const Tensor flags = Tensor::empty({5}, k32);
   const Tensor squares = Tensor::empty({5}, DType::kFloat64);
-  reference_backend().check_finite(grad, 100, segments, flags, squares);
+  reference_of<ArenaSteps>().check_finite(grad, 100, segments, flags, squares);
   EXPECT_EQ(values_of(flags), (std::vector<double>{0, 1, 1, 0, 0}));
   EXPECT_EQ(squares.item(0), 5);
   EXPECT_EQ(squares.item(3), 16);
   EXPECT_EQ(squares.item(4), 0);
-  reference_backend().check_finite(grad, 100, segments, flags, {});
-  EXPECT_THROW(reference_backend().check_finite(grad, 101, segments, flags, {}), ShapeError);
-  EXPECT_THROW(reference_backend().check_finite(grad, 99, segments, flags, {}), ShapeError);
+  reference_of<ArenaSteps>().check_finite(grad, 100, segments, flags, {});
+  EXPECT_THROW(reference_of<ArenaSteps>().check_finite(grad, 101, segments, flags, {}), ShapeError);
+  EXPECT_THROW(reference_of<ArenaSteps>().check_finite(grad, 99, segments, flags, {}), ShapeError);
 }
 
 /// Two weights, one segment, and what a step reads.
@@ -48,12 +51,12 @@ class ReferenceOptimizer : public ::testing::Test {
             .clip_value = clip_value_};
   }
   void sgd(const SgdRule& options) {
-    reference_backend().element_step(slice_, options, scalars(),
-                                     options.momentum != 0 ? std::vector{state_} : std::vector<Tensor>());
+    reference_of<ArenaSteps>().element_step(slice_, options, scalars(),
+                                            options.momentum != 0 ? std::vector{state_} : std::vector<Tensor>());
     ++step_;
   }
   void adam(const AdamRule& options) {
-    reference_backend().element_step(slice_, options, scalars(), {state_, second_state_});
+    reference_of<ArenaSteps>().element_step(slice_, options, scalars(), {state_, second_state_});
     ++step_;
   }
   void expect_weights(double first, double second) { expect_close(slice_.master, {first, second}, kBounds); }

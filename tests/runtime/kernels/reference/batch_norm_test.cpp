@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/batch_norm.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "runtime/base/error.h"
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/reductions.h"
 #include "tests/runtime/kernels/numeric_gradient.h"
+#include "tests/runtime/kernels/tables.h"
 #include "tests/runtime/kernels/tensors.h"
 
 namespace lockstep::kernels {
@@ -15,6 +19,7 @@ using lockstep::testing::numeric_gradient;
 using testing::Bounds;
 using testing::expect_close;
 using testing::random_tensor;
+using testing::reference_of;
 using testing::values_of;
 
 constexpr double kEpsilon = 1e-5;
@@ -25,10 +30,10 @@ TEST(ReferenceBatchNorm, StatisticsAreMeanAndSumOfSquaredDeviations) {
   const Tensor x = Tensor::from<double>({1, 10, 2, 10, 6, 10}, {3, 1, 2});
   const Tensor mean = empty_doubles({2});
   const Tensor m2 = empty_doubles({2});
-  reference_backend().batch_norm_statistics(x, mean, m2);
+  reference_of<BatchNormalization>().batch_norm_statistics(x, mean, m2);
   expect_close(mean, {3, 10}, {.relative = 1e-15});
   expect_close(m2, {14, 0}, {.relative = 1e-14, .absolute = 1e-28});
-  reference_backend().batch_norm_statistics(empty_doubles({0, 2}), mean, m2);
+  reference_of<BatchNormalization>().batch_norm_statistics(empty_doubles({0, 2}), mean, m2);
   EXPECT_EQ(values_of(mean), (std::vector<double>{0, 0}));
   EXPECT_EQ(values_of(m2), (std::vector<double>{0, 0}));
 }
@@ -41,16 +46,17 @@ TEST(ReferenceBatchNorm, FinalizeCombinesTheSharesOfRanks) {
   for (std::int64_t rank = 0; rank < 3; ++rank) {
     const auto r = static_cast<std::size_t>(rank);
     const Tensor share = packed.rows(rank, rank + 1).reshaped({7});
-    reference_backend().batch_norm_statistics(x.rows(cuts[r], cuts[r + 1]), share.rows(0, 3), share.rows(3, 6));
+    reference_of<BatchNormalization>().batch_norm_statistics(x.rows(cuts[r], cuts[r + 1]), share.rows(0, 3),
+                                                             share.rows(3, 6));
     share.mutable_as<double>()[6] = static_cast<double>(cuts[r + 1] - cuts[r]);
   }
   const Tensor running = random_tensor({2, 3}, DType::kFloat64, 2, 0, 1);
   const Tensor mean = empty_doubles({3}), inv_std = empty_doubles({3}), count = empty_doubles({}),
                next = empty_doubles({2, 3});
-  reference_backend().batch_norm_finalize(packed, kEpsilon, 0.1, running, mean, inv_std, count, next);
+  reference_of<BatchNormalization>().batch_norm_finalize(packed, kEpsilon, 0.1, running, mean, inv_std, count, next);
 
   const Tensor whole_mean = empty_doubles({3}), whole_m2 = empty_doubles({3});
-  reference_backend().batch_norm_statistics(x, whole_mean, whole_m2);
+  reference_of<BatchNormalization>().batch_norm_statistics(x, whole_mean, whole_m2);
   const Bounds bounds{.relative = 1e-12};
   EXPECT_EQ(count.item(), 7);
   expect_close(mean, whole_mean, bounds);
@@ -66,8 +72,8 @@ TEST(ReferenceBatchNorm, WithoutAnyRowTheRunningStatisticsStay) {
   const Tensor running = random_tensor({2, 1}, DType::kFloat64, 2);
   const Tensor mean = empty_doubles({1}), inv_std = empty_doubles({1}), count = empty_doubles({}),
                next = empty_doubles({2, 1});
-  reference_backend().batch_norm_finalize(Tensor::zeros({2, 3}, DType::kFloat64), 0.25, 0.1, running, mean, inv_std,
-                                          count, next);
+  reference_of<BatchNormalization>().batch_norm_finalize(Tensor::zeros({2, 3}, DType::kFloat64), 0.25, 0.1, running,
+                                                         mean, inv_std, count, next);
   EXPECT_EQ(values_of(next), values_of(running));
   EXPECT_EQ(count.item(), 0);
   EXPECT_EQ(inv_std.item(), 2);
@@ -80,12 +86,12 @@ TEST(ReferenceBatchNorm, ApplyNormalisesAddsAndClips) {
   const Tensor gamma = Tensor::from<double>({10, 20}, {2});
   const Tensor beta = Tensor::from<double>({1, 2}, {2});
   const Tensor y = empty_doubles({2, 2});
-  reference_backend().batch_norm_apply(x, mean, inv_std, gamma, beta, {}, false, y);
+  reference_of<BatchNormalization>().batch_norm_apply(x, mean, inv_std, gamma, beta, {}, false, y);
   EXPECT_EQ(values_of(y), (std::vector<double>{-9, -8, 11, 12}));
-  reference_backend().batch_norm_apply(x, mean, inv_std, gamma, beta, {}, true, y);
+  reference_of<BatchNormalization>().batch_norm_apply(x, mean, inv_std, gamma, beta, {}, true, y);
   EXPECT_EQ(values_of(y), (std::vector<double>{0, 0, 11, 12}));
   const Tensor residual = Tensor::from<double>({10, 1, -20, 3}, {2, 2});
-  reference_backend().batch_norm_apply(x, mean, inv_std, gamma, beta, residual, true, residual);
+  reference_of<BatchNormalization>().batch_norm_apply(x, mean, inv_std, gamma, beta, residual, true, residual);
   EXPECT_EQ(values_of(residual), (std::vector<double>{1, 0, 0, 15}));
 }
 
@@ -110,10 +116,11 @@ struct BatchNorm {
     const std::int64_t channels = x.shape().back();
     const Tensor packed = empty_doubles({2 * channels + 1});
     packed.mutable_as<double>().back() = static_cast<double>(x.shape().rows());
-    reference_backend().batch_norm_statistics(x, packed.rows(0, channels), packed.rows(channels, 2 * channels));
-    reference_backend().batch_norm_finalize(packed.reshaped({1, 2 * channels + 1}), kEpsilon, 0.1, {}, mean, inv_std,
-                                            count, {});
-    reference_backend().batch_norm_apply(x, mean, inv_std, gamma, beta, residual, relu, y);
+    reference_of<BatchNormalization>().batch_norm_statistics(x, packed.rows(0, channels),
+                                                             packed.rows(channels, 2 * channels));
+    reference_of<BatchNormalization>().batch_norm_finalize(packed.reshaped({1, 2 * channels + 1}), kEpsilon, 0.1, {},
+                                                           mean, inv_std, count, {});
+    reference_of<BatchNormalization>().batch_norm_apply(x, mean, inv_std, gamma, beta, residual, relu, y);
   }
 };
 
@@ -128,8 +135,8 @@ TEST_P(ReferenceBatchNormGradient, IsTheNumericOne) {
   const Tensor total = empty_doubles({});
   const auto loss = [&] {
     norm.forward();
-    reference_backend().multiply(norm.y, dy, product);
-    reference_backend().sum(product, 1, total);
+    reference_of<Elementwise>().multiply(norm.y, dy, product);
+    reference_of<Reductions>().sum(product, 1, total);
     return total.item();
   };
   const Bounds bounds{.absolute = 1e-8};
@@ -144,16 +151,16 @@ TEST_P(ReferenceBatchNormGradient, IsTheNumericOne) {
                dbeta = empty_doubles({4});
   const BatchNormMask mask{.y = relu ? norm.y : Tensor()};
   const Tensor dresidual = with_residual ? dy : Tensor();
-  reference_backend().batch_norm_backward_reduce(norm.x, norm.mean, {.dy = dy, .masked = dresidual}, mask, sum_dy,
-                                                 sum_dy_xmu,
-                                                 {.inv_std = norm.inv_std, .dgamma = dgamma, .dbeta = dbeta});
+  reference_of<BatchNormalization>().batch_norm_backward_reduce(
+      norm.x, norm.mean, {.dy = dy, .masked = dresidual}, mask, sum_dy, sum_dy_xmu,
+      {.inv_std = norm.inv_std, .dgamma = dgamma, .dbeta = dbeta});
   expect_close(sum_dy, expected_dbeta, bounds);
   expect_close(dbeta, expected_dbeta, bounds);
   expect_close(dgamma, expected_dgamma, bounds);
 
   const Tensor dx = empty_doubles(shape);
-  reference_backend().batch_norm_backward_apply(norm.x, norm.mean, norm.inv_std, norm.gamma, dy, mask, sum_dy,
-                                                sum_dy_xmu, norm.count, dx);
+  reference_of<BatchNormalization>().batch_norm_backward_apply(norm.x, norm.mean, norm.inv_std, norm.gamma, dy, mask,
+                                                               sum_dy, sum_dy_xmu, norm.count, dx);
   expect_close(dx, expected_dx, bounds);
   if (with_residual) expect_close(dresidual, expected_dresidual, bounds);
 }
@@ -170,14 +177,14 @@ TEST(ReferenceBatchNorm, TwoRanksSumsGiveTheGradientOfTheWholeBatch) {
   norm.forward();
   const Tensor dy = random_tensor(shape, DType::kFloat64, 5);
   const auto reduce = [&](std::int64_t begin, std::int64_t end, const Tensor& sums, const Tensor& products) {
-    reference_backend().batch_norm_backward_reduce(norm.x.rows(begin, end), norm.mean, {dy.rows(begin, end)},
-                                                   {norm.y.rows(begin, end)}, sums, products, {});
+    reference_of<BatchNormalization>().batch_norm_backward_reduce(
+        norm.x.rows(begin, end), norm.mean, {dy.rows(begin, end)}, {norm.y.rows(begin, end)}, sums, products, {});
   };
   const auto apply = [&](std::int64_t begin, std::int64_t end, const Tensor& sums, const Tensor& products,
                          const Tensor& dx) {
-    reference_backend().batch_norm_backward_apply(norm.x.rows(begin, end), norm.mean, norm.inv_std, norm.gamma,
-                                                  dy.rows(begin, end), {norm.y.rows(begin, end)}, sums, products,
-                                                  norm.count, dx.rows(begin, end));
+    reference_of<BatchNormalization>().batch_norm_backward_apply(
+        norm.x.rows(begin, end), norm.mean, norm.inv_std, norm.gamma, dy.rows(begin, end), {norm.y.rows(begin, end)},
+        sums, products, norm.count, dx.rows(begin, end));
   };
   const Tensor sums = empty_doubles({4}), products = empty_doubles({4}), other_sums = empty_doubles({4}),
                other_products = empty_doubles({4});
@@ -187,8 +194,8 @@ TEST(ReferenceBatchNorm, TwoRanksSumsGiveTheGradientOfTheWholeBatch) {
   apply(0, 6, sums, products, expected);
   reduce(0, 2, sums, products);
   reduce(2, 6, other_sums, other_products);
-  reference_backend().add(sums, other_sums, sums);
-  reference_backend().add(products, other_products, products);
+  reference_of<Elementwise>().add(sums, other_sums, sums);
+  reference_of<Elementwise>().add(products, other_products, products);
   apply(0, 2, sums, products, found);
   apply(2, 6, sums, products, found);
   expect_close(found, expected, {.relative = 1e-12, .absolute = 1e-14});
@@ -199,10 +206,11 @@ TEST(ReferenceBatchNorm, WithConstantStatisticsTheGradientIsAScaling) {
   norm.forward();
   const Tensor dy = random_tensor({2, 3}, DType::kFloat64, 5);
   const Tensor dx = empty_doubles({2, 3});
-  reference_backend().batch_norm_backward_apply(norm.x, norm.mean, norm.inv_std, norm.gamma, dy, {}, {}, {}, {}, dx);
+  reference_of<BatchNormalization>().batch_norm_backward_apply(norm.x, norm.mean, norm.inv_std, norm.gamma, dy, {}, {},
+                                                               {}, {}, dx);
   const Tensor expected = empty_doubles({2, 3});
-  reference_backend().multiply(dy, norm.gamma, expected);
-  reference_backend().multiply(expected, norm.inv_std, expected);
+  reference_of<Elementwise>().multiply(dy, norm.gamma, expected);
+  reference_of<Elementwise>().multiply(expected, norm.inv_std, expected);
   expect_close(dx, expected, {.relative = 1e-14});
 }
 
@@ -210,16 +218,17 @@ TEST(ReferenceBatchNorm, StatisticsOfSixteenBitsAreFloat32) {
   const Tensor x = random_tensor({5, 2}, DType::kFloat16, 1);
   const Tensor half = Tensor::empty({2}, DType::kFloat16);
   const Tensor single = Tensor::empty({2}, DType::kFloat32);
-  EXPECT_NO_THROW(reference_backend().batch_norm_statistics(x, single, single));
-  EXPECT_THROW(reference_backend().batch_norm_statistics(x, half, half), ShapeError);
-  EXPECT_THROW(reference_backend().batch_norm_statistics(x, Tensor::empty({3}, DType::kFloat32), single), ShapeError);
+  EXPECT_NO_THROW(reference_of<BatchNormalization>().batch_norm_statistics(x, single, single));
+  EXPECT_THROW(reference_of<BatchNormalization>().batch_norm_statistics(x, half, half), ShapeError);
+  EXPECT_THROW(reference_of<BatchNormalization>().batch_norm_statistics(x, Tensor::empty({3}, DType::kFloat32), single),
+               ShapeError);
 }
 
 TEST(ReferenceBatchNorm, TheMaskOfTheBackwardPassHasTheShapeOfX) {
   BatchNorm norm({2, 3}, true, false);
   norm.forward();
-  EXPECT_THROW(reference_backend().batch_norm_backward_reduce(norm.x, norm.mean, {norm.y}, {empty_doubles({3})},
-                                                              empty_doubles({3}), empty_doubles({3}), {}),
+  EXPECT_THROW(reference_of<BatchNormalization>().batch_norm_backward_reduce(
+                   norm.x, norm.mean, {norm.y}, {empty_doubles({3})}, empty_doubles({3}), empty_doubles({3}), {}),
                ShapeError);
 }
 
@@ -227,8 +236,8 @@ TEST(ReferenceBatchNorm, AGradientOfTwoNeedsMemoryForTheirSum) {
   BatchNorm norm({2, 3}, true, false);
   norm.forward();
   const auto reduce = [&](const BatchNormGradient& gradient) {
-    reference_backend().batch_norm_backward_reduce(norm.x, norm.mean, gradient, {}, empty_doubles({3}),
-                                                   empty_doubles({3}), {});
+    reference_of<BatchNormalization>().batch_norm_backward_reduce(norm.x, norm.mean, gradient, {}, empty_doubles({3}),
+                                                                  empty_doubles({3}), {});
   };
   EXPECT_NO_THROW(reduce({norm.y, norm.y, empty_doubles({2, 3})}));
   EXPECT_THROW(reduce({norm.y, norm.y}), ShapeError);

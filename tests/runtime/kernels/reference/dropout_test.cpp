@@ -2,13 +2,15 @@
 #include <gtest/gtest.h>
 
 #include "runtime/base/error.h"
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/pointwise.h"
+#include "tests/runtime/kernels/tables.h"
 #include "tests/runtime/kernels/tensors.h"
 
 namespace lockstep::kernels {
 namespace {
 
 using testing::random_tensor;
+using testing::reference_of;
 using testing::tensor_of;
 using testing::values_of;
 
@@ -16,7 +18,7 @@ constexpr DropoutKey kKey{.seed = 42, .step = 7, .layer = 3};
 
 std::vector<double> dropped(const Tensor& x, double p, const DropoutKey& key, std::int64_t first_element) {
   const Tensor y = Tensor::empty(x.shape(), x.dtype());
-  reference_backend().dropout(x, p, key, first_element, y);
+  reference_of<Pointwise>().dropout(x, p, key, first_element, y);
   return values_of(y);
 }
 

@@ -4,8 +4,11 @@
 #include <cmath>
 
 #include "runtime/base/error.h"
-#include "runtime/kernels/backend.h"
+#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/pooling.h"
+#include "runtime/kernels/reductions.h"
 #include "tests/runtime/kernels/numeric_gradient.h"
+#include "tests/runtime/kernels/tables.h"
 #include "tests/runtime/kernels/tensors.h"
 
 namespace lockstep::kernels {
@@ -14,6 +17,7 @@ namespace {
 using lockstep::testing::numeric_gradient;
 using testing::expect_close;
 using testing::random_tensor;
+using testing::reference_of;
 using testing::values_of;
 
 TEST(ReferencePool, MaximaComeWithTheirPlace) {
@@ -24,7 +28,7 @@ TEST(ReferencePool, MaximaComeWithTheirPlace) {
                                         {1, 2, 4, 2});
   const Tensor y = Tensor::empty({1, 1, 2, 2}, DType::kFloat64);
   const Tensor indices = Tensor::empty(y.shape(), DType::kInt32);
-  reference_backend().pool_forward(geometry, x, y, indices);
+  reference_of<Pooling>().pool_forward(geometry, x, y, indices);
   expect_close(y, {9, 5, 8, NAN}, {});
   EXPECT_EQ(values_of(indices), (std::vector<double>{4, 0, 7, 2}));
 }
@@ -34,7 +38,7 @@ TEST(ReferencePool, MaximumOfNegativesIgnoresThePadding) {
   const Tensor x = Tensor::from<double>({-4, -3, -2, -INFINITY}, {1, 4, 1});
   const Tensor y = Tensor::empty({1, 2, 1}, DType::kFloat64);
   const Tensor indices = Tensor::empty(y.shape(), DType::kInt32);
-  reference_backend().pool_forward(geometry, x, y, indices);
+  reference_of<Pooling>().pool_forward(geometry, x, y, indices);
   EXPECT_EQ(values_of(y), (std::vector<double>{-3, -2}));
   EXPECT_EQ(values_of(indices), (std::vector<double>{1, 2}));
 }
@@ -44,10 +48,10 @@ TEST(ReferencePool, AverageCountsThePaddingOrNot) {
       .kind = PoolKind::kAverage, .spatial_rank = 1, .window = {3, 1, 1}, .stride = {2, 1, 1}, .padding = {1, 0, 0}};
   const Tensor x = Tensor::from<double>({3, 6, 9, 12}, {1, 4, 1});
   const Tensor y = Tensor::empty({1, 2, 1}, DType::kFloat64);
-  reference_backend().pool_forward(geometry, x, y, {});
+  reference_of<Pooling>().pool_forward(geometry, x, y, {});
   EXPECT_EQ(values_of(y), (std::vector<double>{3, 9}));
   geometry.count_include_pad = false;
-  reference_backend().pool_forward(geometry, x, y, {});
+  reference_of<Pooling>().pool_forward(geometry, x, y, {});
   EXPECT_EQ(values_of(y), (std::vector<double>{4.5, 9}));
 }
 
@@ -68,14 +72,14 @@ TEST_P(ReferencePoolGradient, IsTheNumericOne) {
   const Tensor total = Tensor::empty({}, DType::kFloat64);
   const Tensor indices = geometry.kind == PoolKind::kMax ? Tensor::empty(y_shape, DType::kInt32) : Tensor();
   const auto loss = [&] {
-    reference_backend().pool_forward(geometry, x, y, indices);
-    reference_backend().multiply(y, dy, y);
-    reference_backend().sum(y, 1, total);
+    reference_of<Pooling>().pool_forward(geometry, x, y, indices);
+    reference_of<Elementwise>().multiply(y, dy, y);
+    reference_of<Reductions>().sum(y, 1, total);
     return total.item();
   };
   const std::vector<double> expected = numeric_gradient(loss, x);
   const Tensor dx = Tensor::empty(x_shape, DType::kFloat64);
-  reference_backend().pool_backward(geometry, dy, indices, dx);
+  reference_of<Pooling>().pool_backward(geometry, dy, indices, dx);
   expect_close(dx, expected, {.absolute = 1e-9});
 }
 
@@ -103,10 +107,10 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(ReferencePool, GlobalAverageIsTheMeanAndItsGradientTheShare) {
   const Tensor x = Tensor::from<double>({1, 10, 2, 20, 3, 30, 4, 40, 5, 50, 6, 60}, {2, 3, 2});
   const Tensor y = Tensor::empty({2, 2}, DType::kFloat64);
-  reference_backend().global_average_pool(x, y);
+  reference_of<Pooling>().global_average_pool(x, y);
   expect_close(y, {2, 20, 5, 50}, {.relative = 1e-15});
   const Tensor dx = Tensor::empty(x.shape(), DType::kFloat64);
-  reference_backend().global_average_pool_backward(Tensor::from<double>({3, 6, 9, 12}, {2, 2}), dx);
+  reference_of<Pooling>().global_average_pool_backward(Tensor::from<double>({3, 6, 9, 12}, {2, 2}), dx);
   EXPECT_EQ(values_of(dx), (std::vector<double>{1, 2, 1, 2, 1, 2, 3, 4, 3, 4, 3, 4}));
 }
 
@@ -115,12 +119,12 @@ TEST(ReferencePool, WhatDoesNotFitIsRefused) {
   const Tensor x = Tensor::zeros({1, 4, 4, 2}, DType::kFloat64);
   const Tensor y = Tensor::zeros({1, 2, 2, 2}, DType::kFloat64);
   const Tensor indices = Tensor::zeros(y.shape(), DType::kInt32);
-  EXPECT_NO_THROW(reference_backend().pool_forward(geometry, x, y, indices));
-  EXPECT_THROW(reference_backend().pool_forward(geometry, x, y, {}), ShapeError);
-  EXPECT_THROW(reference_backend().pool_forward(geometry, x, Tensor::zeros({1, 2, 3, 2}, DType::kFloat64), indices),
+  EXPECT_NO_THROW(reference_of<Pooling>().pool_forward(geometry, x, y, indices));
+  EXPECT_THROW(reference_of<Pooling>().pool_forward(geometry, x, y, {}), ShapeError);
+  EXPECT_THROW(reference_of<Pooling>().pool_forward(geometry, x, Tensor::zeros({1, 2, 3, 2}, DType::kFloat64), indices),
                ShapeError);
-  EXPECT_THROW(reference_backend().pool_backward(geometry, x, indices, y), ShapeError);
-  EXPECT_THROW(reference_backend().global_average_pool(x, Tensor::zeros({2}, DType::kFloat64)), ShapeError);
+  EXPECT_THROW(reference_of<Pooling>().pool_backward(geometry, x, indices, y), ShapeError);
+  EXPECT_THROW(reference_of<Pooling>().global_average_pool(x, Tensor::zeros({2}, DType::kFloat64)), ShapeError);
 }
 
 }  // namespace
