@@ -13,9 +13,9 @@ class LanguageModel : public nn::Module {
  public:
   /// tokens int64 [N, T] -> logits [N, T, vocabulary], T at most the context. Throws ShapeError beyond it.
   Tensor forward(const Tensor& tokens) override { return forward(tokens, nullptr); }
-  /// The logits of tokens that follow those in `cache`, and adds these tokens to it: to rounding what the whole text
-  /// gives, at the cost of these tokens alone. Null: tokens are the whole text. For evaluation: throws UsageError where
-  /// a gradient would be needed.
+  /// Returns the logits of tokens that follow those in `cache`, and adds these tokens to it. To rounding they are the
+  /// logits that the whole text gives, at the cost of these tokens alone. Null: tokens are the whole text. For
+  /// evaluation: throws UsageError where a gradient would be needed.
   virtual Tensor forward(const Tensor& tokens, nn::KeyValueCache* cache) = 0;
 
   /// The longest text.

@@ -75,7 +75,7 @@ class Transport {
   std::chrono::milliseconds timeout_;
 };
 
-/// The `value` of every rank, in the group's order. The ranks agree by it on something that they set up.
+/// The `value` of every rank, in the group's order. The ranks use it to agree on what they set up.
 template <class T>
 std::vector<T> gather(Transport& transport, const Operation& mine, const T& value) {
   static_assert(std::is_trivially_copyable_v<T>);

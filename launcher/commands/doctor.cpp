@@ -60,11 +60,11 @@ class Examination {
     constexpr std::int64_t kSize = 16;
     try {
       const kernels::Elementwise& elementwise = kernels::Elementwise::on(device);
-      const kernels::MatrixProducts& products = kernels::MatrixProducts::on(device);
+      const kernels::MatrixProducts& matrix_products = kernels::MatrixProducts::on(device);
       const Tensor ones = Tensor::empty({kSize, kSize}, DType::kFloat16, device);
       const Tensor product = Tensor::empty({kSize, kSize}, DType::kFloat16, device);
       elementwise.fill(ones, 1.0);
-      products.matmul(ones, false, ones, false, {}, false, product);
+      matrix_products.matmul(ones, false, ones, false, {}, false, product);
       const double value = product.to(kCpu).item(kSize + 1);
       if (value == static_cast<double>(kSize)) return std::nullopt;
       return fmt::format("a product that is {} came out as {:f}", kSize, value);

@@ -28,16 +28,16 @@ constexpr double kFaster = 0.95;
 /// The shortest time of a product of two matrices.
 double seconds_of(DType dtype, std::int64_t size) {
   const kernels::Elementwise& elementwise = kernels::Elementwise::on(kCpu);
-  const kernels::MatrixProducts& products = kernels::MatrixProducts::on(kCpu);
+  const kernels::MatrixProducts& matrix_products = kernels::MatrixProducts::on(kCpu);
   const Tensor ones = Tensor::empty({size, size}, dtype);
   const Tensor product = Tensor::empty({size, size}, dtype);
   elementwise.fill(ones, 1.0);
   // The first one is also made ready.
-  products.matmul(ones, false, ones, false, {}, false, product);
+  matrix_products.matmul(ones, false, ones, false, {}, false, product);
   Clock::duration least = Clock::duration::max();
   for (const auto end = Clock::now() + kTime; least == Clock::duration::max() || Clock::now() < end;) {
     const auto begin = Clock::now();
-    products.matmul(ones, false, ones, false, {}, false, product);
+    matrix_products.matmul(ones, false, ones, false, {}, false, product);
     least = std::min(least, Clock::now() - begin);
   }
   return std::chrono::duration<double>(least).count();

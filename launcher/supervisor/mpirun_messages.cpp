@@ -11,7 +11,7 @@ namespace lockstep::launcher {
 namespace {
 
 constexpr std::size_t kDashes = 74;
-/// Of a line or a remark that is kept until it ends: mpirun's own are shorter.
+/// The most bytes of a line or a remark that are kept until it ends: mpirun's own are shorter.
 constexpr std::size_t kMostKept = std::size_t{64} << 10;
 
 /// One line of dashes opens or closes a remark; where one remark follows another, two stand in one line.
@@ -29,7 +29,10 @@ bool is_chatter(const std::string& line) {
 }
 
 /// Stands behind every rank that ended badly, whatever ended it.
-bool says_nothing(const std::string& remark) { return remark.starts_with("Primary job  terminated normally, but "); }
+bool says_nothing(const std::string& remark) {
+  return remark.starts_with("Primary job  terminated normally, but ") ||
+         remark.find(" detected that one or more processes exited with non-zero status") != std::string::npos;
+}
 
 /// Open MPI's list of what may keep its daemons from starting on other hosts takes a screen and names no host; ssh says
 /// above what it met.
@@ -81,7 +84,7 @@ std::string MpirunMessages::take_line(const std::string& line) {
     in_remark_ = false;
     return std::exchange(open_remark_, {});
   }
-  return is_chatter(line) ? "" : line + "\n";
+  return is_chatter(line) ? "" : valid_utf8(line) + "\n";
 }
 
 void MpirunMessages::note_signal(const std::string& remark) {

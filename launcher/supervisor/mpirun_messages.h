@@ -11,7 +11,8 @@ namespace lockstep::launcher {
 /// lines of dashes. What is too long to be mpirun's, a line or a remark, is passed on before it ends.
 class MpirunMessages {
  public:
-  /// Takes the next piece of output, which may end anywhere. Returns what of it the ranks printed.
+  /// Takes the next piece of output, which may end anywhere. Returns what of it the ranks printed, with
+  /// bytes that are no UTF-8 escaped.
   std::string feed(std::string_view text);
   /// The last line, where it was not ended, and a remark that was not closed.
   std::string finish();

@@ -10,7 +10,7 @@ namespace lockstep::launcher {
 
 namespace {
 
-/// Of a line that is kept until it ends.
+/// The most bytes of a line that are kept until it ends.
 constexpr std::size_t kMostOfALine = std::size_t{64} << 10;
 
 }  // namespace
@@ -27,7 +27,8 @@ void RankOutput::pass(std::string_view piece) {
   held_ += piece;
   std::size_t whole = held_.rfind('\n') + 1;  // 0 where there is none
   if (held_.size() - whole >= kMostOfALine) whole = held_.size();
-  write(std::string_view(held_).substr(0, whole));
+  // Open MPI has been seen to add bytes of its own behind the last line.
+  write(valid_utf8(std::string_view(held_).substr(0, whole)));
   held_.erase(0, whole);
 }
 
@@ -44,7 +45,6 @@ void RankOutput::make_room_for_answer() {
 }
 
 void RankOutput::finish() {
-  // What ends no line may be no text.
   write(printable(std::exchange(held_, {})));
   end_live_line();
 }

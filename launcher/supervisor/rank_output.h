@@ -9,7 +9,7 @@ namespace lockstep::launcher {
 
 /// Passes on what the ranks print on stdout, which a pipe gives in pieces that end anywhere. A live line, such as a bar
 /// on a terminal, is shown as it comes. Without one, a line is passed on when it is whole, or longer than 64 KiB: what
-/// is printed meanwhile does not come to stand within it.
+/// is printed meanwhile does not come to stand within it, and its bytes that are no UTF-8 are escaped.
 class RankOutput {
  public:
   RankOutput(std::FILE* to, bool live) : to_(to), live_(live) {}

@@ -41,6 +41,8 @@ constexpr milliseconds kNoticePoll{5};
 constexpr milliseconds kSettleTime{50};
 /// How long mpirun may take to end once its ranks are gone.
 constexpr milliseconds kMpirunTime{2000};
+/// How long it may take to say why the first rank ended, before any rank works.
+constexpr milliseconds kRemarkTime{2000};
 /// How long it may take to end after ranks that have ended by themselves, with what it still has to pass on.
 constexpr milliseconds kMpirunEnd{10'000};
 /// How long killed ranks may take to be gone.
@@ -284,7 +286,7 @@ void Supervisor::escalate() {
   if (stage_ == 0 && !suspects_.empty() && !settled_) {
     settled_ = mpirun_has_noticed();
     // Before any rank works nothing is lost by waiting, and mpirun may still say why the first one ended.
-    const milliseconds settling = ranks_.any_at_work() ? kSettleTime : kMpirunTime;
+    const milliseconds settling = ranks_.any_at_work() ? kSettleTime : kRemarkTime;
     next_stage_ = Clock::now() + (settled_ ? settling : kNoticePoll);
     return;
   }
@@ -368,8 +370,9 @@ Error Supervisor::lost(int rank) const {
   const std::string what = fmt::format("rank {}{} {} {}", rank, process, how, train::str(entry));
   const bool has_joined = entry.phase >= RankPhase::kJoined && entry.phase != RankPhase::kNotJoined;
   if (messages_.signals().empty() && !has_joined) {
-    // Of ranks that cannot join the others the first one ends by itself; mpirun ends those that are left.
-    const bool by_itself = some_not_joined_ || !mpirun_names_signal();
+    // The first rank that cannot join ends by itself, with or without a note, and mpirun kills the others; its remark
+    // is the cause.
+    const bool by_itself = some_not_joined_ || (!mpirun_.was_killed() && !mpirun_names_signal());
     if (by_itself && !messages_.remarks().empty()) return EnvironmentError(what + quoted_remarks());
     return PeerError(what, "Open MPI has not said why; it now and then loses its last words: try again.");
   }

@@ -80,7 +80,7 @@ class Supervisor {
   Error lost(int rank) const;
   /// The error of a rank that a signal ended before it was seen, where mpirun does not name it.
   Error lost_unseen(int signal) const;
-  /// Whether mpirun ended as the first rank that was killed did.
+  /// Whether mpirun's exit code names a signal: mpirun ends as the first rank that was killed did.
   bool mpirun_names_signal() const;
   /// mpirun's remarks, to be appended to our message; empty where it made none.
   std::string quoted_remarks() const;

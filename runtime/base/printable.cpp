@@ -30,8 +30,10 @@ bool is_control(char32_t code) {
 
 bool is_surrogate(char32_t code) { return code >= 0xd800 && code < 0xe000; }
 
+enum class Controls { kEscape, kKeep };
+
 /// The bytes of the character that `text` begins with; 0 where there is none that may be shown.
-std::size_t shown_bytes(std::string_view text) {
+std::size_t shown_bytes(std::string_view text, Controls controls) {
   const Lead lead = lead_of(static_cast<unsigned char>(text.front()));
   if (lead.bytes == 0 || lead.bytes > text.size()) return 0;
   char32_t code = lead.bits;
@@ -41,15 +43,13 @@ std::size_t shown_bytes(std::string_view text) {
     code = code << 6 | (byte & 0x3fu);
   }
   const bool valid = code >= lead.least && code <= 0x10ffff && !is_surrogate(code);
-  return valid && !is_control(code) ? lead.bytes : 0;
+  return valid && (controls == Controls::kKeep || !is_control(code)) ? lead.bytes : 0;
 }
 
-}  // namespace
-
-std::string printable(std::string_view text) {
+std::string escaped(std::string_view text, Controls controls) {
   std::string result;
   while (!text.empty()) {
-    const std::size_t bytes = shown_bytes(text);
+    const std::size_t bytes = shown_bytes(text, controls);
     if (bytes == 0) {
       result += fmt::format("\\x{:02x}", static_cast<unsigned char>(text.front()));
     } else {
@@ -59,5 +59,11 @@ std::string printable(std::string_view text) {
   }
   return result;
 }
+
+}  // namespace
+
+std::string printable(std::string_view text) { return escaped(text, Controls::kEscape); }
+
+std::string valid_utf8(std::string_view text) { return escaped(text, Controls::kKeep); }
 
 }  // namespace lockstep

@@ -10,4 +10,7 @@ namespace lockstep {
 /// bytes of any other, U+0080 to U+009F among them, and those that are no UTF-8 are written as "\x1b".
 std::string printable(std::string_view text);
 
+/// Text whose bytes that are no UTF-8 are written as "\xb0". Control characters stay, such as those of colours.
+std::string valid_utf8(std::string_view text);
+
 }  // namespace lockstep

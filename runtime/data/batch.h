@@ -44,7 +44,7 @@ struct Batch {
     return there;
   }
 
-  /// Those that it has, in the order in which a loader's batch has them in memory.
+  /// The tensors that it has, in the order in which a loader's batch has them in memory.
   std::vector<Tensor*> tensors() {
     std::vector<Tensor*> all{&target, &input};
     for (Tensor* const tensor : {&weight, &other_target, &other_weight}) {

@@ -19,7 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// How many files the digest reads. On a disk that seeks, a file takes some 20 ms.
+// The digest reads all files of a folder of up to kSmallFolder, and kReadOfLarge of a larger one, up to kMostReadBytes
+// of each. On a disk that seeks, a file takes some 20 ms.
 constexpr std::uint64_t kSmallFolder = 256;
 constexpr std::uint64_t kReadOfLarge = 32;
 constexpr std::uint64_t kMostReadBytes = std::uint64_t{1} << 20;

@@ -63,7 +63,7 @@ Split split(const std::vector<FoundFile>& files, Format format);
 bool is_file(const std::filesystem::directory_entry& entry);
 bool is_folder(const std::filesystem::directory_entry& entry);
 
-/// Those in the folder that are not hidden, sorted.
+/// The folders in the folder that are not hidden, sorted.
 std::vector<std::filesystem::path> folders_in(const std::filesystem::path& folder);
 
 /// *.jpg, *.jpeg and *.png, in any case.

@@ -51,7 +51,7 @@ struct StepScalars {
 
 /// The fused passes over an arena of parameters.
 struct ArenaSteps {
-  /// Those of the backend for tensors on `device`.
+  /// This family's functions of the backend for tensors on `device`.
   static const ArenaSteps& on(Device device);
 
   /// For each segment s (arena offsets, relative to `base` in grad): flags[s] = 1 when it holds an inf or a NaN, else

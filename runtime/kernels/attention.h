@@ -51,7 +51,7 @@ struct MaskSteps {
 /// Shapes: q [batch, heads, Tq, d]; k [batch, kv_heads, Tk, d]; v [batch, kv_heads, Tk, dv], kv_heads a divisor of
 /// heads: query head h reads head h / (heads / kv_heads) of k and v. out [batch, heads, Tq, dv]. One floating dtype.
 struct Attention {
-  /// Those of the backend for tensors on `device`.
+  /// This family's functions of the backend for tensors on `device`.
   static const Attention& on(Device device);
 
   /// out_i = sum_j p_ij v_j, p_i = softmax_j(scale q_i . k_j + mask_ij), after dropout. A query that sees no key gives

@@ -37,7 +37,7 @@ struct BatchNormParameterGradients {
 
 /// Batch normalisation over channels. Statistics and parameters are float32 [C] (float64 for float64 x).
 struct BatchNormalization {
-  /// Those of the backend for tensors on `device`.
+  /// This family's functions of the backend for tensors on `device`.
   static const BatchNormalization& on(Device device);
 
   /// mean [C] and m2 [C] = sum of (x - mean)^2 over this tensor's rows (0 and 0 without rows).

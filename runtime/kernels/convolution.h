@@ -9,7 +9,7 @@ namespace lockstep::kernels {
 
 /// x [N, spatial..., C], weight [O, kernel..., C / groups], y [N, spatial'..., O].
 struct Convolution {
-  /// Those of the backend for tensors on `device`.
+  /// This family's functions of the backend for tensors on `device`.
   static const Convolution& on(Device device);
 
   /// bias [O] may be undefined. x, weight, bias and y share a dtype.

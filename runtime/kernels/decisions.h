@@ -80,7 +80,7 @@ struct StepReport {
 
 /// A step's decisions, taken on the device: every pointer is to device memory.
 struct Decisions {
-  /// Those of the backend for tensors on `device`.
+  /// This family's functions of the backend for tensors on `device`.
   static const Decisions& on(Device device);
 
   /// The ballot of this rank: ballot [2 P + kStateNumbers] float32 = for each of P parameters whether reduced or local

@@ -16,7 +16,7 @@ enum class Extreme : std::uint8_t { kLargest, kSmallest };
 /// Reductions over some dimensions, which the caller has brought together: x [outer, n, inner] is reduced over its
 /// middle to [outer, inner]. Floating dtypes. The order of additions depends on the shape alone.
 struct DimReductions {
-  /// Those of the backend for tensors on `device`.
+  /// This family's functions of the backend for tensors on `device`.
   static const DimReductions& on(Device device);
 
   /// out = factor * sum over k of term(x_k); of any floating dtype.

@@ -14,7 +14,7 @@ namespace lockstep::kernels {
 /// is bool where the function is a comparison. Functions are computed in float32 (float64 for float64) and rounded
 /// once. `out` may alias an operand of its shape and dtype.
 struct Elementwise {
-  /// Those of the backend for tensors on `device`.
+  /// This family's functions of the backend for tensors on `device`.
   static const Elementwise& on(Device device);
 
   void (*fill)(const Tensor& out, double value);

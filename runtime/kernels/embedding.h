@@ -11,7 +11,7 @@ namespace lockstep::kernels {
 /// Rows of a table by number: weight [rows, width], indices int64 of any shape. An index outside [0, rows) throws
 /// UsageError that names its place and value; a GPU, for which nobody waits, gives a row of NaN and no gradient.
 struct Embedding {
-  /// Those of the backend for tensors on `device`.
+  /// This family's functions of the backend for tensors on `device`.
   static const Embedding& on(Device device);
 
   /// y [indices..., width] = weight[indices], of weight's dtype; zeros where the index is `skipped` (none is -1).

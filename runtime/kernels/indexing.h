@@ -10,7 +10,7 @@ namespace lockstep::kernels {
 /// An index outside [0, n) is a UsageError on the CPU. A GPU, where an error would make the host wait, reads NaN there
 /// (-1 of an integer dtype) and adds nothing.
 struct Indexing {
-  /// Those of the backend for tensors on `device`.
+  /// This family's functions of the backend for tensors on `device`.
   static const Indexing& on(Device device);
 
   /// out [outer, m, inner] = x [outer, n, inner] at (o, indices(o, k, i), i). One dtype, any of them.

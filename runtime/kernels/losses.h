@@ -42,7 +42,7 @@ enum class PairSide : std::uint8_t { kX, kTarget };
 
 /// Losses over the last dimension, and of pairs. Each is a sum; the caller's weight makes a mean of it.
 struct Losses {
-  /// Those of the backend for tensors on `device`.
+  /// This family's functions of the backend for tensors on `device`.
   static const Losses& on(Device device);
 
   /// loss (scalar float32, or float64 for float64 logits) = weight * sum over rows of

@@ -34,7 +34,7 @@ struct Epilogue {
 
 /// Products of matrices and of batches of matrices.
 struct MatrixProducts {
-  /// Those of the backend for tensors on `device`.
+  /// This family's functions of the backend for tensors on `device`.
   static const MatrixProducts& on(Device device);
 
   /// out = op(a) op(b), through `epilogue` (+ out when `accumulate`, which goes with neither an activation nor a

@@ -20,7 +20,7 @@ Walk dense_walk(const Shape& shape);
 
 /// The kernel behind operations that only move elements: transposition, slices, concatenation, broadcasting, reversal.
 struct Movement {
-  /// Those of the backend for tensors on `device`.
+  /// This family's functions of the backend for tensors on `device`.
   static const Movement& on(Device device);
 
   /// Copies in's element at from(i) to out's element at to(i), for every index i below `extents`. Same dtype, any of

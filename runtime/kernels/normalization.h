@@ -10,7 +10,7 @@ namespace lockstep::kernels {
 /// parameters' gradients. weight and bias [channels] may each be undefined: ones, and zeros. y, with dy, has x's dtype
 /// or is float32.
 struct Normalization {
-  /// Those of the backend for tensors on `device`.
+  /// This family's functions of the backend for tensors on `device`.
   static const Normalization& on(Device device);
 
   /// Over each row of x: y = (x - mean) inv_std weight + bias. mean [rows], and inv_std [rows] = 1 / sqrt(variance +

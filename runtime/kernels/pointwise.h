@@ -18,7 +18,7 @@ enum class Distribution : std::uint8_t {
 
 /// Functions of one number, applied to every element, dropout, and random numbers.
 struct Pointwise {
-  /// Those of the backend for tensors on `device`.
+  /// This family's functions of the backend for tensors on `device`.
   static const Pointwise& on(Device device);
 
   /// y = function(x), of x's shape and dtype. y may alias x.

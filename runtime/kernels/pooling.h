@@ -9,7 +9,7 @@ namespace lockstep::kernels {
 
 /// x [N, spatial..., C].
 struct Pooling {
-  /// Those of the backend for tensors on `device`.
+  /// This family's functions of the backend for tensors on `device`.
   static const Pooling& on(Device device);
 
   /// `indices` (int32, y's shape) receives for max pooling each maximum's offset in its image's spatial extents (the

@@ -8,7 +8,7 @@ namespace lockstep::kernels {
 
 /// Sums, in an order that the shape alone decides.
 struct Reductions {
-  /// Those of the backend for tensors on `device`.
+  /// This family's functions of the backend for tensors on `device`.
   static const Reductions& on(Device device);
 
   /// out (scalar, rank 0) = sum of x * factor. Deterministic order.

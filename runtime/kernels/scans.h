@@ -8,7 +8,7 @@ namespace lockstep::kernels {
 
 /// Running sums and products over the middle of [outer, n, inner].
 struct Scans {
-  /// Those of the backend for tensors on `device`.
+  /// This family's functions of the backend for tensors on `device`.
   static const Scans& on(Device device);
 
   /// y_k = a_k * y_(k-1) + b_k for ascending k, or from y_(k+1) for descending ones where `reverse`. Nothing comes

@@ -7,7 +7,7 @@
 namespace lockstep::kernels {
 
 struct Softmax {
-  /// Those of the backend for tensors on `device`.
+  /// This family's functions of the backend for tensors on `device`.
   static const Softmax& on(Device device);
 
   /// Softmax over the last dimension, or its logarithm where `log`.

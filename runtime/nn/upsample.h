@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "runtime/kernels/upsampling.h"
+#include "runtime/kernels/geometry/spatial.h"
 #include "runtime/nn/module.h"
 
 namespace lockstep::nn {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What works on images and volumes: channels first there.
 #include "runtime/kernels/geometry/spatial.h"
-#include "runtime/kernels/upsampling.h"
 #include "runtime/onnx/emitter.h"
 #include "runtime/ops/operation_options.h"
 

@@ -48,19 +48,19 @@ struct Normalization {
     kernels::BatchNormGradient gradient{.dy = std::move(dy), .addend = std::move(addend)};
     // dy' is written where it is a sum, or masked and needed by the residual. The second pass then reads it too.
     if (gradient.addend.defined() || (context.needs(3) && mask.y.defined())) gradient.masked = empty_like(input);
-    const kernels::BatchNormalization& batch_norms = kernels::BatchNormalization::on(device);
+    const kernels::BatchNormalization& batch_normalization = kernels::BatchNormalization::on(device);
     const std::int64_t channels = weight.numel();
     const Tensor sums = Tensor::empty({2 * channels}, weight.dtype(), device);
     const Tensor sum_dy = sums.detach_rows(0, channels), sum_dy_xmu = sums.detach_rows(channels, 2 * channels);
     // The parameters' gradients are this rank's share, like every other parameter's: taken before the sums are.
     const GradTarget dgamma = context.target(1, weight, autograd::TargetDType::kAny);
     const GradTarget dbeta = context.target(2, weight, autograd::TargetDType::kAny);
-    batch_norms.batch_norm_backward_reduce(input, statistics.mean, gradient, mask, sum_dy, sum_dy_xmu,
-                                           {.inv_std = statistics.inv_std,
-                                            .dgamma = dgamma.out,
-                                            .accumulate_dgamma = dgamma.accumulate,
-                                            .dbeta = dbeta.out,
-                                            .accumulate_dbeta = dbeta.accumulate});
+    batch_normalization.batch_norm_backward_reduce(input, statistics.mean, gradient, mask, sum_dy, sum_dy_xmu,
+                                                   {.inv_std = statistics.inv_std,
+                                                    .dgamma = dgamma.out,
+                                                    .accumulate_dgamma = dgamma.accumulate,
+                                                    .dbeta = dbeta.out,
+                                                    .accumulate_dbeta = dbeta.accumulate});
     std::vector<Tensor> grads{{}, dgamma.out, dbeta.out, {}};
     if (statistics.count.defined() && reducer != nullptr) reducer->sum(sums);
     if (gradient.masked.defined()) {
@@ -68,8 +68,8 @@ struct Normalization {
       mask = {};
     }
     grads[0] = empty_like(input);
-    batch_norms.batch_norm_backward_apply(input, statistics.mean, statistics.inv_std, weight, gradient.dy, mask, sum_dy,
-                                          sum_dy_xmu, statistics.count, grads[0]);
+    batch_normalization.batch_norm_backward_apply(input, statistics.mean, statistics.inv_std, weight, gradient.dy, mask,
+                                                  sum_dy, sum_dy_xmu, statistics.count, grads[0]);
     if (context.needs(3)) grads[3] = gradient.dy;
     return grads;
   }

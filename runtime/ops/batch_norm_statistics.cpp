@@ -35,22 +35,22 @@ thread_local KeptStatistics* innermost = nullptr;
 
 Statistics measured(const Tensor& x, DType dtype, const Tensor& running, const Tensor& next_running,
                     const BatchNormOptions& options) {
-  const kernels::BatchNormalization& batch_norms = kernels::BatchNormalization::on(x.device());
+  const kernels::BatchNormalization& batch_normalization = kernels::BatchNormalization::on(x.device());
   const kernels::Elementwise& elementwise = kernels::Elementwise::on(x.device());
   const std::int64_t channels = x.shape().back();
   const Statistics statistics{Tensor::empty({channels}, dtype, x.device()),
                               Tensor::empty({channels}, dtype, x.device()), Tensor::empty({}, dtype, x.device())};
   if (options.reducer == nullptr) {
-    batch_norms.batch_norm_measure(x, options.epsilon, options.momentum, running, statistics.mean, statistics.inv_std,
-                                   statistics.count, next_running);
+    batch_normalization.batch_norm_measure(x, options.epsilon, options.momentum, running, statistics.mean,
+                                           statistics.inv_std, statistics.count, next_running);
     return statistics;
   }
   Tensor packed = Tensor::empty({2 * channels + 1}, dtype, x.device());
-  batch_norms.batch_norm_statistics(x, part(packed, 0, channels), part(packed, channels, channels));
+  batch_normalization.batch_norm_statistics(x, part(packed, 0, channels), part(packed, channels, channels));
   elementwise.fill(part(packed, 2 * channels, 1), static_cast<double>(x.shape().rows()));
   packed = options.reducer->gather(packed);
-  batch_norms.batch_norm_finalize(packed, options.epsilon, options.momentum, running, statistics.mean,
-                                  statistics.inv_std, statistics.count, next_running);
+  batch_normalization.batch_norm_finalize(packed, options.epsilon, options.momentum, running, statistics.mean,
+                                          statistics.inv_std, statistics.count, next_running);
   return statistics;
 }
 
@@ -86,7 +86,7 @@ Statistics statistics_of_running(const Tensor& running, const BatchNormOptions& 
   // One share of one row whose variance is the running one.
   const std::int64_t channels = running.size(1);
   const kernels::Elementwise& elementwise = kernels::Elementwise::on(running.device());
-  const kernels::BatchNormalization& batch_norms = kernels::BatchNormalization::on(running.device());
+  const kernels::BatchNormalization& batch_normalization = kernels::BatchNormalization::on(running.device());
   const Tensor packed = Tensor::empty({1, 2 * channels + 1}, running.dtype(), running.device());
   const Tensor flat = packed.detach({2 * channels + 1});
   elementwise.cast(running.detach({2 * channels}), part(flat, 0, 2 * channels));
@@ -95,7 +95,8 @@ Statistics statistics_of_running(const Tensor& running, const BatchNormOptions& 
                               Tensor::empty({channels}, running.dtype(), running.device()),
                               {}};
   const Tensor count = Tensor::empty({}, running.dtype(), running.device());
-  batch_norms.batch_norm_finalize(packed, options.epsilon, 0.0, {}, statistics.mean, statistics.inv_std, count, {});
+  batch_normalization.batch_norm_finalize(packed, options.epsilon, 0.0, {}, statistics.mean, statistics.inv_std, count,
+                                          {});
   return statistics;
 }
 

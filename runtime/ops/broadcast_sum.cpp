@@ -71,7 +71,7 @@ void sum_broadcast(const Tensor& x, bool accumulate, const Tensor& out) {
 }
 
 void sum_of_products(const Tensor& a, const Tensor& b, bool accumulate, const Tensor& out) {
-  const kernels::BatchNormalization& batch_norms = kernels::BatchNormalization::on(a.device());
+  const kernels::BatchNormalization& batch_normalization = kernels::BatchNormalization::on(a.device());
   const kernels::Elementwise& elementwise = kernels::Elementwise::on(a.device());
   const DType wide = wide_of(a.dtype());
   const std::int64_t channels = out.numel();
@@ -82,7 +82,8 @@ void sum_of_products(const Tensor& a, const Tensor& b, bool accumulate, const Te
     const Tensor mean = Tensor::zeros({channels}, wide, a.device()), sums = empty_like(mean),
                  products = empty_like(mean);
     const Shape matrix{rows, channels};
-    batch_norms.batch_norm_backward_reduce(b.detach(matrix), mean, {.dy = a.detach(matrix)}, {}, sums, products, {});
+    batch_normalization.batch_norm_backward_reduce(b.detach(matrix), mean, {.dy = a.detach(matrix)}, {}, sums, products,
+                                                   {});
     return put(products.detach(out.shape()), accumulate, out);
   }
   const Tensor products = Tensor::empty(a.shape(), wide, a.device());

@@ -33,15 +33,15 @@ struct Product {
   bool transpose_b;
 
   std::vector<Tensor> fused(const Tensor& dy, const BackwardContext& context) const {
-    const kernels::MatrixProducts& products = kernels::MatrixProducts::on(dy.device());
+    const kernels::MatrixProducts& matrix_products = kernels::MatrixProducts::on(dy.device());
     std::vector<Tensor> grads(2);
     if (context.needs(0)) {
       const GradTarget da = context.target(0, a.peek());
       const Tensor& other = context.saved(b);
       if (transpose_a) {
-        products.matmul(other, transpose_b, dy, true, {}, da.accumulate, da.out);
+        matrix_products.matmul(other, transpose_b, dy, true, {}, da.accumulate, da.out);
       } else {
-        products.matmul(dy, false, other, !transpose_b, {}, da.accumulate, da.out);
+        matrix_products.matmul(dy, false, other, !transpose_b, {}, da.accumulate, da.out);
       }
       grads[0] = da.out;
     }
@@ -49,9 +49,9 @@ struct Product {
       const GradTarget db = context.target(1, b.peek());
       const Tensor& other = context.saved(a);
       if (transpose_b) {
-        products.matmul(dy, true, other, transpose_a, {}, db.accumulate, db.out);
+        matrix_products.matmul(dy, true, other, transpose_a, {}, db.accumulate, db.out);
       } else {
-        products.matmul(other, !transpose_a, dy, false, {}, db.accumulate, db.out);
+        matrix_products.matmul(other, !transpose_a, dy, false, {}, db.accumulate, db.out);
       }
       grads[1] = db.out;
     }

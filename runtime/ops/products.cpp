@@ -61,7 +61,7 @@ struct WideProduct {
   std::vector<Tensor> fused(const Tensor& dy, const BackwardContext& context) const {
     std::vector<Tensor> grads(2);
     const kernels::Elementwise& elementwise = kernels::Elementwise::on(dy.device());
-    const kernels::MatrixProducts& products = kernels::MatrixProducts::on(dy.device());
+    const kernels::MatrixProducts& matrix_products = kernels::MatrixProducts::on(dy.device());
     Tensor slope = dy;
     if (dy.dtype() != a.peek().dtype()) {  // it comes from a 16-bit sum, whose dtype holds it exactly
       slope = Tensor::empty(dy.shape(), a.peek().dtype(), dy.device());
@@ -70,7 +70,7 @@ struct WideProduct {
     const auto gradient = [&](const Tensor& of, const Tensor& left, bool transpose_left, const Tensor& right,
                               bool transpose_right) {
       const Tensor wide = Tensor::empty(of.shape(), wide_of(of.dtype()), of.device());
-      products.matmul(left, transpose_left, right, transpose_right, {}, false, wide);
+      matrix_products.matmul(left, transpose_left, right, transpose_right, {}, false, wide);
       if (alpha != 1) elementwise.scale(wide, alpha, nullptr, wide);
       return wide;
     };
@@ -95,9 +95,9 @@ Tensor wide_product(const Tensor& a, const Tensor& b, double alpha) {
     throw ShapeError("a product of " + describe(a) + " and " + describe(b));
   }
   const Tensor y = Tensor::empty(a.shape().with(-1, b.size(-1)), wide_of(a.dtype()), a.device());
-  const kernels::MatrixProducts& products = kernels::MatrixProducts::on(a.device());
+  const kernels::MatrixProducts& matrix_products = kernels::MatrixProducts::on(a.device());
   const kernels::Elementwise& elementwise = kernels::Elementwise::on(a.device());
-  products.matmul(a, false, b, false, {}, false, y);
+  matrix_products.matmul(a, false, b, false, {}, false, y);
   if (alpha != 1) elementwise.scale(y, alpha, nullptr, y);
   autograd::record(y, name_of(amp::Op::kMatmul), {a, b},
                    both_of(WideProduct{SavedTensor::in_graph(a), SavedTensor::in_graph(b), alpha}));

@@ -10,7 +10,7 @@ namespace lockstep::ops {
   return Tensor::empty(tensor.shape(), tensor.dtype(), tensor.device());
 }
 
-/// Converted to any dtype, outside the graph.
+/// A copy in another dtype, outside the graph.
 [[nodiscard]] Tensor converted(const Tensor& tensor, DType dtype);
 
 }  // namespace lockstep::ops

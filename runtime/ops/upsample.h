@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "runtime/kernels/upsampling.h"
+#include "runtime/kernels/geometry/spatial.h"
 #include "runtime/tensor/tensor.h"
 
 // PyTorch's interpolate(): x [N, spatial..., C] of 1 to 3 spatial dimensions at other extents. Under autocast in

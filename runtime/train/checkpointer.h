@@ -37,7 +37,7 @@ class Checkpointer {
   std::uint64_t saved_step() const { return saved_step_; }
   /// The path of the checkpoint that training started from, on rank 0; empty for a new run.
   const std::string& resumed_from() const { return resumed_from_; }
-  /// Notes for a person on the resume, on rank 0.
+  /// Notes about the resume, for a person; on rank 0.
   const std::vector<std::string>& remarks() const { return remarks_; }
   /// The environment that the run computes in. The first call is a collective.
   const checkpoint::ComputeEnvironment& environment() { return store_.environment(); }

@@ -52,7 +52,7 @@ struct Finding {
   std::string advice;
 };
 
-/// The facts on what a job will run. Where there are errors, those that they leave unknown are not filled in.
+/// The facts about what a job will run. Where there are errors, those that they leave unknown are not filled in.
 struct Plan {
   std::vector<Finding> errors;
   std::vector<Finding> warnings;

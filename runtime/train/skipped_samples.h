@@ -37,7 +37,7 @@ class SkippedSamples {
 /// Names the samples that could not be read in rank 0's log, each once, whichever ranks met it, and how often.
 class SkippedNames {
  public:
-  /// Those that this rank has met since the last call. A collective.
+  /// Names the samples that this rank has met since the last call. A collective.
   void tell(std::vector<data::UnreadSample> mine, comm::Communicator& communicator);
 
  private:

@@ -7,7 +7,18 @@ import unittest
 from pathlib import Path
 
 CHECK = Path(__file__).resolve().parents[2] / "scripts" / "check_includes"
-SHAPE = "#include <vector>\n\nnamespace lockstep {\n\nclass Shape {\n};\n\nconstexpr int kMost = 3;\nint volume(const Shape& shape);\n\n}\n"
+SHAPE = """#include <vector>
+
+namespace lockstep {
+
+class Shape {
+};
+
+constexpr int kMost = 3;
+int volume(const Shape& shape);
+
+}
+"""
 
 
 def findings(source, **more):
@@ -24,7 +35,8 @@ def findings(source, **more):
 
 class CheckIncludes(unittest.TestCase):
     def test_what_is_included_is_no_finding(self):
-        self.assertEqual([], findings('#include "runtime/shape.h"\n\nint most = volume(Shape()) + kMost;\nstd::vector<int> all;\n'))
+        use = "int most = volume(Shape()) + kMost;\nstd::vector<int> all;\n"
+        self.assertEqual([], findings('#include "runtime/shape.h"\n' + use))
 
     def test_what_another_header_includes_is_no_finding(self):
         self.assertEqual([], findings('#include "runtime/other.h"\n\nShape shape;\n',
@@ -33,15 +45,23 @@ class CheckIncludes(unittest.TestCase):
     def test_types_constants_and_functions_are_found(self):
         for use, name in (("Shape shape;", "Shape"), ("int most = kMost;", "kMost"), ("int n = volume(x);", "volume")):
             with self.subTest(use):
-                self.assertEqual([f"runtime/use.cpp:2: {name} is declared in runtime/shape.h, which the file does not include"],
-                                 findings("\n" + use + "\n"))
+                self.assertEqual([f"runtime/use.cpp:2: {name} is declared in runtime/shape.h, which the file does not "
+                                  "include"], findings("\n" + use + "\n"))
+
+    def test_a_forward_declaration_suffices_where_the_type_need_not_be_whole(self):
+        forward = {"runtime/names.h": "class Shape;\n"}
+        for use, needs_whole in (("void f(const Shape& shape);", False), ("Shape* shape = nullptr;", False),
+                                 ("const Shape kShape{1};", True), ("int n = Shape::least();", True),
+                                 ("f(Shape{});", True), ("f(Shape());", True)):
+            with self.subTest(use):
+                self.assertEqual(needs_whole, bool(findings('#include "runtime/names.h"\n' + use + "\n", **forward)))
 
     def test_names_of_the_standard_library_and_of_others_are_found(self):
         self.assertEqual(["runtime/use.cpp:1: std::vector is declared in <vector>, which the file does not include",
                           "runtime/use.cpp:1: fmt:: is declared in <fmt/...>, which the file does not include"],
                          findings("std::vector<int> all = read(fmt::format(1));\n"))
 
-    def test_names_of_ones_own_members_and_comments_are_none(self):
+    def test_own_names_members_and_comments_are_no_findings(self):
         for use in ("class Shape;", "enum class Kind { kLeast, kMost };", "int n = cube.volume(x);", "// a Shape",
                     'const char* name = "Shape";', "TEST(Volumes, Shape) {}"):
             with self.subTest(use):

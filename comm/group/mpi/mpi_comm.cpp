@@ -22,7 +22,7 @@ constexpr auto kMpiInspection = milliseconds(100);
 }  // namespace
 
 /// Finds the ranks that others wait for. MPI does not say which rank keeps a collective from completing; so a rank that
-/// has waited for long tells all others where it waits. Ranks that it never heard of are missing.
+/// has waited for long tells all others where it waits. Ranks that it has not heard from are missing.
 class MpiComm::RollCall {
  public:
   /// What the calling thread waits for and what a device does are two calls, told apart by their tags.

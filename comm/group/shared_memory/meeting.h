@@ -41,8 +41,9 @@ class SharedMeeting {
   /// is late, gone, or does something else.
   const std::vector<Operation>& meet(const Operation& mine);
 
-  /// The bytes that a local rank shows at the meeting to come; staging(): at the one just held, after meet().
+  /// The bytes that a local rank shows at the next meeting.
   std::byte* staging_to_come(int local_rank) { return block(local_rank).staging[(number_ + 1) % 2]; }
+  /// The bytes that a local rank shows at the last meeting, after meet().
   std::byte* staging(int local_rank) { return block(local_rank).staging[number_ % 2]; }
 
  private:

@@ -18,7 +18,7 @@ struct PixelBox {
   std::int64_t height = 0;
 };
 
-/// The part of an image to take, and its size: the part [left, left + width) x [top, top + height) in pixels, fractions
+/// A view of an image: the part [left, left + width) x [top, top + height) in pixels, fractions
 /// included, becomes size x size pixels. Filters see the pixels of `seen` alone, which holds that part.
 struct ImageView {
   double left = 0;

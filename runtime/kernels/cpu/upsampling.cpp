@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/kernels/geometry/upsampling.h"
+#include "runtime/kernels/upsampling.h"
 
 #include <algorithm>
 #include <vector>
@@ -10,6 +10,7 @@
 #include "runtime/kernels/cpu/parallel.h"
 #include "runtime/kernels/cpu/thread_buffers.h"
 #include "runtime/kernels/geometry/operand_checks.h"
+#include "runtime/kernels/geometry/upsampling.h"
 #include "runtime/kernels/reference/families.h"
 
 namespace lockstep::kernels::cpu {

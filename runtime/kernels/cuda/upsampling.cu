@@ -3,6 +3,7 @@
 #include "runtime/kernels/cuda/values.cuh"
 #include "runtime/kernels/geometry/operand_checks.h"
 #include "runtime/kernels/geometry/upsampling.h"
+#include "runtime/kernels/upsampling.h"
 
 namespace lockstep::kernels::cuda {
 

@@ -4,7 +4,7 @@
 #include <array>
 
 #include "runtime/kernels/functors/upsampling.h"
-#include "runtime/kernels/upsampling.h"
+#include "runtime/kernels/geometry/spatial.h"
 
 namespace lockstep::kernels {
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/kernels/geometry/upsampling.h"
+#include "runtime/kernels/upsampling.h"
 
 #include "runtime/kernels/geometry/operand_checks.h"
+#include "runtime/kernels/geometry/upsampling.h"
 #include "runtime/kernels/reference/families.h"
 #include "runtime/kernels/reference/values.h"
 

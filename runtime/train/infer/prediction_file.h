@@ -20,8 +20,7 @@ enum class PredictionKind {
 
 /// The predictions of a model on a data set's samples, in their order.
 struct Predictions {
-  /// The shape of one prediction: [classes], or that of a regression's values; with a target for each position, of all
-  /// positions.
+  /// The shape of one sample's prediction: [classes] for kProbabilities, else the shape of the sample's target.
   Shape shape = {};
   PredictionKind kind = PredictionKind::kProbabilities;
   std::vector<float> values;                  ///< sample after sample

@@ -19,7 +19,7 @@ class OutputQueue {
   bool empty() const { return pieces_.empty(); }
   /// Whether a piece of so many bytes still fits.
   bool has_room(std::size_t bytes) const { return bytes_ + bytes <= most_bytes_; }
-  /// Those that have not left as a whole.
+  /// The number of pieces that have not left as a whole.
   std::uint64_t pieces() const { return pieces_.size(); }
 
   void push(std::string piece) {

@@ -67,8 +67,8 @@ class OutputWriter {
  private:
   struct State;
 
-  /// Starts `work` on the thread and returns its end, for which perform() waits; nothing while earlier work has not
-  /// begun.
+  /// Hands `work` to the thread and returns its end, for which perform() waits. Returns nothing while earlier work has
+  /// not begun.
   std::optional<std::future<void>> start(const std::function<void()>& work);
 
   std::shared_ptr<State> state_;  ///< the thread's, too

@@ -47,8 +47,8 @@ void record_event_of_end(const std::filesystem::path& run_dir, std::chrono::syst
 void record_end_from_outside(const std::filesystem::path& run_dir, const RunEnd& end,
                              std::chrono::system_clock::time_point since, bool echo) noexcept;
 
-/// Makes the run directory and records a failure that came before it was made. A refusal is no such failure: it makes
-/// nothing.
+/// Makes the run directory and records a failure from before there was one. Does nothing for a refusal
+/// (ExitCode::kUsage).
 void record_early_failure(const std::filesystem::path& run_dir, const Error& error,
                           std::chrono::system_clock::time_point since, bool echo) noexcept;
 

@@ -9,7 +9,7 @@
 
 namespace lockstep::train {
 
-/// The facts on a run that its header shows a person.
+/// The facts about a run that its header shows a person.
 struct RunFacts {
   std::string job;
   std::string model;  ///< its kind

@@ -12,7 +12,7 @@
 
 namespace lockstep::train {
 
-/// A listener of a run, on rank 0: the run directory, the terminal.
+/// A listener of a run, on rank 0, such as its record or the terminal.
 class RunObserver {
  public:
   virtual ~RunObserver() = default;

@@ -12,7 +12,6 @@
 
 #include "comm/ddp/digest.h"
 #include "runtime/base/error.h"
-#include "runtime/kernels/backend.h"
 #include "runtime/nn/layers.h"
 #include "runtime/ops/ops.h"
 #include "tests/comm/ddp/ddp_fixture.h"

@@ -207,6 +207,11 @@ TEST(MpirunMessages, AreNotKeptForTheEndOfARemarkThatDoesNotCome) {
   EXPECT_EQ(messages.remarks(), "");
 }
 
+TEST(MpirunMessages, ThatAreNoTextAreEscaped) {
+  MpirunMessages messages;
+  EXPECT_EQ(messages.feed("\xb0U\n\x1b[31mred\n"), "\\xb0U\n\x1b[31mred\n");
+}
+
 TEST(MpirunMessages, WithoutAnEndAreNotLost) {
   MpirunMessages messages;
   EXPECT_EQ(messages.feed(kDashes + "\nunclosed\nlast"), "");

@@ -69,6 +69,13 @@ TEST(RankOutput, ThatIsNoTextBehindTheLastLineIsEscaped) {
   EXPECT_EQ(written.text(), "{\"step\":1}\n\\xc0U\n");
 }
 
+TEST(RankOutput, ThatIsNoTextIsEscapedInWholeLinesToo) {
+  Written written;
+  RankOutput output(written.file(), false);
+  output.pass("{\"step\":1}\n\xb0U\n\x1b[31mgr\u00f6\u00dfe\n");
+  EXPECT_EQ(written.text(), "{\"step\":1}\n\\xb0U\n\x1b[31mgr\u00f6\u00dfe\n");
+}
+
 TEST(RankOutput, OfALiveLineComesAtOnceAndEndsBeforeOtherWords) {
   Written written;
   RankOutput output(written.file(), true);

@@ -34,15 +34,15 @@ void run_and_end(const Folder& folder, const std::vector<int>& ranks, RankPhase 
   }
 }
 
-/// What the supervisor makes of these ranks' end where mpirun leaves this remark.
+/// The supervisor's error for these ranks' end where mpirun leaves this remark and ends by the command `end`.
 Error verdict_on(const std::vector<int>& watched, const std::string& remark, RankPhase phase = RankPhase::kInit,
-                 int code = 128 + SIGKILL) {
+                 const std::string& end = "exit 137", const std::string& begin = "") {
   const Folder folder;
   const StatusBoard board = StatusBoard::create(folder / "status", 3);
   run_and_end(folder, watched, phase);
   const std::string dashes(74, '-');
-  write_text(folder / "mpirun", "#!/bin/sh\ncat >&2 <<END\n" + dashes + "\n" + remark + "\n" + dashes + "\nEND\nexit " +
-                                    std::to_string(code) + "\n");
+  write_text(folder / "mpirun", "#!/bin/sh\n" + begin + "\ncat >&2 <<END\n" + dashes + "\n" + remark + "\n" + dashes +
+                                    "\nEND\n" + end + "\n");
   const MpirunCommand command{{"/bin/sh", (folder / "mpirun").string()}, {}};
   const SignalInbox inbox;
   const Outcome outcome = Supervisor(command, board, inbox, {.one_machine = true, .saves_on_request = true}).run();
@@ -71,13 +71,26 @@ TEST(Supervisor, BlamesTheMachineForARankThatNeverStartedOnlyWhereMpirunDoes) {
   EXPECT_EQ(blamed.code(), ExitCode::kEnvironment);
   EXPECT_THAT(blamed.what(), HasSubstr("A requested component was not found"));
   // MPI may end the first rank without a word of ours, and mpirun kills the others while they join.
-  const Error not_noted = verdict_on({0, 1}, "A requested component was not found", RankPhase::kJoin, 1);
+  const Error not_noted = verdict_on({0, 1}, "A requested component was not found", RankPhase::kJoin, "exit 1");
   EXPECT_EQ(not_noted.code(), ExitCode::kEnvironment);
   EXPECT_THAT(not_noted.what(), HasSubstr("A requested component was not found"));
-  const Error unexplained = verdict_on(
-      {0}, "Primary job  terminated normally, but 1 process returned\na non-zero exit code.", RankPhase::kNone);
-  EXPECT_EQ(unexplained.code(), ExitCode::kPeerLost);
-  EXPECT_THAT(unexplained.what(), HasSubstr("ended unexpectedly before the first step"));
+  // An mpirun that somebody kills says nothing of the machine.
+  const Error killed = verdict_on({0, 1}, "A requested component was not found", RankPhase::kJoin, "kill -KILL $$");
+  EXPECT_EQ(killed.code(), ExitCode::kPeerLost);
+  for (const char* remark : {"Primary job  terminated normally, but 1 process returned\na non-zero exit code.",
+                             "mpirun detected that one or more processes exited with non-zero status, thus causing\n"
+                             "the job to be terminated."}) {
+    const Error unexplained = verdict_on({0}, remark, RankPhase::kNone, "exit 1");
+    EXPECT_EQ(unexplained.code(), ExitCode::kPeerLost) << remark;
+    EXPECT_THAT(unexplained.what(), HasSubstr("ended unexpectedly before the first step"));
+  }
+}
+
+TEST(Supervisor, WaitsForMpirunToSayWhyRanksCouldNotJoin) {
+  const Error late =
+      verdict_on({0, 1}, "A requested component was not found", RankPhase::kNotJoined, "exit 1", "sleep 0.5");
+  EXPECT_EQ(late.code(), ExitCode::kEnvironment);
+  EXPECT_THAT(late.what(), HasSubstr("A requested component was not found"));
 }
 
 /// What the supervisor makes of an mpirun that ends as a rank that was killed did, and does not say which it was.

@@ -41,5 +41,10 @@ TEST(Printable, WritesOutWhatIsNoUtf8) {
   EXPECT_EQ(printable("\xe2\x82z\xe2\x82\xac"), "\\xe2\\x82z\u20ac");  // and the next one is whole
 }
 
+TEST(Printable, KeepsControlCharactersWhereBytesAloneAreInDoubt) {
+  EXPECT_EQ(valid_utf8("\x1b[31mgr\u00f6\u00dfe\r\n"), "\x1b[31mgr\u00f6\u00dfe\r\n");
+  EXPECT_EQ(valid_utf8("\xb0U\n"), "\\xb0U\n");
+}
+
 }  // namespace
 }  // namespace lockstep

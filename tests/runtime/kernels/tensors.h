@@ -13,6 +13,7 @@
 #include <source_location>
 #include <vector>
 
+#include "runtime/base/error.h"
 #include "runtime/kernels/reference/values.h"
 #include "runtime/tensor/tensor.h"
 
@@ -46,8 +47,11 @@ inline Bytes bytes_of(const Tensor& tensor) {
   return {{first, first + host.bytes()}};
 }
 
-/// A CPU tensor of any dtype with these elements, rounded to it.
+/// A CPU tensor of any dtype with these elements, rounded to it. Throws ShapeError where the shape has another number.
 inline Tensor tensor_of(const std::vector<double>& values, const Shape& shape, DType dtype) {
+  if (static_cast<std::int64_t>(values.size()) != shape.numel()) {
+    throw ShapeError(std::to_string(values.size()) + " values do not make a tensor of shape " + shape.str());
+  }
   const Tensor tensor = Tensor::empty(shape, dtype);
   reference::store(values, tensor);
   return tensor;

@@ -53,10 +53,11 @@ TYPED_TEST(ArenaLoops, SgdMatchesTheReference) {
       this->expect_matches_reference(
           [&](const auto& on) {
             return this->run(on, DType::kFloat32, 0, clip_value,
-                             [&](const ArenaSteps& kernels, const ArenaSlice& slice, const StepScalars& scalars,
+                             [&](const ArenaSteps& arena_steps, const ArenaSlice& slice, const StepScalars& scalars,
                                  const Tensor& state, const Tensor&) {
-                               kernels.element_step(slice, options, scalars,
-                                                    options.momentum != 0 ? std::vector{state} : std::vector<Tensor>());
+                               arena_steps.element_step(
+                                   slice, options, scalars,
+                                   options.momentum != 0 ? std::vector{state} : std::vector<Tensor>());
                              });
           },
           this->stepped());
@@ -85,9 +86,9 @@ TYPED_TEST(ArenaLoops, AdamMatchesTheReference) {
     this->expect_matches_reference(
         [&](const auto& on) {
           return this->run(on, DType::kFloat32, 0, 0,
-                           [&](const ArenaSteps& kernels, const ArenaSlice& slice, const StepScalars& scalars,
+                           [&](const ArenaSteps& arena_steps, const ArenaSlice& slice, const StepScalars& scalars,
                                const Tensor& m, const Tensor& v) {
-                             kernels.element_step(slice, AdamRule{.decoupled = decoupled}, scalars, {m, v});
+                             arena_steps.element_step(slice, AdamRule{.decoupled = decoupled}, scalars, {m, v});
                            });
         },
         this->stepped());
@@ -100,16 +101,16 @@ TYPED_TEST(ArenaLoops, AmsgradAndAdagradMatchTheReference) {
         [&](const auto& on) {
           const Tensor largest = on.zeros({kArenaLength}, DType::kFloat32);
           bool first = true;
-          std::vector<Tensor> all =
-              this->run(on, DType::kFloat32, 0, 0,
-                        [&](const ArenaSteps& kernels, ArenaSlice slice, const StepScalars& scalars, const Tensor& m,
-                            const Tensor& v) {
-                          // Smaller ones, so that the largest second moment is an earlier one.
-                          if (!first) slice.grad = on.zeros({kArenaLength});
-                          first = false;
-                          kernels.element_step(slice, AdamRule{.beta2 = 0.5, .decoupled = decoupled, .amsgrad = true},
-                                               scalars, {m, v, largest});
-                        });
+          std::vector<Tensor> all = this->run(
+              on, DType::kFloat32, 0, 0,
+              [&](const ArenaSteps& arena_steps, ArenaSlice slice, const StepScalars& scalars, const Tensor& m,
+                  const Tensor& v) {
+                // Smaller ones, so that the largest second moment is an earlier one.
+                if (!first) slice.grad = on.zeros({kArenaLength});
+                first = false;
+                arena_steps.element_step(slice, AdamRule{.beta2 = 0.5, .decoupled = decoupled, .amsgrad = true},
+                                         scalars, {m, v, largest});
+              });
           all.push_back(largest);
           return all;
         },
@@ -117,10 +118,10 @@ TYPED_TEST(ArenaLoops, AmsgradAndAdagradMatchTheReference) {
     this->expect_matches_reference(
         [&](const auto& on) {
           return this->run(on, DType::kFloat32, 0, 0.3f,
-                           [&](const ArenaSteps& kernels, const ArenaSlice& slice, const StepScalars& scalars,
+                           [&](const ArenaSteps& arena_steps, const ArenaSlice& slice, const StepScalars& scalars,
                                const Tensor& sum, const Tensor&) {
-                             kernels.element_step(slice, AdagradRule{.lr_decay = 0.5, .decoupled = decoupled}, scalars,
-                                                  {sum});
+                             arena_steps.element_step(slice, AdagradRule{.lr_decay = 0.5, .decoupled = decoupled},
+                                                      scalars, {sum});
                            });
         },
         this->stepped());
@@ -140,13 +141,13 @@ TYPED_TEST(ArenaLoops, LayerRatesMatchTheReferenceAndStepsTakeThem) {
             const Tensor rates = on.zeros({3, 2}, DType::kFloat32);
             std::vector<Tensor> all =
                 this->run(on, DType::kFloat32, 0, clip_value,
-                          [&](const ArenaSteps& kernels, const ArenaSlice& slice, StepScalars scalars,
+                          [&](const ArenaSteps& arena_steps, const ArenaSlice& slice, StepScalars scalars,
                               const Tensor& first, const Tensor& second) {
-                            kernels.layer_rates(slice, rule, scalars, rates);
+                            arena_steps.layer_rates(slice, rule, scalars, rates);
                             scalars.layer_rates = static_cast<const LayerRate*>(rates.data());
                             const SgdRule sgd{.momentum = 0.9f, .rate_in_momentum = rule.decay_without_norm};
-                            kernels.element_step(slice, sgd, scalars, {first});
-                            kernels.element_step(slice, AdagradRule{.decoupled = true}, scalars, {second});
+                            arena_steps.element_step(slice, sgd, scalars, {first});
+                            arena_steps.element_step(slice, AdagradRule{.decoupled = true}, scalars, {second});
                           });
             all.push_back(rates);
             return all;
@@ -164,13 +165,13 @@ TYPED_TEST(ArenaLoops, ALayerThatDoesNotAdaptHasTheStepOfItsRule) {
     const Tensor rates = on.zeros({3, 2}, DType::kFloat32);
     return this->run(
         on, dtype, 0, 0,
-        [&](const ArenaSteps& kernels, ArenaSlice slice, StepScalars scalars, const Tensor& m, const Tensor& v) {
+        [&](const ArenaSteps& arena_steps, ArenaSlice slice, StepScalars scalars, const Tensor& m, const Tensor& v) {
           slice.segments = segments;
           if (with_rates) {
-            kernels.layer_rates(slice, kLayerRules[0], scalars, rates);
+            arena_steps.layer_rates(slice, kLayerRules[0], scalars, rates);
             scalars.layer_rates = static_cast<const LayerRate*>(rates.data());
           }
-          kernels.element_step(slice, AdamRule{.decoupled = true}, scalars, {m, v});
+          arena_steps.element_step(slice, AdamRule{.decoupled = true}, scalars, {m, v});
         });
   };
   const auto plain = step(false, DType::kFloat32), rated = step(true, DType::kFloat32);
@@ -202,10 +203,10 @@ TYPED_TEST(ArenaLoops, LambMatchesTheReference) {
       this->expect_matches_reference(
           [&](const auto& on) {
             return this->run(on, DType::kFloat32, 0, 0,
-                             [&](const ArenaSteps& kernels, ArenaSlice slice, const StepScalars& scalars,
+                             [&](const ArenaSteps& arena_steps, ArenaSlice slice, const StepScalars& scalars,
                                  const Tensor& m, const Tensor& v) {
                                slice.segments = segments;
-                               kernels.lamb_step(slice, rule, scalars, m, v);
+                               arena_steps.lamb_step(slice, rule, scalars, m, v);
                              });
           },
           this->stepped());
@@ -224,8 +225,8 @@ TYPED_TEST(ArenaLoops, NovogradMatchesTheReference) {
             const Tensor norms = on.copy(tensor_of({kNaN, 3, 5}, {3}, DType::kFloat32));
             std::vector<Tensor> all = this->run(
                 on, DType::kFloat32, 0, clip_value,
-                [&](const ArenaSteps& kernels, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& m,
-                    const Tensor&) { kernels.novograd_step(slice, rule, scalars, m, norms); });
+                [&](const ArenaSteps& arena_steps, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& m,
+                    const Tensor&) { arena_steps.novograd_step(slice, rule, scalars, m, norms); });
             all.push_back(norms);
             return all;
           },
@@ -242,11 +243,11 @@ TYPED_TEST(ArenaLoops, RmspropMatchesTheReference) {
           [&](const auto& on) {
             const Tensor third = on.zeros({kArenaLength}, DType::kFloat32);
             return this->run(on, DType::kFloat32, 0, 0,
-                             [&](const ArenaSteps& kernels, const ArenaSlice& slice, const StepScalars& scalars,
+                             [&](const ArenaSteps& arena_steps, const ArenaSlice& slice, const StepScalars& scalars,
                                  const Tensor& a, const Tensor& b) {
                                std::vector<Tensor> states{a, b, third};
                                states.resize(static_cast<std::size_t>(rule.states()));
-                               kernels.element_step(slice, rule, scalars, states);
+                               arena_steps.element_step(slice, rule, scalars, states);
                              });
           },
           // A standard deviation is the difference of two numbers that are nearly the same.
@@ -260,44 +261,44 @@ TYPED_TEST(ArenaLoops, LionMatchesTheReference) {
       [&](const auto& on) {
         return this->run(
             on, DType::kFloat32, 0, 0.3f,
-            [&](const ArenaSteps& kernels, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& m,
-                const Tensor&) { kernels.element_step(slice, LionRule{.beta1 = 0.5}, scalars, {m}); });
+            [&](const ArenaSteps& arena_steps, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& m,
+                const Tensor&) { arena_steps.element_step(slice, LionRule{.beta1 = 0.5}, scalars, {m}); });
       },
       this->stepped());
 }
 
 /// A step of each kind with the tensors that run() has, and a third one of as many elements.
-using AnyStep = void (*)(const ArenaSteps& kernels, const ArenaSlice& slice, const StepScalars& scalars,
+using AnyStep = void (*)(const ArenaSteps& arena_steps, const ArenaSlice& slice, const StepScalars& scalars,
                          const Tensor& a, const Tensor& b, const Tensor& c);
 const AnyStep kEveryStep[] = {
-    [](const ArenaSteps& kernels, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a, const Tensor&,
-       const Tensor&) { kernels.element_step(slice, SgdRule{.momentum = 0.9f}, scalars, {a}); },
-    [](const ArenaSteps& kernels, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a, const Tensor& b,
-       const Tensor&) {
-      kernels.element_step(slice, AdamRule{}, scalars, {a, b});
+    [](const ArenaSteps& arena_steps, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a,
+       const Tensor&, const Tensor&) { arena_steps.element_step(slice, SgdRule{.momentum = 0.9f}, scalars, {a}); },
+    [](const ArenaSteps& arena_steps, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a,
+       const Tensor& b, const Tensor&) {
+      arena_steps.element_step(slice, AdamRule{}, scalars, {a, b});
     },
-    [](const ArenaSteps& kernels, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a, const Tensor& b,
-       const Tensor& c) {
-      kernels.element_step(slice, AdamRule{.amsgrad = true}, scalars, {a, b, c});
+    [](const ArenaSteps& arena_steps, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a,
+       const Tensor& b, const Tensor& c) {
+      arena_steps.element_step(slice, AdamRule{.amsgrad = true}, scalars, {a, b, c});
     },
-    [](const ArenaSteps& kernels, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a, const Tensor&,
-       const Tensor&) { kernels.element_step(slice, AdagradRule{}, scalars, {a}); },
-    [](const ArenaSteps& kernels, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a, const Tensor& b,
-       const Tensor& c) {
-      kernels.element_step(slice, RmspropRule{.momentum = 0.9f, .centered = true}, scalars, {a, b, c});
+    [](const ArenaSteps& arena_steps, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a,
+       const Tensor&, const Tensor&) { arena_steps.element_step(slice, AdagradRule{}, scalars, {a}); },
+    [](const ArenaSteps& arena_steps, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a,
+       const Tensor& b, const Tensor& c) {
+      arena_steps.element_step(slice, RmspropRule{.momentum = 0.9f, .centered = true}, scalars, {a, b, c});
     },
-    [](const ArenaSteps& kernels, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a, const Tensor&,
-       const Tensor&) { kernels.element_step(slice, LionRule{}, scalars, {a}); },
-    [](const ArenaSteps& kernels, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a, const Tensor& b,
-       const Tensor&) { kernels.lamb_step(slice, {}, scalars, a, b); },
-    [](const ArenaSteps& kernels, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a, const Tensor&,
-       const Tensor& c) { kernels.novograd_step(slice, {}, scalars, a, c); },
-    [](const ArenaSteps& kernels, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a, const Tensor&,
-       const Tensor& c) {
-      kernels.layer_rates(slice, kLayerRules[1], scalars, c);
+    [](const ArenaSteps& arena_steps, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a,
+       const Tensor&, const Tensor&) { arena_steps.element_step(slice, LionRule{}, scalars, {a}); },
+    [](const ArenaSteps& arena_steps, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a,
+       const Tensor& b, const Tensor&) { arena_steps.lamb_step(slice, {}, scalars, a, b); },
+    [](const ArenaSteps& arena_steps, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a,
+       const Tensor&, const Tensor& c) { arena_steps.novograd_step(slice, {}, scalars, a, c); },
+    [](const ArenaSteps& arena_steps, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& a,
+       const Tensor&, const Tensor& c) {
+      arena_steps.layer_rates(slice, kLayerRules[1], scalars, c);
       StepScalars with_rates = scalars;
       with_rates.layer_rates = static_cast<const LayerRate*>(c.data());
-      kernels.element_step(slice, SgdRule{.momentum = 0.9f}, with_rates, {a});
+      arena_steps.element_step(slice, SgdRule{.momentum = 0.9f}, with_rates, {a});
     }};
 
 TYPED_TEST(ArenaLoops, ASegmentWithoutAGradientChangesNoBit) {
@@ -305,13 +306,13 @@ TYPED_TEST(ArenaLoops, ASegmentWithoutAGradientChangesNoBit) {
   const auto untouched = this->run(on, DType::kFloat32, 0, 0, [](auto&&...) {});
   for (const AnyStep step : kEveryStep) {
     const Tensor third = on.zeros({kArenaLength}, DType::kFloat32);
-    const auto stepped = this->run(
-        on, DType::kFloat16, 0, 0,
-        [&](const ArenaSteps& kernels, const ArenaSlice& slice, StepScalars scalars, const Tensor& m, const Tensor& v) {
-          const DeviceValue<std::array<float, 3>> has({0.0f, 1.0f, 1.0f}, this->kDevice);
-          scalars.has_gradient = has.data()->data();
-          step(kernels, slice, scalars, m, v, third);
-        });
+    const auto stepped = this->run(on, DType::kFloat16, 0, 0,
+                                   [&](const ArenaSteps& arena_steps, const ArenaSlice& slice, StepScalars scalars,
+                                       const Tensor& m, const Tensor& v) {
+                                     const DeviceValue<std::array<float, 3>> has({0.0f, 1.0f, 1.0f}, this->kDevice);
+                                     scalars.has_gradient = has.data()->data();
+                                     step(arena_steps, slice, scalars, m, v, third);
+                                   });
     for (std::size_t i = 0; i < stepped.size(); ++i) {
       // kSegments[0] belongs to the first parameter, kSegments[2] to the second.
       EXPECT_TRUE(bytes_of(stepped[i].rows(3, 10)) == bytes_of(untouched[i].rows(3, 10))) << i;
@@ -326,10 +327,11 @@ TYPED_TEST(ArenaLoops, RoundsTheMasterWhereThereIsNoFloat32One) {
   for (const DType precision : {DType::kFloat16, DType::kBFloat16}) {
     this->expect_matches_reference(
         [&](const auto& on) {
-          return this->run(
-              on, precision, 0, 0,
-              [](const ArenaSteps& kernels, const ArenaSlice& slice, const StepScalars& scalars, const Tensor& state,
-                 const Tensor&) { kernels.element_step(slice, SgdRule{.momentum = 0.9f}, scalars, {state}); });
+          return this->run(on, precision, 0, 0,
+                           [](const ArenaSteps& arena_steps, const ArenaSlice& slice, const StepScalars& scalars,
+                              const Tensor& state, const Tensor&) {
+                             arena_steps.element_step(slice, SgdRule{.momentum = 0.9f}, scalars, {state});
+                           });
         },
         {.relative = 4 * epsilon_of(precision), .absolute = 4 * epsilon_of(precision)});
   }
@@ -340,9 +342,9 @@ TYPED_TEST(ArenaLoops, SkippedStepChangesNoBit) {
   const auto on = this->tested();
   const Tensor third = on.zeros({kArenaLength}, DType::kFloat32);
   const auto skipped = this->run(on, DType::kFloat16, 1, 0,
-                                 [&](const ArenaSteps& kernels, const ArenaSlice& slice, const StepScalars& scalars,
+                                 [&](const ArenaSteps& arena_steps, const ArenaSlice& slice, const StepScalars& scalars,
                                      const Tensor& m, const Tensor& v) {
-                                   for (const AnyStep step : kEveryStep) step(kernels, slice, scalars, m, v, third);
+                                   for (const AnyStep step : kEveryStep) step(arena_steps, slice, scalars, m, v, third);
                                  });
   for (std::size_t i = 0; i < skipped.size(); ++i) EXPECT_TRUE(bytes_of(skipped[i]) == bytes_of(untouched[i])) << i;
   EXPECT_TRUE(bytes_of(third) == bytes_of(on.zeros({kArenaLength}, DType::kFloat32)));

@@ -7,7 +7,8 @@
 
 #include "runtime/kernels/decisions.h"
 #include "runtime/kernels/functors/decisions.h"
-#include "tests/runtime/kernels/kernel_fixture.h"
+#include "tests/runtime/kernels/tables.h"
+#include "tests/runtime/kernels/tensors.h"
 
 namespace lockstep::kernels {
 namespace {

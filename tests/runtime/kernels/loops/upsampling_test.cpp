@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/kernels/upsampling.h"
 
+#include "runtime/kernels/geometry/spatial.h"
 #include "tests/runtime/kernels/loops/loops_fixture.h"
 
 namespace lockstep::kernels {

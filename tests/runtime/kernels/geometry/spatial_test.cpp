@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/geometry/spatial.h"
+
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "runtime/base/error.h"
-#include "runtime/kernels/backend.h"
 #include "runtime/kernels/geometry/check.h"
 
 namespace lockstep::kernels {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/geometry/spatial.h"
+
 #include <array>
 #include <string>
 
 #include "runtime/base/error.h"
-#include "runtime/kernels/geometry/spatial.h"
 #include "runtime/tensor/shape.h"
 
 namespace lockstep::kernels {
