@@ -11,7 +11,7 @@
 
 namespace lockstep::model_zoo {
 
-// Whose names each model has: resnet's and vit's are torchvision's; gpt's, llama's and bert's Hugging Face's
+// The implementation whose names each model has: resnet's and vit's are torchvision's; gpt's, llama's and bert's Hugging Face's
 // (GPT2LMHeadModel, LlamaForCausalLM, BertForMaskedLM or BertForSequenceClassification). PyTorch has no implementation
 // of the others, which keep their own.
 

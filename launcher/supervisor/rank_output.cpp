@@ -44,7 +44,7 @@ void RankOutput::make_room_for_answer() {
 }
 
 void RankOutput::finish() {
-  // What ends no line may be no text.
+  // Bytes that end no line may be no text.
   write(printable(std::exchange(held_, {})));
   end_live_line();
 }

@@ -25,7 +25,7 @@ enum class Format {
   kMerges
 };
 
-/// What a file or folder is for, as its name tells: 0 for training, else the place in the order in which a name is
+/// The purpose of a file or folder, as its name tells it: 0 for training, else the place in the order in which a name is
 /// preferred for evaluation: val, valid, validation, eval, dev, test, testing, t10k.
 int evaluation_rank(const std::filesystem::path& path);
 

@@ -19,7 +19,7 @@ class Job;
 
 namespace lockstep::train {
 
-/// What a run makes of its evaluations: which checkpoint is the best one, and when to end early. Alike on every rank,
+/// The decisions that a run takes from its evaluations: which checkpoint is the best one, and when to end early. Alike on every rank,
 /// since all have the same results.
 class Goals {
  public:
