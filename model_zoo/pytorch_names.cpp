@@ -23,7 +23,7 @@ std::pair<std::string, std::string> split(const std::string& name) {
   return {name.substr(0, dot), name.substr(dot)};
 }
 
-/// What stands beside `name`; itself where nothing does.
+/// The name beside `name` in the table; `name` itself where none is.
 std::string in_table(Pairs table, const std::string& name) {
   for (const auto& [ours, theirs] : table) {
     if (name == ours) return std::string(theirs);

@@ -11,9 +11,9 @@
 
 namespace lockstep::model_zoo {
 
-// Whose names each model has: resnet's and vit's are torchvision's; gpt's, llama's and bert's Hugging Face's
-// (GPT2LMHeadModel, LlamaForCausalLM, BertForMaskedLM or BertForSequenceClassification). PyTorch has no implementation
-// of the others, which keep their own.
+// The implementation whose names each model has: resnet's and vit's are torchvision's; gpt's, llama's and bert's
+// Hugging Face's (GPT2LMHeadModel, LlamaForCausalLM, BertForMaskedLM or BertForSequenceClassification). PyTorch has no
+// implementation of the others, which keep their own.
 
 /// One of a model's tensors as PyTorch's implementation of it has it.
 struct PyTorchTensor {

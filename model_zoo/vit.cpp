@@ -106,7 +106,7 @@ class Vit : public nn::Module {
   nn::Module* classifier_ = nullptr;
 };
 
-/// As torchvision's.
+/// torchvision's initial values.
 nn::Initializer vit_initializer(const nn::Parameter& parameter) {
   const std::string& name = parameter.name;
   const Shape& shape = parameter.tensor.shape();

@@ -8,10 +8,10 @@
 
 namespace lockstep::comm {
 
-/// What makes the ranks' losses and gradients those of the mean over all samples of a step, however uneven the ranks'
-/// shares are. A rank's loss is the sum over its samples divided by `loss_divisor`: its mean where the shares are even.
-/// The divisor is the size of the largest share, so that 16-bit gradients of uneven shares are no larger than those of
-/// a mean.
+/// The factors that make the ranks' losses and gradients those of the mean over all samples of a step, however uneven
+/// the ranks' shares are. A rank's loss is the sum over its samples divided by `loss_divisor`: its mean where the
+/// shares are even. The divisor is the size of the largest share, so that 16-bit gradients of uneven shares are no
+/// larger than those of a mean.
 struct Share {
   double loss_divisor = 1.0;
   float gradient_factor = 1.0f;  ///< what gradients are multiplied by, in float32, before they are reduced

@@ -13,7 +13,7 @@ namespace {
 
 ExitCode run(bool json) {
   const nlohmann::ordered_json found = examine();
-  // What a driver calls its device may be any bytes; JSON may not.
+  // A driver's name of its device may be any bytes; JSON's text may not.
   const std::string text =
       json ? found.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n" : doctor_text(found);
   std::fputs(text.c_str(), stdout);

@@ -44,7 +44,7 @@ std::vector<std::string> command_names(const CLI::App& app) {
   return names;
 }
 
-/// What is wrong with the command line; a name that nothing has comes before what follows from it.
+/// The errors of the command line; an unknown name comes before the errors that follow from it.
 std::string explain(const CLI::App& app, const CLI::ParseError& error, int argc, const char* const* argv) {
   const auto chosen = app.get_subcommands();
   const CLI::App& command = chosen.empty() ? app : *chosen.front();

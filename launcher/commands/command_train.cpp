@@ -109,7 +109,7 @@ ExitCode start_ranks(const TrainCommand& command, std::chrono::system_clock::tim
   }
   const auto begin = fs::file_time_type::clock::now();
   const auto arguments = [&](int restart) {
-    // What the lost ranks have saved is newer than what the user named.
+    // The checkpoint that the lost ranks saved is newer than the one that the user named.
     const bool saved = restart > 0 && saved_since(run_dir, begin);
     return rank_arguments(command, saved ? "auto" : command.resume);
   };
@@ -125,7 +125,7 @@ ExitCode start_ranks(const TrainCommand& command, std::chrono::system_clock::tim
 
 void warn_of_loss(const std::string& loss) { spdlog::warn(loss); }
 
-// What decides on a request to stop that comes while training does not listen.
+// The answer to a request to stop that comes while training does not listen.
 std::atomic<std::uint64_t> step_reached{0};
 constexpr int kNotYet = -1;
 std::atomic<int> code_of_run{kNotYet};  ///< once its last words are written

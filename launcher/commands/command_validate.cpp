@@ -26,7 +26,7 @@ struct ValidateCommand {
   bool dry_run = false;
 };
 
-/// What the job says, whether that can be trained, and what is wrong or strange with either.
+/// The contents of the job, whether it can be trained, and the errors and oddities of both.
 struct Validation {
   job::Checked checked;
   train::Plan plan;  ///< of a job that reads as sound

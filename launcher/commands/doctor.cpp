@@ -163,7 +163,7 @@ class Examination {
                 : "Build where CUDA, cuDNN and NCCL are installed.");
   }
 
-  /// What computes a 16-bit dtype; null where nothing does.
+  /// The name of the unit that computes a 16-bit dtype; null where none does.
   static Json units_of(int capability, int since) { return capability >= since ? Json("tensor cores") : Json(); }
 
   /// Whether it can be trained on.

@@ -6,7 +6,7 @@
 
 namespace lockstep::launcher {
 
-/// What this machine has, as `lockstep doctor --json` prints it: {"lockstep", "trains_on": ["cpu", "cuda"],
+/// The means of this machine, as `lockstep doctor --json` prints them: {"lockstep", "trains_on": ["cpu", "cuda"],
 /// "processor": {"cores", "isa", "native_bfloat16", "half_instructions": [name], "float16", "bfloat16": what follows
 /// for speed, "product_times": as measure_product_times() gives them, null in software, "advice"}, "shared_memory":
 /// {"path", "bytes", "free_bytes"}, "mpirun", "libraries": {name: version}, "cuda_driver", "devices": [{"device",

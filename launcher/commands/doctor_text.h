@@ -6,7 +6,7 @@
 
 namespace lockstep::launcher {
 
-/// What examine() found, for a person to read.
+/// The findings of examine(), for a person to read.
 std::string doctor_text(const nlohmann::ordered_json& examination);
 
 }  // namespace lockstep::launcher

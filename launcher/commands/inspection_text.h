@@ -6,7 +6,7 @@
 
 namespace lockstep::launcher {
 
-/// What inspect() found, for a person to read.
+/// The findings of inspect(), for a person to read.
 std::string inspection_text(const nlohmann::ordered_json& inspection);
 
 }  // namespace lockstep::launcher

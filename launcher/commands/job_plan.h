@@ -12,7 +12,7 @@
 
 namespace lockstep::launcher {
 
-/// What `lockstep train` with these options would run. `reads_weights`: as in PlanOptions.
+/// The plan of `lockstep train` with these options. `reads_weights`: as in PlanOptions.
 train::Plan plan_of(const job::Checked& job, const LaunchOptions& launch, const std::filesystem::path& run_dir,
                     bool reads_weights = false);
 

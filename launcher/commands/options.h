@@ -10,7 +10,7 @@
 
 namespace lockstep::launcher {
 
-/// What the user asked for, ready to run. Throws Error.
+/// The user's command, ready to run. Throws Error.
 using Action = std::function<ExitCode()>;
 
 /// Which job, with which fields overridden.

@@ -6,7 +6,7 @@
 
 namespace lockstep::launcher {
 
-/// What matrix products in 16 bits take on the CPU, by the time of the same ones in float32, measured in less than a
+/// The time of matrix products in 16 bits on the CPU, over that of the same ones in float32, measured in less than a
 /// second: {"64": {"float16": 1.9, "bfloat16": 1.2}, "512": {...}}, by rows and columns of square matrices.
 nlohmann::ordered_json measure_product_times();
 

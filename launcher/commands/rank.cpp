@@ -101,7 +101,7 @@ ExitCode run_rank(const JobOptions& options, const LaunchOptions& launch, const 
     kernels::cpu::start_threads();
     const ExitCode code = work(*world, checked, device);
     stage = Stage::kEnds;
-    // What hangs from here on is ended, since the rank is done.
+    // A call that hangs from here on is ended, since the rank is done.
     std::fflush(stdout);
     set_end(RankPhase::kDone, static_cast<int>(code));
     return code;

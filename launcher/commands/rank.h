@@ -11,7 +11,7 @@
 
 namespace lockstep::launcher {
 
-/// What a rank does, on its device.
+/// The work of a rank, on its device.
 using RankWork = std::function<ExitCode(comm::World&, const job::Checked&, Device)>;
 
 /// comm.timeout_s

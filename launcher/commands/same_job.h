@@ -9,13 +9,13 @@
 
 namespace lockstep::launcher {
 
-/// What a rank was started with.
+/// The job and options that a rank was started with.
 struct RankIdentity {
   std::string version;
   job::Job job;
 };
 
-/// What differs between ranks, a line a field with every value and its ranks; empty when they agree.
+/// The differences between ranks, a line a field with every value and its ranks; empty when they agree.
 std::vector<std::string> disagreements(const std::vector<RankIdentity>& ranks);
 
 /// Throws PeerError, on every rank alike, when the ranks run other versions of lockstep or other jobs. A collective.

@@ -12,7 +12,7 @@
 
 namespace lockstep::launcher {
 
-/// What the ranks run.
+/// The program that the ranks run.
 struct RankCommand {
   /// The arguments of this program, for a start and, from 1 on, for each restart.
   std::function<std::vector<std::string>(int restart)> arguments;

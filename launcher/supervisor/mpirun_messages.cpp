@@ -20,7 +20,7 @@ std::size_t separators(const std::string& line) {
   return dashes && line.size() % kDashes == 0 ? line.size() / kDashes : 0;
 }
 
-/// What mpirun says outside its remarks, of interest to nobody.
+/// Lines of mpirun outside its remarks, of interest to nobody.
 bool is_chatter(const std::string& line) {
   return line.starts_with("mpirun: Forwarding signal") || line.starts_with("PRTE: Forwarding signal") ||
          line.starts_with("mpirun: killing job") || line.find("] ORTE_ERROR_LOG: ") != std::string::npos ||

@@ -16,7 +16,7 @@ SignalInbox::SignalInbox() {
   sigset_t signals;
   sigemptyset(&signals);
   for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGCHLD, SIGWINCH}) {
-    // What was ignored, as by nohup, would come all the same once it is blocked.
+    // A signal that was ignored, as by nohup, would come all the same once it is blocked.
     struct sigaction now {};
     if (sigaction(number, nullptr, &now) == 0 && now.sa_handler != SIG_IGN) sigaddset(&signals, number);
   }

@@ -71,7 +71,7 @@ Outcome because(const Error& error) {
   return outcome;
 }
 
-/// What may have sent a signal that ended a rank; a line, or nothing.
+/// The likely sender of a signal that ended a rank; a line, or nothing.
 std::string hint_on(int signal) {
   return signal == SIGKILL ? "If nobody killed it, memory may have run out: see dmesg.\n" : "";
 }
@@ -325,7 +325,7 @@ Outcome Supervisor::outcome() const {
   if (!messages_.signals().empty()) return lost_rank(messages_.signals().begin()->first);
   // mpirun now and then loses its words on a rank that was killed.
   if (mpirun_names_signal() && messages_.remarks().empty()) return because(lost_unseen(code - 128));
-  // That it was killed says nothing of the machine, even where no rank had begun.
+  // Its being killed says nothing of the machine, even where no rank had begun.
   if (ranks_.any_at_work() || mpirun_.was_killed()) {
     const std::string how =
         code > 128 ? fmt::format("was killed (signal {})", code - 128) : fmt::format("ended with exit code {}", code);

@@ -29,7 +29,7 @@ struct Outcome {
   bool stop_requested = false;
 };
 
-/// What the supervisor has to know about the ranks.
+/// The facts that the supervisor needs of the ranks.
 struct Supervised {
   bool one_machine = true;        ///< every rank is on this machine
   bool saves_on_request = false;  ///< SIGUSR1 makes them save and exit
@@ -65,7 +65,7 @@ class Supervisor {
   std::optional<Error> silence(std::chrono::milliseconds elapsed);
   /// Whether ranks that are done, or mpirun behind its last rank, take too long to end.
   bool end_hangs(std::chrono::milliseconds elapsed);
-  /// What the ranks have ended with, once all have; mpirun may never say.
+  /// The exit codes of the ranks, once all have ended; mpirun may never say.
   std::optional<int> code_of_ranks() const;
   void take_down(std::chrono::milliseconds delay);
   bool mpirun_has_noticed() const;

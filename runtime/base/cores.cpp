@@ -25,7 +25,7 @@ double cores_in(const std::string& quota_and_period) {
   return text >> quota >> period && quota > 0 && period > 0 ? quota / period : kNone;
 }
 
-/// What the group in this folder is allowed.
+/// The cores that the group in this folder is allowed.
 double quota_in(const fs::path& folder) {
   return std::min(cores_in(text_of(folder / "cpu.max")),
                   cores_in(text_of(folder / "cpu.cfs_quota_us") + " " + text_of(folder / "cpu.cfs_period_us")));

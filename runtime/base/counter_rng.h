@@ -52,7 +52,7 @@ LOCKSTEP_HOST_DEVICE inline float uniform_from_bits(std::uint32_t bits) {
 /// any element. Distinct purposes never share numbers.
 class CounterRng {
  public:
-  /// What a stream of numbers is for; part of the counter.
+  /// The purpose of a stream of numbers; part of the counter.
   enum class Purpose : std::uint32_t {
     kDropout = 1,
     kInitialization = 2,
@@ -74,7 +74,7 @@ class CounterRng {
   LOCKSTEP_HOST_DEVICE std::array<std::uint32_t, 4> block(std::uint64_t block) const {
     return philox(key_, block, high_);
   }
-  /// What philox() makes the blocks of: the key and the upper half of the counter.
+  /// The input of philox(): the key and the upper half of the counter.
   std::uint64_t key() const { return key_; }
   std::uint64_t high() const { return high_; }
   LOCKSTEP_HOST_DEVICE std::uint32_t at(std::uint64_t index) const { return block(index / 4)[index % 4]; }

@@ -22,7 +22,7 @@ nlohmann::ordered_json parse_ordered_json(std::string_view text);
 /// The field of an object; null where it has none of that name, or `value` is no object.
 const nlohmann::ordered_json& field_of(const nlohmann::ordered_json& value, std::string_view name);
 
-/// What a message says of a value: a number, or the kind of anything else, whose text may be long.
+/// The text by which a message shows a value: a number, or the kind of anything else, whose text may be long.
 std::string shown(const nlohmann::json& value);
 
 }  // namespace lockstep

@@ -14,7 +14,7 @@ namespace lockstep {
 /// whatever the expression is; so back references and look-around are no part of the syntax.
 class NamePattern {
  public:
-  /// What is wrong with an expression, too much memory among it; empty where nothing is.
+  /// The error in an expression, too much memory included; empty where there is none.
   static std::string problem_of(const std::string& expression);
 
   /// Throws std::invalid_argument for an expression with a problem.

@@ -9,7 +9,7 @@ namespace lockstep {
 
 namespace {
 
-/// What the first byte of a character in UTF-8 says of it.
+/// The facts that the first byte of a character in UTF-8 tells.
 struct Lead {
   std::size_t bytes;  ///< 0: it begins none
   char32_t bits;      ///< of the character's code

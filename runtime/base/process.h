@@ -21,7 +21,7 @@ void signal_child(pid_t child, int number);
 /// 0 and negative numbers.
 bool process_exists(pid_t pid);
 
-/// What /proc says of a process.
+/// The facts that /proc tells of a process.
 struct ProcessFacts {
   char state = '?';           ///< 'R' runs, 'S' sleeps, 'D' waits for a device, 'T' stopped, 'Z' has ended, ...
   std::uint64_t started = 0;  ///< clock ticks from the boot; with the number it names one process

@@ -22,7 +22,7 @@ struct Checkpoint {
   std::vector<std::string> notices;
 };
 
-/// What a state file's bytes hold. Throws StorageError, which names `file`, where that is no state.
+/// The state that a state file's bytes hold. Throws StorageError, which names `file`, where that is no state.
 TrainingState parse_state(std::string_view content, const std::string& file);
 
 /// Writes the files into an existing empty directory and makes them durable there; the manifest comes last.
@@ -36,7 +36,7 @@ Checkpoint read_checkpoint(const std::string& path);
 /// Reads a checkpoint without keeping its tensors: each is compared with the manifest and dropped.
 Checkpoint read_without_tensors(const std::string& path);
 
-/// What read_checkpoint does, keeping no more than one tensor in memory.
+/// The checks of read_checkpoint, with no more than one tensor in memory.
 Manifest verify_checkpoint(const std::string& path);
 
 /// Reads the manifest and compares the files' sizes with it.

@@ -11,7 +11,7 @@
 
 namespace lockstep::checkpoint {
 
-/// What a checkpoint consists of. As a file it is JSON that ends with the checksum of its own text, so that a single
+/// The parts of a checkpoint. As a file it is JSON that ends with the checksum of its own text, so that a single
 /// changed byte anywhere in it is seen. It is written last and deleted first: where it is, the rest is whole.
 struct Manifest {
   static constexpr std::uint64_t kVersion = 1;

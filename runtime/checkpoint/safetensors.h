@@ -20,7 +20,7 @@ struct NamedTensor {
   Tensor tensor;
 };
 
-/// What was written: the file as a whole and each tensor by name.
+/// The checksums of a written file: of the whole and of each tensor by name.
 struct SafetensorsDigest {
   Digest file;
   std::map<std::string, Digest> tensors;

@@ -70,7 +70,7 @@ std::vector<Store::Place> Store::places() const {
   for (const std::string& name : list_directory(directory_)) {
     const std::string path = directory_ + "/" + name;
     const std::optional<std::uint64_t> step = step_of(name);
-    // What cannot be looked at is a damaged checkpoint, not an absent one.
+    // A checkpoint that cannot be looked at is damaged, not absent.
     std::error_code error;
     if (step && (std::filesystem::is_directory(path, error) || error)) places.push_back({*step, path});
   }
@@ -217,7 +217,7 @@ void Store::remove_abandoned() const {
     Removals leftovers;
     for (const std::string& path : abandoned()) leftovers.remove(path);
   } catch (const StorageError&) {
-    // What cannot be deleted, or not even listed, is in nobody's way.
+    // A file that cannot be deleted, or not even listed, is in nobody's way.
   }
 }
 

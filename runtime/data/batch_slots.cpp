@@ -50,7 +50,7 @@ struct BatchSlots::State {
       try {
         slot.read.synchronize();
       } catch (const std::exception&) {
-        // What was aborted is over, and whoever needed the copy has been told.
+        // An aborted copy is over, and whoever needed it has been told.
       }
     }
   }

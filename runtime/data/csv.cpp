@@ -104,7 +104,7 @@ float number_of(const std::string& cell, const Columns& columns, std::size_t col
                 "Mend the cell, or name the columns to learn from in `features`.");
 }
 
-/// What a sample takes of memory; a class is its place among the cells first, then its number.
+/// The memory that a sample takes; a class is its place among the cells first, then its number.
 std::size_t bytes_of_row(const Columns& columns, bool numbers) {
   const std::size_t target = numbers ? sizeof(float) : sizeof(std::uint32_t) + sizeof(std::int64_t);
   return (columns.features.size() + (columns.weight ? 1 : 0)) * sizeof(float) + target;

@@ -18,7 +18,7 @@ struct CropSpan {
     const double scale = static_cast<double>(pixels) / static_cast<double>(scaled);
     begin = std::nearbyint(static_cast<double>(scaled - size) / 2) * scale;
     length = static_cast<double>(size) * scale;
-    // As far as the filter's triangle reaches.
+    // The filter's triangle reaches so far.
     const auto margin = static_cast<std::int64_t>(std::ceil(scale)) + 1;
     first = std::max<std::int64_t>(static_cast<std::int64_t>(std::floor(begin)) - margin, 0);
     last = std::min(static_cast<std::int64_t>(std::ceil(begin + length)) + margin, pixels);

@@ -62,7 +62,7 @@ DatasetOptions options_of(const DataOptions& options, Split split) {
     take_crop(chosen, options.augment);
     return chosen;
   }
-  // What is counted in training volumes is counted as they are trained on.
+  // Training volumes are counted as they are trained on.
   DatasetOptions train_options = options.train;
   take_patch(train_options, options.augment, Split::kTrain);
   visit_kind(chosen, [&train_options]<class Kind>(Kind, auto& eval) {

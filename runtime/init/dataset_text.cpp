@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// As protobuf text has it.
+/// The string as protobuf text writes it.
 std::string quoted(const std::string& text) {
   std::string result = "\"";
   for (const char c : text) {

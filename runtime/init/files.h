@@ -25,8 +25,8 @@ enum class Format {
   kMerges
 };
 
-/// What a file or folder is for, as its name tells: 0 for training, else the place in the order in which a name is
-/// preferred for evaluation: val, valid, validation, eval, dev, test, testing, t10k.
+/// The purpose of a file or folder, as its name tells it: 0 for training, else the place in the order in which a name
+/// is preferred for evaluation: val, valid, validation, eval, dev, test, testing, t10k.
 int evaluation_rank(const std::filesystem::path& path);
 
 /// Whether a word of its name, which digits belong to, is one of these; in any case.

@@ -34,7 +34,7 @@ std::optional<double> number_of(std::string_view cell) {
   return value;
 }
 
-/// What a row takes of memory: a cell of a few letters lies within its string.
+/// The memory that a row takes: a cell of a few letters lies within its string.
 std::size_t bytes_of(const Row& cells) {
   std::size_t bytes = 0;
   for (const std::string& cell : cells) bytes += sizeof cell + cell.size();
@@ -120,8 +120,8 @@ Uses uses_of(const Row& names, bool header) {
   return uses;
 }
 
-/// What a job calls a column: its name, or its number where that is empty or the name of several, as pandas writes an
-/// index without one. None where the number is another's name.
+/// The name by which a job calls a column: its own, or its number where that is empty or the name of several, as pandas
+/// writes an index without one. None where the number is another's name.
 std::optional<std::string> name_of(const Row& names, const Uses& uses, std::size_t column) {
   if (!names[column].empty() && uses.contains(names[column]) && uses.at(names[column]) == 1) return names[column];
   std::string number = std::to_string(column);

@@ -22,7 +22,7 @@ namespace lockstep::job {
 
 namespace {
 
-/// That some editors put before UTF-8 text.
+/// The mark that some editors put before UTF-8 text.
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 /// At most one byte more than a job may have: enough for the reader to see that it is too long.
@@ -50,7 +50,7 @@ Checked sound(Checked checked, const std::filesystem::path& file) {
     lines += diagnostic.str();
   }
   if (checked.diagnostics.size() >= kMaxErrors) lines += "\nThere may be more errors behind these.";
-  // What nobody could read, validate cannot either.
+  // A text that nobody could read cannot be validated either.
   const bool read = checked.locations.contains("");
   const std::string note = checked.data_note.empty() ? "" : checked.data_note + "\n";
   throw UsageError(lines,
@@ -78,7 +78,7 @@ Checked check_text(std::string_view text, const std::filesystem::path& file, std
   for (const std::string& assignment : overrides) {
     apply_override(checked.job, assignment, locations, checked.diagnostics);
   }
-  // What the values mean is guesswork where braces do not match.
+  // The meaning of the values is guesswork where braces do not match.
   if (reader.broken()) return checked;
   const Job written = checked.job;
   fill_defaults(checked.job, file, folder);

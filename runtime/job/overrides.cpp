@@ -57,7 +57,7 @@ class Override {
     if (equals == std::string::npos) {
       error("", "expected path=value, for example train.steps=100");
     } else if (equals + 1 == assignment.size()) {
-      // What a shell makes of a variable that nobody set.
+      // A shell puts an empty text in the place of a variable that nobody set.
       error(path_, "has no value behind '='; =unset clears a field, ='\"\"' gives an empty text, =[] an empty list");
     } else {
       value_ = assignment.substr(equals + 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What works on images and volumes: channels first there.
+// Operations on images and volumes, whose channels come first in ONNX.
 #include "runtime/kernels/geometry/spatial.h"
 #include "runtime/onnx/emitter.h"
 #include "runtime/ops/operation_options.h"

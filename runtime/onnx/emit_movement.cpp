@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What moves elements and computes nothing.
+// Operations that move elements and compute nothing.
 #include <limits>
 
 #include "runtime/onnx/emitter.h"

@@ -55,7 +55,7 @@ void on_rank_zero(comm::Communicator& communicator, const std::function<void()>&
   if (communicator.size() == 1) {
     work();
   } else if (communicator.rank() == 0) {
-    // What it appends to a GPU's stream is work of this thread: it reads what is there and does not outrun it.
+    // Work that it appends to a GPU's stream is this thread's: it reads what is there and does not outrun it.
     gpu::StreamsOfThread streams;
     std::future<std::optional<Error>> result =
         std::async(std::launch::async, [&] { return failure_of([&] { streams.run(work); }); });

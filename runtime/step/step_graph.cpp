@@ -16,7 +16,7 @@ namespace lockstep::step {
 
 namespace {
 
-/// What an exception says; never empty.
+/// The text of an exception; never empty.
 std::string reason_of(const std::exception_ptr& failure) {
   try {
     std::rethrow_exception(failure);
@@ -92,11 +92,11 @@ void StepGraph::run(const StepInputs& inputs, Setting setting, const std::functi
 }
 
 void StepGraph::capture(const Key& key, const std::function<void()>& compute) {
-  // What follows waits for the device in calls that block as long as its work hangs.
+  // The calls below wait for the device, and block as long as its work hangs.
   Stream::current(device_).synchronize();
   graph_.reset();
   captured_ = {};
-  // What the step before used can serve the graph.
+  // The graph can take the memory that the step before used.
   gpu::release_cached(device_);
   auto graph = std::make_unique<gpu::Graph>(device_);
   std::exception_ptr failure;

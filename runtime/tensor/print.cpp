@@ -129,7 +129,7 @@ class Printer {
   std::size_t width_ = 1;
 };
 
-/// What stands behind the elements.
+/// The text behind the elements.
 std::vector<std::string> properties_of(const Tensor& tensor) {
   std::vector<std::string> properties;
   const bool empty = tensor.numel() == 0;

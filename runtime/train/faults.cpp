@@ -90,7 +90,7 @@ bool Faults::now(const Planned& fault) const {
 
 void Faults::at(job::Phase phase) const {
   for (const Planned& fault : planned_) {
-    // What happens before the first step, or behind a step, belongs to no micro-batch.
+    // A fault before the first step, or after a step, belongs to no micro-batch.
     const bool here = phase == job::INIT || (phase == job::SAVE ? fault.point.step() == step_ : now(fault));
     if (fault.point.phase() != phase || !here) continue;
     if (fault.kind == job::Fault::kKill) std::raise(SIGKILL);

@@ -38,7 +38,7 @@ void Goals::require_saved(const checkpoint::Checkpoint& saved, const job::Job& j
   const auto require = [&](const std::string& name, const std::string& before, const std::string& now, bool is_there,
                            const checkpoint::MetricState& found) {
     if (now.empty() || before != now) return;
-    // That a metric has no name is step::require_complete()'s to refuse.
+    // step::require_complete() refuses a metric without a name.
     if (!is_there || (found.has_metric() && found.metric() != now)) lacking.push_back(name);
   };
   const job::Job& before = state.job();

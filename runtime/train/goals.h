@@ -19,8 +19,8 @@ class Job;
 
 namespace lockstep::train {
 
-/// What a run makes of its evaluations: which checkpoint is the best one, and when to end early. Alike on every rank,
-/// since all have the same results.
+/// The decisions that a run takes from its evaluations: which checkpoint is the best one, and when to end early. Alike
+/// on every rank, since all have the same results.
 class Goals {
  public:
   explicit Goals(const job::Job& job);

@@ -140,7 +140,7 @@ std::vector<std::string> load(const job::Job& job, nn::Module& model) {
 
 std::vector<std::string> load_initial_weights(const job::Job& job, nn::Module& model) {
   std::vector<std::string> remarks = load(job, model);
-  // What the file's tensors took is of no use to a step.
+  // A step has no use for the memory that the file's tensors took.
   CpuAllocator::instance().release_cached();
   return remarks;
 }

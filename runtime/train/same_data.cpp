@@ -50,7 +50,7 @@ std::string side_by_side(const std::vector<std::string>& groups) {
   return groups.size() == named ? text : fmt::format("{} and {} more", text, groups.size() - named);
 }
 
-/// What one part of a data set differs in; `shown`: the values are words that a person reads.
+/// The difference in one part of a data set; `shown`: the values are words that a person reads.
 std::string difference(const std::vector<std::string>& values, const std::string& part, bool shown) {
   const comm::Holders holders = comm::holders_of(values);
   if (holders.agree()) return {};

@@ -27,7 +27,7 @@ namespace lockstep::train {
 
 namespace {
 
-/// What validate refuses is refused before anything is made, once for all ranks. A collective.
+/// A job that validate refuses is refused before anything is made, once for all ranks. A collective.
 void require_sound_plan(comm::World& world, const TrainOptions& options) {
   Plan planned;
   if (world.rank() == 0) {
@@ -44,7 +44,7 @@ void require_sound_plan(comm::World& world, const TrainOptions& options) {
   });
 }
 
-/// What to do after a run that ended so.
+/// The advice for a run that ended so.
 std::string next_step(const TrainOptions& options, ExitCode code) {
   if (code == ExitCode::kPreempted) {
     // A resume that starts anew, or from a step that was named, would do so again.

@@ -124,7 +124,7 @@ void Trainer::finish_step() {
   step_ = report.step;
   observers_.step(report);
   look_for_stragglers(report);
-  // What ends the run stands in its metrics before.
+  // The metrics hold the reason before the run ends.
   job_step_.step().require_progress(outcome);
   require_few(skipped_samples_.of_epoch(), sample_errors_, "epoch " + std::to_string(report.epoch));
   require_finite(report);

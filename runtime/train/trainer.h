@@ -25,7 +25,7 @@
 namespace lockstep::train {
 
 /// The training loop of one rank: a step::TrainingStep with a schedule, evaluation, checkpoints and signals around it.
-/// What comes of it goes to observers.
+/// Its results go to observers.
 class Trainer {
  public:
   /// Everything up to the first step: data, model, resume. `observers`: on rank 0. A collective.

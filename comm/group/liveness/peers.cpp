@@ -18,7 +18,7 @@ void Peers::leave() { set_state(PeerState::kLeft); }
 
 void Peers::fail() {
   const bool first = !failed_.exchange(true);
-  // That it had left is what explains the others' errors, and perhaps its own.
+  // A rank that had left explains the others' errors, and perhaps its own.
   if (state_of(rank_) != PeerState::kLeft) set_state(PeerState::kFailed);
   if (first && on_failure_) on_failure_();
 }

@@ -25,7 +25,7 @@ constexpr auto kMpiInspection = milliseconds(100);
 /// has waited for long tells all others where it waits. Ranks that it has not heard from are missing.
 class MpiComm::RollCall {
  public:
-  /// What the calling thread waits for and what a device does are two calls, told apart by their tags.
+  /// The calling thread waits in one call and a device in another; their tags tell them apart.
   enum Tag { kHost = 1, kDevice = 2 };
 
   /// `mine` outlives the messages.
@@ -68,7 +68,7 @@ class MpiComm::RollCall {
     return ranks;
   }
 
-  /// What each rank waits for, where none is missing.
+  /// The call that each rank waits in, where none is missing.
   const std::vector<Operation>& waits() const { return waits_; }
 
  private:

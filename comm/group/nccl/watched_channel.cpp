@@ -190,7 +190,7 @@ void WatchedChannel::note(const Watched& oldest, bool began, bool ended) {
     events_.insert(events_.end(), {oldest.before, oldest.after});
     watched_.pop_front();
   } else if (began && !front.running) {
-    // What the stream has to do first is no time that others are waited for.
+    // While the stream does its earlier work, no other rank is waited for.
     front.running = true;
     front.began = Clock::now();
   } else if (!began) {

@@ -29,7 +29,8 @@ std::string mebibytes(std::int64_t bytes) {
   return text.substr(0, text.find('.') + 2) + " MiB";
 }
 
-/// What a rank says before a window is made. The first rank of the group names it, the first of a node has made it.
+/// The message of a rank before a window is made. The first rank of the group names it, the first of a node has made
+/// it.
 struct Offer {
   std::int64_t id;
   std::int64_t room;
@@ -41,7 +42,7 @@ struct Offer {
 std::shared_ptr<SharedWindow> SharedWindows::allocate(Transport& group, const Topology& topology, std::size_t bytes) {
   const Operation operation{.kind = OperationKind::kAllocate, .count = static_cast<std::int64_t>(bytes)};
   const auto ranks = static_cast<std::size_t>(topology.local_size());
-  // What cannot be counted is refused by its size alone.
+  // A size that cannot be counted is refused for that alone.
   const bool countable = bytes < std::numeric_limits<std::size_t>::max() / ranks / 2;
   const std::size_t part = countable ? whole_pages(bytes) : 0;
   for (const Kind kind : {Kind::kDescriptor, Kind::kFile}) {

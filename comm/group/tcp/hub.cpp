@@ -28,7 +28,7 @@ constexpr std::size_t kMostWarnings = 8;
 /// How long the last words may take, at the end and before an abort.
 constexpr auto kHubLastWords = std::chrono::seconds(1);
 constexpr auto kAbortWords = milliseconds(500);
-/// What the rest of a process may have open.
+/// The number of files that the rest of a process may have open.
 constexpr rlim_t kOtherDescriptors = 256;
 
 /// A file descriptor for every rank, whatever the shell allows by default.

@@ -131,7 +131,7 @@ TcpRendezvous::Joined TcpRendezvous::join(const Hello& hello, std::chrono::milli
                            "Give each of several runs a MASTER_PORT of its own.");
   }
   const PeerError error = late("start of the run at " + str(), "rank 0", timeout);
-  // That of the hub which has most in common with this run.
+  // The reason of the hub which has most in common with this run.
   const std::string& reason = reasons.empty() ? search.reason() : reasons.rbegin()->second;
   throw PeerError(
       fmt::format("{} ({})", error.what(), reason),

@@ -57,7 +57,7 @@ bool wait_for(int descriptor, short events, Clock::time_point end) {
   }
 }
 
-/// What send() and recv() returned, as Socket says it.
+/// The result of send() or recv(), as Socket returns it.
 std::ptrdiff_t outcome(std::ptrdiff_t moved) {
   if (moved >= 0) return moved;
   return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? 0 : -1;

@@ -43,7 +43,7 @@ std::array<std::string, 256> byte_names() {
   return names;
 }
 
-/// What the files write as `text`; a token like "<|endoftext|>" is written as it is.
+/// The text that the files write as `text`; a token like "<|endoftext|>" is written as it is.
 std::string bytes_of(std::string_view text, const std::array<std::string, 256>& names) {
   std::string bytes;
   while (!text.empty()) {

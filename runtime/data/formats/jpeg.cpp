@@ -108,7 +108,7 @@ ImageView scaled_view(ImageView view, std::int64_t scale, std::int64_t width, st
   return view;
 }
 
-/// As Adobe stores them: 255 is no ink.
+/// `inverted`: as Adobe stores them, 255 is no ink.
 void cmyk_to_rgb(std::uint8_t* out, const std::uint8_t* in, std::int64_t count, bool inverted) {
   for (; count > 0; --count, in += 4, out += 3) {
     const unsigned black = inverted ? in[3] : 255u - in[3];

@@ -29,7 +29,7 @@ constexpr std::size_t kIntercept = 116;
 constexpr std::size_t kNiftiMagic = 344;
 
 constexpr std::int32_t kNifti2Bytes = 540;
-/// What a byte of a gzipped file can stand for at most: two bits say 258 bytes again.
+/// The most bytes that a byte of a gzipped file can stand for: two bits say 258 bytes again.
 constexpr std::uint64_t kMostUnpacked = 1032;
 /// Header and extensions.
 constexpr double kMostDataOffset = 1 << 24;

@@ -144,7 +144,7 @@ void NpyArray::convert(std::int64_t first, std::span<Out> out) const {
 }
 
 void NpyArray::read(std::int64_t first, std::span<float> out) const {
-  // What needs no conversion goes where it belongs at once.
+  // Elements that need no conversion are read into their place.
   if (kind_ == Kind::kFloat && element_bytes_ == sizeof(float) && !swapped_) {
     return file_.read(data_begin_ + static_cast<std::uint64_t>(first) * sizeof(float), std::as_writable_bytes(out));
   }

@@ -120,7 +120,7 @@ void require_name(const StoredFile& file, std::uint64_t at, const std::string& n
          "Members have relative names without \"..\": write the file again.");
 }
 
-/// What an extension says of the member behind it.
+/// The fields that an extension sets of the member behind it.
 struct Extension {
   std::optional<std::string> name;
   std::optional<std::uint64_t> size;

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// What a sample of the data that is predicted looks like: volumes whole, where patches of them are trained on.
+/// The shape of a sample of the data that is predicted: volumes whole, where patches of them are trained on.
 Shape sample_shape(const job::Job& job) {
   data::DataOptions options = job::data_options(job.data());
   options.augment = {};

@@ -106,7 +106,7 @@ class Deployed {
   double seconds_ = 0;
 };
 
-/// What a rank has counted; sums over ranks do not depend on their number.
+/// The counts of a rank; sums over ranks do not depend on their number.
 struct Counts {
   std::int64_t samples = 0;
   std::int64_t targets = 0;  ///< that count, of classes
@@ -197,7 +197,7 @@ class Inference {
     }
   }
 
-  /// What the model says of a sample: probabilities of classes, a class after the other of each position, or values.
+  /// The prediction for a sample: probabilities of classes, a class after the other of each position, or values.
   std::vector<float> numbers_of(const Tensor& output, std::size_t sample) const {
     const auto size = static_cast<std::size_t>(output.numel() / output.size(0));
     const auto of_sample = output.as<float>().subspan(sample * size, size);

@@ -108,7 +108,7 @@ void Metrics::step(const StepReport& report) {
     tensorboard_.scalar("data/skipped_samples", at, static_cast<float>(*report.skipped_samples));
   }
   if (report.grad_norm) tensorboard_.scalar("train/grad_norm", at, static_cast<float>(*report.grad_norm));
-  // What may end the run stands in its metrics before.
+  // The metrics hold the reason before it may end the run.
   if (report.skipped || !std::isfinite(report.loss)) output_.nudge();
 }
 

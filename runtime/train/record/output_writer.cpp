@@ -36,7 +36,7 @@ constexpr std::size_t kAtOnce = std::size_t{256} << 10;
 }  // namespace
 
 struct OutputWriter::State {
-  /// What waits for a sink, and how writing there goes.
+  /// The text that waits for a sink, and how writing there goes.
   struct Lane {
     Lane(std::unique_ptr<OutputSink> where, std::size_t most_bytes) : sink(std::move(where)), queue(most_bytes) {}
 

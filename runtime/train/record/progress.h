@@ -15,8 +15,8 @@
 
 namespace lockstep::train {
 
-/// What a person sees of a run: a header, a live line with the progress on a terminal or a line now and then elsewhere,
-/// a line for each evaluation, save and skip, and the result. Rank 0 only.
+/// The lines that a person sees of a run: a header, a live line with the progress on a terminal or a line now and then
+/// elsewhere, a line for each evaluation, save and skip, and the result. Rank 0 only.
 class Progress final : public RunObserver {
  public:
   /// Quiet: the result alone. With TrainOutput::json stdout belongs to the metrics, and words go to stderr.

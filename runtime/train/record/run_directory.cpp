@@ -192,7 +192,7 @@ void RunDirectory::close(const RunEnd& end, milliseconds patience) {
 void RunDirectory::fail(const RunEnd& end) noexcept {
   try {
     output_.flush(kPatience);
-    // What was deleted does not come back, and what another run may have put there is not ours.
+    // A deleted file does not come back, and a file that another run may have put there is not ours.
     if (metrics_) require_in_place(kPatience);
     if (!metrics_ && leaves_earlier_record(options_.run_dir, end.code)) return;
     write(end, kPatience);

@@ -17,7 +17,7 @@
 
 namespace lockstep::train {
 
-/// What rank 0 writes into the run directory, which it keeps to one run at a time: the job, metrics.jsonl,
+/// The files that rank 0 writes into the run directory, which it keeps to one run at a time: the job, metrics.jsonl,
 /// TensorBoard's curves and summary.json. Every end of the run is recorded, its failures too. Once the run has begun,
 /// an OutputWriter writes: a disk that is slow, full or failing neither delays training nor ends it; a slow one delays
 /// a save.

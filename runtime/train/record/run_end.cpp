@@ -70,7 +70,7 @@ class RecordLock {
   Descriptor directory_;
 };
 
-/// What a process of the run that began at `since` has written; an empty object where none has.
+/// The file that a process of the run that began at `since` has written; an empty object where none has.
 Json recorded(const fs::path& path, system_clock::time_point since) {
   std::error_code missing;
   const auto written = fs::last_write_time(path, missing);
@@ -187,7 +187,7 @@ void record_end_from_outside(const fs::path& run_dir, const RunEnd& end, system_
     return_record_room(run_dir);
     record_event_of_end(run_dir, since, echo);
   } catch (const std::exception&) {
-    // As promised.
+    // Nothing throws out of here: the run has ended.
   }
 }
 

@@ -32,7 +32,7 @@ constexpr milliseconds kPoll{20};
 /// A wait that is shorter than this is not reported.
 constexpr milliseconds kWorthSaying{1000};
 
-/// What the file says of the run that holds it, for others to read: "process 4242 on gpu3 since 2026-11-21 20:15:00
+/// The text of the file, which names the run that holds it to others: "process 4242 on gpu3 since 2026-11-21 20:15:00
 /// UTC".
 std::string describe_holder() {
   const std::time_t now = std::time(nullptr);
@@ -73,7 +73,7 @@ RunLock::RunLock(const std::filesystem::path& run_dir, milliseconds patience) : 
   make_run_directory(run_dir);
   file_ = with_retries({}, [&] {
     const CallUnderWay under_way(StorageOperation::kOpen, path_);
-    // What a link leads to is somebody else's, and this empties the file.
+    // A link leads to somebody else's file, and this empties the file.
     Descriptor file(open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
     if (file) return file;
     if (errno == ELOOP) throw StorageError(path_ + " is a symbolic link", "Remove it, or choose another --run-dir.");

@@ -9,8 +9,8 @@
 
 namespace lockstep::train {
 
-/// What a rank is doing, for whoever has to say which rank died or hangs. kNone: it reads its job; kJoin: it joins the
-/// other ranks; kJoined: it has; kNotJoined: it could not, and ends; kFailed: it ends and has said why.
+/// The activity of a rank, for whoever has to say which rank died or hangs. kNone: it reads its job; kJoin: it joins
+/// the other ranks; kJoined: it has; kNotJoined: it could not, and ends; kFailed: it ends and has said why.
 enum class RankPhase : std::uint32_t {
   kNone,
   kJoin,

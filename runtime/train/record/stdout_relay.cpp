@@ -46,7 +46,7 @@ constexpr milliseconds kEndTime{1000};
 
 }  // namespace
 
-/// What the thread works on.
+/// The state that the thread works on.
 struct StdoutRelay::State {
   Descriptor original;  ///< what stdout was
   Descriptor reopened;  ///< the same, non-blocking; none where it does not open anew

@@ -70,7 +70,7 @@ std::int64_t step_of(std::string_view record) {
 void drop_later_events(const std::filesystem::path& path, std::int64_t last) {
   const std::string content = train::read_record(path);
   const std::string kept = events_up_to(content, last);
-  // What a killed process left half-written goes too.
+  // A record that a killed process left half-written goes too.
   if (kept.size() == content.size()) return;
   train::write_text(path, kept);
 }
